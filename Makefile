@@ -1,0 +1,61 @@
+# A thin front of CMake (CMakeLists.txt is the one build description).
+#   make             the engine, the pg command and all lessons     make lesson4     one lesson, then: ./lesson4
+#   make test        every test                                     make bench       speed of every op and step
+#   make doctor      is this machine ready?                         make progress    your course so far
+#   make watch LESSON=4   check on every save                       make format, make clean
+# NATIVE=0 builds for any CPU of this kind, CXX=clang++ with another compiler, JOBS=N with N compilers at once.
+BUILD := build
+NATIVE ?= 1
+JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
+OPTIONS := -DCMAKE_BUILD_TYPE=Release -DPOLICYGRAD_NATIVE=$(if $(filter 0,$(NATIVE)),OFF,ON) \
+           $(if $(filter command line environment,$(origin CXX)),-DCMAKE_CXX_COMPILER=$(CXX))
+BUILD_IT = cmake --build $(BUILD) --parallel $(JOBS) --target
+
+MAKEFLAGS += --no-print-directory
+
+.PHONY: all lessons test bench doctor progress watch format clean setup configure FORCE
+all: configure
+	@$(BUILD_IT) policygrad pg lessons
+	@for lesson in $(BUILD)/lesson*[0-9]; do ln -sf "$$lesson" .; done
+	@ln -sf $(BUILD)/pg pg
+
+lessons: all
+
+lesson%: configure FORCE
+	@set -- lessons/$*_* lessons/0$*_*; [ -d "$$1" ] || [ -d "$$2" ] || { echo "There is no lesson $* yet; there are:" lessons/[0-9]*; exit 1; }
+	@$(BUILD_IT) $@
+	@ln -sf $(BUILD)/$@ $@
+
+test: configure
+	@$(BUILD_IT) all mutants
+	@sh tools/run_tests.sh $(BUILD) $(JOBS)
+
+bench: configure
+	@$(BUILD_IT) pg
+	@$(BUILD)/pg bench
+
+doctor:
+	@sh tools/doctor.sh
+
+# Each lesson prints its own line.
+progress: configure
+	@$(BUILD_IT) lessons
+	@for folder in lessons/[0-9][0-9]_*; do \
+	  number=$${folder#lessons/}; number=$${number%%_*}; $(BUILD)/lesson$${number#0} progress || exit 1; done
+
+watch:
+	@sh tools/watch.sh "$(LESSON)"
+
+format:
+	clang-format -i $$(git ls-files '*.h' '*.cpp')
+
+clean:
+	rm -rf $(BUILD)
+	@for link in pg lesson*; do if [ -L "$$link" ]; then rm "$$link"; fi; done
+
+setup:
+	@sh tools/setup.sh
+
+# Runs CMake when there is no build folder yet or the options have changed; CMake sees changed sources itself.
+configure: setup
+	@sh tools/configure.sh $(BUILD) $(JOBS) $(or $(firstword $(MAKECMDGOALS)),all) $(OPTIONS)

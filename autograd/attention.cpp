@@ -1,0 +1,119 @@
+// Attention, rotary positions and dropout.
+#include <cmath>
+
+#include "autograd/op_util.h"
+
+namespace pg {
+namespace {
+
+using namespace detail;
+
+// Kernels want the head dimension contiguous; the others may have any stride.
+Tensor head_rows(const Tensor& x) { return x.size(-1) == 1 || x.strides().back() == 1 ? x.detach() : x.clone(); }
+
+AttentionArgs args_of(const AttentionOptions& o, int64_t d) {
+  return {o.scale.value_or(1 / std::sqrt(static_cast<double>(d))), o.causal, o.key_mask, o.kv_len};
+}
+
+void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o) {
+  check_same_dtype(q, k, "attention");
+  check_same_dtype(q, v, "attention");
+  check_floating(q, "attention");
+  check(q.rank() == 4 && k.rank() == 4 && k.shape() == v.shape() && q.size(0) == k.size(0) && q.size(3) == k.size(3),
+        "attention: expected q [B, H, T, D], k and v [B, Hkv, S, D], got {}, {} and {}", q.shape(), k.shape(),
+        v.shape());
+  check(k.size(1) > 0 && q.size(1) % k.size(1) == 0, "attention: {} query heads cannot share {} key heads", q.size(1),
+        k.size(1));
+  check(!o.causal || o.kv_len.defined() || q.size(2) <= k.size(2),
+        "attention: {} queries but only {} keys; causal queries are the last ones", q.size(2), k.size(2));
+  if (o.key_mask.defined()) {
+    check(o.key_mask.dtype() == u8 && o.key_mask.shape() == Shape{k.size(0), k.size(2)},
+          "attention: key_mask must be u8 [{}, {}], got {} {}", k.size(0), k.size(2), o.key_mask.dtype(),
+          o.key_mask.shape());
+  }
+  if (o.kv_len.defined()) {
+    check(o.kv_len.shape() == Shape{k.size(0)}, "attention: kv_len must be [{}], got {}", k.size(0), o.kv_len.shape());
+    check_ids(o.kv_len, k.size(2) + 1, "attention kv_len");
+    for (int32_t len : packed(o.kv_len).data<int32_t>()) {
+      check(!o.causal || len >= q.size(2), "attention: {} queries but kv_len is {}", q.size(2), len);
+    }
+  }
+}
+
+// [B, T, H·D] of one storage seen as [B, H, T, D].
+Tensor heads_of(const Tensor& x, int64_t heads) {
+  return x.view_reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).view_transpose(1, 2);
+}
+
+}  // namespace
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  check_attention(q, k, v, options);
+  AttentionOptions o = options;
+  o.key_mask = packed(o.key_mask);
+  o.kv_len = packed(o.kv_len);
+  const Tensor qr = head_rows(q), kr = head_rows(k), vr = head_rows(v);
+  const int64_t b = q.size(0), h = q.size(1), t = q.size(2), d = q.size(3);
+  const Tensor out =
+      Tensor::empty({b, t, h, d}, q.dtype(), q.device()).view_transpose(1, 2);  // merging heads is then a view
+  const Tensor lse = Tensor::empty({b, h, t}, q.dtype(), q.device());
+  kernels_of(q).attention(out, lse, qr, kr, vr, args_of(o, d));
+  return record(Op::attention, out, {&q, &k, &v}, [=](const Tensor& dy, Grads& g) {
+    const Tensor dq = empty_like(qr), dk = empty_like(kr), dv = empty_like(vr);
+    kernels_of(dy).attention_backward(dq, dk, dv, head_rows(dy), out, lse, qr, kr, vr, args_of(o, d), 0);
+    g.pass(0, dq);
+    g.pass(1, dk);
+    g.pass(2, dv);
+  });
+}
+
+Tensor attention_qkv(const Tensor& qkv, int heads, bool causal) {
+  check_floating(qkv, "attention_qkv");
+  check(qkv.rank() == 3 && heads >= 1 && qkv.size(2) % (3 * heads) == 0,
+        "attention_qkv: expected [B, T, 3·H·D] with H = {}, got {}", heads, qkv.shape());
+  const Tensor x = packed(qkv);
+  const int64_t c = qkv.size(2) / 3;
+  const auto part = [c, heads](const Tensor& of, int i) {
+    return heads_of(of.view_slice(2, i * c, (i + 1) * c), heads);
+  };
+  const AttentionArgs args{1 / std::sqrt(static_cast<double>(c / heads)), causal, {}, {}};
+  const Tensor out = Tensor::empty({x.size(0), x.size(1), c}, x.dtype(), x.device());
+  const Tensor lse = Tensor::empty({x.size(0), heads, x.size(1)}, x.dtype(), x.device());
+  kernels_of(x).attention(heads_of(out, heads), lse, part(x, 0), part(x, 1), part(x, 2), args);
+  return record(Op::attention, out, {&qkv}, [=](const Tensor& dy, Grads& g) {
+    auto dx = g[0];
+    if (!dx) return;
+    kernels_of(dy).attention_backward(part(*dx.into, 0), part(*dx.into, 1), part(*dx.into, 2),
+                                      heads_of(packed(dy), heads), heads_of(out, heads), lse, part(x, 0), part(x, 1),
+                                      part(x, 2), args, dx.beta);
+  });
+}
+
+Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
+  check_floating(x, "dropout");
+  check(p >= 0 && p <= 1, "dropout: p must be in [0, 1], got {}", p);
+  if (!training || p == 0) return x;
+  const uint64_t seed = generator.seed(), at = generator.reserve(static_cast<uint64_t>(x.numel()));
+  const Tensor y = empty_like(x);
+  kernels_of(x).dropout(y, packed(x), p, seed, at, 0);
+  return record(Op::dropout, y, {&x}, [p, seed, at](const Tensor& dy, Grads& g) {
+    if (auto dx = g[0]) kernels_of(dy).dropout(*dx.into, packed(dy), p, seed, at, dx.beta);
+  });
+}
+
+Tensor rope(const Tensor& x, double base, const Tensor& positions) {
+  check_floating(x, "rope");
+  check(x.rank() == 4 && x.size(3) % 2 == 0, "rope: expected [B, H, T, D] with D even, got {}", x.shape());
+  if (positions.defined()) {
+    check(positions.dtype() == i32 && positions.shape() == Shape{x.size(0)},
+          "rope: positions must be i32 [{}], got {} {}", x.size(0), positions.dtype(), positions.shape());
+  }
+  const Tensor at = packed(positions);
+  const Tensor y = empty_like(x);
+  kernels_of(x).rope(y, head_rows(x), {base, at, false}, 0);
+  return record(Op::rope, y, {&x}, [base, at](const Tensor& dy, Grads& g) {
+    if (auto dx = g[0]) kernels_of(dy).rope(*dx.into, head_rows(dy), {base, at, true}, dx.beta);
+  });
+}
+
+}  // namespace pg

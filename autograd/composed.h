@@ -1,0 +1,33 @@
+#pragma once
+// The fused operations of ops.h spelled out in primitives, as a textbook writes them: what they mean, and what the
+// tests compare them with. Arguments, shapes and results as in ops.h; slower, and with larger graphs.
+#include <utility>
+#include <vector>
+
+#include "autograd/ops.h"
+
+namespace pg::composed {
+
+Tensor logsumexp(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
+Tensor mean(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
+Tensor var(const Tensor& x, const std::vector<int>& dims = {}, int correction = 1, bool keepdim = false);
+Tensor softmax(const Tensor& x, int dim = -1);
+Tensor log_softmax(const Tensor& x, int dim = -1);
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids);
+
+Tensor gelu(const Tensor& x);  // the tanh approximation
+Tensor silu(const Tensor& x);
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
+std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight = {},
+                                         const Tensor& bias = {}, double eps = 1e-5);
+Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+Tensor attention_qkv(const Tensor& qkv, int heads, bool causal = true);
+Tensor rope(const Tensor& x, double base = 10000, const Tensor& positions = {});
+Tensor embedding(const Tensor& weight, const Tensor& ids);
+
+}  // namespace pg::composed

@@ -1,0 +1,93 @@
+// Reading and writing by index. Every id is checked before a kernel sees it.
+#include "autograd/op_util.h"
+
+namespace pg {
+namespace {
+
+using namespace detail;
+
+void add_scattered(GradSlot into, const Tensor& index, const Tensor& dy, int dim) {
+  if (into.beta == 0) into.into->fill(0);
+  kernels_of(dy).scatter_add(*into.into, index, dy, dim);
+}
+
+// Sizes of index may not exceed x's outside `dim`.
+void check_index_shape(const Tensor& x, const Tensor& index, int dim, const char* op) {
+  bool fits = index.rank() == x.rank();
+  for (int i = 0; fits && i < x.rank(); ++i) fits = i == dim || index.shape()[i] <= x.shape()[i];
+  check(fits, "{}: index {} does not fit {} outside dim {}", op, index.shape(), x.shape(), dim);
+}
+
+}  // namespace
+
+Tensor gather(const Tensor& x, int dim, const Tensor& index) {
+  check_floating(x, "gather");
+  const int d = normalize_dim(dim, x.rank(), "gather");
+  check_ids(index, x.shape()[d], "gather");
+  check_index_shape(x, index, d, "gather");
+  Tensor y = Tensor::empty(index.shape(), x.dtype(), x.device());
+  kernels_of(x).gather(y, x, index, d);
+  return record(Op::gather, y, {&x}, [d, index](const Tensor& dy, Grads& g) {
+    if (auto dx = g[0]) add_scattered(dx, index, dy, d);
+  });
+}
+
+Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
+  check_floating(x, "index_select");
+  const int d = normalize_dim(dim, x.rank(), "index_select");
+  check_ids(index, x.shape()[d], "index_select");
+  check(index.rank() == 1, "index_select: index must be 1-d, got {}", index.shape());
+  Shape shape = x.shape(), column = Dims::filled(x.rank(), 1);
+  shape[d] = column[d] = index.size(0);
+  const Tensor everywhere = index.view_reshape(column).view_expand(shape);
+  Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  kernels_of(x).gather(y, x, everywhere, d);
+  return record(Op::index_select, y, {&x}, [d, everywhere](const Tensor& dy, Grads& g) {
+    if (auto dx = g[0]) add_scattered(dx, everywhere, dy, d);
+  });
+}
+
+Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& source) {
+  check_same_dtype(x, source, "scatter_add");
+  check_floating(x, "scatter_add");
+  const int d = normalize_dim(dim, x.rank(), "scatter_add");
+  check_ids(index, x.shape()[d], "scatter_add");
+  check_index_shape(x, index, d, "scatter_add");
+  check(index.shape() == source.shape(), "scatter_add: index {} and source {} differ in shape", index.shape(),
+        source.shape());
+  Tensor y = x.clone();
+  kernels_of(x).scatter_add(y, index, source, d);
+  return record(Op::scatter_add, y, {&x, &source}, [d, index](const Tensor& dy, Grads& g) {
+    g.pass(0, dy);
+    if (!g.wants(1)) return;
+    const Tensor d_source = Tensor::empty(index.shape(), dy.dtype(), dy.device());
+    kernels_of(dy).gather(d_source, dy, index, d);
+    g.pass(1, d_source);
+  });
+}
+
+Tensor one_hot(const Tensor& ids, int64_t num_classes, DType dtype) {
+  check_ids(ids, num_classes, "one_hot");
+  Shape shape = ids.shape();
+  shape.push_back(num_classes);
+  const Tensor classes = Tensor::arange(num_classes, f64);
+  const Tensor wanted = unsqueeze(ids.to(f64), ids.rank());
+  return eq(wanted.view_expand(shape), classes.view_expand(shape)).to(dtype);
+}
+
+Tensor embedding(const Tensor& weight, const Tensor& ids) {
+  check_floating(weight, "embedding");
+  check(weight.rank() == 2, "embedding: weight must be [V, C], got {}", weight.shape());
+  check_ids(ids, weight.size(0), "embedding");
+  Shape shape = ids.shape();
+  shape.push_back(weight.size(1));
+  Tensor y = Tensor::empty(shape, weight.dtype(), weight.device());
+  const Tensor flat_ids = packed(ids).view_reshape({ids.numel()});
+  const Shape flat{ids.numel(), weight.size(1)};
+  kernels_of(weight).embedding(y.view_reshape(flat), packed(weight), flat_ids);
+  return record(Op::embedding, y, {&weight}, [flat_ids, flat](const Tensor& dy, Grads& g) {
+    if (auto dw = g[0]) kernels_of(dy).embedding_backward(*dw.into, packed(reshaped(dy, flat)), flat_ids, dw.beta);
+  });
+}
+
+}  // namespace pg

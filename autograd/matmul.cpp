@@ -1,0 +1,137 @@
+// Matrix products. The backward products write into the gradient buffers with beta: no temporary dW, no separate
+// addition.
+#include "autograd/op_util.h"
+
+namespace pg {
+namespace {
+
+using namespace detail;
+
+Shape with_matrix(const Shape& batch, int64_t rows, int64_t columns) {
+  Shape shape = batch;
+  shape.push_back(rows);
+  shape.push_back(columns);
+  return shape;
+}
+Shape batch_of(const Tensor& x) { return Shape(std::span(x.shape().begin(), static_cast<size_t>(x.rank() - 2))); }
+
+Tensor flat(const Tensor& x) { return reshaped(x, {-1, x.shape().back()}); }  // no zero-size x
+
+// One matrix on the right serves every row of a: a plain 2-d product.
+Tensor matmul_rows(const Tensor& a, const Tensor& b) {
+  Shape shape = a.shape();
+  shape[a.rank() - 1] = b.size(1);
+  Tensor c = Tensor::empty(shape, a.dtype(), a.device());
+  const Tensor a2 = flat(a.detach());
+  kernels_of(a).matmul(c.view_reshape({a2.size(0), b.size(1)}), a2, b, {});
+  return record(Op::matmul, c, {&a, &b}, [a2, b = b.detach()](const Tensor& dc, Grads& g) {
+    const Tensor dc2 = flat(dc);
+    if (auto da = g[0]) {
+      kernels_of(dc).matmul(da.into->view_reshape(a2.shape()), dc2, b.view_transpose(0, 1), {.beta = float(da.beta)});
+    }
+    if (auto db = g[1]) kernels_of(dc).matmul(*db.into, a2.view_transpose(0, 1), dc2, {.beta = float(db.beta)});
+  });
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  check_same_dtype(a, b, "matmul");
+  check_floating(a, "matmul");
+  check(a.rank() >= 2 && b.rank() >= 2, "matmul: expected matrices, got {} and {}; unsqueeze() a vector first",
+        a.shape(), b.shape());
+  if (a.size(-1) != b.size(-2)) {
+    fail("matmul: inner sizes differ: a is {}, b is {} ({} vs {}){}", a.shape(), b.shape(), a.size(-1), b.size(-2),
+         a.size(-1) == b.size(-1) ? "; did you mean transpose(b)?" : "");
+  }
+  if (b.rank() == 2 && a.numel() > 0 && b.numel() > 0) return matmul_rows(a, b);
+  const Shape batch = broadcast_shapes(batch_of(a), batch_of(b), "matmul");
+  const int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
+  Tensor c = Tensor::empty(with_matrix(batch, m, n), a.dtype(), a.device());
+  const Tensor av = a.view_expand(with_matrix(batch, m, k)), bv = b.view_expand(with_matrix(batch, k, n));
+  kernels_of(a).matmul(c, av, bv, {});
+  return record(Op::matmul, c, {&a, &b}, [av, bv, sa = a.shape(), sb = b.shape()](const Tensor& dc, Grads& g) {
+    for (int side = 0; side < 2; ++side) {
+      if (!g.wants(side)) continue;
+      const Tensor left = side == 0 ? dc : av.view_transpose(-2, -1);
+      const Tensor right = side == 0 ? bv.view_transpose(-2, -1) : dc;
+      const Tensor& input = side == 0 ? av : bv;
+      if (input.shape() == (side == 0 ? sa : sb)) {
+        auto slot = g[side];
+        kernels_of(dc).matmul(*slot.into, left, right, {.beta = float(slot.beta)});
+      } else {
+        const Tensor d = Tensor::empty(input.shape(), dc.dtype(), dc.device());
+        kernels_of(dc).matmul(d, left, right, {});
+        pass_summed(g, side, d, side == 0 ? sa : sb);
+      }
+    }
+  });
+}
+
+namespace {
+
+int64_t row_count(const Tensor& x) {
+  int64_t r = 1;
+  for (int i = 0; i < x.rank() - 1; ++i) r *= x.shape()[i];
+  return r;
+}
+
+Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const char* op, MatmulArgs args,
+                      Tensor& x2) {
+  check_same_dtype(x, weight, op);
+  check_floating(x, op);
+  check(x.rank() >= 1 && weight.rank() == 2 && x.size(-1) == weight.size(1),
+        "{}: expected x [..., K] and weight [N, K], got {} and {}", op, x.shape(), weight.shape());
+  if (bias.defined()) {
+    check_same_dtype(x, bias, op);
+    check(bias.shape() == Shape{weight.size(0)}, "{}: bias must be [{}], got {}", op, weight.size(0), bias.shape());
+  }
+  Shape shape = x.shape();
+  const int64_t n = weight.size(0), r = row_count(x);
+  shape[x.rank() - 1] = n;
+  Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  x2 = reshaped(x.detach(), {r, x.size(-1)});
+  const Tensor packed_bias = packed(bias);
+  args.bias = packed_bias;
+  kernels_of(x).matmul(y.view_reshape({r, n}), x2, weight.view_transpose(0, 1), args);
+  return y;
+}
+
+// dy [R, N], x [R, K], weight [N, K]
+void linear_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, Grads& g) {
+  const Kernels& k = kernels_of(dy);
+  if (auto dx = g[0]) k.matmul(dx.into->view_reshape(x.shape()), dy, weight, {.beta = float(dx.beta)});
+  if (auto dw = g[1]) k.matmul(*dw.into, dy.view_transpose(0, 1), x, {.beta = float(dw.beta)});
+  if (auto db = g[2]) k.reduce(Reduce::sum, with_rank(*db.into, 2), dy, 1, db.beta);
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  Tensor x2;
+  Tensor y = linear_forward(x, weight, bias, "linear", {}, x2);
+  return record(Op::linear, y, {&x, &weight, &bias}, [x2, w = weight.detach()](const Tensor& dy, Grads& g) {
+    linear_backward(reshaped(dy, {x2.size(0), w.size(0)}), x2, w, g);
+  });
+}
+
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  Tensor x2, pre;
+  MatmulArgs args{.activation = Activation::gelu_tanh};
+  const Tensor* inputs[] = {&x, &weight, &bias};
+  const bool taped = wants_record(inputs, 3);
+  if (taped) {
+    check(x.rank() >= 1 && weight.rank() == 2, "linear_gelu: expected x [..., K] and weight [N, K], got {} and {}",
+          x.shape(), weight.shape());
+    pre = Tensor::empty({row_count(x), weight.size(0)}, x.dtype(), x.device());
+    args.pre_activation = pre;
+  }
+  Tensor y = linear_forward(x, weight, bias, "linear_gelu", args, x2);
+  return record(Op::linear_gelu, y, {&x, &weight, &bias}, [x2, w = weight.detach(), pre](const Tensor& dy, Grads& g) {
+    const Tensor dpre = empty_like(pre);
+    kernels_of(dy).unary_backward(Unary::gelu_tanh, dpre, reshaped(dy, pre.shape()), pre, pre, {}, 0);
+    linear_backward(dpre, x2, w, g);
+  });
+}
+
+}  // namespace pg

@@ -1,0 +1,101 @@
+// Normalisation of rows, with the residual sum fused where wanted.
+#include "autograd/op_util.h"
+
+namespace pg {
+namespace {
+
+using namespace detail;
+
+void check_affine(const Tensor& x, const Tensor& w, const char* op, const char* what) {
+  if (!w.defined()) return;
+  check_same_dtype(x, w, op);
+  check(w.shape() == Shape{x.size(-1)}, "{}: {} must be [{}], got {}", op, what, x.size(-1), w.shape());
+}
+
+void check_rows(const Tensor& x, const char* op) {
+  check_floating(x, op);
+  check(x.rank() >= 1 && x.size(-1) > 0, "{}: nothing to normalise in shape {}", op, x.shape());
+}
+
+struct Saved {
+  Tensor x, weight, mean, rstd;
+};
+
+Saved saved_rows(const Tensor& x, const Tensor& weight) {
+  Saved s{rows(x), packed(weight), {}, {}};
+  s.mean = Tensor::empty({s.x.size(0)}, x.dtype(), x.device());
+  s.rstd = empty_like(s.mean);
+  return s;
+}
+
+// Memory for the gradient of input `i`, a vector over the columns; undefined when not wanted. Not the gradient's own
+// buffer: x, weight and bias may be one tensor, and the kernel writes all at once.
+Tensor column_grad(const Grads& g, int i, const Tensor& x) {
+  return g.wants(i) ? Tensor::empty({x.size(-1)}, x.dtype(), x.device()) : Tensor{};
+}
+void pass_columns(Grads& g, int i, const Tensor& d) {
+  if (d.defined()) g.pass(i, d);
+}
+
+// Writes dx (given slot), dw (input iw) and db (iw + 1).
+void layer_norm_grads(const Saved& s, const Tensor& dy, View dx, double beta_x, Grads& g, int iw) {
+  const Tensor dw = column_grad(g, iw, s.x), db = column_grad(g, iw + 1, s.x);
+  kernels_of(dy).layer_norm_backward(dx, dw, db, rows(dy), s.x, s.weight, s.mean, s.rstd, beta_x, 0, 0);
+  pass_columns(g, iw, dw);
+  pass_columns(g, iw + 1, db);
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  check_rows(x, "layer_norm");
+  check_affine(x, weight, "layer_norm", "weight");
+  check_affine(x, bias, "layer_norm", "bias");
+  const Saved s = saved_rows(x, weight);
+  const Tensor y = empty_like(s.x);
+  kernels_of(x).layer_norm(y, s.mean, s.rstd, {}, s.x, {}, s.weight, packed(bias), eps);
+  return record(Op::layer_norm, y.view_reshape(x.shape()), {&x, &weight, &bias}, [s](const Tensor& dy, Grads& g) {
+    const auto dx = g[0];
+    layer_norm_grads(s, dy, dx ? dx.into->view_reshape(s.x.shape()).view() : View{}, dx.beta, g, 1);
+  });
+}
+
+std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight,
+                                         const Tensor& bias, double eps) {
+  check_rows(x, "add_layer_norm");
+  check_same_dtype(x, residual, "add_layer_norm");
+  check(x.shape() == residual.shape(), "add_layer_norm: x is {}, residual {}", x.shape(), residual.shape());
+  check_affine(x, weight, "add_layer_norm", "weight");
+  check_affine(x, bias, "add_layer_norm", "bias");
+  Saved s = saved_rows(x, weight);
+  const Tensor sum = empty_like(s.x), y = empty_like(s.x);
+  kernels_of(x).layer_norm(y, s.mean, s.rstd, sum, s.x, rows(residual), s.weight, packed(bias), eps);
+  s.x = sum;
+  return record2(Op::add_layer_norm, sum.view_reshape(x.shape()), y.view_reshape(x.shape()),
+                 {&x, &residual, &weight, &bias}, [s, shape = x.shape()](const Tensor& d_sum, Grads& g) {
+                   Tensor d = d_sum;
+                   if (const Tensor& dy = g.output(1); dy.defined()) {
+                     d = d_sum.defined() ? d_sum.clone() : Tensor::empty(shape, dy.dtype(), dy.device());
+                     layer_norm_grads(s, dy, d.view_reshape(s.x.shape()), d_sum.defined() ? 1 : 0, g, 2);
+                   }
+                   g.pass(0, d);
+                   g.pass(1, d);
+                 });
+}
+
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
+  check_rows(x, "rms_norm");
+  check_affine(x, weight, "rms_norm", "weight");
+  const Tensor x2 = rows(x), w = packed(weight);
+  const Tensor y = empty_like(x2), rstd = Tensor::empty({x2.size(0)}, x.dtype(), x.device());
+  kernels_of(x).rms_norm(y, rstd, x2, w, eps);
+  return record(Op::rms_norm, y.view_reshape(x.shape()), {&x, &weight}, [x2, w, rstd](const Tensor& dy, Grads& g) {
+    const auto dx = g[0];
+    const Tensor dw = column_grad(g, 1, x2);
+    kernels_of(dy).rms_norm_backward(dx ? dx.into->view_reshape(x2.shape()).view() : View{}, dw, rows(dy), x2, w, rstd,
+                                     dx.beta, 0);
+    pass_columns(g, 1, dw);
+  });
+}
+
+}  // namespace pg

@@ -1,0 +1,49 @@
+#include "autograd/op_util.h"
+
+namespace pg::detail {
+
+void check_floating(const Tensor& x, const char* op) {
+  check(x.defined(), "{}: the tensor is undefined", op);
+  check(x.dtype() == f32 || x.dtype() == f64, "{}: expected f32 or f64, got {}; convert with to(f32)", op, x.dtype());
+}
+
+void check_same_dtype(const Tensor& a, const Tensor& b, const char* op) {
+  check(a.defined() && b.defined(), "{}: a tensor is undefined", op);
+  check(a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}; convert one with cast()", op, a.dtype(), b.dtype());
+  check(a.device() == b.device(), "{}: tensors are on {} and {}", op, to_string(a.device()), to_string(b.device()));
+}
+
+void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* except) {
+  check(ids.defined() && ids.dtype() == i32, "{}: ids must be i32, got {}", op,
+        ids.defined() ? name_of(ids.dtype()) : "nothing");
+  const Tensor flat = packed(ids);
+  const auto values = flat.data<int32_t>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int32_t id = values[i];
+    check((id >= 0 && id < size) || (except && id == *except), "{}: id {} at position {} is outside [0, {})", op, id, i,
+          size);
+  }
+}
+
+Tensor reshaped(const Tensor& x, const Shape& shape) {
+  return x.can_view_reshape(shape) ? x.view_reshape(shape) : x.clone().view_reshape(shape);
+}
+
+Tensor rows(const Tensor& x) {
+  check(x.rank() >= 1, "expected at least one dimension, got a scalar");
+  const int64_t columns = x.shape().back();
+  return packed(x).view_reshape({columns == 0 ? 0 : x.numel() / columns, columns});
+}
+
+Tensor with_rank(const Tensor& x, int rank) {
+  Shape shape = Dims::filled(rank - x.rank(), 1);
+  for (int64_t size : x.shape()) shape.push_back(size);
+  return x.view_reshape(shape);
+}
+
+void pass_summed(Grads& g, int i, const Tensor& d, const Shape& shape) {
+  if (d.shape() == shape) return g.pass(i, d);
+  if (auto slot = g[i]) kernels_of(d).reduce(Reduce::sum, with_rank(*slot.into, d.rank()), d, 1, slot.beta);
+}
+
+}  // namespace pg::detail

@@ -1,0 +1,148 @@
+#pragma once
+// Every operation on tensors that the tape can differentiate. Names and meaning are PyTorch's. Floating inputs are f32
+// or f64 of one dtype; ids are i32; conditions and masks u8. Binary ops broadcast. Dims may be negative. Each checks
+// its shapes and throws Error with a sentence.
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "autograd/tape.h"
+#include "tensor/tensor.h"
+
+namespace pg {
+
+// ---- arithmetic: a, b broadcast to the result's shape
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor sub(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, const Tensor& b);
+Tensor div(const Tensor& a, const Tensor& b);
+Tensor pow(const Tensor& a, const Tensor& b);
+Tensor pow(const Tensor& x, double exponent);
+Tensor minimum(const Tensor& a, const Tensor& b);  // at ties each side gets half the gradient
+Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);  // condition u8
+Tensor affine(const Tensor& x, double scale, double shift);               // scale·x + shift
+
+// ---- comparisons: u8 0/1, no gradient
+Tensor eq(const Tensor& a, const Tensor& b);
+Tensor ne(const Tensor& a, const Tensor& b);
+Tensor lt(const Tensor& a, const Tensor& b);
+Tensor le(const Tensor& a, const Tensor& b);
+Tensor gt(const Tensor& a, const Tensor& b);
+Tensor ge(const Tensor& a, const Tensor& b);
+
+// ---- elementwise, same shape as x
+Tensor neg(const Tensor& x);
+Tensor abs(const Tensor& x);
+Tensor exp(const Tensor& x);
+Tensor expm1(const Tensor& x);
+Tensor log(const Tensor& x);
+Tensor log1p(const Tensor& x);
+Tensor sqrt(const Tensor& x);
+Tensor rsqrt(const Tensor& x);
+Tensor reciprocal(const Tensor& x);
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+Tensor tanh(const Tensor& x);
+Tensor sigmoid(const Tensor& x);
+Tensor softplus(const Tensor& x);  // log(1 + e^x)
+Tensor relu(const Tensor& x);
+enum class Gelu { tanh, erf };  // GPT-2's approximation, or exact
+Tensor gelu(const Tensor& x, Gelu approximate = Gelu::tanh);
+Tensor silu(const Tensor& x);                           // x·sigmoid(x)
+Tensor clamp(const Tensor& x, double min, double max);  // gradient passes where min < x < max
+Tensor cast(const Tensor& x, DType dtype);              // differentiable between f32 and f64
+
+// ---- reductions over `dims` (empty: all); keepdim leaves size 1
+Tensor sum(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
+Tensor mean(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
+Tensor amax(const Tensor& x, const std::vector<int>& dims = {},
+            bool keepdim = false);  // ties share the gradient evenly
+Tensor logsumexp(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
+Tensor var(const Tensor& x, const std::vector<int>& dims = {}, int correction = 1, bool keepdim = false);
+Tensor cumsum(const Tensor& x, int dim);
+Tensor argmax(const Tensor& x, int dim = -1, bool keepdim = false);  // i32, first of equals, no gradient
+
+// ---- matrix products
+Tensor matmul(const Tensor& a, const Tensor& b);  // [..., M, K] · [..., K, N]; leading dims broadcast; 1-d is refused
+Tensor linear(const Tensor& x, const Tensor& weight,
+              const Tensor& bias = {});  // x [..., K], weight [N, K], bias [N] → [..., N]
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias = {});  // gelu(linear(x), tanh)
+
+// ---- shape: views where strides allow
+Tensor reshape(const Tensor& x, const Shape& shape);  // one size may be -1; copies only when strides force it
+Tensor transpose(const Tensor& x, int dim0 = -2, int dim1 = -1);
+Tensor permute(const Tensor& x, const std::vector<int>& dims);
+Tensor slice(const Tensor& x, int dim, int64_t start, int64_t end,
+             int64_t step = 1);                          // Python's rules for negative and large ends
+Tensor select(const Tensor& x, int dim, int64_t index);  // slice without the dim
+Tensor expand(const Tensor& x, const Shape& shape);      // -1 keeps a size
+Tensor unsqueeze(const Tensor& x, int dim);
+Tensor squeeze(const Tensor& x, int dim);
+Tensor contiguous(const Tensor& x);
+Tensor cat(const std::vector<Tensor>& xs, int dim = 0);
+Tensor stack(const std::vector<Tensor>& xs, int dim = 0);
+
+// ---- indexing: ids are i32 and checked against the size they index
+Tensor gather(const Tensor& x, int dim, const Tensor& index);        // index has x's rank; result has index's shape
+Tensor index_select(const Tensor& x, int dim, const Tensor& index);  // index 1-d
+Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& source);
+Tensor one_hot(const Tensor& ids, int64_t num_classes, DType dtype = f32);  // [...] → [..., num_classes], no gradient
+Tensor embedding(const Tensor& weight, const Tensor& ids);                  // weight [V, C], ids [...] → [..., C]
+
+// ---- probability, over the last dim unless `dim` says otherwise
+Tensor softmax(const Tensor& x, int dim = -1);
+Tensor log_softmax(const Tensor& x, int dim = -1);
+enum class Reduction { none, mean, sum };
+struct CrossEntropyOptions {
+  Reduction reduction =
+      Reduction::mean;  // mean divides by the number (with weights: the weight) of targets not ignored
+  int32_t ignore_index = -100;
+  double label_smoothing = 0;
+  Tensor weight = {};  // [V], no gradient
+};
+// logits [..., V], targets i32 [...]; in nats.
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+// log softmax(logits)[id] and the entropy of softmax(logits), in nats: logits [..., V], ids [...] → two tensors [...].
+std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids);
+
+// ---- normalisation over the last dim C; weight, bias [C] or undefined
+Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
+// {x + residual, layer_norm(x + residual)} in one pass.
+std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight = {},
+                                         const Tensor& bias = {}, double eps = 1e-5);
+Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);
+
+// ---- attention and what goes with it
+struct AttentionOptions {
+  bool causal = true;  // query t of row b sits at position len - T + t, len = kv_len[b] or S, and sees no later key
+  std::optional<double> scale;  // default 1/sqrt(D)
+  Tensor key_mask = {};         // u8 [B, S], 1 = attend; a query with no key at all gives 0
+  Tensor kv_len = {};           // i32 [B]: keys in use (KV cache with room to spare)
+};
+// softmax(scale·q kᵀ + mask) v: q [B, H, T, D], k and v [B, Hkv, S, D] with Hkv dividing H → [B, H, T, D].
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+// Self-attention on the packed projection [B, T, 3·H·D] (q, k, v side by side) → [B, T, H·D]. Same arithmetic, no
+// copies.
+Tensor attention_qkv(const Tensor& qkv, int heads, bool causal = true);
+Tensor dropout(const Tensor& x, double p, bool training, Generator& generator = default_generator());
+// Rotary position embedding (Su et al. 2021), half-split form: x [B, H, T, D], D even. positions: i32 [B], that of
+// query 0.
+Tensor rope(const Tensor& x, double base = 10000, const Tensor& positions = {});
+
+// ---- operators
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+inline Tensor operator+(const Tensor& x, double s) { return affine(x, 1, s); }
+inline Tensor operator+(double s, const Tensor& x) { return affine(x, 1, s); }
+inline Tensor operator-(const Tensor& x, double s) { return affine(x, 1, -s); }
+inline Tensor operator-(double s, const Tensor& x) { return affine(x, -1, s); }
+inline Tensor operator*(const Tensor& x, double s) { return affine(x, s, 0); }
+inline Tensor operator*(double s, const Tensor& x) { return affine(x, s, 0); }
+inline Tensor operator/(const Tensor& x, double s) { return affine(x, 1 / s, 0); }
+inline Tensor operator/(double s, const Tensor& x) { return affine(reciprocal(x), s, 0); }
+
+}  // namespace pg

@@ -1,0 +1,130 @@
+// Many elements become one.
+#include <limits>
+
+#include "autograd/op_util.h"
+
+namespace pg {
+namespace {
+
+using namespace detail;
+
+struct Plan {
+  Shape keep;    // x's shape with 1 at the reduced dims
+  Shape result;  // keep, or keep without those dims
+  double count;  // elements per result
+};
+
+Plan plan(const Tensor& x, const std::vector<int>& dims, bool keepdim, const char* op) {
+  check_floating(x, op);
+  unsigned reduced = 0;
+  for (int dim : dims) {
+    const int d = normalize_dim(dim, x.rank(), op);
+    check(!(reduced >> d & 1), "{}: dim {} appears twice", op, d);
+    reduced |= 1u << d;
+  }
+  if (dims.empty()) reduced = ~0u;
+  Plan p{x.shape(), {}, 1};
+  for (int i = 0; i < x.rank(); ++i) {
+    if (reduced >> i & 1) {
+      p.count *= static_cast<double>(x.shape()[i]);
+      p.keep[i] = 1;
+    }
+    if (keepdim || !(reduced >> i & 1)) p.result.push_back(p.keep[i]);
+  }
+  return p;
+}
+
+Tensor reduced(Reduce op, const Tensor& x, const Plan& p, double scale = 1) {
+  const Tensor y = Tensor::empty(p.keep, x.dtype(), x.device());
+  kernels_of(x).reduce(op, y, x, scale, 0);
+  return y;
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+  const Plan p = plan(x, dims, keepdim, "sum");
+  Tensor y = reduced(Reduce::sum, x, p).view_reshape(p.result);
+  return record(Op::sum, y, {&x}, [keep = p.keep, shape = x.shape()](const Tensor& dy, Grads& g) {
+    g.pass(0, dy.view_reshape(keep).view_expand(shape));
+  });
+}
+
+Tensor mean(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+  const Plan p = plan(x, dims, keepdim, "mean");
+  Tensor y = reduced(Reduce::sum, x, p, 1 / p.count).view_reshape(p.result);
+  return record(Op::mean, y, {&x}, [keep = p.keep, shape = x.shape(), n = p.count](const Tensor& dy, Grads& g) {
+    g.pass(0, affine(dy, 1 / n, 0).view_reshape(keep).view_expand(shape));
+  });
+}
+
+Tensor amax(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+  const Plan p = plan(x, dims, keepdim, "amax");
+  check(p.count > 0, "amax: no maximum of zero elements, shape {}", x.shape());
+  const Tensor top = reduced(Reduce::max, x, p);
+  return record(Op::amax, top.view_reshape(p.result), {&x}, [x = x.detach(), top, dims](const Tensor& dy, Grads& g) {
+    const Tensor is_top = eq(x, top).to(x.dtype());
+    const Tensor share = div(dy.view_reshape(top.shape()), sum(is_top, dims, true));
+    g.pass(0, mul(is_top, share));
+  });
+}
+
+Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+  const Plan p = plan(x, dims, keepdim, "logsumexp");
+  check(p.count > 0, "logsumexp: no elements along the reduced dims, shape {}", x.shape());
+  Tensor y;
+  {
+    NoGrad guard;
+    const Tensor top = reduced(Reduce::max, x, p);
+    const Tensor finite = lt(abs(top), Tensor::scalar(std::numeric_limits<double>::infinity(), x.dtype()));
+    const Tensor shift = where(finite, top, Tensor::scalar(0, x.dtype()));  // ±inf would turn into NaN
+    y = add(log(sum(exp(sub(x, shift)), dims, true)), shift);
+  }
+  return record(Op::logsumexp, y.view_reshape(p.result), {&x}, [x = x.detach(), y](const Tensor& dy, Grads& g) {
+    g.pass(0, mul(exp(sub(x, y)), dy.view_reshape(y.shape())));
+  });
+}
+
+Tensor var(const Tensor& x, const std::vector<int>& dims, int correction, bool keepdim) {
+  const Plan p = plan(x, dims, keepdim, "var");
+  const double scale = 1 / std::max(0.0, p.count - correction);
+  const Tensor centred = [&] {
+    NoGrad guard;
+    return sub(x, reduced(Reduce::sum, x, p, 1 / p.count));
+  }();
+  Tensor y = Tensor::empty(p.keep, x.dtype(), x.device());
+  {
+    NoGrad guard;
+    kernels_of(x).reduce(Reduce::sum, y, mul(centred, centred), scale, 0);
+  }
+  return record(Op::var, y.view_reshape(p.result), {&x}, [centred, keep = p.keep, scale](const Tensor& dy, Grads& g) {
+    g.pass(0, mul(centred, affine(dy, 2 * scale, 0).view_reshape(keep)));
+  });
+}
+
+Tensor cumsum(const Tensor& x, int dim) {
+  check_floating(x, "cumsum");
+  const int d = normalize_dim(dim, x.rank(), "cumsum");
+  Tensor y = empty_like(x);
+  kernels_of(x).cumsum(y, x, d, false, 0);
+  return record(Op::cumsum, y, {&x}, [d](const Tensor& dy, Grads& g) {
+    if (auto dx = g[0]) kernels_of(dy).cumsum(*dx.into, dy, d, true, dx.beta);
+  });
+}
+
+Tensor argmax(const Tensor& x, int dim, bool keepdim) {
+  check_floating(x, "argmax");
+  const int d = normalize_dim(dim, x.rank(), "argmax");
+  check(x.shape()[d] > 0, "argmax: no elements along dim {}, shape {}", d, x.shape());
+  const Tensor moved = packed(x.view_transpose(d, -1));
+  Shape shape = moved.shape();
+  const Tensor flat = rows(moved);
+  const Tensor index = Tensor::empty({flat.size(0)}, i32, x.device());
+  kernels_of(x).argmax(index, flat);
+  shape[shape.rank() - 1] = 1;
+  Tensor y = index.view_reshape(shape).view_transpose(d, -1);
+  if (!keepdim) y = y.view_select(d, 0);
+  return packed(y);
+}
+
+}  // namespace pg

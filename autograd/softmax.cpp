@@ -1,0 +1,100 @@
+// Probabilities of a row of scores, and the losses made of them.
+#include "autograd/op_util.h"
+
+namespace pg {
+namespace {
+
+using namespace detail;
+
+Tensor softmax_last(Op op, const Tensor& x, bool log) {
+  const Tensor x2 = rows(x);
+  const Tensor y2 = empty_like(x2);
+  kernels_of(x).softmax(y2, x2, log);
+  return record(op, y2.view_reshape(x.shape()), {&x}, [y2, log](const Tensor& dy, Grads& g) {
+    auto dx = g[0];
+    if (dx) kernels_of(dy).softmax_backward(dx.into->view_reshape(y2.shape()), rows(dy), y2, log, dx.beta);
+  });
+}
+
+Tensor softmax_dim(Op op, const Tensor& x, int dim, bool log) {
+  check_floating(x, name_of(op));
+  const int d = normalize_dim(dim, x.rank(), name_of(op));
+  if (d == x.rank() - 1) return softmax_last(op, x, log);
+  return transpose(softmax_last(op, transpose(x, d, -1), log), d, -1);
+}
+
+// The divisor of Reduction::mean: the targets that count, each with its class weight.
+double target_weight(const Tensor& targets, const CrossEntropyOptions& options) {
+  const std::vector<double> weight = options.weight.to_vector();
+  double total = 0;
+  for (int32_t id : targets.data<int32_t>()) {
+    if (id != options.ignore_index) total += weight.empty() ? 1 : weight[static_cast<size_t>(id)];
+  }
+  return total;
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, int dim) { return softmax_dim(Op::softmax, x, dim, false); }
+Tensor log_softmax(const Tensor& x, int dim) { return softmax_dim(Op::log_softmax, x, dim, true); }
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+  check_floating(logits, "cross_entropy");
+  check(logits.rank() >= 1 && targets.rank() == logits.rank() - 1 && rows(logits).size(0) == targets.numel(),
+        "cross_entropy: expected logits [..., V] and targets [...], got {} and {}", logits.shape(), targets.shape());
+  const int64_t v = logits.size(-1);
+  check_ids(targets, v, "cross_entropy", &options.ignore_index);
+  check(options.label_smoothing >= 0 && options.label_smoothing <= 1,
+        "cross_entropy: label_smoothing {} is not in [0, 1]", options.label_smoothing);
+  if (options.weight.defined()) {
+    check_same_dtype(logits, options.weight, "cross_entropy");
+    check(options.weight.shape() == Shape{v}, "cross_entropy: weight must be [{}], got {}", v, options.weight.shape());
+  }
+  const Tensor x = rows(logits), weight = packed(options.weight);
+  const Tensor ids = packed(targets).view_reshape({x.size(0)});
+  const Tensor loss = Tensor::empty({x.size(0)}, x.dtype(), x.device()), lse = empty_like(loss);
+  kernels_of(x).cross_entropy(loss, lse, x, ids, {options.ignore_index, options.label_smoothing, weight});
+  Tensor each = record(Op::cross_entropy, loss.view_reshape(targets.shape()), {&logits},
+                       [x, ids, lse, weight, ignore = options.ignore_index, smoothing = options.label_smoothing](
+                           const Tensor& dy, Grads& g) {
+                         auto dx = g[0];
+                         if (!dx) return;
+                         const Tensor d = packed(reshaped(dy, {x.size(0)}));
+                         kernels_of(dy).cross_entropy_backward(dx.into->view_reshape(x.shape()), d, x, lse, ids,
+                                                               {ignore, smoothing, weight}, dx.beta);
+                       });
+  switch (options.reduction) {
+    case Reduction::none:
+      return each;
+    case Reduction::sum:
+      return sum(each);
+    case Reduction::mean:
+      break;
+  }
+  return sum(each) / target_weight(ids, options);
+}
+
+std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids) {
+  check_floating(logits, "token_log_prob");
+  check(logits.rank() >= 1 && ids.rank() == logits.rank() - 1 && rows(logits).size(0) == ids.numel(),
+        "token_log_prob: expected logits [..., V] and ids [...], got {} and {}", logits.shape(), ids.shape());
+  check_ids(ids, logits.size(-1), "token_log_prob");
+  const Tensor x = rows(logits);
+  const Tensor flat_ids = packed(ids).view_reshape({x.size(0)});
+  const Tensor log_prob = Tensor::empty({x.size(0)}, x.dtype(), x.device());
+  const Tensor entropy = empty_like(log_prob), lse = empty_like(log_prob);
+  kernels_of(x).token_log_prob(log_prob, entropy, lse, x, flat_ids);
+  return record2(Op::token_log_prob, log_prob.view_reshape(ids.shape()), entropy.view_reshape(ids.shape()), {&logits},
+                 [x, flat_ids, lse, entropy](const Tensor& d_log_prob, Grads& g) {
+                   auto dx = g[0];
+                   if (!dx) return;
+                   const auto flat = [&](const Tensor& d) {
+                     return d.defined() ? packed(reshaped(d, {x.size(0)})) : d;
+                   };
+                   const Tensor dl = flat(d_log_prob), de = flat(g.output(1));
+                   kernels_of(x).token_log_prob_backward(dx.into->view_reshape(x.shape()), dl, de, x, lse, entropy,
+                                                         flat_ids, dx.beta);
+                 });
+}
+
+}  // namespace pg

@@ -1,0 +1,285 @@
+#include "autograd/tape.h"
+
+#include <algorithm>
+
+namespace pg {
+namespace {
+
+thread_local bool grad_mode = true;
+thread_local uint64_t next_id = 1;
+
+struct Leaf final : Node {
+  void run(const Tensor&, Grads&) override {}
+  void drop() override {}
+};
+
+Node* node_of(const Ref<GradNode>& ref) { return static_cast<Node*>(ref.get()); }
+
+bool owned_alone(const Tensor& t) { return t.storage()->ref_count == 1 && t.contiguous(); }
+
+// Adds `gradient` to output `output` of `node`, or makes it the first.
+void give(Node& node, int output, const Tensor& gradient) {
+  Tensor& held = node.output(output).grad;
+  const Shape& shape = node.output(output).shape;
+  check(gradient.shape() == shape, "backward of {}: gradient has shape {}, expected {}", name_of(node.op),
+        gradient.shape(), shape);
+  if (node.op == Op::leaf) {  // a leaf's gradient is memory of its own
+    if (!held.defined()) held = Tensor::empty(shape, node.dtype, node.device);
+    kernels(node.device).accumulate(held, gradient, node.has_grad ? 1 : 0);
+    node.has_grad = true;
+  } else if (!held.defined()) {
+    held = gradient;
+  } else {
+    if (!owned_alone(held)) held = held.clone();
+    kernels(node.device).accumulate(held, gradient, 1);
+  }
+}
+
+bool has_any_grad(const Node& node) {
+  return node.first.grad.defined() || (node.second && node.second->grad.defined());
+}
+
+// Nodes that hold a gradient, newest first.
+class Queue {
+ public:
+  ~Queue() {
+    for (auto& ref : heap_) node_of(ref)->queued = false;
+  }
+  void push(const Ref<GradNode>& ref) {
+    Node& node = *node_of(ref);
+    if (node.queued || node.op == Op::leaf) return;
+    check(!node.spent,
+          "backward: the graph behind this {} was freed by an earlier backward; run the forward pass again, or add the "
+          "losses and call backward once",
+          name_of(node.op));
+    node.queued = true;
+    heap_.push_back(ref);
+    std::push_heap(heap_.begin(), heap_.end(), older);
+  }
+  Ref<GradNode> pop() {
+    std::pop_heap(heap_.begin(), heap_.end(), older);
+    Ref<GradNode> ref = std::move(heap_.back());
+    heap_.pop_back();
+    node_of(ref)->queued = false;
+    return ref;
+  }
+  bool empty() const { return heap_.empty(); }
+
+ private:
+  static bool older(const Ref<GradNode>& a, const Ref<GradNode>& b) { return node_of(a)->id < node_of(b)->id; }
+  std::vector<Ref<GradNode>> heap_;
+};
+
+}  // namespace
+
+const char* name_of(Op op) {
+  static constexpr const char* names[] = {
+#define X(name) #name,
+      POLICYGRAD_OPS(X)
+#undef X
+  };
+  return names[static_cast<int>(op)];
+}
+
+bool grad_enabled() { return grad_mode; }
+NoGrad::NoGrad() : previous_(std::exchange(grad_mode, false)) {}
+NoGrad::~NoGrad() { grad_mode = previous_; }
+EnableGrad::EnableGrad() : previous_(std::exchange(grad_mode, true)) {}
+EnableGrad::~EnableGrad() { grad_mode = previous_; }
+
+namespace detail {
+
+bool wants_record(const Tensor* const* inputs, size_t count) {
+  return grad_mode && std::any_of(inputs, inputs + count, [](const Tensor* t) { return t->requires_grad(); });
+}
+bool wants_record(const std::vector<Tensor>& inputs) {
+  return grad_mode && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.requires_grad(); });
+}
+void add_edge(Node& node, const Tensor& input) {
+  const int i = node.num_inputs++;
+  if (i >= 4) node.more_inputs.emplace_back();
+  node.input(i) = {input.node(), input.output()};
+}
+void attach(Node* node, Op op, Tensor& out0, Tensor* out1) {
+  node->id = next_id++;
+  node->op = op;
+  node->dtype = out0.dtype();
+  node->device = out0.device();
+  node->first.shape = out0.shape();
+  Ref<GradNode> ref(node);
+  if (out1) {
+    node->second = std::make_unique<Node::Output>(Node::Output{out1->shape(), {}});
+    out1->set_node(ref, 1);
+  }
+  out0.set_node(std::move(ref), 0);
+}
+
+}  // namespace detail
+
+bool Grads::wants(int input) const { return bool(node_.input(input).node); }
+
+GradSlot Grads::operator[](int input) {
+  Edge& edge = node_.input(input);
+  if (!edge.node) return {};
+  Node& source = *node_of(edge.node);
+  Tensor& held = source.output(edge.output).grad;
+  const bool first = source.op == Op::leaf ? !source.has_grad : !held.defined();
+  if (!held.defined()) {
+    held = Tensor::empty(source.output(edge.output).shape, source.dtype, source.device);
+  } else if (!first && source.op != Op::leaf && !owned_alone(held)) {
+    held = held.clone();
+  }
+  source.has_grad = true;
+  return {&held, first ? 0.0 : 1.0};
+}
+
+void Grads::pass(int input, const Tensor& gradient) {
+  Edge& edge = node_.input(input);
+  if (edge.node) give(*node_of(edge.node), edge.output, gradient);
+}
+
+const Tensor& Grads::output(int i) const { return node_.output(i).grad; }
+
+void backward(const Tensor& loss) {
+  check(loss.numel() == 1,
+        "backward: expected a scalar loss, got shape {}; reduce it with mean() or sum(), or give the gradient of the "
+        "output",
+        loss.shape());
+  backward(loss, Tensor::ones(loss.shape(), loss.dtype(), loss.device()));
+}
+
+void backward(const Tensor& output, const Tensor& gradient) {
+  check(output.requires_grad(),
+        "backward: this tensor depends on nothing that requires a gradient; call set_requires_grad() on a leaf before "
+        "the "
+        "forward pass, and keep the forward pass outside NoGrad");
+  check(gradient.dtype() == output.dtype(), "backward: the gradient is {}, the output {}", gradient.dtype(),
+        output.dtype());
+  NoGrad guard;
+  Queue queue;
+  queue.push(output.node());
+  give(*node_of(output.node()), output.output(), gradient);
+  while (!queue.empty()) {
+    const Ref<GradNode> ref = queue.pop();
+    Node& node = *node_of(ref);
+    Grads grads(node);
+    node.run(node.first.grad, grads);
+    node.first.grad = {};
+    node.second.reset();
+    node.drop();
+    node.spent = true;
+    for (int i = 0; i < node.num_inputs; ++i) {
+      Edge& edge = node.input(i);
+      if (edge.node && has_any_grad(*node_of(edge.node))) queue.push(edge.node);
+      edge.node = {};
+    }
+  }
+}
+
+Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
+  const Generator before = default_generator();
+  Tensor y;
+  {
+    NoGrad guard;
+    y = f(x.detach()).detach();
+  }
+  if (!grad_mode) return y;
+  auto backward_of = [f = std::move(f), x, before](const Tensor& dy, Grads& g) {
+    EnableGrad enable;
+    const Generator after = std::exchange(default_generator(), before);
+    Tensor input = x.detach();
+    if (g.wants(0)) input.set_requires_grad();
+    const Tensor again = f(input);
+    default_generator() = after;
+    if (again.requires_grad()) backward(again, dy);
+    if (g.wants(0) && has_grad(input)) g.pass(0, input.grad());
+  };
+  // Always recorded: leaves that f captures may need gradients even when x does not.
+  auto* node = new detail::OpNode<decltype(backward_of)>(std::move(backward_of));
+  detail::add_edge(*node, x);
+  detail::attach(node, Op::checkpoint, y, nullptr);
+  return y;
+}
+
+// ---- leaves
+
+Tensor& Tensor::set_requires_grad(bool on) {
+  check(!node_ || node_of(node_)->op == Op::leaf,
+        "set_requires_grad: this is the result of {}, not a leaf; use detach() to cut it off",
+        node_ ? name_of(node_of(node_)->op) : "");
+  if (!on) {
+    node_ = {};
+  } else if (!node_) {
+    check(dtype_ == f32 || dtype_ == f64, "set_requires_grad: only f32 and f64 have gradients, this is {}", dtype_);
+    auto* leaf = new Leaf;
+    leaf->dtype = dtype_;
+    leaf->device = device();
+    leaf->first.shape = shape_;
+    node_ = Ref<GradNode>(leaf);
+    output_ = 0;
+  }
+  return *this;
+}
+
+Tensor Tensor::grad() const { return has_grad(*this) ? node_of(node_)->first.grad : Tensor{}; }
+
+void Tensor::zero_grad() const {
+  if (node_) node_of(node_)->has_grad = false;
+}
+
+void set_grad_buffer(const Tensor& leaf, const Tensor& buffer) {
+  check(leaf.requires_grad() && node_of(leaf.node())->op == Op::leaf,
+        "set_grad_buffer: expected a leaf that requires a gradient");
+  check(buffer.shape() == leaf.shape() && buffer.dtype() == leaf.dtype() && buffer.contiguous(),
+        "set_grad_buffer: expected a contiguous {} {}, got {} {}", leaf.dtype(), leaf.shape(), buffer.dtype(),
+        buffer.shape());
+  Node& node = *node_of(leaf.node());
+  node.first.grad = buffer;
+  node.has_grad = false;
+}
+
+bool has_grad(const Tensor& leaf) {
+  return leaf.requires_grad() && node_of(leaf.node())->op == Op::leaf && node_of(leaf.node())->has_grad;
+}
+
+// ---- making and dropping a graph
+
+namespace {
+constexpr size_t kStep = 64, kClasses = 32;
+// The dropped nodes of this thread by size. Never destroyed: tensors with static lifetime may come home late.
+std::vector<void*>& dropped(size_t bytes) {
+  static thread_local auto* lists = new std::array<std::vector<void*>, kClasses>;
+  return (*lists)[(bytes + kStep - 1) / kStep];
+}
+bool pooled(size_t bytes) { return bytes <= (kClasses - 1) * kStep; }
+}  // namespace
+
+void* Node::operator new(size_t bytes) {
+  if (!pooled(bytes)) return ::operator new(bytes);
+  auto& list = dropped(bytes);
+  if (list.empty()) return ::operator new((bytes + kStep - 1) / kStep * kStep);
+  void* node = list.back();
+  list.pop_back();
+  return node;
+}
+
+void Node::operator delete(void* node, size_t bytes) {
+  if (!pooled(bytes)) return ::operator delete(node);
+  dropped(bytes).push_back(node);
+}
+
+void GradNode::release(GradNode* node) {
+  thread_local std::vector<GradNode*> pending;
+  thread_local bool draining = false;
+  pending.push_back(node);
+  if (draining) return;
+  draining = true;
+  while (!pending.empty()) {
+    GradNode* next = pending.back();
+    pending.pop_back();
+    delete next;
+  }
+  draining = false;
+}
+
+}  // namespace pg

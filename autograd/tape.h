@@ -1,0 +1,128 @@
+#pragma once
+// The tape. An op's forward and backward stand side by side in one function; record() hangs the backward on the result.
+// Creation order is a topological order, so backward() is a loop over a max-heap, without recursion. There are no
+// second derivatives: backward kernels write in place, and nothing records them.
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "autograd/op.h"
+#include "tensor/kernels.h"
+#include "tensor/tensor.h"
+
+namespace pg {
+
+struct Node;
+
+// An input of a recorded op: which output of which node. No node: the input needs no gradient.
+struct Edge {
+  Ref<GradNode> node;
+  int output = 0;
+};
+
+// Where a backward kernel writes: the gradient buffer of one input, and whether to overwrite (beta 0) or add (beta 1).
+struct GradSlot {
+  const Tensor* into = nullptr;
+  double beta = 0;
+  explicit operator bool() const { return into != nullptr; }
+};
+
+// The gradients of a node's inputs, as its backward sees them.
+class Grads {
+ public:
+  explicit Grads(Node& node) : node_(node) {}
+  bool wants(int input) const;
+  // A contiguous buffer of the input's shape to write into; false when this input needs no gradient.
+  GradSlot operator[](int input);
+  // Hands over a finished gradient of the input's shape: shared when it is the first, added otherwise.
+  void pass(int input, const Tensor& gradient);
+  // The gradient of output `i`; undefined when nothing used that output.
+  const Tensor& output(int i) const;
+
+ private:
+  Node& node_;
+};
+
+struct Node : GradNode {
+  uint64_t id = 0;
+  Op op = Op::leaf;
+  bool queued = false;
+  bool spent = false;     // backward has run: closure and inputs are gone
+  bool has_grad = false;  // leaf only: first.grad holds a gradient of the current pass
+  int num_inputs = 0;
+  std::array<Edge, 4> first_inputs;  // nearly every op has at most four
+  std::vector<Edge> more_inputs;
+  DType dtype = f32;
+  Device device;
+  struct Output {
+    Shape shape;
+    Tensor grad;
+  };
+  Output first;
+  std::unique_ptr<Output> second;  // of the few ops that have one
+  Output& output(int i) { return i == 0 ? first : *second; }
+  Edge& input(int i) { return i < 4 ? first_inputs[i] : more_inputs[i - 4]; }
+  // From a free list per size: nodes are made and dropped by the million.
+  static void* operator new(size_t bytes);
+  static void operator delete(void* node, size_t bytes);
+  virtual void run(const Tensor& dy, Grads& grads) = 0;
+  virtual void drop() = 0;  // frees what the closure saved
+};
+
+// Hangs `backward` on `out` when grad mode is on and an input requires a gradient; else returns `out` as it is.
+// backward(const Tensor& dy, Grads& g) gets the output's gradient, of any strides, and writes g[i] for input i.
+// An undefined input is an absent option: it never wants a gradient.
+template <class F>
+Tensor record(Op op, Tensor out, std::initializer_list<const Tensor*> inputs, F&& backward);
+template <class F>
+Tensor record(Op op, Tensor out, const std::vector<Tensor>& inputs, F&& backward);
+// For ops with two outputs: `dy` is the gradient of the first, g.output(1) of the second; undefined where nothing used
+// it.
+template <class F>
+std::pair<Tensor, Tensor> record2(Op op, Tensor out0, Tensor out1, std::initializer_list<const Tensor*> inputs,
+                                  F&& backward);
+
+// Gradients of a scalar `loss` in every leaf it depends on (added where zero_grad was not called since). Frees the
+// graph as it goes; a second call on the same graph is an Error.
+void backward(const Tensor& loss);
+// The same for any shape, from a given gradient of `output`.
+void backward(const Tensor& output, const Tensor& gradient);
+
+// Gives a leaf the memory its gradient is written to (a slice of a gradient slab). Shape and dtype must match.
+void set_grad_buffer(const Tensor& leaf, const Tensor& buffer);
+bool has_grad(const Tensor& leaf);  // received a gradient since zero_grad
+
+// While alive, ops on this thread record nothing.
+class NoGrad {
+ public:
+  NoGrad();
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+
+ private:
+  bool previous_;
+};
+// The opposite, for recomputation inside a backward.
+class EnableGrad {
+ public:
+  EnableGrad();
+  ~EnableGrad();
+  EnableGrad(const EnableGrad&) = delete;
+
+ private:
+  bool previous_;
+};
+bool grad_enabled();
+
+// f(x), keeping only x: the activations inside f are computed again during backward (Chen et al. 2016, "Training Deep
+// Nets with Sublinear Memory Cost"). The default generator is rewound, so dropout repeats its mask. Leaves that f
+// captures get their gradients too.
+Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x);
+
+}  // namespace pg
+
+#include "autograd/tape_inl.h"

@@ -1,0 +1,56 @@
+# Compiler flags of the whole tree. Never -ffast-math: results must not depend on how a compiler reorders sums.
+include(CheckCXXCompilerFlag)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, RelWithDebInfo or Release" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# -ffp-contract=off: a fused multiply-add happens only where the source says so, on every compiler.
+# The two -fno options change no result; they let loops over sqrt, exp and comparisons become vector code.
+add_compile_options(-ffp-contract=off -fno-math-errno -fno-trapping-math)
+add_compile_options(-Wall -Wextra -Wno-psabi)
+
+# g++ 12 with AVX-512 turns a 32-byte constant such as {1, 1, 0, 0} into {1, 1, 1, 1}: it takes the constant's leading
+# words for all of it. With moves of at most 16 bytes it does not try.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  check_cxx_compiler_flag("-mmove-max=128 -mstore-max=128" POLICYGRAD_HAS_MOVE_MAX)
+  if(POLICYGRAD_HAS_MOVE_MAX)
+    add_compile_options(-mmove-max=128 -mstore-max=128)
+  endif()
+endif()
+
+# Warnings are errors with the compilers that CI runs. A newer one may know new warnings; they shall not stop a learner.
+set(werror OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  set(werror ON)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)
+  set(werror ON)
+endif()
+option(POLICYGRAD_WERROR "Treat warnings as errors" ${werror})
+if(POLICYGRAD_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+if(POLICYGRAD_NATIVE)
+  check_cxx_compiler_flag(-march=native POLICYGRAD_HAS_MARCH_NATIVE)
+  check_cxx_compiler_flag(-mcpu=native POLICYGRAD_HAS_MCPU_NATIVE)
+  if(POLICYGRAD_HAS_MARCH_NATIVE)
+    add_compile_options(-march=native)
+  elseif(POLICYGRAD_HAS_MCPU_NATIVE)
+    add_compile_options(-mcpu=native)
+  endif()
+endif()
+
+if(POLICYGRAD_SANITIZE)
+  add_compile_options(-fsanitize=${POLICYGRAD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${POLICYGRAD_SANITIZE})
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()

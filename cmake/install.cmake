@@ -1,0 +1,14 @@
+# `cmake --install build --prefix DIR`, then find_package(policygrad) and target policygrad::policygrad elsewhere.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/policygrad)
+install(TARGETS policygrad EXPORT policygradTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(folder tensor autograd nn rl tasks)
+  install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/policygrad/${folder} FILES_MATCHING PATTERN "*.h" PATTERN cpu EXCLUDE)
+endforeach()
+install(TARGETS pg RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+install(EXPORT policygradTargets NAMESPACE policygrad:: DESTINATION ${package_dir})
+write_basic_package_version_file(policygradConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES cmake/policygradConfig.cmake ${PROJECT_BINARY_DIR}/policygradConfigVersion.cmake DESTINATION ${package_dir})

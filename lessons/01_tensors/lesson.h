@@ -1,0 +1,29 @@
+#pragma once
+// Lesson 1: what you write, behind the engine's own signatures.
+#include "lessons/kit/lesson.h"
+#include "tensor/tensor.h"
+
+namespace pg::lesson01 {
+
+Tensor view_transpose(const Tensor& x, int dim0, int dim1);
+Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
+int64_t offset_of(int64_t n, const Shape& shape, const Strides& strides);
+void matmul(View c, View a, View b);
+
+struct Impl {
+  Tensor (*view_transpose)(const Tensor&, int, int);
+  Shape (*broadcast_shapes)(const Shape&, const Shape&, const char*);
+  int64_t (*offset_of)(int64_t, const Shape&, const Strides&);
+  void (*matmul)(View, View, View);
+};
+Impl reference();
+Impl learner();
+std::vector<kit::Check<Impl>> checks();
+void demo(kit::Demo& demo, const Impl& impl);
+
+// The race: c [M, N] = a [M, K] · b [K, N], all f32 and contiguous, one thread.
+void matmul_naive(View c, View a, View b);    // the formula, one element after the other
+void matmul_blocked(View c, View a, View b);  // block by block, so that what is loaded is used often
+void matmul_packed(View c, View a, View b);   // blocks copied to where they are read in order, results in registers
+
+}  // namespace pg::lesson01

@@ -1,0 +1,300 @@
+// The demonstration of lesson 2.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numbers>
+
+#include "lessons/02_autograd/lesson.h"
+#include "lessons/kit/plot.h"
+
+namespace pg::lesson02 {
+namespace {
+
+Node* node_of(const Tensor& x) { return static_cast<Node*>(x.node().get()); }
+
+// Names for the values of a small expression, so that its tape can be drawn with values and gradients.
+class Graph {
+ public:
+  // x itself on the tape, under a name; its backward notes the gradient that passes.
+  Tensor name(const std::string& name, const Tensor& x) {
+    auto info = std::make_shared<Info>(Info{name, x.item(), 0});
+    Tensor y = record(Op::cast, x.detach(), {&x}, [info](const Tensor& dy, Grads& g) {
+      info->gradient = dy.item();
+      g.pass(0, dy);
+    });
+    infos_[node_of(y)] = info;
+    return y;
+  }
+  // The tree of ops above `result`, one line per value; call before backward, print after it.
+  void draw(const Tensor& result) { walk(node_of(result), "", ""); }
+  std::string text() const {
+    std::string text = fmt::format("{:<22}{:>10}{:>22}\n", "the tape", "value", "d loss / d value");
+    for (const Line& line : lines_) {
+      text += kit::padded(line.drawing, 22);
+      text += line.info ? fmt::format("{:>10.4f}{:>22.4f}\n", line.info->value, line.info->gradient) : "\n";
+    }
+    return text;
+  }
+
+ private:
+  struct Info {
+    std::string name;
+    double value, gradient;
+  };
+  struct Line {
+    std::string drawing;
+    std::shared_ptr<Info> info;
+  };
+
+  void walk(Node* named, const std::string& first, const std::string& rest) {
+    const auto& info = infos_.at(named);
+    Node* op = static_cast<Node*>(named->input(0).node.get());
+    std::string drawing = first + info->name;
+    if (op->op != Op::leaf) drawing += " = " + std::string(name_of(op->op));
+    if (std::count(drawn_.begin(), drawn_.end(), named)) {
+      lines_.push_back({first + info->name + " (see above)", nullptr});
+      return;
+    }
+    drawn_.push_back(named);
+    lines_.push_back({drawing, info});
+    const bool unicode = kit::style().unicode;
+    for (int i = 0; i < op->num_inputs; ++i) {
+      const bool last = i == op->num_inputs - 1;
+      const char* branch = unicode ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- ");
+      const char* trunk = last ? "   " : unicode ? "│  " : "|  ";
+      walk(static_cast<Node*>(op->input(i).node.get()), rest + branch, rest + trunk);
+    }
+  }
+
+  std::map<Node*, std::shared_ptr<Info>> infos_;
+  std::vector<Node*> drawn_;
+  std::vector<Line> lines_;
+};
+
+void show_graph(kit::Demo& demo, const Impl& impl) {
+  demo.heading("A tape of what was computed");
+  demo.say(
+      "loss = tanh(w·x + b)², at w = -1.5, x = 0.5, b = 1. Every op notes on the tape what it was made from; "
+      "backward walks from the loss down and multiplies derivatives as it goes.");
+  const auto leaf = [](double value) { return Tensor::scalar(value, f64).set_requires_grad(); };
+  const Tensor w = leaf(-1.5), x = leaf(0.5), b = leaf(1);
+  Graph graph;
+  const Tensor product = graph.name("p", impl.mul(graph.name("w", w), graph.name("x", x)));
+  const Tensor sum = graph.name("s", add(impl, product, graph.name("b", b)));
+  const Tensor y = graph.name("y", impl.tanh(sum));
+  const Tensor loss = graph.name("loss", impl.mul(y, y));
+  graph.draw(loss);
+  backward(loss);
+  demo.show(graph.text());
+  demo.gap();
+
+  const double h = 1e-5,
+               slope = (std::pow(std::tanh((-1.5 + h) * 0.5 + 1), 2) - std::pow(std::tanh((-1.5 - h) * 0.5 + 1), 2)) /
+                       (2 * h);
+  demo.say(
+      "Is that so? Raise w by 0.00001, lower it by as much, and divide the change of the loss by 0.00002: {:.8f}. "
+      "The tape says {:.8f}.",
+      slope, w.grad().item());
+  demo.claim("tape against difference, d loss / d w", std::abs(w.grad().item() - slope), "", kit::at_most(1e-8));
+}
+
+void show_gradcheck(kit::Demo& demo, const Impl& impl) {
+  demo.heading("The proof that it is right");
+  demo.say(
+      "The same for every element of every input, with random weights on the outputs, is gradcheck. Five right "
+      "backwards and three with a bug planted:");
+  Generator random(5);
+  const auto normal = [&](const Shape& shape) { return Tensor::normal(shape, 0, 1, random, f64); };
+  struct Row {
+    const char* name;
+    Function f;
+    std::vector<Tensor> inputs;
+    bool planted;
+  };
+  const Row rows[] = {
+      {"mul", [&](auto in) { return impl.mul(in[0], in[1]); }, {normal({3, 4}), normal({3, 4})}, false},
+      {"tanh", [&](auto in) { return impl.tanh(in[0]); }, {normal({3, 4})}, false},
+      {"matmul", [&](auto in) { return impl.matmul(in[0], in[1]); }, {normal({3, 4}), normal({4, 2})}, false},
+      {"add, with a bias", [&](auto in) { return add(impl, in[0], in[1]); }, {normal({3, 4}), normal({4})}, false},
+      {"softmax", [&](auto in) { return pg::softmax(in[0]); }, {normal({3, 4})}, false},
+      {"tanh, 1 - y in place of 1 - y²", [](auto in) { return tanh_without_square(in[0]); }, {normal({3, 4})}, true},
+      {"matmul, db = a·dc",
+       [](auto in) { return matmul_untransposed(in[0], in[1]); },
+       {normal({3, 3}), normal({3, 3})},
+       true},
+      {"softmax, dx doubled", [](auto in) { return softmax_doubled(in[0]); }, {normal({3, 4})}, true},
+  };
+  double worst = 0;
+  int found = 0, planted = 0;
+  for (const Row& row : rows) {
+    const double error = impl.gradcheck(row.f, row.inputs);
+    const bool wrong = error > 1e-6;
+    demo.line("{}  {:>9.1e}  {}", kit::padded(row.name, 32), error,
+              wrong ? kit::paint(kit::Color::red, "WRONG") : "right");
+    planted += row.planted;
+    if (row.planted)
+      found += wrong;
+    else
+      worst = std::max(worst, error);
+  }
+  demo.gap();
+  demo.claim("planted bugs found", found, fmt::format("of {}", planted), kit::equals(planted));
+  demo.claim("largest error of the right ones", worst, "", kit::at_most(1e-6));
+}
+
+// ---- two moons
+
+struct Moons {
+  std::vector<double> points, labels;  // [n, 2], [n, 1]
+  int64_t n = 0;
+  Tensor x() const { return Tensor::from(points, {n, 2}); }
+  Tensor y() const { return Tensor::from(labels, {n, 1}); }
+};
+
+// Two interleaved half circles with noise: label 0 the upper, 1 the lower one.
+Moons two_moons(int64_t n, uint64_t seed) {
+  Generator random(seed);
+  Moons moons;
+  moons.n = n;
+  for (int64_t i = 0; i < n; ++i) {
+    const bool lower = i % 2;
+    const double angle = std::numbers::pi * random.uniform();
+    const double x = lower ? 1 - std::cos(angle) : std::cos(angle), y = lower ? 0.5 - std::sin(angle) : std::sin(angle);
+    moons.points.push_back(x + 0.1 * random.normal());
+    moons.points.push_back(y + 0.1 * random.normal());
+    moons.labels.push_back(lower);
+  }
+  return moons;
+}
+
+// 2 → 16 → 16 → 1 with tanh, made of the lesson's own four ops.
+struct Network {
+  Network(const Impl& ops, uint64_t seed) : impl(ops) {
+    Generator random(seed);
+    constexpr int64_t kSizes[] = {2, 16, 16, 1};
+    for (int layer = 0; layer < 3; ++layer) {
+      const int64_t in = kSizes[layer], out = kSizes[layer + 1];
+      parameters.push_back(Tensor::normal({in, out}, 0, 1 / std::sqrt(static_cast<double>(in)), random, f64));
+      parameters.push_back(Tensor::zeros({out}, f64));
+    }
+    for (Tensor& p : parameters) {
+      p.set_requires_grad();
+      velocity.push_back(Tensor::zeros(p.shape(), f64));
+    }
+  }
+  Tensor logits(Tensor h) const {
+    for (int layer = 0; layer < 3; ++layer) {
+      h = add(impl, impl.matmul(h, parameters[2 * layer]), parameters[2 * layer + 1]);
+      if (layer < 2) h = impl.tanh(h);
+    }
+    return h;
+  }
+  // Mean cross-entropy of the labels, in nats: log(1 + e^z) - y·z.
+  double step(const Tensor& x, const Tensor& y, double rate) {
+    const Tensor z = logits(x);
+    const Tensor loss = pg::mean(pg::softplus(z) - impl.mul(z, y));
+    backward(loss);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const auto p = parameters[i].data<double>(), v = velocity[i].data<double>();
+      const Tensor gradient = parameters[i].grad();
+      const auto g = gradient.data<double>();
+      for (size_t n = 0; n < p.size(); ++n) p[n] -= rate * (v[n] = 0.9 * v[n] + g[n]);
+      parameters[i].zero_grad();
+    }
+    return loss.item();
+  }
+  double accuracy(const Moons& moons) const {
+    NoGrad guard;
+    const std::vector<double> z = logits(moons.x()).to_vector();
+    int64_t right = 0;
+    for (int64_t i = 0; i < moons.n; ++i) right += (z[i] > 0) == (moons.labels[i] > 0.5);
+    return static_cast<double>(right) / static_cast<double>(moons.n);
+  }
+
+  const Impl& impl;
+  std::vector<Tensor> parameters, velocity;
+};
+
+std::string decision_map(const Network& network, const Moons& moons) {
+  constexpr int kRows = 20, kColumns = 46;
+  constexpr double kLeft = -1.4, kRight = 2.4, kTop = 1.4, kBottom = -0.9;
+  std::vector<double> grid;
+  for (int r = 0; r < kRows; ++r) {
+    for (int c = 0; c < kColumns; ++c) {
+      grid.push_back(kLeft + (kRight - kLeft) * (c + 0.5) / kColumns);
+      grid.push_back(kTop + (kBottom - kTop) * (r + 0.5) / kRows);
+    }
+  }
+  NoGrad guard;
+  const std::vector<double> p = pg::sigmoid(network.logits(Tensor::from(grid, {kRows * kColumns, 2}))).to_vector();
+  std::vector<std::vector<double>> map(kRows);
+  std::vector<std::string> marks(kRows, std::string(kColumns, ' '));
+  for (int r = 0; r < kRows; ++r) map[r].assign(p.begin() + r * kColumns, p.begin() + (r + 1) * kColumns);
+  for (int64_t i = 0; i < moons.n; ++i) {
+    const int c = static_cast<int>((moons.points[2 * i] - kLeft) / (kRight - kLeft) * kColumns);
+    const int r = static_cast<int>((moons.points[2 * i + 1] - kTop) / (kBottom - kTop) * kRows);
+    if (c >= 0 && c < kColumns && r >= 0 && r < kRows) marks[r][c] = moons.labels[i] > 0.5 ? 'x' : 'o';
+  }
+  return kit::heat_map(map, {.low = 0, .high = 1, .diverging = true, .marks = marks});
+}
+
+void show_moons(kit::Demo& demo, const Impl& impl) {
+  demo.heading("An MLP learns two moons");
+  const Moons moons = two_moons(200, 11), fresh = two_moons(400, 12);
+  const int steps = demo.full() ? 1500 : 300, seeds = 10;
+  std::vector<Network> networks;
+  std::vector<std::vector<double>> losses(seeds);
+  for (int seed = 0; seed < seeds; ++seed) {
+    networks.emplace_back(impl, 100 + seed);
+    const Tensor x = moons.x(), y = moons.y();
+    demo.status(fmt::format("seed {} of {} ...", seed + 1, seeds));
+    for (int step = 0; step < steps; ++step) losses[seed].push_back(networks.back().step(x, y, 0.2));
+  }
+  kit::Series series{.name = "loss (seed 1; band over ten seeds)", .y = losses[0]};
+  for (int step = 0; step < steps; ++step) {
+    double low = losses[0][step], high = low;
+    for (const auto& loss : losses) {
+      low = std::min(low, loss[step]);
+      high = std::max(high, loss[step]);
+    }
+    series.low.push_back(low);
+    series.high.push_back(high);
+  }
+  demo.say(
+      "{} points on two half circles, label o or x. A network 2-16-16-1 made of mul, tanh, matmul and add, {} "
+      "steps downhill. The loss is in nats; a coin scores 0.693.",
+      moons.n, steps);
+  demo.show(kit::line_plot({series}, {.x_label = "step", .height = 12, .log_y = true}));
+  demo.gap();
+  demo.say("What seed 1 thinks of every place ({}), with the points it learned from:",
+           kit::style().color ? "blue: o, red: x" : "light: o, dark: x");
+  demo.show(decision_map(networks[0], moons));
+  demo.gap();
+  double worst = 1;
+  for (const Network& network : networks) worst = std::min(worst, network.accuracy(fresh));
+  demo.claim("right on 400 fresh points, worst of ten seeds", 100 * worst, "%", kit::at_least(97));
+  demo.claim("loss at the end, worst of ten seeds", series.high.back(), "nats", kit::at_most(0.1));
+}
+
+}  // namespace
+
+void demo(kit::Demo& demo, const Impl& impl) {
+  show_graph(demo, impl);
+  show_gradcheck(demo, impl);
+  show_moons(demo, impl);
+}
+
+}  // namespace pg::lesson02
+
+int main(int argc, char** argv) {
+  using namespace pg::lesson02;
+  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 2,
+                                                   .folder = "lessons/02_autograd",
+                                                   .title = "the tape",
+                                                   .reference = reference(),
+                                                   .learner = learner(),
+                                                   .checks = checks(),
+                                                   .demo = demo},
+                             argc, argv);
+}

@@ -1,0 +1,14 @@
+// check: 02.4  says: the sum over the broadcast axis is missing
+#define MUTANT_pass_summed
+#include "lessons/02_autograd/mutants/answers.h"
+
+namespace pg::lesson02 {
+
+void pass_summed(Grads& g, int i, const Tensor& d, const Shape& shape) {
+  if (!g.wants(i)) return;
+  Tensor sum = d;
+  while (sum.rank() > shape.rank()) sum = pg::sum(sum, {0});
+  g.pass(i, sum);
+}
+
+}  // namespace pg::lesson02

@@ -1,0 +1,2 @@
+// check: none
+#include "lessons/03_language_model/mutants/answers.h"

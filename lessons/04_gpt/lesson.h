@@ -1,0 +1,47 @@
+#pragma once
+// Lesson 4: what you write, behind the engine's own names.
+#include <vector>
+
+#include "autograd/ops.h"
+#include "lessons/kit/lesson.h"
+#include "nn/gpt2.h"
+
+namespace pg::lesson04 {
+
+struct AttentionGrads {
+  Tensor dq, dk, dv;
+};
+struct LayerNormGrads {
+  Tensor dx, dw, db;
+};
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v);
+AttentionGrads attention_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v);
+LayerNormGrads layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& w, double eps);
+void init_weights(Gpt2& model, Generator& generator);
+Tensor decode(const KvSlot& slot, const Tensor& q, const Tensor& k, const Tensor& v);
+
+struct Impl {
+  Tensor (*attention)(const Tensor&, const Tensor&, const Tensor&);
+  AttentionGrads (*attention_backward)(const Tensor&, const Tensor&, const Tensor&, const Tensor&);
+  LayerNormGrads (*layer_norm_backward)(const Tensor&, const Tensor&, const Tensor&, double);
+  void (*init_weights)(Gpt2&, Generator&);
+  Tensor (*decode)(const KvSlot&, const Tensor&, const Tensor&, const Tensor&);
+};
+Impl reference();
+Impl learner();
+std::vector<kit::Check<Impl>> checks();
+void demo(kit::Demo& demo, const Impl& impl);
+
+// impl's attention and layer norm as ops on the tape: the forward and the backward are the pieces.
+Tensor attention(const Impl& impl, const Tensor& q, const Tensor& k, const Tensor& v);
+Tensor layer_norm(const Impl& impl, const Tensor& x, const Tensor& w, const Tensor& b);
+// softmax(q kᵀ / √D) under the causal mask: [B, H, T, D] twice → [B, H, T, T].
+Tensor attention_weights(const Tensor& q, const Tensor& k);
+
+// The demonstration's three parts.
+void show_looking_back(kit::Demo& demo, const Impl& impl);
+void show_training(kit::Demo& demo, const Impl& impl);
+void show_cache(kit::Demo& demo, const Impl& impl);
+
+}  // namespace pg::lesson04

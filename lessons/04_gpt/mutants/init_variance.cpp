@@ -1,0 +1,19 @@
+// check: 04.4  says: not the variance
+#define MUTANT_init_weights
+#include "lessons/04_gpt/mutants/answers.h"
+
+namespace pg::lesson04 {
+
+void init_weights(Gpt2& model, Generator& generator) {
+  for (auto& [name, parameter] : named_parameters(model)) {
+    if (parameter.rank() == 2) {
+      [[maybe_unused]] const double layers = static_cast<double>(model.config.n_layer);
+      [[maybe_unused]] const double std = std::sqrt(0.02);
+      parameter.copy_from(Tensor::normal(parameter.shape(), 0, std, generator));
+    } else {
+      parameter.fill(name.ends_with(".weight") ? 1 : 0);
+    }
+  }
+}
+
+}  // namespace pg::lesson04

@@ -1,0 +1,2 @@
+// check: none
+#include "lessons/04_gpt/mutants/answers.h"

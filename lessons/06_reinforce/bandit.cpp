@@ -1,0 +1,150 @@
+// The demonstration of lesson 6, first part: on a bandit the policy gradient can be computed exactly, and estimated.
+#include <algorithm>
+#include <cmath>
+
+#include "lessons/06_reinforce/lesson.h"
+#include "lessons/kit/plot.h"
+
+namespace pg::lesson06 {
+namespace {
+
+constexpr int64_t kArms = 5, kBatch = 64;
+const std::vector<double> kMeans = {5.0, 4.0, 6.5, 5.5, 3.0};  // mean reward of each arm; noise of deviation 1 on top
+const std::vector<double> kStart = {0.5, 0.2, -0.8, 0.0, 0.1};
+
+std::vector<double> probabilities(const std::vector<double>& logits) {
+  return softmax(Tensor::from(logits, {kArms})).to_vector();
+}
+
+// d E[reward] / d logits = π_a (μ_a - Σ π μ): a sum over five arms.
+std::vector<double> exact_gradient(const std::vector<double>& logits) {
+  const auto p = probabilities(logits);
+  double mean = 0;
+  for (size_t a = 0; a < p.size(); ++a) mean += p[a] * kMeans[a];
+  std::vector<double> gradient;
+  for (size_t a = 0; a < p.size(); ++a) gradient.push_back(p[a] * (kMeans[a] - mean));
+  return gradient;
+}
+
+struct Pulls {
+  Tensor arms, rewards;  // i32 [B], f64 [B, 1]
+};
+Pulls pull(const std::vector<double>& p, Generator& g) {
+  std::vector<int32_t> arms;
+  std::vector<double> rewards;
+  for (int64_t i = 0; i < kBatch; ++i) {
+    int32_t arm = 0;
+    for (double u = g.uniform() - p[0]; u >= 0 && arm + 1 < kArms; u -= p[static_cast<size_t>(arm)]) ++arm;
+    arms.push_back(arm);
+    rewards.push_back(kMeans[static_cast<size_t>(arm)] + g.normal());
+  }
+  return {Tensor::from(arms, {kBatch}), Tensor::from(rewards, {kBatch, 1})};
+}
+
+// The estimated gradient of E[reward] from one batch.
+std::vector<double> estimate(const Impl& impl, const std::vector<double>& logits, Baseline* baseline, Generator& g) {
+  const Pulls pulls = pull(probabilities(logits), g);
+  Tensor theta = Tensor::from(logits, {1, kArms}).set_requires_grad();
+  const Tensor log_prob = unsqueeze(impl.token_log_prob(expand(theta, {kBatch, kArms}), pulls.arms), 1);
+  const Tensor returns = impl.return_to_go(pulls.rewards, 1);
+  const Tensor advantage = baseline ? impl.advantage(*baseline, returns) : returns;
+  backward(impl.reinforce_loss(log_prob, advantage, Tensor::ones({kBatch, 1}, u8)));
+  return (theta.grad() * -1.0).to_vector();
+}
+
+// Mean and deviation of each component over many batches.
+struct Spread {
+  std::vector<double> mean, deviation;
+  double total() const {  // sum of the variances
+    double sum = 0;
+    for (double d : deviation) sum += d * d;
+    return sum;
+  }
+};
+Spread spread(const Impl& impl, bool with_baseline, int batches) {
+  Generator g(61);
+  Baseline baseline;
+  Spread s{std::vector<double>(kArms, 0), std::vector<double>(kArms, 0)};
+  if (with_baseline) estimate(impl, kStart, &baseline, g);  // its first batch is compared with 0
+  std::vector<double> squares(kArms, 0);
+  for (int i = 0; i < batches; ++i) {
+    const auto e = estimate(impl, kStart, with_baseline ? &baseline : nullptr, g);
+    for (size_t a = 0; a < e.size(); ++a) {
+      s.mean[a] += e[a] / batches;
+      squares[a] += e[a] * e[a] / batches;
+    }
+  }
+  for (size_t a = 0; a < s.mean.size(); ++a) {
+    s.deviation[a] = std::sqrt(std::max(0.0, squares[a] - s.mean[a] * s.mean[a]) * batches / (batches - 1));
+  }
+  return s;
+}
+
+// Probability of the best arm along 150 steps of gradient ascent.
+std::vector<double> learn(const Impl& impl, bool with_baseline, uint64_t seed) {
+  Generator g(seed);
+  Baseline baseline;
+  std::vector<double> logits = kStart, curve;
+  for (int step = 0; step < 150; ++step) {
+    curve.push_back(probabilities(logits)[2]);
+    const auto gradient = estimate(impl, logits, with_baseline ? &baseline : nullptr, g);
+    for (size_t a = 0; a < logits.size(); ++a) logits[a] += 0.3 * gradient[a];
+  }
+  return curve;
+}
+
+kit::Series band(const Impl& impl, const std::string& name, bool with_baseline) {
+  kit::Series series{.name = name, .y = {}};
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const auto curve = learn(impl, with_baseline, 600 + seed);
+    if (seed == 0) series.y = series.low = series.high = curve;
+    for (size_t i = 0; i < curve.size(); ++i) {
+      series.low[i] = std::min(series.low[i], curve[i]);
+      series.high[i] = std::max(series.high[i], curve[i]);
+    }
+  }
+  return series;
+}
+
+}  // namespace
+
+void show_bandit(kit::Demo& demo, const Impl& impl) {
+  demo.heading("Five levers, and a gradient from luck alone");
+  demo.say(
+      "Five arms pay 3 to 6.5 on average, with noise. The policy is a softmax of five numbers. Nobody can "
+      "differentiate an "
+      "arm; but the mean of reward × gradient of log π(arm) over pulls is the gradient of the expected reward. Here it "
+      "can "
+      "be checked, because the exact one is a sum over five arms:");
+  const int batches = 400;
+  const Spread plain = spread(impl, false, batches), based = spread(impl, true, batches);
+  const auto exact = exact_gradient(kStart);
+  demo.line("{:>4}{:>12}{:>24}{:>22}", "arm", "exact", "estimate (± 1 sigma)", "away from exact");
+  double worst = 0;
+  for (size_t a = 0; a < exact.size(); ++a) {
+    const double sigma = based.deviation[a] / std::sqrt(batches), z = (based.mean[a] - exact[a]) / sigma;
+    worst = std::max(worst, std::abs(z));
+    demo.line("{:>4}{:>12.4f}{:>15.4f} ± {:.4f}{:>16.1f} sigma", a + 1, exact[a], based.mean[a], sigma, z);
+  }
+  for (size_t a = 0; a < exact.size(); ++a) {
+    worst = std::max(worst, std::abs(plain.mean[a] - exact[a]) / (plain.deviation[a] / std::sqrt(batches)));
+  }
+  demo.gap();
+  demo.claim("estimate from exact, worst of 5 arms, with and without baseline", worst, "sigma", kit::at_most(3));
+  demo.say(
+      "Rewards near 5 make every pull look good. Subtract what is usual, a baseline, and only the difference counts. "
+      "The "
+      "gradient stays the same, its noise does not:");
+  demo.show(kit::bars({{"no baseline", plain.total(), fmt::format("variance {:.4f}", plain.total())},
+                       {"moving baseline", based.total(), fmt::format("variance {:.4f}", based.total())}}));
+  demo.gap();
+  demo.claim("variance without baseline / with", plain.total() / based.total(), "x", kit::at_least(5));
+
+  const kit::Series without = band(impl, "no baseline", false), with = band(impl, "moving baseline", true);
+  demo.say("150 steps uphill in batches of {}; the probability of the best arm, ten seeds each:", kBatch);
+  demo.show(kit::line_plot({with, without}, {.x_label = "step", .y_label = "probability", .height = 10}));
+  demo.gap();
+  demo.claim("probability of the best arm with baseline, worst of ten seeds", with.low.back(), "", kit::at_least(0.9));
+}
+
+}  // namespace pg::lesson06

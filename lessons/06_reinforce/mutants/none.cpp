@@ -1,0 +1,2 @@
+// check: none
+#include "lessons/06_reinforce/mutants/answers.h"

@@ -1,0 +1,222 @@
+// The demonstration of lesson 6, second part: a policy that writes, a reward that can be hacked, and what repairs it.
+#include <algorithm>
+
+#include "lessons/06_reinforce/lesson.h"
+#include "lessons/kit/plot.h"
+#include "nn/generate.h"
+#include "nn/trainer.h"
+#include "tasks/tiny_language.h"
+
+namespace pg::lesson06 {
+namespace {
+
+constexpr int64_t kRows = 64, kLongest = 16;
+
+// Sentences as rows: what goes in, what should come out, and which places count.
+struct Rows {
+  Tensor ids, targets, mask;  // i32, i32, u8: [B, T]
+};
+Rows to_rows(const std::vector<std::vector<int32_t>>& sentences) {
+  const int64_t rows = static_cast<int64_t>(sentences.size());
+  int64_t longest = 0;
+  for (const auto& s : sentences) longest = std::max(longest, static_cast<int64_t>(s.size()));
+  const Rows r{Tensor::zeros({rows, longest}, i32), Tensor::zeros({rows, longest}, i32),
+               Tensor::zeros({rows, longest}, u8)};
+  for (int64_t b = 0; b < rows; ++b) {
+    const auto& s = sentences[static_cast<size_t>(b)];
+    for (size_t t = 0; t < s.size(); ++t) {
+      const size_t at = static_cast<size_t>(b * longest) + t;
+      r.ids.data<int32_t>()[at] = t == 0 ? 0 : s[t - 1];  // "." stands before the first word
+      r.targets.data<int32_t>()[at] = s[t];
+      r.mask.data<uint8_t>()[at] = 1;
+    }
+  }
+  return r;
+}
+
+Gpt2Config config() {
+  return {.vocab_size = static_cast<int64_t>(tiny_words().size()),
+          .block_size = kLongest,
+          .n_layer = 1,
+          .n_head = 2,
+          .n_embd = 32};
+}
+
+// The reference: a GPT that has read the language.
+void read_language(Gpt2& model) {
+  TrainConfig train;
+  train.max_steps = 400;
+  train.schedule = {.lr = 5e-3, .min_lr = 5e-4, .warmup_steps = 20, .decay_steps = 400};
+  Trainer trainer(model, train, [](Generator& g) {
+    std::vector<std::vector<int32_t>> sentences;
+    for (int i = 0; i < kRows; ++i) sentences.push_back(tiny_sentence(g));
+    const Rows rows = to_rows(sentences);
+    const Tensor targets = rows.targets.clone();
+    for (size_t i = 0; i < targets.data<int32_t>().size(); ++i) {
+      if (!rows.mask.data<uint8_t>()[i]) targets.data<int32_t>()[i] = -100;
+    }
+    return TokenBatch{rows.ids, targets};
+  });
+  while (trainer.steps() < train.max_steps) trainer.step();
+}
+
+std::vector<std::vector<int32_t>> write(Gpt2& model, int64_t count, uint64_t seed) {
+  GenerateOptions options;
+  options.max_new_tokens = kLongest;
+  options.stop_ids = {0};
+  options.seed = seed;
+  std::vector<std::vector<int32_t>> sentences;
+  for (auto& row : generate(model, std::vector<std::vector<int32_t>>(static_cast<size_t>(count), {0}), options)) {
+    sentences.push_back(std::move(row.tokens));
+  }
+  return sentences;
+}
+
+Tensor log_probs(const Impl& impl, const Gpt2& model, const Rows& rows) {  // [B, T]
+  const Tensor logits = model(rows.ids);
+  const int64_t places = rows.ids.numel();
+  return reshape(impl.token_log_prob(reshape(logits, {places, logits.size(-1)}), rows.targets.view_reshape({places})),
+                 rows.ids.shape());
+}
+
+struct Reward {
+  double per_extra_word = 0;  // taken off for each word past the eighth
+  double kl = 0;              // times log π - log reference, taken off at each word
+};
+
+struct Writing {
+  double keywords, length, grammatical, kl;
+  std::string sample;
+};
+Writing judge(const Impl& impl, Gpt2& model, const Gpt2& reference) {
+  NoGrad guard;
+  const auto sentences = write(model, 256, 99);
+  const Rows rows = to_rows(sentences);
+  const Tensor difference = impl.k1(log_probs(impl, model, rows), log_probs(impl, reference, rows));
+  Writing w{0, 0, 0, sum(where(rows.mask, difference, Tensor::scalar(0))).item() / 256, ""};
+  for (const auto& s : sentences) {
+    w.keywords += static_cast<double>(std::count(s.begin(), s.end(), tiny_word("moon"))) / 256;
+    w.length += static_cast<double>(s.size()) / 256;
+    w.grammatical += 100 * is_tiny_sentence(s) / 256.0;
+  }
+  w.sample = tiny_text(sentences[0]);
+  return w;
+}
+
+// REINFORCE from the reference on; returns keywords per sentence, iteration by iteration.
+std::vector<double> improve(const Impl& impl, Gpt2& model, const Gpt2& reference, const Reward& reward, uint64_t seed) {
+  ParamSlab slab(model);
+  AdamW optimizer(slab, {0.9, 0.99, 1e-8, 0});
+  Baseline baseline;
+  std::vector<double> curve;
+  for (uint64_t iteration = 0; iteration < 150; ++iteration) {
+    const auto sentences = write(model, kRows, seed * 1000 + iteration);
+    const Rows rows = to_rows(sentences);
+    slab.zero_grad();
+    const Tensor log_prob = log_probs(impl, model, rows);
+    const Tensor rewards = Tensor::zeros(rows.ids.shape(), f64);
+    {
+      NoGrad guard;
+      const Tensor off = impl.k1(log_prob.detach(), log_probs(impl, reference, rows)).to(f64) * reward.kl;
+      rewards.copy_from(where(rows.mask, neg(off), Tensor::scalar(0, f64)));
+    }
+    double keywords = 0;
+    for (size_t b = 0; b < sentences.size(); ++b) {
+      const auto& s = sentences[b];
+      const double found = static_cast<double>(std::count(s.begin(), s.end(), tiny_word("moon")));
+      const double extra = std::max(0.0, static_cast<double>(s.size()) - 8);
+      rewards.data<double>()[b * static_cast<size_t>(rewards.size(1)) + s.size() - 1] +=
+          found - reward.per_extra_word * extra;
+      keywords += found / static_cast<double>(sentences.size());
+    }
+    const Tensor advantage = impl.advantage(baseline, impl.return_to_go(rewards, 1)).to(f32);
+    backward(impl.reinforce_loss(log_prob, advantage, rows.mask));
+    optimizer.step(3e-3, clip_scale(grad_norm(slab), 1));
+    curve.push_back(keywords);
+  }
+  return curve;
+}
+
+void print(kit::Demo& demo, const std::string& name, const Writing& w) {
+  demo.line("{:<24}{:>6.2f}{:>8.1f}{:>11.0f} %{:>8.1f}", name, w.keywords, w.length, w.grammatical, w.kl);
+  demo.line("    \"{}\"", w.sample.size() > 72 ? w.sample.substr(0, 69) + "..." : w.sample);
+}
+
+}  // namespace
+
+void show_writer(kit::Demo& demo, const Impl& impl) {
+  demo.heading("A writer who is paid by the word \"moon\"");
+  Generator g(62);
+  Gpt2 reference(config(), g);
+  read_language(reference);
+  const uint64_t seeds = demo.full() ? 10 : 4;
+  demo.say(
+      "A small GPT has read a language of 21 tokens, in which every sentence can be checked. Now it is paid 1 for each "
+      "\"moon\" it writes. Then 2 are taken off for each token past the eighth. Then, in addition, 0.3 times log π - "
+      "log "
+      "reference at each token: a sample of the KL from what it had read. (Seed 1 of {}; grammatical: of the worst "
+      "seed.)",
+      seeds);
+  demo.line("{:<24}{:>6}{:>8}{:>13}{:>8}", "", "moons", "tokens", "grammatical", "KL");
+  const Writing before = judge(impl, reference, reference);
+  print(demo, "as it was", before);
+  const std::pair<const char*, Reward> rewards[] = {{"paid by the moon", {}},
+                                                    {"and a length penalty", {.per_extra_word = 2}},
+                                                    {"and KL", {.per_extra_word = 2, .kl = 0.3}}};
+  std::vector<kit::Series> curves;
+  std::vector<Writing> after;
+  for (const auto& [name, reward] : rewards) {
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+      demo.status(fmt::format("{}, seed {} of {} ...", name, seed, seeds));
+      Gpt2 policy(config(), g);
+      load_state_dict(policy, state_dict(reference));
+      const auto curve = improve(impl, policy, reference, reward, seed);
+      const Writing w = judge(impl, policy, reference);
+      if (seed == 1) {
+        curves.push_back({.name = name, .y = curve});
+        after.push_back(w);
+      }
+      kit::Series& s = curves.back();
+      if (seed == 1) s.low = s.high = curve;
+      for (size_t i = 0; i < s.low.size(); ++i) {
+        s.low[i] = std::min(s.low[i], curve[i]);
+        s.high[i] = std::max(s.high[i], curve[i]);
+      }
+      after.back().grammatical = std::min(after.back().grammatical, w.grammatical);
+    }
+    print(demo, name, after.back());
+  }
+  demo.gap();
+  demo.show(kit::line_plot(curves, {.x_label = "iteration", .y_label = "moons per sentence", .height = 12}));
+  demo.gap();
+  demo.say(
+      "The first reward was maximised and nothing was learned: that is reward hacking. The reward said \"moon\", so "
+      "moons "
+      "is what it got. The KL says: and otherwise write as you read.");
+  demo.claim("grammatical before", before.grammatical, "%", kit::at_least(85));
+  demo.claim("moons per sentence, paid by the moon", after[0].keywords, "", kit::at_least(8));
+  demo.claim("grammatical, paid by the moon", after[0].grammatical, "%", kit::at_most(10));
+  demo.claim("tokens per sentence with the length penalty", after[1].length, "", kit::at_most(10));
+  demo.claim("moons per sentence with penalty and KL / before", after[2].keywords / before.keywords, "x",
+             kit::at_least(3));
+  demo.claim("grammatical with penalty and KL", after[2].grammatical, "%", kit::at_least(75));
+}
+
+void demo(kit::Demo& demo, const Impl& impl) {
+  show_bandit(demo, impl);
+  show_writer(demo, impl);
+}
+
+}  // namespace pg::lesson06
+
+int main(int argc, char** argv) {
+  using namespace pg::lesson06;
+  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 6,
+                                                   .folder = "lessons/06_reinforce",
+                                                   .title = "REINFORCE",
+                                                   .reference = reference(),
+                                                   .learner = learner(),
+                                                   .checks = checks(),
+                                                   .demo = demo},
+                             argc, argv);
+}

@@ -1,0 +1,82 @@
+// The command line of a lesson.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "lessons/kit/commands.h"
+
+namespace pg::kit {
+namespace {
+
+// Mutants and stubs of the tests run the same code; they must not touch the learner's record.
+bool is_lesson_program(const LessonEntry& lesson, const std::string& path) {
+  return path.substr(path.rfind('/') + 1) == "lesson" + std::to_string(lesson.number);
+}
+
+constexpr int kUsageError = 64;
+
+}  // namespace
+
+int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
+  CLI::App app{fmt::format("Lesson {}: {}. Without a command: the demonstration.", lesson.number, lesson.title)};
+  app.name(lesson.program());
+  app.fallthrough();
+  app.require_subcommand(0, 1);
+  DemoOptions demo;
+  CheckOptions check;
+  bool json = false, plain = false;
+  std::string name;
+  int level = 0;
+  app.add_flag("--full", demo.full, "The long demonstration (at most two minutes)");
+  app.add_flag("--json", json, "Numbers as one JSON object on the last line");
+  app.add_flag("--plain", plain, "No colour, ASCII only");
+
+  CLI::App* check_app = app.add_subcommand("check", "Grade exercise.cpp (exit 0 ok, 1 WRONG, 2 TODO)");
+  check_app->add_option("name", check.names, "Checks, e.g. 02.1; default all");
+  check_app->add_flag("--reference", check.reference, "Grade the reference instead");
+  CLI::App* mine_app = app.add_subcommand("mine", "The demonstration on your finished parts");
+  CLI::App* hint_app = app.add_subcommand("hint", "A hint; again for the next one");
+  hint_app->add_option("name", name, "Check; default the first that is not ok");
+  hint_app->add_option("level", level, "1, 2 or 3")->check(CLI::Range(1, 3));
+  CLI::App* explain_app = app.add_subcommand("explain", "Why a check exists, and the numbers it used");
+  explain_app->add_option("name", name, "Check")->required();
+  CLI::App* solution_app = app.add_subcommand("solution", "Where the engine does it");
+  solution_app->add_option("name", name, "Check")->required();
+  CLI::App* reset_app = app.add_subcommand("reset", "Keep your exercise.cpp aside and start again");
+  CLI::App* progress_app = app.add_subcommand("progress", "One line: how far you are");
+  CLI::App* lint_app = app.add_subcommand("lint", "For authors: is the lesson complete?");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsageError;
+  }
+  if (plain) use_plain_style();
+  demo.json = check.json = json;
+  try {
+    if (*check_app) {
+      check.record = !check.reference && is_lesson_program(lesson, argv[0]);
+      return check_command(lesson, check);
+    }
+    if (*hint_app) {
+      // "hint 2" means level 2 of the current check.
+      if (level == 0 && name.size() == 1 && name[0] >= '1' && name[0] <= '3') {
+        level = name[0] - '0';
+        name.clear();
+      }
+      return hint_command(lesson, name, level);
+    }
+    if (*explain_app) return explain_command(lesson, name);
+    if (*solution_app) return solution_command(lesson, name);
+    if (*reset_app) return reset_command(lesson);
+    if (*progress_app) return progress_command(lesson);
+    if (*lint_app) return lint_command(lesson);
+    demo.mine = static_cast<bool>(*mine_app);
+    return demo_command(lesson, demo);
+  } catch (const Error& error) {
+    std::fflush(stdout);
+    fmt::print(stderr, "{}\n", error.what());
+    return kUsageError;
+  }
+}
+
+}  // namespace pg::kit

@@ -1,0 +1,209 @@
+#include "lessons/kit/commands.h"
+
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "lessons/kit/source.h"
+
+namespace pg::kit {
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+const CheckEntry& one(const LessonEntry& lesson, const std::string& name) { return *select(lesson, {name}).front(); }
+
+// The first check that is not ok as far as we remember.
+const CheckEntry& current(const LessonEntry& lesson, const LessonState& state) {
+  for (const CheckEntry& check : lesson.checks) {
+    const auto found = state.checks.find(check.id);
+    if (found == state.checks.end() || found->second != State::ok) return check;
+  }
+  return lesson.checks.front();
+}
+
+std::set<std::string> finished_pieces(const LessonEntry& lesson) {
+  std::set<std::string> finished, unfinished;
+  for (const CheckEntry& check : lesson.checks) {
+    const bool ok = run_isolated(check, true).state == State::ok;
+    (ok ? finished : unfinished).insert(check.piece);
+  }
+  for (const std::string& piece : unfinished) finished.erase(piece);
+  return finished;
+}
+
+bool confirmed(const std::string& question) {
+  fmt::print("{} [y/N] ", question);
+  std::fflush(stdout);
+  std::string answer;
+  return std::getline(std::cin, answer) && (answer == "y" || answer == "Y" || answer == "yes");
+}
+
+}  // namespace
+
+int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
+  std::set<std::string> mine;
+  fmt::print("{}\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)));
+  if (options.mine) {
+    fmt::print("{}", stale_warning(lesson));
+    mine = finished_pieces(lesson);
+    std::string yours, engines;
+    std::set<std::string> listed;
+    for (const CheckEntry& check : lesson.checks) {
+      if (!listed.insert(check.piece).second) continue;
+      std::string& list = mine.contains(check.piece) ? yours : engines;
+      list += (list.empty() ? "" : ", ") + check.piece;
+    }
+    fmt::print("{}{}", wrapped(yours.empty() ? "nothing yet" : yours, 2, "yours            "),
+               wrapped(engines.empty() ? "nothing" : engines, 2, "the reference's  "));
+  }
+  Demo demo(options.full);
+  const auto start = std::chrono::steady_clock::now();
+  lesson.demo(demo, mine);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  bool pass = true;
+  Json claims = Json::array();
+  for (const Claim& claim : demo.claims()) {
+    pass &= claim.holds();
+    claims.push_back({{"name", claim.name},
+                      {"value", claim.value},
+                      {"unit", claim.unit},
+                      {"bound", claim.bound.text()},
+                      {"pass", claim.holds()}});
+  }
+  fmt::print("\n{}",
+             wrapped(fmt::format("{:.1f} s. Now read {}/README.md and fill in exercise.cpp beside it, then: make "
+                                 "lesson{} && {} check",
+                                 seconds, lesson.folder, lesson.number, lesson.program())));
+  if (options.json) {
+    const Json json{{"lesson", lesson.number}, {"title", lesson.title}, {"full", options.full}, {"mine", mine},
+                    {"seconds", seconds},      {"claims", claims},      {"pass", pass}};
+    fmt::print("{}\n", json.dump());
+  }
+  return pass ? 0 : 1;
+}
+
+int hint_command(const LessonEntry& lesson, const std::string& name, int level) {
+  Progress progress = load_progress(progress_path());
+  LessonState& state = progress[lesson.number];
+  const CheckEntry& check = name.empty() ? current(lesson, state) : one(lesson, name);
+  int& shown = state.hints[check.id];
+  if (level == 0) level = std::min(shown + 1, 3);
+  shown = level;
+  constexpr const char* kKinds[] = {"a question", "the formula", "the steps in words"};
+  fmt::print("{}  hint {} of 3: {}\n\n{}", paint(Color::bold, check.id + " " + check.title), level, kKinds[level - 1],
+             wrapped(check.hints[level - 1], 2));
+  if (level < 3) fmt::print("\n  More: {} hint {}\n", lesson.program(), check.id);
+  save_progress(progress_path(), progress);
+  return 0;
+}
+
+int explain_command(const LessonEntry& lesson, const std::string& name) {
+  const CheckEntry& check = one(lesson, name);
+  const Outcome outcome = run_isolated(check, true);
+  fmt::print("{}  {} in {}\n\n{}\n", paint(Color::bold, check.id + " " + check.title), check.piece, lesson.exercise(),
+             wrapped(check.why, 2));
+  if (outcome.state == State::todo) {
+    fmt::print("{}\n", wrapped(fmt::format("Yours is not started: see {}/README.md \"{}\". What the reference does:",
+                                           lesson.folder, check.section),
+                               2));
+  }
+  const Outcome shown = outcome.state == State::todo ? run_isolated(check, false) : outcome;
+  for (const Case& c : shown.cases) {
+    fmt::print("{}{}{}\n", wrapped(c.input, 2, "input      "), wrapped(c.want, 2, "expected   "),
+               wrapped(c.got, 2, outcome.state == State::todo ? "reference  " : "yours      "));
+  }
+  fmt::print("  {}{}\n", name_of(outcome.state), outcome.diagnosis.empty() ? "" : ", likely: " + outcome.diagnosis);
+  return 0;
+}
+
+int solution_command(const LessonEntry& lesson, const std::string& name) {
+  Progress progress = load_progress(progress_path());
+  LessonState& state = progress[lesson.number];
+  const CheckEntry& check = one(lesson, name);
+  if (!state.solution_asked.contains(check.id) && run_isolated(check, true).state != State::ok) {
+    if (!confirmed(
+            fmt::format("{} is not ok yet, and finding it yourself is the fun. Show it all the same?", check.id))) {
+      fmt::print("\nGood. A smaller step: {} hint {}\n", lesson.program(), check.id);
+      return 0;
+    }
+    state.solution_asked.insert(check.id);
+    save_progress(progress_path(), progress);
+  }
+  const Range range = find_function(read_file(repository_root() + "/" + check.solution.file), check.solution.signature);
+  pg::check(range.first > 0, "solution: {} no longer holds \"{}\"; please report it", check.solution.file,
+            check.solution.signature);
+  fmt::print("{}\n\n{}\n", paint(Color::bold, fmt::format("{}:{}-{}", check.solution.file, range.first, range.last)),
+             range.text);
+  return 0;
+}
+
+int reset_command(const LessonEntry& lesson) {
+  const std::string exercise = repository_root() + "/" + lesson.exercise();
+  std::string when = now_text();
+  for (char& c : when) c = c == ' ' || c == ':' ? '-' : c;
+  std::string backup = fmt::format("{}.bak-{}", exercise, when);
+  for (int i = 2; fs::exists(backup); ++i) backup = fmt::format("{}.bak-{}-{}", exercise, when, i);
+  fs::copy_file(exercise, backup);
+  const std::string cut = fmt::format("cd '{}' && sh tools/cut '{}'", repository_root(), lesson.folder);
+  const int status = std::system(cut.c_str());
+  pg::check(status == 0, "reset: tools/cut failed; your file is safe in {}", backup);
+  fmt::print("{} is as new; yours is kept in {}\n", lesson.exercise(), fs::path(backup).filename().string());
+  return 0;
+}
+
+int progress_command(const LessonEntry& lesson) {
+  const LessonState state = load_progress(progress_path())[lesson.number];
+  const std::string title = padded(fmt::format("lesson {:<2} {}", lesson.number, lesson.title), 34);
+  if (state.checks.empty()) {
+    fmt::print("{}  not started: {}\n", title, lesson.program());
+    return 0;
+  }
+  int count[3] = {};
+  for (const CheckEntry& check : lesson.checks) {
+    const auto found = state.checks.find(check.id);
+    ++count[static_cast<int>(found == state.checks.end() ? State::todo : found->second)];
+  }
+  std::string bar;
+  const int filled = 10 * count[0] / static_cast<int>(lesson.checks.size());
+  for (int i = 0; i < 10; ++i) bar += style().unicode ? (i < filled ? "█" : "░") : (i < filled ? "#" : ".");
+  const bool edited = hash_of(read_file(repository_root() + "/" + lesson.exercise())) != state.hash;
+  fmt::print("{}  {}  {} ok  {} WRONG  {} TODO  {}{}\n", title, paint(Color::green, bar), count[0], count[1], count[2],
+             state.when, edited ? "  edited since" : "");
+  return 0;
+}
+
+int lint_command(const LessonEntry& lesson) {
+  const std::string folder = repository_root() + "/" + lesson.folder;
+  const std::string readme = read_file(folder + "/README.md");
+  const std::vector<std::string> sections = headings(readme);
+  int problems = 0;
+  const auto need = [&](bool ok, const std::string& text) {
+    if (!ok) fmt::print("{}\n", text);
+    problems += !ok;
+  };
+  for (const CheckEntry& check : lesson.checks) {
+    const auto missing = [&](const char* what) { return fmt::format("{}: {}", check.id, what); };
+    for (const std::string& hint : check.hints) need(hint.size() >= 20, missing("a hint is missing or too short"));
+    need(check.why.size() >= 20, missing("`why` is missing"));
+    need(std::find(sections.begin(), sections.end(), check.section) != sections.end(),
+         missing(fmt::format("README.md has no heading \"{}\"", check.section).c_str()));
+    need(readme.find(fmt::format("{} check {}", lesson.program(), check.id)) != std::string::npos,
+         missing(fmt::format("README.md never says: {} check {}", lesson.program(), check.id).c_str()));
+    const std::string file = repository_root() + "/" + check.solution.file;
+    need(fs::exists(file) && find_function(read_file(file), check.solution.signature).first > 0,
+         missing(fmt::format("{} has no function \"{}\"", check.solution.file, check.solution.signature).c_str()));
+    need(read_file(repository_root() + "/" + lesson.exercise()).find(check.piece) != std::string::npos,
+         missing(fmt::format("exercise.cpp does not name {}", check.piece).c_str()));
+  }
+  if (!problems) fmt::print("{} checks, nothing missing\n", lesson.checks.size());
+  return problems ? 1 : 0;
+}
+
+}  // namespace pg::kit

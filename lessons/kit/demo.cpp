@@ -1,0 +1,66 @@
+#include "lessons/kit/demo.h"
+
+#include <cstdio>
+#include <sstream>
+
+namespace pg::kit {
+
+bool Bound::holds(double measured) const {
+  switch (kind) {
+    case Kind::at_least:
+      return measured >= value;
+    case Kind::at_most:
+      return measured <= value;
+    case Kind::equal:
+      return measured == value;
+  }
+  return false;
+}
+
+std::string Bound::text() const {
+  const char* sign = kind == Kind::at_least ? ">=" : kind == Kind::at_most ? "<=" : "=";
+  return fmt::format("{} {:.6g}", sign, value);
+}
+
+void Demo::write(const std::string& text) {
+  if (status_shown_) std::fputs("\r\x1b[K", stdout);
+  status_shown_ = false;
+  std::fputs(readable(text).c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void Demo::heading(const std::string& text) {
+  const int rule = std::max(0, style().width - text_width(text) - 4);
+  std::string dashes;
+  for (int i = 0; i < rule; ++i) dashes += style().unicode ? "─" : "-";
+  write(fmt::format("\n{} {} {}\n\n", paint(Color::grey, style().unicode ? "──" : "--"), paint(Color::bold, text),
+                    paint(Color::grey, dashes)));
+}
+
+void Demo::paragraph(const std::string& text) { write(wrapped(text) + "\n"); }
+
+void Demo::show(const std::string& block) {
+  std::istringstream lines(block);
+  std::string line, text;
+  while (std::getline(lines, line)) text += line.empty() ? "\n" : "  " + line + "\n";
+  write(text);
+}
+
+void Demo::gap() { write("\n"); }
+
+void Demo::status(const std::string& text) {
+  if (!style().live) return;
+  std::fputs(("\r\x1b[K" + text).c_str(), stdout);
+  std::fflush(stdout);
+  status_shown_ = true;
+}
+
+void Demo::claim(const std::string& name, double value, const std::string& unit, Bound bound) {
+  claims_.push_back({name, value, unit, bound});
+  const bool ok = claims_.back().holds();
+  const std::string mark = ok ? paint(Color::green, "claim holds") : paint(Color::red, "claim FAILS");
+  const std::string measured = fmt::format("{:.4g}{}{}", value, unit.empty() ? "" : " ", unit);
+  write(fmt::format("  {}  {}: {}  (bar {})\n", mark, name, paint(Color::bold, measured), bound.text()));
+}
+
+}  // namespace pg::kit

@@ -1,0 +1,66 @@
+#pragma once
+// What a demonstration writes to: text, plots, and claims with measured numbers.
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "lessons/kit/terminal.h"
+
+namespace pg::kit {
+
+// The bar of a claim. Written for this machine's slower relatives: what must hold everywhere.
+struct Bound {
+  enum class Kind { at_least, at_most, equal } kind;
+  double value;
+  bool holds(double measured) const;
+  std::string text() const;  // ">= 3"
+};
+inline Bound at_least(double x) { return {Bound::Kind::at_least, x}; }
+inline Bound at_most(double x) { return {Bound::Kind::at_most, x}; }
+inline Bound equals(double x) { return {Bound::Kind::equal, x}; }
+
+struct Claim {
+  std::string name;
+  double value;
+  std::string unit;
+  Bound bound;
+  bool holds() const { return bound.holds(value); }
+};
+
+class Demo {
+ public:
+  explicit Demo(bool full) : full_(full) {}
+  bool full() const { return full_; }  // --full: up to two minutes instead of twenty seconds
+
+  void heading(const std::string& text);
+  // A paragraph, wrapped to the width, with an empty line after it.
+  template <class... Args>
+  void say(fmt::format_string<Args...> format, Args&&... args) {
+    paragraph(fmt::format(format, std::forward<Args>(args)...));
+  }
+  // One line as it is, indented by two.
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    show(fmt::format(format, std::forward<Args>(args)...));
+  }
+  // A plot or any block of lines as it is, indented by two.
+  void show(const std::string& block);
+  void gap();  // an empty line
+  // A line that the next status or output replaces; shown on a terminal only.
+  void status(const std::string& text);
+  // A measured number and the bar it must pass; printed, collected for --json.
+  void claim(const std::string& name, double value, const std::string& unit, Bound bound);
+
+  const std::vector<Claim>& claims() const { return claims_; }
+
+ private:
+  void paragraph(const std::string& text);
+  void write(const std::string& text);
+
+  bool full_;
+  bool status_shown_ = false;
+  std::vector<Claim> claims_;
+};
+
+}  // namespace pg::kit

@@ -1,0 +1,160 @@
+// What CI asks of every lesson; see lessons/kit/README.md. lessons/kit/tests.cmake runs it from the repository's root.
+//   gate stub PROGRAM              every check is TODO
+//   gate ok PROGRAM [ARGUMENT]     every check is ok
+//   gate mutant PROGRAM SOURCE     as the source's first line says
+//   gate readme PROGRAM README     the commands in its sh blocks work (run with the given program)
+//   gate demo PROGRAM SECONDS      the claims hold, in so much processor time
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "lessons/kit/source.h"
+#include "lessons/kit/state.h"
+#include "tensor/error.h"
+
+namespace {
+
+using Json = nlohmann::json;
+using pg::check;
+
+struct Run {
+  int status;
+  std::string output;
+  double seconds;  // of processor time, all threads together: what a busy machine does not change
+};
+double cpu_seconds_of_children() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+Run run(const std::string& command) {
+  const double start = cpu_seconds_of_children();
+  std::fflush(stdout);
+  FILE* pipe = popen((command + " </dev/null").c_str(), "r");
+  check(pipe, "cannot run {}", command);
+  std::string output;
+  char buffer[4096];
+  for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.append(buffer, n);
+  const int status = pclose(pipe);
+  std::cout << output;
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output, cpu_seconds_of_children() - start};
+}
+
+Json last_line(const std::string& output) {
+  const size_t end = output.find_last_not_of('\n');
+  check(end != std::string::npos, "no output");
+  const size_t start = output.rfind('\n', end);
+  return Json::parse(output.substr(start == std::string::npos ? 0 : start + 1, end - start));
+}
+
+constexpr double kCheckSeconds = 30;  // of processor time: ten seconds on two cores, and half again
+
+Json graded(const std::string& program, const std::string& arguments, int expected_status) {
+  const Run result = run(program + " check --json " + arguments);
+  check(result.status == expected_status, "exit status {}, expected {}", result.status, expected_status);
+  check(result.seconds < kCheckSeconds, "grading took {:.0f} s of processor time", result.seconds);
+  const Json checks = last_line(result.output).at("checks");
+  check(!checks.empty(), "the lesson has no checks");
+  return checks;
+}
+
+void all_are(const Json& checks, const std::string& state) {
+  for (const Json& c : checks) {
+    check(c.at("state") == state, "{} is {}, expected {}", c.at("id").get<std::string>(),
+          c.at("state").get<std::string>(), state);
+  }
+}
+
+// "// check: 01.2  says: words  also: 01.3  needs: speed" → the text behind a key.
+std::string field(const std::string& line, const std::string& key) {
+  const size_t at = line.find(key + ":");
+  if (at == std::string::npos) return "";
+  std::string rest = line.substr(at + key.size() + 1);
+  static const std::regex next("  (says|also|needs):");
+  std::smatch match;
+  if (std::regex_search(rest, match, next)) rest.resize(match.position());
+  const size_t first = rest.find_first_not_of(' '), last = rest.find_last_not_of(' ');
+  return first == std::string::npos ? "" : rest.substr(first, last - first + 1);
+}
+
+void mutant(const std::string& program, const std::string& source) {
+  const std::string text = pg::kit::read_file(source), line = text.substr(0, text.find('\n'));
+  const std::string id = field(line, "check"), words = field(line, "says"), also = field(line, "also");
+  check(!id.empty(), "{}: the first line must be: // check: ID  says: WORDS", source);
+  if (id == "none") return all_are(graded(program, "", 0), "ok");
+  check(words.size() >= 5, "{}: which words must the diagnosis hold?", source);
+  bool found = false;
+  for (const Json& c : graded(program, "", 1)) {
+    const std::string name = c.at("id"), state = c.at("state"), diagnosis = c.at("diagnosis");
+    if (name == id) {
+      found = true;
+      check(state == "WRONG", "{} is {}, expected WRONG", id, state);
+      check(diagnosis.find(words) != std::string::npos, "{}: the diagnosis is \"{}\", expected \"{}\"", id, diagnosis,
+            words);
+    } else {
+      check(state == (also.find(name) != std::string::npos ? "WRONG" : "ok"), "{} is {} as well", name, state);
+    }
+  }
+  check(found, "the lesson has no check {}", id);
+}
+
+void readme(const std::string& program, const std::string& path) {
+  const std::string name = program.substr(program.rfind('/') + 1);
+  const std::string lesson = name.substr(0, name.find('_'));  // lesson1 of lesson1_stub
+  int ran = 0;
+  for (std::string line : pg::kit::fenced_lines(pg::kit::read_file(path), "sh")) {
+    line = line.substr(0, line.find("  #"));
+    const std::string call = "./" + lesson;
+    if (line == "make " + lesson + " && " + call || line == call || line == call + " --full") continue;  // gate demo
+    if (line.starts_with("make " + lesson + " && ")) line = line.substr(lesson.size() + 9);
+    check(line.starts_with(call + " "), "{}: \"{}\" is no command of {}", path, line, call);
+    // What writes the learner's files is tested elsewhere.
+    if (line == call + " reset" || line.starts_with(call + " hint") || line == call + " mine") continue;
+    const Run result = run(program + line.substr(call.size()));
+    check(result.status <= 2, "{}: \"{}\" ends with status {}", path, line, result.status);
+    ++ran;
+  }
+  check(ran > 0, "{}: no sh block has a check to run", path);
+}
+
+void demo(const std::string& program, double limit) {
+  const Run result = run(program + " --json");
+  const Json json = last_line(result.output);
+  check(!json.at("claims").empty(), "the demonstration claims nothing");
+  std::string failures;
+  for (const Json& claim : json.at("claims")) {
+    check(claim.at("value").is_number() && !claim.at("bound").get<std::string>().empty(),
+          "a claim without value or bar");
+    if (!claim.at("pass").get<bool>()) failures += " \"" + claim.at("name").get<std::string>() + "\"";
+  }
+  check(failures.empty(), "claims that fail:{}", failures);
+  check(result.status == 0, "exit status {}", result.status);
+  check(result.seconds < limit, "{:.0f} s of processor time, at most {:.0f} are allowed", result.seconds, limit);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> a(argv + 1, argv + argc);
+  try {
+    check(a.size() >= 2, "gate: see the top of gate.cpp");
+    const std::string third = a.size() > 2 ? a[2] : "";
+    if (a[0] == "stub") return all_are(graded(a[1], "", 2), "TODO"), 0;
+    if (a[0] == "ok") return all_are(graded(a[1], third, 0), "ok"), 0;
+    if (a[0] == "mutant") return mutant(a[1], third), 0;
+    if (a[0] == "readme") return readme(a[1], third), 0;
+    if (a[0] == "demo") return demo(a[1], std::stod(third)), 0;
+    pg::fail("gate: unknown gate {}", a[0]);
+  } catch (const std::exception& error) {
+    std::cout << "gate " << (argc > 1 ? a[0] : "") << ": " << error.what() << std::endl;
+    return 1;
+  }
+}

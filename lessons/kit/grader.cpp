@@ -1,0 +1,123 @@
+#include "lessons/kit/grader.h"
+
+#include <cmath>
+
+#include "lessons/kit/todo.h"
+
+namespace pg::kit {
+namespace {
+
+size_t worst_element(const Value& got, const Value& want) {
+  size_t worst = 0;
+  double largest = -1;
+  for (size_t i = 0; i < want.v.size(); ++i) {
+    const double difference = std::abs(got.v[i] - want.v[i]);
+    if (std::isfinite(difference) ? difference > largest : got.v[i] != want.v[i]) {
+      worst = i;
+      largest = difference;
+      if (!std::isfinite(difference)) break;
+    }
+  }
+  return worst;
+}
+
+std::string describe(const Value& x, const Value& other, size_t at) {
+  if (!(x.shape == other.shape)) {
+    const std::string numbers = to_text(x, 8);
+    return fmt::format("shape {}{}{}", x.shape, numbers.empty() ? "" : ": ", numbers);
+  }
+  if (std::string numbers = to_text(x); !numbers.empty()) return numbers;
+  return fmt::format("{:.9g} at {} of {}", x.v[at], index_text(x.shape, at), x.shape);
+}
+
+constexpr size_t kCasesKept = 12;
+
+}  // namespace
+
+bool Grader::equal(const std::string& input, const Value& got, const Value& want, const Compare& how) {
+  if (failed_) return false;
+  const bool same_shape = got.shape == want.shape && got.v.size() == want.v.size();
+  const double error = same_shape ? relative_error(got, want) : INFINITY;
+  const bool ok = error <= how.rtol;
+  if (ok) worst_ = std::max(worst_, error);
+  const size_t at = same_shape && !want.v.empty() ? worst_element(got, want) : 0;
+  return judge(ok, {input, describe(got, want, at), describe(want, got, at)},
+               ok ? "" : diagnose(got, want, how.mistakes, how.before));
+}
+
+bool Grader::expect(bool ok, const std::string& input, const std::string& got, const std::string& want,
+                    const std::string& diagnosis) {
+  return !failed_ && judge(ok, {input, got, want}, diagnosis);
+}
+
+bool Grader::expect_error(const std::string& input, const std::function<void()>& call, const std::string& words) {
+  std::string got = "no error";
+  bool thrown = false;
+  try {
+    call();
+  } catch (const Error& error) {
+    thrown = true;
+    got = error.what();
+  }
+  return expect(thrown && got.find(words) != std::string::npos, input, got,
+                fmt::format("an error that says \"{}\"", words),
+                thrown ? "" : "refuse what cannot be right: check(condition, \"name: ...\")");
+}
+
+bool Grader::judge(bool ok, Case shown, const std::string& diagnosis) {
+  ++comparisons_;
+  if (!ok) {
+    failed_ = true;
+    outcome_.state = State::wrong;
+    outcome_.failure = shown;
+    outcome_.diagnosis = diagnosis;
+    if (outcome_.cases.size() == kCasesKept) outcome_.cases.pop_back();
+  }
+  if (outcome_.cases.size() < kCasesKept) outcome_.cases.push_back(std::move(shown));
+  return ok;
+}
+
+Outcome Grader::outcome() const {
+  Outcome result = outcome_;
+  result.note = !note_.empty()      ? note_
+                : comparisons_ == 1 ? fmt::format("1 comparison, error {:.1e}", worst_)
+                                    : fmt::format("{} comparisons, worst error {:.1e}", comparisons_, worst_);
+  return result;
+}
+
+Outcome grade(const std::function<void(Grader&)>& body) {
+  Grader grader;
+  const auto thrown = [&](const std::string& what) {
+    Outcome outcome = grader.outcome();
+    outcome.state = State::wrong;
+    outcome.failure = {"the call itself", what, "a result"};
+    outcome.cases.push_back(outcome.failure);
+    return outcome;
+  };
+  try {
+    body(grader);
+  } catch (const Todo&) {
+    Outcome outcome;
+    outcome.state = State::todo;
+    return outcome;
+  } catch (const std::exception& error) {
+    if (!grader.failed()) return thrown(fmt::format("an exception: {}", error.what()));
+  }
+  return grader.outcome();
+}
+
+bool optimized_build() {
+#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  return false;
+#else
+  return true;
+#endif
+#else
+  return true;
+#endif
+}
+
+}  // namespace pg::kit

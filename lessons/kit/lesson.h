@@ -1,0 +1,99 @@
+#pragma once
+// A lesson: pieces that the learner writes, checks that grade them, a demonstration that runs on any mix of the
+// learner's pieces and the engine's. lessons/kit/README.md shows how to write one.
+//
+// Impl is the lesson's own struct of function pointers, one per piece. A check gets an Impl whose one piece is the
+// learner's and whose others are the reference, so an unfinished piece never spoils another's check.
+#include <array>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lessons/kit/demo.h"
+#include "lessons/kit/grader.h"
+#include "lessons/kit/todo.h"
+
+namespace pg::kit {
+
+// Where the engine does it: a file from the repository's root, and text that stands in the function's first line.
+struct Source {
+  std::string file, signature;
+};
+
+// One or several members of Impl that are replaced together.
+template <class Impl>
+struct Piece {
+  std::string name;
+  std::function<void(Impl& into, const Impl& from)> take;
+};
+template <class Impl, class... Function>
+Piece<Impl> piece(std::string name, Function Impl::*... members) {
+  return {std::move(name), [members...](Impl& into, const Impl& from) { ((into.*members = from.*members), ...); }};
+}
+
+template <class Impl>
+struct Check {
+  std::string id;     // "01.2"
+  std::string title;  // "broadcast shape"
+  Piece<Impl> piece;
+  std::string section;               // the heading in the lesson's README
+  std::string why;                   // why this check exists, for `explain`
+  std::array<std::string, 3> hints;  // a question; the formula with shapes; the loop in words
+  Source solution;
+  std::function<void(Grader&, const Impl&)> run;
+};
+
+template <class Impl>
+struct Lesson {
+  int number;
+  std::string folder;  // "lessons/01_tensors"
+  std::string title;
+  Impl reference, learner;
+  std::vector<Check<Impl>> checks;
+  std::function<void(Demo&, const Impl&)> demo;
+};
+
+// The same without the type of Impl: what the commands work on.
+struct CheckEntry {
+  std::string id, title, piece, section, why;
+  std::array<std::string, 3> hints;
+  Source solution;
+  std::function<void(Grader&, bool learner)> run;
+};
+struct LessonEntry {
+  int number;
+  std::string folder, title;
+  std::vector<CheckEntry> checks;
+  std::function<void(Demo&, const std::set<std::string>& learner_pieces)> demo;
+
+  std::string program() const { return "./lesson" + std::to_string(number); }
+  std::string exercise() const { return folder + "/exercise.cpp"; }
+};
+
+// The whole command line of ./lessonN; returns the exit status.
+int run_lesson(const LessonEntry& lesson, int argc, char** argv);
+
+template <class Impl>
+int run_lesson(const Lesson<Impl>& lesson, int argc, char** argv) {
+  LessonEntry entry{lesson.number, lesson.folder, lesson.title, {}, {}};
+  for (const Check<Impl>& check : lesson.checks) {
+    entry.checks.push_back({check.id, check.title, check.piece.name, check.section, check.why, check.hints,
+                            check.solution, [&lesson, &check](Grader& grader, bool learner) {
+                              Impl impl = lesson.reference;
+                              if (learner) check.piece.take(impl, lesson.learner);
+                              check.run(grader, impl);
+                            }});
+  }
+  entry.demo = [&lesson](Demo& demo, const std::set<std::string>& learner_pieces) {
+    Impl impl = lesson.reference;
+    for (const Check<Impl>& check : lesson.checks) {
+      if (learner_pieces.contains(check.piece.name)) check.piece.take(impl, lesson.learner);
+    }
+    lesson.demo(demo, impl);
+  };
+  return run_lesson(entry, argc, argv);
+}
+
+}  // namespace pg::kit

@@ -1,0 +1,246 @@
+#include "lessons/kit/plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "lessons/kit/terminal.h"
+
+namespace pg::kit {
+namespace {
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
+  void include(double x) {
+    if (!std::isfinite(x)) return;
+    low = std::min(low, x);
+    high = std::max(high, x);
+  }
+  bool empty() const { return low > high; }
+  double part(double x) const { return high > low ? (x - low) / (high - low) : 0.5; }
+};
+
+// Index 0 … levels-1 of a value in a range.
+int level(const Range& range, double x, int levels) {
+  if (!std::isfinite(x)) return 0;
+  return std::clamp(static_cast<int>(range.part(x) * levels), 0, levels - 1);
+}
+
+void append_utf8(std::string& text, int code) {
+  text += static_cast<char>(0xe0 | code >> 12);
+  text += static_cast<char>(0x80 | (code >> 6 & 0x3f));
+  text += static_cast<char>(0x80 | (code & 0x3f));
+}
+
+// A field of dots. Braille has 2 × 4 dots per character; ASCII one, a letter per series.
+class Canvas {
+ public:
+  Canvas(int columns, int rows, bool braille)
+      : braille_(braille), columns_(columns), rows_(rows), cells_(columns * rows), owner_(columns * rows, -1) {}
+  int width() const { return columns_ * (braille_ ? 2 : 1); }
+  int height() const { return rows_ * (braille_ ? 4 : 1); }
+
+  // Dot (x, y) from the top left, for series `owner`; a band's dots give way to lines.
+  void dot(int x, int y, int owner, bool band) {
+    if (x < 0 || y < 0 || x >= width() || y >= height()) return;
+    constexpr int kDots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    const int cell = braille_ ? y / 4 * columns_ + x / 2 : y * columns_ + x;
+    if (braille_) {
+      cells_[cell] |= kDots[y % 4][x % 2];
+    } else if (!band || cells_[cell] == 0) {
+      cells_[cell] = band ? '.' : static_cast<char>('a' + owner % 26);
+    }
+    if (!band || owner_[cell] < 0) owner_[cell] = owner;
+  }
+  std::string row(int r) const {
+    constexpr Color kColors[] = {Color::cyan, Color::yellow, Color::magenta, Color::green, Color::red, Color::blue};
+    std::string text;
+    for (int c = 0; c < columns_; ++c) {
+      const int cell = r * columns_ + c;
+      std::string glyph = " ";
+      if (cells_[cell]) {
+        glyph.clear();
+        if (braille_)
+          append_utf8(glyph, 0x2800 + cells_[cell]);
+        else
+          glyph += static_cast<char>(cells_[cell]);
+      }
+      text += owner_[cell] < 0 ? glyph : paint(kColors[owner_[cell] % 6], glyph);
+    }
+    return text;
+  }
+  std::string marker(int owner) const {
+    constexpr Color kColors[] = {Color::cyan, Color::yellow, Color::magenta, Color::green, Color::red, Color::blue};
+    const std::string glyph = braille_ ? "━━" : std::string(1, static_cast<char>('a' + owner % 26));
+    return paint(kColors[owner % 6], glyph);
+  }
+
+ private:
+  bool braille_;
+  int columns_, rows_;
+  std::vector<int> cells_, owner_;
+};
+
+std::string number(double x) { return fmt::format("{:.4g}", x); }
+
+std::string legend(const Series& series, const std::string& marker) {
+  if (series.y.empty()) return "";
+  const double lowest = *std::min_element(series.y.begin(), series.y.end());
+  return fmt::format("{} {}: first {}, lowest {}, last {}{}\n", marker, series.name, number(series.y.front()),
+                     number(lowest), number(series.y.back()), series.low.empty() ? "" : "; dots: the band");
+}
+
+}  // namespace
+
+std::string sparkline(std::span<const double> values) {
+  Range range;
+  for (double x : values) range.include(x);
+  std::string text;
+  for (double x : values) {
+    if (style().unicode)
+      append_utf8(text, 0x2581 + level(range, x, 8));
+    else
+      text += "_.-~=+*#"[level(range, x, 8)];
+  }
+  return text;
+}
+
+std::string line_plot(const std::vector<Series>& series, const PlotOptions& options) {
+  const auto scale = [&](double y) { return options.log_y ? std::log10(y) : y; };
+  Range xs, ys;
+  for (const Series& s : series) {
+    for (size_t i = 0; i < s.y.size(); ++i) {
+      xs.include(s.x.empty() ? static_cast<double>(i) : s.x[i]);
+      ys.include(scale(s.y[i]));
+      if (!s.low.empty()) ys.include(scale(s.low[i]));
+      if (!s.high.empty()) ys.include(scale(s.high[i]));
+    }
+  }
+  if (ys.empty()) return "(nothing to plot)\n";
+
+  // Series that only colour tells apart are drawn as letters when there is no colour.
+  const bool braille = style().unicode && (series.size() == 1 || style().color);
+  constexpr int kLabels = 10;
+  Canvas canvas(std::max(20, std::min(options.width, style().width - 2) - kLabels), options.height, braille);
+  const auto column = [&](double x) { return static_cast<int>(std::lround(xs.part(x) * (canvas.width() - 1))); };
+  const auto row = [&](double y) {
+    return static_cast<int>(std::lround((1 - ys.part(scale(y))) * (canvas.height() - 1)));
+  };
+  for (size_t n = 0; n < series.size(); ++n) {
+    const Series& s = series[n];
+    const int owner = static_cast<int>(n);
+    const auto x_of = [&](size_t i) { return column(s.x.empty() ? static_cast<double>(i) : s.x[i]); };
+    for (size_t i = 0; i < s.y.size() && !s.low.empty() && !s.high.empty(); ++i) {
+      if (!std::isfinite(scale(s.low[i])) || !std::isfinite(scale(s.high[i]))) continue;
+      for (int y = row(s.high[i]); y <= row(s.low[i]); ++y) {
+        if (!braille || (x_of(i) + 2 * y) % 4 == 0) canvas.dot(x_of(i), y, owner, true);
+      }
+    }
+    for (size_t i = 0; i < s.y.size(); ++i) {
+      if (!std::isfinite(scale(s.y[i]))) continue;
+      const bool joined = i > 0 && std::isfinite(scale(s.y[i - 1]));
+      const int x1 = x_of(i), y1 = row(s.y[i]), x0 = joined ? x_of(i - 1) : x1, y0 = joined ? row(s.y[i - 1]) : y1;
+      const int steps = std::max({1, std::abs(x1 - x0), std::abs(y1 - y0)});
+      for (int k = 0; k <= steps; ++k) canvas.dot(x0 + (x1 - x0) * k / steps, y0 + (y1 - y0) * k / steps, owner, false);
+    }
+  }
+
+  const auto value_at = [&](double part) {
+    const double y = ys.low + part * (ys.high - ys.low);
+    return number(options.log_y ? std::pow(10.0, y) : y);
+  };
+  std::string text = options.title.empty() ? "" : paint(Color::bold, options.title) + "\n";
+  if (!options.y_label.empty()) text += options.y_label + "\n";
+  const char* border = style().unicode ? "│" : "|";
+  for (int r = 0; r < options.height; ++r) {
+    std::string label;
+    if (r == 0) label = value_at(1);
+    if (r == options.height / 2) label = value_at(1 - r / (options.height - 1.0));
+    if (r == options.height - 1) label = value_at(0);
+    text += fmt::format("{:>{}} {}{}\n", label, kLabels - 2, border, canvas.row(r));
+  }
+  const std::string left = number(xs.low), right = number(xs.high);
+  const int columns = canvas.width() / (braille ? 2 : 1);
+  const int room = std::max(0, columns - text_width(left) - text_width(right) - text_width(options.x_label));
+  text += std::string(kLabels, ' ') + left + std::string(room / 2, ' ') + options.x_label +
+          std::string(room - room / 2, ' ') + right + "\n";
+  for (size_t n = 0; n < series.size(); ++n) text += legend(series[n], canvas.marker(static_cast<int>(n)));
+  return text;
+}
+
+std::string bars(const std::vector<Bar>& bars, double full, int width) {
+  int label_width = 0;
+  double largest = full;
+  for (const Bar& bar : bars) {
+    label_width = std::max(label_width, text_width(bar.label));
+    if (full <= 0) largest = std::max(largest, bar.value);
+  }
+  std::string text;
+  for (const Bar& bar : bars) {
+    const double part = largest > 0 && std::isfinite(bar.value) ? std::clamp(bar.value / largest, 0.0, 1.0) : 0;
+    const int eighths = static_cast<int>(std::lround(part * width * 8));
+    std::string drawn;
+    if (style().unicode) {
+      for (int i = 0; i < eighths / 8; ++i) drawn += "█";
+      if (eighths % 8) append_utf8(drawn, 0x2590 - eighths % 8);
+    } else {
+      drawn = std::string((eighths + 4) / 8, '#');
+    }
+    text += padded(bar.label, label_width) + "  " + paint(Color::cyan, padded(drawn, width)) + "  " + bar.text + "\n";
+  }
+  return text;
+}
+
+std::string heat_map(const std::vector<std::vector<double>>& rows, const HeatOptions& options) {
+  Range range;
+  size_t columns = 0;
+  for (const auto& row : rows) {
+    columns = std::max(columns, row.size());
+    for (double x : row) range.include(x);
+  }
+  if (options.low < options.high) range = {options.low, options.high};
+  if (range.empty()) return "(nothing to plot)\n";
+  int label_width = 0;
+  for (const auto& label : options.row_labels) label_width = std::max(label_width, text_width(label));
+  const int cell = label_width + 2 * static_cast<int>(columns) + 3 <= style().width ? 2 : 1;
+
+  std::string text;
+  if (!options.column_labels.empty()) {
+    text += std::string(label_width ? label_width + 1 : 0, ' ');
+    for (const auto& label : options.column_labels) text += padded(label, cell);
+    text += "\n";
+  }
+  for (size_t r = 0; r < rows.size(); ++r) {
+    if (label_width) text += padded(r < options.row_labels.size() ? options.row_labels[r] : "", label_width) + " ";
+    int painted = -1;  // the shade of the cell before
+    for (size_t c = 0; c < rows[r].size(); ++c) {
+      const bool marked = r < options.marks.size() && c < options.marks[r].size() && options.marks[r][c] != ' ';
+      const double x = rows[r][c];
+      if (style().color) {
+        // The 256-colour palette, pale enough for black marks: blue - white - red, or greys.
+        constexpr int kDiverging[] = {69, 75, 111, 153, 189, 255, 224, 217, 210, 203, 167};
+        const int shade = options.diverging ? kDiverging[level(range, x, 11)] : 234 + level(range, x, 21);
+        const int ink = options.diverging || shade > 244 ? 16 : 231;
+        if (shade != painted) text += fmt::format("\x1b[48;5;{};38;5;{}m", painted = shade, ink);
+        text += padded(marked ? std::string(1, options.marks[r][c]) : " ", cell);
+        continue;
+      }
+      std::string glyph;
+      if (style().unicode) {
+        constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
+        glyph = kShades[level(range, x, 5)];
+      } else {
+        glyph = std::string(1, " .:-=+*#%@"[level(range, x, 10)]);
+      }
+      std::string doubled = glyph;
+      for (int i = 1; i < cell; ++i) doubled += glyph;
+      text += marked ? options.marks[r][c] + (cell == 2 ? glyph : "") : doubled;
+    }
+    text += painted >= 0 ? "\x1b[0m\n" : "\n";
+  }
+  return text;
+}
+
+}  // namespace pg::kit

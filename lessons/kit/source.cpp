@@ -1,0 +1,100 @@
+#include "lessons/kit/source.h"
+
+#include <cctype>
+#include <sstream>
+
+namespace pg::kit {
+namespace {
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// Where the brace opened after `start` is closed, as an index into the text; npos when it is not. Skips comments,
+// strings and characters. A semicolon before any brace (a declaration) gives npos too.
+size_t closing_brace(const std::string& text, size_t start) {
+  int depth = 0, parentheses = 0;
+  for (size_t i = start; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '/' && text.compare(i, 2, "//") == 0) {
+      i = text.find('\n', i);
+      if (i == std::string::npos) return i;
+    } else if (c == '"' || (c == '\'' && !(i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1]))))) {
+      for (++i; i < text.size() && text[i] != c; ++i) i += text[i] == '\\';
+    } else if (c == '(') {
+      ++parentheses;
+    } else if (c == ')') {
+      --parentheses;
+    } else if (parentheses > 0 && depth == 0) {
+      continue;  // default arguments may hold braces
+    } else if (c == '{') {
+      ++depth;
+    } else if (c == '}' && --depth == 0) {
+      return i;
+    } else if (c == ';' && depth == 0) {
+      return std::string::npos;
+    }
+  }
+  return std::string::npos;
+}
+
+}  // namespace
+
+Range find_function(const std::string& text, const std::string& signature) {
+  for (size_t at = text.find(signature); at != std::string::npos; at = text.find(signature, at + 1)) {
+    const size_t line_start = text.rfind('\n', at) + 1;  // npos + 1 is 0
+    const size_t end = closing_brace(text, line_start);
+    if (end == std::string::npos) continue;
+    Range range;
+    const auto line_of = [&](size_t position) {
+      int line = 1;
+      for (size_t i = 0; i < position; ++i) line += text[i] == '\n';
+      return line;
+    };
+    range.first = line_of(line_start);
+    range.last = line_of(end);
+    const size_t line_end = text.find('\n', end);
+    range.text = text.substr(line_start, line_end == std::string::npos ? line_end : line_end - line_start);
+    return range;
+  }
+  return {};
+}
+
+std::string anchor(const std::string& heading) {
+  std::string result;
+  for (const unsigned char c : heading) {
+    if (std::isalnum(c) || c == '_' || c == '-' || c >= 0x80) result += static_cast<char>(std::tolower(c));
+    if (c == ' ') result += '-';
+  }
+  return result;
+}
+
+std::vector<std::string> headings(const std::string& markdown) {
+  std::vector<std::string> found;
+  bool fenced = false;
+  for (const std::string& line : split(markdown)) {
+    if (line.starts_with("```")) fenced = !fenced;
+    const size_t level = line.find_first_not_of('#');
+    if (!fenced && level > 0 && level != std::string::npos && line[level] == ' ')
+      found.push_back(line.substr(level + 1));
+  }
+  return found;
+}
+
+std::vector<std::string> fenced_lines(const std::string& markdown, const std::string& language) {
+  std::vector<std::string> found;
+  bool inside = false;
+  for (const std::string& line : split(markdown)) {
+    if (line.starts_with("```")) {
+      inside = !inside && line == "```" + language;
+    } else if (inside && !line.empty()) {
+      found.push_back(line);
+    }
+  }
+  return found;
+}
+
+}  // namespace pg::kit

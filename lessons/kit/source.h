@@ -1,0 +1,21 @@
+#pragma once
+// Finds things in the repository's text: the engine's functions, a README's sections. Nothing is bound to line numbers.
+#include <string>
+#include <vector>
+
+namespace pg::kit {
+
+struct Range {
+  int first = 0, last = 0;  // lines, counted from 1; 0: not found
+  std::string text;
+};
+// The function (or struct) whose first line contains `signature`, to its closing brace.
+Range find_function(const std::string& text, const std::string& signature);
+
+// GitHub's anchor of a heading: "Why we subtract?" → "why-we-subtract".
+std::string anchor(const std::string& heading);
+std::vector<std::string> headings(const std::string& markdown);
+// The lines inside the fenced blocks marked `language`.
+std::vector<std::string> fenced_lines(const std::string& markdown, const std::string& language);
+
+}  // namespace pg::kit

@@ -1,0 +1,103 @@
+#include "lessons/kit/state.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tensor/error.h"
+
+namespace pg::kit {
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+State state_from(const std::string& name) {
+  check(name == "ok" || name == "WRONG" || name == "TODO", "unknown state \"{}\"", name);
+  return name == "ok" ? State::ok : name == "WRONG" ? State::wrong : State::todo;
+}
+
+LessonState lesson_from(const Json& json) {
+  LessonState lesson;
+  lesson.hash = json.value("hash", "");
+  lesson.when = json.value("when", "");
+  for (const auto& [id, state] : json.at("checks").items()) lesson.checks[id] = state_from(state.get<std::string>());
+  for (const auto& [id, level] : json.at("hints").items()) lesson.hints[id] = std::clamp(level.get<int>(), 0, 3);
+  for (const auto& id : json.at("solution_asked")) lesson.solution_asked.insert(id.get<std::string>());
+  return lesson;
+}
+
+Json to_json(const LessonState& lesson) {
+  Json checks = Json::object();
+  for (const auto& [id, state] : lesson.checks) checks[id] = name_of(state);
+  return {{"hash", lesson.hash},
+          {"when", lesson.when},
+          {"checks", checks},
+          {"hints", lesson.hints},
+          {"solution_asked", lesson.solution_asked}};
+}
+
+void write_atomically(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".tmp";
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  check(file >= 0, "{}: cannot be written: {}", temporary, std::strerror(errno));
+  const bool written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(file) == 0;
+  ::close(file);
+  check(written, "{}: writing failed: {}", temporary, std::strerror(errno));
+  fs::rename(temporary, path);
+}
+
+}  // namespace
+
+Progress load_progress(const std::string& path) {
+  if (!fs::exists(path)) return {};
+  Progress progress;
+  try {
+    const Json json = Json::parse(read_file(path));
+    for (const auto& [number, lesson] : json.at("lessons").items()) progress[std::stoi(number)] = lesson_from(lesson);
+  } catch (const std::exception& error) {
+    fail("{}: not a record of this course ({}); delete it to begin a new one", path, error.what());
+  }
+  return progress;
+}
+
+void save_progress(const std::string& path, const Progress& progress) {
+  Json lessons = Json::object();
+  for (const auto& [number, lesson] : progress) lessons[std::to_string(number)] = to_json(lesson);
+  write_atomically(path, Json{{"lessons", lessons}}.dump(1) + "\n");
+}
+
+std::string repository_root() { return POLICYGRAD_ROOT; }
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  check(file.good(), "{}: cannot be read", path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// FNV-1a, 64 bits: tells edits apart; no protection against forgery is needed.
+std::string hash_of(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  char text[20];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", std::localtime(&now));
+  return text;
+}
+
+const char* name_of(State state) { return state == State::ok ? "ok" : state == State::wrong ? "WRONG" : "TODO"; }
+
+}  // namespace pg::kit

@@ -1,0 +1,31 @@
+#pragma once
+// What the course remembers of its learner, in .progress.json at the repository's root (ignored by git).
+#include <map>
+#include <set>
+#include <string>
+
+#include "lessons/kit/grader.h"
+
+namespace pg::kit {
+
+struct LessonState {
+  std::string hash;                     // of exercise.cpp when it was graded: an edit makes the record stale
+  std::string when;                     // "2025-03-01 14:05", local time
+  std::map<std::string, State> checks;  // by id
+  std::map<std::string, int> hints;     // level shown last, by check id
+  std::set<std::string> solution_asked;
+};
+using Progress = std::map<int, LessonState>;
+
+// Empty when there is no file; Error when the file is not one of ours.
+Progress load_progress(const std::string& path);
+// Written to a temporary file, synced, renamed.
+void save_progress(const std::string& path, const Progress& progress);
+
+std::string repository_root();
+std::string read_file(const std::string& path);  // Error when it cannot be read
+std::string hash_of(const std::string& text);    // 16 hex digits
+std::string now_text();
+const char* name_of(State state);  // "ok", "WRONG", "TODO"
+
+}  // namespace pg::kit

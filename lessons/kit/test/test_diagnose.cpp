@@ -1,0 +1,124 @@
+// Every entry of the catalogue speaks for its mistake, and only then.
+#include "lessons/kit/diagnose.h"
+#include "lessons/kit/grader.h"
+#include "lessons/kit/todo.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using namespace pg::kit;
+
+namespace {
+
+const Value kWant({3, 4}, {1.5, -2, 3, 0.25, 5, 7, -1, 2, 4, -6, 8, 0.5});
+
+Value mapped(double (*f)(double)) {
+  Value y = kWant;
+  for (double& x : y.v) x = f(x);
+  return y;
+}
+// Rows and columns permuted or shifted: element [r, c] from want[row(r), column(c)].
+Value moved(int (*row)(int), int (*column)(int)) {
+  Value y = kWant;
+  for (int r = 0; r < 3; ++r) {
+    for (int c = 0; c < 4; ++c) y.v[r * 4 + c] = kWant.v[row(r) * 4 + column(c)];
+  }
+  return y;
+}
+int same(int i) { return i; }
+
+bool says(const Value& got, const std::string& words, const Value& want = kWant) {
+  const std::string text = diagnose(got, want);
+  INFO(text);
+  return text.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("diagnose names factors", "[kit]") {
+  CHECK(says(mapped([](double x) { return -x; }), "sign is flipped"));
+  CHECK(says(mapped([](double x) { return 2 * x; }), "2 x expected"));
+  CHECK(says(mapped([](double x) { return x / 2; }), "half of expected"));
+  CHECK(says(mapped([](double x) { return 3 * x; }), "3 x expected: divide by 3, the size of axis 0"));
+  CHECK(says(mapped([](double x) { return x / 4; }), "expected / 4: do not divide by 4, the size of axis 1"));
+  CHECK(says(mapped([](double x) { return x * 12; }), "12 x expected: divide by 12, the number of elements"));
+  CHECK(says(mapped([](double x) { return x * 0.7; }), "every number is 0.7 x expected"));
+  CHECK(says(mapped([](double x) { return x + 0.5; }), "every number is expected + 0.5"));
+  CHECK(says(mapped([](double x) { return std::abs(x); }), "the sign is lost"));
+  CHECK(says(mapped([](double) { return 0.0; }), "all zeros"));
+  CHECK(says(mapped([](double x) { return x == 7 ? NAN : x; }), "inf or nan"));
+}
+
+TEST_CASE("diagnose names places", "[kit]") {
+  const auto later = [](int i) { return i == 0 ? 0 : i - 1; };
+  CHECK(says(moved([](int r) { return 2 - r; }, same), "rows are in reversed order"));
+  CHECK(says(moved(same, [](int c) { return 3 - c; }), "columns are in reversed order"));
+  CHECK(says(moved(same, later), "shifted by one place to later indices"));
+  CHECK(says(moved(same, [](int c) { return c == 3 ? 0 : c + 1; }), "shifted by one place to earlier indices"));
+  CHECK(says(moved(later, same), "shifted down by one row"));
+  CHECK(says(moved([](int r) { return r == 2 ? 0 : r + 1; }, same), "shifted up by one row"));
+  CHECK(says(moved([](int r) { return (r + 1) % 3; }, [](int c) { return c ^ 1; }), "in the wrong places"));
+
+  Value transposed({4, 3}, {}), square({2, 2}, {1, 2, 3, 4});
+  for (int c = 0; c < 4; ++c) {
+    for (int r = 0; r < 3; ++r) transposed.v.push_back(kWant.v[r * 4 + c]);
+  }
+  CHECK(says(transposed, "transposed"));
+  CHECK(says(Value({2, 2}, {1, 3, 2, 4}), "rows and columns are swapped", square));
+  CHECK(says(Value({12}, kWant.v), "only the shape is not"));
+
+  Value border = kWant;
+  for (int c = 0; c < 4; ++c) border.v[8 + c] = 100 + c * c;
+  CHECK(says(border, "all rows but the last"));
+  border = kWant;
+  for (int r = 0; r < 3; ++r) border.v[r * 4 + 3] = 100 + r * r;
+  CHECK(says(border, "all columns but the last"));
+  border = kWant;
+  for (int c = 0; c < 4; ++c) border.v[c] = 100 + c * c;
+  CHECK(says(border, "all rows but the first"));
+  border = kWant;
+  for (int r = 0; r < 3; ++r) border.v[r * 4] = 100 + r * r;
+  CHECK(says(border, "all columns but the first"));
+}
+
+TEST_CASE("diagnose names sums that are missing", "[kit]") {
+  CHECK(says(kWant, "sum over the broadcast axis is missing", Value({4}, {10.5, -1, 10, 2.75})));
+  CHECK(says(kWant, "sum over the broadcast axis is missing", Value({3, 1}, {2.75, 13, 6.5})));
+  Value overwritten = kWant;
+  const Value before({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12.5});
+  for (size_t i = 0; i < overwritten.v.size(); ++i) overwritten.v[i] -= before.v[i];
+  CHECK(diagnose(overwritten, kWant, {}, before).find("overwritten") != std::string::npos);
+}
+
+TEST_CASE("diagnose knows the mistakes of its check and else keeps silent", "[kit]") {
+  Value odd = kWant;
+  odd.v[5] = 11;
+  CHECK(diagnose(odd, kWant).empty());
+  CHECK(diagnose(odd, kWant, {{"seven became eleven", odd}}) == "seven became eleven");
+  CHECK(diagnose(Value(1.5), Value(3.0)).find("half") != std::string::npos);
+  CHECK(diagnose(Value(1.7), Value(3.0)).empty());
+  CHECK(diagnose(Value(std::vector<double>{}), Value(kWant)).empty());
+}
+
+TEST_CASE("the grader keeps the first failure and turns exceptions into outcomes", "[kit]") {
+  const Outcome wrong = grade([](Grader& g) {
+    CHECK(g.equal("one", 1.0, 1.0));
+    CHECK(!g.equal("two", 2.1, 2.0));
+    CHECK(!g.equal("three", 1.0, 1.0));
+  });
+  CHECK(wrong.state == State::wrong);
+  CHECK(wrong.failure.input == "two");
+  CHECK(wrong.cases.size() == 2);
+  CHECK(grade([](Grader&) { TODO("1.1"); }).state == State::todo);
+  const Outcome thrown = grade([](Grader&) { fail("sum: {}", "no"); });
+  CHECK(thrown.state == State::wrong);
+  CHECK(thrown.failure.got.find("sum: no") != std::string::npos);
+  const auto nothing = [] {};
+  CHECK(grade([&](Grader& g) { g.expect_error("x", nothing, "no"); }).state == State::wrong);
+  CHECK(grade([&](Grader& g) {
+          g.expect_error(
+              "x", [] { fail("no way"); }, "no");
+        }).state == State::ok);
+  CHECK(grade([&](Grader& g) { g.equal("nan", std::nan(""), 1.0); }).state == State::wrong);
+  CHECK(grade([&](Grader& g) { g.equal("zero", 1e-12, 0.0); }).state == State::ok);
+  CHECK(grade([&](Grader& g) { g.equal("shape", Value({1, 2}, {1, 2}), Value({2}, {1, 2})); }).state == State::wrong);
+}

@@ -1,0 +1,184 @@
+// Text on the terminal, finding functions, the record of progress, checks in their own process.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "lessons/kit/commands.h"
+#include "lessons/kit/plot.h"
+#include "lessons/kit/source.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using namespace pg::kit;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Restores the style at the end of a test.
+struct WithStyle {
+  explicit WithStyle(Style s) : before(style()) { set_style(s); }
+  ~WithStyle() { set_style(before); }
+  Style before;
+};
+
+struct TemporaryFile {
+  std::string path = (fs::temp_directory_path() / ("policygrad_kit_test_" + std::to_string(getpid()))).string();
+  explicit TemporaryFile(const std::string& text = "") {
+    if (!text.empty()) std::ofstream(path) << text;
+  }
+  ~TemporaryFile() { fs::remove(path); }
+};
+
+bool ascii(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+int widest(const std::string& text) {
+  std::istringstream lines(text);
+  int width = 0;
+  for (std::string line; std::getline(lines, line);) width = std::max(width, text_width(line));
+  return width;
+}
+
+}  // namespace
+
+TEST_CASE("plots keep to ASCII and to the width where they must", "[kit]") {
+  std::vector<double> y, low, high;
+  for (int i = 0; i < 50; ++i) {
+    y.push_back(std::exp(-0.1 * i));
+    low.push_back(0.9 * y.back());
+    high.push_back(1.2 * y.back());
+  }
+  const auto all = [&] {
+    return line_plot({{.name = "loss", .y = y, .low = low, .high = high}, {.name = "other", .y = high}},
+                     {.title = "t", .x_label = "step", .width = 200, .log_y = true}) +
+           bars({{"a", 1, "one"}, {"bb", 3, "three"}}) + heat_map({{0, 1, 2}, {3, 4, 5}}, {.marks = {"o  ", "  x"}}) +
+           sparkline(y) + "\n";
+  };
+  {
+    WithStyle plain({});
+    CHECK(ascii(all()));
+    CHECK(widest(all()) <= 100);
+    CHECK(all().find("loss: first 1, lowest") != std::string::npos);
+    CHECK(bars({{"a", 1, "x"}, {"b", 2, "y"}}, 0, 10) == "a  #####       x\nb  ##########  y\n");
+  }
+  WithStyle rich({.color = false, .unicode = true, .live = true, .width = 100});
+  CHECK(!ascii(all()));
+  CHECK(widest(all()) <= 100);
+}
+
+TEST_CASE("a line plot puts large values above small ones", "[kit]") {
+  WithStyle plain({});
+  const std::string text = line_plot({{.name = "up", .y = {0, 1}}}, {.width = 40, .height = 5});
+  std::istringstream lines(text);
+  std::string first, line, last;
+  std::getline(lines, first);
+  for (int i = 0; i < 4; ++i) std::getline(lines, last);
+  INFO(text);
+  CHECK(first.find("1 |") != std::string::npos);
+  CHECK(first.back() == 'a');
+  CHECK(last.find("0 |a") != std::string::npos);
+  CHECK(line_plot({{.name = "nothing", .y = {}}}) == "(nothing to plot)\n");
+}
+
+TEST_CASE("wrapped keeps to the width and indents", "[kit]") {
+  WithStyle narrow({.width = 20});
+  CHECK(wrapped("aaaa bbbb cccc dddd eeee", 2) == "  aaaa bbbb cccc\n  dddd eeee\n");
+  CHECK(wrapped("aaaa bbbb cccc dddd", 1, "got  ") == " got  aaaa bbbb cccc\n      dddd\n");
+}
+
+TEST_CASE("symbols become ASCII where there is no Unicode", "[kit]") {
+  WithStyle plain({});
+  CHECK(readable("a·b = x² ≤ 1") == "a*b = x^2 <= 1");
+  CHECK(wrapped("dc·bᵀ") == "dc*b^T\n");
+  set_style({.unicode = true});
+  CHECK(readable("a·b") == "a·b");
+}
+
+TEST_CASE("find_function finds definitions and their end", "[kit]") {
+  const std::string text =
+      "int f(int);\n"  // a declaration is not it
+      "// a brace: {\n"
+      "int f(int x) {\n"
+      "  const char* s = \"}\"; // }\n"
+      "  if (x == '}') { return 1; }\n"
+      "  return 0;\n"
+      "}\n"
+      "int g() { return 2; }\n";
+  const Range range = find_function(text, "int f(int");
+  CHECK(range.first == 3);
+  CHECK(range.last == 7);
+  CHECK(find_function(text, "int g()").last == 8);
+  CHECK(find_function(text, "int h()").first == 0);
+}
+
+TEST_CASE("markdown headings, anchors and commands", "[kit]") {
+  const std::string text = "# A b\n```sh\n./x y\n# no heading\n```\n## Why we subtract?\n```\nother\n```\n";
+  CHECK(headings(text) == std::vector<std::string>{"A b", "Why we subtract?"});
+  CHECK(anchor("Why we subtract?") == "why-we-subtract");
+  CHECK(fenced_lines(text, "sh") == std::vector<std::string>{"./x y", "# no heading"});
+}
+
+TEST_CASE("progress survives a round trip and refuses other files", "[kit]") {
+  TemporaryFile file;
+  CHECK(load_progress(file.path).empty());
+  Progress progress;
+  progress[3] = {"abc", "2025-01-02 03:04", {{"03.1", State::ok}, {"03.2", State::wrong}}, {{"03.2", 2}}, {"03.2"}};
+  save_progress(file.path, progress);
+  const LessonState back = load_progress(file.path).at(3);
+  CHECK(back.checks == progress[3].checks);
+  CHECK(back.hints == progress[3].hints);
+  CHECK(back.solution_asked == progress[3].solution_asked);
+  CHECK(back.when == progress[3].when);
+  for (const char* hostile :
+       {"{", "[]", "{\"lessons\": {\"x\": {}}}", "{\"lessons\": {\"1\": {\"checks\": {\"a\": \"?\"}}}}"}) {
+    std::ofstream(file.path) << hostile;
+    CHECK_THROWS_AS(load_progress(file.path), Error);
+  }
+}
+
+TEST_CASE("a check that crashes or ends the program is a WRONG", "[kit]") {
+  CheckEntry check;
+  check.run = [](Grader&, bool) { std::raise(SIGKILL); };
+  CHECK(run_isolated(check, true).state == State::wrong);
+  CHECK(run_isolated(check, true).failure.got.find("crash") != std::string::npos);
+  check.run = [](Grader&, bool) { _exit(3); };
+  CHECK(run_isolated(check, true).failure.got.find("status 3") != std::string::npos);
+  check.run = [](Grader& g, bool learner) { g.equal("is it the learner?", learner ? 1.0 : 0.0, 1.0); };
+  CHECK(run_isolated(check, true).state == State::ok);
+  CHECK(run_isolated(check, false).state == State::wrong);
+}
+
+TEST_CASE("reset keeps the learner's file and makes the stub again", "[kit]") {
+  const fs::path folder = fs::path(repository_root()) / "build-kit-test";
+  fs::create_directories(folder / "mutants");
+  std::ofstream(folder / "mutants" / "answers.h") << "#ifndef MUTANT_f\nint f() {\n  // [answer 01.1 f]\n  return 1;\n"
+                                                     "  // [end]\n}\n#endif  // MUTANT\n";
+  std::ofstream(folder / "exercise.cpp") << "mine\n";
+  LessonEntry lesson{1, "build-kit-test", "test", {}, {}};
+  CHECK(reset_command(lesson) == 0);
+  CHECK(read_file((folder / "exercise.cpp").string()) ==
+        "int f() {\n  // Yours, in place of the next line.\n  TODO(\"01.1 f\");\n}\n");
+  int backups = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().string().find(".bak-") == std::string::npos) continue;
+    ++backups;
+    CHECK(read_file(entry.path().string()) == "mine\n");
+  }
+  CHECK(backups == 1);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("checks are selected by id, number or piece", "[kit]") {
+  LessonEntry lesson{2, "", "", {}, {}};
+  for (const char* id : {"02.1", "02.2"}) {
+    CheckEntry check;
+    check.id = id;
+    check.piece = id == std::string("02.1") ? "mul" : "tanh";
+    lesson.checks.push_back(check);
+  }
+  CHECK(select(lesson, {}).size() == 2);
+  CHECK(select(lesson, {"2"}).front()->id == "02.2");
+  CHECK(select(lesson, {"mul"}).front()->id == "02.1");
+  CHECK_THROWS_AS(select(lesson, {"9"}), Error);
+}

@@ -1,0 +1,66 @@
+# The gates of every lesson (lessons/kit/README.md). Included by tests/CMakeLists.txt; runs from the repository's root.
+add_executable(lesson_gate EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/lessons/kit/gate/gate.cpp)
+target_link_libraries(lesson_gate PRIVATE lesson_kit nlohmann_json::nlohmann_json)
+
+file(GLOB kit_test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/kit/test/*.cpp)
+add_executable(lesson_kit_tests EXCLUDE_FROM_ALL ${kit_test_sources} ${PROJECT_SOURCE_DIR}/tests/tally.cpp)
+target_link_libraries(lesson_kit_tests PRIVATE lesson_kit Catch2::Catch2WithMain)
+add_dependencies(mutants lesson_gate lesson_kit_tests)
+
+function(lesson_gate name)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()
+
+lesson_gate(lesson_kit lesson_kit_tests)
+
+# Speed is not judged in a build that is slow on purpose.
+set(judges_speed ON)
+if(POLICYGRAD_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(judges_speed OFF)
+endif()
+
+foreach(folder ${lesson_folders})
+  get_filename_component(name ${folder} NAME)
+  string(REGEX REPLACE "^0?([0-9]+)_.*" "\\1" number ${name})
+  set(lesson lesson${number})
+  if(NOT TARGET ${lesson})
+    continue()
+  endif()
+  file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${folder})
+
+  # The exercise as a learner gets it, whatever this learner has made of theirs.
+  set(stub ${PROJECT_BINARY_DIR}/${lesson}_stub.cpp)
+  set(cut ${PROJECT_SOURCE_DIR}/tools/cut)
+  add_custom_command(OUTPUT ${stub} COMMAND sh ${cut} --print ${path} > ${stub}
+                     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DEPENDS ${folder}/mutants/answers.h ${cut} VERBATIM)
+  add_executable(${lesson}_stub EXCLUDE_FROM_ALL ${stub})
+  target_link_libraries(${lesson}_stub PRIVATE ${lesson}_parts)
+  set_source_files_properties(${stub} PROPERTIES COMPILE_OPTIONS "${learner_flags}")
+  add_dependencies(mutants ${lesson}_stub)
+
+  lesson_gate(${lesson}_stub lesson_gate stub $<TARGET_FILE:${lesson}_stub>)
+  lesson_gate(${lesson}_reference lesson_gate ok $<TARGET_FILE:${lesson}> --reference)
+  lesson_gate(${lesson}_complete ${lesson}_stub lint)
+  lesson_gate(${lesson}_readme lesson_gate readme $<TARGET_FILE:${lesson}_stub> ${path}/README.md)
+  lesson_gate(${lesson}_exercise sh tools/cut --verify ${path})
+  set_tests_properties(${lesson}_exercise PROPERTIES SKIP_RETURN_CODE 77)
+  if(judges_speed)
+    # Twenty seconds on two cores, and half again for slower ones.
+    lesson_gate(${lesson}_demo lesson_gate demo $<TARGET_FILE:${lesson}> 60)
+    set_tests_properties(${lesson}_demo PROPERTIES RUN_SERIAL ON TIMEOUT 900)
+  endif()
+
+  file(GLOB mutants CONFIGURE_DEPENDS ${folder}/mutants/*.cpp)
+  foreach(mutant ${mutants})
+    get_filename_component(stem ${mutant} NAME_WE)
+    file(STRINGS ${mutant} first LIMIT_COUNT 1)
+    if(first MATCHES "needs: speed" AND NOT judges_speed)
+      continue()
+    endif()
+    lesson_gate(${lesson}_mutant_${stem} lesson_gate mutant $<TARGET_FILE:${lesson}_mutant_${stem}> ${mutant})
+    if(first MATCHES "needs: speed")
+      set_tests_properties(${lesson}_mutant_${stem} PROPERTIES RUN_SERIAL ON)
+    endif()
+  endforeach()
+endforeach()

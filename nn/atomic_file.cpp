@@ -1,0 +1,61 @@
+#include "nn/atomic_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "tensor/error.h"
+
+namespace pg {
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".tmp") {
+  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file_ < 0) fail_with_errno("open");
+}
+
+AtomicFile::~AtomicFile() {
+  if (file_ < 0) return;
+  ::close(file_);
+  ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(const void* data, size_t bytes) {
+  const char* next = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(file_, next, std::min<size_t>(bytes, 1 << 30));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail_with_errno("write");
+    next += written;
+    bytes -= static_cast<size_t>(written);
+  }
+}
+
+void AtomicFile::commit() {
+  if (::fsync(file_) != 0) fail_with_errno("sync");
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_with_errno("rename");
+  ::close(file_);
+  file_ = -1;
+  // The new name itself must reach the disk too. Some file systems refuse to sync a folder; the file is whole anyway.
+  const auto folder = std::filesystem::path(path_).parent_path();
+  const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (handle < 0) return;
+  ::fsync(handle);
+  ::close(handle);
+}
+
+void AtomicFile::fail_with_errno(const char* action) const {
+  fail("write {}: cannot {} {}: {}", path_, action, temporary_, std::strerror(errno));
+}
+
+void write_file_atomically(const std::string& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content.data(), content.size());
+  file.commit();
+}
+
+}  // namespace pg

@@ -1,0 +1,110 @@
+#include "nn/gpt2.h"
+
+#include <cmath>
+
+namespace pg {
+namespace {
+
+const Gpt2Config& checked(const Gpt2Config& c) {
+  const auto positive = [](const char* name, int64_t value) {
+    check(value >= 1 && value <= INT32_MAX, "Gpt2: {} must be between 1 and {}, got {}", name, INT32_MAX, value);
+  };
+  positive("vocab_size", c.vocab_size);
+  positive("block_size", c.block_size);
+  positive("n_layer", c.n_layer);
+  positive("n_head", c.n_head);
+  positive("n_embd", c.n_embd);
+  check(c.n_embd % c.n_head == 0, "Gpt2: n_embd {} is not a multiple of n_head {}", c.n_embd, c.n_head);
+  check(c.dropout >= 0 && c.dropout < 1, "Gpt2: dropout must be in [0, 1), got {}", c.dropout);
+  check(c.dtype == f32 || c.dtype == f64, "Gpt2: dtype must be f32 or f64, got {}", c.dtype);
+  return c;
+}
+
+// Positions of the T new ids [B, T] of rows that hold `before` [B] already.
+Tensor new_positions(const Tensor& before, int64_t t) {
+  const auto starts = before.data<int32_t>();
+  Tensor positions = Tensor::empty({before.size(0), t}, i32);
+  const auto to = positions.data<int32_t>();
+  for (size_t row = 0; row < starts.size(); ++row) {
+    for (int64_t i = 0; i < t; ++i) to[row * t + i] = starts[row] + static_cast<int32_t>(i);
+  }
+  return positions;
+}
+
+}  // namespace
+
+Gpt2Block::Gpt2Block(const Gpt2Config& c)
+    : ln_1(c.n_embd, c.bias, 1e-5, c.dtype),
+      attn(c.n_embd, static_cast<int>(c.n_head), c.bias, c.dropout, Init::zeros(c.dtype)),
+      ln_2(c.n_embd, c.bias, 1e-5, c.dtype),
+      mlp(c.n_embd, c.bias, c.dropout, Init::zeros(c.dtype)) {}
+
+Tensor Gpt2Block::operator()(const Tensor& x, const KvSlot* slot) const {
+  const Tensor normed = ln_1(x);
+  const auto [sum, normed_sum] = ln_2.add(x, slot ? attn(normed, *slot) : attn(normed));
+  return sum + mlp(normed_sum);
+}
+
+void Gpt2Block::visit(Visitor& visitor) {
+  visitor("ln_1", ln_1);
+  visitor("attn", attn);
+  visitor("ln_2", ln_2);
+  visitor("mlp", mlp);
+}
+
+Gpt2::Gpt2(const Gpt2Config& c, Generator& generator)
+    : config(checked(c)),
+      wte(c.vocab_size, c.n_embd, Init::zeros(c.dtype)),
+      wpe(c.block_size, c.n_embd, Init::zeros(c.dtype)),
+      drop(c.dropout),
+      ln_f(c.n_embd, c.bias, 1e-5, c.dtype) {
+  for (int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(c);
+  const double residual_std = 0.02 / std::sqrt(2.0 * static_cast<double>(c.n_layer));
+  for (const auto& [name, parameter] : named_parameters(*this)) {
+    const Tensor value = parameter.detach();
+    if (parameter.rank() == 2) {
+      const double std = name.ends_with("c_proj.weight") ? residual_std : 0.02;
+      value.copy_from(Tensor::normal(parameter.shape(), 0, std, generator, c.dtype));
+    }
+  }
+}
+
+Tensor Gpt2::hidden(const Tensor& ids, const KvCache* cache) const {
+  check(ids.rank() == 2 && ids.dtype() == i32, "Gpt2: expected ids i32 [B, T], got {} {}", ids.dtype(), ids.shape());
+  const int64_t t = ids.size(1);
+  check(t <= config.block_size, "Gpt2: {} positions, block_size is {}", t, config.block_size);
+  if (!cache) {
+    Tensor x = drop(wte(ids) + wpe(Tensor::arange(t, i32)));
+    for (const Gpt2Block& block : h) x = block(x);
+    return ln_f(x);
+  }
+  check(!grad_enabled(), "Gpt2: a KV cache holds no tape; call it under NoGrad");
+  check(cache->rows() == ids.size(0) && cache->k.size() == h.size(),
+        "Gpt2: ids have {} rows and the model {} layers, the cache has {} and {}", ids.size(0), h.size(), cache->rows(),
+        cache->k.size());
+  check(cache->room() <= config.block_size, "Gpt2: the cache has room for {} positions, block_size is {}",
+        cache->room(), config.block_size);
+  const std::vector<KvSlot> slots = cache->slots(t);
+  Tensor x = drop(wte(ids) + wpe(new_positions(slots[0].before, t)));
+  for (size_t i = 0; i < h.size(); ++i) x = h[i](x, &slots[i]);
+  cache->advance(t);
+  return ln_f(x);
+}
+
+Tensor Gpt2::loss(const Tensor& ids, const Tensor& targets) const { return cross_entropy((*this)(ids), targets); }
+
+KvCache Gpt2::new_cache(int64_t rows, int64_t room) const {
+  return {
+      rows,        config.n_layer, config.n_head, room == 0 ? config.block_size : room, config.n_embd / config.n_head,
+      config.dtype};
+}
+
+void Gpt2::visit(Visitor& visitor) {
+  visitor("wte", wte);
+  visitor("wpe", wpe);
+  visitor("drop", drop);
+  for (size_t i = 0; i < h.size(); ++i) visitor("h." + std::to_string(i), h[i]);
+  visitor("ln_f", ln_f);
+}
+
+}  // namespace pg

@@ -1,0 +1,65 @@
+#pragma once
+// GPT-2 (Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"): pre-layer-norm blocks, tanh GELU,
+// learned positions, an output head that shares the token embedding's weight.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/kv_cache.h"
+#include "nn/layers.h"
+#include "nn/module.h"
+
+namespace pg {
+
+struct Gpt2Config {
+  int64_t vocab_size = 50257;
+  int64_t block_size = 1024;  // the longest sequence
+  int64_t n_layer = 12;
+  int64_t n_head = 12;
+  int64_t n_embd = 768;
+  double dropout = 0;
+  bool bias = true;  // in linear layers and layer norms
+  DType dtype = f32;
+  bool operator==(const Gpt2Config&) const = default;
+};
+// A JSON object with these names, and back. Error naming a key that is unknown, missing or out of range.
+std::string to_json(const Gpt2Config& config);
+Gpt2Config gpt2_config_from_json(std::string_view json);
+
+struct Gpt2Block : Module {
+  LayerNorm ln_1;
+  CausalSelfAttention attn;
+  LayerNorm ln_2;
+  MLP mlp;
+
+  explicit Gpt2Block(const Gpt2Config& config);                            // linear layers all zero: Gpt2 fills them
+  Tensor operator()(const Tensor& x, const KvSlot* slot = nullptr) const;  // [B, T, C] → [B, T, C]
+  void visit(Visitor& visitor) override;
+};
+
+struct Gpt2 : Module {
+  Gpt2Config config;
+  Embedding wte, wpe;
+  Dropout drop;
+  std::vector<Gpt2Block> h;
+  LayerNorm ln_f;
+
+  // Weights N(0, 0.02), those that write into the residual stream N(0, 0.02/sqrt(2·n_layer)); biases 0, layer norms 1.
+  explicit Gpt2(const Gpt2Config& config, Generator& generator = default_generator());
+
+  // ids i32 [B, T] → the state after the last layer norm [B, T, C]. With a cache: the ids are the next T tokens of its
+  // B rows, whose lengths grow by T; only outside the tape (NoGrad). Error when positions pass block_size.
+  Tensor hidden(const Tensor& ids, const KvCache* cache = nullptr) const;
+  // hidden [..., C] → logits [..., V]
+  Tensor head(const Tensor& hidden) const { return linear(hidden, wte.weight); }
+  // ids i32 [B, T] → logits [B, T, V]; row (b, t) predicts what follows ids[b, t].
+  Tensor operator()(const Tensor& ids, const KvCache* cache = nullptr) const { return head(hidden(ids, cache)); }
+  // Mean cross-entropy in nats over the targets [B, T] that are not -100.
+  Tensor loss(const Tensor& ids, const Tensor& targets) const;
+
+  // An empty cache for `rows` sequences of at most `room` positions (0: block_size).
+  KvCache new_cache(int64_t rows, int64_t room = 0) const;
+  void visit(Visitor& visitor) override;
+};
+
+}  // namespace pg

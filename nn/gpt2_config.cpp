@@ -1,0 +1,43 @@
+#include <nlohmann/json.hpp>
+
+#include "nn/gpt2.h"
+
+namespace pg {
+
+std::string to_json(const Gpt2Config& c) {
+  const nlohmann::ordered_json json = {
+      {"vocab_size", c.vocab_size}, {"block_size", c.block_size}, {"n_layer", c.n_layer}, {"n_head", c.n_head},
+      {"n_embd", c.n_embd},         {"dropout", c.dropout},       {"bias", c.bias},       {"dtype", name_of(c.dtype)}};
+  return json.dump();
+}
+
+Gpt2Config gpt2_config_from_json(std::string_view text) {
+  using nlohmann::json;
+  const json given = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  check(given.is_object(), "Gpt2 config: expected a JSON object, got '{}'", text.substr(0, 80));
+  const json known = json::parse(to_json(Gpt2Config{}));
+  for (const auto& [name, value] : given.items()) check(known.contains(name), "Gpt2 config: unknown key '{}'", name);
+
+  const auto field = [&](const char* name, bool (*right_type)(const json&)) -> const json& {
+    const auto found = given.find(name);
+    check(found != given.end(), "Gpt2 config: '{}' is missing", name);
+    check(right_type(*found), "Gpt2 config: '{}' cannot be {}", name, found->dump());
+    return *found;
+  };
+  const auto whole = [&](const char* name) {
+    return field(name, [](const json& v) { return v.is_number_unsigned() && v <= INT32_MAX; }).get<int64_t>();
+  };
+  const json& dropout = field("dropout", [](const json& v) { return v.is_number(); });
+  const json& bias = field("bias", [](const json& v) { return v.is_boolean(); });
+  const json& dtype = field("dtype", [](const json& v) { return v == "f32" || v == "f64"; });
+  return {.vocab_size = whole("vocab_size"),
+          .block_size = whole("block_size"),
+          .n_layer = whole("n_layer"),
+          .n_head = whole("n_head"),
+          .n_embd = whole("n_embd"),
+          .dropout = dropout.get<double>(),
+          .bias = bias.get<bool>(),
+          .dtype = dtype == "f64" ? f64 : f32};
+}
+
+}  // namespace pg

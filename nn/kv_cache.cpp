@@ -1,0 +1,67 @@
+#include "nn/kv_cache.h"
+
+#include "tensor/error.h"
+
+namespace pg {
+
+void KvSlot::store(const Tensor& new_k, const Tensor& new_v) const {
+  const auto starts = before.data<int32_t>();
+  const int64_t count = new_k.size(2), rows = new_k.size(0);
+  for (int64_t row = 0; row < rows;) {
+    int64_t end = row + 1;  // rows of one length are written together
+    while (end < rows && starts[end] == starts[row]) ++end;
+    const auto write = [&](const Tensor& to, const Tensor& from) {
+      to.view_slice(0, row, end)
+          .view_slice(2, starts[row], starts[row] + count)
+          .copy_from(from.view_slice(0, row, end));
+    };
+    write(k, new_k);
+    write(v, new_v);
+    row = end;
+  }
+}
+
+KvCache::KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype)
+    : lengths(Tensor::zeros({rows}, i32)) {
+  for (int64_t i = 0; i < layers; ++i) {
+    k.push_back(Tensor::zeros({rows, heads, room, head_size}, dtype));
+    v.push_back(Tensor::zeros({rows, heads, room, head_size}, dtype));
+  }
+}
+
+KvCache KvCache::slice(int64_t begin, int64_t end) const {
+  KvCache part;
+  for (size_t i = 0; i < k.size(); ++i) {
+    part.k.push_back(k[i].view_slice(0, begin, end));
+    part.v.push_back(v[i].view_slice(0, begin, end));
+  }
+  part.lengths = lengths.view_slice(0, begin, end);
+  return part;
+}
+
+void KvCache::copy_row(int64_t from, int64_t to) const {
+  const int32_t length = lengths.data<int32_t>()[from];
+  for (size_t i = 0; i < k.size(); ++i) {
+    for (const Tensor& part : {k[i], v[i]}) {
+      part.view_select(0, to).view_slice(1, 0, length).copy_from(part.view_select(0, from).view_slice(1, 0, length));
+    }
+  }
+  lengths.data<int32_t>()[to] = length;
+}
+
+std::vector<KvSlot> KvCache::slots(int64_t count) const {
+  const Tensor before = lengths.clone(), after = lengths.clone();
+  for (int32_t& length : after.data<int32_t>()) {
+    check(length + count <= room(), "KvCache: {} more positions for a row that holds {} of {}", count, length, room());
+    length += static_cast<int32_t>(count);
+  }
+  std::vector<KvSlot> result;
+  for (size_t i = 0; i < k.size(); ++i) result.push_back({k[i], v[i], before, after});
+  return result;
+}
+
+void KvCache::advance(int64_t count) const {
+  for (int32_t& length : lengths.data<int32_t>()) length += static_cast<int32_t>(count);
+}
+
+}  // namespace pg

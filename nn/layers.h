@@ -1,0 +1,104 @@
+#pragma once
+// The layers. Each is a struct with public parameters and a call operator; names and initial values are PyTorch's.
+// B batch, T time, C channels.
+#include "autograd/ops.h"
+#include "nn/kv_cache.h"
+#include "nn/module.h"
+
+namespace pg {
+
+// What every layer needs to make its parameters: where the values come from, and their type.
+struct Init {
+  Generator* generator;  // null: all zeros
+  DType dtype;
+
+  Init(Generator& generator = default_generator(), DType dtype = f32) : generator(&generator), dtype(dtype) {}
+  // For those who set the values themselves.
+  static Init zeros(DType dtype) {
+    Init init;
+    init.generator = nullptr;
+    init.dtype = dtype;
+    return init;
+  }
+};
+
+// x [..., in] → x weightᵀ + bias [..., out]. Weight and bias uniform in ±1/sqrt(in).
+struct Linear : Module {
+  Tensor weight;  // [out, in]
+  Tensor bias;    // [out], or undefined
+
+  Linear(int64_t in, int64_t out, bool with_bias = true, const Init& init = {});
+  Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }
+  void visit(Visitor& visitor) override;
+};
+
+// ids [...] → rows of the weight [..., C]. Weight N(0, 1).
+struct Embedding : Module {
+  Tensor weight;  // [V, C]
+
+  Embedding(int64_t count, int64_t channels, const Init& init = {});
+  Tensor operator()(const Tensor& ids) const { return embedding(weight, ids); }
+  void visit(Visitor& visitor) override;
+};
+
+// Normalises the last dim. Weight 1, bias 0.
+struct LayerNorm : Module {
+  Tensor weight, bias;  // [C]; bias may be undefined
+  double eps;
+
+  explicit LayerNorm(int64_t channels, bool with_bias = true, double eps = 1e-5, DType dtype = f32);
+  Tensor operator()(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
+  // {x + residual, its layer norm} in one pass.
+  std::pair<Tensor, Tensor> add(const Tensor& x, const Tensor& residual) const {
+    return add_layer_norm(x, residual, weight, bias, eps);
+  }
+  void visit(Visitor& visitor) override;
+};
+
+// Divides the last dim by its root mean square. Weight 1.
+struct RMSNorm : Module {
+  Tensor weight;  // [C]
+  double eps;
+
+  explicit RMSNorm(int64_t channels, double eps = 1e-6, DType dtype = f32);
+  Tensor operator()(const Tensor& x) const { return rms_norm(x, weight, eps); }
+  void visit(Visitor& visitor) override;
+};
+
+// While training: zeroes each element with probability p and scales the rest by 1/(1-p). Draws from
+// default_generator().
+struct Dropout : Module {
+  double p;
+
+  explicit Dropout(double p) : p(p) {}
+  Tensor operator()(const Tensor& x) const { return dropout(x, p, training); }
+  void visit(Visitor&) override {}
+};
+
+// GPT-2's two-layer perceptron: x [..., C] → c_proj(gelu(c_fc(x))), gelu by the tanh formula, hidden width 4·C.
+struct MLP : Module {
+  Linear c_fc, c_proj;
+  Dropout drop;
+
+  MLP(int64_t channels, bool with_bias = true, double dropout = 0, const Init& init = {});
+  Tensor operator()(const Tensor& x) const { return drop(c_proj(linear_gelu(x, c_fc.weight, c_fc.bias))); }
+  void visit(Visitor& visitor) override;
+};
+
+// Multi-head self-attention in which position t sees positions 0 … t: x [B, T, C] → [B, T, C]. Dropout falls on the
+// result only: the fused attention never holds the attention weights, so there is none on them.
+struct CausalSelfAttention : Module {
+  Linear c_attn;  // [3C, C]: queries, keys and values side by side
+  Linear c_proj;
+  Dropout drop;
+  int heads;
+
+  CausalSelfAttention(int64_t channels, int heads, bool with_bias = true, double dropout = 0, const Init& init = {});
+  Tensor operator()(const Tensor& x) const;
+  // The same for new positions of known sequences: keys and values are kept in `slot` and read from there. The result
+  // has the bits of the call without cache on the whole sequence.
+  Tensor operator()(const Tensor& x, const KvSlot& slot) const;
+  void visit(Visitor& visitor) override;
+};
+
+}  // namespace pg

@@ -1,0 +1,63 @@
+#pragma once
+// A module holds parameters and other modules, and names them in visit(). Everything else that walks a model (counting,
+// state dicts, checkpoints, parameter slabs) is one visit; the order of names is the order in visit(), always.
+#include <functional>
+#include <string>
+
+#include "nn/safetensors.h"
+#include "tensor/tensor.h"
+
+namespace pg {
+
+struct Module;
+
+// What visit() reports to. Names of children are joined with dots: "h.0.attn.c_attn.weight".
+class Visitor {
+ public:
+  using OnParameter = std::function<void(const std::string& name, Tensor& parameter)>;
+  using OnModule = std::function<void(Module&)>;
+  explicit Visitor(OnParameter on_parameter, OnModule on_module = {})
+      : on_parameter_(std::move(on_parameter)), on_module_(std::move(on_module)) {}
+
+  void operator()(const std::string& name, Tensor& parameter);  // an undefined one (a bias left out) is passed over
+  void operator()(const std::string& name, Module& child);
+
+ private:
+  std::string prefix_;
+  OnParameter on_parameter_;
+  OnModule on_module_;
+};
+
+struct Module {
+  bool training = true;  // dropout drops only then
+
+  virtual ~Module() = default;
+  // Names every parameter and every child, each once: `visitor("weight", weight); visitor("attn", attn);`
+  virtual void visit(Visitor& visitor) = 0;
+
+  void train(bool on = true);  // this module and all below it
+  void eval() { train(false); }
+};
+
+// While alive, the module is in eval mode; then it is as before.
+class EvalMode {
+ public:
+  explicit EvalMode(Module& module) : module_(module), training_(module.training) { module_.eval(); }
+  ~EvalMode() { module_.train(training_); }
+  EvalMode(const EvalMode&) = delete;
+
+ private:
+  Module& module_;
+  bool training_;
+};
+
+// The parameters themselves (sharing storage and gradients), in order.
+NamedTensors named_parameters(Module& module);
+int64_t count_parameters(Module& module);
+// The parameters cut off from the tape, sharing storage: what a checkpoint writes.
+NamedTensors state_dict(Module& module);
+// Copies values into the parameters, converting f32 and f64. Strict: Error listing every missing, every unexpected and
+// every misshapen name at once, and then no parameter has changed.
+void load_state_dict(Module& module, const NamedTensors& state);
+
+}  // namespace pg

@@ -1,0 +1,93 @@
+#include "nn/optim.h"
+
+#include <cmath>
+#include <map>
+
+#include "autograd/ops.h"
+
+namespace pg {
+
+void Optimizer::step(double lr, double grad_scale) {
+  NoGrad guard;
+  slab_.fill_missing_grads();
+  ++steps_;
+  update(lr, grad_scale);
+  slab_.bump_version();
+}
+
+void Optimizer::load_state(const NamedTensors& state, int64_t steps) {
+  const NamedTensors own = this->state();
+  std::map<std::string, const Tensor*> given;
+  for (const auto& [name, tensor] : state) given[name] = &tensor;
+  for (const auto& [name, tensor] : own) {
+    const auto found = given.find(name);
+    check(found != given.end(), "optimizer state: '{}' is missing; was it saved by another optimizer?", name);
+    check(found->second->shape() == tensor.shape() && found->second->dtype() == tensor.dtype(),
+          "optimizer state: '{}' is {} {}, expected {} {}", name, found->second->dtype(), found->second->shape(),
+          tensor.dtype(), tensor.shape());
+  }
+  check(given.size() == own.size(), "optimizer state: {} tensors, expected {}; was it saved by another optimizer?",
+        given.size(), own.size());
+  check(steps >= 0, "optimizer state: {} steps", steps);
+  for (const auto& [name, tensor] : own) tensor.copy_from(*given[name]);
+  steps_ = steps;
+}
+
+Sgd::Sgd(ParamSlab& slab, const SgdOptions& options) : Optimizer(slab), options_(options) {
+  check(options.momentum >= 0 && options.momentum < 1, "Sgd: momentum must be in [0, 1), got {}", options.momentum);
+  check(!options.nesterov || options.momentum > 0, "Sgd: nesterov needs a momentum");
+  if (options.momentum > 0) momentum_ = slab.zeros();
+}
+
+NamedTensors Sgd::state() const {
+  return momentum_.defined() ? slab_.named_pieces(momentum_, "momentum.") : NamedTensors{};
+}
+
+void Sgd::update(double lr, double grad_scale) {
+  const Kernels& k = kernels(slab_.params().device());
+  Tensor g = affine(slab_.grads(), grad_scale, 0);
+  if (options_.weight_decay != 0) g = g + slab_.params() * options_.weight_decay;
+  if (momentum_.defined()) {
+    k.accumulate(momentum_, g, options_.momentum);
+    g = options_.nesterov ? g + momentum_ * options_.momentum : momentum_;
+  }
+  k.accumulate(slab_.params(), g * -lr, 1);
+}
+
+AdamW::AdamW(ParamSlab& slab, const AdamWOptions& o)
+    : Optimizer(slab), options_(o), m_(slab.zeros()), v_(slab.zeros()) {
+  check(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1, "AdamW: betas must be in [0, 1), got {} and {}",
+        o.beta1, o.beta2);
+  check(o.eps > 0 && o.weight_decay >= 0, "AdamW: eps must be positive and weight_decay not negative, got {} and {}",
+        o.eps, o.weight_decay);
+}
+
+NamedTensors AdamW::state() const {
+  NamedTensors result = slab_.named_pieces(m_, "m.");
+  for (auto& entry : slab_.named_pieces(v_, "v.")) result.push_back(std::move(entry));
+  return result;
+}
+
+void AdamW::update(double lr, double grad_scale) {
+  const auto& segments = slab_.segments();
+  const double t = static_cast<double>(steps_);
+  AdamWArgs args{.lr = lr,
+                 .beta1 = options_.beta1,
+                 .beta2 = options_.beta2,
+                 .eps = options_.eps,
+                 .weight_decay = 0,
+                 .bias_correction1 = 1 - std::pow(options_.beta1, t),
+                 .bias_correction2 = 1 - std::pow(options_.beta2, t),
+                 .grad_scale = grad_scale};
+  for (size_t first = 0; first < segments.size();) {
+    size_t last = first;
+    while (last + 1 < segments.size() && segments[last + 1].decay == segments[first].decay) ++last;
+    // Gaps between segments hold zeros in all four slabs and stay so.
+    const auto part = [&](const Tensor& slab) { return slab.view_slice(0, segments[first].begin, segments[last].end); };
+    args.weight_decay = segments[first].decay ? options_.weight_decay : 0;
+    kernels(slab_.params().device()).adamw(part(slab_.params()), part(slab_.grads()), part(m_), part(v_), args);
+    first = last + 1;
+  }
+}
+
+}  // namespace pg

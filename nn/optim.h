@@ -1,0 +1,69 @@
+#pragma once
+// Optimizers over a parameter slab. A step reads the gradients that backward left, those missing counting as zero, and
+// leaves zero_grad() to the caller. State tensors have the parameters' layout and dtype.
+#include "nn/param_slab.h"
+
+namespace pg {
+
+class Optimizer {
+ public:
+  explicit Optimizer(ParamSlab& slab) : slab_(slab) {}
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+
+  // One update with this learning rate; gradients are multiplied by grad_scale first (see clip_scale).
+  void step(double lr, double grad_scale = 1);
+  int64_t steps() const { return steps_; }
+
+  // What a checkpoint must hold beside steps(): tensors named "m.wte.weight", sharing the optimizer's memory.
+  virtual NamedTensors state() const = 0;
+  // The reverse: copies `state` into this optimizer. Strict like load_state_dict.
+  void load_state(const NamedTensors& state, int64_t steps);
+
+ protected:
+  virtual void update(double lr, double grad_scale) = 0;
+  ParamSlab& slab_;
+  int64_t steps_ = 0;  // already counts the step when update() runs
+};
+
+struct SgdOptions {
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;  // added to the gradient, on all parameters as in PyTorch
+};
+
+// Stochastic gradient descent, PyTorch's formula: b = momentum·b + g, then p -= lr·b (nesterov: lr·(g + momentum·b)).
+class Sgd final : public Optimizer {
+ public:
+  explicit Sgd(ParamSlab& slab, const SgdOptions& options = {});
+  NamedTensors state() const override;
+
+ protected:
+  void update(double lr, double grad_scale) override;
+
+ private:
+  SgdOptions options_;
+  Tensor momentum_;  // undefined without momentum
+};
+
+struct AdamWOptions {
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double weight_decay = 0.01;  // on segments with `decay` only
+};
+
+// Adam with decoupled weight decay (Loshchilov & Hutter 2019): one pass per run of neighbouring segments that share
+// their decay.
+class AdamW final : public Optimizer {
+ public:
+  explicit AdamW(ParamSlab& slab, const AdamWOptions& options = {});
+  NamedTensors state() const override;
+
+ protected:
+  void update(double lr, double grad_scale) override;
+
+ private:
+  AdamWOptions options_;
+  Tensor m_, v_;
+};
+
+}  // namespace pg

@@ -1,0 +1,101 @@
+#include "nn/param_slab.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "autograd/tape.h"
+
+namespace pg {
+
+constexpr int64_t kAlignBytes = 512;
+
+ParamSlab::ParamSlab(Module& module) {
+  const NamedTensors parameters = named_parameters(module);
+  check(!parameters.empty(), "ParamSlab: the module has no parameters");
+  const DType dtype = parameters[0].second.dtype();
+  const int64_t align = kAlignBytes / static_cast<int64_t>(size_of(dtype));
+  std::set<const GradNode*> seen;
+  int64_t end = 0;
+  for (const auto& [name, parameter] : parameters) {
+    check(parameter.dtype() == dtype && (dtype == f32 || dtype == f64),
+          "ParamSlab: '{}' is {}, expected f32 or f64 and the {} of '{}'", name, parameter.dtype(), dtype,
+          parameters[0].first);
+    check(!parameter.requires_grad() || seen.insert(parameter.node().get()).second,
+          "ParamSlab: '{}' was visited before under another name; visit a shared parameter once", name);
+    const int64_t begin = (end + align - 1) / align * align;
+    end = begin + parameter.numel();
+    segments_.push_back({name, parameter.shape(), begin, end, parameter.rank() >= 2});
+  }
+  params_ = Tensor::zeros({end}, dtype);
+  grads_ = Tensor::zeros({end}, dtype);
+
+  size_t next = 0;
+  Visitor visitor([&](const std::string&, Tensor& parameter) {
+    const Segment& segment = segments_[next++];
+    Tensor moved = piece(params_, segment);
+    moved.copy_from(parameter.detach());
+    moved.set_requires_grad();
+    set_grad_buffer(moved, piece(grads_, segment));
+    parameter = moved;
+    leaves_.push_back(moved);
+  });
+  module.visit(visitor);
+}
+
+Tensor ParamSlab::piece(const Tensor& slab, const Segment& segment) {
+  return slab.view_slice(0, segment.begin, segment.end).view_reshape(segment.shape);
+}
+
+Tensor ParamSlab::zeros() const { return zeros_like(params_); }
+
+NamedTensors ParamSlab::named_pieces(const Tensor& slab, const std::string& prefix) const {
+  NamedTensors result;
+  for (const Segment& segment : segments_) result.emplace_back(prefix + segment.name, piece(slab, segment));
+  return result;
+}
+
+void ParamSlab::zero_grad() const {
+  for (const Tensor& leaf : leaves_) leaf.zero_grad();
+}
+
+void ParamSlab::fill_missing_grads() const {
+  for (size_t i = 0; i < leaves_.size(); ++i) {
+    if (!has_grad(leaves_[i])) piece(grads_, segments_[i]).fill(0);
+  }
+}
+
+namespace {
+double norm_of(const Tensor& x) {
+  const Tensor sum = Tensor::empty({1}, f64);
+  kernels(x.device()).sum_of_squares(sum, x);
+  return std::sqrt(sum.item());
+}
+}  // namespace
+
+double grad_norm(const ParamSlab& slab) {
+  slab.fill_missing_grads();
+  const double norm = norm_of(slab.grads());
+  if (!std::isfinite(norm)) {
+    for (const auto& segment : slab.segments()) {
+      const double part = norm_of(slab.grads().view_slice(0, segment.begin, segment.end));
+      check(std::isfinite(part),
+            "grad_norm: the gradient of '{}' is not finite; lower the learning rate, or look at the loss and the data "
+            "of this step",
+            segment.name);
+    }
+  }
+  return norm;
+}
+
+double clip_scale(double norm, double max_norm) { return std::min(1.0, max_norm / (norm + 1e-6)); }
+
+double clip_grad_norm(const ParamSlab& slab, double max_norm) {
+  check(max_norm > 0, "clip_grad_norm: max_norm must be positive, got {}", max_norm);
+  const double norm = grad_norm(slab);
+  const double scale = clip_scale(norm, max_norm);
+  if (scale < 1) kernels(slab.grads().device()).unary(Unary::affine, slab.grads(), slab.grads(), {scale, 0});
+  return norm;
+}
+
+}  // namespace pg

@@ -1,0 +1,40 @@
+#pragma once
+// How far a long computation is: on a terminal one line that rewrites itself, elsewhere a plain line every tenth.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace pg {
+
+// "8 s", "2 min 05 s", "1 h 02 min".
+std::string format_duration(double seconds);
+
+class Progress {
+ public:
+  // Steps [start, total) are to be done. Writes to `out`; `terminal` decides how.
+  Progress(int64_t start, int64_t total, std::FILE* out = stderr);
+  Progress(int64_t start, int64_t total, std::FILE* out, bool terminal);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // `done` steps of `total` are finished; `status` is shown beside them: "loss 2.310, 51,000 tokens/s".
+  void update(int64_t done, const std::string& status);
+  // A line of its own that stays.
+  void print(const std::string& line);
+
+ private:
+  void erase();
+  using Clock = std::chrono::steady_clock;
+  int64_t start_, total_, tenth_ = -1;
+  std::FILE* out_;
+  bool terminal_, drawn_ = false;
+  Clock::time_point begin_ = Clock::now(), last_;
+};
+
+// From the first call on, Ctrl-C sets a flag instead of ending the process; a second Ctrl-C ends it.
+void catch_interrupt();
+bool interrupted();
+
+}  // namespace pg

@@ -1,0 +1,24 @@
+#pragma once
+// From logits to a token.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace pg {
+
+// Applied in this order, that of Hugging Face transformers; each sees what the one before left over.
+struct SampleOptions {
+  double temperature = 1;  // logits / temperature, > 0
+  int64_t top_k = 0;       // keep the k largest logits and those equal to the k-th; 0: all
+  double top_p = 1;        // keep the smallest set of most probable tokens whose mass reaches p, in (0, 1]; 1: all
+  double min_p = 0;        // keep tokens with at least min_p times the probability of the most probable, in [0, 1]
+};
+
+// Error naming the option that is out of range.
+void check_sample_options(const SampleOptions& options);
+// Probabilities after the filters, [V], summing to 1. Equal logits are ranked by id. A function of this row alone.
+std::vector<double> filtered_probs(std::span<const double> logits, const SampleOptions& options);
+// The token at which the cumulative probability passes u in [0, 1); never one of probability 0.
+int32_t sample_token(std::span<const double> probs, double u);
+
+}  // namespace pg

@@ -1,0 +1,36 @@
+#pragma once
+// Scalars for TensorBoard: a file of records, each a length and a protobuf `Event` with a checksum behind each.
+// Format: TensorFlow's event.proto, summary.proto and record_writer; a reader skips a last record that was cut.
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace pg {
+
+// CRC-32C (Castagnoli): reflected polynomial 0x82F63B78.
+uint32_t crc32c(std::string_view bytes);
+// Length, masked checksum of the length, payload, masked checksum of the payload.
+std::string tensorboard_record(std::string_view payload);
+// The first event of a file. wall_time in seconds since 1970.
+std::string tensorboard_version_event(double wall_time);
+std::string tensorboard_scalar_event(double wall_time, int64_t step, std::string_view tag, float value);
+
+// Writes `folder`/events.out.tfevents.<seconds>.<host>.<process>, a new file for every writer; each scalar is flushed.
+class TensorBoardWriter {
+ public:
+  explicit TensorBoardWriter(const std::string& folder);
+  // Tags with a '/' group charts.
+  void scalar(std::string_view tag, int64_t step, double value);
+
+ private:
+  void write(std::string_view event);
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace pg

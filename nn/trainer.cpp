@@ -1,0 +1,114 @@
+#include "nn/trainer.h"
+
+#include <algorithm>
+
+#include "autograd/ops.h"
+#include "nn/random_stream.h"
+
+namespace pg {
+namespace {
+
+constexpr int32_t kIgnore = -100;
+enum Stream : uint64_t { data_stream, dropout_stream, eval_stream };  // of TrainConfig::seed
+
+int64_t count_targets(const TokenBatch& batch) {
+  check(batch.ids.defined() && batch.ids.shape() == batch.targets.shape(),
+        "Trainer: ids and targets must have one shape, got {} and {}", batch.ids.shape(), batch.targets.shape());
+  const auto targets = batch.targets.data<int32_t>();
+  return std::count_if(targets.begin(), targets.end(), [](int32_t target) { return target != kIgnore; });
+}
+
+Tensor summed_loss(const Gpt2& model, const TokenBatch& batch) {
+  CrossEntropyOptions options;
+  options.reduction = Reduction::sum;
+  options.ignore_index = kIgnore;
+  return cross_entropy(model(batch.ids), batch.targets, options);
+}
+
+}  // namespace
+
+Trainer::Trainer(Gpt2& model, const TrainConfig& config, NextBatch next_batch)
+    : model_(model),
+      config_(config),
+      next_batch_(std::move(next_batch)),
+      data_(random_stream(config.seed, data_stream)),
+      slab_(model),
+      optimizer_(slab_, config.adamw) {
+  check(config.micro_batches >= 1, "Trainer: micro_batches must be at least 1, got {}", config.micro_batches);
+  check(config.max_steps >= 0 && config.eval_interval >= 0 && config.checkpoint_interval >= 0,
+        "Trainer: steps and intervals must not be negative");
+  default_generator() = random_stream(config.seed, dropout_stream);
+  model_.train();
+}
+
+StepReport Trainer::step() {
+  StepReport report;
+  std::vector<TokenBatch> batches;
+  for (int64_t i = 0; i < config_.micro_batches; ++i) {
+    batches.push_back(next_batch_(data_));
+    report.tokens += count_targets(batches.back());
+  }
+  check(report.tokens > 0, "Trainer: the batch of step {} has no target", steps() + 1);
+
+  slab_.zero_grad();
+  const double per_token = 1 / static_cast<double>(report.tokens);
+  for (const TokenBatch& batch : batches) {
+    const Tensor loss = summed_loss(model_, batch);
+    report.loss += loss.item() * per_token;
+    backward(loss, Tensor::full(loss.shape(), per_token, loss.dtype()));
+  }
+  report.lr = config_.schedule.at(steps());
+  report.grad_norm = grad_norm(slab_);
+  optimizer_.step(report.lr, config_.max_grad_norm > 0 ? clip_scale(report.grad_norm, config_.max_grad_norm) : 1);
+  report.step = steps();
+  return report;
+}
+
+bool Trainer::run(const TrainHooks& hooks) {
+  const int64_t start = steps();
+  for (;;) {
+    const bool done = steps() >= config_.max_steps;
+    const bool repeated = steps() == start && start > 0 && !done;  // the run that stopped here has done it
+    const auto due = [&](int64_t interval) { return done || (interval > 0 && steps() % interval == 0 && !repeated); };
+    if (hooks.on_eval && due(config_.eval_interval)) hooks.on_eval(steps());
+    if (hooks.on_checkpoint && steps() > 0 && due(config_.checkpoint_interval)) hooks.on_checkpoint(steps());
+    if (done) return true;
+    if (hooks.should_stop && hooks.should_stop()) return false;
+    const StepReport report = step();
+    if (hooks.on_step) hooks.on_step(report);
+  }
+}
+
+double Trainer::evaluate(const NextBatch& next, int64_t batches) {
+  check(batches >= 1, "Trainer: evaluation needs at least one batch");
+  NoGrad no_grad;
+  EvalMode eval_mode(model_);
+  Generator generator = random_stream(config_.seed, eval_stream);
+  double loss = 0;
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < batches; ++i) {
+    const TokenBatch batch = next(generator);
+    tokens += count_targets(batch);
+    loss += summed_loss(model_, batch).item();
+  }
+  check(tokens > 0, "Trainer: the evaluation batches have no target");
+  return loss / static_cast<double>(tokens);
+}
+
+void Trainer::save(const std::string& path, std::map<std::string, std::string> texts) {
+  texts["model"] = to_json(model_.config);
+  save_checkpoint(path, model_, &optimizer_,
+                  {steps(), {{"data", data_}, {"dropout", default_generator()}}, std::move(texts)});
+}
+
+void Trainer::resume(const Checkpoint& checkpoint) {
+  const Gpt2Config saved = gpt2_config_from_json(checkpoint.text("model"));
+  check(saved == model_.config, "{}: the checkpoint is of another model: {}, not {}", checkpoint.file.path,
+        to_json(saved), to_json(model_.config));
+  checkpoint.restore(model_);
+  checkpoint.restore(optimizer_);
+  data_ = checkpoint.generator("data");
+  default_generator() = checkpoint.generator("dropout");
+}
+
+}  // namespace pg

@@ -1,0 +1,214 @@
+#include "tasks/fetch.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "tasks/sha256.h"
+#include "tasks/stories.h"
+#include "tasks/text_data.h"
+#include "tensor/error.h"
+
+extern char** environ;
+
+namespace pg {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string environment(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != 0 ? value : otherwise;
+}
+
+// What keeps `path` from being `file`; empty when nothing does.
+std::string difference(const DataFile& file, const std::string& path) {
+  const std::string content = read_file(path);
+  if (static_cast<int64_t>(content.size()) != file.bytes)
+    return fmt::format("{} bytes instead of {}", content.size(), file.bytes);
+  const std::string hash = sha256(content);
+  return hash == file.sha256 ? ""
+                             : fmt::format("SHA-256 {}… instead of {}…", hash.substr(0, 12), file.sha256.substr(0, 12));
+}
+
+int64_t size_or_zero(const std::string& path) {
+  std::error_code ignored;
+  const auto size = fs::file_size(path, ignored);
+  return ignored ? 0 : static_cast<int64_t>(size);
+}
+
+// Runs curl without a shell and returns its exit status.
+int run_curl(const std::string& url, const std::string& path, const std::function<void()>& tick) {
+  const std::vector<std::string> words = {
+      "curl",          "--fail", "--location",    "--silent", "--connect-timeout", "10", "--speed-time", "30",
+      "--speed-limit", "100",    "--continue-at", "-",        "--output",          path, "--",           url};
+  std::vector<char*> arguments;
+  for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, "curl", nullptr, nullptr, arguments.data(), environ);
+  if (error == ENOENT) return 127;
+  check(error == 0, "fetch: cannot start curl: {}", std::strerror(error));
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    check(ended == 0 || errno == EINTR, "fetch: lost curl: {}", std::strerror(errno));
+    tick();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+std::string curl_reason(int status) {
+  switch (status) {
+    case 3:
+      return "the URL is malformed";
+    case 5:
+    case 6:
+      return "its host name is unknown here";
+    case 7:
+      return "no connection";
+    case 22:
+      return "the server refused it";
+    case 28:
+      return "the server is too slow";
+    case 35:
+    case 60:
+      return "no trusted connection";
+    case 37:
+      return "no such file";
+    case 127:
+      return "curl is not installed";
+    default:
+      return fmt::format("curl ended with status {}", status);
+  }
+}
+
+// One process downloads at a time; the others wait and then find the file.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path) : fd_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)) {
+    check(fd_ >= 0, "fetch: cannot write {}: {}; set POLICYGRAD_CACHE to a folder that can be written", path,
+          std::strerror(errno));
+    flock(fd_, LOCK_EX);
+  }
+  ~FileLock() { close(fd_); }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+void sync_file(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  check(fd >= 0 && fsync(fd) == 0, "fetch: cannot sync {}: {}", path, std::strerror(errno));
+  close(fd);
+}
+
+}  // namespace
+
+const std::vector<DataFile>& data_manifest() {
+  static const std::vector<DataFile> files = {
+      {"tinyshakespeare.txt",
+       "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt", 1115394,
+       "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed", "public domain"},
+      {"gpt2_vocab.bpe", "https://openaipublic.blob.core.windows.net/gpt-2/encodings/main/vocab.bpe", 456318,
+       "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5", "MIT (OpenAI, modified)"},
+      {"gpt2_encoder.json", "https://openaipublic.blob.core.windows.net/gpt-2/encodings/main/encoder.json", 1042301,
+       "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783", "MIT (OpenAI, modified)"},
+  };
+  return files;
+}
+
+const DataFile& data_file(const std::string& name) {
+  std::string known;
+  for (const auto& file : data_manifest()) {
+    if (file.name == name) return file;
+    known += " " + file.name;
+  }
+  fail("fetch: no data file is called '{}'; known are:{}", name, known);
+}
+
+FetchPlaces FetchPlaces::from_environment() {
+  return {environment("POLICYGRAD_DATA", ""), environment("POLICYGRAD_CACHE", "data"),
+          environment("POLICYGRAD_MIRROR", "")};
+}
+
+std::string find_data(const DataFile& file, const FetchPlaces& places) {
+  for (const auto& folder : {places.data, places.cache}) {
+    const std::string path = folder + "/" + file.name;
+    if (folder.empty() || !fs::exists(path)) continue;
+    const std::string wrong = difference(file, path);
+    check(wrong.empty(), "fetch: {} is not the published file: it has {}; delete it to download it again", path, wrong);
+    return path;
+  }
+  return "";
+}
+
+std::string fetch_data(const DataFile& file, const FetchPlaces& places,
+                       const std::function<void(int64_t, int64_t)>& progress) {
+  if (std::string found = find_data(file, places); !found.empty()) return found;
+  std::error_code error;
+  fs::create_directories(places.cache, error);
+  const std::string path = places.cache + "/" + file.name, part = path + ".part";
+  const FileLock lock(part + ".lock");
+  if (std::string found = find_data(file, places); !found.empty()) return found;
+
+  const std::string url = places.mirror.empty() ? file.url : places.mirror + "/" + file.name;
+  const auto tick = [&] {
+    if (progress) progress(size_or_zero(part), file.bytes);
+  };
+  // A second attempt starts from nothing: what an earlier download left may be of another file.
+  std::string reason;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const bool resumed = size_or_zero(part) > 0;
+    int status = 0;
+    if (size_or_zero(part) < file.bytes) status = run_curl(url, part, tick);
+    if (status != 0) {
+      reason = curl_reason(status);
+    } else if (std::string wrong = difference(file, part); !wrong.empty()) {
+      reason = "what came has " + wrong;
+      fs::remove(part, error);
+    } else {
+      tick();
+      sync_file(part);
+      fs::rename(part, path);
+      fs::remove(part + ".lock", error);
+      return path;
+    }
+    constexpr int range_refused = 33, bad_resume = 36;
+    if (status == range_refused || status == bad_resume) fs::remove(part, error);
+    if (!resumed || (status != 0 && status != range_refused && status != bad_resume)) break;
+  }
+  fs::remove(part + ".lock", error);
+  fail("{} could not be downloaded from {}: {}", file.name, url, reason);
+}
+
+Corpus load_corpus(const std::string& data, const FetchPlaces& places,
+                   const std::function<void(int64_t, int64_t)>& progress) {
+  if (data == "stories") return {data, generate_stories(), ""};
+  if (data != "tinyshakespeare") {
+    std::string text = read_file(data);
+    check(!text.empty(), "load {}: expected a text, the file is empty", data);
+    return {data, std::move(text), ""};
+  }
+  try {
+    return {data, read_file(fetch_data(data_file("tinyshakespeare.txt"), places, progress)), ""};
+  } catch (const Error& e) {
+    return {"stories", generate_stories(),
+            fmt::format("{}; using the built-in stories instead (--data FILE takes any text).", e.what())};
+  }
+}
+
+}  // namespace pg

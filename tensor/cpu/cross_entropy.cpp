@@ -1,0 +1,150 @@
+// Cross-entropy, and the log-probability and entropy of given tokens, straight from logits: the probabilities are never
+// stored. The backward passes read the logits once and may write over them.
+#include "tensor/cpu/kernels_cpu.h"
+#include "tensor/cpu/softmax_row.h"
+#include "tensor/cpu/walk.h"
+
+namespace pg::cpu {
+namespace {
+
+// One value per row: any step, so that a broadcast gradient (step 0) needs no copy.
+template <class T>
+struct PerRow {
+  T* data;
+  int64_t step;
+  explicit PerRow(const View& v) : data(v.as<T>()), step(v.rank() == 1 ? v.strides[0] : 1) {}
+  T& operator[](int64_t row) const { return data[row * step]; }
+};
+
+// With class weights w, smoothing s and V classes (torch.nn.functional.cross_entropy, reduction "none"):
+//   loss = -(1 - s)·w[t]·log p[t] - s/V·Σ w[v]·log p[v]
+template <class T>
+struct Target {
+  const T* weight;   // null: all 1
+  double smoothing;  // s
+  double spread;     // s/V
+  double weights;    // Σ w[v]
+  Target(const CrossEntropyArgs& args, int64_t classes)
+      : weight(args.weight.as<const T>()),
+        smoothing(args.label_smoothing),
+        spread(smoothing / static_cast<double>(classes)),
+        weights(weight && smoothing != 0 ? sum_row(weight, classes) : static_cast<double>(classes)) {}
+  double of(int32_t target) const { return (1 - smoothing) * (weight ? static_cast<double>(weight[target]) : 1.0); }
+};
+
+}  // namespace
+
+void cross_entropy(const View& loss, const View& lse, const View& logits, const View& targets,
+                   const CrossEntropyArgs& args) {
+  visit_floating(logits.dtype, "cross_entropy", [&]<class T>(std::type_identity<T>) {
+    const Rows<const T> rows(logits);
+    const PerRow<T> losses(loss), lses(lse);
+    const PerRow<const int32_t> ids(targets);
+    const int64_t n = rows.size;
+    const Target<T> target(args, n);
+    parallel_for(rows.count, row_grain(n, kCostlyGrain), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        losses[r] = lses[r] = 0;
+        const int32_t id = ids[r];
+        if (id == args.ignore_index) continue;
+        const T *x = rows[r], *w = target.weight;
+        const RowStats<T> stats = row_stats<false>(x, n);
+        lses[r] = stats.lse;
+        losses[r] = -stats.log_prob(x[id]) * static_cast<T>(target.of(id));
+        if (target.smoothing != 0) {
+          const double all = sum_vectors<T, 1>(n, [=](int64_t i, int64_t m) {
+            const Vec<T> log_prob = load_lanes(x + i, m) - stats.max - stats.log_sum;
+            return std::array{w ? load_lanes(w + i, m) * log_prob : log_prob};
+          })[0];
+          losses[r] -= static_cast<T>(target.spread * all);
+        }
+      }
+    });
+  });
+}
+
+// dlogits = dloss·(((1 - s)·w[t] + s/V·Σ w)·p - s/V·w - (1 - s)·w[t]·[v = t])
+void cross_entropy_backward(const View& dlogits, const View& dloss, const View& logits, const View& lse,
+                            const View& targets, const CrossEntropyArgs& args, double beta) {
+  visit_floating(logits.dtype, "cross_entropy_backward", [&]<class T>(std::type_identity<T>) {
+    const Rows<const T> rows(logits);
+    const Rows<T> grads(dlogits);
+    const PerRow<const T> dlosses(dloss), lses(lse);
+    const PerRow<const int32_t> ids(targets);
+    const int64_t n = rows.size;
+    const Target<T> target(args, n);
+    const T b = static_cast<T>(beta);
+    parallel_for(rows.count, row_grain(n, kCostlyGrain), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        T* to = grads[r];
+        const int32_t id = ids[r];
+        if (id == args.ignore_index) {
+          write_gradient(to, n, b, [](int64_t, int64_t) { return Vec<T>(T(0)); });
+          continue;
+        }
+        const T *x = rows[r], *w = target.weight;
+        const T row_lse = lses[r], d = dlosses[r];
+        const T at_target = static_cast<T>(target.of(id));
+        const T factor = static_cast<T>(target.of(id) + target.spread * target.weights);
+        const T spread = static_cast<T>(target.spread);
+        write_gradient(to, n, b, [=](int64_t i, int64_t m) {
+          Vec<T> g = exp(load_lanes(x + i, m) - row_lse) * factor;
+          if (spread != 0) g -= (w ? load_lanes(w + i, m) : Vec<T>(T(1))) * spread;
+          return g * d;
+        });
+        to[id] -= at_target * d;
+      }
+    });
+  });
+}
+
+void token_log_prob(const View& log_prob, const View& entropy, const View& lse, const View& logits, const View& ids) {
+  visit_floating(logits.dtype, "token_log_prob", [&]<class T>(std::type_identity<T>) {
+    const Rows<const T> rows(logits);
+    const PerRow<T> log_probs(log_prob), entropies(entropy), lses(lse);
+    const PerRow<const int32_t> tokens(ids);
+    const int64_t n = rows.size;
+    parallel_for(rows.count, row_grain(n, kCostlyGrain), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const T* x = rows[r];
+        const RowStats<T> stats = row_stats<true>(x, n);
+        log_probs[r] = stats.log_prob(x[tokens[r]]);
+        entropies[r] = static_cast<T>(std::log(stats.sum) - stats.mean_shifted);
+        lses[r] = stats.lse;
+      }
+    });
+  });
+}
+
+// dlogits = dlog_prob·([v = id] - p) - dentropy·p·(log p + entropy)
+void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const View& dentropy, const View& logits,
+                             const View& lse, const View& entropy, const View& ids, double beta) {
+  visit_floating(logits.dtype, "token_log_prob_backward", [&]<class T>(std::type_identity<T>) {
+    const Rows<const T> rows(logits);
+    const Rows<T> grads(dlogits);
+    const PerRow<const T> dlog_probs(dlog_prob), dentropies(dentropy), lses(lse), entropies(entropy);
+    const PerRow<const int32_t> tokens(ids);
+    const int64_t n = rows.size;
+    const T b = static_cast<T>(beta);
+    parallel_for(rows.count, row_grain(n, kCostlyGrain), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const T* x = rows[r];
+        T* to = grads[r];
+        const T row_lse = lses[r];
+        const T d = dlog_prob ? dlog_probs[r] : T(0);
+        if (dentropy) {
+          const T h = entropies[r], dh = dentropies[r];
+          write_gradient(to, n, b, [=](int64_t i, int64_t m) {
+            const Vec<T> log_p = load_lanes(x + i, m) - row_lse, p = exp(log_p);
+            return -select(p == T(0), T(0), p * (Vec<T>(d) + (log_p + h) * dh));
+          });
+        } else {
+          write_gradient(to, n, b, [=](int64_t i, int64_t m) { return -(exp(load_lanes(x + i, m) - row_lse) * d); });
+        }
+        to[tokens[r]] += d;
+      }
+    });
+  });
+}
+
+}  // namespace pg::cpu

@@ -1,0 +1,182 @@
+// unary, binary, where and their backward passes: the functions of elementwise_functors.h, run over any strides.
+#include "tensor/cpu/elementwise_functors.h"
+#include "tensor/cpu/kernels_cpu.h"
+#include "tensor/cpu/map.h"
+#include "tensor/cpu/row_ops.h"
+
+namespace pg::cpu {
+namespace {
+
+// Calls f(functor) with the one that `op` names.
+template <class F>
+decltype(auto) visit_op(Unary op, F&& f) {
+  switch (op) {
+    // clang-format off
+    case Unary::neg: return f(Neg{});
+    case Unary::abs: return f(Abs{});
+    case Unary::exp: return f(Exp{});
+    case Unary::expm1: return f(Expm1{});
+    case Unary::log: return f(Log{});
+    case Unary::log1p: return f(Log1p{});
+    case Unary::sqrt: return f(Sqrt{});
+    case Unary::rsqrt: return f(Rsqrt{});
+    case Unary::reciprocal: return f(Reciprocal{});
+    case Unary::sin: return f(Sin{});
+    case Unary::cos: return f(Cos{});
+    case Unary::tanh: return f(Tanh{});
+    case Unary::sigmoid: return f(Sigmoid{});
+    case Unary::softplus: return f(Softplus{});
+    case Unary::relu: return f(Relu{});
+    case Unary::gelu_tanh: return f(GeluTanh{});
+    case Unary::gelu_erf: return f(GeluErf{});
+    case Unary::silu: return f(Silu{});
+    case Unary::affine: return f(Affine{});
+    case Unary::clamp: return f(Clamp{});
+    case Unary::pow_scalar: return f(PowScalar{});
+      // clang-format on
+  }
+  fail("unary: unknown function {}", static_cast<int>(op));
+}
+
+template <class F>
+decltype(auto) visit_op(Binary op, F&& f) {
+  switch (op) {
+    // clang-format off
+    case Binary::add: return f(Add{});
+    case Binary::sub: return f(Sub{});
+    case Binary::mul: return f(Mul{});
+    case Binary::div: return f(Div{});
+    case Binary::pow: return f(Pow{});
+    case Binary::minimum: return f(Minimum{});
+    case Binary::maximum: return f(Maximum{});
+    // clang-format on
+    default:
+      fail("binary: comparison {} has no gradient", static_cast<int>(op));
+  }
+}
+
+bool is_comparison(Binary op) { return op >= Binary::eq; }
+bool is_cheap(Unary op) {
+  return op == Unary::neg || op == Unary::abs || op == Unary::relu || op == Unary::affine || op == Unary::clamp;
+}
+
+template <class Op, class T>
+void unary_row(T* y, const T* x, int64_t n, Scalars s) {
+  for_vectors<T>(n, [=](int64_t i, int64_t m) { store_lanes(y + i, Op::value(load_lanes(x + i, m), s), m); });
+}
+
+// dx = beta·dx + grad; v is x or y.
+template <class Op, class T>
+void unary_backward_row(T* dx, const T* dy, const T* v, int64_t n, Scalars s, T beta) {
+  const auto grad = [=](int64_t i, int64_t m) { return Op::grad(load_lanes(dy + i, m), load_lanes(v + i, m), s); };
+  write_gradient(dx, n, beta, grad);
+}
+
+template <class Op, class T>
+void binary_row(T* z, const T* x, const T* y, int64_t n) {
+  for_vectors<T>(
+      n, [=](int64_t i, int64_t m) { store_lanes(z + i, Op::value(load_lanes(x + i, m), load_lanes(y + i, m)), m); });
+}
+
+template <class Op, int kSide, class T>
+void binary_backward_row(T* d, const T* dz, const T* x, const T* y, int64_t n, T beta) {
+  write_gradient(d, n, beta, [=](int64_t i, int64_t m) {
+    const Vec<T> g = load_lanes(dz + i, m), a = load_lanes(x + i, m), b = load_lanes(y + i, m);
+    if constexpr (kSide == 0) return Op::grad_x(g, a, b);
+    if constexpr (kSide == 1) return Op::grad_y(g, a, b);
+  });
+}
+
+template <class T>
+void compare(Binary op, const View& z, const View& x, const View& y) {
+  const auto run = [&](auto compare_one) {
+    map_rows<uint8_t, T, 2>(z, {&x, &y}, false, kGrain, [=](uint8_t* out, const T* const* in, int64_t n) {
+      const T *a = in[0], *b = in[1];
+      for (int64_t i = 0; i < n; ++i) out[i] = compare_one(a[i], b[i]);
+    });
+  };
+  switch (op) {
+    // clang-format off
+    case Binary::eq: return run([](T a, T b) { return a == b; });
+    case Binary::ne: return run([](T a, T b) { return a != b; });
+    case Binary::lt: return run([](T a, T b) { return a < b; });
+    case Binary::le: return run([](T a, T b) { return a <= b; });
+    case Binary::gt: return run([](T a, T b) { return a > b; });
+    default: return run([](T a, T b) { return a >= b; });
+      // clang-format on
+  }
+}
+
+}  // namespace
+
+void unary(Unary op, const View& y, const View& x, Scalars s) {
+  visit_floating(y.dtype, "unary", [&]<class T>(std::type_identity<T>) {
+    using Row = void (*)(T*, const T*, int64_t, Scalars);
+    const Row row = visit_op(op, [](auto f) -> Row { return &unary_row<decltype(f), T>; });
+    map_rows<T, T, 1>(y, {&x}, false, is_cheap(op) ? kGrain : kCostlyGrain,
+                      [=](T* out, const T* const* in, int64_t n) { row(out, in[0], n, s); });
+  });
+}
+
+// Of x and y only the one that the derivative reads need be there.
+void unary_backward(Unary op, const View& dx, const View& dy, const View& x, const View& y, Scalars s, double beta) {
+  visit_floating(dx.dtype, "unary_backward", [&]<class T>(std::type_identity<T>) {
+    using Row = void (*)(T*, const T*, const T*, int64_t, Scalars, T);
+    const Row row = visit_op(op, [](auto f) -> Row { return &unary_backward_row<decltype(f), T>; });
+    const bool reads_y = visit_op(op, [](auto f) { return f.reads_y; });
+    const T b = static_cast<T>(beta);
+    map_rows<T, T, 2>(dx,
+                      {&dy, reads_y ? &y
+                            : x     ? &x
+                                    : &dy},
+                      b != 0, is_cheap(op) ? kGrain : kCostlyGrain,
+                      [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], n, s, b); });
+  });
+}
+
+void binary(Binary op, const View& z, const View& x, const View& y) {
+  if (is_comparison(op)) {
+    if (x.dtype == i32) return compare<int32_t>(op, z, x, y);
+    if (x.dtype == u8) return compare<uint8_t>(op, z, x, y);
+    return visit_floating(x.dtype, "compare", [&]<class T>(std::type_identity<T>) { compare<T>(op, z, x, y); });
+  }
+  visit_floating(x.dtype, "binary", [&]<class T>(std::type_identity<T>) {
+    using Row = void (*)(T*, const T*, const T*, int64_t);
+    const Row row = visit_op(op, [](auto f) -> Row { return &binary_row<decltype(f), T>; });
+    map_rows<T, T, 2>(z, {&x, &y}, false, op == Binary::pow ? kCostlyGrain : kGrain,
+                      [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], n); });
+  });
+}
+
+void binary_backward(Binary op, int side, const View& d, const View& dz, const View& x, const View& y, double beta) {
+  visit_floating(d.dtype, "binary_backward", [&]<class T>(std::type_identity<T>) {
+    using Row = void (*)(T*, const T*, const T*, const T*, int64_t, T);
+    const Row row = visit_op(op, [side](auto f) -> Row {
+      return side == 0 ? &binary_backward_row<decltype(f), 0, T> : &binary_backward_row<decltype(f), 1, T>;
+    });
+    const T b = static_cast<T>(beta);
+    map_rows<T, T, 3>(d, {&dz, x ? &x : &dz, y ? &y : &dz}, b != 0, op == Binary::pow ? kCostlyGrain : kGrain,
+                      [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], in[2], n, b); });
+  });
+}
+
+void where(const View& z, const View& condition, const View& x, const View& y) {
+  visit(z.dtype, [&]<class T>(std::type_identity<T>) {
+    const auto w = plan_walk(z, condition, x, y);
+    const int64_t step[] = {w.inner_stride(0), w.inner_stride(1), w.inner_stride(2), w.inner_stride(3)};
+    parallel_for(w.n, kGrain, [&](int64_t begin, int64_t end) {
+      w.run(begin, end, [&](const auto& offset, int64_t n) {
+        T* out = z.as<T>() + offset[0];
+        const uint8_t* c = condition.as<const uint8_t>() + offset[1];
+        const T *a = x.as<const T>() + offset[2], *b = y.as<const T>() + offset[3];
+        if (step[0] == 1 && step[1] == 1 && step[2] == 1 && step[3] == 1) {
+          for (int64_t i = 0; i < n; ++i) out[i] = c[i] ? a[i] : b[i];
+        } else {
+          for (int64_t i = 0; i < n; ++i) out[i * step[0]] = c[i * step[1]] ? a[i * step[2]] : b[i * step[3]];
+        }
+      });
+    });
+  });
+}
+
+}  // namespace pg::cpu

@@ -1,0 +1,206 @@
+#pragma once
+// Every elementwise function beside its derivative, on vectors. `value` is the function; `grad` turns dy into the
+// gradient of x, reading x or y = value(x) as `reads` says. Borders (zeros, ties, infinities) follow PyTorch.
+#include <cmath>
+
+#include "tensor/cpu/vec_math.h"
+#include "tensor/kernels.h"
+
+namespace pg::cpu {
+
+using simd::Vec;
+
+// NaN stays NaN.
+template <class T>
+Vec<T> clamp_to(Vec<T> x, std::type_identity_t<T> low, std::type_identity_t<T> high) {
+  return min(Vec<T>(high), max(Vec<T>(low), x));
+}
+template <class T>
+Vec<T> pow_lanes(Vec<T> x, std::type_identity_t<Vec<T>> exponent) {
+  T result[Vec<T>::size];
+  for (int i = 0; i < Vec<T>::size; ++i) result[i] = std::pow(x[i], exponent[i]);
+  return simd::load(result);
+}
+
+struct ReadsX {
+  static constexpr bool reads_y = false;
+};
+struct ReadsY {
+  static constexpr bool reads_y = true;
+};
+
+// ---- unary
+
+struct Neg : ReadsX {
+  static auto value(auto x, Scalars) { return -x; }
+  static auto grad(auto dy, auto, Scalars) { return -dy; }
+};
+
+struct Abs : ReadsX {
+  static auto value(auto x, Scalars) { return abs(x); }
+  static auto grad(auto dy, auto x, Scalars) { return select(x == 0, 0, select(x < 0, -dy, dy)); }
+};
+
+struct Exp : ReadsY {
+  static auto value(auto x, Scalars) { return exp(x); }
+  static auto grad(auto dy, auto y, Scalars) { return dy * y; }
+};
+
+struct Expm1 : ReadsY {
+  static auto value(auto x, Scalars) { return expm1(x); }
+  static auto grad(auto dy, auto y, Scalars) { return dy * (y + 1); }
+};
+
+struct Log : ReadsX {
+  static auto value(auto x, Scalars) { return log(x); }
+  static auto grad(auto dy, auto x, Scalars) { return dy / x; }
+};
+
+struct Log1p : ReadsX {
+  static auto value(auto x, Scalars) { return log1p(x); }
+  static auto grad(auto dy, auto x, Scalars) { return dy / (x + 1); }
+};
+
+struct Sqrt : ReadsY {
+  static auto value(auto x, Scalars) { return sqrt(x); }
+  static auto grad(auto dy, auto y, Scalars) { return dy / (y + y); }
+};
+
+struct Rsqrt : ReadsY {
+  static auto value(auto x, Scalars) { return 1 / sqrt(x); }
+  static auto grad(auto dy, auto y, Scalars) { return dy * -0.5 * (y * y * y); }
+};
+
+struct Reciprocal : ReadsY {
+  static auto value(auto x, Scalars) { return 1 / x; }
+  static auto grad(auto dy, auto y, Scalars) { return -dy * (y * y); }
+};
+
+struct Sin : ReadsX {
+  static auto value(auto x, Scalars) { return sin(x); }
+  static auto grad(auto dy, auto x, Scalars) { return dy * cos(x); }
+};
+
+struct Cos : ReadsX {
+  static auto value(auto x, Scalars) { return cos(x); }
+  static auto grad(auto dy, auto x, Scalars) { return -dy * sin(x); }
+};
+
+struct Tanh : ReadsY {
+  static auto value(auto x, Scalars) { return tanh(x); }
+  static auto grad(auto dy, auto y, Scalars) { return dy * (1 - y * y); }
+};
+
+struct Sigmoid : ReadsY {
+  static auto value(auto x, Scalars) { return sigmoid(x); }
+  static auto grad(auto dy, auto y, Scalars) { return dy * (1 - y) * y; }
+};
+
+// log(1 + e^x), the exponential taken where it can't overflow.
+struct Softplus : ReadsX {
+  static auto value(auto x, Scalars) { return max(decltype(x)(0), x) + log1p(exp(-abs(x))); }
+  static auto grad(auto dy, auto x, Scalars) { return dy * sigmoid(x); }
+};
+
+struct Relu : ReadsX {
+  static auto value(auto x, Scalars) { return max(decltype(x)(0), x); }
+  static auto grad(auto dy, auto x, Scalars) { return select(x <= 0, 0, dy); }
+};
+
+// x·s(2u), u = sqrt(2/pi)·(x + 0.044715 x^3). Beyond |x| = 30 the derivative is 0 or 1 in any precision; clamping keeps
+// 0·infinity away.
+struct GeluTanh : ReadsX {
+  static auto value(auto x, Scalars) { return gelu_tanh(x); }
+  static auto grad(auto dy, auto x, Scalars) {
+    constexpr double c = 2 * 0.79788456080286535588;
+    const auto t = clamp_to(x, -30, 30), t2 = t * t;
+    const auto s = sigmoid(t * fma(t2, c * 0.044715, c));
+    return dy * (s + t * s * (1 - s) * fma(t2, 3 * c * 0.044715, c));
+  }
+};
+
+// x·P(N(0, 1) <= x); the derivative adds x times the density, which is 0 beyond |x| = 40.
+struct GeluErf : ReadsX {
+  static auto value(auto x, Scalars) { return x * normal_cdf(x); }
+  static auto grad(auto dy, auto x, Scalars) {
+    const auto t = clamp_to(x, -40, 40);
+    return dy * (normal_cdf(t) + t * (exp(t * t * -0.5) * 0.39894228040143267794));
+  }
+  static auto normal_cdf(auto x) { return (erf(x * 0.70710678118654752440) + 1) * 0.5; }
+};
+
+struct Silu : ReadsX {
+  static auto value(auto x, Scalars) { return x * sigmoid(x); }
+  static auto grad(auto dy, auto x, Scalars) {
+    const auto t = clamp_to(x, -800, 800);  // beyond it the derivative is 0 or 1
+    const auto s = sigmoid(t);
+    return dy * (s * (t * (1 - s) + 1));
+  }
+};
+
+struct Affine : ReadsX {
+  static auto value(auto x, Scalars s) { return x * s.a + s.b; }
+  static auto grad(auto dy, auto, Scalars s) { return dy * s.a; }
+};
+
+struct Clamp : ReadsX {
+  static auto value(auto x, Scalars s) { return clamp_to(x, s.a, s.b); }
+  static auto grad(auto dy, auto x, Scalars s) { return select((x > s.a) & (x < s.b), dy, 0); }
+};
+
+struct PowScalar : ReadsX {
+  static auto value(auto x, Scalars s) { return s.a == 2 ? x * x : pow_lanes(x, s.a); }
+  static auto grad(auto dy, auto x, Scalars s) {
+    if (s.a == 0) return decltype(x)(0);
+    return dy * ((s.a == 2 ? x : pow_lanes(x, s.a - 1)) * s.a);
+  }
+};
+
+// ---- binary: `grad_x` and `grad_y` turn dz into the gradient of one side
+
+struct Add {
+  static auto value(auto x, auto y) { return x + y; }
+  static auto grad_x(auto dz, auto, auto) { return dz; }
+  static auto grad_y(auto dz, auto, auto) { return dz; }
+};
+
+struct Sub {
+  static auto value(auto x, auto y) { return x - y; }
+  static auto grad_x(auto dz, auto, auto) { return dz; }
+  static auto grad_y(auto dz, auto, auto) { return -dz; }
+};
+
+struct Mul {
+  static auto value(auto x, auto y) { return x * y; }
+  static auto grad_x(auto dz, auto, auto y) { return dz * y; }
+  static auto grad_y(auto dz, auto x, auto) { return dz * x; }
+};
+
+struct Div {
+  static auto value(auto x, auto y) { return x / y; }
+  static auto grad_x(auto dz, auto, auto y) { return dz / y; }
+  static auto grad_y(auto dz, auto x, auto y) { return -dz * (x / y / y); }
+};
+
+struct Pow {
+  static auto value(auto x, auto y) { return pow_lanes(x, y); }
+  static auto grad_x(auto dz, auto x, auto y) { return select(y == 0, 0, dz * (y * pow_lanes(x, y - 1))); }
+  static auto grad_y(auto dz, auto x, auto y) {
+    return select((x == 0) & (y >= 0), 0, dz * (pow_lanes(x, y) * log(x)));
+  }
+};
+
+// NaN on either side gives NaN; at a tie each side gets half.
+struct Minimum {
+  static auto value(auto x, auto y) { return select(x != x, x, min(x, y)); }
+  static auto grad_x(auto dz, auto x, auto y) { return select(x > y, 0, select(x == y, dz * 0.5, dz)); }
+  static auto grad_y(auto dz, auto x, auto y) { return grad_x(dz, y, x); }
+};
+
+struct Maximum {
+  static auto value(auto x, auto y) { return select(x != x, x, max(x, y)); }
+  static auto grad_x(auto dz, auto x, auto y) { return select(x < y, 0, select(x == y, dz * 0.5, dz)); }
+  static auto grad_y(auto dz, auto x, auto y) { return grad_x(dz, y, x); }
+};
+
+}  // namespace pg::cpu

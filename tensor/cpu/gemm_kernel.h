@@ -1,0 +1,191 @@
+#pragma once
+// The two inner pieces of the matrix product: packing a panel, and the micro-kernel that multiplies two panels.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tensor/cpu/vec.h"
+
+namespace pg::cpu {
+
+// Rows of c that the micro-kernel keeps in registers, beside two vectors of columns: as many accumulators as the
+// register file holds next to two vectors of b and the broadcast element of a.
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr int kMaxRows = 12;
+#else
+inline constexpr int kMaxRows = 6;
+#endif
+inline constexpr int kMaxVecs = 2;
+
+// Transposes the size × size block whose rows are x: log2(size) rounds that interleave row i with row i + size/2.
+template <class T>
+inline void transpose(simd::Vec<T> (&x)[simd::Vec<T>::size]) {
+  constexpr int size = simd::Vec<T>::size;
+  constexpr auto interleave =
+      []<int... I>(simd::Vec<T> a, simd::Vec<T> b, auto half, std::integer_sequence<int, I...>) {
+    constexpr int offset = half() * size / 2;
+    return simd::Vec<T>(__builtin_shufflevector(a.v, b.v, (offset + I / 2 + (I % 2) * size)...));
+  };
+  constexpr auto lanes = std::make_integer_sequence<int, size>();
+#pragma GCC unroll 4
+  for (int round = 1; round < size; round *= 2) {
+    simd::Vec<T> y[size];
+#pragma GCC unroll 16
+    for (int i = 0; i < size / 2; ++i) {
+      y[2 * i] = interleave(x[i], x[i + size / 2], std::integral_constant<int, 0>(), lanes);
+      y[2 * i + 1] = interleave(x[i], x[i + size / 2], std::integral_constant<int, 1>(), lanes);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < size; ++i) x[i] = y[i];
+  }
+}
+
+// A block of `lines` <= size rows of src, `depth` <= size elements each (exactly size if Whole), turned: row k of the
+// result holds element k of every line, and 0 behind the lines.
+template <bool Whole, class T>
+inline void load_turned(simd::Vec<T> (&block)[simd::Vec<T>::size], const T* src, int64_t line_stride, int64_t lines,
+                        int64_t depth) {
+#pragma GCC unroll 16
+  for (int i = 0; i < simd::Vec<T>::size; ++i) {
+    block[i] = T(0);
+    if (i < lines) block[i] = Whole ? simd::load(src + i * line_stride) : simd::load(src + i * line_stride, depth);
+  }
+  transpose(block);
+}
+
+// The next two pack one vector of lines: dst[k·width + i] = line i, element k, for i < `to`.
+template <class T>
+void pack_across(T* dst, int64_t width, const T* src, int64_t line_stride, int64_t lines, int64_t to, int64_t depth) {
+  constexpr int size = simd::Vec<T>::size;
+  int64_t k = 0;
+  for (; k + size <= depth; k += size) {
+    simd::Vec<T> block[size];
+    load_turned<true>(block, src + k, line_stride, lines, size);
+    if (to == size) {
+#pragma GCC unroll 16
+      for (int j = 0; j < size; ++j) store(dst + (k + j) * width, block[j]);
+    } else {
+#pragma GCC unroll 16
+      for (int j = 0; j < size; ++j) store(dst + (k + j) * width, block[j], to);
+    }
+  }
+  if (k == depth) return;
+  simd::Vec<T> block[size];
+  load_turned<false>(block, src + k, line_stride, lines, depth - k);
+#pragma GCC unroll 16
+  for (int j = 0; j < size; ++j) {
+    if (j < depth - k) store(dst + (k + j) * width, block[j], to);
+  }
+}
+template <class T>
+void pack_along(T* dst, int64_t width, const T* src, int64_t k_stride, int64_t lines, int64_t to, int64_t depth) {
+  if (lines == simd::Vec<T>::size) {
+    for (int64_t k = 0; k < depth; ++k) store(dst + k * width, simd::load(src + k * k_stride));
+  } else {
+    for (int64_t k = 0; k < depth; ++k) store(dst + k * width, simd::load(src + k * k_stride, lines), to);
+  }
+}
+
+// dst[k·width + i] = src[i·line_stride + k·k_stride] for k < depth, i < lines; 0 for lines <= i < width.
+// A panel of a is `rows` lines wide, a panel of b one or two vectors: what the micro-kernel reads in one step of k
+// lies together.
+template <class T>
+void pack_panel(T* dst, const T* src, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t width,
+                int64_t depth) {
+  constexpr int64_t size = simd::Vec<T>::size;
+  for (int64_t g = 0; g < width; g += size) {
+    const int64_t from = std::clamp<int64_t>(lines - g, 0, size), to = std::min(width - g, size);
+    const T* in = src + g * line_stride;
+    if (line_stride == 1) {
+      pack_along(dst + g, width, in, k_stride, from, to, depth);
+    } else if (k_stride == 1) {
+      pack_across(dst + g, width, in, line_stride, from, to, depth);
+    } else {
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t i = 0; i < to; ++i) dst[g + k * width + i] = i < from ? in[i * line_stride + k * k_stride] : T(0);
+      }
+    }
+  }
+}
+
+// Where the micro-kernel finds element (r, k) of a: at a[r·row + k·k]. Constants, so that one register addresses all
+// rows; K = 0 stands for a packed panel, [depth, Rows].
+template <int Row, int K>
+struct LayoutA {
+  static constexpr int row = Row, k = K;
+};
+using PackedA = LayoutA<1, 0>;
+
+// c [Rows, columns] = beta·c + a·b over `depth` steps of k, columns <= Vecs vectors. Row k of b starts at b + k·ldb and
+// has Vecs whole vectors. Each element of c is one chain of fused multiply-adds in the order of k.
+template <class T, class Layout, int Rows, int Vecs>
+void micro_kernel(int64_t depth, const T* a, const T* b, int64_t ldb, T* c, int64_t ldc, int64_t columns, T beta) {
+  using simd::Vec;
+  constexpr int size = Vec<T>::size;
+  const int64_t last = columns - (Vecs - 1) * size;  // columns of the last vector
+  Vec<T> sum[Rows][Vecs];
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vecs; ++v) {
+      const T* at = c + r * ldc + v * size;
+      if (beta == T(0)) {
+        sum[r][v] = T(0);
+      } else {
+        sum[r][v] = (v + 1 < Vecs || last == size ? simd::load(at) : simd::load(at, last)) * beta;
+      }
+    }
+  }
+  for (int64_t k = 0; k < depth; ++k) {
+    Vec<T> bk[Vecs];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vecs; ++v) bk[v] = simd::load(b + v * size);
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+      const Vec<T> ak = a[r * Layout::row];
+#pragma GCC unroll 4
+      for (int v = 0; v < Vecs; ++v) sum[r][v] = fma(ak, bk[v], sum[r][v]);
+    }
+    a += Layout::k ? Layout::k : Rows;
+    b += ldb;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vecs; ++v) {
+      T* at = c + r * ldc + v * size;
+      if (v + 1 < Vecs || last == size) {
+        store(at, sum[r][v]);
+      } else {
+        store(at, sum[r][v], last);
+      }
+    }
+  }
+}
+
+template <class T>
+using MicroKernel = void (*)(int64_t depth, const T* a, const T* b, int64_t ldb, T* c, int64_t ldc, int64_t columns,
+                             T beta);
+
+// micro_kernels<T, Layout>[vecs - 1][rows - 1]
+template <class T, class Layout>
+inline constexpr auto micro_kernels = []<int... R>(std::integer_sequence<int, R...>) {
+  return std::array{std::array<MicroKernel<T>, kMaxRows>{micro_kernel<T, Layout, R + 1, 1>...},
+                    std::array<MicroKernel<T>, kMaxRows>{micro_kernel<T, Layout, R + 1, 2>...}};
+}
+(std::make_integer_sequence<int, kMaxRows>());
+
+// Columns of one tile of c.
+template <class T>
+inline constexpr int64_t kPanel = kMaxVecs* simd::Vec<T>::size;
+
+// Cuts [0, n) into the fewest parts of at most `most`, all of nearly the same size: a last panel of one row would waste
+// most of the micro-kernel.
+struct Parts {
+  Parts(int64_t n, int64_t most) : n(n), count(n > most ? (n + most - 1) / most : 1) {}
+  int64_t begin(int64_t i) const { return i * n / count; }
+  int64_t size(int64_t i) const { return begin(i + 1) - begin(i); }
+  int64_t n, count;
+};
+
+}  // namespace pg::cpu

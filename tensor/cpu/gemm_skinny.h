@@ -1,0 +1,92 @@
+#pragma once
+// Products with so few rows that b is read once: packing it would cost more than the arithmetic. Same chains over k as
+// the micro-kernel, b straight from memory.
+#include <algorithm>
+
+#include "tensor/cpu/gemm.h"
+#include "tensor/cpu/gemm_kernel.h"
+
+namespace pg::cpu {
+
+// b's columns lie along memory (b = transpose(w) of a layer's w [N, K]): blocks of size × size are turned in registers.
+template <class T, int Rows>
+void skinny_columns(const Product<T>& g) {
+  using simd::Vec;
+  constexpr int size = Vec<T>::size;
+  for (int64_t j = 0; j < g.n; j += size) {
+    const int64_t columns = std::min<int64_t>(size, g.n - j);
+    Vec<T> sum[Rows];
+    for (int r = 0; r < Rows; ++r) {
+      sum[r] = g.beta == T(0) ? Vec<T>(T(0)) : simd::load(g.c + r * g.ldc + j, columns) * g.beta;
+    }
+    const T* b = g.b.data + j * g.b.column;
+    const auto multiply = [&](int64_t i, const Vec<T>& bk) {
+#pragma GCC unroll 4
+      for (int r = 0; r < Rows; ++r) sum[r] = fma(Vec<T>(g.a.data[r * g.a.row + i * g.a.column]), bk, sum[r]);
+    };
+    int64_t k = 0;
+    for (; k + size <= g.k; k += size) {
+      Vec<T> block[size];
+      load_turned<true>(block, b + k, g.b.column, columns, size);
+#pragma GCC unroll 16
+      for (int i = 0; i < size; ++i) multiply(k + i, block[i]);
+    }
+    if (k < g.k) {
+      Vec<T> block[size];
+      load_turned<false>(block, b + k, g.b.column, columns, g.k - k);
+#pragma GCC unroll 16
+      for (int i = 0; i < size; ++i) {
+        if (i < g.k - k) multiply(k + i, block[i]);
+      }
+    }
+    for (int r = 0; r < Rows; ++r) store(g.c + r * g.ldc + j, sum[r], columns);
+  }
+}
+
+// b's rows lie along memory: a few of them at a time are added to a stretch of c that stays in L1.
+template <class T, int Rows>
+void skinny_rows(const Product<T>& g) {
+  using simd::Vec;
+  constexpr int size = Vec<T>::size;
+  constexpr int64_t stretch = 4096 / sizeof(T), few = 8;
+  for (int64_t j0 = 0; j0 < g.n; j0 += stretch) {
+    const int64_t end = std::min(g.n, j0 + stretch);
+    int64_t k = 0;
+    do {
+      const int64_t depth = std::min(few, g.k - k);
+      const T* a = g.a.data + k * g.a.column;
+      const T* b = g.b.data + k * g.b.row;
+      const T beta = k == 0 ? g.beta : T(1);
+      for (int64_t j = j0; j < end; j += size) {
+        const int64_t columns = std::min<int64_t>(size, end - j);
+        Vec<T> sum[Rows];
+        for (int r = 0; r < Rows; ++r) {
+          sum[r] = beta == T(0) ? Vec<T>(T(0)) : simd::load(g.c + r * g.ldc + j, columns) * beta;
+        }
+        for (int64_t i = 0; i < depth; ++i) {
+          const Vec<T> bk =
+              columns == size ? simd::load(b + i * g.b.row + j) : simd::load(b + i * g.b.row + j, columns);
+#pragma GCC unroll 4
+          for (int r = 0; r < Rows; ++r) sum[r] = fma(Vec<T>(a[r * g.a.row + i * g.a.column]), bk, sum[r]);
+        }
+        for (int r = 0; r < Rows; ++r) store(g.c + r * g.ldc + j, sum[r], columns);
+      }
+      k += few;
+    } while (k < g.k);
+  }
+}
+
+inline constexpr int64_t kFewRows = 4;
+
+// True if it computed the product (m <= kFewRows and b contiguous in one direction), without bias and activation.
+template <class T>
+bool multiply_skinny(const Product<T>& g) {
+  if (g.m > kFewRows || (g.b.row != 1 && g.b.column != 1)) return false;
+  using Run = void (*)(const Product<T>&);
+  constexpr Run by_columns[] = {skinny_columns<T, 1>, skinny_columns<T, 2>, skinny_columns<T, 3>, skinny_columns<T, 4>};
+  constexpr Run by_rows[] = {skinny_rows<T, 1>, skinny_rows<T, 2>, skinny_rows<T, 3>, skinny_rows<T, 4>};
+  (g.b.column == 1 ? by_rows : by_columns)[g.m - 1](g);
+  return true;
+}
+
+}  // namespace pg::cpu

@@ -1,0 +1,97 @@
+// Reading and adding at indices. The operations have validated every index.
+#include <cstring>
+
+#include "tensor/cpu/kernels_cpu.h"
+#include "tensor/cpu/walk.h"
+
+namespace pg::cpu {
+
+void gather(const View& y, const View& x, const View& index, int dim) {
+  visit(y.dtype, [&]<class T>(std::type_identity<T>) {
+    const int64_t along = x.strides[dim];  // what one index steps over
+    View base = x;                         // x as y's shape sees it before the index is added
+    base.shape = y.shape;
+    base.strides[dim] = 0;
+    const auto w = plan_walk(y, base, index);
+    const int64_t y_step = w.inner_stride(0), x_step = w.inner_stride(1), index_step = w.inner_stride(2);
+    parallel_for(w.n, kGrain, [&](int64_t begin, int64_t end) {
+      w.run(begin, end, [&](const auto& at, int64_t n) {
+        T* to = y.as<T>() + at[0];
+        const T* from = x.as<const T>() + at[1];
+        const int32_t* ids = index.as<const int32_t>() + at[2];
+        if (index_step == 0 && x_step == 1 && y_step == 1) {  // one index for a whole row
+          std::copy_n(from + *ids * along, n, to);
+        } else {
+          for (int64_t i = 0; i < n; ++i) to[i * y_step] = from[i * x_step + ids[i * index_step] * along];
+        }
+      });
+    });
+  });
+}
+
+// Lines along `dim` are independent; within a line the additions keep the order of the index.
+void scatter_add(const View& y, const View& index, const View& x, int dim) {
+  visit_floating(y.dtype, "scatter_add", [&]<class T>(std::type_identity<T>) {
+    View lines_x = x, lines_index = index, lines_y = y;
+    lines_y.shape = x.shape;
+    for (View* v : {&lines_x, &lines_index, &lines_y}) v->shape.erase(dim), v->strides.erase(dim);
+    const auto w = plan_walk(lines_x, lines_index, lines_y);
+    const int64_t length = x.shape[dim];
+    const int64_t x_step = w.inner_stride(0), index_step = w.inner_stride(1), y_step = w.inner_stride(2);
+    parallel_for(w.n, row_grain(length, kGrain), [&](int64_t begin, int64_t end) {
+      w.run(begin, end, [&](const auto& at, int64_t n) {
+        for (int64_t k = 0; k < length; ++k) {
+          const T* from = x.as<const T>() + at[0] + k * x.strides[dim];
+          const int32_t* ids = index.as<const int32_t>() + at[1] + k * index.strides[dim];
+          T* to = y.as<T>() + at[2];
+          if (index_step == 0 && x_step == 1 && y_step == 1) {
+            to += *ids * y.strides[dim];
+            for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+          } else {
+            for (int64_t i = 0; i < n; ++i) {
+              to[i * y_step + ids[i * index_step] * y.strides[dim]] += from[i * x_step];
+            }
+          }
+        }
+      });
+    });
+  });
+}
+
+void embedding(const View& y, const View& w, const View& ids) {
+  visit(w.dtype, [&]<class T>(std::type_identity<T>) {
+    const Rows<T> out(y);
+    const Rows<const T> table(w);
+    const int32_t* id = ids.as<const int32_t>();
+    parallel_for(out.count, row_grain(out.size, kGrain), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) std::copy_n(table[id[r]], out.size, out[r]);
+    });
+  });
+}
+
+// Threads share the columns, so that each entry of dw receives its rows in order.
+void embedding_backward(const View& dw, const View& dy, const View& ids, double beta) {
+  visit_floating(dy.dtype, "embedding_backward", [&]<class T>(std::type_identity<T>) {
+    const Rows<T> table(dw);
+    const Rows<const T> rows(dy);
+    const int32_t* id = ids.as<const int32_t>();
+    if (beta != 1) {
+      const T factor = static_cast<T>(beta);
+      parallel_for(table.count, row_grain(table.size, kGrain), [&](int64_t begin, int64_t end) {
+        for (int64_t v = begin; v < end; ++v) {
+          T* row = table[v];
+          for (int64_t i = 0; i < table.size; ++i) row[i] = factor == 0 ? T(0) : factor * row[i];
+        }
+      });
+    }
+    parallel_for(table.size, std::max<int64_t>(64, row_grain(rows.count, kGrain)), [&](int64_t begin, int64_t end) {
+      for (int64_t r = 0; r < rows.count; ++r) {
+        const T* from = rows[r];
+        T* to = table[id[r]];
+        for (int64_t i = begin; i < end; ++i) to[i] += from[i];
+      }
+    });
+  });
+}
+
+}  // namespace pg::cpu

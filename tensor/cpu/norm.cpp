@@ -1,0 +1,163 @@
+// Layer norm (Ba et al. 2016, arXiv:1607.06450) and RMS norm (Zhang and Sennrich 2019, arXiv:1910.07467) of rows.
+#include "tensor/cpu/kernels_cpu.h"
+#include "tensor/cpu/row_ops.h"
+#include "tensor/cpu/walk.h"
+
+namespace pg::cpu {
+namespace {
+
+constexpr int64_t kColumns = 128;  // per task of the weights' gradients
+
+// y = (x - mean)·rstd·w + b; w and b may be null.
+template <class T>
+void scale_row(T* y, const T* x, int64_t n, T mean, T rstd, const T* w, const T* b) {
+  for_vectors<T>(n, [=](int64_t i, int64_t m) {
+    Vec<T> v = (load_lanes(x + i, m) - mean) * rstd;
+    if (w) v *= load_lanes(w + i, m);
+    if (b) v += load_lanes(b + i, m);
+    store_lanes(y + i, v, m);
+  });
+}
+
+// With h = (x - mean)·rstd and g = dy·w: dx = rstd·(g - avg(g) - h·avg(g·h)); without the mean's share for RMS norm.
+template <bool kCentred, class T>
+void input_gradient(T* dx, const T* dy, const T* x, int64_t n, T mean, T rstd, const T* w, T beta) {
+  const auto g = [=](int64_t i, int64_t m) {
+    return w ? load_lanes(dy + i, m) * load_lanes(w + i, m) : load_lanes(dy + i, m);
+  };
+  const auto h = [=](int64_t i, int64_t m) { return (load_lanes(x + i, m) - mean) * rstd; };
+  const auto sums = sum_vectors<T, 2>(n, [=](int64_t i, int64_t m) {
+    const Vec<T> gi = g(i, m);
+    return std::array{gi, gi * h(i, m)};
+  });
+  const T avg_g = kCentred ? static_cast<T>(sums[0] / static_cast<double>(n)) : T(0);
+  const T avg_gh = static_cast<T>(sums[1] / static_cast<double>(n));
+  write_gradient(dx, n, beta, [=](int64_t i, int64_t m) { return (g(i, m) - avg_g - h(i, m) * avg_gh) * rstd; });
+}
+
+// dw = beta_w·dw + Σ dy·h and db = beta_b·db + Σ dy, row after row in every column: a gradient accumulated over two
+// batches has the bits of the gradient of both at once. dw or db may be null.
+template <class T, class Mean>
+void weight_gradients(T* dw, T* db, const Rows<const T>& dy, const Rows<const T>& x, Mean mean, const T* rstd,
+                      double beta_w, double beta_b) {
+  const int64_t grain = std::max(kColumns, row_grain(dy.count, kGrain) / kColumns * kColumns);
+  parallel_for(dy.size, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; c += kColumns) {
+      const int64_t n = std::min(kColumns, end - c);
+      alignas(64) T sum_w[kColumns] = {}, sum_b[kColumns] = {};
+      if (dw && beta_w != 0) {
+        for (int64_t j = 0; j < n; ++j) sum_w[j] = static_cast<T>(beta_w) * dw[c + j];
+      }
+      if (db && beta_b != 0) {
+        for (int64_t j = 0; j < n; ++j) sum_b[j] = static_cast<T>(beta_b) * db[c + j];
+      }
+      for (int64_t r = 0; r < dy.count; ++r) {
+        const T *g = dy[r] + c, *from = x[r] + c;
+        const T m = mean(r), s = rstd[r];
+        for (int64_t j = 0; j < n; ++j) {
+          sum_w[j] += g[j] * ((from[j] - m) * s);
+          sum_b[j] += g[j];
+        }
+      }
+      if (dw) std::copy_n(sum_w, n, dw + c);
+      if (db) std::copy_n(sum_b, n, db + c);
+    }
+  });
+}
+
+}  // namespace
+
+// Two passes: the variance is summed around the mean, so a large mean costs no digits.
+void layer_norm(const View& y, const View& mean, const View& rstd, const View& sum, const View& x, const View& residual,
+                const View& w, const View& b, double eps) {
+  visit_floating(x.dtype, "layer_norm", [&]<class T>(std::type_identity<T>) {
+    const Rows<const T> in(x);
+    const Rows<T> out(y);
+    const int64_t n = in.size;
+    const T *weight = w.as<const T>(), *bias = b.as<const T>();
+    parallel_for(in.count, row_grain(n, kGrain), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const T* row = in[r];
+        if (residual) {
+          const T *from = row, *add = Rows<const T>(residual)[r];
+          T* to = Rows<T>(sum)[r];
+          for_vectors<T>(n, [=](int64_t i, int64_t m) {
+            store_lanes(to + i, load_lanes(from + i, m) + load_lanes(add + i, m), m);
+          });
+          row = to;
+        }
+        const T centre = static_cast<T>(sum_row(row, n) / static_cast<double>(n));
+        const double squares = sum_vectors<T, 1>(n, [=](int64_t i, int64_t m) {
+          const Vec<T> d = load_lanes(row + i, m) - centre;
+          return std::array{d * d};
+        })[0];
+        const T scale = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
+        scale_row(out[r], row, n, centre, scale, weight, bias);
+        mean.as<T>()[r] = centre;
+        rstd.as<T>()[r] = scale;
+      }
+    });
+  });
+}
+
+void layer_norm_backward(const View& dx, const View& dw, const View& db, const View& dy, const View& x, const View& w,
+                         const View& mean, const View& rstd, double beta_x, double beta_w, double beta_b) {
+  visit_floating(x.dtype, "layer_norm_backward", [&]<class T>(std::type_identity<T>) {
+    const Rows<const T> in(x), grads(dy);
+    const T *means = mean.as<const T>(), *rstds = rstd.as<const T>(), *weight = w.as<const T>();
+    if (dx) {
+      const Rows<T> to(dx);
+      parallel_for(in.count, row_grain(in.size, kGrain), [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+          input_gradient<true>(to[r], grads[r], in[r], in.size, means[r], rstds[r], weight, static_cast<T>(beta_x));
+        }
+      });
+    }
+    if (dw || db) {
+      weight_gradients(
+          dw.as<T>(), db.as<T>(), grads, in, [means](int64_t r) { return means[r]; }, rstds, beta_w, beta_b);
+    }
+  });
+}
+
+void rms_norm(const View& y, const View& rstd, const View& x, const View& w, double eps) {
+  visit_floating(x.dtype, "rms_norm", [&]<class T>(std::type_identity<T>) {
+    const Rows<const T> in(x);
+    const Rows<T> out(y);
+    const int64_t n = in.size;
+    parallel_for(in.count, row_grain(n, kGrain), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const T* row = in[r];
+        const double squares = sum_vectors<T, 1>(n, [=](int64_t i, int64_t m) {
+          const Vec<T> v = load_lanes(row + i, m);
+          return std::array{v * v};
+        })[0];
+        const T scale = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
+        scale_row<T>(out[r], row, n, T(0), scale, w.as<const T>(), nullptr);
+        rstd.as<T>()[r] = scale;
+      }
+    });
+  });
+}
+
+void rms_norm_backward(const View& dx, const View& dw, const View& dy, const View& x, const View& w, const View& rstd,
+                       double beta_x, double beta_w) {
+  visit_floating(x.dtype, "rms_norm_backward", [&]<class T>(std::type_identity<T>) {
+    const Rows<const T> in(x), grads(dy);
+    const T *rstds = rstd.as<const T>(), *weight = w.as<const T>();
+    if (dx) {
+      const Rows<T> to(dx);
+      parallel_for(in.count, row_grain(in.size, kGrain), [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+          input_gradient<false>(to[r], grads[r], in[r], in.size, T(0), rstds[r], weight, static_cast<T>(beta_x));
+        }
+      });
+    }
+    if (dw) {
+      weight_gradients<T>(
+          dw.as<T>(), nullptr, grads, in, [](int64_t) { return T(0); }, rstds, beta_w, 0);
+    }
+  });
+}
+
+}  // namespace pg::cpu

@@ -1,0 +1,134 @@
+// Random tensors: element i is a function of (seed, offset + i) alone, see tensor/random.h.
+#include "tensor/random.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "tensor/cpu/kernels_cpu.h"
+#include "tensor/cpu/vec_math.h"
+#include "tensor/cpu/walk.h"
+#include "tensor/philox.h"
+
+namespace pg::cpu {
+namespace {
+
+using simd::Vec;
+
+constexpr int kBlocks = 16;  // side by side: as many 32-bit lanes as the widest register
+constexpr int kWords = 4 * kBlocks;
+
+// philox4x32 of the counters first … first + 15; block b's words lie at 4b.
+void philox_blocks(uint64_t key, uint64_t first, uint32_t* words) {
+  uint32_t c[4][kBlocks];
+  for (int b = 0; b < kBlocks; ++b) {
+    const uint64_t counter = first + static_cast<uint64_t>(b);
+    c[0][b] = static_cast<uint32_t>(counter);
+    c[1][b] = static_cast<uint32_t>(counter >> 32);
+    c[2][b] = c[3][b] = 0;
+  }
+  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < Philox::rounds; ++round) {
+    for (int b = 0; b < kBlocks; ++b) {
+      const uint64_t p0 = uint64_t{Philox::mul0} * c[0][b], p1 = uint64_t{Philox::mul1} * c[2][b];
+      c[0][b] = static_cast<uint32_t>(p1 >> 32) ^ c[1][b] ^ k0;
+      c[1][b] = static_cast<uint32_t>(p1);
+      c[2][b] = static_cast<uint32_t>(p0 >> 32) ^ c[3][b] ^ k1;
+      c[3][b] = static_cast<uint32_t>(p0);
+    }
+    k0 += Philox::weyl0;
+    k1 += Philox::weyl1;
+  }
+  for (int b = 0; b < kBlocks; ++b) {
+    for (int w = 0; w < 4; ++w) words[4 * b + w] = c[w][b];
+  }
+}
+
+// f(i, words, n) for runs of the stream: words[j] is word offset + i + j, i + j in [begin, end). Runs are even when
+// begin and end are.
+template <class F>
+void for_words(uint64_t seed, uint64_t offset, int64_t begin, int64_t end, F f) {
+  alignas(64) uint32_t words[kWords];
+  for (int64_t i = begin; i < end;) {
+    const uint64_t word = offset + static_cast<uint64_t>(i);
+    const int64_t skip = static_cast<int64_t>(word % 4);
+    const int64_t n = std::min((kWords - skip) / 2 * 2, end - i);
+    philox_blocks(seed, word / 4, words);
+    f(i, words + skip, n);
+    i += n;
+  }
+}
+
+// cos(2π·v) for 0 <= v <= 1: whole quarter turns, then the series of the rest, |t| <= π/4.
+Vec<double> cos_turns(Vec<double> v) {
+  const Vec<double> magic = 0x1.8p52;  // leaves the nearest integer
+  const Vec<double> quarter = v * 4 + magic - magic;
+  const Vec<double> t = (v * 4 - quarter) * (std::numbers::pi / 2), t2 = t * t;
+  Vec<double> cosine = 0, sine = 0;
+  for (int k = 8; k >= 0; --k) {
+    cosine = 1 - cosine * t2 * (1.0 / ((2 * k + 1) * (2 * k + 2)));
+    sine = 1 - sine * t2 * (1.0 / ((2 * k + 2) * (2 * k + 3)));
+  }
+  const Vec<double> y = select((quarter == 1) | (quarter == 3), sine * t, cosine);
+  return select((quarter == 1) | (quarter == 2), -y, y);
+}
+
+}  // namespace
+
+// [low, high): f32 takes 24 bits of a word, f64 all 32.
+void random_uniform(const View& y, double low, double high, uint64_t seed, uint64_t offset) {
+  visit_floating(y.dtype, "random_uniform", [&]<class T>(std::type_identity<T>) {
+    T* to = y.as<T>();
+    // Rounding can reach the open end.
+    const T last = low < high ? std::nextafter(static_cast<T>(high), static_cast<T>(low)) : static_cast<T>(high);
+    parallel_for(y.numel(), kCostlyGrain, [&](int64_t begin, int64_t end) {
+      for_words(seed, offset, begin, end, [=](int64_t i, const uint32_t* words, int64_t n) {
+        for (int64_t j = 0; j < n; ++j) {
+          const double unit = sizeof(T) == 4 ? static_cast<double>(to_unit(words[j])) : words[j] * 0x1p-32;
+          to[i + j] = std::min(static_cast<T>(low + (high - low) * unit), last);
+        }
+      });
+    });
+  });
+}
+
+// Box and Muller (1958) on the words that Generator::normal would take.
+void random_normal(const View& y, double mean, double std, uint64_t seed, uint64_t offset) {
+  visit_floating(y.dtype, "random_normal", [&]<class T>(std::type_identity<T>) {
+    T* to = y.as<T>();
+    parallel_for(y.numel(), kCostlyGrain, [&](int64_t begin, int64_t end) {
+      for_words(seed, offset, 2 * begin, 2 * end, [=](int64_t first, const uint32_t* words, int64_t n) {
+        constexpr int kLanes = Vec<double>::size;
+        double u[kWords / 2], v[kWords / 2];
+        for (int64_t j = 0; j < n / 2; ++j) {
+          u[j] = (1.0 + words[2 * j]) * 0x1p-32;  // (0, 1], so that the logarithm is finite
+          v[j] = words[2 * j + 1] * 0x1p-32;
+        }
+        for (int64_t j = 0; j < n / 2; j += kLanes) {
+          const int64_t lanes = std::min<int64_t>(kLanes, n / 2 - j);
+          const Vec<double> radius = sqrt(log(simd::load(u + j, lanes)) * -2);
+          const Vec<double> z = radius * cos_turns(simd::load(v + j, lanes)) * std + mean;
+          for (int64_t l = 0; l < lanes; ++l) to[first / 2 + j + l] = static_cast<T>(z[static_cast<int>(l)]);
+        }
+      });
+    });
+  });
+}
+
+void dropout(const View& y, const View& x, double p, uint64_t seed, uint64_t offset, double beta) {
+  visit_floating(y.dtype, "dropout", [&]<class T>(std::type_identity<T>) {
+    T* to = y.as<T>();
+    const T* from = x.as<const T>();
+    const T scale = static_cast<T>(1 / (1 - p)), b = static_cast<T>(beta);
+    const auto threshold = static_cast<uint64_t>(std::ceil(p * 0x1p32));  // a word below it drops its element
+    parallel_for(y.numel(), kCostlyGrain, [&](int64_t begin, int64_t end) {
+      for_words(seed, offset, begin, end, [=](int64_t i, const uint32_t* words, int64_t n) {
+        for (int64_t j = 0; j < n; ++j) {
+          const T kept = words[j] < threshold ? T(0) : from[i + j] * scale;
+          to[i + j] = b == 0 ? kept : b * to[i + j] + kept;
+        }
+      });
+    });
+  });
+}
+
+}  // namespace pg::cpu

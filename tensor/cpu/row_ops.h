@@ -1,0 +1,113 @@
+#pragma once
+// Loops over contiguous rows. Sums and maxima have one fixed order, set by the row's length: four vectors of running
+// values within a block, the lanes folded pairwise, the blocks added in double.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "tensor/cpu/vec.h"
+
+namespace pg::cpu {
+
+using simd::Vec;
+
+inline constexpr int64_t kSumBlock = 64;  // vectors
+
+// The first m lanes: m is a constant in all but the last round of a loop, which leaves plain loads and stores there.
+template <class T>
+Vec<T> load_lanes(const T* p, int64_t m) {
+  return m == Vec<T>::size ? simd::load(p) : simd::load(p, m);
+}
+template <class T>
+void store_lanes(T* p, Vec<T> v, int64_t m) {
+  m == Vec<T>::size ? simd::store(p, v) : simd::store(p, v, m);
+}
+// The first m lanes of v, the others replaced.
+template <class T>
+Vec<T> keep_lanes(Vec<T> v, int64_t m, T other) {
+  alignas(64) static constexpr T kIndex[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return select(simd::load(kIndex) < static_cast<T>(m), v, other);
+}
+
+// f(i, m) for the vectors of [0, n): elements i … i + m - 1.
+template <class T, class F>
+inline void for_vectors(int64_t n, F f) {
+  int64_t i = 0;
+  for (; i + Vec<T>::size <= n; i += Vec<T>::size) f(i, int64_t{Vec<T>::size});
+  if (i < n) f(i, n - i);
+}
+
+// to = beta·to + gradient(i, m), vector by vector; beta 0 doesn't read `to`.
+template <class T, class F>
+inline void write_gradient(T* to, int64_t n, T beta, F gradient) {
+  if (beta == 0) {
+    for_vectors<T>(n, [=](int64_t i, int64_t m) { store_lanes(to + i, gradient(i, m), m); });
+  } else {
+    for_vectors<T>(
+        n, [=](int64_t i, int64_t m) { store_lanes(to + i, load_lanes(to + i, m) * beta + gradient(i, m), m); });
+  }
+}
+
+// K sums at once: f(i, m) returns the K addends of elements i … i + m - 1, m at most Vec<T>::size.
+template <class T, size_t K, class F>
+std::array<double, K> sum_vectors(int64_t n, F f) {
+  constexpr int64_t kLanes = Vec<T>::size;
+  std::array<double, K> total{};
+  for (int64_t i = 0; i < n;) {
+    const int64_t end = std::min(n, i + kSumBlock * kLanes);
+    Vec<T> sum[K][4];
+    for (auto& s : sum) s[0] = s[1] = s[2] = s[3] = T(0);
+    for (; i + 4 * kLanes <= end; i += 4 * kLanes) {
+      for (int j = 0; j < 4; ++j) {
+        const std::array<Vec<T>, K> addend = f(i + j * kLanes, kLanes);
+        for (size_t k = 0; k < K; ++k) sum[k][j] += addend[k];
+      }
+    }
+    for (; i + kLanes <= end; i += kLanes) {
+      const std::array<Vec<T>, K> addend = f(i, kLanes);
+      for (size_t k = 0; k < K; ++k) sum[k][0] += addend[k];
+    }
+    if (i < end) {
+      const std::array<Vec<T>, K> addend = f(i, end - i);
+      for (size_t k = 0; k < K; ++k) sum[k][1] += keep_lanes(addend[k], end - i, T(0));
+      i = end;
+    }
+    for (size_t k = 0; k < K; ++k) {
+      total[k] += static_cast<double>(horizontal_sum((sum[k][0] + sum[k][1]) + (sum[k][2] + sum[k][3])));
+    }
+  }
+  return total;
+}
+
+template <class T>
+double sum_row(const T* x, int64_t n) {
+  return sum_vectors<T, 1>(n, [x](int64_t i, int64_t m) { return std::array{load_lanes(x + i, m)}; })[0];
+}
+
+// NaN where either is NaN.
+template <class T>
+T max_with_nan(T a, T b) {
+  return b > a || b != b ? b : a;
+}
+template <class T>
+Vec<T> max_with_nan(Vec<T> a, Vec<T> b) {
+  return select((b > a) | (b != b), b, a);
+}
+
+// The largest element, NaN if there is one, -inf of none.
+template <class T>
+T max_row(const T* x, int64_t n) {
+  constexpr int64_t kLanes = Vec<T>::size;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  Vec<T> top[4] = {lowest, lowest, lowest, lowest};
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    for (int j = 0; j < 4; ++j) top[j] = max_with_nan(top[j], simd::load(x + i + j * kLanes));
+  }
+  for (; i + kLanes <= n; i += kLanes) top[0] = max_with_nan(top[0], simd::load(x + i));
+  if (i < n) top[0] = max_with_nan(top[0], keep_lanes(simd::load(x + i, n - i), n - i, lowest));
+  const Vec<T> all = max_with_nan(max_with_nan(top[0], top[1]), max_with_nan(top[2], top[3]));
+  return simd::fold<kLanes / 2>(all, [](Vec<T> a, Vec<T> b) { return max_with_nan(a, b); })[0];
+}
+
+}  // namespace pg::cpu

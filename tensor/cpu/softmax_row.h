@@ -1,0 +1,41 @@
+#pragma once
+// The one place where a row's maximum and log-sum-exp are computed: softmax, log-softmax, cross-entropy and token
+// log-probabilities agree to the bit because they all come through here.
+#include <cmath>
+
+#include "tensor/cpu/row_ops.h"
+#include "tensor/cpu/vec_math.h"
+
+namespace pg::cpu {
+
+// log p(i) = (x[i] - max) - log_sum: the shift goes first, so that large logits lose no digits.
+template <class T>
+struct RowStats {
+  T max, log_sum, lse;
+  double sum;           // Σ e^(x - max)
+  double mean_shifted;  // Σ p·(x - max), when asked for; the entropy is log(sum) minus it
+  T log_prob(T x) const { return (x - max) - log_sum; }
+};
+
+// `keep(i, m, e)` sees the vectors e^(x - max) on their way into the sum.
+template <bool kEntropy, class T, class Keep>
+RowStats<T> row_stats(const T* x, int64_t n, Keep keep) {
+  const T top = max_row(x, n);
+  const auto sums = sum_vectors < T,
+             kEntropy ? 2 : 1 > (n, [=](int64_t i, int64_t m) {
+                              const Vec<T> shifted = load_lanes(x + i, m) - top, e = exp(shifted);
+                              keep(i, m, e);
+                              if constexpr (kEntropy)
+                                return std::array{e, select(e == T(0), T(0), e * shifted)};  // p = 0 adds 0
+                              if constexpr (!kEntropy) return std::array{e};
+                            });
+  const double log_sum = std::log(sums[0]);
+  return {top, static_cast<T>(log_sum), static_cast<T>(static_cast<double>(top) + log_sum), sums[0],
+          sums.back() / sums[0]};
+}
+template <bool kEntropy, class T>
+RowStats<T> row_stats(const T* x, int64_t n) {
+  return row_stats<kEntropy>(x, n, [](int64_t, int64_t, Vec<T>) {});
+}
+
+}  // namespace pg::cpu

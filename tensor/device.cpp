@@ -1,0 +1,28 @@
+#include "tensor/device.h"
+
+#include <charconv>
+
+#include "tensor/error.h"
+
+namespace pg {
+
+Device parse_device(std::string_view text) {
+  if (text == "cpu") return {};
+  const std::string_view kind = text.substr(0, text.find(':'));
+  int index = 0;
+  bool known = kind == "cuda";
+  if (known && kind.size() < text.size()) {
+    const std::string_view digits = text.substr(kind.size() + 1);
+    const char* end = digits.data() + digits.size();
+    const auto [stop, error] = std::from_chars(digits.data(), end, index);
+    known = error == std::errc() && stop == end && index >= 0 && index < 256;
+  }
+  check(known, "device: expected \"cpu\", \"cuda\" or \"cuda:1\", got \"{}\"", text);
+  fail("device: \"{}\" asked for, but this build has no CUDA; use \"cpu\"", text);
+}
+
+std::string to_string(Device device) {
+  return device.kind == Device::Kind::cpu ? "cpu" : fmt::format("cuda:{}", device.index);
+}
+
+}  // namespace pg

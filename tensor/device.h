@@ -1,0 +1,19 @@
+#pragma once
+// Where a tensor lives. The default is always the CPU; nothing is guessed.
+#include <string>
+#include <string_view>
+
+namespace pg {
+
+struct Device {
+  enum class Kind : unsigned char { cpu, cuda };
+  Kind kind = Kind::cpu;
+  unsigned char index = 0;
+  bool operator==(const Device&) const = default;
+};
+
+// "cpu", "cuda" or "cuda:1". Error when the text is none of these, or when this build or machine lacks the device.
+Device parse_device(std::string_view text);
+std::string to_string(Device device);
+
+}  // namespace pg

@@ -1,0 +1,120 @@
+#include "tensor/profile.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace pg {
+namespace {
+
+// clang-format off
+#define POLICYGRAD_KERNELS(X) \
+  X(copy) X(fill) X(accumulate) X(random_uniform) X(random_normal) \
+  X(unary) X(unary_backward) X(binary) X(binary_backward) X(where) \
+  X(dropout) X(reduce) X(cumsum) X(argmax) X(sum_of_squares) X(gather) \
+  X(scatter_add) X(embedding) X(embedding_backward) X(matmul) X(softmax) \
+  X(softmax_backward) X(cross_entropy) X(cross_entropy_backward) \
+  X(token_log_prob) X(token_log_prob_backward) X(layer_norm) \
+  X(layer_norm_backward) X(rms_norm) X(rms_norm_backward) X(attention) \
+  X(attention_backward) X(rope) X(adamw)
+// clang-format on
+
+enum Index : int {
+#define X(name) k_##name,
+  POLICYGRAD_KERNELS(X)
+#undef X
+      kCount
+};
+static_assert(sizeof(Kernels) == kCount * sizeof(void (*)()), "POLICYGRAD_KERNELS must list every kernel");
+
+ProfileEntry counters[kCount] = {
+#define X(name) {#name},
+    POLICYGRAD_KERNELS(X)
+#undef X
+};
+bool active = false;
+
+template <class T>
+double bytes_of(const T&) {
+  return 0;
+}
+double bytes_of(const View& view) {
+  return view ? static_cast<double>(view.numel()) * static_cast<double>(size_of(view.dtype)) : 0;
+}
+
+template <class... Args>
+double flops_of(const Args&...) {
+  return 0;
+}
+double flops_of(const View& c, const View& a, const View&, const MatmulArgs&) {
+  return 2.0 * static_cast<double>(c.numel()) * static_cast<double>(a.shape.back());
+}
+// Two products per key a query sees; a causal query sees half of the last T on average.
+double attention_flops(const View& q, const View& k, bool causal) {
+  const double keys = static_cast<double>(k.shape[2]) - (causal ? 0.5 * static_cast<double>(q.shape[2]) : 0);
+  return 4.0 * static_cast<double>(q.numel()) * keys;
+}
+double flops_of(const View&, const View&, const View& q, const View& k, const View&, const AttentionArgs& args) {
+  return attention_flops(q, k, args.causal);
+}
+// Backward computes the scores again: five products instead of two.
+double flops_of(const View&, const View&, const View&, const View&, const View&, const View&, const View& q,
+                const View& k, const View&, const AttentionArgs& args, double) {
+  return 2.5 * attention_flops(q, k, args.causal);
+}
+
+template <auto Member, int Kernel>
+struct Timed;
+template <class... Args, void (*Kernels::*Member)(Args...), int Kernel>
+struct Timed<Member, Kernel> {
+  static void call(Args... args) {
+    const auto start = std::chrono::steady_clock::now();
+    (cpu_kernels().*Member)(args...);
+    ProfileEntry& entry = counters[Kernel];
+    ++entry.calls;
+    entry.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    entry.flops += flops_of(args...);
+    entry.bytes += (bytes_of(args) + ...);
+  }
+};
+
+const Kernels timed_table = {
+#define X(name) .name = &Timed<&Kernels::name, k_##name>::call,
+    POLICYGRAD_KERNELS(X)
+#undef X
+};
+
+}  // namespace
+
+Profile::Profile() {
+  check(!active, "Profile: one is running already");
+  for (ProfileEntry& entry : counters) entry = {entry.kernel};
+  active = true;
+}
+Profile::~Profile() { active = false; }
+
+const Kernels* profiled_kernels() { return active ? &timed_table : nullptr; }
+
+std::vector<ProfileEntry> Profile::entries() const {
+  std::vector<ProfileEntry> used;
+  for (const ProfileEntry& entry : counters) {
+    if (entry.calls > 0) used.push_back(entry);
+  }
+  std::sort(used.begin(), used.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  return used;
+}
+
+std::string Profile::table() const {
+  const auto used = entries();
+  double total = 0;
+  for (const auto& entry : used) total += entry.seconds;
+  std::string text =
+      fmt::format("{:<24}{:>8}{:>10}{:>8}{:>10}{:>8}\n", "kernel", "calls", "ms", "share", "GFLOP/s", "GB/s");
+  for (const auto& entry : used) {
+    const std::string rate = entry.flops > 0 ? fmt::format("{:.1f}", entry.flops / entry.seconds * 1e-9) : "";
+    text += fmt::format("{:<24}{:>8}{:>10.2f}{:>7.1f}%{:>10}{:>8.1f}\n", entry.kernel, entry.calls, entry.seconds * 1e3,
+                        100 * entry.seconds / total, rate, entry.bytes / entry.seconds * 1e-9);
+  }
+  return text;
+}
+
+}  // namespace pg

@@ -1,0 +1,35 @@
+#pragma once
+// Where the time goes, kernel by kernel. While a Profile is alive, this process's kernels run through timing wrappers;
+// when none is, they are called directly and nothing is measured.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tensor/kernels.h"
+
+namespace pg {
+
+struct ProfileEntry {
+  const char* kernel;
+  int64_t calls = 0;
+  double seconds = 0;
+  double flops = 0;  // matmul and attention; 0 elsewhere
+  double bytes = 0;  // size of every view the kernel was given
+};
+
+class Profile {
+ public:
+  Profile();  // Error when one is alive already
+  ~Profile();
+  Profile(const Profile&) = delete;
+
+  // Kernels called so far, slowest first.
+  std::vector<ProfileEntry> entries() const;
+  // The same as a text table: calls, ms, share, GFLOP/s, GB/s.
+  std::string table() const;
+};
+
+// The timing table when a Profile is alive, else null.
+const Kernels* profiled_kernels();
+
+}  // namespace pg

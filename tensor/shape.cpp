@@ -1,0 +1,46 @@
+#include "tensor/shape.h"
+
+namespace pg {
+
+bool is_contiguous(const Shape& shape, const Strides& strides) {
+  int64_t expected = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && strides[i] != expected) return false;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op) {
+  if (a == b) return a;
+  const int rank = std::max(a.rank(), b.rank());
+  Shape result = Dims::filled(rank, 1);
+  for (int i = 1; i <= rank; ++i) {
+    const int64_t x = i <= a.rank() ? a[a.rank() - i] : 1;
+    const int64_t y = i <= b.rank() ? b[b.rank() - i] : 1;
+    check(x == y || x == 1 || y == 1, "{}: shapes {} and {} do not broadcast: {} vs {} in dim {} from the end", op, a,
+          b, x, y, i);
+    result[rank - i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+Strides broadcast_strides(const Shape& from, const Strides& strides, const Shape& to, const char* op) {
+  check(from.rank() <= to.rank(), "{}: cannot expand {} to {}: fewer dimensions", op, from, to);
+  Strides result = Dims::filled(to.rank(), 0);
+  const int shift = to.rank() - from.rank();
+  for (int i = 0; i < from.rank(); ++i) {
+    check(from[i] == to[i + shift] || from[i] == 1, "{}: cannot expand {} to {}: {} vs {} in dim {}", op, from, to,
+          from[i], to[i + shift], i);
+    result[i + shift] = from[i] == to[i + shift] ? strides[i] : 0;
+  }
+  return result;
+}
+
+int normalize_dim(int dim, int rank, const char* op) {
+  check(dim >= -rank && dim < rank, "{}: dim {} is out of range for {} dimensions", op, dim, rank);
+  return dim < 0 ? dim + rank : dim;
+}
+
+}  // namespace pg

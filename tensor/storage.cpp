@@ -1,0 +1,129 @@
+#include "tensor/storage.h"
+
+#include <sys/mman.h>
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "tensor/error.h"
+
+#ifndef __has_feature  // clang only
+#define __has_feature(feature) 0
+#endif
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
+
+namespace pg {
+namespace {
+
+constexpr size_t kGrain = 512;              // small classes: multiples of this
+constexpr size_t kSmall = size_t{1} << 20;  // up to here; above, eight classes per octave
+constexpr size_t kHuge = size_t{2} << 20;   // from here on aligned for huge pages
+constexpr size_t kSmallClasses = kSmall / kGrain + 1;
+
+struct SizeClass {
+  size_t index, bytes;
+};
+
+SizeClass size_class(size_t bytes) {
+  if (bytes <= kSmall) {
+    const size_t n = bytes == 0 ? 1 : (bytes + kGrain - 1) / kGrain;
+    return {n, n * kGrain};
+  }
+  const int octave = std::bit_width(bytes - 1) - 1;  // 2^octave < bytes <= 2^(octave+1)
+  const size_t step = size_t{1} << (octave - 3);
+  const size_t eighth = (bytes - (size_t{1} << octave) + step - 1) / step;
+  return {kSmallClasses + static_cast<size_t>(octave - 20) * 8 + eighth, (size_t{1} << octave) + eighth * step};
+}
+
+// The free blocks of one thread. Never destroyed: tensors with static lifetime may come home late.
+struct Pool {
+  std::array<std::vector<Storage*>, kSmallClasses + 8 * 44> free;
+  MemoryStats stats;
+
+  Storage* take(size_t bytes) {
+    const SizeClass c = size_class(bytes);
+    auto& list = free[c.index];
+    Storage* block = nullptr;
+    if (!list.empty()) {
+      block = list.back();
+      list.pop_back();
+    } else {
+      block = new Storage;
+      block->data = from_system(c.bytes);
+      block->bytes = c.bytes;
+    }
+    stats.in_use += c.bytes;
+    stats.peak = stats.peak < stats.in_use ? stats.in_use : stats.peak;
+    ASAN_UNPOISON_MEMORY_REGION(block->data, bytes);
+    return block;
+  }
+
+  void* from_system(size_t bytes) {
+    void* data =
+        std::aligned_alloc(bytes >= kHuge ? kHuge : 64, bytes >= kHuge ? (bytes + kHuge - 1) / kHuge * kHuge : bytes);
+    if (!data) {
+      release_unused();
+      data = std::aligned_alloc(64, bytes);
+      check(data != nullptr,
+            "out of memory: {} bytes wanted, {} in use by tensors; a smaller batch or context needs less", bytes,
+            stats.in_use);
+    }
+#ifdef MADV_HUGEPAGE
+    if (bytes >= kHuge) madvise(data, bytes, MADV_HUGEPAGE);
+#endif
+    stats.reserved += bytes;
+    ++stats.system_calls;
+    ASAN_POISON_MEMORY_REGION(data, bytes);
+    return data;
+  }
+
+  void give_back(Storage* block) {
+    stats.in_use -= block->bytes;
+    ++block->version;
+    ASAN_POISON_MEMORY_REGION(block->data, block->bytes);
+    free[size_class(block->bytes).index].push_back(block);
+  }
+
+  void release_unused() {
+    for (auto& list : free) {
+      for (Storage* block : list) {
+        stats.reserved -= block->bytes;
+        ASAN_UNPOISON_MEMORY_REGION(block->data, block->bytes);
+        std::free(block->data);
+        delete block;
+      }
+      list.clear();
+    }
+  }
+};
+
+Pool& pool() {
+  static thread_local Pool* p = new Pool;
+  return *p;
+}
+
+}  // namespace
+
+void Storage::release(Storage* block) { pool().give_back(block); }
+
+Ref<Storage> allocate(size_t bytes, Device device) {
+  if (device.kind != Device::Kind::cpu) fail("allocate: no memory pool for {}", to_string(device));
+  return Ref<Storage>(pool().take(bytes));
+}
+
+MemoryStats memory_stats(Device) { return pool().stats; }
+void reset_peak_memory(Device) { pool().stats.peak = pool().stats.in_use; }
+void empty_cache(Device) { pool().release_unused(); }
+
+}  // namespace pg

@@ -1,0 +1,121 @@
+#pragma once
+// A tensor is a value of five fields, cheap to copy; copies share storage, and views (reshape, transpose, slice,
+// expand) never copy. The differentiable operations are in autograd/ops.h; here is what needs no tape.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tensor/device.h"
+#include "tensor/dtype.h"
+#include "tensor/random.h"
+#include "tensor/ref.h"
+#include "tensor/shape.h"
+#include "tensor/storage.h"
+#include "tensor/view.h"
+
+namespace pg {
+
+// What autograd/tape.h hangs on a tensor that requires a gradient; opaque to tensor/.
+struct GradNode : RefCounted {
+  virtual ~GradNode() = default;
+  static void release(GradNode* node);  // iterative: a million-op graph drops without deep recursion
+};
+
+class Tensor {
+ public:
+  Tensor() = default;  // undefined: numel 0, no storage
+
+  static Tensor empty(const Shape& shape, DType dtype = f32, Device device = {});
+  static Tensor zeros(const Shape& shape, DType dtype = f32, Device device = {});
+  static Tensor ones(const Shape& shape, DType dtype = f32, Device device = {});
+  static Tensor full(const Shape& shape, double value, DType dtype = f32, Device device = {});
+  static Tensor scalar(double value, DType dtype = f32, Device device = {});  // rank 0
+  static Tensor arange(int64_t n, DType dtype = f32, Device device = {});     // 0, 1, …, n-1
+  static Tensor normal(const Shape& shape, double mean, double std, Generator& generator, DType dtype = f32);
+  static Tensor uniform(const Shape& shape, double low, double high, Generator& generator, DType dtype = f32);
+  // Copies `values` in row-major order; Error unless values.size() == numel(shape).
+  template <class T>
+  static Tensor from(std::span<const T> values, const Shape& shape);
+  template <class T>
+  static Tensor from(const std::vector<T>& values, const Shape& shape) {
+    return from(std::span<const T>(values), shape);
+  }
+  // A view of memory that the caller keeps alive through `storage`; offset in elements.
+  static Tensor view_of(Ref<Storage> storage, int64_t offset, const Shape& shape, const Strides& strides, DType dtype) {
+    return Tensor(std::move(storage), offset, shape, strides, dtype);
+  }
+
+  bool defined() const { return bool(storage_); }
+  const Shape& shape() const { return shape_; }
+  const Strides& strides() const { return strides_; }
+  int rank() const { return shape_.rank(); }
+  int64_t size(int dim) const;  // negative counts from the end
+  int64_t numel() const { return pg::numel(shape_); }
+  int64_t offset() const { return offset_; }
+  DType dtype() const { return dtype_; }
+  Device device() const { return storage_ ? storage_->device : Device{}; }
+  bool contiguous() const { return is_contiguous(shape_, strides_); }
+  const Ref<Storage>& storage() const { return storage_; }
+  View view() const {
+    char* data =
+        storage_ ? static_cast<char*>(storage_->data) + static_cast<size_t>(offset_) * size_of(dtype_) : nullptr;
+    return {data, dtype_, shape_, strides_};
+  }
+  operator View() const { return view(); }
+
+  // The elements, row-major. Error unless T matches the dtype and the tensor is contiguous and on the CPU.
+  template <class T>
+  std::span<T> data() const;
+  // The only element, as a double; Error unless numel() == 1.
+  double item() const;
+  // All elements in row-major order, converted.
+  std::vector<double> to_vector() const;
+  // "tensor([[1, 2], [3, 4]], f32)"; long dimensions are abbreviated.
+  std::string to_string() const;
+
+  Tensor clone() const;            // contiguous copy, no tape
+  Tensor contiguous_copy() const;  // itself when already contiguous
+  Tensor to(DType dtype) const;    // converted copy, itself when equal; no gradient (see cast in ops.h)
+  Tensor to(Device device) const;
+  void copy_from(const Tensor& source) const;  // broadcasts and converts into this memory
+  void fill(double value) const;
+
+  // Views without a tape (autograd/ops.h has the differentiable ones).
+  Tensor view_reshape(const Shape& shape) const;  // one size may be -1; Error if it would need a copy
+  Tensor view_transpose(int dim0, int dim1) const;
+  Tensor view_permute(const std::vector<int>& dims) const;
+  Tensor view_slice(int dim, int64_t start, int64_t end, int64_t step = 1) const;  // negative ends count from the end
+  Tensor view_select(int dim, int64_t index) const;                                // removes `dim`
+  Tensor view_expand(const Shape& shape) const;                                    // repeats sizes of 1 with stride 0
+  bool can_view_reshape(const Shape& shape) const;
+
+  // ---- autograd ----
+  bool requires_grad() const { return bool(node_); }
+  Tensor detach() const { return Tensor(storage_, offset_, shape_, strides_, dtype_); }  // same storage, no tape
+  Tensor& set_requires_grad(bool on = true);  // makes a leaf; Error on non-floating dtypes and on results of ops
+  Tensor grad() const;                        // of a leaf after backward(); undefined when it received none
+  void zero_grad() const;                     // the next backward overwrites the leaf's gradient
+  const Ref<GradNode>& node() const { return node_; }
+  int output() const { return output_; }
+  void set_node(Ref<GradNode> node, int output) {
+    node_ = std::move(node);
+    output_ = static_cast<uint8_t>(output);
+  }
+
+ private:
+  Tensor(Ref<Storage> storage, int64_t offset, const Shape& shape, const Strides& strides, DType dtype)
+      : shape_(shape), strides_(strides), offset_(offset), dtype_(dtype), storage_(std::move(storage)) {}
+
+  Shape shape_;
+  Strides strides_;
+  int64_t offset_ = 0;
+  DType dtype_ = f32;
+  uint8_t output_ = 0;  // which output of node_ this is
+  Ref<Storage> storage_;
+  Ref<GradNode> node_;
+};
+
+inline Tensor empty_like(const Tensor& x) { return Tensor::empty(x.shape(), x.dtype(), x.device()); }
+inline Tensor zeros_like(const Tensor& x) { return Tensor::zeros(x.shape(), x.dtype(), x.device()); }
+
+}  // namespace pg

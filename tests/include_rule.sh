@@ -1,0 +1,35 @@
+#!/bin/sh
+# The arrows of the house: tools, lessons, tests -> rl -> nn -> autograd -> tensor; tasks beside them sees only
+# tensor/error.h and tensor/random.h. CUDA headers only in tensor/cuda/. No -ffast-math anywhere. Run from the root.
+bad=0
+report() { # report WHY: prints the matches on standard input, if any, and remembers the failure
+  hits=$(cat)
+  [ -z "$hits" ] || { printf '%s:\n%s\n' "$1" "$hits"; bad=1; }
+}
+includes() { # includes FOLDER PATTERN: the #include lines of FOLDER whose path matches PATTERN
+  [ ! -d "$1" ] || grep -rnE "#[[:space:]]*include[[:space:]]*[<\"]($2)" --include='*.h' --include='*.cpp' --include='*.cu*' "$1"
+}
+outer='tools/|lessons/|tests/'
+report 'tensor/ may include only tensor/' <<END
+$(includes tensor "$outer|rl/|nn/|autograd/|tasks/")
+END
+report 'autograd/ may include only autograd/ and tensor/' <<END
+$(includes autograd "$outer|rl/|nn/|tasks/")
+END
+report 'nn/ may include only nn/, autograd/ and tensor/' <<END
+$(includes nn "$outer|rl/|tasks/")
+END
+report 'rl/ may not include tools/, lessons/ or tests/' <<END
+$(includes rl "$outer")
+END
+report 'tasks/ may include only tensor/error.h and tensor/random.h' <<END
+$(includes tasks "$outer|rl/|nn/|autograd/|tensor/" | grep -vE '"tensor/(error|random)\.h"')
+END
+report 'CUDA headers belong in tensor/cuda/' <<END
+$(for folder in tensor autograd nn rl tasks tools lessons tests; do
+  includes $folder 'cuda|cublas|nccl|cooperative_groups|cub/|thrust/'; done | grep -v '^tensor/cuda/')
+END
+report '-ffast-math changes results' <<END
+$(grep -rnE '^[^#]*-ffast-math' CMakeLists.txt CMakePresets.json Makefile cmake tests/CMakeLists.txt)
+END
+exit $bad

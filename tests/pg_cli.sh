@@ -1,0 +1,84 @@
+#!/bin/sh
+# The pg command as a user meets it. Usage: pg_cli.sh BUILD_FOLDER
+set -u
+pg=$(cd "$1" && pwd)/pg
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR
+wrong=0
+bad() { echo "pg_cli: $1" >&2; cat out >&2; wrong=1; }
+# says STATUS TEXT COMMAND…: the command ends with this status and prints this text
+says() {
+  status=$1 text=$2
+  shift 2
+  "$@" >out 2>&1
+  got=$?
+  [ $got = "$status" ] || bad "'$*' ended with status $got, expected $status"
+  grep -qF -- "$text" out || bad "'$*' does not say '$text'"
+}
+tiny() { # tiny STATUS TEXT OPTIONS…: the same of a short training run
+  status=$1 text=$2
+  shift 2
+  says "$status" "$text" "$pg" train --layers 1 --heads 2 --width 16 --context 16 --batch 2 --steps 6 --eval-every 3 \
+    --eval-batches 1 "$@"
+}
+
+tiny 0 'pg sample' --data stories --name first --threads 1
+first=$(echo runs/*_first)
+grep -q '^layers: 1$' "$first/config.yaml" || bad 'config.yaml lacks an option of the command line'
+grep -q '^beta2: 0.99' "$first/config.yaml" || bad 'config.yaml lacks a default'
+says 0 'pg sample' "$pg" train --config "$first/config.yaml" --name second --threads 2
+second=$(echo runs/*_second)
+cmp -s "$first/checkpoint.safetensors" "$second/checkpoint.safetensors" || bad 'a saved config does not repeat its run'
+tiny 0 'matmul' --data stories --profile --name profiled
+cmp -s "$first/checkpoint.safetensors" runs/*_profiled/checkpoint.safetensors || bad 'measuring changes the numbers'
+
+# Command line over file over default; what is no option is an error.
+printf 'steps: 3\nlr: 0.5 # a comment\n' >some.yaml
+tiny 0 'pg sample' --data stories --config some.yaml --name third
+grep -q '^steps: 6$' runs/*_third/config.yaml || bad 'the command line does not win over the file'
+grep -q '^lr: 0.5$' runs/*_third/config.yaml || bad 'the file does not win over the default'
+grep -q '^warmup: 100$' runs/*_third/config.yaml || bad 'the default is not used'
+printf 'steps: 3\nstepz: 3\n' >some.yaml
+tiny 1 "some.yaml: line 2: 'stepz' is no option" --data stories --config some.yaml
+printf 'resume: x\n' >some.yaml
+tiny 1 "'resume' is no option" --data stories --config some.yaml
+printf 'layers: many\n' >some.yaml
+says 1 'line 1: --layers: expected a number of at least 1, got many' "$pg" train --config some.yaml
+printf 'layers: [1\n' >some.yaml
+says 1 'some.yaml: line' "$pg" train --config some.yaml
+printf 'steps: 3\nlayers: -1\n' >some.yaml
+says 1 'line 2: --layers: expected a number of at least 1, got -1' "$pg" train --config some.yaml
+says 1 'none.yaml: cannot read' "$pg" train --config none.yaml
+says 1 'none/config.yaml: cannot read' "$pg" train --resume none
+says 1 'none.txt: No such file' "$pg" train --data none.txt
+tiny 1 'cuda' --data stories --device cuda
+says 106 'subcommand' "$pg"
+says 109 '--bogus' "$pg" train --bogus
+
+# The same seed gives the same text, for any number of threads; a stream and a batch agree.
+"$pg" sample "$first" --tokens 60 --threads 1 >one
+"$pg" sample "$first/checkpoint.safetensors" --tokens 60 --threads 2 >two
+cmp -s one two || bad 'two threads give another sample'
+says 0 '---- 3' "$pg" sample "$first" --tokens 40 --count 3
+says 0 'Once' "$pg" sample "$first" --prompt Once --tokens 1 --greedy
+says 1 "'§'" "$pg" sample "$first" --prompt 'a§'
+says 1 'some.yaml' "$pg" sample some.yaml
+head -c 1000 "$first/checkpoint.safetensors" >cut.safetensors
+says 1 'cut.safetensors' "$pg" sample cut.safetensors
+
+# Any text; a text too short; without a connection the stories.
+printf 'ab%.0s' 1 2 3 4 5 6 7 8 >short.txt
+tiny 1 'too few for a context of 16' --data short.txt
+export POLICYGRAD_MIRROR=http://127.0.0.1:1
+tiny 0 'using the built-in stories instead' --data tinyshakespeare
+says 1 'tinyshakespeare.txt could not be downloaded' "$pg" fetch tinyshakespeare.txt
+says 1 'known are: tinyshakespeare.txt' "$pg" fetch nothing
+says 0 'public domain' "$pg" fetch --list
+says 0 ready "$pg" doctor
+says 0 ' 0 wrong' "$pg" gradcheck relu
+says 1 'known are: add' "$pg" gradcheck nothing
+says 0 '"tape"' "$pg" bench --filter '16-element' --json --repeat 1
+says 1 'nothing matches' "$pg" bench --filter xyzzy --repeat 1
+exit $wrong

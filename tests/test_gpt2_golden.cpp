@@ -1,0 +1,70 @@
+// A 2-layer GPT-2 against PyTorch: docs/GOLDENS.md says what the file holds and how it was made.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "nn/gpt2.h"
+#include "nn/optim.h"
+#include "tests/catch.h"
+
+using namespace pg;
+
+namespace {
+
+// ‖got − want‖ / ‖want‖
+double relative_error(const std::vector<double>& got, const std::vector<double>& want) {
+  REQUIRE(got.size() == want.size());
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    difference += (got[i] - want[i]) * (got[i] - want[i]);
+    size += want[i] * want[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+void replay(DType dtype, double tolerance) {
+  const SafetensorsFile file = load_safetensors("tests/goldens/gpt2/gpt2.safetensors");
+  const auto a = nlohmann::json::parse(file.metadata_at("attributes"));
+  Gpt2 model({.vocab_size = a.at("vocab_size"),
+              .block_size = a.at("n_positions"),
+              .n_layer = a.at("n_layer"),
+              .n_head = a.at("n_head"),
+              .n_embd = a.at("n_embd"),
+              .dropout = 0,
+              .bias = true,
+              .dtype = dtype});
+  NamedTensors weights;
+  for (const auto& [name, parameter] : named_parameters(model)) weights.emplace_back(name, file.at(name));
+  load_state_dict(model, weights);
+  const auto close = [&](const std::string& name, const std::vector<double>& got) {
+    const double error = relative_error(got, file.at(name).to_vector());
+    INFO(name << ": relative error " << error);
+    CHECK(error <= tolerance);
+  };
+
+  ParamSlab slab(model);
+  AdamW optimizer(slab, {a.at("betas")[0], a.at("betas")[1], a.at("eps"), a.at("weight_decay")});
+  const Tensor ids = file.at("ids"), targets = file.at("targets");
+  std::vector<double> losses, norms;
+  for (int step = 0; step < a.at("steps"); ++step) {
+    slab.zero_grad();
+    const Tensor loss = model.loss(ids, targets);
+    losses.push_back(loss.item());
+    backward(loss);
+    if (step == 0) {
+      NoGrad no_grad;
+      close("logits", model(ids).to_vector());
+      close("loss", {loss.item()});
+      for (const auto& [name, parameter] : named_parameters(model)) close("grad." + name, parameter.grad().to_vector());
+    }
+    norms.push_back(grad_norm(slab));
+    optimizer.step(a.at("lr"), clip_scale(norms.back(), a.at("max_norm")));
+  }
+  close("losses", losses);
+  close("grad_norms", norms);
+  for (const auto& [name, parameter] : named_parameters(model)) close("step10." + name, parameter.to_vector());
+}
+
+}  // namespace
+
+TEST_CASE("gpt2 golden: logits and gradients and ten AdamW steps in f64", "[nn][golden]") { replay(f64, 1e-10); }
+TEST_CASE("gpt2 golden: logits and gradients and ten AdamW steps in f32", "[nn][golden]") { replay(f32, 1e-5); }

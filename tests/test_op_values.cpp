@@ -1,0 +1,323 @@
+// Values at the edges, which gradcheck cannot visit: NaN, infinities, huge arguments, ties, masks.
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "autograd/ops.h"
+#include "tests/catch.h"
+
+using namespace pg;
+
+namespace {
+
+using Values = std::vector<double>;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Tensor make(const Values& values, DType dtype = f64) {
+  return Tensor::from(values, {static_cast<int64_t>(values.size())}).to(dtype);
+}
+Tensor leaf(const Values& values, DType dtype = f64) { return make(values, dtype).set_requires_grad(); }
+bool all_finite(const Tensor& x) {
+  for (double value : x.to_vector()) {
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
+struct Function {
+  const char* name;
+  Tensor (*call)(const Tensor&);
+  double (*value)(double);  // in double precision, stable for any argument
+  double (*derivative)(double);
+};
+
+double logistic(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+double gelu_inner(double x) { return 2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x); }  // x·σ of this
+double gelu_tanh_slope(double x) {
+  const double s = logistic(gelu_inner(x));
+  return s + x * s * (1 - s) * 2 * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+}
+double gelu_erf_slope(double x) {
+  return 0.5 * std::erfc(-x / std::sqrt(2.0)) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+}
+
+const std::vector<Function>& functions() {
+  using T = const Tensor&;
+  using D = double;
+  static const std::vector<Function> all = {
+      {"neg", [](T x) { return neg(x); }, [](D x) { return -x; }, [](D) { return -1.0; }},
+      {"abs", [](T x) { return abs(x); }, [](D x) { return std::abs(x); }, [](D x) { return x > 0 ? 1.0 : -1.0; }},
+      {"exp", [](T x) { return exp(x); }, [](D x) { return std::exp(x); }, [](D x) { return std::exp(x); }},
+      {"expm1", [](T x) { return expm1(x); }, [](D x) { return std::expm1(x); }, [](D x) { return std::exp(x); }},
+      {"log", [](T x) { return log(x); }, [](D x) { return std::log(x); }, [](D x) { return 1 / x; }},
+      {"log1p", [](T x) { return log1p(x); }, [](D x) { return std::log1p(x); }, [](D x) { return 1 / (1 + x); }},
+      {"sqrt", [](T x) { return sqrt(x); }, [](D x) { return std::sqrt(x); }, [](D x) { return 0.5 / std::sqrt(x); }},
+      {"rsqrt", [](T x) { return rsqrt(x); }, [](D x) { return 1 / std::sqrt(x); },
+       [](D x) { return -0.5 / (x * std::sqrt(x)); }},
+      {"reciprocal", [](T x) { return reciprocal(x); }, [](D x) { return 1 / x; }, [](D x) { return -1 / (x * x); }},
+      {"sin", [](T x) { return sin(x); }, [](D x) { return std::sin(x); }, [](D x) { return std::cos(x); }},
+      {"cos", [](T x) { return cos(x); }, [](D x) { return std::cos(x); }, [](D x) { return -std::sin(x); }},
+      {"tanh", [](T x) { return tanh(x); }, [](D x) { return std::tanh(x); },
+       [](D x) { return 4 * logistic(2 * x) * logistic(-2 * x); }},
+      {"sigmoid", [](T x) { return sigmoid(x); }, logistic, [](D x) { return logistic(x) * logistic(-x); }},
+      {"softplus", [](T x) { return softplus(x); },
+       [](D x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }, logistic},
+      {"relu", [](T x) { return relu(x); }, [](D x) { return x > 0 ? x : 0 * std::copysign(1.0, x) + 0.0; },
+       [](D x) { return x > 0 ? 1.0 : 0.0; }},
+      {"gelu tanh", [](T x) { return gelu(x); }, [](D x) { return x * logistic(gelu_inner(x)); }, gelu_tanh_slope},
+      {"gelu erf", [](T x) { return gelu(x, Gelu::erf); }, [](D x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); },
+       gelu_erf_slope},
+      {"silu", [](T x) { return silu(x); }, [](D x) { return x * logistic(x); },
+       [](D x) { return logistic(x) * (1 + x * logistic(-x)); }},
+      {"affine", [](T x) { return affine(x, 2, 1); }, [](D x) { return 2 * x + 1; }, [](D) { return 2.0; }},
+      {"clamp", [](T x) { return clamp(x, -50, 60); }, [](D x) { return std::min(std::max(x, -50.0), 60.0); },
+       [](D x) { return x >= -50 && x <= 60 ? 1.0 : 0.0; }},
+      {"pow 3", [](T x) { return pow(x, 3); }, [](D x) { return x * x * x; }, [](D x) { return 3 * x * x; }},
+      {"pow 0.5", [](T x) { return pow(x, 0.5); }, [](D x) { return std::pow(x, 0.5); },
+       [](D x) { return 0.5 * std::pow(x, -0.5); }},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("elementwise values and slopes over the whole range", "[ops][values]") {
+  Values xs;
+  for (double magnitude : {1e-6, 1e-3, 0.1, 0.49, 1.0, 1.7, 3.0, 5.5, 9.0, 20.0, 43.0, 80.0, 95.0, 300.0, 1e4}) {
+    xs.push_back(magnitude);
+    xs.push_back(-magnitude);
+  }
+  for (const Function& f : functions()) {
+    for (DType dtype : {f32, f64}) {
+      const Tensor x = leaf(xs, dtype), y = f.call(x);
+      backward(y, Tensor::ones(y.shape(), dtype));
+      const Values in = x.to_vector(), out = y.to_vector(), slope = x.grad().to_vector();
+      for (size_t i = 0; i < in.size(); ++i) {
+        INFO(f.name << "(" << in[i] << ") in " << name_of(dtype));
+        for (const auto& [got, exact] : {std::pair{out[i], f.value(in[i])}, std::pair{slope[i], f.derivative(in[i])}}) {
+          const double wanted = dtype == f32 ? static_cast<double>(static_cast<float>(exact)) : exact;
+          if (std::isnan(wanted)) {
+            CHECK(std::isnan(got));
+          } else if (std::isinf(wanted)) {
+            CHECK(got == wanted);
+          } else {
+            // Relative, or two units in the last place of 1 where a slope is 1 - y² of the rounded result.
+            const double tolerance = dtype == f32 ? 2e-6 : 1e-14;
+            CHECK(std::abs(got - wanted) <= tolerance * std::max(std::abs(wanted), 0.1));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("NaN and infinity pass through elementwise operations", "[ops][values]") {
+  for (const Function& f : functions()) {
+    for (DType dtype : {f32, f64}) {
+      INFO(f.name << " in " << name_of(dtype));
+      // Enough elements for the vector code and its tail.
+      Values xs(37, 1.0);
+      xs[3] = xs[36] = kNan;
+      const Values out = f.call(make(xs, dtype)).to_vector();
+      for (size_t i = 0; i < xs.size(); ++i) CHECK(std::isnan(out[i]) == std::isnan(xs[i]));
+      const Tensor x = leaf(Values(37, 1.0), dtype);
+      backward(f.call(x), make(xs, dtype));  // a NaN that comes from above
+      const Values slope = x.grad().to_vector();
+      for (size_t i = 0; i < xs.size(); ++i) CHECK(std::isnan(slope[i]) == std::isnan(xs[i]));
+    }
+  }
+  CHECK(exp(make({kInf, -kInf})).to_vector() == Values{kInf, 0});
+  CHECK(tanh(make({kInf, -kInf})).to_vector() == Values{1, -1});
+  CHECK(sigmoid(make({kInf, -kInf})).to_vector() == Values{1, 0});
+  CHECK(softplus(make({kInf, -kInf})).to_vector() == Values{kInf, 0});
+  CHECK(relu(make({kInf, -kInf})).to_vector() == Values{kInf, 0});
+  CHECK(log(make({kInf, 0})).to_vector() == Values{kInf, -kInf});
+  CHECK(log1p(make({-1})).item() == -kInf);
+  CHECK(sqrt(make({kInf})).item() == kInf);
+  CHECK(rsqrt(make({kInf, 0})).to_vector() == Values{0, kInf});
+  CHECK(clamp(make({kInf, -kInf}), -1, 2).to_vector() == Values{2, -1});
+  CHECK(std::isnan(log(make({-1})).item()));
+  CHECK(std::isnan(sqrt(make({-1})).item()));
+  CHECK(std::isnan(sin(make({kInf})).item()));
+  CHECK(gelu(make({kInf})).item() == kInf);
+  CHECK(silu(make({kInf})).item() == kInf);
+}
+
+TEST_CASE("binary operations follow IEEE arithmetic", "[ops][values]") {
+  for (DType dtype : {f32, f64}) {
+    const Tensor a = make({1, kNan, 2}, dtype), b = make({kNan, 1, 3}, dtype);
+    for (auto f : {add, sub, mul, div, minimum, maximum}) {
+      for (const Values& v : {f(a, b).to_vector(), f(b, a).to_vector()}) {
+        CHECK(std::isnan(v[0]));
+        CHECK(std::isnan(v[1]));
+        CHECK(std::isfinite(v[2]));
+      }
+    }
+    CHECK(div(make({1, -1}, dtype), make({0, 0}, dtype)).to_vector() == Values{kInf, -kInf});
+    CHECK(std::isnan(div(make({0}, dtype), make({0}, dtype)).item()));
+    CHECK(std::isnan(sub(make({kInf}, dtype), make({kInf}, dtype)).item()));
+    CHECK(pow(make({0, 0, 4, -2}, dtype), make({0, -1, 0.5, 3}, dtype)).to_vector() == Values{1, kInf, 2, -8});
+    CHECK(std::isnan(pow(make({-8}, dtype), make({1.0 / 3}, dtype)).item()));
+    CHECK(minimum(make({-kInf, 1}, dtype), make({0, kInf}, dtype)).to_vector() == Values{-kInf, 1});
+  }
+}
+
+TEST_CASE("comparisons give 0 and 1", "[ops][values]") {
+  // Five values: with four, g++ 12 for AVX-512 makes {1, 1, 1, 1} of the constant {1, 1, 0, 0}.
+  const Tensor a = make({1, 2, 3, kNan, 0}), b = make({2, 2, 2, 2, 2});
+  CHECK(eq(a, b).to_vector() == Values{0, 1, 0, 0, 0});
+  CHECK(ne(a, b).to_vector() == Values{1, 0, 1, 1, 1});
+  CHECK(lt(a, b).to_vector() == Values{1, 0, 0, 0, 1});
+  CHECK(le(a, b).to_vector() == Values{1, 1, 0, 0, 1});
+  CHECK(gt(a, b).to_vector() == Values{0, 0, 1, 0, 0});
+  CHECK(ge(a, b).to_vector() == Values{0, 1, 1, 0, 0});
+  CHECK(eq(a, b).dtype() == u8);
+  CHECK(!eq(leaf({1}), make({1})).requires_grad());
+  const Tensor ids = Tensor::arange(3, i32);
+  CHECK(eq(ids, Tensor::scalar(1, i32)).to_vector() == Values{0, 1, 0});
+  CHECK(lt(ids.view_reshape({3, 1}), ids).to_vector() == Values{0, 1, 1, 0, 0, 1, 0, 0, 0});
+}
+
+TEST_CASE("gradients at ties and borders", "[ops][values]") {
+  const Tensor a = leaf({1, 2, 3}), b = leaf({1, 3, 2});
+  backward(sum(maximum(a, b)));
+  CHECK(a.grad().to_vector() == Values{0.5, 0, 1});
+  CHECK(b.grad().to_vector() == Values{0.5, 1, 0});
+  const Tensor top = leaf({3, 1, 3, 3});
+  backward(amax(top) * 6);
+  CHECK(top.grad().to_vector() == Values{2, 0, 2, 2});
+  const Tensor c = leaf({-1, -2, 0, 2, 3});
+  backward(sum(clamp(c, -1, 2)));
+  CHECK(c.grad().to_vector() == Values{0, 0, 1, 0, 0});  // none at the bounds themselves, as PyTorch 2.15
+  CHECK(amax(make({-kInf, -kInf})).item() == -kInf);
+  CHECK(std::isnan(amax(make({1, kNan, 2})).item()));
+}
+
+TEST_CASE("where takes nothing from the side it does not choose", "[ops][values]") {
+  const Tensor condition = Tensor::from(std::vector<uint8_t>{1, 0}, {2});
+  const Tensor a = leaf({1, kNan}), b = leaf({kInf, 2});
+  const Tensor y = where(condition, a, b);
+  CHECK(y.to_vector() == Values{1, 2});
+  backward(sum(y * 3));
+  CHECK(a.grad().to_vector() == Values{3, 0});
+  CHECK(b.grad().to_vector() == Values{0, 3});
+}
+
+TEST_CASE("argmax takes the first of equals", "[ops][values]") {
+  const Tensor x = Tensor::from(Values{1, 3, 3, 5, 0, 5}, {2, 3});
+  CHECK(argmax(x).to_vector() == Values{1, 0});
+  CHECK(argmax(x, 0).to_vector() == Values{1, 0, 1});
+  CHECK(argmax(x, 1, true).shape() == Shape{2, 1});
+  CHECK(argmax(x).dtype() == i32);
+  CHECK(argmax(make({-kInf, -kInf})).item() == 0);
+}
+
+TEST_CASE("one_hot, cumsum and scatter_add by hand", "[ops][values]") {
+  const Tensor ids = Tensor::from(std::vector<int32_t>{2, 0}, {2});
+  CHECK(one_hot(ids, 3).to_vector() == Values{0, 0, 1, 1, 0, 0});
+  CHECK(one_hot(ids, 3).dtype() == f32);
+  CHECK(cumsum(make({1, 2, 3}), 0).to_vector() == Values{1, 3, 6});
+  const Tensor hits = Tensor::from(std::vector<int32_t>{1, 1, 0}, {3});
+  CHECK(scatter_add(make({10, 20}), 0, hits, make({1, 2, 3})).to_vector() == Values{13, 23});
+}
+
+TEST_CASE("softmax and its relatives survive extreme scores", "[ops][values]") {
+  for (DType dtype : {f32, f64}) {
+    const Tensor x = Tensor::from(Values{1e4, -1e4, 0, 0, -kInf, 0}, {2, 3}).to(dtype).set_requires_grad();
+    const Values p = softmax(x).to_vector();
+    CHECK(p == Values{1, 0, 0, 0.5, 0, 0.5});
+    const Values log_p = log_softmax(x).to_vector();
+    CHECK(log_p[0] == 0);
+    CHECK(log_p[1] == -2e4);
+    CHECK(log_p[4] == -kInf);
+    CHECK(log_p[3] == Approx(-std::log(2)));
+    CHECK(logsumexp(x, {1}).to_vector()[0] == 1e4);
+    backward(sum(softmax(x) * make({1, 2, 3}, dtype)) + sum(logsumexp(x, {-1})));
+    CHECK(all_finite(x.grad()));
+
+    const Tensor ids = Tensor::from(std::vector<int32_t>{1, 2}, {2});
+    const Tensor y = x.detach().set_requires_grad();
+    const Tensor loss = cross_entropy(y, ids, {Reduction::none});
+    CHECK(loss.to_vector()[0] == 2e4);
+    CHECK(loss.to_vector()[1] == Approx(std::log(2)));
+    const auto [log_prob, entropy] = token_log_prob(y, ids);
+    CHECK(log_prob.to_vector()[0] == -2e4);
+    CHECK(entropy.to_vector()[0] == 0);
+    CHECK(entropy.to_vector()[1] == Approx(std::log(2)));  // 0·log 0 counts 0
+    backward(sum(loss) + sum(log_prob) + sum(entropy));
+    CHECK(all_finite(y.grad()));
+  }
+  CHECK(logsumexp(make({-kInf, -kInf})).item() == -kInf);
+  CHECK(logsumexp(make({kInf, 1})).item() == kInf);
+}
+
+TEST_CASE("normalising a constant row gives the bias", "[ops][values]") {
+  for (DType dtype : {f32, f64}) {
+    const Tensor x = Tensor::full({2, 5}, 7, dtype).set_requires_grad();
+    const Tensor w = make({1, 2, 3, 4, 5}, dtype), b = make({5, 4, 3, 2, 1}, dtype);
+    const Tensor y = layer_norm(x, w, b);
+    CHECK(y.view_select(0, 1).to_vector() == Values{5, 4, 3, 2, 1});
+    backward(sum(y * w));
+    CHECK(all_finite(x.grad()));
+    CHECK(all_finite(rms_norm(Tensor::zeros({2, 5}, dtype))));
+  }
+}
+
+TEST_CASE("dropout keeps 1 - p of the elements and scales them", "[ops][values]") {
+  Generator g(3), same(3);
+  const int64_t n = 100000;
+  const Tensor ones = Tensor::ones({n});
+  const Tensor y = dropout(ones, 0.25, true, g);
+  int64_t kept = 0;
+  for (double value : y.to_vector()) {
+    if (value == 0) continue;
+    REQUIRE(value == Approx(1 / 0.75));
+    ++kept;
+  }
+  CHECK(std::abs(double(kept) / n - 0.75) < 5 * std::sqrt(0.25 * 0.75 / n));
+  CHECK(dropout(ones, 0.25, true, same).to_vector() == y.to_vector());
+  CHECK(dropout(ones, 0.25, true, same).to_vector() != y.to_vector());
+  CHECK(dropout(ones, 1, true, g).to_vector() == Values(static_cast<size_t>(n), 0.0));
+  const uint64_t before = g.offset();
+  CHECK(dropout(ones, 0.25, false, g).to_vector() == ones.to_vector());
+  CHECK(g.offset() == before);  // evaluation draws nothing
+}
+
+TEST_CASE("attention over one key gives its value", "[ops][values]") {
+  Generator g(5);
+  for (DType dtype : {f32, f64}) {
+    Tensor q = Tensor::normal({2, 2, 1, 4}, 0, 1, g, dtype).set_requires_grad();
+    Tensor k = Tensor::normal({2, 2, 1, 4}, 0, 1, g, dtype).set_requires_grad();
+    Tensor v = Tensor::normal({2, 2, 1, 4}, 0, 1, g, dtype).set_requires_grad();
+    const Tensor dy = Tensor::normal({2, 2, 1, 4}, 0, 1, g, dtype), y = attention(q, k, v);
+    CHECK(y.to_vector() == v.to_vector());
+    backward(y, dy);
+    CHECK(v.grad().to_vector() == dy.to_vector());
+    // The weight is 1 whatever the score: only rounding is left of the score's gradient.
+    CHECK(amax(abs(q.grad())).item() <= (dtype == f32 ? 2e-6 : 2e-15));
+    CHECK(amax(abs(k.grad())).item() <= (dtype == f32 ? 2e-6 : 2e-15));
+  }
+}
+
+TEST_CASE("attention ignores what a mask hides", "[ops][values]") {
+  Generator g(4);
+  for (DType dtype : {f32, f64}) {
+    const Tensor q = Tensor::normal({1, 2, 3, 4}, 0, 1, g, dtype), k = Tensor::normal({1, 2, 8, 4}, 0, 1, g, dtype);
+    const Tensor v = Tensor::normal({1, 2, 8, 4}, 0, 1, g, dtype);
+    AttentionOptions used;
+    used.kv_len = Tensor::from(std::vector<int32_t>{5}, {1});
+    const Tensor expected = attention(q, k.view_slice(2, 0, 5), v.view_slice(2, 0, 5));
+    k.view_slice(2, 5, 8).fill(kNan);  // room of the cache that nothing has written yet
+    v.view_slice(2, 5, 8).fill(kNan);
+    CHECK(attention(q, k, v, used).to_vector() == expected.to_vector());
+    AttentionOptions nothing;
+    nothing.causal = false;
+    nothing.key_mask = Tensor::zeros({1, 5}, u8);
+    const Tensor hidden = attention(q, k.view_slice(2, 0, 5), v.view_slice(2, 0, 5), nothing);
+    CHECK(hidden.to_vector() == Values(24, 0.0));
+    // Scores of about 1e8: all weight on one key, nothing overflows.
+    const Tensor huge = attention((q * 1e4).detach(), (k.view_slice(2, 0, 5) * 1e4).detach(), v.view_slice(2, 0, 5));
+    CHECK(all_finite(huge));
+  }
+}

@@ -1,0 +1,281 @@
+// Generated from the registry: what must hold for every operation and every sample of it.
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "autograd/op_util.h"
+#include "tensor/parallel.h"
+#include "tests/catch.h"
+#include "tests/op_samples.h"
+
+using namespace pg;
+
+namespace {
+
+struct Run {
+  std::vector<Tensor> outputs;
+  std::vector<Tensor> gradients;  // per input; undefined where none
+};
+
+std::vector<Tensor> inputs_of(const OpSample& s, DType dtype) {
+  Generator g(17);
+  std::vector<Tensor> inputs;
+  for (const Tensor& x : s.inputs(g, f32)) inputs.push_back(x.defined() && is_floating(x.dtype()) ? x.to(dtype) : x);
+  return inputs;
+}
+
+bool differentiable(const OpSample& s, const std::vector<Tensor>& inputs, size_t i) {
+  if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) return false;
+  return std::find(s.constant.begin(), s.constant.end(), static_cast<int>(i)) == s.constant.end();
+}
+
+// Forward, and backward from fixed random cotangents.
+Run run(const OpSample& s, const TensorFunction& f, const std::vector<Tensor>& inputs) {
+  manual_seed(23);
+  std::vector<Tensor> leaves = inputs;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (differentiable(s, inputs, i)) leaves[i] = leaves[i].detach().set_requires_grad();
+  }
+  Run r{f(leaves), {}};
+  Generator g(29);
+  std::vector<Tensor> wanted, cotangents;
+  for (const Tensor& y : r.outputs) {
+    const Tensor v = Tensor::normal(y.shape(), 0, 1, g, f32).to(y.dtype());
+    if (!y.requires_grad()) continue;
+    wanted.push_back(y);
+    cotangents.push_back(v);
+  }
+  if (!wanted.empty()) {
+    backward(record(Op::sum, Tensor::scalar(0, wanted[0].dtype()), wanted, [&](const Tensor&, Grads& grads) {
+      for (size_t i = 0; i < cotangents.size(); ++i) grads.pass(static_cast<int>(i), cotangents[i]);
+    }));
+  }
+  for (const Tensor& leaf : leaves) r.gradients.push_back(leaf.grad());
+  return r;
+}
+
+double relative_error(const Tensor& a, const Tensor& b) {
+  const std::vector<double> x = a.to_vector(), y = b.to_vector();
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    difference += (x[i] - y[i]) * (x[i] - y[i]);
+    size += y[i] * y[i];
+  }
+  // A result that is nothing but rounding (the gradient of a sum of probabilities) is measured against 1e-3.
+  return std::isnan(difference) ? HUGE_VAL : std::sqrt(difference) / std::max(std::sqrt(size), 1e-3);
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (a.defined() != b.defined()) return false;
+  if (!a.defined()) return true;
+  const Tensor x = a.contiguous_copy(), y = b.contiguous_copy();
+  const size_t bytes = static_cast<size_t>(x.numel()) * size_of(x.dtype());
+  return x.shape() == y.shape() && x.dtype() == y.dtype() && std::memcmp(x.view().data, y.view().data, bytes) == 0;
+}
+
+void check_close(const Run& a, const Run& b, double tolerance) {
+  REQUIRE(a.outputs.size() == b.outputs.size());
+  for (size_t i = 0; i < a.outputs.size(); ++i) {
+    INFO("output " << i);
+    REQUIRE(a.outputs[i].shape() == b.outputs[i].shape());
+    CHECK(relative_error(a.outputs[i], b.outputs[i]) <= tolerance);
+  }
+  for (size_t i = 0; i < a.gradients.size(); ++i) {
+    INFO("gradient of input " << i);
+    if (a.gradients[i].defined() && b.gradients[i].defined()) {
+      REQUIRE(a.gradients[i].shape() == b.gradients[i].shape());
+      CHECK(relative_error(a.gradients[i], b.gradients[i]) <= tolerance);
+    } else {
+      CHECK(a.gradients[i].defined() == b.gradients[i].defined());
+    }
+  }
+}
+
+void check_same_bits(const Run& a, const Run& b) {
+  for (size_t i = 0; i < a.outputs.size(); ++i) {
+    INFO("output " << i);
+    CHECK(same_bits(a.outputs[i], b.outputs[i]));
+  }
+  for (size_t i = 0; i < a.gradients.size(); ++i) {
+    INFO("gradient of input " << i);
+    CHECK(same_bits(a.gradients[i], b.gradients[i]));
+  }
+}
+
+// Fills the pool's free blocks with NaN, so that a result element nobody writes shows.
+void poison_free_memory() {
+  std::vector<Tensor> held;
+  for (int64_t bytes = 64; bytes <= (4 << 20); bytes += std::max<int64_t>(256, bytes / 8)) {
+    for (int i = 0; i < (bytes <= 65536 ? 8 : 2); ++i) held.push_back(Tensor::full({bytes / 8}, NAN, f64));
+  }
+}
+
+// The same elements behind other strides: last two dims swapped in memory, every second element used, an offset.
+Tensor strided(const Tensor& x) {
+  if (!x.defined() || x.rank() == 0) return x;
+  Shape shape = x.shape();
+  for (int d = 0; d < x.rank(); ++d) shape[d] = 2 * shape[d] + 1;
+  if (x.rank() >= 2) std::swap(shape[x.rank() - 1], shape[x.rank() - 2]);
+  Tensor view = Tensor::full(shape, is_floating(x.dtype()) ? NAN : 77, x.dtype());
+  if (x.rank() >= 2) view = view.view_transpose(-1, -2);
+  for (int d = 0; d < x.rank(); ++d) view = view.view_slice(d, 1, 2 * x.size(d) + 1, 2);
+  view.copy_from(x);
+  return view;
+}
+
+std::string title(const OpSample& s) { return std::string(name_of(s.op)) + ", " + s.label; }
+
+}  // namespace
+
+TEST_CASE("every operation has a sample", "[ops]") {
+  std::set<Op> seen;
+  std::set<std::string> titles;
+  for (const OpSample& s : op_samples()) {
+    seen.insert(s.op);
+    INFO(title(s) << " appears twice");
+    CHECK(titles.insert(title(s)).second);
+  }
+  for (int i = static_cast<int>(Op::leaf) + 1; i < static_cast<int>(Op::count); ++i) {
+    INFO("tests/op_samples_*.cpp has no sample of " << name_of(static_cast<Op>(i)));
+    CHECK(seen.count(static_cast<Op>(i)) == 1);
+  }
+}
+
+TEST_CASE("samples record the operation that they are filed under", "[ops]") {
+  static Op watched;
+  std::set<Op> recorded;
+  for (const OpSample& s : op_samples()) {
+    if (s.large) continue;
+    watched = s.op;
+    std::vector<Tensor> leaves = inputs_of(s, f64);
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      if (differentiable(s, leaves, i)) leaves[i] = leaves[i].detach().set_requires_grad();
+    }
+    std::vector<Ref<GradNode>> open;
+    for (const Tensor& y : s.call(leaves)) open.push_back(y.node());
+    while (!open.empty()) {
+      const Ref<GradNode> ref = open.back();
+      open.pop_back();
+      if (!ref) continue;
+      auto& node = static_cast<Node&>(*ref);
+      if (node.op == watched) recorded.insert(watched);
+      for (int i = 0; i < node.num_inputs; ++i) open.push_back(node.input(i).node);
+    }
+  }
+  for (int i = static_cast<int>(Op::leaf) + 1; i < static_cast<int>(Op::count); ++i) {
+    INFO("no sample of " << name_of(static_cast<Op>(i)) << " records it");
+    CHECK(recorded.count(static_cast<Op>(i)) == 1);
+  }
+}
+
+TEST_CASE("gradients agree with differences", "[ops][gradcheck]") {
+  for (const OpSample& s : op_samples()) {
+    if (s.large) continue;
+    Generator g(17);
+    const std::vector<Tensor> inputs = s.inputs(g, f64);
+    GradcheckOptions options;
+    options.op = name_of(s.op);
+    options.label = s.label;
+    options.constant = s.constant;
+    const GradcheckResult r = gradcheck(s.call, inputs, options);
+    INFO(r.message);
+    CHECK(r.ok);
+  }
+}
+
+TEST_CASE("fused operations equal their composed twins", "[ops]") {
+  for (const OpSample& s : op_samples()) {
+    if (!s.composed) continue;
+    INFO(title(s));
+    const std::vector<Tensor> inputs = inputs_of(s, f64);
+    check_close(run(s, s.call, inputs), run(s, s.composed, inputs), s.tolerance);
+  }
+}
+
+TEST_CASE("f32 agrees with f64", "[ops]") {
+  for (const OpSample& s : op_samples()) {
+    INFO(title(s));
+    check_close(run(s, s.call, inputs_of(s, f32)), run(s, s.call, inputs_of(s, f64)), 1e-5);
+  }
+}
+
+TEST_CASE("strides of inputs change no value", "[ops]") {
+  for (const OpSample& s : op_samples()) {
+    INFO(title(s));
+    for (DType dtype : {f32, f64}) {
+      const std::vector<Tensor> inputs = inputs_of(s, dtype);
+      std::vector<Tensor> scattered;
+      for (const Tensor& x : inputs) scattered.push_back(strided(x));
+      check_close(run(s, s.call, scattered), run(s, s.call, inputs), dtype == f32 ? 1e-5 : 1e-13);
+    }
+  }
+}
+
+TEST_CASE("bits do not depend on threads or on the run", "[ops]") {
+  const int before = num_threads();
+  for (const OpSample& s : op_samples()) {
+    INFO(title(s));
+    for (DType dtype : {f32, f64}) {
+      const std::vector<Tensor> inputs = inputs_of(s, dtype);
+      set_num_threads(1);
+      const Run one = run(s, s.call, inputs);
+      for (int threads : {1, 2, 3}) {
+        INFO(threads << " threads, " << name_of(dtype));
+        set_num_threads(threads);
+        check_same_bits(run(s, s.call, inputs), one);
+      }
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("every element of a result is written", "[ops]") {
+  for (const OpSample& s : op_samples()) {
+    INFO(title(s));
+    const std::vector<Tensor> inputs = inputs_of(s, f32);
+    const Run clean = run(s, s.call, inputs);
+    poison_free_memory();
+    check_same_bits(run(s, s.call, inputs), clean);
+  }
+}
+
+TEST_CASE("a second backward adds in f32 too", "[ops]") {
+  for (const OpSample& s : op_samples()) {
+    INFO(title(s));
+    const std::vector<Tensor> inputs = inputs_of(s, f32);
+    const Run once = run(s, s.call, inputs);
+    const Run twice = run(
+        s,
+        [&](std::span<const Tensor> x) {
+          for (size_t i = 0; i < x.size(); ++i) {  // as if an earlier backward had left the gradient there
+            if (!once.gradients[i].defined()) continue;
+            set_grad_buffer(x[i], once.gradients[i].clone());
+            static_cast<Node&>(*x[i].node()).has_grad = true;
+          }
+          return s.call(x);
+        },
+        inputs);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!once.gradients[i].defined()) continue;
+      INFO("gradient of input " << i);
+      CHECK(relative_error(twice.gradients[i], once.gradients[i] * 2) <= 1e-5);
+    }
+  }
+}
+
+TEST_CASE("wrong calls say what is wrong", "[ops]") {
+  for (const OpError& e : op_errors()) {
+    std::string message;
+    try {
+      e.call();
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    INFO(name_of(e.op) << ", " << e.label << ": \"" << message << "\"");
+    CHECK(!message.empty());
+    for (const std::string& word : e.words) {
+      INFO("lacks \"" << word << "\"");
+      CHECK(message.find(word) != std::string::npos);
+    }
+  }
+}

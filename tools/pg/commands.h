@@ -1,0 +1,60 @@
+#pragma once
+// The subcommands of pg. main.cpp fills these options from the command line and a YAML file; nothing here knows CLI11.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pg::tools {
+
+// Each returns the exit status and throws Error for what it cannot do.
+
+struct TrainOptions {
+  std::string data = "tinyshakespeare", device = "cpu", out = "runs", name = "gpt";
+  std::string resume;    // the folder of a run to go on with
+  std::string config;    // every option in effect, as YAML, kept in the run's folder
+  bool profile = false;  // ends with a table of where the time went
+  int threads = 0;       // 0: as many as cores
+  uint64_t seed = 1337;
+  int64_t layers = 4, heads = 4, width = 128, context = 64;
+  double dropout = 0;
+  int64_t batch = 12, accumulate = 1, steps = 2000, eval_every = 250, eval_batches = 20, save_every = 250;
+  std::string schedule = "cosine";
+  double lr = 1e-3, min_lr = 1e-4;
+  int64_t warmup = 100;
+  double beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1, clip = 1;
+};
+int train(const TrainOptions& options);
+
+struct SampleCommandOptions {
+  std::string run;  // a run's folder or a checkpoint
+  std::string prompt = "\n", device = "cpu";
+  int threads = 0;
+  uint64_t seed = 1;
+  int64_t tokens = 500, count = 1, top_k = 0;
+  double temperature = 0.8, top_p = 1, min_p = 0;
+  bool greedy = false;
+};
+int sample(const SampleCommandOptions& options);
+
+struct FetchOptions {
+  std::vector<std::string> names;  // of data files; none means all
+  bool list = false;
+};
+int fetch(const FetchOptions& options);
+
+int doctor();
+
+// Checks every backward, or that of one op sample by sample.
+int run_gradcheck(const std::string& op);
+
+struct BenchOptions {
+  std::string filter;  // of "name label"
+  bool json = false;
+  int threads = 0, repeat = 3;
+};
+int bench(const BenchOptions& options);
+
+// The checkpoint of a run's folder.
+inline std::string checkpoint_path(const std::string& run) { return run + "/checkpoint.safetensors"; }
+
+}  // namespace pg::tools

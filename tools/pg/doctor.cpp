@@ -1,0 +1,79 @@
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tasks/fetch.h"
+#include "tensor/device.h"
+#include "tensor/error.h"
+#include "tensor/parallel.h"
+#include "tools/pg/commands.h"
+
+namespace pg::tools {
+
+namespace {
+
+void show(const char* what, const std::string& value) { fmt::print("{:<10} {}\n", what, value); }
+
+std::string compiler() {
+#if defined(__clang__)
+  return "clang++ " __clang_version__;
+#else
+  return "g++ " __VERSION__;
+#endif
+}
+
+std::string vectors() {
+#if defined(__AVX512F__)
+  return "512 bits (AVX-512)";
+#elif defined(__AVX2__)
+  return "256 bits (AVX2)";
+#elif defined(__ARM_NEON)
+  return "128 bits (NEON)";
+#else
+  return "128 bits; built for any CPU of this kind, a native build is faster";
+#endif
+}
+
+// The folder that would hold new files of `path`: itself or its nearest parent that exists.
+bool can_write(const std::string& path) {
+  std::filesystem::path folder = std::filesystem::absolute(path);
+  while (!std::filesystem::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
+  return access(folder.c_str(), W_OK) == 0;
+}
+
+}  // namespace
+
+int doctor() {
+  std::string first;  // the first thing to do
+  const auto todo = [&](const std::string& what) {
+    if (first.empty()) first = what;
+  };
+  show("version", POLICYGRAD_VERSION);
+  show("compiler", compiler());
+#ifndef NDEBUG
+  show("build", "for the debugger, slow");
+#endif
+  show("vectors", vectors());
+  show("threads", std::to_string(num_threads()));
+  show("devices", "cpu");
+
+  const FetchPlaces places = FetchPlaces::from_environment();
+  for (const auto& file : data_manifest()) {
+    try {
+      const std::string path = find_data(file, places);
+      show("data", path.empty() ? file.name + " is not here yet; `pg fetch` gets it" : path);
+    } catch (const Error& e) {
+      show("data", e.what());
+      todo(e.what());
+    }
+  }
+  for (const std::string& folder : {places.cache, std::string("runs")}) {
+    const bool ok = can_write(folder);
+    show("folder", folder + (ok ? " can be written" : " cannot be written"));
+    if (!ok) todo(fmt::format("make {} writable, or work in another folder", folder));
+  }
+  fmt::print("{}\n", first.empty() ? "ready" : "first: " + first);
+  return first.empty() ? 0 : 1;
+}
+
+}  // namespace pg::tools

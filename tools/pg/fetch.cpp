@@ -1,0 +1,39 @@
+#include "tasks/fetch.h"
+
+#include <unistd.h>
+
+#include "tensor/error.h"
+#include "tools/pg/commands.h"
+
+namespace pg::tools {
+
+int fetch(const FetchOptions& options) {
+  std::vector<DataFile> files;
+  for (const auto& name : options.names) files.push_back(data_file(name));
+  if (files.empty()) files = data_manifest();
+
+  int status = 0;
+  for (const auto& file : files) {
+    if (options.list) {
+      const std::string path = find_data(file);
+      fmt::print("{}\n  from     {}\n  bytes    {}\n  sha256   {}\n  licence  {}\n  here     {}\n", file.name, file.url,
+                 file.bytes, file.sha256, file.licence, path.empty() ? "no" : path);
+      continue;
+    }
+    const bool terminal = isatty(STDERR_FILENO) == 1;
+    try {
+      const std::string path = fetch_data(file, FetchPlaces::from_environment(), [&](int64_t done, int64_t total) {
+        if (terminal) fmt::print(stderr, "\r{}  {:3} %\x1b[K", file.name, done * 100 / total);
+      });
+      if (terminal) fmt::print(stderr, "\r\x1b[K");
+      fmt::print("{}: {} bytes, checked\n", path, file.bytes);
+    } catch (const Error& e) {
+      if (terminal) fmt::print(stderr, "\r\x1b[K");
+      fmt::print(stderr, "pg fetch: {}\n", e.what());
+      status = 1;
+    }
+  }
+  return status;
+}
+
+}  // namespace pg::tools

@@ -1,0 +1,44 @@
+#pragma once
+// The `attributes` of a golden case (docs/GOLDENS.md): a JSON object of booleans, numbers, words and lists of integers.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace pg::tools {
+
+class GoldenAttributes {
+ public:
+  // Error when `json` is not such an object. `op` is for messages.
+  GoldenAttributes(std::string op, const std::string& json);
+
+  // Error naming the op, the attribute and the known ones, for an attribute that is not in `known`.
+  void check_known(const std::vector<std::string>& known) const;
+  bool has(const std::string& name) const { return values_.contains(name); }
+
+  // Each is an Error when the attribute has another type or, without `otherwise`, is missing.
+  double number(const std::string& name) const;
+  double number(const std::string& name, double otherwise) const { return has(name) ? number(name) : otherwise; }
+  int64_t integer(const std::string& name) const;
+  int64_t integer(const std::string& name, int64_t otherwise) const { return has(name) ? integer(name) : otherwise; }
+  bool flag(const std::string& name) const;
+  bool flag(const std::string& name, bool otherwise) const { return has(name) ? flag(name) : otherwise; }
+  const std::string& word(const std::string& name) const;
+  const std::vector<double>& numbers(const std::string& name) const;
+  std::vector<int64_t> integers(const std::string& name) const;
+
+  // How input "in.0", … lies in memory: input name → layout.
+  const std::map<std::string, std::string>& layout() const { return layout_; }
+
+ private:
+  using Value = std::variant<bool, double, std::string, std::vector<double>>;
+  template <class T>
+  const T& get(const std::string& name, const char* type) const;
+
+  std::string op_;
+  std::map<std::string, Value> values_;
+  std::map<std::string, std::string> layout_;
+};
+
+}  // namespace pg::tools

@@ -1,0 +1,30 @@
+#pragma once
+// What came of replaying a golden case: the error of every tensor.
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace pg::tools {
+
+struct GoldenError {
+  std::string name;  // "out.0", "grad.1", …
+  double error = 0;  // ‖got − want‖ / ‖want‖; infinite when infinities or NaN stand elsewhere, or integers differ
+  double tolerance = 0;
+  bool ok() const { return error <= tolerance; }
+};
+
+struct GoldenResult {
+  std::string name;  // the file's name without ".safetensors"
+  std::vector<GoldenError> tensors;
+  bool ok() const;
+  std::string to_string() const;  // one line
+};
+
+// ‖got − want‖ / ‖want‖ over all elements, ‖got‖ where all wanted are 0. Infinite when infinities or NaN stand in other
+// places, or when `want` is of integers and one differs. Error when the shapes differ; `name` is for the message.
+double relative_error(const std::string& name, const Tensor& got, const Tensor& want);
+// 1e-10 for f64, 1e-5 for f32, 0 for integers.
+double default_tolerance(DType dtype);
+
+}  // namespace pg::tools

@@ -1,0 +1,65 @@
+// pg gradcheck: is every backward right? A table a learner can read.
+#include "autograd/gradcheck.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tensor/error.h"
+#include "tests/op_samples.h"
+#include "tools/pg/commands.h"
+
+namespace pg::tools {
+
+namespace {
+
+struct Line {
+  std::string name, label;
+  int samples = 0;
+  double error = 0;  // the largest relative error
+  std::vector<std::string> messages = {};
+};
+
+GradcheckResult check_sample(const OpSample& sample) {
+  Generator generator(17);  // not the seed of the cotangent: equal streams would make inputs and cotangent equal
+  GradcheckOptions options;
+  options.op = name_of(sample.op);
+  options.label = sample.label;
+  options.constant = sample.constant;
+  return gradcheck(sample.call, sample.inputs(generator, f64), options);
+}
+
+}  // namespace
+
+int run_gradcheck(const std::string& op) {
+  std::vector<Line> lines;  // one for each op, or one for each sample of the op asked for
+  for (const OpSample& sample : op_samples()) {
+    const std::string name = name_of(sample.op);
+    if (sample.large || (!op.empty() && name != op)) continue;
+    if (!op.empty() || lines.empty() || lines.back().name != name) lines.push_back({name, sample.label});
+    const GradcheckResult result = check_sample(sample);
+    Line& line = lines.back();
+    ++line.samples;
+    line.error = std::max(line.error, result.error);
+    if (!result.ok) line.messages.push_back(result.message);
+  }
+  if (lines.empty()) {
+    std::string known;
+    for (int i = 1; i < static_cast<int>(Op::count); ++i) known += fmt::format(" {}", name_of(static_cast<Op>(i)));
+    fail("gradcheck: no samples of an op '{}'; known are:{}", op, known);
+  }
+
+  fmt::print("Gradients of the tape against central differences in f64; a relative error up to 1e-6 is right.\n\n");
+  fmt::print("{:<16} {:<32} {:>10}\n", "op", op.empty() ? "samples" : "sample", "error");
+  int wrong = 0, samples = 0;
+  for (const Line& line : lines) {
+    const std::string what = op.empty() ? std::to_string(line.samples) : line.label;
+    fmt::print("{:<16} {:<32} {:>10.1e}  {}\n", line.name, what, line.error, line.messages.empty() ? "ok" : "WRONG");
+    for (const std::string& message : line.messages) fmt::print("    {}\n", message);
+    wrong += static_cast<int>(line.messages.size());
+    samples += line.samples;
+  }
+  fmt::print("\n{} samples, {} wrong\n", samples, wrong);
+  return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace pg::tools

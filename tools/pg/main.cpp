@@ -1,0 +1,138 @@
+// pg: train and try models, check and measure the engine, from the command line.
+#include <functional>
+
+#include "tensor/error.h"
+#include "tools/pg/commands.h"
+#include "tools/pg/golden.h"
+#include "tools/pg/yaml_config.h"
+
+using namespace pg::tools;
+
+namespace {
+
+// Accepts numbers of at least `low`.
+CLI::Validator from(double low) {
+  return {[low](std::string& text) {
+            double number = 0;
+            const bool ok = CLI::detail::lexical_cast(text, number) && number >= low;
+            return ok ? std::string() : fmt::format("expected a number of at least {}, got {}", low, text);
+          },
+          fmt::format("({} or more)", low)};
+}
+
+void add_machine_options(CLI::App& app, std::string& device, int& threads) {
+  app.add_option("--device", device, "where to compute");
+  app.add_option("--threads", threads, "threads; 0: as many as cores")->check(from(0));
+}
+
+void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
+  app.add_option("--config", config, "a YAML file with these options; the command line wins over it")
+      ->configurable(false);
+  app.add_option("--resume", o.resume, "go on with the run in this folder, bit for bit")->configurable(false);
+  app.add_flag("--profile", o.profile, "end with a table of where the time went")->configurable(false);
+  app.add_option("--data", o.data, "tinyshakespeare, stories, or any text file");
+  app.add_option("--name", o.name, "the run's name");
+  app.add_option("--out", o.out, "the folder of all runs");
+  add_machine_options(app, o.device, o.threads);
+  app.add_option("--seed", o.seed, "the same seed gives the same model, bit for bit");
+  app.add_option("--layers", o.layers, "transformer blocks")->check(from(1));
+  app.add_option("--heads", o.heads, "attention heads")->check(from(1));
+  app.add_option("--width", o.width, "channels, a multiple of the heads")->check(from(1));
+  app.add_option("--context", o.context, "characters the model sees at once")->check(from(1));
+  app.add_option("--dropout", o.dropout, "probability of dropping an activation")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--batch", o.batch, "sequences per batch")->check(from(1));
+  app.add_option("--accumulate", o.accumulate, "batches per step")->check(from(1));
+  app.add_option("--steps", o.steps, "optimizer steps")->check(from(1));
+  app.add_option("--schedule", o.schedule, "of the learning rate")
+      ->check(CLI::IsMember({"constant", "linear", "cosine"}));
+  app.add_option("--lr", o.lr, "highest learning rate")->check(from(0));
+  app.add_option("--min-lr", o.min_lr, "last learning rate")->check(from(0));
+  app.add_option("--warmup", o.warmup, "steps of rising learning rate")->check(from(0));
+  app.add_option("--beta1", o.beta1, "AdamW: decay of the mean")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--beta2", o.beta2, "AdamW: decay of the mean square")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--weight-decay", o.weight_decay, "AdamW: on matrices only")->check(from(0));
+  app.add_option("--clip", o.clip, "largest gradient norm; 0: any")->check(from(0));
+  app.add_option("--eval-every", o.eval_every, "steps between evaluations; 0: only at the end")->check(from(0));
+  app.add_option("--eval-batches", o.eval_batches, "batches of an evaluation; the last reads the whole text")
+      ->check(from(1));
+  app.add_option("--save-every", o.save_every, "steps between checkpoints; 0: only at the end")->check(from(0));
+}
+
+void add_sample_options(CLI::App& app, SampleCommandOptions& o) {
+  app.add_option("run", o.run, "a run's folder, or a checkpoint")->required();
+  app.add_option("--prompt", o.prompt, "the text to go on from; default: a new line");
+  app.add_option("--tokens", o.tokens, "characters to write")->check(from(1));
+  app.add_option("--count", o.count, "texts to write")->check(from(1));
+  app.add_option("--seed", o.seed, "the same seed gives the same text");
+  app.add_option("--temperature", o.temperature, "above 0; below 1: safer, above 1: bolder")->check(from(0));
+  app.add_option("--top-k", o.top_k, "choose among the k likeliest; 0: all")->check(from(0));
+  app.add_option("--top-p", o.top_p, "choose among the likeliest that make up this probability")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--min-p", o.min_p, "leave out what is less likely than this times the likeliest")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_flag("--greedy", o.greedy, "always the likeliest");
+  add_machine_options(app, o.device, o.threads);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"policygrad: train and try models, check and measure the engine"};
+  app.name("pg");
+  app.require_subcommand(1);
+  std::function<int()> run;  // set by the subcommand that the command line names
+  const auto command = [&](const char* name, const char* description, std::function<int(CLI::App&)> action) {
+    CLI::App* sub = app.add_subcommand(name, description);
+    sub->option_defaults()->always_capture_default();
+    sub->callback([&run, sub, action = std::move(action)] { run = [sub, action] { return action(*sub); }; });
+    return sub;
+  };
+
+  TrainOptions train_options;
+  std::string config;
+  CLI::App* sub = command("train", "a GPT-2 learns the characters of a text", [&](CLI::App& self) {
+    if (!config.empty()) apply_yaml(self, config);
+    if (!train_options.resume.empty()) apply_yaml(self, train_options.resume + "/config.yaml");
+    train_options.config = effective_yaml(self);
+    return train(train_options);
+  });
+  add_train_options(*sub, train_options, config);
+
+  SampleCommandOptions sample_options;
+  sub = command("sample", "text from a trained model", [&](CLI::App&) { return sample(sample_options); });
+  add_sample_options(*sub, sample_options);
+
+  std::string op;
+  sub = command("gradcheck", "is every backward right? gradients against central differences",
+                [&](CLI::App&) { return run_gradcheck(op); });
+  sub->add_option("op", op, "one operation, sample by sample; default: all");
+
+  std::vector<std::string> golden_paths;
+  sub = command("golden", "replay cases made by PyTorch", [&](CLI::App&) { return run_golden(golden_paths); });
+  sub->add_option("paths", golden_paths, "case files, or folders of them")->required();
+
+  BenchOptions bench_options;
+  sub = command("bench", "the speed of every op and of whole steps", [&](CLI::App&) { return bench(bench_options); });
+  sub->add_option("--filter", bench_options.filter, "only what has this in its name");
+  sub->add_flag("--json", bench_options.json, "one JSON object instead of a table");
+  sub->add_option("--threads", bench_options.threads, "threads; 0: as many as cores")->check(from(0));
+  sub->add_option("--repeat", bench_options.repeat, "samples; the fastest counts")->check(from(1));
+
+  FetchOptions fetch_options;
+  sub = command("fetch", "download the public data files", [&](CLI::App&) { return fetch(fetch_options); });
+  sub->add_option("names", fetch_options.names, "files to get; all when none is named");
+  sub->add_flag("--list", fetch_options.list, "show where each comes from and whether it is here");
+
+  command("doctor", "what the built engine sees; ends with `ready` or the first thing to do",
+          [](CLI::App&) { return doctor(); });
+
+  try {
+    app.parse(argc, argv);
+    return run();
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e);
+  } catch (const pg::Error& e) {
+    fmt::print(stderr, "pg: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,68 @@
+#include "tools/pg/yaml_config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include "tensor/error.h"
+
+namespace pg::tools {
+
+namespace {
+
+// Options a file may set; not --help, and not those that name files to read options from.
+std::vector<const CLI::Option*> file_options(const CLI::App& app) {
+  return app.get_options(
+      [](const CLI::Option* option) { return option->get_configurable() && !option->get_lnames().empty(); });
+}
+
+YAML::Node load(const std::string& path) {
+  try {
+    return YAML::LoadFile(path);
+  } catch (const YAML::BadFile&) {
+    fail("config {}: cannot read the file", path);
+  } catch (const YAML::Exception& e) {
+    fail("config {}: line {}: {}", path, e.mark.line + 1, e.msg);
+  }
+}
+
+}  // namespace
+
+void apply_yaml(CLI::App& app, const std::string& path) {
+  const YAML::Node root = load(path);
+  if (root.IsNull()) return;
+  check(root.IsMap(), "config {}: expected lines of the form `key: value`", path);
+  for (const auto& entry : root) {
+    const int line = entry.first.Mark().line + 1;
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+    CLI::Option* option = key.empty() ? nullptr : app.get_option_no_throw("--" + key);
+    if (option == nullptr || !option->get_configurable()) {
+      std::string known;
+      for (const auto* o : file_options(app)) known += " " + o->get_lnames().front();
+      fail("config {}: line {}: '{}' is no option of `pg {}`; known are:{}", path, line, key, app.get_name(), known);
+    }
+    check(entry.second.IsScalar(), "config {}: line {}: {} needs one value", path, line, key);
+    if (option->count() > 0) continue;
+    try {
+      option->add_result(entry.second.Scalar());
+      option->run_callback();
+    } catch (const CLI::ParseError& e) {
+      fail("config {}: line {}: {}", path, line, e.what());
+    }
+  }
+}
+
+std::string effective_yaml(const CLI::App& app) {
+  YAML::Emitter out;
+  out << YAML::BeginMap;
+  for (const auto* option : file_options(app)) {
+    const std::string value = option->count() > 0 ? option->results().back() : option->get_default_str();
+    out << YAML::Key << option->get_lnames().front() << YAML::Value;
+    if (value.empty())
+      out << YAML::DoubleQuoted << value;
+    else
+      out << value;
+  }
+  out << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
+}
+
+}  // namespace pg::tools

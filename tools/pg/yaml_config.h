@@ -1,0 +1,16 @@
+#pragma once
+// YAML files as a source of command-line options: one key per option, named as on the command line.
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace pg::tools {
+
+// Gives every option of `app` that the command line left out the value that the file has for it; so the command line
+// wins over the file, and the file over the default. Call after parsing. Error for a key that is no option.
+void apply_yaml(CLI::App& app, const std::string& path);
+
+// Every option with the value in effect, as a file that apply_yaml reads. The app's defaults must have been captured
+// (always_capture_default).
+std::string effective_yaml(const CLI::App& app);
+
+}  // namespace pg::tools
