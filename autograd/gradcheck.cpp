@@ -1,8 +1,8 @@
 #include "autograd/gradcheck.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "autograd/tape.h"
@@ -69,7 +69,8 @@ double relative_error(const std::vector<double>& a, const std::vector<double>& b
   return std::isnan(error) ? HUGE_VAL : error;
 }
 bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](double x, double y) { return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y); });
 }
 
 // What the ratio of the two gradients tells, "" if nothing.
