@@ -15,6 +15,7 @@ const Gpt2Config& checked(const Gpt2Config& c) {
   positive("n_head", c.n_head);
   positive("n_embd", c.n_embd);
   check(c.n_embd % c.n_head == 0, "Gpt2: n_embd {} is not a multiple of n_head {}", c.n_embd, c.n_head);
+  check(c.in_proj_std > 0 && c.in_proj_std < HUGE_VAL, "Gpt2: in_proj_std must be positive, got {}", c.in_proj_std);
   check(c.dropout >= 0 && c.dropout < 1, "Gpt2: dropout must be in [0, 1), got {}", c.dropout);
   check(c.dtype == f32 || c.dtype == f64, "Gpt2: dtype must be f32 or f64, got {}", c.dtype);
   return c;
@@ -59,11 +60,11 @@ Gpt2::Gpt2(const Gpt2Config& c, Generator& generator)
       drop(c.dropout),
       ln_f(c.n_embd, c.bias, 1e-5, c.dtype) {
   for (int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(c);
-  const double residual_std = 0.02 / std::sqrt(2.0 * static_cast<double>(c.n_layer));
+  const double writer_std = 0.02 / std::sqrt(2.0 * static_cast<double>(c.n_layer));
   for (const auto& [name, parameter] : named_parameters(*this)) {
     const Tensor value = parameter.detach();
     if (parameter.rank() == 2) {
-      const double std = name.ends_with("c_proj.weight") ? residual_std : 0.02;
+      const double std = name.ends_with("c_proj.weight") ? writer_std : name.starts_with("h.") ? c.in_proj_std : 0.02;
       value.copy_from(Tensor::normal(parameter.shape(), 0, std, generator, c.dtype));
     }
   }

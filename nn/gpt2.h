@@ -19,6 +19,9 @@ struct Gpt2Config {
   int64_t n_embd = 768;
   double dropout = 0;
   bool bias = true;  // in linear layers and layer norms
+  // Deviation of the first weights of c_attn and c_fc, which read the stream. 1/√n_embd passes a row of size 1 on at
+  // size 1; GPT-2's 0.02 comes near that at its own widths only, and makes narrow models learn much slower.
+  double in_proj_std = 0.02;
   DType dtype = f32;
   bool operator==(const Gpt2Config&) const = default;
 };
@@ -44,7 +47,9 @@ struct Gpt2 : Module {
   std::vector<Gpt2Block> h;
   LayerNorm ln_f;
 
-  // Weights N(0, 0.02), those that write into the residual stream N(0, 0.02/sqrt(2·n_layer)); biases 0, layer norms 1.
+  // GPT-2's first weights: embeddings N(0, 0.02), c_attn and c_fc N(0, in_proj_std), and c_proj, which writes into the
+  // residual stream 2·n_layer times, N(0, 0.02/√(2·n_layer)); biases 0, layer norms 1. (The second number of N is the
+  // deviation.)
   explicit Gpt2(const Gpt2Config& config, Generator& generator = default_generator());
 
   // ids i32 [B, T] → the state after the last layer norm [B, T, C]. With a cache: the ids are the next T tokens of its

@@ -5,9 +5,15 @@
 namespace pg {
 
 std::string to_json(const Gpt2Config& c) {
-  const nlohmann::ordered_json json = {
-      {"vocab_size", c.vocab_size}, {"block_size", c.block_size}, {"n_layer", c.n_layer}, {"n_head", c.n_head},
-      {"n_embd", c.n_embd},         {"dropout", c.dropout},       {"bias", c.bias},       {"dtype", name_of(c.dtype)}};
+  const nlohmann::ordered_json json = {{"vocab_size", c.vocab_size},
+                                       {"block_size", c.block_size},
+                                       {"n_layer", c.n_layer},
+                                       {"n_head", c.n_head},
+                                       {"n_embd", c.n_embd},
+                                       {"dropout", c.dropout},
+                                       {"bias", c.bias},
+                                       {"in_proj_std", c.in_proj_std},
+                                       {"dtype", name_of(c.dtype)}};
   return json.dump();
 }
 
@@ -28,6 +34,7 @@ Gpt2Config gpt2_config_from_json(std::string_view text) {
     return field(name, [](const json& v) { return v.is_number_unsigned() && v <= INT32_MAX; }).get<int64_t>();
   };
   const json& dropout = field("dropout", [](const json& v) { return v.is_number(); });
+  const json& in_proj_std = field("in_proj_std", [](const json& v) { return v.is_number(); });
   const json& bias = field("bias", [](const json& v) { return v.is_boolean(); });
   const json& dtype = field("dtype", [](const json& v) { return v == "f32" || v == "f64"; });
   return {.vocab_size = whole("vocab_size"),
@@ -37,6 +44,7 @@ Gpt2Config gpt2_config_from_json(std::string_view text) {
           .n_embd = whole("n_embd"),
           .dropout = dropout.get<double>(),
           .bias = bias.get<bool>(),
+          .in_proj_std = in_proj_std.get<double>(),
           .dtype = dtype == "f64" ? f64 : f32};
 }
 

@@ -145,7 +145,7 @@ TEST_CASE("layers: shapes and initial values", "[nn]") {
   CHECK(RMSNorm(6)(Tensor::full({2, 6}, 3.0)).to_vector()[0] == Approx(1.0).epsilon(1e-6));
 
   Gpt2Config c = tiny();
-  c.n_embd = 64, c.n_layer = 8, c.vocab_size = 500;
+  c.n_embd = 64, c.n_layer = 8, c.vocab_size = 500, c.in_proj_std = 0.1;
   Gpt2 model(c, g);
   for (const auto& [name, parameter] : named_parameters(model)) {
     INFO(name);
@@ -153,7 +153,7 @@ TEST_CASE("layers: shapes and initial values", "[nn]") {
     const double n = static_cast<double>(parameter.numel());
     if (parameter.rank() == 2) {  // within five standard errors
       const bool residual = name.find("c_proj") != std::string::npos;
-      const double std = residual ? 0.02 / 4 : 0.02;
+      const double std = residual ? 0.02 / 4 : name.starts_with("h.") ? 0.1 : 0.02;
       CHECK(m.std == Approx(std).epsilon(5 / std::sqrt(2 * n)));
       CHECK(std::abs(m.mean) < 5 * std / std::sqrt(n));
     } else {
@@ -236,6 +236,7 @@ TEST_CASE("gpt2: the config survives JSON", "[nn]") {
   Gpt2Config c = tiny();
   c.dropout = 0.1;
   c.bias = false;
+  c.in_proj_std = 0.125;
   c.dtype = f64;
   CHECK(gpt2_config_from_json(to_json(c)) == c);
   const auto refused = [](const std::string& from, const std::string& to) {
@@ -246,6 +247,7 @@ TEST_CASE("gpt2: the config survives JSON", "[nn]") {
   CHECK(refused("n_head", "heads") == "Gpt2 config: unknown key 'heads'");
   CHECK(refused("\"n_layer\":2,", "") == "Gpt2 config: 'n_layer' is missing");
   CHECK(refused("\"n_layer\":2", "\"n_layer\":-2") == "Gpt2 config: 'n_layer' cannot be -2");
+  CHECK(refused("\"in_proj_std\":0.02", "\"in_proj_std\":null") == "Gpt2 config: 'in_proj_std' cannot be null");
   CHECK(refused("\"f32\"", "\"f8\"") == "Gpt2 config: 'dtype' cannot be \"f8\"");
   CHECK(error_of([] { gpt2_config_from_json("nonsense"); }).find("expected a JSON object") != std::string::npos);
 }

@@ -118,7 +118,7 @@ Spread spread_of(const Tensor& x) {
 
 void check_init(Grader& g, const Impl& impl) {
   Generator generator(45), other(46);
-  Gpt2 model({.vocab_size = 100, .block_size = 64, .n_layer = 8, .n_head = 4, .n_embd = 64}, other);
+  Gpt2 model({.vocab_size = 100, .block_size = 64, .n_layer = 8, .n_head = 4, .n_embd = 64, .in_proj_std = 0.1}, other);
   for (auto& [name, parameter] : named_parameters(model)) parameter.fill(-7);  // nothing may stay as it was
   impl.init_weights(model, generator);
   for (const auto& [name, parameter] : named_parameters(model)) {
@@ -128,18 +128,22 @@ void check_init(Grader& g, const Impl& impl) {
       continue;
     }
     // 4,096 numbers or more: the measured deviation is right to 1.1 %, the kurtosis of a normal to 3 ± 0.08.
-    const bool residual = name.ends_with("c_proj.weight");
-    const double want = residual ? 0.005 : 0.02;  // 0.02 / √16
+    const bool writer = name.ends_with("c_proj.weight"), reader = name.starts_with("h.") && !writer;
+    const double want = writer ? 0.005 : reader ? 0.1 : 0.02;  // 0.02 / √16
     const Spread s = spread_of(parameter);
     std::string diagnosis;
     if (s.std < 1e-9) diagnosis = "all numbers are equal: then all channels learn the same";
-    if (residual && std::abs(s.std - 0.02) < 0.002) {
-      diagnosis = "the residual projections need 0.02 / √(2·n_layer): 2·n_layer of them add up in the stream";
+    if (reader && std::abs(s.std - 0.02) < 0.002) {
+      diagnosis = "what reads the stream starts at model.config.in_proj_std, here 0.1; only the embeddings at 0.02";
     }
-    if (residual && std::abs(s.std - 0.02 / std::sqrt(8.0)) < 0.0007) {
+    if (writer && (std::abs(s.std - 0.02) < 0.002 || std::abs(s.std - 0.1) < 0.01)) {
+      diagnosis = "what writes into the stream needs 0.02 / √(2·n_layer): 2·n_layer of them add up there";
+    }
+    if (writer && std::abs(s.std - 0.02 / std::sqrt(8.0)) < 0.0007) {
       diagnosis = "√(2·n_layer), not √n_layer: every layer writes twice, after attention and after the MLP";
     }
-    if (std::abs(s.std - std::sqrt(0.02)) < 0.01) diagnosis = "0.02 is the deviation, not the variance";
+    if (std::abs(s.std / std::sqrt(want) - 1) < 0.07)
+      diagnosis = "the second number is the deviation, not the variance";
     g.expect(std::abs(s.std / want - 1) < 0.06 && std::abs(s.mean) < 0.1 * want, name,
              fmt::format("mean {:.5f}, deviation {:.5f}", s.mean, s.std), fmt::format("mean 0, deviation {}", want),
              diagnosis);
@@ -300,7 +304,9 @@ std::vector<kit::Check<Impl>> checks() {
               "writers into the stream starts quiet, so that depth does not make it loud.",
        .hints = {"Add up n independent numbers of deviation s: what is the deviation of the sum? How many things are "
                  "added to the residual stream?",
-                 "std = 0.02, or 0.02 / √(2·n_layer) where the name ends in c_proj.weight; vectors: weight 1, bias 0.",
+                 "std = 0.02 / √(2·n_layer) where the name ends in c_proj.weight, else model.config.in_proj_std where "
+                 "it begins "
+                 "with h., else 0.02; vectors: weight 1, bias 0.",
                  "for (auto& [name, parameter] : named_parameters(model)): rank 2: copy_from(Tensor::normal(shape, 0, "
                  "std, generator)); else fill(1) if the name ends in .weight, fill(0) if not."},
        .solution = {"nn/gpt2.cpp", "Gpt2::Gpt2("},

@@ -29,9 +29,11 @@ LayerNormGrads layer_norm_backward(const Tensor& dy, const Tensor& x, const Tens
   TODO("04.3 layer_norm_backward");
 }
 
-// GPT-2's start: every matrix N(0, 0.02), but those that write into the residual stream (their name ends in
-// "c_proj.weight") N(0, 0.02 / √(2·n_layer)); biases 0, layer norm weights 1. named_parameters(model) lists pairs
-// (name, tensor); Tensor::normal(shape, 0, std, generator) makes values, parameter.copy_from(values) puts them in.
+// GPT-2's start, but for one number: what reads the residual stream (c_attn and c_fc, the matrices whose names begin
+// with "h.") starts at N(0, model.config.in_proj_std); what writes into it (names that end in "c_proj.weight") at N(0,
+// 0.02 / √(2·n_layer)); the embeddings at N(0, 0.02); biases at 0, layer norm weights at 1. The second number of N is
+// the deviation. named_parameters(model) lists pairs (name, tensor); Tensor::normal(shape, 0, std, generator) makes
+// values, parameter.copy_from(values) puts them in.
 void init_weights(Gpt2& model, Generator& generator) {
   // Yours, in place of the next line.
   TODO("04.4 init_weights");

@@ -17,7 +17,8 @@ using simd::Vec;
 // Keeps the compiler from dropping a computation whose result nobody needs.
 volatile float sink;
 
-constexpr int kChains = 12;  // hides latency × units of any current core, and fits AVX2's 16 registers with the constants
+constexpr int kChains =
+    12;  // hides latency × units of any current core, and fits AVX2's 16 registers with the constants
 constexpr int64_t kRounds = 20000;
 
 void multiply_add() {

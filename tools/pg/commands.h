@@ -16,6 +16,7 @@ struct TrainOptions {
   int threads = 0;       // 0: as many as cores
   uint64_t seed = 1337;
   int64_t layers = 4, heads = 4, width = 128, context = 64;
+  double in_proj_std = 0;
   double dropout = 0;
   int64_t batch = 12, accumulate = 1, steps = 2000, eval_every = 250, eval_batches = 20, save_every = 250;
   std::string schedule = "cosine";

@@ -38,6 +38,9 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
   app.add_option("--layers", o.layers, "transformer blocks")->check(from(1));
   app.add_option("--heads", o.heads, "attention heads")->check(from(1));
   app.add_option("--width", o.width, "channels, a multiple of the heads")->check(from(1));
+  app.add_option("--in-proj-std", o.in_proj_std,
+                 "deviation of the first weights of what reads the residual stream; 0: 1/sqrt(width)")
+      ->check(from(0));
   app.add_option("--context", o.context, "characters the model sees at once")->check(from(1));
   app.add_option("--dropout", o.dropout, "probability of dropping an activation")->check(CLI::Range(0.0, 1.0));
   app.add_option("--batch", o.batch, "sequences per batch")->check(from(1));

@@ -1,5 +1,6 @@
 // pg train: a GPT-2 learns the characters of a text.
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -79,7 +80,8 @@ int train(const TrainOptions& o) {
               .n_layer = o.layers,
               .n_head = o.heads,
               .n_embd = o.width,
-              .dropout = o.dropout},
+              .dropout = o.dropout,
+              .in_proj_std = o.in_proj_std > 0 ? o.in_proj_std : 1 / std::sqrt(static_cast<double>(o.width))},
              init);
   const auto train_batch = [&](Generator& g) { return to_tensors(random_batch(text.train, o.batch, o.context, g)); };
   const auto val_batch = [&](Generator& g) { return to_tensors(random_batch(text.val, o.batch, o.context, g)); };

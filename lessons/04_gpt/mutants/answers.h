@@ -52,15 +52,18 @@ LayerNormGrads layer_norm_backward(const Tensor& dy, const Tensor& x, const Tens
 #endif  // MUTANT
 
 #ifndef MUTANT_init_weights
-// GPT-2's start: every matrix N(0, 0.02), but those that write into the residual stream (their name ends in
-// "c_proj.weight") N(0, 0.02 / √(2·n_layer)); biases 0, layer norm weights 1. named_parameters(model) lists pairs
-// (name, tensor); Tensor::normal(shape, 0, std, generator) makes values, parameter.copy_from(values) puts them in.
+// GPT-2's start, but for one number: what reads the residual stream (c_attn and c_fc, the matrices whose names begin
+// with "h.") starts at N(0, model.config.in_proj_std); what writes into it (names that end in "c_proj.weight") at N(0,
+// 0.02 / √(2·n_layer)); the embeddings at N(0, 0.02); biases at 0, layer norm weights at 1. The second number of N is
+// the deviation. named_parameters(model) lists pairs (name, tensor); Tensor::normal(shape, 0, std, generator) makes
+// values, parameter.copy_from(values) puts them in.
 void init_weights(Gpt2& model, Generator& generator) {
   // [answer 04.4 init_weights]
   for (auto& [name, parameter] : named_parameters(model)) {
     if (parameter.rank() == 2) {
-      const double layers = static_cast<double>(model.config.n_layer);
-      const double std = name.ends_with("c_proj.weight") ? 0.02 / std::sqrt(2 * layers) : 0.02;
+      const double writer = 0.02 / std::sqrt(2.0 * static_cast<double>(model.config.n_layer));
+      const double reader = name.starts_with("h.") ? model.config.in_proj_std : 0.02;
+      const double std = name.ends_with("c_proj.weight") ? writer : reader;
       parameter.copy_from(Tensor::normal(parameter.shape(), 0, std, generator));
     } else {
       parameter.fill(name.ends_with(".weight") ? 1 : 0);

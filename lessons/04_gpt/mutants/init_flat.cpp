@@ -1,4 +1,4 @@
-// check: 04.4  says: the residual projections need
+// check: 04.4  says: what writes into the stream needs
 #define MUTANT_init_weights
 #include "lessons/04_gpt/mutants/answers.h"
 
@@ -7,8 +7,8 @@ namespace pg::lesson04 {
 void init_weights(Gpt2& model, Generator& generator) {
   for (auto& [name, parameter] : named_parameters(model)) {
     if (parameter.rank() == 2) {
-      [[maybe_unused]] const double layers = static_cast<double>(model.config.n_layer);
-      [[maybe_unused]] const double std = 0.02;
+      const bool writer = name.ends_with("c_proj.weight");
+      const double std = name.starts_with("h.") && !writer ? model.config.in_proj_std : 0.02;
       parameter.copy_from(Tensor::normal(parameter.shape(), 0, std, generator));
     } else {
       parameter.fill(name.ends_with(".weight") ? 1 : 0);

@@ -7,8 +7,9 @@ namespace pg::lesson04 {
 void init_weights(Gpt2& model, Generator& generator) {
   for (auto& [name, parameter] : named_parameters(model)) {
     if (parameter.rank() == 2) {
-      [[maybe_unused]] const double layers = static_cast<double>(model.config.n_layer);
-      [[maybe_unused]] const double std = name.ends_with("c_proj.weight") ? 0.02 / std::sqrt(layers) : 0.02;
+      const double writer = 0.02 / std::sqrt(static_cast<double>(model.config.n_layer));
+      const double reader = name.starts_with("h.") ? model.config.in_proj_std : 0.02;
+      const double std = name.ends_with("c_proj.weight") ? writer : reader;
       parameter.copy_from(Tensor::normal(parameter.shape(), 0, std, generator));
     } else {
       parameter.fill(name.ends_with(".weight") ? 1 : 0);

@@ -1,0 +1,19 @@
+// check: 04.4  says: what reads the stream starts at
+#define MUTANT_init_weights
+#include "lessons/04_gpt/mutants/answers.h"
+
+namespace pg::lesson04 {
+
+void init_weights(Gpt2& model, Generator& generator) {
+  for (auto& [name, parameter] : named_parameters(model)) {
+    if (parameter.rank() == 2) {
+      const double layers = static_cast<double>(model.config.n_layer);
+      const double std = name.ends_with("c_proj.weight") ? 0.02 / std::sqrt(2 * layers) : 0.02;
+      parameter.copy_from(Tensor::normal(parameter.shape(), 0, std, generator));
+    } else {
+      parameter.fill(name.ends_with(".weight") ? 1 : 0);
+    }
+  }
+}
+
+}  // namespace pg::lesson04
