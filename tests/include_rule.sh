@@ -25,6 +25,12 @@ END
 report 'tasks/ may include only tensor/error.h and tensor/random.h' <<END
 $(includes tasks "$outer|rl/|nn/|autograd/|tensor/" | grep -vE '"tensor/(error|random)\.h"')
 END
+report 'a lesson may not use what a later one introduces' <<END
+$(includes lessons/01_tensors 'autograd/|nn/|rl/|tasks/'
+  includes lessons/02_autograd 'nn/|rl/|tasks/'
+  includes lessons/03_language_model 'rl/|nn/(gpt2|generate|kv_cache|trainer|checkpoint)'
+  includes lessons/04_gpt 'rl/')
+END
 report 'CUDA headers belong in tensor/cuda/' <<END
 $(for folder in tensor autograd nn rl tasks tools lessons tests; do
   includes $folder 'cuda|cublas|nccl|cooperative_groups|cub/|thrust/'; done | grep -v '^tensor/cuda/')

@@ -5,7 +5,7 @@
 #include "lessons/01_tensors/lesson.h"
 #include "lessons/kit/clock.h"
 #include "lessons/kit/plot.h"
-#include "tensor/cpu/vec.h"
+#include "tensor/cpu/fma_probe.h"
 #include "tensor/kernels.h"
 #include "tensor/parallel.h"
 
@@ -15,26 +15,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Fused multiply-adds on 16 independent registers: nothing to load, nothing to wait for. The best of a few tries.
+// Of one core; the best of a few tries.
 double peak_gflops() {
-  using V = simd::Vec<float>;
-  constexpr int kChains = 16, kSteps = 1 << 19;
+  constexpr int64_t rounds = 1 << 19;
   double best = 0;
+  float seed = 0;
   for (int repeat = 0; repeat < 7; ++repeat) {
-    V sum[kChains];
-    for (int i = 0; i < kChains; ++i) sum[i] = V(0.5f + 0.01f * static_cast<float>(i));
-    const V factor(0.9999f), term(1e-4f);
     const double start = kit::thread_seconds();
-    for (int step = 0; step < kSteps; ++step) {
-      for (int i = 0; i < kChains; ++i) sum[i] = simd::fma(sum[i], factor, term);
-    }
-    const double seconds = kit::thread_seconds() - start;
-    V total = sum[0];
-    for (int i = 1; i < kChains; ++i) total += sum[i];
-    if (!(total[0] < 1e9f)) return 0;  // the result is used, so the loop is not optimised away
-    best = std::max(best, 2.0 * kChains * kSteps * V::size / seconds * 1e-9);
+    seed = 1e-9f * cpu::fma_rounds(rounds, seed);
+    best = std::max(best, 1e-9 * cpu::fma_flops(rounds) / (kit::thread_seconds() - start));
   }
-  return best;
+  return seed < 1 ? best : 0;  // the result is used, so the loop is not optimised away
 }
 
 // GFLOP/s of an n × n product, the best of several runs; `now` is a clock in seconds.

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tensor/cpu/vec.h"
+#include "tensor/cpu/fma_probe.h"
 #include "tensor/parallel.h"
 
 namespace pg::tools {
@@ -17,21 +17,8 @@ using simd::Vec;
 // Keeps the compiler from dropping a computation whose result nobody needs.
 volatile float sink;
 
-constexpr int kChains =
-    12;  // hides latency × units of any current core, and fits AVX2's 16 registers with the constants
 constexpr int64_t kRounds = 20000;
-
-void multiply_add() {
-  const float seed = sink;
-  Vec<float> x[kChains];
-  for (int c = 0; c < kChains; ++c) x[c] = Vec<float>(seed + static_cast<float>(c));
-  const Vec<float> a(0.999f + seed), b(0.001f);
-  for (int64_t i = 0; i < kRounds; ++i) {
-    for (int c = 0; c < kChains; ++c) x[c] = fma(x[c], a, b);
-  }
-  for (int c = 1; c < kChains; ++c) x[0] += x[c];
-  sink = x[0][0];
-}
+void multiply_add() { sink = cpu::fma_rounds(kRounds, 0 * sink); }
 
 float sum_of(const float* p, int64_t n) {
   Vec<float> x[8];
@@ -65,7 +52,7 @@ double time_of(const std::function<void()>& f, int repeat) {
 
 Ceilings measure_ceilings(int repeat) {
   Ceilings result;
-  const double flops = 2.0 * kChains * Vec<float>::size * static_cast<double>(kRounds);
+  const double flops = cpu::fma_flops(kRounds);
   const int threads = num_threads();
   result.flops_one_thread = flops / time_of(multiply_add, repeat);
   // Several pieces for each thread, so that one that starts late does not decide.
