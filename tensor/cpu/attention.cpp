@@ -95,8 +95,8 @@ struct Forward {
   void run(int64_t b, int64_t h, int64_t t0, int64_t count) const {
     const Parts tiles(count, kMaxRows);
     const int64_t group = s.group(), rows = group * count;
-    T* packed_k =
-        scratch<T>(Scratch::attention, kKeys * (2 * s.padded + 1 + kMaxRows) + rows * (s.size + s.padded + 2));
+    T* packed_k = scratch<T>(Scratch::attention,
+                             kKeys * (2 * s.padded + 1 + kMaxRows) + rows * (s.size + s.padded + 2) + Vec<T>::size);
     T* copied_v = packed_k + kKeys * s.padded;
     T* keep_space = copied_v + kKeys * s.padded;
     T* scores = keep_space + kKeys;

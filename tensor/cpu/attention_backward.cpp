@@ -69,7 +69,7 @@ struct Backward {
   AttentionSizes<T> s;
 
   int64_t scratch_size() const {
-    const int64_t per_head = s.queries * (2 * s.size + 3 * s.padded + 1) + 6 * 64;
+    const int64_t per_head = s.queries * (2 * s.size + 3 * s.padded + 1) + 2 * Vec<T>::size + 6 * 64;
     return s.group() * per_head + kKeys * (6 * s.padded + 1) + 2 * kQueries * kKeys + 16 * 64;
   }
 
@@ -83,7 +83,7 @@ struct Backward {
     return {to, s.padded};
   }
   const T* packed(const View& x, int64_t b, int64_t h, Carver<T>& space) const {
-    T* to = space.take(s.queries * s.size);
+    T* to = space.take(s.queries * s.size + Vec<T>::size);
     for (int64_t t0 = 0; t0 < s.queries; t0 += kQueries) {
       const Parts tiles(std::min(kQueries, s.queries - t0), kMaxRows);
       for (int64_t i = 0; i < tiles.count; ++i) {

@@ -76,7 +76,7 @@ void run(const Product<T>& g) {
     const Parts panels(mc, kMaxRows);
     for (int64_t p = 0; p < block_k.count; ++p) {
       const int64_t p0 = block_k.begin(p), kc = block_k.size(p);
-      T* packed_a = scratch<T>(Scratch::gemm_a, mc * kc);
+      T* packed_a = scratch<T>(Scratch::gemm_a, mc * kc + Vec<T>::size);
       for (int64_t ii = 0; ii < panels.count; ++ii) {
         const int64_t row = panels.begin(ii), rows = panels.size(ii);
         const T* a = g.a.data + (i0 + row) * g.a.row + p0 * g.a.column;
@@ -86,7 +86,7 @@ void run(const Product<T>& g) {
       const bool last = p + 1 == block_k.count;
       for (int64_t j0 = 0; j0 < g.n; j0 += kBlockN<T>) {
         const int64_t nc = std::min(kBlockN<T>, g.n - j0);
-        T* packed_b = scratch<T>(Scratch::gemm_b, kc * (nc + kPanel<T>));
+        T* packed_b = scratch<T>(Scratch::gemm_b, kc * (nc + kPanel<T>)+Vec<T>::size);
         PanelB<T> panels_b[kBlockN<T> / kPanel<T>];
         for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
           const int64_t columns = std::min(kPanel<T>, nc - jj);

@@ -53,56 +53,55 @@ inline void load_turned(simd::Vec<T> (&block)[simd::Vec<T>::size], const T* src,
   transpose(block);
 }
 
-// The next two pack one vector of lines: dst[k·width + i] = line i, element k, for i < `to`.
+// The next two pack one vector of lines: dst[k·width + i] = line i, element k, 0 behind the lines. They store whole
+// vectors: what reaches past the width is overwritten by the next k.
 template <class T>
-void pack_across(T* dst, int64_t width, const T* src, int64_t line_stride, int64_t lines, int64_t to, int64_t depth) {
+void pack_across(T* dst, int64_t width, const T* src, int64_t line_stride, int64_t lines, int64_t depth) {
   constexpr int size = simd::Vec<T>::size;
   int64_t k = 0;
   for (; k + size <= depth; k += size) {
     simd::Vec<T> block[size];
     load_turned<true>(block, src + k, line_stride, lines, size);
-    if (to == size) {
 #pragma GCC unroll 16
-      for (int j = 0; j < size; ++j) store(dst + (k + j) * width, block[j]);
-    } else {
-#pragma GCC unroll 16
-      for (int j = 0; j < size; ++j) store(dst + (k + j) * width, block[j], to);
-    }
+    for (int j = 0; j < size; ++j) store(dst + (k + j) * width, block[j]);
   }
   if (k == depth) return;
   simd::Vec<T> block[size];
   load_turned<false>(block, src + k, line_stride, lines, depth - k);
 #pragma GCC unroll 16
   for (int j = 0; j < size; ++j) {
-    if (j < depth - k) store(dst + (k + j) * width, block[j], to);
+    if (j < depth - k) store(dst + (k + j) * width, block[j]);
   }
 }
 template <class T>
-void pack_along(T* dst, int64_t width, const T* src, int64_t k_stride, int64_t lines, int64_t to, int64_t depth) {
+void pack_along(T* dst, int64_t width, const T* src, int64_t k_stride, int64_t lines, int64_t depth) {
   if (lines == simd::Vec<T>::size) {
     for (int64_t k = 0; k < depth; ++k) store(dst + k * width, simd::load(src + k * k_stride));
   } else {
-    for (int64_t k = 0; k < depth; ++k) store(dst + k * width, simd::load(src + k * k_stride, lines), to);
+    for (int64_t k = 0; k < depth; ++k) store(dst + k * width, simd::load(src + k * k_stride, lines));
   }
 }
 
-// dst[k·width + i] = src[i·line_stride + k·k_stride] for k < depth, i < lines; 0 for lines <= i < width.
+// dst[k·width + i] = src[i·line_stride + k·k_stride] for k < depth, i < lines; 0 for lines <= i < width. Writes up to a
+// vector more than width·depth elements, so panels are packed in the order in which they lie.
 // A panel of a is `rows` lines wide, a panel of b one or two vectors: what the micro-kernel reads in one step of k
 // lies together.
 template <class T>
 void pack_panel(T* dst, const T* src, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t width,
                 int64_t depth) {
   constexpr int64_t size = simd::Vec<T>::size;
-  for (int64_t g = 0; g < width; g += size) {
-    const int64_t from = std::clamp<int64_t>(lines - g, 0, size), to = std::min(width - g, size);
+  for (int64_t g = (width - 1) / size * size; g >= 0; g -= size) {  // from the last vector, whose stores reach too far
+    const int64_t from = std::clamp<int64_t>(lines - g, 0, size);
     const T* in = src + g * line_stride;
     if (line_stride == 1) {
-      pack_along(dst + g, width, in, k_stride, from, to, depth);
+      pack_along(dst + g, width, in, k_stride, from, depth);
     } else if (k_stride == 1) {
-      pack_across(dst + g, width, in, line_stride, from, to, depth);
+      pack_across(dst + g, width, in, line_stride, from, depth);
     } else {
       for (int64_t k = 0; k < depth; ++k) {
-        for (int64_t i = 0; i < to; ++i) dst[g + k * width + i] = i < from ? in[i * line_stride + k * k_stride] : T(0);
+        for (int64_t i = 0; i < std::min(width - g, size); ++i) {
+          dst[g + k * width + i] = i < from ? in[i * line_stride + k * k_stride] : T(0);
+        }
       }
     }
   }

@@ -51,6 +51,7 @@ int run_gradcheck(const std::string& op);
 struct BenchOptions {
   std::string filter;  // of "name label"
   bool json = false;
+  bool large = false;  // the long ones too
   int threads = 0, repeat = 3;
 };
 int bench(const BenchOptions& options);

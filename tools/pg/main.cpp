@@ -117,6 +117,7 @@ int main(int argc, char** argv) {
   BenchOptions bench_options;
   sub = command("bench", "the speed of every op and of whole steps", [&](CLI::App&) { return bench(bench_options); });
   sub->add_option("--filter", bench_options.filter, "only what has this in its name");
+  sub->add_flag("--large", bench_options.large, "also what takes minutes and gigabytes: GPT-2 124M");
   sub->add_flag("--json", bench_options.json, "one JSON object instead of a table");
   sub->add_option("--threads", bench_options.threads, "threads; 0: as many as cores")->check(from(0));
   sub->add_option("--repeat", bench_options.repeat, "samples; the fastest counts")->check(from(1));
