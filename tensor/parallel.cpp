@@ -177,6 +177,8 @@ Pool& pool(int workers) {
 
 int num_threads() { return thread_count().load(std::memory_order_relaxed); }
 
+int parallelism() { return in_chunk ? 1 : num_threads(); }
+
 void set_num_threads(int n) {
   check(n >= 1 && n <= 1024, "set_num_threads: expected 1 to 1024, got {}", n);
   thread_count().store(n, std::memory_order_relaxed);

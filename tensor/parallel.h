@@ -10,6 +10,8 @@ namespace pg {
 // the cores.
 int num_threads();
 void set_num_threads(int n);
+// Threads that a parallel_for called right here would use: 1 inside a chunk of another.
+int parallelism();
 
 namespace detail {
 using ChunkFn = void (*)(void* context, int64_t begin, int64_t end);

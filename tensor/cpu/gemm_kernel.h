@@ -137,6 +137,7 @@ void micro_kernel(int64_t depth, const T* a, const T* b, int64_t ldb, T* c, int6
   }
   for (int64_t k = 0; k < depth; ++k) {
     Vec<T> bk[Vecs];
+    __builtin_prefetch(b + 8 * ldb);  // the next panel too, which the processor cannot foresee
 #pragma GCC unroll 4
     for (int v = 0; v < Vecs; ++v) bk[v] = simd::load(b + v * size);
 #pragma GCC unroll 16
@@ -184,6 +185,7 @@ struct Parts {
   Parts(int64_t n, int64_t most) : n(n), count(n > most ? (n + most - 1) / most : 1) {}
   int64_t begin(int64_t i) const { return i * n / count; }
   int64_t size(int64_t i) const { return begin(i + 1) - begin(i); }
+  int64_t most() const { return (n + count - 1) / count; }  // the largest size
   int64_t n, count;
 };
 

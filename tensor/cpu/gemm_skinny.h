@@ -78,15 +78,17 @@ void skinny_rows(const Product<T>& g) {
 
 inline constexpr int64_t kFewRows = 4;
 
-// True if it computed the product (m <= kFewRows and b contiguous in one direction), without bias and activation.
 template <class T>
-bool multiply_skinny(const Product<T>& g) {
-  if (g.m > kFewRows || (g.b.row != 1 && g.b.column != 1)) return false;
+bool is_skinny(const Product<T>& g) {
+  return g.m <= kFewRows && (g.b.row == 1 || g.b.column == 1);
+}
+// The product without bias and activation.
+template <class T>
+void multiply_skinny(const Product<T>& g) {
   using Run = void (*)(const Product<T>&);
   constexpr Run by_columns[] = {skinny_columns<T, 1>, skinny_columns<T, 2>, skinny_columns<T, 3>, skinny_columns<T, 4>};
   constexpr Run by_rows[] = {skinny_rows<T, 1>, skinny_rows<T, 2>, skinny_rows<T, 3>, skinny_rows<T, 4>};
   (g.b.column == 1 ? by_rows : by_columns)[g.m - 1](g);
-  return true;
 }
 
 }  // namespace pg::cpu
