@@ -12,6 +12,8 @@
 //   │   ││    │ tile   │        Packing puts what the micro-kernel reads next to each other, so that transposed or
 //   └───┘└────┴────┴───┘        strided operands cost no more than plain ones.
 //
+// A row-major a needs no packing: its rows are contiguous as they lie. A transposed one is packed.
+//
 // Threads: all pack the block of a together; then each takes blocks of columns as it becomes free, packing its own b.
 // Several per thread, so that one that comes late, or runs on a slow core, costs little.
 //
@@ -77,7 +79,7 @@ struct Step {
   int64_t row, k, depth;
   Parts panels;  // of the rows
   bool direct;   // b is read from where it lies
-  T* packed_a;
+  T* packed_a;   // null: a is read from where it lies
   bool first, last;
 
   // Panel ii of a, [depth, rows of the panel], with room for what pack_panel writes beyond it.
@@ -106,15 +108,16 @@ struct Step {
         panels_b[jj / kPanel<T>] = {packed_b + jj * depth, width};
       }
     }
+    const auto& kernels = packed_a ? micro_kernels<T, PackedA> : micro_kernels<T, RowsA>;
     for (int64_t ii = begin; ii < end; ++ii) {
       const int64_t at = panels.begin(ii), rows = panels.size(ii);
-      const T* a = panel_a(ii);
+      const T* a = packed_a ? panel_a(ii) : g.a.data + (row + at) * g.a.row + k;
       for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
         const int64_t columns = std::min(kPanel<T>, nc - jj);
         const PanelB<T> b = panels_b[jj / kPanel<T>];
         T* c = g.c + (row + at) * g.ldc + j0 + jj;
-        micro_kernels<T, PackedA>[columns > Vec<T>::size][rows - 1](depth, a, b.data, b.ld, c, g.ldc, columns,
-                                                                    first ? g.beta : T(1));
+        kernels[columns > Vec<T>::size][rows - 1](depth, a, g.a.row, b.data, b.ld, c, g.ldc, columns,
+                                                  first ? g.beta : T(1));
         if (last) finish(g, row + at, j0 + jj, rows, columns);
       }
     }
@@ -157,21 +160,26 @@ void run(const Product<T>& g, int threads) {
   const Parts block_m(g.m, kBlockM), block_k(g.k, kBlockK<T>);
   const bool direct =
       g.b.column == 1 && (g.m <= kDirectRows || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
+  // Rows a multiple of 4 KB apart would fall on one another in L1.
+  const bool in_place = g.a.column == 1 && g.a.row * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
   for (int64_t i = 0; i < block_m.count; ++i) {
     for (int64_t p = 0; p < block_k.count; ++p) {
       const int64_t mc = block_m.size(i), kc = block_k.size(p);
       const Parts panels(mc, kMaxRows);
-      const Step<T> step{.g = g,
-                         .row = block_m.begin(i),
-                         .k = block_k.begin(p),
-                         .depth = kc,
-                         .panels = panels,
-                         .direct = direct,
-                         .packed_a = scratch<T>(Scratch::gemm_a, mc * kc + panels.count * Vec<T>::size),
-                         .first = p == 0,
-                         .last = p + 1 == block_k.count};
-      for_each(threads, panels.count, panels.count / (2 * threads) + 1,
-               [&](int64_t x, int64_t end) { step.pack_a(x, end); });
+      const Step<T> step{
+          .g = g,
+          .row = block_m.begin(i),
+          .k = block_k.begin(p),
+          .depth = kc,
+          .panels = panels,
+          .direct = direct,
+          .packed_a = in_place ? nullptr : scratch<T>(Scratch::gemm_a, mc * kc + panels.count * Vec<T>::size),
+          .first = p == 0,
+          .last = p + 1 == block_k.count};
+      if (!in_place) {
+        for_each(threads, panels.count, panels.count / (2 * threads) + 1,
+                 [&](int64_t x, int64_t end) { step.pack_a(x, end); });
+      }
 
       const int64_t panels_b = (g.n + kPanel<T> - 1) / kPanel<T>;
       const Cut pieces = cut(panels.count, panels_b, threads, product_seconds(mc, g.n, kc), kBlockN<T> / kPanel<T>);

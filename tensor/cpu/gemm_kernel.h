@@ -108,17 +108,19 @@ void pack_panel(T* dst, const T* src, int64_t line_stride, int64_t k_stride, int
 }
 
 // Where the micro-kernel finds element (r, k) of a: at a[r·row + k·k]. Constants, so that one register addresses all
-// rows; K = 0 stands for a packed panel, [depth, Rows].
+// rows; K = 0 stands for a packed panel, [depth, Rows]; Row = 0 for rows that lie `lda` apart.
 template <int Row, int K>
 struct LayoutA {
   static constexpr int row = Row, k = K;
 };
 using PackedA = LayoutA<1, 0>;
+using RowsA = LayoutA<0, 1>;
 
 // c [Rows, columns] = beta·c + a·b over `depth` steps of k, columns <= Vecs vectors. Row k of b starts at b + k·ldb and
 // has Vecs whole vectors. Each element of c is one chain of fused multiply-adds in the order of k.
 template <class T, class Layout, int Rows, int Vecs>
-void micro_kernel(int64_t depth, const T* a, const T* b, int64_t ldb, T* c, int64_t ldc, int64_t columns, T beta) {
+void micro_kernel(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, int64_t columns,
+                  T beta) {
   using simd::Vec;
   constexpr int size = Vec<T>::size;
   const int64_t last = columns - (Vecs - 1) * size;  // columns of the last vector
@@ -135,18 +137,28 @@ void micro_kernel(int64_t depth, const T* a, const T* b, int64_t ldb, T* c, int6
       }
     }
   }
+  constexpr int kTriples = Layout::row == 0 ? (Rows + 2) / 3 : 1;  // one register addresses three rows: 0, lda, 2·lda
+  const T* triple[kTriples];
+  for (int i = 0; i < kTriples; ++i) triple[i] = a + 3 * i * lda;
   for (int64_t k = 0; k < depth; ++k) {
     Vec<T> bk[Vecs];
-    __builtin_prefetch(b + 8 * ldb);  // the next panel too, which the processor cannot foresee
+    // A line at a time; the next panel too, which the processor cannot foresee.
+#pragma GCC unroll 4
+    for (int at = 0; at < Vecs * size; at += 64 / sizeof(T)) __builtin_prefetch(b + 8 * ldb + at);
 #pragma GCC unroll 4
     for (int v = 0; v < Vecs; ++v) bk[v] = simd::load(b + v * size);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
-      const Vec<T> ak = a[r * Layout::row];
+      const Vec<T> ak = Layout::row == 0 ? triple[r / 3 % kTriples][r % 3 * lda] : a[r * Layout::row];
 #pragma GCC unroll 4
       for (int v = 0; v < Vecs; ++v) sum[r][v] = fma(ak, bk[v], sum[r][v]);
     }
-    a += Layout::k ? Layout::k : Rows;
+    if constexpr (Layout::row == 0) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kTriples; ++i) ++triple[i];
+    } else {
+      a += Layout::k ? Layout::k : Rows;
+    }
     b += ldb;
   }
 #pragma GCC unroll 16
@@ -164,8 +176,8 @@ void micro_kernel(int64_t depth, const T* a, const T* b, int64_t ldb, T* c, int6
 }
 
 template <class T>
-using MicroKernel = void (*)(int64_t depth, const T* a, const T* b, int64_t ldb, T* c, int64_t ldc, int64_t columns,
-                             T beta);
+using MicroKernel = void (*)(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc,
+                             int64_t columns, T beta);
 
 // micro_kernels<T, Layout>[vecs - 1][rows - 1]
 template <class T, class Layout>
