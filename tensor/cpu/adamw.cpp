@@ -17,7 +17,7 @@ using simd::Vec;
 
 template <class T>
 struct Update {
-  T keep, grad_scale, beta1, one_minus_beta1, beta2, one_minus_beta2, root_correction, eps, step;
+  T keep, grad_scale, beta1, one_minus_beta1, beta2, one_minus_beta2, root_scale, eps, step;
   explicit Update(const AdamWArgs& a)
       : keep(static_cast<T>(1 - a.lr * a.weight_decay)),
         grad_scale(static_cast<T>(a.grad_scale)),
@@ -25,7 +25,7 @@ struct Update {
         one_minus_beta1(static_cast<T>(1 - a.beta1)),
         beta2(static_cast<T>(a.beta2)),
         one_minus_beta2(static_cast<T>(1 - a.beta2)),
-        root_correction(static_cast<T>(std::sqrt(a.bias_correction2))),
+        root_scale(static_cast<T>(1 / std::sqrt(a.bias_correction2))),
         eps(static_cast<T>(a.eps)),
         step(static_cast<T>(a.lr / a.bias_correction1)) {}
 
@@ -33,7 +33,7 @@ struct Update {
     g *= Vec<T>(grad_scale);
     m = fma(g - m, one_minus_beta1, m);
     v = fma(g * one_minus_beta2, g, v * beta2);
-    const Vec<T> denominator = simd::sqrt(v) / Vec<T>(root_correction) + eps;
+    const Vec<T> denominator = fma(simd::sqrt(v), root_scale, eps);
     p = p * keep - m / denominator * step;
   }
 };

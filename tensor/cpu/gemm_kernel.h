@@ -40,6 +40,30 @@ inline void transpose(simd::Vec<T> (&x)[simd::Vec<T>::size]) {
   }
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// In halves of a register first: the rounds above would cross them every time.
+inline void transpose(simd::Vec<float> (&x)[8]) {
+  __m256 pairs[8], fours[8];
+#pragma GCC unroll 4
+  for (int i = 0; i < 8; i += 2) {
+    pairs[i] = _mm256_unpacklo_ps(x[i].v, x[i + 1].v);
+    pairs[i + 1] = _mm256_unpackhi_ps(x[i].v, x[i + 1].v);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 8; i += 4) {
+    fours[i] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44);
+    fours[i + 1] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xee);
+    fours[i + 2] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44);
+    fours[i + 3] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xee);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    x[i].v = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
+    x[i + 4].v = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+  }
+}
+#endif
+
 // A block of `lines` <= size rows of src, `depth` <= size elements each (exactly size if Whole), turned: row k of the
 // result holds element k of every line, and 0 behind the lines.
 template <bool Whole, class T>

@@ -8,39 +8,56 @@
 
 namespace pg::cpu {
 
-// b's columns lie along memory (b = transpose(w) of a layer's w [N, K]): blocks of size × size are turned in registers.
-template <class T, int Rows>
-void skinny_columns(const Product<T>& g) {
+// The columns [j, j + Groups vectors) of c, the last of them cut off at n. b's columns lie along memory (b =
+// transpose(w) of a layer's w [N, K]): blocks of size × size are turned in registers. One group's chains wait for their
+// own additions, so several groups are computed at once.
+template <class T, int Rows, int Groups>
+void skinny_groups(const Product<T>& g, int64_t j) {
   using simd::Vec;
   constexpr int size = Vec<T>::size;
-  for (int64_t j = 0; j < g.n; j += size) {
-    const int64_t columns = std::min<int64_t>(size, g.n - j);
-    Vec<T> sum[Rows];
+  const auto columns = [&](int v) { return std::min<int64_t>(size, g.n - j - v * size); };
+  Vec<T> sum[Groups][Rows];
+  for (int v = 0; v < Groups; ++v) {
     for (int r = 0; r < Rows; ++r) {
-      sum[r] = g.beta == T(0) ? Vec<T>(T(0)) : simd::load(g.c + r * g.ldc + j, columns) * g.beta;
+      const T* c = g.c + r * g.ldc + j + v * size;
+      sum[v][r] = g.beta == T(0) ? Vec<T>(T(0)) : simd::load(c, columns(v)) * g.beta;
     }
-    const T* b = g.b.data + j * g.b.column;
-    const auto multiply = [&](int64_t i, const Vec<T>& bk) {
+  }
+  const auto block_of = [&]<bool Whole>(std::bool_constant<Whole>, int v, int64_t k, int64_t depth) {
+    Vec<T> block[size];
+    load_turned<Whole>(block, g.b.data + (j + v * size) * g.b.column + k, g.b.column, columns(v), depth);
+#pragma GCC unroll 16
+    for (int i = 0; i < size; ++i) {
+      if (!Whole && i >= depth) break;
 #pragma GCC unroll 4
-      for (int r = 0; r < Rows; ++r) sum[r] = fma(Vec<T>(g.a.data[r * g.a.row + i * g.a.column]), bk, sum[r]);
-    };
-    int64_t k = 0;
-    for (; k + size <= g.k; k += size) {
-      Vec<T> block[size];
-      load_turned<true>(block, b + k, g.b.column, columns, size);
-#pragma GCC unroll 16
-      for (int i = 0; i < size; ++i) multiply(k + i, block[i]);
-    }
-    if (k < g.k) {
-      Vec<T> block[size];
-      load_turned<false>(block, b + k, g.b.column, columns, g.k - k);
-#pragma GCC unroll 16
-      for (int i = 0; i < size; ++i) {
-        if (i < g.k - k) multiply(k + i, block[i]);
+      for (int r = 0; r < Rows; ++r) {
+        sum[v][r] = fma(Vec<T>(g.a.data[r * g.a.row + (k + i) * g.a.column]), block[i], sum[v][r]);
       }
     }
-    for (int r = 0; r < Rows; ++r) store(g.c + r * g.ldc + j, sum[r], columns);
+  };
+  constexpr int64_t line = 64 / sizeof(T);  // whole lines of b: rows far apart may push one another out of L1
+  int64_t k = 0;
+  for (; k + line <= g.k; k += line) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Groups; ++v) {
+#pragma GCC unroll 2
+      for (int64_t i = 0; i < line; i += size) block_of(std::true_type(), v, k + i, size);
+    }
   }
+  for (; k < g.k; k += size) {
+    for (int v = 0; v < Groups; ++v) block_of(std::false_type(), v, k, std::min<int64_t>(size, g.k - k));
+  }
+  for (int v = 0; v < Groups; ++v) {
+    for (int r = 0; r < Rows; ++r) store(g.c + r * g.ldc + j + v * size, sum[v][r], columns(v));
+  }
+}
+
+template <class T, int Rows>
+void skinny_columns(const Product<T>& g) {
+  constexpr int64_t size = simd::Vec<T>::size, groups = 2;
+  int64_t j = 0;
+  for (; j + groups * size <= g.n; j += groups * size) skinny_groups<T, Rows, groups>(g, j);
+  for (; j < g.n; j += size) skinny_groups<T, Rows, 1>(g, j);
 }
 
 // b's rows lie along memory: a few of them at a time are added to a stretch of c that stays in L1.

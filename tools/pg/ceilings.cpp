@@ -50,6 +50,27 @@ double time_of(const std::function<void()>& f, int repeat) {
   return best;
 }
 
+void read_modify_write(float* p, const float* g, float* m, float* v, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i + Vec<float>::size <= end; i += Vec<float>::size) {
+    const Vec<float> x = simd::load(g + i);
+    for (float* to : {p, m, v}) store(to + i, simd::load(to + i) + x);
+  }
+}
+
+void dot_rows(float* y, const float* rows, const float* x, int64_t begin, int64_t end, int64_t n) {
+  constexpr int size = Vec<float>::size, chains = 4;
+  for (int64_t i = begin; i < end; ++i) {
+    Vec<float> sum[chains];
+    for (auto& s : sum) s = Vec<float>(0.0f);
+    for (int64_t k = 0; k + chains * size <= n; k += chains * size) {
+      for (int c = 0; c < chains; ++c) {
+        sum[c] = fma(simd::load(rows + i * n + k + c * size), simd::load(x + k + c * size), sum[c]);
+      }
+    }
+    y[i] = horizontal_sum(sum[0] + sum[1] + sum[2] + sum[3]);
+  }
+}
+
 Ceilings measure_ceilings(int repeat) {
   Ceilings result;
   const double flops = cpu::fma_flops(kRounds);
