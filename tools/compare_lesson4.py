@@ -13,46 +13,10 @@ import math
 import time
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch_gpt import Config, Gpt, loss_of
 
-LAYERS, HEADS, WIDTH, CONTEXT, BATCH, STEPS, WARMUP = 4, 4, 128, 64, 12, 2000, 100
-
-
-class Block(nn.Module):
-    def __init__(self, bias):
-        super().__init__()
-        self.ln1, self.ln2 = nn.LayerNorm(WIDTH, bias=bias), nn.LayerNorm(WIDTH, bias=bias)
-        self.qkv, self.proj = nn.Linear(WIDTH, 3 * WIDTH, bias=bias), nn.Linear(WIDTH, WIDTH, bias=bias)
-        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH, bias=bias), nn.Linear(4 * WIDTH, WIDTH, bias=bias)
-
-    def forward(self, x):
-        b, t, _ = x.shape
-        q, k, v = (z.view(b, t, HEADS, -1).transpose(1, 2) for z in self.qkv(self.ln1(x)).split(WIDTH, dim=2))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.proj(y.transpose(1, 2).reshape(b, t, WIDTH))
-        return x + self.down(F.gelu(self.up(self.ln2(x))))
-
-
-class Gpt(nn.Module):
-    def __init__(self, vocab, bias, in_proj_std):
-        super().__init__()
-        self.wte, self.wpe = nn.Embedding(vocab, WIDTH), nn.Embedding(CONTEXT, WIDTH)
-        self.blocks = nn.ModuleList(Block(bias) for _ in range(LAYERS))
-        self.ln = nn.LayerNorm(WIDTH, bias=bias)
-        for name, p in self.named_parameters():
-            if p.dim() == 2:
-                std = in_proj_std if name.startswith("blocks.") else 0.02
-                residual = name.endswith(("proj.weight", "down.weight"))
-                nn.init.normal_(p, std=std / math.sqrt(2 * LAYERS) if residual else std)
-            elif name.endswith("bias"):
-                nn.init.zeros_(p)
-
-    def forward(self, x):
-        h = self.wte(x) + self.wpe.weight[: x.shape[1]]
-        for block in self.blocks:
-            h = block(h)
-        return F.linear(self.ln(h), self.wte.weight)
+CONTEXT, BATCH, STEPS, WARMUP = 64, 12, 2000, 100
 
 
 def learning_rate(step):
@@ -64,10 +28,6 @@ def learning_rate(step):
 def batch(data, size):
     at = torch.randint(len(data) - CONTEXT, (size,))
     return (torch.stack([data[i : i + CONTEXT] for i in at]), torch.stack([data[i + 1 : i + CONTEXT + 1] for i in at]))
-
-
-def loss_of(model, x, y):
-    return F.cross_entropy(model(x).flatten(0, 1), y.flatten())
 
 
 @torch.no_grad()
@@ -84,12 +44,9 @@ def random_batches(model, data):
 
 def run(seed, train, val, vocab, bias, in_proj_std, compiled):
     torch.manual_seed(seed)
-    plain = Gpt(vocab, bias, in_proj_std)
+    plain = Gpt(Config(vocab=vocab, bias=bias, in_proj_std=in_proj_std))
     model = torch.compile(plain) if compiled else plain
-    matrices = [p for p in plain.parameters() if p.dim() >= 2]
-    rest = [p for p in plain.parameters() if p.dim() < 2]
-    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}]
-    adamw = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99), fused=True)
+    adamw = plain.adamw(1e-3, betas=(0.9, 0.99))
     start = time.perf_counter()
     for step in range(STEPS):
         for group in adamw.param_groups:
@@ -111,7 +68,7 @@ def main():
     options.add_argument("text")
     options.add_argument("--seeds", type=int, nargs="+", default=[1337])
     options.add_argument("--threads", type=int, default=torch.get_num_threads())
-    options.add_argument("--in-proj-std", type=float, default=WIDTH**-0.5, help="deviation of the first qkv and up weights")
+    options.add_argument("--in-proj-std", type=float, default=128**-0.5, help="deviation of the first qkv and up weights")
     options.add_argument("--bias", action="store_true", help="biases in linear layers and layer norms, as in GPT-2")
     options.add_argument("--compile", action="store_true", help="torch.compile the model")
     given = options.parse_args()

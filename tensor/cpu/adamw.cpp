@@ -43,11 +43,12 @@ struct Update {
 void adamw(const View& p, const View& g, const View& m, const View& v, const AdamWArgs& args) {
   visit_floating(p.dtype, "adamw", [&]<class T>(std::type_identity<T>) {
     constexpr int size = Vec<T>::size;
-    const Update<T> update(args);
-    T *pp = p.as<T>(), *mp = m.as<T>(), *vp = v.as<T>();
-    const T* gp = g.as<T>();
     // 16 K elements: about 20 µs, and the four arrays of a chunk fit in L2.
     parallel_for(p.numel(), 16384, [&](int64_t begin, int64_t end) {
+      // Locals: stores to the arrays cannot change them.
+      const Update<T> update(args);
+      T *pp = p.as<T>(), *mp = m.as<T>(), *vp = v.as<T>();
+      const T* gp = g.as<T>();
       for (int64_t i = begin; i < end; i += size) {
         const int64_t n = end - i;
         const auto at = [&](const T* x) { return n >= size ? simd::load(x + i) : simd::load(x + i, n); };
