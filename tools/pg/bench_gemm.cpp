@@ -40,7 +40,8 @@ void add_gemm_benchmarks(Benchmarks& all) {
   };
   constexpr std::array<Layer, 5> layers = {{{768, 2304}, {768, 768}, {768, 3072}, {3072, 768}, {768, 50257}}};
   for (int64_t m : {256, 1024, 4096}) {
-    for (const auto [k, n] : layers) {
+    for (const Layer& layer : layers) {
+      const int64_t k = layer.k, n = layer.n;
       const std::string label = fmt::format("{} x {} x {}", m, n, k);
       const auto run = [=](int repeat) {
         std::vector<Entry> entries;
