@@ -56,7 +56,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   const int64_t b = q.size(0), h = q.size(1), t = q.size(2), d = q.size(3);
   const Tensor out =
       Tensor::empty({b, t, h, d}, q.dtype(), q.device()).view_transpose(1, 2);  // merging heads is then a view
-  const Tensor lse = Tensor::empty({b, h, t}, q.dtype(), q.device());
+  const Tensor lse = Tensor::empty({b, h, t}, sum_type(q.dtype()), q.device());
   kernels_of(q).attention(out, lse, qr, kr, vr, args_of(o, d));
   return record(Op::attention, out, {&q, &k, &v}, [=](const Tensor& dy, Grads& g) {
     const Tensor dq = empty_like(qr), dk = empty_like(kr), dv = empty_like(vr);
@@ -78,7 +78,7 @@ Tensor attention_qkv(const Tensor& qkv, int heads, bool causal) {
   };
   const AttentionArgs args{1 / std::sqrt(static_cast<double>(c / heads)), causal, {}, {}};
   const Tensor out = Tensor::empty({x.size(0), x.size(1), c}, x.dtype(), x.device());
-  const Tensor lse = Tensor::empty({x.size(0), heads, x.size(1)}, x.dtype(), x.device());
+  const Tensor lse = Tensor::empty({x.size(0), heads, x.size(1)}, sum_type(x.dtype()), x.device());
   kernels_of(x).attention(heads_of(out, heads), lse, part(x, 0), part(x, 1), part(x, 2), args);
   return record(Op::attention, out, {&qkv}, [=](const Tensor& dy, Grads& g) {
     auto dx = g[0];

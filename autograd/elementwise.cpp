@@ -160,7 +160,7 @@ Tensor cast(const Tensor& x, DType dtype) {
   check(x.defined(), "cast: the tensor is undefined");
   if (dtype == x.dtype()) return x;
   Tensor y = x.to(dtype);
-  if (dtype != f32 && dtype != f64) return y;
+  if (!is_floating(dtype)) return y;
   return record(Op::cast, y, {&x}, [from = x.dtype()](const Tensor& dy, Grads& g) {
     if (g.wants(0)) g.pass(0, dy.to(from));
   });

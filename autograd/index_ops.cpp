@@ -6,9 +6,11 @@ namespace {
 
 using namespace detail;
 
-void add_scattered(GradSlot into, const Tensor& index, const Tensor& dy, int dim) {
-  if (into.beta == 0) into.into->fill(0);
-  kernels_of(dy).scatter_add(*into.into, index, dy, dim);
+void pass_scattered(Grads& g, int i, const Shape& shape, const Tensor& index, const Tensor& dy, int dim) {
+  write_sums(g, i, shape, [&](const Tensor& into, double beta) {
+    if (beta == 0) into.fill(0);
+    kernels_of(dy).scatter_add(into, index, dy, dim);
+  });
 }
 
 // Sizes of index may not exceed x's outside `dim`.
@@ -27,8 +29,8 @@ Tensor gather(const Tensor& x, int dim, const Tensor& index) {
   check_index_shape(x, index, d, "gather");
   Tensor y = Tensor::empty(index.shape(), x.dtype(), x.device());
   kernels_of(x).gather(y, x, index, d);
-  return record(Op::gather, y, {&x}, [d, index](const Tensor& dy, Grads& g) {
-    if (auto dx = g[0]) add_scattered(dx, index, dy, d);
+  return record(Op::gather, y, {&x}, [d, index, shape = x.shape()](const Tensor& dy, Grads& g) {
+    pass_scattered(g, 0, shape, index, dy, d);
   });
 }
 
@@ -42,8 +44,8 @@ Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
   const Tensor everywhere = index.view_reshape(column).view_expand(shape);
   Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   kernels_of(x).gather(y, x, everywhere, d);
-  return record(Op::index_select, y, {&x}, [d, everywhere](const Tensor& dy, Grads& g) {
-    if (auto dx = g[0]) add_scattered(dx, everywhere, dy, d);
+  return record(Op::index_select, y, {&x}, [d, everywhere, from = x.shape()](const Tensor& dy, Grads& g) {
+    pass_scattered(g, 0, from, everywhere, dy, d);
   });
 }
 
@@ -55,8 +57,9 @@ Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& 
   check_index_shape(x, index, d, "scatter_add");
   check(index.shape() == source.shape(), "scatter_add: index {} and source {} differ in shape", index.shape(),
         source.shape());
-  Tensor y = x.clone();
-  kernels_of(x).scatter_add(y, index, source, d);
+  const Tensor sum = x.dtype() == bf16 ? x.to(f32) : x.clone();
+  kernels_of(x).scatter_add(sum, index, source, d);
+  Tensor y = sum.to(x.dtype());
   return record(Op::scatter_add, y, {&x, &source}, [d, index](const Tensor& dy, Grads& g) {
     g.pass(0, dy);
     if (!g.wants(1)) return;
@@ -85,8 +88,10 @@ Tensor embedding(const Tensor& weight, const Tensor& ids) {
   const Tensor flat_ids = packed(ids).view_reshape({ids.numel()});
   const Shape flat{ids.numel(), weight.size(1)};
   kernels_of(weight).embedding(y.view_reshape(flat), packed(weight), flat_ids);
-  return record(Op::embedding, y, {&weight}, [flat_ids, flat](const Tensor& dy, Grads& g) {
-    if (auto dw = g[0]) kernels_of(dy).embedding_backward(*dw.into, packed(reshaped(dy, flat)), flat_ids, dw.beta);
+  return record(Op::embedding, y, {&weight}, [flat_ids, flat, shape = weight.shape()](const Tensor& dy, Grads& g) {
+    write_sums(g, 0, shape, [&](const Tensor& into, double beta) {
+      kernels_of(dy).embedding_backward(into, packed(reshaped(dy, flat)), flat_ids, beta);
+    });
   });
 }
 

@@ -23,7 +23,7 @@ struct Saved {
 
 Saved saved_rows(const Tensor& x, const Tensor& weight) {
   Saved s{rows(x), packed(weight), {}, {}};
-  s.mean = Tensor::empty({s.x.size(0)}, x.dtype(), x.device());
+  s.mean = Tensor::empty({s.x.size(0)}, sum_type(x.dtype()), x.device());
   s.rstd = empty_like(s.mean);
   return s;
 }
@@ -31,7 +31,7 @@ Saved saved_rows(const Tensor& x, const Tensor& weight) {
 // Memory for the gradient of input `i`, a vector over the columns; undefined when not wanted. Not the gradient's own
 // buffer: x, weight and bias may be one tensor, and the kernel writes all at once.
 Tensor column_grad(const Grads& g, int i, const Tensor& x) {
-  return g.wants(i) ? Tensor::empty({x.size(-1)}, x.dtype(), x.device()) : Tensor{};
+  return g.wants(i) ? Tensor::empty({x.size(-1)}, sum_type(x.dtype()), x.device()) : Tensor{};
 }
 void pass_columns(Grads& g, int i, const Tensor& d) {
   if (d.defined()) g.pass(i, d);
@@ -87,7 +87,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   check_rows(x, "rms_norm");
   check_affine(x, weight, "rms_norm", "weight");
   const Tensor x2 = rows(x), w = packed(weight);
-  const Tensor y = empty_like(x2), rstd = Tensor::empty({x2.size(0)}, x.dtype(), x.device());
+  const Tensor y = empty_like(x2), rstd = Tensor::empty({x2.size(0)}, sum_type(x.dtype()), x.device());
   kernels_of(x).rms_norm(y, rstd, x2, w, eps);
   return record(Op::rms_norm, y.view_reshape(x.shape()), {&x, &weight}, [x2, w, rstd](const Tensor& dy, Grads& g) {
     const auto dx = g[0];

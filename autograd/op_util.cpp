@@ -4,7 +4,7 @@ namespace pg::detail {
 
 void check_floating(const Tensor& x, const char* op) {
   check(x.defined(), "{}: the tensor is undefined", op);
-  check(x.dtype() == f32 || x.dtype() == f64, "{}: expected f32 or f64, got {}; convert with to(f32)", op, x.dtype());
+  check(is_floating(x.dtype()), "{}: expected f32, f64 or bf16, got {}; convert with to(f32)", op, x.dtype());
 }
 
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* op) {
@@ -40,6 +40,8 @@ Tensor with_rank(const Tensor& x, int rank) {
   for (int64_t size : x.shape()) shape.push_back(size);
   return x.view_reshape(shape);
 }
+
+Tensor in_f32(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) { return cast(f(cast(x, f32)), bf16); }
 
 void pass_summed(Grads& g, int i, const Tensor& d, const Shape& shape) {
   if (d.shape() == shape) return g.pass(i, d);

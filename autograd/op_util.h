@@ -21,6 +21,35 @@ Tensor rows(const Tensor& x);
 
 // The view of `x` (shape s) with leading 1s up to `rank` dims.
 Tensor with_rank(const Tensor& x, int rank);
+// Calls write(into, beta) for the gradient of input `i`, the tensor `saved` seen in `shape`. When only the tape still
+// holds `saved`, which `write` reads element by element as it writes, its memory becomes the gradient's: [B·T, V]
+// logits are never held twice.
+template <class F>
+void write_over(Grads& g, int i, const Tensor& saved, const Shape& shape, F write) {
+  if (!g.wants(i)) return;
+  if (saved.storage()->ref_count == 1) {
+    write(saved, 0.0);
+    return g.pass(i, saved.view_reshape(shape));
+  }
+  const GradSlot slot = g[i];
+  write(slot.into->view_reshape(saved.shape()), slot.beta);
+}
+
+// f(x) for a bf16 x, every step of f in f32.
+Tensor in_f32(const Tensor& x, const std::function<Tensor(const Tensor&)>& f);
+
+// Calls write(into, beta) to add many terms to the gradient of input `i`; `into` is not bf16, where sums lose digits.
+template <class F>
+void write_sums(Grads& g, int i, const Shape& shape, F write) {
+  if (!g.wants(i)) return;
+  if (g.dtype(i) != bf16) {
+    const GradSlot slot = g[i];
+    return write(*slot.into, slot.beta);
+  }
+  const Tensor d = Tensor::empty(shape, f32);
+  write(d, 0.0);
+  g.pass(i, d);
+}
 // Gives input `i` of shape `shape` the gradient `d`, summed over the dims along which the input was repeated.
 void pass_summed(Grads& g, int i, const Tensor& d, const Shape& shape);
 

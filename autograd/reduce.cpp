@@ -61,6 +61,7 @@ Tensor mean(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
 Tensor amax(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
   const Plan p = plan(x, dims, keepdim, "amax");
   check(p.count > 0, "amax: no maximum of zero elements, shape {}", x.shape());
+  if (x.dtype() == bf16) return in_f32(x, [&](const Tensor& wide) { return amax(wide, dims, keepdim); });
   const Tensor top = reduced(Reduce::max, x, p);
   return record(Op::amax, top.view_reshape(p.result), {&x}, [x = x.detach(), top, dims](const Tensor& dy, Grads& g) {
     const Tensor is_top = eq(x, top).to(x.dtype());
@@ -72,6 +73,7 @@ Tensor amax(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
 Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
   const Plan p = plan(x, dims, keepdim, "logsumexp");
   check(p.count > 0, "logsumexp: no elements along the reduced dims, shape {}", x.shape());
+  if (x.dtype() == bf16) return in_f32(x, [&](const Tensor& wide) { return logsumexp(wide, dims, keepdim); });
   Tensor y;
   {
     NoGrad guard;
@@ -87,6 +89,7 @@ Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
 
 Tensor var(const Tensor& x, const std::vector<int>& dims, int correction, bool keepdim) {
   const Plan p = plan(x, dims, keepdim, "var");
+  if (x.dtype() == bf16) return in_f32(x, [&](const Tensor& wide) { return var(wide, dims, correction, keepdim); });
   const double scale = 1 / std::max(0.0, p.count - correction);
   const Tensor centred = [&] {
     NoGrad guard;

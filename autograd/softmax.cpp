@@ -52,17 +52,17 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   }
   const Tensor x = rows(logits), weight = packed(options.weight);
   const Tensor ids = packed(targets).view_reshape({x.size(0)});
-  const Tensor loss = Tensor::empty({x.size(0)}, x.dtype(), x.device()), lse = empty_like(loss);
+  const Tensor loss = Tensor::empty({x.size(0)}, sum_type(x.dtype()), x.device()), lse = empty_like(loss);
   kernels_of(x).cross_entropy(loss, lse, x, ids, {options.ignore_index, options.label_smoothing, weight});
-  Tensor each = record(Op::cross_entropy, loss.view_reshape(targets.shape()), {&logits},
-                       [x, ids, lse, weight, ignore = options.ignore_index, smoothing = options.label_smoothing](
-                           const Tensor& dy, Grads& g) {
-                         auto dx = g[0];
-                         if (!dx) return;
-                         const Tensor d = packed(reshaped(dy, {x.size(0)}));
-                         kernels_of(dy).cross_entropy_backward(dx.into->view_reshape(x.shape()), d, x, lse, ids,
-                                                               {ignore, smoothing, weight}, dx.beta);
-                       });
+  Tensor each =
+      record(Op::cross_entropy, loss.view_reshape(targets.shape()), {&logits},
+             [x, ids, lse, weight, shape = logits.shape(), ignore = options.ignore_index,
+              smoothing = options.label_smoothing](const Tensor& dy, Grads& g) {
+               const Tensor d = packed(reshaped(dy, {x.size(0)}));
+               write_over(g, 0, x, shape, [&](const Tensor& into, double beta) {
+                 kernels_of(dy).cross_entropy_backward(into, d, x, lse, ids, {ignore, smoothing, weight}, beta);
+               });
+             });
   switch (options.reduction) {
     case Reduction::none:
       return each;
@@ -81,19 +81,18 @@ std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids
   check_ids(ids, logits.size(-1), "token_log_prob");
   const Tensor x = rows(logits);
   const Tensor flat_ids = packed(ids).view_reshape({x.size(0)});
-  const Tensor log_prob = Tensor::empty({x.size(0)}, x.dtype(), x.device());
+  const Tensor log_prob = Tensor::empty({x.size(0)}, sum_type(x.dtype()), x.device());
   const Tensor entropy = empty_like(log_prob), lse = empty_like(log_prob);
   kernels_of(x).token_log_prob(log_prob, entropy, lse, x, flat_ids);
   return record2(Op::token_log_prob, log_prob.view_reshape(ids.shape()), entropy.view_reshape(ids.shape()), {&logits},
-                 [x, flat_ids, lse, entropy](const Tensor& d_log_prob, Grads& g) {
-                   auto dx = g[0];
-                   if (!dx) return;
+                 [x, flat_ids, lse, entropy, shape = logits.shape()](const Tensor& d_log_prob, Grads& g) {
                    const auto flat = [&](const Tensor& d) {
                      return d.defined() ? packed(reshaped(d, {x.size(0)})) : d;
                    };
                    const Tensor dl = flat(d_log_prob), de = flat(g.output(1));
-                   kernels_of(x).token_log_prob_backward(dx.into->view_reshape(x.shape()), dl, de, x, lse, entropy,
-                                                         flat_ids, dx.beta);
+                   write_over(g, 0, x, shape, [&](const Tensor& into, double beta) {
+                     kernels_of(x).token_log_prob_backward(into, dl, de, x, lse, entropy, flat_ids, beta);
+                   });
                  });
 }
 

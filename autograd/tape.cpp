@@ -28,7 +28,7 @@ void give(Node& node, int output, const Tensor& gradient) {
     kernels(node.device).accumulate(held, gradient, node.has_grad ? 1 : 0);
     node.has_grad = true;
   } else if (!held.defined()) {
-    held = gradient;
+    held = gradient.to(node.dtype);
   } else {
     if (!owned_alone(held)) held = held.clone();
     kernels(node.device).accumulate(held, gradient, 1);
@@ -117,6 +117,8 @@ void attach(Node* node, Op op, Tensor& out0, Tensor* out1) {
 }  // namespace detail
 
 bool Grads::wants(int input) const { return bool(node_.input(input).node); }
+
+DType Grads::dtype(int input) const { return node_of(node_.input(input).node)->dtype; }
 
 GradSlot Grads::operator[](int input) {
   Edge& edge = node_.input(input);
@@ -210,9 +212,9 @@ Tensor& Tensor::set_requires_grad(bool on) {
   if (!on) {
     node_ = {};
   } else if (!node_) {
-    check(dtype_ == f32 || dtype_ == f64, "set_requires_grad: only f32 and f64 have gradients, this is {}", dtype_);
+    check(is_floating(dtype_), "set_requires_grad: only f32, f64 and bf16 have gradients, this is {}", dtype_);
     auto* leaf = new Leaf;
-    leaf->dtype = dtype_;
+    leaf->dtype = sum_type(dtype_);
     leaf->device = device();
     leaf->first.shape = shape_;
     node_ = Ref<GradNode>(leaf);
@@ -230,8 +232,8 @@ void Tensor::zero_grad() const {
 void set_grad_buffer(const Tensor& leaf, const Tensor& buffer) {
   check(leaf.requires_grad() && node_of(leaf.node())->op == Op::leaf,
         "set_grad_buffer: expected a leaf that requires a gradient");
-  check(buffer.shape() == leaf.shape() && buffer.dtype() == leaf.dtype() && buffer.contiguous(),
-        "set_grad_buffer: expected a contiguous {} {}, got {} {}", leaf.dtype(), leaf.shape(), buffer.dtype(),
+  check(buffer.shape() == leaf.shape() && buffer.dtype() == sum_type(leaf.dtype()) && buffer.contiguous(),
+        "set_grad_buffer: expected a contiguous {} {}, got {} {}", sum_type(leaf.dtype()), leaf.shape(), buffer.dtype(),
         buffer.shape());
   Node& node = *node_of(leaf.node());
   node.first.grad = buffer;

@@ -36,6 +36,8 @@ class Grads {
  public:
   explicit Grads(Node& node) : node_(node) {}
   bool wants(int input) const;
+  // Of the gradient of an input that wants one: the input's, but f32 for a bf16 leaf, whose gradient is a sum.
+  DType dtype(int input) const;
   // A contiguous buffer of the input's shape to write into; false when this input needs no gradient.
   GradSlot operator[](int input);
   // Hands over a finished gradient of the input's shape: shared when it is the first, added otherwise.
@@ -56,7 +58,7 @@ struct Node : GradNode {
   int num_inputs = 0;
   std::array<Edge, 4> first_inputs;  // nearly every op has at most four
   std::vector<Edge> more_inputs;
-  DType dtype = f32;
+  DType dtype = f32;  // of the gradients
   Device device;
   struct Output {
     Shape shape;

@@ -17,7 +17,7 @@ const Gpt2Config& checked(const Gpt2Config& c) {
   check(c.n_embd % c.n_head == 0, "Gpt2: n_embd {} is not a multiple of n_head {}", c.n_embd, c.n_head);
   check(c.in_proj_std > 0 && c.in_proj_std < HUGE_VAL, "Gpt2: in_proj_std must be positive, got {}", c.in_proj_std);
   check(c.dropout >= 0 && c.dropout < 1, "Gpt2: dropout must be in [0, 1), got {}", c.dropout);
-  check(c.dtype == f32 || c.dtype == f64, "Gpt2: dtype must be f32 or f64, got {}", c.dtype);
+  check(is_floating(c.dtype), "Gpt2: dtype must be f32, f64 or bf16, got {}", c.dtype);
   return c;
 }
 
@@ -76,7 +76,9 @@ Tensor Gpt2::hidden(const Tensor& ids, const KvCache* cache) const {
   check(t <= config.block_size, "Gpt2: {} positions, block_size is {}", t, config.block_size);
   if (!cache) {
     Tensor x = drop(wte(ids) + wpe(Tensor::arange(t, i32)));
-    for (const Gpt2Block& block : h) x = block(x);
+    for (const Gpt2Block& block : h) {
+      x = checkpoint_blocks ? checkpoint([&block](const Tensor& in) { return block(in); }, x) : block(x);
+    }
     return ln_f(x);
   }
   check(!grad_enabled(), "Gpt2: a KV cache holds no tape; call it under NoGrad");

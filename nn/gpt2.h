@@ -22,7 +22,7 @@ struct Gpt2Config {
   // Deviation of the first weights of c_attn and c_fc, which read the stream. 1/√n_embd passes a row of size 1 on at
   // size 1; GPT-2's 0.02 comes near that at its own widths only, and makes narrow models learn much slower.
   double in_proj_std = 0.02;
-  DType dtype = f32;
+  DType dtype = f32;  // of weights and activations; beside bf16 the loss is f32
   bool operator==(const Gpt2Config&) const = default;
 };
 // A JSON object with these names, and back. Error naming a key that is unknown, missing or out of range.
@@ -46,6 +46,9 @@ struct Gpt2 : Module {
   Dropout drop;
   std::vector<Gpt2Block> h;
   LayerNorm ln_f;
+  // Of each block only the input is kept for the backward pass, which computes the block again: a third more
+  // arithmetic for memory that grows with one block instead of n_layer.
+  bool checkpoint_blocks = false;
 
   // GPT-2's first weights: embeddings N(0, 0.02), c_attn and c_fc N(0, in_proj_std), and c_proj, which writes into the
   // residual stream 2·n_layer times, N(0, 0.02/√(2·n_layer)); biases 0, layer norms 1. (The second number of N is the

@@ -36,7 +36,7 @@ Gpt2Config gpt2_config_from_json(std::string_view text) {
   const json& dropout = field("dropout", [](const json& v) { return v.is_number(); });
   const json& in_proj_std = field("in_proj_std", [](const json& v) { return v.is_number(); });
   const json& bias = field("bias", [](const json& v) { return v.is_boolean(); });
-  const json& dtype = field("dtype", [](const json& v) { return v == "f32" || v == "f64"; });
+  const json& dtype = field("dtype", [](const json& v) { return v == "f32" || v == "f64" || v == "bf16"; });
   return {.vocab_size = whole("vocab_size"),
           .block_size = whole("block_size"),
           .n_layer = whole("n_layer"),
@@ -45,7 +45,9 @@ Gpt2Config gpt2_config_from_json(std::string_view text) {
           .dropout = dropout.get<double>(),
           .bias = bias.get<bool>(),
           .in_proj_std = in_proj_std.get<double>(),
-          .dtype = dtype == "f64" ? f64 : f32};
+          .dtype = dtype == "f64"    ? f64
+                   : dtype == "bf16" ? bf16
+                                     : f32};
 }
 
 }  // namespace pg

@@ -10,9 +10,18 @@ namespace pg {
 void Optimizer::step(double lr, double grad_scale) {
   NoGrad guard;
   slab_.fill_missing_grads();
+  slab_.refresh_masters();
   ++steps_;
   update(lr, grad_scale);
   slab_.bump_version();
+}
+
+NamedTensors Optimizer::state() const {
+  NamedTensors result = own_state();
+  if (slab_.rounded().defined()) {
+    for (auto& entry : slab_.named_pieces(slab_.params(), "master.")) result.push_back(std::move(entry));
+  }
+  return result;
 }
 
 void Optimizer::load_state(const NamedTensors& state, int64_t steps) {
@@ -30,6 +39,10 @@ void Optimizer::load_state(const NamedTensors& state, int64_t steps) {
         given.size(), own.size());
   check(steps >= 0, "optimizer state: {} steps", steps);
   for (const auto& [name, tensor] : own) tensor.copy_from(*given[name]);
+  if (slab_.rounded().defined()) {
+    slab_.round_params();
+    slab_.bump_version();
+  }
   steps_ = steps;
 }
 
@@ -39,7 +52,7 @@ Sgd::Sgd(ParamSlab& slab, const SgdOptions& options) : Optimizer(slab), options_
   if (options.momentum > 0) momentum_ = slab.zeros();
 }
 
-NamedTensors Sgd::state() const {
+NamedTensors Sgd::own_state() const {
   return momentum_.defined() ? slab_.named_pieces(momentum_, "momentum.") : NamedTensors{};
 }
 
@@ -52,6 +65,7 @@ void Sgd::update(double lr, double grad_scale) {
     g = options_.nesterov ? g + momentum_ * options_.momentum : momentum_;
   }
   k.accumulate(slab_.params(), g * -lr, 1);
+  slab_.round_params();
 }
 
 AdamW::AdamW(ParamSlab& slab, const AdamWOptions& o)
@@ -62,7 +76,7 @@ AdamW::AdamW(ParamSlab& slab, const AdamWOptions& o)
         o.eps, o.weight_decay);
 }
 
-NamedTensors AdamW::state() const {
+NamedTensors AdamW::own_state() const {
   NamedTensors result = slab_.named_pieces(m_, "m.");
   for (auto& entry : slab_.named_pieces(v_, "v.")) result.push_back(std::move(entry));
   return result;
@@ -84,6 +98,7 @@ void AdamW::update(double lr, double grad_scale) {
     while (last + 1 < segments.size() && segments[last + 1].decay == segments[first].decay) ++last;
     // Gaps between segments hold zeros in all four slabs and stay so.
     const auto part = [&](const Tensor& slab) { return slab.view_slice(0, segments[first].begin, segments[last].end); };
+    if (slab_.rounded().defined()) args.rounded = part(slab_.rounded());
     args.weight_decay = segments[first].decay ? options_.weight_decay : 0;
     kernels(slab_.params().device()).adamw(part(slab_.params()), part(slab_.grads()), part(m_), part(v_), args);
     first = last + 1;

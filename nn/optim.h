@@ -1,6 +1,7 @@
 #pragma once
 // Optimizers over a parameter slab. A step reads the gradients that backward left, those missing counting as zero, and
-// leaves zero_grad() to the caller. State tensors have the parameters' layout and dtype.
+// leaves zero_grad() to the caller. State tensors have the layout of the slab's params() and their dtype; with bf16
+// parameters the masters are part of the state.
 #include "nn/param_slab.h"
 
 namespace pg {
@@ -16,12 +17,13 @@ class Optimizer {
   int64_t steps() const { return steps_; }
 
   // What a checkpoint must hold beside steps(): tensors named "m.wte.weight", sharing the optimizer's memory.
-  virtual NamedTensors state() const = 0;
+  NamedTensors state() const;
   // The reverse: copies `state` into this optimizer. Strict like load_state_dict.
   void load_state(const NamedTensors& state, int64_t steps);
 
  protected:
-  virtual void update(double lr, double grad_scale) = 0;
+  virtual NamedTensors own_state() const = 0;
+  virtual void update(double lr, double grad_scale) = 0;  // leaves the rounding of bf16 parameters done
   ParamSlab& slab_;
   int64_t steps_ = 0;  // already counts the step when update() runs
 };
@@ -36,9 +38,9 @@ struct SgdOptions {
 class Sgd final : public Optimizer {
  public:
   explicit Sgd(ParamSlab& slab, const SgdOptions& options = {});
-  NamedTensors state() const override;
 
  protected:
+  NamedTensors own_state() const override;
   void update(double lr, double grad_scale) override;
 
  private:
@@ -56,9 +58,9 @@ struct AdamWOptions {
 class AdamW final : public Optimizer {
  public:
   explicit AdamW(ParamSlab& slab, const AdamWOptions& options = {});
-  NamedTensors state() const override;
 
  protected:
+  NamedTensors own_state() const override;
   void update(double lr, double grad_scale) override;
 
  private:

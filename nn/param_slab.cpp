@@ -8,32 +8,33 @@
 
 namespace pg {
 
-constexpr int64_t kAlignBytes = 512;
+constexpr int64_t kAlign = 256;  // elements
 
 ParamSlab::ParamSlab(Module& module) {
   const NamedTensors parameters = named_parameters(module);
   check(!parameters.empty(), "ParamSlab: the module has no parameters");
   const DType dtype = parameters[0].second.dtype();
-  const int64_t align = kAlignBytes / static_cast<int64_t>(size_of(dtype));
   std::set<const GradNode*> seen;
   int64_t end = 0;
   for (const auto& [name, parameter] : parameters) {
-    check(parameter.dtype() == dtype && (dtype == f32 || dtype == f64),
-          "ParamSlab: '{}' is {}, expected f32 or f64 and the {} of '{}'", name, parameter.dtype(), dtype,
+    check(parameter.dtype() == dtype && is_floating(dtype),
+          "ParamSlab: '{}' is {}, expected f32, f64 or bf16 and the {} of '{}'", name, parameter.dtype(), dtype,
           parameters[0].first);
     check(!parameter.requires_grad() || seen.insert(parameter.node().get()).second,
           "ParamSlab: '{}' was visited before under another name; visit a shared parameter once", name);
-    const int64_t begin = (end + align - 1) / align * align;
+    const int64_t begin = (end + kAlign - 1) / kAlign * kAlign;
     end = begin + parameter.numel();
     segments_.push_back({name, parameter.shape(), begin, end, parameter.rank() >= 2});
   }
-  params_ = Tensor::zeros({end}, dtype);
-  grads_ = Tensor::zeros({end}, dtype);
+  params_ = Tensor::zeros({end}, sum_type(dtype));
+  grads_ = zeros_like(params_);
+  if (dtype == bf16) rounded_ = Tensor::zeros({end}, bf16);
+  const Tensor& values = dtype == bf16 ? rounded_ : params_;
 
   size_t next = 0;
   Visitor visitor([&](const std::string&, Tensor& parameter) {
     const Segment& segment = segments_[next++];
-    Tensor moved = piece(params_, segment);
+    Tensor moved = piece(values, segment);
     moved.copy_from(parameter.detach());
     moved.set_requires_grad();
     set_grad_buffer(moved, piece(grads_, segment));
@@ -41,7 +42,20 @@ ParamSlab::ParamSlab(Module& module) {
     leaves_.push_back(moved);
   });
   module.visit(visitor);
+  if (dtype == bf16) params_.copy_from(rounded_);
 }
+
+void ParamSlab::round_params() const {
+  if (rounded_.defined()) rounded_.copy_from(params_);
+}
+
+void ParamSlab::refresh_masters() {
+  if (!rounded_.defined() || rounded_.storage()->version == version_) return;
+  params_.copy_from(rounded_);
+  version_ = rounded_.storage()->version;
+}
+
+void ParamSlab::bump_version() { version_ = ++(rounded_.defined() ? rounded_ : params_).storage()->version; }
 
 Tensor ParamSlab::piece(const Tensor& slab, const Segment& segment) {
   return slab.view_slice(0, segment.begin, segment.end).view_reshape(segment.shape);

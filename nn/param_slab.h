@@ -1,6 +1,7 @@
 #pragma once
 // All parameters of a module in one block of memory, all gradients in a second of equal layout: the optimizer, the norm
-// and the checkpoint each walk one array.
+// and the checkpoint each walk one array. bf16 parameters have f32 masters of the same layout, in which updates too
+// small for bf16 add up (Micikevicius et al. 2018, arXiv:1710.03740), and f32 gradients.
 #include <string>
 #include <vector>
 
@@ -18,13 +19,15 @@ class ParamSlab {
   };
 
   // Moves the parameters of `module` into the slab (their values stay) and gives each its piece of the gradient slab.
-  // Each begins at a multiple of 512 bytes. Error unless all have one floating dtype. The module must outlive the slab,
-  // and tensors copied from it earlier no longer are its parameters.
+  // Each begins at a multiple of 256 elements. Error unless all have one floating dtype. The module must outlive the
+  // slab, and tensors copied from it earlier no longer are its parameters.
   explicit ParamSlab(Module& module);
 
   const std::vector<Segment>& segments() const { return segments_; }
-  const Tensor& params() const { return params_; }  // [size()]
-  const Tensor& grads() const { return grads_; }    // [size()], complete after fill_missing_grads()
+  const Tensor& params() const { return params_; }  // [size()], what the optimizer updates: the masters of bf16
+  // The bf16 parameters, from which the model computes; undefined for f32 and f64.
+  const Tensor& rounded() const { return rounded_; }
+  const Tensor& grads() const { return grads_; }  // [size()], complete after fill_missing_grads()
   int64_t size() const { return params_.numel(); }
   DType dtype() const { return params_.dtype(); }
   // The piece of a slab-shaped tensor that belongs to a segment, in its shape.
@@ -37,11 +40,16 @@ class ParamSlab {
   void zero_grad() const;
   // Writes zeros for the parameters that received no gradient since zero_grad().
   void fill_missing_grads() const;
+  // Rounds the masters into the model's bf16 parameters.
+  void round_params() const;
+  // Makes the masters equal to bf16 parameters that someone else rewrote (load_state_dict).
+  void refresh_masters();
   // To be called after the parameters were rewritten: caches of packed weights notice.
-  void bump_version() const { ++params_.storage()->version; }
+  void bump_version();
 
  private:
-  Tensor params_, grads_;
+  Tensor params_, grads_, rounded_;
+  uint64_t version_ = 0;  // of the parameters that the masters match
   std::vector<Segment> segments_;
   std::vector<Tensor> leaves_;  // the parameters, in the order of the segments
 };

@@ -43,6 +43,8 @@ Trainer::Trainer(Gpt2& model, const TrainConfig& config, NextBatch next_batch)
 
 StepReport Trainer::step() {
   StepReport report;
+  const size_t before = memory_stats().in_use;
+  reset_peak_memory();
   std::vector<TokenBatch> batches;
   for (int64_t i = 0; i < config_.micro_batches; ++i) {
     batches.push_back(next_batch_(data_));
@@ -61,7 +63,17 @@ StepReport Trainer::step() {
   report.grad_norm = grad_norm(slab_);
   optimizer_.step(report.lr, config_.max_grad_norm > 0 ? clip_scale(report.grad_norm, config_.max_grad_norm) : 1);
   report.step = steps();
+  step_memory_ = memory_stats().peak - before;
   return report;
+}
+
+StepMemory Trainer::memory() const {
+  const auto bytes = [](const Tensor& x) { return static_cast<size_t>(x.numel()) * size_of(x.dtype()); };
+  StepMemory m{bytes(slab_.params()) + bytes(slab_.rounded()), bytes(slab_.grads()), 0, step_memory_};
+  for (const auto& [name, tensor] : optimizer_.state()) {
+    if (!name.starts_with("master.")) m.optimizer += bytes(tensor);
+  }
+  return m;
 }
 
 bool Trainer::run(const TrainHooks& hooks) {

@@ -39,6 +39,13 @@ struct StepReport {
   int64_t tokens = 0;
 };
 
+// Bytes of tensors during the last step.
+struct StepMemory {
+  size_t weights = 0;  // with the masters of bf16 weights
+  size_t gradients = 0, optimizer = 0;
+  size_t activations = 0;  // all else that was alive at the peak of the step: what the tape keeps, and temporaries
+};
+
 struct TrainHooks {
   std::function<void(const StepReport&)> on_step = {};
   std::function<void(int64_t step)> on_eval = {};  // every eval_interval steps, before the first and after the last
@@ -57,6 +64,7 @@ class Trainer {
   // another kind (biases, norms, embeddings).
   StepReport step();
   int64_t steps() const { return optimizer_.steps(); }
+  StepMemory memory() const;
   // Steps until max_steps or should_stop; true when max_steps was reached. Evaluation and checkpoints come before the
   // step that follows them.
   bool run(const TrainHooks& hooks);
@@ -75,6 +83,7 @@ class Trainer {
   Generator data_;
   ParamSlab slab_;
   AdamW optimizer_;
+  size_t step_memory_ = 0;  // peak of the last step, over what was in use before it
 };
 
 }  // namespace pg

@@ -1,5 +1,5 @@
 #pragma once
-// Element types. f32 and f64 compute everywhere; bf16, i32 and u8 store, index and convert.
+// Element types. f32 and f64 compute everywhere; bf16 stores what is computed in f32; i32 and u8 index and convert.
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -87,12 +87,31 @@ decltype(auto) visit(DType type, F&& f) {
   return f(std::type_identity<uint8_t>{});
 }
 
-// The same for the two types that compute; anything else is an Error naming `op`.
+// The C++ type that computes with elements of type S.
+template <class S>
+using computes_t = std::conditional_t<std::is_same_v<S, BFloat16>, float, S>;
+
+// The type that sums over bf16 are kept in: statistics, losses, gradients of parameters. Any other type keeps its own.
+inline DType sum_type(DType type) { return type == bf16 ? f32 : type; }
+
+// The same for the two types that compute: double for f64, float for f32 and bf16; anything else is an Error naming
+// `op`.
 template <class F>
 decltype(auto) visit_floating(DType type, const char* op, F&& f) {
   if (type == f64) return f(std::type_identity<double>{});
-  check(type == f32, "{}: expected f32 or f64, got {}; convert with to(f32)", op, name_of(type));
+  check(type == f32 || type == bf16, "{}: expected f32, f64 or bf16, got {}; convert with to(f32)", op, name_of(type));
   return f(std::type_identity<float>{});
+}
+
+// The same with the type that is stored first: f(std::type_identity<S>{}, std::type_identity<T>{}).
+template <class F>
+decltype(auto) visit_stored(DType type, const char* op, F&& f) {
+  return visit_floating(type, op, [&]<class T>(std::type_identity<T> computes) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (type == bf16) return f(std::type_identity<BFloat16>{}, computes);
+    }
+    return f(computes, computes);
+  });
 }
 
 }  // namespace pg

@@ -4,7 +4,9 @@
 // Conventions: results come first. `beta` scales what the result already holds: 0 overwrites (even NaN), 1 adds.
 // R rows, C columns (contiguous rows where written [R, C]); B batch, H heads, T queries, S keys, D head size, V
 // vocabulary. "any": any shape and strides, all views of equal shape (broadcast inputs have stride 0). A view marked ?
-// may be empty (data == nullptr). Floating views are f32 or f64, all of one type, unless said.
+// may be empty (data == nullptr). Floating views are f32, f64 or bf16, all of one type, unless said. bf16 is computed
+// in f32 and rounded once; beside bf16, statistics and values per row (mean, rstd, lse, loss, log_prob, entropy) are
+// f32, and so are the gradients of weights (dw, db) and what is added to in place (scatter_add); any result may be f32.
 #include "tensor/device.h"
 #include "tensor/view.h"
 
@@ -58,6 +60,7 @@ struct AdamWArgs {
   double lr, beta1, beta2, eps, weight_decay;
   double bias_correction1, bias_correction2;  // 1 - beta^t
   double grad_scale;                          // applied to g first: the clip factor
+  View rounded = {};                          // ? bf16, p's shape: receives p rounded, for models that compute in bf16
 };
 
 struct Kernels {
@@ -66,9 +69,9 @@ struct Kernels {
   void (*fill)(const View& y, double value);                      // any, all dtypes
   void (*accumulate)(const View& y, const View& x, double beta);  // any: y = beta·y + x
   void (*random_uniform)(const View& y, double low, double high, uint64_t seed,
-                         uint64_t offset);  // contiguous; element i uses word offset + i
+                         uint64_t offset);  // f32 or f64, contiguous; element i uses word offset + i
   void (*random_normal)(const View& y, double mean, double std, uint64_t seed,
-                        uint64_t offset);  // contiguous; element i uses words offset + 2i, 2i + 1
+                        uint64_t offset);  // f32 or f64, contiguous; element i uses words offset + 2i, 2i + 1
   // ---- elementwise
   void (*unary)(Unary op, const View& y, const View& x, Scalars s);  // any
   void (*unary_backward)(Unary op, const View& dx, const View& dy, const View& x, const View& y, Scalars s,
@@ -128,7 +131,7 @@ struct Kernels {
                              double beta);
   void (*rope)(const View& y, const View& x, const RopeArgs& args,
                double beta);  // [B, H, T, D], D even and contiguous; half-split rotation
-  // ---- optimizer (contiguous, one pass)
+  // ---- optimizer (contiguous, one pass, f32 or f64)
   void (*adamw)(const View& p, const View& g, const View& m, const View& v, const AdamWArgs& args);
 };
 

@@ -33,16 +33,16 @@ Tensor Tensor::arange(int64_t n, DType dtype, Device device) {
 }
 
 Tensor Tensor::normal(const Shape& shape, double mean, double std, Generator& generator, DType dtype) {
-  Tensor t = empty(shape, dtype);
+  const Tensor t = empty(shape, sum_type(dtype));
   const uint64_t at = generator.reserve(2 * static_cast<uint64_t>(t.numel()));
   kernels(t.device()).random_normal(t, mean, std, generator.seed(), at);
-  return t;
+  return t.to(dtype);
 }
 Tensor Tensor::uniform(const Shape& shape, double low, double high, Generator& generator, DType dtype) {
-  Tensor t = empty(shape, dtype);
+  const Tensor t = empty(shape, sum_type(dtype));
   const uint64_t at = generator.reserve(static_cast<uint64_t>(t.numel()));
   kernels(t.device()).random_uniform(t, low, high, generator.seed(), at);
-  return t;
+  return t.to(dtype);
 }
 
 template <class T>

@@ -22,6 +22,7 @@ struct OpSample {
   bool large = false;              // work that the thread pool splits: compared by bits and norms, no gradcheck
   double flops = 0;                // of a forward call, for benchmarks; 0 when moving memory is the work
   double tolerance = 1e-12;        // relative, against the composed twin in f64
+  double tolerance_bf16 = 1e-2;    // relative, in bf16 against f64; more where rounded steps follow one another
 };
 
 // A call that must fail; each of `words` must be in the message.

@@ -25,7 +25,8 @@ void elementwise_errors(std::vector<OpError>& out) {
                    },
                    {name_of(b.op), "[3, 4]", "[3, 5]", "4 vs 5"}});
     out.push_back({b.op, "two dtypes", [b] { b.call(z({3}), z({3}, f64)); }, {name_of(b.op), "f32", "f64", "cast"}});
-    out.push_back({b.op, "integers", [b] { b.call(z({3}, i32), z({3}, i32)); }, {name_of(b.op), "i32", "f32 or f64"}});
+    out.push_back(
+        {b.op, "integers", [b] { b.call(z({3}, i32), z({3}, i32)); }, {name_of(b.op), "i32", "f32, f64 or bf16"}});
     out.push_back({b.op, "undefined", [b] { b.call(z({3}), Tensor{}); }, {name_of(b.op), "undefined"}});
   }
   struct Unary {
@@ -52,8 +53,8 @@ void elementwise_errors(std::vector<OpError>& out) {
                          {Op::silu, silu},
                          {Op::affine, [](T x) { return x + 1; }},
                          {Op::pow_scalar, [](T x) { return pow(x, 2); }}}) {
-    out.push_back({u.op, "integers", [u] { u.call(z({3}, i32)); }, {name_of(u.op), "i32", "f32 or f64"}});
-    out.push_back({u.op, "bf16", [u] { u.call(z({3}, bf16)); }, {name_of(u.op), "bf16", "to(f32)"}});
+    out.push_back({u.op, "integers", [u] { u.call(z({3}, i32)); }, {name_of(u.op), "i32", "f32, f64 or bf16"}});
+    out.push_back({u.op, "bytes", [u] { u.call(z({3}, u8)); }, {name_of(u.op), "u8", "to(f32)"}});
     out.push_back({u.op, "undefined", [u] { u.call(Tensor{}); }, {name_of(u.op), "undefined"}});
   }
   out.push_back({Op::clamp, "min above max", [] { clamp(z({3}), 2, 1); }, {"clamp", "2", "1"}});

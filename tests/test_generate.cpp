@@ -138,6 +138,10 @@ TEST_CASE("generate: log-probs have the bits of the training forward pass in f64
   check_bits(f64, 4);
 }
 
+TEST_CASE("generate: log-probs have the bits of the training forward pass in bf16", "[nn][generate][bf16]") {
+  for (uint64_t seed : {1, 2}) check_bits(bf16, seed);
+}
+
 TEST_CASE("generate: a row does not depend on its neighbours", "[nn][generate]") {
   Gpt2 model = make_model(f32, 5);
   Generator g(5);

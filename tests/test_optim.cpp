@@ -188,6 +188,29 @@ TEST_CASE("optim: a restored AdamW goes on bit for bit", "[nn][optim]") {
   CHECK(error_of([&] { optimizer2.load_state(state, 1); }).find("'v.c' is f64 [2, 3]") != std::string::npos);
 }
 
+TEST_CASE("optim: updates too small for bf16 add up in the masters", "[nn][optim][bf16]") {
+  struct One : Module {
+    Tensor weight = Tensor::ones({4, 64}, bf16).set_requires_grad();
+    void visit(Visitor& visitor) override { visitor("weight", weight); }
+  } model;
+  ParamSlab slab(model);
+  Sgd sgd(slab);
+  CHECK(slab.grads().dtype() == f32);
+  for (int i = 0; i < 1000; ++i) {
+    slab.zero_grad();
+    backward(sum(cast(model.weight, f32)));
+    sgd.step(0x1p-13);  // a bf16 below 1 has neighbours 2^-8 apart: each step alone would be rounded away
+  }
+  for (double x : slab.params().to_vector()) CHECK(x == 1 - 1000 * 0x1p-13);
+  for (double x : model.weight.to_vector()) CHECK(x == static_cast<float>(BFloat16(1 - 1000 * 0x1p-13f)));
+  // Weights that came from elsewhere count, not the masters of the old ones.
+  load_state_dict(model, {{"weight", Tensor::full({4, 64}, 3, f32)}});
+  slab.zero_grad();
+  backward(sum(cast(model.weight, f32)));
+  sgd.step(0.5);
+  for (double x : model.weight.to_vector()) CHECK(x == 2.5);
+}
+
 TEST_CASE("optim: a parameter without gradient counts as gradient zero", "[nn][optim]") {
   Two model;
   ParamSlab slab(model);

@@ -22,7 +22,7 @@ std::string error_of(const std::function<void()>& f) {
   return "";
 }
 
-Gpt2Config tiny(double dropout = 0) {
+Gpt2Config tiny(double dropout = 0, DType dtype = f32) {
   return {.vocab_size = 13,
           .block_size = 16,
           .n_layer = 2,
@@ -30,7 +30,7 @@ Gpt2Config tiny(double dropout = 0) {
           .n_embd = 16,
           .dropout = dropout,
           .bias = true,
-          .dtype = f32};
+          .dtype = dtype};
 }
 
 // Four random tokens, over and over: to be learned by looking back.
@@ -42,6 +42,19 @@ TokenBatch repeating(Generator& g, int64_t rows, int64_t length) {
     for (int64_t t = 0; t < length; ++t) {
       ids.data<int32_t>()[row * length + t] = motif[t % 4];
       targets.data<int32_t>()[row * length + t] = motif[(t + 1) % 4];
+    }
+  }
+  return {ids, targets};
+}
+// Each token has three successors, equally likely.
+TokenBatch chain(Generator& g, int64_t rows, int64_t length) {
+  Tensor ids = Tensor::empty({rows, length}, i32), targets = Tensor::empty({rows, length}, i32);
+  for (int64_t row = 0; row < rows; ++row) {
+    auto id = static_cast<int32_t>(g.integer(13));
+    for (int64_t t = 0; t < length; ++t) {
+      ids.data<int32_t>()[row * length + t] = id;
+      id = static_cast<int32_t>((5 * id + 1 + g.integer(3)) % 13);
+      targets.data<int32_t>()[row * length + t] = id;
     }
   }
   return {ids, targets};
@@ -117,15 +130,34 @@ TEST_CASE("trainer: the same bits for any number of threads", "[nn][trainer]") {
   set_num_threads(before);
 }
 
+TEST_CASE("trainer: bf16 learns as f32 does", "[nn][trainer][bf16]") {
+  std::vector<double> losses[2];
+  for (int i = 0; i < 2; ++i) {
+    Gpt2 model = seeded(tiny(0, i == 0 ? f32 : bf16));
+    Trainer trainer(model, config(300), [](Generator& g) { return chain(g, 16, 16); });
+    double sum = 0;
+    trainer.run({.on_step = [&](const StepReport& r) {
+      sum += r.loss / 20;
+      if (r.step % 20 == 0) losses[i].push_back(std::exchange(sum, 0));
+    }});
+  }
+  for (size_t k = 0; k < losses[0].size(); ++k) {
+    INFO("steps " << 20 * k << " to " << 20 * k + 19);
+    CHECK(losses[1][k] == Approx(losses[0][k]).margin(0.01));
+  }
+  CHECK(losses[1].back() == Approx(std::log(3.0)).margin(0.02));
+}
+
 TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn][trainer]") {
+  const DType dtype = GENERATE(f32, bf16);
   TempDir dir;
   const std::string path = dir.file("checkpoint.safetensors");
-  Gpt2 whole = seeded(tiny(0.2));
+  Gpt2 whole = seeded(tiny(0.2, dtype));
   Trainer uninterrupted(whole, config(12), batches(4));
   uninterrupted.run({});
 
   {
-    Gpt2 model = seeded(tiny(0.2));
+    Gpt2 model = seeded(tiny(0.2, dtype));
     Trainer trainer(model, config(12), batches(4));
     CHECK_FALSE(trainer.run({.should_stop = [&] { return trainer.steps() == 5; }}));
     trainer.save(path, {{"config", "anything: 1\n"}, {"tokenizer", "{}"}});
@@ -142,7 +174,7 @@ TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn]
   CHECK(trainer.run({}));
   CHECK(all_parameters(model) == all_parameters(whole));
 
-  Gpt2Config other = tiny();
+  Gpt2Config other = tiny(0, dtype);
   other.n_layer = 1;
   Gpt2 small = seeded(other);
   Trainer wrong(small, config(12), batches(4));
@@ -215,4 +247,36 @@ TEST_CASE("trainer: bad batches give a sentence", "[nn][trainer]") {
     return TokenBatch{Tensor::zeros({1, 4}, i32), Tensor::zeros({1, 5}, i32)};
   });
   CHECK(error_of([&] { uneven.step(); }).find("must have one shape, got [1, 4] and [1, 5]") != std::string::npos);
+}
+
+TEST_CASE("trainer: checkpointed blocks give the same bits in less memory", "[nn][trainer]") {
+  const DType dtype = GENERATE(f32, bf16);
+  std::vector<double> parameters[2];
+  StepMemory memory[2];
+  for (int i = 0; i < 2; ++i) {
+    Gpt2Config c = tiny(0.1, dtype);
+    c.n_layer = 6;
+    Gpt2 model = seeded(c);
+    model.checkpoint_blocks = i == 1;
+    Trainer trainer(model, config(3), batches(16));
+    trainer.run({});
+    parameters[i] = all_parameters(model);
+    memory[i] = trainer.memory();
+  }
+  CHECK(parameters[0] == parameters[1]);
+  CHECK(memory[0].weights == memory[1].weights);
+  CHECK(memory[0].optimizer == 2 * 4 * parameters[0].size());  // mean and mean square, f32 also beside bf16
+  CHECK(2 * memory[1].activations < memory[0].activations);
+}
+
+TEST_CASE("trainer: logits and their gradient share one block of memory", "[nn][trainer]") {
+  constexpr int64_t vocabulary = 20000, tokens = 16;
+  Gpt2Config c = tiny();
+  c.vocab_size = vocabulary;
+  Gpt2 model = seeded(c);
+  Trainer trainer(model, config(2), [](Generator& g) { return repeating(g, 1, tokens); });
+  trainer.run({});
+  const size_t logits = 4 * vocabulary * tokens;
+  CHECK(trainer.memory().activations > logits);
+  CHECK(trainer.memory().activations < logits + logits / 4);
 }

@@ -18,7 +18,7 @@ using simd::Vec;
 constexpr int64_t kQueries = 8 * kMaxRows;  // rows that share a packed block of keys, per head
 constexpr double kWorthThreads = 20e3;      // ns
 
-template <class T>
+template <class S, class T>
 struct Forward {
   View out, lse, q, k, v;
   AttentionSizes<T> s;
@@ -110,15 +110,15 @@ struct Forward {
     for (int64_t g = 0; g < group; ++g) {
       for (int64_t i = 0; i < tiles.count; ++i) {
         const int64_t row = tiles.begin(i), n = tiles.size(i);
-        pack_panel(packed_q + (g * count + row) * s.size, row_of<T>(q, b, h * group + g, t0 + row), q.strides[2], 1, n,
+        pack_panel(packed_q + (g * count + row) * s.size, row_of<S>(q, b, h * group + g, t0 + row), q.strides[2], 1, n,
                    n, s.size);
       }
     }
     const int64_t length = s.length(b), end = s.visible(t0 + count - 1, length);
     for (int64_t first = 0; first < end; first += kKeys) {
       const KeyBlock<T> block(s, b, first, length);
-      block.transposed(s, k, b, h, packed_k);
-      const Rows<T> value = block.rows(s, v, b, h, copied_v);
+      block.template transposed<S>(s, k, b, h, packed_k);
+      const Rows<T> value = block.template rows<S>(s, v, b, h, copied_v);
       const T* keep = block.keep(keep_space);
       for (int64_t g = 0; g < group; ++g) {
         for (int64_t i = 0; i < tiles.count; ++i) {
@@ -164,7 +164,7 @@ struct Forward {
   void finish(int64_t b, int64_t h, int64_t t0, int64_t count, const T* m, const T* l, const T* o) const {
     constexpr int size = Vec<T>::size;
     for (int64_t t = 0; t < count; ++t) {
-      T* y = row_of<T>(out, b, h, t0 + t);
+      S* y = row_of<S>(out, b, h, t0 + t);
       const Vec<T> inverse = l[t] == T(0) ? T(0) : 1 / l[t];
       for (int64_t d = 0; d < s.size; d += size) {
         store(y + d, simd::load(o + t * s.padded + d) * inverse, std::min<int64_t>(size, s.size - d));
@@ -182,8 +182,8 @@ struct Forward {
 
 void attention(const View& out, const View& lse, const View& q, const View& k, const View& v,
                const AttentionArgs& args) {
-  visit_floating(q.dtype, "attention", [&]<class T>(std::type_identity<T>) {
-    const Forward<T> f{out, lse, q, k, v, AttentionSizes<T>(q, k, args)};
+  visit_stored(q.dtype, "attention", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
+    const Forward<S, T> f{out, lse, q, k, v, AttentionSizes<T>(q, k, args)};
     const AttentionSizes<T>& s = f.s;
     if (s.batch * s.heads * s.queries == 0) return;
     const int64_t parts = (s.queries + kQueries - 1) / kQueries, items = s.batch * s.kv_heads * parts;

@@ -31,9 +31,9 @@ struct Carver {
   }
 };
 
-// x [rows, size] = beta·x + sum [rows, padded]
-template <class T>
-void add_rows(T* x, int64_t step, const T* sum, int64_t rows, const AttentionSizes<T>& s, T beta) {
+// x [rows, size] = beta·x + sum [rows, padded]; x holds S.
+template <class S, class T>
+void add_rows_as(S* x, int64_t step, const T* sum, int64_t rows, const AttentionSizes<T>& s, T beta) {
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t d = 0; d < s.size; d += Vec<T>::size) {
       const int64_t n = std::min<int64_t>(Vec<T>::size, s.size - d);
@@ -42,6 +42,15 @@ void add_rows(T* x, int64_t step, const T* sum, int64_t rows, const AttentionSiz
       store(x + r * step + d, y, n);
     }
   }
+}
+
+// The rows of x from (b, h, t) on, which may be T or bf16.
+template <class T>
+void add_rows(const View& x, int64_t b, int64_t h, int64_t t, const T* sum, int64_t rows, const AttentionSizes<T>& s,
+              T beta) {
+  visit_stored(x.dtype, "attention_backward", [&]<class S, class U>(std::type_identity<S>, std::type_identity<U>) {
+    if constexpr (std::is_same_v<U, T>) add_rows_as(row_of<S>(x, b, h, t), x.strides[2], sum, rows, s, beta);
+  });
 }
 
 // The queries of one head in the forms that the products want.
@@ -62,7 +71,7 @@ struct BlockSpace {
   T *sum_k, *sum_v;        // [kKeys, padded]
 };
 
-template <class T>
+template <class S, class T>
 struct Backward {
   View dq, dk, dv, dout, out, lse, q, k, v;
   T beta;
@@ -75,11 +84,13 @@ struct Backward {
 
   // Row-major rows of whole vectors: in place where they are, else copied.
   Rows<T> whole_rows(const View& x, int64_t b, int64_t h, Carver<T>& space) const {
-    const T* from = row_of<T>(x, b, h, 0);
-    if (s.size == s.padded) return {from, x.strides[2]};
+    const S* from = row_of<S>(x, b, h, 0);
+    if constexpr (std::is_same_v<S, T>) {
+      if (s.size == s.padded) return {from, x.strides[2]};
+    }
     T* to = space.take(s.queries * s.padded);
     std::fill(to, to + s.queries * s.padded, T(0));
-    for (int64_t t = 0; t < s.queries; ++t) std::copy_n(from + t * x.strides[2], s.size, to + t * s.padded);
+    for (int64_t t = 0; t < s.queries; ++t) copy_row(to + t * s.padded, from + t * x.strides[2], s.size);
     return {to, s.padded};
   }
   const T* packed(const View& x, int64_t b, int64_t h, Carver<T>& space) const {
@@ -88,7 +99,7 @@ struct Backward {
       const Parts tiles(std::min(kQueries, s.queries - t0), kMaxRows);
       for (int64_t i = 0; i < tiles.count; ++i) {
         const int64_t t = t0 + tiles.begin(i), n = tiles.size(i);
-        pack_panel(to + t * s.size, row_of<T>(x, b, h, t), x.strides[2], 1, n, n, s.size);
+        pack_panel(to + t * s.size, row_of<S>(x, b, h, t), x.strides[2], 1, n, n, s.size);
       }
     }
     return to;
@@ -96,7 +107,7 @@ struct Backward {
   Queries<T> prepare(int64_t b, int64_t h, Carver<T>& space) const {
     T* delta = space.take(s.queries);
     for (int64_t t = 0; t < s.queries; ++t) {
-      const T *y = row_of<T>(out, b, h, t), *dy = row_of<T>(dout, b, h, t);
+      const S *y = row_of<S>(out, b, h, t), *dy = row_of<S>(dout, b, h, t);
       Vec<T> sum = T(0);
       for (int64_t d = 0; d < s.size; d += Vec<T>::size) {
         const int64_t n = std::min<int64_t>(Vec<T>::size, s.size - d);
@@ -181,9 +192,9 @@ struct Backward {
       std::fill(w.sum_v, w.sum_v + rows * s.padded, T(0));
       if (first < length) {
         const KeyBlock<T> block(s, b, first, length);
-        block.transposed(s, k, b, h, w.packed_k);
-        block.transposed(s, v, b, h, w.packed_v);
-        const Rows<T> key = block.rows(s, k, b, h, w.copied_k);
+        block.template transposed<S>(s, k, b, h, w.packed_k);
+        block.template transposed<S>(s, v, b, h, w.packed_v);
+        const Rows<T> key = block.template rows<S>(s, k, b, h, w.copied_k);
         const T* keep = block.keep(w.keep);
         for (const Queries<T>& x : heads) {
           for (int64_t t = 0; t < s.queries; t += kQueries) {
@@ -191,11 +202,11 @@ struct Backward {
           }
         }
       }
-      add_rows(row_of<T>(dk, b, h, first), dk.strides[2], w.sum_k, rows, s, beta);
-      add_rows(row_of<T>(dv, b, h, first), dv.strides[2], w.sum_v, rows, s, beta);
+      add_rows(dk, b, h, first, w.sum_k, rows, s, beta);
+      add_rows(dv, b, h, first, w.sum_v, rows, s, beta);
     }
     for (int64_t g = 0; g < s.group(); ++g) {
-      add_rows(row_of<T>(dq, b, h * s.group() + g, 0), dq.strides[2], heads[g].dq, s.queries, s, beta);
+      add_rows(dq, b, h * s.group() + g, 0, heads[g].dq, s.queries, s, beta);
     }
   }
 };
@@ -205,8 +216,8 @@ struct Backward {
 void attention_backward(const View& dq, const View& dk, const View& dv, const View& dout, const View& out,
                         const View& lse, const View& q, const View& k, const View& v, const AttentionArgs& args,
                         double beta) {
-  visit_floating(q.dtype, "attention_backward", [&]<class T>(std::type_identity<T>) {
-    const Backward<T> f{dq, dk, dv, dout, out, lse, q, k, v, static_cast<T>(beta), AttentionSizes<T>(q, k, args)};
+  visit_stored(q.dtype, "attention_backward", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
+    const Backward<S, T> f{dq, dk, dv, dout, out, lse, q, k, v, static_cast<T>(beta), AttentionSizes<T>(q, k, args)};
     const AttentionSizes<T>& s = f.s;
     const int64_t items = s.batch * s.kv_heads;
     if (items == 0) return;

@@ -45,9 +45,10 @@ struct AttentionSizes {
   const AttentionArgs& args;
 };
 
-template <class T>
-T* row_of(const View& x, int64_t b, int64_t h, int64_t t) {
-  return x.as<T>() + b * x.strides[0] + h * x.strides[1] + t * x.strides[2];
+// Heads hold S, which is T, or bf16 where T is float.
+template <class S>
+S* row_of(const View& x, int64_t b, int64_t h, int64_t t) {
+  return x.as<S>() + b * x.strides[0] + h * x.strides[1] + t * x.strides[2];
 }
 
 // c [rows, columns] = beta·c + a·b for rows <= kMaxRows; rows of b have whole vectors.
@@ -66,6 +67,16 @@ struct Rows {
   const T* data;
   int64_t ld;
 };
+
+// to[i] = from[i] for i < n.
+template <class T, class S>
+void copy_row(T* to, const S* from, int64_t n) {
+  if constexpr (std::is_same_v<S, T>) {
+    std::copy_n(from, n, to);
+  } else {
+    simd::convert(to, from, n);
+  }
+}
 
 // One block of keys of one batch row, as far as they are in use.
 template <class T>
@@ -92,18 +103,22 @@ struct KeyBlock {
 
   // The block of k or v by rows: in place if rows have whole vectors, else a copy in `space` [kKeys, padded]. Masked
   // keys become 0, because whatever they hold, even NaN, is to be multiplied by a probability of 0.
+  template <class S>
   Rows<T> rows(const AttentionSizes<T>& s, const View& x, int64_t b, int64_t h, T* space) const {
-    const T* from = row_of<T>(x, b, h, first);
-    if (s.size == s.padded && !mask) return {from, x.strides[2]};
+    const S* from = row_of<S>(x, b, h, first);
+    if constexpr (std::is_same_v<S, T>) {
+      if (s.size == s.padded && !mask) return {from, x.strides[2]};
+    }
     std::fill(space, space + count * s.padded, T(0));
     for (int64_t i = 0; i < count; ++i) {
-      if (attends(i)) std::copy_n(from + i * x.strides[2], s.size, space + i * s.padded);
+      if (attends(i)) copy_row(space + i * s.padded, from + i * x.strides[2], s.size);
     }
     return {space, s.padded};
   }
   // The same transposed, [size, kKeys], the columns behind `count` 0.
+  template <class S>
   void transposed(const AttentionSizes<T>& s, const View& x, int64_t b, int64_t h, T* space) const {
-    pack_panel(space, row_of<T>(x, b, h, first), x.strides[2], 1, count, kKeys, s.size);
+    pack_panel(space, row_of<S>(x, b, h, first), x.strides[2], 1, count, kKeys, s.size);
   }
   // 1 for keys that the mask lets through, 0 for others, in `space` [kKeys]; nullptr without a mask.
   const T* keep(T* space) const {

@@ -31,6 +31,9 @@ template <class Y, class X>
 void copy_run(Y* y, const X* x, int64_t n) {
   if constexpr (std::is_same_v<Y, X>) {
     std::memcpy(y, x, static_cast<size_t>(n) * sizeof(Y));
+  } else if constexpr (std::is_same_v<std::pair<Y, X>, std::pair<float, BFloat16>> ||
+                       std::is_same_v<std::pair<Y, X>, std::pair<BFloat16, float>>) {
+    simd::convert(y, x, n);
   } else {
     for (int64_t i = 0; i < n; ++i) y[i] = convert<Y>(x[i]);
   }

@@ -1,13 +1,13 @@
 // Cross-entropy, and the log-probability and entropy of given tokens, straight from logits: the probabilities are never
 // stored. The backward passes read the logits once and may write over them.
 #include "tensor/cpu/kernels_cpu.h"
+#include "tensor/cpu/rows.h"
 #include "tensor/cpu/softmax_row.h"
-#include "tensor/cpu/walk.h"
 
 namespace pg::cpu {
 namespace {
 
-// One value per row: any step, so that a broadcast gradient (step 0) needs no copy.
+// One value per row, f32 or f64: any step, so that a broadcast gradient (step 0) needs no copy.
 template <class T>
 struct PerRow {
   T* data;
@@ -25,7 +25,7 @@ struct Target {
   double spread;     // s/V
   double weights;    // Σ w[v]
   Target(const CrossEntropyArgs& args, int64_t classes)
-      : weight(args.weight.as<const T>()),
+      : weight(whole_row<T>(args.weight, 2)),
         smoothing(args.label_smoothing),
         spread(smoothing / static_cast<double>(classes)),
         weights(weight && smoothing != 0 ? sum_row(weight, classes) : static_cast<double>(classes)) {}
@@ -37,7 +37,7 @@ struct Target {
 void cross_entropy(const View& loss, const View& lse, const View& logits, const View& targets,
                    const CrossEntropyArgs& args) {
   visit_floating(logits.dtype, "cross_entropy", [&]<class T>(std::type_identity<T>) {
-    const Rows<const T> rows(logits);
+    const InRows<T> rows(logits, 0);
     const PerRow<T> losses(loss), lses(lse);
     const PerRow<const int32_t> ids(targets);
     const int64_t n = rows.size;
@@ -67,8 +67,8 @@ void cross_entropy(const View& loss, const View& lse, const View& logits, const 
 void cross_entropy_backward(const View& dlogits, const View& dloss, const View& logits, const View& lse,
                             const View& targets, const CrossEntropyArgs& args, double beta) {
   visit_floating(logits.dtype, "cross_entropy_backward", [&]<class T>(std::type_identity<T>) {
-    const Rows<const T> rows(logits);
-    const Rows<T> grads(dlogits);
+    const InRows<T> rows(logits, 0);
+    const OutRows<T> grads(dlogits, 1);
     const PerRow<const T> dlosses(dloss), lses(lse);
     const PerRow<const int32_t> ids(targets);
     const int64_t n = rows.size;
@@ -76,7 +76,8 @@ void cross_entropy_backward(const View& dlogits, const View& dloss, const View& 
     const T b = static_cast<T>(beta);
     parallel_for(rows.count, row_grain(n, kCostlyGrain), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
-        T* to = grads[r];
+        const auto grad = grads.row(r, b != 0);
+        T* to = grad;
         const int32_t id = ids[r];
         if (id == args.ignore_index) {
           write_gradient(to, n, b, [](int64_t, int64_t) { return Vec<T>(T(0)); });
@@ -100,7 +101,7 @@ void cross_entropy_backward(const View& dlogits, const View& dloss, const View& 
 
 void token_log_prob(const View& log_prob, const View& entropy, const View& lse, const View& logits, const View& ids) {
   visit_floating(logits.dtype, "token_log_prob", [&]<class T>(std::type_identity<T>) {
-    const Rows<const T> rows(logits);
+    const InRows<T> rows(logits, 0);
     const PerRow<T> log_probs(log_prob), entropies(entropy), lses(lse);
     const PerRow<const int32_t> tokens(ids);
     const int64_t n = rows.size;
@@ -120,8 +121,8 @@ void token_log_prob(const View& log_prob, const View& entropy, const View& lse, 
 void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const View& dentropy, const View& logits,
                              const View& lse, const View& entropy, const View& ids, double beta) {
   visit_floating(logits.dtype, "token_log_prob_backward", [&]<class T>(std::type_identity<T>) {
-    const Rows<const T> rows(logits);
-    const Rows<T> grads(dlogits);
+    const InRows<T> rows(logits, 0);
+    const OutRows<T> grads(dlogits, 1);
     const PerRow<const T> dlog_probs(dlog_prob), dentropies(dentropy), lses(lse), entropies(entropy);
     const PerRow<const int32_t> tokens(ids);
     const int64_t n = rows.size;
@@ -129,7 +130,8 @@ void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const V
     parallel_for(rows.count, row_grain(n, kCostlyGrain), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const T* x = rows[r];
-        T* to = grads[r];
+        const auto grad = grads.row(r, b != 0);
+        T* to = grad;
         const T row_lse = lses[r];
         const T d = dlog_prob ? dlog_probs[r] : T(0);
         if (dentropy) {

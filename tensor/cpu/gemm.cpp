@@ -43,24 +43,37 @@ constexpr int64_t kBlockK = 1536 / sizeof(T);  // a panel of a fills about half 
 template <class T>
 constexpr int64_t kBlockN = 32 * Vec<T>::size;  // kBlockK × kBlockN of b fill about three quarters of a 1 MB L2
 constexpr int64_t kBlockM = 3072;
+constexpr int64_t kMostPartial = 16 << 20;  // elements of sums held beside c
 // With fewer rows than this, or a b this small, b is read from where it lies: packing it would not pay.
 constexpr int64_t kDirectRows = 4 * kMaxRows, kDirectBytes = 32 * 1024;
 
-// Adds the bias and applies the activation to a finished tile, which is still in L1.
+// Sums of a tile, T where they stand or on their way into a c of another type C.
 template <class T>
-void finish(const Product<T>& g, int64_t row, int64_t column, int64_t rows, int64_t columns) {
-  if (!g.bias && g.activation == Activation::none) return;
-  for (int64_t r = row; r < row + rows; ++r) {
-    for (int64_t j = column; j < column + columns; j += Vec<T>::size) {
-      const int64_t n = std::min<int64_t>(Vec<T>::size, column + columns - j);
-      T* c = g.c + r * g.ldc + j;
-      Vec<T> x = simd::load(c, n);
-      if (g.bias) x += simd::load(g.bias + j, n);
+struct Sums {
+  T* data;
+  int64_t ld;
+};
+
+// The sums of a tile at (row, column) start from c. Only for sums that don't stand in c.
+template <class S, class C, class T>
+void begin_sums(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r) simd::convert(sums.data + r * sums.ld, g.c + (row + r) * g.ldc + column, columns);
+}
+
+// Adds the bias, applies the activation and rounds to C, while the tile is still in L1.
+template <class S, class C, class T>
+void finish(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+  if (std::is_same_v<C, T> && !g.bias && g.activation == Activation::none) return;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < columns; j += Vec<T>::size) {
+      const int64_t n = std::min<int64_t>(Vec<T>::size, columns - j);
+      Vec<T> x = simd::load(sums.data + r * sums.ld + j, n);
+      if (g.bias) x += simd::load(g.bias + column + j, n);
       if (g.activation == Activation::gelu_tanh) {
-        if (g.pre) store(g.pre + r * g.ld_pre + j, x, n);
+        if (g.pre) store(g.pre + (row + r) * g.ld_pre + column + j, x, n);
         x = gelu_tanh(x);
       }
-      store(c, x, n);
+      store(g.c + (row + r) * g.ldc + column + j, x, n);
     }
   }
 }
@@ -73,13 +86,16 @@ struct PanelB {
 };
 
 // One step of the two outer loops: rows [row, row + panels.n) of c, k in [k, k + depth).
-template <class T>
+template <class S, class C>
 struct Step {
-  const Product<T>& g;
+  using T = computes_t<S>;
+  static constexpr bool in_c = std::is_same_v<C, T>;  // the sums stand in c
+  const Product<S, C>& g;
   int64_t row, k, depth;
   Parts panels;  // of the rows
   bool direct;   // b is read from where it lies
   T* packed_a;   // null: a is read from where it lies
+  T* partial;    // [panels.n, n]: sums between two blocks of K where c cannot hold them; null with one block
   bool first, last;
 
   // Panel ii of a, [depth, rows of the panel], with room for what pack_panel writes beyond it.
@@ -88,7 +104,7 @@ struct Step {
   void pack_a(int64_t begin, int64_t end) const {
     for (int64_t ii = begin; ii < end; ++ii) {
       const int64_t at = panels.begin(ii), rows = panels.size(ii);
-      const T* a = g.a.data + (row + at) * g.a.row + k * g.a.column;
+      const S* a = g.a.data + (row + at) * g.a.row + k * g.a.column;
       pack_panel(panel_a(ii), a, g.a.row, g.a.column, rows, rows, depth);
     }
   }
@@ -99,9 +115,9 @@ struct Step {
     PanelB<T> panels_b[kBlockN<T> / kPanel<T>];
     for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
       const int64_t columns = std::min(kPanel<T>, nc - jj);
-      const T* b = g.b.data + k * g.b.row + (j0 + jj) * g.b.column;
+      const S* b = g.b.data + k * g.b.row + (j0 + jj) * g.b.column;
       if (direct && columns % Vec<T>::size == 0) {
-        panels_b[jj / kPanel<T>] = {b, g.b.row};
+        if constexpr (std::is_same_v<S, T>) panels_b[jj / kPanel<T>] = {b, g.b.row};
       } else {
         const int64_t width = columns <= Vec<T>::size ? Vec<T>::size : kPanel<T>;
         pack_panel(packed_b + jj * depth, b, g.b.column, g.b.row, columns, width, depth);
@@ -109,16 +125,33 @@ struct Step {
       }
     }
     const auto& kernels = packed_a ? micro_kernels<T, PackedA> : micro_kernels<T, RowsA>;
+    alignas(64) T tile[in_c ? 1 : kMaxRows * kPanel<T>];
+    const auto sums_at = [&]([[maybe_unused]] int64_t at, [[maybe_unused]] int64_t column) -> Sums<T> {
+      if constexpr (in_c) {
+        return {g.c + (row + at) * g.ldc + column, g.ldc};
+      } else if (partial) {
+        return {partial + at * g.n + column, g.n};
+      } else {
+        return {tile, kPanel<T>};
+      }
+    };
     for (int64_t ii = begin; ii < end; ++ii) {
       const int64_t at = panels.begin(ii), rows = panels.size(ii);
-      const T* a = packed_a ? panel_a(ii) : g.a.data + (row + at) * g.a.row + k;
+      const T* a = packed_a;
+      if constexpr (std::is_same_v<S, T>) {
+        if (!packed_a) a = g.a.data + (row + at) * g.a.row + k;
+      }
+      if (packed_a) a = panel_a(ii);
       for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
         const int64_t columns = std::min(kPanel<T>, nc - jj);
         const PanelB<T> b = panels_b[jj / kPanel<T>];
-        T* c = g.c + (row + at) * g.ldc + j0 + jj;
-        kernels[columns > Vec<T>::size][rows - 1](depth, a, g.a.row, b.data, b.ld, c, g.ldc, columns,
+        const Sums<T> c = sums_at(at, j0 + jj);
+        if constexpr (!in_c) {
+          if (first && g.beta != T(0)) begin_sums(g, c, row + at, j0 + jj, rows, columns);
+        }
+        kernels[columns > Vec<T>::size][rows - 1](depth, a, g.a.row, b.data, b.ld, c.data, c.ld, columns,
                                                   first ? g.beta : T(1));
-        if (last) finish(g, row + at, j0 + jj, rows, columns);
+        if (last) finish(g, c, row + at, j0 + jj, rows, columns);
       }
     }
   }
@@ -155,18 +188,23 @@ Cut cut(int64_t panels_a, int64_t panels_b, int threads, double seconds, int64_t
   return best;
 }
 
-template <class T>
-void run(const Product<T>& g, int threads) {
-  const Parts block_m(g.m, kBlockM), block_k(g.k, kBlockK<T>);
-  const bool direct =
-      g.b.column == 1 && (g.m <= kDirectRows || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
+template <class S, class C>
+void run(const Product<S, C>& g, int threads) {
+  using T = computes_t<S>;
+  const Parts block_k(g.k, kBlockK<T>);
+  const bool partial = !std::is_same_v<C, T> && block_k.count > 1;
+  const Parts block_m(g.m, partial ? std::clamp<int64_t>(kMostPartial / g.n, 16 * kMaxRows, kBlockM) : kBlockM);
+  // Only operands of the type that computes can be read where they lie.
+  const bool direct = std::is_same_v<S, T> && g.b.column == 1 &&
+                      (g.m <= kDirectRows || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
   // Rows a multiple of 4 KB apart would fall on one another in L1.
-  const bool in_place = g.a.column == 1 && g.a.row * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
+  const bool in_place =
+      std::is_same_v<S, T> && g.a.column == 1 && g.a.row * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
   for (int64_t i = 0; i < block_m.count; ++i) {
     for (int64_t p = 0; p < block_k.count; ++p) {
       const int64_t mc = block_m.size(i), kc = block_k.size(p);
       const Parts panels(mc, kMaxRows);
-      const Step<T> step{
+      const Step<S, C> step{
           .g = g,
           .row = block_m.begin(i),
           .k = block_k.begin(p),
@@ -174,6 +212,7 @@ void run(const Product<T>& g, int threads) {
           .panels = panels,
           .direct = direct,
           .packed_a = in_place ? nullptr : scratch<T>(Scratch::gemm_a, mc * kc + panels.count * Vec<T>::size),
+          .partial = partial ? scratch<T>(Scratch::gemm_sums, mc * g.n) : nullptr,
           .first = p == 0,
           .last = p + 1 == block_k.count};
       if (!in_place) {
@@ -194,6 +233,32 @@ void run(const Product<T>& g, int threads) {
   }
 }
 
+// The columns [begin, end) of a product with few rows.
+template <class S, class C, class T>
+void run_skinny(const Product<S, C>& g, Matrix<T> a, int64_t begin, int64_t end) {
+  const int64_t n = end - begin;
+  Sums<T> sums;
+  if constexpr (std::is_same_v<C, T>) {
+    sums = {g.c + begin, g.ldc};
+  } else {
+    sums = {scratch<T>(Scratch::gemm_sums, g.m * n), n};
+    if (g.beta != T(0)) begin_sums(g, sums, 0, begin, g.m, n);
+  }
+  const Matrix<S> b{g.b.data + begin * g.b.column, g.b.row, g.b.column};
+  multiply_skinny(SkinnyProduct<S, T>{g.m, n, g.k, a, b, sums.data, sums.ld, g.beta});
+  finish(g, sums, 0, begin, g.m, n);
+}
+
+template <class T>
+Matrix<T> widened_rows(const Matrix<T>& a, int64_t, int64_t) {
+  return a;
+}
+inline Matrix<float> widened_rows(const Matrix<BFloat16>& a, int64_t m, int64_t k) {
+  float* to = scratch<float>(Scratch::gemm_a, m * k);
+  for (int64_t i = 0; i < m * k; ++i) to[i] = static_cast<float>(a.data[i / k * a.row + i % k * a.column]);
+  return {to, k, 1};
+}
+
 }  // namespace
 
 double product_seconds(int64_t m, int64_t n, int64_t k) {
@@ -201,19 +266,19 @@ double product_seconds(int64_t m, int64_t n, int64_t k) {
   return work / 60e9 + data / 12e9;
 }
 
-template <class T>
-void multiply(const Product<T>& g) {
+template <class S, class C>
+void multiply(const Product<S, C>& g) {
   if (g.m == 0 || g.n == 0) return;
   const int threads = product_seconds(g.m, g.n, g.k) < kWorthThreads ? 1 : parallelism();
   if (!is_skinny(g)) return run(g, threads);
-  constexpr int64_t line = 64 / sizeof(T);
-  for_each(threads, g.n, threads == 1 ? g.n : (g.n / (4 * threads) / line + 1) * line, [&](int64_t j, int64_t end) {
-    const Product<T> part = g.columns(j, end);
-    multiply_skinny(part);
-    finish(part, 0, 0, part.m, part.n);
-  });
+  constexpr int64_t line = 64 / sizeof(S);
+  const auto a = widened_rows(g.a, g.m, g.k);
+  for_each(threads, g.n, threads == 1 ? g.n : (g.n / (4 * threads) / line + 1) * line,
+           [&](int64_t j, int64_t end) { run_skinny(g, a, j, end); });
 }
-template void multiply(const Product<float>& g);
-template void multiply(const Product<double>& g);
+template void multiply(const Product<float, float>& g);
+template void multiply(const Product<double, double>& g);
+template void multiply(const Product<BFloat16, float>& g);
+template void multiply(const Product<BFloat16, BFloat16>& g);
 
 }  // namespace pg::cpu

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "tensor/cpu/vec.h"
+#include "tensor/cpu/vec_bf16.h"
 
 namespace pg::cpu {
 
@@ -65,9 +65,9 @@ inline void transpose(simd::Vec<float> (&x)[8]) {
 #endif
 
 // A block of `lines` <= size rows of src, `depth` <= size elements each (exactly size if Whole), turned: row k of the
-// result holds element k of every line, and 0 behind the lines.
-template <bool Whole, class T>
-inline void load_turned(simd::Vec<T> (&block)[simd::Vec<T>::size], const T* src, int64_t line_stride, int64_t lines,
+// result holds element k of every line, and 0 behind the lines. Here and below S is T, or bf16 where T is float.
+template <bool Whole, class T, class S>
+inline void load_turned(simd::Vec<T> (&block)[simd::Vec<T>::size], const S* src, int64_t line_stride, int64_t lines,
                         int64_t depth) {
 #pragma GCC unroll 16
   for (int i = 0; i < simd::Vec<T>::size; ++i) {
@@ -79,8 +79,8 @@ inline void load_turned(simd::Vec<T> (&block)[simd::Vec<T>::size], const T* src,
 
 // The next two pack one vector of lines: dst[k·width + i] = line i, element k, 0 behind the lines. They store whole
 // vectors: what reaches past the width is overwritten by the next k.
-template <class T>
-void pack_across(T* dst, int64_t width, const T* src, int64_t line_stride, int64_t lines, int64_t depth) {
+template <class T, class S>
+void pack_across(T* dst, int64_t width, const S* src, int64_t line_stride, int64_t lines, int64_t depth) {
   constexpr int size = simd::Vec<T>::size;
   int64_t k = 0;
   for (; k + size <= depth; k += size) {
@@ -97,8 +97,8 @@ void pack_across(T* dst, int64_t width, const T* src, int64_t line_stride, int64
     if (j < depth - k) store(dst + (k + j) * width, block[j]);
   }
 }
-template <class T>
-void pack_along(T* dst, int64_t width, const T* src, int64_t k_stride, int64_t lines, int64_t depth) {
+template <class T, class S>
+void pack_along(T* dst, int64_t width, const S* src, int64_t k_stride, int64_t lines, int64_t depth) {
   if (lines == simd::Vec<T>::size) {
     for (int64_t k = 0; k < depth; ++k) store(dst + k * width, simd::load(src + k * k_stride));
   } else {
@@ -110,13 +110,13 @@ void pack_along(T* dst, int64_t width, const T* src, int64_t k_stride, int64_t l
 // vector more than width·depth elements, so panels are packed in the order in which they lie.
 // A panel of a is `rows` lines wide, a panel of b one or two vectors: what the micro-kernel reads in one step of k
 // lies together.
-template <class T>
-void pack_panel(T* dst, const T* src, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t width,
+template <class T, class S>
+void pack_panel(T* dst, const S* src, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t width,
                 int64_t depth) {
   constexpr int64_t size = simd::Vec<T>::size;
   for (int64_t g = (width - 1) / size * size; g >= 0; g -= size) {  // from the last vector, whose stores reach too far
     const int64_t from = std::clamp<int64_t>(lines - g, 0, size);
-    const T* in = src + g * line_stride;
+    const S* in = src + g * line_stride;
     if (line_stride == 1) {
       pack_along(dst + g, width, in, k_stride, from, depth);
     } else if (k_stride == 1) {
@@ -124,7 +124,7 @@ void pack_panel(T* dst, const T* src, int64_t line_stride, int64_t k_stride, int
     } else {
       for (int64_t k = 0; k < depth; ++k) {
         for (int64_t i = 0; i < std::min(width - g, size); ++i) {
-          dst[g + k * width + i] = i < from ? in[i * line_stride + k * k_stride] : T(0);
+          dst[g + k * width + i] = i < from ? static_cast<T>(in[i * line_stride + k * k_stride]) : T(0);
         }
       }
     }

@@ -8,11 +8,22 @@
 
 namespace pg::cpu {
 
+// c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S.
+template <class S, class T>
+struct SkinnyProduct {
+  int64_t m, n, k;
+  Matrix<T> a;
+  Matrix<S> b;
+  T* c;
+  int64_t ldc;
+  T beta;
+};
+
 // The columns [j, j + Groups vectors) of c, the last of them cut off at n. b's columns lie along memory (b =
 // transpose(w) of a layer's w [N, K]): blocks of size × size are turned in registers. One group's chains wait for their
 // own additions, so several groups are computed at once.
-template <class T, int Rows, int Groups>
-void skinny_groups(const Product<T>& g, int64_t j) {
+template <int Rows, int Groups, class S, class T>
+void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   using simd::Vec;
   constexpr int size = Vec<T>::size;
   const auto columns = [&](int v) { return std::min<int64_t>(size, g.n - j - v * size); };
@@ -35,12 +46,12 @@ void skinny_groups(const Product<T>& g, int64_t j) {
       }
     }
   };
-  constexpr int64_t line = 64 / sizeof(T);  // whole lines of b: rows far apart may push one another out of L1
+  constexpr int64_t line = 64 / sizeof(S);  // whole lines of b: rows far apart may push one another out of L1
   int64_t k = 0;
   for (; k + line <= g.k; k += line) {
 #pragma GCC unroll 4
     for (int v = 0; v < Groups; ++v) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int64_t i = 0; i < line; i += size) block_of(std::true_type(), v, k + i, size);
     }
   }
@@ -52,17 +63,17 @@ void skinny_groups(const Product<T>& g, int64_t j) {
   }
 }
 
-template <class T, int Rows>
-void skinny_columns(const Product<T>& g) {
+template <int Rows, class S, class T>
+void skinny_columns(const SkinnyProduct<S, T>& g) {
   constexpr int64_t size = simd::Vec<T>::size, groups = 2;
   int64_t j = 0;
-  for (; j + groups * size <= g.n; j += groups * size) skinny_groups<T, Rows, groups>(g, j);
-  for (; j < g.n; j += size) skinny_groups<T, Rows, 1>(g, j);
+  for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups>(g, j);
+  for (; j < g.n; j += size) skinny_groups<Rows, 1>(g, j);
 }
 
 // b's rows lie along memory: a few of them at a time are added to a stretch of c that stays in L1.
-template <class T, int Rows>
-void skinny_rows(const Product<T>& g) {
+template <int Rows, class S, class T>
+void skinny_rows(const SkinnyProduct<S, T>& g) {
   using simd::Vec;
   constexpr int size = Vec<T>::size;
   constexpr int64_t stretch = 4096 / sizeof(T), few = 8;
@@ -72,7 +83,7 @@ void skinny_rows(const Product<T>& g) {
     do {
       const int64_t depth = std::min(few, g.k - k);
       const T* a = g.a.data + k * g.a.column;
-      const T* b = g.b.data + k * g.b.row;
+      const S* b = g.b.data + k * g.b.row;
       const T beta = k == 0 ? g.beta : T(1);
       for (int64_t j = j0; j < end; j += size) {
         const int64_t columns = std::min<int64_t>(size, end - j);
@@ -95,16 +106,16 @@ void skinny_rows(const Product<T>& g) {
 
 inline constexpr int64_t kFewRows = 4;
 
-template <class T>
-bool is_skinny(const Product<T>& g) {
+template <class S, class C>
+bool is_skinny(const Product<S, C>& g) {
   return g.m <= kFewRows && (g.b.row == 1 || g.b.column == 1);
 }
-// The product without bias and activation.
-template <class T>
-void multiply_skinny(const Product<T>& g) {
-  using Run = void (*)(const Product<T>&);
-  constexpr Run by_columns[] = {skinny_columns<T, 1>, skinny_columns<T, 2>, skinny_columns<T, 3>, skinny_columns<T, 4>};
-  constexpr Run by_rows[] = {skinny_rows<T, 1>, skinny_rows<T, 2>, skinny_rows<T, 3>, skinny_rows<T, 4>};
+template <class S, class T>
+void multiply_skinny(const SkinnyProduct<S, T>& g) {
+  using Run = void (*)(const SkinnyProduct<S, T>&);
+  constexpr Run by_columns[] = {skinny_columns<1, S, T>, skinny_columns<2, S, T>, skinny_columns<3, S, T>,
+                                skinny_columns<4, S, T>};
+  constexpr Run by_rows[] = {skinny_rows<1, S, T>, skinny_rows<2, S, T>, skinny_rows<3, S, T>, skinny_rows<4, S, T>};
   (g.b.column == 1 ? by_rows : by_columns)[g.m - 1](g);
 }
 

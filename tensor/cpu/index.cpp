@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "tensor/cpu/kernels_cpu.h"
-#include "tensor/cpu/walk.h"
+#include "tensor/cpu/rows.h"
 
 namespace pg::cpu {
 
@@ -31,7 +31,7 @@ void gather(const View& y, const View& x, const View& index, int dim) {
 
 // Lines along `dim` are independent; within a line the additions keep the order of the index.
 void scatter_add(const View& y, const View& index, const View& x, int dim) {
-  visit_floating(y.dtype, "scatter_add", [&]<class T>(std::type_identity<T>) {
+  visit_stored(x.dtype, "scatter_add", [&]<class X, class T>(std::type_identity<X>, std::type_identity<T>) {
     View lines_x = x, lines_index = index, lines_y = y;
     lines_y.shape = x.shape;
     for (View* v : {&lines_x, &lines_index, &lines_y}) v->shape.erase(dim), v->strides.erase(dim);
@@ -41,15 +41,15 @@ void scatter_add(const View& y, const View& index, const View& x, int dim) {
     parallel_for(w.n, row_grain(length, kGrain), [&](int64_t begin, int64_t end) {
       w.run(begin, end, [&](const auto& at, int64_t n) {
         for (int64_t k = 0; k < length; ++k) {
-          const T* from = x.as<const T>() + at[0] + k * x.strides[dim];
+          const X* from = x.as<const X>() + at[0] + k * x.strides[dim];
           const int32_t* ids = index.as<const int32_t>() + at[1] + k * index.strides[dim];
           T* to = y.as<T>() + at[2];
           if (index_step == 0 && x_step == 1 && y_step == 1) {
             to += *ids * y.strides[dim];
-            for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+            for (int64_t i = 0; i < n; ++i) to[i] += static_cast<T>(from[i]);
           } else {
             for (int64_t i = 0; i < n; ++i) {
-              to[i * y_step + ids[i * index_step] * y.strides[dim]] += from[i * x_step];
+              to[i * y_step + ids[i * index_step] * y.strides[dim]] += static_cast<T>(from[i * x_step]);
             }
           }
         }
@@ -60,11 +60,11 @@ void scatter_add(const View& y, const View& index, const View& x, int dim) {
 
 void embedding(const View& y, const View& w, const View& ids) {
   visit(w.dtype, [&]<class T>(std::type_identity<T>) {
-    const Rows<T> out(y);
-    const Rows<const T> table(w);
+    const InRows<T> table(w, 0);
     const int32_t* id = ids.as<const int32_t>();
-    parallel_for(out.count, row_grain(out.size, kGrain), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) std::copy_n(table[id[r]], out.size, out[r]);
+    T* to = y.as<T>();
+    parallel_for(y.shape[0], row_grain(table.size, kGrain), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) std::copy_n(table[id[r]], table.size, to + r * y.strides[0]);
     });
   });
 }
@@ -72,23 +72,24 @@ void embedding(const View& y, const View& w, const View& ids) {
 // Threads share the columns, so that each entry of dw receives its rows in order.
 void embedding_backward(const View& dw, const View& dy, const View& ids, double beta) {
   visit_floating(dy.dtype, "embedding_backward", [&]<class T>(std::type_identity<T>) {
-    const Rows<T> table(dw);
-    const Rows<const T> rows(dy);
+    const int64_t vocabulary = dw.shape[0], step = dw.strides[0];
+    const InRows<T> rows(dy, 0);
+    T* table = dw.as<T>();
     const int32_t* id = ids.as<const int32_t>();
     if (beta != 1) {
       const T factor = static_cast<T>(beta);
-      parallel_for(table.count, row_grain(table.size, kGrain), [&](int64_t begin, int64_t end) {
+      parallel_for(vocabulary, row_grain(rows.size, kGrain), [&](int64_t begin, int64_t end) {
         for (int64_t v = begin; v < end; ++v) {
-          T* row = table[v];
-          for (int64_t i = 0; i < table.size; ++i) row[i] = factor == 0 ? T(0) : factor * row[i];
+          T* row = table + v * step;
+          for (int64_t i = 0; i < rows.size; ++i) row[i] = factor == 0 ? T(0) : factor * row[i];
         }
       });
     }
-    parallel_for(table.size, std::max<int64_t>(64, row_grain(rows.count, kGrain)), [&](int64_t begin, int64_t end) {
+    parallel_for(rows.size, std::max<int64_t>(64, row_grain(rows.count, kGrain)), [&](int64_t begin, int64_t end) {
       for (int64_t r = 0; r < rows.count; ++r) {
-        const T* from = rows[r];
-        T* to = table[id[r]];
-        for (int64_t i = begin; i < end; ++i) to[i] += from[i];
+        const T* from = rows.part(r, begin, end - begin);
+        T* to = table + id[r] * step + begin;
+        for (int64_t i = 0; i < end - begin; ++i) to[i] += from[i];
       }
     });
   });

@@ -11,8 +11,9 @@ namespace pg::cpu {
 
 namespace {
 
-template <class T>
+template <class S, class C>
 struct Matmul {
+  using T = computes_t<S>;
   View c, a, b;
   const MatmulArgs& args;
   View pre;
@@ -42,8 +43,9 @@ struct Matmul {
   }
 
   // Where matrix `entry` of the batch begins.
-  T* matrix(const View& x, int64_t entry) const {
-    T* data = x.as<T>();
+  template <class E>
+  E* matrix(const View& x, int64_t entry) const {
+    E* data = x.as<E>();
     for (int d = x.rank() - 3; d >= 0; --d) {
       data += entry % x.shape[d] * x.strides[d];
       entry /= x.shape[d];
@@ -56,22 +58,23 @@ struct Matmul {
     const int r = c.rank() - 2;
     const auto row = [r](const View& x) { return x.strides[r]; };
     const auto column = [r](const View& x) { return x.strides[r + 1]; };
-    Product<T> g{.m = m(), .n = n(), .k = k(), .a = {}, .b = {}, .c = nullptr, .ldc = 0};
-    g.a = {matrix(a, entry), row(a), column(a)};
-    g.b = {matrix(b, entry), row(b), column(b)};
+    Product<S, C> g{.m = m(), .n = n(), .k = k(), .a = {}, .b = {}, .c = nullptr, .ldc = 0};
+    g.a = {matrix<S>(a, entry), row(a), column(a)};
+    g.b = {matrix<S>(b, entry), row(b), column(b)};
     g.beta = static_cast<T>(args.beta);
     g.activation = args.activation;
     if (args.bias) {
       const int64_t step = args.bias.strides[0];
-      g.bias = args.bias.as<T>();
-      if (step != 1) {
+      if (step == 1 && args.bias.dtype == dtype_of<T>()) {
+        g.bias = args.bias.as<T>();
+      } else {
         T* copy = scratch<T>(Scratch::gemm_bias, g.n);
-        for (int64_t x = 0; x < g.n; ++x) copy[x] = g.bias[x * step];
+        for (int64_t x = 0; x < g.n; ++x) copy[x] = static_cast<T>(args.bias.as<S>()[x * step]);
         g.bias = copy;
       }
     }
-    T* out = matrix(c, entry);
-    T* out_pre = pre ? matrix(pre, entry) : nullptr;
+    C* out = matrix<C>(c, entry);
+    C* out_pre = pre ? matrix<C>(pre, entry) : nullptr;
     if (column(c) == 1 && (!pre || column(pre) == 1)) {
       g.c = out, g.ldc = row(c);
       if (pre) g.pre = out_pre, g.ld_pre = row(pre);
@@ -80,7 +83,7 @@ struct Matmul {
     }
     // Results whose columns don't lie side by side go through a plain copy.
     const int64_t size = g.m * g.n;
-    g.c = scratch<T>(Scratch::gemm_c, size * 2), g.ldc = g.n;
+    g.c = scratch<C>(Scratch::gemm_c, size * 2), g.ldc = g.n;
     if (pre) g.pre = g.c + size, g.ld_pre = g.n;
     for (int64_t x = 0; g.beta != T(0) && x < size; ++x) g.c[x] = out[x / g.n * row(c) + x % g.n * column(c)];
     multiply(g);
@@ -109,12 +112,15 @@ struct Matmul {
 }  // namespace
 
 void matmul(const View& c, const View& a, const View& b, const MatmulArgs& args) {
-  visit_floating(c.dtype, "matmul", [&]<class T>(std::type_identity<T>) {
-    Matmul<T> product{c, a, b, args, args.pre_activation};
-    if (product.batch() == 0) return;
-    if (product.k() == 0) product.a.data = product.b.data = c.data;  // not read; offsets from null would be undefined
-    product.fold_batch_into_rows();
-    product.run();
+  visit_stored(a.dtype, "matmul", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
+    const auto into = [&]<class C>(std::type_identity<C>) {
+      Matmul<S, C> product{c, a, b, args, args.pre_activation};
+      if (product.batch() == 0) return;
+      if (product.k() == 0) product.a.data = product.b.data = c.data;  // not read; offsets from null would be undefined
+      product.fold_batch_into_rows();
+      product.run();
+    };
+    c.dtype == a.dtype ? into(std::type_identity<S>{}) : into(std::type_identity<T>{});
   });
 }
 

@@ -1,7 +1,7 @@
 // Layer norm (Ba et al. 2016, arXiv:1607.06450) and RMS norm (Zhang and Sennrich 2019, arXiv:1910.07467) of rows.
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/row_ops.h"
-#include "tensor/cpu/walk.h"
+#include "tensor/cpu/rows.h"
 
 namespace pg::cpu {
 namespace {
@@ -38,8 +38,8 @@ void input_gradient(T* dx, const T* dy, const T* x, int64_t n, T mean, T rstd, c
 // dw = beta_w·dw + Σ dy·h and db = beta_b·db + Σ dy, row after row in every column: a gradient accumulated over two
 // batches has the bits of the gradient of both at once. dw or db may be null.
 template <class T, class Mean>
-void weight_gradients(T* dw, T* db, const Rows<const T>& dy, const Rows<const T>& x, Mean mean, const T* rstd,
-                      double beta_w, double beta_b) {
+void weight_gradients(T* dw, T* db, const InRows<T>& dy, const InRows<T>& x, Mean mean, const T* rstd, double beta_w,
+                      double beta_b) {
   const int64_t grain = std::max(kColumns, row_grain(dy.count, kGrain) / kColumns * kColumns);
   parallel_for(dy.size, grain, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; c += kColumns) {
@@ -52,7 +52,7 @@ void weight_gradients(T* dw, T* db, const Rows<const T>& dy, const Rows<const T>
         for (int64_t j = 0; j < n; ++j) sum_b[j] = static_cast<T>(beta_b) * db[c + j];
       }
       for (int64_t r = 0; r < dy.count; ++r) {
-        const T *g = dy[r] + c, *from = x[r] + c;
+        const T *g = dy.part(r, c, n), *from = x.part(r, c, n);
         const T m = mean(r), s = rstd[r];
         for (int64_t j = 0; j < n; ++j) {
           sum_w[j] += g[j] * ((from[j] - m) * s);
@@ -71,30 +71,34 @@ void weight_gradients(T* dw, T* db, const Rows<const T>& dy, const Rows<const T>
 void layer_norm(const View& y, const View& mean, const View& rstd, const View& sum, const View& x, const View& residual,
                 const View& w, const View& b, double eps) {
   visit_floating(x.dtype, "layer_norm", [&]<class T>(std::type_identity<T>) {
-    const Rows<const T> in(x);
-    const Rows<T> out(y);
+    const InRows<T> in(x, 0), added(residual, 1);
+    const OutRows<T> out(y, 2), sums(sum, 3);
     const int64_t n = in.size;
-    const T *weight = w.as<const T>(), *bias = b.as<const T>();
+    const T *weight = whole_row<T>(w, 4), *bias = whole_row<T>(b, 5);
+    const auto normalise = [&](int64_t r, const T* row) {
+      const T centre = static_cast<T>(sum_row(row, n) / static_cast<double>(n));
+      const double squares = sum_vectors<T, 1>(n, [=](int64_t i, int64_t m) {
+        const Vec<T> d = load_lanes(row + i, m) - centre;
+        return std::array{d * d};
+      })[0];
+      const T scale = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
+      scale_row<T>(out.row(r, false), row, n, centre, scale, weight, bias);
+      mean.as<T>()[r] = centre;
+      rstd.as<T>()[r] = scale;
+    };
     parallel_for(in.count, row_grain(n, kGrain), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const T* row = in[r];
-        if (residual) {
-          const T *from = row, *add = Rows<const T>(residual)[r];
-          T* to = Rows<T>(sum)[r];
-          for_vectors<T>(n, [=](int64_t i, int64_t m) {
-            store_lanes(to + i, load_lanes(from + i, m) + load_lanes(add + i, m), m);
-          });
-          row = to;
+        if (!residual) {
+          normalise(r, row);
+          continue;
         }
-        const T centre = static_cast<T>(sum_row(row, n) / static_cast<double>(n));
-        const double squares = sum_vectors<T, 1>(n, [=](int64_t i, int64_t m) {
-          const Vec<T> d = load_lanes(row + i, m) - centre;
-          return std::array{d * d};
-        })[0];
-        const T scale = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
-        scale_row(out[r], row, n, centre, scale, weight, bias);
-        mean.as<T>()[r] = centre;
-        rstd.as<T>()[r] = scale;
+        const T* add = added[r];
+        const auto total = sums.row(r, false);
+        T* to = total;
+        for_vectors<T>(
+            n, [=](int64_t i, int64_t m) { store_lanes(to + i, load_lanes(row + i, m) + load_lanes(add + i, m), m); });
+        normalise(r, to);
       }
     });
   });
@@ -103,13 +107,14 @@ void layer_norm(const View& y, const View& mean, const View& rstd, const View& s
 void layer_norm_backward(const View& dx, const View& dw, const View& db, const View& dy, const View& x, const View& w,
                          const View& mean, const View& rstd, double beta_x, double beta_w, double beta_b) {
   visit_floating(x.dtype, "layer_norm_backward", [&]<class T>(std::type_identity<T>) {
-    const Rows<const T> in(x), grads(dy);
-    const T *means = mean.as<const T>(), *rstds = rstd.as<const T>(), *weight = w.as<const T>();
+    const InRows<T> in(x, 0), grads(dy, 1);
+    const T *means = mean.as<const T>(), *rstds = rstd.as<const T>(), *weight = whole_row<T>(w, 4);
     if (dx) {
-      const Rows<T> to(dx);
+      const OutRows<T> to(dx, 2);
       parallel_for(in.count, row_grain(in.size, kGrain), [&](int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end; ++r) {
-          input_gradient<true>(to[r], grads[r], in[r], in.size, means[r], rstds[r], weight, static_cast<T>(beta_x));
+          input_gradient<true, T>(to.row(r, beta_x != 0), grads[r], in[r], in.size, means[r], rstds[r], weight,
+                                  static_cast<T>(beta_x));
         }
       });
     }
@@ -122,9 +127,10 @@ void layer_norm_backward(const View& dx, const View& dw, const View& db, const V
 
 void rms_norm(const View& y, const View& rstd, const View& x, const View& w, double eps) {
   visit_floating(x.dtype, "rms_norm", [&]<class T>(std::type_identity<T>) {
-    const Rows<const T> in(x);
-    const Rows<T> out(y);
+    const InRows<T> in(x, 0);
+    const OutRows<T> out(y, 1);
     const int64_t n = in.size;
+    const T* weight = whole_row<T>(w, 4);
     parallel_for(in.count, row_grain(n, kGrain), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const T* row = in[r];
@@ -133,7 +139,7 @@ void rms_norm(const View& y, const View& rstd, const View& x, const View& w, dou
           return std::array{v * v};
         })[0];
         const T scale = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
-        scale_row<T>(out[r], row, n, T(0), scale, w.as<const T>(), nullptr);
+        scale_row<T>(out.row(r, false), row, n, T(0), scale, weight, nullptr);
         rstd.as<T>()[r] = scale;
       }
     });
@@ -143,13 +149,14 @@ void rms_norm(const View& y, const View& rstd, const View& x, const View& w, dou
 void rms_norm_backward(const View& dx, const View& dw, const View& dy, const View& x, const View& w, const View& rstd,
                        double beta_x, double beta_w) {
   visit_floating(x.dtype, "rms_norm_backward", [&]<class T>(std::type_identity<T>) {
-    const Rows<const T> in(x), grads(dy);
-    const T *rstds = rstd.as<const T>(), *weight = w.as<const T>();
+    const InRows<T> in(x, 0), grads(dy, 1);
+    const T *rstds = rstd.as<const T>(), *weight = whole_row<T>(w, 4);
     if (dx) {
-      const Rows<T> to(dx);
+      const OutRows<T> to(dx, 2);
       parallel_for(in.count, row_grain(in.size, kGrain), [&](int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end; ++r) {
-          input_gradient<false>(to[r], grads[r], in[r], in.size, T(0), rstds[r], weight, static_cast<T>(beta_x));
+          input_gradient<false, T>(to.row(r, beta_x != 0), grads[r], in[r], in.size, T(0), rstds[r], weight,
+                                   static_cast<T>(beta_x));
         }
       });
     }

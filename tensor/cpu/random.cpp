@@ -115,19 +115,22 @@ void random_normal(const View& y, double mean, double std, uint64_t seed, uint64
 }
 
 void dropout(const View& y, const View& x, double p, uint64_t seed, uint64_t offset, double beta) {
-  visit_floating(y.dtype, "dropout", [&]<class T>(std::type_identity<T>) {
-    T* to = y.as<T>();
-    const T* from = x.as<const T>();
+  const auto run = [&]<class T, class X, class Y>(std::type_identity<T>, std::type_identity<X>, std::type_identity<Y>) {
+    Y* to = y.as<Y>();
+    const X* from = x.as<const X>();
     const T scale = static_cast<T>(1 / (1 - p)), b = static_cast<T>(beta);
     const auto threshold = static_cast<uint64_t>(std::ceil(p * 0x1p32));  // a word below it drops its element
     parallel_for(y.numel(), kCostlyGrain, [&](int64_t begin, int64_t end) {
       for_words(seed, offset, begin, end, [=](int64_t i, const uint32_t* words, int64_t n) {
         for (int64_t j = 0; j < n; ++j) {
-          const T kept = words[j] < threshold ? T(0) : from[i + j] * scale;
-          to[i + j] = b == 0 ? kept : b * to[i + j] + kept;
+          const T kept = words[j] < threshold ? T(0) : static_cast<T>(from[i + j]) * scale;
+          to[i + j] = static_cast<Y>(b == 0 ? kept : b * static_cast<T>(to[i + j]) + kept);
         }
       });
     });
+  };
+  visit_stored(x.dtype, "dropout", [&]<class X, class T>(std::type_identity<X> held, std::type_identity<T> computes) {
+    y.dtype == x.dtype ? run(computes, held, held) : run(computes, held, computes);
   });
 }
 

@@ -2,7 +2,7 @@
 // whose partial sums are then added in index order.
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/row_ops.h"
-#include "tensor/cpu/walk.h"
+#include "tensor/cpu/rows.h"
 
 namespace pg::cpu {
 namespace {
@@ -38,42 +38,61 @@ double combine_chunks(int64_t n, F partial) {
   return total;
 }
 
-template <Reduce kOp, class T>
-double contiguous(const T* x, int64_t n) {
-  if constexpr (kOp == Reduce::sum) return sum_row(x, n);
-  if constexpr (kOp == Reduce::max) return max_row(x, n);
+// bf16 passes through a buffer, so that its sums are those of the same values in f32. n is at most kChunk.
+template <Reduce kOp, class X>
+double contiguous(const X* x, int64_t n) {
+  if constexpr (std::is_same_v<X, BFloat16>) {
+    float* wide = row_buffer<float>(0, kChunk);
+    simd::convert(wide, x, n);
+    return contiguous<kOp>(static_cast<const float*>(wide), n);
+  } else {
+    if constexpr (kOp == Reduce::sum) return sum_row(x, n);
+    if constexpr (kOp == Reduce::max) return max_row(x, n);
+  }
 }
 
-template <Reduce kOp, class T>
-void write_result(T& to, double total, double scale, double beta) {
+template <class X>
+double to_double(X x) {
+  if constexpr (std::is_same_v<X, BFloat16>) return static_cast<double>(static_cast<float>(x));
+  if constexpr (!std::is_same_v<X, BFloat16>) return static_cast<double>(x);
+}
+template <class Y>
+Y from_double(double x) {
+  if constexpr (std::is_same_v<Y, BFloat16>) return BFloat16(static_cast<float>(x));
+  if constexpr (!std::is_same_v<Y, BFloat16>) return static_cast<Y>(x);
+}
+
+template <Reduce kOp, class Y>
+void write_result(Y& to, double total, double scale, double beta) {
   if constexpr (kOp == Reduce::sum) {
     total *= scale;
-    if (beta != 0) total += beta * static_cast<double>(to);
+    if (beta != 0) total += beta * to_double(to);
   }
-  to = static_cast<T>(total);
+  to = from_double<Y>(total);
 }
 
-template <class T, Reduce kOp>
+// x of type X is summed in T into y of type Y.
+template <class X, class T, class Y, Reduce kOp>
 struct Reduction {
   Walk<2> kept;     // x and y over the dimensions that stay
   Walk<1> reduced;  // x over the others
-  const T* x;
-  T* y;
+  const X* x;
+  Y* y;
   double scale, beta;
 
-  double stretch(const T* p, int64_t n) const {
+  double stretch(const X* p, int64_t n) const {
     const int64_t step = reduced.inner_stride(0);
     if (step == 1) return contiguous<kOp>(p, n);
     double total = kNothing<kOp>;
-    for (int64_t i = 0; i < n; ++i) total = combine<kOp>(total, static_cast<double>(p[i * step]));
+    for (int64_t i = 0; i < n; ++i) total = combine<kOp>(total, to_double(p[i * step]));
     return total;
   }
 
-  void write(T& to, double total) const { write_result<kOp>(to, total, scale, beta); }
+  void write(Y& to, double total) const { write_result<kOp>(to, total, scale, beta); }
 
   // Each result is one (usually contiguous) sweep over x.
   void along_rows() const {
-    const auto chunk = [&](const T* row, int64_t begin, int64_t end) {
+    const auto chunk = [&](const X* row, int64_t begin, int64_t end) {
       double total = kNothing<kOp>;
       reduced.run(begin, end, [&](const auto& at, int64_t n) { total = combine<kOp>(total, stretch(row + at[0], n)); });
       return total;
@@ -84,7 +103,7 @@ struct Reduction {
     parallel_for(kept.n, row_grain(reduced.n, kGrain), [&](int64_t begin, int64_t end) {
       kept.run(begin, end, [&](const auto& at, int64_t count) {
         for (int64_t i = 0; i < count; ++i) {
-          const T* row = x + at[0] + i * kept.inner_stride(0);
+          const X* row = x + at[0] + i * kept.inner_stride(0);
           double total = kNothing<kOp>;
           for (int64_t c = 0; c < reduced.n; c += kChunk) {
             total = combine<kOp>(total, chunk(row, c, std::min(reduced.n, c + kChunk)));
@@ -96,15 +115,19 @@ struct Reduction {
   }
 
   // acc[j] combined with rows [begin, end) of column j, in order.
-  void add_rows(T* acc, const T* columns, int64_t n, int64_t begin, int64_t end) const {
+  void add_rows(T* acc, const X* columns, int64_t n, int64_t begin, int64_t end) const {
     const int64_t column_step = kept.inner_stride(0), row_step = reduced.inner_stride(0);
     reduced.run(begin, end, [&](const auto& at, int64_t rows) {
-      const T* row = columns + at[0];
+      const X* row = columns + at[0];
       for (int64_t r = 0; r < rows; ++r, row += row_step) {
-        if (column_step == 1) {
+        if (column_step != 1) {
+          for (int64_t j = 0; j < n; ++j) acc[j] = combine<kOp>(acc[j], static_cast<T>(row[j * column_step]));
+        } else if constexpr (std::is_same_v<X, T>) {
           for (int64_t j = 0; j < n; ++j) acc[j] = combine<kOp>(acc[j], row[j]);
         } else {
-          for (int64_t j = 0; j < n; ++j) acc[j] = combine<kOp>(acc[j], row[j * column_step]);
+          T* wide = row_buffer<T>(0, kColumns);
+          simd::convert(wide, row, n);
+          for (int64_t j = 0; j < n; ++j) acc[j] = combine<kOp>(acc[j], wide[j]);
         }
       }
     });
@@ -121,12 +144,12 @@ struct Reduction {
       kept.run(first, last, [&](const auto& at, int64_t count) {
         for (int64_t j0 = 0; j0 < count; j0 += kColumns) {
           const int64_t n = std::min(kColumns, count - j0);
-          const T* columns = x + at[0] + j0 * kept.inner_stride(0);
-          T* to = y + at[1] + j0 * y_step;
+          const X* columns = x + at[0] + j0 * kept.inner_stride(0);
+          Y* to = y + at[1] + j0 * y_step;
           if (one_chain) {
-            for (int64_t j = 0; j < n; ++j) acc[j] = static_cast<T>(beta) * to[j * y_step];
+            for (int64_t j = 0; j < n; ++j) acc[j] = static_cast<T>(beta) * static_cast<T>(to[j * y_step]);
             add_rows(acc, columns, n, 0, reduced.n);
-            for (int64_t j = 0; j < n; ++j) to[j * y_step] = acc[j];
+            for (int64_t j = 0; j < n; ++j) to[j * y_step] = static_cast<Y>(acc[j]);
             continue;
           }
           std::fill_n(total, n, kNothing<kOp>);
@@ -142,13 +165,13 @@ struct Reduction {
   }
 };
 
-template <class T, Reduce kOp>
+template <class X, class T, class Y, Reduce kOp>
 void reduce_as(const View& y, const View& x, double scale, double beta) {
   if (y.numel() == 1 && dense(x)) {  // all of a tensor: nothing to plan
-    const T* from = x.as<const T>();
+    const X* from = x.as<const X>();
     const double total =
         combine_chunks<kOp>(x.numel(), [from](int64_t b, int64_t e) { return contiguous<kOp>(from + b, e - b); });
-    return write_result<kOp>(*y.as<T>(), total, scale, beta);
+    return write_result<kOp>(*y.as<Y>(), total, scale, beta);
   }
   Shape kept, reduced;
   Strides kept_x, kept_y, reduced_x;
@@ -162,12 +185,12 @@ void reduce_as(const View& y, const View& x, double scale, double beta) {
       reduced_x.push_back(x.strides[d]);
     }
   }
-  const Reduction<T, kOp> r{plan_walk<2>(kept, {&kept_x, &kept_y}),
-                            plan_walk<1>(reduced, {&reduced_x}),
-                            x.as<const T>(),
-                            y.as<T>(),
-                            scale,
-                            beta};
+  const Reduction<X, T, Y, kOp> r{plan_walk<2>(kept, {&kept_x, &kept_y}),
+                                  plan_walk<1>(reduced, {&reduced_x}),
+                                  x.as<const X>(),
+                                  y.as<Y>(),
+                                  scale,
+                                  beta};
   if (r.kept.n == 0) return;
   // The dimension with the smaller step goes innermost.
   if (r.kept.n == 1 || (r.reduced.n > 1 && r.reduced.inner_stride(0) < r.kept.inner_stride(0))) {
@@ -180,14 +203,17 @@ void reduce_as(const View& y, const View& x, double scale, double beta) {
 }  // namespace
 
 void reduce(Reduce op, const View& y, const View& x, double scale, double beta) {
-  visit_floating(x.dtype, "reduce", [&]<class T>(std::type_identity<T>) {
-    if (op == Reduce::sum) return reduce_as<T, Reduce::sum>(y, x, scale, beta);
-    return reduce_as<T, Reduce::max>(y, x, scale, beta);
+  visit_stored(x.dtype, "reduce", [&]<class X, class T>(std::type_identity<X>, std::type_identity<T>) {
+    const auto into = [&]<class Y>(std::type_identity<Y>) {
+      if (op == Reduce::sum) return reduce_as<X, T, Y, Reduce::sum>(y, x, scale, beta);
+      return reduce_as<X, T, Y, Reduce::max>(y, x, scale, beta);
+    };
+    return y.dtype == x.dtype ? into(std::type_identity<X>{}) : into(std::type_identity<T>{});
   });
 }
 
 void cumsum(const View& y, const View& x, int dim, bool reverse, double beta) {
-  visit_floating(x.dtype, "cumsum", [&]<class T>(std::type_identity<T>) {
+  const auto run = [&]<class X, class Y>(std::type_identity<X>, std::type_identity<Y>) {
     View lines_y = y, lines_x = x;  // without `dim`
     for (View* v : {&lines_y, &lines_x}) v->shape.erase(dim), v->strides.erase(dim);
     const auto w = plan_walk(lines_y, lines_x);
@@ -203,25 +229,28 @@ void cumsum(const View& y, const View& x, int dim, bool reverse, double beta) {
         for (int64_t first = 0; first < count; first += kLines) {
           const int64_t lines = std::min(kLines, count - first);
           double sum[kLines] = {};
-          T* to = y.as<T>() + at[0] + first * lines_step_y + y_start;
-          const T* from = x.as<const T>() + at[1] + first * lines_step_x + x_start;
+          Y* to = y.as<Y>() + at[0] + first * lines_step_y + y_start;
+          const X* from = x.as<const X>() + at[1] + first * lines_step_x + x_start;
           for (int64_t i = 0; i < length; ++i) {
             for (int64_t j = 0; j < lines; ++j) {
-              sum[j] += static_cast<double>(from[i * x_step + j * lines_step_x]);
-              T& out = to[i * y_step + j * lines_step_y];
-              out = static_cast<T>(beta == 0 ? sum[j] : beta * static_cast<double>(out) + sum[j]);
+              sum[j] += to_double(from[i * x_step + j * lines_step_x]);
+              Y& out = to[i * y_step + j * lines_step_y];
+              out = from_double<Y>(beta == 0 ? sum[j] : beta * to_double(out) + sum[j]);
             }
           }
         }
       });
     });
+  };
+  visit_stored(x.dtype, "cumsum", [&]<class X, class T>(std::type_identity<X> held, std::type_identity<T> computes) {
+    y.dtype == x.dtype ? run(held, held) : run(held, computes);
   });
 }
 
 // NaN counts as the largest.
 void argmax(const View& index, const View& x) {
   visit_floating(x.dtype, "argmax", [&]<class T>(std::type_identity<T>) {
-    const Rows<const T> rows(x);
+    const InRows<T> rows(x, 0);
     int32_t* to = index.as<int32_t>();
     parallel_for(rows.count, row_grain(rows.size, kGrain), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
@@ -237,16 +266,16 @@ void argmax(const View& index, const View& x) {
 
 // In double: the norm of a gradient must not overflow in its square.
 void sum_of_squares(const View& y, const View& x) {
-  visit_floating(x.dtype, "sum_of_squares", [&]<class T>(std::type_identity<T>) {
-    const T* p = x.as<const T>();
+  visit_stored(x.dtype, "sum_of_squares", [&]<class X, class T>(std::type_identity<X>, std::type_identity<T>) {
+    const X* p = x.as<const X>();
     *y.as<double>() = combine_chunks<Reduce::sum>(x.numel(), [p](int64_t begin, int64_t end) {
       constexpr int64_t kLanes = 16;
       double lanes[kLanes] = {};
       int64_t i = begin;
       for (; i + kLanes <= end; i += kLanes) {
-        for (int64_t j = 0; j < kLanes; ++j) lanes[j] += static_cast<double>(p[i + j]) * static_cast<double>(p[i + j]);
+        for (int64_t j = 0; j < kLanes; ++j) lanes[j] += to_double(p[i + j]) * to_double(p[i + j]);
       }
-      for (int64_t j = 0; i + j < end; ++j) lanes[j] += static_cast<double>(p[i + j]) * static_cast<double>(p[i + j]);
+      for (int64_t j = 0; i + j < end; ++j) lanes[j] += to_double(p[i + j]) * to_double(p[i + j]);
       double total = 0;
       for (double lane : lanes) total += lane;
       return total;

@@ -10,7 +10,7 @@
 namespace pg::cpu {
 
 void rope(const View& y, const View& x, const RopeArgs& args, double beta) {
-  visit_floating(x.dtype, "rope", [&]<class T>(std::type_identity<T>) {
+  const auto run = [&]<class T, class X, class Y>(std::type_identity<T>, std::type_identity<X>, std::type_identity<Y>) {
     const int64_t batch = x.shape[0], heads = x.shape[1], steps = x.shape[2], half = x.shape[3] / 2;
     const int32_t* first = args.positions.as<const int32_t>();
     std::vector<double> frequency(static_cast<size_t>(half));
@@ -34,8 +34,8 @@ void rope(const View& y, const View& x, const RopeArgs& args, double beta) {
                      const T *c = cosine.data(), *s = sine.data();
                      for (int64_t row = row0; row < row0 + rows; ++row) {
                        for (int64_t h = 0; h < heads; ++h) {
-                         const T* from = x.as<const T>() + row * x.strides[0] + h * x.strides[1] + t * x.strides[2];
-                         T* to = y.as<T>() + row * y.strides[0] + h * y.strides[1] + t * y.strides[2];
+                         const X* from = x.as<const X>() + row * x.strides[0] + h * x.strides[1] + t * x.strides[2];
+                         Y* to = y.as<Y>() + row * y.strides[0] + h * y.strides[1] + t * y.strides[2];
                          for_vectors<T>(half, [=](int64_t i, int64_t m) {
                            const Vec<T> u = load_lanes(from + i, m), v = load_lanes(from + half + i, m);
                            const Vec<T> ci = load_lanes(c + i, m), si = load_lanes(s + i, m);
@@ -51,6 +51,9 @@ void rope(const View& y, const View& x, const RopeArgs& args, double beta) {
                      }
                    }
                  });
+  };
+  visit_stored(x.dtype, "rope", [&]<class X, class T>(std::type_identity<X> held, std::type_identity<T> computes) {
+    y.dtype == x.dtype ? run(computes, held, held) : run(computes, held, computes);
   });
 }
 

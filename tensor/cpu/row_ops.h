@@ -5,7 +5,7 @@
 #include <array>
 #include <limits>
 
-#include "tensor/cpu/vec.h"
+#include "tensor/cpu/vec_bf16.h"
 
 namespace pg::cpu {
 
@@ -14,12 +14,13 @@ using simd::Vec;
 inline constexpr int64_t kSumBlock = 64;  // vectors
 
 // The first m lanes: m is a constant in all but the last round of a loop, which leaves plain loads and stores there.
-template <class T>
-Vec<T> load_lanes(const T* p, int64_t m) {
-  return m == Vec<T>::size ? simd::load(p) : simd::load(p, m);
+// S is T, or bf16 where T is float.
+template <class S>
+auto load_lanes(const S* p, int64_t m) {
+  return m == decltype(simd::load(p))::size ? simd::load(p) : simd::load(p, m);
 }
-template <class T>
-void store_lanes(T* p, Vec<T> v, int64_t m) {
+template <class S, class T>
+void store_lanes(S* p, Vec<T> v, int64_t m) {
   m == Vec<T>::size ? simd::store(p, v) : simd::store(p, v, m);
 }
 // The first m lanes of v, the others replaced.

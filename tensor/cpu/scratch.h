@@ -8,7 +8,16 @@
 namespace pg::cpu {
 
 // One buffer per use, so that kernels that call each other don't overwrite each other's.
-enum class Scratch : uint8_t { gemm_a, gemm_b, gemm_c, gemm_bias, attention, count };
+enum class Scratch : uint8_t {
+  gemm_a,
+  gemm_b,
+  gemm_c,
+  gemm_bias,
+  gemm_sums,
+  attention,
+  rows,  // several, see rows.h
+  count = rows + 6
+};
 
 // At least `n` elements, aligned to 64 bytes; valid until the next call with the same `use` on this thread.
 template <class T>

@@ -99,21 +99,6 @@ Walk<sizeof...(Views)> plan_walk(const Views&... views) {
   return plan_walk<sizeof...(Views)>(first->shape, std::array<const Strides*, sizeof...(Views)>{&views.strides...});
 }
 
-// Rows written [R, C]: contiguous within a row, any step between rows. Higher ranks count as one list of rows.
-template <class T>
-struct Rows {
-  T* data;
-  int64_t count, size, step;
-  explicit Rows(const View& v) : data(v.as<T>()) {
-    const int rank = v.rank();
-    size = rank ? v.shape.back() : 1;
-    count = 1;
-    for (int d = 0; d + 1 < rank; ++d) count *= v.shape[d];
-    step = rank == 2 ? v.strides[0] : size;
-  }
-  T* operator[](int64_t row) const { return data + row * step; }
-};
-
 // Chunk sizes: below them one thread is faster than waking another. Elements of cheap (memory-bound) and of costly
 // (exp-like) work.
 inline constexpr int64_t kGrain = 32768, kCostlyGrain = 8192;

@@ -17,6 +17,8 @@ struct TrainOptions {
   uint64_t seed = 1337;
   int64_t layers = 4, heads = 4, width = 128, context = 64;
   double in_proj_std = 0;
+  std::string dtype = "f32";
+  bool checkpoint_blocks = false;
   double dropout = 0;
   int64_t batch = 12, accumulate = 1, steps = 2000, eval_every = 250, eval_batches = 20, save_every = 250;
   std::string schedule = "cosine";

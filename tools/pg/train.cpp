@@ -1,4 +1,6 @@
 // pg train: a GPT-2 learns the characters of a text.
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -59,6 +61,21 @@ double full_loss(Trainer& trainer, const std::vector<int32_t>& tokens, int64_t l
       (windows + rows - 1) / rows);
 }
 
+std::string memory_line(const StepMemory& m) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto mb = [](size_t bytes) { return static_cast<double>(bytes) / 1e6; };
+#if defined(__APPLE__)
+  const auto resident = static_cast<size_t>(usage.ru_maxrss);
+#else
+  const auto resident = static_cast<size_t>(usage.ru_maxrss) * 1024;
+#endif
+  return fmt::format(
+      "memory of a step in MB: weights {:.1f}, gradients {:.1f}, optimizer {:.1f}, activations {:.1f}; "
+      "{:.1f} resident at most\n",
+      mb(m.weights), mb(m.gradients), mb(m.optimizer), mb(m.activations), mb(resident));
+}
+
 }  // namespace
 
 int train(const TrainOptions& o) {
@@ -81,8 +98,10 @@ int train(const TrainOptions& o) {
               .n_head = o.heads,
               .n_embd = o.width,
               .dropout = o.dropout,
-              .in_proj_std = o.in_proj_std > 0 ? o.in_proj_std : 1 / std::sqrt(static_cast<double>(o.width))},
+              .in_proj_std = o.in_proj_std > 0 ? o.in_proj_std : 1 / std::sqrt(static_cast<double>(o.width)),
+              .dtype = o.dtype == "bf16" ? bf16 : f32},
              init);
+  model.checkpoint_blocks = o.checkpoint_blocks;
   const auto train_batch = [&](Generator& g) { return to_tensors(random_batch(text.train, o.batch, o.context, g)); };
   const auto val_batch = [&](Generator& g) { return to_tensors(random_batch(text.val, o.batch, o.context, g)); };
   Trainer trainer(model, train_config(o), train_batch);
@@ -139,7 +158,7 @@ int train(const TrainOptions& o) {
   if (o.profile) profile.emplace();
   const bool complete = trainer.run(hooks);
   progress.reset();
-  if (profile) fmt::print("{}", profile->table());
+  if (profile) fmt::print("{}\n{}", profile->table(), memory_line(trainer.memory()));
   if (!complete) {
     save();
     fmt::print("stopped after step {}; go on with:  pg train --resume {}\n", trainer.steps(), run.path());
