@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tensor/kernels.h"
+#include "tensor/cpu/gemm.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"
@@ -10,8 +10,6 @@
 using namespace pg;
 
 namespace {
-
-const Kernels& cpu() { return cpu_kernels(); }
 
 Tensor random(const Shape& shape, uint64_t seed, DType dtype = bf16) {
   Generator g(seed);
@@ -22,9 +20,29 @@ Tensor matrix(int64_t rows, int64_t columns, bool turned, uint64_t seed) {
   return turned ? random({columns, rows}, seed).view_transpose(0, 1) : random({rows, columns}, seed);
 }
 
+// As matmul computes it, or over pairs as matmul does where the processor has the instruction for it.
+bool pairs = false;
+
 Tensor product(const Tensor& a, const Tensor& b, DType dtype, const MatmulArgs& args = {}, const Tensor& c0 = {}) {
   const Tensor c = c0.defined() ? c0.to(dtype).clone() : Tensor::full({a.size(0), b.size(1)}, NAN, dtype);
-  cpu().matmul(c, a, b, args);
+  if (!pairs || a.dtype() != bf16) {
+    cpu_kernels().matmul(c, a, b, args);
+    return c;
+  }
+  const auto of = [](const Tensor& x) {
+    return cpu::Matrix<BFloat16>{x.view().as<BFloat16>(), x.strides()[0], x.strides()[1]};
+  };
+  const auto run = [&]<class C>(std::type_identity<C>) {
+    cpu::Product<BFloat16, C> g{a.size(0), b.size(1), a.size(1), of(a), of(b), c.view().as<C>(), c.size(1)};
+    g.beta = args.beta;
+    std::vector<float> wide;
+    for (int64_t i = 0; args.bias && i < b.size(1); ++i) wide.push_back(float(args.bias.as<BFloat16>()[i]));
+    if (args.bias) g.bias = wide.data();
+    g.activation = args.activation;
+    g.pre = args.pre_activation.as<C>(), g.ld_pre = c.size(1);
+    cpu::multiply_pairs(g);
+  };
+  dtype == f32 ? run(std::type_identity<float>{}) : run(std::type_identity<BFloat16>{});
   return c;
 }
 
@@ -63,6 +81,7 @@ void check_all(const Case& c) {
 }  // namespace
 
 TEST_CASE("bf16 matmul: sums of f32, rounded once", "[gemm][bf16]") {
+  pairs = GENERATE(false, true);
   for (int64_t m : {1, 2, 4, 5, 13, 37}) {
     for (int64_t n : {1, 16, 17, 33, 100}) {
       for (int64_t k : {1, 3, 16, 17, 65}) check_all({m, n, k});
@@ -71,12 +90,14 @@ TEST_CASE("bf16 matmul: sums of f32, rounded once", "[gemm][bf16]") {
 }
 
 TEST_CASE("bf16 matmul across blocks", "[gemm][bf16]") {
+  pairs = GENERATE(false, true);
   check_all({131, 600, 801});
   check_all({3, 1500, 701});
   check_all({70, 70, 1201});
 }
 
 TEST_CASE("bf16 matmul: an element has the same bits in every product that contains it", "[gemm][bf16]") {
+  pairs = GENERATE(false, true);
   const int before = num_threads();
   for (const Case& c : {Case{67, 150, 901}, Case{29, 600, 64}}) {
     for (bool turned : {false, true}) {
@@ -100,6 +121,7 @@ TEST_CASE("bf16 matmul: an element has the same bits in every product that conta
 }
 
 TEST_CASE("bf16 matmul adds the bias before it rounds and keeps the value before the activation", "[gemm][bf16]") {
+  pairs = GENERATE(false, true);
   for (int64_t m : {2, 9}) {
     const Tensor a = random({m, 500}, 7), b = matrix(500, 40, true, 8), bias = random({40}, 9);
     const Tensor sums = product(a, b, f32);

@@ -86,16 +86,17 @@ struct PanelB {
 };
 
 // One step of the two outer loops: rows [row, row + panels.n) of c, k in [k, k + depth).
-template <class S, class C>
+template <class S, class C, bool Pairs>
 struct Step {
   using T = computes_t<S>;
+  static constexpr int64_t per_word = Pairs ? 2 : 1;
   static constexpr bool in_c = std::is_same_v<C, T>;  // the sums stand in c
   const Product<S, C>& g;
-  int64_t row, k, depth;
-  Parts panels;  // of the rows
-  bool direct;   // b is read from where it lies
-  T* packed_a;   // null: a is read from where it lies
-  T* partial;    // [panels.n, n]: sums between two blocks of K where c cannot hold them; null with one block
+  int64_t row, k, depth;  // k and depth in words of the panels
+  Parts panels;           // of the rows
+  bool direct;            // b is read from where it lies
+  T* packed_a;            // null: a is read from where it lies
+  T* partial;             // [panels.n, n]: sums between two blocks of K where c cannot hold them; null with one block
   bool first, last;
 
   // Panel ii of a, [depth, rows of the panel], with room for what pack_panel writes beyond it.
@@ -104,8 +105,14 @@ struct Step {
   void pack_a(int64_t begin, int64_t end) const {
     for (int64_t ii = begin; ii < end; ++ii) {
       const int64_t at = panels.begin(ii), rows = panels.size(ii);
-      const S* a = g.a.data + (row + at) * g.a.row + k * g.a.column;
-      pack_panel(panel_a(ii), a, g.a.row, g.a.column, rows, rows, depth);
+      pack(panel_a(ii), g.a.data + (row + at) * g.a.row + k * per_word * g.a.column, g.a.row, g.a.column, rows, rows);
+    }
+  }
+  void pack(T* dst, const S* src, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t width) const {
+    if constexpr (Pairs) {
+      pack_pairs(dst, src, line_stride, k_stride, lines, width, std::min(2 * depth, g.k - 2 * k));
+    } else {
+      pack_panel(dst, src, line_stride, k_stride, lines, width, depth);
     }
   }
 
@@ -115,16 +122,16 @@ struct Step {
     PanelB<T> panels_b[kBlockN<T> / kPanel<T>];
     for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
       const int64_t columns = std::min(kPanel<T>, nc - jj);
-      const S* b = g.b.data + k * g.b.row + (j0 + jj) * g.b.column;
+      const S* b = g.b.data + k * per_word * g.b.row + (j0 + jj) * g.b.column;
       if (direct && columns % Vec<T>::size == 0) {
         if constexpr (std::is_same_v<S, T>) panels_b[jj / kPanel<T>] = {b, g.b.row};
       } else {
         const int64_t width = columns <= Vec<T>::size ? Vec<T>::size : kPanel<T>;
-        pack_panel(packed_b + jj * depth, b, g.b.column, g.b.row, columns, width, depth);
+        pack(packed_b + jj * depth, b, g.b.column, g.b.row, columns, width);
         panels_b[jj / kPanel<T>] = {packed_b + jj * depth, width};
       }
     }
-    const auto& kernels = packed_a ? micro_kernels<T, PackedA> : micro_kernels<T, RowsA>;
+    const auto& kernels = packed_a ? micro_kernels<T, PackedA, Pairs> : micro_kernels<T, RowsA>;
     alignas(64) T tile[in_c ? 1 : kMaxRows * kPanel<T>];
     const auto sums_at = [&]([[maybe_unused]] int64_t at, [[maybe_unused]] int64_t column) -> Sums<T> {
       if constexpr (in_c) {
@@ -188,10 +195,10 @@ Cut cut(int64_t panels_a, int64_t panels_b, int threads, double seconds, int64_t
   return best;
 }
 
-template <class S, class C>
+template <bool Pairs, class S, class C>
 void run(const Product<S, C>& g, int threads) {
   using T = computes_t<S>;
-  const Parts block_k(g.k, kBlockK<T>);
+  const Parts block_k(Pairs ? (g.k + 1) / 2 : g.k, kBlockK<T>);
   const bool partial = !std::is_same_v<C, T> && block_k.count > 1;
   const Parts block_m(g.m, partial ? std::clamp<int64_t>(kMostPartial / g.n, 16 * kMaxRows, kBlockM) : kBlockM);
   // Only operands of the type that computes can be read where they lie.
@@ -204,7 +211,7 @@ void run(const Product<S, C>& g, int threads) {
     for (int64_t p = 0; p < block_k.count; ++p) {
       const int64_t mc = block_m.size(i), kc = block_k.size(p);
       const Parts panels(mc, kMaxRows);
-      const Step<S, C> step{
+      const Step<S, C, Pairs> step{
           .g = g,
           .row = block_m.begin(i),
           .k = block_k.begin(p),
@@ -233,9 +240,9 @@ void run(const Product<S, C>& g, int threads) {
   }
 }
 
-// The columns [begin, end) of a product with few rows.
-template <class S, class C, class T>
-void run_skinny(const Product<S, C>& g, Matrix<T> a, int64_t begin, int64_t end) {
+// The columns [begin, end) of a product with few rows, a and b in the form that multiply_skinny wants.
+template <class S, class C, class B, class T>
+void run_skinny(const Product<S, C>& g, Matrix<B> b, int64_t k, Matrix<T> a, int64_t begin, int64_t end) {
   const int64_t n = end - begin;
   Sums<T> sums;
   if constexpr (std::is_same_v<C, T>) {
@@ -244,8 +251,8 @@ void run_skinny(const Product<S, C>& g, Matrix<T> a, int64_t begin, int64_t end)
     sums = {scratch<T>(Scratch::gemm_sums, g.m * n), n};
     if (g.beta != T(0)) begin_sums(g, sums, 0, begin, g.m, n);
   }
-  const Matrix<S> b{g.b.data + begin * g.b.column, g.b.row, g.b.column};
-  multiply_skinny(SkinnyProduct<S, T>{g.m, n, g.k, a, b, sums.data, sums.ld, g.beta});
+  b.data += begin * b.column;
+  multiply_skinny(SkinnyProduct<B, T>{g.m, n, k, a, b, sums.data, sums.ld, g.beta});
   finish(g, sums, 0, begin, g.m, n);
 }
 
@@ -266,18 +273,44 @@ double product_seconds(int64_t m, int64_t n, int64_t k) {
   return work / 60e9 + data / 12e9;
 }
 
+int threads_for(int64_t m, int64_t n, int64_t k) {
+  return product_seconds(m, n, k) < kWorthThreads ? 1 : parallelism();
+}
+
+// f(begin, end) of whole cache lines of columns.
+template <class S, class F>
+void for_columns(int64_t n, int threads, F f) {
+  constexpr int64_t line = 64 / sizeof(S);
+  for_each(threads, n, threads == 1 ? n : (n / (4 * threads) / line + 1) * line, f);
+}
+
 template <class S, class C>
 void multiply(const Product<S, C>& g) {
+  if constexpr (std::is_same_v<S, BFloat16> && simd::kHasDot) return multiply_pairs(g);
   if (g.m == 0 || g.n == 0) return;
-  const int threads = product_seconds(g.m, g.n, g.k) < kWorthThreads ? 1 : parallelism();
-  if (!is_skinny(g)) return run(g, threads);
-  constexpr int64_t line = 64 / sizeof(S);
+  const int threads = threads_for(g.m, g.n, g.k);
+  if (!is_skinny(g)) return run<false>(g, threads);
   const auto a = widened_rows(g.a, g.m, g.k);
-  for_each(threads, g.n, threads == 1 ? g.n : (g.n / (4 * threads) / line + 1) * line,
-           [&](int64_t j, int64_t end) { run_skinny(g, a, j, end); });
+  for_columns<S>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, g.b, g.k, a, j, end); });
+}
+
+template <class C>
+void multiply_pairs(const Product<BFloat16, C>& g) {
+  if (g.m == 0 || g.n == 0) return;
+  const int threads = threads_for(g.m, g.n, g.k);
+  if (g.m > kFewRows || g.b.row != 1 || g.b.column % 2 || g.k % 2) return run<true>(g, threads);
+  float* words = scratch<float>(Scratch::gemm_a, g.m * g.k / 2 + Vec<float>::size);
+  for (int64_t i = 0; i < g.m; ++i) {
+    pack_pairs(words + i * g.k / 2, g.a.data + i * g.a.row, 2, g.a.column, 1, 1, g.k);
+  }
+  const Matrix<float> a{words, g.k / 2, 1};
+  const Matrix<simd::Pair> b{reinterpret_cast<const simd::Pair*>(g.b.data), 1, g.b.column / 2};
+  for_columns<BFloat16>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, b, g.k / 2, a, j, end); });
 }
 template void multiply(const Product<float, float>& g);
 template void multiply(const Product<double, double>& g);
+template void multiply_pairs(const Product<BFloat16, float>& g);
+template void multiply_pairs(const Product<BFloat16, BFloat16>& g);
 template void multiply(const Product<BFloat16, float>& g);
 template void multiply(const Product<BFloat16, BFloat16>& g);
 

@@ -38,6 +38,11 @@ template <class S, class C>
 void multiply(const Product<S, C>& g);
 extern template void multiply(const Product<float, float>& g);
 extern template void multiply(const Product<double, double>& g);
+// The same over pairs of bf16 with simd::dot; multiply() comes here where simd::kHasDot.
+template <class C>
+void multiply_pairs(const Product<BFloat16, C>& g);
+extern template void multiply_pairs(const Product<BFloat16, float>& g);
+extern template void multiply_pairs(const Product<BFloat16, BFloat16>& g);
 extern template void multiply(const Product<BFloat16, float>& g);
 extern template void multiply(const Product<BFloat16, BFloat16>& g);
 

@@ -131,6 +131,34 @@ void pack_panel(T* dst, const S* src, int64_t line_stride, int64_t k_stride, int
   }
 }
 
+// The same with two elements of k in each word: dst[k·width + i] = (element 2k, element 2k + 1) of line i, 0 behind an
+// odd depth.
+inline void pack_pairs(float* dst, const BFloat16* src, int64_t line_stride, int64_t k_stride, int64_t lines,
+                       int64_t width, int64_t depth) {
+  constexpr int64_t size = simd::Vec<float>::size;
+  int64_t k = 0;
+  if (k_stride == 1 && line_stride % 2 == 0) {
+    k = depth / 2;
+    pack_panel(dst, reinterpret_cast<const simd::Pair*>(src), line_stride / 2, 1, lines, width, k);
+  } else if (line_stride == 1) {
+    for (; 2 * k < depth; ++k) {
+      const BFloat16 *first = src + 2 * k * k_stride, *second = 2 * k + 1 < depth ? first + k_stride : nullptr;
+      for (int64_t g = 0; g < width; g += size) {
+        store(dst + k * width + g,
+              simd::load_pairs(first + g, second ? second + g : nullptr, std::clamp<int64_t>(lines - g, 0, size)));
+      }
+    }
+  }
+  const BFloat16 zero(0.0f);
+  for (; 2 * k < depth; ++k) {
+    for (int64_t i = 0; i < width; ++i) {
+      const BFloat16* at = src + i * line_stride + 2 * k * k_stride;
+      const bool inside = i < lines, odd = inside && 2 * k + 1 < depth;
+      dst[k * width + i] = static_cast<float>(simd::Pair{inside ? *at : zero, odd ? at[k_stride] : zero});
+    }
+  }
+}
+
 // Where the micro-kernel finds element (r, k) of a: at a[r·row + k·k]. Constants, so that one register addresses all
 // rows; K = 0 stands for a packed panel, [depth, Rows]; Row = 0 for rows that lie `lda` apart.
 template <int Row, int K>
@@ -141,8 +169,9 @@ using PackedA = LayoutA<1, 0>;
 using RowsA = LayoutA<0, 1>;
 
 // c [Rows, columns] = beta·c + a·b over `depth` steps of k, columns <= Vecs vectors. Row k of b starts at b + k·ldb and
-// has Vecs whole vectors. Each element of c is one chain of fused multiply-adds in the order of k.
-template <class T, class Layout, int Rows, int Vecs>
+// has Vecs whole vectors. Each element of c is one chain of fused multiply-adds in the order of k. Pairs: a and b hold
+// pairs of bf16, two steps of the chain each.
+template <class T, class Layout, bool Pairs, int Rows, int Vecs>
 void micro_kernel(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, int64_t columns,
                   T beta) {
   using simd::Vec;
@@ -175,7 +204,13 @@ void micro_kernel(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ld
     for (int r = 0; r < Rows; ++r) {
       const Vec<T> ak = Layout::row == 0 ? triple[r / 3 % kTriples][r % 3 * lda] : a[r * Layout::row];
 #pragma GCC unroll 4
-      for (int v = 0; v < Vecs; ++v) sum[r][v] = fma(ak, bk[v], sum[r][v]);
+      for (int v = 0; v < Vecs; ++v) {
+        if constexpr (Pairs) {
+          sum[r][v] = simd::dot(ak, bk[v], sum[r][v]);
+        } else {
+          sum[r][v] = fma(ak, bk[v], sum[r][v]);
+        }
+      }
     }
     if constexpr (Layout::row == 0) {
 #pragma GCC unroll 4
@@ -203,11 +238,11 @@ template <class T>
 using MicroKernel = void (*)(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc,
                              int64_t columns, T beta);
 
-// micro_kernels<T, Layout>[vecs - 1][rows - 1]
-template <class T, class Layout>
+// micro_kernels<T, Layout, Pairs>[vecs - 1][rows - 1]
+template <class T, class Layout, bool Pairs = false>
 inline constexpr auto micro_kernels = []<int... R>(std::integer_sequence<int, R...>) {
-  return std::array{std::array<MicroKernel<T>, kMaxRows>{micro_kernel<T, Layout, R + 1, 1>...},
-                    std::array<MicroKernel<T>, kMaxRows>{micro_kernel<T, Layout, R + 1, 2>...}};
+  return std::array{std::array<MicroKernel<T>, kMaxRows>{micro_kernel<T, Layout, Pairs, R + 1, 1>...},
+                    std::array<MicroKernel<T>, kMaxRows>{micro_kernel<T, Layout, Pairs, R + 1, 2>...}};
 }
 (std::make_integer_sequence<int, kMaxRows>());
 

@@ -8,7 +8,7 @@
 
 namespace pg::cpu {
 
-// c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S.
+// c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S. S may be Pair: then a holds pairs too, and k counts them.
 template <class S, class T>
 struct SkinnyProduct {
   int64_t m, n, k;
@@ -18,6 +18,15 @@ struct SkinnyProduct {
   int64_t ldc;
   T beta;
 };
+
+template <class S, class T>
+inline simd::Vec<T> multiply_add(simd::Vec<T> a, simd::Vec<T> b, simd::Vec<T> c) {
+  if constexpr (std::is_same_v<S, simd::Pair>) {
+    return simd::dot(a, b, c);
+  } else {
+    return fma(a, b, c);
+  }
+}
 
 // The columns [j, j + Groups vectors) of c, the last of them cut off at n. b's columns lie along memory (b =
 // transpose(w) of a layer's w [N, K]): blocks of size × size are turned in registers. One group's chains wait for their
@@ -42,7 +51,7 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
       if (!Whole && i >= depth) break;
 #pragma GCC unroll 4
       for (int r = 0; r < Rows; ++r) {
-        sum[v][r] = fma(Vec<T>(g.a.data[r * g.a.row + (k + i) * g.a.column]), block[i], sum[v][r]);
+        sum[v][r] = multiply_add<S>(Vec<T>(g.a.data[r * g.a.row + (k + i) * g.a.column]), block[i], sum[v][r]);
       }
     }
   };
@@ -115,8 +124,13 @@ void multiply_skinny(const SkinnyProduct<S, T>& g) {
   using Run = void (*)(const SkinnyProduct<S, T>&);
   constexpr Run by_columns[] = {skinny_columns<1, S, T>, skinny_columns<2, S, T>, skinny_columns<3, S, T>,
                                 skinny_columns<4, S, T>};
-  constexpr Run by_rows[] = {skinny_rows<1, S, T>, skinny_rows<2, S, T>, skinny_rows<3, S, T>, skinny_rows<4, S, T>};
-  (g.b.column == 1 ? by_rows : by_columns)[g.m - 1](g);
+  [[maybe_unused]] constexpr Run by_rows[] = {skinny_rows<1, S, T>, skinny_rows<2, S, T>, skinny_rows<3, S, T>,
+                                              skinny_rows<4, S, T>};
+  if constexpr (std::is_same_v<S, simd::Pair>) {
+    by_columns[g.m - 1](g);
+  } else {
+    (g.b.column == 1 ? by_rows : by_columns)[g.m - 1](g);
+  }
 }
 
 }  // namespace pg::cpu
