@@ -62,6 +62,13 @@ class Gpt(nn.Module):
             h = h[:, -1:]  # only the last position is sampled from
         return F.linear(self.ln(h), self.wte.weight)
 
+    def pg_weights(self):
+        """The weights under the names that policygrad's Gpt2 and GPT-2's own files have."""
+        names = {"ln1": "ln_1", "ln2": "ln_2", "qkv": "attn.c_attn", "proj": "attn.c_proj", "up": "mlp.c_fc",
+                 "down": "mlp.c_proj", "ln": "ln_f", "blocks": "h"}
+        return {".".join(names.get(part, part) for part in name.split(".")): w.detach()
+                for name, w in self.named_parameters()}
+
     def adamw(self, lr, betas=(0.9, 0.999), weight_decay=0.1):
         matrices = [p for p in self.parameters() if p.dim() >= 2]
         rest = [p for p in self.parameters() if p.dim() < 2]

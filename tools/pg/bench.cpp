@@ -44,6 +44,7 @@ nlohmann::ordered_json to_json(const std::vector<Entry>& entries, const Ceilings
     if (e.flops > 0) one["gflops"] = e.flops / e.seconds / 1e9;
     if (e.bytes > 0) one["gb_per_s"] = e.bytes / e.seconds / 1e9;
     if (e.tokens > 0) one["tokens_per_s"] = e.tokens / e.seconds;
+    if (!e.check.empty()) one["check"] = e.check;
     all["entries"].push_back(one);
   }
   return all;
@@ -67,7 +68,10 @@ int bench(const BenchOptions& o) {
   Benchmarks all;
   add_op_benchmarks(all);
   add_gemm_benchmarks(all);
-  add_model_benchmarks(all);
+  GivenWeights given;
+  if (!o.weights.empty()) given = std::make_shared<const SafetensorsFile>(load_safetensors(o.weights));
+  add_model_benchmarks(all, given);
+  add_generation_benchmarks(all, given);
   std::erase_if(all, [&](const Benchmark& b) {
     return (b.large && !o.large) || (b.name + " " + b.label).find(o.filter) == std::string::npos;
   });

@@ -1,6 +1,5 @@
-// Benchmarks of whole steps: training, the optimizer, generation.
+// Benchmarks of whole steps: training, the optimizer.
 #include "autograd/tape.h"
-#include "nn/generate.h"
 #include "nn/optim.h"
 #include "nn/trainer.h"
 #include "tensor/parallel.h"
@@ -24,30 +23,28 @@ double step_flops(const Gpt2Config& c, int64_t parameters, double tokens) {
                    12 * static_cast<double>(c.n_layer * c.n_embd * c.block_size));
 }
 
-std::vector<Entry> bench_step(const std::string& label, const Gpt2Config& config, int64_t rows, int repeat) {
+constexpr int kChecked = 3;  // steps whose losses another engine must have too
+
+std::vector<Entry> bench_step(const std::string& label, const Gpt2Config& config, int64_t rows,
+                              const GivenWeights& given, int repeat) {
   Generator init(1);
   Gpt2 model(config, init);
+  take_weights(model, given);
   const int64_t parameters = count_parameters(model);
-  Trainer trainer(model, {},
-                  [&](Generator& g) { return random_tokens(g, rows, config.block_size, config.vocab_size); });
-  trainer.step();  // fills the memory pool
+  TrainConfig recipe;
+  recipe.schedule.kind = Schedule::Kind::constant;
+  Trainer trainer(model, recipe, [&](Generator& g) {
+    if (given) return TokenBatch{given->at("ids"), given->at("targets")};
+    return random_tokens(g, rows, config.block_size, config.vocab_size);
+  });
   Entry entry{"train", label, "step"};
+  if (given) {
+    for (int i = 0; i < kChecked; ++i) entry.check.push_back(trainer.step().loss);
+  }
+  trainer.step();  // fills the memory pool
   entry.tokens = static_cast<double>(rows * config.block_size);
   entry.flops = step_flops(config, parameters, entry.tokens);
   entry.seconds = time_of([&] { trainer.step(); }, repeat);
-  return {entry};
-}
-
-std::vector<Entry> bench_generation(const std::string& label, const Gpt2Config& config, int64_t rows, int repeat) {
-  Generator init(1);
-  Gpt2 model(config, init);
-  model.eval();
-  GenerateOptions options;
-  options.max_new_tokens = config.block_size - 1;
-  Entry entry{"generate", label, "with KV cache"};
-  entry.tokens = static_cast<double>(rows * options.max_new_tokens);
-  const std::vector<std::vector<int32_t>> prompts(static_cast<size_t>(rows), {0});
-  entry.seconds = time_of([&] { generate(model, prompts, options); }, repeat);
   return {entry};
 }
 
@@ -63,25 +60,32 @@ struct Mlp : Module {
   }
 };
 
-std::vector<Entry> bench_mlp(int repeat) {
+std::vector<Entry> bench_mlp(const GivenWeights& given, int repeat) {
   Generator g(1);
   Mlp model(g);
+  take_weights(model, given);
   ParamSlab slab(model);
   AdamW adam(slab, {.weight_decay = 0});
-  const Tensor x = Tensor::normal({32, 4}, 0, 1, g), one = Tensor::normal({1, 4}, 0, 1, g);
   std::vector<int32_t> actions(32);
   for (auto& action : actions) action = static_cast<int32_t>(g.integer(2));
-  const Tensor targets = Tensor::from(actions, {32});
+  const Tensor x = given ? given->at("x") : Tensor::normal({32, 4}, 0, 1, g);
+  const Tensor targets = given ? given->at("targets") : Tensor::from(actions, {32});
+  const Tensor one = slice(x, 0, 0, 1);
   Entry update{"mlp", "4-64-64-2, 32 rows", "update"}, act{"mlp", "4-64-64-2, 1 row", "logits"};
-  update.seconds = time_of(
-      [&] {
-        slab.zero_grad();
-        backward(cross_entropy(model(x), targets));
-        adam.step(1e-3);
-      },
-      repeat);
-  const NoGrad no_grad;
-  act.seconds = time_of([&] { model(one); }, repeat);
+  {
+    const NoGrad no_grad;
+    act.check = model(one).to_vector();
+    act.seconds = time_of([&] { model(one); }, repeat);
+  }
+  const auto step = [&] {
+    slab.zero_grad();
+    const Tensor loss = cross_entropy(model(x), targets);
+    backward(loss);
+    adam.step(1e-3);
+    return loss;
+  };
+  for (int i = 0; i < kChecked; ++i) update.check.push_back(step().item());
+  update.seconds = time_of(step, repeat);
   return {update, act};
 }
 
@@ -111,45 +115,20 @@ std::vector<Entry> bench_adamw(int repeat) {
   return {entry, probe};
 }
 
-// One token of GPT-2 124M per call, beside a matrix-vector product over the same bytes of weights: reading them is the
-// least that decoding can cost.
-std::vector<Entry> bench_decode(int repeat) {
-  constexpr int64_t context = 64;
-  Gpt2Config config;
-  config.block_size = 2 * context;
-  Generator init(1);
-  Gpt2 model(config, init);
-  model.eval();
-  const std::vector<std::vector<int32_t>> prompt(1, std::vector<int32_t>(context, 11));
-  GenerateOptions options;
-  const auto seconds_of = [&](int64_t tokens) {
-    options.max_new_tokens = tokens;
-    return time_of([&] { generate(model, prompt, options); }, repeat);
-  };
-  Entry entry{"decode", "124M, 1 row", "token"}, probe{"decode", "124M, 1 row", "probe"};
-  const int64_t parameters = count_parameters(model) - config.block_size * config.n_embd;
-  entry.bytes = probe.bytes = 4.0 * static_cast<double>(parameters);
-  entry.seconds = (seconds_of(33) - seconds_of(1)) / 32;
-  const int64_t rows = parameters / config.n_embd;
-  const Tensor weights = Tensor::ones({rows, config.n_embd}), x = Tensor::ones({config.n_embd});
-  Tensor y = Tensor::empty({rows});
-  probe.seconds = time_of(
-      [&] {
-        parallel_for(rows, 256, [&](int64_t begin, int64_t end) {
-          dot_rows(y.view().as<float>(), weights.view().as<float>(), x.view().as<float>(), begin, end, config.n_embd);
-        });
-      },
-      repeat);
-  return {entry, probe};
-}
-
 }  // namespace
 
-void add_model_benchmarks(Benchmarks& all) {
+void take_weights(Module& model, const GivenWeights& given) {
+  if (!given) return;
+  NamedTensors weights;
+  for (const auto& [name, parameter] : named_parameters(model)) weights.emplace_back(name, given->at(name));
+  load_state_dict(model, weights);
+}
+
+void add_model_benchmarks(Benchmarks& all, const GivenWeights& given) {
   const Gpt2Config lesson4 = {.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
   const Gpt2Config larger = {.vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384};
-  const auto step = [&all](const std::string& label, Gpt2Config config, int64_t rows, bool large = false) {
-    all.push_back({"train", label, [=](int repeat) { return bench_step(label, config, rows, repeat); }, large});
+  const auto step = [&](const std::string& label, Gpt2Config config, int64_t rows, bool large = false) {
+    all.push_back({"train", label, [=](int repeat) { return bench_step(label, config, rows, given, repeat); }, large});
   };
   step("lesson 4", lesson4, 12);
   step("6 layers 384 wide, 4 x 256", larger, 4);
@@ -159,13 +138,8 @@ void add_model_benchmarks(Benchmarks& all) {
     config.block_size = length;
     step(fmt::format("124M, 4 x {}", length), config, 4, true);
   }
-  all.push_back({"mlp", "4-64-64-2", bench_mlp});
+  all.push_back({"mlp", "4-64-64-2", [=](int repeat) { return bench_mlp(given, repeat); }});
   all.push_back({"adamw", "124M parameters", bench_adamw, true});
-  all.push_back({"decode", "124M, 1 row", bench_decode, true});
-  for (int64_t rows : {1, 32}) {
-    const std::string label = fmt::format("lesson 4, {} rows", rows);
-    all.push_back({"generate", label, [=](int repeat) { return bench_generation(label, lesson4, rows, repeat); }});
-  }
 }
 
 }  // namespace pg::tools

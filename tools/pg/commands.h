@@ -51,7 +51,8 @@ int doctor();
 int run_gradcheck(const std::string& op);
 
 struct BenchOptions {
-  std::string filter;  // of "name label"
+  std::string filter;   // of "name label"
+  std::string weights;  // a safetensors file of what models start from, and their batch
   bool json = false;
   bool large = false;  // the long ones too
   int threads = 0, repeat = 3;

@@ -121,6 +121,8 @@ int main(int argc, char** argv) {
   BenchOptions bench_options;
   sub = command("bench", "the speed of every op and of whole steps", [&](CLI::App&) { return bench(bench_options); });
   sub->add_option("--filter", bench_options.filter, "only what has this in its name");
+  sub->add_option("--weights", bench_options.weights,
+                  "weights and batch of the one model that --filter leaves: a file of tools/compare_torch.py");
   sub->add_flag("--large", bench_options.large, "also what takes minutes and gigabytes: GPT-2 124M");
   sub->add_flag("--json", bench_options.json, "one JSON object instead of a table");
   sub->add_option("--threads", bench_options.threads, "threads; 0: as many as cores")->check(from(0));

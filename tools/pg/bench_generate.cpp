@@ -1,0 +1,163 @@
+// Benchmarks of generation: prompts read, tokens decoded.
+#include <algorithm>
+#include <chrono>
+
+#include "nn/generate.h"
+#include "tensor/parallel.h"
+#include "tools/pg/bench.h"
+#include "tools/pg/ceilings.h"
+
+namespace pg::tools {
+
+namespace {
+
+constexpr int64_t kDecoded = 32;  // tokens after the first
+
+std::vector<std::vector<int32_t>> random_prompts(int64_t rows, int64_t length, int64_t vocab,
+                                                 const GivenWeights& given) {
+  std::vector<std::vector<int32_t>> prompts(static_cast<size_t>(rows),
+                                            std::vector<int32_t>(static_cast<size_t>(length)));
+  if (given) {
+    const Tensor& ids = given->at("ids");
+    check(ids.dtype() == i32 && ids.shape() == Shape{rows, length}, "bench: ids {} {}, expected i32 [{}, {}]",
+          ids.dtype(), ids.shape(), rows, length);
+    auto from = ids.data<int32_t>().begin();
+    for (auto& prompt : prompts) {
+      for (auto& id : prompt) id = *from++;
+    }
+    return prompts;
+  }
+  Generator g(2);
+  for (auto& prompt : prompts) {
+    for (auto& id : prompt) id = static_cast<int32_t>(g.integer(vocab));
+  }
+  return prompts;
+}
+
+struct Timed {
+  double first = 1e30, rest = 1e30;  // until every row has its first token; of one token of all rows after that
+  std::vector<double> log_probs;     // of the first tokens, mean over the rows
+};
+
+// The fastest of `repeat` greedy runs.
+Timed time_generation(Gpt2& model, const std::vector<std::vector<int32_t>>& prompts, int64_t tokens, int repeat) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
+  Timed timed;
+  GenerateOptions options;
+  options.greedy = true;
+  options.max_new_tokens = tokens;
+  for (int run = 0; run <= repeat; ++run) {  // the first fills the memory pool
+    size_t made = 0;
+    const auto start = Clock::now();
+    auto first = start;
+    options.on_token = [&](int64_t, int32_t) {
+      if (++made == prompts.size()) first = Clock::now();
+    };
+    const std::vector<Generated> all = generate(model, prompts, options);
+    if (run > 0) {
+      timed.first = std::min(timed.first, seconds(first - start));
+      if (tokens > 1)
+        timed.rest = std::min(timed.rest, seconds(Clock::now() - first) / static_cast<double>(tokens - 1));
+      continue;
+    }
+    timed.log_probs.resize(static_cast<size_t>(std::min<int64_t>(tokens, 3)));
+    for (const Generated& row : all) {
+      for (size_t i = 0; i < timed.log_probs.size(); ++i) {
+        timed.log_probs[i] += row.log_probs[i] / static_cast<double>(all.size());
+      }
+    }
+  }
+  return timed;
+}
+
+std::vector<Entry> bench_generation(const std::string& label, const Gpt2Config& config, int64_t rows, int repeat) {
+  Generator init(1);
+  Gpt2 model(config, init);
+  model.eval();
+  GenerateOptions options;
+  options.max_new_tokens = config.block_size - 1;
+  Entry entry{"generate", label, "with KV cache"};
+  entry.tokens = static_cast<double>(rows * options.max_new_tokens);
+  const std::vector<std::vector<int32_t>> prompts(static_cast<size_t>(rows), {0});
+  entry.seconds = time_of([&] { generate(model, prompts, options); }, repeat);
+  return {entry};
+}
+
+// A matrix-vector product over the bytes of the weights: reading them is the least that decoding one row can cost.
+double time_reading(int64_t rows, int64_t width, int repeat) {
+  const Tensor weights = Tensor::ones({rows, width}), x = Tensor::ones({width});
+  const Tensor y = Tensor::empty({rows});
+  return time_of(
+      [&] {
+        parallel_for(rows, 256, [&](int64_t begin, int64_t end) {
+          dot_rows(y.view().as<float>(), weights.view().as<float>(), x.view().as<float>(), begin, end, width);
+        });
+      },
+      repeat);
+}
+
+// One token of every row per call. One row is bound by reading the weights, many by arithmetic.
+std::vector<Entry> bench_decode(const std::string& label, const Gpt2Config& config, int64_t rows,
+                                const GivenWeights& given, int repeat) {
+  constexpr int64_t context = 64;
+  Generator init(1);
+  Gpt2 model(config, init);
+  take_weights(model, given);
+  const auto prompts = random_prompts(rows, context, config.vocab_size, given);
+  const Timed timed = time_generation(model, prompts, 1 + kDecoded, repeat);
+  const auto parameters = static_cast<double>(count_parameters(model) - config.block_size * config.n_embd);
+  Entry entry{"decode", label, "token"};
+  entry.seconds = timed.rest;
+  entry.check = timed.log_probs;
+  entry.tokens = static_cast<double>(rows);
+  if (rows > 1) {
+    entry.flops = 2 * parameters * static_cast<double>(rows);
+    return {entry};
+  }
+  Entry probe{"decode", label, "probe"};
+  entry.bytes = probe.bytes = 4 * parameters;
+  probe.seconds = time_reading(static_cast<int64_t>(parameters) / config.n_embd, config.n_embd, repeat);
+  return {entry, probe};
+}
+
+// A prompt read and its first token chosen: logits of the last position only.
+std::vector<Entry> bench_prefill(const std::string& label, const Gpt2Config& config, int64_t length,
+                                 const GivenWeights& given, int repeat) {
+  Generator init(1);
+  Gpt2 model(config, init);
+  take_weights(model, given);
+  const Timed timed = time_generation(model, random_prompts(1, length, config.vocab_size, given), 1, repeat);
+  const int64_t blocks = count_parameters(model) - (config.vocab_size + config.block_size) * config.n_embd;
+  Entry entry{"prefill", label, "prompt"};
+  entry.tokens = static_cast<double>(length);
+  entry.flops = entry.tokens * static_cast<double>(2 * blocks + 2 * config.n_layer * config.n_embd * length);
+  entry.seconds = timed.first;
+  entry.check = timed.log_probs;
+  return {entry};
+}
+
+}  // namespace
+
+void add_generation_benchmarks(Benchmarks& all, const GivenWeights& given) {
+  const Gpt2Config lesson4 = {.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
+  const Gpt2Config larger = {.vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384};
+  const Gpt2Config gpt2;
+  const auto decode = [&](const std::string& model, const Gpt2Config& config, int64_t rows) {
+    const std::string label = fmt::format("{}, {} row{}", model, rows, rows == 1 ? "" : "s");
+    all.push_back(
+        {"decode", label, [=](int repeat) { return bench_decode(label, config, rows, given, repeat); }, true});
+  };
+  decode("124M", gpt2, 1);
+  decode("124M", gpt2, 32);
+  decode("6 layers 384 wide", larger, 32);
+  decode("6 layers 384 wide", larger, 256);
+  const std::string prompt = "124M, 1 x 512";
+  all.push_back({"prefill", prompt, [=](int repeat) { return bench_prefill(prompt, gpt2, 512, given, repeat); }, true});
+  for (int64_t rows : {1, 32}) {
+    const std::string label = fmt::format("lesson 4, {} rows", rows);
+    all.push_back({"generate", label, [=](int repeat) { return bench_generation(label, lesson4, rows, repeat); }});
+  }
+}
+
+}  // namespace pg::tools
