@@ -112,6 +112,59 @@ void check_accuracy(double bound) {
 }
 
 template <class T>
+void check_trigonometry(double bound) {
+  const auto sin = [](Vec<T> x) { return simd::sin(x); };
+  const auto cos = [](Vec<T> x) { return simd::cos(x); };
+  // 2e6 is beyond what is reduced here; multiples of π/2 leave the smallest remainders.
+  for (const double far : {1.0, 100.0, 2e6}) {
+    CHECK(worst_ulps<T>(
+              sin, [](long double x) { return std::sin(x); }, -far, far) <= bound);
+    CHECK(worst_ulps<T>(
+              cos, [](long double x) { return std::cos(x); }, -far, far) <= bound);
+  }
+  for (int n = -100000; n < 100000; n += 37) {
+    const T x = static_cast<T>(n * 1.57079632679489661923L);
+    CHECK(ulps(at<T>(sin, x), std::sin(static_cast<long double>(x))) <= bound);
+    CHECK(ulps(at<T>(cos, x), std::cos(static_cast<long double>(x))) <= bound);
+  }
+  // A lane that goes to libm leaves its neighbours' bits alone.
+  std::vector<T> x(Vec<T>::size, T(0.7));
+  x[0] = T(3e6);
+  CHECK(same(simd::sin(simd::load(x.data()))[Vec<T>::size - 1], at<T>(sin, 0.7)));
+  CHECK(same(at<T>(sin, -0.0), -0.0));
+  CHECK(same(at<T>(cos, -0.0), 1));
+  for (const double bad : {inf, -inf, nan}) {
+    CHECK(same(at<T>(sin, bad), nan));
+    CHECK(same(at<T>(cos, bad), nan));
+  }
+}
+
+template <class T>
+void check_power(double bound) {
+  for (const double exponent : {-7.25, -0.5, 1 / 3.0, 3.0}) {
+    const T y = static_cast<T>(exponent);
+    const auto pow = [y](Vec<T> x) { return simd::pow(x, Vec<T>(y)); };
+    INFO("exponent " << y);
+    CHECK(worst_ulps<T>(
+              pow, [y](long double x) { return std::pow(x, static_cast<long double>(y)); }, 0, 3000) <= bound);
+  }
+  std::vector<T> values;
+  for (const double x : {0.0, 0.5, 1.0, 2.0, 2.5, 3.0, 0x1p23 - 1, 0x1p23 + 1, 0x1p24, 0x1p30, 3e38, 1e-45, inf, nan}) {
+    values.push_back(static_cast<T>(x));
+    values.push_back(static_cast<T>(-x));
+  }
+  for (const T side : {T(0), T(2)}) values.push_back(std::nextafter(T(-1), side));
+  for (const T x : values) {
+    for (const T y : values) {
+      INFO(x << " to the power " << y);
+      const T got = simd::pow(Vec<T>(x), Vec<T>(y))[0], expected = std::pow(x, y);
+      CHECK(ulps(got, expected) <= 1);
+      CHECK((std::isnan(got) || std::signbit(got) == std::signbit(expected)));
+    }
+  }
+}
+
+template <class T>
 void check_borders() {
   const auto e = [](Vec<T> x) { return simd::exp(x); };
   CHECK(same(at<T>(e, -inf), 0));
@@ -197,6 +250,8 @@ void check_memory() {
   CHECK(simd::horizontal_sum(lanes) == sum);
   CHECK(simd::horizontal_max(lanes) == T(size - 1));
   CHECK(simd::horizontal_max(-lanes) == T(0));
+  CHECK(simd::any(lanes == T(size - 1)));
+  CHECK(!simd::any(lanes > T(size - 1)));
 }
 
 }  // namespace
@@ -204,6 +259,16 @@ void check_memory() {
 TEST_CASE("vector functions stay within their bounds of the exact values", "[vec]") {
   check_accuracy<float>(2.5);
   check_accuracy<double>(3.0);
+}
+
+TEST_CASE("sine and cosine stay within their bounds of the exact values", "[vec]") {
+  check_trigonometry<float>(0.51);
+  check_trigonometry<double>(3.0);
+}
+
+TEST_CASE("powers stay within their bounds and follow IEEE for every special case", "[vec]") {
+  check_power<float>(0.51);
+  check_power<double>(1.0);
 }
 
 TEST_CASE("vector functions at infinities and NaN and zero", "[vec]") {
@@ -242,4 +307,7 @@ TEST_CASE("select and comparisons and min and max act per lane", "[vec]") {
   CHECK(std::isnan(max(y, n)[0]));
   CHECK(max(n, y)[0] == 3);
   CHECK(simd::sqrt(Vec<double>(2.0))[0] == std::sqrt(2.0));
+  CHECK(narrow(Vec<double>(1.5), Vec<double>(1e300))[0] == 1.5f);
+  CHECK(narrow(Vec<double>(1.5), Vec<double>(1e300))[Vec<float>::size - 1] == static_cast<float>(inf));
+  CHECK(simd::widen<true>(narrow(Vec<double>(1.5), Vec<double>(2.5)))[0] == 2.5);
 }

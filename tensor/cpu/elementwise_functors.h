@@ -15,13 +15,6 @@ template <class T>
 Vec<T> clamp_to(Vec<T> x, std::type_identity_t<T> low, std::type_identity_t<T> high) {
   return min(Vec<T>(high), max(Vec<T>(low), x));
 }
-template <class T>
-Vec<T> pow_lanes(Vec<T> x, std::type_identity_t<Vec<T>> exponent) {
-  T result[Vec<T>::size];
-  for (int i = 0; i < Vec<T>::size; ++i) result[i] = std::pow(x[i], exponent[i]);
-  return simd::load(result);
-}
-
 struct ReadsX {
   static constexpr bool reads_y = false;
 };
@@ -149,10 +142,10 @@ struct Clamp : ReadsX {
 };
 
 struct PowScalar : ReadsX {
-  static auto value(auto x, Scalars s) { return s.a == 2 ? x * x : pow_lanes(x, s.a); }
+  static auto value(auto x, Scalars s) { return s.a == 2 ? x * x : pow(x, s.a); }
   static auto grad(auto dy, auto x, Scalars s) {
     if (s.a == 0) return decltype(x)(0);
-    return dy * ((s.a == 2 ? x : pow_lanes(x, s.a - 1)) * s.a);
+    return dy * ((s.a == 2 ? x : pow(x, s.a - 1)) * s.a);
   }
 };
 
@@ -183,11 +176,9 @@ struct Div {
 };
 
 struct Pow {
-  static auto value(auto x, auto y) { return pow_lanes(x, y); }
-  static auto grad_x(auto dz, auto x, auto y) { return select(y == 0, 0, dz * (y * pow_lanes(x, y - 1))); }
-  static auto grad_y(auto dz, auto x, auto y) {
-    return select((x == 0) & (y >= 0), 0, dz * (pow_lanes(x, y) * log(x)));
-  }
+  static auto value(auto x, auto y) { return pow(x, y); }
+  static auto grad_x(auto dz, auto x, auto y) { return select(y == 0, 0, dz * (y * pow(x, y - 1))); }
+  static auto grad_y(auto dz, auto x, auto y) { return select((x == 0) & (y >= 0), 0, dz * (pow(x, y) * log(x))); }
 };
 
 // NaN on either side gives NaN; at a tie each side gets half.

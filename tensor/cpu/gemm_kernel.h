@@ -10,8 +10,10 @@ namespace pg::cpu {
 
 // Rows of c that the micro-kernel keeps in registers, beside two vectors of columns: as many accumulators as the
 // register file holds next to two vectors of b and the broadcast element of a.
-#if defined(__AVX512F__) || defined(__aarch64__)
+#if defined(__AVX512F__)
 inline constexpr int kMaxRows = 12;
+#elif defined(__aarch64__)
+inline constexpr int kMaxRows = 10;  // x86 broadcasts from memory; here elements of a take registers too
 #else
 inline constexpr int kMaxRows = 6;
 #endif

@@ -241,6 +241,23 @@ inline Vec<T> sqrt(Vec<T> x) {
 #endif
 }
 
+// ---- f32 in f64: the lower and the upper half of the lanes, and back
+
+template <bool Upper>
+inline Vec<double> widen(Vec<float> x) {
+  const auto half = [&]<int... I>(std::integer_sequence<int, I...>) {
+    return __builtin_shufflevector(x.v, x.v, (I + (Upper ? Vec<double>::size : 0))...);
+  }
+  (std::make_integer_sequence<int, Vec<double>::size>());
+  return {__builtin_convertvector(half, Vec<double>::Raw)};
+}
+inline Vec<float> narrow(Vec<double> lower, Vec<double> upper) {
+  typedef float Half __attribute__((vector_size(kVectorBytes / 2)));
+  const Half a = __builtin_convertvector(lower.v, Half), b = __builtin_convertvector(upper.v, Half);
+  return [&]<int... I>(std::integer_sequence<int, I...>) { return Vec<float>(__builtin_shufflevector(a, b, I...)); }
+  (std::make_integer_sequence<int, Vec<float>::size>());
+}
+
 // ---- across the lanes, always in one order: lane i with lane i + size/2, then the same on that half, …
 
 template <int Width, class T, class F>
@@ -262,6 +279,10 @@ inline T horizontal_sum(Vec<T> x) {
 template <class T>
 inline T horizontal_max(Vec<T> x) {
   return fold<Vec<T>::size / 2>(x, [](Vec<T> a, Vec<T> b) { return max(a, b); })[0];
+}
+template <class T>
+inline bool any(Mask<T> condition) {
+  return horizontal_max(select(condition, T(1), T(0))) > 0;
 }
 
 }  // namespace pg::simd

@@ -1,7 +1,7 @@
 #pragma once
-// exp, log and their relatives on Vec<T>: each reduces its argument to a small interval and sums a series there, with
-// more terms for f64. Within 2.5 ulp in f32 and 3 in f64 (tests/test_vec.cpp), IEEE at the borders: exp(-inf) = 0,
-// log(0) = -inf, log(-1) = NaN, NaN stays NaN.
+// exp, log, sin, pow and their relatives on Vec<T>: each reduces its argument to a small interval and sums a series
+// there, with more terms for f64. Within 2.5 ulp in f32 and 3 in f64 (tests/test_vec.cpp), IEEE at the borders:
+// exp(-inf) = 0, log(0) = -inf, log(-1) = NaN, NaN stays NaN.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -44,17 +44,19 @@ inline Vec<T> power_of_two(typename Vec<T>::Bits n) {
   return Vec<T>((n + Format<T>::bias) << Format<T>::fraction_bits);
 }
 
+template <class T>
+constexpr T inverse_factorial(int n) {
+  long double f = 1;
+  for (int i = 2; i <= n; ++i) f /= i;
+  return static_cast<T>(f);
+}
+
 // (e^r - 1 - r) / r^2 = 1/2! + r/3! + r^2/4! + …
 template <class T>
 inline Vec<T> exp_series(Vec<T> r) {
   constexpr int last = Format<T>::single ? 7 : 13;
-  constexpr auto inverse_factorial = [](int n) {
-    long double f = 1;
-    for (int i = 2; i <= n; ++i) f /= i;
-    return static_cast<T>(f);
-  };
-  Vec<T> sum = inverse_factorial(last);
-  [&]<int... I>(std::integer_sequence<int, I...>) { ((sum = fma(sum, r, inverse_factorial(last - 1 - I))), ...); }
+  Vec<T> sum = inverse_factorial<T>(last);
+  [&]<int... I>(std::integer_sequence<int, I...>) { ((sum = fma(sum, r, inverse_factorial<T>(last - 1 - I))), ...); }
   (std::make_integer_sequence<int, last - 2>());
   return sum;
 }
@@ -164,13 +166,60 @@ inline Vec<float> erf(Vec<float> x) {
   return select(abs(x) < 1.0f, small, copysign(large, x));
 }
 
-template <class T>
-inline Vec<T> sin(Vec<T> x) {
-  return map(x, [](T lane) { return std::sin(lane); });
+namespace detail {
+
+// 1/First! - t/(First + 2)! + t^2/(First + 4)! - …
+template <int First, int Terms>
+inline Vec<double> alternating_series(Vec<double> t) {
+  Vec<double> sum = 0.0;
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    ((sum = fma(-sum, t, inverse_factorial<double>(First + 2 * (Terms - 1 - I)))), ...);
+  }
+  (std::make_integer_sequence<int, Terms>());
+  return sum;
 }
-template <class T>
-inline Vec<T> cos(Vec<T> x) {
-  return map(x, [](T lane) { return std::cos(lane); });
+
+// sin(x + Quarters·π/2) = ±sin(r) or ±cos(r) with r = x - n·π/2, |r| <= π/4. π/2 comes in three parts, the first two so
+// short that their products with n are exact (Cody and Waite); arguments too large for that are left to libm.
+template <int Quarters>
+inline Vec<double> sine(Vec<double> x) {
+  constexpr double magic = Format<double>::round_magic;
+  const Vec<double> shifted = fma(x, 0.63661977236758134308, magic), n = shifted - magic;
+  const Vec<double> r = x - n * 0x1.921fb544p+0 - n * 0x1.0b4611a6p-34 - n * 0x1.3198a2e037073p-69, r2 = r * r;
+  const auto turns = shifted.bits() + Quarters;
+  const Vec<double> s = r * (1.0 - r2 * alternating_series<3, 8>(r2));
+  const Vec<double> c = 1.0 - r2 * (0.5 - r2 * alternating_series<4, 7>(r2));
+  const Vec<double> y = select(Mask<double>{-(turns & 1)}, c, s);
+  const Vec<double> signed_y(y.bits() ^ ((turns >> 1) << 63));
+  const Mask<double> reducible = abs(x) < 1e6;
+  if (!any(~reducible)) return signed_y;
+  return select(reducible, signed_y, map(x, [](double lane) { return Quarters ? std::cos(lane) : std::sin(lane); }));
+}
+
+}  // namespace detail
+
+// The forms for f32 compute in double, which leaves little more than the last rounding.
+inline Vec<double> sin(Vec<double> x) { return detail::sine<0>(x); }
+inline Vec<double> cos(Vec<double> x) { return detail::sine<1>(x); }
+inline Vec<float> sin(Vec<float> x) { return narrow(sin(widen<false>(x)), sin(widen<true>(x))); }
+inline Vec<float> cos(Vec<float> x) { return narrow(cos(widen<false>(x)), cos(widen<true>(x))); }
+
+inline Vec<double> pow(Vec<double> x, Vec<double> y) {
+  double lanes[Vec<double>::size];
+  for (int i = 0; i < Vec<double>::size; ++i) lanes[i] = std::pow(x[i], y[i]);
+  return load(lanes);
+}
+// e^(y·log|x|), then IEEE's rules for negative x and for what 0·infinity made NaN. The form for f64 would need log to
+// more digits than double has.
+inline Vec<float> pow(Vec<float> x, Vec<float> y) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  constexpr auto power = [](Vec<double> x, Vec<double> y) { return exp(y * log(x)); };
+  constexpr auto whole = [](Vec<float> a) { return (a >= 0x1p23f) | (a + 0x1p23f - 0x1p23f == a); };
+  const Vec<float> base = abs(x), exponent = abs(y);
+  Vec<float> z = narrow(power(widen<false>(base), widen<false>(y)), power(widen<true>(base), widen<true>(y)));
+  z = select(whole(exponent) & ~whole(exponent * 0.5f), copysign(z, x), z);
+  z = select((x < 0.0f) & (base < inf) & ~whole(exponent), std::numeric_limits<float>::quiet_NaN(), z);
+  return select((y == 0.0f) | (x == 1.0f) | ((base == 1.0f) & (exponent == inf)), 1.0f, z);
 }
 
 // x/2·(1 + tanh(u)), u = sqrt(2/pi)·(x + 0.044715 x^3), written as x·sigmoid(2u): one exponential, no cancellation.
