@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <dnnl.hpp>
 #include <functional>
 #include <set>
@@ -224,6 +225,11 @@ int run(const std::vector<int>& threads, int rounds, const std::string& filter) 
   const dnnl_version_t* version = dnnl_version();
   fmt::print("{} ({}); oneDNN {}.{}.{} ({}); unset: {}\n", openblas_get_config(), openblas_get_corename(),
              version->major, version->minor, version->patch, isa_name(), std::getenv(kUnset));
+  double load = 0;
+  if (getloadavg(&load, 1) == 1 && load > 0.5) {
+    fmt::print("NOT QUIET: load {:.1f}. Where others compute, OpenMP's and OpenBLAS's spinning threads lose most.\n",
+               load);
+  }
   std::set<std::string> kernels_used;
   for (int n : threads) {
     set_num_threads(n);
