@@ -205,7 +205,7 @@ def compare(given, case, dtype, threads, weights, environment):
             for mode, seconds in times.items():
                 seconds.append(workers[mode].ask("time", case, repeat=CASES[case][2]).get("seconds", float("inf")))
             if "error" not in own:
-                mine.append(ours(given, case, dtype, threads, weights)["seconds"])
+                mine.append(ours(given, case, dtype, threads, weights)["fastest"])
     finally:
         for worker in workers.values():
             worker.__exit__()

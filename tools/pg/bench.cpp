@@ -20,16 +20,16 @@ std::string format_time(double seconds) {
 }
 
 void print_entry(const Entry& e, const Ceilings& ceilings) {
+  const double seconds = e.timing.median;
   std::string rate;
   if (e.flops > 0) {
-    rate =
-        fmt::format("{:8.2f} GFLOP/s {:4.0f} %", e.flops / e.seconds / 1e9, 100 * e.flops / e.seconds / ceilings.flops);
+    rate = fmt::format("{:8.2f} GFLOP/s {:4.0f} %", e.flops / seconds / 1e9, 100 * e.flops / seconds / ceilings.flops);
   } else if (e.bytes > 0) {
-    rate = fmt::format("{:8.2f} GB/s    {:4.0f} %", e.bytes / e.seconds / 1e9,
-                       100 * e.bytes / e.seconds / ceilings.read_bytes);
+    rate = fmt::format("{:8.2f} GB/s    {:4.0f} %", e.bytes / seconds / 1e9,
+                       100 * e.bytes / seconds / ceilings.read_bytes);
   }
-  if (e.tokens > 0) rate += fmt::format("  {:.0f} tokens/s", e.tokens / e.seconds);
-  fmt::print("{:<15} {:<34} {:<14} {:>10}  {}\n", e.name, e.label, e.what, format_time(e.seconds), rate);
+  if (e.tokens > 0) rate += fmt::format("  {:.0f} tokens/s", e.tokens / seconds);
+  fmt::print("{:<15} {:<34} {:<14} {:>10}  {}\n", e.name, e.label, e.what, format_time(seconds), rate);
   std::fflush(stdout);
 }
 
@@ -40,10 +40,14 @@ nlohmann::ordered_json to_json(const std::vector<Entry>& entries, const Ceilings
                                   {"gflops", ceilings.flops / 1e9},
                                   {"read_gb_per_s", ceilings.read_bytes / 1e9}}}};
   for (const Entry& e : entries) {
-    nlohmann::ordered_json one = {{"name", e.name}, {"label", e.label}, {"what", e.what}, {"seconds", e.seconds}};
-    if (e.flops > 0) one["gflops"] = e.flops / e.seconds / 1e9;
-    if (e.bytes > 0) one["gb_per_s"] = e.bytes / e.seconds / 1e9;
-    if (e.tokens > 0) one["tokens_per_s"] = e.tokens / e.seconds;
+    nlohmann::ordered_json one = {{"name", e.name},
+                                  {"label", e.label},
+                                  {"what", e.what},
+                                  {"seconds", e.timing.median},
+                                  {"fastest", e.timing.fastest}};
+    if (e.flops > 0) one["gflops"] = e.flops / e.timing.median / 1e9;
+    if (e.bytes > 0) one["gb_per_s"] = e.bytes / e.timing.median / 1e9;
+    if (e.tokens > 0) one["tokens_per_s"] = e.tokens / e.timing.median;
     if (!e.check.empty()) one["check"] = e.check;
     all["entries"].push_back(one);
   }
@@ -54,7 +58,7 @@ nlohmann::ordered_json to_json(const std::vector<Entry>& entries, const Ceilings
 void print_summary(const std::string& name, const std::vector<Entry>& entries, const Ceilings& ceilings) {
   std::vector<double> shares;
   for (const Entry& e : entries) {
-    if (e.name == name) shares.push_back(100 * e.flops / e.seconds / ceilings.flops);
+    if (e.name == name) shares.push_back(100 * e.flops / e.timing.median / ceilings.flops);
   }
   if (shares.size() < 2) return;
   std::sort(shares.begin(), shares.end());
@@ -67,23 +71,24 @@ int bench(const BenchOptions& o) {
   if (o.threads > 0) set_num_threads(o.threads);
   Benchmarks all;
   add_op_benchmarks(all);
-  add_gemm_benchmarks(all);
-  GivenWeights given;
-  if (!o.weights.empty()) given = std::make_shared<const SafetensorsFile>(load_safetensors(o.weights));
-  add_model_benchmarks(all, given);
-  add_generation_benchmarks(all, given);
+  add_vector_benchmarks(all);
+  BenchSettings settings{nullptr, o.dtype == "bf16" ? bf16 : f32};
+  if (!o.weights.empty()) settings.given = std::make_shared<const SafetensorsFile>(load_safetensors(o.weights));
+  add_gemm_benchmarks(all, settings);
+  add_model_benchmarks(all, settings);
+  add_generation_benchmarks(all, settings);
   std::erase_if(all, [&](const Benchmark& b) {
     return (b.large && !o.large) || (b.name + " " + b.label).find(o.filter) == std::string::npos;
   });
   check(!all.empty(), "bench: nothing matches --filter '{}'{}", o.filter,
         o.large ? "" : " (the long ones need --large)");
 
-  const Ceilings ceilings = measure_ceilings(o.repeat);
+  const Ceilings ceilings = measure_ceilings(settings.dtype, o.repeat);
   if (!o.json)
     fmt::print(
-        "This machine, {} threads: {:.1f} GFLOP/s in f32 ({:.1f} with one thread), {:.1f} GB/s read from memory.\n"
+        "This machine, {} threads: {:.1f} GFLOP/s in {} ({:.1f} with one thread), {:.1f} GB/s read from memory.\n"
         "Percent are of these; data that stays in the caches can pass 100.\n\n",
-        num_threads(), ceilings.flops / 1e9, ceilings.flops_one_thread / 1e9, ceilings.read_bytes / 1e9);
+        num_threads(), ceilings.flops / 1e9, o.dtype, ceilings.flops_one_thread / 1e9, ceilings.read_bytes / 1e9);
   std::vector<Entry> entries;
   for (const Benchmark& benchmark : all) {
     for (const Entry& entry : benchmark.run(o.repeat)) {

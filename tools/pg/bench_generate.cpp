@@ -35,15 +35,16 @@ std::vector<std::vector<int32_t>> random_prompts(int64_t rows, int64_t length, i
 }
 
 struct Timed {
-  double first = 1e30, rest = 1e30;  // until every row has its first token; of one token of all rows after that
-  std::vector<double> log_probs;     // of the first tokens, mean over the rows
+  Timing first, rest;             // until every row has its first token; of one token of all rows after that
+  std::vector<double> log_probs;  // of the first tokens, mean over the rows
 };
 
-// The fastest of `repeat` greedy runs.
+// Of `repeat` greedy runs after a warm-up.
 Timed time_generation(Gpt2& model, const std::vector<std::vector<int32_t>>& prompts, int64_t tokens, int repeat) {
   using Clock = std::chrono::steady_clock;
   const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
   Timed timed;
+  std::vector<double> first_samples, rest_samples;
   GenerateOptions options;
   options.greedy = true;
   options.max_new_tokens = tokens;
@@ -56,9 +57,8 @@ Timed time_generation(Gpt2& model, const std::vector<std::vector<int32_t>>& prom
     };
     const std::vector<Generated> all = generate(model, prompts, options);
     if (run > 0) {
-      timed.first = std::min(timed.first, seconds(first - start));
-      if (tokens > 1)
-        timed.rest = std::min(timed.rest, seconds(Clock::now() - first) / static_cast<double>(tokens - 1));
+      first_samples.push_back(seconds(first - start));
+      if (tokens > 1) rest_samples.push_back(seconds(Clock::now() - first) / static_cast<double>(tokens - 1));
       continue;
     }
     timed.log_probs.resize(static_cast<size_t>(std::min<int64_t>(tokens, 3)));
@@ -68,6 +68,8 @@ Timed time_generation(Gpt2& model, const std::vector<std::vector<int32_t>>& prom
       }
     }
   }
+  timed.first = timing_of(first_samples);
+  timed.rest = timing_of(rest_samples);
   return timed;
 }
 
@@ -80,20 +82,21 @@ std::vector<Entry> bench_generation(const std::string& label, const Gpt2Config& 
   Entry entry{"generate", label, "with KV cache"};
   entry.tokens = static_cast<double>(rows * options.max_new_tokens);
   const std::vector<std::vector<int32_t>> prompts(static_cast<size_t>(rows), {0});
-  entry.seconds = time_of([&] { generate(model, prompts, options); }, repeat);
+  entry.timing = time_of([&] { generate(model, prompts, options); }, repeat);
   return {entry};
 }
 
 // A matrix-vector product over the bytes of the weights: reading them is the least that decoding one row can cost.
-double time_reading(int64_t rows, int64_t width, int repeat) {
-  const Tensor weights = Tensor::ones({rows, width}), x = Tensor::ones({width});
+Timing time_reading(int64_t rows, int64_t width, DType dtype, int repeat) {
+  const Tensor weights = Tensor::ones({rows, width}, dtype), x = Tensor::ones({width});
   const Tensor y = Tensor::empty({rows});
+  const auto run = [&]<class S>(const S* from) {
+    parallel_for(rows, 256, [&](int64_t begin, int64_t end) {
+      dot_rows(y.view().as<float>(), from, x.view().as<float>(), begin, end, width);
+    });
+  };
   return time_of(
-      [&] {
-        parallel_for(rows, 256, [&](int64_t begin, int64_t end) {
-          dot_rows(y.view().as<float>(), weights.view().as<float>(), x.view().as<float>(), begin, end, width);
-        });
-      },
+      [&] { dtype == bf16 ? run(weights.view().as<const BFloat16>()) : run(weights.view().as<const float>()); },
       repeat);
 }
 
@@ -108,7 +111,7 @@ std::vector<Entry> bench_decode(const std::string& label, const Gpt2Config& conf
   const Timed timed = time_generation(model, prompts, 1 + kDecoded, repeat);
   const auto parameters = static_cast<double>(count_parameters(model) - config.block_size * config.n_embd);
   Entry entry{"decode", label, "token"};
-  entry.seconds = timed.rest;
+  entry.timing = timed.rest;
   entry.check = timed.log_probs;
   entry.tokens = static_cast<double>(rows);
   if (rows > 1) {
@@ -116,8 +119,8 @@ std::vector<Entry> bench_decode(const std::string& label, const Gpt2Config& conf
     return {entry};
   }
   Entry probe{"decode", label, "probe"};
-  entry.bytes = probe.bytes = 4 * parameters;
-  probe.seconds = time_reading(static_cast<int64_t>(parameters) / config.n_embd, config.n_embd, repeat);
+  entry.bytes = probe.bytes = static_cast<double>(size_of(config.dtype)) * parameters;
+  probe.timing = time_reading(static_cast<int64_t>(parameters) / config.n_embd, config.n_embd, config.dtype, repeat);
   return {entry, probe};
 }
 
@@ -132,17 +135,21 @@ std::vector<Entry> bench_prefill(const std::string& label, const Gpt2Config& con
   Entry entry{"prefill", label, "prompt"};
   entry.tokens = static_cast<double>(length);
   entry.flops = entry.tokens * static_cast<double>(2 * blocks + 2 * config.n_layer * config.n_embd * length);
-  entry.seconds = timed.first;
+  entry.timing = timed.first;
   entry.check = timed.log_probs;
   return {entry};
 }
 
 }  // namespace
 
-void add_generation_benchmarks(Benchmarks& all, const GivenWeights& given) {
-  const Gpt2Config lesson4 = {.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
-  const Gpt2Config larger = {.vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384};
-  const Gpt2Config gpt2;
+void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings) {
+  const GivenWeights given = settings.given;
+  const DType dtype = settings.dtype;
+  const Gpt2Config lesson4 = {
+      .vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128, .dtype = dtype};
+  const Gpt2Config larger = {
+      .vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384, .dtype = dtype};
+  const Gpt2Config gpt2 = {.dtype = dtype};
   const auto decode = [&](const std::string& model, const Gpt2Config& config, int64_t rows) {
     const std::string label = fmt::format("{}, {} row{}", model, rows, rows == 1 ? "" : "s");
     all.push_back(

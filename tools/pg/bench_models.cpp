@@ -44,7 +44,7 @@ std::vector<Entry> bench_step(const std::string& label, const Gpt2Config& config
   trainer.step();  // fills the memory pool
   entry.tokens = static_cast<double>(rows * config.block_size);
   entry.flops = step_flops(config, parameters, entry.tokens);
-  entry.seconds = time_of([&] { trainer.step(); }, repeat);
+  entry.timing = time_of([&] { trainer.step(); }, repeat);
   return {entry};
 }
 
@@ -75,7 +75,7 @@ std::vector<Entry> bench_mlp(const GivenWeights& given, int repeat) {
   {
     const NoGrad no_grad;
     act.check = model(one).to_vector();
-    act.seconds = time_of([&] { model(one); }, repeat);
+    act.timing = time_of([&] { model(one); }, repeat);
   }
   const auto step = [&] {
     slab.zero_grad();
@@ -85,7 +85,7 @@ std::vector<Entry> bench_mlp(const GivenWeights& given, int repeat) {
     return loss;
   };
   for (int i = 0; i < kChecked; ++i) update.check.push_back(step().item());
-  update.seconds = time_of(step, repeat);
+  update.timing = time_of(step, repeat);
   return {update, act};
 }
 
@@ -102,9 +102,9 @@ std::vector<Entry> bench_adamw(int repeat) {
   backward(sum(model.weight));  // a missing gradient would be filled with zeros at every step
   Entry entry{"adamw", "124M parameters", "step"}, probe{"adamw", "124M parameters", "probe"};
   entry.bytes = probe.bytes = 28.0 * n;
-  entry.seconds = time_of([&] { adam.step(1e-3); }, repeat);
+  entry.timing = time_of([&] { adam.step(1e-3); }, repeat);
   const Tensor p = slab.params(), g = slab.grads(), m = slab.zeros(), v = slab.zeros();
-  probe.seconds = time_of(
+  probe.timing = time_of(
       [&] {
         parallel_for(n, 1 << 16, [&](int64_t begin, int64_t end) {
           read_modify_write(p.view().as<float>(), g.view().as<float>(), m.view().as<float>(), v.view().as<float>(),
@@ -124,10 +124,12 @@ void take_weights(Module& model, const GivenWeights& given) {
   load_state_dict(model, weights);
 }
 
-void add_model_benchmarks(Benchmarks& all, const GivenWeights& given) {
+void add_model_benchmarks(Benchmarks& all, const BenchSettings& settings) {
+  const GivenWeights given = settings.given;
   const Gpt2Config lesson4 = {.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
   const Gpt2Config larger = {.vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384};
   const auto step = [&](const std::string& label, Gpt2Config config, int64_t rows, bool large = false) {
+    config.dtype = settings.dtype;
     all.push_back({"train", label, [=](int repeat) { return bench_step(label, config, rows, given, repeat); }, large});
   };
   step("lesson 4", lesson4, 12);

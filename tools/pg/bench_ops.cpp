@@ -27,7 +27,7 @@ std::vector<Entry> bench_op(const OpSample& sample, int repeat) {
       forward.flops = sample.flops;
     else
       forward.bytes = bytes;
-    forward.seconds = time_of([&] { sample.call(inputs); }, repeat);
+    forward.timing = time_of([&] { sample.call(inputs); }, repeat);
   }
 
   bool differentiable = false;
@@ -42,7 +42,7 @@ std::vector<Entry> bench_op(const OpSample& sample, int repeat) {
   Entry both{forward.name, forward.label, "with backward"};
   both.flops = 3 * forward.flops;  // two products of the forward's size
   both.bytes = 0;
-  both.seconds = time_of(
+  both.timing = time_of(
       [&] {
         for (const Tensor& x : inputs) {
           if (x.requires_grad()) x.zero_grad();
@@ -64,15 +64,15 @@ Entry bench_tape(int repeat) {
   const Tensor w = Tensor::ones({16}), cotangent = Tensor::ones({16});
   x.set_requires_grad();
   Entry entry{"tape", "16-element multiply", "per op"};
-  entry.seconds = time_of(
-                      [&] {
-                        x.zero_grad();
-                        Tensor y = x;
-                        for (int i = 0; i < length; ++i) y = mul(y, w);
-                        backward(y, cotangent);
-                      },
-                      repeat) /
-                  length;
+  const Timing all = time_of(
+      [&] {
+        x.zero_grad();
+        Tensor y = x;
+        for (int i = 0; i < length; ++i) y = mul(y, w);
+        backward(y, cotangent);
+      },
+      repeat);
+  entry.timing = {all.median / length, all.fastest / length};
   set_num_threads(threads);
   return entry;
 }

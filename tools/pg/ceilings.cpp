@@ -19,6 +19,7 @@ volatile float sink;
 
 constexpr int64_t kRounds = 20000;
 void multiply_add() { sink = cpu::fma_rounds(kRounds, 0 * sink); }
+void multiply_add_pairs() { sink = cpu::dot_rounds(kRounds, 0 * sink); }
 
 float sum_of(const float* p, int64_t n) {
   Vec<float> x[8];
@@ -32,22 +33,30 @@ float sum_of(const float* p, int64_t n) {
 
 }  // namespace
 
-double time_of(const std::function<void()>& f, int repeat) {
+Timing timing_of(std::vector<double> samples) {
+  if (samples.empty()) return {};
+  std::sort(samples.begin(), samples.end());
+  return {(samples[(samples.size() - 1) / 2] + samples[samples.size() / 2]) / 2, samples[0]};
+}
+
+Timing time_of(const std::function<void()>& f, int repeat) {
   using Clock = std::chrono::steady_clock;
   constexpr double long_enough = 0.01;
-  double best = 1e30;
+  std::vector<double> samples;
   int64_t calls = 1;
-  for (int sample = 0; sample < repeat;) {
+  f();
+  while (static_cast<int>(samples.size()) < repeat) {
     const auto start = Clock::now();
     for (int64_t i = 0; i < calls; ++i) f();
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    best = std::min(best, seconds / static_cast<double>(calls));
-    if (seconds < long_enough / 2)
-      calls = std::max(calls + 1, static_cast<int64_t>(long_enough / best));  // too short to count
-    else
-      ++sample;
+    const double one = seconds / static_cast<double>(calls);
+    if (seconds < long_enough / 2) {
+      calls = std::max(calls + 1, static_cast<int64_t>(long_enough / one));  // too short to count
+    } else {
+      samples.push_back(one);
+    }
   }
-  return best;
+  return timing_of(samples);
 }
 
 void read_modify_write(float* p, const float* g, float* m, float* v, int64_t begin, int64_t end) {
@@ -57,7 +66,8 @@ void read_modify_write(float* p, const float* g, float* m, float* v, int64_t beg
   }
 }
 
-void dot_rows(float* y, const float* rows, const float* x, int64_t begin, int64_t end, int64_t n) {
+template <class S>
+void dot_rows(float* y, const S* rows, const float* x, int64_t begin, int64_t end, int64_t n) {
   constexpr int size = Vec<float>::size, chains = 4;
   for (int64_t i = begin; i < end; ++i) {
     Vec<float> sum[chains];
@@ -70,16 +80,21 @@ void dot_rows(float* y, const float* rows, const float* x, int64_t begin, int64_
     y[i] = horizontal_sum(sum[0] + sum[1] + sum[2] + sum[3]);
   }
 }
+template void dot_rows(float* y, const float* rows, const float* x, int64_t begin, int64_t end, int64_t n);
+template void dot_rows(float* y, const BFloat16* rows, const float* x, int64_t begin, int64_t end, int64_t n);
 
-Ceilings measure_ceilings(int repeat) {
+Ceilings measure_ceilings(DType dtype, int repeat) {
   repeat = std::max(repeat, 20);  // a new thread may share its core with another for a while
   Ceilings result;
-  const double flops = cpu::fma_flops(kRounds);
+  const bool pairs = dtype == bf16 && simd::kHasDot;
+  const auto compute = pairs ? multiply_add_pairs : multiply_add;
+  const double flops = cpu::fma_flops(kRounds) * (pairs ? 2 : 1);
   const int threads = num_threads();
-  result.flops_one_thread = flops / time_of(multiply_add, repeat);
+  result.flops_one_thread = flops / time_of(compute, repeat).fastest;
   // Several pieces for each thread, so that one that starts late does not decide.
   const int64_t pieces = 8 * threads;
-  const double seconds = time_of([&] { parallel_for(pieces, 1, [](int64_t, int64_t) { multiply_add(); }); }, repeat);
+  const double seconds =
+      time_of([&] { parallel_for(pieces, 1, [&](int64_t, int64_t) { compute(); }); }, repeat).fastest;
   result.flops = static_cast<double>(pieces) * flops / seconds;
 
   const std::vector<float> memory(size_t{64} << 20, 1.0f);  // 256 MiB, far beyond the caches
@@ -91,7 +106,8 @@ Ceilings measure_ceilings(int repeat) {
                               sink = sum_of(memory.data() + begin, end - begin);
                             });
                           },
-                          repeat);
+                          repeat)
+                          .fastest;
   return result;
 }
 

@@ -55,7 +55,8 @@ struct BenchOptions {
   std::string weights;  // a safetensors file of what models start from, and their batch
   bool json = false;
   bool large = false;  // the long ones too
-  int threads = 0, repeat = 3;
+  int threads = 0, repeat = 5;
+  std::string dtype = "f32";
 };
 int bench(const BenchOptions& options);
 

@@ -29,9 +29,9 @@ inline std::vector<GemmShape> gemm_shapes() {
 }
 
 // [rows, columns], stored so or, transposed, as [columns, rows].
-inline Tensor gemm_operand(int64_t rows, int64_t columns, bool transposed, Generator& g) {
-  if (!transposed) return Tensor::normal({rows, columns}, 0, 1, g);
-  return Tensor::normal({columns, rows}, 0, 1, g).view_transpose(0, 1);
+inline Tensor gemm_operand(int64_t rows, int64_t columns, bool transposed, Generator& g, DType dtype = f32) {
+  if (!transposed) return Tensor::normal({rows, columns}, 0, 1, g, dtype);
+  return Tensor::normal({columns, rows}, 0, 1, g, dtype).view_transpose(0, 1);
 }
 
 }  // namespace pg::tools

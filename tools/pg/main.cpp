@@ -124,9 +124,11 @@ int main(int argc, char** argv) {
   sub->add_option("--weights", bench_options.weights,
                   "weights and batch of the one model that --filter leaves: a file of tools/compare_torch.py");
   sub->add_flag("--large", bench_options.large, "also what takes minutes and gigabytes: GPT-2 124M");
+  sub->add_option("--dtype", bench_options.dtype, "of products, models and generation")
+      ->check(CLI::IsMember({"f32", "bf16"}));
   sub->add_flag("--json", bench_options.json, "one JSON object instead of a table");
   sub->add_option("--threads", bench_options.threads, "threads; 0: as many as cores")->check(from(0));
-  sub->add_option("--repeat", bench_options.repeat, "samples; the fastest counts")->check(from(1));
+  sub->add_option("--repeat", bench_options.repeat, "samples; the median counts")->check(from(1));
 
   FetchOptions fetch_options;
   sub = command("fetch", "download the public data files", [&](CLI::App&) { return fetch(fetch_options); });
