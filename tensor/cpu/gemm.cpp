@@ -12,7 +12,7 @@
 //   │   ││    │ tile   │        Packing puts what the micro-kernel reads next to each other, so that transposed or
 //   └───┘└────┴────┴───┘        strided operands cost no more than plain ones.
 //
-// A row-major a needs no packing: its rows are contiguous as they lie. A transposed one is packed.
+// A row-major a needs no packing: its rows are contiguous as they lie. A transposed one is packed unless it is small.
 //
 // Threads: all pack the block of a together; then each takes blocks of columns as it becomes free, packing its own b.
 // Several per thread, so that one that comes late, or runs on a slow core, costs little.
@@ -28,6 +28,7 @@
 
 #include "tensor/cpu/gemm_kernel.h"
 #include "tensor/cpu/gemm_skinny.h"
+#include "tensor/cpu/row_ops.h"
 #include "tensor/cpu/scratch.h"
 #include "tensor/cpu/vec_math.h"
 #include "tensor/parallel.h"
@@ -43,25 +44,29 @@ constexpr int64_t kBlockK = 1536 / sizeof(T);  // a panel of a fills about half 
 template <class T>
 constexpr int64_t kBlockN = 32 * Vec<T>::size;  // kBlockK × kBlockN of b fill about three quarters of a 1 MB L2
 constexpr int64_t kBlockM = 3072;
-// With fewer rows than this, or a b this small, b is read from where it lies: packing it would not pay.
+// With fewer rows than this, or a b this small, b is read from where it lies: packing it would not pay. Nor would
+// packing so small a transposed a.
 constexpr int64_t kDirectRows = 4 * kMaxRows, kDirectBytes = 32 * 1024;
 
 // Adds the bias and applies the activation to a finished tile, which is still in L1.
 template <class T>
 void finish(const Product<T>& g, int64_t row, int64_t column, int64_t rows, int64_t columns) {
-  if (!g.bias && g.activation == Activation::none) return;
-  for (int64_t r = row; r < row + rows; ++r) {
-    for (int64_t j = column; j < column + columns; j += Vec<T>::size) {
-      const int64_t n = std::min<int64_t>(Vec<T>::size, column + columns - j);
-      T* c = g.c + r * g.ldc + j;
-      Vec<T> x = simd::load(c, n);
-      if (g.bias) x += simd::load(g.bias + j, n);
-      if (g.activation == Activation::gelu_tanh) {
-        if (g.pre) store(g.pre + r * g.ld_pre + j, x, n);
-        x = gelu_tanh(x);
-      }
-      store(c, x, n);
+  T* const c = g.c + row * g.ldc + column;
+  const int64_t ldc = g.ldc;
+  if (g.bias) {
+    const T* const bias = g.bias + column;
+    for (int64_t r = 0; r < rows; ++r) {
+      T* to = c + r * ldc;
+      for_vectors<T>(columns, [=](int64_t j, int64_t n) {
+        store_lanes(to + j, load_lanes(to + j, n) + load_lanes(bias + j, n), n);
+      });
     }
+  }
+  if (g.activation == Activation::none) return;
+  for (int64_t r = 0; r < rows; ++r) {
+    T* to = c + r * ldc;
+    if (g.pre) std::copy_n(to, columns, g.pre + (row + r) * g.ld_pre + column);
+    for_vectors<T>(columns, [=](int64_t j, int64_t n) { store_lanes(to + j, gelu_tanh(load_lanes(to + j, n)), n); });
   }
 }
 
@@ -108,15 +113,17 @@ struct Step {
         panels_b[jj / kPanel<T>] = {packed_b + jj * depth, width};
       }
     }
-    const auto& kernels = packed_a ? micro_kernels<T, PackedA> : micro_kernels<T, RowsA>;
+    const bool by_rows = !packed_a && g.a.column == 1;
+    const auto& kernels = by_rows ? micro_kernels<T, RowsA> : micro_kernels<T, ColumnsA>;
     for (int64_t ii = begin; ii < end; ++ii) {
       const int64_t at = panels.begin(ii), rows = panels.size(ii);
-      const T* a = packed_a ? panel_a(ii) : g.a.data + (row + at) * g.a.row + k;
+      const T* a = packed_a ? panel_a(ii) : g.a.data + (row + at) * g.a.row + k * g.a.column;
+      const int64_t lda = packed_a ? rows : by_rows ? g.a.row : g.a.column;
       for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
         const int64_t columns = std::min(kPanel<T>, nc - jj);
         const PanelB<T> b = panels_b[jj / kPanel<T>];
         T* c = g.c + (row + at) * g.ldc + j0 + jj;
-        kernels[columns > Vec<T>::size][rows - 1](depth, a, g.a.row, b.data, b.ld, c, g.ldc, columns,
+        kernels[columns > Vec<T>::size][rows - 1](depth, a, lda, b.data, b.ld, c, g.ldc, columns,
                                                   first ? g.beta : T(1));
         if (last) finish(g, row + at, j0 + jj, rows, columns);
       }
@@ -139,9 +146,9 @@ struct Cut {
 Cut cut(int64_t panels_a, int64_t panels_b, int threads, double seconds, int64_t most_columns) {
   constexpr double short_piece = 1e-4;
   constexpr int64_t kPackRows = 16;
-  const int64_t wanted =
-      threads == 1 ? 1 : std::clamp<int64_t>(static_cast<int64_t>(seconds / short_piece), threads, 4 * threads);
+  const auto wanted = std::clamp<int64_t>(static_cast<int64_t>(seconds / short_piece), threads, 4 * threads);
   Cut best{Parts(panels_a, panels_a), Parts(panels_b, most_columns)};
+  if (threads == 1) return best;
   double shortest = HUGE_VAL;
   for (int64_t chunks = 1; chunks <= std::min(wanted, panels_a); chunks *= 2) {
     const int64_t blocks = std::clamp<int64_t>((wanted + chunks - 1) / chunks, 1, panels_b);
@@ -160,8 +167,9 @@ void run(const Product<T>& g, int threads) {
   const Parts block_m(g.m, kBlockM), block_k(g.k, kBlockK<T>);
   const bool direct =
       g.b.column == 1 && (g.m <= kDirectRows || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
+  const bool reads_a = g.a.column == 1 || (g.a.row == 1 && g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
   // Rows a multiple of 4 KB apart would fall on one another in L1.
-  const bool in_place = g.a.column == 1 && g.a.row * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
+  const bool in_place = reads_a && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
   for (int64_t i = 0; i < block_m.count; ++i) {
     for (int64_t p = 0; p < block_k.count; ++p) {
       const int64_t mc = block_m.size(i), kc = block_k.size(p);
