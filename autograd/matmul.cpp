@@ -84,7 +84,8 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
         "{}: expected x [..., K] and weight [N, K], got {} and {}", op, x.shape(), weight.shape());
   if (bias.defined()) {
     check_same_dtype(x, bias, op);
-    check(bias.shape() == Shape{weight.size(0)}, "{}: bias must be [{}], got {}", op, weight.size(0), bias.shape());
+    check(bias.rank() == 1 && bias.size(0) == weight.size(0), "{}: bias must be [{}], got {}", op, weight.size(0),
+          bias.shape());
   }
   Shape shape = x.shape();
   const int64_t n = weight.size(0), r = row_count(x);
@@ -110,9 +111,12 @@ void linear_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, Gr
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Tensor x2;
   Tensor y = linear_forward(x, weight, bias, "linear", {}, x2);
-  return record(Op::linear, y, {&x, &weight, &bias}, [x2, w = weight.detach()](const Tensor& dy, Grads& g) {
-    linear_backward(reshaped(dy, {x2.size(0), w.size(0)}), x2, w, g);
-  });
+  const Tensor* inputs[] = {&x, &weight, &bias};
+  if (!wants_record(inputs, 3)) return y;  // before the closure's copies, which a small layer would feel
+  return record(Op::linear, std::move(y), {&x, &weight, &bias},
+                [x2 = std::move(x2), w = weight.detach()](const Tensor& dy, Grads& g) {
+                  linear_backward(reshaped(dy, {x2.size(0), w.size(0)}), x2, w, g);
+                });
 }
 
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {

@@ -10,7 +10,7 @@ void check_floating(const Tensor& x, const char* op) {
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* op) {
   check(a.defined() && b.defined(), "{}: a tensor is undefined", op);
   check(a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}; convert one with cast()", op, a.dtype(), b.dtype());
-  check(a.device() == b.device(), "{}: tensors are on {} and {}", op, to_string(a.device()), to_string(b.device()));
+  if (a.device() != b.device()) fail("{}: tensors are on {} and {}", op, to_string(a.device()), to_string(b.device()));
 }
 
 void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* except) {

@@ -93,13 +93,14 @@ void AdamW::update(double lr, double grad_scale) {
                  .bias_correction1 = 1 - std::pow(options_.beta1, t),
                  .bias_correction2 = 1 - std::pow(options_.beta2, t),
                  .grad_scale = grad_scale};
+  const auto decay = [&](size_t i) { return segments[i].decay ? options_.weight_decay : 0; };
   for (size_t first = 0; first < segments.size();) {
     size_t last = first;
-    while (last + 1 < segments.size() && segments[last + 1].decay == segments[first].decay) ++last;
+    while (last + 1 < segments.size() && decay(last + 1) == decay(first)) ++last;
     // Gaps between segments hold zeros in all four slabs and stay so.
     const auto part = [&](const Tensor& slab) { return slab.view_slice(0, segments[first].begin, segments[last].end); };
     if (slab_.rounded().defined()) args.rounded = part(slab_.rounded());
-    args.weight_decay = segments[first].decay ? options_.weight_decay : 0;
+    args.weight_decay = decay(first);
     kernels(slab_.params().device()).adamw(part(slab_.params()), part(slab_.grads()), part(m_), part(v_), args);
     first = last + 1;
   }

@@ -38,9 +38,4 @@ Strides broadcast_strides(const Shape& from, const Strides& strides, const Shape
   return result;
 }
 
-int normalize_dim(int dim, int rank, const char* op) {
-  check(dim >= -rank && dim < rank, "{}: dim {} is out of range for {} dimensions", op, dim, rank);
-  return dim < 0 ? dim + rank : dim;
-}
-
 }  // namespace pg

@@ -88,7 +88,10 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
 // Strides that read a tensor of shape `from` as if it had shape `to`: 0 where a size of 1 is repeated.
 Strides broadcast_strides(const Shape& from, const Strides& strides, const Shape& to, const char* op);
 // Negative counts from the end; Error naming `op` outside [-rank, rank).
-int normalize_dim(int dim, int rank, const char* op);
+inline int normalize_dim(int dim, int rank, const char* op) {
+  check(dim >= -rank && dim < rank, "{}: dim {} is out of range for {} dimensions", op, dim, rank);
+  return dim < 0 ? dim + rank : dim;
+}
 
 }  // namespace pg
 

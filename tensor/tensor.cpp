@@ -59,8 +59,6 @@ template Tensor Tensor::from(std::span<const BFloat16>, const Shape&);
 template Tensor Tensor::from(std::span<const int32_t>, const Shape&);
 template Tensor Tensor::from(std::span<const uint8_t>, const Shape&);
 
-int64_t Tensor::size(int dim) const { return shape_[normalize_dim(dim, rank(), "size")]; }
-
 template <class T>
 std::span<T> Tensor::data() const {
   check(defined(), "data: the tensor is undefined");
@@ -195,11 +193,13 @@ Shape resolve_shape(const Shape& target, int64_t count, const Shape& from) {
 }  // namespace
 
 bool Tensor::can_view_reshape(const Shape& target) const {
+  if (target == shape_) return true;
   Strides strides;
   return reshape_strides(shape_, strides_, resolve_shape(target, numel(), shape_), strides);
 }
 
 Tensor Tensor::view_reshape(const Shape& target) const {
+  if (target == shape_) return detach();
   const Shape shape = resolve_shape(target, numel(), shape_);
   Strides strides;
   check(reshape_strides(shape_, strides_, shape, strides),

@@ -49,7 +49,7 @@ class Tensor {
   const Shape& shape() const { return shape_; }
   const Strides& strides() const { return strides_; }
   int rank() const { return shape_.rank(); }
-  int64_t size(int dim) const;  // negative counts from the end
+  int64_t size(int dim) const { return shape_[normalize_dim(dim, rank(), "size")]; }  // negative counts from the end
   int64_t numel() const { return pg::numel(shape_); }
   int64_t offset() const { return offset_; }
   DType dtype() const { return dtype_; }

@@ -12,7 +12,7 @@
 //   │   ││    │ tile   │        Packing puts what the micro-kernel reads next to each other, so that transposed or
 //   └───┘└────┴────┴───┘        strided operands cost no more than plain ones.
 //
-// A row-major a needs no packing: its rows are contiguous as they lie. A transposed one is packed.
+// A row-major a needs no packing: its rows are contiguous as they lie. A transposed one is packed unless it is small.
 //
 // Threads: all pack the block of a together; then each takes blocks of columns as it becomes free, packing its own b.
 // Several per thread, so that one that comes late, or runs on a slow core, costs little.
@@ -28,6 +28,7 @@
 
 #include "tensor/cpu/gemm_kernel.h"
 #include "tensor/cpu/gemm_skinny.h"
+#include "tensor/cpu/row_ops.h"
 #include "tensor/cpu/scratch.h"
 #include "tensor/cpu/vec_math.h"
 #include "tensor/parallel.h"
@@ -44,7 +45,8 @@ template <class T>
 constexpr int64_t kBlockN = 32 * Vec<T>::size;  // kBlockK × kBlockN of b fill about three quarters of a 1 MB L2
 constexpr int64_t kBlockM = 3072;
 constexpr int64_t kMostPartial = 16 << 20;  // elements of sums held beside c
-// With fewer rows than this, or a b this small, b is read from where it lies: packing it would not pay.
+// With fewer rows than this, or a b this small, b is read from where it lies: packing it would not pay. Nor would
+// packing so small a transposed a.
 constexpr int64_t kDirectRows = 4 * kMaxRows, kDirectBytes = 32 * 1024;
 
 // Sums of a tile, T where they stand or on their way into a c of another type C.
@@ -53,6 +55,15 @@ struct Sums {
   T* data;
   int64_t ld;
 };
+
+template <class Y, class X>
+void copy_elements(Y* y, const X* x, int64_t n) {
+  if constexpr (std::is_same_v<X, Y>) {
+    std::copy_n(x, n, y);
+  } else {
+    simd::convert(y, x, n);
+  }
+}
 
 // The sums of a tile at (row, column) start from c. Only for sums that don't stand in c.
 template <class S, class C, class T>
@@ -63,18 +74,26 @@ void begin_sums(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t colum
 // Adds the bias, applies the activation and rounds to C, while the tile is still in L1.
 template <class S, class C, class T>
 void finish(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t column, int64_t rows, int64_t columns) {
-  if (std::is_same_v<C, T> && !g.bias && g.activation == Activation::none) return;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t j = 0; j < columns; j += Vec<T>::size) {
-      const int64_t n = std::min<int64_t>(Vec<T>::size, columns - j);
-      Vec<T> x = simd::load(sums.data + r * sums.ld + j, n);
-      if (g.bias) x += simd::load(g.bias + column + j, n);
-      if (g.activation == Activation::gelu_tanh) {
-        if (g.pre) store(g.pre + (row + r) * g.ld_pre + column + j, x, n);
-        x = gelu_tanh(x);
-      }
-      store(g.c + (row + r) * g.ldc + column + j, x, n);
+  T* const c = sums.data;
+  const int64_t ldc = sums.ld;
+  if (g.bias) {
+    const T* const bias = g.bias + column;
+    for (int64_t r = 0; r < rows; ++r) {
+      T* to = c + r * ldc;
+      for_vectors<T>(columns, [=](int64_t j, int64_t n) {
+        store_lanes(to + j, load_lanes(to + j, n) + load_lanes(bias + j, n), n);
+      });
     }
+  }
+  if (g.activation == Activation::gelu_tanh) {
+    for (int64_t r = 0; r < rows; ++r) {
+      T* to = c + r * ldc;
+      if (g.pre) copy_elements(g.pre + (row + r) * g.ld_pre + column, to, columns);
+      for_vectors<T>(columns, [=](int64_t j, int64_t n) { store_lanes(to + j, gelu_tanh(load_lanes(to + j, n)), n); });
+    }
+  }
+  if constexpr (!std::is_same_v<C, T>) {
+    for (int64_t r = 0; r < rows; ++r) simd::convert(g.c + (row + r) * g.ldc + column, c + r * ldc, columns);
   }
 }
 
@@ -131,7 +150,8 @@ struct Step {
         panels_b[jj / kPanel<T>] = {packed_b + jj * depth, width};
       }
     }
-    const auto& kernels = packed_a ? micro_kernels<T, PackedA, Pairs> : micro_kernels<T, RowsA>;
+    const bool by_rows = !packed_a && g.a.column == 1;
+    const auto& kernels = by_rows ? micro_kernels<T, RowsA> : micro_kernels<T, ColumnsA, Pairs>;
     alignas(64) T tile[in_c ? 1 : kMaxRows * kPanel<T>];
     const auto sums_at = [&]([[maybe_unused]] int64_t at, [[maybe_unused]] int64_t column) -> Sums<T> {
       if constexpr (in_c) {
@@ -146,9 +166,10 @@ struct Step {
       const int64_t at = panels.begin(ii), rows = panels.size(ii);
       const T* a = packed_a;
       if constexpr (std::is_same_v<S, T>) {
-        if (!packed_a) a = g.a.data + (row + at) * g.a.row + k;
+        if (!packed_a) a = g.a.data + (row + at) * g.a.row + k * g.a.column;
       }
       if (packed_a) a = panel_a(ii);
+      const int64_t lda = packed_a ? rows : by_rows ? g.a.row : g.a.column;
       for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
         const int64_t columns = std::min(kPanel<T>, nc - jj);
         const PanelB<T> b = panels_b[jj / kPanel<T>];
@@ -156,7 +177,7 @@ struct Step {
         if constexpr (!in_c) {
           if (first && g.beta != T(0)) begin_sums(g, c, row + at, j0 + jj, rows, columns);
         }
-        kernels[columns > Vec<T>::size][rows - 1](depth, a, g.a.row, b.data, b.ld, c.data, c.ld, columns,
+        kernels[columns > Vec<T>::size][rows - 1](depth, a, lda, b.data, b.ld, c.data, c.ld, columns,
                                                   first ? g.beta : T(1));
         if (last) finish(g, c, row + at, j0 + jj, rows, columns);
       }
@@ -179,9 +200,9 @@ struct Cut {
 Cut cut(int64_t panels_a, int64_t panels_b, int threads, double seconds, int64_t most_columns) {
   constexpr double short_piece = 1e-4;
   constexpr int64_t kPackRows = 16;
-  const int64_t wanted =
-      threads == 1 ? 1 : std::clamp<int64_t>(static_cast<int64_t>(seconds / short_piece), threads, 4 * threads);
+  const auto wanted = std::clamp<int64_t>(static_cast<int64_t>(seconds / short_piece), threads, 4 * threads);
   Cut best{Parts(panels_a, panels_a), Parts(panels_b, most_columns)};
+  if (threads == 1) return best;
   double shortest = HUGE_VAL;
   for (int64_t chunks = 1; chunks <= std::min(wanted, panels_a); chunks *= 2) {
     const int64_t blocks = std::clamp<int64_t>((wanted + chunks - 1) / chunks, 1, panels_b);
@@ -204,9 +225,11 @@ void run(const Product<S, C>& g, int threads) {
   // Only operands of the type that computes can be read where they lie.
   const bool direct = std::is_same_v<S, T> && g.b.column == 1 &&
                       (g.m <= kDirectRows || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
+  const bool reads_a =
+      std::is_same_v<S, T> &&
+      (g.a.column == 1 || (g.a.row == 1 && g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kDirectBytes));
   // Rows a multiple of 4 KB apart would fall on one another in L1.
-  const bool in_place =
-      std::is_same_v<S, T> && g.a.column == 1 && g.a.row * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
+  const bool in_place = reads_a && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
   for (int64_t i = 0; i < block_m.count; ++i) {
     for (int64_t p = 0; p < block_k.count; ++p) {
       const int64_t mc = block_m.size(i), kc = block_k.size(p);

@@ -67,14 +67,21 @@ inline void transpose(simd::Vec<float> (&x)[8]) {
 #endif
 
 // A block of `lines` <= size rows of src, `depth` <= size elements each (exactly size if Whole), turned: row k of the
-// result holds element k of every line, and 0 behind the lines. Here and below S is T, or bf16 where T is float.
+// result holds element k of every line, and 0 behind the lines. One register addresses three lines, as below.
+// Here and below S is T, or bf16 where T is float.
 template <bool Whole, class T, class S>
 inline void load_turned(simd::Vec<T> (&block)[simd::Vec<T>::size], const S* src, int64_t line_stride, int64_t lines,
                         int64_t depth) {
+  constexpr int size = simd::Vec<T>::size;
+  if (Whole && lines == size) {
 #pragma GCC unroll 16
-  for (int i = 0; i < simd::Vec<T>::size; ++i) {
-    block[i] = T(0);
-    if (i < lines) block[i] = Whole ? simd::load(src + i * line_stride) : simd::load(src + i * line_stride, depth);
+    for (int i = 0; i < size; ++i) block[i] = simd::load(src + i / 3 * (3 * line_stride) + i % 3 * line_stride);
+  } else {
+#pragma GCC unroll 16
+    for (int i = 0; i < size; ++i) {
+      block[i] = T(0);
+      if (i < lines) block[i] = simd::load(src + i * line_stride, depth);
+    }
   }
   transpose(block);
 }
@@ -162,13 +169,14 @@ inline void pack_pairs(float* dst, const BFloat16* src, int64_t line_stride, int
 }
 
 // Where the micro-kernel finds element (r, k) of a: at a[r·row + k·k]. Constants, so that one register addresses all
-// rows; K = 0 stands for a packed panel, [depth, Rows]; Row = 0 for rows that lie `lda` apart.
+// rows; 0 stands for `lda`, known only when the kernel runs.
 template <int Row, int K>
 struct LayoutA {
   static constexpr int row = Row, k = K;
 };
-using PackedA = LayoutA<1, 0>;
 using RowsA = LayoutA<0, 1>;
+using ColumnsA = LayoutA<1, 0>;
+using PackedA = ColumnsA;  // [depth, Rows], so lda = Rows
 
 // c [Rows, columns] = beta·c + a·b over `depth` steps of k, columns <= Vecs vectors. Row k of b starts at b + k·ldb and
 // has Vecs whole vectors. Each element of c is one chain of fused multiply-adds in the order of k. Pairs: a and b hold
@@ -218,7 +226,7 @@ void micro_kernel(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ld
 #pragma GCC unroll 4
       for (int i = 0; i < kTriples; ++i) ++triple[i];
     } else {
-      a += Layout::k ? Layout::k : Rows;
+      a += Layout::k ? Layout::k : lda;
     }
     b += ldb;
   }

@@ -28,14 +28,14 @@ inline simd::Vec<T> multiply_add(simd::Vec<T> a, simd::Vec<T> b, simd::Vec<T> c)
   }
 }
 
-// The columns [j, j + Groups vectors) of c, the last of them cut off at n. b's columns lie along memory (b =
+// The columns [j, j + Groups vectors) of c, a single group cut off at n. b's columns lie along memory (b =
 // transpose(w) of a layer's w [N, K]): blocks of size × size are turned in registers. One group's chains wait for their
 // own additions, so several groups are computed at once.
 template <int Rows, int Groups, class S, class T>
 void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   using simd::Vec;
   constexpr int size = Vec<T>::size;
-  const auto columns = [&](int v) { return std::min<int64_t>(size, g.n - j - v * size); };
+  const auto columns = [&](int v) { return Groups > 1 ? size : std::min<int64_t>(size, g.n - j - v * size); };
   Vec<T> sum[Groups][Rows];
   for (int v = 0; v < Groups; ++v) {
     for (int r = 0; r < Rows; ++r) {

@@ -90,16 +90,20 @@ inline Vec<T> exp(Vec<T> x) {
   return select(zero, T(0), p * power_of_two<T>(half) * power_of_two<T>(s.n_bits - half));
 }
 
-// e^x - 1 without the loss of digits near 0.
+// e^x - 1 without the loss of digits near 0, for an x within the borders that expm1 has; -0 gives 0.
 template <class T>
-inline Vec<T> expm1(Vec<T> x) {
+inline Vec<T> expm1_within(Vec<T> x) {
   using namespace detail;
-  constexpr T lowest = sizeof(T) == 4 ? T(-30) : T(-60), highest = sizeof(T) == 4 ? T(89) : T(710);
-  const Reduced<T> s = reduce_by_ln2(min(Vec<T>(highest), max(Vec<T>(lowest), x)));
+  const Reduced<T> s = reduce_by_ln2(x);
   const Vec<T> p = fma(s.r * s.r, exp_series(s.r), s.r);
   // 2^n·p + (2^n - 1), through half of it so that 2^n can't overflow early.
   const Vec<T> half = power_of_two<T>(s.n_bits - 1);
-  const Vec<T> y = fma(half, p, half - T(0.5)) * T(2);
+  return fma(half, p, half - T(0.5)) * T(2);
+}
+template <class T>
+inline Vec<T> expm1(Vec<T> x) {
+  constexpr T lowest = sizeof(T) == 4 ? T(-30) : T(-60), highest = sizeof(T) == 4 ? T(89) : T(710);
+  const Vec<T> y = expm1_within(min(Vec<T>(highest), max(Vec<T>(lowest), x)));
   return select(x == T(0), x, y);
 }
 
@@ -135,7 +139,7 @@ inline Vec<T> log1p(Vec<T> x) {
 template <class T>
 inline Vec<T> tanh(Vec<T> x) {
   const Vec<T> a = min(Vec<T>(sizeof(T) == 4 ? T(10) : T(20)), abs(x));  // beyond it tanh rounds to 1
-  const Vec<T> e = expm1(a + a);
+  const Vec<T> e = expm1_within(a + a);
   return copysign(e / (e + T(2)), x);
 }
 
