@@ -279,23 +279,6 @@ void run_skinny(const Product<S, C>& g, Matrix<B> b, int64_t k, Matrix<T> a, int
   finish(g, sums, 0, begin, g.m, n);
 }
 
-template <class T>
-Matrix<T> widened_rows(const Matrix<T>& a, int64_t, int64_t) {
-  return a;
-}
-inline Matrix<float> widened_rows(const Matrix<BFloat16>& a, int64_t m, int64_t k) {
-  float* to = scratch<float>(Scratch::gemm_a, m * k);
-  for (int64_t i = 0; i < m * k; ++i) to[i] = static_cast<float>(a.data[i / k * a.row + i % k * a.column]);
-  return {to, k, 1};
-}
-
-}  // namespace
-
-double product_seconds(int64_t m, int64_t n, int64_t k) {
-  const double work = static_cast<double>(m) * n * k, data = static_cast<double>(m) * k + k * n + 2 * m * n;
-  return work / 60e9 + data / 12e9;
-}
-
 int threads_for(int64_t m, int64_t n, int64_t k) {
   return product_seconds(m, n, k) < kWorthThreads ? 1 : parallelism();
 }
@@ -307,11 +290,55 @@ void for_columns(int64_t n, int threads, F f) {
   for_each(threads, n, threads == 1 ? n : (n / (4 * threads) / line + 1) * line, f);
 }
 
+template <class T>
+Matrix<T> widened_rows(const Matrix<T>& a, int64_t, int64_t) {
+  return a;
+}
+Matrix<float> widened_rows(const Matrix<BFloat16>& a, int64_t m, int64_t k) {
+  float* to = scratch<float>(Scratch::gemm_a, m * k);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < k; ++j) to[i * k + j] = static_cast<float>(a.data[i * a.row + j * a.column]);
+  }
+  return {to, k, 1};
+}
+
+// Few rows times a b whose columns, of an even length, lie along memory: it is read by pairs.
+template <class C>
+bool is_skinny_pairs(const Product<BFloat16, C>& g) {
+  return g.m <= kFewRows && g.b.row == 1 && g.b.column % 2 == 0 && g.k % 2 == 0;
+}
+template <class C>
+void run_skinny_pairs(const Product<BFloat16, C>& g, int threads) {
+  Matrix<float> a;
+  if constexpr (simd::kHasDot) {
+    float* words = scratch<float>(Scratch::gemm_a, g.m * g.k / 2 + Vec<float>::size);
+    for (int64_t i = 0; i < g.m; ++i) {
+      pack_pairs(words + i * g.k / 2, g.a.data + i * g.a.row, 2, g.a.column, 1, 1, g.k);
+    }
+    a = {words, g.k / 2, 1};
+  } else {
+    a = widened_rows(g.a, g.m, g.k);
+    a.column = 2;
+  }
+  const Matrix<simd::Pair> b{reinterpret_cast<const simd::Pair*>(g.b.data), 1, g.b.column / 2};
+  for_columns<BFloat16>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, b, g.k / 2, a, j, end); });
+}
+
+}  // namespace
+
+double product_seconds(int64_t m, int64_t n, int64_t k) {
+  const double work = static_cast<double>(m) * n * k, data = static_cast<double>(m) * k + k * n + 2 * m * n;
+  return work / 60e9 + data / 12e9;
+}
+
 template <class S, class C>
 void multiply(const Product<S, C>& g) {
-  if constexpr (std::is_same_v<S, BFloat16> && simd::kHasDot) return multiply_pairs(g);
   if (g.m == 0 || g.n == 0) return;
   const int threads = threads_for(g.m, g.n, g.k);
+  if constexpr (std::is_same_v<S, BFloat16>) {
+    if (simd::kHasDot) return multiply_pairs(g);
+    if (is_skinny_pairs(g)) return run_skinny_pairs(g, threads);
+  }
   if (!is_skinny(g)) return run<false>(g, threads);
   const auto a = widened_rows(g.a, g.m, g.k);
   for_columns<S>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, g.b, g.k, a, j, end); });
@@ -321,14 +348,7 @@ template <class C>
 void multiply_pairs(const Product<BFloat16, C>& g) {
   if (g.m == 0 || g.n == 0) return;
   const int threads = threads_for(g.m, g.n, g.k);
-  if (g.m > kFewRows || g.b.row != 1 || g.b.column % 2 || g.k % 2) return run<true>(g, threads);
-  float* words = scratch<float>(Scratch::gemm_a, g.m * g.k / 2 + Vec<float>::size);
-  for (int64_t i = 0; i < g.m; ++i) {
-    pack_pairs(words + i * g.k / 2, g.a.data + i * g.a.row, 2, g.a.column, 1, 1, g.k);
-  }
-  const Matrix<float> a{words, g.k / 2, 1};
-  const Matrix<simd::Pair> b{reinterpret_cast<const simd::Pair*>(g.b.data), 1, g.b.column / 2};
-  for_columns<BFloat16>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, b, g.k / 2, a, j, end); });
+  is_skinny_pairs(g) ? run_skinny_pairs(g, threads) : run<true>(g, threads);
 }
 template void multiply(const Product<float, float>& g);
 template void multiply(const Product<double, double>& g);

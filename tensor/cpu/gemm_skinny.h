@@ -8,7 +8,8 @@
 
 namespace pg::cpu {
 
-// c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S. S may be Pair: then a holds pairs too, and k counts them.
+// c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S. S may be Pair, two steps of k each: k counts them, and a
+// holds pairs too where one instruction multiplies them, else floats, twice as many.
 template <class S, class T>
 struct SkinnyProduct {
   int64_t m, n, k;
@@ -18,15 +19,6 @@ struct SkinnyProduct {
   int64_t ldc;
   T beta;
 };
-
-template <class S, class T>
-inline simd::Vec<T> multiply_add(simd::Vec<T> a, simd::Vec<T> b, simd::Vec<T> c) {
-  if constexpr (std::is_same_v<S, simd::Pair>) {
-    return simd::dot(a, b, c);
-  } else {
-    return fma(a, b, c);
-  }
-}
 
 // The columns [j, j + Groups vectors) of c, a single group cut off at n. b's columns lie along memory (b =
 // transpose(w) of a layer's w [N, K]): blocks of size × size are turned in registers. One group's chains wait for their
@@ -51,7 +43,15 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
       if (!Whole && i >= depth) break;
 #pragma GCC unroll 4
       for (int r = 0; r < Rows; ++r) {
-        sum[v][r] = multiply_add<S>(Vec<T>(g.a.data[r * g.a.row + (k + i) * g.a.column]), block[i], sum[v][r]);
+        const T* a = g.a.data + r * g.a.row + (k + i) * g.a.column;
+        if constexpr (!std::is_same_v<S, simd::Pair>) {
+          sum[v][r] = fma(Vec<T>(*a), block[i], sum[v][r]);
+        } else if constexpr (simd::kHasDot) {
+          sum[v][r] = simd::dot(Vec<T>(*a), block[i], sum[v][r]);
+        } else {
+          sum[v][r] = fma(Vec<T>(a[0]), firsts(block[i]), sum[v][r]);
+          sum[v][r] = fma(Vec<T>(a[1]), seconds(block[i]), sum[v][r]);
+        }
       }
     }
   };

@@ -80,22 +80,16 @@ inline constexpr bool kHasDot = true;
 #else
 inline constexpr bool kHasDot = false;
 #endif
-// c + a.second·b.second + a.first·b.first, in this order, each step a fused multiply-add; the instruction also takes
-// denormal numbers for 0.
+// The first and the second of each pair, widened.
+inline Vec<float> firsts(Vec<float> pairs) { return Vec<float>(pairs.bits() << 16); }
+inline Vec<float> seconds(Vec<float> pairs) { return Vec<float>(pairs.bits() & static_cast<int32_t>(0xffff0000)); }
+// c + a.first·b.first + a.second·b.second, each step a fused multiply-add in this order; the instruction takes the
+// second first, and denormal numbers for 0.
 inline Vec<float> dot(Vec<float> a, Vec<float> b, Vec<float> c) {
 #if defined(__AVX512BF16__)
   return {_mm512_dpbf16_ps(c.v, std::bit_cast<__m512bh>(a.v), std::bit_cast<__m512bh>(b.v))};
 #else
-  detail::Words words[2];
-  std::memcpy(&words[0], &a.v, sizeof(words[0]));
-  std::memcpy(&words[1], &b.v, sizeof(words[1]));
-  Vec<float> first[2], second[2];
-  for (int i = 0; i < 2; ++i) {
-    const detail::Words low = words[i] << 16, high = words[i] & 0xffff0000;
-    std::memcpy(&first[i].v, &low, sizeof(low));
-    std::memcpy(&second[i].v, &high, sizeof(high));
-  }
-  return fma(first[0], first[1], fma(second[0], second[1], c));
+  return fma(seconds(a), seconds(b), fma(firsts(a), firsts(b), c));
 #endif
 }
 
