@@ -42,7 +42,7 @@ using simd::Vec;
 template <class T>
 constexpr int64_t kBlockK = 1536 / sizeof(T);  // a panel of a fills about half of a 32 KB L1
 template <class T>
-constexpr int64_t kBlockN = 32 * Vec<T>::size;  // kBlockK × kBlockN of b fill about three quarters of a 1 MB L2
+constexpr int64_t kBlockN = 16 * Vec<T>::size;  // kBlockK × kBlockN of b fill 3/8 of L2: a neighbour may share it
 constexpr int64_t kBlockM = 3072;
 constexpr int64_t kMostPartial = 16 << 20;  // elements of sums held beside c
 // With fewer rows than this, or a b this small, b is read from where it lies: packing it would not pay. Nor would
