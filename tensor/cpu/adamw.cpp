@@ -49,19 +49,18 @@ void adamw(const View& p, const View& g, const View& m, const View& v, const Ada
       const Update<T> update(args);
       T *pp = p.as<T>(), *mp = m.as<T>(), *vp = v.as<T>();
       const T* gp = g.as<T>();
-      [[maybe_unused]] BFloat16* copy = args.rounded.as<BFloat16>();
       for (int64_t i = begin; i < end; i += size) {
         const int64_t n = end - i;
         const auto at = [&](const T* x) { return n >= size ? simd::load(x + i) : simd::load(x + i, n); };
-        const auto put = [&]<class S>(S* x, Vec<T> y) { n >= size ? store(x + i, y) : store(x + i, y, n); };
+        const auto put = [&](T* x, Vec<T> y) { n >= size ? store(x + i, y) : store(x + i, y, n); };
         Vec<T> pi = at(pp), mi = at(mp), vi = at(vp);
         update(pi, at(gp), mi, vi);
         put(pp, pi);
         put(mp, mi);
         put(vp, vi);
-        if constexpr (std::is_same_v<T, float>) {
-          if (copy) put(copy, pi);
-        }
+      }
+      if constexpr (std::is_same_v<T, float>) {  // while the chunk is in L2
+        if (args.rounded) simd::convert(args.rounded.as<BFloat16>() + begin, pp + begin, end - begin);
       }
     });
   });
