@@ -31,7 +31,12 @@ grep -q '^beta2: 0.99' "$first/config.yaml" || bad 'config.yaml lacks a default'
 says 0 'pg sample' "$pg" train --config "$first/config.yaml" --name second --threads 2
 second=$(echo runs/*_second)
 cmp -s "$first/checkpoint.safetensors" "$second/checkpoint.safetensors" || bad 'a saved config does not repeat its run'
-tiny 0 'matmul' --data stories --profile --name profiled
+tiny 0 'pg sample' --data stories --name bf16 --dtype bf16 --checkpoint-blocks
+says 0 'pg sample' "$pg" train --config "$(echo runs/*_bf16)/config.yaml" --name again
+cmp -s runs/*_bf16/checkpoint.safetensors runs/*_again/checkpoint.safetensors || bad 'a saved bf16 config does not repeat its run'
+says 0 '' "$pg" sample runs/*_bf16 --tokens 5
+tiny 0 'memory of a step' --data stories --profile --name profiled
+grep -q matmul out || bad '--profile shows no matmul'
 cmp -s "$first/checkpoint.safetensors" runs/*_profiled/checkpoint.safetensors || bad 'measuring changes the numbers'
 
 # Command line over file over default; what is no option is an error.

@@ -44,7 +44,8 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
   app.add_option("--dtype", o.dtype, "of weights and activations; bf16 keeps f32 masters of the weights")
       ->check(CLI::IsMember({"f32", "bf16"}));
   app.add_flag("--checkpoint-blocks", o.checkpoint_blocks,
-               "keep only the inputs of the blocks, compute the rest again: less memory, more time");
+               "keep only the inputs of the blocks, compute the rest again: less memory, more time")
+      ->default_str("false");
   app.add_option("--context", o.context, "characters the model sees at once")->check(from(1));
   app.add_option("--dropout", o.dropout, "probability of dropping an activation")->check(CLI::Range(0.0, 1.0));
   app.add_option("--batch", o.batch, "sequences per batch")->check(from(1));
