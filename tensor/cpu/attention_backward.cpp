@@ -90,7 +90,7 @@ struct Backward {
     }
     T* to = space.take(s.queries * s.padded);
     std::fill(to, to + s.queries * s.padded, T(0));
-    for (int64_t t = 0; t < s.queries; ++t) copy_row(to + t * s.padded, from + t * x.strides[2], s.size);
+    for (int64_t t = 0; t < s.queries; ++t) simd::convert(to + t * s.padded, from + t * x.strides[2], s.size);
     return {to, s.padded};
   }
   const T* packed(const View& x, int64_t b, int64_t h, Carver<T>& space) const {

@@ -68,16 +68,6 @@ struct Rows {
   int64_t ld;
 };
 
-// to[i] = from[i] for i < n.
-template <class T, class S>
-void copy_row(T* to, const S* from, int64_t n) {
-  if constexpr (std::is_same_v<S, T>) {
-    std::copy_n(from, n, to);
-  } else {
-    simd::convert(to, from, n);
-  }
-}
-
 // One block of keys of one batch row, as far as they are in use.
 template <class T>
 struct KeyBlock {
@@ -111,7 +101,7 @@ struct KeyBlock {
     }
     std::fill(space, space + count * s.padded, T(0));
     for (int64_t i = 0; i < count; ++i) {
-      if (attends(i)) copy_row(space + i * s.padded, from + i * x.strides[2], s.size);
+      if (attends(i)) simd::convert(space + i * s.padded, from + i * x.strides[2], s.size);
     }
     return {space, s.padded};
   }

@@ -14,6 +14,9 @@
 //
 // A row-major a needs no packing: its rows are contiguous as they lie. A transposed one is packed unless it is small.
 //
+// bf16 operands are widened as they are packed; where the processor multiplies pairs of them, the panels hold pairs
+// (multiply_pairs). Their sums are f32, and wait beside c when c is bf16.
+//
 // Threads: all pack the block of a together; then each takes blocks of columns as it becomes free, packing its own b.
 // Several per thread, so that one that comes late, or runs on a slow core, costs little.
 //
@@ -56,15 +59,6 @@ struct Sums {
   int64_t ld;
 };
 
-template <class Y, class X>
-void copy_elements(Y* y, const X* x, int64_t n) {
-  if constexpr (std::is_same_v<X, Y>) {
-    std::copy_n(x, n, y);
-  } else {
-    simd::convert(y, x, n);
-  }
-}
-
 // The sums of a tile at (row, column) start from c. Only for sums that don't stand in c.
 template <class S, class C, class T>
 void begin_sums(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t column, int64_t rows, int64_t columns) {
@@ -88,7 +82,7 @@ void finish(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t column, i
   if (g.activation == Activation::gelu_tanh) {
     for (int64_t r = 0; r < rows; ++r) {
       T* to = c + r * ldc;
-      if (g.pre) copy_elements(g.pre + (row + r) * g.ld_pre + column, to, columns);
+      if (g.pre) simd::convert(g.pre + (row + r) * g.ld_pre + column, to, columns);
       for_vectors<T>(columns, [=](int64_t j, int64_t n) { store_lanes(to + j, gelu_tanh(load_lanes(to + j, n)), n); });
     }
   }

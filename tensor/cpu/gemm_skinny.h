@@ -124,11 +124,10 @@ void multiply_skinny(const SkinnyProduct<S, T>& g) {
   using Run = void (*)(const SkinnyProduct<S, T>&);
   constexpr Run by_columns[] = {skinny_columns<1, S, T>, skinny_columns<2, S, T>, skinny_columns<3, S, T>,
                                 skinny_columns<4, S, T>};
-  [[maybe_unused]] constexpr Run by_rows[] = {skinny_rows<1, S, T>, skinny_rows<2, S, T>, skinny_rows<3, S, T>,
-                                              skinny_rows<4, S, T>};
   if constexpr (std::is_same_v<S, simd::Pair>) {
     by_columns[g.m - 1](g);
   } else {
+    constexpr Run by_rows[] = {skinny_rows<1, S, T>, skinny_rows<2, S, T>, skinny_rows<3, S, T>, skinny_rows<4, S, T>};
     (g.b.column == 1 ? by_rows : by_columns)[g.m - 1](g);
   }
 }

@@ -1,6 +1,8 @@
 #pragma once
 // bf16 in memory, f32 in registers: loads widen, stores round to nearest, ties to even (NaN stays NaN), as BFloat16
 // does.
+#include <algorithm>
+
 #include "tensor/cpu/vec.h"
 #include "tensor/dtype.h"
 
@@ -93,13 +95,18 @@ inline Vec<float> dot(Vec<float> a, Vec<float> b, Vec<float> c) {
 #endif
 }
 
-// y[i] = x[i] for i < n.
+// y[i] = x[i] for i < n: a copy, or between bf16 and float.
 template <class Y, class X>
-requires(std::is_same_v<X, BFloat16> != std::is_same_v<Y, BFloat16>) inline void convert(Y* y, const X* x, int64_t n) {
-  constexpr int64_t size = Vec<float>::size;
-  int64_t i = 0;
-  for (; i + size <= n; i += size) store(y + i, load(x + i));
-  if (i < n) store(y + i, load(x + i, n - i), n - i);
+inline void convert(Y* y, const X* x, int64_t n) {
+  if constexpr (std::is_same_v<X, Y>) {
+    std::copy_n(x, n, y);
+  } else {
+    static_assert(std::is_same_v<X, BFloat16> || std::is_same_v<Y, BFloat16>);
+    constexpr int64_t size = Vec<float>::size;
+    int64_t i = 0;
+    for (; i + size <= n; i += size) store(y + i, load(x + i));
+    if (i < n) store(y + i, load(x + i, n - i), n - i);
+  }
 }
 
 }  // namespace pg::simd
