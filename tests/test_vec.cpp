@@ -70,6 +70,7 @@ template <class T>
 void check_accuracy(double bound) {
   const bool single = sizeof(T) == 4;
   const auto exp = [](Vec<T> x) { return simd::exp(x); };
+  const auto exp_flushed = [](Vec<T> x) { return simd::exp_flushed(x); };
   const auto expm1 = [](Vec<T> x) { return simd::expm1(x); };
   const auto log = [](Vec<T> x) { return simd::log(x); };
   const auto log1p = [](Vec<T> x) { return simd::log1p(x); };
@@ -83,6 +84,9 @@ void check_accuracy(double bound) {
             exp, [](long double x) { return std::exp(x); }, -1, 1) <= bound);
   CHECK(worst_ulps<T>(
             exp, [](long double x) { return std::exp(x); }, single ? -110 : -750, single ? 95 : 720) <= bound);
+  CHECK(worst_ulps<T>(
+            exp_flushed, [](long double x) { return std::exp(x); }, single ? -87.3 : -708.3, single ? 88 : 709) <=
+        bound);
   CHECK(worst_ulps<T>(
             expm1, [](long double x) { return std::expm1(x); }, -40, 80) <= bound);
   CHECK(worst_ulps<T>(
@@ -174,6 +178,15 @@ void check_borders() {
   CHECK(same(at<T>(e, -0.0), 1));
   CHECK(same(at<T>(e, 1e4), inf));
   CHECK(same(at<T>(e, -1e4), 0));
+  const auto flushed = [](Vec<T> x) { return simd::exp_flushed(x); };
+  CHECK(same(at<T>(flushed, 0), 1));
+  CHECK(same(at<T>(flushed, -0.0), 1));
+  for (const double below : {-inf, -1e30, -1e4, std::log(double{std::numeric_limits<T>::min()}) - 0.01}) {
+    CHECK(same(at<T>(flushed, below), 0));
+  }
+  // Any NaN, also one whose bits, as an integer, the scaling would turn into a number.
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  for (const Bits bits : {~Bits(0), ~Bits(0) >> 1}) CHECK(std::isnan(flushed(Vec<T>(std::bit_cast<T>(bits)))[0]));
   const auto em = [](Vec<T> x) { return simd::expm1(x); };
   CHECK(same(at<T>(em, -inf), -1));
   CHECK(same(at<T>(em, inf), inf));

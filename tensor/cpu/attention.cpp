@@ -50,7 +50,7 @@ struct Forward {
     constexpr int size = Vec<T>::size;
     Vec<T> sum = T(0);
     const auto one = [&](int64_t i) {
-      const Vec<T> p = exp(simd::load(scores + i) - Vec<T>(m));
+      const Vec<T> p = exp_flushed(simd::load(scores + i) - Vec<T>(m));
       store(scores + i, p);
       sum += p;
     };
@@ -75,7 +75,7 @@ struct Forward {
     for (int64_t r = 0; r < n; r += size) {
       const int64_t rows = std::min<int64_t>(size, n - r);
       const Vec<T> before = simd::load(m + r, rows), now = simd::load(m_new + r, rows);
-      const Vec<T> a = select(before == now, T(1), exp(before - now));
+      const Vec<T> a = select(before == now, T(1), exp_flushed(before - now));
       store(alpha + r, a, rows);
       store(l + r, simd::load(l + r, rows) * a, rows);
       store(m + r, now, rows);

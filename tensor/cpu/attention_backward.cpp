@@ -131,7 +131,7 @@ struct Backward {
     const Vec<T> scale = static_cast<T>(s.args.scale);
     for (int64_t i = 0; i < columns; i += Vec<T>::size) {
       const auto visible = attended(i, seen, keep);
-      const Vec<T> x = exp(fma(simd::load(p + i), scale, Vec<T>(-lse)));
+      const Vec<T> x = exp_flushed(fma(simd::load(p + i), scale, Vec<T>(-lse)));
       const Vec<T> dx = x * (simd::load(ds + i) - Vec<T>(delta)) * scale;
       store(p + i, select(visible, x, T(0)));
       store(ds + i, select(visible, dx, T(0)));

@@ -89,7 +89,7 @@ void cross_entropy_backward(const View& dlogits, const View& dloss, const View& 
         const T factor = static_cast<T>(target.of(id) + target.spread * target.weights);
         const T spread = static_cast<T>(target.spread);
         write_gradient(to, n, b, [=](int64_t i, int64_t m) {
-          Vec<T> g = exp(load_lanes(x + i, m) - row_lse) * factor;
+          Vec<T> g = exp_flushed(load_lanes(x + i, m) - row_lse) * factor;
           if (spread != 0) g -= (w ? load_lanes(w + i, m) : Vec<T>(T(1))) * spread;
           return g * d;
         });
@@ -137,11 +137,12 @@ void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const V
         if (dentropy) {
           const T h = entropies[r], dh = dentropies[r];
           write_gradient(to, n, b, [=](int64_t i, int64_t m) {
-            const Vec<T> log_p = load_lanes(x + i, m) - row_lse, p = exp(log_p);
+            const Vec<T> log_p = load_lanes(x + i, m) - row_lse, p = exp_flushed(log_p);
             return -select(p == T(0), T(0), p * (Vec<T>(d) + (log_p + h) * dh));
           });
         } else {
-          write_gradient(to, n, b, [=](int64_t i, int64_t m) { return -(exp(load_lanes(x + i, m) - row_lse) * d); });
+          write_gradient(to, n, b,
+                         [=](int64_t i, int64_t m) { return -(exp_flushed(load_lanes(x + i, m) - row_lse) * d); });
         }
         to[tokens[r]] += d;
       }

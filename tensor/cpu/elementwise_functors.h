@@ -107,7 +107,7 @@ struct GeluTanh : ReadsX {
   static auto grad(auto dy, auto x, Scalars) {
     constexpr double c = 2 * 0.79788456080286535588;
     const auto t = clamp_to(x, -30, 30), t2 = t * t;
-    const auto s = sigmoid(t * fma(t2, c * 0.044715, c));
+    const auto s = sigmoid_flushed(t * fma(t2, c * 0.044715, c));
     return dy * (s + t * s * (1 - s) * fma(t2, 3 * c * 0.044715, c));
   }
 };

@@ -45,7 +45,7 @@ void softmax_backward(const View& dx, const View& dy, const View& y, bool log, d
         if (log) {
           const T sum = static_cast<T>(sum_row(g, n));
           write_gradient<T>(to.row(r, b != 0), n, b, [=](int64_t i, int64_t m) {
-            return load_lanes(g + i, m) - exp(load_lanes(p + i, m)) * sum;
+            return load_lanes(g + i, m) - exp_flushed(load_lanes(p + i, m)) * sum;
           });
         } else {
           const T dot = static_cast<T>(sum_vectors<T, 1>(

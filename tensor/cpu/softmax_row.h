@@ -23,7 +23,7 @@ RowStats<T> row_stats(const T* x, int64_t n, Keep keep) {
   const T top = max_row(x, n);
   const auto sums = sum_vectors < T,
              kEntropy ? 2 : 1 > (n, [=](int64_t i, int64_t m) {
-                              const Vec<T> shifted = load_lanes(x + i, m) - top, e = exp(shifted);
+                              const Vec<T> shifted = load_lanes(x + i, m) - top, e = exp_flushed(shifted);
                               keep(i, m, e);
                               if constexpr (kEntropy)
                                 return std::array{e, select(e == T(0), T(0), e * shifted)};  // p = 0 adds 0

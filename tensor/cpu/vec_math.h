@@ -90,6 +90,21 @@ inline Vec<T> exp(Vec<T> x) {
   return select(zero, T(0), p * power_of_two<T>(half) * power_of_two<T>(s.n_bits - half));
 }
 
+// e^x for x up to 88 (709 in f64), as behind the subtraction of a maximum: two thirds of exp's instructions. 0 in place
+// of results below the normal numbers; NaN stays NaN; beyond 88 meaningless.
+template <class T>
+inline Vec<T> exp_flushed(Vec<T> x) {
+  using namespace detail;
+  using F = Format<T>;
+  constexpr T lowest = sizeof(T) == 4 ? T(-87.33) : T(-708.39);
+  // Leaves n + bias in the low bits of the sum, so that a shift makes it 2^n.
+  const Vec<T> magic = F::round_magic + F::bias;
+  const Vec<T> shifted = fma(x, T(1.44269504088896340736L), magic), n = shifted - magic;
+  const Vec<T> r = fma(n, -F::ln2_low, fma(n, -F::ln2_high, x));
+  const Vec<T> p = fma(fma(exp_series(r), r, T(1)), r, T(1));
+  return select(x < lowest, T(0), p * Vec<T>(shifted.bits() << F::fraction_bits));
+}
+
 // e^x - 1 without the loss of digits near 0, for an x within the borders that expm1 has; -0 gives 0.
 template <class T>
 inline Vec<T> expm1_within(Vec<T> x) {
@@ -147,6 +162,11 @@ inline Vec<T> tanh(Vec<T> x) {
 template <class T>
 inline Vec<T> sigmoid(Vec<T> x) {
   const Vec<T> e = exp(-abs(x));
+  return select(x < T(0), e, T(1)) / (e + T(1));
+}
+template <class T>
+inline Vec<T> sigmoid_flushed(Vec<T> x) {
+  const Vec<T> e = exp_flushed(-abs(x));
   return select(x < T(0), e, T(1)) / (e + T(1));
 }
 
@@ -231,7 +251,7 @@ inline Vec<float> pow(Vec<float> x, Vec<float> y) {
 template <class T>
 inline Vec<T> gelu_tanh(Vec<T> x) {
   constexpr double c = 2 * 0.79788456080286535588;
-  return x * sigmoid(x * fma(x * x, T(c * 0.044715), T(c)));
+  return x * sigmoid_flushed(x * fma(x * x, T(c * 0.044715), T(c)));
 }
 
 }  // namespace pg::simd
