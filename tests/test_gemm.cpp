@@ -296,6 +296,14 @@ TEST_CASE("matmul with bias and gelu keeps the value before the activation", "[g
       REQUIRE(relative_error(kept, before) <= 1e-6);
       for (int64_t i = 0; i < m; ++i) REQUIRE((pre[i * (n + 2) + n] == -7 && pre[i * (n + 2) + n + 1] == -7));
 
+      // The same with b stored by columns.
+      std::vector<float> turned_b(k * n), other(m * n), other_pre(m * (n + 2), -7);
+      for (int64_t i = 0; i < k * n; ++i) turned_b[i % n * k + i / n] = b[i];
+      args.pre_activation = view(other_pre, {m, n}, {n + 2, 1});
+      cpu::matmul(matrix(other, m, n), matrix(a, m, k), view(turned_b, {k, n}, {1, k}), args);
+      REQUIRE(same_bits(other, c));
+      REQUIRE(same_bits(other_pre, pre));
+
       // The same into columns that don't lie side by side.
       std::vector<float> turned(m * n), turned_pre(m * n);
       args.pre_activation = view(turned_pre, {m, n}, {1, m});

@@ -17,6 +17,8 @@
 // bf16 operands are widened as they are packed; where the processor multiplies pairs of them, the panels hold pairs
 // (multiply_pairs). Their sums are f32, and wait beside c when c is bf16.
 //
+// With few rows and b transposed, packing b would be much of the work: gemm_turned.h, and gemm_skinny.h for 1 to 4.
+//
 // Threads: all pack the block of a together; then each takes blocks of columns as it becomes free, packing its own b.
 // Several per thread, so that one that comes late, or runs on a slow core, costs little.
 //
@@ -29,11 +31,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tensor/cpu/gemm_finish.h"
 #include "tensor/cpu/gemm_kernel.h"
 #include "tensor/cpu/gemm_skinny.h"
-#include "tensor/cpu/row_ops.h"
+#include "tensor/cpu/gemm_turned.h"
 #include "tensor/cpu/scratch.h"
-#include "tensor/cpu/vec_math.h"
 #include "tensor/parallel.h"
 
 namespace pg::cpu {
@@ -51,45 +53,6 @@ constexpr int64_t kMostPartial = 16 << 20;  // elements of sums held beside c
 // With fewer rows than this, or a b this small, b is read from where it lies: packing it would not pay. Nor would
 // packing so small a transposed a.
 constexpr int64_t kDirectRows = 4 * kMaxRows, kDirectBytes = 32 * 1024;
-
-// Sums of a tile, T where they stand or on their way into a c of another type C.
-template <class T>
-struct Sums {
-  T* data;
-  int64_t ld;
-};
-
-// The sums of a tile at (row, column) start from c. Only for sums that don't stand in c.
-template <class S, class C, class T>
-void begin_sums(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t column, int64_t rows, int64_t columns) {
-  for (int64_t r = 0; r < rows; ++r) simd::convert(sums.data + r * sums.ld, g.c + (row + r) * g.ldc + column, columns);
-}
-
-// Adds the bias, applies the activation and rounds to C, while the tile is still in L1.
-template <class S, class C, class T>
-void finish(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t column, int64_t rows, int64_t columns) {
-  T* const c = sums.data;
-  const int64_t ldc = sums.ld;
-  if (g.bias) {
-    const T* const bias = g.bias + column;
-    for (int64_t r = 0; r < rows; ++r) {
-      T* to = c + r * ldc;
-      for_vectors<T>(columns, [=](int64_t j, int64_t n) {
-        store_lanes(to + j, load_lanes(to + j, n) + load_lanes(bias + j, n), n);
-      });
-    }
-  }
-  if (g.activation == Activation::gelu_tanh) {
-    for (int64_t r = 0; r < rows; ++r) {
-      T* to = c + r * ldc;
-      if (g.pre) simd::convert(g.pre + (row + r) * g.ld_pre + column, to, columns);
-      for_vectors<T>(columns, [=](int64_t j, int64_t n) { store_lanes(to + j, gelu_tanh(load_lanes(to + j, n)), n); });
-    }
-  }
-  if constexpr (!std::is_same_v<C, T>) {
-    for (int64_t r = 0; r < rows; ++r) simd::convert(g.c + (row + r) * g.ldc + column, c + r * ldc, columns);
-  }
-}
 
 // A panel of b where the micro-kernel reads it.
 template <class T>
@@ -284,6 +247,21 @@ void for_columns(int64_t n, int threads, F f) {
   for_each(threads, n, threads == 1 ? n : (n / (4 * threads) / line + 1) * line, f);
 }
 
+template <class S, class C>
+void run_turned(const Product<S, C>& g, int threads) {
+  const TurnedProduct<S, C> turned(g);
+  auto* packed_a = scratch<computes_t<S>>(Scratch::gemm_a, turned.packed_size());
+  constexpr int64_t worth_a_thread = 32 << 10;  // elements
+  for_each(threads, turned.panels(), worth_a_thread * turned.panels() / turned.packed_size() + 1,
+           [&](int64_t i, int64_t end) {
+             for (; i < end; ++i) turned.pack(packed_a, i);
+           });
+  constexpr int64_t most = TurnedProduct<S, C>::kColumns;
+  for_each(threads, (g.n + most - 1) / most, g.n / (8 * threads * most) + 1, [&](int64_t i, int64_t end) {
+    for (; i < end; ++i) turned.columns(packed_a, i * most, std::min(most, g.n - i * most));
+  });
+}
+
 template <class T>
 Matrix<T> widened_rows(const Matrix<T>& a, int64_t, int64_t) {
   return a;
@@ -333,7 +311,7 @@ void multiply(const Product<S, C>& g) {
     if (simd::kHasDot) return multiply_pairs(g);
     if (is_skinny_pairs(g)) return run_skinny_pairs(g, threads);
   }
-  if (!is_skinny(g)) return run<false>(g, threads);
+  if (!is_skinny(g)) return is_turned(g) ? run_turned(g, threads) : run<false>(g, threads);
   const auto a = widened_rows(g.a, g.m, g.k);
   for_columns<S>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, g.b, g.k, a, j, end); });
 }
