@@ -5,6 +5,7 @@
 //
 // A row of a decoding step (T = 1 on a KV cache) has the bits of the same row in a training pass: see attention_tile.h.
 #include "tensor/cpu/attention_tile.h"
+#include "tensor/cpu/gemm_skinny.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/scratch.h"
 #include "tensor/parallel.h"
@@ -16,7 +17,6 @@ namespace {
 using simd::Vec;
 
 constexpr int64_t kQueries = 8 * kMaxRows;  // rows that share a packed block of keys, per head
-constexpr double kWorthThreads = 20e3;      // ns
 
 template <class S, class T>
 struct Forward {
@@ -117,14 +117,22 @@ struct Forward {
     const int64_t length = s.length(b), end = s.visible(t0 + count - 1, length);
     for (int64_t first = 0; first < end; first += kKeys) {
       const KeyBlock<T> block(s, b, first, length);
-      block.template transposed<S>(s, k, b, h, packed_k);
+      if (rows > 1) block.template transposed<S>(s, k, b, h, packed_k);
       const Rows<T> value = block.template rows<S>(s, v, b, h, copied_v);
       const T* keep = block.keep(keep_space);
       for (int64_t g = 0; g < group; ++g) {
         for (int64_t i = 0; i < tiles.count; ++i) {
           const int64_t t = t0 + tiles.begin(i), n = tiles.size(i), row = g * count + tiles.begin(i);
-          tile(block, t, n, length, packed_q + row * s.size, packed_k, value, keep, scores, m + row, l + row,
-               o + row * s.padded);
+          const int64_t most = block.seen(s, t + n - 1, length);
+          if (most == 0) continue;
+          if (rows == 1) {
+            const Matrix<S> turned{row_of<S>(k, b, h, first), 1, k.strides[2]};
+            multiply_skinny(SkinnyProduct<S, T>{1, most, s.size, {packed_q, 0, 1}, turned, scores, kKeys, T(0)});
+          } else {
+            multiply_tile<PackedA>(n, round_up(most, Vec<T>::size), s.size, packed_q + row * s.size, packed_k,
+                                   int64_t{kKeys}, scores, int64_t{kKeys}, T(0));
+          }
+          tile(block, t, n, length, value, keep, scores, m + row, l + row, o + row * s.padded);
         }
       }
     }
@@ -133,13 +141,9 @@ struct Forward {
     }
   }
 
-  // One tile of n rows against one block of keys.
-  void tile(const KeyBlock<T>& block, int64_t t, int64_t n, int64_t length, const T* packed_q, const T* packed_k,
-            Rows<T> value, const T* keep, T* scores, T* m, T* l, T* o) const {
-    const int64_t most = block.seen(s, t + n - 1, length);
-    if (most == 0) return;
-    multiply_tile<PackedA>(n, round_up(most, Vec<T>::size), s.size, packed_q, packed_k, int64_t{kKeys}, scores,
-                           int64_t{kKeys}, T(0));
+  // The scores of one tile of n rows against one block of keys join the rows' softmax and output.
+  void tile(const KeyBlock<T>& block, int64_t t, int64_t n, int64_t length, Rows<T> value, const T* keep, T* scores,
+            T* m, T* l, T* o) const {
     int64_t seen[kMaxRows], common = kKeys;
     for (int64_t r = 0; r < n; ++r) {
       seen[r] = block.seen(s, t + r, length);
@@ -187,14 +191,14 @@ void attention(const View& out, const View& lse, const View& q, const View& k, c
     const AttentionSizes<T>& s = f.s;
     if (s.batch * s.heads * s.queries == 0) return;
     const int64_t parts = (s.queries + kQueries - 1) / kQueries, items = s.batch * s.kv_heads * parts;
-    const double work = 4.0 * s.heads * s.queries * s.keys * s.size * s.batch / (400 / sizeof(T));
+    const double work = 4.0 * s.heads * s.queries * s.keys * s.size * s.batch * sizeof(T) / 400e9;
     const auto run = [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t t = i % parts * kQueries, h = i / parts % s.kv_heads, b = i / parts / s.kv_heads;
         f.run(b, h, t, std::min(kQueries, s.queries - t));
       }
     };
-    const auto grain = static_cast<int64_t>(kWorthThreads / 2 / (work / static_cast<double>(items) + 1)) + 1;
+    const auto grain = static_cast<int64_t>(kWorthThreads / 2 / (work / static_cast<double>(items) + 1e-9)) + 1;
     work < kWorthThreads ? run(0, items) : parallel_for(items, grain, run);
   });
 }
