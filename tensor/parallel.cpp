@@ -1,6 +1,7 @@
 #include "tensor/parallel.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
@@ -36,8 +37,19 @@ void pause() {
 #endif
 }
 
-// Waiting longer than this by spinning would steal time from a neighbour on a shared machine.
-constexpr int kSpins = 2000;
+// Waits for `done` awake: a sleeping thread takes tens of microseconds to wake, more in a virtual machine, and the
+// serial pieces of a training step are shorter than this. Longer would steal time from neighbours.
+template <class F>
+void spin(F done) {
+  constexpr auto most = std::chrono::microseconds(500);
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < 50; ++i) {
+      if (done()) return;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() - start < most);
+}
 
 thread_local bool in_chunk = false;  // this thread is inside f: nested calls run inline
 
@@ -93,21 +105,18 @@ class Pool {
       std::lock_guard lock(mutex_);
       job_ = nullptr;  // from here on no worker can enter
     }
-    for (int i = 0; inside_.load(std::memory_order_acquire) != 0; ++i) {
-      if (i < kSpins) {
-        pause();
-      } else {
-        std::unique_lock lock(mutex_);
-        done_.wait(lock, [this] { return inside_.load(std::memory_order_acquire) == 0; });
-      }
-    }
+    const auto left = [this] { return inside_.load(std::memory_order_acquire) == 0; };
+    spin(left);
+    if (left()) return;
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, left);
   }
 
  private:
   void serve() {
     uint64_t seen = 0;
     for (;;) {
-      for (int i = 0; i < kSpins && ticket_.load(std::memory_order_acquire) == seen; ++i) pause();
+      spin([&] { return ticket_.load(std::memory_order_acquire) != seen; });
       Job* job;
       {
         std::unique_lock lock(mutex_);
