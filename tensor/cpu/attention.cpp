@@ -8,7 +8,6 @@
 #include "tensor/cpu/gemm_skinny.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/scratch.h"
-#include "tensor/parallel.h"
 
 namespace pg::cpu {
 
@@ -191,15 +190,13 @@ void attention(const View& out, const View& lse, const View& q, const View& k, c
     const AttentionSizes<T>& s = f.s;
     if (s.batch * s.heads * s.queries == 0) return;
     const int64_t parts = (s.queries + kQueries - 1) / kQueries, items = s.batch * s.kv_heads * parts;
-    const double work = 4.0 * s.heads * s.queries * s.keys * s.size * s.batch * sizeof(T) / 400e9;
     const auto run = [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t t = i % parts * kQueries, h = i / parts % s.kv_heads, b = i / parts / s.kv_heads;
         f.run(b, h, t, std::min(kQueries, s.queries - t));
       }
     };
-    const auto grain = static_cast<int64_t>(kWorthThreads / 2 / (work / static_cast<double>(items) + 1e-9)) + 1;
-    work < kWorthThreads ? run(0, items) : parallel_for(items, grain, run);
+    run_items(items, 4.0 * s.heads * s.queries * s.keys * s.size * s.batch * sizeof(T) / 400e9, run);
   });
 }
 

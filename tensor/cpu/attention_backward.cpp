@@ -9,7 +9,6 @@
 #include "tensor/cpu/attention_tile.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/scratch.h"
-#include "tensor/parallel.h"
 
 namespace pg::cpu {
 
@@ -18,7 +17,6 @@ namespace {
 using simd::Vec;
 
 constexpr int64_t kQueries = 8 * kMaxRows;  // rows whose probabilities are held at a time
-constexpr double kWorthThreads = 20e3;      // ns
 
 // Hands out pieces of one scratch buffer.
 template <class T>
@@ -224,9 +222,7 @@ void attention_backward(const View& dq, const View& dk, const View& dv, const Vi
     const auto run = [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) f.run(i / s.kv_heads, i % s.kv_heads);
     };
-    const double work = 10.0 * s.heads * s.queries * s.keys * s.size * s.batch / (400 / sizeof(T));  // ns
-    const auto grain = static_cast<int64_t>(kWorthThreads / 2 / (work / static_cast<double>(items) + 1)) + 1;
-    work < kWorthThreads ? run(0, items) : parallel_for(items, grain, run);
+    run_items(items, 10.0 * s.heads * s.queries * s.keys * s.size * s.batch * sizeof(T) / 400e9, run);
   });
 }
 

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "tensor/cpu/gemm.h"
 #include "tensor/cpu/gemm_kernel.h"
 #include "tensor/cpu/vec_math.h"
 #include "tensor/kernels.h"
+#include "tensor/parallel.h"
 
 namespace pg::cpu {
 
@@ -44,6 +46,13 @@ struct AttentionSizes {
   int64_t batch, heads, kv_heads, queries, keys, size, padded;
   const AttentionArgs& args;
 };
+
+// run(begin, end) over all items, which together take about `seconds` on one thread.
+template <class F>
+void run_items(int64_t items, double seconds, F run) {
+  if (seconds < kWorthThreads) return run(0, items);
+  parallel_for(items, static_cast<int64_t>(kWorthThreads / 2 * static_cast<double>(items) / seconds) + 1, run);
+}
 
 // Heads hold S, which is T, or bf16 where T is float.
 template <class S>

@@ -31,7 +31,7 @@ struct Product {
 
 // About what a product takes on one thread, in seconds: arithmetic, and bringing in the operands once.
 double product_seconds(int64_t m, int64_t n, int64_t k);
-inline constexpr double kWorthThreads = 2e-5;  // less is computed by the calling thread alone
+inline constexpr double kWorthThreads = 1e-5;  // less is computed by the calling thread alone
 
 // On all threads; bits don't depend on how many. The arithmetic is described in gemm.cpp.
 template <class S, class C>
