@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nn/random_stream.h"
+#include "tensor/parallel.h"
 
 namespace pg {
 namespace {
@@ -105,12 +106,14 @@ class Generation {
   }
 
   void append_tokens(std::span<Row> rows, const Tensor& logits) {
-    const std::vector<double> values = logits.to_vector();
-    const auto vocab = static_cast<size_t>(logits.size(1));
-    std::vector<int32_t> tokens;
-    for (size_t i = 0; i < rows.size(); ++i) {
-      tokens.push_back(choose(std::span(values).subspan(i * vocab, vocab), rows[i].generator));
-    }
+    const int64_t vocab = logits.size(1);
+    std::vector<int32_t> tokens(rows.size());
+    visit_stored(logits.dtype(), "generate", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
+      const std::span<const S> all = logits.data<S>();
+      parallel_for(static_cast<int64_t>(rows.size()), 1, [&](int64_t i, int64_t end) {
+        for (; i < end; ++i) tokens[i] = choose<T>(all.subspan(i * vocab, vocab), rows[i].generator);
+      });
+    });
     const auto [log_probs, entropy] = token_log_prob(logits, Tensor::from(tokens, {logits.size(0)}));
     const std::vector<double> scores = log_probs.to_vector();
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -122,9 +125,15 @@ class Generation {
     }
   }
 
-  int32_t choose(std::span<const double> logits, Generator& generator) const {
-    if (options_.greedy) return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-    return sample_token(filtered_probs(logits, options_.sampling), generator.uniform());
+  template <class T, class S>
+  int32_t choose(std::span<const S> logits, Generator& generator) const {
+    if (options_.greedy) {
+      const auto less = [](S a, S b) { return static_cast<T>(a) < static_cast<T>(b); };
+      return static_cast<int32_t>(std::max_element(logits.begin(), logits.end(), less) - logits.begin());
+    }
+    std::vector<double> values;
+    for (const S x : logits) values.push_back(static_cast<T>(x));
+    return sample_token(filtered_probs(values, options_.sampling), generator.uniform());
   }
 
   bool finish_if_done(const Row& row) {
