@@ -66,7 +66,8 @@ inline void multiply_tile(int64_t rows, int64_t columns, int64_t depth, const T*
                           int64_t ldc, T beta) {
   for (int64_t j = 0; j < columns; j += kPanel<T>) {
     const int64_t n = std::min(kPanel<T>, columns - j);
-    micro_kernels<T, Layout>[n > simd::Vec<T>::size][rows - 1](depth, a, rows, b + j, ldb, c + j, ldc, n, beta);
+    micro_kernels<T, Layout>[n > simd::Vec<T>::size][rows - 1](depth, a, rows, b + j, ldb, c + j, ldc, n, beta, nullptr,
+                                                               0);
   }
 }
 

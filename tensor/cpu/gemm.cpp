@@ -135,7 +135,7 @@ struct Step {
           if (first && g.beta != T(0)) begin_sums(g, c, row + at, j0 + jj, rows, columns);
         }
         kernels[columns > Vec<T>::size][rows - 1](depth, a, lda, b.data, b.ld, c.data, c.ld, columns,
-                                                  first ? g.beta : T(1));
+                                                  first ? g.beta : T(1), nullptr, 0);
         if (last) finish(g, c, row + at, j0 + jj, rows, columns);
       }
     }

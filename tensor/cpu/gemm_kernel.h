@@ -170,20 +170,22 @@ inline void pack_pairs(float* dst, const BFloat16* src, int64_t line_stride, int
 
 // Where the micro-kernel finds element (r, k) of a: at a[r·row + k·k]. Constants, so that one register addresses all
 // rows; 0 stands for `lda`, known only when the kernel runs.
-template <int Row, int K>
+template <int Row, int K, bool Streamed = false>
 struct LayoutA {
   static constexpr int row = Row, k = K;
+  static constexpr bool streamed = Streamed;  // a comes from memory: `ahead` is fetched meanwhile
 };
 using RowsA = LayoutA<0, 1>;
+using StreamedRowsA = LayoutA<0, 1, true>;
 using ColumnsA = LayoutA<1, 0>;
 using PackedA = ColumnsA;  // [depth, Rows], so lda = Rows
 
 // c [Rows, columns] = beta·c + a·b over `depth` steps of k, columns <= Vecs vectors. Row k of b starts at b + k·ldb and
 // has Vecs whole vectors. Each element of c is one chain of fused multiply-adds in the order of k. Pairs: a and b hold
-// pairs of bf16, two steps of the chain each.
+// pairs of bf16, two steps of the chain each. Streamed: step k prefetches ahead + k·ahead_step.
 template <class T, class Layout, bool Pairs, int Rows, int Vecs>
 void micro_kernel(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, int64_t columns,
-                  T beta) {
+                  T beta, const T* ahead, int64_t ahead_step) {
   using simd::Vec;
   constexpr int size = Vec<T>::size;
   const int64_t last = columns - (Vecs - 1) * size;  // columns of the last vector
@@ -207,7 +209,11 @@ void micro_kernel(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ld
     Vec<T> bk[Vecs];
     // A line at a time; the next panel too, which the processor cannot foresee.
 #pragma GCC unroll 4
-    for (int at = 0; at < Vecs * size; at += 64 / sizeof(T)) __builtin_prefetch(b + 8 * ldb + at);
+    for (int at = 0; !Layout::streamed && at < Vecs * size; at += 64 / sizeof(T)) __builtin_prefetch(b + 8 * ldb + at);
+    if constexpr (Layout::streamed) {
+      __builtin_prefetch(ahead);
+      ahead += ahead_step;
+    }
 #pragma GCC unroll 4
     for (int v = 0; v < Vecs; ++v) bk[v] = simd::load(b + v * size);
 #pragma GCC unroll 16
@@ -246,7 +252,7 @@ void micro_kernel(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ld
 
 template <class T>
 using MicroKernel = void (*)(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc,
-                             int64_t columns, T beta);
+                             int64_t columns, T beta, const T* ahead, int64_t ahead_step);
 
 // micro_kernels<T, Layout, Pairs>[vecs - 1][rows - 1]
 template <class T, class Layout, bool Pairs = false>

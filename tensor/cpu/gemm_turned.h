@@ -40,16 +40,18 @@ class TurnedProduct {
       for (int64_t i = 0; i < g.m; ++i) sums[j * width + i] = static_cast<T>(g.c[i * g.ldc + begin + j]);
     }
     const Parts groups(n, kMaxRows);
-    for (int64_t p = 0; p < block_k.count; ++p) {
-      const int64_t at = block_k.begin(p), depth = block_k.size(p);
-      for (int64_t x = 0; x < groups.count; ++x) {
-        const int64_t j = groups.begin(x), rows = groups.size(x);
+    for (int64_t x = 0; x < groups.count; ++x) {
+      const int64_t j = groups.begin(x), rows = groups.size(x), ahead_step = rows / across + 1;
+      const S* ahead = g.b.data + (begin + j + rows) * g.b.column;  // the next columns, evenly over all steps
+      for (int64_t p = 0; p < block_k.count; ++p) {
+        const int64_t at = block_k.begin(p), depth = block_k.size(p);
         const Matrix<T> b = lines(begin + j, rows, at, depth);
         for (int64_t i = 0; i < width; i += kPanel<T>) {
           const int64_t panel = std::min(kPanel<T>, width - i);
-          micro_kernels<T, RowsA>[panel > size][rows - 1](depth, b.data, b.row, packed_a + at * width + i * depth,
-                                                          panel, sums + j * width + i, width, panel,
-                                                          p == 0 ? g.beta : T(1));
+          micro_kernels<T, StreamedRowsA>[panel > size][rows - 1](
+              depth, b.data, b.row, packed_a + at * width + i * depth, panel, sums + j * width + i, width, panel,
+              p == 0 ? g.beta : T(1), reinterpret_cast<const T*>(ahead), ahead_step);
+          ahead += depth * ahead_step * sizeof(T) / sizeof(S);
         }
       }
     }
