@@ -64,7 +64,12 @@ S* row_of(const View& x, int64_t b, int64_t h, int64_t t) {
 template <class Layout, class T>
 inline void multiply_tile(int64_t rows, int64_t columns, int64_t depth, const T* a, const T* b, int64_t ldb, T* c,
                           int64_t ldc, T beta) {
-  for (int64_t j = 0; j < columns; j += kPanel<T>) {
+  constexpr int64_t wide = 8 * simd::Vec<T>::size;  // of a single row: the chains of two vectors would wait
+  int64_t j = 0;
+  for (; rows == 1 && j + wide <= columns; j += wide) {
+    micro_kernel<T, Layout, false, 1, 8>(depth, a, rows, b + j, ldb, c + j, ldc, wide, beta, nullptr, 0);
+  }
+  for (; j < columns; j += kPanel<T>) {
     const int64_t n = std::min(kPanel<T>, columns - j);
     micro_kernels<T, Layout>[n > simd::Vec<T>::size][rows - 1](depth, a, rows, b + j, ldb, c + j, ldc, n, beta, nullptr,
                                                                0);
