@@ -1,12 +1,11 @@
 #pragma once
-// Element types. f32 and f64 compute everywhere; bf16 stores what is computed in f32; i32 and u8 index and convert.
+// Element types. No formatting here (tensor/format.h has it): CUDA sources include this, and nvcc can't compile fmt as
+// C++20. f32 and f64 compute everywhere; bf16 stores what is computed in f32; i32 and u8 index and convert.
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-
-#include "tensor/error.h"
 
 namespace pg {
 
@@ -94,12 +93,16 @@ using computes_t = std::conditional_t<std::is_same_v<S, BFloat16>, float, S>;
 // The type that sums over bf16 are kept in: statistics, losses, gradients of parameters. Any other type keeps its own.
 inline DType sum_type(DType type) { return type == bf16 ? f32 : type; }
 
+// Throws the Error of visit_floating.
+[[noreturn]] void fail_floating(const char* op, DType type);
+
 // The same for the two types that compute: double for f64, float for f32 and bf16; anything else is an Error naming
 // `op`.
 template <class F>
 decltype(auto) visit_floating(DType type, const char* op, F&& f) {
   if (type == f64) return f(std::type_identity<double>{});
-  check(type == f32 || type == bf16, "{}: expected f32, f64 or bf16, got {}; convert with to(f32)", op, name_of(type));
+  if (type != f32 && type != bf16) [[unlikely]]
+    fail_floating(op, type);
   return f(std::type_identity<float>{});
 }
 
@@ -115,10 +118,3 @@ decltype(auto) visit_stored(DType type, const char* op, F&& f) {
 }
 
 }  // namespace pg
-
-template <>
-struct fmt::formatter<pg::DType> : fmt::formatter<const char*> {
-  auto format(pg::DType type, fmt::format_context& context) const {
-    return fmt::formatter<const char*>::format(pg::name_of(type), context);
-  }
-};

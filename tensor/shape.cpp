@@ -1,6 +1,16 @@
 #include "tensor/shape.h"
 
+#include "tensor/format.h"
+
 namespace pg {
+
+void detail::fail_rank(int64_t rank) { fail("shape: at most {} dimensions, got {}", kMaxDims, rank); }
+void detail::fail_dim(int dim, int rank, const char* op) {
+  fail("{}: dim {} is out of range for {} dimensions", op, dim, rank);
+}
+void fail_floating(const char* op, DType type) {
+  fail("{}: expected f32, f64 or bf16, got {}; convert with to(f32)", op, type);
+}
 
 bool is_contiguous(const Shape& shape, const Strides& strides) {
   int64_t expected = 1;

@@ -1,18 +1,19 @@
 #pragma once
 // Sizes and strides of at most six dimensions, stored inline. Strides count elements.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <vector>
 
-#include "tensor/error.h"
-
 namespace pg {
 
 inline constexpr int kMaxDims = 6;
+
+namespace detail {
+[[noreturn]] void fail_rank(int64_t rank);
+[[noreturn]] void fail_dim(int dim, int rank, const char* op);
+}  // namespace detail
 
 // A short list of int64: used for sizes (Shape) and steps (Strides).
 class Dims {
@@ -21,13 +22,13 @@ class Dims {
   Dims(std::initializer_list<int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
   Dims(const std::vector<int64_t>& values) : Dims(std::span<const int64_t>(values)) {}
   explicit Dims(std::span<const int64_t> values) {
-    check(values.size() <= kMaxDims, "shape: at most {} dimensions, got {}", kMaxDims, values.size());
+    if (values.size() > kMaxDims) detail::fail_rank(static_cast<int64_t>(values.size()));
     rank_ = static_cast<int>(values.size());
     std::copy(values.begin(), values.end(), v_);
   }
   static Dims filled(int rank, int64_t value) {
     Dims d;
-    check(rank <= kMaxDims, "shape: at most {} dimensions, got {}", kMaxDims, rank);
+    if (rank > kMaxDims) detail::fail_rank(rank);
     d.rank_ = rank;
     std::fill_n(d.v_, rank, value);
     return d;
@@ -40,7 +41,7 @@ class Dims {
   const int64_t* begin() const { return v_; }
   const int64_t* end() const { return v_ + rank_; }
   void push_back(int64_t value) {
-    check(rank_ < kMaxDims, "shape: at most {} dimensions", kMaxDims);
+    if (rank_ == kMaxDims) detail::fail_rank(rank_ + 1);
     v_[rank_++] = value;
   }
   void insert(int at, int64_t value) {
@@ -89,17 +90,9 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
 Strides broadcast_strides(const Shape& from, const Strides& strides, const Shape& to, const char* op);
 // Negative counts from the end; Error naming `op` outside [-rank, rank).
 inline int normalize_dim(int dim, int rank, const char* op) {
-  check(dim >= -rank && dim < rank, "{}: dim {} is out of range for {} dimensions", op, dim, rank);
+  if (dim < -rank || dim >= rank) [[unlikely]]
+    detail::fail_dim(dim, rank, op);
   return dim < 0 ? dim + rank : dim;
 }
 
 }  // namespace pg
-
-template <>
-struct fmt::formatter<pg::Dims> : fmt::formatter<fmt::string_view> {
-  auto format(const pg::Dims& dims, fmt::format_context& context) const {
-    std::string text = "[";
-    for (int i = 0; i < dims.rank(); ++i) text += (i ? ", " : "") + std::to_string(dims[i]);
-    return fmt::formatter<fmt::string_view>::format(text + "]", context);
-  }
-};

@@ -7,6 +7,7 @@
 
 #include "tensor/device.h"
 #include "tensor/dtype.h"
+#include "tensor/format.h"
 #include "tensor/random.h"
 #include "tensor/ref.h"
 #include "tensor/shape.h"

@@ -1,5 +1,6 @@
 #pragma once
 // The CPU's kernels, one line each; shapes and meaning stand in tensor/kernels.h. table.cpp lists them.
+#include "tensor/format.h"
 #include "tensor/kernels.h"
 
 namespace pg::cpu {
