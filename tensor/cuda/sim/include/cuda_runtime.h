@@ -1,0 +1,7 @@
+#pragma once
+// Found instead of NVIDIA's header of this name when .cu files are compiled for the simulator.
+#include "tensor/cuda/sim/api.h"
+#include "tensor/cuda/sim/device.h"
+#include "tensor/cuda/sim/kernel.h"
+#include "tensor/cuda/sim/math.h"
+#include "tensor/cuda/sim/vector_types.h"
