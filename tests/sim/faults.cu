@@ -78,16 +78,16 @@ __global__ void left_by_another_block_kernel(float* y, bool fault) {
 
 __global__ void missing_barrier_kernel(const float* x, float* y, bool fault) {
   __shared__ float buffer[64];
-  buffer[threadIdx.x] = x[threadIdx.x];
+  buffer[threadIdx.x] = x[threadIdx.x];  // FAULT: missing_barrier
   if (!fault) __syncthreads();
-  y[threadIdx.x] = buffer[threadIdx.x ^ 32];  // FAULT: missing_barrier
+  y[threadIdx.x] = buffer[threadIdx.x ^ 32];  // OTHER: missing_barrier
 }
 
 __global__ void write_after_read_kernel(const float* x, float* y, bool fault) {
   __shared__ float buffer[64];
   buffer[threadIdx.x] = x[threadIdx.x];
   __syncthreads();
-  const float neighbour = buffer[(threadIdx.x + 1) % 64];
+  const float neighbour = buffer[(threadIdx.x + 1) % 64];  // OTHER: write_after_read
   if (!fault) __syncthreads();
   buffer[threadIdx.x] = neighbour;  // FAULT: write_after_read
   __syncthreads();
@@ -107,19 +107,19 @@ __global__ void atomic_and_plain_kernel(int* y, bool fault) {
   __syncthreads();
   atomicAdd(&count, 1);  // FAULT: atomic_and_plain
   if (!fault) __syncthreads();
-  y[threadIdx.x] = count;
+  y[threadIdx.x] = count;  // OTHER: atomic_and_plain
 }
 
 __global__ void missing_syncwarp_kernel(const float* x, float* y, bool fault) {
   __shared__ float buffer[32];
-  buffer[threadIdx.x] = x[threadIdx.x];
+  buffer[threadIdx.x] = x[threadIdx.x];  // FAULT: missing_syncwarp
   if (!fault) __syncwarp();
-  y[threadIdx.x] = buffer[31 - threadIdx.x];  // FAULT: missing_syncwarp
+  y[threadIdx.x] = buffer[31 - threadIdx.x];  // OTHER: missing_syncwarp
 }
 
 __global__ void shuffle_is_no_syncwarp_kernel(const float* x, float* y, bool fault) {
   __shared__ float buffer[32];
-  buffer[threadIdx.x] = x[threadIdx.x];
+  buffer[threadIdx.x] = x[threadIdx.x];  // OTHER: shuffle_is_no_syncwarp
   const float other = __shfl_xor_sync(0xffffffffu, buffer[threadIdx.x], 1);
   if (!fault) __syncwarp();
   y[threadIdx.x] = other + buffer[threadIdx.x ^ 2];  // FAULT: shuffle_is_no_syncwarp
@@ -127,10 +127,10 @@ __global__ void shuffle_is_no_syncwarp_kernel(const float* x, float* y, bool fau
 
 __global__ void half_mask_syncwarp_kernel(const float* x, float* y, bool fault) {
   __shared__ float buffer[32];
-  buffer[threadIdx.x] = x[threadIdx.x];
+  buffer[threadIdx.x] = x[threadIdx.x];  // FAULT: half_mask_syncwarp
   const unsigned half = threadIdx.x < 16 ? 0x0000ffffu : 0xffff0000u;
   __syncwarp(half);
-  y[threadIdx.x] = buffer[threadIdx.x ^ (fault ? 16 : 8)];  // FAULT: half_mask_syncwarp
+  y[threadIdx.x] = buffer[threadIdx.x ^ (fault ? 16 : 8)];  // OTHER: half_mask_syncwarp
 }
 
 __global__ void bytes_of_one_word_kernel(unsigned char* y) {
@@ -140,9 +140,9 @@ __global__ void bytes_of_one_word_kernel(unsigned char* y) {
 }
 
 __global__ void global_race_kernel(float* y, bool fault) {
-  y[threadIdx.x] = 7;
+  y[threadIdx.x] = 7;  // FAULT: global_race
   if (!fault) __syncthreads();
-  y[64 + threadIdx.x] = y[threadIdx.x ^ 32];  // FAULT: global_race
+  y[64 + threadIdx.x] = y[threadIdx.x ^ 32];  // OTHER: global_race
 }
 
 __global__ void barrier_in_branch_kernel(float* y, bool fault) {

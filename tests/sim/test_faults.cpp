@@ -15,14 +15,14 @@ using namespace pg::testing;
 
 namespace {
 
-// "tests/sim/faults.cu:12", where the line ends with "// FAULT: name".
-std::string place(const std::string& name) {
+// "tests/sim/faults.cu:12", where the line ends with "// FAULT: name" (or OTHER, the second line of a race).
+std::string place(const std::string& name, const std::string& mark = "FAULT") {
   std::ifstream file("tests/sim/faults.cu");
   std::string text;
   for (int line = 1; std::getline(file, text); ++line) {
-    if (text.ends_with("// FAULT: " + name)) return "tests/sim/faults.cu:" + std::to_string(line);
+    if (text.ends_with("// " + mark + ": " + name)) return "tests/sim/faults.cu:" + std::to_string(line);
   }
-  FAIL("no line is marked FAULT: " << name);
+  FAIL("no line is marked " << mark << ": " << name);
   return "";
 }
 
@@ -49,7 +49,6 @@ void must_find(const std::string& name, const std::string& block_and_thread, con
       INFO("must contain: " << word);
       CHECK(message.find(word) != std::string::npos);
     }
-    if (threads == 1) std::printf("    %s\n", message.c_str());
   }
   set_num_threads(before);
 }
@@ -86,9 +85,10 @@ TEST_CASE("sim: accesses outside of device memory are refused", "[sim]") {
 TEST_CASE("sim: host memory and freed memory are refused", "[sim]") {
   needs_accesses();
   DeviceArray<float> y(64);
-  std::vector<float> host(64, 1.0f);
-  must_find("copy_from", "block 0, thread 0", {"out of bounds: reads 4 bytes", "in no device allocation", "host memory"},
-            [&] { copy_from(host.data(), y.data(), 64); });
+  float host[64] = {};  // on the stack, far from anything on the heap
+  must_find("copy_from", "block 0, thread 0",
+            {"out of bounds: reads 4 bytes", "in no device allocation", "host memory"},
+            [&] { copy_from(host, y.data(), 64); });
   float* freed = nullptr;
   cuda::check(cudaMalloc(&freed, 256), "cudaMalloc");
   copy_from(y.data(), freed, 64);
@@ -133,7 +133,8 @@ TEST_CASE("sim: reads of uninitialised shared memory are refused", "[sim]") {
             [&] { uninitialised_half(halves.data(), true); });
   // Each block's shared memory is fresh, though it lies where another's was.
   left_by_another_block(y.data(), false);
-  must_find("left_by_another_block", "block 1, thread 0", {"uninitialised shared memory: reads byte 0 of the 4", "value"},
+  must_find("left_by_another_block", "block 1, thread 0",
+            {"uninitialised shared memory: reads byte 0 of the 4", "value"},
             [&] { left_by_another_block(y.data(), true); });
 }
 
@@ -141,19 +142,14 @@ TEST_CASE("sim: races in shared memory are found", "[sim]") {
   needs_accesses();
   DeviceArray<float> x(kOnes), y(128);
   DeviceArray<int> counts(64);
-  const auto line_before = [](const std::string& name, int lines) {
-    const std::string fault = place(name);
-    const size_t colon = fault.rfind(':');
-    return fault.substr(0, colon + 1) + std::to_string(std::stoi(fault.substr(colon + 1)) - lines);
-  };
   missing_barrier(x.data(), y.data(), false);
   must_find("missing_barrier", "block 0, thread 32",
-            {"race: reads byte 0 of the 256 bytes of shared variable buffer, which thread 0 writes",
-             line_before("missing_barrier", 2), "__syncthreads()"},
+            {"race: writes byte 128 of the 256 bytes of shared variable buffer, which thread 0 reads",
+             place("missing_barrier", "OTHER"), "__syncthreads()"},
             [&] { missing_barrier(x.data(), y.data(), true); });
   write_after_read(x.data(), y.data(), false);
   must_find("write_after_read", "block 0, thread 1",
-            {"race: writes byte 4", "which thread 0 reads", line_before("write_after_read", 2)},
+            {"race: writes byte 4", "which thread 0 reads", place("write_after_read", "OTHER")},
             [&] { write_after_read(x.data(), y.data(), true); });
   two_writers(counts.data(), false);
   CHECK(counts.host() == std::vector<int>(64, 0));
@@ -162,7 +158,8 @@ TEST_CASE("sim: races in shared memory are found", "[sim]") {
   atomic_and_plain(counts.data(), false);
   CHECK(counts.host() == std::vector<int>(64, 64));
   must_find("atomic_and_plain", "block 0, thread 1",
-            {"race: atomically changes byte 0 of the 4 bytes of shared variable count, which thread 0 reads"},
+            {"race: atomically changes byte 0 of the 4 bytes of shared variable count, which thread 0 reads",
+             place("atomic_and_plain", "OTHER")},
             [&] { atomic_and_plain(counts.data(), true); });
 }
 
@@ -170,13 +167,17 @@ TEST_CASE("sim: lanes of a warp are ordered by __syncwarp and by nothing less", 
   needs_accesses();
   DeviceArray<float> x(kOnes), y(64);
   missing_syncwarp(x.data(), y.data(), false);
-  must_find("missing_syncwarp", "block 0, thread 31", {"which thread 0 writes", "__syncwarp() or __syncthreads()"},
+  must_find("missing_syncwarp", "block 0, thread 16",
+            {"race: writes byte 64", "which thread 15 reads", place("missing_syncwarp", "OTHER"),
+             "__syncwarp() or __syncthreads()"},
             [&] { missing_syncwarp(x.data(), y.data(), true); });
   shuffle_is_no_syncwarp(x.data(), y.data(), false);
-  must_find("shuffle_is_no_syncwarp", "block 0, thread 0", {"which thread 2 writes"},
+  must_find("shuffle_is_no_syncwarp", "block 0, thread 31",
+            {"race: reads byte 116", "which thread 29 writes", place("shuffle_is_no_syncwarp", "OTHER")},
             [&] { shuffle_is_no_syncwarp(x.data(), y.data(), true); });
   half_mask_syncwarp(x.data(), y.data(), false);
-  must_find("half_mask_syncwarp", "block 0, thread 16", {"which thread 0 writes"},
+  must_find("half_mask_syncwarp", "block 0, thread 16",
+            {"race: writes byte 64", "which thread 0 reads", place("half_mask_syncwarp", "OTHER")},
             [&] { half_mask_syncwarp(x.data(), y.data(), true); });
   DeviceArray<unsigned char> bytes(64);
   bytes_of_one_word(bytes.data());
@@ -189,7 +190,8 @@ TEST_CASE("sim: races in device memory within a block are found", "[sim]") {
   global_race(y.data(), false);
   CHECK(y.host() == std::vector<float>(128, 7.0f));
   must_find("global_race", "block 0, thread 32",
-            {"race: reads byte 0 of a device allocation of 512 bytes, which thread 0 writes"},
+            {"race: writes byte 128 of a device allocation of 512 bytes, which thread 0 reads",
+             place("global_race", "OTHER")},
             [&] { global_race(y.data(), true); });
 }
 
@@ -200,9 +202,10 @@ TEST_CASE("sim: barriers that not all threads come to are refused", "[sim]") {
             {"divergent barrier: waits at __syncthreads(), but thread 40 has left the kernel"},
             [&] { barrier_in_branch(y.data(), true); });
   two_barriers(y.data(), false);
-  must_find("two_barriers", "block 0, thread 0",
-            {"divergent barrier: waits at __syncthreads(), but thread 32 waits at __syncthreads() (tests/sim/faults.cu:"},
-            [&] { two_barriers(y.data(), true); });
+  must_find(
+      "two_barriers", "block 0, thread 0",
+      {"divergent barrier: waits at __syncthreads(), but thread 32 waits at __syncthreads() (tests/sim/faults.cu:"},
+      [&] { two_barriers(y.data(), true); });
 }
 
 TEST_CASE("sim: shuffles whose lanes do not come are refused", "[sim]") {
@@ -212,8 +215,7 @@ TEST_CASE("sim: shuffles whose lanes do not come are refused", "[sim]") {
             {"__shfl_down_sync(): mask 0xffffffff names lane 24", "thread 24) has left the kernel"},
             [&] { early_exit_of_warp_lane(y.data(), true); });
   wrong_mask(y.data(), false);
-  must_find("wrong_mask", "block 0, thread 8",
-            {"__shfl_xor_sync(): mask 0x000000ff does not name the calling lane 8"},
+  must_find("wrong_mask", "block 0, thread 8", {"__shfl_xor_sync(): mask 0x000000ff does not name the calling lane 8"},
             [&] { wrong_mask(y.data(), true); });
   shuffle_from_outside(y.data(), false);
   must_find("shuffle_from_outside", "block 0, thread 0",

@@ -95,12 +95,13 @@ std::optional<Fault> Block::run(uint3 index) {
   observed_block = check_ || report_ ? this : nullptr;
 
   bool done = false;
-  while (!done && !fault_) {
+  while (!done) {
     for (size_t w = 0; w < warps_.size() && !fault_; ++w) {
       while (warps_[w].ready && !fault_) {
         continue_thread(static_cast<int>(w) * 32 + std::countr_zero(warps_[w].ready));
       }
     }
+    if (!fault_) fault_ = checker_.unwritten();
     if (fault_) break;
     bool all_at_barrier = true;
     done = true;
@@ -168,6 +169,8 @@ void Block::thread_main() {
 
 void Block::stop(const void* pc, std::string text) {
   fault_ = Fault{pc, current_, std::move(text)};
+  // What was computed from unknown bytes explains an access out of bounds; a race explains the unknown bytes.
+  if (checker_.unwritten() && fault_->text.rfind("race", 0) != 0) fault_ = checker_.unwritten();
   leave_thread(true);
   std::terminate();
 }

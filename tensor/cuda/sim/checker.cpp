@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "tensor/cuda/sim/fault.h"
 #include "tensor/cuda/sim/symbols.h"
 #include "tensor/error.h"
 
@@ -57,6 +56,7 @@ void Checker::end_launch() {
 void Checker::begin_block(int threads) {
   ++block_;
   ++epoch_;
+  unwritten_.reset();
   clocks_.begin_block((threads + 31) / 32);
 }
 
@@ -117,10 +117,12 @@ void Checker::check_shared(const Access& access, size_t position) {
     const bool uninitialised = access.kind != Touch::write && (bytes & ~word.written) != 0;
     if (const Touch* other = find_race(word.last, touch(access, bytes), clocks_))
       race(access, *other, shared_.describe(index * 4, dynamic_bytes_));
-    if (uninitialised) {
-      stop(access.pc, fmt::format("uninitialised shared memory: {} {}, which no thread of the block has written; every "
-                                  "block starts with unknown bytes there",
-                                  verb(access.kind), shared_.describe(std::max(position, index * 4), dynamic_bytes_)));
+    if (uninitialised && !unwritten_) {
+      const std::string place = shared_.describe(std::max(position, index * 4), dynamic_bytes_);
+      unwritten_ = Fault{access.pc, access.thread,
+                         fmt::format("uninitialised shared memory: {} {}, which no thread of the block has written; "
+                                     "every block begins with unknown bytes there",
+                                     verb(access.kind), place)};
     }
     if (access.kind != Touch::read) word.written |= bytes;
   });

@@ -3,8 +3,10 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "tensor/cuda/sim/fault.h"
 #include "tensor/cuda/sim/kernel.h"
 #include "tensor/cuda/sim/memory.h"
 #include "tensor/cuda/sim/order.h"
@@ -36,9 +38,12 @@ class Checker {
   // What kind of memory the access goes to; Space::none for a thread's own variables, constants and arguments. Stops
   // the kernel if it is out of bounds.
   Space locate(const Access& access, size_t* shared_position);
-  // Stops the kernel if the access reads what nobody wrote, or races.
+  // Stops the kernel if the access races. A read of what nobody wrote is kept in unwritten(): should another thread
+  // write there before the next barrier, the mistake is the race.
   void check_shared(const Access& access, size_t position);
   void check_global(const Access& access);
+  // The block's first read of shared memory that nobody had written; stands when a barrier or the end comes.
+  const std::optional<Fault>& unwritten() const { return unwritten_; }
 
  private:
   // A word of shared memory.
@@ -75,6 +80,7 @@ class Checker {
   Uses uses_;
   int oldest_ = 0;
   uint32_t block_ = 0, epoch_ = 0;
+  std::optional<Fault> unwritten_;
   WarpClocks clocks_;
   std::unique_ptr<SharedWord[], Free> shared_words_;
   std::unique_ptr<GlobalWord[], Free> global_words_;

@@ -48,7 +48,10 @@ void* allocate(size_t bytes, MemoryKind kind) {
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   all.live[begin] = {begin, bytes, ++all.count, kind};
   if (kind == MemoryKind::device) all.device_bytes += bytes;
-  all.freed.erase(all.freed.lower_bound(begin), all.freed.lower_bound(begin + bytes));
+  std::erase_if(all.freed, [&](const auto& entry) {
+    const Allocation& old = entry.second;
+    return old.begin < begin + bytes + kAlignment && begin < old.begin + old.size + kAlignment;
+  });
   return memory;
 }
 
@@ -92,15 +95,15 @@ std::string describe_address(uintptr_t address) {
   };
   const auto freed = before(all.freed);
   if (freed.contains(address, 0)) return fmt::format("in a device allocation of {} bytes that was freed", freed.size);
-  constexpr uintptr_t kNear = 1 << 20;
-  const auto left = before(all.live);
-  const auto right = all.live.upper_bound(address);
-  const uintptr_t past = left.size ? address - (left.begin + left.size) : kNear;
-  const uintptr_t ahead = right != all.live.end() ? right->first - address : kNear;
-  if (past < kNear && past <= ahead)
+  // An index that is wrong by up to the size of the array, or little more, was most likely meant for it.
+  const Allocation left = before(all.live);
+  const auto next = all.live.upper_bound(address);
+  const Allocation right = next == all.live.end() ? Allocation{} : next->second;
+  const uintptr_t past = address - (left.begin + left.size), ahead = right.begin - address;
+  const bool near_left = left.size && past < left.size + 4096, near_right = right.size && ahead < right.size + 4096;
+  if (near_left && (!near_right || past < ahead))
     return fmt::format("{} bytes behind the end of a device allocation of {} bytes", past, left.size);
-  if (ahead < kNear)
-    return fmt::format("{} bytes before the start of a device allocation of {} bytes", ahead, right->second.size);
+  if (near_right) return fmt::format("{} bytes before the start of a device allocation of {} bytes", ahead, right.size);
   return fmt::format("at {:#x}, in no device allocation (is it host memory?)", address);
 }
 
