@@ -35,8 +35,11 @@ if(POLICYGRAD_CUDA STREQUAL "nvcc")
   endif()
   enable_language(CUDA)
   find_package(CUDAToolkit REQUIRED)
-  set(CMAKE_CUDA_STANDARD 17)  # CMake 3.25 knows no later one
-  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 knows CUDA's dialects up to 17
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
   # cmake/flags.cmake speaks to the C++ compiler.
   get_directory_property(options COMPILE_OPTIONS)
   set(for_cxx)
@@ -54,8 +57,11 @@ function(pg_cuda target)
   endif()
   if(POLICYGRAD_CUDA STREQUAL "nvcc")
     target_link_libraries(${target} PUBLIC CUDA::cudart)
-    # 20: lambdas and concepts as in the rest of the tree. 20012: defaulted functions have implied annotations.
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-std=c++20;--extended-lambda;-Xcompiler=-Wall,-Wextra;-Werror=all-warnings")
+    set(options -Xcompiler=-Wall,-Wextra)
+    if(POLICYGRAD_WERROR)
+      list(APPEND options -Werror=all-warnings)
+    endif()
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${options}")
   elseif(POLICYGRAD_CUDA STREQUAL "sim")
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/include)
     # Paths in messages are relative to the repository.

@@ -18,6 +18,8 @@ namespace detail {
 void check_launch(cudaError_t status, const void* kernel, dim3 grid, dim3 block, size_t shared_bytes);
 }  // namespace detail
 
+#if defined(__CUDACC__) || defined(POLICYGRAD_CUDA_SIMULATOR)  // else: a .cpp file of a build with nvcc
+
 // kernel<<<grid, block, shared_bytes, stream>>>(args...): `block` threads in each of `grid` blocks, with `shared_bytes`
 // of dynamic shared memory. Arguments are converted to the kernel's parameter types and copied. Throws pg::Error,
 // naming the kernel, if the launch is refused; the simulator also throws here what a thread of the kernel does wrong.
@@ -56,5 +58,7 @@ __device__ __forceinline__ T* dynamic_shared() {
   return static_cast<T*>(sim::dynamic_shared());
 #endif
 }
+
+#endif
 
 }  // namespace pg::cuda
