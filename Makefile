@@ -50,7 +50,7 @@ watch:
 	@sh tools/watch.sh "$(LESSON)"
 
 format:
-	clang-format -i $$(git ls-files '*.h' '*.cpp')
+	clang-format -i $$(git ls-files '*.h' '*.cpp' '*.cu')
 
 clean:
 	rm -rf $(BUILD)

@@ -29,7 +29,7 @@ constexpr uint64_t kCanary = 0x5ca1ab1e0ddba11;
 
 bool of_block(Meeting meeting) { return meeting <= Meeting::syncthreads_or; }
 
-void fiber_entry() { Block::of_this_host_thread().thread_main(); }
+void fiber_entry() { running_block->thread_main(); }
 
 // AddressSanitizer must know about every change of stacks; elsewhere these do nothing.
 void before_switch([[maybe_unused]] void** fake_stack, [[maybe_unused]] const void* stack,
@@ -57,6 +57,12 @@ Block::Block() : checker_(shared_) {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   check(memory != MAP_FAILED, "CUDA simulator: no address space for {} stacks of {} bytes", kMaxThreads, kStackBytes);
   stacks_ = static_cast<char*>(memory);
+  free_all_stacks();
+}
+
+void Block::free_all_stacks() {
+  free_stacks_.clear();
+  for (int i = kMaxThreads - 1; i >= 0; --i) free_stacks_.push_back(i);
 }
 
 Block::~Block() { munmap(stacks_, kMaxThreads * kStackBytes); }
@@ -83,12 +89,20 @@ void Block::end_launch() {
 std::optional<Fault> Block::run(uint3 index) {
   blockIdx = index;
   fault_.reset();
+  running_block = this;
   threads_.assign(count_, Thread{});
+  uint3 next{};
+  for (Thread& t : threads_) {
+    t.index = next;
+    if (++next.x < blockDim.x) continue;
+    next.x = 0;
+    if (++next.y < blockDim.y) continue;
+    next.y = 0;
+    ++next.z;
+  }
   warps_.assign((count_ + 31) / 32, Warp{});
   for (int thread = 0; thread < count_; ++thread) warps_[thread / 32].exists |= 1u << thread % 32;
   for (Warp& warp : warps_) warp.ready = warp.exists;
-  free_stacks_.clear();
-  for (int i = kMaxThreads - 1; i >= 0; --i) free_stacks_.push_back(i);
   checker_.begin_block(count_);
   if (report_) recorder_.begin_block(count_);
   if (!sees_accesses()) shared_.poison();
@@ -116,6 +130,7 @@ std::optional<Fault> Block::run(uint3 index) {
     }
   }
   observed_block = nullptr;
+  if (fault_) free_all_stacks();  // threads that will never end hold some
   if (report_) {
     for (size_t w = 0; w < warps_.size(); ++w) recorder_.warp_met(static_cast<int>(w));
   }
@@ -125,8 +140,7 @@ std::optional<Fault> Block::run(uint3 index) {
 void Block::continue_thread(int thread) {
   Thread& t = threads_[thread];
   current_ = thread;
-  const unsigned i = static_cast<unsigned>(thread), x = kernel_->block.x, y = kernel_->block.y;
-  threadIdx = {i % x, i / x % y, i / (x * y)};
+  threadIdx = t.index;
   if (!t.context) {
     t.stack = free_stacks_.back();
     free_stacks_.pop_back();
@@ -134,7 +148,9 @@ void Block::continue_thread(int thread) {
     __asan_unpoison_memory_region(stack_of(thread), kStackBytes);
 #endif
     *reinterpret_cast<uint64_t*>(stack_of(thread)) = kCanary;
-    t.context = prepare_fiber(stack_of(thread), kStackBytes, fiber_entry);
+    // Stacks begin at different places of their pages: else all would compete for the same few lines of the cache.
+    const size_t shift = static_cast<size_t>(t.stack) % 64 * 192;
+    t.context = prepare_fiber(stack_of(thread), kStackBytes - shift, fiber_entry);
   }
   before_switch(&scheduler_fake_stack_, stack_of(thread), kStackBytes);
   switch_fiber(&scheduler_, t.context);

@@ -43,6 +43,7 @@ class Block {
 
  private:
   struct Thread {
+    uint3 index{};            // threadIdx
     void* context = nullptr;  // where to continue; nullptr: not begun
     int stack = -1;
     Meeting meeting{};  // what it waits for
@@ -63,6 +64,7 @@ class Block {
   void resolve_barrier();
   void resolve_warp(int warp, unsigned mask);
   void fail_stuck();
+  void free_all_stacks();
   std::string whereabouts(int thread) const;
   char* stack_of(int thread) const;
 

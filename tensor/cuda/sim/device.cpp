@@ -9,7 +9,7 @@ using pg::sim::Meeting;
 
 namespace {
 
-Block& block() { return Block::of_this_host_thread(); }
+Block& block() { return *pg::sim::running_block; }
 
 int barrier(Meeting meeting, int predicate, const void* pc) {
   return static_cast<int>(block().meet(meeting, 0, predicate != 0, 0, pc));

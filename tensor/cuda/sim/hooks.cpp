@@ -8,6 +8,7 @@
 
 namespace pg::sim {
 
+constinit thread_local Block* running_block = nullptr;
 constinit thread_local Block* observed_block = nullptr;
 
 bool sees_accesses() { return POLICYGRAD_SIM_HOOKS; }

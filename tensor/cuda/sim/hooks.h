@@ -6,6 +6,8 @@ namespace pg::sim {
 
 class Block;
 
+// The block that runs on this host thread, or ran last.
+extern constinit thread_local Block* running_block;
 // The block that runs on this host thread and wants to hear of accesses; nullptr: nobody does.
 extern constinit thread_local Block* observed_block;
 
