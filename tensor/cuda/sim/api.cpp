@@ -2,7 +2,6 @@
 #include "tensor/cuda/sim/api.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -88,8 +87,6 @@ void fill(const char* name, void* memory, int value, size_t bytes) {
   use(memory, bytes, true);
 }
 
-size_t physical_bytes() { return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
-
 }  // namespace
 
 const char* cudaGetErrorName(cudaError_t error) {
@@ -123,7 +120,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return remember(cudaErrorInvalidDevice);
   *properties = {};
   std::snprintf(properties->name, sizeof(properties->name), "policygrad CUDA simulator");
-  properties->totalGlobalMem = physical_bytes();
+  properties->totalGlobalMem = device_bytes();
   properties->sharedMemPerBlock = 48 << 10;
   properties->sharedMemPerBlockOptin = SharedMemory::kDynamicLimit;
   properties->sharedMemPerMultiprocessor = SharedMemory::kDynamicLimit + 1024;
@@ -160,7 +157,7 @@ cudaError_t cudaMallocHost(void** memory, size_t bytes) { return allocate_for(me
 cudaError_t cudaFreeHost(void* memory) { return free_of(memory, MemoryKind::pinned); }
 
 cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
-  *total = physical_bytes();
+  *total = device_bytes();
   *available = *total - std::min(*total, allocated_bytes());
   return cudaSuccess;
 }

@@ -16,7 +16,7 @@
 #endif
 
 // device.h shows these to kernels as constants, hence is not included here.
-constinit thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
+constinit thread_local uint3 threadIdx{}, blockIdx{}, blockDim{}, gridDim{};
 
 namespace pg::sim {
 
@@ -106,7 +106,7 @@ std::optional<Fault> Block::run(uint3 index) {
   checker_.begin_block(count_);
   if (report_) recorder_.begin_block(count_);
   if (!sees_accesses()) shared_.poison();
-  observed_block = check_ || report_ ? this : nullptr;
+  observed_block = sees_accesses() && (check_ || report_) ? this : nullptr;
 
   bool done = false;
   while (!done) {

@@ -16,6 +16,12 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
 #define PG_SIM_INLINE inline __attribute__((always_inline))
+// Calls of these stay where they are in the source, one for each.
+#if defined(__clang__)
+#define PG_SIM_MEETING __attribute__((convergent, nomerge))
+#else
+#define PG_SIM_MEETING  // g++ merges calls at -O2 only
+#endif
 
 // A block runs on one thread of the host, so its shared memory is that thread's. The guard before each variable catches
 // steps over the ends of its neighbours; its name must contain what shared.cpp looks for.
@@ -31,16 +37,16 @@ extern constinit thread_local const uint3 threadIdx, blockIdx, blockDim, gridDim
 constexpr int warpSize = 32;
 
 // Every thread of the block must come to the same one.
-void __syncthreads();
-int __syncthreads_count(int predicate);
-int __syncthreads_and(int predicate);
-int __syncthreads_or(int predicate);
+PG_SIM_MEETING void __syncthreads();
+PG_SIM_MEETING int __syncthreads_count(int predicate);
+PG_SIM_MEETING int __syncthreads_and(int predicate);
+PG_SIM_MEETING int __syncthreads_or(int predicate);
 
 namespace pg::sim {
 
 // Waits until all lanes of `mask` have come, and returns what `meeting` says: the value of lane `source`, the ballot,
 // the reduced value. Stops the kernel if one of them can no longer come.
-uint64_t meet(Meeting meeting, unsigned mask, uint64_t value, int source = 0);
+PG_SIM_MEETING uint64_t meet(Meeting meeting, unsigned mask, uint64_t value, int source = 0);
 // Number of the running thread in its warp.
 int lane();
 unsigned active_lanes();

@@ -1,6 +1,7 @@
 #include "tensor/cuda/sim/memory.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -39,8 +40,13 @@ size_t padded(size_t bytes) {
 
 }  // namespace
 
+size_t device_bytes() {
+  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
 void* allocate(size_t bytes, MemoryKind kind) {
   void* memory = nullptr;
+  if (bytes > device_bytes()) return nullptr;
   if (posix_memalign(&memory, kAlignment, padded(bytes)) != 0) return nullptr;
   std::memset(memory, 0xff, bytes);
   auto& all = registry();

@@ -18,7 +18,9 @@ struct Allocation {
   }
 };
 
-// Memory whose bytes are 0xff: a NaN as f32, f64 and bf16, -1 as an integer. nullptr if the system has none left.
+// What the device has: as much as this machine.
+size_t device_bytes();
+// Memory whose bytes are 0xff: a NaN as f32, f64 and bf16, -1 as an integer. nullptr if there is not so much.
 void* allocate(size_t bytes, MemoryKind kind);
 // Throws pg::Error unless `memory` came from allocate() with this kind and has not been released.
 void release(void* memory, MemoryKind kind);

@@ -83,8 +83,8 @@ void check_order(const Uses& uses, const std::string& name, int stream, const Cl
           p.name, p.stream, p.use.write ? "writes" : "reads", p.use.begin - memory.begin, p.use.end - memory.begin);
     }
     // What comes before this use in every respect needs no place of its own.
-    std::erase_if(past, [&](const Past& p) {
-      return p.stream == stream && p.use.write == use.write && use.begin <= p.use.begin && p.use.end <= use.end;
+    std::erase_if(past, [stream, &u = use](const Past& p) {
+      return p.stream == stream && p.use.write == u.write && u.begin <= p.use.begin && p.use.end <= u.end;
     });
     if (past.size() >= kKept) past.erase(past.begin());
     past.push_back({use, name, stream, now.of(stream)});

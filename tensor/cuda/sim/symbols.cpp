@@ -119,6 +119,12 @@ std::string short_name(std::string name) {
   return name;
 }
 
+// "/…/policygrad/build/../tests/a.cu" as "tests/a.cu".
+std::string relative(const std::string& path) {
+  const std::string file = std::filesystem::path(path).lexically_normal().string(), root = POLICYGRAD_SOURCES;
+  return file.rfind(root, 0) == 0 ? file.substr(root.size()) : file;
+}
+
 // One call of addr2line for all: per address its own number, then pairs of lines (function, file:line), the innermost
 // inlined function first.
 std::vector<Place> ask_addr2line(const std::vector<const void*>& pcs) {
@@ -148,8 +154,7 @@ std::vector<Place> ask_addr2line(const std::vector<const void*>& pcs) {
       function_line = true;
       const size_t colon = text.rfind(':');
       if (settled || colon == std::string::npos || text[0] == '?') continue;
-      const auto file = std::filesystem::path(text.substr(0, colon)).lexically_normal();
-      const Place place{file.string(), std::atoi(text.c_str() + colon + 1)};
+      const Place place{relative(text.substr(0, colon)), std::atoi(text.c_str() + colon + 1)};
       settled = place.file.find("tensor/cuda/sim/") == std::string::npos;
       for (size_t i : wanted[current]) out[i] = place;
     }

@@ -9,7 +9,7 @@
 namespace pg::sim {
 
 struct Place {
-  std::string file;  // as the compiler was given it, relative to the repository's root; empty: unknown
+  std::string file;  // relative to the repository's root; empty: unknown
   int line = 0;
 };
 // "tests/a.cu:12", or "address 0x…" where the debug information or addr2line is missing.
