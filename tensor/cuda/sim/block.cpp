@@ -65,7 +65,12 @@ void Block::free_all_stacks() {
   for (int i = kMaxThreads - 1; i >= 0; --i) free_stacks_.push_back(i);
 }
 
-Block::~Block() { munmap(stacks_, kMaxThreads * kStackBytes); }
+Block::~Block() {
+#if POLICYGRAD_SIM_ASAN
+  __asan_unpoison_memory_region(stacks_, kMaxThreads * kStackBytes);  // it would mark what is mapped there next
+#endif
+  munmap(stacks_, kMaxThreads * kStackBytes);
+}
 
 char* Block::stack_of(int thread) const { return stacks_ + threads_[thread].stack * kStackBytes; }
 
