@@ -3,11 +3,14 @@
 #   make test        every test                                     make bench       speed of every op and step
 #   make doctor      is this machine ready?                         make progress    your course so far
 #   make watch LESSON=4   check on every save                       make format, make clean
+# CUDA=1 builds for GPUs with nvcc, CUDA=sim for the simulator (docs/SIMULATOR.md), in folders of their own.
 # NATIVE=0 builds for any CPU of this kind, CXX=clang++ with another compiler, JOBS=N with N compilers at once.
-BUILD := build
+CUDA ?=
+BUILD := build$(if $(filter-out 0,$(CUDA)),-$(if $(filter sim,$(CUDA)),sim,cuda))
 NATIVE ?= 1
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 OPTIONS := -DCMAKE_BUILD_TYPE=Release -DPOLICYGRAD_NATIVE=$(if $(filter 0,$(NATIVE)),OFF,ON) \
+           $(if $(filter-out 0,$(CUDA)),-DPOLICYGRAD_CUDA=$(if $(filter sim,$(CUDA)),sim,nvcc)) \
            $(if $(filter command line environment,$(origin CXX)),-DCMAKE_CXX_COMPILER=$(CXX))
 BUILD_IT = cmake --build $(BUILD) --parallel $(JOBS) --target
 
@@ -47,7 +50,7 @@ watch:
 	@sh tools/watch.sh "$(LESSON)"
 
 format:
-	clang-format -i $$(git ls-files '*.h' '*.cpp')
+	clang-format -i $$(git ls-files '*.h' '*.cpp' '*.cu')
 
 clean:
 	rm -rf $(BUILD)

@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/policygrad)
 install(TARGETS policygrad EXPORT policygradTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(folder tensor autograd nn rl tasks)
-  install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/policygrad/${folder} FILES_MATCHING PATTERN "*.h" PATTERN cpu EXCLUDE)
+  install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/policygrad/${folder} FILES_MATCHING PATTERN "*.h" PATTERN cpu EXCLUDE PATTERN cuda EXCLUDE)
 endforeach()
 install(TARGETS pg RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The arrows of the house: tools, lessons, tests -> rl -> nn -> autograd -> tensor; tasks beside them sees only
-# tensor/error.h and tensor/random.h. CUDA headers only in tensor/cuda/. No -ffast-math anywhere. Run from the root.
+# tensor/error.h and tensor/random.h. CUDA headers only in tensor/cuda/ and tests/sim/. No -ffast-math anywhere. Run from the root.
 bad=0
 report() { # report WHY: prints the matches on standard input, if any, and remembers the failure
   hits=$(cat)
@@ -31,9 +31,9 @@ $(includes lessons/01_tensors 'autograd/|nn/|rl/|tasks/'
   includes lessons/03_language_model 'rl/|nn/(gpt2|generate|kv_cache|trainer|checkpoint)'
   includes lessons/04_gpt 'rl/')
 END
-report 'CUDA headers belong in tensor/cuda/' <<END
+report 'CUDA headers belong in tensor/cuda/ and tests/sim/' <<END
 $(for folder in tensor autograd nn rl tasks tools lessons tests; do
-  includes $folder 'cuda|cublas|nccl|cooperative_groups|cub/|thrust/'; done | grep -v '^tensor/cuda/')
+  includes $folder 'cuda|cublas|nccl|cooperative_groups|cub/|thrust/'; done | grep -vE '^(tensor/cuda|tests/sim)/')
 END
 report '-ffast-math changes results' <<END
 $(grep -rnE '^[^#]*-ffast-math' CMakeLists.txt CMakePresets.json Makefile cmake tests/CMakeLists.txt)

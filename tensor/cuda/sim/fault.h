@@ -1,0 +1,19 @@
+#pragma once
+// A kernel's mistake, on its way from the thread that made it to the launch, which throws it as pg::Error.
+#include <string>
+
+#include "tensor/cuda/sim/vector_types.h"
+
+namespace pg::sim {
+
+struct Fault {
+  const void* pc = nullptr;  // return address of the access or barrier; nullptr: no line to name
+  int thread = -1;           // number in the block
+  std::string text;
+};
+
+// Ends the calling simulated thread, and its launch with this message. Only inside a kernel. Destructors of the
+// kernel's objects do not run (device code has none that matter).
+[[noreturn]] void stop(const void* pc, std::string text);
+
+}  // namespace pg::sim

@@ -1,0 +1,32 @@
+#pragma once
+#include <cstdint>
+
+namespace pg::sim {
+
+// What threads can meet for. Up to `syncthreads_or` the whole block meets, else lanes of one warp.
+enum class Meeting : uint8_t {
+  syncthreads,
+  syncthreads_count,
+  syncthreads_and,
+  syncthreads_or,
+  syncwarp,
+  shfl,
+  shfl_up,
+  shfl_down,
+  shfl_xor,
+  ballot,
+  any,
+  all,
+  reduce_add,
+  reduce_min,
+  reduce_max,
+  reduce_min_unsigned,
+  reduce_max_unsigned,
+  reduce_and,
+  reduce_or,
+  reduce_xor,
+};
+
+const char* name_of(Meeting meeting);  // as in CUDA: "__shfl_sync()"
+
+}  // namespace pg::sim

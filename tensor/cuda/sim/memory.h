@@ -1,0 +1,39 @@
+#pragma once
+// The simulated GPU's memory: ordinary memory, filled with NaN bytes when allocated, and a list of what lies where.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace pg::sim {
+
+enum class MemoryKind { device, pinned };
+
+struct Allocation {
+  uintptr_t begin = 0;
+  size_t size = 0;
+  uint64_t number = 0;  // 1 for the program's first allocation
+  MemoryKind kind = MemoryKind::device;
+  bool contains(uintptr_t address, size_t bytes) const {
+    return address - begin < size && bytes <= size - (address - begin);
+  }
+};
+
+// What the device has: as much as this machine.
+size_t device_bytes();
+// Memory whose bytes are 0xff: a NaN as f32, f64 and bf16, -1 as an integer. nullptr if there is not so much.
+void* allocate(size_t bytes, MemoryKind kind);
+// Throws pg::Error unless `memory` came from allocate() with this kind and has not been released.
+void release(void* memory, MemoryKind kind);
+
+// The allocation that holds this address; size 0 if there is none.
+Allocation find_allocation(uintptr_t address);
+// Sizes of all device allocations together.
+size_t allocated_bytes();
+
+// Where an address that may not be touched lies, for a message: "in no device allocation; 8 bytes past the end of one
+// of 1024 bytes".
+std::string describe_address(uintptr_t address);
+// Throws pg::Error unless all bytes from `pointer` on lie in one allocation. `operation` begins the message.
+void require_allocated(const char* operation, const void* pointer, size_t bytes);
+
+}  // namespace pg::sim

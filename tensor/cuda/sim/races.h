@@ -1,0 +1,77 @@
+#pragma once
+// Finds two threads of a block that touch one word of memory, at least one writing, with nothing that orders them.
+// Ordered are: what a barrier separates, and inside a warp what a __syncwarp of both separates. A warp's shuffles and
+// votes do not order memory accesses (CUDA promises it of __syncwarp only).
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace pg::sim {
+
+// Vector clocks of the lanes of each warp: lane i knows what lane j did up to knowledge(i, j).
+class WarpClocks {
+ public:
+  void begin_block(int warps);
+  uint32_t now(int thread) const { return warps_[thread / 32].known[thread % 32][thread % 32]; }
+  // Whether `thread` comes after what `other`, of the same warp, did at `clock`.
+  bool after(int thread, int other, uint32_t clock) const {
+    return warps_[thread / 32].known[thread % 32][other % 32] >= clock;
+  }
+  void syncwarp(int warp, uint32_t mask);
+
+ private:
+  struct Warp {
+    std::array<std::array<uint32_t, 32>, 32> known;
+    bool synced = true;
+  };
+  std::vector<Warp> warps_;
+};
+
+// One access to a word of 4 bytes.
+struct Touch {
+  enum : uint8_t { read, write, atomic };
+  uint32_t line;   // return address, relative to the program
+  uint32_t epoch;  // of the block: grows at each of its barriers. Touches of older epochs do not matter.
+  uint32_t clock;  // of the thread
+  uint16_t thread;
+  uint8_t bytes;  // one bit for each of the four
+  uint8_t kind;
+};
+
+// Compares `now` with the last touches of the same word and remembers it among them. Returns the one it races with, or
+// nullptr. With more touches than places the oldest reads are forgotten first.
+template <int n>
+const Touch* find_race(Touch (&last)[n], const Touch& now, const WarpClocks& clocks) {
+  int place = -1, oldest_read = -1;
+  for (int i = 0; i < n; ++i) {
+    Touch& old = last[i];
+    if (old.epoch != now.epoch) {
+      if (place < 0) place = i;
+      continue;
+    }
+    if (old.thread == now.thread) {
+      // One of two alike stands for both: whoever comes after the newer comes after the older too. A write conflicts
+      // with all that a read conflicts with; an atomic does not.
+      const bool covers = (old.bytes & ~now.bytes) == 0 &&
+                          (old.kind == now.kind || (old.kind == Touch::read && now.kind == Touch::write));
+      const bool covered = (now.bytes & ~old.bytes) == 0 && old.clock == now.clock && now.kind == Touch::read &&
+                           old.kind == Touch::write;
+      if (covers || covered) {
+        if (covers) old = now;
+        place = n;
+      }
+      continue;
+    }
+    if (old.kind == Touch::read) oldest_read = i;
+    if ((old.bytes & now.bytes) == 0) continue;
+    if (old.kind == Touch::read && now.kind == Touch::read) continue;
+    if (old.kind == Touch::atomic && now.kind == Touch::atomic) continue;
+    const bool same_warp = old.thread / 32 == now.thread / 32;
+    if (!same_warp || !clocks.after(now.thread, old.thread, old.clock)) return &old;
+  }
+  if (place < 0) place = oldest_read >= 0 ? oldest_read : now.kind == Touch::read ? n : 0;
+  if (place < n) last[place] = now;
+  return nullptr;
+}
+
+}  // namespace pg::sim

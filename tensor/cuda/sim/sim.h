@@ -1,0 +1,66 @@
+#pragma once
+// The CUDA simulator: what a program may ask of it. docs/SIMULATOR.md says how it works and what it can find.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pg::sim {
+
+// Whether this build sees every access of a kernel. A build with AddressSanitizer or ThreadSanitizer does not: then
+// bounds of shared memory, uninitialised reads and races go unnoticed and reports stay empty.
+bool sees_accesses();
+
+// While one lives, kernels run without checks of their accesses, several times faster. Barriers and shuffles are
+// checked always.
+class Unchecked {
+ public:
+  Unchecked();
+  ~Unchecked();
+  Unchecked(const Unchecked&) = delete;
+  Unchecked& operator=(const Unchecked&) = delete;
+};
+
+// How the warps of one kernel accessed memory in one source line. An access is one instruction of one warp.
+struct LineStats {
+  std::string kernel, file;
+  int line = 0;
+  uint64_t accesses = 0;       // to global memory
+  uint64_t bytes = 0;          // that its lanes asked for, all together
+  uint64_t sectors = 0;        // of 32 bytes that had to be moved for them
+  uint64_t ideal_sectors = 0;  // if the same distinct bytes lay side by side
+  uint64_t shared_accesses = 0;
+  uint64_t wavefronts = 0;        // passes that shared memory needed: one, plus one per further conflict
+  uint64_t ideal_wavefronts = 0;  // without bank conflicts
+  int worst_ways = 0;             // most distinct words of one bank in one pass; 1: no conflict
+};
+
+// A roofline's numbers for one kernel.
+struct KernelStats {
+  uint64_t launches = 0, blocks = 0, threads = 0;
+  uint64_t bytes_requested = 0;  // of global memory, by all lanes
+  uint64_t bytes_moved = 0;      // 32 per sector
+  uint64_t shared_accesses = 0;  // of warps
+  uint64_t barriers = 0;         // of blocks
+};
+
+// While one lives, every launch is counted into it (into the innermost, if there are several). Launches are slower.
+class Report {
+ public:
+  Report();
+  ~Report();
+  Report(const Report&) = delete;
+  Report& operator=(const Report&) = delete;
+
+  std::vector<LineStats> lines() const;  // by kernel, file and line
+  const std::map<std::string, KernelStats>& kernels() const;
+  std::string table() const;
+  void print() const;  // the table, to standard output
+
+  struct Data;
+
+ private:
+  Data* data_;
+};
+
+}  // namespace pg::sim
