@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "tensor/cuda/runtime.h"
 #include "tensor/error.h"
 
 namespace pg {
@@ -18,7 +19,10 @@ Device parse_device(std::string_view text) {
     known = error == std::errc() && stop == end && index >= 0 && index < 256;
   }
   check(known, "device: expected \"cpu\", \"cuda\" or \"cuda:1\", got \"{}\"", text);
-  fail("device: \"{}\" asked for, but this build has no CUDA; use \"cpu\"", text);
+  const int count = cuda::device_count();
+  check(count > 0, "device: \"{}\" asked for, but {}", text, cuda::why_none());
+  check(index < count, "device: \"{}\" asked for, but the last one here is \"cuda:{}\"", text, count - 1);
+  return {Device::Kind::cuda, static_cast<unsigned char>(index)};
 }
 
 std::string to_string(Device device) {

@@ -8,13 +8,11 @@
 #include <cstdlib>
 #include <vector>
 
+#include "tensor/cuda/runtime.h"
 #include "tensor/error.h"
 
 #ifndef __has_feature  // clang only
 #define __has_feature(feature) 0
-#endif
-#ifndef __has_feature
-#define __has_feature(name) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
@@ -46,8 +44,11 @@ SizeClass size_class(size_t bytes) {
   return {kSmallClasses + static_cast<size_t>(octave - 20) * 8 + eighth, (size_t{1} << octave) + eighth * step};
 }
 
-// The free blocks of one thread. Never destroyed: tensors with static lifetime may come home late.
+// The free blocks of one thread on one device. Never destroyed: tensors with static lifetime may come home late. A block
+// of device memory may be taken again while kernels still use it: they all run in one stream, in order.
 struct Pool {
+  explicit Pool(Device device) : device(device) {}
+  const Device device;
   std::array<std::vector<Storage*>, kSmallClasses + 8 * 44> free;
   MemoryStats stats;
 
@@ -62,36 +63,44 @@ struct Pool {
       block = new Storage;
       block->data = from_system(c.bytes);
       block->bytes = c.bytes;
+      block->device = device;
     }
     stats.in_use += c.bytes;
     stats.peak = stats.peak < stats.in_use ? stats.in_use : stats.peak;
-    ASAN_UNPOISON_MEMORY_REGION(block->data, bytes);
+    if (on_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, bytes);
     return block;
   }
 
+  bool on_cpu() const { return device.kind == Device::Kind::cpu; }
+
   void* from_system(size_t bytes) {
-    void* data =
-        std::aligned_alloc(bytes >= kHuge ? kHuge : 64, bytes >= kHuge ? (bytes + kHuge - 1) / kHuge * kHuge : bytes);
+    void* data = try_system(bytes);
     if (!data) {
       release_unused();
-      data = std::aligned_alloc(64, bytes);
+      data = try_system(bytes);
       check(data != nullptr,
-            "out of memory: {} bytes wanted, {} in use by tensors; a smaller batch or context needs less", bytes,
-            stats.in_use);
+            "out of memory on {}: {} bytes wanted, {} in use by tensors; a smaller batch or context needs less",
+            to_string(device), bytes, stats.in_use);
     }
-#ifdef MADV_HUGEPAGE
-    if (bytes >= kHuge) madvise(data, bytes, MADV_HUGEPAGE);
-#endif
     stats.reserved += bytes;
     ++stats.system_calls;
-    ASAN_POISON_MEMORY_REGION(data, bytes);
+    if (on_cpu()) ASAN_POISON_MEMORY_REGION(data, bytes);
+    return data;
+  }
+  void* try_system(size_t bytes) const {
+    if (!on_cpu()) return cuda::allocate(bytes, device.index);
+    if (bytes < kHuge) return std::aligned_alloc(64, bytes);
+    void* data = std::aligned_alloc(kHuge, (bytes + kHuge - 1) / kHuge * kHuge);
+#ifdef MADV_HUGEPAGE
+    if (data) madvise(data, bytes, MADV_HUGEPAGE);
+#endif
     return data;
   }
 
   void give_back(Storage* block) {
     stats.in_use -= block->bytes;
     ++block->version;
-    ASAN_POISON_MEMORY_REGION(block->data, block->bytes);
+    if (on_cpu()) ASAN_POISON_MEMORY_REGION(block->data, block->bytes);
     free[size_class(block->bytes).index].push_back(block);
   }
 
@@ -99,8 +108,12 @@ struct Pool {
     for (auto& list : free) {
       for (Storage* block : list) {
         stats.reserved -= block->bytes;
-        ASAN_UNPOISON_MEMORY_REGION(block->data, block->bytes);
-        std::free(block->data);
+        if (on_cpu()) {
+          ASAN_UNPOISON_MEMORY_REGION(block->data, block->bytes);
+          std::free(block->data);
+        } else {
+          cuda::release(block->data, device.index);
+        }
         delete block;
       }
       list.clear();
@@ -108,22 +121,22 @@ struct Pool {
   }
 };
 
-Pool& pool() {
-  static thread_local Pool* p = new Pool;
-  return *p;
+Pool& pool(Device device) {
+  static thread_local auto& pools = *new std::vector<Pool*>;  // the CPU's, then those of the CUDA devices
+  const size_t i = device.kind == Device::Kind::cpu ? 0 : 1 + size_t{device.index};
+  if (pools.size() <= i) pools.resize(i + 1);
+  if (!pools[i]) pools[i] = new Pool(device);
+  return *pools[i];
 }
 
 }  // namespace
 
-void Storage::release(Storage* block) { pool().give_back(block); }
+void Storage::release(Storage* block) { pool(block->device).give_back(block); }
 
-Ref<Storage> allocate(size_t bytes, Device device) {
-  if (device.kind != Device::Kind::cpu) fail("allocate: no memory pool for {}", to_string(device));
-  return Ref<Storage>(pool().take(bytes));
-}
+Ref<Storage> allocate(size_t bytes, Device device) { return Ref<Storage>(pool(device).take(bytes)); }
 
-MemoryStats memory_stats(Device) { return pool().stats; }
-void reset_peak_memory(Device) { pool().stats.peak = pool().stats.in_use; }
-void empty_cache(Device) { pool().release_unused(); }
+MemoryStats memory_stats(Device device) { return pool(device).stats; }
+void reset_peak_memory(Device device) { pool(device).stats.peak = pool(device).stats.in_use; }
+void empty_cache(Device device) { pool(device).release_unused(); }
 
 }  // namespace pg

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "tensor/cuda/runtime.h"
 #include "tensor/kernels.h"
 
 namespace pg {
@@ -64,6 +65,7 @@ std::span<T> Tensor::data() const {
   check(defined(), "data: the tensor is undefined");
   check(dtype_of<T>() == dtype_, "data: the tensor is {}, asked for as {}", dtype_, dtype_of<T>());
   check(contiguous(), "data: the tensor of shape {} has strides {}; make it contiguous() first", shape_, strides_);
+  check(device() == Device{}, "data: the tensor is on {}; copy it with to(Device{{}}) first", pg::to_string(device()));
   return {view().as<T>(), static_cast<size_t>(numel())};
 }
 template std::span<float> Tensor::data() const;
@@ -78,7 +80,7 @@ double Tensor::item() const {
 }
 
 std::vector<double> Tensor::to_vector() const {
-  const Tensor t = to(f64).contiguous_copy();
+  const Tensor t = to(Device{}).to(f64).contiguous_copy();
   if (!t.defined()) return {};
   const auto values = t.data<double>();
   return {values.begin(), values.end()};
@@ -99,12 +101,14 @@ Tensor Tensor::to(DType dtype) const {
   return t;
 }
 Tensor Tensor::to(Device target) const {
-  check(target == device(), "to: no copy from {} to {} in this build", pg::to_string(device()), pg::to_string(target));
-  return detach();
+  if (!defined() || target == device()) return detach();
+  const Tensor from = contiguous_copy(), t = empty(shape_, dtype_, target);
+  cuda::copy(t.view().data, target, from.view().data, device(), static_cast<size_t>(numel()) * size_of(dtype_));
+  return t;
 }
 void Tensor::copy_from(const Tensor& source) const {
   check(defined() && source.defined(), "copy_from: an undefined tensor");
-  kernels(device()).copy(view(), source.view_expand(shape_));
+  kernels(device()).copy(view(), source.to(device()).view_expand(shape_));
 }
 void Tensor::fill(double value) const { kernels(device()).fill(view(), value); }
 
@@ -142,7 +146,7 @@ void print_dim(std::string& out, const Tensor& t, int depth) {
 std::string Tensor::to_string() const {
   if (!defined()) return "tensor(undefined)";
   std::string out = "tensor(";
-  print_dim(out, detach(), static_cast<int>(out.size()));
+  print_dim(out, to(Device{}), static_cast<int>(out.size()));
   return out + fmt::format(", {} {})", dtype_, shape_);
 }
 

@@ -1,59 +1,14 @@
-// unary, binary, where and their backward passes: the functions of elementwise_functors.h, run over any strides.
-#include "tensor/cpu/elementwise_functors.h"
+// unary, binary, where and their backward passes: the functions of tensor/functors.h, run over any strides.
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/map.h"
 #include "tensor/cpu/row_ops.h"
+#include "tensor/cpu/vec_math.h"
+#include "tensor/functors.h"
 
 namespace pg::cpu {
 namespace {
 
-// Calls f(functor) with the one that `op` names.
-template <class F>
-decltype(auto) visit_op(Unary op, F&& f) {
-  switch (op) {
-    // clang-format off
-    case Unary::neg: return f(Neg{});
-    case Unary::abs: return f(Abs{});
-    case Unary::exp: return f(Exp{});
-    case Unary::expm1: return f(Expm1{});
-    case Unary::log: return f(Log{});
-    case Unary::log1p: return f(Log1p{});
-    case Unary::sqrt: return f(Sqrt{});
-    case Unary::rsqrt: return f(Rsqrt{});
-    case Unary::reciprocal: return f(Reciprocal{});
-    case Unary::sin: return f(Sin{});
-    case Unary::cos: return f(Cos{});
-    case Unary::tanh: return f(Tanh{});
-    case Unary::sigmoid: return f(Sigmoid{});
-    case Unary::softplus: return f(Softplus{});
-    case Unary::relu: return f(Relu{});
-    case Unary::gelu_tanh: return f(GeluTanh{});
-    case Unary::gelu_erf: return f(GeluErf{});
-    case Unary::silu: return f(Silu{});
-    case Unary::affine: return f(Affine{});
-    case Unary::clamp: return f(Clamp{});
-    case Unary::pow_scalar: return f(PowScalar{});
-      // clang-format on
-  }
-  fail("unary: unknown function {}", static_cast<int>(op));
-}
-
-template <class F>
-decltype(auto) visit_op(Binary op, F&& f) {
-  switch (op) {
-    // clang-format off
-    case Binary::add: return f(Add{});
-    case Binary::sub: return f(Sub{});
-    case Binary::mul: return f(Mul{});
-    case Binary::div: return f(Div{});
-    case Binary::pow: return f(Pow{});
-    case Binary::minimum: return f(Minimum{});
-    case Binary::maximum: return f(Maximum{});
-    // clang-format on
-    default:
-      fail("binary: comparison {} has no gradient", static_cast<int>(op));
-  }
-}
+using elementwise::visit_op;
 
 bool is_comparison(Binary op) { return op >= Binary::eq; }
 bool is_cheap(Unary op) {

@@ -1,6 +1,5 @@
 // The CPU's table. The order is that of Kernels: a forgotten entry is a compiler warning, and warnings are errors.
 #include "tensor/cpu/kernels_cpu.h"
-#include "tensor/profile.h"
 
 namespace pg {
 
@@ -42,14 +41,6 @@ const Kernels& cpu_kernels() {
       .adamw = cpu::adamw,
   };
   return table;
-}
-
-const Kernels& kernels(Device device) {
-  if (device.kind != Device::Kind::cpu) {
-    fail("kernels: this build has no CUDA, so nothing runs on {}; use the device cpu", to_string(device));
-  }
-  const Kernels* profiled = profiled_kernels();
-  return profiled ? *profiled : cpu_kernels();
 }
 
 }  // namespace pg

@@ -1,0 +1,61 @@
+#pragma once
+// What kernels are written in: how elements are read and written, how many threads start, and element types as CUDA
+// names them. bf16 is stored; f32 computes.
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tensor/cuda/stream.h"
+#include "tensor/walk.h"
+
+namespace pg::cuda {
+
+// The type of elements in device memory: BFloat16 is CUDA's __nv_bfloat16, others are themselves.
+template <class S>
+using stored_t = std::conditional_t<std::is_same_v<S, BFloat16>, __nv_bfloat16, S>;
+
+// The elements of a view, as CUDA's type.
+template <class S>
+stored_t<S>* data_of(const View& v) {
+  return static_cast<stored_t<S>*>(v.data);
+}
+
+template <class T, class S>
+__host__ __device__ __forceinline__ T load(const S* p) {
+  if constexpr (std::is_same_v<S, __nv_bfloat16>) {
+    return static_cast<T>(__bfloat162float(*p));
+  } else {
+    return static_cast<T>(*p);
+  }
+}
+template <class S, class T>
+__host__ __device__ __forceinline__ void store(S* p, T x) {
+  if constexpr (std::is_same_v<S, __nv_bfloat16>) {
+    *p = __float2bfloat16(static_cast<float>(x));
+  } else {
+    *p = static_cast<S>(x);
+  }
+}
+
+inline constexpr int kThreads = 256;  // of a block, where nothing else is said
+
+// Blocks of kThreads for n elements; beyond a few waves of a large GPU, threads loop.
+inline unsigned blocks_for(int64_t n) { return static_cast<unsigned>(std::clamp<int64_t>((n + kThreads - 1) / kThreads, 1, 4096)); }
+
+// The loop of such a grid: for (int64_t i = first_index(); i < n; i += index_step()).
+__device__ __forceinline__ int64_t first_index() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ int64_t index_step() { return int64_t{gridDim.x} * blockDim.x; }
+
+// Where element i of a walk lies in each operand. std::array's constexpr members may be called by kernels.
+template <int N>
+__device__ __forceinline__ void offsets_of(const Walk<N>& w, int64_t i, int64_t (&offset)[N]) {
+  for (int k = 0; k < N; ++k) offset[k] = 0;
+  for (int d = w.rank - 1; d >= 0; --d) {
+    const int64_t at = d == 0 ? i : i % w.size[d];
+    i /= w.size[d];
+    for (int k = 0; k < N; ++k) offset[k] += at * w.stride[k][d];
+  }
+}
+
+}  // namespace pg::cuda

@@ -1,0 +1,73 @@
+#include "tensor/cuda/runtime.h"
+
+#include "tensor/cuda/stream.h"
+
+namespace pg::cuda {
+namespace {
+
+void use(int device) {
+  static thread_local int current = -1;
+  if (current == device) return;
+  check(cudaSetDevice(device), "cudaSetDevice");
+  current = device;
+}
+
+cudaError_t count_devices(int* count) {
+  *count = 0;
+  const cudaError_t status = cudaGetDeviceCount(count);
+  cudaGetLastError();  // a missing driver must not be reported again by the next launch
+  return status;
+}
+
+}  // namespace
+
+cudaStream_t stream() {
+  static cudaStream_t compute = [] {
+    cudaStream_t made;
+    check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
+    return made;
+  }();
+  return compute;
+}
+
+int device_count() {
+  static const int count = [] {
+    int n;
+    return count_devices(&n) == cudaSuccess ? n : 0;
+  }();
+  return count;
+}
+
+std::string why_none() {
+  int n;
+  const cudaError_t status = count_devices(&n);
+  return std::string("this machine has no card: CUDA says ") + cudaGetErrorString(status);
+}
+
+void* allocate(size_t bytes, int device) {
+  use(device);
+  void* data = nullptr;
+  const cudaError_t status = cudaMalloc(&data, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  check(status, "cudaMalloc");
+  return data;
+}
+
+void release(void* data, int device) {
+  use(device);
+  check(cudaFree(data), "cudaFree");
+}
+
+void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
+  const bool host = to_device.kind == Device::Kind::cpu || from_device.kind == Device::Kind::cpu;
+  if (host) synchronize();
+}
+
+void synchronize() { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
+
+}  // namespace pg::cuda
