@@ -1,8 +1,8 @@
 #include "tensor/cuda/launch.h"
 
-#include <string>
-
 #include <fmt/format.h>
+
+#include <string>
 
 #include "tensor/error.h"
 

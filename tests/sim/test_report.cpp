@@ -195,8 +195,8 @@ TEST_CASE("sim report: the same for any number of threads, and as a table", "[si
   }
   set_num_threads(before);
   INFO(first);
-  CHECK(
-      first.find("strided_copy_kernel: 1 launches, 32 blocks, 4096 threads; 32.8 kB requested, 81.9 kB moved (40 % used)") !=
-      std::string::npos);
+  CHECK(first.find(
+            "strided_copy_kernel: 1 launches, 32 blocks, 4096 threads; 32.8 kB requested, 81.9 kB moved (40 % used)") !=
+        std::string::npos);
   CHECK(first.find("tests/sim/traffic.cu:" + std::to_string(line_number("strided_copy reads"))) != std::string::npos);
 }
