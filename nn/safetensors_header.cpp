@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/shape.h"
 
 namespace pg::detail {

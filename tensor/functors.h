@@ -1,8 +1,8 @@
 #pragma once
 // Every elementwise function beside its derivative. `value` is the function; `grad` turns dy into the gradient of x,
 // reading x or y = value(x) as `reads_y` says. Borders (zeros, ties, infinities) follow PyTorch. Written once for the
-// vectors of the CPU (tensor/cpu/vec_math.h) and the lanes of CUDA (tensor/cuda/lane.h), each of which brings exp, select
-// and the rest; constexpr, because nvcc lets kernels call what is.
+// vectors of the CPU (tensor/cpu/vec_math.h) and the lanes of CUDA (tensor/cuda/lane.h), each of which brings exp,
+// select and the rest; constexpr, because nvcc lets kernels call what is.
 #include "tensor/kernels.h"
 
 namespace pg::elementwise {
@@ -175,7 +175,9 @@ struct Div {
 struct Pow {
   static constexpr auto value(auto x, auto y) { return pow(x, y); }
   static constexpr auto grad_x(auto dz, auto x, auto y) { return select(y == 0, 0, dz * (y * pow(x, y - 1))); }
-  static constexpr auto grad_y(auto dz, auto x, auto y) { return select((x == 0) & (y >= 0), 0, dz * (pow(x, y) * log(x))); }
+  static constexpr auto grad_y(auto dz, auto x, auto y) {
+    return select((x == 0) & (y >= 0), 0, dz * (pow(x, y) * log(x)));
+  }
 };
 
 // NaN on either side gives NaN; at a tie each side gets half.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "tensor/format.h"
+
 namespace pg {
 namespace {
 

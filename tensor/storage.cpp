@@ -44,8 +44,8 @@ SizeClass size_class(size_t bytes) {
   return {kSmallClasses + static_cast<size_t>(octave - 20) * 8 + eighth, (size_t{1} << octave) + eighth * step};
 }
 
-// The free blocks of one thread on one device. Never destroyed: tensors with static lifetime may come home late. A block
-// of device memory may be taken again while kernels still use it: they all run in one stream, in order.
+// The free blocks of one thread on one device. Never destroyed: tensors with static lifetime may come home late. A
+// block of device memory may be taken again while kernels still use it: they all run in one stream, in order.
 struct Pool {
   explicit Pool(Device device) : device(device) {}
   const Device device;

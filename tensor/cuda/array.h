@@ -15,10 +15,26 @@ namespace pg::cuda {
 template <class S>
 using stored_t = std::conditional_t<std::is_same_v<S, BFloat16>, __nv_bfloat16, S>;
 
+// Throws pg::Error: `op` has no kernel that reads `input` and writes `result`.
+[[noreturn]] void fail_pair(const char* op, DType result, DType input);
+
 // The elements of a view, as CUDA's type.
 template <class S>
 stored_t<S>* data_of(const View& v) {
   return static_cast<stored_t<S>*>(v.data);
+}
+
+// f(identity<R>, identity<S>, identity<T>) for a result of R and inputs of S, computed in T: one type, or f32 results
+// beside bf16 inputs.
+template <class F>
+void visit_result(const View& result, const View& input, const char* op, F&& f) {
+  visit_stored(result.dtype, op, [&]<class R, class T>(std::type_identity<R> r, std::type_identity<T> t) {
+    if constexpr (std::is_same_v<R, float>) {
+      if (input.dtype == bf16) return f(r, std::type_identity<BFloat16>{}, t);
+    }
+    if (input.dtype != dtype_of<R>()) fail_pair(op, result.dtype, input.dtype);
+    f(r, r, t);
+  });
 }
 
 template <class T, class S>
@@ -41,7 +57,9 @@ __host__ __device__ __forceinline__ void store(S* p, T x) {
 inline constexpr int kThreads = 256;  // of a block, where nothing else is said
 
 // Blocks of kThreads for n elements; beyond a few waves of a large GPU, threads loop.
-inline unsigned blocks_for(int64_t n) { return static_cast<unsigned>(std::clamp<int64_t>((n + kThreads - 1) / kThreads, 1, 4096)); }
+inline unsigned blocks_for(int64_t n) {
+  return static_cast<unsigned>(std::clamp<int64_t>((n + kThreads - 1) / kThreads, 1, 4096));
+}
 
 // The loop of such a grid: for (int64_t i = first_index(); i < n; i += index_step()).
 __device__ __forceinline__ int64_t first_index() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }

@@ -15,7 +15,7 @@ struct Lane {
   T v;
 
   template <class U, class = std::enable_if_t<std::is_arithmetic_v<U>>>
-  POLICYGRAD_HD Lane(U x) : v(static_cast<T>(x)) {}
+  POLICYGRAD_HD constexpr Lane(U x) : v(static_cast<T>(x)) {}
 
   // clang-format off
   POLICYGRAD_HD friend Lane operator+(Lane a, Lane b) { return a.v + b.v; }

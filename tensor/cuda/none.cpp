@@ -5,7 +5,9 @@
 namespace pg::cuda {
 
 int device_count() { return 0; }
-std::string why_none() { return "this build has no CUDA; make CUDA=1 builds for a GPU, make CUDA=sim for the simulator"; }
+std::string why_none() {
+  return "this build has no CUDA; make CUDA=1 builds for a GPU, make CUDA=sim for the simulator";
+}
 void* allocate(size_t, int) { fail("cuda: {}", why_none()); }
 void release(void*, int) { fail("cuda: {}", why_none()); }
 void copy(void*, Device, const void*, Device, size_t) { fail("cuda: {}", why_none()); }

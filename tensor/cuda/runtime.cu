@@ -1,5 +1,4 @@
 #include "tensor/cuda/runtime.h"
-
 #include "tensor/cuda/stream.h"
 
 namespace pg::cuda {

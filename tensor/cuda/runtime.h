@@ -1,6 +1,6 @@
 #pragma once
-// What the engine asks of CUDA, in plain C++: device memory, copies, waiting, and the kernel table. A build without CUDA
-// answers from none.cpp.
+// What the engine asks of CUDA, in plain C++: device memory, copies, waiting, and the kernel table. A build without
+// CUDA answers from none.cpp.
 #include <cstddef>
 #include <string>
 
@@ -18,8 +18,8 @@ std::string why_none();
 void* allocate(size_t bytes, int device);
 void release(void* data, int device);
 
-// Copies bytes between devices, either of which may be the CPU, behind everything that was launched before. A copy to the
-// CPU has arrived on return; one from the CPU has left: `from` may change.
+// Copies bytes between devices, either of which may be the CPU, behind everything that was launched before. A copy to
+// the CPU has arrived on return; one from the CPU has left: `from` may change.
 void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
 // Waits for all that was launched.
 void synchronize();
