@@ -5,12 +5,17 @@ namespace pg::samples {
 namespace {
 
 void attention_samples(std::vector<OpSample>& out) {
+  const auto beside = [](AttentionOptions options, const Tensor& x) {  // its tensors on the device of x
+    options.key_mask = options.key_mask.to(x.device());
+    options.kv_len = options.kv_len.to(x.device());
+    return options;
+  };
   auto push = [&](const std::string& label, const Shape& q, const Shape& kv, AttentionOptions options = {},
                   bool large = false) {
     out.push_back({Op::attention,
                    label,
                    normal({q, kv, kv}),
-                   fn([options](In x) { return pg::attention(x[0], x[1], x[2], options); }),
+                   fn([options, beside](In x) { return pg::attention(x[0], x[1], x[2], beside(options, x[0])); }),
                    fn([options](In x) { return composed::attention(x[0], x[1], x[2], options); }),
                    {},
                    large,
@@ -73,7 +78,7 @@ void rope_samples(std::vector<OpSample>& out) {
     out.push_back({Op::rope,
                    label,
                    normal({shape}),
-                   fn([=](In x) { return rope(x[0], base, positions); }),
+                   fn([=](In x) { return rope(x[0], base, positions.to(x[0].device())); }),
                    fn([=](In x) { return composed::rope(x[0], base, positions); }),
                    {},
                    large});

@@ -32,7 +32,7 @@ Inputs exact_in_f32(std::vector<Shape> shapes) {
   };
 }
 
-Tensor constant_like(const Tensor& x, double value) { return Tensor::scalar(value, x.dtype()); }
+Tensor constant_like(const Tensor& x, double value) { return Tensor::scalar(value, x.dtype(), x.device()); }
 
 const std::vector<UnaryCase>& unary_cases() {
   using T = const Tensor&;

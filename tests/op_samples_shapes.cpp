@@ -4,7 +4,9 @@ namespace pg::samples {
 namespace {
 
 // Each element times another weight, so that a gradient put in a wrong place shows.
-Tensor weighted(const Tensor& x) { return x * reshape(Tensor::arange(x.numel(), x.dtype()) * 0.125 + 1.0, x.shape()); }
+Tensor weighted(const Tensor& x) {
+  return x * reshape(Tensor::arange(x.numel(), x.dtype(), x.device()) * 0.125 + 1.0, x.shape());
+}
 
 void views(std::vector<OpSample>& out) {
   auto push = [&](Op op, const std::string& label, const Shape& shape, auto f) {

@@ -135,8 +135,9 @@ __global__ void squares_kernel(double* parts, const S* x, int64_t n) {
 // The first of the largest; NaN is the largest of all.
 template <class T>
 struct Candidate {
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;  // no padding, which no thread would write
   T value;
-  int32_t index;
+  Index index;
 };
 template <class T>
 __device__ Candidate<T> better(Candidate<T> a, Candidate<T> b) {
@@ -156,10 +157,10 @@ __global__ void argmax_kernel(int32_t* index, const S* x, int64_t x_step, int64_
     const int64_t row = first + across;
     Candidate<T> top{-std::numeric_limits<T>::infinity(), std::numeric_limits<int32_t>::max()};
     for (int64_t c = along; row < rows && c < columns; c += kAlong) {
-      top = better(top, Candidate<T>{load<T>(x + row * x_step + c), static_cast<int32_t>(c)});
+      top = better(top, Candidate<T>{load<T>(x + row * x_step + c), static_cast<typename Candidate<T>::Index>(c)});
     }
     top = fold<kAlong, 1>(values, top, [](Candidate<T> a, Candidate<T> b) { return better(a, b); });
-    if (along == 0 && row < rows) index[row] = top.index;
+    if (along == 0 && row < rows) index[row] = static_cast<int32_t>(top.index);
   }
 }
 
