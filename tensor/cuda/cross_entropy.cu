@@ -60,7 +60,7 @@ __global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, Rows<T> lse, 
   }
 }
 
-// dlogits = beta·dlogits + dloss·(((1 - s)·w[t] + s/V·Σ w)·p - s/V·w - (1 - s)·w[t]·[v = t])
+// dlogits = beta·dlogits + dloss·((1 - s)·w[t]·(p - [v = t]) + s/V·(p·Σ w - w))
 template <class Team, class T, class R, class S>
 __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, Rows<const T> dloss, Rows<S> logits,
                                               Rows<const T> lse, Rows<const int32_t> ids, Target<S, T> target, T beta) {
@@ -88,19 +88,21 @@ __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, R
       });
       weights = Team::sum(weights);
     }
-    const T factor = at_target + target.spread * weights;
     const int64_t head = unaligned_head<N>(shape.size, x, to, w);
     for_pieces<Team, N>(shape.size, head, [&](int64_t i, auto lanes) {
       constexpr int K = decltype(lanes)::value;
-      T g[K];
-      load_piece(g, x + i);
+      T g[K], p[K];
+      load_piece(p, x + i);
       const int at = static_cast<int>(id - i);
-      for (int j = 0; j < K; ++j) g[j] = ::exp(g[j] - row_lse) * factor - (j == at ? at_target : T(0));
+      for (int j = 0; j < K; ++j) {
+        p[j] = ::exp(p[j] - row_lse);
+        g[j] = (p[j] - (j == at ? T(1) : T(0))) * at_target;
+      }
       if (target.spread != 0) {
-        T share[K];
-        for (int j = 0; j < K; ++j) share[j] = 1;
-        if (w) load_piece(share, w + i);
-        for (int j = 0; j < K; ++j) g[j] -= share[j] * target.spread;
+        T weight[K];
+        for (int j = 0; j < K; ++j) weight[j] = 1;
+        if (w) load_piece(weight, w + i);
+        for (int j = 0; j < K; ++j) g[j] += (p[j] * weights - weight[j]) * target.spread;
       }
       for (int j = 0; j < K; ++j) g[j] *= d;
       write_gradient(to + i, g, beta);
