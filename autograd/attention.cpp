@@ -26,6 +26,8 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
         k.size(1));
   check(!o.causal || o.kv_len.defined() || q.size(2) <= k.size(2),
         "attention: {} queries but only {} keys; causal queries are the last ones", q.size(2), k.size(2));
+  check_device(q, o.key_mask, "attention");
+  check_device(q, o.kv_len, "attention");
   if (o.key_mask.defined()) {
     check(o.key_mask.dtype() == u8 && o.key_mask.shape() == Shape{k.size(0), k.size(2)},
           "attention: key_mask must be u8 [{}, {}], got {} {}", k.size(0), k.size(2), o.key_mask.dtype(),
@@ -34,6 +36,7 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
   if (o.kv_len.defined()) {
     check(o.kv_len.shape() == Shape{k.size(0)}, "attention: kv_len must be [{}], got {}", k.size(0), o.kv_len.shape());
     check_ids(o.kv_len, k.size(2) + 1, "attention kv_len");
+    if (o.kv_len.device().kind != Device::Kind::cpu) return;  // as in check_ids
     for (int32_t len : packed(o.kv_len).data<int32_t>()) {
       check(!o.causal || len >= q.size(2), "attention: {} queries but kv_len is {}", q.size(2), len);
     }
@@ -108,6 +111,7 @@ Tensor rope(const Tensor& x, double base, const Tensor& positions) {
     check(positions.dtype() == i32 && positions.shape() == Shape{x.size(0)},
           "rope: positions must be i32 [{}], got {} {}", x.size(0), positions.dtype(), positions.shape());
   }
+  check_device(x, positions, "rope");
   const Tensor at = packed(positions);
   const Tensor y = empty_like(x);
   kernels_of(x).rope(y, head_rows(x), {base, at, false}, 0);

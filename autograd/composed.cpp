@@ -46,11 +46,12 @@ Tensor log_softmax(const Tensor& x, int dim) { return x - composed::logsumexp(x,
 // The target distribution is (1 - s)·onehot + s/V; its weight-w_c terms are -w_c·p_c·log q_c (PyTorch's definition).
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   const int64_t vocabulary = logits.size(-1);
-  const Tensor counted = ne(targets, Tensor::scalar(options.ignore_index, i32)).to(logits.dtype());
+  const Tensor counted = ne(targets, Tensor::scalar(options.ignore_index, i32, targets.device())).to(logits.dtype());
   const Tensor ids = targets.to(f64);  // ignored targets read class 0 and count 0
-  const Tensor safe_ids = where(counted.to(u8), ids, Tensor::zeros(ids.shape(), f64)).to(i32);
+  const Tensor safe_ids = where(counted.to(u8), ids, zeros_like(ids)).to(i32);
   const Tensor log_q = composed::log_softmax(logits);
-  const Tensor weight = options.weight.defined() ? options.weight : Tensor::ones({vocabulary}, logits.dtype());
+  const Tensor weight =
+      options.weight.defined() ? options.weight : Tensor::ones({vocabulary}, logits.dtype(), logits.device());
   const Tensor hot = one_hot(safe_ids, vocabulary, logits.dtype());
   const Tensor p = hot * (1 - options.label_smoothing) + options.label_smoothing / static_cast<double>(vocabulary);
   const Tensor loss = neg(sum(p * weight * log_q, {-1})) * counted;
@@ -133,13 +134,13 @@ Tensor repeat_heads(const Tensor& x, int64_t heads) {
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
-  const Tensor mask = visible(q.size(0), q.size(2), k.size(2), options);
+  const Tensor mask = visible(q.size(0), q.size(2), k.size(2), options).to(q.device());
   const Tensor scores = scale * matmul(q, transpose(repeat_heads(k, q.size(1))));
   // A large negative number, not -inf: in a row without any key the exponentials must stay finite.
-  const Tensor masked = where(mask, scores, Tensor::scalar(-1e30, q.dtype()));
+  const Tensor masked = where(mask, scores, Tensor::scalar(-1e30, q.dtype(), q.device()));
   const Tensor p = exp(masked - maximum_of(masked, {-1})) * mask.to(q.dtype());
   const Tensor total = sum(p, {-1}, true);
-  const Tensor some = total + eq(total, Tensor::scalar(0, q.dtype())).to(q.dtype());  // no key: 0 / 1
+  const Tensor some = total + eq(total, zeros_like(total)).to(q.dtype());  // no key: 0 / 1
   return matmul(p / some, repeat_heads(v, q.size(1)));
 }
 
@@ -169,7 +170,7 @@ Tensor rope(const Tensor& x, double base, const Tensor& positions) {
       }
     }
   }
-  const Tensor c = cosine.to(x.dtype()), s = sine.to(x.dtype());
+  const Tensor c = cosine.to(x.dtype()).to(x.device()), s = sine.to(x.dtype()).to(x.device());
   const Tensor a = slice(x, -1, 0, half), b = slice(x, -1, half, 2 * half);
   return cat({a * c - b * s, a * s + b * c}, -1);
 }

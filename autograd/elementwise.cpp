@@ -105,6 +105,7 @@ Tensor maximum(const Tensor& a, const Tensor& b) { return binary(Op::maximum, Bi
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   check(condition.defined() && condition.dtype() == u8, "where: the condition must be u8, got {}", condition.dtype());
   check_same_dtype(a, b, "where");
+  check_device(a, condition, "where");
   const Shape shape = broadcast_shapes(broadcast_shapes(a.shape(), b.shape(), "where"), condition.shape(), "where");
   Tensor z = Tensor::empty(shape, a.dtype(), a.device());
   const Tensor c = condition.view_expand(shape);

@@ -1,4 +1,4 @@
-// Reading and writing by index. Every id is checked before a kernel sees it.
+// Reading and writing by index. On the CPU every id is checked before a kernel sees it.
 #include "autograd/op_util.h"
 
 namespace pg {
@@ -26,6 +26,7 @@ Tensor gather(const Tensor& x, int dim, const Tensor& index) {
   check_floating(x, "gather");
   const int d = normalize_dim(dim, x.rank(), "gather");
   check_ids(index, x.shape()[d], "gather");
+  check_device(x, index, "gather");
   check_index_shape(x, index, d, "gather");
   Tensor y = Tensor::empty(index.shape(), x.dtype(), x.device());
   kernels_of(x).gather(y, x, index, d);
@@ -38,6 +39,7 @@ Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
   check_floating(x, "index_select");
   const int d = normalize_dim(dim, x.rank(), "index_select");
   check_ids(index, x.shape()[d], "index_select");
+  check_device(x, index, "index_select");
   check(index.rank() == 1, "index_select: index must be 1-d, got {}", index.shape());
   Shape shape = x.shape(), column = Dims::filled(x.rank(), 1);
   shape[d] = column[d] = index.size(0);
@@ -54,6 +56,7 @@ Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& 
   check_floating(x, "scatter_add");
   const int d = normalize_dim(dim, x.rank(), "scatter_add");
   check_ids(index, x.shape()[d], "scatter_add");
+  check_device(x, index, "scatter_add");
   check_index_shape(x, index, d, "scatter_add");
   check(index.shape() == source.shape(), "scatter_add: index {} and source {} differ in shape", index.shape(),
         source.shape());
@@ -73,7 +76,7 @@ Tensor one_hot(const Tensor& ids, int64_t num_classes, DType dtype) {
   check_ids(ids, num_classes, "one_hot");
   Shape shape = ids.shape();
   shape.push_back(num_classes);
-  const Tensor classes = Tensor::arange(num_classes, f64);
+  const Tensor classes = Tensor::arange(num_classes, f64, ids.device());
   const Tensor wanted = unsqueeze(ids.to(f64), ids.rank());
   return eq(wanted.view_expand(shape), classes.view_expand(shape)).to(dtype);
 }
@@ -82,6 +85,7 @@ Tensor embedding(const Tensor& weight, const Tensor& ids) {
   check_floating(weight, "embedding");
   check(weight.rank() == 2, "embedding: weight must be [V, C], got {}", weight.shape());
   check_ids(ids, weight.size(0), "embedding");
+  check_device(weight, ids, "embedding");
   Shape shape = ids.shape();
   shape.push_back(weight.size(1));
   Tensor y = Tensor::empty(shape, weight.dtype(), weight.device());

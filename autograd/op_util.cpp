@@ -10,12 +10,18 @@ void check_floating(const Tensor& x, const char* op) {
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* op) {
   check(a.defined() && b.defined(), "{}: a tensor is undefined", op);
   check(a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}; convert one with cast()", op, a.dtype(), b.dtype());
-  if (a.device() != b.device()) fail("{}: tensors are on {} and {}", op, to_string(a.device()), to_string(b.device()));
+  check_device(a, b, op);
+}
+
+void check_device(const Tensor& x, const Tensor& beside, const char* op) {
+  if (!beside.defined() || x.device() == beside.device()) return;
+  fail("{}: tensors are on {} and {}", op, to_string(x.device()), to_string(beside.device()));
 }
 
 void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* except) {
   check(ids.defined() && ids.dtype() == i32, "{}: ids must be i32, got {}", op,
         ids.defined() ? name_of(ids.dtype()) : "nothing");
+  if (ids.device().kind != Device::Kind::cpu) return;
   const Tensor flat = packed(ids);
   const auto values = flat.data<int32_t>();
   for (size_t i = 0; i < values.size(); ++i) {

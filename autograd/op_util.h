@@ -9,7 +9,10 @@ inline const Kernels& kernels_of(const Tensor& x) { return kernels(x.device()); 
 
 void check_floating(const Tensor& x, const char* op);
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* op);
-// i32 with every value in [0, size), or equal to `except`.
+// What kernels read beside `x` (ids, masks, positions; may be undefined) must lie on its device.
+void check_device(const Tensor& x, const Tensor& beside, const char* op);
+// i32 with every value in [0, size), or equal to `except`. On the CPU only: values on another device cannot be seen
+// without waiting for it, and its kernels answer an id out of range with NaN.
 void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* except = nullptr);
 
 // x itself when its elements lie in row-major order, else a copy; no tape.
@@ -46,7 +49,7 @@ void write_sums(Grads& g, int i, const Shape& shape, F write) {
     const GradSlot slot = g[i];
     return write(*slot.into, slot.beta);
   }
-  const Tensor d = Tensor::empty(shape, f32);
+  const Tensor d = Tensor::empty(shape, f32, g.device(i));
   write(d, 0.0);
   g.pass(i, d);
 }

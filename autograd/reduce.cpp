@@ -78,8 +78,8 @@ Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
   {
     NoGrad guard;
     const Tensor top = reduced(Reduce::max, x, p);
-    const Tensor finite = lt(abs(top), Tensor::scalar(std::numeric_limits<double>::infinity(), x.dtype()));
-    const Tensor shift = where(finite, top, Tensor::scalar(0, x.dtype()));  // ±inf would turn into NaN
+    const Tensor infinity = Tensor::scalar(std::numeric_limits<double>::infinity(), x.dtype(), x.device());
+    const Tensor shift = where(lt(abs(top), infinity), top, zeros_like(top));  // ±inf would turn into NaN
     y = add(log(sum(exp(sub(x, shift)), dims, true)), shift);
   }
   return record(Op::logsumexp, y.view_reshape(p.result), {&x}, [x = x.detach(), y](const Tensor& dy, Grads& g) {

@@ -23,14 +23,14 @@ Tensor softmax_dim(Op op, const Tensor& x, int dim, bool log) {
   return transpose(softmax_last(op, transpose(x, d, -1), log), d, -1);
 }
 
-// The divisor of Reduction::mean: the targets that count, each with its class weight.
-double target_weight(const Tensor& targets, const CrossEntropyOptions& options) {
-  const std::vector<double> weight = options.weight.to_vector();
-  double total = 0;
-  for (int32_t id : targets.data<int32_t>()) {
-    if (id != options.ignore_index) total += weight.empty() ? 1 : weight[static_cast<size_t>(id)];
-  }
-  return total;
+// The divisor of Reduction::mean: the targets that count, each with its class weight. A tensor, so that no device is
+// waited for.
+Tensor target_weight(const Tensor& targets, const CrossEntropyOptions& options, DType dtype) {
+  NoGrad guard;
+  const Tensor counted = ne(targets, Tensor::scalar(options.ignore_index, i32, targets.device()));
+  if (!options.weight.defined()) return sum(counted.to(dtype));
+  const Tensor ids = where(counted, targets, zeros_like(targets));  // an ignored one reads class 0
+  return sum(index_select(options.weight.to(dtype), 0, ids) * counted.to(dtype));
 }
 
 }  // namespace
@@ -44,6 +44,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
         "cross_entropy: expected logits [..., V] and targets [...], got {} and {}", logits.shape(), targets.shape());
   const int64_t v = logits.size(-1);
   check_ids(targets, v, "cross_entropy", &options.ignore_index);
+  check_device(logits, targets, "cross_entropy");
   check(options.label_smoothing >= 0 && options.label_smoothing <= 1,
         "cross_entropy: label_smoothing {} is not in [0, 1]", options.label_smoothing);
   if (options.weight.defined()) {
@@ -71,7 +72,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
     case Reduction::mean:
       break;
   }
-  return sum(each) / target_weight(ids, options);
+  return sum(each) / target_weight(ids, options, each.dtype());
 }
 
 std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids) {
@@ -79,6 +80,7 @@ std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids
   check(logits.rank() >= 1 && ids.rank() == logits.rank() - 1 && rows(logits).size(0) == ids.numel(),
         "token_log_prob: expected logits [..., V] and ids [...], got {} and {}", logits.shape(), ids.shape());
   check_ids(ids, logits.size(-1), "token_log_prob");
+  check_device(logits, ids, "token_log_prob");
   const Tensor x = rows(logits);
   const Tensor flat_ids = packed(ids).view_reshape({x.size(0)});
   const Tensor log_prob = Tensor::empty({x.size(0)}, sum_type(x.dtype()), x.device());

@@ -119,6 +119,7 @@ void attach(Node* node, Op op, Tensor& out0, Tensor* out1) {
 bool Grads::wants(int input) const { return bool(node_.input(input).node); }
 
 DType Grads::dtype(int input) const { return node_of(node_.input(input).node)->dtype; }
+Device Grads::device(int input) const { return node_of(node_.input(input).node)->device; }
 
 GradSlot Grads::operator[](int input) {
   Edge& edge = node_.input(input);
@@ -157,6 +158,8 @@ void backward(const Tensor& output, const Tensor& gradient) {
         "forward pass, and keep the forward pass outside NoGrad");
   check(gradient.dtype() == output.dtype(), "backward: the gradient is {}, the output {}", gradient.dtype(),
         output.dtype());
+  check(gradient.device() == output.device(), "backward: the gradient is on {}, the output on {}",
+        to_string(gradient.device()), to_string(output.device()));
   NoGrad guard;
   Queue queue;
   queue.push(output.node());
@@ -235,6 +238,8 @@ void set_grad_buffer(const Tensor& leaf, const Tensor& buffer) {
   check(buffer.shape() == leaf.shape() && buffer.dtype() == sum_type(leaf.dtype()) && buffer.contiguous(),
         "set_grad_buffer: expected a contiguous {} {}, got {} {}", sum_type(leaf.dtype()), leaf.shape(), buffer.dtype(),
         buffer.shape());
+  check(buffer.device() == leaf.device(), "set_grad_buffer: the buffer is on {}, the leaf on {}",
+        to_string(buffer.device()), to_string(leaf.device()));
   Node& node = *node_of(leaf.node());
   node.first.grad = buffer;
   node.has_grad = false;

@@ -38,6 +38,7 @@ class Grads {
   bool wants(int input) const;
   // Of the gradient of an input that wants one: the input's, but f32 for a bf16 leaf, whose gradient is a sum.
   DType dtype(int input) const;
+  Device device(int input) const;
   // A contiguous buffer of the input's shape to write into; false when this input needs no gradient.
   GradSlot operator[](int input);
   // Hands over a finished gradient of the input's shape: shared when it is the first, added otherwise.

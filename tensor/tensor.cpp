@@ -33,16 +33,16 @@ Tensor Tensor::arange(int64_t n, DType dtype, Device device) {
   return from(values, {n}).to(dtype).to(device);
 }
 
-Tensor Tensor::normal(const Shape& shape, double mean, double std, Generator& generator, DType dtype) {
-  const Tensor t = empty(shape, sum_type(dtype));
+Tensor Tensor::normal(const Shape& shape, double mean, double std, Generator& generator, DType dtype, Device device) {
+  const Tensor t = empty(shape, sum_type(dtype), device);
   const uint64_t at = generator.reserve(2 * static_cast<uint64_t>(t.numel()));
-  kernels(t.device()).random_normal(t, mean, std, generator.seed(), at);
+  kernels(device).random_normal(t, mean, std, generator.seed(), at);
   return t.to(dtype);
 }
-Tensor Tensor::uniform(const Shape& shape, double low, double high, Generator& generator, DType dtype) {
-  const Tensor t = empty(shape, sum_type(dtype));
+Tensor Tensor::uniform(const Shape& shape, double low, double high, Generator& generator, DType dtype, Device device) {
+  const Tensor t = empty(shape, sum_type(dtype), device);
   const uint64_t at = generator.reserve(static_cast<uint64_t>(t.numel()));
-  kernels(t.device()).random_uniform(t, low, high, generator.seed(), at);
+  kernels(device).random_uniform(t, low, high, generator.seed(), at);
   return t.to(dtype);
 }
 

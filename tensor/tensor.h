@@ -32,8 +32,10 @@ class Tensor {
   static Tensor full(const Shape& shape, double value, DType dtype = f32, Device device = {});
   static Tensor scalar(double value, DType dtype = f32, Device device = {});  // rank 0
   static Tensor arange(int64_t n, DType dtype = f32, Device device = {});     // 0, 1, …, n-1
-  static Tensor normal(const Shape& shape, double mean, double std, Generator& generator, DType dtype = f32);
-  static Tensor uniform(const Shape& shape, double low, double high, Generator& generator, DType dtype = f32);
+  static Tensor normal(const Shape& shape, double mean, double std, Generator& generator, DType dtype = f32,
+                       Device device = {});
+  static Tensor uniform(const Shape& shape, double low, double high, Generator& generator, DType dtype = f32,
+                        Device device = {});
   // Copies `values` in row-major order; Error unless values.size() == numel(shape).
   template <class T>
   static Tensor from(std::span<const T> values, const Shape& shape);

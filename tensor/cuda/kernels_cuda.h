@@ -18,12 +18,12 @@ void unary_backward(Unary op, const View& dx, const View& dy, const View& x, con
 void binary(Binary op, const View& z, const View& x, const View& y);
 void binary_backward(Binary op, int side, const View& d, const View& dz, const View& x, const View& y, double beta);
 void where(const View& z, const View& condition, const View& x, const View& y);
-// reduce.cu
+// reduce.cu, cumsum.cu
 void reduce(Reduce op, const View& y, const View& x, double scale, double beta);
 void cumsum(const View& y, const View& x, int dim, bool reverse, double beta);
 void argmax(const View& index, const View& x);
 void sum_of_squares(const View& y, const View& x);
-// index.cu
+// index.cu, embedding_backward.cu
 void gather(const View& y, const View& x, const View& index, int dim);
 void scatter_add(const View& y, const View& index, const View& x, int dim);
 void embedding(const View& y, const View& w, const View& ids);

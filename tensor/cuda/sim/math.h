@@ -40,6 +40,7 @@ PG_SIM_INLINE float __frcp_rn(float x) { return 1 / x; }
 PG_SIM_INLINE float __fsqrt_rn(float x) { return std::sqrt(x); }
 PG_SIM_INLINE float __frsqrt_rn(float x) { return rsqrtf(x); }
 PG_SIM_INLINE float __fmaf_rn(float x, float y, float z) { return std::fma(x, y, z); }
+PG_SIM_INLINE double __dadd_rn(double x, double y) { return x + y; }
 PG_SIM_INLINE double __dmul_rn(double x, double y) { return x * y; }
 PG_SIM_INLINE double __fma_rn(double x, double y, double z) { return std::fma(x, y, z); }
 PG_SIM_INLINE int __float2int_rn(float x) { return static_cast<int>(std::nearbyint(x)); }

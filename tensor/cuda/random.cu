@@ -1,0 +1,124 @@
+// Random tensors from the stream of tensor/random.h: a thread computes the four words of one Philox block and what is
+// made of them.
+#include <cmath>
+#include <numbers>
+
+#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/pack.h"
+#include "tensor/philox.h"
+
+namespace pg::cuda {
+namespace {
+
+// philox4x32 of tensor/random.cpp, the upper half of the counter 0.
+__device__ void philox(uint64_t key, uint64_t counter, uint32_t (&word)[4]) {
+  uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32), c2 = 0, c3 = 0;
+  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < Philox::rounds; ++round) {
+    const uint32_t high0 = __umulhi(Philox::mul0, c0), high1 = __umulhi(Philox::mul1, c2);
+    const uint32_t low0 = Philox::mul0 * c0, low1 = Philox::mul1 * c2;
+    c0 = high1 ^ c1 ^ k0;
+    c1 = low1;
+    c2 = high0 ^ c3 ^ k1;
+    c3 = low0;
+    k0 += Philox::weyl0;
+    k1 += Philox::weyl1;
+  }
+  word[0] = c0, word[1] = c1, word[2] = c2, word[3] = c3;
+}
+
+// Words at … at + 3 of the stream; they lie in two blocks unless `at` is a multiple of 4.
+__device__ void words_at(uint64_t seed, uint64_t at, uint32_t (&word)[4]) {
+  const int skip = static_cast<int>(at % 4);
+  philox(seed, at / 4, word);
+  if (skip == 0) return;
+  uint32_t next[4];
+  philox(seed, at / 4 + 1, next);
+  for (int shift = 0; shift < skip; ++shift) {  // one by one: constant indices stay in registers
+    for (int k = 0; k < 3; ++k) word[k] = word[k + 1];
+    word[3] = next[0];
+    for (int k = 0; k < 3; ++k) next[k] = next[k + 1];
+  }
+}
+
+// Products and sums rounded one by one, as on the CPU: contracted they would be other numbers.
+template <class T>
+__global__ void uniform_kernel(T* y, int64_t n, double low, double width, T last, uint64_t seed, uint64_t offset,
+                               bool aligned) {
+  for (int64_t i = kPack * first_index(); i < n; i += kPack * index_step()) {
+    uint32_t word[kPack];
+    words_at(seed, offset + static_cast<uint64_t>(i), word);
+    T x[kPack];
+    for (int k = 0; k < kPack; ++k) {
+      const double unit = sizeof(T) == 4 ? (word[k] >> 8) * 0x1p-24 : word[k] * 0x1p-32;
+      const T value = static_cast<T>(__dadd_rn(low, __dmul_rn(width, unit)));
+      x[k] = value < last ? value : last;
+    }
+    store_pack(y, x, i, n, aligned);
+  }
+}
+
+// Box and Muller (1958): one number from two words, two numbers per thread.
+template <class T>
+__global__ void normal_kernel(T* y, int64_t n, double mean, double std, uint64_t seed, uint64_t offset) {
+  for (int64_t i = 2 * first_index(); i < n; i += 2 * index_step()) {
+    uint32_t word[4];
+    words_at(seed, offset + 2 * static_cast<uint64_t>(i), word);
+    for (int k = 0; k < 2 && i + k < n; ++k) {
+      const double u = (1.0 + word[2 * k]) * 0x1p-32;  // (0, 1], so that the logarithm is finite
+      const double v = word[2 * k + 1] * 0x1p-32;
+      const double z = ::sqrt(-2 * ::log(u)) * ::cos(2 * std::numbers::pi * v);
+      y[i + k] = static_cast<T>(z * std + mean);
+    }
+  }
+}
+
+template <class R, class S, class T>
+__global__ void dropout_kernel(stored_t<R>* y, const stored_t<S>* x, int64_t n, uint64_t threshold, T scale, T beta,
+                               uint64_t seed, uint64_t offset, bool aligned) {
+  for (int64_t i = kPack * first_index(); i < n; i += kPack * index_step()) {
+    uint32_t word[kPack];
+    words_at(seed, offset + static_cast<uint64_t>(i), word);
+    T from[kPack], held[kPack] = {};
+    load_pack(from, x, i, n, aligned);
+    if (beta != 0) load_pack(held, y, i, n, aligned);
+    for (int k = 0; k < kPack; ++k) {
+      const T kept = word[k] < threshold ? T(0) : from[k] * scale;
+      held[k] = beta == 0 ? kept : beta * held[k] + kept;
+    }
+    store_pack(y, held, i, n, aligned);
+  }
+}
+
+}  // namespace
+
+// [low, high): f32 takes 24 bits of a word, f64 all 32.
+void random_uniform(const View& y, double low, double high, uint64_t seed, uint64_t offset) {
+  visit_floating(y.dtype, "random_uniform", [&]<class T>(std::type_identity<T>) {
+    // Rounding can reach the open end.
+    const T last = low < high ? std::nextafter(static_cast<T>(high), static_cast<T>(low)) : static_cast<T>(high);
+    const int64_t n = y.numel();
+    launch(uniform_kernel<T>, blocks_for(packs_of(n)), kThreads, 0, stream(), y.as<T>(), n, low, high - low, last, seed,
+           offset, aligned_for_packs(y.as<T>()));
+  });
+}
+
+void random_normal(const View& y, double mean, double std, uint64_t seed, uint64_t offset) {
+  visit_floating(y.dtype, "random_normal", [&]<class T>(std::type_identity<T>) {
+    const int64_t n = y.numel();
+    launch(normal_kernel<T>, blocks_for((n + 1) / 2), kThreads, 0, stream(), y.as<T>(), n, mean, std, seed, offset);
+  });
+}
+
+void dropout(const View& y, const View& x, double p, uint64_t seed, uint64_t offset, double beta) {
+  visit_result(
+      y, x, "dropout",
+      [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
+        const auto threshold = static_cast<uint64_t>(std::ceil(p * 0x1p32));  // a word below it drops its element
+        const int64_t n = y.numel();
+        launch(dropout_kernel<R, S, T>, blocks_for(packs_of(n)), kThreads, 0, stream(), data_of<R>(y), data_of<S>(x), n,
+               threshold, 1 / (1 - p), beta, seed, offset, aligned_for_packs(data_of<R>(y), data_of<S>(x)));
+      });
+}
+
+}  // namespace pg::cuda
