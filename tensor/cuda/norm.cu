@@ -2,7 +2,7 @@
 // is read once from memory; its second and third reading come from the cache.
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/row.h"
-#include "tensor/cuda/workspace.h"
+#include "tensor/cuda/scratch.h"
 
 namespace pg::cuda {
 namespace {
@@ -188,7 +188,8 @@ void weight_gradients(const View& dw, const View& db, const View& dy, const View
   if (shape.size == 0) return;
   const int64_t slab_rows = std::max(kSlabRows, (shape.count + kMaxSlabs - 1) / kMaxSlabs);
   const int64_t slabs = (shape.count + slab_rows - 1) / slab_rows, partials = slabs * shape.size;
-  T* partial = static_cast<T*>(workspace(static_cast<size_t>(2 * partials) * sizeof(T)));
+  const Scratch<T> space(2 * partials);
+  T* const partial = space.data();
   T *partial_w = dw ? partial : nullptr, *partial_b = db ? partial + partials : nullptr;
   if (slabs > 0) {
     const dim3 grid(tiles(shape.size, kWarp * kChunk<stored_t<S>>), static_cast<unsigned>(slabs));
