@@ -64,7 +64,7 @@ function(pg_cuda target)
     endif()
   else()
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/include)
-    set(options -g -O1)
+    set(options -g -O1 -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)  # #pragma unroll is for nvcc
     if(POLICYGRAD_SIM_HOOKS)
       list(APPEND options -fsanitize=thread)
       if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
@@ -77,6 +77,16 @@ function(pg_cuda target)
     set_property(SOURCE ${sources} PROPERTY LANGUAGE CXX)
   endif()
   set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS "${options}")
+endfunction()
+
+# pg_cublas(TARGET): adds the matrix products of cuBLASLt, or in a simulated build what says that there are none.
+function(pg_cublas target)
+  if(POLICYGRAD_CUDA STREQUAL "nvcc")
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/blas.cpp)
+    target_link_libraries(${target} PUBLIC CUDA::cublasLt)
+  else()
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/no_blas.cpp)
+  endif()
 endfunction()
 
 # The simulator sees accesses of .cu files through calls that -fsanitize=thread compiles into them, answered by hooks.cpp

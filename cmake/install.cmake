@@ -11,4 +11,6 @@ install(TARGETS pg RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 install(EXPORT policygradTargets NAMESPACE policygrad:: DESTINATION ${package_dir})
 write_basic_package_version_file(policygradConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES cmake/policygradConfig.cmake ${PROJECT_BINARY_DIR}/policygradConfigVersion.cmake DESTINATION ${package_dir})
+configure_file(cmake/policygradConfig.cmake policygradConfig.cmake @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/policygradConfig.cmake ${PROJECT_BINARY_DIR}/policygradConfigVersion.cmake
+        DESTINATION ${package_dir})

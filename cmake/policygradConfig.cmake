@@ -1,4 +1,7 @@
 include(CMakeFindDependencyMacro)
 find_dependency(fmt)
 find_dependency(Threads)
+if("@POLICYGRAD_CUDA@" STREQUAL "nvcc")
+  find_dependency(CUDAToolkit)
+endif()
 include(${CMAKE_CURRENT_LIST_DIR}/policygradTargets.cmake)

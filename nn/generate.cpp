@@ -106,15 +106,17 @@ class Generation {
   }
 
   void append_tokens(std::span<Row> rows, const Tensor& logits) {
+    const Tensor here = logits.to(Device{});
     const int64_t vocab = logits.size(1);
     std::vector<int32_t> tokens(rows.size());
-    visit_stored(logits.dtype(), "generate", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
-      const std::span<const S> all = logits.data<S>();
+    visit_stored(here.dtype(), "generate", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
+      const std::span<const S> all = here.data<S>();
       parallel_for(static_cast<int64_t>(rows.size()), 1, [&](int64_t i, int64_t end) {
         for (; i < end; ++i) tokens[i] = choose<T>(all.subspan(i * vocab, vocab), rows[i].generator);
       });
     });
-    const auto [log_probs, entropy] = token_log_prob(logits, Tensor::from(tokens, {logits.size(0)}));
+    const Tensor ids = Tensor::from(tokens, {logits.size(0)}).to(logits.device());
+    const auto [log_probs, entropy] = token_log_prob(logits, ids);
     const std::vector<double> scores = log_probs.to_vector();
     for (size_t i = 0; i < rows.size(); ++i) {
       Generated& result = results_[rows[i].index];

@@ -70,12 +70,14 @@ Gpt2::Gpt2(const Gpt2Config& c, Generator& generator)
   }
 }
 
-Tensor Gpt2::hidden(const Tensor& ids, const KvCache* cache) const {
-  check(ids.rank() == 2 && ids.dtype() == i32, "Gpt2: expected ids i32 [B, T], got {} {}", ids.dtype(), ids.shape());
+Tensor Gpt2::hidden(const Tensor& given, const KvCache* cache) const {
+  check(given.rank() == 2 && given.dtype() == i32, "Gpt2: expected ids i32 [B, T], got {} {}", given.dtype(),
+        given.shape());
+  const Tensor ids = given.to(device());
   const int64_t t = ids.size(1);
   check(t <= config.block_size, "Gpt2: {} positions, block_size is {}", t, config.block_size);
   if (!cache) {
-    Tensor x = drop(wte(ids) + wpe(Tensor::arange(t, i32)));
+    Tensor x = drop(wte(ids) + wpe(Tensor::arange(t, i32, device())));
     for (const Gpt2Block& block : h) {
       x = checkpoint_blocks ? checkpoint([&block](const Tensor& in) { return block(in); }, x) : block(x);
     }
@@ -88,18 +90,20 @@ Tensor Gpt2::hidden(const Tensor& ids, const KvCache* cache) const {
   check(cache->room() <= config.block_size, "Gpt2: the cache has room for {} positions, block_size is {}",
         cache->room(), config.block_size);
   const std::vector<KvSlot> slots = cache->slots(t);
-  Tensor x = drop(wte(ids) + wpe(new_positions(slots[0].before, t)));
+  Tensor x = drop(wte(ids) + wpe(new_positions(slots[0].before, t).to(device())));
   for (size_t i = 0; i < h.size(); ++i) x = h[i](x, &slots[i]);
   cache->advance(t);
   return ln_f(x);
 }
 
-Tensor Gpt2::loss(const Tensor& ids, const Tensor& targets) const { return cross_entropy((*this)(ids), targets); }
+Tensor Gpt2::loss(const Tensor& ids, const Tensor& targets) const {
+  return cross_entropy((*this)(ids), targets.to(device()));
+}
 
 KvCache Gpt2::new_cache(int64_t rows, int64_t room) const {
   return {
-      rows,        config.n_layer, config.n_head, room == 0 ? config.block_size : room, config.n_embd / config.n_head,
-      config.dtype};
+      rows,         config.n_layer, config.n_head, room == 0 ? config.block_size : room, config.n_embd / config.n_head,
+      config.dtype, device()};
 }
 
 void Gpt2::visit(Visitor& visitor) {

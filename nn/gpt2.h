@@ -55,6 +55,8 @@ struct Gpt2 : Module {
   // deviation.)
   explicit Gpt2(const Gpt2Config& config, Generator& generator = default_generator());
 
+  // Where the weights are, and so the results; ids and targets may come from anywhere.
+  Device device() const { return wte.weight.device(); }
   // ids i32 [B, T] → the state after the last layer norm [B, T, C]. With a cache: the ids are the next T tokens of its
   // B rows, whose lengths grow by T; only outside the tape (NoGrad). Error when positions pass block_size.
   Tensor hidden(const Tensor& ids, const KvCache* cache = nullptr) const;

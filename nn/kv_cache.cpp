@@ -21,11 +21,12 @@ void KvSlot::store(const Tensor& new_k, const Tensor& new_v) const {
   }
 }
 
-KvCache::KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype)
+KvCache::KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype,
+                 Device device)
     : lengths(Tensor::zeros({rows}, i32)) {
   for (int64_t i = 0; i < layers; ++i) {
-    k.push_back(Tensor::zeros({rows, heads, room, head_size}, dtype));
-    v.push_back(Tensor::zeros({rows, heads, room, head_size}, dtype));
+    k.push_back(Tensor::zeros({rows, heads, room, head_size}, dtype, device));
+    v.push_back(Tensor::zeros({rows, heads, room, head_size}, dtype, device));
   }
 }
 
@@ -56,7 +57,8 @@ std::vector<KvSlot> KvCache::slots(int64_t count) const {
     length += static_cast<int32_t>(count);
   }
   std::vector<KvSlot> result;
-  for (size_t i = 0; i < k.size(); ++i) result.push_back({k[i], v[i], before, after});
+  const Tensor beside = after.to(k[0].device());
+  for (size_t i = 0; i < k.size(); ++i) result.push_back({k[i], v[i], before, beside});
   return result;
 }
 

@@ -9,8 +9,8 @@ namespace pg {
 // One layer's part of a cache, for one forward pass.
 struct KvSlot {
   Tensor k, v;    // [B, H, S, D]
-  Tensor before;  // i32 [B]: positions in use, where the new ones go
-  Tensor after;   // i32 [B]: positions in use once they are in
+  Tensor before;  // i32 [B], on the CPU: positions in use, where the new ones go
+  Tensor after;   // i32 [B], beside k: positions in use once they are in
 
   // Copies new keys and values [B, H, T, D] into place.
   void store(const Tensor& new_k, const Tensor& new_v) const;
@@ -19,9 +19,9 @@ struct KvSlot {
 // Rows of different lengths, none padded. Copies share the memory.
 struct KvCache {
   std::vector<Tensor> k, v;  // per layer [B, H, S, D], S positions of room
-  Tensor lengths;            // i32 [B]: positions in use
+  Tensor lengths;            // i32 [B], on the CPU: positions in use
 
-  KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype);
+  KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype, Device device);
   int64_t rows() const { return lengths.size(0); }
   int64_t room() const { return k[0].size(2); }
   // Rows [begin, end), sharing the memory.

@@ -24,6 +24,13 @@ void Module::train(bool on) {
   visit(visitor);
 }
 
+void Module::to(Device device) {
+  Visitor visitor([&](const std::string&, Tensor& parameter) {
+    if (parameter.device() != device) parameter = parameter.detach().to(device).set_requires_grad();
+  });
+  visit(visitor);
+}
+
 NamedTensors named_parameters(Module& module) {
   NamedTensors result;
   Visitor visitor([&](const std::string& name, Tensor& parameter) { result.emplace_back(name, parameter); });

@@ -37,6 +37,8 @@ struct Module {
 
   void train(bool on = true);  // this module and all below it
   void eval() { train(false); }
+  // Moves every parameter; to be called before an optimizer or a slab holds them. Gradients are left behind.
+  void to(Device device);
 };
 
 // While alive, the module is in eval mode; then it is as before.

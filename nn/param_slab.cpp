@@ -14,21 +14,24 @@ ParamSlab::ParamSlab(Module& module) {
   const NamedTensors parameters = named_parameters(module);
   check(!parameters.empty(), "ParamSlab: the module has no parameters");
   const DType dtype = parameters[0].second.dtype();
+  const Device device = parameters[0].second.device();
   std::set<const GradNode*> seen;
   int64_t end = 0;
   for (const auto& [name, parameter] : parameters) {
     check(parameter.dtype() == dtype && is_floating(dtype),
           "ParamSlab: '{}' is {}, expected f32, f64 or bf16 and the {} of '{}'", name, parameter.dtype(), dtype,
           parameters[0].first);
+    check(parameter.device() == device, "ParamSlab: '{}' is on {}, '{}' on {}; move the whole module with to()", name,
+          to_string(parameter.device()), parameters[0].first, to_string(device));
     check(!parameter.requires_grad() || seen.insert(parameter.node().get()).second,
           "ParamSlab: '{}' was visited before under another name; visit a shared parameter once", name);
     const int64_t begin = (end + kAlign - 1) / kAlign * kAlign;
     end = begin + parameter.numel();
     segments_.push_back({name, parameter.shape(), begin, end, parameter.rank() >= 2});
   }
-  params_ = Tensor::zeros({end}, sum_type(dtype));
+  params_ = Tensor::zeros({end}, sum_type(dtype), device);
   grads_ = zeros_like(params_);
-  if (dtype == bf16) rounded_ = Tensor::zeros({end}, bf16);
+  if (dtype == bf16) rounded_ = Tensor::zeros({end}, bf16, device);
   const Tensor& values = dtype == bf16 ? rounded_ : params_;
 
   size_t next = 0;
@@ -81,7 +84,7 @@ void ParamSlab::fill_missing_grads() const {
 
 namespace {
 double norm_of(const Tensor& x) {
-  const Tensor sum = Tensor::empty({1}, f64);
+  const Tensor sum = Tensor::empty({1}, f64, x.device());
   kernels(x.device()).sum_of_squares(sum, x);
   return std::sqrt(sum.item());
 }

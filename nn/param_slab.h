@@ -19,8 +19,8 @@ class ParamSlab {
   };
 
   // Moves the parameters of `module` into the slab (their values stay) and gives each its piece of the gradient slab.
-  // Each begins at a multiple of 256 elements. Error unless all have one floating dtype. The module must outlive the
-  // slab, and tensors copied from it earlier no longer are its parameters.
+  // Each begins at a multiple of 256 elements. Error unless all have one floating dtype and one device. The module must
+  // outlive the slab, and tensors copied from it earlier no longer are its parameters.
   explicit ParamSlab(Module& module);
 
   const std::vector<Segment>& segments() const { return segments_; }

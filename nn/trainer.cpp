@@ -22,7 +22,7 @@ Tensor summed_loss(const Gpt2& model, const TokenBatch& batch) {
   CrossEntropyOptions options;
   options.reduction = Reduction::sum;
   options.ignore_index = kIgnore;
-  return cross_entropy(model(batch.ids), batch.targets, options);
+  return cross_entropy(model(batch.ids), batch.targets.to(model.device()), options);
 }
 
 }  // namespace
@@ -43,8 +43,8 @@ Trainer::Trainer(Gpt2& model, const TrainConfig& config, NextBatch next_batch)
 
 StepReport Trainer::step() {
   StepReport report;
-  const size_t before = memory_stats().in_use;
-  reset_peak_memory();
+  const size_t before = memory_stats(model_.device()).in_use;
+  reset_peak_memory(model_.device());
   std::vector<TokenBatch> batches;
   for (int64_t i = 0; i < config_.micro_batches; ++i) {
     batches.push_back(next_batch_(data_));
@@ -54,16 +54,18 @@ StepReport Trainer::step() {
 
   slab_.zero_grad();
   const double per_token = 1 / static_cast<double>(report.tokens);
+  std::vector<Tensor> losses;  // read at the end: reading waits for the device
   for (const TokenBatch& batch : batches) {
     const Tensor loss = summed_loss(model_, batch);
-    report.loss += loss.item() * per_token;
-    backward(loss, Tensor::full(loss.shape(), per_token, loss.dtype()));
+    losses.push_back(loss.detach());
+    backward(loss, Tensor::full(loss.shape(), per_token, loss.dtype(), loss.device()));
   }
+  for (const Tensor& loss : losses) report.loss += loss.item() * per_token;
   report.lr = config_.schedule.at(steps());
   report.grad_norm = grad_norm(slab_);
   optimizer_.step(report.lr, config_.max_grad_norm > 0 ? clip_scale(report.grad_norm, config_.max_grad_norm) : 1);
   report.step = steps();
-  step_memory_ = memory_stats().peak - before;
+  step_memory_ = memory_stats(model_.device()).peak - before;
   return report;
 }
 

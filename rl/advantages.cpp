@@ -6,7 +6,7 @@ namespace pg::rl {
 
 Tensor return_to_go(const Tensor& rewards, double gamma) {
   check(rewards.rank() == 2, "return_to_go: expected rewards [B, T], got {}", rewards.shape());
-  Tensor result = rewards.clone();
+  const Tensor result = rewards.to(Device{}).clone();
   visit_floating(rewards.dtype(), "return_to_go", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto g = result.data<T>();
@@ -17,7 +17,7 @@ Tensor return_to_go(const Tensor& rewards, double gamma) {
       }
     }
   });
-  return result;
+  return result.to(rewards.device());
 }
 
 MovingBaseline::MovingBaseline(double decay, double sum, double weight) : decay_(decay), sum_(sum), weight_(weight) {

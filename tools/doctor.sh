@@ -86,7 +86,7 @@ fi
 nccl='not found'
 for header in /usr/include/nccl.h /usr/local/cuda/include/nccl.h; do [ ! -e "$header" ] || nccl=found; done
 show cuda "$cuda (not used yet)"
-show nccl "$nccl (not used yet)"
+show nccl "$nccl (for several ranks, not used yet)"
 
 if [ "$json" = --json ]; then
   if [ -z "$first" ]; then ready=true; else ready=false; fi

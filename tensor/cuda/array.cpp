@@ -6,4 +6,8 @@ namespace pg::cuda {
   fail("{}: no CUDA kernel reads {} and writes {}", op, input, result);
 }
 
+[[noreturn]] void fail_head_size(const char* op, int64_t size, int64_t most) {
+  fail("{}: the CUDA kernels take heads of up to {} numbers, got {}", op, most, size);
+}
+
 }  // namespace pg::cuda

@@ -17,6 +17,8 @@ using stored_t = std::conditional_t<std::is_same_v<S, BFloat16>, __nv_bfloat16, 
 
 // Throws pg::Error: `op` has no kernel that reads `input` and writes `result`.
 [[noreturn]] void fail_pair(const char* op, DType result, DType input);
+// Throws pg::Error: `op` has no kernel for heads of `size` numbers.
+[[noreturn]] void fail_head_size(const char* op, int64_t size, int64_t most);
 
 // The elements of a view, as CUDA's type.
 template <class S>

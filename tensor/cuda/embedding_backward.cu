@@ -79,17 +79,17 @@ void embedding_backward(const View& dw, const View& dy, const View& ids, double 
   if (n == 0 || columns == 0) return;
   const auto below = static_cast<int32_t>(dw.shape[0]);
   const Scratch<int32_t> keys(n), order(n);
-  sort_ids(keys.get(), order.get(), ids.as<int32_t>(), n, below);
+  sort_ids(keys.data(), order.data(), ids.as<int32_t>(), n, below);
   visit_stored(dy.dtype, "embedding_backward", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
     if (dw.dtype != dtype_of<T>()) fail_pair("embedding_backward", dw.dtype, dy.dtype);
     const int64_t tiles = (n + kTile - 1) / kTile;
     const Scratch<T> parts(2 * tiles * columns);
-    const Sorted sorted{keys.get(), order.get(), n, below};
+    const Sorted sorted{keys.data(), order.data(), n, below};
     const Table<T> table{dw.as<T>(), dw.strides[0], columns};
     const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>((columns + kThreads - 1) / kThreads));
-    launch(tiles_kernel<stored_t<S>, T>, grid, kThreads, 0, stream(), table, parts.get(), data_of<S>(dy), dy.strides[0],
+    launch(tiles_kernel<stored_t<S>, T>, grid, kThreads, 0, stream(), table, parts.data(), data_of<S>(dy), dy.strides[0],
            sorted);
-    launch(parts_kernel<T>, grid, kThreads, 0, stream(), table, parts.get(), sorted);
+    launch(parts_kernel<T>, grid, kThreads, 0, stream(), table, parts.data(), sorted);
   });
 }
 

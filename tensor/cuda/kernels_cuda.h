@@ -51,7 +51,7 @@ void rms_norm_backward(const View& dx, const View& dw, const View& dy, const Vie
 void rope(const View& y, const View& x, const RopeArgs& args, double beta);
 // matmul.cu
 void matmul(const View& c, const View& a, const View& b, const MatmulArgs& args);
-// attention.cpp, attention_backward.cu
+// attention.cu, attention_backward.cu
 void attention(const View& out, const View& lse, const View& q, const View& k, const View& v,
                const AttentionArgs& args);
 void attention_backward(const View& dq, const View& dk, const View& dv, const View& dout, const View& out,

@@ -81,14 +81,14 @@ void run(const Plan& p, R* y, const S* x, T scale, T beta) {
   int64_t step = 1;
   for (int d = p.kept.rank - 1; d >= 0; step *= p.kept.size[d--]) whole.kept.stride[1][d] = step;
   launch(reduce_kernel<kOp, kAlong, kColumns, T, S, T>, dim3(blocks, static_cast<unsigned>(splits)), kThreads, 0,
-         stream(), whole.kept, p.reduced, per_split, parts.get(), p.kept.n, x, 1, 0);
+         stream(), whole.kept, p.reduced, per_split, parts.data(), p.kept.n, x, 1, 0);
   // The parts of one result are few; the results are the dimensions that they were.
   whole.kept.stride[0] = whole.kept.stride[1];
   whole.kept.stride[1] = p.kept.stride[1];
   const Strides between_parts{p.kept.n};
   whole.reduced = plan_walk<1>({splits}, {&between_parts});
   launch(reduce_kernel<kOp, 32, false, R, T, T>, static_cast<unsigned>((p.kept.n + 7) / 8), kThreads, 0, stream(),
-         whole.kept, whole.reduced, splits, y, 0, parts.get(), scale, beta);
+         whole.kept, whole.reduced, splits, y, 0, parts.data(), scale, beta);
 }
 
 template <Reduce kOp, class R, class S, class T>
@@ -191,9 +191,9 @@ void sum_of_squares(const View& y, const View& x) {
   visit_stored(x.dtype, "sum_of_squares", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
     const int64_t n = x.numel(), blocks = std::clamp<int64_t>(n / (kThreads * kTerms), 1, 2 * kBlocks);
     const Scratch<double> parts(blocks);
-    launch(squares_kernel<stored_t<S>>, static_cast<unsigned>(blocks), kThreads, 0, stream(), parts.get(),
+    launch(squares_kernel<stored_t<S>>, static_cast<unsigned>(blocks), kThreads, 0, stream(), parts.data(),
            data_of<S>(x), n);
-    reduce(Reduce::sum, y, {parts.get(), f64, {blocks}, {1}}, 1, 0);
+    reduce(Reduce::sum, y, {parts.data(), f64, {blocks}, {1}}, 1, 0);
   });
 }
 

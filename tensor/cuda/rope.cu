@@ -65,10 +65,10 @@ void rope(const View& y, const View& x, const RopeArgs& args, double beta) {
                  const auto* first = args.positions.as<const int32_t>();
                  const int64_t rows = first ? x.shape[0] * s.steps : s.steps;
                  const Scratch<Turn<T>> turns(rows * s.half);
-                 launch(turns_kernel<T>, blocks_for(rows * s.half), kThreads, 0, stream(), turns.get(), rows, s.half,
+                 launch(turns_kernel<T>, blocks_for(rows * s.half), kThreads, 0, stream(), turns.data(), rows, s.half,
                         s.steps, first, args.base, args.inverse);
                  launch(rope_kernel<R, S, T>, blocks_for(n), kThreads, 0, stream(), s, n, data_of<R>(y), data_of<S>(x),
-                        turns.get(), first ? own : 0, beta);
+                        turns.data(), first ? own : 0, beta);
                });
 }
 

@@ -60,11 +60,11 @@ void release(void* data, int device) {
   check(cudaFree(data), "cudaFree");
 }
 
-void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
+void copy(void* to, Device to_device, const void* from, Device, size_t bytes) {
   if (bytes == 0) return;
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
-  const bool host = to_device.kind == Device::Kind::cpu || from_device.kind == Device::Kind::cpu;
-  if (host) synchronize();
+  if (to_device.kind == Device::Kind::cpu)
+    synchronize();  // from the CPU it returns with the bytes in a buffer of CUDA's
 }
 
 void synchronize() { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }

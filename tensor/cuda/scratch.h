@@ -1,23 +1,23 @@
 #pragma once
-// Device memory for the steps between kernels, from the pool of tensors. It goes back when the launches are given, not
-// when they have run: whoever takes it next writes to it in the same stream, behind them.
+// Device memory that a kernel needs while it runs, from the pool of the tensors.
 #include "tensor/cuda/launch.h"
 #include "tensor/storage.h"
 
 namespace pg::cuda {
 
-// Room for n elements of T on the device in use, uninitialised.
+// Room for n elements of T, uninitialised, on the device in use. It may be given back as soon as the kernels that use it are
+// launched: whoever gets it next comes later in the stream.
 template <class T>
 class Scratch {
  public:
-  explicit Scratch(int64_t n) : storage_(allocate(static_cast<size_t>(n) * sizeof(T), device())) {}
-  T* get() const { return static_cast<T*>(storage_->data); }
+  explicit Scratch(int64_t n) : storage_(allocate_here(static_cast<size_t>(n) * sizeof(T))) {}
+  T* data() const { return static_cast<T*>(storage_->data); }
 
  private:
-  static Device device() {
-    int index = 0;
-    check(cudaGetDevice(&index), "cudaGetDevice");
-    return {Device::Kind::cuda, static_cast<unsigned char>(index)};
+  static Ref<Storage> allocate_here(size_t bytes) {
+    int device;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    return pg::allocate(bytes, {Device::Kind::cuda, static_cast<unsigned char>(device)});
   }
   Ref<Storage> storage_;
 };

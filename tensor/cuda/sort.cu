@@ -103,15 +103,15 @@ __global__ void place_kernel(int32_t* keys_out, int32_t* order_out, const int32_
 void sort_ids(int32_t* keys, int32_t* order, const int32_t* ids, int64_t n, int32_t below) {
   const int64_t tiles = (n + kThreads - 1) / kThreads;
   const Scratch<int32_t> other_keys(n), other_order(n), counts(kDigits * tiles), total(kDigits);
-  int32_t *k = keys, *o = order, *k2 = other_keys.get(), *o2 = other_order.get();
+  int32_t *k = keys, *o = order, *k2 = other_keys.data(), *o2 = other_order.data();
   int passes = 1;
   while (passes * kBits < 32 && below >> passes * kBits > 0) ++passes;
   if (passes % 2) std::swap(k, k2), std::swap(o, o2);  // every pass swaps: the last must end in keys and order
   launch(keys_kernel, blocks_for(n), kThreads, 0, stream(), k, o, ids, n, below);
   for (int shift = 0; passes > 0; --passes, shift += kBits) {
-    launch(count_kernel, static_cast<unsigned>(tiles), kThreads, 0, stream(), counts.get(), k, n, shift);
-    launch(scan_kernel, kDigits, kThreads, 0, stream(), counts.get(), total.get(), tiles);
-    launch(place_kernel, static_cast<unsigned>(tiles), kThreads, 0, stream(), k2, o2, k, o, counts.get(), total.get(),
+    launch(count_kernel, static_cast<unsigned>(tiles), kThreads, 0, stream(), counts.data(), k, n, shift);
+    launch(scan_kernel, kDigits, kThreads, 0, stream(), counts.data(), total.data(), tiles);
+    launch(place_kernel, static_cast<unsigned>(tiles), kThreads, 0, stream(), k2, o2, k, o, counts.data(), total.data(),
            n, shift);
     std::swap(k, k2), std::swap(o, o2);
   }

@@ -13,7 +13,7 @@
 namespace pg::tools {
 
 int sample(const SampleCommandOptions& o) {
-  parse_device(o.device);
+  const Device device = parse_device(o.device);
   if (o.threads > 0) set_num_threads(o.threads);
   check(o.count >= 1, "sample: --count must be at least 1, got {}", o.count);
   const std::string path = std::filesystem::is_directory(o.run) ? checkpoint_path(o.run) : o.run;
@@ -21,6 +21,7 @@ int sample(const SampleCommandOptions& o) {
   const CharTokenizer tokenizer = CharTokenizer::from_json(checkpoint.text("tokenizer"));
   Gpt2 model(gpt2_config_from_json(checkpoint.text("model")));
   checkpoint.restore(model);
+  model.to(device);
   model.eval();
 
   const std::vector<int32_t> prompt = tokenizer.encode(o.prompt);

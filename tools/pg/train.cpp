@@ -79,7 +79,7 @@ std::string memory_line(const StepMemory& m) {
 }  // namespace
 
 int train(const TrainOptions& o) {
-  parse_device(o.device);
+  const Device device = parse_device(o.device);
   if (o.threads > 0) set_num_threads(o.threads);
 
   const Corpus corpus = load_corpus(o.data);
@@ -102,6 +102,7 @@ int train(const TrainOptions& o) {
               .dtype = o.dtype == "bf16" ? bf16 : f32},
              init);
   model.checkpoint_blocks = o.checkpoint_blocks;
+  model.to(device);
   const auto train_batch = [&](Generator& g) { return to_tensors(random_batch(text.train, o.batch, o.context, g)); };
   const auto val_batch = [&](Generator& g) { return to_tensors(random_batch(text.val, o.batch, o.context, g)); };
   Trainer trainer(model, train_config(o), train_batch);

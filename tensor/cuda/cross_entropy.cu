@@ -1,0 +1,209 @@
+// Cross-entropy, and the log-probability and entropy of given tokens, straight from logits: the probabilities are never
+// stored. The backward passes read the logits once and may write over them. The host cannot look at the ids of targets:
+// a row whose id is no column gives NaN.
+#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/row.h"
+
+namespace pg::cuda {
+namespace {
+
+template <class T>
+inline constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+
+__device__ __forceinline__ bool is_column(int32_t id, int64_t n) { return id >= 0 && id < n; }
+
+// With class weights w, smoothing s and V classes (torch.nn.functional.cross_entropy, reduction "none"):
+//   loss = -(1 - s)·w[t]·log p[t] - s/V·Σ w[v]·log p[v]
+template <class S, class T>
+struct Target {
+  const S* weight;  // null: all 1
+  T kept;           // 1 - s
+  T spread;         // s/V
+  int32_t ignore_index;
+  __device__ __forceinline__ T of(int32_t id) const { return weight ? kept * load<T>(weight + id) : kept; }
+};
+template <class S, class T>
+Target<stored_t<S>, T> target_of(const CrossEntropyArgs& args, int64_t classes) {
+  return {data_of<S>(args.weight), static_cast<T>(1 - args.label_smoothing),
+          static_cast<T>(args.label_smoothing / static_cast<double>(classes)), args.ignore_index};
+}
+
+template <class Team, class T, class S>
+__global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, Rows<T> lse, Rows<S> logits, Rows<const int32_t> ids,
+                                     Target<S, T> target) {
+  constexpr int N = kChunk<S>;
+  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
+    const int32_t id = *ids[r];
+    const bool first = Team::rank() == 0;
+    if (id == target.ignore_index) {
+      if (first) *loss[r] = *lse[r] = 0;
+      continue;
+    }
+    const S* x = logits[r];
+    const RowStats<T> stats = row_stats<Team, false, T>(x, shape.size);
+    T all = 0;  // Σ w·log p
+    if (target.spread != 0) {
+      for_chunks<Team, N>(shape.size, [&](int64_t i) {
+        T v[N], w[N];
+        load_chunk(v, x, i, shape.size, stats.max);
+        for (int j = 0; j < N; ++j) w[j] = i + j < shape.size;
+        if (target.weight) load_chunk(w, target.weight, i, shape.size, T(0));
+        for (int j = 0; j < N; ++j) all += w[j] * stats.log_prob(v[j]);
+      });
+      all = Team::sum(all);
+    }
+    if (first) {
+      *lse[r] = stats.lse;
+      *loss[r] =
+          is_column(id, shape.size) ? -stats.log_prob(load<T>(x + id)) * target.of(id) - target.spread * all : kNaN<T>;
+    }
+  }
+}
+
+// dlogits = beta·dlogits + dloss·((1 - s)·w[t]·(p - [v = t]) + s/V·(p·Σ w - w))
+template <class Team, class T, class R, class S>
+__global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, Rows<const T> dloss, Rows<S> logits,
+                                              Rows<const T> lse, Rows<const int32_t> ids, Target<S, T> target, T beta) {
+  constexpr int N = kChunk<S>;
+  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
+    const S *x = logits[r], *w = target.weight;
+    R* to = dlogits[r];
+    const int32_t id = *ids[r];
+    if (id == target.ignore_index) {
+      for_pieces<Team, N>(shape.size, unaligned_head<N>(shape.size, x, to), [&](int64_t i, auto lanes) {
+        T g[decltype(lanes)::value] = {};
+        write_gradient(to + i, g, beta);
+      });
+      continue;
+    }
+    const bool valid = is_column(id, shape.size);
+    const T row_lse = valid ? *lse[r] : kNaN<T>, d = *dloss[r], at_target = valid ? target.of(id) : T(0);
+    T weights = static_cast<T>(shape.size);  // Σ w
+    if (w && target.spread != 0) {
+      weights = 0;
+      for_chunks<Team, N>(shape.size, [&](int64_t i) {
+        T v[N];
+        load_chunk(v, w, i, shape.size, T(0));
+        for (int j = 0; j < N; ++j) weights += v[j];
+      });
+      weights = Team::sum(weights);
+    }
+    const int64_t head = unaligned_head<N>(shape.size, x, to, w);
+    for_pieces<Team, N>(shape.size, head, [&](int64_t i, auto lanes) {
+      constexpr int K = decltype(lanes)::value;
+      T g[K], p[K];
+      load_piece(p, x + i);
+      const int at = static_cast<int>(id - i);
+      for (int j = 0; j < K; ++j) {
+        p[j] = ::exp(p[j] - row_lse);
+        g[j] = (p[j] - (j == at ? T(1) : T(0))) * at_target;
+      }
+      if (target.spread != 0) {
+        T weight[K];
+        for (int j = 0; j < K; ++j) weight[j] = 1;
+        if (w) load_piece(weight, w + i);
+        for (int j = 0; j < K; ++j) g[j] += (p[j] * weights - weight[j]) * target.spread;
+      }
+      for (int j = 0; j < K; ++j) g[j] *= d;
+      write_gradient(to + i, g, beta);
+    });
+  }
+}
+
+template <class Team, class T, class S>
+__global__ void token_log_prob_kernel(RowShape shape, Rows<T> log_prob, Rows<T> entropy, Rows<T> lse, Rows<S> logits,
+                                      Rows<const int32_t> ids) {
+  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
+    const S* x = logits[r];
+    const RowStats<T> stats = row_stats<Team, true, T>(x, shape.size);
+    if (Team::rank() == 0) {
+      const int32_t id = *ids[r];
+      *log_prob[r] = is_column(id, shape.size) ? stats.log_prob(load<T>(x + id)) : kNaN<T>;
+      *entropy[r] = stats.log_sum - stats.mean_shifted;
+      *lse[r] = stats.lse;
+    }
+  }
+}
+
+// dlogits = beta·dlogits + dlog_prob·([v = id] - p) - dentropy·p·(log p + entropy)
+template <class Team, class T, class R, class S>
+__global__ void token_log_prob_backward_kernel(RowShape shape, Rows<R> dlogits, Rows<const T> dlog_prob,
+                                               Rows<const T> dentropy, Rows<S> logits, Rows<const T> lse,
+                                               Rows<const T> entropy, Rows<const int32_t> ids, T beta) {
+  constexpr int N = kChunk<S>;
+  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
+    const S* x = logits[r];
+    R* to = dlogits[r];
+    const int32_t id = *ids[r];
+    const T row_lse = is_column(id, shape.size) ? *lse[r] : kNaN<T>;
+    const T d = dlog_prob.data ? *dlog_prob[r] : T(0);
+    const T dh = dentropy.data ? *dentropy[r] : T(0), h = dentropy.data ? *entropy[r] : T(0);
+    for_pieces<Team, N>(shape.size, unaligned_head<N>(shape.size, x, to), [&](int64_t i, auto lanes) {
+      constexpr int K = decltype(lanes)::value;
+      T g[K];
+      load_piece(g, x + i);
+      const int at = static_cast<int>(id - i);
+      for (int j = 0; j < K; ++j) {
+        const T log_p = g[j] - row_lse, p = ::exp(log_p);
+        const T share = p == 0 ? T(0) : p * (d + (log_p + h) * dh);  // -inf·0 would be NaN
+        g[j] = (j == at ? d : T(0)) - share;
+      }
+      write_gradient(to + i, g, beta);
+    });
+  }
+}
+
+}  // namespace
+
+void cross_entropy(const View& loss, const View& lse, const View& logits, const View& targets,
+                   const CrossEntropyArgs& args) {
+  visit_stored(logits.dtype, "cross_entropy", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
+    const RowShape shape(logits);
+    visit_team(shape, [&]<class Team>(Team) {
+      launch(cross_entropy_kernel<Team, T, stored_t<S>>, Team::blocks(shape.count), kThreads, 0, stream(), shape,
+             values_of<T>(loss), values_of<T>(lse), rows_of<S>(logits), values_of<const int32_t>(targets),
+             target_of<S, T>(args, shape.size));
+    });
+  });
+}
+
+void cross_entropy_backward(const View& dlogits, const View& dloss, const View& logits, const View& lse,
+                            const View& targets, const CrossEntropyArgs& args, double beta) {
+  visit_result(dlogits, logits, "cross_entropy_backward",
+               [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
+                 const RowShape shape(logits);
+                 visit_team(shape, [&]<class Team>(Team) {
+                   launch(cross_entropy_backward_kernel<Team, T, stored_t<R>, stored_t<S>>, Team::blocks(shape.count),
+                          kThreads, 0, stream(), shape, rows_of<R>(dlogits), values_of<const T>(dloss),
+                          rows_of<S>(logits), values_of<const T>(lse), values_of<const int32_t>(targets),
+                          target_of<S, T>(args, shape.size), beta);
+                 });
+               });
+}
+
+void token_log_prob(const View& log_prob, const View& entropy, const View& lse, const View& logits, const View& ids) {
+  visit_stored(logits.dtype, "token_log_prob", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
+    const RowShape shape(logits);
+    visit_team(shape, [&]<class Team>(Team) {
+      launch(token_log_prob_kernel<Team, T, stored_t<S>>, Team::blocks(shape.count), kThreads, 0, stream(), shape,
+             values_of<T>(log_prob), values_of<T>(entropy), values_of<T>(lse), rows_of<S>(logits),
+             values_of<const int32_t>(ids));
+    });
+  });
+}
+
+void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const View& dentropy, const View& logits,
+                             const View& lse, const View& entropy, const View& ids, double beta) {
+  visit_result(dlogits, logits, "token_log_prob_backward",
+               [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
+                 const RowShape shape(logits);
+                 visit_team(shape, [&]<class Team>(Team) {
+                   launch(token_log_prob_backward_kernel<Team, T, stored_t<R>, stored_t<S>>, Team::blocks(shape.count),
+                          kThreads, 0, stream(), shape, rows_of<R>(dlogits), values_of<const T>(dlog_prob),
+                          values_of<const T>(dentropy), rows_of<S>(logits), values_of<const T>(lse),
+                          values_of<const T>(entropy), values_of<const int32_t>(ids), beta);
+                 });
+               });
+}
+
+}  // namespace pg::cuda

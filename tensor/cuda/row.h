@@ -1,0 +1,234 @@
+#pragma once
+// What the kernels that work along rows share: teams of threads, loops over a row, reductions in a fixed order, and the
+// one place where a row's maximum and log-sum-exp are computed: softmax, log-softmax, cross-entropy and token
+// log-probabilities agree to the bit because they all come through row_stats.
+#include <limits>
+
+#include "tensor/cuda/array.h"
+
+namespace pg::cuda {
+
+// The rows of a view [R, C]: contiguous within a row, any step between rows. Higher ranks count as one list of rows.
+struct RowShape {
+  int64_t count, size;
+  explicit RowShape(const View& v) : count(1), size(v.rank() ? v.shape.back() : 1) {
+    for (int d = 0; d + 1 < v.rank(); ++d) count *= v.shape[d];
+  }
+};
+template <class S>  // as stored
+struct Rows {
+  S* data;
+  int64_t step;
+  __device__ __forceinline__ S* operator[](int64_t row) const { return data + row * step; }
+};
+template <class S>
+Rows<stored_t<S>> rows_of(const View& v) {
+  return {data_of<S>(v), v.rank() == 2 ? v.strides[0] : RowShape(v).size};
+}
+// One value per row, any step between them: a broadcast gradient has step 0.
+template <class T>
+Rows<T> values_of(const View& v) {
+  return {v.as<T>(), v.rank() == 1 ? v.strides[0] : 1};
+}
+
+// ---- teams
+
+inline constexpr int kWarp = 32;
+inline constexpr int64_t kWarpRow = 1024;  // elements; longer rows have a block each
+
+// The kSize threads that share a row: a warp or the whole block. All of them must come to every call of reduce.
+template <int kSize>
+struct TeamOf {
+  static constexpr int kThreadsPerRow = kSize;
+  static constexpr int kRows = kThreads / kSize;  // at a time in a block
+
+  static unsigned blocks(int64_t rows) {
+    return static_cast<unsigned>(std::clamp<int64_t>((rows + kRows - 1) / kRows, 1, 4096));
+  }
+  // The loop over this team's rows: for (int64_t r = first_row(); r < rows; r += row_step()).
+  static __device__ __forceinline__ int64_t first_row() { return int64_t{blockIdx.x} * kRows + threadIdx.x / kSize; }
+  static __device__ __forceinline__ int64_t row_step() { return int64_t{gridDim.x} * kRows; }
+  static __device__ __forceinline__ int rank() { return static_cast<int>(threadIdx.x % kSize); }
+
+  // f over the x of all threads, in an order that depends on nothing else; every thread gets the bits of one result.
+  template <class T, class F>
+  static __device__ __forceinline__ T reduce(T x, F f) {
+    for (int step = kWarp / 2; step > 0; step /= 2) x = f(x, __shfl_xor_sync(0xffffffffu, x, step));
+    if constexpr (kSize == kWarp) {
+      return __shfl_sync(0xffffffffu, x, 0);
+    } else {
+      __shared__ T parts[kSize / kWarp];
+      if (threadIdx.x % kWarp == 0) parts[threadIdx.x / kWarp] = x;
+      __syncthreads();
+      x = parts[0];
+      for (int i = 1; i < kSize / kWarp; ++i) x = f(x, parts[i]);
+      __syncthreads();  // before the next call writes
+      return x;
+    }
+  }
+  template <class T>
+  static __device__ __forceinline__ T sum(T x) {
+    return reduce(x, [](T a, T b) { return a + b; });
+  }
+};
+
+// Calls f(Team) with the team for rows of this shape, which depends on their length only; not at all without rows.
+template <class F>
+void visit_team(const RowShape& shape, F f) {
+  if (shape.count == 0) return;
+  if (shape.size <= kWarpRow) {
+    f(TeamOf<kWarp>{});
+  } else {
+    f(TeamOf<kThreads>{});
+  }
+}
+
+// ---- pieces of a row in registers
+
+template <class S>  // as stored
+inline constexpr int kChunk = 16 / sizeof(S);
+
+// N elements from p or to p, which is a multiple of 16 bytes where N is more than 1.
+template <int N, class T, class S>
+__device__ __forceinline__ void load_piece(T (&v)[N], const S* p) {
+  if constexpr (N == 1) {
+    v[0] = load<T>(p);
+  } else {
+    alignas(16) S held[N];
+    for (int i = 0; i < N / kChunk<S>; ++i) reinterpret_cast<uint4*>(held)[i] = reinterpret_cast<const uint4*>(p)[i];
+    for (int j = 0; j < N; ++j) v[j] = load<T>(held + j);
+  }
+}
+template <int N, class T, class S>
+__device__ __forceinline__ void store_piece(S* p, const T (&v)[N]) {
+  if constexpr (N == 1) {
+    store(p, v[0]);
+  } else {
+    alignas(16) S held[N];
+    for (int j = 0; j < N; ++j) store(held + j, v[j]);
+    for (int i = 0; i < N / kChunk<S>; ++i) reinterpret_cast<uint4*>(p)[i] = reinterpret_cast<const uint4*>(held)[i];
+  }
+}
+// to = beta·to + g; beta 0 doesn't read `to`.
+template <int N, class T, class S>
+__device__ __forceinline__ void write_gradient(S* to, T (&g)[N], T beta) {
+  if (beta != 0) {
+    T old[N];
+    load_piece(old, to);
+    for (int j = 0; j < N; ++j) g[j] += old[j] * beta;
+  }
+  store_piece(to, g);
+}
+
+__device__ __forceinline__ bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
+
+// Elements [i, i + N) of a row of n; those behind its end are `other`.
+template <int N, class T, class S>
+__device__ __forceinline__ void load_chunk(T (&v)[N], const S* row, int64_t i, int64_t n, T other) {
+  if (i + N <= n && is_aligned(row + i)) {
+    load_piece(v, row + i);
+  } else {
+    for (int j = 0; j < N; ++j) v[j] = i + j < n ? load<T>(row + i + j) : other;
+  }
+}
+
+// ---- loops over a row
+
+// For sums and maxima: f(i) for the chunks of N elements at i = 0, N, … of [0, n). Which thread gets which does not
+// depend on where the row lies in memory, so neither do the bits.
+template <class Team, int N, class F>
+__device__ __forceinline__ void for_chunks(int64_t n, F f) {
+  for (int64_t i = int64_t{Team::rank()} * N; i < n; i += Team::kThreadsPerRow * N) f(i);
+}
+
+// How many elements of a row of n come before the first at which every operand lies at a multiple of 16 bytes; n if
+// there is no such place. N elements of `first` are 16 bytes. Null operands don't matter.
+template <int N, class First, class... Rest>
+__device__ __forceinline__ int64_t unaligned_head(int64_t n, const First* first, const Rest*... rest) {
+  const int64_t head = static_cast<int64_t>((16 - reinterpret_cast<uintptr_t>(first) % 16) % 16 / sizeof(First));
+  const bool together = is_aligned(first + head) && (... && (!rest || is_aligned(rest + head)));
+  return together && head < n ? head : n;
+}
+
+// For what is computed element by element: f(i, integral_constant<int, K>) for pieces [i, i + K) of a row of n; K is N
+// where load_piece and store_piece can take 16 bytes, else 1.
+template <class Team, int N, class F>
+__device__ __forceinline__ void for_pieces(int64_t n, int64_t head, F f) {
+  const int64_t end = head + (n - head) / N * N, singles = head + (n - end);
+  for (int64_t i = head + int64_t{Team::rank()} * N; i < end; i += Team::kThreadsPerRow * N) {
+    f(i, std::integral_constant<int, N>{});
+  }
+  for (int64_t i = Team::rank(); i < singles; i += Team::kThreadsPerRow) {
+    f(i < head ? i : end + (i - head), std::integral_constant<int, 1>{});
+  }
+}
+
+// ---- log-sum-exp
+
+// NaN where either is NaN.
+template <class T>
+__device__ __forceinline__ T max_with_nan(T a, T b) {
+  return b > a || b != b ? b : a;
+}
+
+// A product that is rounded by itself: nvcc may otherwise fuse it with an addition in one kernel and not in another.
+__device__ __forceinline__ float rounded_product(float a, float b) { return __fmul_rn(a, b); }
+__device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
+
+// log p(i) = (x[i] - max) - log_sum: the shift goes first, so that large logits lose no digits.
+template <class T>
+struct RowStats {
+  T max, log_sum, lse;
+  T sum;           // Σ e^(x - max); NaN if all x are -inf
+  T mean_shifted;  // Σ p·(x - max), when asked for; the entropy is log_sum minus it
+  __device__ __forceinline__ T log_prob(T x) const { return (x - max) - log_sum; }
+};
+
+// What a thread knows of the elements it has seen.
+template <bool kEntropy, class T>
+struct RunningSums {
+  T top = -std::numeric_limits<T>::infinity();
+  T sum = 0;  // Σ e^(x - top)
+  T dot = 0;  // Σ e^(x - top)·(x - top)
+
+  // The same sums relative to a larger maximum.
+  __device__ __forceinline__ void raise(T next) {
+    if (sum != 0) {  // NaN too
+      const T scale = ::exp(top - next);
+      if constexpr (kEntropy) dot = scale == 0 ? T(0) : (dot + sum * (top - next)) * scale;
+      sum = rounded_product(sum, scale);
+    }
+    top = next;
+  }
+};
+
+// One pass over the row: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018, arXiv:1805.02867).
+template <class Team, bool kEntropy, class T, class S>
+__device__ __forceinline__ RowStats<T> row_stats(const S* x, int64_t n) {
+  constexpr int N = kChunk<S>;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  RunningSums<kEntropy, T> seen;
+  for_chunks<Team, N>(n, [&](int64_t i) {
+    T v[N];
+    load_chunk(v, x, i, n, lowest);
+    T top = seen.top;
+    for (int j = 0; j < N; ++j) top = max_with_nan(top, v[j]);
+    if (top == lowest) return;  // e^(-inf + inf) would be NaN
+    if (top != seen.top) seen.raise(top);
+    for (int j = 0; j < N; ++j) {
+      const T shifted = v[j] - top, e = ::exp(shifted);
+      seen.sum += e;
+      if constexpr (kEntropy) seen.dot += e == 0 ? T(0) : e * shifted;  // p = 0 adds 0
+    }
+  });
+  const T max = Team::reduce(seen.top, [](T a, T b) { return max_with_nan(a, b); });
+  seen.raise(max);
+  T sum = Team::sum(seen.sum);
+  if (max == lowest) sum = std::numeric_limits<T>::quiet_NaN();
+  const T log_sum = ::log(sum);
+  T mean_shifted = 0;
+  if constexpr (kEntropy) mean_shifted = Team::sum(seen.dot) / sum;
+  return {max, log_sum, max + log_sum, sum, mean_shifted};
+}
+
+}  // namespace pg::cuda

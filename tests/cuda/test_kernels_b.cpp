@@ -1,0 +1,401 @@
+// Softmax, cross-entropy, token log-probabilities and norms on CUDA, where the op samples don't reach: long and odd
+// rows, extreme logits, ids that are none, results over their inputs. Expected are the CPU's kernels in f64 or
+// mathematics.
+#include <cmath>
+
+#include "tensor/cuda/runtime.h"
+#include "tensor/parallel.h"
+#include "tests/op_runs.h"
+
+using namespace pg;
+using namespace pg::testing;
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kEps = 1e-5;
+
+Device gpu() {
+  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
+  return {Device::Kind::cuda, 0};
+}
+
+Tensor uniform(const Shape& shape, uint64_t seed, double low = -2, double high = 2) {
+  Generator g(seed);
+  return Tensor::uniform(shape, low, high, g, f32);
+}
+Tensor integers(int64_t rows, uint64_t seed, int64_t n) {
+  Generator g(seed);
+  std::vector<int32_t> ids;
+  for (int64_t r = 0; r < rows; ++r) ids.push_back(static_cast<int32_t>(g.integer(n)));
+  return Tensor::from(ids, {rows});
+}
+
+// Where a call runs: on CUDA in some type, or on the CPU in f64 from inputs rounded to that type.
+struct Side {
+  Device device;
+  DType dtype, rounds_to;
+  int64_t spare = 0;  // elements between rows
+
+  const Kernels& k() const { return kernels(device); }
+  Tensor in(const Tensor& x) const {
+    if (!x.defined() || !is_floating(x.dtype())) return x.defined() ? x.to(device) : x;
+    const Tensor y = x.to(rounds_to).to(dtype);
+    if (x.rank() != 2 || spare == 0) return y.to(device);
+    const Tensor apart = out(x.shape());
+    apart.copy_from(y.to(device));
+    return apart;
+  }
+  // Memory for a result, holding NaN.
+  Tensor out(const Shape& shape) const {
+    if (shape.rank() != 2) return Tensor::full(shape, NAN, dtype, device);
+    return Tensor::full({shape[0], shape[1] + spare}, NAN, dtype, device).view_slice(1, spare, spare + shape[1]);
+  }
+  Tensor per_row(int64_t rows) const { return Tensor::full({rows}, NAN, sum_type(dtype), device); }
+  Tensor per_row(const Tensor& x) const { return x.defined() ? x.to(sum_type(dtype)).to(device) : x; }
+  // Memory for a gradient: of beta 0, holding NaN; else something to add to.
+  Tensor gradient(const Shape& shape, double beta) const { return beta == 0 ? out(shape) : in(uniform(shape, 99)); }
+};
+
+Side on_cuda(DType dtype, int64_t spare = 0) { return {gpu(), dtype, dtype, spare}; }
+double tolerance(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 1e-5 : 1e-2; }
+
+// call(side) returns results of both sides, to be compared.
+template <class F>
+void check_against_cpu(const Side& cuda, F call) {
+  const std::vector<Tensor> got = call(cuda), want = call(Side{Device{}, f64, cuda.rounds_to});
+  REQUIRE(got.size() == want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    INFO(name_of(cuda.dtype) << ", result " << i << " of shape " << fmt::format("{}", want[i].shape()));
+    CHECK(relative_error(got[i], want[i]) <= tolerance(got[i].dtype()));
+  }
+}
+
+// Everything that works on logits [R, V].
+std::vector<Tensor> softmaxes(const Side& s, const Tensor& logits, double beta) {
+  const Tensor x = s.in(logits), dy = s.in(uniform(x.shape(), 2));
+  std::vector<Tensor> results;
+  for (bool log : {false, true}) {
+    const Tensor y = s.out(x.shape()), dx = s.gradient(x.shape(), beta);
+    s.k().softmax(y, x, log);
+    s.k().softmax_backward(dx, dy, y, log, beta);
+    results.insert(results.end(), {y, dx});
+  }
+  return results;
+}
+std::vector<Tensor> cross_entropies(const Side& s, const Tensor& logits, const Tensor& targets, double smoothing,
+                                    bool weighted, double beta) {
+  const Tensor x = s.in(logits), ids = s.in(targets), dloss = s.per_row(uniform({x.size(0)}, 3));
+  const Tensor weight = weighted ? s.in(uniform({x.size(1)}, 4, 0.5, 2)) : Tensor{};
+  const CrossEntropyArgs args{.ignore_index = -100, .label_smoothing = smoothing, .weight = weight};
+  const Tensor loss = s.per_row(x.size(0)), lse = s.per_row(x.size(0)), dx = s.gradient(x.shape(), beta);
+  s.k().cross_entropy(loss, lse, x, ids, args);
+  s.k().cross_entropy_backward(dx, dloss, x, lse, ids, args, beta);
+  return {loss, lse, dx};
+}
+std::vector<Tensor> token_log_probs(const Side& s, const Tensor& logits, const Tensor& tokens, double beta) {
+  const Tensor x = s.in(logits), ids = s.in(tokens);
+  const Tensor d = s.per_row(uniform({x.size(0)}, 5)), dh = s.per_row(uniform({x.size(0)}, 6));
+  const Tensor log_prob = s.per_row(x.size(0)), entropy = s.per_row(x.size(0)), lse = s.per_row(x.size(0));
+  s.k().token_log_prob(log_prob, entropy, lse, x, ids);
+  std::vector<Tensor> results{log_prob, entropy, lse};
+  for (const auto& [d_log_prob, d_entropy] : {std::pair(d, Tensor{}), std::pair(Tensor{}, dh), std::pair(d, dh)}) {
+    const Tensor dx = s.gradient(x.shape(), beta);
+    s.k().token_log_prob_backward(dx, d_log_prob, d_entropy, x, lse, entropy, ids, beta);
+    results.push_back(dx);
+  }
+  return results;
+}
+
+struct NormOptions {
+  bool residual = false, weight = true, bias = true;
+  double beta = 0;
+};
+std::vector<Tensor> layer_norms(const Side& s, const Tensor& rows, const NormOptions& o) {
+  const Shape shape = rows.shape(), columns{rows.size(1)};
+  const Tensor x = s.in(rows), residual = o.residual ? s.in(uniform(shape, 2)) : Tensor{};
+  const Tensor w = o.weight ? s.in(uniform(columns, 3)) : Tensor{}, b = o.bias ? s.in(uniform(columns, 4)) : Tensor{};
+  const Tensor y = s.out(shape), sum = o.residual ? s.out(shape) : Tensor{};
+  const Tensor mean = s.per_row(shape[0]), rstd = s.per_row(shape[0]);
+  s.k().layer_norm(y, mean, rstd, sum, x, residual, w, b, kEps);
+  const auto column_gradient = [&] {
+    return s.per_row(o.beta == 0 ? Tensor::full(columns, NAN) : uniform(columns, 7));
+  };
+  const Tensor dx = s.gradient(shape, o.beta), dw = column_gradient(), db = column_gradient();
+  s.k().layer_norm_backward(dx, dw, o.bias ? db.view() : View{}, s.in(uniform(shape, 5)), o.residual ? s.in(sum) : x, w,
+                            mean, rstd, o.beta, o.beta, o.beta);
+  std::vector<Tensor> results{y, rstd, dx, dw};
+  if (o.bias) results.push_back(db);
+  if (o.residual) results.push_back(sum);
+  return results;
+}
+std::vector<Tensor> rms_norms(const Side& s, const Tensor& rows, bool weighted, double beta) {
+  const Shape shape = rows.shape(), columns{rows.size(1)};
+  const Tensor x = s.in(rows), w = weighted ? s.in(uniform(columns, 3)) : Tensor{};
+  const Tensor y = s.out(shape), rstd = s.per_row(shape[0]), dx = s.gradient(shape, beta);
+  const Tensor dw = s.per_row(beta == 0 ? Tensor::full(columns, NAN) : uniform(columns, 7));
+  s.k().rms_norm(y, rstd, x, w, kEps);
+  s.k().rms_norm_backward(dx, dw, s.in(uniform(shape, 5)), x, w, rstd, beta, beta);
+  return {y, rstd, dx, dw};
+}
+
+}  // namespace
+
+TEST_CASE("CUDA logits of every length", "[cuda]") {
+  for (DType dtype : {f32, f64, bf16}) {
+    for (int64_t v : {1, 2, 7, 8, 33, 1000, 1024, 1025, 5003}) {
+      INFO("V = " << v);
+      const Tensor x = uniform({3, v}, 1, -6, 6);
+      Tensor ids = integers(3, 8, v);
+      ids.data<int32_t>()[1] = -100;
+      // Rows that lie alike in every operand, at 16 bytes or not, and rows that don't.
+      for (int64_t spare : {0, 16, 5}) {
+        const Side cuda = on_cuda(dtype, spare);
+        for (double beta : {0.0, 0.5}) {
+          check_against_cpu(cuda, [&](const Side& s) { return softmaxes(s, x, beta); });
+          for (double smoothing : {0.0, 0.1}) {
+            for (bool weighted : {false, true}) {
+              check_against_cpu(cuda,
+                                [&](const Side& s) { return cross_entropies(s, x, ids, smoothing, weighted, beta); });
+            }
+          }
+          check_against_cpu(cuda, [&](const Side& s) { return token_log_probs(s, x, integers(3, 9, v), beta); });
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("CUDA logits of a whole vocabulary", "[cuda]") {
+  const Tensor x = uniform({3, 50257}, 1, -6, 6), ids = Tensor::from(std::vector<int32_t>{50256, 0, 777}, {3});
+  for (DType dtype : {f32, f64, bf16}) {
+    const Side cuda = on_cuda(dtype);
+    check_against_cpu(cuda, [&](const Side& s) { return softmaxes(s, x, 0); });
+    check_against_cpu(cuda, [&](const Side& s) { return cross_entropies(s, x, ids, 0, false, 0); });
+    check_against_cpu(cuda, [&](const Side& s) { return token_log_probs(s, x, ids, 0); });
+  }
+}
+
+TEST_CASE("CUDA has more rows than blocks", "[cuda]") {
+  const Tensor x = uniform({4096 * 8 + 3, 3}, 1);
+  check_against_cpu(on_cuda(f32), [&](const Side& s) {
+    const Tensor y = s.out(x.shape());
+    s.k().softmax(y, s.in(x), false);
+    return std::vector{y};
+  });
+}
+
+TEST_CASE("CUDA writes f32 results of bf16 logits", "[cuda]") {
+  const int64_t v = 1029;
+  const Tensor logits = uniform({2, v}, 1, -6, 6), ids = integers(2, 2, v), columns = uniform({v}, 3);
+  check_against_cpu(on_cuda(bf16), [&](const Side& s) {
+    const Tensor x = s.in(logits), tokens = s.in(ids), d = s.per_row(uniform({2}, 4)), dy = s.in(uniform({2, v}, 5));
+    const auto wide = [&] { return Tensor::full({2, v}, NAN, sum_type(s.dtype), s.device); };
+    const Tensor p = wide(), dx = wide(), de = wide(), dt = wide(), y = wide(), dn = wide();
+    const Tensor loss = s.per_row(2), lse = s.per_row(2), log_prob = s.per_row(2), entropy = s.per_row(2);
+    s.k().softmax(p, x, false);
+    s.k().softmax_backward(dx, dy, x, true, 0);
+    s.k().cross_entropy(loss, lse, x, tokens, {});
+    s.k().cross_entropy_backward(de, d, x, lse, tokens, {}, 0);
+    s.k().token_log_prob(log_prob, entropy, lse, x, tokens);
+    s.k().token_log_prob_backward(dt, d, {}, x, lse, entropy, tokens, 0);
+    s.k().rms_norm(y, loss, x, s.in(columns), kEps);
+    s.k().rms_norm_backward(dn, {}, dy, x, s.in(columns), loss, 0, 0);
+    for (const Tensor& t : {p, dx, de, dt, y, dn}) CHECK(t.dtype() == sum_type(s.dtype));
+    return std::vector{p, dx, de, dt, y, dn};
+  });
+}
+
+TEST_CASE("CUDA log-probabilities of all kernels agree to the bit", "[cuda]") {
+  for (DType dtype : {f32, f64, bf16}) {
+    for (int64_t v : {301, 10007}) {
+      const Side s = on_cuda(dtype);
+      const Tensor x = s.in(uniform({5, v}, 1, -20, 20)), ids = s.in(integers(5, 2, v));
+      const Tensor y = Tensor::empty(x.shape(), sum_type(dtype), s.device);
+      const Tensor loss = s.per_row(5), lse = s.per_row(5), log_prob = s.per_row(5), entropy = s.per_row(5);
+      const Tensor lse_too = s.per_row(5);
+      s.k().softmax(y, x, true);
+      s.k().cross_entropy(loss, lse, x, ids, {});
+      s.k().token_log_prob(log_prob, entropy, lse_too, x, ids);
+      CHECK(same_bits(lse, lse_too));
+      const auto at = ids.to_vector(), all = y.to_vector(), want = log_prob.to_vector(), losses = loss.to_vector();
+      for (size_t r = 0; r < 5; ++r) {
+        CHECK(want[r] == all[r * static_cast<size_t>(v) + static_cast<size_t>(at[r])]);
+        CHECK(want[r] == -losses[r]);
+      }
+      // The same rows elsewhere in memory.
+      const Side apart = on_cuda(dtype, 1);
+      const Tensor moved = apart.out(x.shape()), log_prob_too = s.per_row(5), entropy_too = s.per_row(5);
+      moved.copy_from(x);
+      s.k().token_log_prob(log_prob_too, entropy_too, lse_too, moved, ids);
+      CHECK(same_bits(log_prob, log_prob_too));
+      CHECK(same_bits(entropy, entropy_too));
+    }
+  }
+}
+
+TEST_CASE("CUDA gradients of logits may lie over the logits", "[cuda]") {
+  for (DType dtype : {f32, bf16}) {
+    for (int64_t v : {40, 3001}) {
+      const Side s = on_cuda(dtype);
+      const Tensor x = s.in(uniform({3, v}, 1)), ids = s.in(integers(3, 2, v)), weight = s.in(uniform({v}, 3, 0.5, 2));
+      const Tensor loss = s.per_row(3), lse = s.per_row(3), log_prob = s.per_row(3), entropy = s.per_row(3);
+      const Tensor one = s.per_row(Tensor::full({1}, 0.25)).view_expand({3});  // one gradient for all rows
+      const CrossEntropyArgs args{.label_smoothing = 0.1, .weight = weight};
+      s.k().cross_entropy(loss, lse, x, ids, args);
+      s.k().token_log_prob(log_prob, entropy, lse, x, ids);
+      const Tensor apart = s.out(x.shape()), over = x.clone(), apart_too = s.out(x.shape()), over_too = x.clone();
+      s.k().cross_entropy_backward(apart, one, x, lse, ids, args, 0);
+      s.k().cross_entropy_backward(over, one, over, lse, ids, args, 0);
+      CHECK(same_bits(over, apart));
+      s.k().token_log_prob_backward(apart_too, one, one, x, lse, entropy, ids, 0);
+      s.k().token_log_prob_backward(over_too, one, one, over_too, lse, entropy, ids, 0);
+      CHECK(same_bits(over_too, apart_too));
+    }
+  }
+}
+
+TEST_CASE("CUDA takes huge and impossible logits", "[cuda]") {
+  for (int64_t v : {64, 2051}) {
+    // Row 0: huge but equal; 1: one far above; 2: every third impossible; 3: all impossible; 4: one NaN.
+    std::vector<float> values;
+    for (int r = 0; r < 5; ++r) {
+      for (int64_t i = 0; i < v; ++i) {
+        const double rows[] = {1e4, i == 18 ? 1e4 : -1e4, i % 3 == 0 ? -kInf : 0, -kInf, i == 40 ? NAN : 0};
+        values.push_back(static_cast<float>(rows[r]));
+      }
+    }
+    const double possible = static_cast<double>(v - (v + 2) / 3), all = static_cast<double>(v);
+    for (DType dtype : {f32, f64, bf16}) {
+      INFO(name_of(dtype) << ", V = " << v);
+      const Side s = on_cuda(dtype);
+      const Tensor x = s.in(Tensor::from(values, {5, v}));
+      const Tensor ids = s.in(Tensor::from(std::vector<int32_t>{3, 18, 40, 5, 6}, {5}));
+      const Tensor p = s.out(x.shape()), log_p = s.out(x.shape()), dx = s.out(x.shape());
+      const Tensor log_prob = s.per_row(5), entropy = s.per_row(5), lse = s.per_row(5),
+                   one = s.per_row(Tensor::ones({5}));
+      s.k().softmax(p, x, false);
+      s.k().softmax(log_p, x, true);
+      s.k().token_log_prob(log_prob, entropy, lse, x, ids);
+      s.k().token_log_prob_backward(dx, one, one, x, lse, entropy, ids, 0);
+      const auto near = [&](double got, double want) {
+        return std::abs(got - want) <= tolerance(dtype) * (1 + std::abs(want));
+      };
+      const auto ps = p.to_vector(), log_ps = log_p.to_vector(), dxs = dx.to_vector();
+      for (int64_t i = 0; i < v; ++i) {
+        const auto at = [&](const std::vector<double>& t, int64_t r) { return t[static_cast<size_t>(r * v + i)]; };
+        const bool good = near(at(ps, 0), 1 / all) && at(ps, 1) == (i == 18) &&
+                          (i % 3 == 0 ? at(ps, 2) == 0 && at(log_ps, 2) == -kInf && at(dxs, 2) == 0
+                                      : near(at(ps, 2), 1 / possible) && near(at(log_ps, 2), -std::log(possible))) &&
+                          std::isnan(at(ps, 3)) && std::isnan(at(log_ps, 3)) && std::isnan(at(ps, 4)) &&
+                          std::isnan(at(log_ps, 4)) && std::isnan(at(dxs, 3)) && std::isnan(at(dxs, 4));
+        if (!good) FAIL_CHECK("column " << i);
+      }
+      const auto lps = log_prob.to_vector(), hs = entropy.to_vector(), lses = lse.to_vector();
+      const double row_tolerance = tolerance(dtype == bf16 ? f32 : dtype);
+      CHECK(std::abs(lps[0] + std::log(all)) <= row_tolerance * 10);
+      CHECK(lps[1] == 0);
+      CHECK(hs[1] == 0);
+      CHECK(std::abs(lps[2] + std::log(possible)) <= row_tolerance * 10);
+      CHECK(std::abs(hs[2] - std::log(possible)) <= row_tolerance * 10);
+      for (size_t r : {3u, 4u}) CHECK((std::isnan(lps[r]) && std::isnan(hs[r]) && std::isnan(lses[r])));
+    }
+  }
+}
+
+TEST_CASE("CUDA ids that are no column give NaN in their row alone", "[cuda]") {
+  for (int64_t v : {9, 1030}) {
+    const Side s = on_cuda(f32);
+    const std::vector<int32_t> given{2, -1, static_cast<int32_t>(v), -100, 2147483647};
+    const Tensor x = s.in(uniform({5, v}, 1)), ids = s.in(Tensor::from(given, {5})), one = s.per_row(Tensor::ones({5}));
+    const Tensor loss = s.per_row(5), lse = s.per_row(5), log_prob = s.per_row(5), entropy = s.per_row(5);
+    const Tensor dloss = s.out(x.shape()), dlog_prob = s.out(x.shape());
+    const CrossEntropyArgs args{.label_smoothing = 0.1, .weight = s.in(uniform({v}, 2, 0.5, 2))};
+    s.k().cross_entropy(loss, lse, x, ids, args);
+    s.k().cross_entropy_backward(dloss, one, x, lse, ids, args, 0);
+    s.k().token_log_prob(log_prob, entropy, lse, x, ids);
+    s.k().token_log_prob_backward(dlog_prob, one, {}, x, lse, entropy, ids, 0);
+    const auto losses = loss.to_vector(), lps = log_prob.to_vector();
+    const auto d = dloss.to_vector(), dl = dlog_prob.to_vector();
+    for (size_t r = 0; r < 5; ++r) {
+      const bool token = given[r] == 2, target = token || given[r] == -100;
+      CHECK(std::isnan(losses[r]) != target);
+      CHECK(std::isnan(lps[r]) != token);
+      for (size_t i = r * static_cast<size_t>(v); i < (r + 1) * static_cast<size_t>(v); ++i) {
+        if (std::isnan(d[i]) == target) FAIL_CHECK("dloss " << i);
+        if (std::isnan(dl[i]) == token) FAIL_CHECK("dlog_prob " << i);
+      }
+    }
+    CHECK(losses[3] == 0);
+  }
+}
+
+TEST_CASE("CUDA norms of every width", "[cuda]") {
+  for (DType dtype : {f32, f64, bf16}) {
+    for (int64_t c : {1, 5, 8, 32, 257, 768, 1024, 1031, 5000}) {
+      INFO("C = " << c);
+      // A column alone: only with eps does its RMS norm have a gradient.
+      const Tensor x = c == 1 ? uniform({3, c}, 1, 1e-3, 2e-3) : uniform({3, c}, 1);
+      for (int64_t spare : {0, 16, 5}) {
+        const Side cuda = on_cuda(dtype, spare);
+        for (const NormOptions& o : {NormOptions{}, NormOptions{.residual = true, .beta = 0.5},
+                                     NormOptions{.weight = false, .bias = false, .beta = 0.5}}) {
+          check_against_cpu(cuda, [&](const Side& s) { return layer_norms(s, x, o); });
+        }
+        check_against_cpu(cuda, [&](const Side& s) { return rms_norms(s, x, true, 0.5); });
+        check_against_cpu(cuda, [&](const Side& s) { return rms_norms(s, x, false, 0); });
+      }
+    }
+  }
+}
+
+TEST_CASE("CUDA gradients of norm weights over many rows", "[cuda]") {
+  for (DType dtype : {f32, f64, bf16}) {
+    for (int64_t rows : {63, 64, 65, 3000, 8200}) {
+      const int64_t c = rows > 3000 ? 5 : rows == 3000 ? 37 : 300;
+      INFO(rows << " rows");
+      const Tensor x = uniform({rows, c}, 1);
+      check_against_cpu(on_cuda(dtype),
+                        [&](const Side& s) { return layer_norms(s, x, {.beta = rows == 64 ? 1.0 : 0}); });
+      check_against_cpu(on_cuda(dtype), [&](const Side& s) { return rms_norms(s, x, true, 1); });
+    }
+  }
+}
+
+TEST_CASE("CUDA norms keep the digits of rows far from zero", "[cuda]") {
+  const Tensor x = uniform({2, 1000}, 1, 1000, 1001);
+  check_against_cpu(on_cuda(f64), [&](const Side& s) { return layer_norms(s, x, {}); });
+  // f32 has 24 bits, of which 10 are the mean's.
+  const Side s = on_cuda(f32), exact{Device{}, f64, f32};
+  CHECK(relative_error(layer_norms(s, x, {})[0], layer_norms(exact, x, {})[0]) <= 0x1p-24 * 1000 / std::sqrt(1.0 / 12));
+}
+
+TEST_CASE("CUDA row kernels repeat their bits for any number of threads", "[cuda]") {
+  const Side s = on_cuda(bf16);
+  const Tensor x = uniform({300, 70}, 1), ids = integers(300, 2, 70);
+  const auto all = [&] {
+    std::vector<Tensor> results = layer_norms(s, x, {.residual = true, .beta = 1});
+    for (const auto& more :
+         {softmaxes(s, x, 0), cross_entropies(s, x, ids, 0.1, true, 0), token_log_probs(s, x, ids, 0)}) {
+      results.insert(results.end(), more.begin(), more.end());
+    }
+    return results;
+  };
+  const int before = num_threads();
+  const std::vector<Tensor> once = all();
+  for (int threads : {1, 3}) {
+    set_num_threads(threads);
+    poison_free_memory(s.device);
+    const std::vector<Tensor> again = all();
+    for (size_t i = 0; i < once.size(); ++i) CHECK(same_bits(once[i], again[i]));
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("CUDA row kernels take no rows at all", "[cuda]") {
+  const Side s = on_cuda(f32);
+  CHECK(softmaxes(s, Tensor::empty({0, 7}), 0)[0].numel() == 0);
+  // No rows: the gradient of the weights is what it was.
+  const std::vector<Tensor> norms = layer_norms(s, Tensor::empty({0, 7}), {.beta = 1});
+  CHECK(relative_error(norms[3], uniform({7}, 7)) == 0);
+}
