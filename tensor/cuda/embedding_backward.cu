@@ -87,8 +87,8 @@ void embedding_backward(const View& dw, const View& dy, const View& ids, double 
     const Sorted sorted{keys.data(), order.data(), n, below};
     const Table<T> table{dw.as<T>(), dw.strides[0], columns};
     const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>((columns + kThreads - 1) / kThreads));
-    launch(tiles_kernel<stored_t<S>, T>, grid, kThreads, 0, stream(), table, parts.data(), data_of<S>(dy), dy.strides[0],
-           sorted);
+    launch(tiles_kernel<stored_t<S>, T>, grid, kThreads, 0, stream(), table, parts.data(), data_of<S>(dy),
+           dy.strides[0], sorted);
     launch(parts_kernel<T>, grid, kThreads, 0, stream(), table, parts.data(), sorted);
   });
 }

@@ -5,8 +5,8 @@
 
 namespace pg::cuda {
 
-// Room for n elements of T, uninitialised, on the device in use. It may be given back as soon as the kernels that use it are
-// launched: whoever gets it next comes later in the stream.
+// Room for n elements of T, uninitialised, on the device in use. It may be given back as soon as the kernels that use
+// it are launched: whoever gets it next comes later in the stream.
 template <class T>
 class Scratch {
  public:
