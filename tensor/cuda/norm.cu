@@ -115,20 +115,17 @@ constexpr int kWarps = kThreads / kWarp;
 constexpr int64_t kSlabRows = 64;  // at least, per block of the first step
 constexpr int64_t kMaxSlabs = 128;
 
-// The block's sum of each of its kWarp·N columns: warps hold sums of different rows for the same columns.
-// f(j, total) in warp 0 for column j of the thread's N.
+// The block's sum of each of its kWarp·N columns, of which every lane brings N: f(c, total) for column c, in thread c.
 template <int N, class T, class F>
 __device__ __forceinline__ void sum_over_warps(const T (&mine)[N], F f) {
-  __shared__ T parts[kWarps][N][kWarp];
-  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  __shared__ T parts[kWarps][N][kWarp + kWarp / N];  // padded: neither side has bank conflicts
+  const int thread = static_cast<int>(threadIdx.x), warp = thread / kWarp, lane = thread % kWarp;
   for (int j = 0; j < N; ++j) parts[warp][j][lane] = mine[j];
   __syncthreads();
-  if (warp == 0) {
-    for (int j = 0; j < N; ++j) {
-      T total = parts[0][j][lane];
-      for (int k = 1; k < kWarps; ++k) total += parts[k][j][lane];
-      f(j, total);
-    }
+  if (thread < kWarp * N) {
+    T total = 0;
+    for (int k = 0; k < kWarps; ++k) total += parts[k][thread % N][thread / N];
+    f(thread, total);
   }
   __syncthreads();  // before the next call writes
 }
@@ -141,7 +138,7 @@ __global__ void partial_sums_kernel(RowShape shape, int64_t slab_rows, T* partia
   constexpr int N = kChunk<S>;
   const int64_t n = shape.size, first = blockIdx.y * slab_rows;
   const int64_t end = first + slab_rows < shape.count ? first + slab_rows : shape.count;
-  const int64_t column = (int64_t{blockIdx.x} * kWarp + threadIdx.x % kWarp) * N;
+  const int64_t tile = int64_t{blockIdx.x} * kWarp * N, column = tile + threadIdx.x % kWarp * N;
   T sum_w[N] = {}, sum_b[N] = {};
   for (int64_t r = first + threadIdx.x / kWarp; r < end; r += kWarps) {
     const T centre = mean ? mean[r] : T(0), scale = rstd[r];
@@ -153,10 +150,9 @@ __global__ void partial_sums_kernel(RowShape shape, int64_t slab_rows, T* partia
       sum_b[j] += g[j];
     }
   }
-  const int64_t at = blockIdx.y * n + column;
   const auto write_to = [&](T* partial) {
-    return [=](int j, T total) {
-      if (column + j < n) partial[at + j] = total;
+    return [=](int c, T total) {
+      if (tile + c < n) partial[blockIdx.y * n + tile + c] = total;
     };
   };
   if (partial_w) sum_over_warps(sum_w, write_to(partial_w));
@@ -171,7 +167,7 @@ __global__ void add_partials_kernel(int64_t n, int64_t slabs, T* d, int64_t step
   for (int64_t slab = threadIdx.x / kWarp; slab < slabs && column < n; slab += kWarps) {
     sum[0] += partial[slab * n + column];
   }
-  sum_over_warps(sum, [=](int, T total) {
+  sum_over_warps(sum, [=](int, T total) {  // in warp 0
     if (column >= n) return;
     T* to = d + column * step;
     *to = beta == 0 ? total : beta * *to + total;
