@@ -107,10 +107,10 @@ inline void check_same_bits(const Run& a, const Run& b) {
   }
 }
 
-// Fills the pool's free blocks with NaN, so that a result element nobody writes shows.
-inline void poison_free_memory(Device device = {}) {
+// Fills the pool's free blocks of up to `most` bytes with NaN, so that a result element nobody writes shows.
+inline void poison_free_memory(Device device = {}, int64_t most = 4 << 20) {
   std::vector<Tensor> held;
-  for (int64_t bytes = 64; bytes <= (4 << 20); bytes += std::max<int64_t>(256, bytes / 8)) {
+  for (int64_t bytes = 64; bytes <= most; bytes += std::max<int64_t>(256, bytes / 8)) {
     for (int i = 0; i < (bytes <= 65536 ? 8 : 2); ++i) held.push_back(Tensor::full({bytes / 8}, NAN, f64, device));
   }
 }

@@ -283,9 +283,3 @@ TEST_CASE("the pool counts what lives and returns what does not", "[tensor][pool
   CHECK(memory_stats().reserved >= memory_stats().in_use);
   CHECK(memory_stats().reserved < memory_stats().in_use + (size_t{12} << 20));
 }
-
-TEST_CASE("this build computes on the CPU and says so", "[tensor]") {
-  const std::string message = message_of([] { Tensor::zeros({2}, f32, Device{Device::Kind::cuda, 0}); });
-  INFO(message);
-  CHECK(contains(message, "cuda"));
-}
