@@ -12,7 +12,8 @@ Tensor reinforce_loss(const Tensor& log_prob, const Tensor& advantage, const Ten
   Tensor weighted = log_prob * advantage.detach();
   if (mask.defined()) {
     check(mask.shape() == log_prob.shape(), "reinforce_loss: mask must be {}, got {}", log_prob.shape(), mask.shape());
-    weighted = where(mask, weighted, Tensor::scalar(0, log_prob.dtype(), log_prob.device()));  // a masked slot may hold anything
+    weighted = where(mask, weighted,
+                     Tensor::scalar(0, log_prob.dtype(), log_prob.device()));  // a masked slot may hold anything
   }
   return sum(weighted) / -static_cast<double>(log_prob.size(0));
 }
