@@ -21,7 +21,8 @@ struct KvCache {
   std::vector<Tensor> k, v;  // per layer [B, H, S, D], S positions of room
   Tensor lengths;            // i32 [B], on the CPU: positions in use
 
-  KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype, Device device);
+  KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype,
+          Device device = {});
   int64_t rows() const { return lengths.size(0); }
   int64_t room() const { return k[0].size(2); }
   // Rows [begin, end), sharing the memory.
