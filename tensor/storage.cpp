@@ -60,8 +60,9 @@ struct Pool {
       block = list.back();
       list.pop_back();
     } else {
+      void* const data = from_system(c.bytes);  // may throw
       block = new Storage;
-      block->data = from_system(c.bytes);
+      block->data = data;
       block->bytes = c.bytes;
       block->device = device;
     }
@@ -122,11 +123,12 @@ struct Pool {
 };
 
 Pool& pool(Device device) {
-  static thread_local auto& pools = *new std::vector<Pool*>;  // the CPU's, then those of the CUDA devices
-  const size_t i = device.kind == Device::Kind::cpu ? 0 : 1 + size_t{device.index};
-  if (pools.size() <= i) pools.resize(i + 1);
-  if (!pools[i]) pools[i] = new Pool(device);
-  return *pools[i];
+  static thread_local Pool* cpu = new Pool(Device{});
+  if (device.kind == Device::Kind::cpu) return *cpu;
+  static thread_local std::array<Pool*, 256> cuda{};  // by the device's index
+  Pool*& p = cuda[device.index];
+  if (!p) p = new Pool(device);
+  return *p;
 }
 
 }  // namespace
