@@ -15,7 +15,7 @@ void check_same_dtype(const Tensor& a, const Tensor& b, const char* op) {
 
 void check_device(const Tensor& x, const Tensor& beside, const char* op) {
   if (!beside.defined() || x.device() == beside.device()) return;
-  fail("{}: tensors are on {} and {}", op, to_string(x.device()), to_string(beside.device()));
+  fail("{}: tensors are on {} and {}; move one with to(device)", op, to_string(x.device()), to_string(beside.device()));
 }
 
 void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* except) {

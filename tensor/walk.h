@@ -100,4 +100,45 @@ Walk<sizeof...(Views)> plan_walk(const Views&... views) {
   return plan_walk<sizeof...(Views)>(first->shape, std::array<const Strides*, sizeof...(Views)>{&views.strides...});
 }
 
+// A reduction of x into y, whose size is 1 where it is reduced.
+struct ReductionWalks {
+  Walk<2> kept;     // x and y over the dimensions that stay
+  Walk<1> reduced;  // x over the others
+};
+inline ReductionWalks plan_reduction(const View& y, const View& x) {
+  Shape kept, reduced;
+  Strides kept_x, kept_y, reduced_x;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (y.shape[d] == x.shape[d]) {
+      kept.push_back(x.shape[d]);
+      kept_x.push_back(x.strides[d]);
+      kept_y.push_back(y.strides[d]);
+    } else {
+      reduced.push_back(x.shape[d]);
+      reduced_x.push_back(x.strides[d]);
+    }
+  }
+  return {plan_walk<2>(kept, {&kept_x, &kept_y}), plan_walk<1>(reduced, {&reduced_x})};
+}
+
+// Of c = a·b: makes batches of rows into more rows where b is the same for all, since one large product is faster than
+// many small. `pre` may be empty.
+inline void fold_batch_into_rows(View& c, View& a, View& b, View& pre) {
+  while (c.rank() > 2) {
+    const int d = c.rank() - 3;
+    const auto follows = [d](const View& x) {
+      return !x || x.shape[d] == 1 || x.strides[d] == x.strides[d + 1] * x.shape[d + 1];
+    };
+    if (!(b.strides[d] == 0 || b.shape[d] == 1) || !follows(a) || !follows(c) || !follows(pre)) return;
+    for (View* x : {&c, &a, &pre}) {
+      if (!*x) continue;
+      x->shape[d + 1] *= x->shape[d];
+      x->shape.erase(d);
+      x->strides.erase(d);
+    }
+    b.shape.erase(d);
+    b.strides.erase(d);
+  }
+}
+
 }  // namespace pg

@@ -6,6 +6,7 @@
 #include "tensor/cpu/scratch.h"
 #include "tensor/cpu/vec.h"
 #include "tensor/parallel.h"
+#include "tensor/walk.h"
 
 namespace pg::cpu {
 
@@ -22,25 +23,6 @@ struct Matmul {
   int64_t n() const { return c.shape.back(); }
   int64_t k() const { return a.shape.back(); }
   int64_t batch() const { return m() * n() == 0 ? 0 : c.numel() / (m() * n()); }
-
-  // Makes batches of rows into more rows where b is the same for all: one large product is faster than many small.
-  void fold_batch_into_rows() {
-    while (c.rank() > 2) {
-      const int d = c.rank() - 3;
-      const auto follows = [d](const View& x) {
-        return !x || x.shape[d] == 1 || x.strides[d] == x.strides[d + 1] * x.shape[d + 1];
-      };
-      if (!(b.strides[d] == 0 || b.shape[d] == 1) || !follows(a) || !follows(c) || !follows(pre)) return;
-      for (View* x : {&c, &a, &pre}) {
-        if (!*x) continue;
-        x->shape[d + 1] *= x->shape[d];
-        x->shape.erase(d);
-        x->strides.erase(d);
-      }
-      b.shape.erase(d);
-      b.strides.erase(d);
-    }
-  }
 
   // Where matrix `entry` of the batch begins.
   template <class E>
@@ -117,7 +99,7 @@ void matmul(const View& c, const View& a, const View& b, const MatmulArgs& args)
       Matmul<S, C> product{c, a, b, args, args.pre_activation};
       if (product.batch() == 0) return;
       if (product.k() == 0) product.a.data = product.b.data = c.data;  // not read; offsets from null would be undefined
-      product.fold_batch_into_rows();
+      fold_batch_into_rows(product.c, product.a, product.b, product.pre);
       product.run();
     };
     c.dtype == a.dtype ? into(std::type_identity<S>{}) : into(std::type_identity<T>{});

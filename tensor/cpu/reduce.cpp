@@ -173,24 +173,8 @@ void reduce_as(const View& y, const View& x, double scale, double beta) {
         combine_chunks<kOp>(x.numel(), [from](int64_t b, int64_t e) { return contiguous<kOp>(from + b, e - b); });
     return write_result<kOp>(*y.as<Y>(), total, scale, beta);
   }
-  Shape kept, reduced;
-  Strides kept_x, kept_y, reduced_x;
-  for (int d = 0; d < x.rank(); ++d) {
-    if (y.shape[d] == x.shape[d]) {
-      kept.push_back(x.shape[d]);
-      kept_x.push_back(x.strides[d]);
-      kept_y.push_back(y.strides[d]);
-    } else {
-      reduced.push_back(x.shape[d]);
-      reduced_x.push_back(x.strides[d]);
-    }
-  }
-  const Reduction<X, T, Y, kOp> r{plan_walk<2>(kept, {&kept_x, &kept_y}),
-                                  plan_walk<1>(reduced, {&reduced_x}),
-                                  x.as<const X>(),
-                                  y.as<Y>(),
-                                  scale,
-                                  beta};
+  const auto [kept, reduced] = plan_reduction(y, x);
+  const Reduction<X, T, Y, kOp> r{kept, reduced, x.as<const X>(), y.as<Y>(), scale, beta};
   if (r.kept.n == 0) return;
   // The dimension with the smaller step goes innermost.
   if (r.kept.n == 1 || (r.reduced.n > 1 && r.reduced.inner_stride(0) < r.kept.inner_stride(0))) {

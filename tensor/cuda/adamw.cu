@@ -1,41 +1,15 @@
-// AdamW: one pass over parameters p, gradients g and the running means m of g and v of g².
-//   p -= lr·weight_decay·p        g' = grad_scale·g
-//   m = beta1·m + (1 - beta1)·g'  v = beta2·v + (1 - beta2)·g'²
-//   p -= lr/bias_correction1 · m / (sqrt(v)/sqrt(bias_correction2) + eps)
-// Loshchilov and Hutter, arXiv:1711.05101, in the order of PyTorch's torch.optim.AdamW.
-#include <cmath>
-
+// AdamW in one pass over parameters, gradients and both means: the formula is in tensor/adamw_update.h.
+#include "tensor/adamw_update.h"
 #include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/lane.h"
 #include "tensor/cuda/pack.h"
 
 namespace pg::cuda {
 namespace {
 
-template <class T>
-struct Update {
-  T keep, grad_scale, one_minus_beta1, beta2, one_minus_beta2, root_scale, eps, step;
-  explicit Update(const AdamWArgs& a)
-      : keep(static_cast<T>(1 - a.lr * a.weight_decay)),
-        grad_scale(static_cast<T>(a.grad_scale)),
-        one_minus_beta1(static_cast<T>(1 - a.beta1)),
-        beta2(static_cast<T>(a.beta2)),
-        one_minus_beta2(static_cast<T>(1 - a.beta2)),
-        root_scale(static_cast<T>(1 / std::sqrt(a.bias_correction2))),
-        eps(static_cast<T>(a.eps)),
-        step(static_cast<T>(a.lr / a.bias_correction1)) {}
-
-  __device__ void operator()(T& p, T g, T& m, T& v) const {
-    g *= grad_scale;
-    m = ::fma(g - m, one_minus_beta1, m);
-    v = ::fma(g * one_minus_beta2, g, v * beta2);
-    const T denominator = ::fma(::sqrt(v), root_scale, eps);
-    p = p * keep - m / denominator * step;
-  }
-};
-
 // rounded?: p in bf16.
 template <class T>
-__global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounded, int64_t n, Update<T> update,
+__global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounded, int64_t n, AdamWUpdate<T> update,
                              bool aligned) {
   for (int64_t i = kPack * first_index(); i < n; i += kPack * index_step()) {
     T pi[kPack], gi[kPack], mi[kPack], vi[kPack];
@@ -43,7 +17,11 @@ __global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounde
     load_pack(gi, g, i, n, aligned);
     load_pack(mi, m, i, n, aligned);
     load_pack(vi, v, i, n, aligned);
-    for (int k = 0; k < kPack; ++k) update(pi[k], gi[k], mi[k], vi[k]);
+    for (int k = 0; k < kPack; ++k) {
+      Lane<T> pk = pi[k], mk = mi[k], vk = vi[k];
+      update(pk, Lane<T>(gi[k]), mk, vk);
+      pi[k] = pk.v, mi[k] = mk.v, vi[k] = vk.v;
+    }
     store_pack(p, pi, i, n, aligned);
     store_pack(m, mi, i, n, aligned);
     store_pack(v, vi, i, n, aligned);
@@ -60,7 +38,7 @@ void adamw(const View& p, const View& g, const View& m, const View& v, const Ada
     auto* rounded = data_of<BFloat16>(args.rounded);
     const bool aligned = aligned_for_packs(p.as<T>(), g.as<T>(), m.as<T>(), v.as<T>(), rounded);
     launch(adamw_kernel<T>, blocks_for(packs_of(n)), kThreads, 0, stream(), p.as<T>(), g.as<T>(), m.as<T>(), v.as<T>(),
-           rounded, n, Update<T>(args), aligned);
+           rounded, n, AdamWUpdate<T>(args), aligned);
   });
 }
 

@@ -54,7 +54,7 @@ __global__ void accumulate_kernel(Walk<2> w, stored_t<R>* y, const stored_t<S>* 
 
 }  // namespace
 
-void copy_any(const View& y, const View& x) {
+void copy(const View& y, const View& x) {
   visit(y.dtype, [&]<class Y>(std::type_identity<Y>) {
     visit(x.dtype, [&]<class X>(std::type_identity<X>) {
       const auto w = plan_walk(y, x);
@@ -73,7 +73,7 @@ void fill(const View& y, double value) {
 }
 
 void accumulate(const View& y, const View& x, double beta) {
-  if (beta == 0) return copy_any(y, x);
+  if (beta == 0) return copy(y, x);
   visit_result(y, x, "accumulate",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
                  const auto w = plan_walk(y, x);

@@ -1,63 +1,9 @@
 #pragma once
-// The kernels of CUDA devices, one line each; shapes and meaning stand in tensor/kernels.h. table.cpp lists them.
+// The kernels of CUDA devices, in files *.cu.
 #include "tensor/kernels.h"
 
 namespace pg::cuda {
 
-// copy.cu
-void copy_any(const View& y, const View& x);
-void fill(const View& y, double value);
-void accumulate(const View& y, const View& x, double beta);
-// random.cu
-void random_uniform(const View& y, double low, double high, uint64_t seed, uint64_t offset);
-void random_normal(const View& y, double mean, double std, uint64_t seed, uint64_t offset);
-void dropout(const View& y, const View& x, double p, uint64_t seed, uint64_t offset, double beta);
-// elementwise.cu
-void unary(Unary op, const View& y, const View& x, Scalars s);
-void unary_backward(Unary op, const View& dx, const View& dy, const View& x, const View& y, Scalars s, double beta);
-void binary(Binary op, const View& z, const View& x, const View& y);
-void binary_backward(Binary op, int side, const View& d, const View& dz, const View& x, const View& y, double beta);
-void where(const View& z, const View& condition, const View& x, const View& y);
-// reduce.cu, cumsum.cu
-void reduce(Reduce op, const View& y, const View& x, double scale, double beta);
-void cumsum(const View& y, const View& x, int dim, bool reverse, double beta);
-void argmax(const View& index, const View& x);
-void sum_of_squares(const View& y, const View& x);
-// index.cu, embedding_backward.cu
-void gather(const View& y, const View& x, const View& index, int dim);
-void scatter_add(const View& y, const View& index, const View& x, int dim);
-void embedding(const View& y, const View& w, const View& ids);
-void embedding_backward(const View& dw, const View& dy, const View& ids, double beta);
-// softmax.cu
-void softmax(const View& y, const View& x, bool log);
-void softmax_backward(const View& dx, const View& dy, const View& y, bool log, double beta);
-// cross_entropy.cu
-void cross_entropy(const View& loss, const View& lse, const View& logits, const View& targets,
-                   const CrossEntropyArgs& args);
-void cross_entropy_backward(const View& dlogits, const View& dloss, const View& logits, const View& lse,
-                            const View& targets, const CrossEntropyArgs& args, double beta);
-void token_log_prob(const View& log_prob, const View& entropy, const View& lse, const View& logits, const View& ids);
-void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const View& dentropy, const View& logits,
-                             const View& lse, const View& entropy, const View& ids, double beta);
-// norm.cu
-void layer_norm(const View& y, const View& mean, const View& rstd, const View& sum, const View& x, const View& residual,
-                const View& w, const View& b, double eps);
-void layer_norm_backward(const View& dx, const View& dw, const View& db, const View& dy, const View& x, const View& w,
-                         const View& mean, const View& rstd, double beta_x, double beta_w, double beta_b);
-void rms_norm(const View& y, const View& rstd, const View& x, const View& w, double eps);
-void rms_norm_backward(const View& dx, const View& dw, const View& dy, const View& x, const View& w, const View& rstd,
-                       double beta_x, double beta_w);
-// rope.cu
-void rope(const View& y, const View& x, const RopeArgs& args, double beta);
-// matmul.cu
-void matmul(const View& c, const View& a, const View& b, const MatmulArgs& args);
-// attention.cu, attention_backward.cu
-void attention(const View& out, const View& lse, const View& q, const View& k, const View& v,
-               const AttentionArgs& args);
-void attention_backward(const View& dq, const View& dk, const View& dv, const View& dout, const View& out,
-                        const View& lse, const View& q, const View& k, const View& v, const AttentionArgs& args,
-                        double beta);
-// adamw.cu
-void adamw(const View& p, const View& g, const View& m, const View& v, const AdamWArgs& args);
+#include "tensor/kernel_list.h"
 
 }  // namespace pg::cuda

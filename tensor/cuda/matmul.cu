@@ -113,25 +113,6 @@ void tiled_matmul(const View& c, const View& a, const View& b, const MatmulArgs&
                });
 }
 
-// Makes batches of rows into more rows where b is the same for all: one large product is faster than many small.
-void fold_batch_into_rows(View& c, View& a, View& b, View& pre) {
-  while (c.rank() > 2) {
-    const int d = c.rank() - 3;
-    const auto follows = [d](const View& x) {
-      return !x || x.shape[d] == 1 || x.strides[d] == x.strides[d + 1] * x.shape[d + 1];
-    };
-    if (!(b.strides[d] == 0 || b.shape[d] == 1) || !follows(a) || !follows(c) || !follows(pre)) return;
-    for (View* x : {&c, &a, &pre}) {
-      if (!*x) continue;
-      x->shape[d + 1] *= x->shape[d];
-      x->shape.erase(d);
-      x->strides.erase(d);
-    }
-    b.shape.erase(d);
-    b.strides.erase(d);
-  }
-}
-
 }  // namespace
 
 void matmul(const View& c_any, const View& a_any, const View& b_any, const MatmulArgs& args_any) {

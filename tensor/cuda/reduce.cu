@@ -22,10 +22,8 @@ __device__ __forceinline__ T combine(T a, T b) {
   if constexpr (kOp == Reduce::max) return max_with_nan(a, b);
 }
 
-struct Plan {
-  Walk<2> kept;     // x and y over the dimensions that stay
-  Walk<1> reduced;  // x over the others
-  bool columns;     // neighbouring results lie closer in x than the terms of one result
+struct Plan : ReductionWalks {
+  bool columns;  // neighbouring results lie closer in x than the terms of one result
 };
 
 // y = beta·y + scale·(terms [blockIdx.y · per_split, + per_split) of each result); the results of split i lie i ·
@@ -102,19 +100,7 @@ void reduce_as(const Plan& p, R* y, const S* x, T scale, T beta) {
 }
 
 Plan plan(const View& y, const View& x) {
-  Shape kept, reduced;
-  Strides kept_x, kept_y, reduced_x;
-  for (int d = 0; d < x.rank(); ++d) {
-    if (y.shape[d] == x.shape[d]) {
-      kept.push_back(x.shape[d]);
-      kept_x.push_back(x.strides[d]);
-      kept_y.push_back(y.strides[d]);
-    } else {
-      reduced.push_back(x.shape[d]);
-      reduced_x.push_back(x.strides[d]);
-    }
-  }
-  Plan p{plan_walk<2>(kept, {&kept_x, &kept_y}), plan_walk<1>(reduced, {&reduced_x}), false};
+  Plan p{plan_reduction(y, x), false};
   p.columns = p.kept.n > 1 && (p.reduced.n <= 1 || p.reduced.inner_stride(0) >= p.kept.inner_stride(0));
   return p;
 }

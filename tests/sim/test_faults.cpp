@@ -22,7 +22,7 @@ std::string place(const std::string& name, const std::string& mark = "FAULT") {
   for (int line = 1; std::getline(file, text); ++line) {
     if (text.ends_with("// " + mark + ": " + name)) return "tests/sim/faults.cu:" + std::to_string(line);
   }
-  FAIL("no line is marked " << mark << ": " << name);
+  FAIL("no line of tests/sim/faults.cu is marked " << mark << ": " << name << "; run from the root of the tree");
   return "";
 }
 
