@@ -1,161 +1,161 @@
 #include "nn/generate.h"
 
 #include <algorithm>
-#include <optional>
-#include <span>
-#include <utility>
+#include <cmath>
+#include <deque>
+#include <numeric>
 
+#include "nn/decoder.h"
 #include "nn/random_stream.h"
-#include "tensor/parallel.h"
 
 namespace pg {
 namespace {
 
-// A sequence that is not finished.
 struct Row {
-  int64_t index;             // of the prompt
   std::vector<int32_t> ids;  // prompt and what came after
   Generator generator;
+  int64_t limit;       // tokens to come
+  int64_t chosen = 0;  // of them, also those that the host has not seen yet
+  bool finished = false;
 };
 
 class Generation {
  public:
   Generation(const Gpt2& model, const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options)
       : model_(model), options_(options), block_size_(model.config.block_size), results_(prompts.size()) {
-    std::vector<Row> rows;
-    int64_t room = 0;
     for (size_t i = 0; i < prompts.size(); ++i) {
       const auto length = static_cast<int64_t>(prompts[i].size());
       check(length >= 1 && length <= block_size_, "generate: prompt {} has {} tokens, expected 1 to {} (block_size)", i,
             length, block_size_);
-      room = std::max(room, std::min(block_size_, length + options.max_new_tokens));
-      rows.push_back({static_cast<int64_t>(i), prompts[i], random_stream(options.seed, options.first_row + i)});
-    }
-    // Rows of equal length stand together: each such run is one batch.
-    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.ids.size() < b.ids.size(); });
-    if (options.kv_cache && !rows.empty()) {
-      cache_ = model.new_cache(static_cast<int64_t>(rows.size()), room);
-      cached_ = std::move(rows);
-    } else {
-      uncached_ = std::move(rows);
+      rows_.push_back({prompts[i], random_stream(options.seed, options.first_row + i), options.max_new_tokens});
+      // Without sliding, the token that follows the last position is the last.
+      if (!options.slide) rows_[i].limit = std::min(rows_[i].limit, block_size_ - length + 1);
     }
   }
 
   std::vector<Generated> run() {
-    while (!cached_.empty() || !uncached_.empty()) {
-      std::vector<bool> finished = advance(uncached_, false);
-      for (size_t i = uncached_.size(); i-- > 0;) {
-        if (finished[i]) uncached_.erase(uncached_.begin() + static_cast<std::ptrdiff_t>(i));
+    std::vector<size_t> uncached;
+    if (options_.kv_cache) {
+      run_cached();
+      for (size_t i = 0; i < rows_.size(); ++i) {
+        if (!rows_[i].finished) uncached.push_back(i);  // past block_size
       }
-      finished = advance(cached_, true);
-      for (size_t i = cached_.size(); i-- > 0;) {
-        const bool outgrown = static_cast<int64_t>(cached_[i].ids.size()) > block_size_;
-        if (!finished[i] && outgrown) uncached_.push_back(cached_[i]);
-        if (finished[i] || outgrown) drop_cached(i);
-      }
+    } else {
+      uncached.resize(rows_.size());
+      std::iota(uncached.begin(), uncached.end(), size_t{0});
+    }
+    while (!uncached.empty()) {
+      advance(uncached);
+      std::erase_if(uncached, [this](size_t i) { return rows_[i].finished; });
     }
     return std::move(results_);
   }
 
  private:
-  // The last row takes the place of row i.
-  void drop_cached(size_t i) {
-    const size_t last = cached_.size() - 1;
-    if (i != last) {
-      cache_->copy_row(static_cast<int64_t>(last), static_cast<int64_t>(i));
-      cached_[i] = std::move(cached_[last]);
+  // Until each row is finished or has outgrown the cache.
+  void run_cached() {
+    std::vector<size_t> places(rows_.size());  // place p of the cache holds row places[p]
+    std::iota(places.begin(), places.end(), size_t{0});
+    // Rows of equal length stand together: each such run is one batch.
+    const auto length = [this](size_t i) { return rows_[i].ids.size(); };
+    std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t b) { return length(a) < length(b); });
+    int64_t room = 0;
+    for (const Row& row : rows_) room = std::max(room, static_cast<int64_t>(row.ids.size()) + row.limit - 1);
+    Decoder decoder(model_, static_cast<int64_t>(rows_.size()), std::min(room, block_size_), options_.greedy,
+                    options_.sampling);
+    std::deque<std::vector<size_t>> flights;  // the rows of each pass whose choices have not been taken
+    for (size_t begin = 0, end; begin < places.size(); begin = end) {
+      std::vector<std::span<const int32_t>> prompts;
+      for (end = begin; end < places.size() && length(places[end]) == length(places[begin]); ++end) {
+        prompts.emplace_back(rows_[places[end]].ids);
+      }
+      const auto batch = std::span(places).subspan(begin, end - begin);
+      decoder.prefill(static_cast<int64_t>(begin), prompts, draws(batch));
+      flights.emplace_back(batch.begin(), batch.end());
     }
-    cached_.pop_back();
+    // A GPU has the next pass to do while the host looks at the choices of the last.
+    const size_t ahead = model_.device().kind == Device::Kind::cpu ? 0 : 1;
+    while (!flights.empty()) {
+      while (flights.size() > ahead || (!flights.empty() && places.empty())) {
+        const Decoder::Choices choices = decoder.take();
+        for (size_t i = 0; i < choices.tokens.size(); ++i) {
+          take(flights.front()[i], choices.tokens[i], choices.log_probs[i]);
+        }
+        flights.pop_front();
+      }
+      for (size_t p = places.size(); p-- > 0;) {
+        const Row& row = rows_[places[p]];
+        const bool full = row.chosen >= block_size_ - prompt_length(places[p]) + 1;
+        if (!row.finished && row.chosen < row.limit && !full) continue;
+        if (p + 1 != places.size()) {
+          decoder.move_row(static_cast<int64_t>(places.size()) - 1, static_cast<int64_t>(p));
+          places[p] = places.back();
+        }
+        places.pop_back();
+      }
+      if (places.empty()) continue;
+      decoder.next(draws(places));
+      flights.push_back(places);
+    }
   }
 
-  // Tokens of a row that the model must see for the next one.
-  int64_t pending(const Row& row, size_t place, bool cached) const {
-    const auto length = static_cast<int64_t>(row.ids.size());
-    return cached ? length - cache_->lengths.data<int32_t>()[place] : std::min(length, block_size_);
-  }
-
-  // One more token for each row; says which rows are finished by it.
-  std::vector<bool> advance(std::vector<Row>& rows, bool cached) {
-    std::vector<bool> finished(rows.size());
+  // One more token for each row, all of its last positions computed anew.
+  void advance(const std::vector<size_t>& rows) {
     for (size_t begin = 0; begin < rows.size();) {
-      const int64_t count = pending(rows[begin], begin, cached);
+      const auto length = [&](size_t i) { return std::min<size_t>(rows_[rows[i]].ids.size(), block_size_); };
       size_t end = begin + 1;
-      while (end < rows.size() && pending(rows[end], end, cached) == count) ++end;
-      const Tensor logits = last_logits(std::span(rows).subspan(begin, end - begin), begin, count, cached);
-      append_tokens(std::span(rows).subspan(begin, end - begin), logits);
-      for (; begin < end; ++begin) finished[begin] = finish_if_done(rows[begin]);
-    }
-    return finished;
-  }
-
-  // The logits [rows, V] that follow the last `count` tokens of each row; rows stand at `first` in the cache.
-  Tensor last_logits(std::span<const Row> rows, size_t first, int64_t count, bool cached) const {
-    const auto n = static_cast<int64_t>(rows.size());
-    const Tensor ids = Tensor::empty({n, count}, i32);
-    auto to = ids.data<int32_t>().begin();
-    for (const Row& row : rows) to = std::copy(row.ids.end() - count, row.ids.end(), to);
-    Tensor hidden;
-    if (cached) {
-      const auto begin = static_cast<int64_t>(first);
-      const KvCache part = cache_->slice(begin, begin + n);
-      hidden = model_.hidden(ids, &part);
-    } else {
-      hidden = model_.hidden(ids);
-    }
-    return model_.head(select(hidden, 1, count - 1));
-  }
-
-  void append_tokens(std::span<Row> rows, const Tensor& logits) {
-    const Tensor here = logits.to(Device{});
-    const int64_t vocab = logits.size(1);
-    std::vector<int32_t> tokens(rows.size());
-    visit_stored(here.dtype(), "generate", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
-      const std::span<const S> all = here.data<S>();
-      parallel_for(static_cast<int64_t>(rows.size()), 1, [&](int64_t i, int64_t end) {
-        for (; i < end; ++i) tokens[i] = choose<T>(all.subspan(i * vocab, vocab), rows[i].generator);
-      });
-    });
-    const Tensor ids = Tensor::from(tokens, {logits.size(0)}).to(logits.device());
-    const auto [log_probs, entropy] = token_log_prob(logits, ids);
-    const std::vector<double> scores = log_probs.to_vector();
-    for (size_t i = 0; i < rows.size(); ++i) {
-      Generated& result = results_[rows[i].index];
-      rows[i].ids.push_back(tokens[i]);
-      result.tokens.push_back(tokens[i]);
-      result.log_probs.push_back(scores[i]);
-      if (options_.on_token) options_.on_token(rows[i].index, tokens[i]);
+      while (end < rows.size() && length(end) == length(begin)) ++end;
+      const auto batch = std::span(rows).subspan(begin, end - begin);
+      const auto n = static_cast<int64_t>(batch.size()), count = static_cast<int64_t>(length(begin));
+      const Tensor ids = Tensor::empty({n, count}, i32);
+      auto to = ids.data<int32_t>().begin();
+      for (const size_t i : batch) to = std::copy(rows_[i].ids.end() - count, rows_[i].ids.end(), to);
+      const Tensor logits = model_.head(select(model_.hidden(ids), 1, count - 1));
+      const Tensor chosen = Tensor::empty({n}, i32, logits.device());
+      const Tensor log_probs = Tensor::empty({n}, sum_type(logits.dtype()), logits.device());
+      choose_tokens(logits, options_.greedy, options_.sampling, Tensor::from(draws(batch), {n}).to(logits.device()),
+                    chosen, log_probs);
+      const std::vector<double> tokens = chosen.to_vector(), scores = log_probs.to_vector();
+      for (size_t i = 0; i < batch.size(); ++i) take(batch[i], static_cast<int32_t>(tokens[i]), scores[i]);
+      begin = end;
     }
   }
 
-  template <class T, class S>
-  int32_t choose(std::span<const S> logits, Generator& generator) const {
-    if (options_.greedy) {
-      const auto less = [](S a, S b) { return static_cast<T>(a) < static_cast<T>(b); };
-      return static_cast<int32_t>(std::max_element(logits.begin(), logits.end(), less) - logits.begin());
+  // One number for each row, from its own stream.
+  std::vector<double> draws(std::span<const size_t> rows) {
+    std::vector<double> u;
+    for (const size_t i : rows) {
+      u.push_back(rows_[i].generator.uniform());
+      ++rows_[i].chosen;
     }
-    std::vector<double> values;
-    for (const S x : logits) values.push_back(static_cast<T>(x));
-    return sample_token(filtered_probs(values, options_.sampling), generator.uniform());
+    return u;
   }
 
-  bool finish_if_done(const Row& row) {
-    Generated& result = results_[row.index];
+  // The next token of row i; what was chosen for it after its end does not count.
+  void take(size_t i, int32_t token, double log_prob) {
+    Row& row = rows_[i];
+    if (row.finished) return;
+    check(!std::isnan(log_prob), "generate: the logits of row {} after {} tokens are not finite", i, row.ids.size());
+    Generated& result = results_[i];
+    row.ids.push_back(token);
+    result.tokens.push_back(token);
+    result.log_probs.push_back(log_prob);
+    if (options_.on_token) options_.on_token(static_cast<int64_t>(i), token);
     const auto& stops = options_.stop_ids;
-    if (std::find(stops.begin(), stops.end(), row.ids.back()) != stops.end()) {
-      result.finish = FinishReason::stop;
-      return true;
-    }
-    const bool full = static_cast<int64_t>(row.ids.size()) > block_size_ && !options_.slide;
-    return full || static_cast<int64_t>(result.tokens.size()) == options_.max_new_tokens;
+    const bool stopped = std::find(stops.begin(), stops.end(), token) != stops.end();
+    if (stopped) result.finish = FinishReason::stop;
+    row.finished = stopped || static_cast<int64_t>(result.tokens.size()) == row.limit;
+  }
+
+  int64_t prompt_length(size_t i) const {
+    return static_cast<int64_t>(rows_[i].ids.size() - results_[i].tokens.size());
   }
 
   const Gpt2& model_;
   const GenerateOptions& options_;
   const int64_t block_size_;
+  std::vector<Row> rows_;  // row i is prompt i
   std::vector<Generated> results_;
-  std::vector<Row> cached_;  // row i stands at place i of the cache
-  std::vector<Row> uncached_;
-  std::optional<KvCache> cache_;
 };
 
 }  // namespace

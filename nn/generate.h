@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "nn/gpt2.h"
-#include "nn/sample.h"
+#include "tensor/sample.h"
 
 namespace pg {
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "autograd/op_util.h"
+
 namespace pg {
 namespace {
 
@@ -73,26 +75,45 @@ Gpt2::Gpt2(const Gpt2Config& c, Generator& generator)
 Tensor Gpt2::hidden(const Tensor& given, const KvCache* cache) const {
   check(given.rank() == 2 && given.dtype() == i32, "Gpt2: expected ids i32 [B, T], got {} {}", given.dtype(),
         given.shape());
+  if (given.device() != device())
+    detail::check_ids(given, config.vocab_size, "Gpt2");  // operations look on the CPU only
   const Tensor ids = given.to(device());
   const int64_t t = ids.size(1);
   check(t <= config.block_size, "Gpt2: {} positions, block_size is {}", t, config.block_size);
   if (!cache) {
-    Tensor x = drop(wte(ids) + wpe(Tensor::arange(t, i32, device())));
+    Tensor x = drop(wte(ids) + wpe(positions(t)));
     for (const Gpt2Block& block : h) {
       x = checkpoint_blocks ? checkpoint([&block](const Tensor& in) { return block(in); }, x) : block(x);
     }
     return ln_f(x);
   }
-  check(!grad_enabled(), "Gpt2: a KV cache holds no tape; call it under NoGrad");
   check(cache->rows() == ids.size(0) && cache->k.size() == h.size(),
         "Gpt2: ids have {} rows and the model {} layers, the cache has {} and {}", ids.size(0), h.size(), cache->rows(),
         cache->k.size());
   check(cache->room() <= config.block_size, "Gpt2: the cache has room for {} positions, block_size is {}",
         cache->room(), config.block_size);
-  const std::vector<KvSlot> slots = cache->slots(t);
-  Tensor x = drop(wte(ids) + wpe(new_positions(slots[0].before, t).to(device())));
-  for (size_t i = 0; i < h.size(); ++i) x = h[i](x, &slots[i]);
+  const Tensor x = through(ids, new_positions(cache->lengths, t).to(device()), cache->slots(t));
   cache->advance(t);
+  return x;
+}
+
+Tensor Gpt2::hidden_next(const Tensor& ids, const std::vector<KvSlot>& slots) const {
+  const int64_t rows = ids.size(0);
+  const Tensor x = through(ids.view_reshape({rows, 1}), slots[0].before.view_reshape({rows, 1}), slots);
+  return x.view_reshape({rows, config.n_embd});
+}
+
+Tensor Gpt2::positions(int64_t t) const {
+  if (!positions_.defined() || positions_.device() != device()) {
+    positions_ = Tensor::arange(config.block_size, i32, device());
+  }
+  return positions_.view_slice(0, 0, t);
+}
+
+Tensor Gpt2::through(const Tensor& ids, const Tensor& positions, const std::vector<KvSlot>& slots) const {
+  check(!grad_enabled(), "Gpt2: a KV cache holds no tape; call it under NoGrad");
+  Tensor x = drop(wte(ids) + wpe(positions));
+  for (size_t i = 0; i < h.size(); ++i) x = h[i](x, &slots[i]);
   return ln_f(x);
 }
 

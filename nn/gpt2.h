@@ -60,6 +60,9 @@ struct Gpt2 : Module {
   // ids i32 [B, T] → the state after the last layer norm [B, T, C]. With a cache: the ids are the next T tokens of its
   // B rows, whose lengths grow by T; only outside the tape (NoGrad). Error when positions pass block_size.
   Tensor hidden(const Tensor& ids, const KvCache* cache = nullptr) const;
+  // One more token for each row, ids i32 [B] beside the weights: → [B, C]. All that is read lies on the device, so that
+  // this can be recorded in a graph; lengths are the caller's business. Only outside the tape.
+  Tensor hidden_next(const Tensor& ids, const std::vector<KvSlot>& slots) const;
   // hidden [..., C] → logits [..., V]
   Tensor head(const Tensor& hidden) const { return linear(hidden, wte.weight); }
   // ids i32 [B, T] → logits [B, T, V]; row (b, t) predicts what follows ids[b, t].
@@ -70,6 +73,12 @@ struct Gpt2 : Module {
   // An empty cache for `rows` sequences of at most `room` positions (0: block_size).
   KvCache new_cache(int64_t rows, int64_t room = 0) const;
   void visit(Visitor& visitor) override;
+
+ private:
+  Tensor positions(int64_t t) const;  // 0 … t - 1, beside the weights
+  Tensor through(const Tensor& ids, const Tensor& positions, const std::vector<KvSlot>& slots) const;
+
+  mutable Tensor positions_;  // [block_size]
 };
 
 }  // namespace pg

@@ -1,24 +1,12 @@
 #include "nn/kv_cache.h"
 
 #include "tensor/error.h"
+#include "tensor/kernels.h"
 
 namespace pg {
 
 void KvSlot::store(const Tensor& new_k, const Tensor& new_v) const {
-  const auto starts = before.data<int32_t>();
-  const int64_t count = new_k.size(2), rows = new_k.size(0);
-  for (int64_t row = 0; row < rows;) {
-    int64_t end = row + 1;  // rows of one length are written together
-    while (end < rows && starts[end] == starts[row]) ++end;
-    const auto write = [&](const Tensor& to, const Tensor& from) {
-      to.view_slice(0, row, end)
-          .view_slice(2, starts[row], starts[row] + count)
-          .copy_from(from.view_slice(0, row, end));
-    };
-    write(k, new_k);
-    write(v, new_v);
-    row = end;
-  }
+  kernels(k.device()).kv_append(k, v, new_k, new_v, before);
 }
 
 KvCache::KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype,
@@ -56,9 +44,12 @@ std::vector<KvSlot> KvCache::slots(int64_t count) const {
     check(length + count <= room(), "KvCache: {} more positions for a row that holds {} of {}", count, length, room());
     length += static_cast<int32_t>(count);
   }
+  return slots(before.to(k[0].device()), after.to(k[0].device()));
+}
+
+std::vector<KvSlot> KvCache::slots(const Tensor& before, const Tensor& after) const {
   std::vector<KvSlot> result;
-  const Tensor beside = after.to(k[0].device());
-  for (size_t i = 0; i < k.size(); ++i) result.push_back({k[i], v[i], before, beside});
+  for (size_t i = 0; i < k.size(); ++i) result.push_back({k[i], v[i], before, after});
   return result;
 }
 

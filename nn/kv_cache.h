@@ -9,8 +9,8 @@ namespace pg {
 // One layer's part of a cache, for one forward pass.
 struct KvSlot {
   Tensor k, v;    // [B, H, S, D]
-  Tensor before;  // i32 [B], on the CPU: positions in use, where the new ones go
-  Tensor after;   // i32 [B], beside k: positions in use once they are in
+  Tensor before;  // i32 [B], beside k: positions in use, where the new ones go
+  Tensor after;   // the same once they are in
 
   // Copies new keys and values [B, H, T, D] into place.
   void store(const Tensor& new_k, const Tensor& new_v) const;
@@ -32,6 +32,8 @@ struct KvCache {
 
   // The slots of a pass that appends `count` positions to every row. Error when a row has no room for them.
   std::vector<KvSlot> slots(int64_t count) const;
+  // The same with lengths that the caller keeps beside the keys.
+  std::vector<KvSlot> slots(const Tensor& before, const Tensor& after) const;
   // Makes the positions of that pass part of the rows.
   void advance(int64_t count) const;
 

@@ -40,7 +40,7 @@ void Optimizer::load_state(const NamedTensors& state, int64_t steps) {
   check(steps >= 0, "optimizer state: {} steps", steps);
   for (const auto& [name, tensor] : own) tensor.copy_from(*given[name]);
   if (slab_.rounded().defined()) {
-    slab_.round_params();
+    if (rounds_to_nearest()) slab_.round_params();
     slab_.bump_version();
   }
   steps_ = steps;
@@ -69,7 +69,11 @@ void Sgd::update(double lr, double grad_scale) {
 }
 
 AdamW::AdamW(ParamSlab& slab, const AdamWOptions& o)
-    : Optimizer(slab), options_(o), m_(slab.zeros()), v_(slab.zeros()) {
+    : Optimizer(slab),
+      options_(o),
+      m_(slab.zeros()),
+      v_(slab.zeros()),
+      now_(Tensor::zeros({4}, f64, slab.params().device())) {
   check(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1, "AdamW: betas must be in [0, 1), got {} and {}",
         o.beta1, o.beta2);
   check(o.eps > 0 && o.weight_decay >= 0, "AdamW: eps must be positive and weight_decay not negative, got {} and {}",
@@ -83,16 +87,39 @@ NamedTensors AdamW::own_state() const {
 }
 
 void AdamW::update(double lr, double grad_scale) {
+  send_numbers(lr, steps_);
+  run({.grad_scale = grad_scale});
+}
+
+void AdamW::begin_step(double lr) {
+  slab_.refresh_masters();
+  send_numbers(lr, steps_ + 1);
+}
+
+void AdamW::update_by_norm(const Tensor& squared_norm, double max_norm) {
+  slab_.fill_missing_grads();
+  run({.sum_of_squares = squared_norm, .max_norm = max_norm});
+}
+
+void AdamW::end_step() {
+  ++steps_;
+  slab_.bump_version();
+}
+
+void AdamW::send_numbers(double lr, int64_t step) {
+  const auto t = static_cast<double>(step);
+  const double numbers[] = {lr, 1 - std::pow(options_.beta1, t), 1 - std::pow(options_.beta2, t), t};
+  now_.copy_from(Tensor::from(std::span<const double>(numbers), {4}));
+}
+
+void AdamW::run(AdamWArgs args) {
   const auto& segments = slab_.segments();
-  const double t = static_cast<double>(steps_);
-  AdamWArgs args{.lr = lr,
-                 .beta1 = options_.beta1,
-                 .beta2 = options_.beta2,
-                 .eps = options_.eps,
-                 .weight_decay = 0,
-                 .bias_correction1 = 1 - std::pow(options_.beta1, t),
-                 .bias_correction2 = 1 - std::pow(options_.beta2, t),
-                 .grad_scale = grad_scale};
+  args.beta1 = options_.beta1;
+  args.beta2 = options_.beta2;
+  args.eps = options_.eps;
+  args.now = now_;
+  args.stochastic_rounding = options_.stochastic_rounding;
+  args.seed = options_.seed;
   const auto decay = [&](size_t i) { return segments[i].decay ? options_.weight_decay : 0; };
   for (size_t first = 0; first < segments.size();) {
     size_t last = first;
@@ -101,6 +128,7 @@ void AdamW::update(double lr, double grad_scale) {
     const auto part = [&](const Tensor& slab) { return slab.view_slice(0, segments[first].begin, segments[last].end); };
     if (slab_.rounded().defined()) args.rounded = part(slab_.rounded());
     args.weight_decay = decay(first);
+    args.first = segments[first].begin;
     kernels(slab_.params().device()).adamw(part(slab_.params()), part(slab_.grads()), part(m_), part(v_), args);
     first = last + 1;
   }

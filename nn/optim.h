@@ -3,6 +3,7 @@
 // leaves zero_grad() to the caller. State tensors have the layout of the slab's params() and their dtype; with bf16
 // parameters the masters are part of the state.
 #include "nn/param_slab.h"
+#include "tensor/kernels.h"
 
 namespace pg {
 
@@ -24,6 +25,9 @@ class Optimizer {
  protected:
   virtual NamedTensors own_state() const = 0;
   virtual void update(double lr, double grad_scale) = 0;  // leaves the rounding of bf16 parameters done
+  virtual bool rounds_to_nearest() const {
+    return true;
+  }  // else a checkpoint's parameters are needed beside its masters
   ParamSlab& slab_;
   int64_t steps_ = 0;  // already counts the step when update() runs
 };
@@ -51,6 +55,10 @@ class Sgd final : public Optimizer {
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0.01;  // on segments with `decay` only
+  // bf16 parameters become their masters rounded up or down with the odds that keep the mean (instead of to nearest);
+  // the odds are drawn from `seed` and the step's number.
+  bool stochastic_rounding = false;
+  uint64_t seed = 0;
 };
 
 // Adam with decoupled weight decay (Loshchilov & Hutter 2019): one pass per run of neighbouring segments that share
@@ -59,13 +67,26 @@ class AdamW final : public Optimizer {
  public:
   explicit AdamW(ParamSlab& slab, const AdamWOptions& options = {});
 
+  // A step in three parts, so that the device needs nothing from the host meanwhile; the middle part may be recorded
+  // in a graph. begin_step() sends the step's numbers; update_by_norm() scales the gradients by min(1, max_norm /
+  // (norm + 1e-6)) (0: not at all) and updates, or writes nothing if the norm, squared_grad_norm(), is not finite;
+  // end_step() counts the step.
+  void begin_step(double lr);
+  void update_by_norm(const Tensor& squared_norm, double max_norm);
+  void end_step();
+
  protected:
   NamedTensors own_state() const override;
   void update(double lr, double grad_scale) override;
+  bool rounds_to_nearest() const override { return !options_.stochastic_rounding; }
 
  private:
+  void send_numbers(double lr, int64_t t);
+  void run(AdamWArgs args);
+
   AdamWOptions options_;
   Tensor m_, v_;
+  Tensor now_;  // f64 [4]: lr, both bias corrections, t
 };
 
 }  // namespace pg

@@ -83,27 +83,32 @@ void ParamSlab::fill_missing_grads() const {
 }
 
 namespace {
-double norm_of(const Tensor& x) {
+Tensor sum_of_squares(const Tensor& x) {
   const Tensor sum = Tensor::empty({1}, f64, x.device());
   kernels(x.device()).sum_of_squares(sum, x);
-  return std::sqrt(sum.item());
+  return sum;
 }
 }  // namespace
 
-double grad_norm(const ParamSlab& slab) {
+Tensor squared_grad_norm(const ParamSlab& slab) {
   slab.fill_missing_grads();
-  const double norm = norm_of(slab.grads());
-  if (!std::isfinite(norm)) {
-    for (const auto& segment : slab.segments()) {
-      const double part = norm_of(slab.grads().view_slice(0, segment.begin, segment.end));
-      check(std::isfinite(part),
-            "grad_norm: the gradient of '{}' is not finite; lower the learning rate, or look at the loss and the data "
-            "of this step",
-            segment.name);
-    }
+  return sum_of_squares(slab.grads());
+}
+
+double norm_of(const ParamSlab& slab, const Tensor& squared_norm) {
+  const double norm = std::sqrt(squared_norm.item());
+  if (std::isfinite(norm)) return norm;
+  for (const auto& segment : slab.segments()) {
+    const Tensor part = sum_of_squares(slab.grads().view_slice(0, segment.begin, segment.end));
+    check(std::isfinite(part.item()),
+          "grad_norm: the gradient of '{}' is not finite; lower the learning rate, or look at the loss and the data "
+          "of this step",
+          segment.name);
   }
   return norm;
 }
+
+double grad_norm(const ParamSlab& slab) { return norm_of(slab, squared_grad_norm(slab)); }
 
 double clip_scale(double norm, double max_norm) { return std::min(1.0, max_norm / (norm + 1e-6)); }
 

@@ -54,7 +54,11 @@ class ParamSlab {
   std::vector<Tensor> leaves_;  // the parameters, in the order of the segments
 };
 
-// Global L2 norm of all gradients, summed in f64. Error naming the first parameter with a gradient that is not finite.
+// The sum of the squares of all gradients, f64 [1] beside them; those that are missing count as 0.
+Tensor squared_grad_norm(const ParamSlab& slab);
+// Its root. Error naming the first parameter with a gradient that is not finite.
+double norm_of(const ParamSlab& slab, const Tensor& squared_norm);
+// Global L2 norm of all gradients: both of the above.
 double grad_norm(const ParamSlab& slab);
 // The factor that brings a gradient of this norm down to max_norm: min(1, max_norm / (norm + 1e-6)), as in PyTorch.
 double clip_scale(double norm, double max_norm);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autograd/ops.h"
+#include "autograd/op_util.h"
 #include "nn/random_stream.h"
 
 namespace pg {
@@ -16,6 +16,12 @@ int64_t count_targets(const TokenBatch& batch) {
         "Trainer: ids and targets must have one shape, got {} and {}", batch.ids.shape(), batch.targets.shape());
   const auto targets = batch.targets.data<int32_t>();
   return std::count_if(targets.begin(), targets.end(), [](int32_t target) { return target != kIgnore; });
+}
+
+// Operations look at ids on the CPU only, for reading them elsewhere would wait for the device.
+void check_batch(const TokenBatch& batch, int64_t vocab_size) {
+  detail::check_ids(batch.ids, vocab_size, "Trainer");
+  detail::check_ids(batch.targets, vocab_size, "Trainer", &kIgnore);
 }
 
 Tensor summed_loss(const Gpt2& model, const TokenBatch& batch) {
@@ -51,22 +57,73 @@ StepReport Trainer::step() {
     report.tokens += count_targets(batches.back());
   }
   check(report.tokens > 0, "Trainer: the batch of step {} has no target", steps() + 1);
+  take(std::move(batches), report.tokens);
 
-  slab_.zero_grad();
-  const double per_token = 1 / static_cast<double>(report.tokens);
-  std::vector<Tensor> losses;  // read at the end: reading waits for the device
-  for (const TokenBatch& batch : batches) {
-    const Tensor loss = summed_loss(model_, batch);
-    losses.push_back(loss.detach());
-    backward(loss, Tensor::full(loss.shape(), per_token, loss.dtype(), loss.device()));
-  }
-  for (const Tensor& loss : losses) report.loss += loss.item() * per_token;
   report.lr = config_.schedule.at(steps());
-  report.grad_norm = grad_norm(slab_);
-  optimizer_.step(report.lr, config_.max_grad_norm > 0 ? clip_scale(report.grad_norm, config_.max_grad_norm) : 1);
+  optimizer_.begin_step(report.lr);
+  run_on_device();
+  for (const Tensor& loss : losses_) report.loss += loss.item() / static_cast<double>(report.tokens);
+  report.grad_norm = norm_of(slab_, squared_norm_);
+  optimizer_.end_step();
   report.step = steps();
-  step_memory_ = memory_stats(model_.device()).peak - before;
+  if (!graph_) {
+    losses_.clear();
+    step_memory_ = memory_stats(model_.device()).peak - before;
+  }
   return report;
+}
+
+// On CUDA the batches go where those of the last step were, if they have the same shapes.
+void Trainer::take(std::vector<TokenBatch> batches, int64_t tokens) {
+  const Device device = model_.device();
+  const double per_token = 1 / static_cast<double>(tokens);
+  const auto same = [](const TokenBatch& a, const TokenBatch& b) { return a.ids.shape() == b.ids.shape(); };
+  const bool alike = per_token_.defined() && per_token_.device() == device &&
+                     std::equal(batches.begin(), batches.end(), batches_.begin(), batches_.end(), same);
+  steps_alike_ = alike ? steps_alike_ + 1 : 0;
+  if (alike) {
+    per_token_.fill(per_token);
+  } else {
+    graph_.reset();
+    per_token_ = Tensor::scalar(per_token, sum_type(model_.config.dtype), device);
+  }
+  if (device.kind == Device::Kind::cpu) {
+    batches_ = std::move(batches);
+    return;
+  }
+  for (size_t i = 0; i < batches.size(); ++i) {
+    check_batch(batches[i], model_.config.vocab_size);
+    if (alike) {
+      batches_[i].ids.copy_from(batches[i].ids);
+      batches_[i].targets.copy_from(batches[i].targets);
+    } else {
+      batches[i] = {batches[i].ids.to(device), batches[i].targets.to(device)};
+    }
+  }
+  if (!alike) batches_ = std::move(batches);
+}
+
+void Trainer::run_on_device() {
+  const bool can_record = config_.graph && model_.device().kind == Device::Kind::cuda && model_.config.dropout == 0;
+  // The second step already finds all its memory and all algorithms chosen.
+  if (can_record && !graph_ && steps_alike_ >= 2) {
+    empty_cache(model_.device());  // a graph has memory of its own
+    graph_ = std::make_unique<cuda::Graph>(model_.device(), [this] { compute(); });
+  }
+  graph_ ? graph_->replay() : compute();
+}
+
+// All of a step that happens on the device.
+void Trainer::compute() {
+  slab_.zero_grad();
+  losses_.clear();
+  for (const TokenBatch& batch : batches_) {
+    const Tensor loss = summed_loss(model_, batch);
+    losses_.push_back(loss.detach());
+    backward(loss, per_token_);
+  }
+  squared_norm_ = squared_grad_norm(slab_);
+  optimizer_.update_by_norm(squared_norm_, config_.max_grad_norm);
 }
 
 StepMemory Trainer::memory() const {

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "nn/checkpoint.h"
 #include "nn/gpt2.h"
 #include "nn/optim.h"
 #include "nn/schedule.h"
+#include "tensor/cuda/runtime.h"
 
 namespace pg {
 
@@ -22,6 +24,9 @@ struct TrainConfig {
   int64_t eval_interval = 250;        // 0: only at the end
   int64_t checkpoint_interval = 250;  // 0: only at the end
   uint64_t seed = 1337;
+  // On CUDA, without dropout: the first steps are recorded as a graph and launched as a whole from then on, the same
+  // bits for less of the host's time.
+  bool graph = true;
 };
 
 // Token ids and what follows each: i32 [B, T] both. Targets of -100 do not count.
@@ -59,9 +64,9 @@ class Trainer {
   Trainer(Gpt2& model, const TrainConfig& config, NextBatch next_batch);
   Trainer(const Trainer&) = delete;
 
-  // One optimizer step over micro_batches batches. The gradient is that of the mean loss over all their tokens, as if
-  // they were one batch: equal bits for the weights of linear layers, equal to rounding for the sums over rows of
-  // another kind (biases, norms, embeddings).
+  // One optimizer step over micro_batches batches; the device is waited for once, at its end. The gradient is that of
+  // the mean loss over all their tokens, as if they were one batch: equal bits for the weights of linear layers, equal
+  // to rounding for the sums over rows of another kind (biases, norms, embeddings).
   StepReport step();
   int64_t steps() const { return optimizer_.steps(); }
   StepMemory memory() const;
@@ -77,13 +82,25 @@ class Trainer {
   void resume(const Checkpoint& checkpoint);
 
  private:
+  void take(std::vector<TokenBatch> batches, int64_t tokens);
+  void run_on_device();
+  void compute();
+
   Gpt2& model_;
   TrainConfig config_;
   NextBatch next_batch_;
   Generator data_;
   ParamSlab slab_;
   AdamW optimizer_;
-  size_t step_memory_ = 0;  // peak of the last step, over what was in use before it
+  size_t step_memory_ = 0;  // peak of the last step that was no replay, over what was in use before it
+
+  // What a step reads and leaves, beside the weights; a graph knows these addresses.
+  std::vector<TokenBatch> batches_;
+  Tensor per_token_;  // [] 1 / targets of the step
+  std::vector<Tensor> losses_;
+  Tensor squared_norm_;
+  int64_t steps_alike_ = 0;  // with batches of these shapes
+  std::unique_ptr<cuda::Graph> graph_;
 };
 
 }  // namespace pg

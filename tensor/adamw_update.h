@@ -5,16 +5,51 @@
 //   p -= lr/bias_correction1 · m / (sqrt(v)/sqrt(bias_correction2) + eps)
 // Loshchilov and Hutter, arXiv:1711.05101, in the order of PyTorch's torch.optim.AdamW. Written once for the CPU's
 // vectors and CUDA's lanes, as tensor/functors.h.
+#include <bit>
 #include <cmath>
 
 #include "tensor/kernels.h"
+#include "tensor/philox.h"
 
 namespace pg {
+
+// AdamWArgs without views, as a CUDA kernel takes them.
+struct AdamWNumbers {
+  double lr, beta1, beta2, eps, weight_decay, bias_correction1, bias_correction2, grad_scale, max_norm;
+  const double *now, *sum_of_squares;  // ?
+  uint64_t seed, t, first;
+
+  explicit AdamWNumbers(const AdamWArgs& a)
+      : lr(a.lr),
+        beta1(a.beta1),
+        beta2(a.beta2),
+        eps(a.eps),
+        weight_decay(a.weight_decay),
+        bias_correction1(a.bias_correction1),
+        bias_correction2(a.bias_correction2),
+        grad_scale(a.grad_scale),
+        max_norm(a.max_norm),
+        now(a.now.as<const double>()),
+        sum_of_squares(a.sum_of_squares.as<const double>()),
+        seed(a.seed),
+        t(0),
+        first(static_cast<uint64_t>(a.first)) {}
+
+  // Takes in what lies beside p; false if nothing may be written.
+  constexpr bool settle() {
+    if (now) lr = now[0], bias_correction1 = now[1], bias_correction2 = now[2], t = static_cast<uint64_t>(now[3]);
+    if (!sum_of_squares) return true;
+    const double norm = std::sqrt(*sum_of_squares), clipped = max_norm / (norm + 1e-6);
+    grad_scale = max_norm > 0 && clipped < 1 ? clipped : 1;
+    return norm < HUGE_VAL;
+  }
+};
 
 template <class T>
 struct AdamWUpdate {
   T keep, grad_scale, one_minus_beta1, beta2, one_minus_beta2, root_scale, eps, step;
-  constexpr explicit AdamWUpdate(const AdamWArgs& a)
+  AdamWUpdate() = default;
+  constexpr explicit AdamWUpdate(const AdamWNumbers& a)
       : keep(static_cast<T>(1 - a.lr * a.weight_decay)),
         grad_scale(static_cast<T>(a.grad_scale)),
         one_minus_beta1(static_cast<T>(1 - a.beta1)),
@@ -33,5 +68,18 @@ struct AdamWUpdate {
     p = p * keep - m / denominator * step;
   }
 };
+
+// bf16, as bits, of x: one of its two neighbours, with the odds that keep the mean at x. 16 bits of `word` decide.
+// Gupta et al., arXiv:1502.02551.
+constexpr uint16_t stochastic_bf16(float x, uint32_t word) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  const bool finite = (bits & 0x7f800000u) != 0x7f800000u, nan = !finite && (bits & 0x7fffffu) != 0;
+  return static_cast<uint16_t>(((finite ? bits + (word & 0xffffu) : bits) >> 16) | (nan ? 0x40u : 0u));
+}
+
+// Words of the elements i … i + 3 of the array, i a multiple of 4.
+constexpr void rounding_words(const AdamWNumbers& a, int64_t i, uint32_t (&word)[4]) {
+  philox_block(a.seed, (a.first + static_cast<uint64_t>(i)) / 4, a.t, word);
+}
 
 }  // namespace pg

@@ -55,6 +55,9 @@ void attention(const View& out, const View& lse, const View& q, const View& k, c
 void attention_backward(const View& dq, const View& dk, const View& dv, const View& dout, const View& out,
                         const View& lse, const View& q, const View& k, const View& v, const AttentionArgs& args,
                         double beta);
+// kv_append, sample
+void kv_append(const View& k, const View& v, const View& new_k, const View& new_v, const View& starts);
+void sample(const View& ids, const View& logits, const View& u, const SampleOptions& options);
 // adamw
 void adamw(const View& p, const View& g, const View& m, const View& v, const AdamWArgs& args);
 
@@ -93,5 +96,7 @@ inline constexpr Kernels kTable = {
     .attention = attention,
     .attention_backward = attention_backward,
     .rope = rope,
+    .kv_append = kv_append,
+    .sample = sample,
     .adamw = adamw,
 };

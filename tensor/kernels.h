@@ -8,6 +8,7 @@
 // in f32 and rounded once; beside bf16, statistics and values per row (mean, rstd, lse, loss, log_prob, entropy) are
 // f32, and so are the gradients of weights (dw, db) and what is added to in place (scatter_add); any result may be f32.
 #include "tensor/device.h"
+#include "tensor/sample.h"
 #include "tensor/view.h"
 
 namespace pg {
@@ -57,10 +58,20 @@ struct RopeArgs {
   bool inverse = false;  // rotate back (the backward pass)
 };
 struct AdamWArgs {
-  double lr, beta1, beta2, eps, weight_decay;
-  double bias_correction1, bias_correction2;  // 1 - beta^t
-  double grad_scale;                          // applied to g first: the clip factor
-  View rounded = {};                          // ? bf16, p's shape: receives p rounded, for models that compute in bf16
+  double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  double bias_correction1 = 1, bias_correction2 = 1;  // 1 - beta^t
+  double grad_scale = 1;                              // applied to g first: the clip factor
+  View rounded = {};  // ? bf16, p's shape: receives p rounded, for models that compute in bf16
+  // What the host need not know or, when a graph is replayed, cannot say: read beside p while the kernel runs.
+  View now = {};             // ? f64 [4]: lr, bias_correction1 and 2 instead of those above, and t
+  View sum_of_squares = {};  // ? f64 [1], of all gradients: grad_scale is min(1, max_norm/(√sum + 1e-6)) (1 without
+                             // max_norm), and where the sum is not finite nothing is written
+  double max_norm = 0;
+  // `rounded` goes up or down with the odds that keep its mean at p: element i by word first + i of the Philox stream
+  // (seed, t). Needs `now`.
+  bool stochastic_rounding = false;
+  uint64_t seed = 0;
+  int64_t first = 0;  // a multiple of 4
 };
 
 struct Kernels {
@@ -131,6 +142,14 @@ struct Kernels {
                              double beta);
   void (*rope)(const View& y, const View& x, const RopeArgs& args,
                double beta);  // [B, H, T, D], D even and contiguous; half-split rotation
+  // ---- generation
+  void (*kv_append)(
+      const View& k, const View& v, const View& new_k, const View& new_v,
+      const View& starts);  // k, v [B, H, S, D] of equal strides, new_k, new_v [B, H, T, D], D contiguous,
+                            // any dtype; position starts[b] + t of the cache becomes new position t
+  void (*sample)(const View& ids, const View& logits, const View& u,
+                 const SampleOptions& options);  // ids i32 [R] drawn from logits [R, V] by u f64 [R] in [0, 1), as
+                                                 // sample_token() does; 0 where one is NaN or +inf, or all -inf
   // ---- optimizer (contiguous, one pass, f32 or f64)
   void (*adamw)(const View& p, const View& g, const View& m, const View& v, const AdamWArgs& args);
 };

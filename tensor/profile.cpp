@@ -17,7 +17,7 @@ namespace {
   X(softmax_backward) X(cross_entropy) X(cross_entropy_backward) \
   X(token_log_prob) X(token_log_prob_backward) X(layer_norm) \
   X(layer_norm_backward) X(rms_norm) X(rms_norm_backward) X(attention) \
-  X(attention_backward) X(rope) X(adamw)
+  X(attention_backward) X(rope) X(kv_append) X(sample) X(adamw)
 // clang-format on
 
 enum Index : int {

@@ -9,23 +9,13 @@
 namespace pg {
 
 namespace {
-uint32_t high(uint64_t x) { return static_cast<uint32_t>(x >> 32); }
-uint32_t low(uint64_t x) { return static_cast<uint32_t>(x); }
-
 thread_local Generator default_generator_instance;
 }  // namespace
 
 std::array<uint32_t, 4> philox4x32(uint64_t key, uint64_t counter_lo, uint64_t counter_hi) {
-  std::array<uint32_t, 4> c = {low(counter_lo), high(counter_lo), low(counter_hi), high(counter_hi)};
-  uint32_t k0 = low(key), k1 = high(key);
-  for (int round = 0; round < Philox::rounds; ++round) {
-    const uint64_t p0 = uint64_t{Philox::mul0} * c[0];
-    const uint64_t p1 = uint64_t{Philox::mul1} * c[2];
-    c = {high(p1) ^ c[1] ^ k0, low(p1), high(p0) ^ c[3] ^ k1, low(p0)};
-    k0 += Philox::weyl0;
-    k1 += Philox::weyl1;
-  }
-  return c;
+  uint32_t word[4];
+  philox_block(key, counter_lo, counter_hi, word);
+  return std::to_array(word);
 }
 
 uint32_t random_u32(uint64_t seed, uint64_t index) { return philox4x32(seed, index / 4, 0)[index % 4]; }

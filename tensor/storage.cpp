@@ -44,13 +44,19 @@ SizeClass size_class(size_t bytes) {
   return {kSmallClasses + static_cast<size_t>(octave - 20) * 8 + eighth, (size_t{1} << octave) + eighth * step};
 }
 
-// The free blocks of one thread on one device. Never destroyed: tensors with static lifetime may come home late. A
-// block of device memory may be taken again while kernels still use it: they all run in one stream, in order.
+}  // namespace
+
+// The free blocks of one thread on one device. The usual ones are never destroyed: tensors with static lifetime may
+// come home late. A block of device memory may be taken again while kernels still use it: they all run in one stream,
+// in order.
 struct Pool {
-  explicit Pool(Device device) : device(device) {}
+  Pool(Device device, MemoryStats& stats, bool is_private) : device(device), stats(stats), is_private(is_private) {}
   const Device device;
+  MemoryStats& stats;  // of all pools of the thread and device
+  const bool is_private;
   std::array<std::vector<Storage*>, kSmallClasses + 8 * 44> free;
-  MemoryStats stats;
+  size_t live = 0;         // blocks of a private pool that are not here
+  bool abandoned = false;  // to be destroyed when they have come home
 
   Storage* take(size_t bytes) {
     const SizeClass c = size_class(bytes);
@@ -65,7 +71,9 @@ struct Pool {
       block->data = data;
       block->bytes = c.bytes;
       block->device = device;
+      if (is_private) block->pool = this;
     }
+    ++live;
     stats.in_use += c.bytes;
     stats.peak = stats.peak < stats.in_use ? stats.in_use : stats.peak;
     if (on_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, bytes);
@@ -103,6 +111,17 @@ struct Pool {
     ++block->version;
     if (on_cpu()) ASAN_POISON_MEMORY_REGION(block->data, block->bytes);
     free[size_class(block->bytes).index].push_back(block);
+    if (--live == 0 && abandoned) destroy();
+  }
+
+  // Of a private pool, whose owner is gone.
+  void abandon() {
+    abandoned = true;
+    if (live == 0) destroy();
+  }
+  void destroy() {
+    release_unused();
+    delete this;
   }
 
   void release_unused() {
@@ -122,23 +141,40 @@ struct Pool {
   }
 };
 
-Pool& pool(Device device) {
-  static thread_local Pool* cpu = new Pool(Device{});
+namespace {
+
+struct Usual {  // of one thread and device
+  explicit Usual(Device device) : pool(device, stats, false) {}
+  MemoryStats stats;
+  Pool pool;
+  Pool* current = &pool;
+};
+
+Usual& usual(Device device) {
+  static thread_local Usual* cpu = new Usual(Device{});
   if (device.kind == Device::Kind::cpu) return *cpu;
-  static thread_local std::array<Pool*, 256> cuda{};  // by the device's index
-  Pool*& p = cuda[device.index];
-  if (!p) p = new Pool(device);
+  static thread_local std::array<Usual*, 256> cuda{};  // by the device's index
+  Usual*& p = cuda[device.index];
+  if (!p) p = new Usual(device);
   return *p;
 }
 
 }  // namespace
 
-void Storage::release(Storage* block) { pool(block->device).give_back(block); }
+PrivatePool::PrivatePool(Device device) : pool_(new Pool(device, usual(device).stats, true)) {}
+PrivatePool::~PrivatePool() { pool_->abandon(); }
 
-Ref<Storage> allocate(size_t bytes, Device device) { return Ref<Storage>(pool(device).take(bytes)); }
+PrivatePool::Use::Use(PrivatePool& pool) : current_(usual(pool.pool_->device).current), before_(current_) {
+  current_ = pool.pool_;
+}
+PrivatePool::Use::~Use() { current_ = before_; }
 
-MemoryStats memory_stats(Device device) { return pool(device).stats; }
-void reset_peak_memory(Device device) { pool(device).stats.peak = pool(device).stats.in_use; }
-void empty_cache(Device device) { pool(device).release_unused(); }
+void Storage::release(Storage* block) { (block->pool ? *block->pool : usual(block->device).pool).give_back(block); }
+
+Ref<Storage> allocate(size_t bytes, Device device) { return Ref<Storage>(usual(device).current->take(bytes)); }
+
+MemoryStats memory_stats(Device device) { return usual(device).stats; }
+void reset_peak_memory(Device device) { usual(device).stats.peak = usual(device).stats.in_use; }
+void empty_cache(Device device) { usual(device).pool.release_unused(); }
 
 }  // namespace pg

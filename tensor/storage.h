@@ -8,16 +8,43 @@
 
 namespace pg {
 
+struct Pool;
+
 struct Storage : RefCounted {
   void* data = nullptr;
   size_t bytes = 0;      // capacity: the rounded size class
   uint64_t version = 0;  // raised by whoever rewrites a parameter; keys caches of packed weights
   Device device;
+  Pool* pool = nullptr;  // the private one that it goes back to, if any
   static void release(Storage*);
 };
 
 // At least `bytes` bytes, 64-byte aligned, uninitialised.
 Ref<Storage> allocate(size_t bytes, Device device);
+
+// A pool beside the usual one: its blocks are taken by nobody else, as the addresses in a captured graph demand. The
+// memory goes back to the system with the pool, or with its last tensor if that lives longer.
+class PrivatePool {
+ public:
+  explicit PrivatePool(Device device);
+  ~PrivatePool();
+  PrivatePool(const PrivatePool&) = delete;
+
+  // While it lives, this thread's allocations on that device come from the pool.
+  class Use {
+   public:
+    explicit Use(PrivatePool& pool);
+    ~Use();
+    Use(const Use&) = delete;
+
+   private:
+    Pool*& current_;
+    Pool* before_;
+  };
+
+ private:
+  Pool* pool_;
+};
 
 struct MemoryStats {
   size_t in_use = 0;        // bytes held by live tensors

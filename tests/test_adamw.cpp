@@ -110,3 +110,51 @@ TEST_CASE("the first step of adamw has length lr", "[adamw]") {
   CHECK(p[1] == Approx(2 - 1e-2).epsilon(1e-6));  // eps / 5e-4 less
   CHECK(p[2] == Approx(3 - 1e-2));
 }
+
+// Each bf16 is one of the two neighbours of its f32, the nearer one more often: their mean over many steps is the f32.
+TEST_CASE("stochastic rounding keeps the mean", "[adamw][bf16]") {
+  const int64_t n = 1003;
+  std::vector<float> p(n), g(n), m(n), v(n);
+  Generator random(7);
+  for (float& x : p) x = static_cast<float>(random.normal());
+  const std::vector<float> before = p;
+  std::vector<BFloat16> rounded(n), same(n);
+  std::vector<double> now = {0, 1, 1, 0};  // a learning rate of 0
+  std::vector<double> sums(n);
+  AdamWArgs args = arguments(1);
+  args.now = view(now);
+  args.rounded = view(rounded);
+  args.stochastic_rounding = true;
+  args.seed = 5;
+  const int steps = 4000;
+  for (int t = 1; t <= steps; ++t) {
+    now[3] = t;
+    cpu::adamw(view(p), view(g), view(m), view(v), args);
+    for (int64_t i = 0; i < n; ++i) {
+      const float y = static_cast<float>(rounded[i]), gap = std::abs(p[i]) * 0x1p-7f;
+      REQUIRE(std::abs(y - p[i]) <= gap);
+      sums[i] += y;
+    }
+  }
+  REQUIRE(p == before);
+  double z2 = 0;  // of the means, relative to the deviation of a draw between neighbours: 1 on average
+  for (int64_t i = 0; i < n; ++i) {
+    const double low = static_cast<float>(BFloat16(p[i])), x = p[i];
+    const auto spacing = [](double value) { return std::ldexp(1.0, std::ilogb(value) - 7); };
+    const double down = std::floor(x / spacing(x)) * spacing(x), share = (x - down) / spacing(x);
+    const double deviation = spacing(x) * std::sqrt(share * (1 - share) / steps);
+    if (deviation == 0) {
+      REQUIRE(sums[i] / steps == low);
+    } else {
+      z2 += std::pow((sums[i] / steps - x) / deviation, 2) / static_cast<double>(n);
+    }
+  }
+  CHECK(std::abs(z2 - 1) < 6 * std::sqrt(2.0 / static_cast<double>(n)));
+
+  args.rounded = view(same);
+  cpu::adamw(view(p), view(g), view(m), view(v), args);
+  CHECK(std::memcmp(same.data(), rounded.data(), n * sizeof(BFloat16)) == 0);  // the step's number decides
+  args.seed = 6;
+  cpu::adamw(view(p), view(g), view(m), view(v), args);
+  CHECK(std::memcmp(same.data(), rounded.data(), n * sizeof(BFloat16)) != 0);
+}

@@ -101,6 +101,47 @@ TEST_CASE("optim: gradient norm and clipping", "[nn][optim]") {
   CHECK(error_of([&] { grad_norm(slab); }).find("gradient of 'b' is not finite") != std::string::npos);
 }
 
+TEST_CASE("optim: a step clipped by the norm beside the gradients is the host's", "[nn][optim]") {
+  for (const double max_norm : {0.0, 0.1, 1e6}) {
+    Two models[2];
+    for (Two& model : models) {
+      ParamSlab slab(model);
+      AdamW optimizer(slab, {.weight_decay = 0.1});
+      for (int step = 0; step < 3; ++step) {
+        slab.zero_grad();
+        backward(model.loss());
+        if (&model == models) {
+          optimizer.step(0.05, max_norm > 0 ? clip_scale(grad_norm(slab), max_norm) : 1);
+        } else {
+          optimizer.begin_step(0.05);
+          optimizer.update_by_norm(squared_grad_norm(slab), max_norm);
+          optimizer.end_step();
+        }
+      }
+      CHECK(optimizer.steps() == 3);
+    }
+    CHECK(models[0].a.to_vector() == models[1].a.to_vector());
+    CHECK(models[0].b.to_vector() == models[1].b.to_vector());
+  }
+}
+
+TEST_CASE("optim: gradients that are not finite change nothing", "[nn][optim]") {
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    Two model;
+    ParamSlab slab(model);
+    AdamW optimizer(slab);
+    backward(model.loss());
+    model.c.grad().data<double>()[1] = bad;
+    const auto a = model.a.to_vector(), c = model.c.to_vector();
+    optimizer.begin_step(0.1);
+    const Tensor squared = squared_grad_norm(slab);
+    optimizer.update_by_norm(squared, 1);
+    CHECK(model.a.to_vector() == a);
+    CHECK(model.c.to_vector() == c);
+    CHECK(error_of([&] { norm_of(slab, squared); }).find("gradient of 'c' is not finite") != std::string::npos);
+  }
+}
+
 TEST_CASE("optim: SGD with momentum and decay follows its formula", "[nn][optim]") {
   for (const bool nesterov : {false, true}) {
     Two model;

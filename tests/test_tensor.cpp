@@ -283,3 +283,26 @@ TEST_CASE("the pool counts what lives and returns what does not", "[tensor][pool
   CHECK(memory_stats().reserved >= memory_stats().in_use);
   CHECK(memory_stats().reserved < memory_stats().in_use + (size_t{12} << 20));
 }
+
+TEST_CASE("a private pool shares its blocks with nobody", "[tensor][pool]") {
+  const size_t reserved = memory_stats().reserved;
+  Tensor kept;
+  const void* inside = nullptr;
+  {
+    PrivatePool pool(Device{});
+    {
+      const PrivatePool::Use use(pool);
+      inside = Tensor::empty({12345}).view().data;  // given back at once, to that pool
+      kept = Tensor::full({54321}, 1);
+    }
+    const Tensor outside = Tensor::empty({12345});
+    CHECK(outside.view().data != inside);
+    const PrivatePool::Use use(pool);
+    CHECK(Tensor::empty({12345}).view().data == inside);
+  }
+  CHECK(kept.to_vector()[54320] == 1);  // lives longer than its pool
+  CHECK(memory_stats().reserved > reserved);
+  kept = Tensor();
+  empty_cache();
+  CHECK(memory_stats().reserved <= reserved + 12345 * 4 + 4096);  // what is left is `outside`
+}

@@ -150,15 +150,18 @@ TEST_CASE("trainer: bf16 learns as f32 does", "[nn][trainer][bf16]") {
 
 TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn][trainer]") {
   const DType dtype = GENERATE(f32, bf16);
+  const bool stochastic = GENERATE(false, true);
+  TrainConfig recipe = config(12);
+  recipe.adamw.stochastic_rounding = stochastic;
   TempDir dir;
   const std::string path = dir.file("checkpoint.safetensors");
   Gpt2 whole = seeded(tiny(0.2, dtype));
-  Trainer uninterrupted(whole, config(12), batches(4));
+  Trainer uninterrupted(whole, recipe, batches(4));
   uninterrupted.run({});
 
   {
     Gpt2 model = seeded(tiny(0.2, dtype));
-    Trainer trainer(model, config(12), batches(4));
+    Trainer trainer(model, recipe, batches(4));
     CHECK_FALSE(trainer.run({.should_stop = [&] { return trainer.steps() == 5; }}));
     trainer.save(path, {{"config", "anything: 1\n"}, {"tokenizer", "{}"}});
   }
@@ -167,7 +170,7 @@ TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn]
   CHECK(checkpoint.state.step == 5);
   CHECK(checkpoint.text("config") == "anything: 1\n");
   Gpt2 model = seeded(gpt2_config_from_json(checkpoint.text("model")), 77);
-  Trainer trainer(model, config(12), batches(4));
+  Trainer trainer(model, recipe, batches(4));
   trainer.resume(checkpoint);
   CHECK(trainer.steps() == 5);
   trainer.evaluate(batches(4), 3);  // leaves no trace
@@ -177,7 +180,7 @@ TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn]
   Gpt2Config other = tiny(0, dtype);
   other.n_layer = 1;
   Gpt2 small = seeded(other);
-  Trainer wrong(small, config(12), batches(4));
+  Trainer wrong(small, recipe, batches(4));
   CHECK(error_of([&] { wrong.resume(checkpoint); }).find("of another model") != std::string::npos);
 }
 

@@ -220,7 +220,7 @@ std::vector<kit::Check<Impl>> checks() {
             "divide by what is left.",
             "Rank the ids by logit. Exponentiate (logit - largest)/T where the logit is at least the k-th; walk the "
             "ranking with the mass so far, and zero every token that begins at or past top_p; divide by the sum."},
-       .solution = {"nn/sample.cpp", "std::vector<double> filtered_probs("},
+       .solution = {"tensor/sample.cpp", "std::vector<double> filtered_probs("},
        .run = check_filtered_probs},
       {.id = "03.5",
        .title = "drawing a token",
@@ -232,7 +232,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "The first i with u < p[0] + … + p[i].",
                  "Add up; skip zeros; remember the last token seen; return at the first sum greater than u, and the "
                  "remembered one if none is."},
-       .solution = {"nn/sample.cpp", "int32_t sample_token("},
+       .solution = {"tensor/sample.cpp", "int32_t sample_token("},
        .run = check_sample_token},
   };
 }

@@ -5,8 +5,8 @@
 
 #include "autograd/ops.h"
 #include "lessons/kit/lesson.h"
-#include "nn/sample.h"
 #include "tensor/kernels.h"
+#include "tensor/sample.h"
 
 namespace pg::lesson03 {
 

@@ -8,13 +8,28 @@ namespace pg::cpu {
 
 using simd::Vec;
 
+namespace {
+
+// rounded[i] for i in [begin, end), begin a multiple of 4.
+void round_stochastically(const AdamWNumbers& numbers, BFloat16* rounded, const float* p, int64_t begin, int64_t end) {
+  uint32_t word[4];
+  for (int64_t i = begin; i < end; ++i) {
+    if (i % 4 == 0) rounding_words(numbers, i, word);
+    rounded[i].bits = stochastic_bf16(p[i], word[i % 4]);
+  }
+}
+
+}  // namespace
+
 void adamw(const View& p, const View& g, const View& m, const View& v, const AdamWArgs& args) {
+  AdamWNumbers numbers(args);
+  if (!numbers.settle()) return;
   visit_floating(p.dtype, "adamw", [&]<class T>(std::type_identity<T>) {
     constexpr int size = Vec<T>::size;
     // 16 K elements: about 20 µs, and the four arrays of a chunk fit in L2.
     parallel_for(p.numel(), 16384, [&](int64_t begin, int64_t end) {
       // Locals: stores to the arrays cannot change them.
-      const AdamWUpdate<T> update(args);
+      const AdamWUpdate<T> update(numbers);
       T *pp = p.as<T>(), *mp = m.as<T>(), *vp = v.as<T>();
       const T* gp = g.as<T>();
       for (int64_t i = begin; i < end; i += size) {
@@ -28,7 +43,12 @@ void adamw(const View& p, const View& g, const View& m, const View& v, const Ada
         put(vp, vi);
       }
       if constexpr (std::is_same_v<T, float>) {  // while the chunk is in L2
-        if (args.rounded) simd::convert(args.rounded.as<BFloat16>() + begin, pp + begin, end - begin);
+        auto* rounded = args.rounded.as<BFloat16>();
+        if (rounded && args.stochastic_rounding) {
+          round_stochastically(numbers, rounded, pp, begin, end);
+        } else if (rounded) {
+          simd::convert(rounded + begin, pp + begin, end - begin);
+        }
       }
     });
   });

@@ -9,8 +9,20 @@ namespace {
 
 // rounded?: p in bf16.
 template <class T>
-__global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounded, int64_t n, AdamWUpdate<T> update,
-                             bool aligned) {
+__global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounded, int64_t n, AdamWNumbers numbers,
+                             bool stochastic, bool aligned) {
+  __shared__ AdamWUpdate<T> shared;  // f64 arithmetic, which is slow on most cards: by one thread
+  __shared__ bool ready;
+  __shared__ uint64_t t;
+  if (threadIdx.x == 0) {
+    ready = numbers.settle();
+    shared = AdamWUpdate<T>(numbers);
+    t = numbers.t;
+  }
+  __syncthreads();
+  if (!ready) return;
+  const AdamWUpdate<T> update = shared;
+  numbers.t = t;
   for (int64_t i = kPack * first_index(); i < n; i += kPack * index_step()) {
     T pi[kPack], gi[kPack], mi[kPack], vi[kPack];
     load_pack(pi, p, i, n, aligned);
@@ -25,7 +37,16 @@ __global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounde
     store_pack(p, pi, i, n, aligned);
     store_pack(m, mi, i, n, aligned);
     store_pack(v, vi, i, n, aligned);
-    if (rounded) store_pack(rounded, pi, i, n, aligned);
+    if (!rounded) continue;
+    if constexpr (std::is_same_v<T, float>) {
+      if (stochastic) {
+        uint32_t word[kPack];
+        rounding_words(numbers, i, word);
+        for (int k = 0; k < kPack; ++k)  // exact: the low half becomes 0, and rounding again changes nothing
+          pi[k] = std::bit_cast<float>(uint32_t{stochastic_bf16(pi[k], word[k])} << 16);
+      }
+    }
+    store_pack(rounded, pi, i, n, aligned);
   }
 }
 
@@ -38,7 +59,7 @@ void adamw(const View& p, const View& g, const View& m, const View& v, const Ada
     auto* rounded = data_of<BFloat16>(args.rounded);
     const bool aligned = aligned_for_packs(p.as<T>(), g.as<T>(), m.as<T>(), v.as<T>(), rounded);
     launch(adamw_kernel<T>, blocks_for(packs_of(n)), kThreads, 0, stream(), p.as<T>(), g.as<T>(), m.as<T>(), v.as<T>(),
-           rounded, n, AdamWUpdate<T>(args), aligned);
+           rounded, n, AdamWNumbers(args), args.stochastic_rounding, aligned);
   });
 }
 

@@ -1,3 +1,4 @@
+#include "tensor/error.h"
 #include "tensor/format.h"
 
 namespace pg::cuda {
@@ -8,6 +9,11 @@ namespace pg::cuda {
 
 [[noreturn]] void fail_head_size(const char* op, int64_t size, int64_t most) {
   fail("{}: the CUDA kernels take heads of up to {} numbers, got {}", op, most, size);
+}
+
+// A replay would read or write what lies at the CPU's address by then.
+[[noreturn]] void fail_copy_in_graph() {
+  fail("cuda: a graph cannot hold a copy from or to the CPU; move the data before or after it is recorded");
 }
 
 }  // namespace pg::cuda

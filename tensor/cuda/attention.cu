@@ -5,6 +5,7 @@
 #include "tensor/cuda/attention_decode.h"
 #include "tensor/cuda/attention_tile.h"
 #include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/runtime.h"
 
 namespace pg::cuda {
 namespace {
@@ -98,7 +99,7 @@ __global__ void __launch_bounds__(kThreads)
 void attention(const View& out, const View& lse, const View& q, const View& k, const View& v,
                const AttentionArgs& args) {
   if (lse.numel() == 0) return;
-  if (q.shape[2] <= kDecodeQueries) return attention_decode(out, lse, q, k, v, args);
+  if (q.shape[2] <= kDecodeQueries && !exact()) return attention_decode(out, lse, q, k, v, args);
   visit_heads(q, "attention",
               [&]<class S, class T, int kSize>(std::type_identity<S>, std::type_identity<T>,
                                                std::integral_constant<int, kSize>) {

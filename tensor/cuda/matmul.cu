@@ -2,6 +2,7 @@
 #include "tensor/cuda/blas.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/lane.h"
+#include "tensor/cuda/runtime.h"
 #include "tensor/cuda/tile.h"
 
 namespace pg::cuda {
@@ -120,6 +121,7 @@ void matmul(const View& c_any, const View& a_any, const View& b_any, const Matmu
   View c = c_any, a = a_any, b = b_any;
   MatmulArgs args = args_any;
   fold_batch_into_rows(c, a, b, args.pre_activation);
+  if (exact()) return tiled_matmul(c, a, b, args);  // every sum over k in its order, whatever m and n
   if (blas_matmul(c, a, b, args)) return;
   if (args.activation == Activation::gelu_tanh && c.dtype != bf16) {  // blas leaves the activation of these to us
     const View& pre = args.pre_activation ? args.pre_activation : c;

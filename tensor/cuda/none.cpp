@@ -12,6 +12,20 @@ void* allocate(size_t, int) { fail("cuda: {}", why_none()); }
 void release(void*, int) { fail("cuda: {}", why_none()); }
 void copy(void*, Device, const void*, Device, size_t) { fail("cuda: {}", why_none()); }
 void synchronize() {}
+void set_exact(bool) {}
+bool exact() { return true; }
+
+struct Graph::Recorded {};
+Graph::Graph(Device device, const std::function<void()>&) : pool_(device) { fail("cuda: {}", why_none()); }
+Graph::~Graph() = default;
+void Graph::replay() const {}
+
+struct Readback::Arrival {};
+Readback::Readback(size_t) { fail("cuda: {}", why_none()); }
+Readback::~Readback() = default;
+void Readback::start(const void*, size_t) {}
+const void* Readback::wait() const { return nullptr; }
+
 const Kernels& table() { fail("cuda: {}", why_none()); }
 
 }  // namespace pg::cuda

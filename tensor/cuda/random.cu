@@ -10,30 +10,13 @@
 namespace pg::cuda {
 namespace {
 
-// philox4x32 of tensor/random.cpp, the upper half of the counter 0.
-__device__ void philox(uint64_t key, uint64_t counter, uint32_t (&word)[4]) {
-  uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32), c2 = 0, c3 = 0;
-  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < Philox::rounds; ++round) {
-    const uint32_t high0 = __umulhi(Philox::mul0, c0), high1 = __umulhi(Philox::mul1, c2);
-    const uint32_t low0 = Philox::mul0 * c0, low1 = Philox::mul1 * c2;
-    c0 = high1 ^ c1 ^ k0;
-    c1 = low1;
-    c2 = high0 ^ c3 ^ k1;
-    c3 = low0;
-    k0 += Philox::weyl0;
-    k1 += Philox::weyl1;
-  }
-  word[0] = c0, word[1] = c1, word[2] = c2, word[3] = c3;
-}
-
 // Words at … at + 3 of the stream; they lie in two blocks unless `at` is a multiple of 4.
 __device__ void words_at(uint64_t seed, uint64_t at, uint32_t (&word)[4]) {
   const int skip = static_cast<int>(at % 4);
-  philox(seed, at / 4, word);
+  philox_block(seed, at / 4, 0, word);
   if (skip == 0) return;
   uint32_t next[4];
-  philox(seed, at / 4 + 1, next);
+  philox_block(seed, at / 4 + 1, 0, next);
   for (int shift = 0; shift < skip; ++shift) {  // one by one: constant indices stay in registers
     for (int k = 0; k < 3; ++k) word[k] = word[k + 1];
     word[3] = next[0];

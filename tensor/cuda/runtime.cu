@@ -18,7 +18,12 @@ cudaError_t count_devices(int* count) {
   return status;
 }
 
+bool exact_results = false;
+
 }  // namespace
+
+void set_exact(bool on) { exact_results = on; }
+bool exact() { return exact_results; }
 
 cudaStream_t stream() {
   static cudaStream_t compute = [] {
@@ -27,6 +32,12 @@ cudaStream_t stream() {
     return made;
   }();
   return compute;
+}
+
+bool capturing() {
+  cudaStreamCaptureStatus status;
+  check(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
 }
 
 int device_count() {
@@ -60,8 +71,9 @@ void release(void* data, int device) {
   check(cudaFree(data), "cudaFree");
 }
 
-void copy(void* to, Device to_device, const void* from, Device, size_t bytes) {
+void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
   if (bytes == 0) return;
+  if (to_device != from_device && capturing()) fail_copy_in_graph();
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
   if (to_device.kind == Device::Kind::cpu)
     synchronize();  // from the CPU it returns with the bytes in a buffer of CUDA's

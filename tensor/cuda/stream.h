@@ -5,5 +5,8 @@
 namespace pg::cuda {
 
 cudaStream_t stream();
+// Whether what is put into it is recorded for a graph.
+bool capturing();
+[[noreturn]] void fail_copy_in_graph();
 
 }  // namespace pg::cuda

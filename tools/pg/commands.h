@@ -18,7 +18,7 @@ struct TrainOptions {
   int64_t layers = 4, heads = 4, width = 128, context = 64;
   double in_proj_std = 0;
   std::string dtype = "f32";
-  bool checkpoint_blocks = false;
+  bool checkpoint_blocks = false, exact = false, stochastic_rounding = false;
   double dropout = 0;
   int64_t batch = 12, accumulate = 1, steps = 2000, eval_every = 250, eval_batches = 20, save_every = 250;
   std::string schedule = "cosine";
@@ -35,7 +35,7 @@ struct SampleCommandOptions {
   uint64_t seed = 1;
   int64_t tokens = 500, count = 1, top_k = 0;
   double temperature = 0.8, top_p = 1, min_p = 0;
-  bool greedy = false;
+  bool greedy = false, exact = false;
 };
 int sample(const SampleCommandOptions& options);
 

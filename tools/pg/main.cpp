@@ -20,8 +20,10 @@ CLI::Validator from(double low) {
           fmt::format("({} or more)", low)};
 }
 
-void add_machine_options(CLI::App& app, std::string& device, int& threads) {
-  app.add_option("--device", device, "where to compute");
+void add_machine_options(CLI::App& app, std::string& device, bool& exact, int& threads) {
+  app.add_option("--device", device, "cpu, cuda or cuda:1");
+  app.add_flag("--exact", exact, "on a GPU: a token has the same log-probability sampled and trained on, bit for bit")
+      ->default_str("false");
   app.add_option("--threads", threads, "threads; 0: as many as cores")->check(from(0));
 }
 
@@ -33,7 +35,7 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
   app.add_option("--data", o.data, "tinyshakespeare, stories, or any text file");
   app.add_option("--name", o.name, "the run's name");
   app.add_option("--out", o.out, "the folder of all runs");
-  add_machine_options(app, o.device, o.threads);
+  add_machine_options(app, o.device, o.exact, o.threads);
   app.add_option("--seed", o.seed, "the same seed gives the same model, bit for bit");
   app.add_option("--layers", o.layers, "transformer blocks")->check(from(1));
   app.add_option("--heads", o.heads, "attention heads")->check(from(1));
@@ -59,6 +61,9 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
   app.add_option("--beta1", o.beta1, "AdamW: decay of the mean")->check(CLI::Range(0.0, 1.0));
   app.add_option("--beta2", o.beta2, "AdamW: decay of the mean square")->check(CLI::Range(0.0, 1.0));
   app.add_option("--weight-decay", o.weight_decay, "AdamW: on matrices only")->check(from(0));
+  app.add_flag("--stochastic-rounding", o.stochastic_rounding,
+               "with bf16: weights are rounded up or down with the odds that keep their mean")
+      ->default_str("false");
   app.add_option("--clip", o.clip, "largest gradient norm; 0: any")->check(from(0));
   app.add_option("--eval-every", o.eval_every, "steps between evaluations; 0: only at the end")->check(from(0));
   app.add_option("--eval-batches", o.eval_batches, "batches of an evaluation; the last reads the whole text")
@@ -79,7 +84,7 @@ void add_sample_options(CLI::App& app, SampleCommandOptions& o) {
   app.add_option("--min-p", o.min_p, "leave out what is less likely than this times the likeliest")
       ->check(CLI::Range(0.0, 1.0));
   app.add_flag("--greedy", o.greedy, "always the likeliest");
-  add_machine_options(app, o.device, o.threads);
+  add_machine_options(app, o.device, o.exact, o.threads);
 }
 
 }  // namespace

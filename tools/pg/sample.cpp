@@ -6,6 +6,7 @@
 #include "nn/generate.h"
 #include "nn/gpt2.h"
 #include "tasks/char_tokenizer.h"
+#include "tensor/cuda/runtime.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
 #include "tools/pg/commands.h"
@@ -14,6 +15,7 @@ namespace pg::tools {
 
 int sample(const SampleCommandOptions& o) {
   const Device device = parse_device(o.device);
+  cuda::set_exact(o.exact);
   if (o.threads > 0) set_num_threads(o.threads);
   check(o.count >= 1, "sample: --count must be at least 1, got {}", o.count);
   const std::string path = std::filesystem::is_directory(o.run) ? checkpoint_path(o.run) : o.run;

@@ -13,6 +13,7 @@
 #include "tasks/fetch.h"
 #include "tasks/sha256.h"
 #include "tasks/text_data.h"
+#include "tensor/cuda/runtime.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
 #include "tensor/profile.h"
@@ -40,6 +41,8 @@ TrainConfig train_config(const TrainOptions& o) {
   config.adamw.beta1 = o.beta1;
   config.adamw.beta2 = o.beta2;
   config.adamw.weight_decay = o.weight_decay;
+  config.adamw.stochastic_rounding = o.stochastic_rounding;
+  config.adamw.seed = o.seed;
   config.max_grad_norm = o.clip;
   config.eval_interval = o.eval_every;
   config.checkpoint_interval = o.save_every;
@@ -80,6 +83,7 @@ std::string memory_line(const StepMemory& m) {
 
 int train(const TrainOptions& o) {
   const Device device = parse_device(o.device);
+  cuda::set_exact(o.exact);
   if (o.threads > 0) set_num_threads(o.threads);
 
   const Corpus corpus = load_corpus(o.data);

@@ -53,11 +53,15 @@ cudaError_t remember(cudaError_t error) {
   return error;
 }
 
+cudaError_t forbid(Capture& capture) {
+  capture.invalid = true;
+  return remember(cudaErrorStreamCaptureUnsupported);
+}
+
+// Waiting for anything else than what is captured.
 cudaError_t forbid_while_capturing() {
   for (const auto& capture : streams().captures) {
-    if (capture->mode == cudaStreamCaptureModeRelaxed) continue;
-    capture->invalid = true;
-    return remember(cudaErrorStreamCaptureUnsupported);
+    if (capture->mode != cudaStreamCaptureModeRelaxed) return forbid(*capture);
   }
   return cudaSuccess;
 }
@@ -128,6 +132,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   std::lock_guard lock(s.mutex);
   CUstream_st* stream = find(handle);
   if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  if (stream->capture) return forbid(*stream->capture);
   if (const auto error = forbid_while_capturing()) return error;
   begin_work(stream);
   s.host.join(stream->clock);
@@ -138,7 +143,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(
 cudaError_t cudaDeviceSynchronize() {
   auto& s = streams();
   std::lock_guard lock(s.mutex);
-  if (const auto error = forbid_while_capturing()) return error;
+  if (!s.captures.empty()) return forbid(**s.captures.begin());
   s.host.join(s.legacy.clock);
   for (CUstream_st* stream : s.all) s.host.join(stream->clock);
   return cudaSuccess;
@@ -199,7 +204,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   auto& s = streams();
   std::lock_guard lock(s.mutex);
   if (!event) return remember(cudaErrorInvalidResourceHandle);
-  if (event->capture.lock()) return forbid_while_capturing();
+  if (const auto capture = event->capture.lock()) return forbid(*capture);
   s.host.join(event->clock);
   return cudaSuccess;
 }

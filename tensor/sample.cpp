@@ -1,4 +1,4 @@
-#include "nn/sample.h"
+#include "tensor/sample.h"
 
 #include <algorithm>
 #include <cmath>

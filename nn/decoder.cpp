@@ -1,0 +1,125 @@
+#include "nn/decoder.h"
+
+#include <bit>
+
+namespace pg {
+
+void choose_tokens(const Tensor& logits, bool greedy, const SampleOptions& options, const Tensor& u, const Tensor& ids,
+                   const Tensor& log_probs) {
+  const Kernels& k = kernels(logits.device());
+  if (greedy) {
+    k.argmax(ids, logits);
+  } else {
+    k.sample(ids, logits, u, options);
+  }
+  const Tensor entropy = empty_like(log_probs), lse = empty_like(log_probs);
+  k.token_log_prob(log_probs, entropy, lse, logits, ids);
+}
+
+Decoder::Decoder(const Gpt2& model, int64_t rows, int64_t room, bool greedy, const SampleOptions& options)
+    : model_(model),
+      greedy_(greedy),
+      options_(options),
+      cache_(model.new_cache(rows, room)),
+      ids_(Tensor::zeros({rows}, i32, model.device())),
+      log_probs_(Tensor::zeros({rows}, sum_type(model.config.dtype), model.device())),
+      u_(Tensor::zeros({rows}, f64, model.device())),
+      before_(zeros_like(ids_)),
+      after_(zeros_like(ids_)) {}
+
+void Decoder::prefill(int64_t first, std::span<const std::span<const int32_t>> prompts, std::span<const double> u) {
+  NoGrad no_grad;
+  const auto rows = static_cast<int64_t>(prompts.size()), length = static_cast<int64_t>(prompts[0].size());
+  const Tensor ids = Tensor::empty({rows, length}, i32);
+  auto to = ids.data<int32_t>().begin();
+  for (const auto& prompt : prompts) to = std::copy(prompt.begin(), prompt.end(), to);
+  u_.view_slice(0, first, first + rows).copy_from(Tensor::from(u, {rows}));
+  const KvCache part = cache_.slice(first, first + rows);
+  const Tensor hidden = model_.hidden(ids, &part);
+  choose(model_.head(select(hidden, 1, length - 1)), first, rows);
+  send(first, rows);
+}
+
+void Decoder::next(std::span<const double> u) {
+  NoGrad no_grad;
+  const auto n = static_cast<int64_t>(u.size());
+  // Numbers of rows are rounded up to powers of two, so that few passes are recorded: the rows behind n compute
+  // something that nobody reads, at position 0.
+  const int64_t rows =
+      on_cuda() ? std::min(cache_.rows(), static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)))) : n;
+  std::vector<int32_t> before(static_cast<size_t>(rows)), after(before.size(), 1);
+  std::vector<double> draws(u.begin(), u.end());
+  draws.resize(before.size());
+  const auto lengths = cache_.lengths.data<int32_t>();
+  for (int64_t i = 0; i < n; ++i) {
+    check(lengths[i] < cache_.room(), "Decoder: row {} has no room for another position", i);
+    before[i] = lengths[i];
+    after[i] = ++lengths[i];
+  }
+  before_.view_slice(0, 0, rows).copy_from(Tensor::from(before, {rows}));
+  after_.view_slice(0, 0, rows).copy_from(Tensor::from(after, {rows}));
+  u_.view_slice(0, 0, rows).copy_from(Tensor::from(draws, {rows}));
+  Pass& pass = passes_[rows];
+  if (on_cuda() && pass.ran && !pass.graph) {
+    pass.graph = std::make_unique<cuda::Graph>(ids_.device(), [&] { compute(rows); });
+  }
+  pass.graph ? pass.graph->replay() : compute(rows);
+  pass.ran = true;
+  send(0, n);
+}
+
+// All of a pass that happens on the device.
+void Decoder::compute(int64_t rows) const {
+  const auto part = [rows](const Tensor& x) { return x.view_slice(0, 0, rows); };
+  const Tensor hidden = model_.hidden_next(part(ids_), cache_.slice(0, rows).slots(part(before_), part(after_)));
+  choose(model_.head(hidden), 0, rows);
+}
+
+void Decoder::choose(const Tensor& logits, int64_t first, int64_t rows) const {
+  const auto part = [&](const Tensor& x) { return x.view_slice(0, first, first + rows); };
+  choose_tokens(logits, greedy_, options_, part(u_), part(ids_), part(log_probs_));
+}
+
+void Decoder::send(int64_t first, int64_t rows) {
+  const Tensor ids = ids_.view_slice(0, first, first + rows), log_probs = log_probs_.view_slice(0, first, first + rows);
+  if (!on_cuda()) {
+    const auto tokens = ids.data<int32_t>();
+    arrived_.push_back({{tokens.begin(), tokens.end()}, log_probs.to_vector()});
+    return;
+  }
+  if (spare_.empty()) spare_.push_back(std::make_unique<Flight>(static_cast<size_t>(cache_.rows())));
+  auto flight = std::move(spare_.back());
+  spare_.pop_back();
+  const auto bytes = [](const Tensor& x) { return static_cast<size_t>(x.numel()) * size_of(x.dtype()); };
+  flight->tokens.start(ids.view().data, bytes(ids));
+  flight->log_probs.start(log_probs.view().data, bytes(log_probs));
+  flight->count = rows;
+  flights_.push_back(std::move(flight));
+}
+
+Decoder::Choices Decoder::take() {
+  Choices choices;
+  if (!on_cuda()) {
+    choices = std::move(arrived_.front());
+    arrived_.pop_front();
+    return choices;
+  }
+  auto flight = std::move(flights_.front());
+  flights_.pop_front();
+  const auto* tokens = static_cast<const int32_t*>(flight->tokens.wait());
+  const void* log_probs = flight->log_probs.wait();
+  choices.tokens.assign(tokens, tokens + flight->count);
+  visit_floating(log_probs_.dtype(), "Decoder", [&]<class T>(std::type_identity<T>) {
+    const T* values = static_cast<const T*>(log_probs);
+    choices.log_probs.assign(values, values + flight->count);
+  });
+  spare_.push_back(std::move(flight));
+  return choices;
+}
+
+void Decoder::move_row(int64_t from, int64_t to) const {
+  cache_.copy_row(from, to);
+  ids_.view_slice(0, to, to + 1).copy_from(ids_.view_slice(0, from, from + 1));
+}
+
+}  // namespace pg

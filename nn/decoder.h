@@ -1,0 +1,72 @@
+#pragma once
+// Token after token from a model with a KV cache. Choices stay on the model's device, where the next pass finds them;
+// the host hears of them later. On CUDA a pass is recorded and launched as a whole.
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "nn/gpt2.h"
+#include "tensor/cuda/runtime.h"
+#include "tensor/sample.h"
+
+namespace pg {
+
+// A token for each row of logits [R, V]: the most probable if greedy (the first of equals), else drawn by u f64 [R] in
+// [0, 1). Writes ids i32 [R] and log_probs [R], log softmax(logits)[id] without temperature and filters: NaN where the
+// logits are not finite.
+void choose_tokens(const Tensor& logits, bool greedy, const SampleOptions& options, const Tensor& u, const Tensor& ids,
+                   const Tensor& log_probs);
+
+class Decoder {
+ public:
+  // For up to `rows` sequences of `room` positions. The model must outlive it.
+  Decoder(const Gpt2& model, int64_t rows, int64_t room, bool greedy, const SampleOptions& options);
+
+  // Reads prompts of one length into rows first, first + 1, … and chooses the token that follows each, by u.
+  void prefill(int64_t first, std::span<const std::span<const int32_t>> prompts, std::span<const double> u);
+  // Chooses the next token of the rows [0, u.size()).
+  void next(std::span<const double> u);
+
+  struct Choices {
+    std::vector<int32_t> tokens;
+    std::vector<double> log_probs;
+  };
+  // What the oldest prefill() or next() chose that has not been taken; waits for it.
+  Choices take();
+
+  // Row `from` takes the place of row `to`.
+  void move_row(int64_t from, int64_t to) const;
+
+ private:
+  struct Flight {  // on their way to the host
+    explicit Flight(size_t rows) : tokens(rows * 4), log_probs(rows * 8) {}
+    cuda::Readback tokens, log_probs;
+    int64_t count = 0;
+  };
+  struct Pass {  // of one number of rows
+    bool ran = false;
+    std::unique_ptr<cuda::Graph> graph;
+  };
+
+  bool on_cuda() const { return ids_.device().kind == Device::Kind::cuda; }
+  void compute(int64_t rows) const;
+  void choose(const Tensor& logits, int64_t first, int64_t rows) const;
+  void send(int64_t first, int64_t rows);
+
+  const Gpt2& model_;
+  const bool greedy_;
+  const SampleOptions options_;
+  KvCache cache_;
+  Tensor ids_;             // i32 [rows]: the last token of each
+  Tensor log_probs_;       // [rows]
+  Tensor u_;               // f64 [rows]
+  Tensor before_, after_;  // i32 [rows]: positions in the cache
+  std::map<int64_t, Pass> passes_;
+  std::vector<std::unique_ptr<Flight>> spare_;
+  std::deque<std::unique_ptr<Flight>> flights_;
+  std::deque<Choices> arrived_;  // on the CPU there is no way to go
+};
+
+}  // namespace pg

@@ -1,0 +1,164 @@
+// Tokens from logits, with the filters of tensor/sample.h and without sorting: top-k and top-p are thresholds on the
+// logit, found bit by bit. A block per row; every sum has one order, so a rerun gives the same tokens.
+#include <bit>
+#include <cmath>
+
+#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/row.h"
+
+namespace pg::cuda {
+namespace {
+
+constexpr int kSampleThreads = 1024, kWarps = kSampleThreads / kWarp;
+using Team = TeamOf<kSampleThreads>;
+
+// An unsigned number that grows with x; as many bits as S has.
+template <class S, class T>
+__device__ __forceinline__ auto key_of(T x) {
+  using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  constexpr Word sign = Word{1} << (8 * sizeof(Word) - 1);
+  const Word bits = std::bit_cast<Word>(x + T(0));  // -0 becomes 0
+  return (bits & sign ? ~bits : bits | sign) >> (8 * (sizeof(T) - sizeof(S)));
+}
+
+// Σ weight(i, x) over a row, for every thread.
+template <class S, class T, class Weight>
+__device__ T sum_of(const S* row, int64_t n, Weight weight) {
+  constexpr int N = kChunk<S>;
+  T sum = 0;
+  for_chunks<Team, N>(n, [&](int64_t i) {
+    T x[N];
+    load_chunk(x, row, i, n, -std::numeric_limits<T>::infinity());
+    for (int j = 0; j < N; ++j) sum += weight(i + j, x[j]);
+  });
+  return Team::sum(sum);
+}
+
+// The largest key whose elements and all larger ones weigh at least `target` together; 0 if all do not. -inf must weigh
+// nothing. Two bits at a time.
+template <class S, class T, class Weight>
+__device__ auto threshold(const S* row, int64_t n, T target, Weight weight) {
+  constexpr int N = kChunk<S>;
+  decltype(key_of<S>(T())) found = 0;
+  for (int bit = 8 * static_cast<int>(sizeof(S)) - 2; bit >= 0; bit -= 2) {
+    T sums[3] = {};
+    for_chunks<Team, N>(n, [&](int64_t i) {
+      T x[N];
+      load_chunk(x, row, i, n, -std::numeric_limits<T>::infinity());
+      for (int j = 0; j < N; ++j) {
+        const auto key = key_of<S>(x[j]);
+        const T w = weight(x[j]);
+        for (int k = 0; k < 3; ++k) sums[k] += key >= (found | (decltype(found)(k + 1) << bit)) ? w : T(0);
+      }
+    });
+    int steps = 0;
+    for (int k = 0; k < 3; ++k) {
+      if (Team::sum(sums[k]) >= target) steps = k + 1;
+    }
+    found |= decltype(found)(steps) << bit;
+  }
+  return found;
+}
+
+// The first i at which the running sum of weight(i, x) passes fraction·(the whole sum) + offset; the last i that weighs
+// anything if rounding leaves none. -1 if nothing does.
+template <class S, class T, class Weight>
+__device__ int64_t first_past(const S* row, int64_t n, T fraction, T offset, Weight weight) {
+  __shared__ T mass[kWarps];
+  __shared__ int64_t result;
+  const int lane = static_cast<int>(threadIdx.x % kWarp), warp = static_cast<int>(threadIdx.x / kWarp);
+  const int64_t length = (n + kWarps - 1) / kWarps, begin = std::min(n, warp * length);
+  T sum = 0;
+  for (int64_t i = begin + lane; i < std::min(n, begin + length); i += kWarp) sum += weight(i, load<T>(row + i));
+  for (int step = kWarp / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+  __syncthreads();  // the call before may still be read
+  if (lane == 0) mass[warp] = sum;
+  __syncthreads();
+  if (warp == 0) {
+    T total = 0;
+    for (int w = 0; w < kWarps; ++w) total += mass[w];
+    const T target = fraction * total + offset;
+    T before = 0;
+    int part = -1;
+    for (int w = 0; w < kWarps; ++w) {
+      if (mass[w] == 0) continue;
+      if (part >= 0) before += mass[part];
+      part = w;
+      if (before + mass[w] > target) break;
+    }
+    int64_t found = -1;
+    for (int64_t first = part < 0 ? n : part * length, i = first; i < std::min(n, first + length); i += kWarp) {
+      const int64_t mine = i + lane;
+      const T w = mine < std::min(n, first + length) ? weight(mine, load<T>(row + mine)) : T(0);
+      T running = w;
+      for (int step = 1; step < kWarp; step *= 2) {
+        const T other = __shfl_up_sync(0xffffffffu, running, step);
+        if (lane >= step) running += other;
+      }
+      const unsigned heavy = __ballot_sync(0xffffffffu, w > 0);
+      const unsigned past = __ballot_sync(0xffffffffu, w > 0 && before + running > target);
+      if (heavy) found = i + (past ? __ffs(past) - 1 : 31 - __clz(heavy));
+      if (past) break;
+      before += __shfl_sync(0xffffffffu, running, kWarp - 1);
+    }
+    if (lane == 0) result = found;
+  }
+  __syncthreads();
+  return result;
+}
+
+template <class S, class T>
+__global__ void __launch_bounds__(kSampleThreads)
+    sample_kernel(int32_t* ids, Rows<S> logits, int64_t n, const double* u, SampleOptions o) {
+  constexpr T inf = std::numeric_limits<T>::infinity();
+  const S* row = logits[blockIdx.x];
+  const T temperature = static_cast<T>(o.temperature), min_p = static_cast<T>(o.min_p);
+  T top = -inf;
+  for_chunks<Team, kChunk<S>>(n, [&](int64_t i) {
+    T x[kChunk<S>];
+    load_chunk(x, row, i, n, -inf);
+    for (T value : x) top = max_with_nan(top, value);
+  });
+  top = Team::reduce(top, [](T a, T b) { return max_with_nan(a, b); });
+  if (!(top > -inf && top < inf)) {
+    if (threadIdx.x == 0) ids[blockIdx.x] = 0;
+    return;
+  }
+  auto floor = key_of<S>(-inf);
+  if (o.top_k > 0 && o.top_k < n) {
+    floor = threshold<S>(row, n, static_cast<T>(o.top_k), [](T x) { return x > -inf ? T(1) : T(0); });
+  }
+  // Relative to the most probable token.
+  const auto odds = [&](T x) { return key_of<S>(x) >= floor ? ::exp((x - top) / temperature) : T(0); };
+  int64_t last = n;  // of the tokens at the floor this is the last that counts
+  if (o.top_p < 1) {
+    const T target = static_cast<T>(o.top_p) * sum_of<S, T>(row, n, [&](int64_t, T x) { return odds(x); });
+    const auto at = threshold<S>(row, n, target, odds);
+    const T above = sum_of<S, T>(row, n, [&](int64_t, T x) { return key_of<S>(x) > at ? odds(x) : T(0); });
+    const T here = sum_of<S, T>(row, n, [&](int64_t, T x) { return key_of<S>(x) == at ? odds(x) : T(0); });
+    const T count = sum_of<S, T>(row, n, [&](int64_t, T x) { return key_of<S>(x) == at ? T(1) : T(0); });
+    // As many of them as are needed, in the order of their ids.
+    const T needed = std::max(T(1), std::ceil((target - above) / (here / count)));
+    last =
+        first_past<S, T>(row, n, T(0), needed - T(0.5), [&](int64_t, T x) { return key_of<S>(x) == at ? T(1) : T(0); });
+    floor = std::max(floor, at);
+  }
+  const int64_t token = first_past<S, T>(row, n, static_cast<T>(u[blockIdx.x]), T(0), [&](int64_t i, T x) {
+    const T w = key_of<S>(x) == floor && i > last ? T(0) : odds(x);
+    return w < min_p ? T(0) : w;
+  });
+  if (threadIdx.x == 0) ids[blockIdx.x] = static_cast<int32_t>(token);
+}
+
+}  // namespace
+
+void sample(const View& ids, const View& logits, const View& u, const SampleOptions& options) {
+  visit_stored(logits.dtype, "sample", [&]<class Stored, class T>(std::type_identity<Stored>, std::type_identity<T>) {
+    const RowShape shape(logits);
+    if (shape.count == 0) return;
+    launch(sample_kernel<stored_t<Stored>, T>, static_cast<unsigned>(shape.count), kSampleThreads, 0, stream(),
+           ids.as<int32_t>(), rows_of<Stored>(logits), shape.size, u.as<const double>(), options);
+  });
+}
+
+}  // namespace pg::cuda

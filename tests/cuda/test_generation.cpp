@@ -1,0 +1,231 @@
+// What generation and training steps need of a CUDA device beside kernels that compute: choices, caches, graphs.
+#include <cmath>
+#include <limits>
+
+#include "nn/generate.h"
+#include "nn/trainer.h"
+#include "tensor/cuda/runtime.h"
+#include "tests/catch.h"
+
+using namespace pg;
+
+namespace {
+
+Device gpu() {
+  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
+  return {Device::Kind::cuda, 0};
+}
+
+// Rows of logits, `levels` different values (0: all different).
+Tensor random_logits(int64_t rows, int64_t vocab, int64_t levels, uint64_t seed) {
+  Generator g(seed);
+  std::vector<float> values;
+  for (int64_t i = 0; i < rows * vocab; ++i) {
+    const double x = 3 * g.normal();
+    values.push_back(static_cast<float>(levels == 0 ? x : std::round(x * levels / 6) * 6 / levels));
+  }
+  return Tensor::from(values, {rows, vocab});
+}
+
+// Every token must be one that filtered_probs() keeps, at the place of the cumulative probability where u lies, but for
+// rounding.
+void check_choices(const Tensor& logits, const SampleOptions& options, double tolerance) {
+  const int64_t rows = logits.size(0), vocab = logits.size(1);
+  std::vector<double> u;
+  for (int64_t r = 0; r < rows; ++r) u.push_back((static_cast<double>(r) + 0.5) / static_cast<double>(rows));
+  const Tensor ids = Tensor::full({rows}, -7, i32, gpu());
+  kernels(gpu()).sample(ids, logits.to(gpu()), Tensor::from(u, {rows}).to(gpu()), options);
+  const std::vector<double> chosen = ids.to_vector(), values = logits.to_vector();
+  for (int64_t r = 0; r < rows; ++r) {
+    INFO("row " << r << " of " << rows << ", " << vocab << " logits " << name_of(logits.dtype()));
+    const auto id = static_cast<int64_t>(chosen[r]);
+    REQUIRE((id >= 0 && id < vocab));
+    const auto probs = filtered_probs(std::span(values).subspan(r * vocab, vocab), options);
+    double before = 0;
+    for (int64_t i = 0; i < id; ++i) before += probs[i];
+    CHECK(probs[id] > 0);
+    CHECK(before - tolerance <= u[r]);
+    CHECK(u[r] <= before + probs[id] + tolerance);
+  }
+}
+
+Gpt2 small_model(DType dtype) {
+  Generator init(3);
+  return Gpt2({.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 32, .dtype = dtype}, init);
+}
+
+TokenBatch random_batch(Generator& g) {
+  std::vector<int32_t> ids, targets;
+  for (int i = 0; i < 24; ++i) {
+    ids.push_back(static_cast<int32_t>(g.integer(29)));
+    targets.push_back(i % 5 == 0 && g.uniform() < 0.5 ? -100 : static_cast<int32_t>(g.integer(29)));
+  }
+  return {Tensor::from(ids, {2, 12}), Tensor::from(targets, {2, 12})};
+}
+
+}  // namespace
+
+TEST_CASE("CUDA samples what the filters leave, where u says", "[cuda]") {
+  const SampleOptions all[] = {{},
+                               {.temperature = 0.7},
+                               {.top_k = 1},
+                               {.top_k = 7},
+                               {.top_p = 0.6},
+                               {.min_p = 0.2},
+                               {.temperature = 1.3, .top_k = 20, .top_p = 0.9, .min_p = 0.01}};
+  for (const SampleOptions& options : all) {
+    for (const auto& [vocab, levels] : {std::pair{1, 0}, {5, 0}, {33, 4}, {200, 0}, {200, 5}}) {
+      for (const DType dtype : {f32, f64, bf16}) {
+        check_choices(random_logits(6, vocab, levels, 1).to(dtype), options, dtype == f64 ? 1e-12 : 1e-5);
+      }
+    }
+  }
+  check_choices(random_logits(2, 50257, 0, 2).to(bf16), {.top_k = 50, .top_p = 0.8}, 1e-5);
+}
+
+TEST_CASE("CUDA samples no token that cannot be and says 0 of logits that are none", "[cuda]") {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> values = {-inf, 1,    -inf, -inf,  //
+                                     0,    inf,  0,    0,     //
+                                     0,    NAN,  0,    0,     //
+                                     -inf, -inf, -inf, -inf};
+  const Tensor logits = Tensor::from(values, {4, 4}), ids = Tensor::full({4}, 9, i32, gpu());
+  const Tensor u = Tensor::full({4}, 0.999999, f64, gpu());
+  kernels(gpu()).sample(ids, logits.to(gpu()), u, {.top_k = 3, .top_p = 0.9});
+  CHECK(ids.to_vector() == std::vector<double>{1, 0, 0, 0});
+  const Tensor here = Tensor::full({4}, 9, i32);
+  cpu_kernels().sample(here, logits, u.to(Device{}), {.top_k = 3, .top_p = 0.9});
+  CHECK(here.to_vector() == ids.to_vector());
+}
+
+TEST_CASE("CUDA puts new keys and values where the CPU puts them", "[cuda]") {
+  for (const DType dtype : {f32, bf16, f64}) {
+    for (const int64_t size : {3, 8, 16}) {
+      Generator g(4);
+      const auto random = [&](const Shape& shape) { return Tensor::normal(shape, 0, 1, g, f32).to(dtype); };
+      const Tensor cache_k = random({3, 2, 9, size}), cache_v = random({3, 2, 9, size});
+      const Tensor qkv = random({3, 2, 3 * 2 * size});  // new keys and values lie between queries
+      const Tensor starts = Tensor::from(std::vector<int32_t>{0, 7, 4}, {3});
+      const auto run = [&](Device device) {
+        const Tensor k = cache_k.to(device).clone(), v = cache_v.to(device).clone(), x = qkv.to(device);
+        const auto part = [&](int64_t i) {
+          return x.view_slice(2, i * 2 * size, (i + 1) * 2 * size).view_reshape({3, 2, 2, size}).view_transpose(1, 2);
+        };
+        kernels(device).kv_append(k, v, part(1), part(2), starts.to(device));
+        auto both = k.to_vector();
+        const auto second = v.to_vector();
+        both.insert(both.end(), second.begin(), second.end());
+        return both;
+      };
+      CHECK(run(gpu()) == run(Device{}));
+    }
+  }
+}
+
+TEST_CASE("a graph repeats its work on what lies at its addresses", "[cuda]") {
+  const Tensor x = Tensor::full({1000}, 1, f32, gpu()), y = Tensor::full({1000}, 0, f32, gpu());
+  const Kernels& k = kernels(gpu());
+  Tensor kept;
+  const cuda::Graph graph(gpu(), [&] {
+    const Tensor squares = Tensor::empty({1000}, f32, gpu());
+    k.binary(Binary::mul, squares, x, x);
+    kept = Tensor::empty({1}, f32, gpu());
+    k.accumulate(y, squares, 1);
+    k.reduce(Reduce::sum, kept, squares, 1, 0);
+  });
+  CHECK(y.to_vector()[0] == 0);  // recorded, not done
+  x.fill(3);
+  const Tensor other = Tensor::full({1000}, 5, f32, gpu());  // must not get what the graph writes to
+  graph.replay();
+  x.fill(2);
+  graph.replay();
+  CHECK(y.to_vector()[999] == 13);
+  CHECK(kept.item() == 4000);
+  CHECK(other.to_vector() == std::vector<double>(1000, 5));
+}
+
+TEST_CASE("a graph that cannot be recorded leaves the stream usable", "[cuda]") {
+  const Tensor x = Tensor::full({3}, 1, f32, gpu());
+  CHECK_THROWS_AS(cuda::Graph(gpu(), [&] { x.to_vector(); }), Error);
+  x.fill(2);
+  CHECK(x.to_vector()[0] == 2);
+}
+
+TEST_CASE("a training step has the same bits as a graph and without, for any batch", "[cuda]") {
+  for (const DType dtype : {f32, bf16}) {
+    std::vector<StepReport> reports[2];
+    std::vector<double> weights[2];
+    for (const bool graph : {false, true}) {
+      Gpt2 model = small_model(dtype);
+      model.to(gpu());
+      TrainConfig config;
+      config.graph = graph;
+      config.schedule.lr = 1e-2;
+      config.adamw.stochastic_rounding = dtype == bf16;
+      Trainer trainer(model, config, random_batch);
+      for (int i = 0; i < 6; ++i) {
+        INFO(name_of(dtype) << (graph ? ", graph" : "") << ", step " << i);
+        reports[graph].push_back(trainer.step());
+        CHECK(std::isfinite(reports[graph].back().loss));
+      }
+      weights[graph] = model.wte.weight.to_vector();
+    }
+    for (size_t i = 0; i < 6; ++i) {
+      CHECK(reports[0][i].loss == reports[1][i].loss);
+      CHECK(reports[0][i].grad_norm == reports[1][i].grad_norm);
+      CHECK((i == 0 || reports[0][i].tokens != 24));  // the seed ignores targets, other ones in every step
+    }
+    CHECK(weights[0] == weights[1]);
+  }
+}
+
+TEST_CASE("rows of CUDA generation end by stop ids as on the CPU", "[cuda]") {
+  Gpt2 here = small_model(f32), there = small_model(f32);
+  there.to(gpu());
+  GenerateOptions options;
+  options.max_new_tokens = 20;
+  options.stop_ids = {3, 11, 20};
+  std::vector<std::vector<int32_t>> prompts;
+  for (int32_t i = 0; i < 7; ++i) prompts.push_back(std::vector<int32_t>(static_cast<size_t>(1 + i % 3), i));
+  for (const bool slide : {false, true}) {
+    options.slide = slide;
+    const auto expected = generate(here, prompts, options), got = generate(there, prompts, options);
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      INFO("row " << i << (slide ? ", sliding" : ""));
+      CHECK(got[i].tokens == expected[i].tokens);
+      CHECK(got[i].finish == expected[i].finish);
+    }
+  }
+}
+
+TEST_CASE("log-probabilities of sampling are those of training: near by default, equal when exact", "[cuda]") {
+  struct Exact {
+    explicit Exact(bool on) { cuda::set_exact(on); }
+    ~Exact() { cuda::set_exact(false); }
+  };
+  for (const bool exact : {false, true}) {
+    const Exact guard(exact);
+    for (const auto& [dtype, bound] : {std::pair{f32, 2e-6}, std::pair{bf16, 2e-2}}) {
+      Gpt2 model = small_model(dtype);
+      model.to(gpu());
+      GenerateOptions options;
+      options.max_new_tokens = 8;
+      const std::vector<std::vector<int32_t>> prompts = {{1, 2, 3}, {5}, {9, 9, 9}, {4, 20}};
+      const auto rows = generate(model, prompts, options);
+      for (size_t i = 0; i < prompts.size(); ++i) {
+        std::vector<int32_t> ids = prompts[i];
+        ids.insert(ids.end(), rows[i].tokens.begin(), rows[i].tokens.end());
+        const auto length = static_cast<int64_t>(ids.size()) - 1;
+        // With the tape, as a trainer computes them.
+        const Tensor logits = model(Tensor::from(std::span<const int32_t>(ids).first(ids.size() - 1), {1, length}));
+        const Tensor next = Tensor::from(std::span<const int32_t>(ids).last(ids.size() - 1), {1, length});
+        const auto trained = token_log_prob(logits, next.to(gpu())).first.to_vector();
+        for (size_t t = 0; t < rows[i].tokens.size(); ++t) {
+          INFO(name_of(dtype) << (exact ? " exact" : "") << ", row " << i << ", token " << t);
+          const double difference = std::abs(rows[i].log_probs[t] - trained[prompts[i].size() - 1 + t]);
+          CHECK(difference <= (exact ? 0 : bound));
+        }
+      }
+    }
+  }
+}
