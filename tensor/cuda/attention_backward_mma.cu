@@ -11,8 +11,7 @@ namespace {
 
 using bf16_t = __nv_bfloat16;
 
-constexpr int kTile = 64;   // rows that come to shared memory at a time
-constexpr int kChunk = 32;  // of them are multiplied at a time, so that all sums stay in registers
+constexpr int kTile = 32;  // rows that come to shared memory at a time: few, so that all sums stay in registers
 template <int kSize>
 constexpr int kM = kSize == 64 ? 2 : 1;  // a warp owns 16·kM rows
 template <int kSize>
@@ -95,7 +94,7 @@ __device__ __forceinline__ void store_rows(const Gradient<bf16_t, float>& grad, 
 
 template <int kSize>
 struct QueryShared {
-  alignas(128) bf16_t q[kOwn<kSize>][kSize];
+  alignas(256) bf16_t q[kOwn<kSize>][kSize];
   bf16_t dout[kOwn<kSize>][kSize];
   bf16_t k[2][kTile][kSize];
   bf16_t v[2][kTile][kSize];
@@ -118,16 +117,18 @@ __global__ void __launch_bounds__(kMmaThreads, 2) dq_mma_kernel(Inputs x, Gradie
     const int mine = t0 + warp_index() * kWarpRows;  // this warp's first row
 
     const MmaTile<kSize> q_tile(shared.q), dout_tile(shared.dout), k_tiles(shared.k), v_tiles(shared.v);
+    const Matrix keys(x.k, b, kv), values(x.v, b, kv);
     const auto fetch = [&](int key) {
       const int bytes = key / kTile % 2 * kTileBytes;
-      fetch_keys<kTile>(k_tiles.behind(bytes), x.k.at(b, kv, 0), x.k.row, key, end, s, b);
-      fetch_keys<kTile>(v_tiles.behind(bytes), x.v.at(b, kv, 0), x.v.row, key, end, s, b);
+      fetch_rows<kTile>(k_tiles.behind(bytes), keys, key, end);
+      fetch_rows<kTile>(v_tiles.behind(bytes), values, key, end);
     };
-    fetch_rows<kRows>(q_tile, x.q.at(b, h, 0), x.q.row, t0, static_cast<int>(queries));
-    fetch_rows<kRows>(dout_tile, x.dout.at(b, h, 0), x.dout.row, t0, static_cast<int>(queries));
+    fetch_rows<kRows>(q_tile, Matrix(x.q, b, h), t0, static_cast<int>(queries));
+    fetch_rows<kRows>(dout_tile, Matrix(x.dout, b, h), t0, static_cast<int>(queries));
     if (end > 0) fetch(0);
     cp_async_commit();
-    LeftRows<kM<kSize>, kSize, true> q(q_tile, mine - t0), dout(dout_tile, mine - t0);
+    LeftRows<kM<kSize>, kSize, true> q(q_tile, mine - t0);
+    LeftRows<kM<kSize>, kSize, kSize == 128> dout(dout_tile, mine - t0);
     Row row[kM<kSize>][2];
 #pragma unroll
     for (int i = 0; i < 2 * kM<kSize>; ++i) row[i / 2][i % 2] = x.rows_at(b, h)[mine + 8 * i + sum_row()];
@@ -144,22 +145,21 @@ __global__ void __launch_bounds__(kMmaThreads, 2) dq_mma_kernel(Inputs x, Gradie
       if (key + kTile < end) fetch(key + kTile);
       cp_async_commit();
       const int bytes = key / kTile % 2 * kTileBytes;
-#pragma unroll 1
-      for (int c = 0; c < kTile && key + c < horizon.end(mine + kWarpRows - 1); c += kChunk) {
-        Sums<kM<kSize>, kChunk / 8> p, dp;
-        multiply_rows(p, q, k_tiles.behind(bytes), c);
-        if (key + c + kChunk > horizon.end(mine) || s.key_mask) hide_keys(p, s, b, horizon, mine, key + c);
-        multiply_rows(dp, dout, v_tiles.behind(bytes), c);
+      if (key < horizon.end(mine + kWarpRows - 1)) {
+        Sums<kM<kSize>, kTile / 8> p, dp;
+        multiply_rows(p, q, k_tiles.behind(bytes));
+        if (key + kTile > horizon.end(mine)) hide_keys(p, horizon, mine, key);
+        multiply_rows(dp, dout, v_tiles.behind(bytes));
 #pragma unroll
         for (int i = 0; i < kM<kSize>; ++i) {
 #pragma unroll
-          for (int n = 0; n < kChunk / 8; ++n) {
+          for (int n = 0; n < kTile / 8; ++n) {
 #pragma unroll
             for (int j = 0; j < 4; ++j)
               dp[i][n][j] = ex2(p[i][n][j] * scale - row[i][j / 2].x) * (dp[i][n][j] - row[i][j / 2].y);
           }
         }
-        add_weighted(sums, dp, k_tiles.behind(bytes), c);
+        add_weighted(sums, dp, k_tiles.behind(bytes));
       }
       cp_async_wait<0>();
       __syncthreads();
@@ -170,11 +170,20 @@ __global__ void __launch_bounds__(kMmaThreads, 2) dq_mma_kernel(Inputs x, Gradie
 
 template <int kSize>
 struct KeyShared {
-  alignas(128) bf16_t k[kOwn<kSize>][kSize];
+  alignas(256) bf16_t k[kOwn<kSize>][kSize];
   bf16_t v[kOwn<kSize>][kSize];
   bf16_t q[2][kTile][kSize];
   bf16_t dout[2][kTile][kSize];
   Row rows[2][kTile];
+};
+
+// A tile of queries that a block of keys meets: of which head, its first query, where it lies in shared memory.
+struct Step {
+  int head, query, stage;
+  __device__ Step next(int begin, int queries) const {
+    const bool last = query + kTile >= queries;
+    return {head + last, last ? begin : query + kTile, 1 - stage};
+  }
 };
 
 template <int kSize>
@@ -191,23 +200,23 @@ __global__ void __launch_bounds__(kMmaThreads, 2)
     const int queries = static_cast<int>(s.queries), group = static_cast<int>(s.heads) / static_cast<int>(kv_heads);
     const Horizon horizon(s, b);
     // Tiles of queries, head after head; those before `begin` see none of these keys.
-    const int begin = min(max(0, horizon.first_query(first)), queries) / kTile;
-    const int per_head = (queries + kTile - 1) / kTile - begin, steps = group * per_head;
+    const int begin = min(max(0, horizon.first_query(first)), queries) / kTile * kTile;
+    Step now{static_cast<int>(kv) * group, begin, 0};
+    const int behind = begin < queries ? now.head + group : now.head;
     const int mine = first + warp_index() * kWarpRows;  // this warp's first key
 
     const MmaTile<kSize> k_tile(shared.k), v_tile(shared.v), q_tiles(shared.q), dout_tiles(shared.dout);
-    const auto query_of = [&](int step) { return (begin + step % per_head) * kTile; };
-    const auto fetch = [&](int step) {
-      const int bytes = step % 2 * kTileBytes, t = query_of(step);
-      const unsigned h = kv * static_cast<unsigned>(group) + static_cast<unsigned>(step / per_head);
-      fetch_rows<kTile>(q_tiles.behind(bytes), x.q.at(b, h, 0), x.q.row, t, queries);
-      fetch_rows<kTile>(dout_tiles.behind(bytes), x.dout.at(b, h, 0), x.dout.row, t, queries);
+    const auto fetch = [&](const Step& step) {
+      const int bytes = step.stage * kTileBytes;
+      fetch_rows<kTile>(q_tiles.behind(bytes), Matrix(x.q, b, step.head), step.query, queries);
+      fetch_rows<kTile>(dout_tiles.behind(bytes), Matrix(x.dout, b, step.head), step.query, queries);
       const int i = static_cast<int>(threadIdx.x) * 2;
-      if (i < kTile) cp_async_16(address_in_shared(&shared.rows[step % 2][i]), x.rows_at(b, h) + t + i, true);
+      const Row* rows = x.rows_at(b, step.head) + step.query;
+      if (i < kTile) cp_async_16(address_in_shared(&shared.rows[step.stage][i]), rows + i, true);
     };
-    fetch_keys<kRows>(k_tile, x.k.at(b, kv, 0), x.k.row, first, horizon.length, s, b);
-    fetch_keys<kRows>(v_tile, x.v.at(b, kv, 0), x.v.row, first, horizon.length, s, b);
-    if (steps > 0) fetch(0);
+    fetch_rows<kRows>(k_tile, Matrix(x.k, b, kv), first, horizon.length);
+    fetch_rows<kRows>(v_tile, Matrix(x.v, b, kv), first, horizon.length);
+    if (now.head < behind) fetch(now);
     cp_async_commit();
     const LeftRows<kM<kSize>, kSize, false> k(k_tile, mine - first), v(v_tile, mine - first);
     cp_async_wait<0>();
@@ -218,21 +227,19 @@ __global__ void __launch_bounds__(kMmaThreads, 2)
     clear(sums_k);
     clear(sums_v);
 #pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
-      if (step + 1 < steps) fetch(step + 1);
+    while (now.head < behind) {
+      const Step next = now.next(begin, queries);
+      if (next.head < behind) fetch(next);
       cp_async_commit();
-      const int bytes = step % 2 * kTileBytes;
-#pragma unroll 1
-      for (int c = 0; c < kTile; c += kChunk) {
-        const int query = query_of(step) + c;
-        if (mine >= horizon.end(query + kChunk - 1)) continue;
-        Sums<kM<kSize>, kChunk / 8> p, ds;
-        multiply_rows(p, k, q_tiles.behind(bytes), c);
-        if (mine + kWarpRows > horizon.end(query) || s.key_mask) hide_keys_turned(p, s, b, horizon, mine, query);
-        multiply_rows(ds, v, dout_tiles.behind(bytes), c);
+      const int bytes = now.stage * kTileBytes;
+      if (mine < horizon.end(now.query + kTile - 1)) {
+        Sums<kM<kSize>, kTile / 8> p, ds;
+        multiply_rows(p, k, q_tiles.behind(bytes));
+        if (mine + kWarpRows > horizon.end(now.query)) hide_keys_turned(p, horizon, mine, now.query);
+        multiply_rows(ds, v, dout_tiles.behind(bytes));
 #pragma unroll
-        for (int n = 0; n < kChunk / 8; ++n) {
-          const Row* row = &shared.rows[step % 2][c + 8 * n + sum_column()];
+        for (int n = 0; n < kTile / 8; ++n) {
+          const Row* row = &shared.rows[now.stage][8 * n + sum_column()];
           const Row of[2] = {row[0], row[1]};
 #pragma unroll
           for (int i = 0; i < kM<kSize>; ++i) {
@@ -243,9 +250,10 @@ __global__ void __launch_bounds__(kMmaThreads, 2)
             }
           }
         }
-        add_weighted(sums_v, p, dout_tiles.behind(bytes), c);
-        add_weighted(sums_k, ds, q_tiles.behind(bytes), c);
+        add_weighted(sums_v, p, dout_tiles.behind(bytes));
+        add_weighted(sums_k, ds, q_tiles.behind(bytes));
       }
+      now = next;
       cp_async_wait<0>();
       __syncthreads();
     }

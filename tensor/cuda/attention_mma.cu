@@ -12,15 +12,16 @@ namespace {
 
 using bf16_t = __nv_bfloat16;
 
-constexpr int kKeys = 64;  // of a tile
-constexpr int kM = 2;      // a warp has 16·kM queries: fewer, and shared memory could not feed the tensor cores
+template <int kSize>
+constexpr int kKeys = kSize == 64 ? 64 : 32;  // of a tile
+constexpr int kM = 2;  // a warp has 16·kM queries: fewer, and shared memory could not feed the tensor cores
 constexpr int kQueries = kWarps * 16 * kM;
 
 template <int kSize>
 struct ForwardShared {
-  alignas(128) bf16_t q[kQueries][kSize];
-  bf16_t k[2][kKeys][kSize];
-  bf16_t v[2][kKeys][kSize];
+  alignas(256) bf16_t q[kQueries][kSize];
+  bf16_t k[2][kKeys<kSize>][kSize];
+  bf16_t v[2][kKeys<kSize>][kSize];
 };
 
 // The lanes that share a row are four neighbours.
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(kMmaThreads, 2)
     attention_mma_kernel(AttentionSizes<float> s, Heads<bf16_t> out, float* lse, Heads<const bf16_t> q,
                          Heads<const bf16_t> k, Heads<const bf16_t> v) {
   if constexpr (kTensorCores) {
-    constexpr int kTileBytes = kKeys * kSize * 2;
+    constexpr int kTileBytes = kKeys<kSize> * kSize * 2;
     auto& shared = *dynamic_shared<ForwardShared<kSize>>();
     // Of causal queries the last tiles take longest: they begin.
     const auto queries = static_cast<unsigned>(s.queries), heads = static_cast<unsigned>(s.heads);
@@ -85,12 +86,13 @@ __global__ void __launch_bounds__(kMmaThreads, 2)
     const int mine = t0 + warp_index() * 16 * kM;  // this warp's first row
 
     const MmaTile<kSize> q_tile(shared.q), k_tiles(shared.k), v_tiles(shared.v);
+    const Matrix keys(k, b, kv), values(v, b, kv);
     const auto fetch = [&](int key) {
-      const int bytes = key / kKeys % 2 * kTileBytes;
-      fetch_keys<kKeys>(k_tiles.behind(bytes), k.at(b, kv, 0), k.row, key, end, s, b);
-      fetch_keys<kKeys>(v_tiles.behind(bytes), v.at(b, kv, 0), v.row, key, end, s, b);
+      const int bytes = key / kKeys<kSize> % 2 * kTileBytes;
+      fetch_rows<kKeys<kSize>>(k_tiles.behind(bytes), keys, key, end);
+      fetch_rows<kKeys<kSize>>(v_tiles.behind(bytes), values, key, end);
     };
-    fetch_rows<kQueries>(q_tile, q.at(b, h, 0), q.row, t0, static_cast<int>(queries));
+    fetch_rows<kQueries>(q_tile, Matrix(q, b, h), t0, static_cast<int>(queries));
     if (end > 0) fetch(0);
     cp_async_commit();
     LeftRows<kM, kSize, kSize == 64> rows(q_tile, warp_index() * 16 * kM);
@@ -106,16 +108,16 @@ __global__ void __launch_bounds__(kMmaThreads, 2)
 #pragma unroll
     for (int i = 0; i < 2 * kM; ++i) m[i / 2][i % 2] = -inf, l[i / 2][i % 2] = 0;
 #pragma unroll 1
-    for (int key = 0; key < end; key += kKeys) {
-      if (key + kKeys < end) fetch(key + kKeys);
+    for (int key = 0; key < end; key += kKeys<kSize>) {
+      if (key + kKeys<kSize> < end) fetch(key + kKeys<kSize>);
       cp_async_commit();
       if (key < horizon.end(mine + 16 * kM - 1)) {
-        const int bytes = key / kKeys % 2 * kTileBytes;
-        Sums<kM, kKeys / 8> p;
-        multiply_rows(p, rows, k_tiles.behind(bytes), 0);
-        if (key + kKeys > horizon.end(mine) || s.key_mask) hide_keys(p, s, b, horizon, mine, key);
+        const int bytes = key / kKeys<kSize> % 2 * kTileBytes;
+        Sums<kM, kKeys<kSize> / 8> p;
+        multiply_rows(p, rows, k_tiles.behind(bytes));
+        if (key + kKeys < kSize >> horizon.end(mine)) hide_keys(p, horizon, mine, key);
         soften(p, m, l, o, scale);
-        add_weighted(o, p, v_tiles.behind(bytes), 0);
+        add_weighted(o, p, v_tiles.behind(bytes));
       }
       cp_async_wait<0>();
       __syncthreads();
@@ -142,7 +144,7 @@ __global__ void __launch_bounds__(kMmaThreads, 2)
 }
 
 bool rows_aligned(const View& x) {
-  bool aligned = reinterpret_cast<uintptr_t>(x.data) % 16 == 0;
+  bool aligned = reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && x.strides[2] <= std::numeric_limits<int>::max();
   for (int i = 0; i < 3; ++i) {
     if (x.shape[i] > 1) aligned &= x.strides[i] * static_cast<int64_t>(size_of(x.dtype)) % 16 == 0;
   }
@@ -164,7 +166,7 @@ bool has_tensor_cores() {
 
 bool takes_mma(std::initializer_list<View> operands, const AttentionArgs& args) {
   const View& q = *operands.begin();
-  if (q.dtype != bf16 || (q.shape[3] != 64 && q.shape[3] != 128) || !(args.scale > 0)) return false;
+  if (q.dtype != bf16 || (q.shape[3] != 64 && q.shape[3] != 128) || !(args.scale > 0) || args.key_mask) return false;
   return std::all_of(operands.begin(), operands.end(), rows_aligned) && has_tensor_cores();
 }
 

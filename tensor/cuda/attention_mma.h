@@ -7,8 +7,9 @@
 namespace pg::cuda {
 
 // Whether the kernels here compute attention of these operands; else those of attention.cu and attention_backward.cu
-// do. They want bf16 heads of 64 or 128 numbers, a positive scale (the largest score is looked for before scaling),
-// rows that begin at multiples of 16 bytes in all of `operands`, q first, and a device with bf16 tensor cores.
+// do. They want bf16 heads of 64 or 128 numbers, no key mask, a positive scale (the largest score is looked for before
+// scaling), rows that begin at multiples of 16 bytes in all of `operands`, q first, and a device with bf16 tensor
+// cores.
 bool takes_mma(std::initializer_list<View> operands, const AttentionArgs& args);
 
 // attention and attention_backward of tensor/kernels.h, for operands that takes_mma() accepts.

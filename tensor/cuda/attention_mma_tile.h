@@ -38,8 +38,7 @@ struct Horizon {
 
 // Scores of queries (rows, from `query` on) and keys (columns, from `key` on) that the query does not see become -inf.
 template <int kM, int kN>
-__device__ __forceinline__ void hide_keys(Sums<kM, kN>& scores, const AttentionSizes<float>& s, int64_t b,
-                                          const Horizon& horizon, int query, int key) {
+__device__ __forceinline__ void hide_keys(Sums<kM, kN>& scores, const Horizon& horizon, int query, int key) {
   constexpr float inf = std::numeric_limits<float>::infinity();
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
@@ -55,30 +54,17 @@ __device__ __forceinline__ void hide_keys(Sums<kM, kN>& scores, const AttentionS
       }
     }
   }
-  if (!s.key_mask) return;
-#pragma unroll
-  for (int n = 0; n < kN; ++n) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int column = key + 8 * n + sum_column() + i;
-      if (column >= horizon.length || s.attends(b, column)) continue;
-#pragma unroll
-      for (int m = 0; m < kM; ++m) scores[m][n][i] = scores[m][n][2 + i] = -inf;
-    }
-  }
 }
 
 // The same for scores whose rows are keys and whose columns are queries.
 template <int kM, int kN>
-__device__ __forceinline__ void hide_keys_turned(Sums<kM, kN>& scores, const AttentionSizes<float>& s, int64_t b,
-                                                 const Horizon& horizon, int key, int query) {
+__device__ __forceinline__ void hide_keys_turned(Sums<kM, kN>& scores, const Horizon& horizon, int key, int query) {
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = key + 16 * m + 8 * half + sum_row();
-      const bool counts = row < horizon.length && s.attends(b, row);
-      const int first = counts ? horizon.first_query(row) - query - sum_column() : 0x7fffffff;
+      const int first = row < horizon.length ? row - horizon.shift - query - sum_column() : 0x7fffffff;
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
 #pragma unroll
@@ -90,18 +76,18 @@ __device__ __forceinline__ void hide_keys_turned(Sums<kM, kN>& scores, const Att
   }
 }
 
-// Begins to fetch rows [first, end) of a head, for keys without those that the key mask hides. What is left out of a
-// tile is 0 there: a weight of 0 takes nothing from it, whatever the memory held.
-template <int kRows, int kSize>
-__device__ __forceinline__ void fetch_rows(const MmaTile<kSize>& tile, const __nv_bfloat16* head, int64_t step,
-                                           int first, int end) {
-  tile.template fetch<kRows>(head + first * step, step, [=](int r) { return first + r < end; });
-}
-template <int kRows, int kSize>
-__device__ __forceinline__ void fetch_keys(const MmaTile<kSize>& tile, const __nv_bfloat16* head, int64_t step,
-                                           int first, int end, const AttentionSizes<float>& s, int64_t b) {
-  tile.template fetch<kRows>(head + first * step, step,
-                             [&](int r) { return first + r < end && s.attends(b, first + r); });
-}
+// A head of q, k, v or dout as a matrix of rows.
+struct Matrix {
+  __device__ Matrix(const Heads<const __nv_bfloat16>& x, int64_t b, int64_t h)
+      : data(x.at(b, h, 0)), step(static_cast<int>(x.row)) {}
+  const __nv_bfloat16* data;
+  int step;
+};
 
+// Begins to fetch rows first, first + 1, …, none from `end` on. What is left out of a tile is 0 there: a weight of 0
+// takes nothing from it, whatever the memory held.
+template <int kRows, int kSize>
+__device__ __forceinline__ void fetch_rows(const MmaTile<kSize>& tile, const Matrix& from, int first, int end) {
+  tile.template fetch<kRows>(from.data, from.step, first, [=](int row) { return row < end; });
+}
 }  // namespace pg::cuda

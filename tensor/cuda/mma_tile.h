@@ -22,29 +22,29 @@ class MmaTile {
  public:
   static constexpr int kChunks = kSize / 8, kRowBytes = 2 * kSize;
 
-  MmaTile() = default;
+  // `begin` is a multiple of kRowBytes.
   __device__ explicit MmaTile(const void* begin)
       : begin_(address_in_shared(begin)),
-        straight_(chunk(lane_index() % 16, lane_index() / 16)),
-        crossed_(chunk(lane_index() % 8 + lane_index() / 16 * 8, lane_index() / 8 % 2)) {}
+        straight_(begin_ + chunk(lane_index() % 16, lane_index() / 16)),
+        crossed_(begin_ + chunk(lane_index() % 8 + lane_index() / 16 * 8, lane_index() / 8 % 2)) {}
 
   // The tile that lies `bytes` behind.
   __device__ __forceinline__ MmaTile behind(int bytes) const {
     MmaTile other = *this;
-    other.begin_ += static_cast<unsigned>(bytes);
+    for (shared_address* at : {&other.begin_, &other.straight_, &other.crossed_}) *at += static_cast<unsigned>(bytes);
     return other;
   }
 
-  // Rows from `rows` on, `step` apart, begin their way to the tile's; those that there(i) denies become 0.
+  // Rows first … first + kRows - 1 of a matrix, `step` numbers apart, begin their way to the tile's; those that
+  // there(row) denies become 0.
   template <int kRows, class There>
-  __device__ __forceinline__ void fetch(const __nv_bfloat16* rows, int64_t step, There there) const {
+  __device__ __forceinline__ void fetch(const __nv_bfloat16* matrix, int step, int first, There there) const {
     static_assert(kRows * kChunks % kMmaThreads == 0);
-    const int c = static_cast<int>(threadIdx.x) % kChunks;
+    const int r = static_cast<int>(threadIdx.x) / kChunks, c = static_cast<int>(threadIdx.x) % kChunks;
 #pragma unroll
-    for (int i = 0; i < kRows * kChunks / kMmaThreads; ++i) {
-      const int r = static_cast<int>(threadIdx.x) / kChunks + i * (kMmaThreads / kChunks);
-      const bool is = there(r);
-      cp_async_16(begin_ + chunk(r, c), rows + (is ? r * step : 0) + 8 * c, is);
+    for (int i = 0; i < kRows; i += kMmaThreads / kChunks) {
+      const int row = first + r + i;
+      cp_async_16(begin_ + chunk(r + i, c), matrix + int64_t{row} * step + 8 * c, there(row));
     }
   }
 
@@ -65,13 +65,13 @@ class MmaTile {
   static __device__ __forceinline__ unsigned chunk(int row, int c) {
     return static_cast<unsigned>(row * kRowBytes + (c ^ row % 8) * 16);
   }
-  // `lane` is where a lane's row begins in the part at the tile's corner.
-  __device__ __forceinline__ shared_address at(unsigned lane, int row, int part) const {
-    return begin_ + (lane ^ static_cast<unsigned>(part * 32)) + static_cast<unsigned>(row * kRowBytes);
+  // From the row that a lane names in the part at the tile's corner to that in another part.
+  static __device__ __forceinline__ shared_address at(shared_address lane, int row, int part) {
+    return (lane ^ static_cast<unsigned>(part * 32)) + static_cast<unsigned>(row * kRowBytes);
   }
 
-  shared_address begin_;
-  unsigned straight_, crossed_;
+  // Of the tile, and of the rows that this lane names in the part at its corner.
+  shared_address begin_, straight_, crossed_;
 };
 
 // 16·kM rows of a tile as left operands: kept in registers, or read again each time.
@@ -125,10 +125,10 @@ __device__ __forceinline__ void clear(Sums<kM, kN>& sums) {
   }
 }
 
-// scores = x·yᵀ, for the rows of y from `row` on.
+// scores = x·yᵀ, for the first rows of y.
 template <int kM, int kN, int kSize, bool kKept>
 __device__ __forceinline__ void multiply_rows(Sums<kM, kN>& scores, const LeftRows<kM, kSize, kKept>& x,
-                                              const MmaTile<kSize>& y, int row) {
+                                              const MmaTile<kSize>& y) {
   clear(scores);
 #pragma unroll
   for (int part = 0; part < kSize / 16; ++part) {
@@ -137,7 +137,7 @@ __device__ __forceinline__ void multiply_rows(Sums<kM, kN>& scores, const LeftRo
 #pragma unroll
     for (int n = 0; n < kN; n += 2) {
       uint32_t b[4];
-      y.right_turned(b, row + 8 * n, part);
+      y.right_turned(b, 8 * n, part);
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
         mma_m16n8k16(scores[m][n], a[m], b[0], b[1]);
@@ -154,11 +154,11 @@ __device__ __forceinline__ uint32_t bf16_pair(float low, float high) {
   return bits;
 }
 
-// sums += w·y, w rounded to bf16, for the rows of y from `row` on. A lane's sums of a product are just what it must
+// sums += w·y, w rounded to bf16, for the first rows of y. A lane's sums of a product are just what it must
 // hold of a left operand.
 template <int kM, int kN, int kSize>
-__device__ __forceinline__ void add_weighted(Sums<kM, kSize / 8>& sums, const Sums<kM, kN>& w, const MmaTile<kSize>& y,
-                                             int row) {
+__device__ __forceinline__ void add_weighted(Sums<kM, kSize / 8>& sums, const Sums<kM, kN>& w,
+                                             const MmaTile<kSize>& y) {
 #pragma unroll
   for (int n = 0; n < kN; n += 2) {
     uint32_t a[kM][4];
@@ -170,7 +170,7 @@ __device__ __forceinline__ void add_weighted(Sums<kM, kSize / 8>& sums, const Su
 #pragma unroll
     for (int part = 0; part < kSize / 16; ++part) {
       uint32_t b[4];
-      y.right(b, row + 8 * n, part);
+      y.right(b, 8 * n, part);
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
         mma_m16n8k16(sums[m][2 * part], a[m], b[0], b[1]);

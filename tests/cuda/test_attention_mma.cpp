@@ -85,36 +85,97 @@ void check_backward(Attention x, double beta, DType into = bf16) {
   check_error("dv", x.dv, other.dv, y.dv);
 }
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
-      {1, 1, 1, 9, 9, 64},
-      {1, 2, 2, 17, 17, 64},
-      {2, 1, 1, 64, 64, 64},
-      {1, 1, 1, 65, 65, 128},
-      {1, 1, 1, 128, 128, 64, false},
-      {1, 1, 1, 130, 130, 64},
-      {1, 1, 1, 130, 130, 128},
-      {1, 1, 1, 33, 129, 64},  // behind keys of a cache
-      {1, 1, 1, 70, 10, 64},   // the first 60 queries see nothing
-      {1, 1, 1, 17, 66, 128, false},
-      {1, 4, 2, 12, 70, 64, true, every_third_masked(70)},
-      {3, 1, 1, 10, 70, 64, true, {}, {70, 11, 0}},
-      {2, 2, 1, 10, 70, 64, false, every_third_masked(140), {0, 65}},
-  };
-  return all;
-}
-
 }  // namespace
 
 TEST_CASE("CUDA attention on tensor cores agrees with the CPU", "[cuda][attention]") {
-  for (const Case& c : cases()) check_forward(inputs(c, bf16));
+  for (const int64_t t : {9, 17, 64, 65, 130}) {
+    check_forward(inputs({1, 1, 1, t, t, 64}, bf16));
+    check_forward(inputs({1, 1, 1, t, t, 64, false}, bf16));
+  }
+  check_forward(inputs({2, 2, 1, 128, 128, 64}, bf16));
+  check_forward(inputs({1, 1, 1, 65, 65, 128}, bf16));
+  check_forward(inputs({1, 1, 1, 17, 130, 128, false}, bf16));
+  check_forward(inputs({1, 2, 1, 33, 129, 64}, bf16));  // behind keys of a cache
+  check_forward(inputs({1, 1, 1, 70, 10, 64}, bf16));   // the first 60 queries see nothing
+  check_forward(inputs({3, 1, 1, 10, 70, 64, true, {}, {70, 11, 0}}, bf16));
   check_forward(packed({2, 2, 2, 40, 40, 64}));
 }
 
 TEST_CASE("CUDA attention backward on tensor cores agrees with the CPU", "[cuda][attention]") {
-  for (size_t i = 0; i < cases().size(); ++i) check_backward(inputs(cases()[i], bf16), i % 2 == 0 ? 0 : 1);
   check_backward(inputs({1, 2, 1, 1, 20, 64}, bf16), -0.5);
-  check_backward(inputs({1, 2, 1, 3, 70, 128}, bf16), 1, f32);
-  check_backward(inputs({2, 2, 1, 70, 70, 64}, bf16), 0, f32);
-  check_backward(packed({2, 2, 2, 40, 40, 64}), 0, f32);
+  check_backward(inputs({1, 1, 1, 17, 17, 64}, bf16), 0);
+  check_backward(inputs({1, 1, 1, 64, 64, 64, false}, bf16), 1);
+  check_backward(inputs({1, 1, 1, 130, 130, 64}, bf16), 0);
+  check_backward(inputs({1, 1, 1, 65, 65, 128}, bf16), 1);
+  check_backward(inputs({1, 4, 2, 33, 70, 64}, bf16), 0, f32);
+  check_backward(inputs({1, 1, 1, 70, 10, 64}, bf16), 1, f32);  // the first 60 queries see nothing
+  check_backward(inputs({3, 1, 1, 10, 70, 128, true, {}, {70, 11, 0}}, bf16), 1);
+  check_backward(packed({2, 2, 2, 40, 40, 64}), 1, f32);
+}
+
+TEST_CASE("CUDA attention on tensor cores has the same bits again, and for fewer queries", "[cuda][attention]") {
+  std::vector<Tensor> first;
+  Attention all;
+  for (int run = 0; run < 2; ++run) {
+    all = inputs({1, 2, 1, 130, 130, 64}, bf16);
+    all.dout = random(all.q.shape(), bf16, 4).to(device());
+    all.dq = empty_like(all.q), all.dk = empty_like(all.k), all.dv = empty_like(all.v);
+    REQUIRE(taken(all));
+    poison_free_memory(device());
+    all.forward(kernels(device()));
+    all.backward(kernels(device()), 0);
+    const std::vector<Tensor> results{all.out, all.lse, all.dq, all.dk, all.dv};
+    if (run == 0) first = results;
+    for (size_t i = 0; i < results.size(); ++i) CHECK(same_bits(results[i], first[i]));
+  }
+  // The last 39 queries alone, and the first 37 before fewer keys: other rows and tiles, the same keys for each.
+  const auto alone = [&](int64_t begin, int64_t end) {
+    Attention some = inputs({1, 2, 1, end - begin, end, 64}, bf16);
+    some.q = all.q.view_slice(2, begin, end);
+    some.k = all.k.view_slice(2, 0, end), some.v = all.v.view_slice(2, 0, end);
+    some.forward(kernels(device()));
+    CHECK(same_bits(some.out, all.out.view_slice(2, begin, end)));
+    CHECK(same_bits(some.lse, all.lse.view_slice(2, begin, end)));
+  };
+  alone(91, 130);
+  alone(0, 37);
+}
+
+TEST_CASE("CUDA attention on tensor cores never reads behind the keys in use", "[cuda][attention]") {
+  Attention x = inputs({2, 2, 1, 20, 70, 64, true, {}, {35, 64}}, bf16), clean = inputs(x.c, bf16);
+  for (Attention* a : {&x, &clean}) {
+    a->dout = random(a->q.shape(), bf16, 4).to(device());
+    a->dq = empty_like(a->q), a->dk = empty_like(a->k), a->dv = empty_like(a->v);
+  }
+  for (const Tensor& kv : {x.k, x.v}) {
+    for (int64_t b = 0; b < 2; ++b) kv.view_select(0, b).view_slice(1, x.c.len[static_cast<size_t>(b)], 70).fill(NAN);
+  }
+  for (Attention* a : {&x, &clean}) {
+    REQUIRE(taken(*a));
+    a->forward(kernels(device()));
+    a->backward(kernels(device()), 0);
+  }
+  CHECK(same_bits(x.out, clean.out));
+  CHECK(same_bits(x.dq, clean.dq));
+  CHECK(same_bits(x.dk, clean.dk));
+  CHECK(same_bits(x.dv, clean.dv));
+  CHECK(all_equal(x.dv.view_select(0, 0).view_slice(1, 35, 70), 0));
+}
+
+TEST_CASE("tensor cores take only what their kernels can do", "[cuda][attention]") {
+  const auto takes = [](const Attention& x, const AttentionArgs& args) {
+    return cuda::takes_mma({x.q, x.k, x.v, x.out}, args);
+  };
+  const Case c{1, 1, 1, 9, 9, 64};
+  CHECK(takes(inputs(c, bf16), {}));
+  CHECK(takes(inputs({1, 1, 1, 9, 9, 128}, bf16), {}));
+  CHECK_FALSE(takes(inputs(c, f32), {}));
+  CHECK_FALSE(takes(inputs({1, 1, 1, 9, 9, 80}, bf16), {}));
+  CHECK_FALSE(takes(inputs(c, bf16), {.scale = -1}));
+  CHECK_FALSE(takes(inputs(c, bf16), {.scale = 0}));
+  const Tensor mask = Tensor::from(std::vector<uint8_t>(9, 1), {1, 9}).to(device());
+  CHECK_FALSE(takes(inputs(c, bf16), {.key_mask = mask}));
+  Attention x = inputs(c, bf16);
+  x.k = misaligned(x.k);
+  CHECK_FALSE(takes(x, {}));
 }
