@@ -24,16 +24,6 @@ struct ForwardShared {
   bf16_t v[2][kKeys<kSize>][kSize];
 };
 
-// The lanes that share a row are four neighbours.
-__device__ __forceinline__ float row_max(float x) {
-  x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-  return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-__device__ __forceinline__ float row_sum(float x) {
-  x += __shfl_xor_sync(0xffffffffu, x, 1);
-  return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
 // Moves rows on by a tile of scores, which become the weights 2^(scale·(score - m)). l holds a lane's share.
 template <int kN, int kD>
 __device__ __forceinline__ void soften(Sums<kM, kN>& p, float (&m)[kM][2], float (&l)[kM][2], Sums<kM, kD>& o,

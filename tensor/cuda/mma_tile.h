@@ -17,6 +17,16 @@ __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.
 __device__ __forceinline__ int sum_row() { return lane_index() / 4; }
 __device__ __forceinline__ int sum_column() { return lane_index() % 4 * 2; }
 
+// Over the four neighbouring lanes that share a row of sums.
+__device__ __forceinline__ float row_max(float x) {
+  x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
+  return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
+}
+__device__ __forceinline__ float row_sum(float x) {
+  x += __shfl_xor_sync(0xffffffffu, x, 1);
+  return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
 template <int kSize>
 class MmaTile {
  public:

@@ -98,6 +98,7 @@ TEST_CASE("CUDA attention on tensor cores agrees with the CPU", "[cuda][attentio
   check_forward(inputs({1, 2, 1, 33, 129, 64}, bf16));  // behind keys of a cache
   check_forward(inputs({1, 1, 1, 70, 10, 64}, bf16));   // the first 60 queries see nothing
   check_forward(inputs({3, 1, 1, 10, 70, 64, true, {}, {70, 11, 0}}, bf16));
+  check_forward(inputs({1, 1, 1, 9, 0, 64, false}, bf16));
   check_forward(packed({2, 2, 2, 40, 40, 64}));
 }
 
