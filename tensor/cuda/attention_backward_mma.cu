@@ -3,7 +3,6 @@
 // in return every sum has one order and no block adds to another's. In the second kernel the rows of a product are
 // keys, so that its sums pᵀ and dsᵀ are left operands of the next one as they lie in registers.
 #include "tensor/cuda/attention_mma_tile.h"
-#include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/scratch.h"
 
 namespace pg::cuda {
