@@ -3,6 +3,7 @@
 // m, the sum l = Σ e^(score - m) and the output Σ e^(score - m)·v, and rescales l and the output by e^(m - m') when the
 // maximum grows to m'. Milakov and Gimelshein, arXiv:1805.02867; Dao et al., arXiv:2205.14135.
 #include "tensor/cuda/attention_decode.h"
+#include "tensor/cuda/attention_mma.h"
 #include "tensor/cuda/attention_tile.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime.h"
@@ -100,6 +101,7 @@ void attention(const View& out, const View& lse, const View& q, const View& k, c
                const AttentionArgs& args) {
   if (lse.numel() == 0) return;
   if (q.shape[2] <= kDecodeQueries && !exact()) return attention_decode(out, lse, q, k, v, args);
+  if (takes_mma({q, k, v, out}, args)) return attention_mma(out, lse, q, k, v, args);
   visit_heads(q, "attention",
               [&]<class S, class T, int kSize>(std::type_identity<S>, std::type_identity<T>,
                                                std::integral_constant<int, kSize>) {

@@ -5,34 +5,13 @@
 // Dao et al., arXiv:2205.14135, appendix B. A block owns a tile of queries and walks the keys (dq), or owns a tile of
 // keys and walks all queries of the heads that share them (dk, dv): every sum has one order, and no block adds to
 // another's.
+#include "tensor/cuda/attention_mma.h"
 #include "tensor/cuda/attention_tile.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/scratch.h"
 
 namespace pg::cuda {
 namespace {
-
-// A gradient [B, H, T, D] with D contiguous: T or S.
-template <class S, class T>
-struct Gradient {
-  explicit Gradient(const View& x) : wide(x.dtype == dtype_of<T>()), narrow(x), full(x) {}
-  bool wide;
-  Heads<S> narrow;
-  Heads<T> full;
-
-  // element d of a row = beta·element + sum
-  __device__ void add(int64_t b, int64_t h, int64_t t, int d, T sum, T beta) const {
-    if (wide) {
-      add_to(full.at(b, h, t) + d, sum, beta);
-    } else {
-      add_to(narrow.at(b, h, t) + d, sum, beta);
-    }
-  }
-  template <class E>
-  static __device__ void add_to(E* to, T sum, T beta) {
-    store(to, beta == 0 ? sum : beta * load<T>(to) + sum);
-  }
-};
 
 // All that the two kernels read.
 template <class S, class T>
@@ -166,6 +145,8 @@ __global__ void __launch_bounds__(kThreads) dkv_kernel(Inputs<S, T> x, Gradient<
 void attention_backward(const View& dq, const View& dk, const View& dv, const View& dout, const View& out,
                         const View& lse, const View& q, const View& k, const View& v, const AttentionArgs& args,
                         double beta) {
+  if (takes_mma({q, k, v, out, dout, dq, dk, dv}, args))
+    return attention_backward_mma(dq, dk, dv, dout, out, lse, q, k, v, args, beta);
   visit_heads(q, "attention_backward",
               [&]<class S, class T, int kSize>(std::type_identity<S>, std::type_identity<T>,
                                                std::integral_constant<int, kSize>) {

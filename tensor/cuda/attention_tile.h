@@ -62,6 +62,28 @@ struct Heads {
   __device__ E* at(int64_t b, int64_t h, int64_t t) const { return data + b * batch + h * head + t * row; }
 };
 
+// A gradient [B, H, T, D] with D contiguous: T or S.
+template <class S, class T>
+struct Gradient {
+  explicit Gradient(const View& x) : wide(x.dtype == dtype_of<T>()), narrow(x), full(x) {}
+  bool wide;
+  Heads<S> narrow;
+  Heads<T> full;
+
+  // element d of a row = beta·element + sum
+  __device__ void add(int64_t b, int64_t h, int64_t t, int d, T sum, T beta) const {
+    if (wide) {
+      add_to(full.at(b, h, t) + d, sum, beta);
+    } else {
+      add_to(narrow.at(b, h, t) + d, sum, beta);
+    }
+  }
+  template <class E>
+  static __device__ void add_to(E* to, T sum, T beta) {
+    store(to, beta == 0 ? sum : beta * load<T>(to) + sum);
+  }
+};
+
 // Rows of queries and of keys in a tile, and how many numbers each thread holds, for heads of up to kSize numbers. What
 // a block has in shared memory stays below 48 KB.
 template <class T, int kSize>

@@ -47,12 +47,12 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_byte
   detail::check_launch(cudaGetLastError(), reinterpret_cast<const void*>(kernel), grid, block, shared_bytes);
 }
 
-// The block's dynamic shared memory, at least 16-byte aligned: what `extern __shared__ T name[]` gives, without that
+// The block's dynamic shared memory, aligned to 256 bytes: what `extern __shared__ T name[]` gives, without that
 // declaration's trouble that every template instance must use another name.
 template <class T>
 __device__ __forceinline__ T* dynamic_shared() {
 #if defined(__CUDACC__)
-  extern __shared__ __align__(16) unsigned char policygrad_dynamic_shared[];
+  extern __shared__ __align__(256) unsigned char policygrad_dynamic_shared[];
   return reinterpret_cast<T*>(policygrad_dynamic_shared);
 #else
   return static_cast<T*>(sim::dynamic_shared());

@@ -1,34 +1,11 @@
 // Matrix products and attention on a CUDA device where the registry's samples don't go: tile borders, strides, masks.
 // Expected is what the CPU's kernels say in f64 about the same, already rounded numbers.
-#include <cmath>
-#include <limits>
-#include <optional>
-
-#include "tensor/cuda/runtime.h"
-#include "tests/op_runs.h"
+#include "tests/cuda/attention_case.h"
 
 using namespace pg;
 using namespace pg::testing;
 
 namespace {
-
-Device device() {
-  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
-  return {Device::Kind::cuda, 0};
-}
-
-double tolerance(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 1e-5 : 1e-2; }
-
-Tensor random(const Shape& shape, DType dtype, uint64_t seed) {
-  Generator g(seed);
-  return Tensor::normal(shape, 0, 1, g, f64).to(dtype);
-}
-// On the CPU in f64.
-Tensor wide(const Tensor& x) { return x.defined() ? x.to(Device{}).to(f64) : x; }
-bool all_equal(const Tensor& x, double value) {
-  const std::vector<double> v = x.to_vector();
-  return std::all_of(v.begin(), v.end(), [=](double y) { return y == value; });
-}
 
 // ---- matmul
 
@@ -166,102 +143,6 @@ TEST_CASE("CUDA matmul with bias and GELU keeps the value before it", "[cuda][ma
 // ---- attention
 
 namespace {
-
-struct Case {
-  int64_t batch, heads, kv_heads, queries, keys, size;
-  bool causal = true;
-  std::vector<uint8_t> mask = {};  // [batch, keys] or none
-  std::vector<int32_t> len = {};   // [batch] or none
-
-  std::string title() const {
-    return "B " + std::to_string(batch) + ", H " + std::to_string(heads) + "/" + std::to_string(kv_heads) + ", T " +
-           std::to_string(queries) + ", S " + std::to_string(keys) + ", D " + std::to_string(size) +
-           (causal ? ", causal" : "") + (mask.empty() ? "" : ", masked") + (len.empty() ? "" : ", lengths");
-  }
-};
-
-struct Attention {
-  Case c;
-  Tensor q, k, v, out, lse, dout = {}, dq = {}, dk = {}, dv = {};
-  Tensor mask = {}, len = {};  // c's, on the device of the last call
-
-  AttentionArgs args(Device on) {
-    mask = c.mask.empty() ? Tensor() : Tensor::from(c.mask, {c.batch, c.keys}).to(on);
-    len = c.len.empty() ? Tensor() : Tensor::from(c.len, {c.batch}).to(on);
-    return {0.3, c.causal, mask, len};
-  }
-  void forward(const Kernels& kernels) { kernels.attention(out, lse, q, k, v, args(q.device())); }
-  void backward(const Kernels& kernels, double beta) {
-    kernels.attention_backward(dq, dk, dv, dout, out, lse, q, k, v, args(q.device()), beta);
-  }
-};
-
-// Inputs on the device behind the strides of [B, T, H, D]; results hold NaN.
-Attention inputs(const Case& c, DType dtype) {
-  const auto heads = [&](int64_t h, int64_t t, uint64_t seed) {
-    return random({c.batch, t, h, c.size}, dtype, seed).to(device()).view_transpose(1, 2);
-  };
-  Attention x{c, heads(c.heads, c.queries, 1), heads(c.kv_heads, c.keys, 2), heads(c.kv_heads, c.keys, 3), {}, {}};
-  x.out = Tensor::full({c.batch, c.queries, c.heads, c.size}, NAN, dtype, device()).view_transpose(1, 2);
-  x.lse = Tensor::full({c.batch, c.heads, c.queries}, NAN, sum_type(dtype), device());
-  return x;
-}
-// The same in f64 on the CPU, without results.
-Attention reference_of(const Attention& x) {
-  Attention y{
-      x.c, wide(x.q), wide(x.k), wide(x.v), Tensor::full(x.q.shape(), NAN, f64), Tensor::full(x.lse.shape(), NAN, f64)};
-  return y;
-}
-
-// relative_error where equal infinities (lse of rows without a key) count as equal.
-double error_of(const Tensor& got, const Tensor& expected) {
-  std::vector<double> x = got.to_vector(), y = expected.to_vector();
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (std::isinf(y[i]) && x[i] == y[i]) x[i] = y[i] = 0;
-  }
-  return relative_error(Tensor::from(x, expected.shape()), Tensor::from(y, expected.shape()));
-}
-
-void check_forward(const Case& c, DType dtype) {
-  INFO(c.title() << ", " << name_of(dtype));
-  Attention x = inputs(c, dtype), y = reference_of(x);
-  x.forward(kernels(device()));
-  y.forward(cpu_kernels());
-  CHECK(error_of(x.out, y.out) <= tolerance(dtype));
-  CHECK(error_of(x.lse, y.lse) <= tolerance(dtype));
-}
-
-// Gradients of the dtype `into`, from the device's own forward pass.
-void check_backward(const Case& c, DType dtype, double beta, std::optional<DType> into = {}) {
-  INFO(c.title() << ", " << name_of(dtype) << ", beta " << beta);
-  Attention x = inputs(c, dtype), y = reference_of(x);
-  x.forward(kernels(device()));
-  x.dout = random(x.q.shape(), dtype, 4).to(device());
-  uint64_t seed = 5;
-  for (Tensor* grad : {&x.dq, &x.dk, &x.dv}) {
-    const Shape shape = grad == &x.dq ? x.q.shape() : x.k.shape();
-    *grad = Tensor::full({shape[0], shape[2], shape[1], c.size + 3}, NAN, into.value_or(dtype), device());
-    *grad = grad->view_slice(3, 1, c.size + 1).view_transpose(1, 2);  // D contiguous, other strides odd
-    grad->copy_from(random(shape, into.value_or(dtype), seed++));
-  }
-  y.out = wide(x.out), y.lse = wide(x.lse), y.dout = wide(x.dout);
-  y.dq = wide(x.dq), y.dk = wide(x.dk), y.dv = wide(x.dv);
-  if (beta == 0) {
-    for (const Tensor& grad : {x.dq, x.dk, x.dv}) grad.fill(NAN);
-  }
-  x.backward(kernels(device()), beta);
-  y.backward(cpu_kernels(), beta);
-  const double allowed = tolerance(into.value_or(dtype));
-  CHECK(error_of(x.dq, y.dq) <= allowed);
-  CHECK(error_of(x.dk, y.dk) <= allowed);
-  CHECK(error_of(x.dv, y.dv) <= allowed);
-}
-
-std::vector<uint8_t> every_third_masked(int64_t n) {
-  std::vector<uint8_t> mask(static_cast<size_t>(n), 1);
-  for (size_t i = 0; i < mask.size(); i += 3) mask[i] = 0;
-  return mask;
-}
 
 // A bit of everything; T > 8 goes by tiles, T <= 8 by the kernel for decoding.
 const std::vector<Case>& cases() {

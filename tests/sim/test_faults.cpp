@@ -1,60 +1,19 @@
 // Every mistake that the simulator must find, at its line and in words that help, and its twin without the mistake.
-#include <fstream>
-#include <functional>
-#include <string>
-
-#include "tensor/cuda/sim/sim.h"
-#include "tensor/error.h"
-#include "tensor/parallel.h"
-#include "tests/catch.h"
 #include "tests/sim/device_array.h"
 #include "tests/sim/faults.h"
+#include "tests/sim/must_find.h"
 
 using namespace pg;
 using namespace pg::testing;
 
 namespace {
 
-// "tests/sim/faults.cu:12", where the line ends with "// FAULT: name" (or OTHER, the second line of a race).
 std::string place(const std::string& name, const std::string& mark = "FAULT") {
-  std::ifstream file("tests/sim/faults.cu");
-  std::string text;
-  for (int line = 1; std::getline(file, text); ++line) {
-    if (text.ends_with("// " + mark + ": " + name)) return "tests/sim/faults.cu:" + std::to_string(line);
-  }
-  FAIL("no line of tests/sim/faults.cu is marked " << mark << ": " << name << "; run from the root of the tree");
-  return "";
+  return place_in("tests/sim/faults.cu", name, mark);
 }
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "(no error)";
-}
-
-// The error must begin with kernel, line, block and thread, and contain the words, for one and for two threads.
 void must_find(const std::string& name, const std::string& block_and_thread, const std::vector<std::string>& words,
                const std::function<void()>& f) {
-  const int before = num_threads();
-  for (int threads : {1, 2}) {
-    set_num_threads(threads);
-    const std::string message = message_of(f);
-    const std::string start = "pg::testing::" + name + "_kernel (" + place(name) + "), " + block_and_thread + ": ";
-    INFO(message);
-    CHECK(message.substr(0, start.size()) == start);
-    for (const auto& word : words) {
-      INFO("must contain: " << word);
-      CHECK(message.find(word) != std::string::npos);
-    }
-  }
-  set_num_threads(before);
-}
-
-void needs_accesses() {
-  if (!sim::sees_accesses()) SKIP_TEST("this build has a sanitizer instead of the simulator's own checks");
+  must_find_in("tests/sim/faults.cu", name, block_and_thread, words, f);
 }
 
 const std::vector<float> kOnes(256, 1.0f);

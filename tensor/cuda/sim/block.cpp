@@ -304,18 +304,23 @@ void Block::on_access(uintptr_t address, size_t bytes, uint8_t kind, const void*
       stop(pc, "touches a local variable of another thread");
     return;
   }
-  const Access access{address, bytes, kind, pc, current_};
   size_t position = 0;
-  const Space space = checker_.locate(access, &position);
-  if (space == Space::none) return;
+  judge({address, bytes, kind, pc, current_}, &position);
+}
+
+// Checks and counts an access, and returns what memory it goes to.
+Space Block::judge(const Access& access, size_t* position) {
+  const Space space = checker_.locate(access, position);
+  if (space == Space::none) return space;
   if (check_) {
     if (space == Space::shared) {
-      checker_.check_shared(access, position);
+      checker_.check_shared(access, *position);
     } else {
       checker_.check_global(access);
     }
   }
-  if (report_) recorder_.record(access, space, position);
+  if (report_) recorder_.record(access, space, *position);
+  return space;
 }
 
 void Block::on_function_entry(uintptr_t stack_pointer, const void* pc) {

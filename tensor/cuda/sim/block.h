@@ -35,13 +35,26 @@ class Block {
   uint64_t meet(Meeting meeting, unsigned mask, uint64_t value, int source, const void* pc);
   [[noreturn]] void stop(const void* pc, std::string text);
   void on_access(uintptr_t address, size_t bytes, uint8_t kind, const void* pc);
+  // A read or write by an instruction that knows nothing but shared memory; `name` is the instruction's.
+  void on_shared_access(const char* name, uintptr_t address, size_t bytes, uint8_t kind, const void* pc);
+  void begin_copy(uintptr_t to, uintptr_t from, size_t bytes, size_t zeros, const void* pc);  // cp.async
+  void commit_copies() { ++threads_[current_].groups; }
+  void wait_for_copies(unsigned pending_groups);
   void on_function_entry(uintptr_t stack_pointer, const void* pc);
   int thread() const { return current_; }
+  bool whole_warp() const { return warps_[current_ / 32].exists == 0xffffffffu; }
   unsigned active_lanes() const { return ~warps_[current_ / 32].done & warps_[current_ / 32].exists; }
   void* dynamic_shared() const { return shared_.dynamic(); }
   [[noreturn]] void thread_main();
 
  private:
+  // A cp.async on its way.
+  struct Copy {
+    uintptr_t to, from;
+    size_t bytes, zeros;  // to copy, and to clear behind them
+    unsigned group;
+    const void* pc;
+  };
   struct Thread {
     uint3 index{};            // threadIdx
     void* context = nullptr;  // where to continue; nullptr: not begun
@@ -52,6 +65,8 @@ class Block {
     uint64_t value = 0, result = 0;
     const void* pc = nullptr;
     void* fake_stack = nullptr;  // AddressSanitizer's
+    std::vector<Copy> copies;
+    unsigned groups = 0;  // committed
   };
   struct Warp {
     unsigned exists = 0, ready = 0, done = 0;
@@ -63,6 +78,8 @@ class Block {
   bool at_barrier(int thread) const;
   void resolve_barrier();
   void resolve_warp(int warp, unsigned mask);
+  void exchange_fragments(Meeting meeting, int warp);
+  Space judge(const Access& access, size_t* shared_position);
   void fail_stuck();
   void free_all_stacks();
   std::string whereabouts(int thread) const;

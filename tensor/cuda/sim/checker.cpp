@@ -112,11 +112,18 @@ void Checker::check_shared(const Access& access, size_t position) {
     SharedWord& word = shared_words_[index];
     if (word.block != block_) {
       word.block = block_;
-      word.written = 0;
+      word.written = word.delayed = 0;
     }
     const bool uninitialised = access.kind != Touch::write && (bytes & ~word.written) != 0;
     if (const Touch* other = find_race(word.last, touch(access, bytes), clocks_))
       race(access, *other, shared_.describe(index * 4, dynamic_bytes_));
+    if (bytes & word.delayed) {
+      stop(access.pc,
+           fmt::format(
+               "cp.async on its way: {} {}, where a copy has not arrived; the thread that began it must wait for "
+               "its group (cp.async.wait_group), and then others for that thread (__syncthreads())",
+               verb(access.kind), shared_.describe(index * 4, dynamic_bytes_)));
+    }
     if (uninitialised && !unwritten_) {
       const std::string place = shared_.describe(std::max(position, index * 4), dynamic_bytes_);
       unwritten_ = Fault{access.pc, access.thread,
@@ -126,6 +133,15 @@ void Checker::check_shared(const Access& access, size_t position) {
     }
     if (access.kind != Touch::read) word.written |= bytes;
   });
+}
+
+void Checker::delay(const Access& write, size_t position) {
+  for_words(position, write.bytes, [&](uintptr_t index, uint8_t bytes) { shared_words_[index].delayed |= bytes; });
+}
+
+void Checker::arrive(const Access& write, size_t position) {
+  for_words(position, write.bytes, [&](uintptr_t index, uint8_t bytes) { shared_words_[index].delayed &= ~bytes; });
+  check_shared(write, position);
 }
 
 void Checker::check_global(const Access& access) {

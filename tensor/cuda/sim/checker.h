@@ -42,6 +42,9 @@ class Checker {
   // write there before the next barrier, the mistake is the race.
   void check_shared(const Access& access, size_t position);
   void check_global(const Access& access);
+  // A checked write to shared memory takes effect later: until then nobody may touch these bytes.
+  void delay(const Access& write, size_t position);
+  void arrive(const Access& write, size_t position);
   // The block's first read of shared memory that nobody had written; stands when a barrier or the end comes.
   const std::optional<Fault>& unwritten() const { return unwritten_; }
 
@@ -50,6 +53,7 @@ class Checker {
   struct SharedWord {
     uint32_t block;   // what `written` and `last` belong to
     uint8_t written;  // one bit per byte
+    uint8_t delayed;  // likewise: a cp.async is on its way
     Touch last[3];
   };
   // A word of global memory, in a table of fixed size where the newest words live.

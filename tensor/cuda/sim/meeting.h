@@ -25,6 +25,10 @@ enum class Meeting : uint8_t {
   reduce_and,
   reduce_or,
   reduce_xor,
+  // The value is the address of what the lane brings (mma.cpp).
+  mma,
+  ldmatrix,
+  ldmatrix_trans,
 };
 
 const char* name_of(Meeting meeting);  // as in CUDA: "__shfl_sync()"

@@ -9,12 +9,29 @@
 namespace pg::sim {
 
 const char* name_of(Meeting meeting) {
-  static const char* const names[] = {
-      "__syncthreads()",     "__syncthreads_count()", "__syncthreads_and()", "__syncthreads_or()",
-      "__syncwarp()",        "__shfl_sync()",         "__shfl_up_sync()",    "__shfl_down_sync()",
-      "__shfl_xor_sync()",   "__ballot_sync()",       "__any_sync()",        "__all_sync()",
-      "__reduce_add_sync()", "__reduce_min_sync()",   "__reduce_max_sync()", "__reduce_min_sync()",
-      "__reduce_max_sync()", "__reduce_and_sync()",   "__reduce_or_sync()",  "__reduce_xor_sync()"};
+  static const char* const names[] = {"__syncthreads()",
+                                      "__syncthreads_count()",
+                                      "__syncthreads_and()",
+                                      "__syncthreads_or()",
+                                      "__syncwarp()",
+                                      "__shfl_sync()",
+                                      "__shfl_up_sync()",
+                                      "__shfl_down_sync()",
+                                      "__shfl_xor_sync()",
+                                      "__ballot_sync()",
+                                      "__any_sync()",
+                                      "__all_sync()",
+                                      "__reduce_add_sync()",
+                                      "__reduce_min_sync()",
+                                      "__reduce_max_sync()",
+                                      "__reduce_min_sync()",
+                                      "__reduce_max_sync()",
+                                      "__reduce_and_sync()",
+                                      "__reduce_or_sync()",
+                                      "__reduce_xor_sync()",
+                                      "mma.sync",
+                                      "ldmatrix",
+                                      "ldmatrix.trans"};
   return names[static_cast<int>(meeting)];
 }
 
@@ -56,6 +73,8 @@ void Block::resolve_warp(int w, unsigned mask) {
     }
     if (meeting == Meeting::any) same_for_all = same_for_all != 0;
     if (meeting == Meeting::all) same_for_all = same_for_all == mask;
+  } else if (meeting >= Meeting::mma) {
+    exchange_fragments(meeting, w);
   } else if (meeting >= Meeting::reduce_add) {
     uint32_t value = static_cast<uint32_t>(lanes[std::countr_zero(mask)].value);
     for (unsigned rest = mask & (mask - 1); rest; rest &= rest - 1)

@@ -1,0 +1,58 @@
+#pragma once
+// That the simulator names a planted mistake: kernel, line, block and thread, and words that help.
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tensor/cuda/sim/sim.h"
+#include "tensor/error.h"
+#include "tensor/parallel.h"
+#include "tests/catch.h"
+
+namespace pg::testing {
+
+// "tests/sim/faults.cu:12", where the line of that file ends with "// FAULT: name" (or another mark).
+inline std::string place_in(const std::string& path, const std::string& name, const std::string& mark = "FAULT") {
+  std::ifstream file(path);
+  std::string text;
+  for (int line = 1; std::getline(file, text); ++line) {
+    if (text.ends_with("// " + mark + ": " + name)) return path + ":" + std::to_string(line);
+  }
+  FAIL("no line of " << path << " is marked " << mark << ": " << name << "; run from the root of the tree");
+  return "";
+}
+
+inline std::string message_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+// The error must begin with kernel, line, block and thread, and contain the words, for one and for two threads.
+inline void must_find_in(const std::string& path, const std::string& name, const std::string& block_and_thread,
+                         const std::vector<std::string>& words, const std::function<void()>& f) {
+  const int before = num_threads();
+  for (int threads : {1, 2}) {
+    set_num_threads(threads);
+    const std::string message = message_of(f);
+    const std::string start =
+        "pg::testing::" + name + "_kernel (" + place_in(path, name) + "), " + block_and_thread + ": ";
+    INFO(message);
+    CHECK(message.substr(0, start.size()) == start);
+    for (const auto& word : words) {
+      INFO("must contain: " << word);
+      CHECK(message.find(word) != std::string::npos);
+    }
+  }
+  set_num_threads(before);
+}
+
+inline void needs_accesses() {
+  if (!sim::sees_accesses()) SKIP_TEST("this build has a sanitizer instead of the simulator's own checks");
+}
+
+}  // namespace pg::testing
