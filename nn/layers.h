@@ -81,7 +81,9 @@ struct MLP : Module {
   Dropout drop;
 
   MLP(int64_t channels, bool with_bias = true, double dropout = 0, const Init& init = {});
-  Tensor operator()(const Tensor& x) const { return drop(c_proj(linear_gelu(x, c_fc.weight, c_fc.bias))); }
+  Tensor operator()(const Tensor& x) const {
+    return drop(mlp_gelu(x, c_fc.weight, c_fc.bias, c_proj.weight, c_proj.bias));
+  }
   void visit(Visitor& visitor) override;
 };
 

@@ -32,12 +32,19 @@ struct Scalars {
   double a = 0, b = 0;
 };
 
-enum class Activation : uint8_t { none, gelu_tanh };
+enum class Activation : uint8_t {
+  none,
+  gelu_tanh,
+  gelu_tanh_backward,  // y → y·gelu_tanh'(pre_activation): y is the gradient of gelu_tanh's result
+};
 struct MatmulArgs {
   float beta = 0;
   View bias = {};                            // ? [N], added to every row
   Activation activation = Activation::none;  // applied after the bias; beta must then be 0
-  View pre_activation = {};                  // ? c's shape: the value before the activation, kept for backward
+  View pre_activation = {};  // c's shape and type: ? written by gelu_tanh, its argument; read by gelu_tanh_backward
+  View row_sums = {};  // ? [M], where a is a matrix: row_sums_beta·row_sums + the sums of a's rows. With a = dyᵀ
+                       // c is the gradient of a weight, and this of its bias
+  float row_sums_beta = 0;
 };
 struct CrossEntropyArgs {
   int32_t ignore_index = -100;
