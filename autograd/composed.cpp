@@ -108,6 +108,11 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   return weight.defined() ? y * weight : y;
 }
 
+std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double eps) {
+  const Tensor sum = x + residual;
+  return {sum, composed::rms_norm(sum, weight, eps)};
+}
+
 namespace {
 
 // 1 where query t of row b may see key s: [B, 1, T, S] u8.

@@ -114,6 +114,9 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias
 std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight = {},
                                          const Tensor& bias = {}, double eps = 1e-5);
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);
+// {x + residual, rms_norm(x + residual)} in one pass.
+std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight = {},
+                                       double eps = 1e-6);
 
 // ---- attention and what goes with it
 struct AttentionOptions {

@@ -62,6 +62,10 @@ struct RMSNorm : Module {
 
   explicit RMSNorm(int64_t channels, double eps = 1e-6, DType dtype = f32);
   Tensor operator()(const Tensor& x) const { return rms_norm(x, weight, eps); }
+  // {x + residual, its RMS norm} in one pass.
+  std::pair<Tensor, Tensor> add(const Tensor& x, const Tensor& residual) const {
+    return add_rms_norm(x, residual, weight, eps);
+  }
   void visit(Visitor& visitor) override;
 };
 

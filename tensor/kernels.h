@@ -125,8 +125,9 @@ struct Kernels {
                      double eps);  // sum?, residual?: normalises sum = x + residual; w?, b? [C]; mean, rstd [R]
   void (*layer_norm_backward)(const View& dx, const View& dw, const View& db, const View& dy, const View& x,
                               const View& w, const View& mean, const View& rstd, double beta_x, double beta_w,
-                              double beta_b);                                                   // dx?, dw?, db?
-  void (*rms_norm)(const View& y, const View& rstd, const View& x, const View& w, double eps);  // w?
+                              double beta_b);  // dx?, dw?, db?
+  void (*rms_norm)(const View& y, const View& rstd, const View& sum, const View& x, const View& residual, const View& w,
+                   double eps);  // sum?, residual?: normalises sum = x + residual; w?
   void (*rms_norm_backward)(const View& dx, const View& dw, const View& dy, const View& x, const View& w,
                             const View& rstd, double beta_x,
                             double beta_w);  // dx?, dw?

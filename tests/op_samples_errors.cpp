@@ -283,6 +283,12 @@ void row_errors(std::vector<OpError>& out) {
                  },
                  {"add_layer_norm", "[3, 4]", "[4]"}});
   out.push_back({Op::rms_norm, "weight", [] { rms_norm(z({3, 4}), z({3})); }, {"rms_norm", "weight", "[4]", "[3]"}});
+  out.push_back({Op::add_rms_norm,
+                 "residual",
+                 [] {
+                   add_rms_norm(z({3, 4}), z({4}));
+                 },
+                 {"add_rms_norm", "[3, 4]", "[4]"}});
 }
 
 void attention_errors(std::vector<OpError>& out) {

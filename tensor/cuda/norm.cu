@@ -243,8 +243,9 @@ void layer_norm_backward(const View& dx, const View& dw, const View& db, const V
   norm_backward(dx, dw, db, dy, x, w, mean, rstd, beta_x, beta_w, beta_b);
 }
 
-void rms_norm(const View& y, const View& rstd, const View& x, const View& w, double eps) {
-  norm(y, {}, rstd, {}, x, {}, w, {}, eps);
+void rms_norm(const View& y, const View& rstd, const View& sum, const View& x, const View& residual, const View& w,
+              double eps) {
+  norm(y, {}, rstd, sum, x, residual, w, {}, eps);
 }
 
 void rms_norm_backward(const View& dx, const View& dw, const View& dy, const View& x, const View& w, const View& rstd,

@@ -129,14 +129,17 @@ std::vector<Tensor> layer_norms(const Side& s, const Tensor& rows, const NormOpt
   if (o.residual) results.push_back(sum);
   return results;
 }
-std::vector<Tensor> rms_norms(const Side& s, const Tensor& rows, bool weighted, double beta) {
+std::vector<Tensor> rms_norms(const Side& s, const Tensor& rows, const NormOptions& o) {
   const Shape shape = rows.shape(), columns{rows.size(1)};
-  const Tensor x = s.in(rows), w = weighted ? s.in(uniform(columns, 3)) : Tensor{};
-  const Tensor y = s.out(shape), rstd = s.per_row(shape[0]), dx = s.gradient(shape, beta);
-  const Tensor dw = s.per_row(beta == 0 ? Tensor::full(columns, NAN) : uniform(columns, 7));
-  s.k().rms_norm(y, rstd, x, w, kEps);
-  s.k().rms_norm_backward(dx, dw, s.in(uniform(shape, 5)), x, w, rstd, beta, beta);
-  return {y, rstd, dx, dw};
+  const Tensor x = s.in(rows), residual = o.residual ? s.in(uniform(shape, 2)) : Tensor{};
+  const Tensor w = o.weight ? s.in(uniform(columns, 3)) : Tensor{}, sum = o.residual ? s.out(shape) : Tensor{};
+  const Tensor y = s.out(shape), rstd = s.per_row(shape[0]), dx = s.gradient(shape, o.beta);
+  const Tensor dw = s.per_row(o.beta == 0 ? Tensor::full(columns, NAN) : uniform(columns, 7));
+  s.k().rms_norm(y, rstd, sum, x, residual, w, kEps);
+  s.k().rms_norm_backward(dx, dw, s.in(uniform(shape, 5)), o.residual ? s.in(sum) : x, w, rstd, o.beta, o.beta);
+  std::vector<Tensor> results{y, rstd, dx, dw};
+  if (o.residual) results.push_back(sum);
+  return results;
 }
 
 }  // namespace
@@ -199,7 +202,7 @@ TEST_CASE("CUDA writes f32 results of bf16 logits", "[cuda]") {
     s.k().cross_entropy_backward(de, d, x, lse, tokens, {}, 0);
     s.k().token_log_prob(log_prob, entropy, lse, x, tokens);
     s.k().token_log_prob_backward(dt, d, {}, x, lse, entropy, tokens, 0);
-    s.k().rms_norm(y, loss, x, s.in(columns), kEps);
+    s.k().rms_norm(y, loss, {}, x, {}, s.in(columns), kEps);
     s.k().rms_norm_backward(dn, {}, dy, x, s.in(columns), loss, 0, 0);
     for (const Tensor& t : {p, dx, de, dt, y, dn}) CHECK(t.dtype() == sum_type(s.dtype));
     return std::vector{p, dx, de, dt, y, dn};
@@ -342,8 +345,10 @@ TEST_CASE("CUDA norms of every width", "[cuda]") {
                                      NormOptions{.weight = false, .bias = false, .beta = 0.5}}) {
           check_against_cpu(cuda, [&](const Side& s) { return layer_norms(s, x, o); });
         }
-        check_against_cpu(cuda, [&](const Side& s) { return rms_norms(s, x, true, 0.5); });
-        check_against_cpu(cuda, [&](const Side& s) { return rms_norms(s, x, false, 0); });
+        for (const NormOptions& o :
+             {NormOptions{.beta = 0.5}, NormOptions{.residual = c > 1}, NormOptions{.weight = false}}) {
+          check_against_cpu(cuda, [&](const Side& s) { return rms_norms(s, x, o); });
+        }
       }
     }
   }
@@ -357,7 +362,7 @@ TEST_CASE("CUDA gradients of norm weights over many rows", "[cuda]") {
       const Tensor x = uniform({rows, c}, 1);
       check_against_cpu(on_cuda(dtype),
                         [&](const Side& s) { return layer_norms(s, x, {.beta = rows == 64 ? 1.0 : 0}); });
-      check_against_cpu(on_cuda(dtype), [&](const Side& s) { return rms_norms(s, x, true, 1); });
+      check_against_cpu(on_cuda(dtype), [&](const Side& s) { return rms_norms(s, x, {.beta = 1}); });
     }
   }
 }
