@@ -367,6 +367,35 @@ TEST_CASE("CUDA gradients of norm weights over many rows", "[cuda]") {
   }
 }
 
+TEST_CASE("CUDA norm gradients of rows longer than what a block's registers hold", "[cuda]") {
+  for (DType dtype : {f32, f64, bf16}) {
+    for (int64_t c : {6145, 8193, 16390}) {
+      INFO("C = " << c);
+      const Tensor x = uniform({2, c}, 1);
+      check_against_cpu(on_cuda(dtype, 5), [&](const Side& s) { return layer_norms(s, x, {.beta = 0.5}); });
+    }
+  }
+}
+
+TEST_CASE("each of a CUDA norm's gradients has the same bits alone", "[cuda]") {
+  const Side s = on_cuda(f32);
+  for (int64_t c : {40, 1500, 8200}) {
+    const Shape shape{70, c}, columns{c};
+    const Tensor x = s.in(uniform(shape, 1)), dy = s.in(uniform(shape, 2)), w = s.in(uniform(columns, 3));
+    const Tensor mean = s.per_row(uniform({70}, 4)), rstd = s.per_row(uniform({70}, 5, 1, 2));
+    const Tensor dx = s.out(shape), dw = s.out(columns), db = s.out(columns);
+    const auto alone = [&](const View& to_x, const View& to_w, const View& to_b) {
+      s.k().layer_norm_backward(to_x, to_w, to_b, dy, x, w, mean, rstd, 0, 0, 0);
+    };
+    alone(dx, dw, db);
+    const Tensor dx_alone = s.out(shape), dw_alone = s.out(columns), db_alone = s.out(columns);
+    alone(dx_alone, {}, {}), alone({}, dw_alone, {}), alone({}, {}, db_alone);
+    CHECK(same_bits(dx_alone, dx));
+    CHECK(same_bits(dw_alone, dw));
+    CHECK(same_bits(db_alone, db));
+  }
+}
+
 TEST_CASE("CUDA norms keep the digits of rows far from zero", "[cuda]") {
   const Tensor x = uniform({2, 1000}, 1, 1000, 1001);
   check_against_cpu(on_cuda(f64), [&](const Side& s) { return layer_norms(s, x, {}); });
