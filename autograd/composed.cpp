@@ -85,6 +85,10 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return composed::gelu(composed::linear(x, weight, bias));
 }
 
+Tensor mlp_gelu(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2) {
+  return composed::linear(composed::linear_gelu(x, w1, b1), w2, b2);
+}
+
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   const Tensor centred = x - composed::mean(x, {-1}, true);
   Tensor y = centred * rsqrt(composed::mean(centred * centred, {-1}, true) + eps);
@@ -102,6 +106,11 @@ std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   const Tensor y = x * rsqrt(composed::mean(x * x, {-1}, true) + eps);
   return weight.defined() ? y * weight : y;
+}
+
+std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double eps) {
+  const Tensor sum = x + residual;
+  return {sum, composed::rms_norm(sum, weight, eps)};
 }
 
 namespace {

@@ -98,12 +98,23 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
   return y;
 }
 
-// dy [R, N], x [R, K], weight [N, K]
-void linear_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, Grads& g) {
+// Of inputs i (a weight [N, K]) and i + 1 (its bias): dw = dyᵀ·x, db the sums of dyᵀ's rows. dy [R, N], x [R, K].
+void weight_backward(const Tensor& dy, const Tensor& x, Grads& g, int i) {
   const Kernels& k = kernels_of(dy);
-  if (auto dx = g[0]) k.matmul(dx.into->view_reshape(x.shape()), dy, weight, {.beta = float(dx.beta)});
-  if (auto dw = g[1]) k.matmul(*dw.into, dy.view_transpose(0, 1), x, {.beta = float(dw.beta)});
-  if (auto db = g[2]) k.reduce(Reduce::sum, with_rank(*db.into, 2), dy, 1, db.beta);
+  const GradSlot dw = g[i], db = g[i + 1];
+  if (dw) {
+    MatmulArgs args{.beta = float(dw.beta)};
+    if (db) args.row_sums = *db.into, args.row_sums_beta = float(db.beta);
+    k.matmul(*dw.into, dy.view_transpose(0, 1), x, args);
+  } else if (db) {
+    k.reduce(Reduce::sum, with_rank(*db.into, 2), dy, 1, db.beta);
+  }
+}
+
+// Of inputs 0 (x [R, K]), 1 (the weight [N, K]) and 2 (its bias); dy [R, N].
+void linear_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, Grads& g) {
+  if (auto dx = g[0]) kernels_of(dy).matmul(dx.into->view_reshape(x.shape()), dy, weight, {.beta = float(dx.beta)});
+  weight_backward(dy, x, g, 1);
 }
 
 }  // namespace
@@ -119,23 +130,52 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                 });
 }
 
-Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  Tensor x2, pre;
-  MatmulArgs args{.activation = Activation::gelu_tanh};
-  const Tensor* inputs[] = {&x, &weight, &bias};
-  const bool taped = wants_record(inputs, 3);
-  if (taped) {
-    check(x.rank() >= 1 && weight.rank() == 2, "linear_gelu: expected x [..., K] and weight [N, K], got {} and {}",
-          x.shape(), weight.shape());
-    pre = Tensor::empty({row_count(x), weight.size(0)}, x.dtype(), x.device());
-    args.pre_activation = pre;
+namespace {
+
+// gelu(linear(x)); if taped with what a backward needs: x2 [R, K] and, before gelu, pre [R, N].
+struct GeluLayer {
+  Tensor y, x2, pre;
+
+  GeluLayer(const Tensor& x, const Tensor& weight, const Tensor& bias, const char* op, bool taped) {
+    MatmulArgs args{.activation = Activation::gelu_tanh};
+    if (taped) {
+      check(x.rank() >= 1 && weight.rank() == 2, "{}: expected x [..., K] and weight [N, K], got {} and {}", op,
+            x.shape(), weight.shape());
+      pre = Tensor::empty({row_count(x), weight.size(0)}, x.dtype(), x.device());
+      args.pre_activation = pre;
+    }
+    y = linear_forward(x, weight, bias, op, args, x2);
   }
-  Tensor y = linear_forward(x, weight, bias, "linear_gelu", args, x2);
-  return record(Op::linear_gelu, y, {&x, &weight, &bias}, [x2, w = weight.detach(), pre](const Tensor& dy, Grads& g) {
-    const Tensor dpre = empty_like(pre);
-    kernels_of(dy).unary_backward(Unary::gelu_tanh, dpre, reshaped(dy, pre.shape()), pre, pre, {}, 0);
-    linear_backward(dpre, x2, w, g);
-  });
+};
+
+}  // namespace
+
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Tensor* inputs[] = {&x, &weight, &bias};
+  const GeluLayer layer(x, weight, bias, "linear_gelu", wants_record(inputs, 3));
+  return record(Op::linear_gelu, layer.y, {&x, &weight, &bias},
+                [x2 = layer.x2, w = weight.detach(), pre = layer.pre](const Tensor& dy, Grads& g) {
+                  const Tensor dpre = empty_like(pre);
+                  kernels_of(dy).unary_backward(Unary::gelu_tanh, dpre, reshaped(dy, pre.shape()), pre, pre, {}, 0);
+                  linear_backward(dpre, x2, w, g);
+                });
+}
+
+Tensor mlp_gelu(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2) {
+  const Tensor* inputs[] = {&x, &w1, &b1, &w2, &b2};
+  GeluLayer hidden(x, w1, b1, "mlp_gelu", wants_record(inputs, 5));
+  Tensor h2;
+  Tensor y = linear_forward(hidden.y, w2, b2, "mlp_gelu", {}, h2);
+  return record(Op::mlp_gelu, std::move(y), {&x, &w1, &b1, &w2, &b2},
+                [x2 = hidden.x2, pre = hidden.pre, h2, w1 = w1.detach(), w2 = w2.detach()](const Tensor& d, Grads& g) {
+                  const Tensor dy = reshaped(d, {h2.size(0), w2.size(0)});
+                  weight_backward(dy, h2, g, 3);
+                  if (!g.wants(0) && !g.wants(1) && !g.wants(2)) return;
+                  const Tensor dpre = empty_like(pre);
+                  kernels_of(dy).matmul(dpre, dy, w2,
+                                        {.activation = Activation::gelu_tanh_backward, .pre_activation = pre});
+                  linear_backward(dpre, x2, w1, g);
+                });
 }
 
 }  // namespace pg

@@ -45,6 +45,19 @@ void layer_norm_grads(const Saved& s, const Tensor& dy, View dx, double beta_x, 
   pass_columns(g, iw + 1, db);
 }
 
+// Of an op with the outputs sum = x + residual, whose gradient is d_sum, and y = norm(sum): x and residual, inputs 0
+// and 1, get d_sum and what add(dy, d, beta) adds, y's share; either gradient may be undefined.
+template <class F>
+void pass_to_both(Grads& g, const Tensor& d_sum, const Shape& shape, F add) {
+  Tensor d = d_sum;
+  if (const Tensor& dy = g.output(1); dy.defined()) {
+    d = d_sum.defined() ? d_sum.clone() : Tensor::empty(shape, dy.dtype(), dy.device());
+    add(dy, d, d_sum.defined() ? 1 : 0);
+  }
+  g.pass(0, d);
+  g.pass(1, d);
+}
+
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
@@ -73,29 +86,50 @@ std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual
   s.x = sum;
   return record2(Op::add_layer_norm, sum.view_reshape(x.shape()), y.view_reshape(x.shape()),
                  {&x, &residual, &weight, &bias}, [s, shape = x.shape()](const Tensor& d_sum, Grads& g) {
-                   Tensor d = d_sum;
-                   if (const Tensor& dy = g.output(1); dy.defined()) {
-                     d = d_sum.defined() ? d_sum.clone() : Tensor::empty(shape, dy.dtype(), dy.device());
-                     layer_norm_grads(s, dy, d.view_reshape(s.x.shape()), d_sum.defined() ? 1 : 0, g, 2);
-                   }
-                   g.pass(0, d);
-                   g.pass(1, d);
+                   pass_to_both(g, d_sum, shape, [&](const Tensor& dy, const Tensor& d, double beta) {
+                     layer_norm_grads(s, dy, d.view_reshape(s.x.shape()), beta, g, 2);
+                   });
                  });
 }
+
+namespace {
+
+void rms_norm_grads(const Tensor& x, const Tensor& weight, const Tensor& rstd, const Tensor& dy, View dx, double beta_x,
+                    Grads& g, int iw) {
+  const Tensor dw = column_grad(g, iw, x);
+  kernels_of(dy).rms_norm_backward(dx, dw, rows(dy), x, weight, rstd, beta_x, 0);
+  pass_columns(g, iw, dw);
+}
+
+}  // namespace
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   check_rows(x, "rms_norm");
   check_affine(x, weight, "rms_norm", "weight");
   const Tensor x2 = rows(x), w = packed(weight);
   const Tensor y = empty_like(x2), rstd = Tensor::empty({x2.size(0)}, sum_type(x.dtype()), x.device());
-  kernels_of(x).rms_norm(y, rstd, x2, w, eps);
+  kernels_of(x).rms_norm(y, rstd, {}, x2, {}, w, eps);
   return record(Op::rms_norm, y.view_reshape(x.shape()), {&x, &weight}, [x2, w, rstd](const Tensor& dy, Grads& g) {
     const auto dx = g[0];
-    const Tensor dw = column_grad(g, 1, x2);
-    kernels_of(dy).rms_norm_backward(dx ? dx.into->view_reshape(x2.shape()).view() : View{}, dw, rows(dy), x2, w, rstd,
-                                     dx.beta, 0);
-    pass_columns(g, 1, dw);
+    rms_norm_grads(x2, w, rstd, dy, dx ? dx.into->view_reshape(x2.shape()).view() : View{}, dx.beta, g, 1);
   });
+}
+
+std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double eps) {
+  check_rows(x, "add_rms_norm");
+  check_same_dtype(x, residual, "add_rms_norm");
+  check(x.shape() == residual.shape(), "add_rms_norm: x is {}, residual {}", x.shape(), residual.shape());
+  check_affine(x, weight, "add_rms_norm", "weight");
+  const Tensor x2 = rows(x), w = packed(weight);
+  const Tensor sum = empty_like(x2), y = empty_like(x2);
+  const Tensor rstd = Tensor::empty({x2.size(0)}, sum_type(x.dtype()), x.device());
+  kernels_of(x).rms_norm(y, rstd, sum, x2, rows(residual), w, eps);
+  return record2(Op::add_rms_norm, sum.view_reshape(x.shape()), y.view_reshape(x.shape()), {&x, &residual, &weight},
+                 [sum, w, rstd, shape = x.shape()](const Tensor& d_sum, Grads& g) {
+                   pass_to_both(g, d_sum, shape, [&](const Tensor& dy, const Tensor& d, double beta) {
+                     rms_norm_grads(sum, w, rstd, dy, d.view_reshape(sum.shape()), beta, g, 2);
+                   });
+                 });
 }
 
 }  // namespace pg

@@ -68,6 +68,8 @@ Tensor matmul(const Tensor& a, const Tensor& b);  // [..., M, K] · [..., K, N];
 Tensor linear(const Tensor& x, const Tensor& weight,
               const Tensor& bias = {});  // x [..., K], weight [N, K], bias [N] → [..., N]
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias = {});  // gelu(linear(x), tanh)
+// linear(linear_gelu(x, w1, b1), w2, b2), GPT-2's perceptron: x [..., K], w1 [H, K], w2 [N, H]; b1, b2 or undefined
+Tensor mlp_gelu(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2);
 
 // ---- shape: views where strides allow
 Tensor reshape(const Tensor& x, const Shape& shape);  // one size may be -1; copies only when strides force it
@@ -112,6 +114,9 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias
 std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight = {},
                                          const Tensor& bias = {}, double eps = 1e-5);
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);
+// {x + residual, rms_norm(x + residual)} in one pass.
+std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight = {},
+                                       double eps = 1e-6);
 
 // ---- attention and what goes with it
 struct AttentionOptions {

@@ -62,6 +62,10 @@ struct RMSNorm : Module {
 
   explicit RMSNorm(int64_t channels, double eps = 1e-6, DType dtype = f32);
   Tensor operator()(const Tensor& x) const { return rms_norm(x, weight, eps); }
+  // {x + residual, its RMS norm} in one pass.
+  std::pair<Tensor, Tensor> add(const Tensor& x, const Tensor& residual) const {
+    return add_rms_norm(x, residual, weight, eps);
+  }
   void visit(Visitor& visitor) override;
 };
 
@@ -81,7 +85,9 @@ struct MLP : Module {
   Dropout drop;
 
   MLP(int64_t channels, bool with_bias = true, double dropout = 0, const Init& init = {});
-  Tensor operator()(const Tensor& x) const { return drop(c_proj(linear_gelu(x, c_fc.weight, c_fc.bias))); }
+  Tensor operator()(const Tensor& x) const {
+    return drop(mlp_gelu(x, c_fc.weight, c_fc.bias, c_proj.weight, c_proj.bias));
+  }
   void visit(Visitor& visitor) override;
 };
 

@@ -42,7 +42,8 @@ void layer_norm(const View& y, const View& mean, const View& rstd, const View& s
                 const View& w, const View& b, double eps);
 void layer_norm_backward(const View& dx, const View& dw, const View& db, const View& dy, const View& x, const View& w,
                          const View& mean, const View& rstd, double beta_x, double beta_w, double beta_b);
-void rms_norm(const View& y, const View& rstd, const View& x, const View& w, double eps);
+void rms_norm(const View& y, const View& rstd, const View& sum, const View& x, const View& residual, const View& w,
+              double eps);
 void rms_norm_backward(const View& dx, const View& dw, const View& dy, const View& x, const View& w, const View& rstd,
                        double beta_x, double beta_w);
 // rope

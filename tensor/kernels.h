@@ -33,12 +33,19 @@ struct Scalars {
   double a = 0, b = 0;
 };
 
-enum class Activation : uint8_t { none, gelu_tanh };
+enum class Activation : uint8_t {
+  none,
+  gelu_tanh,
+  gelu_tanh_backward,  // y → y·gelu_tanh'(pre_activation): y is the gradient of gelu_tanh's result
+};
 struct MatmulArgs {
   float beta = 0;
   View bias = {};                            // ? [N], added to every row
   Activation activation = Activation::none;  // applied after the bias; beta must then be 0
-  View pre_activation = {};                  // ? c's shape: the value before the activation, kept for backward
+  View pre_activation = {};  // c's shape and type: ? written by gelu_tanh, its argument; read by gelu_tanh_backward
+  View row_sums = {};  // ? [M], where a is a matrix: row_sums_beta·row_sums + the sums of a's rows. With a = dyᵀ
+                       // c is the gradient of a weight, and this of its bias
+  float row_sums_beta = 0;
 };
 struct CrossEntropyArgs {
   int32_t ignore_index = -100;
@@ -129,8 +136,9 @@ struct Kernels {
                      double eps);  // sum?, residual?: normalises sum = x + residual; w?, b? [C]; mean, rstd [R]
   void (*layer_norm_backward)(const View& dx, const View& dw, const View& db, const View& dy, const View& x,
                               const View& w, const View& mean, const View& rstd, double beta_x, double beta_w,
-                              double beta_b);                                                   // dx?, dw?, db?
-  void (*rms_norm)(const View& y, const View& rstd, const View& x, const View& w, double eps);  // w?
+                              double beta_b);  // dx?, dw?, db?
+  void (*rms_norm)(const View& y, const View& rstd, const View& sum, const View& x, const View& residual, const View& w,
+                   double eps);  // sum?, residual?: normalises sum = x + residual; w?
   void (*rms_norm_backward)(const View& dx, const View& dw, const View& dy, const View& x, const View& w,
                             const View& rstd, double beta_x,
                             double beta_w);  // dx?, dw?

@@ -121,6 +121,13 @@ inline ReductionWalks plan_reduction(const View& y, const View& x) {
   return {plan_walk<2>(kept, {&kept_x, &kept_y}), plan_walk<1>(reduced, {&reduced_x})};
 }
 
+// A vector [M] as [M, 1], which a reduction of [M, K] writes.
+inline View as_column(View x) {
+  x.shape.push_back(1);
+  x.strides.push_back(0);
+  return x;
+}
+
 // Of c = a·b: makes batches of rows into more rows where b is the same for all, since one large product is faster than
 // many small. `pre` may be empty.
 inline void fold_batch_into_rows(View& c, View& a, View& b, View& pre) {

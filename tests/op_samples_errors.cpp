@@ -121,6 +121,24 @@ void product_errors(std::vector<OpError>& out) {
     out.push_back({l.op, "bias", [l] { l.call(z({2, 3}), z({5, 3}), z({3})); }, {name_of(l.op), "bias", "[5]", "[3]"}});
     out.push_back({l.op, "dtypes", [l] { l.call(z({2, 3}, f64), z({5, 3}), {}); }, {name_of(l.op), "f64", "f32"}});
   }
+  out.push_back({Op::mlp_gelu,
+                 "first weight",
+                 [] {
+                   mlp_gelu(z({2, 3}), z({3, 5}), {}, z({3, 5}), {});
+                 },
+                 {"mlp_gelu", "[2, 3]", "[3, 5]", "[N, K]"}});
+  out.push_back({Op::mlp_gelu,
+                 "second weight",
+                 [] {
+                   mlp_gelu(z({2, 3}), z({5, 3}), {}, z({5, 3}), {});
+                 },
+                 {"mlp_gelu", "[2, 5]", "[5, 3]", "[N, K]"}});
+  out.push_back({Op::mlp_gelu,
+                 "second bias",
+                 [] {
+                   mlp_gelu(z({2, 3}), z({5, 3}), z({5}), z({4, 5}), z({5}));
+                 },
+                 {"mlp_gelu", "bias", "[4]", "[5]"}});
 }
 
 void shape_errors(std::vector<OpError>& out) {
@@ -265,6 +283,12 @@ void row_errors(std::vector<OpError>& out) {
                  },
                  {"add_layer_norm", "[3, 4]", "[4]"}});
   out.push_back({Op::rms_norm, "weight", [] { rms_norm(z({3, 4}), z({3})); }, {"rms_norm", "weight", "[4]", "[3]"}});
+  out.push_back({Op::add_rms_norm,
+                 "residual",
+                 [] {
+                   add_rms_norm(z({3, 4}), z({4}));
+                 },
+                 {"add_rms_norm", "[3, 4]", "[4]"}});
 }
 
 void attention_errors(std::vector<OpError>& out) {

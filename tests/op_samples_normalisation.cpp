@@ -98,12 +98,44 @@ void rms_norm_samples(std::vector<OpSample>& out) {
   out.push_back({Op::rms_norm, "large", normal({{301, 257}, {257}}), weighted, weighted_twin, {}, true});
 }
 
+void add_rms_norm_samples(std::vector<OpSample>& out) {
+  const TensorFunction weighted = fn([](In x) { return add_rms_norm(x[0], x[1], x[2]); });
+  const TensorFunction weighted_twin = fn([](In x) { return composed::add_rms_norm(x[0], x[1], x[2]); });
+  for (const auto& [label, shape] : row_shapes()) {
+    out.push_back({Op::add_rms_norm, label, normal({shape, shape, {shape.back()}}), weighted, weighted_twin});
+    out.push_back({Op::add_rms_norm, label + ", no weight", normal({shape, shape}),
+                   fn([](In x) { return add_rms_norm(x[0], x[1]); }),
+                   fn([](In x) { return composed::add_rms_norm(x[0], x[1]); })});
+  }
+  const Inputs three = normal({{4, 7}, {4, 7}, {7}});
+  out.push_back({Op::add_rms_norm, "large eps", three, fn([](In x) { return add_rms_norm(x[0], x[1], x[2], 0.5); }),
+                 fn([](In x) { return composed::add_rms_norm(x[0], x[1], x[2], 0.5); })});
+  out.push_back({Op::add_rms_norm, "only the sum used", normal({{4, 7}, {4, 7}}),
+                 fn([](In x) { return add_rms_norm(x[0], x[1]).first; }), fn([](In x) { return x[0] + x[1]; })});
+  out.push_back({Op::add_rms_norm, "only the normalised used", three,
+                 fn([](In x) { return add_rms_norm(x[0], x[1], x[2]).second; }),
+                 fn([](In x) { return composed::add_rms_norm(x[0], x[1], x[2]).second; })});
+  out.push_back({Op::add_rms_norm, "x with itself", normal({{4, 7}}), fn([](In x) { return add_rms_norm(x[0], x[0]); }),
+                 fn([](In x) { return composed::add_rms_norm(x[0], x[0]); })});
+  out.push_back({Op::add_rms_norm, "residual stream", three, fn([](In x) {
+                   auto [sum, y] = add_rms_norm(x[0], x[1], x[2]);
+                   return add_rms_norm(sum, tanh(y), x[2]);
+                 }),
+                 fn([](In x) {
+                   auto [sum, y] = composed::add_rms_norm(x[0], x[1], x[2]);
+                   return composed::add_rms_norm(sum, tanh(y), x[2]);
+                 })});
+  out.push_back(
+      {Op::add_rms_norm, "large", normal({{301, 257}, {301, 257}, {257}}), weighted, weighted_twin, {}, true});
+}
+
 }  // namespace
 
 void normalisation(std::vector<OpSample>& out) {
   layer_norm_samples(out);
   add_layer_norm_samples(out);
   rms_norm_samples(out);
+  add_rms_norm_samples(out);
 }
 
 }  // namespace pg::samples

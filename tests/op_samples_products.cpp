@@ -89,12 +89,51 @@ void linear_samples(std::vector<OpSample>& out, Op op, Tensor (*f)(const Tensor&
                  fn([g](In x) { return g(g(x[0], x[1], x[2]), x[1], x[2]); })});
 }
 
+void mlp_gelu_samples(std::vector<OpSample>& out) {
+  const TensorFunction both = fn([](In x) { return mlp_gelu(x[0], x[1], x[2], x[3], x[4]); });
+  const TensorFunction both_twin = fn([](In x) { return composed::mlp_gelu(x[0], x[1], x[2], x[3], x[4]); });
+  auto push = [&](const std::string& label, const Shape& x, int64_t hidden, int64_t n, bool large = false) {
+    const Shape w1{hidden, x.back()}, w2{n, hidden};
+    const double flops =
+        2.0 * static_cast<double>(numel(x)) * static_cast<double>(hidden) * (1 + double(n) / double(x.back()));
+    out.push_back({Op::mlp_gelu, label, normal({x, w1, {hidden}, w2, {n}}), both, both_twin, {}, large, flops});
+    out.push_back({Op::mlp_gelu,
+                   label + ", no bias",
+                   normal({x, w1, w2}),
+                   fn([](In x) { return mlp_gelu(x[0], x[1], {}, x[2], {}); }),
+                   fn([](In x) { return composed::mlp_gelu(x[0], x[1], {}, x[2], {}); }),
+                   {},
+                   large,
+                   flops});
+  };
+  push("[5, 7]", {5, 7}, 8, 3);
+  push("[2, 3, 7]", {2, 3, 7}, 12, 7);
+  push("rank 1", {7}, 4, 7);
+  push("one element", {1, 1}, 1, 1);
+  push("no rows", {0, 7}, 4, 7);
+  push("odd sizes", {19, 13}, 35, 11);
+  push("large", {203, 129}, 513, 129, true);
+  const Inputs five = normal({{4, 6}, {6, 6}, {6}, {6, 6}, {6}});
+  for (int i = 0; i < 5; ++i) {  // a backward that some of its inputs don't want
+    out.push_back({Op::mlp_gelu, "input " + std::to_string(i) + " is constant", five, both, both_twin, {i}});
+  }
+  out.push_back({Op::mlp_gelu, "only the last bias is trained", five, both, both_twin, {0, 1, 2, 3}});
+  out.push_back({Op::mlp_gelu, "x is every weight", normal({{6, 6}, {6}}),
+                 fn([](In x) { return mlp_gelu(x[0], x[0], x[1], x[0], x[1]); }),
+                 fn([](In x) { return composed::mlp_gelu(x[0], x[0], x[1], x[0], x[1]); })});
+  out.push_back(
+      {Op::mlp_gelu, "transposed x and weights", normal({{7, 5}, {7, 4}, {4}, {4, 3}, {3}}),
+       fn([](In x) { return mlp_gelu(transpose(x[0]), transpose(x[1]), x[2], transpose(x[3]), x[4]); }),
+       fn([](In x) { return composed::mlp_gelu(transpose(x[0]), transpose(x[1]), x[2], transpose(x[3]), x[4]); })});
+}
+
 }  // namespace
 
 void products(std::vector<OpSample>& out) {
   matmul_samples(out);
   linear_samples(out, Op::linear, linear, composed::linear);
   linear_samples(out, Op::linear_gelu, linear_gelu, composed::linear_gelu);
+  mlp_gelu_samples(out);
 }
 
 }  // namespace pg::samples

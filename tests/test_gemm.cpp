@@ -314,6 +314,80 @@ TEST_CASE("matmul with bias and gelu keeps the value before the activation", "[g
   }
 }
 
+TEST_CASE("matmul times the derivative of gelu", "[gemm]") {
+  for (int64_t m : {1, 3, 40, 130}) {
+    for (int64_t n : {33, 40, 65}) {
+      const int64_t k = 500, ld = n + 2;  // of what gelu was applied to
+      auto a = random_values<float>(m * k, 1), b = random_values<float>(k * n, 2),
+           pre = random_values<float>(m * ld, 3);
+      for (float& x : pre) x *= 3;
+      const auto before = pre;
+      std::vector<double> expected = naive<float>(matrix(a, m, k), matrix(b, k, n), {}, 0);
+      for (int64_t i = 0; i < m * n; ++i) {
+        const double x = pre[i / n * ld + i % n], t = std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
+        expected[i] *= (1 + t) / 2 + x / 2 * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+      }
+      std::vector<float> c(m * n);
+      MatmulArgs args;
+      args.activation = Activation::gelu_tanh_backward;
+      args.pre_activation = view(pre, {m, n}, {ld, 1});
+      cpu::matmul(matrix(c, m, n), matrix(a, m, k), matrix(b, k, n), args);
+      REQUIRE(relative_error(c, expected) <= 1e-6);
+
+      // The bits of the two steps one after the other.
+      auto steps = product<float>(matrix(a, m, k), matrix(b, k, n), {});
+      const View dy = matrix(steps, m, n);
+      cpu::unary_backward(Unary::gelu_tanh, dy, dy, args.pre_activation, {}, {}, 0);
+      REQUIRE(same_bits(steps, c));
+
+      // The same with b stored by columns.
+      std::vector<float> turned_b(k * n), other(m * n);
+      for (int64_t i = 0; i < k * n; ++i) turned_b[i % n * k + i / n] = b[i];
+      cpu::matmul(matrix(other, m, n), matrix(a, m, k), view(turned_b, {k, n}, {1, k}), args);
+      REQUIRE(same_bits(other, c));
+
+      // The same into columns that don't lie side by side.
+      std::vector<float> turned(m * n), turned_pre(m * n);
+      for (int64_t i = 0; i < m * n; ++i) turned_pre[i / n + i % n * m] = pre[i / n * ld + i % n];
+      const auto turned_before = turned_pre;
+      args.pre_activation = view(turned_pre, {m, n}, {1, m});
+      cpu::matmul(view(turned, {m, n}, {1, m}), matrix(a, m, k), matrix(b, k, n), args);
+      for (int64_t i = 0; i < m * n; ++i) REQUIRE(turned[i / n + i % n * m] == c[i]);
+      REQUIRE(same_bits(pre, before));
+      REQUIRE(same_bits(turned_pre, turned_before));
+    }
+  }
+}
+
+TEST_CASE("matmul sums the rows of its left side in passing", "[gemm]") {
+  const int64_t m = 37, n = 20, k = 130;
+  auto a = random_values<float>(m * k, 1), b = random_values<float>(k * n, 2);
+  for (const View& va : {matrix(a, m, k), view(a, {m, k}, {1, m})}) {
+    const auto c = product<float>(va, matrix(b, k, n), {});
+    std::vector<double> expected;
+    for (int64_t i = 0; i < m; ++i) {
+      expected.push_back(0);
+      for (int64_t x = 0; x < k; ++x) expected.back() += a[i * va.strides[0] + x * va.strides[1]];
+    }
+    std::vector<float> other(m * n), sums(2 * m, NAN), none;
+    MatmulArgs args;
+    args.row_sums = view(sums, {m}, {2});
+    cpu::matmul(matrix(other, m, n), va, matrix(b, k, n), args);
+    REQUIRE(same_bits(other, c));
+    const auto every_second = [&] {
+      std::vector<float> x;
+      for (int64_t i = 0; i < m; ++i) x.push_back(sums[2 * i]);
+      return x;
+    };
+    REQUIRE(relative_error(every_second(), expected) <= 1e-6);
+    for (int64_t i = 0; i < m; ++i) REQUIRE(std::isnan(sums[2 * i + 1]));
+    args.row_sums_beta = -0.5;
+    for (double& x : expected) x *= 0.5;
+    cpu::matmul(matrix(none, m, 0), va, matrix(none, k, 0), args);  // no columns of c, and sums all the same
+    REQUIRE(relative_error(every_second(), expected) <= 1e-6);
+  }
+}
+
 TEST_CASE("matmul lets NaN and infinity through", "[gemm]") {
   const int64_t m = 14, n = 40, k = 30;
   auto a = random_values<float>(m * k, 1), b = random_values<float>(k * n, 2);

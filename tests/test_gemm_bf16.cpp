@@ -136,3 +136,17 @@ TEST_CASE("bf16 matmul adds the bias before it rounds and keeps the value before
     }
   }
 }
+
+TEST_CASE("bf16 matmul times the derivative of gelu is rounded once", "[gemm][bf16]") {
+  pairs = GENERATE(false, true);
+  for (int64_t m : {2, 9, 40}) {
+    for (bool turned : {false, true}) {
+      const Tensor a = random({m, 500}, 7), b = matrix(500, 40, turned, 8), pre = random({m, 40}, 9);
+      const Tensor sums = product(a, b, f32);
+      const Tensor y = product(a, b, bf16, {.activation = Activation::gelu_tanh_backward, .pre_activation = pre});
+      const Tensor wide = pre.to(f32), exact = Tensor::empty({m, 40}, f32);
+      cpu_kernels().unary_backward(Unary::gelu_tanh, exact, sums, wide, {}, {}, 0);
+      REQUIRE(same_bits(y, exact.to(bf16)));
+    }
+  }
+}

@@ -134,23 +134,30 @@ TEST_CASE("layer norm far from zero keeps its digits", "[kernels]") {
   for (int64_t i = 0; i < n; ++i) CHECK(std::abs(y.get(i) - (i % 2 ? 1 : -1)) < 1e-4);  // eps takes 2e-5
 }
 
-TEST_CASE("RMS norm", "[kernels]") {
+TEST_CASE("RMS norm with its residual and optional weight", "[kernels]") {
   for (DType type : {f32, f64}) {
     for (int64_t n : {1, 5, 16, 40}) {
-      for (bool weight : {false, true}) {
+      for (unsigned options = 0; options < 4; ++options) {
         const int64_t rows = 3;
-        Buffer x({rows, n}, type, Layout::padded), w({n}, type), y({rows, n}, type), rstd({rows}, type);
-        x.random(1), w.random(3);
+        const bool residual = options & 1, weight = options & 2;
+        Buffer x({rows, n}, type, Layout::padded), add({rows, n}, type), sum({rows, n}, type), w({n}, type),
+            y({rows, n}, type), rstd({rows}, type);
+        x.random(1), add.random(2), w.random(3);
         const View none;
-        k.rms_norm(y.poison(), rstd, x, weight ? w.view() : none, kEps);
-        Norm norm{false, rows, n, reals(x), weight ? reals(w) : std::vector<Real>(), {}};
+        k.rms_norm(y.poison(), rstd, residual ? sum.view() : none, x, residual ? add.view() : none,
+                   weight ? w.view() : none, kEps);
+        if (residual) {
+          for (int64_t i = 0; i < x.numel(); ++i) CHECK_CLOSE(sum.get(i), x.get(i) + add.get(i), type, 2, 0);
+        }
+        const Buffer& in = residual ? sum : x;
+        Norm norm{false, rows, n, reals(in), weight ? reals(w) : std::vector<Real>(), {}};
         check_near(y, {}, 0, norm.forward(), type);
         Buffer dy({rows, n}, type);
         dy.random(5);
         for (double beta : {0.0, 1.0}) {
           Buffer dx({rows, n}, type), dw({n}, type);
           const auto kept_x = prepare(dx, beta), kept_w = prepare(dw, beta);
-          k.rms_norm_backward(dx, weight ? dw.view() : none, dy, x, weight ? w.view() : none, rstd, beta, beta);
+          k.rms_norm_backward(dx, weight ? dw.view() : none, dy, in, weight ? w.view() : none, rstd, beta, beta);
           check_near(dx, kept_x, beta, norm.gradient(norm.x, dy.values()), type);
           if (weight) check_near(dw, kept_w, beta, norm.gradient(norm.w, dy.values()), type);
         }

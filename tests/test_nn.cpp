@@ -143,6 +143,9 @@ TEST_CASE("layers: shapes and initial values", "[nn]") {
   CHECK(w.std == Approx(1 / 16.0 / std::sqrt(3.0)).epsilon(0.02));
   CHECK_FALSE(Linear(3, 4, false, {g}).bias.defined());
   CHECK(RMSNorm(6)(Tensor::full({2, 6}, 3.0)).to_vector()[0] == Approx(1.0).epsilon(1e-6));
+  const auto [sum, y] = RMSNorm(6).add(Tensor::full({2, 6}, 3.0), Tensor::full({2, 6}, -5.0));
+  CHECK(sum.to_vector()[11] == -2);
+  CHECK(y.to_vector()[11] == Approx(-1.0).epsilon(1e-6));
 
   Gpt2Config c = tiny();
   c.n_embd = 64, c.n_layer = 8, c.vocab_size = 500, c.in_proj_std = 0.1;

@@ -25,7 +25,7 @@ struct Product {
   T beta = 0;
   const T* bias = nullptr;  // ?
   Activation activation = Activation::none;
-  C* pre = nullptr;  // ? [m, n]: what the activation was applied to
+  C* pre = nullptr;  // [m, n]: ? receives what gelu_tanh is applied to; what gelu_tanh_backward reads
   int64_t ld_pre = 0;
 };
 

@@ -3,6 +3,7 @@
 #include "tensor/cpu/gemm.h"
 #include "tensor/cpu/row_ops.h"
 #include "tensor/cpu/vec_math.h"
+#include "tensor/functors.h"
 
 namespace pg::cpu {
 
@@ -38,6 +39,15 @@ void finish(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t column, i
       T* to = c + r * ldc;
       if (g.pre) simd::convert(g.pre + (row + r) * g.ld_pre + column, to, columns);
       for_vectors<T>(columns, [=](int64_t j, int64_t n) { store_lanes(to + j, gelu_tanh(load_lanes(to + j, n)), n); });
+    }
+  }
+  if (g.activation == Activation::gelu_tanh_backward) {
+    for (int64_t r = 0; r < rows; ++r) {
+      T* to = c + r * ldc;
+      const C* const pre = g.pre + (row + r) * g.ld_pre + column;
+      for_vectors<T>(columns, [=](int64_t j, int64_t n) {
+        store_lanes(to + j, elementwise::GeluTanh::grad(load_lanes(to + j, n), load_lanes(pre + j, n), {}), n);
+      });
     }
   }
   if constexpr (!std::is_same_v<C, T>) {

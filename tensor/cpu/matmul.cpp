@@ -67,13 +67,13 @@ struct Matmul {
     const int64_t size = g.m * g.n;
     g.c = scratch<C>(Scratch::gemm_c, size * 2), g.ldc = g.n;
     if (pre) g.pre = g.c + size, g.ld_pre = g.n;
-    for (int64_t x = 0; g.beta != T(0) && x < size; ++x) g.c[x] = out[x / g.n * row(c) + x % g.n * column(c)];
+    const auto place = [&](const View& x, int64_t i) { return i / g.n * row(x) + i % g.n * column(x); };
+    const bool reads_pre = g.activation == Activation::gelu_tanh_backward;
+    for (int64_t x = 0; g.beta != T(0) && x < size; ++x) g.c[x] = out[place(c, x)];
+    for (int64_t x = 0; reads_pre && x < size; ++x) g.pre[x] = out_pre[place(pre, x)];
     multiply(g);
-    for (int64_t x = 0; x < size; ++x) {
-      const int64_t y = x / g.n, z = x % g.n;
-      out[y * row(c) + z * column(c)] = g.c[x];
-      if (pre) out_pre[y * row(pre) + z * column(pre)] = g.pre[x];
-    }
+    for (int64_t x = 0; x < size; ++x) out[place(c, x)] = g.c[x];
+    for (int64_t x = 0; pre && !reads_pre && x < size; ++x) out_pre[place(pre, x)] = g.pre[x];
   }
 
   // Many small entries are shared out among the threads; all threads work together on each of a few large ones.
@@ -94,6 +94,7 @@ struct Matmul {
 }  // namespace
 
 void matmul(const View& c, const View& a, const View& b, const MatmulArgs& args) {
+  if (args.row_sums) reduce(Reduce::sum, as_column(args.row_sums), a, 1, args.row_sums_beta);
   visit_stored(a.dtype, "matmul", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
     const auto into = [&]<class C>(std::type_identity<C>) {
       Matmul<S, C> product{c, a, b, args, args.pre_activation};

@@ -8,6 +8,29 @@ namespace {
 
 constexpr int64_t kColumns = 128;  // per task of the weights' gradients
 
+// f(r, row, n) for the rows of x or, with a residual, of x + residual, which `sum` receives.
+template <class T, class F>
+void for_sums(const View& x, const View& residual, const View& sum, F f) {
+  const InRows<T> in(x, 0), added(residual, 1);
+  const OutRows<T> sums(sum, 3);
+  const int64_t n = in.size;
+  parallel_for(in.count, row_grain(n, kGrain), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const T* row = in[r];
+      if (!residual) {
+        f(r, row, n);
+        continue;
+      }
+      const T* add = added[r];
+      const auto total = sums.row(r, false);
+      T* to = total;
+      for_vectors<T>(
+          n, [=](int64_t i, int64_t m) { store_lanes(to + i, load_lanes(row + i, m) + load_lanes(add + i, m), m); });
+      f(r, to, n);
+    }
+  });
+}
+
 // y = (x - mean)·rstd·w + b; w and b may be null.
 template <class T>
 void scale_row(T* y, const T* x, int64_t n, T mean, T rstd, const T* w, const T* b) {
@@ -71,11 +94,9 @@ void weight_gradients(T* dw, T* db, const InRows<T>& dy, const InRows<T>& x, Mea
 void layer_norm(const View& y, const View& mean, const View& rstd, const View& sum, const View& x, const View& residual,
                 const View& w, const View& b, double eps) {
   visit_floating(x.dtype, "layer_norm", [&]<class T>(std::type_identity<T>) {
-    const InRows<T> in(x, 0), added(residual, 1);
-    const OutRows<T> out(y, 2), sums(sum, 3);
-    const int64_t n = in.size;
+    const OutRows<T> out(y, 2);
     const T *weight = whole_row<T>(w, 4), *bias = whole_row<T>(b, 5);
-    const auto normalise = [&](int64_t r, const T* row) {
+    for_sums<T>(x, residual, sum, [&](int64_t r, const T* row, int64_t n) {
       const T centre = static_cast<T>(sum_row(row, n) / static_cast<double>(n));
       const double squares = sum_vectors<T, 1>(n, [=](int64_t i, int64_t m) {
         const Vec<T> d = load_lanes(row + i, m) - centre;
@@ -85,21 +106,6 @@ void layer_norm(const View& y, const View& mean, const View& rstd, const View& s
       scale_row<T>(out.row(r, false), row, n, centre, scale, weight, bias);
       mean.as<T>()[r] = centre;
       rstd.as<T>()[r] = scale;
-    };
-    parallel_for(in.count, row_grain(n, kGrain), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const T* row = in[r];
-        if (!residual) {
-          normalise(r, row);
-          continue;
-        }
-        const T* add = added[r];
-        const auto total = sums.row(r, false);
-        T* to = total;
-        for_vectors<T>(
-            n, [=](int64_t i, int64_t m) { store_lanes(to + i, load_lanes(row + i, m) + load_lanes(add + i, m), m); });
-        normalise(r, to);
-      }
     });
   });
 }
@@ -125,23 +131,19 @@ void layer_norm_backward(const View& dx, const View& dw, const View& db, const V
   });
 }
 
-void rms_norm(const View& y, const View& rstd, const View& x, const View& w, double eps) {
+void rms_norm(const View& y, const View& rstd, const View& sum, const View& x, const View& residual, const View& w,
+              double eps) {
   visit_floating(x.dtype, "rms_norm", [&]<class T>(std::type_identity<T>) {
-    const InRows<T> in(x, 0);
-    const OutRows<T> out(y, 1);
-    const int64_t n = in.size;
+    const OutRows<T> out(y, 2);
     const T* weight = whole_row<T>(w, 4);
-    parallel_for(in.count, row_grain(n, kGrain), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const T* row = in[r];
-        const double squares = sum_vectors<T, 1>(n, [=](int64_t i, int64_t m) {
-          const Vec<T> v = load_lanes(row + i, m);
-          return std::array{v * v};
-        })[0];
-        const T scale = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
-        scale_row<T>(out.row(r, false), row, n, T(0), scale, weight, nullptr);
-        rstd.as<T>()[r] = scale;
-      }
+    for_sums<T>(x, residual, sum, [&](int64_t r, const T* row, int64_t n) {
+      const double squares = sum_vectors<T, 1>(n, [=](int64_t i, int64_t m) {
+        const Vec<T> v = load_lanes(row + i, m);
+        return std::array{v * v};
+      })[0];
+      const T scale = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
+      scale_row<T>(out.row(r, false), row, n, T(0), scale, weight, nullptr);
+      rstd.as<T>()[r] = scale;
     });
   });
 }

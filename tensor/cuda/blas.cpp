@@ -87,7 +87,7 @@ struct Request {
   DType inputs, result;
   cublasLtEpilogue_t epilogue;
   float beta;
-  void *a_data, *b_data, *c_data, *bias, *pre_data;
+  void *a_data, *b_data, *c_data, *bias, *pre_data;  // bias: added, or, by BGRADB, received
   DType bias_type;
 
   // All that a plan depends on; of the addresses it is how far they are aligned.
@@ -293,26 +293,42 @@ View turned(View x) {
   return x;
 }
 
+// Row n of their D is our column n, so their bias, one number per row of D, is added to every row of ours. AUX, of D's
+// shape, is pre_activation, which GELU_AUX writes and DGELU reads. BGRADB sums their B [K, M], our a, along K and gives
+// one number per column of D, our row.
 cublasLtEpilogue_t epilogue_of(const MatmulArgs& args) {
+  if (args.row_sums) return CUBLASLT_EPILOGUE_BGRADB;
+  if (args.activation == Activation::gelu_tanh_backward) return CUBLASLT_EPILOGUE_DGELU;
   if (args.activation == Activation::none) return args.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   if (args.pre_activation) return args.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
   return args.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
 }
 
+// What no epilogue offers, or not well: cuBLASLt's GELU is good for bf16 only, it has none in f64, of a bias, a sum and
+// an activation's derivative it takes one, and sums are of the result's type, written 16 bytes at a time.
+bool has_epilogue(const MatmulArgs& args, DType inputs, DType result) {
+  const bool active = args.activation != Activation::none;
+  if (active && result != bf16) return false;
+  if (args.activation == Activation::none && args.pre_activation) return false;
+  if (args.activation == Activation::gelu_tanh_backward && args.bias) return false;
+  const View& sums = args.row_sums;
+  if (!sums) return true;
+  return !active && !args.bias && args.row_sums_beta == 0 && inputs != f64 && sums.dtype == result &&
+         Request::alignment_of(sums.data) >= 16;
+}
+
 }  // namespace
 
 bool blas_matmul(const View& c, const View& a, const View& b, const MatmulArgs& args) {
-  const View& pre = args.pre_activation;
+  const View &pre = args.pre_activation, &vector = args.row_sums ? args.row_sums : args.bias;
   const int r = c.rank() - 2;
-  if (c.strides[r + 1] != 1 && c.shape[r + 1] != 1 && c.strides[r] == 1 && !args.bias) {  // cᵀ = bᵀ·aᵀ
+  if (c.strides[r + 1] != 1 && c.shape[r + 1] != 1 && c.strides[r] == 1 && !vector) {  // cᵀ = bᵀ·aᵀ
     MatmulArgs of_turned = args;
     of_turned.pre_activation = turned(pre);
     return blas_matmul(turned(c), turned(b), turned(a), of_turned);
   }
   if (a.shape.back() == 0 || (a.dtype != bf16 && c.dtype != a.dtype)) return false;
-  if (args.activation != Activation::none && c.dtype != bf16) return false;
-  if (args.activation == Activation::none && pre) return false;
-  if (args.bias && args.bias.shape[0] > 1 && args.bias.strides[0] != 1) return false;
+  if (!has_epilogue(args, a.dtype, c.dtype) || (vector && vector.shape[0] > 1 && vector.strides[0] != 1)) return false;
   // The batch must be one step for each matrix.
   const auto outer = [r](const Dims& x) { return Dims(std::span(x.begin(), static_cast<size_t>(r))); };
   const Strides sc = outer(c.strides), sa = outer(a.strides), sb = outer(b.strides), sp = pre ? outer(pre.strides) : sc;
@@ -339,9 +355,9 @@ bool blas_matmul(const View& c, const View& a, const View& b, const MatmulArgs& 
               .a_data = a.data,
               .b_data = b.data,
               .c_data = c.data,
-              .bias = args.bias.data,
+              .bias = vector.data,
               .pre_data = pre.data,
-              .bias_type = args.bias.dtype});
+              .bias_type = vector.dtype});
 }
 
 }  // namespace pg::cuda

@@ -4,6 +4,7 @@
 // second kernel adds the parts in order. The work is O(R·C), however often an id repeats, and no sum depends on timing.
 #include "tensor/cuda/array.h"
 #include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/row.h"
 #include "tensor/cuda/scratch.h"
 #include "tensor/cuda/sort.h"
 
@@ -22,49 +23,70 @@ template <class T>
 struct Table {
   T* dw;
   int64_t step, columns;
+
+  // Elements [c, c + N) of row `row` receive the sum.
+  template <int N>
+  __device__ void add(int64_t row, int64_t c, T (&sum)[N]) const {
+    write_gradient(dw + row * step + c, sum, T(1));
+  }
 };
+// The N columns of a thread: all of 16 bytes of dy's type, or 1.
+template <int N>
+__device__ __forceinline__ int64_t first_column() {
+  return (int64_t{blockIdx.y} * blockDim.x + threadIdx.x) * N;
+}
 
 // parts [tiles, 2, columns]: the sum of the run that enters a tile from before, and of the one that leaves it behind. A
 // run that does both, a whole tile, is in the first.
-template <class S, class T>
+template <int N, class S, class T>
 __global__ void tiles_kernel(Table<T> table, T* parts, const S* dy, int64_t dy_step, Sorted ids) {
   const int64_t first = int64_t{blockIdx.x} * kTile, end = min(first + kTile, ids.n);
-  const int64_t c = int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
+  const int64_t c = first_column<N>();
   if (c >= table.columns) return;
   bool entered = first > 0 && ids.keys[first - 1] == ids.keys[first];
-  T sum = 0;
+  T sum[N] = {};
   for (int64_t i = first; i < end; ++i) {
     const int32_t key = ids.keys[i];
     if (key == ids.below) return;
-    sum += load<T>(dy + ids.order[i] * dy_step + c);
+    T term[N];
+    load_piece(term, dy + ids.order[i] * dy_step + c);
+    for (int j = 0; j < N; ++j) sum[j] += term[j];
     const bool ends = i + 1 == ids.n || ids.keys[i + 1] != key, leaves = !ends && i + 1 == end;
     if (!ends && !leaves) continue;
     if (entered) {
-      parts[2 * int64_t{blockIdx.x} * table.columns + c] = sum;
+      store_piece(parts + 2 * int64_t{blockIdx.x} * table.columns + c, sum);
     } else if (leaves) {
-      parts[(2 * int64_t{blockIdx.x} + 1) * table.columns + c] = sum;
+      store_piece(parts + (2 * int64_t{blockIdx.x} + 1) * table.columns + c, sum);
     } else {
-      table.dw[key * table.step + c] += sum;
+      table.add(key, c, sum);
     }
     entered = false;
-    sum = 0;
+    for (int j = 0; j < N; ++j) sum[j] = 0;
   }
 }
 
 // The block of the tile where a run begins that leaves it adds the run's parts.
-template <class T>
+template <int N, class T>
 __global__ void parts_kernel(Table<T> table, const T* parts, Sorted ids) {
   const int64_t first = int64_t{blockIdx.x} * kTile, end = first + kTile;
-  const int64_t c = int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
+  const int64_t c = first_column<N>();
   if (c >= table.columns || end >= ids.n) return;
   const int32_t key = ids.keys[end - 1];
   if (key == ids.below || ids.keys[end] != key) return;
   if (ids.keys[first] == key && first > 0 && ids.keys[first - 1] == key) return;
-  T sum = parts[(2 * int64_t{blockIdx.x} + 1) * table.columns + c];
+  T sum[N], part[N];
+  load_piece(sum, parts + (2 * int64_t{blockIdx.x} + 1) * table.columns + c);
   for (int64_t next = end; next < ids.n && ids.keys[next] == key; next += kTile) {
-    sum += parts[2 * (next / kTile) * table.columns + c];
+    load_piece(part, parts + 2 * (next / kTile) * table.columns + c);
+    for (int j = 0; j < N; ++j) sum[j] += part[j];
   }
-  table.dw[key * table.step + c] += sum;
+  table.add(key, c, sum);
+}
+
+// Whether all rows of x begin and end at multiples of 16 bytes.
+bool in_pieces(const View& x) {
+  const auto size = static_cast<int64_t>(size_of(x.dtype));
+  return reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && x.strides[0] * size % 16 == 0 && x.shape[1] * size % 16 == 0;
 }
 
 }  // namespace
@@ -86,10 +108,16 @@ void embedding_backward(const View& dw, const View& dy, const View& ids, double 
     const Scratch<T> parts(2 * tiles * columns);
     const Sorted sorted{keys.data(), order.data(), n, below};
     const Table<T> table{dw.as<T>(), dw.strides[0], columns};
-    const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>((columns + kThreads - 1) / kThreads));
-    launch(tiles_kernel<stored_t<S>, T>, grid, kThreads, 0, stream(), table, parts.data(), data_of<S>(dy),
-           dy.strides[0], sorted);
-    launch(parts_kernel<T>, grid, kThreads, 0, stream(), table, parts.data(), sorted);
+    const auto start = [&](auto width) {
+      constexpr int N = decltype(width)::value;
+      const int64_t across = columns / N, threads = std::min<int64_t>(kThreads, (across + kWarp - 1) / kWarp * kWarp);
+      const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>((across + threads - 1) / threads));
+      launch(tiles_kernel<N, stored_t<S>, T>, grid, static_cast<unsigned>(threads), 0, stream(), table, parts.data(),
+             data_of<S>(dy), dy.strides[0], sorted);
+      launch(parts_kernel<N, T>, grid, static_cast<unsigned>(threads), 0, stream(), table, parts.data(), sorted);
+    };
+    if (in_pieces(dy) && in_pieces(dw)) return start(std::integral_constant<int, kChunk<stored_t<S>>>{});
+    start(std::integral_constant<int, 1>{});
   });
 }
 

@@ -1,5 +1,7 @@
 // Reading and adding at indices. An index out of range cannot be reported from here without waiting for the GPU: what
-// it would have read is NaN (0 in integers), and what it would have received nothing.
+// it would have read is NaN (0 in integers), and what it would have received nothing. Rows are copied in pieces of 16
+// bytes where all of them begin and end at multiples of 16: the kernels that only copy take the type of a piece, P.
+#include <cstring>
 #include <limits>
 
 #include "tensor/cuda/array.h"
@@ -8,8 +10,10 @@
 namespace pg::cuda {
 namespace {
 
+constexpr int64_t kPieceBytes = sizeof(uint4);
+
 template <class S>
-__device__ __forceinline__ S no_value() {
+S no_value() {
   if constexpr (std::is_same_v<S, __nv_bfloat16>)
     return __float2bfloat16(std::numeric_limits<float>::quiet_NaN());
   else if constexpr (std::is_floating_point_v<S>)
@@ -18,15 +22,49 @@ __device__ __forceinline__ S no_value() {
     return S(0);
 }
 
-// w walks y, x with the indexed dimension left out, and index; `along` is x's step there, `size` x's size.
 template <class S>
-__global__ void gather_kernel(Walk<3> w, S* y, const S* x, const int32_t* index, int64_t along, int64_t size) {
+uint4 piece_without_value() {
+  S values[kPieceBytes / sizeof(S)];
+  for (S& value : values) value = no_value<S>();
+  unsigned word[4];
+  std::memcpy(word, values, sizeof(word));
+  return make_uint4(word[0], word[1], word[2], word[3]);
+}
+
+// Whether x's rows are made of pieces: every step but that between neighbours, which is 1, leads to a multiple of 16
+// bytes.
+template <class... Steps>
+bool in_pieces(const View& x, Steps... steps) {
+  const auto size = static_cast<int64_t>(size_of(x.dtype));
+  return reinterpret_cast<uintptr_t>(x.data) % kPieceBytes == 0 && (... && (steps * size % kPieceBytes == 0));
+}
+
+// w walks y, x with the indexed dimension left out, and index; `along` is x's step there, `size` x's size.
+template <class P>
+__global__ void gather_kernel(Walk<3> w, P* y, const P* x, const int32_t* index, int64_t along, int64_t size, P none) {
   for (int64_t i = first_index(); i < w.n; i += index_step()) {
     int64_t at[3];
     offsets_of(w, i, at);
     const int64_t id = index[at[2]];
-    y[at[0]] = id >= 0 && id < size ? x[at[1] + id * along] : no_value<S>();
+    y[at[0]] = id >= 0 && id < size ? x[at[1] + id * along] : none;
   }
+}
+
+// The walk of gather_kernel over pieces of y and x, whose size is `per_piece`; false where it is not made of them.
+bool walk_pieces(Walk<3>& w, const View& y, const View& x, int64_t along, int64_t per_piece) {
+  const int inner = w.rank - 1;
+  if (w.stride[0][inner] != 1 || w.stride[1][inner] != 1 || w.stride[2][inner] != 0) return false;
+  if (!in_pieces(y, w.size[inner]) || !in_pieces(x, along)) return false;
+  for (int d = 0; d < inner; ++d) {
+    if (!in_pieces(y, w.stride[0][d]) || !in_pieces(x, w.stride[1][d])) return false;
+  }
+  for (int d = 0; d < inner; ++d) {
+    w.stride[0][d] /= per_piece;
+    w.stride[1][d] /= per_piece;
+  }
+  w.size[inner] /= per_piece;
+  w.n /= per_piece;
+  return true;
 }
 
 struct Along {  // steps along the indexed dimension, and y's size there
@@ -49,12 +87,12 @@ __global__ void scatter_add_kernel(Walk<3> lines, Along along, stored_t<R>* y, c
   }
 }
 
-template <class S>
-__global__ void embedding_kernel(S* y, int64_t y_step, const S* w, int64_t w_step, const int32_t* ids, int64_t rows,
-                                 int64_t columns, int64_t vocabulary) {
+template <class P>
+__global__ void embedding_kernel(P* y, int64_t y_step, const P* w, int64_t w_step, const int32_t* ids, int64_t rows,
+                                 int64_t columns, int64_t vocabulary, P none) {
   for (int64_t i = first_index(); i < rows * columns; i += index_step()) {
     const int64_t row = i / columns, c = i % columns, id = ids[row];
-    y[row * y_step + c] = id >= 0 && id < vocabulary ? w[id * w_step + c] : no_value<S>();
+    y[row * y_step + c] = id >= 0 && id < vocabulary ? w[id * w_step + c] : none;
   }
 }
 
@@ -70,10 +108,18 @@ void gather(const View& y, const View& x, const View& index, int dim) {
   View base = x;  // x as y's shape sees it before the index is added
   base.shape = y.shape;
   base.strides[dim] = 0;
-  const auto w = plan_walk(y, base, index);
+  auto w = plan_walk(y, base, index);
   visit(y.dtype, [&]<class S>(std::type_identity<S>) {
-    launch(gather_kernel<stored_t<S>>, blocks_for(w.n), kThreads, 0, stream(), w, data_of<S>(y), data_of<S>(x),
-           index.as<int32_t>(), x.strides[dim], x.shape[dim]);
+    constexpr int64_t per_piece = kPieceBytes / sizeof(S);
+    const auto start = [&](auto none, int64_t along) {
+      using P = decltype(none);
+      launch(gather_kernel<P>, blocks_for(w.n), kThreads, 0, stream(), w, y.as<P>(), x.as<P>(), index.as<int32_t>(),
+             along, x.shape[dim], none);
+    };
+    if (walk_pieces(w, y, x, x.strides[dim], per_piece)) {
+      return start(piece_without_value<stored_t<S>>(), x.strides[dim] / per_piece);
+    }
+    start(no_value<stored_t<S>>(), x.strides[dim]);
   });
 }
 
@@ -97,9 +143,17 @@ void scatter_add(const View& y, const View& index, const View& x, int dim) {
 
 void embedding(const View& y, const View& w, const View& ids) {
   visit(w.dtype, [&]<class S>(std::type_identity<S>) {
-    const int64_t rows = y.shape[0], columns = y.shape[1];
-    launch(embedding_kernel<stored_t<S>>, blocks_for(rows * columns), kThreads, 0, stream(), data_of<S>(y),
-           y.strides[0], data_of<S>(w), w.strides[0], ids.as<int32_t>(), rows, columns, w.shape[0]);
+    const auto start = [&](auto none, int64_t per_piece) {
+      using P = decltype(none);
+      const int64_t rows = y.shape[0], columns = y.shape[1] / per_piece;
+      launch(embedding_kernel<P>, blocks_for(rows * columns), kThreads, 0, stream(), y.as<P>(),
+             y.strides[0] / per_piece, w.as<P>(), w.strides[0] / per_piece, ids.as<int32_t>(), rows, columns,
+             w.shape[0], none);
+    };
+    if (in_pieces(y, y.strides[0], y.shape[1]) && in_pieces(w, w.strides[0])) {
+      return start(piece_without_value<stored_t<S>>(), kPieceBytes / sizeof(S));
+    }
+    start(no_value<stored_t<S>>(), 1);
   });
 }
 

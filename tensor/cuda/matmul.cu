@@ -1,9 +1,11 @@
-// matmul: by cuBLASLt where it takes the strides, else by a kernel for all of them.
+// matmul: by cuBLASLt where it takes the strides and the epilogue, else by a kernel for all of them.
 #include "tensor/cuda/blas.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/lane.h"
 #include "tensor/cuda/runtime.h"
+#include "tensor/cuda/scratch.h"
 #include "tensor/cuda/tile.h"
+#include "tensor/functors.h"
 
 namespace pg::cuda {
 namespace {
@@ -31,7 +33,7 @@ struct Product {
   Walk<4> batch;  // where the matrices c, a, b, pre of an entry begin
   Matrix<R> c;
   Matrix<const S> a, b;
-  Matrix<R> pre;     // ? receives the value before the activation
+  Matrix<R> pre;     // ? receives what gelu_tanh is applied to; what gelu_tanh_backward reads
   const void* bias;  // ? [N], T or S
   int64_t bias_step;
   bool bias_wide;  // T
@@ -47,7 +49,12 @@ struct Product {
     R* to = c.at(i, j) + at[0];
     T y = sum + bias_at(j);
     if (beta != 0) y += beta * load<T>(to);
-    if (pre.data) store(pre.at(i, j) + at[3], y);
+    if (activation == Activation::gelu_tanh_backward) {
+      const Lane<T> x = load<T>(pre.at(i, j) + at[3]);
+      y = elementwise::GeluTanh::grad(Lane<T>(y), x, {}).v;
+    } else if (pre.data) {
+      store(pre.at(i, j) + at[3], y);
+    }
     if (activation == Activation::gelu_tanh) y = gelu_tanh(Lane<T>(y)).v;
     store(to, y);
   }
@@ -114,19 +121,47 @@ void tiled_matmul(const View& c, const View& a, const View& b, const MatmulArgs&
                });
 }
 
+// c and the sums of a's rows by one call of cuBLASLt, which overwrites what the sums held: where they add to it, they
+// are made elsewhere first.
+bool matmul_with_sums(const View& c, const View& a, const View& b, const MatmulArgs& args) {
+  const View& sums = args.row_sums;
+  if (args.row_sums_beta == 0) return blas_matmul(c, a, b, args);
+  const Scratch<char> space(sums.numel() * static_cast<int64_t>(size_of(sums.dtype)));
+  MatmulArgs elsewhere = args;
+  elsewhere.row_sums = {space.data(), sums.dtype, sums.shape, {1}};
+  elsewhere.row_sums_beta = 0;
+  if (!blas_matmul(c, a, b, elsewhere)) return false;
+  accumulate(sums, elsewhere.row_sums, args.row_sums_beta);
+  return true;
+}
+
+// The product by cuBLASLt, the activation by a kernel of its own.
+bool matmul_then_activation(const View& c, const View& a, const View& b, const MatmulArgs& args) {
+  if (args.activation == Activation::gelu_tanh) {
+    const View& pre = args.pre_activation ? args.pre_activation : c;
+    if (c.dtype == bf16 || !blas_matmul(pre, a, b, {.bias = args.bias})) return false;
+    unary(Unary::gelu_tanh, c, pre, {});
+    return true;
+  }
+  if (args.activation != Activation::gelu_tanh_backward || !blas_matmul(c, a, b, {.bias = args.bias})) return false;
+  unary_backward(Unary::gelu_tanh, c, c, args.pre_activation, {}, {}, 0);
+  return true;
+}
+
 }  // namespace
 
 void matmul(const View& c_any, const View& a_any, const View& b_any, const MatmulArgs& args_any) {
-  if (c_any.numel() == 0) return;
   View c = c_any, a = a_any, b = b_any;
   MatmulArgs args = args_any;
-  fold_batch_into_rows(c, a, b, args.pre_activation);
-  if (exact()) return tiled_matmul(c, a, b, args);  // every sum over k in its order, whatever m and n
-  if (blas_matmul(c, a, b, args)) return;
-  if (args.activation == Activation::gelu_tanh && c.dtype != bf16) {  // blas leaves the activation of these to us
-    const View& pre = args.pre_activation ? args.pre_activation : c;
-    if (blas_matmul(pre, a, b, {.bias = args.bias})) return unary(Unary::gelu_tanh, c, pre, {});
+  if (args.row_sums) {
+    if (c.numel() > 0 && !exact() && matmul_with_sums(c, a, b, args)) return;
+    reduce(Reduce::sum, as_column(args.row_sums), a, 1, args.row_sums_beta);
+    args.row_sums = {};
   }
+  if (c.numel() == 0) return;
+  fold_batch_into_rows(c, a, b, args.pre_activation);
+  // Exact: every sum over k in its order, whatever m and n.
+  if (!exact() && (blas_matmul(c, a, b, args) || matmul_then_activation(c, a, b, args))) return;
   tiled_matmul(c, a, b, args);
 }
 

@@ -1,5 +1,7 @@
 // Layer norm (Ba et al. 2016, arXiv:1607.06450) and RMS norm (Zhang and Sennrich 2019, arXiv:1910.07467) of rows. A row
 // is read once from memory; its second and third reading come from the cache.
+#include <optional>
+
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/row.h"
 #include "tensor/cuda/scratch.h"
@@ -69,51 +71,13 @@ __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R>
   }
 }
 
-// With h = (x - mean)·rstd and g = dy·w: dx = beta·dx + rstd·(g - avg(g) - h·avg(g·h)); without the mean's share for
-// RMS norm, whose `mean` is null. w may be null.
-template <class Team, class T, class R, class S>
-__global__ void input_gradient_kernel(RowShape shape, Rows<R> dx, Rows<S> dy, Rows<S> x, const S* w, const T* mean,
-                                      const T* rstd, T beta) {
-  constexpr int N = kChunk<S>;
-  const int64_t n = shape.size;
-  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
-    const S *grad = dy[r], *from = x[r];
-    R* to = dx[r];
-    const T centre = mean ? mean[r] : T(0), scale = rstd[r];
-    T sum_g = 0, sum_gh = 0;
-    for_chunks<Team, N>(n, [&](int64_t i) {
-      T g[N], v[N], weight[N];
-      load_chunk(g, grad, i, n, T(0));
-      load_chunk(v, from, i, n, T(0));
-      if (w) load_chunk(weight, w, i, n, T(0));
-      for (int j = 0; j < N; ++j) {
-        if (w) g[j] *= weight[j];
-        sum_g += g[j];
-        sum_gh += g[j] * ((v[j] - centre) * scale);
-      }
-    });
-    const T avg_g = mean ? Team::sum(sum_g) / static_cast<T>(n) : T(0);
-    const T avg_gh = Team::sum(sum_gh) / static_cast<T>(n);
-    for_pieces<Team, N>(n, unaligned_head<N>(n, from, grad, to, w), [&](int64_t i, auto lanes) {
-      constexpr int K = decltype(lanes)::value;
-      T g[K], v[K], weight[K];
-      load_piece(g, grad + i);
-      load_piece(v, from + i);
-      if (w) load_piece(weight, w + i);
-      for (int j = 0; j < K; ++j) {
-        if (w) g[j] *= weight[j];
-        g[j] = (g[j] - avg_g - (v[j] - centre) * scale * avg_gh) * scale;
-      }
-      write_gradient(to + i, g, beta);
-    });
-  }
-}
-
-// ---- gradients of weight and bias: sums down the columns, in two steps of fixed order and without atomics
+// ---- backward: one pass over dy and x. A thread sees the same columns in every row, so that it can hold their shares
+// of dw and db in registers; each block leaves its sums behind, and a second kernel adds them. No atomics: the order is
+// fixed.
 
 constexpr int kWarps = kThreads / kWarp;
-constexpr int64_t kSlabRows = 64;  // at least, per block of the first step
-constexpr int64_t kMaxSlabs = 128;
+constexpr int64_t kTeamRows = 4;      // at least, of each team: a block's sums take as long to write as a row
+constexpr int64_t kMostBlocks = 256;  // that leave sums: all at once on a large GPU
 
 // The block's sum of each of its kWarp·N columns, of which every lane brings N: f(c, total) for column c, in thread c.
 template <int N, class T, class F>
@@ -130,74 +94,132 @@ __device__ __forceinline__ void sum_over_warps(const T (&mine)[N], F f) {
   __syncthreads();  // before the next call writes
 }
 
-// Block (tile, slab): Σ dy·h and Σ dy over the rows of the slab into partial_w, partial_b [slabs, C], either of them
+// Sums of every block, [blocks, C] with rows `step` apart, a multiple of 16 bytes; w: Σ dy·h, b: Σ dy. Either may be
 // null.
-template <class T, class S>
-__global__ void partial_sums_kernel(RowShape shape, int64_t slab_rows, T* partial_w, T* partial_b, Rows<S> dy,
-                                    Rows<S> x, const T* mean, const T* rstd) {
-  constexpr int N = kChunk<S>;
-  const int64_t n = shape.size, first = blockIdx.y * slab_rows;
-  const int64_t end = first + slab_rows < shape.count ? first + slab_rows : shape.count;
-  const int64_t tile = int64_t{blockIdx.x} * kWarp * N, column = tile + threadIdx.x % kWarp * N;
-  T sum_w[N] = {}, sum_b[N] = {};
-  for (int64_t r = first + threadIdx.x / kWarp; r < end; r += kWarps) {
+template <class T>
+struct Partials {
+  T *w, *b;
+  int64_t step;
+};
+
+// With h = (x - mean)·rstd and g = dy·w: dx = beta·dx + rstd·(g - avg(g) - h·avg(g·h)); without the mean's share for
+// RMS norm, whose `mean` is null. dx and w may be null. Every thread sums kHeld columns into `partials`: the team's
+// from blockIdx.y · kHeld · threads on, which is the whole row where dx is wanted as well.
+template <class Team, int kHeld, class T, class R, class S>
+__global__ void backward_kernel(RowShape shape, Rows<R> dx, Rows<S> dy, Rows<S> x, const S* w, const T* mean,
+                                const T* rstd, T beta, Partials<T> partials) {
+  constexpr int N = kChunk<S>, kChunks = kHeld / N;
+  const int64_t n = shape.size, first = int64_t{blockIdx.y} * Team::kThreadsPerRow * kHeld;
+  T sum_w[kChunks + 1][N] = {}, sum_b[kChunks + 1][N] = {};  // + 1: kHeld may be 0
+  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
+    const S *grad = dy[r], *from = x[r];
     const T centre = mean ? mean[r] : T(0), scale = rstd[r];
-    T g[N], v[N];
-    load_chunk(g, dy[r], column, n, T(0));
-    load_chunk(v, x[r], column, n, T(0));
-    for (int j = 0; j < N; ++j) {
-      sum_w[j] += g[j] * ((v[j] - centre) * scale);
-      sum_b[j] += g[j];
-    }
-  }
-  const auto write_to = [&](T* partial) {
-    return [=](int c, T total) {
-      if (tile + c < n) partial[blockIdx.y * n + tile + c] = total;
+    T sum_g = 0, sum_gh = 0;
+    const auto add = [&](int64_t i, T(&g)[N], T(&h)[N]) {
+      load_chunk(g, grad, i, n, T(0));
+      load_chunk(h, from, i, n, T(0));
+      for (int j = 0; j < N; ++j) h[j] = (h[j] - centre) * scale;
+      T weight[N];
+      if (w) load_chunk(weight, w, i, n, T(0));
+      for (int j = 0; j < N; ++j) {
+        const T weighted = w ? g[j] * weight[j] : g[j];
+        sum_g += weighted;
+        sum_gh += weighted * h[j];
+      }
     };
+    if constexpr (kHeld == 0) {
+      for_chunks<Team, N>(n, [&](int64_t i) {
+        T g[N], h[N];
+        add(i, g, h);
+      });
+    } else {
+#pragma unroll
+      for (int k = 0; k < kChunks; ++k) {
+        const int64_t i = first + int64_t{k * Team::kThreadsPerRow + Team::rank()} * N;
+        if (i >= n) continue;
+        T g[N], h[N];
+        add(i, g, h);
+        for (int j = 0; j < N; ++j) {
+          sum_w[k][j] += g[j] * h[j];
+          sum_b[k][j] += g[j];
+        }
+      }
+    }
+    if (!dx.data) continue;
+    R* to = dx[r];
+    const T avg_g = mean ? Team::sum(sum_g) / static_cast<T>(n) : T(0);
+    const T avg_gh = Team::sum(sum_gh) / static_cast<T>(n);
+    for_pieces<Team, N>(n, unaligned_head<N>(n, from, grad, to, w), [&](int64_t i, auto lanes) {
+      constexpr int K = decltype(lanes)::value;
+      T g[K], v[K], weight[K];
+      load_piece(g, grad + i);
+      load_piece(v, from + i);
+      if (w) load_piece(weight, w + i);
+      for (int j = 0; j < K; ++j) {
+        if (w) g[j] *= weight[j];
+        g[j] = (g[j] - avg_g - (v[j] - centre) * scale * avg_gh) * scale;
+      }
+      write_gradient(to + i, g, beta);
+    });
+  }
+  const auto leave = [&](const T(&sums)[kChunks + 1][N], T* partial) {
+    if (!partial) return;
+    partial += blockIdx.x * partials.step;
+#pragma unroll
+    for (int k = 0; k < kChunks; ++k) {
+      const int64_t tile = first + int64_t{k} * Team::kThreadsPerRow * N, i = tile + Team::rank() * N;
+      if (tile >= n) break;
+      if constexpr (Team::kRows == 1) {
+        if (i < n) store_piece(partial + i, sums[k]);
+      } else {
+        sum_over_warps(sums[k], [=](int c, T total) {
+          if (tile + c < n) partial[tile + c] = total;
+        });
+      }
+    }
   };
-  if (partial_w) sum_over_warps(sum_w, write_to(partial_w));
-  if (partial_b) sum_over_warps(sum_b, write_to(partial_b));
+  leave(sum_w, partials.w);
+  leave(sum_b, partials.b);
 }
 
-// d [C] = beta·d + Σ partial [slabs, C].
+// d [C] = beta·d + Σ partial [blocks, C]; d may be empty.
 template <class T>
-__global__ void add_partials_kernel(int64_t n, int64_t slabs, T* d, int64_t step, const T* partial, T beta) {
+struct ColumnGradient {
+  T* d;
+  int64_t d_step;
+  const T* partial;
+  T beta;
+};
+template <class T>
+ColumnGradient<T> column_gradient(const View& d, const T* partial, double beta) {
+  if (!d) return {};
+  return {d.as<T>(), d.strides[0], partial, static_cast<T>(beta)};
+}
+template <class T>
+__global__ void add_partials_kernel(int64_t n, int64_t blocks, int64_t step, ColumnGradient<T> w, ColumnGradient<T> b) {
+  const ColumnGradient<T> g = blockIdx.y == 0 ? w : b;
+  if (!g.d) return;
   const int64_t column = int64_t{blockIdx.x} * kWarp + threadIdx.x % kWarp;
   T sum[1] = {};
-  for (int64_t slab = threadIdx.x / kWarp; slab < slabs && column < n; slab += kWarps) {
-    sum[0] += partial[slab * n + column];
+  for (int64_t block = threadIdx.x / kWarp; block < blocks && column < n; block += kWarps) {
+    sum[0] += g.partial[block * step + column];
   }
   sum_over_warps(sum, [=](int, T total) {  // in warp 0
     if (column >= n) return;
-    T* to = d + column * step;
-    *to = beta == 0 ? total : beta * *to + total;
+    T* to = g.d + column * g.d_step;
+    *to = g.beta == 0 ? total : g.beta * *to + total;
   });
 }
 
 unsigned tiles(int64_t n, int64_t width) { return static_cast<unsigned>((n + width - 1) / width); }
 
-// dw = beta_w·dw + Σ dy·h and db = beta_b·db + Σ dy; mean (RMS norm), dw or db may be null.
-template <class S, class T>
-void weight_gradients(const View& dw, const View& db, const View& dy, const View& x, const T* mean, const T* rstd,
-                      double beta_w, double beta_b) {
-  const RowShape shape(x);
-  if (shape.size == 0) return;
-  const int64_t slab_rows = std::max(kSlabRows, (shape.count + kMaxSlabs - 1) / kMaxSlabs);
-  const int64_t slabs = (shape.count + slab_rows - 1) / slab_rows, partials = slabs * shape.size;
-  const Scratch<T> space(2 * partials);
-  T* const partial = space.data();
-  T *partial_w = dw ? partial : nullptr, *partial_b = db ? partial + partials : nullptr;
-  if (slabs > 0) {
-    const dim3 grid(tiles(shape.size, kWarp * kChunk<stored_t<S>>), static_cast<unsigned>(slabs));
-    launch(partial_sums_kernel<T, stored_t<S>>, grid, kThreads, 0, stream(), shape, slab_rows, partial_w, partial_b,
-           rows_of<S>(dy), rows_of<S>(x), mean, rstd);
-  }
-  const auto add = [&](const View& d, const T* from, double beta) {
-    launch(add_partials_kernel<T>, tiles(shape.size, kWarp), kThreads, 0, stream(), shape.size, slabs, d.as<T>(),
-           d.strides[0], from, beta);
-  };
-  if (dw) add(dw, partial_w, beta_w);
-  if (db) add(db, partial_b, beta_b);
+// f(constant) with a number of columns for each of so many threads to hold: enough for n, or what there are registers
+// for.
+template <class F>
+void visit_held(int64_t n, int64_t threads, F f) {
+  if (n <= 8 * threads) return f(std::integral_constant<int, 8>{});
+  if (n <= 24 * threads) return f(std::integral_constant<int, 24>{});
+  f(std::integral_constant<int, 32>{});
 }
 
 // Of layer norm and, where mean is empty, of RMS norm.
@@ -220,14 +242,37 @@ void norm_backward(const View& dx, const View& dw, const View& db, const View& d
   visit_result(dx ? dx : x, x, "norm_backward",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
                  if (dy.dtype != x.dtype) fail_pair("norm_backward", dy.dtype, x.dtype);
+                 constexpr int64_t N = kChunk<stored_t<S>>;
                  const RowShape shape(x);
-                 if (dw || db) weight_gradients<S, T>(dw, db, dy, x, mean.as<T>(), rstd.as<T>(), beta_w, beta_b);
-                 if (!dx) return;
+                 const bool sums = dw || db;
+                 const int64_t n = shape.size, step = (n + N - 1) / N * N;
+                 int64_t blocks = 0;
+                 std::optional<Scratch<T>> space;
+                 Partials<T> partials{nullptr, nullptr, step};
                  visit_team(shape, [&]<class Team>(Team) {
-                   launch(input_gradient_kernel<Team, T, stored_t<R>, stored_t<S>>, Team::blocks(shape.count), kThreads,
-                          0, stream(), shape, rows_of<R>(dx), rows_of<S>(dy), rows_of<S>(x), data_of<S>(w),
-                          mean.as<T>(), rstd.as<T>(), beta_x);
+                   const auto start = [&](auto held, dim3 grid, const View& to, const Partials<T>& left) {
+                     launch(backward_kernel<Team, decltype(held)::value, T, stored_t<R>, stored_t<S>>, grid, kThreads,
+                            0, stream(), shape, rows_of<R>(to), rows_of<S>(dy), rows_of<S>(x), data_of<S>(w),
+                            mean.as<T>(), rstd.as<T>(), beta_x, left);
+                   };
+                   const auto gradient_alone = [&] {
+                     start(std::integral_constant<int, 0>{}, Team::blocks(shape.count), dx, {});
+                   };
+                   if (!sums) return gradient_alone();
+                   blocks = std::clamp<int64_t>(shape.count / (Team::kRows * kTeamRows), 1, kMostBlocks);
+                   space.emplace(2 * blocks * step);
+                   if (dw) partials.w = space->data();
+                   if (db) partials.b = space->data() + blocks * step;
+                   visit_held(n, Team::kThreadsPerRow, [&](auto held) {
+                     const unsigned windows = tiles(n, decltype(held)::value * Team::kThreadsPerRow);
+                     const bool whole = windows == 1;  // the threads hold all of a row
+                     start(held, dim3(static_cast<unsigned>(blocks), windows), whole ? dx : View{}, partials);
+                     if (dx && !whole) gradient_alone();
+                   });
                  });
+                 if (!sums || n == 0) return;
+                 launch(add_partials_kernel<T>, dim3(tiles(n, kWarp), 2), kThreads, 0, stream(), n, blocks, step,
+                        column_gradient<T>(dw, partials.w, beta_w), column_gradient<T>(db, partials.b, beta_b));
                });
 }
 
@@ -243,8 +288,9 @@ void layer_norm_backward(const View& dx, const View& dw, const View& db, const V
   norm_backward(dx, dw, db, dy, x, w, mean, rstd, beta_x, beta_w, beta_b);
 }
 
-void rms_norm(const View& y, const View& rstd, const View& x, const View& w, double eps) {
-  norm(y, {}, rstd, {}, x, {}, w, {}, eps);
+void rms_norm(const View& y, const View& rstd, const View& sum, const View& x, const View& residual, const View& w,
+              double eps) {
+  norm(y, {}, rstd, sum, x, residual, w, {}, eps);
 }
 
 void rms_norm_backward(const View& dx, const View& dw, const View& dy, const View& x, const View& w, const View& rstd,

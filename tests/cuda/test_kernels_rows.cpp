@@ -1,11 +1,9 @@
-// Softmax, cross-entropy, token log-probabilities and norms on CUDA, where the op samples don't reach: long and odd
-// rows, extreme logits, ids that are none, results over their inputs. Expected are the CPU's kernels in f64 or
-// mathematics.
+// Softmax, cross-entropy and token log-probabilities on CUDA, where the op samples don't reach: long and odd rows,
+// extreme logits, ids that are none, results over their inputs. Expected are the CPU's kernels in f64 or mathematics.
 #include <cmath>
 
-#include "tensor/cuda/runtime.h"
 #include "tensor/parallel.h"
-#include "tests/op_runs.h"
+#include "tests/cuda/sides.h"
 
 using namespace pg;
 using namespace pg::testing;
@@ -13,63 +11,6 @@ using namespace pg::testing;
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kEps = 1e-5;
-
-Device gpu() {
-  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
-  return {Device::Kind::cuda, 0};
-}
-
-Tensor uniform(const Shape& shape, uint64_t seed, double low = -2, double high = 2) {
-  Generator g(seed);
-  return Tensor::uniform(shape, low, high, g, f32);
-}
-Tensor integers(int64_t rows, uint64_t seed, int64_t n) {
-  Generator g(seed);
-  std::vector<int32_t> ids;
-  for (int64_t r = 0; r < rows; ++r) ids.push_back(static_cast<int32_t>(g.integer(n)));
-  return Tensor::from(ids, {rows});
-}
-
-// Where a call runs: on CUDA in some type, or on the CPU in f64 from inputs rounded to that type.
-struct Side {
-  Device device;
-  DType dtype, rounds_to;
-  int64_t spare = 0;  // elements between rows
-
-  const Kernels& k() const { return kernels(device); }
-  Tensor in(const Tensor& x) const {
-    if (!x.defined() || !is_floating(x.dtype())) return x.defined() ? x.to(device) : x;
-    const Tensor y = x.to(rounds_to).to(dtype);
-    if (x.rank() != 2 || spare == 0) return y.to(device);
-    const Tensor apart = out(x.shape());
-    apart.copy_from(y.to(device));
-    return apart;
-  }
-  // Memory for a result, holding NaN.
-  Tensor out(const Shape& shape) const {
-    if (shape.rank() != 2) return Tensor::full(shape, NAN, dtype, device);
-    return Tensor::full({shape[0], shape[1] + spare}, NAN, dtype, device).view_slice(1, spare, spare + shape[1]);
-  }
-  Tensor per_row(int64_t rows) const { return Tensor::full({rows}, NAN, sum_type(dtype), device); }
-  Tensor per_row(const Tensor& x) const { return x.defined() ? x.to(sum_type(dtype)).to(device) : x; }
-  // Memory for a gradient: of beta 0, holding NaN; else something to add to.
-  Tensor gradient(const Shape& shape, double beta) const { return beta == 0 ? out(shape) : in(uniform(shape, 99)); }
-};
-
-Side on_cuda(DType dtype, int64_t spare = 0) { return {gpu(), dtype, dtype, spare}; }
-double tolerance(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 1e-5 : 1e-2; }
-
-// call(side) returns results of both sides, to be compared.
-template <class F>
-void check_against_cpu(const Side& cuda, F call) {
-  const std::vector<Tensor> got = call(cuda), want = call(Side{Device{}, f64, cuda.rounds_to});
-  REQUIRE(got.size() == want.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    INFO(name_of(cuda.dtype) << ", result " << i << " of shape " << fmt::format("{}", want[i].shape()));
-    CHECK(relative_error(got[i], want[i]) <= tolerance(got[i].dtype()));
-  }
-}
 
 // Everything that works on logits [R, V].
 std::vector<Tensor> softmaxes(const Side& s, const Tensor& logits, double beta) {
@@ -105,38 +46,6 @@ std::vector<Tensor> token_log_probs(const Side& s, const Tensor& logits, const T
     results.push_back(dx);
   }
   return results;
-}
-
-struct NormOptions {
-  bool residual = false, weight = true, bias = true;
-  double beta = 0;
-};
-std::vector<Tensor> layer_norms(const Side& s, const Tensor& rows, const NormOptions& o) {
-  const Shape shape = rows.shape(), columns{rows.size(1)};
-  const Tensor x = s.in(rows), residual = o.residual ? s.in(uniform(shape, 2)) : Tensor{};
-  const Tensor w = o.weight ? s.in(uniform(columns, 3)) : Tensor{}, b = o.bias ? s.in(uniform(columns, 4)) : Tensor{};
-  const Tensor y = s.out(shape), sum = o.residual ? s.out(shape) : Tensor{};
-  const Tensor mean = s.per_row(shape[0]), rstd = s.per_row(shape[0]);
-  s.k().layer_norm(y, mean, rstd, sum, x, residual, w, b, kEps);
-  const auto column_gradient = [&] {
-    return s.per_row(o.beta == 0 ? Tensor::full(columns, NAN) : uniform(columns, 7));
-  };
-  const Tensor dx = s.gradient(shape, o.beta), dw = column_gradient(), db = column_gradient();
-  s.k().layer_norm_backward(dx, dw, o.bias ? db.view() : View{}, s.in(uniform(shape, 5)), o.residual ? s.in(sum) : x, w,
-                            mean, rstd, o.beta, o.beta, o.beta);
-  std::vector<Tensor> results{y, rstd, dx, dw};
-  if (o.bias) results.push_back(db);
-  if (o.residual) results.push_back(sum);
-  return results;
-}
-std::vector<Tensor> rms_norms(const Side& s, const Tensor& rows, bool weighted, double beta) {
-  const Shape shape = rows.shape(), columns{rows.size(1)};
-  const Tensor x = s.in(rows), w = weighted ? s.in(uniform(columns, 3)) : Tensor{};
-  const Tensor y = s.out(shape), rstd = s.per_row(shape[0]), dx = s.gradient(shape, beta);
-  const Tensor dw = s.per_row(beta == 0 ? Tensor::full(columns, NAN) : uniform(columns, 7));
-  s.k().rms_norm(y, rstd, x, w, kEps);
-  s.k().rms_norm_backward(dx, dw, s.in(uniform(shape, 5)), x, w, rstd, beta, beta);
-  return {y, rstd, dx, dw};
 }
 
 }  // namespace
@@ -199,7 +108,7 @@ TEST_CASE("CUDA writes f32 results of bf16 logits", "[cuda]") {
     s.k().cross_entropy_backward(de, d, x, lse, tokens, {}, 0);
     s.k().token_log_prob(log_prob, entropy, lse, x, tokens);
     s.k().token_log_prob_backward(dt, d, {}, x, lse, entropy, tokens, 0);
-    s.k().rms_norm(y, loss, x, s.in(columns), kEps);
+    s.k().rms_norm(y, loss, {}, x, {}, s.in(columns), kEps);
     s.k().rms_norm_backward(dn, {}, dy, x, s.in(columns), loss, 0, 0);
     for (const Tensor& t : {p, dx, de, dt, y, dn}) CHECK(t.dtype() == sum_type(s.dtype));
     return std::vector{p, dx, de, dt, y, dn};
@@ -328,46 +237,6 @@ TEST_CASE("CUDA ids that are no column give NaN in their row alone", "[cuda]") {
     }
     CHECK(losses[3] == 0);
   }
-}
-
-TEST_CASE("CUDA norms of every width", "[cuda]") {
-  for (DType dtype : {f32, f64, bf16}) {
-    for (int64_t c : {1, 5, 8, 32, 257, 768, 1024, 1031, 5000}) {
-      INFO("C = " << c);
-      // A column alone: only with eps does its RMS norm have a gradient.
-      const Tensor x = c == 1 ? uniform({3, c}, 1, 1e-3, 2e-3) : uniform({3, c}, 1);
-      for (int64_t spare : {0, 16, 5}) {
-        const Side cuda = on_cuda(dtype, spare);
-        for (const NormOptions& o : {NormOptions{}, NormOptions{.residual = true, .beta = 0.5},
-                                     NormOptions{.weight = false, .bias = false, .beta = 0.5}}) {
-          check_against_cpu(cuda, [&](const Side& s) { return layer_norms(s, x, o); });
-        }
-        check_against_cpu(cuda, [&](const Side& s) { return rms_norms(s, x, true, 0.5); });
-        check_against_cpu(cuda, [&](const Side& s) { return rms_norms(s, x, false, 0); });
-      }
-    }
-  }
-}
-
-TEST_CASE("CUDA gradients of norm weights over many rows", "[cuda]") {
-  for (DType dtype : {f32, f64, bf16}) {
-    for (int64_t rows : {63, 64, 65, 3000, 8200}) {
-      const int64_t c = rows > 3000 ? 5 : rows == 3000 ? 37 : 300;
-      INFO(rows << " rows");
-      const Tensor x = uniform({rows, c}, 1);
-      check_against_cpu(on_cuda(dtype),
-                        [&](const Side& s) { return layer_norms(s, x, {.beta = rows == 64 ? 1.0 : 0}); });
-      check_against_cpu(on_cuda(dtype), [&](const Side& s) { return rms_norms(s, x, true, 1); });
-    }
-  }
-}
-
-TEST_CASE("CUDA norms keep the digits of rows far from zero", "[cuda]") {
-  const Tensor x = uniform({2, 1000}, 1, 1000, 1001);
-  check_against_cpu(on_cuda(f64), [&](const Side& s) { return layer_norms(s, x, {}); });
-  // f32 has 24 bits, of which 10 are the mean's.
-  const Side s = on_cuda(f32), exact{Device{}, f64, f32};
-  CHECK(relative_error(layer_norms(s, x, {})[0], layer_norms(exact, x, {})[0]) <= 0x1p-24 * 1000 / std::sqrt(1.0 / 12));
 }
 
 TEST_CASE("CUDA row kernels repeat their bits for any number of threads", "[cuda]") {

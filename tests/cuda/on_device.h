@@ -1,0 +1,30 @@
+#pragma once
+// What tests of single CUDA kernels share: inputs on the device, and the same, already rounded numbers on the CPU in
+// f64.
+#include <algorithm>
+#include <vector>
+
+#include "tensor/cuda/runtime.h"
+#include "tests/op_runs.h"
+
+namespace pg::testing {
+
+inline Device device() {
+  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
+  return {Device::Kind::cuda, 0};
+}
+
+inline double tolerance(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 1e-5 : 1e-2; }
+
+inline Tensor random(const Shape& shape, DType dtype, uint64_t seed) {
+  Generator g(seed);
+  return Tensor::normal(shape, 0, 1, g, f64).to(dtype);
+}
+// On the CPU in f64.
+inline Tensor wide(const Tensor& x) { return x.defined() ? x.to(Device{}).to(f64) : x; }
+inline bool all_equal(const Tensor& x, double value) {
+  const std::vector<double> v = x.to_vector();
+  return std::all_of(v.begin(), v.end(), [=](double y) { return y == value; });
+}
+
+}  // namespace pg::testing
