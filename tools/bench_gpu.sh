@@ -36,6 +36,7 @@ results=$(cd "$results" && pwd)
 summary=$results/summary.txt
 deadline=$((minutes * 60 - 10))
 build='build-cuda'
+PATH=$PATH:/usr/local/cuda/bin
 say() { echo "$*" | tee -a "$summary"; }
 
 limited() { # limited SECONDS LOG COMMAND...: at most so long and never past the deadline; its output is added to LOG
@@ -106,7 +107,7 @@ do_sanitizer() {
 }
 do_bench() {
   local part
-  for part in gemm attention memory 'train 124M, 64' 'train 124M, 16' decode 'train 124M, voc'; do
+  for part in gemm attention memory 'train 124M, 64' 'train 124M, 16' 'decode 124M' 'train 124M, voc'; do
     limited 60 bench.txt $build/pg bench --device cuda --dtype bf16 --repeat 20 --filter "$part"
   done
   limited 60 bench.txt $build/pg bench --device cuda --dtype f32 --repeat 20 --filter 'gemm proj'
@@ -120,7 +121,7 @@ do_rivals() {
   grep -v '^==' "$results/rivals.txt" | tee -a "$summary"
 }
 
-nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+nvcc=$(command -v nvcc)
 nvidia-smi --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu --format=csv -l 5 \
   >>"$results/machine.txt" 2>&1 &
 watcher=$!
