@@ -64,8 +64,9 @@ function(pg_cuda target)
   target_sources(${target} PRIVATE ${sources})
   if(POLICYGRAD_CUDA STREQUAL "nvcc")
     target_link_libraries(${target} PUBLIC CUDA::cudart)
-    # Kernels may call constexpr functions, as those of tensor/functors.h and std::array are.
-    set(options --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra)
+    # Kernels may call constexpr functions, as those of tensor/functors.h and std::array are. -fmad=false is
+    # -ffp-contract=off: a fused multiply-add happens only where the source says so, which inner loops do.
+    set(options --expt-relaxed-constexpr -fmad=false -Xcompiler=-Wall,-Wextra)
     if(POLICYGRAD_WERROR)
       list(APPEND options -Werror=all-warnings)
     endif()
