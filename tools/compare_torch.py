@@ -98,11 +98,12 @@ class Worker:
     """PyTorch in a process of its own, stopped whenever it is not its turn: its idle threads may spin."""
 
     patience = 900
+    script = "torch_cases.py"
 
-    def __init__(self, environment, threads):
+    def __init__(self, environment, threads, log=subprocess.DEVNULL):
         variables = CLEAN | {"OMP_NUM_THREADS": str(threads)} | environment
-        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "torch_cases.py")], env=variables, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, self.script)], env=variables, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                                         start_new_session=True)  # with the compilers it starts
         self.about = self.reply()
 

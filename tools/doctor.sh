@@ -78,15 +78,20 @@ esac
 width=$(stty size 2>/dev/null </dev/tty | cut -d' ' -f2)
 show terminal "${width:-unknown} columns, $encoding"
 
-if command -v nvcc >/dev/null; then
-  cuda=$(nvcc --version | sed -n 's/.*release \([^,]*\),.*/\1/p')
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+if [ -n "$nvcc" ]; then
+  show nvcc "$("$nvcc" --version | sed -n 's/.*release \([^,]*\),.*/\1/p'); make CUDA=1 builds for GPUs"
 else
-  cuda='not found'
+  show nvcc 'not found: make CUDA=1 needs it, nothing else does'
 fi
-nccl='not found'
-for header in /usr/include/nccl.h /usr/local/cuda/include/nccl.h; do [ ! -e "$header" ] || nccl=found; done
-show cuda "$cuda (not used yet)"
-show nccl "$nccl (for several ranks, not used yet)"
+nccl=
+for root in "${NCCL_ROOT:-}" "${NCCL_HOME:-}" /usr/local/cuda /usr; do
+  header=$root/include/nccl.h
+  if [ -z "$nccl" ] && [ -n "$root" ] && [ -e "$header" ]; then
+    nccl=$(sed -n 's/^#define NCCL_\(MAJOR\|MINOR\|PATCH\) *\([0-9]*\).*/\2/p' "$header" | paste -sd. -)
+  fi
+done
+show nccl "${nccl:-not found}; for several GPUs, not used yet"
 
 if [ "$json" = --json ]; then
   if [ -z "$first" ]; then ready=true; else ready=false; fi

@@ -263,14 +263,13 @@ def answer(request, built):
     return {"seconds": built["time"](request["repeat"])}
 
 
-def main():
+def serve(about, answer):
+    """Says `about` itself, then answers one request a line. What a request builds is kept for the next."""
     # Compilers print; the pipe is for answers.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    torch.set_flush_denormal(os.environ.get("FLUSH_DENORMAL") == "1")
     built = {}
-    reply = {"torch": torch.__version__, "capability": torch.backends.cpu.get_cpu_capability()}
+    reply = about
     while True:
         print(json.dumps(reply), file=replies, flush=True)
         line = sys.stdin.readline()
@@ -280,6 +279,12 @@ def main():
             reply = answer(json.loads(line), built)
         except Exception as error:  # a mode that fails shall not end the others
             reply = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+
+
+def main():
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    torch.set_flush_denormal(os.environ.get("FLUSH_DENORMAL") == "1")
+    serve({"torch": torch.__version__, "capability": torch.backends.cpu.get_cpu_capability()}, answer)
 
 
 if __name__ == "__main__":

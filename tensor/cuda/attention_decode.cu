@@ -57,7 +57,9 @@ __global__ void __launch_bounds__(kThreads)
     T score = 0;
     if (j < count) {
       const S* key = k.at(b, kv, first + j);
-      for (int d = thread % kLanes; d < s.size; d += kLanes) score += query[d] * load<T>(key + d);
+      for (int d = thread % kLanes; d < s.size; d += kLanes) {
+        score = fma(Lane<T>(query[d]), Lane<T>(load<T>(key + d)), Lane<T>(score)).v;
+      }
     }
     for (int step = kLanes / 2; step > 0; step /= 2) score += __shfl_xor_sync(0xffffffffu, score, step, kLanes);
     if (j < count && thread % kLanes == 0) p[j] = s.attends(b, first + j) ? score * s.scale : -inf;
@@ -75,7 +77,8 @@ __global__ void __launch_bounds__(kThreads)
   T sum = 0;
   if (team < teams) {
     for (int j = team; j < count; j += teams) {
-      if (s.attends(b, first + j)) sum += p[j] * load<T>(v.at(b, kv, first + j) + d);
+      if (!s.attends(b, first + j)) continue;
+      sum = fma(Lane<T>(p[j]), Lane<T>(load<T>(v.at(b, kv, first + j) + d)), Lane<T>(sum)).v;
     }
   }
   sums[thread] = sum;

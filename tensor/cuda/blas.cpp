@@ -1,5 +1,6 @@
 // cuBLASLt. It speaks of column-major matrices: our row-major c [M, N] is its cᵀ = bᵀ·aᵀ [N, M], so that its first
-// operand is our b. For every kind of product the fastest of its suggestions is found once, by timing them.
+// operand is our b. For every kind of product the fastest of its suggestions is found once, by timing them; a file
+// keeps the choice (plan_file.h), for another algorithm may give other bits.
 #include "tensor/cuda/blas.h"
 
 #include <cublasLt.h>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "tensor/cuda/plan_file.h"
 #include "tensor/cuda/runtime.h"
 #include "tensor/cuda/scratch.h"
 #include "tensor/cuda/stream.h"
@@ -250,10 +252,26 @@ std::optional<cublasLtMatmulAlgo_t> fastest(const Plan& plan, const Request& r,
   return best;
 }
 
-bool capturing() {
-  cudaStreamCaptureStatus status;
-  check(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
-  return status != cudaStreamCaptureStatusNone;
+PlanFile& plan_file() {
+  static auto& file = *[] {
+    int device;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    const std::string machine = fmt::format("{}, cuBLASLt {}", device_info(device).name, cublasLtGetVersion());
+    return new PlanFile(plan_path(machine), machine);
+  }();
+  return file;
+}
+
+// The algorithm that an earlier process chose, if cuBLASLt still takes it.
+std::optional<cublasLtMatmulAlgo_t> remembered(const Plan& plan, const PlanFile::Key& key) {
+  const PlanFile::Algorithm* words = plan_file().find(key);
+  if (!words) return std::nullopt;
+  const auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(*words);
+  cublasLtMatmulHeuristicResult_t result;
+  const cublasStatus_t status = cublasLtMatmulAlgoCheck(library().handle, plan.operation.get(), plan.b.get(),
+                                                        plan.a.get(), plan.c.get(), plan.c.get(), &algorithm, &result);
+  const bool good = status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kWorkspace;
+  return good ? std::optional(algorithm) : std::nullopt;
 }
 
 // False if cuBLASLt has no algorithm for the product. While a graph is captured nothing can be timed: the first
@@ -272,16 +290,22 @@ bool run(const Request& r) {
     return true;
   }
   Plan plan = describe(r);
-  const std::vector<cublasLtMatmulAlgo_t> algorithms = suggestions(plan, r);
-  const bool timed = !capturing();
-  if (timed) {
-    plan.algorithm = fastest(plan, r, algorithms);
-  } else if (!algorithms.empty()) {
-    plan.algorithm = algorithms.front();
+  const PlanFile::Key name(key.begin(), key.end());
+  plan.algorithm = remembered(plan, name);
+  bool chosen = plan.algorithm.has_value();
+  if (!chosen) {
+    const std::vector<cublasLtMatmulAlgo_t> algorithms = suggestions(plan, r);
+    chosen = !capturing();
+    if (chosen) {
+      plan.algorithm = fastest(plan, r, algorithms);
+      if (plan.algorithm) plan_file().add(name, std::bit_cast<PlanFile::Algorithm>(*plan.algorithm));
+    } else if (!algorithms.empty()) {
+      plan.algorithm = algorithms.front();
+    }
   }
   const bool done = plan.algorithm.has_value();
   if (done) check_blas(start(plan, r, *plan.algorithm, r.c_data), "cublasLtMatmul");
-  if (timed) plans.emplace(key, std::move(plan));
+  if (chosen) plans.emplace(key, std::move(plan));
   return done;
 }
 

@@ -54,6 +54,16 @@ std::string why_none() {
   return std::string("this machine has no card: CUDA says ") + cudaGetErrorString(status);
 }
 
+DeviceInfo device_info(int device) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  DeviceInfo info{properties.name, properties.totalGlobalMem, static_cast<size_t>(properties.l2CacheSize)};
+#if defined(POLICYGRAD_CUDA_SIMULATOR)
+  info.simulated = true;
+#endif
+  return info;
+}
+
 void* allocate(size_t bytes, int device) {
   use(device);
   void* data = nullptr;

@@ -39,16 +39,17 @@ struct Timed {
   std::vector<double> log_probs;  // of the first tokens, mean over the rows
 };
 
-// Of `repeat` greedy runs after a warm-up.
-Timed time_generation(Gpt2& model, const std::vector<std::vector<int32_t>>& prompts, int64_t tokens, int repeat) {
+// Of `repeat` runs after a warm-up, which is greedy.
+Timed time_generation(Gpt2& model, const std::vector<std::vector<int32_t>>& prompts, int64_t tokens, int repeat,
+                      bool greedy = true) {
   using Clock = std::chrono::steady_clock;
   const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
   Timed timed;
   std::vector<double> first_samples, rest_samples;
   GenerateOptions options;
-  options.greedy = true;
   options.max_new_tokens = tokens;
   for (int run = 0; run <= repeat; ++run) {  // the first fills the memory pool
+    options.greedy = greedy || run == 0;
     size_t made = 0;
     const auto start = Clock::now();
     auto first = start;
@@ -124,6 +125,29 @@ std::vector<Entry> bench_decode(const std::string& label, const Gpt2Config& conf
   return {entry, probe};
 }
 
+// The same on a CUDA device: many rows after a long context, drawn, not greedy. Bytes are those of the weights, once,
+// and of the keys and values of the context, for each row.
+std::vector<Entry> bench_cuda_decode(const std::string& label, const Gpt2Config& config, int64_t rows, int64_t context,
+                                     const BenchSettings& settings, int repeat) {
+  Generator init(1);
+  Gpt2 model(config, init);
+  take_weights(model, settings.given);
+  model.to(settings.device);
+  const auto prompts = random_prompts(rows, context, config.vocab_size, settings.given);
+  const Timed timed = time_generation(model, prompts, 1 + kDecoded, repeat, false);
+  const int64_t parameters = count_parameters(model) - config.block_size * config.n_embd;
+  const int64_t cached = rows * (context + kDecoded / 2) * 2 * config.n_layer * config.n_embd;
+  Entry token{"decode", label, "token"}, prompt{"decode", label, "prompts"};
+  token.timing = timed.rest;
+  token.check = timed.log_probs;
+  token.tokens = static_cast<double>(rows);
+  token.bytes = static_cast<double>(size_of(config.dtype)) * static_cast<double>(parameters + cached);
+  prompt.timing = timed.first;
+  prompt.tokens = static_cast<double>(rows * context);
+  prompt.flops = prompt.tokens * 2 * static_cast<double>(parameters - config.vocab_size * config.n_embd);
+  return {token, prompt};
+}
+
 // A prompt read and its first token chosen: logits of the last position only.
 std::vector<Entry> bench_prefill(const std::string& label, const Gpt2Config& config, int64_t length,
                                  const GivenWeights& given, int repeat) {
@@ -145,6 +169,19 @@ std::vector<Entry> bench_prefill(const std::string& label, const Gpt2Config& con
 void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings) {
   const GivenWeights given = settings.given;
   const DType dtype = settings.dtype;
+  if (settings.device.kind == Device::Kind::cuda) {
+    const Gpt2Config config = {.vocab_size = 50304, .dtype = dtype};
+    struct Size {
+      int64_t rows, context;
+    };
+    for (const auto [rows, context] : {Size{1, 512}, {64, 512}, {1024, 128}}) {
+      const std::string label = fmt::format("124M, {} x {}", rows, context);
+      all.push_back({"decode", label, [=, rows = rows, context = context](int repeat) {
+                       return bench_cuda_decode(label, config, rows, context, settings, repeat);
+                     }});
+    }
+    return;
+  }
   const Gpt2Config lesson4 = {
       .vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128, .dtype = dtype};
   const Gpt2Config larger = {

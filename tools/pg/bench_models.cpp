@@ -17,34 +17,39 @@ TokenBatch random_tokens(Generator& g, int64_t rows, int64_t length, int64_t voc
   return {Tensor::from(ids, {rows, length}), Tensor::from(targets, {rows, length})};
 }
 
-// Forward and backward of every weight matrix: 6 per parameter and token; of the attention products: 12·L·C·T.
-double step_flops(const Gpt2Config& c, int64_t parameters, double tokens) {
-  return tokens * (6 * static_cast<double>(parameters - c.block_size * c.n_embd) +
-                   12 * static_cast<double>(c.n_layer * c.n_embd * c.block_size));
+// Forward and backward of every weight matrix: 6 per parameter and token; of the attention products: 12·L·C·T, as
+// nanoGPT counts, or half of it. llm.c counts that half and 6 for each position embedding too.
+void count_flops(Entry& entry, const Gpt2Config& c, int64_t parameters) {
+  const double positions = static_cast<double>(c.block_size * c.n_embd), products = 6 * static_cast<double>(parameters);
+  const double attention = 12 * static_cast<double>(c.n_layer * c.n_embd * c.block_size);
+  entry.flops = entry.tokens * (products - 6 * positions + attention);
+  entry.flops_causal = entry.tokens * (products + attention / 2);
 }
 
 constexpr int kChecked = 3;  // steps whose losses another engine must have too
 
 std::vector<Entry> bench_step(const std::string& label, const Gpt2Config& config, int64_t rows,
-                              const GivenWeights& given, int repeat) {
+                              const BenchSettings& settings, int repeat) {
+  const GivenWeights& given = settings.given;
   Generator init(1);
   Gpt2 model(config, init);
   take_weights(model, given);
+  model.to(settings.device);
   const int64_t parameters = count_parameters(model);
   TrainConfig recipe;
   recipe.schedule.kind = Schedule::Kind::constant;
-  Trainer trainer(model, recipe, [&](Generator& g) {
-    if (given) return TokenBatch{given->at("ids"), given->at("targets")};
-    return random_tokens(g, rows, config.block_size, config.vocab_size);
-  });
+  const TokenBatch batch = given ? TokenBatch{given->at("ids"), given->at("targets")}
+                                 : random_tokens(init, rows, config.block_size, config.vocab_size);
+  Trainer trainer(model, recipe, [&](Generator&) { return batch; });
   Entry entry{"train", label, "step"};
   if (given) {
     for (int i = 0; i < kChecked; ++i) entry.check.push_back(trainer.step().loss);
   }
   trainer.step();  // fills the memory pool
   entry.tokens = static_cast<double>(rows * config.block_size);
-  entry.flops = step_flops(config, parameters, entry.tokens);
-  entry.timing = time_of([&] { trainer.step(); }, repeat);
+  count_flops(entry, config, parameters);
+  entry.timing = time_steps(
+      settings.device, [&] { trainer.step(); }, repeat);
   return {entry};
 }
 
@@ -125,13 +130,19 @@ void take_weights(Module& model, const GivenWeights& given) {
 }
 
 void add_model_benchmarks(Benchmarks& all, const BenchSettings& settings) {
+  const auto step = [&](const std::string& label, Gpt2Config config, int64_t rows, bool large = false) {
+    config.dtype = settings.dtype;
+    all.push_back(
+        {"train", label, [=](int repeat) { return bench_step(label, config, rows, settings, repeat); }, large});
+  };
+  if (settings.device.kind == Device::Kind::cuda) {
+    for (int64_t rows : {64, 32, 16}) step(fmt::format("124M, {} x 1024", rows), {.vocab_size = 50304}, rows);
+    step("124M, vocabulary 50257, 16 x 1024", {}, 16);
+    return;
+  }
   const GivenWeights given = settings.given;
   const Gpt2Config lesson4 = {.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
   const Gpt2Config larger = {.vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384};
-  const auto step = [&](const std::string& label, Gpt2Config config, int64_t rows, bool large = false) {
-    config.dtype = settings.dtype;
-    all.push_back({"train", label, [=](int repeat) { return bench_step(label, config, rows, given, repeat); }, large});
-  };
   step("lesson 4", lesson4, 12);
   step("6 layers 384 wide, 4 x 256", larger, 4);
   step("6 layers 384 wide, 16 x 256", larger, 16, true);

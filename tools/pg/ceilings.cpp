@@ -99,15 +99,15 @@ Ceilings measure_ceilings(DType dtype, int repeat) {
 
   const std::vector<float> memory(size_t{64} << 20, 1.0f);  // 256 MiB, far beyond the caches
   const auto n = static_cast<int64_t>(memory.size());
-  result.read_bytes = 4.0 * static_cast<double>(n) /
-                      time_of(
-                          [&] {
-                            parallel_for(n, n / (8 * threads) + 1, [&](int64_t begin, int64_t end) {
-                              sink = sum_of(memory.data() + begin, end - begin);
-                            });
-                          },
-                          repeat)
-                          .fastest;
+  result.bytes = 4.0 * static_cast<double>(n) /
+                 time_of(
+                     [&] {
+                       parallel_for(n, n / (8 * threads) + 1, [&](int64_t begin, int64_t end) {
+                         sink = sum_of(memory.data() + begin, end - begin);
+                       });
+                     },
+                     repeat)
+                     .fastest;
   return result;
 }
 

@@ -56,7 +56,7 @@ struct BenchOptions {
   bool json = false;
   bool large = false;  // the long ones too
   int threads = 0, repeat = 5;
-  std::string dtype = "f32";
+  std::string dtype = "f32", device = "cpu";
 };
 int bench(const BenchOptions& options);
 

@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
   sub->add_option("--dtype", bench_options.dtype, "of products, models and generation")
       ->check(CLI::IsMember({"f32", "bf16"}));
   sub->add_flag("--json", bench_options.json, "one JSON object instead of a table");
-  sub->add_option("--threads", bench_options.threads, "threads; 0: as many as cores")->check(from(0));
+  add_machine_options(*sub, bench_options.device, bench_options.threads);
   sub->add_option("--repeat", bench_options.repeat, "samples; the median counts")->check(from(1));
 
   FetchOptions fetch_options;
