@@ -34,9 +34,8 @@ std::string meaning(const std::string& message) {
       {"divergent barrier",
        "a __syncthreads() that not every thread of the block reaches: none inside an if, no return "
        "before one"},
-      {"does not name the calling lane", "the mask names the lanes that come: 0xffffffff, all 32 of them"},
+      {"does not name", "the mask names the lanes that come: 0xffffffff, all 32 of them"},
       {"names lane", "every lane that the mask names must come to the shuffle: none inside an if"},
-      {"which mask", "every lane that the mask names must come to the shuffle: none inside an if"},
       {"out of bounds",
        "an index outside of its memory: compare it with the size before reading; the last tile is "
        "seldom full"},
@@ -73,18 +72,31 @@ std::string unless_counted(const std::string& note) {
 
 void check_grid(Grader& g, const Impl& impl) {
   constexpr int64_t kLarge = int64_t{1} << 40;
-  for (const auto& [n, want] : std::vector<std::pair<int64_t, unsigned>>{
-           {256, 1}, {257, 2}, {255, 1}, {1, 1}, {0, 1}, {100000, 391}, {1048576, 4096}, {kLarge, 4096}}) {
+  for (const auto& [n, want] : std::vector<std::pair<int64_t, unsigned>>{{256, 1},
+                                                                         {257, 2},
+                                                                         {255, 1},
+                                                                         {1, 1},
+                                                                         {0, 1},
+                                                                         {100000, 391},
+                                                                         {1048576, 4096},
+                                                                         {2000000000, 4096},
+                                                                         {kLarge, 4096}}) {
     const double got = impl.blocks_for(n);
     g.equal(fmt::format("blocks_for({})", n), got, double(want),
-            {.mistakes = {{"at least 1 block: a grid of 0 is refused", 0.0},
+            {.mistakes = {{"at least 1 block: a grid of 0 is refused", n == 0 ? 0.0 : -1.0},
                           {"the last, half-full block is missing: round up", double(n / 256)},
                           {"one block too many where n is a multiple of 256", double(n / 256 + 1)},
                           {"at most 4096 blocks: beyond a few waves of a GPU the threads loop",
                            double(static_cast<unsigned>((n + 255) / 256))},
                           {"these are threads; a block has 256 of them", double(n)}}});
   }
-  for (const auto& [blocks, n] : std::vector<std::pair<unsigned, int64_t>>{{4, 1000}, {3, 1000}, {3, 5000}, {1, 100}}) {
+  struct Grid {
+    unsigned blocks;
+    int64_t n;
+  };
+  for (const Grid& grid : {Grid{4, 1000}, Grid{3, 1000}, Grid{3, 5000}, Grid{1, 100}}) {
+    const unsigned blocks = grid.blocks;
+    const int64_t n = grid.n;
     const std::string input = fmt::format("{} blocks of 256 threads, {} elements: visits of each", blocks, n);
     const auto got = launched(g, input, [&] { return impl.visits(blocks, n); });
     if (!got) return;
@@ -175,7 +187,7 @@ void check_matmul(Grader& g, const Impl& impl) {
     bool turn_a, turn_b;
   };
   for (const Sizes& s :
-       {Sizes{70, 70, 70, false, false}, Sizes{64, 64, 16, false, false}, Sizes{70, 50, 37, false, false},
+       {Sizes{60, 60, 60, false, false}, Sizes{64, 64, 16, false, false}, Sizes{70, 50, 37, false, false},
         Sizes{33, 65, 20, true, false}, Sizes{5, 3, 1, false, true}}) {
     const Matrix a = s.turn_a ? random_matrix(s.k, s.m, random) : random_matrix(s.m, s.k, random);
     const Matrix b = s.turn_b ? random_matrix(s.n, s.k, random) : random_matrix(s.k, s.n, random);
@@ -277,7 +289,7 @@ void check_row_stats(Grader& g, const Impl& impl) {
     for (float s : got->sum) nan |= std::isnan(s);
     if (nan) {
       g.expect(false, input + ": Σ e^(x - max) of each row", "NaN", kit::to_text(value_of(want.sum)),
-               "-inf - -inf is NaN: a lane that has seen nothing must not compute e^(top - max)");
+               "-inf - -inf is NaN: a lane that has seen nothing must not compute e^(x - top)");
       return;
     }
     g.equal(input + ": max of each row", value_of(got->max), value_of(want.max), {.rtol = 0});
@@ -380,7 +392,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "sum · e^(old - new), then + e^(x - new). At the end max = max over lanes, sum = Σ lanes sum · "
                  "e^(top - max).",
                  "Each lane takes elements rank, rank + 32, …: skip -inf; if x > top, rescale sum and set top; add. "
-                 "Then reduce top with Max, rescale unless the sum is 0, reduce the sum with Plus."},
+                 "Then reduce top with Max, rescale the sum to it, reduce the sum with Plus."},
        .solution = {"tensor/cuda/row.h", "RowStats<T> row_stats("},
        .run = check_row_stats},
       {.id = "11.5",

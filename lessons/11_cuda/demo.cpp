@@ -8,22 +8,19 @@
 namespace pg::lesson11 {
 namespace {
 
+Traffic traffic_of(const std::function<void()>& run) {
+  const Meter meter;
+  run();
+  return meter.traffic();
+}
+
 void show_grid(kit::Demo& demo, const Impl& impl) {
   demo.heading("Which thread does what");
   constexpr int64_t n = 10000;
   const unsigned blocks = impl.blocks_for(n);
-  Numbers few, all;
-  Traffic traffic;
-  {
-    const Meter meter;
-    all = impl.visits(blocks, n);
-    traffic = meter.traffic();
-  }
-  few = impl.visits(3, n);
   double wrong = 0;
-  for (size_t i = 0; i < few.size(); ++i) wrong += few[i] != 1;
-  if (counts_traffic()) {
-    for (float visits : all) wrong += visits != 1;  // on a card the measurement repeats the kernel
+  for (const unsigned some : {blocks, 3u}) {
+    for (const float visits : impl.visits(some, n)) wrong += visits != 1;
   }
   demo.say(
       "{} elements, one thread each: {} blocks of 256 threads. A warp is 32 threads that go together; what they read "
@@ -31,11 +28,14 @@ void show_grid(kit::Demo& demo, const Impl& impl) {
       "moved in sectors of 32 bytes, whether it is wanted or not.",
       n, blocks);
   if (counts_traffic()) {
-    demo.line("one access of a warp to 32 neighbouring floats: {:.1f} sectors, {:.0f} % of them used",
-              double(traffic.sectors) / double(traffic.accesses), 100 * traffic.used());
-    demo.line("one access to 32 floats that are 32 bytes apart or more: 32 sectors, 12 % of them used");
+    const auto line = [&](const char* what, const Traffic& t) {
+      demo.line("{:46} {:4.1f} sectors for an access of a warp, {:3.0f} % used", what,
+                double(t.sectors) / double(t.accesses), 100 * t.used());
+    };
+    line("neighbouring threads, neighbouring elements:", traffic_of([&] { impl.visits(blocks, n); }));
+    line("neighbouring threads, elements 40 apart:", traffic_of([&] { visits_far_apart(blocks, n); }));
+    demo.gap();
   }
-  demo.gap();
   demo.claim("elements not visited exactly once, by 40 blocks and by 3", wrong, fmt::format("of {}", n),
              kit::equals(0));
 }
@@ -44,21 +44,28 @@ void show_banks(kit::Demo& demo, const Impl& impl) {
   demo.heading("Thirty-two banks");
   Generator random(5);
   const Matrix x = random_matrix(256, 256, random);
-  const Meter meter;
-  const Matrix y = impl.transpose(x);
-  const Traffic t = meter.traffic();
+  Matrix y;
+  const Traffic t = traffic_of([&] { y = impl.transpose(x); });
+  const Traffic slow = traffic_of([&] { transpose_one_bank(x); });
   double wrong = 0;
   for (int64_t i = 0; i < 256 * 256; ++i) wrong += y.v[i] != x.v[i % 256 * 256 + i / 256];
+  demo.say(
+      "A transpose reads rows and writes columns. A tile of 32 x 32 in shared memory makes both coalesced; but then a "
+      "warp "
+      "reads a column of the tile. With rows of 32 words that column lies in one bank, with rows of 33 in all of "
+      "them.");
   if (counts_traffic()) {
-    demo.say(
-        "A transpose reads rows and writes columns. Through a tile in shared memory both are coalesced: {:.0f} % of {} "
-        "sectors used. Rows of 33 words put a column's 32 words into 32 banks: {} accesses to shared memory, {} "
-        "passes. "
-        "With rows of 32 words a column would lie in one bank: 32 passes for each of half of the accesses.",
-        100 * t.used(), t.sectors, t.shared_accesses, t.passes);
+    const auto line = [&](const char* what, const Traffic& of) {
+      demo.line("{:18} {} accesses to shared memory, {:6} passes, {:2} ways at worst; {:.0f} % of sectors used", what,
+                of.shared_accesses, of.passes, of.ways, 100 * of.used());
+    };
+    line("rows of 32 words:", slow);
+    line("11.5:", t);
+    demo.gap();
     demo.claim("passes for the worst access", t.ways, "", kit::equals(1));
   } else if (on_card()) {
-    demo.line("transpose [256, 256]: {:.1f} us", 1e6 * t.seconds);
+    demo.line("rows of 32 words: {:.1f} us; 11.5: {:.1f} us", 1e6 * slow.seconds, 1e6 * t.seconds);
+    demo.gap();
   }
   demo.claim("numbers in the wrong place", wrong, "of 65536", kit::equals(0));
 }

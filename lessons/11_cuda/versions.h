@@ -6,6 +6,10 @@ namespace pg::lesson11 {
 
 inline constexpr int kMostInRegisters = 512;  // columns that the vectorised rows can hold; a multiple of 128
 
+// What the pieces of 11.1 and 11.5 avoid.
+Numbers visits_far_apart(unsigned blocks, int64_t n);
+Matrix transpose_one_bank(const Matrix& x);
+
 Matrix softmax_naive(const Matrix& x);       // a thread has a row
 Matrix softmax_coalesced(const Matrix& x);   // a warp has a row; three passes. Next: Impl::softmax, two passes
 Matrix softmax_vectorised(const Matrix& x);  // the row is read once, 16 bytes at a time, and stays in registers

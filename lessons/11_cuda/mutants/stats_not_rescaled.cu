@@ -14,7 +14,7 @@ __device__ RowStats row_stats(const float* x, int64_t n) {
     sum += ::expf(x[i] - top);
   }
   const float max = Team::reduce(top, Max{});
-  if (sum != 0) sum *= ::expf(top - max);
+  sum *= ::expf(top - max);
   return {max, Team::reduce(sum, Plus{})};
 }
 
