@@ -10,12 +10,11 @@ __device__ T reduce(T x, F f) {
   if constexpr (kSize > kWarp) {
     __shared__ T parts[kSize / kWarp];
     if (threadIdx.x % kWarp == 0) parts[threadIdx.x / kWarp] = x;
+    if (threadIdx.x >= kWarp) return x;
     __syncthreads();
     x = parts[0];
     for (int i = 1; i < kSize / kWarp; ++i) x = f(x, parts[i]);
-    if (threadIdx.x < kWarp) {
-      __syncthreads();
-    }
+    __syncthreads();
   }
   return x;
 }
