@@ -84,10 +84,10 @@ void check_grid(Grader& g, const Impl& impl) {
     const double got = impl.blocks_for(n);
     g.equal(fmt::format("blocks_for({})", n), got, double(want),
             {.mistakes = {{"at least 1 block: a grid of 0 is refused", n == 0 ? 0.0 : -1.0},
+                          {"at most 4096 blocks: beyond a few waves of a GPU the threads loop",
+                           n > 4096 * 256 ? double(static_cast<unsigned>((n + 255) / 256)) : -1.0},
                           {"the last, half-full block is missing: round up", double(n / 256)},
                           {"one block too many where n is a multiple of 256", double(n / 256 + 1)},
-                          {"at most 4096 blocks: beyond a few waves of a GPU the threads loop",
-                           double(static_cast<unsigned>((n + 255) / 256))},
                           {"these are threads; a block has 256 of them", double(n)}}});
   }
   struct Grid {
