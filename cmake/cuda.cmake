@@ -54,37 +54,58 @@ if(POLICYGRAD_CUDA STREQUAL "nvcc")
   set_directory_properties(PROPERTIES COMPILE_OPTIONS "${for_cxx}")
 endif()
 
+# The two ways to build .cu files. pg_cuda and pg_kernels choose.
+function(pg_nvcc target)
+  target_sources(${target} PRIVATE ${ARGN})
+  target_link_libraries(${target} PUBLIC CUDA::cudart)
+  # Kernels may call constexpr functions, as those of tensor/functors.h and std::array are. -fmad=false is
+  # -ffp-contract=off: a fused multiply-add happens only where the source says so, which inner loops do.
+  set(options --expt-relaxed-constexpr -fmad=false -Xcompiler=-Wall,-Wextra)
+  if(POLICYGRAD_WERROR)
+    list(APPEND options -Werror=all-warnings)
+  endif()
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS "${options}")
+endfunction()
+
+function(pg_simulated target)
+  target_sources(${target} PRIVATE ${ARGN})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/include)
+  set(options -g -O1 -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)  # #pragma unroll is for nvcc
+  if(POLICYGRAD_SIM_HOOKS)
+    list(APPEND options -fsanitize=thread)
+    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      # Without it a read just before a write of the same address would go unseen.
+      list(APPEND options -mllvm -tsan-instrument-read-before-write=1)
+    endif()
+  elseif(POLICYGRAD_SANITIZE MATCHES "thread")
+    list(APPEND options -fno-sanitize=thread)
+  endif()
+  set_property(SOURCE ${ARGN} PROPERTY LANGUAGE CXX)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS "${options}")
+endfunction()
+
 # pg_cuda(TARGET SOURCE.cu...): adds CUDA sources to a target, in either way. Without CUDA it does nothing.
 function(pg_cuda target)
-  if(NOT POLICYGRAD_CUDA)
+  set(sources ${ARGN})
+  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
+  if(POLICYGRAD_CUDA STREQUAL "nvcc")
+    pg_nvcc(${target} ${sources})
+  elseif(POLICYGRAD_CUDA STREQUAL "sim")
+    pg_simulated(${target} ${sources})
+  endif()
+endfunction()
+
+# pg_kernels(TARGET SOURCE.cu...): as pg_cuda, for programs that bring kernels of their own and need no CUDA in the engine:
+# without CUDA they run in the simulator.
+function(pg_kernels target)
+  if(POLICYGRAD_CUDA)
+    pg_cuda(${target} ${ARGN})
     return()
   endif()
   set(sources ${ARGN})
   list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
-  target_sources(${target} PRIVATE ${sources})
-  if(POLICYGRAD_CUDA STREQUAL "nvcc")
-    target_link_libraries(${target} PUBLIC CUDA::cudart)
-    # Kernels may call constexpr functions, as those of tensor/functors.h and std::array are. -fmad=false is
-    # -ffp-contract=off: a fused multiply-add happens only where the source says so, which inner loops do.
-    set(options --expt-relaxed-constexpr -fmad=false -Xcompiler=-Wall,-Wextra)
-    if(POLICYGRAD_WERROR)
-      list(APPEND options -Werror=all-warnings)
-    endif()
-  else()
-    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/include)
-    set(options -g -O1 -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)  # #pragma unroll is for nvcc
-    if(POLICYGRAD_SIM_HOOKS)
-      list(APPEND options -fsanitize=thread)
-      if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-        # Without it a read just before a write of the same address would go unseen.
-        list(APPEND options -mllvm -tsan-instrument-read-before-write=1)
-      endif()
-    elseif(POLICYGRAD_SANITIZE MATCHES "thread")
-      list(APPEND options -fno-sanitize=thread)
-    endif()
-    set_property(SOURCE ${sources} PROPERTY LANGUAGE CXX)
-  endif()
-  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS "${options}")
+  pg_simulated(${target} ${sources})
+  target_link_libraries(${target} PUBLIC cuda_simulator)
 endfunction()
 
 # pg_cublas(TARGET): adds the matrix products of cuBLASLt, or in a simulated build what says that there are none.
@@ -99,7 +120,7 @@ endfunction()
 
 # The simulator sees accesses of .cu files through calls that -fsanitize=thread compiles into them, answered by hooks.cpp
 # instead of ThreadSanitizer. No other sanitizer can be had in the same file.
-if(POLICYGRAD_CUDA STREQUAL "sim")
+if(NOT POLICYGRAD_CUDA STREQUAL "nvcc")
   if(POLICYGRAD_SANITIZE MATCHES "address|thread|memory|leak")
     set(POLICYGRAD_SIM_HOOKS 0)
   else()
@@ -112,23 +133,27 @@ if(POLICYGRAD_CUDA STREQUAL "sim")
   endif()
 endif()
 
-# What launch.h needs, which in a simulated build is the simulator, as objects: cuda_runtime.
-if(POLICYGRAD_CUDA)
-  if(POLICYGRAD_CUDA STREQUAL "sim")
-    file(GLOB simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/*.cpp)
+# What launch.h needs, which where no GPU is used is the simulator, as objects: cuda_runtime.
+if(NOT POLICYGRAD_CUDA STREQUAL "nvcc")
+  file(GLOB simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/*.cpp)
+endif()
+add_library(cuda_runtime OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tensor/cuda/launch.cpp ${simulator})
+target_include_directories(cuda_runtime PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(cuda_runtime PRIVATE fmt::fmt)
+if(POLICYGRAD_CUDA STREQUAL "nvcc")
+  target_link_libraries(cuda_runtime PRIVATE CUDA::cudart)
+else()
+  target_include_directories(cuda_runtime PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/include)
+  target_compile_definitions(cuda_runtime PRIVATE POLICYGRAD_SIM_HOOKS=${POLICYGRAD_SIM_HOOKS}
+                                                  POLICYGRAD_SIM_ASAN=${POLICYGRAD_SIM_ASAN}
+                                                  POLICYGRAD_SOURCES="${PROJECT_SOURCE_DIR}/")
+  if(POLICYGRAD_SANITIZE MATCHES "thread")  # ThreadSanitizer cannot follow a change of stacks
+    target_compile_options(cuda_runtime PRIVATE -fno-sanitize=thread)
   endif()
-  add_library(cuda_runtime OBJECT ${PROJECT_SOURCE_DIR}/tensor/cuda/launch.cpp ${simulator})
-  target_include_directories(cuda_runtime PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(cuda_runtime PRIVATE fmt::fmt)
-  if(POLICYGRAD_CUDA STREQUAL "nvcc")
-    target_link_libraries(cuda_runtime PRIVATE CUDA::cudart)
-  else()
-    target_include_directories(cuda_runtime PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/include)
-    target_compile_definitions(cuda_runtime PRIVATE POLICYGRAD_SIM_HOOKS=${POLICYGRAD_SIM_HOOKS}
-                                                    POLICYGRAD_SIM_ASAN=${POLICYGRAD_SIM_ASAN}
-                                                    POLICYGRAD_SOURCES="${PROJECT_SOURCE_DIR}/")
-    if(POLICYGRAD_SANITIZE MATCHES "thread")  # ThreadSanitizer cannot follow a change of stacks
-      target_compile_options(cuda_runtime PRIVATE -fno-sanitize=thread)
-    endif()
-  endif()
+endif()
+
+# The simulator for pg_kernels, in a build whose engine has no CUDA.
+if(NOT POLICYGRAD_CUDA)
+  add_library(cuda_simulator STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:cuda_runtime>)
+  target_link_libraries(cuda_simulator PUBLIC policygrad)
 endif()

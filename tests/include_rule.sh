@@ -26,7 +26,11 @@ report 'tasks/ may include only tensor/error.h and tensor/random.h' <<END
 $(includes tasks "$outer|rl/|nn/|autograd/|tensor/" | grep -vE '"tensor/(error|random)\.h"')
 END
 report 'a lesson may not use what a later one introduces' <<END
-$(includes lessons/01_tensors 'autograd/|nn/|rl/|tasks/'
+$(for folder in lessons/0* lessons/10_*; do includes "$folder" 'tensor/cuda/'; done
+  for folder in lessons/[0-9]*; do
+    includes "$folder" 'lessons/[0-9]' | grep -v "\"$folder/"
+  done
+  includes lessons/01_tensors 'autograd/|nn/|rl/|tasks/'
   includes lessons/02_autograd 'nn/|rl/|tasks/'
   includes lessons/03_language_model 'rl/|nn/(gpt2|generate|kv_cache|trainer|checkpoint)'
   includes lessons/04_gpt 'rl/')

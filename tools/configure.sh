@@ -10,7 +10,7 @@ if [ -e "$build/CMakeCache.txt" ] && [ "$(cat "$build/options" 2>/dev/null)" = "
 
 if [ ! -e "$build/libpolicygrad.a" ]; then
   case $goal in
-    lesson[0-9]*) programs="lessons/kit lessons/*${goal#lesson}_*/*.cpp" ;;
+    lesson[0-9]*) programs="lessons/kit lessons/${goal#lesson}_*/*.cpp lessons/0${goal#lesson}_*/*.cpp" ;;
     test) programs='tools lessons tests' ;;
     *) programs='tools tests/op_samples*.cpp lessons/kit lessons/*_*/*.cpp' ;;
   esac

@@ -1,8 +1,8 @@
 #!/bin/sh
-# watch.sh N: rebuilds lesson N and runs its check whenever its exercise.cpp is saved. Ctrl-C ends it.
+# watch.sh N: rebuilds lesson N and runs its check whenever its exercise is saved. Ctrl-C ends it.
 set -eu
 lesson=${1:?which lesson? type: make watch LESSON=4}
-exercise=$(find lessons -path "lessons/*${lesson}_*/exercise.cpp" | grep -E "^lessons/0?${lesson}_") || {
+exercise=$(find lessons -path "lessons/*${lesson}_*/exercise.c[pu]*" | grep -E "^lessons/0?${lesson}_[^/]*/exercise\.(cpp|cu)$") || {
   echo "There is no lesson $lesson."
   exit 1
 }

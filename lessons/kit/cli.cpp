@@ -12,7 +12,7 @@ bool is_lesson_program(const LessonEntry& lesson, const std::string& path) {
   return path.substr(path.rfind('/') + 1) == "lesson" + std::to_string(lesson.number);
 }
 
-constexpr int kUsageError = 64;
+constexpr int kUsageError = 64, kUnavailable = 77;  // 77: CTest takes it for skipped
 
 }  // namespace
 
@@ -30,7 +30,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   app.add_flag("--json", json, "Numbers as one JSON object on the last line");
   app.add_flag("--plain", plain, "No colour, ASCII only");
 
-  CLI::App* check_app = app.add_subcommand("check", "Grade exercise.cpp (exit 0 ok, 1 WRONG, 2 TODO)");
+  CLI::App* check_app = app.add_subcommand("check", "Grade your file (exit 0 ok, 1 WRONG, 2 TODO)");
   check_app->add_option("name", check.names, "Checks, e.g. 02.1; default all");
   check_app->add_flag("--reference", check.reference, "Grade the reference instead");
   CLI::App* mine_app = app.add_subcommand("mine", "The demonstration on your finished parts");
@@ -41,7 +41,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   explain_app->add_option("name", name, "Check")->required();
   CLI::App* solution_app = app.add_subcommand("solution", "Where the engine does it");
   solution_app->add_option("name", name, "Check")->required();
-  CLI::App* reset_app = app.add_subcommand("reset", "Keep your exercise.cpp aside and start again");
+  CLI::App* reset_app = app.add_subcommand("reset", "Keep your file aside and start again");
   CLI::App* progress_app = app.add_subcommand("progress", "One line: how far you are");
   CLI::App* lint_app = app.add_subcommand("lint", "For authors: is the lesson complete?");
 
@@ -53,6 +53,11 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   if (plain) use_plain_style();
   demo.json = check.json = json;
   try {
+    const bool runs = !(*hint_app || *solution_app || *reset_app || *progress_app || *lint_app);
+    if (const std::string why = runs && lesson.unavailable ? lesson.unavailable() : ""; !why.empty()) {
+      fmt::print("{}", wrapped(why));
+      return kUnavailable;
+    }
     if (*check_app) {
       check.record = !check.reference && is_lesson_program(lesson, argv[0]);
       return check_command(lesson, check);

@@ -78,9 +78,8 @@ int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
                       {"pass", claim.holds()}});
   }
   fmt::print("\n{}",
-             wrapped(fmt::format("{:.1f} s. Now read {}/README.md and fill in exercise.cpp beside it, then: make "
-                                 "lesson{} && {} check",
-                                 seconds, lesson.folder, lesson.number, lesson.program())));
+             wrapped(fmt::format("{:.1f} s. Now read {}/README.md and fill in {} beside it, then: make lesson{} && {} check",
+                                 seconds, lesson.folder, lesson.exercise_file, lesson.number, lesson.program())));
   if (options.json) {
     const Json json{{"lesson", lesson.number}, {"title", lesson.title}, {"full", options.full}, {"mine", mine},
                     {"seconds", seconds},      {"claims", claims},      {"pass", pass}};
@@ -200,7 +199,7 @@ int lint_command(const LessonEntry& lesson) {
     need(fs::exists(file) && find_function(read_file(file), check.solution.signature).first > 0,
          missing(fmt::format("{} has no function \"{}\"", check.solution.file, check.solution.signature).c_str()));
     need(read_file(repository_root() + "/" + lesson.exercise()).find(check.piece) != std::string::npos,
-         missing(fmt::format("exercise.cpp does not name {}", check.piece).c_str()));
+         missing(fmt::format("{} does not name {}", lesson.exercise_file, check.piece).c_str()));
   }
   if (!problems) fmt::print("{} checks, nothing missing\n", lesson.checks.size());
   return problems ? 1 : 0;

@@ -53,6 +53,8 @@ struct Lesson {
   Impl reference, learner;
   std::vector<Check<Impl>> checks;
   std::function<void(Demo&, const Impl&)> demo;
+  std::string exercise = "exercise.cpp";          // in the folder
+  std::function<std::string()> unavailable = {};  // why this machine cannot run the lesson, "" if it can
 };
 
 // The same without the type of Impl: what the commands work on.
@@ -64,12 +66,13 @@ struct CheckEntry {
 };
 struct LessonEntry {
   int number;
-  std::string folder, title;
+  std::string folder, title, exercise_file;
   std::vector<CheckEntry> checks;
   std::function<void(Demo&, const std::set<std::string>& learner_pieces)> demo;
+  std::function<std::string()> unavailable;
 
   std::string program() const { return "./lesson" + std::to_string(number); }
-  std::string exercise() const { return folder + "/exercise.cpp"; }
+  std::string exercise() const { return folder + "/" + exercise_file; }
 };
 
 // The whole command line of ./lessonN; returns the exit status.
@@ -77,7 +80,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv);
 
 template <class Impl>
 int run_lesson(const Lesson<Impl>& lesson, int argc, char** argv) {
-  LessonEntry entry{lesson.number, lesson.folder, lesson.title, {}, {}};
+  LessonEntry entry{lesson.number, lesson.folder, lesson.title, lesson.exercise, {}, {}, lesson.unavailable};
   for (const Check<Impl>& check : lesson.checks) {
     entry.checks.push_back({check.id, check.title, check.piece.name, check.section, check.why, check.hints,
                             check.solution, [&lesson, &check](Grader& grader, bool learner) {

@@ -9,7 +9,7 @@
 namespace pg::kit {
 
 struct LessonState {
-  std::string hash;                     // of exercise.cpp when it was graded: an edit makes the record stale
+  std::string hash;                     // of the exercise when it was graded: an edit makes the record stale
   std::string when;                     // "2025-03-01 14:05", local time
   std::map<std::string, State> checks;  // by id
   std::map<std::string, int> hints;     // level shown last, by check id

@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kMmaThreads, 2) dq_mma_kernel(Inputs x, Gradie
           for (int n = 0; n < kTile / 8; ++n) {
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-              dp[i][n][j] = ex2(p[i][n][j] * scale - row[i][j / 2].x) * (dp[i][n][j] - row[i][j / 2].y);
+              dp[i][n][j] = ex2(fmaf(p[i][n][j], scale, -row[i][j / 2].x)) * (dp[i][n][j] - row[i][j / 2].y);
           }
         }
         add_weighted(sums, dp, k_tiles.behind(bytes));
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(kMmaThreads, 2)
           for (int i = 0; i < kM<kSize>; ++i) {
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
-              p[i][n][j] = ex2(p[i][n][j] * scale - of[j % 2].x);
+              p[i][n][j] = ex2(fmaf(p[i][n][j], scale, -of[j % 2].x));
               ds[i][n][j] = p[i][n][j] * (ds[i][n][j] - of[j % 2].y);
             }
           }

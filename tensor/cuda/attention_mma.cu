@@ -38,14 +38,14 @@ __device__ __forceinline__ void soften(Sums<kM, kN>& p, float (&m)[kM][2], float
       for (int n = 0; n < kN; ++n) largest = fmaxf(largest, fmaxf(p[i][n][2 * half], p[i][n][2 * half + 1]));
       largest = row_max(largest);
       const float top = largest == -inf ? 0 : largest * scale;  // no key so far: every weight becomes 2^-inf = 0
-      const float alpha = ex2(m[i][half] * scale - top);
+      const float alpha = ex2(fmaf(m[i][half], scale, -top));
       m[i][half] = largest;
       l[i][half] *= alpha;
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
 #pragma unroll
         for (int j = 2 * half; j < 2 * half + 2; ++j) {
-          p[i][n][j] = ex2(p[i][n][j] * scale - top);
+          p[i][n][j] = ex2(fmaf(p[i][n][j], scale, -top));
           l[i][half] += p[i][n][j];
         }
       }

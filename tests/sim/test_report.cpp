@@ -92,6 +92,9 @@ TEST_CASE("sim report: sectors of coalesced and strided accesses", "[sim]") {
     const auto& kernel = report.kernels().at("pg::testing::strided_copy_kernel");
     CHECK(kernel.bytes_requested == 2048);
     CHECK(kernel.bytes_moved == 32 * (256 + 32));
+    CHECK(kernel.accesses == 16);
+    CHECK(kernel.sectors == 256 + 32);
+    CHECK(kernel.ideal_sectors == 32 + 32);
   }
 }
 
@@ -145,11 +148,14 @@ TEST_CASE("sim report: bank conflicts of a column, and the padded tile", "[sim]"
     column_of_tile(y.data(), 32);
     check_banks(report, "column_of_tile writes", {32, 32, 32, 1});
     check_banks(report, "column_of_tile reads", {1, 32, 1, 32});
+    CHECK(report.kernels().at("pg::testing::column_of_tile_kernel").wavefronts == 32 + 32);
+    CHECK(report.kernels().at("pg::testing::column_of_tile_kernel").worst_ways == 32);
   }
   {
     const sim::Report report;
     column_of_tile(y.data(), 33);
     check_banks(report, "column_of_tile reads", {1, 1, 1, 1});
+    CHECK(report.kernels().at("pg::testing::column_of_tile_kernel").worst_ways == 1);
   }
 }
 

@@ -155,7 +155,7 @@ TEST_CASE("reset keeps the learner's file and makes the stub again", "[kit]") {
   std::ofstream(folder / "mutants" / "answers.h") << "#ifndef MUTANT_f\nint f() {\n  // [answer 01.1 f]\n  return 1;\n"
                                                      "  // [end]\n}\n#endif  // MUTANT\n";
   std::ofstream(folder / "exercise.cpp") << "mine\n";
-  LessonEntry lesson{1, "build-kit-test", "test", {}, {}};
+  LessonEntry lesson{1, "build-kit-test", "test", "exercise.cpp", {}, {}, {}};
   CHECK(reset_command(lesson) == 0);
   CHECK(read_file((folder / "exercise.cpp").string()) ==
         "int f() {\n  // Yours, in place of the next line.\n  TODO(\"01.1 f\");\n}\n");
@@ -170,7 +170,7 @@ TEST_CASE("reset keeps the learner's file and makes the stub again", "[kit]") {
 }
 
 TEST_CASE("checks are selected by id, number or piece", "[kit]") {
-  LessonEntry lesson{2, "", "", {}, {}};
+  LessonEntry lesson{2, "", "", "", {}, {}, {}};
   for (const char* id : {"02.1", "02.2"}) {
     CheckEntry check;
     check.id = id;

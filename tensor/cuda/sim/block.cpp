@@ -179,7 +179,10 @@ void Block::thread_main() {
     kernel_->call(kernel_->function, kernel_->arguments.get());
   } catch (const std::exception& error) {
     stop(nullptr, fmt::format("an exception left the kernel: {}", error.what()));
+  } catch (...) {
+    fault_ = Fault{nullptr, current_, "", std::current_exception()};
   }
+  if (fault_) leave_thread(true);
   Warp& warp = warps_[current_ / 32];
   const unsigned bit = 1u << current_ % 32;
   warp.ready &= ~bit;

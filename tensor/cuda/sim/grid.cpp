@@ -106,6 +106,7 @@ void run(const Kernel& kernel) {
     stats.threads += static_cast<uint64_t>(blocks) * kernel.block.x * kernel.block.y * kernel.block.z;
   }
   if (faulty == blocks) return;
+  if (first.thrown) std::rethrow_exception(first.thrown);
   const std::string where = first.pc ? fmt::format(" ({})", to_string(places({first.pc})[0], first.pc)) : "";
   fail("{}{}, block {}, thread {}: {}", name, where,
        text(unflatten(static_cast<uint64_t>(faulty.load()), kernel.grid), kernel.grid),

@@ -113,7 +113,12 @@ void Recorder::add_to(Report::Data& data, const std::string& kernel, uint64_t ba
     data.instructions[{kernel, pc}].add(stats);
     sum.bytes_requested += stats.bytes;
     sum.bytes_moved += 32 * stats.sectors;
+    sum.accesses += stats.accesses;
+    sum.sectors += stats.sectors;
+    sum.ideal_sectors += stats.ideal_sectors;
     sum.shared_accesses += stats.shared_accesses;
+    sum.wavefronts += stats.wavefronts;
+    sum.worst_ways = std::max(sum.worst_ways, stats.worst_ways);
   }
   sum.barriers += barriers;
   totals_.clear();

@@ -40,8 +40,12 @@ struct KernelStats {
   uint64_t launches = 0, blocks = 0, threads = 0;
   uint64_t bytes_requested = 0;  // of global memory, by all lanes
   uint64_t bytes_moved = 0;      // 32 per sector
+  uint64_t accesses = 0;         // to global memory, of warps
+  uint64_t sectors = 0, ideal_sectors = 0;
   uint64_t shared_accesses = 0;  // of warps
-  uint64_t barriers = 0;         // of blocks
+  uint64_t wavefronts = 0;       // passes for them
+  int worst_ways = 0;
+  uint64_t barriers = 0;  // of blocks
 };
 
 // While one lives, every launch is counted into it (into the innermost, if there are several). Launches are slower.

@@ -1,0 +1,35 @@
+#pragma once
+// What the makers say of their cards, and the floor under a kernel's time that follows: the roofline.
+#include <algorithm>
+
+namespace pg::lesson11 {
+
+// Peaks of the data sheets: memory, and f32 outside of tensor cores. Each multiprocessor makes one pass over the banks
+// of its shared memory per clock.
+struct Card {
+  const char* name;
+  double gigabytes_per_second, teraflops;
+  int multiprocessors;
+  double gigahertz;  // boost: teraflops / (multiprocessors · 128 lanes · 2)
+};
+inline constexpr Card kCards[] = {
+    {"H100 SXM", 3350, 67, 132, 1.98},
+    {"H200 SXM", 4800, 67, 132, 1.98},
+    {"RTX 4090", 1008, 82.6, 128, 2.52},
+    {"L4", 300, 30.3, 58, 2.04},
+};
+inline constexpr const Card& kCard = kCards[0];
+
+struct Floor {
+  double seconds;
+  const char* limit;  // what it is made of
+};
+// No kernel that moves so many bytes, makes so many FLOPs and so many passes over shared memory can be faster.
+inline Floor floor_on(const Card& card, double bytes, double flops, double passes) {
+  const double memory = bytes / (card.gigabytes_per_second * 1e9), compute = flops / (card.teraflops * 1e12);
+  const double shared = passes / (card.multiprocessors * card.gigahertz * 1e9);
+  const double worst = std::max({memory, compute, shared});
+  return {worst, worst == memory ? "memory" : worst == compute ? "FLOPs" : "shared"};
+}
+
+}  // namespace pg::lesson11

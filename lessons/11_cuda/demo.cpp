@@ -1,0 +1,135 @@
+// The demonstration of lesson 11.
+#include <algorithm>
+
+#include "lessons/11_cuda/cards.h"
+#include "lessons/11_cuda/lesson.h"
+#include "lessons/11_cuda/versions.h"
+
+namespace pg::lesson11 {
+namespace {
+
+Traffic traffic_of(const std::function<void()>& run) {
+  const Meter meter;
+  run();
+  return meter.traffic();
+}
+
+void show_grid(kit::Demo& demo, const Impl& impl) {
+  demo.heading("Which thread does what");
+  constexpr int64_t n = 10000;
+  const unsigned blocks = impl.blocks_for(n);
+  double wrong = 0;
+  for (const unsigned some : {blocks, 3u}) {
+    for (const float visits : impl.visits(some, n)) wrong += visits != 1;
+  }
+  demo.say(
+      "{} elements, one thread each: {} blocks of 256 threads. A warp is 32 threads that go together; what they read "
+      "is "
+      "moved in sectors of 32 bytes, whether it is wanted or not.",
+      n, blocks);
+  if (counts_traffic()) {
+    const auto line = [&](const char* what, const Traffic& t) {
+      demo.line("{:46} {:4.1f} sectors for an access of a warp, {:3.0f} % used", what,
+                double(t.sectors) / double(t.accesses), 100 * t.used());
+    };
+    line("neighbouring threads, neighbouring elements:", traffic_of([&] { impl.visits(blocks, n); }));
+    line("neighbouring threads, elements 40 apart:", traffic_of([&] { visits_far_apart(blocks, n); }));
+    demo.gap();
+  }
+  demo.claim("elements not visited exactly once, by 40 blocks and by 3", wrong, fmt::format("of {}", n),
+             kit::equals(0));
+}
+
+void show_banks(kit::Demo& demo, const Impl& impl) {
+  demo.heading("Thirty-two banks");
+  Generator random(5);
+  const Matrix x = random_matrix(256, 256, random);
+  Matrix y;
+  const Traffic t = traffic_of([&] { y = impl.transpose(x); });
+  const Traffic slow = traffic_of([&] { transpose_one_bank(x); });
+  double wrong = 0;
+  for (int64_t i = 0; i < 256 * 256; ++i) wrong += y.v[i] != x.v[i % 256 * 256 + i / 256];
+  demo.say(
+      "A transpose reads rows and writes columns. A tile of 32 x 32 in shared memory makes both coalesced; but then a "
+      "warp "
+      "reads a column of the tile. With rows of 32 words that column lies in one bank, with rows of 33 in all of "
+      "them.");
+  if (counts_traffic()) {
+    const auto line = [&](const char* what, const Traffic& of) {
+      demo.line("{:18} {} accesses to shared memory, {:6} passes, {:2} ways at worst; {:.0f} % of sectors used", what,
+                of.shared_accesses, of.passes, of.ways, 100 * of.used());
+    };
+    line("rows of 32 words:", slow);
+    line("11.5:", t);
+    demo.gap();
+    demo.claim("passes for the worst access", t.ways, "", kit::equals(1));
+  } else if (on_card()) {
+    demo.line("rows of 32 words: {:.1f} us; 11.5: {:.1f} us", 1e6 * slow.seconds, 1e6 * t.seconds);
+    demo.gap();
+  }
+  demo.claim("numbers in the wrong place", wrong, "of 65536", kit::equals(0));
+}
+
+void show_race(kit::Demo& demo) {
+  demo.heading("A race, planted");
+  if (!counts_traffic()) {
+    demo.say("The tiles of the shared product without the second barrier: {}.",
+             on_card()
+                 ? "a card says nothing, and is right on most days; `make lesson11` without CUDA=1 runs it in the "
+                   "simulator, which does"
+                 : "this build has a sanitizer in place of the simulator's own checks, and cannot see it");
+    return;
+  }
+  demo.say(
+      "The tiled product again, with one of its two barriers left out: a thread that is early overwrites the tile that "
+      "a late one still reads. On a card the result is right on most days. The simulator says:");
+  Generator random(6);
+  const Matrix x = random_matrix(32, 32, random);
+  std::string found;
+  try {
+    matmul_racing(x, x);
+  } catch (const Error& error) {
+    found = error.what();
+  }
+  demo.say("{}", found);
+  demo.claim("races found", found.find("race:") != std::string::npos, "of 1", kit::equals(1));
+}
+
+}  // namespace
+
+void demo(kit::Demo& demo, const Impl& impl) {
+  if (on_card()) {
+    demo.say("On this machine's {}.", card_name());
+  } else {
+    demo.say(
+        "No GPU is needed: the simulator runs the kernels on the CPU and counts what they do to memory. Floors are "
+        "what "
+        "an {} cannot beat, from its data sheet: {:.2f} TB/s, {} TFLOP/s in f32, {} multiprocessors at {} GHz.",
+        kCard.name, 1e-3 * kCard.gigabytes_per_second, kCard.teraflops, kCard.multiprocessors, kCard.gigahertz);
+    demo.say(
+        "Each table shows one kernel in steps. Bytes are counted without a cache: what is read twice is moved twice. "
+        "Ways are the passes that the worst access to shared memory takes; 0, none was made.");
+    if (!counts_traffic()) demo.say("This build has a sanitizer, so accesses are not counted.");
+  }
+  show_grid(demo, impl);
+  demo.claim("largest error of all kernels, against the engine on the CPU", show_kernels(demo, impl), "",
+             kit::at_most(1e-5));
+  show_banks(demo, impl);
+  show_race(demo);
+}
+
+}  // namespace pg::lesson11
+
+int main(int argc, char** argv) {
+  using namespace pg::lesson11;
+  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 11,
+                                                   .folder = "lessons/11_cuda",
+                                                   .title = "CUDA",
+                                                   .reference = reference(),
+                                                   .learner = learner(),
+                                                   .checks = checks(),
+                                                   .demo = demo,
+                                                   .exercise = "exercise.cu",
+                                                   .unavailable = why_unavailable},
+                             argc, argv);
+}

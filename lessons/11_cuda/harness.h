@@ -1,0 +1,187 @@
+#pragma once
+// The kernels in which the pieces run, and the functions of Impl that start them. Pieces is the engine's device
+// functions (reference.cu) or yours (exercise.cu).
+#include "lessons/11_cuda/device.h"
+#include "lessons/11_cuda/pieces.h"
+
+namespace pg::lesson11 {
+
+inline unsigned blocks_of(int64_t n, int64_t each) { return static_cast<unsigned>((n + each - 1) / each); }
+
+// ---- 11.1
+
+template <class Pieces>
+__global__ void visits_kernel(float* visits, int64_t n) {
+  for (int64_t i = Pieces::first_index(); i < n; i += Pieces::index_step()) visits[i] += 1;
+}
+
+template <class Pieces>
+Numbers visits(unsigned blocks, int64_t n) {
+  const OnDevice count(n);
+  start([&] { cuda::launch(visits_kernel<Pieces>, blocks, kThreads, 0, nullptr, count.data(), n); });
+  return count.numbers();
+}
+
+// ---- 11.2
+
+template <class Pieces, int kSize>
+__global__ void reduce_kernel(const float* x, float* sums, float* squares, float* maxima) {
+  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  sums[i] = Pieces::template reduce<kSize>(x[i], Plus{});
+  squares[i] = Pieces::template reduce<kSize>(x[i] * x[i], Plus{});
+  maxima[i] = Pieces::template reduce<kSize>(x[i], Max{});
+}
+
+template <class Pieces>
+Reduced reduced(const Numbers& x, int team) {
+  const int64_t n = static_cast<int64_t>(x.size());
+  const OnDevice from(x), sums(n), squares(n), maxima(n);
+  start([&] {
+    cuda::launch(team == kWarp ? reduce_kernel<Pieces, kWarp> : reduce_kernel<Pieces, kThreads>, blocks_of(n, kThreads),
+                 kThreads, 0, nullptr, from.data(), sums.data(), squares.data(), maxima.data());
+  });
+  return {sums.numbers(), squares.numbers(), maxima.numbers()};
+}
+
+inline constexpr int kMostColumns = 2048;  // of a row in shared memory
+
+// A block has a row. It reads it once, keeps it in shared memory, and needs two sums over it.
+template <class Pieces>
+__global__ void layer_norm_kernel(float* y, const float* x, const float* w, const float* b, int n) {
+  __shared__ float row[kMostColumns];
+  const int64_t first = int64_t{blockIdx.x} * n;
+  float sum = 0, squares = 0;
+  for (int i = threadIdx.x; i < n; i += kThreads) {
+    row[i] = x[first + i];
+    sum += row[i];
+  }
+  const float mean = Pieces::template reduce<kThreads>(sum, Plus{}) / n;
+  for (int i = threadIdx.x; i < n; i += kThreads) squares += (row[i] - mean) * (row[i] - mean);
+  const float scale = 1 / ::sqrtf(Pieces::template reduce<kThreads>(squares, Plus{}) / n + 1e-5f);
+  for (int i = threadIdx.x; i < n; i += kThreads) y[first + i] = (row[i] - mean) * scale * w[i] + b[i];
+}
+
+template <class Pieces>
+Matrix layer_norm(const Matrix& x, const Numbers& w, const Numbers& b) {
+  const OnDevice from(x.v), weight(w), bias(b), to(x.rows * x.columns);
+  start([&] {
+    cuda::launch(layer_norm_kernel<Pieces>, static_cast<unsigned>(x.rows), kThreads, 0, nullptr, to.data(), from.data(),
+                 weight.data(), bias.data(), x.columns);
+  });
+  return {x.rows, x.columns, to.numbers()};
+}
+
+// ---- 11.3
+
+// c [m, n]; block (x, y) has the tile at row y·kTile, column x·kTile, a thread kN x kN numbers of it.
+template <class Pieces>
+__global__ void matmul_kernel(float* c, Operand a, Operand b, int64_t k) {
+  __shared__ __align__(16) Slice left;
+  __shared__ __align__(16) Slice right;
+  const int64_t i0 = int64_t{blockIdx.y} * kTile, j0 = int64_t{blockIdx.x} * kTile, n = b.rows;
+  float sums[kN][kN] = {};
+  Pieces::add_product(sums, left, right, {a.data + i0 * a.row_step, a.row_step, a.depth_step, a.rows - i0},
+                      {b.data + j0 * b.row_step, b.row_step, b.depth_step, n - j0}, k);
+  for (int i = 0; i < kN; ++i) {
+    for (int j = 0; j < kN; ++j) {
+      const int64_t row = i0 + cuda::tile_row() * kN + i, column = j0 + cuda::tile_column() * kN + j;
+      if (row < a.rows && column < n) c[row * n + column] = sums[i][j];
+    }
+  }
+}
+
+template <class Pieces>
+Matrix matmul(const Matrix& a, const Matrix& b, bool turn_a, bool turn_b) {
+  const OnDevice left(a.v), right(b.v);
+  const Operand rows =
+      turn_a ? Operand{left.data(), 1, a.columns, a.columns} : Operand{left.data(), a.columns, 1, a.rows};
+  const Operand columns =
+      turn_b ? Operand{right.data(), b.columns, 1, b.rows} : Operand{right.data(), 1, b.columns, b.columns};
+  const OnDevice c(rows.rows * columns.rows);
+  start([&] {
+    cuda::launch(matmul_kernel<Pieces>, dim3(blocks_of(columns.rows, kTile), blocks_of(rows.rows, kTile)), kThreads, 0,
+                 nullptr, c.data(), rows, columns, turn_a ? a.rows : a.columns);
+  });
+  return {rows.rows, columns.rows, c.numbers()};
+}
+
+// ---- 11.4: a warp has a row
+
+template <class Pieces>
+__global__ void row_stats_kernel(float* max, float* sum, const float* x, int64_t rows, int64_t n) {
+  for (int64_t r = Team::first_row(); r < rows; r += Team::row_step()) {
+    const RowStats stats = Pieces::row_stats(x + r * n, n);
+    if (Team::rank() != 0) continue;
+    max[r] = stats.max;
+    sum[r] = stats.sum;
+  }
+}
+
+template <class Pieces>
+Stats row_stats(const Matrix& x) {
+  const OnDevice from(x.v), max(x.rows), sum(x.rows);
+  start([&] {
+    cuda::launch(row_stats_kernel<Pieces>, Team::blocks(x.rows), kThreads, 0, nullptr, max.data(), sum.data(),
+                 from.data(), x.rows, x.columns);
+  });
+  return {max.numbers(), sum.numbers()};
+}
+
+template <class Pieces>
+__global__ void softmax_kernel(float* y, const float* x, int64_t rows, int64_t n) {
+  for (int64_t r = Team::first_row(); r < rows; r += Team::row_step()) {
+    const RowStats stats = Pieces::row_stats(x + r * n, n);
+    for (int64_t i = Team::rank(); i < n; i += kWarp) y[r * n + i] = ::expf(x[r * n + i] - stats.max) / stats.sum;
+  }
+}
+
+template <class Pieces>
+Matrix softmax(const Matrix& x) {
+  const OnDevice from(x.v), to(x.rows * x.columns);
+  start([&] {
+    cuda::launch(softmax_kernel<Pieces>, Team::blocks(x.rows), kThreads, 0, nullptr, to.data(), from.data(), x.rows,
+                 x.columns);
+  });
+  return {x.rows, x.columns, to.numbers()};
+}
+
+// ---- 11.5
+
+// y [columns, rows] = xᵀ. A block has one tile; a warp reads rows of it, then writes columns.
+template <class Pieces>
+__global__ void transpose_kernel(float* y, const float* x, int64_t rows, int64_t columns) {
+  __shared__ float tile[kSlots];
+  const int64_t i0 = int64_t{blockIdx.y} * kSquare, j0 = int64_t{blockIdx.x} * kSquare;
+  const int lane = threadIdx.x % kWarp;
+  for (int i = threadIdx.x / kWarp; i < kSquare; i += kThreads / kWarp) {
+    if (i0 + i < rows && j0 + lane < columns) tile[Pieces::slot(i, lane)] = x[(i0 + i) * columns + j0 + lane];
+  }
+  __syncthreads();
+  for (int j = threadIdx.x / kWarp; j < kSquare; j += kThreads / kWarp) {
+    if (j0 + j < columns && i0 + lane < rows) y[(j0 + j) * rows + i0 + lane] = tile[Pieces::slot(lane, j)];
+  }
+}
+
+template <class Pieces>
+Matrix transpose(const Matrix& x) {
+  const OnDevice from(x.v), to(x.rows * x.columns);
+  start([&] {
+    cuda::launch(transpose_kernel<Pieces>, dim3(blocks_of(x.columns, kSquare), blocks_of(x.rows, kSquare)), kThreads, 0,
+                 nullptr, to.data(), from.data(), x.rows, x.columns);
+  });
+  return {x.columns, x.rows, to.numbers()};
+}
+
+template <class Pieces>
+Impl impl_of() {
+  return {.blocks_for = Pieces::blocks_for,
+          .visits = visits<Pieces>,
+          .reduce = reduced<Pieces>,
+          .layer_norm = layer_norm<Pieces>,
+          .matmul = matmul<Pieces>,
+          .row_stats = row_stats<Pieces>,
+          .softmax = softmax<Pieces>,
+          .transpose = transpose<Pieces>};
+}
+
+}  // namespace pg::lesson11

@@ -1,0 +1,45 @@
+#pragma once
+// Lesson 11 as plain C++ sees it: every function takes numbers from the CPU, runs a kernel on them and returns numbers.
+// Your device functions (pieces.h) run inside those kernels (harness.h).
+#include <cstdint>
+#include <vector>
+
+namespace pg::lesson11 {
+
+using Numbers = std::vector<float>;
+
+// Row-major.
+struct Matrix {
+  int64_t rows = 0, columns = 0;
+  Numbers v;
+};
+
+// What every thread of a block got from reduce(): [threads] each.
+struct Reduced {
+  Numbers sums, sums_of_squares, maxima;
+};
+
+// Per row.
+struct Stats {
+  Numbers max, sum;
+};
+
+struct Impl {
+  // 11.1
+  unsigned (*blocks_for)(int64_t n);
+  Numbers (*visits)(unsigned blocks, int64_t n);  // how often a grid of so many blocks comes to each of n elements
+  // 11.2: teams of `team` threads, 32 or 256; x fills whole blocks of 256 threads
+  Reduced (*reduce)(const Numbers& x, int team);
+  Matrix (*layer_norm)(const Matrix& x, const Numbers& w, const Numbers& b);  // a block per row
+  // 11.3: op(a)·op(b), where op transposes if asked to
+  Matrix (*matmul)(const Matrix& a, const Matrix& b, bool turn_a, bool turn_b);
+  // 11.4
+  Stats (*row_stats)(const Matrix& x);
+  Matrix (*softmax)(const Matrix& x);
+  // 11.5
+  Matrix (*transpose)(const Matrix& x);
+};
+Impl reference();
+Impl learner();
+
+}  // namespace pg::lesson11

@@ -1,0 +1,2 @@
+// check: none
+#include "lessons/11_cuda/mutants/answers.h"

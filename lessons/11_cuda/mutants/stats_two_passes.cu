@@ -1,0 +1,15 @@
+// check: 11.4  says: read more than once  needs: simulator
+#define MUTANT_row_stats
+#include "lessons/11_cuda/mutants/answers.h"
+
+namespace pg::lesson11 {
+
+__device__ RowStats row_stats(const float* x, int64_t n) {
+  float top = kLowest, sum = 0;
+  for (int64_t i = Team::rank(); i < n; i += kWarp) top = Max{}(top, x[i]);
+  top = Team::reduce(top, Max{});
+  for (int64_t i = Team::rank(); i < n; i += kWarp) sum += ::expf(x[i] - top);
+  return {top, Team::reduce(sum, Plus{})};
+}
+
+}  // namespace pg::lesson11

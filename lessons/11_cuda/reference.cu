@@ -1,0 +1,40 @@
+// The engine's device functions, in the kernels of this lesson.
+#include "lessons/11_cuda/harness.h"
+#include "tensor/cuda/row.h"
+#include "tensor/cuda/tile.h"
+
+namespace pg::lesson11 {
+namespace {
+
+struct Engine {
+  static unsigned blocks_for(int64_t n) { return cuda::blocks_for(n); }
+  static __device__ int64_t first_index() { return cuda::first_index(); }
+  static __device__ int64_t index_step() { return cuda::index_step(); }
+  template <int kSize, class T, class F>
+  static __device__ T reduce(T x, F f) {
+    return cuda::TeamOf<kSize>::reduce(x, f);
+  }
+  // The loop of matmul_kernel in tensor/cuda/matmul.cu.
+  static __device__ void add_product(float (&sums)[kN][kN], Slice& left, Slice& right, Operand a, Operand b,
+                                     int64_t k) {
+    for (int64_t d = 0; d < k; d += kDepth) {
+      cuda::stage<kTile>(left, a.data + d * a.depth_step, a.row_step, a.depth_step, a.rows, k - d);
+      cuda::stage<kTile>(right, b.data + d * b.depth_step, b.row_step, b.depth_step, b.rows, k - d);
+      __syncthreads();
+      cuda::multiply<kTile>(sums, left, right);
+      __syncthreads();
+    }
+  }
+  static __device__ RowStats row_stats(const float* x, int64_t n) {
+    const auto stats = cuda::row_stats<Team, false, float>(x, n);
+    return {stats.max, stats.sum};
+  }
+  // As Slice of tensor/cuda/tile.h: rows are longer than the tile is wide.
+  static __device__ int slot(int row, int column) { return row * (kSquare + 1) + column; }
+};
+
+}  // namespace
+
+Impl reference() { return impl_of<Engine>(); }
+
+}  // namespace pg::lesson11
