@@ -76,6 +76,16 @@ int64_t row_count(const Tensor& x) {
   return r;
 }
 
+// Memory for a result [..., n]. On CUDA its rows begin at multiples of 16 bytes, as the fast matrix products want it;
+// GPT-2's vocabulary of 50257 does not bring that about by itself.
+Tensor aligned_rows(const Shape& shape, DType dtype, Device device) {
+  const int64_t n = shape.back(), step = 16 / static_cast<int64_t>(size_of(dtype));
+  if (device.kind == Device::Kind::cpu || n % step == 0 || n < step) return Tensor::empty(shape, dtype, device);
+  Shape wider = shape;
+  wider[shape.rank() - 1] = (n + step - 1) / step * step;
+  return Tensor::empty(wider, dtype, device).view_slice(-1, 0, n);
+}
+
 Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const char* op, MatmulArgs args,
                       Tensor& x2) {
   check_same_dtype(x, weight, op);
@@ -90,7 +100,7 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
   Shape shape = x.shape();
   const int64_t n = weight.size(0), r = row_count(x);
   shape[x.rank() - 1] = n;
-  Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  Tensor y = aligned_rows(shape, x.dtype(), x.device());
   x2 = reshaped(x.detach(), {r, x.size(-1)});
   const Tensor packed_bias = packed(bias);
   args.bias = packed_bias;

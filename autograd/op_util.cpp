@@ -38,7 +38,10 @@ Tensor reshaped(const Tensor& x, const Shape& shape) {
 Tensor rows(const Tensor& x) {
   check(x.rank() >= 1, "expected at least one dimension, got a scalar");
   const int64_t columns = x.shape().back();
-  return packed(x).view_reshape({columns == 0 ? 0 : x.numel() / columns, columns});
+  const Shape shape = {columns == 0 ? 0 : x.numel() / columns, columns};
+  // CUDA's kernels take rows with any step between them, which linear() makes of odd sizes.
+  const bool steps = x.device().kind == Device::Kind::cuda && x.strides().back() == 1 && x.can_view_reshape(shape);
+  return steps ? x.view_reshape(shape) : packed(x).view_reshape(shape);
 }
 
 Tensor with_rank(const Tensor& x, int rank) {

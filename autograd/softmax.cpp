@@ -40,8 +40,9 @@ Tensor log_softmax(const Tensor& x, int dim) { return softmax_dim(Op::log_softma
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   check_floating(logits, "cross_entropy");
-  check(logits.rank() >= 1 && targets.rank() == logits.rank() - 1 && rows(logits).size(0) == targets.numel(),
-        "cross_entropy: expected logits [..., V] and targets [...], got {} and {}", logits.shape(), targets.shape());
+  check(
+      logits.rank() >= 1 && targets.rank() == logits.rank() - 1 && targets.numel() * logits.size(-1) == logits.numel(),
+      "cross_entropy: expected logits [..., V] and targets [...], got {} and {}", logits.shape(), targets.shape());
   const int64_t v = logits.size(-1);
   check_ids(targets, v, "cross_entropy", &options.ignore_index);
   check_device(logits, targets, "cross_entropy");
@@ -77,7 +78,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 
 std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids) {
   check_floating(logits, "token_log_prob");
-  check(logits.rank() >= 1 && ids.rank() == logits.rank() - 1 && rows(logits).size(0) == ids.numel(),
+  check(logits.rank() >= 1 && ids.rank() == logits.rank() - 1 && ids.numel() * logits.size(-1) == logits.numel(),
         "token_log_prob: expected logits [..., V] and ids [...], got {} and {}", logits.shape(), ids.shape());
   check_ids(ids, logits.size(-1), "token_log_prob");
   check_device(logits, ids, "token_log_prob");

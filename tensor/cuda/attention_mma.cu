@@ -38,7 +38,7 @@ __device__ __forceinline__ void soften(Sums<kM, kN>& p, float (&m)[kM][2], float
       for (int n = 0; n < kN; ++n) largest = fmaxf(largest, fmaxf(p[i][n][2 * half], p[i][n][2 * half + 1]));
       largest = row_max(largest);
       const float top = largest == -inf ? 0 : largest * scale;  // no key so far: every weight becomes 2^-inf = 0
-      const float alpha = ex2(fmaf(m[i][half], scale, -top));
+      const float alpha = ex2(m[i][half] * scale - top);        // not fused: exactly 1 where the maximum stays
       m[i][half] = largest;
       l[i][half] *= alpha;
 #pragma unroll

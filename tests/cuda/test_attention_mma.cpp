@@ -164,6 +164,7 @@ TEST_CASE("CUDA attention on tensor cores never reads behind the keys in use", "
 }
 
 TEST_CASE("tensor cores take only what their kernels can do", "[cuda][attention]") {
+  const Device there = device();
   const auto takes = [](const Attention& x, const AttentionArgs& args) {
     return cuda::takes_mma({x.q, x.k, x.v, x.out}, args);
   };
@@ -174,7 +175,7 @@ TEST_CASE("tensor cores take only what their kernels can do", "[cuda][attention]
   CHECK_FALSE(takes(inputs({1, 1, 1, 9, 9, 80}, bf16), {}));
   CHECK_FALSE(takes(inputs(c, bf16), {.scale = -1}));
   CHECK_FALSE(takes(inputs(c, bf16), {.scale = 0}));
-  const Tensor mask = Tensor::from(std::vector<uint8_t>(9, 1), {1, 9}).to(device());
+  const Tensor mask = Tensor::from(std::vector<uint8_t>(9, 1), {1, 9}).to(there);
   CHECK_FALSE(takes(inputs(c, bf16), {.key_mask = mask}));
   Attention x = inputs(c, bf16);
   x.k = misaligned(x.k);

@@ -20,11 +20,14 @@ CLI::Validator from(double low) {
           fmt::format("({} or more)", low)};
 }
 
-void add_machine_options(CLI::App& app, std::string& device, bool& exact, int& threads) {
+void add_machine_options(CLI::App& app, std::string& device, int& threads) {
   app.add_option("--device", device, "cpu, cuda or cuda:1");
+  app.add_option("--threads", threads, "threads; 0: as many as cores")->check(from(0));
+}
+
+void add_exact(CLI::App& app, bool& exact) {
   app.add_flag("--exact", exact, "on a GPU: a token has the same log-probability sampled and trained on, bit for bit")
       ->default_str("false");
-  app.add_option("--threads", threads, "threads; 0: as many as cores")->check(from(0));
 }
 
 void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
@@ -35,7 +38,8 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
   app.add_option("--data", o.data, "tinyshakespeare, stories, or any text file");
   app.add_option("--name", o.name, "the run's name");
   app.add_option("--out", o.out, "the folder of all runs");
-  add_machine_options(app, o.device, o.exact, o.threads);
+  add_machine_options(app, o.device, o.threads);
+  add_exact(app, o.exact);
   app.add_option("--seed", o.seed, "the same seed gives the same model, bit for bit");
   app.add_option("--layers", o.layers, "transformer blocks")->check(from(1));
   app.add_option("--heads", o.heads, "attention heads")->check(from(1));
@@ -84,7 +88,8 @@ void add_sample_options(CLI::App& app, SampleCommandOptions& o) {
   app.add_option("--min-p", o.min_p, "leave out what is less likely than this times the likeliest")
       ->check(CLI::Range(0.0, 1.0));
   app.add_flag("--greedy", o.greedy, "always the likeliest");
-  add_machine_options(app, o.device, o.exact, o.threads);
+  add_machine_options(app, o.device, o.threads);
+  add_exact(app, o.exact);
 }
 
 }  // namespace
