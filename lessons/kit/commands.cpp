@@ -77,9 +77,9 @@ int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
                       {"bound", claim.bound.text()},
                       {"pass", claim.holds()}});
   }
-  fmt::print("\n{}",
-             wrapped(fmt::format("{:.1f} s. Now read {}/README.md and fill in {} beside it, then: make lesson{} && {} check",
-                                 seconds, lesson.folder, lesson.exercise_file, lesson.number, lesson.program())));
+  fmt::print("\n{}", wrapped(fmt::format(
+                         "{:.1f} s. Now read {}/README.md and fill in {} beside it, then: make lesson{} && {} check",
+                         seconds, lesson.folder, lesson.exercise_file, lesson.number, lesson.program())));
   if (options.json) {
     const Json json{{"lesson", lesson.number}, {"title", lesson.title}, {"full", options.full}, {"mine", mine},
                     {"seconds", seconds},      {"claims", claims},      {"pass", pass}};

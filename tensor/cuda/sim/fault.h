@@ -11,7 +11,8 @@ struct Fault {
   const void* pc = nullptr;  // return address of the access or barrier; nullptr: no line to name
   int thread = -1;           // number in the block
   std::string text;
-  std::exception_ptr thrown{};  // what the kernel threw that is no std::exception: the launch throws it instead of pg::Error
+  std::exception_ptr
+      thrown{};  // what the kernel threw that is no std::exception: the launch throws it instead of pg::Error
 };
 
 // Ends the calling simulated thread, and its launch with this message. Only inside a kernel. Destructors of the
