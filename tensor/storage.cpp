@@ -50,13 +50,12 @@ SizeClass size_class(size_t bytes) {
 // come home late. A block of device memory may be taken again while kernels still use it: they all run in one stream,
 // in order.
 struct Pool {
-  Pool(Device device, MemoryStats& stats, bool is_private) : device(device), stats(stats), is_private(is_private) {}
+  Pool(Device device, Pool* usual) : device(device), usual(usual) {}
   const Device device;
-  MemoryStats& stats;  // of all pools of the thread and device
-  const bool is_private;
+  Pool* const usual;       // of a private pool: the one that counts what is taken from the system
+  bool abandoned = false;  // to be destroyed when all blocks have come home
   std::array<std::vector<Storage*>, kSmallClasses + 8 * 44> free;
-  size_t live = 0;         // blocks of a private pool that are not here
-  bool abandoned = false;  // to be destroyed when they have come home
+  MemoryStats stats;
 
   Storage* take(size_t bytes) {
     const SizeClass c = size_class(bytes);
@@ -71,9 +70,8 @@ struct Pool {
       block->data = data;
       block->bytes = c.bytes;
       block->device = device;
-      if (is_private) block->pool = this;
+      if (usual) block->pool = this;
     }
-    ++live;
     stats.in_use += c.bytes;
     stats.peak = stats.peak < stats.in_use ? stats.in_use : stats.peak;
     if (on_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, bytes);
@@ -82,6 +80,8 @@ struct Pool {
 
   bool on_cpu() const { return device.kind == Device::Kind::cpu; }
 
+  MemoryStats& system_stats() { return usual ? usual->stats : stats; }
+
   void* from_system(size_t bytes) {
     void* data = try_system(bytes);
     if (!data) {
@@ -89,10 +89,10 @@ struct Pool {
       data = try_system(bytes);
       check(data != nullptr,
             "out of memory on {}: {} bytes wanted, {} in use by tensors; a smaller batch or context needs less",
-            to_string(device), bytes, stats.in_use);
+            to_string(device), bytes, system_stats().in_use);
     }
-    stats.reserved += bytes;
-    ++stats.system_calls;
+    system_stats().reserved += bytes;
+    ++system_stats().system_calls;
     if (on_cpu()) ASAN_POISON_MEMORY_REGION(data, bytes);
     return data;
   }
@@ -111,13 +111,13 @@ struct Pool {
     ++block->version;
     if (on_cpu()) ASAN_POISON_MEMORY_REGION(block->data, block->bytes);
     free[size_class(block->bytes).index].push_back(block);
-    if (--live == 0 && abandoned) destroy();
+    if (abandoned && stats.in_use == 0) destroy();
   }
 
   // Of a private pool, whose owner is gone.
   void abandon() {
     abandoned = true;
-    if (live == 0) destroy();
+    if (stats.in_use == 0) destroy();
   }
   void destroy() {
     release_unused();
@@ -127,7 +127,7 @@ struct Pool {
   void release_unused() {
     for (auto& list : free) {
       for (Storage* block : list) {
-        stats.reserved -= block->bytes;
+        system_stats().reserved -= block->bytes;
         if (on_cpu()) {
           ASAN_UNPOISON_MEMORY_REGION(block->data, block->bytes);
           std::free(block->data);
@@ -144,24 +144,24 @@ struct Pool {
 namespace {
 
 struct Usual {  // of one thread and device
-  explicit Usual(Device device) : pool(device, stats, false) {}
-  MemoryStats stats;
+  explicit Usual(Device device) : pool(device, nullptr) {}
   Pool pool;
   Pool* current = &pool;
 };
 
-Usual& usual(Device device) {
-  static thread_local Usual* cpu = new Usual(Device{});
-  if (device.kind == Device::Kind::cpu) return *cpu;
-  static thread_local std::array<Usual*, 256> cuda{};  // by the device's index
-  Usual*& p = cuda[device.index];
-  if (!p) p = new Usual(device);
+constinit thread_local Usual* cpu_usual = nullptr;
+constinit thread_local std::array<Usual*, 256> cuda_usual{};  // by the device's index
+
+inline Usual& usual(Device device) {
+  Usual*& p = device.kind == Device::Kind::cpu ? cpu_usual : cuda_usual[device.index];
+  if (!p) [[unlikely]]
+    p = new Usual(device);
   return *p;
 }
 
 }  // namespace
 
-PrivatePool::PrivatePool(Device device) : pool_(new Pool(device, usual(device).stats, true)) {}
+PrivatePool::PrivatePool(Device device) : pool_(new Pool(device, &usual(device).pool)) {}
 PrivatePool::~PrivatePool() { pool_->abandon(); }
 
 PrivatePool::Use::Use(PrivatePool& pool) : current_(usual(pool.pool_->device).current), before_(current_) {
@@ -173,8 +173,8 @@ void Storage::release(Storage* block) { (block->pool ? *block->pool : usual(bloc
 
 Ref<Storage> allocate(size_t bytes, Device device) { return Ref<Storage>(usual(device).current->take(bytes)); }
 
-MemoryStats memory_stats(Device device) { return usual(device).stats; }
-void reset_peak_memory(Device device) { usual(device).stats.peak = usual(device).stats.in_use; }
+MemoryStats memory_stats(Device device) { return usual(device).pool.stats; }
+void reset_peak_memory(Device device) { usual(device).pool.stats.peak = usual(device).pool.stats.in_use; }
 void empty_cache(Device device) { usual(device).pool.release_unused(); }
 
 }  // namespace pg

@@ -46,6 +46,7 @@ class PrivatePool {
   Pool* pool_;
 };
 
+// Of one thread and device. What lies in private pools counts as reserved only.
 struct MemoryStats {
   size_t in_use = 0;        // bytes held by live tensors
   size_t peak = 0;          // the largest in_use since reset_peak_memory
