@@ -70,7 +70,9 @@ endfunction()
 function(pg_simulated target)
   target_sources(${target} PRIVATE ${ARGN})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/include)
-  set(options -g -O1 -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)  # #pragma unroll is for nvcc
+  # #pragma unroll is for nvcc; & of comparisons in tensor/functors.h is for vectors.
+  set(options -g -O1 -Wno-unknown-pragmas
+              $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed$<SEMICOLON>-Wno-bitwise-instead-of-logical>)
   if(POLICYGRAD_SIM_HOOKS)
     list(APPEND options -fsanitize=thread)
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
