@@ -79,7 +79,7 @@ TEST_CASE("training on CUDA follows the CPU step by step", "[cuda]") {
     INFO(name_of(dtype));
     Gpt2 here = small_model(dtype), there = small_model(dtype);
     there.to(cuda_device());
-    const auto expected = train(here, 5), got = train(there, 5), again = [&] {
+    const auto expected = train(here, 5), got = train(there, 5), again = [&, dtype = dtype] {
       Gpt2 other = small_model(dtype);
       other.to(cuda_device());
       return train(other, 5);
