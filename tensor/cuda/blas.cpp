@@ -207,6 +207,7 @@ std::vector<cublasLtMatmulAlgo_t> suggestions(const Plan& plan, const Request& r
       cublasLtMatmulAlgoGetHeuristic(library().handle, plan.operation.get(), plan.b.get(), plan.a.get(), plan.c.get(),
                                      plan.c.get(), preference.get(), kCandidates, found, &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  if (status == CUBLAS_STATUS_INVALID_VALUE && r.epilogue != CUBLASLT_EPILOGUE_DEFAULT) return {};  // of some epilogues
   check_blas(status, "cublasLtMatmulAlgoGetHeuristic");
   std::vector<cublasLtMatmulAlgo_t> algorithms;
   for (int i = 0; i < count; ++i) {
