@@ -129,7 +129,7 @@ TEST_CASE("CUDA attention backward keeps masked NaN out", "[cuda][attention]") {
   CHECK(all_equal(x.dv.view_slice(2, 0, 1), 0));
 }
 
-TEST_CASE("a rerun of CUDA attention has the same bits", "[cuda][attention]") {
+TEST_CASE("a rerun of CUDA attention has the same bits", "[cuda][attention][slow]") {
   for (const int64_t queries : {4, 70}) {
     std::vector<Tensor> first;
     for (int run = 0; run < 2; ++run) {

@@ -61,7 +61,7 @@ TEST_CASE("CUDA reads inputs of any strides", "[cuda]") {
   });
 }
 
-TEST_CASE("a rerun on CUDA has the same bits and every element is written", "[cuda]") {
+TEST_CASE("a rerun on CUDA has the same bits and every element is written", "[cuda][slow]") {
   for_each_sample([](const OpSample& s) {
     for (DType dtype : {f32, bf16}) {
       INFO(name_of(dtype));
