@@ -6,6 +6,12 @@
 namespace pg {
 
 void KvSlot::store(const Tensor& new_k, const Tensor& new_v) const {
+  for (const Tensor& x : {new_k, new_v}) {
+    check(x.dtype() == k.dtype() && x.device() == k.device() && x.rank() == 4 && x.strides()[3] == 1 &&
+              x.size(0) == k.size(0) && x.size(1) == k.size(1) && x.size(3) == k.size(3),
+          "KvSlot: expected new keys and values {} [{}, {}, T, {}] beside the cache, each head adjacent, got {} {}",
+          k.dtype(), k.size(0), k.size(1), k.size(3), x.dtype(), x.shape());
+  }
   kernels(k.device()).kv_append(k, v, new_k, new_v, before);
 }
 

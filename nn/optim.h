@@ -25,9 +25,8 @@ class Optimizer {
  protected:
   virtual NamedTensors own_state() const = 0;
   virtual void update(double lr, double grad_scale) = 0;  // leaves the rounding of bf16 parameters done
-  virtual bool rounds_to_nearest() const {
-    return true;
-  }  // else a checkpoint's parameters are needed beside its masters
+  // If not, a checkpoint's parameters are needed beside its masters.
+  virtual bool rounds_to_nearest() const { return true; }
   ParamSlab& slab_;
   int64_t steps_ = 0;  // already counts the step when update() runs
 };

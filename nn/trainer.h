@@ -24,8 +24,8 @@ struct TrainConfig {
   int64_t eval_interval = 250;        // 0: only at the end
   int64_t checkpoint_interval = 250;  // 0: only at the end
   uint64_t seed = 1337;
-  // On CUDA, without dropout: the first steps are recorded as a graph and launched as a whole from then on, the same
-  // bits for less of the host's time.
+  // On CUDA, without dropout: the third step over batches of one shape is recorded as a graph, and it and those that
+  // follow are launched as a whole: the same bits for less of the host's time.
   bool graph = true;
 };
 

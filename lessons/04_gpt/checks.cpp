@@ -324,7 +324,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "For each row b: start = before[b]; slot.k.view_select(0, b).view_slice(1, start, start + T)"
                  ".copy_from(k.view_select(0, b)); the same for v. Then pg::attention with options.kv_len = "
                  "slot.after."},
-       .solution = {"nn/kv_cache.cpp", "void KvSlot::store("},
+       .solution = {"tensor/cpu/kv_append.cpp", "void kv_append("},
        .run = check_decode},
   };
 }
