@@ -31,6 +31,7 @@ while [ $# -gt 0 ]; do
     *) results=$1; shift ;;
   esac
 done
+case $minutes in '' | *[!0-9]*) echo "--minutes: expected a whole number, got $minutes" >&2; exit 2 ;; esac
 mkdir -p "$results"
 results=$(cd "$results" && pwd)
 summary=$results/summary.txt
