@@ -43,7 +43,7 @@ Tensor random_rewards(const Shape& shape) {
 // Eight rewards of .9 have a mean that is not .9 in f32, and a deviation of rounding noise: divided by each other they
 // gave every response -.92 (and eight of .7 +.92), which pushed solved groups away.
 TEST_CASE("equal rewards give exactly zero in every group estimator", "[rl]") {
-  for (DType dtype : {f32, f64}) {
+  for (DType dtype : {f32, f64, bf16}) {
     for (double reward : {0.9, 0.7, 0.1, 1.0 / 3, 1e-3, -0.3, 0.0}) {
       for (int64_t size : {1, 2, 3, 5, 7, 8, 64}) {
         const Tensor equal = Tensor::full({2, size}, reward, dtype);

@@ -79,7 +79,8 @@ advantages("group_mean", "odd", rewards, rl.verl_group("compute_grpo_outcome_adv
 advantages("group_std", "ddof1", rewards, rl.formula_group_std, "formula", BOTH, eps=1e-6, ddof=1)
 advantages("group_std", "ddof0", rewards, rl.formula_group_std, "formula", eps=1e-4, ddof=0)
 advantages("group_std", "verl", rewards,
-           lambda x, eps, ddof: rl.verl_group("compute_grpo_outcome_advantage")(x, eps=eps), "verl", BOTH, eps=1e-6, ddof=1)
+           lambda x, eps, ddof: rl.verl_group("compute_grpo_outcome_advantage")(x, eps=eps), "verl", BOTH, eps=1e-6,
+           ddof=1)
 advantages("rloo", "odd", rewards, rl.verl_group("compute_rloo_outcome_advantage"), "verl", BOTH)
 advantages("rloo", "vectorised", rewards, rl.verl_group("compute_rloo_vectorized_outcome_advantage"), "verl")
 advantages("batch_std", "odd", rewards, rl.formula_batch_std, "formula", eps=1e-6, ddof=1)
@@ -105,7 +106,8 @@ advantages("gae", "ends", lambda r: [r.normal(3, 7), r.normal(3, 7), r.normal(3)
 
 # --- critics and preferences --------------------------------------------------------------------------------------
 case("rl.value_loss", "clip",
-     lambda r: [r.normal(4, 5), r.normal(4, 5), r.normal(4, 5), padded(r, (5, 0, 2, 3), 5)], BOTH, compute=rl.verl_value_loss, source="verl", constant=(1, 2), clip=0.5)
+     lambda r: [r.normal(4, 5), r.normal(4, 5), r.normal(4, 5), padded(r, (5, 0, 2, 3), 5)], BOTH,
+     compute=rl.verl_value_loss, source="verl", constant=(1, 2), clip=0.5)
 case("rl.bradley_terry", "plain", lambda r: [r.normal(7, std=3), r.normal(7, std=3)], BOTH,
      compute=rl.trl_bradley_terry, source="TRL")
 case("rl.bradley_terry", "margin", lambda r: [r.normal(7), r.normal(7), r.uniform(0, 3, 7)],
