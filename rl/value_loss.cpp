@@ -22,10 +22,11 @@ Tensor value_loss(const Tensor& values, const Tensor& returns, const Tensor& old
 }
 
 double explained_variance(const Tensor& values, const Tensor& returns, const Tensor& mask) {
+  check(returns.shape() == values.shape() && (!mask.defined() || mask.shape() == values.shape()),
+        "explained_variance: values, returns and mask must have one shape, values are {}, returns {}", values.shape(),
+        returns.shape());
   const std::vector<double> v = values.to_vector(), r = returns.to_vector();
   const std::vector<double> m = mask.defined() ? mask.to_vector() : std::vector<double>(v.size(), 1);
-  check(v.size() == r.size() && v.size() == m.size(), "explained_variance: {} values, {} returns, {} mask", v.size(),
-        r.size(), m.size());
   // Of differences from the first kept value: equal values have no variance, whatever rounding does to their mean.
   const auto variance = [&](auto at) {
     double count = 0, first = 0, sum = 0, squares = 0;

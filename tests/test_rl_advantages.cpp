@@ -191,6 +191,28 @@ TEST_CASE("padding does not leak into whitening", "[rl]") {
   check_close(rl::whiten(padded, mask), {want[0], want[1], 0, want[2], want[3], 0}, 0);
 }
 
+TEST_CASE("rewards and masks may be slices of wider tensors", "[rl]") {
+  const Tensor wide = Tensor::from<double>({1, 2, 9, 9, /**/ 3, 4, 9, 9}, {2, 4});
+  const Tensor wide_mask = Tensor::from<uint8_t>({1, 1, 0, 0, /**/ 1, 0, 0, 0}, {2, 4});
+  const Tensor x = wide.view_slice(1, 0, 2), mask = wide_mask.view_slice(1, 0, 2);
+  const Tensor y = x.clone(), m = Tensor::from<uint8_t>({1, 1, 1, 0}, {2, 2});
+  check_close(rl::whiten(x, mask), rl::whiten(y, m).to_vector(), 0);
+  check_close(rl::return_to_go(x, 0.5, mask), rl::return_to_go(y, 0.5, m).to_vector(), 0);
+  check_close(rl::leave_one_out_advantage(x, mask), rl::leave_one_out_advantage(y, m).to_vector(), 0);
+  rl::MovingBaseline a, b;
+  check_close(a.advantage(x, mask), b.advantage(y, m).to_vector(), 0);
+  CHECK(a.value() == b.value());
+  CHECK(rl::whiten(Tensor::zeros({2, 0}, f64)).shape() == Shape{2, 0});
+}
+
+TEST_CASE("a mask of another shape with as many elements is refused", "[rl]") {
+  const Tensor x = Tensor::ones({2, 3}, f64), mask = Tensor::ones({3, 2}, u8);
+  CHECK_THROWS_AS(rl::whiten(x, mask), Error);
+  CHECK_THROWS_AS(rl::return_to_go(x, 1, mask), Error);
+  CHECK_THROWS_AS(rl::group_mean_advantage(x, mask), Error);
+  CHECK_THROWS_AS(rl::MovingBaseline().advantage(x, mask), Error);
+}
+
 // ---- returns and the moving baseline
 
 TEST_CASE("return-to-go is the discounted sum of what follows", "[rl]") {

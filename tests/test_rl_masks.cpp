@@ -105,6 +105,29 @@ TEST_CASE("infinity and NaN in masked slots change nothing and get exactly zero 
   }
 }
 
+TEST_CASE("masked slots of losses come back as zero and of ratios as what clips nothing", "[rl]") {
+  const Tensor mask = Tensor::from<uint8_t>({1, 0, 0, 0}, {1, 4}), one = Tensor::ones({1, 4}, f64);
+  const Tensor junk = Tensor::from<double>({-1, kNan, kInf, -kInf}, {1, 4});
+  const auto masked_are = [](const Tensor& x, double want) {
+    const Doubles got = x.to_vector();
+    check_close({got[1], got[2], got[3]}, {want, want, want}, 0);
+    CHECK(got[0] != want);
+  };
+  for (const Tensor& other : {junk, -2 * one}) {
+    const Tensor old = other + 0.5 * one;
+    masked_are(rl::k1(junk, old, mask), 0);
+    masked_are(rl::k2(junk, old, mask), 0);
+    masked_are(rl::k3(junk, old, mask), 0);
+    masked_are(rl::weighted_k3(junk, old, old, mask), 0);
+    masked_are(rl::value_loss(junk, old, {}, 0, mask), 0);
+    masked_are(rl::value_loss(junk, old, other, 0.2, mask), 0);
+    masked_are(rl::log_prob_loss(junk, one, mask), 0);
+    masked_are(rl::cispo_loss(junk, one, one, .2, .2, mask), 0);
+    masked_are(rl::token_ratio(junk, old, mask), 1);
+    masked_are(rl::truncated_weight(junk, old, 2, mask), 1);
+  }
+}
+
 TEST_CASE("NaN in the advantages of masked slots changes nothing", "[rl]") {
   const Batch b;
   const Tensor advantage = expand(b.advantage, {8, 5}).clone(), bad = poisoned(advantage, b.mask, kNan);
