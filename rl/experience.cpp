@@ -25,10 +25,27 @@ int64_t longest_response(const std::vector<Response>& responses) {
 
 int64_t Response::length() const { return std::count(chosen.begin(), chosen.end(), uint8_t{1}); }
 
+size_t last_chosen(const Response& r) {
+  const auto last = std::find(r.chosen.rbegin(), r.chosen.rend(), uint8_t{1});
+  check(last != r.chosen.rend(), "last_chosen: the policy chose no token of this response");
+  return static_cast<size_t>(r.chosen.rend() - last) - 1;
+}
+
+void set_rewards(Response& r) {
+  if (!r.score.per_token.empty()) {
+    check(r.score.per_token.size() == r.tokens.size(), "set_rewards: {} tokens were scored of a response of {}",
+          r.score.per_token.size(), r.tokens.size());
+    r.rewards = r.score.per_token;
+    return;
+  }
+  r.rewards.assign(r.tokens.size(), 0);
+  r.rewards[last_chosen(r)] = r.score.reward;
+}
+
 TokenRows token_rows(std::span<const Response* const> responses) {
   const auto rows = static_cast<int64_t>(responses.size()), t = positions(responses);
-  TokenRows result{Tensor::zeros({rows, t}, i32), Tensor::zeros({rows, t}, i32), Tensor::zeros({rows, t}, u8), {}};
-  std::vector<int32_t> places;
+  TokenRows result{Tensor::zeros({rows, t}, i32), Tensor::zeros({rows, t}, i32), Tensor::zeros({rows, t}, u8), {}, {}};
+  std::vector<int32_t> places, tokens;
   for (size_t b = 0; b < responses.size(); ++b) {
     const Response& r = *responses[b];
     check(!r.prompt.empty() && r.chosen.size() == r.tokens.size(), "token_rows: response {} is malformed", b);
@@ -42,9 +59,11 @@ TokenRows token_rows(std::span<const Response* const> responses) {
       if (!r.chosen[i]) continue;
       result.mask.data<uint8_t>()[place] = 1;
       places.push_back(static_cast<int32_t>(place));
+      tokens.push_back(r.tokens[i]);
     }
   }
   result.places = Tensor::from(places, {static_cast<int64_t>(places.size())});
+  result.tokens = Tensor::from(tokens, {static_cast<int64_t>(tokens.size())});
   return result;
 }
 

@@ -22,6 +22,11 @@ struct Response {
   int64_t length() const;  // tokens chosen by the policy
 };
 
+// The place of the last token that the policy chose: its end of sequence, if it came to one.
+size_t last_chosen(const Response& response);
+// Rewards by token from the score: a reward for the whole comes with that token.
+void set_rewards(Response& response);
+
 // P prompts with G responses each: those of prompt p are p·G … p·G + G - 1.
 struct Experience {
   std::vector<Response> responses;
@@ -34,7 +39,8 @@ struct Experience {
 struct TokenRows {
   Tensor ids, targets;  // i32 [B, T]
   Tensor mask;          // u8 [B, T]: 1 where the target is one that the policy chose
-  Tensor places;        // i32 [M]: where the mask is 1, counted row after row
+  Tensor places;        // i32 [M]: where the mask is 1, counted row after row ...
+  Tensor tokens;        // i32 [M]: ... and the target there
 };
 TokenRows token_rows(std::span<const Response* const> responses);
 // One number per token of each response (`member` of Response), where its target stands in token_rows: [B, T], 0

@@ -21,9 +21,6 @@ Tensor masked_logits(const Gpt2& model, const TokenRows& rows, double temperatur
   return temperature == 1 ? logits : affine(logits, 1 / temperature, 0);
 }
 
-// The targets at the places of the mask.
-Tensor masked_targets(const TokenRows& rows) { return index_select(rows.targets.view_reshape({-1}), 0, rows.places); }
-
 }  // namespace
 
 Tensor spread(const Tensor& values, const TokenRows& rows) {
@@ -34,7 +31,7 @@ Tensor spread(const Tensor& values, const TokenRows& rows) {
 TokenScores score_tokens(const Gpt2& policy, const TokenRows& rows, double temperature) {
   TokenScores scores;
   scores.logits = masked_logits(policy, rows, temperature);
-  const auto [log_prob, entropy] = token_log_prob(scores.logits, masked_targets(rows).to(scores.logits.device()));
+  const auto [log_prob, entropy] = token_log_prob(scores.logits, rows.tokens.to(scores.logits.device()));
   scores.log_prob = spread(log_prob, rows);
   scores.entropy = spread(entropy, rows);
   return scores;
@@ -43,7 +40,7 @@ TokenScores score_tokens(const Gpt2& policy, const TokenRows& rows, double tempe
 Tensor Reference::log_prob(const TokenRows& rows, double temperature) const {
   NoGrad no_grad;
   const Tensor at_places = logits(rows, temperature);
-  return spread(token_log_prob(at_places, masked_targets(rows).to(at_places.device())).first, rows);
+  return spread(token_log_prob(at_places, rows.tokens.to(at_places.device())).first, rows);
 }
 
 ModelReference::ModelReference(Gpt2& model) : model_(copy_of(model)) {}
@@ -69,7 +66,9 @@ BigramReference::BigramReference(std::span<const int32_t> text, int64_t vocab_si
 
 Tensor BigramReference::logits(const TokenRows& rows, double temperature) const {
   NoGrad no_grad;
-  const Tensor last = index_select(rows.ids.view_reshape({-1}), 0, rows.places);
+  const Tensor last = Tensor::empty(rows.places.shape(), i32);
+  const auto ids = rows.ids.data<int32_t>(), places = rows.places.data<int32_t>();
+  for (size_t i = 0; i < places.size(); ++i) last.data<int32_t>()[i] = ids[static_cast<size_t>(places[i])];
   return affine(embedding(table_, last), 1 / temperature, 0);
 }
 

@@ -6,23 +6,6 @@
 #include "tensor/error.h"
 
 namespace pg::rl {
-namespace {
-
-// By token; a reward for the whole comes with the last token that the policy chose, its end of sequence if it has one.
-void set_rewards(Response& r) {
-  if (!r.score.per_token.empty()) {
-    check(r.score.per_token.size() == r.tokens.size(), "rollout: {} tokens were scored of a response of {}",
-          r.score.per_token.size(), r.tokens.size());
-    r.rewards = r.score.per_token;
-    return;
-  }
-  r.rewards.assign(r.tokens.size(), 0);
-  const auto last = std::find(r.chosen.rbegin(), r.chosen.rend(), uint8_t{1});
-  r.rewards[static_cast<size_t>(r.chosen.rend() - last) - 1] = r.score.reward;
-}
-
-}  // namespace
-
 Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem>& problems, const RolloutOptions& o) {
   check(block_size_for(task) <= policy.config.block_size, "rollout: {} needs a block_size of {}, the model has {}",
         task.name(), block_size_for(task), policy.config.block_size);

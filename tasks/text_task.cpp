@@ -75,6 +75,7 @@ class Imitate : public TextTask {
     for (int64_t i = 0; i < count; ++i) problems.push_back(draw(data_.val, g));
     return problems;
   }
+  std::span<const int32_t> corpus() const override { return data_.train; }
   std::string text(std::span<const int32_t> ids) const override { return tokenizer_.decode(ids); }
   Score score(const Problem& problem, std::span<const int32_t> response) const override {
     Score s;

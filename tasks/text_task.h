@@ -42,6 +42,8 @@ class TextTask {
   virtual std::vector<Problem> held_out(int64_t count) const = 0;
   // The response as sampled, with its end_id if it came to one.
   virtual Score score(const Problem& problem, std::span<const int32_t> response) const = 0;
+  // The text that the task is taken from, if any: what a bigram reference counts.
+  virtual std::span<const int32_t> corpus() const { return {}; }
   // For people.
   virtual std::string text(std::span<const int32_t> ids) const = 0;
   // What the world says to a response so far, in ids that are read and not learned; nothing: the episode is over.
