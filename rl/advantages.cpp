@@ -1,35 +1,225 @@
 #include "rl/advantages.h"
 
-#include "autograd/ops.h"
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "rl/rows.h"
 
 namespace pg::rl {
+namespace {
 
-Tensor return_to_go(const Tensor& rewards, double gamma) {
-  check(rewards.rank() == 2, "return_to_go: expected rewards [B, T], got {}", rewards.shape());
-  const Tensor result = rewards.to(Device{}).clone();
-  visit_floating(rewards.dtype(), "return_to_go", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const auto g = result.data<T>();
-    const int64_t steps = rewards.size(1);
-    for (int64_t b = 0; b < rewards.size(0); ++b) {
-      for (int64_t t = steps - 2; t >= 0; --t) {
-        g[static_cast<size_t>(b * steps + t)] += static_cast<T>(gamma) * g[static_cast<size_t>(b * steps + t + 1)];
-      }
+// Of the slots that are kept. Sums in f64 of differences from the first value, so that equal values have exactly their
+// own mean and no variance.
+struct Moments {
+  double mean = 0, std = 0;
+  size_t count = 0;
+  bool equal = true;
+};
+Moments moments(std::span<const double> x, std::span<const uint8_t> keep, int ddof) {
+  Moments m;
+  double first = 0, sum = 0, squares = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!keep[i]) continue;
+    if (m.count++ == 0) first = x[i];
+    m.equal = m.equal && x[i] == first;
+    sum += x[i] - first;
+  }
+  if (m.count == 0) return m;
+  m.mean = first + sum / static_cast<double>(m.count);
+  for (size_t i = 0; i < x.size(); ++i) squares += keep[i] ? (x[i] - m.mean) * (x[i] - m.mean) : 0;
+  if (static_cast<int64_t>(m.count) > ddof)
+    m.std = std::sqrt(squares / static_cast<double>(m.count - static_cast<size_t>(ddof)));
+  return m;
+}
+
+void check_ddof(int ddof, const char* what) {
+  check(ddof == 0 || ddof == 1, "{}: ddof must be 0 or 1, got {}", what, ddof);
+}
+
+// Each group of `rewards` through f(group's rewards, which to keep, where the results go).
+template <class F>
+Tensor by_group(const Tensor& rewards, const Tensor& mask, const char* what, F f) {
+  Rows r(rewards, mask, what);
+  std::vector<double> result(r.value.size());
+  for (size_t n = 0; n < r.rows; ++n) {
+    const size_t begin = n * r.columns;
+    const std::span<const double> x(r.value.data() + begin, r.columns);
+    const std::span<const uint8_t> keep(r.keep.data() + begin, r.columns);
+    f(x, keep, std::span<double>(result.data() + begin, r.columns), n);
+    for (size_t g = 0; g < r.columns; ++g) {
+      if (!keep[g]) result[begin + g] = 0;
     }
-  });
-  return result.to(rewards.device());
+  }
+  return r.tensor(result);
+}
+
+}  // namespace
+
+Tensor return_to_go(const Tensor& rewards, double gamma, const Tensor& mask) {
+  Rows r(rewards, mask, "return_to_go");
+  for (size_t b = 0; b < r.rows; ++b) {
+    double after = 0;
+    for (size_t t = r.columns; t-- > 0;) {
+      if (r.kept(b, t)) after = r.at(b, t) += gamma * after;
+    }
+  }
+  return r.tensor();
 }
 
 MovingBaseline::MovingBaseline(double decay, double sum, double weight) : decay_(decay), sum_(sum), weight_(weight) {
   check(decay >= 0 && decay < 1, "MovingBaseline: decay must be in [0, 1), got {}", decay);
 }
 
-Tensor MovingBaseline::advantage(const Tensor& returns) {
-  NoGrad guard;
-  const Tensor result = returns.detach() - value();
-  sum_ = decay_ * sum_ + mean(returns.detach()).item();
-  weight_ = decay_ * weight_ + 1;
+Tensor MovingBaseline::advantage(const Tensor& returns, const Tensor& mask) {
+  const Tensor flat_mask = mask.defined() ? mask.view_reshape({1, -1}) : mask;
+  const Tensor flat = returns.detach().contiguous_copy().view_reshape({1, -1});
+  const double b = value();
+  const Tensor result = by_group(flat, flat_mask, "MovingBaseline", [&](auto x, auto keep, auto out, size_t) {
+    for (size_t i = 0; i < x.size(); ++i) out[i] = x[i] - b;
+    const Moments m = moments(x, keep, 0);
+    if (m.count == 0) return;
+    sum_ = decay_ * sum_ + m.mean;
+    weight_ = decay_ * weight_ + 1;
+  });
+  return result.view_reshape(returns.shape());
+}
+
+Tensor group_mean_advantage(const Tensor& rewards, const Tensor& mask) {
+  return by_group(rewards, mask, "group_mean_advantage", [](auto x, auto keep, auto out, size_t) {
+    const Moments m = moments(x, keep, 0);
+    for (size_t i = 0; i < x.size(); ++i) out[i] = x[i] - m.mean;
+  });
+}
+
+Tensor leave_one_out_advantage(const Tensor& rewards, const Tensor& mask) {
+  return by_group(rewards, mask, "leave_one_out_advantage", [](auto x, auto keep, auto out, size_t) {
+    const Moments m = moments(x, keep, 0);
+    const auto n = static_cast<double>(m.count);
+    for (size_t i = 0; i < x.size(); ++i) out[i] = m.count > 1 ? n / (n - 1) * (x[i] - m.mean) : 0;
+  });
+}
+
+Tensor group_std_advantage(const Tensor& rewards, double eps, int ddof, const Tensor& mask) {
+  check_ddof(ddof, "group_std_advantage");
+  return by_group(rewards, mask, "group_std_advantage", [&](auto x, auto keep, auto out, size_t) {
+    const Moments m = moments(x, keep, ddof);
+    for (size_t i = 0; i < x.size(); ++i) out[i] = m.equal ? 0 : (x[i] - m.mean) / (m.std + eps);
+  });
+}
+
+Tensor batch_std_advantage(const Tensor& rewards, double eps, int ddof, const Tensor& mask) {
+  check_ddof(ddof, "batch_std_advantage");
+  const Rows r(rewards, mask, "batch_std_advantage");
+  const Moments batch = moments(r.value, r.keep, ddof);
+  return by_group(rewards, mask, "batch_std_advantage", [&](auto x, auto keep, auto out, size_t) {
+    const Moments m = moments(x, keep, 0);
+    for (size_t i = 0; i < x.size(); ++i) out[i] = m.equal ? 0 : (x[i] - m.mean) / (batch.std + eps);
+  });
+}
+
+Tensor opo_advantage(const Tensor& rewards, const Tensor& lengths, const Tensor& mask) {
+  check(lengths.shape() == rewards.shape(), "opo_advantage: lengths must be {}, got {}", rewards.shape(),
+        lengths.shape());
+  const std::vector<double> length = lengths.to_vector();
+  return by_group(rewards, mask, "opo_advantage", [&](auto x, auto keep, auto out, size_t n) {
+    double tokens = 0, weighted = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (!keep[i]) continue;
+      tokens += length[n * x.size() + i];
+      weighted += length[n * x.size() + i] * x[i];
+    }
+    const bool equal = moments(x, keep, 0).equal;
+    for (size_t i = 0; i < x.size(); ++i) out[i] = equal || tokens == 0 ? 0 : x[i] - weighted / tokens;
+  });
+}
+
+Tensor remax_advantage(const Tensor& rewards, const Tensor& greedy, const Tensor& mask) {
+  check(rewards.rank() == 2 && greedy.shape() == Shape({rewards.size(0), 1}),
+        "remax_advantage: expected rewards [N, G] and greedy [N, 1], got {} and {}", rewards.shape(), greedy.shape());
+  const std::vector<double> baseline = greedy.to_vector();
+  return by_group(rewards, mask, "remax_advantage", [&](auto x, auto, auto out, size_t n) {
+    for (size_t i = 0; i < x.size(); ++i) out[i] = x[i] - baseline[n];
+  });
+}
+
+Tensor maxrl_advantage(const Tensor& rewards, const Tensor& mask) {
+  return by_group(rewards, mask, "maxrl_advantage", [](auto x, auto keep, auto out, size_t) {
+    const Moments m = moments(x, keep, 0);
+    for (size_t i = 0; i < x.size(); ++i) out[i] = m.mean == 0 ? 0 : (x[i] - m.mean) / m.mean;
+  });
+}
+
+Tensor gpg_advantage(const Tensor& rewards, const Tensor& mask) {
+  Rows mean(group_mean_advantage(rewards, mask), mask, "gpg_advantage");
+  const std::vector<double> signal = groups_with_signal(rewards, mask).to_vector();
+  double responses = 0, valid = 0;
+  for (size_t n = 0; n < mean.rows; ++n) {
+    for (size_t g = 0; g < mean.columns; ++g) {
+      responses += mean.kept(n, g);
+      valid += mean.kept(n, g) && signal[n] != 0;
+    }
+  }
+  for (double& a : mean.value) a *= valid > 0 ? responses / valid : 0;
+  return mean.tensor();
+}
+
+Tensor groups_with_signal(const Tensor& rewards, const Tensor& mask) {
+  const Rows r(rewards, mask, "groups_with_signal");
+  const Tensor result = Tensor::zeros({rewards.size(0)}, u8);
+  for (size_t n = 0; n < r.rows; ++n) {
+    const size_t begin = n * r.columns;
+    result.data<uint8_t>()[n] =
+        !moments({r.value.data() + begin, r.columns}, {r.keep.data() + begin, r.columns}, 0).equal;
+  }
   return result;
+}
+
+Tensor whiten(const Tensor& x, const Tensor& mask, int ddof, bool shift_mean, double eps) {
+  check_ddof(ddof, "whiten");
+  const Tensor flat = x.detach().contiguous_copy().view_reshape({1, -1});
+  const Tensor flat_mask = mask.defined() ? mask.view_reshape({1, -1}) : mask;
+  const Tensor result = by_group(flat, flat_mask, "whiten", [&](auto values, auto keep, auto out, size_t) {
+    const Moments m = moments(values, keep, ddof);
+    for (size_t i = 0; i < values.size(); ++i) {
+      out[i] = (values[i] - m.mean) / std::sqrt(m.std * m.std + eps) + (shift_mean ? 0 : m.mean);
+    }
+  });
+  return result.view_reshape(x.shape());
+}
+
+Gae gae(const Tensor& rewards, const Tensor& values, const Tensor& next_values, const GaeOptions& o) {
+  Rows r(rewards, o.mask, "gae: rewards"), v(values, o.mask, "gae: values");
+  check(values.shape() == rewards.shape(), "gae: rewards are {}, values {}", rewards.shape(), values.shape());
+  check(next_values.rank() == 1 && next_values.size(0) == rewards.size(0), "gae: next_values must be [{}], got {}",
+        rewards.size(0), next_values.shape());
+  check(!o.truncated.defined() || o.final_values.defined(),
+        "gae: truncated episodes need final_values: the value of the state each was cut in");
+  const auto optional = [&](const Tensor& x, const char* name) {
+    if (!x.defined()) return std::vector<double>(r.value.size());
+    check(x.shape() == rewards.shape(), "gae: {} must be {}, got {}", name, rewards.shape(), x.shape());
+    return x.to_vector();
+  };
+  const std::vector<double> terminated = optional(o.terminated, "terminated");
+  const std::vector<double> truncated = optional(o.truncated, "truncated");
+  const std::vector<double> final_values = optional(o.final_values, "final_values");
+  const std::vector<double> last = next_values.to_vector();
+  std::vector<double> advantages(r.value.size()), returns(r.value.size());
+  for (size_t b = 0; b < r.rows; ++b) {
+    double next_value = last[b], next_advantage = 0;
+    for (size_t t = r.columns; t-- > 0;) {
+      if (!r.kept(b, t)) continue;
+      const size_t i = b * r.columns + t;
+      const bool cut = terminated[i] != 0 || truncated[i] != 0;
+      if (cut) next_value = terminated[i] != 0 ? 0 : final_values[i];
+      const double delta = r.value[i] + o.gamma * next_value - v.value[i];
+      advantages[i] = delta + (cut ? 0 : o.gamma * o.lambda * next_advantage);
+      returns[i] = advantages[i] + v.value[i];
+      next_value = v.value[i];
+      next_advantage = advantages[i];
+    }
+  }
+  return {r.tensor(advantages), r.tensor(returns)};
 }
 
 }  // namespace pg::rl

@@ -9,6 +9,12 @@ namespace pg::rl {
 
 Tensor k1(const Tensor& log_prob, const Tensor& ref_log_prob);  // log π - log ref: unbiased, may be negative
 Tensor k2(const Tensor& log_prob, const Tensor& ref_log_prob);  // (log π - log ref)² / 2: never negative, biased
-Tensor k3(const Tensor& log_prob, const Tensor& ref_log_prob);  // ref/π - 1 - log(ref/π): unbiased, never negative
+// ref/π - 1 - log(ref/π): unbiased, never negative. Finite for any log-probabilities: ref/π counts as e^20 at most.
+Tensor k3(const Tensor& log_prob, const Tensor& ref_log_prob);
+// ρ·k3 with ρ = π/old carrying a gradient too: its value is k3 when old = π, its gradient is ρ·k1 times that of log π,
+// the unbiased gradient of KL(π ‖ ref) also off policy (DeepSeek-AI 2025, arXiv:2512.02556).
+Tensor weighted_k3(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& old_log_prob);
+// Σ_v π(v)·(log π(v) - log ref(v)), exact: logits of both [..., V] → [...].
+Tensor full_kl(const Tensor& logits, const Tensor& ref_logits);
 
 }  // namespace pg::rl

@@ -1,21 +1,138 @@
 #include "rl/policy_loss.h"
 
 namespace pg::rl {
+namespace {
+
+void check_rows(const Tensor& x, const Tensor& like, const char* what, const char* name) {
+  check(x.shape() == like.shape(), "{}: {} must be {}, got {}", what, name, like.shape(), x.shape());
+}
+
+// x where the mask is 1, a constant elsewhere: chosen, not multiplied, for infinity times 0 is no number.
+Tensor keep(const Tensor& x, const Tensor& mask, double otherwise, const char* what) {
+  if (!mask.defined()) return x;
+  check_rows(mask, x, what, "mask");
+  return where(mask, x, Tensor::scalar(otherwise, x.dtype(), x.device()));
+}
+
+// A as a constant factor of x [B, T].
+Tensor constant(const Tensor& advantage, const Tensor& x, const char* what) {
+  check(x.rank() == 2 && x.size(0) > 0, "{}: expected values [B, T], got {}", what, x.shape());
+  check(advantage.rank() == 2 && advantage.size(0) == x.size(0) &&
+            (advantage.size(1) == x.size(1) || advantage.size(1) == 1 || x.size(1) == 1),
+        "{}: advantage must be {} or [{}, 1], got {}", what, x.shape(), x.size(0), advantage.shape());
+  return advantage.detach();
+}
+
+Tensor log_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask, const char* what) {
+  check_rows(old_log_prob, log_prob, what, "old_log_prob");
+  return keep(log_prob - old_log_prob, mask, 0, what);
+}
+
+Tensor exp_clamped(const Tensor& log_ratio) { return exp(clamp(log_ratio, -kMaxLogRatio, kMaxLogRatio)); }
+
+Tensor mean_of_rows(const Tensor& x, const Tensor& mask) {
+  if (!mask.defined()) return mean(x, {1}, true);
+  const Tensor length = sum(mask.to(x.dtype()), {1}, true);
+  return sum(x, {1}, true) / maximum(length, Tensor::ones({1, 1}, x.dtype(), x.device()));
+}
+
+Tensor clipped(const Tensor& ratio, double low, double high, const char* what) {
+  check(low >= 0 && high >= 0, "{}: the clip range must not be negative, got {} and {}", what, low, high);
+  return clamp(ratio, 1 - low, 1 + high);
+}
+
+}  // namespace
+
+Tensor token_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask) {
+  return exp_clamped(log_ratio(log_prob, old_log_prob, mask, "token_ratio"));
+}
+
+Tensor sequence_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask) {
+  check(log_prob.rank() == 2, "sequence_ratio: expected log_prob [B, T], got {}", log_prob.shape());
+  return exp_clamped(mean_of_rows(log_ratio(log_prob, old_log_prob, mask, "sequence_ratio"), mask));
+}
+
+Tensor sequence_token_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask) {
+  const Tensor s = sequence_ratio(log_prob.detach(), old_log_prob, mask);
+  return s * exp(log_ratio(log_prob, log_prob.detach(), mask, "sequence_token_ratio"));
+}
+
+Tensor log_prob_loss(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask) {
+  return neg(keep(log_prob, mask, 0, "log_prob_loss") * constant(advantage, log_prob, "log_prob_loss"));
+}
+
+Tensor ratio_loss(const Tensor& ratio, const Tensor& advantage) {
+  return neg(ratio * constant(advantage, ratio, "ratio_loss"));
+}
+
+Tensor clip_loss(const Tensor& ratio, const Tensor& advantage, double low, double high) {
+  const Tensor a = constant(advantage, ratio, "clip_loss");
+  const Tensor free = ratio * a, bounded = clipped(ratio, low, high, "clip_loss") * a;
+  return neg(where(le(free, bounded), free, bounded));
+}
+
+Tensor dual_clip_loss(const Tensor& ratio, const Tensor& advantage, double low, double high, double c) {
+  check(c > 1, "dual_clip_loss: c must be above 1, got {}", c);
+  const Tensor loss = clip_loss(ratio, advantage, low, high), a = advantage.detach();
+  const Tensor bound = expand(a * -c, loss.shape()), zero = Tensor::scalar(0, a.dtype(), a.device());
+  const Tensor past = where(expand(lt(a, zero), loss.shape()), gt(loss, bound), Tensor::zeros({1}, u8, a.device()));
+  return where(past, bound, loss);
+}
+
+Tensor cispo_loss(const Tensor& log_prob, const Tensor& ratio, const Tensor& advantage, double low, double high,
+                  const Tensor& mask) {
+  const Tensor weight = clipped(ratio.detach(), low, high, "cispo_loss") * constant(advantage, ratio, "cispo_loss");
+  return neg(keep(log_prob, mask, 0, "cispo_loss") * weight);
+}
+
+Tensor truncated_weight(const Tensor& old_log_prob, const Tensor& sampler_log_prob, double cap, const Tensor& mask) {
+  check(cap >= 1, "truncated_weight: the cap must be at least 1, got {}", cap);
+  return clamp(token_ratio(old_log_prob.detach(), sampler_log_prob.detach(), mask), 0, cap);
+}
+
+Denominators denominators(const Tensor& mask, double max_length) {
+  check(mask.rank() == 2 && mask.dtype() == u8, "denominators: expected mask u8 [B, T], got {} {}", mask.dtype(),
+        mask.shape());
+  Denominators d{.max_length = max_length};
+  const std::vector<double> m = mask.to_vector();
+  const auto columns = static_cast<size_t>(mask.size(1));
+  for (size_t begin = 0; begin < m.size(); begin += columns) {
+    double length = 0;
+    for (size_t t = 0; t < columns; ++t) length += m[begin + t];
+    d.tokens += length;
+    d.sequences += length > 0;
+  }
+  return d;
+}
+
+Tensor aggregate(const Tensor& loss, const Tensor& mask, Aggregation how, const Denominators& total) {
+  check(loss.rank() == 2, "aggregate: expected loss [B, T], got {}", loss.shape());
+  const bool whole = !mask.defined() || loss.shape() == mask.shape();
+  if (!whole) {
+    check(loss.size(0) == mask.size(0) && loss.size(1) == 1, "aggregate: loss must be {} or [{}, 1], got {}",
+          mask.shape(), mask.size(0), loss.shape());
+  }
+  const Tensor kept = keep(whole ? loss : expand(loss, mask.shape()), mask, 0, "aggregate");
+  const auto divided = [](const Tensor& x, double by, const char* name) {
+    check(by > 0, "aggregate: the {} of the whole update must be positive, got {}", name, by);
+    return x / by;
+  };
+  switch (how) {
+    case Aggregation::token_mean:
+      return divided(sum(kept), total.tokens, "number of tokens");
+    case Aggregation::sequence_mean:
+      return divided(sum(mean_of_rows(kept, mask)), total.sequences, "number of responses");
+    case Aggregation::constant:
+      return divided(sum(kept), total.sequences * total.max_length, "number of responses times max_length");
+    case Aggregation::sequence_sum:
+      return divided(sum(kept), total.sequences, "number of responses");
+  }
+  throw Error("aggregate: unknown aggregation");
+}
 
 Tensor reinforce_loss(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask) {
-  check(log_prob.rank() == 2 && log_prob.size(0) > 0, "reinforce_loss: expected log_prob [B, T], got {}",
-        log_prob.shape());
-  check(advantage.rank() == 2 && advantage.size(0) == log_prob.size(0) &&
-            (advantage.size(1) == log_prob.size(1) || advantage.size(1) == 1),
-        "reinforce_loss: advantage must be {} or [{}, 1], got {}", log_prob.shape(), log_prob.size(0),
-        advantage.shape());
-  Tensor weighted = log_prob * advantage.detach();
-  if (mask.defined()) {
-    check(mask.shape() == log_prob.shape(), "reinforce_loss: mask must be {}, got {}", log_prob.shape(), mask.shape());
-    weighted = where(mask, weighted,
-                     Tensor::scalar(0, log_prob.dtype(), log_prob.device()));  // a masked slot may hold anything
-  }
-  return sum(weighted) / -static_cast<double>(log_prob.size(0));
+  const Tensor loss = log_prob_loss(log_prob, advantage, mask);
+  return aggregate(loss, mask, Aggregation::sequence_sum, {.sequences = static_cast<double>(log_prob.size(0))});
 }
 
 }  // namespace pg::rl

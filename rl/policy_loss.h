@@ -1,12 +1,67 @@
 #pragma once
-// Losses whose gradient is a policy gradient; all are to be minimised. B episodes, T steps.
+// Losses whose gradient is a policy gradient, in three choices: a ratio, a surrogate per token, an aggregation. All are
+// to be minimised. B responses, T tokens; log_prob, old_log_prob [B, T] are log π(token) now and when it was sampled;
+// advantage [B, T], or [B, 1] for one value per response, taken as a constant; mask u8 [B, T], 1 on tokens the policy
+// chose, up to and including the first EOS; undefined: all 1. Masked slots may hold anything, infinity too.
 #include "autograd/ops.h"
 
 namespace pg::rl {
 
-// -(1/B) Σ_b Σ_t mask·A·log π: its gradient is the score-function estimate of -∇ E[return] (Williams 1992). log_prob
-// [B, T]; advantage [B, T], or [B, 1] for one value per episode, taken as a constant; mask u8 [B, T], undefined: all 1.
-// The loss value itself means nothing.
+// |log-ratio| beyond this counts as this, with gradient 0: e^20 is far past any clip, e^100 would be infinite in f32.
+constexpr double kMaxLogRatio = 20;
+
+// ---- ratio: ρ = π / old
+
+// exp(log_prob - old_log_prob) [B, T]; masked slots are 1.
+Tensor token_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask = {});
+// s = exp(mean over the response of the log-ratio) [B, 1]: GSPO (Zheng et al. 2025, arXiv:2507.18071).
+Tensor sequence_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask = {});
+// sg(s)·π/sg(π) [B, T]: the value of s, the gradient of each token: GSPO-token (same paper).
+Tensor sequence_token_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask = {});
+
+// ---- surrogate: loss per token, [B, T] (or [B, 1] from sequence_ratio)
+
+// -A·log π. Its gradient is that of ratio_loss at ρ = 1, its value is not (Williams 1992).
+Tensor log_prob_loss(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask = {});
+// -ρ·A.
+Tensor ratio_loss(const Tensor& ratio, const Tensor& advantage);
+// -min(ρA, clip(ρ, 1 - low, 1 + high)·A): PPO (Schulman et al. 2017, arXiv:1707.06347); high > low is DAPO's
+// clip-higher (arXiv:2503.14476). Where both branches are equal the unclipped one has the gradient.
+Tensor clip_loss(const Tensor& ratio, const Tensor& advantage, double low = 0.2, double high = 0.2);
+// clip_loss, but at most -c·A where A < 0: a bad action is not pushed without end (Ye et al. 2019, arXiv:1912.09729).
+Tensor dual_clip_loss(const Tensor& ratio, const Tensor& advantage, double low = 0.2, double high = 0.2, double c = 3);
+// -sg(clip(ρ, 1 - low, 1 + high))·A·log π: every token keeps its gradient, only its weight is bounded. CISPO (MiniMax
+// 2025, arXiv:2506.13585).
+Tensor cispo_loss(const Tensor& log_prob, const Tensor& ratio, const Tensor& advantage, double low = 0.2,
+                  double high = 0.2, const Tensor& mask = {});
+
+// min(exp(old - sampler), cap) [B, T], a constant factor for the loss: repairs that the sampler's log-probabilities
+// (another kernel, another precision) are not quite the trainer's (Yao et al. 2025, "Your efficient RL framework
+// secretly brings you off-policy RL training"). On the CPU it is exactly 1.
+Tensor truncated_weight(const Tensor& old_log_prob, const Tensor& sampler_log_prob, double cap = 2,
+                        const Tensor& mask = {});
+
+// ---- aggregation: this choice is the algorithm
+
+enum class Aggregation : uint8_t {
+  token_mean,     // Σ_i Σ_t m·l / tokens: long responses weigh more (DAPO)
+  sequence_mean,  // 1/B Σ_i (1/len_i) Σ_t m·l: long wrong answers are punished less per token (GRPO)
+  constant,       // Σ m·l / (B·max_length): no bias from length (Dr. GRPO)
+  sequence_sum,   // 1/B Σ_i Σ_t m·l: the gradient of the sequence objective itself
+};
+// What a sum is divided by; of the whole update, not of a micro-batch or rank, so that losses of parts add up to the
+// loss of all.
+struct Denominators {
+  double tokens = 0;      // Σ len_i, for token_mean
+  double sequences = 0;   // B, for the others
+  double max_length = 0;  // L_max, for constant
+};
+Denominators denominators(const Tensor& mask, double max_length = 0);
+// loss [B, T] → scalar. Responses without a token count for nothing.
+Tensor aggregate(const Tensor& loss, const Tensor& mask, Aggregation how, const Denominators& total);
+
+// -(1/B) Σ_b Σ_t mask·A·log π: its gradient is the score-function estimate of -∇ E[return] (Williams 1992):
+// log_prob_loss aggregated as sequence_sum.
 Tensor reinforce_loss(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask = {});
 
 }  // namespace pg::rl

@@ -1,0 +1,33 @@
+#pragma once
+// Losses on pairs of responses, one chosen and one rejected: N pairs. All are to be minimised.
+#include "autograd/ops.h"
+
+namespace pg::rl {
+
+// -log σ(r_c - r_r - margin) + centring·(r_c + r_r)² per pair [N]: a reward model's loss (Bradley & Terry 1952; Ouyang
+// et al. 2022, arXiv:2203.02155). chosen, rejected [N]: scores; margin [N]: how much better the chosen one is (Touvron
+// et al. 2023, arXiv:2307.09288); centring keeps scores near 0, .01 is usual (Eisenstein et al. 2023,
+// arXiv:2312.09244).
+Tensor bradley_terry_loss(const Tensor& chosen, const Tensor& rejected, const Tensor& margin = {}, double centring = 0);
+
+enum class DpoKind : uint8_t {
+  sigmoid,  // -(1-e)·log σ(βΔ) - e·log σ(-βΔ): DPO (Rafailov et al. 2023, arXiv:2305.18290); e > 0 is cDPO
+  robust,   // [-(1-e)·log σ(βΔ) + e·log σ(-βΔ)] / (1-2e): unbiased under flipped labels (arXiv:2403.00409)
+  hinge,    // max(0, 1 - βΔ): SLiC (arXiv:2305.10425)
+  ipo,      // (Δ - 1/(2β))² (Azar et al. 2023, arXiv:2310.12036)
+};
+struct DpoOptions {
+  DpoKind kind = DpoKind::sigmoid;
+  double beta = 0.1;
+  double label_smoothing = 0;  // e in [0, 1/2): the share of labels taken to be flipped; sigmoid and robust
+};
+struct DpoLoss {
+  Tensor loss;                            // [N]; sigmoid: ln 2 exactly while π = ref
+  Tensor chosen_reward, rejected_reward;  // β·(log π - log ref) [N], without gradient
+};
+// Δ = (log π_c - log ref_c) - (log π_r - log ref_r), log-probabilities [N] *summed* over the response's tokens, EOS
+// included (TRL averages them for IPO, the paper sums).
+DpoLoss dpo_loss(const Tensor& chosen, const Tensor& rejected, const Tensor& ref_chosen, const Tensor& ref_rejected,
+                 const DpoOptions& options = {});
+
+}  // namespace pg::rl

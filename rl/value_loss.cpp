@@ -1,0 +1,40 @@
+#include "rl/value_loss.h"
+
+#include <cmath>
+
+#include "tensor/error.h"
+
+namespace pg::rl {
+
+Tensor value_loss(const Tensor& values, const Tensor& returns, const Tensor& old_values, double clip) {
+  check(values.shape() == returns.shape(), "value_loss: values are {}, returns {}", values.shape(), returns.shape());
+  check(clip >= 0, "value_loss: clip must not be negative, got {}", clip);
+  const Tensor target = returns.detach(), error = values - target, free = error * error;
+  if (clip == 0) return 0.5 * free;
+  check(old_values.shape() == values.shape(), "value_loss: old_values must be {}, got {}", values.shape(),
+        old_values.shape());
+  const Tensor old = old_values.detach();
+  const Tensor near = old + clamp(values - old, -clip, clip) - target, bounded = near * near;
+  return 0.5 * where(ge(free, bounded), free, bounded);
+}
+
+double explained_variance(const Tensor& values, const Tensor& returns, const Tensor& mask) {
+  const std::vector<double> v = values.to_vector(), r = returns.to_vector();
+  const std::vector<double> m = mask.defined() ? mask.to_vector() : std::vector<double>(v.size(), 1);
+  check(v.size() == r.size() && v.size() == m.size(), "explained_variance: {} values, {} returns, {} mask", v.size(),
+        r.size(), m.size());
+  const auto variance = [&](auto at) {
+    double count = 0, sum = 0, squares = 0;
+    for (size_t i = 0; i < v.size(); ++i) {
+      if (m[i] != 0) sum += at(i), ++count;
+    }
+    for (size_t i = 0; i < v.size(); ++i) {
+      if (m[i] != 0) squares += (at(i) - sum / count) * (at(i) - sum / count);
+    }
+    return squares / count;
+  };
+  const double spread = variance([&](size_t i) { return r[i]; });
+  return spread == 0 ? std::nan("") : 1 - variance([&](size_t i) { return r[i] - v[i]; }) / spread;
+}
+
+}  // namespace pg::rl
