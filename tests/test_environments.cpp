@@ -99,7 +99,7 @@ TEST_CASE("every step is Gymnasium's to twelve digits", "[env]") {
       going->step(action[t]);
       const auto after = env->state(), along = going->state();
       state_error = std::max(state_error, largest_difference({after.begin() + 2, after.end()}, next[t]));
-      if (elapsed[t][0] < 40) {
+      if (elapsed[t][0] < 60) {
         going_error = std::max(going_error, largest_difference({along.begin() + 2, along.end()}, next[t]));
       }
       observation_error = std::max(observation_error, largest_difference(step.observation, seen[t]));
@@ -112,7 +112,7 @@ TEST_CASE("every step is Gymnasium's to twelve digits", "[env]") {
     CHECK(ends >= 1);
     CHECK(state_error < 1e-12);
     CHECK(reward_error < 1e-12);
-    CHECK(going_error < 1e-9);        // Acrobot doubles a difference every few steps
+    CHECK(going_error < 1e-7);        // the Acrobot doubles a difference every few steps
     CHECK(observation_error < 3e-6);  // Gymnasium's observations are f32, of numbers up to 28
   }
 }
