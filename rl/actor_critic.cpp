@@ -69,29 +69,31 @@ ActorCritic::Evaluation ActorCritic::evaluate(const Tensor& observations, const 
 
 ActorCritic::Evaluation ActorCritic::evaluation(const Tensor& policy, const Tensor& actions,
                                                 const Tensor& value) const {
-  const auto [log_prob, entropy] =
-      log_std.defined() ? gaussian_log_prob(policy, log_std, actions) : token_log_prob(policy, actions);
+  const auto [log_prob, entropy] = log_std.defined()
+                                       ? gaussian_log_prob(policy, log_std, actions)
+                                       : token_log_prob(policy, actions.view_reshape({policy.size(0)}).to(i32));
   return {log_prob, entropy, value};
 }
 
 Tensor ActorCritic::act(const Tensor& observations, Generator* generator) const {
   NoGrad guard;
   const Tensor distribution = policy(observations);
-  if (!log_std.defined() && !generator) return argmax(distribution);
-  if (!generator) return distribution;
+  const bool discrete = !log_std.defined();
+  if (!generator) return discrete ? argmax(distribution, -1, true).to(distribution.dtype()) : distribution;
   const std::vector<double> p = distribution.to_vector();
-  const auto rows = static_cast<size_t>(distribution.size(0)), columns = static_cast<size_t>(distribution.size(1));
-  if (!log_std.defined()) {
-    std::vector<int32_t> ids;
-    for (size_t r = 0; r < rows; ++r) {
-      ids.push_back(sample_index(std::span(p).subspan(r * columns, columns), generator->uniform()));
-    }
-    return Tensor::from(ids, {distribution.size(0)});
-  }
-  const std::vector<double> log_stds = log_std.to_vector();
   std::vector<double> actions;
-  for (size_t i = 0; i < p.size(); ++i) actions.push_back(p[i] + std::exp(log_stds[i % columns]) * generator->normal());
-  return Tensor::from(actions, distribution.shape()).to(distribution.dtype());
+  if (discrete) {
+    const auto choices = static_cast<size_t>(distribution.size(1));
+    for (size_t row = 0; row < p.size(); row += choices) {
+      actions.push_back(sample_index(std::span(p).subspan(row, choices), generator->uniform()));
+    }
+  } else {
+    const std::vector<double> log_stds = log_std.to_vector();
+    for (size_t i = 0; i < p.size(); ++i) {
+      actions.push_back(p[i] + std::exp(log_stds[i % log_stds.size()]) * generator->normal());
+    }
+  }
+  return Tensor::from(actions, {distribution.size(0), discrete ? 1 : distribution.size(1)}).to(distribution.dtype());
 }
 
 void ActorCritic::visit(Visitor& visitor) {

@@ -1,6 +1,6 @@
 #pragma once
 // A policy and a value function for environments whose observations are vectors: two perceptrons with tanh, or two
-// heads on one. N observations, D numbers each; k numbers per action.
+// heads on one. N observations of D numbers; N actions of k numbers, where a discrete action is the one number 0, 1, ….
 #include <vector>
 
 #include "nn/layers.h"
@@ -33,11 +33,11 @@ struct ActorCritic : Module {
   struct Evaluation {
     Tensor log_prob, entropy, value;  // [N] each, nats
   };
-  // actions: i32 [N], or [N, k].
+  // actions [N, k].
   Evaluation evaluate(const Tensor& observations, const Tensor& actions) const;
 
-  // One sampled action per row, of the type that evaluate() takes: the rows draw from the generator in turn. Without a
-  // generator the most likely action. Records nothing.
+  // Sampled actions [N, k]: the rows draw from the generator in turn. Without a generator the most likely ones. Records
+  // nothing.
   Tensor act(const Tensor& observations, Generator* generator) const;
 
   void visit(Visitor& visitor) override;
