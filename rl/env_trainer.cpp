@@ -88,10 +88,7 @@ EnvTrainer::EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make
 EnvReport EnvTrainer::step() {
   check(!done(), "EnvTrainer: all {} steps are done", config_.total_steps);
   const auto begin = std::chrono::steady_clock::now();
-  EnvReport report{.lr = learning_rate()};
-  const EnvRollout data = rollout();
-  report.explained_variance = explained_variance(data.values, data.returns);
-  update(data, report);
+  EnvReport report = update(rollout());
   steps_ += batch_size();
   report.steps = steps_;
   report.episodes = envs_.episodes();
@@ -165,7 +162,8 @@ EnvRollout EnvTrainer::rollout() {
   return r;
 }
 
-void EnvTrainer::update(const EnvRollout& data, EnvReport& report) {
+EnvReport EnvTrainer::update(const EnvRollout& data) {
+  EnvReport report{.explained_variance = explained_variance(data.values, data.returns), .lr = learning_rate()};
   const int64_t n = batch_size(), size = n / config_.minibatches;
   const auto flat = [&](const Tensor& x) {
     return x.rank() == 3 ? x.view_reshape({n, x.size(2)}) : x.view_reshape({n});
@@ -220,6 +218,7 @@ void EnvTrainer::update(const EnvRollout& data, EnvReport& report) {
                       &report.k3, &report.clip_low, &report.clip_high}) {
     *sum /= static_cast<double>(updates);
   }
+  return report;
 }
 
 std::vector<double> EnvTrainer::play(int64_t episodes, bool greedy, uint64_t seed) const {

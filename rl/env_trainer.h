@@ -92,8 +92,10 @@ class EnvTrainer {
   bool done() const { return steps_ + batch_size() > config_.total_steps; }
   int64_t steps() const { return steps_; }  // of the environments
 
-  // The first half of step(): acts for T steps, which moves the environments on.
+  // The two halves of step(). rollout() acts for T steps, which moves the environments on; update() takes
+  // epochs·minibatches gradient steps on what it brought.
   EnvRollout rollout();
+  EnvReport update(const EnvRollout& rollout);
 
   // Raw returns of whole episodes in an environment of their own, sampled or with the most likely action each time.
   // Training is undisturbed.
@@ -112,7 +114,6 @@ class EnvTrainer {
  private:
   int64_t batch_size() const { return config_.environments * config_.rollout_steps; }
   double learning_rate() const;
-  void update(const EnvRollout& rollout, EnvReport& report);
 
   EnvTrainConfig config_;
   MakeEnvironment make_;

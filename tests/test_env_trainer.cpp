@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "autograd/ops.h"
+#include "rl/advantages.h"
 #include "rl/env_trainer.h"
 #include "tasks/bandit.h"
 #include "tensor/parallel.h"
@@ -65,6 +66,19 @@ class Deaf final : public Environment {
   bool constant_;
 };
 
+// Nothing but shapes.
+class Blank final : public Environment {
+ public:
+  explicit Blank(bool discrete)
+      : Environment({{0, 0, 0, 0}, {0, 0, 0, 0}},
+                    discrete ? ActionSpace{.choices = 3} : ActionSpace{.box = {{-1, -1}, {1, 1}}}, 9, 4) {}
+
+ private:
+  void begin(Generator&) override {}
+  Outcome advance(std::span<const double>) override { return {0, false}; }
+  std::vector<double> observe() const override { return s_; }
+};
+
 EnvTrainConfig small(const std::string& environment) {
   EnvTrainConfig c = env_recipe(environment);
   c.total_steps = 6 * 4 * 32;
@@ -122,6 +136,60 @@ TEST_CASE("the trainer's rollout: what the clock cuts is bootstrapped and what h
   CHECK(trainer.environments().episodes() == 1);
   CHECK(trainer.environments().mean_return() == 6);
   CHECK(trainer.environments().mean_length() == 3);
+}
+
+TEST_CASE("an update by PPO is that of PyTorch", "[env][trainer]") {
+  // tools/make_ppo_goldens.py: three updates on the whole batch, so that its order does not matter.
+  for (const bool discrete : {true, false}) {
+    const SafetensorsFile file =
+        load_safetensors(std::string("tests/goldens/ppo/") + (discrete ? "discrete" : "continuous") + ".safetensors");
+    const EnvTrainConfig c{.total_steps = 24,
+                           .environments = 3,
+                           .rollout_steps = 8,
+                           .epochs = 3,
+                           .minibatches = 1,
+                           .gamma = 0.97,
+                           .lambda = 0.9,
+                           .clip = 0.1,
+                           .value_clip = 0.1,
+                           .entropy_coef = 0.02,
+                           .lr = 1e-2,
+                           .hidden = 6};
+    EnvTrainer trainer(c, [&]() -> std::unique_ptr<Environment> { return std::make_unique<Blank>(discrete); });
+    for (auto& [name, parameter] : named_parameters(trainer.model())) {
+      parameter.detach().copy_from(file.at("before." + name));
+    }
+    EnvRollout r;
+    r.observations = file.at("observations");
+    r.actions = file.at("actions");
+    r.log_prob = file.at("log_prob");
+    r.values = file.at("values");
+    r.advantages = file.at("advantages");
+    r.returns = file.at("returns");
+    const EnvReport report = trainer.update(r);
+    const auto want = file.at("report").to_vector();
+    const std::vector<double> got = {report.policy_loss, report.value_loss, report.entropy,
+                                     report.k1,          report.k3,         report.clip_low + report.clip_high,
+                                     report.grad_norm};
+    for (size_t i = 0; i < want.size(); ++i) {
+      INFO("number " << i);
+      CHECK(got[i] == Approx(want[i]).epsilon(1e-5).margin(1e-7));
+    }
+    for (const auto& [name, parameter] : named_parameters(trainer.model())) {
+      INFO(name);
+      const auto x = parameter.to_vector(), y = file.at("after." + name).to_vector();
+      for (size_t i = 0; i < x.size(); ++i) CHECK(std::abs(x[i] - y[i]) < 2e-6);  // of steps of 1e-2
+    }
+    const Gae estimate = gae(file.at("rewards"), r.values, file.at("next_values"),
+                             {.gamma = c.gamma,
+                              .lambda = c.lambda,
+                              .mask = {},
+                              .terminated = file.at("terminated"),
+                              .truncated = file.at("truncated"),
+                              .final_values = file.at("final_values")});
+    const auto x = estimate.advantages.to_vector(), y = r.advantages.to_vector();
+    for (size_t i = 0; i < x.size(); ++i) CHECK(std::abs(x[i] - y[i]) < 1e-6);
+  }
 }
 
 TEST_CASE("before the first update the ratio is exactly 1 and nothing is clipped", "[env][trainer]") {
