@@ -8,7 +8,22 @@ namespace {
 constexpr const char* kStateKey = "policygrad";  // the metadata entry that holds RunState
 constexpr std::string_view kOptimizerPrefix = "optim.";
 
-bool is_optimizer_tensor(const std::string& name) { return name.starts_with(kOptimizerPrefix); }
+constexpr std::string_view kPartPrefix = "part.";
+
+std::string prefix_of(const std::string& part) { return part.empty() ? "" : fmt::format("{}{}.", kPartPrefix, part); }
+
+// The tensors of one part, under the names it gives them: its weights, or what its optimizer keeps.
+NamedTensors tensors_of(const SafetensorsFile& file, const std::string& part, bool optimizer) {
+  const std::string prefix = prefix_of(part);
+  NamedTensors result;
+  for (const auto& [full, tensor] : file.tensors) {
+    if (!full.starts_with(prefix) || (part.empty() && full.starts_with(kPartPrefix))) continue;
+    const std::string name = full.substr(prefix.size());
+    if (name.starts_with(kOptimizerPrefix) != optimizer) continue;
+    result.emplace_back(optimizer ? name.substr(kOptimizerPrefix.size()) : name, tensor);
+  }
+  return result;
+}
 
 // The bits of a Generator as text: JSON numbers above 2^53 do not survive every reader.
 nlohmann::json generator_json(const Generator& g) { return {std::to_string(g.seed()), std::to_string(g.offset())}; }
@@ -21,16 +36,22 @@ Generator generator_from(const nlohmann::json& json) {
 
 }  // namespace
 
-void save_checkpoint(const std::string& path, Module& model, const Optimizer* optimizer, const RunState& state) {
-  NamedTensors tensors = state_dict(model);
+void save_checkpoint(const std::string& path, Module& model, const Optimizer* optimizer, const RunState& state,
+                     const std::vector<CheckpointPart>& parts) {
   nlohmann::json json = {{"step", state.step}, {"texts", state.texts}, {"generators", nlohmann::json::object()}};
   for (const auto& [name, generator] : state.generators) json["generators"][name] = generator_json(generator);
-  if (optimizer) {
-    json["optimizer_steps"] = optimizer->steps();
-    for (auto& [name, tensor] : optimizer->state()) {
-      tensors.emplace_back(std::string(kOptimizerPrefix) + name, std::move(tensor));
+  NamedTensors tensors;
+  json["optimizer_steps"] = nlohmann::json::object();
+  const auto add = [&](const std::string& part, Module& module, const Optimizer* owner) {
+    for (auto& [name, tensor] : state_dict(module)) tensors.emplace_back(prefix_of(part) + name, std::move(tensor));
+    json["optimizer_steps"][part] = owner ? owner->steps() : -1;
+    if (!owner) return;
+    for (auto& [name, tensor] : owner->state()) {
+      tensors.emplace_back(prefix_of(part) + std::string(kOptimizerPrefix) + name, std::move(tensor));
     }
-  }
+  };
+  add("", model, optimizer);
+  for (const CheckpointPart& part : parts) add(part.name, *part.module, part.optimizer);
   std::string text;
   try {
     text = json.dump();
@@ -50,7 +71,8 @@ Checkpoint load_checkpoint(const std::string& path) {
     state.step = json.at("step").get<int64_t>();
     state.texts = json.at("texts").get<std::map<std::string, std::string>>();
     for (const auto& [name, bits] : json.at("generators").items()) state.generators[name] = generator_from(bits);
-    checkpoint.optimizer_steps = json.value("optimizer_steps", int64_t{-1});
+    checkpoint.optimizer_steps =
+        json.value("optimizer_steps", nlohmann::json{{"", -1}}).get<std::map<std::string, int64_t>>();
   } catch (const std::exception& e) {  // nlohmann's own, or a number out of range
     fail("{}: the checkpoint's state is damaged: {}", path, e.what());
   }
@@ -69,26 +91,21 @@ const Generator& Checkpoint::generator(const std::string& name) const {
   return found->second;
 }
 
-void Checkpoint::restore(Module& model) const {
-  NamedTensors weights;
-  for (const auto& entry : file.tensors) {
-    if (!is_optimizer_tensor(entry.first)) weights.push_back(entry);
-  }
+void Checkpoint::restore(Module& model, const std::string& part) const {
+  check(optimizer_steps.contains(part), "{}: the checkpoint has no part '{}'", file.path, part);
   try {
-    load_state_dict(model, weights);
+    load_state_dict(model, tensors_of(file, part, false));
   } catch (const Error& e) {
     fail("{}: {}", file.path, e.what());
   }
 }
 
-void Checkpoint::restore(Optimizer& optimizer) const {
-  check(optimizer_steps >= 0, "{}: the checkpoint holds weights only, no optimizer", file.path);
-  NamedTensors tensors;
-  for (const auto& [name, tensor] : file.tensors) {
-    if (is_optimizer_tensor(name)) tensors.emplace_back(name.substr(kOptimizerPrefix.size()), tensor);
-  }
+void Checkpoint::restore(Optimizer& optimizer, const std::string& part) const {
+  const auto steps = optimizer_steps.find(part);
+  check(steps != optimizer_steps.end() && steps->second >= 0, "{}: the checkpoint holds weights only, no optimizer{}",
+        file.path, part.empty() ? "" : " of part '" + part + "'");
   try {
-    optimizer.load_state(tensors, optimizer_steps);
+    optimizer.load_state(tensors_of(file, part, true), steps->second);
   } catch (const Error& e) {
     fail("{}: {}", file.path, e.what());
   }

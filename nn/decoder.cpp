@@ -2,24 +2,28 @@
 
 #include <bit>
 
+#include "autograd/ops.h"
+
 namespace pg {
 
-void choose_tokens(const Tensor& logits, bool greedy, const SampleOptions& options, const Tensor& u, const Tensor& ids,
-                   const Tensor& log_probs) {
+void choose_tokens(Tensor logits, Choosing how, const Tensor& u, const Tensor& ids, const Tensor& log_probs) {
+  if (how.tempered && how.sampling.temperature != 1) {
+    logits = affine(logits, 1 / how.sampling.temperature, 0);
+    how.sampling.temperature = 1;
+  }
   const Kernels& k = kernels(logits.device());
-  if (greedy) {
+  if (how.greedy) {
     k.argmax(ids, logits);
   } else {
-    k.sample(ids, logits, u, options);
+    k.sample(ids, logits, u, how.sampling);
   }
   const Tensor entropy = empty_like(log_probs), lse = empty_like(log_probs);
   k.token_log_prob(log_probs, entropy, lse, logits, ids);
 }
 
-Decoder::Decoder(const Gpt2& model, int64_t rows, int64_t room, bool greedy, const SampleOptions& options)
+Decoder::Decoder(const Gpt2& model, int64_t rows, int64_t room, const Choosing& how)
     : model_(model),
-      greedy_(greedy),
-      options_(options),
+      how_(how),
       cache_(model.new_cache(rows, room)),
       ids_(Tensor::zeros({rows}, i32, model.device())),
       log_probs_(Tensor::zeros({rows}, sum_type(model.config.dtype), model.device())),
@@ -27,17 +31,39 @@ Decoder::Decoder(const Gpt2& model, int64_t rows, int64_t room, bool greedy, con
       before_(zeros_like(ids_)),
       after_(zeros_like(ids_)) {}
 
-void Decoder::prefill(int64_t first, std::span<const std::span<const int32_t>> prompts, std::span<const double> u) {
+void Decoder::prefill(int64_t first, std::span<const std::span<const int32_t>> prompts, int64_t copies,
+                      std::span<const double> u) {
   NoGrad no_grad;
-  const auto rows = static_cast<int64_t>(prompts.size()), length = static_cast<int64_t>(prompts[0].size());
-  const Tensor ids = Tensor::empty({rows, length}, i32);
+  const auto count = static_cast<int64_t>(prompts.size()), length = static_cast<int64_t>(prompts[0].size());
+  const int64_t rows = count * copies;
+  const Tensor ids = Tensor::empty({count, length}, i32);
   auto to = ids.data<int32_t>().begin();
   for (const auto& prompt : prompts) to = std::copy(prompt.begin(), prompt.end(), to);
   u_.view_slice(0, first, first + rows).copy_from(Tensor::from(u, {rows}));
-  const KvCache part = cache_.slice(first, first + rows);
-  const Tensor hidden = model_.hidden(ids, &part);
-  choose(model_.head(select(hidden, 1, length - 1)), first, rows);
+  const KvCache part = cache_.slice(first, first + count);
+  part.lengths.fill(0);
+  Tensor logits = model_.head(select(model_.hidden(ids, &part), 1, length - 1));
+  if (copies > 1) {
+    const Tensor prompt_of_row = Tensor::empty({rows}, i32);
+    for (int64_t i = count; i-- > 0;) {  // from behind: no prompt is overwritten before it was copied
+      for (int64_t row = i * copies; row < (i + 1) * copies; ++row) {
+        if (row != i) cache_.copy_row(first + i, first + row);
+        prompt_of_row.data<int32_t>()[row] = static_cast<int32_t>(i);
+      }
+    }
+    logits = index_select(logits, 0, prompt_of_row.to(logits.device()));
+  }
+  choose(logits, first, rows);
   send(first, rows);
+}
+
+void Decoder::extend(int64_t row, std::span<const int32_t> tokens, double u) {
+  NoGrad no_grad;
+  const auto count = static_cast<int64_t>(tokens.size());
+  u_.view_slice(0, row, row + 1).fill(u);
+  const KvCache part = cache_.slice(row, row + 1);
+  choose(model_.head(select(model_.hidden(Tensor::from(tokens, {1, count}), &part), 1, count - 1)), row, 1);
+  send(row, 1);
 }
 
 void Decoder::next(std::span<const double> u) {
@@ -77,7 +103,7 @@ void Decoder::compute(int64_t rows) const {
 
 void Decoder::choose(const Tensor& logits, int64_t first, int64_t rows) const {
   const auto part = [&](const Tensor& x) { return x.view_slice(0, first, first + rows); };
-  choose_tokens(logits, greedy_, options_, part(u_), part(ids_), part(log_probs_));
+  choose_tokens(logits, how_, part(u_), part(ids_), part(log_probs_));
 }
 
 void Decoder::send(int64_t first, int64_t rows) {

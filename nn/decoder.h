@@ -13,19 +13,27 @@
 
 namespace pg {
 
-// A token for each row of logits [R, V]: the most probable if greedy (the first of equals), else drawn by u f64 [R] in
-// [0, 1). Writes ids i32 [R] and log_probs [R], log softmax(logits)[id] without temperature and filters: NaN where the
-// logits are not finite.
-void choose_tokens(const Tensor& logits, bool greedy, const SampleOptions& options, const Tensor& u, const Tensor& ids,
-                   const Tensor& log_probs);
+struct Choosing {
+  bool greedy = false;  // the most probable token (the first of equals) instead of a draw
+  SampleOptions sampling;
+  bool tempered = false;  // log-probabilities at the sampling temperature instead of at 1
+};
+// A token for each row of logits [R, V], drawn by u f64 [R] in [0, 1). Writes ids i32 [R] and log_probs [R],
+// log softmax(logits)[id], without filters: NaN where the logits are not finite.
+void choose_tokens(Tensor logits, Choosing how, const Tensor& u, const Tensor& ids, const Tensor& log_probs);
 
 class Decoder {
  public:
   // For up to `rows` sequences of `room` positions. The model must outlive it.
-  Decoder(const Gpt2& model, int64_t rows, int64_t room, bool greedy, const SampleOptions& options);
+  Decoder(const Gpt2& model, int64_t rows, int64_t room, const Choosing& how);
 
-  // Reads prompts of one length into rows first, first + 1, … and chooses the token that follows each, by u.
-  void prefill(int64_t first, std::span<const std::span<const int32_t>> prompts, std::span<const double> u);
+  // Reads prompts of one length, each into `copies` rows of its own from `first` on (their old content is gone), and
+  // chooses the token that follows in each row, by u.
+  void prefill(int64_t first, std::span<const std::span<const int32_t>> prompts, int64_t copies,
+               std::span<const double> u);
+  // Reads more tokens of one row, beginning with what it chose last unless that was read, and chooses the next by u.
+  void extend(int64_t row, std::span<const int32_t> tokens, double u);
+  int64_t length(int64_t row) const { return cache_.lengths.data<int32_t>()[row]; }  // positions read
   // Chooses the next token of the rows [0, u.size()).
   void next(std::span<const double> u);
 
@@ -56,8 +64,7 @@ class Decoder {
   void send(int64_t first, int64_t rows);
 
   const Gpt2& model_;
-  const bool greedy_;
-  const SampleOptions options_;
+  const Choosing how_;
   KvCache cache_;
   Tensor ids_;             // i32 [rows]: the last token of each
   Tensor log_probs_;       // [rows]

@@ -14,22 +14,32 @@ namespace {
 struct Row {
   std::vector<int32_t> ids;  // prompt and what came after
   Generator generator;
-  int64_t limit;       // tokens to come
+  int64_t limit;       // tokens to choose
   int64_t chosen = 0;  // of them, also those that the host has not seen yet
+  int64_t unseen = 0;
+  int64_t taken = 0;      // of them, those that the host has seen
+  bool answered = false;  // by `respond`: tokens wait to be read
   bool finished = false;
 };
 
 class Generation {
  public:
   Generation(const Gpt2& model, const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options)
-      : model_(model), options_(options), block_size_(model.config.block_size), results_(prompts.size()) {
+      : model_(model),
+        options_(options),
+        how_{options.greedy, options.sampling, options.tempered},
+        block_size_(model.config.block_size),
+        results_(prompts.size() * static_cast<size_t>(options.samples)) {
     for (size_t i = 0; i < prompts.size(); ++i) {
       const auto length = static_cast<int64_t>(prompts[i].size());
       check(length >= 1 && length <= block_size_, "generate: prompt {} has {} tokens, expected 1 to {} (block_size)", i,
             length, block_size_);
-      rows_.push_back({prompts[i], random_stream(options.seed, options.first_row + i), options.max_new_tokens});
-      // Without sliding, the token that follows the last position is the last.
-      if (!options.slide) rows_[i].limit = std::min(rows_[i].limit, block_size_ - length + 1);
+      for (int64_t sample = 0; sample < options.samples; ++sample) {
+        rows_.push_back(
+            {prompts[i], random_stream(options.seed, options.first_row + rows_.size()), options.max_new_tokens});
+        // Without sliding, the token that follows the last position is the last.
+        if (!options.slide) rows_.back().limit = std::min(rows_.back().limit, block_size_ - length + 1);
+      }
     }
   }
 
@@ -54,38 +64,59 @@ class Generation {
  private:
   // Until each row is finished or has outgrown the cache.
   void run_cached() {
-    std::vector<size_t> places(rows_.size());  // place p of the cache holds row places[p]
-    std::iota(places.begin(), places.end(), size_t{0});
-    // Rows of equal length stand together: each such run is one batch.
-    const auto length = [this](size_t i) { return rows_[i].ids.size(); };
-    std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t b) { return length(a) < length(b); });
+    // Prompts of equal length are read as one batch.
+    std::vector<size_t> waiting(rows_.size() / samples());  // prompts
+    std::iota(waiting.begin(), waiting.end(), size_t{0});
+    const auto length = [this](size_t prompt) { return rows_[prompt * samples()].ids.size(); };
+    std::stable_sort(waiting.begin(), waiting.end(), [&](size_t a, size_t b) { return length(a) < length(b); });
+    const size_t capacity =
+        options_.max_rows == 0 ? rows_.size() : std::min(rows_.size(), static_cast<size_t>(options_.max_rows));
     int64_t room = 0;
     for (const Row& row : rows_) room = std::max(room, static_cast<int64_t>(row.ids.size()) + row.limit - 1);
-    Decoder decoder(model_, static_cast<int64_t>(rows_.size()), std::min(room, block_size_), options_.greedy,
-                    options_.sampling);
+    if (options_.respond) room = block_size_;
+    Decoder decoder(model_, static_cast<int64_t>(capacity), std::min(room, block_size_), how_);
+    std::vector<size_t> places;               // place p of the cache holds row places[p]
     std::deque<std::vector<size_t>> flights;  // the rows of each pass whose choices have not been taken
-    for (size_t begin = 0, end; begin < places.size(); begin = end) {
-      std::vector<std::span<const int32_t>> prompts;
-      for (end = begin; end < places.size() && length(places[end]) == length(places[begin]); ++end) {
-        prompts.emplace_back(rows_[places[end]].ids);
-      }
-      const auto batch = std::span(places).subspan(begin, end - begin);
-      decoder.prefill(static_cast<int64_t>(begin), prompts, draws(batch));
-      flights.emplace_back(batch.begin(), batch.end());
-    }
-    // A GPU has the next pass to do while the host looks at the choices of the last.
-    const size_t ahead = model_.device().kind == Device::Kind::cpu ? 0 : 1;
-    while (!flights.empty()) {
-      while (flights.size() > ahead || (!flights.empty() && places.empty())) {
-        const Decoder::Choices choices = decoder.take();
-        for (size_t i = 0; i < choices.tokens.size(); ++i) {
-          take(flights.front()[i], choices.tokens[i], choices.log_probs[i]);
+    size_t read = 0;                          // of the waiting prompts
+    const auto admit = [&] {
+      while (read < waiting.size()) {
+        const size_t fit = (capacity - places.size()) / samples(), first = places.size();
+        std::vector<std::span<const int32_t>> prompts;
+        const size_t length_now = length(waiting[read]);
+        for (; read < waiting.size() && prompts.size() < fit && length(waiting[read]) == length_now; ++read) {
+          const size_t row = waiting[read] * samples();
+          prompts.emplace_back(rows_[row].ids);
+          for (size_t sample = 0; sample < samples(); ++sample) places.push_back(row + sample);
         }
-        flights.pop_front();
+        if (prompts.empty()) return;
+        const auto batch = std::span(places).subspan(first);
+        decoder.prefill(static_cast<int64_t>(first), prompts, options_.samples, draws(batch));
+        flights.emplace_back(batch.begin(), batch.end());
       }
+    };
+    const auto take_oldest = [&] {
+      const Decoder::Choices choices = decoder.take();
+      const std::vector<size_t> rows = std::move(flights.front());
+      flights.pop_front();
+      for (size_t i = 0; i < rows.size(); ++i) take(rows[i], choices.tokens[i], choices.log_probs[i]);
+    };
+    // A GPU has the next pass to do while the host looks at the choices of the last; not if what the world answers must
+    // be read in between.
+    const size_t ahead = model_.device().kind == Device::Kind::cpu || options_.respond ? 0 : 1;
+    admit();
+    while (!flights.empty()) {
+      while (flights.size() > ahead || (!flights.empty() && places.empty())) take_oldest();
       for (size_t p = places.size(); p-- > 0;) {
-        const Row& row = rows_[places[p]];
-        const bool full = row.chosen >= block_size_ - prompt_length(places[p]) + 1;
+        Row& row = rows_[places[p]];
+        while (row.answered) {
+          row.answered = false;
+          const auto place = static_cast<int64_t>(p);
+          const auto ids = std::span(row.ids).subspan(static_cast<size_t>(decoder.length(place)));
+          decoder.extend(place, ids, draws({&places[p], 1})[0]);
+          flights.push_back({places[p]});
+          take_oldest();
+        }
+        const bool full = static_cast<int64_t>(row.ids.size()) + row.unseen > block_size_;
         if (!row.finished && row.chosen < row.limit && !full) continue;
         if (p + 1 != places.size()) {
           decoder.move_row(static_cast<int64_t>(places.size()) - 1, static_cast<int64_t>(p));
@@ -93,9 +124,11 @@ class Generation {
         }
         places.pop_back();
       }
-      if (places.empty()) continue;
-      decoder.next(draws(places));
-      flights.push_back(places);
+      if (!places.empty()) {
+        decoder.next(draws(places));
+        flights.push_back(places);
+      }
+      admit();
     }
   }
 
@@ -113,8 +146,7 @@ class Generation {
       const Tensor logits = model_.head(select(model_.hidden(ids), 1, count - 1));
       const Tensor chosen = Tensor::empty({n}, i32, logits.device());
       const Tensor log_probs = Tensor::empty({n}, sum_type(logits.dtype()), logits.device());
-      choose_tokens(logits, options_.greedy, options_.sampling, Tensor::from(draws(batch), {n}).to(logits.device()),
-                    chosen, log_probs);
+      choose_tokens(logits, how_, Tensor::from(draws(batch), {n}).to(logits.device()), chosen, log_probs);
       const std::vector<double> tokens = chosen.to_vector(), scores = log_probs.to_vector();
       for (size_t i = 0; i < batch.size(); ++i) take(batch[i], static_cast<int32_t>(tokens[i]), scores[i]);
       begin = end;
@@ -127,6 +159,7 @@ class Generation {
     for (const size_t i : rows) {
       u.push_back(rows_[i].generator.uniform());
       ++rows_[i].chosen;
+      ++rows_[i].unseen;
     }
     return u;
   }
@@ -136,25 +169,45 @@ class Generation {
     Row& row = rows_[i];
     if (row.finished) return;
     check(!std::isnan(log_prob), "generate: the logits of row {} after {} tokens are not finite", i, row.ids.size());
+    --row.unseen;
+    ++row.taken;
+    append(i, token, log_prob, true);
     Generated& result = results_[i];
-    row.ids.push_back(token);
-    result.tokens.push_back(token);
-    result.log_probs.push_back(log_prob);
     if (options_.on_token) options_.on_token(static_cast<int64_t>(i), token);
     const auto& stops = options_.stop_ids;
-    const bool stopped = std::find(stops.begin(), stops.end(), token) != stops.end();
+    const bool stopped = std::find(stops.begin(), stops.end(), token) != stops.end() ||
+                         (options_.stop && options_.stop(static_cast<int64_t>(i), result.tokens));
     if (stopped) result.finish = FinishReason::stop;
-    row.finished = stopped || static_cast<int64_t>(result.tokens.size()) == row.limit;
+    const bool full = !options_.slide && static_cast<int64_t>(row.ids.size()) > block_size_;
+    row.finished = stopped || full || row.taken == row.limit;
+    if (stopped && row.taken < row.limit && options_.respond) go_on(i);
   }
 
-  int64_t prompt_length(size_t i) const {
-    return static_cast<int64_t>(rows_[i].ids.size() - results_[i].tokens.size());
+  // Asks the world what follows in row i, which has stopped.
+  void go_on(size_t i) {
+    Row& row = rows_[i];
+    const std::vector<int32_t> answer = options_.respond(static_cast<int64_t>(i), results_[i].tokens);
+    if (answer.empty() || static_cast<int64_t>(row.ids.size() + answer.size()) > block_size_) return;
+    for (const int32_t id : answer) append(i, id, 0, false);
+    row.answered = true;
+    row.finished = false;
+    results_[i].finish = FinishReason::length;
   }
+
+  void append(size_t i, int32_t token, double log_prob, bool chosen) {
+    rows_[i].ids.push_back(token);
+    results_[i].tokens.push_back(token);
+    results_[i].log_probs.push_back(log_prob);
+    results_[i].chosen.push_back(chosen);
+  }
+
+  size_t samples() const { return static_cast<size_t>(options_.samples); }
 
   const Gpt2& model_;
   const GenerateOptions& options_;
+  const Choosing how_;
   const int64_t block_size_;
-  std::vector<Row> rows_;  // row i is prompt i
+  std::vector<Row> rows_;  // row i is of prompt i / samples
   std::vector<Generated> results_;
 };
 
@@ -163,11 +216,15 @@ class Generation {
 std::vector<Generated> generate(Gpt2& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options) {
   check(options.max_new_tokens >= 0, "generate: max_new_tokens must not be negative, got {}", options.max_new_tokens);
+  check(options.samples >= 1 && (options.max_rows == 0 || options.max_rows >= options.samples),
+        "generate: expected at least one sample per prompt and max_rows 0 or at least that, got {} and {}",
+        options.samples, options.max_rows);
+  check(!options.respond || !options.slide, "generate: respond needs every position at hand; it goes not with slide");
   if (!options.greedy) check_sample_options(options.sampling);
   NoGrad no_grad;
   EvalMode eval_mode(model);
   Generation generation(model, prompts, options);
-  if (options.max_new_tokens == 0) return std::vector<Generated>(prompts.size());
+  if (options.max_new_tokens == 0) return std::vector<Generated>(prompts.size() * static_cast<size_t>(options.samples));
   return generation.run();
 }
 

@@ -68,10 +68,10 @@ Tensor whiten(const Tensor& x, const Tensor& mask = {}, int ddof = 1, bool shift
 
 struct GaeOptions {
   double gamma = 0.99, lambda = 0.95;
-  Tensor mask;        // [B, T]: slots of 0 (observations, padding) are passed over, next value and advantage with them
-  Tensor terminated;  // u8 [B, T], 1: the step ended the episode; nothing follows, so the next value is 0
-  Tensor truncated;   // u8 [B, T], 1: a time limit cut the episode after the step; what would have followed is ...
-  Tensor final_values;  // [B, T] ... V of the state it was cut in, read only where truncated
+  Tensor mask = {};  // [B, T]: slots of 0 (observations, padding) are passed over, next value and advantage with them
+  Tensor terminated = {};  // u8 [B, T], 1: the step ended the episode; nothing follows, so the next value is 0
+  Tensor truncated = {};   // u8 [B, T], 1: a time limit cut the episode after the step; what would have followed is ...
+  Tensor final_values = {};  // [B, T] ... V of the state it was cut in, read only where truncated
 };
 struct Gae {
   Tensor advantages, returns;  // [B, T]; returns = advantages + values, before any whitening

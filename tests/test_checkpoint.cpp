@@ -114,7 +114,7 @@ TEST_CASE("checkpoint: everything comes back", "[nn][checkpoint]") {
   CHECK(loaded.state.texts == state.texts);
   CHECK(loaded.generator("data").seed() == ~uint64_t{0});
   CHECK(loaded.generator("data").offset() == (uint64_t{1} << 60) + 1);
-  CHECK(loaded.optimizer_steps == 1);
+  CHECK(loaded.optimizer_steps.at("") == 1);
   CHECK(loaded.file.metadata_at("format") == "pt");
   Gpt2 other = small_model(2);
   ParamSlab other_slab(other);
@@ -130,6 +130,36 @@ TEST_CASE("checkpoint: everything comes back", "[nn][checkpoint]") {
   const Checkpoint weights = load_checkpoint(path);
   weights.restore(other);
   CHECK(error_of([&] { weights.restore(other_optimizer); }).find("weights only") != std::string::npos);
+}
+
+TEST_CASE("checkpoint: parts come back each to its own model", "[nn][checkpoint]") {
+  TempDir dir;
+  const std::string path = dir.file("c.safetensors");
+  Gpt2 policy = small_model(1), critic = small_model(2), reference = small_model(3);
+  ParamSlab policy_slab(policy), critic_slab(critic);
+  AdamW policy_optimizer(policy_slab), critic_optimizer(critic_slab);
+  policy_optimizer.step(0.1);
+  critic_optimizer.step(0.2);
+  critic_optimizer.step(0.2);
+  RunState state;
+  state.step = 1;
+  save_checkpoint(path, policy, &policy_optimizer, state,
+                  {{"critic", &critic, &critic_optimizer}, {"reference", &reference}});
+
+  const Checkpoint loaded = load_checkpoint(path);
+  Gpt2 a = small_model(4), b = small_model(5), c = small_model(6);
+  ParamSlab a_slab(a), b_slab(b);
+  AdamW a_optimizer(a_slab), b_optimizer(b_slab);
+  loaded.restore(a);
+  loaded.restore(a_optimizer);
+  loaded.restore(b, "critic");
+  loaded.restore(b_optimizer, "critic");
+  loaded.restore(c, "reference");
+  CHECK(b_optimizer.steps() == 2);
+  save_checkpoint(dir.file("d.safetensors"), a, &a_optimizer, state, {{"critic", &b, &b_optimizer}, {"reference", &c}});
+  CHECK(read_bytes(dir.file("d.safetensors")) == read_bytes(path));
+  CHECK(error_of([&] { loaded.restore(a, "teacher"); }).find("no part 'teacher'") != std::string::npos);
+  CHECK(error_of([&] { loaded.restore(a_optimizer, "reference"); }).find("weights only") != std::string::npos);
 }
 
 TEST_CASE("checkpoint: what is none or damaged is refused", "[nn][checkpoint]") {

@@ -1,0 +1,124 @@
+#include "rl/algorithm.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "tensor/error.h"
+
+namespace pg::rl {
+namespace {
+
+// Each row says what differs from the defaults of Algorithm.
+std::vector<Algorithm> table() {
+  std::vector<Algorithm> rows;
+  const auto row = [&](const char* name, const char* source, auto... set) {
+    Algorithm a;
+    a.name = name;
+    a.source = source;
+    (set(a), ...);
+    rows.push_back(std::move(a));
+  };
+  const auto token_clip = [](Algorithm& a) {
+    a.ratio = Ratio::token;
+    a.surrogate = Surrogate::clip;
+  };
+  const auto group_std = [](Algorithm& a) { a.baseline = Baseline::group_std; };
+  const auto token_mean = [](Algorithm& a) { a.aggregation = Aggregation::token_mean; };
+  const auto sequence_mean = [](Algorithm& a) { a.aggregation = Aggregation::sequence_mean; };
+  const auto kl = [](KlPlace place, KlEstimator estimator, double beta) {
+    return [=](Algorithm& a) {
+      a.kl = place;
+      a.kl_estimator = estimator;
+      a.kl_control.beta = beta;
+      a.reference = ReferenceKind::frozen;
+    };
+  };
+  const auto baseline = [](Baseline b) { return [=](Algorithm& a) { a.baseline = b; }; };
+
+  row("reinforce", "Williams 1992", [](Algorithm& a) { a.credit = Credit::to_go; });
+  row("reinforce_baseline", "Williams 1992, with the mean of earlier batches taken off", baseline(Baseline::moving));
+  row("rloo", "Ahmadian et al. 2024, arXiv:2402.14740", baseline(Baseline::leave_one_out),
+      kl(KlPlace::reward, KlEstimator::k1, 0.05));
+  row("remax", "Li et al. 2023, arXiv:2310.10505", baseline(Baseline::remax));
+  row("gpg", "Chu et al. 2025, arXiv:2504.02546", baseline(Baseline::gpg), token_mean);
+  row("opo", "Hao et al. 2025, arXiv:2505.23585", baseline(Baseline::opo));
+  row("maxrl", "arXiv:2602.02710", baseline(Baseline::maxrl));
+  row("reinforce_pp", "Hu 2025, arXiv:2501.03262", token_clip, token_mean, kl(KlPlace::reward, KlEstimator::k1, 0.01),
+      [](Algorithm& a) {
+        a.credit = Credit::to_go;
+        a.whiten = true;
+      });
+  row("reinforce_pp_baseline", "Hu 2025, arXiv:2501.03262, second version", token_clip, token_mean,
+      baseline(Baseline::group_mean), kl(KlPlace::loss, KlEstimator::k2, 0.01), [](Algorithm& a) { a.whiten = true; });
+  row("ppo", "Schulman et al. 2017, arXiv:1707.06347; for language Ziegler et al. 2019, arXiv:1909.08593", token_clip,
+      token_mean, baseline(Baseline::critic), kl(KlPlace::reward, KlEstimator::k1, 0.05), [](Algorithm& a) {
+        a.credit = Credit::to_go;
+        a.whiten = true;
+        a.epochs = 4;
+      });
+  row("grpo", "Shao et al. 2024, arXiv:2402.03300", token_clip, group_std, sequence_mean,
+      kl(KlPlace::loss, KlEstimator::k3, 0.04));
+  row("dr_grpo", "Liu et al. 2025, arXiv:2503.20783", token_clip, baseline(Baseline::group_mean),
+      [](Algorithm& a) { a.aggregation = Aggregation::constant; });
+  row("lite_ppo", "Liu et al. 2025, arXiv:2508.08221", token_clip, baseline(Baseline::batch_std), token_mean);
+  row("dapo", "Yu et al. 2025, arXiv:2503.14476", token_clip, group_std, token_mean, [](Algorithm& a) {
+    a.clip_high = 0.28;
+    a.dynamic_sampling = true;
+    a.overlong_cache = 0.2;
+  });
+  const auto gspo = [](Algorithm& a) {
+    a.surrogate = Surrogate::clip;
+    a.clip_low = 3e-4;
+    a.clip_high = 4e-4;
+  };
+  row("gspo", "Zheng et al. 2025, arXiv:2507.18071", gspo, group_std, sequence_mean,
+      [](Algorithm& a) { a.ratio = Ratio::sequence; });
+  row("gspo_token", "Zheng et al. 2025, arXiv:2507.18071, section 4.3", gspo, group_std, sequence_mean,
+      [](Algorithm& a) { a.ratio = Ratio::sequence_token; });
+  row("cispo", "MiniMax 2025, arXiv:2506.13585; cap of 5 from arXiv:2510.13786", group_std, token_mean,
+      [](Algorithm& a) {
+        a.ratio = Ratio::token;
+        a.surrogate = Surrogate::cispo;
+        a.clip_low = 1;
+        a.clip_high = 4;
+      });
+  return rows;
+}
+
+}  // namespace
+
+const std::vector<Algorithm>& algorithms() {
+  static const std::vector<Algorithm> all = table();
+  return all;
+}
+
+const Algorithm& algorithm(std::string_view name) {
+  const auto& all = algorithms();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Algorithm& a) { return a.name == name; });
+  if (found != all.end()) return *found;
+  std::vector<std::string> names;
+  for (const Algorithm& a : all) names.push_back(a.name);
+  fail("no algorithm \"{}\"; there are {}", name, fmt::join(names, ", "));
+}
+
+void check_algorithm(const Algorithm& a) {
+  const bool clips = a.surrogate != Surrogate::log_prob;
+  check(clips == (a.ratio != Ratio::none), "{}: surrogate {} and ratio {} do not go together", a.name,
+        word(a.surrogate), word(a.ratio));
+  check(a.surrogate != Surrogate::cispo || a.ratio == Ratio::token, "{}: cispo weighs tokens; its ratio is token",
+        a.name);
+  check(a.baseline != Baseline::critic || a.credit == Credit::to_go, "{}: a critic credits to_go", a.name);
+  const bool whole = a.baseline == Baseline::opo || a.baseline == Baseline::remax;
+  check(!whole || a.credit == Credit::response, "{}: baseline {} compares whole responses", a.name, word(a.baseline));
+  check((a.kl == KlPlace::none) || a.reference != ReferenceKind::none, "{}: a KL needs a reference", a.name);
+  check(a.kl != KlPlace::reward || a.kl_estimator == KlEstimator::k1, "{}: in the reward the KL is k1, not {}", a.name,
+        word(a.kl_estimator));
+  check(a.reference != ReferenceKind::moving || a.reference_interval > 0,
+        "{}: a moving reference needs a reference_interval", a.name);
+  check(a.epochs >= 1, "{}: epochs must be at least 1, got {}", a.name, a.epochs);
+  check(a.overlong_cache >= 0 && a.overlong_cache <= 1, "{}: overlong_cache is a share, got {}", a.name,
+        a.overlong_cache);
+}
+
+}  // namespace pg::rl

@@ -1,0 +1,65 @@
+#pragma once
+// The models of reinforcement learning on language beside the policy: what scores tokens, what is compared with, what
+// predicts a number.
+#include <memory>
+#include <span>
+
+#include "nn/gpt2.h"
+#include "rl/experience.h"
+
+namespace pg::rl {
+
+struct TokenScores {
+  Tensor log_prob, entropy;  // [B, T], 0 where the mask is 0; at the temperature
+  Tensor logits;             // [M, V] at the mask's places, over the temperature
+};
+// log π(target) of a policy at the places of the mask; only these see the head. Differentiable.
+TokenScores score_tokens(const Gpt2& policy, const TokenRows& rows, double temperature = 1);
+// values [M] at the places of the mask → [B, T], 0 elsewhere. Differentiable.
+Tensor spread(const Tensor& values, const TokenRows& rows);
+
+// What the policy is held near to.
+class Reference {
+ public:
+  virtual ~Reference() = default;
+  virtual Tensor logits(const TokenRows& rows, double temperature) const = 0;  // [M, V], without gradient
+  Tensor log_prob(const TokenRows& rows, double temperature) const;            // [B, T], 0 where the mask is 0
+};
+
+// A copy of a model: frozen, moving if follow() is called, random if given one that has learned nothing.
+class ModelReference final : public Reference {
+ public:
+  explicit ModelReference(Gpt2& model);
+  Tensor logits(const TokenRows& rows, double temperature) const override;
+  void follow(Gpt2& model);  // takes its weights
+  Gpt2& model() { return *model_; }
+
+ private:
+  std::unique_ptr<Gpt2> model_;
+};
+
+// P(j | i) = (count of j after i, plus one) / (count of i before anything, plus V), from a text.
+class BigramReference final : public Reference {
+ public:
+  BigramReference(std::span<const int32_t> text, int64_t vocab_size);
+  Tensor logits(const TokenRows& rows, double temperature) const override;
+  Tensor log_probs() const { return table_; }  // [V, V]: of what follows, row by row
+
+ private:
+  Tensor table_;
+};
+
+// A GPT-2 whose head gives one number for each position: a critic, whose number is the value of having read ids[0 … t],
+// or a reward model, whose number at the last token is the score of the whole.
+struct ScalarModel : Module {
+  Gpt2 trunk;
+  Linear head;  // [1, C], bias 0
+
+  // A copy of `model` with a new head N(0, head_std): 0 for a critic, 1/√(C + 1) for a reward model (Stiennon et al.
+  // 2020, arXiv:2009.01325).
+  ScalarModel(Gpt2& model, double head_std, Generator& generator);
+  Tensor operator()(const Tensor& ids) const;  // i32 [B, T] → [B, T]
+  void visit(Visitor& visitor) override;
+};
+
+}  // namespace pg::rl

@@ -1,0 +1,416 @@
+#include "rl/rl_trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "nn/random_stream.h"
+#include "rl/credit.h"
+#include "rl/kl.h"
+#include "rl/shaping.h"
+#include "rl/update.h"
+#include "rl/value_loss.h"
+#include "tensor/cuda/runtime.h"
+#include "tensor/error.h"
+
+namespace pg::rl {
+namespace {
+
+enum Stream : uint64_t { problem_stream, order_stream, rollout_stream, critic_stream, random_reference_stream };
+constexpr int64_t kRounds = 8;  // of dynamic sampling, before a step goes on with the groups it has
+
+class Timer {
+ public:
+  double lap() {
+    const auto now = Clock::now();
+    const double seconds = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    return seconds;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+};
+
+std::vector<Response*> pointers(Experience& experience) {
+  std::vector<Response*> all;
+  for (Response& r : experience.responses) all.push_back(&r);
+  return all;
+}
+
+// `all` cut into pieces of `size` (0: one piece), responses of like length together so that little is padded.
+template <class T>
+std::vector<std::vector<T*>> micro_batches(std::vector<T*> all, int64_t size) {
+  std::stable_sort(all.begin(), all.end(), [](const T* a, const T* b) {
+    return a->prompt.size() + a->tokens.size() < b->prompt.size() + b->tokens.size();
+  });
+  const size_t n = size == 0 ? all.size() : static_cast<size_t>(size);
+  std::vector<std::vector<T*>> pieces;
+  for (size_t begin = 0; begin < all.size(); begin += n) {
+    pieces.emplace_back(all.begin() + static_cast<int64_t>(begin),
+                        all.begin() + static_cast<int64_t>(std::min(all.size(), begin + n)));
+  }
+  return pieces;
+}
+
+Denominators denominators_of(const std::vector<Response*>& responses, int64_t max_length) {
+  Denominators d{.max_length = static_cast<double>(max_length)};
+  for (const Response* r : responses) {
+    d.tokens += static_cast<double>(r->length());
+    d.sequences += r->length() > 0;
+  }
+  return d;
+}
+
+double reward_std(const Experience& experience) {
+  double sum = 0, squares = 0;
+  const auto n = static_cast<double>(experience.responses.size());
+  for (const Response& r : experience.responses) sum += r.score.reward;
+  for (const Response& r : experience.responses) {
+    squares += (r.score.reward - sum / n) * (r.score.reward - sum / n);
+  }
+  return std::sqrt(squares / n);
+}
+
+std::string to_text(double x) { return fmt::format("{:a}", x); }
+double to_double(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
+
+}  // namespace
+
+RlTrainer::RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config, Judge judge)
+    : policy_(policy),
+      task_(task),
+      config_(config),
+      judge_(std::move(judge)),
+      problems_(random_stream(config.seed, problem_stream)),
+      order_(random_stream(config.seed, order_stream)),
+      rollout_seed_(random_stream(config.seed, rollout_stream).seed()),
+      slab_(policy),
+      optimizer_(slab_, config.adamw),
+      moving_(config.algorithm.baseline_decay),
+      kl_(config.algorithm.kl_control) {
+  const Algorithm& a = config.algorithm;
+  const BatchShape& b = config.batch;
+  check_algorithm(a);
+  check(policy.config.dropout == 0, "RlTrainer: the policy has dropout {}: its log-probabilities would be random",
+        policy.config.dropout);
+  check(b.prompts >= 1 && b.samples >= 1 && b.mini_batches >= 1 && b.micro_batch >= 0 &&
+            b.mini_batches <= b.prompts * b.samples,
+        "RlTrainer: {} prompts x {} samples cannot make {} mini-batches of micro-batches of {}", b.prompts, b.samples,
+        b.mini_batches, b.micro_batch);
+  check(config.temperature > 0, "RlTrainer: the temperature must be positive, got {}", config.temperature);
+  check(policy.config.vocab_size == task.vocab_size(), "RlTrainer: {} has {} tokens, the policy {}", task.name(),
+        task.vocab_size(), policy.config.vocab_size);
+  if (a.baseline == Baseline::critic) {
+    Generator generator = random_stream(config.seed, critic_stream);
+    critic_ = std::make_unique<ScalarModel>(policy, 0, generator);
+    critic_slab_ = std::make_unique<ParamSlab>(*critic_);
+    critic_optimizer_ = std::make_unique<AdamW>(*critic_slab_, config.adamw);
+  }
+  if (a.reference == ReferenceKind::bigram) {
+    check(!task.corpus().empty(), "RlTrainer: {} has no text to count neighbours in; take another reference",
+          task.name());
+    reference_ = std::make_unique<BigramReference>(task.corpus(), task.vocab_size());
+  } else if (a.reference == ReferenceKind::random) {
+    Generator generator = random_stream(config.seed, random_reference_stream);
+    Gpt2 fresh(policy.config, generator);
+    fresh.to(policy.device());
+    reference_ = std::make_unique<ModelReference>(fresh);
+  } else if (a.reference != ReferenceKind::none) {
+    reference_ = std::make_unique<ModelReference>(policy);
+  }
+}
+
+Experience RlTrainer::collect(double temperature) {
+  const BatchShape& b = config_.batch;
+  Experience all;
+  all.samples = b.samples;
+  const auto wanted = static_cast<size_t>(b.prompts * b.samples);
+  const int64_t rounds = config_.algorithm.dynamic_sampling ? kRounds : 1;
+  std::vector<Problem> problems_kept;
+  for (int64_t round = 0; round < rounds && all.responses.size() < wanted; ++round) {
+    std::vector<Problem> problems;
+    for (int64_t i = 0; i < b.prompts; ++i) problems.push_back(task_.sample(problems_));
+    RolloutOptions options{.samples = b.samples,
+                           .temperature = temperature,
+                           .max_rows = config_.max_rows,
+                           .seed = rollout_seed_,
+                           .first_row = (static_cast<uint64_t>(step_) << 32) + (static_cast<uint64_t>(round) << 24),
+                           .stop_strings = config_.stop_strings};
+    Experience part = rollout(policy_, task_, problems, options);
+    if (judge_) judge_(part.responses);
+    const auto g = static_cast<size_t>(b.samples);
+    for (size_t p = 0; p < problems.size() && all.responses.size() < wanted; ++p) {
+      const auto group = std::span(part.responses).subspan(p * g, g);
+      const bool alike = std::all_of(group.begin(), group.end(),
+                                     [&](const Response& r) { return r.score.reward == group[0].score.reward; });
+      if (alike && round + 1 < rounds) continue;
+      std::move(group.begin(), group.end(), std::back_inserter(all.responses));
+      problems_kept.push_back(problems[p]);
+    }
+  }
+  if (config_.algorithm.baseline == Baseline::remax) {
+    RolloutOptions options{.samples = 1, .temperature = temperature, .greedy = true};
+    Experience greedy = rollout(policy_, task_, problems_kept, options);
+    if (judge_) judge_(greedy.responses);
+    for (const Response& r : greedy.responses) all.greedy.push_back(r.score.reward);
+  }
+  return all;
+}
+
+void RlTrainer::shape(Experience& experience) {
+  const Algorithm& a = config_.algorithm;
+  for (Response& r : experience.responses) {
+    set_rewards(r);
+    double extra = 0;
+    if (!r.finished) extra -= config_.unfinished_penalty;
+    if (a.overlong_cache > 0) {
+      const auto cache = static_cast<int64_t>(a.overlong_cache * static_cast<double>(task_.max_response()));
+      extra += overlong_penalty(r.length(), task_.max_response(), std::max<int64_t>(1, cache));
+    }
+    r.rewards[last_chosen(r)] += extra;
+    for (size_t t = 0; t < r.tokens.size(); ++t) {
+      if (r.chosen[t]) r.rewards[t] += config_.log_prob_credit * r.sampler_log_probs[t];
+    }
+  }
+  if (!config_.shuffle_rewards) return;
+  for (size_t i = experience.responses.size(); i-- > 1;) {
+    auto& a_response = experience.responses[i];
+    auto& b_response = experience.responses[static_cast<size_t>(order_.integer(static_cast<int64_t>(i) + 1))];
+    double mine = 0, other = 0;
+    for (const double r : a_response.rewards) mine += r;
+    for (const double r : b_response.rewards) other += r;
+    const auto put = [](Response& r, double reward) {
+      std::fill(r.rewards.begin(), r.rewards.end(), 0.0);
+      r.rewards[last_chosen(r)] = reward;
+    };
+    if (&a_response == &b_response) other = mine;
+    put(a_response, other);
+    put(b_response, &a_response == &b_response ? other : mine);
+  }
+}
+
+// Log-probabilities before the update, those of the reference, values: what stays as it is while the policy changes.
+void RlTrainer::score_old(Experience& experience, double temperature, Metrics& metrics) {
+  NoGrad no_grad;
+  const bool same = policy_.device().kind == Device::Kind::cpu || cuda::exact();
+  double k1_sum = 0, k3_sum = 0, tokens = 0;
+  for (auto& piece : micro_batches(pointers(experience), config_.batch.micro_batch)) {
+    const std::vector<const Response*> view(piece.begin(), piece.end());
+    const TokenRows rows = token_rows(view);
+    if (same) {
+      for (Response* r : piece) r->old_log_probs = r->sampler_log_probs;
+    } else {
+      set_token_values(piece, &Response::old_log_probs, score_tokens(policy_, rows, temperature).log_prob);
+    }
+    if (critic_) set_token_values(piece, &Response::values, (*critic_)(rows.ids));
+    if (!reference_) continue;
+    set_token_values(piece, &Response::ref_log_probs, reference_->log_prob(rows, temperature));
+    for (const Response* r : piece) {
+      for (size_t t = 0; t < r->tokens.size(); ++t) {
+        if (!r->chosen[t]) continue;
+        const double d = r->ref_log_probs[t] - r->old_log_probs[t];
+        k1_sum -= d;
+        k3_sum += std::expm1(std::min(d, kMaxLogRatio)) - d;
+        ++tokens;
+      }
+    }
+  }
+  const auto responses = static_cast<double>(experience.responses.size());
+  if (reference_) {
+    metrics.add("ref_kl/k1", k1_sum / tokens);
+    metrics.add("ref_kl/k3", k3_sum / tokens);
+    metrics.add("ref_kl/beta", kl_.beta());
+  }
+  if (config_.algorithm.kl == KlPlace::reward) {
+    for (Response& r : experience.responses) {
+      for (size_t t = 0; t < r.tokens.size(); ++t) {
+        if (r.chosen[t]) r.rewards[t] -= kl_.beta() * (r.old_log_probs[t] - r.ref_log_probs[t]);
+      }
+    }
+  }
+  if (config_.algorithm.kl == KlPlace::none) return;
+  beta_ = kl_.beta();
+  kl_.update(k1_sum / responses, responses, tokens);
+}
+
+void RlTrainer::learn(Experience& experience, double temperature, Metrics& metrics) {
+  const Algorithm& a = config_.algorithm;
+  const BatchShape& b = config_.batch;
+  const double lr = config_.schedule.at(step_);
+  std::vector<Response*> order = pointers(experience);
+  LossSums sums;
+  double grad_norm_sum = 0, first_ratio_error = 0, without_gradient = 0;
+  const auto updates = static_cast<double>(a.epochs * b.mini_batches);
+  for (int64_t epoch = 0; epoch < a.epochs; ++epoch) {
+    if (updates > 1) {
+      for (size_t i = order.size(); i-- > 1;) {
+        std::swap(order[i], order[static_cast<size_t>(order_.integer(static_cast<int64_t>(i) + 1))]);
+      }
+    }
+    for (int64_t m = 0; m < b.mini_batches; ++m) {
+      const auto count = static_cast<int64_t>(order.size());
+      const std::vector<Response*> mini(order.begin() + count * m / b.mini_batches,
+                                        order.begin() + count * (m + 1) / b.mini_batches);
+      const Update update{.algorithm = a,
+                          .policy = policy_,
+                          .critic = critic_.get(),
+                          .reference = reference_.get(),
+                          .temperature = temperature,
+                          .beta = beta_,
+                          .total = denominators_of(mini, task_.max_response())};
+      slab_.zero_grad();
+      if (critic_) critic_slab_->zero_grad();
+      for (const auto& piece : micro_batches(mini, b.micro_batch)) {
+        const std::vector<const Response*> view(piece.begin(), piece.end());
+        const Losses losses = micro_batch_loss(update, view, sums);
+        backward(losses.policy);
+        if (critic_) backward(losses.critic);
+      }
+      if (epoch == 0 && m == 0) {
+        first_ratio_error = sums.stats.worst_ratio_error();
+        for (const auto& [name, parameter] : named_parameters(policy_)) without_gradient += !has_grad(parameter);
+      }
+      // Both norms first: a gradient that is not finite refuses the whole update.
+      const double norm = grad_norm(slab_), critic_norm = critic_ ? grad_norm(*critic_slab_) : 0;
+      grad_norm_sum += norm;
+      optimizer_.step(lr, clip_scale_or_one(norm));
+      if (critic_) critic_optimizer_->step(config_.critic_lr, clip_scale_or_one(critic_norm));
+    }
+  }
+  metrics.add("loss", sums.loss / updates);
+  metrics.add("policy_loss", sums.policy_loss / updates);
+  if (a.kl == KlPlace::loss) metrics.add("kl_loss", sums.kl_loss / updates);
+  if (critic_) {
+    metrics.add("value/loss", sums.value_loss / updates);
+    const Tensor mask = response_mask(experience.responses);
+    metrics.add("value/explained_variance",
+                explained_variance(response_values(experience.responses, &Response::values),
+                                   response_values(experience.responses, &Response::returns), mask));
+  }
+  sums.stats.report(metrics);
+  metrics.add("grad_norm", grad_norm_sum / updates);
+  metrics.add("lr", lr);
+  metrics.add("sampler/max_log_prob_difference", sums.max_log_prob_difference);
+  metrics.add("check/first_ratio_error", first_ratio_error);
+  metrics.add("check/parameters_without_gradient", without_gradient);
+}
+
+double RlTrainer::clip_scale_or_one(double norm) const {
+  return config_.max_grad_norm == 0 ? 1 : clip_scale(norm, config_.max_grad_norm);
+}
+
+void RlTrainer::check_probabilities(const Experience& experience, double temperature, Metrics& metrics) const {
+  NoGrad no_grad;
+  double highest = -INFINITY;
+  for (const Response& r : experience.responses) {
+    for (size_t t = 0; t < r.tokens.size(); ++t) {
+      if (r.chosen[t]) highest = std::max(highest, r.sampler_log_probs[t]);
+    }
+  }
+  metrics.add("check/max_log_prob", highest);
+  const Response* first = &experience.responses[0];
+  const TokenRows rows = token_rows({&first, 1});
+  const Tensor total = sum(exp(log_softmax(score_tokens(policy_, rows, temperature).logits)), {-1});
+  metrics.add("check/probability_sum_error", amax(abs(total - 1)).item());
+}
+
+Metrics RlTrainer::step() {
+  const Algorithm& a = config_.algorithm;
+  EvalMode eval_mode(policy_);
+  Timer timer;
+  double temperature = config_.temperature;
+  if (const AdaptiveTemperature& t = config_.adaptive_temperature; t.target_std > 0) {
+    temperature = adaptive_temperature(config_.temperature, last_std_, t.target_std, t.low, t.high);
+  }
+  Metrics metrics;
+  Experience experience = collect(temperature);
+  last_std_ = reward_std(experience);
+  add_rollout_metrics(metrics, experience);
+  if (config_.adaptive_temperature.target_std > 0) metrics.add("temperature", temperature);
+  shape(experience);
+  const double rollout_seconds = timer.lap();
+  score_old(experience, temperature, metrics);
+  check_probabilities(experience, temperature, metrics);
+  assign_advantages(a, experience, moving_);
+  if (on_samples_) on_samples_(step_ + 1, experience);
+  learn(experience, temperature, metrics);
+  const double update_seconds = timer.lap();
+  ++step_;
+  if (a.reference == ReferenceKind::moving && step_ % a.reference_interval == 0) {
+    static_cast<ModelReference&>(*reference_).follow(policy_);
+  }
+  double tokens = 0;
+  for (const Response& r : experience.responses) tokens += static_cast<double>(r.length());
+  metrics.add("time/rollout_s", rollout_seconds);
+  metrics.add("time/update_s", update_seconds);
+  metrics.add("time/tokens_per_s", tokens / (rollout_seconds + update_seconds));
+  lamps_ = rl::lamps(a, metrics, step_, task_.vocab_size());
+  return metrics;
+}
+
+bool RlTrainer::run(const RlHooks& hooks) {
+  const int64_t start = step_;
+  on_samples_ = hooks.on_samples;
+  for (;;) {
+    const bool done = step_ >= config_.steps;
+    const bool repeated = step_ == start && start > 0 && !done;  // the run that stopped here has done it
+    const auto due = [&](int64_t interval) { return done || (interval > 0 && step_ % interval == 0 && !repeated); };
+    if (hooks.on_eval && due(config_.eval_interval)) hooks.on_eval(step_, evaluate());
+    if (hooks.on_checkpoint && step_ > 0 && due(config_.checkpoint_interval)) hooks.on_checkpoint(step_);
+    if (done) return true;
+    if (hooks.should_stop && hooks.should_stop()) return false;
+    const Metrics metrics = step();
+    if (hooks.on_step) hooks.on_step(step_, metrics);
+  }
+}
+
+Metrics RlTrainer::evaluate() {
+  RolloutOptions options{
+      .samples = 1, .greedy = true, .max_rows = config_.max_rows, .stop_strings = config_.stop_strings};
+  const Experience experience = rollout(policy_, task_, task_.held_out(config_.eval_problems), options);
+  Metrics of_rollout, metrics;
+  add_rollout_metrics(of_rollout, experience);
+  metrics.add("eval/reward", of_rollout.at("reward/mean"));
+  metrics.add("eval/solved", of_rollout.at("solved"));
+  metrics.add("eval/length", of_rollout.at("length/mean"));
+  return metrics;
+}
+
+void RlTrainer::save(const std::string& path, std::map<std::string, std::string> texts) {
+  texts["model"] = to_json(policy_.config);
+  texts["baseline_sum"] = to_text(moving_.sum());
+  texts["baseline_weight"] = to_text(moving_.weight());
+  texts["kl_beta"] = to_text(kl_.state().beta);
+  texts["kl_tokens"] = to_text(kl_.state().tokens);
+  texts["reward_std"] = to_text(last_std_);
+  std::vector<CheckpointPart> parts;
+  if (critic_) parts.push_back({"critic", critic_.get(), critic_optimizer_.get()});
+  if (auto* model = dynamic_cast<ModelReference*>(reference_.get())) parts.push_back({"reference", &model->model()});
+  save_checkpoint(path, policy_, &optimizer_, {step_, {{"problems", problems_}, {"order", order_}}, std::move(texts)},
+                  parts);
+}
+
+void RlTrainer::resume(const Checkpoint& checkpoint) {
+  const Gpt2Config saved = gpt2_config_from_json(checkpoint.text("model"));
+  check(saved == policy_.config, "{}: the checkpoint is of another model: {}, not {}", checkpoint.file.path,
+        to_json(saved), to_json(policy_.config));
+  checkpoint.restore(policy_);
+  checkpoint.restore(optimizer_);
+  if (critic_) {
+    checkpoint.restore(*critic_, "critic");
+    checkpoint.restore(*critic_optimizer_, "critic");
+  }
+  if (auto* model = dynamic_cast<ModelReference*>(reference_.get())) checkpoint.restore(model->model(), "reference");
+  problems_ = checkpoint.generator("problems");
+  order_ = checkpoint.generator("order");
+  const auto number = [&](const char* name) { return to_double(checkpoint.text(name)); };
+  moving_ = MovingBaseline(config_.algorithm.baseline_decay, number("baseline_sum"), number("baseline_weight"));
+  kl_.set_state({number("kl_beta"), number("kl_tokens")});
+  last_std_ = number("reward_std");
+  step_ = checkpoint.state.step;
+}
+
+}  // namespace pg::rl

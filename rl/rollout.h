@@ -1,0 +1,31 @@
+#pragma once
+// Problems in, groups of scored responses out. Sampling uses the whole softmax at the temperature, for only then is
+// what is sampled from what is trained: no top-k, no top-p.
+#include <string>
+#include <vector>
+
+#include "nn/gpt2.h"
+#include "rl/experience.h"
+#include "tasks/text_task.h"
+
+namespace pg::rl {
+
+struct RolloutOptions {
+  int64_t samples = 8;  // responses to each problem
+  double temperature = 1;
+  bool greedy = false;
+  int64_t max_rows = 0;  // responses at a time; 0: all
+  uint64_t seed = 0, first_row = 0;
+  std::vector<std::string> stop_strings = {};  // a response ends when its text holds one, which may end inside a token
+};
+// Token ids are carried from sampling to learning, never made from text. The log-probabilities are the trainer's own,
+// bit for bit on the CPU. Rewards are those of the task, by token; Score::reward is their sum.
+Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem>& problems,
+                   const RolloutOptions& options);
+
+// The block_size that a model needs for the task: the last token is never read.
+inline int64_t block_size_for(const TextTask& task) {
+  return task.max_prompt() + task.max_response() + task.max_answers() - 1;
+}
+
+}  // namespace pg::rl

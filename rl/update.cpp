@@ -1,0 +1,106 @@
+#include "rl/update.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rl/kl.h"
+#include "rl/value_loss.h"
+#include "tensor/error.h"
+
+namespace pg::rl {
+namespace {
+
+Tensor surrogate_loss(const Algorithm& a, const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& advantage,
+                      const Tensor& mask) {
+  Tensor ratio;
+  switch (a.ratio) {
+    case Ratio::none:
+      return log_prob_loss(log_prob, advantage, mask);
+    case Ratio::token:
+      ratio = token_ratio(log_prob, old_log_prob, mask);
+      break;
+    case Ratio::sequence:
+      ratio = expand(sequence_ratio(log_prob, old_log_prob, mask), log_prob.shape());
+      break;
+    case Ratio::sequence_token:
+      ratio = sequence_token_ratio(log_prob, old_log_prob, mask);
+      break;
+  }
+  switch (a.surrogate) {
+    case Surrogate::ratio:
+      return ratio_loss(ratio, advantage);
+    case Surrogate::clip:
+      return clip_loss(ratio, advantage, a.clip_low, a.clip_high);
+    case Surrogate::dual_clip:
+      return dual_clip_loss(ratio, advantage, a.clip_low, a.clip_high, a.dual_clip);
+    case Surrogate::cispo:
+      return cispo_loss(log_prob, ratio, advantage, a.clip_low, a.clip_high, mask);
+    case Surrogate::log_prob:
+      break;
+  }
+  throw Error("update: surrogate log_prob has no ratio");
+}
+
+Tensor kl_of_tokens(const Update& u, const TokenScores& scores, const TokenRows& rows, const Tensor& old_log_prob) {
+  if (u.algorithm.kl_estimator == KlEstimator::full) {
+    return spread(full_kl(scores.logits, u.reference->logits(rows, u.temperature)), rows);
+  }
+  const Tensor ref = u.reference->log_prob(rows, u.temperature);
+  switch (u.algorithm.kl_estimator) {
+    case KlEstimator::k1:
+      return k1(scores.log_prob, ref);
+    case KlEstimator::k2:
+      return k2(scores.log_prob, ref);
+    case KlEstimator::weighted_k3:
+      return weighted_k3(scores.log_prob, ref, old_log_prob);
+    default:
+      return k3(scores.log_prob, ref);
+  }
+}
+
+}  // namespace
+
+Losses micro_batch_loss(const Update& u, std::span<const Response* const> responses, LossSums& sums) {
+  const Algorithm& a = u.algorithm;
+  const TokenRows rows = token_rows(responses);
+  const Device device = u.policy.device();
+  const Tensor mask = rows.mask.to(device);
+  const TokenScores scores = score_tokens(u.policy, rows, u.temperature);
+  const DType dtype = scores.log_prob.dtype();
+  const auto values = [&](std::vector<double> Response::*member) {
+    return token_values(responses, member, dtype).to(device);
+  };
+  const Tensor old_log_prob = values(&Response::old_log_probs), advantage = values(&Response::advantages);
+  const Tensor sampler_log_prob = values(&Response::sampler_log_probs);
+
+  Tensor per_token = surrogate_loss(a, scores.log_prob, old_log_prob, advantage, mask);
+  if (a.weight_cap > 0) {
+    per_token = per_token * truncated_weight(old_log_prob, sampler_log_prob, a.weight_cap, mask);
+  }
+  Losses losses{aggregate(per_token, mask, a.aggregation, u.total), {}};
+  sums.policy_loss += losses.policy.item();
+  if (a.entropy_bonus != 0) {
+    losses.policy = losses.policy - a.entropy_bonus * aggregate(scores.entropy, mask, a.aggregation, u.total);
+  }
+  if (a.kl == KlPlace::loss) {
+    const Tensor kl = aggregate(kl_of_tokens(u, scores, rows, old_log_prob), mask, a.aggregation, u.total);
+    sums.kl_loss += kl.item();
+    losses.policy = losses.policy + u.beta * kl;
+  }
+  sums.loss += losses.policy.item();
+  if (u.critic) {
+    const Tensor returns = values(&Response::returns), old_values = values(&Response::values);
+    const Tensor error = value_loss((*u.critic)(rows.ids), returns, old_values, a.value_clip);
+    losses.critic = a.value_coef * aggregate(error, mask, Aggregation::token_mean, u.total);
+    sums.value_loss += losses.critic.item() / a.value_coef;
+  }
+  {
+    NoGrad no_grad;
+    sums.stats.add(a, scores.log_prob.detach(), old_log_prob, scores.entropy.detach(), advantage, rows);
+    const Tensor difference = where(mask, old_log_prob - sampler_log_prob, Tensor::scalar(0, dtype, device));
+    sums.max_log_prob_difference = std::max(sums.max_log_prob_difference, amax(abs(difference)).item());
+  }
+  return losses;
+}
+
+}  // namespace pg::rl

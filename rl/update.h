@@ -1,0 +1,32 @@
+#pragma once
+// The loss of some responses under an algorithm: where its axes meet.
+#include "rl/algorithm.h"
+#include "rl/metrics.h"
+#include "rl/models.h"
+
+namespace pg::rl {
+
+struct Update {
+  const Algorithm& algorithm;
+  const Gpt2& policy;
+  const ScalarModel* critic = nullptr;   // for Baseline::critic
+  const Reference* reference = nullptr;  // for a KL in the loss
+  double temperature = 1;
+  double beta = 0;     // of that KL
+  Denominators total;  // of the mini-batch that these responses are part of
+};
+
+// What the sums of an update add up to, micro-batch after micro-batch.
+struct LossSums {
+  double loss = 0, policy_loss = 0, kl_loss = 0, value_loss = 0;
+  PolicyStats stats;
+  double max_log_prob_difference = 0;  // between sampler and trainer
+};
+
+// Scalar losses to be minimised; parts of one mini-batch add up to its loss. `critic` is undefined without one.
+struct Losses {
+  Tensor policy, critic;
+};
+Losses micro_batch_loss(const Update& update, std::span<const Response* const> responses, LossSums& sums);
+
+}  // namespace pg::rl

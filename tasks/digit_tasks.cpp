@@ -1,0 +1,182 @@
+#include "tasks/digit_tasks.h"
+
+#include <algorithm>
+
+#include "tensor/error.h"
+
+namespace pg {
+namespace {
+
+// 0 to 9 are the digits themselves; no id stands for padding.
+constexpr int32_t kEnd = 10, kEquals = 11, kComma = 12, kColon = 13, kLess = 14, kMore = 15;
+constexpr std::string_view kCharacters = "0123456789.=,:<>";
+
+std::string digits_text(std::span<const int32_t> ids) {
+  std::string text;
+  for (const int32_t id : ids) {
+    check(id >= 0 && static_cast<size_t>(id) < kCharacters.size(), "digit task: no such id: {}", id);
+    text += kCharacters[static_cast<size_t>(id)];
+  }
+  return text;
+}
+
+// 1/|answer| for each token up to the first that is wrong.
+Score prefix_score(std::span<const int32_t> answer, std::span<const int32_t> response) {
+  Score score;
+  score.per_token.assign(response.size(), 0);
+  size_t right = 0;
+  while (right < answer.size() && right < response.size() && response[right] == answer[right]) {
+    score.per_token[right++] = 1 / static_cast<double>(answer.size());
+  }
+  score.solved = right == answer.size() && right == response.size();
+  score.reward = static_cast<double>(right) / static_cast<double>(answer.size());
+  score.parts = {{"right prefix", score.reward}};
+  return score;
+}
+
+class DigitTask : public TextTask {
+ public:
+  int64_t vocab_size() const override { return static_cast<int64_t>(kCharacters.size()); }
+  int32_t end_id() const override { return kEnd; }
+  std::string text(std::span<const int32_t> ids) const override { return digits_text(ids); }
+  Score score(const Problem& problem, std::span<const int32_t> response) const override {
+    return prefix_score(problem.answer, response);
+  }
+};
+
+class DigitStrings : public DigitTask {
+ public:
+  DigitStrings(DigitString kind, int64_t length) : kind_(kind), length_(length) {
+    check(length >= 2 && length <= 64, "digit task: length must be between 2 and 64, got {}", length);
+  }
+  std::string name() const override {
+    return kind_ == DigitString::copy ? "copy" : kind_ == DigitString::reverse ? "reverse" : "sort";
+  }
+  std::string about() const override {
+    return fmt::format("{} up to {} digits; reward: share of the answer right up to the first mistake, at most 1",
+                       name(), length_);
+  }
+  int64_t max_prompt() const override { return length_ + 1; }
+  int64_t max_response() const override { return length_ + 1; }
+  Problem sample(Generator& g) const override { return draw(g, false); }
+  std::vector<Problem> held_out(int64_t count) const override {
+    Generator g(0);
+    std::vector<Problem> problems;
+    for (int64_t i = 0; i < count; ++i) problems.push_back(draw(g, true));
+    return problems;
+  }
+
+ private:
+  // Strings are told apart by a hash, so that none is in both shares.
+  Problem draw(Generator& g, bool held_out) const {
+    for (;;) {
+      Problem p;
+      p.prompt.resize(static_cast<size_t>(1 + g.integer(length_)));
+      uint64_t key = p.prompt.size();
+      for (int32_t& digit : p.prompt) {
+        digit = static_cast<int32_t>(g.integer(10));
+        key = key * 10 + static_cast<uint64_t>(digit);
+      }
+      if ((random_u32(1, key) % 10 == 0) != held_out) continue;
+      p.answer = p.prompt;
+      if (kind_ == DigitString::reverse) std::reverse(p.answer.begin(), p.answer.end());
+      if (kind_ == DigitString::sort) std::sort(p.answer.begin(), p.answer.end());
+      p.answer.push_back(kEnd);
+      p.prompt.push_back(kEquals);
+      return p;
+    }
+  }
+
+  const DigitString kind_;
+  const int64_t length_;
+};
+
+class DigitCompletion : public DigitTask {
+ public:
+  DigitCompletion() {
+    std::vector<int32_t> order(1000);
+    for (int32_t i = 0; i < 1000; ++i) order[static_cast<size_t>(i)] = i;
+    Generator g(0);
+    for (size_t i = order.size(); i-- > 1;)
+      std::swap(order[i], order[static_cast<size_t>(g.integer(static_cast<int64_t>(i) + 1))]);
+    for (size_t i = 0; i < order.size(); ++i) (i < 800 ? train_ : test_).push_back(problem(order[i]));
+  }
+  std::string name() const override { return "digits"; }
+  std::string about() const override {
+    return "go on with a sequence, \"3,5:4\" -> \"7,9,1,3.\"; reward: share right up to the first mistake, at most 1";
+  }
+  int64_t max_prompt() const override { return 5; }
+  int64_t max_response() const override { return 18; }
+  Problem sample(Generator& g) const override { return train_[static_cast<size_t>(g.integer(800))]; }
+  std::vector<Problem> held_out(int64_t count) const override {
+    return {test_.begin(), test_.begin() + std::min<int64_t>(count, 200)};
+  }
+
+ private:
+  static Problem problem(int32_t number) {
+    const int32_t first = number / 100, step = number / 10 % 10, count = number % 10;
+    int32_t next = (first + step) % 10;
+    Problem p{{first, kComma, next, kColon, count}, {}};
+    for (int32_t i = 0; i < count; ++i) {
+      if (i > 0) p.answer.push_back(kComma);
+      p.answer.push_back(next = (next + step) % 10);
+    }
+    p.answer.push_back(kEnd);
+    return p;
+  }
+
+  std::vector<Problem> train_, test_;
+};
+
+class Guess : public DigitTask {
+ public:
+  std::string name() const override { return "guess"; }
+  std::string about() const override {
+    return "guess a number below 100 in five tries of two digits, each answered with < or >; reward: 1 when found";
+  }
+  int32_t end_id() const override { return kEnd; }
+  int64_t max_prompt() const override { return 1; }
+  int64_t max_response() const override { return 5 * 3; }
+  int64_t max_answers() const override { return 4; }
+  Problem sample(Generator& g) const override { return problem(static_cast<int32_t>(g.integer(100))); }
+  std::vector<Problem> held_out(int64_t count) const override {  // there are no others: all numbers in order
+    std::vector<Problem> problems;
+    for (int64_t i = 0; i < count; ++i) problems.push_back(problem(static_cast<int32_t>(i % 100)));
+    return problems;
+  }
+  std::vector<int32_t> respond(const Problem& p, std::span<const int32_t> response) const override {
+    const auto guess = last_guess(response);
+    const auto turns = std::count(response.begin(), response.end(), kEnd);
+    if (guess < 0 || guess == target(p) || turns >= 5) return {};
+    return {target(p) < guess ? kLess : kMore};
+  }
+  Score score(const Problem& p, std::span<const int32_t> response) const override {
+    Score s;
+    s.solved = last_guess(response) == target(p);
+    s.reward = s.solved;
+    s.parts = {{"found", s.reward}};
+    return s;
+  }
+
+ private:
+  static Problem problem(int32_t number) { return {{kEquals}, {number / 10, number % 10, kEnd}}; }
+  static int32_t target(const Problem& p) { return p.answer[0] * 10 + p.answer[1]; }
+  // Two digits and the end since the world's last word; else -1.
+  static int32_t last_guess(std::span<const int32_t> r) {
+    size_t begin = r.size();
+    while (begin > 0 && r[begin - 1] != kLess && r[begin - 1] != kMore) --begin;
+    const auto turn = r.subspan(begin);
+    if (turn.size() != 3 || turn[0] > 9 || turn[1] > 9 || turn[2] != kEnd) return -1;
+    return turn[0] * 10 + turn[1];
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<TextTask> digit_string_task(DigitString kind, int64_t length) {
+  return std::make_unique<DigitStrings>(kind, length);
+}
+std::unique_ptr<TextTask> digit_completion_task() { return std::make_unique<DigitCompletion>(); }
+std::unique_ptr<TextTask> guess_task() { return std::make_unique<Guess>(); }
+
+}  // namespace pg

@@ -1,0 +1,130 @@
+// Generation as rollouts use it: groups that share a prompt, rows that make room, stops and answers of a world. The
+// yardstick is always the plain path: every row alone, every position computed anew.
+#include <algorithm>
+
+#include "autograd/ops.h"
+#include "nn/generate.h"
+#include "tests/catch.h"
+
+using namespace pg;
+
+namespace {
+
+Gpt2 make_model() {
+  Generator g(5);
+  Gpt2 model({.vocab_size = 23, .block_size = 40, .n_layer = 2, .n_head = 2, .n_embd = 16}, g);
+  for (const auto& [name, parameter] : named_parameters(model)) {
+    parameter.detach().copy_from((parameter.detach() + Tensor::normal(parameter.shape(), 0, 0.3, g)).detach());
+  }
+  return model;
+}
+
+std::vector<std::vector<int32_t>> make_prompts(size_t count, int64_t longest) {
+  Generator g(11);
+  std::vector<std::vector<int32_t>> prompts(count);
+  for (auto& prompt : prompts) {
+    prompt.resize(static_cast<size_t>(1 + g.integer(longest)));
+    for (int32_t& id : prompt) id = static_cast<int32_t>(g.integer(23));
+  }
+  return prompts;
+}
+
+void check_same(const std::vector<Generated>& got, const std::vector<Generated>& want) {
+  REQUIRE(got.size() == want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    CHECK(got[i].tokens == want[i].tokens);
+    CHECK(got[i].log_probs == want[i].log_probs);
+    CHECK(got[i].chosen == want[i].chosen);
+    CHECK(got[i].finish == want[i].finish);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("generate: a group that reads its prompt once has the bits of rows that read it each", "[nn][generate]") {
+  Gpt2 model = make_model();
+  const auto prompts = make_prompts(5, 12);
+  GenerateOptions options{.max_new_tokens = 15, .stop_ids = {3, 7}, .seed = 2};
+  std::vector<std::vector<int32_t>> repeated;
+  for (const auto& prompt : prompts) repeated.insert(repeated.end(), 3, prompt);
+  options.kv_cache = false;
+  const auto plain = generate(model, repeated, options);
+  options.kv_cache = true;
+  options.samples = 3;
+  check_same(generate(model, prompts, options), plain);
+  for (const int64_t rows : {3, 4, 7, 100}) {  // the rest waits until rows finish
+    options.max_rows = rows;
+    check_same(generate(model, prompts, options), plain);
+  }
+  options.max_rows = 2;
+  CHECK_THROWS_AS(generate(model, prompts, options), Error);
+}
+
+TEST_CASE("generate: stop sees all new tokens and ends its row only", "[nn][generate]") {
+  Gpt2 model = make_model();
+  const auto prompts = make_prompts(6, 12);
+  GenerateOptions options{.max_new_tokens = 15, .seed = 2};
+  const auto free = generate(model, prompts, options);
+  options.stop = [](int64_t row, std::span<const int32_t> tokens) {
+    return row % 2 == 0 && tokens.size() >= 2 && (tokens[tokens.size() - 2] + tokens.back()) % 4 == 0;
+  };
+  const auto stopped = generate(model, prompts, options);
+  size_t ended = 0;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    auto want = free[i].tokens;
+    for (size_t n = 2; i % 2 == 0 && n <= want.size(); ++n) {
+      if ((want[n - 2] + want[n - 1]) % 4 == 0) want.resize(n), ++ended;
+    }
+    CHECK(stopped[i].tokens == want);
+    CHECK((stopped[i].finish == FinishReason::stop) == (want.size() < free[i].tokens.size()));
+  }
+  CHECK(ended > 0);
+}
+
+TEST_CASE("generate: rows whose world answers have the bits of rows read anew", "[nn][generate]") {
+  Gpt2 model = make_model();
+  const auto prompts = make_prompts(7, 10);
+  GenerateOptions options{.max_new_tokens = 14, .samples = 2, .stop_ids = {1, 2, 3, 4}, .seed = 4};
+  // Answers of 0 to 4 tokens, a function of the row and of what it has written.
+  options.respond = [](int64_t row, std::span<const int32_t> tokens) {
+    std::vector<int32_t> answer(static_cast<size_t>((row + tokens.back()) % 5));
+    for (size_t i = 0; i < answer.size(); ++i) answer[i] = static_cast<int32_t>((tokens.size() * 3 + i) % 23);
+    return answer;
+  };
+  options.kv_cache = false;
+  const auto plain = generate(model, prompts, options);
+  options.kv_cache = true;
+  check_same(generate(model, prompts, options), plain);
+  options.max_rows = 3;
+  check_same(generate(model, prompts, options), plain);
+
+  size_t answered = 0;
+  for (size_t i = 0; i < plain.size(); ++i) {
+    const Generated& row = plain[i];
+    CHECK(std::count(row.chosen.begin(), row.chosen.end(), 1) <= 14);
+    CHECK(prompts[i / 2].size() + row.tokens.size() <= 41);
+    for (size_t t = 0; t < row.tokens.size(); ++t) {
+      if (row.chosen[t]) continue;
+      ++answered;
+      CHECK(row.log_probs[t] == 0);
+    }
+  }
+  CHECK(answered > 10);
+}
+
+TEST_CASE("generate: tempered log-probs have the bits of the training pass at that temperature", "[nn][generate]") {
+  Gpt2 model = make_model();
+  const auto prompts = make_prompts(4, 12);
+  GenerateOptions options{.max_new_tokens = 12, .sampling = {.temperature = 0.7}, .seed = 3, .tempered = true};
+  const auto rows = generate(model, prompts, options);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    auto ids = prompts[i];
+    ids.insert(ids.end(), rows[i].tokens.begin(), rows[i].tokens.end());
+    const auto t = static_cast<int64_t>(ids.size()) - 1;
+    const Tensor inputs = Tensor::from(std::span<const int32_t>(ids).first(ids.size() - 1), {1, t});
+    const Tensor targets = Tensor::from(std::span<const int32_t>(ids).subspan(1), {1, t});
+    const std::vector<double> all = token_log_prob(model(inputs) * (1 / 0.7), targets).first.to_vector();
+    CHECK(std::vector<double>(all.begin() + static_cast<int64_t>(prompts[i].size()) - 1, all.end()) ==
+          rows[i].log_probs);
+  }
+}
