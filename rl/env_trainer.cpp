@@ -16,7 +16,11 @@ namespace {
 // Of EnvTrainConfig::seed; the environments have the streams 0, 1, …
 enum Stream : uint64_t { weight_stream = uint64_t{1} << 32, action_stream, minibatch_stream };
 
-Generator& temporary(Generator&& g) { return g; }
+ActorCritic first_model(const EnvTrainConfig& c, const VectorEnv& envs) {
+  Generator weights = random_stream(c.seed, weight_stream);
+  return ActorCritic(envs.observation_size(), envs.environment().action_space(), {c.hidden, c.layers, c.shared},
+                     weights);
+}
 
 // Rows of `columns` numbers that grow step by step and become a tensor [B, T, columns], in which an environment's steps
 // follow each other.
@@ -70,8 +74,7 @@ EnvTrainer::EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make
       minibatches_(random_stream(config.seed, minibatch_stream)),
       envs_(make, config.environments, {config.normalize_observations, config.normalize_rewards, config.gamma},
             config.seed),
-      model_(envs_.observation_size(), envs_.environment().action_space(),
-             {config.hidden, config.layers, config.shared}, temporary(random_stream(config.seed, weight_stream))),
+      model_(first_model(config, envs_)),
       slab_(model_),
       optimizer_(slab_, {.eps = config.adam_eps, .weight_decay = 0}) {
   check(config.rollout_steps >= 1 && config.epochs >= 1 && config.minibatches >= 1,

@@ -1,7 +1,13 @@
 #pragma once
 // Policies trained in environments: rollout, advantages, update, again. With the defaults it is PPO (Schulman et al.
-// 2017, arXiv:1707.06347) as CleanRL and OpenAI's baselines run it, with the details of Huang et al. 2022 ("The 37
-// implementation details of proximal policy optimization"); but an episode that the clock cuts is not one that ended.
+// 2017, arXiv:1707.06347) as CleanRL and OpenAI's baselines run it. Of the details that Huang et al. 2022 list ("The 37
+// implementation details of proximal policy optimization") the core ones are here: 1 environments side by side,
+// rollouts of fixed length (VectorEnv); 2 orthogonal weights (ActorCritic); 3 Adam's eps; 4 a falling learning rate; 5
+// GAE; 6 mini-batches; 7 advantages whitened per mini-batch; 8 the clipped ratio; 9 the clipped value; 10 the entropy
+// bonus; 11 one gradient norm over policy and value; 12 what is logged (EnvReport); 13 layers shared or not. For boxes
+// of actions: a Gaussian with a free standard deviation and independent numbers, actions kept as sampled and clipped by
+// the environment only, observations and rewards normalised and clipped. One thing is done better: an episode that the
+// clock cuts is not taken for one that ended.
 // B environments, T steps of each in a rollout. The same seed gives the same bits for any thread count, in one go or
 // resumed.
 #include <map>

@@ -18,6 +18,8 @@ size_t size_of_one(const VectorEnv& envs) { return static_cast<size_t>(envs.obse
 
 nlohmann::json json_of(const RunningMoments& m) { return {m.count, m.mean, m.squares}; }
 
+uint64_t bits(const nlohmann::json& json) { return std::stoull(json.get<std::string>()); }
+
 // Into values of a known size: a damaged text must not change it.
 void read_numbers(const nlohmann::json& json, std::vector<double>& into) {
   const auto numbers = json.get<std::vector<double>>();
@@ -114,12 +116,13 @@ double VectorEnv::mean_of(const std::deque<double>& values) {
 std::string VectorEnv::state() const {
   nlohmann::json copies = nlohmann::json::array();
   for (const Copy& c : copies_) {
-    copies.push_back({{"state", c.environment->state()},
-                      {"seed", c.generator.seed()},
-                      {"offset", c.generator.offset()},
-                      {"return", c.episode_return},
-                      {"discounted", c.discounted},
-                      {"length", c.episode_length}});
+    copies.push_back(
+        {{"state", c.environment->state()},
+         {"seed", std::to_string(c.generator.seed())},  // numbers above 2^53 do not survive every JSON reader
+         {"offset", std::to_string(c.generator.offset())},
+         {"return", c.episode_return},
+         {"discounted", c.discounted},
+         {"length", c.episode_length}});
   }
   return nlohmann::json{{"copies", copies},
                         {"observations", observations_},
@@ -139,7 +142,7 @@ void VectorEnv::set_state(const std::string& text) {
     for (size_t i = 0; i < copies_.size(); ++i) {
       Copy& c = copies_[i];
       c.environment->set_state(copies[i].at("state").get<std::vector<double>>());
-      c.generator.set_state(copies[i].at("seed").get<uint64_t>(), copies[i].at("offset").get<uint64_t>());
+      c.generator.set_state(bits(copies[i].at("seed")), bits(copies[i].at("offset")));
       c.episode_return = copies[i].at("return").get<double>();
       c.discounted = copies[i].at("discounted").get<double>();
       c.episode_length = copies[i].at("length").get<int64_t>();

@@ -22,11 +22,7 @@ Box symmetric(std::vector<double> high) {
   return box;
 }
 
-double wrapped(double angle) {
-  while (angle > kPi) angle -= 2 * kPi;
-  while (angle < -kPi) angle += 2 * kPi;
-  return angle;
-}
+double wrapped(double angle) { return std::abs(angle) <= kPi ? angle : std::remainder(angle, 2 * kPi); }
 
 }  // namespace
 
