@@ -44,9 +44,8 @@ std::string advantage_text(const Algorithm& a) {
     case Baseline::gpg:
       return "A = alpha (R - group mean), alpha = responses / responses in groups with different rewards";
     case Baseline::critic:
-      return fmt::format(
-          "delta_t = r_t + {0:g} V_t+1 - V_t;  A_t = delta_t + {0:g} {1:g} A_t+1;  nothing follows the last token",
-          a.gamma, a.lambda);
+      return fmt::format("delta_t = r_t + {}V_t+1 - V_t;  A_t = delta_t + {:g} A_t+1;  nothing follows the last token",
+                         a.gamma == 1 ? "" : fmt::format("{:g} ", a.gamma), a.gamma * a.lambda);
   }
   return "";
 }
@@ -102,19 +101,19 @@ std::string kl_text(const Algorithm& a) {
   std::string text;
   switch (a.kl_estimator) {
     case KlEstimator::k1:
-      text = "k1 = log pi - log ref";
+      text = "k1, k1 = log pi - log ref";
       break;
     case KlEstimator::k2:
-      text = "k2 = (log pi - log ref)^2 / 2";
+      text = "k2, k2 = (log pi - log ref)^2 / 2";
       break;
     case KlEstimator::k3:
-      text = "k3 = ref/pi - 1 - log(ref/pi)";
+      text = "k3, k3 = ref/pi - 1 - log(ref/pi)";
       break;
     case KlEstimator::weighted_k3:
-      text = "rho k3, rho with its gradient";
+      text = "rho k3, k3 = ref/pi - 1 - log(ref/pi), rho with its gradient";
       break;
     case KlEstimator::full:
-      text = "sum over the vocabulary of pi (log pi - log ref)";
+      text = "KL, KL = sum over the vocabulary of pi (log pi - log ref)";
       break;
   }
   const KlControlOptions& c = a.kl_control;
@@ -122,7 +121,7 @@ std::string kl_text(const Algorithm& a) {
   if (c.schedule == KlSchedule::warmup) beta += fmt::format(", reached after {:g} tokens", c.warmup_tokens);
   if (c.schedule == KlSchedule::adaptive)
     beta += fmt::format(" at first, then held near {:g} nats a response (horizon {:g})", c.target, c.horizon);
-  return a.kl == KlPlace::reward ? fmt::format("r_t -= beta {}; beta = {}", text, beta)
+  return a.kl == KlPlace::reward ? fmt::format("r_t -= beta {}, a constant; beta = {}", text, beta)
                                  : fmt::format("loss += beta {}, aggregated like l; beta = {}", text, beta);
 }
 

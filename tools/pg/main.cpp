@@ -4,6 +4,7 @@
 #include "tensor/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/golden.h"
+#include "tools/pg/text_rl.h"
 #include "tools/pg/yaml_config.h"
 
 using namespace pg::tools;
@@ -119,6 +120,27 @@ int main(int argc, char** argv) {
   SampleCommandOptions sample_options;
   sub = command("sample", "text from a trained model", [&](CLI::App&) { return sample(sample_options); });
   add_sample_options(*sub, sample_options);
+
+  const auto read_configs = [](CLI::App& self, const TextRlOptions& common) {
+    if (!common.config.empty()) apply_yaml(self, common.config);
+    if (!common.resume.empty()) apply_yaml(self, common.resume + "/config.yaml");
+  };
+  SftOptions sft_options;
+  sub = command("sft", "a GPT-2 imitates the answers of a task", [&](CLI::App& self) {
+    read_configs(self, sft_options.common);
+    sft_options.common.config = effective_yaml(self);
+    return sft(sft_options);
+  });
+  add_sft_options(*sub, sft_options);
+
+  RlOptions rl_options;
+  sub = command("rl", "a GPT-2 learns a task from rewards", [&](CLI::App& self) {
+    read_configs(self, rl_options.common);
+    state_algorithm(self, algorithm_of(rl_options));
+    rl_options.common.config = effective_yaml(self);
+    return run_rl(rl_options);
+  });
+  add_rl_options(*sub, rl_options);
 
   std::string op;
   sub = command("gradcheck", "is every backward right? gradients against central differences",

@@ -1,0 +1,19 @@
+#pragma once
+// The choices of an Algorithm by name, as a command line or a file states them.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rl/algorithm.h"
+
+namespace pg::rl {
+
+struct AlgorithmField {
+  std::string name;   // "clip-low"
+  std::string about;  // one line; for a choice of words, all of them
+  std::function<std::string(const Algorithm&)> get;
+  std::function<void(Algorithm&, const std::string&)> set;  // Error for what is no value of this field
+};
+const std::vector<AlgorithmField>& algorithm_fields();
+
+}  // namespace pg::rl

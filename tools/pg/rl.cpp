@@ -1,0 +1,138 @@
+// pg rl: a GPT-2 learns a task from rewards.
+#include <fmt/ranges.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "nn/progress.h"
+#include "nn/run_dir.h"
+#include "rl/sft.h"
+#include "tensor/error.h"
+#include "tensor/parallel.h"
+#include "tools/pg/commands.h"
+#include "tools/pg/text_rl.h"
+
+namespace pg::tools {
+namespace {
+
+// The first responses of a step with their rewards, part by part.
+std::string sample_table(const TextTask& task, const rl::Experience& experience, int64_t step, size_t count) {
+  std::string table = fmt::format("samples of step {}\n", step);
+  for (size_t i = 0; i < std::min(count, experience.responses.size()); ++i) {
+    const rl::Response& r = experience.responses[i];
+    std::vector<std::string> parts;
+    for (const auto& [name, value] : r.score.parts) parts.push_back(fmt::format("{} {:.3g}", name, value));
+    table += fmt::format("  {:>6.3f}  {}  {} -> {}{}   ({})\n", r.score.reward, r.score.solved ? "solved" : "      ",
+                         task.text(r.prompt), task.text(r.tokens), r.finished ? "" : " ...", fmt::join(parts, ", "));
+  }
+  return table;
+}
+
+void append_samples(const std::string& path, const TextTask& task, const rl::Experience& experience, int64_t step) {
+  std::ofstream out(path, std::ios::app);
+  for (size_t i = 0; i < std::min<size_t>(8, experience.responses.size()); ++i) {
+    const rl::Response& r = experience.responses[i];
+    nlohmann::ordered_json line = {{"step", step},
+                                   {"prompt", task.text(r.prompt)},
+                                   {"response", task.text(r.tokens)},
+                                   {"reward", r.score.reward},
+                                   {"solved", r.score.solved},
+                                   {"finished", r.finished}};
+    for (const auto& [name, value] : r.score.parts) line["parts"][name] = value;
+    out << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  }
+  check(bool(out), "{}: cannot write", path);
+}
+
+void imitate(const RlOptions& o, const TextTask& task, Gpt2& policy) {
+  TrainConfig config;
+  config.max_steps = o.sft_steps;
+  config.schedule = {.kind = Schedule::Kind::constant, .lr = o.sft_lr};
+  config.adamw = {0.9, 0.99, 1e-8, 0};
+  config.seed = o.common.seed;
+  Trainer trainer(policy, config, rl::sft_batches(task, o.sft_batch));
+  Progress progress(0, o.sft_steps);
+  while (trainer.steps() < o.sft_steps) {
+    const StepReport report = trainer.step();
+    progress.update(report.step, fmt::format("imitating the answers: loss {:.4f}", report.loss));
+  }
+}
+
+std::string lamp_strip(const std::vector<rl::Lamp>& lamps) {
+  std::string strip = "lamps:", wrong;
+  for (const rl::Lamp& lamp : lamps) {
+    strip += fmt::format(" [{}] {}", lamp.ok ? "ok" : "!!", lamp.name);
+    if (!lamp.ok) wrong += fmt::format("\n  !! {}: {}", lamp.name, lamp.why);
+  }
+  return strip + wrong;
+}
+
+}  // namespace
+
+int run_rl(const RlOptions& o) {
+  if (!o.explain.empty()) {
+    RlOptions named = o;
+    named.algorithm = o.explain;
+    fmt::print("{}", rl::explain(algorithm_of(named), o.rl.batch));
+    return 0;
+  }
+  if (o.common.threads > 0) set_num_threads(o.common.threads);
+  const auto task = make_text_task(o.common.task, o.common.task_options);
+  const auto policy = make_policy(o.common, *task);
+  rl::RlConfig config = o.rl;
+  config.algorithm = algorithm_of(o);
+  if (o.schedule == "linear") config.schedule.kind = Schedule::Kind::linear;
+  if (o.schedule == "cosine") config.schedule.kind = Schedule::Kind::cosine;
+  config.schedule.decay_steps = config.steps;
+  config.eval_interval = o.common.eval_every;
+  config.eval_problems = o.common.eval_problems;
+  config.checkpoint_interval = o.common.save_every;
+  config.seed = o.common.seed;
+  fmt::print("{}: {}\n{} parameters; {} x {} responses a step, {}\n", task->name(), task->about(),
+             count_parameters(*policy), config.batch.prompts, config.batch.samples, config.algorithm.name);
+  std::fflush(stdout);
+  if (o.common.resume.empty() && o.sft_steps > 0) imitate(o, *task, *policy);
+
+  rl::RlTrainer trainer(*policy, *task, config);
+  if (!o.common.resume.empty()) trainer.resume(load_checkpoint(checkpoint_path(o.common.resume)));
+  RunDir run =
+      o.common.resume.empty()
+          ? RunDir::create(o.common.out, o.common.name.empty() ? o.algorithm + "_" + task->name() : o.common.name)
+          : RunDir::resume(o.common.resume, trainer.steps() + 1);
+  run.save_config(o.common.config);
+
+  catch_interrupt();
+  Progress progress(trainer.steps(), config.steps);
+  std::string held_out;
+  rl::RlHooks hooks;
+  hooks.on_step = [&](int64_t step, const rl::Metrics& metrics) {
+    run.log(step, metrics.values());
+    progress.update(step, fmt::format("reward {:.3f}  grad norm {:.2f}  entropy {:.2f}{}", metrics.at("reward/mean"),
+                                      metrics.at("grad_norm"), metrics.at("entropy"), held_out));
+  };
+  hooks.on_eval = [&](int64_t step, const rl::Metrics& metrics) {
+    run.log(step, metrics.values());
+    held_out =
+        fmt::format("  held-out {:.3f}, solved {:.1f} %", metrics.at("eval/reward"), 100 * metrics.at("eval/solved"));
+    if (step == 0) progress.print(fmt::format("at the start:{}", held_out));
+  };
+  hooks.on_samples = [&](int64_t step, const rl::Experience& experience) {
+    append_samples(run.file("samples.jsonl"), *task, experience, step);
+    if (step == config.steps || (o.show_every > 0 && step % o.show_every == 0)) {
+      progress.print(sample_table(*task, experience, step, 5));
+    }
+  };
+  const auto save = [&](int64_t) { trainer.save(checkpoint_path(run.path()), policy_texts(o.common)); };
+  hooks.on_checkpoint = save;
+  hooks.should_stop = interrupted;
+  if (!trainer.run(hooks)) {
+    save(trainer.steps());
+    progress.print(fmt::format("stopped after step {}; go on with:  pg rl --resume {}", trainer.steps(), run.path()));
+    return 130;
+  }
+  progress.print(lamp_strip(trainer.lamps()));
+  progress.print(fmt::format("after {} steps:{}   {}", config.steps, held_out, run.path()));
+  return 0;
+}
+
+}  // namespace pg::tools

@@ -1,0 +1,130 @@
+#include <filesystem>
+
+#include "nn/checkpoint.h"
+#include "rl/algorithm_fields.h"
+#include "tensor/error.h"
+#include "tools/pg/commands.h"
+#include "tools/pg/text_rl.h"
+
+namespace pg::tools {
+namespace {
+
+void add_common(CLI::App& app, TextRlOptions& o) {
+  app.add_option("--config", o.config, "a YAML file with these options; the command line wins over it")
+      ->configurable(false);
+  app.add_option("--resume", o.resume, "go on with the run in this folder, bit for bit")->configurable(false);
+  app.add_option("--task", o.task, "copy, reverse, sort, digits, keyword, guess or imitate");
+  app.add_option("--length", o.task_options.length,
+                 "copy, reverse, sort: digits at most; imitate: characters to write");
+  app.add_option("--context", o.task_options.context, "imitate: characters given");
+  app.add_option("--negative", o.task_options.negative, "imitate: -1 for a wrong character instead of 0");
+  app.add_option("--corpus", o.task_options.corpus, "imitate: tinyshakespeare, stories, or a text file");
+  app.add_option("--length-penalty", o.task_options.length_penalty, "keyword: for each token past the eighth");
+  app.add_option("--init", o.init, "a run or checkpoint to begin with; its model decides layers, heads and width");
+  app.add_option("--layers", o.layers, "transformer blocks");
+  app.add_option("--heads", o.heads, "attention heads");
+  app.add_option("--width", o.width, "channels, a multiple of the heads");
+  app.add_option("--out", o.out, "the folder of all runs");
+  app.add_option("--name", o.name, "the run's name; empty: what it does");
+  app.add_option("--device", o.device, "cpu, cuda or cuda:1");
+  app.add_option("--threads", o.threads, "threads; 0: as many as cores");
+  app.add_option("--seed", o.seed, "the same seed gives the same model, bit for bit");
+  app.add_option("--eval-every", o.eval_every, "steps between evaluations on held-out problems; 0: only at the end");
+  app.add_option("--eval-problems", o.eval_problems, "problems of an evaluation");
+  app.add_option("--save-every", o.save_every, "steps between checkpoints; 0: only at the end");
+}
+
+}  // namespace
+
+void add_sft_options(CLI::App& app, SftOptions& o) {
+  add_common(app, o.common);
+  app.add_option("--steps", o.steps, "optimizer steps");
+  app.add_option("--batch", o.batch, "problems per step");
+  app.add_option("--lr", o.lr, "highest learning rate");
+  app.add_option("--min-lr", o.min_lr, "last learning rate, reached linearly");
+  app.add_option("--warmup", o.warmup, "steps of rising learning rate");
+  app.add_option("--weight-decay", o.weight_decay, "AdamW: on matrices only");
+  app.add_option("--clip", o.clip, "largest gradient norm; 0: any");
+}
+
+void add_rl_options(CLI::App& app, RlOptions& o) {
+  o.common.eval_every = 10;
+  add_common(app, o.common);
+  app.add_option("--explain", o.explain, "print an algorithm's formula and conventions, and do nothing else")
+      ->configurable(false);
+  app.add_option("--algorithm", o.algorithm, "a row of the table; the options up to --epochs change single choices");
+  for (const rl::AlgorithmField& field : rl::algorithm_fields()) {
+    app.add_option_function<std::string>(
+           "--" + field.name, [&o, name = field.name](const std::string& value) { o.overrides[name] = value; },
+           field.about)
+        ->default_str("");
+  }
+  app.add_option("--prompts", o.rl.batch.prompts, "per step");
+  app.add_option("--samples", o.rl.batch.samples, "responses to each prompt");
+  app.add_option("--mini-batches", o.rl.batch.mini_batches, "optimizer steps per epoch");
+  app.add_option("--micro-batch", o.rl.batch.micro_batch, "responses per forward pass; 0: a mini-batch at once");
+  app.add_option("--max-rows", o.rl.max_rows, "responses sampled at a time; 0: all");
+  app.add_option("--steps", o.rl.steps, "rollouts, each with its updates");
+  app.add_option("--temperature", o.rl.temperature, "of sampling, and so of the log-probabilities");
+  app.add_option("--target-std", o.rl.adaptive_temperature.target_std,
+                 "the temperature rises when the rewards' deviation is below this; 0: it stays");
+  app.add_option("--lr", o.rl.schedule.lr, "learning rate of the policy");
+  app.add_option("--min-lr", o.rl.schedule.min_lr, "last learning rate");
+  app.add_option("--warmup", o.rl.schedule.warmup_steps, "steps of rising learning rate");
+  app.add_option("--schedule", o.schedule, "of the learning rate: constant, linear, cosine")
+      ->check(CLI::IsMember({"constant", "linear", "cosine"}));
+  app.add_option("--critic-lr", o.rl.critic_lr, "learning rate of the critic");
+  app.add_option("--beta1", o.rl.adamw.beta1, "AdamW: decay of the mean");
+  app.add_option("--beta2", o.rl.adamw.beta2, "AdamW: decay of the mean square");
+  app.add_option("--weight-decay", o.rl.adamw.weight_decay, "AdamW: on matrices only");
+  app.add_option("--clip", o.rl.max_grad_norm, "largest gradient norm; 0: any");
+  app.add_option("--unfinished-penalty", o.rl.unfinished_penalty, "taken off a response that ran into the limit");
+  app.add_option("--log-prob-credit", o.rl.log_prob_credit, "times log-probability, added to each token's reward");
+  app.add_option("--shuffle-rewards", o.rl.shuffle_rewards, "a control: rewards go to the wrong responses");
+  app.add_option("--show-every", o.show_every, "steps between tables of samples; 0: only after the last");
+  app.add_option("--sft-steps", o.sft_steps, "steps of imitation before; 0: none");
+  app.add_option("--sft-batch", o.sft_batch, "problems per such step");
+  app.add_option("--sft-lr", o.sft_lr, "their learning rate");
+}
+
+rl::Algorithm algorithm_of(const RlOptions& o) {
+  rl::Algorithm a = rl::algorithm(o.algorithm);
+  for (const rl::AlgorithmField& field : rl::algorithm_fields()) {
+    const auto found = o.overrides.find(field.name);
+    if (found != o.overrides.end() && !found->second.empty()) field.set(a, found->second);
+  }
+  rl::check_algorithm(a);
+  return a;
+}
+
+void state_algorithm(CLI::App& app, const rl::Algorithm& algorithm) {
+  for (const rl::AlgorithmField& field : rl::algorithm_fields()) {
+    app.get_option("--" + field.name)->default_str(field.get(algorithm));
+  }
+}
+
+std::unique_ptr<Gpt2> make_policy(const TextRlOptions& o, const TextTask& task) {
+  if (!o.init.empty()) {
+    const std::string path = std::filesystem::is_directory(o.init) ? checkpoint_path(o.init) : o.init;
+    const Checkpoint checkpoint = load_checkpoint(path);
+    Generator unused(0);
+    auto policy = std::make_unique<Gpt2>(gpt2_config_from_json(checkpoint.text("model")), unused);
+    checkpoint.restore(*policy);
+    policy->to(parse_device(o.device));
+    return policy;
+  }
+  Generator init(o.seed);
+  auto policy = std::make_unique<Gpt2>(Gpt2Config{.vocab_size = task.vocab_size(),
+                                                  .block_size = rl::block_size_for(task),
+                                                  .n_layer = o.layers,
+                                                  .n_head = o.heads,
+                                                  .n_embd = o.width,
+                                                  .in_proj_std = 1 / std::sqrt(static_cast<double>(o.width))},
+                                       init);
+  policy->to(parse_device(o.device));
+  return policy;
+}
+
+std::map<std::string, std::string> policy_texts(const TextRlOptions& o) { return {{"task", o.task}}; }
+
+}  // namespace pg::tools
