@@ -7,6 +7,21 @@
 #include "rl/policy_loss.h"
 
 namespace pg::lesson07 {
+namespace {
+
+// Means of `count` equal parts; what is below -1 or no number counts as -1.
+std::vector<double> thinned(const std::vector<double>& x, size_t count) {
+  std::vector<double> result;
+  for (size_t part = 0; part < count; ++part) {
+    const size_t begin = part * x.size() / count, end = (part + 1) * x.size() / count;
+    double sum = 0;
+    for (size_t i = begin; i < end; ++i) sum += std::max(-1.0, x[i]);
+    result.push_back(sum / static_cast<double>(end - begin));
+  }
+  return result;
+}
+
+}  // namespace
 
 void show_first_step(kit::Demo& demo, const Impl& impl) {
   demo.heading("The first step is the policy gradient");
@@ -41,6 +56,7 @@ void show_cartpole(kit::Demo& demo, const Impl& impl) {
   demo.heading("CartPole-v1, 500,000 steps");
   kit::Series series{.name = "PPO", .y = {}};
   double worst_ratio = 0, mean_of_last = 0, upright = 0;
+  std::vector<double> entropy, explained;
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     demo.status(fmt::format("CartPole, seed {} of {} ...", seed, seeds));
     Recipe recipe;
@@ -48,6 +64,8 @@ void show_cartpole(kit::Demo& demo, const Impl& impl) {
     Ppo ppo(impl, recipe);
     const Curve curve = ppo.train();
     if (seed == 1) {
+      entropy = thinned(curve.entropy, 50);
+      explained = thinned(curve.explained, 50);
       series.x = curve.steps;
       series.y = curve.returns;
       if (seeds > 1) series.low = series.high = series.y;
@@ -62,6 +80,10 @@ void show_cartpole(kit::Demo& demo, const Impl& impl) {
     upright += share * ppo.model().value(Tensor::zeros({1, 4})).item();
   }
   demo.show(kit::line_plot({series}, {.x_label = "steps", .y_label = "return, last 100", .height = 12}));
+  demo.gap();
+  demo.line("entropy            {}  {:.2f} to {:.2f} nats", kit::sparkline(entropy), entropy.front(), entropy.back());
+  demo.line("explained variance {}  at most {:.2f} (drawn from -1 up)", kit::sparkline(explained),
+            *std::max_element(explained.begin(), explained.end()));
   demo.gap();
   demo.claim("return of the last 100 episodes", mean_of_last, "", kit::at_least(475));
   demo.claim("largest |ratio - 1| at the start of any update", worst_ratio, "", kit::equals(0));

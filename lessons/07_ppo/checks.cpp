@@ -37,7 +37,7 @@ std::vector<kit::Check<Impl>> checks() {
        .solution = gae_source,
        .run = check_termination},
       {.id = "07.3",
-       .title = "the clock cuts an episode",
+       .title = "the clock cuts it",
        .piece = gae_piece,
        .section = "Two ways for an episode to stop",
        .why = "A pole that stands at step 500 would have stood on. Calling that an end tells the critic that a good "
@@ -85,7 +85,7 @@ std::vector<kit::Check<Impl>> checks() {
        .solution = {"rl/value_loss.cpp", "Tensor value_loss("},
        .run = check_value_loss},
       {.id = "07.7",
-       .title = "log-probability of a torque",
+       .title = "log-prob of a torque",
        .piece = gaussian_piece,
        .section = "A bell for each joint",
        .why = "A constant that is missing here cancels in the ratio. A std that is a variance does not, and nothing "
