@@ -409,7 +409,7 @@ TEST_CASE("CartPole is half learned in a second", "[env][trainer]") {
   CHECK(report.explained_variance <= 1);
 }
 
-// The curves of docs/BENCHMARKS.md: hidden, a minute or two in all.
+// The curves of docs/BENCHMARKS.md: hidden, two or three minutes in all.
 TEST_CASE("the recipes reach their bars on three seeds", "[.curve]") {
   const std::vector<std::pair<std::string, double>> bars = {
       {"CartPole-v1", 475},  {"Acrobot-v1", -100},     {"MountainCar-v0", -200},

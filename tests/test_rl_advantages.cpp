@@ -100,8 +100,11 @@ TEST_CASE("group estimators by hand", "[rl]") {
   // The second group teaches nothing: the first counts double.
   const Tensor two = Tensor::from<double>({0, 1, /**/ 1, 1}, {2, 2});
   check_close(rl::gpg_advantage(two), {-1, 1, 0, 0}, 0);
-  // Deviation of all four: mean 3/4, squares 3/4, so 1/2 with ddof 1.
-  check_close(rl::batch_std_advantage(two, 0), {-1, 1, 0, 0}, 1e-15);
+  // All four: mean 1, squares 2.
+  const Tensor apart = Tensor::from<double>({0, 1, /**/ 1, 2}, {2, 2});
+  check_close(rl::batch_std_advantage(apart, 0, 1), times(std::sqrt(3.0 / 2), {-.5, .5, -.5, .5}), 1e-15);
+  check_close(rl::batch_std_advantage(apart, 0, 0), times(std::sqrt(4.0 / 2), {-.5, .5, -.5, .5}), 1e-15);
+  check_close(rl::batch_std_advantage(apart, 0.5, 0), times(1 / (std::sqrt(0.5) + 0.5), {-.5, .5, -.5, .5}), 1e-15);
   // All failed: MaxRL has nothing to divide by.
   check_close(rl::maxrl_advantage(Tensor::zeros({1, 3}, f64)), {0, 0, 0}, 0);
 }

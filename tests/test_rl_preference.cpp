@@ -30,11 +30,16 @@ TEST_CASE("DPO is exactly ln 2 while the policy is the reference", "[rl]") {
 
 TEST_CASE("DPO by hand", "[rl]") {
   // Δ = (-10 + 11) - (-8 + 7) = 2, βΔ = 1: log(1 + 1/e).
-  const rl::DpoLoss d = rl::dpo_loss(of({-10}), of({-8}), of({-11}), of({-7}), {.beta = 0.5});
+  Tensor chosen = of({-10}), rejected = of({-8});
+  chosen.set_requires_grad();
+  rejected.set_requires_grad();
+  const rl::DpoLoss d = rl::dpo_loss(chosen, rejected, of({-11}), of({-7}), {.beta = 0.5});
   CHECK(std::abs(d.loss.item() - std::log1p(std::exp(-1.0))) < 1e-15);
   CHECK(d.chosen_reward.item() == 0.5);
   CHECK(d.rejected_reward.item() == -0.5);
+  CHECK(d.loss.requires_grad());
   CHECK(!d.chosen_reward.requires_grad());
+  CHECK(!d.rejected_reward.requires_grad());
 }
 
 // d/dΔ -log σ(βΔ) = -β σ(-βΔ), up for the chosen response and down for the rejected one.

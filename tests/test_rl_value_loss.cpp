@@ -51,6 +51,12 @@ TEST_CASE("explained variance of equal returns is NaN whatever rounding does to 
   }
 }
 
+TEST_CASE("explained variance refuses shapes that only have as many elements", "[rl]") {
+  const Tensor x = Tensor::ones({2, 3}, f64), turned = Tensor::ones({3, 2}, f64);
+  CHECK_THROWS_AS(rl::explained_variance(x, turned), Error);
+  CHECK_THROWS_AS(rl::explained_variance(x, x, Tensor::ones({3, 2}, u8)), Error);
+}
+
 TEST_CASE("explained variance does not look at masked slots", "[rl]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Tensor mask = Tensor::from<uint8_t>({1, 0, 1, 1, 0, 1}, {1, 6});
