@@ -19,19 +19,20 @@ constexpr Variant kUnclipped{"no clip", [](Recipe& r) { r.clip = kNoClip; }};
 constexpr Variant kFreeValue{"no value clip", [](Recipe& r) { r.value_clip = 0; }};
 constexpr Variant kClockEnds{"truncation as an end", [](Recipe& r) { r.truncation_ends = true; }};
 
-// A row of runs: how many steps, and how much faster than the recipe.
+// Of a table: how long its runs are, how much faster than the recipe, and how many.
 struct Pace {
   int64_t steps;
   double lr_factor;
+  uint64_t seeds;
 };
 
 struct Result {
   double mean = 0, worst = 1e9, best = -1e9;  // return over the whole run: of all seeds, and of the two extremes
   double last = 0, upright = 0;
 };
-Result train(const Impl& impl, const Variant& variant, const Pace& pace, uint64_t seeds) {
+Result train(const Impl& impl, const Variant& variant, const Pace& pace) {
   Result result;
-  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+  for (uint64_t seed = 1; seed <= pace.seeds; ++seed) {
     Recipe recipe;
     recipe.total_steps = pace.steps;
     recipe.seed = seed;
@@ -39,7 +40,7 @@ Result train(const Impl& impl, const Variant& variant, const Pace& pace, uint64_
     variant.change(recipe);
     Ppo ppo(impl, recipe);
     const Curve curve = ppo.train();
-    const double share = 1 / static_cast<double>(seeds);
+    const double share = 1 / static_cast<double>(pace.seeds);
     result.mean += share * curve.mean();
     result.worst = std::min(result.worst, curve.mean());
     result.best = std::max(result.best, curve.mean());
@@ -54,7 +55,7 @@ std::vector<Result> table(kit::Demo& demo, const Impl& impl, const Pace& pace, c
   demo.line("{:<22}{:>11}{:>18}{:>11}{:>14}", "", "whole run", "worst to best", "last 100", "V(upright)");
   for (const Variant& variant : variants) {
     demo.status(fmt::format("{} ...", variant.name));
-    const Result r = train(impl, variant, pace, demo.full() ? 3 : 2);
+    const Result r = train(impl, variant, pace);
     demo.line("{:<22}{:>11.0f}{:>18}{:>11.0f}{:>14.1f}", variant.name, r.mean,
               fmt::format("{:.0f} to {:.0f}", r.worst, r.best), r.last, r.upright);
     results.push_back(r);
@@ -66,13 +67,12 @@ std::vector<Result> table(kit::Demo& demo, const Impl& impl, const Pace& pace, c
 }  // namespace
 
 void show_ablations(kit::Demo& demo, const Impl& impl) {
-  const int seeds = demo.full() ? 3 : 2;
-  const Pace calm{80000, 1}, hasty{100000, 10};
+  const Pace calm{60000, 1, demo.full() ? 3u : 2u}, hasty{100000, 10, demo.full() ? 3u : 1u};
   demo.heading("What matters, and what hardly does");
   demo.say(
       "{} steps of CartPole with one thing taken away, {} seeds. The return over the whole run says how fast a policy "
       "learned. With CleanRL's recipe:",
-      calm.steps, seeds);
+      calm.steps, calm.seeds);
   std::vector<Variant> variants = {kEverything, kNoLambda, kFullLambda, kUnclipped, kFreeValue};
   if (demo.full()) variants.push_back(kClockEnds);
   const auto slow = table(demo, impl, calm, variants);
