@@ -218,7 +218,7 @@ Impl reference() {
   return {
       .token_log_prob = [](const Tensor& logits, const Tensor& ids) { return pg::token_log_prob(logits, ids).first; },
       .reinforce_loss = rl::reinforce_loss,
-      .return_to_go = rl::return_to_go,
+      .return_to_go = [](const Tensor& rewards, double gamma) { return rl::return_to_go(rewards, gamma); },
       .advantage =
           [](Baseline& b, const Tensor& returns) {
             rl::MovingBaseline engine(b.decay, b.sum, b.weight);
