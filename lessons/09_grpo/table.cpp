@@ -1,0 +1,152 @@
+// The demonstration of lesson 9, third and fourth part: a step looked at closely, and seven algorithms at equal cost.
+#include <algorithm>
+#include <cmath>
+
+#include "lessons/09_grpo/loop.h"
+#include "lessons/kit/plot.h"
+#include "rl/sft.h"
+
+namespace pg::lesson09 {
+namespace {
+
+std::unique_ptr<TextTask> digits() { return make_text_task("reverse", {.length = 5}); }
+
+// A policy that has imitated a few answers.
+std::unique_ptr<Gpt2> warm_start(const TextTask& task, uint64_t seed) {
+  Generator init(seed);
+  auto policy = std::make_unique<Gpt2>(Gpt2Config{.vocab_size = task.vocab_size(),
+                                                  .block_size = rl::block_size_for(task),
+                                                  .n_layer = 1,
+                                                  .n_head = 2,
+                                                  .n_embd = 32,
+                                                  .in_proj_std = 1 / std::sqrt(32.0)},
+                                       init);
+  TrainConfig config;
+  config.max_steps = 40;
+  config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
+  config.seed = seed;
+  Trainer trainer(*policy, config, rl::sft_batches(task, 64));
+  while (trainer.steps() < config.max_steps) trainer.step();
+  return policy;
+}
+
+struct Row {
+  std::string name;
+  std::vector<double> after;  // held-out reward, seed by seed
+  std::vector<double> curve;  // reward of the samples, mean over the seeds
+  double solved = 0, silent = 0, clipped = 0, norm = 0, length = 0;
+};
+
+double mean_of(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double v : x) sum += v / static_cast<double>(x.size());
+  return sum;
+}
+std::string band(const std::vector<double>& x) {
+  return fmt::format("{:.2f}  ({:.2f} - {:.2f})", mean_of(x), *std::min_element(x.begin(), x.end()),
+                     *std::max_element(x.begin(), x.end()));
+}
+
+}  // namespace
+
+void show_first_step(kit::Demo& demo, const Impl& impl) {
+  demo.heading("\"Why is my loss 0?\"");
+  const auto task = digits();
+  const auto start = warm_start(*task, 1);
+  demo.say(
+      "A small GPT has imitated forty batches of \"412=\" -> \"214.\" and now goes on from rewards: the share of the "
+      "answer that is right up to the first mistake. One step: 32 prompts, 8 responses each, 4 mini-batches. The first "
+      "mini-batch and the last, at lr 0.002:");
+  demo.line("{:<12}{:>10}{:>14}{:>12}{:>14}{:>14}{:>16}", "", "reward", "loss (first)", "grad norm", "|ratio - 1|",
+            "loss (last)", "|ratio - 1|");
+  double grpo_loss = 0, norm = 0, ratio = 0, dapo_loss = 0;
+  for (const char* name : {"grpo", "dr_grpo", "dapo", "gpg"}) {
+    Student student(*start);
+    const Step s = learn_step(impl, bare(name), {.task = *task}, student, 0);
+    demo.line("{:<12}{:>10.3f}{:>14.7f}{:>12.3f}{:>14}{:>14.4f}{:>16.3f}", name, s.reward, s.first_loss, s.first_norm,
+              s.first_ratio_error, s.last_loss, s.last_ratio_error);
+    if (std::string(name) == "grpo") grpo_loss = std::abs(s.first_loss), norm = s.first_norm;
+    if (std::string(name) == "dapo") dapo_loss = std::abs(s.first_loss);
+    ratio = std::max(ratio, s.first_ratio_error);
+  }
+  demo.gap();
+  demo.say(
+      "On the first mini-batch the policy is the one that sampled: every ratio is exactly 1, a token's loss is minus "
+      "its "
+      "response's advantage, and the advantages of a group sum to 0. So GRPO's loss, a mean over responses, is 0 up to "
+      "rounding, and says nothing; its gradient is not 0, and learning goes on. With the token mean long responses "
+      "weigh more, and the 0 is gone; with -A log π (gpg) the value is something else again. Watch the reward and the "
+      "gradient norm, not the loss.");
+  demo.claim("largest |ratio - 1| on the first mini-batch", ratio, "", kit::equals(0));
+  demo.claim("GRPO's loss on it", grpo_loss, "", kit::at_most(1e-6));
+  demo.claim("its gradient norm", norm, "", kit::at_least(0.05));
+  demo.claim("the loss as a token mean (dapo)", dapo_loss, "", kit::at_least(1e-4));
+}
+
+void show_table(kit::Demo& demo, const Impl& impl) {
+  demo.heading("Seven algorithms, one loop");
+  const auto task = digits();
+  const uint64_t seeds = demo.full() ? 10 : 3;
+  const double budget = 80 * 256;
+  std::vector<std::unique_ptr<Gpt2>> starts;
+  std::vector<double> before, solved_before;
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    starts.push_back(warm_start(*task, seed));
+    const Held held = examine(*starts.back(), *task);
+    before.push_back(held.reward);
+    solved_before.push_back(held.solved);
+  }
+  std::vector<Row> rows;
+  for (const char* name : {"grpo", "gpg", "rloo", "dr_grpo", "dapo", "gspo", "cispo", "shuffled"}) {
+    const bool control = std::string(name) == "shuffled";
+    const rl::Algorithm a = bare(control ? "dr_grpo" : name);
+    Row row{.name = name, .after = {}, .curve = {}};
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+      demo.status(fmt::format("{}, seed {} of {} ...", name, seed, seeds));
+      Student student(*starts[seed - 1]);
+      const Lesson lesson{.task = *task, .seed = seed, .shuffle = control};
+      double sampled = 0, steps = 0;
+      Row sums;
+      std::vector<double> curve;
+      while (sampled < budget) {
+        const Step s = learn_step(impl, a, lesson, student, static_cast<uint64_t>(steps));
+        sampled += s.sampled;
+        ++steps;
+        curve.push_back(s.reward);
+        sums.silent += s.silent, sums.clipped += s.clipped, sums.norm += s.norm, sums.length += s.length;
+      }
+      const Held held = examine(student.policy, *task);
+      const double n = static_cast<double>(seeds);
+      row.after.push_back(held.reward);
+      row.solved += held.solved / n;
+      row.silent += 100 * sums.silent / steps / n;
+      row.clipped += 100 * sums.clipped / steps / n;
+      row.norm += sums.norm / steps / n;
+      row.length += sums.length / steps / n;
+      if (seed == 1) row.curve = curve;
+    }
+    rows.push_back(row);
+  }
+  demo.say(
+      "The same start, the same 20,480 responses, lr 0.002, no KL; {} seeds. Held-out: greedy answers to 100 problems "
+      "never trained on. Silent: groups whose rewards are all alike. Clipped: tokens whose gradient the clip took.",
+      seeds);
+  demo.line("{:<10}{:>22}{:>9}{:>9}{:>10}{:>11}{:>8}", "", "held-out (low - high)", "solved", "silent", "clipped",
+            "grad norm", "length");
+  demo.line("{:<10}{:>22}{:>7.0f} %", "start", band(before), mean_of(solved_before));
+  for (const Row& r : rows) {
+    demo.line("{:<10}{:>22}{:>7.0f} %{:>7.0f} %{:>8.1f} %{:>11.2f}{:>8.2f}", r.name, band(r.after), r.solved, r.silent,
+              r.clipped, r.norm, r.length);
+  }
+  demo.gap();
+  for (const Row& r : rows) demo.line("{:<10}{}", r.name, kit::sparkline(r.curve));
+  demo.gap();
+  double worst = INFINITY;
+  for (const Row& r : rows) {
+    if (r.name != "shuffled") worst = std::min(worst, mean_of(r.after) - mean_of(before));
+  }
+  demo.claim("held-out reward gained, the least of seven", worst, "", kit::at_least(0.02));
+  demo.claim("gained with shuffled rewards", mean_of(rows.back().after) - mean_of(before), "", kit::at_most(0.02));
+}
+
+}  // namespace pg::lesson09
