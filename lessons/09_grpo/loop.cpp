@@ -60,6 +60,7 @@ std::vector<rl::Response> collect(const Impl& impl, const rl::Algorithm& a, cons
     rl::Experience e = rl::rollout(
         policy, lesson.task, problems,
         {.samples = lesson.samples, .seed = lesson.seed, .first_row = (number * 8 + uint64_t(round)) << 20});
+    if (round == 0) step.reward = mean(rewards_of(e.responses, lesson.samples)).item();
     const std::vector<double> teaches = impl.groups_with_signal(rewards_of(e.responses, lesson.samples)).to_vector();
     step.sampled += static_cast<double>(e.responses.size());
     for (size_t p = 0; p < teaches.size(); ++p) {
@@ -101,7 +102,6 @@ Step learn_step(const Impl& impl, const rl::Algorithm& a, const Lesson& lesson, 
   if (lesson.shuffle) shuffle_scores(responses, lesson.seed, number);
   const Tensor rewards = rewards_of(responses, lesson.samples);                 // [P, G]
   const Tensor advantage = advantages(impl, a, rewards).view_reshape({-1, 1});  // [B, 1]
-  step.reward = mean(rewards).item();
 
   // 2. Each mini-batch: how probable are the responses now, against when they were sampled?
   const auto count = static_cast<int64_t>(responses.size());

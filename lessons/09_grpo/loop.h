@@ -19,14 +19,14 @@ struct Student {
 // The same seed gives the same bits.
 struct Lesson {
   const TextTask& task;
-  int64_t prompts = 32, samples = 8, mini_batches = 4;  // per step
+  int64_t prompts = 16, samples = 8, mini_batches = 2;  // per step
   double lr = 2e-3;
   uint64_t seed = 1;
   bool shuffle = false;  // a control: rewards go to the wrong responses
 };
 
 struct Step {
-  double reward = 0, length = 0;  // means
+  double reward = 0, length = 0;  // means; reward: of all that was sampled first
   double sampled = 0;             // responses, those thrown away included
   double silent = 0;              // share of the groups sampled first whose rewards are all alike
   double first_loss = 0, first_norm = 0, first_ratio_error = 0;  // of the first mini-batch; largest |ρ - 1|
