@@ -23,9 +23,9 @@ struct RolloutOptions {
 Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem>& problems,
                    const RolloutOptions& options);
 
-// The block_size that a model needs for the task: the last token is never read.
+// The block_size that a model needs for the task; a reward model reads the last token too.
 inline int64_t block_size_for(const TextTask& task) {
-  return task.max_prompt() + task.max_response() + task.max_answers() - 1;
+  return task.max_prompt() + task.max_response() + task.max_answers();
 }
 
 }  // namespace pg::rl

@@ -227,9 +227,9 @@ Impl reference() {
             b.weight = engine.weight();
             return result;
           },
-      .k1 = rl::k1,
-      .k2 = rl::k2,
-      .k3 = rl::k3};
+      .k1 = [](const Tensor& log_prob, const Tensor& ref) { return rl::k1(log_prob, ref); },
+      .k2 = [](const Tensor& log_prob, const Tensor& ref) { return rl::k2(log_prob, ref); },
+      .k3 = [](const Tensor& log_prob, const Tensor& ref) { return rl::k3(log_prob, ref); }};
 }
 
 Impl learner() { return {token_log_prob, reinforce_loss, return_to_go, advantage, k1, k2, k3}; }
