@@ -53,10 +53,9 @@ void show_bandit(kit::Demo& demo, const Impl& impl) {
   demo.heading("Three levers, pulled in pairs");
   const std::vector<double> p = softmax_of({0.5, 1, 0});
   demo.say(
-      "Three arms pay 1, 0 and 0.3; the policy is a softmax of (0.5, 1, 0), so it takes them with probability {:.2f}, "
-      "{:.2f}, {:.2f} and earns {:.3f}. A group is two pulls. There are nine pairs, so the mean gradient of each "
-      "method "
-      "is a sum of nine terms. No sampling, no noise:",
+      "Three arms pay 1, 0 and 0.3; the policy is a softmax of (0.5, 1, 0), so it takes them with probability "
+      "{:.2f}, {:.2f}, {:.2f} and earns {:.3f}. A group is two pulls. There are nine pairs, so the mean gradient of "
+      "each method is a sum of nine terms. No sampling, no noise:",
       p[0], p[1], p[2], p[0] + 0.3 * p[2]);
   const auto exact = true_gradient(p);
   const auto loo = expected_gradient(
@@ -73,10 +72,9 @@ void show_bandit(kit::Demo& demo, const Impl& impl) {
   demo.gap();
   demo.say(
       "The third arm pays less than is usual, so it should become rarer. RLOO says so, to the last digit. Dr. GRPO "
-      "says "
-      "half of it, (G-1)/G: another learning rate. GRPO says the opposite: divided by its deviation, every pair of "
-      "unequal pulls counts the same, a win by 0.3 as much as a loss by 0.7, and the third arm wins more often than it "
-      "loses. It climbs something, but not the expected reward.");
+      "says half of it, (G-1)/G: another learning rate. GRPO says the opposite: divided by its deviation, every pair "
+      "of unequal pulls counts the same, a win by 0.3 as much as a loss by 0.7, and the third arm wins more often "
+      "than it loses. It climbs something, but not the expected reward.");
   double worst = 0, half = 0;
   for (size_t a = 0; a < kArms; ++a) {
     worst = std::max(worst, std::abs(loo[a] - exact[a]));

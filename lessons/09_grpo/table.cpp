@@ -56,8 +56,8 @@ void show_first_step(kit::Demo& demo, const Impl& impl) {
   const auto start = warm_start(*task, 1);
   demo.say(
       "A small GPT has imitated 25 batches of \"412=\" -> \"214.\" and now goes on from rewards: the share of the "
-      "answer that is right up to the first mistake. One step: 16 prompts, 8 responses each, 2 mini-batches. The first "
-      "mini-batch and the last, at lr 0.002:");
+      "answer that is right up to the first mistake. One step: 16 prompts, 8 responses each, 2 mini-batches. The "
+      "first mini-batch and the last, at lr 0.002:");
   demo.line("{:<12}{:>10}{:>14}{:>12}{:>14}{:>14}{:>16}", "", "reward", "loss (first)", "grad norm", "|ratio - 1|",
             "loss (last)", "|ratio - 1|");
   double grpo_loss = 0, norm = 0, ratio = 0, dapo_loss = 0;
@@ -73,11 +73,10 @@ void show_first_step(kit::Demo& demo, const Impl& impl) {
   demo.gap();
   demo.say(
       "On the first mini-batch the policy is the one that sampled: every ratio is exactly 1, a token's loss is minus "
-      "its "
-      "response's advantage, and the advantages of a group sum to 0. So GRPO's loss, a mean over responses, is 0 up to "
-      "rounding, and says nothing; its gradient is not 0, and learning goes on. With the token mean long responses "
-      "weigh more, and the 0 is gone; with -A log π (gpg) the value is something else again. Watch the reward and the "
-      "gradient norm, not the loss.");
+      "its response's advantage, and the advantages of a group sum to 0. So GRPO's loss, a mean over responses, is 0 "
+      "up to rounding, and says nothing; its gradient is not 0, and learning goes on. With the token mean long "
+      "responses weigh more, and the 0 is gone; with -A log π (gpg) the value is something else again. Watch the "
+      "reward and the gradient norm, not the loss.");
   demo.claim("largest |ratio - 1| on the first mini-batch", ratio, "", kit::equals(0));
   demo.claim("GRPO's loss on it", grpo_loss, "", kit::at_most(1e-6));
   demo.claim("its gradient norm", norm, "", kit::at_least(0.05));
@@ -131,10 +130,9 @@ void show_table(kit::Demo& demo, const Impl& impl) {
     rows.push_back(row);
   }
   demo.say(
-      "The same start, the same {:.0f} responses, lr 0.002, no KL; {} seeds. Sampled: reward of the samples, last ten "
-      "steps: what is optimised. Held-out: greedy answers to 100 problems never trained on, with the lowest and "
-      "highest "
-      "seed. Silent: groups whose rewards are all alike. Clipped: tokens whose gradient the clip took.",
+      "The same start, the same {:.0f} responses, lr 0.002, no KL; {} seeds. Sampled: reward of the samples, last "
+      "ten steps: what is optimised. Held-out: greedy answers to 100 problems never trained on, with the lowest and "
+      "highest seed. Silent: groups whose rewards are all alike. Clipped: tokens whose gradient the clip took.",
       budget, seeds);
   demo.line("{:<9}{:>8}{:>22}{:>8}{:>8}{:>9}{:>7}{:>8}", "", "sampled", "held-out", "solved", "silent", "clipped",
             "norm", "length");
@@ -155,17 +153,13 @@ void show_table(kit::Demo& demo, const Impl& impl) {
   }
   const Row &control = rows.back(), &grpo = rows[0], &gspo = rows[5];
   demo.say(
-      "All seven learn what they are paid for: the reward of the samples, about four times what it was. Greedy answers "
-      "do not follow so soon, some get worse first; runs ten times as long bring them up too "
-      "(configs/grpo_digits.yaml, "
-      "seconds). The rows differ less than the seeds do: whoever ranks them from one seed ranks seeds. What differs "
-      "for "
-      "sure is what they do: {:.0f} of 100 groups are silent on average, which DAPO "
-      "draws "
-      "again and pays for; GSPO's clip, 0.0003 wide, takes {:.0f} % of the tokens where GRPO's takes {:.1f} %. The "
-      "last "
-      "row is the control: the same loop with the rewards dealt out at random. If that row rose, the code would be "
-      "wrong.",
+      "All seven learn what they are paid for: the reward of the samples, about four times what it was. Greedy "
+      "answers do not follow so soon, some get worse first; runs seven times as long bring them up too "
+      "(configs/grpo_digits.yaml, seconds). The rows differ less than the seeds do: whoever ranks them from one seed "
+      "ranks seeds. What differs for sure is what they do: {:.0f} of 100 groups are silent on average, which DAPO "
+      "draws again and pays for; GSPO's clip, 0.0003 wide, takes {:.0f} % of the tokens where GRPO's takes {:.1f} %. "
+      "The last row is the control: the same loop with the rewards dealt out at random. If that row rose, the code "
+      "would be wrong.",
       grpo.silent, gspo.clipped, grpo.clipped);
   demo.claim("sampled reward gained, the least of seven", least, "", kit::at_least(0.15));
   demo.claim("held-out, mean of seven, over shuffled", held_out, "", kit::at_least(0.3));
