@@ -153,7 +153,7 @@ void show_table(kit::Demo& demo, const Impl& impl) {
   }
   const Row &control = rows.back(), &grpo = rows[0], &gspo = rows[5];
   demo.say(
-      "All seven learn what they are paid for: the reward of the samples, about four times what it was. Greedy "
+      "All seven learn what they are paid for: the reward of the samples, several times what it was. Greedy "
       "answers do not follow so soon, some get worse first; runs seven times as long bring them up too "
       "(configs/grpo_digits.yaml, seconds). The rows differ less than the seeds do: whoever ranks them from one seed "
       "ranks seeds. What differs for sure is what they do: {:.0f} of 100 groups are silent on average, which DAPO "
