@@ -2,7 +2,6 @@
 # The pg command as a user meets it. Usage: pg_cli.sh BUILD_FOLDER
 set -u
 pg=$(cd "$1" && pwd)/pg
-configs=$(cd "$(dirname "$0")/../configs" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -112,9 +111,6 @@ rl 0 'lamps:' --steps 1 --init runs/*_sft
 says 0 'greedy' "$pg" env --total-steps 2048 --eval-episodes 2 --name cart
 says 0 'greedy' "$pg" env --config "$(echo runs/*_cart)/config.yaml" --name cart_again --threads 1
 cmp -s runs/*_cart/checkpoint.safetensors runs/*_cart_again/checkpoint.safetensors || bad 'a saved config of pg env does not repeat its run'
-for config in cartpole pendulum arm; do
-  says 0 'after 2048 steps' "$pg" env --config "$configs/$config.yaml" --total-steps 2048 --eval-episodes 1 --name $config
-done
 says 1 '--epochs: expected a whole number, got "2.5"' "$pg" env --epochs 2.5
 says 1 'CartPole-v1' "$pg" env --environment Chess
 

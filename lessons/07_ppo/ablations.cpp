@@ -57,7 +57,7 @@ std::vector<Result> table(kit::Demo& demo, const Impl& impl, const Pace& pace, c
     demo.status(fmt::format("{} ...", variant.name));
     const Result r = train(impl, variant, pace);
     demo.line("{:<22}{:>11.0f}{:>18}{:>11.0f}{:>14.1f}", variant.name, r.mean,
-              fmt::format("{:.0f} to {:.0f}", r.worst, r.best), r.last, r.upright);
+              pace.seeds > 1 ? fmt::format("{:.0f} to {:.0f}", r.worst, r.best) : "", r.last, r.upright);
     results.push_back(r);
   }
   demo.gap();
