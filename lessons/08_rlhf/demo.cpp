@@ -10,7 +10,7 @@
 namespace pg::lesson08 {
 namespace {
 
-constexpr int64_t kSteps = 150, kPairs = 300;
+constexpr int64_t kSteps = 120, kDpoSteps = 150, kPairs = 600;
 constexpr double kBeta = 0.2;
 
 double mean_of(const std::vector<double>& values) {
@@ -53,7 +53,7 @@ Run run(kit::Demo& demo, const Impl& impl, Gpt2& sft, const TextTask& task, uint
   const auto status = [&](const char* what) { demo.status(fmt::format("seed {}: {} ...", seed, what)); };
   status("preferences");
   Generator labels(seed);
-  rl::Experience drawn = write(sft, task, 1700, 2, 100 + seed);
+  rl::Experience drawn = write(sft, task, 2600, 2, 100 + seed);
   const std::vector<rl::Preference> all = rl::label_pairs(drawn, 0.3, labels);
   const std::vector<rl::Preference> pairs(all.begin(), all.begin() + kPairs), held_out(all.begin() + kPairs, all.end());
   status("reward model");
@@ -79,7 +79,7 @@ Run run(kit::Demo& demo, const Impl& impl, Gpt2& sft, const TextTask& task, uint
   r.after_with = measure(impl, *r.policy, sft, task, judge);
   const auto dpo = [&](double beta, DpoCurve& curve) {
     auto policy = copy_of(sft.config, sft);
-    curve = prefer(impl, *policy, pairs, beta, kSteps, seed);
+    curve = prefer(impl, *policy, pairs, beta, kDpoSteps, seed);
     return measure(impl, *policy, sft, task, judge);
   };
   status("DPO");
@@ -176,8 +176,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
   demo.say(
       "The human gives 0 to nonsense, 1 to a sentence, 2 to a sentence with just one moon, but says only which of two "
       "responses is better, and errs at times: {:.1f} % of the held-out labels are right. A copy of the policy with "
-      "one "
-      "number for a head reads {} pairs (all numbers from here on: means of {} seeds).",
+      "one number for a head reads {} pairs. (From here on: {} seeds.)",
       100 * mean_of(right), kPairs, seeds);
   demo.claim("held-out pairs that the reward model orders as labelled", 100 * mean_of(accuracies), "%",
              kit::at_least(75));
@@ -193,10 +192,9 @@ void demo(kit::Demo& demo, const Impl& impl) {
   const auto& d = runs[0].dpo;
   const auto& f = runs[0].dpo_free;
   demo.say(
-      "No reward model, no critic, no sampling: two models and {} pairs. Seed 1, from the reference's log-probability: "
-      "β = 1 moves the chosen by {:+.1f} and the rejected by {:+.1f} nats; β = 0.1 moves them by {:+.1f} and {:+.1f}. "
-      "The "
-      "margin grows either way. When both fall, the probability goes somewhere that nobody has judged.",
+      "No reward model, no critic, no sampling: two models and the {} pairs. The margin chosen - rejected grows, but "
+      "how? Nats from the reference, seed 1: with β = 1 the chosen ones {:+.1f}, the rejected ones {:+.1f}; with β = "
+      "0.1 {:+.1f} and {:+.1f}. Where both fall, the probability goes to responses that nobody has judged.",
       kPairs, d.chosen.back(), d.rejected.back(), f.chosen.back(), f.rejected.back());
   demo.line("{:<18}{:>22}{:>12}{:>11}{:>9}", "256 responses", "human (seeds)", "sentences", "proxy", "KL");
   print(demo, "SFT", runs, &Run::before);
