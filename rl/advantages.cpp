@@ -54,6 +54,17 @@ Tensor by_group(const Tensor& rewards, const Tensor& mask, const char* what, F f
   return r.tensor(result);
 }
 
+// The same with x of any shape, all of it one group.
+template <class F>
+Tensor as_one_group(const Tensor& x, const Tensor& mask, const char* what, F f) {
+  if (mask.defined())
+    check(mask.shape() == x.shape(), "{}: the mask must be {}, got {}", what, x.shape(), mask.shape());
+  const auto flat = [&](const Tensor& t) {
+    return t.defined() ? t.detach().contiguous_copy().view_reshape({1, x.numel()}) : t;
+  };
+  return by_group(flat(x), flat(mask), what, f).view_reshape(x.shape());
+}
+
 }  // namespace
 
 Tensor return_to_go(const Tensor& rewards, double gamma, const Tensor& mask) {
@@ -72,17 +83,14 @@ MovingBaseline::MovingBaseline(double decay, double sum, double weight) : decay_
 }
 
 Tensor MovingBaseline::advantage(const Tensor& returns, const Tensor& mask) {
-  const Tensor flat_mask = mask.defined() ? mask.view_reshape({1, -1}) : mask;
-  const Tensor flat = returns.detach().contiguous_copy().view_reshape({1, -1});
   const double b = value();
-  const Tensor result = by_group(flat, flat_mask, "MovingBaseline", [&](auto x, auto keep, auto out, size_t) {
+  return as_one_group(returns, mask, "MovingBaseline", [&](auto x, auto keep, auto out, size_t) {
     for (size_t i = 0; i < x.size(); ++i) out[i] = x[i] - b;
     const Moments m = moments(x, keep, 0);
     if (m.count == 0) return;
     sum_ = decay_ * sum_ + m.mean;
     weight_ = decay_ * weight_ + 1;
   });
-  return result.view_reshape(returns.shape());
 }
 
 Tensor group_mean_advantage(const Tensor& rewards, const Tensor& mask) {
@@ -177,15 +185,12 @@ Tensor groups_with_signal(const Tensor& rewards, const Tensor& mask) {
 
 Tensor whiten(const Tensor& x, const Tensor& mask, int ddof, bool shift_mean, double eps) {
   check_ddof(ddof, "whiten");
-  const Tensor flat = x.detach().contiguous_copy().view_reshape({1, -1});
-  const Tensor flat_mask = mask.defined() ? mask.view_reshape({1, -1}) : mask;
-  const Tensor result = by_group(flat, flat_mask, "whiten", [&](auto values, auto keep, auto out, size_t) {
+  return as_one_group(x, mask, "whiten", [&](auto values, auto keep, auto out, size_t) {
     const Moments m = moments(values, keep, ddof);
     for (size_t i = 0; i < values.size(); ++i) {
       out[i] = (values[i] - m.mean) / std::sqrt(m.std * m.std + eps) + (shift_mean ? 0 : m.mean);
     }
   });
-  return result.view_reshape(x.shape());
 }
 
 Gae gae(const Tensor& rewards, const Tensor& values, const Tensor& next_values, const GaeOptions& o) {

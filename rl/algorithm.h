@@ -90,7 +90,7 @@ struct BatchShape {
   int64_t prompts = 32;      // per step
   int64_t samples = 8;       // responses to each
   int64_t mini_batches = 1;  // optimizer steps per epoch
-  int64_t micro_batch = 0;   // responses per forward pass; 0: all of a mini-batch
+  int64_t micro_batch = 64;  // responses per forward pass; 0: all of a mini-batch
 };
 // The formula with every convention, and the arithmetic of the batch, for people.
 std::string explain(const Algorithm& a, const BatchShape& batch);

@@ -2,31 +2,38 @@
 
 #include <limits>
 
+#include "rl/masked.h"
 #include "rl/policy_loss.h"
 
 namespace pg::rl {
 
-Tensor k1(const Tensor& log_prob, const Tensor& ref_log_prob) { return log_prob - ref_log_prob; }
+Tensor k1(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask) {
+  return keep(log_prob - ref_log_prob, mask, 0, "k1");
+}
 
-Tensor k2(const Tensor& log_prob, const Tensor& ref_log_prob) {
-  const Tensor d = log_prob - ref_log_prob;
+Tensor k2(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask) {
+  const Tensor d = keep(log_prob - ref_log_prob, mask, 0, "k2");
   return 0.5 * (d * d);
 }
 
-Tensor k3(const Tensor& log_prob, const Tensor& ref_log_prob) {
-  const Tensor d = clamp(ref_log_prob - log_prob, -std::numeric_limits<double>::infinity(), kMaxLogRatio);
+Tensor k3(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask) {
+  const Tensor d =
+      clamp(keep(ref_log_prob - log_prob, mask, 0, "k3"), -std::numeric_limits<double>::infinity(), kMaxLogRatio);
   return expm1(d) - d;  // exp(d) - 1 would lose every digit near d = 0
 }
 
-Tensor weighted_k3(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& old_log_prob) {
-  return token_ratio(log_prob, old_log_prob) * k3(log_prob, ref_log_prob);
+// ρ·k3 differentiated as a product is ρ·k3 - ρ·expm1(d): where k3 is held at its bound only the first term is left, of
+// the wrong sign and the size of the bound. So the value is a constant and k1·dρ its gradient.
+Tensor weighted_k3(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& old_log_prob, const Tensor& mask) {
+  const Tensor now = log_prob.detach(), ratio = token_ratio(log_prob, old_log_prob, mask), weight = ratio.detach();
+  return weight * k3(now, ref_log_prob.detach(), mask) + k1(now, ref_log_prob.detach(), mask) * (ratio - weight);
 }
 
 Tensor full_kl(const Tensor& logits, const Tensor& ref_logits) {
   check(logits.shape() == ref_logits.shape(), "full_kl: logits are {}, those of the reference {}", logits.shape(),
         ref_logits.shape());
-  const Tensor log_p = log_softmax(logits);
-  return sum(exp(log_p) * (log_p - log_softmax(ref_logits)), {-1});
+  const Tensor log_p = log_softmax(logits), p = exp(log_p), zero = Tensor::scalar(0, logits.dtype(), logits.device());
+  return sum(p * where(gt(p, zero), log_p - log_softmax(ref_logits), zero), {-1});  // 0·(-inf) counts as 0
 }
 
 }  // namespace pg::rl

@@ -1,6 +1,7 @@
 #include "rl/kl_control.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tensor/error.h"
 
@@ -22,6 +23,10 @@ double KlControl::beta() const {
 void KlControl::update(double kl, double responses, double tokens) {
   state_.tokens += tokens;
   if (options_.schedule != KlSchedule::adaptive) return;
+  check(std::isfinite(kl), "KlControl: the KL is {}: beta would never be a number again", kl);
+  check(0.2 * responses < options_.horizon,
+        "KlControl: a horizon of {} with {} responses per update can make beta negative; it must be above {}",
+        options_.horizon, responses, 0.2 * responses);
   const double error = std::clamp(kl / options_.target - 1, -0.2, 0.2);
   state_.beta *= 1 + error * responses / options_.horizon;
 }

@@ -16,7 +16,7 @@ struct KlControlOptions {
   double beta = 0.05;
   double warmup_tokens = 0;
   double target = 6;       // nats per response
-  double horizon = 10000;  // responses
+  double horizon = 10000;  // responses; more than a fifth of those of one update
 };
 
 class KlControl {

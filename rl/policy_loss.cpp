@@ -1,18 +1,9 @@
 #include "rl/policy_loss.h"
 
+#include "rl/masked.h"
+
 namespace pg::rl {
 namespace {
-
-void check_rows(const Tensor& x, const Tensor& like, const char* what, const char* name) {
-  check(x.shape() == like.shape(), "{}: {} must be {}, got {}", what, name, like.shape(), x.shape());
-}
-
-// x where the mask is 1, a constant elsewhere: chosen, not multiplied, for infinity times 0 is no number.
-Tensor keep(const Tensor& x, const Tensor& mask, double otherwise, const char* what) {
-  if (!mask.defined()) return x;
-  check_rows(mask, x, what, "mask");
-  return where(mask, x, Tensor::scalar(otherwise, x.dtype(), x.device()));
-}
 
 // A as a constant factor of x [B, T].
 Tensor constant(const Tensor& advantage, const Tensor& x, const char* what) {
@@ -24,7 +15,7 @@ Tensor constant(const Tensor& advantage, const Tensor& x, const char* what) {
 }
 
 Tensor log_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask, const char* what) {
-  check_rows(old_log_prob, log_prob, what, "old_log_prob");
+  check_same_shape(old_log_prob, log_prob, what, "old_log_prob");
   return keep(log_prob - old_log_prob, mask, 0, what);
 }
 
@@ -53,8 +44,10 @@ Tensor sequence_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const 
 }
 
 Tensor sequence_token_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask) {
-  const Tensor s = sequence_ratio(log_prob.detach(), old_log_prob, mask);
-  return s * exp(log_ratio(log_prob, log_prob.detach(), mask, "sequence_token_ratio"));
+  check(log_prob.rank() == 2, "sequence_token_ratio: expected log_prob [B, T], got {}", log_prob.shape());
+  const Tensor now = log_prob.detach();
+  const Tensor log_s = mean_of_rows(log_ratio(now, old_log_prob, mask, "sequence_token_ratio"), mask);
+  return exp_clamped(log_s + log_ratio(log_prob, now, mask, "sequence_token_ratio"));  // adds 0, and its gradient
 }
 
 Tensor log_prob_loss(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask) {

@@ -2,7 +2,8 @@
 // Losses whose gradient is a policy gradient, in three choices: a ratio, a surrogate per token, an aggregation. All are
 // to be minimised. B responses, T tokens; log_prob, old_log_prob [B, T] are log π(token) now and when it was sampled;
 // advantage [B, T], or [B, 1] for one value per response, taken as a constant; mask u8 [B, T], 1 on tokens the policy
-// chose, up to and including the first EOS; undefined: all 1. Masked slots may hold anything, infinity too.
+// chose, up to and including the first EOS; undefined: all 1. Masked slots may hold anything, infinity too; only an
+// advantage [B, T] for a ratio [B, 1] must be finite there (those of rl/advantages.h are 0).
 #include "autograd/ops.h"
 
 namespace pg::rl {

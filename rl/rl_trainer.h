@@ -32,12 +32,12 @@ struct RlConfig {
   std::vector<std::string> stop_strings = {};
   Schedule schedule = {.kind = Schedule::Kind::constant, .lr = 3e-4};
   double critic_lr = 1e-3;
-  AdamWOptions adamw = {0.9, 0.95, 1e-8, 0};
-  double max_grad_norm = 1;       // 0: no clipping
-  double unfinished_penalty = 0;  // taken off the reward of a response that ran into the limit
-  double log_prob_credit = 0;     // times log π(token), added to each token's reward
-  bool shuffle_rewards = false;   // a control: every response gets another's rewards, and nothing is to be learned
-  int64_t eval_interval = 10;     // 0: only at the end
+  AdamWOptions adamw = {0.9, 0.999, 1e-8, 0};  // a shorter memory than .999 lets the noise of rewards through
+  double max_grad_norm = 1;                    // 0: no clipping
+  double unfinished_penalty = 0;               // taken off the reward of a response that ran into the limit
+  double log_prob_credit = 0;                  // times log π(token), added to each token's reward
+  bool shuffle_rewards = false;  // a control: every response gets another's rewards, and nothing is to be learned
+  int64_t eval_interval = 10;    // 0: only at the end
   int64_t eval_problems = 200;
   int64_t checkpoint_interval = 50;  // 0: only at the end
   uint64_t seed = 1;

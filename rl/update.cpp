@@ -45,16 +45,16 @@ Tensor kl_of_tokens(const Update& u, const TokenScores& scores, const TokenRows&
   if (u.algorithm.kl_estimator == KlEstimator::full) {
     return spread(full_kl(scores.logits, u.reference->logits(rows, u.temperature)), rows);
   }
-  const Tensor ref = u.reference->log_prob(rows, u.temperature);
+  const Tensor ref = u.reference->log_prob(rows, u.temperature), mask = rows.mask.to(ref.device());
   switch (u.algorithm.kl_estimator) {
     case KlEstimator::k1:
-      return k1(scores.log_prob, ref);
+      return k1(scores.log_prob, ref, mask);
     case KlEstimator::k2:
-      return k2(scores.log_prob, ref);
+      return k2(scores.log_prob, ref, mask);
     case KlEstimator::weighted_k3:
-      return weighted_k3(scores.log_prob, ref, old_log_prob);
+      return weighted_k3(scores.log_prob, ref, old_log_prob, mask);
     default:
-      return k3(scores.log_prob, ref);
+      return k3(scores.log_prob, ref, mask);
   }
 }
 
@@ -90,7 +90,7 @@ Losses micro_batch_loss(const Update& u, std::span<const Response* const> respon
   sums.loss += losses.policy.item();
   if (u.critic) {
     const Tensor returns = values(&Response::returns), old_values = values(&Response::values);
-    const Tensor error = value_loss((*u.critic)(rows.ids), returns, old_values, a.value_clip);
+    const Tensor error = value_loss((*u.critic)(rows.ids), returns, old_values, a.value_clip, mask);
     losses.critic = a.value_coef * aggregate(error, mask, Aggregation::token_mean, u.total);
     sums.value_loss += losses.critic.item() / a.value_coef;
   }

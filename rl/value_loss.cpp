@@ -2,34 +2,42 @@
 
 #include <cmath>
 
+#include "rl/masked.h"
 #include "tensor/error.h"
 
 namespace pg::rl {
 
-Tensor value_loss(const Tensor& values, const Tensor& returns, const Tensor& old_values, double clip) {
+Tensor value_loss(const Tensor& values, const Tensor& returns, const Tensor& old_values, double clip,
+                  const Tensor& mask) {
   check(values.shape() == returns.shape(), "value_loss: values are {}, returns {}", values.shape(), returns.shape());
   check(clip >= 0, "value_loss: clip must not be negative, got {}", clip);
-  const Tensor target = returns.detach(), error = values - target, free = error * error;
+  const Tensor target = returns.detach(), error = keep(values - target, mask, 0, "value_loss"), free = error * error;
   if (clip == 0) return 0.5 * free;
   check(old_values.shape() == values.shape(), "value_loss: old_values must be {}, got {}", values.shape(),
         old_values.shape());
   const Tensor old = old_values.detach();
-  const Tensor near = old + clamp(values - old, -clip, clip) - target, bounded = near * near;
+  const Tensor near = keep(old + clamp(values - old, -clip, clip) - target, mask, 0, "value_loss"),
+               bounded = near * near;
   return 0.5 * where(ge(free, bounded), free, bounded);
 }
 
 double explained_variance(const Tensor& values, const Tensor& returns, const Tensor& mask) {
+  check(returns.shape() == values.shape() && (!mask.defined() || mask.shape() == values.shape()),
+        "explained_variance: values, returns and mask must have one shape, values are {}, returns {}", values.shape(),
+        returns.shape());
   const std::vector<double> v = values.to_vector(), r = returns.to_vector();
   const std::vector<double> m = mask.defined() ? mask.to_vector() : std::vector<double>(v.size(), 1);
-  check(v.size() == r.size() && v.size() == m.size(), "explained_variance: {} values, {} returns, {} mask", v.size(),
-        r.size(), m.size());
+  // Of differences from the first kept value: equal values have no variance, whatever rounding does to their mean.
   const auto variance = [&](auto at) {
-    double count = 0, sum = 0, squares = 0;
+    double count = 0, first = 0, sum = 0, squares = 0;
     for (size_t i = 0; i < v.size(); ++i) {
-      if (m[i] != 0) sum += at(i), ++count;
+      if (m[i] == 0) continue;
+      if (count++ == 0) first = at(i);
+      sum += at(i) - first;
     }
     for (size_t i = 0; i < v.size(); ++i) {
-      if (m[i] != 0) squares += (at(i) - sum / count) * (at(i) - sum / count);
+      const double d = m[i] != 0 ? at(i) - first - sum / count : 0;
+      squares += d * d;
     }
     return squares / count;
   };

@@ -25,10 +25,14 @@ Score prefix_score(std::span<const int32_t> answer, std::span<const int32_t> res
   Score score;
   score.per_token.assign(response.size(), 0);
   size_t right = 0;
-  while (right < answer.size() && right < response.size() && response[right] == answer[right]) {
+  // The end counts where the response ends.
+  const auto earns = [&](size_t t) {
+    return response[t] == answer[t] && (t + 1 < answer.size() || t + 1 == response.size());
+  };
+  while (right < answer.size() && right < response.size() && earns(right)) {
     score.per_token[right++] = 1 / static_cast<double>(answer.size());
   }
-  score.solved = right == answer.size() && right == response.size();
+  score.solved = right == answer.size();
   score.reward = static_cast<double>(right) / static_cast<double>(answer.size());
   score.parts = {{"right prefix", score.reward}};
   return score;

@@ -24,9 +24,11 @@
 namespace pg {
 namespace {
 
-constexpr size_t kGrain = 512;              // small classes: multiples of this
-constexpr size_t kSmall = size_t{1} << 20;  // up to here; above, eight classes per octave
-constexpr size_t kHuge = size_t{2} << 20;   // from here on aligned for huge pages
+constexpr size_t kGrain = 512;  // small classes: multiples of this
+// Up to here; above, eight classes per octave: finer ones would keep blocks for every length that rollouts come in.
+constexpr int kSmallOctave = 13;
+constexpr size_t kSmall = size_t{1} << kSmallOctave;
+constexpr size_t kHuge = size_t{2} << 20;  // from here on aligned for huge pages
 constexpr size_t kSmallClasses = kSmall / kGrain + 1;
 
 struct SizeClass {
@@ -41,7 +43,8 @@ SizeClass size_class(size_t bytes) {
   const int octave = std::bit_width(bytes - 1) - 1;  // 2^octave < bytes <= 2^(octave+1)
   const size_t step = size_t{1} << (octave - 3);
   const size_t eighth = (bytes - (size_t{1} << octave) + step - 1) / step;
-  return {kSmallClasses + static_cast<size_t>(octave - 20) * 8 + eighth, (size_t{1} << octave) + eighth * step};
+  return {kSmallClasses + static_cast<size_t>(octave - kSmallOctave) * 8 + eighth,
+          (size_t{1} << octave) + eighth * step};
 }
 
 }  // namespace
@@ -54,7 +57,7 @@ struct Pool {
   const Device device;
   Pool* const usual;       // of a private pool: the one that counts what is taken from the system
   bool abandoned = false;  // to be destroyed when all blocks have come home
-  std::array<std::vector<Storage*>, kSmallClasses + 8 * 44> free;
+  std::array<std::vector<Storage*>, kSmallClasses + 8 * (64 - kSmallOctave)> free;
   MemoryStats stats;
 
   Storage* take(size_t bytes) {

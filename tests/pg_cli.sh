@@ -88,4 +88,30 @@ says 0 ' 0 wrong' "$pg" gradcheck relu
 says 1 'known are: add' "$pg" gradcheck nothing
 says 0 '"tape"' "$pg" bench --filter '16-element' --json --repeat 1
 says 1 'nothing matches' "$pg" bench --filter xyzzy --repeat 1
+# Reinforcement learning: a saved config repeats its run, a resumed run ends with the bytes of one that went on.
+says 0 'l = -min(rho A, clip(rho, 0.8, 1.28) A)' "$pg" rl --explain dapo
+says 0 'A = R - mean over the group' "$pg" rl --explain grpo --baseline group_mean
+says 1 'there are reinforce, ' "$pg" rl --explain sarsa
+says 1 'beta: expected a number, got "small"' "$pg" rl --explain grpo --beta small
+says 1 'there are copy, reverse' "$pg" rl --task chess
+rl() { # rl STATUS TEXT OPTIONS...
+  status=$1 text=$2
+  shift 2
+  says "$status" "$text" "$pg" rl --task sort --length 3 --layers 1 --heads 2 --width 16 --prompts 4 --samples 4 \
+    --sft-steps 3 --eval-problems 5 --eval-every 2 "$@"
+}
+rl 0 'lamps:' --steps 4 --name rl_whole --save-every 2
+whole=$(echo runs/*_rl_whole)
+grep -q '"reward/mean":' "$whole/metrics.jsonl" || bad 'metrics.jsonl has no reward'
+[ "$(wc -l <"$whole/samples.jsonl")" = 32 ] || bad 'samples.jsonl has not eight samples of each step'
+says 0 'lamps:' "$pg" rl --config "$whole/config.yaml" --name rl_again --threads 1
+cmp -s "$whole/checkpoint.safetensors" runs/*_rl_again/checkpoint.safetensors || bad 'a saved config of pg rl does not repeat its run'
+says 0 'now let it learn' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 --name sft
+rl 0 'lamps:' --steps 1 --init runs/*_sft
+says 0 'greedy' "$pg" env --total-steps 2048 --eval-episodes 2 --name cart
+says 0 'greedy' "$pg" env --config "$(echo runs/*_cart)/config.yaml" --name cart_again --threads 1
+cmp -s runs/*_cart/checkpoint.safetensors runs/*_cart_again/checkpoint.safetensors || bad 'a saved config of pg env does not repeat its run'
+says 1 '--epochs: expected a whole number, got "2.5"' "$pg" env --epochs 2.5
+says 1 'CartPole-v1' "$pg" env --environment Chess
+
 exit $wrong

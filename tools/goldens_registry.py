@@ -1,4 +1,4 @@
-"""The type of a golden case and the list that goldens_cases.py and goldens_cases_nn.py fill."""
+"""The type of a golden case and the list that the goldens_cases*.py fill."""
 
 import math
 from dataclasses import dataclass, field
@@ -17,6 +17,9 @@ class Case:
     inputs: Callable  # Random -> list of tensors
     attributes: dict = field(default_factory=dict)
     zero: tuple = ()  # tensors that are zero by mathematics
+    compute: Callable | None = None  # instead of the op's entry in goldens_ops.OPS
+    source: str = ""  # what computes it, when that is not PyTorch's op of the same meaning
+    constant: tuple = ()  # numbers of float inputs that are not differentiated
 
     @property
     def name(self):
@@ -27,8 +30,8 @@ CASES = []
 BOTH = ("f64", "f32")
 
 
-def case(op, variant, inputs, dtypes=("f64",), zero=(), **attributes):
-    CASES.extend(Case(op, variant, dtype, inputs, attributes, zero) for dtype in dtypes)
+def case(op, variant, inputs, dtypes=("f64",), zero=(), compute=None, source="", constant=(), **attributes):
+    CASES.extend(Case(op, variant, dtype, inputs, attributes, zero, compute, source, constant) for dtype in dtypes)
 
 
 def ids(x):

@@ -4,7 +4,8 @@
     pip install torch numpy
     python3 tools/make_goldens.py [--out tests/goldens] [--only PREFIX]
 
-Expected values come from PyTorch autograd in float64. An f32 case rounds its inputs to float32 first, computes in
+Expected values come from PyTorch autograd in float64; those of the rl.* cases from published implementations
+(goldens_rl.py says what to install for them). An f32 case rounds its inputs to float32 first, computes in
 float64 and rounds the result to float32, so that the file holds the right answer and not PyTorch's rounding errors.
 Each case draws its inputs from a stream seeded by its own name: adding one leaves the others as they are.
 """
@@ -20,9 +21,11 @@ import torch
 
 import goldens_cases  # noqa: F401  (fills CASES, as the next line does)
 import goldens_cases_nn  # noqa: F401
+import goldens_cases_rl  # noqa: F401
 from goldens_gpt2 import make_gpt2
 from goldens_ops import CONSTANT_INPUTS, NOT_DIFFERENTIABLE, OPS
 from goldens_registry import CASES
+from goldens_rl import source_version
 
 FLOATS = {"f32": torch.float32, "f64": torch.float64}
 SAFETENSORS_NAMES = {torch.float64: "F64", torch.float32: "F32", torch.int32: "I32", torch.uint8: "U8"}
@@ -92,11 +95,12 @@ def make_case(case):
             inputs[i] = inputs[i].expand(3, *inputs[i].shape).clone()
     differentiable = case.op not in NOT_DIFFERENTIABLE
     wanted = [i for i, x in enumerate(inputs)
-              if differentiable and x.is_floating_point() and (case.op, i) not in CONSTANT_INPUTS]
+              if differentiable and x.is_floating_point() and (case.op, i) not in CONSTANT_INPUTS
+              and i not in case.constant]
     for i in wanted:
         inputs[i].requires_grad_()
     arguments = {k: v for k, v in case.attributes.items() if k != "layout"}
-    outputs = OPS[case.op](*inputs, **arguments)
+    outputs = (case.compute or OPS[case.op])(*inputs, **arguments)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
 
     tensors = {}
@@ -122,7 +126,8 @@ def make_case(case):
         tensors[name] = torch.zeros_like(tensors[name])
     nan = [n for n, t in tensors.items() if t.is_floating_point() and t.isnan().any() and not n.startswith("in.")]
     assert not nan, f"{case.name}: NaN in {nan}"
-    return tensors, {"op": case.op, "attributes": json.dumps(case.attributes), "torch": torch.__version__.split("+")[0]}
+    metadata = {"op": case.op, "attributes": json.dumps(case.attributes), "torch": torch.__version__.split("+")[0]}
+    return tensors, metadata | ({"source": source_version(case.source)} if case.source else {})
 
 
 def main():

@@ -218,7 +218,7 @@ Impl reference() {
   return {
       .token_log_prob = [](const Tensor& logits, const Tensor& ids) { return pg::token_log_prob(logits, ids).first; },
       .reinforce_loss = rl::reinforce_loss,
-      .return_to_go = rl::return_to_go,
+      .return_to_go = [](const Tensor& rewards, double gamma) { return rl::return_to_go(rewards, gamma); },
       .advantage =
           [](Baseline& b, const Tensor& returns) {
             rl::MovingBaseline engine(b.decay, b.sum, b.weight);
@@ -227,9 +227,9 @@ Impl reference() {
             b.weight = engine.weight();
             return result;
           },
-      .k1 = rl::k1,
-      .k2 = rl::k2,
-      .k3 = rl::k3};
+      .k1 = [](const Tensor& log_prob, const Tensor& ref) { return rl::k1(log_prob, ref); },
+      .k2 = [](const Tensor& log_prob, const Tensor& ref) { return rl::k2(log_prob, ref); },
+      .k3 = [](const Tensor& log_prob, const Tensor& ref) { return rl::k3(log_prob, ref); }};
 }
 
 Impl learner() { return {token_log_prob, reinforce_loss, return_to_go, advantage, k1, k2, k3}; }

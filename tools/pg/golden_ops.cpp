@@ -2,27 +2,19 @@
 
 #include <fmt/ranges.h>
 
-#include <functional>
 #include <limits>
-#include <map>
 
 #include "autograd/ops.h"
 #include "nn/optim.h"
+#include "tools/pg/golden_rl.h"
 
 namespace pg::tools {
 namespace {
 
-using Inputs = std::vector<Tensor>;
+using Inputs = GoldenOp::Inputs;
 using Attributes = GoldenAttributes;
+using Table = GoldenTable;
 
-struct GoldenOp {
-  size_t min_inputs, max_inputs;
-  std::vector<std::string> attributes;
-  std::function<std::vector<Tensor>(const Inputs&, const Attributes&)> run;
-};
-using Table = std::map<std::string, GoldenOp>;
-
-Tensor input_or_none(const Inputs& in, size_t i) { return i < in.size() ? in[i] : Tensor{}; }
 int dim_of(const Attributes& a, const char* name = "dim") { return static_cast<int>(a.integer(name)); }
 std::vector<int> dims_of(const Attributes& a, const char* name) {
   std::vector<int> dims;
@@ -240,6 +232,7 @@ Table make_table() {
   add_shapes(t);
   add_layers(t);
   add_optimizers(t);
+  add_rl(t);
   return t;
 }
 

@@ -3,6 +3,7 @@
 
 #include "tensor/error.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/env.h"
 #include "tools/pg/golden.h"
 #include "tools/pg/text_rl.h"
 #include "tools/pg/yaml_config.h"
@@ -121,7 +122,7 @@ int main(int argc, char** argv) {
   sub = command("sample", "text from a trained model", [&](CLI::App&) { return sample(sample_options); });
   add_sample_options(*sub, sample_options);
 
-  const auto read_configs = [](CLI::App& self, const TextRlOptions& common) {
+  const auto read_configs = [](CLI::App& self, const auto& common) {
     if (!common.config.empty()) apply_yaml(self, common.config);
     if (!common.resume.empty()) apply_yaml(self, common.resume + "/config.yaml");
   };
@@ -141,6 +142,15 @@ int main(int argc, char** argv) {
     return run_rl(rl_options);
   });
   add_rl_options(*sub, rl_options);
+
+  EnvOptions env_options;
+  sub = command("env", "a policy learns to act: CartPole, Pendulum, an arm", [&](CLI::App& self) {
+    read_configs(self, env_options);
+    state_recipe(self, config_of(env_options));
+    env_options.config = effective_yaml(self);
+    return run_env(env_options);
+  });
+  add_env_options(*sub, env_options);
 
   std::string op;
   sub = command("gradcheck", "is every backward right? gradients against central differences",

@@ -1,0 +1,69 @@
+// The configuration as text, the recipes, and the names of what is logged.
+#include <nlohmann/json.hpp>
+
+#include "rl/env_trainer.h"
+
+namespace pg::rl {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EnvTrainConfig, environment, total_steps, environments, rollout_steps, epochs,
+                                   minibatches, gamma, lambda, clip, value_clip, entropy_coef, value_coef,
+                                   max_grad_norm, lr, anneal_lr, adam_eps, whiten_advantages, target_kl,
+                                   normalize_observations, normalize_rewards, hidden, layers, shared, seed)
+
+std::string to_json(const EnvTrainConfig& config) { return nlohmann::json(config).dump(); }
+
+EnvTrainConfig env_train_config_from_json(const std::string& text) {
+  try {
+    return nlohmann::json::parse(text).get<EnvTrainConfig>();
+  } catch (const nlohmann::json::exception& e) {
+    fail("env_train_config: {}", e.what());
+  }
+}
+
+EnvTrainConfig env_recipe(const std::string& environment) {
+  const auto space = make_environment(environment)->action_space();
+  EnvTrainConfig c;
+  c.environment = environment;
+  if (space.discrete()) return c;
+  c.rollout_steps = 512;
+  c.epochs = 10;
+  c.minibatches = 32;
+  c.lr = 5e-4;
+  c.entropy_coef = 0;
+  c.normalize_observations = c.normalize_rewards = true;
+  c.gamma = environment == "Pendulum-v1" ? 0.9 : 0.95;  // a push is felt within a second
+  return c;
+}
+
+EnvTrainConfig a2c_recipe(const std::string& environment) {
+  EnvTrainConfig c = env_recipe(environment);
+  c.environments = 16;
+  c.rollout_steps = 5;
+  c.epochs = c.minibatches = 1;
+  c.lambda = 1;
+  c.clip = c.value_clip = 0;
+  c.whiten_advantages = false;
+  c.lr = 7e-4;
+  return c;
+}
+
+std::vector<std::pair<std::string, double>> EnvReport::named() const {
+  return {{"episode_return", episode_return},
+          {"episode_length", episode_length},
+          {"episodes", static_cast<double>(episodes)},
+          {"policy_loss", policy_loss},
+          {"value_loss", value_loss},
+          {"entropy", entropy},
+          {"approx_kl_k1", k1},
+          {"approx_kl_k3", k3},
+          {"clip_fraction_low", clip_low},
+          {"clip_fraction_high", clip_high},
+          {"first_ratio_error", first_ratio_error},
+          {"explained_variance", explained_variance},
+          {"grad_norm", grad_norm},
+          {"lr", lr},
+          {"epochs", static_cast<double>(epochs)},
+          {"steps_per_second", steps_per_second}};
+}
+
+}  // namespace pg::rl

@@ -1,0 +1,19 @@
+#pragma once
+// Slots that count for nothing, whatever they hold.
+#include "autograd/ops.h"
+
+namespace pg::rl {
+
+inline void check_same_shape(const Tensor& x, const Tensor& like, const char* what, const char* name) {
+  check(x.shape() == like.shape(), "{}: {} must be {}, got {}", what, name, like.shape(), x.shape());
+}
+
+// x where the mask is 1, a constant elsewhere: chosen, not multiplied, for infinity times 0 is no number. To be used on
+// what comes in: backward through what follows would multiply too.
+inline Tensor keep(const Tensor& x, const Tensor& mask, double otherwise, const char* what) {
+  if (!mask.defined()) return x;
+  check_same_shape(mask, x, what, "mask");
+  return where(mask, x, Tensor::scalar(otherwise, x.dtype(), x.device()));
+}
+
+}  // namespace pg::rl

@@ -1,0 +1,206 @@
+// Every differentiable function of rl/ against finite differences in f64, away from the kinks of clips and hinges.
+#include "autograd/gradcheck.h"
+#include "rl/kl.h"
+#include "rl/policy_loss.h"
+#include "rl/preference_loss.h"
+#include "rl/value_loss.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using In = std::span<const Tensor>;
+
+namespace {
+
+void require_gradient(const std::string& name, const std::function<Tensor(In)>& f, const std::vector<Tensor>& inputs,
+                      const std::vector<int>& constant = {}) {
+  GradcheckOptions options;
+  options.op = name;
+  options.constant = constant;
+  options.tolerance = 1e-8;
+  const GradcheckResult result = gradcheck(f, inputs, options);
+  INFO(result.message);
+  CHECK(result.ok);
+}
+
+Tensor random(const Shape& shape, uint64_t seed, double mean = 0, double std = 1) {
+  Generator generator(seed);
+  return Tensor::normal(shape, mean, std, generator, f64);
+}
+
+// Responses of 5, 2 and 1 tokens, and one that is masked whole.
+const Tensor kMask =
+    Tensor::from<uint8_t>({1, 1, 1, 1, 1, /**/ 1, 1, 0, 0, 0, /**/ 0, 0, 1, 0, 0, /**/ 0, 0, 0, 0, 0}, {4, 5});
+
+// log π - old: ratios below, inside and above the clip range of .2, above the dual clip of 3, each with advantages of
+// either sign, none nearer than .03 to a kink (log .8 = -.22, log 1.2 = .18, log 3 = 1.1).
+const Tensor kLogRatio = Tensor::from<double>(
+    {-.5, .1, .7, 1.4, -.1, /**/ .6, -.9, 0, 0, 0, /**/ 0, 0, -.4, 0, 0, /**/ 0, 0, 0, 0, 0}, {4, 5});
+const Tensor kTokenAdvantage = Tensor::from<double>(
+    {1.5, -2, -.7, -1, .3, /**/ .8, -.6, 0, 0, 0, /**/ 0, 0, 1.2, 0, 0, /**/ 0, 0, 0, 0, 0}, {4, 5});
+const Tensor kSequenceAdvantage = Tensor::from<double>({-1.3, .8, .5, 2}, {4, 1});
+
+enum class Ratio { token, sequence, sequence_token };
+enum class Surrogate { log_prob, ratio, clip, dual_clip, cispo };
+constexpr Ratio kRatios[] = {Ratio::token, Ratio::sequence, Ratio::sequence_token};
+constexpr Surrogate kSurrogates[] = {Surrogate::log_prob, Surrogate::ratio, Surrogate::clip, Surrogate::dual_clip,
+                                     Surrogate::cispo};
+constexpr rl::Aggregation kAggregations[] = {rl::Aggregation::token_mean, rl::Aggregation::sequence_mean,
+                                             rl::Aggregation::constant, rl::Aggregation::sequence_sum};
+
+Tensor ratio_of(Ratio kind, const Tensor& log_prob, const Tensor& old, const Tensor& mask) {
+  switch (kind) {
+    case Ratio::token:
+      return rl::token_ratio(log_prob, old, mask);
+    case Ratio::sequence:
+      return rl::sequence_ratio(log_prob, old, mask);
+    case Ratio::sequence_token:
+      return rl::sequence_token_ratio(log_prob, old, mask);
+  }
+  return {};
+}
+
+Tensor surrogate_of(Surrogate kind, const Tensor& log_prob, const Tensor& ratio, const Tensor& advantage,
+                    const Tensor& mask) {
+  switch (kind) {
+    case Surrogate::log_prob:
+      return rl::log_prob_loss(log_prob, advantage, mask);
+    case Surrogate::ratio:
+      return rl::ratio_loss(ratio, advantage);
+    case Surrogate::clip:
+      return rl::clip_loss(ratio, advantage, 0.2, 0.28);
+    case Surrogate::dual_clip:
+      return rl::dual_clip_loss(ratio, advantage, 0.2, 0.2, 3);
+    case Surrogate::cispo:
+      return rl::cispo_loss(log_prob, ratio, advantage, 0.2, 0.28, mask);
+  }
+  return {};
+}
+
+}  // namespace
+
+// GSPO-token and CISPO hold a factor constant: a difference would move it, so there it is computed from the
+// unperturbed log-probabilities and checked against the formula that is left. For GSPO-token that is s·π/π_0.
+TEST_CASE("finite differences agree with every policy loss", "[rl]") {
+  const Tensor old = random({4, 5}, 1, -2), log_prob = old + kLogRatio;
+  const rl::Denominators total = rl::denominators(kMask, 5);
+  for (Ratio r : kRatios) {
+    for (Surrogate s : kSurrogates) {
+      for (rl::Aggregation how : kAggregations) {
+        for (const Tensor& advantage : {kSequenceAdvantage, kTokenAdvantage}) {
+          if (s == Surrogate::log_prob && r != Ratio::token) continue;  // has no ratio
+          const auto loss = [&](In in) {
+            Tensor ratio;
+            if (s == Surrogate::cispo) {
+              ratio = ratio_of(r, log_prob, old, kMask);
+            } else if (r == Ratio::sequence_token) {
+              ratio = rl::sequence_ratio(log_prob, old, kMask) * rl::token_ratio(in[0], log_prob, kMask);
+            } else {
+              ratio = ratio_of(r, in[0], old, kMask);
+            }
+            return rl::aggregate(surrogate_of(s, in[0], ratio, advantage, kMask), kMask, how, total);
+          };
+          const std::string name = fmt::format("ratio {}, surrogate {}, aggregation {}", static_cast<int>(r),
+                                               static_cast<int>(s), static_cast<int>(how));
+          require_gradient(name, loss, {log_prob});
+
+          // What stood in for the constants gives the gradient of the functions themselves.
+          const auto gradient = [&](auto f) {
+            Tensor leaf = log_prob.clone();
+            leaf.set_requires_grad();
+            backward(f(leaf));
+            return leaf.grad().to_vector();
+          };
+          const auto direct = [&](const Tensor& x) {
+            const Tensor ratio = ratio_of(r, x, old, kMask);
+            return rl::aggregate(surrogate_of(s, x, ratio, advantage, kMask), kMask, how, total);
+          };
+          const auto stand_in = [&](const Tensor& x) { return loss(std::span(&x, 1)); };
+          const std::vector<double> a = gradient(direct), b = gradient(stand_in);
+          for (size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) <= 1e-14);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("finite differences agree with the losses per token and without a mask", "[rl]") {
+  const Tensor old = random({4, 5}, 2, -2), log_prob = old + kLogRatio;
+  for (Ratio r : {Ratio::token, Ratio::sequence}) {
+    for (Surrogate s : kSurrogates) {
+      if (s == Surrogate::cispo) continue;  // its weight is a constant
+      require_gradient(
+          "per token",
+          [&](In in) { return surrogate_of(s, in[0], ratio_of(r, in[0], old, {}), kSequenceAdvantage, {}); },
+          {log_prob});
+    }
+  }
+  require_gradient("reinforce", [](In in) { return rl::reinforce_loss(in[0], kTokenAdvantage, kMask); }, {log_prob});
+}
+
+TEST_CASE("finite differences agree with the KL estimators", "[rl]") {
+  const Tensor log_prob = random({3, 4}, 3, -2), ref = random({3, 4}, 4, -2), old = random({3, 4}, 5, -2);
+  const Tensor mask = Tensor::from<uint8_t>({1, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0}, {3, 4});
+  for (const Tensor& m : {Tensor{}, mask}) {
+    require_gradient("k1", [&](In in) { return rl::k1(in[0], in[1], m); }, {log_prob, ref});
+    require_gradient("k2", [&](In in) { return rl::k2(in[0], in[1], m); }, {log_prob, ref});
+    require_gradient("k3", [&](In in) { return rl::k3(in[0], in[1], m); }, {log_prob, ref});
+    require_gradient("weighted_k3", [&](In in) { return rl::weighted_k3(in[0], ref, old, m); }, {log_prob});
+  }
+  require_gradient("full_kl", [](In in) { return rl::full_kl(in[0], in[1]); },
+                   {random({2, 3, 5}, 6), random({2, 3, 5}, 7)});
+}
+
+TEST_CASE("finite differences agree with the value loss", "[rl]") {
+  // Off the kinks: the clip at ±.2, and where both errors are as large.
+  const Tensor old = random({3, 4}, 8), returns = random({3, 4}, 9);
+  const Tensor values = old + Tensor::from<double>({.5, -.6, .1, -.1, .35, -.3, .05, .15, -.9, .7, 0, -.05}, {3, 4});
+  const Tensor mask = Tensor::from<uint8_t>({1, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0}, {3, 4});
+  for (const Tensor& m : {Tensor{}, mask}) {
+    require_gradient("value_loss", [&](In in) { return rl::value_loss(in[0], returns, {}, 0, m); }, {values});
+    require_gradient("value_loss with clip", [&](In in) { return rl::value_loss(in[0], returns, old, 0.2, m); },
+                     {values});
+  }
+}
+
+TEST_CASE("finite differences agree with the losses on pairs", "[rl]") {
+  const Tensor chosen = random({6}, 10, 0, 2), rejected = random({6}, 11, 0, 2), margin = random({6}, 12);
+  for (double centring : {0.0, 0.01}) {
+    require_gradient("bradley_terry", [&](In in) { return rl::bradley_terry_loss(in[0], in[1], {}, centring); },
+                     {chosen, rejected});
+    require_gradient("bradley_terry with margin",
+                     [&](In in) { return rl::bradley_terry_loss(in[0], in[1], margin, centring); }, {chosen, rejected});
+  }
+  // log π - log ref of both, so that βΔ is on either side of the hinge at 1.
+  const Tensor ref_chosen = random({6}, 13, -9), ref_rejected = random({6}, 14, -9);
+  const Tensor c = ref_chosen + Tensor::from<double>({1, -2, 6, .5, -.3, 4}, {6});
+  const Tensor r = ref_rejected + Tensor::from<double>({-1, 3, -2, .1, -6, .2}, {6});
+  for (rl::DpoKind kind : {rl::DpoKind::sigmoid, rl::DpoKind::robust, rl::DpoKind::hinge, rl::DpoKind::ipo}) {
+    for (double smoothing : {0.0, 0.1}) {
+      const rl::DpoOptions options{.kind = kind, .beta = 0.4, .label_smoothing = smoothing};
+      require_gradient("dpo", [&](In in) { return rl::dpo_loss(in[0], in[1], ref_chosen, ref_rejected, options).loss; },
+                       {c, r});
+    }
+  }
+}
+
+// A clip whose branches are swapped has gradients that finite differences accept: which side passes is said here.
+TEST_CASE("a clipped ratio has a gradient only on the side that undoes the step", "[rl]") {
+  struct {
+    double ratio, advantage, gradient;
+  } const cases[] = {
+      {0.5, 1, -1}, {0.5, -1, 0},  // too small already: a good action may still grow, a bad one shrinks no further
+      {1.5, 1, 0},  {1.5, -1, 1},  // too large already: a good action grows no further, a bad one may still shrink
+      {1.1, 2, -2}, {0.9, -2, 2},  // inside: free
+      {1.2, 1, -1}, {0.8, -1, 1},  // exactly at the border: free, from the unclipped branch
+      {1.2, -1, 1}, {0.8, 1, -1},
+  };
+  for (DType dtype : {f64, f32}) {
+    for (const auto& c : cases) {
+      Tensor ratio = Tensor::scalar(c.ratio, dtype).view_reshape({1, 1}).clone();
+      ratio.set_requires_grad();
+      backward(rl::clip_loss(ratio, Tensor::scalar(c.advantage, dtype).view_reshape({1, 1}), 0.2, 0.2));
+      INFO("ratio " << c.ratio << ", advantage " << c.advantage);
+      CHECK(ratio.grad().item() == c.gradient);
+    }
+  }
+}

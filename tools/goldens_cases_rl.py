@@ -1,0 +1,118 @@
+"""Golden cases of rl/: policy gradients as verl, TRL, TorchRL and PyTorch compute them (goldens_rl.py)."""
+
+import goldens_rl as rl
+import torch
+from goldens_registry import BOTH, case, mask
+
+
+def padded(r, lengths, width):
+    """Masks of responses of these lengths."""
+    return mask([[1] * n + [0] * (width - n) for n in lengths])
+
+
+def tokens(r, lengths=(5, 2, 1, 4), per_token=False, spread=0.4):
+    """log_prob, old_log_prob, advantage, mask. The ratios lie on both sides of every clip."""
+    b, t = len(lengths), max(lengths)
+    old = r.normal(b, t, mean=-2)
+    log_prob = r.values(old + r.normal(b, t, std=spread))
+    return [log_prob, old, r.normal(b, t if per_token else 1), padded(r, lengths, t)]
+
+
+CONSTANT = (1, 2)  # old_log_prob and advantage
+EMPTY = (3, 0, 5, 1)  # with a response that is masked whole
+
+
+# --- ratios and surrogates ----------------------------------------------------------------------------------------
+def policy(variant, inputs, compute, source, dtypes=("f64",), **attributes):
+    case("rl.policy_loss", variant, inputs, dtypes, compute=compute, source=source, constant=CONSTANT, **attributes)
+
+
+for how in ("token_mean", "sequence_mean", "constant"):
+    extra = {"max_length": 9} if how == "constant" else {}
+    policy(f"clip_{how}", tokens, rl.trl_policy_loss, "TRL", BOTH, ratio="token", surrogate="clip", low=0.2, high=0.28,
+           aggregation=how, **extra)
+    policy(f"gspo_{how}", tokens, rl.trl_policy_loss, "TRL", ratio="sequence", surrogate="clip", low=0.1, high=0.15,
+           aggregation=how, **extra)
+    policy(f"ratio_{how}", tokens, rl.trl_policy_loss, "TRL", ratio="token", surrogate="ratio", aggregation=how,
+           **extra)
+policy("gspo_ratio", tokens, rl.trl_policy_loss, "TRL", ratio="sequence", surrogate="ratio",
+       aggregation="sequence_mean")
+for how in ("token_mean", "sequence_sum"):
+    policy(f"dual_clip_{how}", lambda r: tokens(r, EMPTY, per_token=True, spread=1.5),
+           rl.verl_policy_loss("compute_policy_loss_vanilla"), "verl", BOTH, ratio="token", surrogate="dual_clip",
+           low=0.2, high=0.2, c=3, aggregation=how)
+    policy(f"gspo_token_{how}", lambda r: tokens(r, per_token=True), rl.verl_policy_loss("compute_policy_loss_gspo"),
+           "verl", BOTH, ratio="sequence_token", surrogate="clip", low=0.1, high=0.15, aggregation=how)
+    policy(f"cispo_{how}", lambda r: tokens(r, EMPTY), rl.verl_policy_loss("compute_policy_loss_cispo"), "verl", BOTH,
+           ratio="token", surrogate="cispo", low=0.2, high=0.3, aggregation=how)
+    policy(f"log_prob_{how}", lambda r: tokens(r, EMPTY, per_token=True),
+           rl.verl_policy_loss("compute_policy_loss_gpg"), "verl", ratio="token", surrogate="log_prob", aggregation=how)
+for how in ("token_mean", "sequence_sum", "constant"):
+    case("rl.aggregate", how, lambda r: [r.normal(4, 5), padded(r, (5, 0, 2, 3), 5)], BOTH, compute=rl.verl_aggregate,
+         source="verl", aggregation=how, **({"max_length": 7} if how == "constant" else {}))
+
+# --- the KL to a reference ----------------------------------------------------------------------------------------
+for kind in ("k1", "k2", "k3"):
+    case(f"rl.{kind}", "odd", lambda r: [r.normal(3, 5, mean=-2), r.normal(3, 5, mean=-2)], BOTH,
+         compute=rl.verl_kl(kind), source="verl")
+case("rl.weighted_k3", "off_policy", lambda r: [r.normal(3, 5, mean=-2) for _ in range(3)], BOTH,
+     compute=rl.trl_weighted_k3, source="TRL", constant=(1, 2))
+case("rl.full_kl", "odd", lambda r: [r.normal(3, 7, std=2), r.normal(3, 7, std=2)], BOTH, compute=rl.torch_full_kl,
+     source="PyTorch")
+
+# --- advantages: constants, so there are no gradients -------------------------------------------------------------
+def advantages(op, variant, inputs, compute, source, dtypes=("f64",), **attributes):
+    case(f"rl.{op}", variant, inputs, dtypes, compute=compute, source=source, constant=tuple(range(7)), **attributes)
+
+
+def rewards(r):
+    return [r.uniform(0, 1, 3, 5)]
+
+
+def observed(r):
+    """Responses with observations in between: 1, 0, 1 and padding."""
+    return mask([[1, 1, 0, 0, 1, 1, 0], [1, 0, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1]])
+
+
+advantages("group_mean", "odd", rewards, rl.verl_group("compute_grpo_outcome_advantage", norm_adv_by_std_in_grpo=False),
+           "verl", BOTH)
+advantages("group_std", "ddof1", rewards, rl.formula_group_std, "formula", BOTH, eps=1e-6, ddof=1)
+advantages("group_std", "ddof0", rewards, rl.formula_group_std, "formula", eps=1e-4, ddof=0)
+advantages("group_std", "verl", rewards,
+           lambda x, eps, ddof: rl.verl_group("compute_grpo_outcome_advantage")(x, eps=eps), "verl", BOTH, eps=1e-6,
+           ddof=1)
+advantages("rloo", "odd", rewards, rl.verl_group("compute_rloo_outcome_advantage"), "verl", BOTH)
+advantages("rloo", "vectorised", rewards, rl.verl_group("compute_rloo_vectorized_outcome_advantage"), "verl")
+advantages("batch_std", "odd", rewards, rl.formula_batch_std, "formula", eps=1e-6, ddof=1)
+advantages("maxrl", "odd", rewards, rl.formula_maxrl, "formula", BOTH)
+advantages("opo", "odd", lambda r: [*rewards(r), r.values(r.ids(9, 3, 5) + 1)], rl.verl_opo, "verl", BOTH)
+advantages("remax", "odd", lambda r: [*rewards(r), r.uniform(0, 1, 3, 1)], rl.verl_remax, "verl")
+# verl counts responses with a reward other than 0 as valid: the same as ours when only the equal group is all zeros.
+advantages("gpg", "one_group_failed",
+           lambda r: [r.values(r.uniform(0.1, 1, 3, 5) * torch.tensor([[1.0], [0.0], [1.0]]))],
+           rl.verl_group("compute_gpg_outcome_advantage"), "verl", BOTH)
+advantages("return_to_go", "observed", lambda r: [r.normal(3, 7), observed(r)], rl.verl_return_to_go, "verl", BOTH,
+           gamma=0.9)
+advantages("whiten", "ddof0", lambda r: [r.normal(3, 7, mean=2), observed(r)], rl.formula_whiten, "formula", BOTH,
+           ddof=0, shift_mean=True, eps=1e-8)
+advantages("whiten", "keeps_mean", lambda r: [r.normal(3, 7, mean=2), observed(r)], rl.formula_whiten, "formula",
+           ddof=1, shift_mean=False, eps=1e-8)
+advantages("gae", "observed",
+           lambda r: [r.normal(3, 7), r.normal(3, 7), torch.zeros(3, dtype=torch.float64), observed(r)],
+           rl.verl_gae, "verl", BOTH, gamma=0.97, **{"lambda": 0.9})
+advantages("gae", "ends", lambda r: [r.normal(3, 7), r.normal(3, 7), r.normal(3), torch.ones(3, 7, dtype=torch.uint8),
+                                     r.bits(3, 7) & r.bits(3, 7), r.bits(3, 7) & r.bits(3, 7), r.normal(3, 7)],
+           rl.torchrl_gae, "TorchRL", BOTH, gamma=0.96875, **{"lambda": 0.9375})  # TorchRL rounds both to f32
+
+# --- critics and preferences --------------------------------------------------------------------------------------
+case("rl.value_loss", "clip",
+     lambda r: [r.normal(4, 5), r.normal(4, 5), r.normal(4, 5), padded(r, (5, 0, 2, 3), 5)], BOTH,
+     compute=rl.verl_value_loss, source="verl", constant=(1, 2), clip=0.5)
+case("rl.bradley_terry", "plain", lambda r: [r.normal(7, std=3), r.normal(7, std=3)], BOTH,
+     compute=rl.trl_bradley_terry, source="TRL")
+case("rl.bradley_terry", "margin", lambda r: [r.normal(7), r.normal(7), r.uniform(0, 3, 7)],
+     compute=rl.trl_bradley_terry, source="TRL", constant=(2,), centring=0.01)
+for kind, smoothing in (("sigmoid", 0.0), ("sigmoid", 0.1), ("robust", 0.1), ("hinge", 0.0), ("ipo", 0.0)):
+    case("rl.dpo", f"{kind}_smooth" if kind == "sigmoid" and smoothing else kind,
+         lambda r: [r.normal(7, mean=-20, std=5) for _ in range(4)], BOTH if kind == "sigmoid" else ("f64",),
+         compute=rl.trl_dpo, source="TRL", constant=(2, 3), kind=kind, beta=0.2, label_smoothing=smoothing)

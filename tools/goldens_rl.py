@@ -1,0 +1,244 @@
+r"""The rl.* golden cases: policy-gradient functions as published implementations compute them, in float64.
+
+    pip install torch numpy trl==1.16.0
+    pip install --no-deps verl==0.9.1 torchrl==0.14.1 tensordict==0.15.3 omegaconf==2.4.0 \
+        antlr4-python3-runtime==4.9.3 pyvers==0.2.3
+
+Each case names what computed it (metadata "source"): one of these packages, called with the case's numbers; PyTorch,
+where an operation of its own is meant; or "formula", written here from the paper where no package has the function in a
+form that can be called. Packages are imported when the first case needs them.
+"""
+
+import functools
+import importlib.abc
+import importlib.machinery
+import sys
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+# What verl imports for its cluster and its logs, and its formulas never touch.
+UNUSED = {"ray", "hydra", "orjson", "peft", "codetiming", "torchdata", "wandb", "gymnasium"}
+
+
+class _Unused(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path, target=None):
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.split(".")[0] in UNUSED else None
+
+    def create_module(self, spec):
+        module = MagicMock(name=spec.name)
+        module.__path__, module.__spec__ = [], spec
+        return module
+
+    def exec_module(self, module):
+        pass
+
+
+@functools.cache
+def verl():
+    sys.meta_path.append(_Unused())  # last: an installed one goes first
+    from verl.trainer.ppo import core_algos
+    return core_algos
+
+
+def source_version(source):
+    if source in ("formula", "PyTorch"):
+        return source
+    from importlib.metadata import version
+    return f"{source} {version(source.lower())}"
+
+
+# ---- verl
+
+def _scores(rewards):
+    """[N, G] -> verl's arguments: one response per row, one token each, and the group of each row."""
+    n, g = rewards.shape
+    return {"token_level_rewards": rewards.reshape(-1, 1).clone(),
+            "response_mask": torch.ones(n * g, 1, dtype=rewards.dtype), "index": np.repeat(np.arange(n), g)}
+
+
+def verl_group(name, **options):
+    def run(rewards, **attributes):
+        renamed = {"epsilon": attributes["eps"]} if "eps" in attributes else {}
+        advantages, _ = getattr(verl(), name)(**_scores(rewards), **options, **renamed)
+        return advantages.reshape(rewards.shape)
+    return run
+
+
+def verl_opo(rewards, lengths):
+    arguments = _scores(rewards)
+    longest = int(lengths.max())
+    mask = (torch.arange(longest) < lengths.reshape(-1, 1)).to(rewards.dtype)
+    arguments["response_mask"] = mask
+    arguments["token_level_rewards"] = F.pad(arguments["token_level_rewards"], (0, longest - 1))
+    return verl().compute_opo_outcome_advantage(**arguments)[0][:, 0].reshape(rewards.shape)
+
+
+def verl_remax(rewards, greedy):
+    arguments = _scores(rewards)
+    del arguments["index"]
+    baselines = greedy.expand(rewards.shape).reshape(-1)
+    return verl().compute_remax_outcome_advantage(reward_baselines=baselines, **arguments)[0].reshape(rewards.shape)
+
+
+def verl_gae(rewards, values, next_values, mask, gamma, **attributes):
+    """Its episodes end with the row; its masked slots carry the advantage of the next token, ours hold 0."""
+    assert bool((next_values == 0).all())
+    m = mask.to(rewards.dtype)
+    _, returns = verl().compute_gae_advantage_return(rewards, values, m, gamma, attributes["lambda"])
+    return (returns - values) * m, returns * m
+
+
+def verl_return_to_go(rewards, mask, gamma):
+    config = SimpleNamespace(gamma=gamma)
+    m = mask.to(rewards.dtype)
+    return verl().compute_reinforce_plus_plus_outcome_advantage(rewards.clone(), m, config)[1]
+
+
+VERL_AGGREGATIONS = {"token_mean": "token-mean", "sequence_sum": "seq-mean-token-sum",
+                     "constant": "seq-mean-token-sum-norm"}
+
+
+def verl_aggregate(loss, mask, aggregation, max_length=None):
+    return verl().agg_loss(loss, mask.to(loss.dtype), VERL_AGGREGATIONS[aggregation], loss_scale_factor=max_length)
+
+
+def verl_policy_loss(function):
+    def run(log_prob, old, advantage, mask, ratio, surrogate, aggregation, low=None, high=None, c=3.0):
+        algorithms = verl()
+        from verl.workers.config import ActorConfig
+        config = ActorConfig(strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1, clip_ratio=0.2,
+                             clip_ratio_low=low, clip_ratio_high=high, clip_ratio_c=c)
+        loss, _ = getattr(algorithms, function)(old, log_prob, advantage, mask.to(log_prob.dtype),
+                                            VERL_AGGREGATIONS[aggregation], config)
+        return loss
+    return run
+
+
+def verl_kl(kind):
+    return lambda log_prob, ref: verl().kl_penalty_forward(log_prob, ref, kind)
+
+
+def verl_value_loss(values, returns, old, mask, clip):
+    return verl().compute_value_loss(values, returns, old, mask.to(values.dtype), clip)[0]
+
+
+# ---- TRL: its losses are methods of trainers, called here on an object that has just what they read
+
+class _Accelerator(SimpleNamespace):
+    def gather(self, x):
+        return x
+
+    gather_for_metrics = gather
+
+    def reduce(self, x, reduction):
+        return x
+
+
+def _trainer(**attributes):
+    return SimpleNamespace(
+        accelerator=_Accelerator(device="cpu", num_processes=1, sync_gradients=True), aux_loss_enabled=False,
+        model=SimpleNamespace(training=False), _metrics={"eval": MagicMock()}, **attributes)
+
+
+def _grpo(log_prob, old, ref, advantage, mask, loss_type, level="token", beta=0.0, low=1e9, high=1e9, max_length=1):
+    from trl.trainer.grpo_trainer import GRPOTrainer
+    trainer = _trainer(
+        top_entropy_quantile=1.0, off_policy_mask_threshold=None, importance_sampling_level=level, beta=beta,
+        args=SimpleNamespace(use_bias_correction_kl=True, delta=None), epsilon_low=low, epsilon_high=high,
+        loss_type=loss_type, use_vllm=False, max_completion_length=max_length, _entropy_bonus_enabled=False,
+        _get_per_token_logps_and_entropies=lambda *a, **k: (log_prob, torch.zeros_like(log_prob), None))
+    ids = torch.zeros(log_prob.shape, dtype=torch.long)
+    m = mask.to(log_prob.dtype)
+    return GRPOTrainer._compute_loss(trainer, None, {
+        "prompt_ids": ids[:, :0], "prompt_mask": m[:, :0], "completion_ids": ids, "completion_mask": m,
+        "advantages": advantage, "old_per_token_logps": old, "ref_per_token_logps": ref})
+
+
+TRL_AGGREGATIONS = {"token_mean": "bnpo", "sequence_mean": "grpo", "constant": "dr_grpo"}
+
+
+def trl_policy_loss(log_prob, old, advantage, mask, ratio, surrogate, aggregation, low=1e9, high=1e9, max_length=1):
+    assert surrogate in ("clip", "ratio") and ratio in ("token", "sequence")
+    return _grpo(log_prob, old, None, advantage, mask, TRL_AGGREGATIONS[aggregation], ratio, low=low, high=high,
+                 max_length=max_length)
+
+
+def trl_weighted_k3(log_prob, ref, old):
+    """One element at a time: the trainer returns a mean."""
+    one, none = torch.ones(1, 1), torch.zeros(1, 1, dtype=log_prob.dtype)
+    each = [_grpo(lp.reshape(1, 1), o.reshape(1, 1), r.reshape(1, 1), none, one, "bnpo", beta=1.0)
+            for lp, r, o in zip(log_prob.flatten(), ref.flatten(), old.flatten())]
+    return torch.stack(each).reshape(log_prob.shape)
+
+
+def trl_dpo(chosen, rejected, ref_chosen, ref_rejected, kind, beta, label_smoothing=0.0):
+    """One pair at a time, each response a single token: IPO's mean over the response is then the sum, and the loss that
+    sorts pairs before it smooths labels has nothing to sort."""
+    from trl.trainer.dpo_trainer import DPOTrainer
+    name = "aot_unpaired" if kind == "sigmoid" and label_smoothing else kind
+    losses = []
+    for c, r, rc, rr in zip(chosen, rejected, ref_chosen, ref_rejected):
+        outputs = SimpleNamespace(log_probs=torch.stack([c, r]).reshape(2, 1), entropy=torch.zeros(2, 1),
+                                  mean_logits=torch.zeros(2, 1), is_top1=torch.zeros(2, 1, dtype=torch.bool))
+        trainer = _trainer(
+            ld_alpha=None, precompute_ref_logps=True, f_divergence_type="reverse_kl", loss_types=[name],
+            loss_weights=[1.0], beta=beta, label_smoothing=label_smoothing, use_weighting=False, _total_train_tokens=0)
+        losses.append(DPOTrainer._compute_loss(trainer, lambda **_: outputs, {
+            "input_ids": torch.zeros(2, 2, dtype=torch.long), "completion_mask": torch.tensor([[0, 1], [0, 1]]),
+            "ref_chosen_logps": rc.reshape(1), "ref_rejected_logps": rr.reshape(1)}, False))
+    return torch.stack(losses)
+
+
+def trl_bradley_terry(chosen, rejected, margin=None, centring=0.0):
+    from trl.trainer.reward_trainer import RewardTrainer
+    trainer = _trainer(args=SimpleNamespace(center_rewards_coefficient=centring or None), _total_train_tokens=0)
+    losses = []
+    for i in range(len(chosen)):
+        scores = SimpleNamespace(logits=torch.stack([chosen[i], rejected[i]]).reshape(2, 1))
+        inputs = {} if margin is None else {"margin": margin[i].reshape(1)}
+        losses.append(RewardTrainer.compute_loss(trainer, lambda **_: scores, inputs))
+    return torch.stack(losses)
+
+
+# ---- TorchRL
+
+def torchrl_gae(rewards, values, next_values, mask, terminated, truncated, final_values, gamma, **attributes):
+    """Rows with the ends of episodes in them. It wants the value of every next state, and knows no masks."""
+    from torchrl.objectives.value.functional import generalized_advantage_estimate
+    assert bool((mask == 1).all())
+    following = torch.cat([values[:, 1:], next_values.unsqueeze(1)], 1)
+    following = torch.where(truncated.bool(), final_values, following)
+    done = (terminated | truncated).bool()
+    arguments = [values, following, rewards, done, terminated.bool()]
+    advantages, returns = generalized_advantage_estimate(gamma, attributes["lambda"],
+                                                         *[x.unsqueeze(-1) for x in arguments])
+    return advantages.squeeze(-1), returns.squeeze(-1)
+
+
+# ---- PyTorch's own, and formulas of papers
+
+def torch_full_kl(logits, ref_logits):
+    return F.kl_div(F.log_softmax(ref_logits, -1), F.log_softmax(logits, -1), reduction="none", log_target=True).sum(-1)
+
+
+def formula_maxrl(rewards):
+    mean = rewards.mean(1, keepdim=True)
+    return torch.where(mean == 0, 0.0, (rewards - mean) / mean)
+
+
+def formula_batch_std(rewards, eps, ddof):
+    return (rewards - rewards.mean(1, keepdim=True)) / (rewards.std(correction=ddof) + eps)
+
+
+def formula_group_std(rewards, eps, ddof):
+    return (rewards - rewards.mean(1, keepdim=True)) / (rewards.std(1, correction=ddof, keepdim=True) + eps)
+
+
+def formula_whiten(x, mask, ddof, shift_mean, eps):
+    kept = x[mask.bool()]
+    y = (x - kept.mean()) / torch.sqrt(kept.var(correction=ddof) + eps)
+    return (y if shift_mean else y + kept.mean()) * mask
