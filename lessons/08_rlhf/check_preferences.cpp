@@ -156,6 +156,8 @@ void check_dpo_loss(Grader& g, const Impl& impl) {
           {.mistakes = {
                {"the reference is not used: before the first step the loss is ln 2 for every pair",
                 map([&](double x, double y) { return minus_log_sigmoid(b * (x - y)); }, c, r)},
+               {"the reference's log-probabilities are added",
+                map([&](double x, double y) { return minus_log_sigmoid(2 * b * (x - y)); }, c, r)},
                {"this is σ(0), a probability: the loss is minus its logarithm", Value(std::vector<double>(4, 0.5))}}});
   if (g.failed()) return;
   const auto delta = [&](size_t i) { return (c[i] - rc[i]) - (r[i] - rr[i]); };

@@ -65,7 +65,7 @@ std::vector<kit::Check<Impl>> checks() {
        .solution = {"rl/credit.cpp", "void subtract_kl("},
        .run = check_subtract_kl},
       {.id = "08.5",
-       .title = "log-probability of a response",
+       .title = "a response's log-probability",
        .piece = kit::piece("sequence_log_probs", &Impl::sequence_log_probs),
        .section = "Without a reward model",
        .why =

@@ -10,7 +10,7 @@
 namespace pg::lesson08 {
 namespace {
 
-constexpr int64_t kSteps = 120, kDpoSteps = 150, kPairs = 600;
+constexpr int64_t kSteps = 100, kDpoSteps = 120, kPairs = 600;
 constexpr double kBeta = 0.2;
 
 double mean_of(const std::vector<double>& values) {

@@ -60,7 +60,7 @@ void show_models(kit::Demo& demo, Gpt2& policy, rl::ScalarModel& reward_model) {
 
 void show_tokens(kit::Demo& demo, const Impl& impl, Gpt2& policy, Gpt2& reference, const TextTask& task,
                  const rl::Judge& judge, double beta) {
-  rl::Experience experience = write(policy, task, 1, 1, 5);
+  rl::Experience experience = write(policy, task, 1, 1, 8);
   judge(experience.responses);
   Response& r = experience.responses[0];
   r.old_log_probs = r.sampler_log_probs;
