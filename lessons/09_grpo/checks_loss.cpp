@@ -1,0 +1,200 @@
+// The checks of lesson 9 on ratios and aggregation. What is wanted is computed here number by number.
+#include <cmath>
+
+#include "lessons/09_grpo/lesson.h"
+
+namespace pg::lesson09 {
+namespace {
+
+using kit::Grader;
+using kit::Value;
+
+constexpr size_t kRows = 4, kSteps = 5;
+const std::vector<uint8_t> kMask = {1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};  // lengths 5, 2, 1, 0
+const std::vector<double> kLengths = {5, 2, 1, 0};
+
+Tensor mask() { return Tensor::from(kMask, {kRows, kSteps}); }
+Tensor log_probs(uint64_t seed) {
+  Generator random(seed);
+  return neg(abs(Tensor::normal({kRows, kSteps}, 0, 0.8, random, f64)));
+}
+// log_prob with -inf where the mask is 0.
+Tensor endless(const Tensor& x) { return where(mask(), x, Tensor::scalar(-INFINITY, f64)); }
+Value gradient_of(const Tensor& leaf) {
+  const Tensor grad = leaf.grad();
+  return grad.defined() ? Value(grad) : Value(zeros_like(leaf));
+}
+
+// f(b, t) at every place.
+template <class F>
+Value table(F f) {
+  Value v{{kRows, kSteps}, {}};
+  for (size_t b = 0; b < kRows; ++b) {
+    for (size_t t = 0; t < kSteps; ++t) v.v.push_back(f(b, t));
+  }
+  return v;
+}
+template <class F>
+Value column(F f) {
+  Value v{{kRows, 1}, {}};
+  for (size_t b = 0; b < kRows; ++b) v.v.push_back(f(b));
+  return v;
+}
+bool on(size_t b, size_t t) { return kMask[b * kSteps + t] != 0; }
+template <class F>
+double row_sum(size_t b, F f) {  // over the response's own tokens
+  double sum = 0;
+  for (size_t t = 0; t < kSteps; ++t) sum += on(b, t) ? f(b, t) : 0;
+  return sum;
+}
+
+}  // namespace
+
+void check_token_ratio(Grader& g, const Impl& impl) {
+  const Tensor now = log_probs(92), old = log_probs(93);
+  const std::vector<double> a = now.to_vector(), b = old.to_vector();
+  const auto d = [&](size_t row, size_t t) { return a[row * kSteps + t] - b[row * kSteps + t]; };
+  const auto masked = [&](double otherwise, auto f) {
+    return table([&, f](size_t row, size_t t) { return on(row, t) ? f(row, t) : otherwise; });
+  };
+  const auto ratio = [&](size_t row, size_t t) { return std::exp(d(row, t)); };
+  const Value want = masked(1, ratio);
+  Tensor leaf = now.clone().set_requires_grad();
+  const Tensor got = impl.token_ratio(leaf, old, mask());
+  g.equal("log_prob, old_log_prob [4, 5]; lengths 5, 2, 1, 0", got.detach(), want,
+          {.mistakes = {
+               {"the two are exchanged: new over old", masked(1, [&](size_t r, size_t t) { return 1 / ratio(r, t); })},
+               {"one log-probability divided by the other: subtract them, then take exp",
+                masked(1, [&](size_t r, size_t t) { return a[r * kSteps + t] / b[r * kSteps + t]; })},
+               {"this is the log of the ratio: exp is missing", masked(0, d)},
+               {"this is the log of the ratio: exp is missing", masked(1, d)},
+               {"the mask is not used", table(ratio)},
+               {"masked places are 0: mask the log-ratio, before exp, and they are 1", masked(0, ratio)}}});
+  if (g.failed()) return;
+  if (!g.expect(got.requires_grad(), "the result", "no tape", "a tensor on the tape",
+                "the whole gradient flows through the ratio: use ops all the way, no detach() and no data()")) {
+    return;
+  }
+  backward(got, Tensor::ones({kRows, kSteps}, f64));
+  g.equal("the gradient at log_prob: the ratio itself, 0 where masked", gradient_of(leaf), masked(0, ratio));
+  g.equal(
+      "log_prob = -inf where mask is 0", impl.token_ratio(endless(now), endless(old), mask()), want,
+      {.mistakes = {{"-inf minus -inf is no number: choose with where(mask, ...) instead of multiplying by the mask",
+                     masked(NAN, ratio)}}});
+  const Tensor one = Tensor::ones({1, 3}, u8), zero = Tensor::zeros({1, 3}, f64);
+  const Tensor far = Tensor::from<double>(std::vector<double>{1000, -1000, 15}, {1, 3});
+  g.equal("log-ratios 1000, -1000, 15", impl.token_ratio(far, zero, one),
+          Value({1, 3}, {std::exp(20.0), std::exp(-20.0), std::exp(15.0)}),
+          {.mistakes = {{"not held within ±20: e^100 is infinite in f32, and infinity times advantage 0 is no number",
+                         Value({1, 3}, {INFINITY, 0, std::exp(15.0)})}}});
+  g.note("values, gradient, infinity where nothing counts, and log-ratios of 1000");
+}
+
+void check_sequence_ratio(Grader& g, const Impl& impl) {
+  const Tensor now = log_probs(94), old = log_probs(95);
+  const std::vector<double> a = now.to_vector(), b = old.to_vector();
+  const auto d = [&](size_t row, size_t t) { return a[row * kSteps + t] - b[row * kSteps + t]; };
+  const auto length = [](size_t row) { return std::max(kLengths[row], 1.0); };
+  const Value want = column([&](size_t r) { return std::exp(row_sum(r, d) / length(r)); });
+  const auto all = [&](size_t r) {
+    double sum = 0;
+    for (size_t t = 0; t < kSteps; ++t) sum += d(r, t);
+    return sum;
+  };
+  Tensor leaf = now.clone().set_requires_grad();
+  const Tensor got = impl.sequence_ratio(leaf, old, mask());
+  g.equal("log_prob, old_log_prob [4, 5]; lengths 5, 2, 1, 0", got.detach(), want,
+          {.mistakes = {
+               {"the log-ratios are summed; take their mean, or long responses leave every clip range",
+                column([&](size_t r) { return std::exp(row_sum(r, d)); })},
+               {"divided by T in place of the response's own length",
+                column([&](size_t r) { return std::exp(row_sum(r, d) / kSteps); })},
+               {"padding is in the mean: mask the log-ratios first",
+                column([&](size_t r) { return std::exp(all(r) / kSteps); })},
+               {"padding is in the sum: mask the log-ratios first",
+                column([&](size_t r) { return std::exp(all(r) / length(r)); })},
+               {"the mean of the ratios; it is exp of the mean log-ratio, their geometric mean", column([&](size_t r) {
+                  return row_sum(r, [&](size_t x, size_t t) { return std::exp(d(x, t)); }) / length(r) +
+                         (kLengths[r] == 0);
+                })},
+               {"the mean of the ratios; it is exp of the mean log-ratio, their geometric mean", column([&](size_t r) {
+                  return row_sum(r, [&](size_t x, size_t t) { return std::exp(d(x, t)); }) / length(r);
+                })},
+               {"the two are exchanged: new over old",
+                column([&](size_t r) { return std::exp(-row_sum(r, d) / length(r)); })},
+               {"a response without a token gives 0/0: divide by at least 1", [&] {
+                  Value v = want;
+                  v.v.back() = NAN;
+                  return v;
+                }()}}});
+  if (g.failed()) return;
+  if (!g.expect(got.requires_grad(), "the result", "no tape", "a tensor on the tape",
+                "the whole gradient flows through the ratio: use ops all the way, no detach() and no data()")) {
+    return;
+  }
+  backward(got, Tensor::ones({kRows, 1}, f64));
+  g.equal("the gradient at log_prob: s / length", gradient_of(leaf),
+          table([&](size_t r, size_t t) { return on(r, t) ? want.v[r] / kLengths[r] : 0; }));
+  g.equal("log_prob = -inf where mask is 0", impl.sequence_ratio(endless(now), endless(old), mask()), want);
+  g.note("values, gradient, and infinity where nothing counts");
+}
+
+void check_aggregate(Grader& g, const Impl& impl) {
+  Generator random(96);
+  const Tensor loss = Tensor::normal({kRows, kSteps}, 0, 1, random, f64);
+  const std::vector<double> l = loss.to_vector();
+  const auto at = [&](size_t b, size_t t) { return l[b * kSteps + t]; };
+  // These four rows are a part of an update of 7 responses and 23 tokens.
+  const Denominators total{.tokens = 23, .sequences = 7, .max_length = 9};
+  double sum = 0, by_length = 0, by_steps = 0, padded = 0;
+  for (size_t b = 0; b < kRows; ++b) {
+    sum += row_sum(b, at);
+    by_length += row_sum(b, at) / std::max(kLengths[b], 1.0);
+    by_steps += row_sum(b, at) / kSteps;
+    for (size_t t = 0; t < kSteps; ++t) padded += at(b, t);
+  }
+  const double token_mean = sum / 23, sequence_mean = by_length / 7, constant = sum / (7 * 9), sequence_sum = sum / 7;
+  const std::string input = "loss [4, 5], lengths 5, 2, 1, 0, of an update of 7 responses, 23 tokens: ";
+  const char* micro =
+      "divided by what is in this micro-batch; then eight small ones are not one large one: divide by `total`";
+  const char* late = "the mask comes after the mean: divide by the response's own tokens, not by T";
+  const kit::Mistake no_mask{"the mask is not used", Value(padded / 23)};
+  g.equal(
+      input + "token_mean", impl.aggregate(loss, mask(), Aggregation::token_mean, total), token_mean,
+      {.mistakes = {no_mask,
+                    {micro, Value(sum / 8)},
+                    {"this is the sequence mean: token_mean gives every token the same weight", Value(sequence_mean)},
+                    {"divided by all places, padding too", Value(sum / (kRows * kSteps))}}});
+  g.equal(
+      input + "sequence_mean", impl.aggregate(loss, mask(), Aggregation::sequence_mean, total), sequence_mean,
+      {.mistakes = {{late, Value(by_steps / 7)},
+                    {micro, Value(by_length / 3)},
+                    {micro, Value(by_length / 4)},
+                    {"this is the token mean: sequence_mean gives every response the same weight", Value(token_mean)},
+                    {"a response without a token gives 0/0: divide by at least 1", Value(NAN)}}});
+  g.equal(input + "constant, max_length 9", impl.aggregate(loss, mask(), Aggregation::constant, total), constant,
+          {.mistakes = {{micro, Value(sum / (4 * 9))},
+                        {micro, Value(sum / (3 * 9))},
+                        {"divided by the longest response here; max_length is the same for every batch",
+                         Value(sum / (7 * 5))}}});
+  g.equal(input + "sequence_sum", impl.aggregate(loss, mask(), Aggregation::sequence_sum, total), sequence_sum,
+          {.mistakes = {{micro, Value(sum / 4)}, {micro, Value(sum / 3)}}});
+  if (g.failed()) return;
+  Tensor leaf = loss.clone().set_requires_grad();
+  backward(impl.aggregate(leaf, mask(), Aggregation::sequence_mean, total));
+  g.equal("sequence_mean, the gradient at the loss", gradient_of(leaf),
+          table([&](size_t b, size_t t) { return on(b, t) ? 1 / (7 * kLengths[b]) : 0; }));
+  for (const auto& [how, want] :
+       {std::pair{Aggregation::token_mean, token_mean}, std::pair{Aggregation::sequence_mean, sequence_mean},
+        std::pair{Aggregation::constant, constant}}) {
+    g.equal(
+        "the loss infinite where mask is 0", impl.aggregate(endless(loss), mask(), how, total), want,
+        {.mistakes = {{"0 times infinity is no number: choose with where(mask, ...) instead of multiplying by the mask",
+                       Value(NAN)},
+                      {"0 times infinity is no number: choose with where(mask, ...) instead of multiplying by the mask",
+                       Value(-INFINITY)}}});
+  }
+  g.note("four aggregations of a part of an update, a gradient, infinity where nothing counts");
+}
+
+}  // namespace pg::lesson09

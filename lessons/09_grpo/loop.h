@@ -1,0 +1,49 @@
+#pragma once
+// All of GRPO, and of its relatives, on one page.
+#include "lessons/09_grpo/lesson.h"
+#include "nn/optim.h"
+#include "rl/algorithm.h"
+#include "rl/rollout.h"
+
+namespace pg::lesson09 {
+
+// A policy with what trains it.
+struct Student {
+  Gpt2 policy;
+  ParamSlab slab;
+  AdamW optimizer;
+  explicit Student(const Gpt2Config& config);
+  Student(Gpt2& like);  // begins with its weights
+};
+
+// The same seed gives the same bits.
+struct Lesson {
+  const TextTask& task;
+  int64_t prompts = 16, samples = 8, mini_batches = 2;  // per step
+  double lr = 2e-3;
+  uint64_t seed = 1;
+  bool shuffle = false;  // a control: rewards go to the wrong responses
+};
+
+struct Step {
+  double reward = 0, length = 0;  // means; reward: of all that was sampled first
+  double sampled = 0;             // responses, those thrown away included
+  double silent = 0;              // share of the groups sampled first whose rewards are all alike
+  double first_loss = 0, first_norm = 0, first_ratio_error = 0;  // of the first mini-batch; largest |ρ - 1|
+  double last_loss = 0, last_ratio_error = 0;                    // of the last
+  double norm = 0, clipped = 0;  // mean gradient norm; share of tokens whose gradient the clip took
+};
+
+// One rollout and its updates. `number` counts the steps.
+Step learn_step(const Impl& impl, const rl::Algorithm& a, const Lesson& lesson, Student& student, uint64_t number);
+
+struct Held {
+  double reward = 0, solved = 0;
+};
+// Greedy responses to held-out problems.
+Held examine(Gpt2& policy, const TextTask& task, int64_t problems = 100);
+
+// The preset with nothing that holds it to a reference or to a length: only what rewards say.
+rl::Algorithm bare(std::string_view name);
+
+}  // namespace pg::lesson09

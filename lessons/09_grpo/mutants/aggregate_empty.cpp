@@ -1,0 +1,16 @@
+// check: 09.7  says: a response without a token
+#define MUTANT_aggregate
+#include "lessons/09_grpo/mutants/answers.h"
+
+namespace pg::lesson09 {
+
+Tensor aggregate(const Tensor& loss, const Tensor& mask, Aggregation how, const Denominators& total) {
+  const Tensor kept = where(mask, loss, Tensor::scalar(0, loss.dtype()));
+  if (how == Aggregation::token_mean) return sum(kept) / total.tokens;
+  if (how == Aggregation::constant) return sum(kept) / (total.sequences * total.max_length);
+  if (how == Aggregation::sequence_sum) return sum(kept) / total.sequences;
+  const Tensor length = sum(mask.to(loss.dtype()), {1}, true);
+  return sum(sum(kept, {1}, true) / length) / total.sequences;
+}
+
+}  // namespace pg::lesson09

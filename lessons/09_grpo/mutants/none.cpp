@@ -1,0 +1,2 @@
+// check: none
+#include "lessons/09_grpo/mutants/answers.h"

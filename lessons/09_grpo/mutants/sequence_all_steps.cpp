@@ -1,0 +1,12 @@
+// check: 09.6  says: in place of the response
+#define MUTANT_sequence_ratio
+#include "lessons/09_grpo/mutants/answers.h"
+
+namespace pg::lesson09 {
+
+Tensor sequence_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask) {
+  const Tensor log_ratio = where(mask, log_prob - old_log_prob, Tensor::scalar(0, log_prob.dtype()));
+  return exp(clamp(mean(log_ratio, {1}, true), -rl::kMaxLogRatio, rl::kMaxLogRatio));
+}
+
+}  // namespace pg::lesson09

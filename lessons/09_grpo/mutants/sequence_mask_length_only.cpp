@@ -1,0 +1,13 @@
+// check: 09.6  says: padding is in the sum
+#define MUTANT_sequence_ratio
+#include "lessons/09_grpo/mutants/answers.h"
+
+namespace pg::lesson09 {
+
+Tensor sequence_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask) {
+  const Tensor log_ratio = log_prob - old_log_prob;
+  const Tensor length = maximum(sum(mask.to(log_prob.dtype()), {1}, true), Tensor::ones({1, 1}, log_prob.dtype()));
+  return exp(clamp(sum(log_ratio, {1}, true) / length, -rl::kMaxLogRatio, rl::kMaxLogRatio));
+}
+
+}  // namespace pg::lesson09

@@ -1,0 +1,171 @@
+// The demonstration of lesson 9, third and fourth part: a step looked at closely, and seven algorithms at equal cost.
+#include <algorithm>
+#include <cmath>
+
+#include "lessons/09_grpo/loop.h"
+#include "lessons/kit/plot.h"
+#include "rl/sft.h"
+
+namespace pg::lesson09 {
+namespace {
+
+std::unique_ptr<TextTask> digits() { return make_text_task("reverse", {.length = 5}); }
+
+// A policy that has imitated a few answers.
+std::unique_ptr<Gpt2> warm_start(const TextTask& task, uint64_t seed) {
+  Generator init(seed);
+  auto policy = std::make_unique<Gpt2>(Gpt2Config{.vocab_size = task.vocab_size(),
+                                                  .block_size = rl::block_size_for(task),
+                                                  .n_layer = 1,
+                                                  .n_head = 2,
+                                                  .n_embd = 32,
+                                                  .in_proj_std = 1 / std::sqrt(32.0)},
+                                       init);
+  TrainConfig config;
+  config.max_steps = 25;
+  config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
+  config.seed = seed;
+  Trainer trainer(*policy, config, rl::sft_batches(task, 64));
+  while (trainer.steps() < config.max_steps) trainer.step();
+  return policy;
+}
+
+struct Row {
+  std::string name;
+  std::vector<double> after;        // held-out reward, seed by seed
+  std::vector<double> first, last;  // reward of the samples before, and at the end
+  std::vector<double> curve;        // reward of the samples, mean over the seeds
+  double solved = 0, silent = 0, clipped = 0, norm = 0, length = 0;
+};
+
+double mean_of(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double v : x) sum += v / static_cast<double>(x.size());
+  return sum;
+}
+std::string band(const std::vector<double>& x) {
+  return fmt::format("{:.2f}  ({:.2f} - {:.2f})", mean_of(x), *std::min_element(x.begin(), x.end()),
+                     *std::max_element(x.begin(), x.end()));
+}
+
+}  // namespace
+
+void show_first_step(kit::Demo& demo, const Impl& impl) {
+  demo.heading("\"Why is my loss 0?\"");
+  const auto task = digits();
+  const auto start = warm_start(*task, 1);
+  demo.say(
+      "A small GPT has imitated 25 batches of \"412=\" -> \"214.\" and now goes on from rewards: the share of the "
+      "answer that is right up to the first mistake. One step: 16 prompts, 8 responses each, 2 mini-batches. The "
+      "first mini-batch and the last, at lr 0.002:");
+  demo.line("{:<12}{:>10}{:>14}{:>12}{:>14}{:>14}{:>16}", "", "reward", "loss (first)", "grad norm", "|ratio - 1|",
+            "loss (last)", "|ratio - 1|");
+  double grpo_loss = 0, norm = 0, ratio = 0, dapo_loss = 0;
+  for (const char* name : {"grpo", "dr_grpo", "dapo", "gpg"}) {
+    Student student(*start);
+    const Step s = learn_step(impl, bare(name), {.task = *task}, student, 0);
+    demo.line("{:<12}{:>10.3f}{:>14.7f}{:>12.3f}{:>14}{:>14.4f}{:>16.3f}", name, s.reward, s.first_loss, s.first_norm,
+              s.first_ratio_error, s.last_loss, s.last_ratio_error);
+    if (std::string(name) == "grpo") grpo_loss = std::abs(s.first_loss), norm = s.first_norm;
+    if (std::string(name) == "dapo") dapo_loss = std::abs(s.first_loss);
+    ratio = std::max(ratio, s.first_ratio_error);
+  }
+  demo.gap();
+  demo.say(
+      "On the first mini-batch the policy is the one that sampled: every ratio is exactly 1, a token's loss is minus "
+      "its response's advantage, and the advantages of a group sum to 0. So GRPO's loss, a mean over responses, is 0 "
+      "up to rounding, and says nothing; its gradient is not 0, and learning goes on. With the token mean long "
+      "responses weigh more, and the 0 is gone; with -A log π (gpg) the value is something else again. Watch the "
+      "reward and the gradient norm, not the loss.");
+  demo.claim("largest |ratio - 1| on the first mini-batch", ratio, "", kit::equals(0));
+  demo.claim("GRPO's loss on it", grpo_loss, "", kit::at_most(1e-6));
+  demo.claim("its gradient norm", norm, "", kit::at_least(0.05));
+  demo.claim("the loss as a token mean (dapo)", dapo_loss, "", kit::at_least(1e-4));
+}
+
+void show_table(kit::Demo& demo, const Impl& impl) {
+  demo.heading("Seven algorithms, one loop");
+  const auto task = digits();
+  const uint64_t seeds = demo.full() ? 10 : 3;
+  const double budget = demo.full() ? 15360 : 10240;
+  std::vector<std::unique_ptr<Gpt2>> starts;
+  std::vector<double> before, solved_before;
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    starts.push_back(warm_start(*task, seed));
+    const Held held = examine(*starts.back(), *task);
+    before.push_back(held.reward);
+    solved_before.push_back(held.solved);
+  }
+  std::vector<Row> rows;
+  for (const char* name : {"grpo", "gpg", "rloo", "dr_grpo", "dapo", "gspo", "cispo", "shuffled"}) {
+    const bool control = std::string(name) == "shuffled";
+    const rl::Algorithm a = bare(control ? "dr_grpo" : name);
+    Row row{.name = name, .after = {}, .first = {}, .last = {}, .curve = {}};
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+      demo.status(fmt::format("{}, seed {} of {} ...", name, seed, seeds));
+      Student student(*starts[seed - 1]);
+      const Lesson lesson{.task = *task, .seed = seed, .shuffle = control};
+      double sampled = 0, steps = 0;
+      Row sums;
+      std::vector<double> curve;
+      while (sampled < budget) {
+        const Step s = learn_step(impl, a, lesson, student, static_cast<uint64_t>(steps));
+        sampled += s.sampled;
+        ++steps;
+        curve.push_back(s.reward);
+        sums.silent += s.silent, sums.clipped += s.clipped, sums.norm += s.norm, sums.length += s.length;
+      }
+      const Held held = examine(student.policy, *task);
+      const double n = static_cast<double>(seeds);
+      row.after.push_back(held.reward);
+      row.first.push_back(curve.front());
+      row.last.push_back(mean_of({curve.end() - 10, curve.end()}));
+      row.solved += held.solved / n;
+      row.silent += 100 * sums.silent / steps / n;
+      row.clipped += 100 * sums.clipped / steps / n;
+      row.norm += sums.norm / steps / n;
+      row.length += sums.length / steps / n;
+      if (seed == 1) row.curve = curve;
+    }
+    rows.push_back(row);
+  }
+  demo.say(
+      "The same start, the same {:.0f} responses, lr 0.002, no KL; {} seeds. Sampled: reward of the samples, last "
+      "ten steps: what is optimised. Held-out: greedy answers to 100 problems never trained on, with the lowest and "
+      "highest seed. Silent: groups whose rewards are all alike. Clipped: tokens whose gradient the clip took.",
+      budget, seeds);
+  demo.line("{:<9}{:>8}{:>22}{:>8}{:>8}{:>9}{:>7}{:>8}", "", "sampled", "held-out", "solved", "silent", "clipped",
+            "norm", "length");
+  demo.line("{:<9}{:>8.2f}{:>22}{:>6.0f} %", "start", mean_of(rows[0].first), band(before), mean_of(solved_before));
+  for (const Row& r : rows) {
+    demo.line("{:<9}{:>8.2f}{:>22}{:>6.0f} %{:>6.0f} %{:>7.1f} %{:>7.2f}{:>8.2f}", r.name, mean_of(r.last),
+              band(r.after), r.solved, r.silent, r.clipped, r.norm, r.length);
+  }
+  demo.gap();
+  demo.say("Sampled reward of seed 1, step by step (dapo needs more responses per step, so it makes fewer):");
+  for (const Row& r : rows) demo.line("{:<10}{}", r.name, kit::sparkline(r.curve));
+  demo.gap();
+  double least = INFINITY, held_out = 0;
+  for (const Row& r : rows) {
+    if (r.name == "shuffled") continue;
+    least = std::min(least, mean_of(r.last) - mean_of(r.first));
+    held_out += (mean_of(r.after) - mean_of(rows.back().after)) / static_cast<double>(rows.size() - 1);
+  }
+  const Row &control = rows.back(), &grpo = rows[0], &gspo = rows[5];
+  demo.say(
+      "All seven learn what they are paid for: the reward of the samples, several times what it was. Greedy "
+      "answers do not follow so soon, some get worse first; runs seven times as long bring them up too "
+      "(configs/grpo_digits.yaml, seconds). The rows differ less than the seeds do: whoever ranks them from one seed "
+      "ranks seeds. What differs for sure is what they do: {:.0f} of 100 groups are silent on average, which DAPO "
+      "draws again and pays for; GSPO's clip, 0.0003 wide, takes {:.0f} % of the tokens where GRPO's takes {:.1f} %. "
+      "The last row is the control: the same loop with the rewards dealt out at random. If that row rose, the code "
+      "would be wrong.",
+      grpo.silent, gspo.clipped, grpo.clipped);
+  demo.claim("sampled reward gained, the least of seven", least, "", kit::at_least(0.15));
+  demo.claim("held-out, mean of seven, over shuffled", held_out, "", kit::at_least(0.3));
+  demo.claim("sampled reward gained with shuffled rewards", mean_of(control.last) - mean_of(control.first), "",
+             kit::at_most(0.05));
+  demo.claim("tokens clipped by gspo / by grpo", gspo.clipped / std::max(grpo.clipped, 0.01), "x", kit::at_least(5));
+}
+
+}  // namespace pg::lesson09
