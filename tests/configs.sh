@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every file in configs/ is read, and its run begins: two steps of each. Usage: configs.sh BUILD_FOLDER
+# Every file in configs/ is read, and its run begins: two steps of each, or a rollout. Usage: configs.sh BUILD_FOLDER
 set -u
 pg=$(cd "$1" && pwd)/pg
 configs=$(pwd)/configs
@@ -10,6 +10,10 @@ wrong=0
 for config in "$configs"/*.yaml; do
   if grep -q '^algorithm:' "$config"; then
     set -- rl --steps 2 --sft-steps 2 --prompts 4 --eval-every 0 --eval-problems 4
+  elif grep -q '^environment:' "$config"; then
+    set -- env --total-steps 2048 --eval-episodes 1
+  elif grep -q '^environment:' "$config"; then
+    set -- env --total-steps 4096 --eval-episodes 1
   elif grep -q '^task:' "$config"; then
     set -- sft --steps 2 --eval-problems 4
   else
