@@ -45,6 +45,16 @@ void give(Experience& experience, std::vector<double> Response::*member, const T
 
 }  // namespace
 
+void subtract_kl(Response& r, double beta) {
+  const size_t n = r.tokens.size();
+  check(r.rewards.size() == n && r.old_log_probs.size() == n && r.ref_log_probs.size() == n,
+        "subtract_kl: {} tokens have {} rewards, {} log-probabilities and {} of the reference", n, r.rewards.size(),
+        r.old_log_probs.size(), r.ref_log_probs.size());
+  for (size_t t = 0; t < n; ++t) {
+    if (r.chosen[t]) r.rewards[t] -= beta * (r.old_log_probs[t] - r.ref_log_probs[t]);
+  }
+}
+
 void assign_advantages(const Algorithm& a, Experience& experience, MovingBaseline& moving) {
   const auto& responses = experience.responses;
   const auto rows = static_cast<int64_t>(responses.size());

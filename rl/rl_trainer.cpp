@@ -225,11 +225,7 @@ void RlTrainer::score_old(Experience& experience, double temperature, Metrics& m
     metrics.add("ref_kl/beta", kl_.beta());
   }
   if (config_.algorithm.kl == KlPlace::reward) {
-    for (Response& r : experience.responses) {
-      for (size_t t = 0; t < r.tokens.size(); ++t) {
-        if (r.chosen[t]) r.rewards[t] -= kl_.beta() * (r.old_log_probs[t] - r.ref_log_probs[t]);
-      }
-    }
+    for (Response& r : experience.responses) subtract_kl(r, kl_.beta());
   }
   if (config_.algorithm.kl == KlPlace::none) return;
   beta_ = kl_.beta();

@@ -1,0 +1,36 @@
+#include "lessons/08_rlhf/human.h"
+
+#include <algorithm>
+
+#include "tasks/tiny_language.h"
+
+namespace pg::lesson08 {
+
+int64_t FinishTheSentence::vocab_size() const { return static_cast<int64_t>(tiny_words().size()); }
+
+Problem FinishTheSentence::sample(Generator& g) const {
+  const std::vector<int32_t> sentence = tiny_sentence(g);
+  const auto cut = sentence.begin() + 1 + g.integer(max_prompt());  // at least four tokens, so "." is never given away
+  return {{sentence.begin(), cut}, {cut, sentence.end()}};
+}
+
+std::vector<Problem> FinishTheSentence::held_out(int64_t count) const {
+  Generator g(0);
+  std::vector<Problem> problems;
+  for (int64_t i = 0; i < count; ++i) problems.push_back(sample(g));
+  return problems;
+}
+
+Score FinishTheSentence::score(const Problem& problem, std::span<const int32_t> response) const {
+  std::vector<int32_t> whole = problem.prompt;
+  whole.insert(whole.end(), response.begin(), response.end());
+  const bool grammatical = is_tiny_sentence(whole);
+  const bool one_moon = grammatical && std::count(whole.begin(), whole.end(), tiny_word("moon")) == 1;
+  return {.reward = static_cast<double>(grammatical) + static_cast<double>(one_moon),
+          .parts = {{"sentence", grammatical}, {"one moon", one_moon}},
+          .solved = one_moon};
+}
+
+std::string FinishTheSentence::text(std::span<const int32_t> ids) const { return tiny_text(ids); }
+
+}  // namespace pg::lesson08

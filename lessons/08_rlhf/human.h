@@ -1,0 +1,24 @@
+#pragma once
+// The task of lesson 8, and the human whom the reward model is to stand in for.
+#include "tasks/text_task.h"
+
+namespace pg::lesson08 {
+
+// A sentence of the tiny language is begun; the response goes on to its "." (the end of sequence, id 0). The human
+// gives 0 to nonsense, 1 to a sentence, 2 to a sentence with exactly one "moon". No model ever sees these numbers: only
+// which of two responses the human preferred.
+class FinishTheSentence : public TextTask {
+ public:
+  std::string name() const override { return "finish"; }
+  std::string about() const override { return "finish the sentence; nonsense 0, a sentence 1, with just one moon 2"; }
+  int64_t vocab_size() const override;
+  int32_t end_id() const override { return 0; }
+  int64_t max_prompt() const override { return 3; }
+  int64_t max_response() const override { return 12; }
+  Problem sample(Generator& g) const override;
+  std::vector<Problem> held_out(int64_t count) const override;
+  Score score(const Problem& problem, std::span<const int32_t> response) const override;
+  std::string text(std::span<const int32_t> ids) const override;
+};
+
+}  // namespace pg::lesson08

@@ -1,0 +1,36 @@
+#pragma once
+// Lesson 8: what you write, behind the engine's own names.
+#include "lessons/kit/lesson.h"
+#include "nn/gpt2.h"
+#include "nn/trainer.h"
+#include "rl/experience.h"
+#include "rl/preference_loss.h"
+
+namespace pg::lesson08 {
+
+using rl::DpoLoss;
+using rl::DpoOptions;
+using rl::Response;
+
+TokenBatch sft_batch(std::span<const Problem> problems);
+Tensor bradley_terry_loss(const Tensor& chosen, const Tensor& rejected, const Tensor& margin, double centring);
+void set_rewards(Response& response);
+void subtract_kl(Response& response, double beta);
+Tensor sequence_log_probs(const Gpt2& policy, std::span<const Response* const> responses);
+DpoLoss dpo_loss(const Tensor& chosen, const Tensor& rejected, const Tensor& ref_chosen, const Tensor& ref_rejected,
+                 const DpoOptions& options);
+
+struct Impl {
+  TokenBatch (*sft_batch)(std::span<const Problem>);
+  Tensor (*bradley_terry_loss)(const Tensor&, const Tensor&, const Tensor&, double);
+  void (*set_rewards)(Response&);
+  void (*subtract_kl)(Response&, double);
+  Tensor (*sequence_log_probs)(const Gpt2&, std::span<const Response* const>);
+  DpoLoss (*dpo_loss)(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const DpoOptions&);
+};
+Impl reference();
+Impl learner();
+std::vector<kit::Check<Impl>> checks();
+void demo(kit::Demo& demo, const Impl& impl);
+
+}  // namespace pg::lesson08

@@ -1,0 +1,14 @@
+// check: 08.6  says: softplus(-x)
+#define MUTANT_dpo_loss
+#include "lessons/08_rlhf/mutants/answers.h"
+
+namespace pg::lesson08 {
+
+DpoLoss dpo_loss(const Tensor& chosen, const Tensor& rejected, const Tensor& ref_chosen, const Tensor& ref_rejected,
+                 const DpoOptions& options) {
+  const Tensor c = options.beta * (chosen - ref_chosen.detach());
+  const Tensor r = options.beta * (rejected - ref_rejected.detach());
+  return {neg(log(sigmoid(c - r))), c.detach(), r.detach()};
+}
+
+}  // namespace pg::lesson08

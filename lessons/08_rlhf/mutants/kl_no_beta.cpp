@@ -1,0 +1,14 @@
+// check: 08.4  says: forgotten
+#define MUTANT_subtract_kl
+#include "lessons/08_rlhf/mutants/answers.h"
+
+namespace pg::lesson08 {
+
+void subtract_kl(Response& response, [[maybe_unused]] double beta) {
+  for (size_t t = 0; t < response.tokens.size(); ++t) {
+    if (!response.chosen[t]) continue;
+    response.rewards[t] -= response.old_log_probs[t] - response.ref_log_probs[t];
+  }
+}
+
+}  // namespace pg::lesson08

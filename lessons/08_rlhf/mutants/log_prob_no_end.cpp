@@ -1,0 +1,17 @@
+// check: 08.5  says: to stop is a choice
+#define MUTANT_sequence_log_probs
+#include "lessons/08_rlhf/mutants/answers.h"
+
+namespace pg::lesson08 {
+
+Tensor sequence_log_probs(const Gpt2& policy, std::span<const Response* const> responses) {
+  const rl::TokenRows rows = rl::token_rows(responses);
+  const Tensor all = log_softmax(policy(rows.ids));
+  const Tensor log_prob = squeeze(gather(all, 2, unsqueeze(rows.targets, 2)), 2);
+  const Tensor no_end = rows.targets.to(u8);  // an end of sequence is 0, any other id is not
+  return sum(where(rows.mask, where(no_end, log_prob, Tensor::scalar(0, log_prob.dtype())),
+                   Tensor::scalar(0, log_prob.dtype())),
+             {1});
+}
+
+}  // namespace pg::lesson08

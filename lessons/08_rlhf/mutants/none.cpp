@@ -1,0 +1,2 @@
+// check: none
+#include "lessons/08_rlhf/mutants/answers.h"

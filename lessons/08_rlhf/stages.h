@@ -1,0 +1,47 @@
+#pragma once
+// The stages of RLHF, one file each: sft.cpp, reward_model.cpp, ppo.cpp, dpo.cpp.
+#include "lessons/08_rlhf/human.h"
+#include "lessons/08_rlhf/lesson.h"
+#include "rl/preferences.h"
+#include "rl/rollout.h"
+
+namespace pg::lesson08 {
+
+Gpt2Config config(const TextTask& task);
+// A new model with the weights of `model`.
+std::unique_ptr<Gpt2> copy_of(const Gpt2Config& config, Gpt2& model);
+std::vector<const Response*> pointers(const std::vector<Response>& responses);
+// Responses of `policy` to problems of the task.
+rl::Experience write(Gpt2& policy, const TextTask& task, int64_t problems, int64_t samples, uint64_t seed);
+
+// Stage 1. Returns the first and the last loss.
+std::pair<double, double> imitate(const Impl& impl, Gpt2& model, const TextTask& task, int64_t steps);
+
+// Stage 2. The chosen responses of these pairs, then the rejected ones.
+std::vector<Response> both(std::span<const rl::Preference> pairs);
+void learn_preferences(const Impl& impl, rl::ScalarModel& model, const std::vector<rl::Preference>& pairs,
+                       int64_t steps, uint64_t seed);
+// Share of the pairs of which the chosen one scores higher.
+double accuracy(const rl::ScalarModel& model, const std::vector<rl::Preference>& pairs);
+
+// Stage 3. By step: what the reward model pays, what the human would have given, and nats from the reference.
+struct Curve {
+  std::vector<double> proxy, human, kl;
+};
+struct PpoOptions {
+  double beta;  // of the KL in the reward
+  int64_t steps, batch = 64;
+  uint64_t seed;
+};
+Curve improve(const Impl& impl, Gpt2& policy, const TextTask& task, const rl::Judge& judge, const PpoOptions& options);
+// The same by rl::RlTrainer.
+void train_with_engine(Gpt2& policy, const TextTask& task, const rl::Judge& judge, const PpoOptions& options);
+
+// Stage 3 again, without reward model, critic and sampling. By step:
+struct DpoCurve {
+  std::vector<double> loss, chosen, rejected;  // mean log-probabilities minus those of the reference
+};
+DpoCurve prefer(const Impl& impl, Gpt2& policy, const std::vector<rl::Preference>& pairs, double beta, int64_t steps,
+                uint64_t seed);
+
+}  // namespace pg::lesson08

@@ -1,0 +1,26 @@
+#!/bin/sh
+# The configs of lesson 8 as its README uses them, a few steps long. Usage: rl_configs.sh BUILD_FOLDER
+set -u
+pg=$(cd "$1" && pwd)/pg
+configs=$(pwd)/configs
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+wrong=0
+bad() { echo "rl_configs: $1" >&2; cat out >&2; wrong=1; }
+says() { # says TEXT COMMAND…: the command succeeds and prints this text
+  text=$1
+  shift
+  "$@" >out 2>&1 || bad "'$*' failed"
+  grep -qF -- "$text" out || bad "'$*' does not say '$text'"
+}
+
+says 'after 4 steps' "$pg" sft --config "$configs/keyword_sft.yaml" --name read --steps 4 --eval-problems 8
+says 'after 2 steps' "$pg" rl --config "$configs/keyword_ppo.yaml" --init runs/*_read --name with --steps 2 --eval-problems 8
+says 'after 2 steps' "$pg" rl --config "$configs/keyword_ppo_no_kl.yaml" --init runs/*_read --name without --steps 2 \
+  --eval-problems 8
+grep -q '^beta: 0.3' runs/*_with/config.yaml || bad 'keyword_ppo.yaml: beta is not 0.3'
+grep -q '^beta: 0$' runs/*_without/config.yaml || bad 'keyword_ppo_no_kl.yaml: beta is not 0'
+# At the first step the policy is its own reference.
+head -n 2 runs/*_with/metrics.jsonl | grep -q '"ref_kl/k1": *0[,.e}0]' || { cp runs/*_with/metrics.jsonl out; bad 'the first KL is not 0'; }
+exit $wrong
