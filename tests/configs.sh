@@ -12,8 +12,6 @@ for config in "$configs"/*.yaml; do
     set -- rl --steps 2 --sft-steps 2 --prompts 4 --eval-every 0 --eval-problems 4
   elif grep -q '^environment:' "$config"; then
     set -- env --total-steps 2048 --eval-episodes 1
-  elif grep -q '^environment:' "$config"; then
-    set -- env --total-steps 4096 --eval-episodes 1
   elif grep -q '^task:' "$config"; then
     set -- sft --steps 2 --eval-problems 4
   else
