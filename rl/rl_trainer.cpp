@@ -138,6 +138,7 @@ Experience RlTrainer::collect(double temperature) {
                            .max_rows = config_.max_rows,
                            .seed = rollout_seed_,
                            .first_row = (static_cast<uint64_t>(step_) << 32) + (static_cast<uint64_t>(round) << 24),
+                           .exhaustive = config_.exhaustive,
                            .stop_strings = config_.stop_strings};
     Experience part = rollout(policy_, task_, problems, options);
     if (judge_) judge_(part.responses);

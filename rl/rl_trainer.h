@@ -28,7 +28,8 @@ struct RlConfig {
   int64_t steps = 200;
   double temperature = 1;
   AdaptiveTemperature adaptive_temperature = {};
-  int64_t max_rows = 0;  // responses sampled at a time; 0: all
+  int64_t max_rows = 0;     // responses sampled at a time; 0: all
+  bool exhaustive = false;  // batch.samples is the size of the vocabulary: every first token is tried
   std::vector<std::string> stop_strings = {};
   Schedule schedule = {.kind = Schedule::Kind::constant, .lr = 3e-4};
   double critic_lr = 1e-3;

@@ -3,9 +3,60 @@
 #include <algorithm>
 
 #include "nn/generate.h"
+#include "rl/models.h"
 #include "tensor/error.h"
 
 namespace pg::rl {
+namespace {
+
+// For each prompt a row for each token of the vocabulary, which it begins with.
+std::vector<Generated> begin_with_every_token(Gpt2& policy, const TextTask& task,
+                                              const std::vector<std::vector<int32_t>>& prompts, GenerateOptions g) {
+  check(g.samples == task.vocab_size() && task.max_answers() == 0,
+        "rollout: exhaustive means {} samples, one for each token, of a task of one turn; got {} of {}",
+        task.vocab_size(), g.samples, task.name());
+  std::vector<std::vector<int32_t>> begun;
+  for (const auto& prompt : prompts) {
+    for (int64_t v = 0; v < g.samples; ++v) {
+      begun.push_back(prompt);
+      begun.back().push_back(static_cast<int32_t>(v));
+    }
+  }
+  g.samples = 1;
+  g.max_new_tokens -= 1;
+  if (g.stop) {  // sees the first token too
+    g.stop = [inner = g.stop, &begun](int64_t row, std::span<const int32_t> tokens) {
+      std::vector<int32_t> all = {begun[static_cast<size_t>(row)].back()};
+      all.insert(all.end(), tokens.begin(), tokens.end());
+      return inner(row, all);
+    };
+  }
+  std::vector<Generated> rows = generate(policy, begun, g);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const int32_t first = begun[i].back();
+    if (first == task.end_id()) {
+      rows[i] = {};
+      rows[i].finish = FinishReason::stop;
+    }
+    rows[i].tokens.insert(rows[i].tokens.begin(), first);
+    rows[i].log_probs.insert(rows[i].log_probs.begin(), 0);
+    rows[i].chosen.insert(rows[i].chosen.begin(), 1);
+  }
+  return rows;
+}
+
+void score_first_tokens(const Gpt2& policy, Experience& experience, double temperature) {
+  NoGrad no_grad;
+  for (Response& r : experience.responses) {
+    Response* one = &r;
+    const Response* view = &r;
+    set_token_values({&one, 1}, &Response::sampler_log_probs,
+                     score_tokens(policy, token_rows({&view, 1}), temperature).log_prob);
+  }
+}
+
+}  // namespace
+
 Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem>& problems, const RolloutOptions& o) {
   check(block_size_for(task) <= policy.config.block_size, "rollout: {} needs a block_size of {}, the model has {}",
         task.name(), block_size_for(task), policy.config.block_size);
@@ -31,7 +82,8 @@ Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem
   }
   std::vector<std::vector<int32_t>> prompts;
   for (const Problem& problem : problems) prompts.push_back(problem.prompt);
-  std::vector<Generated> rows = generate(policy, prompts, g);
+  std::vector<Generated> rows =
+      o.exhaustive ? begin_with_every_token(policy, task, prompts, g) : generate(policy, prompts, g);
 
   Experience experience;
   experience.samples = o.samples;
@@ -47,6 +99,7 @@ Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem
     set_rewards(r);
     experience.responses.push_back(std::move(r));
   }
+  if (o.exhaustive) score_first_tokens(policy, experience, o.temperature);
   return experience;
 }
 

@@ -16,6 +16,9 @@ struct RolloutOptions {
   bool greedy = false;
   int64_t max_rows = 0;  // responses at a time; 0: all
   uint64_t seed = 0, first_row = 0;
+  // A search of the first step: `samples` is the size of the vocabulary, and response v begins with token v, however
+  // unlikely. Its log-probability is the policy's, but it was not drawn. For tasks of one turn.
+  bool exhaustive = false;
   std::vector<std::string> stop_strings = {};  // a response ends when its text holds one, which may end inside a token
 };
 // Token ids are carried from sampling to learning, never made from text. The log-probabilities are the trainer's own,

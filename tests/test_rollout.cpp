@@ -135,6 +135,30 @@ TEST_CASE("rollout: a stop string ends its own row, once its text is there", "[r
   CHECK(ended > 0);
 }
 
+TEST_CASE("rollout: exhaustive tries every first token, with the policy's own log-probability", "[rl][rollout]") {
+  const auto task = make_text_task("copy", {.length = 3});
+  Gpt2 policy = make_policy(*task);
+  const RolloutOptions options{.samples = task->vocab_size(), .temperature = 0.8, .seed = 2, .exhaustive = true};
+  const Experience e = rollout(policy, *task, problems_of(*task, 3), options);
+  REQUIRE(e.responses.size() == 3 * 16);
+  for (size_t p = 0; p < 3; ++p) {
+    double total = 0;
+    for (size_t v = 0; v < 16; ++v) {
+      const Response& r = e.responses[p * 16 + v];
+      CHECK(r.tokens[0] == static_cast<int32_t>(v));
+      CHECK(static_cast<int64_t>(r.tokens.size()) <= task->max_response());
+      CHECK(r.finished == (r.tokens.back() == task->end_id()));
+      if (r.tokens[0] == task->end_id()) CHECK(r.tokens.size() == 1);
+      total += std::exp(r.sampler_log_probs[0]);
+    }
+    CHECK(std::abs(total - 1) < 1e-5);
+  }
+  const auto all = pointers(e);
+  CHECK(score_tokens(policy, token_rows(all), 0.8).log_prob.to_vector() ==
+        token_values(all, &Response::sampler_log_probs, f32).to_vector());
+  CHECK_THROWS_AS(rollout(policy, *task, problems_of(*task, 1), {.samples = 4, .exhaustive = true}), Error);
+}
+
 TEST_CASE("update: the gradient over all responses is that of the expected reward", "[rl][rollout]") {
   // Every response of two tokens, weighted by its probability, against central differences of E[reward]: a policy that
   // saw its own token, or a mask that is off by one, would not pass.

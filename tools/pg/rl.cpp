@@ -81,6 +81,7 @@ int run_rl(const RlOptions& o) {
   const auto policy = make_policy(o.common, *task);
   rl::RlConfig config = o.rl;
   config.algorithm = algorithm_of(o);
+  if (config.exhaustive) config.batch.samples = task->vocab_size();
   if (o.schedule == "linear") config.schedule.kind = Schedule::Kind::linear;
   if (o.schedule == "cosine") config.schedule.kind = Schedule::Kind::cosine;
   config.schedule.decay_steps = config.steps;

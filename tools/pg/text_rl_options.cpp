@@ -63,6 +63,7 @@ void add_rl_options(CLI::App& app, RlOptions& o) {
   app.add_option("--samples", o.rl.batch.samples, "responses to each prompt");
   app.add_option("--mini-batches", o.rl.batch.mini_batches, "optimizer steps per epoch");
   app.add_option("--micro-batch", o.rl.batch.micro_batch, "responses per forward pass; 0: a mini-batch at once");
+  app.add_option("--exhaustive", o.rl.exhaustive, "as many samples as tokens: each begins with another");
   app.add_option("--max-rows", o.rl.max_rows, "responses sampled at a time; 0: all");
   app.add_option("--steps", o.rl.steps, "rollouts, each with its updates");
   app.add_option("--temperature", o.rl.temperature, "of sampling, and so of the log-probabilities");
