@@ -43,9 +43,10 @@ Tensor surrogate_loss(const Algorithm& a, const Tensor& log_prob, const Tensor& 
 
 Tensor kl_of_tokens(const Update& u, const TokenScores& scores, const TokenRows& rows, const Tensor& old_log_prob) {
   if (u.algorithm.kl_estimator == KlEstimator::full) {
-    return spread(full_kl(scores.logits, u.reference->logits(rows, u.temperature)), rows);
+    return spread(full_kl(scores.logits, u.reference->logits(rows, u.temperature).to(scores.logits.device())), rows);
   }
-  const Tensor ref = u.reference->log_prob(rows, u.temperature), mask = rows.mask.to(ref.device());
+  const Device device = scores.log_prob.device();
+  const Tensor ref = u.reference->log_prob(rows, u.temperature).to(device), mask = rows.mask.to(device);
   switch (u.algorithm.kl_estimator) {
     case KlEstimator::k1:
       return k1(scores.log_prob, ref, mask);

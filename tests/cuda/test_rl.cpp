@@ -1,0 +1,47 @@
+// The loop of reinforcement learning with its models on a CUDA device.
+#include <cmath>
+
+#include "rl/rl_trainer.h"
+#include "tensor/cuda/runtime.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using namespace pg::rl;
+
+TEST_CASE("the RL loop takes the CPU's steps on CUDA", "[cuda][rl]") {
+  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
+  const auto task = make_text_task("imitate", {.length = 3, .context = 3});
+  const auto judge = [](std::vector<Response>& responses) {  // rewards that differ
+    for (Response& r : responses) {
+      r.score.per_token.clear();
+      r.score.reward = r.tokens[0] % 5 + 0.1 * r.tokens[1];
+    }
+  };
+  const auto first_step = [&](const Algorithm& a, bool on_cuda) {
+    Generator g(5);
+    Gpt2 policy({.vocab_size = task->vocab_size(),
+                 .block_size = block_size_for(*task),
+                 .n_layer = 1,
+                 .n_head = 2,
+                 .n_embd = 16},
+                g);
+    if (on_cuda) policy.to(Device{Device::Kind::cuda, 0});
+    RlConfig config;
+    config.algorithm = a;
+    config.batch = {.prompts = 2, .samples = 4, .mini_batches = 2, .micro_batch = 2};
+    return RlTrainer(policy, *task, config, judge).step();
+  };
+  Algorithm ppo = algorithm("ppo"), grpo = algorithm("grpo"), gspo = algorithm("gspo");
+  grpo.reference = gspo.reference = ReferenceKind::bigram;
+  gspo.kl = KlPlace::loss;
+  gspo.kl_estimator = KlEstimator::full;
+  for (const Algorithm& a : {ppo, grpo, gspo}) {
+    INFO(a.name);
+    const Metrics want = first_step(a, false), got = first_step(a, true);
+    for (const char* key : {"reward/mean", "loss", "entropy", "grad_norm", "ref_kl/k1"}) {
+      INFO(key);
+      CHECK(std::abs(got.at(key) - want.at(key)) <= 1e-4 * std::abs(want.at(key)) + 1e-6);
+    }
+    CHECK(want.at("grad_norm") > 1e-2);
+  }
+}
