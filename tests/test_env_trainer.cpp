@@ -410,7 +410,7 @@ TEST_CASE("CartPole is half learned in a second", "[env][trainer]") {
 }
 
 // The curves of docs/BENCHMARKS.md: hidden, two or three minutes in all.
-TEST_CASE("the recipes reach their bars on three seeds", "[.curve]") {
+TEST_CASE("the recipes reach their bars on three seeds", "[.curve][slow]") {
   const std::vector<std::pair<std::string, double>> bars = {
       {"CartPole-v1", 475},  {"Acrobot-v1", -100},     {"MountainCar-v0", -200},
       {"Pendulum-v1", -200}, {"ArmReach-torque", -30}, {"ArmReach-velocity", -30},
