@@ -1,4 +1,7 @@
 #pragma once
+#include <utility>
+#include <vector>
+
 #include "tensor/random.h"
 
 namespace pg {
@@ -8,6 +11,14 @@ namespace pg {
 inline Generator random_stream(uint64_t seed, uint64_t stream) {
   const auto words = philox4x32(seed, stream, 1);  // plain streams of the seed have 0 here
   return Generator((uint64_t{words[0]} << 32) | words[1]);
+}
+
+// All orders equally likely (Fisher & Yates).
+template <class T>
+void shuffle(std::vector<T>& x, Generator& generator) {
+  for (size_t i = x.size(); i-- > 1;) {
+    std::swap(x[i], x[static_cast<size_t>(generator.integer(static_cast<int64_t>(i) + 1))]);
+  }
 }
 
 }  // namespace pg

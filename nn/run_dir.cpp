@@ -33,16 +33,18 @@ RunDir RunDir::create(const std::string& root, const std::string& name) {
 
 RunDir RunDir::resume(const std::string& path, int64_t step) {
   check(fs::is_directory(path), "run folder {}: no such folder", path);
-  const std::string metrics = path + "/metrics.jsonl";
-  std::string kept;
-  std::ifstream in(metrics);
-  for (std::string line; std::getline(in, line);) {
-    // A line that a crash cut is no JSON object, and is dropped too.
-    const auto entry = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) continue;
-    if (entry["step"].get<int64_t>() < step) kept += line + "\n";
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (entry.path().extension() != ".jsonl") continue;
+    std::string kept;
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);) {
+      // A line that a crash cut is no JSON object, and is dropped too.
+      const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+      if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) continue;
+      if (object["step"].get<int64_t>() < step) kept += line + "\n";
+    }
+    write_file_atomically(entry.path().string(), kept);
   }
-  write_file_atomically(metrics, kept);
   return RunDir(path);
 }
 

@@ -21,7 +21,8 @@ class RunDir {
  public:
   // A new folder root/<date>-<time>_<name>, with _2, _3 … behind it when it exists already.
   static RunDir create(const std::string& root, const std::string& name);
-  // An existing run about to continue from `step`: metrics of this step and later ones are dropped, they come again.
+  // An existing run about to continue from `step`: what its .jsonl files say of this step and later ones is dropped, it
+  // comes again.
   static RunDir resume(const std::string& path, int64_t step);
 
   const std::string& path() const { return path_; }

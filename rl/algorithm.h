@@ -71,7 +71,7 @@ struct Algorithm {
 
   double entropy_bonus = 0;                   // c_H: -c_H times the entropy, aggregated like the loss
   double value_coef = 0.1, value_clip = 0.2;  // critic
-  bool dynamic_sampling = false;              // prompts whose responses all earn the same are replaced
+  bool dynamic_sampling = false;              // prompts whose responses all earn the same, before shaping, are replaced
   double overlong_cache = 0;                  // share of the longest response within which length is punished; 0: none
   int64_t epochs = 1;                         // passes over a rollout
 };

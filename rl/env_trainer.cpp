@@ -55,11 +55,10 @@ Tensor rows_of(const std::vector<double>& values, int64_t columns) {
 }
 
 Tensor permutation(int64_t n, Generator& g) {
-  Tensor order = Tensor::arange(n, i32);
-  const auto ids = order.data<int32_t>();
-  for (int64_t i = n - 1; i > 0; --i)
-    std::swap(ids[static_cast<size_t>(i)], ids[static_cast<size_t>(g.integer(i + 1))]);
-  return order;
+  std::vector<int32_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  shuffle(order, g);
+  return Tensor::from(order, {n});
 }
 
 }  // namespace

@@ -44,10 +44,7 @@ Metrics expert_iteration(Gpt2& policy, const TextTask& task, const ExpertIterati
   train.max_grad_norm = config.max_grad_norm;
   train.seed = draws.seed();
   Trainer trainer(policy, train, [&](Generator& g) {
-    if (at == 0) {
-      for (int64_t i = count; i-- > 1;)
-        std::swap(kept[static_cast<size_t>(i)], kept[static_cast<size_t>(g.integer(i + 1))]);
-    }
+    if (at == 0) shuffle(kept, g);
     const int64_t end = std::min(count, at + config.batch);
     const TokenBatch batch = sft_batch(std::span(kept).subspan(static_cast<size_t>(at), static_cast<size_t>(end - at)));
     at = end == count ? 0 : end;

@@ -95,9 +95,7 @@ std::vector<size_t> PreferenceOrder::next(int64_t count) {
   std::vector<size_t> batch;
   while (static_cast<int64_t>(batch.size()) < count) {
     if (at_ == order_.size()) {
-      for (size_t i = order_.size(); i-- > 1;) {
-        std::swap(order_[i], order_[static_cast<size_t>(generator_.integer(static_cast<int64_t>(i) + 1))]);
-      }
+      shuffle(order_, generator_);
       at_ = 0;
     }
     batch.push_back(order_[at_++]);

@@ -153,7 +153,11 @@ Experience RlTrainer::collect(double temperature) {
     }
   }
   if (config_.algorithm.baseline == Baseline::remax) {
-    RolloutOptions options{.samples = 1, .temperature = temperature, .greedy = true};
+    const RolloutOptions options{.samples = 1,
+                                 .temperature = temperature,
+                                 .greedy = true,
+                                 .max_rows = config_.max_rows,
+                                 .stop_strings = config_.stop_strings};
     Experience greedy = rollout(policy_, task_, problems_kept, options);
     if (judge_) judge_(greedy.responses);
     for (const Response& r : greedy.responses) all.greedy.push_back(r.score.reward);
@@ -177,19 +181,15 @@ void RlTrainer::shape(Experience& experience) {
     }
   }
   if (!config_.shuffle_rewards) return;
-  for (size_t i = experience.responses.size(); i-- > 1;) {
-    auto& a_response = experience.responses[i];
-    auto& b_response = experience.responses[static_cast<size_t>(order_.integer(static_cast<int64_t>(i) + 1))];
-    double mine = 0, other = 0;
-    for (const double r : a_response.rewards) mine += r;
-    for (const double r : b_response.rewards) other += r;
-    const auto put = [](Response& r, double reward) {
-      std::fill(r.rewards.begin(), r.rewards.end(), 0.0);
-      r.rewards[last_chosen(r)] = reward;
-    };
-    if (&a_response == &b_response) other = mine;
-    put(a_response, other);
-    put(b_response, &a_response == &b_response ? other : mine);
+  std::vector<double> totals;
+  for (const Response& r : experience.responses) {
+    totals.push_back(std::accumulate(r.rewards.begin(), r.rewards.end(), 0.0));
+  }
+  shuffle(totals, order_);
+  for (size_t i = 0; i < totals.size(); ++i) {
+    Response& r = experience.responses[i];
+    r.rewards.assign(r.tokens.size(), 0);
+    r.rewards[last_chosen(r)] = totals[i];
   }
 }
 
@@ -242,11 +242,7 @@ void RlTrainer::learn(Experience& experience, double temperature, Metrics& metri
   double grad_norm_sum = 0, first_ratio_error = 0, without_gradient = 0;
   const auto updates = static_cast<double>(a.epochs * b.mini_batches);
   for (int64_t epoch = 0; epoch < a.epochs; ++epoch) {
-    if (updates > 1) {
-      for (size_t i = order.size(); i-- > 1;) {
-        std::swap(order[i], order[static_cast<size_t>(order_.integer(static_cast<int64_t>(i) + 1))]);
-      }
-    }
+    if (updates > 1) shuffle(order, order_);
     for (int64_t m = 0; m < b.mini_batches; ++m) {
       const auto count = static_cast<int64_t>(order.size());
       const std::vector<Response*> mini(order.begin() + count * m / b.mini_batches,

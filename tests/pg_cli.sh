@@ -106,6 +106,13 @@ grep -q '"reward/mean":' "$whole/metrics.jsonl" || bad 'metrics.jsonl has no rew
 [ "$(wc -l <"$whole/samples.jsonl")" = 32 ] || bad 'samples.jsonl has not eight samples of each step'
 says 0 'lamps:' "$pg" rl --config "$whole/config.yaml" --name rl_again --threads 1
 cmp -s "$whole/checkpoint.safetensors" runs/*_rl_again/checkpoint.safetensors || bad 'a saved config of pg rl does not repeat its run'
+# As after a crash: the checkpoint is of step 2, two steps more were written down.
+cp -r "$whole" runs/crashed && rm runs/crashed/checkpoint.safetensors
+rl 0 'lamps:' --steps 2 --name rl_two
+cp runs/*_rl_two/checkpoint.safetensors runs/crashed/
+says 0 'lamps:' "$pg" rl --resume runs/crashed
+cmp -s "$whole/checkpoint.safetensors" runs/crashed/checkpoint.safetensors || bad 'a resumed pg rl does not end with the bytes of one that went on'
+cmp -s "$whole/samples.jsonl" runs/crashed/samples.jsonl || bad 'a resumed pg rl has other samples'
 says 0 'now let it learn' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 --name sft
 rl 0 'lamps:' --steps 1 --init runs/*_sft
 says 0 'greedy' "$pg" env --total-steps 2048 --eval-episodes 2 --name cart
