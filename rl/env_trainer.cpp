@@ -7,6 +7,7 @@
 #include "nn/random_stream.h"
 #include "nn/schedule.h"
 #include "rl/advantages.h"
+#include "rl/kl.h"
 #include "rl/policy_loss.h"
 #include "rl/value_loss.h"
 
@@ -203,10 +204,10 @@ EnvReport EnvTrainer::update(const EnvRollout& data) {
       report.grad_norm += norm;
       const std::vector<double> ratios = ratio.detach().to_vector();
       for (double rho : ratios) {
-        const double k3 = rho - 1 - std::log(rho), share = 1 / static_cast<double>(size);
-        report.k1 -= share * std::log(rho);
-        report.k3 += share * k3;
-        epoch_k3 += share * k3;
+        const double log_rho = std::log(rho), share = 1 / static_cast<double>(size);
+        report.k1 -= share * log_rho;
+        report.k3 += share * k3_value(log_rho);
+        epoch_k3 += share * k3_value(log_rho);
         report.clip_low += rho < 1 - config_.clip ? share : 0;
         report.clip_high += rho > 1 + config_.clip ? share : 0;
         if (updates == 0) report.first_ratio_error = std::max(report.first_ratio_error, std::abs(rho - 1));

@@ -1,5 +1,7 @@
 #include "rl/kl.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "rl/masked.h"
@@ -14,6 +16,11 @@ Tensor k1(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask
 Tensor k2(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask) {
   const Tensor d = keep(log_prob - ref_log_prob, mask, 0, "k2");
   return 0.5 * (d * d);
+}
+
+double k3_value(double difference) {
+  const double d = std::min(difference, kMaxLogRatio);
+  return std::expm1(d) - d;
 }
 
 Tensor k3(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask) {

@@ -14,6 +14,8 @@ Tensor k1(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask
 Tensor k2(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask = {});
 // ref/π - 1 - log(ref/π): unbiased, never negative. Finite for any log-probabilities: ref/π counts as e^20 at most.
 Tensor k3(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask = {});
+// The same of plain numbers, difference = log ref - log π.
+double k3_value(double difference);
 // ρ·k3 with ρ = π/old carrying a gradient too: its value is k3 when old = π, its gradient is ρ·k1 times that of log π,
 // the unbiased gradient of KL(π ‖ ref) also off policy (DeepSeek-AI 2025, arXiv:2512.02556).
 Tensor weighted_k3(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& old_log_prob,

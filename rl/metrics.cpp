@@ -6,6 +6,7 @@
 #include <set>
 
 #include "rl/advantages.h"
+#include "rl/kl.h"
 #include "tensor/error.h"
 
 namespace pg::rl {
@@ -121,7 +122,7 @@ void PolicyStats::add(const Algorithm& a, const Tensor& log_prob, const Tensor& 
       ++tokens_;
       entropy_ += h[i];
       k1_ -= now[i] - old[i];  // of KL(old, now): the samples are old's
-      k3_ += std::expm1(std::min(now[i] - old[i], kMaxLogRatio)) - (now[i] - old[i]);
+      k3_ += k3_value(now[i] - old[i]);
       ratio_ += ratio;
       ratio_min_ = std::min(ratio_min_, ratio);
       ratio_max_ = std::max(ratio_max_, ratio);

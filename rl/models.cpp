@@ -14,8 +14,7 @@ std::unique_ptr<Gpt2> copy_of(Gpt2& model) {
   return copy;
 }
 
-Tensor masked_logits(const Gpt2& model, const TokenRows& rows, double temperature) {
-  const Tensor hidden = model.hidden(rows.ids);
+Tensor masked_logits(const Gpt2& model, const Tensor& hidden, const TokenRows& rows, double temperature) {
   const Tensor flat = reshape(hidden, {-1, hidden.size(2)});
   const Tensor logits = model.head(index_select(flat, 0, rows.places.to(flat.device())));
   return temperature == 1 ? logits : affine(logits, 1 / temperature, 0);
@@ -29,8 +28,12 @@ Tensor spread(const Tensor& values, const TokenRows& rows) {
 }
 
 TokenScores score_tokens(const Gpt2& policy, const TokenRows& rows, double temperature) {
+  return score_hidden(policy, policy.hidden(rows.ids), rows, temperature);
+}
+
+TokenScores score_hidden(const Gpt2& policy, const Tensor& hidden, const TokenRows& rows, double temperature) {
   TokenScores scores;
-  scores.logits = masked_logits(policy, rows, temperature);
+  scores.logits = masked_logits(policy, hidden, rows, temperature);
   const auto [log_prob, entropy] = token_log_prob(scores.logits, rows.tokens.to(scores.logits.device()));
   scores.log_prob = spread(log_prob, rows);
   scores.entropy = spread(entropy, rows);
@@ -47,7 +50,7 @@ ModelReference::ModelReference(Gpt2& model) : model_(copy_of(model)) {}
 
 Tensor ModelReference::logits(const TokenRows& rows, double temperature) const {
   NoGrad no_grad;
-  return masked_logits(*model_, rows, temperature);
+  return masked_logits(*model_, model_->hidden(rows.ids), rows, temperature);
 }
 
 void ModelReference::follow(Gpt2& model) { load_state_dict(*model_, state_dict(model)); }
@@ -72,6 +75,10 @@ Tensor BigramReference::logits(const TokenRows& rows, double temperature) const 
   return affine(embedding(table_, last), 1 / temperature, 0);
 }
 
+Tensor scalar_at_positions(const Linear& head, const Tensor& hidden) {
+  return reshape(head(hidden), {hidden.size(0), hidden.size(1)});
+}
+
 ScalarModel::ScalarModel(Gpt2& model, double head_std, Generator& generator)
     : trunk(model.config, generator), head(model.config.n_embd, 1, true, Init::zeros(model.config.dtype)) {
   load_state_dict(trunk, state_dict(model));
@@ -81,10 +88,7 @@ ScalarModel::ScalarModel(Gpt2& model, double head_std, Generator& generator)
   to(model.device());
 }
 
-Tensor ScalarModel::operator()(const Tensor& ids) const {
-  const Tensor hidden = trunk.hidden(ids);
-  return reshape(head(hidden), {hidden.size(0), hidden.size(1)});
-}
+Tensor ScalarModel::operator()(const Tensor& ids) const { return scalar_at_positions(head, trunk.hidden(ids)); }
 
 void ScalarModel::visit(Visitor& visitor) {
   visitor("trunk", trunk);

@@ -15,6 +15,8 @@ struct TokenScores {
 };
 // log π(target) of a policy at the places of the mask; only these see the head. Differentiable.
 TokenScores score_tokens(const Gpt2& policy, const TokenRows& rows, double temperature = 1);
+// The same from policy.hidden(rows.ids), which something else may want too.
+TokenScores score_hidden(const Gpt2& policy, const Tensor& hidden, const TokenRows& rows, double temperature = 1);
 // values [M] at the places of the mask → [B, T], 0 elsewhere. Differentiable.
 Tensor spread(const Tensor& values, const TokenRows& rows);
 
@@ -33,6 +35,7 @@ class ModelReference final : public Reference {
   Tensor logits(const TokenRows& rows, double temperature) const override;
   void follow(Gpt2& model);  // takes its weights
   Gpt2& model() { return *model_; }
+  const Gpt2& model() const { return *model_; }
 
  private:
   std::unique_ptr<Gpt2> model_;
@@ -48,6 +51,9 @@ class BigramReference final : public Reference {
  private:
   Tensor table_;
 };
+
+// One number for each position: hidden states [B, T, C] under a head [1, C] → [B, T].
+Tensor scalar_at_positions(const Linear& head, const Tensor& hidden);
 
 // A GPT-2 whose head gives one number for each position: a critic, whose number is the value of having read ids[0 … t],
 // or a reward model, whose number at the last token is the score of the whole.

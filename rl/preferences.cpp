@@ -26,6 +26,12 @@ std::vector<Response> both(const std::vector<Preference>& pairs, const std::vect
   return all;
 }
 
+std::vector<Response> all_of(const std::vector<Preference>& pairs) {
+  std::vector<size_t> which(pairs.size());
+  std::iota(which.begin(), which.end(), size_t{0});
+  return both(pairs, which);
+}
+
 std::vector<const Response*> pointers(const std::vector<Response>& responses) {
   std::vector<const Response*> all;
   for (const Response& r : responses) all.push_back(&r);
@@ -129,14 +135,13 @@ Metrics RewardModelTrainer::step() {
 
 double RewardModelTrainer::accuracy(const std::vector<Preference>& pairs) const {
   NoGrad no_grad;
-  std::vector<size_t> all(pairs.size());
-  std::iota(all.begin(), all.end(), size_t{0});
-  const std::vector<Response> responses = both(pairs, all);
+  const std::vector<Response> responses = all_of(pairs);
   const auto [chosen, rejected] = halves(sequence_scores(model_, pointers(responses)));
   return share_greater(chosen, rejected);
 }
 
-RewardModelJudge::RewardModelJudge(const ScalarModel& model, std::vector<Response>& normalise_over) : model_(model) {
+RewardModelJudge::RewardModelJudge(const ScalarModel& model, const std::vector<Response>& normalise_over)
+    : model_(model) {
   const std::vector<double> all = scores(normalise_over);
   check(all.size() > 1, "RewardModelJudge: at least two responses are needed to normalise over, got {}", all.size());
   const auto n = static_cast<double>(all.size());
@@ -199,6 +204,15 @@ Metrics DpoTrainer::step() {
   metrics.add("log_prob/rejected", mean(rejected.detach()).item());
   metrics.add("grad_norm", apply(slab_, optimizer_, config_));
   return metrics;
+}
+
+double DpoTrainer::accuracy(const std::vector<Preference>& pairs) const {
+  NoGrad no_grad;
+  const std::vector<Response> responses = all_of(pairs);
+  const auto view = pointers(responses);
+  const auto [chosen, rejected] =
+      halves(sequence_log_probs(policy_, view) - sequence_log_probs(reference_.model(), view));
+  return share_greater(chosen, rejected);
 }
 
 }  // namespace pg::rl

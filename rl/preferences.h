@@ -66,7 +66,10 @@ class RewardModelTrainer {
 // made them earns 0 on average (Stiennon et al. 2020, arXiv:2009.01325).
 class RewardModelJudge {
  public:
-  RewardModelJudge(const ScalarModel& model, std::vector<Response>& normalise_over);
+  RewardModelJudge(const ScalarModel& model, const std::vector<Response>& normalise_over);
+  RewardModelJudge(const ScalarModel& model, double mean, double std) : model_(model), mean_(mean), std_(std) {}
+  double mean() const { return mean_; }
+  double std() const { return std_; }
   void operator()(std::vector<Response>& responses) const;  // a Judge
 
  private:
@@ -82,6 +85,8 @@ class DpoTrainer {
   // "loss", "accuracy" (of the implicit rewards), "reward/chosen", "reward/rejected", "log_prob/chosen",
   // "log_prob/rejected", "grad_norm". Both log-probabilities may fall while the margin grows: see them apart.
   Metrics step();
+  double accuracy(
+      const std::vector<Preference>& pairs) const;  // share where the chosen one's implicit reward is higher
 
  private:
   Gpt2& policy_;

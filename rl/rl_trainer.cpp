@@ -74,9 +74,6 @@ double reward_std(const Experience& experience) {
   return std::sqrt(squares / n);
 }
 
-std::string to_text(double x) { return fmt::format("{:a}", x); }
-double to_double(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
-
 }  // namespace
 
 RlTrainer::RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config, Judge judge)
@@ -104,9 +101,14 @@ RlTrainer::RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config,
   check(policy.config.vocab_size == task.vocab_size(), "RlTrainer: {} has {} tokens, the policy {}", task.name(),
         task.vocab_size(), policy.config.vocab_size);
   if (a.baseline == Baseline::critic) {
-    Generator generator = random_stream(config.seed, critic_stream);
-    critic_ = std::make_unique<ScalarModel>(policy, 0, generator);
-    critic_slab_ = std::make_unique<ParamSlab>(*critic_);
+    if (config.shared_critic) {
+      value_head_ = std::make_unique<Linear>(policy.config.n_embd, 1, true, Init::zeros(policy.config.dtype));
+      value_head_->to(policy.device());
+    } else {
+      Generator generator = random_stream(config.seed, critic_stream);
+      critic_ = std::make_unique<ScalarModel>(policy, 0, generator);
+    }
+    critic_slab_ = std::make_unique<ParamSlab>(critic_module());
     critic_optimizer_ = std::make_unique<AdamW>(*critic_slab_, config.adamw);
   }
   if (a.reference == ReferenceKind::bigram) {
@@ -207,6 +209,9 @@ void RlTrainer::score_old(Experience& experience, double temperature, Metrics& m
       set_token_values(piece, &Response::old_log_probs, score_tokens(policy_, rows, temperature).log_prob);
     }
     if (critic_) set_token_values(piece, &Response::values, (*critic_)(rows.ids));
+    if (value_head_) {
+      set_token_values(piece, &Response::values, scalar_at_positions(*value_head_, policy_.hidden(rows.ids)));
+    }
     if (!reference_) continue;
     set_token_values(piece, &Response::ref_log_probs, reference_->log_prob(rows, temperature));
     for (const Response* r : piece) {
@@ -214,7 +219,7 @@ void RlTrainer::score_old(Experience& experience, double temperature, Metrics& m
         if (!r->chosen[t]) continue;
         const double d = r->ref_log_probs[t] - r->old_log_probs[t];
         k1_sum -= d;
-        k3_sum += std::expm1(std::min(d, kMaxLogRatio)) - d;
+        k3_sum += k3_value(d);
         ++tokens;
       }
     }
@@ -250,33 +255,32 @@ void RlTrainer::learn(Experience& experience, double temperature, Metrics& metri
       const Update update{.algorithm = a,
                           .policy = policy_,
                           .critic = critic_.get(),
+                          .value_head = value_head_.get(),
                           .reference = reference_.get(),
                           .temperature = temperature,
                           .beta = beta_,
                           .total = denominators_of(mini, task_.max_response())};
       slab_.zero_grad();
-      if (critic_) critic_slab_->zero_grad();
+      if (critic_slab_) critic_slab_->zero_grad();
       for (const auto& piece : micro_batches(mini, b.micro_batch)) {
         const std::vector<const Response*> view(piece.begin(), piece.end());
-        const Losses losses = micro_batch_loss(update, view, sums);
-        backward(losses.policy);
-        if (critic_) backward(losses.critic);
+        backward(micro_batch_loss(update, view, sums));
       }
       if (epoch == 0 && m == 0) {
         first_ratio_error = sums.stats.worst_ratio_error();
         for (const auto& [name, parameter] : named_parameters(policy_)) without_gradient += !has_grad(parameter);
       }
       // Both norms first: a gradient that is not finite refuses the whole update.
-      const double norm = grad_norm(slab_), critic_norm = critic_ ? grad_norm(*critic_slab_) : 0;
+      const double norm = grad_norm(slab_), critic_norm = critic_slab_ ? grad_norm(*critic_slab_) : 0;
       grad_norm_sum += norm;
       optimizer_.step(lr, clip_scale_or_one(norm));
-      if (critic_) critic_optimizer_->step(config_.critic_lr, clip_scale_or_one(critic_norm));
+      if (critic_optimizer_) critic_optimizer_->step(config_.critic_lr, clip_scale_or_one(critic_norm));
     }
   }
   metrics.add("loss", sums.loss / updates);
   metrics.add("policy_loss", sums.policy_loss / updates);
   if (a.kl == KlPlace::loss) metrics.add("kl_loss", sums.kl_loss / updates);
-  if (critic_) {
+  if (critic_slab_) {
     metrics.add("value/loss", sums.value_loss / updates);
     const Tensor mask = response_mask(experience.responses);
     metrics.add("value/explained_variance",
@@ -289,6 +293,11 @@ void RlTrainer::learn(Experience& experience, double temperature, Metrics& metri
   metrics.add("sampler/max_log_prob_difference", sums.max_log_prob_difference);
   metrics.add("check/first_ratio_error", first_ratio_error);
   metrics.add("check/parameters_without_gradient", without_gradient);
+}
+
+Module& RlTrainer::critic_module() {
+  if (value_head_) return *value_head_;
+  return *critic_;
 }
 
 double RlTrainer::clip_scale_or_one(double norm) const {
@@ -370,40 +379,6 @@ Metrics RlTrainer::evaluate() {
   metrics.add("eval/solved", of_rollout.at("solved"));
   metrics.add("eval/length", of_rollout.at("length/mean"));
   return metrics;
-}
-
-void RlTrainer::save(const std::string& path, std::map<std::string, std::string> texts) {
-  texts["model"] = to_json(policy_.config);
-  texts["baseline_sum"] = to_text(moving_.sum());
-  texts["baseline_weight"] = to_text(moving_.weight());
-  texts["kl_beta"] = to_text(kl_.state().beta);
-  texts["kl_tokens"] = to_text(kl_.state().tokens);
-  texts["reward_std"] = to_text(last_std_);
-  std::vector<CheckpointPart> parts;
-  if (critic_) parts.push_back({"critic", critic_.get(), critic_optimizer_.get()});
-  if (auto* model = dynamic_cast<ModelReference*>(reference_.get())) parts.push_back({"reference", &model->model()});
-  save_checkpoint(path, policy_, &optimizer_, {step_, {{"problems", problems_}, {"order", order_}}, std::move(texts)},
-                  parts);
-}
-
-void RlTrainer::resume(const Checkpoint& checkpoint) {
-  const Gpt2Config saved = gpt2_config_from_json(checkpoint.text("model"));
-  check(saved == policy_.config, "{}: the checkpoint is of another model: {}, not {}", checkpoint.file.path,
-        to_json(saved), to_json(policy_.config));
-  checkpoint.restore(policy_);
-  checkpoint.restore(optimizer_);
-  if (critic_) {
-    checkpoint.restore(*critic_, "critic");
-    checkpoint.restore(*critic_optimizer_, "critic");
-  }
-  if (auto* model = dynamic_cast<ModelReference*>(reference_.get())) checkpoint.restore(model->model(), "reference");
-  problems_ = checkpoint.generator("problems");
-  order_ = checkpoint.generator("order");
-  const auto number = [&](const char* name) { return to_double(checkpoint.text(name)); };
-  moving_ = MovingBaseline(config_.algorithm.baseline_decay, number("baseline_sum"), number("baseline_weight"));
-  kl_.set_state({number("kl_beta"), number("kl_tokens")});
-  last_std_ = number("reward_std");
-  step_ = checkpoint.state.step;
 }
 
 }  // namespace pg::rl

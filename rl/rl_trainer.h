@@ -32,7 +32,8 @@ struct RlConfig {
   bool exhaustive = false;  // batch.samples is the size of the vocabulary: every first token is tried
   std::vector<std::string> stop_strings = {};
   Schedule schedule = {.kind = Schedule::Kind::constant, .lr = 3e-4};
-  double critic_lr = 1e-3;
+  bool shared_critic = false;  // the critic is one more head on the policy, instead of a model of its own
+  double critic_lr = 1e-3;     // of that model or head
   AdamWOptions adamw = {0.9, 0.999, 1e-8, 0};  // a shorter memory than .999 lets the noise of rewards through
   double max_grad_norm = 1;                    // 0: no clipping
   double unfinished_penalty = 0;               // taken off the reward of a response that ran into the limit
@@ -69,7 +70,8 @@ class RlTrainer {
   int64_t steps() const { return step_; }
   // Steps until RlConfig::steps or should_stop; true when all were done.
   bool run(const RlHooks& hooks);
-  // Greedy responses to held-out problems: "eval/reward", "eval/solved", "eval/length", and the rewards' parts.
+  // Greedy responses to held-out problems, scored by the task (a Judge is what may be fooled): "eval/reward",
+  // "eval/solved", "eval/length".
   Metrics evaluate();
   const std::vector<Lamp>& lamps() const { return lamps_; }  // of the last step
 
@@ -83,6 +85,7 @@ class RlTrainer {
   void shape(Experience& experience);
   void score_old(Experience& experience, double temperature, Metrics& metrics);
   void learn(Experience& experience, double temperature, Metrics& metrics);
+  Module& critic_module();
   double clip_scale_or_one(double norm) const;
   void check_probabilities(const Experience& experience, double temperature, Metrics& metrics) const;
 
@@ -95,6 +98,7 @@ class RlTrainer {
   ParamSlab slab_;
   AdamW optimizer_;
   std::unique_ptr<ScalarModel> critic_;
+  std::unique_ptr<Linear> value_head_;  // in place of critic_
   std::unique_ptr<ParamSlab> critic_slab_;
   std::unique_ptr<AdamW> critic_optimizer_;
   std::unique_ptr<Reference> reference_;

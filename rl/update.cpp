@@ -61,12 +61,13 @@ Tensor kl_of_tokens(const Update& u, const TokenScores& scores, const TokenRows&
 
 }  // namespace
 
-Losses micro_batch_loss(const Update& u, std::span<const Response* const> responses, LossSums& sums) {
+Tensor micro_batch_loss(const Update& u, std::span<const Response* const> responses, LossSums& sums) {
   const Algorithm& a = u.algorithm;
   const TokenRows rows = token_rows(responses);
   const Device device = u.policy.device();
   const Tensor mask = rows.mask.to(device);
-  const TokenScores scores = score_tokens(u.policy, rows, u.temperature);
+  const Tensor hidden = u.policy.hidden(rows.ids);
+  const TokenScores scores = score_hidden(u.policy, hidden, rows, u.temperature);
   const DType dtype = scores.log_prob.dtype();
   const auto values = [&](std::vector<double> Response::*member) {
     return token_values(responses, member, dtype).to(device);
@@ -78,22 +79,24 @@ Losses micro_batch_loss(const Update& u, std::span<const Response* const> respon
   if (a.weight_cap > 0) {
     per_token = per_token * truncated_weight(old_log_prob, sampler_log_prob, a.weight_cap, mask);
   }
-  Losses losses{aggregate(per_token, mask, a.aggregation, u.total), {}};
-  sums.policy_loss += losses.policy.item();
+  Tensor loss = aggregate(per_token, mask, a.aggregation, u.total);
+  sums.policy_loss += loss.item();
   if (a.entropy_bonus != 0) {
-    losses.policy = losses.policy - a.entropy_bonus * aggregate(scores.entropy, mask, a.aggregation, u.total);
+    loss = loss - a.entropy_bonus * aggregate(scores.entropy, mask, a.aggregation, u.total);
   }
   if (a.kl == KlPlace::loss) {
     const Tensor kl = aggregate(kl_of_tokens(u, scores, rows, old_log_prob), mask, a.aggregation, u.total);
     sums.kl_loss += kl.item();
-    losses.policy = losses.policy + u.beta * kl;
+    loss = loss + u.beta * kl;
   }
-  sums.loss += losses.policy.item();
-  if (u.critic) {
+  sums.loss += loss.item();
+  if (u.critic || u.value_head) {
+    const Tensor predicted = u.critic ? (*u.critic)(rows.ids) : scalar_at_positions(*u.value_head, hidden);
     const Tensor returns = values(&Response::returns), old_values = values(&Response::values);
-    const Tensor error = value_loss((*u.critic)(rows.ids), returns, old_values, a.value_clip, mask);
-    losses.critic = a.value_coef * aggregate(error, mask, Aggregation::token_mean, u.total);
-    sums.value_loss += losses.critic.item() / a.value_coef;
+    const Tensor error = value_loss(predicted, returns, old_values, a.value_clip, mask);
+    const Tensor of_critic = aggregate(error, mask, Aggregation::token_mean, u.total);
+    sums.value_loss += of_critic.item();
+    loss = loss + a.value_coef * of_critic;
   }
   {
     NoGrad no_grad;
@@ -101,7 +104,7 @@ Losses micro_batch_loss(const Update& u, std::span<const Response* const> respon
     const Tensor difference = where(mask, old_log_prob - sampler_log_prob, Tensor::scalar(0, dtype, device));
     sums.max_log_prob_difference = std::max(sums.max_log_prob_difference, amax(abs(difference)).item());
   }
-  return losses;
+  return loss;
 }
 
 }  // namespace pg::rl

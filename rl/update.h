@@ -9,7 +9,9 @@ namespace pg::rl {
 struct Update {
   const Algorithm& algorithm;
   const Gpt2& policy;
-  const ScalarModel* critic = nullptr;   // for Baseline::critic
+  // For Baseline::critic: a model of its own, or one more head on the policy.
+  const ScalarModel* critic = nullptr;
+  const Linear* value_head = nullptr;
   const Reference* reference = nullptr;  // for a KL in the loss
   double temperature = 1;
   double beta = 0;     // of that KL
@@ -23,10 +25,7 @@ struct LossSums {
   double max_log_prob_difference = 0;  // between sampler and trainer
 };
 
-// Scalar losses to be minimised; parts of one mini-batch add up to its loss. `critic` is undefined without one.
-struct Losses {
-  Tensor policy, critic;
-};
-Losses micro_batch_loss(const Update& update, std::span<const Response* const> responses, LossSums& sums);
+// The loss to be minimised, the critic's in it; parts of one mini-batch add up to its loss.
+Tensor micro_batch_loss(const Update& update, std::span<const Response* const> responses, LossSums& sums);
 
 }  // namespace pg::rl

@@ -115,6 +115,31 @@ cmp -s "$whole/checkpoint.safetensors" runs/crashed/checkpoint.safetensors || ba
 cmp -s "$whole/samples.jsonl" runs/crashed/samples.jsonl || bad 'a resumed pg rl has other samples'
 says 0 'now let it learn' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 --name sft
 rl 0 'lamps:' --steps 1 --init runs/*_sft
+# Learning from choices, and from its own right answers.
+says 1 'make_sense: No such file' "$pg" dpo --task sort --init make_sense
+says 1 '--init RUN is missing' "$pg" reward-model --task sort
+choose() { # choose STATUS TEXT COMMAND OPTIONS...
+  status=$1 text=$2 command=$3
+  shift 3
+  says "$status" "$text" "$pg" "$command" --task sort --length 3 --init "$(echo runs/*_sft)" --pairs 20 --held-out 10 \
+    --steps 2 --batch 4 "$@"
+}
+choose 0 'now let it pay' reward-model --name paying --threads 1
+choose 0 'now let it pay' reward-model --name paying_again
+cmp -s runs/*_paying/checkpoint.safetensors runs/*_paying_again/checkpoint.safetensors || bad 'pg reward-model does not repeat its run'
+rl 0 'lamps:' --steps 1 --init runs/*_sft --reward-model "$(echo runs/*_paying)" --name paid
+grep -q '"reward/true":' runs/*_paid/metrics.jsonl || bad 'with a reward model the true reward is not logged'
+rl 1 'no reward model' --steps 1 --init runs/*_sft --reward-model "$(echo runs/*_sft)"
+says 1 'a reward model of the task sort, not copy' "$pg" rl --task copy --length 3 --steps 1 --init runs/*_sft \
+  --reward-model "$(echo runs/*_paying)"
+choose 0 'after 2 steps: held-out reward' dpo --name chosen --kind ipo
+rl 0 'lamps:' --steps 1 --init runs/*_chosen
+expert() { says 0 'iterations: held-out' "$pg" expert-iteration --problems 8 --samples 2 --eval-problems 5 "$@"; }
+expert --task sort --length 3 --init runs/*_sft --iterations 2 --name expert
+expert --task sort --length 3 --init runs/*_sft --iterations 1 --name begun
+sed 's/^iterations: 1$/iterations: 2/' "$(echo runs/*_begun)/config.yaml" >more.yaml && mv more.yaml "$(echo runs/*_begun)/config.yaml"
+expert --resume runs/*_begun
+cmp -s runs/*_expert/checkpoint.safetensors runs/*_begun/checkpoint.safetensors || bad 'a resumed pg expert-iteration does not end with the bytes of one that went on'
 says 0 'greedy' "$pg" env --total-steps 2048 --eval-episodes 2 --name cart
 says 0 'greedy' "$pg" env --config "$(echo runs/*_cart)/config.yaml" --name cart_again --threads 1
 cmp -s runs/*_cart/checkpoint.safetensors runs/*_cart_again/checkpoint.safetensors || bad 'a saved config of pg env does not repeat its run'

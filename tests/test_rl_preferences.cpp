@@ -156,10 +156,12 @@ TEST_CASE("preferences: DPO begins at ln 2 and parts chosen from rejected", "[rl
   CHECK(first.at("loss") == Approx(std::numbers::ln2).margin(1e-7));
   CHECK(first.at("reward/chosen") == 0);
   CHECK(first.at("reward/rejected") == 0);
+  const std::vector<Preference> held_out = moon_pairs(100, 4);
   Metrics last;
   for (int step = 0; step < 80; ++step) last = trainer.step();
   CHECK(last.at("loss") < 0.6);
   CHECK(last.at("accuracy") > 0.9);
+  CHECK(trainer.accuracy(held_out) > 0.9);
   CHECK(last.at("reward/chosen") > last.at("reward/rejected"));
   // Rewards are β times the way from the reference, of chosen and rejected apart: here the latter fall.
   CHECK(last.at("reward/rejected") < 0);

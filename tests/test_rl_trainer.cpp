@@ -155,9 +155,11 @@ TEST_CASE("rl trainer: the same bits for any number of threads, and from one run
 
 TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[rl][rl_trainer]") {
   TempDir dir;
-  for (const char* name : {"ppo", "dapo", "reinforce_baseline", "grpo"}) {
+  for (const char* name : {"ppo", "ppo, shared critic", "dapo", "reinforce_baseline", "grpo"}) {
     INFO(name);
-    RlConfig config = small(name);
+    const bool shared = std::string(name) == "ppo, shared critic";
+    RlConfig config = small(shared ? "ppo" : name);
+    config.shared_critic = shared;
     config.batch.mini_batches = 2;
     config.adaptive_temperature.target_std = 0.4;
     if (config.algorithm.kl != KlPlace::none) config.algorithm.kl_control.schedule = KlSchedule::adaptive;

@@ -44,6 +44,32 @@ std::vector<const Response*> pointers(const Experience& e) {
   return all;
 }
 
+// The gradients that lie in the slab against central differences of f at 60 places.
+void check_gradient(ParamSlab& slab, const std::function<double()>& f) {
+  Generator g(1);
+  const auto values = slab.params().data<double>();
+  const std::vector<double> grads = slab.grads().to_vector();
+  double largest = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const auto& segments = slab.segments();
+    const auto& s = segments[static_cast<size_t>(g.integer(static_cast<int64_t>(segments.size())))];
+    const auto i = static_cast<size_t>(s.begin + g.integer(numel(s.shape)));
+    const double before = values[i], h = 1e-5;
+    values[i] = before + h;
+    slab.bump_version();
+    const double up = f();
+    values[i] = before - h;
+    slab.bump_version();
+    const double down = f();
+    values[i] = before;
+    slab.bump_version();
+    INFO(s.name);
+    CHECK(std::abs((up - down) / (2 * h) - grads[i]) < 1e-8);
+    largest = std::max(largest, std::abs(grads[i]));
+  }
+  CHECK(largest > 1e-3);
+}
+
 }  // namespace
 
 TEST_CASE("rollout: the trainer gives the sampler's log-probabilities bit for bit", "[rl][rollout]") {
@@ -198,7 +224,7 @@ TEST_CASE("update: the gradient over all responses is that of the expected rewar
   ParamSlab slab(policy);
   slab.zero_grad();
   LossSums sums;
-  backward(micro_batch_loss({.algorithm = a, .policy = policy, .total = {.sequences = n}}, view, sums).policy);
+  backward(micro_batch_loss({.algorithm = a, .policy = policy, .total = {.sequences = n}}, view, sums));
   slab.fill_missing_grads();
   const auto expected_reward = [&] {
     const std::vector<double> now = probabilities();
@@ -206,28 +232,60 @@ TEST_CASE("update: the gradient over all responses is that of the expected rewar
     for (size_t i = 0; i < all.size(); ++i) j += now[i] * all[i].score.reward;
     return j;
   };
-  Generator g(1);
-  const auto values = slab.params().data<double>();
-  const std::vector<double> grads = slab.grads().to_vector();
-  double largest = 0;
-  for (int trial = 0; trial < 60; ++trial) {
-    const auto& segments = slab.segments();
-    const auto& s = segments[static_cast<size_t>(g.integer(static_cast<int64_t>(segments.size())))];
-    const auto i = static_cast<size_t>(s.begin + g.integer(numel(s.shape)));
-    const double before = values[i], h = 1e-5;
-    values[i] = before + h;
-    slab.bump_version();
-    const double up = expected_reward();
-    values[i] = before - h;
-    slab.bump_version();
-    const double down = expected_reward();
-    values[i] = before;
-    slab.bump_version();
-    INFO(s.name);
-    CHECK(std::abs((up - down) / (2 * h) + grads[i]) < 1e-8);
-    largest = std::max(largest, std::abs(grads[i]));
+  check_gradient(slab, [&] { return -expected_reward(); });
+}
+
+// One graph for both losses: what the trunk learns from the value head is in it.
+TEST_CASE("update: a value head on the policy has the gradients of finite differences", "[rl][rollout]") {
+  const auto task = make_text_task("copy", {.length = 2});
+  Gpt2 policy = make_policy(*task, f64);
+  Generator g(4);
+  Linear head(policy.config.n_embd, 1, true, Init(g, f64));
+  std::vector<Response> all;
+  for (int32_t a = 0; a < 3; ++a) {
+    Response r;
+    r.prompt = {3, 11};
+    r.tokens = {a, 4, 10};
+    r.chosen = {1, 1, 1};
+    r.advantages = {0.5, -1.0 * a, 0.2};
+    r.returns = {1.0 * a, 0.3, 0.7};
+    r.values = {0.1, 0.2, -0.4};
+    r.old_log_probs = r.sampler_log_probs = {-2.6, -2.9, -2.7};
+    all.push_back(r);
   }
-  CHECK(largest > 1e-3);
+  std::vector<const Response*> view;
+  for (const Response& r : all) view.push_back(&r);
+  Algorithm a = algorithm("ppo");
+  a.value_coef = 0.7;
+  LossSums sums;
+  const Update update{.algorithm = a, .policy = policy, .value_head = &head, .total = {.tokens = 9, .sequences = 3}};
+  ParamSlab trunk(policy), top(head);
+  trunk.zero_grad();
+  top.zero_grad();
+  backward(micro_batch_loss(update, view, sums));
+  trunk.fill_missing_grads();
+  const auto loss = [&] {
+    NoGrad no_grad;
+    LossSums unused;
+    return micro_batch_loss(update, view, unused).item();
+  };
+  check_gradient(trunk, loss);
+  check_gradient(top, loss);
+  CHECK(sums.value_loss > 0.01);
+  CHECK(sums.loss + a.value_coef * sums.value_loss == Approx(loss()).epsilon(1e-12));
+
+  // A model of its own that is a copy gives the same loss and leaves the policy's trunk alone.
+  ScalarModel model(policy, 0, g);
+  load_state_dict(model.head, state_dict(head));
+  const Update apart{.algorithm = a, .policy = policy, .critic = &model, .total = {.tokens = 9, .sequences = 3}};
+  const std::vector<double> shared = trunk.grads().to_vector();
+  trunk.zero_grad();
+  LossSums again;
+  const Tensor separate = micro_batch_loss(apart, view, again);
+  CHECK(separate.item() == Approx(loss()).epsilon(1e-12));
+  backward(separate);
+  trunk.fill_missing_grads();
+  CHECK(trunk.grads().to_vector() != shared);
 }
 
 TEST_CASE("credit: responses, places and groups by hand", "[rl][rollout]") {

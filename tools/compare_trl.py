@@ -121,7 +121,8 @@ def main():
     parser.add_argument("--steps", type=int, default=3, help="of a turn; the first does not count")
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--micro-batch", type=int, default=64)
+    parser.add_argument("--micro-batch", type=int, default=16)
+    parser.add_argument("--rows", type=int, nargs="+", default=[16, 32, 64], help="responses a pass that TRL is tried with")
     parser.add_argument("--trl", help=argparse.SUPPRESS)  # a setting: be the rival's process
     args = parser.parse_args()
     for name in ("OPENBLAS_CORETYPE", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -152,16 +153,24 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = folder + "/start.safetensors"
         write_checkpoint(make_model(vocab), checkpoint, vocab)
-        settings = [(rows, batching) for batching in (False, True) for rows in (64, 128, 512)]
-        tried = {s: rival(s) for s in settings}
-        tried = {s: steps for s, steps in tried.items() if steps}
-        for setting, steps in tried.items():
-            line(f"TRL, {setting[0]} responses a pass{', continuous batching' if setting[1] else ''}", steps)
-        best = min(tried, key=lambda s: whole(tried[s]))
+        tried = {}
+
+        def attempt(setting):
+            steps = rival(setting)
+            if steps:
+                tried[setting] = steps
+                line(f"TRL, {setting[0]} responses a pass{', continuous batching' if setting[1] else ''}", steps)
+
+        def best():
+            return min(tried, key=lambda s: whole(tried[s]))
+
+        for rows in args.rows:  # how many a pass has matters to the update, how they are generated to the rollout
+            attempt((rows, False))
+        attempt((best()[0], True))
         ours, theirs = [], []
         for _ in range(args.turns):
             ours += run_pg(args, checkpoint, args.text)[1:]
-            theirs += rival(best)
+            theirs += rival(best())
         line("policygrad", ours)
         line("TRL at its best", theirs)
         print(f"policygrad is {whole(theirs) / whole(ours):.2f} times as fast")

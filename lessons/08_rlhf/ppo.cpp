@@ -58,9 +58,7 @@ Curve improve(const Impl& impl, Gpt2& policy, const TextTask& task, const rl::Ju
     for (int64_t epoch = 0; epoch < algorithm.epochs; ++epoch) {
       slab.zero_grad();
       critic_slab.zero_grad();
-      const rl::Losses losses = rl::micro_batch_loss(update, view, sums);
-      backward(losses.policy);
-      backward(losses.critic);
+      backward(rl::micro_batch_loss(update, view, sums));
       optimizer.step(2e-3, clip_scale(grad_norm(slab), 1));
       critic_optimizer.step(3e-3, clip_scale(grad_norm(critic_slab), 1));
     }

@@ -1,6 +1,7 @@
 // The demonstration of lesson 9, second part: characters, each paid for itself, and a bigram to stay near to.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "lessons/09_grpo/loop.h"
 #include "lessons/kit/plot.h"
@@ -90,8 +91,8 @@ void assign(const Impl& impl, const Recipe& recipe, std::vector<rl::Response>& r
 }
 
 struct Run {
-  std::vector<double> match, kl;  // step by step
-  double entropy = 0;             // at the end
+  std::vector<double> match;   // step by step
+  double kl = 0, entropy = 0;  // per character, at the end
   Matches sampled, greedy;
 };
 Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, const rl::Reference& bigram, int64_t steps,
@@ -132,7 +133,7 @@ Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, const rl
     student.optimizer.step(5e-3, clip_scale(grad_norm(student.slab), 1));
     control.update(kl.item() * kHorizon, static_cast<double>(all.size()), total.tokens);
     run.match.push_back(matches(responses).mean());
-    run.kl.push_back(kl.item());
+    run.kl = kl.item();
     run.entropy = sum(scores.entropy.detach()).item() / total.tokens;
   }
   run.sampled = write(student.policy, task, false);
@@ -140,15 +141,37 @@ Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, const rl
   return run;
 }
 
-// Means of eight steps, so that a curve can be read.
-std::vector<double> smooth(const std::vector<double>& x) {
-  std::vector<double> y;
-  for (size_t i = 0; i + 8 <= x.size(); i += 4) {
-    double sum = 0;
-    for (size_t k = 0; k < 8; ++k) sum += x[i + k] / 8;
-    y.push_back(sum);
+// Means over the seeds; the curve with the band that they lie in.
+struct Result {
+  kit::Series curve;
+  double kl = 0, entropy = 0;
+  Matches sampled, greedy;
+};
+Result summary(const std::string& name, const std::vector<Run>& runs) {
+  Result r;
+  r.curve.name = name;
+  const auto n = static_cast<double>(runs.size());
+  for (const Run& run : runs) {
+    r.kl += run.kl / n;
+    r.entropy += run.entropy / n;
+    for (size_t t = 0; t < kHorizon; ++t) {
+      r.sampled.by_place[t] += run.sampled.by_place[t] / n;
+      r.greedy.by_place[t] += run.greedy.by_place[t] / n;
+    }
   }
-  return y;
+  for (size_t i = 0; i + 8 <= runs[0].match.size(); i += 4) {  // means of eight steps, so that a curve can be read
+    std::vector<double> points;
+    for (const Run& run : runs) {
+      double sum = 0;
+      for (size_t k = 0; k < 8; ++k) sum += run.match[i + k] / 8;
+      points.push_back(sum);
+    }
+    r.curve.x.push_back(static_cast<double>(i) + 4);
+    r.curve.y.push_back(std::accumulate(points.begin(), points.end(), 0.0) / n);
+    r.curve.low.push_back(*std::min_element(points.begin(), points.end()));
+    r.curve.high.push_back(*std::max_element(points.begin(), points.end()));
+  }
+  return r;
 }
 
 }  // namespace
@@ -158,6 +181,7 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
   const auto task = make_text_task("imitate", {.length = kHorizon, .context = kContext, .corpus = "stories"});
   const rl::BigramReference bigram(task->corpus(), task->vocab_size());
   const int64_t steps = demo.full() ? 480 : 160;
+  const uint64_t seeds = demo.full() ? 10 : 3;
   const Matches by_bigram = write(bigram, *task, false);
   const double bigram_greedy = 100 * write(bigram, *task, true).by_place[0];
   const double warmup = static_cast<double>(steps * kPrompts * kSamples * kHorizon) / 4;
@@ -169,26 +193,29 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
       "A new GPT reads {} characters of the built-in stories and writes {}. Each earns 1 if it is the right one, and "
       "is compared with what the {} others of its group wrote at its place. The reference counts neighbours: P(next "
       "| last). Its KL enters with weight 0.1, which rises from 0 over the first quarter of {} steps. Partial credit "
-      "adds 0.03 log pi(character).",
-      kContext, kHorizon, kSamples - 1, steps);
+      "adds 0.03 log pi(character). Means of {} seeds:",
+      kContext, kHorizon, kSamples - 1, steps, seeds);
   const auto line = [&](const std::string& name, const Matches& m, const std::string& rest) {
     demo.line("{:<24}{:>6.1f}{:>6.1f}{:>6.1f}{}", name, 100 * m.by_place[0], 100 * m.by_place[1], 100 * m.by_place[2],
               rest);
   };
   demo.line("{:<24}{:>6}{:>6}{:>6}{:>12}{:>11}{:>9}", "% right at place", 1, 2, 3, "1, greedy", "KL/char", "entropy");
   line("the bigram", by_bigram, fmt::format("{:>12.1f}{:>11.2f}", bigram_greedy, 0.0));
-  std::vector<kit::Series> curves;
-  std::vector<Run> runs;
+  std::vector<Result> results;
   for (const Recipe& recipe : recipes) {
-    demo.status(fmt::format("{} ...", recipe.name));
-    runs.push_back(learn(impl, recipe, *task, bigram, steps, 1));
-    const Run& run = runs.back();
-    line(recipe.name, run.sampled,
-         fmt::format("{:>12.1f}{:>11.2f}{:>9.2f}", 100 * run.greedy.by_place[0], run.kl.back(), run.entropy));
-    curves.push_back({.name = recipe.name, .y = smooth(run.match)});
+    std::vector<Run> runs;
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+      demo.status(fmt::format("{}, seed {} of {} ...", recipe.name, seed, seeds));
+      runs.push_back(learn(impl, recipe, *task, bigram, steps, seed));
+    }
+    results.push_back(summary(recipe.name, runs));
+    const Result& r = results.back();
+    line(recipe.name, r.sampled,
+         fmt::format("{:>12.1f}{:>11.2f}{:>9.2f}", 100 * r.greedy.by_place[0], r.kl, r.entropy));
   }
   demo.gap();
-  demo.show(kit::line_plot({curves[0], curves[1]}, {.x_label = "4 steps", .y_label = "share right", .height = 10}));
+  demo.show(kit::line_plot({results[0].curve, results[1].curve},
+                           {.x_label = "steps", .y_label = "share right", .height = 10}));
   demo.gap();
   demo.say(
       "Paid for matches alone it found the one character that is most often right, a space, and writes nothing else: "
@@ -198,13 +225,13 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
       "wrong one is no new idea: the group's mean takes the shift away, and what is left are the same advantages "
       "times 2, which halves the KL's share. Partial credit, log pi, pays for being sure: an entropy bonus with the "
       "wrong sign.",
-      100 * runs[1].greedy.by_place[0], bigram_greedy);
-  demo.claim("entropy after matches alone", runs[0].entropy, "nats", kit::at_most(0.3));
-  demo.claim("its KL from the bigram", runs[0].kl.back(), "nats", kit::at_least(3));
-  demo.claim("right, with KL, over the bigram's", 100 * (runs[1].sampled.mean() - by_bigram.mean()), "% points",
+      100 * results[1].greedy.by_place[0], bigram_greedy);
+  demo.claim("entropy after matches alone", results[0].entropy, "nats", kit::at_most(0.3));
+  demo.claim("its KL from the bigram", results[0].kl, "nats", kit::at_least(3));
+  demo.claim("right, with KL, over the bigram's", 100 * (results[1].sampled.mean() - by_bigram.mean()), "% points",
              kit::at_least(0.5));
-  demo.claim("entropy with KL", runs[1].entropy, "nats", kit::at_least(0.8));
-  demo.claim("KL from the bigram with KL", runs[1].kl.back(), "nats", kit::at_most(1.5));
+  demo.claim("entropy with KL", results[1].entropy, "nats", kit::at_least(0.8));
+  demo.claim("KL from the bigram with KL", results[1].kl, "nats", kit::at_most(1.5));
 }
 
 }  // namespace pg::lesson09

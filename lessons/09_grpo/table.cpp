@@ -32,9 +32,9 @@ std::unique_ptr<Gpt2> warm_start(const TextTask& task, uint64_t seed) {
 
 struct Row {
   std::string name;
-  std::vector<double> after;        // held-out reward, seed by seed
-  std::vector<double> first, last;  // reward of the samples before, and at the end
-  std::vector<double> curve;        // reward of the samples, mean over the seeds
+  std::vector<double> after;                // held-out reward, seed by seed
+  std::vector<double> first, last;          // reward of the samples before, and at the end
+  std::vector<std::vector<double>> curves;  // reward of the samples, step by step
   double solved = 0, silent = 0, clipped = 0, norm = 0, length = 0;
 };
 
@@ -42,6 +42,20 @@ double mean_of(const std::vector<double>& x) {
   double sum = 0;
   for (const double v : x) sum += v / static_cast<double>(x.size());
   return sum;
+}
+// The mean of the seeds and the band that they lie in, as far as the shortest goes.
+kit::Series curve_of(const Row& row) {
+  kit::Series s{.name = row.name, .y = {}};
+  size_t steps = SIZE_MAX;
+  for (const auto& curve : row.curves) steps = std::min(steps, curve.size());
+  for (size_t i = 0; i < steps; ++i) {
+    std::vector<double> points;
+    for (const auto& curve : row.curves) points.push_back(curve[i]);
+    s.y.push_back(mean_of(points));
+    s.low.push_back(*std::min_element(points.begin(), points.end()));
+    s.high.push_back(*std::max_element(points.begin(), points.end()));
+  }
+  return s;
 }
 std::string band(const std::vector<double>& x) {
   return fmt::format("{:.2f}  ({:.2f} - {:.2f})", mean_of(x), *std::min_element(x.begin(), x.end()),
@@ -100,7 +114,7 @@ void show_table(kit::Demo& demo, const Impl& impl) {
   for (const char* name : {"grpo", "gpg", "rloo", "dr_grpo", "dapo", "gspo", "cispo", "shuffled"}) {
     const bool control = std::string(name) == "shuffled";
     const rl::Algorithm a = bare(control ? "dr_grpo" : name);
-    Row row{.name = name, .after = {}, .first = {}, .last = {}, .curve = {}};
+    Row row{.name = name, .after = {}, .first = {}, .last = {}, .curves = {}};
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
       demo.status(fmt::format("{}, seed {} of {} ...", name, seed, seeds));
       Student student(*starts[seed - 1]);
@@ -125,7 +139,7 @@ void show_table(kit::Demo& demo, const Impl& impl) {
       row.clipped += 100 * sums.clipped / steps / n;
       row.norm += sums.norm / steps / n;
       row.length += sums.length / steps / n;
-      if (seed == 1) row.curve = curve;
+      row.curves.push_back(curve);
     }
     rows.push_back(row);
   }
@@ -142,8 +156,14 @@ void show_table(kit::Demo& demo, const Impl& impl) {
               band(r.after), r.solved, r.silent, r.clipped, r.norm, r.length);
   }
   demo.gap();
-  demo.say("Sampled reward of seed 1, step by step (dapo needs more responses per step, so it makes fewer):");
-  for (const Row& r : rows) demo.line("{:<10}{}", r.name, kit::sparkline(r.curve));
+  demo.say(
+      "Sampled reward step by step, mean of the seeds, with their lowest and highest for two (dapo needs more "
+      "responses "
+      "per step, so it makes fewer):");
+  for (const Row& r : rows) demo.line("{:<10}{}", r.name, kit::sparkline(curve_of(r).y));
+  demo.gap();
+  demo.show(kit::line_plot({curve_of(rows[0]), curve_of(rows.back())},
+                           {.x_label = "steps", .y_label = "sampled reward", .height = 10}));
   demo.gap();
   double least = INFINITY, held_out = 0;
   for (const Row& r : rows) {

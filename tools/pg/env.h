@@ -1,10 +1,13 @@
 #pragma once
 // pg env: a policy learns to act in an environment.
-#include <CLI/CLI.hpp>
 #include <map>
 #include <string>
 
 #include "rl/env_trainer.h"
+
+namespace CLI {
+class App;
+}
 
 namespace pg::tools {
 

@@ -143,6 +143,28 @@ int main(int argc, char** argv) {
   });
   add_rl_options(*sub, rl_options);
 
+  PreferenceOptions reward_model_options, dpo_options;
+  const auto preferences = [&](const char* name, const char* description, PreferenceOptions& o, auto action) {
+    return command(name, description, [&o, read_configs, action](CLI::App& self) {
+      read_configs(self, o.common);
+      o.common.config = effective_yaml(self);
+      return action(o);
+    });
+  };
+  sub = preferences("reward-model", "a model learns from choices what a response is worth", reward_model_options,
+                    train_reward_model);
+  add_reward_model_options(*sub, reward_model_options);
+  sub = preferences("dpo", "a GPT-2 learns from choices directly", dpo_options, dpo);
+  add_dpo_options(*sub, dpo_options);
+
+  ExpertIterationOptions expert_options;
+  sub = command("expert-iteration", "a GPT-2 imitates those of its own answers that were right", [&](CLI::App& self) {
+    read_configs(self, expert_options.common);
+    expert_options.common.config = effective_yaml(self);
+    return expert_iteration(expert_options);
+  });
+  add_expert_iteration_options(*sub, expert_options);
+
   EnvOptions env_options;
   sub = command("env", "a policy learns to act: CartPole, Pendulum, an arm", [&](CLI::App& self) {
     read_configs(self, env_options);

@@ -94,7 +94,13 @@ int run_rl(const RlOptions& o) {
   std::fflush(stdout);
   if (o.common.resume.empty() && o.sft_steps > 0) imitate(o, *task, *policy);
 
-  rl::RlTrainer trainer(*policy, *task, config);
+  RewardModel reward_model;
+  rl::Judge judge;
+  if (!o.reward_model.empty()) {
+    reward_model = load_reward_model(o.reward_model, *task, parse_device(o.common.device));
+    judge = *reward_model.judge;
+  }
+  rl::RlTrainer trainer(*policy, *task, config, judge);
   if (!o.common.resume.empty()) trainer.resume(load_checkpoint(checkpoint_path(o.common.resume)));
   RunDir run =
       o.common.resume.empty()

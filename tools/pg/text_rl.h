@@ -1,12 +1,17 @@
 #pragma once
-// pg sft and pg rl: options, and what the two have in common.
-#include <CLI/CLI.hpp>
+// pg sft, rl, reward-model, dpo and expert-iteration: options, and what they have in common.
 #include <map>
 #include <memory>
 #include <string>
 
+#include "rl/expert_iteration.h"
+#include "rl/preferences.h"
 #include "rl/rl_trainer.h"
 #include "tasks/text_task.h"
+
+namespace CLI {
+class App;
+}
 
 namespace pg::tools {
 
@@ -33,6 +38,7 @@ int sft(const SftOptions& options);
 struct RlOptions {
   TextRlOptions common;
   std::string algorithm = "grpo", explain;
+  std::string reward_model;                      // a run of pg reward-model that pays instead of the task
   std::map<std::string, std::string> overrides;  // of the algorithm's fields, by name
   rl::RlConfig rl;                               // all but the algorithm
   std::string schedule = "constant";
@@ -44,8 +50,34 @@ int run_rl(const RlOptions& options);
 // The preset with the overrides applied.
 rl::Algorithm algorithm_of(const RlOptions& options);
 
+struct PreferenceOptions {
+  TextRlOptions common;
+  int64_t pairs = 2000, held_out = 500, steps = 200;
+  double noise = 0;
+  std::string kind = "sigmoid";           // dpo
+  rl::PreferenceConfig preferences = {};  // all but the kind
+};
+int train_reward_model(const PreferenceOptions& options);
+int dpo(const PreferenceOptions& options);
+// What pg reward-model left in a run's folder. Error for a run of another kind or task.
+struct RewardModel {
+  std::unique_ptr<rl::ScalarModel> model;
+  std::unique_ptr<rl::RewardModelJudge> judge;
+};
+RewardModel load_reward_model(const std::string& run, const TextTask& task, const Device& device);
+
+struct ExpertIterationOptions {
+  TextRlOptions common;
+  int64_t iterations = 20;
+  rl::ExpertIterationConfig config = {};
+};
+int expert_iteration(const ExpertIterationOptions& options);
+
 void add_sft_options(CLI::App& app, SftOptions& options);
 void add_rl_options(CLI::App& app, RlOptions& options);
+void add_reward_model_options(CLI::App& app, PreferenceOptions& options);
+void add_dpo_options(CLI::App& app, PreferenceOptions& options);
+void add_expert_iteration_options(CLI::App& app, ExpertIterationOptions& options);
 // Makes the algorithm's choices the defaults of their options, so that a saved config states them.
 void state_algorithm(CLI::App& app, const rl::Algorithm& algorithm);
 

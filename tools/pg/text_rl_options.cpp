@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "nn/checkpoint.h"
@@ -12,7 +13,6 @@ namespace {
 void add_common(CLI::App& app, TextRlOptions& o) {
   app.add_option("--config", o.config, "a YAML file with these options; the command line wins over it")
       ->configurable(false);
-  app.add_option("--resume", o.resume, "go on with the run in this folder, bit for bit")->configurable(false);
   app.add_option("--task", o.task, "copy, reverse, sort, digits, keyword, guess or imitate");
   app.add_option("--length", o.task_options.length,
                  "copy, reverse, sort: digits at most; imitate: characters to write");
@@ -31,13 +31,57 @@ void add_common(CLI::App& app, TextRlOptions& o) {
   app.add_option("--seed", o.seed, "the same seed gives the same model, bit for bit");
   app.add_option("--eval-every", o.eval_every, "steps between evaluations on held-out problems; 0: only at the end");
   app.add_option("--eval-problems", o.eval_problems, "problems of an evaluation");
+}
+
+void add_resume(CLI::App& app, TextRlOptions& o) {
+  app.add_option("--resume", o.resume, "go on with the run in this folder, bit for bit")->configurable(false);
   app.add_option("--save-every", o.save_every, "steps between checkpoints; 0: only at the end");
+}
+
+void add_preference_options(CLI::App& app, PreferenceOptions& o) {
+  o.common.eval_every = 50;
+  add_common(app, o.common);
+  app.add_option("--pairs", o.pairs, "pairs to learn from, written by --init and labelled by the task's score");
+  app.add_option("--held-out", o.held_out, "pairs to test on");
+  app.add_option("--noise", o.noise, "the better one is preferred with odds of e^(difference / noise); 0: always");
+  app.add_option("--steps", o.steps, "optimizer steps");
+  app.add_option("--batch", o.preferences.batch, "pairs per step");
+  app.add_option("--lr", o.preferences.schedule.lr, "learning rate");
+  app.add_option("--weight-decay", o.preferences.adamw.weight_decay, "AdamW: on matrices only");
+  app.add_option("--clip", o.preferences.max_grad_norm, "largest gradient norm; 0: any");
 }
 
 }  // namespace
 
+void add_reward_model_options(CLI::App& app, PreferenceOptions& o) {
+  add_preference_options(app, o);
+  app.add_option("--centring", o.preferences.centring, "weight of (score + score)^2, which keeps scores near 0");
+}
+
+void add_dpo_options(CLI::App& app, PreferenceOptions& o) {
+  add_preference_options(app, o);
+  app.add_option("--beta", o.preferences.dpo.beta, "how strongly the policy is held to what it was");
+  app.add_option("--kind", o.kind, "the loss")->check(CLI::IsMember({"sigmoid", "robust", "hinge", "ipo"}));
+  app.add_option("--label-smoothing", o.preferences.dpo.label_smoothing, "the share of labels taken to be flipped");
+}
+
+void add_expert_iteration_options(CLI::App& app, ExpertIterationOptions& o) {
+  o.common.eval_every = 5;
+  add_common(app, o.common);
+  add_resume(app, o.common);
+  app.add_option("--iterations", o.iterations, "rounds of sampling and imitating");
+  app.add_option("--problems", o.config.problems, "per iteration");
+  app.add_option("--samples", o.config.samples, "responses to each");
+  app.add_option("--temperature", o.config.temperature, "of sampling");
+  app.add_option("--epochs", o.config.epochs, "passes over what was kept");
+  app.add_option("--batch", o.config.batch, "responses per optimizer step");
+  app.add_option("--lr", o.config.lr, "learning rate");
+  app.add_option("--clip", o.config.max_grad_norm, "largest gradient norm; 0: any");
+}
+
 void add_sft_options(CLI::App& app, SftOptions& o) {
   add_common(app, o.common);
+  add_resume(app, o.common);
   app.add_option("--steps", o.steps, "optimizer steps");
   app.add_option("--batch", o.batch, "problems per step");
   app.add_option("--lr", o.lr, "highest learning rate");
@@ -50,6 +94,7 @@ void add_sft_options(CLI::App& app, SftOptions& o) {
 void add_rl_options(CLI::App& app, RlOptions& o) {
   o.common.eval_every = 10;
   add_common(app, o.common);
+  add_resume(app, o.common);
   app.add_option("--explain", o.explain, "print an algorithm's formula and conventions, and do nothing else")
       ->configurable(false);
   app.add_option("--algorithm", o.algorithm, "a row of the table; the options up to --epochs change single choices");
@@ -59,6 +104,7 @@ void add_rl_options(CLI::App& app, RlOptions& o) {
            field.about)
         ->default_str("");
   }
+  app.add_option("--reward-model", o.reward_model, "a run of pg reward-model: its scores are the rewards");
   app.add_option("--prompts", o.rl.batch.prompts, "per step");
   app.add_option("--samples", o.rl.batch.samples, "responses to each prompt");
   app.add_option("--mini-batches", o.rl.batch.mini_batches, "optimizer steps per epoch");
@@ -74,6 +120,7 @@ void add_rl_options(CLI::App& app, RlOptions& o) {
   app.add_option("--warmup", o.rl.schedule.warmup_steps, "steps of rising learning rate");
   app.add_option("--schedule", o.schedule, "of the learning rate: constant, linear, cosine")
       ->check(CLI::IsMember({"constant", "linear", "cosine"}));
+  app.add_option("--shared-critic", o.rl.shared_critic, "the critic is one more head on the policy");
   app.add_option("--critic-lr", o.rl.critic_lr, "learning rate of the critic");
   app.add_option("--beta1", o.rl.adamw.beta1, "AdamW: decay of the mean");
   app.add_option("--beta2", o.rl.adamw.beta2, "AdamW: decay of the mean square");

@@ -1,0 +1,74 @@
+// pg expert-iteration: sample, keep what solved its problem, imitate it, again.
+#include "rl/expert_iteration.h"
+
+#include "nn/checkpoint.h"
+#include "nn/progress.h"
+#include "nn/run_dir.h"
+#include "tensor/error.h"
+#include "tensor/parallel.h"
+#include "tools/pg/commands.h"
+#include "tools/pg/text_rl.h"
+
+namespace pg::tools {
+
+int expert_iteration(const ExpertIterationOptions& o) {
+  if (o.common.threads > 0) set_num_threads(o.common.threads);
+  const auto task = make_text_task(o.common.task, o.common.task_options);
+  const auto policy = make_policy(o.common, *task);
+  int64_t done = 0;
+  if (!o.common.resume.empty()) {
+    const Checkpoint checkpoint = load_checkpoint(checkpoint_path(o.common.resume));
+    checkpoint.restore(*policy);
+    done = checkpoint.state.step;
+  }
+  RunDir run =
+      o.common.resume.empty()
+          ? RunDir::create(o.common.out, o.common.name.empty() ? "expert_iteration_" + task->name() : o.common.name)
+          : RunDir::resume(o.common.resume, done + 1);
+  run.save_config(o.common.config);
+  fmt::print("{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), run.path());
+
+  rl::ExpertIterationConfig config = o.config;
+  config.seed = o.common.seed;
+  const auto problems = task->held_out(o.common.eval_problems);
+  std::string held_out;
+  const auto evaluate = [&](int64_t iteration) {
+    rl::Metrics metrics;
+    rl::add_rollout_metrics(metrics, rl::rollout(*policy, *task, problems, {.samples = 1, .greedy = true}));
+    run.log(iteration, {{"eval/reward", metrics.at("reward/mean")}, {"eval/solved", metrics.at("solved")}});
+    held_out =
+        fmt::format("held-out reward {:.3f}, solved {:.1f} %", metrics.at("reward/mean"), 100 * metrics.at("solved"));
+  };
+  const auto save = [&](int64_t iteration) {
+    std::map<std::string, std::string> texts = policy_texts(o.common);
+    texts["model"] = to_json(policy->config);
+    save_checkpoint(checkpoint_path(run.path()), *policy, nullptr, {iteration, {}, std::move(texts)});
+  };
+  const auto due = [&](int64_t i, int64_t interval) {
+    return i == o.iterations || (interval > 0 && i % interval == 0);
+  };
+
+  catch_interrupt();
+  Progress progress(done, o.iterations);
+  if (done == 0) {
+    evaluate(0);
+    progress.print("at the start: " + held_out);
+  }
+  for (int64_t i = done + 1; i <= o.iterations; ++i) {
+    const rl::Metrics metrics = rl::expert_iteration(*policy, *task, config, i);
+    run.log(i, metrics.values());
+    if (due(i, o.common.eval_every)) evaluate(i);
+    progress.update(i, fmt::format("solved {:.1f} % of the samples, {} imitated  {}", 100 * metrics.at("solved"),
+                                   metrics.at("kept"), held_out));
+    if (due(i, o.common.save_every) || interrupted()) save(i);
+    if (interrupted() && i < o.iterations) {
+      progress.print(
+          fmt::format("stopped after iteration {}; go on with:  pg expert-iteration --resume {}", i, run.path()));
+      return 130;
+    }
+  }
+  progress.print(fmt::format("after {} iterations: {}   {}", o.iterations, held_out, run.path()));
+  return 0;
+}
+
+}  // namespace pg::tools

@@ -1,0 +1,170 @@
+// pg reward-model and pg dpo: learning from pairs of responses of which one was preferred.
+#include "rl/preferences.h"
+
+#include <filesystem>
+
+#include "nn/progress.h"
+#include "nn/random_stream.h"
+#include "nn/run_dir.h"
+#include "tensor/error.h"
+#include "tensor/parallel.h"
+#include "tools/pg/commands.h"
+#include "tools/pg/text_rl.h"
+
+namespace pg::tools {
+namespace {
+
+enum Stream : uint64_t { problem_stream, label_stream, rollout_stream, head_stream, usual_stream };
+constexpr int64_t kUsual = 512;  // responses that a reward model is normalised over
+
+rl::Experience write(Gpt2& policy, const TextTask& task, int64_t prompts, int64_t samples, Generator& problems,
+                     uint64_t first_row) {
+  std::vector<Problem> drawn;
+  for (int64_t i = 0; i < prompts; ++i) drawn.push_back(task.sample(problems));
+  return rl::rollout(policy, task, drawn, {.samples = samples, .seed = problems.seed(), .first_row = first_row});
+}
+
+// `count` pairs that the policy writes and the task's own score labels.
+std::vector<rl::Preference> draw_pairs(Gpt2& policy, const TextTask& task, const PreferenceOptions& o, int64_t count) {
+  Generator problems = random_stream(o.common.seed, problem_stream);
+  Generator labels = random_stream(o.common.seed, label_stream);
+  const int64_t prompts = 256;
+  std::vector<rl::Preference> pairs;
+  for (uint64_t round = 0; static_cast<int64_t>(pairs.size()) < count; ++round) {
+    check(round < 64 || pairs.size() * 100 > round * prompts,
+          "{}: hardly any two responses to a prompt differ in reward ({} pairs of {}): there is nothing to prefer",
+          task.name(), pairs.size(), round * prompts);
+    const rl::Experience experience = write(policy, task, prompts, 2, problems, round << 32);
+    for (rl::Preference& pair : rl::label_pairs(experience, o.noise, labels)) pairs.push_back(std::move(pair));
+  }
+  pairs.resize(static_cast<size_t>(count));
+  return pairs;
+}
+
+struct Setting {
+  std::unique_ptr<TextTask> task;
+  std::unique_ptr<Gpt2> policy;
+  std::vector<rl::Preference> pairs, held_out;
+};
+Setting prepare(const PreferenceOptions& o, const char* command) {
+  if (o.common.threads > 0) set_num_threads(o.common.threads);
+  check(!o.common.init.empty(),
+        "pg {}: --init RUN is missing: a policy must write the responses to choose from; pg sft makes one", command);
+  check(o.pairs > 0 && o.held_out > 0, "pg {}: pairs and held-out pairs must be positive, got {} and {}", command,
+        o.pairs, o.held_out);
+  Setting s{.task = make_text_task(o.common.task, o.common.task_options), .policy = {}, .pairs = {}, .held_out = {}};
+  s.policy = make_policy(o.common, *s.task);
+  s.pairs = draw_pairs(*s.policy, *s.task, o, o.pairs + o.held_out);
+  s.held_out.assign(s.pairs.begin() + o.pairs, s.pairs.end());
+  s.pairs.resize(static_cast<size_t>(o.pairs));
+  fmt::print("{}: {}\n{} pairs by {}; {} more are held out\n", s.task->name(), s.task->about(), o.pairs, o.common.init,
+             o.held_out);
+  return s;
+}
+
+RunDir new_run(const PreferenceOptions& o, const std::string& name) {
+  RunDir run = RunDir::create(o.common.out, o.common.name.empty() ? name : o.common.name);
+  run.save_config(o.common.config);
+  return run;
+}
+
+rl::PreferenceConfig config_of(const PreferenceOptions& o) {
+  rl::PreferenceConfig config = o.preferences;
+  config.seed = o.common.seed;
+  config.schedule.decay_steps = o.steps;
+  if (o.kind == "robust") config.dpo.kind = rl::DpoKind::robust;
+  if (o.kind == "hinge") config.dpo.kind = rl::DpoKind::hinge;
+  if (o.kind == "ipo") config.dpo.kind = rl::DpoKind::ipo;
+  return config;
+}
+
+// Steps until all are done, or Ctrl-C: then what was learned so far is kept.
+template <class Step, class Evaluate>
+void loop(const PreferenceOptions& o, RunDir& run, const Step& step, const Evaluate& evaluate) {
+  catch_interrupt();
+  Progress progress(0, o.steps);
+  progress.print(fmt::format("at the start: {}", evaluate(0)));
+  std::string last;
+  for (int64_t i = 1; i <= o.steps && !interrupted(); ++i) {
+    const rl::Metrics metrics = step();
+    run.log(i, metrics.values());
+    if (i == o.steps || (o.common.eval_every > 0 && i % o.common.eval_every == 0)) last = evaluate(i);
+    progress.update(i,
+                    fmt::format("loss {:.4f}  accuracy {:.2f}  {}", metrics.at("loss"), metrics.at("accuracy"), last));
+  }
+  progress.print(
+      fmt::format("{}: {}   {}", interrupted() ? "stopped" : fmt::format("after {} steps", o.steps), last, run.path()));
+}
+
+std::string number(double x) { return fmt::format("{:a}", x); }
+
+}  // namespace
+
+int train_reward_model(const PreferenceOptions& o) {
+  const Setting s = prepare(o, "reward-model");
+  Generator head = random_stream(o.common.seed, head_stream);
+  rl::ScalarModel model(*s.policy, 1 / std::sqrt(static_cast<double>(s.policy->config.n_embd) + 1), head);
+  rl::RewardModelTrainer trainer(model, s.pairs, config_of(o));
+  RunDir run = new_run(o, "reward_model_" + s.task->name());
+  loop(
+      o, run, [&] { return trainer.step(); },
+      [&](int64_t step) {
+        const double accuracy = trainer.accuracy(s.held_out);
+        run.log(step, {{"eval/accuracy", accuracy}});
+        return fmt::format("orders {:.1f} % of the held-out pairs as labelled", 100 * accuracy);
+      });
+  Generator usual = random_stream(o.common.seed, usual_stream);
+  const rl::RewardModelJudge judge(model, write(*s.policy, *s.task, kUsual, 1, usual, 0).responses);
+  save_checkpoint(checkpoint_path(run.path()), model, nullptr,
+                  {o.steps,
+                   {},
+                   {{"model", to_json(s.policy->config)},
+                    {"task", o.common.task},
+                    {"score_mean", number(judge.mean())},
+                    {"score_std", number(judge.std())}}});
+  fmt::print("now let it pay:  pg rl --task {} --init {} --reward-model {}\n", s.task->name(), o.common.init,
+             run.path());
+  return interrupted() ? 130 : 0;
+}
+
+int dpo(const PreferenceOptions& o) {
+  const Setting s = prepare(o, "dpo");
+  rl::DpoTrainer trainer(*s.policy, s.pairs, config_of(o));
+  RunDir run = new_run(o, "dpo_" + s.task->name());
+  const auto held_out = s.task->held_out(o.common.eval_problems);
+  loop(
+      o, run, [&] { return trainer.step(); },
+      [&](int64_t step) {
+        const auto responses = rl::rollout(*s.policy, *s.task, held_out, {.samples = 1, .seed = o.common.seed});
+        rl::Metrics metrics;
+        rl::add_rollout_metrics(metrics, responses);
+        const double accuracy = trainer.accuracy(s.held_out);
+        run.log(step, {{"eval/reward", metrics.at("reward/mean")},
+                       {"eval/solved", metrics.at("solved")},
+                       {"eval/accuracy", accuracy}});
+        return fmt::format("held-out reward {:.3f}, pairs {:.1f} %", metrics.at("reward/mean"), 100 * accuracy);
+      });
+  std::map<std::string, std::string> texts = policy_texts(o.common);
+  texts["model"] = to_json(s.policy->config);
+  save_checkpoint(checkpoint_path(run.path()), *s.policy, nullptr, {o.steps, {}, texts});
+  return interrupted() ? 130 : 0;
+}
+
+RewardModel load_reward_model(const std::string& run, const TextTask& task, const Device& device) {
+  const std::string path = std::filesystem::is_directory(run) ? checkpoint_path(run) : run;
+  const Checkpoint checkpoint = load_checkpoint(path);
+  check(checkpoint.state.texts.contains("score_mean"), "{}: no reward model; pg reward-model makes one", path);
+  check(checkpoint.text("task") == task.name(), "{}: a reward model of the task {}, not {}", path,
+        checkpoint.text("task"), task.name());
+  Generator unused(0);
+  Gpt2 trunk(gpt2_config_from_json(checkpoint.text("model")), unused);
+  RewardModel loaded;
+  loaded.model = std::make_unique<rl::ScalarModel>(trunk, 0, unused);
+  checkpoint.restore(*loaded.model);
+  loaded.model->to(device);
+  const auto value = [&](const char* name) { return std::strtod(checkpoint.text(name).c_str(), nullptr); };
+  loaded.judge = std::make_unique<rl::RewardModelJudge>(*loaded.model, value("score_mean"), value("score_std"));
+  return loaded;
+}
+
+}  // namespace pg::tools
