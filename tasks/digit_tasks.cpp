@@ -1,6 +1,7 @@
 #include "tasks/digit_tasks.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tensor/error.h"
 
@@ -64,9 +65,14 @@ class DigitStrings : public DigitTask {
   int64_t max_response() const override { return length_ + 1; }
   Problem sample(Generator& g) const override { return draw(g, false); }
   std::vector<Problem> held_out(int64_t count) const override {
+    // Each once: of ten strings of one digit a single one is held out, and would else be a fifth of all.
     Generator g(0);
+    std::set<std::vector<int32_t>> seen;
     std::vector<Problem> problems;
-    for (int64_t i = 0; i < count; ++i) problems.push_back(draw(g, true));
+    for (int64_t i = 0; i < 100 * count && std::ssize(problems) < count; ++i) {
+      Problem p = draw(g, true);
+      if (seen.insert(p.prompt).second) problems.push_back(std::move(p));
+    }
     return problems;
   }
 

@@ -38,7 +38,7 @@ class TextTask {
   virtual int64_t max_answers() const { return 0; }  // tokens of the world in an episode, at most
   // A problem to train on.
   virtual Problem sample(Generator& generator) const = 0;
-  // Problems that sample() never gives, always the same.
+  // Problems that sample() never gives, always the same: `count`, or fewer where there are no more.
   virtual std::vector<Problem> held_out(int64_t count) const = 0;
   // The response as sampled, with its end_id if it came to one.
   virtual Score score(const Problem& problem, std::span<const int32_t> response) const = 0;

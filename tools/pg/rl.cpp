@@ -51,10 +51,16 @@ void imitate(const RlOptions& o, const TextTask& task, Gpt2& policy) {
   config.adamw = {0.9, 0.99, 1e-8, 0};
   config.seed = o.common.seed;
   Trainer trainer(policy, config, rl::sft_batches(task, o.sft_batch));
+  const auto held_out = task.held_out(o.common.eval_problems);
   Progress progress(0, o.sft_steps);
   while (trainer.steps() < o.sft_steps) {
     const StepReport report = trainer.step();
     progress.update(report.step, fmt::format("imitating the answers: loss {:.4f}", report.loss));
+    if (o.sft_until <= 0 || report.step % 20 != 0) continue;
+    rl::Metrics metrics;
+    rl::add_rollout_metrics(metrics, rl::rollout(policy, task, held_out, {.samples = 1, .greedy = true}));
+    policy.train();
+    if (metrics.at("reward/mean") >= o.sft_until) return;
   }
 }
 

@@ -44,7 +44,7 @@ struct RlOptions {
   std::string schedule = "constant";
   int64_t show_every = 0;  // steps between tables of samples; 0: only after the last
   int64_t sft_steps = 0, sft_batch = 128;
-  double sft_lr = 1e-3;
+  double sft_lr = 1e-3, sft_until = 0;
 };
 int run_rl(const RlOptions& options);
 // The preset with the overrides applied.

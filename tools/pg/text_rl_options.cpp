@@ -133,6 +133,8 @@ void add_rl_options(CLI::App& app, RlOptions& o) {
   app.add_option("--sft-steps", o.sft_steps, "steps of imitation before; 0: none");
   app.add_option("--sft-batch", o.sft_batch, "problems per such step");
   app.add_option("--sft-lr", o.sft_lr, "their learning rate");
+  app.add_option("--sft-until", o.sft_until,
+                 "imitation ends when held-out problems earn this, looked at every 20 steps; 0: after all steps");
 }
 
 rl::Algorithm algorithm_of(const RlOptions& o) {
