@@ -114,7 +114,7 @@ TEST_CASE("CUDA attention backward on tensor cores agrees with the CPU", "[cuda]
   check_backward(packed({2, 2, 2, 40, 40, 64}), 1, f32);
 }
 
-TEST_CASE("CUDA attention on tensor cores has the same bits again, and for fewer queries", "[cuda][attention]") {
+TEST_CASE("CUDA attention on tensor cores has the same bits again, and for fewer queries", "[cuda][attention][slow]") {
   std::vector<Tensor> first;
   Attention all;
   for (int run = 0; run < 2; ++run) {

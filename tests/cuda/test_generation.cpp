@@ -152,7 +152,7 @@ TEST_CASE("a graph that cannot be recorded leaves the stream usable", "[cuda]") 
   CHECK(x.to_vector()[0] == 2);
 }
 
-TEST_CASE("a training step has the same bits as a graph and without, for any batch", "[cuda]") {
+TEST_CASE("a training step has the same bits as a graph and without, for any batch", "[cuda][slow]") {
   for (const DType dtype : {f32, bf16}) {
     std::vector<StepReport> reports[2];
     std::vector<double> weights[2];

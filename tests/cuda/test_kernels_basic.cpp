@@ -199,7 +199,7 @@ TEST_CASE("dropout on CUDA keeps what the CPU keeps", "[cuda]") {
   }
 }
 
-TEST_CASE("the gradient of embedding with ids of every frequency", "[cuda]") {
+TEST_CASE("the gradient of embedding with ids of every frequency", "[cuda][slow]") {
   device();
   struct Case {
     int64_t rows, vocabulary, width, different;

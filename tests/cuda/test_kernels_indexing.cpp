@@ -74,7 +74,7 @@ TEST_CASE("CUDA reads rows wherever they lie", "[cuda]") {
   }
 }
 
-TEST_CASE("CUDA sums rows at ids wherever they lie", "[cuda]") {
+TEST_CASE("CUDA sums rows at ids wherever they lie", "[cuda][slow]") {
   for (const DType dtype : {f32, f64, bf16}) {
     for (const auto& [columns, spare, skip] : kPlaces) {
       INFO(name_of(dtype) << ", " << columns << " + " << spare << " columns from " << skip << " on");

@@ -24,7 +24,7 @@ std::vector<Tensor> rms_norms(const Side& s, const Tensor& rows, const NormOptio
 
 }  // namespace
 
-TEST_CASE("CUDA norms of every width", "[cuda]") {
+TEST_CASE("CUDA norms of every width", "[cuda][slow]") {
   for (DType dtype : {f32, f64, bf16}) {
     for (int64_t c : {1, 5, 8, 32, 257, 768, 1024, 1031, 5000}) {
       INFO("C = " << c);
@@ -45,7 +45,7 @@ TEST_CASE("CUDA norms of every width", "[cuda]") {
   }
 }
 
-TEST_CASE("CUDA gradients of norm weights over many rows", "[cuda]") {
+TEST_CASE("CUDA gradients of norm weights over many rows", "[cuda][slow]") {
   for (DType dtype : {f32, f64, bf16}) {
     for (int64_t rows : {63, 64, 65, 3000, 8200}) {
       const int64_t c = rows > 3000 ? 5 : rows == 3000 ? 37 : 300;

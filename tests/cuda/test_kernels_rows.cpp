@@ -50,7 +50,7 @@ std::vector<Tensor> token_log_probs(const Side& s, const Tensor& logits, const T
 
 }  // namespace
 
-TEST_CASE("CUDA logits of every length", "[cuda]") {
+TEST_CASE("CUDA logits of every length", "[cuda][slow]") {
   for (DType dtype : {f32, f64, bf16}) {
     for (int64_t v : {1, 2, 7, 8, 33, 1000, 1024, 1025, 5003}) {
       INFO("V = " << v);
@@ -239,7 +239,7 @@ TEST_CASE("CUDA ids that are no column give NaN in their row alone", "[cuda]") {
   }
 }
 
-TEST_CASE("CUDA row kernels repeat their bits for any number of threads", "[cuda]") {
+TEST_CASE("CUDA row kernels repeat their bits for any number of threads", "[cuda][slow]") {
   const Side s = on_cuda(bf16);
   const Tensor x = uniform({300, 70}, 1), ids = integers(300, 2, 70);
   const auto all = [&] {

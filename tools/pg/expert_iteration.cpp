@@ -27,6 +27,7 @@ int expert_iteration(const ExpertIterationOptions& o) {
           : RunDir::resume(o.common.resume, done + 1);
   run.save_config(o.common.config);
   fmt::print("{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), run.path());
+  std::fflush(stdout);
 
   rl::ExpertIterationConfig config = o.config;
   config.seed = o.common.seed;

@@ -59,6 +59,7 @@ Setting prepare(const PreferenceOptions& o, const char* command) {
   s.pairs.resize(static_cast<size_t>(o.pairs));
   fmt::print("{}: {}\n{} pairs by {}; {} more are held out\n", s.task->name(), s.task->about(), o.pairs, o.common.init,
              o.held_out);
+  std::fflush(stdout);
   return s;
 }
 
@@ -142,7 +143,8 @@ int dpo(const PreferenceOptions& o) {
         run.log(step, {{"eval/reward", metrics.at("reward/mean")},
                        {"eval/solved", metrics.at("solved")},
                        {"eval/accuracy", accuracy}});
-        return fmt::format("held-out reward {:.3f}, pairs {:.1f} %", metrics.at("reward/mean"), 100 * accuracy);
+        const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("reward/mean"));
+        return step == 0 ? reward : fmt::format("{}, {:.1f} % of the held-out pairs", reward, 100 * accuracy);
       });
   std::map<std::string, std::string> texts = policy_texts(o.common);
   texts["model"] = to_json(s.policy->config);
