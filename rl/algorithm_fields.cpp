@@ -71,7 +71,7 @@ std::vector<AlgorithmField> all_fields() {
       quantity("beta", "weight of the KL", [](Algorithm& a) -> double& { return a.kl_control.beta; }),
       quantity("kl-warmup-tokens", "until beta is reached",
                [](Algorithm& a) -> double& { return a.kl_control.warmup_tokens; }),
-      quantity("kl-target", "adaptive: nats per response", [](Algorithm& a) -> double& { return a.kl_control.target; }),
+      quantity("kl-target", "adaptive, stepped: nats per response", [](Algorithm& a) -> double& { return a.kl_control.target; }),
       quantity("kl-horizon", "adaptive: responses", [](Algorithm& a) -> double& { return a.kl_control.horizon; }),
       choice("reference", "what the policy is held near to", &Algorithm::reference),
       quantity("reference-interval", "steps between updates of a moving reference",

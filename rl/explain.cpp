@@ -121,6 +121,8 @@ std::string kl_text(const Algorithm& a) {
   if (c.schedule == KlSchedule::warmup) beta += fmt::format(", reached after {:g} tokens", c.warmup_tokens);
   if (c.schedule == KlSchedule::adaptive)
     beta += fmt::format(" at first, then held near {:g} nats a response (horizon {:g})", c.target, c.horizon);
+  if (c.schedule == KlSchedule::stepped)
+    beta += fmt::format(" at first, then stepped to hold {:g} nats a response, the mean of ten updates", c.target);
   return a.kl == KlPlace::reward ? fmt::format("r_t -= beta {}, a constant; beta = {}", text, beta)
                                  : fmt::format("loss += beta {}, aggregated like l; beta = {}", text, beta);
 }

@@ -1,5 +1,6 @@
 // What a checkpoint of RlTrainer holds.
 #include <cstdlib>
+#include <sstream>
 
 #include "rl/rl_trainer.h"
 #include "tensor/error.h"
@@ -18,6 +19,8 @@ void RlTrainer::save(const std::string& path, std::map<std::string, std::string>
   texts["baseline_weight"] = to_text(moving_.weight());
   texts["kl_beta"] = to_text(kl_.state().beta);
   texts["kl_tokens"] = to_text(kl_.state().tokens);
+  std::string& recent = texts["kl_recent"];
+  for (const double kl : kl_.state().recent) recent += to_text(kl) + " ";
   texts["reward_std"] = to_text(last_std_);
   std::vector<CheckpointPart> parts;
   if (critic_optimizer_) parts.push_back({"critic", &critic_module(), critic_optimizer_.get()});
@@ -41,7 +44,10 @@ void RlTrainer::resume(const Checkpoint& checkpoint) {
   order_ = checkpoint.generator("order");
   const auto number = [&](const char* name) { return to_double(checkpoint.text(name)); };
   moving_ = MovingBaseline(config_.algorithm.baseline_decay, number("baseline_sum"), number("baseline_weight"));
-  kl_.set_state({number("kl_beta"), number("kl_tokens")});
+  KlControl::State kl{.beta = number("kl_beta"), .tokens = number("kl_tokens")};
+  std::istringstream recent(checkpoint.text("kl_recent"));
+  for (std::string word; recent >> word;) kl.recent.push_back(to_double(word));
+  kl_.set_state(kl);
   last_std_ = number("reward_std");
   step_ = checkpoint.state.step;
 }

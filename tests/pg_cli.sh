@@ -115,6 +115,11 @@ cmp -s "$whole/checkpoint.safetensors" runs/crashed/checkpoint.safetensors || ba
 cmp -s "$whole/samples.jsonl" runs/crashed/samples.jsonl || bad 'a resumed pg rl has other samples'
 says 0 'now let it learn' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 --name sft
 rl 0 'lamps:' --steps 1 --init runs/*_sft
+# Imitation that may end earlier ends after 20 steps, if these earn anything at all.
+warm() { says 0 'lamps:' "$pg" rl --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 1 --eval-problems 20 "$@"; }
+warm --sft-steps 60 --sft-until 0.001 --name early
+warm --sft-steps 20 --name exact
+cmp -s runs/*_early/checkpoint.safetensors runs/*_exact/checkpoint.safetensors || bad '--sft-until does not end the imitation'
 # Learning from choices, and from its own right answers.
 says 1 'make_sense: No such file' "$pg" dpo --task sort --init make_sense
 says 1 '--init RUN is missing' "$pg" reward-model --task sort

@@ -22,6 +22,32 @@ TEST_CASE("the adaptive KL weight follows the formula by hand", "[rl]") {
   CHECK(std::abs(control.beta() - 0.1 * 1.0025 * 1.01 * 0.98) < 1e-16);
 }
 
+TEST_CASE("the stepped KL weight goes by the mean of ten updates", "[rl]") {
+  rl::KlControl control({.schedule = rl::KlSchedule::stepped, .beta = 0.1, .target = 2});
+  double beta = 0.1;
+  for (int i = 0; i < 9; ++i) control.update(5, 8, 0);
+  CHECK(control.beta() == 0.1);
+  control.update(5, 8, 0);  // mean 5, 2.5 times the target
+  CHECK(control.beta() == (beta *= 1.5));
+  const rl::KlControl::State state = control.state();
+  const auto check_steps = [&] {
+    double b = beta, mean = 5;
+    for (int i = 0; i < 10; ++i) {
+      control.update(0, 8, 0);
+      mean -= 0.5;  // 4.5, 4 (twice the target is not above twice), 3.5, 3, ... 0
+      b *= mean > 4 ? 1.5 : mean > 3 ? 1.1 : mean < 1 ? 0.7 : mean < 1.5 ? 0.9 : 1;
+      CHECK(std::abs(control.beta() - b) < 1e-15);
+    }
+  };
+  check_steps();
+  control.set_state(state);  // as a resumed run does
+  check_steps();
+  for (int i = 0; i < 100; ++i) control.update(100, 8, 0);
+  CHECK(control.beta() == 1);
+  for (int i = 0; i < 100; ++i) control.update(0, 8, 0);
+  CHECK(control.beta() == 1e-5);
+}
+
 TEST_CASE("the KL weight warms up by tokens and then stays", "[rl]") {
   rl::KlControl control({.schedule = rl::KlSchedule::warmup, .beta = 0.04, .warmup_tokens = 1000});
   CHECK(control.beta() == 0);

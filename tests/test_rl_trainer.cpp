@@ -164,6 +164,7 @@ TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[
     config.adaptive_temperature.target_std = 0.4;
     if (config.algorithm.kl != KlPlace::none) config.algorithm.kl_control.schedule = KlSchedule::adaptive;
     if (std::string(name) == "grpo") {
+      config.algorithm.kl_control.schedule = KlSchedule::stepped;
       config.algorithm.reference = ReferenceKind::moving;
       config.algorithm.reference_interval = 3;
     }

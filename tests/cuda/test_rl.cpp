@@ -28,14 +28,16 @@ TEST_CASE("the RL loop takes the CPU's steps on CUDA", "[cuda][rl][slow]") {
     if (on_cuda) policy.to(Device{Device::Kind::cuda, 0});
     RlConfig config;
     config.algorithm = a;
+    config.shared_critic = a.name == "ppo, shared critic";
     config.batch = {.prompts = 2, .samples = 4, .mini_batches = 2, .micro_batch = 2};
     return RlTrainer(policy, *task, config, judge).step();
   };
-  Algorithm ppo = algorithm("ppo"), grpo = algorithm("grpo"), gspo = algorithm("gspo");
+  Algorithm ppo = algorithm("ppo"), shared = ppo, grpo = algorithm("grpo"), gspo = algorithm("gspo");
+  shared.name = "ppo, shared critic";
   grpo.reference = gspo.reference = ReferenceKind::bigram;
   gspo.kl = KlPlace::loss;
   gspo.kl_estimator = KlEstimator::full;
-  for (const Algorithm& a : {ppo, grpo, gspo}) {
+  for (const Algorithm& a : {ppo, shared, grpo, gspo}) {
     INFO(a.name);
     const Metrics want = first_step(a, false), got = first_step(a, true);
     for (const char* key : {"reward/mean", "loss", "entropy", "grad_norm", "ref_kl/k1"}) {
@@ -43,5 +45,6 @@ TEST_CASE("the RL loop takes the CPU's steps on CUDA", "[cuda][rl][slow]") {
       CHECK(std::abs(got.at(key) - want.at(key)) <= 1e-4 * std::abs(want.at(key)) + 1e-6);
     }
     CHECK(want.at("grad_norm") > 1e-2);
+    if (a.baseline == Baseline::critic) CHECK(got.at("value/loss") == Approx(want.at("value/loss")).epsilon(1e-4));
   }
 }
