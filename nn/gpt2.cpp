@@ -48,6 +48,11 @@ Tensor Gpt2Block::operator()(const Tensor& x, const KvSlot* slot) const {
   return sum + mlp(normed_sum);
 }
 
+Tensor Gpt2Block::operator()(const Tensor& x, const PackedRows& rows) const {
+  const auto [sum, normed_sum] = ln_2.add(x, attn(ln_1(x), rows));
+  return sum + mlp(normed_sum);
+}
+
 void Gpt2Block::visit(Visitor& visitor) {
   visitor("ln_1", ln_1);
   visitor("attn", attn);
@@ -95,6 +100,23 @@ Tensor Gpt2::hidden(const Tensor& given, const KvCache* cache) const {
   const Tensor x = through(ids, new_positions(cache->lengths, t).to(device()), cache->slots(t));
   cache->advance(t);
   return x;
+}
+
+Tensor Gpt2::hidden(const PackedRows& given) const {
+  if (given.ids.device() != device()) detail::check_ids(given.ids, config.vocab_size, "Gpt2");
+  check(given.columns <= config.block_size, "Gpt2: {} positions, block_size is {}", given.columns, config.block_size);
+  const PackedRows rows{given.rows,
+                        given.columns,
+                        given.ids.to(device()),
+                        given.positions.to(device()),
+                        given.places.to(device()),
+                        given.from.to(device())};
+  Tensor x = drop(wte(rows.ids) + wpe(rows.positions));
+  for (const Gpt2Block& block : h) {
+    x = checkpoint_blocks ? checkpoint([&block, rows](const Tensor& in) { return block(in, rows); }, x)
+                          : block(x, rows);
+  }
+  return reshape(index_select(ln_f(x), 0, rows.from), {rows.rows, rows.columns, config.n_embd});
 }
 
 Tensor Gpt2::hidden_next(const Tensor& ids, const std::vector<KvSlot>& slots) const {

@@ -37,6 +37,7 @@ struct Gpt2Block : Module {
 
   explicit Gpt2Block(const Gpt2Config& config);                            // linear layers all zero: Gpt2 fills them
   Tensor operator()(const Tensor& x, const KvSlot* slot = nullptr) const;  // [B, T, C] → [B, T, C]
+  Tensor operator()(const Tensor& x, const PackedRows& rows) const;        // [N, C] → [N, C]
   void visit(Visitor& visitor) override;
 };
 
@@ -60,6 +61,9 @@ struct Gpt2 : Module {
   // ids i32 [B, T] → the state after the last layer norm [B, T, C]. With a cache: the ids are the next T tokens of its
   // B rows, whose lengths grow by T; only outside the tape (NoGrad). Error when positions pass block_size.
   Tensor hidden(const Tensor& ids, const KvCache* cache = nullptr) const;
+  // The same with shared beginnings computed once and padding not at all: → [B, T, C], of which padding has no meaning.
+  // Every position has the bits that hidden(ids) gives it.
+  Tensor hidden(const PackedRows& rows) const;
   // One more token for each row, ids i32 [B] beside the weights: → [B, C]. All that is read lies on the device, so that
   // this can be recorded in a graph; lengths are the caller's business. Only outside the tape.
   Tensor hidden_next(const Tensor& ids, const std::vector<KvSlot>& slots) const;

@@ -79,6 +79,12 @@ Tensor CausalSelfAttention::operator()(const Tensor& x, const KvSlot& slot) cons
   return drop(c_proj(reshape(transpose(y, 1, 2), x.shape())));
 }
 
+Tensor CausalSelfAttention::operator()(const Tensor& x, const PackedRows& rows) const {
+  const Tensor qkv = index_select(c_attn(x), 0, rows.from);
+  const Tensor y = attention_qkv(reshape(qkv, {rows.rows, rows.columns, qkv.size(1)}), heads);
+  return drop(c_proj(index_select(reshape(y, {-1, x.size(1)}), 0, rows.places)));
+}
+
 void CausalSelfAttention::visit(Visitor& visitor) {
   visitor("c_attn", c_attn);
   visitor("c_proj", c_proj);

@@ -93,6 +93,15 @@ struct MLP : Module {
 
 // Multi-head self-attention in which position t sees positions 0 … t: x [B, T, C] → [B, T, C]. Dropout falls on the
 // result only: the fused attention never holds the attention weights, so there is none on them.
+// Sequences side by side of which no position is computed twice: N positions stand for the B·T of a padded grid. What
+// several rows begin with is computed once, padding not at all.
+struct PackedRows {
+  int64_t rows = 0, columns = 0;  // B, T
+  Tensor ids, positions;          // i32 [N]: the token, and its place in its sequence
+  Tensor places;                  // i32 [N]: where it stands in the grid, counted row after row
+  Tensor from;                    // i32 [B·T]: for each place of the grid one of the N; padding has any
+};
+
 struct CausalSelfAttention : Module {
   Linear c_attn;  // [3C, C]: queries, keys and values side by side
   Linear c_proj;
@@ -104,6 +113,8 @@ struct CausalSelfAttention : Module {
   // The same for new positions of known sequences: keys and values are kept in `slot` and read from there. The result
   // has the bits of the call without cache on the whole sequence.
   Tensor operator()(const Tensor& x, const KvSlot& slot) const;
+  // x [N, C] → [N, C]; `rows` beside the weights.
+  Tensor operator()(const Tensor& x, const PackedRows& rows) const;
   void visit(Visitor& visitor) override;
 };
 

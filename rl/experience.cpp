@@ -1,6 +1,7 @@
 #include "rl/experience.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tensor/error.h"
 
@@ -19,6 +20,31 @@ int64_t longest_response(const std::vector<Response>& responses) {
   size_t longest = 0;
   for (const Response& r : responses) longest = std::max(longest, r.tokens.size());
   return static_cast<int64_t>(longest);
+}
+
+PackedRows pack(std::span<const Response* const> responses, int64_t t) {
+  std::vector<int32_t> ids, positions, places, from;
+  std::map<std::vector<int32_t>, size_t> first;  // by prompt: where in the grid the first row with it begins
+  for (size_t b = 0; b < responses.size(); ++b) {
+    const Response& r = *responses[b];
+    const size_t begin = b * static_cast<size_t>(t), prompt = r.prompt.size();
+    const auto [known, is_new] = first.try_emplace(r.prompt, begin);
+    const size_t length = prompt + r.tokens.size() - 1;  // the last token is only a target
+    for (size_t i = 0; i < static_cast<size_t>(t); ++i) {
+      if (i >= length) {
+        from.push_back(from[begin]);
+      } else if (i < prompt && !is_new) {
+        from.push_back(from[known->second + i]);
+      } else {
+        from.push_back(static_cast<int32_t>(ids.size()));
+        ids.push_back(i < prompt ? r.prompt[i] : r.tokens[i - prompt]);
+        positions.push_back(static_cast<int32_t>(i));
+        places.push_back(static_cast<int32_t>(begin + i));
+      }
+    }
+  }
+  const auto tensor = [](const std::vector<int32_t>& x) { return Tensor::from(x, {std::ssize(x)}); };
+  return {std::ssize(responses), t, tensor(ids), tensor(positions), tensor(places), tensor(from)};
 }
 
 }  // namespace
@@ -44,11 +70,13 @@ void set_rewards(Response& r) {
 
 TokenRows token_rows(std::span<const Response* const> responses) {
   const auto rows = static_cast<int64_t>(responses.size()), t = positions(responses);
-  TokenRows result{Tensor::zeros({rows, t}, i32), Tensor::zeros({rows, t}, i32), Tensor::zeros({rows, t}, u8), {}, {}};
+  TokenRows result{
+      Tensor::zeros({rows, t}, i32), Tensor::zeros({rows, t}, i32), Tensor::zeros({rows, t}, u8), {}, {}, {}};
   std::vector<int32_t> places, tokens;
   for (size_t b = 0; b < responses.size(); ++b) {
     const Response& r = *responses[b];
-    check(!r.prompt.empty() && r.chosen.size() == r.tokens.size(), "token_rows: response {} is malformed", b);
+    check(!r.prompt.empty() && !r.tokens.empty() && r.chosen.size() == r.tokens.size(),
+          "token_rows: response {} is malformed", b);
     std::vector<int32_t> all = r.prompt;
     all.insert(all.end(), r.tokens.begin(), r.tokens.end());
     const size_t begin = b * static_cast<size_t>(t);
@@ -62,6 +90,7 @@ TokenRows token_rows(std::span<const Response* const> responses) {
       tokens.push_back(r.tokens[i]);
     }
   }
+  result.packed = pack(responses, t);
   result.places = Tensor::from(places, {static_cast<int64_t>(places.size())});
   result.tokens = Tensor::from(tokens, {static_cast<int64_t>(tokens.size())});
   return result;

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "nn/layers.h"
 #include "tasks/text_task.h"
 #include "tensor/tensor.h"
 
@@ -41,6 +42,7 @@ struct TokenRows {
   Tensor mask;          // u8 [B, T]: 1 where the target is one that the policy chose
   Tensor places;        // i32 [M]: where the mask is 1, counted row after row ...
   Tensor tokens;        // i32 [M]: ... and the target there
+  PackedRows packed;    // ids again, a prompt that several rows have once
 };
 TokenRows token_rows(std::span<const Response* const> responses);
 // One number per token of each response (`member` of Response), where its target stands in token_rows: [B, T], 0

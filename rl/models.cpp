@@ -28,7 +28,7 @@ Tensor spread(const Tensor& values, const TokenRows& rows) {
 }
 
 TokenScores score_tokens(const Gpt2& policy, const TokenRows& rows, double temperature) {
-  return score_hidden(policy, policy.hidden(rows.ids), rows, temperature);
+  return score_hidden(policy, policy.hidden(rows.packed), rows, temperature);
 }
 
 TokenScores score_hidden(const Gpt2& policy, const Tensor& hidden, const TokenRows& rows, double temperature) {
@@ -50,7 +50,7 @@ ModelReference::ModelReference(Gpt2& model) : model_(copy_of(model)) {}
 
 Tensor ModelReference::logits(const TokenRows& rows, double temperature) const {
   NoGrad no_grad;
-  return masked_logits(*model_, model_->hidden(rows.ids), rows, temperature);
+  return masked_logits(*model_, model_->hidden(rows.packed), rows, temperature);
 }
 
 void ModelReference::follow(Gpt2& model) { load_state_dict(*model_, state_dict(model)); }
@@ -89,6 +89,8 @@ ScalarModel::ScalarModel(Gpt2& model, double head_std, Generator& generator)
 }
 
 Tensor ScalarModel::operator()(const Tensor& ids) const { return scalar_at_positions(head, trunk.hidden(ids)); }
+
+Tensor ScalarModel::operator()(const PackedRows& rows) const { return scalar_at_positions(head, trunk.hidden(rows)); }
 
 void ScalarModel::visit(Visitor& visitor) {
   visitor("trunk", trunk);

@@ -15,7 +15,7 @@ struct TokenScores {
 };
 // log π(target) of a policy at the places of the mask; only these see the head. Differentiable.
 TokenScores score_tokens(const Gpt2& policy, const TokenRows& rows, double temperature = 1);
-// The same from policy.hidden(rows.ids), which something else may want too.
+// The same from policy.hidden(rows.packed), which something else may want too.
 TokenScores score_hidden(const Gpt2& policy, const Tensor& hidden, const TokenRows& rows, double temperature = 1);
 // values [M] at the places of the mask → [B, T], 0 elsewhere. Differentiable.
 Tensor spread(const Tensor& values, const TokenRows& rows);
@@ -65,6 +65,7 @@ struct ScalarModel : Module {
   // 2020, arXiv:2009.01325).
   ScalarModel(Gpt2& model, double head_std, Generator& generator);
   Tensor operator()(const Tensor& ids) const;  // i32 [B, T] → [B, T]
+  Tensor operator()(const PackedRows& rows) const;
   void visit(Visitor& visitor) override;
 };
 

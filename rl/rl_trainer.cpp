@@ -40,12 +40,10 @@ std::vector<Response*> pointers(Experience& experience) {
   return all;
 }
 
-// `all` cut into pieces of `size` (0: one piece), responses of like length together so that little is padded.
+// `all` cut into pieces of `size` (0: one piece), responses to one prompt together: it is computed once for them.
 template <class T>
 std::vector<std::vector<T*>> micro_batches(std::vector<T*> all, int64_t size) {
-  std::stable_sort(all.begin(), all.end(), [](const T* a, const T* b) {
-    return a->prompt.size() + a->tokens.size() < b->prompt.size() + b->tokens.size();
-  });
+  std::stable_sort(all.begin(), all.end(), [](const T* a, const T* b) { return a->prompt < b->prompt; });
   const size_t n = size == 0 ? all.size() : static_cast<size_t>(size);
   std::vector<std::vector<T*>> pieces;
   for (size_t begin = 0; begin < all.size(); begin += n) {
@@ -208,9 +206,9 @@ void RlTrainer::score_old(Experience& experience, double temperature, Metrics& m
     } else {
       set_token_values(piece, &Response::old_log_probs, score_tokens(policy_, rows, temperature).log_prob);
     }
-    if (critic_) set_token_values(piece, &Response::values, (*critic_)(rows.ids));
+    if (critic_) set_token_values(piece, &Response::values, (*critic_)(rows.packed));
     if (value_head_) {
-      set_token_values(piece, &Response::values, scalar_at_positions(*value_head_, policy_.hidden(rows.ids)));
+      set_token_values(piece, &Response::values, scalar_at_positions(*value_head_, policy_.hidden(rows.packed)));
     }
     if (!reference_) continue;
     set_token_values(piece, &Response::ref_log_probs, reference_->log_prob(rows, temperature));

@@ -66,7 +66,7 @@ Tensor micro_batch_loss(const Update& u, std::span<const Response* const> respon
   const TokenRows rows = token_rows(responses);
   const Device device = u.policy.device();
   const Tensor mask = rows.mask.to(device);
-  const Tensor hidden = u.policy.hidden(rows.ids);
+  const Tensor hidden = u.policy.hidden(rows.packed);
   const TokenScores scores = score_hidden(u.policy, hidden, rows, u.temperature);
   const DType dtype = scores.log_prob.dtype();
   const auto values = [&](std::vector<double> Response::*member) {
@@ -91,7 +91,7 @@ Tensor micro_batch_loss(const Update& u, std::span<const Response* const> respon
   }
   sums.loss += loss.item();
   if (u.critic || u.value_head) {
-    const Tensor predicted = u.critic ? (*u.critic)(rows.ids) : scalar_at_positions(*u.value_head, hidden);
+    const Tensor predicted = u.critic ? (*u.critic)(rows.packed) : scalar_at_positions(*u.value_head, hidden);
     const Tensor returns = values(&Response::returns), old_values = values(&Response::values);
     const Tensor error = value_loss(predicted, returns, old_values, a.value_clip, mask);
     const Tensor of_critic = aggregate(error, mask, Aggregation::token_mean, u.total);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "nn/param_slab.h"
 #include "rl/credit.h"
@@ -183,6 +184,41 @@ TEST_CASE("rollout: exhaustive tries every first token, with the policy's own lo
   CHECK(score_tokens(policy, token_rows(all), 0.8).log_prob.to_vector() ==
         token_values(all, &Response::sampler_log_probs, f32).to_vector());
   CHECK_THROWS_AS(rollout(policy, *task, problems_of(*task, 1), {.samples = 4, .exhaustive = true}), Error);
+}
+
+TEST_CASE("packed rows: every position once, with the bits of the padded grid", "[rl][rollout]") {
+  const auto task = make_text_task("sort", {.length = 4});
+  Gpt2 policy = make_policy(*task);
+  const std::vector<Problem> problems = problems_of(*task, 3);
+  const Experience e = rollout(policy, *task, problems, {.samples = 4, .seed = 3});
+  const std::vector<const Response*> all = pointers(e);
+  const TokenRows rows = token_rows(all);
+  // What must be computed: each prompt once, of each response all but the last token.
+  size_t least = 0;
+  std::set<std::vector<int32_t>> prompts;
+  for (const Response* r : all) {
+    least += r->tokens.size() - 1 + (prompts.insert(r->prompt).second ? r->prompt.size() : 0);
+  }
+  CHECK(rows.packed.ids.numel() == static_cast<int64_t>(least));
+  CHECK(rows.packed.ids.numel() < rows.ids.numel());
+
+  ParamSlab slab(policy);
+  const auto gradient = [&](bool checkpoint_blocks) {
+    policy.checkpoint_blocks = checkpoint_blocks;
+    slab.zero_grad();
+    backward(sum(score_tokens(policy, rows).log_prob));
+    slab.fill_missing_grads();
+    return slab.grads().to_vector();
+  };
+  CHECK(gradient(true) == gradient(false));
+
+  NoGrad no_grad;
+  const auto packed = policy.hidden(rows.packed).to_vector(), padded = policy.hidden(rows.ids).to_vector();
+  const auto c = static_cast<size_t>(policy.config.n_embd), t = static_cast<size_t>(rows.ids.size(1));
+  for (size_t b = 0; b < all.size(); ++b) {
+    const size_t end = all[b]->prompt.size() + all[b]->tokens.size() - 1;
+    for (size_t i = b * t * c; i < (b * t + end) * c; ++i) CHECK(packed[i] == padded[i]);
+  }
 }
 
 TEST_CASE("update: the gradient over all responses is that of the expected reward", "[rl][rollout]") {
