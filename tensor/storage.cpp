@@ -3,9 +3,12 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "tensor/cuda/runtime.h"
@@ -49,20 +52,32 @@ SizeClass size_class(size_t bytes) {
 
 }  // namespace
 
-// The free blocks of one thread on one device. The usual ones are never destroyed: tensors with static lifetime may
-// come home late. A block of device memory may be taken again while kernels still use it: they all run in one stream,
-// in order.
+// The free blocks of one thread on one device. A block goes back to the pool that it came from: directly on the pool's
+// own thread, otherwise through `returned`, which the owner empties before it asks the system for more. A pool whose
+// thread has ended keeps nothing: it releases each block that still comes back, and itself with the last one. A block
+// of device memory may be taken again while kernels still use it: they all run in one stream, in order.
 struct Pool {
-  Pool(Device device, Pool* usual) : device(device), usual(usual) {}
+  Pool(Device device, Pool* home) : device(device), home(home ? home : this) {
+    if (home) ++home->private_pools;
+  }
   const Device device;
-  Pool* const usual;       // of a private pool: the one that counts what is taken from the system
-  bool abandoned = false;  // to be destroyed when all blocks have come home
+  Pool* const home;        // of a private pool: the thread's usual one, which counts what is taken from the system
+  bool abandoned = false;  // no tensor will be made here again: to be destroyed when all blocks have come back
+  size_t live = 0;         // blocks held by tensors
+  int private_pools = 0;   // whose home this is
   std::array<std::vector<Storage*>, kSmallClasses + 8 * (64 - kSmallOctave)> free;
   MemoryStats stats;
+
+  // Of a home: what other threads may touch, and everything above once the owner's thread has ended (`orphaned`).
+  std::mutex mutex;
+  std::vector<Storage*> returned;
+  std::atomic<bool> any_returned{false};
+  bool orphaned = false;
 
   Storage* take(size_t bytes) {
     const SizeClass c = size_class(bytes);
     auto& list = free[c.index];
+    if (list.empty() && home->any_returned.load(std::memory_order_acquire)) home->collect_returned();
     Storage* block = nullptr;
     if (!list.empty()) {
       block = list.back();
@@ -73,8 +88,9 @@ struct Pool {
       block->data = data;
       block->bytes = c.bytes;
       block->device = device;
-      if (usual) block->pool = this;
+      block->pool = this;
     }
+    ++live;
     stats.in_use += c.bytes;
     stats.peak = stats.peak < stats.in_use ? stats.in_use : stats.peak;
     if (on_cpu()) ASAN_UNPOISON_MEMORY_REGION(block->data, bytes);
@@ -83,7 +99,7 @@ struct Pool {
 
   bool on_cpu() const { return device.kind == Device::Kind::cpu; }
 
-  MemoryStats& system_stats() { return usual ? usual->stats : stats; }
+  MemoryStats& system_stats() { return home->stats; }
 
   void* from_system(size_t bytes) {
     void* data = try_system(bytes);
@@ -109,62 +125,159 @@ struct Pool {
     return data;
   }
 
+  // On the pool's own thread.
   void give_back(Storage* block) {
-    stats.in_use -= block->bytes;
-    ++block->version;
-    if (on_cpu()) ASAN_POISON_MEMORY_REGION(block->data, block->bytes);
+    leave(block);
     free[size_class(block->bytes).index].push_back(block);
-    if (abandoned && stats.in_use == 0) destroy();
+    if (abandoned && live == 0) destroy();
   }
 
-  // Of a private pool, whose owner is gone.
-  void abandon() {
-    abandoned = true;
-    if (stats.in_use == 0) destroy();
+  // On any other thread, or after the pool's own has ended.
+  void give_back_elsewhere(Storage* block) {
+    Pool& h = *home;
+    std::unique_lock lock(h.mutex);
+    if (!h.orphaned) {
+      h.returned.push_back(block);
+      h.any_returned.store(true, std::memory_order_release);
+      return;
+    }
+    leave(block);
+    to_system(block);
+    if (this != &h && abandoned && live == 0) destroy();
+    h.destroy_orphan(std::move(lock));
   }
-  void destroy() {
+
+  // Of a home, on its own thread.
+  void collect_returned() {
+    std::vector<Storage*> blocks;
+    {
+      const std::lock_guard lock(mutex);
+      blocks.swap(returned);
+      any_returned.store(false, std::memory_order_relaxed);
+    }
+    for (Storage* block : blocks) block->pool->give_back(block);
+  }
+
+  // Of a home, when its thread ends.
+  void orphan() {
+    collect_returned();
+    std::unique_lock lock(mutex);
+    for (Storage* block : returned) {  // came while the lock was free
+      block->pool->leave(block);
+      block->pool->to_system(block);
+    }
+    returned.clear();
     release_unused();
-    delete this;
+    orphaned = true;
+    destroy_orphan(std::move(lock));
+  }
+
+  // Of a private pool, when its owner goes.
+  void abandon() {
+    Pool& h = *home;
+    if (is_own_thread()) h.collect_returned();
+    std::unique_lock lock(h.mutex);
+    abandoned = true;
+    if (live == 0) destroy();
+    if (h.orphaned) h.destroy_orphan(std::move(lock));
   }
 
   void release_unused() {
     for (auto& list : free) {
-      for (Storage* block : list) {
-        system_stats().reserved -= block->bytes;
-        if (on_cpu()) {
-          ASAN_UNPOISON_MEMORY_REGION(block->data, block->bytes);
-          std::free(block->data);
-        } else {
-          cuda::release(block->data, device.index);
-        }
-        delete block;
-      }
+      for (Storage* block : list) to_system(block);
       list.clear();
     }
+  }
+
+  bool is_own_thread() const;
+
+ private:
+  void leave(Storage* block) {
+    --live;
+    stats.in_use -= block->bytes;
+    ++block->version;
+    if (on_cpu()) ASAN_POISON_MEMORY_REGION(block->data, block->bytes);
+  }
+  void to_system(Storage* block) {
+    system_stats().reserved -= block->bytes;
+    if (on_cpu()) {
+      ASAN_UNPOISON_MEMORY_REGION(block->data, block->bytes);
+      std::free(block->data);
+    } else {
+      try {
+        cuda::release(block->data, device.index);
+      } catch (const Error&) {  // a driver that is shutting down has released everything
+      }
+    }
+    delete block;
+  }
+  void destroy() {  // a private pool without blocks
+    release_unused();
+    --home->private_pools;
+    delete this;
+  }
+  void destroy_orphan(std::unique_lock<std::mutex> lock) {
+    if (live > 0 || private_pools > 0) return;
+    lock.unlock();
+    delete this;
   }
 };
 
 namespace {
 
 struct Usual {  // of one thread and device
-  explicit Usual(Device device) : pool(device, nullptr) {}
-  Pool pool;
-  Pool* current = &pool;
+  explicit Usual(Device device) : pool(new Pool(device, nullptr)), current(pool) {}
+  Pool* const pool;
+  Pool* current;
 };
 
+// Plain pointers, so that a tensor with static lifetime can still come back after the thread's destructors have run.
 constinit thread_local Usual* cpu_usual = nullptr;
 constinit thread_local std::array<Usual*, 256> cuda_usual{};  // by the device's index
 
+Usual*& slot(Device device) { return device.kind == Device::Kind::cpu ? cpu_usual : cuda_usual[device.index]; }
+
+void end_usual(Usual*& u) {
+  if (!u) return;
+  u->pool->orphan();
+  delete std::exchange(u, nullptr);
+}
+
+// Gives the memory of a thread back when the thread ends.
+struct AtThreadEnd {
+  ~AtThreadEnd() {
+    end_usual(cpu_usual);
+    for (Usual*& u : cuda_usual) end_usual(u);
+  }
+};
+
+Usual* make_usual(Device device) {
+  static thread_local AtThreadEnd at_end;
+  return new Usual(device);
+}
+
 inline Usual& usual(Device device) {
-  Usual*& p = device.kind == Device::Kind::cpu ? cpu_usual : cuda_usual[device.index];
-  if (!p) [[unlikely]]
-    p = new Usual(device);
-  return *p;
+  Usual*& u = slot(device);
+  if (!u) [[unlikely]]
+    u = make_usual(device);
+  return *u;
+}
+
+// The pool of this thread with its statistics up to date.
+Pool& settled(Device device) {
+  Pool& pool = *usual(device).pool;
+  pool.collect_returned();
+  return pool;
 }
 
 }  // namespace
 
-PrivatePool::PrivatePool(Device device) : pool_(new Pool(device, &usual(device).pool)) {}
+bool Pool::is_own_thread() const {
+  const Usual* u = slot(device);
+  return u && u->pool == home;
+}
+
+PrivatePool::PrivatePool(Device device) : pool_(new Pool(device, usual(device).pool)) {}
 PrivatePool::~PrivatePool() { pool_->abandon(); }
 
 PrivatePool::Use::Use(PrivatePool& pool) : current_(usual(pool.pool_->device).current), before_(current_) {
@@ -172,12 +285,21 @@ PrivatePool::Use::Use(PrivatePool& pool) : current_(usual(pool.pool_->device).cu
 }
 PrivatePool::Use::~Use() { current_ = before_; }
 
-void Storage::release(Storage* block) { (block->pool ? *block->pool : usual(block->device).pool).give_back(block); }
+void Storage::release(Storage* block) {
+  Pool& pool = *block->pool;
+  if (pool.is_own_thread()) [[likely]]
+    pool.give_back(block);
+  else
+    pool.give_back_elsewhere(block);
+}
 
 Ref<Storage> allocate(size_t bytes, Device device) { return Ref<Storage>(usual(device).current->take(bytes)); }
 
-MemoryStats memory_stats(Device device) { return usual(device).pool.stats; }
-void reset_peak_memory(Device device) { usual(device).pool.stats.peak = usual(device).pool.stats.in_use; }
-void empty_cache(Device device) { usual(device).pool.release_unused(); }
+MemoryStats memory_stats(Device device) { return settled(device).stats; }
+void reset_peak_memory(Device device) {
+  MemoryStats& stats = settled(device).stats;
+  stats.peak = stats.in_use;
+}
+void empty_cache(Device device) { settled(device).release_unused(); }
 
 }  // namespace pg

@@ -13,9 +13,10 @@ struct Pool;
 struct Storage : RefCounted {
   void* data = nullptr;
   size_t bytes = 0;      // capacity: the rounded size class
-  uint64_t version = 0;  // raised by whoever rewrites a parameter; keys caches of packed weights
+  uint64_t version = 0;  // counts replaced parameters: an optimizer's step or a loaded checkpoint
+  uint64_t writes = 0;   // counts writes through a Tensor; the tape compares it before a backward reads saved memory
   Device device;
-  Pool* pool = nullptr;  // the private one that it goes back to, if any
+  Pool* pool = nullptr;  // where it came from and goes back to
   static void release(Storage*);
 };
 
@@ -46,7 +47,8 @@ class PrivatePool {
   Pool* pool_;
 };
 
-// Of one thread and device. What lies in private pools counts as reserved only.
+// Of one thread and device: blocks that the thread has allocated, wherever they are released. Blocks in private pools
+// count as reserved only. When a thread ends, its memory goes back to the system, except what tensors still hold.
 struct MemoryStats {
   size_t in_use = 0;        // bytes held by live tensors
   size_t peak = 0;          // the largest in_use since reset_peak_memory
