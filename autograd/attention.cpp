@@ -37,7 +37,7 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
     check(o.kv_len.shape() == Shape{k.size(0)}, "attention: kv_len must be [{}], got {}", k.size(0), o.kv_len.shape());
     check_ids(o.kv_len, k.size(2) + 1, "attention kv_len");
     if (o.kv_len.device().kind != Device::Kind::cpu) return;  // as in check_ids
-    for (int32_t len : packed(o.kv_len).data<int32_t>()) {
+    for (int32_t len : packed(o.kv_len).data<const int32_t>()) {
       check(!o.causal || len >= q.size(2), "attention: {} queries but kv_len is {}", q.size(2), len);
     }
   }
@@ -61,9 +61,12 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
       Tensor::empty({b, t, h, d}, q.dtype(), q.device()).view_transpose(1, 2);  // merging heads is then a view
   const Tensor lse = Tensor::empty({b, h, t}, sum_type(q.dtype()), q.device());
   kernels_of(q).attention(out, lse, qr, kr, vr, args_of(o, d));
-  return record(Op::attention, out, {&q, &k, &v}, [=](const Tensor& dy, Grads& g) {
+  const SavedIds kv_len(o.kv_len, taped({&q, &k, &v}));
+  return record(Op::attention, out, {&q, &k, &v}, {&qr, &kr, &vr, &out, &o.key_mask}, [=](const Tensor& dy, Grads& g) {
+    AttentionOptions saved = o;
+    saved.kv_len = kv_len.get(Op::attention);
     const Tensor dq = empty_like(qr), dk = empty_like(kr), dv = empty_like(vr);
-    kernels_of(dy).attention_backward(dq, dk, dv, head_rows(dy), out, lse, qr, kr, vr, args_of(o, d), 0);
+    kernels_of(dy).attention_backward(dq, dk, dv, head_rows(dy), out, lse, qr, kr, vr, args_of(saved, d), 0);
     g.pass(0, dq);
     g.pass(1, dk);
     g.pass(2, dv);
@@ -83,7 +86,7 @@ Tensor attention_qkv(const Tensor& qkv, int heads, bool causal) {
   const Tensor out = Tensor::empty({x.size(0), x.size(1), c}, x.dtype(), x.device());
   const Tensor lse = Tensor::empty({x.size(0), heads, x.size(1)}, sum_type(x.dtype()), x.device());
   kernels_of(x).attention(heads_of(out, heads), lse, part(x, 0), part(x, 1), part(x, 2), args);
-  return record(Op::attention, out, {&qkv}, [=](const Tensor& dy, Grads& g) {
+  return record(Op::attention, out, {&qkv}, {&x, &out}, [=](const Tensor& dy, Grads& g) {
     auto dx = g[0];
     if (!dx) return;
     kernels_of(dy).attention_backward(part(*dx.into, 0), part(*dx.into, 1), part(*dx.into, 2),
@@ -115,8 +118,8 @@ Tensor rope(const Tensor& x, double base, const Tensor& positions) {
   const Tensor at = packed(positions);
   const Tensor y = empty_like(x);
   kernels_of(x).rope(y, head_rows(x), {base, at, false}, 0);
-  return record(Op::rope, y, {&x}, [base, at](const Tensor& dy, Grads& g) {
-    if (auto dx = g[0]) kernels_of(dy).rope(*dx.into, head_rows(dy), {base, at, true}, dx.beta);
+  return record(Op::rope, y, {&x}, [base, ids = SavedIds(at, taped({&x}))](const Tensor& dy, Grads& g) {
+    if (auto dx = g[0]) kernels_of(dy).rope(*dx.into, head_rows(dy), {base, ids.get(Op::rope), true}, dx.beta);
   });
 }
 

@@ -34,9 +34,9 @@ Tensor unary(Op op, Unary u, const Tensor& x, Scalars s = {}) {
   check_floating(x, name_of(op));
   Tensor y = empty_like(x);
   kernels_of(x).unary(u, y, x, s);
-  if (!grad_enabled() || !x.requires_grad()) return y;
+  if (!taped({&x})) return y;
   Tensor saved = saves(u) == Saves::input ? x.detach() : saves(u) == Saves::output ? y : Tensor{};
-  return record(op, y, {&x}, [u, s, saved = std::move(saved)](const Tensor& dy, Grads& g) {
+  return record(op, y, {&x}, {&saved}, [u, s, saved](const Tensor& dy, Grads& g) {
     const Tensor& kept = saved.defined() ? saved : dy;  // the functor reads only what `saves` names
     if (auto dx = g[0]) kernels_of(dy).unary_backward(u, *dx.into, dy, kept, kept, s, dx.beta);
   });
@@ -58,20 +58,24 @@ Tensor forward_binary(const char* name, Binary b, const Tensor& x, const Tensor&
 
 Tensor binary(Op op, Binary b, const Tensor& x, const Tensor& y) {
   Tensor z = forward_binary(name_of(op), b, x, y, false);
-  return record(op, std::move(z), {&x, &y}, [b, x = x.detach(), y = y.detach()](const Tensor& dz, Grads& g) {
-    for (int side = 0; side < 2; ++side) {
-      const Shape& shape = side == 0 ? x.shape() : y.shape();
-      if (!g.wants(side)) continue;
-      if (x.shape() == y.shape()) {
-        auto slot = g[side];
-        kernels_of(x).binary_backward(b, side, *slot.into, dz, x, y, slot.beta);
-      } else {
-        const Tensor d = Tensor::empty(dz.shape(), dz.dtype(), dz.device());
-        kernels_of(x).binary_backward(b, side, d, dz, x.view_expand(dz.shape()), y.view_expand(dz.shape()), 0);
-        pass_summed(g, side, d, shape);
-      }
-    }
-  });
+  const bool product = b == Binary::mul;  // its gradient for one side reads the other side only
+  const Tensor* const kept_x = product && !y.requires_grad() ? nullptr : &x;
+  const Tensor* const kept_y = product && !x.requires_grad() ? nullptr : &y;
+  return record(
+      op, std::move(z), {&x, &y}, {kept_x, kept_y}, [b, x = x.detach(), y = y.detach()](const Tensor& dz, Grads& g) {
+        for (int side = 0; side < 2; ++side) {
+          const Shape& shape = side == 0 ? x.shape() : y.shape();
+          if (!g.wants(side)) continue;
+          if (x.shape() == y.shape()) {
+            auto slot = g[side];
+            kernels_of(x).binary_backward(b, side, *slot.into, dz, x, y, slot.beta);
+          } else {
+            const Tensor d = Tensor::empty(dz.shape(), dz.dtype(), dz.device());
+            kernels_of(x).binary_backward(b, side, d, dz, x.view_expand(dz.shape()), y.view_expand(dz.shape()), 0);
+            pass_summed(g, side, d, shape);
+          }
+        }
+      });
 }
 
 Tensor compare(const char* name, Binary b, const Tensor& x, const Tensor& y) {
@@ -110,7 +114,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   Tensor z = Tensor::empty(shape, a.dtype(), a.device());
   const Tensor c = condition.view_expand(shape);
   kernels_of(a).where(z, c, a.view_expand(shape), b.view_expand(shape));
-  return record(Op::where, z, {&a, &b}, [c, sa = a.shape(), sb = b.shape()](const Tensor& dz, Grads& g) {
+  return record(Op::where, z, {&a, &b}, {&c}, [c, sa = a.shape(), sb = b.shape()](const Tensor& dz, Grads& g) {
     const Tensor zero = Tensor::zeros({}, dz.dtype(), dz.device()).view_expand(dz.shape());
     for (int side = 0; side < 2; ++side) {
       if (!g.wants(side)) continue;

@@ -30,9 +30,10 @@ Tensor gather(const Tensor& x, int dim, const Tensor& index) {
   check_index_shape(x, index, d, "gather");
   Tensor y = Tensor::empty(index.shape(), x.dtype(), x.device());
   kernels_of(x).gather(y, x, index, d);
-  return record(Op::gather, y, {&x}, [d, index, shape = x.shape()](const Tensor& dy, Grads& g) {
-    pass_scattered(g, 0, shape, index, dy, d);
-  });
+  return record(Op::gather, y, {&x},
+                [d, ids = SavedIds(index, taped({&x})), shape = x.shape()](const Tensor& dy, Grads& g) {
+                  pass_scattered(g, 0, shape, ids.get(Op::gather), dy, d);
+                });
 }
 
 Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
@@ -43,12 +44,13 @@ Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
   check(index.rank() == 1, "index_select: index must be 1-d, got {}", index.shape());
   Shape shape = x.shape(), column = Dims::filled(x.rank(), 1);
   shape[d] = column[d] = index.size(0);
-  const Tensor everywhere = index.view_reshape(column).view_expand(shape);
+  const auto everywhere = [column, shape](const Tensor& ids) { return ids.view_reshape(column).view_expand(shape); };
   Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  kernels_of(x).gather(y, x, everywhere, d);
-  return record(Op::index_select, y, {&x}, [d, everywhere, from = x.shape()](const Tensor& dy, Grads& g) {
-    pass_scattered(g, 0, from, everywhere, dy, d);
-  });
+  kernels_of(x).gather(y, x, everywhere(index), d);
+  return record(Op::index_select, y, {&x},
+                [d, everywhere, ids = SavedIds(index, taped({&x})), from = x.shape()](const Tensor& dy, Grads& g) {
+                  pass_scattered(g, 0, from, everywhere(ids.get(Op::index_select)), dy, d);
+                });
 }
 
 Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& source) {
@@ -63,13 +65,15 @@ Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& 
   const Tensor sum = x.dtype() == bf16 ? x.to(f32) : x.clone();
   kernels_of(x).scatter_add(sum, index, source, d);
   Tensor y = sum.to(x.dtype());
-  return record(Op::scatter_add, y, {&x, &source}, [d, index](const Tensor& dy, Grads& g) {
-    g.pass(0, dy);
-    if (!g.wants(1)) return;
-    const Tensor d_source = Tensor::empty(index.shape(), dy.dtype(), dy.device());
-    kernels_of(dy).gather(d_source, dy, index, d);
-    g.pass(1, d_source);
-  });
+  return record(Op::scatter_add, y, {&x, &source},
+                [d, ids = SavedIds(index, taped({&x, &source}))](const Tensor& dy, Grads& g) {
+                  g.pass(0, dy);
+                  if (!g.wants(1)) return;
+                  const Tensor& index = ids.get(Op::scatter_add);
+                  const Tensor d_source = Tensor::empty(index.shape(), dy.dtype(), dy.device());
+                  kernels_of(dy).gather(d_source, dy, index, d);
+                  g.pass(1, d_source);
+                });
 }
 
 Tensor one_hot(const Tensor& ids, int64_t num_classes, DType dtype) {
@@ -92,11 +96,13 @@ Tensor embedding(const Tensor& weight, const Tensor& ids) {
   const Tensor flat_ids = packed(ids).view_reshape({ids.numel()});
   const Shape flat{ids.numel(), weight.size(1)};
   kernels_of(weight).embedding(y.view_reshape(flat), packed(weight), flat_ids);
-  return record(Op::embedding, y, {&weight}, [flat_ids, flat, shape = weight.shape()](const Tensor& dy, Grads& g) {
-    write_sums(g, 0, shape, [&](const Tensor& into, double beta) {
-      kernels_of(dy).embedding_backward(into, packed(reshaped(dy, flat)), flat_ids, beta);
-    });
-  });
+  return record(Op::embedding, y, {&weight},
+                [ids = SavedIds(ids, taped({&weight})), flat, shape = weight.shape()](const Tensor& dy, Grads& g) {
+                  const Tensor flat_ids = ids.get(Op::embedding).view_reshape({flat[0]});
+                  write_sums(g, 0, shape, [&](const Tensor& into, double beta) {
+                    kernels_of(dy).embedding_backward(into, packed(reshaped(dy, flat)), flat_ids, beta);
+                  });
+                });
 }
 
 }  // namespace pg

@@ -24,13 +24,16 @@ Tensor matmul_rows(const Tensor& a, const Tensor& b) {
   Tensor c = Tensor::empty(shape, a.dtype(), a.device());
   const Tensor a2 = flat(a.detach());
   kernels_of(a).matmul(c.view_reshape({a2.size(0), b.size(1)}), a2, b, {});
-  return record(Op::matmul, c, {&a, &b}, [a2, b = b.detach()](const Tensor& dc, Grads& g) {
-    const Tensor dc2 = flat(dc);
-    if (auto da = g[0]) {
-      kernels_of(dc).matmul(da.into->view_reshape(a2.shape()), dc2, b.view_transpose(0, 1), {.beta = float(da.beta)});
-    }
-    if (auto db = g[1]) kernels_of(dc).matmul(*db.into, a2.view_transpose(0, 1), dc2, {.beta = float(db.beta)});
-  });
+  return record(Op::matmul, c, {&a, &b}, {b.requires_grad() ? &a2 : nullptr, a.requires_grad() ? &b : nullptr},
+                [a2, b = b.detach()](const Tensor& dc, Grads& g) {
+                  const Tensor dc2 = flat(dc);
+                  if (auto da = g[0]) {
+                    kernels_of(dc).matmul(da.into->view_reshape(a2.shape()), dc2, b.view_transpose(0, 1),
+                                          {.beta = float(da.beta)});
+                  }
+                  if (auto db = g[1])
+                    kernels_of(dc).matmul(*db.into, a2.view_transpose(0, 1), dc2, {.beta = float(db.beta)});
+                });
 }
 
 }  // namespace
@@ -50,22 +53,23 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   Tensor c = Tensor::empty(with_matrix(batch, m, n), a.dtype(), a.device());
   const Tensor av = a.view_expand(with_matrix(batch, m, k)), bv = b.view_expand(with_matrix(batch, k, n));
   kernels_of(a).matmul(c, av, bv, {});
-  return record(Op::matmul, c, {&a, &b}, [av, bv, sa = a.shape(), sb = b.shape()](const Tensor& dc, Grads& g) {
-    for (int side = 0; side < 2; ++side) {
-      if (!g.wants(side)) continue;
-      const Tensor left = side == 0 ? dc : av.view_transpose(-2, -1);
-      const Tensor right = side == 0 ? bv.view_transpose(-2, -1) : dc;
-      const Tensor& input = side == 0 ? av : bv;
-      if (input.shape() == (side == 0 ? sa : sb)) {
-        auto slot = g[side];
-        kernels_of(dc).matmul(*slot.into, left, right, {.beta = float(slot.beta)});
-      } else {
-        const Tensor d = Tensor::empty(input.shape(), dc.dtype(), dc.device());
-        kernels_of(dc).matmul(d, left, right, {});
-        pass_summed(g, side, d, side == 0 ? sa : sb);
-      }
-    }
-  });
+  return record(Op::matmul, c, {&a, &b}, {b.requires_grad() ? &av : nullptr, a.requires_grad() ? &bv : nullptr},
+                [av, bv, sa = a.shape(), sb = b.shape()](const Tensor& dc, Grads& g) {
+                  for (int side = 0; side < 2; ++side) {
+                    if (!g.wants(side)) continue;
+                    const Tensor left = side == 0 ? dc : av.view_transpose(-2, -1);
+                    const Tensor right = side == 0 ? bv.view_transpose(-2, -1) : dc;
+                    const Tensor& input = side == 0 ? av : bv;
+                    if (input.shape() == (side == 0 ? sa : sb)) {
+                      auto slot = g[side];
+                      kernels_of(dc).matmul(*slot.into, left, right, {.beta = float(slot.beta)});
+                    } else {
+                      const Tensor d = Tensor::empty(input.shape(), dc.dtype(), dc.device());
+                      kernels_of(dc).matmul(d, left, right, {});
+                      pass_summed(g, side, d, side == 0 ? sa : sb);
+                    }
+                  }
+                });
 }
 
 namespace {
@@ -135,7 +139,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Tensor* inputs[] = {&x, &weight, &bias};
   if (!wants_record(inputs, 3)) return y;  // before the closure's copies, which a small layer would feel
   return record(Op::linear, std::move(y), {&x, &weight, &bias},
-                [x2 = std::move(x2), w = weight.detach()](const Tensor& dy, Grads& g) {
+                {weight.requires_grad() ? &x2 : nullptr, x.requires_grad() ? &weight : nullptr},
+                [x2, w = weight.detach()](const Tensor& dy, Grads& g) {
                   linear_backward(reshaped(dy, {x2.size(0), w.size(0)}), x2, w, g);
                 });
 }
@@ -163,7 +168,7 @@ struct GeluLayer {
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Tensor* inputs[] = {&x, &weight, &bias};
   const GeluLayer layer(x, weight, bias, "linear_gelu", wants_record(inputs, 3));
-  return record(Op::linear_gelu, layer.y, {&x, &weight, &bias},
+  return record(Op::linear_gelu, layer.y, {&x, &weight, &bias}, {&layer.x2, &weight},
                 [x2 = layer.x2, w = weight.detach(), pre = layer.pre](const Tensor& dy, Grads& g) {
                   const Tensor dpre = empty_like(pre);
                   kernels_of(dy).unary_backward(Unary::gelu_tanh, dpre, reshaped(dy, pre.shape()), pre, pre, {}, 0);
@@ -176,7 +181,7 @@ Tensor mlp_gelu(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tenso
   GeluLayer hidden(x, w1, b1, "mlp_gelu", wants_record(inputs, 5));
   Tensor h2;
   Tensor y = linear_forward(hidden.y, w2, b2, "mlp_gelu", {}, h2);
-  return record(Op::mlp_gelu, std::move(y), {&x, &w1, &b1, &w2, &b2},
+  return record(Op::mlp_gelu, std::move(y), {&x, &w1, &b1, &w2, &b2}, {&hidden.x2, &w1, &w2},
                 [x2 = hidden.x2, pre = hidden.pre, h2, w1 = w1.detach(), w2 = w2.detach()](const Tensor& d, Grads& g) {
                   const Tensor dy = reshaped(d, {h2.size(0), w2.size(0)});
                   weight_backward(dy, h2, g, 3);

@@ -67,10 +67,11 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   const Saved s = saved_rows(x, weight);
   const Tensor y = empty_like(s.x);
   kernels_of(x).layer_norm(y, s.mean, s.rstd, {}, s.x, {}, s.weight, packed(bias), eps);
-  return record(Op::layer_norm, y.view_reshape(x.shape()), {&x, &weight, &bias}, [s](const Tensor& dy, Grads& g) {
-    const auto dx = g[0];
-    layer_norm_grads(s, dy, dx ? dx.into->view_reshape(s.x.shape()).view() : View{}, dx.beta, g, 1);
-  });
+  return record(Op::layer_norm, y.view_reshape(x.shape()), {&x, &weight, &bias}, {&s.x, &s.weight},
+                [s](const Tensor& dy, Grads& g) {
+                  const auto dx = g[0];
+                  layer_norm_grads(s, dy, dx ? dx.into->view_reshape(s.x.shape()).view() : View{}, dx.beta, g, 1);
+                });
 }
 
 std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight,
@@ -85,7 +86,8 @@ std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual
   kernels_of(x).layer_norm(y, s.mean, s.rstd, sum, s.x, rows(residual), s.weight, packed(bias), eps);
   s.x = sum;
   return record2(Op::add_layer_norm, sum.view_reshape(x.shape()), y.view_reshape(x.shape()),
-                 {&x, &residual, &weight, &bias}, [s, shape = x.shape()](const Tensor& d_sum, Grads& g) {
+                 {&x, &residual, &weight, &bias}, {&s.x, &s.weight},
+                 [s, shape = x.shape()](const Tensor& d_sum, Grads& g) {
                    pass_to_both(g, d_sum, shape, [&](const Tensor& dy, const Tensor& d, double beta) {
                      layer_norm_grads(s, dy, d.view_reshape(s.x.shape()), beta, g, 2);
                    });
@@ -109,10 +111,11 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   const Tensor x2 = rows(x), w = packed(weight);
   const Tensor y = empty_like(x2), rstd = Tensor::empty({x2.size(0)}, sum_type(x.dtype()), x.device());
   kernels_of(x).rms_norm(y, rstd, {}, x2, {}, w, eps);
-  return record(Op::rms_norm, y.view_reshape(x.shape()), {&x, &weight}, [x2, w, rstd](const Tensor& dy, Grads& g) {
-    const auto dx = g[0];
-    rms_norm_grads(x2, w, rstd, dy, dx ? dx.into->view_reshape(x2.shape()).view() : View{}, dx.beta, g, 1);
-  });
+  return record(
+      Op::rms_norm, y.view_reshape(x.shape()), {&x, &weight}, {&x2, &w}, [x2, w, rstd](const Tensor& dy, Grads& g) {
+        const auto dx = g[0];
+        rms_norm_grads(x2, w, rstd, dy, dx ? dx.into->view_reshape(x2.shape()).view() : View{}, dx.beta, g, 1);
+      });
 }
 
 std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double eps) {
@@ -125,7 +128,7 @@ std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, 
   const Tensor rstd = Tensor::empty({x2.size(0)}, sum_type(x.dtype()), x.device());
   kernels_of(x).rms_norm(y, rstd, sum, x2, rows(residual), w, eps);
   return record2(Op::add_rms_norm, sum.view_reshape(x.shape()), y.view_reshape(x.shape()), {&x, &residual, &weight},
-                 [sum, w, rstd, shape = x.shape()](const Tensor& d_sum, Grads& g) {
+                 {&sum, &w}, [sum, w, rstd, shape = x.shape()](const Tensor& d_sum, Grads& g) {
                    pass_to_both(g, d_sum, shape, [&](const Tensor& dy, const Tensor& d, double beta) {
                      rms_norm_grads(sum, w, rstd, dy, d.view_reshape(sum.shape()), beta, g, 2);
                    });

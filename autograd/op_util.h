@@ -22,6 +22,29 @@ Tensor reshaped(const Tensor& x, const Shape& shape);
 // x with its last dim kept and the others merged: [R, C], contiguous; no tape.
 Tensor rows(const Tensor& x);
 
+// Ids that a backward reads again. It keeps a copy: a caller may reuse the memory for the next batch, and an id out of
+// range would let a kernel write outside its tensor.
+class SavedIds {
+ public:
+  // Copies i32 `ids` (may be undefined) if `taped`.
+  SavedIds(const Tensor& ids, bool taped) {
+    if (!taped || !ids.defined()) return;
+    given_ = ids.detach();
+    copy_ = given_.clone();
+    writes_ = given_.storage()->writes;
+  }
+  // The ids, contiguous. Error naming `op` if the caller's memory holds other ids by now (on another device than the
+  // CPU: if it was written).
+  const Tensor& get(Op op) const;
+
+ private:
+  Tensor given_, copy_;
+  uint64_t writes_ = 0;
+};
+
+// Whether an op on these inputs is recorded.
+inline bool taped(TensorList inputs) { return wants_record(inputs.begin(), inputs.size()); }
+
 // The view of `x` (shape s) with leading 1s up to `rank` dims.
 Tensor with_rank(const Tensor& x, int rank);
 // Calls write(into, beta) for the gradient of input `i`, the tensor `saved` seen in `shape`. When only the tape still

@@ -63,11 +63,12 @@ Tensor amax(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
   check(p.count > 0, "amax: no maximum of zero elements, shape {}", x.shape());
   if (x.dtype() == bf16) return in_f32(x, [&](const Tensor& wide) { return amax(wide, dims, keepdim); });
   const Tensor top = reduced(Reduce::max, x, p);
-  return record(Op::amax, top.view_reshape(p.result), {&x}, [x = x.detach(), top, dims](const Tensor& dy, Grads& g) {
-    const Tensor is_top = eq(x, top).to(x.dtype());
-    const Tensor share = div(dy.view_reshape(top.shape()), sum(is_top, dims, true));
-    g.pass(0, mul(is_top, share));
-  });
+  return record(Op::amax, top.view_reshape(p.result), {&x}, {&x, &top},
+                [x = x.detach(), top, dims](const Tensor& dy, Grads& g) {
+                  const Tensor is_top = eq(x, top).to(x.dtype());
+                  const Tensor share = div(dy.view_reshape(top.shape()), sum(is_top, dims, true));
+                  g.pass(0, mul(is_top, share));
+                });
 }
 
 Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
@@ -82,9 +83,9 @@ Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
     const Tensor shift = where(lt(abs(top), infinity), top, zeros_like(top));  // ±inf would turn into NaN
     y = add(log(sum(exp(sub(x, shift)), dims, true)), shift);
   }
-  return record(Op::logsumexp, y.view_reshape(p.result), {&x}, [x = x.detach(), y](const Tensor& dy, Grads& g) {
-    g.pass(0, mul(exp(sub(x, y)), dy.view_reshape(y.shape())));
-  });
+  return record(
+      Op::logsumexp, y.view_reshape(p.result), {&x}, {&x, &y},
+      [x = x.detach(), y](const Tensor& dy, Grads& g) { g.pass(0, mul(exp(sub(x, y)), dy.view_reshape(y.shape()))); });
 }
 
 Tensor var(const Tensor& x, const std::vector<int>& dims, int correction, bool keepdim) {

@@ -10,7 +10,7 @@ Tensor softmax_last(Op op, const Tensor& x, bool log) {
   const Tensor x2 = rows(x);
   const Tensor y2 = empty_like(x2);
   kernels_of(x).softmax(y2, x2, log);
-  return record(op, y2.view_reshape(x.shape()), {&x}, [y2, log](const Tensor& dy, Grads& g) {
+  return record(op, y2.view_reshape(x.shape()), {&x}, {&y2}, [y2, log](const Tensor& dy, Grads& g) {
     auto dx = g[0];
     if (dx) kernels_of(dy).softmax_backward(dx.into->view_reshape(y2.shape()), rows(dy), y2, log, dx.beta);
   });
@@ -57,10 +57,11 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   const Tensor loss = Tensor::empty({x.size(0)}, sum_type(x.dtype()), x.device()), lse = empty_like(loss);
   kernels_of(x).cross_entropy(loss, lse, x, ids, {options.ignore_index, options.label_smoothing, weight});
   Tensor each =
-      record(Op::cross_entropy, loss.view_reshape(targets.shape()), {&logits},
-             [x, ids, lse, weight, shape = logits.shape(), ignore = options.ignore_index,
-              smoothing = options.label_smoothing](const Tensor& dy, Grads& g) {
+      record(Op::cross_entropy, loss.view_reshape(targets.shape()), {&logits}, {&x, &weight},
+             [x, saved = SavedIds(ids, taped({&logits})), lse, weight, shape = logits.shape(),
+              ignore = options.ignore_index, smoothing = options.label_smoothing](const Tensor& dy, Grads& g) {
                const Tensor d = packed(reshaped(dy, {x.size(0)}));
+               const Tensor& ids = saved.get(Op::cross_entropy);
                write_over(g, 0, x, shape, [&](const Tensor& into, double beta) {
                  kernels_of(dy).cross_entropy_backward(into, d, x, lse, ids, {ignore, smoothing, weight}, beta);
                });
@@ -88,11 +89,14 @@ std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids
   const Tensor entropy = empty_like(log_prob), lse = empty_like(log_prob);
   kernels_of(x).token_log_prob(log_prob, entropy, lse, x, flat_ids);
   return record2(Op::token_log_prob, log_prob.view_reshape(ids.shape()), entropy.view_reshape(ids.shape()), {&logits},
-                 [x, flat_ids, lse, entropy, shape = logits.shape()](const Tensor& d_log_prob, Grads& g) {
+                 {&x, &entropy},
+                 [x, ids = SavedIds(flat_ids, taped({&logits})), lse, entropy, shape = logits.shape()](
+                     const Tensor& d_log_prob, Grads& g) {
                    const auto flat = [&](const Tensor& d) {
                      return d.defined() ? packed(reshaped(d, {x.size(0)})) : d;
                    };
                    const Tensor dl = flat(d_log_prob), de = flat(g.output(1));
+                   const Tensor& flat_ids = ids.get(Op::token_log_prob);
                    write_over(g, 0, x, shape, [&](const Tensor& into, double beta) {
                      kernels_of(x).token_log_prob_backward(into, dl, de, x, lse, entropy, flat_ids, beta);
                    });

@@ -15,6 +15,70 @@ struct Leaf final : Node {
 
 Node* node_of(const Ref<GradNode>& ref) { return static_cast<Node*>(ref.get()); }
 
+// The leaves that a running backward() has reached, of the innermost one if several are nested (checkpoint).
+thread_local std::vector<Ref<GradNode>>* reached_leaves = nullptr;
+
+// Before the first write of a backward() to a leaf's gradient.
+void reach(Node& leaf) {
+  if (!reached_leaves || leaf.queued) return;
+  leaf.queued = true;
+  reached_leaves->push_back(Ref<GradNode>(&leaf));
+}
+
+// While a backward() runs: when an exception ends it, what it had reached holds no gradient.
+class Reached {
+ public:
+  Reached() : outer_(std::exchange(reached_leaves, &leaves_)) {}
+  Reached(const Reached&) = delete;
+  ~Reached() {
+    reached_leaves = outer_;
+    if (finished_ && outer_) {
+      outer_->insert(outer_->end(), leaves_.begin(), leaves_.end());
+      return;
+    }
+    for (auto& leaf : leaves_) {
+      node_of(leaf)->queued = false;
+      if (!finished_) node_of(leaf)->has_grad = false;
+    }
+  }
+  void finish() { finished_ = true; }
+
+ private:
+  std::vector<Ref<GradNode>> leaves_;
+  std::vector<Ref<GradNode>>* const outer_;
+  bool finished_ = false;
+};
+
+void drop_grads(Node& node) {
+  if (node.op == Op::leaf) return;
+  node.first.grad = {};
+  if (node.second) node.second->grad = {};
+}
+
+void check_unwritten(Op op, const Storage& storage, uint64_t writes) {
+  check(storage.writes == writes,
+        "backward of {}: a tensor that it needs was written after the forward pass; write to a clone(), or call "
+        "backward first (data<T>() counts as a write; data<const T>() only reads)",
+        name_of(op));
+}
+
+// The weights and other leaves that the function of a checkpoint() captures and reads, as they were then.
+class CapturedLeaves {
+ public:
+  void note(const Tensor& t) {
+    if (!t.requires_grad()) return;
+    const auto same = [&](const auto& entry) { return entry.first == t.storage(); };
+    if (std::none_of(entries_.begin(), entries_.end(), same)) entries_.emplace_back(t.storage(), t.storage()->writes);
+  }
+  void check_unwritten() const {
+    for (const auto& [storage, writes] : entries_) pg::check_unwritten(Op::checkpoint, *storage, writes);
+  }
+
+ private:
+  std::vector<std::pair<Ref<Storage>, uint64_t>> entries_;
+};
+thread_local CapturedLeaves* read_in_checkpoint = nullptr;  // while a checkpoint() runs its function without a tape
+
 bool owned_alone(const Tensor& t) { return t.storage()->ref_count == 1 && t.contiguous(); }
 
 // Adds `gradient` to output `output` of `node`, or makes it the first.
@@ -25,6 +89,7 @@ void give(Node& node, int output, const Tensor& gradient) {
         gradient.shape(), shape);
   if (node.op == Op::leaf) {  // a leaf's gradient is memory of its own
     if (!held.defined()) held = Tensor::empty(shape, node.dtype, node.device);
+    reach(node);
     kernels(node.device).accumulate(held, gradient, node.has_grad ? 1 : 0);
     node.has_grad = true;
   } else if (!held.defined()) {
@@ -39,11 +104,14 @@ bool has_any_grad(const Node& node) {
   return node.first.grad.defined() || (node.second && node.second->grad.defined());
 }
 
-// Nodes that hold a gradient, newest first.
+// Nodes that hold a gradient, newest first. What an exception leaves in it loses its gradient.
 class Queue {
  public:
   ~Queue() {
-    for (auto& ref : heap_) node_of(ref)->queued = false;
+    for (auto& ref : heap_) {
+      node_of(ref)->queued = false;
+      drop_grads(*node_of(ref));
+    }
   }
   void push(const Ref<GradNode>& ref) {
     Node& node = *node_of(ref);
@@ -70,6 +138,37 @@ class Queue {
   std::vector<Ref<GradNode>> heap_;
 };
 
+// While a node runs back. Afterwards its closure is gone and its inputs stand in the queue; after an exception nobody
+// holds a gradient that the node may have written in part.
+class Spending {
+ public:
+  explicit Spending(Node& node) : node_(node) {}
+  Spending(const Spending&) = delete;
+  void finish(Queue& queue) {
+    node_.first.grad = {};
+    node_.second.reset();
+    node_.drop();
+    node_.spent = true;
+    for (int i = 0; i < node_.num_inputs; ++i) {
+      Edge& edge = node_.input(i);
+      if (edge.node && has_any_grad(*node_of(edge.node))) queue.push(edge.node);
+      edge.node = {};
+    }
+    finished_ = true;
+  }
+  ~Spending() {
+    if (finished_) return;
+    drop_grads(node_);
+    for (int i = 0; i < node_.num_inputs; ++i) {
+      if (const Edge& edge = node_.input(i); edge.node) drop_grads(*node_of(edge.node));
+    }
+  }
+
+ private:
+  Node& node_;
+  bool finished_ = false;
+};
+
 }  // namespace
 
 const char* name_of(Op op) {
@@ -90,15 +189,27 @@ EnableGrad::~EnableGrad() { grad_mode = previous_; }
 namespace detail {
 
 bool wants_record(const Tensor* const* inputs, size_t count) {
-  return grad_mode && std::any_of(inputs, inputs + count, [](const Tensor* t) { return t->requires_grad(); });
+  if (grad_mode) return std::any_of(inputs, inputs + count, [](const Tensor* t) { return t->requires_grad(); });
+  if (read_in_checkpoint) std::for_each(inputs, inputs + count, [](const Tensor* t) { read_in_checkpoint->note(*t); });
+  return false;
 }
 bool wants_record(const std::vector<Tensor>& inputs) {
-  return grad_mode && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.requires_grad(); });
+  if (grad_mode) return std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.requires_grad(); });
+  if (read_in_checkpoint)
+    std::for_each(inputs.begin(), inputs.end(), [](const Tensor& t) { read_in_checkpoint->note(t); });
+  return false;
 }
 void add_edge(Node& node, const Tensor& input) {
   const int i = node.num_inputs++;
   if (i >= 4) node.more_inputs.emplace_back();
   node.input(i) = {input.node(), input.output()};
+}
+void keep(Node& node, TensorList kept) {
+  for (const Tensor* t : kept) {
+    if (!t || !t->defined()) continue;
+    check(node.num_kept < node.kept.size(), "record: at most {} tensors can be kept", node.kept.size());
+    node.kept[node.num_kept++] = {t->storage().get(), t->storage()->writes};
+  }
 }
 void attach(Node* node, Op op, Tensor& out0, Tensor* out1) {
   node->id = next_id++;
@@ -132,6 +243,7 @@ GradSlot Grads::operator[](int input) {
   } else if (!first && source.op != Op::leaf && !owned_alone(held)) {
     held = held.clone();
   }
+  if (source.op == Op::leaf) reach(source);
   source.has_grad = true;
   return {&held, first ? 0.0 : 1.0};
 }
@@ -156,52 +268,97 @@ void backward(const Tensor& output, const Tensor& gradient) {
         "backward: this tensor depends on nothing that requires a gradient; call set_requires_grad() on a leaf before "
         "the "
         "forward pass, and keep the forward pass outside NoGrad");
+  check(gradient.defined(), "backward: the gradient is undefined; expected shape {}", output.shape());
   check(gradient.dtype() == output.dtype(), "backward: the gradient is {}, the output {}", gradient.dtype(),
         output.dtype());
   check(gradient.device() == output.device(), "backward: the gradient is on {}, the output on {}",
         to_string(gradient.device()), to_string(output.device()));
   NoGrad guard;
+  Reached reached;
   Queue queue;
   queue.push(output.node());
   give(*node_of(output.node()), output.output(), gradient);
   while (!queue.empty()) {
     const Ref<GradNode> ref = queue.pop();
     Node& node = *node_of(ref);
+    for (int i = 0; i < node.num_kept; ++i) check_unwritten(node.op, *node.kept[i].storage, node.kept[i].writes);
     Grads grads(node);
+    Spending spending(node);
     node.run(node.first.grad, grads);
-    node.first.grad = {};
-    node.second.reset();
-    node.drop();
-    node.spent = true;
-    for (int i = 0; i < node.num_inputs; ++i) {
-      Edge& edge = node.input(i);
-      if (edge.node && has_any_grad(*node_of(edge.node))) queue.push(edge.node);
-      edge.node = {};
-    }
+    spending.finish(queue);
   }
+  reached.finish();
 }
 
+namespace {
+
+constexpr int kDeepestCheckpoint = 256;  // calls nested in one another: each takes a few kilobytes of stack
+thread_local int checkpoint_depth = 0;
+
+class CheckpointDepth {
+ public:
+  CheckpointDepth() {
+    check(checkpoint_depth < kDeepestCheckpoint, "checkpoint: more than {} calls are nested in one another",
+          kDeepestCheckpoint);
+    ++checkpoint_depth;
+  }
+  CheckpointDepth(const CheckpointDepth&) = delete;
+  ~CheckpointDepth() { --checkpoint_depth; }
+};
+
+// A pass without a tape that notes the leaves it reads.
+class Noting {
+ public:
+  explicit Noting(CapturedLeaves& leaves) : outer_(std::exchange(read_in_checkpoint, &leaves)) {}
+  Noting(const Noting&) = delete;
+  ~Noting() { read_in_checkpoint = outer_; }
+
+ private:
+  NoGrad no_grad_;
+  CapturedLeaves* const outer_;
+};
+
+// The default generator as it was at another time; afterwards as before, also when an exception is thrown.
+class Rewound {
+ public:
+  explicit Rewound(const Generator& to) : after_(std::exchange(default_generator(), to)) {}
+  Rewound(const Rewound&) = delete;
+  ~Rewound() { default_generator() = after_; }
+
+ private:
+  const Generator after_;
+};
+
+}  // namespace
+
 Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
+  const CheckpointDepth depth;
   const Generator before = default_generator();
   Tensor y;
-  {
-    NoGrad guard;
+  CapturedLeaves captured;
+  if (grad_mode) {
+    const Noting noting(captured);
     y = f(x.detach()).detach();
+  } else {
+    return f(x.detach()).detach();
   }
-  if (!grad_mode) return y;
-  auto backward_of = [f = std::move(f), x, before](const Tensor& dy, Grads& g) {
+  auto backward_of = [f = std::move(f), x, before, captured](const Tensor& dy, Grads& g) {
+    captured.check_unwritten();
     EnableGrad enable;
-    const Generator after = std::exchange(default_generator(), before);
     Tensor input = x.detach();
     if (g.wants(0)) input.set_requires_grad();
-    const Tensor again = f(input);
-    default_generator() = after;
+    const Tensor again = [&] {
+      const Rewound rewound(before);
+      return f(input);
+    }();
+    const CheckpointDepth nested;  // a checkpoint() inside f runs in the next line
     if (again.requires_grad()) backward(again, dy);
     if (g.wants(0) && has_grad(input)) g.pass(0, input.grad());
   };
   // Always recorded: leaves that f captures may need gradients even when x does not.
   auto* node = new detail::OpNode<decltype(backward_of)>(std::move(backward_of));
   detail::add_edge(*node, x);
+  detail::keep(*node, {&x});
   detail::attach(node, Op::checkpoint, y, nullptr);
   return y;
 }
@@ -215,6 +372,7 @@ Tensor& Tensor::set_requires_grad(bool on) {
   if (!on) {
     node_ = {};
   } else if (!node_) {
+    check(defined(), "set_requires_grad: the tensor is undefined");
     check(is_floating(dtype_), "set_requires_grad: only f32, f64 and bf16 have gradients, this is {}", dtype_);
     auto* leaf = new Leaf;
     leaf->dtype = sum_type(dtype_);
@@ -253,40 +411,63 @@ bool has_grad(const Tensor& leaf) {
 
 namespace {
 constexpr size_t kStep = 64, kClasses = 32;
-// The dropped nodes of this thread by size. Never destroyed: tensors with static lifetime may come home late.
-std::vector<void*>& dropped(size_t bytes) {
-  static thread_local auto* lists = new std::array<std::vector<void*>, kClasses>;
-  return (*lists)[(bytes + kStep - 1) / kStep];
+using FreeLists = std::array<std::vector<void*>, kClasses>;
+
+using FreeLists = std::array<std::vector<void*>, kClasses>;
+
+// The dropped nodes of this thread by size, until it ends. Plain values: a tensor with static lifetime may drop its
+// node after that.
+constinit thread_local FreeLists* free_lists = nullptr;
+constinit thread_local bool thread_ended = false;
+
+struct FreeListsOwner {
+  FreeListsOwner() { free_lists = &lists; }
+  ~FreeListsOwner() {
+    thread_ended = true;
+    free_lists = nullptr;
+    for (auto& list : lists) {
+      for (void* node : list) ::operator delete(node);
+    }
+  }
+  FreeLists lists;
+};
+
+// The list for nodes of this size; null when they are not kept.
+std::vector<void*>* dropped(size_t bytes) {
+  if (bytes > (kClasses - 1) * kStep) return nullptr;
+  if (!free_lists) [[unlikely]] {
+    if (thread_ended) return nullptr;
+    static thread_local FreeListsOwner owner;
+  }
+  return &(*free_lists)[(bytes + kStep - 1) / kStep];
 }
-bool pooled(size_t bytes) { return bytes <= (kClasses - 1) * kStep; }
 }  // namespace
 
 void* Node::operator new(size_t bytes) {
-  if (!pooled(bytes)) return ::operator new(bytes);
-  auto& list = dropped(bytes);
-  if (list.empty()) return ::operator new((bytes + kStep - 1) / kStep * kStep);
-  void* node = list.back();
-  list.pop_back();
+  std::vector<void*>* const list = dropped(bytes);
+  if (!list || list->empty()) return ::operator new((bytes + kStep - 1) / kStep * kStep);
+  void* node = list->back();
+  list->pop_back();
   return node;
 }
 
 void Node::operator delete(void* node, size_t bytes) {
-  if (!pooled(bytes)) return ::operator delete(node);
-  dropped(bytes).push_back(node);
+  if (std::vector<void*>* const list = dropped(bytes)) return list->push_back(node);
+  ::operator delete(node);
 }
 
 void GradNode::release(GradNode* node) {
-  thread_local std::vector<GradNode*> pending;
-  thread_local bool draining = false;
-  pending.push_back(node);
-  if (draining) return;
-  draining = true;
-  while (!pending.empty()) {
-    GradNode* next = pending.back();
-    pending.pop_back();
+  constinit static thread_local std::vector<GradNode*>* pending = nullptr;  // while one is released
+  if (pending) return pending->push_back(node);
+  std::vector<GradNode*> nodes;
+  pending = &nodes;
+  delete node;
+  while (!nodes.empty()) {
+    GradNode* next = nodes.back();
+    nodes.pop_back();
     delete next;
   }
-  draining = false;
+  pending = nullptr;
 }
 
 }  // namespace pg

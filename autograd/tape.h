@@ -56,6 +56,7 @@ struct Node : GradNode {
   bool queued = false;
   bool spent = false;     // backward has run: closure and inputs are gone
   bool has_grad = false;  // leaf only: first.grad holds a gradient of the current pass
+  uint8_t num_kept = 0;
   int num_inputs = 0;
   std::array<Edge, 4> first_inputs;  // nearly every op has at most four
   std::vector<Edge> more_inputs;
@@ -67,6 +68,12 @@ struct Node : GradNode {
   };
   Output first;
   std::unique_ptr<Output> second;  // of the few ops that have one
+  // Memory that the closure reads and callers can write: how often it had been written when the op was recorded.
+  struct Kept {
+    const Storage* storage;
+    uint64_t writes;
+  };
+  std::array<Kept, 8> kept;
   Output& output(int i) { return i == 0 ? first : *second; }
   Edge& input(int i) { return i < 4 ? first_inputs[i] : more_inputs[i - 4]; }
   // From a free list per size: nodes are made and dropped by the million.
@@ -76,21 +83,34 @@ struct Node : GradNode {
   virtual void drop() = 0;  // frees what the closure saved
 };
 
+using TensorList = std::initializer_list<const Tensor*>;
+
 // Hangs `backward` on `out` when grad mode is on and an input requires a gradient; else returns `out` as it is.
 // backward(const Tensor& dy, Grads& g) gets the output's gradient, of any strides, and writes g[i] for input i.
 // An undefined input is an absent option: it never wants a gradient.
+// `kept`: the tensors, at most eight, whose elements `backward` reads and which a caller can write (inputs and
+// outputs). If one of them was written when backward() comes here, that is an Error naming `op`.
 template <class F>
-Tensor record(Op op, Tensor out, std::initializer_list<const Tensor*> inputs, F&& backward);
+Tensor record(Op op, Tensor out, TensorList inputs, TensorList kept, F&& backward);
+template <class F>
+Tensor record(Op op, Tensor out, TensorList inputs, F&& backward) {
+  return record(op, std::move(out), inputs, {}, std::forward<F>(backward));
+}
 template <class F>
 Tensor record(Op op, Tensor out, const std::vector<Tensor>& inputs, F&& backward);
 // For ops with two outputs: `dy` is the gradient of the first, g.output(1) of the second; undefined where nothing used
 // it.
 template <class F>
-std::pair<Tensor, Tensor> record2(Op op, Tensor out0, Tensor out1, std::initializer_list<const Tensor*> inputs,
-                                  F&& backward);
+std::pair<Tensor, Tensor> record2(Op op, Tensor out0, Tensor out1, TensorList inputs, TensorList kept, F&& backward);
+template <class F>
+std::pair<Tensor, Tensor> record2(Op op, Tensor out0, Tensor out1, TensorList inputs, F&& backward) {
+  return record2(op, std::move(out0), std::move(out1), inputs, {}, std::forward<F>(backward));
+}
 
 // Gradients of a scalar `loss` in every leaf it depends on (added where zero_grad was not called since). Frees the
-// graph as it goes; a second call on the same graph is an Error.
+// graph as it goes; a second call on the same graph is an Error. Between the forward pass and backward() nothing may
+// write to a tensor whose values a backward needs (ids, weights, activations): that is an Error too. After any
+// exception no leaf that backward() had reached has a gradient, not even an earlier one to which it was being added.
 void backward(const Tensor& loss);
 // The same for any shape, from a given gradient of `output`.
 void backward(const Tensor& output, const Tensor& gradient);
@@ -123,7 +143,7 @@ bool grad_enabled();
 
 // f(x), keeping only x: the activations inside f are computed again during backward (Chen et al. 2016, "Training Deep
 // Nets with Sublinear Memory Cost"). The default generator is rewound, so dropout repeats its mask. Leaves that f
-// captures get their gradients too.
+// captures get their gradients too. Error when more than 256 calls are nested in one another.
 Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x);
 
 }  // namespace pg

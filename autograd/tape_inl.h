@@ -21,14 +21,17 @@ bool wants_record(const std::vector<Tensor>& inputs);
 // Numbers the node, links it to its inputs and puts it on the outputs (second may be null).
 void attach(Node* node, Op op, Tensor& out0, Tensor* out1);
 void add_edge(Node& node, const Tensor& input);
+// Notes how often the memory of each tensor, which the closure must hold, was written so far; null is nothing.
+void keep(Node& node, TensorList kept);
 
 }  // namespace detail
 
 template <class F>
-Tensor record(Op op, Tensor out, std::initializer_list<const Tensor*> inputs, F&& backward) {
+Tensor record(Op op, Tensor out, TensorList inputs, TensorList kept, F&& backward) {
   if (!detail::wants_record(inputs.begin(), inputs.size())) return out;
   auto* node = new detail::OpNode<std::decay_t<F>>(std::forward<F>(backward));
   for (const Tensor* input : inputs) detail::add_edge(*node, *input);
+  detail::keep(*node, kept);
   detail::attach(node, op, out, nullptr);
   return out;
 }
@@ -43,11 +46,11 @@ Tensor record(Op op, Tensor out, const std::vector<Tensor>& inputs, F&& backward
 }
 
 template <class F>
-std::pair<Tensor, Tensor> record2(Op op, Tensor out0, Tensor out1, std::initializer_list<const Tensor*> inputs,
-                                  F&& backward) {
+std::pair<Tensor, Tensor> record2(Op op, Tensor out0, Tensor out1, TensorList inputs, TensorList kept, F&& backward) {
   if (!detail::wants_record(inputs.begin(), inputs.size())) return {std::move(out0), std::move(out1)};
   auto* node = new detail::OpNode<std::decay_t<F>>(std::forward<F>(backward));
   for (const Tensor* input : inputs) detail::add_edge(*node, *input);
+  detail::keep(*node, kept);
   detail::attach(node, op, out0, &out1);
   return {std::move(out0), std::move(out1)};
 }

@@ -33,7 +33,7 @@ class Decoder {
                std::span<const double> u);
   // Reads more tokens of one row, beginning with what it chose last unless that was read, and chooses the next by u.
   void extend(int64_t row, std::span<const int32_t> tokens, double u);
-  int64_t length(int64_t row) const { return cache_.lengths.data<int32_t>()[row]; }  // positions read
+  int64_t length(int64_t row) const { return cache_.lengths.data<const int32_t>()[row]; }  // positions read
   // Chooses the next token of the rows [0, u.size()).
   void next(std::span<const double> u);
 

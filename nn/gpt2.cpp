@@ -25,7 +25,7 @@ const Gpt2Config& checked(const Gpt2Config& c) {
 
 // Positions of the T new ids [B, T] of rows that hold `before` [B] already.
 Tensor new_positions(const Tensor& before, int64_t t) {
-  const auto starts = before.data<int32_t>();
+  const auto starts = before.data<const int32_t>();
   Tensor positions = Tensor::empty({before.size(0), t}, i32);
   const auto to = positions.data<int32_t>();
   for (size_t row = 0; row < starts.size(); ++row) {

@@ -35,7 +35,7 @@ KvCache KvCache::slice(int64_t begin, int64_t end) const {
 }
 
 void KvCache::copy_row(int64_t from, int64_t to) const {
-  const int32_t length = lengths.data<int32_t>()[from];
+  const int32_t length = lengths.data<const int32_t>()[from];
   for (size_t i = 0; i < k.size(); ++i) {
     for (const Tensor& part : {k[i], v[i]}) {
       part.view_select(0, to).view_slice(1, 0, length).copy_from(part.view_select(0, from).view_slice(1, 0, length));

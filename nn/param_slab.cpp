@@ -58,7 +58,11 @@ void ParamSlab::refresh_masters() {
   version_ = rounded_.storage()->version;
 }
 
-void ParamSlab::bump_version() { version_ = ++(rounded_.defined() ? rounded_ : params_).storage()->version; }
+void ParamSlab::bump_version() {
+  Storage& values = *(rounded_.defined() ? rounded_ : params_).storage();
+  ++values.writes;
+  version_ = ++values.version;
+}
 
 Tensor ParamSlab::piece(const Tensor& slab, const Segment& segment) {
   return slab.view_slice(0, segment.begin, segment.end).view_reshape(segment.shape);

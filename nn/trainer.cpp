@@ -14,7 +14,7 @@ enum Stream : uint64_t { data_stream, dropout_stream, eval_stream };  // of Trai
 int64_t count_targets(const TokenBatch& batch) {
   check(batch.ids.defined() && batch.ids.shape() == batch.targets.shape(),
         "Trainer: ids and targets must have one shape, got {} and {}", batch.ids.shape(), batch.targets.shape());
-  const auto targets = batch.targets.data<int32_t>();
+  const auto targets = batch.targets.data<const int32_t>();
   return std::count_if(targets.begin(), targets.end(), [](int32_t target) { return target != kIgnore; });
 }
 

@@ -70,7 +70,7 @@ BigramReference::BigramReference(std::span<const int32_t> text, int64_t vocab_si
 Tensor BigramReference::logits(const TokenRows& rows, double temperature) const {
   NoGrad no_grad;
   const Tensor last = Tensor::empty(rows.places.shape(), i32);
-  const auto ids = rows.ids.data<int32_t>(), places = rows.places.data<int32_t>();
+  const auto ids = rows.ids.data<const int32_t>(), places = rows.places.data<const int32_t>();
   for (size_t i = 0; i < places.size(); ++i) last.data<int32_t>()[i] = ids[static_cast<size_t>(places[i])];
   return affine(embedding(table_, last), 1 / temperature, 0);
 }

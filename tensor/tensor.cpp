@@ -62,10 +62,12 @@ template Tensor Tensor::from(std::span<const uint8_t>, const Shape&);
 
 template <class T>
 std::span<T> Tensor::data() const {
+  constexpr DType asked = dtype_of<std::remove_const_t<T>>();
   check(defined(), "data: the tensor is undefined");
-  check(dtype_of<T>() == dtype_, "data: the tensor is {}, asked for as {}", dtype_, dtype_of<T>());
+  check(asked == dtype_, "data: the tensor is {}, asked for as {}", dtype_, asked);
   check(contiguous(), "data: the tensor of shape {} has strides {}; make it contiguous() first", shape_, strides_);
   check(device() == Device{}, "data: the tensor is on {}; copy it with to(Device{{}}) first", pg::to_string(device()));
+  if constexpr (!std::is_const_v<T>) count_write();
   return {view().as<T>(), static_cast<size_t>(numel())};
 }
 template std::span<float> Tensor::data() const;
@@ -73,6 +75,11 @@ template std::span<double> Tensor::data() const;
 template std::span<BFloat16> Tensor::data() const;
 template std::span<int32_t> Tensor::data() const;
 template std::span<uint8_t> Tensor::data() const;
+template std::span<const float> Tensor::data() const;
+template std::span<const double> Tensor::data() const;
+template std::span<const BFloat16> Tensor::data() const;
+template std::span<const int32_t> Tensor::data() const;
+template std::span<const uint8_t> Tensor::data() const;
 
 double Tensor::item() const {
   check(defined() && numel() == 1, "item: expected one element, got shape {}", shape_);
@@ -82,7 +89,7 @@ double Tensor::item() const {
 std::vector<double> Tensor::to_vector() const {
   const Tensor t = to(Device{}).to(f64).contiguous_copy();
   if (!t.defined()) return {};
-  const auto values = t.data<double>();
+  const auto values = t.data<const double>();
   return {values.begin(), values.end()};
 }
 
@@ -106,11 +113,50 @@ Tensor Tensor::to(Device target) const {
   cuda::copy(t.view().data, target, from.view().data, device(), static_cast<size_t>(numel()) * size_of(dtype_));
   return t;
 }
-void Tensor::copy_from(const Tensor& source) const {
-  check(defined() && source.defined(), "copy_from: an undefined tensor");
-  kernels(device()).copy(view(), source.to(device()).view_expand(shape_));
+
+namespace {
+
+struct Bytes {  // the first byte of a tensor's elements and the one behind the last
+  int64_t begin, end;
+};
+
+Bytes bytes_of(const Tensor& t) {
+  int64_t last = t.offset();
+  for (int d = 0; d < t.rank(); ++d) last += (t.shape()[d] - 1) * t.strides()[d];
+  const auto size = static_cast<int64_t>(size_of(t.dtype()));
+  return {t.offset() * size, (last + 1) * size};
 }
-void Tensor::fill(double value) const { kernels(device()).fill(view(), value); }
+
+// Whether a write to `a` may change an element of `b` other than the one at the same index.
+bool overlap(const Tensor& a, const Tensor& b) {
+  if (a.storage() != b.storage() || a.numel() == 0 || b.numel() == 0) return false;
+  if (a.offset() == b.offset() && a.dtype() == b.dtype() && a.strides() == b.strides()) return false;
+  const Bytes x = bytes_of(a), y = bytes_of(b);
+  return x.begin < y.end && y.begin < x.end;
+}
+
+}  // namespace
+
+void Tensor::copy_from(const Tensor& source) const {
+  check(defined() && source.defined(), "copy_from: {} is undefined", defined() ? "the source" : "the destination");
+  for (int d = 0; d < rank(); ++d) {
+    check(
+        strides_[d] != 0 || shape_[d] <= 1,
+        "copy_from: the destination {} repeats its elements along dim {} (a view made by expand); write to the tensor "
+        "that was expanded",
+        shape_, d);
+  }
+  Tensor from = source.to(device()).view_expand(shape_);
+  if (overlap(*this, from)) from = from.clone();
+  count_write();
+  kernels(device()).copy(view(), from);
+}
+
+void Tensor::fill(double value) const {
+  check(defined(), "fill: the tensor is undefined");
+  count_write();
+  kernels(device()).fill(view(), value);
+}
 
 // ---- printing
 

@@ -24,7 +24,7 @@ struct GradNode : RefCounted {
 
 class Tensor {
  public:
-  Tensor() = default;  // undefined: numel 0, no storage
+  Tensor() = default;  // undefined: numel 0, no storage; operations on it throw Error
 
   static Tensor empty(const Shape& shape, DType dtype = f32, Device device = {});
   static Tensor zeros(const Shape& shape, DType dtype = f32, Device device = {});
@@ -53,7 +53,7 @@ class Tensor {
   const Strides& strides() const { return strides_; }
   int rank() const { return shape_.rank(); }
   int64_t size(int dim) const { return shape_[normalize_dim(dim, rank(), "size")]; }  // negative counts from the end
-  int64_t numel() const { return pg::numel(shape_); }
+  int64_t numel() const { return storage_ ? pg::numel(shape_) : 0; }
   int64_t offset() const { return offset_; }
   DType dtype() const { return dtype_; }
   Device device() const { return storage_ ? storage_->device : Device{}; }
@@ -66,7 +66,10 @@ class Tensor {
   }
   operator View() const { return view(); }
 
-  // The elements, row-major. Error unless T matches the dtype and the tensor is contiguous and on the CPU.
+  // The elements, row-major. Error unless T matches the dtype and the tensor is contiguous and on the CPU. A call with
+  // a T that is not const counts as a write: an operation recorded before it, whose backward reads this memory, then
+  // throws Error instead of computing a wrong gradient. data<const T>() only reads. A write through a span taken before
+  // the operation was recorded is not seen (of ids it is): call data() again for every write.
   template <class T>
   std::span<T> data() const;
   // The only element, as a double; Error unless numel() == 1.
@@ -80,7 +83,9 @@ class Tensor {
   Tensor contiguous_copy() const;  // itself when already contiguous
   Tensor to(DType dtype) const;    // converted copy, itself when equal; no gradient (see cast in ops.h)
   Tensor to(Device device) const;
-  void copy_from(const Tensor& source) const;  // broadcasts and converts into this memory
+  // Writes `source` into this memory, broadcast to this shape and converted to this dtype. The two may share memory.
+  // Error if this tensor repeats elements (a view made by expand): which of the values would stay is not defined.
+  void copy_from(const Tensor& source) const;
   void fill(double value) const;
 
   // Views without a tape (autograd/ops.h has the differentiable ones).
@@ -96,8 +101,10 @@ class Tensor {
   bool requires_grad() const { return bool(node_); }
   Tensor detach() const { return Tensor(storage_, offset_, shape_, strides_, dtype_); }  // same storage, no tape
   Tensor& set_requires_grad(bool on = true);  // makes a leaf; Error on non-floating dtypes and on results of ops
-  Tensor grad() const;                        // of a leaf after backward(); undefined when it received none
-  void zero_grad() const;                     // the next backward overwrites the leaf's gradient
+  // The gradient of a leaf after backward(); undefined when it received none. It is the leaf's own buffer: the next
+  // backward() adds to it, or overwrites it after zero_grad(). Keep the values of now with grad().clone().
+  Tensor grad() const;
+  void zero_grad() const;  // the next backward overwrites the leaf's gradient
   const Ref<GradNode>& node() const { return node_; }
   int output() const { return output_; }
   void set_node(Ref<GradNode> node, int output) {
@@ -108,6 +115,10 @@ class Tensor {
  private:
   Tensor(Ref<Storage> storage, int64_t offset, const Shape& shape, const Strides& strides, DType dtype)
       : shape_(shape), strides_(strides), offset_(offset), dtype_(dtype), storage_(std::move(storage)) {}
+
+  void count_write() const {
+    if (storage_) ++storage_->writes;
+  }
 
   Shape shape_;
   Strides strides_;

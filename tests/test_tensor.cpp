@@ -306,3 +306,34 @@ TEST_CASE("a private pool shares its blocks with nobody", "[tensor][pool]") {
   empty_cache();
   CHECK(memory_stats().reserved <= reserved + 12345 * 4 + 4096);  // what is left is `outside`
 }
+
+TEST_CASE("an undefined tensor is refused by name", "[tensor]") {
+  CHECK(Tensor().numel() == 0);
+  CHECK(contains(message_of([] { Tensor().fill(1); }), "fill: the tensor is undefined"));
+  CHECK(contains(message_of([] { Tensor().copy_from(Tensor::ones({1})); }), "copy_from: the destination is undefined"));
+  CHECK(contains(message_of([] { Tensor::ones({1}).copy_from(Tensor()); }), "copy_from: the source is undefined"));
+  CHECK(contains(message_of([] { Tensor().set_requires_grad(); }), "set_requires_grad: the tensor is undefined"));
+}
+
+TEST_CASE("copy_from reads its source before it writes over it", "[tensor]") {
+  const Tensor x = Tensor::arange(9, f64).view_reshape({3, 3});
+  const std::vector<double> transposed = {0, 3, 6, 1, 4, 7, 2, 5, 8};
+  x.copy_from(x.view_transpose(0, 1));
+  CHECK(x.to_vector() == transposed);
+  const Tensor line = Tensor::arange(6, f32);
+  line.view_slice(0, 1, 6).copy_from(line.view_slice(0, 0, 5));
+  CHECK(line.to_vector() == std::vector<double>{0, 0, 1, 2, 3, 4});
+  line.copy_from(line.view_select(0, 5).view_expand({6}));  // one element of the destination is the source
+  CHECK(line.to_vector() == std::vector<double>(6, 4.0));
+}
+
+TEST_CASE("copy_from into repeated elements is an error", "[tensor]") {
+  const Tensor row = Tensor::zeros({1, 3});
+  const Tensor rows = row.view_expand({2, 3});
+  CHECK(contains(message_of([&] {
+                   rows.copy_from(Tensor::ones({2, 3}));
+                 }),
+                 "copy_from: the destination [2, 3] repeats"));
+  row.view_expand({1, 3}).copy_from(Tensor::ones({3}));
+  CHECK(row.to_vector() == std::vector<double>(3, 1.0));
+}
