@@ -334,6 +334,7 @@ TEST_CASE("copy_from into repeated elements is an error", "[tensor]") {
                    rows.copy_from(Tensor::ones({2, 3}));
                  }),
                  "copy_from: the destination [2, 3] repeats"));
+  Tensor::empty({3, 0}).copy_from(Tensor::ones({3, 0}));  // strides of 0, and nothing to repeat
   row.view_expand({1, 3}).copy_from(Tensor::ones({3}));
   CHECK(row.to_vector() == std::vector<double>(3, 1.0));
 }
