@@ -19,7 +19,8 @@ MAKEFLAGS += --no-print-directory
 .PHONY: all lessons test bench doctor progress watch format clean setup configure FORCE
 all: configure
 	@$(BUILD_IT) policygrad pg lessons
-	@for lesson in $(BUILD)/lesson*[0-9]; do ln -sf "$$lesson" .; done
+	@for folder in lessons/[0-9][0-9]_*; do \
+	  number=$${folder#lessons/}; number=$${number%%_*}; ln -sf "$(BUILD)/lesson$${number#0}" .; done
 	@ln -sf $(BUILD)/pg pg
 
 lessons: all
