@@ -21,13 +21,16 @@ size_t worst_element(const Value& got, const Value& want) {
   return worst;
 }
 
+// Both of a pair in as many digits as their worst element needs.
 std::string describe(const Value& x, const Value& other, size_t at) {
   if (!(x.shape == other.shape)) {
     const std::string numbers = to_text(x, 8);
     return fmt::format("shape {}{}{}", x.shape, numbers.empty() ? "" : ": ", numbers);
   }
-  if (std::string numbers = to_text(x); !numbers.empty()) return numbers;
-  return fmt::format("{:.9g} at {} of {}", x.v[at], index_text(x.shape, at), x.shape);
+  if (x.v.empty()) return to_text(x);
+  const auto digits = [&](int least) { return digits_to_differ(x.v[at], other.v[at], least); };
+  if (std::string numbers = to_text(x, 16, digits(6)); !numbers.empty()) return numbers;
+  return fmt::format("{:.{}g} at {} of {}", x.v[at], digits(9), index_text(x.shape, at), x.shape);
 }
 
 constexpr size_t kCasesKept = 12;
@@ -42,7 +45,7 @@ bool Grader::equal(const std::string& input, const Value& got, const Value& want
   if (ok) worst_ = std::max(worst_, error);
   const size_t at = same_shape && !want.v.empty() ? worst_element(got, want) : 0;
   return judge(ok, {input, describe(got, want, at), describe(want, got, at)},
-               ok ? "" : diagnose(got, want, how.mistakes, how.before));
+               ok ? "" : diagnose(got, want, how.mistakes, how.before, how.rtol == 0));
 }
 
 bool Grader::expect(bool ok, const std::string& input, const std::string& got, const std::string& want,
