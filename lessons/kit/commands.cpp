@@ -1,13 +1,12 @@
 #include "lessons/kit/commands.h"
 
-#include <sys/wait.h>
-
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "lessons/kit/isolate.h"
 #include "lessons/kit/source.h"
 
 namespace pg::kit {
@@ -29,8 +28,9 @@ const CheckEntry& current(const LessonEntry& lesson, const LessonState& state) {
 
 std::set<std::string> finished_pieces(const LessonEntry& lesson) {
   std::set<std::string> finished, unfinished;
+  TimeLimit limit;
   for (const CheckEntry& check : lesson.checks) {
-    const bool ok = run_isolated(check, true).state == State::ok;
+    const bool ok = run_isolated(check, true, limit).state == State::ok;
     (ok ? finished : unfinished).insert(check.piece);
   }
   for (const std::string& piece : unfinished) finished.erase(piece);

@@ -1,7 +1,13 @@
 #include "lessons/kit/grader.h"
 
-#include <cmath>
+#include <cxxabi.h>
 
+#include <cmath>
+#include <cstdlib>
+#include <new>
+#include <typeinfo>
+
+#include "lessons/kit/isolate.h"
 #include "lessons/kit/todo.h"
 
 namespace pg::kit {
@@ -34,6 +40,21 @@ std::string describe(const Value& x, const Value& other, size_t at) {
 }
 
 constexpr size_t kCasesKept = 12;
+
+const std::string kTooMuchMemory = fmt::format(
+    "more memory was asked for than a check may use ({} GB): a wrong size, or a loop that never stops adding",
+    kCheckMemory >> 30);
+
+// Of the exception that is being handled: "int".
+std::string thrown_type() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (!type) return "unknown";
+  int failed = 0;
+  char* name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed);
+  const std::string text = failed ? type->name() : name;
+  std::free(name);
+  return text;
+}
 
 }  // namespace
 
@@ -90,10 +111,12 @@ Outcome Grader::outcome() const {
 
 Outcome grade(const std::function<void(Grader&)>& body) {
   Grader grader;
-  const auto thrown = [&](const std::string& what) {
+  const auto thrown = [&](const std::string& what, const std::string& diagnosis = "") {
     Outcome outcome = grader.outcome();
+    if (grader.failed()) return outcome;
     outcome.state = State::wrong;
     outcome.failure = {"the call itself", what, "a result"};
+    outcome.diagnosis = diagnosis;
     outcome.cases.push_back(outcome.failure);
     return outcome;
   };
@@ -103,8 +126,14 @@ Outcome grade(const std::function<void(Grader&)>& body) {
     Outcome outcome;
     outcome.state = State::todo;
     return outcome;
+  } catch (const std::bad_alloc& error) {
+    return thrown(fmt::format("an exception: {}", error.what()), kTooMuchMemory);
   } catch (const std::exception& error) {
-    if (!grader.failed()) return thrown(fmt::format("an exception: {}", error.what()));
+    const std::string what = error.what();
+    return thrown("an exception: " + what, what.starts_with("out of memory") ? kTooMuchMemory : "");
+  } catch (...) {
+    return thrown(fmt::format("an exception of type {}", thrown_type()),
+                  "threw a value that is no std::exception; to report an error, write fail(\"...\")");
   }
   return grader.outcome();
 }
