@@ -12,7 +12,7 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 OPTIONS := -DCMAKE_BUILD_TYPE=Release -DPOLICYGRAD_NATIVE=$(if $(filter 0,$(NATIVE)),OFF,ON) \
            $(if $(filter-out 0,$(CUDA)),-DPOLICYGRAD_CUDA=$(if $(filter sim,$(CUDA)),sim,nvcc)) \
            $(if $(filter command line environment,$(origin CXX)),-DCMAKE_CXX_COMPILER=$(CXX))
-BUILD_IT = cmake --build $(BUILD) --parallel $(JOBS) --target
+BUILD_IT = sh tools/build.sh $(BUILD) $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 

@@ -1,13 +1,12 @@
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "lessons/kit/built.h"
 #include "lessons/kit/commands.h"
 #include "lessons/kit/isolate.h"
 #include "lessons/kit/source.h"
 
 namespace pg::kit {
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 namespace {
@@ -75,10 +74,10 @@ std::vector<const CheckEntry*> select(const LessonEntry& lesson, const std::vect
 
 int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   const auto checks = select(lesson, options.names);
-  const std::string hash = hash_of(read_file(repository_root() + "/" + lesson.exercise()));
+  const std::string hash =
+      hash_of(built() ? built()->exercise : read_file(repository_root() + "/" + lesson.exercise()));
   fmt::print("{}  grading {} ({})\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)),
              options.reference ? "the reference" : lesson.exercise(), hash.substr(0, 6));
-  if (!options.reference) fmt::print("{}", stale_warning(lesson));
   fmt::print("\n");
 
   int count[3] = {};
@@ -132,16 +131,5 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
 }
 
 std::string progress_path() { return repository_root() + "/.progress.json"; }
-
-std::string stale_warning(const LessonEntry& lesson) {
-  std::error_code failed;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  if (failed || program.filename() != "lesson" + std::to_string(lesson.number)) return "";
-  const auto built = fs::last_write_time(program, failed);
-  const auto edited = fs::last_write_time(repository_root() + "/" + lesson.exercise(), failed);
-  if (failed || edited <= built) return "";
-  return paint(Color::yellow, fmt::format("  {} was edited after this program was built. First: make lesson{}\n",
-                                          lesson.exercise(), lesson.number));
-}
 
 }  // namespace pg::kit

@@ -37,7 +37,5 @@ int progress_command(const LessonEntry& lesson);
 int lint_command(const LessonEntry& lesson);
 
 std::string progress_path();
-// A warning when the exercise was edited after this program was built, else "".
-std::string stale_warning(const LessonEntry& lesson);
 
 }  // namespace pg::kit

@@ -45,17 +45,6 @@ const std::string kTooMuchMemory = fmt::format(
     "more memory was asked for than a check may use ({} GB): a wrong size, or a loop that never stops adding",
     kCheckMemory >> 30);
 
-// Of the exception that is being handled: "int".
-std::string thrown_type() {
-  const std::type_info* type = abi::__cxa_current_exception_type();
-  if (!type) return "unknown";
-  int failed = 0;
-  char* name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed);
-  const std::string text = failed ? type->name() : name;
-  std::free(name);
-  return text;
-}
-
 }  // namespace
 
 bool Grader::equal(const std::string& input, const Value& got, const Value& want, const Compare& how) {
@@ -126,16 +115,31 @@ Outcome grade(const std::function<void(Grader&)>& body) {
     Outcome outcome;
     outcome.state = State::todo;
     return outcome;
-  } catch (const std::bad_alloc& error) {
-    return thrown(fmt::format("an exception: {}", error.what()), kTooMuchMemory);
+  } catch (const std::bad_alloc&) {
+    return thrown(describe_exception(), kTooMuchMemory);
   } catch (const std::exception& error) {
-    const std::string what = error.what();
-    return thrown("an exception: " + what, what.starts_with("out of memory") ? kTooMuchMemory : "");
+    const bool memory = std::string(error.what()).starts_with("out of memory");
+    return thrown(describe_exception(), memory ? kTooMuchMemory : "");
   } catch (...) {
-    return thrown(fmt::format("an exception of type {}", thrown_type()),
+    return thrown(describe_exception(),
                   "threw a value that is no std::exception; to report an error, write fail(\"...\")");
   }
   return grader.outcome();
+}
+
+std::string describe_exception() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return fmt::format("an exception: {}", error.what());
+  } catch (...) {
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    int failed = 0;
+    char* name = type ? abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed) : nullptr;
+    const std::string text = name ? name : type ? type->name() : "unknown";
+    std::free(name);
+    return "an exception of type " + text;
+  }
 }
 
 bool optimized_build() {

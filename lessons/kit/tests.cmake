@@ -15,6 +15,9 @@ function(lesson_gate name)
 endfunction()
 
 lesson_gate(lesson_kit lesson_kit_tests)
+if(NOT POLICYGRAD_CUDA)
+  lesson_gate(lesson_runner sh lessons/kit/test/runner.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND})
+endif()
 
 # Speed is not judged in a build that is slow on purpose.
 set(judges_speed ON)
