@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -33,7 +34,9 @@ fs::path program_path() {
   uint32_t size = sizeof path;
   return _NSGetExecutablePath(path, &size) == 0 ? fs::canonical(path) : fs::path();
 #else
-  return fs::read_symlink("/proc/self/exe");
+  std::error_code no_such_file;
+  const fs::path path = fs::read_symlink("/proc/self/exe", no_such_file);
+  return no_such_file ? fs::path(built()->folder) / built()->target : path;
 #endif
 }
 // Read once, before the program is built again: its file is then another one.
@@ -46,15 +49,15 @@ std::string path_of(const std::string& exercise) { return built()->root + "/" + 
 
 bool other_text(const std::string& exercise) { return read_file(path_of(exercise)) != built()->exercise; }
 
-// A source of the lesson that the learner may have written beside the exercise, or that came with a new version.
-bool newer_source(const std::string& exercise) {
-  const auto built_at = fs::last_write_time(this_program());
+// When a source of the lesson was written last: the learner may have one beside the exercise, or a new version came.
+fs::file_time_type newest_source(const std::string& exercise) {
+  auto newest = fs::file_time_type::min();
   for (const auto& entry : fs::directory_iterator(fs::path(path_of(exercise)).parent_path())) {
     const std::string kind = entry.path().extension().string();
     const bool source = kind == ".h" || kind == ".cpp" || kind == ".cu" || kind == ".cuh";
-    if (source && entry.last_write_time() > built_at) return true;
+    if (source) newest = std::max(newest, entry.last_write_time());
   }
-  return false;
+  return newest;
 }
 
 bool succeeds(const std::vector<std::string>& command) {
@@ -94,16 +97,19 @@ void refuse_elsewhere() {
 }
 
 bool edited_since_build(const std::string& exercise) {
-  return built() && (other_text(exercise) || newer_source(exercise));
+  return built() && (other_text(exercise) || newest_source(exercise) > fs::last_write_time(this_program()));
 }
 
 void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt) {
   if (!edited_since_build(exercise)) return;
   const Built& from = *built();
   const bool other = other_text(exercise);
-  if (rebuilt && !other) return;  // what is newer is no part of the program
+  if (rebuilt && !other) {  // what is newer is no part of the program
+    std::error_code only_asked_again;
+    fs::last_write_time(this_program(), newest_source(exercise), only_asked_again);
+    return;
+  }
   if (rebuilt) throw Refused(fmt::format("{} was changed while it was built: type the command again.", exercise));
-  this_program();
   fmt::print("{} has changed since this program was built: building {}.\n", other ? exercise : "The lesson",
              from.target);
   std::error_code none_there;

@@ -83,7 +83,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
     std::fflush(stdout);
     fmt::print(stderr, "{}\n", refused.what());
     return kRefused;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // Error, or what the system says of a file
     std::fflush(stdout);
     fmt::print(stderr, "{}\n", error.what());
     return kUsageError;

@@ -8,7 +8,7 @@ cmake=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset POLICYGRAD_CHECK_SECONDS
-tree=$work/tree
+tree="$work/a tree" # paths may hold spaces
 exercise=lessons/01_mini/exercise.cpp
 out=$work/out
 
@@ -109,6 +109,13 @@ check="build/lesson1 check"
   echo 'inline double factor() { return 5; }' >"$tree/lessons/01_mini/own.h"
   expect 1 $check
   recorded 'WRONG ok'
+
+  # A source that is no part of the program is asked about once.
+  echo '// notes' >"$tree/lessons/01_mini/notes.h"
+  expect 1 $check
+  says 'building lesson1'
+  expect 1 $check
+  silent 'building'
 
   # An answer that ends the program does not end the grading.
   answer 'std::exit(0);' 'throw 42;'
