@@ -12,14 +12,15 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 OPTIONS := -DCMAKE_BUILD_TYPE=Release -DPOLICYGRAD_NATIVE=$(if $(filter 0,$(NATIVE)),OFF,ON) \
            $(if $(filter-out 0,$(CUDA)),-DPOLICYGRAD_CUDA=$(if $(filter sim,$(CUDA)),sim,nvcc)) \
            $(if $(filter command line environment,$(origin CXX)),-DCMAKE_CXX_COMPILER=$(CXX))
-BUILD_IT = cmake --build $(BUILD) --parallel $(JOBS) --target
+BUILD_IT = sh tools/build.sh $(BUILD) $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
 .PHONY: all lessons test bench doctor progress watch format clean setup configure FORCE
 all: configure
 	@$(BUILD_IT) policygrad pg lessons
-	@for lesson in $(BUILD)/lesson*[0-9]; do ln -sf "$$lesson" .; done
+	@for folder in lessons/[0-9][0-9]_*; do \
+	  number=$${folder#lessons/}; number=$${number%%_*}; ln -sf "$(BUILD)/lesson$${number#0}" .; done
 	@ln -sf $(BUILD)/pg pg
 
 lessons: all
@@ -42,9 +43,10 @@ doctor:
 
 # Each lesson prints its own line.
 progress: configure
-	@$(BUILD_IT) lessons
+	@$(BUILD_IT) lessons || echo "What does not compile is shown as its last check found it."
 	@for folder in lessons/[0-9][0-9]_*; do \
-	  number=$${folder#lessons/}; number=$${number%%_*}; $(BUILD)/lesson$${number#0} progress || exit 1; done
+	  number=$${folder#lessons/}; number=$${number%%_*}; program=$(BUILD)/lesson$${number#0}; \
+	  [ ! -x $$program ] || $$program progress || exit 1; done
 
 watch:
 	@sh tools/watch.sh "$(LESSON)"

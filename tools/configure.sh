@@ -6,6 +6,12 @@ build=$1
 jobs=$2
 goal=$3
 shift 3
+# A build folder knows its own absolute path and that of the sources: after a copy it would build the old tree.
+made_in=$(sed -n 's/^CMAKE_CACHEFILE_DIR:INTERNAL=//p' "$build/CMakeCache.txt" 2>/dev/null || true)
+if [ "$made_in" ] && [ "$(cd "$made_in" 2>/dev/null && pwd -P)" != "$(cd "$build" && pwd -P)" ]; then
+  echo "$build was made in $made_in and is made anew here."
+  rm -rf "$build"
+fi
 if [ -e "$build/CMakeCache.txt" ] && [ "$(cat "$build/options" 2>/dev/null)" = "$*" ]; then exit 0; fi
 
 if [ ! -e "$build/libpolicygrad.a" ]; then

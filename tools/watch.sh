@@ -10,6 +10,7 @@ seen=$(mktemp)
 trap 'rm -f "$seen"' EXIT
 while :; do
   touch "$seen"
+  if [ -t 1 ]; then printf '\033[H\033[2J'; fi
   if make --no-print-directory "lesson$lesson"; then "./lesson$lesson" check || true; fi
   echo "Waiting for you to save $exercise (Ctrl-C ends)"
   while [ -z "$(find "$exercise" -newer "$seen" 2>/dev/null)" ]; do sleep 0.5; done

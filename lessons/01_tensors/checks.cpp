@@ -159,7 +159,7 @@ std::vector<kit::Check<Impl>> checks() {
   return {
       {.id = "01.1",
        .title = "strides of a transpose",
-       .piece = kit::piece("view_transpose", &Impl::view_transpose),
+       .piece = kit::piece<&Impl::view_transpose>("view_transpose"),
        .section = "A transpose moves nothing",
        .why = "A view that copies is slow and, worse, wrong: writing through it no longer changes the original. So the "
               "check looks at shape, strides and storage separately, and at a slice, whose first element is not the "
@@ -174,7 +174,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_transpose},
       {.id = "01.2",
        .title = "the shape of a sum",
-       .piece = kit::piece("broadcast_shapes", &Impl::broadcast_shapes),
+       .piece = kit::piece<&Impl::broadcast_shapes>("broadcast_shapes"),
        .section = "Small tensors stretch",
        .why = "Broadcasting is behind every bias and every mask, and its edge cases are where programs go wrong in "
               "silence: a missing dimension, an empty tensor, and shapes that must be refused.",
@@ -187,7 +187,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_broadcast},
       {.id = "01.3",
        .title = "from index to memory",
-       .piece = kit::piece("offset_of", &Impl::offset_of),
+       .piece = kit::piece<&Impl::offset_of>("offset_of"),
        .section = "From an index to an address",
        .why = "Every kernel that accepts any view does this sum for each element. The check walks a transpose, a slice "
               "with a step and a view with stride 0, where counting along the memory fails.",
@@ -200,7 +200,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_offset},
       {.id = "01.4",
        .title = "a blocked matmul",
-       .piece = kit::piece("matmul", &Impl::matmul),
+       .piece = kit::piece<&Impl::matmul>("matmul"),
        .section = "The matmul race",
        .why = "The same multiplications in another order run many times faster, as the memory is read along its rows "
               "and each number loaded is used often. The check wants exact results for odd sizes first, speed second.",

@@ -201,7 +201,7 @@ std::vector<kit::Check<Impl>> checks() {
   return {
       {.id = "02.1",
        .title = "backward of a product",
-       .piece = kit::piece("mul", &Impl::mul),
+       .piece = kit::piece<&Impl::mul>("mul"),
        .section = "The chain rule, one op at a time",
        .why = "The smallest backward with two inputs. It shows the three things every backward must do: multiply by "
               "the gradient that comes in, give each input its own, and add where an input was used twice.",
@@ -212,7 +212,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_mul},
       {.id = "02.2",
        .title = "backward of tanh",
-       .piece = kit::piece("tanh", &Impl::tanh),
+       .piece = kit::piece<&Impl::tanh>("tanh"),
        .section = "The chain rule, one op at a time",
        .why = "Derivatives are often cheapest in terms of the result: tanh' = 1 - y². Then x need not be kept, which "
               "halves what the tape remembers.",
@@ -224,7 +224,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_tanh},
       {.id = "02.3",
        .title = "backward of a matmul",
-       .piece = kit::piece("matmul", &Impl::matmul),
+       .piece = kit::piece<&Impl::matmul>("matmul"),
        .section = "Matrices: let the shapes think",
        .why = "Two thirds of all the work of training are these two products. With square matrices wrong ones pass "
               "unnoticed, so the check starts there and names the mistake.",
@@ -235,7 +235,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_matmul},
       {.id = "02.4",
        .title = "backward of broadcasting",
-       .piece = kit::piece("pass_summed", &Impl::pass_summed),
+       .piece = kit::piece<&Impl::pass_summed>("pass_summed"),
        .section = "What was stretched is summed",
        .why = "Every bias has this backward. Forgetting the sum gives a wrong shape at best; taking the mean gives a "
               "learning rate that depends on the batch, and nobody notices.",
@@ -248,7 +248,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_pass_summed},
       {.id = "02.5",
        .title = "gradcheck",
-       .piece = kit::piece("gradcheck", &Impl::gradcheck),
+       .piece = kit::piece<&Impl::gradcheck>("gradcheck"),
        .section = "The proof that it is right",
        .why = "A checker that cannot fail is worth nothing. So yours must pass what is right and catch three bugs: a "
               "plain one, one in the second input, and one that is invisible when the outputs are simply summed.",

@@ -171,7 +171,7 @@ std::vector<kit::Check<Impl>> checks() {
   return {
       {.id = "03.1",
        .title = "softmax",
-       .piece = kit::piece("softmax", &Impl::softmax),
+       .piece = kit::piece<&Impl::softmax>("softmax"),
        .section = "From scores to probabilities",
        .why = "Every probability in this project comes out of this function. Scores of 1000 do occur, and exp(1000) is "
               "infinite.",
@@ -184,7 +184,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_softmax},
       {.id = "03.2",
        .title = "backward of cross-entropy",
-       .piece = kit::piece("cross_entropy_backward", &Impl::cross_entropy_backward),
+       .piece = kit::piece<&Impl::cross_entropy_backward>("cross_entropy_backward"),
        .section = "What the loss says to the scores",
        .why = "The gradient of nearly every language model begins here: what was said minus what was right.",
        .hints = {"The loss of a row is log Σ exp(x) minus the target's score. What is the derivative of each part?",
@@ -194,7 +194,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_cross_entropy_backward},
       {.id = "03.3",
        .title = "AdamW",
-       .piece = kit::piece("adamw", &Impl::adamw),
+       .piece = kit::piece<&Impl::adamw>("adamw"),
        .section = "The step downhill",
        .why =
            "Each parameter gets a step of about lr, whatever the size of its gradient. Five details decide whether it "
@@ -209,7 +209,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_adamw},
       {.id = "03.4",
        .title = "temperature, top-k, top-p",
-       .piece = kit::piece("filtered_probs", &Impl::filtered_probs),
+       .piece = kit::piece<&Impl::filtered_probs>("filtered_probs"),
        .section = "Letting it speak",
        .why =
            "The long tail of improbable characters is where a model falls off its own text. The order of the filters "
@@ -224,7 +224,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_filtered_probs},
       {.id = "03.5",
        .title = "drawing a token",
-       .piece = kit::piece("sample_token", &Impl::sample_token),
+       .piece = kit::piece<&Impl::sample_token>("sample_token"),
        .section = "Letting it speak",
        .why = "One wrong comparison and a filtered-out token is drawn once in a million; nobody finds that later.",
        .hints = {"Lay the probabilities end to end on [0, 1]. In which piece does u fall, and to whom do the borders "

@@ -255,7 +255,7 @@ std::vector<kit::Check<Impl>> checks() {
   return {
       {.id = "04.1",
        .title = "causal attention",
-       .piece = kit::piece("attention", &Impl::attention),
+       .piece = kit::piece<&Impl::attention>("attention"),
        .section = "Looking back",
        .why = "The one place in a GPT where positions talk to each other. If a single later token shines through, the "
               "training loss looks wonderful and the model cannot speak.",
@@ -268,7 +268,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_attention},
       {.id = "04.2",
        .title = "backward of attention",
-       .piece = kit::piece("attention_backward", &Impl::attention_backward),
+       .piece = kit::piece<&Impl::attention_backward>("attention_backward"),
        .section = "The way back",
        .why = "Three products, a softmax and a scale, each with its own backward. Forgetting the softmax's second "
               "term still trains, slowly, which is the worst kind of wrong.",
@@ -282,7 +282,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_attention_backward},
       {.id = "04.3",
        .title = "backward of layernorm",
-       .piece = kit::piece("layer_norm_backward", &Impl::layer_norm_backward),
+       .piece = kit::piece<&Impl::layer_norm_backward>("layer_norm_backward"),
        .section = "Rows with mean 0 and deviation 1",
        .why = "x moves its own mean and its own deviation. Whoever takes them for constants gets a gradient that "
               "pushes along the two directions layernorm removes.",
@@ -298,7 +298,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_layer_norm_backward},
       {.id = "04.4",
        .title = "GPT-2's first weights",
-       .piece = kit::piece("init_weights", &Impl::init_weights),
+       .piece = kit::piece<&Impl::init_weights>("init_weights"),
        .section = "How to begin",
        .why = "A good start knows nothing: every character equally likely, a loss of ln V. Each of the 2·n_layer "
               "writers into the stream starts quiet, so that depth does not make it loud.",
@@ -313,7 +313,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_init},
       {.id = "04.5",
        .title = "the KV cache",
-       .piece = kit::piece("decode", &Impl::decode),
+       .piece = kit::piece<&Impl::decode>("decode"),
        .section = "Remembering instead of reading again",
        .why = "Generation without it costs a whole pass per token. With it, what was computed for the past is kept, "
               "and each new token asks the kept keys one question.",

@@ -149,7 +149,7 @@ std::vector<kit::Check<Impl>> checks() {
   return {
       {.id = "06.1",
        .title = "log-probability of a sample",
-       .piece = kit::piece("token_log_prob", &Impl::token_log_prob),
+       .piece = kit::piece<&Impl::token_log_prob>("token_log_prob"),
        .section = "A gradient from samples",
        .why = "Everything in policy gradients goes through this number. It must be exact where probabilities round to "
               "0, and it "
@@ -161,7 +161,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_token_log_prob},
       {.id = "06.2",
        .title = "the REINFORCE loss",
-       .piece = kit::piece("reinforce_loss", &Impl::reinforce_loss),
+       .piece = kit::piece<&Impl::reinforce_loss>("reinforce_loss"),
        .section = "A gradient from samples",
        .why = "Its value means nothing; its gradient means everything. Sign, divisor and mask are where libraries go "
               "wrong.",
@@ -174,7 +174,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_reinforce_loss},
       {.id = "06.3",
        .title = "return-to-go",
-       .piece = kit::piece("return_to_go", &Impl::return_to_go),
+       .piece = kit::piece<&Impl::return_to_go>("return_to_go"),
        .section = "Who gets the credit",
        .why = "Crediting an action with rewards that came before it is not wrong on average, only noisy; crediting it "
               "with less "
@@ -186,7 +186,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_return_to_go},
       {.id = "06.4",
        .title = "the moving baseline",
-       .piece = kit::piece("advantage", &Impl::advantage),
+       .piece = kit::piece<&Impl::advantage>("advantage"),
        .section = "What is usual",
        .why =
            "A baseline that has seen the episode it judges is no longer free of it: the gradient is then biased, by a "
@@ -199,7 +199,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_advantage},
       {.id = "06.5",
        .title = "k1, k2, k3",
-       .piece = kit::piece("k1", &Impl::k1, &Impl::k2, &Impl::k3),
+       .piece = kit::piece<&Impl::k1, &Impl::k2, &Impl::k3>("k1"),
        .section = "How far from what it was",
        .why = "Three estimates of one number, with one sign and one direction to confuse. Here is where published code "
               "has been "

@@ -8,9 +8,9 @@
 namespace pg::lesson07 {
 
 std::vector<kit::Check<Impl>> checks() {
-  const auto gae_piece = kit::piece("gae", &Impl::gae);
+  const auto gae_piece = kit::piece<&Impl::gae>("gae");
   const kit::Source gae_source{"rl/advantages.cpp", "Gae gae("};
-  const auto gaussian_piece = kit::piece("gaussian_log_prob", &Impl::gaussian_log_prob);
+  const auto gaussian_piece = kit::piece<&Impl::gaussian_log_prob>("gaussian_log_prob");
   const kit::Source gaussian_source{"rl/gaussian.cpp", "gaussian_log_prob("};
   return {
       {.id = "07.1",
@@ -61,7 +61,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_mask},
       {.id = "07.5",
        .title = "the clipped surrogate",
-       .piece = kit::piece("clip_loss", &Impl::clip_loss),
+       .piece = kit::piece<&Impl::clip_loss>("clip_loss"),
        .section = "How far to step",
        .why = "Six lines of Python that people get wrong for negative A. What counts is where the gradient is 0, and "
               "that it is not 0 where a step has gone wrong.",
@@ -73,7 +73,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_clip_loss},
       {.id = "07.6",
        .title = "the value loss",
-       .piece = kit::piece("value_loss", &Impl::value_loss),
+       .piece = kit::piece<&Impl::value_loss>("value_loss"),
        .section = "The critic",
        .why =
            "The critic shares the clip's idea: no gain from moving far from where it was. The demonstration measures "

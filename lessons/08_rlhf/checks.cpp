@@ -11,7 +11,7 @@ std::vector<kit::Check<Impl>> checks() {
   return {
       {.id = "08.1",
        .title = "the response mask",
-       .piece = kit::piece("sft_batch", &Impl::sft_batch),
+       .piece = kit::piece<&Impl::sft_batch>("sft_batch"),
        .section = "Which tokens count",
        .why = "The loss goes down whatever is masked. What is wrong shows much later: a model that never stops, or one "
               "that asks the question again.",
@@ -25,7 +25,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_sft_batch},
       {.id = "08.2",
        .title = "the pairwise loss",
-       .piece = kit::piece("bradley_terry_loss", &Impl::bradley_terry_loss),
+       .piece = kit::piece<&Impl::bradley_terry_loss>("bradley_terry_loss"),
        .section = "From a choice to a number",
        .why =
            "A reward model is trained on nothing else. With a sign or a margin the wrong way it still trains, and pays "
@@ -40,7 +40,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_bradley_terry_loss},
       {.id = "08.3",
        .title = "where the score lands",
-       .piece = kit::piece("set_rewards", &Impl::set_rewards),
+       .piece = kit::piece<&Impl::set_rewards>("set_rewards"),
        .section = "Four models",
        .why =
            "Libraries have put it on the padding behind the end of sequence, where nothing learns from it, and nobody "
@@ -53,7 +53,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_set_rewards},
       {.id = "08.4",
        .title = "the KL in the reward",
-       .piece = kit::piece("subtract_kl", &Impl::subtract_kl),
+       .piece = kit::piece<&Impl::subtract_kl>("subtract_kl"),
        .section = "Four models",
        .why =
            "It is all that holds the policy where the reward model knows what it is talking about. The demonstration "
@@ -66,7 +66,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_subtract_kl},
       {.id = "08.5",
        .title = "a response's log-probability",
-       .piece = kit::piece("sequence_log_probs", &Impl::sequence_log_probs),
+       .piece = kit::piece<&Impl::sequence_log_probs>("sequence_log_probs"),
        .section = "Without a reward model",
        .why =
            "DPO's theory is about whole responses. Means in place of sums, or a missing end of sequence, make another "
@@ -79,7 +79,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_sequence_log_probs},
       {.id = "08.6",
        .title = "DPO",
-       .piece = kit::piece("dpo_loss", &Impl::dpo_loss),
+       .piece = kit::piece<&Impl::dpo_loss>("dpo_loss"),
        .section = "Without a reward model",
        .why = "Its first value is known without running anything: ln 2 for every pair. A run that begins elsewhere is "
               "wrong, one that stays there does not learn.",

@@ -8,7 +8,7 @@ std::vector<kit::Check<Impl>> checks() {
   return {
       {.id = "09.1",
        .title = "better than the group",
-       .piece = kit::piece("group_mean_advantage", &Impl::group_mean_advantage),
+       .piece = kit::piece<&Impl::group_mean_advantage>("group_mean_advantage"),
        .section = "The group is the critic",
        .why = "Where PPO trains a second network to say what is usual here, GRPO asks the same question several times. "
               "Rows must not be mixed up, and a group that all solved must not be pushed by a rounding error.",
@@ -20,7 +20,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_group_mean},
       {.id = "09.2",
        .title = "in deviations of the group",
-       .piece = kit::piece("group_std_advantage", &Impl::group_std_advantage),
+       .piece = kit::piece<&Impl::group_std_advantage>("group_std_advantage"),
        .section = "What the deviation does",
        .why = "GRPO's own formula. Libraries differ in G or G - 1 and in eps from 1e-4 to 1e-9, and a group of equal "
               "rewards is where it becomes noise divided by noise.",
@@ -31,7 +31,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_group_std},
       {.id = "09.3",
        .title = "leave one out",
-       .piece = kit::piece("leave_one_out_advantage", &Impl::leave_one_out_advantage),
+       .piece = kit::piece<&Impl::leave_one_out_advantage>("leave_one_out_advantage"),
        .section = "What the deviation does",
        .why = "A baseline that contains the reward it is subtracted from is not free of it. Leaving it out makes the "
               "estimate exact on average; the demonstration enumerates it.",
@@ -42,7 +42,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_leave_one_out},
       {.id = "09.4",
        .title = "groups that teach",
-       .piece = kit::piece("groups_with_signal", &Impl::groups_with_signal),
+       .piece = kit::piece<&Impl::groups_with_signal>("groups_with_signal"),
        .section = "The group is the critic",
        .why =
            "A group that all solve, or none, has advantage 0: its samples were paid for and teach nothing. The share "
@@ -54,7 +54,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_signal},
       {.id = "09.5",
        .title = "the ratio of a token",
-       .piece = kit::piece("token_ratio", &Impl::token_ratio),
+       .piece = kit::piece<&Impl::token_ratio>("token_ratio"),
        .section = "One sample, all the way",
        .why = "Its value is exactly 1 on the first update and its gradient is the policy gradient: the loss is 0 and "
               "learning goes on. Padding may hold anything.",
@@ -66,7 +66,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_token_ratio},
       {.id = "09.6",
        .title = "the ratio of a response",
-       .piece = kit::piece("sequence_ratio", &Impl::sequence_ratio),
+       .piece = kit::piece<&Impl::sequence_ratio>("sequence_ratio"),
        .section = "One sample, all the way",
        .why = "GSPO: the reward is for the whole response, so the step is measured on the whole response. Not by the "
               "product of its ratios, which has no scale, but by their geometric mean.",
@@ -77,7 +77,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_sequence_ratio},
       {.id = "09.7",
        .title = "from tokens to one number",
-       .piece = kit::piece("aggregate", &Impl::aggregate),
+       .piece = kit::piece<&Impl::aggregate>("aggregate"),
        .section = "This choice is the algorithm",
        .why =
            "GRPO, DAPO and Dr. GRPO differ in this one division more than in anything else. Divided by what is in a "

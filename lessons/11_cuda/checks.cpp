@@ -344,7 +344,7 @@ std::vector<kit::Check<Impl>> checks() {
   return {
       {.id = "11.1",
        .title = "threads and elements",
-       .piece = kit::piece("first_index", &Impl::blocks_for, &Impl::visits),
+       .piece = kit::piece<&Impl::blocks_for, &Impl::visits>("first_index"),
        .section = "Which thread does what",
        .why =
            "Every kernel begins here. Elements left out or visited twice are silent bugs; threads that are neighbours "
@@ -358,7 +358,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_grid},
       {.id = "11.2",
        .title = "reduction",
-       .piece = kit::piece("reduce", &Impl::reduce, &Impl::layer_norm),
+       .piece = kit::piece<&Impl::reduce, &Impl::layer_norm>("reduce"),
        .section = "One number from many threads",
        .why = "Softmax, norms and losses are sums over rows. A missing barrier here is right on most days, and in the "
               "simulator never.",
@@ -371,7 +371,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_reduce},
       {.id = "11.3",
        .title = "tiled matrix product",
-       .piece = kit::piece("add_product", &Impl::matmul),
+       .piece = kit::piece<&Impl::matmul>("add_product"),
        .section = "Read once, use often",
        .why = "The one kernel that a model's time goes into. Tiles are what turns it from reading into computing.",
        .hints = {"A number of a is needed for all columns of c. Who in the block can share it, and where does it lie "
@@ -384,7 +384,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_matmul},
       {.id = "11.4",
        .title = "online softmax",
-       .piece = kit::piece("row_stats", &Impl::row_stats, &Impl::softmax),
+       .piece = kit::piece<&Impl::row_stats, &Impl::softmax>("row_stats"),
        .section = "The sum before the maximum is known",
        .why = "Flash attention is this trick and tiles: because the sum can be corrected later, scores need never be "
               "stored.",
@@ -397,7 +397,7 @@ std::vector<kit::Check<Impl>> checks() {
        .run = check_row_stats},
       {.id = "11.5",
        .title = "bank conflicts",
-       .piece = kit::piece("slot", &Impl::transpose),
+       .piece = kit::piece<&Impl::transpose>("slot"),
        .section = "Thirty-two banks",
        .why = "A tile of 32 x 32 read by columns is 32 times slower than one of 32 x 33. The answer stays right, so "
               "only a profiler tells, or this simulator.",

@@ -1,76 +1,42 @@
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "lessons/kit/built.h"
 #include "lessons/kit/commands.h"
+#include "lessons/kit/isolate.h"
 #include "lessons/kit/source.h"
 
 namespace pg::kit {
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 namespace {
 
-constexpr unsigned kSecondsPerCheck = 30;
+// The column of ids and titles is as wide as the lesson's longest; a title beyond this has a line of its own.
+constexpr int kWidestTitle = 40;
 
-Json to_json(const Case& c) { return {{"input", c.input}, {"got", c.got}, {"want", c.want}}; }
-Case case_from(const Json& json) { return {json.at("input"), json.at("got"), json.at("want")}; }
+std::string title_of(const CheckEntry& check) { return check.id + " " + check.title; }
 
-std::string pack(const Outcome& outcome) {
-  Json cases = Json::array();
-  for (const Case& c : outcome.cases) cases.push_back(to_json(c));
-  const Json json{{"state", static_cast<int>(outcome.state)},
-                  {"note", outcome.note},
-                  {"diagnosis", outcome.diagnosis},
-                  {"failure", to_json(outcome.failure)},
-                  {"cases", cases}};
-  // A learner's memory may hold anything: bytes that are no text must not stop the report.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-Outcome unpack(const std::string& text) {
-  const Json json = Json::parse(text);
-  Outcome outcome;
-  outcome.state = static_cast<State>(json.at("state").get<int>());
-  outcome.note = json.at("note");
-  outcome.diagnosis = json.at("diagnosis");
-  outcome.failure = case_from(json.at("failure"));
-  for (const Json& c : json.at("cases")) outcome.cases.push_back(case_from(c));
-  return outcome;
-}
-
-Outcome ended_badly(int status) {
-  Outcome outcome;
-  outcome.state = State::wrong;
-  outcome.failure = {"the call itself", "", "a result"};
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-    outcome.failure.got = fmt::format("no end after {} seconds", kSecondsPerCheck);
-    outcome.diagnosis = "a loop that never ends, or one that does far too much work";
-  } else if (WIFSIGNALED(status)) {
-    outcome.failure.got = fmt::format("a crash ({})", strsignal(WTERMSIG(status)));
-    outcome.diagnosis = "an index outside its memory, most likely; the asan preset names the line";
-  } else {
-    outcome.failure.got = fmt::format("the end of the program, status {}", WEXITSTATUS(status));
-    outcome.diagnosis = "an index outside its memory, if a sanitizer's report stands above; or a call of exit()";
+int title_width(const LessonEntry& lesson) {
+  int width = 0;
+  for (const CheckEntry& check : lesson.checks) {
+    const int own = text_width(readable(title_of(check)));
+    if (own <= kWidestTitle) width = std::max(width, own);
   }
-  outcome.cases.push_back(outcome.failure);
-  return outcome;
+  return width;
 }
 
 void print_row(const LessonEntry& lesson, const CheckEntry& check, const Outcome& outcome) {
   const Color color = outcome.state == State::ok      ? Color::green
                       : outcome.state == State::wrong ? Color::red
                                                       : Color::yellow;
-  constexpr int kTitle = 30, kIndent = 2 + 7 + kTitle + 2, kDetails = 11;
-  fmt::print("  {}{}  ", paint(color, padded(name_of(outcome.state), 7)), padded(check.id + " " + check.title, kTitle));
+  constexpr int kDetails = 11;
+  const int title = title_width(lesson), indent = 2 + 7 + title + 2;
+  const std::string name = padded(title_of(check), title);
+  fmt::print("  {}{}{}", paint(color, padded(name_of(outcome.state), 7)), name,
+             text_width(name) > title ? fmt::format("\n{:{}}", "", indent) : "  ");
   if (outcome.state == State::ok) {
-    const std::string note = wrapped(outcome.note, kIndent);
-    fmt::print("{}", note.empty() ? "\n" : note.substr(kIndent));
+    const std::string note = wrapped(outcome.note, indent);
+    fmt::print("{}", note.empty() ? "\n" : note.substr(indent));
   } else if (outcome.state == State::todo) {
     fmt::print("not started\n");
   } else {
@@ -86,59 +52,32 @@ void print_row(const LessonEntry& lesson, const CheckEntry& check, const Outcome
 
 }  // namespace
 
-Outcome run_isolated(const CheckEntry& check, bool learner) {
-  const auto start = std::chrono::steady_clock::now();
-  std::fflush(nullptr);
-  int ends[2];
-  pg::check(pipe(ends) == 0, "check: no pipe: {}", std::strerror(errno));
-  const pid_t child = fork();
-  pg::check(child >= 0, "check: no process: {}", std::strerror(errno));
-  if (child == 0) {
-    ::close(ends[0]);
-    alarm(kSecondsPerCheck);
-    const std::string text = pack(grade([&](Grader& grader) { check.run(grader, learner); }));
-    for (size_t done = 0; done < text.size();) {
-      const ssize_t n = ::write(ends[1], text.data() + done, text.size() - done);
-      if (n <= 0) _exit(70);
-      done += n;
-    }
-    std::fflush(nullptr);
-    _exit(0);
-  }
-  ::close(ends[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t n; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, n);
-  ::close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  Outcome outcome = WIFEXITED(status) && WEXITSTATUS(status) == 0 ? unpack(text) : ended_badly(status);
-  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return outcome;
-}
-
 std::vector<const CheckEntry*> select(const LessonEntry& lesson, const std::vector<std::string>& names) {
-  std::vector<const CheckEntry*> found;
-  for (const CheckEntry& check : lesson.checks) {
-    bool wanted = names.empty();
-    for (const std::string& name : names)
-      wanted |= name == check.id || name == check.piece || check.id.ends_with("." + name);
-    if (wanted) found.push_back(&check);
-  }
-  if (found.empty()) {
+  const auto is = [](const CheckEntry& check, const std::string& name) {
+    const bool short_id = check.id.starts_with('0') && check.id.substr(1) == name;  // 3.1 for 03.1
+    return name == check.id || short_id || name == check.piece || check.id.ends_with("." + name);
+  };
+  const auto& all = lesson.checks;
+  for (const std::string& name : names) {
+    if (std::any_of(all.begin(), all.end(), [&](const CheckEntry& check) { return is(check, name); })) continue;
     std::string known;
-    for (const CheckEntry& check : lesson.checks) known += fmt::format(" {} ({})", check.id, check.piece);
-    fail("no check of this lesson is called {}; there are:{}", names.front(), known);
+    for (const CheckEntry& check : all) known += fmt::format(" {} ({})", check.id, check.piece);
+    fail("no check of this lesson is called {}; there are:{}", name, known);
+  }
+  std::vector<const CheckEntry*> found;
+  for (const CheckEntry& check : all) {
+    if (names.empty() || std::any_of(names.begin(), names.end(), [&](const auto& name) { return is(check, name); }))
+      found.push_back(&check);
   }
   return found;
 }
 
 int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   const auto checks = select(lesson, options.names);
-  const std::string hash = hash_of(read_file(repository_root() + "/" + lesson.exercise()));
+  const std::string hash =
+      hash_of(built() ? built()->exercise : read_file(repository_root() + "/" + lesson.exercise()));
   fmt::print("{}  grading {} ({})\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)),
              options.reference ? "the reference" : lesson.exercise(), hash.substr(0, 6));
-  if (!options.reference) fmt::print("{}", stale_warning(lesson));
   fmt::print("\n");
 
   int count[3] = {};
@@ -149,8 +88,9 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   if (state.hash != hash) state.checks.clear();
   for (const CheckEntry& check : lesson.checks) state.checks.try_emplace(check.id, State::todo);
   const CheckEntry* next = nullptr;
+  TimeLimit limit;
   for (const CheckEntry* check : checks) {
-    const Outcome outcome = run_isolated(*check, !options.reference);
+    const Outcome outcome = run_isolated(*check, !options.reference, limit);
     print_row(lesson, *check, outcome);
     ++count[static_cast<int>(outcome.state)];
     seconds += outcome.seconds;
@@ -191,16 +131,5 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
 }
 
 std::string progress_path() { return repository_root() + "/.progress.json"; }
-
-std::string stale_warning(const LessonEntry& lesson) {
-  std::error_code failed;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  if (failed || program.filename() != "lesson" + std::to_string(lesson.number)) return "";
-  const auto built = fs::last_write_time(program, failed);
-  const auto edited = fs::last_write_time(repository_root() + "/" + lesson.exercise(), failed);
-  if (failed || edited <= built) return "";
-  return paint(Color::yellow, fmt::format("  {} was edited after this program was built. First: make lesson{}\n",
-                                          lesson.exercise(), lesson.number));
-}
 
 }  // namespace pg::kit

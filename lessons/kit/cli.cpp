@@ -2,17 +2,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "lessons/kit/built.h"
 #include "lessons/kit/commands.h"
 
 namespace pg::kit {
 namespace {
 
-// Mutants and stubs of the tests run the same code; they must not touch the learner's record.
-bool is_lesson_program(const LessonEntry& lesson, const std::string& path) {
-  return path.substr(path.rfind('/') + 1) == "lesson" + std::to_string(lesson.number);
-}
-
-constexpr int kUsageError = 64, kUnavailable = 77;  // 77: CTest takes it for skipped
+constexpr int kRefused = 3, kUsageError = 64, kUnavailable = 77;  // 77: CTest takes it for skipped
 
 }  // namespace
 
@@ -23,14 +19,16 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   app.require_subcommand(0, 1);
   DemoOptions demo;
   CheckOptions check;
-  bool json = false, plain = false;
+  bool json = false, plain = false, rebuilt = false;
   std::string name;
   int level = 0;
   app.add_flag("--full", demo.full, "The long demonstration (at most two minutes)");
   app.add_flag("--json", json, "Numbers as one JSON object on the last line");
   app.add_flag("--plain", plain, "No colour, ASCII only");
+  app.add_flag("--rebuilt", rebuilt)->group("");  // for rebuild_if_edited
 
-  CLI::App* check_app = app.add_subcommand("check", "Grade your file (exit 0 ok, 1 WRONG, 2 TODO)");
+  CLI::App* check_app =
+      app.add_subcommand("check", "Grade your file, built anew if edited (exit 0 ok, 1 WRONG, 2 TODO, 3 not built)");
   check_app->add_option("name", check.names, "Checks, e.g. 02.1; default all");
   check_app->add_flag("--reference", check.reference, "Grade the reference instead");
   CLI::App* mine_app = app.add_subcommand("mine", "The demonstration on your finished parts");
@@ -53,13 +51,17 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   if (plain) use_plain_style();
   demo.json = check.json = json;
   try {
+    refuse_elsewhere();
     const bool runs = !(*hint_app || *solution_app || *reset_app || *progress_app || *lint_app);
     if (const std::string why = runs && lesson.unavailable ? lesson.unavailable() : ""; !why.empty()) {
       fmt::print("{}", wrapped(why));
       return kUnavailable;
     }
+    if ((*check_app && !check.reference) || *mine_app || *explain_app) {
+      rebuild_if_edited(lesson.exercise(), argv, rebuilt);
+    }
     if (*check_app) {
-      check.record = !check.reference && is_lesson_program(lesson, argv[0]);
+      check.record = !check.reference && built();
       return check_command(lesson, check);
     }
     if (*hint_app) {
@@ -77,7 +79,11 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
     if (*lint_app) return lint_command(lesson);
     demo.mine = static_cast<bool>(*mine_app);
     return demo_command(lesson, demo);
-  } catch (const Error& error) {
+  } catch (const Refused& refused) {
+    std::fflush(stdout);
+    fmt::print(stderr, "{}\n", refused.what());
+    return kRefused;
+  } catch (const std::exception& error) {  // Error, or what the system says of a file
     std::fflush(stdout);
     fmt::print(stderr, "{}\n", error.what());
     return kUsageError;

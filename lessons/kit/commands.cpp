@@ -1,13 +1,13 @@
 #include "lessons/kit/commands.h"
 
-#include <sys/wait.h>
-
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "lessons/kit/built.h"
+#include "lessons/kit/isolate.h"
 #include "lessons/kit/source.h"
 
 namespace pg::kit {
@@ -29,12 +29,40 @@ const CheckEntry& current(const LessonEntry& lesson, const LessonState& state) {
 
 std::set<std::string> finished_pieces(const LessonEntry& lesson) {
   std::set<std::string> finished, unfinished;
+  TimeLimit limit;
   for (const CheckEntry& check : lesson.checks) {
-    const bool ok = run_isolated(check, true).state == State::ok;
+    const bool ok = run_isolated(check, true, limit).state == State::ok;
     (ok ? finished : unfinished).insert(check.piece);
   }
   for (const std::string& piece : unfinished) finished.erase(piece);
   return finished;
+}
+
+// The demonstration on the pieces `mine`. When it throws, the piece that threw, or else the one called last, moves from
+// `mine` to `threw`, and it starts again with the engine's.
+std::vector<Claim> run_demo(const LessonEntry& lesson, bool full, std::set<std::string>& mine,
+                            std::set<std::string>& threw) {
+  for (;;) {
+    Demo demo(full);
+    begin_pieces();
+    try {
+      lesson.demo(demo, mine);
+      return demo.claims();
+    } catch (...) {
+      const LastPiece last = last_piece();
+      if (!mine.contains(last.name)) throw;
+      demo.gap();
+      const std::string what = describe_exception();
+      demo.say("{}",
+               paint(Color::red, last.threw ? fmt::format("Your {} threw {}.", last.name, what)
+                                            : fmt::format("The demonstration stopped with {}. Your {} was called last, "
+                                                          "so its result is the likely cause.",
+                                                          what, last.name)));
+      demo.say("It starts again with the engine's {}.", last.name);
+      mine.erase(last.name);
+      threw.insert(last.name);
+    }
+  }
 }
 
 bool confirmed(const std::string& question) {
@@ -50,7 +78,6 @@ int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
   std::set<std::string> mine;
   fmt::print("{}\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)));
   if (options.mine) {
-    fmt::print("{}", stale_warning(lesson));
     mine = finished_pieces(lesson);
     std::string yours, engines;
     std::set<std::string> listed;
@@ -62,14 +89,14 @@ int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
     fmt::print("{}{}", wrapped(yours.empty() ? "nothing yet" : yours, 2, "yours            "),
                wrapped(engines.empty() ? "nothing" : engines, 2, "the reference's  "));
   }
-  Demo demo(options.full);
   const auto start = std::chrono::steady_clock::now();
-  lesson.demo(demo, mine);
+  std::set<std::string> threw;
+  const std::vector<Claim> claimed = run_demo(lesson, options.full, mine, threw);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-  bool pass = true;
+  bool pass = threw.empty();
   Json claims = Json::array();
-  for (const Claim& claim : demo.claims()) {
+  for (const Claim& claim : claimed) {
     pass &= claim.holds();
     claims.push_back({{"name", claim.name},
                       {"value", claim.value},
@@ -82,7 +109,7 @@ int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
                          seconds, lesson.folder, lesson.exercise_file, lesson.number, lesson.program())));
   if (options.json) {
     const Json json{{"lesson", lesson.number}, {"title", lesson.title}, {"full", options.full}, {"mine", mine},
-                    {"seconds", seconds},      {"claims", claims},      {"pass", pass}};
+                    {"threw", threw},          {"seconds", seconds},    {"claims", claims},     {"pass", pass}};
     fmt::print("{}\n", json.dump());
   }
   return pass ? 0 : 1;
@@ -126,7 +153,10 @@ int solution_command(const LessonEntry& lesson, const std::string& name) {
   Progress progress = load_progress(progress_path());
   LessonState& state = progress[lesson.number];
   const CheckEntry& check = one(lesson, name);
-  if (!state.solution_asked.contains(check.id) && run_isolated(check, true).state != State::ok) {
+  const auto ok = [&] {
+    return !edited_since_build(lesson.exercise()) && run_isolated(check, true).state == State::ok;
+  };
+  if (!state.solution_asked.contains(check.id) && !ok()) {
     if (!confirmed(
             fmt::format("{} is not ok yet, and finding it yourself is the fun. Show it all the same?", check.id))) {
       fmt::print("\nGood. A smaller step: {} hint {}\n", lesson.program(), check.id);
@@ -149,11 +179,13 @@ int reset_command(const LessonEntry& lesson) {
   for (char& c : when) c = c == ' ' || c == ':' ? '-' : c;
   std::string backup = fmt::format("{}.bak-{}", exercise, when);
   for (int i = 2; fs::exists(backup); ++i) backup = fmt::format("{}.bak-{}-{}", exercise, when, i);
-  fs::copy_file(exercise, backup);
+  const bool kept = fs::exists(exercise);
+  if (kept) fs::copy_file(exercise, backup);
   const std::string cut = fmt::format("cd '{}' && sh tools/cut '{}'", repository_root(), lesson.folder);
   const int status = std::system(cut.c_str());
-  pg::check(status == 0, "reset: tools/cut failed; your file is safe in {}", backup);
-  fmt::print("{} is as new; yours is kept in {}\n", lesson.exercise(), fs::path(backup).filename().string());
+  pg::check(status == 0, "reset: tools/cut failed; your file is kept in {}", backup);
+  const std::string where = kept ? "; yours is kept in " + fs::path(backup).filename().string() : "";
+  fmt::print("{} is as new{}\n", lesson.exercise(), where);
   return 0;
 }
 

@@ -8,10 +8,8 @@
 
 namespace pg::kit {
 
-// Runs one check in a process of its own, so that a crash or an endless loop is a WRONG like any other.
-Outcome run_isolated(const CheckEntry& check, bool learner);
-
-// The checks that `names` mean: ids, their last digits, or names of pieces; all when empty. Error on an unknown name.
+// The checks that `names` mean: ids (03.1 or 3.1), their last digits, or names of pieces; all when empty. Error on a
+// name that is none of these.
 std::vector<const CheckEntry*> select(const LessonEntry& lesson, const std::vector<std::string>& names);
 
 struct CheckOptions {
@@ -39,7 +37,5 @@ int progress_command(const LessonEntry& lesson);
 int lint_command(const LessonEntry& lesson);
 
 std::string progress_path();
-// A warning when the exercise was edited after this program was built, else "".
-std::string stale_warning(const LessonEntry& lesson);
 
 }  // namespace pg::kit

@@ -1,7 +1,13 @@
 #include "lessons/kit/grader.h"
 
-#include <cmath>
+#include <cxxabi.h>
 
+#include <cmath>
+#include <cstdlib>
+#include <new>
+#include <typeinfo>
+
+#include "lessons/kit/isolate.h"
 #include "lessons/kit/todo.h"
 
 namespace pg::kit {
@@ -21,16 +27,23 @@ size_t worst_element(const Value& got, const Value& want) {
   return worst;
 }
 
+// Both of a pair in as many digits as their worst element needs.
 std::string describe(const Value& x, const Value& other, size_t at) {
   if (!(x.shape == other.shape)) {
     const std::string numbers = to_text(x, 8);
     return fmt::format("shape {}{}{}", x.shape, numbers.empty() ? "" : ": ", numbers);
   }
-  if (std::string numbers = to_text(x); !numbers.empty()) return numbers;
-  return fmt::format("{:.9g} at {} of {}", x.v[at], index_text(x.shape, at), x.shape);
+  if (x.v.empty()) return to_text(x);
+  const auto digits = [&](int least) { return digits_to_differ(x.v[at], other.v[at], least); };
+  if (std::string numbers = to_text(x, 16, digits(6)); !numbers.empty()) return numbers;
+  return fmt::format("{:.{}g} at {} of {}", x.v[at], digits(9), index_text(x.shape, at), x.shape);
 }
 
 constexpr size_t kCasesKept = 12;
+
+const std::string kTooMuchMemory = fmt::format(
+    "more memory was asked for than a check may use ({} GB): a wrong size, or a loop that never stops adding",
+    kCheckMemory >> 30);
 
 }  // namespace
 
@@ -42,7 +55,7 @@ bool Grader::equal(const std::string& input, const Value& got, const Value& want
   if (ok) worst_ = std::max(worst_, error);
   const size_t at = same_shape && !want.v.empty() ? worst_element(got, want) : 0;
   return judge(ok, {input, describe(got, want, at), describe(want, got, at)},
-               ok ? "" : diagnose(got, want, how.mistakes, how.before));
+               ok ? "" : diagnose(got, want, how.mistakes, how.before, how.rtol == 0));
 }
 
 bool Grader::expect(bool ok, const std::string& input, const std::string& got, const std::string& want,
@@ -87,10 +100,12 @@ Outcome Grader::outcome() const {
 
 Outcome grade(const std::function<void(Grader&)>& body) {
   Grader grader;
-  const auto thrown = [&](const std::string& what) {
+  const auto thrown = [&](const std::string& what, const std::string& diagnosis = "") {
     Outcome outcome = grader.outcome();
+    if (grader.failed()) return outcome;
     outcome.state = State::wrong;
     outcome.failure = {"the call itself", what, "a result"};
+    outcome.diagnosis = diagnosis;
     outcome.cases.push_back(outcome.failure);
     return outcome;
   };
@@ -100,10 +115,31 @@ Outcome grade(const std::function<void(Grader&)>& body) {
     Outcome outcome;
     outcome.state = State::todo;
     return outcome;
+  } catch (const std::bad_alloc&) {
+    return thrown(describe_exception(), kTooMuchMemory);
   } catch (const std::exception& error) {
-    if (!grader.failed()) return thrown(fmt::format("an exception: {}", error.what()));
+    const bool memory = std::string(error.what()).starts_with("out of memory");
+    return thrown(describe_exception(), memory ? kTooMuchMemory : "");
+  } catch (...) {
+    return thrown(describe_exception(),
+                  "threw a value that is no std::exception; to report an error, write fail(\"...\")");
   }
   return grader.outcome();
+}
+
+std::string describe_exception() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return fmt::format("an exception: {}", error.what());
+  } catch (...) {
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    int failed = 0;
+    char* name = type ? abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed) : nullptr;
+    const std::string text = name ? name : type ? type->name() : "unknown";
+    std::free(name);
+    return "an exception of type " + text;
+  }
 }
 
 bool optimized_build() {

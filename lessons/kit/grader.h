@@ -59,6 +59,9 @@ class Grader {
 // Runs `body` and turns what it throws into an outcome: Todo into TODO, any other exception into WRONG.
 Outcome grade(const std::function<void(Grader&)>& body);
 
+// The exception being handled: "an exception: " and its text, or its type where it is no std::exception.
+std::string describe_exception();
+
 // True where speed may be judged: an optimised build without sanitizers.
 bool optimized_build();
 

@@ -13,6 +13,7 @@
 
 #include "lessons/kit/demo.h"
 #include "lessons/kit/grader.h"
+#include "lessons/kit/guard.h"
 #include "lessons/kit/todo.h"
 
 namespace pg::kit {
@@ -27,10 +28,27 @@ template <class Impl>
 struct Piece {
   std::string name;
   std::function<void(Impl& into, const Impl& from)> take;
+  std::function<void(Impl& into, const Impl& from)> watch;  // the same, and last_piece() knows of its calls
 };
-template <class Impl, class... Function>
-Piece<Impl> piece(std::string name, Function Impl::*... members) {
-  return {std::move(name), [members...](Impl& into, const Impl& from) { ((into.*members = from.*members), ...); }};
+template <auto First, auto... Rest>
+auto piece(const std::string& name) {
+  const auto build = []<class Impl, class F>(F Impl::*, const std::string& of) {
+    const auto watch_one = []<auto Member>(const std::string& its, Impl& into, const Impl& from) {
+      Guard<Member>::piece = its;
+      Guard<Member>::learner = from.*Member;
+      into.*Member = Guard<Member>::call;
+    };
+    return Piece<Impl>{of,
+                       [](Impl& into, const Impl& from) {
+                         into.*First = from.*First;
+                         ((into.*Rest = from.*Rest), ...);
+                       },
+                       [of, watch_one](Impl& into, const Impl& from) {
+                         watch_one.template operator()<First>(of, into, from);
+                         (watch_one.template operator()<Rest>(of, into, from), ...);
+                       }};
+  };
+  return build(First, name);
 }
 
 template <class Impl>
@@ -92,7 +110,7 @@ int run_lesson(const Lesson<Impl>& lesson, int argc, char** argv) {
   entry.demo = [&lesson](Demo& demo, const std::set<std::string>& learner_pieces) {
     Impl impl = lesson.reference;
     for (const Check<Impl>& check : lesson.checks) {
-      if (learner_pieces.contains(check.piece.name)) check.piece.take(impl, lesson.learner);
+      if (learner_pieces.contains(check.piece.name)) check.piece.watch(impl, lesson.learner);
     }
     lesson.demo(demo, impl);
   };

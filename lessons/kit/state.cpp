@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "lessons/kit/built.h"
 #include "tensor/error.h"
 
 namespace pg::kit {
@@ -74,7 +75,7 @@ void save_progress(const std::string& path, const Progress& progress) {
   write_atomically(path, Json{{"lessons", lessons}}.dump(1) + "\n");
 }
 
-std::string repository_root() { return POLICYGRAD_ROOT; }
+std::string repository_root() { return built() ? built()->root : POLICYGRAD_ROOT; }
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

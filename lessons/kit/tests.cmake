@@ -10,9 +10,14 @@ add_dependencies(mutants lesson_gate lesson_kit_tests)
 function(lesson_gate name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+  # The tests share the machine with each other: waiting for a processor is not an endless loop.
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT POLICYGRAD_CHECK_SECONDS=60)
 endfunction()
 
 lesson_gate(lesson_kit lesson_kit_tests)
+if(NOT POLICYGRAD_CUDA)
+  lesson_gate(lesson_runner sh lessons/kit/test/runner.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND})
+endif()
 
 # Speed is not judged in a build that is slow on purpose.
 set(judges_speed ON)

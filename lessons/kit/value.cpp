@@ -6,27 +6,34 @@
 namespace pg::kit {
 namespace {
 
-void append(std::string& text, const Value& value, int dim, int64_t& at) {
+void append(std::string& text, const Value& value, int digits, int dim, int64_t& at) {
   if (dim == value.shape.rank()) {
-    text += fmt::format("{:.6g}", value.v[at++]);
+    text += fmt::format("{:.{}g}", value.v[at++], digits);
     return;
   }
   text += '[';
   for (int64_t i = 0; i < value.shape[dim]; ++i) {
     if (i) text += ", ";
-    append(text, value, dim + 1, at);
+    append(text, value, digits, dim + 1, at);
   }
   text += ']';
 }
 
 }  // namespace
 
-std::string to_text(const Value& value, size_t limit) {
+std::string to_text(const Value& value, size_t limit, int digits) {
   if (value.v.size() > limit) return "";
   std::string text;
   int64_t at = 0;
-  append(text, value, 0, at);
+  append(text, value, digits, 0, at);
   return text;
+}
+
+int digits_to_differ(double a, double b, int least) {
+  constexpr int kMost = 17;  // enough to tell any two doubles apart
+  int digits = least;
+  while (digits < kMost && fmt::format("{:.{}g}", a, digits) == fmt::format("{:.{}g}", b, digits)) ++digits;
+  return a == b ? least : digits;
 }
 
 std::string index_text(const Shape& shape, int64_t n) {

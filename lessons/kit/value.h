@@ -22,8 +22,10 @@ struct Value {
   int64_t columns() const { return shape.rank() < 1 ? 1 : shape.back(); }
 };
 
-// "[[1, 2], [3, 4]]" with six digits; "" when it has more than `limit` elements.
-std::string to_text(const Value& value, size_t limit = 16);
+// "[[1, 2], [3, 4]]" with `digits` significant digits; "" when it has more than `limit` elements.
+std::string to_text(const Value& value, size_t limit = 16, int digits = 6);
+// The significant digits, `least` to 17, that a and b need to print differently.
+int digits_to_differ(double a, double b, int least);
 // "[2, 7]" for the element at row-major position `n`.
 std::string index_text(const Shape& shape, int64_t n);
 // |a - b| over all elements against the largest |b|: 0 when equal, infinite when only one of a pair is NaN. Equal

@@ -89,6 +89,52 @@ TEST_CASE("diagnose names sums that are missing", "[kit]") {
   CHECK(diagnose(overwritten, kWant, {}, before).find("overwritten") != std::string::npos);
 }
 
+TEST_CASE("an answer in float is named before any other guess", "[kit]") {
+  // The last element, which float holds exactly, made this "all columns but the last"; the rest, 06.4's reversed order.
+  const Value want({4}, {0.105, -0.005, -0.08, 0.5});
+  Value in_float = want;
+  for (double& x : in_float.v) x = static_cast<float>(x);
+  CHECK(says(in_float, "computed in float", want));
+  CHECK(says(in_float, "use double", want));
+  const Value even({4}, {0.1, 0.7, 0.7, 0.1});  // reads the same from behind
+  Value even_in_float = even;
+  for (double& x : even_in_float.v) x = static_cast<float>(x);
+  CHECK(says(even_in_float, "computed in float", even));
+  CHECK(diagnose(in_float, want, {{"a known mistake", in_float}}).find("computed in float") != std::string::npos);
+  CHECK(diagnose(in_float, want, {}, {}, true).find("every bit must agree") != std::string::npos);
+  CHECK(diagnose(want, want).empty());
+}
+
+TEST_CASE("right to 7 digits: the digits say how far", "[kit]") {
+  CHECK(says(Value(1 + 3e-8), "right to 7 digits", Value(1.0)));
+  CHECK(says(Value(1 + 3e-9), "right to 8 digits", Value(1.0)));
+}
+
+TEST_CASE("a border is missed only where the border is wrong", "[kit]") {
+  // 5 is 5e-8 of the scale here, so no row is wrong to 1e-6: nothing may be said about the last one.
+  Value got({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 1e8, 1, 1, 1}), want = got;
+  want.v[0] = 6;
+  INFO(diagnose(got, want));
+  CHECK(diagnose(got, want).find("but the") == std::string::npos);
+}
+
+TEST_CASE("got and want are printed in as many digits as they need to differ", "[kit]") {
+  const auto shown = [](const Value& got, const Value& want) {
+    return grade([&](Grader& g) { g.equal("x", got, want); }).failure;
+  };
+  const Case few = shown(Value({2}, {0.5, 1.00000003}), Value({2}, {0.5, 1}));
+  CHECK(few.got == "[0.5, 1.00000003]");
+  CHECK(few.want == "[0.5, 1]");
+  const Case coarse = shown(Value({2}, {0.5, 3}), Value({2}, {0.5, 1. / 3}));
+  CHECK(coarse.want == "[0.5, 0.333333]");
+  std::vector<double> ones(20, 1);
+  std::vector<double> off = ones;
+  off[7] = 1 + 2e-9;
+  const Case many = shown(Value({20}, off), Value({20}, ones));
+  CHECK(many.got != many.want);
+  CHECK(many.got.find("at [7]") != std::string::npos);
+}
+
 TEST_CASE("diagnose knows the mistakes of its check and else keeps silent", "[kit]") {
   Value odd = kWant;
   odd.v[5] = 11;

@@ -1,0 +1,133 @@
+#include "lessons/kit/built.h"
+
+#include <fmt/core.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "lessons/kit/state.h"
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
+
+namespace pg::kit {
+namespace fs = std::filesystem;
+
+namespace {
+
+std::optional<Built>& registered() {
+  static std::optional<Built> one;
+  return one;
+}
+
+fs::path program_path() {
+#ifdef __APPLE__
+  char path[4096];
+  uint32_t size = sizeof path;
+  return _NSGetExecutablePath(path, &size) == 0 ? fs::canonical(path) : fs::path();
+#else
+  std::error_code no_such_file;
+  const fs::path path = fs::read_symlink("/proc/self/exe", no_such_file);
+  return no_such_file ? fs::path(built()->folder) / built()->target : path;
+#endif
+}
+// Read once, before the program is built again: its file is then another one.
+const fs::path& this_program() {
+  static const fs::path path = program_path();
+  return path;
+}
+
+std::string path_of(const std::string& exercise) { return built()->root + "/" + exercise; }
+
+bool other_text(const std::string& exercise) { return read_file(path_of(exercise)) != built()->exercise; }
+
+// When a source of the lesson was written last: the learner may have one beside the exercise, or a new version came.
+fs::file_time_type newest_source(const std::string& exercise) {
+  auto newest = fs::file_time_type::min();
+  for (const auto& entry : fs::directory_iterator(fs::path(path_of(exercise)).parent_path())) {
+    const std::string kind = entry.path().extension().string();
+    const bool source = kind == ".h" || kind == ".cpp" || kind == ".cu" || kind == ".cuh";
+    if (source) newest = std::max(newest, entry.last_write_time());
+  }
+  return newest;
+}
+
+bool succeeds(const std::vector<std::string>& command) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child < 0) return false;
+  if (child == 0) {
+    if (chdir(built()->root.c_str()) != 0) _exit(127);
+    std::vector<char*> words;
+    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    _exit(127);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace
+
+RegisterBuilt::RegisterBuilt(const char* root, const char* folder, const char* target, const char* file,
+                             std::string_view exercise) {
+  registered() = Built{root, folder, target, file, std::string(exercise)};
+}
+
+const Built* built() { return registered() ? &*registered() : nullptr; }
+
+void refuse_elsewhere() {
+  if (!built()) return;
+  std::error_code no_such_folder;
+  if (fs::equivalent(this_program().parent_path(), built()->folder, no_such_folder)) return;
+  throw Refused(
+      fmt::format("This program was built in {} and was copied or moved from there: type make {} in this tree.",
+                  built()->folder, built()->target));
+}
+
+bool edited_since_build(const std::string& exercise) {
+  return built() && (other_text(exercise) || newest_source(exercise) > fs::last_write_time(this_program()));
+}
+
+void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt) {
+  if (!edited_since_build(exercise)) return;
+  const Built& from = *built();
+  const bool other = other_text(exercise);
+  if (rebuilt && !other) {  // what is newer is no part of the program
+    std::error_code only_asked_again;
+    fs::last_write_time(this_program(), newest_source(exercise), only_asked_again);
+    return;
+  }
+  if (rebuilt) throw Refused(fmt::format("{} was changed while it was built: type the command again.", exercise));
+  fmt::print("{} has changed since this program was built: building {}.\n", other ? exercise : "The lesson",
+             from.target);
+  std::error_code none_there;
+  if (other) fs::remove(from.file, none_there);  // an older file put back in place has an old time
+  const std::string jobs = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
+  if (!succeeds({"sh", "tools/build.sh", from.folder, jobs, from.target})) {
+    throw Refused(
+        fmt::format("{} was not built, so nothing is graded: mend what the compiler names first.", from.target));
+  }
+  std::vector<char*> words;
+  for (char** word = argv; *word; ++word) words.push_back(*word);
+  std::string flag = "--rebuilt";
+  words.push_back(flag.data());
+  words.push_back(nullptr);
+  std::fflush(nullptr);
+  const std::string program = from.folder + "/" + from.target;
+  execv(program.c_str(), words.data());
+  throw Refused(fmt::format("{} cannot be run: {}.", program, std::strerror(errno)));
+}
+
+}  // namespace pg::kit

@@ -1,0 +1,283 @@
+#include "lessons/kit/isolate.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "lessons/kit/terminal.h"
+
+namespace pg::kit {
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kSanitized = false;
+#endif
+
+// The first byte that the child sends: a result follows, or how it ended where its exit status does not say so.
+constexpr char kResult = 'R', kExit = 'E', kStackOverflow = 'S';
+
+Json to_json(const Case& c) { return {{"input", c.input}, {"got", c.got}, {"want", c.want}}; }
+Case case_from(const Json& json) { return {json.at("input"), json.at("got"), json.at("want")}; }
+
+std::string pack(const Outcome& outcome) {
+  Json cases = Json::array();
+  for (const Case& c : outcome.cases) cases.push_back(to_json(c));
+  const Json json{{"state", static_cast<int>(outcome.state)},
+                  {"note", outcome.note},
+                  {"diagnosis", outcome.diagnosis},
+                  {"failure", to_json(outcome.failure)},
+                  {"cases", cases}};
+  // A learner's memory may hold anything: bytes that are no text must not stop the report.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+// Nothing where the child ended before it had sent everything.
+std::optional<Outcome> unpack(const std::string& text) {
+  if (text.empty() || text[0] != kResult) return {};
+  const Json json = Json::parse(text.begin() + 1, text.end(), nullptr, false);
+  if (json.is_discarded()) return {};
+  Outcome outcome;
+  outcome.state = static_cast<State>(json.at("state").get<int>());
+  outcome.note = json.at("note");
+  outcome.diagnosis = json.at("diagnosis");
+  outcome.failure = case_from(json.at("failure"));
+  for (const Json& c : json.at("cases")) outcome.cases.push_back(case_from(c));
+  return outcome;
+}
+
+// ---- the child
+
+int report = -1;  // the pipe to the parent
+const char* stack_base = nullptr;
+size_t stack_size = 0;
+
+void say(char what) {
+  if (::write(report, &what, 1) != 1) _exit(70);
+}
+
+const char* stack_pointer([[maybe_unused]] void* context, [[maybe_unused]] const siginfo_t* info) {
+#if defined(__linux__) && defined(__x86_64__)
+  return reinterpret_cast<const char*>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
+#elif defined(__linux__) && defined(__aarch64__)
+  return reinterpret_cast<const char*>(static_cast<ucontext_t*>(context)->uc_mcontext.sp);
+#else
+  return static_cast<const char*>(info->si_addr);
+#endif
+}
+
+// The stack is full when its pointer is in the last eighth or past the end: arguments and environment take a part of
+// it too. The default action ends the program afterwards.
+void on_fault(int, siginfo_t* info, void* context) {
+  const ptrdiff_t depth = stack_base - stack_pointer(context, info);
+  if (depth > static_cast<ptrdiff_t>(stack_size - stack_size / 8)) say(kStackOverflow);
+}
+
+void watch_stack() {
+  static char other_stack[64 << 10];  // the full one cannot run the handler
+  char here = 0;
+  stack_base = &here;
+  rlimit limit{};
+  getrlimit(RLIMIT_STACK, &limit);
+  constexpr rlim_t kUsual = 8 << 20;
+  if (limit.rlim_cur == RLIM_INFINITY) {
+    limit.rlim_cur = kUsual;
+    setrlimit(RLIMIT_STACK, &limit);
+  }
+  stack_size = limit.rlim_cur;
+  stack_t stack{};
+  stack.ss_sp = other_stack;
+  stack.ss_size = sizeof other_stack;
+  sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGSEGV, SIGBUS}) sigaction(signal, &action, nullptr);
+}
+
+void limit_memory(bool on) {
+#ifdef RLIMIT_DATA
+  rlimit limit{};
+  getrlimit(RLIMIT_DATA, &limit);
+  limit.rlim_cur = on ? std::min<rlim_t>(limit.rlim_max, kCheckMemory) : limit.rlim_max;
+  setrlimit(RLIMIT_DATA, &limit);
+#endif
+}
+
+[[noreturn]] void run_child(const CheckEntry& check, bool learner, double seconds) {
+  alarm(static_cast<unsigned>(seconds) + 10);  // for the case that the parent is gone
+  if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) dup2(nothing, STDIN_FILENO);
+  const auto exited = [] {
+    std::fflush(nullptr);
+    say(kExit);
+    _exit(0);
+  };
+  std::atexit(exited);
+  std::at_quick_exit(exited);
+  for (const int signal : {SIGABRT, SIGFPE, SIGILL}) std::signal(signal, SIG_DFL);
+  if (!kSanitized) {  // a sanitizer watches both itself, and says more
+    watch_stack();
+    limit_memory(true);
+  }
+  const Outcome outcome = grade([&](Grader& grader) { check.run(grader, learner); });
+  if (!kSanitized) limit_memory(false);
+  const std::string text = kResult + pack(outcome);
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t n = ::write(report, text.data() + done, text.size() - done);
+    if (n <= 0) _exit(70);
+    done += n;
+  }
+  std::fflush(nullptr);
+  _exit(0);
+}
+
+// ---- the parent
+
+std::string named_signal(int signal) { return fmt::format("a crash ({})", strsignal(signal)); }
+
+// What became of a child without a result. `said` is its last word, 0 for none.
+Outcome ended_badly(int status, char said) {
+  Outcome outcome;
+  outcome.state = State::wrong;
+  outcome.failure = {"the call itself", "", "a result"};
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (said == kStackOverflow) {
+    outcome.failure.got = "a crash (stack overflow)";
+    outcome.diagnosis = "a function that calls itself without end, or an array of megabytes as a local variable";
+  } else if (signal == SIGABRT) {
+    outcome.failure.got = named_signal(signal);
+    outcome.diagnosis =
+        "abort(), which a failed assert calls, or an exception where none can be caught; the line printed above says "
+        "which";
+  } else if (signal == SIGFPE) {
+    outcome.failure.got = named_signal(signal);
+    outcome.diagnosis = "a whole number divided by zero, with / or %";
+  } else if (signal == SIGKILL) {
+    outcome.failure.got = named_signal(signal);
+    outcome.diagnosis = "the system ended it, most likely because memory ran out";
+  } else if (signal) {
+    outcome.failure.got = named_signal(signal);
+    outcome.diagnosis =
+        "an index outside its memory, most likely, or a function that ends without a return; the asan preset names the "
+        "line";
+  } else {
+    outcome.failure.got = said == kExit
+                              ? "the answer ended the program (exit)"
+                              : fmt::format("the answer ended the program, with status {}", WEXITSTATUS(status));
+    outcome.diagnosis = kSanitized
+                            ? "a sanitizer's report stands above, or exit() was called: return a result instead"
+                            : "exit() was called: return a result instead, or report an error with fail(\"...\")";
+  }
+  return outcome;
+}
+
+Outcome no_end(const CheckEntry& check, const TimeLimit& limit) {
+  Outcome outcome;
+  outcome.state = State::wrong;
+  outcome.failure = {"the call itself", fmt::format("no end after {:.3g} seconds", limit.seconds()), "a result"};
+  outcome.diagnosis = "a loop that never ends, or one that does far too much work";
+  if (limit.shortened()) {
+    outcome.diagnosis +=
+        fmt::format("; the time is short because a check before it did not end: check {} alone", check.id);
+  }
+  return outcome;
+}
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Reads what the child sends until it closes the pipe or its time is over; says after a second that it is still
+// running.
+void read_report(int from, const CheckEntry& check, double seconds, Clock::time_point start, std::string& text) {
+  constexpr double kQuiet = 1;
+  bool told = false, ended = false;
+  while (!ended) {
+    const double now = seconds_since(start);
+    if (now >= seconds) break;
+    if (!told && now >= kQuiet) {
+      const std::string line = readable(fmt::format("  still running {} …", check.id));
+      fmt::print("{}{}", line, style().live ? "" : "\n");
+      std::fflush(stdout);
+      told = true;
+    }
+    const double wait = std::min(seconds, told ? seconds : kQuiet) - now;
+    pollfd ready{from, POLLIN, 0};
+    if (::poll(&ready, 1, static_cast<int>(1000 * wait) + 1) <= 0) continue;
+    char buffer[4096];
+    const ssize_t n = ::read(from, buffer, sizeof buffer);
+    if (n > 0) text.append(buffer, n);
+    ended = n == 0 || (n < 0 && errno != EINTR);
+  }
+  if (told && style().live) fmt::print("\r\x1b[K");
+}
+
+// Waits for the child until its time is over, then ends it. False when it had to be ended.
+bool wait_for(pid_t child, double seconds, Clock::time_point start, int& status) {
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (seconds_since(start) >= seconds) {
+      kill(child, SIGKILL);
+      while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+      }
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return true;
+}
+
+}  // namespace
+
+TimeLimit::TimeLimit() : TimeLimit(optimized_build() ? 8 : 40) {
+  const char* text = std::getenv("POLICYGRAD_CHECK_SECONDS");
+  if (!text || !*text) return;
+  char* end = nullptr;
+  full_ = seconds_ = std::strtod(text, &end);
+  pg::check(*end == 0 && seconds_ > 0 && seconds_ <= 3600,
+            "POLICYGRAD_CHECK_SECONDS: a number of seconds between 0 and 3600 is expected, got \"{}\"", text);
+}
+
+Outcome run_isolated(const CheckEntry& check, bool learner, TimeLimit& limit) {
+  const auto start = Clock::now();
+  std::fflush(nullptr);
+  int ends[2];
+  pg::check(pipe(ends) == 0, "check: no pipe: {}", std::strerror(errno));
+  const pid_t child = fork();
+  pg::check(child >= 0, "check: no process: {}", std::strerror(errno));
+  if (child == 0) {
+    ::close(ends[0]);
+    report = ends[1];
+    run_child(check, learner, limit.seconds());
+  }
+  ::close(ends[1]);
+  std::string text;
+  read_report(ends[0], check, limit.seconds(), start, text);
+  ::close(ends[0]);
+  int status = 0;
+  const bool ended = wait_for(child, limit.seconds(), start, status);
+  std::optional<Outcome> outcome = unpack(text);
+  if (!outcome) {
+    outcome = ended ? ended_badly(status, text.empty() ? 0 : text[0]) : no_end(check, limit);
+    outcome->cases.push_back(outcome->failure);
+    if (!ended) limit.used_up();
+  }
+  outcome->seconds = seconds_since(start);
+  return *outcome;
+}
+
+}  // namespace pg::kit

@@ -1,0 +1,32 @@
+#pragma once
+// Runs a check in a process of its own, so that a crash, an endless loop or a call of exit() is a WRONG like any other.
+#include "lessons/kit/lesson.h"
+
+namespace pg::kit {
+
+// How long the checks of one command may take. Each has 8 s (40 s in a build without optimisation or with sanitizers;
+// the environment variable POLICYGRAD_CHECK_SECONDS overrides both). Once a check has used up its time, each one after
+// it has a quarter of it, so n endless loops cost at most 8 + 2·(n - 1) seconds.
+class TimeLimit {
+ public:
+  TimeLimit();
+  explicit TimeLimit(double seconds) : full_(seconds), seconds_(seconds) {}
+  double seconds() const { return seconds_; }
+  bool shortened() const { return seconds_ < full_; }
+  void used_up() { seconds_ = full_ / 4; }
+
+ private:
+  double full_, seconds_;
+};
+
+// The memory that a check may write to, except under sanitizers and on macOS, which has no such limit.
+constexpr int64_t kCheckMemory = int64_t{4} << 30;
+
+// Grades the learner's piece, or the reference's. After a second it prints that the check is still running.
+Outcome run_isolated(const CheckEntry& check, bool learner, TimeLimit& limit);
+inline Outcome run_isolated(const CheckEntry& check, bool learner) {
+  TimeLimit limit;
+  return run_isolated(check, learner, limit);
+}
+
+}  // namespace pg::kit

@@ -1,0 +1,159 @@
+#!/bin/sh
+# runner.sh SOURCE BUILD CMAKE: what ./lessonN check grades, in a tree of its own with one small lesson (test/mini): only
+# answers that the program was built from, whatever was edited, reset, broken, put back, copied or moved.
+set -eu
+source=$1
+build=$2
+cmake=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset POLICYGRAD_CHECK_SECONDS
+tree="$work/a tree" # paths may hold spaces
+exercise=lessons/01_mini/exercise.cpp
+out=$work/out
+
+fail() {
+  echo "FAILED: $1"
+  cat "$out"
+  exit 1
+}
+expect() { # expect STATUS COMMAND...: runs it in the tree
+  want=$1
+  shift
+  got=0
+  (cd "$tree" && "$@") >"$out" 2>&1 </dev/null || got=$?
+  [ "$got" = "$want" ] || fail "$* ends with status $got, expected $want"
+}
+says() { grep -q -e "$1" "$out" || fail "these words are missing: $1"; }
+silent() { if grep -q -e "$1" "$out"; then fail "these words should not be there: $1"; fi; }
+answer() { # answer TWICE THRICE: writes the exercise with these bodies
+  sed -e "/01.1 twice/s|.*|$1|" -e "/01.2 thrice/s|.*|$2|" "$work/stub.cpp" >"$tree/$exercise"
+}
+record() { cat "$tree/.progress.json"; }
+recorded() { # recorded STATES: such as "ok ok"
+  states=$(sed -n 's/.*"01\.[12]": "\(.*\)".*/\1/p' "$tree/.progress.json" | tr '\n' ' ')
+  [ "$states" = "$1 " ] || fail "recorded: $states, expected $1"
+}
+
+cp -r "$source/lessons/kit/test/mini" "$tree"
+cp -r "$source/tools" "$tree/tools"
+sh "$source/tools/cut" --print "$tree/lessons/01_mini" >"$work/stub.cpp"
+cp "$work/stub.cpp" "$tree/$exercise"
+cache() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+configure() { # in a folder that is the tree
+  sh tools/configure.sh build 2 lesson1 -DKIT_SOURCE="$source" -DKIT_BUILD="$build" -DCMAKE_BUILD_TYPE=Debug \
+    -DCMAKE_CXX_COMPILER="$(cache CMAKE_CXX_COMPILER)" -DPOLICYGRAD_SANITIZE="$(cache POLICYGRAD_SANITIZE)"
+}
+PATH=$(dirname "$cmake"):$PATH
+expect 0 configure
+expect 0 sh tools/build.sh build 2 lesson1
+check="build/lesson1 check"
+# shellcheck disable=SC2086  # $check is two words
+{
+  expect 2 $check
+  recorded 'TODO TODO'
+
+  # An edit that was not built is built first; nothing has to be typed.
+  answer 'return 2 * x;' 'return 3 * x;'
+  expect 0 $check
+  says "exercise.cpp has changed since this program was built: building lesson1"
+  recorded 'ok ok'
+  expect 0 $check
+  silent 'building'
+  expect 0 build/lesson1 check 1.1
+  says 'ok     01.1'
+  expect 0 build/lesson1 explain 1.2
+  expect 64 build/lesson1 check 2.1
+  says 'no check of this lesson is called 2.1; there are: 01.1 (twice) 01.2 (thrice)'
+
+  # A reset file holds no answers, so none is ok; its backup does not concern CMake.
+  expect 0 build/lesson1 reset
+  expect 2 $check
+  says 'has changed since'
+  silent 'GLOB'
+  recorded 'TODO TODO'
+
+  # A broken edit is refused with one sentence; the record stays.
+  answer 'return 2 * x;' 'return 3 * x;'
+  expect 0 $check
+  before=$(record)
+  answer 'return 2 * y;' 'return 3 * x;'
+  for command in "$check" 'build/lesson1 mine' 'build/lesson1 explain 1.1'; do
+    expect 3 $command
+    says "error: .y. was not declared"
+    says 'lesson1 was not built, so nothing is graded: mend what the compiler names first.'
+    silent ' ok '
+  done
+  [ "$(record)" = "$before" ] || fail 'a broken edit was recorded'
+  if awk 'length > 200 { exit 1 }' "$out"; then :; else fail 'a line of the failed build is longer than 200 characters'; fi
+  silent 'Re-checking'
+
+  # An old file put back has an old time: its text decides.
+  cp "$work/stub.cpp" "$tree/$exercise"
+  touch -t 200001010000 "$tree/$exercise"
+  expect 2 $check
+  says '0 ok, 0 wrong, 2 to do'
+
+  # What the learner's file may be: every C++ course teaches such loops.
+  answer 'int n = 0; for (int i = 0; i < std::vector<int>(2).size(); i++) n++; return n * x;' 'return 3 * x;'
+  expect 0 $check
+  says 'warning: comparison of integer'
+
+  # A header of the learner's own is a part of the answers.
+  echo 'inline double factor() { return 2; }' >"$tree/lessons/01_mini/own.h"
+  answer 'return factor() * x;' 'return 3 * x;'
+  sed -i.old '1i #include "own.h"' "$tree/$exercise"
+  rm "$tree/$exercise.old"
+  expect 0 $check
+  sleep 0.1
+  echo 'inline double factor() { return 5; }' >"$tree/lessons/01_mini/own.h"
+  expect 1 $check
+  recorded 'WRONG ok'
+
+  # A source that is no part of the program is asked about once.
+  echo '// notes' >"$tree/lessons/01_mini/notes.h"
+  expect 1 $check
+  says 'building lesson1'
+  expect 1 $check
+  silent 'building'
+
+  # An answer that ends the program does not end the grading.
+  answer 'std::exit(0);' 'throw 42;'
+  expect 1 $check
+  says 'the answer ended the program'
+  says 'threw a value that is no std::exception'
+  recorded 'WRONG WRONG'
+
+  # mine: the piece that throws is named, and so is the one after which the engine threw; the engine's take their place.
+  answer 'return x == 6 ? 13 : 2 * x;' 'if (x == 5) throw 42; return 3 * x;'
+  expect 1 build/lesson1 mine --json
+  says 'Your thrice threw an exception of type int'
+  says 'stopped with an exception: mul: dtypes differ. Your twice was'
+  says "starts again with the engine's thrice"
+  says '"threw":\["thrice","twice"\]'
+  says '"pass":false'
+
+  # A copied or moved tree knows the old one's paths.
+  answer 'return 2 * x;' 'return 3 * x;'
+  expect 0 $check
+  before=$(record)
+  original=$tree
+  cp -R "$tree" "$work/copy"
+  tree=$work/copy
+  cp "$work/stub.cpp" "$tree/$exercise"
+  for command in "$check" 'build/lesson1 reset' 'build/lesson1 hint 1.1' 'build/lesson1'; do
+    expect 3 $command
+    says 'and was copied or moved from there: type make lesson1 in this tree.'
+  done
+  [ "$(cat "$original/.progress.json")" = "$before" ] || fail "a copy's check was recorded in the original"
+  grep -q 'return 2' "$original/$exercise" || fail "a copy's reset wrote the original's exercise"
+  tree=$work/moved
+  mv "$original" "$tree"
+  expect 3 $check
+  expect 0 configure
+  says 'made anew here'
+  expect 0 sh tools/build.sh build 2 lesson1
+  expect 0 $check
+  recorded 'ok ok'
+}
+echo 'the lesson runner grades what it was built from'

@@ -1,0 +1,188 @@
+// Whatever an answer does to its process is named, and the next check runs.
+#include <unistd.h>
+
+#include <cassert>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+#include "lessons/kit/commands.h"
+#include "lessons/kit/isolate.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using namespace pg::kit;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kSanitized = false;
+#endif
+
+using Run = std::function<void(Grader&, bool)>;
+
+Outcome outcome_of(const Run& run, double seconds = 30) {
+  CheckEntry check;
+  check.id = "01.1";
+  check.run = run;
+  TimeLimit limit(seconds);
+  return run_isolated(check, true, limit);
+}
+
+void is_wrong(const Run& run, const std::string& got, const std::string& diagnosis) {
+  const Outcome outcome = outcome_of(run);
+  INFO(outcome.failure.got << " | " << outcome.diagnosis);
+  CHECK(outcome.state == State::wrong);
+  CHECK(outcome.failure.got.find(got) != std::string::npos);
+  CHECK(outcome.diagnosis.find(diagnosis) != std::string::npos);
+  CHECK(outcome.cases.size() == 1);
+}
+
+int deeper(volatile int* x) {
+  volatile int here[64] = {*x};
+  return *x == 0 ? 0 : deeper(here) + here[1];
+}
+
+volatile int changing = 1;
+void loop() {
+  while (changing) {
+  }
+}
+
+void no_exception_leaves(const std::function<void()>& call) noexcept { call(); }
+
+// What a command prints, line by line of the process's standard output.
+std::string printed(const std::function<void()>& call) {
+  std::fflush(stdout);
+  const auto path = std::filesystem::temp_directory_path() / ("policygrad_isolate_" + std::to_string(getpid()));
+  const int before = dup(STDOUT_FILENO);
+  REQUIRE(std::freopen(path.c_str(), "w", stdout));
+  call();
+  std::fflush(stdout);
+  dup2(before, STDOUT_FILENO);
+  close(before);
+  const std::string text = read_file(path.string());
+  std::filesystem::remove(path);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("an answer that ends the program is a WRONG that says so", "[kit]") {
+  is_wrong([](Grader&, bool) { std::exit(0); }, "the answer ended the program", "exit()");
+  is_wrong([](Grader&, bool) { std::exit(3); }, "the answer ended the program", "exit()");
+  is_wrong([](Grader&, bool) { std::quick_exit(0); }, "the answer ended the program", "exit()");
+  is_wrong([](Grader&, bool) { _exit(0); }, "the answer ended the program, with status 0", "exit()");
+  is_wrong([](Grader&, bool) { _exit(3); }, "the answer ended the program, with status 3", "exit()");
+}
+
+TEST_CASE("crashes of an answer are told apart", "[kit]") {
+  is_wrong([](Grader&, bool) { std::raise(SIGKILL); }, "a crash", "memory ran out");
+  if (kSanitized) SKIP_TEST("a sanitizer reports what follows itself");
+  is_wrong([](Grader&, bool) { std::abort(); }, "a crash (Aborted)", "failed assert");
+  is_wrong([](Grader&, bool) { no_exception_leaves([] { throw 42; }); }, "a crash (Aborted)",
+           "where none can be caught");
+  is_wrong([](Grader&, bool) { std::raise(SIGFPE); }, "a crash", "divided by zero");
+  is_wrong(
+      [](Grader&, bool) {
+        volatile int* nowhere = nullptr;
+        *nowhere = 1;
+      },
+      "a crash (Segmentation fault)", "an index outside its memory");
+  is_wrong(
+      [](Grader&, bool) {
+        volatile int x = 1;
+        x = deeper(&x);
+      },
+      "a crash (stack overflow)", "calls itself without end");
+}
+
+TEST_CASE("whatever an answer throws is named by its type or its text", "[kit]") {
+  is_wrong([](Grader&, bool) { throw 42; }, "an exception of type int", "no std::exception");
+  is_wrong([](Grader&, bool) { throw "text"; }, "an exception of type char const*", "no std::exception");
+  is_wrong([](Grader&, bool) { static_cast<void>(std::vector<int>(3).at(7)); }, "an exception: vector", "");
+  const Outcome failed_before = outcome_of([](Grader& g, bool) {
+    g.equal("first", 1.0, 2.0);
+    throw 42;
+  });
+  CHECK(failed_before.failure.input == "first");
+}
+
+TEST_CASE("an answer that eats memory meets a limit", "[kit]") {
+  if (kSanitized) SKIP_TEST("sanitizers reserve far more memory than the limit");
+#ifdef __linux__
+  is_wrong(
+      [](Grader&, bool) {
+        std::vector<char*> blocks;
+        for (;;) blocks.push_back(new char[size_t{64} << 20]);  // never written to: costs no memory
+      },
+      "bad_alloc", "more memory was asked for than a check may use (4 GB)");
+#endif
+  CHECK(outcome_of([](Grader& g, bool) {
+          g.equal("128 MB", double(std::vector<char*>(1 << 24).size()), 1 << 24);
+        }).state == State::ok);
+}
+
+TEST_CASE("an answer that reads its input or closes everything does not stop the grading", "[kit]") {
+  CHECK(outcome_of([](Grader& g, bool) { g.equal("end of file", double(std::getchar()), -1.0); }).state == State::ok);
+  const Outcome outcome = outcome_of(
+      [](Grader&, bool) {
+        for (int file = 3; file < 64; ++file) close(file);
+        loop();
+      },
+      0.2);
+  CHECK(outcome.failure.got == "no end after 0.2 seconds");
+}
+
+TEST_CASE("endless loops share the time of one command, and say that they still run", "[kit]") {
+  std::vector<CheckEntry> checks(4);
+  for (size_t i = 0; i < checks.size(); ++i) {
+    checks[i].id = "03." + std::to_string(i + 1);
+    checks[i].run = [](Grader&, bool) { loop(); };
+  }
+  std::vector<Outcome> outcomes;
+  TimeLimit limit(1.2);
+  const std::string text = printed([&] {
+    for (const CheckEntry& check : checks) outcomes.push_back(run_isolated(check, true, limit));
+  });
+  CHECK(text == "  still running 03.1 ...\n");
+  CHECK(outcomes[0].failure.got == "no end after 1.2 seconds");
+  double seconds = 0;
+  for (const Outcome& outcome : outcomes) {
+    CHECK(outcome.state == State::wrong);
+    CHECK(outcome.diagnosis.find("a loop that never ends") != std::string::npos);
+    seconds += outcome.seconds;
+  }
+  CHECK(outcomes[3].failure.got == "no end after 0.3 seconds");
+  CHECK(outcomes[3].diagnosis.find("check 03.4 alone") != std::string::npos);
+  CHECK(seconds < 1.2 + 3 * 0.3 + 2);  // 2: a busy machine
+  unsetenv("POLICYGRAD_CHECK_SECONDS");
+  CHECK(TimeLimit().seconds() == (optimized_build() ? 8 : 40));
+}
+
+TEST_CASE("a long title has a line of its own", "[kit]") {
+  LessonEntry lesson{1, "lessons/kit", "test", "kit.cpp", {}, {}, {}};
+  lesson.exercise_file = "README.md";
+  for (const char* title : {"short", "a title of thirty-five characters..",
+                            "one that is far longer than any column "
+                            "of the table could ever be"}) {
+    CheckEntry check;
+    check.id = "01." + std::to_string(lesson.checks.size() + 1);
+    check.title = title;
+    check.run = [](Grader& g, bool) { g.note("noted"); };
+    lesson.checks.push_back(check);
+  }
+  const std::string text = printed([&] { check_command(lesson, {.names = {}, .reference = true, .record = false}); });
+  INFO(text);
+  std::istringstream lines(text);
+  std::vector<size_t> columns;
+  for (std::string line; std::getline(lines, line);) {
+    if (const size_t at = line.find("noted"); at != std::string::npos) columns.push_back(at);
+  }
+  CHECK(columns.size() == 3);
+  CHECK(std::set<size_t>(columns.begin(), columns.end()).size() == 1);
+}
