@@ -313,8 +313,14 @@ void RlTrainer::check_probabilities(const Experience& experience, double tempera
   metrics.add("check/max_log_prob", highest);
   const Response* first = &experience.responses[0];
   const TokenRows rows = token_rows({&first, 1});
-  const Tensor total = sum(exp(log_softmax(score_tokens(policy_, rows, temperature).logits)), {-1});
-  metrics.add("check/probability_sum_error", amax(abs(total - 1)).item());
+  const PlaceLogits logits = place_logits(policy_, rows, temperature);
+  const int64_t count = rows.places.size(0), size = logit_rows(policy_.config.vocab_size);
+  double worst = 0;
+  for (int64_t begin = 0; begin < count; begin += size) {
+    const Tensor total = sum(exp(log_softmax(logits(begin, std::min(count, begin + size)))), {-1});
+    worst = std::max(worst, amax(abs(total - 1)).item());
+  }
+  metrics.add("check/probability_sum_error", worst);
 }
 
 Metrics RlTrainer::step() {

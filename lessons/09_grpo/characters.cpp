@@ -123,12 +123,11 @@ Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, const rl
     const rl::TokenRows rows = rl::token_rows(all);
     const rl::Denominators total = rl::denominators(rows.mask);
     student.slab.zero_grad();
-    const rl::TokenScores scores = rl::score_tokens(student.policy, rows);
+    const rl::TokenScores scores = rl::score_tokens(student.policy, rows, 1, &bigram);
     const Tensor ratio =
         impl.token_ratio(scores.log_prob, rl::token_values(all, &rl::Response::sampler_log_probs, f32), rows.mask);
     const Tensor by_token = rl::clip_loss(ratio, rl::token_values(all, &rl::Response::advantages, f32));
-    const Tensor kl = impl.aggregate(rl::spread(rl::full_kl(scores.logits, bigram.logits(rows, 1)), rows), rows.mask,
-                                     Aggregation::token_mean, total);
+    const Tensor kl = impl.aggregate(scores.full_kl, rows.mask, Aggregation::token_mean, total);
     backward(impl.aggregate(by_token, rows.mask, Aggregation::token_mean, total) + kl * control.beta());
     student.optimizer.step(5e-3, clip_scale(grad_norm(student.slab), 1));
     control.update(kl.item() * kHorizon, static_cast<double>(all.size()), total.tokens);
