@@ -1,6 +1,7 @@
 #include "rl/models.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "rl/kl.h"
 #include "tensor/error.h"
@@ -128,6 +129,14 @@ PlaceLogits BigramReference::logits(const TokenRows& rows, double temperature) c
     NoGrad no_grad;
     return over(embedding(table, slice(last, 0, begin, end)), temperature);
   };
+}
+
+void check_finite(const Module& model, std::string_view what) {
+  for (const auto& [name, parameter] : named_parameters(const_cast<Module&>(model))) {  // only read
+    const std::vector<double> values = parameter.detach().to_vector();
+    const auto bad = std::find_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); });
+    check(bad == values.end(), "{} holds {} in its weight '{}'", what, bad == values.end() ? 0 : *bad, name);
+  }
 }
 
 Tensor scalar_at_positions(const Linear& head, const Tensor& hidden) {

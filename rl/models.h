@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "nn/gpt2.h"
 #include "rl/experience.h"
@@ -65,6 +66,9 @@ class BigramReference final : public Reference {
  private:
   Tensor table_;
 };
+
+// Error naming `what` and its first parameter that holds NaN or infinity.
+void check_finite(const Module& model, std::string_view what);
 
 // One number for each position: hidden states [B, T, C] under a head [1, C] → [B, T], in f32 for bf16.
 Tensor scalar_at_positions(const Linear& head, const Tensor& hidden);

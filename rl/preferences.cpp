@@ -140,8 +140,17 @@ double RewardModelTrainer::accuracy(const std::vector<Preference>& pairs) const 
   return share_greater(chosen, rejected);
 }
 
+RewardModelJudge::RewardModelJudge(const ScalarModel& model, double mean, double std)
+    : model_(model), mean_(mean), std_(std) {
+  check_finite(model, "the reward model");
+  check(std::isfinite(mean) && std::isfinite(std) && std > 0,
+        "RewardModelJudge: expected a finite mean and a positive std of the reward model's scores, got {} and {}", mean,
+        std);
+}
+
 RewardModelJudge::RewardModelJudge(const ScalarModel& model, const std::vector<Response>& normalise_over)
     : model_(model) {
+  check_finite(model, "the reward model");
   const std::vector<double> all = scores(normalise_over);
   check(all.size() > 1, "RewardModelJudge: at least two responses are needed to normalise over, got {}", all.size());
   const auto n = static_cast<double>(all.size());

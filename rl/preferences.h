@@ -66,8 +66,9 @@ class RewardModelTrainer {
 // made them earns 0 on average (Stiennon et al. 2020, arXiv:2009.01325).
 class RewardModelJudge {
  public:
+  // Error for a model with a weight that is not finite, and for responses that it scores alike.
   RewardModelJudge(const ScalarModel& model, const std::vector<Response>& normalise_over);
-  RewardModelJudge(const ScalarModel& model, double mean, double std) : model_(model), mean_(mean), std_(std) {}
+  RewardModelJudge(const ScalarModel& model, double mean, double std);
   double mean() const { return mean_; }
   double std() const { return std_; }
   void operator()(std::vector<Response>& responses) const;  // a Judge

@@ -97,6 +97,8 @@ Tensor micro_batch_loss(const Update& u, std::span<const Response* const> respon
     const Tensor error = value_loss(predicted, returns, old_values, a.value_clip, mask);
     const Tensor of_critic = aggregate(error, mask, Aggregation::token_mean, u.total);
     sums.value_loss += of_critic.item();
+    sums.values += static_cast<double>(rows.places.numel());
+    sums.clipped_values += clipped_values(predicted.detach(), returns, old_values, a.value_clip, mask);
     loss = loss + a.value_coef * of_critic;
   }
   {

@@ -22,7 +22,8 @@ struct Update {
 struct LossSums {
   double loss = 0, policy_loss = 0, kl_loss = 0, value_loss = 0;
   PolicyStats stats;
-  double max_log_prob_difference = 0;  // between sampler and trainer
+  double values = 0, clipped_values = 0;  // tokens that a critic valued; those whose value the clip holds
+  double max_log_prob_difference = 0;     // between sampler and trainer
 };
 
 // The loss to be minimised, the critic's in it; parts of one mini-batch add up to its loss. Responses have their
