@@ -155,10 +155,11 @@ std::string explain(const Algorithm& a, const BatchShape& b) {
   };
   line("credit", credit_text(a));
   line("advantage", advantage_text(a));
-  if (a.whiten)
-    line("", fmt::format("then (A - mean) / sqrt(var + 1e-8) over all tokens of the batch, variance divided by {}, "
-                         "once per rollout, before it is cut into mini-batches",
+  if (a.whiten) {
+    line("", fmt::format("then (A - mean) / sqrt(var + 1e-8) over all tokens of the batch, variance divided by {},",
                          a.ddof == 1 ? "n-1" : "n"));
+    line("", "once per rollout, before it is cut into mini-batches");
+  }
   line("ratio", ratio_text(a));
   line("surrogate", surrogate_text(a));
   if (a.weight_cap > 0) {

@@ -355,7 +355,8 @@ void RlTrainer::check_probabilities(const Experience& experience, double tempera
   const int64_t count = rows.places.size(0), size = logit_rows(policy_.config.vocab_size);
   double worst = 0;
   for (int64_t begin = 0; begin < count; begin += size) {
-    const Tensor total = sum(exp(log_softmax(logits(begin, std::min(count, begin + size)))), {-1});
+    const Tensor of_rows = logits(begin, std::min(count, begin + size));
+    const Tensor total = sum(exp(log_softmax(of_rows.to(sum_type(of_rows.dtype())))), {-1});
     worst = std::max(worst, amax(abs(total - 1)).item());
   }
   metrics.add("check/probability_sum_error", worst);

@@ -95,13 +95,13 @@ int run_rl(const RlOptions& o) {
   config.checkpoint_interval = o.common.save_every;
   config.seed = o.common.seed;
   rl::check_config(config);
+  check(config.algorithm.reference != rl::ReferenceKind::given || !o.reference_model.empty(),
+        "pg rl: --reference given needs --reference-model RUN");
   const auto policy = make_policy(o.common, *task);
   const std::string note = task->held_out_note().empty() ? "" : "\n" + task->held_out_note();
   fmt::print("{}: {}{}\n{} parameters; {} x {} responses a step, {}\n", task->name(), task->about(), note,
              count_parameters(*policy), config.batch.prompts, config.batch.samples, config.algorithm.name);
   std::fflush(stdout);
-  check(config.algorithm.reference != rl::ReferenceKind::given || !o.reference_model.empty(),
-        "pg rl: --reference given needs --reference-model RUN");
   if (o.common.resume.empty() && o.sft_steps > 0) imitate(o, *task, *policy);
 
   RewardModel reward_model;

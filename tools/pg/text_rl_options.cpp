@@ -149,7 +149,12 @@ rl::Algorithm algorithm_of(const RlOptions& o) {
     const auto found = o.overrides.find(field.name);
     if (found != o.overrides.end() && !found->second.empty()) field.set(a, found->second);
   }
-  if (!o.reference_model.empty()) a.reference = rl::ReferenceKind::given;
+  if (!o.reference_model.empty()) {
+    const auto stated = o.overrides.find("reference");
+    const std::string kind = stated == o.overrides.end() || stated->second.empty() ? "given" : stated->second;
+    check(kind == "given", "pg rl: --reference-model goes with --reference given, not {}", kind);
+    a.reference = rl::ReferenceKind::given;
+  }
   rl::check_algorithm(a);
   return a;
 }
