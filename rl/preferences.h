@@ -34,6 +34,9 @@ struct PreferenceConfig {
   uint64_t seed = 1;
 };
 
+// Error naming the first field out of its range.
+void check_config(const PreferenceConfig& config);
+
 // Batches in random order, every pair once per pass.
 class PreferenceOrder {
  public:

@@ -4,6 +4,7 @@
 
 #include "rl/algorithm_fields.h"
 #include "rl/env_trainer.h"
+#include "rl/expert_iteration.h"
 #include "rl/preferences.h"
 #include "rl/rl_trainer.h"
 #include "rl/value_loss.h"
@@ -205,6 +206,19 @@ TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", 
              "min-lr 0.0001 is above lr 3e-05"));
   CHECK(says(refused([](RlConfig& c) { c.algorithm.kl_control = {.schedule = KlSchedule::adaptive, .horizon = 3}; }),
              "kl-horizon must be above a fifth of the 16 responses"));
+
+  // batch 0 divided by zero.
+  Gpt2 policy = make_policy(*task);
+  CHECK(says(error_of([&] { expert_iteration(policy, *task, {.problems = 2, .samples = 2, .batch = 0}, 0); }),
+             "batch must be a whole number, at least 1"));
+  const std::vector<Preference> pairs = {{{1, 11}, {1, 10}, {2, 10}}};
+  PreferenceConfig preferences;
+  preferences.batch = 0;
+  CHECK(says(error_of([&] { DpoTrainer t(policy, pairs, preferences); }), "batch must be a whole number, at least 1"));
+  preferences = {};
+  preferences.schedule.lr = kNan;
+  ScalarModel model(policy, 0, default_generator());
+  CHECK(says(error_of([&] { RewardModelTrainer t(model, pairs, preferences); }), "lr must be a finite number"));
 
   const auto env = [](const std::function<void(EnvTrainConfig&)>& change) {
     EnvTrainConfig config;

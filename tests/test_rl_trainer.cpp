@@ -212,6 +212,18 @@ TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32"
     CHECK(last.at("value/clip") >= 0);
     CHECK(last.at("value/clip") <= 1);
   }
+  // The exact KL, its logits in bf16.
+  Gpt2 policy = make_policy(*task, bf16);
+  RlConfig config = small("grpo");
+  config.algorithm.kl_estimator = KlEstimator::full;
+  config.temperature = 0.9;
+  RlTrainer trainer(policy, *task, config);
+  for (int i = 0; i < 2; ++i) {
+    const Metrics m = trainer.step();
+    CHECK(m.at("check/first_ratio_error") == 0);
+    CHECK(m.at("check/probability_sum_error") < 1e-5);
+    CHECK((i == 0 ? m.at("kl_loss") == 0 : m.at("kl_loss") > 0));
+  }
   // 1.001 is no bf16 number, but the sum of one and a thousandth is a value.
   Linear head(2, 1, true, Init::zeros(bf16));
   head.weight.detach().copy_from(Tensor::from(std::vector<float>{1, 0.5F}, {1, 2}).to(bf16));
