@@ -102,8 +102,6 @@ int run_rl(const RlOptions& o) {
   fmt::print("{}: {}{}\n{} parameters; {} x {} responses a step, {}\n", task->name(), task->about(), note,
              count_parameters(*policy), config.batch.prompts, config.batch.samples, config.algorithm.name);
   std::fflush(stdout);
-  if (o.common.resume.empty() && o.sft_steps > 0) imitate(o, *task, *policy);
-
   RewardModel reward_model;
   rl::Judge judge;
   if (!o.reward_model.empty()) {
@@ -114,6 +112,7 @@ int run_rl(const RlOptions& o) {
   if (!o.reference_model.empty()) {
     reference = load_policy(o.reference_model, parse_device(o.common.device), o.common.dtype);
   }
+  if (o.common.resume.empty() && o.sft_steps > 0) imitate(o, *task, *policy);
   rl::RlTrainer trainer(*policy, *task, config, judge, reference.get());
   if (!o.common.resume.empty()) trainer.resume(load_checkpoint(checkpoint_path(o.common.resume)));
   RunDir run =
