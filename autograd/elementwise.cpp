@@ -166,8 +166,8 @@ Tensor cast(const Tensor& x, DType dtype) {
   if (dtype == x.dtype()) return x;
   Tensor y = x.to(dtype);
   if (!is_floating(dtype)) return y;
-  return record(Op::cast, y, {&x}, [from = x.dtype()](const Tensor& dy, Grads& g) {
-    if (g.wants(0)) g.pass(0, dy.to(from));
+  return record(Op::cast, y, {&x}, [](const Tensor& dy, Grads& g) {
+    if (g.wants(0)) g.pass(0, dy.to(g.dtype(0)));
   });
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "rl/algorithm_fields.h"
+#include "rl/range.h"
 #include "tensor/error.h"
 
 namespace pg::rl {
@@ -86,6 +88,27 @@ std::vector<Algorithm> table() {
   return rows;
 }
 
+// Whether a response is compared with the other responses to its prompt.
+bool compares_group(Baseline baseline) {
+  switch (baseline) {
+    case Baseline::group_mean:
+    case Baseline::leave_one_out:
+    case Baseline::group_std:
+    case Baseline::batch_std:
+    case Baseline::opo:
+    case Baseline::maxrl:
+    case Baseline::gpg:
+      return true;
+    case Baseline::none:
+    case Baseline::moving:
+    case Baseline::batch_mean:
+    case Baseline::remax:
+    case Baseline::critic:
+      return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 const std::vector<Algorithm>& algorithms() {
@@ -103,6 +126,7 @@ const Algorithm& algorithm(std::string_view name) {
 }
 
 void check_algorithm(const Algorithm& a) {
+  for (const AlgorithmField& field : algorithm_fields()) field.check(a);
   const bool clips = a.surrogate != Surrogate::log_prob;
   check(clips == (a.ratio != Ratio::none), "{}: surrogate {} and ratio {} do not go together", a.name,
         word(a.surrogate), word(a.ratio));
@@ -116,9 +140,39 @@ void check_algorithm(const Algorithm& a) {
         word(a.kl_estimator));
   check(a.reference != ReferenceKind::moving || a.reference_interval > 0,
         "{}: a moving reference needs a reference_interval", a.name);
-  check(a.epochs >= 1, "{}: epochs must be at least 1, got {}", a.name, a.epochs);
-  check(a.overlong_cache >= 0 && a.overlong_cache <= 1, "{}: overlong_cache is a share, got {}", a.name,
-        a.overlong_cache);
+  KlControl{a.kl_control};  // Error for a schedule without what it needs
+}
+
+void check_algorithm(const Algorithm& a, const BatchShape& b) {
+  check_algorithm(a);
+  constexpr double kMost = 1 << 24;  // responses of a step: each has a random stream of its own
+  const auto in_range = [&](const char* name, int64_t value, double low, double high) {
+    check_range(fmt::format("{}: {}", a.name, name), static_cast<double>(value), whole_from(low, high));
+  };
+  in_range("prompts", b.prompts, 1, kMost);
+  in_range("samples", b.samples, 1, kMost);
+  const int64_t responses = b.prompts * b.samples;
+  in_range("prompts times samples", responses, 1, kMost);
+  in_range("micro-batch", b.micro_batch, 0, kMost);
+  in_range("mini-batches", b.mini_batches, 1, kMost);
+  check(b.mini_batches <= responses, "{}: {} prompts x {} samples cannot make {} mini-batches", a.name, b.prompts,
+        b.samples, b.mini_batches);
+  check(b.samples > 1 || !compares_group(a.baseline),
+        "{}: baseline {} compares the responses to one prompt with each other, and samples is 1: every advantage would "
+        "be 0; take 2 samples or more, or baseline moving, batch_mean or remax",
+        a.name, word(a.baseline));
+  check(
+      b.samples > 1 || !a.dynamic_sampling,
+      "{}: dynamic-sampling keeps prompts whose responses earn different rewards, and samples is 1: take 2 samples or "
+      "more, or dynamic-sampling false",
+      a.name);
+  check(responses > 1 || a.baseline != Baseline::batch_mean,
+        "{}: baseline batch_mean compares responses with each other, and a step has one: take more prompts or samples",
+        a.name);
+  const KlControlOptions& kl = a.kl_control;
+  check(kl.schedule != KlSchedule::adaptive || 0.2 * static_cast<double>(responses) < kl.horizon,
+        "{}: kl-horizon must be above a fifth of the {} responses of a step, got {}: beta could become negative",
+        a.name, responses, kl.horizon);
 }
 
 }  // namespace pg::rl

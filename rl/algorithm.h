@@ -40,6 +40,7 @@ enum class ReferenceKind : uint8_t {
   moving,  // the policy as it was at the last of every reference_interval steps
   random,  // a model that has learned nothing
   bigram,  // counts of neighbours in a text
+  given,   // a model of one's own, such as an earlier run's
 };
 
 struct Algorithm {
@@ -82,9 +83,6 @@ const std::vector<Algorithm>& algorithms();
 // Error listing them for another name.
 const Algorithm& algorithm(std::string_view name);
 
-// Error naming the first thing that does not go together.
-void check_algorithm(const Algorithm& a);
-
 // How many of everything an update is made of.
 struct BatchShape {
   int64_t prompts = 32;      // per step
@@ -92,7 +90,15 @@ struct BatchShape {
   int64_t mini_batches = 1;  // optimizer steps per epoch
   int64_t micro_batch = 64;  // responses per forward pass; 0: all of a mini-batch
 };
-// The formula with every convention, and the arithmetic of the batch, for people.
+
+// Error naming the first field out of its range (AlgorithmField::check) or the first choices that contradict each
+// other.
+void check_algorithm(const Algorithm& a);
+// The same, and for numbers of the batch out of range, or with which the algorithm cannot work: a baseline over a group
+// needs at least two samples.
+void check_algorithm(const Algorithm& a, const BatchShape& batch);
+
+// The formula with every convention, and the arithmetic of the batch, for people. Error as check_algorithm.
 std::string explain(const Algorithm& a, const BatchShape& batch);
 
 // The word for an enumerator, which is its name, and back; Error listing them for another word.

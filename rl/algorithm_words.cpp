@@ -34,7 +34,7 @@ PG_RL_WORDS(Aggregation, "aggregation", "token_mean", "sequence_mean", "constant
 PG_RL_WORDS(KlPlace, "kl", "none", "reward", "loss")
 PG_RL_WORDS(KlEstimator, "kl estimator", "k1", "k2", "k3", "weighted_k3", "full")
 PG_RL_WORDS(KlSchedule, "kl schedule", "fixed", "warmup", "adaptive", "stepped")
-PG_RL_WORDS(ReferenceKind, "reference", "none", "frozen", "moving", "random", "bigram")
+PG_RL_WORDS(ReferenceKind, "reference", "none", "frozen", "moving", "random", "bigram", "given")
 
 #undef PG_RL_WORDS
 

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rl/env_trainer.h"
+#include "rl/range.h"
 
 namespace pg::rl {
 
@@ -9,6 +10,34 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EnvTrainConfig, environment, total_steps, env
                                    minibatches, gamma, lambda, clip, value_clip, entropy_coef, value_coef,
                                    max_grad_norm, lr, anneal_lr, adam_eps, whiten_advantages, target_kl,
                                    normalize_observations, normalize_rewards, hidden, layers, shared, seed)
+
+void check_config(const EnvTrainConfig& c) {
+  const auto in = [](const char* name, auto value, const Range& range) {
+    check_range(fmt::format("EnvTrainer: {}", name), static_cast<double>(value), range);
+  };
+  in("total_steps", c.total_steps, whole_from(1));
+  in("environments", c.environments, whole_from(1, 1 << 20));
+  in("rollout_steps", c.rollout_steps, whole_from(1, 1 << 30));
+  in("epochs", c.epochs, whole_from(1));
+  in("minibatches", c.minibatches, whole_from(1));
+  in("gamma", c.gamma, kShare);
+  in("lambda", c.lambda, kShare);
+  in("clip", c.clip, kShare);
+  in("value_clip", c.value_clip, kNotNegative);
+  in("entropy_coef", c.entropy_coef, kAnyNumber);
+  in("value_coef", c.value_coef, kNotNegative);
+  in("max_grad_norm", c.max_grad_norm, kNotNegative);
+  in("lr", c.lr, kNotNegative);
+  in("adam_eps", c.adam_eps, kPositive);
+  in("target_kl", c.target_kl, kNotNegative);
+  in("hidden", c.hidden, whole_from(1, 1 << 20));
+  in("layers", c.layers, whole_from(1, 1 << 10));
+  const int64_t batch = c.environments * c.rollout_steps;
+  check(batch % c.minibatches == 0, "EnvTrainer: {} environments × {} steps are not divisible into {} mini-batches",
+        c.environments, c.rollout_steps, c.minibatches);
+  check(c.total_steps >= batch, "EnvTrainer: total_steps is {}, but one rollout has {} × {} steps", c.total_steps,
+        c.environments, c.rollout_steps);
+}
 
 std::string to_json(const EnvTrainConfig& config) { return nlohmann::json(config).dump(); }
 
@@ -58,6 +87,7 @@ std::vector<std::pair<std::string, double>> EnvReport::named() const {
           {"approx_kl_k3", k3},
           {"clip_fraction_low", clip_low},
           {"clip_fraction_high", clip_high},
+          {"value_clip_fraction", value_clip},
           {"first_ratio_error", first_ratio_error},
           {"explained_variance", explained_variance},
           {"grad_norm", grad_norm},

@@ -17,6 +17,11 @@ namespace {
 // Of EnvTrainConfig::seed; the environments have the streams 0, 1, …
 enum Stream : uint64_t { weight_stream = uint64_t{1} << 32, action_stream, minibatch_stream };
 
+const EnvTrainConfig& checked(const EnvTrainConfig& config) {
+  check_config(config);
+  return config;
+}
+
 ActorCritic first_model(const EnvTrainConfig& c, const VectorEnv& envs) {
   Generator weights = random_stream(c.seed, weight_stream);
   return ActorCritic(envs.observation_size(), envs.environment().action_space(), {c.hidden, c.layers, c.shared},
@@ -68,7 +73,7 @@ EnvTrainer::EnvTrainer(const EnvTrainConfig& config)
     : EnvTrainer(config, [name = config.environment] { return make_environment(name); }) {}
 
 EnvTrainer::EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make)
-    : config_(config),
+    : config_(checked(config)),
       make_(make),
       actions_(random_stream(config.seed, action_stream)),
       minibatches_(random_stream(config.seed, minibatch_stream)),
@@ -76,17 +81,7 @@ EnvTrainer::EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make
             config.seed),
       model_(first_model(config, envs_)),
       slab_(model_),
-      optimizer_(slab_, {.eps = config.adam_eps, .weight_decay = 0}) {
-  check(config.rollout_steps >= 1 && config.epochs >= 1 && config.minibatches >= 1,
-        "EnvTrainer: steps, epochs and mini-batches must be at least 1");
-  check(batch_size() % config.minibatches == 0,
-        "EnvTrainer: {} environments × {} steps are not divisible into {} mini-batches", config.environments,
-        config.rollout_steps, config.minibatches);
-  check(config.total_steps >= batch_size(), "EnvTrainer: total_steps is {}, but one rollout has {} × {} steps",
-        config.total_steps, config.environments, config.rollout_steps);
-  check(config.clip >= 0 && config.value_clip >= 0 && config.max_grad_norm >= 0 && config.target_kl >= 0,
-        "EnvTrainer: clip ranges, max_grad_norm and target_kl must not be negative");
-}
+      optimizer_(slab_, {.eps = config.adam_eps, .weight_decay = 0}) {}
 
 EnvReport EnvTrainer::step() {
   check(!done(), "EnvTrainer: all {} steps are done", config_.total_steps);
@@ -200,6 +195,8 @@ EnvReport EnvTrainer::update(const EnvRollout& data) {
 
       report.policy_loss += policy.item();
       report.value_loss += value.item();
+      report.value_clip += clipped_values(now.value.detach(), part(returns), part(old_values), config_.value_clip) /
+                           static_cast<double>(size);
       report.entropy += entropy.item();
       report.grad_norm += norm;
       const std::vector<double> ratios = ratio.detach().to_vector();
@@ -218,7 +215,7 @@ EnvReport EnvTrainer::update(const EnvRollout& data) {
     if (config_.target_kl > 0 && epoch_k3 / static_cast<double>(config_.minibatches) > config_.target_kl) break;
   }
   for (double* sum : {&report.policy_loss, &report.value_loss, &report.entropy, &report.grad_norm, &report.k1,
-                      &report.k3, &report.clip_low, &report.clip_high}) {
+                      &report.k3, &report.clip_low, &report.clip_high, &report.value_clip}) {
     *sum /= static_cast<double>(updates);
   }
   return report;

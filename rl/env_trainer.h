@@ -46,6 +46,8 @@ struct EnvTrainConfig {
 
   bool operator==(const EnvTrainConfig&) const = default;
 };
+// Error naming the first field out of its range, or fields that contradict each other.
+void check_config(const EnvTrainConfig& config);
 std::string to_json(const EnvTrainConfig& config);
 EnvTrainConfig env_train_config_from_json(const std::string& text);
 
@@ -73,6 +75,7 @@ struct EnvReport {
   double policy_loss = 0, value_loss = 0, entropy = 0;
   double k1 = 0, k3 = 0;               // estimates of KL(policy that acted ‖ policy), from its actions
   double clip_low = 0, clip_high = 0;  // shares of ratios below 1 - clip and above 1 + clip
+  double value_clip = 0;               // share of values that the clip holds (clipped_values in rl/value_loss.h)
   double grad_norm = 0;                // before clipping
   double first_ratio_error = 0;        // largest |ratio - 1| of the first mini-batch: exactly 0, or something is wrong
   double explained_variance = 0;       // of the returns by the values that made the advantages

@@ -10,6 +10,7 @@
 namespace pg::rl {
 
 Metrics expert_iteration(Gpt2& policy, const TextTask& task, const ExpertIterationConfig& config, int64_t iteration) {
+  check_config(config);
   check(task.max_answers() == 0, "expert_iteration: {} is of many turns; the world's words would be imitated too",
         task.name());
   const auto number = static_cast<uint64_t>(iteration);

@@ -18,6 +18,9 @@ struct ExpertIterationConfig {
   uint64_t seed = 1;
 };
 
+// Error naming the first field out of its range.
+void check_config(const ExpertIterationConfig& config);
+
 // One iteration, number `iteration` of its run: → "solved" (share of the samples), "kept" (different responses that
 // were kept), "sft_loss" (of the last epoch). With nothing solved the policy stays as it is.
 Metrics expert_iteration(Gpt2& policy, const TextTask& task, const ExpertIterationConfig& config, int64_t iteration);

@@ -87,11 +87,11 @@ std::string aggregation_text(Aggregation how) {
     case Aggregation::token_mean:
       return "sum of l over all tokens / number of tokens in the mini-batch";
     case Aggregation::sequence_mean:
-      return "mean over responses of (mean of l over the response's tokens)";
+      return "mean over the mini-batch's responses of (mean of l over the response's tokens)";
     case Aggregation::constant:
-      return "sum of l over all tokens / (responses times the longest possible length)";
+      return "sum of l over all tokens / (responses in the mini-batch times the longest possible length)";
     case Aggregation::sequence_sum:
-      return "mean over responses of (sum of l over the response's tokens)";
+      return "mean over the mini-batch's responses of (sum of l over the response's tokens)";
   }
   return "";
 }
@@ -139,6 +139,8 @@ std::string reference_text(const Algorithm& a) {
       return "a model that has learned nothing";
     case ReferenceKind::bigram:
       return "counts of neighbours in the text, one added to each";
+    case ReferenceKind::given:
+      return "a given model, which stays as it is";
   }
   return "";
 }
@@ -146,17 +148,24 @@ std::string reference_text(const Algorithm& a) {
 }  // namespace
 
 std::string explain(const Algorithm& a, const BatchShape& b) {
+  check_algorithm(a, b);
   std::string text = fmt::format("{}  ({})\n\n", a.name, a.source);
   const auto line = [&](const char* name, const std::string& value) {
     text += fmt::format("  {:<13}{}\n", name, value);
   };
   line("credit", credit_text(a));
   line("advantage", advantage_text(a));
-  if (a.whiten)
-    line("", fmt::format("then (A - mean) / sqrt(var + 1e-8) over all tokens of the batch, variance divided by {}",
+  if (a.whiten) {
+    line("", fmt::format("then (A - mean) / sqrt(var + 1e-8) over all tokens of the batch, variance divided by {},",
                          a.ddof == 1 ? "n-1" : "n"));
+    line("", "once per rollout, before it is cut into mini-batches");
+  }
   line("ratio", ratio_text(a));
   line("surrogate", surrogate_text(a));
+  if (a.weight_cap > 0) {
+    line("weight", fmt::format("l times the constant min(old / sampler, {:g}), by token; on the CPU it is exactly 1",
+                               a.weight_cap));
+  }
   line("aggregation", aggregation_text(a.aggregation));
   line("KL", kl_text(a));
   line("reference", reference_text(a));

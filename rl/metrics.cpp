@@ -59,8 +59,9 @@ void add_rollout_metrics(Metrics& m, const Experience& experience) {
   const auto n = static_cast<double>(all.size());
   std::vector<double> rewards, lengths, finished_lengths;
   std::map<std::string, double> parts;
-  double solved = 0, truncated = 0;
+  double solved = 0, truncated = 0, prompt_length = 0;
   for (const Response& r : all) {
+    prompt_length += static_cast<double>(r.prompt.size());
     rewards.push_back(r.score.reward);
     lengths.push_back(static_cast<double>(r.length()));
     if (r.finished) finished_lengths.push_back(lengths.back());
@@ -94,6 +95,7 @@ void add_rollout_metrics(Metrics& m, const Experience& experience) {
     m.add("groups/alike", share(alike));
     m.add("groups/all_zero", share(all_zero));
   }
+  m.add("prompt/length", prompt_length / n);
   m.add("length/mean", length.mean);
   m.add("length/min", length.min);
   m.add("length/max", length.max);
@@ -162,6 +164,11 @@ std::vector<Lamp> lamps(const Algorithm& a, const Metrics& m, int64_t step, int6
     lamp("KL 0", "ref_kl/k3", at_most(a.reference == ReferenceKind::frozen ? 0 : INFINITY),
          "the policy is not yet the reference's equal");
   lamp("groups", "groups/alike", at_most(0.9), "of the groups earn the same throughout and teach nothing");
+  lamp("advantages", "advantage/zero", at_most(0.9),
+       "of the tokens have an advantage of exactly 0: they teach nothing, as when a response is compared with none "
+       "other");
+  lamp("rewards", "check/rewards_shuffled", at_most(0),
+       "the rewards are shuffled on purpose: each response is paid another's reward, and nothing is to be learned");
   if (a.ratio != Ratio::none) {
     lamp("clip low", "clip/low", at_most(0.3), "of the tokens are clipped from below: smaller steps, or fewer epochs");
     lamp("clip high", "clip/high", at_most(0.3),

@@ -45,7 +45,8 @@ struct Lamp {
   std::string why;  // what is wrong and what it means, when it is not ok
 };
 // The lamps of one step: first ratio 1, log-probabilities <= 0, probabilities sum to 1, every parameter has a gradient,
-// KL to the reference 0 at the start, groups that teach, clip fraction, entropy, repetition, truncation.
+// KL to the reference 0 at the start, groups that teach, advantages other than 0, rewards that are not shuffled, clip
+// fraction, entropy, repetition, truncation.
 std::vector<Lamp> lamps(const Algorithm& algorithm, const Metrics& metrics, int64_t step, int64_t vocab_size);
 
 }  // namespace pg::rl

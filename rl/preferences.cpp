@@ -18,6 +18,11 @@ Response as_response(const std::vector<int32_t>& prompt, const std::vector<int32
   return r;
 }
 
+const PreferenceConfig& checked(const PreferenceConfig& config) {
+  check_config(config);
+  return config;
+}
+
 // The chosen responses of these pairs, then the rejected ones.
 std::vector<Response> both(const std::vector<Preference>& pairs, const std::vector<size_t>& which) {
   std::vector<Response> all;
@@ -113,7 +118,7 @@ RewardModelTrainer::RewardModelTrainer(ScalarModel& model, std::vector<Preferenc
                                        const PreferenceConfig& config)
     : model_(model),
       pairs_(std::move(pairs)),
-      config_(config),
+      config_(checked(config)),
       slab_(model),
       optimizer_(slab_, config.adamw),
       order_(pairs_.size(), random_stream(config.seed, 0)) {}
@@ -140,8 +145,17 @@ double RewardModelTrainer::accuracy(const std::vector<Preference>& pairs) const 
   return share_greater(chosen, rejected);
 }
 
+RewardModelJudge::RewardModelJudge(const ScalarModel& model, double mean, double std)
+    : model_(model), mean_(mean), std_(std) {
+  check_finite(model, "the reward model");
+  check(std::isfinite(mean) && std::isfinite(std) && std > 0,
+        "RewardModelJudge: expected a finite mean and a positive std of the reward model's scores, got {} and {}", mean,
+        std);
+}
+
 RewardModelJudge::RewardModelJudge(const ScalarModel& model, const std::vector<Response>& normalise_over)
     : model_(model) {
+  check_finite(model, "the reward model");
   const std::vector<double> all = scores(normalise_over);
   check(all.size() > 1, "RewardModelJudge: at least two responses are needed to normalise over, got {}", all.size());
   const auto n = static_cast<double>(all.size());
@@ -172,7 +186,7 @@ DpoTrainer::DpoTrainer(Gpt2& policy, std::vector<Preference> pairs, const Prefer
     : policy_(policy),
       reference_(policy),
       pairs_(std::move(pairs)),
-      config_(config),
+      config_(checked(config)),
       slab_(policy),
       optimizer_(slab_, config.adamw),
       order_(pairs_.size(), random_stream(config.seed, 0)) {

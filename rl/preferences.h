@@ -34,6 +34,9 @@ struct PreferenceConfig {
   uint64_t seed = 1;
 };
 
+// Error naming the first field out of its range.
+void check_config(const PreferenceConfig& config);
+
 // Batches in random order, every pair once per pass.
 class PreferenceOrder {
  public:
@@ -66,8 +69,9 @@ class RewardModelTrainer {
 // made them earns 0 on average (Stiennon et al. 2020, arXiv:2009.01325).
 class RewardModelJudge {
  public:
+  // Error for a model with a weight that is not finite, and for responses that it scores alike.
   RewardModelJudge(const ScalarModel& model, const std::vector<Response>& normalise_over);
-  RewardModelJudge(const ScalarModel& model, double mean, double std) : model_(model), mean_(mean), std_(std) {}
+  RewardModelJudge(const ScalarModel& model, double mean, double std);
   double mean() const { return mean_; }
   double std() const { return std_; }
   void operator()(std::vector<Response>& responses) const;  // a Judge

@@ -62,6 +62,23 @@ Denominators denominators_of(const std::vector<Response*>& responses, int64_t ma
   return d;
 }
 
+const RlConfig& checked(const RlConfig& config) {
+  check_config(config);
+  return config;
+}
+
+// Share of the policy's tokens whose advantage is exactly 0.
+double share_without_advantage(const Experience& experience) {
+  double tokens = 0, zero = 0;
+  for (const Response& r : experience.responses) {
+    for (size_t t = 0; t < r.tokens.size(); ++t) {
+      tokens += r.chosen[t];
+      zero += r.chosen[t] && r.advantages[t] == 0;
+    }
+  }
+  return zero / tokens;
+}
+
 double reward_std(const Experience& experience) {
   double sum = 0, squares = 0;
   const auto n = static_cast<double>(experience.responses.size());
@@ -74,10 +91,10 @@ double reward_std(const Experience& experience) {
 
 }  // namespace
 
-RlTrainer::RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config, Judge judge)
+RlTrainer::RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config, Judge judge, Gpt2* reference)
     : policy_(policy),
       task_(task),
-      config_(config),
+      config_(checked(config)),
       judge_(std::move(judge)),
       problems_(random_stream(config.seed, problem_stream)),
       order_(random_stream(config.seed, order_stream)),
@@ -86,19 +103,11 @@ RlTrainer::RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config,
       optimizer_(slab_, config.adamw),
       moving_(config.algorithm.baseline_decay),
       kl_(config.algorithm.kl_control) {
-  const Algorithm& a = config.algorithm;
-  const BatchShape& b = config.batch;
-  check_algorithm(a);
   check(policy.config.dropout == 0, "RlTrainer: the policy has dropout {}: its log-probabilities would be random",
         policy.config.dropout);
-  check(b.prompts >= 1 && b.samples >= 1 && b.mini_batches >= 1 && b.micro_batch >= 0 &&
-            b.mini_batches <= b.prompts * b.samples,
-        "RlTrainer: {} prompts x {} samples cannot make {} mini-batches of micro-batches of {}", b.prompts, b.samples,
-        b.mini_batches, b.micro_batch);
-  check(config.temperature > 0, "RlTrainer: the temperature must be positive, got {}", config.temperature);
   check(policy.config.vocab_size == task.vocab_size(), "RlTrainer: {} has {} tokens, the policy {}", task.name(),
         task.vocab_size(), policy.config.vocab_size);
-  if (a.baseline == Baseline::critic) {
+  if (config.algorithm.baseline == Baseline::critic) {
     if (config.shared_critic) {
       value_head_ = std::make_unique<Linear>(policy.config.n_embd, 1, true, Init::zeros(policy.config.dtype));
       value_head_->to(policy.device());
@@ -109,17 +118,43 @@ RlTrainer::RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config,
     critic_slab_ = std::make_unique<ParamSlab>(critic_module());
     critic_optimizer_ = std::make_unique<AdamW>(*critic_slab_, config.adamw);
   }
-  if (a.reference == ReferenceKind::bigram) {
-    check(!task.corpus().empty(), "RlTrainer: {} has no text to count neighbours in; take another reference",
-          task.name());
-    reference_ = std::make_unique<BigramReference>(task.corpus(), task.vocab_size());
-  } else if (a.reference == ReferenceKind::random) {
-    Generator generator = random_stream(config.seed, random_reference_stream);
-    Gpt2 fresh(policy.config, generator);
-    fresh.to(policy.device());
-    reference_ = std::make_unique<ModelReference>(fresh);
-  } else if (a.reference != ReferenceKind::none) {
-    reference_ = std::make_unique<ModelReference>(policy);
+  make_reference(reference);
+}
+
+void RlTrainer::make_reference(Gpt2* given) {
+  const ReferenceKind kind = config_.algorithm.reference;
+  check(kind != ReferenceKind::given || given, "RlTrainer: reference \"given\" needs a model (--reference-model RUN)");
+  check(kind == ReferenceKind::given || !given, "RlTrainer: a model was given for reference \"{}\", which takes none",
+        word(kind));
+  switch (kind) {
+    case ReferenceKind::none:
+      return;
+    case ReferenceKind::bigram:
+      check(!task_.corpus().empty(), "RlTrainer: {} has no text to count neighbours in; take another reference",
+            task_.name());
+      reference_ = std::make_unique<BigramReference>(task_.corpus(), task_.vocab_size());
+      return;
+    case ReferenceKind::random: {
+      Generator generator = random_stream(config_.seed, random_reference_stream);
+      Gpt2 fresh(policy_.config, generator);
+      fresh.to(policy_.device());
+      reference_ = std::make_unique<ModelReference>(fresh);
+      return;
+    }
+    case ReferenceKind::given:
+      check(given->config.vocab_size == task_.vocab_size() && given->config.block_size >= block_size_for(task_),
+            "RlTrainer: the reference has {} tokens and a block_size of {}, the task {} needs {} and {}",
+            given->config.vocab_size, given->config.block_size, task_.name(), task_.vocab_size(),
+            block_size_for(task_));
+      check(given->device() == policy_.device(), "RlTrainer: the reference is on {}, the policy on {}",
+            to_string(given->device()), to_string(policy_.device()));
+      check_finite(*given, "the reference");
+      reference_ = std::make_unique<ModelReference>(*given);
+      return;
+    case ReferenceKind::frozen:
+    case ReferenceKind::moving:
+      reference_ = std::make_unique<ModelReference>(policy_);
+      return;
   }
 }
 
@@ -142,6 +177,7 @@ Experience RlTrainer::collect(double temperature) {
                            .stop_strings = config_.stop_strings};
     Experience part = rollout(policy_, task_, problems, options);
     if (judge_) judge_(part.responses);
+    check_scores(part.responses, task_, judge_ ? "the judge" : "the task");
     const auto g = static_cast<size_t>(b.samples);
     for (size_t p = 0; p < problems.size() && all.responses.size() < wanted; ++p) {
       const auto group = std::span(part.responses).subspan(p * g, g);
@@ -160,6 +196,7 @@ Experience RlTrainer::collect(double temperature) {
                                  .stop_strings = config_.stop_strings};
     Experience greedy = rollout(policy_, task_, problems_kept, options);
     if (judge_) judge_(greedy.responses);
+    check_scores(greedy.responses, task_, judge_ ? "the judge" : "the task");
     for (const Response& r : greedy.responses) all.greedy.push_back(r.score.reward);
   }
   return all;
@@ -280,6 +317,7 @@ void RlTrainer::learn(Experience& experience, double temperature, Metrics& metri
   if (a.kl == KlPlace::loss) metrics.add("kl_loss", sums.kl_loss / updates);
   if (critic_slab_) {
     metrics.add("value/loss", sums.value_loss / updates);
+    metrics.add("value/clip", sums.clipped_values / sums.values);
     const Tensor mask = response_mask(experience.responses);
     metrics.add("value/explained_variance",
                 explained_variance(response_values(experience.responses, &Response::values),
@@ -302,21 +340,6 @@ double RlTrainer::clip_scale_or_one(double norm) const {
   return config_.max_grad_norm == 0 ? 1 : clip_scale(norm, config_.max_grad_norm);
 }
 
-void RlTrainer::check_probabilities(const Experience& experience, double temperature, Metrics& metrics) const {
-  NoGrad no_grad;
-  double highest = -INFINITY;
-  for (const Response& r : experience.responses) {
-    for (size_t t = 0; t < r.tokens.size(); ++t) {
-      if (r.chosen[t]) highest = std::max(highest, r.sampler_log_probs[t]);
-    }
-  }
-  metrics.add("check/max_log_prob", highest);
-  const Response* first = &experience.responses[0];
-  const TokenRows rows = token_rows({&first, 1});
-  const Tensor total = sum(exp(log_softmax(score_tokens(policy_, rows, temperature).logits)), {-1});
-  metrics.add("check/probability_sum_error", amax(abs(total - 1)).item());
-}
-
 Metrics RlTrainer::step() {
   const Algorithm& a = config_.algorithm;
   EvalMode eval_mode(policy_);
@@ -335,6 +358,8 @@ Metrics RlTrainer::step() {
   score_old(experience, temperature, metrics);
   check_probabilities(experience, temperature, metrics);
   assign_advantages(a, experience, moving_);
+  metrics.add("advantage/zero", share_without_advantage(experience));
+  if (config_.shuffle_rewards) metrics.add("check/rewards_shuffled", 1);
   if (on_samples_) on_samples_(step_ + 1, experience);
   learn(experience, temperature, metrics);
   const double update_seconds = timer.lap();
@@ -365,18 +390,6 @@ bool RlTrainer::run(const RlHooks& hooks) {
     const Metrics metrics = step();
     if (hooks.on_step) hooks.on_step(step_, metrics);
   }
-}
-
-Metrics RlTrainer::evaluate() {
-  RolloutOptions options{
-      .samples = 1, .greedy = true, .max_rows = config_.max_rows, .stop_strings = config_.stop_strings};
-  const Experience experience = rollout(policy_, task_, task_.held_out(config_.eval_problems), options);
-  Metrics of_rollout, metrics;
-  add_rollout_metrics(of_rollout, experience);
-  metrics.add("eval/reward", of_rollout.at("reward/mean"));
-  metrics.add("eval/solved", of_rollout.at("solved"));
-  metrics.add("eval/length", of_rollout.at("length/mean"));
-  return metrics;
 }
 
 }  // namespace pg::rl

@@ -45,6 +45,9 @@ struct RlConfig {
   uint64_t seed = 1;
 };
 
+// Error naming the first field out of its range, or fields that contradict each other; the algorithm's included.
+void check_config(const RlConfig& config);
+
 // What scores responses beside or instead of the task, a reward model above all: writes Score::reward and parts (and
 // per_token, if it pays by token).
 using Judge = std::function<void(std::vector<Response>&)>;
@@ -60,28 +63,31 @@ struct RlHooks {
 class RlTrainer {
  public:
   // Takes the policy's parameters into a slab; it must have no dropout, or the first ratio would not be 1. The model
-  // that Algorithm::reference asks for is made here, as is the critic.
-  RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config, Judge judge = {});
+  // that Algorithm::reference asks for is made here, as is the critic. ReferenceKind::given, and nothing else, takes a
+  // copy of `reference`. Error for what check_config refuses, before any work.
+  RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config, Judge judge = {}, Gpt2* reference = nullptr);
   RlTrainer(const RlTrainer&) = delete;
 
-  // One rollout and all its updates. Error naming the first parameter whose gradient is not finite; then nothing was
-  // updated.
+  // One rollout and all its updates. Error naming the first reward, its part, or the first parameter's gradient that is
+  // not finite; then nothing was updated.
   Metrics step();
   int64_t steps() const { return step_; }
   // Steps until RlConfig::steps or should_stop; true when all were done.
   bool run(const RlHooks& hooks);
   // Greedy responses to held-out problems, scored by the task (a Judge is what may be fooled): "eval/reward",
-  // "eval/solved", "eval/length".
+  // "eval/solved", "eval/length", "eval/prompt_length". TextTask::held_out_note says how these problems differ from
+  // those of training; "prompt/length" of a step is the number to compare the last with.
   Metrics evaluate();
   const std::vector<Lamp>& lamps() const { return lamps_; }  // of the last step
 
   // Policy, critic, reference, optimizers, generators, counters, the policy's config as text "model", and these texts.
   void save(const std::string& path, std::map<std::string, std::string> texts = {});
-  // Goes on, bit for bit.
+  // Goes on, bit for bit. Error for a checkpoint of another model, or with another reference than the given one.
   void resume(const Checkpoint& checkpoint);
 
  private:
   Experience collect(double temperature);
+  void make_reference(Gpt2* given);
   void shape(Experience& experience);
   void score_old(Experience& experience, double temperature, Metrics& metrics);
   void learn(Experience& experience, double temperature, Metrics& metrics);

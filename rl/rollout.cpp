@@ -1,6 +1,7 @@
 #include "rl/rollout.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "nn/generate.h"
 #include "rl/models.h"
@@ -57,6 +58,25 @@ void score_first_tokens(const Gpt2& policy, Experience& experience, double tempe
 
 }  // namespace
 
+void check_scores(std::span<const Response> responses, const TextTask& task, std::string_view who) {
+  const auto first_of = [&](const std::vector<int32_t>& ids) {
+    constexpr size_t kShown = 40;
+    return ids.size() <= kShown ? task.text(ids) : task.text(std::span(ids).first(kShown)) + " ...";
+  };
+  for (const Response& r : responses) {
+    const auto finite = [&](double value, const std::string& what) {
+      if (std::isfinite(value)) return;
+      fail("{} pays {} of {} (task {}, problem \"{}\", response \"{}\"); a reward must be finite", who, what, value,
+           task.name(), first_of(r.prompt), first_of(r.tokens));
+    };
+    for (const auto& [name, value] : r.score.parts) finite(value, fmt::format("a reward part \"{}\"", name));
+    for (size_t t = 0; t < r.score.per_token.size(); ++t) {
+      finite(r.score.per_token[t], fmt::format("a reward for token {}", t));
+    }
+    finite(r.score.reward, "a reward");
+  }
+}
+
 Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem>& problems, const RolloutOptions& o) {
   check(block_size_for(task) <= policy.config.block_size, "rollout: {} needs a block_size of {}, the model has {}",
         task.name(), block_size_for(task), policy.config.block_size);
@@ -96,6 +116,7 @@ Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem
     r.finished = rows[i].finish == FinishReason::stop || task.end_id() < 0;
     r.sampler_log_probs = std::move(rows[i].log_probs);
     r.score = task.score(problem, r.tokens);
+    check_scores({&r, 1}, task, "the task");
     set_rewards(r);
     experience.responses.push_back(std::move(r));
   }

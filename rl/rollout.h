@@ -1,7 +1,9 @@
 #pragma once
 // Problems in, groups of scored responses out. Sampling uses the whole softmax at the temperature, for only then is
 // what is sampled from what is trained: no top-k, no top-p.
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nn/gpt2.h"
@@ -22,9 +24,14 @@ struct RolloutOptions {
   std::vector<std::string> stop_strings = {};  // a response ends when its text holds one, which may end inside a token
 };
 // Token ids are carried from sampling to learning, never made from text. The log-probabilities are the trainer's own,
-// bit for bit on the CPU. Rewards are those of the task, by token; Score::reward is their sum.
+// bit for bit on the CPU. Rewards are those of the task, by token; Score::reward is their sum. Error for a reward that
+// is not finite.
 Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem>& problems,
                    const RolloutOptions& options);
+
+// Error for the first reward, part of it or reward of a token that is not finite, with who paid it ("the judge"), the
+// task, the problem and the response.
+void check_scores(std::span<const Response> responses, const TextTask& task, std::string_view who);
 
 // The block_size that a model needs for the task; a reward model reads the last token too.
 inline int64_t block_size_for(const TextTask& task) {

@@ -41,22 +41,21 @@ Tensor surrogate_loss(const Algorithm& a, const Tensor& log_prob, const Tensor& 
   throw Error("update: surrogate log_prob has no ratio");
 }
 
-Tensor kl_of_tokens(const Update& u, const TokenScores& scores, const TokenRows& rows, const Tensor& old_log_prob) {
-  if (u.algorithm.kl_estimator == KlEstimator::full) {
-    return spread(full_kl(scores.logits, u.reference->logits(rows, u.temperature).to(scores.logits.device())), rows);
-  }
-  const Device device = scores.log_prob.device();
-  const Tensor ref = u.reference->log_prob(rows, u.temperature).to(device), mask = rows.mask.to(device);
-  switch (u.algorithm.kl_estimator) {
+Tensor kl_of_tokens(const Algorithm& a, const TokenScores& scores, const Tensor& ref_log_prob,
+                    const Tensor& old_log_prob, const Tensor& mask) {
+  switch (a.kl_estimator) {
     case KlEstimator::k1:
-      return k1(scores.log_prob, ref, mask);
+      return k1(scores.log_prob, ref_log_prob, mask);
     case KlEstimator::k2:
-      return k2(scores.log_prob, ref, mask);
+      return k2(scores.log_prob, ref_log_prob, mask);
+    case KlEstimator::k3:
+      return k3(scores.log_prob, ref_log_prob, mask);
     case KlEstimator::weighted_k3:
-      return weighted_k3(scores.log_prob, ref, old_log_prob, mask);
-    default:
-      return k3(scores.log_prob, ref, mask);
+      return weighted_k3(scores.log_prob, ref_log_prob, old_log_prob, mask);
+    case KlEstimator::full:
+      break;
   }
+  return scores.full_kl;
 }
 
 }  // namespace
@@ -67,7 +66,8 @@ Tensor micro_batch_loss(const Update& u, std::span<const Response* const> respon
   const Device device = u.policy.device();
   const Tensor mask = rows.mask.to(device);
   const Tensor hidden = u.policy.hidden(rows.packed);
-  const TokenScores scores = score_hidden(u.policy, hidden, rows, u.temperature);
+  const bool kl_in_loss = a.kl == KlPlace::loss, full = kl_in_loss && a.kl_estimator == KlEstimator::full;
+  const TokenScores scores = score_hidden(u.policy, hidden, rows, u.temperature, full ? u.reference : nullptr);
   const DType dtype = scores.log_prob.dtype();
   const auto values = [&](std::vector<double> Response::*member) {
     return token_values(responses, member, dtype).to(device);
@@ -84,8 +84,9 @@ Tensor micro_batch_loss(const Update& u, std::span<const Response* const> respon
   if (a.entropy_bonus != 0) {
     loss = loss - a.entropy_bonus * aggregate(scores.entropy, mask, a.aggregation, u.total);
   }
-  if (a.kl == KlPlace::loss) {
-    const Tensor kl = aggregate(kl_of_tokens(u, scores, rows, old_log_prob), mask, a.aggregation, u.total);
+  if (kl_in_loss) {
+    const Tensor of_tokens = kl_of_tokens(a, scores, values(&Response::ref_log_probs), old_log_prob, mask);
+    const Tensor kl = aggregate(of_tokens, mask, a.aggregation, u.total);
     sums.kl_loss += kl.item();
     loss = loss + u.beta * kl;
   }
@@ -96,6 +97,8 @@ Tensor micro_batch_loss(const Update& u, std::span<const Response* const> respon
     const Tensor error = value_loss(predicted, returns, old_values, a.value_clip, mask);
     const Tensor of_critic = aggregate(error, mask, Aggregation::token_mean, u.total);
     sums.value_loss += of_critic.item();
+    sums.values += static_cast<double>(rows.places.numel());
+    sums.clipped_values += clipped_values(predicted.detach(), returns, old_values, a.value_clip, mask);
     loss = loss + a.value_coef * of_critic;
   }
   {

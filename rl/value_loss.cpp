@@ -1,5 +1,6 @@
 #include "rl/value_loss.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "rl/masked.h"
@@ -19,6 +20,22 @@ Tensor value_loss(const Tensor& values, const Tensor& returns, const Tensor& old
   const Tensor near = keep(old + clamp(values - old, -clip, clip) - target, mask, 0, "value_loss"),
                bounded = near * near;
   return 0.5 * where(ge(free, bounded), free, bounded);
+}
+
+double clipped_values(const Tensor& values, const Tensor& returns, const Tensor& old_values, double clip,
+                      const Tensor& mask) {
+  if (clip == 0) return 0;
+  const std::vector<double> v = values.to_vector(), r = returns.to_vector(), old = old_values.to_vector();
+  const std::vector<double> m = mask.defined() ? mask.to_vector() : std::vector<double>(v.size(), 1);
+  check(r.size() == v.size() && old.size() == v.size() && m.size() == v.size(),
+        "clipped_values: expected four tensors of {}, got {}, {} and a mask of {} elements", values.shape(),
+        returns.shape(), old_values.shape(), m.size());
+  double count = 0;
+  for (size_t i = 0; i < v.size(); ++i) {
+    const double near = old[i] + std::clamp(v[i] - old[i], -clip, clip);
+    count += m[i] != 0 && std::abs(near - r[i]) > std::abs(v[i] - r[i]);
+  }
+  return count;
 }
 
 double explained_variance(const Tensor& values, const Tensor& returns, const Tensor& mask) {

@@ -12,6 +12,11 @@ namespace pg::rl {
 Tensor value_loss(const Tensor& values, const Tensor& returns, const Tensor& old_values = {}, double clip = 0,
                   const Tensor& mask = {});
 
+// The number of slots of the mask whose value_loss is that of the clipped value: v moved more than `clip` away from old
+// and towards the return, so it gets no gradient. 0 with clip 0.
+double clipped_values(const Tensor& values, const Tensor& returns, const Tensor& old_values, double clip,
+                      const Tensor& mask = {});
+
 // 1 - Var(R - V) / Var(R) over the slots of the mask: 1 is perfect, 0 as good as the mean, below 0 worse. NaN when all
 // returns are equal.
 double explained_variance(const Tensor& values, const Tensor& returns, const Tensor& mask = {});

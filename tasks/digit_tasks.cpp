@@ -75,6 +75,9 @@ class DigitStrings : public DigitTask {
     }
     return problems;
   }
+  std::string held_out_note() const override {
+    return "held-out strings are all different, so short ones are rarer than in training";
+  }
 
  private:
   // Strings are told apart by a hash, so that none is in both shares.
@@ -154,6 +157,7 @@ class Guess : public DigitTask {
     for (int64_t i = 0; i < count; ++i) problems.push_back(problem(static_cast<int32_t>(i % 100)));
     return problems;
   }
+  std::string held_out_note() const override { return "no number is held out: these are all of them, in order"; }
   std::vector<int32_t> respond(const Problem& p, std::span<const int32_t> response) const override {
     const auto guess = last_guess(response);
     const auto turns = std::count(response.begin(), response.end(), kEnd);

@@ -31,6 +31,7 @@ class Keyword : public TextTask {
     for (int64_t i = 0; i < count; ++i) problems.push_back(sample(g));
     return problems;
   }
+  std::string held_out_note() const override { return "no prompt is held out: there is only one"; }
   std::string text(std::span<const int32_t> ids) const override { return tiny_text(ids); }
   Score score(const Problem&, std::span<const int32_t> response) const override {
     const auto moons = static_cast<double>(std::count(response.begin(), response.end(), tiny_word("moon")));

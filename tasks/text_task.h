@@ -40,6 +40,8 @@ class TextTask {
   virtual Problem sample(Generator& generator) const = 0;
   // Problems that sample() never gives, always the same: `count`, or fewer where there are no more.
   virtual std::vector<Problem> held_out(int64_t count) const = 0;
+  // How those differ from the problems of sample() beside being held out; empty: they do not.
+  virtual std::string held_out_note() const { return ""; }
   // The response as sampled, with its end_id if it came to one.
   virtual Score score(const Problem& problem, std::span<const int32_t> response) const = 0;
   // The text that the task is taken from, if any: what a bigram reference counts.

@@ -155,10 +155,13 @@ TEST_CASE("rl trainer: the same bits for any number of threads, and from one run
 
 TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[rl][rl_trainer]") {
   TempDir dir;
-  for (const char* name : {"ppo", "ppo, shared critic", "dapo", "reinforce_baseline", "grpo"}) {
+  for (const char* name :
+       {"ppo", "ppo, shared critic", "ppo, bf16", "ppo, shared critic, bf16", "dapo", "reinforce_baseline", "grpo"}) {
     INFO(name);
-    const bool shared = std::string(name) == "ppo, shared critic";
-    RlConfig config = small(shared ? "ppo" : name);
+    const std::string words = name;
+    const bool shared = words.find("shared") != std::string::npos;
+    const DType dtype = words.find("bf16") != std::string::npos ? bf16 : f32;
+    RlConfig config = small(words.substr(0, words.find(',')).c_str());
     config.shared_critic = shared;
     config.batch.mini_batches = 2;
     config.adaptive_temperature.target_std = 0.4;
@@ -169,14 +172,14 @@ TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[
       config.algorithm.reference_interval = 3;
     }
     const auto task = make_text_task("sort", {.length = 3});
-    Gpt2 alone = make_policy(*task);
+    Gpt2 alone = make_policy(*task, dtype);
     warm_up(alone, *task, 20);
     RlTrainer trainer(alone, *task, config);
     for (int i = 0; i < 2; ++i) trainer.step();
     trainer.save(dir.file("c.safetensors"), {{"task", "sort"}});
     for (int i = 0; i < 3; ++i) trainer.step();
 
-    Gpt2 resumed = make_policy(*task);
+    Gpt2 resumed = make_policy(*task, dtype);
     RlTrainer other(resumed, *task, config);
     other.resume(load_checkpoint(dir.file("c.safetensors")));
     CHECK(other.steps() == 2);
@@ -188,13 +191,104 @@ TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[
   }
 }
 
+TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32", "[rl][rl_trainer]") {
+  const auto task = make_text_task("copy", {.length = 2});
+  for (const bool shared : {false, true}) {
+    INFO("shared " << shared);
+    Gpt2 policy = make_policy(*task, bf16);
+    warm_up(policy, *task, 30);
+    RlConfig config = small("ppo");
+    config.shared_critic = shared;
+    config.batch = {.prompts = 16, .samples = 4};
+    config.schedule.lr = 1e-3;
+    RlTrainer trainer(policy, *task, config);
+    const Metrics first = trainer.step();
+    CHECK(first.at("check/first_ratio_error") == 0);
+    for (int i = 0; i < 15; ++i) trainer.step();
+    const Metrics last = trainer.step();
+    INFO(first.at("reward/mean") << " -> " << last.at("reward/mean"));
+    CHECK(last.at("reward/mean") > first.at("reward/mean") + 0.2);
+    CHECK(last.at("value/explained_variance") > 0);
+    CHECK(last.at("value/clip") >= 0);
+    CHECK(last.at("value/clip") <= 1);
+  }
+  // The exact KL, its logits in bf16.
+  Gpt2 policy = make_policy(*task, bf16);
+  RlConfig config = small("grpo");
+  config.algorithm.kl_estimator = KlEstimator::full;
+  config.temperature = 0.9;
+  RlTrainer trainer(policy, *task, config);
+  for (int i = 0; i < 2; ++i) {
+    const Metrics m = trainer.step();
+    CHECK(m.at("check/first_ratio_error") == 0);
+    CHECK(m.at("check/probability_sum_error") < 1e-5);
+    CHECK((i == 0 ? m.at("kl_loss") == 0 : m.at("kl_loss") > 0));
+  }
+  // 1.001 is no bf16 number, but the sum of one and a thousandth is a value.
+  Linear head(2, 1, true, Init::zeros(bf16));
+  head.weight.detach().copy_from(Tensor::from(std::vector<float>{1, 0.5F}, {1, 2}).to(bf16));
+  Tensor hidden = Tensor::from(std::vector<float>{1, 0.0009765625F}, {1, 1, 2}).to(bf16);
+  const Tensor value = scalar_at_positions(head, hidden);
+  CHECK(value.dtype() == f32);
+  CHECK(value.item() == 1 + 0.0009765625 / 2);
+  backward(sum(value * 1.001));
+  CHECK(head.bias.grad().dtype() == f32);
+  CHECK(head.bias.grad().item() == 1.001F);  // in bf16 it would be 1
+}
+
+TEST_CASE("rl trainer: the reference may be a given model, which a resumed run must have again", "[rl][rl_trainer]") {
+  TempDir dir;
+  const auto task = make_text_task("sort", {.length = 3});
+  Gpt2 given = make_policy(*task);
+  warm_up(given, *task, 10);
+  RlConfig config = small("grpo");
+  config.algorithm.reference = ReferenceKind::given;
+  Gpt2 policy = make_policy(*task);
+  warm_up(policy, *task, 20);
+  CHECK(error_of([&] { RlTrainer(policy, *task, config); }).find("needs a model (--reference-model RUN)") !=
+        std::string::npos);
+  CHECK(error_of([&] { RlTrainer(policy, *task, small("grpo"), {}, &given); }).find("\"frozen\", which takes none") !=
+        std::string::npos);
+
+  RlTrainer trainer(policy, *task, config, {}, &given);
+  // The reference's log-probabilities, spelled out: one forward pass for each token.
+  RlHooks hooks;
+  hooks.should_stop = [&] { return trainer.steps() == 1; };
+  hooks.on_samples = [&](int64_t, const Experience& experience) {
+    const Response& r = experience.responses[0];
+    std::vector<int32_t> ids = r.prompt;
+    for (size_t t = 0; t < r.tokens.size(); ++t) {
+      NoGrad no_grad;
+      const Tensor all = log_softmax(given(Tensor::from(ids, {1, static_cast<int64_t>(ids.size())})));
+      const std::vector<double> row = select(select(all, 0, 0), 0, -1).to_vector();
+      CHECK(std::abs(r.ref_log_probs[t] - row[static_cast<size_t>(r.tokens[t])]) < 1e-5);
+      ids.push_back(r.tokens[t]);
+    }
+  };
+  trainer.run(hooks);
+  trainer.save(dir.file("c.safetensors"));
+  trainer.step();
+  trainer.save(dir.file("a.safetensors"));
+
+  Gpt2 again = make_policy(*task);
+  RlTrainer same(again, *task, config, {}, &given);
+  same.resume(load_checkpoint(dir.file("c.safetensors")));
+  same.step();
+  same.save(dir.file("b.safetensors"));
+  CHECK(read_bytes(dir.file("a.safetensors")) == read_bytes(dir.file("b.safetensors")));
+  Gpt2 stranger = make_policy(*task);
+  RlTrainer other(again, *task, config, {}, &stranger);
+  CHECK(error_of([&] { other.resume(load_checkpoint(dir.file("c.safetensors"))); }).find("another reference") !=
+        std::string::npos);
+}
+
 TEST_CASE("rl trainer: a gradient that is not finite refuses the step and names the tensor", "[rl][rl_trainer]") {
   const auto task = make_text_task("sort", {.length = 3});
   Gpt2 policy = make_policy(*task);
   RlTrainer trainer(policy, *task, small("reinforce"), [](std::vector<Response>& responses) {
     for (Response& r : responses) {
       r.score.per_token.clear();
-      r.score.reward = std::numeric_limits<double>::infinity();
+      r.score.reward = 1e300;  // a finite reward, whose loss is not
     }
   });
   const auto before = weights(policy);

@@ -60,6 +60,43 @@ case("rl.weighted_k3", "off_policy", lambda r: [r.normal(3, 5, mean=-2) for _ in
 case("rl.full_kl", "odd", lambda r: [r.normal(3, 7, std=2), r.normal(3, 7, std=2)], BOTH, compute=rl.torch_full_kl,
      source="PyTorch")
 
+# --- losses with a KL, weights of the rollout, controllers, lengths ---------------------------------------------------
+def with_kl(variant, compute, source, inputs=tokens, constant=(1, 2, 4, 5), sampler=False, **attributes):
+    def run(r):
+        first = inputs(r)
+        near = [first[0], first[1]][:2 if sampler else 1]  # verl holds k3 between -10 and 10
+        return first + [r.values(x + r.normal(*x.shape, std=0.7)) for x in near]
+    case("rl.loss", variant, run, BOTH, compute=compute, source=source, constant=constant[:4 if sampler else 3],
+         surrogate=attributes.pop("surrogate", "clip"), **attributes)
+
+
+with_kl("grpo_k3", rl.trl_loss_with_kl, "TRL", ratio="token", low=0.2, high=0.28, aggregation="sequence_mean",
+        estimator="k3", beta=0.04)
+with_kl("grpo_weighted_k3", rl.trl_loss_with_kl, "TRL", ratio="token", low=0.2, high=0.2, aggregation="token_mean",
+        estimator="weighted_k3", beta=0.1)
+with_kl("gspo_k3", rl.trl_loss_with_kl, "TRL", ratio="sequence", low=0.1, high=0.15, aggregation="constant",
+        estimator="k3", beta=0.05, max_length=9)
+for kind in ("k1", "k2"):
+    with_kl(f"dual_clip_{kind}", rl.verl_loss_with_kl, "verl", lambda r: tokens(r, EMPTY, per_token=True),
+            ratio="token", surrogate="dual_clip", low=0.2, high=0.2, c=3, aggregation="token_mean", estimator=kind,
+            beta=0.3)
+with_kl("truncated_k3", rl.verl_loss_with_kl, "verl", lambda r: tokens(r, per_token=True), sampler=True, ratio="token",
+        surrogate="dual_clip", low=0.2, high=0.2, c=3, aggregation="sequence_sum", estimator="k3", beta=0.1, cap=2)
+
+constants = {"constant": (0, 1)}
+case("rl.truncated_weight", "masked", lambda r: [r.normal(4, 5), r.normal(4, 5), padded(r, (5, 0, 2, 3), 5)], BOTH,
+     compute=rl.formula_truncated_weight, source="formula", cap=2, **constants)
+case("rl.truncated_weight", "cap3", lambda r: [r.normal(3, 4, std=2), r.normal(3, 4, std=2), padded(r, (4, 4, 1), 4)],
+     compute=rl.formula_truncated_weight, source="formula", cap=3, **constants)
+case("rl.overlong_penalty", "around", lambda r: [torch.arange(1, 24, dtype=torch.int32)], compute=rl.trl_overlong,
+     source="TRL", max_length=20, cache=8)
+case("rl.kl_control", "adaptive", lambda r: [r.uniform(0, 15, 12)], compute=rl.verl_adaptive_kl, source="verl",
+     schedule="adaptive", beta=0.15, target=6, horizon=1000, responses=64, **constants)
+case("rl.kl_control", "warmup", lambda r: [r.uniform(0, 15, 7)], compute=rl.formula_warmup, source="formula",
+     schedule="warmup", beta=0.2, warmup_tokens=1000, tokens=230, **constants)
+case("rl.kl_control", "stepped", lambda r: [r.values(r.uniform(0, 1, 60) * torch.linspace(26, 0, 60).double())],
+     compute=rl.formula_stepped, source="formula", schedule="stepped", beta=0.1, target=6, **constants)
+
 # --- advantages: constants, so there are no gradients -------------------------------------------------------------
 def advantages(op, variant, inputs, compute, source, dtypes=("f64",), **attributes):
     case(f"rl.{op}", variant, inputs, dtypes, compute=compute, source=source, constant=tuple(range(7)), **attributes)

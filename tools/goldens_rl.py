@@ -118,6 +118,30 @@ def verl_policy_loss(function):
     return run
 
 
+def verl_loss_with_kl(log_prob, old, advantage, mask, ref, sampler=None, *, estimator, beta, cap=None, aggregation,
+                      low, high, c, ratio, surrogate):
+    """As verl's actor adds them up: the policy loss, and the coefficient times the aggregated penalty. The weights of
+    the rollout are those of its correction by token."""
+    algorithms = verl()
+    from verl.workers.config import ActorConfig
+    config = ActorConfig(strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1, clip_ratio=0.2,
+                         clip_ratio_low=low, clip_ratio_high=high, clip_ratio_c=c)
+    how, m = VERL_AGGREGATIONS[aggregation], mask.to(log_prob.dtype)
+    weights = None if sampler is None else torch.exp(old - sampler).clamp(max=cap)
+    policy, _ = algorithms.compute_policy_loss_vanilla(old, log_prob, advantage, m, how, config, weights)
+    penalty = algorithms.kl_penalty_forward(log_prob, ref, {"k1": "kl", "k2": "mse", "k3": "low_var_kl"}[estimator])
+    return policy + beta * algorithms.agg_loss(penalty, m, how)
+
+
+def verl_adaptive_kl(kls, schedule, beta, target, horizon, responses):
+    controller = verl().AdaptiveKLController(beta, target, horizon)
+    betas = []
+    for kl in kls.tolist():
+        controller.update(kl, responses)
+        betas.append(float(controller.value))
+    return torch.tensor(betas, dtype=torch.float64)
+
+
 def verl_kl(kind):
     return lambda log_prob, ref: verl().kl_penalty_forward(log_prob, ref, kind)
 
@@ -144,11 +168,12 @@ def _trainer(**attributes):
         model=SimpleNamespace(training=False), _metrics={"eval": MagicMock()}, **attributes)
 
 
-def _grpo(log_prob, old, ref, advantage, mask, loss_type, level="token", beta=0.0, low=1e9, high=1e9, max_length=1):
+def _grpo(log_prob, old, ref, advantage, mask, loss_type, level="token", beta=0.0, low=1e9, high=1e9, max_length=1,
+          weighted_kl=True):
     from trl.trainer.grpo_trainer import GRPOTrainer
     trainer = _trainer(
         top_entropy_quantile=1.0, off_policy_mask_threshold=None, importance_sampling_level=level, beta=beta,
-        args=SimpleNamespace(use_bias_correction_kl=True, delta=None), epsilon_low=low, epsilon_high=high,
+        args=SimpleNamespace(use_bias_correction_kl=weighted_kl, delta=None), epsilon_low=low, epsilon_high=high,
         loss_type=loss_type, use_vllm=False, max_completion_length=max_length, _entropy_bonus_enabled=False,
         _get_per_token_logps_and_entropies=lambda *a, **k: (log_prob, torch.zeros_like(log_prob), None))
     ids = torch.zeros(log_prob.shape, dtype=torch.long)
@@ -165,6 +190,19 @@ def trl_policy_loss(log_prob, old, advantage, mask, ratio, surrogate, aggregatio
     assert surrogate in ("clip", "ratio") and ratio in ("token", "sequence")
     return _grpo(log_prob, old, None, advantage, mask, TRL_AGGREGATIONS[aggregation], ratio, low=low, high=high,
                  max_length=max_length)
+
+
+def trl_loss_with_kl(log_prob, old, advantage, mask, ref, *, ratio, surrogate, estimator, beta, aggregation, low, high,
+                     max_length=1):
+    assert surrogate == "clip" and estimator in ("k3", "weighted_k3")
+    return _grpo(log_prob, old, ref, advantage, mask, TRL_AGGREGATIONS[aggregation], ratio, beta, low, high, max_length,
+                 weighted_kl=estimator == "weighted_k3")
+
+
+def trl_overlong(lengths, max_length, cache):
+    from trl.rewards import get_soft_overlong_punishment
+    punish = get_soft_overlong_punishment(max_completion_len=max_length, soft_punish_cache=cache)
+    return torch.tensor(punish(completion_ids=[[0] * n for n in lengths.tolist()]), dtype=torch.float64)
 
 
 def trl_weighted_k3(log_prob, ref, old):
@@ -242,3 +280,30 @@ def formula_whiten(x, mask, ddof, shift_mean, eps):
     kept = x[mask.bool()]
     y = (x - kept.mean()) / torch.sqrt(kept.var(correction=ddof) + eps)
     return (y if shift_mean else y + kept.mean()) * mask
+
+
+def formula_truncated_weight(old, sampler, mask, cap):
+    return torch.where(mask.bool(), torch.exp(old - sampler).clamp(max=cap), 1.0)
+
+
+def formula_warmup(kls, schedule, beta, warmup_tokens, tokens):
+    return torch.tensor([beta * min(1.0, (i + 1) * tokens / warmup_tokens) for i in range(len(kls))],
+                        dtype=torch.float64)
+
+
+def formula_stepped(kls, schedule, beta, target):
+    """By the mean of the last ten: far above the target up by half, above it by a tenth, and likewise down."""
+    betas = []
+    for i in range(len(kls)):
+        ratio = float(kls[i - 9:i + 1].mean()) / target if i >= 9 else 1.0
+        for bound, factor in ((2, 1.5), (1.5, 1.1)):
+            if ratio > bound:
+                beta *= factor
+                break
+        for bound, factor in ((0.5, 0.7), (0.75, 0.9)):
+            if ratio < bound:
+                beta *= factor
+                break
+        beta = min(max(beta, 1e-5), 1.0)
+        betas.append(beta)
+    return torch.tensor(betas, dtype=torch.float64)

@@ -123,18 +123,22 @@ Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, const rl
     const rl::TokenRows rows = rl::token_rows(all);
     const rl::Denominators total = rl::denominators(rows.mask);
     student.slab.zero_grad();
-    const rl::TokenScores scores = rl::score_tokens(student.policy, rows);
-    const Tensor ratio =
-        impl.token_ratio(scores.log_prob, rl::token_values(all, &rl::Response::sampler_log_probs, f32), rows.mask);
+    // What rl::score_tokens does, with the logits kept for the exact KL.
+    const Tensor hidden = student.policy.hidden(rows.packed);
+    const Tensor chosen = index_select(reshape(hidden, {-1, hidden.size(2)}), 0, rows.places);
+    const Tensor logits = student.policy.head(chosen);
+    const auto [log_prob, entropy] = token_log_prob(logits, rows.tokens);
+    const Tensor ratio = impl.token_ratio(rl::spread(log_prob, rows),
+                                          rl::token_values(all, &rl::Response::sampler_log_probs, f32), rows.mask);
     const Tensor by_token = rl::clip_loss(ratio, rl::token_values(all, &rl::Response::advantages, f32));
-    const Tensor kl = impl.aggregate(rl::spread(rl::full_kl(scores.logits, bigram.logits(rows, 1)), rows), rows.mask,
-                                     Aggregation::token_mean, total);
+    const Tensor exact = rl::full_kl(logits, bigram.logits(rows, 1)(0, rows.places.numel()));
+    const Tensor kl = impl.aggregate(rl::spread(exact, rows), rows.mask, Aggregation::token_mean, total);
     backward(impl.aggregate(by_token, rows.mask, Aggregation::token_mean, total) + kl * control.beta());
     student.optimizer.step(5e-3, clip_scale(grad_norm(student.slab), 1));
     control.update(kl.item() * kHorizon, static_cast<double>(all.size()), total.tokens);
     run.match.push_back(matches(responses).mean());
     run.kl = kl.item();
-    run.entropy = sum(scores.entropy.detach()).item() / total.tokens;
+    run.entropy = sum(rl::spread(entropy.detach(), rows)).item() / total.tokens;
   }
   run.sampled = write(student.policy, task, false);
   run.greedy = write(student.policy, task, true);

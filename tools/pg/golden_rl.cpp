@@ -4,8 +4,10 @@
 
 #include "rl/advantages.h"
 #include "rl/kl.h"
+#include "rl/kl_control.h"
 #include "rl/policy_loss.h"
 #include "rl/preference_loss.h"
+#include "rl/shaping.h"
 #include "rl/value_loss.h"
 
 namespace pg::tools {
@@ -33,8 +35,8 @@ Tensor aggregated(const Tensor& loss, const Tensor& mask, const Attributes& a) {
   return rl::aggregate(loss, mask, how, rl::denominators(mask, a.number("max_length", 0)));
 }
 
-// log_prob, old_log_prob, advantage, mask → scalar.
-Inputs policy_loss(const Inputs& in, const Attributes& a) {
+// log_prob, old_log_prob, advantage, mask → loss per token.
+Tensor loss_of_tokens(const Inputs& in, const Attributes& a) {
   using Ratio = Tensor (*)(const Tensor&, const Tensor&, const Tensor&);
   const auto ratio_of = choice<Ratio>(
       a, "ratio",
@@ -49,11 +51,35 @@ Inputs policy_loss(const Inputs& in, const Attributes& a) {
                          {"clip", [&] { return rl::clip_loss(ratio, advantage, low, high); }},
                          {"dual_clip", [&] { return rl::dual_clip_loss(ratio, advantage, low, high, a.number("c")); }},
                          {"cispo", [&] { return rl::cispo_loss(log_prob, ratio, advantage, low, high, mask); }}});
-  return {aggregated(surrogate(), mask, a)};
+  return surrogate();
+}
+
+Inputs policy_loss(const Inputs& in, const Attributes& a) { return {aggregated(loss_of_tokens(in, a), in[3], a)}; }
+
+// log_prob, old_log_prob, advantage, mask, ref_log_prob, [sampler_log_prob] → scalar.
+Inputs loss_with_kl(const Inputs& in, const Attributes& a) {
+  const Tensor &log_prob = in[0], &old = in[1], &mask = in[3], &ref = in[4];
+  Tensor of_tokens = loss_of_tokens(in, a);
+  if (in.size() > 5) of_tokens = of_tokens * rl::truncated_weight(old, in[5], a.number("cap"), mask);
+  using Estimator = std::function<Tensor()>;
+  const auto kl = choice<Estimator>(a, "estimator",
+                                    {{"k1", [&] { return rl::k1(log_prob, ref, mask); }},
+                                     {"k2", [&] { return rl::k2(log_prob, ref, mask); }},
+                                     {"k3", [&] { return rl::k3(log_prob, ref, mask); }},
+                                     {"weighted_k3", [&] { return rl::weighted_k3(log_prob, ref, old, mask); }}});
+  return {aggregated(of_tokens, mask, a) + a.number("beta") * aggregated(kl(), mask, a)};
 }
 
 void add_losses(GoldenTable& t) {
   t["rl.policy_loss"] = {4, 4, {"ratio", "surrogate", "low", "high", "c", "aggregation", "max_length"}, policy_loss};
+  t["rl.loss"] = {5,
+                  6,
+                  {"ratio", "surrogate", "low", "high", "c", "aggregation", "max_length", "estimator", "beta", "cap"},
+                  loss_with_kl};
+  t["rl.truncated_weight"] = {
+      2, 3, {"cap"}, [](const Inputs& in, const Attributes& a) {
+        return Inputs{rl::truncated_weight(in[0], in[1], a.number("cap"), input_or_none(in, 2))};
+      }};
   t["rl.aggregate"] = {2, 2, {"aggregation", "max_length"}, [](const Inputs& in, const Attributes& a) {
                          return Inputs{aggregated(in[0], in[1], a)};
                        }};
@@ -88,6 +114,38 @@ void add_kl(GoldenTable& t) {
                            return Inputs{rl::weighted_k3(in[0], in[1], in[2], input_or_none(in, 3))};
                          }};
   t["rl.full_kl"] = {2, 2, {}, [](const Inputs& in, const Attributes&) { return Inputs{rl::full_kl(in[0], in[1])}; }};
+}
+
+// The KL of every update → beta after it.
+Inputs kl_control(const Inputs& in, const Attributes& a) {
+  const auto schedule = choice<rl::KlSchedule>(a, "schedule",
+                                               {{"fixed", rl::KlSchedule::fixed},
+                                                {"warmup", rl::KlSchedule::warmup},
+                                                {"adaptive", rl::KlSchedule::adaptive},
+                                                {"stepped", rl::KlSchedule::stepped}});
+  rl::KlControl control(
+      {schedule, a.number("beta"), a.number("warmup_tokens", 0), a.number("target", 6), a.number("horizon", 10000)});
+  std::vector<double> betas;
+  for (const double kl : in[0].to_vector()) {
+    control.update(kl, a.number("responses", 1), a.number("tokens", 0));
+    betas.push_back(control.beta());
+  }
+  return {Tensor::from(betas, in[0].shape()).to(in[0].dtype())};
+}
+
+// Lengths → rewards.
+Inputs overlong_penalty(const Inputs& in, const Attributes& a) {
+  std::vector<double> rewards;
+  for (const double length : in[0].to_vector()) {
+    rewards.push_back(rl::overlong_penalty(static_cast<int64_t>(length), a.integer("max_length"), a.integer("cache")));
+  }
+  return {Tensor::from(rewards, in[0].shape())};
+}
+
+void add_shaping(GoldenTable& t) {
+  t["rl.kl_control"] = {
+      1, 1, {"schedule", "beta", "target", "horizon", "warmup_tokens", "responses", "tokens"}, kl_control};
+  t["rl.overlong_penalty"] = {1, 1, {"max_length", "cache"}, overlong_penalty};
 }
 
 void add_advantages(GoldenTable& t) {
@@ -132,6 +190,7 @@ void add_advantages(GoldenTable& t) {
 void add_rl(GoldenTable& t) {
   add_losses(t);
   add_kl(t);
+  add_shaping(t);
   add_advantages(t);
 }
 

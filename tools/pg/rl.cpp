@@ -84,7 +84,6 @@ int run_rl(const RlOptions& o) {
   }
   if (o.common.threads > 0) set_num_threads(o.common.threads);
   const auto task = make_text_task(o.common.task, o.common.task_options);
-  const auto policy = make_policy(o.common, *task);
   rl::RlConfig config = o.rl;
   config.algorithm = algorithm_of(o);
   if (config.exhaustive) config.batch.samples = task->vocab_size();
@@ -95,18 +94,26 @@ int run_rl(const RlOptions& o) {
   config.eval_problems = o.common.eval_problems;
   config.checkpoint_interval = o.common.save_every;
   config.seed = o.common.seed;
-  fmt::print("{}: {}\n{} parameters; {} x {} responses a step, {}\n", task->name(), task->about(),
+  rl::check_config(config);
+  check(config.algorithm.reference != rl::ReferenceKind::given || !o.reference_model.empty(),
+        "pg rl: --reference given needs --reference-model RUN");
+  const auto policy = make_policy(o.common, *task);
+  const std::string note = task->held_out_note().empty() ? "" : "\n" + task->held_out_note();
+  fmt::print("{}: {}{}\n{} parameters; {} x {} responses a step, {}\n", task->name(), task->about(), note,
              count_parameters(*policy), config.batch.prompts, config.batch.samples, config.algorithm.name);
   std::fflush(stdout);
-  if (o.common.resume.empty() && o.sft_steps > 0) imitate(o, *task, *policy);
-
   RewardModel reward_model;
   rl::Judge judge;
   if (!o.reward_model.empty()) {
     reward_model = load_reward_model(o.reward_model, *task, parse_device(o.common.device));
     judge = *reward_model.judge;
   }
-  rl::RlTrainer trainer(*policy, *task, config, judge);
+  std::unique_ptr<Gpt2> reference;
+  if (!o.reference_model.empty()) {
+    reference = load_policy(o.reference_model, parse_device(o.common.device), o.common.dtype);
+  }
+  if (o.common.resume.empty() && o.sft_steps > 0) imitate(o, *task, *policy);
+  rl::RlTrainer trainer(*policy, *task, config, judge, reference.get());
   if (!o.common.resume.empty()) trainer.resume(load_checkpoint(checkpoint_path(o.common.resume)));
   RunDir run =
       o.common.resume.empty()

@@ -22,6 +22,7 @@ struct TextRlOptions {
   std::string init;  // a run or checkpoint to begin with, else new weights
   int64_t layers = 2, heads = 4, width = 64;
   std::string out = "runs", name, config, resume, device = "cpu";
+  std::string dtype;  // empty: f32, or that of `init`
   int threads = 0;
   uint64_t seed = 1;
   int64_t eval_every = 0, eval_problems = 200, save_every = 50;
@@ -39,6 +40,7 @@ struct RlOptions {
   TextRlOptions common;
   std::string algorithm = "grpo", explain;
   std::string reward_model;                      // a run of pg reward-model that pays instead of the task
+  std::string reference_model;                   // a run whose model is the reference
   std::map<std::string, std::string> overrides;  // of the algorithm's fields, by name
   rl::RlConfig rl;                               // all but the algorithm
   std::string schedule = "constant";
@@ -83,6 +85,8 @@ void state_algorithm(CLI::App& app, const rl::Algorithm& algorithm);
 
 // The task's model: from `init` if given.
 std::unique_ptr<Gpt2> make_policy(const TextRlOptions& options, const TextTask& task);
+// The model of a run or checkpoint, in `dtype` (empty: as it is).
+std::unique_ptr<Gpt2> load_policy(const std::string& run, const Device& device, const std::string& dtype);
 // Texts that a checkpoint of a policy carries.
 std::map<std::string, std::string> policy_texts(const TextRlOptions& options);
 

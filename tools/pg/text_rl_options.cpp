@@ -27,10 +27,14 @@ void add_common(CLI::App& app, TextRlOptions& o) {
   app.add_option("--out", o.out, "the folder of all runs");
   app.add_option("--name", o.name, "the run's name; empty: what it does");
   app.add_option("--device", o.device, "cpu, cuda or cuda:1");
+  app.add_option("--dtype", o.dtype, "of weights and activations: f32 or bf16; empty: f32, or that of --init")
+      ->check(CLI::IsMember({"", "f32", "bf16"}));
   app.add_option("--threads", o.threads, "threads; 0: as many as cores");
   app.add_option("--seed", o.seed, "the same seed gives the same model, bit for bit");
   app.add_option("--eval-every", o.eval_every, "steps between evaluations on held-out problems; 0: only at the end");
-  app.add_option("--eval-problems", o.eval_problems, "problems of an evaluation");
+  app.add_option("--eval-problems", o.eval_problems,
+                 "problems of an evaluation; of copy, reverse and sort all different, so short ones are rarer "
+                 "than in training");
 }
 
 void add_resume(CLI::App& app, TextRlOptions& o) {
@@ -105,6 +109,8 @@ void add_rl_options(CLI::App& app, RlOptions& o) {
         ->default_str("");
   }
   app.add_option("--reward-model", o.reward_model, "a run of pg reward-model: its scores are the rewards");
+  app.add_option("--reference-model", o.reference_model,
+                 "a run or checkpoint whose model is the reference of the KL (--reference given)");
   app.add_option("--prompts", o.rl.batch.prompts, "per step");
   app.add_option("--samples", o.rl.batch.samples, "responses to each prompt");
   app.add_option("--mini-batches", o.rl.batch.mini_batches, "optimizer steps per epoch");
@@ -143,6 +149,12 @@ rl::Algorithm algorithm_of(const RlOptions& o) {
     const auto found = o.overrides.find(field.name);
     if (found != o.overrides.end() && !found->second.empty()) field.set(a, found->second);
   }
+  if (!o.reference_model.empty()) {
+    const auto stated = o.overrides.find("reference");
+    const std::string kind = stated == o.overrides.end() || stated->second.empty() ? "given" : stated->second;
+    check(kind == "given", "pg rl: --reference-model goes with --reference given, not {}", kind);
+    a.reference = rl::ReferenceKind::given;
+  }
   rl::check_algorithm(a);
   return a;
 }
@@ -153,23 +165,28 @@ void state_algorithm(CLI::App& app, const rl::Algorithm& algorithm) {
   }
 }
 
+std::unique_ptr<Gpt2> load_policy(const std::string& run, const Device& device, const std::string& dtype) {
+  const std::string path = std::filesystem::is_directory(run) ? checkpoint_path(run) : run;
+  const Checkpoint checkpoint = load_checkpoint(path);
+  Gpt2Config config = gpt2_config_from_json(checkpoint.text("model"));
+  if (!dtype.empty()) config.dtype = dtype == "bf16" ? bf16 : f32;
+  Generator unused(0);
+  auto policy = std::make_unique<Gpt2>(config, unused);
+  checkpoint.restore(*policy);
+  policy->to(device);
+  return policy;
+}
+
 std::unique_ptr<Gpt2> make_policy(const TextRlOptions& o, const TextTask& task) {
-  if (!o.init.empty()) {
-    const std::string path = std::filesystem::is_directory(o.init) ? checkpoint_path(o.init) : o.init;
-    const Checkpoint checkpoint = load_checkpoint(path);
-    Generator unused(0);
-    auto policy = std::make_unique<Gpt2>(gpt2_config_from_json(checkpoint.text("model")), unused);
-    checkpoint.restore(*policy);
-    policy->to(parse_device(o.device));
-    return policy;
-  }
+  if (!o.init.empty()) return load_policy(o.init, parse_device(o.device), o.dtype);
   Generator init(o.seed);
   auto policy = std::make_unique<Gpt2>(Gpt2Config{.vocab_size = task.vocab_size(),
                                                   .block_size = rl::block_size_for(task),
                                                   .n_layer = o.layers,
                                                   .n_head = o.heads,
                                                   .n_embd = o.width,
-                                                  .in_proj_std = 1 / std::sqrt(static_cast<double>(o.width))},
+                                                  .in_proj_std = 1 / std::sqrt(static_cast<double>(o.width)),
+                                                  .dtype = o.dtype == "bf16" ? bf16 : f32},
                                        init);
   policy->to(parse_device(o.device));
   return policy;
