@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tensor/error.h"
+#include "tensor/text.h"
 
 namespace pg::rl {
 namespace {
@@ -99,7 +100,7 @@ const Algorithm& algorithm(std::string_view name) {
   if (found != all.end()) return *found;
   std::vector<std::string> names;
   for (const Algorithm& a : all) names.push_back(a.name);
-  fail("no algorithm \"{}\"; there are {}", name, fmt::join(names, ", "));
+  fail("no algorithm \"{}\"{}; there are {}", name, did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 void check_algorithm(const Algorithm& a) {
