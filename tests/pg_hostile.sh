@@ -128,12 +128,15 @@ says 1 'threads: the system starts' sh -c "ulimit -v 1000000; exec '$pg' train -
 refuses 'has no option --stepz (did you mean steps?)' train --stepz 5
 refuses 'has no option --eval_every (did you mean eval-every?)' train --eval_every=5
 refuses "expects nothing like 'texts'" train texts
+refuses '--steps: expected one value, given once' train --steps
+refuses '--steps: expected one value, given once' train --steps 5 --steps 6
 refuses 'there is no command trian (did you mean train?)' trian
 refuses 'there are reinforce' rl --algorithm gpro
 refuses '(did you mean grpo?)' rl --algorithm gpro
 refuses '(did you mean reverse?)' sft --task revers
 refuses '(did you mean CartPole-v1?)' env --environment CartPole-v0
 refuses '(did you mean f32?)' train --dtype f31
+says 1 '(did you mean relu?)' "$pg" gradcheck reluu
 for yaml in 'eval_every: 5|(did you mean eval-every?)' 'steps: 5\nlr: 1\nsteps: 6|line 3: '"'steps' is given a second time" \
   'steps: 5\n---\nsteps: 6|second document' 'steps: [5|line' 'steps: 0x10|got 0x10' 'dropout: .nan|got .nan'; do
   # shellcheck disable=SC2059

@@ -116,7 +116,12 @@ std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
   if (chosen.empty()) return fmt::format("a command is missing; {}; `pg --help` explains them", known);
   if (!rest.empty())
     return fmt::format("{} expects nothing like '{}'; `{} --help` lists its options", name, rest.front(), name);
-  return error.what();
+  const std::string what = error.what(), option = what.substr(0, what.find(':'));
+  const std::string type = error.get_name();
+  if (type == "RequiredError")
+    return fmt::format("{} needs {}; `{} --help` explains it", name, what.substr(0, what.find(' ')), name);
+  if (type == "ArgumentMismatch") return fmt::format("{}: expected one value, given once", option);
+  return what;
 }
 
 int pg_command(int argc, char** argv) {

@@ -98,6 +98,7 @@ int run_rl(const RlOptions& o) {
   if (o.schedule == "cosine") config.schedule.kind = Schedule::Kind::cosine;
   config.schedule.decay_steps = config.steps;
   const int64_t responses = config.batch.prompts * config.batch.samples;
+  if (o.sft_steps > 0) check_batch_memory(policy->config, o.sft_batch, "a smaller --sft-batch");
   // What a rollout keeps of the keys alone.
   check_batch_memory(policy->config, config.max_rows > 0 ? std::min(config.max_rows, responses) : responses,
                      "fewer --prompts or --samples, or a smaller --max-rows");
