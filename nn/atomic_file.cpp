@@ -13,9 +13,13 @@
 
 namespace pg {
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".tmp") {
-  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file_ < 0) fail_with_errno("open");
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  // A name of this process alone. It is taken already where a killed process of the same number left it.
+  for (int i = 0; file_ < 0; ++i) {
+    temporary_ = fmt::format("{}.{}-{}.tmp", path_, ::getpid(), i);
+    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file_ < 0 && errno != EEXIST) fail_with_errno("open");
+  }
 }
 
 AtomicFile::~AtomicFile() {

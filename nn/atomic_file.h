@@ -6,8 +6,9 @@
 
 namespace pg {
 
-// Writes `path` by way of `path`.tmp: whoever reads, and whenever the machine stops, there is the old file or the new
-// one, never a part. Error naming the path and the system's reason.
+// Writes `path` through a temporary file beside it, `path`.<process>-<number>.tmp: whoever reads, and whenever the
+// machine stops, there is the old file or the new one, never a part. Two processes that write one path do not disturb
+// each other; the last rename wins. Error naming the path and the system's reason.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);

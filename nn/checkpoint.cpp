@@ -2,6 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "nn/gpt2.h"
+#include "tensor/text.h"
+
 namespace pg {
 namespace {
 
@@ -66,7 +69,7 @@ Checkpoint load_checkpoint(const std::string& path) {
   Checkpoint checkpoint{load_safetensors(path), {}};
   check(checkpoint.file.metadata.count(kStateKey), "{}: this is no checkpoint of policygrad, only tensors", path);
   try {
-    const auto json = nlohmann::json::parse(checkpoint.file.metadata.at(kStateKey));
+    const auto json = nlohmann::json::parse(shallow_json(checkpoint.file.metadata.at(kStateKey), path));
     RunState& state = checkpoint.state;
     state.step = json.at("step").get<int64_t>();
     state.texts = json.at("texts").get<std::map<std::string, std::string>>();
@@ -74,7 +77,7 @@ Checkpoint load_checkpoint(const std::string& path) {
     checkpoint.optimizer_steps =
         json.value("optimizer_steps", nlohmann::json{{"", -1}}).get<std::map<std::string, int64_t>>();
   } catch (const std::exception& e) {  // nlohmann's own, or a number out of range
-    fail("{}: the checkpoint's state is damaged: {}", path, e.what());
+    fail("{}: the checkpoint's state is damaged: {}", path, excerpt(e.what(), 200));
   }
   return checkpoint;
 }
@@ -89,6 +92,17 @@ const Generator& Checkpoint::generator(const std::string& name) const {
   const auto found = state.generators.find(name);
   check(found != state.generators.end(), "{}: the checkpoint has no random stream '{}'", file.path, name);
   return found->second;
+}
+
+Gpt2Config Checkpoint::gpt2_config() const {
+  const Gpt2Config config = gpt2_config_from_json(text("model"));
+  double numbers = 0;
+  for (const auto& [name, tensor] : file.tensors) numbers += static_cast<double>(tensor.numel());
+  check(least_parameters(config) <= numbers,
+        "{}: the checkpoint says its model has {} blocks of width {}, {:.3g} parameters and more, but it holds {:.3g} "
+        "numbers",
+        file.path, config.n_layer, config.n_embd, least_parameters(config), numbers);
+  return config;
 }
 
 void Checkpoint::restore(Module& model, const std::string& part) const {

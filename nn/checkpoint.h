@@ -12,6 +12,8 @@
 
 namespace pg {
 
+struct Gpt2Config;
+
 // What belongs to a run beside weights and optimizer.
 struct RunState {
   int64_t step = 0;
@@ -38,6 +40,9 @@ struct Checkpoint {
   // Error when there is none of that name.
   const std::string& text(const std::string& name) const;
   const Generator& generator(const std::string& name) const;
+  // What text("model") says of a GPT-2. Error when it has more parameters than the file holds numbers: a model that
+  // large must not be built to find that out.
+  Gpt2Config gpt2_config() const;
   // Strict: Error naming what does not fit. `part` "" is the main model.
   void restore(Module& model, const std::string& part = "") const;
   void restore(Optimizer& optimizer, const std::string& part = "") const;

@@ -28,6 +28,8 @@ struct Gpt2Config {
 // A JSON object with these names, and back. Error naming a key that is unknown, missing or out of range.
 std::string to_json(const Gpt2Config& config);
 Gpt2Config gpt2_config_from_json(std::string_view json);
+// Parameters of such a model, less some of its biases and norms; no size overflows.
+double least_parameters(const Gpt2Config& config);
 
 struct Gpt2Block : Module {
   LayerNorm ln_1;

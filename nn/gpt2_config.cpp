@@ -1,8 +1,16 @@
 #include <nlohmann/json.hpp>
 
 #include "nn/gpt2.h"
+#include "tensor/text.h"
 
 namespace pg {
+
+namespace {
+// Also of a value whose strings are not UTF-8.
+std::string printed(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+}  // namespace
 
 std::string to_json(const Gpt2Config& c) {
   const nlohmann::ordered_json json = {{"vocab_size", c.vocab_size},
@@ -17,17 +25,23 @@ std::string to_json(const Gpt2Config& c) {
   return json.dump();
 }
 
+double least_parameters(const Gpt2Config& c) {
+  const auto n = [](int64_t x) { return static_cast<double>(x); };
+  return n(c.n_embd) * (n(c.vocab_size) + n(c.block_size) + 12 * n(c.n_layer) * n(c.n_embd));
+}
+
 Gpt2Config gpt2_config_from_json(std::string_view text) {
   using nlohmann::json;
-  const json given = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  check(given.is_object(), "Gpt2 config: expected a JSON object, got '{}'", text.substr(0, 80));
+  const json given = json::parse(shallow_json(text, "Gpt2 config"), nullptr, /*allow_exceptions=*/false);
+  check(given.is_object(), "Gpt2 config: expected a JSON object, got '{}'", excerpt(text));
   const json known = json::parse(to_json(Gpt2Config{}));
-  for (const auto& [name, value] : given.items()) check(known.contains(name), "Gpt2 config: unknown key '{}'", name);
+  for (const auto& [name, value] : given.items())
+    check(known.contains(name), "Gpt2 config: unknown key '{}'", excerpt(name));
 
   const auto field = [&](const char* name, bool (*right_type)(const json&)) -> const json& {
     const auto found = given.find(name);
     check(found != given.end(), "Gpt2 config: '{}' is missing", name);
-    check(right_type(*found), "Gpt2 config: '{}' cannot be {}", name, found->dump());
+    check(right_type(*found), "Gpt2 config: '{}' cannot be {}", name, excerpt(printed(*found)));
     return *found;
   };
   const auto whole = [&](const char* name) {

@@ -1,21 +1,37 @@
 #include "nn/progress.h"
 
-#include <fmt/core.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
+#include <cstdlib>
+#include <string_view>
+
+#include "nn/remark.h"
 
 namespace pg {
 
 namespace {
-volatile std::sig_atomic_t interrupt_flag = 0;
 
-void on_interrupt(int) {
-  interrupt_flag = 1;
-  std::signal(SIGINT, SIG_DFL);
+// The columns of the terminal behind `out`; 0: it is none, or cannot erase a line.
+int columns_of(std::FILE* out) {
+  const char* kind = std::getenv("TERM");
+  if (isatty(fileno(out)) != 1 || !kind || std::string_view(kind) == "dumb") return 0;
+  winsize size = {};
+  return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
+
+// The start of an UTF-8 text: at most this many characters.
+std::string_view cut(std::string_view text, size_t characters) {
+  size_t bytes = 0;
+  for (; bytes < text.size(); ++bytes) {
+    const bool begins = (static_cast<unsigned char>(text[bytes]) & 0xc0) != 0x80;
+    if (begins && characters-- == 0) break;
+  }
+  return text.substr(0, bytes);
+}
+
 }  // namespace
 
 std::string format_duration(double seconds) {
@@ -25,21 +41,20 @@ std::string format_duration(double seconds) {
   return fmt::format("{} h {:02} min", s / 3600, s % 3600 / 60);
 }
 
-Progress::Progress(int64_t start, int64_t total, std::FILE* out)
-    : Progress(start, total, out, isatty(fileno(out)) == 1) {}
+Progress::Progress(int64_t start, int64_t total, std::FILE* out) : Progress(start, total, out, columns_of(out)) {}
 
-Progress::Progress(int64_t start, int64_t total, std::FILE* out, bool terminal)
-    : start_(start), total_(total), out_(out), terminal_(terminal) {}
+Progress::Progress(int64_t start, int64_t total, std::FILE* out, int columns)
+    : start_(start), total_(total), out_(out), columns_(columns) {}
 
 Progress::~Progress() {
-  if (drawn_) std::fputc('\n', out_);
+  if (drawn_) write_remark(out_, "\n");
 }
 
 void Progress::update(int64_t done, const std::string& status) {
   const auto now = Clock::now();
   const int64_t tenth = total_ > 0 ? done * 10 / total_ : 10;
   const bool draw =
-      terminal_ ? !drawn_ || done == total_ || now - last_ > std::chrono::milliseconds(100) : tenth > tenth_;
+      columns_ > 0 ? !drawn_ || done == total_ || now - last_ > std::chrono::milliseconds(100) : tenth > tenth_;
   if (!draw) return;
   last_ = now;
   tenth_ = tenth;
@@ -52,23 +67,23 @@ void Progress::update(int64_t done, const std::string& status) {
     line += fmt::format("  {} left", format_duration(seconds * static_cast<double>(total_ - done) /
                                                      static_cast<double>(done - start_)));
   erase();
-  fmt::print(out_, "{}{}", line, terminal_ ? "" : "\n");
-  std::fflush(out_);
-  drawn_ = terminal_;
+  if (columns_ == 0) {
+    write_remark(out_, line + "\n");
+    return;
+  }
+  // A character in the last column makes some terminals begin a new line.
+  write_remark(out_, cut(line, static_cast<size_t>(columns_ - 1)));
+  drawn_ = true;
 }
 
 void Progress::print(const std::string& line) {
   erase();
-  fmt::print(out_, "{}\n", line);
-  std::fflush(out_);
+  write_remark(out_, line + "\n");
 }
 
 void Progress::erase() {
-  if (drawn_) std::fputs("\r\x1b[K", out_);
+  if (drawn_) write_remark(out_, "\r\x1b[K");
   drawn_ = false;
 }
-
-void catch_interrupt() { std::signal(SIGINT, on_interrupt); }
-bool interrupted() { return interrupt_flag != 0; }
 
 }  // namespace pg

@@ -1,5 +1,6 @@
 #pragma once
 // How far a long computation is: on a terminal one line that rewrites itself, elsewhere a plain line every tenth.
+// Nothing here throws for what cannot be written (nn/remark.h).
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -12,16 +13,18 @@ std::string format_duration(double seconds);
 
 class Progress {
  public:
-  // Steps [start, total) are to be done. Writes to `out`; `terminal` decides how.
+  // Steps [start, total) are to be done. Writes to `out`. `columns` is the width of the terminal that `out` is; 0: it
+  // is none. By default the terminal is asked; one that cannot erase a line (TERM=dumb) counts as none.
   Progress(int64_t start, int64_t total, std::FILE* out = stderr);
-  Progress(int64_t start, int64_t total, std::FILE* out, bool terminal);
+  Progress(int64_t start, int64_t total, std::FILE* out, int columns);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `done` steps of `total` are finished; `status` is shown beside them: "loss 2.310, 51,000 tokens/s".
+  // `done` steps of `total` are finished; `status` is shown beside them: "loss 2.310, 51,000 tokens/s". On a terminal
+  // the line is cut where it would wrap.
   void update(int64_t done, const std::string& status);
-  // A line of its own that stays.
+  // A line of its own that stays, however long.
   void print(const std::string& line);
 
  private:
@@ -29,12 +32,9 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   int64_t start_, total_, tenth_ = -1;
   std::FILE* out_;
-  bool terminal_, drawn_ = false;
+  int columns_;
+  bool drawn_ = false;
   Clock::time_point begin_ = Clock::now(), last_;
 };
-
-// From the first call on, Ctrl-C sets a flag instead of ending the process; a second Ctrl-C ends it.
-void catch_interrupt();
-bool interrupted();
 
 }  // namespace pg

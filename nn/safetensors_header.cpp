@@ -7,6 +7,7 @@
 
 #include "tensor/format.h"
 #include "tensor/shape.h"
+#include "tensor/text.h"
 
 namespace pg::detail {
 namespace {
@@ -36,7 +37,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool key(std::string& text) override {
     if (state_ == State::top) {
-      if (!names_.insert(text).second) fail("load {}: the name '{}' appears twice", path_, printable(text));
+      if (!names_.insert(text).second) fail("load {}: the name '{}' appears twice", path_, excerpt(text));
       in_metadata_ = text == "__metadata__";
       place_ = text;
       if (!in_metadata_) {
@@ -45,7 +46,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       }
       state_ = State::top_value;
     } else if (state_ == State::metadata) {
-      if (header_.metadata.count(text)) fail("load {}: the metadata key '{}' appears twice", path_, printable(text));
+      if (header_.metadata.count(text)) fail("load {}: the metadata key '{}' appears twice", path_, excerpt(text));
       metadata_value_ = &header_.metadata[text];
       state_ = State::metadata_value;
     } else {
@@ -53,7 +54,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
                    : text == "shape"        ? seen_shape_
                    : text == "data_offsets" ? seen_offsets_
                                             : unknown_field(text);
-      if (seen) fail("load {}: tensor '{}' has '{}' twice", path_, printable(place_), text);
+      if (seen) fail("load {}: tensor '{}' has '{}' twice", path_, excerpt(place_), text);
       seen = true;
       state_ = text == "dtype" ? State::type : text == "shape" ? State::shape : State::offsets;
     }
@@ -63,7 +64,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override {
     if (state_ == State::tensor) {
       const char* missing = !seen_type_ ? "dtype" : !seen_shape_ ? "shape" : !seen_offsets_ ? "data_offsets" : nullptr;
-      if (missing) fail("load {}: tensor '{}' has no '{}'", path_, printable(place_), missing);
+      if (missing) fail("load {}: tensor '{}' has no '{}'", path_, excerpt(place_), missing);
     }
     state_ = State::top;
     return true;
@@ -83,7 +84,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool end_array() override {
     if (state_ == State::offset_items && num_offsets_ != 2) {
-      fail("load {}: tensor '{}' needs two data_offsets, got {}", path_, printable(place_), num_offsets_);
+      fail("load {}: tensor '{}' needs two data_offsets, got {}", path_, excerpt(place_), num_offsets_);
     }
     state_ = State::tensor;
     return true;
@@ -98,7 +99,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
           std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeInfo& info) { return text == info.name; });
       if (found == kTypes.end()) {
         fail("load {}: tensor '{}' has dtype '{}'; F64, F32, F16, BF16, I64, I32, U8 and BOOL can be read", path_,
-             printable(place_), printable(text));
+             excerpt(place_), excerpt(text));
       }
       header_.tensors.back().type = static_cast<StoredType>(found - kTypes.begin());
       state_ = State::tensor;
@@ -112,7 +113,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     StoredTensor* tensor = header_.tensors.empty() ? nullptr : &header_.tensors.back();
     if (state_ == State::shape_items) {
       if (tensor->shape.size() == kMaxDims) {
-        fail("load {}: tensor '{}' has more than {} dimensions", path_, printable(place_), kMaxDims);
+        fail("load {}: tensor '{}' has more than {} dimensions", path_, excerpt(place_), kMaxDims);
       }
       if (value > INT64_MAX) refuse("a size that large");
       tensor->shape.push_back(static_cast<int64_t>(value));
@@ -150,19 +151,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     offset_items
   };
 
-  // A name as a message may show it: short, no control characters.
-  static std::string printable(std::string text) {
-    if (text.size() > 80) text = text.substr(0, 80) + "...";
-    for (char& c : text) {
-      if (static_cast<unsigned char>(c) < 0x20) c = '?';
-    }
-    return text;
-  }
   bool refuse(const char* what) const {
-    fail("load {}: the header has {} where the format has none (at '{}')", path_, what, printable(place_));
+    fail("load {}: the header has {} where the format has none (at '{}')", path_, what, excerpt(place_));
   }
   bool& unknown_field(const std::string& text) {
-    fail("load {}: tensor '{}' has an unknown field '{}'", path_, printable(place_), printable(text));
+    fail("load {}: tensor '{}' has an unknown field '{}'", path_, excerpt(place_), excerpt(text));
   }
 
   SafetensorsHeader& header_;

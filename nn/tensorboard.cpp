@@ -7,12 +7,18 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
 
+#include "nn/atomic_file.h"
 #include "tensor/error.h"
 
 namespace pg {
 
 namespace {
+
+constexpr std::string_view kFilePrefix = "events.out.tfevents.";
 
 constexpr std::array<uint32_t, 256> make_crc_table() {
   std::array<uint32_t, 256> table = {};
@@ -47,6 +53,27 @@ void put_bytes(std::string& out, int field, std::string_view value) {
 void put_double(std::string& out, int field, double value) {
   put_key(out, field, fixed64);
   put_little_endian(out, std::bit_cast<uint64_t>(value));
+}
+
+template <class T>
+T get_little_endian(std::string_view bytes) {
+  T value = 0;
+  for (size_t i = 0; i < sizeof(T); ++i) value |= T{static_cast<uint8_t>(bytes[i])} << (8 * i);
+  return value;
+}
+
+// The step of an event as put_varint wrote it, behind the wall time; nullopt for an event without a step.
+std::optional<uint64_t> step_of(std::string_view event) {
+  constexpr size_t at = 9;  // of field 2: key and value of field 1 are before it
+  if (event.size() <= at || event[at] != (2 << 3 | varint)) return std::nullopt;
+  uint64_t step = 0;
+  int shift = 0;
+  for (const char byte : event.substr(at + 1)) {
+    step |= (uint64_t{static_cast<uint8_t>(byte)} & 0x7f) << shift;
+    shift += 7;
+    if ((byte & 0x80) == 0 || shift > 63) break;
+  }
+  return step;
 }
 
 double seconds_since_1970() {
@@ -92,12 +119,31 @@ std::string tensorboard_scalar_event(double wall_time, int64_t step, std::string
   return event;
 }
 
+bool is_tensorboard_file(std::string_view name) { return name.starts_with(kFilePrefix); }
+
+void drop_tensorboard_steps(const std::string& path, int64_t step) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string all{std::istreambuf_iterator<char>(in), {}};
+  check(in.good(), "TensorBoard file {}: cannot read it", path);
+  std::string kept;
+  for (std::string_view rest = all; rest.size() >= 16;) {
+    const auto length = get_little_endian<uint64_t>(rest);
+    if (length > rest.size() - 16) break;
+    const std::string_view record = rest.substr(0, length + 16), event = record.substr(12, length);
+    if (record != tensorboard_record(event)) break;
+    const auto found = step_of(event);
+    if (!found || static_cast<int64_t>(*found) < step) kept += record;
+    rest.remove_prefix(record.size());
+  }
+  if (kept.size() < all.size()) write_file_atomically(path, kept);
+}
+
 TensorBoardWriter::TensorBoardWriter(const std::string& folder) {
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);
   const double now = seconds_since_1970();
-  path_ = fmt::format("{}/events.out.tfevents.{}.{}.{}", folder, static_cast<int64_t>(now), host, getpid());
-  file_.reset(std::fopen(path_.c_str(), "ab"));
+  path_ = fmt::format("{}/{}{}.{}.{}", folder, kFilePrefix, static_cast<int64_t>(now), host, getpid());
+  file_.reset(std::fopen(path_.c_str(), "abe"));
   check(file_ != nullptr, "TensorBoardWriter: cannot write {}: {}", path_, std::strerror(errno));
   write(tensorboard_version_event(now));
 }

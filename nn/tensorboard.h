@@ -17,6 +17,12 @@ std::string tensorboard_record(std::string_view payload);
 std::string tensorboard_version_event(double wall_time);
 std::string tensorboard_scalar_event(double wall_time, int64_t step, std::string_view tag, float value);
 
+// Is this the name of a file that a TensorBoardWriter writes?
+bool is_tensorboard_file(std::string_view name);
+// Takes the events of `step` and later steps out of a file; the version event stays. What follows a damaged or cut
+// record is dropped too, as a reader cannot find it.
+void drop_tensorboard_steps(const std::string& path, int64_t step);
+
 // Writes `folder`/events.out.tfevents.<seconds>.<host>.<process>, a new file for every writer; each scalar is flushed.
 class TensorBoardWriter {
  public:

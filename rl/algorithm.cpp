@@ -7,6 +7,7 @@
 #include "rl/algorithm_fields.h"
 #include "rl/range.h"
 #include "tensor/error.h"
+#include "tensor/text.h"
 
 namespace pg::rl {
 namespace {
@@ -122,7 +123,7 @@ const Algorithm& algorithm(std::string_view name) {
   if (found != all.end()) return *found;
   std::vector<std::string> names;
   for (const Algorithm& a : all) names.push_back(a.name);
-  fail("no algorithm \"{}\"; there are {}", name, fmt::join(names, ", "));
+  fail("no algorithm \"{}\"{}; there are {}", name, did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 void check_algorithm(const Algorithm& a) {

@@ -4,25 +4,28 @@
 
 #include "rl/algorithm.h"
 #include "tensor/error.h"
+#include "tensor/text.h"
 
 namespace pg::rl {
 
-#define PG_RL_WORDS(E, what, ...)                                                             \
-  template <>                                                                                 \
-  const std::vector<std::string>& words<E>() {                                                \
-    static const std::vector<std::string> all = {__VA_ARGS__};                                \
-    return all;                                                                               \
-  }                                                                                           \
-  template <>                                                                                 \
-  std::string_view word(E value) {                                                            \
-    return words<E>()[static_cast<size_t>(value)];                                            \
-  }                                                                                           \
-  template <>                                                                                 \
-  E from_word(std::string_view given) {                                                       \
-    const auto& all = words<E>();                                                             \
-    const auto found = std::find(all.begin(), all.end(), given);                              \
-    check(found != all.end(), what ": expected {}, got \"{}\"", fmt::join(all, ", "), given); \
-    return static_cast<E>(found - all.begin());                                               \
+#define PG_RL_WORDS(E, what, ...)                                                                      \
+  template <>                                                                                          \
+  const std::vector<std::string>& words<E>() {                                                         \
+    static const std::vector<std::string> all = {__VA_ARGS__};                                         \
+    return all;                                                                                        \
+  }                                                                                                    \
+  template <>                                                                                          \
+  std::string_view word(E value) {                                                                     \
+    return words<E>()[static_cast<size_t>(value)];                                                     \
+  }                                                                                                    \
+  template <>                                                                                          \
+  E from_word(std::string_view given) {                                                                \
+    const auto& all = words<E>();                                                                      \
+    const auto found = std::find(all.begin(), all.end(), given);                                       \
+    if (found == all.end()) {                                                                          \
+      fail(what ": expected {}, got \"{}\"{}", fmt::join(all, ", "), given, did_you_mean(given, all)); \
+    }                                                                                                  \
+    return static_cast<E>(found - all.begin());                                                        \
   }
 
 PG_RL_WORDS(Credit, "credit", "response", "to_go", "token")

@@ -3,6 +3,7 @@
 
 #include "rl/env_trainer.h"
 #include "rl/range.h"
+#include "tensor/text.h"
 
 namespace pg::rl {
 
@@ -43,9 +44,9 @@ std::string to_json(const EnvTrainConfig& config) { return nlohmann::json(config
 
 EnvTrainConfig env_train_config_from_json(const std::string& text) {
   try {
-    return nlohmann::json::parse(text).get<EnvTrainConfig>();
+    return nlohmann::json::parse(shallow_json(text, "env_train_config")).get<EnvTrainConfig>();
   } catch (const nlohmann::json::exception& e) {
-    fail("env_train_config: {}", e.what());
+    fail("env_train_config: {}", excerpt(e.what(), 200));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "nn/random_stream.h"
 #include "tensor/error.h"
+#include "tensor/text.h"
 
 namespace pg::rl {
 namespace {
@@ -136,7 +137,7 @@ std::string VectorEnv::state() const {
 
 void VectorEnv::set_state(const std::string& text) {
   try {
-    const auto json = nlohmann::json::parse(text);
+    const auto json = nlohmann::json::parse(shallow_json(text, "VectorEnv"));
     const auto& copies = json.at("copies");
     check(copies.size() == copies_.size(), "it is of {} environments, not {}", copies.size(), copies_.size());
     for (size_t i = 0; i < copies_.size(); ++i) {
@@ -156,7 +157,7 @@ void VectorEnv::set_state(const std::string& text) {
     check(returns_.size() == lengths_.size() && returns_.size() <= kRemembered,
           "it remembers {} returns and {} lengths", returns_.size(), lengths_.size());
   } catch (const std::exception& e) {
-    fail("VectorEnv: the saved state does not fit: {}", e.what());
+    fail("VectorEnv: the saved state does not fit: {}", excerpt(e.what(), 200));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "tasks/utf8.h"
 #include "tensor/error.h"
+#include "tensor/text.h"
 
 namespace pg {
 
@@ -52,10 +53,10 @@ std::string CharTokenizer::to_json() const {
 }
 
 CharTokenizer CharTokenizer::from_json(std::string_view json) {
-  const auto parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const auto parsed = nlohmann::json::parse(shallow_json(json, "tokenizer"), nullptr, /*allow_exceptions=*/false);
   check(parsed.is_object() && parsed.contains("type") && parsed["type"] == "char" && parsed.contains("characters") &&
             parsed["characters"].is_string(),
-        "CharTokenizer::from_json: expected {{\"type\": \"char\", \"characters\": \"...\"}}, got {:.80}", json);
+        "CharTokenizer::from_json: expected {{\"type\": \"char\", \"characters\": \"...\"}}, got {}", excerpt(json));
   return CharTokenizer(parsed["characters"].get<std::string>());
 }
 

@@ -10,6 +10,7 @@
 #include "tasks/bandit.h"
 #include "tasks/classic_control.h"
 #include "tensor/error.h"
+#include "tensor/text.h"
 
 namespace pg {
 
@@ -99,7 +100,8 @@ std::unique_ptr<Environment> make_environment(const std::string& name) {
   for (const Known& k : known()) {
     if (k.name == name) return k.make();
   }
-  fail("make_environment: there is no '{}'; known are {}", name, fmt::join(environment_names(), ", "));
+  fail("make_environment: there is no '{}'{}; known are {}", name, did_you_mean(name, environment_names()),
+       fmt::join(environment_names(), ", "));
 }
 
 }  // namespace pg

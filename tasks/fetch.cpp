@@ -1,6 +1,7 @@
 #include "tasks/fetch.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <spawn.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 #include "tasks/stories.h"
 #include "tasks/text_data.h"
 #include "tensor/error.h"
+#include "tensor/text.h"
 
 extern char** environ;
 
@@ -132,12 +134,12 @@ const std::vector<DataFile>& data_manifest() {
 }
 
 const DataFile& data_file(const std::string& name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const auto& file : data_manifest()) {
     if (file.name == name) return file;
-    known += " " + file.name;
+    known.push_back(file.name);
   }
-  fail("fetch: no data file is called '{}'; known are:{}", name, known);
+  fail("fetch: no data file is called '{}'{}; known are: {}", name, did_you_mean(name, known), fmt::join(known, " "));
 }
 
 FetchPlaces FetchPlaces::from_environment() {
@@ -148,7 +150,8 @@ FetchPlaces FetchPlaces::from_environment() {
 std::string find_data(const DataFile& file, const FetchPlaces& places) {
   for (const auto& folder : {places.data, places.cache}) {
     const std::string path = folder + "/" + file.name;
-    if (folder.empty() || !fs::exists(path)) continue;
+    std::error_code error;
+    if (folder.empty() || !fs::exists(path, error)) continue;
     const std::string wrong = difference(file, path);
     check(wrong.empty(), "fetch: {} is not the published file: it has {}; delete it to download it again", path, wrong);
     return path;
@@ -183,7 +186,8 @@ std::string fetch_data(const DataFile& file, const FetchPlaces& places,
     } else {
       tick();
       sync_file(part);
-      fs::rename(part, path);
+      fs::rename(part, path, error);
+      check(!error, "fetch: cannot rename {} to {}: {}", part, path, error.message());
       fs::remove(part + ".lock", error);
       return path;
     }

@@ -1,5 +1,7 @@
 #include "tasks/text_task.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "tasks/char_tokenizer.h"
@@ -8,6 +10,7 @@
 #include "tasks/text_data.h"
 #include "tasks/tiny_language.h"
 #include "tensor/error.h"
+#include "tensor/text.h"
 
 namespace pg {
 namespace {
@@ -115,7 +118,8 @@ std::unique_ptr<TextTask> make_text_task(const std::string& name, const TextTask
   if (name == "keyword") return std::make_unique<Keyword>(o.length_penalty);
   if (name == "guess") return guess_task();
   if (name == "imitate") return std::make_unique<Imitate>(o);
-  fail("no task \"{}\"; there are copy, reverse, sort, digits, keyword, guess and imitate", name);
+  const std::vector<std::string> known = {"copy", "reverse", "sort", "digits", "keyword", "guess", "imitate"};
+  fail("no task \"{}\"{}; there are {}", name, did_you_mean(name, known), fmt::join(known, ", "));
 }
 
 }  // namespace pg

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 #if defined(__x86_64__)
@@ -78,17 +79,19 @@ void work(Job& job) {
 class Pool {
  public:
   explicit Pool(int workers) : owner_(getpid()) {
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { serve(); });
-  }
-  ~Pool() {
-    {
-      std::lock_guard lock(mutex_);
-      stop_ = true;
-      ticket_.fetch_add(1, std::memory_order_release);
+    try {
+      for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { serve(); });
+    } catch (const std::system_error& e) {
+      const size_t started = threads_.size() + 1;  // the caller is one
+      join();
+      fail("threads: the system starts {} of {} ({}); ask for at most that many", started, workers + 1,
+           e.code().message());
+    } catch (...) {
+      join();
+      throw;
     }
-    wake_.notify_all();
-    for (auto& thread : threads_) thread.join();
   }
+  ~Pool() { join(); }
   // A child of fork() has the memory of the pool but none of its threads.
   bool usable() const { return getpid() == owner_; }
   int workers() const { return static_cast<int>(threads_.size()); }
@@ -113,6 +116,16 @@ class Pool {
   }
 
  private:
+  void join() {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+      ticket_.fetch_add(1, std::memory_order_release);
+    }
+    wake_.notify_all();
+    for (auto& thread : threads_) thread.join();
+  }
+
   void serve() {
     uint64_t seen = 0;
     for (;;) {

@@ -7,7 +7,7 @@
 namespace pg {
 
 // Threads that parallel_for may use, the caller included. Default: the environment variable POLICYGRAD_THREADS, else
-// the cores.
+// the cores. They are started by the first parallel_for that needs them, which is an Error when the system refuses one.
 int num_threads();
 void set_num_threads(int n);
 // Threads that a parallel_for called right here would use: 1 inside a chunk of another.

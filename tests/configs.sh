@@ -13,9 +13,9 @@ for config in "$configs"/*.yaml; do
   elif grep -q '^environment:' "$config"; then
     set -- env --total-steps 2048 --eval-episodes 1
   elif grep -q '^task:' "$config"; then
-    set -- sft --steps 2 --eval-problems 4
+    set -- sft --steps 2 --warmup 0 --eval-problems 4
   else
-    set -- train --steps 2 --data stories --eval-every 0 --eval-batches 1
+    set -- train --steps 2 --warmup 0 --data stories --eval-every 0 --eval-batches 1
   fi
   "$pg" "$@" --config "$config" --threads 1 >out 2>&1 || { echo "$config:" >&2; cat out >&2; wrong=1; }
 done

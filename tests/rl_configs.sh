@@ -15,7 +15,7 @@ says() { # says TEXT COMMAND…: the command succeeds and prints this text
   grep -qF -- "$text" out || bad "'$*' does not say '$text'"
 }
 
-says 'after 4 steps' "$pg" sft --config "$configs/keyword_sft.yaml" --name read --steps 4 --eval-problems 8
+says 'after 4 steps' "$pg" sft --config "$configs/keyword_sft.yaml" --name read --steps 4 --warmup 0 --eval-problems 8
 says 'after 2 steps' "$pg" rl --config "$configs/keyword_ppo.yaml" --init runs/*_read --name with --steps 2 --eval-problems 8
 says 'after 2 steps' "$pg" rl --config "$configs/keyword_ppo_no_kl.yaml" --init runs/*_read --name without --steps 2 \
   --eval-problems 8

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/interrupt.h"
 #include "nn/progress.h"
 #include "nn/run_dir.h"
 #include "nn/tensorboard.h"
@@ -117,12 +118,13 @@ TEST_CASE("a resumed run drops what comes again and a cut line", "[run]") {
     for (int step : {0, 10, 20, 30}) run.log(step, {{"loss", 1.0 / (step + 1)}});
   }
   std::ofstream(path + "/metrics.jsonl", std::ios::app) << "{\"step\":40,\"lo";
-  RunDir run = RunDir::resume(path, 20);
+  RunDir run = RunDir::open(path);
+  run.rewind(20);
   run.log(20, {{"loss", 0.5}});
   const std::string metrics = read(path + "/metrics.jsonl");
   CHECK(metrics ==
         "{\"step\":0,\"loss\":1.0}\n{\"step\":10,\"loss\":0.09090909090909091}\n{\"step\":20,\"loss\":0.5}\n");
-  CHECK_THROWS_AS(RunDir::resume(path + "/none", 0), Error);
+  CHECK_THROWS_AS(RunDir::open(path + "/none"), Error);
 }
 
 TEST_CASE("durations read well", "[run]") {
@@ -157,7 +159,7 @@ TEST_CASE("progress on a terminal rewrites its line", "[run]") {
   const std::string path = (folder.path / "out").string();
   std::FILE* out = std::fopen(path.c_str(), "w");
   {
-    Progress progress(5, 6, out, /*terminal=*/true);
+    Progress progress(5, 6, out, /*columns=*/80);
     progress.update(5, "a");
     progress.print("hello");
     progress.update(6, "b");

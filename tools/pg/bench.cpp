@@ -9,6 +9,7 @@
 #include "tensor/parallel.h"
 #include "tools/pg/ceilings.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/process.h"
 
 namespace pg::tools {
 
@@ -110,7 +111,7 @@ Benchmarks all_benchmarks(const BenchSettings& settings) {
 }  // namespace
 
 int bench(const BenchOptions& o) {
-  if (o.threads > 0) set_num_threads(o.threads);
+  start_threads(o.threads);
   BenchSettings settings{nullptr, o.dtype == "bf16" ? bf16 : f32, parse_device(o.device)};
   const bool on_cpu = settings.device.kind == Device::Kind::cpu;
   check(on_cpu || !cuda::device_info(settings.device.index).simulated,

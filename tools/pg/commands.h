@@ -60,7 +60,4 @@ struct BenchOptions {
 };
 int bench(const BenchOptions& options);
 
-// The checkpoint of a run's folder.
-inline std::string checkpoint_path(const std::string& run) { return run + "/checkpoint.safetensors"; }
-
 }  // namespace pg::tools

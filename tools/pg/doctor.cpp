@@ -36,8 +36,9 @@ std::string vectors() {
 
 // The folder that would hold new files of `path`: itself or its nearest parent that exists.
 bool can_write(const std::string& path) {
-  std::filesystem::path folder = std::filesystem::absolute(path);
-  while (!std::filesystem::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::absolute(path, error);
+  while (!std::filesystem::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
   return access(folder.c_str(), W_OK) == 0;
 }
 

@@ -4,29 +4,42 @@
 #include <numeric>
 #include <optional>
 
+#include "nn/interrupt.h"
 #include "nn/progress.h"
+#include "nn/remark.h"
 #include "nn/run_dir.h"
 #include "tensor/error.h"
-#include "tensor/parallel.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/memory.h"
+#include "tools/pg/process.h"
+#include "tools/pg/run.h"
 
 namespace pg::tools {
 
 int run_env(const EnvOptions& o) {
-  if (o.threads > 0) set_num_threads(o.threads);
+  std::optional<RunDir> opened = open_run(o.resume);
+  const bool resumed = has_checkpoint(opened);
+  start_threads(o.threads);
   const rl::EnvTrainConfig config = config_of(o);
+  const auto n = [](int64_t x) { return static_cast<double>(x); };
+  check_memory(16 * n(config.layers) * n(config.hidden) * n(config.hidden) +
+                   8 * n(config.environments) * n(config.rollout_steps),
+               fmt::format("a model of {} layers of {} and rollouts of {} x {} steps", config.layers, config.hidden,
+                           config.environments, config.rollout_steps),
+               "smaller ones");
   rl::EnvTrainer trainer(config);
-  if (!o.resume.empty()) trainer.resume(load_checkpoint(checkpoint_path(o.resume)));
-  RunDir run = o.resume.empty() ? RunDir::create(o.out, o.name.empty() ? o.environment : o.name)
-                                : RunDir::resume(o.resume, trainer.steps() + 1);
+  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.resume)));
+  RunDir run = start_run(std::move(opened), trainer.steps(), o.out, o.name.empty() ? o.environment : o.name);
   run.save_config(o.config);
-  fmt::print("{}: {} parameters, {} environments x {} steps per update; {}\n", config.environment,
-             count_parameters(trainer.model()), config.environments, config.rollout_steps, run.path());
-  std::fflush(stdout);
+  remark(stdout, "{}: {} parameters, {} environments x {} steps per update; {}\n", config.environment,
+         count_parameters(trainer.model()), config.environments, config.rollout_steps, run.path());
 
   catch_interrupt();
   std::optional<Progress> progress(std::in_place, trainer.steps(), config.total_steps);
-  const auto save = [&] { trainer.save(checkpoint_path(run.path())); };
+  const auto save = [&] {
+    trainer.save(checkpoint_path(run.path()));
+    note_saved(run);
+  };
   std::string last;
   int64_t updates = 0;
   while (!trainer.done()) {
@@ -34,7 +47,7 @@ int run_env(const EnvOptions& o) {
       save();
       progress->print(
           fmt::format("stopped after {} steps; go on with:  pg env --resume {}", trainer.steps(), run.path()));
-      return 130;
+      return interrupt_status();
     }
     const rl::EnvReport report = trainer.step();
     run.log(report.steps, report.named());
@@ -47,14 +60,13 @@ int run_env(const EnvOptions& o) {
   }
   save();
   progress.reset();
-  fmt::print("after {} steps: {}", trainer.steps(), last);
+  remark(stdout, "after {} steps: {}", trainer.steps(), last);
   if (o.eval_episodes > 0) {
     const std::vector<double> returns = trainer.play(o.eval_episodes, /*greedy=*/true, config.seed);
-    fmt::print("; {:.1f} over {} greedy ones",
-               std::accumulate(returns.begin(), returns.end(), 0.0) / static_cast<double>(returns.size()),
-               returns.size());
+    remark(stdout, "; {:.1f} over {} greedy ones",
+           std::accumulate(returns.begin(), returns.end(), 0.0) / static_cast<double>(returns.size()), returns.size());
   }
-  fmt::print("\n");
+  remark(stdout, "\n");
   return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "tensor/error.h"
 #include "tools/pg/env.h"
+#include "tools/pg/numbers.h"
 
 namespace pg::tools {
 namespace {
@@ -57,7 +58,7 @@ void add_env_options(CLI::App& app, EnvOptions& o) {
   app.add_option("--resume", o.resume, "go on with the run in this folder, bit for bit")->configurable(false);
   app.add_option("--environment", o.environment, fmt::format("{}", fmt::join(environment_names(), ", ")));
   app.add_option("--recipe", o.recipe, "ppo or a2c: what the options from --adam-eps on are, unless given")
-      ->check(CLI::IsMember({"ppo", "a2c"}));
+      ->transform(one_of({"ppo", "a2c"}));
   for (const auto& [key, about] : kAbout) {
     app.add_option_function<std::string>(
            option_name(key), [&o, name = std::string(key)](const std::string& value) { o.overrides[name] = value; },
@@ -66,9 +67,10 @@ void add_env_options(CLI::App& app, EnvOptions& o) {
   }
   app.add_option("--out", o.out, "the folder of all runs");
   app.add_option("--name", o.name, "the run's name; empty: the environment's");
-  app.add_option("--threads", o.threads, "threads; 0: as many as cores");
-  app.add_option("--eval-episodes", o.eval_episodes, "greedy episodes after the last step; 0: none");
-  app.add_option("--save-every", o.save_every, "updates between checkpoints; 0: only at the end");
+  app.add_option("--threads", o.threads, "threads; 0: as many as cores")->transform(whole(0, 1024));
+  app.add_option("--eval-episodes", o.eval_episodes, "greedy episodes after the last step; 0: none")
+      ->transform(whole(0, 1000000));
+  app.add_option("--save-every", o.save_every, "updates between checkpoints; 0: only at the end")->transform(whole(0));
 }
 
 rl::EnvTrainConfig config_of(const EnvOptions& o) {
@@ -80,11 +82,11 @@ rl::EnvTrainConfig config_of(const EnvOptions& o) {
     const json& old = all.at(key);
     const bool fits = old.is_boolean()        ? value.is_boolean()
                       : old.is_number_float() ? value.is_number()
-                                              : value.is_number_integer();
+                                              : value.is_number_unsigned();
     check(fits, "{}: expected {}, got \"{}\"", option_name(key),
           old.is_boolean()        ? "true or false"
           : old.is_number_float() ? "a number"
-                                  : "a whole number",
+                                  : "a whole number of at least 0",
           text);
     all[key] = value;
   }

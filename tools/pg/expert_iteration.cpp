@@ -2,32 +2,36 @@
 #include "rl/expert_iteration.h"
 
 #include "nn/checkpoint.h"
+#include "nn/interrupt.h"
 #include "nn/progress.h"
+#include "nn/remark.h"
 #include "nn/run_dir.h"
 #include "tensor/error.h"
-#include "tensor/parallel.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/memory.h"
+#include "tools/pg/process.h"
+#include "tools/pg/run.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
 
 int expert_iteration(const ExpertIterationOptions& o) {
-  if (o.common.threads > 0) set_num_threads(o.common.threads);
+  std::optional<RunDir> opened = open_run(o.common.resume);
+  const bool resumed = has_checkpoint(opened);
+  start_threads(o.common.threads);
   const auto task = make_text_task(o.common.task, o.common.task_options);
   const auto policy = make_policy(o.common, *task);
+  check_batch_memory(policy->config, o.config.problems * o.config.samples, "fewer --problems or --samples");
   int64_t done = 0;
-  if (!o.common.resume.empty()) {
+  if (resumed) {
     const Checkpoint checkpoint = load_checkpoint(checkpoint_path(o.common.resume));
     checkpoint.restore(*policy);
     done = checkpoint.state.step;
   }
-  RunDir run =
-      o.common.resume.empty()
-          ? RunDir::create(o.common.out, o.common.name.empty() ? "expert_iteration_" + task->name() : o.common.name)
-          : RunDir::resume(o.common.resume, done + 1);
+  RunDir run = start_run(std::move(opened), done, o.common.out,
+                         o.common.name.empty() ? "expert_iteration_" + task->name() : o.common.name);
   run.save_config(o.common.config);
-  fmt::print("{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), run.path());
-  std::fflush(stdout);
+  remark(stdout, "{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), run.path());
 
   rl::ExpertIterationConfig config = o.config;
   config.seed = o.common.seed;
@@ -44,6 +48,7 @@ int expert_iteration(const ExpertIterationOptions& o) {
     std::map<std::string, std::string> texts = policy_texts(o.common);
     texts["model"] = to_json(policy->config);
     save_checkpoint(checkpoint_path(run.path()), *policy, nullptr, {iteration, {}, std::move(texts)});
+    note_saved(run);
   };
   const auto due = [&](int64_t i, int64_t interval) {
     return i == o.iterations || (interval > 0 && i % interval == 0);
@@ -65,7 +70,7 @@ int expert_iteration(const ExpertIterationOptions& o) {
     if (interrupted() && i < o.iterations) {
       progress.print(
           fmt::format("stopped after iteration {}; go on with:  pg expert-iteration --resume {}", i, run.path()));
-      return 130;
+      return interrupt_status();
     }
   }
   progress.print(fmt::format("after {} iterations: {}   {}", o.iterations, held_out, run.path()));

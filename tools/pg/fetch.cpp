@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "nn/remark.h"
 #include "tensor/error.h"
 #include "tools/pg/commands.h"
 
@@ -23,13 +24,13 @@ int fetch(const FetchOptions& options) {
     const bool terminal = isatty(STDERR_FILENO) == 1;
     try {
       const std::string path = fetch_data(file, FetchPlaces::from_environment(), [&](int64_t done, int64_t total) {
-        if (terminal) fmt::print(stderr, "\r{}  {:3} %\x1b[K", file.name, done * 100 / total);
+        if (terminal) remark(stderr, "\r{}  {:3} %\x1b[K", file.name, done * 100 / total);
       });
-      if (terminal) fmt::print(stderr, "\r\x1b[K");
+      if (terminal) remark(stderr, "\r\x1b[K");
       fmt::print("{}: {} bytes, checked\n", path, file.bytes);
     } catch (const Error& e) {
-      if (terminal) fmt::print(stderr, "\r\x1b[K");
-      fmt::print(stderr, "pg fetch: {}\n", e.what());
+      if (terminal) remark(stderr, "\r\x1b[K");
+      remark(stderr, "pg fetch: {}\n", e.what());
       status = 1;
     }
   }

@@ -7,11 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.h"
+#include "tensor/text.h"
 
 namespace pg::tools {
 namespace {
 
 using Json = nlohmann::json;
+
+std::string printed(const Json& value) { return excerpt(value.dump(-1, ' ', false, Json::error_handler_t::replace)); }
 
 int64_t as_integer(double x, const std::string& op, const std::string& name) {
   check(std::abs(x) < 2147483648.0 && x == std::floor(x),
@@ -22,14 +25,14 @@ int64_t as_integer(double x, const std::string& op, const std::string& name) {
 }  // namespace
 
 GoldenAttributes::GoldenAttributes(std::string op, const std::string& json) : op_(std::move(op)) {
-  const Json object = Json::parse(json, nullptr, false);
-  check(object.is_object(), "{}: the attributes are not a JSON object: {}", op_, json);
+  const Json object = Json::parse(shallow_json(json, op_ + ": the attributes"), nullptr, false);
+  check(object.is_object(), "{}: the attributes are not a JSON object: {}", op_, excerpt(json));
   for (const auto& [name, value] : object.items()) {
     const auto all = [&v = value](auto is) { return std::all_of(v.begin(), v.end(), is); };
     if (name == "layout") {
       check(value.is_object() && all([](const Json& v) { return v.is_string(); }),
             "{}: attribute 'layout': expected an object of words like {{\"in.0\": \"transposed\"}}, got {}", op_,
-            value.dump());
+            printed(value));
       layout_ = value.get<std::map<std::string, std::string>>();
     } else if (value.is_boolean()) {
       values_[name] = value.get<bool>();
@@ -40,7 +43,7 @@ GoldenAttributes::GoldenAttributes(std::string op, const std::string& json) : op
     } else {
       check(value.is_array() && all([](const Json& v) { return v.is_number(); }),
             "{}: attribute '{}': expected a boolean, a number, a word or a list of numbers, got {}", op_, name,
-            value.dump());
+            printed(value));
       values_[name] = value.get<std::vector<double>>();
     }
   }

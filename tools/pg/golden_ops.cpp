@@ -6,6 +6,7 @@
 
 #include "autograd/ops.h"
 #include "nn/optim.h"
+#include "tensor/text.h"
 #include "tools/pg/golden_rl.h"
 
 namespace pg::tools {
@@ -244,7 +245,7 @@ std::vector<Tensor> apply_golden_op(const std::string& op, const Inputs& inputs,
   if (found == table.end()) {
     std::vector<std::string> names;
     for (const auto& [name, entry] : table) names.push_back(name);
-    fail("golden: unknown op '{}'; known: {}", op, fmt::join(names, " "));
+    fail("golden: unknown op '{}'{}; known: {}", op, did_you_mean(op, names), fmt::join(names, " "));
   }
   const GoldenOp& entry = found->second;
   attributes.check_known(entry.attributes);

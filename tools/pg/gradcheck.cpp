@@ -1,10 +1,13 @@
 // pg gradcheck: is every backward right? A table a learner can read.
 #include "autograd/gradcheck.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 
 #include "tensor/error.h"
+#include "tensor/text.h"
 #include "tests/op_samples.h"
 #include "tools/pg/commands.h"
 
@@ -43,9 +46,9 @@ int run_gradcheck(const std::string& op) {
     if (!result.ok) line.messages.push_back(result.message);
   }
   if (lines.empty()) {
-    std::string known;
-    for (int i = 1; i < static_cast<int>(Op::count); ++i) known += fmt::format(" {}", name_of(static_cast<Op>(i)));
-    fail("gradcheck: no samples of an op '{}'; known are:{}", op, known);
+    std::vector<std::string> known;
+    for (int i = 1; i < static_cast<int>(Op::count); ++i) known.emplace_back(name_of(static_cast<Op>(i)));
+    fail("gradcheck: no samples of an op '{}'{}; known are: {}", op, did_you_mean(op, known), fmt::join(known, " "));
   }
 
   fmt::print("Gradients of the tape against central differences in f64; a relative error up to 1e-6 is right.\n\n");

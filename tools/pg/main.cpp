@@ -1,10 +1,16 @@
 // pg: train and try models, check and measure the engine, from the command line.
+#include <fmt/ranges.h>
+
 #include <functional>
+#include <sstream>
 
 #include "tensor/error.h"
+#include "tensor/text.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/env.h"
 #include "tools/pg/golden.h"
+#include "tools/pg/numbers.h"
+#include "tools/pg/process.h"
 #include "tools/pg/text_rl.h"
 #include "tools/pg/yaml_config.h"
 
@@ -12,19 +18,9 @@ using namespace pg::tools;
 
 namespace {
 
-// Accepts numbers of at least `low`.
-CLI::Validator from(double low) {
-  return {[low](std::string& text) {
-            double number = 0;
-            const bool ok = CLI::detail::lexical_cast(text, number) && number >= low;
-            return ok ? std::string() : fmt::format("expected a number of at least {}, got {}", low, text);
-          },
-          fmt::format("({} or more)", low)};
-}
-
 void add_machine_options(CLI::App& app, std::string& device, int& threads) {
   app.add_option("--device", device, "cpu, cuda or cuda:1");
-  app.add_option("--threads", threads, "threads; 0: as many as cores")->check(from(0));
+  app.add_option("--threads", threads, "threads; 0: as many as cores")->transform(whole(0, 1024));
 }
 
 void add_exact(CLI::App& app, bool& exact) {
@@ -43,60 +39,92 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
   add_machine_options(app, o.device, o.threads);
   add_exact(app, o.exact);
   app.add_option("--seed", o.seed, "the same seed gives the same model, bit for bit");
-  app.add_option("--layers", o.layers, "transformer blocks")->check(from(1));
-  app.add_option("--heads", o.heads, "attention heads")->check(from(1));
-  app.add_option("--width", o.width, "channels, a multiple of the heads")->check(from(1));
+  app.add_option("--layers", o.layers, "transformer blocks")->transform(whole(1, 100000));
+  app.add_option("--heads", o.heads, "attention heads")->transform(whole(1, 1000000));
+  app.add_option("--width", o.width, "channels, a multiple of the heads")->transform(whole(1, 1000000));
   app.add_option("--in-proj-std", o.in_proj_std,
                  "deviation of the first weights of what reads the residual stream; 0: 1/sqrt(width)")
-      ->check(from(0));
+      ->transform(number(0));
   app.add_option("--dtype", o.dtype, "of weights and activations; bf16 keeps f32 masters of the weights")
-      ->check(CLI::IsMember({"f32", "bf16"}));
+      ->transform(one_of({"f32", "bf16"}));
   app.add_flag("--checkpoint-blocks", o.checkpoint_blocks,
                "keep only the inputs of the blocks, compute the rest again: less memory, more time")
       ->default_str("false");
-  app.add_option("--context", o.context, "characters the model sees at once")->check(from(1));
-  app.add_option("--dropout", o.dropout, "probability of dropping an activation")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--batch", o.batch, "sequences per batch")->check(from(1));
-  app.add_option("--accumulate", o.accumulate, "batches per step")->check(from(1));
-  app.add_option("--steps", o.steps, "optimizer steps")->check(from(1));
-  app.add_option("--schedule", o.schedule, "of the learning rate")
-      ->check(CLI::IsMember({"constant", "linear", "cosine"}));
-  app.add_option("--lr", o.lr, "highest learning rate")->check(from(0));
-  app.add_option("--min-lr", o.min_lr, "last learning rate")->check(from(0));
-  app.add_option("--warmup", o.warmup, "steps of rising learning rate")->check(from(0));
-  app.add_option("--beta1", o.beta1, "AdamW: decay of the mean")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--beta2", o.beta2, "AdamW: decay of the mean square")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--weight-decay", o.weight_decay, "AdamW: on matrices only")->check(from(0));
+  app.add_option("--context", o.context, "characters the model sees at once")->transform(whole(1, 1000000));
+  app.add_option("--dropout", o.dropout, "probability of dropping an activation")->transform(below(1));
+  app.add_option("--batch", o.batch, "sequences per batch")->transform(whole(1, 1000000));
+  app.add_option("--accumulate", o.accumulate, "batches per step")->transform(whole(1, 1000000));
+  app.add_option("--steps", o.steps, "optimizer steps")->transform(whole(1));
+  app.add_option("--schedule", o.schedule, "of the learning rate")->transform(one_of({"constant", "linear", "cosine"}));
+  app.add_option("--lr", o.lr, "highest learning rate")->transform(number(0));
+  app.add_option("--min-lr", o.min_lr, "last learning rate; default: a tenth of --lr")->transform(number(0));
+  app.add_option("--warmup", o.warmup, "steps of rising learning rate; default for 100 steps or fewer: a tenth of them")
+      ->transform(whole(0));
+  app.add_option("--beta1", o.beta1, "AdamW: decay of the mean")->transform(below(1));
+  app.add_option("--beta2", o.beta2, "AdamW: decay of the mean square")->transform(below(1));
+  app.add_option("--weight-decay", o.weight_decay, "AdamW: on matrices only")->transform(number(0));
   app.add_flag("--stochastic-rounding", o.stochastic_rounding,
                "with bf16: weights are rounded up or down with the odds that keep their mean")
       ->default_str("false");
-  app.add_option("--clip", o.clip, "largest gradient norm; 0: any")->check(from(0));
-  app.add_option("--eval-every", o.eval_every, "steps between evaluations; 0: only at the end")->check(from(0));
+  app.add_option("--clip", o.clip, "largest gradient norm; 0: any")->transform(number(0));
+  app.add_option("--eval-every", o.eval_every, "steps between evaluations; 0: only at the end")->transform(whole(0));
   app.add_option("--eval-batches", o.eval_batches, "batches of an evaluation; the last reads the whole text")
-      ->check(from(1));
-  app.add_option("--save-every", o.save_every, "steps between checkpoints; 0: only at the end")->check(from(0));
+      ->transform(whole(1));
+  app.add_option("--save-every", o.save_every, "steps between checkpoints; 0: only at the end")->transform(whole(0));
 }
 
 void add_sample_options(CLI::App& app, SampleCommandOptions& o) {
   app.add_option("run", o.run, "a run's folder, or a checkpoint")->required();
   app.add_option("--prompt", o.prompt, "the text to go on from; default: a new line");
-  app.add_option("--tokens", o.tokens, "characters to write")->check(from(1));
-  app.add_option("--count", o.count, "texts to write")->check(from(1));
+  app.add_option("--tokens", o.tokens, "characters to write")->transform(whole(1));
+  app.add_option("--count", o.count, "texts to write")->transform(whole(1));
   app.add_option("--seed", o.seed, "the same seed gives the same text");
-  app.add_option("--temperature", o.temperature, "above 0; below 1: safer, above 1: bolder")->check(from(0));
-  app.add_option("--top-k", o.top_k, "choose among the k likeliest; 0: all")->check(from(0));
+  app.add_option("--temperature", o.temperature, "above 0; below 1: safer, above 1: bolder")->transform(number(0));
+  app.add_option("--top-k", o.top_k, "choose among the k likeliest; 0: all")->transform(whole(0));
   app.add_option("--top-p", o.top_p, "choose among the likeliest that make up this probability")
-      ->check(CLI::Range(0.0, 1.0));
+      ->transform(number(0, 1));
   app.add_option("--min-p", o.min_p, "leave out what is less likely than this times the likeliest")
-      ->check(CLI::Range(0.0, 1.0));
+      ->transform(number(0, 1));
   app.add_flag("--greedy", o.greedy, "always the likeliest");
   add_machine_options(app, o.device, o.threads);
   add_exact(app, o.exact);
 }
 
-}  // namespace
+// A tenth in the few digits that a person would write.
+double tenth(double x) { return std::stod(fmt::format("{:.6g}", x / 10)); }
 
-int main(int argc, char** argv) {
+// What is wrong with a command line, as one sentence.
+std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  std::vector<std::string> commands, options, rest = app.remaining(/*recurse=*/true);
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) commands.push_back(sub->get_name());
+  const CLI::App& current = chosen.empty() ? app : *chosen.front();
+  for (const CLI::Option* option : current.get_options()) {
+    for (const std::string& name : option->get_lnames()) options.push_back(name);
+  }
+  const std::string name = chosen.empty() ? "pg" : "pg " + current.get_name();
+  if (!rest.empty() && rest.front().starts_with("-")) {
+    const std::string option = rest.front().substr(0, rest.front().find('='));
+    const std::string bare = option.substr(std::min(option.size(), option.find_first_not_of('-')));
+    return fmt::format("{} has no option {}{}; `{} --help` lists them", name, option, pg::did_you_mean(bare, options),
+                       name);
+  }
+  const std::string known = fmt::format("known are {}", fmt::join(commands, ", "));
+  if (chosen.empty() && !rest.empty()) {
+    return fmt::format("there is no command {}{}; {}", rest.front(), pg::did_you_mean(rest.front(), commands), known);
+  }
+  if (chosen.empty()) return fmt::format("a command is missing; {}; `pg --help` explains them", known);
+  if (!rest.empty())
+    return fmt::format("{} expects nothing like '{}'; `{} --help` lists its options", name, rest.front(), name);
+  const std::string what = error.what(), option = what.substr(0, what.find(':'));
+  const std::string type = error.get_name();
+  if (type == "RequiredError")
+    return fmt::format("{} needs {}; `{} --help` explains it", name, what.substr(0, what.find(' ')), name);
+  if (type == "ArgumentMismatch") return fmt::format("{}: expected one value, given once", option);
+  return what;
+}
+
+int pg_command(int argc, char** argv) {
   CLI::App app{"policygrad: train and try models, check and measure the engine"};
   app.name("pg");
   app.require_subcommand(1);
@@ -113,6 +141,11 @@ int main(int argc, char** argv) {
   CLI::App* sub = command("train", "a GPT-2 learns the characters of a text", [&](CLI::App& self) {
     if (!config.empty()) apply_yaml(self, config);
     if (!train_options.resume.empty()) apply_yaml(self, train_options.resume + "/config.yaml");
+    if (train_options.steps <= train_options.warmup)
+      follow(self, "--warmup", train_options.warmup, train_options.steps / 10);
+    follow(self, "--min-lr", train_options.min_lr, tenth(train_options.lr));
+    check_rates(train_options.lr, train_options.min_lr, train_options.warmup, train_options.steps,
+                train_options.schedule == "constant");
     train_options.config = effective_yaml(self);
     return train(train_options);
   });
@@ -129,6 +162,8 @@ int main(int argc, char** argv) {
   SftOptions sft_options;
   sub = command("sft", "a GPT-2 imitates the answers of a task", [&](CLI::App& self) {
     read_configs(self, sft_options.common);
+    follow(self, "--min-lr", sft_options.min_lr, std::min(sft_options.min_lr, sft_options.lr));
+    check_rates(sft_options.lr, sft_options.min_lr, sft_options.warmup, sft_options.steps, false);
     sft_options.common.config = effective_yaml(self);
     return sft(sft_options);
   });
@@ -137,6 +172,9 @@ int main(int argc, char** argv) {
   RlOptions rl_options;
   sub = command("rl", "a GPT-2 learns a task from rewards", [&](CLI::App& self) {
     read_configs(self, rl_options.common);
+    pg::Schedule& rates = rl_options.rl.schedule;
+    follow(self, "--min-lr", rates.min_lr, tenth(rates.lr));
+    check_rates(rates.lr, rates.min_lr, rates.warmup_steps, rl_options.rl.steps, rl_options.schedule == "constant");
     state_algorithm(self, algorithm_of(rl_options));
     rl_options.common.config = effective_yaml(self);
     return run_rl(rl_options);
@@ -190,10 +228,10 @@ int main(int argc, char** argv) {
                   "weights and batch of the one model that --filter leaves: a file of tools/compare_torch.py");
   sub->add_flag("--large", bench_options.large, "also what takes minutes and gigabytes: GPT-2 124M");
   sub->add_option("--dtype", bench_options.dtype, "of products, models and generation")
-      ->check(CLI::IsMember({"f32", "bf16"}));
+      ->transform(one_of({"f32", "bf16"}));
   sub->add_flag("--json", bench_options.json, "one JSON object instead of a table");
   add_machine_options(*sub, bench_options.device, bench_options.threads);
-  sub->add_option("--repeat", bench_options.repeat, "samples; the median counts")->check(from(1));
+  sub->add_option("--repeat", bench_options.repeat, "samples; the median counts")->transform(whole(1));
 
   FetchOptions fetch_options;
   sub = command("fetch", "download the public data files", [&](CLI::App&) { return fetch(fetch_options); });
@@ -203,13 +241,22 @@ int main(int argc, char** argv) {
   command("doctor", "what the built engine sees; ends with `ready` or the first thing to do",
           [](CLI::App&) { return doctor(); });
 
+  for (CLI::App* each : app.get_subcommands(nullptr)) parse_strictly(*each);
   try {
     app.parse(argc, argv);
-    return run();
+  } catch (const CLI::Success& e) {  // --help
+    std::ostringstream text;
+    app.exit(e, text, text);
+    fmt::print("{}", text.str());
+    return 0;
   } catch (const CLI::ParseError& e) {
-    return app.exit(e);
-  } catch (const pg::Error& e) {
-    fmt::print(stderr, "pg: {}\n", e.what());
-    return 1;
+    pg::fail("{}", sentence(app, e));
   }
+  return run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_process([&] { return pg_command(argc, argv); });
 }

@@ -1,14 +1,15 @@
 // pg reward-model and pg dpo: learning from pairs of responses of which one was preferred.
 #include "rl/preferences.h"
 
-#include <filesystem>
-
+#include "nn/interrupt.h"
 #include "nn/progress.h"
 #include "nn/random_stream.h"
+#include "nn/remark.h"
 #include "nn/run_dir.h"
 #include "tensor/error.h"
-#include "tensor/parallel.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/process.h"
+#include "tools/pg/run.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
@@ -47,7 +48,7 @@ struct Setting {
   std::vector<rl::Preference> pairs, held_out;
 };
 Setting prepare(const PreferenceOptions& o, const char* command) {
-  if (o.common.threads > 0) set_num_threads(o.common.threads);
+  start_threads(o.common.threads);
   check(!o.common.init.empty(),
         "pg {}: --init RUN is missing: a policy must write the responses to choose from; pg sft makes one", command);
   check(o.pairs > 0 && o.held_out > 0, "pg {}: pairs and held-out pairs must be positive, got {} and {}", command,
@@ -57,9 +58,8 @@ Setting prepare(const PreferenceOptions& o, const char* command) {
   s.pairs = draw_pairs(*s.policy, *s.task, o, o.pairs + o.held_out);
   s.held_out.assign(s.pairs.begin() + o.pairs, s.pairs.end());
   s.pairs.resize(static_cast<size_t>(o.pairs));
-  fmt::print("{}: {}\n{} pairs by {}; {} more are held out\n", s.task->name(), s.task->about(), o.pairs, o.common.init,
-             o.held_out);
-  std::fflush(stdout);
+  remark(stdout, "{}: {}\n{} pairs by {}; {} more are held out\n", s.task->name(), s.task->about(), o.pairs,
+         o.common.init, o.held_out);
   return s;
 }
 
@@ -123,9 +123,9 @@ int train_reward_model(const PreferenceOptions& o) {
                     {"task", o.common.task},
                     {"score_mean", number(judge.mean())},
                     {"score_std", number(judge.std())}}});
-  fmt::print("now let it pay:  pg rl --task {} --init {} --reward-model {}\n", s.task->name(), o.common.init,
-             run.path());
-  return interrupted() ? 130 : 0;
+  remark(stdout, "now let it pay:  pg rl --task {} --init {} --reward-model {}\n", s.task->name(), o.common.init,
+         run.path());
+  return interrupted() ? interrupt_status() : 0;
 }
 
 int dpo(const PreferenceOptions& o) {
@@ -149,17 +149,17 @@ int dpo(const PreferenceOptions& o) {
   std::map<std::string, std::string> texts = policy_texts(o.common);
   texts["model"] = to_json(s.policy->config);
   save_checkpoint(checkpoint_path(run.path()), *s.policy, nullptr, {o.steps, {}, texts});
-  return interrupted() ? 130 : 0;
+  return interrupted() ? interrupt_status() : 0;
 }
 
 RewardModel load_reward_model(const std::string& run, const TextTask& task, const Device& device) {
-  const std::string path = std::filesystem::is_directory(run) ? checkpoint_path(run) : run;
+  const std::string path = checkpoint_of(run);
   const Checkpoint checkpoint = load_checkpoint(path);
   check(checkpoint.state.texts.contains("score_mean"), "{}: no reward model; pg reward-model makes one", path);
   check(checkpoint.text("task") == task.name(), "{}: a reward model of the task {}, not {}", path,
         checkpoint.text("task"), task.name());
   Generator unused(0);
-  Gpt2 trunk(gpt2_config_from_json(checkpoint.text("model")), unused);
+  Gpt2 trunk(checkpoint.gpt2_config(), unused);
   RewardModel loaded;
   loaded.model = std::make_unique<rl::ScalarModel>(trunk, 0, unused);
   checkpoint.restore(*loaded.model);

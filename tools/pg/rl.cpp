@@ -4,12 +4,16 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "nn/interrupt.h"
 #include "nn/progress.h"
+#include "nn/remark.h"
 #include "nn/run_dir.h"
 #include "rl/sft.h"
 #include "tensor/error.h"
-#include "tensor/parallel.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/memory.h"
+#include "tools/pg/process.h"
+#include "tools/pg/run.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
@@ -82,7 +86,9 @@ int run_rl(const RlOptions& o) {
     fmt::print("{}", rl::explain(algorithm_of(named), o.rl.batch));
     return 0;
   }
-  if (o.common.threads > 0) set_num_threads(o.common.threads);
+  std::optional<RunDir> opened = open_run(o.common.resume);
+  const bool resumed = has_checkpoint(opened);
+  start_threads(o.common.threads);
   const auto task = make_text_task(o.common.task, o.common.task_options);
   rl::RlConfig config = o.rl;
   config.algorithm = algorithm_of(o);
@@ -98,10 +104,16 @@ int run_rl(const RlOptions& o) {
   check(config.algorithm.reference != rl::ReferenceKind::given || !o.reference_model.empty(),
         "pg rl: --reference given needs --reference-model RUN");
   const auto policy = make_policy(o.common, *task);
+  const int64_t responses = config.batch.prompts * config.batch.samples;
+  if (o.sft_steps > 0) check_batch_memory(policy->config, o.sft_batch, "a smaller --sft-batch");
+  // What a rollout keeps of the keys alone.
+  check_batch_memory(policy->config, config.max_rows > 0 ? std::min(config.max_rows, responses) : responses,
+                     "fewer --prompts or --samples, or a smaller --max-rows");
+  check_memory(1e3 * static_cast<double>(responses), fmt::format("a step of {} responses", responses),
+               "fewer --prompts or --samples");
   const std::string note = task->held_out_note().empty() ? "" : "\n" + task->held_out_note();
-  fmt::print("{}: {}{}\n{} parameters; {} x {} responses a step, {}\n", task->name(), task->about(), note,
-             count_parameters(*policy), config.batch.prompts, config.batch.samples, config.algorithm.name);
-  std::fflush(stdout);
+  remark(stdout, "{}: {}{}\n{} parameters; {} x {} responses a step, {}\n", task->name(), task->about(), note,
+         count_parameters(*policy), config.batch.prompts, config.batch.samples, config.algorithm.name);
   RewardModel reward_model;
   rl::Judge judge;
   if (!o.reward_model.empty()) {
@@ -112,13 +124,11 @@ int run_rl(const RlOptions& o) {
   if (!o.reference_model.empty()) {
     reference = load_policy(o.reference_model, parse_device(o.common.device), o.common.dtype);
   }
-  if (o.common.resume.empty() && o.sft_steps > 0) imitate(o, *task, *policy);
+  if (!resumed && o.sft_steps > 0) imitate(o, *task, *policy);
   rl::RlTrainer trainer(*policy, *task, config, judge, reference.get());
-  if (!o.common.resume.empty()) trainer.resume(load_checkpoint(checkpoint_path(o.common.resume)));
-  RunDir run =
-      o.common.resume.empty()
-          ? RunDir::create(o.common.out, o.common.name.empty() ? o.algorithm + "_" + task->name() : o.common.name)
-          : RunDir::resume(o.common.resume, trainer.steps() + 1);
+  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.resume)));
+  RunDir run = start_run(std::move(opened), trainer.steps(), o.common.out,
+                         o.common.name.empty() ? o.algorithm + "_" + task->name() : o.common.name);
   run.save_config(o.common.config);
 
   catch_interrupt();
@@ -142,13 +152,16 @@ int run_rl(const RlOptions& o) {
       progress.print(sample_table(*task, experience, step, 5));
     }
   };
-  const auto save = [&](int64_t) { trainer.save(checkpoint_path(run.path()), policy_texts(o.common)); };
+  const auto save = [&](int64_t) {
+    trainer.save(checkpoint_path(run.path()), policy_texts(o.common));
+    note_saved(run);
+  };
   hooks.on_checkpoint = save;
   hooks.should_stop = interrupted;
   if (!trainer.run(hooks)) {
     save(trainer.steps());
     progress.print(fmt::format("stopped after step {}; go on with:  pg rl --resume {}", trainer.steps(), run.path()));
-    return 130;
+    return interrupt_status();
   }
   progress.print(lamp_strip(trainer.lamps()));
   progress.print(fmt::format("after {} steps:{}   {}", config.steps, held_out, run.path()));

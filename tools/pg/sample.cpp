@@ -1,27 +1,31 @@
 // pg sample: text from a trained model.
 #include <cstdio>
-#include <filesystem>
 
 #include "nn/checkpoint.h"
 #include "nn/generate.h"
 #include "nn/gpt2.h"
+#include "nn/remark.h"
 #include "tasks/char_tokenizer.h"
 #include "tensor/cuda/runtime.h"
 #include "tensor/error.h"
-#include "tensor/parallel.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/process.h"
+#include "tools/pg/run.h"
 
 namespace pg::tools {
 
 int sample(const SampleCommandOptions& o) {
   const Device device = parse_device(o.device);
   cuda::set_exact(o.exact);
-  if (o.threads > 0) set_num_threads(o.threads);
+  if (o.exact && device.kind == Device::Kind::cpu) {
+    remark(stderr, "--exact has no effect on the CPU: there log-probabilities are always equal to the bit\n");
+  }
+  start_threads(o.threads);
   check(o.count >= 1, "sample: --count must be at least 1, got {}", o.count);
-  const std::string path = std::filesystem::is_directory(o.run) ? checkpoint_path(o.run) : o.run;
+  const std::string path = checkpoint_of(o.run);
   const Checkpoint checkpoint = load_checkpoint(path);
   const CharTokenizer tokenizer = CharTokenizer::from_json(checkpoint.text("tokenizer"));
-  Gpt2 model(gpt2_config_from_json(checkpoint.text("model")));
+  Gpt2 model(checkpoint.gpt2_config());
   checkpoint.restore(model);
   model.to(device);
   model.eval();

@@ -1,19 +1,26 @@
 // pg sft: a GPT-2 imitates the answers of a task.
 #include "rl/sft.h"
 
+#include "nn/interrupt.h"
 #include "nn/progress.h"
+#include "nn/remark.h"
 #include "nn/run_dir.h"
 #include "tensor/error.h"
-#include "tensor/parallel.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/memory.h"
+#include "tools/pg/process.h"
+#include "tools/pg/run.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
 
 int sft(const SftOptions& o) {
-  if (o.common.threads > 0) set_num_threads(o.common.threads);
+  std::optional<RunDir> opened = open_run(o.common.resume);
+  const bool resumed = has_checkpoint(opened);
+  start_threads(o.common.threads);
   const auto task = make_text_task(o.common.task, o.common.task_options);
   const auto policy = make_policy(o.common, *task);
+  check_batch_memory(policy->config, o.batch, "a smaller --batch");
   TrainConfig config;
   config.max_steps = o.steps;
   config.schedule = {
@@ -24,12 +31,11 @@ int sft(const SftOptions& o) {
   config.checkpoint_interval = o.common.save_every;
   config.seed = o.common.seed;
   Trainer trainer(*policy, config, rl::sft_batches(*task, o.batch));
-  if (!o.common.resume.empty()) trainer.resume(load_checkpoint(checkpoint_path(o.common.resume)));
-  RunDir run = o.common.resume.empty()
-                   ? RunDir::create(o.common.out, o.common.name.empty() ? "sft_" + task->name() : o.common.name)
-                   : RunDir::resume(o.common.resume, trainer.steps() + 1);
+  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.resume)));
+  RunDir run = start_run(std::move(opened), trainer.steps(), o.common.out,
+                         o.common.name.empty() ? "sft_" + task->name() : o.common.name);
   run.save_config(o.common.config);
-  fmt::print("{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), run.path());
+  remark(stdout, "{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), run.path());
 
   const auto held_out = task->held_out(o.common.eval_problems);
   catch_interrupt();
@@ -49,13 +55,16 @@ int sft(const SftOptions& o) {
         fmt::format("  held-out reward {:.3f}, solved {:.1f} %", metrics.at("reward/mean"), 100 * metrics.at("solved"));
     policy->train();
   };
-  const auto save = [&](int64_t) { trainer.save(checkpoint_path(run.path()), policy_texts(o.common)); };
+  const auto save = [&](int64_t) {
+    trainer.save(checkpoint_path(run.path()), policy_texts(o.common));
+    note_saved(run);
+  };
   hooks.on_checkpoint = save;
   hooks.should_stop = interrupted;
   if (!trainer.run(hooks)) {
     save(trainer.steps());
     progress.print(fmt::format("stopped after step {}; go on with:  pg sft --resume {}", trainer.steps(), run.path()));
-    return 130;
+    return interrupt_status();
   }
   progress.print(fmt::format("after {} steps:{}\nnow let it learn from rewards:  pg rl --task {} --init {}", o.steps,
                              last, task->name(), run.path()));

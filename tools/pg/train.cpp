@@ -3,10 +3,11 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
+#include "nn/interrupt.h"
 #include "nn/progress.h"
+#include "nn/remark.h"
 #include "nn/run_dir.h"
 #include "nn/trainer.h"
 #include "tasks/char_tokenizer.h"
@@ -15,9 +16,11 @@
 #include "tasks/text_data.h"
 #include "tensor/cuda/runtime.h"
 #include "tensor/error.h"
-#include "tensor/parallel.h"
 #include "tensor/profile.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/memory.h"
+#include "tools/pg/process.h"
+#include "tools/pg/run.h"
 
 namespace pg::tools {
 
@@ -82,12 +85,22 @@ std::string memory_line(const StepMemory& m) {
 }  // namespace
 
 int train(const TrainOptions& o) {
+  std::optional<RunDir> opened = open_run(o.resume);
+  const bool resumed = has_checkpoint(opened);
   const Device device = parse_device(o.device);
+  check(!o.stochastic_rounding || o.dtype == "bf16",
+        "train: --stochastic-rounding rounds bf16 weights, those of --dtype {} are not rounded; add --dtype bf16 or "
+        "leave "
+        "it out",
+        o.dtype);
+  if (o.exact && device.kind == Device::Kind::cpu) {
+    remark(stderr, "--exact has no effect on the CPU: there log-probabilities are always equal to the bit\n");
+  }
   cuda::set_exact(o.exact);
-  if (o.threads > 0) set_num_threads(o.threads);
+  start_threads(o.threads);
 
   const Corpus corpus = load_corpus(o.data);
-  if (!corpus.note.empty()) fmt::print(stderr, "{}\n", corpus.note);
+  if (!corpus.note.empty()) remark(stderr, "{}\n", corpus.note);
   const CharTokenizer tokenizer(corpus.text);
   const TextData text = split_text(tokenizer.encode(corpus.text));
   check(window_count(text.val, o.context) > 0,
@@ -95,16 +108,19 @@ int train(const TrainOptions& o) {
         "use a longer text or a smaller --context",
         text.train.size() + text.val.size(), o.context);
 
+  const Gpt2Config config = {
+      .vocab_size = tokenizer.vocab_size(),
+      .block_size = o.context,
+      .n_layer = o.layers,
+      .n_head = o.heads,
+      .n_embd = o.width,
+      .dropout = o.dropout,
+      .in_proj_std = o.in_proj_std > 0 ? o.in_proj_std : 1 / std::sqrt(static_cast<double>(o.width)),
+      .dtype = o.dtype == "bf16" ? bf16 : f32};
+  check_model_memory(config);
+  check_batch_memory(config, o.batch, "a smaller --batch (--accumulate adds batches up) or --context");
   Generator init(o.seed);
-  Gpt2 model({.vocab_size = tokenizer.vocab_size(),
-              .block_size = o.context,
-              .n_layer = o.layers,
-              .n_head = o.heads,
-              .n_embd = o.width,
-              .dropout = o.dropout,
-              .in_proj_std = o.in_proj_std > 0 ? o.in_proj_std : 1 / std::sqrt(static_cast<double>(o.width)),
-              .dtype = o.dtype == "bf16" ? bf16 : f32},
-             init);
+  Gpt2 model(config, init);
   model.checkpoint_blocks = o.checkpoint_blocks;
   model.to(device);
   const auto train_batch = [&](Generator& g) { return to_tensors(random_batch(text.train, o.batch, o.context, g)); };
@@ -113,18 +129,17 @@ int train(const TrainOptions& o) {
 
   const std::map<std::string, std::string> texts = {
       {"tokenizer", tokenizer.to_json()}, {"corpus", corpus.name}, {"corpus_sha256", sha256(corpus.text)}};
-  if (!o.resume.empty() && std::filesystem::exists(checkpoint_path(o.resume))) {
+  if (resumed) {
     const Checkpoint checkpoint = load_checkpoint(checkpoint_path(o.resume));
     check(checkpoint.text("corpus_sha256") == texts.at("corpus_sha256"),
           "train: the text ({}) is not the one that {} was trained on", corpus.name, o.resume);
     trainer.resume(checkpoint);
   }
   const int64_t start = trainer.steps();
-  RunDir run = o.resume.empty() ? RunDir::create(o.out, o.name) : RunDir::resume(o.resume, start == 0 ? 0 : start + 1);
+  RunDir run = start_run(std::move(opened), start, o.out, o.name);
   run.save_config(o.config);
-  fmt::print("{}: {} characters, {} different; {} parameters; {}\n", corpus.name, text.train.size() + text.val.size(),
-             tokenizer.vocab_size(), count_parameters(model), run.path());
-  std::fflush(stdout);
+  remark(stdout, "{}: {} characters, {} different; {} parameters; {}\n", corpus.name,
+         text.train.size() + text.val.size(), tokenizer.vocab_size(), count_parameters(model), run.path());
 
   catch_interrupt();
   std::optional<Progress> progress(std::in_place, start, o.steps);
@@ -133,7 +148,10 @@ int train(const TrainOptions& o) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point last = Clock::now();
   double rate = 0;  // tokens/s, a moving average
-  const auto save = [&] { trainer.save(checkpoint_path(run.path()), texts); };
+  const auto save = [&] {
+    trainer.save(checkpoint_path(run.path()), texts);
+    note_saved(run);
+  };
 
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
@@ -163,14 +181,15 @@ int train(const TrainOptions& o) {
   if (o.profile) profile.emplace();
   const bool complete = trainer.run(hooks);
   progress.reset();
-  if (profile) fmt::print("{}\n{}", profile->table(), memory_line(trainer.memory()));
+  if (profile) remark(stdout, "{}\n{}", profile->table(), memory_line(trainer.memory()));
   if (!complete) {
     save();
-    fmt::print("stopped after step {}; go on with:  pg train --resume {}\n", trainer.steps(), run.path());
-    return 130;
+    remark(stdout, "stopped after step {}; go on with:  pg train --resume {}\n", trainer.steps(), run.path());
+    return interrupt_status();
   }
-  fmt::print("validation loss {:.4f} nats per character over the whole validation text\nhear it speak:  pg sample {}\n",
-             val_loss, run.path());
+  remark(stdout,
+         "validation loss {:.4f} nats per character over the whole validation text\nhear it speak:  pg sample {}\n",
+         val_loss, run.path());
   return 0;
 }
 

@@ -1,8 +1,14 @@
 #include "tools/pg/yaml_config.h"
 
+#include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
+#include <map>
+#include <vector>
+
+#include "tasks/text_data.h"
 #include "tensor/error.h"
+#include "tensor/text.h"
 
 namespace pg::tools {
 
@@ -14,11 +20,15 @@ std::vector<const CLI::Option*> file_options(const CLI::App& app) {
       [](const CLI::Option* option) { return option->get_configurable() && !option->get_lnames().empty(); });
 }
 
+// The one document of the file.
 YAML::Node load(const std::string& path) {
   try {
-    return YAML::LoadFile(path);
-  } catch (const YAML::BadFile&) {
-    fail("config {}: cannot read the file", path);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(read_file(path));
+    if (documents.empty()) return {};
+    if (documents.size() > 1) {
+      fail("config {}: line {}: a second document begins; expected one", path, documents[1].Mark().line + 1);
+    }
+    return documents.front();
   } catch (const YAML::Exception& e) {
     fail("config {}: line {}: {}", path, e.mark.line + 1, e.msg);
   }
@@ -30,15 +40,19 @@ void apply_yaml(CLI::App& app, const std::string& path) {
   const YAML::Node root = load(path);
   if (root.IsNull()) return;
   check(root.IsMap(), "config {}: expected lines of the form `key: value`", path);
+  std::map<std::string, int> lines;  // of the keys so far
   for (const auto& entry : root) {
     const int line = entry.first.Mark().line + 1;
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
     CLI::Option* option = key.empty() ? nullptr : app.get_option_no_throw("--" + key);
     if (option == nullptr || !option->get_configurable()) {
-      std::string known;
-      for (const auto* o : file_options(app)) known += " " + o->get_lnames().front();
-      fail("config {}: line {}: '{}' is no option of `pg {}`; known are:{}", path, line, key, app.get_name(), known);
+      std::vector<std::string> known;
+      for (const auto* o : file_options(app)) known.push_back(o->get_lnames().front());
+      fail("config {}: line {}: '{}' is no option of `pg {}`{}; known are: {}", path, line, key, app.get_name(),
+           did_you_mean(key, known), fmt::join(known, " "));
     }
+    const auto [first, is_new] = lines.emplace(key, line);
+    check(is_new, "config {}: line {}: '{}' is given a second time, after line {}", path, line, key, first->second);
     check(entry.second.IsScalar(), "config {}: line {}: {} needs one value", path, line, key);
     if (option->count() > 0) continue;
     try {
