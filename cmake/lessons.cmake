@@ -9,6 +9,9 @@ endif()
 
 add_library(lesson_kit STATIC ${kit_sources})
 target_compile_definitions(lesson_kit PRIVATE POLICYGRAD_ROOT="${PROJECT_SOURCE_DIR}")
+if(POLICYGRAD_CUDA STREQUAL "nvcc")
+  target_compile_definitions(lesson_kit PRIVATE POLICYGRAD_NVCC)
+endif()
 target_link_libraries(lesson_kit PUBLIC policygrad PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json yaml-cpp::yaml-cpp)
 
 include(cmake/lesson.cmake)

@@ -19,7 +19,7 @@ class TimeLimit {
   double full_, seconds_;
 };
 
-// The memory that a check may write to, except under sanitizers and on macOS, which has no such limit.
+// The bytes of memory that a check may have; without a limit under sanitizers, in a build by nvcc, and on macOS.
 constexpr int64_t kCheckMemory = int64_t{4} << 30;
 
 // Grades the learner's piece, or the reference's. After a second it prints that the check is still running.
