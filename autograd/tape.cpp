@@ -144,6 +144,7 @@ void Grads::pass(int input, const Tensor& gradient) {
 const Tensor& Grads::output(int i) const { return node_.output(i).grad; }
 
 void backward(const Tensor& loss) {
+  check(loss.defined(), "backward: the loss is undefined");
   check(loss.numel() == 1,
         "backward: expected a scalar loss, got shape {}; reduce it with mean() or sum(), or give the gradient of the "
         "output",
@@ -152,6 +153,8 @@ void backward(const Tensor& loss) {
 }
 
 void backward(const Tensor& output, const Tensor& gradient) {
+  check(output.defined(), "backward: the output is undefined");
+  check(gradient.defined(), "backward: the gradient is undefined");
   check(output.requires_grad(),
         "backward: this tensor depends on nothing that requires a gradient; call set_requires_grad() on a leaf before "
         "the "
@@ -182,12 +185,15 @@ void backward(const Tensor& output, const Tensor& gradient) {
 }
 
 Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
+  check(bool(f), "checkpoint: there is no function");
+  check(x.defined(), "checkpoint: the tensor is undefined");
   const Generator before = default_generator();
   Tensor y;
   {
     NoGrad guard;
     y = f(x.detach()).detach();
   }
+  check(y.defined(), "checkpoint: the function's result is undefined");
   if (!grad_mode) return y;
   auto backward_of = [f = std::move(f), x, before](const Tensor& dy, Grads& g) {
     EnableGrad enable;
@@ -209,6 +215,7 @@ Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
 // ---- leaves
 
 Tensor& Tensor::set_requires_grad(bool on) {
+  check(defined(), "set_requires_grad: the tensor is undefined");
   check(!node_ || node_of(node_)->op == Op::leaf,
         "set_requires_grad: this is the result of {}, not a leaf; use detach() to cut it off",
         node_ ? name_of(node_of(node_)->op) : "");
@@ -235,6 +242,7 @@ void Tensor::zero_grad() const {
 void set_grad_buffer(const Tensor& leaf, const Tensor& buffer) {
   check(leaf.requires_grad() && node_of(leaf.node())->op == Op::leaf,
         "set_grad_buffer: expected a leaf that requires a gradient");
+  check(buffer.defined(), "set_grad_buffer: the buffer is undefined");
   check(buffer.shape() == leaf.shape() && buffer.dtype() == sum_type(leaf.dtype()) && buffer.contiguous(),
         "set_grad_buffer: expected a contiguous {} {}, got {} {}", sum_type(leaf.dtype()), leaf.shape(), buffer.dtype(),
         buffer.shape());
