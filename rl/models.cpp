@@ -17,7 +17,7 @@ std::unique_ptr<Gpt2> copy_of(Gpt2& model) {
 Tensor masked_logits(const Gpt2& model, const Tensor& hidden, const TokenRows& rows, double temperature) {
   const Tensor flat = reshape(hidden, {-1, hidden.size(2)});
   const Tensor logits = model.head(index_select(flat, 0, rows.places.to(flat.device())));
-  return temperature == 1 ? logits : affine(logits, 1 / temperature, 0);
+  return temperature == 1 ? logits : logits / temperature;
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ Tensor BigramReference::logits(const TokenRows& rows, double temperature) const 
   const Tensor last = Tensor::empty(rows.places.shape(), i32);
   const auto ids = rows.ids.data<int32_t>(), places = rows.places.data<int32_t>();
   for (size_t i = 0; i < places.size(); ++i) last.data<int32_t>()[i] = ids[static_cast<size_t>(places[i])];
-  return affine(embedding(table_, last), 1 / temperature, 0);
+  return embedding(table_, last) / temperature;
 }
 
 Tensor scalar_at_positions(const Linear& head, const Tensor& hidden) {

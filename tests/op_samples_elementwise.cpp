@@ -145,6 +145,8 @@ void binary(std::vector<OpSample>& out) {
   }
   out.push_back(
       {Op::mul, "x·x", normal({{4, 7}}), fn([](In x) { return x[0] * x[0]; }), fn([](In x) { return pow(x[0], 2); })});
+  out.push_back({Op::div, "by a number", normal({{4, 7}}), fn([](In x) { return x[0] / 49.0; }),
+                 fn([](In x) { return x[0] / constant_like(x[0], 49); })});
   out.push_back(
       {Op::add, "x + x", normal({{4, 7}}), fn([](In x) { return x[0] + x[0]; }), fn([](In x) { return 2 * x[0]; })});
 }
