@@ -75,7 +75,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 
 Tensor attention_qkv(const Tensor& qkv, int heads, bool causal) {
   check_floating(qkv, "attention_qkv");
-  check(qkv.rank() == 3 && heads >= 1 && qkv.size(2) % (3 * heads) == 0,
+  check(qkv.rank() == 3 && heads >= 1 && qkv.size(2) % (3 * int64_t{heads}) == 0,
         "attention_qkv: expected [B, T, 3·H·D] with H = {}, got {}", heads, qkv.shape());
   const Tensor x = packed(qkv);
   const int64_t c = qkv.size(2) / 3;
@@ -109,6 +109,7 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
 
 Tensor rope(const Tensor& x, double base, const Tensor& positions) {
   check_floating(x, "rope");
+  check(base > 0 && std::isfinite(base), "rope: expected a base above 0, got {}", base);
   check(x.rank() == 4 && x.size(3) % 2 == 0, "rope: expected [B, H, T, D] with D even, got {}", x.shape());
   if (positions.defined()) {
     check(positions.dtype() == i32 && positions.shape() == Shape{x.size(0)},

@@ -1,5 +1,6 @@
 #include "autograd/composed.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace pg::composed {
@@ -33,7 +34,8 @@ Tensor mean(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
 
 Tensor var(const Tensor& x, const std::vector<int>& dims, int correction, bool keepdim) {
   const Tensor centred = x - composed::mean(x, dims, true);
-  return sum(centred * centred, dims, keepdim) / static_cast<double>(count_of(x, dims) - correction);
+  return sum(centred * centred, dims, keepdim) /
+         static_cast<double>(std::max<int64_t>(0, count_of(x, dims) - correction));
 }
 
 Tensor softmax(const Tensor& x, int dim) {

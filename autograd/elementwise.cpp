@@ -15,6 +15,7 @@ Saves saves(Unary u) {
   switch (u) {
     case Unary::neg:
     case Unary::affine:
+    case Unary::div_scalar:
       return Saves::nothing;
     case Unary::exp:
     case Unary::expm1:
@@ -107,7 +108,8 @@ Tensor minimum(const Tensor& a, const Tensor& b) { return binary(Op::minimum, Bi
 Tensor maximum(const Tensor& a, const Tensor& b) { return binary(Op::maximum, Binary::maximum, a, b); }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
-  check(condition.defined() && condition.dtype() == u8, "where: the condition must be u8, got {}", condition.dtype());
+  check(condition.defined(), "where: the condition is undefined");
+  check(condition.dtype() == u8, "where: the condition must be u8, got {}", condition.dtype());
   check_same_dtype(a, b, "where");
   check_device(a, condition, "where");
   const Shape shape = broadcast_shapes(broadcast_shapes(a.shape(), b.shape(), "where"), condition.shape(), "where");
@@ -128,9 +130,10 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 Tensor affine(const Tensor& x, double scale, double shift) {
   return unary(Op::affine, Unary::affine, x, {scale, shift});
 }
+Tensor div(const Tensor& x, double divisor) { return unary(Op::div, Unary::div_scalar, x, {divisor, 0}); }
 Tensor pow(const Tensor& x, double exponent) { return unary(Op::pow_scalar, Unary::pow_scalar, x, {exponent, 0}); }
 Tensor clamp(const Tensor& x, double min, double max) {
-  check(min <= max, "clamp: min {} exceeds max {}", min, max);
+  check(min <= max, "clamp: expected min <= max, got {} and {}", min, max);
   return unary(Op::clamp, Unary::clamp, x, {min, max});
 }
 

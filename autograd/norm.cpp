@@ -12,9 +12,10 @@ void check_affine(const Tensor& x, const Tensor& w, const char* op, const char* 
   check(w.shape() == Shape{x.size(-1)}, "{}: {} must be [{}], got {}", op, what, x.size(-1), w.shape());
 }
 
-void check_rows(const Tensor& x, const char* op) {
+void check_rows(const Tensor& x, double eps, const char* op) {
   check_floating(x, op);
-  check(x.rank() >= 1 && x.size(-1) > 0, "{}: nothing to normalise in shape {}", op, x.shape());
+  check(x.rank() >= 1, "{}: expected x [..., C], got a tensor of rank 0", op);
+  check(eps >= 0, "{}: expected an eps of 0 or more, got {}", op, eps);
 }
 
 struct Saved {
@@ -61,7 +62,7 @@ void pass_to_both(Grads& g, const Tensor& d_sum, const Shape& shape, F add) {
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  check_rows(x, "layer_norm");
+  check_rows(x, eps, "layer_norm");
   check_affine(x, weight, "layer_norm", "weight");
   check_affine(x, bias, "layer_norm", "bias");
   const Saved s = saved_rows(x, weight);
@@ -76,7 +77,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 
 std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight,
                                          const Tensor& bias, double eps) {
-  check_rows(x, "add_layer_norm");
+  check_rows(x, eps, "add_layer_norm");
   check_same_dtype(x, residual, "add_layer_norm");
   check(x.shape() == residual.shape(), "add_layer_norm: x is {}, residual {}", x.shape(), residual.shape());
   check_affine(x, weight, "add_layer_norm", "weight");
@@ -106,7 +107,7 @@ void rms_norm_grads(const Tensor& x, const Tensor& weight, const Tensor& rstd, c
 }  // namespace
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
-  check_rows(x, "rms_norm");
+  check_rows(x, eps, "rms_norm");
   check_affine(x, weight, "rms_norm", "weight");
   const Tensor x2 = rows(x), w = packed(weight);
   const Tensor y = empty_like(x2), rstd = Tensor::empty({x2.size(0)}, sum_type(x.dtype()), x.device());
@@ -119,7 +120,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
 }
 
 std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double eps) {
-  check_rows(x, "add_rms_norm");
+  check_rows(x, eps, "add_rms_norm");
   check_same_dtype(x, residual, "add_rms_norm");
   check(x.shape() == residual.shape(), "add_rms_norm: x is {}, residual {}", x.shape(), residual.shape());
   check_affine(x, weight, "add_rms_norm", "weight");

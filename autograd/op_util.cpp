@@ -38,9 +38,8 @@ Tensor reshaped(const Tensor& x, const Shape& shape) {
 }
 
 Tensor rows(const Tensor& x) {
-  check(x.rank() >= 1, "expected at least one dimension, got a scalar");
-  const int64_t columns = x.shape().back();
-  const Shape shape = {columns == 0 ? 0 : x.numel() / columns, columns};
+  Shape shape = {1, x.shape().back()};
+  for (int d = 0; d + 1 < x.rank(); ++d) shape[0] *= x.shape()[d];
   // CUDA's kernels take rows with any step between them, which linear() makes of odd sizes.
   const bool steps = x.device().kind == Device::Kind::cuda && x.strides().back() == 1 && x.can_view_reshape(shape);
   return steps ? x.view_reshape(shape) : packed(x).view_reshape(shape);

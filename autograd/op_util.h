@@ -15,11 +15,18 @@ void check_device(const Tensor& x, const Tensor& beside, const char* op);
 // without waiting for it, and its kernels answer an id out of range with NaN.
 void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* except = nullptr);
 
+// The dim of x that an op works along. A tensor of rank 0 counts as one of shape [1], as in PyTorch.
+inline int dim_along(const Tensor& x, int dim, const char* op) {
+  return normalize_dim(dim, x.rank() == 0 ? 1 : x.rank(), op);
+}
+// x, or x as [1] when it has no dimension.
+inline Tensor at_least_1d(const Tensor& x) { return x.rank() == 0 ? x.view_reshape({1}) : x.detach(); }
+
 // x itself when its elements lie in row-major order, else a copy; no tape.
 inline Tensor packed(const Tensor& x) { return x.contiguous_copy(); }
 // x seen as `shape`, copied only when strides force it; no tape.
 Tensor reshaped(const Tensor& x, const Shape& shape);
-// x with its last dim kept and the others merged: [R, C], contiguous; no tape.
+// x of rank 1 or more with its last dim kept and the others merged: [R, C], contiguous; no tape.
 Tensor rows(const Tensor& x);
 
 // Ids that a backward reads again. It keeps a copy: a caller may reuse the memory for the next batch, and an id out of

@@ -1,7 +1,9 @@
 #pragma once
 // Every operation on tensors that the tape can differentiate. Names and meaning are PyTorch's. Floating inputs are f32
 // or f64 of one dtype; ids are i32; conditions and masks u8. Binary ops broadcast. Dims may be negative. Each checks
-// its shapes and throws Error with a sentence.
+// its shapes and throws Error with a sentence that names it, for undefined tensors too. Where a dim of an existing
+// tensor is asked for to work along (reductions, cumsum, softmax, gather and its kin), a tensor of rank 0 counts as one
+// of shape [1]: dims 0 and -1.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@ Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
+Tensor div(const Tensor& x, double divisor);  // each quotient is rounded once: not a product with 1/divisor
 Tensor pow(const Tensor& a, const Tensor& b);
 Tensor pow(const Tensor& x, double exponent);
 Tensor minimum(const Tensor& a, const Tensor& b);  // at ties each side gets half the gradient
@@ -49,17 +52,20 @@ Tensor softplus(const Tensor& x);  // log(1 + e^x)
 Tensor relu(const Tensor& x);
 enum class Gelu { tanh, erf };  // GPT-2's approximation, or exact
 Tensor gelu(const Tensor& x, Gelu approximate = Gelu::tanh);
-Tensor silu(const Tensor& x);                           // x·sigmoid(x)
-Tensor clamp(const Tensor& x, double min, double max);  // gradient passes where min < x < max
-Tensor cast(const Tensor& x, DType dtype);              // differentiable between f32 and f64
+Tensor silu(const Tensor& x);  // x·sigmoid(x)
+// Gradient passes where min < x < max. An infinite bound is no bound: an infinite x passes it.
+Tensor clamp(const Tensor& x, double min, double max);
+Tensor cast(const Tensor& x, DType dtype);  // differentiable between f32 and f64
 
-// ---- reductions over `dims` (empty: all); keepdim leaves size 1
+// ---- reductions over `dims` (empty: all); keepdim leaves size 1. Of no elements sum is 0, mean and var are NaN and
+// logsumexp is -inf; amax and argmax are an Error.
 Tensor sum(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
 Tensor mean(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
 Tensor amax(const Tensor& x, const std::vector<int>& dims = {},
             bool keepdim = false);  // ties share the gradient evenly
 Tensor logsumexp(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
-Tensor var(const Tensor& x, const std::vector<int>& dims = {}, int correction = 1, bool keepdim = false);
+Tensor var(const Tensor& x, const std::vector<int>& dims = {}, int correction = 1,
+           bool keepdim = false);  // divides by max(0, n - correction), correction at least 0
 Tensor cumsum(const Tensor& x, int dim);
 Tensor argmax(const Tensor& x, int dim = -1, bool keepdim = false);  // i32, first of equals, no gradient
 
@@ -108,7 +114,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 // log softmax(logits)[id] and the entropy of softmax(logits), in nats: logits [..., V], ids [...] → two tensors [...].
 std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids);
 
-// ---- normalisation over the last dim C; weight, bias [C] or undefined
+// ---- normalisation over the last dim C; weight, bias [C] or undefined; eps at least 0
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
 // {x + residual, layer_norm(x + residual)} in one pass.
 std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight = {},
@@ -131,8 +137,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 // copies.
 Tensor attention_qkv(const Tensor& qkv, int heads, bool causal = true);
 Tensor dropout(const Tensor& x, double p, bool training, Generator& generator = default_generator());
-// Rotary position embedding (Su et al. 2021), half-split form: x [B, H, T, D], D even. positions: i32 [B], that of
-// query 0.
+// Rotary position embedding (Su et al. 2021), half-split form: x [B, H, T, D], D even; base above 0. positions: i32
+// [B], that of query 0.
 Tensor rope(const Tensor& x, double base = 10000, const Tensor& positions = {});
 
 // ---- operators
@@ -147,7 +153,7 @@ inline Tensor operator-(const Tensor& x, double s) { return affine(x, 1, -s); }
 inline Tensor operator-(double s, const Tensor& x) { return affine(x, -1, s); }
 inline Tensor operator*(const Tensor& x, double s) { return affine(x, s, 0); }
 inline Tensor operator*(double s, const Tensor& x) { return affine(x, s, 0); }
-inline Tensor operator/(const Tensor& x, double s) { return affine(x, 1 / s, 0); }
+inline Tensor operator/(const Tensor& x, double s) { return div(x, s); }
 inline Tensor operator/(double s, const Tensor& x) { return affine(reciprocal(x), s, 0); }
 
 }  // namespace pg

@@ -18,7 +18,7 @@ Plan plan(const Tensor& x, const std::vector<int>& dims, bool keepdim, const cha
   check_floating(x, op);
   unsigned reduced = 0;
   for (int dim : dims) {
-    const int d = normalize_dim(dim, x.rank(), op);
+    const int d = dim_along(x, dim, op);
     check(!(reduced >> d & 1), "{}: dim {} appears twice", op, d);
     reduced |= 1u << d;
   }
@@ -73,23 +73,26 @@ Tensor amax(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
 
 Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
   const Plan p = plan(x, dims, keepdim, "logsumexp");
-  check(p.count > 0, "logsumexp: no elements along the reduced dims, shape {}", x.shape());
   if (x.dtype() == bf16) return in_f32(x, [&](const Tensor& wide) { return logsumexp(wide, dims, keepdim); });
-  Tensor y;
+  Tensor y, top, total;
   {
     NoGrad guard;
-    const Tensor top = reduced(Reduce::max, x, p);
+    top = reduced(Reduce::max, x, p);
     const Tensor infinity = Tensor::scalar(std::numeric_limits<double>::infinity(), x.dtype(), x.device());
     const Tensor shift = where(lt(abs(top), infinity), top, zeros_like(top));  // ±inf would turn into NaN
-    y = add(log(sum(exp(sub(x, shift)), dims, true)), shift);
+    total = sum(exp(sub(x, shift)), dims, true);
+    y = add(log(total), shift);
   }
-  return record(
-      Op::logsumexp, y.view_reshape(p.result), {&x}, {&x, &y},
-      [x = x.detach(), y](const Tensor& dy, Grads& g) { g.pass(0, mul(exp(sub(x, y)), dy.view_reshape(y.shape()))); });
+  // Not through y: rounded, it would cost large x digits.
+  return record(Op::logsumexp, y.view_reshape(p.result), {&x},
+                [x = x.detach(), top, total](const Tensor& dy, Grads& g) {
+                  g.pass(0, mul(exp(sub(x, top)), div(dy.view_reshape(total.shape()), total)));
+                });
 }
 
 Tensor var(const Tensor& x, const std::vector<int>& dims, int correction, bool keepdim) {
   const Plan p = plan(x, dims, keepdim, "var");
+  check(correction >= 0, "var: expected a correction of 0 or more, got {}", correction);
   if (x.dtype() == bf16) return in_f32(x, [&](const Tensor& wide) { return var(wide, dims, correction, keepdim); });
   const double scale = 1 / std::max(0.0, p.count - correction);
   const Tensor centred = [&] {
@@ -108,17 +111,18 @@ Tensor var(const Tensor& x, const std::vector<int>& dims, int correction, bool k
 
 Tensor cumsum(const Tensor& x, int dim) {
   check_floating(x, "cumsum");
-  const int d = normalize_dim(dim, x.rank(), "cumsum");
+  const int d = dim_along(x, dim, "cumsum");
   Tensor y = empty_like(x);
-  kernels_of(x).cumsum(y, x, d, false, 0);
+  kernels_of(x).cumsum(at_least_1d(y), at_least_1d(x), d, false, 0);
   return record(Op::cumsum, y, {&x}, [d](const Tensor& dy, Grads& g) {
-    if (auto dx = g[0]) kernels_of(dy).cumsum(*dx.into, dy, d, true, dx.beta);
+    if (auto dx = g[0]) kernels_of(dy).cumsum(at_least_1d(*dx.into), at_least_1d(dy), d, true, dx.beta);
   });
 }
 
 Tensor argmax(const Tensor& x, int dim, bool keepdim) {
   check_floating(x, "argmax");
-  const int d = normalize_dim(dim, x.rank(), "argmax");
+  const int d = dim_along(x, dim, "argmax");
+  if (x.rank() == 0) return argmax(at_least_1d(x), 0, false);
   check(x.shape()[d] > 0, "argmax: no elements along dim {}, shape {}", d, x.shape());
   const Tensor moved = packed(x.view_transpose(d, -1));
   Shape shape = moved.shape();

@@ -61,12 +61,14 @@ Tensor expand(const Tensor& x, const Shape& shape) {
 }
 
 Tensor unsqueeze(const Tensor& x, int dim) {
+  check_defined(x, "unsqueeze");
   Shape shape = x.shape();
   shape.insert(normalize_dim(dim, x.rank() + 1, "unsqueeze"), 1);
   return reshape(x, shape);
 }
 
 Tensor squeeze(const Tensor& x, int dim) {
+  check_defined(x, "squeeze");
   Shape shape = x.shape();
   const int d = normalize_dim(dim, x.rank(), "squeeze");
   check(shape[d] == 1, "squeeze: dim {} of {} is not 1", d, shape);

@@ -7,21 +7,24 @@ namespace {
 using namespace detail;
 
 Tensor softmax_last(Op op, const Tensor& x, bool log) {
-  const Tensor x2 = rows(x);
+  const Tensor x2 = rows(at_least_1d(x));
   const Tensor y2 = empty_like(x2);
   kernels_of(x).softmax(y2, x2, log);
   return record(op, y2.view_reshape(x.shape()), {&x}, {&y2}, [y2, log](const Tensor& dy, Grads& g) {
     auto dx = g[0];
-    if (dx) kernels_of(dy).softmax_backward(dx.into->view_reshape(y2.shape()), rows(dy), y2, log, dx.beta);
+    if (dx) kernels_of(dy).softmax_backward(dx.into->view_reshape(y2.shape()), rows(at_least_1d(dy)), y2, log, dx.beta);
   });
 }
 
 Tensor softmax_dim(Op op, const Tensor& x, int dim, bool log) {
   check_floating(x, name_of(op));
-  const int d = normalize_dim(dim, x.rank(), name_of(op));
-  if (d == x.rank() - 1) return softmax_last(op, x, log);
+  const int d = dim_along(x, dim, name_of(op));
+  if (d >= x.rank() - 1) return softmax_last(op, x, log);
   return transpose(softmax_last(op, transpose(x, d, -1), log), d, -1);
 }
+
+// Memory for the maximum and Σ e^(x - maximum) of each row of x [R, V].
+Tensor row_stats(const Tensor& x) { return Tensor::empty({x.size(0), 2}, sum_type(x.dtype()), x.device()); }
 
 // The divisor of Reduction::mean: the targets that count, each with its class weight. A tensor, so that no device is
 // waited for.
@@ -40,6 +43,7 @@ Tensor log_softmax(const Tensor& x, int dim) { return softmax_dim(Op::log_softma
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   check_floating(logits, "cross_entropy");
+  check(targets.defined(), "cross_entropy: the targets are undefined");
   check(
       logits.rank() >= 1 && targets.rank() == logits.rank() - 1 && targets.numel() * logits.size(-1) == logits.numel(),
       "cross_entropy: expected logits [..., V] and targets [...], got {} and {}", logits.shape(), targets.shape());
@@ -54,16 +58,16 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   }
   const Tensor x = rows(logits), weight = packed(options.weight);
   const Tensor ids = packed(targets).view_reshape({x.size(0)});
-  const Tensor loss = Tensor::empty({x.size(0)}, sum_type(x.dtype()), x.device()), lse = empty_like(loss);
-  kernels_of(x).cross_entropy(loss, lse, x, ids, {options.ignore_index, options.label_smoothing, weight});
+  const Tensor loss = Tensor::empty({x.size(0)}, sum_type(x.dtype()), x.device()), stats = row_stats(x);
+  kernels_of(x).cross_entropy(loss, stats, x, ids, {options.ignore_index, options.label_smoothing, weight});
   Tensor each =
       record(Op::cross_entropy, loss.view_reshape(targets.shape()), {&logits}, {&x, &weight},
-             [x, saved = SavedIds(ids, taped({&logits})), lse, weight, shape = logits.shape(),
+             [x, saved = SavedIds(ids, taped({&logits})), stats, weight, shape = logits.shape(),
               ignore = options.ignore_index, smoothing = options.label_smoothing](const Tensor& dy, Grads& g) {
                const Tensor d = packed(reshaped(dy, {x.size(0)}));
                const Tensor& ids = saved.get(Op::cross_entropy);
                write_over(g, 0, x, shape, [&](const Tensor& into, double beta) {
-                 kernels_of(dy).cross_entropy_backward(into, d, x, lse, ids, {ignore, smoothing, weight}, beta);
+                 kernels_of(dy).cross_entropy_backward(into, d, x, stats, ids, {ignore, smoothing, weight}, beta);
                });
              });
   switch (options.reduction) {
@@ -79,6 +83,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 
 std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids) {
   check_floating(logits, "token_log_prob");
+  check(ids.defined(), "token_log_prob: the ids are undefined");
   check(logits.rank() >= 1 && ids.rank() == logits.rank() - 1 && ids.numel() * logits.size(-1) == logits.numel(),
         "token_log_prob: expected logits [..., V] and ids [...], got {} and {}", logits.shape(), ids.shape());
   check_ids(ids, logits.size(-1), "token_log_prob");
@@ -86,11 +91,11 @@ std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids
   const Tensor x = rows(logits);
   const Tensor flat_ids = packed(ids).view_reshape({x.size(0)});
   const Tensor log_prob = Tensor::empty({x.size(0)}, sum_type(x.dtype()), x.device());
-  const Tensor entropy = empty_like(log_prob), lse = empty_like(log_prob);
-  kernels_of(x).token_log_prob(log_prob, entropy, lse, x, flat_ids);
+  const Tensor entropy = empty_like(log_prob), stats = row_stats(x);
+  kernels_of(x).token_log_prob(log_prob, entropy, stats, x, flat_ids);
   return record2(Op::token_log_prob, log_prob.view_reshape(ids.shape()), entropy.view_reshape(ids.shape()), {&logits},
                  {&x, &entropy},
-                 [x, ids = SavedIds(flat_ids, taped({&logits})), lse, entropy, shape = logits.shape()](
+                 [x, ids = SavedIds(flat_ids, taped({&logits})), stats, entropy, shape = logits.shape()](
                      const Tensor& d_log_prob, Grads& g) {
                    const auto flat = [&](const Tensor& d) {
                      return d.defined() ? packed(reshaped(d, {x.size(0)})) : d;
@@ -98,7 +103,7 @@ std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids
                    const Tensor dl = flat(d_log_prob), de = flat(g.output(1));
                    const Tensor& flat_ids = ids.get(Op::token_log_prob);
                    write_over(g, 0, x, shape, [&](const Tensor& into, double beta) {
-                     kernels_of(x).token_log_prob_backward(into, dl, de, x, lse, entropy, flat_ids, beta);
+                     kernels_of(x).token_log_prob_backward(into, dl, de, x, stats, entropy, flat_ids, beta);
                    });
                  });
 }

@@ -256,6 +256,7 @@ void Grads::pass(int input, const Tensor& gradient) {
 const Tensor& Grads::output(int i) const { return node_.output(i).grad; }
 
 void backward(const Tensor& loss) {
+  check(loss.defined(), "backward: the loss is undefined");
   check(loss.numel() == 1,
         "backward: expected a scalar loss, got shape {}; reduce it with mean() or sum(), or give the gradient of the "
         "output",
@@ -264,11 +265,12 @@ void backward(const Tensor& loss) {
 }
 
 void backward(const Tensor& output, const Tensor& gradient) {
+  check(output.defined(), "backward: the output is undefined");
+  check(gradient.defined(), "backward: the gradient is undefined");
   check(output.requires_grad(),
         "backward: this tensor depends on nothing that requires a gradient; call set_requires_grad() on a leaf before "
         "the "
         "forward pass, and keep the forward pass outside NoGrad");
-  check(gradient.defined(), "backward: the gradient is undefined; expected shape {}", output.shape());
   check(gradient.dtype() == output.dtype(), "backward: the gradient is {}, the output {}", gradient.dtype(),
         output.dtype());
   check(gradient.device() == output.device(), "backward: the gradient is on {}, the output on {}",
@@ -332,16 +334,18 @@ class Rewound {
 }  // namespace
 
 Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
+  check(bool(f), "checkpoint: there is no function");
+  check(x.defined(), "checkpoint: the tensor is undefined");
   const CheckpointDepth depth;
+  if (!grad_mode) return f(x.detach()).detach();
   const Generator before = default_generator();
   Tensor y;
   CapturedLeaves captured;
-  if (grad_mode) {
+  {
     const Noting noting(captured);
     y = f(x.detach()).detach();
-  } else {
-    return f(x.detach()).detach();
   }
+  check(y.defined(), "checkpoint: the function's result is undefined");
   auto backward_of = [f = std::move(f), x, before, captured](const Tensor& dy, Grads& g) {
     captured.check_unwritten();
     EnableGrad enable;
@@ -366,13 +370,13 @@ Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
 // ---- leaves
 
 Tensor& Tensor::set_requires_grad(bool on) {
+  check(defined(), "set_requires_grad: the tensor is undefined");
   check(!node_ || node_of(node_)->op == Op::leaf,
         "set_requires_grad: this is the result of {}, not a leaf; use detach() to cut it off",
         node_ ? name_of(node_of(node_)->op) : "");
   if (!on) {
     node_ = {};
   } else if (!node_) {
-    check(defined(), "set_requires_grad: the tensor is undefined");
     check(is_floating(dtype_), "set_requires_grad: only f32, f64 and bf16 have gradients, this is {}", dtype_);
     auto* leaf = new Leaf;
     leaf->dtype = sum_type(dtype_);
@@ -393,6 +397,7 @@ void Tensor::zero_grad() const {
 void set_grad_buffer(const Tensor& leaf, const Tensor& buffer) {
   check(leaf.requires_grad() && node_of(leaf.node())->op == Op::leaf,
         "set_grad_buffer: expected a leaf that requires a gradient");
+  check(buffer.defined(), "set_grad_buffer: the buffer is undefined");
   check(buffer.shape() == leaf.shape() && buffer.dtype() == sum_type(leaf.dtype()) && buffer.contiguous(),
         "set_grad_buffer: expected a contiguous {} {}, got {} {}", sum_type(leaf.dtype()), leaf.shape(), buffer.dtype(),
         buffer.shape());

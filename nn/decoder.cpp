@@ -8,7 +8,7 @@ namespace pg {
 
 void choose_tokens(Tensor logits, Choosing how, const Tensor& u, const Tensor& ids, const Tensor& log_probs) {
   if (how.tempered && how.sampling.temperature != 1) {
-    logits = affine(logits, 1 / how.sampling.temperature, 0);
+    logits = logits / how.sampling.temperature;
     how.sampling.temperature = 1;
   }
   const Kernels& k = kernels(logits.device());
@@ -17,8 +17,9 @@ void choose_tokens(Tensor logits, Choosing how, const Tensor& u, const Tensor& i
   } else {
     k.sample(ids, logits, u, how.sampling);
   }
-  const Tensor entropy = empty_like(log_probs), lse = empty_like(log_probs);
-  k.token_log_prob(log_probs, entropy, lse, logits, ids);
+  const Tensor entropy = empty_like(log_probs);
+  const Tensor stats = Tensor::empty({log_probs.numel(), 2}, log_probs.dtype(), log_probs.device());
+  k.token_log_prob(log_probs, entropy, stats, logits, ids);
 }
 
 Decoder::Decoder(const Gpt2& model, int64_t rows, int64_t room, const Choosing& how)

@@ -22,9 +22,7 @@ Tensor at_places(const Tensor& hidden, const TokenRows& rows) {
   return index_select(reshape(hidden, {-1, hidden.size(2)}), 0, rows.places.to(hidden.device()));
 }
 
-Tensor over(const Tensor& logits, double temperature) {
-  return temperature == 1 ? logits : affine(logits, 1 / temperature, 0);
-}
+Tensor over(const Tensor& logits, double temperature) { return temperature == 1 ? logits : logits / temperature; }
 
 // Calls f(begin, end) for pieces of 0 … count.
 template <class F>

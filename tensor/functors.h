@@ -3,6 +3,8 @@
 // reading x or y = value(x) as `reads_y` says. Borders (zeros, ties, infinities) follow PyTorch. Written once for the
 // vectors of the CPU (tensor/cpu/vec_math.h) and the lanes of CUDA (tensor/cuda/lane.h), each of which brings exp,
 // select and the rest; constexpr, because nvcc lets kernels call what is.
+#include <limits>
+
 #include "tensor/kernels.h"
 
 namespace pg::elementwise {
@@ -133,9 +135,20 @@ struct Affine : ReadsX {
   static constexpr auto grad(auto dy, auto, Scalars s) { return dy * s.a; }
 };
 
+struct DivScalar : ReadsX {
+  static constexpr auto value(auto x, Scalars s) { return x / decltype(x)(s.a); }
+  static constexpr auto grad(auto dy, auto, Scalars s) { return dy / decltype(dy)(s.a); }
+};
+
 struct Clamp : ReadsX {
   static constexpr auto value(auto x, Scalars s) { return clamp_to(x, s.a, s.b); }
-  static constexpr auto grad(auto dy, auto x, Scalars s) { return select((x > s.a) & (x < s.b), dy, 0); }
+  // An infinite bound bounds nothing: an infinite x passes it.
+  static constexpr auto grad(auto dy, auto x, Scalars s) {
+    constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    const auto above = (x > s.a) | (x == (s.a == -infinity ? -infinity : nan));
+    const auto below = (x < s.b) | (x == (s.b == infinity ? infinity : nan));
+    return select(above & below, dy, 0);
+  }
 };
 
 struct PowScalar : ReadsX {
@@ -217,6 +230,7 @@ decltype(auto) visit_op(Unary op, F&& f) {
     case Unary::gelu_erf: return f(GeluErf{});
     case Unary::silu: return f(Silu{});
     case Unary::affine: return f(Affine{});
+    case Unary::div_scalar: return f(DivScalar{});
     case Unary::clamp: return f(Clamp{});
     case Unary::pow_scalar: break;
       // clang-format on

@@ -30,13 +30,13 @@ void embedding_backward(const View& dw, const View& dy, const View& ids, double 
 void softmax(const View& y, const View& x, bool log);
 void softmax_backward(const View& dx, const View& dy, const View& y, bool log, double beta);
 // cross_entropy
-void cross_entropy(const View& loss, const View& lse, const View& logits, const View& targets,
+void cross_entropy(const View& loss, const View& stats, const View& logits, const View& targets,
                    const CrossEntropyArgs& args);
-void cross_entropy_backward(const View& dlogits, const View& dloss, const View& logits, const View& lse,
+void cross_entropy_backward(const View& dlogits, const View& dloss, const View& logits, const View& stats,
                             const View& targets, const CrossEntropyArgs& args, double beta);
-void token_log_prob(const View& log_prob, const View& entropy, const View& lse, const View& logits, const View& ids);
+void token_log_prob(const View& log_prob, const View& entropy, const View& stats, const View& logits, const View& ids);
 void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const View& dentropy, const View& logits,
-                             const View& lse, const View& entropy, const View& ids, double beta);
+                             const View& stats, const View& entropy, const View& ids, double beta);
 // norm
 void layer_norm(const View& y, const View& mean, const View& rstd, const View& sum, const View& x, const View& residual,
                 const View& w, const View& b, double eps);

@@ -5,8 +5,9 @@
 // R rows, C columns (contiguous rows where written [R, C]); B batch, H heads, T queries, S keys, D head size, V
 // vocabulary. "any": any shape and strides, all views of equal shape (broadcast inputs have stride 0). A view marked ?
 // may be empty (data == nullptr). Floating views are f32, f64 or bf16, all of one type, unless said. bf16 is computed
-// in f32 and rounded once; beside bf16, statistics and values per row (mean, rstd, lse, loss, log_prob, entropy) are
-// f32, and so are the gradients of weights (dw, db) and what is added to in place (scatter_add); any result may be f32.
+// in f32 and rounded once; beside bf16, statistics and values per row (mean, rstd, lse, stats, loss, log_prob, entropy)
+// are f32, and so are the gradients of weights (dw, db) and what is added to in place (scatter_add); any result may be
+// f32.
 #include "tensor/device.h"
 #include "tensor/sample.h"
 #include "tensor/view.h"
@@ -17,7 +18,8 @@ enum class Unary : uint8_t {
   // clang-format off
   neg, abs, exp, expm1, log, log1p, sqrt, rsqrt, reciprocal, sin, cos, tanh, sigmoid, softplus, relu, gelu_tanh, gelu_erf, silu,
   affine,      // a·x + b
-  clamp,       // min(max(x, a), b); gradient passes where a < x < b
+  div_scalar,  // x / a
+  clamp,       // min(max(x, a), b); gradient passes where a < x < b, and at an infinite x that is its own bound
   pow_scalar,  // x^a
   // clang-format on
 };
@@ -120,16 +122,17 @@ struct Kernels {
                  const MatmulArgs& args);  // c [..., M, N] = beta·c + a [..., M, K] · b [..., K, N]; any strides, batch
                                            // dims equal (stride 0 repeats)
   // ---- rows
+  // stats: f32 or f64 [R, 2], contiguous: of each row of logits the maximum m and Σ e^(x - m) (0, 0 where ignored).
   void (*softmax)(const View& y, const View& x, bool log);  // [R, C]
   void (*softmax_backward)(const View& dx, const View& dy, const View& y, bool log, double beta);
-  void (*cross_entropy)(const View& loss, const View& lse, const View& logits, const View& targets,
-                        const CrossEntropyArgs& args);  // loss, lse [R] (0 where ignored), logits [R, V]
-  void (*cross_entropy_backward)(const View& dlogits, const View& dloss, const View& logits, const View& lse,
+  void (*cross_entropy)(const View& loss, const View& stats, const View& logits, const View& targets,
+                        const CrossEntropyArgs& args);  // loss [R] (0 where ignored), stats, logits [R, V]
+  void (*cross_entropy_backward)(const View& dlogits, const View& dloss, const View& logits, const View& stats,
                                  const View& targets, const CrossEntropyArgs& args, double beta);  // dloss [R]
-  void (*token_log_prob)(const View& log_prob, const View& entropy, const View& lse, const View& logits,
-                         const View& ids);  // all [R], logits [R, V]; entropy in nats
+  void (*token_log_prob)(const View& log_prob, const View& entropy, const View& stats, const View& logits,
+                         const View& ids);  // log_prob and entropy (in nats) [R], stats, logits [R, V]
   void (*token_log_prob_backward)(const View& dlogits, const View& dlog_prob, const View& dentropy, const View& logits,
-                                  const View& lse, const View& entropy, const View& ids,
+                                  const View& stats, const View& entropy, const View& ids,
                                   double beta);  // dlog_prob?, dentropy?
   void (*layer_norm)(const View& y, const View& mean, const View& rstd, const View& sum, const View& x,
                      const View& residual, const View& w, const View& b,

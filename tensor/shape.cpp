@@ -12,6 +12,18 @@ void fail_floating(const char* op, DType type) {
   fail("{}: expected f32, f64 or bf16, got {}; convert with to(f32)", op, type);
 }
 
+int64_t checked_numel(const Shape& shape, const char* op, size_t element_bytes) {
+  int64_t bytes = static_cast<int64_t>(element_bytes);
+  bool empty = false;
+  for (int64_t size : shape) {
+    check(size >= 0, "{}: invalid size {} in shape {}", op, size, shape);
+    empty = empty || size == 0;
+    check(!__builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes),
+          "{}: shape {} is too large: its elements cannot be counted in 64 bits", op, shape);
+  }
+  return empty ? 0 : bytes / static_cast<int64_t>(element_bytes);
+}
+
 bool is_contiguous(const Shape& shape, const Strides& strides) {
   int64_t expected = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
@@ -33,6 +45,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op) {
           b, x, y, i);
     result[rank - i] = x == 1 ? y : x;
   }
+  checked_numel(result, op);
   return result;
 }
 

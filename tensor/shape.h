@@ -1,6 +1,7 @@
 #pragma once
 // Sizes and strides of at most six dimensions, stored inline. Strides count elements.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -67,12 +68,16 @@ class Dims {
 using Shape = Dims;
 using Strides = Dims;
 
-// Number of elements; 1 for rank 0.
+// Number of elements; 1 for rank 0. The sizes must have passed checked_numel() once.
 inline int64_t numel(const Shape& shape) {
   int64_t n = 1;
   for (int64_t size : shape) n *= size;
   return n;
 }
+// The same for sizes that a caller chose. Error naming `op` when a size is negative, or when the elements or the bytes
+// (element_bytes each) of a shape with these sizes, zeros counted as ones, cannot be counted in an int64: a stride is a
+// product of sizes too.
+int64_t checked_numel(const Shape& shape, const char* op, size_t element_bytes = 1);
 // Row-major steps.
 inline Strides contiguous_strides(const Shape& shape) {
   Strides strides = shape;

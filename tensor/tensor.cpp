@@ -2,20 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <numeric>
 
 #include "tensor/cuda/runtime.h"
 #include "tensor/kernels.h"
 
 namespace pg {
+namespace {
+void check_defined(const Tensor& x, const char* op) { check(x.defined(), "{}: the tensor is undefined", op); }
+}  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
-  int64_t bytes = static_cast<int64_t>(size_of(dtype));
-  for (int64_t size : shape) {
-    check(size >= 0, "empty: negative size in shape {}", shape);
-    check(!__builtin_mul_overflow(bytes, size, &bytes), "empty: shape {} is too large", shape);
-  }
-  return view_of(allocate(static_cast<size_t>(bytes), device), 0, shape, contiguous_strides(shape), dtype);
+  const size_t bytes = static_cast<size_t>(checked_numel(shape, "empty", size_of(dtype))) * size_of(dtype);
+  return view_of(allocate(bytes, device), 0, shape, contiguous_strides(shape), dtype);
 }
 
 Tensor Tensor::full(const Shape& shape, double value, DType dtype, Device device) {
@@ -28,9 +27,10 @@ Tensor Tensor::ones(const Shape& shape, DType dtype, Device device) { return ful
 Tensor Tensor::scalar(double value, DType dtype, Device device) { return full({}, value, dtype, device); }
 
 Tensor Tensor::arange(int64_t n, DType dtype, Device device) {
-  std::vector<double> values(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) values[static_cast<size_t>(i)] = static_cast<double>(i);
-  return from(values, {n}).to(dtype).to(device);
+  checked_numel({n}, "arange", sizeof(double));
+  const Tensor values = empty({n}, f64);
+  std::iota(values.data<double>().begin(), values.data<double>().end(), 0.0);
+  return values.to(dtype).to(device);
 }
 
 Tensor Tensor::normal(const Shape& shape, double mean, double std, Generator& generator, DType dtype, Device device) {
@@ -48,8 +48,8 @@ Tensor Tensor::uniform(const Shape& shape, double low, double high, Generator& g
 
 template <class T>
 Tensor Tensor::from(std::span<const T> values, const Shape& shape) {
-  check(static_cast<int64_t>(values.size()) == pg::numel(shape), "from: {} values do not fill shape {}", values.size(),
-        shape);
+  check(static_cast<int64_t>(values.size()) == checked_numel(shape, "from", sizeof(T)),
+        "from: {} values do not fill shape {}", values.size(), shape);
   Tensor t = empty(shape, dtype_of<T>());
   std::copy(values.begin(), values.end(), t.data<T>().begin());
   return t;
@@ -63,7 +63,7 @@ template Tensor Tensor::from(std::span<const uint8_t>, const Shape&);
 template <class T>
 std::span<T> Tensor::data() const {
   constexpr DType asked = dtype_of<std::remove_const_t<T>>();
-  check(defined(), "data: the tensor is undefined");
+  check_defined(*this, "data");
   check(asked == dtype_, "data: the tensor is {}, asked for as {}", dtype_, asked);
   check(contiguous(), "data: the tensor of shape {} has strides {}; make it contiguous() first", shape_, strides_);
   check(device() == Device{}, "data: the tensor is on {}; copy it with to(Device{{}}) first", pg::to_string(device()));
@@ -94,7 +94,7 @@ std::vector<double> Tensor::to_vector() const {
 }
 
 Tensor Tensor::clone() const {
-  check(defined(), "clone: the tensor is undefined");
+  check_defined(*this, "clone");
   Tensor t = empty(shape_, dtype_, device());
   kernels(device()).copy(t, view());
   return t;
@@ -141,7 +141,7 @@ void Tensor::copy_from(const Tensor& source) const {
   check(defined() && source.defined(), "copy_from: {} is undefined", defined() ? "the source" : "the destination");
   for (int d = 0; d < rank(); ++d) {
     check(
-        strides_[d] != 0 || shape_[d] <= 1,
+        strides_[d] != 0 || shape_[d] <= 1 || numel() == 0,
         "copy_from: the destination {} repeats its elements along dim {} (a view made by expand); write to the tensor "
         "that was expanded",
         shape_, d);
@@ -153,7 +153,7 @@ void Tensor::copy_from(const Tensor& source) const {
 }
 
 void Tensor::fill(double value) const {
-  check(defined(), "fill: the tensor is undefined");
+  check_defined(*this, "fill");
   count_write();
   kernels(device()).fill(view(), value);
 }
@@ -223,20 +223,18 @@ bool reshape_strides(const Shape& shape, const Strides& strides, const Shape& ta
 Shape resolve_shape(const Shape& target, int64_t count, const Shape& from) {
   Shape shape = target;
   int hole = -1;
-  int64_t known = 1;
   for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i] == -1) {
-      check(hole < 0, "reshape: more than one -1 in {}", target);
-      hole = i;
-    } else {
-      known *= shape[i];
-    }
+    if (shape[i] != -1) continue;
+    check(hole < 0, "reshape: more than one -1 in {}", target);
+    hole = i;
+    shape[i] = 1;
   }
+  const int64_t known = checked_numel(shape, "reshape");
   if (hole >= 0) {
     check(known != 0 && count % known == 0, "reshape: {} ({} elements) does not fit {}", from, count, target);
     shape[hole] = count / known;
   }
-  check(pg::numel(shape) == count, "reshape: {} has {} elements, {} has {}", from, count, target, pg::numel(shape));
+  check(hole >= 0 || known == count, "reshape: {} has {} elements, {} has {}", from, count, target, known);
   return shape;
 }
 
@@ -249,6 +247,7 @@ bool Tensor::can_view_reshape(const Shape& target) const {
 }
 
 Tensor Tensor::view_reshape(const Shape& target) const {
+  check_defined(*this, "reshape");
   if (target == shape_) return detach();
   const Shape shape = resolve_shape(target, numel(), shape_);
   Strides strides;
@@ -259,6 +258,7 @@ Tensor Tensor::view_reshape(const Shape& target) const {
 }
 
 Tensor Tensor::view_transpose(int dim0, int dim1) const {
+  check_defined(*this, "transpose");
   const int a = normalize_dim(dim0, rank(), "transpose"), b = normalize_dim(dim1, rank(), "transpose");
   Tensor t = detach();
   std::swap(t.shape_[a], t.shape_[b]);
@@ -267,6 +267,7 @@ Tensor Tensor::view_transpose(int dim0, int dim1) const {
 }
 
 Tensor Tensor::view_permute(const std::vector<int>& dims) const {
+  check_defined(*this, "permute");
   check(static_cast<int>(dims.size()) == rank(), "permute: {} dims for shape {}", dims.size(), shape_);
   Tensor t = detach();
   unsigned seen = 0;
@@ -281,6 +282,7 @@ Tensor Tensor::view_permute(const std::vector<int>& dims) const {
 }
 
 Tensor Tensor::view_slice(int dim, int64_t start, int64_t end, int64_t step) const {
+  check_defined(*this, "slice");
   const int d = normalize_dim(dim, rank(), "slice");
   check(step >= 1, "slice: step must be at least 1, got {}", step);
   const int64_t n = shape_[d];
@@ -290,12 +292,14 @@ Tensor Tensor::view_slice(int dim, int64_t start, int64_t end, int64_t step) con
   end = std::clamp<int64_t>(end, start, n);
   Tensor t = detach();
   t.offset_ += start * strides_[d];
+  if (step > n) step = std::max<int64_t>(n, 1);  // at most one element either way; the stride must not overflow
   t.shape_[d] = (end - start + step - 1) / step;
   t.strides_[d] *= step;
   return t;
 }
 
 Tensor Tensor::view_select(int dim, int64_t index) const {
+  check_defined(*this, "select");
   const int d = normalize_dim(dim, rank(), "select");
   check(index >= -shape_[d] && index < shape_[d], "select: index {} is out of range for size {}", index, shape_[d]);
   Tensor t = detach();
@@ -306,6 +310,7 @@ Tensor Tensor::view_select(int dim, int64_t index) const {
 }
 
 Tensor Tensor::view_expand(const Shape& target) const {
+  check_defined(*this, "expand");
   Shape shape = target;
   const int shift = shape.rank() - rank();
   for (int i = 0; i < shape.rank(); ++i) {
@@ -314,6 +319,7 @@ Tensor Tensor::view_expand(const Shape& target) const {
       shape[i] = shape_[i - shift];
     }
   }
+  checked_numel(shape, "expand");
   return view_of(storage_, offset_, shape, broadcast_strides(shape_, strides_, shape, "expand"), dtype_);
 }
 

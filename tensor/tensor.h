@@ -53,7 +53,7 @@ class Tensor {
   const Strides& strides() const { return strides_; }
   int rank() const { return shape_.rank(); }
   int64_t size(int dim) const { return shape_[normalize_dim(dim, rank(), "size")]; }  // negative counts from the end
-  int64_t numel() const { return storage_ ? pg::numel(shape_) : 0; }
+  int64_t numel() const { return defined() ? pg::numel(shape_) : 0; }
   int64_t offset() const { return offset_; }
   DType dtype() const { return dtype_; }
   Device device() const { return storage_ ? storage_->device : Device{}; }

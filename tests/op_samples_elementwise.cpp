@@ -145,6 +145,8 @@ void binary(std::vector<OpSample>& out) {
   }
   out.push_back(
       {Op::mul, "x·x", normal({{4, 7}}), fn([](In x) { return x[0] * x[0]; }), fn([](In x) { return pow(x[0], 2); })});
+  out.push_back({Op::div, "by a number", normal({{4, 7}}), fn([](In x) { return x[0] / 49.0; }),
+                 fn([](In x) { return x[0] / constant_like(x[0], 49); })});
   out.push_back(
       {Op::add, "x + x", normal({{4, 7}}), fn([](In x) { return x[0] + x[0]; }), fn([](In x) { return 2 * x[0]; })});
 }
@@ -162,7 +164,8 @@ void where_samples(std::vector<OpSample>& out) {
                  call, twin});
   out.push_back({Op::where, "scalar", with_constants(normal({{3, 4}, Shape{}}), {condition}), call, twin});
   out.push_back({Op::where, "same tensor on both sides", with_constants(normal({{3, 4}}), {condition}),
-                 fn([](In x) { return where(x[1], x[0], x[0]); }), fn([](In x) { return x[0] * 1; })});
+                 fn([](In x) { return where(x[1], x[0], x[0]); }),
+                 fn([](In x) { return x[0] + 0 * x[1].to(x[0].dtype()); })});
   out.push_back({Op::where, "empty", with_constants(normal({{0, 4}, {4}}), {bytes({}, {0, 4})}), call, twin});
   const Tensor many = random_ids(301 * 701, 2, 3).to(u8).view_reshape({301, 701});
   out.push_back({Op::where, "large", with_constants(normal({{301, 701}, {701}}), {many}), call, twin, {}, true});

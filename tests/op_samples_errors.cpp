@@ -1,4 +1,7 @@
 // Calls that must fail: the message names the operation, what came, and where a fix is known, the fix.
+#include <cmath>
+#include <limits>
+
 #include "tests/op_samples.h"
 
 namespace pg::samples {
@@ -61,6 +64,7 @@ void elementwise_errors(std::vector<OpError>& out) {
   out.push_back({Op::clamp, "integers", [] { clamp(z({3}, i32), 1, 2); }, {"clamp", "i32"}});
   out.push_back({Op::cast, "undefined", [] { cast(Tensor{}, f64); }, {"cast", "undefined"}});
   out.push_back({Op::where, "condition of floats", [] { where(z({3}), z({3}), z({3})); }, {"where", "u8", "f32"}});
+  out.push_back({Op::where, "no condition", [] { where({}, z({3}), z({3})); }, {"where", "condition", "undefined"}});
   out.push_back({Op::where, "shapes", [] { where(z({3}, u8), z({3}), z({4})); }, {"where", "[3]", "[4]"}});
   out.push_back({Op::where, "dtypes", [] { where(z({3}, u8), z({3}), z({3}, f64)); }, {"where", "f32", "f64"}});
 }
@@ -87,7 +91,9 @@ void reduction_errors(std::vector<OpError>& out) {
     out.push_back({r.op, "integers", [r] { r.call(z({3, 4}, i32), {}); }, {name_of(r.op), "i32"}});
   }
   out.push_back({Op::amax, "nothing", [] { amax(z({3, 0}), {1}); }, {"amax", "[3, 0]"}});
-  out.push_back({Op::logsumexp, "nothing", [] { logsumexp(z({0})); }, {"logsumexp", "[0]"}});
+  out.push_back({Op::var, "negative correction", [] { var(z({3}), {}, -1); }, {"var", "correction", "-1"}});
+  out.push_back({Op::sum, "a dim of a scalar twice", [] { sum(z(Shape{}), {0, -1}); }, {"sum", "dim 0", "twice"}});
+  out.push_back({Op::mean, "dim 1 of a scalar", [] { mean(z(Shape{}), {1}); }, {"mean", "dim 1"}});
   out.push_back({Op::cumsum, "dim out of range", [] { cumsum(z({3}), 1); }, {"cumsum", "dim 1", "1 dimensions"}});
 }
 
@@ -179,6 +185,13 @@ void shape_errors(std::vector<OpError>& out) {
 
 void index_errors(std::vector<OpError>& out) {
   const Tensor far = ids({0, 5, 1}, {3});
+  out.push_back({Op::gather, "-1 classes", [] { one_hot(ids({0, 1}, {2}), -1); }, {"one_hot", "classes", "-1"}});
+  out.push_back({Op::index_select,
+                 "two indices into a scalar",
+                 [] {
+                   index_select(z(Shape{}), 0, ids({0, 0}, {2}));
+                 },
+                 {"index_select", "rank 0", "2"}});
   out.push_back(
       {Op::gather, "id too large", [=] { gather(z({5}), 0, far); }, {"gather", "id 5", "position 1", "[0, 5)"}});
   out.push_back({Op::gather, "ids of floats", [] { gather(z({5}), 0, z({3})); }, {"gather", "i32", "f32"}});
@@ -221,7 +234,7 @@ void index_errors(std::vector<OpError>& out) {
 
 void row_errors(std::vector<OpError>& out) {
   out.push_back({Op::softmax, "dim", [] { softmax(z({3, 4}), 2); }, {"softmax", "dim 2"}});
-  out.push_back({Op::softmax, "rank 0", [] { softmax(z(Shape{})); }, {"softmax", "0 dimensions"}});
+  out.push_back({Op::softmax, "dim 1 of rank 0", [] { softmax(z(Shape{}), 1); }, {"softmax", "dim 1"}});
   out.push_back({Op::log_softmax, "dim", [] { log_softmax(z({3, 4}), -3); }, {"log_softmax", "dim -3"}});
   const Tensor five = ids({0, 5, 1}, {3});
   CrossEntropyOptions smooth, weight;
@@ -275,7 +288,14 @@ void row_errors(std::vector<OpError>& out) {
                    layer_norm(z({3, 4}), {}, z({5}));
                  },
                  {"layer_norm", "bias", "[4]", "[5]"}});
-  out.push_back({Op::layer_norm, "no columns", [] { layer_norm(z({3, 0})); }, {"layer_norm", "[3, 0]"}});
+  out.push_back({Op::layer_norm, "rank 0", [] { layer_norm(z(Shape{})); }, {"layer_norm", "[..., C]", "rank 0"}});
+  out.push_back({Op::layer_norm,
+                 "negative eps",
+                 [] {
+                   layer_norm(z({3, 4}), {}, {}, -1);
+                 },
+                 {"layer_norm", "eps", "-1"}});
+  out.push_back({Op::rms_norm, "eps is NaN", [] { rms_norm(z({3, 4}), {}, NAN); }, {"rms_norm", "eps", "nan"}});
   out.push_back({Op::add_layer_norm,
                  "shapes",
                  [] {
@@ -317,6 +337,15 @@ void attention_errors(std::vector<OpError>& out) {
                  },
                  {"attention_qkv", "[1, 2, 10]", "2"}});
   out.push_back({Op::dropout, "p", [] { dropout(z({3}), 1.5, true); }, {"dropout", "1.5", "[0, 1]"}});
+  out.push_back({Op::attention,
+                 "a number of heads beyond 32 bits",
+                 [] {
+                   attention_qkv(z({1, 2, 12}), std::numeric_limits<int>::max());
+                 },
+                 {"attention_qkv", "[1, 2, 12]", "2147483647"}});
+  for (double base : {0.0, -3.0, double{NAN}, HUGE_VAL}) {
+    out.push_back({Op::rope, "base", [base] { rope(z({1, 1, 2, 4}), base); }, {"rope", "base above 0"}});
+  }
   out.push_back({Op::rope, "odd size", [] { rope(z({1, 1, 2, 3})); }, {"rope", "[1, 1, 2, 3]", "even"}});
   out.push_back({Op::rope,
                  "positions",

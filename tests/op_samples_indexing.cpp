@@ -6,7 +6,9 @@ namespace {
 
 // y[i, j] = x[i, index[i, j]] along the last dim, by a product with one-hot rows.
 Tensor gather_by_one_hot(const Tensor& x, const Tensor& index) {
-  return sum(unsqueeze(x, -2) * one_hot(index, x.size(-1), x.dtype()), {-1});
+  Tensor read = x;  // index may be smaller in the other dims
+  for (int d = 0; d + 1 < x.rank(); ++d) read = slice(read, d, 0, index.size(d));
+  return reshape(sum(unsqueeze(read, -2) * one_hot(index, x.size(-1), x.dtype()), {-1}), index.shape());
 }
 // Rows of x [N, C] chosen by index [M].
 Tensor rows_by_one_hot(const Tensor& x, const Tensor& index) { return matmul(one_hot(index, x.size(0), x.dtype()), x); }

@@ -49,8 +49,9 @@ void add(std::vector<OpSample>& out, Op op, Inputs (*inputs)(std::vector<Shape>)
 
 // Sums by a product with ones: another order, another kernel.
 Tensor sum_by_matmul(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
-  std::vector<bool> reduced(static_cast<size_t>(x.rank()), dims.empty());
-  for (int d : dims) reduced[static_cast<size_t>(d < 0 ? d + x.rank() : d)] = true;
+  const int rank = std::max(x.rank(), 1);  // a scalar has dims 0 and -1
+  std::vector<bool> reduced(static_cast<size_t>(rank), dims.empty());
+  for (int d : dims) reduced[static_cast<size_t>(normalize_dim(d, rank, "sum"))] = true;
   std::vector<int> order;
   Shape result, kept;
   int64_t rows = 1, columns = 1;

@@ -11,6 +11,7 @@
 #include "tensor/error.h"
 #include "tests/catch.h"
 #include "tools/pg/golden.h"
+#include "tools/pg/golden_result.h"
 
 using namespace pg;
 using namespace pg::tools;
@@ -126,6 +127,14 @@ TEST_CASE("a golden case of integers must be equal", "[golden]") {
   // 4-byte tensors by name: in.0, out.0; the last byte but three is the low byte of the last index.
   copy.bytes[copy.bytes.size() - 4] ^= 1;
   CHECK(!replay_golden(copy.write()).ok());
+}
+
+TEST_CASE("denormal numbers of a golden case are compared", "[golden]") {
+  const Tensor want = Tensor::from(std::vector<double>{1e-310, 5e-324, 0}, {3});
+  CHECK(relative_error("out.0", want, want) == 0);
+  CHECK(relative_error("out.0", Tensor::zeros({3}, f64), want) == 1);
+  const Tensor huge = Tensor::from(std::vector<double>{1e308, -1e308}, {2});
+  CHECK(relative_error("out.0", huge, huge) == 0);
 }
 
 TEST_CASE("golden cases that the runner does not understand are refused", "[golden]") {

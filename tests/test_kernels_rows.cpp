@@ -152,22 +152,23 @@ TEST_CASE("cross-entropy with smoothing and weights and ignored rows", "[kernels
             for (size_t i = 0; i < v.size(); ++i) sum -= Real(smoothing) / static_cast<Real>(v.size()) * w(i) * lp[i];
             return sum;
           };
-          Buffer loss({rows}, type), lse({rows}, type), dloss({rows}, type);
-          k.cross_entropy(loss.poison(), lse.poison(), x, targets, args);
+          Buffer loss({rows}, type), stats({rows, 2}, type), dloss({rows}, type);
+          k.cross_entropy(loss.poison(), stats.poison(), x, targets, args);
           CHECK(loss.get(3) == 0);
-          CHECK(lse.get(3) == 0);
+          CHECK(stats.get(6) == 0);
+          CHECK(stats.get(7) == 0);
           for (int64_t r = 0; r < rows; ++r) {
             if (r == 3) continue;
             const double want = static_cast<double>(loss_of(row_of(x, r), r));
             CHECK(std::abs(loss.get(r) - want) <= tolerance(type) * (1 + want));
             const double total = x.get(r * n) - static_cast<double>(log_probs(row_of(x, r))[0]);
-            CHECK_CLOSE(lse.get(r), total, type, 4, 1);
+            CHECK_CLOSE(stats.get(2 * r) + std::log(stats.get(2 * r + 1)), total, type, 4, 1);
           }
           dloss.random(4);
           for (double beta : {0.0, 1.0}) {
             Buffer dx({rows, n}, type, Layout::padded);
             const auto kept = prepare(dx, beta);
-            k.cross_entropy_backward(dx, dloss, x, lse, targets, args, beta);
+            k.cross_entropy_backward(dx, dloss, x, stats, targets, args, beta);
             for (int64_t r = 0; r < rows; ++r) {
               Row want = kept(r);
               if (r != 3) {
@@ -181,8 +182,8 @@ TEST_CASE("cross-entropy with smoothing and weights and ignored rows", "[kernels
           // Over the logits, with one gradient for all rows.
           Buffer apart({rows, n}, type, Layout::padded), one({1}, type);
           one.set(0, 0.25);
-          k.cross_entropy_backward(apart, expand(one, 0, rows), x, lse, targets, args, 0);
-          k.cross_entropy_backward(x, expand(one, 0, rows), x, lse, targets, args, 0);
+          k.cross_entropy_backward(apart, expand(one, 0, rows), x, stats, targets, args, 0);
+          k.cross_entropy_backward(x, expand(one, 0, rows), x, stats, targets, args, 0);
           CHECK(x.bytes() == apart.bytes());
         }
       }
@@ -196,8 +197,8 @@ TEST_CASE("token log-probability with entropy", "[kernels]") {
     for (int64_t n : kSizes) {
       Buffer x({rows, n}, type, Layout::padded), ids({rows}, i32);
       x.random(1, -5, 5), ids.integers(2, n);
-      Buffer lp({rows}, type), entropy({rows}, type), lse({rows}, type);
-      k.token_log_prob(lp.poison(), entropy.poison(), lse.poison(), x, ids);
+      Buffer lp({rows}, type), entropy({rows}, type), stats({rows, 2}, type);
+      k.token_log_prob(lp.poison(), entropy.poison(), stats.poison(), x, ids);
       const auto entropy_of = [](const Row& v) {
         Real h = 0;
         for (Real l : log_probs(v)) h -= std::exp(l) * l;
@@ -214,7 +215,7 @@ TEST_CASE("token log-probability with entropy", "[kernels]") {
         for (double beta : {0.0, 1.0}) {
           Buffer dx({rows, n}, type, Layout::padded);
           const auto kept = prepare(dx, beta);
-          k.token_log_prob_backward(dx, which & 1 ? dlp.view() : View{}, which & 2 ? dh.view() : View{}, x, lse,
+          k.token_log_prob_backward(dx, which & 1 ? dlp.view() : View{}, which & 2 ? dh.view() : View{}, x, stats,
                                     entropy, ids, beta);
           for (int64_t r = 0; r < rows; ++r) {
             const auto loss = [&](const Row& v) {
@@ -237,11 +238,11 @@ TEST_CASE("log-probabilities of all kernels agree to the bit", "[kernels]") {
     const int64_t rows = 6, n = 10007;
     Buffer x({rows, n}, type), ids({rows}, i32), y({rows, n}, type);
     x.random(1, -20, 20), ids.integers(2, n);
-    Buffer loss({rows}, type), lse_a({rows}, type), lp({rows}, type), h({rows}, type), lse_b({rows}, type);
+    Buffer loss({rows}, type), stats_a({rows, 2}, type), lp({rows}, type), h({rows}, type), stats_b({rows, 2}, type);
     k.softmax(y, x, true);
-    k.cross_entropy(loss, lse_a, x, ids, {});
-    k.token_log_prob(lp, h, lse_b, x, ids);
-    CHECK(lse_a.bytes() == lse_b.bytes());
+    k.cross_entropy(loss, stats_a, x, ids, {});
+    k.token_log_prob(lp, h, stats_b, x, ids);
+    CHECK(stats_a.bytes() == stats_b.bytes());
     for (int64_t r = 0; r < rows; ++r) {
       CHECK(lp.get(r) == y.get(r * n + static_cast<int64_t>(ids.get(r))));
       CHECK(lp.get(r) == -loss.get(r));
@@ -252,15 +253,15 @@ TEST_CASE("log-probabilities of all kernels agree to the bit", "[kernels]") {
       View id = ids;
       id.shape[0] = 1;
       id.data = ids.view().as<int32_t>() + r;
-      Buffer lp1({1}, type), h1({1}, type), lse1({1}, type);
-      k.token_log_prob(lp1, h1, lse1, row, id);
+      Buffer lp1({1}, type), h1({1}, type), stats1({1, 2}, type);
+      k.token_log_prob(lp1, h1, stats1, row, id);
       CHECK(lp1.get(0) == lp.get(r));
       CHECK(h1.get(0) == h.get(r));
-      CHECK(lse1.get(0) == lse_a.get(r));
+      for (int64_t i : {0, 1}) CHECK(stats1.get(i) == stats_a.get(2 * r + i));
     }
     check_threads([&] {
       Buffer dx({rows, n}, type);
-      k.token_log_prob_backward(dx, lp, h, x, lse_a, h, ids, 0);
+      k.token_log_prob_backward(dx, lp, h, x, stats_a, h, ids, 0);
       return dx.bytes();
     });
   }
@@ -268,21 +269,21 @@ TEST_CASE("log-probabilities of all kernels agree to the bit", "[kernels]") {
 
 TEST_CASE("impossible tokens have probability 0 and no gradient", "[kernels]") {
   for (DType type : {f32, f64}) {
-    Buffer x({1, 40}, type), ids({1}, i32), lp({1}, type), h({1}, type), lse({1}, type), dx({1, 40}, type);
+    Buffer x({1, 40}, type), ids({1}, i32), lp({1}, type), h({1}, type), stats({1, 2}, type), dx({1, 40}, type);
     for (int64_t i = 0; i < 40; ++i) x.set(i, i < 8 ? 1 : -kInf);
     ids.set(0, 3);
-    k.token_log_prob(lp, h, lse, x, ids);
+    k.token_log_prob(lp, h, stats, x, ids);
     CHECK_CLOSE(lp.get(0), -std::log(8.0), type, 4, 0);
     CHECK_CLOSE(h.get(0), std::log(8.0), type, 4, 0);
     Buffer one({1}, type);
     one.set(0, 1);
-    k.token_log_prob_backward(dx.poison(), one, one, x, lse, h, ids, 0);
+    k.token_log_prob_backward(dx.poison(), one, one, x, stats, h, ids, 0);
     for (int64_t i = 8; i < 40; ++i) CHECK(dx.get(i) == 0);
     CHECK(std::abs(dx.get(3) - 7.0 / 8) < 1e-6);
     Buffer loss({1}, type);
-    k.cross_entropy(loss, lse, x, ids, {});
+    k.cross_entropy(loss, stats, x, ids, {});
     CHECK_CLOSE(loss.get(0), std::log(8.0), type, 4, 0);
-    k.cross_entropy_backward(dx.poison(), one, x, lse, ids, {}, 0);
+    k.cross_entropy_backward(dx.poison(), one, x, stats, ids, {}, 0);
     for (int64_t i = 8; i < 40; ++i) CHECK(dx.get(i) == 0);
     CHECK(std::abs(dx.get(3) + 7.0 / 8) < 1e-6);
   }

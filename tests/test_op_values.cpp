@@ -252,6 +252,176 @@ TEST_CASE("softmax and its relatives survive extreme scores", "[ops][values]") {
   CHECK(logsumexp(make({kInf, 1})).item() == kInf);
 }
 
+// The gradients of functions of softmax(logits) do not depend on a shift of all logits. The logits are multiples of
+// 1/16, so that f32 holds them exactly after a shift of up to a million.
+TEST_CASE("a shift of all logits costs no digits of the gradient", "[ops][values]") {
+  const Values base = {0.5, -1.25, 2, 0.0625, -3, 1.5, -0.75, 2.4375, 0};
+  const size_t n = base.size(), id = 3;
+  double total = 0, entropy = 0;
+  Values p, log_p;
+  for (double x : base) total += std::exp(x);
+  for (double x : base) log_p.push_back(x - std::log(total)), p.push_back(std::exp(log_p.back()));
+  for (size_t i = 0; i < n; ++i) entropy -= p[i] * log_p[i];
+  const Tensor ids = Tensor::from(std::vector<int32_t>{id}, {1});
+  struct Case {
+    const char* name;
+    std::function<Tensor(const Tensor&)> loss;  // of x [1, n]
+    std::function<double(size_t)> gradient;
+  };
+  const double smoothing = 0.25;
+  const std::vector<Case> cases = {
+      {"cross_entropy", [&](const Tensor& x) { return cross_entropy(x, ids); },
+       [&](size_t i) { return p[i] - (i == id ? 1 : 0); }},
+      {"cross_entropy with smoothing",
+       [&](const Tensor& x) {
+         return cross_entropy(x, ids, {.reduction = Reduction::sum, .label_smoothing = smoothing});
+       },
+       [&](size_t i) { return p[i] - smoothing / static_cast<double>(n) - (i == id ? 1 - smoothing : 0); }},
+      {"token_log_prob", [&](const Tensor& x) { return sum(token_log_prob(x, ids).first); },
+       [&](size_t i) { return (i == id ? 1 : 0) - p[i]; }},
+      {"entropy", [&](const Tensor& x) { return sum(token_log_prob(x, ids).second); },
+       [&](size_t i) { return -p[i] * (log_p[i] + entropy); }},
+      {"token_log_prob and entropy",
+       [&](const Tensor& x) {
+         const auto [log_prob, h] = token_log_prob(x, ids);
+         return sum(log_prob) + 2 * sum(h);
+       },
+       [&](size_t i) { return (i == id ? 1 : 0) - p[i] - 2 * p[i] * (log_p[i] + entropy); }},
+      {"logsumexp", [](const Tensor& x) { return sum(logsumexp(x, {1})); }, [&](size_t i) { return p[i]; }},
+      {"log_softmax", [](const Tensor& x) { return sum(slice(log_softmax(x), 1, id, id + 1)); },
+       [&](size_t i) { return (i == id ? 1 : 0) - p[i]; }},
+      {"softmax", [](const Tensor& x) { return sum(slice(softmax(x), 1, id, id + 1)); },
+       [&](size_t i) { return p[id] * ((i == id ? 1 : 0) - p[i]); }}};
+  for (const Case& c : cases) {
+    for (double shift : {0.0, 100.0, -100.0, 1e3, 3e3, 1e4, 1e5, 1e6}) {
+      for (DType dtype : {f32, f64}) {
+        const Tensor x = (Tensor::from(base, {1, static_cast<int64_t>(n)}) + shift).to(dtype).set_requires_grad();
+        backward(c.loss(x));
+        const Values got = x.grad().to_vector();
+        double difference = 0, size = 0;
+        for (size_t i = 0; i < n; ++i) {
+          const double want = c.gradient(i);
+          difference += (got[i] - want) * (got[i] - want), size += want * want;
+        }
+        INFO(c.name << ", shift " << shift << ", " << name_of(dtype));
+        CHECK(std::sqrt(difference / size) <= (dtype == f32 ? 2e-7 : 4e-15));
+      }
+    }
+  }
+}
+
+TEST_CASE("two equal logits of 1e30 have probability one half each", "[ops][values]") {
+  const Tensor ids = Tensor::from(std::vector<int32_t>{0}, {1});
+  for (DType dtype : {f32, f64, bf16}) {
+    const auto gradient = [&](const std::function<Tensor(const Tensor&)>& loss) {
+      const Tensor x = Tensor::full({1, 2}, 1e30, dtype).set_requires_grad();
+      backward(loss(x));
+      return x.grad().to_vector();
+    };
+    CHECK(gradient([&](const Tensor& x) { return cross_entropy(x, ids); }) == Values{-0.5, 0.5});
+    CHECK(gradient([&](const Tensor& x) { return sum(token_log_prob(x, ids).first); }) == Values{0.5, -0.5});
+    CHECK(gradient([](const Tensor& x) { return logsumexp(x); }) == Values{0.5, 0.5});
+  }
+}
+
+TEST_CASE("division by a number rounds each quotient once", "[ops][values]") {
+  std::vector<float> singles;
+  Values doubles;
+  Generator g(3);
+  for (int i = 0; i < 1000; ++i) doubles.push_back(g.normal() * 100), singles.push_back(float(doubles.back()));
+  for (double divisor : {49.0, 3.0, 10.0, -7.3, 1e-3}) {
+    const Values y = (Tensor::from(doubles, {1000}) / divisor).to_vector();
+    const Values y32 = (Tensor::from(singles, {1000}) / divisor).to_vector();
+    const Values y16 = (Tensor::from(singles, {1000}).to(bf16) / divisor).to_vector();
+    const Values x16 = Tensor::from(singles, {1000}).to(bf16).to_vector();
+    for (size_t i = 0; i < 1000; ++i) {
+      CHECK(y[i] == doubles[i] / divisor);
+      CHECK(y32[i] == double(singles[i] / float(divisor)));
+      CHECK(y16[i] == double(float(BFloat16(float(x16[i]) / float(divisor)))));
+    }
+  }
+  const Tensor tiny = leaf({3e-310, 1e-310});
+  const Tensor y = tiny / 1e-310;  // 1/1e-310 is beyond f64
+  CHECK(y.to_vector()[1] == 1);
+  CHECK(y.to_vector()[0] == Approx(3));
+  const Tensor x = leaf({98});
+  backward(sum(x / 49.0));
+  CHECK(x.grad().item() == 1 / 49.0);
+}
+
+TEST_CASE("clamp passes the gradient at an infinity that no bound cuts off", "[ops][values]") {
+  const auto slopes = [](double low, double high, DType dtype) {
+    const Tensor x = leaf({-kInf, -1, 0, 1, kInf}, dtype);
+    backward(sum(clamp(x, low, high)));
+    return x.grad().to_vector();
+  };
+  for (DType dtype : {f32, f64, bf16}) {
+    CHECK(slopes(-kInf, 0.5, dtype) == Values{1, 1, 1, 0, 0});
+    CHECK(slopes(-0.5, kInf, dtype) == Values{0, 0, 1, 1, 1});
+    CHECK(slopes(-kInf, kInf, dtype) == Values{1, 1, 1, 1, 1});
+    CHECK(slopes(-1, 1, dtype) == Values{0, 0, 1, 0, 0});
+  }
+}
+
+TEST_CASE("a tensor without dimensions has dims 0 and -1 to work along", "[ops][values]") {
+  const Tensor id = Tensor::from(std::vector<int32_t>{0}, Shape{}), ids = id.view_reshape({1});
+  const Tensor three = Tensor::from(std::vector<int32_t>{0, 0, 0}, {3});
+  using Call = std::function<Tensor(const Tensor&)>;
+  for (int dim : {0, -1}) {
+    const std::vector<std::tuple<const char*, Call, double, double>> calls = {
+        // of 2.5: value and slope
+        {"sum", [=](const Tensor& x) { return sum(x, {dim}); }, 2.5, 1},
+        {"sum, kept", [=](const Tensor& x) { return sum(x, {dim}, true); }, 2.5, 1},
+        {"mean", [=](const Tensor& x) { return mean(x, {dim}); }, 2.5, 1},
+        {"amax", [=](const Tensor& x) { return amax(x, {dim}); }, 2.5, 1},
+        {"var", [=](const Tensor& x) { return var(x, {dim}, 0); }, 0, 0},
+        {"logsumexp", [=](const Tensor& x) { return logsumexp(x, {dim}); }, 2.5, 1},
+        {"cumsum", [=](const Tensor& x) { return cumsum(x, dim); }, 2.5, 1},
+        {"softmax", [=](const Tensor& x) { return softmax(x, dim); }, 1, 0},
+        {"log_softmax", [=](const Tensor& x) { return log_softmax(x, dim); }, 0, 0},
+        {"gather", [=](const Tensor& x) { return gather(x, dim, id); }, 2.5, 1},
+        {"gather three times", [=](const Tensor& x) { return mean(gather(x, dim, three)); }, 2.5, 1},
+        {"index_select", [=](const Tensor& x) { return index_select(x, dim, ids); }, 2.5, 1},
+        {"scatter_add", [=](const Tensor& x) { return scatter_add(x, dim, id, x); }, 5, 2}};
+    for (const auto& [name, call, value, slope] : calls) {
+      INFO(name << ", dim " << dim);
+      const Tensor x = Tensor::scalar(2.5, f64).set_requires_grad();
+      const Tensor y = call(x);
+      CHECK(y.rank() == 0);
+      CHECK(y.item() == Approx(value));
+      backward(y);
+      CHECK(x.grad().rank() == 0);
+      CHECK(x.grad().item() == Approx(slope));
+    }
+    CHECK(argmax(Tensor::scalar(2.5), dim).item() == 0);
+    CHECK(argmax(Tensor::scalar(2.5), dim, true).rank() == 0);
+    CHECK(gather(Tensor::scalar(2.5), dim, three).shape() == Shape{3});
+    CHECK(gather(make({1, 2.5}), dim, id).rank() == 0);
+  }
+}
+
+TEST_CASE("rows without columns and sums of nothing have PyTorch's values", "[ops][values]") {
+  const Tensor none = Tensor::zeros({3, 0}, f64);
+  CHECK(logsumexp(none, {1}).to_vector() == Values{-kInf, -kInf, -kInf});
+  CHECK(logsumexp(Tensor::zeros({0})).item() == -kInf);
+  CHECK(sum(none, {1}).to_vector() == Values{0, 0, 0});
+  CHECK(std::isnan(mean(none).item()));
+  CHECK(logsumexp(none, {0}).shape() == Shape{0});
+  for (const Shape& shape : {Shape{3, 0}, Shape{0, 0}, Shape{0}, Shape{2, 3, 0}}) {
+    const Tensor x = Tensor::zeros(shape).set_requires_grad(), w = Tensor::ones({0}).set_requires_grad();
+    CHECK(layer_norm(x).shape() == shape);
+    CHECK(rms_norm(x).shape() == shape);
+    CHECK(add_layer_norm(x, x, w, w).second.shape() == shape);
+    CHECK(softmax(x).shape() == shape);
+    backward(sum(layer_norm(x, w, w)) + sum(rms_norm(x, w)) + sum(add_rms_norm(x, x, w).second));
+    CHECK(x.grad().shape() == shape);
+    CHECK(w.grad().shape() == Shape{0});
+  }
+  const Tensor ignored = Tensor::full({3}, -100, i32);
+  CHECK(cross_entropy(none, ignored, {Reduction::sum}).item() == 0);
+  CHECK(std::isnan(cross_entropy(none, ignored).item()));
+}
+
 TEST_CASE("normalising a constant row gives the bias", "[ops][values]") {
   for (DType dtype : {f32, f64}) {
     const Tensor x = Tensor::full({2, 5}, 7, dtype).set_requires_grad();

@@ -52,7 +52,7 @@ TEST_CASE("makers fill what they say", "[tensor]") {
   CHECK(!undefined.defined());
   CHECK(undefined.to_vector().empty());
   CHECK(contains(message_of([] { Tensor::from(Values{1, 2, 3}, {2, 2}); }), "3 values do not fill shape [2, 2]"));
-  CHECK(contains(message_of([] { Tensor::empty({2, -1}); }), "negative size in shape [2, -1]"));
+  CHECK(contains(message_of([] { Tensor::empty({2, -1}); }), "empty: invalid size -1 in shape [2, -1]"));
   CHECK(contains(message_of([] { Tensor::empty({int64_t{1} << 40, int64_t{1} << 40}); }), "too large"));
   CHECK(contains(message_of([] { Shape{1, 2, 3, 4, 5, 6, 7}; }), "at most 6"));
 }
@@ -173,6 +173,152 @@ TEST_CASE("expand repeats only sizes of 1", "[tensor]") {
   CHECK(contains(message_of([&] { row.view_expand({2, 4}); }), "3 vs 4"));
   CHECK(contains(message_of([&] { row.view_expand({3}); }), "fewer dimensions"));
   CHECK(contains(message_of([&] { row.view_expand({-1, 1, 3}); }), "-1 for a new dimension"));
+}
+
+TEST_CASE("an empty slice of a transposed matrix can be copied", "[tensor]") {
+  for (DType dtype : {f32, f64, bf16, i32}) {
+    const Tensor x = Tensor::ones({8, 8}, dtype).view_transpose(0, 1);
+    const Tensor none = x.view_slice(0, 0, 0), block = Tensor::ones({3, 5, 4}, dtype).view_permute({2, 0, 1});
+    CHECK(none.clone().shape() == Shape{0, 8});
+    CHECK(none.to(dtype == f64 ? f32 : f64).numel() == 0);
+    CHECK(none.to_vector().empty());
+    CHECK(x.view_slice(1, 8, 8).clone().shape() == Shape{8, 0});
+    for (int d : {0, 1, 2}) CHECK(block.view_slice(d, 1, 1).clone().numel() == 0);
+    x.view_slice(0, 0, 0).copy_from(Tensor::zeros({0, 8}, dtype));
+    CHECK(x.clone().to_vector() == std::vector<double>(64, 1.0));
+  }
+}
+
+TEST_CASE("negative sizes and products beyond 64 bits are refused", "[tensor]") {
+  constexpr int64_t big = int64_t{1} << 30, huge = std::numeric_limits<int64_t>::max();
+  const Tensor six = Tensor::zeros({6}), one = Tensor::zeros({1}), none = Tensor::zeros({0});
+  using Call = std::function<void()>;
+  const std::vector<std::pair<Call, std::string>> calls = {
+      {[&] {
+         six.view_reshape({-2, -3});
+       },
+       "reshape: invalid size -2 in shape [-2, -3]"},
+      {[&] {
+         six.view_reshape({-1, -2});
+       },
+       "reshape: invalid size -2"},
+      {[&] {
+         six.view_reshape({-1, -3, -2});
+       },
+       "reshape: invalid size -3"},
+      {[&] {
+         six.can_view_reshape({-2, -3});
+       },
+       "reshape: invalid size -2"},
+      {[&] {
+         none.view_reshape({big, big, 16});
+       },
+       "reshape: shape [1073741824, 1073741824, 16] is too large"},
+      {[&] {
+         none.view_reshape({0, huge, 2});
+       },
+       "reshape: shape [0, 9223372036854775807, 2] is too large"},
+      {[&] {
+         none.view_reshape({-1, huge, 2});
+       },
+       "too large"},
+      {[&] { one.view_expand({-5}); }, "expand: invalid size -5 in shape [-5]"},
+      {[&] {
+         one.view_expand({huge, 2});
+       },
+       "expand: shape [9223372036854775807, 2] is too large"},
+      {[&] {
+         Tensor::zeros({3, -2});
+       },
+       "invalid size -2 in shape [3, -2]"},
+      {[&] {
+         Tensor::empty({0, -2});
+       },
+       "invalid size -2"},
+      {[&] {
+         Tensor::empty({huge, 0, huge});
+       },
+       "too large"},
+      {[&] { Tensor::empty({huge / 2}, f32); }, "too large"},
+      {[&] {
+         Tensor::from(Values{1, 2, 3, 4, 5, 6}, {-2, -3});
+       },
+       "from: invalid size -2"},
+      {[&] {
+         Tensor::from(Values{}, {big, big, 16});
+       },
+       "from: shape [1073741824, 1073741824, 16] is too large"},
+      {[&] { Tensor::arange(-1); }, "arange: invalid size -1"},
+      {[&] { Tensor::arange(huge); }, "arange: shape [9223372036854775807] is too large"},
+      {[&] {
+         reshape(six, {-2, -3});
+       },
+       "reshape: invalid size -2"},
+      {[&] { expand(one, {-5}); }, "expand: invalid size -5"},
+      {[&] {
+         add(expand(one, {huge, 1}), expand(one, {1, 2}));
+       },
+       "add: shape [9223372036854775807, 2] is too large"},
+  };
+  for (const auto& [call, words] : calls) {
+    const std::string message = message_of(call);
+    INFO("expected \"" << words << "\", got \"" << message << "\"");
+    CHECK(contains(message, words));
+  }
+  CHECK(six.view_reshape({-1, 2}).shape() == Shape{3, 2});
+  CHECK(none.view_reshape({-1, 2}).shape() == Shape{0, 2});
+  CHECK(one.view_expand({huge}).numel() == huge);
+}
+
+TEST_CASE("an undefined tensor is refused by name", "[tensor]") {
+  const Tensor none, x = Tensor::ones({1}), y = (Tensor::ones({1}).set_requires_grad() * 2);
+  CHECK(none.numel() == 0);
+  CHECK(none.contiguous_copy().numel() == 0);
+  using Call = std::function<void()>;
+  const std::vector<std::pair<Call, std::string>> calls = {
+      {[&] { none.fill(1); }, "fill: "},
+      {[&] { none.clone(); }, "clone: "},
+      {[&] { none.view_expand({3}).fill(1); }, "expand: "},
+      {[&] { none.view_reshape({1}); }, "reshape: "},
+      {[&] { none.view_reshape(Shape{}); }, "reshape: "},
+      {[&] { none.view_permute({}); }, "permute: "},
+      {[&] { none.view_transpose(0, 1); }, "transpose: "},
+      {[&] { none.view_slice(0, 0, 1); }, "slice: "},
+      {[&] { none.view_select(0, 0); }, "select: "},
+      {[&] { none.data<float>(); }, "data: "},
+      {[&] { none.item(); }, "item: "},
+      {[&] { x.copy_from(none); }, "copy_from: "},
+      {[&] { none.copy_from(x); }, "copy_from: "},
+      {[&] { Tensor{}.set_requires_grad(); }, "set_requires_grad: "},
+      {[&] { backward(none); }, "backward: the loss is undefined"},
+      {[&] { backward(none, x); }, "backward: the output is undefined"},
+      {[&] { backward(y, none); }, "backward: the gradient is undefined"},
+      {[&] { backward(sum(y), none); }, "backward: the gradient is undefined"},
+      {[&] { set_grad_buffer(Tensor::scalar(1).set_requires_grad(), none); }, "set_grad_buffer: "},
+      {[&] { checkpoint({}, x); }, "checkpoint: "},
+      {[&] { checkpoint([](const Tensor& t) { return t; }, none); }, "checkpoint: "},
+      {[&] { checkpoint([](const Tensor&) { return Tensor{}; }, y); }, "checkpoint: "},
+      {[&] { unsqueeze(none, 0); }, "unsqueeze: "},
+      {[&] { squeeze(none, 0); }, "squeeze: "},
+      {[&] { one_hot(none, 3); }, "one_hot: "},
+      {[&] { argmax(none); }, "argmax: "},
+      {[&] { eq(none, x); }, "eq: "},
+      {[&] { neg(none); }, "neg: "}};
+  for (const auto& [call, words] : calls) {
+    const std::string message = message_of(call);
+    INFO("expected \"" << words << "\", got \"" << message << "\"");
+    CHECK(message.rfind(words, 0) == 0);
+  }
+}
+
+TEST_CASE("a step far beyond the size takes the first element", "[tensor]") {
+  const Tensor x = count_up({3, 4});
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  for (int64_t step : {int64_t{4}, int64_t{5}, most - 1, most}) {
+    CHECK(x.view_slice(1, 1, 4, step).to_vector() == Values{1, 5, 9});
+    CHECK(x.view_slice(0, 2, most, step).to_vector() == Values{8, 9, 10, 11});
+    CHECK(x.view_slice(1, 4, 4, step).shape() == Shape{3, 0});
+  }
 }
 
 TEST_CASE("item and data say what they need", "[tensor]") {

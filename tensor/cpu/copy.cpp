@@ -80,6 +80,7 @@ void copy_as(const View& y, const View& x) {
     return;
   }
   const auto w = plan_walk(y, x);
+  if (w.n == 0) return;
   const int64_t y_step = w.inner_stride(0), x_step = w.inner_stride(1);
   if (y_step == 1 && x_step > 1) {
     for (int d = 0; d + 1 < w.rank; ++d) {

@@ -34,26 +34,27 @@ struct Target {
 
 }  // namespace
 
-void cross_entropy(const View& loss, const View& lse, const View& logits, const View& targets,
+void cross_entropy(const View& loss, const View& stats, const View& logits, const View& targets,
                    const CrossEntropyArgs& args) {
   visit_floating(logits.dtype, "cross_entropy", [&]<class T>(std::type_identity<T>) {
     const InRows<T> rows(logits, 0);
-    const PerRow<T> losses(loss), lses(lse);
+    const PerRow<T> losses(loss);
+    const KeptStats<T> kept(stats);
     const PerRow<const int32_t> ids(targets);
     const int64_t n = rows.size;
     const Target<T> target(args, n);
     parallel_for(rows.count, row_grain(n, kCostlyGrain), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
-        losses[r] = lses[r] = 0;
+        losses[r] = kept.max(r) = kept.sum(r) = 0;
         const int32_t id = ids[r];
         if (id == args.ignore_index) continue;
         const T *x = rows[r], *w = target.weight;
-        const RowStats<T> stats = row_stats<false>(x, n);
-        lses[r] = stats.lse;
-        losses[r] = -stats.log_prob(x[id]) * static_cast<T>(target.of(id));
+        const RowStats<T> row = row_stats<false>(x, n);
+        kept.keep(r, row);
+        losses[r] = -row.log_prob(x[id]) * static_cast<T>(target.of(id));
         if (target.smoothing != 0) {
           const double all = sum_vectors<T, 1>(n, [=](int64_t i, int64_t m) {
-            const Vec<T> log_prob = load_lanes(x + i, m) - stats.max - stats.log_sum;
+            const Vec<T> log_prob = load_lanes(x + i, m) - row.max - row.log_sum;
             return std::array{w ? load_lanes(w + i, m) * log_prob : log_prob};
           })[0];
           losses[r] -= static_cast<T>(target.spread * all);
@@ -64,12 +65,13 @@ void cross_entropy(const View& loss, const View& lse, const View& logits, const 
 }
 
 // dlogits = dloss·(((1 - s)·w[t] + s/V·Σ w)·p - s/V·w - (1 - s)·w[t]·[v = t])
-void cross_entropy_backward(const View& dlogits, const View& dloss, const View& logits, const View& lse,
+void cross_entropy_backward(const View& dlogits, const View& dloss, const View& logits, const View& stats,
                             const View& targets, const CrossEntropyArgs& args, double beta) {
   visit_floating(logits.dtype, "cross_entropy_backward", [&]<class T>(std::type_identity<T>) {
     const InRows<T> rows(logits, 0);
     const OutRows<T> grads(dlogits, 1);
-    const PerRow<const T> dlosses(dloss), lses(lse);
+    const PerRow<const T> dlosses(dloss);
+    const KeptStats<const T> kept(stats);
     const PerRow<const int32_t> ids(targets);
     const int64_t n = rows.size;
     const Target<T> target(args, n);
@@ -84,12 +86,13 @@ void cross_entropy_backward(const View& dlogits, const View& dloss, const View& 
           continue;
         }
         const T *x = rows[r], *w = target.weight;
-        const T row_lse = lses[r], d = dlosses[r];
+        const T top = kept.max(r), d = dlosses[r];
         const T at_target = static_cast<T>(target.of(id));
-        const T factor = static_cast<T>(target.of(id) + target.spread * target.weights);
+        const T factor =
+            static_cast<T>((target.of(id) + target.spread * target.weights) / static_cast<double>(kept.sum(r)));
         const T spread = static_cast<T>(target.spread);
         write_gradient(to, n, b, [=](int64_t i, int64_t m) {
-          Vec<T> g = exp_flushed(load_lanes(x + i, m) - row_lse) * factor;
+          Vec<T> g = exp_flushed(load_lanes(x + i, m) - top) * factor;
           if (spread != 0) g -= (w ? load_lanes(w + i, m) : Vec<T>(T(1))) * spread;
           return g * d;
         });
@@ -99,19 +102,20 @@ void cross_entropy_backward(const View& dlogits, const View& dloss, const View& 
   });
 }
 
-void token_log_prob(const View& log_prob, const View& entropy, const View& lse, const View& logits, const View& ids) {
+void token_log_prob(const View& log_prob, const View& entropy, const View& stats, const View& logits, const View& ids) {
   visit_floating(logits.dtype, "token_log_prob", [&]<class T>(std::type_identity<T>) {
     const InRows<T> rows(logits, 0);
-    const PerRow<T> log_probs(log_prob), entropies(entropy), lses(lse);
+    const PerRow<T> log_probs(log_prob), entropies(entropy);
+    const KeptStats<T> kept(stats);
     const PerRow<const int32_t> tokens(ids);
     const int64_t n = rows.size;
     parallel_for(rows.count, row_grain(n, kCostlyGrain), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const T* x = rows[r];
-        const RowStats<T> stats = row_stats<true>(x, n);
-        log_probs[r] = stats.log_prob(x[tokens[r]]);
-        entropies[r] = static_cast<T>(std::log(stats.sum) - stats.mean_shifted);
-        lses[r] = stats.lse;
+        const RowStats<T> row = row_stats<true>(x, n);
+        log_probs[r] = row.log_prob(x[tokens[r]]);
+        entropies[r] = static_cast<T>(std::log(row.sum) - row.mean_shifted);
+        kept.keep(r, row);
       }
     });
   });
@@ -119,11 +123,12 @@ void token_log_prob(const View& log_prob, const View& entropy, const View& lse, 
 
 // dlogits = dlog_prob·([v = id] - p) - dentropy·p·(log p + entropy)
 void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const View& dentropy, const View& logits,
-                             const View& lse, const View& entropy, const View& ids, double beta) {
+                             const View& stats, const View& entropy, const View& ids, double beta) {
   visit_floating(logits.dtype, "token_log_prob_backward", [&]<class T>(std::type_identity<T>) {
     const InRows<T> rows(logits, 0);
     const OutRows<T> grads(dlogits, 1);
-    const PerRow<const T> dlog_probs(dlog_prob), dentropies(dentropy), lses(lse), entropies(entropy);
+    const PerRow<const T> dlog_probs(dlog_prob), dentropies(dentropy), entropies(entropy);
+    const KeptStats<const T> kept(stats);
     const PerRow<const int32_t> tokens(ids);
     const int64_t n = rows.size;
     const T b = static_cast<T>(beta);
@@ -132,17 +137,22 @@ void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const V
         const T* x = rows[r];
         const auto grad = grads.row(r, b != 0);
         T* to = grad;
-        const T row_lse = lses[r];
+        const T top = kept.max(r);
+        const double inverse = 1 / static_cast<double>(kept.sum(r));
         const T d = dlog_prob ? dlog_probs[r] : T(0);
         if (dentropy) {
-          const T h = entropies[r], dh = dentropies[r];
+          // log p + entropy = (x - max) - (log Σ - entropy)
+          const T mean_shifted = static_cast<T>(-std::log(inverse) - static_cast<double>(entropies[r]));
+          const T at_mean = static_cast<T>(-static_cast<double>(d) * inverse);
+          const T slope = static_cast<T>(-static_cast<double>(dentropies[r]) * inverse);
           write_gradient(to, n, b, [=](int64_t i, int64_t m) {
-            const Vec<T> log_p = load_lanes(x + i, m) - row_lse, p = exp_flushed(log_p);
-            return -select(p == T(0), T(0), p * (Vec<T>(d) + (log_p + h) * dh));
+            const Vec<T> shifted = load_lanes(x + i, m) - top, e = exp_flushed(shifted);
+            return select(e == T(0), T(0), e * (Vec<T>(at_mean) + (shifted - mean_shifted) * slope));
           });
         } else {
+          const T factor = static_cast<T>(-static_cast<double>(d) * inverse);
           write_gradient(to, n, b,
-                         [=](int64_t i, int64_t m) { return -(exp_flushed(load_lanes(x + i, m) - row_lse) * d); });
+                         [=](int64_t i, int64_t m) { return exp_flushed(load_lanes(x + i, m) - top) * factor; });
         }
         to[tokens[r]] += d;
       }

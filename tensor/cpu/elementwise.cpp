@@ -12,7 +12,8 @@ using elementwise::visit_op;
 
 bool is_comparison(Binary op) { return op >= Binary::eq; }
 bool is_cheap(Unary op) {
-  return op == Unary::neg || op == Unary::abs || op == Unary::relu || op == Unary::affine || op == Unary::clamp;
+  return op == Unary::neg || op == Unary::abs || op == Unary::relu || op == Unary::affine || op == Unary::div_scalar ||
+         op == Unary::clamp;
 }
 
 template <class Op, class T>

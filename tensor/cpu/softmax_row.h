@@ -5,16 +5,32 @@
 
 #include "tensor/cpu/row_ops.h"
 #include "tensor/cpu/vec_math.h"
+#include "tensor/view.h"
 
 namespace pg::cpu {
 
 // log p(i) = (x[i] - max) - log_sum: the shift goes first, so that large logits lose no digits.
 template <class T>
 struct RowStats {
-  T max, log_sum, lse;
+  T max, log_sum;
   double sum;           // Σ e^(x - max)
   double mean_shifted;  // Σ p·(x - max), when asked for; the entropy is log(sum) minus it
   T log_prob(T x) const { return (x - max) - log_sum; }
+};
+
+// The statistics [R, 2] that a forward pass keeps for the backward pass: max and Σ e^(x - max) of each row. Together
+// they give p(i) = e^(x[i] - max) / sum; through their sum in one number, max + log_sum, large logits would lose
+// digits.
+template <class T>
+struct KeptStats {
+  T* data;
+  explicit KeptStats(const View& v) : data(v.as<T>()) {}
+  T& max(int64_t row) const { return data[2 * row]; }
+  T& sum(int64_t row) const { return data[2 * row + 1]; }
+  void keep(int64_t row, const RowStats<T>& stats) const {
+    max(row) = stats.max;
+    sum(row) = static_cast<T>(stats.sum);
+  }
 };
 
 // `keep(i, m, e)` sees the vectors e^(x - max) on their way into the sum.
@@ -30,8 +46,7 @@ RowStats<T> row_stats(const T* x, int64_t n, Keep keep) {
                               if constexpr (!kEntropy) return std::array{e};
                             });
   const double log_sum = std::log(sums[0]);
-  return {top, static_cast<T>(log_sum), static_cast<T>(static_cast<double>(top) + log_sum), sums[0],
-          sums.back() / sums[0]};
+  return {top, static_cast<T>(log_sum), sums[0], sums.back() / sums[0]};
 }
 template <bool kEntropy, class T>
 RowStats<T> row_stats(const T* x, int64_t n) {

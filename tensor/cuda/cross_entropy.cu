@@ -29,14 +29,17 @@ Target<stored_t<S>, T> target_of(const CrossEntropyArgs& args, int64_t classes) 
 }
 
 template <class Team, class T, class S>
-__global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, Rows<T> lse, Rows<S> logits, Rows<const int32_t> ids,
-                                     Target<S, T> target) {
+__global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, KeptStats<T> kept, Rows<S> logits,
+                                     Rows<const int32_t> ids, Target<S, T> target) {
   constexpr int N = kChunk<S>;
   for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
     const int32_t id = *ids[r];
     const bool first = Team::rank() == 0;
     if (id == target.ignore_index) {
-      if (first) *loss[r] = *lse[r] = 0;
+      if (first) {
+        *loss[r] = 0;
+        kept.keep(r, 0, 0);
+      }
       continue;
     }
     const S* x = logits[r];
@@ -53,7 +56,7 @@ __global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, Rows<T> lse, 
       all = Team::sum(all);
     }
     if (first) {
-      *lse[r] = stats.lse;
+      kept.keep(r, stats.max, stats.sum);
       *loss[r] =
           is_column(id, shape.size) ? -stats.log_prob(load<T>(x + id)) * target.of(id) - target.spread * all : kNaN<T>;
     }
@@ -63,7 +66,8 @@ __global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, Rows<T> lse, 
 // dlogits = beta·dlogits + dloss·((1 - s)·w[t]·(p - [v = t]) + s/V·(p·Σ w - w))
 template <class Team, class T, class R, class S>
 __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, Rows<const T> dloss, Rows<S> logits,
-                                              Rows<const T> lse, Rows<const int32_t> ids, Target<S, T> target, T beta) {
+                                              KeptStats<const T> kept, Rows<const int32_t> ids, Target<S, T> target,
+                                              T beta) {
   constexpr int N = kChunk<S>;
   for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
     const S *x = logits[r], *w = target.weight;
@@ -77,7 +81,8 @@ __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, R
       continue;
     }
     const bool valid = is_column(id, shape.size);
-    const T row_lse = valid ? *lse[r] : kNaN<T>, d = *dloss[r], at_target = valid ? target.of(id) : T(0);
+    const T top = valid ? kept.max(r) : kNaN<T>, inverse = 1 / kept.sum(r), d = *dloss[r];
+    const T at_target = valid ? target.of(id) : T(0);
     T weights = static_cast<T>(shape.size);  // Σ w
     if (w && target.spread != 0) {
       weights = 0;
@@ -95,7 +100,7 @@ __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, R
       load_piece(p, x + i);
       const int at = static_cast<int>(id - i);
       for (int j = 0; j < K; ++j) {
-        p[j] = ::exp(p[j] - row_lse);
+        p[j] = ::exp(p[j] - top) * inverse;
         g[j] = (p[j] - (j == at ? T(1) : T(0))) * at_target;
       }
       if (target.spread != 0) {
@@ -111,8 +116,8 @@ __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, R
 }
 
 template <class Team, class T, class S>
-__global__ void token_log_prob_kernel(RowShape shape, Rows<T> log_prob, Rows<T> entropy, Rows<T> lse, Rows<S> logits,
-                                      Rows<const int32_t> ids) {
+__global__ void token_log_prob_kernel(RowShape shape, Rows<T> log_prob, Rows<T> entropy, KeptStats<T> kept,
+                                      Rows<S> logits, Rows<const int32_t> ids) {
   for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
     const S* x = logits[r];
     const RowStats<T> stats = row_stats<Team, true, T>(x, shape.size);
@@ -120,7 +125,7 @@ __global__ void token_log_prob_kernel(RowShape shape, Rows<T> log_prob, Rows<T> 
       const int32_t id = *ids[r];
       *log_prob[r] = is_column(id, shape.size) ? stats.log_prob(load<T>(x + id)) : kNaN<T>;
       *entropy[r] = stats.log_sum - stats.mean_shifted;
-      *lse[r] = stats.lse;
+      kept.keep(r, stats.max, stats.sum);
     }
   }
 }
@@ -128,24 +133,26 @@ __global__ void token_log_prob_kernel(RowShape shape, Rows<T> log_prob, Rows<T> 
 // dlogits = beta·dlogits + dlog_prob·([v = id] - p) - dentropy·p·(log p + entropy)
 template <class Team, class T, class R, class S>
 __global__ void token_log_prob_backward_kernel(RowShape shape, Rows<R> dlogits, Rows<const T> dlog_prob,
-                                               Rows<const T> dentropy, Rows<S> logits, Rows<const T> lse,
+                                               Rows<const T> dentropy, Rows<S> logits, KeptStats<const T> kept,
                                                Rows<const T> entropy, Rows<const int32_t> ids, T beta) {
   constexpr int N = kChunk<S>;
   for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
     const S* x = logits[r];
     R* to = dlogits[r];
     const int32_t id = *ids[r];
-    const T row_lse = is_column(id, shape.size) ? *lse[r] : kNaN<T>;
+    const T top = is_column(id, shape.size) ? kept.max(r) : kNaN<T>, inverse = 1 / kept.sum(r);
     const T d = dlog_prob.data ? *dlog_prob[r] : T(0);
-    const T dh = dentropy.data ? *dentropy[r] : T(0), h = dentropy.data ? *entropy[r] : T(0);
+    const T dh = dentropy.data ? *dentropy[r] : T(0);
+    // log p + entropy = (x - max) - (log Σ - entropy)
+    const T mean_shifted = dentropy.data ? ::log(kept.sum(r)) - *entropy[r] : T(0);
     for_pieces<Team, N>(shape.size, unaligned_head<N>(shape.size, x, to), [&](int64_t i, auto lanes) {
       constexpr int K = decltype(lanes)::value;
       T g[K];
       load_piece(g, x + i);
       const int at = static_cast<int>(id - i);
       for (int j = 0; j < K; ++j) {
-        const T log_p = g[j] - row_lse, p = ::exp(log_p);
-        const T share = p == 0 ? T(0) : p * (d + (log_p + h) * dh);  // -inf·0 would be NaN
+        const T shifted = g[j] - top, p = ::exp(shifted) * inverse;
+        const T share = p == 0 ? T(0) : p * (d + (shifted - mean_shifted) * dh);  // -inf·0 would be NaN
         g[j] = (j == at ? d : T(0)) - share;
       }
       write_gradient(to + i, g, beta);
@@ -155,19 +162,19 @@ __global__ void token_log_prob_backward_kernel(RowShape shape, Rows<R> dlogits, 
 
 }  // namespace
 
-void cross_entropy(const View& loss, const View& lse, const View& logits, const View& targets,
+void cross_entropy(const View& loss, const View& stats, const View& logits, const View& targets,
                    const CrossEntropyArgs& args) {
   visit_stored(logits.dtype, "cross_entropy", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
     const RowShape shape(logits);
     visit_team(shape, [&]<class Team>(Team) {
       launch(cross_entropy_kernel<Team, T, stored_t<S>>, Team::blocks(shape.count), kThreads, 0, stream(), shape,
-             values_of<T>(loss), values_of<T>(lse), rows_of<S>(logits), values_of<const int32_t>(targets),
+             values_of<T>(loss), KeptStats<T>{stats.as<T>()}, rows_of<S>(logits), values_of<const int32_t>(targets),
              target_of<S, T>(args, shape.size));
     });
   });
 }
 
-void cross_entropy_backward(const View& dlogits, const View& dloss, const View& logits, const View& lse,
+void cross_entropy_backward(const View& dlogits, const View& dloss, const View& logits, const View& stats,
                             const View& targets, const CrossEntropyArgs& args, double beta) {
   visit_result(dlogits, logits, "cross_entropy_backward",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
@@ -175,32 +182,32 @@ void cross_entropy_backward(const View& dlogits, const View& dloss, const View& 
                  visit_team(shape, [&]<class Team>(Team) {
                    launch(cross_entropy_backward_kernel<Team, T, stored_t<R>, stored_t<S>>, Team::blocks(shape.count),
                           kThreads, 0, stream(), shape, rows_of<R>(dlogits), values_of<const T>(dloss),
-                          rows_of<S>(logits), values_of<const T>(lse), values_of<const int32_t>(targets),
-                          target_of<S, T>(args, shape.size), beta);
+                          rows_of<S>(logits), KeptStats<const T>{stats.as<const T>()},
+                          values_of<const int32_t>(targets), target_of<S, T>(args, shape.size), beta);
                  });
                });
 }
 
-void token_log_prob(const View& log_prob, const View& entropy, const View& lse, const View& logits, const View& ids) {
+void token_log_prob(const View& log_prob, const View& entropy, const View& stats, const View& logits, const View& ids) {
   visit_stored(logits.dtype, "token_log_prob", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
     const RowShape shape(logits);
     visit_team(shape, [&]<class Team>(Team) {
       launch(token_log_prob_kernel<Team, T, stored_t<S>>, Team::blocks(shape.count), kThreads, 0, stream(), shape,
-             values_of<T>(log_prob), values_of<T>(entropy), values_of<T>(lse), rows_of<S>(logits),
+             values_of<T>(log_prob), values_of<T>(entropy), KeptStats<T>{stats.as<T>()}, rows_of<S>(logits),
              values_of<const int32_t>(ids));
     });
   });
 }
 
 void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const View& dentropy, const View& logits,
-                             const View& lse, const View& entropy, const View& ids, double beta) {
+                             const View& stats, const View& entropy, const View& ids, double beta) {
   visit_result(dlogits, logits, "token_log_prob_backward",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
                  const RowShape shape(logits);
                  visit_team(shape, [&]<class Team>(Team) {
                    launch(token_log_prob_backward_kernel<Team, T, stored_t<R>, stored_t<S>>, Team::blocks(shape.count),
                           kThreads, 0, stream(), shape, rows_of<R>(dlogits), values_of<const T>(dlog_prob),
-                          values_of<const T>(dentropy), rows_of<S>(logits), values_of<const T>(lse),
+                          values_of<const T>(dentropy), rows_of<S>(logits), KeptStats<const T>{stats.as<const T>()},
                           values_of<const T>(entropy), values_of<const int32_t>(ids), beta);
                  });
                });

@@ -239,6 +239,7 @@ void norm(const View& y, const View& mean, const View& rstd, const View& sum, co
 
 void norm_backward(const View& dx, const View& dw, const View& db, const View& dy, const View& x, const View& w,
                    const View& mean, const View& rstd, double beta_x, double beta_w, double beta_b) {
+  if (x.shape.back() == 0) return;  // rows without columns: nothing to write, and no windows of columns to launch
   visit_result(dx ? dx : x, x, "norm_backward",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
                  if (dy.dtype != x.dtype) fail_pair("norm_backward", dy.dtype, x.dtype);
@@ -270,7 +271,7 @@ void norm_backward(const View& dx, const View& dw, const View& db, const View& d
                      if (dx && !whole) gradient_alone();
                    });
                  });
-                 if (!sums || n == 0) return;
+                 if (!sums) return;
                  launch(add_partials_kernel<T>, dim3(tiles(n, kWarp), 2), kThreads, 0, stream(), n, blocks, step,
                         column_gradient<T>(dw, partials.w, beta_w), column_gradient<T>(db, partials.b, beta_b));
                });

@@ -201,10 +201,24 @@ __device__ __forceinline__ double rounded_product(double a, double b) { return _
 // log p(i) = (x[i] - max) - log_sum: the shift goes first, so that large logits lose no digits.
 template <class T>
 struct RowStats {
-  T max, log_sum, lse;
+  T max, log_sum;
   T sum;           // Σ e^(x - max); NaN if all x are -inf
   T mean_shifted;  // Σ p·(x - max), when asked for; the entropy is log_sum minus it
   __device__ __forceinline__ T log_prob(T x) const { return (x - max) - log_sum; }
+};
+
+// The statistics [R, 2] that a forward pass keeps for the backward pass: max and Σ e^(x - max) of each row. Together
+// they give p(i) = e^(x[i] - max) / sum; through their sum in one number, max + log_sum, large logits would lose
+// digits.
+template <class T>
+struct KeptStats {
+  T* data;
+  __device__ __forceinline__ T& max(int64_t row) const { return data[2 * row]; }
+  __device__ __forceinline__ T& sum(int64_t row) const { return data[2 * row + 1]; }
+  __device__ __forceinline__ void keep(int64_t row, T top, T total) const {
+    max(row) = top;
+    sum(row) = total;
+  }
 };
 
 // What a thread knows of the elements it has seen.
@@ -251,7 +265,7 @@ __device__ __forceinline__ RowStats<T> row_stats(const S* x, int64_t n) {
   const T log_sum = ::log(sum);
   T mean_shifted = 0;
   if constexpr (kEntropy) mean_shifted = Team::sum(seen.dot) / sum;
-  return {max, log_sum, max + log_sum, sum, mean_shifted};
+  return {max, log_sum, sum, mean_shifted};
 }
 
 }  // namespace pg::cuda

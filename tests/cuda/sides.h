@@ -39,6 +39,7 @@ struct Side {
     if (shape.rank() != 2) return Tensor::full(shape, NAN, dtype, device);
     return Tensor::full({shape[0], shape[1] + spare}, NAN, dtype, device).view_slice(1, spare, spare + shape[1]);
   }
+  Tensor per_row_stats(int64_t rows) const { return Tensor::full({rows, 2}, NAN, sum_type(dtype), device); }
   Tensor per_row(int64_t rows) const { return Tensor::full({rows}, NAN, sum_type(dtype), device); }
   Tensor per_row(const Tensor& x) const { return x.defined() ? x.to(sum_type(dtype)).to(device) : x; }
   // Memory for a gradient: of beta 0, holding NaN; else something to add to.

@@ -29,20 +29,20 @@ std::vector<Tensor> cross_entropies(const Side& s, const Tensor& logits, const T
   const Tensor x = s.in(logits), ids = s.in(targets), dloss = s.per_row(uniform({x.size(0)}, 3));
   const Tensor weight = weighted ? s.in(uniform({x.size(1)}, 4, 0.5, 2)) : Tensor{};
   const CrossEntropyArgs args{.ignore_index = -100, .label_smoothing = smoothing, .weight = weight};
-  const Tensor loss = s.per_row(x.size(0)), lse = s.per_row(x.size(0)), dx = s.gradient(x.shape(), beta);
-  s.k().cross_entropy(loss, lse, x, ids, args);
-  s.k().cross_entropy_backward(dx, dloss, x, lse, ids, args, beta);
-  return {loss, lse, dx};
+  const Tensor loss = s.per_row(x.size(0)), stats = s.per_row_stats(x.size(0)), dx = s.gradient(x.shape(), beta);
+  s.k().cross_entropy(loss, stats, x, ids, args);
+  s.k().cross_entropy_backward(dx, dloss, x, stats, ids, args, beta);
+  return {loss, stats, dx};
 }
 std::vector<Tensor> token_log_probs(const Side& s, const Tensor& logits, const Tensor& tokens, double beta) {
   const Tensor x = s.in(logits), ids = s.in(tokens);
   const Tensor d = s.per_row(uniform({x.size(0)}, 5)), dh = s.per_row(uniform({x.size(0)}, 6));
-  const Tensor log_prob = s.per_row(x.size(0)), entropy = s.per_row(x.size(0)), lse = s.per_row(x.size(0));
-  s.k().token_log_prob(log_prob, entropy, lse, x, ids);
-  std::vector<Tensor> results{log_prob, entropy, lse};
+  const Tensor log_prob = s.per_row(x.size(0)), entropy = s.per_row(x.size(0)), stats = s.per_row_stats(x.size(0));
+  s.k().token_log_prob(log_prob, entropy, stats, x, ids);
+  std::vector<Tensor> results{log_prob, entropy, stats};
   for (const auto& [d_log_prob, d_entropy] : {std::pair(d, Tensor{}), std::pair(Tensor{}, dh), std::pair(d, dh)}) {
     const Tensor dx = s.gradient(x.shape(), beta);
-    s.k().token_log_prob_backward(dx, d_log_prob, d_entropy, x, lse, entropy, ids, beta);
+    s.k().token_log_prob_backward(dx, d_log_prob, d_entropy, x, stats, entropy, ids, beta);
     results.push_back(dx);
   }
   return results;
@@ -101,13 +101,13 @@ TEST_CASE("CUDA writes f32 results of bf16 logits", "[cuda]") {
     const Tensor x = s.in(logits), tokens = s.in(ids), d = s.per_row(uniform({2}, 4)), dy = s.in(uniform({2, v}, 5));
     const auto wide = [&] { return Tensor::full({2, v}, NAN, sum_type(s.dtype), s.device); };
     const Tensor p = wide(), dx = wide(), de = wide(), dt = wide(), y = wide(), dn = wide();
-    const Tensor loss = s.per_row(2), lse = s.per_row(2), log_prob = s.per_row(2), entropy = s.per_row(2);
+    const Tensor loss = s.per_row(2), stats = s.per_row_stats(2), log_prob = s.per_row(2), entropy = s.per_row(2);
     s.k().softmax(p, x, false);
     s.k().softmax_backward(dx, dy, x, true, 0);
-    s.k().cross_entropy(loss, lse, x, tokens, {});
-    s.k().cross_entropy_backward(de, d, x, lse, tokens, {}, 0);
-    s.k().token_log_prob(log_prob, entropy, lse, x, tokens);
-    s.k().token_log_prob_backward(dt, d, {}, x, lse, entropy, tokens, 0);
+    s.k().cross_entropy(loss, stats, x, tokens, {});
+    s.k().cross_entropy_backward(de, d, x, stats, tokens, {}, 0);
+    s.k().token_log_prob(log_prob, entropy, stats, x, tokens);
+    s.k().token_log_prob_backward(dt, d, {}, x, stats, entropy, tokens, 0);
     s.k().rms_norm(y, loss, {}, x, {}, s.in(columns), kEps);
     s.k().rms_norm_backward(dn, {}, dy, x, s.in(columns), loss, 0, 0);
     for (const Tensor& t : {p, dx, de, dt, y, dn}) CHECK(t.dtype() == sum_type(s.dtype));
@@ -121,12 +121,12 @@ TEST_CASE("CUDA log-probabilities of all kernels agree to the bit", "[cuda]") {
       const Side s = on_cuda(dtype);
       const Tensor x = s.in(uniform({5, v}, 1, -20, 20)), ids = s.in(integers(5, 2, v));
       const Tensor y = Tensor::empty(x.shape(), sum_type(dtype), s.device);
-      const Tensor loss = s.per_row(5), lse = s.per_row(5), log_prob = s.per_row(5), entropy = s.per_row(5);
-      const Tensor lse_too = s.per_row(5);
+      const Tensor loss = s.per_row(5), stats = s.per_row_stats(5), log_prob = s.per_row(5), entropy = s.per_row(5);
+      const Tensor stats_too = s.per_row_stats(5);
       s.k().softmax(y, x, true);
-      s.k().cross_entropy(loss, lse, x, ids, {});
-      s.k().token_log_prob(log_prob, entropy, lse_too, x, ids);
-      CHECK(same_bits(lse, lse_too));
+      s.k().cross_entropy(loss, stats, x, ids, {});
+      s.k().token_log_prob(log_prob, entropy, stats_too, x, ids);
+      CHECK(same_bits(stats, stats_too));
       const auto at = ids.to_vector(), all = y.to_vector(), want = log_prob.to_vector(), losses = loss.to_vector();
       for (size_t r = 0; r < 5; ++r) {
         CHECK(want[r] == all[r * static_cast<size_t>(v) + static_cast<size_t>(at[r])]);
@@ -136,7 +136,7 @@ TEST_CASE("CUDA log-probabilities of all kernels agree to the bit", "[cuda]") {
       const Side apart = on_cuda(dtype, 1);
       const Tensor moved = apart.out(x.shape()), log_prob_too = s.per_row(5), entropy_too = s.per_row(5);
       moved.copy_from(x);
-      s.k().token_log_prob(log_prob_too, entropy_too, lse_too, moved, ids);
+      s.k().token_log_prob(log_prob_too, entropy_too, stats_too, moved, ids);
       CHECK(same_bits(log_prob, log_prob_too));
       CHECK(same_bits(entropy, entropy_too));
     }
@@ -148,18 +148,31 @@ TEST_CASE("CUDA gradients of logits may lie over the logits", "[cuda]") {
     for (int64_t v : {40, 3001}) {
       const Side s = on_cuda(dtype);
       const Tensor x = s.in(uniform({3, v}, 1)), ids = s.in(integers(3, 2, v)), weight = s.in(uniform({v}, 3, 0.5, 2));
-      const Tensor loss = s.per_row(3), lse = s.per_row(3), log_prob = s.per_row(3), entropy = s.per_row(3);
+      const Tensor loss = s.per_row(3), stats = s.per_row_stats(3), log_prob = s.per_row(3), entropy = s.per_row(3);
       const Tensor one = s.per_row(Tensor::full({1}, 0.25)).view_expand({3});  // one gradient for all rows
       const CrossEntropyArgs args{.label_smoothing = 0.1, .weight = weight};
-      s.k().cross_entropy(loss, lse, x, ids, args);
-      s.k().token_log_prob(log_prob, entropy, lse, x, ids);
+      s.k().cross_entropy(loss, stats, x, ids, args);
+      s.k().token_log_prob(log_prob, entropy, stats, x, ids);
       const Tensor apart = s.out(x.shape()), over = x.clone(), apart_too = s.out(x.shape()), over_too = x.clone();
-      s.k().cross_entropy_backward(apart, one, x, lse, ids, args, 0);
-      s.k().cross_entropy_backward(over, one, over, lse, ids, args, 0);
+      s.k().cross_entropy_backward(apart, one, x, stats, ids, args, 0);
+      s.k().cross_entropy_backward(over, one, over, stats, ids, args, 0);
       CHECK(same_bits(over, apart));
-      s.k().token_log_prob_backward(apart_too, one, one, x, lse, entropy, ids, 0);
-      s.k().token_log_prob_backward(over_too, one, one, over_too, lse, entropy, ids, 0);
+      s.k().token_log_prob_backward(apart_too, one, one, x, stats, entropy, ids, 0);
+      s.k().token_log_prob_backward(over_too, one, one, over_too, stats, entropy, ids, 0);
       CHECK(same_bits(over_too, apart_too));
+    }
+  }
+}
+
+TEST_CASE("CUDA keeps the digits of gradients of logits far from 0", "[cuda]") {
+  for (int64_t v : {33, 1100}) {
+    // Multiples of 1/16, which f32 holds exactly up to a million.
+    const Tensor x = (integers(4 * v, 3, 97).to(f64) / 16.0 + 1e6).to(f32).view_reshape({4, v}),
+                 ids = integers(4, 2, v);
+    for (DType dtype : {f32, f64}) {
+      check_against_cpu(on_cuda(dtype), [&](const Side& s) { return cross_entropies(s, x, ids, 0, false, 0); });
+      check_against_cpu(on_cuda(dtype), [&](const Side& s) { return cross_entropies(s, x, ids, 0.1, true, 0); });
+      check_against_cpu(on_cuda(dtype), [&](const Side& s) { return token_log_probs(s, x, ids, 0); });
     }
   }
 }
@@ -181,12 +194,12 @@ TEST_CASE("CUDA takes huge and impossible logits", "[cuda]") {
       const Tensor x = s.in(Tensor::from(values, {5, v}));
       const Tensor ids = s.in(Tensor::from(std::vector<int32_t>{3, 18, 40, 5, 6}, {5}));
       const Tensor p = s.out(x.shape()), log_p = s.out(x.shape()), dx = s.out(x.shape());
-      const Tensor log_prob = s.per_row(5), entropy = s.per_row(5), lse = s.per_row(5),
+      const Tensor log_prob = s.per_row(5), entropy = s.per_row(5), stats = s.per_row_stats(5),
                    one = s.per_row(Tensor::ones({5}));
       s.k().softmax(p, x, false);
       s.k().softmax(log_p, x, true);
-      s.k().token_log_prob(log_prob, entropy, lse, x, ids);
-      s.k().token_log_prob_backward(dx, one, one, x, lse, entropy, ids, 0);
+      s.k().token_log_prob(log_prob, entropy, stats, x, ids);
+      s.k().token_log_prob_backward(dx, one, one, x, stats, entropy, ids, 0);
       const auto near = [&](double got, double want) {
         return std::abs(got - want) <= tolerance(dtype) * (1 + std::abs(want));
       };
@@ -200,14 +213,14 @@ TEST_CASE("CUDA takes huge and impossible logits", "[cuda]") {
                           std::isnan(at(log_ps, 4)) && std::isnan(at(dxs, 3)) && std::isnan(at(dxs, 4));
         if (!good) FAIL_CHECK("column " << i);
       }
-      const auto lps = log_prob.to_vector(), hs = entropy.to_vector(), lses = lse.to_vector();
+      const auto lps = log_prob.to_vector(), hs = entropy.to_vector(), sums = stats.to_vector();
       const double row_tolerance = tolerance(dtype == bf16 ? f32 : dtype);
       CHECK(std::abs(lps[0] + std::log(all)) <= row_tolerance * 10);
       CHECK(lps[1] == 0);
       CHECK(hs[1] == 0);
       CHECK(std::abs(lps[2] + std::log(possible)) <= row_tolerance * 10);
       CHECK(std::abs(hs[2] - std::log(possible)) <= row_tolerance * 10);
-      for (size_t r : {3u, 4u}) CHECK((std::isnan(lps[r]) && std::isnan(hs[r]) && std::isnan(lses[r])));
+      for (size_t r : {3u, 4u}) CHECK((std::isnan(lps[r]) && std::isnan(hs[r]) && std::isnan(sums[2 * r + 1])));
     }
   }
 }
@@ -217,13 +230,13 @@ TEST_CASE("CUDA ids that are no column give NaN in their row alone", "[cuda]") {
     const Side s = on_cuda(f32);
     const std::vector<int32_t> given{2, -1, static_cast<int32_t>(v), -100, 2147483647};
     const Tensor x = s.in(uniform({5, v}, 1)), ids = s.in(Tensor::from(given, {5})), one = s.per_row(Tensor::ones({5}));
-    const Tensor loss = s.per_row(5), lse = s.per_row(5), log_prob = s.per_row(5), entropy = s.per_row(5);
+    const Tensor loss = s.per_row(5), stats = s.per_row_stats(5), log_prob = s.per_row(5), entropy = s.per_row(5);
     const Tensor dloss = s.out(x.shape()), dlog_prob = s.out(x.shape());
     const CrossEntropyArgs args{.label_smoothing = 0.1, .weight = s.in(uniform({v}, 2, 0.5, 2))};
-    s.k().cross_entropy(loss, lse, x, ids, args);
-    s.k().cross_entropy_backward(dloss, one, x, lse, ids, args, 0);
-    s.k().token_log_prob(log_prob, entropy, lse, x, ids);
-    s.k().token_log_prob_backward(dlog_prob, one, {}, x, lse, entropy, ids, 0);
+    s.k().cross_entropy(loss, stats, x, ids, args);
+    s.k().cross_entropy_backward(dloss, one, x, stats, ids, args, 0);
+    s.k().token_log_prob(log_prob, entropy, stats, x, ids);
+    s.k().token_log_prob_backward(dlog_prob, one, {}, x, stats, entropy, ids, 0);
     const auto losses = loss.to_vector(), lps = log_prob.to_vector();
     const auto d = dloss.to_vector(), dl = dlog_prob.to_vector();
     for (size_t r = 0; r < 5; ++r) {

@@ -1,6 +1,6 @@
 // The registry on a CUDA device, which in a simulated build every machine has: against the CPU in f64, run after run.
 #include "tensor/cuda/runtime.h"
-#include "tests/op_runs.h"
+#include "tests/op_crossings.h"
 
 using namespace pg;
 using namespace pg::testing;
@@ -58,6 +58,28 @@ TEST_CASE("CUDA reads inputs of any strides", "[cuda]") {
     std::vector<Tensor> scattered;
     for (const Tensor& x : inputs) scattered.push_back(strided(x));
     check_close(run(s, s.call, scattered), run(s, s.call, inputs), 1e-5);
+  });
+}
+
+// As on the CPU (tests/test_op_crossings.cpp), with one layout and type per call. Ids that CUDA's kernels cannot refuse
+// give NaN there.
+TEST_CASE("generated calls on CUDA give the right value or an Error", "[cuda][slow]") {
+  size_t at = 0;
+  for_each_sample([&](const OpSample& s) {
+    for (const CrossedInputs& c : crossed(inputs_of(s, f32))) {
+      const InputLayout layout = kLayouts[at % std::size(kLayouts)];
+      const DType dtype = repeats(layout) ? f64 : std::array{f32, f64, bf16}[at % 3];
+      ++at;
+      INFO(c.label << ", " << name_of(layout) << ", " << pg::name_of(dtype));
+      std::vector<Tensor> inputs;
+      for (const Tensor& x : c.inputs) {
+        inputs.push_back(in_layout((x.defined() && is_floating(x.dtype()) ? x.to(dtype) : x).to(device()), layout));
+      }
+      const Outcome got = outcome_of(s, s.call, inputs), want = outcome_of(s, s.call, widened(inputs));
+      if (!want.error.empty() && want.error.find(": id ") != std::string::npos) continue;
+      const std::string problem = difference(got, want, dtype == f64 ? 1e-10 : dtype == f32 ? 1e-5 : s.tolerance_bf16);
+      if (!problem.empty()) FAIL_CHECK(problem);
+    }
   });
 }
 
