@@ -186,6 +186,9 @@ TEST_CASE("an empty slice of a transposed matrix can be copied", "[tensor]") {
     for (int d : {0, 1, 2}) CHECK(block.view_slice(d, 1, 1).clone().numel() == 0);
     x.view_slice(0, 0, 0).copy_from(Tensor::zeros({0, 8}, dtype));
     CHECK(x.clone().to_vector() == std::vector<double>(64, 1.0));
+    const Tensor padded = Tensor::ones({0, 3, 16}, dtype).view_slice(2, 0, 12);  // rows with room between them
+    CHECK(padded.contiguous());
+    CHECK(padded.view_reshape({0, 12}).shape() == Shape{0, 12});
   }
 }
 
