@@ -27,8 +27,7 @@ int64_t checked_numel(const Shape& shape, const char* op, size_t element_bytes) 
 bool is_contiguous(const Shape& shape, const Strides& strides) {
   int64_t expected = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (shape[i] == 0) return true;
-    if (shape[i] != 1 && strides[i] != expected) return false;
+    if (shape[i] != 1 && strides[i] != expected) return numel(shape) == 0;
     expected *= shape[i];
   }
   return true;

@@ -88,6 +88,7 @@ inline Strides contiguous_strides(const Shape& shape) {
   }
   return strides;
 }
+// True of every shape without elements.
 bool is_contiguous(const Shape& shape, const Strides& strides);
 // NumPy's rule: align right, sizes equal or 1. Error naming `op` when they don't fit.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);

@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kThreads)
 
 void attention(const View& out, const View& lse, const View& q, const View& k, const View& v,
                const AttentionArgs& args) {
-  if (lse.numel() == 0) return;
+  if (out.numel() == 0) return;
   if (q.shape[2] <= kDecodeQueries && !exact()) return attention_decode(out, lse, q, k, v, args);
   if (takes_mma({q, k, v, out}, args)) return attention_mma(out, lse, q, k, v, args);
   visit_heads(q, "attention",
