@@ -84,7 +84,7 @@ Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
     y = add(log(total), shift);
   }
   // Not through y: rounded, it would cost large x digits.
-  return record(Op::logsumexp, y.view_reshape(p.result), {&x},
+  return record(Op::logsumexp, y.view_reshape(p.result), {&x}, {&x},
                 [x = x.detach(), top, total](const Tensor& dy, Grads& g) {
                   g.pass(0, mul(exp(sub(x, top)), div(dy.view_reshape(total.shape()), total)));
                 });

@@ -123,7 +123,7 @@ TEST_CASE("generate: tempered log-probs have the bits of the training pass at th
     const auto t = static_cast<int64_t>(ids.size()) - 1;
     const Tensor inputs = Tensor::from(std::span<const int32_t>(ids).first(ids.size() - 1), {1, t});
     const Tensor targets = Tensor::from(std::span<const int32_t>(ids).subspan(1), {1, t});
-    const std::vector<double> all = token_log_prob(model(inputs) * (1 / 0.7), targets).first.to_vector();
+    const std::vector<double> all = token_log_prob(model(inputs) / 0.7, targets).first.to_vector();
     CHECK(std::vector<double>(all.begin() + static_cast<int64_t>(prompts[i].size()) - 1, all.end()) ==
           rows[i].log_probs);
   }

@@ -147,7 +147,7 @@ TEST_CASE("golden cases that the runner does not understand are refused", "[gold
   SECTION("op") {
     Copy copy("softmax.f64.odd");
     copy.replace("\"softmax\"", "\"softmux\"");
-    CHECK(contains(error_of(copy.write()), "unknown op 'softmux'; known: abs "));
+    CHECK(contains(error_of(copy.write()), "unknown op 'softmux' (did you mean softmax?); known: abs "));
   }
   SECTION("tensor") {
     Copy copy("softmax.f64.odd");

@@ -121,7 +121,7 @@ TEST_CASE("rl memory: logits in pieces give the log-probabilities and gradients 
         kl = s.full_kl;
       } else {
         const Tensor picked = index_select(reshape(leaf, {-1, 8}), 0, rows.places);
-        const Tensor logits = policy.head(picked) * (1 / temperature);
+        const Tensor logits = policy.head(picked) / temperature;
         const auto [l, h] = token_log_prob(logits, rows.tokens);
         log_prob = spread(l, rows);
         entropy = spread(h, rows);
