@@ -29,8 +29,14 @@ struct TrainOptions {
 int train(const TrainOptions& options);
 
 struct SampleCommandOptions {
-  std::string run;  // a run's folder or a checkpoint
-  std::string prompt = "\n", device = "cpu";
+  std::string run;     // a run's folder or a checkpoint
+  bool best = false;   // the checkpoint of the lowest validation loss
+  std::string prompt;  // "-": standard input; "": what the run suggests
+  std::string prompt_file;
+  bool interactive = false;        // each line of standard input is a prompt
+  std::vector<std::string> stops;  // texts that end a sample; they are not shown
+  bool json = false;               // an object per sample
+  std::string device = "cpu";
   int threads = 0;
   uint64_t seed = 1;
   int64_t tokens = 500, count = 1, top_k = 0;

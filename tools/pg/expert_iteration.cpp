@@ -45,7 +45,7 @@ int expert_iteration(const ExpertIterationOptions& o) {
         fmt::format("held-out reward {:.3f}, solved {:.1f} %", metrics.at("reward/mean"), 100 * metrics.at("solved"));
   };
   const auto save = [&](int64_t iteration) {
-    std::map<std::string, std::string> texts = policy_texts(o.common);
+    std::map<std::string, std::string> texts = policy_texts(*task, "expert-iteration");
     texts["model"] = to_json(policy->config);
     save_checkpoint(checkpoint_path(run.path()), *policy, nullptr, {iteration, {}, std::move(texts)});
     note_saved(run);

@@ -75,17 +75,28 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
 
 void add_sample_options(CLI::App& app, SampleCommandOptions& o) {
   app.add_option("run", o.run, "a run's folder, or a checkpoint")->required();
-  app.add_option("--prompt", o.prompt, "the text to go on from; default: a new line");
+  app.add_flag("--best", o.best, "the checkpoint of the lowest validation loss instead of the last one");
+  CLI::Option* prompt = app.add_option(
+      "--prompt", o.prompt, "the text to go on from; -: standard input; default: a new line, or a problem of the task");
+  CLI::Option* file = app.add_option("--prompt-file", o.prompt_file, "a file with the text to go on from");
+  CLI::Option* interactive =
+      app.add_flag("--interactive", o.interactive, "each line of standard input is a prompt, until it ends");
+  prompt->excludes(file)->excludes(interactive);
+  file->excludes(interactive);
+  app.add_option("--stop", o.stops, "a text that ends a sample and is not shown; may be given several times")
+      ->allow_extra_args(false);
   app.add_option("--tokens", o.tokens, "characters to write")->transform(whole(1));
   app.add_option("--count", o.count, "texts to write")->transform(whole(1));
   app.add_option("--seed", o.seed, "the same seed gives the same text");
-  app.add_option("--temperature", o.temperature, "above 0; below 1: safer, above 1: bolder")->transform(number(0));
+  app.add_option("--temperature", o.temperature, "0: always the likeliest; below 1: safer, above 1: bolder")
+      ->transform(number(0));
   app.add_option("--top-k", o.top_k, "choose among the k likeliest; 0: all")->transform(whole(0));
   app.add_option("--top-p", o.top_p, "choose among the likeliest that make up this probability")
       ->transform(number(0, 1));
   app.add_option("--min-p", o.min_p, "leave out what is less likely than this times the likeliest")
       ->transform(number(0, 1));
   app.add_flag("--greedy", o.greedy, "always the likeliest");
+  app.add_flag("--json", o.json, "a line with a JSON object for each sample, and nothing else on standard output");
   add_machine_options(app, o.device, o.threads);
   add_exact(app, o.exact);
 }

@@ -120,6 +120,7 @@ int train_reward_model(const PreferenceOptions& o) {
                   {o.steps,
                    {},
                    {{"model", to_json(s.policy->config)},
+                    {"kind", "reward-model"},
                     {"task", o.common.task},
                     {"score_mean", number(judge.mean())},
                     {"score_std", number(judge.std())}}});
@@ -146,7 +147,7 @@ int dpo(const PreferenceOptions& o) {
         const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("reward/mean"));
         return step == 0 ? reward : fmt::format("{}, {:.1f} % of the held-out pairs", reward, 100 * accuracy);
       });
-  std::map<std::string, std::string> texts = policy_texts(o.common);
+  std::map<std::string, std::string> texts = policy_texts(*s.task, "dpo");
   texts["model"] = to_json(s.policy->config);
   save_checkpoint(checkpoint_path(run.path()), *s.policy, nullptr, {o.steps, {}, texts});
   return interrupted() ? interrupt_status() : 0;

@@ -56,7 +56,7 @@ int sft(const SftOptions& o) {
     policy->train();
   };
   const auto save = [&](int64_t) {
-    trainer.save(checkpoint_path(run.path()), policy_texts(o.common));
+    trainer.save(checkpoint_path(run.path()), policy_texts(*task, "sft"));
     note_saved(run);
   };
   hooks.on_checkpoint = save;

@@ -7,6 +7,7 @@
 #include "tools/pg/memory.h"
 #include "tools/pg/numbers.h"
 #include "tools/pg/run.h"
+#include "tools/pg/run_model.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
@@ -182,8 +183,13 @@ void state_algorithm(CLI::App& app, const rl::Algorithm& algorithm) {
   }
 }
 
-std::unique_ptr<Gpt2> load_policy(const std::string& run, const Device& device, const std::string& dtype) {
+std::unique_ptr<Gpt2> load_policy(const std::string& run, const TextTask& task, const Device& device,
+                                  const std::string& dtype) {
   const Checkpoint checkpoint = load_checkpoint(checkpoint_of(run));
+  const std::string vocabulary = tokenizer_of(checkpoint)->to_json();
+  check(vocabulary == task.tokenizer().to_json(),
+        "{}: its vocabulary is not that of the task {}: the model knows {:.200}, the task needs {:.200}", run,
+        task.name(), vocabulary, task.tokenizer().to_json());
   Gpt2Config config = checkpoint.gpt2_config();
   if (!dtype.empty()) config.dtype = dtype == "bf16" ? bf16 : f32;
   Generator unused(0);
@@ -194,7 +200,7 @@ std::unique_ptr<Gpt2> load_policy(const std::string& run, const Device& device, 
 }
 
 std::unique_ptr<Gpt2> make_policy(const TextRlOptions& o, const TextTask& task) {
-  if (!o.init.empty()) return load_policy(o.init, parse_device(o.device), o.dtype);
+  if (!o.init.empty()) return load_policy(o.init, task, parse_device(o.device), o.dtype);
   const Gpt2Config config = {.vocab_size = task.vocab_size(),
                              .block_size = rl::block_size_for(task),
                              .n_layer = o.layers,
@@ -209,6 +215,12 @@ std::unique_ptr<Gpt2> make_policy(const TextRlOptions& o, const TextTask& task) 
   return policy;
 }
 
-std::map<std::string, std::string> policy_texts(const TextRlOptions& o) { return {{"task", o.task}}; }
+std::map<std::string, std::string> policy_texts(const TextTask& task, const std::string& kind) {
+  std::map<std::string, std::string> texts = {
+      {"kind", kind}, {"task", task.name()}, {"tokenizer", task.tokenizer().to_json()}};
+  const std::vector<Problem> problems = task.held_out(1);
+  if (!problems.empty()) texts["prompt"] = task.text(problems[0].prompt);
+  return texts;
+}
 
 }  // namespace pg::tools

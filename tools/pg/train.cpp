@@ -127,8 +127,10 @@ int train(const TrainOptions& o) {
   const auto val_batch = [&](Generator& g) { return to_tensors(random_batch(text.val, o.batch, o.context, g)); };
   Trainer trainer(model, train_config(o), train_batch);
 
-  const std::map<std::string, std::string> texts = {
-      {"tokenizer", tokenizer.to_json()}, {"corpus", corpus.name}, {"corpus_sha256", sha256(corpus.text)}};
+  const std::map<std::string, std::string> texts = {{"kind", "train"},
+                                                    {"tokenizer", tokenizer.to_json()},
+                                                    {"corpus", corpus.name},
+                                                    {"corpus_sha256", sha256(corpus.text)}};
   if (resumed) {
     const Checkpoint checkpoint = load_checkpoint(checkpoint_path(o.resume));
     check(checkpoint.text("corpus_sha256") == texts.at("corpus_sha256"),

@@ -64,6 +64,18 @@ void apply_yaml(CLI::App& app, const std::string& path) {
   }
 }
 
+std::map<std::string, std::string> config_values(const std::string& path) {
+  std::map<std::string, std::string> values;
+  try {
+    for (const auto& entry : load(path)) {
+      if (entry.first.IsScalar() && entry.second.IsScalar()) values[entry.first.Scalar()] = entry.second.Scalar();
+    }
+  } catch (const Error&) {
+    return {};
+  }
+  return values;
+}
+
 std::string effective_yaml(const CLI::App& app) {
   YAML::Emitter out;
   out << YAML::BeginMap;

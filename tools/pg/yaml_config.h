@@ -24,4 +24,7 @@ void follow(CLI::App& app, const std::string& name, T& value, T followed) {
   app.get_option(name)->default_str(fmt::format("{}", followed));
 }
 
+// The `key: value` lines of a run's config.yaml; none when there is no such file or it cannot be read.
+std::map<std::string, std::string> config_values(const std::string& path);
+
 }  // namespace pg::tools
