@@ -85,4 +85,31 @@ stop=$(text short | cut -c 6-7)
 says 0 out '"finish":"stop"' "$pg" sample "$(run gpt)" --prompt 'the king was old' --tokens 20 --json --stop "$stop"
 [ "$(text out)" = "$(text short | cut -c 1-5)\"" ] || bad "--stop $stop does not end the text before it"
 
+# Evaluation.
+printf 'a\302\247' >odd.txt
+says 0 out 'nats per token' "$pg" eval "$(run gpt)" prompt.txt
+says 0 out '"tokens":8,"bytes":8' "$pg" eval "$(run gpt)" prompt.txt --json
+says 1 err "lacks 1 of the text's 2 characters" "$pg" eval "$(run gpt)" odd.txt
+says 1 err 'none.txt: No such file' "$pg" eval "$(run gpt)" none.txt
+says 1 err 'acts in an environment' "$pg" eval "$(run env)" prompt.txt
+
+# What a run of every kind is, and how to go on.
+for kind in train:gpt sft:sft rl:rl dpo:dpo reward-model:judge expert-iteration:expert env:env; do
+  says 0 out "\"kind\":\"${kind%:*}\"" "$pg" info --json "$(run "${kind#*:}")"
+  grep -q "^# pg ${kind%:*}$" "$(run "${kind#*:}")/config.yaml" || bad "the config.yaml of $kind does not name its command"
+  says 0 out "pg ${kind%:*}" "$pg" info "$(run "${kind#*:}")"
+done
+says 0 out "pg sample $(run gpt)" "$pg" info "$(run gpt)"
+says 0 out '6 of 6' "$pg" info "$(run gpt)"
+says 0 out "pg rl --task sort --init $(run sft) --reward-model $(run judge)" "$pg" info "$(run judge)"
+# Embeddings 56 x 16 and 16 x 16, two norms of 32, four linear layers 16 -> 48, 16, 64 and 64 -> 16, a last norm of 32.
+parameters=$((56 * 16 + 16 * 16 + 2 * 32 + (17 * 48 + 17 * 16 + 17 * 64 + 65 * 16) + 32))
+says 0 out "\"step\":6,\"parameters\":$parameters" "$pg" info --json "$(run gpt)/checkpoint.safetensors"
+cp -r "$(run gpt)" begun && sed -i.bak 's/^steps: 6$/steps: 9/' begun/config.yaml
+says 0 out 'pg train --resume begun' "$pg" info begun
+rm begun/checkpoint.safetensors
+says 0 out 'no checkpoint yet' "$pg" info begun
+says 1 err 'is no run' "$pg" info .
+says 0 out 'pg 0.' "$pg" --version
+
 exit $wrong

@@ -1,4 +1,5 @@
 // The model of a run and its vocabulary, however and by whichever version the run was stored.
+#include <cmath>
 #include <fstream>
 #include <functional>
 
@@ -10,6 +11,7 @@
 #include "tasks/token_list.h"
 #include "tests/catch.h"
 #include "tests/temp_dir.h"
+#include "tools/pg/eval.h"
 #include "tools/pg/run_model.h"
 #include "tools/pg/stop_text.h"
 
@@ -170,4 +172,29 @@ TEST_CASE("a stop text is found across pieces and never shown", "[pg]") {
   CHECK(!stop.stopped());
   CHECK(stop.rest() == "ab");
   CHECK(contains(error_of([] { StopText({""}); }), "empty"));
+}
+
+TEST_CASE("the loss of a text counts every token but the first once", "[pg]") {
+  // A model whose embeddings are 0 has logits of 0: log V nats for each token, however the text is cut.
+  for (const size_t size : {2, 8, 9, 10, 16, 17, 30, 600}) {
+    Gpt2 uniform = model_of(5);
+    uniform.wte.weight.fill(0);
+    const double nats = text_loss(uniform, std::vector<int32_t>(size, 3));
+    CHECK(std::abs(nats - static_cast<double>(size - 1) * std::log(5.0)) < 1e-5 * static_cast<double>(size));
+  }
+  // Token by token: -log softmax at the last position of what its window has shown so far.
+  Gpt2 model = model_of(5);
+  std::vector<int32_t> ids;
+  Generator g(4);
+  for (int i = 0; i < 21; ++i) ids.push_back(static_cast<int32_t>(g.integer(5)));
+  double nats = 0;
+  for (int64_t t = 1; t < 21; ++t) {
+    const std::vector<int32_t> seen(ids.begin() + (t - 1) / 8 * 8, ids.begin() + t);
+    const auto logits = model(Tensor::from(seen, {1, std::ssize(seen)})).to_vector();
+    double total = 0;
+    for (size_t v = logits.size() - 5; v < logits.size(); ++v) total += std::exp(logits[v]);
+    nats += std::log(total) - logits[logits.size() - 5 + static_cast<size_t>(ids[static_cast<size_t>(t)])];
+  }
+  CHECK(std::abs(text_loss(model, ids) - nats) < 1e-5);
+  CHECK(contains(error_of([&] { text_loss(model, {1}); }), "1 tokens"));
 }

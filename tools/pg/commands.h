@@ -52,6 +52,8 @@ struct FetchOptions {
 int fetch(const FetchOptions& options);
 
 int doctor();
+// "0.1.0"
+std::string version();
 
 // Checks every backward, or that of one op sample by sample.
 int run_gradcheck(const std::string& op);

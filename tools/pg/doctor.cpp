@@ -44,12 +44,14 @@ bool can_write(const std::string& path) {
 
 }  // namespace
 
+std::string version() { return POLICYGRAD_VERSION; }
+
 int doctor() {
   std::string first;  // the first thing to do
   const auto todo = [&](const std::string& what) {
     if (first.empty()) first = what;
   };
-  show("version", POLICYGRAD_VERSION);
+  show("version", version());
   show("compiler", compiler());
 #ifndef NDEBUG
   show("build", "for the debugger, slow");

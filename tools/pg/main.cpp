@@ -8,7 +8,9 @@
 #include "tensor/text.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/env.h"
+#include "tools/pg/eval.h"
 #include "tools/pg/golden.h"
+#include "tools/pg/info.h"
 #include "tools/pg/numbers.h"
 #include "tools/pg/process.h"
 #include "tools/pg/text_rl.h"
@@ -138,6 +140,7 @@ std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
 int pg_command(int argc, char** argv) {
   CLI::App app{"policygrad: train and try models, check and measure the engine"};
   app.name("pg");
+  app.set_version_flag("--version", fmt::format("pg {}", version()));
   app.require_subcommand(1);
   std::function<int()> run;  // set by the subcommand that the command line names
   const auto command = [&](const char* name, const char* description, std::function<int(CLI::App&)> action) {
@@ -165,6 +168,16 @@ int pg_command(int argc, char** argv) {
   SampleCommandOptions sample_options;
   sub = command("sample", "text from a trained model", [&](CLI::App&) { return sample(sample_options); });
   add_sample_options(*sub, sample_options);
+
+  EvalOptions eval_options;
+  sub = command("eval", "how well a model of text predicts another text",
+                [&](CLI::App&) { return evaluate(eval_options); });
+  add_eval_options(*sub, eval_options);
+
+  InfoOptions info_options;
+  sub = command("info", "what a run is, how far it is, and the command to go on with",
+                [&](CLI::App&) { return info(info_options); });
+  add_info_options(*sub, info_options);
 
   const auto read_configs = [](CLI::App& self, const auto& common) {
     if (!common.config.empty()) apply_yaml(self, common.config);

@@ -49,7 +49,7 @@ class Sampler {
     for (int64_t i = 1; i <= o_.count; ++i) {
       if (!o_.json && o_.count > 1) fmt::print("---- {}\n", i);
       if (!o_.json && show_prompt) fmt::print("{}", prompt);
-      std::fflush(stdout);
+      flush_output();
       const Sample sample = write(ids);
       tokens += sample.tokens;
       seconds += sample.seconds;
@@ -62,7 +62,7 @@ class Sampler {
         fmt::print("{}", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       }
       fmt::print("\n");
-      std::fflush(stdout);
+      flush_output();
     }
     if (!o_.json) {
       fmt::print(stderr, "{} tokens in {:.2f} s, {:.0f} tokens/s\n", tokens, seconds,
@@ -92,7 +92,7 @@ class Sampler {
       sample.text += text;
       if (o_.json) return;
       fmt::print("{}", text);
-      std::fflush(stdout);
+      flush_output();
     };
     options_.first_row = row_++;
     options_.on_token = [&](int64_t, int32_t token) {

@@ -88,7 +88,7 @@ std::string effective_yaml(const CLI::App& app) {
       out << value;
   }
   out << YAML::EndMap;
-  return std::string(out.c_str()) + "\n";
+  return fmt::format("# pg {}\n{}\n", app.get_name(), out.c_str());
 }
 
 }  // namespace pg::tools
