@@ -77,6 +77,7 @@ class Imitate : public TextTask {
     return problems;
   }
   std::span<const int32_t> corpus() const override { return data_.train; }
+  std::string note() const override { return corpus_.note; }
   Score score(const Problem& problem, std::span<const int32_t> response) const override {
     Score s;
     double right = 0;

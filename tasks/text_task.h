@@ -49,6 +49,8 @@ class TextTask {
   virtual Score score(const Problem& problem, std::span<const int32_t> response) const = 0;
   // The text that the task is taken from, if any: what a bigram reference counts.
   virtual std::span<const int32_t> corpus() const { return {}; }
+  // One sentence when that text is not what was asked for or not as it was stored, else empty.
+  virtual std::string note() const { return {}; }
   // For people.
   std::string text(std::span<const int32_t> ids) const { return tokenizer().decode(ids); }
   // What the world says to a response so far, in ids that are read and not learned; nothing: the episode is over.

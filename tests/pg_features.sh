@@ -93,6 +93,50 @@ says 1 err "lacks 1 of the text's 2 characters" "$pg" eval "$(run gpt)" odd.txt
 says 1 err 'none.txt: No such file' "$pg" eval "$(run gpt)" none.txt
 says 1 err 'acts in an environment' "$pg" eval "$(run env)" prompt.txt
 
+# Fine-tuning: with a rate of 0 the model stays the one it began from, whatever text it reads.
+printf '\357\273\277the king was old\r\nand so was the fox.\r\nthe fox was red and the king was old' >windows.txt
+printf 'the king was old\nand so was the fox.\nthe fox was red and the king was old' >unix.txt
+loss() { "$pg" eval "$@" --json 2>err | sed 's/.*"loss":\([0-9.]*\).*/\1/'; }
+tune() { # tune STATUS FILE TEXT OPTIONS…
+  status=$1 file=$2 text=$3
+  shift 3
+  says "$status" "$file" "$text" "$pg" train --init "$(run gpt)" --data stories --batch 2 --eval-batches 1 --warmup 0 \
+    --schedule constant "$@"
+}
+tune 0 err 'windows.txt: the byte order mark is left out, and 2 line ends' --steps 4 --eval-every 2 --lr 0 --val windows.txt --name same
+[ "$(loss "$(run same)" unix.txt)" = "$(loss "$(run gpt)" unix.txt)" ] || bad 'a rate of 0 changes the model of --init'
+[ "$(loss "$(run same)" windows.txt)" = "$(loss "$(run same)" unix.txt)" ] || bad 'CRLF is not read as LF'
+grep -q '^context: 16$' "$(run same)/config.yaml" || bad 'the config of a run with --init lacks the sizes of its model'
+says 0 out 'pg sample' "$pg" train --config "$(run same)/config.yaml" --name same_again
+cmp -s "$(run same)/checkpoint.safetensors" "$(run same_again)/checkpoint.safetensors" || bad 'a saved config with --init does not repeat its run'
+tune 1 err '--width 8 differs from the 16' --width 8
+tune 1 err "(56 tokens) lacks 1 of the text's 2 characters: U+00A7" --val odd.txt
+says 1 err 'leave one of them out' "$pg" train --init "$(run gpt)" --resume "$(run same)"
+# --val is what is validated on: 65 characters are four windows of 16 and the successor of the last.
+head -c 65 unix.txt >val.txt
+tune 0 out '"complete":true' --steps 4 --eval-every 2 --lr 0.01 --val val.txt --name tuned --json
+if ! grep -q '^{' out || [ "$(wc -l <out)" != 1 ]; then bad 'train --json writes more than an object to standard output'; fi
+val=$(sed 's/.*"val_loss":\([0-9.]*\),"best.*/\1/' out)
+[ "$val" = "$(loss "$(run tuned)" val.txt)" ] || bad "the last validation loss, $val, is not the loss of --val"
+[ "$(grep -c '"val_loss":' "$(run tuned)/metrics.jsonl")" = 3 ] || bad 'metrics.jsonl has not a validation loss of steps 0, 2 and 4'
+# A rate that destroys the model: the best one is that of step 0, and is kept.
+tune 0 out 'best at step 0' --steps 4 --eval-every 2 --lr 3 --val val.txt --name ruined
+[ "$(loss "$(run ruined)" val.txt --best)" = "$(loss "$(run gpt)" val.txt)" ] || bad 'best.safetensors is not the best model'
+[ "$(loss "$(run ruined)" val.txt)" != "$(loss "$(run gpt)" val.txt)" ] || bad 'a rate of 3 leaves the model as it is'
+says 0 out 'at step 0' "$pg" info "$(run ruined)"
+says 0 err 'tokens/s' "$pg" sample --best "$(run ruined)" --tokens 5
+says 1 err 'no best.safetensors' "$pg" sample --best "$(run sft)"
+# A model that is not finite ends no training because it was to be shown.
+tune 0 err "are not finite" --lr 1e30 --min-lr 1e30 --clip 0 --steps 1 --sample-every 1 --name nan
+# A time limit stops, saves and succeeds; what follows ends with the bytes of a run without one.
+tune 0 out 'minutes are over; go on with' --steps 400 --minutes 0.0002 --sample-every 100 --name limited
+tune 0 out 'pg sample' --steps 400 --sample-every 0 --name unlimited
+grep -q 'sample at' err && bad '--sample-every 0 is not quiet'
+says 0 err 'sample at step 400' "$pg" train --resume "$(run limited)" --minutes 0
+for file in checkpoint best; do
+  cmp -s "$(run limited)/$file.safetensors" "$(run unlimited)/$file.safetensors" || bad "a time limit changes $file.safetensors"
+done
+
 # What a run of every kind is, and how to go on.
 for kind in train:gpt sft:sft rl:rl dpo:dpo reward-model:judge expert-iteration:expert env:env; do
   says 0 out "\"kind\":\"${kind%:*}\"" "$pg" info --json "$(run "${kind#*:}")"

@@ -11,6 +11,10 @@ namespace pg::tools {
 struct TrainOptions {
   std::string data = "tinyshakespeare", device = "cpu", out = "runs", name = "gpt";
   std::string resume;    // the folder of a run to go on with
+  std::string init;      // a run or checkpoint whose model is trained on
+  std::string val;       // the text to validate on; "": the last tenth of data
+  double minutes = 0;    // of training, after which it stops as by Ctrl-C; 0: no limit
+  bool json = false;     // ends with a JSON object, alone on standard output
   std::string config;    // every option in effect, as YAML, kept in the run's folder
   bool profile = false;  // ends with a table of where the time went
   int threads = 0;       // 0: as many as cores
@@ -20,7 +24,8 @@ struct TrainOptions {
   std::string dtype = "f32";
   bool checkpoint_blocks = false, exact = false, stochastic_rounding = false;
   double dropout = 0;
-  int64_t batch = 12, accumulate = 1, steps = 2000, eval_every = 250, eval_batches = 20, save_every = 250;
+  int64_t batch = 12, accumulate = 1, steps = 2000, eval_every = 250, eval_batches = 20, save_every = 250,
+          sample_every = 250;
   std::string schedule = "cosine";
   double lr = 1e-3, min_lr = 1e-4;
   int64_t warmup = 100;

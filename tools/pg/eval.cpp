@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
+#include "nn/remark.h"
 #include "tasks/fetch.h"
 #include "tasks/text_data.h"
 #include "tensor/cuda/runtime.h"
@@ -56,7 +57,7 @@ int evaluate(const EvalOptions& o) {
   start_threads(o.threads);
   RunModel m = load_run_model(o.run, device, o.best);
   const Corpus corpus = load_corpus(o.text);
-  if (!corpus.note.empty()) fmt::print(stderr, "{}\n", corpus.note);
+  if (!corpus.note.empty()) remark(stderr, "{}\n", corpus.note);
   check_vocabulary(*m.tokenizer, corpus.text, o.run);
   const std::vector<int32_t> ids = m.tokenizer->encode(corpus.text);
   const double nats = text_loss(*m.model, ids);

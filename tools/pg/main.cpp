@@ -4,6 +4,8 @@
 #include <functional>
 #include <sstream>
 
+#include "nn/checkpoint.h"
+#include "nn/gpt2.h"
 #include "tensor/error.h"
 #include "tensor/text.h"
 #include "tools/pg/commands.h"
@@ -13,6 +15,7 @@
 #include "tools/pg/info.h"
 #include "tools/pg/numbers.h"
 #include "tools/pg/process.h"
+#include "tools/pg/run.h"
 #include "tools/pg/text_rl.h"
 #include "tools/pg/yaml_config.h"
 
@@ -35,7 +38,11 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
       ->configurable(false);
   app.add_option("--resume", o.resume, "go on with the run in this folder, bit for bit")->configurable(false);
   app.add_flag("--profile", o.profile, "end with a table of where the time went")->configurable(false);
+  app.add_flag("--json", o.json, "end with a JSON object, and write nothing else to standard output")
+      ->configurable(false);
   app.add_option("--data", o.data, "tinyshakespeare, stories, or any text file");
+  app.add_option("--val", o.val, "a text to validate on; default: the last tenth of the data");
+  app.add_option("--init", o.init, "a run or checkpoint whose model is trained on: it decides sizes and vocabulary");
   app.add_option("--name", o.name, "the run's name");
   app.add_option("--out", o.out, "the folder of all runs");
   add_machine_options(app, o.device, o.threads);
@@ -73,6 +80,30 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
   app.add_option("--eval-batches", o.eval_batches, "batches of an evaluation; the last reads the whole text")
       ->transform(whole(1));
   app.add_option("--save-every", o.save_every, "steps between checkpoints; 0: only at the end")->transform(whole(0));
+  app.add_option("--sample-every", o.sample_every, "steps between short samples on standard error; 0: none")
+      ->transform(whole(0));
+  app.add_option("--minutes", o.minutes, "minutes of training, then it is saved and stopped; 0: no limit")
+      ->transform(number(0));
+}
+
+// With --init the sizes are those of its model: they become the options' values, so that a saved config states them.
+// Error for an option that says otherwise.
+void take_sizes_of_init(CLI::App& app, TrainOptions& o) {
+  if (o.init.empty()) return;
+  const pg::Gpt2Config model = pg::load_checkpoint(checkpoint_of(o.init)).gpt2_config();
+  const auto take = [&](const char* name, auto& value, const auto& of_model) {
+    CLI::Option* option = app.get_option(name);
+    pg::check(option->count() == 0 || value == of_model,
+              "train: {} {} differs from the {} of the model in {}; leave it out", name, value, of_model, o.init);
+    value = of_model;
+    option->default_str(fmt::format("{}", value));
+  };
+  take("--layers", o.layers, model.n_layer);
+  take("--heads", o.heads, model.n_head);
+  take("--width", o.width, model.n_embd);
+  take("--context", o.context, model.block_size);
+  take("--in-proj-std", o.in_proj_std, model.in_proj_std);
+  take("--dtype", o.dtype, std::string(pg::name_of(model.dtype)));
 }
 
 void add_sample_options(CLI::App& app, SampleCommandOptions& o) {
@@ -153,8 +184,11 @@ int pg_command(int argc, char** argv) {
   TrainOptions train_options;
   std::string config;
   CLI::App* sub = command("train", "a GPT-2 learns the characters of a text", [&](CLI::App& self) {
+    pg::check(train_options.init.empty() || train_options.resume.empty(),
+              "train: --init begins a run and --resume goes on with one; leave one of them out");
     if (!config.empty()) apply_yaml(self, config);
     if (!train_options.resume.empty()) apply_yaml(self, train_options.resume + "/config.yaml");
+    if (train_options.resume.empty()) take_sizes_of_init(self, train_options);
     if (train_options.steps <= train_options.warmup)
       follow(self, "--warmup", train_options.warmup, train_options.steps / 10);
     follow(self, "--min-lr", train_options.min_lr, tenth(train_options.lr));

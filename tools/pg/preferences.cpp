@@ -53,7 +53,7 @@ Setting prepare(const PreferenceOptions& o, const char* command) {
         "pg {}: --init RUN is missing: a policy must write the responses to choose from; pg sft makes one", command);
   check(o.pairs > 0 && o.held_out > 0, "pg {}: pairs and held-out pairs must be positive, got {} and {}", command,
         o.pairs, o.held_out);
-  Setting s{.task = make_text_task(o.common.task, o.common.task_options), .policy = {}, .pairs = {}, .held_out = {}};
+  Setting s{.task = make_task(o.common), .policy = {}, .pairs = {}, .held_out = {}};
   s.policy = make_policy(o.common, *s.task);
   s.pairs = draw_pairs(*s.policy, *s.task, o, o.pairs + o.held_out);
   s.held_out.assign(s.pairs.begin() + o.pairs, s.pairs.end());

@@ -89,7 +89,7 @@ int run_rl(const RlOptions& o) {
   std::optional<RunDir> opened = open_run(o.common.resume);
   const bool resumed = has_checkpoint(opened);
   start_threads(o.common.threads);
-  const auto task = make_text_task(o.common.task, o.common.task_options);
+  const auto task = make_task(o.common);
   rl::RlConfig config = o.rl;
   config.algorithm = algorithm_of(o);
   if (config.exhaustive) config.batch.samples = task->vocab_size();

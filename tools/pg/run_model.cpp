@@ -32,23 +32,16 @@ std::unique_ptr<TextTask> task_of(const Checkpoint& checkpoint) {
   return make_text_task(checkpoint.text("task"), options);
 }
 
-// A text of at least one token.
-std::string default_prompt(const Checkpoint& checkpoint, const Tokenizer& tokenizer) {
-  if (has(checkpoint, "prompt")) return checkpoint.text("prompt");
-  if (has(checkpoint, "task")) {
-    const auto task = task_of(checkpoint);
-    return task->text(task->held_out(1).at(0).prompt);
-  }
-  try {
-    tokenizer.encode("\n");
-    return "\n";
-  } catch (const Error&) {
-    const int32_t first = std::max(0, tokenizer.end_id());
-    return tokenizer.decode({&first, 1});
-  }
-}
-
 }  // namespace
+
+std::string default_prompt(const Tokenizer& tokenizer) {
+  try {
+    if (!tokenizer.encode("\n").empty()) return "\n";
+  } catch (const Error&) {
+  }
+  const int32_t first = std::max(0, tokenizer.end_id());
+  return tokenizer.decode({&first, 1});
+}
 
 std::string kind_of(const Checkpoint& checkpoint) {
   if (has(checkpoint, "kind")) return checkpoint.text("kind");
@@ -81,7 +74,14 @@ RunModel load_run_model(const std::string& run, const Device& device, bool best)
   m.path = checkpoint.file.path;
   m.kind = kind_of(checkpoint);
   m.tokenizer = tokenizer_of(checkpoint);
-  m.prompt = default_prompt(checkpoint, *m.tokenizer);
+  if (has(checkpoint, "prompt")) {
+    m.prompt = checkpoint.text("prompt");
+  } else if (has(checkpoint, "task")) {
+    const auto task = task_of(checkpoint);
+    m.prompt = task->text(task->held_out(1).at(0).prompt);
+  } else {
+    m.prompt = default_prompt(*m.tokenizer);
+  }
   Generator unused(0);
   m.model = std::make_unique<Gpt2>(checkpoint.gpt2_config(), unused);
   checkpoint.restore(*m.model);

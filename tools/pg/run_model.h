@@ -26,6 +26,9 @@ struct RunModel {
 };
 RunModel load_run_model(const std::string& run, const Device& device, bool best = false);
 
+// "\n" if the vocabulary has it, else the end of a text, else the first token.
+std::string default_prompt(const Tokenizer& tokenizer);
+
 // Error naming characters or tokens when `text` has some that the tokenizer of `owner` lacks.
 void check_vocabulary(const Tokenizer& tokenizer, std::string_view text, const std::string& owner);
 

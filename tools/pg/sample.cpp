@@ -115,10 +115,12 @@ class Sampler {
   uint64_t row_ = 0;  // each sample draws from a stream of its own
 };
 
-// Files and pipes end with a newline that nobody means as part of the prompt.
-std::string without_last_newline(std::string text) {
+// Files, pipes and lines end with a newline that nobody means as part of the prompt.
+std::string prompt_in(std::string text, const std::string& name) {
+  std::string note;
+  text = unix_text(std::move(text), name, note);
+  if (!note.empty()) remark(stderr, "{}\n", note);
   if (text.ends_with('\n')) text.pop_back();
-  if (text.ends_with('\r')) text.pop_back();
   return text;
 }
 
@@ -129,7 +131,7 @@ void interact(Sampler& sampler, const std::string& usual) {
   };
   ask();
   for (std::string line; std::getline(std::cin, line); ask()) {
-    line = without_last_newline(line);
+    if (line.ends_with('\r')) line.pop_back();
     try {
       sampler.run(line.empty() ? usual : line, /*show_prompt=*/false);
     } catch (const Error& e) {  // a character that the model does not know
@@ -149,9 +151,9 @@ int sample(const SampleCommandOptions& o) {
   start_threads(o.threads);
   check(o.count >= 1, "sample: --count must be at least 1, got {}", o.count);
   std::string prompt = o.prompt;
-  if (!o.prompt_file.empty()) prompt = without_last_newline(read_file(o.prompt_file));
+  if (!o.prompt_file.empty()) prompt = prompt_in(read_file(o.prompt_file), o.prompt_file);
   if (o.prompt == "-") {
-    prompt = without_last_newline({std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()});
+    prompt = prompt_in({std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}, "the prompt");
   }
   RunModel model = load_run_model(o.run, device, o.best);
   Sampler sampler(o, model);

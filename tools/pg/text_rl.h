@@ -83,6 +83,8 @@ void add_expert_iteration_options(CLI::App& app, ExpertIterationOptions& options
 // Makes the algorithm's choices the defaults of their options, so that a saved config states them.
 void state_algorithm(CLI::App& app, const rl::Algorithm& algorithm);
 
+// The task that the options name; a note about its text goes to standard error.
+std::unique_ptr<TextTask> make_task(const TextRlOptions& options);
 // The task's model: from `init` if given.
 std::unique_ptr<Gpt2> make_policy(const TextRlOptions& options, const TextTask& task);
 // The model of a run or checkpoint, in `dtype` (empty: as it is). Error when its vocabulary is not the task's.

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "nn/checkpoint.h"
+#include "nn/remark.h"
 #include "rl/algorithm_fields.h"
 #include "tensor/error.h"
 #include "tools/pg/commands.h"
@@ -181,6 +182,12 @@ void state_algorithm(CLI::App& app, const rl::Algorithm& algorithm) {
   for (const rl::AlgorithmField& field : rl::algorithm_fields()) {
     app.get_option("--" + field.name)->default_str(field.get(algorithm));
   }
+}
+
+std::unique_ptr<TextTask> make_task(const TextRlOptions& o) {
+  auto task = make_text_task(o.task, o.task_options);
+  if (const std::string note = task->note(); !note.empty()) remark(stderr, "{}\n", note);
+  return task;
 }
 
 std::unique_ptr<Gpt2> load_policy(const std::string& run, const TextTask& task, const Device& device,
