@@ -3,6 +3,7 @@
 # pg_features.sh BUILD_FOLDER
 set -u
 pg=$(cd "$1" && pwd)/pg
+goldens=$(pwd)/tests/goldens
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -155,5 +156,22 @@ rm begun/checkpoint.safetensors
 says 0 out 'no checkpoint yet' "$pg" info begun
 says 1 err 'is no run' "$pg" info .
 says 0 out 'pg 0.' "$pg" --version
+
+# JSON, one object on one line and nothing else.
+json() { # json STATUS TEXT COMMAND…
+  status=$1 text=$2
+  shift 2
+  says "$status" out "$text" "$@" --json
+  if ! grep -q '^{.*}$' out || [ "$(wc -l <out)" != 1 ]; then bad "'$*' writes more than an object"; fi
+}
+json 0 '"ready":true' "$pg" doctor
+json 0 '"wrong":0' "$pg" gradcheck relu
+json 0 '"failed":0' "$pg" golden "$goldens/relu.f32.odd.safetensors"
+json 1 '"failed":1' "$pg" golden prompt.txt
+json 0 '"finish":"length"' "$pg" sample "$(run gpt)" --tokens 5
+json 0 '"step":6' "$pg" info "$(run gpt)"
+# In a log the first line is the first that was written, though results and progress are different streams.
+"$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 --name log >out 2>&1
+head -n 1 out | grep -q '^sort: ' || bad 'in a log of pg sft progress comes before what it says first'
 
 exit $wrong

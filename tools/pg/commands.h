@@ -56,12 +56,13 @@ struct FetchOptions {
 };
 int fetch(const FetchOptions& options);
 
-int doctor();
+// `json`: one object instead of lines.
+int doctor(bool json = false);
 // "0.1.0"
 std::string version();
 
-// Checks every backward, or that of one op sample by sample.
-int run_gradcheck(const std::string& op);
+// Checks every backward, or that of one op sample by sample. `json`: one object instead of a table.
+int run_gradcheck(const std::string& op, bool json = false);
 
 struct BenchOptions {
   std::string filter;   // of "name label"

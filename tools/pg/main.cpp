@@ -270,13 +270,18 @@ int pg_command(int argc, char** argv) {
   });
   add_env_options(*sub, env_options);
 
+  bool json = false;  // of the commands that follow
+  const auto add_json = [&json](CLI::App& app) { app.add_flag("--json", json, "one JSON object instead of lines"); };
   std::string op;
   sub = command("gradcheck", "is every backward right? gradients against central differences",
-                [&](CLI::App&) { return run_gradcheck(op); });
+                [&](CLI::App&) { return run_gradcheck(op, json); });
+  add_json(*sub);
   sub->add_option("op", op, "one operation, sample by sample; default: all");
 
   std::vector<std::string> golden_paths;
-  sub = command("golden", "replay cases made by PyTorch", [&](CLI::App&) { return run_golden(golden_paths); });
+  sub = command("golden", "replay cases made by PyTorch",
+                [&](CLI::App&) { return run_golden(golden_paths, stdout, json); });
+  add_json(*sub);
   sub->add_option("paths", golden_paths, "case files, or folders of them")->required();
 
   BenchOptions bench_options;
@@ -296,8 +301,9 @@ int pg_command(int argc, char** argv) {
   sub->add_option("names", fetch_options.names, "files to get; all when none is named");
   sub->add_flag("--list", fetch_options.list, "show where each comes from and whether it is here");
 
-  command("doctor", "what the built engine sees; ends with `ready` or the first thing to do",
-          [](CLI::App&) { return doctor(); });
+  sub = command("doctor", "what the built engine sees; ends with `ready` or the first thing to do",
+                [&](CLI::App&) { return doctor(json); });
+  add_json(*sub);
 
   for (CLI::App* each : app.get_subcommands(nullptr)) parse_strictly(*each);
   try {
