@@ -34,6 +34,11 @@ std::unique_ptr<TextTask> task_of(const Checkpoint& checkpoint) {
 
 }  // namespace
 
+std::string example_prompt(const TextTask& task) {
+  const std::vector<Problem> problems = task.held_out(1);
+  return problems.empty() ? default_prompt(task.tokenizer()) : task.text(problems[0].prompt);
+}
+
 std::string default_prompt(const Tokenizer& tokenizer) {
   try {
     if (!tokenizer.encode("\n").empty()) return "\n";
@@ -77,8 +82,7 @@ RunModel load_run_model(const std::string& run, const Device& device, bool best)
   if (has(checkpoint, "prompt")) {
     m.prompt = checkpoint.text("prompt");
   } else if (has(checkpoint, "task")) {
-    const auto task = task_of(checkpoint);
-    m.prompt = task->text(task->held_out(1).at(0).prompt);
+    m.prompt = example_prompt(*task_of(checkpoint));
   } else {
     m.prompt = default_prompt(*m.tokenizer);
   }

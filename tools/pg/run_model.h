@@ -5,7 +5,7 @@
 
 #include "nn/checkpoint.h"
 #include "nn/gpt2.h"
-#include "tasks/tokenizer.h"
+#include "tasks/text_task.h"
 
 namespace pg::tools {
 
@@ -28,6 +28,9 @@ RunModel load_run_model(const std::string& run, const Device& device, bool best 
 
 // "\n" if the vocabulary has it, else the end of a text, else the first token.
 std::string default_prompt(const Tokenizer& tokenizer);
+
+// A problem of the task.
+std::string example_prompt(const TextTask& task);
 
 // Error naming characters or tokens when `text` has some that the tokenizer of `owner` lacks.
 void check_vocabulary(const Tokenizer& tokenizer, std::string_view text, const std::string& owner);

@@ -223,11 +223,10 @@ std::unique_ptr<Gpt2> make_policy(const TextRlOptions& o, const TextTask& task) 
 }
 
 std::map<std::string, std::string> policy_texts(const TextTask& task, const std::string& kind) {
-  std::map<std::string, std::string> texts = {
-      {"kind", kind}, {"task", task.name()}, {"tokenizer", task.tokenizer().to_json()}};
-  const std::vector<Problem> problems = task.held_out(1);
-  if (!problems.empty()) texts["prompt"] = task.text(problems[0].prompt);
-  return texts;
+  return {{"kind", kind},
+          {"task", task.name()},
+          {"tokenizer", task.tokenizer().to_json()},
+          {"prompt", example_prompt(task)}};
 }
 
 }  // namespace pg::tools

@@ -176,7 +176,7 @@ int train(const TrainOptions& o) {
   const int64_t start = trainer.steps();
   RunDir run = start_run(std::move(opened), start, o.out, o.name);
   run.save_config(o.config);
-  remark(out, "{}: {} characters, {} different; {} parameters; {}\n", text.name,
+  remark(out, "{}: {} characters, a vocabulary of {}; {} parameters; {}\n", text.name,
          tokens.train.size() + tokens.val.size(), text.tokenizer->vocab_size(), count_parameters(model), run.path());
 
   catch_interrupt();
