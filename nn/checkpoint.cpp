@@ -37,6 +37,13 @@ Generator generator_from(const nlohmann::json& json) {
   return g;
 }
 
+int64_t whole(const nlohmann::json& json, int64_t low) {
+  const bool fits = !json.is_number_unsigned() || json.get<uint64_t>() <= INT64_MAX;
+  check(json.is_number_integer() && fits && json.get<int64_t>() >= low,
+        "a number of steps is no whole number from {} on", low);
+  return json.get<int64_t>();
+}
+
 }  // namespace
 
 void save_checkpoint(const std::string& path, Module& model, const Optimizer* optimizer, const RunState& state,
@@ -71,11 +78,11 @@ Checkpoint load_checkpoint(const std::string& path) {
   try {
     const auto json = nlohmann::json::parse(shallow_json(checkpoint.file.metadata.at(kStateKey), path));
     RunState& state = checkpoint.state;
-    state.step = json.at("step").get<int64_t>();
+    state.step = whole(json.at("step"), 0);
     state.texts = json.at("texts").get<std::map<std::string, std::string>>();
     for (const auto& [name, bits] : json.at("generators").items()) state.generators[name] = generator_from(bits);
-    checkpoint.optimizer_steps =
-        json.value("optimizer_steps", nlohmann::json{{"", -1}}).get<std::map<std::string, int64_t>>();
+    const auto optimizer_steps = json.value("optimizer_steps", nlohmann::json{{"", -1}});
+    for (const auto& [part, steps] : optimizer_steps.items()) checkpoint.optimizer_steps[part] = whole(steps, -1);
   } catch (const std::exception& e) {  // nlohmann's own, or a number out of range
     fail("{}: the checkpoint's state is damaged: {}", path, excerpt(e.what(), 200));
   }

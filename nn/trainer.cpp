@@ -178,6 +178,8 @@ void Trainer::resume(const Checkpoint& checkpoint) {
         to_json(saved), to_json(model_.config));
   checkpoint.restore(model_);
   checkpoint.restore(optimizer_);
+  check(checkpoint.state.step == steps(), "{}: the checkpoint is of step {}, its optimizer of step {}",
+        checkpoint.file.path, checkpoint.state.step, steps());
   data_ = checkpoint.generator("data");
   default_generator() = checkpoint.generator("dropout");
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tasks/token_list.h"
 #include "tensor/error.h"
 
 namespace pg {
@@ -12,13 +13,13 @@ namespace {
 constexpr int32_t kEnd = 10, kEquals = 11, kComma = 12, kColon = 13, kLess = 14, kMore = 15;
 constexpr std::string_view kCharacters = "0123456789.=,:<>";
 
-std::string digits_text(std::span<const int32_t> ids) {
-  std::string text;
-  for (const int32_t id : ids) {
-    check(id >= 0 && static_cast<size_t>(id) < kCharacters.size(), "digit task: no such id: {}", id);
-    text += kCharacters[static_cast<size_t>(id)];
-  }
-  return text;
+const TokenList& digit_tokenizer() {
+  static const TokenList tokens = [] {
+    std::vector<std::string> characters;
+    for (const char c : kCharacters) characters.emplace_back(1, c);
+    return TokenList(characters, /*words=*/false, kEnd);
+  }();
+  return tokens;
 }
 
 // 1/|answer| for each token up to the first that is wrong.
@@ -41,9 +42,7 @@ Score prefix_score(std::span<const int32_t> answer, std::span<const int32_t> res
 
 class DigitTask : public TextTask {
  public:
-  int64_t vocab_size() const override { return static_cast<int64_t>(kCharacters.size()); }
-  int32_t end_id() const override { return kEnd; }
-  std::string text(std::span<const int32_t> ids) const override { return digits_text(ids); }
+  const Tokenizer& tokenizer() const override { return digit_tokenizer(); }
   Score score(const Problem& problem, std::span<const int32_t> response) const override {
     return prefix_score(problem.answer, response);
   }
@@ -147,7 +146,6 @@ class Guess : public DigitTask {
   std::string about() const override {
     return "guess a number below 100 in five tries of two digits, each answered with < or >; reward: 1 when found";
   }
-  int32_t end_id() const override { return kEnd; }
   int64_t max_prompt() const override { return 1; }
   int64_t max_response() const override { return 5 * 3; }
   int64_t max_answers() const override { return 4; }

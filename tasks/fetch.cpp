@@ -203,9 +203,10 @@ Corpus load_corpus(const std::string& data, const FetchPlaces& places,
                    const std::function<void(int64_t, int64_t)>& progress) {
   if (data == "stories") return {data, generate_stories(), ""};
   if (data != "tinyshakespeare") {
-    std::string text = read_file(data);
-    check(!text.empty(), "load {}: expected a text, the file is empty", data);
-    return {data, std::move(text), ""};
+    Corpus corpus{data, "", ""};
+    corpus.text = unix_text(read_file(data), data, corpus.note);
+    check(!corpus.text.empty(), "load {}: expected a text, the file is empty", data);
+    return corpus;
   }
   try {
     return {data, read_file(fetch_data(data_file("tinyshakespeare.txt"), places, progress)), ""};

@@ -39,11 +39,12 @@ std::string fetch_data(const DataFile& file, const FetchPlaces& places = FetchPl
 struct Corpus {
   std::string name;  // "tinyshakespeare", "stories" or the file's path
   std::string text;
-  std::string note;  // one sentence when this is not what was asked for, else empty
+  std::string note;  // one sentence when this is not what was asked for or not as it was stored, else empty
 };
 
 // The text to learn from. `data` is "tinyshakespeare" (fetched; when that fails, the built-in stories with a note that
-// says why), "stories", or the path of any text file.
+// says why), "stories", or the path of any text file,
+// read as unix_text (tasks/text_data.h).
 Corpus load_corpus(const std::string& data, const FetchPlaces& places = FetchPlaces::from_environment(),
                    const std::function<void(int64_t, int64_t)>& progress = {});
 

@@ -38,6 +38,26 @@ std::string read_file(const std::string& path) {
   return std::move(text).str();
 }
 
+std::string unix_text(std::string text, const std::string& name, std::string& note) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  const bool marked = text.starts_with(mark);
+  std::string plain;
+  plain.reserve(text.size());
+  int64_t changed = 0;
+  for (size_t i = marked ? mark.size() : 0; i < text.size(); ++i) {
+    if (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') {
+      ++changed;
+    } else {
+      plain += text[i];
+    }
+  }
+  if (!marked && changed == 0) return text;
+  note = fmt::format("{}: {}{}{}.", name, marked ? "the byte order mark is left out" : "",
+                     marked && changed > 0 ? ", and " : "",
+                     changed > 0 ? fmt::format("{} line ends of Windows (CRLF) are read as LF", changed) : "");
+  return plain;
+}
+
 TextData split_text(std::vector<int32_t> tokens, double train_share) {
   check(train_share > 0 && train_share <= 1, "split_text: the training share must be in (0, 1], got {}", train_share);
   const auto train_size = static_cast<int64_t>(static_cast<double>(tokens.size()) * train_share);

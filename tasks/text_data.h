@@ -13,6 +13,10 @@ namespace pg {
 // The whole file. Throws Error naming the path and the reason.
 std::string read_file(const std::string& path);
 
+// `text` without a byte order mark at its beginning and with LF for each CRLF: what Windows adds is nothing to learn.
+// When there was any, `note` becomes one sentence that says so, which begins with `name`.
+std::string unix_text(std::string text, const std::string& name, std::string& note);
+
 // Windows of a token stream and the token that follows each position, as nn::Gpt2 wants them.
 struct Batch {
   int64_t rows = 0;        // B

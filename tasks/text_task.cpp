@@ -23,8 +23,7 @@ class Keyword : public TextTask {
   std::string about() const override {
     return "write a sentence; reward: 1 per \"moon\", whether or not it is a sentence. Solved: a sentence with a moon";
   }
-  int64_t vocab_size() const override { return static_cast<int64_t>(tiny_words().size()); }
-  int32_t end_id() const override { return 0; }
+  const Tokenizer& tokenizer() const override { return tiny_tokenizer(); }
   int64_t max_prompt() const override { return 1; }
   int64_t max_response() const override { return 15; }
   Problem sample(Generator& g) const override { return {{0}, tiny_sentence(g)}; }
@@ -35,7 +34,6 @@ class Keyword : public TextTask {
     return problems;
   }
   std::string held_out_note() const override { return "no prompt is held out: there is only one"; }
-  std::string text(std::span<const int32_t> ids) const override { return tiny_text(ids); }
   Score score(const Problem&, std::span<const int32_t> response) const override {
     const auto moons = static_cast<double>(std::count(response.begin(), response.end(), tiny_word("moon")));
     const double extra = -length_penalty_ * std::max(0.0, static_cast<double>(response.size()) - 8);
@@ -68,8 +66,7 @@ class Imitate : public TextTask {
     return fmt::format("the next {} characters of {}; reward: share that is right, place by place", length_,
                        corpus_.name);
   }
-  int64_t vocab_size() const override { return tokenizer_.vocab_size(); }
-  int32_t end_id() const override { return -1; }
+  const Tokenizer& tokenizer() const override { return tokenizer_; }
   int64_t max_prompt() const override { return context_; }
   int64_t max_response() const override { return length_; }
   Problem sample(Generator& g) const override { return draw(data_.train, g); }
@@ -80,7 +77,7 @@ class Imitate : public TextTask {
     return problems;
   }
   std::span<const int32_t> corpus() const override { return data_.train; }
-  std::string text(std::span<const int32_t> ids) const override { return tokenizer_.decode(ids); }
+  std::string note() const override { return corpus_.note; }
   Score score(const Problem& problem, std::span<const int32_t> response) const override {
     Score s;
     double right = 0;

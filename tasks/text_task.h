@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tasks/tokenizer.h"
 #include "tensor/random.h"
 
 namespace pg {
@@ -31,8 +32,10 @@ class TextTask {
   virtual ~TextTask() = default;
   virtual std::string name() const = 0;
   virtual std::string about() const = 0;  // one line: the task, the reward, the most it can be
-  virtual int64_t vocab_size() const = 0;
-  virtual int32_t end_id() const = 0;  // ends a response; -1: responses always run to max_response()
+  virtual const Tokenizer& tokenizer() const = 0;
+  int64_t vocab_size() const { return tokenizer().vocab_size(); }
+  // Ends a response; -1: responses always run to max_response().
+  int32_t end_id() const { return tokenizer().end_id(); }
   virtual int64_t max_prompt() const = 0;
   virtual int64_t max_response() const = 0;          // end_id included, the world's answers not
   virtual int64_t max_answers() const { return 0; }  // tokens of the world in an episode, at most
@@ -46,8 +49,10 @@ class TextTask {
   virtual Score score(const Problem& problem, std::span<const int32_t> response) const = 0;
   // The text that the task is taken from, if any: what a bigram reference counts.
   virtual std::span<const int32_t> corpus() const { return {}; }
+  // One sentence when that text is not what was asked for or not as it was stored, else empty.
+  virtual std::string note() const { return {}; }
   // For people.
-  virtual std::string text(std::span<const int32_t> ids) const = 0;
+  std::string text(std::span<const int32_t> ids) const { return tokenizer().decode(ids); }
   // What the world says to a response so far, in ids that are read and not learned; nothing: the episode is over.
   virtual std::vector<int32_t> respond(const Problem&, std::span<const int32_t>) const { return {}; }
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tasks/token_list.h"
 #include "tensor/error.h"
 
 namespace pg {
@@ -76,15 +77,11 @@ bool is_tiny_sentence(std::span<const int32_t> ids) {
   return reader.take(kStop) && reader.rest.empty();
 }
 
-std::string tiny_text(std::span<const int32_t> ids) {
-  std::string text;
-  for (int32_t id : ids) {
-    check(id >= 0 && id < static_cast<int32_t>(tiny_words().size()), "tiny_text: id {} is none of the {} words", id,
-          tiny_words().size());
-    if (!text.empty() && id != 0) text += ' ';
-    text += tiny_words()[static_cast<size_t>(id)];
-  }
-  return text;
+const Tokenizer& tiny_tokenizer() {
+  static const TokenList tokens(tiny_words(), /*words=*/true, 0);
+  return tokens;
 }
+
+std::string tiny_text(std::span<const int32_t> ids) { return tiny_tokenizer().decode(ids); }
 
 }  // namespace pg

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tasks/tokenizer.h"
 #include "tensor/random.h"
 
 namespace pg {
@@ -20,7 +21,8 @@ int32_t tiny_word(const std::string& word);  // Error for a word outside the lan
 std::vector<int32_t> tiny_sentence(Generator& g);
 // Whether the ids are exactly one sentence, its "." included.
 bool is_tiny_sentence(std::span<const int32_t> ids);
-// "the old cat sleeps."
+// The words as a vocabulary; "." ends a text. "the old cat sleeps."
+const Tokenizer& tiny_tokenizer();
 std::string tiny_text(std::span<const int32_t> ids);
 
 }  // namespace pg

@@ -15,14 +15,18 @@ live() {
   goal=$(($(lines) + $1))
   while [ "$(lines)" -lt $goal ] && kill -0 "$pid" 2>/dev/null; do sleep 0.01; done
 }
-# Dropout and gradient accumulation, so that every kind of state matters. 1 checkpoint in 10 steps.
+# Fine-tuning on another validation text, with samples, dropout and gradient accumulation, so that every kind of state
+# matters. 1 checkpoint in 10 steps.
 train() { # train OPTIONS…: in place of the subshell it is called in, so that $! is its process
-  exec "$pg" train --data stories --out "$work/runs" --layers 1 --heads 2 --width 32 --context 32 --batch 8 --accumulate 2 \
-    --dropout 0.1 --steps 300 --warmup 20 --eval-every 40 --eval-batches 2 --save-every 10 "$@" >"$work/log" 2>&1
+  exec "$pg" train --data stories --val "$work/val.txt" --init "$work"/first/* --out "$work/runs" --batch 8 --accumulate 2 \
+    --dropout 0.1 --sample-every 70 --steps 300 --warmup 20 --eval-every 40 --eval-batches 2 --save-every 10 "$@" >"$work/log" 2>&1
 }
 # What a run measured, without the clock.
 metrics() { sed 's/,"tokens_per_s":[^}]*//' "$1"/metrics.jsonl; }
 
+printf 'the old king was in the garden. the fox was old and so was the king. the end was near.' >"$work/val.txt"
+"$pg" train --data stories --out "$work/first" --layers 1 --heads 2 --width 32 --context 32 --steps 2 >"$work/log" 2>&1 ||
+  fail "the run to begin from failed"
 (train --name alone --threads 1) || fail "the run left alone failed"
 alone=$(echo "$work"/runs/*_alone)
 
@@ -54,6 +58,7 @@ pid=
 "$pg" train --resume "$killed" >"$work/log" 2>&1 || fail "the last resume failed"
 
 cmp "$alone/checkpoint.safetensors" "$killed/checkpoint.safetensors" || fail "the checkpoints differ after $kills kills"
+cmp "$alone/best.safetensors" "$killed/best.safetensors" || fail "the best checkpoints differ after $kills kills"
 metrics "$alone" >"$work/a"
 metrics "$killed" >"$work/b"
 cmp "$work/a" "$work/b" || fail "the metrics differ after $kills kills"

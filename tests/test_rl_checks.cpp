@@ -46,13 +46,11 @@ struct Broken : TextTask {
   bool by_token = false;
   std::string name() const override { return "broken"; }
   std::string about() const override { return ""; }
-  int64_t vocab_size() const override { return inner->vocab_size(); }
-  int32_t end_id() const override { return inner->end_id(); }
+  const Tokenizer& tokenizer() const override { return inner->tokenizer(); }
   int64_t max_prompt() const override { return inner->max_prompt(); }
   int64_t max_response() const override { return inner->max_response(); }
   Problem sample(Generator& g) const override { return inner->sample(g); }
   std::vector<Problem> held_out(int64_t n) const override { return inner->held_out(n); }
-  std::string text(std::span<const int32_t> ids) const override { return inner->text(ids); }
   Score score(const Problem& p, std::span<const int32_t> response) const override {
     Score s = inner->score(p, response);
     if (by_token) {

@@ -3,6 +3,7 @@
 
 #include "rl/kl.h"
 #include "rl/rl_trainer.h"
+#include "tasks/token_list.h"
 #include "tensor/storage.h"
 #include "tests/catch.h"
 
@@ -17,8 +18,7 @@ constexpr int64_t kVocab = 8192;
 struct LongResponses : TextTask {
   std::string name() const override { return "long responses"; }
   std::string about() const override { return ""; }
-  int64_t vocab_size() const override { return kVocab; }
-  int32_t end_id() const override { return -1; }
+  const Tokenizer& tokenizer() const override { return tokens; }
   int64_t max_prompt() const override { return 1; }
   int64_t max_response() const override { return 128; }
   Problem sample(Generator& g) const override { return {{static_cast<int32_t>(g.integer(kVocab))}, {}}; }
@@ -26,7 +26,11 @@ struct LongResponses : TextTask {
   Score score(const Problem&, std::span<const int32_t> response) const override {
     return {.reward = response[0] / static_cast<double>(kVocab)};
   }
-  std::string text(std::span<const int32_t>) const override { return ""; }
+  TokenList tokens = [] {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < kVocab; ++i) names.push_back(std::to_string(i));
+    return TokenList(names, /*words=*/true, -1);
+  }();
 };
 
 Gpt2 make_policy(DType dtype) {

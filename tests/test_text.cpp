@@ -78,6 +78,21 @@ TEST_CASE("the tokenizer's errors name the character and its place", "[text]") {
   CHECK(contains(message([&] { CharTokenizer(""); }), "empty"));
 }
 
+TEST_CASE("a byte order mark and CRLF are no characters of a text", "[text]") {
+  const auto plain = [](const std::string& text, const std::string& want_note) {
+    std::string note;
+    const std::string result = unix_text(text, "t", note);
+    CHECK(note == want_note);
+    return result;
+  };
+  CHECK(plain("a\nb\rc\r", "") == "a\nb\rc\r");  // a CR of its own stays
+  CHECK(plain("a\r\n\r\nb\r\r\n", "t: 3 line ends of Windows (CRLF) are read as LF.") == "a\n\nb\r\n");
+  CHECK(plain("\xEF\xBB\xBF", "t: the byte order mark is left out.") == "");
+  CHECK(plain("\xEF\xBB\xBFx\r\n",
+              "t: the byte order mark is left out, and 1 line ends of Windows (CRLF) are read as LF.") == "x\n");
+  CHECK(plain("x\xEF\xBB\xBF", "") == "x\xEF\xBB\xBF");  // elsewhere it is a character
+}
+
 TEST_CASE("tiny Shakespeare has 65 characters and nanoGPT's split", "[text][data]") {
   const char* folder = std::getenv("POLICYGRAD_DATA");
   const std::string path = std::string(folder ? folder : "data") + "/tinyshakespeare.txt";

@@ -6,7 +6,7 @@
 
 namespace pg::lesson08 {
 
-int64_t FinishTheSentence::vocab_size() const { return static_cast<int64_t>(tiny_words().size()); }
+const Tokenizer& FinishTheSentence::tokenizer() const { return tiny_tokenizer(); }
 
 Problem FinishTheSentence::sample(Generator& g) const {
   const std::vector<int32_t> sentence = tiny_sentence(g);
@@ -30,7 +30,5 @@ Score FinishTheSentence::score(const Problem& problem, std::span<const int32_t> 
           .parts = {{"sentence", grammatical}, {"one moon", one_moon}},
           .solved = one_moon};
 }
-
-std::string FinishTheSentence::text(std::span<const int32_t> ids) const { return tiny_text(ids); }
 
 }  // namespace pg::lesson08

@@ -11,14 +11,12 @@ class FinishTheSentence : public TextTask {
  public:
   std::string name() const override { return "finish"; }
   std::string about() const override { return "finish the sentence; nonsense 0, a sentence 1, with just one moon 2"; }
-  int64_t vocab_size() const override;
-  int32_t end_id() const override { return 0; }
+  const Tokenizer& tokenizer() const override;
   int64_t max_prompt() const override { return 3; }
   int64_t max_response() const override { return 12; }
   Problem sample(Generator& g) const override;
   std::vector<Problem> held_out(int64_t count) const override;
   Score score(const Problem& problem, std::span<const int32_t> response) const override;
-  std::string text(std::span<const int32_t> ids) const override;
 };
 
 }  // namespace pg::lesson08

@@ -11,6 +11,10 @@ namespace pg::tools {
 struct TrainOptions {
   std::string data = "tinyshakespeare", device = "cpu", out = "runs", name = "gpt";
   std::string resume;    // the folder of a run to go on with
+  std::string init;      // a run or checkpoint whose model is trained on
+  std::string val;       // the text to validate on; "": the last tenth of data
+  double minutes = 0;    // of training, after which it stops as by Ctrl-C; 0: no limit
+  bool json = false;     // ends with a JSON object, alone on standard output
   std::string config;    // every option in effect, as YAML, kept in the run's folder
   bool profile = false;  // ends with a table of where the time went
   int threads = 0;       // 0: as many as cores
@@ -20,7 +24,8 @@ struct TrainOptions {
   std::string dtype = "f32";
   bool checkpoint_blocks = false, exact = false, stochastic_rounding = false;
   double dropout = 0;
-  int64_t batch = 12, accumulate = 1, steps = 2000, eval_every = 250, eval_batches = 20, save_every = 250;
+  int64_t batch = 12, accumulate = 1, steps = 2000, eval_every = 250, eval_batches = 20, save_every = 250,
+          sample_every = 250;
   std::string schedule = "cosine";
   double lr = 1e-3, min_lr = 1e-4;
   int64_t warmup = 100;
@@ -29,8 +34,14 @@ struct TrainOptions {
 int train(const TrainOptions& options);
 
 struct SampleCommandOptions {
-  std::string run;  // a run's folder or a checkpoint
-  std::string prompt = "\n", device = "cpu";
+  std::string run;     // a run's folder or a checkpoint
+  bool best = false;   // the checkpoint of the lowest validation loss
+  std::string prompt;  // "-": standard input; "": what the run suggests
+  std::string prompt_file;
+  bool interactive = false;        // each line of standard input is a prompt
+  std::vector<std::string> stops;  // texts that end a sample; they are not shown
+  bool json = false;               // an object per sample
+  std::string device = "cpu";
   int threads = 0;
   uint64_t seed = 1;
   int64_t tokens = 500, count = 1, top_k = 0;
@@ -45,10 +56,13 @@ struct FetchOptions {
 };
 int fetch(const FetchOptions& options);
 
-int doctor();
+// `json`: one object instead of lines.
+int doctor(bool json = false);
+// "0.1.0"
+std::string version();
 
-// Checks every backward, or that of one op sample by sample.
-int run_gradcheck(const std::string& op);
+// Checks every backward, or that of one op sample by sample. `json`: one object instead of a table.
+int run_gradcheck(const std::string& op, bool json = false);
 
 struct BenchOptions {
   std::string filter;   // of "name label"

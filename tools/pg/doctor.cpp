@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tasks/fetch.h"
 #include "tensor/device.h"
@@ -11,8 +12,6 @@
 namespace pg::tools {
 
 namespace {
-
-void show(const char* what, const std::string& value) { fmt::print("{:<10} {}\n", what, value); }
 
 std::string compiler() {
 #if defined(__clang__)
@@ -44,12 +43,24 @@ bool can_write(const std::string& path) {
 
 }  // namespace
 
-int doctor() {
+std::string version() { return POLICYGRAD_VERSION; }
+
+int doctor(bool json) {
+  nlohmann::ordered_json all;  // what is shown several times is an array
+  const auto show = [&](const std::string& what, const std::string& value) {
+    if (!json) {
+      fmt::print("{:<10} {}\n", what, value);
+    } else if (what == "data" || what == "folder") {
+      all[what].push_back(value);
+    } else {
+      all[what] = value;
+    }
+  };
   std::string first;  // the first thing to do
   const auto todo = [&](const std::string& what) {
     if (first.empty()) first = what;
   };
-  show("version", POLICYGRAD_VERSION);
+  show("version", version());
   show("compiler", compiler());
 #ifndef NDEBUG
   show("build", "for the debugger, slow");
@@ -72,6 +83,12 @@ int doctor() {
     const bool ok = can_write(folder);
     show("folder", folder + (ok ? " can be written" : " cannot be written"));
     if (!ok) todo(fmt::format("make {} writable, or work in another folder", folder));
+  }
+  if (json) {
+    all["ready"] = first.empty();
+    all["first"] = first;
+    fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return first.empty() ? 0 : 1;
   }
   fmt::print("{}\n", first.empty() ? "ready" : "first: " + first);
   return first.empty() ? 0 : 1;

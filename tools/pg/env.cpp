@@ -37,7 +37,7 @@ int run_env(const EnvOptions& o) {
   catch_interrupt();
   std::optional<Progress> progress(std::in_place, trainer.steps(), config.total_steps);
   const auto save = [&] {
-    trainer.save(checkpoint_path(run.path()));
+    trainer.save(checkpoint_path(run.path()), {{"kind", "env"}});
     note_saved(run);
   };
   std::string last;

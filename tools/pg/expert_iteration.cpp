@@ -19,7 +19,7 @@ int expert_iteration(const ExpertIterationOptions& o) {
   std::optional<RunDir> opened = open_run(o.common.resume);
   const bool resumed = has_checkpoint(opened);
   start_threads(o.common.threads);
-  const auto task = make_text_task(o.common.task, o.common.task_options);
+  const auto task = make_task(o.common);
   const auto policy = make_policy(o.common, *task);
   check_batch_memory(policy->config, o.config.problems * o.config.samples, "fewer --problems or --samples");
   int64_t done = 0;
@@ -45,7 +45,7 @@ int expert_iteration(const ExpertIterationOptions& o) {
         fmt::format("held-out reward {:.3f}, solved {:.1f} %", metrics.at("reward/mean"), 100 * metrics.at("solved"));
   };
   const auto save = [&](int64_t iteration) {
-    std::map<std::string, std::string> texts = policy_texts(o.common);
+    std::map<std::string, std::string> texts = policy_texts(*task, "expert-iteration");
     texts["model"] = to_json(policy->config);
     save_checkpoint(checkpoint_path(run.path()), *policy, nullptr, {iteration, {}, std::move(texts)});
     note_saved(run);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "autograd/ops.h"
@@ -84,6 +85,15 @@ void run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>&
   backward(total);
 }
 
+// An infinite error is null.
+nlohmann::ordered_json to_json(const GoldenResult& result) {
+  nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
+  for (const GoldenError& t : result.tensors) {
+    tensors.push_back({{"name", t.name}, {"error", t.error}, {"tolerance", t.tolerance}});
+  }
+  return {{"name", result.name}, {"ok", result.ok()}, {"tensors", tensors}};
+}
+
 GoldenError compare(const std::string& name, const Tensor& got, const Tensor& want, const Case& source) {
   check(got.dtype() == want.dtype(), "golden: {}: expected {}, got {}", name, want.dtype(), got.dtype());
   return {name, relative_error(name, got, want), source.tolerance(want.dtype())};
@@ -146,18 +156,33 @@ std::vector<std::string> golden_files(const std::vector<std::string>& paths) {
   return files;
 }
 
-int run_golden(const std::vector<std::string>& paths, std::FILE* out) {
+int run_golden(const std::vector<std::string>& paths, std::FILE* out, bool json) {
+  nlohmann::ordered_json cases = nlohmann::ordered_json::array();
   const std::vector<std::string> files = golden_files(paths);
   size_t failed = 0;
   for (const std::string& file : files) {
     try {
       const GoldenResult result = replay_golden(file);
       failed += !result.ok();
-      fmt::print(out, "{}\n", result.to_string());
+      if (json) {
+        cases.push_back(to_json(result));
+        cases.back()["file"] = file;
+      } else {
+        fmt::print(out, "{}\n", result.to_string());
+      }
     } catch (const std::exception& error) {  // also out of memory: a file may ask for any size
       ++failed;
-      fmt::print(out, "{:<6} {}\n       {}\n", "FAILED", file, error.what());
+      if (json) {
+        cases.push_back({{"ok", false}, {"error", error.what()}, {"file", file}});
+      } else {
+        fmt::print(out, "{:<6} {}\n       {}\n", "FAILED", file, error.what());
+      }
     }
+  }
+  if (json) {
+    const nlohmann::ordered_json all = {{"cases", cases}, {"failed", failed}};
+    fmt::print(out, "{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return failed == 0 ? 0 : 1;
   }
   fmt::print(out, "{} cases, {} within tolerance, {} failed\n", files.size(), files.size() - failed, failed);
   return failed == 0 ? 0 : 1;

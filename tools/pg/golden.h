@@ -16,8 +16,8 @@ GoldenResult replay_golden(const std::string& path);
 // Error when a path does not exist or a folder has none.
 std::vector<std::string> golden_files(const std::vector<std::string>& paths);
 
-// `pg golden PATH…`: writes a line per case and a summary to `out`. Exit status: 0 when every case is within tolerance,
-// 1 if not.
-int run_golden(const std::vector<std::string>& paths, std::FILE* out = stdout);
+// `pg golden PATH…`: writes a line per case and a summary to `out`, or with `json` one object. Exit status: 0 when
+// every case is within tolerance, 1 if not.
+int run_golden(const std::vector<std::string>& paths, std::FILE* out = stdout, bool json = false);
 
 }  // namespace pg::tools

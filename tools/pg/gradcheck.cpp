@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <nlohmann/json.hpp>
 
 #include "tensor/error.h"
 #include "tensor/text.h"
@@ -31,9 +31,24 @@ GradcheckResult check_sample(const OpSample& sample) {
   return gradcheck(sample.call, sample.inputs(generator, f64), options);
 }
 
+int print_json(const std::vector<Line>& lines, bool by_op) {
+  nlohmann::ordered_json ops = nlohmann::ordered_json::array();
+  int wrong = 0;
+  for (const Line& line : lines) {
+    nlohmann::ordered_json one = {{"op", line.name}, {"samples", line.samples}, {"error", line.error}};
+    if (!by_op) one["sample"] = line.label;
+    one["wrong"] = line.messages;
+    wrong += static_cast<int>(line.messages.size());
+    ops.push_back(std::move(one));
+  }
+  const nlohmann::ordered_json all = {{"ops", ops}, {"wrong", wrong}};
+  fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return wrong == 0 ? 0 : 1;
+}
+
 }  // namespace
 
-int run_gradcheck(const std::string& op) {
+int run_gradcheck(const std::string& op, bool json) {
   std::vector<Line> lines;  // one for each op, or one for each sample of the op asked for
   for (const OpSample& sample : op_samples()) {
     const std::string name = name_of(sample.op);
@@ -51,6 +66,7 @@ int run_gradcheck(const std::string& op) {
     fail("gradcheck: no samples of an op '{}'{}; known are: {}", op, did_you_mean(op, known), fmt::join(known, " "));
   }
 
+  if (json) return print_json(lines, op.empty());
   fmt::print("Gradients of the tape against central differences in f64; a relative error up to 1e-6 is right.\n\n");
   fmt::print("{:<16} {:<32} {:>10}\n", "op", op.empty() ? "samples" : "sample", "error");
   int wrong = 0, samples = 0;

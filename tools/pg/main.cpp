@@ -4,13 +4,18 @@
 #include <functional>
 #include <sstream>
 
+#include "nn/checkpoint.h"
+#include "nn/gpt2.h"
 #include "tensor/error.h"
 #include "tensor/text.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/env.h"
+#include "tools/pg/eval.h"
 #include "tools/pg/golden.h"
+#include "tools/pg/info.h"
 #include "tools/pg/numbers.h"
 #include "tools/pg/process.h"
+#include "tools/pg/run.h"
 #include "tools/pg/text_rl.h"
 #include "tools/pg/yaml_config.h"
 
@@ -33,7 +38,11 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
       ->configurable(false);
   app.add_option("--resume", o.resume, "go on with the run in this folder, bit for bit")->configurable(false);
   app.add_flag("--profile", o.profile, "end with a table of where the time went")->configurable(false);
+  app.add_flag("--json", o.json, "end with a JSON object, and write nothing else to standard output")
+      ->configurable(false);
   app.add_option("--data", o.data, "tinyshakespeare, stories, or any text file");
+  app.add_option("--val", o.val, "a text to validate on; default: the last tenth of the data");
+  app.add_option("--init", o.init, "a run or checkpoint whose model is trained on: it decides sizes and vocabulary");
   app.add_option("--name", o.name, "the run's name");
   app.add_option("--out", o.out, "the folder of all runs");
   add_machine_options(app, o.device, o.threads);
@@ -71,21 +80,56 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
   app.add_option("--eval-batches", o.eval_batches, "batches of an evaluation; the last reads the whole text")
       ->transform(whole(1));
   app.add_option("--save-every", o.save_every, "steps between checkpoints; 0: only at the end")->transform(whole(0));
+  app.add_option("--sample-every", o.sample_every, "steps between short samples on standard error; 0: none")
+      ->transform(whole(0));
+  app.add_option("--minutes", o.minutes, "minutes of training, then it is saved and stopped; 0: no limit")
+      ->transform(number(0));
+}
+
+// With --init the sizes are those of its model: they become the options' values, so that a saved config states them.
+// Error for an option that says otherwise.
+void take_sizes_of_init(CLI::App& app, TrainOptions& o) {
+  if (o.init.empty()) return;
+  const pg::Gpt2Config model = pg::load_checkpoint(checkpoint_of(o.init)).gpt2_config();
+  const auto take = [&](const char* name, auto& value, const auto& of_model) {
+    CLI::Option* option = app.get_option(name);
+    pg::check(option->count() == 0 || value == of_model,
+              "train: {} {} differs from the {} of the model in {}; leave it out", name, value, of_model, o.init);
+    value = of_model;
+    option->default_str(fmt::format("{}", value));
+  };
+  take("--layers", o.layers, model.n_layer);
+  take("--heads", o.heads, model.n_head);
+  take("--width", o.width, model.n_embd);
+  take("--context", o.context, model.block_size);
+  take("--in-proj-std", o.in_proj_std, model.in_proj_std);
+  take("--dtype", o.dtype, std::string(pg::name_of(model.dtype)));
 }
 
 void add_sample_options(CLI::App& app, SampleCommandOptions& o) {
   app.add_option("run", o.run, "a run's folder, or a checkpoint")->required();
-  app.add_option("--prompt", o.prompt, "the text to go on from; default: a new line");
+  app.add_flag("--best", o.best, "the checkpoint of the lowest validation loss instead of the last one");
+  CLI::Option* prompt = app.add_option(
+      "--prompt", o.prompt, "the text to go on from; -: standard input; default: a new line, or a problem of the task");
+  CLI::Option* file = app.add_option("--prompt-file", o.prompt_file, "a file with the text to go on from");
+  CLI::Option* interactive =
+      app.add_flag("--interactive", o.interactive, "each line of standard input is a prompt, until it ends");
+  prompt->excludes(file)->excludes(interactive);
+  file->excludes(interactive);
+  app.add_option("--stop", o.stops, "a text that ends a sample and is not shown; may be given several times")
+      ->allow_extra_args(false);
   app.add_option("--tokens", o.tokens, "characters to write")->transform(whole(1));
   app.add_option("--count", o.count, "texts to write")->transform(whole(1));
   app.add_option("--seed", o.seed, "the same seed gives the same text");
-  app.add_option("--temperature", o.temperature, "above 0; below 1: safer, above 1: bolder")->transform(number(0));
+  app.add_option("--temperature", o.temperature, "0: always the likeliest; below 1: safer, above 1: bolder")
+      ->transform(number(0));
   app.add_option("--top-k", o.top_k, "choose among the k likeliest; 0: all")->transform(whole(0));
   app.add_option("--top-p", o.top_p, "choose among the likeliest that make up this probability")
       ->transform(number(0, 1));
   app.add_option("--min-p", o.min_p, "leave out what is less likely than this times the likeliest")
       ->transform(number(0, 1));
   app.add_flag("--greedy", o.greedy, "always the likeliest");
+  app.add_flag("--json", o.json, "a line with a JSON object for each sample, and nothing else on standard output");
   add_machine_options(app, o.device, o.threads);
   add_exact(app, o.exact);
 }
@@ -127,6 +171,7 @@ std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
 int pg_command(int argc, char** argv) {
   CLI::App app{"policygrad: train and try models, check and measure the engine"};
   app.name("pg");
+  app.set_version_flag("--version", fmt::format("pg {}", version()));
   app.require_subcommand(1);
   std::function<int()> run;  // set by the subcommand that the command line names
   const auto command = [&](const char* name, const char* description, std::function<int(CLI::App&)> action) {
@@ -139,8 +184,11 @@ int pg_command(int argc, char** argv) {
   TrainOptions train_options;
   std::string config;
   CLI::App* sub = command("train", "a GPT-2 learns the characters of a text", [&](CLI::App& self) {
+    pg::check(train_options.init.empty() || train_options.resume.empty(),
+              "train: --init begins a run and --resume goes on with one; leave one of them out");
     if (!config.empty()) apply_yaml(self, config);
     if (!train_options.resume.empty()) apply_yaml(self, train_options.resume + "/config.yaml");
+    if (train_options.resume.empty()) take_sizes_of_init(self, train_options);
     if (train_options.steps <= train_options.warmup)
       follow(self, "--warmup", train_options.warmup, train_options.steps / 10);
     follow(self, "--min-lr", train_options.min_lr, tenth(train_options.lr));
@@ -154,6 +202,16 @@ int pg_command(int argc, char** argv) {
   SampleCommandOptions sample_options;
   sub = command("sample", "text from a trained model", [&](CLI::App&) { return sample(sample_options); });
   add_sample_options(*sub, sample_options);
+
+  EvalOptions eval_options;
+  sub = command("eval", "how well a model of text predicts another text",
+                [&](CLI::App&) { return evaluate(eval_options); });
+  add_eval_options(*sub, eval_options);
+
+  InfoOptions info_options;
+  sub = command("info", "what a run is, how far it is, and the command to go on with",
+                [&](CLI::App&) { return info(info_options); });
+  add_info_options(*sub, info_options);
 
   const auto read_configs = [](CLI::App& self, const auto& common) {
     if (!common.config.empty()) apply_yaml(self, common.config);
@@ -212,13 +270,18 @@ int pg_command(int argc, char** argv) {
   });
   add_env_options(*sub, env_options);
 
+  bool json = false;  // of the commands that follow
+  const auto add_json = [&json](CLI::App& app) { app.add_flag("--json", json, "one JSON object instead of lines"); };
   std::string op;
   sub = command("gradcheck", "is every backward right? gradients against central differences",
-                [&](CLI::App&) { return run_gradcheck(op); });
+                [&](CLI::App&) { return run_gradcheck(op, json); });
+  add_json(*sub);
   sub->add_option("op", op, "one operation, sample by sample; default: all");
 
   std::vector<std::string> golden_paths;
-  sub = command("golden", "replay cases made by PyTorch", [&](CLI::App&) { return run_golden(golden_paths); });
+  sub = command("golden", "replay cases made by PyTorch",
+                [&](CLI::App&) { return run_golden(golden_paths, stdout, json); });
+  add_json(*sub);
   sub->add_option("paths", golden_paths, "case files, or folders of them")->required();
 
   BenchOptions bench_options;
@@ -238,8 +301,9 @@ int pg_command(int argc, char** argv) {
   sub->add_option("names", fetch_options.names, "files to get; all when none is named");
   sub->add_flag("--list", fetch_options.list, "show where each comes from and whether it is here");
 
-  command("doctor", "what the built engine sees; ends with `ready` or the first thing to do",
-          [](CLI::App&) { return doctor(); });
+  sub = command("doctor", "what the built engine sees; ends with `ready` or the first thing to do",
+                [&](CLI::App&) { return doctor(json); });
+  add_json(*sub);
 
   for (CLI::App* each : app.get_subcommands(nullptr)) parse_strictly(*each);
   try {

@@ -53,7 +53,7 @@ Setting prepare(const PreferenceOptions& o, const char* command) {
         "pg {}: --init RUN is missing: a policy must write the responses to choose from; pg sft makes one", command);
   check(o.pairs > 0 && o.held_out > 0, "pg {}: pairs and held-out pairs must be positive, got {} and {}", command,
         o.pairs, o.held_out);
-  Setting s{.task = make_text_task(o.common.task, o.common.task_options), .policy = {}, .pairs = {}, .held_out = {}};
+  Setting s{.task = make_task(o.common), .policy = {}, .pairs = {}, .held_out = {}};
   s.policy = make_policy(o.common, *s.task);
   s.pairs = draw_pairs(*s.policy, *s.task, o, o.pairs + o.held_out);
   s.held_out.assign(s.pairs.begin() + o.pairs, s.pairs.end());
@@ -120,6 +120,7 @@ int train_reward_model(const PreferenceOptions& o) {
                   {o.steps,
                    {},
                    {{"model", to_json(s.policy->config)},
+                    {"kind", "reward-model"},
                     {"task", o.common.task},
                     {"score_mean", number(judge.mean())},
                     {"score_std", number(judge.std())}}});
@@ -146,7 +147,7 @@ int dpo(const PreferenceOptions& o) {
         const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("reward/mean"));
         return step == 0 ? reward : fmt::format("{}, {:.1f} % of the held-out pairs", reward, 100 * accuracy);
       });
-  std::map<std::string, std::string> texts = policy_texts(o.common);
+  std::map<std::string, std::string> texts = policy_texts(*s.task, "dpo");
   texts["model"] = to_json(s.policy->config);
   save_checkpoint(checkpoint_path(run.path()), *s.policy, nullptr, {o.steps, {}, texts});
   return interrupted() ? interrupt_status() : 0;

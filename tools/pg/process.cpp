@@ -25,14 +25,6 @@ void open_closed_streams() {
   }
 }
 
-// Error when a result that was printed is not where standard output goes.
-void finish_output() {
-  errno = 0;
-  const bool failed = std::fflush(stdout) != 0;
-  if (!failed && std::ferror(stdout) == 0) return;
-  throw std::system_error(errno == 0 ? EIO : errno, std::generic_category(), "cannot write to standard output");
-}
-
 int complain(std::string sentence) {
   std::replace_if(
       sentence.begin(), sentence.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
@@ -42,12 +34,19 @@ int complain(std::string sentence) {
 
 }  // namespace
 
+void flush_output() {
+  errno = 0;
+  const bool failed = std::fflush(stdout) != 0;
+  if (!failed && std::ferror(stdout) == 0) return;
+  throw std::system_error(errno == 0 ? EIO : errno, std::generic_category(), "cannot write to standard output");
+}
+
 int run_process(const std::function<int()>& command) {
   open_closed_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a training run outlives its reader
   try {
     const int status = command();
-    finish_output();
+    flush_output();
     return status;
   } catch (const std::bad_alloc&) {
     return complain("out of memory; take a smaller model, batch, context or file");

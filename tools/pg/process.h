@@ -10,6 +10,10 @@ namespace pg::tools {
 // the output.
 int run_process(const std::function<int()>& command);
 
+// Writes what was printed so far. Throws std::system_error when standard output does not take it: to be called while
+// a command writes on and on, since it would not notice otherwise that nobody reads.
+void flush_output();
+
 // Sets the number of threads (0: as many as cores) and starts them, so that a system that refuses them says so before
 // any work is done.
 void start_threads(int threads);

@@ -89,7 +89,7 @@ int run_rl(const RlOptions& o) {
   std::optional<RunDir> opened = open_run(o.common.resume);
   const bool resumed = has_checkpoint(opened);
   start_threads(o.common.threads);
-  const auto task = make_text_task(o.common.task, o.common.task_options);
+  const auto task = make_task(o.common);
   rl::RlConfig config = o.rl;
   config.algorithm = algorithm_of(o);
   if (config.exhaustive) config.batch.samples = task->vocab_size();
@@ -122,7 +122,7 @@ int run_rl(const RlOptions& o) {
   }
   std::unique_ptr<Gpt2> reference;
   if (!o.reference_model.empty()) {
-    reference = load_policy(o.reference_model, parse_device(o.common.device), o.common.dtype);
+    reference = load_policy(o.reference_model, *task, parse_device(o.common.device), o.common.dtype);
   }
   if (!resumed && o.sft_steps > 0) imitate(o, *task, *policy);
   rl::RlTrainer trainer(*policy, *task, config, judge, reference.get());
@@ -153,7 +153,7 @@ int run_rl(const RlOptions& o) {
     }
   };
   const auto save = [&](int64_t) {
-    trainer.save(checkpoint_path(run.path()), policy_texts(o.common));
+    trainer.save(checkpoint_path(run.path()), policy_texts(*task, "rl"));
     note_saved(run);
   };
   hooks.on_checkpoint = save;

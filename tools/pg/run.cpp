@@ -15,9 +15,16 @@ std::string unsaved_mark(const RunDir& run) { return run.file("not_saved_yet"); 
 
 }  // namespace
 
-std::string checkpoint_of(const std::string& run) {
+std::string checkpoint_of(const std::string& run, bool best) {
   std::error_code error;
-  return fs::is_directory(run, error) ? checkpoint_path(run) : run;
+  if (!fs::is_directory(run, error)) {
+    check(!best, "{}: expected a run's folder for its best checkpoint, this is none", run);
+    return run;
+  }
+  const std::string path = best ? best_checkpoint_path(run) : checkpoint_path(run);
+  check(fs::exists(path, error), "{}: the run has no {}; {}", run, fs::path(path).filename().string(),
+        best ? "pg train keeps one from its first evaluation on" : "it was stopped before its first checkpoint");
+  return path;
 }
 
 std::optional<RunDir> open_run(const std::string& path) {

@@ -9,8 +9,11 @@ namespace pg::tools {
 
 // The checkpoint of a run's folder.
 inline std::string checkpoint_path(const std::string& run) { return run + "/checkpoint.safetensors"; }
-// `run` is a run's folder or itself a checkpoint.
-std::string checkpoint_of(const std::string& run);
+// Its checkpoint of the lowest validation loss, weights only.
+inline std::string best_checkpoint_path(const std::string& run) { return run + "/best.safetensors"; }
+// `run` is a run's folder, of which this is the last checkpoint or with `best` that of the lowest validation loss, or
+// itself a checkpoint. Error when the folder has none.
+std::string checkpoint_of(const std::string& run, bool best = false);
 
 // The run of --resume, locked; none when `path` is empty. Call it first, so that no other process writes in between.
 std::optional<RunDir> open_run(const std::string& path);

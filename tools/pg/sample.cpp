@@ -1,18 +1,146 @@
 // pg sample: text from a trained model.
-#include <cstdio>
+#include <unistd.h>
 
-#include "nn/checkpoint.h"
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
 #include "nn/generate.h"
-#include "nn/gpt2.h"
 #include "nn/remark.h"
-#include "tasks/char_tokenizer.h"
+#include "tasks/text_data.h"
 #include "tensor/cuda/runtime.h"
 #include "tensor/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/process.h"
-#include "tools/pg/run.h"
+#include "tools/pg/run_model.h"
+#include "tools/pg/stop_text.h"
 
 namespace pg::tools {
+namespace {
+
+struct Sample {
+  std::string text;  // without a stop text
+  int64_t tokens = 0;
+  bool stopped = false;  // by a stop text or the tokenizer's end
+  double seconds = 0;
+};
+
+class Sampler {
+ public:
+  Sampler(const SampleCommandOptions& o, RunModel& m) : o_(o), m_(m) {
+    StopText checked(o.stops);
+    options_.max_new_tokens = std::min(o.tokens, int64_t{1} << 40);  // more never end, and sums of them overflow
+    options_.greedy = o.greedy || o.temperature == 0;
+    options_.sampling = {.temperature = o.temperature, .top_k = o.top_k, .top_p = o.top_p, .min_p = o.min_p};
+    options_.seed = o.seed;
+    options_.slide = true;
+    if (m.tokenizer->end_id() >= 0) options_.stop_ids = {m.tokenizer->end_id()};
+  }
+
+  // --count samples that go on from `prompt`, each shown as it is written.
+  void run(const std::string& prompt, bool show_prompt) {
+    const std::vector<int32_t> ids = read(prompt);
+    int64_t tokens = 0;
+    double seconds = 0;
+    for (int64_t i = 1; i <= o_.count; ++i) {
+      if (!o_.json && o_.count > 1) fmt::print("---- {}\n", i);
+      if (!o_.json && show_prompt) fmt::print("{}", prompt);
+      flush_output();
+      const Sample sample = write(ids);
+      tokens += sample.tokens;
+      seconds += sample.seconds;
+      if (o_.json) {
+        const nlohmann::ordered_json line = {{"prompt", prompt},
+                                             {"text", sample.text},
+                                             {"tokens", sample.tokens},
+                                             {"finish", sample.stopped ? "stop" : "length"},
+                                             {"seconds", sample.seconds}};
+        fmt::print("{}", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      }
+      fmt::print("\n");
+      flush_output();
+    }
+    if (!o_.json) {
+      fmt::print(stderr, "{} tokens in {:.2f} s, {:.0f} tokens/s\n", tokens, seconds,
+                 static_cast<double>(tokens) / std::max(seconds, 1e-9));
+    }
+  }
+
+ private:
+  // The tokens of a prompt, the last ones when it is longer than the context.
+  std::vector<int32_t> read(const std::string& prompt) const {
+    std::vector<int32_t> ids = m_.tokenizer->encode(prompt);
+    check(!ids.empty(), "sample: the prompt must have at least one token");
+    const auto context = static_cast<size_t>(m_.model->config.block_size);
+    if (ids.size() > context) {
+      fmt::print(stderr, "sample: the prompt has {} tokens, the model reads {} at once: it sees the last {}\n",
+                 ids.size(), context, context);
+      ids.erase(ids.begin(), ids.end() - static_cast<int64_t>(context));
+    }
+    return ids;
+  }
+
+  Sample write(const std::vector<int32_t>& prompt) {
+    Sample sample;
+    StopText stop(o_.stops);
+    int32_t before = prompt.back();
+    const auto show = [&](const std::string& text) {
+      sample.text += text;
+      if (o_.json) return;
+      fmt::print("{}", text);
+      flush_output();
+    };
+    options_.first_row = row_++;
+    options_.on_token = [&](int64_t, int32_t token) {
+      show(stop.take(m_.tokenizer->continuation(before, token)));
+      before = token;
+    };
+    options_.stop = [&](int64_t, std::span<const int32_t>) { return stop.stopped(); };
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<Generated> rows = generate(*m_.model, {prompt}, options_);
+    sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    sample.tokens = std::ssize(rows[0].tokens);
+    sample.stopped = rows[0].finish == FinishReason::stop;
+    show(stop.rest());
+    return sample;
+  }
+
+  const SampleCommandOptions& o_;
+  RunModel& m_;
+  GenerateOptions options_;
+  uint64_t row_ = 0;  // each sample draws from a stream of its own
+};
+
+// Files, pipes and lines end with a newline that nobody means as part of the prompt.
+std::string prompt_in(std::string text, const std::string& name) {
+  std::string note;
+  text = unix_text(std::move(text), name, note);
+  if (!note.empty()) remark(stderr, "{}\n", note);
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+void interact(Sampler& sampler, const std::string& usual) {
+  const bool terminal = isatty(STDIN_FILENO) == 1;
+  const auto ask = [&] {
+    if (terminal) fmt::print(stderr, "> ");
+  };
+  ask();
+  for (std::string line; std::getline(std::cin, line); ask()) {
+    if (line.ends_with('\r')) line.pop_back();
+    try {
+      sampler.run(line.empty() ? usual : line, /*show_prompt=*/false);
+    } catch (const Error& e) {  // a character that the model does not know
+      fmt::print(stderr, "pg: {}\n", e.what());
+    }
+  }
+}
+
+}  // namespace
 
 int sample(const SampleCommandOptions& o) {
   const Device device = parse_device(o.device);
@@ -22,36 +150,18 @@ int sample(const SampleCommandOptions& o) {
   }
   start_threads(o.threads);
   check(o.count >= 1, "sample: --count must be at least 1, got {}", o.count);
-  const std::string path = checkpoint_of(o.run);
-  const Checkpoint checkpoint = load_checkpoint(path);
-  const CharTokenizer tokenizer = CharTokenizer::from_json(checkpoint.text("tokenizer"));
-  Gpt2 model(checkpoint.gpt2_config());
-  checkpoint.restore(model);
-  model.to(device);
-  model.eval();
-
-  const std::vector<int32_t> prompt = tokenizer.encode(o.prompt);
-  check(!prompt.empty(), "sample: the prompt must have at least one character");
-  GenerateOptions options;
-  options.max_new_tokens = o.tokens;
-  options.greedy = o.greedy;
-  options.sampling = {.temperature = o.temperature, .top_k = o.top_k, .top_p = o.top_p, .min_p = o.min_p};
-  options.seed = o.seed;
-  options.slide = true;
-  if (o.count == 1) {
-    fmt::print("{}", o.prompt);
-    options.on_token = [&](int64_t, int32_t token) {
-      fmt::print("{}", tokenizer.decode({&token, 1}));
-      std::fflush(stdout);
-    };
+  std::string prompt = o.prompt;
+  if (!o.prompt_file.empty()) prompt = prompt_in(read_file(o.prompt_file), o.prompt_file);
+  if (o.prompt == "-") {
+    prompt = prompt_in({std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}, "the prompt");
   }
-  const auto rows = generate(model, std::vector(static_cast<size_t>(o.count), prompt), options);
-  if (o.count == 1) {
-    fmt::print("\n");
-    return 0;
+  RunModel model = load_run_model(o.run, device, o.best);
+  Sampler sampler(o, model);
+  if (o.interactive) {
+    interact(sampler, model.prompt);
+  } else {
+    sampler.run(prompt.empty() ? model.prompt : prompt, /*show_prompt=*/true);
   }
-  for (size_t i = 0; i < rows.size(); ++i)
-    fmt::print("---- {}\n{}{}\n", i + 1, o.prompt, tokenizer.decode(rows[i].tokens));
   return 0;
 }
 

@@ -18,7 +18,7 @@ int sft(const SftOptions& o) {
   std::optional<RunDir> opened = open_run(o.common.resume);
   const bool resumed = has_checkpoint(opened);
   start_threads(o.common.threads);
-  const auto task = make_text_task(o.common.task, o.common.task_options);
+  const auto task = make_task(o.common);
   const auto policy = make_policy(o.common, *task);
   check_batch_memory(policy->config, o.batch, "a smaller --batch");
   TrainConfig config;
@@ -56,7 +56,7 @@ int sft(const SftOptions& o) {
     policy->train();
   };
   const auto save = [&](int64_t) {
-    trainer.save(checkpoint_path(run.path()), policy_texts(o.common));
+    trainer.save(checkpoint_path(run.path()), policy_texts(*task, "sft"));
     note_saved(run);
   };
   hooks.on_checkpoint = save;

@@ -83,11 +83,14 @@ void add_expert_iteration_options(CLI::App& app, ExpertIterationOptions& options
 // Makes the algorithm's choices the defaults of their options, so that a saved config states them.
 void state_algorithm(CLI::App& app, const rl::Algorithm& algorithm);
 
+// The task that the options name; a note about its text goes to standard error.
+std::unique_ptr<TextTask> make_task(const TextRlOptions& options);
 // The task's model: from `init` if given.
 std::unique_ptr<Gpt2> make_policy(const TextRlOptions& options, const TextTask& task);
-// The model of a run or checkpoint, in `dtype` (empty: as it is).
-std::unique_ptr<Gpt2> load_policy(const std::string& run, const Device& device, const std::string& dtype);
-// Texts that a checkpoint of a policy carries.
-std::map<std::string, std::string> policy_texts(const TextRlOptions& options);
+// The model of a run or checkpoint, in `dtype` (empty: as it is). Error when its vocabulary is not the task's.
+std::unique_ptr<Gpt2> load_policy(const std::string& run, const TextTask& task, const Device& device,
+                                  const std::string& dtype);
+// Texts that a checkpoint of a policy carries; `kind` is the command that makes it.
+std::map<std::string, std::string> policy_texts(const TextTask& task, const std::string& kind);
 
 }  // namespace pg::tools

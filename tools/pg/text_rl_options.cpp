@@ -1,12 +1,14 @@
 #include <CLI/CLI.hpp>
 
 #include "nn/checkpoint.h"
+#include "nn/remark.h"
 #include "rl/algorithm_fields.h"
 #include "tensor/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/memory.h"
 #include "tools/pg/numbers.h"
 #include "tools/pg/run.h"
+#include "tools/pg/run_model.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
@@ -182,8 +184,19 @@ void state_algorithm(CLI::App& app, const rl::Algorithm& algorithm) {
   }
 }
 
-std::unique_ptr<Gpt2> load_policy(const std::string& run, const Device& device, const std::string& dtype) {
+std::unique_ptr<TextTask> make_task(const TextRlOptions& o) {
+  auto task = make_text_task(o.task, o.task_options);
+  if (const std::string note = task->note(); !note.empty()) remark(stderr, "{}\n", note);
+  return task;
+}
+
+std::unique_ptr<Gpt2> load_policy(const std::string& run, const TextTask& task, const Device& device,
+                                  const std::string& dtype) {
   const Checkpoint checkpoint = load_checkpoint(checkpoint_of(run));
+  const std::string vocabulary = tokenizer_of(checkpoint)->to_json();
+  check(vocabulary == task.tokenizer().to_json(),
+        "{}: its vocabulary is not that of the task {}: the model knows {:.200}, the task needs {:.200}", run,
+        task.name(), vocabulary, task.tokenizer().to_json());
   Gpt2Config config = checkpoint.gpt2_config();
   if (!dtype.empty()) config.dtype = dtype == "bf16" ? bf16 : f32;
   Generator unused(0);
@@ -194,7 +207,7 @@ std::unique_ptr<Gpt2> load_policy(const std::string& run, const Device& device, 
 }
 
 std::unique_ptr<Gpt2> make_policy(const TextRlOptions& o, const TextTask& task) {
-  if (!o.init.empty()) return load_policy(o.init, parse_device(o.device), o.dtype);
+  if (!o.init.empty()) return load_policy(o.init, task, parse_device(o.device), o.dtype);
   const Gpt2Config config = {.vocab_size = task.vocab_size(),
                              .block_size = rl::block_size_for(task),
                              .n_layer = o.layers,
@@ -209,6 +222,11 @@ std::unique_ptr<Gpt2> make_policy(const TextRlOptions& o, const TextTask& task) 
   return policy;
 }
 
-std::map<std::string, std::string> policy_texts(const TextRlOptions& o) { return {{"task", o.task}}; }
+std::map<std::string, std::string> policy_texts(const TextTask& task, const std::string& kind) {
+  return {{"kind", kind},
+          {"task", task.name()},
+          {"tokenizer", task.tokenizer().to_json()},
+          {"prompt", example_prompt(task)}};
+}
 
 }  // namespace pg::tools

@@ -3,17 +3,16 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "nn/generate.h"
 #include "nn/interrupt.h"
 #include "nn/progress.h"
 #include "nn/remark.h"
 #include "nn/run_dir.h"
 #include "nn/trainer.h"
-#include "tasks/char_tokenizer.h"
-#include "tasks/fetch.h"
-#include "tasks/sha256.h"
-#include "tasks/text_data.h"
 #include "tensor/cuda/runtime.h"
 #include "tensor/error.h"
 #include "tensor/profile.h"
@@ -21,6 +20,8 @@
 #include "tools/pg/memory.h"
 #include "tools/pg/process.h"
 #include "tools/pg/run.h"
+#include "tools/pg/run_model.h"
+#include "tools/pg/train_text.h"
 
 namespace pg::tools {
 
@@ -82,6 +83,44 @@ std::string memory_line(const StepMemory& m) {
       mb(m.weights), mb(m.gradients), mb(m.optimizer), mb(m.activations), mb(resident));
 }
 
+// A hundred tokens after `prompt`, each line behind a bar. A model that cannot be sampled from, since its logits are
+// not finite, gives that sentence instead: to be shown ends no training.
+std::string short_sample(Gpt2& model, const Tokenizer& tokenizer, const std::string& prompt, uint64_t seed) {
+  GenerateOptions options;
+  options.max_new_tokens = 100;
+  options.sampling.temperature = 0.8;
+  options.seed = seed;
+  options.slide = true;
+  std::string text = "  | ";
+  try {
+    for (const char c : tokenizer.decode(generate(model, {tokenizer.encode(prompt)}, options)[0].tokens)) {
+      text += c;
+      if (c == '\n') text += "  | ";
+    }
+  } catch (const Error& e) {
+    text += e.what();
+  }
+  return text;
+}
+
+// The lowest validation loss so far, which goes with the run's checkpoints, and its step.
+struct Best {
+  double loss = std::numeric_limits<double>::infinity();
+  int64_t step = -1;
+
+  void read(const Checkpoint& checkpoint) {
+    const auto& texts = checkpoint.state.texts;
+    if (!texts.contains("best_val_loss")) return;
+    loss = std::strtod(texts.at("best_val_loss").c_str(), nullptr);
+    step = std::strtoll(checkpoint.text("best_step").c_str(), nullptr, 10);
+  }
+  void write(std::map<std::string, std::string>& texts) const {
+    if (step < 0) return;
+    texts["best_val_loss"] = fmt::format("{}", loss);
+    texts["best_step"] = fmt::format("{}", step);
+  }
+};
+
 }  // namespace
 
 int train(const TrainOptions& o) {
@@ -98,60 +137,66 @@ int train(const TrainOptions& o) {
   }
   cuda::set_exact(o.exact);
   start_threads(o.threads);
+  std::FILE* const out = o.json ? stderr : stdout;
 
-  const Corpus corpus = load_corpus(o.data);
-  if (!corpus.note.empty()) remark(stderr, "{}\n", corpus.note);
-  const CharTokenizer tokenizer(corpus.text);
-  const TextData text = split_text(tokenizer.encode(corpus.text));
-  check(window_count(text.val, o.context) > 0,
-        "train: the text has {} characters, too few for a context of {}; "
-        "use a longer text or a smaller --context",
-        text.train.size() + text.val.size(), o.context);
+  std::optional<Checkpoint> source;  // of this run, else of --init
+  if (resumed) {
+    source = load_checkpoint(checkpoint_path(o.resume));
+  } else if (!o.init.empty()) {
+    source = load_checkpoint(checkpoint_of(o.init));
+  }
+  const TrainText text = load_train_text(o, source ? &*source : nullptr, resumed);
 
-  const Gpt2Config config = {
-      .vocab_size = tokenizer.vocab_size(),
-      .block_size = o.context,
-      .n_layer = o.layers,
-      .n_head = o.heads,
-      .n_embd = o.width,
-      .dropout = o.dropout,
-      .in_proj_std = o.in_proj_std > 0 ? o.in_proj_std : 1 / std::sqrt(static_cast<double>(o.width)),
-      .dtype = o.dtype == "bf16" ? bf16 : f32};
+  Gpt2Config config = {.vocab_size = text.tokenizer->vocab_size(),
+                       .block_size = o.context,
+                       .n_layer = o.layers,
+                       .n_head = o.heads,
+                       .n_embd = o.width,
+                       .dropout = o.dropout,
+                       .in_proj_std = o.in_proj_std > 0 ? o.in_proj_std : 1 / std::sqrt(static_cast<double>(o.width)),
+                       .dtype = o.dtype == "bf16" ? bf16 : f32};
+  if (source) config.bias = source->gpt2_config().bias;
   check_model_memory(config);
   check_batch_memory(config, o.batch, "a smaller --batch (--accumulate adds batches up) or --context");
   Generator init(o.seed);
   Gpt2 model(config, init);
   model.checkpoint_blocks = o.checkpoint_blocks;
+  if (source && !resumed) source->restore(model);
   model.to(device);
-  const auto train_batch = [&](Generator& g) { return to_tensors(random_batch(text.train, o.batch, o.context, g)); };
-  const auto val_batch = [&](Generator& g) { return to_tensors(random_batch(text.val, o.batch, o.context, g)); };
+  const TextData& tokens = text.tokens;
+  const auto train_batch = [&](Generator& g) { return to_tensors(random_batch(tokens.train, o.batch, o.context, g)); };
+  const auto val_batch = [&](Generator& g) { return to_tensors(random_batch(tokens.val, o.batch, o.context, g)); };
   Trainer trainer(model, train_config(o), train_batch);
-
-  const std::map<std::string, std::string> texts = {
-      {"tokenizer", tokenizer.to_json()}, {"corpus", corpus.name}, {"corpus_sha256", sha256(corpus.text)}};
+  Best best;
   if (resumed) {
-    const Checkpoint checkpoint = load_checkpoint(checkpoint_path(o.resume));
-    check(checkpoint.text("corpus_sha256") == texts.at("corpus_sha256"),
-          "train: the text ({}) is not the one that {} was trained on", corpus.name, o.resume);
-    trainer.resume(checkpoint);
+    trainer.resume(*source);
+    best.read(*source);
   }
+  source.reset();
   const int64_t start = trainer.steps();
   RunDir run = start_run(std::move(opened), start, o.out, o.name);
   run.save_config(o.config);
-  remark(stdout, "{}: {} characters, {} different; {} parameters; {}\n", corpus.name,
-         text.train.size() + text.val.size(), tokenizer.vocab_size(), count_parameters(model), run.path());
+  remark(out, "{}: {} characters, a vocabulary of {}; {} parameters; {}\n", text.name,
+         tokens.train.size() + tokens.val.size(), text.tokenizer->vocab_size(), count_parameters(model), run.path());
 
   catch_interrupt();
   std::optional<Progress> progress(std::in_place, start, o.steps);
   std::string val_text;
   double val_loss = 0;
   using Clock = std::chrono::steady_clock;
-  Clock::time_point last = Clock::now();
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point last = begin;
   double rate = 0;  // tokens/s, a moving average
+  const auto texts = [&] {
+    std::map<std::string, std::string> all = text.texts;
+    best.write(all);
+    return all;
+  };
   const auto save = [&] {
-    trainer.save(checkpoint_path(run.path()), texts);
+    trainer.save(checkpoint_path(run.path()), texts());
     note_saved(run);
   };
+  const std::string prompt = default_prompt(*text.tokenizer);
 
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
@@ -163,10 +208,23 @@ int train(const TrainOptions& o) {
         report.step,
         {{"loss", report.loss}, {"lr", report.lr}, {"grad_norm", report.grad_norm}, {"tokens_per_s", tokens_per_s}});
     progress->update(report.step, fmt::format("loss {:.4f}{}  {:.0f} tokens/s", report.loss, val_text, rate));
+    if (o.sample_every > 0 && report.step % o.sample_every == 0) {
+      progress->print(
+          fmt::format("sample at step {}:\n{}", report.step, short_sample(model, *text.tokenizer, prompt, o.seed)));
+      last = Clock::now();
+    }
   };
   hooks.on_eval = [&](int64_t step) {
     const bool final = step == o.steps;
-    val_loss = final ? full_loss(trainer, text.val, o.context) : trainer.evaluate(val_batch, o.eval_batches);
+    // The same batches every time, so that evaluations compare; those of the last step are not logged.
+    const double estimate = trainer.evaluate(val_batch, o.eval_batches);
+    if (estimate < best.loss) {
+      best = {estimate, step};
+      auto all = texts();
+      all["model"] = to_json(model.config);
+      save_checkpoint(best_checkpoint_path(run.path()), model, nullptr, {step, {}, all});
+    }
+    val_loss = final ? full_loss(trainer, tokens.val, o.context) : estimate;
     if (step > start || start == 0) run.log(step, {{"val_loss", val_loss}});  // else a finished run, logged before
     val_text = fmt::format("  val {:.4f}", val_loss);
     last = Clock::now();
@@ -175,22 +233,36 @@ int train(const TrainOptions& o) {
     save();
     last = Clock::now();
   };
-  hooks.should_stop = interrupted;
+  hooks.should_stop = [&] {
+    return interrupted() || (o.minutes > 0 && Clock::now() - begin >= std::chrono::duration<double>(60 * o.minutes));
+  };
 
   std::optional<Profile> profile;
   if (o.profile) profile.emplace();
   const bool complete = trainer.run(hooks);
   progress.reset();
-  if (profile) remark(stdout, "{}\n{}", profile->table(), memory_line(trainer.memory()));
-  if (!complete) {
+  if (profile) remark(out, "{}\n{}", profile->table(), memory_line(trainer.memory()));
+  const std::string best_text = best.step < 0 ? ""
+                                              : fmt::format("best at step {}: {:.4f}, in {}\n", best.step, best.loss,
+                                                            best_checkpoint_path(run.path()));
+  if (complete) {
+    remark(out,
+           "validation loss {:.4f} nats per character over the whole validation text\n{}hear it speak:  pg sample "
+           "{}\n",
+           val_loss, best_text, run.path());
+  } else {
     save();
-    remark(stdout, "stopped after step {}; go on with:  pg train --resume {}\n", trainer.steps(), run.path());
-    return interrupt_status();
+    remark(out, "{}stopped after step {}{}; go on with:  pg train --resume {}\n", best_text, trainer.steps(),
+           interrupted() ? "" : fmt::format(", for {:g} minutes are over", o.minutes), run.path());
   }
-  remark(stdout,
-         "validation loss {:.4f} nats per character over the whole validation text\nhear it speak:  pg sample {}\n",
-         val_loss, run.path());
-  return 0;
+  if (o.json) {
+    nlohmann::ordered_json json = {
+        {"kind", "train"}, {"run", run.path()}, {"step", trainer.steps()}, {"complete", complete}};
+    if (complete) json["val_loss"] = val_loss;
+    if (best.step >= 0) json["best"] = {{"step", best.step}, {"val_loss", best.loss}};
+    fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+  return interrupted() && !complete ? interrupt_status() : 0;
 }
 
 }  // namespace pg::tools

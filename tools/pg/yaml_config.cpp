@@ -64,6 +64,18 @@ void apply_yaml(CLI::App& app, const std::string& path) {
   }
 }
 
+std::map<std::string, std::string> config_values(const std::string& path) {
+  std::map<std::string, std::string> values;
+  try {
+    for (const auto& entry : load(path)) {
+      if (entry.first.IsScalar() && entry.second.IsScalar()) values[entry.first.Scalar()] = entry.second.Scalar();
+    }
+  } catch (const Error&) {
+    return {};
+  }
+  return values;
+}
+
 std::string effective_yaml(const CLI::App& app) {
   YAML::Emitter out;
   out << YAML::BeginMap;
@@ -76,7 +88,7 @@ std::string effective_yaml(const CLI::App& app) {
       out << value;
   }
   out << YAML::EndMap;
-  return std::string(out.c_str()) + "\n";
+  return fmt::format("# pg {}\n{}\n", app.get_name(), out.c_str());
 }
 
 }  // namespace pg::tools

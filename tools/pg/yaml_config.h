@@ -12,7 +12,8 @@ namespace pg::tools {
 // is given twice, for a value that does not fit its option, and for a second document; it names the file and the line.
 void apply_yaml(CLI::App& app, const std::string& path);
 
-// Every option with the value in effect, as a file that apply_yaml reads. The app's defaults must have been captured
+// Every option with the value in effect, as a file that apply_yaml reads; its first line is a comment
+// with the command. The app's defaults must have been captured
 // (always_capture_default).
 std::string effective_yaml(const CLI::App& app);
 
@@ -23,5 +24,8 @@ void follow(CLI::App& app, const std::string& name, T& value, T followed) {
   value = followed;
   app.get_option(name)->default_str(fmt::format("{}", followed));
 }
+
+// The `key: value` lines of a run's config.yaml; none when there is no such file or it cannot be read.
+std::map<std::string, std::string> config_values(const std::string& path);
 
 }  // namespace pg::tools

@@ -1,0 +1,88 @@
+#include "tools/pg/eval.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "autograd/ops.h"
+#include "nn/remark.h"
+#include "tasks/fetch.h"
+#include "tasks/text_data.h"
+#include "tensor/cuda/runtime.h"
+#include "tensor/error.h"
+#include "tools/pg/numbers.h"
+#include "tools/pg/process.h"
+#include "tools/pg/run_model.h"
+
+namespace pg::tools {
+
+void add_eval_options(CLI::App& app, EvalOptions& o) {
+  app.add_option("run", o.run, "a run's folder, or a checkpoint")->required();
+  app.add_option("text", o.text, "a text file, or tinyshakespeare, or stories")->required();
+  app.add_flag("--best", o.best, "the checkpoint of the lowest validation loss instead of the last one");
+  app.add_flag("--json", o.json, "one JSON object instead of lines");
+  app.add_option("--device", o.device, "cpu, cuda or cuda:1");
+  app.add_option("--threads", o.threads, "threads; 0: as many as cores")->transform(whole(0, 1024));
+  app.add_flag("--exact", o.exact, "on a GPU: the sums of training, bit for bit");
+}
+
+double text_loss(Gpt2& model, const std::vector<int32_t>& ids) {
+  check(ids.size() >= 2, "eval: the text has {} tokens; a prediction needs one before it and one to predict",
+        ids.size());
+  NoGrad no_grad;
+  EvalMode eval_mode(model);
+  const int64_t length = model.config.block_size, windows = window_count(ids, length);
+  double nats = 0;
+  const auto add = [&](const Batch& batch) {
+    const Shape shape = {batch.rows, batch.length};
+    CrossEntropyOptions options;
+    options.reduction = Reduction::sum;
+    const Tensor targets = Tensor::from(batch.y, shape).to(model.device());
+    nats += cross_entropy(model(Tensor::from(batch.x, shape)), targets, options).item();
+  };
+  // Logits of at most 64 MB at once, or of one window.
+  const int64_t rows = std::clamp<int64_t>((int64_t{1} << 24) / (length * model.config.vocab_size), 1, 64);
+  for (int64_t first = 0; first < windows; first += rows) {
+    add(window_batch(ids, first, std::min(rows, windows - first), length));
+  }
+  const std::vector<int32_t> rest(ids.begin() + windows * length, ids.end());
+  if (rest.size() >= 2) add(window_batch(rest, 0, 1, std::ssize(rest) - 1));
+  return nats;
+}
+
+int evaluate(const EvalOptions& o) {
+  const Device device = parse_device(o.device);
+  cuda::set_exact(o.exact);
+  start_threads(o.threads);
+  RunModel m = load_run_model(o.run, device, o.best);
+  const Corpus corpus = load_corpus(o.text);
+  if (!corpus.note.empty()) remark(stderr, "{}\n", corpus.note);
+  check_vocabulary(*m.tokenizer, corpus.text, o.run);
+  const std::vector<int32_t> ids = m.tokenizer->encode(corpus.text);
+  const double nats = text_loss(*m.model, ids);
+  const auto tokens = std::ssize(ids) - 1;  // predicted: all but the first
+  const size_t bytes = corpus.text.size() - m.tokenizer->decode({ids.data(), 1}).size();
+  const double loss = nats / static_cast<double>(tokens);
+  const double bits_per_byte = nats / std::log(2.0) / static_cast<double>(bytes);
+  if (o.json) {
+    const nlohmann::ordered_json json = {{"run", o.run},
+                                         {"checkpoint", m.path},
+                                         {"step", m.state.step},
+                                         {"text", corpus.name},
+                                         {"tokens", tokens},
+                                         {"bytes", bytes},
+                                         {"loss", loss},
+                                         {"perplexity", std::exp(loss)},
+                                         {"bits_per_byte", bits_per_byte}};
+    fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return 0;
+  }
+  fmt::print("{}: {} tokens, {} bytes; {} of step {}\n", corpus.name, tokens, bytes, m.path, m.state.step);
+  fmt::print("loss           {:.4f} nats per token\n", loss);
+  fmt::print("perplexity     {:.4g}\n", std::exp(loss));
+  fmt::print("bits per byte  {:.4f}\n", bits_per_byte);
+  return 0;
+}
+
+}  // namespace pg::tools

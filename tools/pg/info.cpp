@@ -1,0 +1,190 @@
+#include "tools/pg/info.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tensor/error.h"
+#include "tools/pg/run.h"
+#include "tools/pg/run_model.h"
+#include "tools/pg/yaml_config.h"
+
+namespace pg::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The commands that make runs.
+struct Kind {
+  const char* name;
+  const char* steps;  // the option with the number of its steps
+  bool resumes;
+  const char* next;  // what to do with a finished run
+};
+constexpr Kind kKinds[] = {
+    {"train", "steps", true, "pg sample {run}"},
+    {"sft", "steps", true, "pg rl --task {task} --init {run}"},
+    {"rl", "steps", true, "pg sample {run}"},
+    {"reward-model", "steps", false, "pg rl --task {task} --init {init} --reward-model {run}"},
+    {"dpo", "steps", false, "pg sample {run}"},
+    {"expert-iteration", "iterations", true, "pg sample {run}"},
+    {"env", "total-steps", true, ""},
+};
+
+// Measurements that say how good a model is, as metrics.jsonl names them.
+constexpr const char* kMeasurements[] = {"loss",          "val_loss",    "eval/reward",    "eval/solved",
+                                         "eval/accuracy", "reward/mean", "episode_return", "accuracy"};
+
+using Values = std::map<std::string, std::string>;
+
+std::string value_or(const Values& values, const std::string& key, const std::string& otherwise) {
+  const auto found = values.find(key);
+  return found == values.end() ? otherwise : found->second;
+}
+
+// The last value of each measurement in metrics.jsonl, with its step.
+Json last_measurements(const std::string& folder) {
+  Json last = Json::object();
+  std::ifstream in(folder + "/metrics.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) continue;
+    for (const char* name : kMeasurements) {
+      if (object.contains(name) && object[name].is_number()) {
+        last[name] = {{"step", object["step"]}, {"value", object[name]}};
+      }
+    }
+  }
+  return last;
+}
+
+// "pg KIND" in the comment that begins config.yaml.
+std::string kind_in_config(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line.starts_with("# pg ") ? line.substr(5) : "";
+}
+
+std::string filled_in(std::string text, const Values& values) {
+  for (const auto& [name, value] : values) {
+    const std::string gap = "{" + name + "}";
+    for (size_t at = 0; (at = text.find(gap, at)) != std::string::npos; at += value.size()) {
+      text.replace(at, gap.size(), value);
+    }
+  }
+  return text;
+}
+
+void add_checkpoint(Json& json, const Checkpoint& checkpoint) {
+  const auto& texts = checkpoint.state.texts;
+  json["checkpoint"] = checkpoint.file.path;
+  json["step"] = checkpoint.state.step;
+  int64_t parameters = 0;
+  for (const auto& [name, tensor] : checkpoint.file.tensors) {
+    if (!name.starts_with("optim.") && !name.starts_with("part.")) parameters += tensor.numel();
+  }
+  json["parameters"] = parameters;
+  if (texts.contains("model")) {
+    json["model"] = Json::parse(to_json(checkpoint.gpt2_config()));
+  }
+  for (const char* name : {"corpus", "validation", "task"}) {
+    if (texts.contains(name)) json[name] = texts.at(name);
+  }
+  if (texts.contains("best_val_loss")) {
+    json["best"] = {{"step", std::strtoll(value_or(texts, "best_step", "0").c_str(), nullptr, 10)},
+                    {"val_loss", std::strtod(texts.at("best_val_loss").c_str(), nullptr)}};
+  }
+}
+
+Json describe(const std::string& run) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const bool folder = fs::is_directory(run, error);
+  const std::string home = folder ? run : fs::path(run).parent_path().string();
+  const std::string config_path = (fs::path(home) / "config.yaml").string();
+  const Values config = config_values(config_path);
+  const std::string path = folder ? checkpoint_path(run) : run;
+  const bool saved = !folder || fs::exists(path, error);
+  check(saved || !config.empty(), "info: {} is no run: it has neither a checkpoint nor a config.yaml", run);
+
+  Json json = {{"run", run}, {"kind", kind_in_config(config_path)}};
+  if (saved) {
+    const Checkpoint checkpoint = load_checkpoint(path);
+    if (const std::string kind = kind_of(checkpoint); !kind.empty()) json["kind"] = kind;
+    add_checkpoint(json, checkpoint);
+  }
+  const std::string name = json["kind"];
+  const Kind* kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& k) { return k.name == name; });
+  if (kind == std::end(kKinds)) return json;
+  const int64_t total = std::strtoll(value_or(config, kind->steps, "0").c_str(), nullptr, 10);
+  if (total > 0) json["steps"] = total;
+  if (name == "env") json["environment"] = value_or(config, "environment", "");
+  if (folder) json["last"] = last_measurements(run);
+  const int64_t step = json.value("step", int64_t{0});
+  if (folder && kind->resumes && step < total) {
+    json["go_on"] = fmt::format("pg {} --resume {}", name, run);
+  } else {
+    json["go_on"] = filled_in(
+        kind->next, {{"run", run}, {"task", json.value("task", "TASK")}, {"init", value_or(config, "init", "RUN")}});
+  }
+  return json;
+}
+
+void show(const std::string& what, const std::string& value) { fmt::print("{:<12}{}\n", what, value); }
+
+void print(const Json& json) {
+  const std::string kind = json["kind"];
+  show("run", json["run"].get<std::string>());
+  show("kind", kind.empty() ? "a model whose command is not recorded" : "pg " + kind);
+  if (json.contains("model")) {
+    const Json& m = json["model"];
+    show("model", fmt::format("GPT-2, {} layers, {} heads, width {}, context {}, vocabulary {}, {}",
+                              m["n_layer"].dump(), m["n_head"].dump(), m["n_embd"].dump(), m["block_size"].dump(),
+                              m["vocab_size"].dump(), m["dtype"].get<std::string>()));
+  }
+  if (json.contains("parameters")) show("parameters", json["parameters"].dump());
+  const std::string total = json.contains("steps") ? " of " + json["steps"].dump() : "";
+  show("step", json.contains("step") ? json["step"].dump() + total : "no checkpoint yet");
+  for (const char* name : {"corpus", "validation", "task", "environment"}) {
+    if (json.contains(name)) show(name, json[name].get<std::string>());
+  }
+  if (json.contains("best")) {
+    show("best", fmt::format("validation loss {:.4f} at step {}", json["best"]["val_loss"].get<double>(),
+                             json["best"]["step"].dump()));
+  }
+  if (json.contains("last")) {
+    for (const auto& [name, at] : json["last"].items()) {
+      show("last", fmt::format("{} {:.4f} at step {}", name, at["value"].get<double>(), at["step"].dump()));
+    }
+  }
+  const std::string go_on = json.value("go_on", "");
+  if (!go_on.empty()) show("go on with", go_on);
+}
+
+}  // namespace
+
+void add_info_options(CLI::App& app, InfoOptions& o) {
+  app.add_option("runs", o.runs, "folders of runs, or checkpoints")->required();
+  app.add_flag("--json", o.json, "a line with a JSON object for each run");
+}
+
+int info(const InfoOptions& o) {
+  for (const std::string& run : o.runs) {
+    const Json json = describe(run);
+    if (o.json) {
+      fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    } else {
+      if (&run != &o.runs.front()) fmt::print("\n");
+      print(json);
+    }
+  }
+  return 0;
+}
+
+}  // namespace pg::tools

@@ -1,0 +1,19 @@
+#pragma once
+// pg info: what a run is, how far it is, and the command to go on with.
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace pg::tools {
+
+struct InfoOptions {
+  std::vector<std::string> runs;  // folders or checkpoints
+  bool json = false;
+};
+void add_info_options(CLI::App& app, InfoOptions& options);
+int info(const InfoOptions& options);
+
+}  // namespace pg::tools

@@ -1,0 +1,69 @@
+#include "tools/pg/train_text.h"
+
+#include "nn/remark.h"
+#include "tasks/char_tokenizer.h"
+#include "tasks/fetch.h"
+#include "tasks/sha256.h"
+#include "tensor/error.h"
+#include "tools/pg/run_model.h"
+
+namespace pg::tools {
+namespace {
+
+Corpus load(const std::string& name) {
+  Corpus corpus = load_corpus(name);
+  if (!corpus.note.empty()) remark(stderr, "{}\n", corpus.note);
+  return corpus;
+}
+
+void check_length(const std::vector<int32_t>& tokens, const char* what, int64_t context) {
+  check(window_count(tokens, context) > 0,
+        "train: {} has {} characters, too few for a context of {}; use a longer text or a smaller --context", what,
+        tokens.size(), context);
+}
+
+}  // namespace
+
+TrainText load_train_text(const TrainOptions& o, const Checkpoint* source, bool resumed) {
+  const Corpus corpus = load(o.data), val = o.val.empty() ? Corpus{} : load(o.val);
+  TrainText t;
+  t.name = corpus.name;
+  t.texts = {{"kind", "train"}, {"corpus", corpus.name}, {"corpus_sha256", sha256(corpus.text)}};
+  if (!o.val.empty()) {
+    t.texts["validation"] = val.name;
+    t.texts["validation_sha256"] = sha256(val.text);
+  }
+  if (!o.init.empty()) t.texts["init"] = o.init;
+  if (resumed) {
+    for (const auto& [name, text] : {std::pair{"corpus_sha256", corpus.name}, {"validation_sha256", val.name}}) {
+      if (!t.texts.contains(name)) continue;
+      check(source->text(name) == t.texts.at(name), "train: the text ({}) is not the one that {} was trained on", text,
+            o.resume);
+    }
+  }
+  if (source) {
+    t.tokenizer = tokenizer_of(*source);
+    const std::string owner = resumed ? o.resume : o.init;
+    check_vocabulary(*t.tokenizer, corpus.text, owner);
+    if (!o.val.empty()) check_vocabulary(*t.tokenizer, val.text, owner);
+  } else {
+    t.tokenizer = std::make_unique<CharTokenizer>(corpus.text + val.text);
+  }
+  t.texts["tokenizer"] = t.tokenizer->to_json();
+
+  std::vector<int32_t> tokens = t.tokenizer->encode(corpus.text);
+  if (o.val.empty()) {
+    const auto size = tokens.size();
+    t.tokens = split_text(std::move(tokens));
+    check(window_count(t.tokens.val, o.context) > 0,
+          "train: the text has {} characters, too few for a context of {}; use a longer text or a smaller --context",
+          size, o.context);
+  } else {
+    t.tokens = {std::move(tokens), t.tokenizer->encode(val.text)};
+    check_length(t.tokens.train, "the text", o.context);
+    check_length(t.tokens.val, "the validation text", o.context);
+  }
+  return t;
+}
+
+}  // namespace pg::tools
