@@ -128,7 +128,7 @@ says 1 'threads: the system starts' sh -c "ulimit -v 1000000; exec '$pg' train -
 refuses 'has no option --stepz (did you mean steps?)' train --stepz 5
 refuses 'has no option --eval_every (did you mean eval-every?)' train --eval_every=5
 refuses "expects nothing like 'texts'" train texts
-refuses '--steps: expected one value, given once' train --steps
+says 1 '--steps: expected one value, given once' "$pg" train --steps
 refuses '--steps: expected one value, given once' train --steps 5 --steps 6
 refuses 'there is no command trian (did you mean train?)' trian
 refuses 'there are reinforce' rl --algorithm gpro
