@@ -154,9 +154,12 @@ refuses '--dropout: expected a number from 0 to less than 1, got 1' train --drop
 refuses 'at least 0, got "-1"' env --seed -1
 refuses 'at least 0, got "010"' env --epochs 010
 for option in lr=-1 lr=nan lr=inf clip=-1 clip=nan target-std=-1 sft-steps=-5 warmup=-1 steps=-1 seed=-1 eval-every=-5 \
-  threads=-1 eval-problems=0 prompts=100000000000 samples=0; do
+  threads=-1 eval-problems=0 prompts=100000000000 samples=0 gamma=7 lambda=-3 eps=-1 eps=nan clip-low=1.5 \
+  clip-low=-0.1 clip-high=nan beta=nan ddof=2 dual-clip=.5 weight-cap=.5; do
   refuses "got" rl --sft-steps 3 "--$option"
 done
+refuses 'take 2 samples' rl --sft-steps 3 --samples 1
+refuses 'cannot make 1000 mini-batches' rl --sft-steps 3 --mini-batches 1000
 says 0 'step 10/10' "$pg" train --data text --steps 010 --layers 1 --heads 1 --width 8 --context 8 --batch 2 --threads 1
 grep -q '^steps: 10$' runs/*/config.yaml || bad 'config.yaml has not the number that was read'
 # Learning rates that would rise, or never leave the warm-up.
