@@ -138,8 +138,8 @@ class Queue {
   std::vector<Ref<GradNode>> heap_;
 };
 
-// While a node runs back. Afterwards its closure is gone and its inputs stand in the queue; after an exception nobody
-// holds a gradient that the node may have written in part.
+// Lives while a node's backward runs. finish() frees the closure and queues the inputs. Without it, after an exception,
+// the destructor drops the gradients of the node and of its inputs, which may be written in part.
 class Spending {
  public:
   explicit Spending(Node& node) : node_(node) {}
@@ -283,9 +283,9 @@ void backward(const Tensor& output, const Tensor& gradient) {
   while (!queue.empty()) {
     const Ref<GradNode> ref = queue.pop();
     Node& node = *node_of(ref);
+    Spending spending(node);
     for (int i = 0; i < node.num_kept; ++i) check_unwritten(node.op, *node.kept[i].storage, node.kept[i].writes);
     Grads grads(node);
-    Spending spending(node);
     node.run(node.first.grad, grads);
     spending.finish(queue);
   }

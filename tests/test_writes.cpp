@@ -102,9 +102,10 @@ TEST_CASE("a write before backward gives an error or changes no gradient, for ev
 TEST_CASE("a factor overwritten before backward is an error that names mul", "[writes]") {
   const Tensor x = leaf({1, 2, 3}, {3});
   const Tensor w = Tensor::from(Values{10, 20, 30}, {3});
-  const Tensor loss = sum(mul(x, w));
+  const Tensor product = mul(x, w), loss = sum(product);
   w.fill(0);
   CHECK(contains(message_of([&] { backward(loss); }), "backward of mul"));
+  CHECK(!static_cast<const Node&>(*product.node()).first.grad.defined());  // nothing is left for a later backward
   CHECK(!x.grad().defined());
 }
 
