@@ -34,9 +34,9 @@ Plan plan(const Tensor& x, const std::vector<int>& dims, bool keepdim, const cha
   return p;
 }
 
-Tensor reduced(Reduce op, const Tensor& x, const Plan& p, double scale = 1) {
+Tensor reduced(Reduce op, const Tensor& x, const Plan& p, double divisor = 1) {
   const Tensor y = Tensor::empty(p.keep, x.dtype(), x.device());
-  kernels_of(x).reduce(op, y, x, scale, 0);
+  kernels_of(x).reduce(op, y, x, divisor, 0);
   return y;
 }
 
@@ -52,9 +52,9 @@ Tensor sum(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
 
 Tensor mean(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
   const Plan p = plan(x, dims, keepdim, "mean");
-  Tensor y = reduced(Reduce::sum, x, p, 1 / p.count).view_reshape(p.result);
+  Tensor y = reduced(Reduce::sum, x, p, p.count).view_reshape(p.result);
   return record(Op::mean, y, {&x}, [keep = p.keep, shape = x.shape(), n = p.count](const Tensor& dy, Grads& g) {
-    g.pass(0, affine(dy, 1 / n, 0).view_reshape(keep).view_expand(shape));
+    g.pass(0, div(dy, n).view_reshape(keep).view_expand(shape));
   });
 }
 
@@ -94,18 +94,18 @@ Tensor var(const Tensor& x, const std::vector<int>& dims, int correction, bool k
   const Plan p = plan(x, dims, keepdim, "var");
   check(correction >= 0, "var: expected a correction of 0 or more, got {}", correction);
   if (x.dtype() == bf16) return in_f32(x, [&](const Tensor& wide) { return var(wide, dims, correction, keepdim); });
-  const double scale = 1 / std::max(0.0, p.count - correction);
+  const double divisor = std::max(0.0, p.count - correction);
   const Tensor centred = [&] {
     NoGrad guard;
-    return sub(x, reduced(Reduce::sum, x, p, 1 / p.count));
+    return sub(x, reduced(Reduce::sum, x, p, p.count));
   }();
   Tensor y = Tensor::empty(p.keep, x.dtype(), x.device());
   {
     NoGrad guard;
-    kernels_of(x).reduce(Reduce::sum, y, mul(centred, centred), scale, 0);
+    kernels_of(x).reduce(Reduce::sum, y, mul(centred, centred), divisor, 0);
   }
-  return record(Op::var, y.view_reshape(p.result), {&x}, [centred, keep = p.keep, scale](const Tensor& dy, Grads& g) {
-    g.pass(0, mul(centred, affine(dy, 2 * scale, 0).view_reshape(keep)));
+  return record(Op::var, y.view_reshape(p.result), {&x}, [centred, keep = p.keep, divisor](const Tensor& dy, Grads& g) {
+    g.pass(0, mul(centred, div(dy, divisor / 2).view_reshape(keep)));
   });
 }
 

@@ -17,7 +17,7 @@ void binary(Binary op, const View& z, const View& x, const View& y);
 void binary_backward(Binary op, int side, const View& d, const View& dz, const View& x, const View& y, double beta);
 void where(const View& z, const View& condition, const View& x, const View& y);
 // reduce
-void reduce(Reduce op, const View& y, const View& x, double scale, double beta);
+void reduce(Reduce op, const View& y, const View& x, double divisor, double beta);
 void cumsum(const View& y, const View& x, int dim, bool reverse, double beta);
 void argmax(const View& index, const View& x);
 void sum_of_squares(const View& y, const View& x);

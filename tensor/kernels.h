@@ -104,9 +104,9 @@ struct Kernels {
   void (*dropout)(const View& y, const View& x, double p, uint64_t seed, uint64_t offset,
                   double beta);  // contiguous: y = beta·y + x·keep/(1-p); keep(i) = word offset + i
   // ---- reductions
-  void (*reduce)(Reduce op, const View& y, const View& x, double scale,
-                 double beta);  // y has x's rank with size 1 at reduced dims; y = beta·y + scale·reduce(x); max of
-                                // nothing is -inf, beta and scale apply to sum only
+  void (*reduce)(Reduce op, const View& y, const View& x, double divisor,
+                 double beta);  // y has x's rank with size 1 at reduced dims; y = beta·y + reduce(x) / divisor; max
+                                // of nothing is -inf, beta and divisor apply to sum only
   void (*cumsum)(const View& y, const View& x, int dim, bool reverse, double beta);  // any
   void (*argmax)(const View& index, const View& x);      // x [R, C] → i32 [R]; the first of equal maxima
   void (*sum_of_squares)(const View& y, const View& x);  // x contiguous, y f64 [1]

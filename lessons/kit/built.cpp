@@ -60,24 +60,6 @@ fs::file_time_type newest_source(const std::string& exercise) {
   return newest;
 }
 
-bool succeeds(const std::vector<std::string>& command) {
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child < 0) return false;
-  if (child == 0) {
-    if (chdir(built()->root.c_str()) != 0) _exit(127);
-    std::vector<char*> words;
-    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-    words.push_back(nullptr);
-    execvp(words[0], words.data());
-    _exit(127);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 }  // namespace
 
 RegisterBuilt::RegisterBuilt(const char* root, const char* folder, const char* target, const char* file,
@@ -94,6 +76,24 @@ void refuse_elsewhere() {
   throw Refused(
       fmt::format("This program was built in {} and was copied or moved from there: type make {} in this tree.",
                   built()->folder, built()->target));
+}
+
+bool succeeds(const std::string& folder, const std::vector<std::string>& command) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child < 0) return false;
+  if (child == 0) {
+    if (chdir(folder.c_str()) != 0) _exit(127);
+    std::vector<char*> words;
+    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    _exit(127);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 bool edited_since_build(const std::string& exercise) {
@@ -115,7 +115,7 @@ void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt) {
   std::error_code none_there;
   if (other) fs::remove(from.file, none_there);  // an older file put back in place has an old time
   const std::string jobs = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
-  if (!succeeds({"sh", "tools/build.sh", from.folder, jobs, from.target})) {
+  if (!succeeds(from.root, {"sh", "tools/build.sh", from.folder, jobs, from.target})) {
     throw Refused(
         fmt::format("{} was not built, so nothing is graded: mend what the compiler names first.", from.target));
   }

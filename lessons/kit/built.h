@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pg::kit {
 
@@ -30,7 +31,10 @@ void refuse_elsewhere();
 // Builds the program again and runs it in place of this one, with `argv` and --rebuilt, when `exercise` (a path from
 // the root) is not the one it was built from or a source beside it is newer. Throws Refused when that cannot be.
 void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt);
-// The same question without an answer to it.
+// Whether that would build it.
 bool edited_since_build(const std::string& exercise);
+
+// Runs a program in `folder`. True when it ended with status 0.
+bool succeeds(const std::string& folder, const std::vector<std::string>& command);
 
 }  // namespace pg::kit

@@ -1,4 +1,7 @@
+// The commands of a lesson's program other than check.
 #include "lessons/kit/commands.h"
+
+#include <sys/wait.h>
 
 #include <chrono>
 #include <cstdio>
@@ -72,25 +75,10 @@ bool confirmed(const std::string& question) {
   return std::getline(std::cin, answer) && (answer == "y" || answer == "Y" || answer == "yes");
 }
 
-}  // namespace
-
-int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
-  std::set<std::string> mine;
-  fmt::print("{}\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)));
-  if (options.mine) {
-    mine = finished_pieces(lesson);
-    std::string yours, engines;
-    std::set<std::string> listed;
-    for (const CheckEntry& check : lesson.checks) {
-      if (!listed.insert(check.piece).second) continue;
-      std::string& list = mine.contains(check.piece) ? yours : engines;
-      list += (list.empty() ? "" : ", ") + check.piece;
-    }
-    fmt::print("{}{}", wrapped(yours.empty() ? "nothing yet" : yours, 2, "yours            "),
-               wrapped(engines.empty() ? "nothing" : engines, 2, "the reference's  "));
-  }
+// Runs the demonstration and prints its result. Returns the exit status.
+int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<std::string> mine,
+                std::set<std::string> threw) {
   const auto start = std::chrono::steady_clock::now();
-  std::set<std::string> threw;
   const std::vector<Claim> claimed = run_demo(lesson, options.full, mine, threw);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -113,6 +101,50 @@ int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
     fmt::print("{}\n", json.dump());
   }
   return pass ? 0 : 1;
+}
+
+struct Ending {
+  ~Ending() { demonstration_ended(); }  // also when an exception is on its way to main; not after exit()
+};
+
+}  // namespace
+
+int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
+  std::set<std::string> mine;
+  fmt::print("{}\n", paint(Color::bold, fmt::format("lesson {}  {}", lesson.number, lesson.title)));
+  if (options.mine) {
+    mine = finished_pieces(lesson);
+    std::string yours, engines;
+    std::set<std::string> listed;
+    for (const CheckEntry& check : lesson.checks) {
+      if (!listed.insert(check.piece).second) continue;
+      std::string& list = mine.contains(check.piece) ? yours : engines;
+      list += (list.empty() ? "" : ", ") + check.piece;
+    }
+    fmt::print("{}{}", wrapped(yours.empty() ? "nothing yet" : yours, 2, "yours            "),
+               wrapped(engines.empty() ? "nothing" : engines, 2, "the reference's  "));
+  }
+  std::set<std::string> threw;
+  while (!mine.empty()) {
+    begin_pieces();
+    const std::optional<int> status = continue_in_child();
+    if (!status) {
+      const Ending ending;
+      return demonstrate(lesson, options, mine, threw);
+    }
+    const LastPiece last = last_piece();
+    if (last.ended && WIFEXITED(*status)) return WEXITSTATUS(*status);
+    pg::check(mine.contains(last.name), "the demonstration ended with {}", ending_of(*status));
+    fmt::print("\n{}{}",
+               wrapped(paint(Color::red, fmt::format("The demonstration ended with {}. Your {} was called "
+                                                     "last, so it is the likely cause.",
+                                                     ending_of(*status), last.name)),
+                       2),
+               wrapped(fmt::format("It starts again with the engine's {}.", last.name), 2));
+    mine.erase(last.name);
+    threw.insert(last.name);
+  }
+  return demonstrate(lesson, options, mine, threw);
 }
 
 int hint_command(const LessonEntry& lesson, const std::string& name, int level) {
@@ -181,9 +213,8 @@ int reset_command(const LessonEntry& lesson) {
   for (int i = 2; fs::exists(backup); ++i) backup = fmt::format("{}.bak-{}-{}", exercise, when, i);
   const bool kept = fs::exists(exercise);
   if (kept) fs::copy_file(exercise, backup);
-  const std::string cut = fmt::format("cd '{}' && sh tools/cut '{}'", repository_root(), lesson.folder);
-  const int status = std::system(cut.c_str());
-  pg::check(status == 0, "reset: tools/cut failed; your file is kept in {}", backup);
+  pg::check(succeeds(repository_root(), {"sh", "tools/cut", lesson.folder}),
+            "reset: tools/cut failed; your file is kept in {}", backup);
   const std::string where = kept ? "; yours is kept in " + fs::path(backup).filename().string() : "";
   fmt::print("{} is as new{}\n", lesson.exercise(), where);
   return 0;

@@ -248,6 +248,21 @@ bool wait_for(pid_t child, double seconds, Clock::time_point start, int& status)
 
 }  // namespace
 
+std::optional<int> continue_in_child() {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  pg::check(child >= 0, "no process: {}", std::strerror(errno));
+  if (child == 0) return {};
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+std::string ending_of(int status) {
+  return WIFSIGNALED(status) ? named_signal(WTERMSIG(status)) : std::string("a call of exit()");
+}
+
 TimeLimit::TimeLimit() : TimeLimit(optimized_build() ? 8 : 40) {
   const char* text = std::getenv("POLICYGRAD_CHECK_SECONDS");
   if (!text || !*text) return;

@@ -1,5 +1,8 @@
 #pragma once
 // Runs a check in a process of its own, so that a crash, an endless loop or a call of exit() is a WRONG like any other.
+#include <optional>
+#include <string>
+
 #include "lessons/kit/lesson.h"
 
 namespace pg::kit {
@@ -28,5 +31,11 @@ inline Outcome run_isolated(const CheckEntry& check, bool learner) {
   TimeLimit limit;
   return run_isolated(check, learner, limit);
 }
+
+// Goes on in a child process, which shares the terminal. Nothing in the child; in the parent, once the child has ended,
+// its status as waitpid gives it.
+std::optional<int> continue_in_child();
+// How a child ended that was not meant to: "a crash (Segmentation fault)", "a call of exit()".
+std::string ending_of(int status);
 
 }  // namespace pg::kit

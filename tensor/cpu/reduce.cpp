@@ -63,9 +63,9 @@ Y from_double(double x) {
 }
 
 template <Reduce kOp, class Y>
-void write_result(Y& to, double total, double scale, double beta) {
+void write_result(Y& to, double total, double divisor, double beta) {
   if constexpr (kOp == Reduce::sum) {
-    total *= scale;
+    total /= divisor;
     if (beta != 0) total += beta * to_double(to);
   }
   to = from_double<Y>(total);
@@ -78,7 +78,7 @@ struct Reduction {
   Walk<1> reduced;  // x over the others
   const X* x;
   Y* y;
-  double scale, beta;
+  double divisor, beta;
 
   double stretch(const X* p, int64_t n) const {
     const int64_t step = reduced.inner_stride(0);
@@ -88,7 +88,7 @@ struct Reduction {
     return total;
   }
 
-  void write(Y& to, double total) const { write_result<kOp>(to, total, scale, beta); }
+  void write(Y& to, double total) const { write_result<kOp>(to, total, divisor, beta); }
 
   // Each result is one (usually contiguous) sweep over x.
   void along_rows() const {
@@ -137,7 +137,7 @@ struct Reduction {
   // a gradient accumulated over two batches has the bits of the gradient of both at once.
   void along_columns() const {
     const int64_t y_step = kept.inner_stride(1);
-    const bool one_chain = kOp == Reduce::sum && scale == 1 && beta != 0 && reduced.n <= kChain;
+    const bool one_chain = kOp == Reduce::sum && divisor == 1 && beta != 0 && reduced.n <= kChain;
     parallel_for(kept.n, std::max<int64_t>(64, row_grain(reduced.n, kGrain)), [&](int64_t first, int64_t last) {
       alignas(64) T acc[kColumns];
       double total[kColumns];
@@ -166,15 +166,15 @@ struct Reduction {
 };
 
 template <class X, class T, class Y, Reduce kOp>
-void reduce_as(const View& y, const View& x, double scale, double beta) {
+void reduce_as(const View& y, const View& x, double divisor, double beta) {
   if (y.numel() == 1 && dense(x)) {  // all of a tensor: nothing to plan
     const X* from = x.as<const X>();
     const double total =
         combine_chunks<kOp>(x.numel(), [from](int64_t b, int64_t e) { return contiguous<kOp>(from + b, e - b); });
-    return write_result<kOp>(*y.as<Y>(), total, scale, beta);
+    return write_result<kOp>(*y.as<Y>(), total, divisor, beta);
   }
   const auto [kept, reduced] = plan_reduction(y, x);
-  const Reduction<X, T, Y, kOp> r{kept, reduced, x.as<const X>(), y.as<Y>(), scale, beta};
+  const Reduction<X, T, Y, kOp> r{kept, reduced, x.as<const X>(), y.as<Y>(), divisor, beta};
   if (r.kept.n == 0) return;
   // The dimension with the smaller step goes innermost.
   if (r.kept.n == 1 || (r.reduced.n > 1 && r.reduced.inner_stride(0) < r.kept.inner_stride(0))) {
@@ -186,11 +186,11 @@ void reduce_as(const View& y, const View& x, double scale, double beta) {
 
 }  // namespace
 
-void reduce(Reduce op, const View& y, const View& x, double scale, double beta) {
+void reduce(Reduce op, const View& y, const View& x, double divisor, double beta) {
   visit_stored(x.dtype, "reduce", [&]<class X, class T>(std::type_identity<X>, std::type_identity<T>) {
     const auto into = [&]<class Y>(std::type_identity<Y>) {
-      if (op == Reduce::sum) return reduce_as<X, T, Y, Reduce::sum>(y, x, scale, beta);
-      return reduce_as<X, T, Y, Reduce::max>(y, x, scale, beta);
+      if (op == Reduce::sum) return reduce_as<X, T, Y, Reduce::sum>(y, x, divisor, beta);
+      return reduce_as<X, T, Y, Reduce::max>(y, x, divisor, beta);
     };
     return y.dtype == x.dtype ? into(std::type_identity<X>{}) : into(std::type_identity<T>{});
   });

@@ -26,12 +26,12 @@ struct Plan : ReductionWalks {
   bool columns;  // neighbouring results lie closer in x than the terms of one result
 };
 
-// y = beta·y + scale·(terms [blockIdx.y · per_split, + per_split) of each result); the results of split i lie i ·
+// y = beta·y + (terms [blockIdx.y · per_split, + per_split) of each result) / divisor; the results of split i lie i ·
 // split_step further. Threads of one result are neighbours where its terms are, else `columns`: threads of neighbouring
 // results.
 template <Reduce kOp, int kAlong, bool kColumns, class R, class S, class T>
 __global__ void reduce_kernel(Walk<2> kept, Walk<1> reduced, int64_t per_split, R* y, int64_t split_step, const S* x,
-                              T scale, T beta) {
+                              T divisor, T beta) {
   constexpr int kAcross = kThreads / kAlong, kStep = kColumns ? kAcross : 1;
   __shared__ T values[kThreads];
   const int t = static_cast<int>(threadIdx.x);
@@ -53,7 +53,7 @@ __global__ void reduce_kernel(Walk<2> kept, Walk<1> reduced, int64_t per_split, 
     if (mine && along == 0) {
       R* to = y + at[1] + blockIdx.y * split_step;
       if constexpr (kOp == Reduce::sum) {
-        total *= scale;
+        total /= divisor;
         if (beta != 0) total += beta * load<T>(to);
       }
       store(to, total);
@@ -62,7 +62,7 @@ __global__ void reduce_kernel(Walk<2> kept, Walk<1> reduced, int64_t per_split, 
 }
 
 template <Reduce kOp, int kAlong, bool kColumns, class R, class S, class T>
-void run(const Plan& p, R* y, const S* x, T scale, T beta) {
+void run(const Plan& p, R* y, const S* x, T divisor, T beta) {
   constexpr int64_t kAcross = kThreads / kAlong;
   const int64_t tasks = (p.kept.n + kAcross - 1) / kAcross;
   const auto blocks = static_cast<unsigned>(std::min<int64_t>(tasks, 1 << 20));
@@ -70,7 +70,7 @@ void run(const Plan& p, R* y, const S* x, T scale, T beta) {
   const int64_t per_split = (p.reduced.n + wanted - 1) / wanted;
   if (wanted == 1) {
     launch(reduce_kernel<kOp, kAlong, kColumns, R, S, T>, blocks, kThreads, 0, stream(), p.kept, p.reduced, per_split,
-           y, 0, x, scale, beta);
+           y, 0, x, divisor, beta);
     return;
   }
   const int64_t splits = (p.reduced.n + per_split - 1) / per_split;
@@ -86,17 +86,17 @@ void run(const Plan& p, R* y, const S* x, T scale, T beta) {
   const Strides between_parts{p.kept.n};
   whole.reduced = plan_walk<1>({splits}, {&between_parts});
   launch(reduce_kernel<kOp, 32, false, R, T, T>, static_cast<unsigned>((p.kept.n + 7) / 8), kThreads, 0, stream(),
-         whole.kept, whole.reduced, splits, y, 0, parts.data(), scale, beta);
+         whole.kept, whole.reduced, splits, y, 0, parts.data(), divisor, beta);
 }
 
 template <Reduce kOp, class R, class S, class T>
-void reduce_as(const Plan& p, R* y, const S* x, T scale, T beta) {
+void reduce_as(const Plan& p, R* y, const S* x, T divisor, T beta) {
   constexpr int64_t kShort = 8;  // terms: one thread adds them
-  if (p.columns && p.reduced.n <= kShort) return run<kOp, 1, true>(p, y, x, scale, beta);
-  if (p.columns) return run<kOp, 8, true>(p, y, x, scale, beta);
-  if (p.reduced.n <= kShort) return run<kOp, 1, false>(p, y, x, scale, beta);
-  if (p.reduced.n <= 1024) return run<kOp, 32, false>(p, y, x, scale, beta);
-  run<kOp, kThreads, false>(p, y, x, scale, beta);
+  if (p.columns && p.reduced.n <= kShort) return run<kOp, 1, true>(p, y, x, divisor, beta);
+  if (p.columns) return run<kOp, 8, true>(p, y, x, divisor, beta);
+  if (p.reduced.n <= kShort) return run<kOp, 1, false>(p, y, x, divisor, beta);
+  if (p.reduced.n <= 1024) return run<kOp, 32, false>(p, y, x, divisor, beta);
+  run<kOp, kThreads, false>(p, y, x, divisor, beta);
 }
 
 Plan plan(const View& y, const View& x) {
@@ -152,14 +152,14 @@ __global__ void argmax_kernel(int32_t* index, const S* x, int64_t x_step, int64_
 
 }  // namespace
 
-void reduce(Reduce op, const View& y, const View& x, double scale, double beta) {
+void reduce(Reduce op, const View& y, const View& x, double divisor, double beta) {
   const Plan p = plan(y, x);
   if (p.kept.n == 0) return;
   visit_result(y, x, "reduce",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
-                 const T s = static_cast<T>(scale), b = static_cast<T>(beta);
-                 if (op == Reduce::sum) return reduce_as<Reduce::sum>(p, data_of<R>(y), data_of<S>(x), s, b);
-                 reduce_as<Reduce::max>(p, data_of<R>(y), data_of<S>(x), s, b);
+                 const T n = static_cast<T>(divisor), b = static_cast<T>(beta);
+                 if (op == Reduce::sum) return reduce_as<Reduce::sum>(p, data_of<R>(y), data_of<S>(x), n, b);
+                 reduce_as<Reduce::max>(p, data_of<R>(y), data_of<S>(x), n, b);
                });
 }
 

@@ -8,7 +8,7 @@ cmake=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset POLICYGRAD_CHECK_SECONDS
-tree="$work/a tree" # paths may hold spaces
+tree="$work/a learner's tree" # paths may hold spaces and quotes
 exercise=lessons/01_mini/exercise.cpp
 out=$work/out
 
@@ -132,6 +132,15 @@ check="build/lesson1 check"
   says "starts again with the engine's thrice"
   says '"threw":\["thrice","twice"\]'
   says '"pass":false'
+
+  # A crash or an exit() in the demonstration does not end it either.
+  answer 'if (x == 5) __builtin_trap(); return 2 * x;' 'if (x == 5) std::exit(0); return 3 * x;'
+  expect 1 build/lesson1 mine --json
+  says 'ended with a crash (Illegal instruction). Your twice'
+  says 'ended with a call of exit(). Your thrice'
+  says "starts again with the engine's twice"
+  says '"threw":\["thrice","twice"\]'
+  says '"mine":\[\]'
 
   # A copied or moved tree knows the old one's paths.
   answer 'return 2 * x;' 'return 3 * x;'
