@@ -12,13 +12,13 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 OPTIONS := -DCMAKE_BUILD_TYPE=Release -DPOLICYGRAD_NATIVE=$(if $(filter 0,$(NATIVE)),OFF,ON) \
            $(if $(filter-out 0,$(CUDA)),-DPOLICYGRAD_CUDA=$(if $(filter sim,$(CUDA)),sim,nvcc)) \
            $(if $(filter command line environment,$(origin CXX)),-DCMAKE_CXX_COMPILER=$(CXX))
-BUILD_IT = sh tools/build.sh $(BUILD) $(JOBS)
+BUILD_IT = sh scripts/build.sh $(BUILD) $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
 .PHONY: all lessons test bench doctor progress watch format clean setup configure FORCE
 all: configure
-	@$(BUILD_IT) policygrad pg lessons
+	@$(BUILD_IT) pg lessons
 	@for folder in lessons/[0-9][0-9]_*; do \
 	  number=$${folder#lessons/}; number=$${number%%_*}; ln -sf "$(BUILD)/lesson$${number#0}" .; done
 	@ln -sf $(BUILD)/pg pg
@@ -32,14 +32,14 @@ lesson%: configure FORCE
 
 test: configure
 	@$(BUILD_IT) all mutants
-	@sh tools/run_tests.sh $(BUILD) $(JOBS)
+	@sh scripts/run_tests.sh $(BUILD) $(JOBS)
 
 bench: configure
 	@$(BUILD_IT) pg
 	@$(BUILD)/pg bench
 
 doctor:
-	@sh tools/doctor.sh
+	@sh scripts/doctor.sh
 
 # Each lesson prints its own line.
 progress: configure
@@ -49,7 +49,7 @@ progress: configure
 	  [ ! -x $$program ] || $$program progress || exit 1; done
 
 watch:
-	@sh tools/watch.sh "$(LESSON)"
+	@sh scripts/watch.sh "$(LESSON)"
 
 format:
 	clang-format -i $$(git ls-files '*.h' '*.cpp' '*.cu')
@@ -59,8 +59,8 @@ clean:
 	@for link in pg lesson*; do if [ -L "$$link" ]; then rm "$$link"; fi; done
 
 setup:
-	@sh tools/setup.sh
+	@sh scripts/setup.sh
 
 # Runs CMake when there is no build folder yet or the options have changed; CMake sees changed sources itself.
 configure: setup
-	@sh tools/configure.sh $(BUILD) $(JOBS) $(or $(firstword $(MAKECMDGOALS)),all) $(OPTIONS)
+	@sh scripts/configure.sh $(BUILD) $(JOBS) $(or $(firstword $(MAKECMDGOALS)),all) $(OPTIONS)

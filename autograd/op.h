@@ -1,5 +1,6 @@
 #pragma once
-// The name of every recorded operation. tests/op_samples.cpp must hold a sample of each: a test walks this list.
+// The name of every recorded operation. tests/op_samples/op_samples.cpp must hold a sample of each: a test walks this
+// list.
 #include <cstdint>
 
 namespace pg {

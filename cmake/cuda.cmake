@@ -1,7 +1,7 @@
 # CUDA, in one of three ways. POLICYGRAD_CUDA is
 #   (empty)  none: .cu files are not built
 #   nvcc     for GPUs, by NVIDIA's compiler, found in PATH or /usr/local/cuda
-#   sim      for the simulator tensor/cuda/sim, by the C++ compiler
+#   sim      for the simulator tensor/sim, by the C++ compiler
 set(POLICYGRAD_CUDA "" CACHE STRING "How .cu files are built: empty (not at all), nvcc or sim")
 set_property(CACHE POLICYGRAD_CUDA PROPERTY STRINGS "" nvcc sim)
 
@@ -69,7 +69,7 @@ endfunction()
 
 function(pg_simulated target)
   target_sources(${target} PRIVATE ${ARGN})
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/include)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/sim/include)
   # #pragma unroll is for nvcc; & of comparisons in tensor/functors.h is for vectors.
   set(options -g -O1 -Wno-unknown-pragmas
               $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed$<SEMICOLON>-Wno-bitwise-instead-of-logical>)
@@ -107,16 +107,16 @@ function(pg_kernels target)
   set(sources ${ARGN})
   list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
   pg_simulated(${target} ${sources})
-  target_link_libraries(${target} PUBLIC cuda_simulator)
+  target_link_libraries(${target} PUBLIC cuda_runtime)
 endfunction()
 
 # pg_cublas(TARGET): adds the matrix products of cuBLASLt, or in a simulated build what says that there are none.
 function(pg_cublas target)
   if(POLICYGRAD_CUDA STREQUAL "nvcc")
-    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/blas.cpp)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/gemm/blas.cpp)
     target_link_libraries(${target} PUBLIC CUDA::cublasLt)
   else()
-    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/no_blas.cpp)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/gemm/no_cublas.cpp)
   endif()
 endfunction()
 
@@ -135,27 +135,20 @@ if(NOT POLICYGRAD_CUDA STREQUAL "nvcc")
   endif()
 endif()
 
-# What launch.h needs, which where no GPU is used is the simulator, as objects: cuda_runtime.
+# What tensor/cuda/runtime/launch.h needs. Where no GPU is used it is the simulator, tensor/sim.
 if(NOT POLICYGRAD_CUDA STREQUAL "nvcc")
-  file(GLOB simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/*.cpp)
+  file(GLOB simulator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tensor/sim/*.cpp)
 endif()
-add_library(cuda_runtime OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tensor/cuda/launch.cpp ${simulator})
-target_include_directories(cuda_runtime PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(cuda_runtime PRIVATE fmt::fmt)
+add_library(cuda_runtime STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tensor/cuda/runtime/launch.cpp ${simulator})
+target_link_libraries(cuda_runtime PUBLIC pg_base)
 if(POLICYGRAD_CUDA STREQUAL "nvcc")
-  target_link_libraries(cuda_runtime PRIVATE CUDA::cudart)
+  target_link_libraries(cuda_runtime PUBLIC CUDA::cudart)
 else()
-  target_include_directories(cuda_runtime PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/sim/include)
+  target_include_directories(cuda_runtime PRIVATE ${PROJECT_SOURCE_DIR}/tensor/sim/include)
   target_compile_definitions(cuda_runtime PRIVATE POLICYGRAD_SIM_HOOKS=${POLICYGRAD_SIM_HOOKS}
                                                   POLICYGRAD_SIM_ASAN=${POLICYGRAD_SIM_ASAN}
                                                   POLICYGRAD_SOURCES="${PROJECT_SOURCE_DIR}/")
   if(POLICYGRAD_SANITIZE MATCHES "thread")  # ThreadSanitizer cannot follow a change of stacks
     target_compile_options(cuda_runtime PRIVATE -fno-sanitize=thread)
   endif()
-endif()
-
-# The simulator for pg_kernels, in a build whose engine has no CUDA.
-if(NOT POLICYGRAD_CUDA)
-  add_library(cuda_simulator STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:cuda_runtime>)
-  target_link_libraries(cuda_simulator PUBLIC policygrad)
 endif()

@@ -16,7 +16,7 @@ target_link_libraries(lesson_kit PUBLIC policygrad PRIVATE CLI11::CLI11 nlohmann
 
 include(cmake/lesson.cmake)
 if(NOT POLICYGRAD_CUDA)  # for the test of the runner, which builds a lesson of its own with this kit
-  export(TARGETS policygrad lesson_kit FILE ${PROJECT_BINARY_DIR}/lesson_kit_targets.cmake)
+  export(TARGETS ${POLICYGRAD_LAYERS} lesson_kit FILE ${PROJECT_BINARY_DIR}/lesson_kit_targets.cmake)
 endif()
 
 file(GLOB lesson_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true lessons/[0-9][0-9]_*)

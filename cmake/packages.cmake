@@ -1,4 +1,4 @@
-# What the distribution supplies. tools/setup.sh installs it; nothing is downloaded here.
+# What the distribution supplies. scripts/setup.sh installs it; nothing is downloaded here.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)

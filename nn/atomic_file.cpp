@@ -9,7 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg {
 

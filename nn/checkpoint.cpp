@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nn/gpt2.h"
-#include "tensor/text.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 namespace {

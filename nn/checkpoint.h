@@ -8,7 +8,7 @@
 
 #include "nn/module.h"
 #include "nn/optim.h"
-#include "tensor/random.h"
+#include "tensor/base/random.h"
 
 namespace pg {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "nn/gpt2.h"
-#include "tensor/cuda/runtime.h"
+#include "tensor/cuda/runtime/runtime.h"
 #include "tensor/sample.h"
 
 namespace pg {

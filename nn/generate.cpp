@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "nn/decoder.h"
-#include "nn/random_stream.h"
+#include "tensor/base/random_stream.h"
 
 namespace pg {
 namespace {

@@ -1,6 +1,6 @@
 #include "nn/kv_cache.h"
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/kernels.h"
 
 namespace pg {

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tensor/base/text.h"
 #include "tensor/format.h"
 #include "tensor/shape.h"
-#include "tensor/text.h"
 
 namespace pg::detail {
 namespace {

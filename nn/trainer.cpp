@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/op_util.h"
-#include "nn/random_stream.h"
+#include "tensor/base/random_stream.h"
 
 namespace pg {
 namespace {

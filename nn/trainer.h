@@ -11,7 +11,7 @@
 #include "nn/gpt2.h"
 #include "nn/optim.h"
 #include "nn/schedule.h"
-#include "tensor/cuda/runtime.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg {
 

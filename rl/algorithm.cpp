@@ -6,8 +6,8 @@
 
 #include "rl/algorithm_fields.h"
 #include "rl/range.h"
-#include "tensor/error.h"
-#include "tensor/text.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg::rl {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "rl/range.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg::rl {
 namespace {

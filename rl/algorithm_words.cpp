@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "rl/algorithm.h"
-#include "tensor/error.h"
-#include "tensor/text.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg::rl {
 

@@ -1,5 +1,5 @@
 #include "rl/algorithm.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg::rl {
 namespace {

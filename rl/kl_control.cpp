@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg::rl {
 

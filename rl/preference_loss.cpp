@@ -1,6 +1,6 @@
 #include "rl/preference_loss.h"
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg::rl {
 namespace {

@@ -1,6 +1,6 @@
 #include "rl/range.h"
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg::rl {
 

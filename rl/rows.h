@@ -2,7 +2,7 @@
 // Rewards and masks as plain numbers, row after row: what the estimators compute with.
 #include <string_view>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/tensor.h"
 
 namespace pg::rl {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tasks/utf8.h"
-#include "tensor/error.h"
-#include "tensor/text.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 

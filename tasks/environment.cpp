@@ -9,8 +9,8 @@
 #include "tasks/arm.h"
 #include "tasks/bandit.h"
 #include "tasks/classic_control.h"
-#include "tensor/error.h"
-#include "tensor/text.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 

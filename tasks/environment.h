@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/random.h"
+#include "tensor/base/random.h"
 
 namespace pg {
 

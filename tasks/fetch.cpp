@@ -17,8 +17,8 @@
 #include "tasks/sha256.h"
 #include "tasks/stories.h"
 #include "tasks/text_data.h"
-#include "tensor/error.h"
-#include "tensor/text.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 extern char** environ;
 

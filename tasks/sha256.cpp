@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg {
 

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "tasks/story_grammar.h"
-#include "tensor/error.h"
-#include "tensor/random.h"
+#include "tensor/base/error.h"
+#include "tensor/base/random.h"
 
 namespace pg {
 

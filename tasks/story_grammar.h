@@ -4,7 +4,8 @@
 //   {variable.column} prints a column of the row that the variable was given once for the whole story.
 //   Variables of one table get different rows. Every plot begins a story; its variables are those its templates reach.
 // What makes the entropy exact: rows and templates are chosen uniformly and independently, rules do not recurse, and
-// different choices give different texts (tests/test_stories.cpp parses stories back and finds one derivation each).
+// different choices give different texts (tests/tasks/test_stories.cpp parses stories back and finds one derivation
+// each).
 #include <map>
 #include <string>
 #include <vector>

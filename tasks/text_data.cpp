@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg {
 

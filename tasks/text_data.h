@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tasks/char_tokenizer.h"
-#include "tensor/random.h"
+#include "tensor/base/random.h"
 
 namespace pg {
 

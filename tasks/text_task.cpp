@@ -9,8 +9,8 @@
 #include "tasks/fetch.h"
 #include "tasks/text_data.h"
 #include "tasks/tiny_language.h"
-#include "tensor/error.h"
-#include "tensor/text.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tasks/tokenizer.h"
-#include "tensor/random.h"
+#include "tensor/base/random.h"
 
 namespace pg {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tasks/token_list.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg {
 namespace {

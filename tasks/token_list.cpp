@@ -4,7 +4,7 @@
 #include <set>
 
 #include "tasks/utf8.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg {
 namespace {

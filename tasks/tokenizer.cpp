@@ -4,7 +4,7 @@
 
 #include "tasks/char_tokenizer.h"
 #include "tasks/token_list.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg {
 namespace {

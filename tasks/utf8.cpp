@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg {
 

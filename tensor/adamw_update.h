@@ -8,8 +8,8 @@
 #include <bit>
 #include <cmath>
 
+#include "tensor/base/philox.h"
 #include "tensor/kernels.h"
-#include "tensor/philox.h"
 
 namespace pg {
 

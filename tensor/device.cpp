@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "tensor/cuda/runtime.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg {
 

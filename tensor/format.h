@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "tensor/base/error.h"
 #include "tensor/dtype.h"
-#include "tensor/error.h"
 #include "tensor/shape.h"
 
 template <>

@@ -1,7 +1,7 @@
 #pragma once
 // Every elementwise function beside its derivative. `value` is the function; `grad` turns dy into the gradient of x,
 // reading x or y = value(x) as `reads_y` says. Borders (zeros, ties, infinities) follow PyTorch. Written once for the
-// vectors of the CPU (tensor/cpu/vec_math.h) and the lanes of CUDA (tensor/cuda/lane.h), each of which brings exp,
+// vectors of the CPU (tensor/cpu/simd/vec_math.h) and the lanes of CUDA (tensor/cuda/lane.h), each of which brings exp,
 // select and the rest; constexpr, because nvcc lets kernels call what is.
 #include <limits>
 

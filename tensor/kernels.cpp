@@ -1,6 +1,6 @@
 #include "tensor/kernels.h"
 
-#include "tensor/cuda/runtime.h"
+#include "tensor/cuda/runtime/runtime.h"
 #include "tensor/profile.h"
 
 namespace pg {

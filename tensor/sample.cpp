@@ -5,7 +5,7 @@
 #include <functional>
 #include <numeric>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/cuda/runtime.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 #ifndef __has_feature  // clang only
 #define __has_feature(feature) 0

@@ -3,8 +3,8 @@
 // is served from a free list, and nothing is asked of the system.
 #include <cstddef>
 
+#include "tensor/base/ref.h"
 #include "tensor/device.h"
-#include "tensor/ref.h"
 
 namespace pg {
 

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "tensor/cuda/runtime.h"
+#include "tensor/cuda/runtime/runtime.h"
 #include "tensor/kernels.h"
 
 namespace pg {

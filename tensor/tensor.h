@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "tensor/base/random.h"
+#include "tensor/base/ref.h"
 #include "tensor/device.h"
 #include "tensor/dtype.h"
 #include "tensor/format.h"
-#include "tensor/random.h"
-#include "tensor/ref.h"
 #include "tensor/shape.h"
 #include "tensor/storage.h"
 #include "tensor/view.h"

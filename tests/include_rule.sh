@@ -1,6 +1,7 @@
 #!/bin/sh
-# The arrows of the house: tools, lessons, tests -> rl -> nn -> autograd -> tensor; tasks beside them sees only
-# tensor/error.h, tensor/random.h and tensor/text.h. CUDA headers only in tensor/cuda/ and tests/sim/. No -ffast-math anywhere. Run from the root.
+# Which folder may include which. tests, tools and lessons may include everything below them; the layers are
+#   tensor/base <- tensor <- autograd <- nn <- rl, tensor/base <- tensor/sim, tensor/base <- tasks <- rl.
+# CUDA headers are in tensor/cuda, tensor/sim and tests/sim only. No -ffast-math anywhere. Run from the root.
 bad=0
 report() { # report WHY: prints the matches on standard input, if any, and remembers the failure
   hits=$(cat)
@@ -10,6 +11,12 @@ includes() { # includes FOLDER PATTERN: the #include lines of FOLDER whose path 
   [ ! -d "$1" ] || grep -rnE "#[[:space:]]*include[[:space:]]*[<\"]($2)" --include='*.h' --include='*.cpp' --include='*.cu*' "$1"
 }
 outer='tools/|lessons/|tests/'
+report 'tensor/base/ may include only tensor/base/' <<END
+$(includes tensor/base "$outer|rl/|nn/|autograd/|tasks/|tensor/" | grep -v '"tensor/base/')
+END
+report 'tensor/sim/ may include only tensor/sim/ and tensor/base/' <<END
+$(includes tensor/sim "$outer|rl/|nn/|autograd/|tasks/|tensor/" | grep -vE '"tensor/(base|sim)/')
+END
 report 'tensor/ may include only tensor/' <<END
 $(includes tensor "$outer|rl/|nn/|autograd/|tasks/")
 END
@@ -22,8 +29,14 @@ END
 report 'rl/ may not include tools/, lessons/ or tests/' <<END
 $(includes rl "$outer")
 END
-report 'tasks/ may include only tensor/error.h, tensor/random.h and tensor/text.h' <<END
-$(includes tasks "$outer|rl/|nn/|autograd/|tensor/" | grep -vE '"tensor/(error|random|text)\.h"')
+report 'the formulas, rl/*, may not include the loops that use them' <<END
+$(includes rl 'rl/(text|control)/' | grep -vE '^rl/(text|control)/')
+END
+report 'rl/text/ and rl/control/ are independent' <<END
+$(includes rl/text 'rl/control/'; includes rl/control 'rl/text/')
+END
+report 'tasks/ may include only tasks/ and tensor/base/' <<END
+$(includes tasks "$outer|rl/|nn/|autograd/|tensor/" | grep -v '"tensor/base/')
 END
 report 'a lesson may not use what a later one introduces' <<END
 $(for folder in lessons/0* lessons/10_*; do includes "$folder" 'tensor/cuda/'; done
@@ -35,9 +48,9 @@ $(for folder in lessons/0* lessons/10_*; do includes "$folder" 'tensor/cuda/'; d
   includes lessons/03_language_model 'rl/|nn/(gpt2|generate|kv_cache|trainer|checkpoint)'
   includes lessons/04_gpt 'rl/')
 END
-report 'CUDA headers belong in tensor/cuda/ and tests/sim/' <<END
+report 'CUDA headers belong in tensor/cuda/, tensor/sim/ and tests/sim/' <<END
 $(for folder in tensor autograd nn rl tasks tools lessons tests; do
-  includes $folder 'cuda|cublas|nccl|cooperative_groups|cub/|thrust/'; done | grep -vE '^(tensor/cuda|tests/sim)/')
+  includes $folder 'cuda|cublas|nccl|cooperative_groups|cub/|thrust/'; done | grep -vE '^(tensor/cuda|tensor/sim|tests/sim)/')
 END
 report '-ffast-math changes results' <<END
 $(grep -rnE '^[^#]*-ffast-math' CMakeLists.txt CMakePresets.json Makefile cmake tests/CMakeLists.txt)

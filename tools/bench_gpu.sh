@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 pack() {
   local packages file
-  sh tools/setup.sh --missing || { echo "first: sh tools/setup.sh" >&2; return 1; }
+  sh scripts/setup.sh --missing || { echo "first: sh scripts/setup.sh" >&2; return 1; }
   packages=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' libfmt-dev 'libfmt[0-9]*' libcli11-dev catch2 \
     nlohmann-json3-dev libyaml-cpp-dev 'libyaml-cpp[0-9]*' | sed -n 's/^ii  *//p')
   rm -rf .gpu
@@ -117,7 +117,7 @@ do_bench() {
 do_rivals() {
   local left=$((deadline - SECONDS))
   python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null || { say 'python3 has no PyTorch that sees the card'; return; }
-  limited "$left" rivals.txt python3 tools/bench_gpu.py --pg $build/pg --out "$results/rivals.jsonl" \
+  limited "$left" rivals.txt python3 tools/compare/bench_gpu.py --pg $build/pg --out "$results/rivals.jsonl" \
     --minutes "$(awk "BEGIN { print ($left - 20) / 60 }")"
   grep -v '^==' "$results/rivals.txt" | tee -a "$summary"
 }

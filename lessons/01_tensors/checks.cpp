@@ -211,7 +211,7 @@ std::vector<kit::Check<Impl>> checks() {
             "[j0, j0+256) so that the block of b (64 x 256 floats) stays in the cache for all M rows.",
             "Fill c with 0. For each k0, for each j0, for each i, for each k in the block, for each j in the block: "
             "c[i·N+j] += a[i·K+k]·b[k·N+j]. Blocks end at min(k0+64, K) and min(j0+256, N)."},
-       .solution = {"tensor/cpu/gemm.cpp", "void run(const Product<S, C>& g, int threads)"},
+       .solution = {"tensor/cpu/gemm/gemm.cpp", "void run(const Product<S, C>& g, int threads)"},
        .run = check_matmul},
   };
 }

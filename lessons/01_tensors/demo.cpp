@@ -5,9 +5,9 @@
 #include "lessons/01_tensors/lesson.h"
 #include "lessons/kit/clock.h"
 #include "lessons/kit/plot.h"
-#include "tensor/cpu/fma_probe.h"
+#include "tensor/base/parallel.h"
+#include "tensor/cpu/simd/fma_probe.h"
 #include "tensor/kernels.h"
-#include "tensor/parallel.h"
 
 namespace pg::lesson01 {
 namespace {

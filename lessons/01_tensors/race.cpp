@@ -1,4 +1,4 @@
-// Three of the four runners of the matmul race; the fourth is the engine's tensor/cpu/gemm.cpp.
+// Three of the four runners of the matmul race; the fourth is the engine's tensor/cpu/gemm/gemm.cpp.
 #include <algorithm>
 #include <vector>
 

@@ -278,7 +278,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "p = attention_weights(q, k); dp = matmul(dout, transpose(v)); subtract sum(dp * p, {-1}, true), "
                  "multiply by p and by 1/√D: that is ds. The three results are matmuls with ds, its transpose, and "
                  "p's transpose."},
-       .solution = {"tensor/cpu/attention_backward.cpp", "void attention_backward("},
+       .solution = {"tensor/cpu/attention/attention_backward.cpp", "void attention_backward("},
        .run = check_attention_backward},
       {.id = "04.3",
        .title = "backward of layernorm",

@@ -1,7 +1,7 @@
 // What the checks of lesson 7 are called, what they hint at, and the engine's own pieces.
 #include "lessons/07_ppo/checks.h"
 
-#include "rl/gaussian.h"
+#include "rl/control/gaussian.h"
 #include "rl/policy_loss.h"
 #include "rl/value_loss.h"
 
@@ -11,7 +11,7 @@ std::vector<kit::Check<Impl>> checks() {
   const auto gae_piece = kit::piece<&Impl::gae>("gae");
   const kit::Source gae_source{"rl/advantages.cpp", "Gae gae("};
   const auto gaussian_piece = kit::piece<&Impl::gaussian_log_prob>("gaussian_log_prob");
-  const kit::Source gaussian_source{"rl/gaussian.cpp", "gaussian_log_prob("};
+  const kit::Source gaussian_source{"rl/control/gaussian.cpp", "gaussian_log_prob("};
   return {
       {.id = "07.1",
        .title = "GAE inside an episode",

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "nn/random_stream.h"
 #include "rl/value_loss.h"
+#include "tensor/base/random_stream.h"
 
 namespace pg::lesson07 {
 namespace {

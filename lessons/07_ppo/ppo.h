@@ -3,7 +3,7 @@
 // action. rl::EnvTrainer is the same loop with everything that a long run needs besides.
 #include "lessons/07_ppo/lesson.h"
 #include "nn/optim.h"
-#include "rl/env_trainer.h"
+#include "rl/control/trainer.h"
 
 namespace pg::lesson07 {
 

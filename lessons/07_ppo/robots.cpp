@@ -4,7 +4,7 @@
 
 #include "lessons/07_ppo/ppo.h"
 #include "lessons/kit/plot.h"
-#include "nn/random_stream.h"
+#include "tensor/base/random_stream.h"
 
 namespace pg::lesson07 {
 namespace {

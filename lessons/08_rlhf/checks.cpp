@@ -1,9 +1,9 @@
 // The checks of lesson 8.
 #include "lessons/08_rlhf/checks.h"
 
-#include "rl/credit.h"
-#include "rl/preferences.h"
-#include "rl/sft.h"
+#include "rl/text/credit.h"
+#include "rl/text/preferences.h"
+#include "rl/text/sft.h"
 
 namespace pg::lesson08 {
 
@@ -21,7 +21,7 @@ std::vector<kit::Check<Impl>> checks() {
             "T is the largest prompt + answer - 1. ids: zeros [B, T]; targets: full of -100. For each row join prompt "
             "and answer; for t from 0 to its length - 2: ids[t] = all[t], and targets[t] = all[t + 1] from t = "
             "prompt - 1 on. A number of a row-major [B, T] stands at b·T + t."},
-       .solution = {"rl/sft.cpp", "TokenBatch sft_batch("},
+       .solution = {"rl/text/sft.cpp", "TokenBatch sft_batch("},
        .run = check_sft_batch},
       {.id = "08.2",
        .title = "the pairwise loss",
@@ -49,7 +49,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "rewards[last chosen token] = score, 0 elsewhere; as many rewards as tokens.",
                  "response.rewards.assign(response.tokens.size(), 0); then one assignment at "
                  "rl::last_chosen(response)."},
-       .solution = {"rl/experience.cpp", "void set_rewards("},
+       .solution = {"rl/text/experience.cpp", "void set_rewards("},
        .run = check_set_rewards},
       {.id = "08.4",
        .title = "the KL in the reward",
@@ -62,7 +62,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "rewards[t] -= β·(log π[t] - log ref[t]) wherever chosen[t] is 1.",
                  "Loop over the tokens; skip those with chosen[t] == 0; subtract beta * (old_log_probs[t] - "
                  "ref_log_probs[t]) from what is there."},
-       .solution = {"rl/credit.cpp", "void subtract_kl("},
+       .solution = {"rl/text/credit.cpp", "void subtract_kl("},
        .run = check_subtract_kl},
       {.id = "08.5",
        .title = "a response's log-probability",
@@ -75,7 +75,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "[B, T, V] log-probabilities → the targets' [B, T] → 0 where the mask is 0 → the sum of each row [B].",
                  "rows = rl::token_rows(responses); log_softmax(policy(rows.ids)); gather along dim 2 at "
                  "unsqueeze(rows.targets, 2) and squeeze; where(rows.mask, that, a scalar 0); sum over dim 1."},
-       .solution = {"rl/preferences.cpp", "Tensor sequence_log_probs("},
+       .solution = {"rl/text/preferences.cpp", "Tensor sequence_log_probs("},
        .run = check_sequence_log_probs},
       {.id = "08.6",
        .title = "DPO",

@@ -3,8 +3,8 @@
 #include "lessons/kit/lesson.h"
 #include "nn/gpt2.h"
 #include "nn/trainer.h"
-#include "rl/experience.h"
 #include "rl/preference_loss.h"
+#include "rl/text/experience.h"
 
 namespace pg::lesson08 {
 

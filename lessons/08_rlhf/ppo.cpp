@@ -1,7 +1,7 @@
 // Stage 3, PPO with four models on one page. rl::RlTrainer is this loop with metrics, checkpoints and lamps.
 #include "lessons/08_rlhf/stages.h"
-#include "rl/credit.h"
-#include "rl/update.h"
+#include "rl/text/credit.h"
+#include "rl/text/update.h"
 
 namespace pg::lesson08 {
 namespace {

@@ -2,8 +2,8 @@
 // The stages of RLHF, one file each: sft.cpp, reward_model.cpp, ppo.cpp, dpo.cpp.
 #include "lessons/08_rlhf/human.h"
 #include "lessons/08_rlhf/lesson.h"
-#include "rl/preferences.h"
-#include "rl/rollout.h"
+#include "rl/text/preferences.h"
+#include "rl/text/rollout.h"
 
 namespace pg::lesson08 {
 

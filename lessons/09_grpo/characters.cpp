@@ -5,9 +5,9 @@
 
 #include "lessons/09_grpo/loop.h"
 #include "lessons/kit/plot.h"
-#include "nn/random_stream.h"
 #include "rl/kl.h"
-#include "rl/models.h"
+#include "rl/text/models.h"
+#include "tensor/base/random_stream.h"
 
 namespace pg::lesson09 {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "nn/random_stream.h"
-#include "rl/models.h"
+#include "rl/text/models.h"
+#include "tensor/base/random_stream.h"
 
 namespace pg::lesson09 {
 namespace {

@@ -3,7 +3,7 @@
 #include "lessons/09_grpo/lesson.h"
 #include "nn/optim.h"
 #include "rl/algorithm.h"
-#include "rl/rollout.h"
+#include "rl/text/rollout.h"
 
 namespace pg::lesson09 {
 

@@ -380,7 +380,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "each by 256 threads; sums += leftᵀ·right.",
                  "For i = threadIdx.x; i < 64·16; i += 256: d = i % 16, r = i / 16 where depth_step is 1, else r = i % "
                  "64, d = i / 64; copy, or write 0 outside. Both slices, barrier, cuda::multiply, barrier."},
-       .solution = {"tensor/cuda/attention_tile.h", "void scores_of("},
+       .solution = {"tensor/cuda/attention/attention_tile.h", "void scores_of("},
        .run = check_matmul},
       {.id = "11.4",
        .title = "online softmax",
@@ -406,7 +406,7 @@ std::vector<kit::Check<Impl>> checks() {
             "bank = slot mod 32. With rows of P words, column c lies in banks (r·P + c) mod 32 for r = 0 … 31: all "
             "different if P is odd.",
             "Give each row one word more than it needs: row · 33 + column."},
-       .solution = {"tensor/cuda/tile.h", "void stage("},
+       .solution = {"tensor/cuda/gemm/tile.h", "void stage("},
        .run = check_slot},
   };
 }

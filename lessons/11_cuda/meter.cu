@@ -6,7 +6,7 @@
 #include "lessons/11_cuda/device.h"
 #include "lessons/11_cuda/meter.h"
 #if defined(POLICYGRAD_CUDA_SIMULATOR)
-#include "tensor/cuda/sim/sim.h"
+#include "tensor/sim/sim.h"
 #endif
 
 namespace pg::lesson11 {

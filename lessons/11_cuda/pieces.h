@@ -1,8 +1,8 @@
 #pragma once
 // What you write, as device code. exercise.cu includes this and, at its end, harness.h.
 #include "lessons/11_cuda/todo.h"
+#include "tensor/cuda/gemm/tile.h"
 #include "tensor/cuda/row.h"
-#include "tensor/cuda/tile.h"
 
 namespace pg::lesson11 {
 

@@ -1,7 +1,7 @@
 // The engine's device functions, in the kernels of this lesson.
 #include "lessons/11_cuda/harness.h"
+#include "tensor/cuda/gemm/tile.h"
 #include "tensor/cuda/row.h"
-#include "tensor/cuda/tile.h"
 
 namespace pg::lesson11 {
 namespace {
@@ -14,7 +14,7 @@ struct Engine {
   static __device__ T reduce(T x, F f) {
     return cuda::TeamOf<kSize>::reduce(x, f);
   }
-  // The loop of matmul_kernel in tensor/cuda/matmul.cu.
+  // The loop of matmul_kernel in tensor/cuda/gemm/matmul.cu.
   static __device__ void add_product(float (&sums)[kN][kN], Slice& left, Slice& right, Operand a, Operand b,
                                      int64_t k) {
     for (int64_t d = 0; d < k; d += kDepth) {
@@ -29,7 +29,7 @@ struct Engine {
     const auto stats = cuda::row_stats<Team, false, float>(x, n);
     return {stats.max, stats.sum};
   }
-  // As Slice of tensor/cuda/tile.h: rows are longer than the tile is wide.
+  // As Slice of tensor/cuda/gemm/tile.h: rows are longer than the tile is wide.
   static __device__ int slot(int row, int column) { return row * (kSquare + 1) + column; }
 };
 

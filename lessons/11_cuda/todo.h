@@ -2,7 +2,7 @@
 // TODO("11.k name") where it stands in device code. In the simulator a kernel may throw: the launch throws what its
 // thread threw. A GPU has no exceptions: the thread leaves a mark and ends, and start() throws when it finds the mark.
 #include "lessons/kit/todo.h"
-#include "tensor/cuda/launch.h"
+#include "tensor/cuda/runtime/launch.h"
 
 namespace pg::lesson11 {
 

@@ -115,7 +115,7 @@ void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt) {
   std::error_code none_there;
   if (other) fs::remove(from.file, none_there);  // an older file put back in place has an old time
   const std::string jobs = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
-  if (!succeeds(from.root, {"sh", "tools/build.sh", from.folder, jobs, from.target})) {
+  if (!succeeds(from.root, {"sh", "scripts/build.sh", from.folder, jobs, from.target})) {
     throw Refused(
         fmt::format("{} was not built, so nothing is graded: mend what the compiler names first.", from.target));
   }

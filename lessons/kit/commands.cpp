@@ -213,8 +213,8 @@ int reset_command(const LessonEntry& lesson) {
   for (int i = 2; fs::exists(backup); ++i) backup = fmt::format("{}.bak-{}-{}", exercise, when, i);
   const bool kept = fs::exists(exercise);
   if (kept) fs::copy_file(exercise, backup);
-  pg::check(succeeds(repository_root(), {"sh", "tools/cut", lesson.folder}),
-            "reset: tools/cut failed; your file is kept in {}", backup);
+  pg::check(succeeds(repository_root(), {"sh", "scripts/make_exercise.sh", lesson.folder}),
+            "reset: scripts/make_exercise.sh failed; your file is kept in {}", backup);
   const std::string where = kept ? "; yours is kept in " + fs::path(backup).filename().string() : "";
   fmt::print("{} is as new{}\n", lesson.exercise(), where);
   return 0;

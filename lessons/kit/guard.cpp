@@ -7,7 +7,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg::kit {
 namespace {

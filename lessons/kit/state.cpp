@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "lessons/kit/built.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace pg::kit {
 namespace fs = std::filesystem;

@@ -1,8 +1,8 @@
 // AdamW in one pass over parameters, gradients and both means: the formula is in tensor/adamw_update.h.
 #include "tensor/adamw_update.h"
+#include "tensor/base/parallel.h"
 #include "tensor/cpu/kernels_cpu.h"
-#include "tensor/cpu/vec_bf16.h"
-#include "tensor/parallel.h"
+#include "tensor/cpu/simd/vec_bf16.h"
 
 namespace pg::cpu {
 

@@ -2,7 +2,7 @@
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/map.h"
 #include "tensor/cpu/row_ops.h"
-#include "tensor/cpu/vec_math.h"
+#include "tensor/cpu/simd/vec_math.h"
 #include "tensor/functors.h"
 
 namespace pg::cpu {

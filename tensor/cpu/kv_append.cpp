@@ -1,8 +1,8 @@
 // New keys and values go to their places in a cache.
 #include <cstring>
 
+#include "tensor/base/parallel.h"
 #include "tensor/cpu/kernels_cpu.h"
-#include "tensor/parallel.h"
 
 namespace pg::cpu {
 

@@ -2,7 +2,7 @@
 // Elementwise kernels over views of any strides, written as one loop over contiguous stretches. Operands that are
 // strided, repeated or bf16 are gathered into small buffers first, so each element meets the same arithmetic in every
 // layout.
-#include "tensor/cpu/vec_bf16.h"
+#include "tensor/cpu/simd/vec_bf16.h"
 #include "tensor/cpu/walk.h"
 
 namespace pg::cpu {

@@ -1,11 +1,11 @@
 // matmul: batches and any strides, made of the products of two matrices in gemm.cpp.
 #include <algorithm>
 
-#include "tensor/cpu/gemm.h"
+#include "tensor/base/parallel.h"
+#include "tensor/cpu/gemm/gemm.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/scratch.h"
-#include "tensor/cpu/vec.h"
-#include "tensor/parallel.h"
+#include "tensor/cpu/simd/vec.h"
 #include "tensor/walk.h"
 
 namespace pg::cpu {

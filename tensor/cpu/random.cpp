@@ -1,13 +1,13 @@
-// Random tensors: element i is a function of (seed, offset + i) alone, see tensor/random.h.
-#include "tensor/random.h"
+// Random tensors: element i is a function of (seed, offset + i) alone, see tensor/base/random.h.
+#include "tensor/base/random.h"
 
 #include <cmath>
 #include <numbers>
 
+#include "tensor/base/philox.h"
 #include "tensor/cpu/kernels_cpu.h"
-#include "tensor/cpu/vec_math.h"
+#include "tensor/cpu/simd/vec_math.h"
 #include "tensor/cpu/walk.h"
-#include "tensor/philox.h"
 
 namespace pg::cpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <limits>
 
-#include "tensor/cpu/vec_bf16.h"
+#include "tensor/cpu/simd/vec_bf16.h"
 
 namespace pg::cpu {
 

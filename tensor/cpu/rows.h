@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tensor/cpu/scratch.h"
-#include "tensor/cpu/vec_bf16.h"
+#include "tensor/cpu/simd/vec_bf16.h"
 #include "tensor/cpu/walk.h"
 
 namespace pg::cpu {

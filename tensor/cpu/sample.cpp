@@ -1,8 +1,8 @@
 // Tokens from logits: the arithmetic is in tensor/sample.h.
 #include "tensor/sample.h"
 
+#include "tensor/base/parallel.h"
 #include "tensor/cpu/kernels_cpu.h"
-#include "tensor/parallel.h"
 
 namespace pg::cpu {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tensor/cpu/row_ops.h"
-#include "tensor/cpu/vec_math.h"
+#include "tensor/cpu/simd/vec_math.h"
 #include "tensor/view.h"
 
 namespace pg::cpu {

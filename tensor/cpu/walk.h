@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "tensor/parallel.h"
+#include "tensor/base/parallel.h"
 #include "tensor/walk.h"
 
 namespace pg::cpu {

@@ -1,4 +1,4 @@
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tensor/format.h"
 
 namespace pg::cuda {

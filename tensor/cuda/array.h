@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "tensor/cuda/stream.h"
+#include "tensor/cuda/runtime/stream.h"
 #include "tensor/walk.h"
 
 namespace pg::cuda {

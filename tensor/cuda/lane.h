@@ -4,7 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "tensor/cuda/launch.h"
+#include "tensor/cuda/runtime/launch.h"
 
 namespace pg::cuda {
 

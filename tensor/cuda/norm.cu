@@ -4,7 +4,7 @@
 
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/row.h"
-#include "tensor/cuda/scratch.h"
+#include "tensor/cuda/runtime/scratch.h"
 
 namespace pg::cuda {
 namespace {

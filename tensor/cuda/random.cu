@@ -1,11 +1,11 @@
-// Random tensors from the stream of tensor/random.h: a thread computes the four words of one Philox block and what is
-// made of them.
+// Random tensors from the stream of tensor/base/random.h: a thread computes the four words of one Philox block and what
+// is made of them.
 #include <cmath>
 #include <numbers>
 
+#include "tensor/base/philox.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/pack.h"
-#include "tensor/philox.h"
 
 namespace pg::cuda {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "tensor/cuda/fold.h"
 #include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/scratch.h"
+#include "tensor/cuda/runtime/scratch.h"
 
 namespace pg::cuda {
 namespace {

@@ -1,5 +1,5 @@
 #include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/runtime.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
 

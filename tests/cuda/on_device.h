@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "tensor/cuda/runtime.h"
-#include "tests/op_runs.h"
+#include "tensor/cuda/runtime/runtime.h"
+#include "tests/autograd/op_runs.h"
 
 namespace pg::testing {
 

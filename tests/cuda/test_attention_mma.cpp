@@ -1,5 +1,5 @@
 // Attention on tensor cores against the CPU in f64 and against the kernels of CUDA that do without them.
-#include "tensor/cuda/attention_mma.h"
+#include "tensor/cuda/attention/attention_mma.h"
 #include "tests/cuda/attention_case.h"
 
 using namespace pg;

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "tensor/cuda/runtime.h"
-#include "tensor/parallel.h"
-#include "tensor/random.h"
-#include "tests/op_runs.h"
+#include "tensor/base/parallel.h"
+#include "tensor/base/random.h"
+#include "tensor/cuda/runtime/runtime.h"
+#include "tests/autograd/op_runs.h"
 
 using namespace pg;
 using namespace pg::testing;

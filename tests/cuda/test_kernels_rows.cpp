@@ -2,7 +2,7 @@
 // extreme logits, ids that are none, results over their inputs. Expected are the CPU's kernels in f64 or mathematics.
 #include <cmath>
 
-#include "tensor/parallel.h"
+#include "tensor/base/parallel.h"
 #include "tests/cuda/sides.h"
 
 using namespace pg;

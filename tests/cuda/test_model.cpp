@@ -3,7 +3,7 @@
 
 #include "nn/generate.h"
 #include "nn/trainer.h"
-#include "tensor/cuda/runtime.h"
+#include "tensor/cuda/runtime/runtime.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -1,5 +1,5 @@
 // Times of a device's work.
-#include "tensor/cuda/runtime.h"
+#include "tensor/cuda/runtime/runtime.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"
 

@@ -1,6 +1,6 @@
 // The registry on a CUDA device, which in a simulated build every machine has: against the CPU in f64, run after run.
-#include "tensor/cuda/runtime.h"
-#include "tests/op_crossings.h"
+#include "tensor/cuda/runtime/runtime.h"
+#include "tests/autograd/op_crossings.h"
 
 using namespace pg;
 using namespace pg::testing;
@@ -61,7 +61,7 @@ TEST_CASE("CUDA reads inputs of any strides", "[cuda]") {
   });
 }
 
-// As on the CPU (tests/test_op_crossings.cpp), with one layout and type per call and
+// As on the CPU (tests/autograd/test_op_crossings.cpp), with one layout and type per call and
 // a third of the calls. Ids that CUDA's kernels cannot refuse
 // give NaN there. bf16 is compared by shapes, NaN and Errors: of rows that cancel its values are nothing but rounding.
 TEST_CASE("generated calls on CUDA give the right value or an Error", "[cuda][slow]") {

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "tensor/cuda/plan_file.h"
+#include "tensor/cuda/gemm/plan_file.h"
 #include "tests/catch.h"
 #include "tests/temp_dir.h"
 

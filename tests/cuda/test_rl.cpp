@@ -1,8 +1,8 @@
 // The loop of reinforcement learning with its models on a CUDA device.
 #include <cmath>
 
-#include "rl/rl_trainer.h"
-#include "tensor/cuda/runtime.h"
+#include "rl/text/trainer.h"
+#include "tensor/cuda/runtime/runtime.h"
 #include "tests/catch.h"
 
 using namespace pg;

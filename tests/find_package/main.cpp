@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 #include <nn/gpt2.h>
 #include <rl/algorithm.h>
-#include <rl/rl_trainer.h>
+#include <rl/text/trainer.h>
 #include <tasks/text_task.h>
 
 #include <cmath>

@@ -7,7 +7,7 @@
 
 #include "autograd/ops.h"
 #include "nn/trainer.h"
-#include "tensor/parallel.h"
+#include "tensor/base/parallel.h"
 
 using namespace pg;
 

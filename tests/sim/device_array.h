@@ -2,7 +2,7 @@
 // Device memory of a test: copied in, freed at the end.
 #include <vector>
 
-#include "tensor/cuda/launch.h"
+#include "tensor/cuda/runtime/launch.h"
 
 namespace pg::testing {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Kernels with one mistake each and, where `fault` is false, the same kernels without it. The line of the mistake ends
 // with the comment "FAULT: name".
-#include "tensor/cuda/launch.h"
+#include "tensor/cuda/runtime/launch.h"
 
 namespace pg::testing {
 

@@ -2,7 +2,7 @@
 // Kernels of the simulator's tests. Each function launches one; arrays are device memory.
 #include <cstdint>
 
-#include "tensor/cuda/launch.h"
+#include "tensor/cuda/runtime/launch.h"
 
 namespace pg::testing {
 

@@ -1,6 +1,6 @@
 #include <cuda_bf16.h>
 
-#include "tensor/cuda/mma.h"
+#include "tensor/cuda/mma/mma.h"
 #include "tests/sim/mma.h"
 
 namespace pg::testing {

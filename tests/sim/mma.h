@@ -1,7 +1,7 @@
 #pragma once
-// Kernels of one warp, or two, around the instructions of tensor/cuda/mma.h; arrays are device memory. Where there is
-// `fault`, the line of the mistake ends with the comment "FAULT: name".
-#include "tensor/cuda/launch.h"
+// Kernels of one warp, or two, around the instructions of tensor/cuda/mma/mma.h; arrays are device memory. Where there
+// is `fault`, the line of the mistake ends with the comment "FAULT: name".
+#include "tensor/cuda/runtime/launch.h"
 
 namespace pg::testing {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tensor/cuda/sim/sim.h"
-#include "tensor/error.h"
-#include "tensor/parallel.h"
+#include "tensor/base/error.h"
+#include "tensor/base/parallel.h"
+#include "tensor/sim/sim.h"
 #include "tests/catch.h"
 
 namespace pg::testing {

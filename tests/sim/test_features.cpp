@@ -3,8 +3,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "tensor/cuda/sim/sim.h"
-#include "tensor/parallel.h"
+#include "tensor/base/parallel.h"
+#include "tensor/sim/sim.h"
 #include "tests/catch.h"
 #include "tests/sim/device_array.h"
 #include "tests/sim/kernels.h"

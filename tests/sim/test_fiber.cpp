@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "tensor/cuda/sim/fiber.h"
+#include "tensor/sim/fiber.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -2,8 +2,8 @@
 #include <fstream>
 #include <string>
 
-#include "tensor/cuda/sim/sim.h"
-#include "tensor/parallel.h"
+#include "tensor/base/parallel.h"
+#include "tensor/sim/sim.h"
 #include "tests/catch.h"
 #include "tests/sim/device_array.h"
 #include "tests/sim/traffic.h"

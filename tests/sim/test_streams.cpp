@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "tensor/cuda/sim/sim.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
+#include "tensor/sim/sim.h"
 #include "tests/catch.h"
 #include "tests/sim/device_array.h"
 #include "tests/sim/kernels.h"

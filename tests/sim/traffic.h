@@ -1,6 +1,6 @@
 #pragma once
 // Kernels whose use of memory can be counted by hand.
-#include "tensor/cuda/launch.h"
+#include "tensor/cuda/runtime/launch.h"
 
 namespace pg::testing {
 

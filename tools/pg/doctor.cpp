@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tasks/fetch.h"
+#include "tensor/base/error.h"
+#include "tensor/base/parallel.h"
 #include "tensor/device.h"
-#include "tensor/error.h"
-#include "tensor/parallel.h"
 #include "tools/pg/commands.h"
 
 namespace pg::tools {

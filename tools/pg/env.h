@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "rl/env_trainer.h"
+#include "rl/control/trainer.h"
 
 namespace CLI {
 class App;

@@ -4,9 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tools/pg/env.h"
-#include "tools/pg/numbers.h"
+#include "tools/pg/run/numbers.h"
 
 namespace pg::tools {
 namespace {

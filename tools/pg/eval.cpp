@@ -6,14 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
-#include "nn/remark.h"
 #include "tasks/fetch.h"
 #include "tasks/text_data.h"
-#include "tensor/cuda/runtime.h"
-#include "tensor/error.h"
-#include "tools/pg/numbers.h"
-#include "tools/pg/process.h"
-#include "tools/pg/run_model.h"
+#include "tensor/base/error.h"
+#include "tensor/cuda/runtime/runtime.h"
+#include "tools/pg/run/numbers.h"
+#include "tools/pg/run/process.h"
+#include "tools/pg/run/remark.h"
+#include "tools/pg/run/run_model.h"
 
 namespace pg::tools {
 

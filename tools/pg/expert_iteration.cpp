@@ -1,16 +1,16 @@
 // pg expert-iteration: sample, keep what solved its problem, imitate it, again.
-#include "rl/expert_iteration.h"
+#include "rl/text/expert_iteration.h"
 
 #include "nn/checkpoint.h"
-#include "nn/interrupt.h"
-#include "nn/progress.h"
-#include "nn/remark.h"
-#include "nn/run_dir.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tools/pg/commands.h"
-#include "tools/pg/memory.h"
-#include "tools/pg/process.h"
-#include "tools/pg/run.h"
+#include "tools/pg/run/interrupt.h"
+#include "tools/pg/run/memory.h"
+#include "tools/pg/run/process.h"
+#include "tools/pg/run/progress.h"
+#include "tools/pg/run/remark.h"
+#include "tools/pg/run/run.h"
+#include "tools/pg/run/run_dir.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {

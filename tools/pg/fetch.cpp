@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-#include "nn/remark.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/run/remark.h"
 
 namespace pg::tools {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tensor/error.h"
-#include "tensor/text.h"
-#include "tests/op_samples.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
+#include "tests/op_samples/op_samples.h"
 #include "tools/pg/commands.h"
 
 namespace pg::tools {

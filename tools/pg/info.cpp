@@ -9,9 +9,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "tensor/error.h"
-#include "tools/pg/run.h"
-#include "tools/pg/run_model.h"
+#include "tensor/base/error.h"
+#include "tools/pg/run/run.h"
+#include "tools/pg/run/run_model.h"
 #include "tools/pg/yaml_config.h"
 
 namespace pg::tools {

@@ -6,16 +6,16 @@
 
 #include "nn/checkpoint.h"
 #include "nn/gpt2.h"
-#include "tensor/error.h"
-#include "tensor/text.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/env.h"
 #include "tools/pg/eval.h"
-#include "tools/pg/golden.h"
+#include "tools/pg/golden/golden.h"
 #include "tools/pg/info.h"
-#include "tools/pg/numbers.h"
-#include "tools/pg/process.h"
-#include "tools/pg/run.h"
+#include "tools/pg/run/numbers.h"
+#include "tools/pg/run/process.h"
+#include "tools/pg/run/run.h"
 #include "tools/pg/text_rl.h"
 #include "tools/pg/yaml_config.h"
 
@@ -288,7 +288,7 @@ int pg_command(int argc, char** argv) {
   sub = command("bench", "the speed of every op and of whole steps", [&](CLI::App&) { return bench(bench_options); });
   sub->add_option("--filter", bench_options.filter, "only what has this in its name");
   sub->add_option("--weights", bench_options.weights,
-                  "weights and batch of the one model that --filter leaves: a file of tools/compare_torch.py");
+                  "weights and batch of the one model that --filter leaves: a file of tools/compare/compare_torch.py");
   sub->add_flag("--large", bench_options.large, "also what takes minutes and gigabytes: GPT-2 124M");
   sub->add_option("--dtype", bench_options.dtype, "of products, models and generation")
       ->transform(one_of({"f32", "bf16"}));

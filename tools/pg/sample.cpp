@@ -10,13 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "nn/generate.h"
-#include "nn/remark.h"
 #include "tasks/text_data.h"
-#include "tensor/cuda/runtime.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
+#include "tensor/cuda/runtime/runtime.h"
 #include "tools/pg/commands.h"
-#include "tools/pg/process.h"
-#include "tools/pg/run_model.h"
+#include "tools/pg/run/process.h"
+#include "tools/pg/run/remark.h"
+#include "tools/pg/run/run_model.h"
 #include "tools/pg/stop_text.h"
 
 namespace pg::tools {

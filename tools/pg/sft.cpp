@@ -1,15 +1,15 @@
 // pg sft: a GPT-2 imitates the answers of a task.
-#include "rl/sft.h"
+#include "rl/text/sft.h"
 
-#include "nn/interrupt.h"
-#include "nn/progress.h"
-#include "nn/remark.h"
-#include "nn/run_dir.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tools/pg/commands.h"
-#include "tools/pg/memory.h"
-#include "tools/pg/process.h"
-#include "tools/pg/run.h"
+#include "tools/pg/run/interrupt.h"
+#include "tools/pg/run/memory.h"
+#include "tools/pg/run/process.h"
+#include "tools/pg/run/progress.h"
+#include "tools/pg/run/remark.h"
+#include "tools/pg/run/run.h"
+#include "tools/pg/run/run_dir.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "rl/expert_iteration.h"
-#include "rl/preferences.h"
-#include "rl/rl_trainer.h"
+#include "rl/text/expert_iteration.h"
+#include "rl/text/preferences.h"
+#include "rl/text/trainer.h"
 #include "tasks/text_task.h"
 
 namespace CLI {

@@ -1,14 +1,14 @@
 #include <CLI/CLI.hpp>
 
 #include "nn/checkpoint.h"
-#include "nn/remark.h"
 #include "rl/algorithm_fields.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 #include "tools/pg/commands.h"
-#include "tools/pg/memory.h"
-#include "tools/pg/numbers.h"
-#include "tools/pg/run.h"
-#include "tools/pg/run_model.h"
+#include "tools/pg/run/memory.h"
+#include "tools/pg/run/numbers.h"
+#include "tools/pg/run/remark.h"
+#include "tools/pg/run/run.h"
+#include "tools/pg/run/run_model.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {

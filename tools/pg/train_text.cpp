@@ -1,11 +1,11 @@
 #include "tools/pg/train_text.h"
 
-#include "nn/remark.h"
 #include "tasks/char_tokenizer.h"
 #include "tasks/fetch.h"
 #include "tasks/sha256.h"
-#include "tensor/error.h"
-#include "tools/pg/run_model.h"
+#include "tensor/base/error.h"
+#include "tools/pg/run/remark.h"
+#include "tools/pg/run/run_model.h"
 
 namespace pg::tools {
 namespace {

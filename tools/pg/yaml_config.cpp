@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tasks/text_data.h"
-#include "tensor/error.h"
-#include "tensor/text.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg::tools {
 

@@ -1,7 +1,7 @@
 // Lesson 8: RLHF. This is your file: replace each TODO(...), then: make lesson8 && ./lesson8 check
 //
-// N pairs, B responses, T places, V tokens. A Response (rl/experience.h) has prompt and tokens (ids), chosen (1 where
-// the policy chose the token), score.reward, and by token old_log_probs, ref_log_probs, rewards. Useful:
+// N pairs, B responses, T places, V tokens. A Response (rl/text/experience.h) has prompt and tokens (ids), chosen (1
+// where the policy chose the token), score.reward, and by token old_log_probs, ref_log_probs, rewards. Useful:
 // Tensor::zeros({b, t}, i32), Tensor::full(shape, x, i32), x.data<int32_t>()[place], softplus(x) = log(1 + e^x),
 // neg(x), x.detach(), log_softmax(x), gather(x, dim, index), unsqueeze / squeeze(x, dim), where(mask, a, b),
 // Tensor::scalar(0, dtype), sum(x, {dim}), rl::last_chosen(response), rl::token_rows(responses).

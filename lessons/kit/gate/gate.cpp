@@ -15,7 +15,7 @@
 
 #include "lessons/kit/source.h"
 #include "lessons/kit/state.h"
-#include "tensor/error.h"
+#include "tensor/base/error.h"
 
 namespace {
 

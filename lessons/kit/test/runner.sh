@@ -36,17 +36,17 @@ recorded() { # recorded STATES: such as "ok ok"
 }
 
 cp -r "$source/lessons/kit/test/mini" "$tree"
-cp -r "$source/tools" "$tree/tools"
-sh "$source/tools/cut" --print "$tree/lessons/01_mini" >"$work/stub.cpp"
+cp -r "$source/scripts" "$tree/scripts"
+sh "$source/scripts/make_exercise.sh" --print "$tree/lessons/01_mini" >"$work/stub.cpp"
 cp "$work/stub.cpp" "$tree/$exercise"
 cache() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 configure() { # in a folder that is the tree
-  sh tools/configure.sh build 2 lesson1 -DKIT_SOURCE="$source" -DKIT_BUILD="$build" -DCMAKE_BUILD_TYPE=Debug \
+  sh scripts/configure.sh build 2 lesson1 -DKIT_SOURCE="$source" -DKIT_BUILD="$build" -DCMAKE_BUILD_TYPE=Debug \
     -DCMAKE_CXX_COMPILER="$(cache CMAKE_CXX_COMPILER)" -DPOLICYGRAD_SANITIZE="$(cache POLICYGRAD_SANITIZE)"
 }
 PATH=$(dirname "$cmake"):$PATH
 expect 0 configure
-expect 0 sh tools/build.sh build 2 lesson1
+expect 0 sh scripts/build.sh build 2 lesson1
 check="build/lesson1 check"
 # shellcheck disable=SC2086  # $check is two words
 {
@@ -161,7 +161,7 @@ check="build/lesson1 check"
   expect 3 $check
   expect 0 configure
   says 'made anew here'
-  expect 0 sh tools/build.sh build 2 lesson1
+  expect 0 sh scripts/build.sh build 2 lesson1
   expect 0 $check
   recorded 'ok ok'
 }

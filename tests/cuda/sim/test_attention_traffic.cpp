@@ -1,5 +1,5 @@
 // What the attention kernels on tensor cores ask of shared memory, counted by the simulator.
-#include "tensor/cuda/sim/sim.h"
+#include "tensor/sim/sim.h"
 #include "tests/cuda/attention_case.h"
 
 using namespace pg;

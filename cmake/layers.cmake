@@ -1,0 +1,39 @@
+# The engine: one static library per layer. A layer links only what it may use, so that a call to a layer above it does
+# not link. The target `policygrad` is all of them.
+
+# pg_layer(NAME FOLDERS folder... LINKS layer...): the library NAME of all .cpp files in these folders.
+set(POLICYGRAD_LAYERS)
+function(pg_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FOLDERS;LINKS")
+  list(TRANSFORM arg_FOLDERS APPEND /*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${arg_FOLDERS})
+  add_library(${name} STATIC ${sources})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                            $<INSTALL_INTERFACE:include/policygrad>)
+  target_link_libraries(${name} PUBLIC ${arg_LINKS} PRIVATE $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+  set(POLICYGRAD_LAYERS ${POLICYGRAD_LAYERS} ${name} PARENT_SCOPE)
+endfunction()
+
+pg_layer(pg_base FOLDERS tensor/base LINKS fmt::fmt Threads::Threads)
+include(cmake/cuda.cmake)
+pg_layer(pg_tensor FOLDERS tensor tensor/cpu tensor/cpu/attention tensor/cpu/gemm LINKS pg_base)
+pg_layer(pg_autograd FOLDERS autograd LINKS pg_tensor)
+pg_layer(pg_nn FOLDERS nn LINKS pg_autograd)
+pg_layer(pg_tasks FOLDERS tasks LINKS pg_base)
+pg_layer(pg_rl FOLDERS rl rl/text rl/control LINKS pg_nn pg_tasks)
+
+if(POLICYGRAD_CUDA)
+  file(GLOB cuda_sources CONFIGURE_DEPENDS tensor/cuda/*.cu tensor/cuda/*/*.cu)
+  target_sources(pg_tensor PRIVATE tensor/cuda/array.cpp tensor/cuda/gemm/plan_file.cpp)
+  target_link_libraries(pg_tensor PUBLIC cuda_runtime)
+  list(APPEND POLICYGRAD_LAYERS cuda_runtime)
+  pg_cuda(pg_tensor ${cuda_sources})
+  pg_cublas(pg_tensor)
+else()
+  target_sources(pg_tensor PRIVATE tensor/cuda/runtime/no_cuda.cpp)
+endif()
+
+add_library(policygrad INTERFACE)
+target_link_libraries(policygrad INTERFACE pg_rl)
+list(APPEND POLICYGRAD_LAYERS policygrad)

@@ -1,0 +1,260 @@
+#include "rl/control/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "nn/schedule.h"
+#include "rl/advantages.h"
+#include "rl/kl.h"
+#include "rl/policy_loss.h"
+#include "rl/value_loss.h"
+#include "tensor/base/random_stream.h"
+
+namespace pg::rl {
+namespace {
+
+// Of EnvTrainConfig::seed; the environments have the streams 0, 1, …
+enum Stream : uint64_t { weight_stream = uint64_t{1} << 32, action_stream, minibatch_stream };
+
+const EnvTrainConfig& checked(const EnvTrainConfig& config) {
+  check_config(config);
+  return config;
+}
+
+ActorCritic first_model(const EnvTrainConfig& c, const VectorEnv& envs) {
+  Generator weights = random_stream(c.seed, weight_stream);
+  return ActorCritic(envs.observation_size(), envs.environment().action_space(), {c.hidden, c.layers, c.shared},
+                     weights);
+}
+
+// Rows of `columns` numbers that grow step by step and become a tensor [B, T, columns], in which an environment's steps
+// follow each other.
+class Steps {
+ public:
+  Steps(int64_t environments, int64_t steps, int64_t columns)
+      : environments_(environments), steps_(steps), columns_(columns) {
+    values_.resize(static_cast<size_t>(environments * steps * columns));
+  }
+  // What all environments had at step t, one after the other.
+  template <class Values>
+  void set(int64_t t, const Values& values) {
+    for (int64_t b = 0; b < environments_; ++b) {
+      for (int64_t c = 0; c < columns_; ++c) {
+        values_[static_cast<size_t>((b * steps_ + t) * columns_ + c)] =
+            static_cast<double>(values[static_cast<size_t>(b * columns_ + c)]);
+      }
+    }
+  }
+  Tensor tensor(DType dtype, bool with_columns) const {
+    const Tensor x = Tensor::from(values_, {environments_, steps_, columns_}).to(dtype);
+    return with_columns ? x : x.view_reshape({environments_, steps_});
+  }
+
+ private:
+  int64_t environments_, steps_, columns_;
+  std::vector<double> values_;
+};
+
+Tensor rows_of(const std::vector<double>& values, int64_t columns) {
+  return Tensor::from(values, {static_cast<int64_t>(values.size()) / columns, columns}).to(f32);
+}
+
+Tensor permutation(int64_t n, Generator& g) {
+  std::vector<int32_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  shuffle(order, g);
+  return Tensor::from(order, {n});
+}
+
+}  // namespace
+
+EnvTrainer::EnvTrainer(const EnvTrainConfig& config)
+    : EnvTrainer(config, [name = config.environment] { return make_environment(name); }) {}
+
+EnvTrainer::EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make)
+    : config_(checked(config)),
+      make_(make),
+      actions_(random_stream(config.seed, action_stream)),
+      minibatches_(random_stream(config.seed, minibatch_stream)),
+      envs_(make, config.environments, {config.normalize_observations, config.normalize_rewards, config.gamma},
+            config.seed),
+      model_(first_model(config, envs_)),
+      slab_(model_),
+      optimizer_(slab_, {.eps = config.adam_eps, .weight_decay = 0}) {}
+
+EnvReport EnvTrainer::step() {
+  check(!done(), "EnvTrainer: all {} steps are done", config_.total_steps);
+  const auto begin = std::chrono::steady_clock::now();
+  EnvReport report = update(rollout());
+  steps_ += batch_size();
+  report.steps = steps_;
+  report.episodes = envs_.episodes();
+  report.episode_return = envs_.mean_return();
+  report.episode_length = envs_.mean_length();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  report.steps_per_second = static_cast<double>(batch_size()) / seconds.count();
+  return report;
+}
+
+double EnvTrainer::learning_rate() const {
+  const Schedule schedule{.kind = config_.anneal_lr ? Schedule::Kind::linear : Schedule::Kind::constant,
+                          .lr = config_.lr,
+                          .min_lr = 0,
+                          .decay_steps = config_.total_steps / batch_size()};
+  return schedule.at(steps_ / batch_size());
+}
+
+EnvRollout EnvTrainer::rollout() {
+  NoGrad guard;
+  const int64_t b = config_.environments, t_end = config_.rollout_steps, d = envs_.observation_size();
+  const ActionSpace& space = envs_.environment().action_space();
+  Steps observations(b, t_end, d), actions(b, t_end, space.size()), rewards(b, t_end, 1), terminated(b, t_end, 1),
+      truncated(b, t_end, 1);
+  std::vector<double> final_observations;  // of the truncated episodes,
+  std::vector<int64_t> final_places;       // and which step of which environment each belongs to
+  for (int64_t t = 0; t < t_end; ++t) {
+    observations.set(t, envs_.observations());
+    const std::vector<double> action = model_.act(rows_of(envs_.observations(), d), &actions_).to_vector();
+    const VectorEnv::Step step = envs_.step(action);
+    actions.set(t, action);
+    rewards.set(t, step.rewards);
+    terminated.set(t, step.terminated);
+    truncated.set(t, step.truncated);
+    for (int64_t i = 0; i < b; ++i) {
+      const auto& last = step.final_observations[static_cast<size_t>(i)];
+      if (!step.truncated[static_cast<size_t>(i)]) continue;
+      final_observations.insert(final_observations.end(), last.begin(), last.end());
+      final_places.push_back(i * t_end + t);
+    }
+  }
+
+  EnvRollout r;
+  r.observations = observations.tensor(f32, true);
+  r.actions = actions.tensor(f32, true);
+  r.rewards = rewards.tensor(f32, false);
+  r.terminated = terminated.tensor(u8, false);
+  r.truncated = truncated.tensor(u8, false);
+  // What the policy thought of its own actions, all steps at once: a row has the same bits in any batch.
+  const int64_t n = b * t_end;
+  const auto now = model_.evaluate(r.observations.view_reshape({n, d}), r.actions.view_reshape({n, space.size()}));
+  r.log_prob = now.log_prob.view_reshape({b, t_end});
+  r.values = now.value.view_reshape({b, t_end});
+  r.next_values = model_.value(rows_of(envs_.observations(), d));
+  r.final_values = Tensor::zeros({b, t_end});
+  if (!final_places.empty()) {
+    const std::vector<double> values = model_.value(rows_of(final_observations, d)).to_vector();
+    const auto places = r.final_values.data<float>();
+    for (size_t i = 0; i < values.size(); ++i)
+      places[static_cast<size_t>(final_places[i])] = static_cast<float>(values[i]);
+  }
+  const Gae estimate = gae(r.rewards, r.values, r.next_values,
+                           {.gamma = config_.gamma,
+                            .lambda = config_.lambda,
+                            .mask = {},
+                            .terminated = r.terminated,
+                            .truncated = r.truncated,
+                            .final_values = r.final_values});
+  r.advantages = estimate.advantages;
+  r.returns = estimate.returns;
+  return r;
+}
+
+EnvReport EnvTrainer::update(const EnvRollout& data) {
+  EnvReport report{.explained_variance = explained_variance(data.values, data.returns), .lr = learning_rate()};
+  const int64_t n = batch_size(), size = n / config_.minibatches;
+  const auto flat = [&](const Tensor& x) {
+    return x.rank() == 3 ? x.view_reshape({n, x.size(2)}) : x.view_reshape({n});
+  };
+  int64_t updates = 0;
+  for (int64_t epoch = 0; epoch < config_.epochs; ++epoch) {
+    double epoch_k3 = 0;
+    const Tensor order = permutation(n, minibatches_);
+    const auto shuffled = [&](const Tensor& x) { return index_select(flat(x), 0, order); };
+    const Tensor observations = shuffled(data.observations), actions = shuffled(data.actions),
+                 old_log_prob = shuffled(data.log_prob), old_values = shuffled(data.values),
+                 advantages = shuffled(data.advantages), returns = shuffled(data.returns);
+    for (int64_t begin = 0; begin < n; begin += size) {
+      const auto part = [&](const Tensor& x) { return x.view_slice(0, begin, begin + size); };
+      const auto now = model_.evaluate(part(observations), part(actions));
+      // The losses take [B, T]: here one column of `size` steps.
+      const Tensor log_prob = unsqueeze(now.log_prob, 1), old = unsqueeze(part(old_log_prob), 1);
+      Tensor advantage = unsqueeze(part(advantages), 1);
+      if (config_.whiten_advantages && size > 1) advantage = whiten(advantage);
+      const Tensor ratio = token_ratio(log_prob, old);
+      const Tensor policy = mean(config_.clip > 0 ? clip_loss(ratio, advantage, config_.clip, config_.clip)
+                                                  : log_prob_loss(log_prob, advantage));
+      const Tensor value = mean(value_loss(now.value, part(returns), part(old_values), config_.value_clip));
+      const Tensor entropy = mean(now.entropy);
+      const Tensor loss = policy + config_.value_coef * value - config_.entropy_coef * entropy;
+
+      slab_.zero_grad();
+      backward(loss);
+      const double norm = grad_norm(slab_);  // Error when it is not finite
+      optimizer_.step(report.lr, config_.max_grad_norm > 0 ? clip_scale(norm, config_.max_grad_norm) : 1);
+
+      report.policy_loss += policy.item();
+      report.value_loss += value.item();
+      report.value_clip += clipped_values(now.value.detach(), part(returns), part(old_values), config_.value_clip) /
+                           static_cast<double>(size);
+      report.entropy += entropy.item();
+      report.grad_norm += norm;
+      const std::vector<double> ratios = ratio.detach().to_vector();
+      for (double rho : ratios) {
+        const double log_rho = std::log(rho), share = 1 / static_cast<double>(size);
+        report.k1 -= share * log_rho;
+        report.k3 += share * k3_value(log_rho);
+        epoch_k3 += share * k3_value(log_rho);
+        report.clip_low += rho < 1 - config_.clip ? share : 0;
+        report.clip_high += rho > 1 + config_.clip ? share : 0;
+        if (updates == 0) report.first_ratio_error = std::max(report.first_ratio_error, std::abs(rho - 1));
+      }
+      ++updates;
+    }
+    report.epochs = epoch + 1;
+    if (config_.target_kl > 0 && epoch_k3 / static_cast<double>(config_.minibatches) > config_.target_kl) break;
+  }
+  for (double* sum : {&report.policy_loss, &report.value_loss, &report.entropy, &report.grad_norm, &report.k1,
+                      &report.k3, &report.clip_low, &report.clip_high, &report.value_clip}) {
+    *sum /= static_cast<double>(updates);
+  }
+  return report;
+}
+
+std::vector<double> EnvTrainer::play(int64_t episodes, bool greedy, uint64_t seed) const {
+  const auto environment = make_();
+  Generator states = random_stream(seed, 0), actions = random_stream(seed, action_stream);
+  std::vector<double> returns;
+  for (int64_t i = 0; i < episodes; ++i) {
+    std::vector<double> seen = environment->reset(states);
+    for (returns.push_back(0);;) {
+      const Tensor observation = rows_of(envs_.normalized(seen), envs_.observation_size());
+      const Transition t = environment->step(model_.act(observation, greedy ? nullptr : &actions).to_vector());
+      returns.back() += t.reward;
+      if (t.last()) break;
+      seen = t.observation;
+    }
+  }
+  return returns;
+}
+
+void EnvTrainer::save(const std::string& path, std::map<std::string, std::string> texts) {
+  texts["env_train_config"] = to_json(config_);
+  texts["environments"] = envs_.state();
+  save_checkpoint(path, model_, &optimizer_,
+                  {steps_, {{"actions", actions_}, {"minibatches", minibatches_}}, std::move(texts)});
+}
+
+void EnvTrainer::resume(const Checkpoint& checkpoint) {
+  const EnvTrainConfig saved = env_train_config_from_json(checkpoint.text("env_train_config"));
+  check(saved == config_, "{}: the checkpoint is of another run: {}, not {}", checkpoint.file.path, to_json(saved),
+        to_json(config_));
+  checkpoint.restore(model_);
+  checkpoint.restore(optimizer_);
+  envs_.set_state(checkpoint.text("environments"));
+  actions_ = checkpoint.generator("actions");
+  minibatches_ = checkpoint.generator("minibatches");
+  steps_ = checkpoint.state.step;
+}
+
+}  // namespace pg::rl

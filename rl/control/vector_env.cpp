@@ -1,0 +1,164 @@
+#include "rl/control/vector_env.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "tensor/base/error.h"
+#include "tensor/base/random_stream.h"
+#include "tensor/base/text.h"
+
+namespace pg::rl {
+namespace {
+
+constexpr double kClip = 10, kTiny = 1e-8;
+constexpr size_t kRemembered = 100;
+
+size_t size_of_one(const VectorEnv& envs) { return static_cast<size_t>(envs.observation_size()); }
+
+nlohmann::json json_of(const RunningMoments& m) { return {m.count, m.mean, m.squares}; }
+
+uint64_t bits(const nlohmann::json& json) { return std::stoull(json.get<std::string>()); }
+
+// Into values of a known size: a damaged text must not change it.
+void read_numbers(const nlohmann::json& json, std::vector<double>& into) {
+  const auto numbers = json.get<std::vector<double>>();
+  check(numbers.size() == into.size(), "expected {} numbers, got {}", into.size(), numbers.size());
+  into = numbers;
+}
+
+void read_moments(const nlohmann::json& json, RunningMoments& m) {
+  m.count = json.at(0).get<double>();
+  read_numbers(json.at(1), m.mean);
+  read_numbers(json.at(2), m.squares);
+}
+
+}  // namespace
+
+VectorEnv::VectorEnv(const MakeEnvironment& make, int64_t count, const VectorEnvOptions& options, uint64_t seed)
+    : options_(options), observation_moments_(0), return_moments_(1) {
+  check(count >= 1, "VectorEnv: there must be at least one environment, got {}", count);
+  for (int64_t i = 0; i < count; ++i) {
+    copies_.push_back({.environment = make(), .generator = random_stream(seed, static_cast<uint64_t>(i))});
+  }
+  observation_moments_ = RunningMoments(size_of_one(*this));
+  observations_.resize(copies_.size() * size_of_one(*this));
+  std::vector<std::vector<double>> first;
+  for (Copy& copy : copies_) first.push_back(copy.environment->reset(copy.generator));
+  for (const auto& x : first) observation_moments_.add(x);
+  for (size_t i = 0; i < copies_.size(); ++i) see(i, first[i]);
+}
+
+std::vector<double> VectorEnv::normalized(std::span<const double> x) const {
+  std::vector<double> result(x.begin(), x.end());
+  if (!options_.normalize_observations) return result;
+  for (size_t i = 0; i < result.size(); ++i) {
+    const double z = (x[i] - observation_moments_.mean[i]) / std::sqrt(observation_moments_.variance(i) + kTiny);
+    result[i] = std::clamp(z, -kClip, kClip);
+  }
+  return result;
+}
+
+void VectorEnv::see(size_t copy, std::span<const double> observation) {
+  const std::vector<double> x = normalized(observation);
+  std::copy(x.begin(), x.end(), observations_.begin() + static_cast<ptrdiff_t>(copy * x.size()));
+}
+
+VectorEnv::Step VectorEnv::step(std::span<const double> actions) {
+  const auto size = static_cast<size_t>(environment().action_space().size());
+  check(actions.size() == copies_.size() * size, "VectorEnv: {} environments with {} numbers per action, got {}",
+        copies_.size(), size, actions.size());
+  Step result;
+  result.final_observations.resize(copies_.size());
+  std::vector<std::vector<double>> next;
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    Copy& copy = copies_[i];
+    Transition t = copy.environment->step(actions.subspan(i * size, size));
+    check(std::isfinite(t.reward) &&
+              std::all_of(t.observation.begin(), t.observation.end(), [](double x) { return std::isfinite(x); }),
+          "VectorEnv: environment {} answered with a reward or an observation that is not finite", i);
+    copy.episode_return += t.reward;
+    ++copy.episode_length;
+    copy.discounted = options_.gamma * copy.discounted + t.reward;
+    return_moments_.add({&copy.discounted, 1});
+    result.rewards.push_back(t.reward);
+    result.terminated.push_back(t.terminated);
+    result.truncated.push_back(t.truncated);
+    if (t.last()) {
+      ++episodes_;
+      returns_.push_back(copy.episode_return);
+      lengths_.push_back(static_cast<double>(copy.episode_length));
+      if (returns_.size() > kRemembered) returns_.pop_front(), lengths_.pop_front();
+      copy.episode_return = copy.discounted = 0;
+      copy.episode_length = 0;
+      result.final_observations[i] = std::move(t.observation);
+      t.observation = copy.environment->reset(copy.generator);
+    }
+    observation_moments_.add(t.observation);
+    next.push_back(std::move(t.observation));
+  }
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    see(i, next[i]);
+    if (!result.final_observations[i].empty()) result.final_observations[i] = normalized(result.final_observations[i]);
+  }
+  if (options_.normalize_rewards) {
+    const double scale = std::sqrt(return_moments_.variance(0) + kTiny);
+    for (double& reward : result.rewards) reward = std::clamp(reward / scale, -kClip, kClip);
+  }
+  return result;
+}
+
+double VectorEnv::mean_of(const std::deque<double>& values) {
+  if (values.empty()) return std::nan("");
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::string VectorEnv::state() const {
+  nlohmann::json copies = nlohmann::json::array();
+  for (const Copy& c : copies_) {
+    copies.push_back(
+        {{"state", c.environment->state()},
+         {"seed", std::to_string(c.generator.seed())},  // numbers above 2^53 do not survive every JSON reader
+         {"offset", std::to_string(c.generator.offset())},
+         {"return", c.episode_return},
+         {"discounted", c.discounted},
+         {"length", c.episode_length}});
+  }
+  return nlohmann::json{{"copies", copies},
+                        {"observations", observations_},
+                        {"observation_moments", json_of(observation_moments_)},
+                        {"return_moments", json_of(return_moments_)},
+                        {"episodes", episodes_},
+                        {"returns", returns_},
+                        {"lengths", lengths_}}
+      .dump();
+}
+
+void VectorEnv::set_state(const std::string& text) {
+  try {
+    const auto json = nlohmann::json::parse(shallow_json(text, "VectorEnv"));
+    const auto& copies = json.at("copies");
+    check(copies.size() == copies_.size(), "it is of {} environments, not {}", copies.size(), copies_.size());
+    for (size_t i = 0; i < copies_.size(); ++i) {
+      Copy& c = copies_[i];
+      c.environment->set_state(copies[i].at("state").get<std::vector<double>>());
+      c.generator.set_state(bits(copies[i].at("seed")), bits(copies[i].at("offset")));
+      c.episode_return = copies[i].at("return").get<double>();
+      c.discounted = copies[i].at("discounted").get<double>();
+      c.episode_length = copies[i].at("length").get<int64_t>();
+    }
+    read_numbers(json.at("observations"), observations_);
+    read_moments(json.at("observation_moments"), observation_moments_);
+    read_moments(json.at("return_moments"), return_moments_);
+    episodes_ = json.at("episodes").get<int64_t>();
+    returns_ = json.at("returns").get<std::deque<double>>();
+    lengths_ = json.at("lengths").get<std::deque<double>>();
+    check(returns_.size() == lengths_.size() && returns_.size() <= kRemembered,
+          "it remembers {} returns and {} lengths", returns_.size(), lengths_.size());
+  } catch (const std::exception& e) {
+    fail("VectorEnv: the saved state does not fit: {}", excerpt(e.what(), 200));
+  }
+}
+
+}  // namespace pg::rl

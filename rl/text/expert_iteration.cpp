@@ -1,0 +1,63 @@
+#include "rl/text/expert_iteration.h"
+
+#include <algorithm>
+#include <set>
+
+#include "rl/text/sft.h"
+#include "tensor/base/error.h"
+#include "tensor/base/random_stream.h"
+
+namespace pg::rl {
+
+Metrics expert_iteration(Gpt2& policy, const TextTask& task, const ExpertIterationConfig& config, int64_t iteration) {
+  check_config(config);
+  check(task.max_answers() == 0, "expert_iteration: {} is of many turns; the world's words would be imitated too",
+        task.name());
+  const auto number = static_cast<uint64_t>(iteration);
+  Generator draws = random_stream(config.seed, number);
+  std::vector<Problem> problems;
+  for (int64_t i = 0; i < config.problems; ++i) problems.push_back(task.sample(draws));
+  const Experience experience = rollout(policy, task, problems,
+                                        {.samples = config.samples,
+                                         .temperature = config.temperature,
+                                         .seed = random_stream(config.seed, ~uint64_t{0}).seed(),
+                                         .first_row = number << 32});
+  // Each way to solve a problem once: else what is already likely would be imitated most.
+  std::set<std::pair<std::vector<int32_t>, std::vector<int32_t>>> seen;
+  std::vector<Problem> kept;
+  for (const Response& r : experience.responses) {
+    if (r.score.solved && seen.insert({r.prompt, r.tokens}).second) kept.push_back({r.prompt, r.tokens});
+  }
+  Metrics metrics;
+  Metrics rolled_out;
+  add_rollout_metrics(rolled_out, experience);
+  metrics.add("solved", rolled_out.at("solved"));
+  metrics.add("kept", static_cast<double>(kept.size()));
+  if (kept.empty()) return metrics;
+
+  const auto count = static_cast<int64_t>(kept.size());
+  const int64_t steps_per_epoch = (count + config.batch - 1) / config.batch;
+  int64_t at = 0;
+  TrainConfig train;
+  train.max_steps = config.epochs * steps_per_epoch;
+  train.schedule = {.kind = Schedule::Kind::constant, .lr = config.lr};
+  train.adamw = config.adamw;
+  train.max_grad_norm = config.max_grad_norm;
+  train.seed = draws.seed();
+  Trainer trainer(policy, train, [&](Generator& g) {
+    if (at == 0) shuffle(kept, g);
+    const int64_t end = std::min(count, at + config.batch);
+    const TokenBatch batch = sft_batch(std::span(kept).subspan(static_cast<size_t>(at), static_cast<size_t>(end - at)));
+    at = end == count ? 0 : end;
+    return batch;
+  });
+  double loss = 0;
+  for (int64_t step = 0; step < train.max_steps; ++step) {
+    const double now = trainer.step().loss;
+    if (step >= train.max_steps - steps_per_epoch) loss += now / static_cast<double>(steps_per_epoch);
+  }
+  metrics.add("sft_loss", loss);
+  return metrics;
+}
+
+}  // namespace pg::rl

@@ -1,0 +1,185 @@
+#include "rl/text/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "rl/advantages.h"
+#include "rl/kl.h"
+#include "tensor/base/error.h"
+
+namespace pg::rl {
+namespace {
+
+struct Spread {
+  double mean = 0, std = 0, min = 0, max = 0;
+};
+Spread spread_of(const std::vector<double>& x) {
+  if (x.empty()) return {};
+  Spread s{0, 0, x[0], x[0]};
+  for (const double v : x) {
+    s.mean += v / static_cast<double>(x.size());
+    s.min = std::min(s.min, v);
+    s.max = std::max(s.max, v);
+  }
+  for (const double v : x) s.std += (v - s.mean) * (v - s.mean) / static_cast<double>(x.size());
+  s.std = std::sqrt(s.std);
+  return s;
+}
+
+// Share of the triples of neighbouring tokens that stood in the same response before.
+double repetition(const std::vector<Response>& responses) {
+  double triples = 0, again = 0;
+  for (const Response& r : responses) {
+    std::set<std::array<int32_t, 3>> seen;
+    for (size_t t = 2; t < r.tokens.size(); ++t) {
+      ++triples;
+      again += !seen.insert({r.tokens[t - 2], r.tokens[t - 1], r.tokens[t]}).second;
+    }
+  }
+  return triples == 0 ? 0 : again / triples;
+}
+
+}  // namespace
+
+bool Metrics::has(std::string_view name) const {
+  return std::any_of(values_.begin(), values_.end(), [&](const auto& value) { return value.first == name; });
+}
+
+double Metrics::at(std::string_view name) const {
+  for (const auto& [key, value] : values_) {
+    if (key == name) return value;
+  }
+  fail("Metrics: there is no \"{}\"", name);
+}
+
+void add_rollout_metrics(Metrics& m, const Experience& experience) {
+  const auto& all = experience.responses;
+  const auto n = static_cast<double>(all.size());
+  std::vector<double> rewards, lengths, finished_lengths;
+  std::map<std::string, double> parts;
+  double solved = 0, truncated = 0, prompt_length = 0;
+  for (const Response& r : all) {
+    prompt_length += static_cast<double>(r.prompt.size());
+    rewards.push_back(r.score.reward);
+    lengths.push_back(static_cast<double>(r.length()));
+    if (r.finished) finished_lengths.push_back(lengths.back());
+    solved += r.score.solved;
+    truncated += !r.finished;
+    for (const auto& [name, value] : r.score.parts) parts[name] += value / n;
+  }
+  const Spread reward = spread_of(rewards), length = spread_of(lengths);
+  m.add("reward/mean", reward.mean);
+  m.add("reward/std", reward.std);
+  m.add("reward/min", reward.min);
+  m.add("reward/max", reward.max);
+  for (const auto& [name, value] : parts) m.add("reward/" + name, value);
+  m.add("solved", solved / n);
+  const size_t g = static_cast<size_t>(experience.samples), groups = all.size() / g;
+  double any = 0, alike = 0, all_zero = 0;
+  for (size_t p = 0; p < groups; ++p) {
+    bool one = false, same = true, zero = true;
+    for (size_t i = p * g; i < (p + 1) * g; ++i) {
+      one = one || all[i].score.solved;
+      same = same && rewards[i] == rewards[p * g];
+      zero = zero && rewards[i] == 0;
+    }
+    any += one;
+    alike += same;
+    all_zero += zero;
+  }
+  const auto share = [&](double count) { return count / static_cast<double>(groups); };
+  if (g > 1) {
+    m.add(fmt::format("solved_by_any_of_{}", g), share(any));
+    m.add("groups/alike", share(alike));
+    m.add("groups/all_zero", share(all_zero));
+  }
+  m.add("prompt/length", prompt_length / n);
+  m.add("length/mean", length.mean);
+  m.add("length/min", length.min);
+  m.add("length/max", length.max);
+  m.add("length/finished_mean", spread_of(finished_lengths).mean);
+  m.add("length/truncated", truncated / n);
+  m.add("repetition", repetition(all));
+}
+
+void PolicyStats::add(const Algorithm& a, const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& entropy,
+                      const Tensor& advantage, const TokenRows& rows) {
+  const std::vector<double> now = log_prob.to_vector(), old = old_log_prob.to_vector(), h = entropy.to_vector(),
+                            worth = advantage.to_vector(), mask = rows.mask.to_vector();
+  const auto columns = static_cast<size_t>(rows.mask.size(1));
+  for (size_t begin = 0; begin < mask.size(); begin += columns) {
+    double sum = 0, length = 0;
+    for (size_t i = begin; i < begin + columns; ++i) {
+      if (mask[i] == 0) continue;
+      sum += now[i] - old[i];
+      ++length;
+    }
+    const bool sequence = a.ratio == Ratio::sequence || a.ratio == Ratio::sequence_token;
+    for (size_t i = begin; i < begin + columns; ++i) {
+      if (mask[i] == 0) continue;
+      const double log_ratio = sequence ? sum / length : now[i] - old[i];
+      const double ratio = std::exp(std::clamp(log_ratio, -kMaxLogRatio, kMaxLogRatio));
+      ++tokens_;
+      entropy_ += h[i];
+      k1_ -= now[i] - old[i];  // of KL(old, now): the samples are old's
+      k3_ += k3_value(now[i] - old[i]);
+      ratio_ += ratio;
+      ratio_min_ = std::min(ratio_min_, ratio);
+      ratio_max_ = std::max(ratio_max_, ratio);
+      worst_ratio_error_ = std::max(worst_ratio_error_, std::abs(ratio - 1));
+      // Only where the clip takes a gradient away.
+      low_ += ratio < 1 - a.clip_low && worth[i] < 0;
+      high_ += ratio > 1 + a.clip_high && worth[i] > 0;
+    }
+  }
+}
+
+void PolicyStats::report(Metrics& m) const {
+  const double n = std::max(1.0, tokens_);
+  m.add("entropy", entropy_ / n);
+  m.add("old_kl/k1", k1_ / n);
+  m.add("old_kl/k3", k3_ / n);
+  m.add("clip/low", low_ / n);
+  m.add("clip/high", high_ / n);
+  m.add("ratio/min", ratio_min_);
+  m.add("ratio/mean", ratio_ / n);
+  m.add("ratio/max", ratio_max_);
+}
+
+std::vector<Lamp> lamps(const Algorithm& a, const Metrics& m, int64_t step, int64_t vocab_size) {
+  std::vector<Lamp> all;
+  const auto lamp = [&](const char* name, const char* metric, auto well, std::string why) {
+    if (m.has(metric)) all.push_back({name, well(m.at(metric)), fmt::format("{:.3g}: {}", m.at(metric), why)});
+  };
+  const auto at_most = [](double bar) { return [bar](double x) { return x <= bar; }; };
+  const auto at_least = [](double bar) { return [bar](double x) { return x >= bar; }; };
+  lamp("ratio 1", "check/first_ratio_error", at_most(0),
+       "the first ratio of fresh samples is not 1: sampler and trainer differ");
+  lamp("log p <= 0", "check/max_log_prob", at_most(0), "a log-probability above 0");
+  lamp("sum p = 1", "check/probability_sum_error", at_most(1e-4), "probabilities do not add up to 1");
+  lamp("gradients", "check/parameters_without_gradient", at_most(0), "parameters get no gradient");
+  if (step == 1)
+    lamp("KL 0", "ref_kl/k3", at_most(a.reference == ReferenceKind::frozen ? 0 : INFINITY),
+         "the policy is not yet the reference's equal");
+  lamp("groups", "groups/alike", at_most(0.9), "of the groups earn the same throughout and teach nothing");
+  lamp("advantages", "advantage/zero", at_most(0.9),
+       "of the tokens have an advantage of exactly 0: they teach nothing, as when a response is compared with none "
+       "other");
+  lamp("rewards", "check/rewards_shuffled", at_most(0),
+       "the rewards are shuffled on purpose: each response is paid another's reward, and nothing is to be learned");
+  if (a.ratio != Ratio::none) {
+    lamp("clip low", "clip/low", at_most(0.3), "of the tokens are clipped from below: smaller steps, or fewer epochs");
+    lamp("clip high", "clip/high", at_most(0.3),
+         "of the tokens are clipped from above: smaller steps, or fewer epochs");
+  }
+  const double most = std::log(static_cast<double>(vocab_size));
+  lamp("entropy floor", "entropy", at_least(0.01 * most), "nats of entropy: nothing is tried any more");
+  lamp("entropy", "entropy", at_most(0.98 * most), "nats of entropy: the policy is all but uniform");
+  lamp("repetition", "repetition", at_most(0.5), "of the triples of tokens repeat themselves");
+  lamp("truncation", "length/truncated", at_most(0.5), "of the responses ran into the limit");
+  return all;
+}
+
+}  // namespace pg::rl

@@ -1,0 +1,127 @@
+#include "rl/text/rollout.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "nn/generate.h"
+#include "rl/text/models.h"
+#include "tensor/base/error.h"
+
+namespace pg::rl {
+namespace {
+
+// For each prompt a row for each token of the vocabulary, which it begins with.
+std::vector<Generated> begin_with_every_token(Gpt2& policy, const TextTask& task,
+                                              const std::vector<std::vector<int32_t>>& prompts, GenerateOptions g) {
+  check(g.samples == task.vocab_size() && task.max_answers() == 0,
+        "rollout: exhaustive means {} samples, one for each token, of a task of one turn; got {} of {}",
+        task.vocab_size(), g.samples, task.name());
+  std::vector<std::vector<int32_t>> begun;
+  for (const auto& prompt : prompts) {
+    for (int64_t v = 0; v < g.samples; ++v) {
+      begun.push_back(prompt);
+      begun.back().push_back(static_cast<int32_t>(v));
+    }
+  }
+  g.samples = 1;
+  g.max_new_tokens -= 1;
+  if (g.stop) {  // sees the first token too
+    g.stop = [inner = g.stop, &begun](int64_t row, std::span<const int32_t> tokens) {
+      std::vector<int32_t> all = {begun[static_cast<size_t>(row)].back()};
+      all.insert(all.end(), tokens.begin(), tokens.end());
+      return inner(row, all);
+    };
+  }
+  std::vector<Generated> rows = generate(policy, begun, g);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const int32_t first = begun[i].back();
+    if (first == task.end_id()) {
+      rows[i] = {};
+      rows[i].finish = FinishReason::stop;
+    }
+    rows[i].tokens.insert(rows[i].tokens.begin(), first);
+    rows[i].log_probs.insert(rows[i].log_probs.begin(), 0);
+    rows[i].chosen.insert(rows[i].chosen.begin(), 1);
+  }
+  return rows;
+}
+
+void score_first_tokens(const Gpt2& policy, Experience& experience, double temperature) {
+  NoGrad no_grad;
+  for (Response& r : experience.responses) {
+    Response* one = &r;
+    const Response* view = &r;
+    set_token_values({&one, 1}, &Response::sampler_log_probs,
+                     score_tokens(policy, token_rows({&view, 1}), temperature).log_prob);
+  }
+}
+
+}  // namespace
+
+void check_scores(std::span<const Response> responses, const TextTask& task, std::string_view who) {
+  const auto first_of = [&](const std::vector<int32_t>& ids) {
+    constexpr size_t kShown = 40;
+    return ids.size() <= kShown ? task.text(ids) : task.text(std::span(ids).first(kShown)) + " ...";
+  };
+  for (const Response& r : responses) {
+    const auto finite = [&](double value, const std::string& what) {
+      if (std::isfinite(value)) return;
+      fail("{} pays {} of {} (task {}, problem \"{}\", response \"{}\"); a reward must be finite", who, what, value,
+           task.name(), first_of(r.prompt), first_of(r.tokens));
+    };
+    for (const auto& [name, value] : r.score.parts) finite(value, fmt::format("a reward part \"{}\"", name));
+    for (size_t t = 0; t < r.score.per_token.size(); ++t) {
+      finite(r.score.per_token[t], fmt::format("a reward for token {}", t));
+    }
+    finite(r.score.reward, "a reward");
+  }
+}
+
+Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem>& problems, const RolloutOptions& o) {
+  check(block_size_for(task) <= policy.config.block_size, "rollout: {} needs a block_size of {}, the model has {}",
+        task.name(), block_size_for(task), policy.config.block_size);
+  const auto problem_of = [&](int64_t row) -> const Problem& { return problems[static_cast<size_t>(row / o.samples)]; };
+  GenerateOptions g{.max_new_tokens = task.max_response(),
+                    .samples = o.samples,
+                    .max_rows = o.max_rows,
+                    .greedy = o.greedy,
+                    .sampling = {.temperature = o.temperature},
+                    .seed = o.seed,
+                    .first_row = o.first_row,
+                    .tempered = true};
+  if (task.end_id() >= 0) g.stop_ids = {task.end_id()};
+  if (!o.stop_strings.empty()) {
+    g.stop = [&](int64_t, std::span<const int32_t> tokens) {
+      const std::string text = task.text(tokens);
+      return std::any_of(o.stop_strings.begin(), o.stop_strings.end(),
+                         [&](const std::string& stop) { return text.find(stop) != std::string::npos; });
+    };
+  }
+  if (task.max_answers() > 0) {
+    g.respond = [&](int64_t row, std::span<const int32_t> tokens) { return task.respond(problem_of(row), tokens); };
+  }
+  std::vector<std::vector<int32_t>> prompts;
+  for (const Problem& problem : problems) prompts.push_back(problem.prompt);
+  std::vector<Generated> rows =
+      o.exhaustive ? begin_with_every_token(policy, task, prompts, g) : generate(policy, prompts, g);
+
+  Experience experience;
+  experience.samples = o.samples;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Problem& problem = problem_of(static_cast<int64_t>(i));
+    Response r;
+    r.prompt = problem.prompt;
+    r.tokens = std::move(rows[i].tokens);
+    r.chosen = std::move(rows[i].chosen);
+    r.finished = rows[i].finish == FinishReason::stop || task.end_id() < 0;
+    r.sampler_log_probs = std::move(rows[i].log_probs);
+    r.score = task.score(problem, r.tokens);
+    check_scores({&r, 1}, task, "the task");
+    set_rewards(r);
+    experience.responses.push_back(std::move(r));
+  }
+  if (o.exhaustive) score_first_tokens(policy, experience, o.temperature);
+  return experience;
+}
+
+}  // namespace pg::rl

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Makes a lesson's exercise.cpp, or exercise.cu where it has one, from lessons/NN_name/mutants/answers.h: what stands between "// [answer ID name]" and
+# "// [end]" becomes TODO("ID name"), and the lines that let mutants replace a function go.
+#   scripts/make_exercise.sh lessons/01_tensors            writes the exercise
+#   scripts/make_exercise.sh --print lessons/01_tensors    to standard output
+#   scripts/make_exercise.sh --verify lessons/01_tensors   exit 1 unless the exercise is what would be written; 77, skipped, when it
+#                                           was edited since the last commit: that is what learners do
+set -eu
+mode="write"
+case $1 in --print | --verify) mode=$1; shift ;; esac
+answers=$1/mutants/answers.h
+exercise=$1/exercise.cpp
+[ ! -e "$1/exercise.cu" ] || exercise=$1/exercise.cu
+
+cut_answers() {
+  awk '
+    /^#ifndef MUTANT_/ || /^#endif  \/\/ MUTANT/ { next }
+    match($0, /\/\/ \[answer [^]]*\]/) {
+      print substr($0, 1, RSTART - 1) "// Yours, in place of the next line."
+      print substr($0, 1, RSTART - 1) "TODO(\"" substr($0, RSTART + 11, RLENGTH - 12) "\");"
+      skipping = 1
+    }
+    !skipping { print }
+    /\/\/ \[end\]/ { skipping = 0 }
+    END { if (skipping) { print "an answer has no [end]" > "/dev/stderr"; exit 1 } }' "$answers"
+}
+
+case $mode in
+  --print) cut_answers ;;
+  --verify)
+    if ! cut_answers | cmp -s - "$exercise"; then
+      if git cat-file -e "HEAD:$exercise" 2>/dev/null && ! git diff --quiet HEAD -- "$exercise"; then
+        echo "skipped: $exercise has been edited"
+        exit 77
+      fi
+      echo "$exercise is not what scripts/make_exercise.sh makes of $answers:"
+      cut_answers | diff "$exercise" - || true
+      exit 1
+    fi ;;
+  write)
+    cut_answers >"$exercise.tmp"
+    mv "$exercise.tmp" "$exercise" ;;
+esac

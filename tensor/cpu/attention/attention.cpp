@@ -1,0 +1,203 @@
+// Attention, forward: out = softmax(scale·q·kᵀ) v without ever holding the T × S scores. The softmax runs online over
+// blocks of keys: a row carries the largest score so far m, the sum l = Σ e^(score - m) and the output Σ e^(score -
+// m)·v, and rescales l and the output by e^(m - m') when the maximum grows to m'. Milakov and Gimelshein,
+// arXiv:1805.02867; Dao et al., arXiv:2205.14135.
+//
+// A row of a decoding step (T = 1 on a KV cache) has the bits of the same row in a training pass: see attention_tile.h.
+#include "tensor/cpu/attention/attention_tile.h"
+#include "tensor/cpu/gemm/skinny.h"
+#include "tensor/cpu/kernels_cpu.h"
+#include "tensor/cpu/scratch.h"
+
+namespace pg::cpu {
+
+namespace {
+
+using simd::Vec;
+
+constexpr int64_t kQueries = 8 * kMaxRows;  // rows that share a packed block of keys, per head
+
+template <class S, class T>
+struct Forward {
+  View out, lse, q, k, v;
+  AttentionSizes<T> s;
+
+  // Scales a row of scores, puts -inf where the row does not attend and returns the largest.
+  T scale_and_mask(T* scores, int64_t seen, const T* keep) const {
+    constexpr T inf = std::numeric_limits<T>::infinity();
+    constexpr int size = Vec<T>::size;
+    const Vec<T> scale = static_cast<T>(s.args.scale);
+    Vec<T> largest = -inf;
+    if (seen == kKeys && !keep) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kKeys; i += size) {
+        const Vec<T> x = simd::load(scores + i) * scale;
+        store(scores + i, x);
+        largest = max(largest, x);
+      }
+    } else {
+      for (int64_t i = 0; i < seen; i += size) {
+        const Vec<T> x = select(attended(i, seen, keep), simd::load(scores + i) * scale, -inf);
+        store(scores + i, x);
+        largest = max(largest, x);
+      }
+    }
+    return horizontal_max(largest);
+  }
+  // Turns a row of scores into e^(score - m) and returns the sum.
+  static T exponentials(T* scores, int64_t seen, T m) {
+    constexpr int size = Vec<T>::size;
+    Vec<T> sum = T(0);
+    const auto one = [&](int64_t i) {
+      const Vec<T> p = exp_flushed(simd::load(scores + i) - Vec<T>(m));
+      store(scores + i, p);
+      sum += p;
+    };
+    if (seen == kKeys) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kKeys; i += size) one(i);
+    } else {
+      for (int64_t i = 0; i < seen; i += size) one(i);
+    }
+    return horizontal_sum(sum);
+  }
+  // The online softmax of n rows: scores become e^(score - m), and m, l and the rows of the output o move on.
+  void advance(int64_t n, T* scores, const int64_t* seen, const T* keep, T* m, T* l, T* o) const {
+    constexpr int size = Vec<T>::size;
+    T m_new[kMaxRows], alpha[kMaxRows];
+    for (int64_t r = 0; r < n; ++r) {
+      m_new[r] = m[r];
+      if (seen[r] == 0) continue;
+      const T largest = scale_and_mask(scores + r * kKeys, seen[r], keep);
+      if (!(m[r] > largest)) m_new[r] = largest;
+    }
+    for (int64_t r = 0; r < n; r += size) {
+      const int64_t rows = std::min<int64_t>(size, n - r);
+      const Vec<T> before = simd::load(m + r, rows), now = simd::load(m_new + r, rows);
+      const Vec<T> a = select(before == now, T(1), exp_flushed(before - now));
+      store(alpha + r, a, rows);
+      store(l + r, simd::load(l + r, rows) * a, rows);
+      store(m + r, now, rows);
+    }
+    for (int64_t r = 0; r < n; ++r) {
+      if (seen[r] == 0) continue;
+      l[r] += exponentials(scores + r * kKeys, seen[r], m[r]);
+      if (alpha[r] == T(1)) continue;
+      for (int64_t d = 0; d < s.padded; d += size) {
+        T* at = o + r * s.padded + d;
+        store(at, simd::load(at) * Vec<T>(alpha[r]));
+      }
+    }
+  }
+
+  // The queries [t0, t0 + count) of all heads that use head h of k and v.
+  void run(int64_t b, int64_t h, int64_t t0, int64_t count) const {
+    const Parts tiles(count, kMaxRows);
+    const int64_t group = s.group(), rows = group * count;
+    T* packed_k = scratch<T>(Scratch::attention,
+                             kKeys * (2 * s.padded + 1 + kMaxRows) + rows * (s.size + s.padded + 2) + Vec<T>::size);
+    T* copied_v = packed_k + kKeys * s.padded;
+    T* keep_space = copied_v + kKeys * s.padded;
+    T* scores = keep_space + kKeys;
+    T* o = scores + kKeys * kMaxRows;  // [rows, padded]
+    T* m = o + rows * s.padded;        // [rows], as l
+    T* l = m + rows;
+    T* packed_q = l + rows;  // panels of a tile, [size, tile rows]
+    std::fill(o, o + rows * s.padded, T(0));
+    std::fill(m, m + rows, -std::numeric_limits<T>::infinity());
+    std::fill(l, l + rows, T(0));
+    for (int64_t g = 0; g < group; ++g) {
+      for (int64_t i = 0; i < tiles.count; ++i) {
+        const int64_t row = tiles.begin(i), n = tiles.size(i);
+        pack_panel(packed_q + (g * count + row) * s.size, row_of<S>(q, b, h * group + g, t0 + row), q.strides[2], 1, n,
+                   n, s.size);
+      }
+    }
+    const int64_t length = s.length(b), end = s.visible(t0 + count - 1, length);
+    for (int64_t first = 0; first < end; first += kKeys) {
+      const KeyBlock<T> block(s, b, first, length);
+      if (rows > 1) block.template transposed<S>(s, k, b, h, packed_k);
+      const Rows<T> value = block.template rows<S>(s, v, b, h, copied_v);
+      const T* keep = block.keep(keep_space);
+      for (int64_t g = 0; g < group; ++g) {
+        for (int64_t i = 0; i < tiles.count; ++i) {
+          const int64_t t = t0 + tiles.begin(i), n = tiles.size(i), row = g * count + tiles.begin(i);
+          const int64_t most = block.seen(s, t + n - 1, length);
+          if (most == 0) continue;
+          if (rows == 1) {
+            const Matrix<S> turned{row_of<S>(k, b, h, first), 1, k.strides[2]};
+            multiply_skinny(SkinnyProduct<S, T>{1, most, s.size, {packed_q, 0, 1}, turned, scores, kKeys, T(0)});
+          } else {
+            multiply_tile<PackedA>(n, round_up(most, Vec<T>::size), s.size, packed_q + row * s.size, packed_k,
+                                   int64_t{kKeys}, scores, int64_t{kKeys}, T(0));
+          }
+          tile(block, t, n, length, value, keep, scores, m + row, l + row, o + row * s.padded);
+        }
+      }
+    }
+    for (int64_t g = 0; g < group; ++g) {
+      finish(b, h * group + g, t0, count, m + g * count, l + g * count, o + g * count * s.padded);
+    }
+  }
+
+  // The scores of one tile of n rows against one block of keys join the rows' softmax and output.
+  void tile(const KeyBlock<T>& block, int64_t t, int64_t n, int64_t length, Rows<T> value, const T* keep, T* scores,
+            T* m, T* l, T* o) const {
+    int64_t seen[kMaxRows], common = kKeys;
+    for (int64_t r = 0; r < n; ++r) {
+      seen[r] = block.seen(s, t + r, length);
+      common = std::min(common, seen[r]);
+    }
+    advance(n, scores, seen, keep, m, l, o);
+    // The keys that all rows see go through the micro-kernel, each row's further keys follow in the same order.
+    multiply_tile<ScoresA>(n, s.padded, common, scores, value.data, value.ld, o, s.padded, T(1));
+    for (int64_t r = 0; r < n; ++r) {
+      if (seen[r] == common) continue;
+      for (int64_t d = 0; d < s.padded; d += Vec<T>::size) {
+        Vec<T> sum = simd::load(o + r * s.padded + d);
+        for (int64_t j = common; j < seen[r]; ++j) {
+          sum = fma(Vec<T>(scores[r * kKeys + j]), simd::load(value.data + j * value.ld + d), sum);
+        }
+        store(o + r * s.padded + d, sum);
+      }
+    }
+  }
+
+  // Rows that saw no key: output 0, lse -inf.
+  void finish(int64_t b, int64_t h, int64_t t0, int64_t count, const T* m, const T* l, const T* o) const {
+    constexpr int size = Vec<T>::size;
+    for (int64_t t = 0; t < count; ++t) {
+      S* y = row_of<S>(out, b, h, t0 + t);
+      const Vec<T> inverse = l[t] == T(0) ? T(0) : 1 / l[t];
+      for (int64_t d = 0; d < s.size; d += size) {
+        store(y + d, simd::load(o + t * s.padded + d) * inverse, std::min<int64_t>(size, s.size - d));
+      }
+    }
+    T* kept = lse.as<T>() + (b * s.heads + h) * s.queries + t0;
+    for (int64_t t = 0; t < count; t += size) {
+      const int64_t n = std::min<int64_t>(size, count - t);
+      store(kept + t, simd::load(m + t, n) + log(simd::load(l + t, n)), n);
+    }
+  }
+};
+
+}  // namespace
+
+void attention(const View& out, const View& lse, const View& q, const View& k, const View& v,
+               const AttentionArgs& args) {
+  visit_stored(q.dtype, "attention", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
+    const Forward<S, T> f{out, lse, q, k, v, AttentionSizes<T>(q, k, args)};
+    const AttentionSizes<T>& s = f.s;
+    if (s.batch * s.heads * s.queries == 0) return;
+    const int64_t parts = (s.queries + kQueries - 1) / kQueries, items = s.batch * s.kv_heads * parts;
+    const auto run = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t t = i % parts * kQueries, h = i / parts % s.kv_heads, b = i / parts / s.kv_heads;
+        f.run(b, h, t, std::min(kQueries, s.queries - t));
+      }
+    };
+    run_items(items, 4.0 * s.heads * s.queries * s.keys * s.size * s.batch * sizeof(T) / 400e9, run);
+  });
+}
+
+}  // namespace pg::cpu

@@ -1,0 +1,332 @@
+// The matrix product c [M, N] = beta·c + a [M, K] · b [K, N], with bias and GELU fused in at the end.
+//
+//             N                 The loops, outermost first (run() below):
+//        ┌────┬────┬───┐          i   blocks of kBlockM rows of a
+//      K │    │ b  │   │          p   blocks of kBlockK of K: pack a's block into panels of `rows` rows   (L3 / L2)
+//        ├────┼────┼───┤          j   blocks of kBlockN columns of b: pack b's block into panels of 2 vectors     (L2)
+//        └────┴────┴───┘            ii   one panel of a, [kBlockK, rows]                                          (L1)
+//     K                               jj   one panel of b, [kBlockK, 2 vectors]: streams from L2
+//   ┌───┐┌────┬────┬───┐                 the micro-kernel: a tile of c, rows × 2 vectors, stays in registers
+//   │ a ││    │ c  │   │                 while it walks along k
+// M ├───┤├────┼────┼───┤
+//   │   ││    │ tile   │        Packing puts what the micro-kernel reads next to each other, so that transposed or
+//   └───┘└────┴────┴───┘        strided operands cost no more than plain ones.
+//
+// A row-major a needs no packing: its rows are contiguous as they lie. A transposed one is packed unless it is small.
+//
+// bf16 operands are widened as they are packed; where the processor multiplies pairs of them, the panels hold pairs
+// (multiply_pairs). Their sums are f32, and wait beside c when c is bf16.
+//
+// With few rows and b transposed, packing b would be much of the work: transposed_output.h, and skinny.h for 1 to 4.
+//
+// Threads: all pack the block of a together; then each takes blocks of columns as it becomes free, packing its own b.
+// Several per thread, so that one that comes late, or runs on a slow core, costs little.
+//
+// Arithmetic: an element of c is ONE chain of fused multiply-adds over k = 0 … K-1 that starts at beta·c (0 for beta
+// 0). Between two blocks of K the partial sum waits in c. Nothing about the chain depends on M, N, the batch, the
+// blocks or the threads, so a row has the same bits alone (decoding) and among others (training), and a product over K
+// equals two over its halves, the second with beta 1.
+#include "tensor/cpu/gemm/gemm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/base/parallel.h"
+#include "tensor/cpu/gemm/epilogue.h"
+#include "tensor/cpu/gemm/kernel.h"
+#include "tensor/cpu/gemm/skinny.h"
+#include "tensor/cpu/gemm/transposed_output.h"
+#include "tensor/cpu/scratch.h"
+
+namespace pg::cpu {
+
+namespace {
+
+using simd::Vec;
+
+template <class T>
+constexpr int64_t kBlockK = 1536 / sizeof(T);  // a panel of a fills about half of a 32 KB L1
+template <class T>
+constexpr int64_t kBlockN = 16 * Vec<T>::size;  // kBlockK × kBlockN of b fill 3/8 of L2: a neighbour may share it
+constexpr int64_t kBlockM = 3072;
+constexpr int64_t kMostPartial = 16 << 20;  // elements of sums held beside c
+// With fewer rows than this, or a b this small, b is read from where it lies: packing it would not pay. Nor would
+// packing so small a transposed a.
+constexpr int64_t kDirectRows = 4 * kMaxRows, kDirectBytes = 32 * 1024;
+
+// A panel of b where the micro-kernel reads it.
+template <class T>
+struct PanelB {
+  const T* data;
+  int64_t ld;
+};
+
+// One step of the two outer loops: rows [row, row + panels.n) of c, k in [k, k + depth).
+template <class S, class C, bool Pairs>
+struct Step {
+  using T = computes_t<S>;
+  static constexpr int64_t per_word = Pairs ? 2 : 1;
+  static constexpr bool in_c = std::is_same_v<C, T>;  // the sums stand in c
+  const Product<S, C>& g;
+  int64_t row, k, depth;  // k and depth in words of the panels
+  Parts panels;           // of the rows
+  bool direct;            // b is read from where it lies
+  T* packed_a;            // null: a is read from where it lies
+  T* partial;             // [panels.n, n]: sums between two blocks of K where c cannot hold them; null with one block
+  bool first, last;
+
+  // Panel ii of a, [depth, rows of the panel], with room for what pack_panel writes beyond it.
+  T* panel_a(int64_t ii) const { return packed_a + panels.begin(ii) * depth + ii * Vec<T>::size; }
+
+  void pack_a(int64_t begin, int64_t end) const {
+    for (int64_t ii = begin; ii < end; ++ii) {
+      const int64_t at = panels.begin(ii), rows = panels.size(ii);
+      pack(panel_a(ii), g.a.data + (row + at) * g.a.row + k * per_word * g.a.column, g.a.row, g.a.column, rows, rows);
+    }
+  }
+  void pack(T* dst, const S* src, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t width) const {
+    if constexpr (Pairs) {
+      pack_pairs(dst, src, line_stride, k_stride, lines, width, std::min(2 * depth, g.k - 2 * k));
+    } else {
+      pack_panel(dst, src, line_stride, k_stride, lines, width, depth);
+    }
+  }
+
+  // The panels [begin, end) of rows times nc <= kBlockN columns from j0 on.
+  void multiply(int64_t begin, int64_t end, int64_t j0, int64_t nc) const {
+    T* packed_b = scratch<T>(Scratch::gemm_b, depth * (nc + kPanel<T>)+Vec<T>::size);
+    PanelB<T> panels_b[kBlockN<T> / kPanel<T>];
+    for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
+      const int64_t columns = std::min(kPanel<T>, nc - jj);
+      const S* b = g.b.data + k * per_word * g.b.row + (j0 + jj) * g.b.column;
+      if (direct && columns % Vec<T>::size == 0) {
+        if constexpr (std::is_same_v<S, T>) panels_b[jj / kPanel<T>] = {b, g.b.row};
+      } else {
+        const int64_t width = columns <= Vec<T>::size ? Vec<T>::size : kPanel<T>;
+        pack(packed_b + jj * depth, b, g.b.column, g.b.row, columns, width);
+        panels_b[jj / kPanel<T>] = {packed_b + jj * depth, width};
+      }
+    }
+    const bool by_rows = !packed_a && g.a.column == 1;
+    const auto& kernels = by_rows ? micro_kernels<T, RowsA> : micro_kernels<T, ColumnsA, Pairs>;
+    alignas(64) T tile[in_c ? 1 : kMaxRows * kPanel<T>];
+    const auto sums_at = [&]([[maybe_unused]] int64_t at, [[maybe_unused]] int64_t column) -> Sums<T> {
+      if constexpr (in_c) {
+        return {g.c + (row + at) * g.ldc + column, g.ldc};
+      } else if (partial) {
+        return {partial + at * g.n + column, g.n};
+      } else {
+        return {tile, kPanel<T>};
+      }
+    };
+    for (int64_t ii = begin; ii < end; ++ii) {
+      const int64_t at = panels.begin(ii), rows = panels.size(ii);
+      const T* a = packed_a;
+      if constexpr (std::is_same_v<S, T>) {
+        if (!packed_a) a = g.a.data + (row + at) * g.a.row + k * g.a.column;
+      }
+      if (packed_a) a = panel_a(ii);
+      const int64_t lda = packed_a ? rows : by_rows ? g.a.row : g.a.column;
+      for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
+        const int64_t columns = std::min(kPanel<T>, nc - jj);
+        const PanelB<T> b = panels_b[jj / kPanel<T>];
+        const Sums<T> c = sums_at(at, j0 + jj);
+        if constexpr (!in_c) {
+          if (first && g.beta != T(0)) begin_sums(g, c, row + at, j0 + jj, rows, columns);
+        }
+        kernels[columns > Vec<T>::size][rows - 1](depth, a, lda, b.data, b.ld, c.data, c.ld, columns,
+                                                  first ? g.beta : T(1), nullptr, 0);
+        if (last) finish(g, c, row + at, j0 + jj, rows, columns);
+      }
+    }
+  }
+};
+
+template <class F>
+void for_each(int threads, int64_t n, int64_t grain, F&& f) {
+  if (threads == 1) return f(0, n);
+  parallel_for(n, grain, f);
+}
+
+// Chunks of rows × blocks of columns, in panels, that the threads take one by one.
+struct Cut {
+  Parts rows, columns;
+};
+// The cut that makes the busiest thread's work shortest. Cutting rows packs b anew for each chunk, which takes as long
+// as about kPackRows rows of arithmetic.
+Cut cut(int64_t panels_a, int64_t panels_b, int threads, double seconds, int64_t most_columns) {
+  constexpr double short_piece = 1e-4;
+  constexpr int64_t kPackRows = 16;
+  const auto wanted = std::clamp<int64_t>(static_cast<int64_t>(seconds / short_piece), threads, 4 * threads);
+  Cut best{Parts(panels_a, panels_a), Parts(panels_b, most_columns)};
+  if (threads == 1) return best;
+  double shortest = HUGE_VAL;
+  for (int64_t chunks = 1; chunks <= std::min(wanted, panels_a); chunks *= 2) {
+    const int64_t blocks = std::clamp<int64_t>((wanted + chunks - 1) / chunks, 1, panels_b);
+    const Cut one{Parts(panels_a, (panels_a + chunks - 1) / chunks),
+                  Parts(panels_b, std::min(most_columns, (panels_b + blocks - 1) / blocks))};
+    const int64_t rounds = (one.rows.count * one.columns.count + threads - 1) / threads;
+    const int64_t rows = one.rows.most() * kMaxRows + kPackRows;
+    const auto time = static_cast<double>(rounds * one.columns.most() * rows);
+    if (time < shortest) best = one, shortest = time;
+  }
+  return best;
+}
+
+template <bool Pairs, class S, class C>
+void run(const Product<S, C>& g, int threads) {
+  using T = computes_t<S>;
+  const Parts block_k(Pairs ? (g.k + 1) / 2 : g.k, kBlockK<T>);
+  const bool partial = !std::is_same_v<C, T> && block_k.count > 1;
+  const Parts block_m(g.m, partial ? std::clamp<int64_t>(kMostPartial / g.n, 16 * kMaxRows, kBlockM) : kBlockM);
+  // Only operands of the type that computes can be read where they lie.
+  const bool direct = std::is_same_v<S, T> && g.b.column == 1 &&
+                      (g.m <= kDirectRows || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
+  const bool reads_a =
+      std::is_same_v<S, T> &&
+      (g.a.column == 1 || (g.a.row == 1 && g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kDirectBytes));
+  // Rows a multiple of 4 KB apart would fall on one another in L1.
+  const bool in_place = reads_a && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
+  for (int64_t i = 0; i < block_m.count; ++i) {
+    for (int64_t p = 0; p < block_k.count; ++p) {
+      const int64_t mc = block_m.size(i), kc = block_k.size(p);
+      const Parts panels(mc, kMaxRows);
+      const Step<S, C, Pairs> step{
+          .g = g,
+          .row = block_m.begin(i),
+          .k = block_k.begin(p),
+          .depth = kc,
+          .panels = panels,
+          .direct = direct,
+          .packed_a = in_place ? nullptr : scratch<T>(Scratch::gemm_a, mc * kc + panels.count * Vec<T>::size),
+          .partial = partial ? scratch<T>(Scratch::gemm_sums, mc * g.n) : nullptr,
+          .first = p == 0,
+          .last = p + 1 == block_k.count};
+      if (!in_place) {
+        for_each(threads, panels.count, panels.count / (2 * threads) + 1,
+                 [&](int64_t x, int64_t end) { step.pack_a(x, end); });
+      }
+
+      const int64_t panels_b = (g.n + kPanel<T> - 1) / kPanel<T>;
+      const Cut pieces = cut(panels.count, panels_b, threads, product_seconds(mc, g.n, kc), kBlockN<T> / kPanel<T>);
+      for_each(threads, pieces.rows.count * pieces.columns.count, 1, [&](int64_t x, int64_t end) {
+        for (; x < end; ++x) {
+          const int64_t r = x % pieces.rows.count, c = x / pieces.rows.count, j0 = pieces.columns.begin(c) * kPanel<T>;
+          step.multiply(pieces.rows.begin(r), pieces.rows.begin(r + 1), j0,
+                        std::min(g.n - j0, pieces.columns.size(c) * kPanel<T>));
+        }
+      });
+    }
+  }
+}
+
+// The columns [begin, end) of a product with few rows, a and b in the form that multiply_skinny wants.
+template <class S, class C, class B, class T>
+void run_skinny(const Product<S, C>& g, Matrix<B> b, int64_t k, Matrix<T> a, int64_t begin, int64_t end) {
+  const int64_t n = end - begin;
+  Sums<T> sums;
+  if constexpr (std::is_same_v<C, T>) {
+    sums = {g.c + begin, g.ldc};
+  } else {
+    sums = {scratch<T>(Scratch::gemm_sums, g.m * n), n};
+    if (g.beta != T(0)) begin_sums(g, sums, 0, begin, g.m, n);
+  }
+  b.data += begin * b.column;
+  multiply_skinny(SkinnyProduct<B, T>{g.m, n, k, a, b, sums.data, sums.ld, g.beta});
+  finish(g, sums, 0, begin, g.m, n);
+}
+
+int threads_for(int64_t m, int64_t n, int64_t k) {
+  return product_seconds(m, n, k) < kWorthThreads ? 1 : parallelism();
+}
+
+// f(begin, end) of whole cache lines of columns.
+template <class S, class F>
+void for_columns(int64_t n, int threads, F f) {
+  constexpr int64_t line = 64 / sizeof(S);
+  for_each(threads, n, threads == 1 ? n : (n / (4 * threads) / line + 1) * line, f);
+}
+
+template <class S, class C>
+void run_turned(const Product<S, C>& g, int threads) {
+  const TurnedProduct<S, C> turned(g);
+  auto* packed_a = scratch<computes_t<S>>(Scratch::gemm_a, turned.packed_size());
+  constexpr int64_t worth_a_thread = 32 << 10;  // elements
+  for_each(threads, turned.panels(), worth_a_thread * turned.panels() / turned.packed_size() + 1,
+           [&](int64_t i, int64_t end) {
+             for (; i < end; ++i) turned.pack(packed_a, i);
+           });
+  constexpr int64_t most = TurnedProduct<S, C>::kColumns;
+  for_each(threads, (g.n + most - 1) / most, g.n / (8 * threads * most) + 1, [&](int64_t i, int64_t end) {
+    for (; i < end; ++i) turned.columns(packed_a, i * most, std::min(most, g.n - i * most));
+  });
+}
+
+template <class T>
+Matrix<T> widened_rows(const Matrix<T>& a, int64_t, int64_t) {
+  return a;
+}
+Matrix<float> widened_rows(const Matrix<BFloat16>& a, int64_t m, int64_t k) {
+  float* to = scratch<float>(Scratch::gemm_a, m * k);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < k; ++j) to[i * k + j] = static_cast<float>(a.data[i * a.row + j * a.column]);
+  }
+  return {to, k, 1};
+}
+
+// Few rows times a b whose columns, of an even length, lie along memory: it is read by pairs.
+template <class C>
+bool is_skinny_pairs(const Product<BFloat16, C>& g) {
+  return g.m <= kFewRows && g.b.row == 1 && g.b.column % 2 == 0 && g.k % 2 == 0;
+}
+template <class C>
+void run_skinny_pairs(const Product<BFloat16, C>& g, int threads) {
+  Matrix<float> a;
+  if constexpr (simd::kHasDot) {
+    float* words = scratch<float>(Scratch::gemm_a, g.m * g.k / 2 + Vec<float>::size);
+    for (int64_t i = 0; i < g.m; ++i) {
+      pack_pairs(words + i * g.k / 2, g.a.data + i * g.a.row, 2, g.a.column, 1, 1, g.k);
+    }
+    a = {words, g.k / 2, 1};
+  } else {
+    a = widened_rows(g.a, g.m, g.k);
+    a.column = 2;
+  }
+  const Matrix<simd::Pair> b{reinterpret_cast<const simd::Pair*>(g.b.data), 1, g.b.column / 2};
+  for_columns<BFloat16>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, b, g.k / 2, a, j, end); });
+}
+
+}  // namespace
+
+double product_seconds(int64_t m, int64_t n, int64_t k) {
+  const double work = static_cast<double>(m) * n * k, data = static_cast<double>(m) * k + k * n + 2 * m * n;
+  return work / 60e9 + data / 12e9;
+}
+
+template <class S, class C>
+void multiply(const Product<S, C>& g) {
+  if (g.m == 0 || g.n == 0) return;
+  const int threads = threads_for(g.m, g.n, g.k);
+  if constexpr (std::is_same_v<S, BFloat16>) {
+    if (simd::kHasDot) return multiply_pairs(g);
+    if (is_skinny_pairs(g)) return run_skinny_pairs(g, threads);
+  }
+  if (!is_skinny(g)) return is_turned(g) ? run_turned(g, threads) : run<false>(g, threads);
+  const auto a = widened_rows(g.a, g.m, g.k);
+  for_columns<S>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, g.b, g.k, a, j, end); });
+}
+
+template <class C>
+void multiply_pairs(const Product<BFloat16, C>& g) {
+  if (g.m == 0 || g.n == 0) return;
+  const int threads = threads_for(g.m, g.n, g.k);
+  is_skinny_pairs(g) ? run_skinny_pairs(g, threads) : run<true>(g, threads);
+}
+template void multiply(const Product<float, float>& g);
+template void multiply(const Product<double, double>& g);
+template void multiply_pairs(const Product<BFloat16, float>& g);
+template void multiply_pairs(const Product<BFloat16, BFloat16>& g);
+template void multiply(const Product<BFloat16, float>& g);
+template void multiply(const Product<BFloat16, BFloat16>& g);
+
+}  // namespace pg::cpu

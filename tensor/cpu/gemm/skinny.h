@@ -1,0 +1,135 @@
+#pragma once
+// Products with so few rows that b is read once: packing it would cost more than the arithmetic. Same chains over k as
+// the micro-kernel, b straight from memory.
+#include <algorithm>
+
+#include "tensor/cpu/gemm/gemm.h"
+#include "tensor/cpu/gemm/kernel.h"
+
+namespace pg::cpu {
+
+// c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S. S may be Pair, two steps of k each: k counts them, and a
+// holds pairs too where one instruction multiplies them, else floats, twice as many.
+template <class S, class T>
+struct SkinnyProduct {
+  int64_t m, n, k;
+  Matrix<T> a;
+  Matrix<S> b;
+  T* c;
+  int64_t ldc;
+  T beta;
+};
+
+// The columns [j, j + Groups vectors) of c, a single group cut off at n. b's columns lie along memory (b =
+// transpose(w) of a layer's w [N, K]): blocks of size × size are turned in registers. One group's chains wait for their
+// own additions, so several groups are computed at once.
+template <int Rows, int Groups, class S, class T>
+void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
+  using simd::Vec;
+  constexpr int size = Vec<T>::size;
+  const auto columns = [&](int v) { return Groups > 1 ? size : std::min<int64_t>(size, g.n - j - v * size); };
+  Vec<T> sum[Groups][Rows];
+  for (int v = 0; v < Groups; ++v) {
+    for (int r = 0; r < Rows; ++r) {
+      const T* c = g.c + r * g.ldc + j + v * size;
+      sum[v][r] = g.beta == T(0) ? Vec<T>(T(0)) : simd::load(c, columns(v)) * g.beta;
+    }
+  }
+  const auto block_of = [&]<bool Whole>(std::bool_constant<Whole>, int v, int64_t k, int64_t depth) {
+    Vec<T> block[size];
+    load_turned<Whole>(block, g.b.data + (j + v * size) * g.b.column + k, g.b.column, columns(v), depth);
+#pragma GCC unroll 16
+    for (int i = 0; i < size; ++i) {
+      if (!Whole && i >= depth) break;
+#pragma GCC unroll 4
+      for (int r = 0; r < Rows; ++r) {
+        const T* a = g.a.data + r * g.a.row + (k + i) * g.a.column;
+        if constexpr (!std::is_same_v<S, simd::Pair>) {
+          sum[v][r] = fma(Vec<T>(*a), block[i], sum[v][r]);
+        } else if constexpr (simd::kHasDot) {
+          sum[v][r] = simd::dot(Vec<T>(*a), block[i], sum[v][r]);
+        } else {
+          sum[v][r] = fma(Vec<T>(a[0]), firsts(block[i]), sum[v][r]);
+          sum[v][r] = fma(Vec<T>(a[1]), seconds(block[i]), sum[v][r]);
+        }
+      }
+    }
+  };
+  constexpr int64_t line = 64 / sizeof(S);  // whole lines of b: rows far apart may push one another out of L1
+  int64_t k = 0;
+  for (; k + line <= g.k; k += line) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Groups; ++v) {
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < line; i += size) block_of(std::true_type(), v, k + i, size);
+    }
+  }
+  for (; k < g.k; k += size) {
+    for (int v = 0; v < Groups; ++v) block_of(std::false_type(), v, k, std::min<int64_t>(size, g.k - k));
+  }
+  for (int v = 0; v < Groups; ++v) {
+    for (int r = 0; r < Rows; ++r) store(g.c + r * g.ldc + j + v * size, sum[v][r], columns(v));
+  }
+}
+
+template <int Rows, class S, class T>
+void skinny_columns(const SkinnyProduct<S, T>& g) {
+  constexpr int64_t size = simd::Vec<T>::size, groups = 2;
+  int64_t j = 0;
+  for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups>(g, j);
+  for (; j < g.n; j += size) skinny_groups<Rows, 1>(g, j);
+}
+
+// b's rows lie along memory: a few of them at a time are added to a stretch of c that stays in L1.
+template <int Rows, class S, class T>
+void skinny_rows(const SkinnyProduct<S, T>& g) {
+  using simd::Vec;
+  constexpr int size = Vec<T>::size;
+  constexpr int64_t stretch = 4096 / sizeof(T), few = 8;
+  for (int64_t j0 = 0; j0 < g.n; j0 += stretch) {
+    const int64_t end = std::min(g.n, j0 + stretch);
+    int64_t k = 0;
+    do {
+      const int64_t depth = std::min(few, g.k - k);
+      const T* a = g.a.data + k * g.a.column;
+      const S* b = g.b.data + k * g.b.row;
+      const T beta = k == 0 ? g.beta : T(1);
+      for (int64_t j = j0; j < end; j += size) {
+        const int64_t columns = std::min<int64_t>(size, end - j);
+        Vec<T> sum[Rows];
+        for (int r = 0; r < Rows; ++r) {
+          sum[r] = beta == T(0) ? Vec<T>(T(0)) : simd::load(g.c + r * g.ldc + j, columns) * beta;
+        }
+        for (int64_t i = 0; i < depth; ++i) {
+          const Vec<T> bk =
+              columns == size ? simd::load(b + i * g.b.row + j) : simd::load(b + i * g.b.row + j, columns);
+#pragma GCC unroll 4
+          for (int r = 0; r < Rows; ++r) sum[r] = fma(Vec<T>(a[r * g.a.row + i * g.a.column]), bk, sum[r]);
+        }
+        for (int r = 0; r < Rows; ++r) store(g.c + r * g.ldc + j, sum[r], columns);
+      }
+      k += few;
+    } while (k < g.k);
+  }
+}
+
+inline constexpr int64_t kFewRows = 4;
+
+template <class S, class C>
+bool is_skinny(const Product<S, C>& g) {
+  return g.m <= kFewRows && (g.b.row == 1 || g.b.column == 1);
+}
+template <class S, class T>
+void multiply_skinny(const SkinnyProduct<S, T>& g) {
+  using Run = void (*)(const SkinnyProduct<S, T>&);
+  constexpr Run by_columns[] = {skinny_columns<1, S, T>, skinny_columns<2, S, T>, skinny_columns<3, S, T>,
+                                skinny_columns<4, S, T>};
+  if constexpr (std::is_same_v<S, simd::Pair>) {
+    by_columns[g.m - 1](g);
+  } else {
+    constexpr Run by_rows[] = {skinny_rows<1, S, T>, skinny_rows<2, S, T>, skinny_rows<3, S, T>, skinny_rows<4, S, T>};
+    (g.b.column == 1 ? by_rows : by_columns)[g.m - 1](g);
+  }
+}
+
+}  // namespace pg::cpu

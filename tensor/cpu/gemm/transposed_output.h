@@ -1,0 +1,89 @@
+#pragma once
+// Products with a dozen or some dozens of rows, as in batched decoding: packing b would cost a good part of the
+// arithmetic. When b's columns lie along memory (b = transpose(w) of a layer's w [N, K]) the transposed product
+// cᵀ = bᵀ·aᵀ needs no packed b: the micro-kernel takes b's columns for its rows, where they lie, and only a is packed.
+// The chains over k are the same.
+#include <algorithm>
+
+#include "tensor/cpu/gemm/epilogue.h"
+#include "tensor/cpu/gemm/kernel.h"
+#include "tensor/cpu/scratch.h"
+
+namespace pg::cpu {
+
+template <class S, class C>
+class TurnedProduct {
+  using T = computes_t<S>;
+  static constexpr int64_t size = simd::Vec<T>::size;
+
+ public:
+  static constexpr int64_t kColumns = 48;  // of c at a time
+
+  explicit TurnedProduct(const Product<S, C>& g) : g(g) {}
+
+  // a in panels [depth, 1 or 2 vectors of rows], one block of K after the other; `space` holds packed_size elements.
+  // The panels may be packed in any order, by several threads.
+  int64_t packed_size() const { return width * g.k; }
+  int64_t panels() const { return block_k.count * across; }
+  void pack(T* space, int64_t panel) const {
+    const int64_t p = panel / across, i = panel % across * kPanel<T>;
+    const int64_t at = block_k.begin(p), depth = block_k.size(p);
+    pack_panel(space + at * width + i * depth, g.a.data + i * g.a.row + at * g.a.column, g.a.row, g.a.column,
+               std::min(kPanel<T>, g.m - i), std::min(kPanel<T>, width - i), depth);
+  }
+
+  // The columns [begin, begin + n) of c, n <= kColumns.
+  void columns(const T* packed_a, int64_t begin, int64_t n) const {
+    T* const sums = scratch<T>(Scratch::gemm_sums, kColumns * (width + g.m) + size);  // [n, width]
+    T* const turned = sums + kColumns * width;                                        // [m, n]
+    for (int64_t j = 0; g.beta != T(0) && j < n; ++j) {
+      for (int64_t i = 0; i < g.m; ++i) sums[j * width + i] = static_cast<T>(g.c[i * g.ldc + begin + j]);
+    }
+    const Parts groups(n, kMaxRows);
+    for (int64_t x = 0; x < groups.count; ++x) {
+      const int64_t j = groups.begin(x), rows = groups.size(x), ahead_step = rows / across + 1;
+      const S* ahead = g.b.data + (begin + j + rows) * g.b.column;  // the next columns, evenly over all steps
+      for (int64_t p = 0; p < block_k.count; ++p) {
+        const int64_t at = block_k.begin(p), depth = block_k.size(p);
+        const Matrix<T> b = lines(begin + j, rows, at, depth);
+        for (int64_t i = 0; i < width; i += kPanel<T>) {
+          const int64_t panel = std::min(kPanel<T>, width - i);
+          micro_kernels<T, StreamedRowsA>[panel > size][rows - 1](
+              depth, b.data, b.row, packed_a + at * width + i * depth, panel, sums + j * width + i, width, panel,
+              p == 0 ? g.beta : T(1), reinterpret_cast<const T*>(ahead), ahead_step);
+          ahead += depth * ahead_step * sizeof(T) / sizeof(S);
+        }
+      }
+    }
+    pack_panel(turned, sums, width, 1, n, n, g.m);
+    finish(g, Sums<T>{turned, n}, 0, begin, g.m, n);
+    if constexpr (std::is_same_v<C, T>) {
+      for (int64_t i = 0; i < g.m; ++i) simd::convert(g.c + i * g.ldc + begin, turned + i * n, n);
+    }
+  }
+
+ private:
+  // Elements [at, at + depth) of b's columns j … j + rows - 1, as rows.
+  Matrix<T> lines(int64_t j, int64_t rows, int64_t at, int64_t depth) const {
+    const S* b = g.b.data + j * g.b.column + at;
+    if constexpr (std::is_same_v<S, T>) {
+      return {b, g.b.column, 1};
+    } else {
+      T* space = scratch<T>(Scratch::gemm_b, rows * depth);
+      for (int64_t r = 0; r < rows; ++r) simd::convert(space + r * depth, b + r * g.b.column, depth);
+      return {space, depth, 1};
+    }
+  }
+
+  const Product<S, C>& g;
+  const Parts block_k{g.k, 4096 / static_cast<int64_t>(sizeof(T))};  // the lines of one tile fill most of L1
+  const int64_t width = (g.m + size - 1) / size * size, across = (g.m + kPanel<T> - 1) / kPanel<T>;
+};
+
+// Turning c must cost less than packing b would, and the panels of a should stay near.
+template <class S, class C>
+bool is_turned(const Product<S, C>& g) {
+  return g.b.row == 1 && 3 * g.m <= g.k && g.m <= 256;
+}
+
+}  // namespace pg::cpu

@@ -1,0 +1,112 @@
+#pragma once
+// bf16 in memory, f32 in registers: loads widen, stores round to nearest, ties to even (NaN stays NaN), as BFloat16
+// does.
+#include <algorithm>
+
+#include "tensor/cpu/simd/vec.h"
+#include "tensor/dtype.h"
+
+namespace pg::simd {
+
+namespace detail {
+constexpr int kFloats = Vec<float>::size;
+typedef uint16_t Halves __attribute__((vector_size(kFloats * 2)));
+typedef uint32_t Words __attribute__((vector_size(kFloats * 4)));
+
+inline Vec<float> widened(Halves halves) {
+  const Words words = __builtin_convertvector(halves, Words) << 16;
+  Vec<float> x;
+  std::memcpy(&x.v, &words, sizeof(words));
+  return x;
+}
+inline Halves rounded(Vec<float> x) {
+  Words words;
+  std::memcpy(&words, &x.v, sizeof(words));
+  const Words nearest = words + 0x7fff + ((words >> 16) & 1), quiet = words | 0x400000;
+  words = (words & 0x7fffffff) > 0x7f800000 ? quiet : nearest;
+  return __builtin_convertvector(words >> 16, Halves);
+}
+}  // namespace detail
+
+inline Vec<float> load(const BFloat16* p) {
+  detail::Halves halves;
+  std::memcpy(&halves, p, sizeof(halves));
+  return detail::widened(halves);
+}
+inline Vec<float> load(const BFloat16* p, int64_t n) {
+  detail::Halves halves{};
+  std::memcpy(&halves, p, static_cast<size_t>(n) * sizeof(BFloat16));
+  return detail::widened(halves);
+}
+inline void store(BFloat16* p, Vec<float> x) {
+  const detail::Halves halves = detail::rounded(x);
+  std::memcpy(static_cast<void*>(p), &halves, sizeof(halves));
+}
+inline void store(BFloat16* p, Vec<float> x, int64_t n) {
+  const detail::Halves halves = detail::rounded(x);
+  std::memcpy(static_cast<void*>(p), &halves, static_cast<size_t>(n) * sizeof(BFloat16));
+}
+
+// Two bf16 side by side. A Vec<float> carries such pairs as bits.
+struct Pair {
+  BFloat16 first, second;
+  explicit operator float() const {
+    return std::bit_cast<float>(static_cast<uint32_t>(second.bits) << 16 | first.bits);
+  }
+};
+inline Vec<float> load(const Pair* p) {
+  Vec<float> x;
+  std::memcpy(&x.v, p, sizeof(x.v));
+  return x;
+}
+inline Vec<float> load(const Pair* p, int64_t n) {
+  Vec<float> x = 0.0f;
+  std::memcpy(&x.v, p, static_cast<size_t>(n) * sizeof(Pair));
+  return x;
+}
+// Pairs of the first n elements of two rows; second may be null: 0.
+inline Vec<float> load_pairs(const BFloat16* first, const BFloat16* second, int64_t n) {
+  detail::Halves low{}, high{};
+  std::memcpy(&low, first, static_cast<size_t>(n) * sizeof(BFloat16));
+  if (second) std::memcpy(&high, second, static_cast<size_t>(n) * sizeof(BFloat16));
+  const detail::Words words = __builtin_convertvector(low, detail::Words) | __builtin_convertvector(high, detail::Words)
+                                                                                << 16;
+  Vec<float> x;
+  std::memcpy(&x.v, &words, sizeof(words));
+  return x;
+}
+
+// True where the processor multiplies pairs faster than floats.
+#if defined(__AVX512BF16__)
+inline constexpr bool kHasDot = true;
+#else
+inline constexpr bool kHasDot = false;
+#endif
+// The first and the second of each pair, widened.
+inline Vec<float> firsts(Vec<float> pairs) { return Vec<float>(pairs.bits() << 16); }
+inline Vec<float> seconds(Vec<float> pairs) { return Vec<float>(pairs.bits() & static_cast<int32_t>(0xffff0000)); }
+// c + a.first·b.first + a.second·b.second, each step a fused multiply-add in this order; the instruction takes the
+// second first, and denormal numbers for 0.
+inline Vec<float> dot(Vec<float> a, Vec<float> b, Vec<float> c) {
+#if defined(__AVX512BF16__)
+  return {_mm512_dpbf16_ps(c.v, std::bit_cast<__m512bh>(a.v), std::bit_cast<__m512bh>(b.v))};
+#else
+  return fma(seconds(a), seconds(b), fma(firsts(a), firsts(b), c));
+#endif
+}
+
+// y[i] = x[i] for i < n: a copy, or between bf16 and float.
+template <class Y, class X>
+inline void convert(Y* y, const X* x, int64_t n) {
+  if constexpr (std::is_same_v<X, Y>) {
+    std::copy_n(x, n, y);
+  } else {
+    static_assert(std::is_same_v<X, BFloat16> || std::is_same_v<Y, BFloat16>);
+    constexpr int64_t size = Vec<float>::size;
+    int64_t i = 0;
+    for (; i + size <= n; i += size) store(y + i, load(x + i));
+    if (i < n) store(y + i, load(x + i, n - i), n - i);
+  }
+}
+
+}  // namespace pg::simd

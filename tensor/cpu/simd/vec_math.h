@@ -1,0 +1,257 @@
+#pragma once
+// exp, log, sin, pow and their relatives on Vec<T>: each reduces its argument to a small interval and sums a series
+// there, with more terms for f64. Within 2.5 ulp in f32 and 3 in f64 (tests/tensor/test_vec.cpp), IEEE at the borders:
+// exp(-inf) = 0, log(0) = -inf, log(-1) = NaN, NaN stays NaN.
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "tensor/cpu/simd/vec.h"
+
+namespace pg::simd {
+
+namespace detail {
+
+template <class T>
+struct Format {  // of IEEE single and double
+  static constexpr bool single = sizeof(T) == 4;
+  static constexpr int fraction_bits = single ? 23 : 52;
+  static constexpr int bias = single ? 127 : 1023;
+  // Adding it leaves the nearest integer in the low bits of the sum.
+  static constexpr T round_magic = single ? T(0x1.8p23) : T(0x1.8p52);
+  // ln 2 in two parts: the first has enough zeros at the end that n·ln2_high is exact.
+  static constexpr T ln2_high = single ? T(0x1.62e4p-1) : T(0x1.62e42fefap-1);
+  static constexpr T ln2_low = T(0.693147180559945309417232121458176568L - static_cast<long double>(ln2_high));
+};
+
+// x = n·ln 2 + r with |r| <= ln(2)/2. `n_bits` is n in the lanes' integers.
+template <class T>
+struct Reduced {
+  Vec<T> n, r;
+  typename Vec<T>::Bits n_bits;
+};
+template <class T>
+inline Reduced<T> reduce_by_ln2(Vec<T> x) {
+  const Vec<T> magic = Format<T>::round_magic;
+  const Vec<T> shifted = fma(x, T(1.44269504088896340736L), magic);
+  const Vec<T> n = shifted - magic;
+  return {n, fma(n, -Format<T>::ln2_low, fma(n, -Format<T>::ln2_high, x)), shifted.bits() - magic.bits()};
+}
+
+// 2^n for a normal result.
+template <class T>
+inline Vec<T> power_of_two(typename Vec<T>::Bits n) {
+  return Vec<T>((n + Format<T>::bias) << Format<T>::fraction_bits);
+}
+
+template <class T>
+constexpr T inverse_factorial(int n) {
+  long double f = 1;
+  for (int i = 2; i <= n; ++i) f /= i;
+  return static_cast<T>(f);
+}
+
+// (e^r - 1 - r) / r^2 = 1/2! + r/3! + r^2/4! + …
+template <class T>
+inline Vec<T> exp_series(Vec<T> r) {
+  constexpr int last = Format<T>::single ? 7 : 13;
+  Vec<T> sum = inverse_factorial<T>(last);
+  [&]<int... I>(std::integer_sequence<int, I...>) { ((sum = fma(sum, r, inverse_factorial<T>(last - 1 - I))), ...); }
+  (std::make_integer_sequence<int, last - 2>());
+  return sum;
+}
+
+// log(1 + f) for sqrt(1/2) - 1 <= f <= sqrt(2) - 1, plus n·ln 2. With s = f/(2 + f): log(1 + f) = 2·atanh(s)
+// = f - s·(f - R), R = 2(s^2/3 + s^4/5 + …); that form rounds only in the small correction.
+template <class T>
+inline Vec<T> log_series(Vec<T> f, Vec<T> n) {
+  constexpr int terms = Format<T>::single ? 4 : 10;
+  const Vec<T> s = f / (f + T(2)), s2 = s * s;
+  Vec<T> sum = T(2.0L / (2 * terms + 1));
+  [&]<int... I>(std::integer_sequence<int, I...>) { ((sum = fma(sum, s2, T(2.0L / (2 * (terms - 1 - I) + 1)))), ...); }
+  (std::make_integer_sequence<int, terms - 1>());
+  const Vec<T> correction = fma(n, Format<T>::ln2_low, -(s * (f - sum * s2)));
+  return fma(n, Format<T>::ln2_high, f + correction);
+}
+
+}  // namespace detail
+
+template <class T>
+inline Vec<T> exp(Vec<T> x) {
+  using namespace detail;
+  // Beyond these borders the result is 0 or infinite. Masked scores are -inf: they must not reach the last product,
+  // because a result below the normal numbers costs the processor some hundred cycles. min keeps a NaN in second place.
+  constexpr T lowest = sizeof(T) == 4 ? T(-104) : T(-746), highest = sizeof(T) == 4 ? T(89) : T(710);
+  const Mask<T> zero = x < lowest;
+  const Reduced<T> s = reduce_by_ln2(select(zero, T(0), min(Vec<T>(highest), x)));
+  const Vec<T> p = fma(s.r * s.r, exp_series(s.r), s.r) + T(1);
+  // Two factors, because 2^n alone can lie outside the normal range where the result does not.
+  const auto half = s.n_bits >> 1;
+  return select(zero, T(0), p * power_of_two<T>(half) * power_of_two<T>(s.n_bits - half));
+}
+
+// e^x for x up to 88 (709 in f64), as behind the subtraction of a maximum: two thirds of exp's instructions. 0 in place
+// of results below the normal numbers; NaN stays NaN; beyond 88 meaningless.
+template <class T>
+inline Vec<T> exp_flushed(Vec<T> x) {
+  using namespace detail;
+  using F = Format<T>;
+  constexpr T lowest = sizeof(T) == 4 ? T(-87.33) : T(-708.39);
+  // Leaves n + bias in the low bits of the sum, so that a shift makes it 2^n.
+  const Vec<T> magic = F::round_magic + F::bias;
+  const Vec<T> shifted = fma(x, T(1.44269504088896340736L), magic), n = shifted - magic;
+  const Vec<T> r = fma(n, -F::ln2_low, fma(n, -F::ln2_high, x));
+  const Vec<T> p = fma(fma(exp_series(r), r, T(1)), r, T(1));
+  return select(x < lowest, T(0), p * Vec<T>(shifted.bits() << F::fraction_bits));
+}
+
+// e^x - 1 without the loss of digits near 0, for an x within the borders that expm1 has; -0 gives 0.
+template <class T>
+inline Vec<T> expm1_within(Vec<T> x) {
+  using namespace detail;
+  const Reduced<T> s = reduce_by_ln2(x);
+  const Vec<T> p = fma(s.r * s.r, exp_series(s.r), s.r);
+  // 2^n·p + (2^n - 1), through half of it so that 2^n can't overflow early.
+  const Vec<T> half = power_of_two<T>(s.n_bits - 1);
+  return fma(half, p, half - T(0.5)) * T(2);
+}
+template <class T>
+inline Vec<T> expm1(Vec<T> x) {
+  constexpr T lowest = sizeof(T) == 4 ? T(-30) : T(-60), highest = sizeof(T) == 4 ? T(89) : T(710);
+  const Vec<T> y = expm1_within(min(Vec<T>(highest), max(Vec<T>(lowest), x)));
+  return select(x == T(0), x, y);
+}
+
+template <class T>
+inline Vec<T> log(Vec<T> x) {
+  using namespace detail;
+  using F = Format<T>;
+  constexpr T inf = std::numeric_limits<T>::infinity();
+  const Mask<T> denormal = x < std::numeric_limits<T>::min();
+  const T up = T(int64_t{1} << (F::fraction_bits + 1));
+  const auto bits = abs(select(denormal, x * up, x)).bits();
+  // x = 2^n·(1 + f): moving the cut between exponents to sqrt(1/2) keeps f small.
+  const auto exponent = (bits - Vec<T>(T(0.70710678118654752440L)).bits()) >> F::fraction_bits;
+  const Vec<T> m(bits - (exponent << F::fraction_bits));
+  const Vec<T> magic = F::round_magic;
+  const Vec<T> n = Vec<T>(exponent + magic.bits()) - magic;
+  Vec<T> y = log_series(m - T(1), n - select(denormal, T(F::fraction_bits + 1), T(0)));
+  y = select(x < inf, y, x);  // infinity and NaN
+  y = select(x == T(0), -inf, y);
+  return select(x < T(0), std::numeric_limits<T>::quiet_NaN(), y);
+}
+
+// log(1 + x): u = 1 + x rounds; (x - (u - 1))/u adds what the rounding lost.
+template <class T>
+inline Vec<T> log1p(Vec<T> x) {
+  constexpr T inf = std::numeric_limits<T>::infinity();
+  const Vec<T> u = x + T(1);
+  const Vec<T> y = log(u);
+  const Vec<T> corrected = y + (x - (u - T(1))) / u;
+  return select(x == T(0), x, select(abs(y) < inf, corrected, y));
+}
+
+template <class T>
+inline Vec<T> tanh(Vec<T> x) {
+  const Vec<T> a = min(Vec<T>(sizeof(T) == 4 ? T(10) : T(20)), abs(x));  // beyond it tanh rounds to 1
+  const Vec<T> e = expm1_within(a + a);
+  return copysign(e / (e + T(2)), x);
+}
+
+// 1/(1 + e^-x); the exponential never overflows.
+template <class T>
+inline Vec<T> sigmoid(Vec<T> x) {
+  const Vec<T> e = exp(-abs(x));
+  return select(x < T(0), e, T(1)) / (e + T(1));
+}
+template <class T>
+inline Vec<T> sigmoid_flushed(Vec<T> x) {
+  const Vec<T> e = exp_flushed(-abs(x));
+  return select(x < T(0), e, T(1)) / (e + T(1));
+}
+
+inline Vec<double> erf(Vec<double> x) {
+  return map(x, [](double lane) { return std::erf(lane); });
+}
+// Minimax fits: x·P(x^2) below 1, 1 - e^Q(x) above; from 4 on the result rounds to 1.
+inline Vec<float> erf(Vec<float> x) {
+  constexpr auto horner = [](Vec<float> t, auto... c) {
+    Vec<float> sum = 0.0f;
+    ((sum = fma(sum, t, static_cast<float>(c))), ...);
+    return sum;
+  };
+  const Vec<float> a = min(Vec<float>(4.0f), abs(x));
+  const Vec<float> small =
+      x * horner(x * x, 7.853847134277248e-05, -0.0008010189317609911, 0.005188327195277853, -0.026853811677107535,
+                 0.11283585142441926, -0.37612625823689433, 1.1283791657266322);
+  const Vec<float> large =
+      1.0f - exp(horner(a, 0.00018638273610099946, -0.0029476920256119713, 0.02183819485800478, -0.10310701979284619,
+                        -0.6381445363780474, -1.1270893635231893, -0.0003414815270437188));
+  return select(abs(x) < 1.0f, small, copysign(large, x));
+}
+
+namespace detail {
+
+// 1/First! - t/(First + 2)! + t^2/(First + 4)! - …
+template <int First, int Terms>
+inline Vec<double> alternating_series(Vec<double> t) {
+  Vec<double> sum = 0.0;
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    ((sum = fma(-sum, t, inverse_factorial<double>(First + 2 * (Terms - 1 - I)))), ...);
+  }
+  (std::make_integer_sequence<int, Terms>());
+  return sum;
+}
+
+// sin(x + Quarters·π/2) = ±sin(r) or ±cos(r) with r = x - n·π/2, |r| <= π/4. π/2 comes in three parts, the first two so
+// short that their products with n are exact (Cody and Waite); arguments too large for that are left to libm.
+template <int Quarters>
+inline Vec<double> sine(Vec<double> x) {
+  constexpr double magic = Format<double>::round_magic;
+  const Vec<double> shifted = fma(x, 0.63661977236758134308, magic), n = shifted - magic;
+  const Vec<double> r = x - n * 0x1.921fb544p+0 - n * 0x1.0b4611a6p-34 - n * 0x1.3198a2e037073p-69, r2 = r * r;
+  const auto turns = shifted.bits() + Quarters;
+  const Vec<double> s = r * (1.0 - r2 * alternating_series<3, 8>(r2));
+  const Vec<double> c = 1.0 - r2 * (0.5 - r2 * alternating_series<4, 7>(r2));
+  const Vec<double> y = select(Mask<double>{-(turns & 1)}, c, s);
+  const Vec<double> signed_y(y.bits() ^ ((turns >> 1) << 63));
+  const Mask<double> reducible = abs(x) < 1e6;
+  if (!any(~reducible)) return signed_y;
+  return select(reducible, signed_y, map(x, [](double lane) { return Quarters ? std::cos(lane) : std::sin(lane); }));
+}
+
+}  // namespace detail
+
+// The forms for f32 compute in double, which leaves little more than the last rounding.
+inline Vec<double> sin(Vec<double> x) { return detail::sine<0>(x); }
+inline Vec<double> cos(Vec<double> x) { return detail::sine<1>(x); }
+inline Vec<float> sin(Vec<float> x) { return narrow(sin(widen<false>(x)), sin(widen<true>(x))); }
+inline Vec<float> cos(Vec<float> x) { return narrow(cos(widen<false>(x)), cos(widen<true>(x))); }
+
+inline Vec<double> pow(Vec<double> x, Vec<double> y) {
+  double lanes[Vec<double>::size];
+  for (int i = 0; i < Vec<double>::size; ++i) lanes[i] = std::pow(x[i], y[i]);
+  return load(lanes);
+}
+// e^(y·log|x|), then IEEE's rules for negative x and for what 0·infinity made NaN. The form for f64 would need log to
+// more digits than double has.
+inline Vec<float> pow(Vec<float> x, Vec<float> y) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  constexpr auto power = [](Vec<double> x, Vec<double> y) { return exp(y * log(x)); };
+  constexpr auto whole = [](Vec<float> a) { return (a >= 0x1p23f) | (a + 0x1p23f - 0x1p23f == a); };
+  const Vec<float> base = abs(x), exponent = abs(y);
+  Vec<float> z = narrow(power(widen<false>(base), widen<false>(y)), power(widen<true>(base), widen<true>(y)));
+  z = select(whole(exponent) & ~whole(exponent * 0.5f), copysign(z, x), z);
+  z = select((x < 0.0f) & (base < inf) & ~whole(exponent), std::numeric_limits<float>::quiet_NaN(), z);
+  return select((y == 0.0f) | (x == 1.0f) | ((base == 1.0f) & (exponent == inf)), 1.0f, z);
+}
+
+// x/2·(1 + tanh(u)), u = sqrt(2/pi)·(x + 0.044715 x^3), written as x·sigmoid(2u): one exponential, no cancellation.
+// Hendrycks and Gimpel, arXiv:1606.08415.
+template <class T>
+inline Vec<T> gelu_tanh(Vec<T> x) {
+  constexpr double c = 2 * 0.79788456080286535588;
+  return x * sigmoid_flushed(x * fma(x * x, T(c * 0.044715), T(c)));
+}
+
+}  // namespace pg::simd

@@ -1,0 +1,168 @@
+// matmul: by cuBLASLt where it takes the strides and the epilogue, else by a kernel for all of them.
+#include "tensor/cuda/gemm/blas.h"
+#include "tensor/cuda/gemm/tile.h"
+#include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/lane.h"
+#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/cuda/runtime/scratch.h"
+#include "tensor/functors.h"
+
+namespace pg::cuda {
+namespace {
+
+constexpr int kTile = 64;          // rows and columns of c that a block computes
+constexpr int kN = kTile / kSide;  // and a thread
+
+template <class E>
+struct Matrix {
+  E* data;
+  int64_t row, column;  // strides
+
+  __device__ E* at(int64_t i, int64_t j) const { return data + i * row + j * column; }
+};
+template <class E>
+Matrix<E> matrix(const View& x) {
+  if (!x) return {nullptr, 0, 0};
+  return {static_cast<E*>(x.data), x.strides[x.rank() - 2], x.strides.back()};
+}
+
+// c [M, N] = activation(beta·c + a·b + bias) for every entry of the batch; S is read, R written, T computes.
+template <class R, class S, class T>
+struct Product {
+  int64_t m, n, k;
+  Walk<4> batch;  // where the matrices c, a, b, pre of an entry begin
+  Matrix<R> c;
+  Matrix<const S> a, b;
+  Matrix<R> pre;     // ? receives what gelu_tanh is applied to; what gelu_tanh_backward reads
+  const void* bias;  // ? [N], T or S
+  int64_t bias_step;
+  bool bias_wide;  // T
+  Activation activation;
+  T beta;
+
+  __device__ T bias_at(int64_t j) const {
+    if (!bias) return 0;
+    return bias_wide ? static_cast<const T*>(bias)[j * bias_step]
+                     : load<T>(static_cast<const S*>(bias) + j * bias_step);
+  }
+  __device__ void finish(int64_t i, int64_t j, const int64_t (&at)[4], T sum) const {
+    R* to = c.at(i, j) + at[0];
+    T y = sum + bias_at(j);
+    if (beta != 0) y += beta * load<T>(to);
+    if (activation == Activation::gelu_tanh_backward) {
+      const Lane<T> x = load<T>(pre.at(i, j) + at[3]);
+      y = elementwise::GeluTanh::grad(Lane<T>(y), x, {}).v;
+    } else if (pre.data) {
+      store(pre.at(i, j) + at[3], y);
+    }
+    if (activation == Activation::gelu_tanh) y = gelu_tanh(Lane<T>(y)).v;
+    store(to, y);
+  }
+};
+
+// A block takes one tile of c after another, neighbours in a row of tiles first: they share rows of a in the cache.
+template <class R, class S, class T>
+__global__ void __launch_bounds__(kThreads) matmul_kernel(Product<R, S, T> g) {
+  __shared__ __align__(16) Slice<T, kTile> left;
+  __shared__ __align__(16) Slice<T, kTile> right;
+  const int64_t across = (g.n + kTile - 1) / kTile, tiles = (g.m + kTile - 1) / kTile * across;
+  for (int64_t tile = blockIdx.x; tile < tiles * g.batch.n; tile += gridDim.x) {
+    int64_t at[4];
+    offsets_of(g.batch, tile / tiles, at);
+    const int64_t i0 = tile % tiles / across * kTile, j0 = tile % across * kTile;
+    T sums[kN][kN] = {};
+    for (int64_t d = 0; d < g.k; d += kDepth) {
+      stage<kTile>(left, g.a.at(i0, d) + at[1], g.a.row, g.a.column, g.m - i0, g.k - d);
+      stage<kTile>(right, g.b.at(d, j0) + at[2], g.b.column, g.b.row, g.n - j0, g.k - d);
+      __syncthreads();
+      multiply<kTile>(sums, left, right);
+      __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < kN; ++i) {
+#pragma unroll
+      for (int j = 0; j < kN; ++j) {
+        const int64_t row = i0 + tile_row() * kN + i, column = j0 + tile_column() * kN + j;
+        if (row < g.m && column < g.n) g.finish(row, column, at, sums[i][j]);
+      }
+    }
+  }
+}
+
+// Where each matrix of the batch begins; without pre, c stands for it.
+Walk<4> walk_batch(const View& c, const View& a, const View& b, const View& pre) {
+  const auto outer = [](const Dims& x) { return Dims(std::span(x.begin(), static_cast<size_t>(x.rank() - 2))); };
+  const Strides sc = outer(c.strides), sa = outer(a.strides), sb = outer(b.strides);
+  const Strides sp = pre ? outer(pre.strides) : sc;
+  return plan_walk<4>(outer(c.shape), std::array<const Strides*, 4>{&sc, &sa, &sb, &sp});
+}
+
+void tiled_matmul(const View& c, const View& a, const View& b, const MatmulArgs& args) {
+  visit_result(c, a, "matmul",
+               [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
+                 using Problem = Product<stored_t<R>, stored_t<S>, T>;
+                 const View &bias = args.bias, &pre = args.pre_activation;
+                 const Problem g{.m = c.shape[c.rank() - 2],
+                                 .n = c.shape.back(),
+                                 .k = a.shape.back(),
+                                 .batch = walk_batch(c, a, b, pre),
+                                 .c = matrix<stored_t<R>>(c),
+                                 .a = matrix<const stored_t<S>>(a),
+                                 .b = matrix<const stored_t<S>>(b),
+                                 .pre = matrix<stored_t<R>>(pre),
+                                 .bias = bias.data,
+                                 .bias_step = bias ? bias.strides[0] : 0,
+                                 .bias_wide = bias.dtype == dtype_of<T>(),
+                                 .activation = args.activation,
+                                 .beta = static_cast<T>(args.beta)};
+                 const int64_t tiles = (g.m + kTile - 1) / kTile * ((g.n + kTile - 1) / kTile) * g.batch.n;
+                 launch(matmul_kernel<stored_t<R>, stored_t<S>, T>,
+                        static_cast<unsigned>(std::min<int64_t>(tiles, 1 << 30)), kThreads, 0, stream(), g);
+               });
+}
+
+// c and the sums of a's rows by one call of cuBLASLt, which overwrites what the sums held: where they add to it, they
+// are made elsewhere first.
+bool matmul_with_sums(const View& c, const View& a, const View& b, const MatmulArgs& args) {
+  const View& sums = args.row_sums;
+  if (args.row_sums_beta == 0) return blas_matmul(c, a, b, args);
+  const Scratch<char> space(sums.numel() * static_cast<int64_t>(size_of(sums.dtype)));
+  MatmulArgs elsewhere = args;
+  elsewhere.row_sums = {space.data(), sums.dtype, sums.shape, {1}};
+  elsewhere.row_sums_beta = 0;
+  if (!blas_matmul(c, a, b, elsewhere)) return false;
+  accumulate(sums, elsewhere.row_sums, args.row_sums_beta);
+  return true;
+}
+
+// The product by cuBLASLt, the activation by a kernel of its own.
+bool matmul_then_activation(const View& c, const View& a, const View& b, const MatmulArgs& args) {
+  if (args.activation == Activation::gelu_tanh) {
+    const View& pre = args.pre_activation ? args.pre_activation : c;
+    if (c.dtype == bf16 || !blas_matmul(pre, a, b, {.bias = args.bias})) return false;
+    unary(Unary::gelu_tanh, c, pre, {});
+    return true;
+  }
+  if (args.activation != Activation::gelu_tanh_backward || !blas_matmul(c, a, b, {.bias = args.bias})) return false;
+  unary_backward(Unary::gelu_tanh, c, c, args.pre_activation, {}, {}, 0);
+  return true;
+}
+
+}  // namespace
+
+void matmul(const View& c_any, const View& a_any, const View& b_any, const MatmulArgs& args_any) {
+  View c = c_any, a = a_any, b = b_any;
+  MatmulArgs args = args_any;
+  if (args.row_sums) {
+    if (c.numel() > 0 && !exact() && matmul_with_sums(c, a, b, args)) return;
+    reduce(Reduce::sum, as_column(args.row_sums), a, 1, args.row_sums_beta);
+    args.row_sums = {};
+  }
+  if (c.numel() == 0) return;
+  fold_batch_into_rows(c, a, b, args.pre_activation);
+  // Exact: every sum over k in its order, whatever m and n.
+  if (!exact() && (blas_matmul(c, a, b, args) || matmul_then_activation(c, a, b, args))) return;
+  tiled_matmul(c, a, b, args);
+}
+
+}  // namespace pg::cuda

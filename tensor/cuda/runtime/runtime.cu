@@ -1,0 +1,94 @@
+#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/cuda/runtime/stream.h"
+
+namespace pg::cuda {
+namespace {
+
+void use(int device) {
+  static thread_local int current = -1;
+  if (current == device) return;
+  check(cudaSetDevice(device), "cudaSetDevice");
+  current = device;
+}
+
+cudaError_t count_devices(int* count) {
+  *count = 0;
+  const cudaError_t status = cudaGetDeviceCount(count);
+  cudaGetLastError();  // a missing driver must not be reported again by the next launch
+  return status;
+}
+
+bool exact_results = false;
+
+}  // namespace
+
+void set_exact(bool on) { exact_results = on; }
+bool exact() { return exact_results; }
+
+cudaStream_t stream() {
+  static cudaStream_t compute = [] {
+    cudaStream_t made;
+    check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
+    return made;
+  }();
+  return compute;
+}
+
+bool capturing() {
+  cudaStreamCaptureStatus status;
+  check(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+int device_count() {
+  static const int count = [] {
+    int n;
+    return count_devices(&n) == cudaSuccess ? n : 0;
+  }();
+  return count;
+}
+
+std::string why_none() {
+  int n;
+  const cudaError_t status = count_devices(&n);
+  return std::string("this machine has no card: CUDA says ") + cudaGetErrorString(status);
+}
+
+DeviceInfo device_info(int device) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  DeviceInfo info{properties.name, properties.totalGlobalMem, static_cast<size_t>(properties.l2CacheSize)};
+#if defined(POLICYGRAD_CUDA_SIMULATOR)
+  info.simulated = true;
+#endif
+  return info;
+}
+
+void* allocate(size_t bytes, int device) {
+  use(device);
+  void* data = nullptr;
+  const cudaError_t status = cudaMalloc(&data, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  check(status, "cudaMalloc");
+  return data;
+}
+
+void release(void* data, int device) {
+  use(device);
+  check(cudaFree(data), "cudaFree");
+}
+
+void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
+  if (bytes == 0) return;
+  if (to_device != from_device && capturing()) fail_copy_in_graph();
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
+  if (to_device.kind == Device::Kind::cpu)
+    synchronize();  // from the CPU it returns with the bytes in a buffer of CUDA's
+}
+
+void synchronize() { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
+
+}  // namespace pg::cuda

@@ -1,0 +1,108 @@
+#pragma once
+// Runs one block after another on the calling host thread. Each thread of a block is a fiber; they take turns when they
+// wait: lanes of a warp in order, warps in order, so a run repeats exactly.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensor/sim/checker.h"
+#include "tensor/sim/fault.h"
+#include "tensor/sim/kernel.h"
+#include "tensor/sim/meeting.h"
+#include "tensor/sim/recorder.h"
+
+namespace pg::sim {
+
+constexpr int kMaxThreads = 1024;  // of a block
+
+class Block {
+ public:
+  Block();
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  static Block& of_this_host_thread();
+
+  // What is looked at in the blocks to come.
+  void begin_launch(const Kernel& kernel, const std::string& name, bool check_accesses, Report::Data* report);
+  // Runs a block to its end. Returns the mistake that ended it early, if any.
+  std::optional<Fault> run(uint3 index);
+  void end_launch();
+
+  // For the running thread:
+  uint64_t meet(Meeting meeting, unsigned mask, uint64_t value, int source, const void* pc);
+  [[noreturn]] void stop(const void* pc, std::string text);
+  void on_access(uintptr_t address, size_t bytes, uint8_t kind, const void* pc);
+  // A read or write by an instruction that knows nothing but shared memory; `name` is the instruction's.
+  void on_shared_access(const char* name, uintptr_t address, size_t bytes, uint8_t kind, const void* pc);
+  void begin_copy(uintptr_t to, uintptr_t from, size_t bytes, size_t zeros, const void* pc);  // cp.async
+  void commit_copies() { ++threads_[current_].groups; }
+  void wait_for_copies(unsigned pending_groups);
+  void on_function_entry(uintptr_t stack_pointer, const void* pc);
+  int thread() const { return current_; }
+  bool whole_warp() const { return warps_[current_ / 32].exists == 0xffffffffu; }
+  unsigned active_lanes() const { return ~warps_[current_ / 32].done & warps_[current_ / 32].exists; }
+  void* dynamic_shared() const { return shared_.dynamic(); }
+  [[noreturn]] void thread_main();
+
+ private:
+  // A cp.async on its way.
+  struct Copy {
+    uintptr_t to, from;
+    size_t bytes, zeros;  // to copy, and to clear behind them
+    unsigned group;
+    const void* pc;
+  };
+  struct Thread {
+    uint3 index{};            // threadIdx
+    void* context = nullptr;  // where to continue; nullptr: not begun
+    int stack = -1;
+    Meeting meeting{};  // what it waits for
+    unsigned mask = 0;
+    int source = 0;
+    uint64_t value = 0, result = 0;
+    const void* pc = nullptr;
+    void* fake_stack = nullptr;  // AddressSanitizer's
+    std::vector<Copy> copies;
+    unsigned groups = 0;  // committed
+  };
+  struct Warp {
+    unsigned exists = 0, ready = 0, done = 0;
+    unsigned waiting = 0;  // for a meeting of the warp
+  };
+
+  void continue_thread(int thread);
+  void leave_thread(bool for_ever);
+  bool at_barrier(int thread) const;
+  void resolve_barrier();
+  void resolve_warp(int warp, unsigned mask);
+  void exchange_fragments(Meeting meeting, int warp);
+  Space judge(const Access& access, size_t* shared_position);
+  void fail_stuck();
+  void free_all_stacks();
+  std::string whereabouts(int thread) const;
+  char* stack_of(int thread) const;
+
+  const Kernel* kernel_ = nullptr;
+  std::string name_;
+  Report::Data* report_ = nullptr;
+  bool check_ = false;
+  uint64_t barriers_ = 0;
+  int count_ = 0, current_ = 0;
+  std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
+  std::optional<Fault> fault_;
+  char* stacks_ = nullptr;
+  std::vector<int> free_stacks_;
+  void* scheduler_ = nullptr;
+  void* scheduler_fake_stack_ = nullptr;
+  const void* scheduler_stack_ = nullptr;
+  size_t scheduler_stack_size_ = 0;
+  SharedMemory shared_;
+  Checker checker_;
+  Recorder recorder_;
+};
+
+}  // namespace pg::sim

@@ -1,0 +1,93 @@
+#pragma once
+// Judges every access of a block's threads: inside of some memory? initialised? ordered against other threads?
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tensor/sim/fault.h"
+#include "tensor/sim/kernel.h"
+#include "tensor/sim/memory.h"
+#include "tensor/sim/order.h"
+#include "tensor/sim/races.h"
+#include "tensor/sim/shared.h"
+
+namespace pg::sim {
+
+struct Access {
+  uintptr_t address;
+  size_t bytes;
+  uint8_t kind;  // Touch::read, write or atomic
+  const void* pc;
+  int thread;
+};
+
+enum class Space { none, global, shared };
+
+class Checker {
+ public:
+  explicit Checker(const SharedMemory& shared);
+
+  void begin_launch(const Kernel& kernel);  // before the blocks of one launch
+  void end_launch();                        // after them: tells order.h what memory they used
+  void begin_block(int threads);
+  void barrier() { ++epoch_; }
+  void syncwarp(int warp, uint32_t mask) { clocks_.syncwarp(warp, mask); }
+
+  // What kind of memory the access goes to; Space::none for a thread's own variables, constants and arguments. Stops
+  // the kernel if it is out of bounds.
+  Space locate(const Access& access, size_t* shared_position);
+  // Stops the kernel if the access races. A read of what nobody wrote is kept in unwritten(): should another thread
+  // write there before the next barrier, the mistake is the race.
+  void check_shared(const Access& access, size_t position);
+  void check_global(const Access& access);
+  // A checked write to shared memory takes effect later: until then nobody may touch these bytes.
+  void delay(const Access& write, size_t position);
+  void arrive(const Access& write, size_t position);
+  // The block's first read of shared memory that nobody had written; stands when a barrier or the end comes.
+  const std::optional<Fault>& unwritten() const { return unwritten_; }
+
+ private:
+  // A word of shared memory.
+  struct SharedWord {
+    uint32_t block;   // what `written` and `last` belong to
+    uint8_t written;  // one bit per byte
+    uint8_t delayed;  // likewise: a cp.async is on its way
+    Touch last[3];
+  };
+  // A word of global memory, in a table of fixed size where the newest words live.
+  struct GlobalWord {
+    uintptr_t word;
+    Touch last[2];
+  };
+  static constexpr int kGlobalBits = 15;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  [[noreturn]] void out_of_bounds(const Access& access);
+  [[noreturn]] void out_of_shared(const Access& access, size_t position);
+  [[noreturn]] void race(const Access& access, const Touch& other, const std::string& place);
+  Touch touch(const Access& access, uint8_t bytes) const;
+
+  const SharedMemory& shared_;
+  const uintptr_t image_begin_, image_size_;
+  uintptr_t arguments_ = 0;
+  size_t argument_bytes_ = 0, dynamic_bytes_ = 0;
+  // An allocation, and the bytes of it that were read and written.
+  struct Recent {
+    Allocation allocation;
+    Use read, written;
+  };
+  void forget(Recent& recent);
+  std::array<Recent, 4> recent_;  // those that were touched last
+  Uses uses_;
+  int oldest_ = 0;
+  uint32_t block_ = 0, epoch_ = 0;
+  std::optional<Fault> unwritten_;
+  WarpClocks clocks_;
+  std::unique_ptr<SharedWord[], Free> shared_words_;
+  std::unique_ptr<GlobalWord[], Free> global_words_;
+};
+
+}  // namespace pg::sim

@@ -1,0 +1,30 @@
+#pragma once
+// One launch of a kernel as the simulator keeps it: to run now, or again and again from a graph.
+#include <cstddef>
+#include <memory>
+
+#include "tensor/sim/vector_types.h"
+
+namespace pg::sim {
+
+struct Kernel {
+  const void* function = nullptr;  // the kernel, which also gives its name
+  dim3 grid, block;
+  size_t shared_bytes = 0;                                    // of dynamic shared memory
+  std::shared_ptr<const void> arguments;                      // a tuple, copied at the launch
+  size_t argument_bytes = 0;                                  // its size
+  void (*call)(const void* function, const void* arguments);  // the kernel on these arguments, for one thread
+};
+
+// Runs all threads of all blocks. Throws pg::Error for a shape that no GPU accepts and for a mistake of a thread: that
+// of the block with the lowest number.
+void run(const Kernel& kernel);
+
+// run(), or an entry in the graph that `stream` is being captured into. `stream` is a cudaStream_t. What a stream
+// refuses is left for cudaGetLastError.
+void enqueue(Kernel kernel, void* stream);
+
+// Sets how many bytes of dynamic shared memory launches of this kernel may ask for; 48 KiB if never called.
+void set_dynamic_shared_limit(const void* function, size_t bytes);
+
+}  // namespace pg::sim

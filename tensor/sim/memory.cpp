@@ -1,0 +1,127 @@
+#include "tensor/sim/memory.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+#include "tensor/base/error.h"
+#include "tensor/sim/sim.h"
+
+namespace pg::sim {
+
+namespace {
+
+constexpr size_t kAlignment = 256;  // what cudaMalloc promises
+
+struct Registry {
+  std::shared_mutex mutex;
+  std::map<uintptr_t, Allocation> live;
+  std::map<uintptr_t, Allocation> freed;  // the latest, for messages
+  uint64_t count = 0;
+  size_t device_bytes = 0;
+};
+
+Registry& registry() {
+  static auto* all = new Registry;  // outlives whatever frees memory at exit
+  return *all;
+}
+
+// Unused bytes between neighbours, so that a step over an end does not land in the next allocation. AddressSanitizer
+// puts its own there, and must see the true size.
+size_t padded(size_t bytes) {
+  if (!sees_accesses()) return bytes;
+  return (bytes + 2 * kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+size_t device_bytes() {
+  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+void* allocate(size_t bytes, MemoryKind kind) {
+  void* memory = nullptr;
+  if (bytes > device_bytes()) return nullptr;
+  if (posix_memalign(&memory, kAlignment, padded(bytes)) != 0) return nullptr;
+  std::memset(memory, 0xff, bytes);
+  auto& all = registry();
+  std::lock_guard lock(all.mutex);
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  all.live[begin] = {begin, bytes, ++all.count, kind};
+  if (kind == MemoryKind::device) all.device_bytes += bytes;
+  std::erase_if(all.freed, [&](const auto& entry) {
+    const Allocation& old = entry.second;
+    return old.begin < begin + bytes + kAlignment && begin < old.begin + old.size + kAlignment;
+  });
+  return memory;
+}
+
+void release(void* memory, MemoryKind kind) {
+  const char* name = kind == MemoryKind::device ? "cudaFree" : "cudaFreeHost";
+  auto& all = registry();
+  {
+    std::lock_guard lock(all.mutex);
+    const auto it = all.live.find(reinterpret_cast<uintptr_t>(memory));
+    check(it != all.live.end() && it->second.kind == kind,
+          "{}: expected the start of an allocation of its kind, got {}; was it freed before?", name, fmt::ptr(memory));
+    if (kind == MemoryKind::device) all.device_bytes -= it->second.size;
+    if (all.freed.size() >= 1000) all.freed.clear();
+    all.freed[it->first] = it->second;
+    all.live.erase(it);
+  }
+  std::free(memory);
+}
+
+Allocation find_allocation(uintptr_t address) {
+  auto& all = registry();
+  std::shared_lock lock(all.mutex);
+  auto it = all.live.upper_bound(address);
+  if (it == all.live.begin()) return {};
+  --it;
+  return it->second.contains(address, 0) ? it->second : Allocation{};
+}
+
+size_t allocated_bytes() {
+  auto& all = registry();
+  std::shared_lock lock(all.mutex);
+  return all.device_bytes;
+}
+
+std::string describe_address(uintptr_t address) {
+  auto& all = registry();
+  std::shared_lock lock(all.mutex);
+  const auto before = [address](const std::map<uintptr_t, Allocation>& map) {
+    auto it = map.upper_bound(address);
+    return it == map.begin() ? Allocation{} : std::prev(it)->second;
+  };
+  const auto freed = before(all.freed);
+  if (freed.contains(address, 0)) return fmt::format("in a device allocation of {} bytes that was freed", freed.size);
+  // An index that is wrong by up to the size of the array, or little more, was most likely meant for it.
+  const Allocation left = before(all.live);
+  const auto next = all.live.upper_bound(address);
+  const Allocation right = next == all.live.end() ? Allocation{} : next->second;
+  const uintptr_t past = address - (left.begin + left.size), ahead = right.begin - address;
+  const bool near_left = left.size && past < left.size + 4096, near_right = right.size && ahead < right.size + 4096;
+  if (near_left && (!near_right || past < ahead))
+    return fmt::format("{} bytes behind the end of a device allocation of {} bytes", past, left.size);
+  if (near_right) return fmt::format("{} bytes before the start of a device allocation of {} bytes", ahead, right.size);
+  return fmt::format("at {:#x}, in no device allocation (is it host memory?)", address);
+}
+
+void require_allocated(const char* operation, const void* pointer, size_t bytes) {
+  if (bytes == 0) return;
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  const auto found = find_allocation(address);
+  if (found.size == 0) fail("{}: expected device memory, got an address {}", operation, describe_address(address));
+  check(found.contains(address, bytes),
+        "{}: {} bytes from byte {} on do not fit into the device allocation of {} bytes; compare sizes in bytes, not "
+        "elements",
+        operation, bytes, address - found.begin, found.size);
+}
+
+}  // namespace pg::sim

@@ -1,0 +1,314 @@
+#include "tensor/sim/stream.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "tensor/sim/symbols.h"
+
+namespace pg::sim {
+
+namespace {
+
+// All streams, and what the host has waited for. One lock for everything: a program gives its work from one thread.
+struct Streams {
+  std::recursive_mutex mutex;
+  std::set<CUstream_st*> all;
+  std::set<std::shared_ptr<Capture>> captures;
+  CUstream_st legacy;
+  Clock host;
+  int count = 0;
+};
+Streams& streams() {
+  static auto* all = new Streams;  // may be used by destructors at exit
+  return *all;
+}
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+// nullptr for a handle that is no stream.
+CUstream_st* find(cudaStream_t stream) {
+  if (!stream) return &streams().legacy;
+  return streams().all.count(stream) ? stream : nullptr;
+}
+
+// Everything that work given to this stream now comes after.
+void begin_work(CUstream_st* stream) {
+  auto& s = streams();
+  stream->clock.join(s.host);
+  if (stream == &s.legacy) {
+    for (CUstream_st* other : s.all) {
+      if (other->blocking) stream->clock.join(other->clock);
+    }
+  } else if (stream->blocking) {
+    stream->clock.join(s.legacy.clock);
+  }
+}
+
+}  // namespace
+
+cudaError_t remember(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+cudaError_t forbid(Capture& capture) {
+  capture.invalid = true;
+  return remember(cudaErrorStreamCaptureUnsupported);
+}
+
+// Waiting for anything else than what is captured.
+cudaError_t forbid_while_capturing() {
+  for (const auto& capture : streams().captures) {
+    if (capture->mode != cudaStreamCaptureModeRelaxed) return forbid(*capture);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t give(cudaStream_t handle, Work work) {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  CUstream_st* stream = find(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  if (stream->capture) {
+    if (stream->capture->invalid) return remember(cudaErrorStreamCaptureInvalidated);
+    stream->captured.tick(stream->number);
+    work.stream = stream->number;
+    work.clock = stream->captured;
+    stream->capture->work.push_back(std::move(work));
+    return cudaSuccess;
+  }
+  if (stream == &s.legacy) {
+    for (CUstream_st* other : s.all) {
+      if (!other->capture || !other->blocking) continue;
+      other->capture->invalid = true;  // the default stream would have to wait for what does not run
+      return remember(cudaErrorStreamCaptureImplicit);
+    }
+  }
+  begin_work(stream);
+  stream->clock.tick(stream->number);
+  take_uses_of_running_work();  // of work that failed
+  work.run();
+  check_order(take_uses_of_running_work(), work.name, stream->number, stream->clock);
+  return cudaSuccess;
+}
+
+void enqueue(Kernel kernel, void* stream) {
+  std::string name = function_name(kernel.function);
+  give(static_cast<cudaStream_t>(stream), {std::move(name), [kernel = std::move(kernel)] { run(kernel); }});
+}
+
+}  // namespace pg::sim
+
+using namespace pg::sim;
+
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return last_error; }
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  if (!stream || flags > cudaStreamNonBlocking) return remember(cudaErrorInvalidValue);
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  *stream = new CUstream_st;
+  (*stream)->number = ++s.count;
+  (*stream)->blocking = flags != cudaStreamNonBlocking;
+  s.all.insert(*stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  if (!stream || !find(stream)) return remember(cudaErrorInvalidResourceHandle);
+  s.all.erase(stream);
+  delete stream;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  CUstream_st* stream = find(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  if (stream->capture) return forbid(*stream->capture);
+  if (const auto error = forbid_while_capturing()) return error;
+  begin_work(stream);
+  s.host.join(stream->clock);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+
+cudaError_t cudaDeviceSynchronize() {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  if (!s.captures.empty()) return forbid(**s.captures.begin());
+  s.host.join(s.legacy.clock);
+  for (CUstream_st* stream : s.all) s.host.join(stream->clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  CUstream_st* stream = find(handle);
+  if (!stream || !event) return remember(cudaErrorInvalidResourceHandle);
+  if (const auto capture = event->capture.lock()) {
+    if (stream->capture && stream->capture != capture) return remember(cudaErrorStreamCaptureMerge);
+    if (!stream->capture) {
+      stream->capture = capture;
+      stream->captured = {};
+    }
+    stream->captured.join(event->clock);
+    return cudaSuccess;
+  }
+  if (stream->capture) {
+    stream->capture->invalid = true;  // the graph would depend on work outside of it
+    return remember(cudaErrorStreamCaptureInvalidated);
+  }
+  stream->clock.join(event->clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  if (!event) return remember(cudaErrorInvalidValue);
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  CUstream_st* stream = find(handle);
+  if (!stream || !event) return remember(cudaErrorInvalidResourceHandle);
+  event->capture = stream->capture;
+  if (stream->capture) {
+    event->clock = stream->captured;
+    return cudaSuccess;
+  }
+  begin_work(stream);
+  event->clock = stream->clock;
+  event->time = std::chrono::steady_clock::now();
+  event->recorded = true;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  if (!event) return remember(cudaErrorInvalidResourceHandle);
+  if (const auto capture = event->capture.lock()) return forbid(*capture);
+  s.host.join(event->clock);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (!begin || !end || !begin->recorded || !end->recorded) return remember(cudaErrorInvalidResourceHandle);
+  *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  CUstream_st* stream = find(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  if (stream == &s.legacy) return remember(cudaErrorStreamCaptureUnsupported);
+  if (stream->capture) return remember(cudaErrorIllegalState);
+  stream->capture = std::make_shared<Capture>(Capture{stream, mode, {}});
+  stream->captured = {};
+  s.captures.insert(stream->capture);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  *graph = nullptr;
+  CUstream_st* stream = find(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  if (!stream->capture) return remember(cudaErrorIllegalState);
+  const auto capture = stream->capture;
+  if (capture->origin != stream) return remember(cudaErrorStreamCaptureUnmatched);
+  bool unjoined = false;
+  for (CUstream_st* other : s.all) {
+    if (other->capture != capture) continue;
+    other->capture.reset();
+    if (other->captured.of(other->number) > stream->captured.of(other->number)) unjoined = true;
+  }
+  s.captures.erase(capture);
+  if (capture->invalid) return remember(cudaErrorStreamCaptureInvalidated);
+  if (unjoined) return remember(cudaErrorStreamCaptureUnjoined);
+  *graph = new CUgraph_st{std::move(capture->work)};
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  CUstream_st* stream = find(handle);
+  if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  *status = !stream->capture           ? cudaStreamCaptureStatusNone
+            : stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
+                                       : cudaStreamCaptureStatusActive;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
+  if (!graph || nodes || !count) return remember(cudaErrorInvalidValue);
+  *count = graph->work.size();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  if (!graph || !exec) return remember(cudaErrorInvalidValue);
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  *exec = new CUgraphExec_st{graph->work, {}, 0};
+  for (const Work& work : graph->work) {
+    if (!(*exec)->numbers.count(work.stream)) (*exec)->numbers[work.stream] = ++s.count;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  CUstream_st* stream = find(handle);
+  if (!exec || !stream) return remember(cudaErrorInvalidResourceHandle);
+  if (stream->capture) {  // becomes part of the other graph, one piece after the other
+    for (const Work& work : exec->work) {
+      if (const auto error = give(handle, work)) return error;
+    }
+    return cudaSuccess;
+  }
+  begin_work(stream);
+  const Clock before = stream->clock;
+  for (const Work& work : exec->work) {
+    Clock clock = work.clock.renamed(exec->numbers, exec->ticks);
+    clock.join(before);
+    take_uses_of_running_work();
+    work.run();
+    check_order(take_uses_of_running_work(), work.name, exec->numbers.at(work.stream), clock);
+    stream->clock.join(clock);
+  }
+  exec->ticks += exec->work.size();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  delete exec;
+  return cudaSuccess;
+}

@@ -1,0 +1,133 @@
+#pragma once
+// Runs of op samples, forward and backward, and how two of them are compared. Shared by the tests of the CPU and of
+// CUDA.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "autograd/op_util.h"
+#include "tests/catch.h"
+#include "tests/op_samples/op_samples.h"
+
+namespace pg::testing {
+
+struct Run {
+  std::vector<Tensor> outputs;
+  std::vector<Tensor> gradients;  // per input; undefined where none
+};
+
+inline std::vector<Tensor> inputs_of(const OpSample& s, DType dtype, Device device = {}) {
+  Generator g(17);
+  std::vector<Tensor> inputs;
+  for (const Tensor& x : s.inputs(g, f32)) {
+    inputs.push_back((x.defined() && is_floating(x.dtype()) ? x.to(dtype) : x).to(device));
+  }
+  return inputs;
+}
+
+inline bool differentiable(const OpSample& s, const std::vector<Tensor>& inputs, size_t i) {
+  if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) return false;
+  return std::find(s.constant.begin(), s.constant.end(), static_cast<int>(i)) == s.constant.end();
+}
+
+// Forward, and backward from fixed random cotangents.
+inline Run run(const OpSample& s, const TensorFunction& f, const std::vector<Tensor>& inputs) {
+  manual_seed(23);
+  std::vector<Tensor> leaves = inputs;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (differentiable(s, inputs, i)) leaves[i] = leaves[i].detach().set_requires_grad();
+  }
+  Run r{f(leaves), {}};
+  Generator g(29);
+  std::vector<Tensor> wanted, cotangents;
+  for (const Tensor& y : r.outputs) {
+    const Tensor v = Tensor::normal(y.shape(), 0, 1, g, f32).to(y.dtype()).to(y.device());
+    if (!y.requires_grad()) continue;
+    wanted.push_back(y);
+    cotangents.push_back(v);
+  }
+  if (!wanted.empty()) {
+    backward(record(Op::sum, Tensor::scalar(0, wanted[0].dtype(), wanted[0].device()), wanted,
+                    [&](const Tensor&, Grads& grads) {
+                      for (size_t i = 0; i < cotangents.size(); ++i) grads.pass(static_cast<int>(i), cotangents[i]);
+                    }));
+  }
+  for (const Tensor& leaf : leaves) r.gradients.push_back(leaf.grad());
+  return r;
+}
+
+inline double relative_error(const Tensor& a, const Tensor& b) {
+  const std::vector<double> x = a.to_vector(), y = b.to_vector();
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    difference += (x[i] - y[i]) * (x[i] - y[i]);
+    size += y[i] * y[i];
+  }
+  // A result that is nothing but rounding (the gradient of a sum of probabilities) is measured against 1e-3.
+  return std::isnan(difference) ? HUGE_VAL : std::sqrt(difference) / std::max(std::sqrt(size), 1e-3);
+}
+
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  if (a.defined() != b.defined()) return false;
+  if (!a.defined()) return true;
+  const Tensor x = a.to(Device{}).contiguous_copy(), y = b.to(Device{}).contiguous_copy();
+  const size_t bytes = static_cast<size_t>(x.numel()) * size_of(x.dtype());
+  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
+         (bytes == 0 || std::memcmp(x.view().data, y.view().data, bytes) == 0);
+}
+
+inline void check_close(const Run& a, const Run& b, double tolerance) {
+  REQUIRE(a.outputs.size() == b.outputs.size());
+  for (size_t i = 0; i < a.outputs.size(); ++i) {
+    INFO("output " << i);
+    REQUIRE(a.outputs[i].shape() == b.outputs[i].shape());
+    CHECK(relative_error(a.outputs[i], b.outputs[i]) <= tolerance);
+  }
+  for (size_t i = 0; i < a.gradients.size(); ++i) {
+    INFO("gradient of input " << i);
+    if (a.gradients[i].defined() && b.gradients[i].defined()) {
+      REQUIRE(a.gradients[i].shape() == b.gradients[i].shape());
+      CHECK(relative_error(a.gradients[i], b.gradients[i]) <= tolerance);
+    } else {
+      CHECK(a.gradients[i].defined() == b.gradients[i].defined());
+    }
+  }
+}
+
+inline void check_same_bits(const Run& a, const Run& b) {
+  for (size_t i = 0; i < a.outputs.size(); ++i) {
+    INFO("output " << i);
+    CHECK(same_bits(a.outputs[i], b.outputs[i]));
+  }
+  for (size_t i = 0; i < a.gradients.size(); ++i) {
+    INFO("gradient of input " << i);
+    CHECK(same_bits(a.gradients[i], b.gradients[i]));
+  }
+}
+
+// Fills the pool's free blocks of up to `most` bytes with NaN, so that a result element nobody writes shows.
+inline void poison_free_memory(Device device = {}, int64_t most = 4 << 20) {
+  std::vector<Tensor> held;
+  for (int64_t bytes = 64; bytes <= most; bytes += std::max<int64_t>(256, bytes / 8)) {
+    for (int i = 0; i < (bytes <= 65536 ? 8 : 2); ++i) held.push_back(Tensor::full({bytes / 8}, NAN, f64, device));
+  }
+}
+
+// The same elements behind other strides: last two dims swapped in memory, every second element used, an offset.
+inline Tensor strided(const Tensor& x) {
+  if (!x.defined() || x.rank() == 0) return x;
+  Shape shape = x.shape();
+  for (int d = 0; d < x.rank(); ++d) shape[d] = 2 * shape[d] + 1;
+  if (x.rank() >= 2) std::swap(shape[x.rank() - 1], shape[x.rank() - 2]);
+  Tensor view = Tensor::full(shape, is_floating(x.dtype()) ? NAN : 77, x.dtype(), x.device());
+  if (x.rank() >= 2) view = view.view_transpose(-1, -2);
+  for (int d = 0; d < x.rank(); ++d) view = view.view_slice(d, 1, 2 * x.size(d) + 1, 2);
+  view.copy_from(x);
+  return view;
+}
+
+inline std::string title(const OpSample& s) { return std::string(name_of(s.op)) + ", " + s.label; }
+
+}  // namespace pg::testing

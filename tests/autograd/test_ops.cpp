@@ -1,0 +1,179 @@
+// Generated from the registry: what must hold for every operation and every sample of it.
+#include <set>
+
+#include "tensor/base/parallel.h"
+#include "tests/autograd/op_runs.h"
+
+using namespace pg;
+using namespace pg::testing;
+
+TEST_CASE("every operation has a sample", "[ops]") {
+  std::set<Op> seen;
+  std::set<std::string> titles;
+  for (const OpSample& s : op_samples()) {
+    seen.insert(s.op);
+    INFO(title(s) << " appears twice");
+    CHECK(titles.insert(title(s)).second);
+  }
+  for (int i = static_cast<int>(Op::leaf) + 1; i < static_cast<int>(Op::count); ++i) {
+    INFO("tests/op_samples_*.cpp has no sample of " << name_of(static_cast<Op>(i)));
+    CHECK(seen.count(static_cast<Op>(i)) == 1);
+  }
+}
+
+TEST_CASE("samples record the operation that they are filed under", "[ops]") {
+  static Op watched;
+  std::set<Op> recorded;
+  for (const OpSample& s : op_samples()) {
+    if (s.large) continue;
+    watched = s.op;
+    std::vector<Tensor> leaves = inputs_of(s, f64);
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      if (differentiable(s, leaves, i)) leaves[i] = leaves[i].detach().set_requires_grad();
+    }
+    std::vector<Ref<GradNode>> open;
+    for (const Tensor& y : s.call(leaves)) open.push_back(y.node());
+    while (!open.empty()) {
+      const Ref<GradNode> ref = open.back();
+      open.pop_back();
+      if (!ref) continue;
+      auto& node = static_cast<Node&>(*ref);
+      if (node.op == watched) recorded.insert(watched);
+      for (int i = 0; i < node.num_inputs; ++i) open.push_back(node.input(i).node);
+    }
+  }
+  for (int i = static_cast<int>(Op::leaf) + 1; i < static_cast<int>(Op::count); ++i) {
+    INFO("no sample of " << name_of(static_cast<Op>(i)) << " records it");
+    CHECK(recorded.count(static_cast<Op>(i)) == 1);
+  }
+}
+
+TEST_CASE("gradients agree with differences", "[ops][gradcheck]") {
+  for (const OpSample& s : op_samples()) {
+    if (s.large) continue;
+    Generator g(17);
+    const std::vector<Tensor> inputs = s.inputs(g, f64);
+    GradcheckOptions options;
+    options.op = name_of(s.op);
+    options.label = s.label;
+    options.constant = s.constant;
+    const GradcheckResult r = gradcheck(s.call, inputs, options);
+    INFO(r.message);
+    CHECK(r.ok);
+  }
+}
+
+TEST_CASE("fused operations equal their composed twins", "[ops]") {
+  for (const OpSample& s : op_samples()) {
+    if (!s.composed) continue;
+    INFO(title(s));
+    const std::vector<Tensor> inputs = inputs_of(s, f64);
+    check_close(run(s, s.call, inputs), run(s, s.composed, inputs), s.tolerance);
+  }
+}
+
+TEST_CASE("f32 agrees with f64", "[ops]") {
+  for (const OpSample& s : op_samples()) {
+    INFO(title(s));
+    check_close(run(s, s.call, inputs_of(s, f32)), run(s, s.call, inputs_of(s, f64)), 1e-5);
+  }
+}
+
+// The inputs are the same to the bit. What may differ: the results' rounding to 8 digits, and that of values between
+// the steps of composed operations.
+TEST_CASE("bf16 agrees with f64", "[ops][bf16]") {
+  for (const OpSample& s : op_samples()) {
+    INFO(title(s));
+    std::vector<Tensor> narrow = inputs_of(s, bf16), wide;
+    for (const Tensor& x : narrow) wide.push_back(x.defined() && x.dtype() == bf16 ? x.to(f64) : x);
+    const Run r = run(s, s.call, narrow);
+    check_close(r, run(s, s.call, wide), s.tolerance_bf16);
+    for (const Tensor& gradient : r.gradients) CHECK((!gradient.defined() || gradient.dtype() == f32));
+  }
+}
+
+TEST_CASE("strides of inputs change no value", "[ops]") {
+  for (const OpSample& s : op_samples()) {
+    INFO(title(s));
+    for (DType dtype : {f32, f64, bf16}) {
+      const std::vector<Tensor> inputs = inputs_of(s, dtype);
+      std::vector<Tensor> scattered;
+      for (const Tensor& x : inputs) scattered.push_back(strided(x));
+      check_close(run(s, s.call, scattered), run(s, s.call, inputs),
+                  dtype == f64   ? 1e-13
+                  : dtype == f32 ? 1e-5
+                                 : 4e-3);  // sums in another order may round another way
+    }
+  }
+}
+
+TEST_CASE("bits do not depend on threads or on the run", "[ops]") {
+  const int before = num_threads();
+  for (const OpSample& s : op_samples()) {
+    INFO(title(s));
+    for (DType dtype : {f32, f64, bf16}) {
+      const std::vector<Tensor> inputs = inputs_of(s, dtype);
+      set_num_threads(1);
+      const Run one = run(s, s.call, inputs);
+      for (int threads : {1, 2, 3}) {
+        INFO(threads << " threads, " << name_of(dtype));
+        set_num_threads(threads);
+        check_same_bits(run(s, s.call, inputs), one);
+      }
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("every element of a result is written", "[ops]") {
+  for (const OpSample& s : op_samples()) {
+    for (DType dtype : {f32, bf16}) {
+      INFO(title(s) << " " << name_of(dtype));
+      const std::vector<Tensor> inputs = inputs_of(s, dtype);
+      const Run clean = run(s, s.call, inputs);
+      poison_free_memory();
+      check_same_bits(run(s, s.call, inputs), clean);
+    }
+  }
+}
+
+TEST_CASE("a second backward adds in f32 too", "[ops]") {
+  for (const OpSample& s : op_samples()) {
+    INFO(title(s));
+    const std::vector<Tensor> inputs = inputs_of(s, f32);
+    const Run once = run(s, s.call, inputs);
+    const Run twice = run(
+        s,
+        [&](std::span<const Tensor> x) {
+          for (size_t i = 0; i < x.size(); ++i) {  // as if an earlier backward had left the gradient there
+            if (!once.gradients[i].defined()) continue;
+            set_grad_buffer(x[i], once.gradients[i].clone());
+            static_cast<Node&>(*x[i].node()).has_grad = true;
+          }
+          return s.call(x);
+        },
+        inputs);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!once.gradients[i].defined()) continue;
+      INFO("gradient of input " << i);
+      CHECK(relative_error(twice.gradients[i], once.gradients[i] * 2) <= 1e-5);
+    }
+  }
+}
+
+TEST_CASE("wrong calls say what is wrong", "[ops]") {
+  for (const OpError& e : op_errors()) {
+    std::string message;
+    try {
+      e.call();
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    INFO(name_of(e.op) << ", " << e.label << ": \"" << message << "\"");
+    CHECK(!message.empty());
+    for (const std::string& word : e.words) {
+      INFO("lacks \"" << word << "\"");
+      CHECK(message.find(word) != std::string::npos);
+    }
+  }
+}

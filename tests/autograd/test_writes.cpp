@@ -1,0 +1,251 @@
+// Writes between the forward pass and backward(): the gradient is right, or backward() throws an Error naming the op.
+#include <set>
+
+#include "nn/layers.h"
+#include "nn/optim.h"
+#include "tests/autograd/op_runs.h"
+
+using namespace pg;
+using namespace pg::testing;
+
+namespace {
+
+using Values = std::vector<double>;
+
+std::string message_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+Tensor leaf(const Values& values, const Shape& shape) { return Tensor::from(values, shape).set_requires_grad(); }
+
+// Writes other values of the right kind to every element of `x`, without the tape.
+void overwrite(const Tensor& x) {
+  if (x.dtype() == u8) {
+    x.copy_from(eq(x.to(f32), Tensor::scalar(0)));  // 0 becomes 1, anything else 0
+  } else {
+    x.copy_from(affine(x.to(f64), 0.5, 0.25));
+  }
+}
+
+struct Overwritten {
+  std::string message;  // of backward's Error; empty if it ran
+  Run run;
+};
+
+// As testing::run, but tensor `i` of the inputs followed by the outputs is written before backward.
+Overwritten run_overwritten(const OpSample& s, size_t i) {
+  Overwritten result;
+  const std::vector<Tensor> inputs = [&] {
+    std::vector<Tensor> copies;
+    for (const Tensor& x : inputs_of(s, f64)) copies.push_back(x.defined() ? x.clone() : x);
+    return copies;
+  }();
+  bool forward_done = false;
+  try {
+    result.run = run(
+        s,
+        [&](std::span<const Tensor> x) {
+          std::vector<Tensor> outputs = s.call(x);
+          forward_done = true;
+          NoGrad guard;
+          const Tensor& chosen = i < x.size() ? x[i] : outputs[i - x.size()];
+          if (chosen.defined()) overwrite(chosen.detach());
+          return outputs;
+        },
+        inputs);
+  } catch (const Error& e) {
+    CHECK(forward_done);
+    result.message = e.what();
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a write before backward gives an error or changes no gradient, for every op", "[ops][writes]") {
+  std::set<Op> refused;
+  for (const OpSample& s : op_samples()) {
+    if (s.large) continue;
+    const std::vector<Tensor> inputs = inputs_of(s, f64);
+    const Run clean = run(s, s.call, inputs);
+    for (size_t i = 0; i < inputs.size() + clean.outputs.size(); ++i) {
+      INFO(title(s) << ", tensor " << i << " of inputs and outputs");
+      // A repeated element (expand) cannot be written to.
+      const Tensor& written = i < inputs.size() ? inputs[i] : clean.outputs[i - inputs.size()];
+      bool repeats = false;
+      for (int d = 0; d < written.rank(); ++d) repeats = repeats || (written.strides()[d] == 0 && written.size(d) > 1);
+      if (repeats) continue;
+      const Overwritten result = run_overwritten(s, i);
+      if (result.message.empty()) {
+        for (size_t j = 0; j < inputs.size(); ++j) CHECK(same_bits(result.run.gradients[j], clean.gradients[j]));
+      } else {
+        INFO(result.message);
+        CHECK(contains(result.message, "backward of "));
+        CHECK(contains(result.message, "written after the forward pass"));
+        refused.insert(s.op);
+      }
+    }
+  }
+  for (Op op : {Op::mul, Op::exp, Op::log, Op::matmul, Op::linear, Op::embedding, Op::gather, Op::cross_entropy,
+                Op::token_log_prob, Op::layer_norm, Op::attention, Op::where}) {
+    INFO(name_of(op));
+    CHECK(refused.count(op) == 1);
+  }
+}
+
+TEST_CASE("a factor overwritten before backward is an error that names mul", "[writes]") {
+  const Tensor x = leaf({1, 2, 3}, {3});
+  const Tensor w = Tensor::from(Values{10, 20, 30}, {3});
+  const Tensor product = mul(x, w), loss = sum(product);
+  w.fill(0);
+  CHECK(contains(message_of([&] { backward(loss); }), "backward of mul"));
+  CHECK(!static_cast<const Node&>(*product.node()).first.grad.defined());  // nothing is left for a later backward
+  CHECK(!x.grad().defined());
+}
+
+TEST_CASE("what mul does not read may be overwritten", "[writes]") {
+  const Tensor x = leaf({1, 2, 3}, {3});
+  const Tensor w = Tensor::from(Values{10, 20, 30}, {3});
+  const Tensor copy = x.clone();
+  const Tensor loss = sum(mul(x, w));
+  x.detach().fill(7);  // the gradient of x reads w only
+  backward(loss);
+  CHECK(x.grad().to_vector() == Values{10, 20, 30});
+}
+
+TEST_CASE("the result of exp overwritten through data() is an error", "[writes]") {
+  const Tensor x = leaf({1, 2}, {2});
+  Tensor y = exp(x);
+  const Tensor loss = sum(y);
+  CHECK(y.data<const double>()[1] > 7.3);  // reading is not a write
+  backward(loss);
+  x.zero_grad();
+  Tensor z = exp(x);
+  const Tensor again = sum(z);
+  z.data<double>()[0] = 0;
+  CHECK(contains(message_of([&] { backward(again); }), "backward of exp"));
+}
+
+TEST_CASE("an ids buffer reused for a second micro-batch is an error", "[writes]") {
+  const Tensor w = leaf(Values(8, 1), {4, 2});
+  Tensor ids = Tensor::from(std::vector<int32_t>{0, 1}, {2});
+  const auto buffer = ids.data<int32_t>();  // taken once, before any forward pass
+  for (int op = 0; op < 4; ++op) {
+    const auto forward = [&] {
+      if (op == 0) return sum(embedding(w, ids));
+      if (op == 1) return sum(index_select(w, 0, ids));
+      if (op == 2) return sum(gather(w, 0, ids.view_reshape({1, 2})));
+      return cross_entropy(w.view_slice(0, 0, 2).requires_grad() ? w : slice(w, 0, 0, 2), ids);
+    };
+    INFO("op " << op);
+    buffer[0] = 0, buffer[1] = 1;
+    const Tensor first = forward();
+    buffer[0] = 1;
+    const Tensor second = forward();
+    const std::string message = message_of([&] { backward(first + second); });
+    CHECK(contains(message, "the ids were written after the forward pass"));
+    w.zero_grad();
+    // The same ids written again are no mistake.
+    buffer[0] = 0;
+    const Tensor loss = forward();
+    buffer[0] = 0;
+    backward(loss);
+    CHECK(has_grad(w));
+    w.zero_grad();
+  }
+}
+
+TEST_CASE("an id written out of range before backward never reaches a kernel", "[writes]") {
+  const Tensor w = leaf(Values(8, 1), {4, 2});
+  Tensor ids = Tensor::from(std::vector<int32_t>{3, 1}, {2});
+  const auto buffer = ids.data<int32_t>();
+  const Tensor loss = sum(embedding(w, ids));
+  buffer[0] = 500000000;
+  CHECK(contains(message_of([&] { backward(loss); }), "backward of embedding"));
+}
+
+TEST_CASE("an optimizer's step between forward and backward is an error", "[writes]") {
+  Linear layer(2, 2);
+  ParamSlab slab(layer);
+  AdamW adamw(slab, {});
+  const Tensor x = leaf({1, 2}, {1, 2}).to(f32).set_requires_grad();
+  backward(sum(layer(x)));
+  const Tensor stale = sum(layer(x));
+  adamw.step(1e-3);
+  CHECK(contains(message_of([&] { backward(stale); }), "backward of linear"));
+}
+
+TEST_CASE("an exception in a backward leaves no half-written gradient", "[writes]") {
+  const Tensor x = leaf({1, 2, 3}, {3}), other = leaf({1, 1, 1}, {3});
+  const Tensor y = record(Op::add, x.clone(), {&x, &other}, [](const Tensor&, Grads& g) {
+    (void)g[0];  // takes the buffer, whose memory holds anything, and fails before it writes
+    fail("thrown by the test");
+  });
+  CHECK(message_of([&] { backward(sum(y)); }) == "thrown by the test");
+  CHECK(!x.grad().defined());
+  // What was complete before it was reached is not mixed with what is not.
+  backward(sum(x * x));
+  const Tensor z = record(Op::add, x.clone(), {&x}, [](const Tensor& dy, Grads& g) {
+    g.pass(0, dy);
+    fail("thrown by the test");
+  });
+  CHECK(message_of([&] { backward(sum(z)); }) == "thrown by the test");
+  CHECK(!x.grad().defined());
+  backward(sum(x * x));
+  CHECK(x.grad().to_vector() == Values{2, 4, 6});
+}
+
+TEST_CASE("after an exception a node that both graphs share starts from nothing", "[writes]") {
+  const Tensor x = leaf({1, 2}, {2});
+  const Tensor shared = x * 3;
+  const Tensor failing = record(Op::add, shared.clone(), {&shared}, [](const Tensor& dy, Grads& g) {
+    g.pass(0, dy);
+    fail("thrown by the test");
+  });
+  CHECK(!message_of([&] { backward(sum(failing)); }).empty());
+  backward(sum(shared));
+  CHECK(x.grad().to_vector() == Values{3, 3});
+}
+
+TEST_CASE("checkpoint gives the generator back when the recomputation throws", "[writes][checkpoint]") {
+  manual_seed(5);
+  const Tensor x = leaf({1, 2, 3, 4}, {4});
+  int calls = 0;
+  const Tensor y = checkpoint(
+      [&](const Tensor& t) {
+        if (++calls == 2) fail("thrown by the test");
+        return dropout(t, 0.5, true, default_generator());
+      },
+      x);
+  const Generator before = default_generator();
+  CHECK(message_of([&] { backward(sum(y)); }) == "thrown by the test");
+  Generator after = default_generator(), expected = before;
+  CHECK(after.reserve(1) == expected.reserve(1));
+}
+
+TEST_CASE("checkpoint calls nested too deeply are an error", "[writes][checkpoint]") {
+  const std::function<Tensor(const Tensor&, int)> nest = [&](const Tensor& x, int depth) -> Tensor {
+    if (depth == 0) return x * 2;
+    return checkpoint([&nest, depth](const Tensor& t) { return nest(t, depth - 1); }, x);
+  };
+  const Tensor x = leaf({1}, {1});
+  CHECK(contains(message_of([&] { nest(x, 20000); }), "checkpoint: more than 256"));
+  backward(sum(nest(x, 12)));
+  CHECK(x.grad().item() == 2);
+}
+
+TEST_CASE("grad() is the live buffer and clone() keeps it", "[writes]") {
+  const Tensor x = leaf({1, 2}, {2});
+  backward(sum(x * 3));
+  const Tensor live = x.grad(), kept = live.clone();
+  x.zero_grad();
+  backward(sum(x * 5));
+  CHECK(live.to_vector() == Values{5, 5});
+  CHECK(kept.to_vector() == Values{3, 3});
+}

@@ -1,0 +1,154 @@
+#!/bin/sh
+# The pg command as a user meets it. Usage: cli.sh BUILD_FOLDER
+set -u
+pg=$(cd "$1" && pwd)/pg
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR
+wrong=0
+bad() { echo "cli: $1" >&2; cat out >&2; wrong=1; }
+# says STATUS TEXT COMMAND…: the command ends with this status and prints this text
+says() {
+  status=$1 text=$2
+  shift 2
+  "$@" >out 2>&1
+  got=$?
+  [ $got = "$status" ] || bad "'$*' ended with status $got, expected $status"
+  grep -qF -- "$text" out || bad "'$*' does not say '$text'"
+}
+tiny() { # tiny STATUS TEXT OPTIONS…: the same of a short training run
+  status=$1 text=$2
+  shift 2
+  says "$status" "$text" "$pg" train --layers 1 --heads 2 --width 16 --context 16 --batch 2 --steps 6 --eval-every 3 \
+    --eval-batches 1 "$@"
+}
+
+tiny 0 'pg sample' --data stories --name first --threads 1
+first=$(echo runs/*_first)
+grep -q '^layers: 1$' "$first/config.yaml" || bad 'config.yaml lacks an option of the command line'
+grep -q '^beta2: 0.99' "$first/config.yaml" || bad 'config.yaml lacks a default'
+says 0 'pg sample' "$pg" train --config "$first/config.yaml" --name second --threads 2
+second=$(echo runs/*_second)
+cmp -s "$first/checkpoint.safetensors" "$second/checkpoint.safetensors" || bad 'a saved config does not repeat its run'
+tiny 0 'pg sample' --data stories --name bf16 --dtype bf16 --checkpoint-blocks
+says 0 'pg sample' "$pg" train --config "$(echo runs/*_bf16)/config.yaml" --name again
+cmp -s runs/*_bf16/checkpoint.safetensors runs/*_again/checkpoint.safetensors || bad 'a saved bf16 config does not repeat its run'
+says 0 '' "$pg" sample runs/*_bf16 --tokens 5
+tiny 0 'memory of a step' --data stories --profile --name profiled
+grep -q matmul out || bad '--profile shows no matmul'
+cmp -s "$first/checkpoint.safetensors" runs/*_profiled/checkpoint.safetensors || bad 'measuring changes the numbers'
+
+# Command line over file over default; what is no option is an error.
+printf 'steps: 3\nlr: 0.5 # a comment\n' >some.yaml
+tiny 0 'pg sample' --data stories --config some.yaml --name third
+grep -q '^steps: 6$' runs/*_third/config.yaml || bad 'the command line does not win over the file'
+grep -q '^lr: 0.5$' runs/*_third/config.yaml || bad 'the file does not win over the default'
+grep -q '^weight-decay: 0.1$' runs/*_third/config.yaml || bad 'the default is not used'
+printf 'steps: 3\nstepz: 3\n' >some.yaml
+tiny 1 "some.yaml: line 2: 'stepz' is no option" --data stories --config some.yaml
+printf 'resume: x\n' >some.yaml
+tiny 1 "'resume' is no option" --data stories --config some.yaml
+printf 'layers: many\n' >some.yaml
+says 1 'line 1: --layers: expected a whole number from 1 to 100000, got many' "$pg" train --config some.yaml
+printf 'layers: [1\n' >some.yaml
+says 1 'some.yaml: line' "$pg" train --config some.yaml
+printf 'steps: 3\nlayers: -1\n' >some.yaml
+says 1 'line 2: --layers: expected a whole number from 1 to 100000, got -1' "$pg" train --config some.yaml
+says 1 'none.yaml: No such file' "$pg" train --config none.yaml
+says 1 'none/config.yaml: No such file' "$pg" train --resume none
+says 1 'none.txt: No such file' "$pg" train --data none.txt
+tiny 1 'cuda' --data stories --device cuda
+says 1 'a command is missing' "$pg"
+says 1 '--bogus' "$pg" train --bogus
+
+# The same seed gives the same text, for any number of threads; a stream and a batch agree.
+"$pg" sample "$first" --tokens 60 --threads 1 >one
+"$pg" sample "$first/checkpoint.safetensors" --tokens 60 --threads 2 >two
+cmp -s one two || bad 'two threads give another sample'
+says 0 '---- 3' "$pg" sample "$first" --tokens 40 --count 3
+says 0 'Once' "$pg" sample "$first" --prompt Once --tokens 1 --greedy
+says 1 "'§'" "$pg" sample "$first" --prompt 'a§'
+says 1 'some.yaml' "$pg" sample some.yaml
+head -c 1000 "$first/checkpoint.safetensors" >cut.safetensors
+says 1 'cut.safetensors' "$pg" sample cut.safetensors
+
+# Any text; a text too short; without a connection the stories.
+printf 'ab%.0s' 1 2 3 4 5 6 7 8 >short.txt
+tiny 1 'too few for a context of 16' --data short.txt
+export POLICYGRAD_MIRROR=http://127.0.0.1:1
+tiny 0 'using the built-in stories instead' --data tinyshakespeare
+says 1 'tinyshakespeare.txt could not be downloaded' "$pg" fetch tinyshakespeare.txt
+says 1 'known are: tinyshakespeare.txt' "$pg" fetch nothing
+says 0 'public domain' "$pg" fetch --list
+says 0 ready "$pg" doctor
+if "$pg" bench --device cuda --filter nothing >out 2>&1; then bad 'pg bench finds a benchmark named nothing'; fi
+grep -qE 'asked for, but|says nothing about time|nothing matches' out || bad 'pg bench --device cuda does not say why not'
+says 0 ' 0 wrong' "$pg" gradcheck relu
+says 1 'known are: add' "$pg" gradcheck nothing
+says 0 '"tape"' "$pg" bench --filter '16-element' --json --repeat 1
+says 1 'nothing matches' "$pg" bench --filter xyzzy --repeat 1
+# Reinforcement learning: a saved config repeats its run, a resumed run ends with the bytes of one that went on.
+says 0 'l = -min(rho A, clip(rho, 0.8, 1.28) A)' "$pg" rl --explain dapo
+says 0 'A = R - mean over the group' "$pg" rl --explain grpo --baseline group_mean
+says 1 'there are reinforce, ' "$pg" rl --explain sarsa
+says 1 'beta: expected a number, got "small"' "$pg" rl --explain grpo --beta small
+says 1 'there are copy, reverse' "$pg" rl --task chess
+rl() { # rl STATUS TEXT OPTIONS...
+  status=$1 text=$2
+  shift 2
+  says "$status" "$text" "$pg" rl --task sort --length 3 --layers 1 --heads 2 --width 16 --prompts 4 --samples 4 \
+    --sft-steps 3 --eval-problems 5 --eval-every 2 "$@"
+}
+rl 0 'lamps:' --steps 4 --name rl_whole --save-every 2
+whole=$(echo runs/*_rl_whole)
+grep -q '"reward/mean":' "$whole/metrics.jsonl" || bad 'metrics.jsonl has no reward'
+[ "$(wc -l <"$whole/samples.jsonl")" = 32 ] || bad 'samples.jsonl has not eight samples of each step'
+says 0 'lamps:' "$pg" rl --config "$whole/config.yaml" --name rl_again --threads 1
+cmp -s "$whole/checkpoint.safetensors" runs/*_rl_again/checkpoint.safetensors || bad 'a saved config of pg rl does not repeat its run'
+# As after a crash: the checkpoint is of step 2, two steps more were written down.
+cp -r "$whole" runs/crashed && rm runs/crashed/checkpoint.safetensors
+rl 0 'lamps:' --steps 2 --name rl_two
+cp runs/*_rl_two/checkpoint.safetensors runs/crashed/
+says 0 'lamps:' "$pg" rl --resume runs/crashed
+cmp -s "$whole/checkpoint.safetensors" runs/crashed/checkpoint.safetensors || bad 'a resumed pg rl does not end with the bytes of one that went on'
+cmp -s "$whole/samples.jsonl" runs/crashed/samples.jsonl || bad 'a resumed pg rl has other samples'
+says 0 'now let it learn' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 --name sft
+rl 0 'lamps:' --steps 1 --init runs/*_sft
+# Imitation that may end earlier ends after 20 steps, if these earn anything at all.
+warm() { says 0 'lamps:' "$pg" rl --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 1 --eval-problems 20 "$@"; }
+warm --sft-steps 60 --sft-until 0.001 --name early
+warm --sft-steps 20 --name exact
+cmp -s runs/*_early/checkpoint.safetensors runs/*_exact/checkpoint.safetensors || bad '--sft-until does not end the imitation'
+# Learning from choices, and from its own right answers.
+says 1 'make_sense: No such file' "$pg" dpo --task sort --init make_sense
+says 1 '--init RUN is missing' "$pg" reward-model --task sort
+choose() { # choose STATUS TEXT COMMAND OPTIONS...
+  status=$1 text=$2 command=$3
+  shift 3
+  says "$status" "$text" "$pg" "$command" --task sort --length 3 --init "$(echo runs/*_sft)" --pairs 20 --held-out 10 \
+    --steps 2 --batch 4 "$@"
+}
+choose 0 'now let it pay' reward-model --name paying --threads 1
+choose 0 'now let it pay' reward-model --name paying_again
+cmp -s runs/*_paying/checkpoint.safetensors runs/*_paying_again/checkpoint.safetensors || bad 'pg reward-model does not repeat its run'
+rl 0 'lamps:' --steps 1 --init runs/*_sft --reward-model "$(echo runs/*_paying)" --name paid
+grep -q '"reward/true":' runs/*_paid/metrics.jsonl || bad 'with a reward model the true reward is not logged'
+rl 1 'no reward model' --steps 1 --init runs/*_sft --reward-model "$(echo runs/*_sft)"
+says 1 'a reward model of the task sort, not copy' "$pg" rl --task copy --length 3 --steps 1 --init runs/*_sft \
+  --reward-model "$(echo runs/*_paying)"
+choose 0 'after 2 steps: held-out reward' dpo --name chosen --kind ipo
+rl 0 'lamps:' --steps 1 --init runs/*_chosen
+expert() { says 0 'iterations: held-out' "$pg" expert-iteration --problems 8 --samples 2 --eval-problems 5 "$@"; }
+expert --task sort --length 3 --init runs/*_sft --iterations 2 --name expert
+expert --task sort --length 3 --init runs/*_sft --iterations 1 --name begun
+sed 's/^iterations: 1$/iterations: 2/' "$(echo runs/*_begun)/config.yaml" >more.yaml && mv more.yaml "$(echo runs/*_begun)/config.yaml"
+expert --resume runs/*_begun
+cmp -s runs/*_expert/checkpoint.safetensors runs/*_begun/checkpoint.safetensors || bad 'a resumed pg expert-iteration does not end with the bytes of one that went on'
+says 0 'greedy' "$pg" env --total-steps 2048 --eval-episodes 2 --name cart
+says 0 'greedy' "$pg" env --config "$(echo runs/*_cart)/config.yaml" --name cart_again --threads 1
+cmp -s runs/*_cart/checkpoint.safetensors runs/*_cart_again/checkpoint.safetensors || bad 'a saved config of pg env does not repeat its run'
+says 1 '--epochs: expected a whole number of at least 0, got "2.5"' "$pg" env --epochs 2.5
+says 1 'CartPole-v1' "$pg" env --environment Chess
+
+exit $wrong

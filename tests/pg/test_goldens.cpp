@@ -1,0 +1,179 @@
+// The engine against PyTorch: every golden case (docs/GOLDENS.md), and proof that the replayer can fail.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "tensor/base/error.h"
+#include "tests/catch.h"
+#include "tools/pg/golden/golden.h"
+#include "tools/pg/golden/result.h"
+
+using namespace pg;
+using namespace pg::tools;
+
+namespace {
+
+const std::string kFolder = "tests/goldens";  // tests run in the repository's root
+
+std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  REQUIRE(in.good());
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// A changed copy of a case, removed at the end of the test.
+struct Copy {
+  std::string path, bytes;
+  explicit Copy(const std::string& name) : bytes(read(kFolder + "/" + name + ".safetensors")) {
+    const auto file = "policygrad_" + std::to_string(::getpid()) + "_" + name + ".safetensors";
+    path = (std::filesystem::temp_directory_path() / file).string();
+  }
+  ~Copy() { std::remove(path.c_str()); }
+  void replace(const std::string& from, const std::string& to) {
+    const size_t at = bytes.find(from);
+    REQUIRE(at != std::string::npos);
+    REQUIRE(from.size() == to.size());  // the header's length stays true
+    bytes.replace(at, from.size(), to);
+  }
+  // The f64 that ends at `end` bytes before the file's end.
+  void set_double(size_t end, double (*change)(double)) {
+    double x = 0;
+    char* place = bytes.data() + bytes.size() - end;
+    std::copy(place, place + 8, reinterpret_cast<char*>(&x));
+    x = change(x);
+    std::copy_n(reinterpret_cast<const char*>(&x), 8, place);
+  }
+  const std::string& write() const {
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+};
+
+std::string error_of(const std::string& path) {
+  try {
+    replay_golden(path);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+int exit_status_of(const std::string& path) {
+  std::FILE* out = std::tmpfile();
+  REQUIRE(out != nullptr);
+  const int status = run_golden({path}, out);
+  std::fclose(out);
+  return status;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("every golden case", "[golden]") {
+  const auto files = golden_files({kFolder});
+  REQUIRE(files.size() >= 150);
+  for (const std::string& file : files) {
+    std::string outcome;
+    bool ok = false;
+    try {
+      const GoldenResult result = replay_golden(file);
+      outcome = result.to_string();
+      ok = result.ok();
+    } catch (const Error& error) {
+      outcome = file + ": " + error.what();
+    }
+    INFO(outcome);
+    CHECK(ok);
+  }
+}
+
+TEST_CASE("a golden case with a wrong number fails", "[golden]") {
+  // Doubles lie by name: grad.0, grad_out, in.0, out.0; 99 of each.
+  Copy copy("tanh.f64.odd");
+  REQUIRE(replay_golden(copy.write()).ok());
+  REQUIRE(exit_status_of(copy.path) == 0);
+  SECTION("in the result") {
+    copy.set_double(8, [](double x) { return x + 1e-6; });
+    const GoldenResult result = replay_golden(copy.write());
+    CHECK(!result.tensors.at(0).ok());
+    CHECK(result.tensors.at(1).ok());
+    CHECK(exit_status_of(copy.path) == 1);
+  }
+  SECTION("in the gradient") {
+    copy.set_double(8 * 99 * 4, [](double x) { return x + 1e-6; });
+    const GoldenResult result = replay_golden(copy.write());
+    CHECK(result.tensors.at(0).ok());
+    CHECK(!result.tensors.at(1).ok());
+  }
+  SECTION("not a number") {
+    copy.set_double(8, [](double) { return std::numeric_limits<double>::quiet_NaN(); });
+    CHECK(!replay_golden(copy.write()).ok());
+  }
+  SECTION("infinity") {
+    copy.set_double(8, [](double) { return std::numeric_limits<double>::infinity(); });
+    CHECK(!replay_golden(copy.write()).ok());
+  }
+}
+
+TEST_CASE("a golden case of integers must be equal", "[golden]") {
+  Copy copy("argmax.f32.last");
+  REQUIRE(replay_golden(copy.write()).ok());
+  // 4-byte tensors by name: in.0, out.0; the last byte but three is the low byte of the last index.
+  copy.bytes[copy.bytes.size() - 4] ^= 1;
+  CHECK(!replay_golden(copy.write()).ok());
+}
+
+TEST_CASE("denormal numbers of a golden case are compared", "[golden]") {
+  const Tensor want = Tensor::from(std::vector<double>{1e-310, 5e-324, 0}, {3});
+  CHECK(relative_error("out.0", want, want) == 0);
+  CHECK(relative_error("out.0", Tensor::zeros({3}, f64), want) == 1);
+  const Tensor huge = Tensor::from(std::vector<double>{1e308, -1e308}, {2});
+  CHECK(relative_error("out.0", huge, huge) == 0);
+}
+
+TEST_CASE("golden cases that the runner does not understand are refused", "[golden]") {
+  SECTION("attribute") {
+    Copy copy("softmax.f64.odd");
+    copy.replace("dim\\\":", "din\\\":");
+    CHECK(contains(error_of(copy.write()), "softmax: unknown attribute 'din'; known: dim"));
+    CHECK(exit_status_of(copy.path) == 1);
+  }
+  SECTION("op") {
+    Copy copy("softmax.f64.odd");
+    copy.replace("\"softmax\"", "\"softmux\"");
+    CHECK(contains(error_of(copy.write()), "unknown op 'softmux' (did you mean softmax?); known: abs "));
+  }
+  SECTION("tensor") {
+    Copy copy("softmax.f64.odd");
+    copy.replace("\"grad.0\"", "\"grad.9\"");
+    CHECK(contains(error_of(copy.write()), "tensor 'grad.9' is not one of"));
+  }
+  SECTION("layout") {
+    Copy copy("softmax.f64.transposed");
+    copy.replace("\\\"transposed\\\"", "\\\"transmogri\\\"");
+    CHECK(contains(error_of(copy.write()), "unknown layout 'transmogri'"));
+  }
+  SECTION("value of an attribute") {
+    Copy copy("softmax.f64.odd");
+    copy.replace(": -1", ": .5");
+    CHECK(contains(error_of(copy.write()), "not a JSON object"));
+    Copy number("gelu.f64.none");
+    number.replace("\\\"none\\\"", "\\\"nine\\\"");
+    CHECK(contains(error_of(number.write()), "gelu: approximate: expected tanh or none, got nine"));
+  }
+  SECTION("half a file") {
+    Copy copy("softmax.f64.odd");
+    copy.bytes.resize(copy.bytes.size() / 2);
+    CHECK(error_of(copy.write()) != "no error");
+  }
+  SECTION("no such file") {
+    CHECK_THROWS_AS(golden_files({kFolder + "/nowhere"}), Error);
+    CHECK_THROWS_AS(golden_files({"autograd"}), Error);  // a folder without cases
+  }
+}

@@ -1,0 +1,349 @@
+// What is refused before any work, what stops a step before anything is updated, and what a light says at the end.
+#include <cmath>
+#include <limits>
+
+#include "rl/algorithm_fields.h"
+#include "rl/control/trainer.h"
+#include "rl/text/expert_iteration.h"
+#include "rl/text/preferences.h"
+#include "rl/text/trainer.h"
+#include "rl/value_loss.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using namespace pg::rl;
+
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+bool says(const std::string& text, std::string_view words) { return text.find(words) != std::string::npos; }
+
+Gpt2 make_policy(const TextTask& task) {
+  Generator g(5);
+  return Gpt2({.vocab_size = task.vocab_size(),
+               .block_size = block_size_for(task),
+               .n_layer = 1,
+               .n_head = 2,
+               .n_embd = 16,
+               .in_proj_std = 0.25},
+              g);
+}
+
+// Copying, with a second part of the reward that someone got wrong.
+struct Broken : TextTask {
+  std::unique_ptr<TextTask> inner = make_text_task("copy", {.length = 2});
+  double second = 0;
+  bool by_token = false;
+  std::string name() const override { return "broken"; }
+  std::string about() const override { return ""; }
+  const Tokenizer& tokenizer() const override { return inner->tokenizer(); }
+  int64_t max_prompt() const override { return inner->max_prompt(); }
+  int64_t max_response() const override { return inner->max_response(); }
+  Problem sample(Generator& g) const override { return inner->sample(g); }
+  std::vector<Problem> held_out(int64_t n) const override { return inner->held_out(n); }
+  Score score(const Problem& p, std::span<const int32_t> response) const override {
+    Score s = inner->score(p, response);
+    if (by_token) {
+      s.per_token[0] = second;
+    } else {
+      s.per_token.clear();
+      s.parts.emplace_back("format", second);
+      s.reward += second;
+    }
+    return s;
+  }
+};
+
+RlConfig small(const char* name) {
+  RlConfig config;
+  config.algorithm = algorithm(name);
+  config.batch = {.prompts = 4, .samples = 4};
+  config.eval_problems = 10;
+  return config;
+}
+
+std::vector<double> weights(Gpt2& policy) {
+  std::vector<double> all;
+  for (const auto& [name, tensor] : state_dict(policy)) {
+    const auto values = tensor.to_vector();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+const Lamp* lamp_of(const std::vector<Lamp>& lamps, std::string_view name) {
+  for (const Lamp& lamp : lamps) {
+    if (lamp.name == name) return &lamp;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("rl checks: a reward that is NaN or infinite is named with its part, the task and the problem",
+          "[rl][rl_checks]") {
+  for (const double bad : {kNan, kInf, -kInf}) {
+    for (const bool by_token : {false, true}) {
+      Broken task;
+      Gpt2 policy = make_policy(task);
+      const auto before = weights(policy);
+      RlTrainer trainer(policy, task, small("grpo"));
+      task.second = bad;
+      task.by_token = by_token;
+      const std::string error = error_of([&] { trainer.step(); });
+      INFO(error);
+      CHECK(says(error,
+                 by_token ? "the task pays a reward for token 0 of " : "the task pays a reward part \"format\" of "));
+      CHECK(says(error, std::isnan(bad) ? "nan" : "inf"));
+      CHECK(says(error, "(task broken, problem \""));
+      CHECK(says(error, "=\", response \""));  // the problems of copy end so
+      CHECK(weights(policy) == before);
+      CHECK(trainer.steps() == 0);
+    }
+  }
+  const auto task = make_text_task("copy", {.length = 2});
+  Gpt2 policy = make_policy(*task);
+  RlTrainer judged(policy, *task, small("grpo"),
+                   [](std::vector<Response>& responses) { responses[3].score.reward = kNan; });
+  CHECK(says(error_of([&] { judged.step(); }), "the judge pays a reward of nan (task copy, problem \""));
+}
+
+TEST_CASE("rl checks: a reward model with NaN in its weights is named as the reward model", "[rl][rl_checks]") {
+  const auto task = make_text_task("copy", {.length = 2});
+  Gpt2 policy = make_policy(*task);
+  Generator g(1);
+  ScalarModel model(policy, 0.2, g);
+  model.trunk.wte.weight.detach().data<float>()[7] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(says(error_of([&] { RewardModelJudge judge(model, 0, 1); }),
+             "the reward model holds nan in its weight 'trunk.wte.weight'"));
+  ScalarModel healthy(policy, 0.2, g);
+  CHECK(says(error_of([&] { RewardModelJudge judge(healthy, 0, kNan); }), "positive std of the reward model's scores"));
+}
+
+TEST_CASE("rl checks: a field out of its range is refused by its row, wherever it comes from", "[rl][rl_checks]") {
+  struct Wrong {
+    const char *field, *value, *says;
+  };
+  for (const Wrong& w :
+       {Wrong{"eps", "nan", "eps must be a finite number, at least 0, got nan"},
+        Wrong{"eps", "-1", "at least 0, got -1"},
+        Wrong{"clip-high", "nan", "clip-high must be a finite number, at least 0, got nan"},
+        Wrong{"clip-high", "inf", "got inf"},
+        Wrong{"clip-low", "1.5", "clip-low must be a finite number, at least 0 and at most 1, got 1.5"},
+        Wrong{"clip-low", "-0.1", "got -0.1"},
+        Wrong{"beta", "nan", "beta must be a finite number, at least 0, got nan"},
+        Wrong{"gamma", "7", "gamma must be a finite number, at least 0 and at most 1, got 7"},
+        Wrong{"lambda", "-3", "got -3"},
+        Wrong{"ddof", "2", "ddof must be a whole number, at least 0 and at most 1, got 2"},
+        Wrong{"ddof", "0.5", "a whole number"},
+        Wrong{"dual-clip", "0.5", "dual-clip must be a finite number, above 1, got 0.5"},
+        Wrong{"weight-cap", "0.5", "weight-cap must be a finite number, at least 1, or 0, got 0.5"},
+        Wrong{"baseline-decay", "1", "at least 0 and below 1, got 1"},
+        Wrong{"epochs", "0", "epochs must be a whole number, at least 1, got 0"},
+        Wrong{"epochs", "1e30", "epochs must be a whole number"}, Wrong{"kl-target", "0", "above 0, got 0"},
+        Wrong{"entropy-bonus", "-inf", "entropy-bonus must be a finite number, got -inf"},
+        Wrong{"overlong-cache", "1.01", "at most 1, got 1.01"}}) {
+    INFO(w.field << " " << w.value);
+    bool known = false;
+    for (const AlgorithmField& field : algorithm_fields()) {
+      if (field.name != w.field) continue;
+      known = true;
+      Algorithm a = algorithm("grpo");
+      const std::string before = field.get(a), error = error_of([&] { field.set(a, w.value); });
+      INFO(error);
+      CHECK(says(error, w.says));
+      CHECK(field.get(a) == before);
+    }
+    CHECK(known);
+  }
+  Algorithm a = algorithm("grpo");
+  a.clip_low = 1.5;
+  CHECK(says(error_of([&] { check_algorithm(a); }), "grpo: clip-low must be a finite number"));
+  for (const AlgorithmField& field : algorithm_fields()) {  // no number takes NaN
+    INFO(field.name);
+    CHECK(error_of([&] { field.set(a, "nan"); }) != "");
+    CHECK(error_of([&] { field.set(a, "inf"); }) != "");
+  }
+}
+
+TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", "[rl][rl_checks]") {
+  const auto task = make_text_task("copy", {.length = 2});
+  const auto refused = [&](const std::function<void(RlConfig&)>& change) {
+    Gpt2 policy = make_policy(*task);
+    RlConfig config = small("grpo");
+    change(config);
+    return error_of([&] { RlTrainer(policy, *task, config); });
+  };
+  CHECK(refused([](RlConfig&) {}).empty());
+  CHECK(says(refused([](RlConfig& c) { c.schedule.lr = -1; }), "lr must be a finite number, at least 0, got -1"));
+  CHECK(says(refused([](RlConfig& c) { c.schedule.lr = kNan; }), "lr must be"));
+  CHECK(says(refused([](RlConfig& c) { c.schedule.lr = kInf; }), "lr must be"));
+  CHECK(says(refused([](RlConfig& c) { c.max_grad_norm = -1; }), "clip, the largest gradient norm, must be"));
+  CHECK(says(refused([](RlConfig& c) { c.max_grad_norm = kNan; }), "got nan"));
+  CHECK(says(refused([](RlConfig& c) { c.adaptive_temperature.target_std = -1; }), "target-std must be"));
+  CHECK(says(refused([](RlConfig& c) { c.steps = -1; }), "steps must be a whole number, at least 0, got -1"));
+  CHECK(says(refused([](RlConfig& c) { c.schedule.warmup_steps = -1; }), "warmup must be"));
+  CHECK(says(refused([](RlConfig& c) { c.schedule.warmup_steps = 200; }), "never ends in a run of 200"));
+  CHECK(says(refused([](RlConfig& c) { c.eval_interval = -5; }), "eval-every must be"));
+  CHECK(says(refused([](RlConfig& c) { c.eval_problems = 0; }), "eval-problems must be"));
+  CHECK(says(refused([](RlConfig& c) { c.temperature = 0; }), "temperature must be a finite number, above 0, got 0"));
+  CHECK(says(refused([](RlConfig& c) { c.batch.prompts = 100000000000; }), "prompts must be a whole number"));
+  CHECK(says(refused([](RlConfig& c) { c.batch.prompts = c.batch.samples = 1 << 23; }), "prompts times samples"));
+  CHECK(says(refused([](RlConfig& c) { c.batch.micro_batch = -1; }), "micro-batch must be"));
+  CHECK(says(refused([](RlConfig& c) { c.schedule = {.kind = Schedule::Kind::linear, .lr = 3e-5, .min_lr = 1e-4}; }),
+             "min-lr 0.0001 is above lr 3e-05"));
+  CHECK(says(refused([](RlConfig& c) { c.algorithm.kl_control = {.schedule = KlSchedule::adaptive, .horizon = 3}; }),
+             "kl-horizon must be above a fifth of the 16 responses"));
+
+  // batch 0 divided by zero.
+  Gpt2 policy = make_policy(*task);
+  CHECK(says(error_of([&] { expert_iteration(policy, *task, {.problems = 2, .samples = 2, .batch = 0}, 0); }),
+             "batch must be a whole number, at least 1"));
+  const std::vector<Preference> pairs = {{{1, 11}, {1, 10}, {2, 10}}};
+  PreferenceConfig preferences;
+  preferences.batch = 0;
+  CHECK(says(error_of([&] { DpoTrainer t(policy, pairs, preferences); }), "batch must be a whole number, at least 1"));
+  preferences = {};
+  preferences.schedule.lr = kNan;
+  ScalarModel model(policy, 0, default_generator());
+  CHECK(says(error_of([&] { RewardModelTrainer t(model, pairs, preferences); }), "lr must be a finite number"));
+
+  const auto env = [](const std::function<void(EnvTrainConfig&)>& change) {
+    EnvTrainConfig config;
+    change(config);
+    return error_of([&] { EnvTrainer trainer(config); });
+  };
+  CHECK(env([](EnvTrainConfig&) {}).empty());
+  CHECK(says(env([](EnvTrainConfig& c) { c.gamma = 7; }), "gamma must be"));
+  CHECK(says(env([](EnvTrainConfig& c) { c.lambda = kNan; }), "lambda must be"));
+  CHECK(says(env([](EnvTrainConfig& c) { c.lr = -1; }), "lr must be"));
+  CHECK(says(env([](EnvTrainConfig& c) { c.clip = 1.5; }), "clip must be"));
+  CHECK(says(env([](EnvTrainConfig& c) { c.adam_eps = 0; }), "adam_eps must be"));
+  CHECK(says(env([](EnvTrainConfig& c) { c.hidden = int64_t{1} << 40; }), "hidden must be"));
+  CHECK(says(env([](EnvTrainConfig& c) { c.environments = -1; }), "environments must be"));
+  CHECK(says(env([](EnvTrainConfig& c) { c.entropy_coef = kInf; }), "entropy_coef must be"));
+}
+
+TEST_CASE("rl checks: one sample for a baseline over a group is refused with the fix", "[rl][rl_checks]") {
+  for (const Algorithm& a : algorithms()) {
+    INFO(a.name);
+    BatchShape batch;
+    CHECK(error_of([&] { check_algorithm(a, batch); }).empty());
+    batch.samples = 1;
+    const std::string error = error_of([&] { check_algorithm(a, batch); });
+    INFO(error);
+    // With one sample each of these advantages is 0 (rl.md: R - mean, or 0 over anything).
+    const bool group = a.name == "rloo" || a.name == "gpg" || a.name == "opo" || a.name == "maxrl" ||
+                       a.name == "reinforce_pp_baseline" || a.name == "grpo" || a.name == "dr_grpo" ||
+                       a.name == "lite_ppo" || a.name == "dapo" || a.name == "gspo" || a.name == "gspo_token" ||
+                       a.name == "cispo";
+    CHECK(error.empty() == !group);
+    if (group) CHECK(says(error, "take 2 samples or more"));
+  }
+  Algorithm alone = algorithm("reinforce");
+  alone.baseline = Baseline::batch_mean;
+  CHECK(error_of([&] { check_algorithm(alone, {.prompts = 2, .samples = 1}); }).empty());
+  CHECK(says(error_of([&] { check_algorithm(alone, {.prompts = 1, .samples = 1}); }), "a step has one"));
+  alone = algorithm("reinforce");
+  alone.dynamic_sampling = true;
+  CHECK(says(error_of([&] { check_algorithm(alone, {.samples = 1}); }), "dynamic-sampling"));
+}
+
+TEST_CASE("rl checks: a lamp tells of shuffled rewards, another of advantages that are all 0", "[rl][rl_checks]") {
+  const auto task = make_text_task("copy", {.length = 2});
+  for (const bool shuffled : {false, true}) {
+    Gpt2 policy = make_policy(*task);
+    RlConfig config = small("reinforce_baseline");
+    config.shuffle_rewards = shuffled;
+    RlTrainer trainer(policy, *task, config);
+    trainer.step();
+    const Lamp* lamp = lamp_of(trainer.lamps(), "rewards");
+    CHECK((lamp != nullptr) == shuffled);
+    if (lamp) {
+      CHECK_FALSE(lamp->ok);
+      CHECK(says(lamp->why, "shuffled on purpose"));
+    }
+  }
+  Gpt2 policy = make_policy(*task);
+  RlTrainer same(policy, *task, small("reinforce"), [](std::vector<Response>& all) {
+    for (Response& r : all) r.score = {.reward = r.prompt[0] % 2 ? 1.0 : 0.0};
+  });
+  const Metrics m = same.step();
+  CHECK(m.at("advantage/zero") < 1);
+  RlTrainer nothing(policy, *task, small("reinforce"), [](std::vector<Response>& all) {
+    for (Response& r : all) r.score = {};
+  });
+  CHECK(nothing.step().at("advantage/zero") == 1);
+  const Lamp* lamp = lamp_of(nothing.lamps(), "advantages");
+  REQUIRE(lamp != nullptr);
+  CHECK_FALSE(lamp->ok);
+}
+
+TEST_CASE("rl checks: held-out problems have the lengths of training, or their task says that they differ",
+          "[rl][rl_checks]") {
+  for (const char* name : {"copy", "reverse", "sort", "digits", "keyword", "guess"}) {
+    INFO(name);
+    const auto task = make_text_task(name);
+    const auto mean_length = [](const std::vector<Problem>& problems) {
+      double sum = 0;
+      for (const Problem& p : problems) sum += static_cast<double>(p.prompt.size());
+      return sum / static_cast<double>(problems.size());
+    };
+    Generator g(3);
+    std::vector<Problem> training;
+    for (int i = 0; i < 2000; ++i) training.push_back(task->sample(g));
+    const double of_training = mean_length(training), held_out = mean_length(task->held_out(200));
+    INFO(of_training << " " << held_out);
+    if (std::abs(of_training - held_out) > 0.1) CHECK(says(task->held_out_note(), "rarer than in training"));
+    if (std::string(name) == "sort") {
+      CHECK(std::abs(of_training - (1 + 3.5)) < 0.15);  // 1 to 6 digits alike, and the "="
+      CHECK(held_out > of_training + 0.5);              // of 10 strings with one digit, one is held out
+    }
+    if (std::string(name) == "digits") CHECK(task->held_out_note().empty());
+  }
+  // A run shows both numbers.
+  const auto task = make_text_task("sort");
+  Gpt2 policy = make_policy(*task);
+  RlTrainer trainer(policy, *task, small("grpo"));
+  CHECK(trainer.evaluate().has("eval/prompt_length"));
+  CHECK(trainer.step().has("prompt/length"));
+}
+
+TEST_CASE("rl checks: the clip fraction of values counts those whose clipped loss is the larger", "[rl][rl_checks]") {
+  // old 0, clip 0.2, return 1. 0.1: inside. 0.5: towards the return, clipped. -0.5: away from it, not held back.
+  const auto row = [](std::vector<double> x) { return Tensor::from(x, {1, std::ssize(x)}); };
+  const Tensor values = row({0.1, 0.5, -0.5, 0.9, 0.5}), returns = row({1, 1, 1, 1, 1}), old = row({0, 0, 0, 0, 0});
+  CHECK(clipped_values(values, returns, old, 0.2) == 3);
+  CHECK(clipped_values(values, returns, old, 0) == 0);
+  CHECK(clipped_values(values, returns, old, 1) == 0);
+  const Tensor mask = Tensor::from(std::vector<uint8_t>{1, 1, 1, 1, 0}, {1, 5});
+  CHECK(clipped_values(values, returns, old, 0.2, mask) == 2);
+  // They are the ones without a gradient.
+  Tensor leaf = values.clone();
+  leaf.set_requires_grad();
+  backward(sum(value_loss(leaf, returns, old, 0.2)));
+  CHECK(leaf.grad().to_vector()[1] == 0);
+  CHECK(leaf.grad().to_vector()[2] != 0);
+}
+
+TEST_CASE("rl checks: explain says what weighs tokens, what a mean divides by, and when whitening happens",
+          "[rl][rl_checks]") {
+  CHECK(says(explain(algorithm("grpo"), {}), "min(old / sampler, 2)"));
+  Algorithm none = algorithm("grpo");
+  none.weight_cap = 0;
+  CHECK_FALSE(says(explain(none, {}), "sampler,"));
+  CHECK(says(explain(algorithm("grpo"), {}), "mean over the mini-batch's responses"));
+  CHECK(says(explain(algorithm("dr_grpo"), {}), "responses in the mini-batch times the longest possible length"));
+  CHECK(says(explain(algorithm("ppo"), {}), "before it is cut into mini-batches"));
+  CHECK(says(error_of([] { explain(algorithm("grpo"), {.samples = 1}); }), "samples is 1"));
+}

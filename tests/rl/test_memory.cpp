@@ -1,0 +1,151 @@
+// The logits of an update, [tokens, vocabulary], are what fills the memory first: they are never there as a whole.
+#include <cmath>
+
+#include "rl/kl.h"
+#include "rl/text/trainer.h"
+#include "tasks/token_list.h"
+#include "tensor/storage.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using namespace pg::rl;
+
+namespace {
+
+constexpr int64_t kVocab = 8192;
+
+// Responses of 128 tokens from a large vocabulary; those that begin with a small id earn more.
+struct LongResponses : TextTask {
+  std::string name() const override { return "long responses"; }
+  std::string about() const override { return ""; }
+  const Tokenizer& tokenizer() const override { return tokens; }
+  int64_t max_prompt() const override { return 1; }
+  int64_t max_response() const override { return 128; }
+  Problem sample(Generator& g) const override { return {{static_cast<int32_t>(g.integer(kVocab))}, {}}; }
+  std::vector<Problem> held_out(int64_t) const override { return {{{1}, {}}}; }
+  Score score(const Problem&, std::span<const int32_t> response) const override {
+    return {.reward = response[0] / static_cast<double>(kVocab)};
+  }
+  TokenList tokens = [] {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < kVocab; ++i) names.push_back(std::to_string(i));
+    return TokenList(names, /*words=*/true, -1);
+  }();
+};
+
+Gpt2 make_policy(DType dtype) {
+  Generator g(3);
+  return Gpt2({.vocab_size = kVocab,
+               .block_size = 129,
+               .n_layer = 1,
+               .n_head = 1,
+               .n_embd = 8,
+               .in_proj_std = 0.3,
+               .dtype = dtype},
+              g);
+}
+
+struct Case {
+  KlEstimator estimator;
+  double temperature;
+};
+
+double relative_error(const Tensor& got, const Tensor& want) {
+  const auto a = got.to_vector(), b = want.to_vector();
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < b.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+}  // namespace
+
+TEST_CASE("rl memory: the logits of an update are never in memory twice, nor as a whole", "[rl][rl_memory]") {
+  for (const Case& c : {Case{KlEstimator::k3, 0.7}, Case{KlEstimator::full, 1}}) {
+    INFO(word(c.estimator));
+    const LongResponses task;
+    Gpt2 policy = make_policy(f32);
+    RlConfig config;
+    config.algorithm = algorithm("grpo");
+    config.algorithm.kl_estimator = c.estimator;
+    config.algorithm.entropy_bonus = 0.01;
+    config.batch = {.prompts = 4, .samples = 4, .mini_batches = 1, .micro_batch = 0};
+    config.temperature = c.temperature;
+    RlTrainer trainer(policy, task, config);
+    empty_cache();
+    const size_t before = memory_stats().in_use;
+    reset_peak_memory();
+    const Metrics m = trainer.step();
+    const double copy = 4.0 * 4 * 128 * kVocab * 4;  // bytes of the logits: 16 responses, f32
+    const double peak = static_cast<double>(memory_stats().peak - before) / copy;
+    INFO("peak " << peak << " copies");
+    CHECK(peak < 0.75);
+    CHECK(m.at("check/first_ratio_error") == 0);  // what the sampler thought, bit for bit, in pieces too
+    CHECK(m.at("check/probability_sum_error") < 1e-4);
+    CHECK(m.at("ref_kl/k3") == 0);
+  }
+}
+
+TEST_CASE("rl memory: logits in pieces give the log-probabilities and gradients of the whole", "[rl][rl_memory]") {
+  // 5 responses of 120 tokens: 600 rows, of which 512 fit into a piece; with the full KL 128.
+  Generator g(7);
+  std::vector<Response> all(5);
+  for (Response& r : all) {
+    r.prompt = {static_cast<int32_t>(g.integer(kVocab))};
+    for (int i = 0; i < 120; ++i) r.tokens.push_back(static_cast<int32_t>(g.integer(kVocab)));
+    r.chosen.assign(120, 1);
+  }
+  std::vector<const Response*> view;
+  for (const Response& r : all) view.push_back(&r);
+  const TokenRows rows = token_rows(view);
+  REQUIRE(rows.places.size(0) > logit_rows(kVocab));
+  Gpt2 policy = make_policy(f64);
+  Gpt2 other = make_policy(f64);
+  for (const auto& [name, parameter] : named_parameters(other)) {
+    parameter.detach().copy_from(parameter.detach() + Tensor::normal(parameter.shape(), 0, 0.1, g, f64));
+  }
+  const ModelReference reference(other);
+  const Tensor hidden = policy.hidden(rows.packed).detach();
+  const Shape shape = rows.ids.shape();
+  const Tensor weight_l = Tensor::normal(shape, 0, 1, g, f64), weight_h = Tensor::normal(shape, 0, 1, g, f64),
+               weight_k = Tensor::normal(shape, 0, 1, g, f64);
+  const double temperature = 0.8;
+  for (const bool full : {false, true}) {
+    const auto gradients = [&](bool pieces) {
+      Tensor leaf = hidden.clone();
+      leaf.set_requires_grad();
+      policy.wte.weight.zero_grad();
+      Tensor log_prob, entropy, kl;
+      if (pieces) {
+        const TokenScores s = score_hidden(policy, leaf, rows, temperature, full ? &reference : nullptr);
+        log_prob = s.log_prob;
+        entropy = s.entropy;
+        kl = s.full_kl;
+      } else {
+        const Tensor picked = index_select(reshape(leaf, {-1, 8}), 0, rows.places);
+        const Tensor logits = policy.head(picked) / temperature;
+        const auto [l, h] = token_log_prob(logits, rows.tokens);
+        log_prob = spread(l, rows);
+        entropy = spread(h, rows);
+        if (full) kl = spread(full_kl(logits, reference.logits(rows, temperature)(0, rows.places.size(0))), rows);
+      }
+      Tensor loss = sum(log_prob * weight_l) + sum(entropy * weight_h);
+      if (full) loss = loss + sum(kl * weight_k);
+      backward(loss);
+      std::vector<Tensor> found = {log_prob.detach(), entropy.detach()};
+      if (full) found.push_back(kl.detach());
+      found.push_back(leaf.grad().clone());
+      found.push_back(policy.wte.weight.grad().clone());
+      return found;
+    };
+    const auto whole = gradients(false), parts = gradients(true);
+    CHECK(parts[0].to_vector() == whole[0].to_vector());
+    CHECK(parts[1].to_vector() == whole[1].to_vector());
+    for (size_t i = 2; i < whole.size(); ++i) {
+      INFO(full << " " << i);
+      CHECK(relative_error(parts[i], whole[i]) < 1e-13);
+    }
+  }
+}

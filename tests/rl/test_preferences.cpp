@@ -1,0 +1,280 @@
+// Reward models, DPO and expert iteration at work: what they read, what they leave alone, and that they learn.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "rl/text/expert_iteration.h"
+#include "rl/text/preferences.h"
+#include "rl/text/sft.h"
+#include "tasks/tiny_language.h"
+#include "tensor/base/parallel.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using namespace pg::rl;
+
+namespace {
+
+Gpt2 make_policy(const TextTask& task) {
+  Generator g(5);
+  return Gpt2({.vocab_size = task.vocab_size(),
+               .block_size = block_size_for(task),
+               .n_layer = 1,
+               .n_head = 2,
+               .n_embd = 32,
+               .in_proj_std = 0.18},
+              g);
+}
+
+void imitate(Gpt2& policy, const TextTask& task, int64_t steps) {
+  TrainConfig config;
+  config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
+  Trainer trainer(policy, config, sft_batches(task, 32));
+  for (int64_t i = 0; i < steps; ++i) trainer.step();
+}
+
+std::vector<double> weights(Module& model) {
+  std::vector<double> all;
+  for (const auto& [name, tensor] : state_dict(model)) {
+    const auto values = tensor.to_vector();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+// Chosen: sentences with a moon. Rejected: sentences without. Nothing is in between.
+std::vector<Preference> moon_pairs(size_t count, uint64_t seed) {
+  Generator g(seed);
+  std::vector<Preference> pairs(count);
+  for (Preference& p : pairs) {
+    p.prompt = {0};
+    while (p.chosen.empty() || p.rejected.empty()) {
+      std::vector<int32_t> sentence = tiny_sentence(g);
+      const bool moon = std::count(sentence.begin(), sentence.end(), tiny_word("moon")) > 0;
+      (moon ? p.chosen : p.rejected) = std::move(sentence);
+    }
+  }
+  return pairs;
+}
+
+Response response(std::vector<int32_t> prompt, std::vector<int32_t> tokens) {
+  Response r;
+  r.prompt = std::move(prompt);
+  r.tokens = std::move(tokens);
+  r.chosen.assign(r.tokens.size(), 1);
+  return r;
+}
+
+PreferenceConfig config_of(double lr) {
+  PreferenceConfig config;
+  config.schedule.lr = lr;
+  return config;
+}
+
+// Experience of two prompts' groups with these rewards.
+Experience with_rewards(const std::vector<double>& rewards, int64_t samples) {
+  Experience e;
+  e.samples = samples;
+  for (size_t i = 0; i < rewards.size(); ++i) {
+    e.responses.push_back(response({0}, {static_cast<int32_t>(i), 0}));
+    e.responses.back().score.reward = rewards[i];
+  }
+  return e;
+}
+
+// `run` under so many threads.
+template <class F>
+auto threads(int count, const F& run) {
+  const int before = num_threads();
+  set_num_threads(count);
+  auto result = run();
+  set_num_threads(before);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("preferences: a reward model learns to order pairs that can be told apart", "[rl][preferences]") {
+  const auto task = make_text_task("keyword");
+  Gpt2 policy = make_policy(*task);
+  Generator g(1);
+  ScalarModel model(policy, 0.2, g);
+  RewardModelTrainer trainer(model, moon_pairs(400, 1), config_of(3e-3));
+  const std::vector<Preference> held_out = moon_pairs(200, 2);
+  CHECK(trainer.accuracy(held_out) < 0.8);
+  double loss = 0;
+  for (int step = 0; step < 150; ++step) loss = trainer.step().at("loss");
+  CHECK(trainer.accuracy(held_out) >= 0.99);
+  CHECK(loss < 0.2);
+}
+
+TEST_CASE("preferences: a score is read at the last token and knows neither padding nor neighbours",
+          "[rl][preferences]") {
+  const auto task = make_text_task("keyword");
+  Gpt2 policy = make_policy(*task);
+  Generator g(2);
+  const ScalarModel model(policy, 0.5, g);
+  NoGrad no_grad;
+  const std::vector<Response> all = {response({0}, {1, 6, 13, 0}), response({0, 3}, {0}),
+                                     response({0}, {2, 3, 4, 12, 16, 1, 7, 19, 0})};
+  const std::vector<const Response*> view = {&all[0], &all[1], &all[2]};
+  const std::vector<double> together = sequence_scores(model, view).to_vector();
+  for (size_t i = 0; i < all.size(); ++i) {
+    CHECK(sequence_scores(model, {&view[i], 1}).to_vector()[0] == together[i]);
+    std::vector<int32_t> ids = all[i].prompt;
+    ids.insert(ids.end(), all[i].tokens.begin(), all[i].tokens.end());
+    const auto n = static_cast<int64_t>(ids.size());
+    CHECK(model(Tensor::from(ids, {1, n})).to_vector()[ids.size() - 1] == together[i]);
+  }
+  Response no_end = all[0];
+  no_end.tokens.back() = 19;
+  const Response* one = &no_end;
+  CHECK(sequence_scores(model, {&one, 1}).to_vector()[0] != together[0]);  // the end of sequence is read
+}
+
+TEST_CASE("preferences: log-probabilities of sequences are the sums of the sampler's, bit for bit",
+          "[rl][preferences]") {
+  const auto task = make_text_task("keyword");
+  Gpt2 policy = make_policy(*task);
+  imitate(policy, *task, 20);
+  NoGrad no_grad;
+  Generator g(3);
+  std::vector<Problem> problems(5, task->sample(g));
+  const Experience e = rollout(policy, *task, problems, {.samples = 4, .seed = 9});
+  std::vector<const Response*> view;
+  for (const Response& r : e.responses) view.push_back(&r);
+  const Tensor sampled = sum(token_values(view, &Response::sampler_log_probs, f32), {1});
+  CHECK(sequence_log_probs(policy, view).to_vector() == sampled.to_vector());
+}
+
+TEST_CASE("preferences: DPO begins at ln 2 and parts chosen from rejected", "[rl][preferences]") {
+  const auto task = make_text_task("keyword");
+  Gpt2 policy = make_policy(*task);
+  imitate(policy, *task, 60);
+  DpoTrainer trainer(policy, moon_pairs(200, 3), config_of(1e-3));
+  const Metrics first = trainer.step();
+  CHECK(first.at("loss") == Approx(std::numbers::ln2).margin(1e-7));
+  CHECK(first.at("reward/chosen") == 0);
+  CHECK(first.at("reward/rejected") == 0);
+  const std::vector<Preference> held_out = moon_pairs(100, 4);
+  Metrics last;
+  for (int step = 0; step < 80; ++step) last = trainer.step();
+  CHECK(last.at("loss") < 0.6);
+  CHECK(last.at("accuracy") > 0.9);
+  CHECK(trainer.accuracy(held_out) > 0.9);
+  CHECK(last.at("reward/chosen") > last.at("reward/rejected"));
+  // Rewards are β times the way from the reference, of chosen and rejected apart: here the latter fall.
+  CHECK(last.at("reward/rejected") < 0);
+  CHECK(last.at("log_prob/rejected") < first.at("log_prob/rejected"));
+}
+
+TEST_CASE("preferences: labels follow the sigmoid of the difference", "[rl][preferences]") {
+  const size_t pairs = 20000;
+  std::vector<double> rewards;
+  for (size_t i = 0; i < pairs; ++i) {
+    rewards.push_back(i % 2 ? 1 : 0);
+    rewards.push_back(i % 2 ? 0 : 1);
+  }
+  Generator g(4);
+  const double noise = 0.7, p = 1 / (1 + std::exp(-1 / noise));
+  const auto labels = label_pairs(with_rewards(rewards, 2), noise, g);
+  REQUIRE(labels.size() == pairs);
+  double right = 0, first = 0;
+  for (size_t i = 0; i < pairs; ++i) {
+    right += rewards[static_cast<size_t>(labels[i].chosen[0])];
+    first += labels[i].chosen[0] == static_cast<int32_t>(2 * i);
+  }
+  const auto n = static_cast<double>(pairs);
+  CHECK(std::abs(right / n - p) < 4 * std::sqrt(p * (1 - p) / n));
+  CHECK(std::abs(first / n - 0.5) < 4 * std::sqrt(0.25 / n));  // no side is favoured
+}
+
+TEST_CASE("preferences: without noise the better one is chosen, equals and other prompts' are left out",
+          "[rl][preferences]") {
+  Generator g(5);
+  // Groups of three: the pairs are (0, 1) and (4, 5); 2 and 3 answer different prompts. Then equal rewards.
+  const auto pairs = label_pairs(with_rewards({1, 3, 9, 0, 2, 1}, 3), 0, g);
+  REQUIRE(pairs.size() == 2);
+  CHECK(pairs[0].chosen[0] == 1);
+  CHECK(pairs[0].rejected[0] == 0);
+  CHECK(pairs[1].chosen[0] == 4);
+  CHECK(pairs[1].rejected[0] == 5);
+  CHECK(label_pairs(with_rewards({2, 2}, 2), 0, g).empty());
+  CHECK(label_pairs(with_rewards({2, 2}, 2), 1, g).empty());
+}
+
+TEST_CASE("preferences: a judge pays a deviation above what it was normalised over and keeps the task's reward",
+          "[rl][preferences]") {
+  const auto task = make_text_task("keyword");
+  Gpt2 policy = make_policy(*task);
+  Generator g(6);
+  const ScalarModel model(policy, 0.5, g);
+  std::vector<Response> all = {response({0}, {1, 6, 13, 0}), response({0}, {2, 12, 15, 0}), response({0}, {0})};
+  for (size_t i = 0; i < all.size(); ++i) all[i].score.reward = static_cast<double>(i);
+  const RewardModelJudge judge(model, all);
+  judge(all);
+  double sum = 0, squares = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    sum += all[i].score.reward;
+    squares += all[i].score.reward * all[i].score.reward;
+    CHECK(all[i].score.parts[1].second == static_cast<double>(i));
+  }
+  CHECK(std::abs(sum) < 1e-9);
+  CHECK(squares / 3 == Approx(1));
+}
+
+TEST_CASE("expert iteration raises the solved share", "[rl][preferences]") {
+  const std::string name = GENERATE("sort", "copy");
+  const auto task = make_text_task(name, {.length = 3});
+  Gpt2 policy = make_policy(*task);
+  imitate(policy, *task, 60);
+  const ExpertIterationConfig config{.lr = 3e-3};
+  double first = 0, last = 0;
+  for (int64_t i = 0; i < 10; ++i) {
+    const Metrics m = expert_iteration(policy, *task, config, i);
+    (i == 0 ? first : last) = m.at("solved");
+    if (m.at("solved") > 0) CHECK(m.at("kept") > 0);
+  }
+  INFO(name << ": " << first << " to " << last);
+  CHECK(last > first + 0.2);
+}
+
+TEST_CASE("expert iteration leaves the policy alone when nothing is solved", "[rl][preferences]") {
+  const auto task = make_text_task("sort", {.length = 12});
+  Gpt2 policy = make_policy(*task);
+  const std::vector<double> before = weights(policy);
+  const Metrics m = expert_iteration(policy, *task, {.problems = 4, .samples = 2}, 0);
+  REQUIRE(m.at("solved") == 0);
+  CHECK(m.at("kept") == 0);
+  CHECK_FALSE(m.has("sft_loss"));
+  CHECK(weights(policy) == before);
+}
+
+TEST_CASE("preferences: the same seed gives the same bits for one thread and for two", "[rl][preferences]") {
+  const auto task = make_text_task("keyword");
+  const auto reward_model = [&] {
+    Gpt2 policy = make_policy(*task);
+    Generator g(7);
+    ScalarModel model(policy, 0.2, g);
+    RewardModelTrainer trainer(model, moon_pairs(64, 1), config_of(1e-3));
+    for (int step = 0; step < 5; ++step) trainer.step();
+    return weights(model);
+  };
+  const auto dpo = [&] {
+    Gpt2 policy = make_policy(*task);
+    DpoTrainer trainer(policy, moon_pairs(64, 1), config_of(1e-3));
+    for (int step = 0; step < 5; ++step) trainer.step();
+    return weights(policy);
+  };
+  const auto expert = [] {
+    const auto sort = make_text_task("sort", {.length = 2});
+    Gpt2 policy = make_policy(*sort);
+    imitate(policy, *sort, 30);
+    REQUIRE(expert_iteration(policy, *sort, {}, 0).at("kept") > 0);
+    return weights(policy);
+  };
+  CHECK(threads(1, reward_model) == threads(2, reward_model));
+  CHECK(threads(1, dpo) == threads(2, dpo));
+  CHECK(threads(1, expert) == threads(2, expert));
+  CHECK(threads(2, reward_model) == threads(2, reward_model));
+}

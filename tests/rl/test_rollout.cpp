@@ -1,0 +1,397 @@
+// Rollouts and what is made of them: alignment, masks, log-probabilities, references.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "nn/param_slab.h"
+#include "rl/text/credit.h"
+#include "rl/text/models.h"
+#include "rl/text/rollout.h"
+#include "rl/text/update.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using namespace pg::rl;
+
+namespace {
+
+Gpt2 make_policy(const TextTask& task, DType dtype = f32) {
+  Generator g(5);
+  Gpt2 policy({.vocab_size = task.vocab_size(),
+               .block_size = block_size_for(task),
+               .n_layer = 2,
+               .n_head = 2,
+               .n_embd = 16,
+               .dtype = dtype},
+              g);
+  for (const auto& [name, parameter] : named_parameters(policy)) {
+    parameter.detach().copy_from((parameter.detach() + Tensor::normal(parameter.shape(), 0, 0.3, g, dtype)).detach());
+  }
+  policy.eval();
+  return policy;
+}
+
+std::vector<Problem> problems_of(const TextTask& task, int count) {
+  Generator g(9);
+  std::vector<Problem> problems;
+  for (int i = 0; i < count; ++i) problems.push_back(task.sample(g));
+  return problems;
+}
+
+std::vector<const Response*> pointers(const Experience& e) {
+  std::vector<const Response*> all;
+  for (const Response& r : e.responses) all.push_back(&r);
+  return all;
+}
+
+// The gradients that lie in the slab against central differences of f at 60 places.
+void check_gradient(ParamSlab& slab, const std::function<double()>& f) {
+  Generator g(1);
+  const auto values = slab.params().data<double>();
+  const std::vector<double> grads = slab.grads().to_vector();
+  double largest = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const auto& segments = slab.segments();
+    const auto& s = segments[static_cast<size_t>(g.integer(static_cast<int64_t>(segments.size())))];
+    const auto i = static_cast<size_t>(s.begin + g.integer(numel(s.shape)));
+    const double before = values[i], h = 1e-5;
+    values[i] = before + h;
+    slab.bump_version();
+    const double up = f();
+    values[i] = before - h;
+    slab.bump_version();
+    const double down = f();
+    values[i] = before;
+    slab.bump_version();
+    INFO(s.name);
+    CHECK(std::abs((up - down) / (2 * h) - grads[i]) < 1e-8);
+    largest = std::max(largest, std::abs(grads[i]));
+  }
+  CHECK(largest > 1e-3);
+}
+
+}  // namespace
+
+TEST_CASE("rollout: the trainer gives the sampler's log-probabilities bit for bit", "[rl][rollout]") {
+  for (const char* name : {"reverse", "guess"}) {  // of one turn and of many
+    for (const double temperature : {1.0, 0.6, 1.7}) {
+      const auto task = make_text_task(name);
+      Gpt2 policy = make_policy(*task);
+      const Experience e = rollout(policy, *task, problems_of(*task, 6),
+                                   {.samples = 4, .temperature = temperature, .max_rows = 7, .seed = 3});
+      REQUIRE(e.responses.size() == 24);
+      auto batch = pointers(e);
+      const auto check_rows = [&](std::span<const Response* const> rows) {
+        const TokenRows tokens = token_rows(rows);
+        const std::vector<double> got = score_tokens(policy, tokens, temperature).log_prob.to_vector();
+        CHECK(got == token_values(rows, &Response::sampler_log_probs, f32).to_vector());
+      };
+      check_rows(batch);
+      std::reverse(batch.begin(), batch.end());  // batch order does not matter
+      check_rows(batch);
+      for (const Response* r : batch) check_rows({&r, 1});  // nor neighbours, nor padding
+    }
+  }
+}
+
+TEST_CASE("rollout: the end of sequence is learned, nothing after it exists, and it gets the reward", "[rl][rollout]") {
+  const auto task = make_text_task("sort");
+  Gpt2 policy = make_policy(*task);
+  const Experience e = rollout(policy, *task, problems_of(*task, 20), {.samples = 4, .seed = 1});
+  int finished = 0;
+  for (const Response& r : e.responses) {
+    for (size_t t = 0; t < r.tokens.size(); ++t)
+      CHECK((r.tokens[t] == task->end_id()) == (r.finished && t + 1 == r.tokens.size()));
+    CHECK(r.chosen == std::vector<uint8_t>(r.tokens.size(), 1));
+    finished += r.finished;
+  }
+  CHECK(finished > 0);
+  CHECK(finished < 80);
+
+  Response r;
+  r.tokens = {1, 2, 10, 14, 3};
+  r.chosen = {1, 1, 1, 0, 0};
+  r.score.reward = 0.5;
+  set_rewards(r);
+  CHECK(r.rewards == std::vector<double>{0, 0, 0.5, 0, 0});  // on the policy's last token, not on the world's
+}
+
+TEST_CASE("rollout: the world's words are read but not learned", "[rl][rollout]") {
+  const auto task = make_text_task("guess");
+  Gpt2 policy = make_policy(*task);
+  policy.wpe.weight.detach().fill(0);  // any order of digits, so that many guesses come about
+  const Experience e = rollout(policy, *task, problems_of(*task, 40), {.samples = 8, .seed = 1});
+  size_t answers = 0;
+  for (const Response& r : e.responses) {
+    for (size_t t = 0; t < r.tokens.size(); ++t) {
+      if (r.chosen[t]) continue;
+      ++answers;
+      CHECK((r.tokens[t] == 14 || r.tokens[t] == 15));
+      CHECK(r.tokens[t - 1] == 10);
+      CHECK(r.sampler_log_probs[t] == 0);
+    }
+    CHECK(r.length() <= task->max_response());
+  }
+  CHECK(answers > 0);
+  const auto all = pointers(e);
+  const TokenRows rows = token_rows(all);
+  double masked = 0;
+  for (const double m : rows.mask.to_vector()) masked += m;
+  double length = 0;
+  for (const Response& r : e.responses) length += static_cast<double>(r.length());
+  CHECK(masked == length);
+}
+
+TEST_CASE("rollout: a stop string ends its own row, once its text is there", "[rl][rollout]") {
+  const auto task = make_text_task("imitate", {.length = 12, .context = 4});
+  Gpt2 policy = make_policy(*task);
+  const auto problems = problems_of(*task, 30);
+  const Experience free = rollout(policy, *task, problems, {.samples = 2, .seed = 1});
+  const Experience stopped = rollout(policy, *task, problems, {.samples = 2, .seed = 1, .stop_strings = {"e", "th"}});
+  size_t ended = 0;
+  for (size_t i = 0; i < free.responses.size(); ++i) {
+    const std::string whole = task->text(free.responses[i].tokens);
+    const size_t at =
+        std::min(whole.find("e") + 1, whole.find("th") == std::string::npos ? whole.size() : whole.find("th") + 2);
+    const std::string want = at == 0 ? whole : whole.substr(0, at);
+    CHECK(task->text(stopped.responses[i].tokens) ==
+          (whole.find("e") == std::string::npos && whole.find("th") == std::string::npos ? whole : want));
+    ended += task->text(stopped.responses[i].tokens) != whole;
+  }
+  CHECK(ended > 0);
+}
+
+TEST_CASE("rollout: exhaustive tries every first token, with the policy's own log-probability", "[rl][rollout]") {
+  const auto task = make_text_task("copy", {.length = 3});
+  Gpt2 policy = make_policy(*task);
+  const RolloutOptions options{.samples = task->vocab_size(), .temperature = 0.8, .seed = 2, .exhaustive = true};
+  const Experience e = rollout(policy, *task, problems_of(*task, 3), options);
+  REQUIRE(e.responses.size() == 3 * 16);
+  for (size_t p = 0; p < 3; ++p) {
+    double total = 0;
+    for (size_t v = 0; v < 16; ++v) {
+      const Response& r = e.responses[p * 16 + v];
+      CHECK(r.tokens[0] == static_cast<int32_t>(v));
+      CHECK(static_cast<int64_t>(r.tokens.size()) <= task->max_response());
+      CHECK(r.finished == (r.tokens.back() == task->end_id()));
+      if (r.tokens[0] == task->end_id()) CHECK(r.tokens.size() == 1);
+      total += std::exp(r.sampler_log_probs[0]);
+    }
+    CHECK(std::abs(total - 1) < 1e-5);
+  }
+  const auto all = pointers(e);
+  CHECK(score_tokens(policy, token_rows(all), 0.8).log_prob.to_vector() ==
+        token_values(all, &Response::sampler_log_probs, f32).to_vector());
+  CHECK_THROWS_AS(rollout(policy, *task, problems_of(*task, 1), {.samples = 4, .exhaustive = true}), Error);
+}
+
+TEST_CASE("packed rows: every position once, with the bits of the padded grid", "[rl][rollout]") {
+  const auto task = make_text_task("sort", {.length = 4});
+  Gpt2 policy = make_policy(*task);
+  const std::vector<Problem> problems = problems_of(*task, 3);
+  const Experience e = rollout(policy, *task, problems, {.samples = 4, .seed = 3});
+  const std::vector<const Response*> all = pointers(e);
+  const TokenRows rows = token_rows(all);
+  // What must be computed: each prompt once, of each response all but the last token.
+  size_t least = 0;
+  std::set<std::vector<int32_t>> prompts;
+  for (const Response* r : all) {
+    least += r->tokens.size() - 1 + (prompts.insert(r->prompt).second ? r->prompt.size() : 0);
+  }
+  CHECK(rows.packed.ids.numel() == static_cast<int64_t>(least));
+  CHECK(rows.packed.ids.numel() < rows.ids.numel());
+
+  ParamSlab slab(policy);
+  const auto gradient = [&](bool checkpoint_blocks) {
+    policy.checkpoint_blocks = checkpoint_blocks;
+    slab.zero_grad();
+    backward(sum(score_tokens(policy, rows).log_prob));
+    slab.fill_missing_grads();
+    return slab.grads().to_vector();
+  };
+  CHECK(gradient(true) == gradient(false));
+
+  NoGrad no_grad;
+  const auto packed = policy.hidden(rows.packed).to_vector(), padded = policy.hidden(rows.ids).to_vector();
+  const auto c = static_cast<size_t>(policy.config.n_embd), t = static_cast<size_t>(rows.ids.size(1));
+  for (size_t b = 0; b < all.size(); ++b) {
+    const size_t end = all[b]->prompt.size() + all[b]->tokens.size() - 1;
+    for (size_t i = b * t * c; i < (b * t + end) * c; ++i) CHECK(packed[i] == padded[i]);
+  }
+}
+
+TEST_CASE("update: the gradient over all responses is that of the expected reward", "[rl][rollout]") {
+  // Every response of two tokens, weighted by its probability, against central differences of E[reward]: a policy that
+  // saw its own token, or a mask that is off by one, would not pass.
+  const auto task = make_text_task("copy", {.length = 2});
+  Gpt2 policy = make_policy(*task, f64);
+  const auto v = static_cast<int32_t>(task->vocab_size());
+  std::vector<Response> all;
+  for (int32_t a = 0; a < v; ++a) {
+    for (int32_t b = 0; b < v; ++b) {
+      Response r;
+      r.prompt = {3, 11};
+      r.tokens = {a, b};
+      r.chosen = {1, 1};
+      r.score.reward = std::sin(3 * a + 7 * b);
+      all.push_back(r);
+    }
+  }
+  std::vector<const Response*> view;
+  for (const Response& r : all) view.push_back(&r);
+  const auto probabilities = [&] {
+    NoGrad no_grad;
+    return exp(sum(score_tokens(policy, token_rows(view)).log_prob, {1})).to_vector();
+  };
+  const std::vector<double> p = probabilities();
+  double total = 0;
+  for (const double x : p) total += x;
+  CHECK(std::abs(total - 1) < 1e-12);
+  const auto n = static_cast<double>(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    Response& r = all[i];
+    // The loss divides by n and the expectation weighs by p. 0.3 is a baseline: it must not matter.
+    r.advantages.assign(2, n * p[i] * (r.score.reward - 0.3));
+    r.old_log_probs = r.sampler_log_probs = {0, 0};
+  }
+  Algorithm a = algorithm("reinforce_baseline");
+  a.weight_cap = 0;
+  ParamSlab slab(policy);
+  slab.zero_grad();
+  LossSums sums;
+  backward(micro_batch_loss({.algorithm = a, .policy = policy, .total = {.sequences = n}}, view, sums));
+  slab.fill_missing_grads();
+  const auto expected_reward = [&] {
+    const std::vector<double> now = probabilities();
+    double j = 0;
+    for (size_t i = 0; i < all.size(); ++i) j += now[i] * all[i].score.reward;
+    return j;
+  };
+  check_gradient(slab, [&] { return -expected_reward(); });
+}
+
+// One graph for both losses: what the trunk learns from the value head is in it.
+TEST_CASE("update: a value head on the policy has the gradients of finite differences", "[rl][rollout]") {
+  const auto task = make_text_task("copy", {.length = 2});
+  Gpt2 policy = make_policy(*task, f64);
+  Generator g(4);
+  Linear head(policy.config.n_embd, 1, true, Init(g, f64));
+  std::vector<Response> all;
+  for (int32_t a = 0; a < 3; ++a) {
+    Response r;
+    r.prompt = {3, 11};
+    r.tokens = {a, 4, 10};
+    r.chosen = {1, 1, 1};
+    r.advantages = {0.5, -1.0 * a, 0.2};
+    r.returns = {1.0 * a, 0.3, 0.7};
+    r.values = {0.1, 0.2, -0.4};
+    r.old_log_probs = r.sampler_log_probs = {-2.6, -2.9, -2.7};
+    all.push_back(r);
+  }
+  std::vector<const Response*> view;
+  for (const Response& r : all) view.push_back(&r);
+  Algorithm a = algorithm("ppo");
+  a.value_coef = 0.7;
+  LossSums sums;
+  const Update update{.algorithm = a, .policy = policy, .value_head = &head, .total = {.tokens = 9, .sequences = 3}};
+  ParamSlab trunk(policy), top(head);
+  trunk.zero_grad();
+  top.zero_grad();
+  backward(micro_batch_loss(update, view, sums));
+  trunk.fill_missing_grads();
+  const auto loss = [&] {
+    NoGrad no_grad;
+    LossSums unused;
+    return micro_batch_loss(update, view, unused).item();
+  };
+  check_gradient(trunk, loss);
+  check_gradient(top, loss);
+  CHECK(sums.value_loss > 0.01);
+  CHECK(sums.loss + a.value_coef * sums.value_loss == Approx(loss()).epsilon(1e-12));
+
+  // A model of its own that is a copy gives the same loss and leaves the policy's trunk alone.
+  ScalarModel model(policy, 0, g);
+  load_state_dict(model.head, state_dict(head));
+  const Update apart{.algorithm = a, .policy = policy, .critic = &model, .total = {.tokens = 9, .sequences = 3}};
+  const std::vector<double> shared = trunk.grads().to_vector();
+  trunk.zero_grad();
+  LossSums again;
+  const Tensor separate = micro_batch_loss(apart, view, again);
+  CHECK(separate.item() == Approx(loss()).epsilon(1e-12));
+  backward(separate);
+  trunk.fill_missing_grads();
+  CHECK(trunk.grads().to_vector() != shared);
+}
+
+TEST_CASE("credit: responses, places and groups by hand", "[rl][rollout]") {
+  // Two prompts of two responses; rewards by token.
+  Experience e;
+  e.samples = 2;
+  const std::vector<std::vector<double>> rewards = {{1, 2}, {3}, {0, 0, 4}, {1, 1}};
+  for (const auto& r : rewards) {
+    Response x;
+    x.prompt = {0};
+    x.tokens.assign(r.size(), 1);
+    x.chosen.assign(r.size(), 1);
+    x.rewards = r;
+    e.responses.push_back(x);
+  }
+  MovingBaseline moving;
+  const auto advantages = [&](Credit credit, Baseline baseline) {
+    Algorithm a;
+    a.credit = credit;
+    a.baseline = baseline;
+    assign_advantages(a, e, moving);
+    std::vector<std::vector<double>> result;
+    for (const Response& r : e.responses) result.push_back(r.advantages);
+    return result;
+  };
+  using V = std::vector<std::vector<double>>;
+  CHECK(advantages(Credit::response, Baseline::none) == V{{3, 3}, {3}, {4, 4, 4}, {2, 2}});
+  CHECK(advantages(Credit::to_go, Baseline::none) == V{{3, 2}, {3}, {4, 4, 4}, {2, 1}});
+  CHECK(advantages(Credit::token, Baseline::none) == V{{1, 2}, {3}, {0, 0, 4}, {1, 1}});
+  CHECK(advantages(Credit::response, Baseline::group_mean) == V{{0, 0}, {0}, {1, 1, 1}, {-1, -1}});
+  CHECK(advantages(Credit::response, Baseline::leave_one_out) == V{{0, 0}, {0}, {2, 2, 2}, {-2, -2}});
+  CHECK(advantages(Credit::response, Baseline::batch_mean) == V{{0, 0}, {0}, {1, 1, 1}, {-1, -1}});
+  // At the same place of the same prompt; who has ended is not compared with.
+  CHECK(advantages(Credit::to_go, Baseline::group_mean) == V{{0, 0}, {0}, {1, 1.5, 0}, {-1, -1.5}});
+  CHECK(advantages(Credit::token, Baseline::group_mean) == V{{-1, 0}, {1}, {-0.5, -0.5, 0}, {0.5, 0.5}});
+  CHECK(advantages(Credit::response, Baseline::moving) == V{{3, 3}, {3}, {4, 4, 4}, {2, 2}});
+  CHECK(advantages(Credit::response, Baseline::moving) == V{{0, 0}, {0}, {1, 1, 1}, {-1, -1}});
+  // lengths 3 and 2: (3·4 + 2·2)/5 = 3.2
+  const auto opo = advantages(Credit::response, Baseline::opo);
+  CHECK(std::abs(opo[2][0] - 0.8) < 1e-12);
+  CHECK(std::abs(opo[3][0] + 1.2) < 1e-12);
+  e.greedy = {1, 5};
+  CHECK(advantages(Credit::response, Baseline::remax) == V{{2, 2}, {2}, {-1, -1, -1}, {-3, -3}});
+}
+
+TEST_CASE("references: bigram counts with one added, and a copy that stands still until told", "[rl][rollout]") {
+  const std::vector<int32_t> text = {0, 1, 0, 1, 0, 2};
+  const BigramReference bigram(text, 3);
+  Response r;
+  r.prompt = {0};
+  r.tokens = {1, 2};
+  r.chosen = {1, 1};
+  const Response* view = &r;
+  const std::vector<double> got = bigram.log_prob(token_rows({&view, 1}), 1).to_vector();
+  CHECK(std::abs(got[0] - std::log(3.0 / 6)) < 1e-6);  // 0 is followed by 1 twice, by 2 once
+  CHECK(std::abs(got[1] - std::log(1.0 / 5)) < 1e-6);  // 1 is followed by 0 twice, never by 2
+
+  const auto task = make_text_task("copy");
+  Gpt2 policy = make_policy(*task);
+  ModelReference copy(policy);
+  Response s;
+  s.prompt = {1, 11};
+  s.tokens = {1, 10};
+  s.chosen = {1, 1};
+  const Response* one = &s;
+  const TokenRows rows = token_rows({&one, 1});
+  const auto before = copy.log_prob(rows, 1).to_vector();
+  CHECK(before == score_tokens(policy, rows).log_prob.to_vector());
+  policy.wte.weight.detach().fill(0.1);
+  CHECK(copy.log_prob(rows, 1).to_vector() == before);
+  copy.follow(policy);
+  CHECK(copy.log_prob(rows, 1).to_vector() == score_tokens(policy, rows).log_prob.to_vector());
+}

@@ -1,0 +1,385 @@
+// The loop of reinforcement learning on language: exactness, invariances, resuming, refusing, and that it learns.
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <limits>
+
+#include "rl/algorithm_fields.h"
+#include "rl/text/sft.h"
+#include "rl/text/trainer.h"
+#include "tensor/base/parallel.h"
+#include "tests/catch.h"
+#include "tests/temp_dir.h"
+
+using namespace pg;
+using namespace pg::rl;
+using pg::testing::TempDir;
+
+namespace {
+
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+Gpt2 make_policy(const TextTask& task, DType dtype = f32, double dropout = 0) {
+  Generator g(5);
+  return Gpt2({.vocab_size = task.vocab_size(),
+               .block_size = block_size_for(task),
+               .n_layer = 1,
+               .n_head = 2,
+               .n_embd = 32,
+               .dropout = dropout,
+               .in_proj_std = 0.18,
+               .dtype = dtype},
+              g);
+}
+
+// Imitates the answers for a while, so that rewards differ.
+void warm_up(Gpt2& policy, const TextTask& task, int64_t steps) {
+  TrainConfig config;
+  config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
+  Trainer trainer(policy, config, sft_batches(task, 32));
+  for (int64_t i = 0; i < steps; ++i) trainer.step();
+}
+
+RlConfig small(const char* name) {
+  RlConfig config;
+  config.algorithm = algorithm(name);
+  config.batch = {.prompts = 6, .samples = 4};
+  config.schedule.lr = 3e-3;
+  config.steps = 4;
+  config.eval_problems = 20;
+  return config;
+}
+
+std::vector<double> weights(Gpt2& policy) {
+  std::vector<double> all;
+  for (const auto& [name, tensor] : state_dict(policy)) {
+    const auto values = tensor.to_vector();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+// The weights after `steps` steps from a warmed-up policy.
+std::vector<double> run(const RlConfig& config, int64_t steps, DType dtype = f32, int threads = 2) {
+  const int before = num_threads();
+  set_num_threads(threads);
+  const auto task = make_text_task("sort", {.length = 3});
+  Gpt2 policy = make_policy(*task, dtype);
+  warm_up(policy, *task, 20);
+  RlTrainer trainer(policy, *task, config);
+  for (int64_t i = 0; i < steps; ++i) trainer.step();
+  set_num_threads(before);
+  return weights(policy);
+}
+
+std::string read_bytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+double distance(const std::vector<double>& a, const std::vector<double>& b) {
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+}  // namespace
+
+TEST_CASE("rl trainer: every row of the table takes steps, its first ratio is exactly 1 and its KL exactly 0",
+          "[rl][rl_trainer]") {
+  const auto task = make_text_task("sort", {.length = 3});
+  for (const Algorithm& a : algorithms()) {
+    INFO(a.name);
+    Gpt2 policy = make_policy(*task);
+    warm_up(policy, *task, 20);
+    const auto before = weights(policy);
+    RlConfig config = small(a.name.c_str());
+    config.batch.mini_batches = 2;
+    config.algorithm.epochs = 2;
+    RlTrainer trainer(policy, *task, config);
+    const Metrics first = trainer.step();
+    CHECK(first.at("check/first_ratio_error") == 0);
+    CHECK(first.at("check/parameters_without_gradient") == 0);
+    CHECK(first.at("sampler/max_log_prob_difference") == 0);
+    CHECK(first.at("check/max_log_prob") <= 0);
+    if (a.reference == ReferenceKind::frozen) {
+      CHECK(first.at("ref_kl/k1") == 0);
+      CHECK(first.at("ref_kl/k3") == 0);
+    }
+    const Metrics second = trainer.step();
+    CHECK(second.at("check/first_ratio_error") == 0);
+    if (a.reference == ReferenceKind::frozen) CHECK(second.at("ref_kl/k3") > 0);
+    for (const auto& [name, value] : second.values()) {
+      INFO(name);
+      CHECK((std::isfinite(value) || name == "value/explained_variance"));
+    }
+    CHECK(weights(policy) != before);
+  }
+}
+
+TEST_CASE("rl trainer: micro-batches of any size give the gradient of the whole", "[rl][rl_trainer]") {
+  for (const char* name : {"grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo"}) {
+    INFO(name);
+    RlConfig config = small(name);
+    config.algorithm.entropy_bonus = 0.01;
+    config.adamw.eps = 1e-3;  // else Adam makes signs of gradients that are zero up to rounding
+    const auto whole = run(config, 2, f64);
+    for (const int64_t size : {1, 5, 24}) {
+      config.batch.micro_batch = size;
+      CHECK(distance(run(config, 2, f64), whole) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("rl trainer: the same bits for any number of threads, and from one run to the next", "[rl][rl_trainer]") {
+  RlConfig config = small("ppo");
+  config.batch.mini_batches = 2;
+  const auto once = run(config, 3, f32, 1);
+  CHECK(run(config, 3, f32, 2) == once);
+  CHECK(run(config, 3, f32, 3) == once);
+  config.max_rows = 5;  // nor does it matter how many are sampled at a time
+  CHECK(run(config, 3, f32, 2) == once);
+  config.seed = 2;
+  CHECK(run(config, 3, f32, 2) != once);
+}
+
+TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[rl][rl_trainer]") {
+  TempDir dir;
+  for (const char* name :
+       {"ppo", "ppo, shared critic", "ppo, bf16", "ppo, shared critic, bf16", "dapo", "reinforce_baseline", "grpo"}) {
+    INFO(name);
+    const std::string words = name;
+    const bool shared = words.find("shared") != std::string::npos;
+    const DType dtype = words.find("bf16") != std::string::npos ? bf16 : f32;
+    RlConfig config = small(words.substr(0, words.find(',')).c_str());
+    config.shared_critic = shared;
+    config.batch.mini_batches = 2;
+    config.adaptive_temperature.target_std = 0.4;
+    if (config.algorithm.kl != KlPlace::none) config.algorithm.kl_control.schedule = KlSchedule::adaptive;
+    if (std::string(name) == "grpo") {
+      config.algorithm.kl_control.schedule = KlSchedule::stepped;
+      config.algorithm.reference = ReferenceKind::moving;
+      config.algorithm.reference_interval = 3;
+    }
+    const auto task = make_text_task("sort", {.length = 3});
+    Gpt2 alone = make_policy(*task, dtype);
+    warm_up(alone, *task, 20);
+    RlTrainer trainer(alone, *task, config);
+    for (int i = 0; i < 2; ++i) trainer.step();
+    trainer.save(dir.file("c.safetensors"), {{"task", "sort"}});
+    for (int i = 0; i < 3; ++i) trainer.step();
+
+    Gpt2 resumed = make_policy(*task, dtype);
+    RlTrainer other(resumed, *task, config);
+    other.resume(load_checkpoint(dir.file("c.safetensors")));
+    CHECK(other.steps() == 2);
+    for (int i = 0; i < 3; ++i) other.step();
+    CHECK(weights(resumed) == weights(alone));
+    trainer.save(dir.file("a.safetensors"));
+    other.save(dir.file("b.safetensors"));
+    CHECK(read_bytes(dir.file("a.safetensors")) == read_bytes(dir.file("b.safetensors")));
+  }
+}
+
+TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32", "[rl][rl_trainer]") {
+  const auto task = make_text_task("copy", {.length = 2});
+  for (const bool shared : {false, true}) {
+    INFO("shared " << shared);
+    Gpt2 policy = make_policy(*task, bf16);
+    warm_up(policy, *task, 30);
+    RlConfig config = small("ppo");
+    config.shared_critic = shared;
+    config.batch = {.prompts = 16, .samples = 4};
+    config.schedule.lr = 1e-3;
+    RlTrainer trainer(policy, *task, config);
+    const Metrics first = trainer.step();
+    CHECK(first.at("check/first_ratio_error") == 0);
+    for (int i = 0; i < 15; ++i) trainer.step();
+    const Metrics last = trainer.step();
+    INFO(first.at("reward/mean") << " -> " << last.at("reward/mean"));
+    CHECK(last.at("reward/mean") > first.at("reward/mean") + 0.2);
+    CHECK(last.at("value/explained_variance") > 0);
+    CHECK(last.at("value/clip") >= 0);
+    CHECK(last.at("value/clip") <= 1);
+  }
+  // The exact KL, its logits in bf16.
+  Gpt2 policy = make_policy(*task, bf16);
+  RlConfig config = small("grpo");
+  config.algorithm.kl_estimator = KlEstimator::full;
+  config.temperature = 0.9;
+  RlTrainer trainer(policy, *task, config);
+  for (int i = 0; i < 2; ++i) {
+    const Metrics m = trainer.step();
+    CHECK(m.at("check/first_ratio_error") == 0);
+    CHECK(m.at("check/probability_sum_error") < 1e-5);
+    CHECK((i == 0 ? m.at("kl_loss") == 0 : m.at("kl_loss") > 0));
+  }
+  // 1.001 is no bf16 number, but the sum of one and a thousandth is a value.
+  Linear head(2, 1, true, Init::zeros(bf16));
+  head.weight.detach().copy_from(Tensor::from(std::vector<float>{1, 0.5F}, {1, 2}).to(bf16));
+  Tensor hidden = Tensor::from(std::vector<float>{1, 0.0009765625F}, {1, 1, 2}).to(bf16);
+  const Tensor value = scalar_at_positions(head, hidden);
+  CHECK(value.dtype() == f32);
+  CHECK(value.item() == 1 + 0.0009765625 / 2);
+  backward(sum(value * 1.001));
+  CHECK(head.bias.grad().dtype() == f32);
+  CHECK(head.bias.grad().item() == 1.001F);  // in bf16 it would be 1
+}
+
+TEST_CASE("rl trainer: the reference may be a given model, which a resumed run must have again", "[rl][rl_trainer]") {
+  TempDir dir;
+  const auto task = make_text_task("sort", {.length = 3});
+  Gpt2 given = make_policy(*task);
+  warm_up(given, *task, 10);
+  RlConfig config = small("grpo");
+  config.algorithm.reference = ReferenceKind::given;
+  Gpt2 policy = make_policy(*task);
+  warm_up(policy, *task, 20);
+  CHECK(error_of([&] { RlTrainer(policy, *task, config); }).find("needs a model (--reference-model RUN)") !=
+        std::string::npos);
+  CHECK(error_of([&] { RlTrainer(policy, *task, small("grpo"), {}, &given); }).find("\"frozen\", which takes none") !=
+        std::string::npos);
+
+  RlTrainer trainer(policy, *task, config, {}, &given);
+  // The reference's log-probabilities, spelled out: one forward pass for each token.
+  RlHooks hooks;
+  hooks.should_stop = [&] { return trainer.steps() == 1; };
+  hooks.on_samples = [&](int64_t, const Experience& experience) {
+    const Response& r = experience.responses[0];
+    std::vector<int32_t> ids = r.prompt;
+    for (size_t t = 0; t < r.tokens.size(); ++t) {
+      NoGrad no_grad;
+      const Tensor all = log_softmax(given(Tensor::from(ids, {1, static_cast<int64_t>(ids.size())})));
+      const std::vector<double> row = select(select(all, 0, 0), 0, -1).to_vector();
+      CHECK(std::abs(r.ref_log_probs[t] - row[static_cast<size_t>(r.tokens[t])]) < 1e-5);
+      ids.push_back(r.tokens[t]);
+    }
+  };
+  trainer.run(hooks);
+  trainer.save(dir.file("c.safetensors"));
+  trainer.step();
+  trainer.save(dir.file("a.safetensors"));
+
+  Gpt2 again = make_policy(*task);
+  RlTrainer same(again, *task, config, {}, &given);
+  same.resume(load_checkpoint(dir.file("c.safetensors")));
+  same.step();
+  same.save(dir.file("b.safetensors"));
+  CHECK(read_bytes(dir.file("a.safetensors")) == read_bytes(dir.file("b.safetensors")));
+  Gpt2 stranger = make_policy(*task);
+  RlTrainer other(again, *task, config, {}, &stranger);
+  CHECK(error_of([&] { other.resume(load_checkpoint(dir.file("c.safetensors"))); }).find("another reference") !=
+        std::string::npos);
+}
+
+TEST_CASE("rl trainer: a gradient that is not finite refuses the step and names the tensor", "[rl][rl_trainer]") {
+  const auto task = make_text_task("sort", {.length = 3});
+  Gpt2 policy = make_policy(*task);
+  RlTrainer trainer(policy, *task, small("reinforce"), [](std::vector<Response>& responses) {
+    for (Response& r : responses) {
+      r.score.per_token.clear();
+      r.score.reward = 1e300;  // a finite reward, whose loss is not
+    }
+  });
+  const auto before = weights(policy);
+  const std::string error = error_of([&] { trainer.step(); });
+  INFO(error);
+  CHECK(error.find("gradient of 'wte.weight'") != std::string::npos);
+  CHECK(weights(policy) == before);
+  CHECK(trainer.steps() == 0);
+}
+
+TEST_CASE("rl trainer: it learns to copy, and not from rewards that went to others", "[rl][rl_trainer]") {
+  const auto task = make_text_task("copy", {.length = 2});
+  for (const bool shuffled : {false, true}) {
+    Gpt2 policy = make_policy(*task);
+    warm_up(policy, *task, 30);
+    RlConfig config = small("reinforce");
+    config.batch = {.prompts = 16, .samples = 8};
+    config.shuffle_rewards = shuffled;
+    RlTrainer trainer(policy, *task, config);
+    const double before = trainer.step().at("reward/mean");
+    for (int i = 0; i < 60; ++i) trainer.step();
+    const double after = trainer.step().at("reward/mean");
+    INFO(before << " -> " << after);
+    if (shuffled) CHECK(after < before);
+    if (!shuffled) CHECK(after > 0.9);
+    CHECK(before < 0.4);
+  }
+}
+
+TEST_CASE("rl trainer: the entropy bonus raises entropy", "[rl][rl_trainer]") {
+  const auto task = make_text_task("sort", {.length = 3});
+  const auto entropy_after = [&](double bonus) {
+    Gpt2 policy = make_policy(*task);
+    warm_up(policy, *task, 60);
+    RlConfig config = small("reinforce");
+    config.algorithm.entropy_bonus = bonus;
+    RlTrainer trainer(policy, *task, config, [](std::vector<Response>& responses) {
+      for (Response& r : responses) r.score = {};
+    });
+    for (int i = 0; i < 10; ++i) trainer.step();
+    return trainer.step().at("entropy");
+  };
+  const double none = entropy_after(0);
+  CHECK(entropy_after(0.1) > none + 0.1);
+  CHECK(entropy_after(-0.1) < none - 0.1);
+}
+
+TEST_CASE("rl trainer: what does not go together is refused with a sentence", "[rl][rl_trainer]") {
+  const auto task = make_text_task("sort", {.length = 3});
+  const auto refused = [&](const std::function<void(RlConfig&)>& change, double dropout = 0) {
+    Gpt2 policy = make_policy(*task, f32, dropout);
+    RlConfig config = small("grpo");
+    change(config);
+    return error_of([&] { RlTrainer(policy, *task, config); });
+  };
+  CHECK(refused([](RlConfig&) {}, 0.1).find("dropout") != std::string::npos);
+  CHECK(refused([](RlConfig& c) { c.algorithm.reference = ReferenceKind::none; }).find("needs a reference") !=
+        std::string::npos);
+  CHECK(refused([](RlConfig& c) { c.algorithm.reference = ReferenceKind::bigram; }).find("no text to count") !=
+        std::string::npos);
+  CHECK(refused([](RlConfig& c) { c.algorithm.ratio = Ratio::none; }).find("do not go together") != std::string::npos);
+  CHECK(refused([](RlConfig& c) { c.batch.mini_batches = 100; }).find("100 mini-batches") != std::string::npos);
+  CHECK(error_of([] { algorithm("ppo2"); }).find("there are reinforce, ") != std::string::npos);
+}
+
+TEST_CASE("algorithms: every choice has a word and comes back from it", "[rl]") {
+  for (const Algorithm& a : algorithms()) {
+    check_algorithm(a);
+    Algorithm copy;
+    copy.name = a.name;
+    for (const AlgorithmField& field : algorithm_fields()) field.set(copy, field.get(a));
+    for (const AlgorithmField& field : algorithm_fields()) {
+      INFO(a.name << " " << field.name);
+      CHECK(field.get(copy) == field.get(a));
+    }
+    CHECK(explain(copy, {}) == explain(a, {}).replace(a.name.size() + 3, a.source.size(), ""));
+  }
+  Algorithm a;
+  for (const AlgorithmField& field : algorithm_fields()) {
+    CHECK(error_of([&] { field.set(a, "many"); }).find("many") != std::string::npos);
+  }
+  const std::string text =
+      explain(algorithm("grpo"), {.prompts = 16, .samples = 4, .mini_batches = 2, .micro_batch = 8});
+  CHECK(text.find("16 prompts x 4 samples = 64 responses") != std::string::npos);
+  CHECK(text.find("2 optimizer steps, each over 32 responses") != std::string::npos);
+  CHECK(text.find("4 micro-batches of at most 8") != std::string::npos);
+}
+
+TEST_CASE("sft: answers are learned with their end, prompts and padding are not", "[rl]") {
+  const std::vector<Problem> problems = {{{7, 8}, {1, 2, 10}}, {{9}, {10}}};
+  const TokenBatch batch = sft_batch(problems);
+  CHECK(batch.ids.to_vector() == std::vector<double>{7, 8, 1, 2, 9, 0, 0, 0});
+  CHECK(batch.targets.to_vector() == std::vector<double>{-100, 1, 2, 10, 10, -100, -100, -100});
+}

@@ -1,0 +1,194 @@
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tasks/fetch.h"
+#include "tasks/sha256.h"
+#include "tasks/stories.h"
+#include "tasks/text_data.h"
+#include "tensor/base/error.h"
+#include "tests/catch.h"
+
+using namespace pg;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Folder {
+  fs::path path;
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "pg_fetch_XXXXXX").string();
+    path = mkdtemp(name.data());
+    fs::create_directories(path / "mirror");
+  }
+  ~Folder() { fs::remove_all(path); }
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((path / name).parent_path());
+    std::ofstream(path / name, std::ios::binary) << text;
+  }
+  std::string read(const std::string& name) const { return read_file((path / name).string()); }
+  FetchPlaces places() const { return {"", (path / "cache").string(), "file://" + (path / "mirror").string()}; }
+};
+
+template <class F>
+std::string message(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+const std::string kText = generate_stories(50000, 11);
+DataFile known_file() { return {"text.txt", "http://127.0.0.1:1/", int64_t(kText.size()), sha256(kText), "none"}; }
+
+// A port of this machine on which nobody listens.
+int closed_port() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+void need_curl() {
+  if (std::system("curl --version > /dev/null 2>&1") != 0) SKIP_TEST("curl is not installed");
+}
+
+}  // namespace
+
+// FIPS 180-4's examples as NIST publishes them (one block, two blocks, a million letters), and the empty message.
+TEST_CASE("SHA-256 gives the published digests", "[fetch]") {
+  CHECK(sha256("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(sha256("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  CHECK(sha256(std::string(1000000, 'a')) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST_CASE("the manifest names its files completely", "[fetch]") {
+  for (const auto& file : data_manifest()) {
+    CHECK(file.url.substr(0, 8) == "https://");
+    CHECK(file.sha256.size() == 64);
+    CHECK(file.bytes > 0);
+    CHECK(!file.licence.empty());
+    CHECK(data_file(file.name).url == file.url);
+  }
+  CHECK(contains(message([] { data_file("moby_dick"); }), "tinyshakespeare.txt"));
+}
+
+TEST_CASE("a file that is here is found without a download", "[fetch]") {
+  const Folder folder;
+  FetchPlaces places = folder.places();
+  places.mirror = "file:///nowhere";
+  CHECK(find_data(known_file(), places).empty());
+  folder.write("cache/text.txt", kText);
+  CHECK(fetch_data(known_file(), places) == places.cache + "/text.txt");
+  places.data = (folder.path / "given").string();
+  folder.write("given/text.txt", kText);
+  CHECK(fetch_data(known_file(), places) == places.data + "/text.txt");
+  folder.write("given/text.txt", kText + "x");
+  CHECK(contains(message([&] { fetch_data(known_file(), places); }), "given/text.txt is not the published file"));
+}
+
+TEST_CASE("a download is checked and put in place", "[fetch]") {
+  need_curl();
+  const Folder folder;
+  folder.write("mirror/text.txt", kText);
+  int64_t last = 0;
+  const std::string path = fetch_data(known_file(), folder.places(), [&](int64_t done, int64_t total) {
+    CHECK(total == known_file().bytes);
+    last = done;
+  });
+  CHECK(read_file(path) == kText);
+  CHECK(last == known_file().bytes);
+  size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(folder.path / "cache")) files += entry.exists();
+  CHECK(files == 1);
+}
+
+TEST_CASE("a cut download goes on where it stopped", "[fetch]") {
+  need_curl();
+  const Folder folder;
+  // The mirror's first half is spoiled: only a download that resumes gets the right file.
+  const size_t half = kText.size() / 2;
+  folder.write("mirror/text.txt", std::string(half, '?') + kText.substr(half));
+  folder.write("cache/text.txt.part", kText.substr(0, half));
+  CHECK(read_file(fetch_data(known_file(), folder.places())) == kText);
+}
+
+TEST_CASE("the remains of another download do not spoil this one", "[fetch]") {
+  need_curl();
+  const Folder folder;
+  folder.write("mirror/text.txt", kText);
+  SECTION("a wrong beginning") { folder.write("cache/text.txt.part", "something else"); }
+  SECTION("longer than the file") { folder.write("cache/text.txt.part", kText + kText); }
+  SECTION("as long as the file") { folder.write("cache/text.txt.part", std::string(kText.size(), 'x')); }
+  SECTION("already complete") { folder.write("cache/text.txt.part", kText); }
+  CHECK(read_file(fetch_data(known_file(), folder.places())) == kText);
+}
+
+TEST_CASE("a wrong file is refused", "[fetch]") {
+  need_curl();
+  const Folder folder;
+  std::string spoiled = kText;
+  SECTION("one letter differs") {
+    spoiled[1000] ^= 1;
+    folder.write("mirror/text.txt", spoiled);
+    CHECK(contains(message([&] { fetch_data(known_file(), folder.places()); }), "SHA-256"));
+  }
+  SECTION("too short") {
+    folder.write("mirror/text.txt", kText.substr(0, 100));
+    CHECK(contains(message([&] { fetch_data(known_file(), folder.places()); }), "100 bytes instead of"));
+  }
+  CHECK(!fs::exists(folder.path / "cache/text.txt"));
+  // The spoiled download is not resumed later.
+  folder.write("mirror/text.txt", kText);
+  CHECK(read_file(fetch_data(known_file(), folder.places())) == kText);
+}
+
+TEST_CASE("without a connection one sentence says so and the stories serve", "[fetch]") {
+  need_curl();
+  const Folder folder;
+  FetchPlaces places = folder.places();
+  places.mirror = "http://127.0.0.1:" + std::to_string(closed_port());
+  const std::string said = message([&] { fetch_data(known_file(), places); });
+  CHECK(said == "text.txt could not be downloaded from " + places.mirror + "/text.txt: no connection");
+
+  const Corpus corpus = load_corpus("tinyshakespeare", places);
+  CHECK(corpus.name == "stories");
+  CHECK(corpus.text == generate_stories());
+  CHECK(contains(corpus.note, "no connection; using the built-in stories instead"));
+  CHECK(corpus.note.find('\n') == std::string::npos);
+}
+
+TEST_CASE("any file can be the corpus", "[fetch]") {
+  const Folder folder;
+  folder.write("mine.txt", "my text");
+  const std::string path = (folder.path / "mine.txt").string();
+  CHECK(load_corpus(path).text == "my text");
+  CHECK(load_corpus(path).note.empty());
+  CHECK(load_corpus("stories").text == generate_stories());
+  folder.write("empty.txt", "");
+  CHECK(contains(message([&] { load_corpus((folder.path / "empty.txt").string()); }), "empty"));
+  CHECK(contains(message([&] { load_corpus((folder.path / "none.txt").string()); }), "No such file"));
+}
+
+TEST_CASE("a cache that cannot be written is named", "[fetch]") {
+  const Folder folder;
+  FetchPlaces places = folder.places();
+  folder.write("file", "");
+  places.cache = (folder.path / "file/cache").string();
+  CHECK(contains(message([&] { fetch_data(known_file(), places); }), "POLICYGRAD_CACHE"));
+}

@@ -1,0 +1,40 @@
+#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/tensor.h"
+#include "tests/catch.h"
+
+using namespace pg;
+
+namespace {
+template <class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+}  // namespace
+
+TEST_CASE("device names are read and written", "[device]") {
+  CHECK(parse_device("cpu") == Device{});
+  CHECK(to_string(Device{}) == "cpu");
+  CHECK(to_string(Device{Device::Kind::cuda, 3}) == "cuda:3");
+}
+
+TEST_CASE("a device that is not there gets one sentence", "[device]") {
+  for (const char* text : {"cuda", "cuda:200"}) {
+    const std::string message = message_of([&] { parse_device(text); });
+    if (text == std::string("cuda") && cuda::device_count() > 0) {
+      CHECK(message.empty());
+      continue;
+    }
+    CHECK(message.find(text) != std::string::npos);
+    CHECK(message.find(cuda::device_count() == 0 ? cuda::why_none() : "the last one here") != std::string::npos);
+  }
+  for (const char* text : {"", "gpu", "cuda:", "cuda:x", "cuda:1x", "cuda:-1", "cuda:999", "cpu:0"}) {
+    CHECK(message_of([&] { parse_device(text); }).find("expected \"cpu\"") != std::string::npos);
+  }
+  if (cuda::device_count() > 0) return;
+  CHECK(message_of([] { Tensor::zeros({2}).to(Device{Device::Kind::cuda, 0}); }).find("no CUDA") != std::string::npos);
+}

@@ -1,0 +1,152 @@
+// Products of bf16 operands: summed in f32, rounded once.
+#include <cmath>
+#include <cstring>
+
+#include "tensor/base/parallel.h"
+#include "tensor/cpu/gemm/gemm.h"
+#include "tensor/tensor.h"
+#include "tests/catch.h"
+
+using namespace pg;
+
+namespace {
+
+Tensor random(const Shape& shape, uint64_t seed, DType dtype = bf16) {
+  Generator g(seed);
+  return Tensor::normal(shape, 0, 1, g, dtype);
+}
+// [rows, columns]; turned: the columns lie along memory.
+Tensor matrix(int64_t rows, int64_t columns, bool turned, uint64_t seed) {
+  return turned ? random({columns, rows}, seed).view_transpose(0, 1) : random({rows, columns}, seed);
+}
+
+// As matmul computes it, or over pairs as matmul does where the processor has the instruction for it.
+bool pairs = false;
+
+Tensor product(const Tensor& a, const Tensor& b, DType dtype, const MatmulArgs& args = {}, const Tensor& c0 = {}) {
+  const Tensor c = c0.defined() ? c0.to(dtype).clone() : Tensor::full({a.size(0), b.size(1)}, NAN, dtype);
+  if (!pairs || a.dtype() != bf16) {
+    cpu_kernels().matmul(c, a, b, args);
+    return c;
+  }
+  const auto of = [](const Tensor& x) {
+    return cpu::Matrix<BFloat16>{x.view().as<BFloat16>(), x.strides()[0], x.strides()[1]};
+  };
+  const auto run = [&]<class C>(std::type_identity<C>) {
+    cpu::Product<BFloat16, C> g{a.size(0), b.size(1), a.size(1), of(a), of(b), c.view().as<C>(), c.size(1)};
+    g.beta = args.beta;
+    std::vector<float> wide;
+    for (int64_t i = 0; args.bias && i < b.size(1); ++i) wide.push_back(float(args.bias.as<BFloat16>()[i]));
+    if (args.bias) g.bias = wide.data();
+    g.activation = args.activation;
+    g.pre = args.pre_activation.as<C>(), g.ld_pre = c.size(1);
+    cpu::multiply_pairs(g);
+  };
+  dtype == f32 ? run(std::type_identity<float>{}) : run(std::type_identity<BFloat16>{});
+  return c;
+}
+
+bool same_bits(const Tensor& x, const Tensor& y) {
+  return x.dtype() == y.dtype() && x.shape() == y.shape() &&
+         std::memcmp(x.view().data, y.view().data, static_cast<size_t>(x.numel()) * size_of(x.dtype())) == 0;
+}
+
+double relative_error(const Tensor& got, const Tensor& expected) {
+  const auto x = got.to_vector(), y = expected.to_vector();
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    difference += (x[i] - y[i]) * (x[i] - y[i]);
+    norm += y[i] * y[i];
+  }
+  return std::isnan(difference) ? HUGE_VAL : std::sqrt(difference / norm);
+}
+
+struct Case {
+  int64_t m, n, k;
+};
+
+void check_all(const Case& c) {
+  for (int turn = 0; turn < 4; ++turn) {
+    INFO("m " << c.m << " n " << c.n << " k " << c.k << " turned " << turn);
+    const Tensor a = matrix(c.m, c.k, turn & 1, 1), b = matrix(c.k, c.n, turn & 2, 2), c0 = random({c.m, c.n}, 3);
+    for (float beta : {0.0f, 1.0f}) {
+      const Tensor wide = product(a, b, f32, {.beta = beta}, beta == 0 ? Tensor{} : c0);
+      const Tensor exact = product(a.to(f64), b.to(f64), f64, {.beta = beta}, beta == 0 ? Tensor{} : c0);
+      REQUIRE(relative_error(wide, exact) <= 1e-6);
+      REQUIRE(same_bits(product(a, b, bf16, {.beta = beta}, beta == 0 ? Tensor{} : c0), wide.to(bf16)));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("bf16 matmul: sums of f32, rounded once", "[gemm][bf16]") {
+  pairs = GENERATE(false, true);
+  for (int64_t m : {1, 2, 4, 5, 13, 37}) {
+    for (int64_t n : {1, 16, 17, 33, 100}) {
+      for (int64_t k : {1, 3, 16, 17, 65}) check_all({m, n, k});
+    }
+  }
+}
+
+TEST_CASE("bf16 matmul across blocks", "[gemm][bf16]") {
+  pairs = GENERATE(false, true);
+  check_all({131, 600, 801});
+  check_all({3, 1500, 701});
+  check_all({70, 70, 1201});
+}
+
+TEST_CASE("bf16 matmul: an element has the same bits in every product that contains it", "[gemm][bf16]") {
+  pairs = GENERATE(false, true);
+  const int before = num_threads();
+  for (const Case& c : {Case{67, 150, 901}, Case{29, 600, 64}}) {
+    for (bool turned : {false, true}) {
+      const Tensor a = matrix(c.m, c.k, false, 4), b = matrix(c.k, c.n, turned, 5), bias = random({c.n}, 6);
+      const MatmulArgs args{.bias = bias, .activation = Activation::gelu_tanh};
+      set_num_threads(1);
+      const Tensor all = product(a, b, bf16, args);
+      for (int threads : {2, 3, 7}) {
+        set_num_threads(threads);
+        REQUIRE(same_bits(product(a, b, bf16, args), all));
+      }
+      for (int64_t rows : {1, 2, 3, 4, 5, 13}) {
+        for (int64_t from = 0; from + rows <= c.m; from += 7) {
+          REQUIRE(same_bits(product(a.view_slice(0, from, from + rows), b, bf16, args),
+                            all.view_slice(0, from, from + rows)));
+        }
+      }
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("bf16 matmul adds the bias before it rounds and keeps the value before the activation", "[gemm][bf16]") {
+  pairs = GENERATE(false, true);
+  for (int64_t m : {2, 9}) {
+    const Tensor a = random({m, 500}, 7), b = matrix(500, 40, true, 8), bias = random({40}, 9);
+    const Tensor sums = product(a, b, f32);
+    const Tensor pre = Tensor::empty({m, 40}, bf16);
+    const Tensor y = product(a, b, bf16, {.bias = bias, .activation = Activation::gelu_tanh, .pre_activation = pre});
+    const auto s = sums.to_vector(), shift = bias.to_vector(), kept = pre.to_vector(), result = y.to_vector();
+    for (int64_t i = 0; i < m * 40; ++i) {
+      const float x = static_cast<float>(s[i]) + static_cast<float>(shift[i % 40]);
+      REQUIRE(kept[i] == static_cast<float>(BFloat16(x)));
+      const double gelu = 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+      REQUIRE(std::abs(result[i] - gelu) <= std::abs(gelu) / 256 + 1e-6);
+    }
+  }
+}
+
+TEST_CASE("bf16 matmul times the derivative of gelu is rounded once", "[gemm][bf16]") {
+  pairs = GENERATE(false, true);
+  for (int64_t m : {2, 9, 40}) {
+    for (bool turned : {false, true}) {
+      const Tensor a = random({m, 500}, 7), b = matrix(500, 40, turned, 8), pre = random({m, 40}, 9);
+      const Tensor sums = product(a, b, f32);
+      const Tensor y = product(a, b, bf16, {.activation = Activation::gelu_tanh_backward, .pre_activation = pre});
+      const Tensor wide = pre.to(f32), exact = Tensor::empty({m, 40}, f32);
+      cpu_kernels().unary_backward(Unary::gelu_tanh, exact, sums, wide, {}, {}, 0);
+      REQUIRE(same_bits(y, exact.to(bf16)));
+    }
+  }
+}

@@ -1,0 +1,208 @@
+// Benchmarks of generation: prompts read, tokens decoded.
+#include "nn/generate.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "tensor/base/parallel.h"
+#include "tools/pg/bench/bench.h"
+#include "tools/pg/bench/ceilings.h"
+
+namespace pg::tools {
+
+namespace {
+
+constexpr int64_t kDecoded = 32;  // tokens after the first
+
+std::vector<std::vector<int32_t>> random_prompts(int64_t rows, int64_t length, int64_t vocab,
+                                                 const GivenWeights& given) {
+  std::vector<std::vector<int32_t>> prompts(static_cast<size_t>(rows),
+                                            std::vector<int32_t>(static_cast<size_t>(length)));
+  if (given) {
+    const Tensor& ids = given->at("ids");
+    check(ids.dtype() == i32 && ids.shape() == Shape{rows, length}, "bench: ids {} {}, expected i32 [{}, {}]",
+          ids.dtype(), ids.shape(), rows, length);
+    auto from = ids.data<int32_t>().begin();
+    for (auto& prompt : prompts) {
+      for (auto& id : prompt) id = *from++;
+    }
+    return prompts;
+  }
+  Generator g(2);
+  for (auto& prompt : prompts) {
+    for (auto& id : prompt) id = static_cast<int32_t>(g.integer(vocab));
+  }
+  return prompts;
+}
+
+struct Timed {
+  Timing first, rest;             // until every row has its first token; of one token of all rows after that
+  std::vector<double> log_probs;  // of the first tokens, mean over the rows
+};
+
+// Of `repeat` runs after a warm-up, which is greedy.
+Timed time_generation(Gpt2& model, const std::vector<std::vector<int32_t>>& prompts, int64_t tokens, int repeat,
+                      bool greedy = true) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
+  Timed timed;
+  std::vector<double> first_samples, rest_samples;
+  GenerateOptions options;
+  options.max_new_tokens = tokens;
+  for (int run = 0; run <= repeat; ++run) {  // the first fills the memory pool
+    options.greedy = greedy || run == 0;
+    size_t made = 0;
+    const auto start = Clock::now();
+    auto first = start;
+    options.on_token = [&](int64_t, int32_t) {
+      if (++made == prompts.size()) first = Clock::now();
+    };
+    const std::vector<Generated> all = generate(model, prompts, options);
+    if (run > 0) {
+      first_samples.push_back(seconds(first - start));
+      if (tokens > 1) rest_samples.push_back(seconds(Clock::now() - first) / static_cast<double>(tokens - 1));
+      continue;
+    }
+    timed.log_probs.resize(static_cast<size_t>(std::min<int64_t>(tokens, 3)));
+    for (const Generated& row : all) {
+      for (size_t i = 0; i < timed.log_probs.size(); ++i) {
+        timed.log_probs[i] += row.log_probs[i] / static_cast<double>(all.size());
+      }
+    }
+  }
+  timed.first = timing_of(first_samples);
+  timed.rest = timing_of(rest_samples);
+  return timed;
+}
+
+std::vector<Entry> bench_generation(const std::string& label, const Gpt2Config& config, int64_t rows, int repeat) {
+  Generator init(1);
+  Gpt2 model(config, init);
+  model.eval();
+  GenerateOptions options;
+  options.max_new_tokens = config.block_size - 1;
+  Entry entry{"generate", label, "with KV cache"};
+  entry.tokens = static_cast<double>(rows * options.max_new_tokens);
+  const std::vector<std::vector<int32_t>> prompts(static_cast<size_t>(rows), {0});
+  entry.timing = time_of([&] { generate(model, prompts, options); }, repeat);
+  return {entry};
+}
+
+// A matrix-vector product over the bytes of the weights: reading them is the least that decoding one row can cost.
+Timing time_reading(int64_t rows, int64_t width, DType dtype, int repeat) {
+  const Tensor weights = Tensor::ones({rows, width}, dtype), x = Tensor::ones({width});
+  const Tensor y = Tensor::empty({rows});
+  const auto run = [&]<class S>(const S* from) {
+    parallel_for(rows, 256, [&](int64_t begin, int64_t end) {
+      dot_rows(y.view().as<float>(), from, x.view().as<float>(), begin, end, width);
+    });
+  };
+  return time_of(
+      [&] { dtype == bf16 ? run(weights.view().as<const BFloat16>()) : run(weights.view().as<const float>()); },
+      repeat);
+}
+
+// One token of every row per call. One row is bound by reading the weights, many by arithmetic.
+std::vector<Entry> bench_decode(const std::string& label, const Gpt2Config& config, int64_t rows,
+                                const GivenWeights& given, int repeat) {
+  constexpr int64_t context = 64;
+  Generator init(1);
+  Gpt2 model(config, init);
+  take_weights(model, given);
+  const auto prompts = random_prompts(rows, context, config.vocab_size, given);
+  const Timed timed = time_generation(model, prompts, 1 + kDecoded, repeat);
+  const auto parameters = static_cast<double>(count_parameters(model) - config.block_size * config.n_embd);
+  Entry entry{"decode", label, "token"};
+  entry.timing = timed.rest;
+  entry.check = timed.log_probs;
+  entry.tokens = static_cast<double>(rows);
+  if (rows > 1) {
+    entry.flops = 2 * parameters * static_cast<double>(rows);
+    return {entry};
+  }
+  Entry probe{"decode", label, "probe"};
+  entry.bytes = probe.bytes = static_cast<double>(size_of(config.dtype)) * parameters;
+  probe.timing = time_reading(static_cast<int64_t>(parameters) / config.n_embd, config.n_embd, config.dtype, repeat);
+  return {entry, probe};
+}
+
+// The same on a CUDA device: many rows after a long context, drawn, not greedy. Bytes are those of the weights, once,
+// and of the keys and values of the context, for each row.
+std::vector<Entry> bench_cuda_decode(const std::string& label, const Gpt2Config& config, int64_t rows, int64_t context,
+                                     const BenchSettings& settings, int repeat) {
+  Generator init(1);
+  Gpt2 model(config, init);
+  take_weights(model, settings.given);
+  model.to(settings.device);
+  const auto prompts = random_prompts(rows, context, config.vocab_size, settings.given);
+  const Timed timed = time_generation(model, prompts, 1 + kDecoded, repeat, false);
+  const int64_t parameters = count_parameters(model) - config.block_size * config.n_embd;
+  const int64_t cached = rows * (context + kDecoded / 2) * 2 * config.n_layer * config.n_embd;
+  Entry token{"decode", label, "token"}, prompt{"decode", label, "prompts"};
+  token.timing = timed.rest;
+  token.check = timed.log_probs;
+  token.tokens = static_cast<double>(rows);
+  token.bytes = static_cast<double>(size_of(config.dtype)) * static_cast<double>(parameters + cached);
+  prompt.timing = timed.first;
+  prompt.tokens = static_cast<double>(rows * context);
+  prompt.flops = prompt.tokens * 2 * static_cast<double>(parameters - config.vocab_size * config.n_embd);
+  return {token, prompt};
+}
+
+// A prompt read and its first token chosen: logits of the last position only.
+std::vector<Entry> bench_prefill(const std::string& label, const Gpt2Config& config, int64_t length,
+                                 const GivenWeights& given, int repeat) {
+  Generator init(1);
+  Gpt2 model(config, init);
+  take_weights(model, given);
+  const Timed timed = time_generation(model, random_prompts(1, length, config.vocab_size, given), 1, repeat);
+  const int64_t blocks = count_parameters(model) - (config.vocab_size + config.block_size) * config.n_embd;
+  Entry entry{"prefill", label, "prompt"};
+  entry.tokens = static_cast<double>(length);
+  entry.flops = entry.tokens * static_cast<double>(2 * blocks + 2 * config.n_layer * config.n_embd * length);
+  entry.timing = timed.first;
+  entry.check = timed.log_probs;
+  return {entry};
+}
+
+}  // namespace
+
+void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings) {
+  const GivenWeights given = settings.given;
+  const DType dtype = settings.dtype;
+  if (settings.device.kind == Device::Kind::cuda) {
+    const Gpt2Config config = {.vocab_size = 50304, .dtype = dtype};
+    struct Size {
+      int64_t rows, context;
+    };
+    for (const auto [rows, context] : {Size{1, 512}, {64, 512}, {1024, 128}}) {
+      const std::string label = fmt::format("124M, {} x {}", rows, context);
+      all.push_back({"decode", label, [=, rows = rows, context = context](int repeat) {
+                       return bench_cuda_decode(label, config, rows, context, settings, repeat);
+                     }});
+    }
+    return;
+  }
+  const Gpt2Config lesson4 = {
+      .vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128, .dtype = dtype};
+  const Gpt2Config larger = {
+      .vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384, .dtype = dtype};
+  const Gpt2Config gpt2 = {.dtype = dtype};
+  const auto decode = [&](const std::string& model, const Gpt2Config& config, int64_t rows) {
+    const std::string label = fmt::format("{}, {} row{}", model, rows, rows == 1 ? "" : "s");
+    all.push_back(
+        {"decode", label, [=](int repeat) { return bench_decode(label, config, rows, given, repeat); }, true});
+  };
+  decode("124M", gpt2, 1);
+  decode("124M", gpt2, 32);
+  decode("6 layers 384 wide", larger, 32);
+  decode("6 layers 384 wide", larger, 256);
+  const std::string prompt = "124M, 1 x 512";
+  all.push_back({"prefill", prompt, [=](int repeat) { return bench_prefill(prompt, gpt2, 512, given, repeat); }, true});
+  for (int64_t rows : {1, 32}) {
+    const std::string label = fmt::format("lesson 4, {} rows", rows);
+    all.push_back({"generate", label, [=](int repeat) { return bench_generation(label, lesson4, rows, repeat); }});
+  }
+}
+
+}  // namespace pg::tools

@@ -1,0 +1,191 @@
+#include "tools/pg/golden/golden.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "autograd/ops.h"
+#include "nn/safetensors.h"
+#include "tools/pg/golden/ops.h"
+
+namespace pg::tools {
+namespace {
+
+// One case file: hands out its tensors, and knows which nobody asked for.
+class Case {
+ public:
+  explicit Case(const std::string& path) : file_(load_safetensors(path)) {}
+
+  const std::string& metadata(const std::string& key) const { return file_.metadata_at(key); }
+  double tolerance(DType dtype) const {
+    const auto found = file_.metadata.find("rtol");
+    if (found == file_.metadata.end()) return default_tolerance(dtype);
+    char* end = nullptr;
+    const double rtol = std::strtod(found->second.c_str(), &end);
+    check(!found->second.empty() && *end == 0 && rtol >= 0, "golden: {}: rtol: expected a number, got '{}'", file_.path,
+          found->second);
+    return rtol;
+  }
+  // Undefined when there is none of that name.
+  Tensor find(const std::string& name) {
+    const Tensor* tensor = file_.find(name);
+    if (tensor) used_.insert(name);
+    return tensor ? *tensor : Tensor{};
+  }
+  // "in.0", "in.1", … up to the first that is missing.
+  std::vector<Tensor> all(const std::string& prefix) {
+    std::vector<Tensor> result;
+    for (Tensor t; (t = find(fmt::format("{}.{}", prefix, result.size()))).defined();) result.push_back(t);
+    return result;
+  }
+  void check_all_used() const {
+    for (const auto& [name, tensor] : file_.tensors)
+      check(used_.contains(name), "golden: {}: tensor '{}' is not one of in.0 …, out.0 …, grad_out, grad.0 …",
+            file_.path, name);
+  }
+
+ private:
+  SafetensorsFile file_;
+  std::set<std::string> used_;
+};
+
+// What the op sees of the stored tensor `x` (docs/GOLDENS.md, "Inputs that are not contiguous").
+Tensor laid_out(const Tensor& x, const std::string& layout) {
+  if (layout == "transposed") return x.view_transpose(-2, -1);
+  if (layout == "strided") return x.view_slice(-1, 0, x.size(-1), 2);
+  check(layout == "expanded", "golden: unknown layout '{}'; known: transposed, strided, expanded", layout);
+  Shape shape = x.shape();
+  shape.insert(0, 3);
+  return x.view_expand(shape);
+}
+
+void apply_layouts(std::vector<Tensor>& inputs, const GoldenAttributes& attributes) {
+  for (const auto& [name, layout] : attributes.layout()) {
+    size_t i = 0;
+    while (i < inputs.size() && name != fmt::format("in.{}", i)) ++i;
+    check(i < inputs.size(), "golden: layout of '{}': there is no such input", name);
+    inputs[i] = laid_out(inputs[i], layout);
+  }
+}
+
+void run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents) {
+  check(cotangents.size() == outputs.size(), "golden: {} results, but {} gradients of them", outputs.size(),
+        cotangents.size());
+  if (outputs.size() == 1) {
+    backward(outputs[0], cotangents[0]);
+    return;
+  }
+  Tensor total;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor part = sum(mul(outputs[i], cotangents[i]));
+    total = total.defined() ? add(total, part) : part;
+  }
+  backward(total);
+}
+
+// An infinite error is null.
+nlohmann::ordered_json to_json(const GoldenResult& result) {
+  nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
+  for (const GoldenError& t : result.tensors) {
+    tensors.push_back({{"name", t.name}, {"error", t.error}, {"tolerance", t.tolerance}});
+  }
+  return {{"name", result.name}, {"ok", result.ok()}, {"tensors", tensors}};
+}
+
+GoldenError compare(const std::string& name, const Tensor& got, const Tensor& want, const Case& source) {
+  check(got.dtype() == want.dtype(), "golden: {}: expected {}, got {}", name, want.dtype(), got.dtype());
+  return {name, relative_error(name, got, want), source.tolerance(want.dtype())};
+}
+
+}  // namespace
+
+GoldenResult replay_golden(const std::string& path) {
+  Case source(path);
+  const std::string& op = source.metadata("op");
+  const GoldenAttributes attributes(op, source.metadata("attributes"));
+  std::vector<Tensor> inputs = source.all("in");
+  apply_layouts(inputs, attributes);
+
+  std::vector<Tensor> cotangents = source.all("grad_out");
+  if (const Tensor single = source.find("grad_out"); single.defined()) cotangents = {single};
+  std::vector<std::pair<size_t, Tensor>> gradients;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor want = source.find(fmt::format("grad.{}", i));
+    if (!want.defined()) continue;
+    inputs[i].set_requires_grad();
+    gradients.emplace_back(i, want);
+  }
+  const std::vector<Tensor> wanted = source.all("out");
+
+  const std::vector<Tensor> outputs = apply_golden_op(op, inputs, attributes);
+  source.check_all_used();
+  check(gradients.empty() == cotangents.empty(), "golden: grad_out and grad.0 … go together, {} has only one", path);
+  check(outputs.size() == wanted.size(), "golden: {} has {} results, the file expects {}", op, outputs.size(),
+        wanted.size());
+  GoldenResult result{std::filesystem::path(path).stem().string(), {}};
+  for (size_t i = 0; i < wanted.size(); ++i)
+    result.tensors.push_back(compare(fmt::format("out.{}", i), outputs[i], wanted[i], source));
+  if (!gradients.empty()) run_backward(outputs, cotangents);
+  for (const auto& [i, want] : gradients) {
+    const Tensor got = inputs[i].grad();
+    check(got.defined(), "golden: {}: no gradient arrived at in.{}", op, i);
+    result.tensors.push_back(compare(fmt::format("grad.{}", i), got, want, source));
+  }
+  return result;
+}
+
+std::vector<std::string> golden_files(const std::vector<std::string>& paths) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code failure;
+    check(fs::exists(path, failure), "golden: there is no '{}'", path);
+    if (!fs::is_directory(path, failure)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(path, failure))
+      if (entry.path().extension() == ".safetensors") found.push_back(entry.path().string());
+    check(!found.empty(), "golden: no *.safetensors file in '{}'", path);
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+int run_golden(const std::vector<std::string>& paths, std::FILE* out, bool json) {
+  nlohmann::ordered_json cases = nlohmann::ordered_json::array();
+  const std::vector<std::string> files = golden_files(paths);
+  size_t failed = 0;
+  for (const std::string& file : files) {
+    try {
+      const GoldenResult result = replay_golden(file);
+      failed += !result.ok();
+      if (json) {
+        cases.push_back(to_json(result));
+        cases.back()["file"] = file;
+      } else {
+        fmt::print(out, "{}\n", result.to_string());
+      }
+    } catch (const std::exception& error) {  // also out of memory: a file may ask for any size
+      ++failed;
+      if (json) {
+        cases.push_back({{"ok", false}, {"error", error.what()}, {"file", file}});
+      } else {
+        fmt::print(out, "{:<6} {}\n       {}\n", "FAILED", file, error.what());
+      }
+    }
+  }
+  if (json) {
+    const nlohmann::ordered_json all = {{"cases", cases}, {"failed", failed}};
+    fmt::print(out, "{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return failed == 0 ? 0 : 1;
+  }
+  fmt::print(out, "{} cases, {} within tolerance, {} failed\n", files.size(), files.size() - failed, failed);
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace pg::tools

@@ -1,9 +1,0 @@
-#pragma once
-// The operations "rl.*" of golden cases: the functions of rl/.
-#include "tools/pg/golden_table.h"
-
-namespace pg::tools {
-
-void add_rl(GoldenTable& table);
-
-}  // namespace pg::tools

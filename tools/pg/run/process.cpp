@@ -1,0 +1,69 @@
+#include "tools/pg/run/process.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "tensor/base/error.h"
+#include "tensor/base/parallel.h"
+#include "tools/pg/run/remark.h"
+
+namespace pg::tools {
+namespace {
+
+// Read-only: what is written to a stream that was closed remains an error.
+void open_closed_streams() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(file, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDONLY) != file) std::abort();
+  }
+}
+
+int complain(std::string sentence) {
+  std::replace_if(
+      sentence.begin(), sentence.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  remark(stderr, "pg: {}\n", sentence);
+  return 1;
+}
+
+}  // namespace
+
+void flush_output() {
+  errno = 0;
+  const bool failed = std::fflush(stdout) != 0;
+  if (!failed && std::ferror(stdout) == 0) return;
+  throw std::system_error(errno == 0 ? EIO : errno, std::generic_category(), "cannot write to standard output");
+}
+
+int run_process(const std::function<int()>& command) {
+  open_closed_streams();
+  std::signal(SIGPIPE, SIG_IGN);  // a training run outlives its reader
+  try {
+    const int status = command();
+    flush_output();
+    return status;
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory; take a smaller model, batch, context or file");
+  } catch (const std::system_error& e) {
+    if (e.code() == std::errc::broken_pipe) {  // `pg sample RUN | head`: the reader has what it wants
+      std::signal(SIGPIPE, SIG_DFL);
+      std::raise(SIGPIPE);
+    }
+    return complain(e.what());
+  } catch (const std::exception& e) {
+    return complain(e.what());
+  }
+}
+
+void start_threads(int threads) {
+  if (threads > 0) set_num_threads(threads);
+  parallel_for(2, 1, [](int64_t, int64_t) {});
+}
+
+}  // namespace pg::tools

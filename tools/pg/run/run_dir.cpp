@@ -1,0 +1,114 @@
+#include "tools/pg/run/run_dir.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
+
+namespace pg {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The files of a folder. Error naming the folder and the system's reason.
+std::vector<fs::path> files_of(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (fs::directory_iterator next(folder, error), end; !error && next != end; next.increment(error)) {
+    files.push_back(next->path());
+  }
+  check(!error, "run folder {}: cannot list its files: {}", folder, error.message());
+  return files;
+}
+
+// The lines of a .jsonl file before `step`. A line that a crash cut is no JSON object and is dropped too.
+std::string lines_before(const fs::path& path, int64_t step) {
+  std::string kept;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    const auto object = nlohmann::json::parse(shallow_json(line, path.string()), nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) continue;
+    if (object["step"].get<int64_t>() < step) kept += line + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
+
+RunDir RunDir::create(const std::string& root, const std::string& name) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local = {};
+  localtime_r(&now, &local);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  const std::string base = fmt::format("{}/{}_{}", root, stamp, name);
+  std::error_code error;
+  fs::create_directories(root, error);
+  check(!error, "run folder {}: cannot make the folder {}: {}", base, root, error.message());
+  std::string path = base;
+  for (int i = 2; !fs::create_directory(path, error); ++i) {
+    check(!error, "run folder {}: cannot make it: {}", path, error.message());
+    path = fmt::format("{}_{}", base, i);
+  }
+  return RunDir(path);
+}
+
+RunDir RunDir::open(const std::string& path) {
+  std::error_code error;
+  const bool folder = fs::is_directory(path, error);
+  check(folder, "run folder {}: {}", path, error ? error.message() : "it is a file, expected a folder");
+  RunDir run(path);
+  for (const fs::path& file : files_of(path)) {
+    if (file.extension() == ".tmp") fs::remove(file, error);  // left by a process that was killed while it wrote
+  }
+  return run;
+}
+
+void RunDir::rewind(int64_t step) {
+  check(!metrics_, "run folder {}: rewind() after log()", path_);
+  for (const fs::path& file : files_of(path_)) {
+    if (file.extension() == ".jsonl") write_file_atomically(file.string(), lines_before(file, step));
+    if (is_tensorboard_file(file.filename().string())) drop_tensorboard_steps(file.string(), step);
+  }
+}
+
+RunDir::RunDir(std::string path) : path_(std::move(path)), lock_(path_) {}
+
+RunDir::Lock::Lock(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  check(file_ >= 0, "run folder {}: {}", path, std::strerror(errno));
+  if (::flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;  // some file systems have no such locks
+  ::close(file_);
+  fail("run folder {}: another process is training in it; wait until it ends, or stop it", path);
+}
+
+RunDir::Lock::~Lock() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void RunDir::log(int64_t step, const std::vector<std::pair<std::string, double>>& values) {
+  if (!metrics_) {
+    metrics_.reset(std::fopen(file("metrics.jsonl").c_str(), "abe"));
+    check(metrics_ != nullptr, "run folder {}: cannot write metrics.jsonl: {}", path_, std::strerror(errno));
+    events_ = std::make_unique<TensorBoardWriter>(path_);
+  }
+  nlohmann::ordered_json line = {{"step", step}};
+  for (const auto& [name, value] : values) line[name] = std::isfinite(value) ? nlohmann::ordered_json(value) : nullptr;
+  const std::string text = line.dump() + "\n";
+  const bool ok = std::fwrite(text.data(), 1, text.size(), metrics_.get()) == text.size();
+  check(ok && std::fflush(metrics_.get()) == 0, "run folder {}: cannot write metrics.jsonl: {}", path_,
+        std::strerror(errno));
+  for (const auto& [name, value] : values) events_->scalar(name, step, value);
+}
+
+}  // namespace pg

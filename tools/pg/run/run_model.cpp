@@ -1,0 +1,123 @@
+#include "tools/pg/run/run_model.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "tasks/char_tokenizer.h"
+#include "tasks/text_task.h"
+#include "tasks/utf8.h"
+#include "tensor/base/error.h"
+#include "tools/pg/run/run.h"
+#include "tools/pg/yaml_config.h"
+
+namespace pg::tools {
+namespace {
+
+bool has(const Checkpoint& checkpoint, const char* text) { return checkpoint.state.texts.contains(text); }
+
+// The task that a checkpoint of an older version names, with the options that its run recorded.
+std::unique_ptr<TextTask> task_of(const Checkpoint& checkpoint) {
+  const auto config =
+      config_values((std::filesystem::path(checkpoint.file.path).parent_path() / "config.yaml").string());
+  TextTaskOptions options;
+  const auto number = [&](const char* name, int64_t& value) {
+    if (const auto found = config.find(name); found != config.end()) {
+      value = std::max<int64_t>(1, std::strtoll(found->second.c_str(), nullptr, 10));
+    }
+  };
+  number("length", options.length);
+  number("context", options.context);
+  if (const auto found = config.find("corpus"); found != config.end()) options.corpus = found->second;
+  return make_text_task(checkpoint.text("task"), options);
+}
+
+}  // namespace
+
+std::string example_prompt(const TextTask& task) {
+  const std::vector<Problem> problems = task.held_out(1);
+  return problems.empty() ? default_prompt(task.tokenizer()) : task.text(problems[0].prompt);
+}
+
+std::string default_prompt(const Tokenizer& tokenizer) {
+  try {
+    if (!tokenizer.encode("\n").empty()) return "\n";
+  } catch (const Error&) {
+  }
+  const int32_t first = std::max(0, tokenizer.end_id());
+  return tokenizer.decode({&first, 1});
+}
+
+std::string kind_of(const Checkpoint& checkpoint) {
+  if (has(checkpoint, "kind")) return checkpoint.text("kind");
+  if (has(checkpoint, "env_train_config")) return "env";
+  if (has(checkpoint, "score_mean")) return "reward-model";
+  if (has(checkpoint, "kl_beta")) return "rl";
+  if (has(checkpoint, "corpus")) return "train";
+  return "";
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
+  const std::string& path = checkpoint.file.path;
+  const std::string kind = kind_of(checkpoint);
+  check(kind != "env", "{}: a policy of pg env acts in an environment, it writes no text", path);
+  check(kind != "reward-model", "{}: a reward model scores responses, it writes none; name the policy's run", path);
+  check(has(checkpoint, "tokenizer") || has(checkpoint, "task"),
+        "{}: the checkpoint names neither a tokenizer nor a task, so its tokens mean nothing", path);
+  auto tokenizer = tokenizer_from_json(has(checkpoint, "tokenizer") ? checkpoint.text("tokenizer")
+                                                                    : task_of(checkpoint)->tokenizer().to_json());
+  const Gpt2Config config = checkpoint.gpt2_config();
+  check(tokenizer->vocab_size() == config.vocab_size,
+        "{}: the tokenizer has {} tokens and the model {}; they do not belong together", path, tokenizer->vocab_size(),
+        config.vocab_size);
+  return tokenizer;
+}
+
+RunModel load_run_model(const std::string& run, const Device& device, bool best) {
+  Checkpoint checkpoint = load_checkpoint(checkpoint_of(run, best));
+  RunModel m;
+  m.path = checkpoint.file.path;
+  m.kind = kind_of(checkpoint);
+  m.tokenizer = tokenizer_of(checkpoint);
+  if (has(checkpoint, "prompt")) {
+    m.prompt = checkpoint.text("prompt");
+  } else if (has(checkpoint, "task")) {
+    m.prompt = example_prompt(*task_of(checkpoint));
+  } else {
+    m.prompt = default_prompt(*m.tokenizer);
+  }
+  Generator unused(0);
+  m.model = std::make_unique<Gpt2>(checkpoint.gpt2_config(), unused);
+  checkpoint.restore(*m.model);
+  m.model->to(device);
+  m.model->eval();
+  m.state = std::move(checkpoint.state);
+  return m;
+}
+
+void check_vocabulary(const Tokenizer& tokenizer, std::string_view text, const std::string& owner) {
+  try {
+    tokenizer.encode(text);
+    return;
+  } catch (const Error& e) {
+    check(dynamic_cast<const CharTokenizer*>(&tokenizer) != nullptr, "the vocabulary of {}: {}", owner, e.what());
+  }
+  std::u32string characters = decode_utf8(text, "vocabulary");
+  std::sort(characters.begin(), characters.end());
+  characters.erase(std::unique(characters.begin(), characters.end()), characters.end());
+  std::string missing;
+  int64_t count = 0;
+  for (const char32_t c : characters) {
+    std::string one;
+    append_utf8(one, c);
+    try {
+      tokenizer.encode(one);
+    } catch (const Error&) {
+      if (++count <= 8) missing += fmt::format("{}{}", count > 1 ? ", " : "", describe_character(c));
+    }
+  }
+  fail("the vocabulary of {} ({} tokens) lacks {} of the text's {} characters: {}{}", owner, tokenizer.vocab_size(),
+       count, characters.size(), missing, count > 8 ? ", …" : "");
+}
+
+}  // namespace pg::tools
