@@ -144,7 +144,7 @@ bool matmul_then_activation(const View& c, const View& a, const View& b, const M
     return true;
   }
   if (args.activation != Activation::gelu_tanh_backward || !blas_matmul(c, a, b, {.bias = args.bias})) return false;
-  unary_backward(Unary::gelu_tanh, c, c, args.pre_activation, {}, {}, 0);
+  unary_backward(Unary::gelu_tanh, c, c, args.pre_activation, {}, 0);
   return true;
 }
 
