@@ -1,4 +1,4 @@
-// One result element from the elements at the same place: forward and backward of each are one functor in the backend.
+// Elementwise operations. The formulas, forward and backward, are in tensor/elementwise.def.
 #include <limits>
 
 #include "autograd/op_util.h"
@@ -8,57 +8,48 @@ namespace {
 
 using namespace detail;
 
-// What the derivative is a function of, hence what the tape keeps.
-enum class Saves { nothing, input, output };
-
-Saves saves(Unary u) {
-  switch (u) {
-    case Unary::neg:
-    case Unary::affine:
-    case Unary::div_scalar:
-      return Saves::nothing;
-    case Unary::exp:
-    case Unary::expm1:
-    case Unary::sqrt:
-    case Unary::rsqrt:
-    case Unary::reciprocal:
-    case Unary::tanh:
-    case Unary::sigmoid:
-    case Unary::relu:
-      return Saves::output;
-    default:
-      return Saves::input;
-  }
-}
-
 Tensor unary(Op op, Unary u, const Tensor& x, Scalars s = {}) {
   check_floating(x, name_of(op));
   Tensor y = empty_like(x);
   kernels_of(x).unary(u, y, x, s);
   if (!taped({&x})) return y;
-  Tensor saved = saves(u) == Saves::input ? x.detach() : saves(u) == Saves::output ? y : Tensor{};
-  return record(op, y, {&x}, {&saved}, [u, s, saved](const Tensor& dy, Grads& g) {
-    const Tensor& kept = saved.defined() ? saved : dy;  // the functor reads only what `saves` names
-    if (auto dx = g[0]) kernels_of(dy).unary_backward(u, *dx.into, dy, kept, kept, s, dx.beta);
+  Tensor kept = keeps(u) == Keeps::input ? x.detach() : keeps(u) == Keeps::output ? y : Tensor{};
+  return record(op, y, {&x}, {&kept}, [u, s, kept](const Tensor& dy, Grads& g) {
+    if (auto dx = g[0]) kernels_of(dy).unary_backward(u, *dx.into, dy, kept.defined() ? kept : dy, s, dx.beta);
   });
 }
 
-Tensor forward_binary(const char* name, Binary b, const Tensor& x, const Tensor& y, bool comparison) {
-  check_same_dtype(x, y, name);
-  if (!comparison) check_floating(x, name);
+// Calls f(z, x, y) with x and y of one shape, broadcast where they must be, and a new z of that shape.
+template <class F>
+Tensor broadcast_into(const char* name, DType result, const Tensor& x, const Tensor& y, F&& f) {
   if (x.shape() == y.shape()) {
-    Tensor z = Tensor::empty(x.shape(), comparison ? u8 : x.dtype(), x.device());
-    kernels_of(x).binary(b, z, x, y);
+    Tensor z = Tensor::empty(x.shape(), result, x.device());
+    f(z, x, y);
     return z;
   }
   const Shape shape = broadcast_shapes(x.shape(), y.shape(), name);
-  Tensor z = Tensor::empty(shape, comparison ? u8 : x.dtype(), x.device());
-  kernels_of(x).binary(b, z, x.view_expand(shape), y.view_expand(shape));
+  Tensor z = Tensor::empty(shape, result, x.device());
+  f(z, x.view_expand(shape), y.view_expand(shape));
   return z;
 }
 
+Tensor forward_binary(Op op, Binary b, const Tensor& x, const Tensor& y) {
+  check_same_dtype(x, y, name_of(op));
+  check_floating(x, name_of(op));
+  return broadcast_into(name_of(op), x.dtype(), x, y, [&](const View& z, const View& left, const View& right) {
+    kernels_of(x).binary(b, z, left, right);
+  });
+}
+
+Tensor compare(const char* name, Comparison c, const Tensor& x, const Tensor& y) {
+  check_same_dtype(x, y, name);
+  return broadcast_into(name, u8, x, y, [&](const View& z, const View& left, const View& right) {
+    kernels_of(x).compare(c, z, left, right);
+  });
+}
+
 Tensor binary(Op op, Binary b, const Tensor& x, const Tensor& y) {
-  Tensor z = forward_binary(name_of(op), b, x, y, false);
+  Tensor z = forward_binary(op, b, x, y);
   const bool product = b == Binary::mul;  // its gradient for one side reads the other side only
   const Tensor* const kept_x = product && !y.requires_grad() ? nullptr : &x;
   const Tensor* const kept_y = product && !x.requires_grad() ? nullptr : &y;
@@ -79,14 +70,10 @@ Tensor binary(Op op, Binary b, const Tensor& x, const Tensor& y) {
       });
 }
 
-Tensor compare(const char* name, Binary b, const Tensor& x, const Tensor& y) {
-  return forward_binary(name, b, x, y, true);
-}
-
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  Tensor z = forward_binary("add", Binary::add, a, b, false);
+  Tensor z = forward_binary(Op::add, Binary::add, a, b);
   return record(Op::add, std::move(z), {&a, &b}, [sa = a.shape(), sb = b.shape()](const Tensor& dz, Grads& g) {
     pass_summed(g, 0, dz, sa);
     pass_summed(g, 1, dz, sb);
@@ -94,7 +81,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
-  Tensor z = forward_binary("sub", Binary::sub, a, b, false);
+  Tensor z = forward_binary(Op::sub, Binary::sub, a, b);
   return record(Op::sub, std::move(z), {&a, &b}, [sa = a.shape(), sb = b.shape()](const Tensor& dz, Grads& g) {
     pass_summed(g, 0, dz, sa);
     if (g.wants(1)) pass_summed(g, 1, neg(dz), sb);
@@ -137,29 +124,11 @@ Tensor clamp(const Tensor& x, double min, double max) {
   return unary(Op::clamp, Unary::clamp, x, {min, max});
 }
 
-Tensor eq(const Tensor& a, const Tensor& b) { return compare("eq", Binary::eq, a, b); }
-Tensor ne(const Tensor& a, const Tensor& b) { return compare("ne", Binary::ne, a, b); }
-Tensor lt(const Tensor& a, const Tensor& b) { return compare("lt", Binary::lt, a, b); }
-Tensor le(const Tensor& a, const Tensor& b) { return compare("le", Binary::le, a, b); }
-Tensor gt(const Tensor& a, const Tensor& b) { return compare("gt", Binary::gt, a, b); }
-Tensor ge(const Tensor& a, const Tensor& b) { return compare("ge", Binary::ge, a, b); }
-
-Tensor neg(const Tensor& x) { return unary(Op::neg, Unary::neg, x); }
-Tensor abs(const Tensor& x) { return unary(Op::abs, Unary::abs, x); }
-Tensor exp(const Tensor& x) { return unary(Op::exp, Unary::exp, x); }
-Tensor expm1(const Tensor& x) { return unary(Op::expm1, Unary::expm1, x); }
-Tensor log(const Tensor& x) { return unary(Op::log, Unary::log, x); }
-Tensor log1p(const Tensor& x) { return unary(Op::log1p, Unary::log1p, x); }
-Tensor sqrt(const Tensor& x) { return unary(Op::sqrt, Unary::sqrt, x); }
-Tensor rsqrt(const Tensor& x) { return unary(Op::rsqrt, Unary::rsqrt, x); }
-Tensor reciprocal(const Tensor& x) { return unary(Op::reciprocal, Unary::reciprocal, x); }
-Tensor sin(const Tensor& x) { return unary(Op::sin, Unary::sin, x); }
-Tensor cos(const Tensor& x) { return unary(Op::cos, Unary::cos, x); }
-Tensor tanh(const Tensor& x) { return unary(Op::tanh, Unary::tanh, x); }
-Tensor sigmoid(const Tensor& x) { return unary(Op::sigmoid, Unary::sigmoid, x); }
-Tensor softplus(const Tensor& x) { return unary(Op::softplus, Unary::softplus, x); }
-Tensor relu(const Tensor& x) { return unary(Op::relu, Unary::relu, x); }
-Tensor silu(const Tensor& x) { return unary(Op::silu, Unary::silu, x); }
+#define COMPARISON(name, condition) \
+  Tensor name(const Tensor& a, const Tensor& b) { return compare(#name, Comparison::name, a, b); }
+#define UNARY(name, ...) \
+  Tensor name(const Tensor& x) { return unary(Op::name, Unary::name, x); }
+#include "tensor/elementwise.def"
 Tensor gelu(const Tensor& x, Gelu approximate) {
   return unary(Op::gelu, approximate == Gelu::tanh ? Unary::gelu_tanh : Unary::gelu_erf, x);
 }

@@ -171,7 +171,7 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return record(Op::linear_gelu, layer.y, {&x, &weight, &bias}, {&layer.x2, &weight},
                 [x2 = layer.x2, w = weight.detach(), pre = layer.pre](const Tensor& dy, Grads& g) {
                   const Tensor dpre = empty_like(pre);
-                  kernels_of(dy).unary_backward(Unary::gelu_tanh, dpre, reshaped(dy, pre.shape()), pre, pre, {}, 0);
+                  kernels_of(dy).unary_backward(Unary::gelu_tanh, dpre, reshaped(dy, pre.shape()), pre, {}, 0);
                   linear_backward(dpre, x2, w, g);
                 });
 }

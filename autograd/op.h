@@ -1,6 +1,6 @@
 #pragma once
-// The name of every recorded operation. tests/op_samples/op_samples.cpp must hold a sample of each: a test walks this
-// list.
+// The name of every recorded operation, once: the functions of tensor/elementwise.def and those of this list. A test
+// walks it: tests/op_samples must hold a sample of each.
 #include <cstdint>
 
 namespace pg {
@@ -8,9 +8,7 @@ namespace pg {
 // clang-format off
 #define POLICYGRAD_OPS(X) \
   X(leaf) X(add) X(sub) X(mul) X(div) X(pow) X(minimum) X(maximum) X(where) \
-  X(neg) X(abs) X(exp) X(expm1) X(log) X(log1p) X(sqrt) X(rsqrt) \
-  X(reciprocal) X(sin) X(cos) X(tanh) X(sigmoid) X(softplus) X(relu) X(gelu) \
-  X(silu) X(affine) X(clamp) X(pow_scalar) X(cast) X(sum) X(mean) X(amax) \
+  X(gelu) X(affine) X(clamp) X(pow_scalar) X(cast) X(sum) X(mean) X(amax) \
   X(logsumexp) X(var) X(cumsum) X(matmul) X(linear) X(linear_gelu) X(mlp_gelu) X(reshape) \
   X(transpose) X(permute) X(slice) X(expand) X(cat) X(stack) X(gather) \
   X(index_select) X(scatter_add) X(embedding) X(softmax) X(log_softmax) \
@@ -22,6 +20,8 @@ enum class Op : uint8_t {
 #define X(name) name,
   POLICYGRAD_OPS(X)
 #undef X
+#define UNARY(name, ...) name,
+#include "tensor/elementwise.def"
       count
 };
 const char* name_of(Op op);

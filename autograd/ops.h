@@ -26,7 +26,7 @@ Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);  // condition u8
 Tensor affine(const Tensor& x, double scale, double shift);               // scale·x + shift
 
-// ---- comparisons: u8 0/1, no gradient
+// ---- comparisons (tensor/elementwise.def): u8 0/1, no gradient
 Tensor eq(const Tensor& a, const Tensor& b);
 Tensor ne(const Tensor& a, const Tensor& b);
 Tensor lt(const Tensor& a, const Tensor& b);
@@ -34,7 +34,7 @@ Tensor le(const Tensor& a, const Tensor& b);
 Tensor gt(const Tensor& a, const Tensor& b);
 Tensor ge(const Tensor& a, const Tensor& b);
 
-// ---- elementwise, same shape as x
+// ---- elementwise (tensor/elementwise.def defines those without further arguments), same shape as x
 Tensor neg(const Tensor& x);
 Tensor abs(const Tensor& x);
 Tensor exp(const Tensor& x);

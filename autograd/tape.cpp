@@ -176,6 +176,8 @@ const char* name_of(Op op) {
 #define X(name) #name,
       POLICYGRAD_OPS(X)
 #undef X
+#define UNARY(name, ...) #name,
+#include "tensor/elementwise.def"
   };
   return names[static_cast<int>(op)];
 }

@@ -9,8 +9,7 @@ install(TARGETS ${POLICYGRAD_LAYERS} EXPORT policygradTargets ARCHIVE DESTINATIO
 set(include_dir ${CMAKE_INSTALL_INCLUDEDIR}/policygrad)
 foreach(folder tensor autograd nn rl tasks)
   install(DIRECTORY ${folder}/ DESTINATION ${include_dir}/${folder}
-          FILES_MATCHING PATTERN "*.h" PATTERN cpu EXCLUDE PATTERN cuda EXCLUDE PATTERN sim EXCLUDE
-          PATTERN kernel_list.h EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cpu EXCLUDE PATTERN cuda EXCLUDE PATTERN sim EXCLUDE)
 endforeach()
 install(FILES tensor/cuda/runtime/runtime.h DESTINATION ${include_dir}/tensor/cuda/runtime)
 install(TARGETS pg RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

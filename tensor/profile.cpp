@@ -1,3 +1,4 @@
+// Counts calls, seconds, floating-point operations and bytes of each kernel while a Profile is alive.
 #include "tensor/profile.h"
 
 #include <algorithm>
@@ -8,30 +9,15 @@
 namespace pg {
 namespace {
 
-// clang-format off
-#define POLICYGRAD_KERNELS(X) \
-  X(copy) X(fill) X(accumulate) X(random_uniform) X(random_normal) \
-  X(unary) X(unary_backward) X(binary) X(binary_backward) X(where) \
-  X(dropout) X(reduce) X(cumsum) X(argmax) X(sum_of_squares) X(gather) \
-  X(scatter_add) X(embedding) X(embedding_backward) X(matmul) X(softmax) \
-  X(softmax_backward) X(cross_entropy) X(cross_entropy_backward) \
-  X(token_log_prob) X(token_log_prob_backward) X(layer_norm) \
-  X(layer_norm_backward) X(rms_norm) X(rms_norm_backward) X(attention) \
-  X(attention_backward) X(rope) X(kv_append) X(sample) X(adamw)
-// clang-format on
-
 enum Index : int {
-#define X(name) k_##name,
-  POLICYGRAD_KERNELS(X)
-#undef X
-      kCount
+#define KERNEL(name, parameters) k_##name,
+#include "tensor/kernels.def"
+  kCount
 };
-static_assert(sizeof(Kernels) == kCount * sizeof(void (*)()), "POLICYGRAD_KERNELS must list every kernel");
 
 ProfileEntry counters[kCount] = {
-#define X(name) {#name},
-    POLICYGRAD_KERNELS(X)
-#undef X
+#define KERNEL(name, parameters) {#name},
+#include "tensor/kernels.def"
 };
 bool active = false;
 
@@ -80,9 +66,8 @@ struct Timed<Member, Kernel> {
 };
 
 const Kernels timed_table = {
-#define X(name) .name = &Timed<&Kernels::name, k_##name>::call,
-    POLICYGRAD_KERNELS(X)
-#undef X
+#define KERNEL(name, parameters) .name = &Timed<&Kernels::name, k_##name>::call,
+#include "tensor/kernels.def"
 };
 
 }  // namespace

@@ -41,12 +41,26 @@ size_t closing_brace(const std::string& text, size_t start) {
   return std::string::npos;
 }
 
+// Where a row of a .def file ends, such as BINARY(mul, …); npos when the text at `start` is none.
+size_t row_end(const std::string& text, size_t start) {
+  size_t at = start;
+  while (at < text.size() && (std::isupper(static_cast<unsigned char>(text[at])) || text[at] == '_')) ++at;
+  if (at == start || at == text.size() || text[at] != '(') return std::string::npos;
+  for (int depth = 0; at < text.size(); ++at) {
+    depth += text[at] == '(';
+    depth -= text[at] == ')';
+    if (depth == 0) return at;
+  }
+  return std::string::npos;
+}
+
 }  // namespace
 
 Range find_function(const std::string& text, const std::string& signature) {
   for (size_t at = text.find(signature); at != std::string::npos; at = text.find(signature, at + 1)) {
     const size_t line_start = text.rfind('\n', at) + 1;  // npos + 1 is 0
-    const size_t end = closing_brace(text, line_start);
+    const size_t row = row_end(text, line_start);
+    const size_t end = row != std::string::npos ? row : closing_brace(text, line_start);
     if (end == std::string::npos) continue;
     Range range;
     const auto line_of = [&](size_t position) {

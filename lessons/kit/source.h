@@ -9,7 +9,8 @@ struct Range {
   int first = 0, last = 0;  // lines, counted from 1; 0: not found
   std::string text;
 };
-// The function (or struct) whose first line contains `signature`, to its closing brace.
+// The function or struct whose first line contains `signature`, to its closing brace; or the row MACRO(…) of a .def
+// file, to its closing parenthesis.
 Range find_function(const std::string& text, const std::string& signature);
 
 // GitHub's anchor of a heading: "Why we subtract?" → "why-we-subtract".

@@ -10,18 +10,15 @@ namespace {
 
 using elementwise::visit_op;
 
-bool is_comparison(Binary op) { return op >= Binary::eq; }
-bool is_cheap(Unary op) {
-  return op == Unary::neg || op == Unary::abs || op == Unary::relu || op == Unary::affine || op == Unary::div_scalar ||
-         op == Unary::clamp;
-}
+// Elements that are worth a thread.
+int64_t grain(auto op) { return cost(op) == Cost::cheap ? kGrain : kCostlyGrain; }
 
 template <class Op, class T>
 void unary_row(T* y, const T* x, int64_t n, Scalars s) {
   for_vectors<T>(n, [=](int64_t i, int64_t m) { store_lanes(y + i, Op::value(load_lanes(x + i, m), s), m); });
 }
 
-// dx = beta·dx + grad; v is x or y.
+// dx = beta·dx + grad
 template <class Op, class T>
 void unary_backward_row(T* dx, const T* dy, const T* v, int64_t n, Scalars s, T beta) {
   const auto grad = [=](int64_t i, int64_t m) { return Op::grad(load_lanes(dy + i, m), load_lanes(v + i, m), s); };
@@ -44,23 +41,13 @@ void binary_backward_row(T* d, const T* dz, const T* x, const T* y, int64_t n, T
 }
 
 template <class T>
-void compare(Binary op, const View& z, const View& x, const View& y) {
-  const auto run = [&](auto compare_one) {
+void compare_as(Comparison op, const View& z, const View& x, const View& y) {
+  elementwise::visit_op(op, [&](auto f) {
     map_rows<uint8_t, T, 2>(z, {&x, &y}, false, kGrain, [=](uint8_t* out, const T* const* in, int64_t n) {
       const T *a = in[0], *b = in[1];
-      for (int64_t i = 0; i < n; ++i) out[i] = compare_one(a[i], b[i]);
+      for (int64_t i = 0; i < n; ++i) out[i] = f.holds(a[i], b[i]);
     });
-  };
-  switch (op) {
-    // clang-format off
-    case Binary::eq: return run([](T a, T b) { return a == b; });
-    case Binary::ne: return run([](T a, T b) { return a != b; });
-    case Binary::lt: return run([](T a, T b) { return a < b; });
-    case Binary::le: return run([](T a, T b) { return a <= b; });
-    case Binary::gt: return run([](T a, T b) { return a > b; });
-    default: return run([](T a, T b) { return a >= b; });
-      // clang-format on
-  }
+  });
 }
 
 }  // namespace
@@ -69,37 +56,25 @@ void unary(Unary op, const View& y, const View& x, Scalars s) {
   visit_floating(y.dtype, "unary", [&]<class T>(std::type_identity<T>) {
     using Row = void (*)(T*, const T*, int64_t, Scalars);
     const Row row = visit_op(op, [](auto f) -> Row { return &unary_row<decltype(f), T>; });
-    map_rows<T, T, 1>(y, {&x}, false, is_cheap(op) ? kGrain : kCostlyGrain,
-                      [=](T* out, const T* const* in, int64_t n) { row(out, in[0], n, s); });
+    map_rows<T, T, 1>(y, {&x}, false, grain(op), [=](T* out, const T* const* in, int64_t n) { row(out, in[0], n, s); });
   });
 }
 
-// Of x and y only the one that the derivative reads need be there.
-void unary_backward(Unary op, const View& dx, const View& dy, const View& x, const View& y, Scalars s, double beta) {
+void unary_backward(Unary op, const View& dx, const View& dy, const View& kept, Scalars s, double beta) {
   visit_floating(dx.dtype, "unary_backward", [&]<class T>(std::type_identity<T>) {
     using Row = void (*)(T*, const T*, const T*, int64_t, Scalars, T);
     const Row row = visit_op(op, [](auto f) -> Row { return &unary_backward_row<decltype(f), T>; });
-    const bool reads_y = visit_op(op, [](auto f) { return f.reads_y; });
     const T b = static_cast<T>(beta);
-    map_rows<T, T, 2>(dx,
-                      {&dy, reads_y ? &y
-                            : x     ? &x
-                                    : &dy},
-                      b != 0, is_cheap(op) ? kGrain : kCostlyGrain,
+    map_rows<T, T, 2>(dx, {&dy, keeps(op) == Keeps::nothing ? &dy : &kept}, b != 0, grain(op),
                       [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], n, s, b); });
   });
 }
 
 void binary(Binary op, const View& z, const View& x, const View& y) {
-  if (is_comparison(op)) {
-    if (x.dtype == i32) return compare<int32_t>(op, z, x, y);
-    if (x.dtype == u8) return compare<uint8_t>(op, z, x, y);
-    return visit_floating(x.dtype, "compare", [&]<class T>(std::type_identity<T>) { compare<T>(op, z, x, y); });
-  }
   visit_floating(x.dtype, "binary", [&]<class T>(std::type_identity<T>) {
     using Row = void (*)(T*, const T*, const T*, int64_t);
     const Row row = visit_op(op, [](auto f) -> Row { return &binary_row<decltype(f), T>; });
-    map_rows<T, T, 2>(z, {&x, &y}, false, op == Binary::pow ? kCostlyGrain : kGrain,
+    map_rows<T, T, 2>(z, {&x, &y}, false, grain(op),
                       [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], n); });
   });
 }
@@ -111,9 +86,15 @@ void binary_backward(Binary op, int side, const View& d, const View& dz, const V
       return side == 0 ? &binary_backward_row<decltype(f), 0, T> : &binary_backward_row<decltype(f), 1, T>;
     });
     const T b = static_cast<T>(beta);
-    map_rows<T, T, 3>(d, {&dz, x ? &x : &dz, y ? &y : &dz}, b != 0, op == Binary::pow ? kCostlyGrain : kGrain,
+    map_rows<T, T, 3>(d, {&dz, x ? &x : &dz, y ? &y : &dz}, b != 0, grain(op),
                       [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], in[2], n, b); });
   });
+}
+
+void compare(Comparison op, const View& z, const View& x, const View& y) {
+  if (x.dtype == i32) return compare_as<int32_t>(op, z, x, y);
+  if (x.dtype == u8) return compare_as<uint8_t>(op, z, x, y);
+  visit_floating(x.dtype, "compare", [&]<class T>(std::type_identity<T>) { compare_as<T>(op, z, x, y); });
 }
 
 void where(const View& z, const View& condition, const View& x, const View& y) {

@@ -1,10 +1,11 @@
 #pragma once
-// The CPU's kernels.
+// The CPU's kernels, one function per row of tensor/kernels.def.
 #include "tensor/format.h"
 #include "tensor/kernels.h"
 
 namespace pg::cpu {
 
-#include "tensor/kernel_list.h"
+#define KERNEL(name, parameters) void name parameters;
+#include "tensor/kernels.def"
 
 }  // namespace pg::cpu

@@ -18,7 +18,7 @@ __global__ void unary_kernel(Walk<2> w, stored_t<R>* y, const stored_t<S>* x, Sc
   }
 }
 
-// dx = beta·dx + grad; v is x or y, as the derivative wants.
+// dx = beta·dx + grad
 template <class Op, class R, class S, class T>
 __global__ void unary_backward_kernel(Walk<3> w, stored_t<R>* dx, const stored_t<S>* dy, const stored_t<S>* v,
                                       Scalars s, T beta) {
@@ -52,25 +52,12 @@ __global__ void binary_backward_kernel(Walk<4> w, stored_t<R>* d, const stored_t
   }
 }
 
-template <class T>
-__device__ bool compare(Binary op, T a, T b) {
-  switch (op) {
-    // clang-format off
-    case Binary::eq: return a == b;
-    case Binary::ne: return a != b;
-    case Binary::lt: return a < b;
-    case Binary::le: return a <= b;
-    case Binary::gt: return a > b;
-    default: return a >= b;
-      // clang-format on
-  }
-}
-template <class S, class T>
-__global__ void compare_kernel(Walk<3> w, Binary op, uint8_t* z, const stored_t<S>* x, const stored_t<S>* y) {
+template <class Op, class S, class T>
+__global__ void compare_kernel(Walk<3> w, uint8_t* z, const stored_t<S>* x, const stored_t<S>* y) {
   for (int64_t i = first_index(); i < w.n; i += index_step()) {
     int64_t at[3];
     offsets_of(w, i, at);
-    z[at[0]] = compare(op, load<T>(x + at[1]), load<T>(y + at[2]));
+    z[at[0]] = Op::holds(load<T>(x + at[1]), load<T>(y + at[2]));
   }
 }
 
@@ -84,10 +71,12 @@ __global__ void where_kernel(Walk<4> w, S* z, const uint8_t* condition, const S*
 }
 
 template <class S, class T>
-void compare_as(Binary op, const View& z, const View& x, const View& y) {
+void compare_as(Comparison op, const View& z, const View& x, const View& y) {
   const auto w = plan_walk(z, x, y);
-  launch(compare_kernel<S, T>, blocks_for(w.n), kThreads, 0, stream(), w, op, z.as<uint8_t>(), data_of<S>(x),
-         data_of<S>(y));
+  visit_op(op, [&](auto f) {
+    launch(compare_kernel<decltype(f), S, T>, blocks_for(w.n), kThreads, 0, stream(), w, z.as<uint8_t>(), data_of<S>(x),
+           data_of<S>(y));
+  });
 }
 
 }  // namespace
@@ -103,13 +92,12 @@ void unary(Unary op, const View& y, const View& x, Scalars s) {
                });
 }
 
-// Of x and y only the one that the derivative reads need be there.
-void unary_backward(Unary op, const View& dx, const View& dy, const View& x, const View& y, Scalars s, double beta) {
+void unary_backward(Unary op, const View& dx, const View& dy, const View& kept, Scalars s, double beta) {
   visit_result(dx, dy, "unary_backward",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
+                 const View& v = keeps(op) == Keeps::nothing ? dy : kept;
+                 const auto w = plan_walk(dx, dy, v);
                  visit_op(op, [&](auto f) {
-                   const View& v = f.reads_y ? y : x ? x : dy;
-                   const auto w = plan_walk(dx, dy, v);
                    launch(unary_backward_kernel<decltype(f), R, S, T>, blocks_for(w.n), kThreads, 0, stream(), w,
                           data_of<R>(dx), data_of<S>(dy), data_of<S>(v), s, beta);
                  });
@@ -117,13 +105,6 @@ void unary_backward(Unary op, const View& dx, const View& dy, const View& x, con
 }
 
 void binary(Binary op, const View& z, const View& x, const View& y) {
-  if (op >= Binary::eq) {
-    if (x.dtype == i32) return compare_as<int32_t, int32_t>(op, z, x, y);
-    if (x.dtype == u8) return compare_as<uint8_t, uint8_t>(op, z, x, y);
-    return visit_stored(x.dtype, "compare", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
-      compare_as<S, T>(op, z, x, y);
-    });
-  }
   visit_result(z, x, "binary",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
                  const auto w = plan_walk(z, x, y);
@@ -146,6 +127,13 @@ void binary_backward(Binary op, int side, const View& d, const View& dz, const V
                           data_of<S>(a), data_of<S>(b), beta);
                  });
                });
+}
+
+void compare(Comparison op, const View& z, const View& x, const View& y) {
+  if (x.dtype == i32) return compare_as<int32_t, int32_t>(op, z, x, y);
+  if (x.dtype == u8) return compare_as<uint8_t, uint8_t>(op, z, x, y);
+  visit_stored(x.dtype, "compare",
+               [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) { compare_as<S, T>(op, z, x, y); });
 }
 
 void where(const View& z, const View& condition, const View& x, const View& y) {

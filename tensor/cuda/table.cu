@@ -1,8 +1,15 @@
+// The table of CUDA's kernels.
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
 
-const Kernels& table() { return kTable; }
+const Kernels& table() {
+  static constexpr Kernels table = {
+#define KERNEL(name, parameters) .name = name,
+#include "tensor/kernels.def"
+  };
+  return table;
+}
 
 }  // namespace pg::cuda

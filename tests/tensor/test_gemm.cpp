@@ -337,7 +337,7 @@ TEST_CASE("matmul times the derivative of gelu", "[gemm]") {
       // The bits of the two steps one after the other.
       auto steps = product<float>(matrix(a, m, k), matrix(b, k, n), {});
       const View dy = matrix(steps, m, n);
-      cpu::unary_backward(Unary::gelu_tanh, dy, dy, args.pre_activation, {}, {}, 0);
+      cpu::unary_backward(Unary::gelu_tanh, dy, dy, args.pre_activation, {}, 0);
       REQUIRE(same_bits(steps, c));
 
       // The same with b stored by columns.

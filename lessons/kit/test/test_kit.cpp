@@ -110,6 +110,9 @@ TEST_CASE("find_function finds definitions and their end", "[kit]") {
   CHECK(range.last == 7);
   CHECK(find_function(text, "int g()").last == 8);
   CHECK(find_function(text, "int h()").first == 0);
+  const std::string rows = "// f(x)\nONE(f, g(x),\n    h(y))\nONE(g, 1)\n";
+  CHECK(find_function(rows, "ONE(f,").text == "ONE(f, g(x),\n    h(y))");
+  CHECK(find_function(rows, "ONE(g,").first == 4);
 }
 
 TEST_CASE("markdown headings, anchors and commands", "[kit]") {

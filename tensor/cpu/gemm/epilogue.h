@@ -46,7 +46,7 @@ void finish(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t column, i
       T* to = c + r * ldc;
       const C* const pre = g.pre + (row + r) * g.ld_pre + column;
       for_vectors<T>(columns, [=](int64_t j, int64_t n) {
-        store_lanes(to + j, elementwise::GeluTanh::grad(load_lanes(to + j, n), load_lanes(pre + j, n), {}), n);
+        store_lanes(to + j, elementwise::gelu_tanh_gradient(load_lanes(to + j, n), load_lanes(pre + j, n)), n);
       });
     }
   }

@@ -51,7 +51,7 @@ struct Product {
     if (beta != 0) y += beta * load<T>(to);
     if (activation == Activation::gelu_tanh_backward) {
       const Lane<T> x = load<T>(pre.at(i, j) + at[3]);
-      y = elementwise::GeluTanh::grad(Lane<T>(y), x, {}).v;
+      y = elementwise::gelu_tanh_gradient(Lane<T>(y), x).v;
     } else if (pre.data) {
       store(pre.at(i, j) + at[3], y);
     }

@@ -52,7 +52,7 @@ std::vector<Entry> bench_elementwise(Bench& b, const std::string& label) {
       b.time(
           "gelu", label, [&] { k.unary(Unary::gelu_tanh, y, x, {}); }, x, y),
       b.time(
-          "gelu backward", label, [&] { k.unary_backward(Unary::gelu_tanh, y, dy, x, x, {}, 0); }, x, dy, y),
+          "gelu backward", label, [&] { k.unary_backward(Unary::gelu_tanh, y, dy, x, {}, 0); }, x, dy, y),
       b.time(
           "to f32", label, [&] { k.copy(wide, x); }, x, wide),
   };
