@@ -4,8 +4,11 @@
 
 #include "autograd/op_util.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 
 using namespace pg;
+using pg::testing::contains;
+using pg::testing::error_of;
 
 namespace {
 
@@ -19,16 +22,6 @@ Tensor random_leaf(const Shape& shape, uint64_t seed, DType dtype = f64) {
   return x.set_requires_grad();
 }
 using Values = std::vector<double>;
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   const auto x = a.to_vector(), y = b.to_vector();
@@ -196,9 +189,9 @@ TEST_CASE("gradients go straight into a slab, over whatever it held", "[autograd
   backward(sum(a * a));
   CHECK(slab.view_slice(0, 0, 2).to_vector() == Values{2, 4});
 
-  CHECK(contains(message_of([&] { set_grad_buffer(a, Tensor::zeros({3}, f64)); }), "[2]"));
-  CHECK(contains(message_of([&] { set_grad_buffer(a, Tensor::zeros({2}, f32)); }), "f64"));
-  CHECK(contains(message_of([&] { set_grad_buffer(a * a, Tensor::zeros({2}, f64)); }), "leaf"));
+  CHECK(contains(error_of([&] { set_grad_buffer(a, Tensor::zeros({3}, f64)); }), "[2]"));
+  CHECK(contains(error_of([&] { set_grad_buffer(a, Tensor::zeros({2}, f32)); }), "f64"));
+  CHECK(contains(error_of([&] { set_grad_buffer(a * a, Tensor::zeros({2}, f64)); }), "leaf"));
 }
 
 TEST_CASE("a graph runs back once", "[autograd]") {
@@ -206,7 +199,7 @@ TEST_CASE("a graph runs back once", "[autograd]") {
   const Tensor y = x * x, loss = sum(y);
   backward(loss);
   for (const Tensor& again : {loss, sum(y * 2)}) {  // the same loss; another one over a part that is gone
-    const std::string message = message_of([&] { backward(again); });
+    const std::string message = error_of([&] { backward(again); });
     INFO(message);
     CHECK(contains(message, "freed by an earlier backward"));
     CHECK(contains(message, "run the forward pass again"));
@@ -215,15 +208,15 @@ TEST_CASE("a graph runs back once", "[autograd]") {
 
 TEST_CASE("backward says what it cannot do", "[autograd]") {
   const Tensor x = leaf({1, 2});
-  CHECK(contains(message_of([&] { backward(x * x); }), "expected a scalar loss, got shape [2]"));
-  CHECK(contains(message_of([&] { backward(sum(x.detach())); }), "set_requires_grad()"));
-  CHECK(contains(message_of([&] { backward(x * x, Tensor::ones({3}, f64)); }), "expected [2]"));
-  CHECK(contains(message_of([&] { backward(x * x, Tensor::ones({2}, f32)); }), "f32"));
-  CHECK(contains(message_of([&] { (x * x).set_requires_grad(); }), "result of mul, not a leaf"));
-  CHECK(contains(message_of([&] { Tensor::zeros({2}, i32).set_requires_grad(); }), "i32"));
+  CHECK(contains(error_of([&] { backward(x * x); }), "expected a scalar loss, got shape [2]"));
+  CHECK(contains(error_of([&] { backward(sum(x.detach())); }), "set_requires_grad()"));
+  CHECK(contains(error_of([&] { backward(x * x, Tensor::ones({3}, f64)); }), "expected [2]"));
+  CHECK(contains(error_of([&] { backward(x * x, Tensor::ones({2}, f32)); }), "f32"));
+  CHECK(contains(error_of([&] { (x * x).set_requires_grad(); }), "result of mul, not a leaf"));
+  CHECK(contains(error_of([&] { Tensor::zeros({2}, i32).set_requires_grad(); }), "i32"));
   // A failed backward leaves the graph usable.
   const Tensor y = x * x;
-  CHECK(!message_of([&] { backward(y, Tensor::ones({3}, f64)); }).empty());
+  CHECK(!error_of([&] { backward(y, Tensor::ones({3}, f64)); }).empty());
   backward(y, Tensor::from(Values{1, 10}, {2}));
   CHECK(x.grad().to_vector() == Values{2, 40});
 }

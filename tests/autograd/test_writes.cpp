@@ -4,23 +4,16 @@
 #include "nn/layers.h"
 #include "nn/optim.h"
 #include "tests/autograd/op_runs.h"
+#include "tests/messages.h"
 
 using namespace pg;
+using pg::testing::contains;
+using pg::testing::error_of;
 using namespace pg::testing;
 
 namespace {
 
 using Values = std::vector<double>;
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 Tensor leaf(const Values& values, const Shape& shape) { return Tensor::from(values, shape).set_requires_grad(); }
 
@@ -104,7 +97,7 @@ TEST_CASE("a factor overwritten before backward is an error that names mul", "[w
   const Tensor w = Tensor::from(Values{10, 20, 30}, {3});
   const Tensor product = mul(x, w), loss = sum(product);
   w.fill(0);
-  CHECK(contains(message_of([&] { backward(loss); }), "backward of mul"));
+  CHECK(contains(error_of([&] { backward(loss); }), "backward of mul"));
   CHECK(!static_cast<const Node&>(*product.node()).first.grad.defined());  // nothing is left for a later backward
   CHECK(!x.grad().defined());
 }
@@ -129,7 +122,7 @@ TEST_CASE("the result of exp overwritten through data() is an error", "[writes]"
   Tensor z = exp(x);
   const Tensor again = sum(z);
   z.data<double>()[0] = 0;
-  CHECK(contains(message_of([&] { backward(again); }), "backward of exp"));
+  CHECK(contains(error_of([&] { backward(again); }), "backward of exp"));
 }
 
 TEST_CASE("an ids buffer reused for a second micro-batch is an error", "[writes]") {
@@ -148,7 +141,7 @@ TEST_CASE("an ids buffer reused for a second micro-batch is an error", "[writes]
     const Tensor first = forward();
     buffer[0] = 1;
     const Tensor second = forward();
-    const std::string message = message_of([&] { backward(first + second); });
+    const std::string message = error_of([&] { backward(first + second); });
     CHECK(contains(message, "the ids were written after the forward pass"));
     w.zero_grad();
     // The same ids written again are no mistake.
@@ -167,7 +160,7 @@ TEST_CASE("an id written out of range before backward never reaches a kernel", "
   const auto buffer = ids.data<int32_t>();
   const Tensor loss = sum(embedding(w, ids));
   buffer[0] = 500000000;
-  CHECK(contains(message_of([&] { backward(loss); }), "backward of embedding"));
+  CHECK(contains(error_of([&] { backward(loss); }), "backward of embedding"));
 }
 
 TEST_CASE("an optimizer's step between forward and backward is an error", "[writes]") {
@@ -178,7 +171,7 @@ TEST_CASE("an optimizer's step between forward and backward is an error", "[writ
   backward(sum(layer(x)));
   const Tensor stale = sum(layer(x));
   adamw.step(1e-3);
-  CHECK(contains(message_of([&] { backward(stale); }), "backward of linear"));
+  CHECK(contains(error_of([&] { backward(stale); }), "backward of linear"));
 }
 
 TEST_CASE("an exception in a backward leaves no half-written gradient", "[writes]") {
@@ -187,7 +180,7 @@ TEST_CASE("an exception in a backward leaves no half-written gradient", "[writes
     (void)g[0];  // takes the buffer, whose memory holds anything, and fails before it writes
     fail("thrown by the test");
   });
-  CHECK(message_of([&] { backward(sum(y)); }) == "thrown by the test");
+  CHECK(error_of([&] { backward(sum(y)); }) == "thrown by the test");
   CHECK(!x.grad().defined());
   // What was complete before it was reached is not mixed with what is not.
   backward(sum(x * x));
@@ -195,7 +188,7 @@ TEST_CASE("an exception in a backward leaves no half-written gradient", "[writes
     g.pass(0, dy);
     fail("thrown by the test");
   });
-  CHECK(message_of([&] { backward(sum(z)); }) == "thrown by the test");
+  CHECK(error_of([&] { backward(sum(z)); }) == "thrown by the test");
   CHECK(!x.grad().defined());
   backward(sum(x * x));
   CHECK(x.grad().to_vector() == Values{2, 4, 6});
@@ -208,7 +201,7 @@ TEST_CASE("after an exception a node that both graphs share starts from nothing"
     g.pass(0, dy);
     fail("thrown by the test");
   });
-  CHECK(!message_of([&] { backward(sum(failing)); }).empty());
+  CHECK(!error_of([&] { backward(sum(failing)); }).empty());
   backward(sum(shared));
   CHECK(x.grad().to_vector() == Values{3, 3});
 }
@@ -224,7 +217,7 @@ TEST_CASE("checkpoint gives the generator back when the recomputation throws", "
       },
       x);
   const Generator before = default_generator();
-  CHECK(message_of([&] { backward(sum(y)); }) == "thrown by the test");
+  CHECK(error_of([&] { backward(sum(y)); }) == "thrown by the test");
   Generator after = default_generator(), expected = before;
   CHECK(after.reserve(1) == expected.reserve(1));
 }
@@ -235,7 +228,7 @@ TEST_CASE("checkpoint calls nested too deeply are an error", "[writes][checkpoin
     return checkpoint([&nest, depth](const Tensor& t) { return nest(t, depth - 1); }, x);
   };
   const Tensor x = leaf({1}, {1});
-  CHECK(contains(message_of([&] { nest(x, 20000); }), "checkpoint: more than 256"));
+  CHECK(contains(error_of([&] { nest(x, 20000); }), "checkpoint: more than 256"));
   backward(sum(nest(x, 12)));
   CHECK(x.grad().item() == 2);
 }

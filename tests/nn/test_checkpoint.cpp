@@ -11,23 +11,16 @@
 
 #include "nn/trainer.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 #include "tests/temp_dir.h"
 
 using namespace pg;
+using pg::testing::error_of;
 using pg::testing::TempDir;
 
 extern char** environ;
 
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 std::string read_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -9,19 +9,12 @@
 #include "tensor/base/parallel.h"
 #include "tensor/base/random_stream.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 
 using namespace pg;
+using pg::testing::error_of;
 
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 // A model whose probabilities are far from even, so that equal bits mean something.
 Gpt2 make_model(DType dtype, uint64_t seed) {

@@ -7,19 +7,12 @@
 #include "nn/optim.h"
 #include "nn/schedule.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 
 using namespace pg;
+using pg::testing::error_of;
 
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 struct Two : Module {  // a matrix, a vector, a matrix
   Tensor a, b, c;

@@ -5,9 +5,11 @@
 
 #include "nn/safetensors.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 #include "tests/temp_dir.h"
 
 using namespace pg;
+using pg::testing::error_of;
 using pg::testing::TempDir;
 
 namespace {
@@ -30,15 +32,6 @@ std::string bytes_of(std::initializer_list<T> values) {
 // A file written out by hand, as the format's description says.
 std::string container(const std::string& json, const std::string& data) {
   return bytes_of<uint64_t>({json.size()}) + json + data;
-}
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
 }
 
 bool same(const Tensor& a, const Tensor& b) {

@@ -6,21 +6,14 @@
 #include "nn/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 #include "tests/temp_dir.h"
 
 using namespace pg;
+using pg::testing::error_of;
 using pg::testing::TempDir;
 
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 Gpt2Config tiny(double dropout = 0, DType dtype = f32) {
   return {.vocab_size = 13,

@@ -14,6 +14,7 @@
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 #include "tests/temp_dir.h"
 #include "tools/pg/golden/attributes.h"
 #include "tools/pg/run/interrupt.h"
@@ -22,6 +23,7 @@
 #include "tools/pg/run/run_dir.h"
 
 using namespace pg;
+using pg::testing::error_of;
 using pg::testing::TempDir;
 
 namespace {
@@ -29,16 +31,6 @@ namespace {
 std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
 }
 
 std::string nested(size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }

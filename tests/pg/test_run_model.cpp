@@ -10,27 +10,19 @@
 #include "tasks/tiny_language.h"
 #include "tasks/token_list.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 #include "tests/temp_dir.h"
 #include "tools/pg/eval.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/stop_text.h"
 
 using namespace pg;
+using pg::testing::contains;
+using pg::testing::error_of;
 using namespace pg::tools;
 using pg::testing::TempDir;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 Gpt2 model_of(int64_t vocab_size) {
   Generator g(1);

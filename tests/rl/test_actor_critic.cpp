@@ -9,20 +9,13 @@
 #include "rl/control/gaussian.h"
 #include "rl/control/vector_env.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 
 using namespace pg;
+using pg::testing::error_of;
 using namespace pg::rl;
 
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 // The clock's reading is observation and, plus the action, reward; five steps.
 class Clock final : public Environment {

@@ -10,22 +10,15 @@
 #include "tasks/bandit.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 #include "tests/temp_dir.h"
 
 using namespace pg;
+using pg::testing::error_of;
 using namespace pg::rl;
 using pg::testing::TempDir;
 
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 std::vector<double> all_parameters(Module& model) {
   std::vector<double> result;

@@ -9,22 +9,15 @@
 #include "rl/text/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 #include "tests/temp_dir.h"
 
 using namespace pg;
+using pg::testing::error_of;
 using namespace pg::rl;
 using pg::testing::TempDir;
 
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 Gpt2 make_policy(const TextTask& task, DType dtype = f32, double dropout = 0) {
   Generator g(5);

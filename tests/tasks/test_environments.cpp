@@ -11,19 +11,12 @@
 #include "tasks/classic_control.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 
 using namespace pg;
+using pg::testing::error_of;
 
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 std::vector<double> random_action(const ActionSpace& space, Generator& g) {
   if (space.discrete()) return {static_cast<double>(g.integer(space.choices))};

@@ -13,8 +13,11 @@
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 
 using namespace pg;
+using pg::testing::contains;
+using pg::testing::error_of;
 namespace fs = std::filesystem;
 
 namespace {
@@ -34,17 +37,6 @@ struct Folder {
   std::string read(const std::string& name) const { return read_file((path / name).string()); }
   FetchPlaces places() const { return {"", (path / "cache").string(), "file://" + (path / "mirror").string()}; }
 };
-
-template <class F>
-std::string message(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const std::string kText = generate_stories(50000, 11);
 DataFile known_file() { return {"text.txt", "http://127.0.0.1:1/", int64_t(kText.size()), sha256(kText), "none"}; }
@@ -85,7 +77,7 @@ TEST_CASE("the manifest names its files completely", "[fetch]") {
     CHECK(!file.licence.empty());
     CHECK(data_file(file.name).url == file.url);
   }
-  CHECK(contains(message([] { data_file("moby_dick"); }), "tinyshakespeare.txt"));
+  CHECK(contains(error_of([] { data_file("moby_dick"); }), "tinyshakespeare.txt"));
 }
 
 TEST_CASE("a file that is here is found without a download", "[fetch]") {
@@ -99,7 +91,7 @@ TEST_CASE("a file that is here is found without a download", "[fetch]") {
   folder.write("given/text.txt", kText);
   CHECK(fetch_data(known_file(), places) == places.data + "/text.txt");
   folder.write("given/text.txt", kText + "x");
-  CHECK(contains(message([&] { fetch_data(known_file(), places); }), "given/text.txt is not the published file"));
+  CHECK(contains(error_of([&] { fetch_data(known_file(), places); }), "given/text.txt is not the published file"));
 }
 
 TEST_CASE("a download is checked and put in place", "[fetch]") {
@@ -146,11 +138,11 @@ TEST_CASE("a wrong file is refused", "[fetch]") {
   SECTION("one letter differs") {
     spoiled[1000] ^= 1;
     folder.write("mirror/text.txt", spoiled);
-    CHECK(contains(message([&] { fetch_data(known_file(), folder.places()); }), "SHA-256"));
+    CHECK(contains(error_of([&] { fetch_data(known_file(), folder.places()); }), "SHA-256"));
   }
   SECTION("too short") {
     folder.write("mirror/text.txt", kText.substr(0, 100));
-    CHECK(contains(message([&] { fetch_data(known_file(), folder.places()); }), "100 bytes instead of"));
+    CHECK(contains(error_of([&] { fetch_data(known_file(), folder.places()); }), "100 bytes instead of"));
   }
   CHECK(!fs::exists(folder.path / "cache/text.txt"));
   // The spoiled download is not resumed later.
@@ -163,7 +155,7 @@ TEST_CASE("without a connection one sentence says so and the stories serve", "[f
   const Folder folder;
   FetchPlaces places = folder.places();
   places.mirror = "http://127.0.0.1:" + std::to_string(closed_port());
-  const std::string said = message([&] { fetch_data(known_file(), places); });
+  const std::string said = error_of([&] { fetch_data(known_file(), places); });
   CHECK(said == "text.txt could not be downloaded from " + places.mirror + "/text.txt: no connection");
 
   const Corpus corpus = load_corpus("tinyshakespeare", places);
@@ -181,8 +173,8 @@ TEST_CASE("any file can be the corpus", "[fetch]") {
   CHECK(load_corpus(path).note.empty());
   CHECK(load_corpus("stories").text == generate_stories());
   folder.write("empty.txt", "");
-  CHECK(contains(message([&] { load_corpus((folder.path / "empty.txt").string()); }), "empty"));
-  CHECK(contains(message([&] { load_corpus((folder.path / "none.txt").string()); }), "No such file"));
+  CHECK(contains(error_of([&] { load_corpus((folder.path / "empty.txt").string()); }), "empty"));
+  CHECK(contains(error_of([&] { load_corpus((folder.path / "none.txt").string()); }), "No such file"));
 }
 
 TEST_CASE("a cache that cannot be written is named", "[fetch]") {
@@ -190,5 +182,5 @@ TEST_CASE("a cache that cannot be written is named", "[fetch]") {
   FetchPlaces places = folder.places();
   folder.write("file", "");
   places.cache = (folder.path / "file/cache").string();
-  CHECK(contains(message([&] { fetch_data(known_file(), places); }), "POLICYGRAD_CACHE"));
+  CHECK(contains(error_of([&] { fetch_data(known_file(), places); }), "POLICYGRAD_CACHE"));
 }

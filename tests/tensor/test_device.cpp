@@ -1,20 +1,10 @@
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 
 using namespace pg;
-
-namespace {
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-}  // namespace
+using pg::testing::error_of;
 
 TEST_CASE("device names are read and written", "[device]") {
   CHECK(parse_device("cpu") == Device{});
@@ -24,7 +14,7 @@ TEST_CASE("device names are read and written", "[device]") {
 
 TEST_CASE("a device that is not there gets one sentence", "[device]") {
   for (const char* text : {"cuda", "cuda:200"}) {
-    const std::string message = message_of([&] { parse_device(text); });
+    const std::string message = error_of([&] { parse_device(text); });
     if (text == std::string("cuda") && cuda::device_count() > 0) {
       CHECK(message.empty());
       continue;
@@ -33,8 +23,8 @@ TEST_CASE("a device that is not there gets one sentence", "[device]") {
     CHECK(message.find(cuda::device_count() == 0 ? cuda::why_none() : "the last one here") != std::string::npos);
   }
   for (const char* text : {"", "gpu", "cuda:", "cuda:x", "cuda:1x", "cuda:-1", "cuda:999", "cpu:0"}) {
-    CHECK(message_of([&] { parse_device(text); }).find("expected \"cpu\"") != std::string::npos);
+    CHECK(error_of([&] { parse_device(text); }).find("expected \"cpu\"") != std::string::npos);
   }
   if (cuda::device_count() > 0) return;
-  CHECK(message_of([] { Tensor::zeros({2}).to(Device{Device::Kind::cuda, 0}); }).find("no CUDA") != std::string::npos);
+  CHECK(error_of([] { Tensor::zeros({2}).to(Device{Device::Kind::cuda, 0}); }).find("no CUDA") != std::string::npos);
 }

@@ -7,8 +7,11 @@
 #include "autograd/ops.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 
 using namespace pg;
+using pg::testing::contains;
+using pg::testing::error_of;
 
 namespace {
 
@@ -17,16 +20,6 @@ using Values = std::vector<double>;
 Tensor count_up(const Shape& shape, DType dtype = f32) {
   return Tensor::arange(numel(shape), dtype).view_reshape(shape);
 }
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Element of `t` by index arithmetic alone.
 double at(const Tensor& t, const std::vector<int64_t>& index) {
@@ -51,10 +44,10 @@ TEST_CASE("makers fill what they say", "[tensor]") {
   const Tensor undefined;
   CHECK(!undefined.defined());
   CHECK(undefined.to_vector().empty());
-  CHECK(contains(message_of([] { Tensor::from(Values{1, 2, 3}, {2, 2}); }), "3 values do not fill shape [2, 2]"));
-  CHECK(contains(message_of([] { Tensor::empty({2, -1}); }), "empty: invalid size -1 in shape [2, -1]"));
-  CHECK(contains(message_of([] { Tensor::empty({int64_t{1} << 40, int64_t{1} << 40}); }), "too large"));
-  CHECK(contains(message_of([] { Shape{1, 2, 3, 4, 5, 6, 7}; }), "at most 6"));
+  CHECK(contains(error_of([] { Tensor::from(Values{1, 2, 3}, {2, 2}); }), "3 values do not fill shape [2, 2]"));
+  CHECK(contains(error_of([] { Tensor::empty({2, -1}); }), "empty: invalid size -1 in shape [2, -1]"));
+  CHECK(contains(error_of([] { Tensor::empty({int64_t{1} << 40, int64_t{1} << 40}); }), "too large"));
+  CHECK(contains(error_of([] { Shape{1, 2, 3, 4, 5, 6, 7}; }), "at most 6"));
 }
 
 TEST_CASE("random makers repeat and have their moments", "[tensor]") {
@@ -133,8 +126,8 @@ TEST_CASE("slices follow Python's rules", "[tensor]") {
   CHECK(x.view_slice(0, 1, 7, 3).to_vector() == Values{1, 4});
   CHECK(x.view_slice(0, 0, 7, 100).to_vector() == Values{0});
   CHECK(x.view_slice(0, 1, 7, 2).view_slice(0, 1, 3).to_vector() == Values{3, 5});
-  CHECK(contains(message_of([&] { x.view_slice(0, 0, 7, 0); }), "step must be at least 1"));
-  CHECK(contains(message_of([&] { x.view_slice(1, 0, 7); }), "dim 1 is out of range for 1 dimensions"));
+  CHECK(contains(error_of([&] { x.view_slice(0, 0, 7, 0); }), "step must be at least 1"));
+  CHECK(contains(error_of([&] { x.view_slice(1, 0, 7); }), "dim 1 is out of range for 1 dimensions"));
 }
 
 TEST_CASE("reshape knows which strides need a copy", "[tensor]") {
@@ -160,19 +153,19 @@ TEST_CASE("reshape knows which strides need a copy", "[tensor]") {
   CHECK(expanded.view_reshape({3, 2, 3}).to_vector() == expanded.to_vector());
   CHECK(Tensor::empty({0, 3}).view_reshape({5, 0}).shape() == Shape{5, 0});
   CHECK(Tensor::scalar(2).view_reshape({1, 1}).item() == 2);
-  CHECK(contains(message_of([&] { t.view_reshape({24}); }), "use contiguous() first"));
-  CHECK(contains(message_of([&] { x.view_reshape({5, 5}); }), "24 elements"));
-  CHECK(contains(message_of([&] { x.view_reshape({-1, -1}); }), "more than one -1"));
-  CHECK(contains(message_of([&] { Tensor::empty({0, 3}).view_reshape({0, -1}); }), "does not fit"));
+  CHECK(contains(error_of([&] { t.view_reshape({24}); }), "use contiguous() first"));
+  CHECK(contains(error_of([&] { x.view_reshape({5, 5}); }), "24 elements"));
+  CHECK(contains(error_of([&] { x.view_reshape({-1, -1}); }), "more than one -1"));
+  CHECK(contains(error_of([&] { Tensor::empty({0, 3}).view_reshape({0, -1}); }), "does not fit"));
 }
 
 TEST_CASE("expand repeats only sizes of 1", "[tensor]") {
   const Tensor row = count_up({1, 3});
   CHECK(row.view_expand({2, -1}).to_vector() == Values{0, 1, 2, 0, 1, 2});
   CHECK(row.view_expand({0, 3}).numel() == 0);
-  CHECK(contains(message_of([&] { row.view_expand({2, 4}); }), "3 vs 4"));
-  CHECK(contains(message_of([&] { row.view_expand({3}); }), "fewer dimensions"));
-  CHECK(contains(message_of([&] { row.view_expand({-1, 1, 3}); }), "-1 for a new dimension"));
+  CHECK(contains(error_of([&] { row.view_expand({2, 4}); }), "3 vs 4"));
+  CHECK(contains(error_of([&] { row.view_expand({3}); }), "fewer dimensions"));
+  CHECK(contains(error_of([&] { row.view_expand({-1, 1, 3}); }), "-1 for a new dimension"));
 }
 
 TEST_CASE("an empty slice of a transposed matrix can be copied", "[tensor]") {
@@ -264,7 +257,7 @@ TEST_CASE("negative sizes and products beyond 64 bits are refused", "[tensor]") 
        "add: shape [9223372036854775807, 2] is too large"},
   };
   for (const auto& [call, words] : calls) {
-    const std::string message = message_of(call);
+    const std::string message = error_of(call);
     INFO("expected \"" << words << "\", got \"" << message << "\"");
     CHECK(contains(message, words));
   }
@@ -308,7 +301,7 @@ TEST_CASE("an undefined tensor is refused by name", "[tensor]") {
       {[&] { eq(none, x); }, "eq: "},
       {[&] { neg(none); }, "neg: "}};
   for (const auto& [call, words] : calls) {
-    const std::string message = message_of(call);
+    const std::string message = error_of(call);
     INFO("expected \"" << words << "\", got \"" << message << "\"");
     CHECK(message.rfind(words, 0) == 0);
   }
@@ -328,13 +321,13 @@ TEST_CASE("item and data say what they need", "[tensor]") {
   const Tensor x = count_up({2, 3});
   CHECK(x.size(-1) == 3);
   CHECK(x.size(0) == 2);
-  CHECK(contains(message_of([&] { x.size(2); }), "dim 2"));
-  CHECK(contains(message_of([&] { x.item(); }), "expected one element, got shape [2, 3]"));
+  CHECK(contains(error_of([&] { x.size(2); }), "dim 2"));
+  CHECK(contains(error_of([&] { x.item(); }), "expected one element, got shape [2, 3]"));
   CHECK(count_up({1, 1, 1}).item() == 0);
-  CHECK(contains(message_of([&] { x.data<double>(); }), "the tensor is f32, asked for as f64"));
-  CHECK(contains(message_of([&] { x.view_transpose(0, 1).data<float>(); }), "contiguous()"));
-  CHECK(contains(message_of([] { Tensor().data<float>(); }), "undefined"));
-  CHECK(contains(message_of([] { Tensor().clone(); }), "undefined"));
+  CHECK(contains(error_of([&] { x.data<double>(); }), "the tensor is f32, asked for as f64"));
+  CHECK(contains(error_of([&] { x.view_transpose(0, 1).data<float>(); }), "contiguous()"));
+  CHECK(contains(error_of([] { Tensor().data<float>(); }), "undefined"));
+  CHECK(contains(error_of([] { Tensor().clone(); }), "undefined"));
   x.data<float>()[4] = 9;
   CHECK(x.view_transpose(0, 1).to_vector() == Values{0, 3, 1, 9, 2, 5});
 }
@@ -471,10 +464,7 @@ TEST_CASE("copy_from reads its source before it writes over it", "[tensor]") {
 TEST_CASE("copy_from into repeated elements is an error", "[tensor]") {
   const Tensor row = Tensor::zeros({1, 3});
   const Tensor rows = row.view_expand({2, 3});
-  CHECK(contains(message_of([&] {
-                   rows.copy_from(Tensor::ones({2, 3}));
-                 }),
-                 "copy_from: the destination [2, 3] repeats"));
+  CHECK(contains(error_of([&] { rows.copy_from(Tensor::ones({2, 3})); }), "copy_from: the destination [2, 3] repeats"));
   Tensor::empty({3, 0}).copy_from(Tensor::ones({3, 0}));  // strides of 0, and nothing to repeat
   row.view_expand({1, 3}).copy_from(Tensor::ones({3}));
   CHECK(row.to_vector() == std::vector<double>(3, 1.0));

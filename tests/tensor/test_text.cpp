@@ -9,21 +9,11 @@
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 
 using namespace pg;
-
-namespace {
-template <class F>
-std::string message(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-}  // namespace
+using pg::testing::contains;
+using pg::testing::error_of;
 
 TEST_CASE("UTF-8 is decoded strictly", "[text]") {
   CHECK(decode_utf8("a\u00e9\u20ac\U0001f600") == U"a\u00e9\u20ac\U0001f600");
@@ -38,7 +28,7 @@ TEST_CASE("UTF-8 is decoded strictly", "[text]") {
        {"\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
         "\xf5\x80\x80\x80", "\x80", "\xff", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc3("}) {
     const std::string text = std::string("ok") + bad;
-    CHECK(contains(message([&] { decode_utf8(text); }), "offset 2"));
+    CHECK(contains(error_of([&] { decode_utf8(text); }), "offset 2"));
   }
 }
 
@@ -62,20 +52,20 @@ TEST_CASE("the tokenizer survives its JSON", "[text]") {
   CHECK(back.encode("z\u00e9\n") == t.encode("z\u00e9\n"));
   for (const char* bad : {"", "{", "[]", "{}", "{\"type\":\"bpe\",\"characters\":\"a\"}", "{\"type\":\"char\"}",
                           "{\"type\":\"char\",\"characters\":3}", "{\"type\":\"char\",\"characters\":\"\"}"}) {
-    CHECK(contains(message([&] { CharTokenizer::from_json(bad); }), "CharTokenizer"));
+    CHECK(contains(error_of([&] { CharTokenizer::from_json(bad); }), "CharTokenizer"));
   }
 }
 
 TEST_CASE("the tokenizer's errors name the character and its place", "[text]") {
   const CharTokenizer t("abc\u00e9");
-  const std::string unknown = message([&] { t.encode("ab\u00e9X"); });
+  const std::string unknown = error_of([&] { t.encode("ab\u00e9X"); });
   CHECK(contains(unknown, "'X'"));
   CHECK(contains(unknown, "byte 4"));
-  CHECK(contains(message([&] { t.encode("a\n"); }), "'\\n'"));
-  CHECK(contains(message([&] { t.encode("a\u20ac"); }), "U+20AC"));
-  CHECK(contains(message([&] { t.decode(std::vector<int32_t>{0, 4}); }), "got 4"));
-  CHECK(contains(message([&] { t.decode(std::vector<int32_t>{-1}); }), "got -1"));
-  CHECK(contains(message([&] { CharTokenizer(""); }), "empty"));
+  CHECK(contains(error_of([&] { t.encode("a\n"); }), "'\\n'"));
+  CHECK(contains(error_of([&] { t.encode("a\u20ac"); }), "U+20AC"));
+  CHECK(contains(error_of([&] { t.decode(std::vector<int32_t>{0, 4}); }), "got 4"));
+  CHECK(contains(error_of([&] { t.decode(std::vector<int32_t>{-1}); }), "got -1"));
+  CHECK(contains(error_of([&] { CharTokenizer(""); }), "empty"));
 }
 
 TEST_CASE("a byte order mark and CRLF are no characters of a text", "[text]") {
@@ -129,7 +119,7 @@ TEST_CASE("random batches are windows with their successors and resume from the 
   CHECK(seen[42] == 0);
 
   CHECK(random_batch(std::span(tokens).first(9), 1, 8, g).y.back() == 8);
-  CHECK(contains(message([&] { random_batch(std::span(tokens).first(8), 1, 8, g); }), "at least 9"));
+  CHECK(contains(error_of([&] { random_batch(std::span(tokens).first(8), 1, 8, g); }), "at least 9"));
 }
 
 TEST_CASE("windows cover the text once", "[text]") {
@@ -144,10 +134,10 @@ TEST_CASE("windows cover the text once", "[text]") {
     CHECK(all.y[i] == tokens[i + 1]);
   }
   CHECK(window_batch(tokens, 6, 1, 7).x[0] == 42);
-  CHECK(contains(message([&] { window_batch(tokens, 6, 2, 7); }), "has 7"));
+  CHECK(contains(error_of([&] { window_batch(tokens, 6, 2, 7); }), "has 7"));
 }
 
 TEST_CASE("a missing file is named", "[text]") {
-  CHECK(contains(message([] { read_file("no/such/file.txt"); }), "no/such/file.txt: No such file"));
-  CHECK(contains(message([] { read_file("."); }), "folder"));
+  CHECK(contains(error_of([] { read_file("no/such/file.txt"); }), "no/such/file.txt: No such file"));
+  CHECK(contains(error_of([] { read_file("."); }), "folder"));
 }
