@@ -1,14 +1,14 @@
 #!/bin/sh
-# Makes a lesson's exercise.cpp, or exercise.cu where it has one, from lessons/NN_name/mutants/answers.h: what stands between "// [answer ID name]" and
-# "// [end]" becomes TODO("ID name"), and the lines that let mutants replace a function go.
+# Makes a lesson's exercise.cpp, or exercise.cu where it has one, from lessons/NN_name/answers.h: what is between
+# "// [answer ID name]" and "// [end]" becomes TODO("ID name"), and the lines that let mutants replace a function go.
 #   scripts/make_exercise.sh lessons/01_tensors            writes the exercise
-#   scripts/make_exercise.sh --print lessons/01_tensors    to standard output
-#   scripts/make_exercise.sh --verify lessons/01_tensors   exit 1 unless the exercise is what would be written; 77, skipped, when it
-#                                           was edited since the last commit: that is what learners do
+#   scripts/make_exercise.sh --print lessons/01_tensors    prints it
+#   scripts/make_exercise.sh --verify lessons/01_tensors   exit 1 unless the exercise is what would be written; 77,
+#                                                          skipped, when it was edited since the last commit
 set -eu
 mode="write"
 case $1 in --print | --verify) mode=$1; shift ;; esac
-answers=$1/mutants/answers.h
+answers=$1/answers.h
 exercise=$1/exercise.cpp
 [ ! -e "$1/exercise.cu" ] || exercise=$1/exercise.cu
 

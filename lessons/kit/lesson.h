@@ -14,6 +14,7 @@
 #include "lessons/kit/demo.h"
 #include "lessons/kit/grader.h"
 #include "lessons/kit/guard.h"
+#include "lessons/kit/mutants.h"
 #include "lessons/kit/todo.h"
 
 namespace pg::kit {
@@ -95,26 +96,42 @@ struct LessonEntry {
 
 // The whole command line of ./lessonN; returns the exit status.
 int run_lesson(const LessonEntry& lesson, int argc, char** argv);
+// 0 when the checks are ok on the plain answers and say of each mutant what its row promises, else 1.
+int run_mutants(const LessonEntry& plain, const std::vector<std::pair<MutantRow, LessonEntry>>& mutants);
 
+// `lesson` must outlive the result.
 template <class Impl>
-int run_lesson(const Lesson<Impl>& lesson, int argc, char** argv) {
+LessonEntry entry_of(const Lesson<Impl>& lesson, const Impl& learner) {
   LessonEntry entry{lesson.number, lesson.folder, lesson.title, lesson.exercise, {}, {}, lesson.unavailable};
   for (const Check<Impl>& check : lesson.checks) {
     entry.checks.push_back({check.id, check.title, check.piece.name, check.section, check.why, check.hints,
-                            check.solution, [&lesson, &check](Grader& grader, bool learner) {
+                            check.solution, [&lesson, &check, from = learner](Grader& grader, bool learners) {
                               Impl impl = lesson.reference;
-                              if (learner) check.piece.take(impl, lesson.learner);
+                              if (learners) check.piece.take(impl, from);
                               check.run(grader, impl);
                             }});
   }
-  entry.demo = [&lesson](Demo& demo, const std::set<std::string>& learner_pieces) {
+  entry.demo = [&lesson, from = learner](Demo& demo, const std::set<std::string>& learner_pieces) {
     Impl impl = lesson.reference;
     for (const Check<Impl>& check : lesson.checks) {
-      if (learner_pieces.contains(check.piece.name)) check.piece.watch(impl, lesson.learner);
+      if (learner_pieces.contains(check.piece.name)) check.piece.watch(impl, from);
     }
     lesson.demo(demo, impl);
   };
-  return run_lesson(entry, argc, argv);
+  return entry;
+}
+
+template <class Impl>
+int run_lesson(const Lesson<Impl>& lesson, int argc, char** argv) {
+  const LessonEntry entry = entry_of(lesson, lesson.learner);
+  if (Mutants<Impl>::all().empty()) return run_lesson(entry, argc, argv);
+  std::vector<std::pair<MutantRow, LessonEntry>> mutants;
+  for (const Mutant<Impl>& mutant : Mutants<Impl>::all()) {
+    Impl wrong = lesson.learner;
+    mutant.apply(wrong);
+    mutants.emplace_back(mutant.row(), entry_of(lesson, wrong));
+  }
+  return run_mutants(entry, mutants);
 }
 
 }  // namespace pg::kit

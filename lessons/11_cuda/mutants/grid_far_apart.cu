@@ -1,6 +1,6 @@
 // check: 11.1  says: the 32 lanes of a warp are far apart  needs: simulator
 #define MUTANT_grid
-#include "lessons/11_cuda/mutants/answers.h"
+#include "lessons/11_cuda/answers.h"
 
 namespace pg::lesson11 {
 

@@ -1,6 +1,6 @@
 // check: 11.1  says: at least 1 block
 #define MUTANT_grid
-#include "lessons/11_cuda/mutants/answers.h"
+#include "lessons/11_cuda/answers.h"
 
 namespace pg::lesson11 {
 

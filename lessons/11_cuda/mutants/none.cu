@@ -1,2 +1,2 @@
 // check: none
-#include "lessons/11_cuda/mutants/answers.h"
+#include "lessons/11_cuda/answers.h"

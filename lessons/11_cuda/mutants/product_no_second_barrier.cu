@@ -1,6 +1,6 @@
 // check: 11.3  says: before writing again  needs: simulator
 #define MUTANT_add_product
-#include "lessons/11_cuda/mutants/answers.h"
+#include "lessons/11_cuda/answers.h"
 
 namespace pg::lesson11 {
 

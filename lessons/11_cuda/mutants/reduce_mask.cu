@@ -1,6 +1,6 @@
 // check: 11.2  says: the mask names the lanes that come  needs: simulator
 #define MUTANT_reduce
-#include "lessons/11_cuda/mutants/answers.h"
+#include "lessons/11_cuda/answers.h"
 
 namespace pg::lesson11 {
 

@@ -1,6 +1,6 @@
 // check: 11.2  says: each warp has its own result
 #define MUTANT_reduce
-#include "lessons/11_cuda/mutants/answers.h"
+#include "lessons/11_cuda/answers.h"
 
 namespace pg::lesson11 {
 

@@ -1,6 +1,6 @@
 // check: 11.5  says: lanes want words of one bank  needs: simulator
 #define MUTANT_slot
-#include "lessons/11_cuda/mutants/answers.h"
+#include "lessons/11_cuda/answers.h"
 
 namespace pg::lesson11 {
 

@@ -1,6 +1,6 @@
 // check: 11.5  says: two threads use the same memory  needs: simulator
 #define MUTANT_slot
-#include "lessons/11_cuda/mutants/answers.h"
+#include "lessons/11_cuda/answers.h"
 
 namespace pg::lesson11 {
 

@@ -1,6 +1,6 @@
 // check: 11.4  says: -inf - -inf is NaN
 #define MUTANT_row_stats
-#include "lessons/11_cuda/mutants/answers.h"
+#include "lessons/11_cuda/answers.h"
 
 namespace pg::lesson11 {
 

@@ -1,0 +1,87 @@
+// Lesson 4: a GPT. This is your file: replace each TODO(...), then: make lesson4 && ./lesson4 check
+//
+// B batch, H heads, T positions, D head size, R rows, C channels. Useful: matmul (batched), transpose(x) (the last two
+// dims), softmax(x) (the last dim), where(mask, a, b), sum(x, {dims}, keepdim), mean, x * y, x * 0.5, Tensor::arange.
+#include <cmath>
+
+#include "lessons/04_gpt/lesson.h"
+
+namespace pg::lesson04 {
+
+// Causal attention: q, k, v [B, H, T, D] → [B, H, T, D]. Position t takes a mean of the values at 0 … t, weighted by
+// softmax(q·k / √D); what comes later it must not see.
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v) {
+  // [answer 04.1 attention]
+  const int64_t t = q.size(2);
+  const Tensor scores = matmul(q, transpose(k)) * (1 / std::sqrt(static_cast<double>(q.size(3))));
+  const Tensor position = Tensor::arange(t, q.dtype());
+  const Tensor past = le(position, unsqueeze(position, 1));  // [T, T]: key <= query
+  const Tensor masked = where(past, scores, Tensor::scalar(-INFINITY, q.dtype()));
+  return matmul(softmax(masked), v);
+  // [end]
+}
+
+// The gradients of the three inputs, given that of the result. attention_weights(q, k) gives p [B, H, T, T], the
+// weights of the forward pass. Nothing here is on the tape: compute with plain tensors.
+AttentionGrads attention_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v) {
+  // [answer 04.2 attention_backward]
+  const double scale = 1 / std::sqrt(static_cast<double>(q.size(3)));
+  const Tensor p = attention_weights(q, k);
+  const Tensor dp = matmul(dout, transpose(v));
+  const Tensor ds = p * (dp - sum(dp * p, {-1}, true)) * scale;
+  return {matmul(ds, k), matmul(transpose(ds), q), matmul(transpose(p), dout)};
+  // [end]
+}
+
+// y = w · x̂ + b with x̂ = (x - mean) / √(variance + eps), row by row: dy, x [R, C], w [C] → dx [R, C], dw [C], db [C].
+// The variance is the mean of squares (var(x, {-1}, 0, true)).
+LayerNormGrads layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& w, double eps) {
+  // [answer 04.3 layer_norm_backward]
+  const Tensor rstd = rsqrt(var(x, {-1}, 0, true) + eps);
+  const Tensor xhat = (x - mean(x, {-1}, true)) * rstd;
+  const Tensor dxhat = dy * w;
+  const Tensor dx = (dxhat - mean(dxhat, {-1}, true) - xhat * mean(dxhat * xhat, {-1}, true)) * rstd;
+  return {dx, sum(dy * xhat, {0}), sum(dy, {0})};
+  // [end]
+}
+
+// GPT-2's start, but for one number: what reads the residual stream (c_attn and c_fc, the matrices whose names begin
+// with "h.") starts at N(0, model.config.in_proj_std); what writes into it (names that end in "c_proj.weight") at N(0,
+// 0.02 / √(2·n_layer)); the embeddings at N(0, 0.02); biases at 0, layer norm weights at 1. The second number of N is
+// the deviation. named_parameters(model) lists pairs (name, tensor); Tensor::normal(shape, 0, std, generator) makes
+// values, parameter.copy_from(values) puts them in.
+void init_weights(Gpt2& model, Generator& generator) {
+  // [answer 04.4 init_weights]
+  for (auto& [name, parameter] : named_parameters(model)) {
+    if (parameter.rank() == 2) {
+      const double writer = 0.02 / std::sqrt(2.0 * static_cast<double>(model.config.n_layer));
+      const double reader = name.starts_with("h.") ? model.config.in_proj_std : 0.02;
+      const double std = name.ends_with("c_proj.weight") ? writer : reader;
+      parameter.copy_from(Tensor::normal(parameter.shape(), 0, std, generator));
+    } else {
+      parameter.fill(name.ends_with(".weight") ? 1 : 0);
+    }
+  }
+  // [end]
+}
+
+// Attention for new positions only: q, k, v [B, H, T, D] belong to the T tokens after those that `slot` remembers.
+// Row b of the cache slot.k, slot.v [B, H, S, D] holds slot.before[b] positions; put the new ones behind them, then
+// attend to everything. pg::attention with {.kv_len = lengths} uses only the first kv_len[b] keys of row b, and takes
+// the queries for the last of them; slot.after[b] = slot.before[b] + T. Copy with
+// to.view_slice(dim, start, end).copy_from(from); slot.before.data<int32_t>()[b] is a length.
+Tensor decode(const KvSlot& slot, const Tensor& q, const Tensor& k, const Tensor& v) {
+  // [answer 04.5 decode]
+  const int64_t t = q.size(2);
+  for (int64_t b = 0; b < q.size(0); ++b) {
+    const int64_t start = slot.before.data<int32_t>()[static_cast<size_t>(b)];
+    slot.k.view_select(0, b).view_slice(1, start, start + t).copy_from(k.view_select(0, b));
+    slot.v.view_select(0, b).view_slice(1, start, start + t).copy_from(v.view_select(0, b));
+  }
+  AttentionOptions options;
+  options.kv_len = slot.after;
+  return pg::attention(q, slot.k, slot.v, options);
+  // [end]
+}
+
+}  // namespace pg::lesson04

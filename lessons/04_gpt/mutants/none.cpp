@@ -1,2 +1,0 @@
-// check: none
-#include "lessons/04_gpt/mutants/answers.h"

@@ -1,2 +1,0 @@
-// check: none
-#include "lessons/06_reinforce/mutants/answers.h"

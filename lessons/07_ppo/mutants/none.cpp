@@ -1,2 +1,0 @@
-// check: none
-#include "lessons/07_ppo/mutants/answers.h"

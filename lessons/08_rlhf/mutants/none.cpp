@@ -1,2 +1,0 @@
-// check: none
-#include "lessons/08_rlhf/mutants/answers.h"

@@ -1,9 +1,0 @@
-// check: 08.3  says: long responses earn more
-#define MUTANT_set_rewards
-#include "lessons/08_rlhf/mutants/answers.h"
-
-namespace pg::lesson08 {
-
-void set_rewards(Response& response) { response.rewards.assign(response.tokens.size(), response.score.reward); }
-
-}  // namespace pg::lesson08

@@ -1,0 +1,89 @@
+// Lesson 9: GRPO. This is your file: replace each TODO(...), then: make lesson9 && ./lesson9 check
+//
+// N groups of G responses; B = N·G responses of at most T tokens. Useful: mean(x, {1}, true) and sum(x, {1}, true) are
+// [rows, 1]; x.view_slice(1, 0, 1) is the first column; amax(x, {1}) is [rows]; abs, sqrt, exp, clamp(x, low, high),
+// maximum(a, b), zeros_like(x), where(mask, a, b), ne(a, b) → u8, Tensor::scalar(0, x.dtype()), mask.to(x.dtype()).
+#include <algorithm>
+
+#include "lessons/09_grpo/lesson.h"
+
+namespace pg::lesson09 {
+
+// Each reward minus the mean of its own group (its row): rewards [N, G], f32 or f64 → [N, G]. Equal rewards must give
+// exactly 0, also where their mean is rounded: 0.1 is no number of the computer's.
+Tensor group_mean_advantage(const Tensor& rewards) {
+  // [answer 09.1 group_mean_advantage]
+  const Tensor d = rewards - rewards.view_slice(1, 0, 1);  // equal rewards: exactly 0 from here on
+  return d - mean(d, {1}, true);
+  // [end]
+}
+
+// (r - mean) / (std + eps) within each row, the variance divided by G - ddof (1: sample, 0: population). Equal rewards
+// give exactly 0, and so does a group of one.
+Tensor group_std_advantage(const Tensor& rewards, double eps, int ddof) {
+  // [answer 09.2 group_std_advantage]
+  const Tensor d = rewards - rewards.view_slice(1, 0, 1);
+  const Tensor off = d - mean(d, {1}, true);
+  const double count = static_cast<double>(std::max<int64_t>(rewards.size(1) - ddof, 1));
+  return off / (sqrt(sum(off * off, {1}, true) / count) + eps);
+  // [end]
+}
+
+// Each reward minus the mean of the G - 1 others of its group: rewards [N, G] → [N, G]. Equal rewards give exactly 0,
+// and so does a group of one, which has no others.
+Tensor leave_one_out_advantage(const Tensor& rewards) {
+  // [answer 09.3 leave_one_out_advantage]
+  const int64_t g = rewards.size(1);
+  if (g == 1) return zeros_like(rewards);
+  const Tensor d = rewards - rewards.view_slice(1, 0, 1);
+  return d - (sum(d, {1}, true) - d) / static_cast<double>(g - 1);
+  // [end]
+}
+
+// 1 for each group whose rewards are not all the same, else 0: rewards [N, G] → u8 [N]. However small the difference.
+Tensor groups_with_signal(const Tensor& rewards) {
+  // [answer 09.4 groups_with_signal]
+  const Tensor distance = abs(rewards - rewards.view_slice(1, 0, 1));
+  return ne(amax(distance, {1}), Tensor::scalar(0, rewards.dtype()));
+  // [end]
+}
+
+// π now / π when the token was sampled, token by token: exp(log_prob - old_log_prob), the difference held within
+// ±rl::kMaxLogRatio. log_prob, old_log_prob [B, T] → [B, T]; mask u8 [B, T]. Where mask is 0 anything may stand,
+// infinity too: there the ratio is 1, and has no gradient.
+Tensor token_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask) {
+  // [answer 09.5 token_ratio]
+  const Tensor log_ratio = where(mask, log_prob - old_log_prob, Tensor::scalar(0, log_prob.dtype()));
+  return exp(clamp(log_ratio, -rl::kMaxLogRatio, rl::kMaxLogRatio));
+  // [end]
+}
+
+// One ratio per response: exp(mean of the log-ratios over its own tokens), held within ±rl::kMaxLogRatio as above:
+// [B, T] → [B, 1]. A response without a token has ratio 1.
+Tensor sequence_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask) {
+  // [answer 09.6 sequence_ratio]
+  const Tensor log_ratio = where(mask, log_prob - old_log_prob, Tensor::scalar(0, log_prob.dtype()));
+  const Tensor length = maximum(sum(mask.to(log_prob.dtype()), {1}, true), Tensor::ones({1, 1}, log_prob.dtype()));
+  return exp(clamp(sum(log_ratio, {1}, true) / length, -rl::kMaxLogRatio, rl::kMaxLogRatio));
+  // [end]
+}
+
+// Losses by token, loss [B, T] with mask u8 [B, T], as one number. B may be a part of the update only (a micro-batch),
+// so what is divided by comes from `total`, which is of the whole update: .tokens, .sequences, .max_length.
+//   Aggregation::token_mean     Σ over all tokens / tokens
+//   Aggregation::sequence_mean  Σ over responses of (the mean over its own tokens) / sequences
+//   Aggregation::constant       Σ over all tokens / (sequences · max_length)
+//   Aggregation::sequence_sum   Σ over all tokens / sequences
+// Where mask is 0 anything may stand; a response without a token counts for nothing.
+Tensor aggregate(const Tensor& loss, const Tensor& mask, Aggregation how, const Denominators& total) {
+  // [answer 09.7 aggregate]
+  const Tensor kept = where(mask, loss, Tensor::scalar(0, loss.dtype()));
+  if (how == Aggregation::token_mean) return sum(kept) / total.tokens;
+  if (how == Aggregation::constant) return sum(kept) / (total.sequences * total.max_length);
+  if (how == Aggregation::sequence_sum) return sum(kept) / total.sequences;
+  const Tensor length = maximum(sum(mask.to(loss.dtype()), {1}, true), Tensor::ones({1, 1}, loss.dtype()));
+  return sum(sum(kept, {1}, true) / length) / total.sequences;
+  // [end]
+}
+
+}  // namespace pg::lesson09

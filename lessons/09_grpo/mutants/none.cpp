@@ -1,2 +1,0 @@
-// check: none
-#include "lessons/09_grpo/mutants/answers.h"

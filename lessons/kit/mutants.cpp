@@ -1,0 +1,60 @@
+// Runs the checks of a lesson on each of its mutants.
+#include "lessons/kit/mutants.h"
+
+#include "lessons/kit/isolate.h"
+#include "lessons/kit/state.h"
+#include "lessons/kit/terminal.h"
+
+namespace pg::kit {
+namespace {
+
+// "" when the checks say of the mutant what its row promises. Only the checks of the piece that the mutant replaces see
+// it: every other check grades the reference.
+std::string complaint(const LessonEntry& lesson, const MutantRow& row) {
+  const auto named = std::find_if(lesson.checks.begin(), lesson.checks.end(),
+                                  [&](const CheckEntry& check) { return check.id == row.check; });
+  if (named == lesson.checks.end()) return fmt::format("the lesson has no check {}", row.check);
+  if (row.says.size() < 5) return "which words must the diagnosis hold?";
+  TimeLimit limit;
+  for (const CheckEntry& check : lesson.checks) {
+    if (check.piece != named->piece) continue;
+    const Outcome outcome = run_isolated(check, true, limit);
+    const bool wrong = check.id == row.check || row.also.find(check.id) != std::string::npos;
+    if (outcome.state != (wrong ? State::wrong : State::ok)) {
+      return fmt::format("{} is {}, expected {}", check.id, name_of(outcome.state), wrong ? "WRONG" : "ok");
+    }
+    if (check.id == row.check && outcome.diagnosis.find(row.says) == std::string::npos) {
+      return fmt::format("the diagnosis of {} is \"{}\", expected \"{}\"", check.id, outcome.diagnosis, row.says);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+int run_mutants(const LessonEntry& plain, const std::vector<std::pair<MutantRow, LessonEntry>>& mutants) {
+  use_plain_style();
+  int failed = 0, skipped = 0;
+  TimeLimit limit;
+  for (const CheckEntry& check : plain.checks) {
+    const Outcome outcome = run_isolated(check, true, limit);
+    if (outcome.state == State::ok) continue;
+    fmt::print("plain answers: {} is {}, expected ok: {}\n", check.id, name_of(outcome.state), outcome.diagnosis);
+    ++failed;
+  }
+  for (const auto& [row, lesson] : mutants) {
+    if (row.needs == "speed" && !optimized_build()) {
+      ++skipped;
+      continue;
+    }
+    const std::string problem = complaint(lesson, row);
+    if (problem.empty()) continue;
+    fmt::print("{}: {}\n", row.name, problem);
+    ++failed;
+  }
+  fmt::print("{} mutants, {} wrongly graded, {} not run in a build without optimisation\n", mutants.size(), failed,
+             skipped);
+  return failed ? 1 : 0;
+}
+
+}  // namespace pg::kit

@@ -1,0 +1,37 @@
+#pragma once
+// Known wrong answers to a lesson, as rows of one table in lessons/NN_name/mutants.cpp. The program lessonN_mutants
+// runs the checks on each: the named check must be WRONG and its diagnosis must hold the words; the others must stay
+// ok.
+#include <string>
+#include <vector>
+
+namespace pg::kit {
+
+struct MutantRow {
+  std::string name;
+  std::string check;       // "03.3"
+  std::string says;        // words of the diagnosis
+  std::string also = "";   // other checks that must be WRONG too: "07.2 07.3"
+  std::string needs = "";  // "speed": only in an optimised build
+};
+
+template <class Impl>
+struct Mutant {
+  std::string name, check, says;
+  void (*apply)(Impl&);  // replaces members of the plain answers
+  std::string also = "", needs = "";
+
+  MutantRow row() const { return {name, check, says, also, needs}; }
+};
+
+// The table of a lesson; a program that holds one runs it in place of the lesson's commands.
+template <class Impl>
+struct Mutants {
+  Mutants(std::initializer_list<Mutant<Impl>> rows) { all() = rows; }
+  static std::vector<Mutant<Impl>>& all() {
+    static std::vector<Mutant<Impl>> rows;
+    return rows;
+  }
+};
+
+}  // namespace pg::kit
