@@ -166,7 +166,7 @@ json() { # json STATUS TEXT COMMAND…
 }
 json 0 '"ready":true' "$pg" doctor
 json 0 '"wrong":0' "$pg" gradcheck relu
-json 0 '"failed":0' "$pg" golden "$goldens/relu.f32.odd.safetensors"
+json 0 '"failed":0' "$pg" golden "$goldens/relu.safetensors"
 json 1 '"failed":1' "$pg" golden prompt.txt
 json 0 '"finish":"length"' "$pg" sample "$(run gpt)" --tokens 5
 json 0 '"step":6' "$pg" info "$(run gpt)"

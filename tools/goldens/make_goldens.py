@@ -130,18 +130,28 @@ def make_case(case):
     return tensors, metadata | ({"source": source_version(case.source)} if case.source else {})
 
 
+def write_archive(path, cases):
+    """All cases of an operation in one file: tensors and metadata are named CASE/NAME."""
+    tensors, metadata = {}, {}
+    for case in sorted(cases, key=lambda case: case.name):
+        its_tensors, its_metadata = make_case(case)
+        tensors |= {f"{case.name}/{name}": tensor for name, tensor in its_tensors.items()}
+        metadata |= {f"{case.name}/{key}": text for key, text in its_metadata.items()}
+    write_safetensors(path, tensors, metadata)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parents[2] / "tests" / "goldens")
-    parser.add_argument("--only", default="", help="make only the cases whose name starts so")
+    parser.add_argument("--only", default="", help="make only the operations whose name starts so")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
     names = [case.name for case in CASES]
     assert len(names) == len(set(names)), sorted(n for n in names if names.count(n) > 1)
-    chosen = [case for case in CASES if case.name.startswith(arguments.only)]
-    for case in chosen:
-        write_safetensors(arguments.out / f"{case.name}.safetensors", *make_case(case))
+    chosen = [case for case in CASES if case.op.startswith(arguments.only)]
+    for op in dict.fromkeys(case.op for case in chosen):
+        write_archive(arguments.out / f"{op}.safetensors", [case for case in CASES if case.op == op])
     if "gpt2".startswith(arguments.only):
         (arguments.out / "gpt2").mkdir(exist_ok=True)
         write_safetensors(arguments.out / "gpt2" / "gpt2.safetensors", *make_gpt2())

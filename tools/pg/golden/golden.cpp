@@ -1,8 +1,10 @@
+// Replays golden cases: reads files, runs forward and backward, compares.
 #include "tools/pg/golden/golden.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -13,10 +15,10 @@
 namespace pg::tools {
 namespace {
 
-// One case file: hands out its tensors, and knows which nobody asked for.
+// One case: hands out its tensors, and knows which nobody asked for.
 class Case {
  public:
-  explicit Case(const std::string& path) : file_(load_safetensors(path)) {}
+  explicit Case(const SafetensorsFile& file) : file_(file) {}
 
   const std::string& metadata(const std::string& key) const { return file_.metadata_at(key); }
   double tolerance(DType dtype) const {
@@ -47,7 +49,7 @@ class Case {
   }
 
  private:
-  SafetensorsFile file_;
+  const SafetensorsFile& file_;
   std::set<std::string> used_;
 };
 
@@ -101,8 +103,35 @@ GoldenError compare(const std::string& name, const Tensor& got, const Tensor& wa
 
 }  // namespace
 
-GoldenResult replay_golden(const std::string& path) {
-  Case source(path);
+std::vector<GoldenCase> load_goldens(const std::string& path) {
+  SafetensorsFile file = load_safetensors(path);
+  if (file.metadata.contains("op")) return {{std::filesystem::path(path).stem().string(), std::move(file)}};
+  std::map<std::string, SafetensorsFile> cases;  // by name
+  const auto case_of = [&](const std::string& name) {
+    const size_t slash = name.rfind('/');
+    check(slash != std::string::npos && slash > 0,
+          "golden: {}: '{}' is not named CASE/NAME, and the metadata name no op as those of a single case do", path,
+          name);
+    SafetensorsFile& its = cases[name.substr(0, slash)];
+    its.path = path + ":" + name.substr(0, slash);
+    return std::pair<SafetensorsFile&, std::string>(its, name.substr(slash + 1));
+  };
+  for (const auto& [key, text] : file.metadata) {
+    const auto [its, name] = case_of(key);
+    its.metadata[name] = text;
+  }
+  for (const auto& [key, tensor] : file.tensors) {
+    const auto [its, name] = case_of(key);
+    its.tensors.emplace_back(name, tensor);
+  }
+  check(!cases.empty(), "golden: {}: there is no case in it", path);
+  std::vector<GoldenCase> result;
+  for (auto& [name, its] : cases) result.push_back({name, std::move(its)});
+  return result;
+}
+
+GoldenResult replay_golden(const GoldenCase& golden) {
+  Case source(golden.file);
   const std::string& op = source.metadata("op");
   const GoldenAttributes attributes(op, source.metadata("attributes"));
   std::vector<Tensor> inputs = source.all("in");
@@ -121,10 +150,11 @@ GoldenResult replay_golden(const std::string& path) {
 
   const std::vector<Tensor> outputs = apply_golden_op(op, inputs, attributes);
   source.check_all_used();
-  check(gradients.empty() == cotangents.empty(), "golden: grad_out and grad.0 … go together, {} has only one", path);
+  check(gradients.empty() == cotangents.empty(), "golden: grad_out and grad.0 … go together, {} has only one",
+        golden.file.path);
   check(outputs.size() == wanted.size(), "golden: {} has {} results, the file expects {}", op, outputs.size(),
         wanted.size());
-  GoldenResult result{std::filesystem::path(path).stem().string(), {}};
+  GoldenResult result{golden.name, {}};
   for (size_t i = 0; i < wanted.size(); ++i)
     result.tensors.push_back(compare(fmt::format("out.{}", i), outputs[i], wanted[i], source));
   if (!gradients.empty()) run_backward(outputs, cotangents);
@@ -158,24 +188,36 @@ std::vector<std::string> golden_files(const std::vector<std::string>& paths) {
 
 int run_golden(const std::vector<std::string>& paths, std::FILE* out, bool json) {
   nlohmann::ordered_json cases = nlohmann::ordered_json::array();
-  const std::vector<std::string> files = golden_files(paths);
-  size_t failed = 0;
-  for (const std::string& file : files) {
+  size_t count = 0, failed = 0;
+  const auto fails = [&](const std::string& what, const std::exception& error) {
+    ++failed;
+    if (json) {
+      cases.push_back({{"ok", false}, {"error", error.what()}, {"file", what}});
+    } else {
+      fmt::print(out, "{:<6} {}\n       {}\n", "FAILED", what, error.what());
+    }
+  };
+  for (const std::string& file : golden_files(paths)) {
+    std::vector<GoldenCase> loaded;
     try {
-      const GoldenResult result = replay_golden(file);
-      failed += !result.ok();
-      if (json) {
-        cases.push_back(to_json(result));
-        cases.back()["file"] = file;
-      } else {
-        fmt::print(out, "{}\n", result.to_string());
-      }
+      loaded = load_goldens(file);
     } catch (const std::exception& error) {  // also out of memory: a file may ask for any size
-      ++failed;
-      if (json) {
-        cases.push_back({{"ok", false}, {"error", error.what()}, {"file", file}});
-      } else {
-        fmt::print(out, "{:<6} {}\n       {}\n", "FAILED", file, error.what());
+      ++count;
+      fails(file, error);
+    }
+    for (const GoldenCase& golden : loaded) {
+      ++count;
+      try {
+        const GoldenResult result = replay_golden(golden);
+        failed += !result.ok();
+        if (json) {
+          cases.push_back(to_json(result));
+          cases.back()["file"] = file;
+        } else {
+          fmt::print(out, "{}\n", result.to_string());
+        }
+      } catch (const std::exception& error) {
+        fails(golden.file.path, error);
       }
     }
   }
@@ -184,7 +226,7 @@ int run_golden(const std::vector<std::string>& paths, std::FILE* out, bool json)
     fmt::print(out, "{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return failed == 0 ? 0 : 1;
   }
-  fmt::print(out, "{} cases, {} within tolerance, {} failed\n", files.size(), files.size() - failed, failed);
+  fmt::print(out, "{} cases, {} within tolerance, {} failed\n", count, count - failed, failed);
   return failed == 0 ? 0 : 1;
 }
 

@@ -4,13 +4,22 @@
 #include <string>
 #include <vector>
 
+#include "nn/safetensors.h"
 #include "tools/pg/golden/result.h"
 
 namespace pg::tools {
 
-// Replays one case on the engine. Error when the file is damaged or incomplete, names an op or attribute that the
-// runner does not know, or when a result's shape or dtype is another.
-GoldenResult replay_golden(const std::string& path);
+struct GoldenCase {
+  std::string name;
+  SafetensorsFile file;  // tensors and metadata of this case alone
+};
+
+// The cases of a file: one, or those of an archive, by name. Error when the file is damaged or holds no case.
+std::vector<GoldenCase> load_goldens(const std::string& path);
+
+// Replays one case on the engine. Error when it is incomplete, names an op or attribute that the runner does not know,
+// or when a result's shape or dtype is another.
+GoldenResult replay_golden(const GoldenCase& golden);
 
 // The case files that `paths` name: a folder stands for the *.safetensors files directly in it, by name.
 // Error when a path does not exist or a folder has none.

@@ -15,7 +15,7 @@ struct GoldenError {
 };
 
 struct GoldenResult {
-  std::string name;  // the file's name without ".safetensors"
+  std::string name;  // of the case
   std::vector<GoldenError> tensors;
   bool ok() const;
   std::string to_string() const;  // one line
