@@ -84,7 +84,7 @@ int64_t row_count(const Tensor& x) {
 // GPT-2's vocabulary of 50257 does not bring that about by itself.
 Tensor aligned_rows(const Shape& shape, DType dtype, Device device) {
   const int64_t n = shape.back(), step = 16 / static_cast<int64_t>(size_of(dtype));
-  if (device.kind == Device::Kind::cpu || n % step == 0 || n < step) return Tensor::empty(shape, dtype, device);
+  if (device.on_host() || n % step == 0 || n < step) return Tensor::empty(shape, dtype, device);
   Shape wider = shape;
   wider[shape.rank() - 1] = (n + step - 1) / step * step;
   return Tensor::empty(wider, dtype, device).view_slice(-1, 0, n);

@@ -23,7 +23,7 @@ void check_device(const Tensor& x, const Tensor& beside, const char* op) {
 void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* except) {
   check(ids.defined() && ids.dtype() == i32, "{}: ids must be i32, got {}", op,
         ids.defined() ? name_of(ids.dtype()) : "nothing");
-  if (ids.device().kind != Device::Kind::cpu) return;
+  if (!ids.device().on_host()) return;
   const Tensor flat = packed(ids);
   const auto values = flat.data<const int32_t>();
   for (size_t i = 0; i < values.size(); ++i) {
@@ -41,7 +41,7 @@ Tensor rows(const Tensor& x) {
   Shape shape = {1, x.shape().back()};
   for (int d = 0; d + 1 < x.rank(); ++d) shape[0] *= x.shape()[d];
   // CUDA's kernels take rows with any step between them, which linear() makes of odd sizes.
-  const bool steps = x.device().kind == Device::Kind::cuda && x.strides().back() == 1 && x.can_view_reshape(shape);
+  const bool steps = !x.device().on_host() && x.strides().back() == 1 && x.can_view_reshape(shape);
   return steps ? x.view_reshape(shape) : packed(x).view_reshape(shape);
 }
 

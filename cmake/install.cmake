@@ -4,14 +4,13 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/policygrad)
 install(TARGETS ${POLICYGRAD_LAYERS} EXPORT policygradTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# Every header but those of the kernels and of the simulator. tensor/cuda/runtime/runtime.h is in public headers.
+# Every header but those of the kernels and of the simulator.
 # tests/find_package compiles each alone.
 set(include_dir ${CMAKE_INSTALL_INCLUDEDIR}/policygrad)
 foreach(folder tensor autograd nn rl tasks)
   install(DIRECTORY ${folder}/ DESTINATION ${include_dir}/${folder}
           FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cpu EXCLUDE PATTERN cuda EXCLUDE PATTERN sim EXCLUDE)
 endforeach()
-install(FILES tensor/cuda/runtime/runtime.h DESTINATION ${include_dir}/tensor/cuda/runtime)
 install(TARGETS pg RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 install(EXPORT policygradTargets NAMESPACE policygrad:: DESTINATION ${package_dir})

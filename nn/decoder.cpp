@@ -73,7 +73,7 @@ void Decoder::next(std::span<const double> u) {
   // Numbers of rows are rounded up to powers of two, so that few passes are recorded: the rows behind n compute
   // something that nobody reads, at position 0.
   const int64_t rows =
-      on_cuda() ? std::min(cache_.rows(), static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)))) : n;
+      on_host() ? n : std::min(cache_.rows(), static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))));
   std::vector<int32_t> before(static_cast<size_t>(rows)), after(before.size(), 1);
   std::vector<double> draws(u.begin(), u.end());
   draws.resize(before.size());
@@ -87,8 +87,8 @@ void Decoder::next(std::span<const double> u) {
   after_.view_slice(0, 0, rows).copy_from(Tensor::from(after, {rows}));
   u_.view_slice(0, 0, rows).copy_from(Tensor::from(draws, {rows}));
   Pass& pass = passes_[rows];
-  if (on_cuda() && pass.ran && !pass.graph) {
-    pass.graph = std::make_unique<cuda::Graph>(ids_.device(), [&] { compute(rows); });
+  if (!on_host() && pass.ran && !pass.graph) {
+    pass.graph = std::make_unique<Graph>(ids_.device(), [&] { compute(rows); });
   }
   pass.graph ? pass.graph->replay() : compute(rows);
   pass.ran = true;
@@ -109,32 +109,33 @@ void Decoder::choose(const Tensor& logits, int64_t first, int64_t rows) const {
 
 void Decoder::send(int64_t first, int64_t rows) {
   const Tensor ids = ids_.view_slice(0, first, first + rows), log_probs = log_probs_.view_slice(0, first, first + rows);
-  if (!on_cuda()) {
+  if (on_host()) {
     const auto tokens = ids.data<int32_t>();
     arrived_.push_back({{tokens.begin(), tokens.end()}, log_probs.to_vector()});
     return;
   }
-  if (spare_.empty()) spare_.push_back(std::make_unique<Flight>(static_cast<size_t>(cache_.rows())));
+  if (spare_.empty())
+    spare_.push_back(std::make_unique<Flight>(backend(ids_.device()), static_cast<size_t>(cache_.rows())));
   auto flight = std::move(spare_.back());
   spare_.pop_back();
   const auto bytes = [](const Tensor& x) { return static_cast<size_t>(x.numel()) * size_of(x.dtype()); };
-  flight->tokens.start(ids.view().data, bytes(ids));
-  flight->log_probs.start(log_probs.view().data, bytes(log_probs));
+  flight->tokens->start(ids.view().data, bytes(ids));
+  flight->log_probs->start(log_probs.view().data, bytes(log_probs));
   flight->count = rows;
   flights_.push_back(std::move(flight));
 }
 
 Decoder::Choices Decoder::take() {
   Choices choices;
-  if (!on_cuda()) {
+  if (on_host()) {
     choices = std::move(arrived_.front());
     arrived_.pop_front();
     return choices;
   }
   auto flight = std::move(flights_.front());
   flights_.pop_front();
-  const auto* tokens = static_cast<const int32_t*>(flight->tokens.wait());
-  const void* log_probs = flight->log_probs.wait();
+  const auto* tokens = static_cast<const int32_t*>(flight->tokens->wait());
+  const void* log_probs = flight->log_probs->wait();
   choices.tokens.assign(tokens, tokens + flight->count);
   visit_floating(log_probs_.dtype(), "Decoder", [&]<class T>(std::type_identity<T>) {
     const T* values = static_cast<const T*>(log_probs);

@@ -1,6 +1,6 @@
 #pragma once
 // Token after token from a model with a KV cache. Choices stay on the model's device, where the next pass finds them;
-// the host hears of them later. On CUDA a pass is recorded and launched as a whole.
+// the host hears of them later. On a GPU a pass is recorded and launched as a whole.
 #include <deque>
 #include <map>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "nn/gpt2.h"
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/backend.h"
 #include "tensor/sample.h"
 
 namespace pg {
@@ -49,16 +49,17 @@ class Decoder {
 
  private:
   struct Flight {  // on their way to the host
-    explicit Flight(size_t rows) : tokens(rows * 4), log_probs(rows * 8) {}
-    cuda::Readback tokens, log_probs;
+    Flight(const Backend& from, size_t rows)
+        : tokens(from.async_copy(rows * 4)), log_probs(from.async_copy(rows * 8)) {}
+    std::unique_ptr<AsyncCopy> tokens, log_probs;
     int64_t count = 0;
   };
   struct Pass {  // of one number of rows
     bool ran = false;
-    std::unique_ptr<cuda::Graph> graph;
+    std::unique_ptr<Graph> graph;
   };
 
-  bool on_cuda() const { return ids_.device().kind == Device::Kind::cuda; }
+  bool on_host() const { return ids_.device().on_host(); }
   void compute(int64_t rows) const;
   void choose(const Tensor& logits, int64_t first, int64_t rows) const;
   void send(int64_t first, int64_t rows);

@@ -102,7 +102,7 @@ class Generation {
     };
     // A GPU has the next pass to do while the host looks at the choices of the last; not if what the world answers must
     // be read in between.
-    const size_t ahead = model_.device().kind == Device::Kind::cpu || options_.respond ? 0 : 1;
+    const size_t ahead = model_.device().on_host() || options_.respond ? 0 : 1;
     admit();
     while (!flights.empty()) {
       while (flights.size() > ahead || (!flights.empty() && places.empty())) take_oldest();

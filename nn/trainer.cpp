@@ -87,7 +87,7 @@ void Trainer::take(std::vector<TokenBatch> batches, int64_t tokens) {
     graph_.reset();
     per_token_ = Tensor::scalar(per_token, sum_type(model_.config.dtype), device);
   }
-  if (device.kind == Device::Kind::cpu) {
+  if (device.on_host()) {
     batches_ = std::move(batches);
     return;
   }
@@ -104,11 +104,11 @@ void Trainer::take(std::vector<TokenBatch> batches, int64_t tokens) {
 }
 
 void Trainer::run_on_device() {
-  const bool can_record = config_.graph && model_.device().kind == Device::Kind::cuda && model_.config.dropout == 0;
+  const bool can_record = config_.graph && !model_.device().on_host() && model_.config.dropout == 0;
   // The second step already finds all its memory and all algorithms chosen.
   if (can_record && !graph_ && steps_alike_ >= 2) {
     empty_cache(model_.device());  // a graph has memory of its own
-    graph_ = std::make_unique<cuda::Graph>(model_.device(), [this] { compute(); });
+    graph_ = std::make_unique<Graph>(model_.device(), [this] { compute(); });
   }
   graph_ ? graph_->replay() : compute();
 }

@@ -11,7 +11,7 @@
 #include "nn/gpt2.h"
 #include "nn/optim.h"
 #include "nn/schedule.h"
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/backend.h"
 
 namespace pg {
 
@@ -100,7 +100,7 @@ class Trainer {
   std::vector<Tensor> losses_;
   Tensor squared_norm_;
   int64_t steps_alike_ = 0;  // with batches of these shapes
-  std::unique_ptr<cuda::Graph> graph_;
+  std::unique_ptr<Graph> graph_;
 };
 
 }  // namespace pg

@@ -2,8 +2,8 @@
 
 #include <charconv>
 
+#include "tensor/backend.h"
 #include "tensor/base/error.h"
-#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg {
 
@@ -19,14 +19,12 @@ Device parse_device(std::string_view text) {
     known = error == std::errc() && stop == end && index >= 0 && index < 256;
   }
   check(known, "device: expected \"cpu\", \"cuda\" or \"cuda:1\", got \"{}\"", text);
-  const int count = cuda::device_count();
-  check(count > 0, "device: \"{}\" asked for, but {}", text, cuda::why_none());
+  const int count = backend(Device::Kind::cuda).device_count();
+  check(count > 0, "device: \"{}\" asked for, but {}", text, backend(Device::Kind::cuda).why_none());
   check(index < count, "device: \"{}\" asked for, but the last one here is \"cuda:{}\"", text, count - 1);
   return {Device::Kind::cuda, static_cast<unsigned char>(index)};
 }
 
-std::string to_string(Device device) {
-  return device.kind == Device::Kind::cpu ? "cpu" : fmt::format("cuda:{}", device.index);
-}
+std::string to_string(Device device) { return device.on_host() ? "cpu" : fmt::format("cuda:{}", device.index); }
 
 }  // namespace pg

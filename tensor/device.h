@@ -9,6 +9,7 @@ struct Device {
   enum class Kind : unsigned char { cpu, cuda };
   Kind kind = Kind::cpu;
   unsigned char index = 0;
+  bool on_host() const { return kind == Kind::cpu; }
   bool operator==(const Device&) const = default;
 };
 

@@ -1,12 +1,12 @@
 #include "tensor/kernels.h"
 
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/backend.h"
 #include "tensor/profile.h"
 
 namespace pg {
 
 const Kernels& kernels(Device device) {
-  if (device.kind != Device::Kind::cpu) return cuda::table();
+  if (!device.on_host()) return backend(device).kernels();
   const Kernels* profiled = profiled_kernels();
   return profiled ? *profiled : cpu_kernels();
 }

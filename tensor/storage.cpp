@@ -1,7 +1,5 @@
 #include "tensor/storage.h"
 
-#include <sys/mman.h>
-
 #include <array>
 #include <atomic>
 #include <bit>
@@ -11,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/backend.h"
 #include "tensor/base/error.h"
-#include "tensor/cuda/runtime/runtime.h"
 
 #ifndef __has_feature  // clang only
 #define __has_feature(feature) 0
@@ -31,7 +29,6 @@ constexpr size_t kGrain = 512;  // small classes: multiples of this
 // Up to here; above, eight classes per octave: finer ones would keep blocks for every length that rollouts come in.
 constexpr int kSmallOctave = 13;
 constexpr size_t kSmall = size_t{1} << kSmallOctave;
-constexpr size_t kHuge = size_t{2} << 20;  // from here on aligned for huge pages
 constexpr size_t kSmallClasses = kSmall / kGrain + 1;
 
 struct SizeClass {
@@ -97,7 +94,7 @@ struct Pool {
     return block;
   }
 
-  bool on_cpu() const { return device.kind == Device::Kind::cpu; }
+  bool on_cpu() const { return device.on_host(); }
 
   MemoryStats& system_stats() { return home->stats; }
 
@@ -115,15 +112,7 @@ struct Pool {
     if (on_cpu()) ASAN_POISON_MEMORY_REGION(data, bytes);
     return data;
   }
-  void* try_system(size_t bytes) const {
-    if (!on_cpu()) return cuda::allocate(bytes, device.index);
-    if (bytes < kHuge) return std::aligned_alloc(64, bytes);
-    void* data = std::aligned_alloc(kHuge, (bytes + kHuge - 1) / kHuge * kHuge);
-#ifdef MADV_HUGEPAGE
-    if (data) madvise(data, bytes, MADV_HUGEPAGE);
-#endif
-    return data;
-  }
+  void* try_system(size_t bytes) const { return backend(device).allocate(bytes, device.index); }
 
   // On the pool's own thread.
   void give_back(Storage* block) {
@@ -202,12 +191,10 @@ struct Pool {
     system_stats().reserved -= block->bytes;
     if (on_cpu()) {
       ASAN_UNPOISON_MEMORY_REGION(block->data, block->bytes);
-      std::free(block->data);
-    } else {
-      try {
-        cuda::release(block->data, device.index);
-      } catch (const Error&) {  // a driver that is shutting down has released everything
-      }
+    }
+    try {
+      backend(device).release(block->data, device.index);
+    } catch (const Error&) {  // a driver that is shutting down has released everything
     }
     delete block;
   }
@@ -235,7 +222,7 @@ struct Usual {  // of one thread and device
 constinit thread_local Usual* cpu_usual = nullptr;
 constinit thread_local std::array<Usual*, 256> cuda_usual{};  // by the device's index
 
-Usual*& slot(Device device) { return device.kind == Device::Kind::cpu ? cpu_usual : cuda_usual[device.index]; }
+Usual*& slot(Device device) { return device.on_host() ? cpu_usual : cuda_usual[device.index]; }
 
 void end_usual(Usual*& u) {
   if (!u) return;

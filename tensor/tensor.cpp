@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/backend.h"
 #include "tensor/kernels.h"
 
 namespace pg {
@@ -110,7 +110,8 @@ Tensor Tensor::to(DType dtype) const {
 Tensor Tensor::to(Device target) const {
   if (!defined() || target == device()) return detach();
   const Tensor from = contiguous_copy(), t = empty(shape_, dtype_, target);
-  cuda::copy(t.view().data, target, from.view().data, device(), static_cast<size_t>(numel()) * size_of(dtype_));
+  backend(target.on_host() ? device() : target)
+      .copy(t.view().data, target, from.view().data, device(), static_cast<size_t>(numel()) * size_of(dtype_));
   return t;
 }
 

@@ -35,6 +35,9 @@ END
 report 'rl/text/ and rl/control/ are independent' <<END
 $(includes rl/text 'rl/control/'; includes rl/control 'rl/text/')
 END
+report 'what is above tensor/ asks tensor/backend.h, not tensor/cuda/' <<END
+$(for folder in autograd nn rl tasks tools; do includes $folder 'tensor/(cuda|sim)/'; done)
+END
 report 'tasks/ may include only tasks/ and tensor/base/' <<END
 $(includes tasks "$outer|rl/|nn/|autograd/|tensor/" | grep -v '"tensor/base/')
 END

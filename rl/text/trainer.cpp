@@ -10,9 +10,9 @@
 #include "rl/text/credit.h"
 #include "rl/text/update.h"
 #include "rl/value_loss.h"
+#include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random_stream.h"
-#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::rl {
 namespace {
@@ -233,7 +233,7 @@ void RlTrainer::shape(Experience& experience) {
 // Log-probabilities before the update, those of the reference, values: what stays as it is while the policy changes.
 void RlTrainer::score_old(Experience& experience, double temperature, Metrics& metrics) {
   NoGrad no_grad;
-  const bool same = policy_.device().kind == Device::Kind::cpu || cuda::exact();
+  const bool same = backend(policy_.device()).exact();
   double k1_sum = 0, k3_sum = 0, tokens = 0;
   for (auto& piece : micro_batches(pointers(experience), config_.batch.micro_batch)) {
     const std::vector<const Response*> view(piece.begin(), piece.end());

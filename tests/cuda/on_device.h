@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <vector>
 
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/backend.h"
 #include "tests/autograd/op_runs.h"
 
 namespace pg::testing {
 
 inline Device device() {
-  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
+  if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
   return {Device::Kind::cuda, 0};
 }
 

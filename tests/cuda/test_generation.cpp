@@ -4,7 +4,7 @@
 
 #include "nn/generate.h"
 #include "nn/trainer.h"
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/backend.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -12,7 +12,7 @@ using namespace pg;
 namespace {
 
 Device gpu() {
-  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
+  if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
   return {Device::Kind::cuda, 0};
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("a graph repeats its work on what lies at its addresses", "[cuda]") {
   const Tensor x = Tensor::full({1000}, 1, f32, gpu()), y = Tensor::full({1000}, 0, f32, gpu());
   const Kernels& k = kernels(gpu());
   Tensor kept;
-  const cuda::Graph graph(gpu(), [&] {
+  const Graph graph(gpu(), [&] {
     const Tensor squares = Tensor::empty({1000}, f32, gpu());
     k.binary(Binary::mul, squares, x, x);
     kept = Tensor::empty({1}, f32, gpu());
@@ -147,7 +147,7 @@ TEST_CASE("a graph repeats its work on what lies at its addresses", "[cuda]") {
 
 TEST_CASE("a graph that cannot be recorded leaves the stream usable", "[cuda]") {
   const Tensor x = Tensor::full({3}, 1, f32, gpu());
-  CHECK_THROWS_AS(cuda::Graph(gpu(), [&] { x.to_vector(); }), Error);
+  CHECK_THROWS_AS(Graph(gpu(), [&] { x.to_vector(); }), Error);
   x.fill(2);
   CHECK(x.to_vector()[0] == 2);
 }
@@ -201,8 +201,8 @@ TEST_CASE("rows of CUDA generation end by stop ids as on the CPU", "[cuda]") {
 
 TEST_CASE("log-probabilities of sampling are those of training: near by default, equal when exact", "[cuda]") {
   struct Exact {
-    explicit Exact(bool on) { cuda::set_exact(on); }
-    ~Exact() { cuda::set_exact(false); }
+    explicit Exact(bool on) { backend(gpu()).set_exact(on); }
+    ~Exact() { backend(gpu()).set_exact(false); }
   };
   for (const bool exact : {false, true}) {
     const Exact guard(exact);

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "tensor/backend.h"
 #include "tensor/base/parallel.h"
 #include "tensor/base/random.h"
-#include "tensor/cuda/runtime/runtime.h"
 #include "tests/autograd/op_runs.h"
 
 using namespace pg;
@@ -17,7 +17,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 Device device() {
-  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
+  if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
   return {Device::Kind::cuda, 0};
 }
 const Kernels& cuda_kernels() { return kernels(device()); }

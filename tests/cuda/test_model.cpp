@@ -3,7 +3,7 @@
 
 #include "nn/generate.h"
 #include "nn/trainer.h"
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/backend.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -11,7 +11,7 @@ using namespace pg;
 namespace {
 
 Device cuda_device() {
-  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
+  if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
   return {Device::Kind::cuda, 0};
 }
 

@@ -1,5 +1,5 @@
 // The registry on a CUDA device, which in a simulated build every machine has: against the CPU in f64, run after run.
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/backend.h"
 #include "tests/autograd/op_crossings.h"
 
 using namespace pg;
@@ -8,7 +8,7 @@ using namespace pg::testing;
 namespace {
 
 Device device() {
-  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
+  if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
   return {Device::Kind::cuda, 0};
 }
 

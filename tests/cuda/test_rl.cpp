@@ -2,14 +2,14 @@
 #include <cmath>
 
 #include "rl/text/trainer.h"
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/backend.h"
 #include "tests/catch.h"
 
 using namespace pg;
 using namespace pg::rl;
 
 TEST_CASE("the RL loop takes the CPU's steps on CUDA", "[cuda][rl][slow]") {
-  if (cuda::device_count() == 0) SKIP_TEST("cuda: " + cuda::why_none());
+  if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
   const auto task = make_text_task("imitate", {.length = 3, .context = 3});
   const auto judge = [](std::vector<Response>& responses) {  // rewards that differ
     for (Response& r : responses) {

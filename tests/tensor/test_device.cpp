@@ -1,4 +1,4 @@
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/backend.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"
 #include "tests/messages.h"
@@ -15,16 +15,17 @@ TEST_CASE("device names are read and written", "[device]") {
 TEST_CASE("a device that is not there gets one sentence", "[device]") {
   for (const char* text : {"cuda", "cuda:200"}) {
     const std::string message = error_of([&] { parse_device(text); });
-    if (text == std::string("cuda") && cuda::device_count() > 0) {
+    if (text == std::string("cuda") && backend(Device::Kind::cuda).device_count() > 0) {
       CHECK(message.empty());
       continue;
     }
     CHECK(message.find(text) != std::string::npos);
-    CHECK(message.find(cuda::device_count() == 0 ? cuda::why_none() : "the last one here") != std::string::npos);
+    CHECK(message.find(backend(Device::Kind::cuda).device_count() == 0 ? backend(Device::Kind::cuda).why_none()
+                                                                       : "the last one here") != std::string::npos);
   }
   for (const char* text : {"", "gpu", "cuda:", "cuda:x", "cuda:1x", "cuda:-1", "cuda:999", "cpu:0"}) {
     CHECK(error_of([&] { parse_device(text); }).find("expected \"cpu\"") != std::string::npos);
   }
-  if (cuda::device_count() > 0) return;
+  if (backend(Device::Kind::cuda).device_count() > 0) return;
   CHECK(error_of([] { Tensor::zeros({2}).to(Device{Device::Kind::cuda, 0}); }).find("no CUDA") != std::string::npos);
 }

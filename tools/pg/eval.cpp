@@ -8,8 +8,8 @@
 #include "autograd/ops.h"
 #include "tasks/fetch.h"
 #include "tasks/text_data.h"
+#include "tensor/backend.h"
 #include "tensor/base/error.h"
-#include "tensor/cuda/runtime/runtime.h"
 #include "tools/pg/run/numbers.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/remark.h"
@@ -53,7 +53,7 @@ double text_loss(Gpt2& model, const std::vector<int32_t>& ids) {
 
 int evaluate(const EvalOptions& o) {
   const Device device = parse_device(o.device);
-  cuda::set_exact(o.exact);
+  backend(device).set_exact(o.exact);
   start_threads(o.threads);
   RunModel m = load_run_model(o.run, device, o.best);
   const Corpus corpus = load_corpus(o.text);

@@ -11,8 +11,8 @@
 
 #include "nn/generate.h"
 #include "tasks/text_data.h"
+#include "tensor/backend.h"
 #include "tensor/base/error.h"
-#include "tensor/cuda/runtime/runtime.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/remark.h"
@@ -144,8 +144,8 @@ void interact(Sampler& sampler, const std::string& usual) {
 
 int sample(const SampleCommandOptions& o) {
   const Device device = parse_device(o.device);
-  cuda::set_exact(o.exact);
-  if (o.exact && device.kind == Device::Kind::cpu) {
+  backend(device).set_exact(o.exact);
+  if (o.exact && device.on_host()) {
     remark(stderr, "--exact has no effect on the CPU: there log-probabilities are always equal to the bit\n");
   }
   start_threads(o.threads);

@@ -9,8 +9,8 @@
 
 #include "nn/generate.h"
 #include "nn/trainer.h"
+#include "tensor/backend.h"
 #include "tensor/base/error.h"
-#include "tensor/cuda/runtime/runtime.h"
 #include "tensor/profile.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/interrupt.h"
@@ -132,10 +132,10 @@ int train(const TrainOptions& o) {
         "leave "
         "it out",
         o.dtype);
-  if (o.exact && device.kind == Device::Kind::cpu) {
+  if (o.exact && device.on_host()) {
     remark(stderr, "--exact has no effect on the CPU: there log-probabilities are always equal to the bit\n");
   }
-  cuda::set_exact(o.exact);
+  backend(device).set_exact(o.exact);
   start_threads(o.threads);
   std::FILE* const out = o.json ? stderr : stdout;
 

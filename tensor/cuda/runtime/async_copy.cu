@@ -1,34 +1,41 @@
-// Copies to the CPU that nobody waits for at once.
+// Copies to the host that nobody waits for at once.
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/runtime/stream.h"
 
 namespace pg::cuda {
+namespace {
 
-struct Readback::Arrival {
-  void* memory = nullptr;  // page-locked: the copy into it needs no help of the host
-  cudaEvent_t event = nullptr;
-  ~Arrival() {
-    if (event) cudaEventDestroy(event);
-    if (memory) cudaFreeHost(memory);
+class PinnedCopy : public AsyncCopy {
+ public:
+  explicit PinnedCopy(size_t bytes) {
+    check(cudaMallocHost(&memory_, bytes), "cudaMallocHost");
+    const cudaError_t status = cudaEventCreateWithFlags(&arrived_, cudaEventDisableTiming);
+    if (status != cudaSuccess) cudaFreeHost(memory_);
+    check(status, "cudaEventCreate");
   }
+  ~PinnedCopy() override {
+    cudaEventSynchronize(arrived_);  // the copy must not arrive in freed memory
+    cudaEventDestroy(arrived_);
+    cudaFreeHost(memory_);
+  }
+  PinnedCopy(const PinnedCopy&) = delete;
+
+  void start(const void* from, size_t bytes) override {
+    check(cudaMemcpyAsync(memory_, from, bytes, cudaMemcpyDeviceToHost, stream()), "cudaMemcpyAsync");
+    check(cudaEventRecord(arrived_, stream()), "cudaEventRecord");
+  }
+  const void* wait() const override {
+    check(cudaEventSynchronize(arrived_), "cudaEventSynchronize");
+    return memory_;
+  }
+
+ private:
+  void* memory_ = nullptr;  // page-locked: the copy into it needs no help of the host
+  cudaEvent_t arrived_ = nullptr;
 };
 
-Readback::Readback(size_t bytes) : arrival_(std::make_unique<Arrival>()) {
-  check(cudaMallocHost(&arrival_->memory, bytes), "cudaMallocHost");
-  check(cudaEventCreateWithFlags(&arrival_->event, cudaEventDisableTiming), "cudaEventCreate");
-}
-Readback::~Readback() {
-  if (arrival_) cudaEventSynchronize(arrival_->event);  // the copy must not arrive in freed memory
-}
+}  // namespace
 
-void Readback::start(const void* from, size_t bytes) {
-  check(cudaMemcpyAsync(arrival_->memory, from, bytes, cudaMemcpyDeviceToHost, stream()), "cudaMemcpyAsync");
-  check(cudaEventRecord(arrival_->event, stream()), "cudaEventRecord");
-}
-
-const void* Readback::wait() const {
-  check(cudaEventSynchronize(arrival_->event), "cudaEventSynchronize");
-  return arrival_->memory;
-}
+std::unique_ptr<AsyncCopy> async_copy(size_t bytes) { return std::make_unique<PinnedCopy>(bytes); }
 
 }  // namespace pg::cuda

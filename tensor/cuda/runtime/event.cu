@@ -1,22 +1,33 @@
-// Times on the device's own clock.
+// CUDA events, for times by the device's own clock.
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/runtime/stream.h"
 
 namespace pg::cuda {
+namespace {
 
-Moment::Moment() {
-  cudaEvent_t event;
-  check(cudaEventCreate(&event), "cudaEventCreate");
-  event_ = std::shared_ptr<void>(event, [](void* owned) { cudaEventDestroy(static_cast<cudaEvent_t>(owned)); });
-  check(cudaEventRecord(event, stream()), "cudaEventRecord");
-}
+class Event : public DeviceEvent {
+ public:
+  Event() {
+    check(cudaEventCreate(&event_), "cudaEventCreate");
+    check(cudaEventRecord(event_, stream()), "cudaEventRecord");
+  }
+  ~Event() override { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
 
-double seconds_between(const Moment& from, const Moment& to) {
-  const auto begin = static_cast<cudaEvent_t>(from.event_.get()), end = static_cast<cudaEvent_t>(to.event_.get());
-  check(cudaEventSynchronize(end), "cudaEventSynchronize");
-  float milliseconds;
-  check(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
-  return 1e-3 * static_cast<double>(milliseconds);
-}
+  double seconds_until(const DeviceEvent& later) const override {
+    const cudaEvent_t end = static_cast<const Event&>(later).event_;
+    check(cudaEventSynchronize(end), "cudaEventSynchronize");
+    float milliseconds;
+    check(cudaEventElapsedTime(&milliseconds, event_, end), "cudaEventElapsedTime");
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+
+ private:
+  cudaEvent_t event_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceEvent> record_event() { return std::make_unique<Event>(); }
 
 }  // namespace pg::cuda

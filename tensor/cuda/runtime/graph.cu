@@ -1,37 +1,46 @@
-// Work that is recorded and launched again.
+// CUDA graphs: work that is captured and launched again.
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/runtime/stream.h"
 
 namespace pg::cuda {
+namespace {
 
-struct Graph::Recorded {
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t exec = nullptr;
-  ~Recorded() {
-    cudaStreamSynchronize(stream());  // it may still run
-    if (exec) cudaGraphExecDestroy(exec);
-    if (graph) cudaGraphDestroy(graph);
+class Capture : public RecordedWork {
+ public:
+  explicit Capture(const std::function<void()>& work) {
+    // Relaxed: the pool may ask for memory meanwhile.
+    check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+    try {
+      work();
+    } catch (...) {
+      cudaStreamEndCapture(stream(), &graph_);
+      cudaGetLastError();
+      destroy();
+      throw;
+    }
+    check(cudaStreamEndCapture(stream(), &graph_), "cudaStreamEndCapture");
+    check(cudaGraphInstantiate(&exec_, graph_, 0), "cudaGraphInstantiate");
   }
+  ~Capture() override {
+    cudaStreamSynchronize(stream());  // it may still run
+    destroy();
+  }
+  Capture(const Capture&) = delete;
+
+  void launch() override { check(cudaGraphLaunch(exec_, stream()), "cudaGraphLaunch"); }
+
+ private:
+  void destroy() {
+    if (exec_) cudaGraphExecDestroy(exec_);
+    if (graph_) cudaGraphDestroy(graph_);
+  }
+
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t exec_ = nullptr;
 };
 
-Graph::Graph(Device device, const std::function<void()>& work)
-    : pool_(device), recorded_(std::make_unique<Recorded>()) {
-  const PrivatePool::Use use(pool_);
-  // Relaxed: the pool may ask for memory meanwhile.
-  check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
-  try {
-    work();
-  } catch (...) {
-    cudaStreamEndCapture(stream(), &recorded_->graph);
-    cudaGetLastError();
-    throw;
-  }
-  check(cudaStreamEndCapture(stream(), &recorded_->graph), "cudaStreamEndCapture");
-  check(cudaGraphInstantiate(&recorded_->exec, recorded_->graph, 0), "cudaGraphInstantiate");
-}
+}  // namespace
 
-Graph::~Graph() = default;
-
-void Graph::replay() const { check(cudaGraphLaunch(recorded_->exec, stream()), "cudaGraphLaunch"); }
+std::unique_ptr<RecordedWork> record(const std::function<void()>& work) { return std::make_unique<Capture>(work); }
 
 }  // namespace pg::cuda

@@ -1,34 +1,34 @@
-// The answers of a build without CUDA.
+// The CUDA backend of a build without CUDA.
 #include "tensor/base/error.h"
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/cuda/runtime/cuda_backend.h"
 
-namespace pg::cuda {
+namespace pg {
+namespace {
 
-int device_count() { return 0; }
 std::string why_none() {
   return "this build has no CUDA; make CUDA=1 builds for a GPU, make CUDA=sim for the simulator";
 }
-DeviceInfo device_info(int) { fail("cuda: {}", why_none()); }
-void* allocate(size_t, int) { fail("cuda: {}", why_none()); }
-void release(void*, int) { fail("cuda: {}", why_none()); }
-void copy(void*, Device, const void*, Device, size_t) { fail("cuda: {}", why_none()); }
-void synchronize() {}
-void set_exact(bool) {}
-bool exact() { return true; }
+[[noreturn]] void none() { fail("cuda: {}", why_none()); }
 
-struct Graph::Recorded {};
-Graph::Graph(Device device, const std::function<void()>&) : pool_(device) { fail("cuda: {}", why_none()); }
-Graph::~Graph() = default;
-void Graph::replay() const {}
+}  // namespace
 
-struct Readback::Arrival {};
-Readback::Readback(size_t) { fail("cuda: {}", why_none()); }
-Readback::~Readback() = default;
-void Readback::start(const void*, size_t) {}
-const void* Readback::wait() const { return nullptr; }
+const Backend& cuda_backend() {
+  static constexpr Backend absent = {
+      .kernels = []() -> const Kernels& { none(); },
+      .device_count = [] { return 0; },
+      .why_none = why_none,
+      .device_info = [](int) -> DeviceInfo { none(); },
+      .allocate = [](size_t, int) -> void* { none(); },
+      .release = [](void*, int) { none(); },
+      .copy = [](void*, Device, const void*, Device, size_t) { none(); },
+      .synchronize = [] {},
+      .exact = [] { return true; },
+      .set_exact = [](bool) {},
+      .record = [](const std::function<void()>&) -> std::unique_ptr<RecordedWork> { none(); },
+      .async_copy = [](size_t) -> std::unique_ptr<AsyncCopy> { none(); },
+      .record_event = []() -> std::unique_ptr<DeviceEvent> { none(); },
+  };
+  return absent;
+}
 
-const Kernels& table() { fail("cuda: {}", why_none()); }
-Moment::Moment() { fail("cuda: {}", why_none()); }
-double seconds_between(const Moment&, const Moment&) { return 0; }
-
-}  // namespace pg::cuda
+}  // namespace pg

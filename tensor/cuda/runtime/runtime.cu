@@ -1,3 +1,5 @@
+// Devices, memory, copies and the one stream that everything runs in.
+#include "tensor/cuda/runtime/cuda_backend.h"
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/runtime/stream.h"
 
@@ -20,25 +22,7 @@ cudaError_t count_devices(int* count) {
 
 bool exact_results = false;
 
-}  // namespace
-
 void set_exact(bool on) { exact_results = on; }
-bool exact() { return exact_results; }
-
-cudaStream_t stream() {
-  static cudaStream_t compute = [] {
-    cudaStream_t made;
-    check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
-    return made;
-  }();
-  return compute;
-}
-
-bool capturing() {
-  cudaStreamCaptureStatus status;
-  check(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
-  return status != cudaStreamCaptureStatusNone;
-}
 
 int device_count() {
   static const int count = [] {
@@ -52,16 +36,6 @@ std::string why_none() {
   int n;
   const cudaError_t status = count_devices(&n);
   return std::string("this machine has no card: CUDA says ") + cudaGetErrorString(status);
-}
-
-DeviceInfo device_info(int device) {
-  cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  DeviceInfo info{properties.name, properties.totalGlobalMem, static_cast<size_t>(properties.l2CacheSize)};
-#if defined(POLICYGRAD_CUDA_SIMULATOR)
-  info.simulated = true;
-#endif
-  return info;
 }
 
 void* allocate(size_t bytes, int device) {
@@ -85,10 +59,61 @@ void copy(void* to, Device to_device, const void* from, Device from_device, size
   if (bytes == 0) return;
   if (to_device != from_device && capturing()) fail_copy_in_graph();
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
-  if (to_device.kind == Device::Kind::cpu)
-    synchronize();  // from the CPU it returns with the bytes in a buffer of CUDA's
+  if (to_device.on_host()) synchronize();  // from the host it returns with the bytes in a buffer of CUDA's
+}
+
+}  // namespace
+
+bool exact() { return exact_results; }
+
+cudaStream_t stream() {
+  static cudaStream_t compute = [] {
+    cudaStream_t made;
+    check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
+    return made;
+  }();
+  return compute;
+}
+
+bool capturing() {
+  cudaStreamCaptureStatus status;
+  check(cudaStreamIsCapturing(stream(), &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+DeviceInfo device_info(int device) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  DeviceInfo info{properties.name, properties.totalGlobalMem, static_cast<size_t>(properties.l2CacheSize)};
+#if defined(POLICYGRAD_CUDA_SIMULATOR)
+  info.simulated = true;
+#endif
+  return info;
 }
 
 void synchronize() { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
 
 }  // namespace pg::cuda
+
+namespace pg {
+
+const Backend& cuda_backend() {
+  static constexpr Backend present = {
+      .kernels = cuda::table,
+      .device_count = cuda::device_count,
+      .why_none = cuda::why_none,
+      .device_info = cuda::device_info,
+      .allocate = cuda::allocate,
+      .release = cuda::release,
+      .copy = cuda::copy,
+      .synchronize = cuda::synchronize,
+      .exact = cuda::exact,
+      .set_exact = cuda::set_exact,
+      .record = cuda::record,
+      .async_copy = cuda::async_copy,
+      .record_event = cuda::record_event,
+  };
+  return present;
+}
+
+}  // namespace pg

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
-#include "tensor/cuda/runtime/runtime.h"
 #include "tools/pg/bench/ceilings.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/process.h"
@@ -41,13 +41,13 @@ void print_entry(const Entry& e, const Ceilings& ceilings) {
 
 nlohmann::ordered_json to_json(const std::vector<Entry>& entries, const Ceilings& ceilings, Device device) {
   nlohmann::ordered_json all;
-  if (device.kind == Device::Kind::cpu) {
+  if (device.on_host()) {
     all["threads"] = num_threads();
     all["ceilings"] = {{"gflops_one_thread", ceilings.flops_one_thread / 1e9},
                        {"gflops", ceilings.flops / 1e9},
                        {"read_gb_per_s", ceilings.bytes / 1e9}};
   } else {
-    all["device"] = cuda::device_info(device.index).name;
+    all["device"] = backend(device).device_info(device.index).name;
     all["ceilings"] = {{"gflops", ceilings.flops / 1e9}, {"copy_gb_per_s", ceilings.bytes / 1e9}};
   }
   for (const Entry& e : entries) {
@@ -78,7 +78,7 @@ void print_summary(const std::string& name, const std::vector<Entry>& entries, c
 }
 
 void print_ceilings(const Ceilings& c, Device device, const std::string& dtype) {
-  if (device.kind == Device::Kind::cpu) {
+  if (device.on_host()) {
     fmt::print(
         "This machine, {} threads: {:.1f} GFLOP/s in {} ({:.1f} with one thread), {:.1f} GB/s read from memory.\n"
         "Percent are of these; data that stays in the caches can pass 100.\n\n",
@@ -88,13 +88,13 @@ void print_ceilings(const Ceilings& c, Device device, const std::string& dtype) 
         "{}: {:.1f} TFLOP/s in a matrix product of {} (8192 x 8192 x 8192), {:.0f} GB/s copied, read and written.\n"
         "Percent are of these. Kernels are timed with nothing of theirs in the second-level cache. In parentheses: "
         "counting only\nthe half of attention that a causal model needs.\n\n",
-        cuda::device_info(device.index).name, c.flops / 1e12, dtype, c.bytes / 1e9);
+        backend(device).device_info(device.index).name, c.flops / 1e12, dtype, c.bytes / 1e9);
   }
 }
 
 Benchmarks all_benchmarks(const BenchSettings& settings) {
   Benchmarks all;
-  if (settings.device.kind == Device::Kind::cpu) {
+  if (settings.device.on_host()) {
     add_op_benchmarks(all);
     add_vector_benchmarks(all);
     add_gemm_benchmarks(all, settings);
@@ -113,8 +113,8 @@ Benchmarks all_benchmarks(const BenchSettings& settings) {
 int bench(const BenchOptions& o) {
   start_threads(o.threads);
   BenchSettings settings{nullptr, o.dtype == "bf16" ? bf16 : f32, parse_device(o.device)};
-  const bool on_cpu = settings.device.kind == Device::Kind::cpu;
-  check(on_cpu || !cuda::device_info(settings.device.index).simulated,
+  const bool on_cpu = settings.device.on_host();
+  check(on_cpu || !backend(settings.device).device_info(settings.device.index).simulated,
         "bench: the CUDA of this build is the simulator, which says nothing about time; make CUDA=1 builds for a GPU");
   if (!o.weights.empty()) settings.given = std::make_shared<const SafetensorsFile>(load_safetensors(o.weights));
   Benchmarks all = all_benchmarks(settings);

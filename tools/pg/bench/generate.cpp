@@ -170,7 +170,7 @@ std::vector<Entry> bench_prefill(const std::string& label, const Gpt2Config& con
 void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings) {
   const GivenWeights given = settings.given;
   const DType dtype = settings.dtype;
-  if (settings.device.kind == Device::Kind::cuda) {
+  if (!settings.device.on_host()) {
     const Gpt2Config config = {.vocab_size = 50304, .dtype = dtype};
     struct Size {
       int64_t rows, context;

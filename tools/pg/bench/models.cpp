@@ -135,7 +135,7 @@ void add_model_benchmarks(Benchmarks& all, const BenchSettings& settings) {
     all.push_back(
         {"train", label, [=](int repeat) { return bench_step(label, config, rows, settings, repeat); }, large});
   };
-  if (settings.device.kind == Device::Kind::cuda) {
+  if (!settings.device.on_host()) {
     for (int64_t rows : {64, 32, 16}) step(fmt::format("124M, {} x 1024", rows), {.vocab_size = 50304}, rows);
     step("124M, vocabulary 50257, 16 x 1024", {}, 16);
     return;
