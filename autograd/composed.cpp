@@ -1,3 +1,4 @@
+// Operations composed of simpler ones, the twins that fused operations are tested against.
 #include "autograd/composed.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Compares gradients with central differences in f64.
 #include "autograd/gradcheck.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Checks and gradient helpers that operations share.
 #include "autograd/op_util.h"
 
 #include <cstring>

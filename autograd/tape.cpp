@@ -1,3 +1,4 @@
+// The tape: records nodes, and runs backward newest first.
 #include "autograd/tape.h"
 
 #include <algorithm>

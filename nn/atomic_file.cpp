@@ -1,3 +1,4 @@
+// Writes a file beside its final name and renames it when it is complete.
 #include "nn/atomic_file.h"
 
 #include <fcntl.h>

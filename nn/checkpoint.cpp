@@ -1,3 +1,4 @@
+// Writes and reads checkpoints: weights, optimizer, random state, metadata.
 #include "nn/checkpoint.h"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// Token after token from a model with a KV cache.
 #include "nn/decoder.h"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Generates many sequences at once, in groups that share a prompt.
 #include "nn/generate.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// GPT-2: blocks, initialisation, hidden states and logits.
 #include "nn/gpt2.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// GPT-2's sizes as JSON, and their checks.
 #include <nlohmann/json.hpp>
 
 #include "nn/gpt2.h"

@@ -1,3 +1,4 @@
+// Keys and values of earlier positions, per layer and row.
 #include "nn/kv_cache.h"
 
 #include "tensor/base/error.h"

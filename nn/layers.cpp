@@ -1,3 +1,4 @@
+// Linear, embedding, normalisation, attention and MLP as modules.
 #include "nn/layers.h"
 
 #include <cmath>

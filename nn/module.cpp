@@ -1,3 +1,4 @@
+// The tree of modules and the names of their parameters.
 #include "nn/module.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SGD and AdamW over a slab of parameters.
 #include "nn/optim.h"
 
 #include <cmath>

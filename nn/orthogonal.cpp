@@ -1,3 +1,4 @@
+// Orthogonal initialisation by Gram-Schmidt.
 #include "nn/orthogonal.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// All parameters in one block, all gradients in another; norm and clipping.
 #include "nn/param_slab.h"
 
 #include <algorithm>

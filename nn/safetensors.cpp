@@ -1,3 +1,4 @@
+// Reads and writes safetensors files.
 #include "nn/safetensors.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Parses and checks the header of a safetensors file.
 #include "nn/safetensors_header.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The training loop of a language model: batches, steps, evaluation, checkpoints.
 #include "nn/trainer.h"
 
 #include <algorithm>

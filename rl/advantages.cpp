@@ -1,3 +1,4 @@
+// Advantages: GAE, returns, and the estimators that compare a group.
 #include "rl/advantages.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The table of algorithms, and which choices go together.
 #include "rl/algorithm.h"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// The fields of an Algorithm by name, for options and configs.
 #include "rl/algorithm_fields.h"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// The names of the choices on each axis.
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Explains an algorithm in words and formulas.
 #include "rl/algorithm.h"
 #include "tensor/base/error.h"
 

@@ -1,3 +1,4 @@
+// The estimators k1, k2, k3 of the KL divergence and the exact one.
 #include "rl/kl.h"
 
 #include <algorithm>

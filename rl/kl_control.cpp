@@ -1,3 +1,4 @@
+// Controllers of the KL penalty's weight.
 #include "rl/kl_control.h"
 
 #include <algorithm>

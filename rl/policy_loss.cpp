@@ -1,3 +1,4 @@
+// Ratios, surrogates and aggregations of the policy loss.
 #include "rl/policy_loss.h"
 
 #include "rl/masked.h"

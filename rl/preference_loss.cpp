@@ -1,3 +1,4 @@
+// Losses of preference pairs: Bradley-Terry and DPO's variants.
 #include "rl/preference_loss.h"
 
 #include "tensor/base/error.h"

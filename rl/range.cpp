@@ -1,3 +1,4 @@
+// The range of values that a field may have.
 #include "rl/range.h"
 
 #include "tensor/base/error.h"

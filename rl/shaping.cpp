@@ -1,3 +1,4 @@
+// Changes rewards: penalties for overlong responses.
 #include "rl/shaping.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The critic's loss, clipped or not.
 #include "rl/value_loss.h"
 
 #include <algorithm>

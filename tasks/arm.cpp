@@ -1,3 +1,4 @@
+// A robot arm that reaches for a point.
 #include "tasks/arm.h"
 
 #include <cmath>

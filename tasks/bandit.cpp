@@ -1,3 +1,4 @@
+// A multi-armed bandit.
 #include "tasks/bandit.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A tokenizer with one token per character.
 #include "tasks/char_tokenizer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Gymnasium's CartPole, Pendulum, Acrobot and MountainCar.
 #include "tasks/classic_control.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tasks on strings of digits: copy, reverse, sort, digits.
 #include "tasks/digit_tasks.h"
 
 #include <algorithm>

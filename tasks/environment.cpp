@@ -1,3 +1,4 @@
+// The environments by name.
 #include "tasks/environment.h"
 
 #include <fmt/ranges.h>

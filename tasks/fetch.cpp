@@ -1,3 +1,4 @@
+// Downloads texts with curl and checks their checksum.
 #include "tasks/fetch.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Writes stories from the grammar, and computes their entropy.
 #include "tasks/stories.h"
 
 #include <cmath>

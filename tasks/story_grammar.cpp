@@ -1,3 +1,4 @@
+// The grammar of the built-in stories.
 #include "tasks/story_grammar.h"
 
 #include <sstream>

@@ -1,3 +1,4 @@
+// A text as token ids, split into training and validation.
 #include "tasks/text_data.h"
 
 #include <cerrno>

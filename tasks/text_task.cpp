@@ -1,3 +1,4 @@
+// The tasks by name.
 #include "tasks/text_task.h"
 
 #include <fmt/ranges.h>

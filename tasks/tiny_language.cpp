@@ -1,3 +1,4 @@
+// A language small enough that expectations can be enumerated.
 #include "tasks/tiny_language.h"
 
 #include <algorithm>

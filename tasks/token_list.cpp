@@ -1,3 +1,4 @@
+// A tokenizer over a fixed list of tokens.
 #include "tasks/token_list.h"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// Stores a tokenizer as text and reads it back.
 #include "tasks/tokenizer.h"
 
 #include <nlohmann/json.hpp>

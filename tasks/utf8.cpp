@@ -1,3 +1,4 @@
+// Splits UTF-8 into characters.
 #include "tasks/utf8.h"
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Names of devices.
 #include "tensor/device.h"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// The kernel table of a device.
 #include "tensor/kernels.h"
 
 #include "tensor/backend.h"

@@ -1,3 +1,4 @@
+// Draws a token from logits: temperature, top-k, top-p, min-p.
 #include "tensor/sample.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Shapes, strides and broadcasting.
 #include "tensor/shape.h"
 
 #include "tensor/format.h"

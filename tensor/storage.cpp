@@ -1,3 +1,4 @@
+// The caching memory pool.
 #include "tensor/storage.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Tensors: makers, views, conversions, printing.
 #include "tensor/tensor.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The PPO loop of the demonstration, with the learner's parts.
 #include "lessons/07_ppo/ppo.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// The simulated human of the lesson: which of two stories it prefers, and why.
 #include "lessons/08_rlhf/human.h"
 
 #include <algorithm>

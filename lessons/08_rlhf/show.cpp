@@ -1,3 +1,4 @@
+// Prints stories and tables of the demonstration.
 #include "lessons/08_rlhf/show.h"
 
 #include "tasks/tiny_language.h"

@@ -1,3 +1,4 @@
+// The loop of the demonstration: rollout, advantages, ratio, update.
 #include "lessons/09_grpo/loop.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Counts and times kernels: by the simulator's report, or on a card by events.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// Compares a lesson's program with the learner's file, and rebuilds it when they differ.
 #include "lessons/kit/built.h"
 
 #include <fmt/core.h>

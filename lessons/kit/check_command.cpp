@@ -1,3 +1,4 @@
+// The command check: grades, prints and records.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

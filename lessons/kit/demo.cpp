@@ -1,3 +1,4 @@
+// What a demonstration prints: paragraphs, lines, plots, claims.
 #include "lessons/kit/demo.h"
 
 #include <cstdio>

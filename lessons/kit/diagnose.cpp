@@ -1,3 +1,4 @@
+// Looks for a known mistake that gives the learner's numbers.
 #include "lessons/kit/diagnose.h"
 
 #include <algorithm>

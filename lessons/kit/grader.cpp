@@ -1,3 +1,4 @@
+// Compares a learner's result with the expected one.
 #include "lessons/kit/grader.h"
 
 #include <cxxabi.h>

@@ -1,3 +1,4 @@
+// Runs a check in a child process with limits of time and memory.
 #include "lessons/kit/isolate.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Line plots, bars, heat maps and sparklines as text.
 #include "lessons/kit/plot.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Finds functions, headings and commands in source files and READMEs.
 #include "lessons/kit/source.h"
 
 #include <cctype>

@@ -1,3 +1,4 @@
+// The record of a learner's progress, .progress.json.
 #include "lessons/kit/state.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Colours, width and Unicode of the terminal; wraps text.
 #include "lessons/kit/terminal.h"
 
 #include <sys/ioctl.h>

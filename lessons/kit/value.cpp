@@ -1,3 +1,4 @@
+// Prints the values that checks compare.
 #include "lessons/kit/value.h"
 
 #include <cmath>

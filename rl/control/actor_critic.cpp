@@ -1,3 +1,4 @@
+// Actor and critic networks for environments.
 #include "rl/control/actor_critic.h"
 
 #include <algorithm>

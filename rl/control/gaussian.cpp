@@ -1,3 +1,4 @@
+// The log-probability and entropy of Gaussian actions.
 #include "rl/control/gaussian.h"
 
 #include <cmath>

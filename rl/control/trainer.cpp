@@ -1,3 +1,4 @@
+// PPO in environments: rollout, GAE, minibatch updates.
 #include "rl/control/trainer.h"
 
 #include <chrono>

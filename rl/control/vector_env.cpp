@@ -1,3 +1,4 @@
+// Several environments stepped together, with normalised observations and rewards.
 #include "rl/control/vector_env.h"
 
 #include <algorithm>

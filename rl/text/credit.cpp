@@ -1,3 +1,4 @@
+// Turns rewards into advantages of tokens, as the algorithm says.
 #include "rl/text/credit.h"
 
 #include "autograd/ops.h"

@@ -1,3 +1,4 @@
+// Responses with what is known of each token, and their tensors.
 #include "rl/text/experience.h"
 
 #include <algorithm>

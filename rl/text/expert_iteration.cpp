@@ -1,3 +1,4 @@
+// Expert iteration: samples, keeps the good ones, imitates them.
 #include "rl/text/expert_iteration.h"
 
 #include <algorithm>

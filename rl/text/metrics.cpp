@@ -1,3 +1,4 @@
+// What a step measures, and its health checks.
 #include "rl/text/metrics.h"
 
 #include <algorithm>

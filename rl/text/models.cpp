@@ -1,3 +1,4 @@
+// Log-probabilities of responses under policy and reference; reference models.
 #include "rl/text/models.h"
 
 #include <algorithm>

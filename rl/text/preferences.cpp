@@ -1,3 +1,4 @@
+// Reward models and DPO: pairs, trainers, judges.
 #include "rl/text/preferences.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Samples responses to problems of a task and scores them.
 #include "rl/text/rollout.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Batches for supervised fine-tuning on a task's answers.
 #include "rl/text/sft.h"
 
 #include <algorithm>

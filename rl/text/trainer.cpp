@@ -1,3 +1,4 @@
+// The loop of reinforcement learning for language: rollout, reward, advantage, update.
 #include "rl/text/trainer.h"
 
 #include <algorithm>

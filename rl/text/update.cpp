@@ -1,3 +1,4 @@
+// The loss of a micro-batch of responses.
 #include "rl/text/update.h"
 
 #include <algorithm>

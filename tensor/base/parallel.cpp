@@ -1,3 +1,4 @@
+// The thread pool and parallel_for.
 #include "tensor/base/parallel.h"
 
 #include <atomic>

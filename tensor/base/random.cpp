@@ -1,3 +1,4 @@
+// Random numbers from Philox.
 #include "tensor/base/random.h"
 
 #include <cmath>

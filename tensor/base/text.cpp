@@ -1,3 +1,4 @@
+// Suggestions for misspelt names, excerpts, JSON that nests too deeply.
 #include "tensor/base/text.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// Errors of array helpers that need no device code.
 #include "tensor/base/error.h"
 #include "tensor/format.h"
 

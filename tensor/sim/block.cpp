@@ -1,3 +1,4 @@
+// Runs the threads of a block as fibers.
 #include "tensor/sim/block.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Checks each access of a kernel: bounds, initialisation, races.
 #include "tensor/sim/checker.h"
 
 #include <fmt/format.h>

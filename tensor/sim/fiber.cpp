@@ -1,3 +1,4 @@
+// Switches between stacks.
 #include "tensor/sim/fiber.h"
 
 #include <cstdint>

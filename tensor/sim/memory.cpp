@@ -1,3 +1,4 @@
+// The simulated device's memory.
 #include "tensor/sim/memory.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Which accesses happen before which: clocks of threads and barriers.
 #include "tensor/sim/order.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds accesses to one address that no barrier orders.
 #include "tensor/sim/races.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Counts a kernel's memory traffic.
 #include "tensor/sim/recorder.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The report of launches: transactions, conflicts, faults.
 #include <fmt/format.h>
 
 #include <algorithm>

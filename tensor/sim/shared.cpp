@@ -1,3 +1,4 @@
+// Shared memory of blocks.
 #include "tensor/sim/shared.h"
 
 #include <fmt/format.h>

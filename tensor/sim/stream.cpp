@@ -1,3 +1,4 @@
+// Streams, events and graphs of the simulated device.
 #include "tensor/sim/stream.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Source lines of addresses.
 #include "tensor/sim/symbols.h"
 
 #include <cxxabi.h>

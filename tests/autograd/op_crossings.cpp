@@ -1,3 +1,4 @@
+// Every op sample crossed with layouts, empty sizes and dtypes.
 #include "tests/autograd/op_crossings.h"
 
 #include <array>

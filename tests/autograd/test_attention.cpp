@@ -1,3 +1,4 @@
+// Attention against its composed twin, masks and long sequences.
 #include <cmath>
 #include <cstring>
 #include <limits>

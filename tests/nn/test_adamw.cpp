@@ -1,3 +1,4 @@
+// The AdamW kernel against its formula.
 #include <cmath>
 #include <cstring>
 #include <vector>

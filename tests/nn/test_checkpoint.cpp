@@ -1,3 +1,4 @@
+// Checkpoints: exact round trips, damage, interrupted writes.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// Generation: exact log-probabilities, stops, seeds.
 #include <algorithm>
 #include <cmath>
 #include <functional>

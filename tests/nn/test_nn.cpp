@@ -1,3 +1,4 @@
+// Modules, layers and GPT-2.
 #include <algorithm>
 #include <cmath>
 #include <functional>

@@ -1,3 +1,4 @@
+// Optimizers against formulas; clipping; schedules.
 #include <cmath>
 #include <functional>
 #include <limits>

@@ -1,3 +1,4 @@
+// safetensors files: round trips and hostile ones.
 #include <bit>
 #include <cstring>
 #include <fstream>

@@ -1,3 +1,4 @@
+// The training loop: resuming, accumulation, errors.
 #include <algorithm>
 #include <cmath>
 #include <functional>

@@ -1,3 +1,4 @@
+// Collects the samples of all operations.
 #include "tests/op_samples/op_samples.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Samples of attention and rotary embedding.
 #include "autograd/composed.h"
 #include "tests/op_samples/op_samples.h"
 

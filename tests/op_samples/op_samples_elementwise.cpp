@@ -1,3 +1,4 @@
+// Samples of elementwise operations.
 #include <cmath>
 
 #include "autograd/composed.h"

@@ -1,3 +1,4 @@
+// Samples of gather, scatter, embedding and their kin.
 #include "autograd/composed.h"
 #include "tests/op_samples/op_samples.h"
 

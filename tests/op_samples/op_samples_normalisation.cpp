@@ -1,3 +1,4 @@
+// Samples of layer norm, RMS norm and dropout.
 #include "autograd/composed.h"
 #include "tests/op_samples/op_samples.h"
 

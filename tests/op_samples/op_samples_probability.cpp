@@ -1,3 +1,4 @@
+// Samples of softmax, cross-entropy and token log-probabilities.
 #include "autograd/composed.h"
 #include "tests/op_samples/op_samples.h"
 

@@ -1,3 +1,4 @@
+// Samples of matrix products.
 #include "autograd/composed.h"
 #include "tests/op_samples/op_samples.h"
 

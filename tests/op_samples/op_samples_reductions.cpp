@@ -1,3 +1,4 @@
+// Samples of reductions.
 #include <algorithm>
 #include <tuple>
 

@@ -1,3 +1,4 @@
+// Samples of operations that change shapes.
 #include "tests/op_samples/op_samples.h"
 
 namespace pg::samples {

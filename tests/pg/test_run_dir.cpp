@@ -1,3 +1,4 @@
+// Run folders: lock, logs, TensorBoard, progress.
 #include <csignal>
 #include <cstdlib>
 #include <cstring>

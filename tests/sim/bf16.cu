@@ -1,3 +1,4 @@
+// Kernels that use bf16 conversions, for the simulator's tests.
 #include <cuda_bf16.h>
 
 #include "tests/sim/kernels.h"

@@ -1,3 +1,4 @@
+// Kernels with one mistake each, for the simulator's tests.
 #include "tests/sim/faults.h"
 
 namespace pg::testing {

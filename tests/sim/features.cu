@@ -1,3 +1,4 @@
+// Kernels that use each CUDA feature the simulator offers.
 #include "tests/sim/kernels.h"
 
 namespace pg::testing {

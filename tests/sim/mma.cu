@@ -1,3 +1,4 @@
+// Kernels with tensor-core instructions and asynchronous copies.
 #include <cuda_bf16.h>
 
 #include "tensor/cuda/mma/mma.h"

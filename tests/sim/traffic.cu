@@ -1,3 +1,4 @@
+// Kernels whose memory traffic is known.
 #include "tests/sim/traffic.h"
 
 namespace pg::testing {

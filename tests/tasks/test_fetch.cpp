@@ -1,3 +1,4 @@
+// Downloads: checksums, offline, damaged files.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

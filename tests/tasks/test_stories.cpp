@@ -1,3 +1,4 @@
+// The stories' grammar and entropy.
 #include <cmath>
 #include <functional>
 #include <map>

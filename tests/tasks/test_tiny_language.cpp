@@ -1,3 +1,4 @@
+// The enumerable language.
 #include <set>
 
 #include "tasks/tiny_language.h"

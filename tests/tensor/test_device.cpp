@@ -1,3 +1,4 @@
+// Names of devices, and the sentence for one that is missing.
 #include "tensor/backend.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"

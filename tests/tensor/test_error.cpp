@@ -1,3 +1,4 @@
+// Errors: format and thrown type.
 #include "tensor/base/error.h"
 #include "tests/catch.h"
 

@@ -1,3 +1,4 @@
+// The matrix product against exact integers and long double; bit-equality.
 #include <cmath>
 #include <cstring>
 #include <string>

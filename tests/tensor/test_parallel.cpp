@@ -1,3 +1,4 @@
+// The thread pool: coverage, determinism, exceptions, fork.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// Philox and distributions against known answers and moments.
 #include <cmath>
 #include <cstdint>
 #include <thread>

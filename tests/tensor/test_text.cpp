@@ -1,3 +1,4 @@
+// Suggestions, excerpts, depth of JSON.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// Vector arithmetic and functions against libm.
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -1,3 +1,4 @@
+// pg doctor: compiler, processor, memory, devices.
 #include <unistd.h>
 
 #include <filesystem>

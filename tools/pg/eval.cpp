@@ -1,3 +1,4 @@
+// pg eval: the loss of a model on a text.
 #include "tools/pg/eval.h"
 
 #include <CLI/CLI.hpp>

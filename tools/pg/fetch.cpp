@@ -1,3 +1,4 @@
+// pg fetch: downloads a text.
 #include "tasks/fetch.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// pg info: what a run is, and what to do next.
 #include "tools/pg/info.h"
 
 #include <CLI/CLI.hpp>

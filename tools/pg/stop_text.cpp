@@ -1,3 +1,4 @@
+// Stops generation at a given text.
 #include "tools/pg/stop_text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Command-line options of sft, rl, reward-model, dpo and expert-iteration.
 #include <CLI/CLI.hpp>
 
 #include "nn/checkpoint.h"

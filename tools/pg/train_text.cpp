@@ -1,3 +1,4 @@
+// The text and tokenizer that pg train uses.
 #include "tools/pg/train_text.h"
 
 #include "tasks/char_tokenizer.h"

@@ -1,3 +1,4 @@
+// Configs as YAML, both ways.
 #include "tools/pg/yaml_config.h"
 
 #include <fmt/ranges.h>

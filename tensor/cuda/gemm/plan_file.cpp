@@ -1,3 +1,4 @@
+// The file that keeps which cuBLASLt algorithm was fastest.
 #include "tensor/cuda/gemm/plan_file.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Turns CUDA's error codes into Errors.
 #include "tensor/cuda/runtime/launch.h"
 
 #include <fmt/format.h>

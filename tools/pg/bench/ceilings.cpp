@@ -1,3 +1,4 @@
+// The machine's peak arithmetic and memory rates.
 #include "tools/pg/bench/ceilings.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The attributes of a golden case, read from JSON.
 #include "tools/pg/golden/attributes.h"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// The operations that golden cases may name.
 #include "tools/pg/golden/ops.h"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// Relative errors and the line of a case.
 #include "tools/pg/golden/result.h"
 
 #include <algorithm>

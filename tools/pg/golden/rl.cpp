@@ -1,3 +1,4 @@
+// The functions of reinforcement learning that golden cases may name.
 #include "tools/pg/golden/rl.h"
 
 #include <fmt/ranges.h>

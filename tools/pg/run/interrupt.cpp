@@ -1,3 +1,4 @@
+// Ctrl-C ends a run after its step.
 #include "tools/pg/run/interrupt.h"
 
 #include <csignal>

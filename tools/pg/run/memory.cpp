@@ -1,3 +1,4 @@
+// Refuses settings that need more memory than the machine has.
 #include "tools/pg/run/memory.h"
 
 #include <unistd.h>

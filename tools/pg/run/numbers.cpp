@@ -1,3 +1,4 @@
+// Checks of numeric options.
 #include "tools/pg/run/numbers.h"
 
 #include <fmt/ranges.h>

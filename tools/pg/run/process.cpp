@@ -1,3 +1,4 @@
+// Threads, standard output and exit statuses of pg.
 #include "tools/pg/run/process.h"
 
 #include <fcntl.h>

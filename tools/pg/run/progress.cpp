@@ -1,3 +1,4 @@
+// The progress line of a run.
 #include "tools/pg/run/progress.h"
 
 #include <sys/ioctl.h>

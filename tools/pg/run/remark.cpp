@@ -1,3 +1,4 @@
+// Remarks beside the output.
 #include "tools/pg/run/remark.h"
 
 #include <unistd.h>

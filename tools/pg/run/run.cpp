@@ -1,3 +1,4 @@
+// Opens a run folder for a command, new or resumed.
 #include "tools/pg/run/run.h"
 
 #include <filesystem>

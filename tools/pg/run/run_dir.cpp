@@ -1,3 +1,4 @@
+// A run's folder: config, metrics, lock.
 #include "tools/pg/run/run_dir.h"
 
 #include <fcntl.h>

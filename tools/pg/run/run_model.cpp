@@ -1,3 +1,4 @@
+// Loads the model, tokenizer and task of a run.
 #include "tools/pg/run/run_model.h"
 
 #include <algorithm>

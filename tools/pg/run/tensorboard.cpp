@@ -1,3 +1,4 @@
+// Writes TensorBoard's event files.
 #include "tools/pg/run/tensorboard.h"
 
 #include <unistd.h>
