@@ -36,7 +36,7 @@ struct OpError {
 const std::vector<OpSample>& op_samples();
 const std::vector<OpError>& op_errors();
 
-// What the files op_samples_*.cpp are written in.
+// Helpers of the files beside this one.
 namespace samples {
 
 using In = std::span<const Tensor>;
