@@ -83,6 +83,7 @@ function(pg_simulated target)
     list(APPEND options -fno-sanitize=thread)
   endif()
   set_property(SOURCE ${ARGN} PROPERTY LANGUAGE CXX)
+  set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)  # their flags differ
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS "${options}")
 endfunction()
 

@@ -15,6 +15,8 @@ function(pg_layer name)
   set(POLICYGRAD_LAYERS ${POLICYGRAD_LAYERS} ${name} PARENT_SCOPE)
 endfunction()
 
+include(cmake/quick_build.cmake)
+
 pg_layer(pg_base FOLDERS tensor/base LINKS fmt::fmt Threads::Threads)
 include(cmake/cuda.cmake)
 pg_layer(pg_tensor FOLDERS tensor tensor/cpu tensor/cpu/attention tensor/cpu/gemm LINKS pg_base)
@@ -22,6 +24,12 @@ pg_layer(pg_autograd FOLDERS autograd LINKS pg_tensor)
 pg_layer(pg_nn FOLDERS nn LINKS pg_autograd)
 pg_layer(pg_tasks FOLDERS tasks LINKS pg_base)
 pg_layer(pg_rl FOLDERS rl rl/text rl/control LINKS pg_nn pg_tasks)
+
+pg_precompile(pg_tensor tensor/format.h tensor/tensor.h)
+pg_precompile(pg_autograd autograd/op_util.h)
+pg_precompile(pg_nn autograd/ops.h nn/module.h tensor/format.h)
+pg_precompile(pg_tasks tensor/base/error.h <string> <vector>)
+pg_precompile(pg_rl autograd/ops.h nn/gpt2.h tensor/format.h)
 
 if(POLICYGRAD_CUDA)
   file(GLOB cuda_sources CONFIGURE_DEPENDS tensor/cuda/*.cu tensor/cuda/*/*.cu)

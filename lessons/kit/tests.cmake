@@ -1,10 +1,12 @@
 # The gates of every lesson (lessons/kit/README.md). Included by tests/CMakeLists.txt; runs from the repository's root.
 add_executable(lesson_gate EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/lessons/kit/gate/gate.cpp)
 target_link_libraries(lesson_gate PRIVATE lesson_kit nlohmann_json::nlohmann_json)
+pg_quick(lesson_gate)
 
 file(GLOB kit_test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/kit/test/*.cpp)
 add_executable(lesson_kit_tests EXCLUDE_FROM_ALL ${kit_test_sources} ${PROJECT_SOURCE_DIR}/tests/tally.cpp)
 target_link_libraries(lesson_kit_tests PRIVATE lesson_kit Catch2::Catch2WithMain)
+pg_quick(lesson_kit_tests)
 add_dependencies(mutants lesson_gate lesson_kit_tests)
 
 function(lesson_gate name)
@@ -48,6 +50,7 @@ foreach(folder ${lesson_folders})
   add_executable(${lesson}_stub EXCLUDE_FROM_ALL)
   lesson_learner(${lesson}_stub ${stub})
   target_link_libraries(${lesson}_stub PRIVATE ${lesson}_parts)
+  pg_precompiled_by(${lesson}_stub lesson_headers)
   add_dependencies(mutants ${lesson}_stub)
 
   lesson_gate(${lesson}_stub lesson_gate stub $<TARGET_FILE:${lesson}_stub>)

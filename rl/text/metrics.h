@@ -13,7 +13,7 @@ namespace pg::rl {
 // In the order they were added; "group/name" makes charts.
 class Metrics {
  public:
-  void add(std::string name, double value) { values_.emplace_back(std::move(name), value); }
+  void add(std::string_view name, double value) { values_.emplace_back(name, value); }
   bool has(std::string_view name) const;
   double at(std::string_view name) const;  // Error when there is none
   const std::vector<std::pair<std::string, double>>& values() const { return values_; }

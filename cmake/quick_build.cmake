@@ -1,0 +1,28 @@
+# What makes a build quick. Headers that many files of a target include are compiled once.
+if(POLICYGRAD_CUDA STREQUAL "nvcc")
+  set(precompile OFF)
+else()
+  set(precompile ON)
+endif()
+option(POLICYGRAD_PRECOMPILE "Compile common headers once per target" ${precompile})
+
+# pg_precompile(TARGET header...): headers named from the repository's root, or <of the system>.
+function(pg_precompile target)
+  if(POLICYGRAD_PRECOMPILE)
+    set(headers ${ARGN})
+    list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/ REGEX "^[^<]")
+    target_precompile_headers(${target} PRIVATE ${headers})
+  endif()
+endfunction()
+
+# pg_precompiled_by(TARGET OTHER): TARGET takes those of OTHER, which has the same flags.
+function(pg_precompiled_by target other)
+  if(POLICYGRAD_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM ${other})
+  endif()
+endfunction()
+
+# pg_quick(TARGET): little optimisation in a release, for what only parses options, prints or checks.
+function(pg_quick target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
