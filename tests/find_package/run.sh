@@ -11,9 +11,6 @@ cache() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 cxx=$(cache CMAKE_CXX_COMPILER)
 sanitize=$(cache POLICYGRAD_SANITIZE)
 
-# The paths are relative and the cache, where there is one, then knows the headers of the last time.
-ccache=$(cache CCACHE)
-[ -x "$ccache" ] || ccache=
 jobs=$(nproc 2>/dev/null || sysctl -n hw.ncpu)
 alone() {
   cd "$work/prefix/include/policygrad"
@@ -23,9 +20,7 @@ alone() {
   while IFS= read -r header; do
     printf '#include <%s>\n' "$header" >"alone/$(echo "$header" | tr / _).cpp"
   done <"$work/headers"
-  # shellcheck disable=SC2086  # no ccache is no word
-  find alone -name '*.cpp' | CCACHE_DEPEND=1 xargs -P "$jobs" -I '{}' \
-    $ccache "$cxx" -std=c++20 -I. -MD -c '{}' -o '{}.o'
+  find alone -name '*.cpp' | xargs -P "$jobs" -I '{}' "$cxx" -std=c++20 -I. -fsyntax-only '{}'
 }
 if ! (alone); then
   echo 'an installed header does not compile alone, or includes one that is not installed'
