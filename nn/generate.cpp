@@ -101,8 +101,8 @@ class Generation {
       flights.pop_front();
       for (size_t i = 0; i < rows.size(); ++i) take(rows[i], choices.tokens[i], choices.log_probs[i]);
     };
-    // A GPU has the next pass to do while the host looks at the choices of the last; not if what the world answers must
-    // be read in between.
+    // On a GPU, launch step t + 1 before reading step t's tokens: one step is in flight. That is not possible when the
+    // environment must answer in between.
     const size_t ahead = model_.device().on_host() || options_.respond ? 0 : 1;
     admit();
     while (!flights.empty()) {

@@ -91,17 +91,17 @@ struct MLP : Module {
   void visit(Visitor& visitor) override;
 };
 
-// Multi-head self-attention in which position t sees positions 0 … t: x [B, T, C] → [B, T, C]. Dropout falls on the
-// result only: the fused attention never holds the attention weights, so there is none on them.
-// Sequences side by side of which no position is computed twice: N positions stand for the B·T of a padded grid. What
-// several rows begin with is computed once, padding not at all.
+// A batch without padding, in which a prefix that several rows share is stored once: N distinct positions represent the
+// B·T positions of the padded grid.
 struct PackedRows {
   int64_t rows = 0, columns = 0;  // B, T
-  Tensor ids, positions;          // i32 [N]: the token, and its place in its sequence
-  Tensor places;                  // i32 [N]: where it stands in the grid, counted row after row
-  Tensor from;                    // i32 [B·T]: for each place of the grid one of the N; padding has any
+  Tensor ids, positions;          // i32 [N]: the token, and its index in its sequence
+  Tensor places;                  // i32 [N]: its index in the grid, row after row
+  Tensor from;                    // i32 [B·T]: for each index of the grid one of the N; any of them for padding
 };
 
+// Multi-head self-attention in which position t sees positions 0 … t: x [B, T, C] → [B, T, C]. Dropout applies to the
+// result only: the fused attention never stores the attention weights.
 struct CausalSelfAttention : Module {
   Linear c_attn;  // [3C, C]: queries, keys and values side by side
   Linear c_proj;

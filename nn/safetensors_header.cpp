@@ -128,7 +128,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool number_integer(int64_t) override { return refuse("a negative number"); }
-  bool number_float(double, const std::string&) override { return refuse("a number that is no whole number"); }
+  bool number_float(double, const std::string&) override { return refuse("a number that is not an integer"); }
   bool boolean(bool) override { return refuse("true or false"); }
   bool null() override { return refuse("null"); }
   bool binary(nlohmann::json::binary_t&) override { return refuse("binary data"); }

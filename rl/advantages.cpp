@@ -10,8 +10,8 @@
 namespace pg::rl {
 namespace {
 
-// Of the slots that are kept. Sums in f64 of differences from the first value, so that equal values have exactly their
-// own mean and no variance.
+// Mean and standard deviation over unmasked values. Accumulates x - x[0] in f64, so that equal rewards give exactly zero
+// variance.
 struct Moments {
   double mean = 0, std = 0;
   size_t count = 0;

@@ -12,7 +12,7 @@ struct AlgorithmField {
   std::string name;   // "clip-low"
   std::string about;  // one line; for a choice of words, all of them
   std::function<std::string(const Algorithm&)> get;
-  std::function<void(Algorithm&, const std::string&)> set;  // Error for what is no value of this field
+  std::function<void(Algorithm&, const std::string&)> set;  // throws Error on an invalid value
   std::function<void(const Algorithm&)> check;              // Error when the value is out of the field's range
 };
 const std::vector<AlgorithmField>& algorithm_fields();

@@ -35,7 +35,7 @@ struct AdamWNumbers {
         t(0),
         first(static_cast<uint64_t>(a.first)) {}
 
-  // Takes in what lies beside p; false if nothing may be written.
+  // Loads learning rate, step and gradient norm from device memory. False: the gradient is not finite, skip the update.
   constexpr bool settle() {
     if (now) lr = now[0], bias_correction1 = now[1], bias_correction2 = now[2], t = static_cast<uint64_t>(now[3]);
     if (!sum_of_squares) return true;
@@ -69,8 +69,8 @@ struct AdamWUpdate {
   }
 };
 
-// bf16, as bits, of x: one of its two neighbours, with the odds that keep the mean at x. 16 bits of `word` decide.
-// Gupta et al., arXiv:1502.02551.
+// Stochastic rounding of x to bf16 (as bits): one of its two neighbours, so that the expectation is x. 16 random bits of
+// `word` decide. Gupta et al., arXiv:1502.02551.
 constexpr uint16_t stochastic_bf16(float x, uint32_t word) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const bool finite = (bits & 0x7f800000u) != 0x7f800000u, nan = !finite && (bits & 0x7fffffu) != 0;

@@ -128,8 +128,8 @@ inline View as_column(View x) {
   return x;
 }
 
-// Of c = a·b: makes batches of rows into more rows where b is the same for all, since one large product is faster than
-// many small. `pre` may be empty.
+// For c = a·b: folds batch dimensions of a and c into rows where b is shared, because one large product is faster than
+// many small ones. `pre` may be empty.
 inline void fold_batch_into_rows(View& c, View& a, View& b, View& pre) {
   while (c.rank() > 2) {
     const int d = c.rank() - 3;

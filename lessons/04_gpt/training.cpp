@@ -75,8 +75,8 @@ void show_heads(kit::Demo& demo, const Gpt2& model, const CharTokenizer& tokeniz
   }
   std::vector<std::string> labels;
   for (char ch : text) labels.emplace_back(1, ch == '\n' ? '/' : ch);
-  demo.say("What layer {}, head {} looks at while it reads \"{}\" (rows ask, columns are looked at):", best_layer + 1,
-           best_head + 1, text);
+  demo.say("What layer {}, head {} looks at while it reads \"{}\" (rows: query positions; columns: key positions):",
+           best_layer + 1, best_head + 1, text);
   demo.show(kit::heat_map(head_map(model, ids, best_layer, best_head),
                           {.low = 0, .high = 1, .row_labels = labels, .column_labels = labels}));
   demo.gap();

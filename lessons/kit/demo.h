@@ -9,7 +9,7 @@
 
 namespace pg::kit {
 
-// The bar of a claim. Written for this machine's slower relatives: what must hold everywhere.
+// The bound of a claim. It must hold on any supported machine.
 struct Bound {
   enum class Kind { at_least, at_most, equal } kind;
   double value;

@@ -69,7 +69,7 @@ void assign_advantages(const Algorithm& a, Experience& experience, MovingBaselin
     give(experience, &Response::returns, g.returns);
     advantages = g.advantages;
   } else if (a.credit == Credit::response) {
-    // A world's token may stand last: rewards are summed over all, chosen or not.
+    // Sum over all tokens: the final reward may be on an environment token.
     const Tensor total = sum(rewards, {1}, true);
     Tensor each = total;
     if (a.baseline == Baseline::moving) {

@@ -163,7 +163,7 @@ std::vector<Lamp> lamps(const Algorithm& a, const Metrics& m, int64_t step, int6
   lamp("gradients", "check/parameters_without_gradient", at_most(0), "parameters get no gradient");
   if (step == 1)
     lamp("KL 0", "ref_kl/k3", at_most(a.reference == ReferenceKind::frozen ? 0 : INFINITY),
-         "the policy is not yet the reference's equal");
+         "KL(policy || reference) should be 0 at step 1: the two models differ");
   lamp("groups", "groups/alike", at_most(0.9), "of the groups earn the same throughout and teach nothing");
   lamp("advantages", "advantage/zero", at_most(0.9),
        "of the tokens have an advantage of exactly 0: they teach nothing, as when a response is compared with none "

@@ -11,7 +11,7 @@
 namespace pg::rl {
 namespace {
 
-// For each prompt a row for each token of the vocabulary, which it begins with.
+// Exhaustive first step: V rows per prompt, row v starts with token v.
 std::vector<Generated> begin_with_every_token(Gpt2& policy, const TextTask& task,
                                               const std::vector<std::vector<int32_t>>& prompts, GenerateOptions g) {
   check(g.samples == task.vocab_size() && task.max_answers() == 0,

@@ -306,7 +306,7 @@ void RlTrainer::learn(Experience& experience, double temperature, Metrics& metri
         first_ratio_error = sums.stats.worst_ratio_error();
         for (const auto& [name, parameter] : named_parameters(policy_)) without_gradient += !has_grad(parameter);
       }
-      // Both norms first: a gradient that is not finite refuses the whole update.
+      // Compute both norms before stepping: a non-finite gradient must skip the policy and the critic.
       const double norm = grad_norm(slab_), critic_norm = critic_slab_ ? grad_norm(*critic_slab_) : 0;
       grad_norm_sum += norm;
       optimizer_.step(lr, clip_scale_or_one(norm));

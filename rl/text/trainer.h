@@ -34,7 +34,7 @@ struct RlConfig {
   Schedule schedule = {.kind = Schedule::Kind::constant, .lr = 3e-4};
   bool shared_critic = false;  // the critic is one more head on the policy, instead of a model of its own
   double critic_lr = 1e-3;     // of that model or head
-  AdamWOptions adamw = {0.9, 0.999, 1e-8, 0};  // a shorter memory than .999 lets the noise of rewards through
+  AdamWOptions adamw = {0.9, 0.999, 1e-8, 0};  // β2 = 0.999: smaller values track reward noise
   double max_grad_norm = 1;                    // 0: no clipping
   double unfinished_penalty = 0;               // taken off the reward of a response that ran into the limit
   double log_prob_credit = 0;                  // times log π(token), added to each token's reward

@@ -1,6 +1,6 @@
 #pragma once
-// What kernels are written in: how elements are read and written, how many threads start, and element types as CUDA
-// names them. bf16 is stored; f32 computes.
+// Shared helpers of the CUDA kernels: element types, dtype dispatch, grid-stride loops. bf16 is a storage type; kernels
+// compute in f32.
 #include <cuda_bf16.h>
 
 #include <algorithm>

@@ -65,7 +65,7 @@ __global__ void tiles_kernel(Table<T> table, T* parts, const S* dy, int64_t dy_s
   }
 }
 
-// The block of the tile where a run begins that leaves it adds the run's parts.
+// If a run of equal ids crosses tile borders, the block of its first tile sums the partial results.
 template <int N, class T>
 __global__ void parts_kernel(Table<T> table, const T* parts, Sorted ids) {
   const int64_t first = int64_t{blockIdx.x} * kTile, end = first + kTile;

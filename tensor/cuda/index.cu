@@ -31,8 +31,7 @@ uint4 piece_without_value() {
   return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-// Whether x's rows are made of pieces: every step but that between neighbours, which is 1, leads to a multiple of 16
-// bytes.
+// True if every row of x starts 16-byte aligned: the innermost stride is 1, the others are multiples of 16 bytes.
 template <class... Steps>
 bool in_pieces(const View& x, Steps... steps) {
   const auto size = static_cast<int64_t>(size_of(x.dtype));

@@ -50,8 +50,8 @@ const Touch* find_race(Touch (&last)[n], const Touch& now, const WarpClocks& clo
       continue;
     }
     if (old.thread == now.thread) {
-      // One of two alike stands for both: whoever comes after the newer comes after the older too. A write conflicts
-      // with all that a read conflicts with; an atomic does not.
+      // Keep only the newer of two accesses with the same clock order. A write conflicts with everything that a read
+      // conflicts with; an atomic does not.
       const bool covers = (old.bytes & ~now.bytes) == 0 &&
                           (old.kind == now.kind || (old.kind == Touch::read && now.kind == Touch::write));
       const bool covered = (now.bytes & ~old.bytes) == 0 && old.clock == now.clock && now.kind == Touch::read &&

@@ -1,4 +1,4 @@
-// The judge judged: backward functions with planted bugs must fail, and say why.
+// gradcheck must reject backward functions with planted bugs, and say why.
 #include <cmath>
 
 #include "autograd/composed.h"

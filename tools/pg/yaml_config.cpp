@@ -49,7 +49,7 @@ void apply_yaml(CLI::App& app, const std::string& path) {
     if (option == nullptr || !option->get_configurable()) {
       std::vector<std::string> known;
       for (const auto* o : file_options(app)) known.push_back(o->get_lnames().front());
-      fail("config {}: line {}: '{}' is no option of `pg {}`{}; known are: {}", path, line, key, app.get_name(),
+      fail("config {}: line {}: unknown option '{}' for `pg {}`{}; known are: {}", path, line, key, app.get_name(),
            did_you_mean(key, known), fmt::join(known, " "));
     }
     const auto [first, is_new] = lines.emplace(key, line);

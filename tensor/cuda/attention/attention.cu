@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads)
   using Mine = Columns<kSize>;
   constexpr T inf = std::numeric_limits<T>::infinity();
   __shared__ Shared<T, kSize> shared;
-  // Of causal queries the last tiles take longest: they begin.
+  // The longest tiles first: with a causal mask, later query tiles see more keys.
   const int64_t tiles = (s.queries + kTile - 1) / kTile, t0 = (tiles - 1 - blockIdx.x % tiles) * kTile;
   const int64_t h = blockIdx.x / tiles % s.heads, b = blockIdx.x / tiles / s.heads, kv = h / s.group();
   const int64_t count = std::min(int64_t{kTile}, s.queries - t0), length = s.length(b);

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads) dq_kernel(Inputs<S, T> x, Gradient<S
   using Mine = Columns<kSize>;
   __shared__ Shared<T, kSize> shared;
   const AttentionSizes<T>& s = x.s;
-  // Of causal queries the last tiles take longest: they begin.
+  // The longest tiles first: with a causal mask, later query tiles see more keys.
   const int64_t tiles = (s.queries + kTile - 1) / kTile, t0 = (tiles - 1 - blockIdx.x % tiles) * kTile;
   const int64_t h = blockIdx.x / tiles % s.heads, b = blockIdx.x / tiles / s.heads, kv = h / s.group();
   const int64_t count = std::min(int64_t{kTile}, s.queries - t0), length = s.length(b);

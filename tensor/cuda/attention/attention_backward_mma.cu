@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kMmaThreads, 2) dq_mma_kernel(Inputs x, Gradie
     constexpr int kRows = kOwn<kSize>, kWarpRows = 16 * kM<kSize>, kTileBytes = kTile * kSize * 2;
     auto& shared = *dynamic_shared<QueryShared<kSize>>();
     const AttentionSizes<float>& s = x.s;
-    // Of causal queries the last tiles take longest: they begin.
+    // The longest tiles first: with a causal mask, later query tiles see more keys.
     const auto queries = static_cast<unsigned>(s.queries), heads = static_cast<unsigned>(s.heads);
     const unsigned tiles = (queries + kRows - 1) / kRows;
     const int t0 = static_cast<int>((tiles - 1 - blockIdx.x % tiles) * kRows);

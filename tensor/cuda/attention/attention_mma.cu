@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kMmaThreads, 2)
   if constexpr (kTensorCores) {
     constexpr int kTileBytes = kKeys<kSize> * kSize * 2;
     auto& shared = *dynamic_shared<ForwardShared<kSize>>();
-    // Of causal queries the last tiles take longest: they begin.
+    // The longest tiles first: with a causal mask, later query tiles see more keys.
     const auto queries = static_cast<unsigned>(s.queries), heads = static_cast<unsigned>(s.heads);
     const unsigned tiles = (queries + kQueries - 1) / kQueries;
     const int t0 = static_cast<int>((tiles - 1 - blockIdx.x % tiles) * kQueries);

@@ -16,7 +16,7 @@ void visit_mma_size(const View& q, F&& f) {
   f(std::integral_constant<int, 128>{});
 }
 
-// kernel<<<blocks, kMmaThreads, shared_bytes>>>(args...), also for more shared memory than a kernel gets unasked.
+// kernel<<<blocks, kMmaThreads, shared_bytes>>>(args...), opting in to more than 48 KB of shared memory if needed.
 template <class... Params, class... Args>
 void launch_mma(void (*kernel)(Params...), int64_t blocks, int shared_bytes, Args&&... args) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),

@@ -329,8 +329,8 @@ cublasLtEpilogue_t epilogue_of(const MatmulArgs& args) {
   return args.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
 }
 
-// What no epilogue offers, or not well: cuBLASLt's GELU is good for bf16 only, it has none in f64, of a bias, a sum and
-// an activation's derivative it takes one, and sums are of the result's type, written 16 bytes at a time.
+// Returns false for: GELU in f32 (not accurate) and f64 (not offered); more than one of bias, row sums and the
+// derivative of GELU; row sums of another type than the result's, or not aligned to 16 bytes.
 bool has_epilogue(const MatmulArgs& args, DType inputs, DType result) {
   const bool active = args.activation != Activation::none;
   if (active && result != bf16) return false;

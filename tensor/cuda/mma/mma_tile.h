@@ -80,7 +80,7 @@ class MmaTile {
     return (lane ^ static_cast<unsigned>(part * 32)) + static_cast<unsigned>(row * kRowBytes);
   }
 
-  // Of the tile, and of the rows that this lane names in the part at its corner.
+  // Shared-memory addresses: the tile's start; this lane's ldmatrix row in block (0, 0), plain and transposed.
   shared_address begin_, straight_, crossed_;
 };
 
