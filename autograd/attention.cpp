@@ -8,7 +8,7 @@ namespace {
 
 using namespace detail;
 
-// Kernels want the head dimension contiguous; the others may have any stride.
+// Kernels need the head dimension contiguous; the others may have any stride.
 Tensor head_rows(const Tensor& x) { return x.size(-1) == 1 || x.strides().back() == 1 ? x.detach() : x.clone(); }
 
 AttentionArgs args_of(const AttentionOptions& o, int64_t d) {
@@ -43,7 +43,7 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
   }
 }
 
-// [B, T, H·D] of one storage seen as [B, H, T, D].
+// [B, T, H·D] viewed as [B, H, T, D].
 Tensor heads_of(const Tensor& x, int64_t heads) {
   return x.view_reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).view_transpose(1, 2);
 }

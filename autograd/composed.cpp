@@ -1,4 +1,4 @@
-// Operations composed of simpler ones, the twins that fused operations are tested against.
+// Operations composed of simpler ones, the references that fused operations are tested against.
 #include "autograd/composed.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace pg::composed {
 namespace {
 
-// The maximum, cut off the tape: it is subtracted for safety only and changes no result.
+// The maximum, detached from the tape: it is subtracted only to avoid overflow and does not change the result.
 Tensor maximum_of(const Tensor& x, const std::vector<int>& dims) { return amax(x.detach(), dims, true); }
 
 Tensor without_dims(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
@@ -50,7 +50,7 @@ Tensor log_softmax(const Tensor& x, int dim) { return x - composed::logsumexp(x,
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   const int64_t vocabulary = logits.size(-1);
   const Tensor counted = ne(targets, Tensor::scalar(options.ignore_index, i32, targets.device())).to(logits.dtype());
-  const Tensor ids = targets.to(f64);  // ignored targets read class 0 and count 0
+  const Tensor ids = targets.to(f64);  // ignored targets read class 0 and get weight 0
   const Tensor safe_ids = where(counted.to(u8), ids, zeros_like(ids)).to(i32);
   const Tensor log_q = composed::log_softmax(logits);
   const Tensor weight =
@@ -118,7 +118,7 @@ std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, 
 
 namespace {
 
-// 1 where query t of row b may see key s: [B, 1, T, S] u8.
+// 1 where query t of row b may attend to key s: [B, 1, T, S] u8.
 Tensor visible(int64_t batch, int64_t queries, int64_t keys, const AttentionOptions& options) {
   Tensor mask = Tensor::ones({batch, 1, queries, keys}, u8);
   auto m = mask.data<uint8_t>();
@@ -135,7 +135,7 @@ Tensor visible(int64_t batch, int64_t queries, int64_t keys, const AttentionOpti
   return mask;
 }
 
-// [B, Hkv, S, D] → [B, H, S, D]: each head serves H / Hkv query heads that stand side by side.
+// [B, Hkv, S, D] → [B, H, S, D]: each key head serves H / Hkv consecutive query heads.
 Tensor repeat_heads(const Tensor& x, int64_t heads) {
   const int64_t groups = heads / x.size(1);
   const Tensor repeated = expand(unsqueeze(x, 2), {x.size(0), x.size(1), groups, x.size(2), x.size(3)});
@@ -152,7 +152,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   const Tensor masked = where(mask, scores, Tensor::scalar(-1e30, q.dtype(), q.device()));
   const Tensor p = exp(masked - maximum_of(masked, {-1})) * mask.to(q.dtype());
   const Tensor total = sum(p, {-1}, true);
-  const Tensor some = total + eq(total, zeros_like(total)).to(q.dtype());  // no key: 0 / 1
+  const Tensor some = total + eq(total, zeros_like(total)).to(q.dtype());  // without a key: 0 / 1
   return matmul(p / some, repeat_heads(v, q.size(1)));
 }
 
@@ -168,7 +168,7 @@ Tensor attention_qkv(const Tensor& qkv, int heads, bool causal) {
   return reshape(transpose(y, 1, 2), {batch, time, width});
 }
 
-// Pair i of a position's vector, (x_i, x_{i + D/2}), turns by position·base^(-2i/D) radians.
+// Pair i of a position's vector, (x_i, x_{i + D/2}), is rotated by position·base^(-2i/D) radians.
 Tensor rope(const Tensor& x, double base, const Tensor& positions) {
   const int64_t batch = x.size(0), time = x.size(2), half = x.size(3) / 2;
   Tensor cosine = Tensor::empty({batch, 1, time, half}, f64), sine = Tensor::empty({batch, 1, time, half}, f64);

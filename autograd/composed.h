@@ -1,6 +1,7 @@
 #pragma once
-// The fused operations of ops.h spelled out in primitives, as a textbook writes them: what they mean, and what the
-// tests compare them with. Arguments, shapes and results as in ops.h; slower, and with larger graphs.
+// The fused operations of ops.h written in primitives, as in a textbook: they define what the fused operations compute,
+// and the tests compare with them. Arguments, shapes and results are those of ops.h; these versions are slower and have
+// larger graphs.
 #include <utility>
 #include <vector>
 

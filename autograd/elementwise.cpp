@@ -19,7 +19,7 @@ Tensor unary(Op op, Unary u, const Tensor& x, Scalars s = {}) {
   });
 }
 
-// Calls f(z, x, y) with x and y of one shape, broadcast where they must be, and a new z of that shape.
+// Calls f(z, x, y) with x and y of one shape, broadcast where necessary, and a new z of that shape.
 template <class F>
 Tensor broadcast_into(const char* name, DType result, const Tensor& x, const Tensor& y, F&& f) {
   if (x.shape() == y.shape()) {

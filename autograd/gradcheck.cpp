@@ -12,10 +12,11 @@ namespace pg {
 namespace {
 
 constexpr double kStep = 0x1p-11;       // about eps^(1/5), where truncation and rounding of the stencil balance
-constexpr double kLeastStep = 0x1p-26;  // relative to the element, so that huge ones change at all
+constexpr double kLeastStep = 0x1p-26;  // relative to the element, so that a huge element changes at all
 constexpr double kFloor = 1e-5;         // a gradient smaller than this is compared as if it had this size
 constexpr int kDirections = 8;
-// Inputs are often drawn from the same small seed: a cotangent equal to the input would see little of a norm.
+// Inputs are often drawn from the same small seed: a cotangent equal to the input would reveal little about a
+// normalisation.
 constexpr uint64_t kStream = 0x9e3779b97f4a7c15;
 
 bool overlaps(const Tensor& x) {
@@ -33,7 +34,7 @@ bool overlaps(const Tensor& x) {
   return false;
 }
 
-// A copy with the same strides in memory of its own.
+// A copy with the strides of x in separate memory.
 Tensor copy_layout(const Tensor& x) {
   int64_t reach = 1;
   for (int d = 0; d < x.rank(); ++d) reach += std::max<int64_t>(0, x.size(d) - 1) * x.strides()[d];
@@ -74,7 +75,7 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
                     [](double x, double y) { return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y); });
 }
 
-// What the ratio of the two gradients tells, "" if nothing.
+// A hint from the ratio of the two gradients; "" if there is none.
 std::string diagnosis(const std::vector<double>& analytic, const std::vector<double>& numeric) {
   const double nn = std::inner_product(numeric.begin(), numeric.end(), numeric.begin(), 0.0);
   if (std::any_of(analytic.begin(), analytic.end(), [](double a) { return !std::isfinite(a); }))
@@ -189,7 +190,8 @@ class Check {
     return outputs;
   }
 
-  // d/dt of sum(cotangent · f) where input `i` moves by t·direction; all elements, or one when direction is empty.
+  // d/dt of sum(cotangent · f) where input `i` moves by t·direction. If direction is empty, only element `flat` moves,
+  // by t.
   double difference(int i, int64_t flat, const std::vector<double>& direction) {
     NoGrad guard;
     const Tensor& x = inputs_[i];

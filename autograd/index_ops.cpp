@@ -1,4 +1,4 @@
-// Reading and writing by index. On the CPU every id is checked before a kernel sees it.
+// Reading and writing by index. On the CPU every id is checked before a kernel reads it.
 #include "autograd/op_util.h"
 
 namespace pg {

@@ -15,9 +15,9 @@ Shape with_matrix(const Shape& batch, int64_t rows, int64_t columns) {
 }
 Shape batch_of(const Tensor& x) { return Shape(std::span(x.shape().begin(), static_cast<size_t>(x.rank() - 2))); }
 
-Tensor flat(const Tensor& x) { return reshaped(x, {-1, x.shape().back()}); }  // no zero-size x
+Tensor flat(const Tensor& x) { return reshaped(x, {-1, x.shape().back()}); }  // x must have elements
 
-// One matrix on the right serves every row of a: a plain 2-d product.
+// If one matrix on the right is shared by all rows of a, the product is a plain 2-d product.
 Tensor matmul_rows(const Tensor& a, const Tensor& b) {
   Shape shape = a.shape();
   shape[a.rank() - 1] = b.size(1);
@@ -80,8 +80,8 @@ int64_t row_count(const Tensor& x) {
   return r;
 }
 
-// Memory for a result [..., n]. On CUDA its rows begin at multiples of 16 bytes, as the fast matrix products want it;
-// GPT-2's vocabulary of 50257 does not bring that about by itself.
+// Memory for a result [..., n]. On CUDA its rows begin at multiples of 16 bytes, as the fast matrix products require;
+// unpadded rows of GPT-2's vocabulary size, 50257, would not.
 Tensor aligned_rows(const Shape& shape, DType dtype, Device device) {
   const int64_t n = shape.back(), step = 16 / static_cast<int64_t>(size_of(dtype));
   if (device.on_host() || n % step == 0 || n < step) return Tensor::empty(shape, dtype, device);
@@ -112,7 +112,8 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
   return y;
 }
 
-// Of inputs i (a weight [N, K]) and i + 1 (its bias): dw = dyᵀ·x, db the sums of dyᵀ's rows. dy [R, N], x [R, K].
+// Gradients of inputs i (a weight [N, K]) and i + 1 (its bias): dw = dyᵀ·x, db = the sums of dyᵀ's rows. dy [R, N], x
+// [R, K].
 void weight_backward(const Tensor& dy, const Tensor& x, Grads& g, int i) {
   const Kernels& k = kernels_of(dy);
   const GradSlot dw = g[i], db = g[i + 1];
@@ -125,7 +126,7 @@ void weight_backward(const Tensor& dy, const Tensor& x, Grads& g, int i) {
   }
 }
 
-// Of inputs 0 (x [R, K]), 1 (the weight [N, K]) and 2 (its bias); dy [R, N].
+// Gradients of inputs 0 (x [R, K]), 1 (the weight [N, K]) and 2 (its bias); dy [R, N].
 void linear_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, Grads& g) {
   if (auto dx = g[0]) kernels_of(dy).matmul(dx.into->view_reshape(x.shape()), dy, weight, {.beta = float(dx.beta)});
   weight_backward(dy, x, g, 1);
@@ -137,7 +138,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Tensor x2;
   Tensor y = linear_forward(x, weight, bias, "linear", {}, x2);
   const Tensor* inputs[] = {&x, &weight, &bias};
-  if (!wants_record(inputs, 3)) return y;  // before the closure's copies, which a small layer would feel
+  if (!wants_record(inputs, 3)) return y;  // before the closure's copies, whose cost is noticeable for a small layer
   return record(Op::linear, std::move(y), {&x, &weight, &bias},
                 {weight.requires_grad() ? &x2 : nullptr, x.requires_grad() ? &weight : nullptr},
                 [x2, w = weight.detach()](const Tensor& dy, Grads& g) {
@@ -147,7 +148,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 namespace {
 
-// gelu(linear(x)); if taped with what a backward needs: x2 [R, K] and, before gelu, pre [R, N].
+// gelu(linear(x)) and, if taped, what a backward needs: x2 [R, K] and pre [R, N], the values before gelu.
 struct GeluLayer {
   Tensor y, x2, pre;
 

@@ -1,4 +1,4 @@
-// The memory of nodes: free lists per thread, and the dropping of a graph without recursion.
+// The memory of nodes: free lists per thread, and the release of a graph without recursion.
 #include "autograd/tape.h"
 
 namespace pg {
@@ -9,8 +9,8 @@ using FreeLists = std::array<std::vector<void*>, kClasses>;
 
 using FreeLists = std::array<std::vector<void*>, kClasses>;
 
-// The dropped nodes of this thread by size, until it ends. Plain values: a tensor with static lifetime may drop its
-// node after that.
+// The free nodes of this thread by size, until the thread ends. Plain values, because a tensor with static lifetime may
+// release its node after that.
 constinit thread_local FreeLists* free_lists = nullptr;
 constinit thread_local bool thread_ended = false;
 
@@ -26,7 +26,7 @@ struct FreeListsOwner {
   FreeLists lists;
 };
 
-// The list for nodes of this size; null when they are not kept.
+// The free list for nodes of this size; null if such nodes are not kept or the thread has ended.
 std::vector<void*>* dropped(size_t bytes) {
   if (bytes > (kClasses - 1) * kStep) return nullptr;
   if (!free_lists) [[unlikely]] {
@@ -51,7 +51,7 @@ void Node::operator delete(void* node, size_t bytes) {
 }
 
 void GradNode::release(GradNode* node) {
-  constinit static thread_local std::vector<GradNode*>* pending = nullptr;  // while one is released
+  constinit static thread_local std::vector<GradNode*>* pending = nullptr;  // not null while a node is released
   if (pending) return pending->push_back(node);
   std::vector<GradNode*> nodes;
   pending = &nodes;

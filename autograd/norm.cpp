@@ -1,4 +1,4 @@
-// Normalisation of rows, with the residual sum fused where wanted.
+// Normalisation of rows, optionally fused with the residual sum.
 #include "autograd/op_util.h"
 
 namespace pg {
@@ -29,8 +29,9 @@ Saved saved_rows(const Tensor& x, const Tensor& weight) {
   return s;
 }
 
-// Memory for the gradient of input `i`, a vector over the columns; undefined when not wanted. Not the gradient's own
-// buffer: x, weight and bias may be one tensor, and the kernel writes all at once.
+// Memory for the gradient of input `i`, a vector over the columns; undefined if the input needs none. It is not the
+// gradient's own buffer, because x, weight and bias may be the same tensor, and the kernel writes all gradients at
+// once.
 Tensor column_grad(const Grads& g, int i, const Tensor& x) {
   return g.wants(i) ? Tensor::empty({x.size(-1)}, sum_type(x.dtype()), x.device()) : Tensor{};
 }
@@ -38,7 +39,7 @@ void pass_columns(Grads& g, int i, const Tensor& d) {
   if (d.defined()) g.pass(i, d);
 }
 
-// Writes dx (given slot), dw (input iw) and db (iw + 1).
+// Writes dx (to the given view), dw (input iw) and db (iw + 1).
 void layer_norm_grads(const Saved& s, const Tensor& dy, View dx, double beta_x, Grads& g, int iw) {
   const Tensor dw = column_grad(g, iw, s.x), db = column_grad(g, iw + 1, s.x);
   kernels_of(dy).layer_norm_backward(dx, dw, db, rows(dy), s.x, s.weight, s.mean, s.rstd, beta_x, 0, 0);
@@ -46,8 +47,9 @@ void layer_norm_grads(const Saved& s, const Tensor& dy, View dx, double beta_x, 
   pass_columns(g, iw + 1, db);
 }
 
-// Of an op with the outputs sum = x + residual, whose gradient is d_sum, and y = norm(sum): x and residual, inputs 0
-// and 1, get d_sum and what add(dy, d, beta) adds, y's share; either gradient may be undefined.
+// For an op with the outputs sum = x + residual, whose gradient is d_sum, and y = norm(sum): inputs 0 and 1 (x and
+// residual) both receive d_sum plus the gradient through y, which add(dy, d, beta) adds to d. Either gradient may be
+// undefined.
 template <class F>
 void pass_to_both(Grads& g, const Tensor& d_sum, const Shape& shape, F add) {
   Tensor d = d_sum;

@@ -1,6 +1,6 @@
 #pragma once
-// The name of every recorded operation, once: the functions of tensor/elementwise.def and those of this list. A test
-// walks it: tests/op_samples must hold a sample of each.
+// The name of every recorded operation, listed once: the functions of tensor/elementwise.def and those of this list. A
+// test checks that tests/op_samples has a sample of each.
 #include <cstdint>
 
 namespace pg {

@@ -41,7 +41,8 @@ Tensor reshaped(const Tensor& x, const Shape& shape) {
 Tensor rows(const Tensor& x) {
   Shape shape = {1, x.shape().back()};
   for (int d = 0; d + 1 < x.rank(); ++d) shape[0] *= x.shape()[d];
-  // CUDA's kernels take rows with any step between them, which linear() makes of odd sizes.
+  // CUDA's kernels accept rows with any stride between them. linear() makes such rows if their size is not a multiple
+  // of 16 bytes.
   const bool steps = !x.device().on_host() && x.strides().back() == 1 && x.can_view_reshape(shape);
   return steps ? x.view_reshape(shape) : packed(x).view_reshape(shape);
 }

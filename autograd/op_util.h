@@ -1,5 +1,5 @@
 #pragma once
-// What the files of autograd/ share: checks, and gradients of broadcast inputs.
+// Helpers shared by the files of autograd/: checks, and gradients of broadcast inputs.
 #include "autograd/ops.h"
 #include "tensor/kernels.h"
 
@@ -9,10 +9,11 @@ inline const Kernels& kernels_of(const Tensor& x) { return kernels(x.device()); 
 
 void check_floating(const Tensor& x, const char* op);
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* op);
-// What kernels read beside `x` (ids, masks, positions; may be undefined) must lie on its device.
+// Error unless `beside`, which kernels read together with `x` (ids, masks, positions; may be undefined), is on the
+// device of `x`.
 void check_device(const Tensor& x, const Tensor& beside, const char* op);
-// i32 with every value in [0, size), or equal to `except`. On the CPU only: values on another device cannot be seen
-// without waiting for it, and its kernels answer an id out of range with NaN.
+// Error unless `ids` is i32 with every value in [0, size) or equal to `except`. Values are checked on the CPU only:
+// reading them from another device would wait for it, and its kernels return NaN for an id out of range.
 void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* except = nullptr);
 
 // The dim of x that an op works along. A tensor of rank 0 counts as one of shape [1], as in PyTorch.
@@ -22,14 +23,14 @@ inline int dim_along(const Tensor& x, int dim, const char* op) {
 // x, or x as [1] when it has no dimension.
 inline Tensor at_least_1d(const Tensor& x) { return x.rank() == 0 ? x.view_reshape({1}) : x.detach(); }
 
-// x itself when its elements lie in row-major order, else a copy; no tape.
+// x itself if its elements are in row-major order, else a copy; no tape.
 inline Tensor packed(const Tensor& x) { return x.contiguous_copy(); }
-// x seen as `shape`, copied only when strides force it; no tape.
+// x viewed as `shape`, copied only when strides force it; no tape.
 Tensor reshaped(const Tensor& x, const Shape& shape);
 // x of rank 1 or more with its last dim kept and the others merged: [R, C], contiguous; no tape.
 Tensor rows(const Tensor& x);
 
-// Ids that a backward reads again. It keeps a copy: a caller may reuse the memory for the next batch, and an id out of
+// Ids that a backward reads again, kept as a copy: a caller may reuse the memory for the next batch, and an id out of
 // range would let a kernel write outside its tensor.
 class SavedIds {
  public:
@@ -40,8 +41,8 @@ class SavedIds {
     copy_ = given_.clone();
     writes_ = given_.storage()->writes;
   }
-  // The ids, contiguous. Error naming `op` if the caller's memory holds other ids by now (on another device than the
-  // CPU: if it was written).
+  // The ids, contiguous. Error naming `op` if the caller's memory now holds other ids (on a device other than the CPU:
+  // if it was written at all).
   const Tensor& get(Op op) const;
 
  private:
@@ -54,9 +55,9 @@ inline bool taped(TensorList inputs) { return wants_record(inputs.begin(), input
 
 // The view of `x` (shape s) with leading 1s up to `rank` dims.
 Tensor with_rank(const Tensor& x, int rank);
-// Calls write(into, beta) for the gradient of input `i`, the tensor `saved` seen in `shape`. When only the tape still
-// holds `saved`, which `write` reads element by element as it writes, its memory becomes the gradient's: [B·T, V]
-// logits are never held twice.
+// Calls write(into, beta) for the gradient of input `i`, the tensor `saved` viewed as `shape`. If only the tape still
+// holds `saved`, the gradient is written to its memory, so that [B·T, V] logits are never held twice; `write` reads
+// each element of `saved` before it writes the element.
 template <class F>
 void write_over(Grads& g, int i, const Tensor& saved, const Shape& shape, F write) {
   if (!g.wants(i)) return;
@@ -71,7 +72,8 @@ void write_over(Grads& g, int i, const Tensor& saved, const Shape& shape, F writ
 // f(x) for a bf16 x, every step of f in f32.
 Tensor in_f32(const Tensor& x, const std::function<Tensor(const Tensor&)>& f);
 
-// Calls write(into, beta) to add many terms to the gradient of input `i`; `into` is not bf16, where sums lose digits.
+// Calls write(into, beta) to add many terms to the gradient of input `i`; `into` is never bf16, because sums in bf16
+// lose precision.
 template <class F>
 void write_sums(Grads& g, int i, const Shape& shape, F write) {
   if (!g.wants(i)) return;

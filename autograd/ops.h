@@ -1,9 +1,9 @@
 #pragma once
-// Every operation on tensors that the tape can differentiate. Names and meaning are PyTorch's. Floating inputs are f32
-// or f64 of one dtype; ids are i32; conditions and masks u8. Binary ops broadcast. Dims may be negative. Each checks
-// its shapes and throws Error with a sentence that names it, for undefined tensors too. Where a dim of an existing
-// tensor is asked for to work along (reductions, cumsum, softmax, gather and its kin), a tensor of rank 0 counts as one
-// of shape [1]: dims 0 and -1.
+// Every operation on tensors that the tape can differentiate. Names and meaning are PyTorch's. Floating inputs are f32,
+// f64 or bf16, all of one dtype; ids are i32; conditions and masks u8. Binary ops broadcast. Dims may be negative. Each
+// operation checks its shapes and throws Error with a sentence that names the operation, also for undefined tensors.
+// For operations along a dim of an existing tensor (reductions, cumsum, softmax, gather and similar), a tensor of rank
+// 0 counts as one of shape [1], with dims 0 and -1.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -53,12 +53,12 @@ Tensor relu(const Tensor& x);
 enum class Gelu { tanh, erf };  // GPT-2's approximation, or exact
 Tensor gelu(const Tensor& x, Gelu approximate = Gelu::tanh);
 Tensor silu(const Tensor& x);  // x·sigmoid(x)
-// Gradient passes where min < x < max. An infinite bound is no bound: an infinite x passes it.
+// The gradient passes where min < x < max, and at an infinite x that equals its bound.
 Tensor clamp(const Tensor& x, double min, double max);
-Tensor cast(const Tensor& x, DType dtype);  // differentiable between f32 and f64
+Tensor cast(const Tensor& x, DType dtype);  // differentiable between floating dtypes
 
-// ---- reductions over `dims` (empty: all); keepdim leaves size 1. Of no elements sum is 0, mean and var are NaN and
-// logsumexp is -inf; amax and argmax are an Error.
+// ---- reductions over `dims` (empty: all); keepdim leaves size 1. For zero elements, sum is 0, mean and var are NaN
+// and logsumexp is -inf; amax and argmax throw Error.
 Tensor sum(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
 Tensor mean(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
 Tensor amax(const Tensor& x, const std::vector<int>& dims = {},
@@ -67,14 +67,14 @@ Tensor logsumexp(const Tensor& x, const std::vector<int>& dims = {}, bool keepdi
 Tensor var(const Tensor& x, const std::vector<int>& dims = {}, int correction = 1,
            bool keepdim = false);  // divides by max(0, n - correction), correction at least 0
 Tensor cumsum(const Tensor& x, int dim);
-Tensor argmax(const Tensor& x, int dim = -1, bool keepdim = false);  // i32, first of equals, no gradient
+Tensor argmax(const Tensor& x, int dim = -1, bool keepdim = false);  // i32, the first of equal maxima, no gradient
 
 // ---- matrix products
-Tensor matmul(const Tensor& a, const Tensor& b);  // [..., M, K] · [..., K, N]; leading dims broadcast; 1-d is refused
+Tensor matmul(const Tensor& a, const Tensor& b);  // [..., M, K] · [..., K, N]; leading dims broadcast; Error if 1-d
 Tensor linear(const Tensor& x, const Tensor& weight,
               const Tensor& bias = {});  // x [..., K], weight [N, K], bias [N] → [..., N]
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias = {});  // gelu(linear(x), tanh)
-// linear(linear_gelu(x, w1, b1), w2, b2), GPT-2's perceptron: x [..., K], w1 [H, K], w2 [N, H]; b1, b2 or undefined
+// linear(linear_gelu(x, w1, b1), w2, b2), GPT-2's MLP: x [..., K], w1 [H, K], w2 [N, H]; b1, b2 or undefined
 Tensor mlp_gelu(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2);
 
 // ---- shape: views where strides allow
@@ -104,7 +104,7 @@ Tensor log_softmax(const Tensor& x, int dim = -1);
 enum class Reduction { none, mean, sum };
 struct CrossEntropyOptions {
   Reduction reduction =
-      Reduction::mean;  // mean divides by the number (with weights: the weight) of targets not ignored
+      Reduction::mean;  // mean divides by the number (with weights: the total weight) of targets not ignored
   int32_t ignore_index = -100;
   double label_smoothing = 0;
   Tensor weight = {};  // [V], no gradient
@@ -124,21 +124,21 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);
 std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight = {},
                                        double eps = 1e-6);
 
-// ---- attention and what goes with it
+// ---- attention, dropout and rotary positions
 struct AttentionOptions {
-  bool causal = true;  // query t of row b sits at position len - T + t, len = kv_len[b] or S, and sees no later key
+  bool causal = true;  // query t of row b has position len - T + t, len = kv_len[b] or S, and attends to no later key
   std::optional<double> scale;  // default 1/sqrt(D)
   Tensor key_mask = {};         // u8 [B, S], 1 = attend; a query with no key at all gives 0
-  Tensor kv_len = {};           // i32 [B]: keys in use (KV cache with room to spare)
+  Tensor kv_len = {};           // i32 [B]: number of keys in use (KV cache with unused capacity)
 };
 // softmax(scale·q kᵀ + mask) v: q [B, H, T, D], k and v [B, Hkv, S, D] with Hkv dividing H → [B, H, T, D].
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
-// Self-attention on the packed projection [B, T, 3·H·D] (q, k, v side by side) → [B, T, H·D]. Same arithmetic, no
-// copies.
+// Self-attention on the packed projection [B, T, 3·H·D] (q, k, v concatenated) → [B, T, H·D]. The arithmetic is that of
+// attention(); q, k and v are not copied.
 Tensor attention_qkv(const Tensor& qkv, int heads, bool causal = true);
 Tensor dropout(const Tensor& x, double p, bool training, Generator& generator = default_generator());
 // Rotary position embedding (Su et al. 2021), half-split form: x [B, H, T, D], D even; base above 0. positions: i32
-// [B], that of query 0.
+// [B], the position of query 0 of each row.
 Tensor rope(const Tensor& x, double base = 10000, const Tensor& positions = {});
 
 // ---- operators

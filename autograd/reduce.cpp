@@ -1,4 +1,4 @@
-// Many elements become one.
+// Reductions over dimensions, cumulative sums and argmax.
 #include <limits>
 
 #include "autograd/op_util.h"
@@ -79,11 +79,11 @@ Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
     NoGrad guard;
     top = reduced(Reduce::max, x, p);
     const Tensor infinity = Tensor::scalar(std::numeric_limits<double>::infinity(), x.dtype(), x.device());
-    const Tensor shift = where(lt(abs(top), infinity), top, zeros_like(top));  // ±inf would turn into NaN
+    const Tensor shift = where(lt(abs(top), infinity), top, zeros_like(top));  // x - (±inf) would give NaN
     total = sum(exp(sub(x, shift)), dims, true);
     y = add(log(total), shift);
   }
-  // Not through y: rounded, it would cost large x digits.
+  // The backward does not use y: its rounding would lose digits for large x.
   return record(Op::logsumexp, y.view_reshape(p.result), {&x}, {&x},
                 [x = x.detach(), top, total](const Tensor& dy, Grads& g) {
                   g.pass(0, mul(exp(sub(x, top)), div(dy.view_reshape(total.shape()), total)));

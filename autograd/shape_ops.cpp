@@ -1,4 +1,4 @@
-// Views and their gradients, and the joining of tensors.
+// Views and their gradients, and the concatenation of tensors.
 #include <numeric>
 
 #include "autograd/op_util.h"

@@ -1,4 +1,4 @@
-// Probabilities of a row of scores, and the losses made of them.
+// Softmax of rows of scores, and the losses computed from it.
 #include "autograd/op_util.h"
 
 namespace pg {
@@ -26,13 +26,13 @@ Tensor softmax_dim(Op op, const Tensor& x, int dim, bool log) {
 // Memory for the maximum and Σ e^(x - maximum) of each row of x [R, V].
 Tensor row_stats(const Tensor& x) { return Tensor::empty({x.size(0), 2}, sum_type(x.dtype()), x.device()); }
 
-// The divisor of Reduction::mean: the targets that count, each with its class weight. A tensor, so that no device is
-// waited for.
+// The divisor of Reduction::mean: the number of targets that are not ignored, each counted with its class weight. It is
+// a tensor, so that the host does not wait for a device.
 Tensor target_weight(const Tensor& targets, const CrossEntropyOptions& options, DType dtype) {
   NoGrad guard;
   const Tensor counted = ne(targets, Tensor::scalar(options.ignore_index, i32, targets.device()));
   if (!options.weight.defined()) return sum(counted.to(dtype));
-  const Tensor ids = where(counted, targets, zeros_like(targets));  // an ignored one reads class 0
+  const Tensor ids = where(counted, targets, zeros_like(targets));  // an ignored target reads class 0
   return sum(index_select(options.weight.to(dtype), 0, ids) * counted.to(dtype));
 }
 

@@ -16,17 +16,17 @@ struct Leaf final : Node {
 
 Node* node_of(const Ref<GradNode>& ref) { return static_cast<Node*>(ref.get()); }
 
-// The leaves that a running backward() has reached, of the innermost one if several are nested (checkpoint).
+// The leaves that the running backward() has reached; if several are nested (checkpoint), those of the innermost one.
 thread_local std::vector<Ref<GradNode>>* reached_leaves = nullptr;
 
-// Before the first write of a backward() to a leaf's gradient.
+// Called before the first write of a backward() to a leaf's gradient.
 void reach(Node& leaf) {
   if (!reached_leaves || leaf.queued) return;
   leaf.queued = true;
   reached_leaves->push_back(Ref<GradNode>(&leaf));
 }
 
-// While a backward() runs: when an exception ends it, what it had reached holds no gradient.
+// Exists while a backward() runs. If an exception ends it, the leaves that it had reached lose their gradients.
 class Reached {
  public:
   Reached() : outer_(std::exchange(reached_leaves, &leaves_)) {}
@@ -63,7 +63,8 @@ void check_unwritten(Op op, const Storage& storage, uint64_t writes) {
         name_of(op));
 }
 
-// The weights and other leaves that the function of a checkpoint() captures and reads, as they were then.
+// The weights and other leaves that the function of a checkpoint() captures and reads, with their write counts at that
+// time.
 class CapturedLeaves {
  public:
   void note(const Tensor& t) {
@@ -82,13 +83,13 @@ thread_local CapturedLeaves* read_in_checkpoint = nullptr;  // while a checkpoin
 
 bool owned_alone(const Tensor& t) { return t.storage()->ref_count == 1 && t.contiguous(); }
 
-// Adds `gradient` to output `output` of `node`, or makes it the first.
+// Adds `gradient` to output `output` of `node`, or stores it as the first gradient.
 void give(Node& node, int output, const Tensor& gradient) {
   Tensor& held = node.output(output).grad;
   const Shape& shape = node.output(output).shape;
   check(gradient.shape() == shape, "backward of {}: gradient has shape {}, expected {}", name_of(node.op),
         gradient.shape(), shape);
-  if (node.op == Op::leaf) {  // a leaf's gradient is memory of its own
+  if (node.op == Op::leaf) {  // a leaf's gradient has its own memory
     if (!held.defined()) held = Tensor::empty(shape, node.dtype, node.device);
     reach(node);
     kernels(node.device).accumulate(held, gradient, node.has_grad ? 1 : 0);
@@ -105,7 +106,7 @@ bool has_any_grad(const Node& node) {
   return node.first.grad.defined() || (node.second && node.second->grad.defined());
 }
 
-// Nodes that hold a gradient, newest first. What an exception leaves in it loses its gradient.
+// Nodes that hold a gradient, newest first. Nodes that an exception leaves in the queue lose their gradients.
 class Queue {
  public:
   ~Queue() {
@@ -139,8 +140,8 @@ class Queue {
   std::vector<Ref<GradNode>> heap_;
 };
 
-// Lives while a node's backward runs. finish() frees the closure and queues the inputs. Without it, after an exception,
-// the destructor drops the gradients of the node and of its inputs, which may be written in part.
+// Exists while a node's backward runs. finish() frees the closure and queues the inputs. Without it, after an
+// exception, the destructor drops the gradients of the node and of its inputs, which may be written in part.
 class Spending {
  public:
   explicit Spending(Node& node) : node_(node) {}
@@ -311,7 +312,7 @@ class CheckpointDepth {
   ~CheckpointDepth() { --checkpoint_depth; }
 };
 
-// A pass without a tape that notes the leaves it reads.
+// While it exists, ops record nothing, and the leaves that they read are noted in `leaves`.
 class Noting {
  public:
   explicit Noting(CapturedLeaves& leaves) : outer_(std::exchange(read_in_checkpoint, &leaves)) {}
@@ -323,7 +324,8 @@ class Noting {
   CapturedLeaves* const outer_;
 };
 
-// The default generator as it was at another time; afterwards as before, also when an exception is thrown.
+// Sets the default generator to the state `to` while it exists, and restores the current state afterwards, also when an
+// exception is thrown.
 class Rewound {
  public:
   explicit Rewound(const Generator& to) : after_(std::exchange(default_generator(), to)) {}

@@ -1,7 +1,7 @@
 #pragma once
-// The tape. An op's forward and backward stand side by side in one function; record() hangs the backward on the result.
-// Creation order is a topological order, so backward() is a loop over a max-heap, without recursion. There are no
-// second derivatives: backward kernels write in place, and nothing records them.
+// The tape. The forward and the backward of an op are written in one function; record() attaches the backward to the
+// result. Creation order is a topological order, so backward() is a loop over a max-heap, without recursion. There are
+// no second derivatives: backward kernels write in place, and nothing records them.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -31,17 +31,19 @@ struct GradSlot {
   explicit operator bool() const { return into != nullptr; }
 };
 
-// The gradients of a node's inputs, as its backward sees them.
+// The gradients of a node's inputs, as its backward accesses them.
 class Grads {
  public:
   explicit Grads(Node& node) : node_(node) {}
   bool wants(int input) const;
-  // Of the gradient of an input that wants one: the input's, but f32 for a bf16 leaf, whose gradient is a sum.
+  // The dtype of the gradient of an input that needs one: the input's dtype, but f32 for a bf16 leaf, whose gradient is
+  // a sum.
   DType dtype(int input) const;
   Device device(int input) const;
   // A contiguous buffer of the input's shape to write into; false when this input needs no gradient.
   GradSlot operator[](int input);
-  // Hands over a finished gradient of the input's shape: shared when it is the first, added otherwise.
+  // Passes a finished gradient of the input's shape: its memory is shared if it is the first gradient, otherwise it is
+  // added.
   void pass(int input, const Tensor& gradient);
   // The gradient of output `i`; undefined when nothing used that output.
   const Tensor& output(int i) const;
@@ -54,7 +56,7 @@ struct Node : GradNode {
   uint64_t id = 0;
   Op op = Op::leaf;
   bool queued = false;
-  bool spent = false;     // backward has run: closure and inputs are gone
+  bool spent = false;     // backward has run: closure and inputs are released
   bool has_grad = false;  // leaf only: first.grad holds a gradient of the current pass
   uint8_t num_kept = 0;
   int num_inputs = 0;
@@ -67,8 +69,8 @@ struct Node : GradNode {
     Tensor grad;
   };
   Output first;
-  std::unique_ptr<Output> second;  // of the few ops that have one
-  // Memory that the closure reads and callers can write: how often it had been written when the op was recorded.
+  std::unique_ptr<Output> second;  // for the few ops with two outputs, else null
+  // Memory that the closure reads and callers can write, with its count of writes when the op was recorded.
   struct Kept {
     const Storage* storage;
     uint64_t writes;
@@ -76,7 +78,7 @@ struct Node : GradNode {
   std::array<Kept, 8> kept;
   Output& output(int i) { return i == 0 ? first : *second; }
   Edge& input(int i) { return i < 4 ? first_inputs[i] : more_inputs[i - 4]; }
-  // From a free list per size: nodes are made and dropped by the million.
+  // Allocated from a free list per size, because nodes are created and released by the million.
   static void* operator new(size_t bytes);
   static void operator delete(void* node, size_t bytes);
   virtual void run(const Tensor& dy, Grads& grads) = 0;
@@ -85,11 +87,11 @@ struct Node : GradNode {
 
 using TensorList = std::initializer_list<const Tensor*>;
 
-// Hangs `backward` on `out` when grad mode is on and an input requires a gradient; else returns `out` as it is.
+// Attaches `backward` to `out` when grad mode is on and an input requires a gradient; else returns `out` as it is.
 // backward(const Tensor& dy, Grads& g) gets the output's gradient, of any strides, and writes g[i] for input i.
-// An undefined input is an absent option: it never wants a gradient.
+// An undefined input is an absent option: it never needs a gradient.
 // `kept`: the tensors, at most eight, whose elements `backward` reads and which a caller can write (inputs and
-// outputs). If one of them was written when backward() comes here, that is an Error naming `op`.
+// outputs). If one of them has been written by the time backward() reaches the node, that is an Error naming `op`.
 template <class F>
 Tensor record(Op op, Tensor out, TensorList inputs, TensorList kept, F&& backward);
 template <class F>
@@ -98,8 +100,8 @@ Tensor record(Op op, Tensor out, TensorList inputs, F&& backward) {
 }
 template <class F>
 Tensor record(Op op, Tensor out, const std::vector<Tensor>& inputs, F&& backward);
-// For ops with two outputs: `dy` is the gradient of the first, g.output(1) of the second; undefined where nothing used
-// it.
+// For ops with two outputs: `dy` is the gradient of the first, g.output(1) of the second; each is undefined if nothing
+// used that output.
 template <class F>
 std::pair<Tensor, Tensor> record2(Op op, Tensor out0, Tensor out1, TensorList inputs, TensorList kept, F&& backward);
 template <class F>
@@ -107,12 +109,13 @@ std::pair<Tensor, Tensor> record2(Op op, Tensor out0, Tensor out1, TensorList in
   return record2(op, std::move(out0), std::move(out1), inputs, {}, std::forward<F>(backward));
 }
 
-// Gradients of a scalar `loss` in every leaf it depends on (added where zero_grad was not called since). Frees the
-// graph as it goes; a second call on the same graph is an Error. Between the forward pass and backward() nothing may
-// write to a tensor whose values a backward needs (ids, weights, activations): that is an Error too. After any
-// exception no leaf that backward() had reached has a gradient, not even an earlier one to which it was being added.
+// Computes the gradients of a scalar `loss` in every leaf it depends on (added to the leaf's gradient unless zero_grad
+// was called since). Frees the graph on the way; a second call on the same graph is an Error. Between the forward pass
+// and backward() nothing may write to a tensor whose values a backward needs (ids, weights, activations): that is an
+// Error too. After any exception no leaf that backward() had reached has a gradient, not even an earlier one to which
+// it was being added.
 void backward(const Tensor& loss);
-// The same for any shape, from a given gradient of `output`.
+// backward() for an output of any shape, from a given gradient of `output`.
 void backward(const Tensor& output, const Tensor& gradient);
 
 // Gives a leaf the memory its gradient is written to (a slice of a gradient slab). Shape and dtype must match.
@@ -129,7 +132,7 @@ class NoGrad {
  private:
   bool previous_;
 };
-// The opposite, for recomputation inside a backward.
+// The opposite of NoGrad: while alive, ops on this thread are recorded. For recomputation inside a backward.
 class EnableGrad {
  public:
   EnableGrad();
@@ -141,9 +144,9 @@ class EnableGrad {
 };
 bool grad_enabled();
 
-// f(x), keeping only x: the activations inside f are computed again during backward (Chen et al. 2016, "Training Deep
-// Nets with Sublinear Memory Cost"). The default generator is rewound, so dropout repeats its mask. Leaves that f
-// captures get their gradients too. Error when more than 256 calls are nested in one another.
+// Returns f(x) and stores only x: the activations inside f are computed again during backward (Chen et al. 2016,
+// "Training Deep Nets with Sublinear Memory Cost"). The default generator is rewound, so dropout repeats its mask.
+// Leaves that f captures get their gradients too. Error when more than 256 calls are nested in one another.
 Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x);
 
 }  // namespace pg

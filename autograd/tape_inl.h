@@ -18,10 +18,11 @@ struct OpNode final : Node {
 
 bool wants_record(const Tensor* const* inputs, size_t count);
 bool wants_record(const std::vector<Tensor>& inputs);
-// Numbers the node, links it to its inputs and puts it on the outputs (second may be null).
+// Sets the node's id, op, dtype, device and output shapes, and attaches the node to the outputs (out1 may be null).
 void attach(Node* node, Op op, Tensor& out0, Tensor* out1);
 void add_edge(Node& node, const Tensor& input);
-// Notes how often the memory of each tensor, which the closure must hold, was written so far; null is nothing.
+// Records how often the memory of each tensor has been written so far. The closure must hold the tensors. Null pointers
+// are skipped.
 void keep(Node& node, TensorList kept);
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Writes a file beside its final name and renames it when it is complete.
+// Writes a file under a temporary name and renames it when it is complete.
 #include "nn/atomic_file.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 namespace pg {
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
-  // A name of this process alone. It is taken already where a killed process of the same number left it.
+  // The name contains the process id. It is taken already if a killed process with the same id left its file.
   for (int i = 0; file_ < 0; ++i) {
     temporary_ = fmt::format("{}.{}-{}.tmp", path_, ::getpid(), i);
     file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -45,7 +45,8 @@ void AtomicFile::commit() {
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_with_errno("rename");
   ::close(file_);
   file_ = -1;
-  // The new name itself must reach the disk too. Some file systems refuse to sync a folder; the file is whole anyway.
+  // The new name itself must reach the disk too. Some file systems refuse to sync a folder; the file is complete
+  // anyway.
   const auto folder = std::filesystem::path(path_).parent_path();
   const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) return;

@@ -1,23 +1,23 @@
 #pragma once
-// Files that are never seen half written.
+// Files that are written atomically: a reader never sees a half-written file.
 #include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace pg {
 
-// Writes `path` through a temporary file beside it, `path`.<process>-<number>.tmp: whoever reads, and whenever the
-// machine stops, there is the old file or the new one, never a part. Two processes that write one path do not disturb
-// each other; the last rename wins. Error naming the path and the system's reason.
+// Writes `path` through a temporary file in the same folder, `path`.<process>-<number>.tmp. A reader, or a machine that
+// stops at any time, finds the old file or the new one, never a part. Two processes that write one path do not disturb
+// each other; the last rename wins. An Error names the path and the system's reason.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
-  ~AtomicFile();  // without commit(): the temporary file is removed, the old file stays
+  ~AtomicFile();  // without commit(): removes the temporary file; the old file stays
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(const void* data, size_t bytes);
-  void commit();  // to the disk, then renamed into place
+  void commit();  // syncs to the disk, then renames to `path`
 
  private:
   [[noreturn]] void fail_with_errno(const char* action) const;

@@ -1,7 +1,7 @@
 #pragma once
-// One file holds all that a run needs to go on as if it had never stopped. It is a safetensors file: the weights stand
-// under their own names, the optimizer's tensors under "optim.", everything else in the metadata. Models beside the
-// main one (a critic, a reference) are parts: the same under "part.NAME.".
+// A checkpoint file holds all that a run needs to resume exactly where it stopped. It is a safetensors file: the
+// weights have their own names, the optimizer's tensors the prefix "optim.", everything else is in the metadata. Models
+// other than the main one (a critic, a reference) are parts: they have the same layout with the prefix "part.NAME.".
 #include <map>
 #include <string>
 #include <vector>
@@ -14,10 +14,10 @@ namespace pg {
 
 struct Gpt2Config;
 
-// What belongs to a run beside weights and optimizer.
+// The state of a run other than weights and optimizer.
 struct RunState {
   int64_t step = 0;
-  std::map<std::string, Generator> generators;  // by purpose; that of the data is the data cursor
+  std::map<std::string, Generator> generators;  // by purpose; the data's generator is the data cursor
   std::map<std::string, std::string> texts;     // "model", "config", "tokenizer", …: whatever the writer needs again
 };
 
@@ -27,23 +27,23 @@ struct CheckpointPart {
   const Optimizer* optimizer = nullptr;
 };
 
-// Writes the file atomically. Without an optimizer it is a file of weights.
+// Writes the file atomically. Without an optimizer the file holds weights only.
 void save_checkpoint(const std::string& path, Module& model, const Optimizer* optimizer, const RunState& state,
                      const std::vector<CheckpointPart>& parts = {});
 
-// A checkpoint in memory: look at `state`, build the model it describes, then fill it.
+// A checkpoint in memory: read `state`, build the model it describes, then restore() it.
 struct Checkpoint {
   SafetensorsFile file;
   RunState state;
-  std::map<std::string, int64_t> optimizer_steps = {};  // by part, that of the main model under ""; -1: weights only
+  std::map<std::string, int64_t> optimizer_steps = {};  // by part; the main model is part ""; -1: weights only
 
-  // Error when there is none of that name.
+  // Error if there is none of that name.
   const std::string& text(const std::string& name) const;
   const Generator& generator(const std::string& name) const;
-  // What text("model") says of a GPT-2. Error when it has more parameters than the file holds numbers: a model that
-  // large must not be built to find that out.
+  // The GPT-2 config in text("model"). Error if that model has more parameters than the file holds values: this is
+  // checked here, before a model that large is built.
   Gpt2Config gpt2_config() const;
-  // Strict: Error naming what does not fit. `part` "" is the main model.
+  // Strict: an Error names what does not match. `part` "" is the main model.
   void restore(Module& model, const std::string& part = "") const;
   void restore(Optimizer& optimizer, const std::string& part = "") const;
 };

@@ -1,4 +1,4 @@
-// Token after token from a model with a KV cache.
+// Decoding token by token with a KV cache.
 #include "nn/decoder.h"
 
 #include <bit>
@@ -47,7 +47,7 @@ void Decoder::prefill(int64_t first, std::span<const std::span<const int32_t>> p
   Tensor logits = model_.head(select(model_.hidden(ids, &part), 1, length - 1));
   if (copies > 1) {
     const Tensor prompt_of_row = Tensor::empty({rows}, i32);
-    for (int64_t i = count; i-- > 0;) {  // from behind: no prompt is overwritten before it was copied
+    for (int64_t i = count; i-- > 0;) {  // backwards: no prompt is overwritten before it is copied
       for (int64_t row = i * copies; row < (i + 1) * copies; ++row) {
         if (row != i) cache_.copy_row(first + i, first + row);
         prompt_of_row.data<int32_t>()[row] = static_cast<int32_t>(i);
@@ -71,8 +71,8 @@ void Decoder::extend(int64_t row, std::span<const int32_t> tokens, double u) {
 void Decoder::next(std::span<const double> u) {
   NoGrad no_grad;
   const auto n = static_cast<int64_t>(u.size());
-  // Numbers of rows are rounded up to powers of two, so that few passes are recorded: the rows behind n compute
-  // something that nobody reads, at position 0.
+  // The row count is rounded up to a power of two, so that few different passes are recorded. The rows from n on
+  // compute results at position 0 that nobody reads.
   const int64_t rows =
       on_host() ? n : std::min(cache_.rows(), static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))));
   std::vector<int32_t> before(static_cast<size_t>(rows)), after(before.size(), 1);
@@ -96,7 +96,7 @@ void Decoder::next(std::span<const double> u) {
   send(0, n);
 }
 
-// All of a pass that happens on the device.
+// The device part of a pass.
 void Decoder::compute(int64_t rows) const {
   const auto part = [rows](const Tensor& x) { return x.view_slice(0, 0, rows); };
   const Tensor hidden = model_.hidden_next(part(ids_), cache_.slice(0, rows).slots(part(before_), part(after_)));

@@ -13,13 +13,13 @@ namespace pg {
 namespace {
 
 struct Row {
-  std::vector<int32_t> ids;  // prompt and what came after
+  std::vector<int32_t> ids;  // prompt and all later tokens
   Generator generator;
-  int64_t limit;       // tokens to choose
-  int64_t chosen = 0;  // of them, also those that the host has not seen yet
+  int64_t limit;       // tokens to sample
+  int64_t chosen = 0;  // sampled so far, including those the host has not seen yet
   int64_t unseen = 0;
-  int64_t taken = 0;      // of them, those that the host has seen
-  bool answered = false;  // by `respond`: tokens wait to be read
+  int64_t taken = 0;      // sampled tokens that the host has seen
+  bool answered = false;  // by `respond`: its tokens have not been read by the model yet
   bool finished = false;
 };
 
@@ -38,7 +38,7 @@ class Generation {
       for (int64_t sample = 0; sample < options.samples; ++sample) {
         rows_.push_back(
             {prompts[i], random_stream(options.seed, options.first_row + rows_.size()), options.max_new_tokens});
-        // Without sliding, the token that follows the last position is the last.
+        // Without sliding, the token after the last position is the row's last.
         if (!options.slide) rows_.back().limit = std::min(rows_.back().limit, block_size_ - length + 1);
       }
     }
@@ -63,7 +63,7 @@ class Generation {
   }
 
  private:
-  // Until each row is finished or has outgrown the cache.
+  // Runs until each row is finished or has outgrown the cache.
   void run_cached() {
     // Prompts of equal length are read as one batch.
     std::vector<size_t> waiting(rows_.size() / samples());  // prompts
@@ -76,9 +76,9 @@ class Generation {
     for (const Row& row : rows_) room = std::max(room, static_cast<int64_t>(row.ids.size()) + row.limit - 1);
     if (options_.respond) room = block_size_;
     Decoder decoder(model_, static_cast<int64_t>(capacity), std::min(room, block_size_), how_);
-    std::vector<size_t> places;               // place p of the cache holds row places[p]
-    std::deque<std::vector<size_t>> flights;  // the rows of each pass whose choices have not been taken
-    size_t read = 0;                          // of the waiting prompts
+    std::vector<size_t> places;               // slot p of the cache holds row places[p]
+    std::deque<std::vector<size_t>> flights;  // the rows of each pass whose results have not been taken
+    size_t read = 0;                          // prompts already read
     const auto admit = [&] {
       while (read < waiting.size()) {
         const size_t fit = (capacity - places.size()) / samples(), first = places.size();
@@ -133,7 +133,7 @@ class Generation {
     }
   }
 
-  // One more token for each row, all of its last positions computed anew.
+  // Samples one more token for each row, recomputing all of its last positions.
   void advance(const std::vector<size_t>& rows) {
     for (size_t begin = 0; begin < rows.size();) {
       const auto length = [&](size_t i) { return std::min<size_t>(rows_[rows[i]].ids.size(), block_size_); };
@@ -154,7 +154,7 @@ class Generation {
     }
   }
 
-  // One number for each row, from its own stream.
+  // One uniform number for each row, from the row's own stream.
   std::vector<double> draws(std::span<const size_t> rows) {
     std::vector<double> u;
     for (const size_t i : rows) {
@@ -165,7 +165,7 @@ class Generation {
     return u;
   }
 
-  // The next token of row i; what was chosen for it after its end does not count.
+  // Handles the next token of row i; tokens sampled for a row after its end are ignored.
   void take(size_t i, int32_t token, double log_prob) {
     Row& row = rows_[i];
     if (row.finished) return;
@@ -184,7 +184,7 @@ class Generation {
     if (stopped && row.taken < row.limit && options_.respond) go_on(i);
   }
 
-  // Asks the world what follows in row i, which has stopped.
+  // Asks the environment for its answer to row i, which has stopped.
   void go_on(size_t i) {
     Row& row = rows_[i];
     const std::vector<int32_t> answer = options_.respond(static_cast<int64_t>(i), results_[i].tokens);
@@ -208,7 +208,7 @@ class Generation {
   const GenerateOptions& options_;
   const Choosing how_;
   const int64_t block_size_;
-  std::vector<Row> rows_;  // row i is of prompt i / samples
+  std::vector<Row> rows_;  // row i belongs to prompt i / samples
   std::vector<Generated> results_;
 };
 

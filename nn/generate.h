@@ -1,5 +1,5 @@
 #pragma once
-// Text out of a model: many rows at once, each with its own length, random stream and end.
+// Text generation: many rows at once, each with its own length, random stream and end.
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -11,36 +11,37 @@
 namespace pg {
 
 struct GenerateOptions {
-  int64_t max_new_tokens = 100;  // per row, those of `respond` not counted
-  int64_t samples = 1;           // rows per prompt, which is read once: rows i·samples … belong to prompt i
-  int64_t max_rows = 0;          // rows at a time, at least `samples`: finished ones make room. 0: all at once
-  bool greedy = false;           // the most probable token (the first of equals) instead of a draw
+  int64_t max_new_tokens = 100;  // per row, tokens from `respond` not counted
+  int64_t samples = 1;  // rows per prompt, which is read once: rows i·samples … (i + 1)·samples - 1 belong to prompt i
+  int64_t max_rows = 0;  // maximum rows at a time, at least `samples`; finished rows free their slots. 0: all at once
+  bool greedy = false;   // the most probable token (the first if several are equal) instead of a sample
   SampleOptions sampling = {};
-  std::vector<int32_t> stop_ids = {};  // a row ends with the first of these it produces
-  uint64_t seed = 0;                   // row i draws from random_stream(seed, first_row + i), one word per token
-  uint64_t first_row = 0;              // so that a job split into several calls gives the same rows
-  bool kv_cache = true;                // false computes every position anew for every token: slower, the same bits
-  // Past block_size: false ends the row; true goes on from the last block_size tokens, computed anew for every token.
+  std::vector<int32_t> stop_ids = {};  // a row ends with the first of these that it produces
+  uint64_t seed = 0;                   // row i uses random_stream(seed, first_row + i), one random number per token
+  uint64_t first_row = 0;              // a job split into several calls gives the same rows as one call
+  bool kv_cache = true;  // false recomputes every position for every token: slower, with bit-identical results
+  // At block_size: false ends the row; true continues from the last block_size tokens, which are recomputed for every
+  // token.
   bool slide = false;
-  // log_probs are those of softmax(logits / temperature), from which an unfiltered draw comes.
+  // log_probs are those of softmax(logits / temperature), the distribution of an unfiltered sample.
   bool tempered = false;
-  std::function<void(int64_t row, int32_t token)> on_token = {};  // called as tokens come, if set
-  // Asked after each token, with all new ones of the row: true stops the row, as a stop id does.
+  std::function<void(int64_t row, int32_t token)> on_token = {};  // if set, called for each token as it arrives
+  // Called after each token with all new tokens of the row: true stops the row, as a stop id does.
   std::function<bool(int64_t row, std::span<const int32_t> tokens)> stop = {};
-  // What the world answers a row that stopped: ids to be read before it goes on. Nothing, or too much for block_size:
-  // the row ends. Not with `slide`.
+  // The environment's answer to a row that stopped: ids that the model reads before the row goes on. The row ends if
+  // the answer is empty or does not fit in block_size. Cannot be combined with `slide`.
   std::function<std::vector<int32_t>(int64_t row, std::span<const int32_t> tokens)> respond = {};
 };
 
-enum class FinishReason : uint8_t { length, stop };  // no room or max_new_tokens; a stop id or `stop`
+enum class FinishReason : uint8_t { length, stop };  // length: no room or max_new_tokens; stop: a stop id or `stop`
 
 struct Generated {
-  std::vector<int32_t> tokens;  // the new ones, the stop id included
-  // log softmax(logits)[token] of each, without temperature (but see `tempered`) and filters: bit for bit what
-  // token_log_prob gives for the training forward pass over the finished sequence (while it fits in block_size),
+  std::vector<int32_t> tokens;  // the new tokens, the stop id included
+  // log softmax(logits)[token] of each token, without temperature (but see `tempered`) and filters: bit-identical to
+  // what token_log_prob gives for the training forward pass over the finished sequence (while it fits in block_size),
   // whatever the other rows are. 0 for tokens of `respond`.
   std::vector<double> log_probs;
-  std::vector<uint8_t> chosen;  // 1: by the model, 0: by `respond`
+  std::vector<uint8_t> chosen;  // 1: sampled by the model, 0: from `respond`
   FinishReason finish = FinishReason::length;
 };
 

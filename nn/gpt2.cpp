@@ -24,7 +24,7 @@ const Gpt2Config& checked(const Gpt2Config& c) {
   return c;
 }
 
-// Positions of the T new ids [B, T] of rows that hold `before` [B] already.
+// Positions of the T new ids [B, T] of rows that already hold `before` [B] positions.
 Tensor new_positions(const Tensor& before, int64_t t) {
   const auto starts = before.data<const int32_t>();
   Tensor positions = Tensor::empty({before.size(0), t}, i32);
@@ -82,7 +82,7 @@ Tensor Gpt2::hidden(const Tensor& given, const KvCache* cache) const {
   check(given.rank() == 2 && given.dtype() == i32, "Gpt2: expected ids i32 [B, T], got {} {}", given.dtype(),
         given.shape());
   if (given.device() != device())
-    detail::check_ids(given, config.vocab_size, "Gpt2");  // operations look on the CPU only
+    detail::check_ids(given, config.vocab_size, "Gpt2");  // on a GPU the operations do not check ids
   const Tensor ids = given.to(device());
   const int64_t t = ids.size(1);
   check(t <= config.block_size, "Gpt2: {} positions, block_size is {}", t, config.block_size);

@@ -1,4 +1,4 @@
-// GPT-2's sizes as JSON, and their checks.
+// GPT-2's hyperparameters as JSON, and their checks.
 #include <nlohmann/json.hpp>
 
 #include "nn/gpt2.h"
@@ -7,7 +7,7 @@
 namespace pg {
 
 namespace {
-// Also of a value whose strings are not UTF-8.
+// Also works for a value whose strings are not UTF-8.
 std::string printed(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

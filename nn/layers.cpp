@@ -12,7 +12,7 @@ Tensor uniform_parameter(const Shape& shape, double bound, const Init& init) {
   return value.set_requires_grad();
 }
 
-// [B, T, C] seen as [B, H, T, D].
+// View of [B, T, C] as [B, H, T, D].
 Tensor split_heads(const Tensor& x, int64_t heads) {
   return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), 1, 2);
 }

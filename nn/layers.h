@@ -1,19 +1,19 @@
 #pragma once
-// The layers. Each is a struct with public parameters and a call operator; names and initial values are PyTorch's.
-// B batch, T time, C channels.
+// The layers. Each is a struct with public parameters and a call operator; names and initial values are those of
+// PyTorch. B batch, T time, C channels.
 #include "autograd/ops.h"
 #include "nn/kv_cache.h"
 #include "nn/module.h"
 
 namespace pg {
 
-// What every layer needs to make its parameters: where the values come from, and their type.
+// How a layer initialises its parameters: the source of random values, and the dtype.
 struct Init {
   Generator* generator;  // null: all zeros
   DType dtype;
 
   Init(Generator& generator = default_generator(), DType dtype = f32) : generator(&generator), dtype(dtype) {}
-  // For those who set the values themselves.
+  // For callers that set the values themselves.
   static Init zeros(DType dtype) {
     Init init;
     init.generator = nullptr;
@@ -91,29 +91,29 @@ struct MLP : Module {
   void visit(Visitor& visitor) override;
 };
 
-// A batch without padding, in which a prefix that several rows share is stored once: N distinct positions represent the
+// A batch without padding, in which a prefix shared by several rows is stored once: N distinct positions represent the
 // B·T positions of the padded grid.
 struct PackedRows {
   int64_t rows = 0, columns = 0;  // B, T
-  Tensor ids, positions;          // i32 [N]: the token, and its index in its sequence
-  Tensor places;                  // i32 [N]: its index in the grid, row after row
+  Tensor ids, positions;          // i32 [N]: the token, and its position in its sequence
+  Tensor places;                  // i32 [N]: its row-major index in the grid
   Tensor from;                    // i32 [B·T]: for each index of the grid one of the N; any of them for padding
 };
 
 // Multi-head self-attention in which position t sees positions 0 … t: x [B, T, C] → [B, T, C]. Dropout applies to the
 // result only: the fused attention never stores the attention weights.
 struct CausalSelfAttention : Module {
-  Linear c_attn;  // [3C, C]: queries, keys and values side by side
+  Linear c_attn;  // [3C, C]: queries, keys and values, concatenated
   Linear c_proj;
   Dropout drop;
   int heads;
 
   CausalSelfAttention(int64_t channels, int heads, bool with_bias = true, double dropout = 0, const Init& init = {});
   Tensor operator()(const Tensor& x) const;
-  // The same for new positions of known sequences: keys and values are kept in `slot` and read from there. The result
-  // has the bits of the call without cache on the whole sequence.
+  // Attention for new positions of known sequences: keys and values are stored in `slot` and read from there. The
+  // result is bit-identical to the call without cache on the whole sequence.
   Tensor operator()(const Tensor& x, const KvSlot& slot) const;
-  // x [N, C] → [N, C]; `rows` beside the weights.
+  // x [N, C] → [N, C]; `rows` must be on the device of the weights.
   Tensor operator()(const Tensor& x, const PackedRows& rows) const;
   void visit(Visitor& visitor) override;
 };

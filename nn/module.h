@@ -1,6 +1,6 @@
 #pragma once
-// A module holds parameters and other modules, and names them in visit(). Everything else that walks a model (counting,
-// state dicts, checkpoints, parameter slabs) is one visit; the order of names is the order in visit(), always.
+// A module holds parameters and child modules, and names them in visit(). Everything else that walks a model (counting,
+// state dicts, checkpoints, parameter slabs) is one visit; the order of names is always the order in visit().
 #include <functional>
 #include <string>
 
@@ -11,7 +11,7 @@ namespace pg {
 
 struct Module;
 
-// What visit() reports to. Names of children are joined with dots: "h.0.attn.c_attn.weight".
+// The argument of visit(). Names of children are joined with dots: "h.0.attn.c_attn.weight".
 class Visitor {
  public:
   using OnParameter = std::function<void(const std::string& name, Tensor& parameter)>;
@@ -19,7 +19,7 @@ class Visitor {
   explicit Visitor(OnParameter on_parameter, OnModule on_module = {})
       : on_parameter_(std::move(on_parameter)), on_module_(std::move(on_module)) {}
 
-  void operator()(const std::string& name, Tensor& parameter);  // an undefined one (a bias left out) is passed over
+  void operator()(const std::string& name, Tensor& parameter);  // skips an undefined one (a bias left out)
   void operator()(const std::string& name, Module& child);
 
  private:
@@ -29,19 +29,20 @@ class Visitor {
 };
 
 struct Module {
-  bool training = true;  // dropout drops only then
+  bool training = true;  // dropout is active only then
 
   virtual ~Module() = default;
   // Names every parameter and every child, each once: `visitor("weight", weight); visitor("attn", attn);`
   virtual void visit(Visitor& visitor) = 0;
 
-  void train(bool on = true);  // this module and all below it
+  void train(bool on = true);  // sets this module and all its descendants
   void eval() { train(false); }
-  // Moves every parameter; to be called before an optimizer or a slab holds them. Gradients are left behind.
+  // Moves every parameter to the device; must be called before an optimizer or a slab holds them. Gradients are not
+  // moved.
   void to(Device device);
 };
 
-// While alive, the module is in eval mode; then it is as before.
+// Puts the module in eval mode; the destructor restores the previous mode.
 class EvalMode {
  public:
   explicit EvalMode(Module& module) : module_(module), training_(module.training) { module_.eval(); }
@@ -56,10 +57,10 @@ class EvalMode {
 // The parameters themselves (sharing storage and gradients), in order.
 NamedTensors named_parameters(Module& module);
 int64_t count_parameters(Module& module);
-// The parameters cut off from the tape, sharing storage: what a checkpoint writes.
+// The parameters detached from the tape, sharing storage: what a checkpoint writes.
 NamedTensors state_dict(Module& module);
-// Copies values into the parameters, converting f32 and f64. Strict: Error listing every missing, every unexpected and
-// every misshapen name at once, and then no parameter has changed.
+// Copies values into the parameters, converting between floating dtypes. Strict: one Error lists every missing name,
+// every unexpected name and every wrong shape, and then no parameter has changed.
 void load_state_dict(Module& module, const NamedTensors& state);
 
 }  // namespace pg

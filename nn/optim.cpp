@@ -125,7 +125,7 @@ void AdamW::run(AdamWArgs args) {
   for (size_t first = 0; first < segments.size();) {
     size_t last = first;
     while (last + 1 < segments.size() && decay(last + 1) == decay(first)) ++last;
-    // Gaps between segments hold zeros in all four slabs and stay so.
+    // Gaps between segments hold zeros in all four slabs and remain zero.
     const auto part = [&](const Tensor& slab) { return slab.view_slice(0, segments[first].begin, segments[last].end); };
     if (slab_.rounded().defined()) args.rounded = part(slab_.rounded());
     args.weight_decay = decay(first);

@@ -1,7 +1,7 @@
 #pragma once
-// Optimizers over a parameter slab. A step reads the gradients that backward left, those missing counting as zero, and
-// leaves zero_grad() to the caller. State tensors have the layout of the slab's params() and their dtype; with bf16
-// parameters the masters are part of the state.
+// Optimizers over a parameter slab. A step reads the gradients that backward left and counts missing ones as zero. The
+// caller calls zero_grad(). State tensors have the layout and dtype of the slab's params(); with bf16 parameters the
+// f32 masters are part of the state.
 #include "nn/param_slab.h"
 #include "tensor/kernels.h"
 
@@ -17,24 +17,24 @@ class Optimizer {
   void step(double lr, double grad_scale = 1);
   int64_t steps() const { return steps_; }
 
-  // What a checkpoint must hold beside steps(): tensors named "m.wte.weight", sharing the optimizer's memory.
+  // What a checkpoint must hold besides steps(): tensors named like "m.wte.weight" that share the optimizer's memory.
   NamedTensors state() const;
-  // The reverse: copies `state` into this optimizer. Strict like load_state_dict.
+  // Inverse of state(): copies `state` into this optimizer. Strict like load_state_dict.
   void load_state(const NamedTensors& state, int64_t steps);
 
  protected:
   virtual NamedTensors own_state() const = 0;
-  virtual void update(double lr, double grad_scale) = 0;  // leaves the rounding of bf16 parameters done
-  // If not, a checkpoint's parameters are needed beside its masters.
+  virtual void update(double lr, double grad_scale) = 0;  // must also round the bf16 parameters
+  // If false, a checkpoint needs the parameters in addition to the masters.
   virtual bool rounds_to_nearest() const { return true; }
   ParamSlab& slab_;
-  int64_t steps_ = 0;  // already counts the step when update() runs
+  int64_t steps_ = 0;  // when update() runs, it already counts the current step
 };
 
 struct SgdOptions {
   double momentum = 0;
   bool nesterov = false;
-  double weight_decay = 0;  // added to the gradient, on all parameters as in PyTorch
+  double weight_decay = 0;  // added to the gradient; applies to all parameters as in PyTorch
 };
 
 // Stochastic gradient descent, PyTorch's formula: b = momentum·b + g, then p -= lr·b (nesterov: lr·(g + momentum·b)).
@@ -53,23 +53,23 @@ class Sgd final : public Optimizer {
 
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  double weight_decay = 0.01;  // on segments with `decay` only
-  // bf16 parameters become their masters rounded up or down with the odds that keep the mean (instead of to nearest);
-  // the odds are drawn from `seed` and the step's number.
+  double weight_decay = 0.01;  // applies only to segments with `decay`
+  // Stochastic rounding of the masters to bf16 parameters, whose expected value is the master, instead of rounding to
+  // nearest. The random numbers come from `seed` and the step's index.
   bool stochastic_rounding = false;
   uint64_t seed = 0;
 };
 
-// Adam with decoupled weight decay (Loshchilov & Hutter 2019): one pass per run of neighbouring segments that share
-// their decay.
+// Adam with decoupled weight decay (Loshchilov & Hutter 2019): one pass per run of neighbouring segments with equal
+// weight decay.
 class AdamW final : public Optimizer {
  public:
   explicit AdamW(ParamSlab& slab, const AdamWOptions& options = {});
 
-  // A step in three parts, so that the device needs nothing from the host meanwhile; the middle part may be recorded
-  // in a graph. begin_step() sends the step's numbers; update_by_norm() scales the gradients by min(1, max_norm /
-  // (norm + 1e-6)) (0: not at all) and updates, or writes nothing if the norm, squared_grad_norm(), is not finite;
-  // end_step() counts the step.
+  // A step in three parts, so that the device needs nothing from the host in between; the middle part may be recorded
+  // in a graph. begin_step() sends the step's scalars to the device. update_by_norm() scales the gradients by min(1,
+  // max_norm / (norm + 1e-6)) (no scaling if max_norm is 0) and updates, or writes nothing if squared_norm (from
+  // squared_grad_norm()) is not finite. end_step() counts the step.
   void begin_step(double lr);
   void update_by_norm(const Tensor& squared_norm, double max_norm);
   void end_step();
@@ -85,7 +85,7 @@ class AdamW final : public Optimizer {
 
   AdamWOptions options_;
   Tensor m_, v_;
-  Tensor now_;  // f64 [4]: lr, both bias corrections, t
+  Tensor now_;  // f64 [4]: lr, the two bias corrections, t
 };
 
 }  // namespace pg

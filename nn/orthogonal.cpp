@@ -13,7 +13,7 @@ Tensor orthogonal(int64_t rows, int64_t columns, double gain, Generator& generat
   std::vector<std::vector<double>> q(count, std::vector<double>(size));
   for (size_t i = 0; i < count; ++i) {
     for (double& x : q[i]) x = generator.normal();
-    // Gram-Schmidt; the second pass removes what rounding left of the first.
+    // Gram-Schmidt; the second pass removes the rounding error of the first.
     for (int pass = 0; pass < 2; ++pass) {
       for (size_t j = 0; j < i; ++j) {
         double dot = 0;

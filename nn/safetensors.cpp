@@ -173,7 +173,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
   } catch (const nlohmann::json::exception& e) {
     fail("save {}: names and metadata must be UTF-8: {}", path, e.what());
   }
-  json.resize((json.size() + 7) / 8 * 8, ' ');  // so that the data start aligned
+  json.resize((json.size() + 7) / 8 * 8, ' ');  // aligns the start of the data
   check(json.size() <= kMaxHeaderBytes, "save {}: a header of {} bytes, readers accept {}", path, json.size(),
         kMaxHeaderBytes);
 

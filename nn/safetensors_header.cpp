@@ -20,7 +20,7 @@ struct TypeInfo {
 constexpr std::array<TypeInfo, 8> kTypes = {
     {{"F64", 8}, {"I64", 8}, {"F32", 4}, {"I32", 4}, {"F16", 2}, {"BF16", 2}, {"U8", 1}, {"BOOL", 1}}};
 
-// Reads the JSON as it streams by, so that a hostile header costs no more memory than its honest parts.
+// Parses the JSON as a stream, so that a malicious header cannot take more memory than its valid parts need.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   HeaderReader(SafetensorsHeader& header, const std::string& path) : header_(header), path_(path) {}
@@ -169,7 +169,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   int num_offsets_ = 0;
 };
 
-// Bytes of a tensor. Error when they, or the strides of a tensor without elements, do not fit in 63 bits.
+// Size of a tensor in bytes. Error if this size, or the strides of a tensor without elements, do not fit in 63 bits.
 uint64_t stored_bytes(const StoredTensor& tensor, const std::string& path) {
   auto span = static_cast<int64_t>(size_of(tensor.type));
   bool empty = false, overflow = false;

@@ -1,5 +1,5 @@
 #pragma once
-// The learning rate of a step.
+// The learning rate schedule.
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -9,12 +9,12 @@ namespace pg {
 struct Schedule {
   enum class Kind : uint8_t { constant, linear, cosine };
   Kind kind = Kind::cosine;
-  double lr = 1e-3;            // the highest
-  double min_lr = 1e-4;        // the floor, from decay_steps on; unused when constant
-  int64_t warmup_steps = 0;    // linear rise; step 0 already moves
-  int64_t decay_steps = 2000;  // where the floor is reached
+  double lr = 1e-3;            // the maximum
+  double min_lr = 1e-4;        // the final learning rate, from decay_steps on; unused by `constant`
+  int64_t warmup_steps = 0;    // linear warmup; the learning rate of step 0 is not 0
+  int64_t decay_steps = 2000;  // the step that reaches min_lr
 
-  // step counts from 0. nanoGPT's get_lr (train.py), with its cosine replaceable by a straight line.
+  // step counts from 0. This is nanoGPT's get_lr (train.py), except that the decay can also be linear.
   double at(int64_t step) const {
     if (step < warmup_steps) return lr * static_cast<double>(step + 1) / static_cast<double>(warmup_steps + 1);
     if (kind == Kind::constant) return lr;

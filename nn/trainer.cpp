@@ -10,7 +10,7 @@ namespace pg {
 namespace {
 
 constexpr int32_t kIgnore = -100;
-enum Stream : uint64_t { data_stream, dropout_stream, eval_stream };  // of TrainConfig::seed
+enum Stream : uint64_t { data_stream, dropout_stream, eval_stream };  // random streams of TrainConfig::seed
 
 int64_t count_targets(const TokenBatch& batch) {
   check(batch.ids.defined() && batch.ids.shape() == batch.targets.shape(),
@@ -19,7 +19,7 @@ int64_t count_targets(const TokenBatch& batch) {
   return std::count_if(targets.begin(), targets.end(), [](int32_t target) { return target != kIgnore; });
 }
 
-// Operations look at ids on the CPU only, for reading them elsewhere would wait for the device.
+// The operations check ids on the CPU only, because reading them from a GPU would wait for the device.
 void check_batch(const TokenBatch& batch, int64_t vocab_size) {
   detail::check_ids(batch.ids, vocab_size, "Trainer");
   detail::check_ids(batch.targets, vocab_size, "Trainer", &kIgnore);
@@ -74,7 +74,7 @@ StepReport Trainer::step() {
   return report;
 }
 
-// On CUDA the batches go where those of the last step were, if they have the same shapes.
+// On CUDA, batches with the shapes of the last step are copied to the same addresses.
 void Trainer::take(std::vector<TokenBatch> batches, int64_t tokens) {
   const Device device = model_.device();
   const double per_token = 1 / static_cast<double>(tokens);
@@ -106,15 +106,15 @@ void Trainer::take(std::vector<TokenBatch> batches, int64_t tokens) {
 
 void Trainer::run_on_device() {
   const bool can_record = config_.graph && !model_.device().on_host() && model_.config.dropout == 0;
-  // The second step already finds all its memory and all algorithms chosen.
+  // From the second step on, all memory is allocated and all algorithms are selected.
   if (can_record && !graph_ && steps_alike_ >= 2) {
-    empty_cache(model_.device());  // a graph has memory of its own
+    empty_cache(model_.device());  // a graph has its own memory
     graph_ = std::make_unique<Graph>(model_.device(), [this] { compute(); });
   }
   graph_ ? graph_->replay() : compute();
 }
 
-// All of a step that happens on the device.
+// The device part of a step.
 void Trainer::compute() {
   slab_.zero_grad();
   losses_.clear();
@@ -140,7 +140,7 @@ bool Trainer::run(const TrainHooks& hooks) {
   const int64_t start = steps();
   for (;;) {
     const bool done = steps() >= config_.max_steps;
-    const bool repeated = steps() == start && start > 0 && !done;  // the run that stopped here has done it
+    const bool repeated = steps() == start && start > 0 && !done;  // the stopped run has done it at this step
     const auto due = [&](int64_t interval) { return done || (interval > 0 && steps() % interval == 0 && !repeated); };
     if (hooks.on_eval && due(config_.eval_interval)) hooks.on_eval(steps());
     if (hooks.on_checkpoint && steps() > 0 && due(config_.checkpoint_interval)) hooks.on_checkpoint(steps());

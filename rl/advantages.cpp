@@ -10,8 +10,8 @@
 namespace pg::rl {
 namespace {
 
-// Mean and standard deviation over unmasked values. Accumulates x - x[0] in f64, so that equal rewards give exactly zero
-// variance.
+// Mean and standard deviation over unmasked values. Accumulates x - x[0] in f64, so that equal rewards give exactly
+// zero variance.
 struct Moments {
   double mean = 0, std = 0;
   size_t count = 0;
@@ -38,7 +38,7 @@ void check_ddof(int ddof, const char* what) {
   check(ddof == 0 || ddof == 1, "{}: ddof must be 0 or 1, got {}", what, ddof);
 }
 
-// Each group of `rewards` through f(group's rewards, which to keep, where the results go).
+// Applies f(rewards of the group, keep flags, output, group index) to each group of `rewards`.
 template <class F>
 Tensor by_group(const Tensor& rewards, const Tensor& mask, const char* what, F f) {
   Rows r(rewards, mask, what);
@@ -55,7 +55,7 @@ Tensor by_group(const Tensor& rewards, const Tensor& mask, const char* what, F f
   return r.tensor(result);
 }
 
-// The same with x of any shape, all of it one group.
+// by_group() with x of any shape as one group.
 template <class F>
 Tensor as_one_group(const Tensor& x, const Tensor& mask, const char* what, F f) {
   if (mask.defined())

@@ -1,4 +1,4 @@
-// The table of algorithms, and which choices go together.
+// The table of algorithms, and the checks that choices are compatible.
 #include "rl/algorithm.h"
 
 #include <fmt/ranges.h>
@@ -142,12 +142,12 @@ void check_algorithm(const Algorithm& a) {
         word(a.kl_estimator));
   check(a.reference != ReferenceKind::moving || a.reference_interval > 0,
         "{}: a moving reference needs a reference_interval", a.name);
-  KlControl{a.kl_control};  // Error for a schedule without what it needs
+  KlControl{a.kl_control};  // throws Error for a schedule without the options it requires
 }
 
 void check_algorithm(const Algorithm& a, const BatchShape& b) {
   check_algorithm(a);
-  constexpr double kMost = 1 << 24;  // responses of a step: each has a random stream of its own
+  constexpr double kMost = 1 << 24;  // responses per step: each has its own random stream
   const auto in_range = [&](const char* name, int64_t value, double low, double high) {
     check_range(fmt::format("{}: {}", a.name, name), static_cast<double>(value), whole_from(low, high));
   };

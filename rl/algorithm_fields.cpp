@@ -25,7 +25,7 @@ AlgorithmField choice(const std::string& name, const std::string& about, E Algor
           [member](Algorithm& a, const std::string& text) { a.*member = from_word<E>(text); }, [](const Algorithm&) {}};
 }
 
-// reach(a) is the algorithm's number.
+// A numeric field. reach(a) returns a reference to it.
 template <class Reach>
 AlgorithmField quantity(const std::string& name, const std::string& about, const Range& range, Reach reach) {
   const auto value_of = [reach](const Algorithm& a) { return reach(const_cast<Algorithm&>(a)); };

@@ -1,5 +1,5 @@
 #pragma once
-// The choices of an Algorithm by name, as a command line or a file states them.
+// The fields of an Algorithm by name, as they are written on a command line or in a file.
 #include <functional>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ namespace pg::rl {
 
 struct AlgorithmField {
   std::string name;   // "clip-low"
-  std::string about;  // one line; for a choice of words, all of them
+  std::string about;  // one line; for an enum it lists all names
   std::function<std::string(const Algorithm&)> get;
   std::function<void(Algorithm&, const std::string&)> set;  // throws Error on an invalid value
   std::function<void(const Algorithm&)> check;              // Error when the value is out of the field's range

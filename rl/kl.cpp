@@ -1,4 +1,4 @@
-// The estimators k1, k2, k3 of the KL divergence and the exact one.
+// The KL estimators k1, k2, k3, weighted k3 and the exact KL.
 #include "rl/kl.h"
 
 #include <algorithm>
@@ -30,8 +30,8 @@ Tensor k3(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask
   return expm1(d) - d;  // exp(d) - 1 would lose every digit near d = 0
 }
 
-// ρ·k3 differentiated as a product is ρ·k3 - ρ·expm1(d): where k3 is held at its bound only the first term is left, of
-// the wrong sign and the size of the bound. So the value is a constant and k1·dρ its gradient.
+// ρ·k3 differentiated as a product is ρ·k3 - ρ·expm1(d). Where k3 is at its bound only the first term would be left,
+// with the wrong sign and the size of the bound. So the value is a constant, and k1·dρ is its gradient.
 Tensor weighted_k3(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& old_log_prob, const Tensor& mask) {
   const Tensor now = log_prob.detach(), ratio = token_ratio(log_prob, old_log_prob, mask), weight = ratio.detach();
   return weight * k3(now, ref_log_prob.detach(), mask) + k1(now, ref_log_prob.detach(), mask) * (ratio - weight);

@@ -1,5 +1,5 @@
 #pragma once
-// Slots that count for nothing, whatever they hold.
+// Masked slots: they are ignored, whatever values they hold.
 #include "autograd/ops.h"
 
 namespace pg::rl {
@@ -8,8 +8,8 @@ inline void check_same_shape(const Tensor& x, const Tensor& like, const char* wh
   check(x.shape() == like.shape(), "{}: {} must be {}, got {}", what, name, like.shape(), x.shape());
 }
 
-// x where the mask is 1, a constant elsewhere: chosen, not multiplied, for infinity times 0 is no number. To be used on
-// what comes in: backward through what follows would multiply too.
+// x where the mask is 1, the constant `otherwise` elsewhere. It selects instead of multiplying, because infinity times
+// 0 is NaN. Apply it to inputs: the backward of later operations would multiply too.
 inline Tensor keep(const Tensor& x, const Tensor& mask, double otherwise, const char* what) {
   if (!mask.defined()) return x;
   check_same_shape(mask, x, what, "mask");

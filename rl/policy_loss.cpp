@@ -48,7 +48,8 @@ Tensor sequence_token_ratio(const Tensor& log_prob, const Tensor& old_log_prob, 
   check(log_prob.rank() == 2, "sequence_token_ratio: expected log_prob [B, T], got {}", log_prob.shape());
   const Tensor now = log_prob.detach();
   const Tensor log_s = mean_of_rows(log_ratio(now, old_log_prob, mask, "sequence_token_ratio"), mask);
-  return exp_clamped(log_s + log_ratio(log_prob, now, mask, "sequence_token_ratio"));  // adds 0, and its gradient
+  return exp_clamped(log_s + log_ratio(log_prob, now, mask, "sequence_token_ratio"));  // the second term has value 0
+                                                                                       // and contributes the gradient
 }
 
 Tensor log_prob_loss(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask) {

@@ -1,4 +1,4 @@
-// Losses of preference pairs: Bradley-Terry and DPO's variants.
+// Losses on preference pairs: Bradley-Terry and the variants of DPO.
 #include "rl/preference_loss.h"
 
 #include "tensor/base/error.h"

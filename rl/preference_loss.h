@@ -1,12 +1,12 @@
 #pragma once
-// Losses on pairs of responses, one chosen and one rejected: N pairs. All are to be minimised.
+// Losses on N pairs of responses, one chosen and one rejected. All losses are minimised.
 #include "autograd/ops.h"
 
 namespace pg::rl {
 
-// -log σ(r_c - r_r - margin) + centring·(r_c + r_r)² per pair [N]: a reward model's loss (Bradley & Terry 1952; Ouyang
-// et al. 2022, arXiv:2203.02155). chosen, rejected [N]: scores; margin [N]: how much better the chosen one is (Touvron
-// et al. 2023, arXiv:2307.09288); centring keeps scores near 0, .01 is usual (Eisenstein et al. 2023,
+// Reward model loss: -log σ(r_c - r_r - margin) + centring·(r_c + r_r)² per pair [N] (Bradley & Terry 1952; Ouyang et
+// al. 2022, arXiv:2203.02155). chosen and rejected [N] are scores. margin [N] is how much better the chosen response is
+// (Touvron et al. 2023, arXiv:2307.09288). centring keeps scores near 0; .01 is usual (Eisenstein et al. 2023,
 // arXiv:2312.09244).
 Tensor bradley_terry_loss(const Tensor& chosen, const Tensor& rejected, const Tensor& margin = {}, double centring = 0);
 
@@ -19,14 +19,14 @@ enum class DpoKind : uint8_t {
 struct DpoOptions {
   DpoKind kind = DpoKind::sigmoid;
   double beta = 0.1;
-  double label_smoothing = 0;  // e in [0, 1/2): the share of labels taken to be flipped; sigmoid and robust
+  double label_smoothing = 0;  // e in [0, 1/2): the assumed share of flipped labels; for sigmoid and robust
 };
 struct DpoLoss {
   Tensor loss;                            // [N]; sigmoid: ln 2 exactly while π = ref
   Tensor chosen_reward, rejected_reward;  // β·(log π - log ref) [N], without gradient
 };
-// Δ = (log π_c - log ref_c) - (log π_r - log ref_r), log-probabilities [N] *summed* over the response's tokens, EOS
-// included (TRL averages them for IPO, the paper sums).
+// Δ = (log π_c - log ref_c) - (log π_r - log ref_r). The log-probabilities [N] are *summed* over the response's tokens,
+// including EOS (TRL averages them for IPO, the paper sums).
 DpoLoss dpo_loss(const Tensor& chosen, const Tensor& rejected, const Tensor& ref_chosen, const Tensor& ref_rejected,
                  const DpoOptions& options = {});
 

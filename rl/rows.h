@@ -1,5 +1,5 @@
 #pragma once
-// Rewards and masks as plain numbers, row after row: what the estimators compute with.
+// Rewards and masks as plain f64 arrays in row-major order: the input of the estimators.
 #include <string_view>
 
 #include "tensor/base/error.h"
@@ -15,7 +15,7 @@ struct Rows {
   Device device;
   size_t rows, columns;
 
-  // x [rows, columns] floating, mask of the same shape or undefined. Error naming `what`.
+  // x [rows, columns] is floating; the mask has its shape or is undefined. Throws Error naming `what`.
   Rows(const Tensor& x, const Tensor& mask, std::string_view what)
       : shape(x.shape()), dtype(x.dtype()), device(x.device()) {
     check(x.rank() == 2 && is_floating(x.dtype()), "{}: expected floating values with two dims, got {} {}", what,

@@ -1,4 +1,4 @@
-// Changes rewards: penalties for overlong responses.
+// Length penalty and adaptive sampling temperature.
 #include "rl/shaping.h"
 
 #include <algorithm>

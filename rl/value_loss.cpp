@@ -45,7 +45,7 @@ double explained_variance(const Tensor& values, const Tensor& returns, const Ten
         returns.shape());
   const std::vector<double> v = values.to_vector(), r = returns.to_vector();
   const std::vector<double> m = mask.defined() ? mask.to_vector() : std::vector<double>(v.size(), 1);
-  // Of differences from the first kept value: equal values have no variance, whatever rounding does to their mean.
+  // Computed on differences from the first kept value, so that equal values have variance 0 in spite of rounding.
   const auto variance = [&](auto at) {
     double count = 0, first = 0, sum = 0, squares = 0;
     for (size_t i = 0; i < v.size(); ++i) {

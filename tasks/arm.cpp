@@ -28,7 +28,7 @@ std::array<double, 2> ArmReach::hand(double q1, double q2) {
 }
 
 std::array<double, 4> ArmReach::slope(const std::array<double, 4>& y, double torque1, double torque2, double friction) {
-  // About its end, a rod has the moment of inertia m l² / 3; the first link also carries the mass of the second.
+  // A rod has the moment of inertia m l² / 3 about its end; the first link also carries the mass of the second.
   constexpr double rod = kMass * kLink * kLink / 3, carried = kMass * kLink * kLink, coupling = carried / 2;
   const double q2 = y[1], rate1 = y[2], rate2 = y[3];
   const double m11 = 2 * rod + carried + 2 * coupling * std::cos(q2);

@@ -3,8 +3,8 @@
 
 namespace pg {
 
-// A machine with k arms: an episode is one pull. There is nothing to see (the observation is always {1}) and only one
-// thing to learn: which arm pays most on average. State: what each arm would pay in this episode.
+// A multi-armed bandit with k arms: an episode is one pull. The observation is always {1}, so the only thing to learn
+// is which arm has the highest mean reward. State: the reward of each arm in this episode.
 class Bandit final : public Environment {
  public:
   enum class Pays { gaussian, bernoulli };  // N(mean, 1); or 1 with probability `mean`, else 0
@@ -21,7 +21,7 @@ class Bandit final : public Environment {
   std::vector<double> means_;
 };
 
-// Ten arms each. Gaussian: the means are a sample of N(0, 1), as in the testbed of Sutton & Barto, chapter 2.
+// Both have ten arms. Gaussian: the means are a sample of N(0, 1), as in the testbed of Sutton & Barto, chapter 2.
 Bandit gaussian_bandit();
 Bandit bernoulli_bandit();
 

@@ -21,7 +21,7 @@ class CharTokenizer : public Tokenizer {
   // Every character of the vocabulary, in id order.
   std::string vocabulary() const;
 
-  // {"type": "char", "characters": "..."}: travels in a checkpoint's metadata.
+  // {"type": "char", "characters": "..."}: stored in a checkpoint's metadata.
   std::string to_json() const override;
   static CharTokenizer from_json(std::string_view json);
 

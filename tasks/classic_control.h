@@ -1,13 +1,13 @@
 #pragma once
-// Four problems on which reinforcement learning has been tried since the eighties. SI units, angles in radians. `dt` is
-// there for those who want to see what a finer clock changes; the default is Gymnasium's.
+// Four classic control problems of reinforcement learning. SI units, angles in radians. `dt` is a parameter so that
+// smaller time steps can be tried; the default is Gymnasium's.
 #include "tasks/environment.h"
 
 namespace pg {
 
 // CartPole-v1 (Barto, Sutton & Anderson 1983): push a cart left (0) or right (1) with 10 N so that the pole on it stays
-// up. Reward 1 per step, the last included. State and observation: x, x', θ (0 is up), θ'. First state uniform in
-// ±0.05. Terminated when |x| > 2.4 or |θ| > 12°; 500 steps.
+// up. Reward 1 per step, the last included. State and observation: x, x', θ (0 is up), θ'. Initial state uniform in
+// ±0.05. Terminated if |x| > 2.4 or |θ| > 12°; 500 steps.
 class CartPole final : public Environment {
  public:
   explicit CartPole(double dt = 0.02);
@@ -19,9 +19,9 @@ class CartPole final : public Environment {
   double dt_;
 };
 
-// MountainCar-v0 (Moore 1990): a car too weak for the hill must swing up; push left, not at all, right (0, 1, 2).
-// Reward -1 per step. State and observation: position, velocity. First position uniform in [-0.6, -0.4), at rest.
-// Terminated at position >= 0.5; 200 steps.
+// MountainCar-v0 (Moore 1990): a car too weak to climb the hill directly must swing up; actions: push left, no push,
+// push right (0, 1, 2). Reward -1 per step. State and observation: position, velocity. Initial position uniform in
+// [-0.6, -0.4), at rest. Terminated at position >= 0.5; 200 steps.
 class MountainCar final : public Environment {
  public:
   MountainCar();
@@ -32,9 +32,9 @@ class MountainCar final : public Environment {
   std::vector<double> observe() const override { return s_; }
 };
 
-// Pendulum-v1: swing a rod up and hold it there with a torque of at most 2 N·m, too small to lift it in one go. Reward
-// -(θ² + 0.1 θ'² + 0.001 torque²) with θ in ±π, 0 up. State: θ, θ'; observation: cos θ, sin θ, θ'. First state uniform
-// in ±π and ±1, |θ'| bounded by 8. Never terminated; 200 steps.
+// Pendulum-v1: swing a rod up and hold it there with a torque of at most 2 N·m, which is too small to lift it in one
+// swing. Reward -(θ² + 0.1 θ'² + 0.001 torque²) with θ in ±π, 0 up. State: θ, θ'; observation: cos θ, sin θ, θ'.
+// Initial state: θ uniform in ±π, θ' uniform in ±1; |θ'| is clamped to 8. Never terminated; 200 steps.
 class Pendulum final : public Environment {
  public:
   explicit Pendulum(double dt = 0.05);
@@ -47,9 +47,9 @@ class Pendulum final : public Environment {
 };
 
 // Acrobot-v1 (Sutton 1996; dynamics of Sutton & Barto's book): two links hang from a joint; a torque of -1, 0 or 1 N·m
-// (0, 1, 2) at the elbow must swing the tip above 1. Reward -1 per step, 0 for the last. State: θ1 (0 hangs down), θ2
-// (relative to the first link), both in ±π, θ1', θ2' bounded by 4π and 9π; observation: cos θ1, sin θ1, cos θ2, sin θ2,
-// θ1', θ2'. First state uniform in ±0.1. Terminated when -cos θ1 - cos(θ1 + θ2) > 1; 500 steps.
+// (actions 0, 1, 2) at the elbow must swing the tip above 1. Reward -1 per step, 0 for the last. State: θ1 (0 hangs
+// down), θ2 (relative to the first link), both in ±π, θ1', θ2' clamped to ±4π and ±9π; observation: cos θ1, sin θ1, cos
+// θ2, sin θ2, θ1', θ2'. Initial state uniform in ±0.1. Terminated if -cos θ1 - cos(θ1 + θ2) > 1; 500 steps.
 class Acrobot final : public Environment {
  public:
   explicit Acrobot(double dt = 0.2);

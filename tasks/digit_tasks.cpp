@@ -10,7 +10,7 @@
 namespace pg {
 namespace {
 
-// 0 to 9 are the digits themselves; no id stands for padding.
+// ids 0 to 9 are the digits themselves; there is no padding id
 constexpr int32_t kEnd = 10, kEquals = 11, kComma = 12, kColon = 13, kLess = 14, kMore = 15;
 constexpr std::string_view kCharacters = "0123456789.=,:<>";
 
@@ -23,12 +23,12 @@ const TokenList& digit_tokenizer() {
   return tokens;
 }
 
-// 1/|answer| for each token up to the first that is wrong.
+// Each token up to the first wrong one earns 1/|answer|.
 Score prefix_score(std::span<const int32_t> answer, std::span<const int32_t> response) {
   Score score;
   score.per_token.assign(response.size(), 0);
   size_t right = 0;
-  // The end counts where the response ends.
+  // The end token counts only if the response ends there.
   const auto earns = [&](size_t t) {
     return response[t] == answer[t] && (t + 1 < answer.size() || t + 1 == response.size());
   };
@@ -65,7 +65,8 @@ class DigitStrings : public DigitTask {
   int64_t max_response() const override { return length_ + 1; }
   Problem sample(Generator& g) const override { return draw(g, false); }
   std::vector<Problem> held_out(int64_t count) const override {
-    // Each once: of ten strings of one digit a single one is held out, and would else be a fifth of all.
+    // Each string appears once. Of the ten strings of one digit only a single one is held out; without this it would be
+    // a fifth of all problems.
     Generator g(0);
     std::set<std::vector<int32_t>> seen;
     std::vector<Problem> problems;
@@ -80,7 +81,7 @@ class DigitStrings : public DigitTask {
   }
 
  private:
-  // Strings are told apart by a hash, so that none is in both shares.
+  // A hash decides whether a string is held out, so that no string is in both parts.
   Problem draw(Generator& g, bool held_out) const {
     for (;;) {
       Problem p;
@@ -151,7 +152,7 @@ class Guess : public DigitTask {
   int64_t max_response() const override { return 5 * 3; }
   int64_t max_answers() const override { return 4; }
   Problem sample(Generator& g) const override { return problem(static_cast<int32_t>(g.integer(100))); }
-  std::vector<Problem> held_out(int64_t count) const override {  // there are no others: all numbers in order
+  std::vector<Problem> held_out(int64_t count) const override {  // no other problems exist: all numbers in order
     std::vector<Problem> problems;
     for (int64_t i = 0; i < count; ++i) problems.push_back(problem(static_cast<int32_t>(i % 100)));
     return problems;
@@ -174,7 +175,7 @@ class Guess : public DigitTask {
  private:
   static Problem problem(int32_t number) { return {{kEquals}, {number / 10, number % 10, kEnd}}; }
   static int32_t target(const Problem& p) { return p.answer[0] * 10 + p.answer[1]; }
-  // Two digits and the end since the world's last word; else -1.
+  // The guess since the environment's last answer, if it is two digits and the end token; else -1.
   static int32_t last_guess(std::span<const int32_t> r) {
     size_t begin = r.size();
     while (begin > 0 && r[begin - 1] != kLess && r[begin - 1] != kMore) --begin;

@@ -1,6 +1,7 @@
 #pragma once
-// A world to act in: reset() begins an episode, step() acts in it until the episode ends. Names, dynamics, first states
-// and time limits of the classic control problems are those of Gymnasium 1.x (https://gymnasium.farama.org).
+// Reinforcement learning environments: reset() begins an episode, step() takes an action until the episode ends. Names,
+// dynamics, initial states and time limits of the classic control problems are those of Gymnasium 1.x
+// (https://gymnasium.farama.org).
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -17,18 +18,19 @@ struct Box {
   int64_t size() const { return static_cast<int64_t>(low.size()); }
 };
 
-// One of `choices` actions, given as a single number 0, 1, …; or, when choices is 0, a vector of the box.
+// Discrete: one of `choices` actions, given as a single value 0, 1, …. Continuous, if choices is 0: a vector of the
+// box.
 struct ActionSpace {
   int64_t choices = 0;
   Box box = {};
   bool discrete() const { return choices > 0; }
-  int64_t size() const { return discrete() ? 1 : box.size(); }  // numbers per action
+  int64_t size() const { return discrete() ? 1 : box.size(); }  // dimensions of an action
 };
 
-// An episode ends in two ways that are not alike. Terminated: the world has reached an end, nothing is to be earned
-// any more. Truncated: the clock has run out in a state from which more would have been earned. Both may come at once.
+// An episode can end in two ways. Terminated: the environment reached a terminal state, with no further reward.
+// Truncated: the time limit was reached in a state from which more reward could follow. Both can happen at once.
 struct Transition {
-  std::vector<double> observation;  // after the step, also when it was the last
+  std::vector<double> observation;  // after the step, also if it was the last
   double reward = 0;
   bool terminated = false, truncated = false;
   bool last() const { return terminated || truncated; }
@@ -42,14 +44,14 @@ class Environment {
   const ActionSpace& action_space() const { return action_space_; }
   int64_t time_limit() const { return time_limit_; }  // steps after which an episode is truncated
 
-  // Draws the first state of an episode → its observation. All randomness is drawn here: step() is a function of state
-  // and action.
+  // Samples the initial state of an episode → its observation. All randomness is used here: step() is a deterministic
+  // function of state and action.
   std::vector<double> reset(Generator& g);
-  // Numbers beyond the action box are clipped to it. Error for an action that is none, and after the episode's end.
+  // Continuous actions outside the box are clipped to it. Error for an invalid action, and after the episode's end.
   Transition step(std::span<const double> action);
 
-  // {steps taken, 1 if the episode has ended, then what the environment's own header says}: enough to go on bit for
-  // bit.
+  // {steps taken, 1 if the episode has ended, then the state described in the environment's own header}: sufficient to
+  // continue bit-identically.
   std::vector<double> state() const;
   void set_state(std::span<const double> state);
 
@@ -61,7 +63,7 @@ class Environment {
     bool terminated;
   };
   virtual void begin(Generator& g) = 0;  // fills s_
-  // The action is valid: a whole number in [0, choices), or a vector of the box.
+  // `action` is valid: an integer in [0, choices), or a vector of the box.
   virtual Outcome advance(std::span<const double> action) = 0;
   virtual std::vector<double> observe() const = 0;
   std::vector<double> s_;
@@ -73,7 +75,7 @@ class Environment {
   bool ended_ = true;
 };
 
-// Error listing the names when there is no such environment.
+// If there is no such environment, an Error lists the names.
 std::unique_ptr<Environment> make_environment(const std::string& name);
 const std::vector<std::string>& environment_names();
 

@@ -1,4 +1,4 @@
-// Downloads texts with curl and checks their checksum.
+// Downloads data files with curl and verifies their checksums.
 #include "tasks/fetch.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ std::string environment(const char* name, const char* otherwise) {
   return value != nullptr && *value != 0 ? value : otherwise;
 }
 
-// What keeps `path` from being `file`; empty when nothing does.
+// How the file at `path` differs from `file`; empty if it does not.
 std::string difference(const DataFile& file, const std::string& path) {
   const std::string content = read_file(path);
   if (static_cast<int64_t>(content.size()) != file.bytes)
@@ -173,7 +173,7 @@ std::string fetch_data(const DataFile& file, const FetchPlaces& places,
   const auto tick = [&] {
     if (progress) progress(size_or_zero(part), file.bytes);
   };
-  // A second attempt starts from nothing: what an earlier download left may be of another file.
+  // The second attempt starts from nothing: the rest of an earlier download may belong to another file.
   std::string reason;
   for (int attempt = 0; attempt < 2; ++attempt) {
     const bool resumed = size_or_zero(part) > 0;

@@ -54,7 +54,7 @@ std::string sha256(std::string_view bytes) {
   const size_t whole = bytes.size() / 64 * 64;
   for (size_t i = 0; i < whole; i += 64) add_block(state, data + i);
 
-  // The rest, a one bit, zeros, and the length in bits: one block or two.
+  // The remaining bytes, a one bit, zeros, and the length in bits: one block or two.
   uint8_t tail[128] = {};
   const size_t rest = bytes.size() - whole;
   if (rest > 0) std::memcpy(tail, data + whole, rest);

@@ -1,5 +1,5 @@
 #pragma once
-// SHA-256 (FIPS 180-4), to know a downloaded file for what it is.
+// SHA-256 (FIPS 180-4), to verify downloaded files.
 #include <string>
 #include <string_view>
 

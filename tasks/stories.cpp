@@ -40,7 +40,7 @@ size_t column_index(const StoryTable& table, const std::string& column) {
   fail("story grammar: no column '{}'", column);
 }
 
-// The grammar with its templates parsed and what a plot reaches.
+// The grammar with parsed templates, and functions that expand a plot.
 struct Machine {
   const StoryGrammar& grammar;
   std::map<std::string, std::vector<std::vector<StoryPiece>>> rules;
@@ -69,7 +69,7 @@ struct Machine {
     collect_variables(plot, names);
     std::map<std::string, Row> bound;
     for (const auto& name : names) {
-      std::vector<Row> free;  // rows of the table that no other variable has
+      std::vector<Row> free;  // rows of the table that no other variable uses
       for (const auto& row : table_of(name).rows) {
         bool taken = false;
         for (const auto& [other, used] : bound) taken |= used == &row;
@@ -101,7 +101,7 @@ struct Machine {
     double nats = 0, characters = 0;
   };
 
-  // Each variable's row is uniform over its table (drawing without replacement keeps that), and independent of the
+  // Each variable's row is uniform over its table (sampling without replacement preserves that) and independent of the
   // templates, so expectations add up.
   Expected expected(const std::string& rule) const {
     const auto& templates = rules.at(rule);

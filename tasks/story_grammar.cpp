@@ -122,7 +122,7 @@ std::map<std::string, std::vector<std::string>> make_rules() {
   r["pastime"] = {"danced", "played cards", "told stories", "counted the stars", "sang old songs", "drank mint tea"};
   r["moral"] = {"And {hero.name} was {virtue} ever after.", "Since then {hero.name} has been less {fault}.",
                 "So it pays to be {virtue}.", "And that is all I know about it."};
-  // ---- something is broken, and the right tool mends it
+  // ---- plot: something is broken, and the right tool mends it
   r["plot_fix"] = {"{opening} {mood}\n{when}, {hero.he} saw that {trouble.what}.\n{need}\n{lend}\n{mend} {ending}\n\n"};
   r["need"] = {"\"Oh no,\" said {hero.name}. \"How can I help without {trouble.need}?\"",
                "{hero.He} tried it with bare hands, but that was no use. \"If only I had {trouble.need}!\"",
@@ -132,7 +132,7 @@ std::map<std::string, std::vector<std::string>> make_rules() {
                "{friend.name} remembered seeing one {spot.name}, and ran to fetch it."};
   r["mend"] = {"Together they {trouble.done}.", "With it {hero.name} {trouble.done}, and everybody cheered.",
                "Before the clock struck ten, {hero.he} {trouble.done}."};
-  // ---- something is lost, and found in the third place
+  // ---- plot: something is lost, and found in the third place
   r["plot_lost"] = {
       "{opening} {mood}\n{treasure}\n{when}, the {thing.name} was gone.\n{hero.He} looked {spot.name} and found only "
       "{junk}. {hero.He} looked {spot2.name} and found {junk}.\n{asked} \"Look {spot3.name}!\"\nAnd there it was. "
@@ -148,7 +148,7 @@ std::map<std::string, std::vector<std::string>> make_rules() {
                 "A {creature} {animal.name} was using it to {purpose}."};
   r["purpose"] = {"build a nest",         "keep the rain out", "impress the neighbours",
                   "feed the little ones", "frighten the dogs", "play a joke"};
-  // ---- a guard asks a riddle
+  // ---- plot: a guard asks a riddle
   r["plot_riddle"] = {
       "{opening} {mood}\n{when}, {hero.he} came to a {barrier}. A {creature} {animal.name} sat there and let nobody "
       "pass.\n\"Answer me this,\" said the {animal.name}. \"{riddle.question}\"\n\"Is it {wrong.answer}?\" asked "
@@ -160,7 +160,7 @@ std::map<std::string, std::vector<std::string>> make_rules() {
   r["whisper"] = {"{friend.name}, who stood close by, whispered: \"Say that it is {riddle.answer}.\"",
                   "Then {hero.he} remembered what {friend.name} always said about {riddle.answer}."};
   r["yielded"] = {"stepped aside", "vanished in smoke", "opened the way", "bowed very low", "fell asleep at once"};
-  // ---- one thing becomes another
+  // ---- plot: things are traded for one another
   r["plot_trade"] = {
       "{opening} {mood}\n{hero.He} owned nothing but a {thing.name}.\n{when}, {hero.he} met a {creature} "
       "{animal.name}. "
@@ -172,7 +172,7 @@ std::map<std::string, std::vector<std::string>> make_rules() {
   r["wish"] = {"I have always wanted", "My mother needs", "How I would love", "My house is empty without"};
   r["gift"] = {"At home {friend.name} was waiting, and {hero.name} gave away the {thing3.name} as a present.",
                "\"That {thing3.name} is just what I need,\" said {friend.name}, and {hero.name} handed it over."};
-  // ---- everybody brings something for the pot
+  // ---- plot: everybody brings something for the pot
   r["plot_feast"] = {
       "{opening} {mood}\n{when}, there was nothing to eat in {place.name} but hot water. \"Let us all share,\" said "
       "{hero.name}.\n{friend.name} {brought} {food.name}. A {creature} {animal.name} {brought} {food2.name}. "
@@ -182,7 +182,7 @@ std::map<std::string, std::vector<std::string>> make_rules() {
                  "Into the pot went {food.name}, {food2.name} and {food3.name}."};
   r["taste"] = {"Never have I eaten so well!", "It tastes like my childhood!", "It only needs a little salt!",
                 "Is there any more?", "Even a king would like it!"};
-  // ---- there and back again
+  // ---- plot: a journey there and back
   r["plot_journey"] = {
       "{opening} {mood}\n{when}, {hero.he} set out to visit {friend.name}. The way led past {landmark.name}, then past "
       "{landmark2.name}, and at last past {landmark3.name}.\n{arrived}\n\"{how}\" asked {friend.name}. \"{fine}\" said "

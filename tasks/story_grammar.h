@@ -1,9 +1,9 @@
 #pragma once
-// The grammar behind tasks/stories.h as data.
-//   A template is text with slots: {rule} expands one of the rule's templates, chosen uniformly and anew each time;
-//   {variable.column} prints a column of the row that the variable was given once for the whole story.
+// The grammar of tasks/stories.h as data.
+//   A template is text with slots. {rule} expands one of the rule's templates, sampled uniformly at each occurrence.
+//   {variable.column} prints a column of the variable's row, which is sampled once for the whole story.
 //   Variables of one table get different rows. Every plot begins a story; its variables are those its templates reach.
-// What makes the entropy exact: rows and templates are chosen uniformly and independently, rules do not recurse, and
+// The entropy is exact because rows and templates are sampled uniformly and independently, rules do not recurse, and
 // different choices give different texts (tests/tasks/test_stories.cpp parses stories back and finds one derivation
 // each).
 #include <map>
@@ -21,16 +21,16 @@ struct StoryGrammar {
   std::map<std::string, StoryTable> tables;
   std::map<std::string, std::string> variables;  // variable -> table
   std::map<std::string, std::vector<std::string>> rules;
-  std::vector<std::string> plots;  // rules, one of which makes a story
+  std::vector<std::string> plots;  // rules; each expands to a whole story
 };
 
 const StoryGrammar& story_grammar();
 
-// A template's pieces in order.
+// The parts of a template in order.
 struct StoryPiece {
   enum Kind { text, rule, variable } kind;
   std::string name;    // the text, the rule or the variable
-  std::string column;  // of a variable
+  std::string column;  // for a variable
 };
 std::vector<StoryPiece> parse_story_template(const std::string& text);
 

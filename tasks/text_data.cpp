@@ -27,7 +27,7 @@ Batch empty_batch(int64_t rows, int64_t length) {
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  std::error_code error;  // of no interest: opening the file fails too
+  std::error_code error;  // ignored: opening the file fails too
   const auto kind = std::filesystem::status(path, error).type();
   check(kind != std::filesystem::file_type::directory, "read {}: it is a folder, expected a file", path);
   check(kind != std::filesystem::file_type::character, "read {}: it is a device, expected a file", path);

@@ -9,7 +9,7 @@
 namespace pg {
 namespace {
 
-// Kinds of words as ranges of ids.
+// Word classes as ranges of ids.
 struct Kind {
   int32_t begin, end;
   bool has(int32_t id) const { return id >= begin && id < end; }
@@ -24,7 +24,7 @@ void add_noun_phrase(std::vector<int32_t>& ids, Generator& g) {
   ids.push_back(kNoun.pick(g));
 }
 
-// Reads from the front of what is left.
+// A parser; `rest` is the unread part.
 struct Reader {
   std::span<const int32_t> rest;
   bool take(Kind kind) {

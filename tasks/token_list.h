@@ -1,17 +1,17 @@
 #pragma once
-// A vocabulary that is a list of tokens: the digits and signs of a task, or the words of a small language.
+// A tokenizer whose vocabulary is a list of tokens: the digits and signs of a task, or the words of a small language.
 #include "tasks/tokenizer.h"
 
 namespace pg {
 
 class TokenList : public Tokenizer {
  public:
-  // Token i is tokens[i]: not empty, each once. With `words`, decode() puts a space before every token that begins with
-  // a letter or digit, except the first of the text, and encode() skips white space and takes whole words only.
-  // `end` is the token that ends a text, -1 for none.
+  // Token i is tokens[i]; tokens must be distinct and not empty. With `words`, decode() puts a space before every token
+  // that begins with a letter or digit, except the first of the text, and encode() skips white space and accepts whole
+  // words only. `end` is the token that ends a text, -1 for none.
   TokenList(std::vector<std::string> tokens, bool words, int32_t end);
 
-  // At each byte the longest token that matches.
+  // Greedy: at each byte the longest token that matches.
   std::vector<int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const int32_t> ids) const override;
   int64_t vocab_size() const override { return static_cast<int64_t>(tokens_.size()); }

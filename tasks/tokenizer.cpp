@@ -1,4 +1,4 @@
-// Stores a tokenizer as text and reads it back.
+// Reads any tokenizer from JSON; text that one token adds.
 #include "tasks/tokenizer.h"
 
 #include <nlohmann/json.hpp>

@@ -3,8 +3,8 @@
 //   p -= lr·weight_decay·p        g' = grad_scale·g
 //   m = beta1·m + (1 - beta1)·g'  v = beta2·v + (1 - beta2)·g'²
 //   p -= lr/bias_correction1 · m / (sqrt(v)/sqrt(bias_correction2) + eps)
-// Loshchilov and Hutter, arXiv:1711.05101, in the order of PyTorch's torch.optim.AdamW. Written once for the CPU's
-// vectors and CUDA's lanes, as tensor/functors.h.
+// Loshchilov and Hutter, arXiv:1711.05101, in the order of PyTorch's torch.optim.AdamW. Templates shared by the CPU's
+// vector types and CUDA's scalar types, like tensor/functors.h.
 #include <bit>
 #include <cmath>
 
@@ -13,10 +13,10 @@
 
 namespace pg {
 
-// AdamWArgs without views, as a CUDA kernel takes them.
+// The fields of AdamWArgs with pointers instead of views, as a CUDA kernel receives them.
 struct AdamWNumbers {
   double lr, beta1, beta2, eps, weight_decay, bias_correction1, bias_correction2, grad_scale, max_norm;
-  const double *now, *sum_of_squares;  // ?
+  const double *now, *sum_of_squares;  // ? (may be null)
   uint64_t seed, t, first;
 
   explicit AdamWNumbers(const AdamWArgs& a)
@@ -69,15 +69,15 @@ struct AdamWUpdate {
   }
 };
 
-// Stochastic rounding of x to bf16 (as bits): one of its two neighbours, so that the expectation is x. 16 random bits of
-// `word` decide. Gupta et al., arXiv:1502.02551.
+// Stochastic rounding of x to bf16 (as bits): one of its two bf16 neighbours, with probabilities such that the
+// expectation is x. The low 16 bits of `word` are the random bits. Gupta et al., arXiv:1502.02551.
 constexpr uint16_t stochastic_bf16(float x, uint32_t word) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const bool finite = (bits & 0x7f800000u) != 0x7f800000u, nan = !finite && (bits & 0x7fffffu) != 0;
   return static_cast<uint16_t>(((finite ? bits + (word & 0xffffu) : bits) >> 16) | (nan ? 0x40u : 0u));
 }
 
-// Words of the elements i … i + 3 of the array, i a multiple of 4.
+// Random words for elements i … i + 3 of the array; i must be a multiple of 4.
 constexpr void rounding_words(const AdamWNumbers& a, int64_t i, uint32_t (&word)[4]) {
   philox_block(a.seed, (a.first + static_cast<uint64_t>(i)) / 4, a.t, word);
 }

@@ -1,4 +1,4 @@
-// The CPU's backend, and what all backends share.
+// The CPU's backend, and the functions shared by all backends.
 #include "tensor/backend.h"
 
 #include <sys/mman.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kHuge = size_t{2} << 20;  // a huge page
 
-// Blocks of many pages are aligned to huge pages, and the system is asked for them.
+// Blocks of at least one huge page are aligned to huge pages, which are requested from the system.
 void* allocate_host(size_t bytes, int) {
   if (bytes < kHuge) return std::aligned_alloc(64, bytes);
   void* data = std::aligned_alloc(kHuge, (bytes + kHuge - 1) / kHuge * kHuge);

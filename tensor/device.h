@@ -1,5 +1,5 @@
 #pragma once
-// Where a tensor lives. The default is always the CPU; nothing is guessed.
+// The device of a tensor. The default is always the CPU; no other device is chosen automatically.
 #include <string>
 #include <string_view>
 

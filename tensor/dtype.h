@@ -1,6 +1,7 @@
 #pragma once
 // Element types. No formatting here (tensor/format.h has it): CUDA sources include this, and nvcc can't compile fmt as
-// C++20. f32 and f64 compute everywhere; bf16 stores what is computed in f32; i32 and u8 index and convert.
+// C++20. f32 and f64 are the types of computation; bf16 is a storage type whose values are computed in f32; i32 and u8
+// are for indices, masks and conversions.
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -90,13 +91,14 @@ decltype(auto) visit(DType type, F&& f) {
 template <class S>
 using computes_t = std::conditional_t<std::is_same_v<S, BFloat16>, float, S>;
 
-// The type that sums over bf16 are kept in: statistics, losses, gradients of parameters. Any other type keeps its own.
+// The type of sums over elements of `type` (statistics, losses, gradients of parameters): f32 for bf16, otherwise
+// `type` itself.
 inline DType sum_type(DType type) { return type == bf16 ? f32 : type; }
 
 // Throws the Error of visit_floating.
 [[noreturn]] void fail_floating(const char* op, DType type);
 
-// The same for the two types that compute: double for f64, float for f32 and bf16; anything else is an Error naming
+// Like visit(), with the type of computation: double for f64, float for f32 and bf16; any other type is an Error naming
 // `op`.
 template <class F>
 decltype(auto) visit_floating(DType type, const char* op, F&& f) {
@@ -106,7 +108,8 @@ decltype(auto) visit_floating(DType type, const char* op, F&& f) {
   return f(std::type_identity<float>{});
 }
 
-// The same with the type that is stored first: f(std::type_identity<S>{}, std::type_identity<T>{}).
+// Like visit_floating(), with the stored type S as the first argument: f(std::type_identity<S>{},
+// std::type_identity<T>{}).
 template <class F>
 decltype(auto) visit_stored(DType type, const char* op, F&& f) {
   return visit_floating(type, op, [&]<class T>(std::type_identity<T> computes) {

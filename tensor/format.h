@@ -1,5 +1,5 @@
 #pragma once
-// Errors with formatted messages, and how shapes and element types look in them.
+// Errors with formatted messages, and the fmt formatters of shapes and element types.
 #include <fmt/format.h>
 
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 // The functions of tensor/elementwise.def as types, for kernels. A functor of UNARY has value(x, s) and
 // grad(dy, kept, s); one of BINARY has value(x, y), grad_x(dz, x, y) and grad_y(dz, x, y); one of COMPARISON has
-// holds(x, y). They are constexpr, because nvcc lets kernels call what is. The vectors of the CPU and the numbers of
-// CUDA bring exp, select and the rest.
+// holds(x, y). They are constexpr, because nvcc allows kernels to call constexpr functions. The CPU's vector types and
+// CUDA's scalar types define exp, select and the other functions used here.
 #include <limits>
 
 #include "tensor/kernels.h"
@@ -15,7 +15,7 @@ constexpr V clamp_to(V x, double low, double high) {
   return min(V(high), max(V(low), x));
 }
 
-// An infinite bound bounds nothing: an infinite x passes it.
+// An infinite bound does not clamp: the gradient passes at an infinite x equal to it.
 constexpr auto clamp_gradient(auto dy, auto x, Scalars s) {
   constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const auto above = (x > s.a) | (x == (s.a == -infinity ? -infinity : nan));
@@ -51,7 +51,7 @@ constexpr auto pow_scalar_gradient(auto dy, auto x, Scalars s) {
   return dy * ((s.a == 2 ? x : pow(x, s.a - 1)) * s.a);
 }
 
-// The argument of a gradient has the name of what it is.
+// The second parameter of grad() is named after its content: x, y, or kept where it is not read.
 #define KEPT_nothing kept
 #define KEPT_input x
 #define KEPT_output y
@@ -78,7 +78,7 @@ constexpr auto pow_scalar_gradient(auto dy, auto x, Scalars s) {
 #undef KEPT_input
 #undef KEPT_output
 
-// Calls f(functor) with the one that `op` names.
+// Calls f(functor) with the functor of `op`.
 template <class F>
 constexpr decltype(auto) visit_op(Unary op, F&& f) {
   switch (op) {

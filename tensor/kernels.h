@@ -1,6 +1,7 @@
 #pragma once
 // The whole interface of a backend: struct Kernels, one function pointer per row of tensor/kernels.def, and the
-// arguments of those functions. Kernels work on views; they never allocate tensors, validate or record.
+// arguments of those functions. Kernels work on views; they never allocate tensors, validate or record. A view marked ?
+// may be empty.
 #include "tensor/device.h"
 #include "tensor/sample.h"
 #include "tensor/view.h"
@@ -63,9 +64,9 @@ struct MatmulArgs {
   float beta = 0;
   View bias = {};                            // ? [N], added to every row
   Activation activation = Activation::none;  // applied after the bias; beta must then be 0
-  View pre_activation = {};  // c's shape and type: ? written by gelu_tanh, its argument; read by gelu_tanh_backward
-  View row_sums = {};  // ? [M], where a is a matrix: row_sums_beta·row_sums + the sums of a's rows. With a = dyᵀ
-                       // c is the gradient of a weight, and this of its bias
+  View pre_activation = {};  // c's shape and type: gelu_tanh writes its argument here (?); gelu_tanh_backward reads it
+  View row_sums = {};  // ? [M], only if a is a matrix: row_sums_beta·row_sums + the sums of a's rows. With a = dyᵀ, c
+                       // is the gradient of a weight and this is the gradient of its bias
   float row_sums_beta = 0;
 };
 struct CrossEntropyArgs {
@@ -76,9 +77,9 @@ struct CrossEntropyArgs {
 struct AttentionArgs {
   double scale = 1;
   bool causal =
-      true;  // query t of row b sits at position len - T + t and sees keys 0 … that position; len = kv_len[b] or S
+      true;  // query t of row b has position len - T + t and attends to keys 0 … that position; len = kv_len[b] or S
   View key_mask = {};  // ? u8 [B, S], 1 = attend
-  View kv_len = {};    // ? i32 [B]: keys in use of row b, the rest of the S is unused room (KV cache)
+  View kv_len = {};    // ? i32 [B]: number of keys in use in row b; the rest of S is unused capacity (KV cache)
 };
 struct RopeArgs {
   double base = 10000;
@@ -90,12 +91,13 @@ struct AdamWArgs {
   double bias_correction1 = 1, bias_correction2 = 1;  // 1 - beta^t
   double grad_scale = 1;                              // applied to g first: the clip factor
   View rounded = {};  // ? bf16, p's shape: receives p rounded, for models that compute in bf16
-  // What the host need not know or, when a graph is replayed, cannot say: read beside p while the kernel runs.
-  View now = {};             // ? f64 [4]: lr, bias_correction1 and 2 instead of those above, and t
+  // Values that the kernel reads from device memory while it runs: the host does not need them or, when a graph is
+  // replayed, cannot pass them.
+  View now = {};  // ? f64 [4]: lr, bias_correction1 and bias_correction2, which replace those above, and the step t
   View sum_of_squares = {};  // ? f64 [1], of all gradients: grad_scale is min(1, max_norm/(√sum + 1e-6)) (1 without
-                             // max_norm), and where the sum is not finite nothing is written
+                             // max_norm), and if the sum is not finite, nothing is written
   double max_norm = 0;
-  // `rounded` goes up or down with the odds that keep its mean at p: element i by word first + i of the Philox stream
+  // Stochastic rounding of p to `rounded`: the expectation is p. Element i uses word first + i of the Philox stream
   // (seed, t). Needs `now`.
   bool stochastic_rounding = false;
   uint64_t seed = 0;
@@ -107,7 +109,7 @@ struct Kernels {
 #include "tensor/kernels.def"
 };
 
-// The table of a device; Error when this build has none.
+// The kernel table of a device; Error if this build has none for it.
 const Kernels& kernels(Device device);
 const Kernels& cpu_kernels();
 

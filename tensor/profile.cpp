@@ -36,7 +36,8 @@ double flops_of(const Args&...) {
 double flops_of(const View& c, const View& a, const View&, const MatmulArgs&) {
   return 2.0 * static_cast<double>(c.numel()) * static_cast<double>(a.shape.back());
 }
-// Two products per key a query sees; a causal query sees half of the last T on average.
+// Two matrix products over the keys that a query attends to; a causal query attends to half of the last T keys on
+// average.
 double attention_flops(const View& q, const View& k, bool causal) {
   const double keys = static_cast<double>(k.shape[2]) - (causal ? 0.5 * static_cast<double>(q.shape[2]) : 0);
   return 4.0 * static_cast<double>(q.numel()) * keys;
@@ -44,7 +45,7 @@ double attention_flops(const View& q, const View& k, bool causal) {
 double flops_of(const View&, const View&, const View& q, const View& k, const View&, const AttentionArgs& args) {
   return attention_flops(q, k, args.causal);
 }
-// Backward computes the scores again: five products instead of two.
+// Backward computes the scores again: five matrix products instead of two.
 double flops_of(const View&, const View&, const View&, const View&, const View&, const View&, const View& q,
                 const View& k, const View&, const AttentionArgs& args, double) {
   return 2.5 * attention_flops(q, k, args.causal);

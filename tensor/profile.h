@@ -1,6 +1,6 @@
 #pragma once
-// Where the time goes, kernel by kernel. While a Profile is alive, this process's kernels run through timing wrappers;
-// when none is, they are called directly and nothing is measured.
+// Time per kernel. While a Profile is alive, this process's CPU kernels run through timing wrappers; otherwise they are
+// called directly and nothing is measured.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,11 +25,11 @@ class Profile {
 
   // Kernels called so far, slowest first.
   std::vector<ProfileEntry> entries() const;
-  // The same as a text table: calls, ms, share, GFLOP/s, GB/s.
+  // The entries as a text table: calls, ms, share, GFLOP/s, GB/s.
   std::string table() const;
 };
 
-// The timing table when a Profile is alive, else null.
+// The table of timing wrappers if a Profile is alive, else null.
 const Kernels* profiled_kernels();
 
 }  // namespace pg

@@ -11,7 +11,7 @@
 namespace pg {
 namespace {
 
-// Ids by falling logit, equal ones by rising id; only the first `count` are in order.
+// Ids by decreasing logit, equal logits by increasing id; only the first `count` are sorted.
 std::vector<int32_t> ranked(std::span<const double> logits, size_t count) {
   std::vector<int32_t> ids(logits.size());
   std::iota(ids.begin(), ids.end(), 0);
@@ -59,7 +59,7 @@ std::vector<double> filtered_probs(std::span<const double> logits, const SampleO
   if (o.top_p < 1) {
     const auto kept = static_cast<size_t>(std::count_if(probs.begin(), probs.end(), [](double p) { return p > 0; }));
     double mass = 0;
-    for (int32_t id : ranked(logits, kept)) {  // the rest of the order is of tokens already gone
+    for (int32_t id : ranked(logits, kept)) {  // the ids after the first `kept` are of tokens already removed
       if (mass >= o.top_p) probs[id] = 0;
       mass += probs[id];
     }

@@ -1,12 +1,13 @@
 #pragma once
-// From logits to a token.
+// Sampling of a token from logits.
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace pg {
 
-// Applied in this order, that of Hugging Face transformers; each sees what the one before left over.
+// The options are applied in this order, which is that of Hugging Face transformers; each sees only the tokens that the
+// one before kept.
 struct SampleOptions {
   double temperature = 1;  // logits / temperature, > 0
   int64_t top_k = 0;       // keep the k largest logits and those equal to the k-th; 0: all
@@ -16,9 +17,10 @@ struct SampleOptions {
 
 // Error naming the option that is out of range.
 void check_sample_options(const SampleOptions& options);
-// Probabilities after the filters, [V], summing to 1. Equal logits are ranked by id. A function of this row alone.
+// Probabilities after the filters, [V], summing to 1. Equal logits are ranked by id. The result depends on this row
+// alone.
 std::vector<double> filtered_probs(std::span<const double> logits, const SampleOptions& options);
-// The token at which the cumulative probability passes u in [0, 1); never one of probability 0.
+// The first token at which the cumulative probability exceeds u in [0, 1); never one of probability 0.
 int32_t sample_token(std::span<const double> probs, double u);
 
 }  // namespace pg

@@ -16,7 +16,7 @@ namespace detail {
 [[noreturn]] void fail_dim(int dim, int rank, const char* op);
 }  // namespace detail
 
-// A short list of int64: used for sizes (Shape) and steps (Strides).
+// A short list of int64: used for sizes (Shape) and strides (Strides).
 class Dims {
  public:
   Dims() = default;
@@ -74,11 +74,11 @@ inline int64_t numel(const Shape& shape) {
   for (int64_t size : shape) n *= size;
   return n;
 }
-// The same for sizes that a caller chose. Error naming `op` when a size is negative, or when the elements or the bytes
-// (element_bytes each) of a shape with these sizes, zeros counted as ones, cannot be counted in an int64: a stride is a
-// product of sizes too.
+// numel() for sizes that a caller chose. Error naming `op` if a size is negative, or if the number of elements or of
+// bytes (element_bytes per element) does not fit in an int64. Sizes of 0 count as 1 in this check, because a stride is
+// a product of sizes too.
 int64_t checked_numel(const Shape& shape, const char* op, size_t element_bytes = 1);
-// Row-major steps.
+// Row-major strides.
 inline Strides contiguous_strides(const Shape& shape) {
   Strides strides = shape;
   int64_t step = 1;
@@ -88,13 +88,14 @@ inline Strides contiguous_strides(const Shape& shape) {
   }
   return strides;
 }
-// True of every shape without elements.
+// Always true for a shape without elements.
 bool is_contiguous(const Shape& shape, const Strides& strides);
-// NumPy's rule: align right, sizes equal or 1. Error naming `op` when they don't fit.
+// NumPy's broadcasting rule: dimensions are aligned at the right, and their sizes must be equal or 1. Error naming `op`
+// when they don't fit.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
 // Strides that read a tensor of shape `from` as if it had shape `to`: 0 where a size of 1 is repeated.
 Strides broadcast_strides(const Shape& from, const Strides& strides, const Shape& to, const char* op);
-// Negative counts from the end; Error naming `op` outside [-rank, rank).
+// A negative dim counts from the end; Error naming `op` outside [-rank, rank).
 inline int normalize_dim(int dim, int rank, const char* op) {
   if (dim < -rank || dim >= rank) [[unlikely]]
     detail::fail_dim(dim, rank, op);

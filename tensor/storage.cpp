@@ -27,7 +27,8 @@ namespace pg {
 namespace {
 
 constexpr size_t kGrain = 512;  // small classes: multiples of this
-// Up to here; above, eight classes per octave: finer ones would keep blocks for every length that rollouts come in.
+// Small classes end at 2^13 bytes. Above, there are eight classes per octave: finer classes would keep separate blocks
+// for every length of rollout.
 constexpr int kSmallOctave = 13;
 constexpr size_t kSmall = size_t{1} << kSmallOctave;
 constexpr size_t kSmallClasses = kSmall / kGrain + 1;
@@ -51,22 +52,24 @@ SizeClass size_class(size_t bytes) {
 }  // namespace
 
 // The free blocks of one thread on one device. A block goes back to the pool that it came from: directly on the pool's
-// own thread, otherwise through `returned`, which the owner empties before it asks the system for more. A pool whose
-// thread has ended keeps nothing: it releases each block that still comes back, and itself with the last one. A block
-// of device memory may be taken again while kernels still use it: they all run in one stream, in order.
+// own thread, otherwise through `returned`, which the owner empties before it requests more from the system. A pool
+// whose thread has ended keeps no blocks: it releases each block that still comes back, and destroys itself with the
+// last one. A block of device memory may be reused while kernels still use it, because all kernels run in one stream,
+// in order.
 struct Pool {
   Pool(Device device, Pool* home) : device(device), home(home ? home : this) {
     if (home) ++home->private_pools;
   }
   const Device device;
-  Pool* const home;        // of a private pool: the thread's usual one, which counts what is taken from the system
-  bool abandoned = false;  // no tensor will be made here again: to be destroyed when all blocks have come back
+  Pool* const home;        // the thread's usual pool (this, unless private); it counts memory from the system
+  bool abandoned = false;  // the private pool's owner is gone: destroyed when all blocks have come back
   size_t live = 0;         // blocks held by tensors
-  int private_pools = 0;   // whose home this is
+  int private_pools = 0;   // number of private pools whose home this is
   std::array<std::vector<Storage*>, kSmallClasses + 8 * (64 - kSmallOctave)> free;
   MemoryStats stats;
 
-  // Of a home: what other threads may touch, and everything above once the owner's thread has ended (`orphaned`).
+  // Used in home pools only: the members that other threads may access. Once the owner's thread has ended (`orphaned`),
+  // other threads may also access everything above.
   std::mutex mutex;
   std::vector<Storage*> returned;
   std::atomic<bool> any_returned{false};
@@ -115,14 +118,14 @@ struct Pool {
   }
   void* try_system(size_t bytes) const { return backend(device).allocate(bytes, device.index); }
 
-  // On the pool's own thread.
+  // Called on the pool's own thread.
   void give_back(Storage* block) {
     leave(block);
     free[size_class(block->bytes).index].push_back(block);
     if (abandoned && live == 0) destroy();
   }
 
-  // On any other thread, or after the pool's own has ended.
+  // Called on any other thread, or after the pool's own thread has ended.
   void give_back_elsewhere(Storage* block) {
     Pool& h = *home;
     std::unique_lock lock(h.mutex);
@@ -137,7 +140,7 @@ struct Pool {
     h.destroy_orphan(std::move(lock));
   }
 
-  // Of a home, on its own thread.
+  // For a home pool, called on its own thread.
   void collect_returned() {
     std::vector<Storage*> blocks;
     {
@@ -148,11 +151,11 @@ struct Pool {
     for (Storage* block : blocks) block->pool->give_back(block);
   }
 
-  // Of a home, when its thread ends.
+  // For a home pool, called when its thread ends.
   void orphan() {
     collect_returned();
     std::unique_lock lock(mutex);
-    for (Storage* block : returned) {  // came while the lock was free
+    for (Storage* block : returned) {  // blocks that came back before the lock was taken
       block->pool->leave(block);
       block->pool->to_system(block);
     }
@@ -162,7 +165,7 @@ struct Pool {
     destroy_orphan(std::move(lock));
   }
 
-  // Of a private pool, when its owner goes.
+  // For a private pool, called when its owner is destroyed.
   void abandon() {
     Pool& h = *home;
     if (is_own_thread()) h.collect_returned();
@@ -199,7 +202,7 @@ struct Pool {
     }
     delete block;
   }
-  void destroy() {  // a private pool without blocks
+  void destroy() {  // called for a private pool whose blocks have all come back
     release_unused();
     --home->private_pools;
     delete this;
@@ -213,13 +216,13 @@ struct Pool {
 
 namespace {
 
-struct Usual {  // of one thread and device
+struct Usual {  // the pools of one thread on one device
   explicit Usual(Device device) : pool(new Pool(device, nullptr)), current(pool) {}
   Pool* const pool;
   Pool* current;
 };
 
-// Plain pointers, so that a tensor with static lifetime can still come back after the thread's destructors have run.
+// Plain pointers, so that a tensor with static lifetime can still be released after the thread's destructors have run.
 constinit thread_local Usual* cpu_usual = nullptr;
 constinit thread_local std::array<Usual*, 256> cuda_usual{};  // by the device's index
 
@@ -231,7 +234,7 @@ void end_usual(Usual*& u) {
   delete std::exchange(u, nullptr);
 }
 
-// Gives the memory of a thread back when the thread ends.
+// Returns the memory of a thread when the thread ends.
 struct AtThreadEnd {
   ~AtThreadEnd() {
     end_usual(cpu_usual);

@@ -1,6 +1,6 @@
 #pragma once
 // Blocks of memory and the pool they come from. Training repeats its shapes, so from the second step on every request
-// is served from a free list, and nothing is asked of the system.
+// is served from a free list, without a call to the system.
 #include <cstddef>
 
 #include "tensor/base/ref.h"
@@ -16,22 +16,23 @@ struct Storage : RefCounted {
   uint64_t version = 0;  // counts replaced parameters: an optimizer's step or a loaded checkpoint
   uint64_t writes = 0;   // counts writes through a Tensor; the tape compares it before a backward reads saved memory
   Device device;
-  Pool* pool = nullptr;  // where it came from and goes back to
+  Pool* pool = nullptr;  // the pool that the block came from and returns to
   static void release(Storage*);
 };
 
 // At least `bytes` bytes, 64-byte aligned, uninitialised.
 Ref<Storage> allocate(size_t bytes, Device device);
 
-// A pool beside the usual one: its blocks are taken by nobody else, as the addresses in a captured graph demand. The
-// memory goes back to the system with the pool, or with its last tensor if that lives longer.
+// A pool separate from the thread's usual one. No other allocation takes its blocks, because the addresses in a
+// captured graph must stay valid. The memory returns to the system when the pool is destroyed, or with its last tensor
+// if that is released later.
 class PrivatePool {
  public:
   explicit PrivatePool(Device device);
   ~PrivatePool();
   PrivatePool(const PrivatePool&) = delete;
 
-  // While it lives, this thread's allocations on that device come from the pool.
+  // While a Use exists, this thread's allocations on that device come from the pool.
   class Use {
    public:
     explicit Use(PrivatePool& pool);
@@ -47,13 +48,14 @@ class PrivatePool {
   Pool* pool_;
 };
 
-// Of one thread and device: blocks that the thread has allocated, wherever they are released. Blocks in private pools
-// count as reserved only. When a thread ends, its memory goes back to the system, except what tensors still hold.
+// Memory of one thread on one device: the blocks that the thread has allocated, on whichever thread they are released.
+// Blocks in private pools are counted in `reserved` only. When a thread ends, its memory goes back to the system,
+// except what tensors still hold.
 struct MemoryStats {
   size_t in_use = 0;        // bytes held by live tensors
   size_t peak = 0;          // the largest in_use since reset_peak_memory
   size_t reserved = 0;      // bytes taken from the system
-  size_t system_calls = 0;  // how often the system was asked
+  size_t system_calls = 0;  // number of allocations from the system
 };
 MemoryStats memory_stats(Device device = {});
 void reset_peak_memory(Device device = {});

@@ -1,4 +1,4 @@
-// Tensors: makers, views, conversions, printing.
+// Tensors: creation, views, conversions, printing.
 #include "tensor/tensor.h"
 
 #include <fmt/format.h>
@@ -118,7 +118,7 @@ Tensor Tensor::to(Device target) const {
 
 namespace {
 
-struct Bytes {  // the first byte of a tensor's elements and the one behind the last
+struct Bytes {  // the byte range [begin, end) of a tensor's elements in its storage
   int64_t begin, end;
 };
 
@@ -208,7 +208,7 @@ bool reshape_strides(const Shape& shape, const Strides& strides, const Shape& ta
   if (is_contiguous(shape, strides)) return true;
   int at = target.rank() - 1;
   for (int i = shape.rank() - 1; i >= 0;) {
-    int64_t chunk = shape[i];  // a run of dims that is contiguous within itself
+    int64_t chunk = shape[i];  // number of elements in a run of dims that is contiguous within itself
     const int64_t base = strides[i];
     while (i > 0 && (shape[i - 1] == 1 || strides[i - 1] == chunk * base)) chunk *= shape[--i];
     --i;
@@ -294,7 +294,7 @@ Tensor Tensor::view_slice(int dim, int64_t start, int64_t end, int64_t step) con
   end = std::clamp<int64_t>(end, start, n);
   Tensor t = detach();
   t.offset_ += start * strides_[d];
-  if (step > n) step = std::max<int64_t>(n, 1);  // at most one element either way; the stride must not overflow
+  if (step > n) step = std::max<int64_t>(n, 1);  // at most one element in either case; the stride must not overflow
   t.shape_[d] = (end - start + step - 1) / step;
   t.strides_[d] *= step;
   return t;

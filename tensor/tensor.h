@@ -1,6 +1,6 @@
 #pragma once
 // A tensor is a value of five fields, cheap to copy; copies share storage, and views (reshape, transpose, slice,
-// expand) never copy. The differentiable operations are in autograd/ops.h; here is what needs no tape.
+// expand) never copy. The differentiable operations are in autograd/ops.h; this file has what needs no tape.
 #include <span>
 #include <string>
 #include <vector>
@@ -16,10 +16,10 @@
 
 namespace pg {
 
-// What autograd/tape.h hangs on a tensor that requires a gradient; opaque to tensor/.
+// The node that autograd/tape.h attaches to a tensor that requires a gradient; opaque to tensor/.
 struct GradNode : RefCounted {
   virtual ~GradNode() = default;
-  static void release(GradNode* node);  // iterative: a million-op graph drops without deep recursion
+  static void release(GradNode* node);  // iterative: releases a graph of a million ops without deep recursion
 };
 
 class Tensor {
@@ -69,7 +69,8 @@ class Tensor {
   // The elements, row-major. Error unless T matches the dtype and the tensor is contiguous and on the CPU. A call with
   // a T that is not const counts as a write: an operation recorded before it, whose backward reads this memory, then
   // throws Error instead of computing a wrong gradient. data<const T>() only reads. A write through a span taken before
-  // the operation was recorded is not seen (of ids it is): call data() again for every write.
+  // the operation was recorded is not detected (except for ids on the CPU, which are compared with a copy): call data()
+  // again for every write.
   template <class T>
   std::span<T> data() const;
   // The only element, as a double; Error unless numel() == 1.
@@ -81,10 +82,10 @@ class Tensor {
 
   Tensor clone() const;            // contiguous copy, no tape
   Tensor contiguous_copy() const;  // itself when already contiguous
-  Tensor to(DType dtype) const;    // converted copy, itself when equal; no gradient (see cast in ops.h)
+  Tensor to(DType dtype) const;    // converted copy, itself when the dtype is equal; no gradient (see cast in ops.h)
   Tensor to(Device device) const;
   // Writes `source` into this memory, broadcast to this shape and converted to this dtype. The two may share memory.
-  // Error if this tensor repeats elements (a view made by expand): which of the values would stay is not defined.
+  // Error if this tensor repeats elements (a view made by expand): it is not defined which of the values would remain.
   void copy_from(const Tensor& source) const;
   void fill(double value) const;
 
@@ -102,7 +103,7 @@ class Tensor {
   Tensor detach() const { return Tensor(storage_, offset_, shape_, strides_, dtype_); }  // same storage, no tape
   Tensor& set_requires_grad(bool on = true);  // makes a leaf; Error on non-floating dtypes and on results of ops
   // The gradient of a leaf after backward(); undefined when it received none. It is the leaf's own buffer: the next
-  // backward() adds to it, or overwrites it after zero_grad(). Keep the values of now with grad().clone().
+  // backward() adds to it, or overwrites it after zero_grad(). Use grad().clone() to keep the current values.
   Tensor grad() const;
   void zero_grad() const;  // the next backward overwrites the leaf's gradient
   const Ref<GradNode>& node() const { return node_; }

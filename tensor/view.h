@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel receives: where the elements are, not who owns them.
+// The tensor argument of a kernel: where the elements are, without ownership.
 #include <cstdint>
 
 #include "tensor/dtype.h"

@@ -1,6 +1,6 @@
 #pragma once
-// Several views of one shape, walked together. Dimensions that every view steps through evenly are merged first, so
-// that the innermost stretch is as long as it can be; a contiguous problem becomes one stretch.
+// Iteration over several views of one shape. Adjacent dimensions that every view steps through evenly are merged first,
+// so that the innermost stretch is as long as possible; a contiguous problem becomes one stretch.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Walk {
       segment(std::as_const(offset), count);
       begin += count;
       if (begin >= end) return;
-      // The stretch ran to its end: back to its start, then carry into the outer dimensions.
+      // The innermost dimension is done: return to its start, then carry into the outer dimensions.
       for (int k = 0; k < N; ++k) offset[k] -= at[inner] * stride[k][inner];
       at[inner] = 0;
       for (int d = inner - 1; d >= 0; --d) {
@@ -103,7 +103,7 @@ Walk<sizeof...(Views)> plan_walk(const Views&... views) {
 // A reduction of x into y, whose size is 1 where it is reduced.
 struct ReductionWalks {
   Walk<2> kept;     // x and y over the dimensions that stay
-  Walk<1> reduced;  // x over the others
+  Walk<1> reduced;  // x over the reduced dimensions
 };
 inline ReductionWalks plan_reduction(const View& y, const View& x) {
   Shape kept, reduced;

@@ -1,6 +1,7 @@
 #pragma once
-// Catch2 version 2 (Debian 12) and 3 (Ubuntu 24.04) behind one name. Use what both have: TEST_CASE, SECTION, GENERATE,
-// REQUIRE, CHECK, tags, Approx. A test case's name must have no brackets, commas or semicolons (CTest runs it by name).
+// Includes Catch2 version 2 (Debian 12) or 3 (Ubuntu 24.04). Use only what both versions have: TEST_CASE, SECTION,
+// GENERATE, REQUIRE, CHECK, tags, Approx. A test case's name must not contain brackets, commas or semicolons (CTest
+// runs test cases by name).
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
@@ -10,7 +11,7 @@ using Catch::Approx;
 #include <string>
 
 namespace pg::testing {
-// Ends the running test case and counts it as skipped, visibly. May be called from helpers of a test.
+// Ends the running test case and reports it as skipped. Helper functions of a test may call it.
 [[noreturn]] void skip(const std::string& reason);
 }  // namespace pg::testing
 

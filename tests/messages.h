@@ -1,5 +1,5 @@
 #pragma once
-// What an Error says.
+// Helpers for testing the messages of Errors.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace pg::testing {
 
-// The message of the Error that f throws, "" if it throws none.
+// The message of the Error that f throws, or "" if it throws none.
 inline std::string error_of(const std::function<void()>& f) {
   try {
     f();

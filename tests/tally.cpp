@@ -27,7 +27,7 @@ class Tally : public Listener {
   void testCaseStarting(const Catch::TestCaseInfo&) override { skipped_now = false; }
 
   void testCaseEnded(const Catch::TestCaseStats& stats) override {
-    // A test that failed before it skipped has failed.
+    // A test that failed before it called skip() counts as failed.
     if (stats.totals.assertions.failed > 0) {
       ++failed_;
     } else if (skipped_now) {
@@ -54,8 +54,8 @@ void pg::testing::skip(const std::string& reason) {
   std::cout << "skipped: " << Catch::getResultCapture().getCurrentTestName() << ": " << reason << std::endl;
 #if PG_CATCH_MAJOR >= 3
   SKIP();
-  __builtin_unreachable();  // SKIP throws, but version 3 does not say so to the compiler
+  __builtin_unreachable();  // SKIP throws, but version 3 does not declare that to the compiler
 #else
-  throw Catch::TestFailureException();  // version 2 ends a test case so, and counts nothing
+  throw Catch::TestFailureException();  // version 2 ends a test case like this, and counts nothing
 #endif
 }

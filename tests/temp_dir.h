@@ -1,5 +1,5 @@
 #pragma once
-// A folder that goes when the test ends.
+// A folder that is removed when the test ends.
 #include <cstdlib>
 #include <filesystem>
 #include <string>

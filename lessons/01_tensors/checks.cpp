@@ -86,7 +86,7 @@ void check_offset(Grader& g, const Impl& impl) {
     std::vector<double> got, reversed;
     for (int64_t n = 0; n < x.numel(); ++n) {
       got.push_back(static_cast<double>(impl.offset_of(n, x.shape(), x.strides())));
-      int64_t rest = n, offset = 0;  // the first index runs fastest
+      int64_t rest = n, offset = 0;  // with the first index as the fastest
       for (int d = 0; d < x.rank(); ++d) {
         offset += rest % x.shape()[d] * x.strides()[d];
         rest /= x.shape()[d];
@@ -95,7 +95,7 @@ void check_offset(Grader& g, const Impl& impl) {
     }
     std::vector<double> plain(x.numel());
     for (int64_t n = 0; n < x.numel(); ++n) plain[n] = static_cast<double>(n);
-    // The memory holds 0, 1, 2, …: an element's value is its offset.
+    // The storage holds 0, 1, 2, …: the value of an element is its offset.
     g.equal(fmt::format("{}, strides {}: offsets of elements 0, 1, 2, ...", name, x.strides()), Value(got),
             Value(x.to_vector()),
             {.mistakes = {{"the first index runs fastest in yours; the last one should", Value(reversed)},
@@ -114,7 +114,7 @@ void check_matmul(Grader& g, const Impl& impl) {
   Generator random(14);
   const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 4}, {64, 64, 64}, {65, 130, 67}, {7, 300, 129}, {100, 1, 5}};
   for (const auto& [m, n, k] : sizes) {
-    // Small whole numbers: every order of adding gives the same bits, so the comparison can be exact.
+    // Small integers: every summation order gives the same bits, so the comparison can be exact.
     std::vector<float> a(m * k), b(k * n);
     for (float& x : a) x = static_cast<float>(random.integer(9) - 4);
     for (float& x : b) x = static_cast<float>(random.integer(9) - 4);
@@ -221,7 +221,7 @@ Impl reference() {
           .broadcast_shapes = pg::broadcast_shapes,
           .offset_of =
               [](int64_t n, const Shape& shape, const Strides& strides) {
-                // The engine's own walk: a storage that holds 0, 1, 2, … seen through the view.
+                // Uses the engine's own indexing: reads a storage that holds 0, 1, 2, … through the view.
                 int64_t reach = 1;
                 for (int d = 0; d < shape.rank(); ++d) reach += (shape[d] - 1) * strides[d];
                 const Tensor memory = Tensor::arange(reach, f64);

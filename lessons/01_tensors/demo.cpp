@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Of one core; the best of a few tries.
+// The peak speed of one core; the best of a few runs.
 double peak_gflops() {
   constexpr int64_t rounds = 1 << 19;
   double best = 0;

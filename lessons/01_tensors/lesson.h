@@ -1,5 +1,5 @@
 #pragma once
-// Lesson 1: what you write, behind the engine's own signatures.
+// Lesson 1: the functions that you write, with the engine's own signatures.
 #include "lessons/kit/lesson.h"
 #include "tensor/tensor.h"
 
@@ -22,8 +22,8 @@ std::vector<kit::Check<Impl>> checks();
 void demo(kit::Demo& demo, const Impl& impl);
 
 // The race: c [M, N] = a [M, K] · b [K, N], all f32 and contiguous, one thread.
-void matmul_naive(View c, View a, View b);    // the formula, one element after the other
-void matmul_blocked(View c, View a, View b);  // block by block, so that what is loaded is used often
-void matmul_packed(View c, View a, View b);   // blocks copied to where they are read in order, results in registers
+void matmul_naive(View c, View a, View b);    // the formula, one element after another
+void matmul_blocked(View c, View a, View b);  // block by block, so that loaded data is reused
+void matmul_packed(View c, View a, View b);   // copies blocks into reading order, keeps results in registers
 
 }  // namespace pg::lesson01

@@ -1,4 +1,4 @@
-// Three of the four runners of the matmul race; the fourth is the engine's tensor/cpu/gemm/gemm.cpp.
+// Three of the four competitors in the matmul race. The fourth is the engine's tensor/cpu/gemm/gemm.cpp.
 #include <algorithm>
 #include <vector>
 
@@ -13,14 +13,14 @@ void matmul_naive(View c, View a, View b) {
   for (int64_t i = 0; i < M; ++i) {
     for (int64_t j = 0; j < N; ++j) {
       float sum = 0;
-      for (int64_t k = 0; k < K; ++k) sum += pa[i * K + k] * pb[k * N + j];  // b's column: a cache line per number
+      for (int64_t k = 0; k < K; ++k) sum += pa[i * K + k] * pb[k * N + j];  // a column of b: a cache line per element
       pc[i * N + j] = sum;
     }
   }
 }
 
 void matmul_blocked(View c, View a, View b) {
-  constexpr int64_t kDepth = 64, kWidth = 256;  // 64 KiB of b stay in the second-level cache while all rows pass by
+  constexpr int64_t kDepth = 64, kWidth = 256;  // 64 KiB of b stay in the L2 cache while all rows are processed
   const int64_t M = c.shape[0], N = c.shape[1], K = a.shape[1];
   float* pc = c.as<float>();
   const float *pa = a.as<float>(), *pb = b.as<float>();
@@ -41,7 +41,7 @@ namespace {
 
 constexpr int64_t kRows = 4, kColumns = 32;  // the tile of c that is kept in registers
 
-// tile [kRows, kColumns] = a panel [depth, kRows] times b panel [depth, kColumns], both read in order.
+// tile [kRows, kColumns] = a panel [depth, kRows] times b panel [depth, kColumns], both read sequentially.
 void multiply_panels(float* tile, const float* a, const float* b, int64_t depth) {
   float sum[kRows][kColumns] = {};
   for (int64_t k = 0; k < depth; ++k) {

@@ -17,7 +17,7 @@ Tensor random_leaf(const Shape& shape, Generator& random) {
   return x;
 }
 Tensor random_like(const Tensor& x, Generator& random) { return Tensor::normal(x.shape(), 0, 1, random, f64); }
-// What arrived at a leaf; zeros when nothing did.
+// The gradient of a leaf, or zeros if it has none.
 Value gradient_of(const Tensor& leaf) {
   const Tensor grad = leaf.grad();
   return grad.defined() ? Value(grad) : Value(zeros_like(leaf));
@@ -50,7 +50,7 @@ void check_mul(Grader& g, const Impl& impl) {
                      product(d, c)}}});
 
   const Tensor constant = Tensor::ones({4}, f64);
-  backward(impl.mul(c, constant), d);  // input 1 wants nothing; the leaf adds
+  backward(impl.mul(c, constant), d);  // input 1 needs no gradient; the leaf accumulates
   g.equal("mul(c, constant) after it, without zero_grad: dc", gradient_of(c), pg::add(product(d, c * 2.0), d),
           {.before = Value(product(d, c * 2.0))});
   g.note("two inputs, one used twice, one constant");
@@ -83,7 +83,7 @@ void check_matmul(Grader& g, const Impl& impl) {
     const std::string input = fmt::format("a [{}, {}], b [{}, {}], random dc [{}, {}]", m, k, k, n, m, n);
     backward(c, dc);
     kit::Compare da, db;
-    if (m == k && k == n) {  // only squares let a wrong order of factors through
+    if (m == k && k == n) {  // in a wrong order the shapes only fit for squares
       da.mistakes = {{"b is not transposed: compare da [M, K] with dc [M, N] and b [K, N]", matrix(dc, b)},
                      {"the factors are in the wrong order: dc stands first", matrix(turned(b), dc)},
                      {"da and db are exchanged", matrix(turned(a), dc)}};
@@ -125,7 +125,7 @@ void check_pass_summed(Grader& g, const Impl& impl) {
       how.mistakes = {{"this is the mean over the stretched dimensions; add up instead", want / repeats}};
     g.equal(input, gradient_of(b), want, how);
   }
-  // An input that needs no gradient must be left alone.
+  // An input that needs no gradient must be left unchanged.
   const Tensor b = random_leaf({2}, random);
   backward(add(impl, b, Tensor::ones({3, 2}, f64)), Tensor::ones({3, 2}, f64));
   g.equal("b + constant, b [2] stretched to [3, 2], dz = 1: db", gradient_of(b), Value({2}, {3, 3}));

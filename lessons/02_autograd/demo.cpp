@@ -13,10 +13,10 @@ namespace {
 
 Node* node_of(const Tensor& x) { return static_cast<Node*>(x.node().get()); }
 
-// Names for the values of a small expression, so that its tape can be drawn with values and gradients.
+// Gives names to the values of a small expression, so that its tape can be drawn with values and gradients.
 class Graph {
  public:
-  // x itself on the tape, under a name; its backward notes the gradient that passes.
+  // Puts x on the tape under a name. Its backward stores the gradient that passes through.
   Tensor name(const std::string& name, const Tensor& x) {
     auto info = std::make_shared<Info>(Info{name, x.item(), 0});
     Tensor y = record(Op::cast, x.detach(), {&x}, [info](const Tensor& dy, Grads& g) {
@@ -26,7 +26,7 @@ class Graph {
     infos_[node_of(y)] = info;
     return y;
   }
-  // The tree of ops above `result`, one line per value; call before backward, print after it.
+  // The tree of ops from `result` down, one line per value. Call draw() before backward and text() after it.
   void draw(const Tensor& result) { walk(node_of(result), "", ""); }
   std::string text() const {
     std::string text = fmt::format("{:<22}{:>10}{:>22}\n", "the tape", "value", "d loss / d value");
@@ -152,7 +152,7 @@ struct Moons {
   Tensor y() const { return Tensor::from(labels, {n, 1}); }
 };
 
-// Two interleaved half circles with noise: label 0 the upper, 1 the lower one.
+// Two interleaved half circles with noise. The upper one has label 0, the lower one has label 1.
 Moons two_moons(int64_t n, uint64_t seed) {
   Generator random(seed);
   Moons moons;
@@ -168,7 +168,7 @@ Moons two_moons(int64_t n, uint64_t seed) {
   return moons;
 }
 
-// 2 → 16 → 16 → 1 with tanh, made of the lesson's own four ops.
+// A network 2 → 16 → 16 → 1 with tanh, built from the lesson's four ops.
 struct Network {
   Network(const Impl& ops, uint64_t seed) : impl(ops) {
     Generator random(seed);

@@ -1,5 +1,5 @@
 #pragma once
-// Lesson 2: what you write, behind the engine's own signatures.
+// Lesson 2: the functions that you write, with the engine's own signatures.
 #include <functional>
 #include <span>
 
@@ -29,10 +29,10 @@ Impl learner();
 std::vector<kit::Check<Impl>> checks();
 void demo(kit::Demo& demo, const Impl& impl);
 
-// a + b with broadcasting, on the tape through impl.pass_summed.
+// a + b with broadcasting, recorded on the tape with impl.pass_summed.
 Tensor add(const Impl& impl, const Tensor& a, const Tensor& b);
 
-// Three ops whose forward is right and whose backward is not.
+// Three ops with a right forward and a wrong backward.
 Tensor tanh_without_square(const Tensor& x);                   // dx = dy·(1 - y)
 Tensor matmul_untransposed(const Tensor& a, const Tensor& b);  // db = a·dc, for square matrices
 Tensor softmax_doubled(const Tensor& x);                       // dx twice too large

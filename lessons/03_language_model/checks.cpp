@@ -45,7 +45,7 @@ void check_cross_entropy_backward(Grader& g, const Impl& impl) {
   g.note("30 numbers; each row sums to 0");
 }
 
-// AdamW with switches for what people get wrong.
+// AdamW with a switch for each common mistake.
 struct Adam {
   bool corrected = true, decoupled = true, eps_outside = true, scaled = true, squared = true;
   std::vector<double> operator()(std::vector<double> p, const std::vector<double>& g, std::vector<double> m,
@@ -109,8 +109,8 @@ std::vector<double> keep(std::vector<double> p, const std::vector<int>& ids, boo
 }
 
 void check_filtered_probs(Grader& g, const Impl& impl) {
-  const std::vector<double> logits = {1, 3, 2, 0, -1};  // by rank: 1, 2, 0, 3, 4
-  const auto p = plain_probs(logits, 1);                // 0.087, 0.643, 0.237, 0.032, 0.012... in their order
+  const std::vector<double> logits = {1, 3, 2, 0, -1};  // descending order: 1, 2, 0, 3, 4
+  const auto p = plain_probs(logits, 1);                // 0.087, 0.643, 0.237, 0.032, 0.012... in the order of ids
   const auto got = [&](const SampleOptions& o) { return impl.filtered_probs(logits, o); };
   g.equal("logits {1, 3, 2, 0, -1}, temperature 0.5", got({.temperature = 0.5}), plain_probs(logits, 0.5),
           {.mistakes = {{"the temperature is ignored", p},
@@ -125,7 +125,7 @@ void check_filtered_probs(Grader& g, const Impl& impl) {
                {"the token that crosses the line is dropped; it must stay, or nothing might be left", keep(p, {1})},
                {"one too many are kept: stop once the mass has reached p", keep(p, {1, 2, 0})},
                {"what is left does not sum to 1: divide by its sum", keep(p, {1, 2}, false)}}});
-  // Among the best two alone, token 1 has 0.73 of the mass: top-p must see what top-k left.
+  // Within the best two, token 1 has 0.73 of the mass: top-p must be applied to what top-k kept.
   g.equal("the same logits, top_k 2 and top_p 0.7", got({.top_k = 2, .top_p = 0.7}), keep(p, {1}),
           {.mistakes = {{"top-p must judge what top-k left over, scaled to sum to 1", keep(p, {1, 2})}}});
   g.equal(

@@ -19,7 +19,7 @@ struct Text {
   int64_t v() const { return tokenizer.vocab_size(); }
 };
 
-// Mean of -log p[b | a] over the pairs of a text; p [V, V] as a flat vector.
+// Mean of -log p[b | a] over all pairs of a text. p [V, V] is a flat vector.
 double pair_loss(const std::vector<double>& p, const std::vector<int32_t>& ids, int64_t v) {
   double loss = 0;
   for (size_t i = 0; i + 1 < ids.size(); ++i) loss -= std::log(p[static_cast<size_t>(ids[i] * v + ids[i + 1])]);
@@ -29,14 +29,14 @@ double pair_loss(const std::vector<double>& p, const std::vector<int32_t>& ids, 
 double show_bigrams(kit::Demo& demo, const Impl& impl, const Text& text) {
   demo.heading("Counting, and a network that finds the counts");
   const int64_t v = text.v();
-  std::vector<double> count(static_cast<size_t>(v * v), 1);  // every pair once more than seen: nothing is impossible
+  std::vector<double> count(static_cast<size_t>(v * v), 1);  // adds one to each count, so that no pair is impossible
   for (size_t i = 0; i + 1 < text.data.train.size(); ++i) {
     ++count[static_cast<size_t>(text.data.train[i] * v + text.data.train[i + 1])];
   }
   const Tensor counts = Tensor::from(count, {v, v}), q = counts / sum(counts, {1}, true);
 
-  // One score per pair, started at 0; the loss is the mean over a of the cross-entropy of row a with q[a, :]. Its
-  // gradient is softmax - q, its second derivative about diag(softmax): Newton's step is their quotient.
+  // One score per pair, starting at 0. The loss is the mean over a of the cross-entropy of row a with q[a, :]. Its
+  // gradient is softmax - q, and its second derivative is about diag(softmax): Newton's step is their quotient.
   Tensor w = Tensor::zeros({v, v}, f64);
   std::vector<double> distance;
   for (int step = 0; step < 60; ++step) {
@@ -58,7 +58,8 @@ double show_bigrams(kit::Demo& demo, const Impl& impl, const Text& text) {
   return pair_loss(learned, text.data.val, v);
 }
 
-// The kContext characters before, each an embedding, through one hidden layer. f64, so that the lesson's pieces fit.
+// Predicts from the kContext previous characters: one embedding each, then one hidden layer. It is f64, because the
+// exercise functions are.
 struct Mlp : Module {
   static constexpr int64_t kContext = 8, kEmbedding = 12, kHidden = 128;
   Embedding characters;
@@ -96,7 +97,7 @@ Examples random_examples(const std::vector<int32_t>& text, int64_t rows, Generat
   return examples(text, starts);
 }
 
-// Cross-entropy whose backward is the lesson's piece.
+// Cross-entropy whose backward is the exercise function.
 Tensor loss_of(const Impl& impl, const Tensor& logits, const Tensor& targets) {
   return record(Op::cross_entropy, pg::cross_entropy(logits.detach(), targets), {&logits},
                 [&impl, logits = logits.detach(), targets](const Tensor& dy, Grads& g) {
@@ -126,7 +127,7 @@ Run train(const Impl& impl, Mlp& model, const Text& text, int steps, Generator& 
     const Examples e = random_examples(text.data.train, 64, g);
     slab.zero_grad();
     backward(loss_of(impl, model(e.ids), e.targets));
-    const double lr = 0.01 * std::min(1.0, 2.0 * (steps - step + 1) / steps);  // constant, then down to 0
+    const double lr = 0.01 * std::min(1.0, 2.0 * (steps - step + 1) / steps);  // constant, then linear decay to 0
     impl.adamw(slab.params().data<double>(), slab.grads().data<double>(), m.data<double>(), v.data<double>(),
                {.lr = lr,
                 .beta1 = 0.9,

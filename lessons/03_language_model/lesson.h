@@ -1,5 +1,5 @@
 #pragma once
-// Lesson 3: what you write, behind the engine's own names.
+// Lesson 3: the functions that you write, with the engine's own names.
 #include <span>
 #include <vector>
 

@@ -10,7 +10,7 @@ namespace {
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Elements of two equal-shaped f32 tensors whose bits differ.
+// Number of elements whose bits differ in two f32 tensors of equal shape.
 int64_t different_bits(const Tensor& a, const Tensor& b) {
   const Tensor x = a.contiguous_copy(), y = b.contiguous_copy();
   int64_t count = 0;

@@ -21,7 +21,7 @@ Qkv random_qkv(const Shape& shape, uint64_t seed) {
 }
 Tensor positions(int64_t t) { return Tensor::arange(t, f64); }
 
-// softmax over `dim` of scale·q kᵀ where `visible` (undefined: everywhere), times v: attention and its relatives.
+// softmax over `dim` of scale·q kᵀ where `visible` (undefined: everywhere), times v: attention and its faulty variants.
 Tensor variant(const Qkv& x, double scale, const Tensor& visible, int dim = -1) {
   Tensor scores = matmul(x.q, transpose(x.k)) * scale;
   if (visible.defined()) scores = where(visible, scores, Tensor::scalar(-INFINITY, f64));
@@ -119,7 +119,7 @@ Spread spread_of(const Tensor& x) {
 void check_init(Grader& g, const Impl& impl) {
   Generator generator(45), other(46);
   Gpt2 model({.vocab_size = 100, .block_size = 64, .n_layer = 8, .n_head = 4, .n_embd = 64, .in_proj_std = 0.1}, other);
-  for (auto& [name, parameter] : named_parameters(model)) parameter.fill(-7);  // nothing may stay as it was
+  for (auto& [name, parameter] : named_parameters(model)) parameter.fill(-7);  // every value must be overwritten
   impl.init_weights(model, generator);
   for (const auto& [name, parameter] : named_parameters(model)) {
     if (parameter.rank() != 2) {
@@ -127,7 +127,8 @@ void check_init(Grader& g, const Impl& impl) {
       g.equal(name, parameter, Tensor::full(parameter.shape(), want));
       continue;
     }
-    // 4,096 numbers or more: the measured deviation is right to 1.1 %, the kurtosis of a normal to 3 ± 0.08.
+    // With 4,096 elements or more, the measured standard deviation is accurate to 1.1 %, and the kurtosis of a normal
+    // distribution is 3 ± 0.08.
     const bool writer = name.ends_with("c_proj.weight"), reader = name.starts_with("h.") && !writer;
     const double want = writer ? 0.005 : reader ? 0.1 : 0.02;  // 0.02 / √16
     const Spread s = spread_of(parameter);
@@ -154,7 +155,7 @@ void check_init(Grader& g, const Impl& impl) {
   g.note(fmt::format("{} tensors by name", named_parameters(model).size()));
 }
 
-// What comes out when row b's new positions are put at starts[b], and the first lengths[b] keys are used.
+// The result if the new positions of row b are stored from starts[b] on, and the first lengths[b] keys are used.
 Tensor decode_at(const KvSlot& slot, const Qkv& x, const std::vector<int32_t>& starts, const Tensor& lengths) {
   const Tensor at = Tensor::from(starts, {static_cast<int64_t>(starts.size())});
   const KvSlot copy{slot.k.clone(), slot.v.clone(), at, lengths};
@@ -168,7 +169,7 @@ void check_decode(Grader& g, const Impl& impl) {
   const int64_t room = 9;
   const Qkv x = random_qkv({2, 2, room, 4}, 47);
   KvCache cache(2, 1, 2, room, 4, f64);
-  // Row 0 holds 5 positions already, row 1 two. Unused room holds numbers that nobody may read.
+  // Row 0 already holds 5 positions, row 1 holds two. Unused slots hold values that must not be read.
   for (const Tensor& part : {cache.k[0], cache.v[0]}) part.fill(50);
   const int64_t known[] = {5, 2};
   for (int64_t b = 0; b < 2; ++b) {

@@ -1,4 +1,4 @@
-// The demonstration of lesson 4, first part: one attention layer learns to look back.
+// The demonstration of lesson 4, first part: one attention layer learns to attend to an earlier position.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace pg::lesson04 {
 namespace {
 
-constexpr int64_t kBack = 3;  // how far the answer lies in the past
+constexpr int64_t kBack = 3;  // how many positions back the answer is
 constexpr int64_t kSymbols = 8, kLength = 16, kWidth = 32;
 
 // Symbol and position embeddings, layer norm, one causal attention head, a linear readout.
@@ -47,7 +47,7 @@ Tensor random_symbols(int64_t rows, Generator& g) {
   for (int32_t& id : ids) id = static_cast<int32_t>(g.integer(kSymbols));
   return Tensor::from(ids, {rows, kLength});
 }
-// What stood kBack places earlier; nothing is asked of the first places.
+// The targets: the symbol kBack positions earlier. The first positions are ignored.
 Tensor answers(const Tensor& ids) {
   Tensor targets = Tensor::full(ids.shape(), -100, i32);
   targets.view_slice(1, kBack, kLength).copy_from(ids.view_slice(1, 0, kLength - kBack));

@@ -1,5 +1,5 @@
 #pragma once
-// Lesson 4: what you write, behind the engine's own names.
+// Lesson 4: the functions that you write, with the engine's own names.
 #include <vector>
 
 #include "autograd/ops.h"
@@ -33,13 +33,13 @@ Impl learner();
 std::vector<kit::Check<Impl>> checks();
 void demo(kit::Demo& demo, const Impl& impl);
 
-// impl's attention and layer norm as ops on the tape: the forward and the backward are the pieces.
+// impl's attention and layer norm as ops on the tape: forward and backward are the exercise functions.
 Tensor attention(const Impl& impl, const Tensor& q, const Tensor& k, const Tensor& v);
 Tensor layer_norm(const Impl& impl, const Tensor& x, const Tensor& w, const Tensor& b);
-// softmax(q kᵀ / √D) under the causal mask: [B, H, T, D] twice → [B, H, T, T].
+// softmax(q kᵀ / √D) under the causal mask. q and k are [B, H, T, D], the result is [B, H, T, T].
 Tensor attention_weights(const Tensor& q, const Tensor& k);
 
-// The demonstration's three parts.
+// The three parts of the demonstration.
 void show_looking_back(kit::Demo& demo, const Impl& impl);
 void show_training(kit::Demo& demo, const Impl& impl);
 void show_cache(kit::Demo& demo, const Impl& impl);

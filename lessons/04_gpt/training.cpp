@@ -1,4 +1,4 @@
-// The demonstration of lesson 4, second part: a GPT-2 learns the characters of a text and speaks.
+// The demonstration of lesson 4, second part: a GPT-2 learns the characters of a text and generates text.
 #include <chrono>
 #include <cmath>
 
@@ -13,8 +13,8 @@
 namespace pg::lesson04 {
 namespace {
 
-// nanoGPT's recipe for a laptop's CPU (config/train_shakespeare_char.py as its README runs it), but for in_proj_std:
-// GPT-2's 0.02 there, 1/√width here.
+// nanoGPT's recipe for the CPU of a laptop (config/train_shakespeare_char.py as its README runs it), except for
+// in_proj_std: GPT-2's 0.02 there, 1/√width here.
 constexpr int64_t kContext = 64, kBatch = 12, kFullSteps = 2000, kShortSteps = 300;
 const Gpt2Config kModel{
     .vocab_size = 0, .block_size = kContext, .n_layer = 4, .n_head = 4, .n_embd = 128, .in_proj_std = 0.0884};
@@ -43,7 +43,7 @@ void show_text(kit::Demo& demo, const std::string& text) {
   demo.gap();
 }
 
-// The weights of one head of one layer on a text.
+// The attention weights of one head of one layer on a text.
 std::vector<std::vector<double>> head_map(const Gpt2& model, const Tensor& ids, size_t layer, int64_t head) {
   const int64_t t = ids.size(1), c = model.config.n_embd, d = c / model.config.n_head;
   Tensor x = model.wte(ids) + model.wpe(Tensor::arange(t, i32));
@@ -59,7 +59,7 @@ std::vector<std::vector<double>> head_map(const Gpt2& model, const Tensor& ids, 
 void show_heads(kit::Demo& demo, const Gpt2& model, const CharTokenizer& tokenizer, const std::string& text) {
   NoGrad guard;
   const Tensor ids = Tensor::from(tokenizer.encode(text), {1, static_cast<int64_t>(text.size())});
-  // The head that looks furthest from itself: the most to see.
+  // Finds the head that attends most to distant positions, because it shows the most.
   size_t best_layer = 0;
   int64_t best_head = 0;
   double best = -1;

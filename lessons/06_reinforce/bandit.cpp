@@ -1,4 +1,5 @@
-// The demonstration of lesson 6, first part: on a bandit the policy gradient can be computed exactly, and estimated.
+// The demonstration of lesson 6, first part: on a bandit the policy gradient can be computed exactly and also
+// estimated.
 #include <algorithm>
 #include <cmath>
 
@@ -9,14 +10,14 @@ namespace pg::lesson06 {
 namespace {
 
 constexpr int64_t kArms = 5, kBatch = 64;
-const std::vector<double> kMeans = {5.0, 4.0, 6.5, 5.5, 3.0};  // mean reward of each arm; noise of deviation 1 on top
+const std::vector<double> kMeans = {5.0, 4.0, 6.5, 5.5, 3.0};  // mean rewards of the arms; the noise has std 1
 const std::vector<double> kStart = {0.5, 0.2, -0.8, 0.0, 0.1};
 
 std::vector<double> probabilities(const std::vector<double>& logits) {
   return softmax(Tensor::from(logits, {kArms})).to_vector();
 }
 
-// d E[reward] / d logits = π_a (μ_a - Σ π μ): a sum over five arms.
+// d E[reward] / d logits = π_a (μ_a - Σ π μ), a sum over five arms.
 std::vector<double> exact_gradient(const std::vector<double>& logits) {
   const auto p = probabilities(logits);
   double mean = 0;
@@ -52,7 +53,7 @@ std::vector<double> estimate(const Impl& impl, const std::vector<double>& logits
   return (theta.grad() * -1.0).to_vector();
 }
 
-// Mean and deviation of each component over many batches.
+// Mean and standard deviation of each component over many batches.
 struct Spread {
   std::vector<double> mean, deviation;
   double total() const {  // sum of the variances
@@ -65,7 +66,7 @@ Spread spread(const Impl& impl, bool with_baseline, int batches) {
   Generator g(61);
   Baseline baseline;
   Spread s{std::vector<double>(kArms, 0), std::vector<double>(kArms, 0)};
-  if (with_baseline) estimate(impl, kStart, &baseline, g);  // its first batch is compared with 0
+  if (with_baseline) estimate(impl, kStart, &baseline, g);  // the baseline is 0 for the first batch
   std::vector<double> squares(kArms, 0);
   for (int i = 0; i < batches; ++i) {
     const auto e = estimate(impl, kStart, with_baseline ? &baseline : nullptr, g);

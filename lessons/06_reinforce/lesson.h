@@ -1,11 +1,11 @@
 #pragma once
-// Lesson 6: what you write, behind the engine's own names.
+// Lesson 6: the functions that you write, with the engine's own names.
 #include "autograd/ops.h"
 #include "lessons/kit/lesson.h"
 
 namespace pg::lesson06 {
 
-// What a moving baseline remembers: sums over the batches so far, older ones counting less.
+// The state of a moving baseline: sums over the batches so far, in which older batches have smaller weights.
 struct Baseline {
   double decay = 0.9;
   double sum = 0;     // Σ_k decay^(n-k) · mean return of batch k
@@ -34,7 +34,7 @@ Impl learner();
 std::vector<kit::Check<Impl>> checks();
 void demo(kit::Demo& demo, const Impl& impl);
 
-// The demonstration's two parts.
+// The two parts of the demonstration.
 void show_bandit(kit::Demo& demo, const Impl& impl);
 void show_writer(kit::Demo& demo, const Impl& impl);
 

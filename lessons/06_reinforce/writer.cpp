@@ -1,4 +1,5 @@
-// The demonstration of lesson 6, second part: a policy that writes, a reward that can be hacked, and what repairs it.
+// The demonstration of lesson 6, second part: a policy that writes sentences, a reward that can be hacked, and
+// remedies.
 #include <algorithm>
 
 #include "lessons/06_reinforce/lesson.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int64_t kRows = 64, kLongest = 16;
 
-// Sentences as rows: what goes in, what should come out, and which places count.
+// Sentences as rows: the inputs, the targets, and the mask of the positions that count.
 struct Rows {
   Tensor ids, targets, mask;  // i32, i32, u8: [B, T]
 };
@@ -26,7 +27,7 @@ Rows to_rows(const std::vector<std::vector<int32_t>>& sentences) {
     const auto& s = sentences[static_cast<size_t>(b)];
     for (size_t t = 0; t < s.size(); ++t) {
       const size_t at = static_cast<size_t>(b * longest) + t;
-      r.ids.data<int32_t>()[at] = t == 0 ? 0 : s[t - 1];  // "." stands before the first word
+      r.ids.data<int32_t>()[at] = t == 0 ? 0 : s[t - 1];  // "." comes before the first word
       r.targets.data<int32_t>()[at] = s[t];
       r.mask.data<uint8_t>()[at] = 1;
     }
@@ -42,7 +43,7 @@ Gpt2Config config() {
           .n_embd = 32};
 }
 
-// The reference: a GPT that has read the language.
+// Trains the reference: a GPT that learns the language.
 void read_language(Gpt2& model) {
   TrainConfig train;
   train.max_steps = 400;
@@ -80,8 +81,8 @@ Tensor log_probs(const Impl& impl, const Gpt2& model, const Rows& rows) {  // [B
 }
 
 struct Reward {
-  double per_extra_word = 0;  // taken off for each word past the eighth
-  double kl = 0;              // times log π - log reference, taken off at each word
+  double per_extra_word = 0;  // subtracted for each word after the eighth
+  double kl = 0;              // times log π - log reference, subtracted at each word
 };
 
 struct Writing {
@@ -103,7 +104,7 @@ Writing judge(const Impl& impl, Gpt2& model, const Gpt2& reference) {
   return w;
 }
 
-// REINFORCE from the reference on; returns keywords per sentence, iteration by iteration.
+// REINFORCE, starting from the reference. Returns the number of keywords per sentence for each iteration.
 std::vector<double> improve(const Impl& impl, Gpt2& model, const Gpt2& reference, const Reward& reward, uint64_t seed) {
   ParamSlab slab(model);
   AdamW optimizer(slab, {0.9, 0.99, 1e-8, 0});

@@ -1,4 +1,4 @@
-// The demonstration of lesson 7, second part: what matters, and what hardly does.
+// The demonstration of lesson 7, second part: which parts of PPO matter, and which hardly do.
 #include <algorithm>
 #include <vector>
 
@@ -19,7 +19,7 @@ constexpr Variant kUnclipped{"no clip", [](Recipe& r) { r.clip = kNoClip; }};
 constexpr Variant kFreeValue{"no value clip", [](Recipe& r) { r.value_clip = 0; }};
 constexpr Variant kClockEnds{"truncation as an end", [](Recipe& r) { r.truncation_ends = true; }};
 
-// Of a table: how long its runs are, how much faster than the recipe, and how many.
+// Settings of a table: the length of its runs, their learning rate relative to the recipe, and the number of seeds.
 struct Pace {
   int64_t steps;
   double lr_factor;

@@ -1,4 +1,4 @@
-// The demonstration of lesson 7, first part: what the first step is, and CartPole with CleanRL's recipe.
+// The demonstration of lesson 7, first part: properties of the first step, and CartPole with CleanRL's recipe.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace pg::lesson07 {
 namespace {
 
-// Means of `count` equal parts; what is below -1 or no number counts as -1.
+// Means of `count` equal parts of x. Values below -1 or not finite count as -1.
 std::vector<double> thinned(const std::vector<double>& x, size_t count) {
   std::vector<double> result;
   for (size_t part = 0; part < count; ++part) {

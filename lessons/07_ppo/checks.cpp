@@ -1,4 +1,4 @@
-// What the checks of lesson 7 are called, what they hint at, and the engine's own pieces.
+// Names and hints of the checks of lesson 7, and the engine's own functions.
 #include "lessons/07_ppo/checks.h"
 
 #include "rl/control/gaussian.h"

@@ -1,5 +1,5 @@
 #pragma once
-// The checks of lesson 7, by file.
+// The checks of lesson 7, by source file.
 #include "lessons/07_ppo/lesson.h"
 
 namespace pg::lesson07 {

@@ -1,5 +1,5 @@
-// The checks of GAE. What is wanted comes from the definition, A[t] = Σ_l (gamma·lambda)^l delta[t+l] up to where the
-// episode ends, or from a few numbers by hand; nothing here walks backwards.
+// The checks of GAE. Expected values come from the definition, A[t] = Σ_l (gamma·lambda)^l delta[t+l] up to the end of
+// the episode, or from a few values computed by hand. Nothing here iterates backwards.
 #include <cmath>
 
 #include "lessons/07_ppo/checks.h"
@@ -20,7 +20,7 @@ Tensor normal(const Shape& shape, uint64_t seed) {
 }
 Tensor flags(const std::vector<uint8_t>& x) { return Tensor::from(x, {kRows, kSteps}); }
 
-// What happens at a step: V of what comes after it, and whether the sum of deltas stops here.
+// What follows a step: the V of the next state, and whether the sum of deltas ends here.
 struct Border {
   double next;
   bool stop;
@@ -29,9 +29,9 @@ struct Sample {
   Tensor rewards = normal({kRows, kSteps}, 71), values = normal({kRows, kSteps}, 72), next = normal({kRows}, 73);
   Numbers r = rewards.to_vector(), v = values.to_vector(), last = next.to_vector();
 
-  // V after step i when the episode goes on.
+  // V of the state after step i if the episode continues.
   double after(size_t i) const { return (i + 1) % kSteps == 0 ? last[i / kSteps] : v[i + 1]; }
-  // The definition: for every step the sum over the later ones. border(i) says what follows step i.
+  // The definition: for every step, the sum over the later steps. border(i) returns what follows step i.
   template <class BorderOf>
   Value advantages(BorderOf border, double gamma = kGamma, double lambda = kLambda) const {
     Value a({kRows, kSteps}, Numbers(r.size(), 0));
@@ -71,7 +71,7 @@ void check_gae(Grader& g, const Impl& impl) {
   const Gae got = impl.gae(s.rewards, s.values, s.next, options());
   const Value want = s.advantages(on);
   const std::string input = "rewards, values [2, 6], random; gamma 0.9, lambda 0.8: ";
-  // delta with gamma left out, and the sum without it.
+  // delta without gamma, and the sum without gamma.
   Value undiscounted({kRows, kSteps}, Numbers(s.r.size(), 0));
   for (size_t i = 0; i < s.r.size(); ++i) {
     for (size_t j = i; j < (i / kSteps + 1) * kSteps; ++j) {
@@ -83,7 +83,7 @@ void check_gae(Grader& g, const Impl& impl) {
       {.mistakes = {
            {"lambda is forgotten: this is the whole return less V, with all its noise", s.advantages(on, kGamma, 1)},
            {"gamma is forgotten where A is carried on: the factor is gamma·lambda",
-            [&] {  // weights lambda^l in place of (gamma·lambda)^l
+            [&] {  // weights lambda^l instead of (gamma·lambda)^l
               Value a({kRows, kSteps}, Numbers(s.r.size(), 0));
               for (size_t i = 0; i < s.r.size(); ++i) {
                 for (size_t j = i; j < (i / kSteps + 1) * kSteps; ++j) {
@@ -112,7 +112,7 @@ void check_termination(Grader& g, const Impl& impl) {
   const auto border = [&](size_t i) { return Border{ended[i] ? 0 : s.after(i), ended[i] != 0}; };
   const auto bootstrapped = [&](size_t i) { return Border{s.after(i), ended[i] != 0}; };
   const auto carried = [&](size_t i) { return Border{ended[i] ? 0 : s.after(i), false}; };
-  // The flag of the step before, as when `done` is stored together with what is seen next.
+  // Uses the flag of the previous step, as if `done` were stored together with the next observation.
   const auto late = [&](size_t i) {
     const bool end = i % kSteps != 0 && ended[i - 1];
     return Border{end ? 0 : s.after(i), end};
@@ -169,13 +169,13 @@ void check_truncation(Grader& g, const Impl& impl) {
 }
 
 void check_mask(Grader& g, const Impl& impl) {
-  // gamma = lambda = 1/2. Steps 0 and 2 exist: delta_2 = 3 + 4 - 1 = 6, delta_0 = 1 + 1/2·1 - 4 = -5/2,
-  // A_0 = -5/2 + 6/4 = -1.
+  // gamma = lambda = 1/2. Only steps 0 and 2 exist: delta_2 = 3 + 4 - 1 = 6, delta_0 = 1 + 1/2·1 - 4 = -5/2, A_0 = -5/2
+  // + 6/4 = -1.
   const auto row = [](const Numbers& x) { return Tensor::from(x, {1, static_cast<int64_t>(x.size())}); };
   GaeOptions o{.gamma = 0.5, .lambda = 0.5};
   o.mask = Tensor::from(std::vector<uint8_t>{1, 0, 1, 0}, {1, 4});
   const Gae got = impl.gae(row({1, 10, 3, 20}), row({4, 7, 1, 9}), Tensor::from(Numbers{8}, {1}), o);
-  // Zeros in place of what is masked, slots walked through: delta_2 = 3 - 1, delta_3 = 4, ...
+  // The mistake: masked entries are replaced by zeros, and all slots are processed: delta_2 = 3 - 1, delta_3 = 4, ...
   g.equal("mask {1, 0, 1, 0}, rewards 1 . 3 ., values 4 . 1 ., next 8, gamma = lambda = 1/2: advantages",
           got.advantages, Value({1, 4}, {-1, 0, 6, 0}),
           {.mistakes = {

@@ -1,4 +1,4 @@
-// The checks of the losses and of the Gaussian policy, with numbers by hand or from the definition.
+// The checks of the losses and of the Gaussian policy. Expected values are computed by hand or from the definition.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -40,7 +40,7 @@ void check_clip_loss(Grader& g, const Impl& impl) {
     plus.insert(plus.end(), minus.begin(), minus.end());
     return Value({2, 4}, plus);
   };
-  // By hand: clip gives 0.8 0.9 1.25 1.3.
+  // Computed by hand: the clipped ratios are 0.8 0.9 1.25 1.3.
   const Value want = loss({-1, -1.8, -2.5, -2.6}, {1.6, 1.8, 2.5, 3.2});
   Value negative = want;
   for (double& x : negative.v) x = -x;
@@ -83,7 +83,7 @@ void check_clip_loss(Grader& g, const Impl& impl) {
 }
 
 void check_value_loss(Grader& g, const Impl& impl) {
-  // R = 0 throughout. near = old ± 0.5 where v is further away.
+  // R = 0 in all cases. near = old ± 0.5 where v is further away from old.
   const Tensor v = leaf(Tensor::from(Numbers{1, 1, -1, 0.25, 2}, {5}));
   const Tensor old = leaf(Tensor::from(Numbers{0.2, 2, -0.8, 0.125, -1}, {5}));
   const Tensor returns = leaf(Tensor::zeros({5}, f64));
@@ -98,7 +98,7 @@ void check_value_loss(Grader& g, const Impl& impl) {
                                                             }()}}});
   if (g.failed()) return;
   const Tensor got = impl.value_loss(v, returns, old, clip, {});
-  // near: 0.7, 1.5, -1, 0.25, -0.5.
+  // The values of near: 0.7, 1.5, -1, 0.25, -0.5.
   g.equal("the same with old 0.2 2 -0.8 0.125 -1, clip 0.5", got.detach(), half_squares({1, 1.5, -1, 0.25, 2}),
           {.mistakes = {
                {"the minimum in place of the maximum: this rewards having gone too far",
@@ -135,7 +135,7 @@ void check_value_loss(Grader& g, const Impl& impl) {
 
 namespace {
 
-// N = 4 actions of k = 3 numbers.
+// N = 4 actions of k = 3 elements.
 struct Actions {
   Tensor mean = normal({4, 3}, 76), log_std = normal({3}, 77), taken = normal({4, 3}, 78);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Lesson 7: what you write, behind the engine's own names.
+// Lesson 7: the functions that you write, with the engine's own names.
 #include "autograd/ops.h"
 #include "lessons/kit/lesson.h"
 #include "rl/advantages.h"
@@ -9,7 +9,7 @@ namespace pg::lesson07 {
 using rl::Gae;
 using rl::GaeOptions;
 
-// The numbers of x, row after row; `count` times `otherwise` where there is no x.
+// The elements of x in row-major order; `count` times `otherwise` if x is undefined.
 inline std::vector<double> numbers(const Tensor& x, int64_t count, double otherwise) {
   return x.defined() ? x.to_vector() : std::vector<double>(static_cast<size_t>(count), otherwise);
 }
@@ -31,7 +31,7 @@ Impl learner();
 std::vector<kit::Check<Impl>> checks();
 void demo(kit::Demo& demo, const Impl& impl);
 
-// The demonstration's parts.
+// The parts of the demonstration.
 void show_first_step(kit::Demo& demo, const Impl& impl);
 void show_cartpole(kit::Demo& demo, const Impl& impl);
 void show_ablations(kit::Demo& demo, const Impl& impl);

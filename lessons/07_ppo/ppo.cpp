@@ -1,4 +1,4 @@
-// The PPO loop of the demonstration, with the learner's parts.
+// The PPO loop of the demonstration, which calls the learner's functions.
 #include "lessons/07_ppo/ppo.h"
 
 #include <cmath>
@@ -68,7 +68,7 @@ Rollout Ppo::rollout() {
     truncated.push_back(tensor(step.truncated, {b}));
     final_values.push_back(Tensor::zeros({b}));
     for (size_t i = 0; i < step.truncated.size(); ++i) {
-      if (!step.truncated[i]) continue;  // what would have come after the cut: V of the last thing seen
+      if (!step.truncated[i]) continue;  // value after the cut: V of the final observation
       final_values.back().data<float>()[i] =
           static_cast<float>(model_.value(tensor(step.final_observations[i], {1, d})).item());
     }

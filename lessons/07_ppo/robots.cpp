@@ -1,4 +1,4 @@
-// The demonstration of lesson 7, third part: torques instead of choices.
+// The demonstration of lesson 7, third part: torques instead of discrete actions.
 #include <cmath>
 #include <numbers>
 
@@ -16,7 +16,7 @@ Curve train(kit::Demo& demo, Ppo& ppo) {
   return curve;
 }
 
-// Degrees from upright along one episode with the mean torque.
+// Degrees from upright along one episode in which the action is the policy's mean torque.
 std::vector<double> swing_up(Ppo& ppo) {
   const auto pendulum = make_environment("Pendulum-v1");
   Generator start = random_stream(7, 0);

@@ -1,5 +1,5 @@
-// Checks on pairs: Bradley-Terry, log-probabilities of whole responses, DPO. Expected numbers are computed here, one by
-// one, in plain double.
+// Checks on pairs: Bradley-Terry, log-probabilities of whole responses, DPO. Expected values are computed here element
+// by element, in plain double.
 #include <cmath>
 
 #include "lessons/08_rlhf/checks.h"
@@ -18,7 +18,7 @@ Tensor leaf(const std::vector<double>& values) {
 }
 Value gradient_of(const Tensor& x) { return has_grad(x) ? Value(x.grad()) : Value(zeros_like(x)); }
 
-// f of the numbers of two or three lists, place by place.
+// Applies f to the elements of two or three lists, position by position.
 template <class F, class... List>
 Value map(F f, const std::vector<double>& first, const List&... rest) {
   std::vector<double> out;
@@ -84,7 +84,7 @@ void check_sequence_log_probs(Grader& g, const Impl& impl) {
   Gpt2 policy(
       {.vocab_size = 7, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 8, .in_proj_std = 0.4, .dtype = f64},
       random);
-  policy.wte.weight.detach().copy_from(Tensor::normal({7, 8}, 0, 0.7, random, f64));  // or all tokens are about equal
+  policy.wte.weight.detach().copy_from(Tensor::normal({7, 8}, 0, 0.7, random, f64));  // else tokens are equally likely
   const auto response = [](std::vector<int32_t> prompt, std::vector<int32_t> tokens) {
     Response r;
     r.prompt = std::move(prompt);
@@ -96,7 +96,7 @@ void check_sequence_log_probs(Grader& g, const Impl& impl) {
                                            response({2, 2, 6}, {1, 5, 3, 0})};
   const std::vector<const Response*> view = {&responses[0], &responses[1], &responses[2]};
 
-  // Each response alone, without padding: log p of token t given all before it.
+  // Each response alone, without padding: log p of token t given all tokens before it.
   std::vector<double> want, mean, with_prompt, no_end, beside;
   {
     NoGrad no_grad;

@@ -1,4 +1,4 @@
-// Checks on what stands at which token: targets, scores, KL. All expected numbers are counted out by hand.
+// Checks of the value at each token: targets, scores, KL. All expected values are computed by hand.
 #include "lessons/08_rlhf/checks.h"
 
 namespace pg::lesson08 {
@@ -51,7 +51,7 @@ void check_sft_batch(Grader& g, const Impl& impl) {
 void check_set_rewards(Grader& g, const Impl& impl) {
   Response r = response({4, 6, 8, 0}, {1, 1, 1, 1});
   r.score.reward = 2.4;
-  r.rewards = {9, 9, 9};  // of some earlier use
+  r.rewards = {9, 9, 9};  // left from an earlier use
   impl.set_rewards(r);
   g.equal("tokens 4 6 8 0, score 2.4: rewards", Value(r.rewards), Value({4}, {0, 0, 0, 2.4}),
           {.mistakes = {
@@ -84,7 +84,7 @@ void check_subtract_kl(Grader& g, const Impl& impl) {
     r.ref_log_probs = {-0.4, -1, -3, -1.5};
     return r;
   };
-  // log π - log ref is 0.3, -1, (not chosen), 0.5.
+  // log π - log ref is 0.3, -1, (not sampled by the policy), 0.5.
   const double k3[] = {std::exp(-0.3) - 1 + 0.3, std::exp(1.0) - 1 - 1, std::exp(-0.5) - 1 + 0.5};
   Response r = sample();
   impl.subtract_kl(r, 0.2);

@@ -1,5 +1,5 @@
 #pragma once
-// What the checks of lesson 8 run: checks.cpp says why and hints, these two files compare.
+// The checks that lesson 8 runs. checks.cpp defines their explanations and hints; the two files below compare results.
 #include "lessons/08_rlhf/lesson.h"
 
 namespace pg::lesson08 {

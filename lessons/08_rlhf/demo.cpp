@@ -1,4 +1,4 @@
-// The demonstration of lesson 8: what the stages do to a small GPT, measured over some seeds.
+// The demonstration of lesson 8: the effects of the stages on a small GPT, measured over several seeds.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -17,7 +17,7 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// What 256 responses of a policy are like.
+// Statistics of 256 responses of a policy.
 struct Writing {
   double human = 0, sentences = 0, proxy = 0, kl = 0;
   std::string sample;
@@ -39,13 +39,13 @@ Writing measure(const Impl& impl, Gpt2& policy, Gpt2& reference, const TextTask&
   return w;
 }
 
-// All that one seed gives, from preferences on.
+// All results of one seed, from the preferences on.
 struct Run {
   double labels_right, accuracy;
   Curve without, with;
   DpoCurve dpo, dpo_free;
   Writing before, after_without, after_with, after_dpo, after_dpo_free;
-  std::unique_ptr<Gpt2> policy;  // of PPO with the KL
+  std::unique_ptr<Gpt2> policy;  // trained by PPO with the KL
   std::unique_ptr<rl::ScalarModel> reward_model;
 };
 Run run(kit::Demo& demo, const Impl& impl, Gpt2& sft, const TextTask& task, uint64_t seed) {
@@ -88,7 +88,7 @@ Run run(kit::Demo& demo, const Impl& impl, Gpt2& sft, const TextTask& task, uint
   return r;
 }
 
-// Means of five steps each, and over the seeds a line with a band from least to most.
+// Means over five steps each; over the seeds, a line with a band from the smallest to the largest value.
 kit::Series band(const std::string& name, const std::vector<Run>& runs, Curve Run::*of,
                  std::vector<double> Curve::*what) {
   kit::Series series{.name = name, .y = {}};

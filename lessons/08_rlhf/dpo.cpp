@@ -1,4 +1,4 @@
-// Stage 3 again: direct preference optimization. The same pairs, two models, no sampling.
+// Stage 3, alternative: direct preference optimization. The same pairs as stage 2, two models, no sampling.
 #include "lessons/08_rlhf/stages.h"
 
 namespace pg::lesson08 {

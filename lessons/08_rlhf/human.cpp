@@ -1,4 +1,4 @@
-// The simulated human of the lesson: which of two stories it prefers, and why.
+// The simulated human of the lesson: which of two responses it prefers, and why.
 #include "lessons/08_rlhf/human.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ const Tokenizer& FinishTheSentence::tokenizer() const { return tiny_tokenizer();
 
 Problem FinishTheSentence::sample(Generator& g) const {
   const std::vector<int32_t> sentence = tiny_sentence(g);
-  const auto cut = sentence.begin() + 1 + g.integer(max_prompt());  // at least four tokens, so "." is never given away
+  const auto cut = sentence.begin() + 1 + g.integer(max_prompt());  // at least four tokens, so the prompt has no "."
   return {{sentence.begin(), cut}, {cut, sentence.end()}};
 }
 

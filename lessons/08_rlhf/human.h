@@ -1,12 +1,12 @@
 #pragma once
-// The task of lesson 8, and the human whom the reward model is to stand in for.
+// The task of lesson 8, and the simulated human whose preferences the reward model learns.
 #include "tasks/text_task.h"
 
 namespace pg::lesson08 {
 
-// A sentence of the tiny language is begun; the response goes on to its "." (the end of sequence, id 0). The human
-// gives 0 to nonsense, 1 to a sentence, 2 to a sentence with exactly one "moon". No model ever sees these numbers: only
-// which of two responses the human preferred.
+// The prompt is the start of a sentence of the tiny language. The response continues it up to its "." (the end of
+// sequence, id 0). The human's score is 0 for nonsense, 1 for a sentence, 2 for a sentence with exactly one "moon". No
+// model ever sees these scores, only which of two responses the human preferred.
 class FinishTheSentence : public TextTask {
  public:
   std::string name() const override { return "finish"; }

@@ -1,5 +1,5 @@
 #pragma once
-// Lesson 8: what you write, behind the engine's own names.
+// Lesson 8: the functions that you write, with the engine's own names.
 #include "lessons/kit/lesson.h"
 #include "nn/gpt2.h"
 #include "nn/trainer.h"

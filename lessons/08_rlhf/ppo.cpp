@@ -1,4 +1,5 @@
-// Stage 3, PPO with four models on one page. rl::RlTrainer is this loop with metrics, checkpoints and lamps.
+// Stage 3, PPO with four models in one short file. rl::RlTrainer is this loop with metrics, checkpoints and health
+// checks.
 #include "lessons/08_rlhf/stages.h"
 #include "rl/text/credit.h"
 #include "rl/text/update.h"
@@ -24,18 +25,18 @@ Curve improve(const Impl& impl, Gpt2& policy, const TextTask& task, const rl::Ju
   const rl::Algorithm algorithm = ppo();
   Generator g(o.seed);
   rl::ModelReference reference(policy);  // frozen
-  rl::ScalarModel critic(policy, 0, g);  // what a response so far is worth; its head begins at 0
+  rl::ScalarModel critic(policy, 0, g);  // the value of a partial response; its head starts at 0
   ParamSlab slab(policy), critic_slab(critic);
   AdamW optimizer(slab, {0.9, 0.95, 1e-8, 0}), critic_optimizer(critic_slab, {0.9, 0.95, 1e-8, 0});
   rl::MovingBaseline unused;
   Curve curve;
   for (int64_t step = 0; step < o.steps; ++step) {
-    // The policy writes, the reward model judges: one number for each response.
+    // The policy generates responses, and the reward model gives each of them one score.
     rl::Experience experience = write(policy, task, o.batch, 1, g.next_u32());
     std::vector<Response>& responses = experience.responses;
     judge(responses);
-    // The number goes to the last token; every token pays for leaving the reference; the critic guesses what is to
-    // come.
+    // The score is the reward of the last token, a KL penalty is subtracted at every token, and the critic predicts the
+    // return.
     std::vector<Response*> all;
     for (Response& r : responses) all.push_back(&r);
     const auto view = pointers(responses);
@@ -46,12 +47,12 @@ Curve improve(const Impl& impl, Gpt2& policy, const TextTask& task, const rl::Ju
       rl::set_token_values(all, &Response::values, critic(rows.ids));
     }
     for (Response& r : responses) {
-      r.old_log_probs = r.sampler_log_probs;  // the same bits (docs/ARCHITECTURE.md)
+      r.old_log_probs = r.sampler_log_probs;  // bitwise equal (docs/ARCHITECTURE.md)
       impl.set_rewards(r);
       impl.subtract_kl(r, o.beta);
     }
     rl::assign_advantages(algorithm, experience, unused);
-    // Policy and critic learn; reference and reward model stay as they are.
+    // The policy and the critic are updated. The reference and the reward model are not.
     rl::LossSums sums;
     const rl::Update update{
         .algorithm = algorithm, .policy = policy, .critic = &critic, .total = rl::denominators(rows.mask)};

@@ -1,4 +1,4 @@
-// Stage 2, a reward model: a GPT with one number for a head learns what a human prefers.
+// Stage 2, a reward model: a GPT with a scalar head learns what a human prefers.
 #include "lessons/08_rlhf/stages.h"
 
 namespace pg::lesson08 {

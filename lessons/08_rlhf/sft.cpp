@@ -1,4 +1,4 @@
-// Stage 1, supervised fine-tuning: a GPT reads how sentences are finished, and is not asked how they begin.
+// Stage 1, supervised fine-tuning: a GPT learns how sentences end. Their beginnings, the prompts, are not trained.
 #include "lessons/08_rlhf/stages.h"
 
 namespace pg::lesson08 {

@@ -1,4 +1,4 @@
-// Prints stories and tables of the demonstration.
+// Prints responses and tables of the demonstration.
 #include "lessons/08_rlhf/show.h"
 
 #include "tasks/tiny_language.h"
@@ -6,7 +6,7 @@
 namespace pg::lesson08 {
 namespace {
 
-// "moon" for an id, "-" for -100.
+// The word of an id, e.g. "moon"; "-" for -100.
 std::string word(int32_t id) { return id < 0 ? "-" : tiny_words()[static_cast<size_t>(id)]; }
 
 void print_words(kit::Demo& demo, const char* name, std::span<const int32_t> ids) {

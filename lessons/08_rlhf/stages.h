@@ -17,27 +17,27 @@ rl::Experience write(Gpt2& policy, const TextTask& task, int64_t problems, int64
 // Stage 1. Returns the first and the last loss.
 std::pair<double, double> imitate(const Impl& impl, Gpt2& model, const TextTask& task, int64_t steps);
 
-// Stage 2. The chosen responses of these pairs, then the rejected ones.
+// Stage 2. Returns the chosen responses of these pairs, then the rejected ones.
 std::vector<Response> both(std::span<const rl::Preference> pairs);
 void learn_preferences(const Impl& impl, rl::ScalarModel& model, const std::vector<rl::Preference>& pairs,
                        int64_t steps, uint64_t seed);
-// Share of the pairs of which the chosen one scores higher.
+// The fraction of the pairs in which the chosen response scores higher.
 double accuracy(const rl::ScalarModel& model, const std::vector<rl::Preference>& pairs);
 
-// Stage 3. By step: what the reward model pays, what the human would have given, and nats from the reference.
+// Stage 3. Per step: the mean reward model score, the mean human score, and the KL to the reference in nats.
 struct Curve {
   std::vector<double> proxy, human, kl;
 };
 struct PpoOptions {
-  double beta;  // of the KL in the reward
+  double beta;  // weight of the KL in the reward
   int64_t steps, batch = 64;
   uint64_t seed;
 };
 Curve improve(const Impl& impl, Gpt2& policy, const TextTask& task, const rl::Judge& judge, const PpoOptions& options);
-// The same by rl::RlTrainer.
+// The same training by rl::RlTrainer.
 void train_with_engine(Gpt2& policy, const TextTask& task, const rl::Judge& judge, const PpoOptions& options);
 
-// Stage 3 again, without reward model, critic and sampling. By step:
+// Stage 3, alternative without reward model, critic and sampling. Per step:
 struct DpoCurve {
   std::vector<double> loss, chosen, rejected;  // mean log-probabilities minus those of the reference
 };

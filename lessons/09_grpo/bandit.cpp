@@ -1,5 +1,5 @@
-// The demonstration of lesson 9, first part: three arms, pulled in pairs, every pair counted. Which advantage gives the
-// gradient of the expected reward?
+// The demonstration of lesson 9, first part: three arms, pulled in pairs, with all pairs enumerated. Which advantage
+// gives the gradient of the expected reward?
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +24,8 @@ std::vector<double> true_gradient(const std::vector<double>& p) {
   return gradient;
 }
 
-// E over all pairs (i, j) of ½ Σ A·∇log π, ∇log π(i) = onehot(i) - π: nine groups of two, each as often as it is drawn.
+// E over all pairs (i, j) of ½ Σ A·∇log π, where ∇log π(i) = onehot(i) - π: nine groups of two, each weighted by its
+// probability.
 std::vector<double> expected_gradient(const std::vector<double>& p, Tensor (*advantage)(const Impl&, const Tensor&),
                                       const Impl& impl) {
   std::vector<double> rewards;

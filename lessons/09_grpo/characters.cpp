@@ -1,4 +1,5 @@
-// The demonstration of lesson 9, second part: characters, each paid for itself, and a bigram to stay near to.
+// The demonstration of lesson 9, second part: each character gets its own reward, and a KL penalty keeps the policy
+// near a bigram model.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -17,12 +18,12 @@ constexpr int64_t kHorizon = 3, kContext = 8, kPrompts = 16, kSamples = 8;
 struct Recipe {
   std::string name;
   double beta = 0;            // weight of the KL to the bigram
-  double warmup = 0;          // characters over which it rises from 0
+  double warmup = 0;          // number of characters over which beta rises from 0
   bool negative = false;      // -1 for a wrong character instead of 0
   double partial_credit = 0;  // times log π(character), added to its reward
 };
 
-// Characters written, and how many of them were right, place by place.
+// The fraction of characters that were right, by position.
 struct Matches {
   std::vector<double> by_place = std::vector<double>(kHorizon, 0.0);
   double mean() const {
@@ -44,7 +45,7 @@ Matches write(Gpt2& policy, const TextTask& task, bool greedy) {
   return matches(rl::rollout(policy, task, task.held_out(300), {.samples = greedy ? 1 : 4, .greedy = greedy, .seed = 9})
                      .responses);
 }
-// What the bigram writes to the same problems.
+// The responses of the bigram model to the same problems.
 Matches write(const rl::BigramReference& bigram, const TextTask& task, bool greedy) {
   const auto table = bigram.log_probs().to_vector();
   const auto v = static_cast<size_t>(task.vocab_size());
@@ -72,7 +73,7 @@ Matches write(const rl::BigramReference& bigram, const TextTask& task, bool gree
   return matches(written);
 }
 
-// Each character is compared with what the others of its group wrote at its place: [P, G, T] → rows of G.
+// Compares each character with the characters at the same position in its group: [P, G, T] → rows of G.
 void assign(const Impl& impl, const Recipe& recipe, std::vector<rl::Response>& responses) {
   const Tensor rewards = Tensor::zeros({kPrompts * kHorizon, kSamples}, f64);
   const auto each = [&](auto f) {
@@ -91,7 +92,7 @@ void assign(const Impl& impl, const Recipe& recipe, std::vector<rl::Response>& r
 }
 
 struct Run {
-  std::vector<double> match;   // step by step
+  std::vector<double> match;   // one value per step
   double kl = 0, entropy = 0;  // per character, at the end
   Matches sampled, greedy;
 };
@@ -123,7 +124,7 @@ Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, const rl
     const rl::TokenRows rows = rl::token_rows(all);
     const rl::Denominators total = rl::denominators(rows.mask);
     student.slab.zero_grad();
-    // What rl::score_tokens does, with the logits kept for the exact KL.
+    // Like rl::score_tokens, but keeps the logits for the exact KL.
     const Tensor hidden = student.policy.hidden(rows.packed);
     const Tensor chosen = index_select(reshape(hidden, {-1, hidden.size(2)}), 0, rows.places);
     const Tensor logits = student.policy.head(chosen);
@@ -145,7 +146,7 @@ Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, const rl
   return run;
 }
 
-// Means over the seeds; the curve with the band that they lie in.
+// Means over the seeds, and the curve with the band from the smallest to the largest seed.
 struct Result {
   kit::Series curve;
   double kl = 0, entropy = 0;
@@ -163,7 +164,7 @@ Result summary(const std::string& name, const std::vector<Run>& runs) {
       r.greedy.by_place[t] += run.greedy.by_place[t] / n;
     }
   }
-  for (size_t i = 0; i + 8 <= runs[0].match.size(); i += 4) {  // means of eight steps, so that a curve can be read
+  for (size_t i = 0; i + 8 <= runs[0].match.size(); i += 4) {  // means of eight steps, to make the curve readable
     std::vector<double> points;
     for (const Run& run : runs) {
       double sum = 0;

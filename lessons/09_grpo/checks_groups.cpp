@@ -1,4 +1,4 @@
-// The checks of lesson 9 on groups. What is wanted is computed here number by number, not by the engine.
+// The checks of lesson 9 on groups. Expected values are computed here element by element, not by the engine.
 #include <cmath>
 
 #include "lessons/09_grpo/lesson.h"
@@ -19,7 +19,7 @@ Group moments(const std::vector<double>& r) {
   return m;
 }
 
-// Each row of `rewards` through f(row, place), as [N, G].
+// Applies f(row, position) to each row of `rewards`; the result is [N, G].
 template <class F>
 Value by_row(const Tensor& rewards, F f) {
   Value v(rewards);
@@ -37,13 +37,13 @@ Value transposed(const Value& x) {
   for (size_t i = 0; i < x.v.size(); ++i) y.v[i % columns * rows + i / columns] = x.v[i];
   return y;
 }
-// The same across prompts: columns for groups.
+// Like by_row, but across prompts: the columns are the groups.
 template <class F>
 Value by_column(const Tensor& rewards, F f) {
   const Value t = transposed(Value(rewards));
   return transposed(by_row(Tensor::from(t.v, t.shape), f));
 }
-// The whole batch as one group.
+// Like by_row, with the whole batch as one group.
 template <class F>
 Value by_batch(const Tensor& rewards, F f) {
   Value v = by_row(rewards.view_reshape({1, -1}), f);
@@ -64,7 +64,7 @@ Tensor unequal() {
   Generator random(91);
   return Tensor::normal({5, 3}, 2, 1.5, random, f64);
 }
-// Seven times 0.1, 0.2 … 0.9 in f32, where the mean of equal numbers is rounded.
+// Seven times each of 0.1, 0.2 … 0.9 in f32, for which the mean of equal values is rounded.
 Tensor equal_groups() {
   std::vector<float> r;
   for (int k = 1; k <= 9; ++k) r.insert(r.end(), 7, static_cast<float>(k) * 0.1f);
@@ -104,7 +104,7 @@ void check_group_mean(Grader& g, const Impl& impl) {
 
 void check_group_std(Grader& g, const Impl& impl) {
   const Tensor r = unequal();
-  const double eps = 0.05;  // large, so that it is seen
+  const double eps = 0.05;  // large, so that its effect shows
   const auto scaled = [](double eps_inside, double eps_outside, int ddof) {
     return [=](const std::vector<double>& x, size_t i) {
       const double var = moments(x).variance / static_cast<double>(static_cast<int>(x.size()) - ddof);

@@ -1,4 +1,4 @@
-// The checks of lesson 9 on ratios and aggregation. What is wanted is computed here number by number.
+// The checks of lesson 9 on ratios and aggregation. Expected values are computed here element by element.
 #include <cmath>
 
 #include "lessons/09_grpo/lesson.h"
@@ -25,7 +25,7 @@ Value gradient_of(const Tensor& leaf) {
   return grad.defined() ? Value(grad) : Value(zeros_like(leaf));
 }
 
-// f(b, t) at every place.
+// f(b, t) at every position.
 template <class F>
 Value table(F f) {
   Value v{{kRows, kSteps}, {}};
@@ -144,7 +144,7 @@ void check_aggregate(Grader& g, const Impl& impl) {
   const Tensor loss = Tensor::normal({kRows, kSteps}, 0, 1, random, f64);
   const std::vector<double> l = loss.to_vector();
   const auto at = [&](size_t b, size_t t) { return l[b * kSteps + t]; };
-  // These four rows are a part of an update of 7 responses and 23 tokens.
+  // These four rows are part of an update of 7 responses and 23 tokens.
   const Denominators total{.tokens = 23, .sequences = 7, .max_length = 9};
   double sum = 0, by_length = 0, by_steps = 0, padded = 0;
   for (size_t b = 0; b < kRows; ++b) {

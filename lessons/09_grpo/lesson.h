@@ -1,5 +1,5 @@
 #pragma once
-// Lesson 9: what you write, behind the engine's own names.
+// Lesson 9: the functions that you write, with the engine's own names.
 #include "autograd/ops.h"
 #include "lessons/kit/lesson.h"
 #include "rl/policy_loss.h"
@@ -31,13 +31,13 @@ Impl learner();
 std::vector<kit::Check<Impl>> checks();
 void demo(kit::Demo& demo, const Impl& impl);
 
-// The demonstration's four parts.
+// The four parts of the demonstration.
 void show_bandit(kit::Demo& demo, const Impl& impl);
 void show_characters(kit::Demo& demo, const Impl& impl);
 void show_first_step(kit::Demo& demo, const Impl& impl);
 void show_table(kit::Demo& demo, const Impl& impl);
 
-// What the checks do, by topic.
+// The checks, by topic.
 void check_group_mean(kit::Grader& g, const Impl& impl);
 void check_group_std(kit::Grader& g, const Impl& impl);
 void check_leave_one_out(kit::Grader& g, const Impl& impl);

@@ -10,14 +10,14 @@
 namespace pg::lesson09 {
 namespace {
 
-// What each response is worth: [P, G] → [P, G]. Learn from these, not from rewards.
+// The advantage of each response: [P, G] → [P, G]. The policy learns from these, not from rewards.
 Tensor advantages(const Impl& impl, const rl::Algorithm& a, const Tensor& rewards) {
   switch (a.baseline) {
     case rl::Baseline::group_std:
       return impl.group_std_advantage(rewards, a.eps, a.ddof);
     case rl::Baseline::leave_one_out:
       return impl.leave_one_out_advantage(rewards);
-    case rl::Baseline::gpg: {  // scaled up for the groups that are silent
+    case rl::Baseline::gpg: {  // scaled up to compensate for groups without signal
       const double teach = sum(impl.groups_with_signal(rewards).to(f64)).item();
       return impl.group_mean_advantage(rewards) * (static_cast<double>(rewards.size(0)) / std::max(teach, 1.0));
     }
@@ -26,7 +26,7 @@ Tensor advantages(const Impl& impl, const rl::Algorithm& a, const Tensor& reward
   }
 }
 
-// How far the policy went from where it sampled, per token: [B, T].
+// The probability ratio of the current policy to the policy that sampled, per token: [B, T].
 Tensor ratio_of(const Impl& impl, const rl::Algorithm& a, const Tensor& log_prob, const Tensor& old,
                 const Tensor& mask) {
   if (a.ratio != rl::Ratio::sequence) return impl.token_ratio(log_prob, old, mask);
@@ -48,7 +48,7 @@ Tensor rewards_of(const std::vector<rl::Response>& responses, int64_t samples) {
   return Tensor::from(rewards, {static_cast<int64_t>(responses.size()) / samples, samples});
 }
 
-// Prompts, each answered G times. DAPO draws again where a group has nothing to say, three times at most.
+// Samples G responses for each prompt. DAPO replaces groups without signal, in at most three rounds.
 std::vector<rl::Response> collect(const Impl& impl, const rl::Algorithm& a, const Lesson& lesson, Gpt2& policy,
                                   uint64_t number, Step& step) {
   Generator draw = random_stream(lesson.seed, number);
@@ -104,7 +104,7 @@ Step learn_step(const Impl& impl, const rl::Algorithm& a, const Lesson& lesson, 
   const Tensor rewards = rewards_of(responses, lesson.samples);                 // [P, G]
   const Tensor advantage = advantages(impl, a, rewards).view_reshape({-1, 1});  // [B, 1]
 
-  // 2. Each mini-batch: how probable are the responses now, against when they were sampled?
+  // 2. For each mini-batch: how probable are the responses now, compared with when they were sampled?
   const auto count = static_cast<int64_t>(responses.size());
   for (int64_t m = 0; m < lesson.mini_batches; ++m) {
     const int64_t begin = count * m / lesson.mini_batches, end = count * (m + 1) / lesson.mini_batches;
@@ -123,7 +123,7 @@ Step learn_step(const Impl& impl, const rl::Algorithm& a, const Lesson& lesson, 
     const double norm = grad_norm(student.slab);
     student.optimizer.step(lesson.lr, clip_scale(norm, 1));
 
-    // What is to be seen of it.
+    // Statistics of the step.
     NoGrad no_grad;
     const double error = largest_error(ratio.detach(), rows.mask);
     if (m == 0) step.first_loss = loss.item(), step.first_norm = norm, step.first_ratio_error = error;

@@ -1,5 +1,5 @@
 #pragma once
-// All of GRPO, and of its relatives, on one page.
+// GRPO and its variants in one short file.
 #include "lessons/09_grpo/lesson.h"
 #include "nn/optim.h"
 #include "rl/algorithm.h"
@@ -7,31 +7,31 @@
 
 namespace pg::lesson09 {
 
-// A policy with what trains it.
+// A policy with its parameter slab and optimizer.
 struct Student {
   Gpt2 policy;
   ParamSlab slab;
   AdamW optimizer;
   explicit Student(const Gpt2Config& config);
-  Student(Gpt2& like);  // begins with its weights
+  Student(Gpt2& like);  // starts with the weights of `like`
 };
 
-// The same seed gives the same bits.
+// Settings of a run. Equal seeds give equal bits.
 struct Lesson {
   const TextTask& task;
   int64_t prompts = 16, samples = 8, mini_batches = 2;  // per step
   double lr = 2e-3;
   uint64_t seed = 1;
-  bool shuffle = false;  // a control: rewards go to the wrong responses
+  bool shuffle = false;  // a control experiment: rewards go to the wrong responses
 };
 
 struct Step {
-  double reward = 0, length = 0;  // means; reward: of all that was sampled first
-  double sampled = 0;             // responses, those thrown away included
-  double silent = 0;              // share of the groups sampled first whose rewards are all alike
+  double reward = 0, length = 0;  // means; reward: of all responses of the first round
+  double sampled = 0;             // number of responses, including discarded ones
+  double silent = 0;              // fraction of the groups in the first round whose rewards are all equal
   double first_loss = 0, first_norm = 0, first_ratio_error = 0;  // of the first mini-batch; largest |ρ - 1|
   double last_loss = 0, last_ratio_error = 0;                    // of the last
-  double norm = 0, clipped = 0;  // mean gradient norm; share of tokens whose gradient the clip took
+  double norm = 0, clipped = 0;  // mean gradient norm; fraction of tokens without gradient because of the clip
 };
 
 // One rollout and its updates. `number` counts the steps.
@@ -43,7 +43,7 @@ struct Held {
 // Greedy responses to held-out problems.
 Held examine(Gpt2& policy, const TextTask& task, int64_t problems = 100);
 
-// The preset with nothing that holds it to a reference or to a length: only what rewards say.
+// The preset without a KL to a reference and without length terms: only the rewards count.
 rl::Algorithm bare(std::string_view name);
 
 }  // namespace pg::lesson09

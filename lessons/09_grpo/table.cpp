@@ -1,4 +1,4 @@
-// The demonstration of lesson 9, third and fourth part: a step looked at closely, and seven algorithms at equal cost.
+// The demonstration of lesson 9, third and fourth part: one step in detail, and seven algorithms at equal cost.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 
 std::unique_ptr<TextTask> digits() { return make_text_task("reverse", {.length = 5}); }
 
-// A policy that has imitated a few answers.
+// A policy trained on the answers for a few steps.
 std::unique_ptr<Gpt2> warm_start(const TextTask& task, uint64_t seed) {
   Generator init(seed);
   auto policy = std::make_unique<Gpt2>(Gpt2Config{.vocab_size = task.vocab_size(),
@@ -32,9 +32,9 @@ std::unique_ptr<Gpt2> warm_start(const TextTask& task, uint64_t seed) {
 
 struct Row {
   std::string name;
-  std::vector<double> after;                // held-out reward, seed by seed
-  std::vector<double> first, last;          // reward of the samples before, and at the end
-  std::vector<std::vector<double>> curves;  // reward of the samples, step by step
+  std::vector<double> after;                // held-out reward, one value per seed
+  std::vector<double> first, last;          // reward of the samples, at the start and at the end
+  std::vector<std::vector<double>> curves;  // reward of the samples, one value per step
   double solved = 0, silent = 0, clipped = 0, norm = 0, length = 0;
 };
 
@@ -43,7 +43,7 @@ double mean_of(const std::vector<double>& x) {
   for (const double v : x) sum += v / static_cast<double>(x.size());
   return sum;
 }
-// The mean of the seeds and the band that they lie in, as far as the shortest goes.
+// The mean of the seeds and the band from the smallest to the largest, up to the length of the shortest curve.
 kit::Series curve_of(const Row& row) {
   kit::Series s{.name = row.name, .y = {}};
   size_t steps = SIZE_MAX;

@@ -1,4 +1,4 @@
-// Attention, softmax(q kᵀ / √D) v, step by step: first as three kernels with the scores in memory, then as one.
+// Attention, softmax(q kᵀ / √D) v, step by step: first as three kernels with the scores in memory, then as one kernel.
 #include "lessons/11_cuda/harness.h"
 #include "lessons/11_cuda/versions.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr float kScale = 0.17677669529663687f;  // 1/√32
 
-// Which of `count` things, and which of `length` in it: neighbouring threads differ in `fast`.
+// A thread's index, split into (slow, fast) with `fast` below `count`: neighbouring threads differ in `fast`.
 struct Place {
   int slow, fast;
 };
@@ -16,7 +16,7 @@ __device__ Place place(int count) {
   return {static_cast<int>(t / count), static_cast<int>(t % count)};
 }
 
-// scores [H, T, T]. A thread has one; neighbouring threads have neighbouring queries.
+// scores [H, T, T]. One thread per score; neighbouring threads compute neighbouring queries.
 __global__ void scores_thread_kernel(float* scores, const float* q, const float* k, int heads, int length) {
   const Place at = place(length);
   const int h = at.slow / length, key = at.slow % length;
@@ -26,7 +26,7 @@ __global__ void scores_thread_kernel(float* scores, const float* q, const float*
   for (int d = 0; d < kHead; ++d) sum += from[d] * k[(int64_t{h} * length + key) * kHead + d];
   scores[(int64_t{h} * length + at.fast) * length + key] = sum * kScale;
 }
-// A warp has a query: its lanes multiply the kHead numbers, and each keeps the score of one of 32 keys.
+// One warp per query. The lanes multiply the kHead elements, and each lane keeps the score of one of 32 keys.
 __global__ void scores_warp_kernel(float* scores, const float* q, const float* k, int64_t rows, int length) {
   static_assert(kHead == kWarp);
   for (int64_t r = Team::first_row(); r < rows; r += Team::row_step()) {
@@ -43,7 +43,7 @@ __global__ void scores_warp_kernel(float* scores, const float* q, const float* k
   }
 }
 
-// out [H, T, D]; a thread has one. kAlongHead: neighbouring threads have neighbouring numbers of a head.
+// out [H, T, D], one thread per element. kAlongHead: neighbouring threads compute neighbouring dimensions of a head.
 template <bool kAlongHead>
 __global__ void values_kernel(float* out, const float* p, const float* v, int heads, int length) {
   const Place at = place(kAlongHead ? kHead : length);
@@ -56,7 +56,7 @@ __global__ void values_kernel(float* out, const float* p, const float* v, int he
   out[(int64_t{h} * length + query) * kHead + d] = sum;
 }
 
-// A thread has a row [n].
+// One thread per row [n].
 __global__ void softmax_thread_kernel(float* p, int rows, int n) {
   const int r = static_cast<int>(cuda::first_index());
   if (r >= rows) return;
@@ -66,7 +66,7 @@ __global__ void softmax_thread_kernel(float* p, int rows, int n) {
   for (int i = 0; i < n; ++i) sum += ::expf(row[i] - top);
   for (int i = 0; i < n; ++i) row[i] = ::expf(row[i] - top) / sum;
 }
-// A warp has a row.
+// One warp per row.
 __global__ void softmax_warp_kernel(float* p, int64_t rows, int n) {
   for (int64_t r = Team::first_row(); r < rows; r += Team::row_step()) {
     float *row = p + r * n, top = kLowest, sum = 0;
@@ -78,7 +78,7 @@ __global__ void softmax_warp_kernel(float* p, int64_t rows, int n) {
   }
 }
 
-constexpr int kKeys = kWarp;  // of a tile: one per lane
+constexpr int kKeys = kWarp;  // keys per tile: one per lane
 
 // to[r][d] = from[r·kHead + d] for r < rows, else 0.
 template <bool kVector, int kRow>
@@ -95,7 +95,7 @@ __device__ void copy_tile(float (&to)[kKeys][kRow], const float* from, int rows)
   }
 }
 
-// scores[i] = query i · key, whose numbers the lanes hold one each.
+// scores[i] = query i · key. Each lane holds one element of every query.
 template <bool kVector, int kQueries>
 __device__ void scores_of(float (&scores)[kQueries], const float (&queries)[kQueries], const float* key) {
 #pragma unroll
@@ -113,9 +113,9 @@ __device__ void scores_of(float (&scores)[kQueries], const float (&queries)[kQue
   }
 }
 
-// A warp has kQueries queries. For the scores a lane has a key, for the output it has one number of the head. Keys and
-// values come by tiles of shared memory that the whole block reads; the softmax runs online, as in 11.4. Rows of keys
-// are padded, since the lanes read a column of them.
+// One warp computes kQueries queries. For the scores each lane handles one key, for the output each lane handles one
+// dimension of the head. The whole block loads tiles of keys and values into shared memory. The softmax is computed
+// online, as in 11.4. Rows of keys are padded, because the lanes read a column of them.
 template <int kQueries, bool kVector>
 __global__ void online_kernel(float* out, const float* q, const float* k, const float* v, int length) {
   __shared__ __align__(16) float keys[kKeys][kHead + (kVector ? 4 : 1)];
@@ -138,7 +138,7 @@ __global__ void online_kernel(float* out, const float* q, const float* k, const 
       if (key + lane >= length) p[i] = kLowest;
       const float next = Max{}(top[i], Team::reduce(p[i], Max{})), alpha = ::expf(top[i] - next);
       p[i] = ::expf(p[i] - next);
-      sum[i] = sum[i] * alpha + p[i];  // of this lane's keys
+      sum[i] = sum[i] * alpha + p[i];  // over this lane's keys
       o[i] *= alpha;
       top[i] = next;
     }

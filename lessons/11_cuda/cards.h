@@ -1,16 +1,16 @@
 #pragma once
-// What the makers say of their cards, and the floor under a kernel's time that follows: the roofline.
+// Data sheet values of GPUs, and the lower bound on a kernel's time that follows from them: the roofline.
 #include <algorithm>
 
 namespace pg::lesson11 {
 
-// Peaks of the data sheets: memory, and f32 outside of tensor cores. Each multiprocessor makes one pass over the banks
-// of its shared memory per clock.
+// Peak rates from the data sheets: memory, and f32 without tensor cores. Each multiprocessor makes one pass over the
+// banks of its shared memory per clock.
 struct Card {
   const char* name;
   double gigabytes_per_second, teraflops;
   int multiprocessors;
-  double gigahertz;  // boost: teraflops / (multiprocessors · 128 lanes · 2)
+  double gigahertz;  // boost clock: teraflops / (multiprocessors · 128 lanes · 2)
 };
 inline constexpr Card kCards[] = {
     {"H100 SXM", 3350, 67, 132, 1.98},
@@ -22,9 +22,9 @@ inline constexpr const Card& kCard = kCards[0];
 
 struct Floor {
   double seconds;
-  const char* limit;  // what it is made of
+  const char* limit;  // the resource that sets this bound
 };
-// No kernel that moves so many bytes, makes so many FLOPs and so many passes over shared memory can be faster.
+// No kernel that moves this many bytes and makes this many FLOPs and passes over shared memory can be faster.
 inline Floor floor_on(const Card& card, double bytes, double flops, double passes) {
   const double memory = bytes / (card.gigabytes_per_second * 1e9), compute = flops / (card.teraflops * 1e12);
   const double shared = passes / (card.multiprocessors * card.gigahertz * 1e9);

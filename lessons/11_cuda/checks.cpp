@@ -25,7 +25,7 @@ using kit::Value;
 Value value_of(const Numbers& x) { return std::vector<double>(x.begin(), x.end()); }
 Value value_of(const Matrix& x) { return {{x.rows, x.columns}, std::vector<double>(x.v.begin(), x.v.end())}; }
 
-// Words of the simulator or of CUDA, and what they mean.
+// Explains a message of the simulator or of CUDA.
 std::string meaning(const std::string& message) {
   static constexpr std::pair<const char*, const char*> kMeanings[] = {
       {"race:",
@@ -48,7 +48,8 @@ std::string meaning(const std::string& message) {
   return "";
 }
 
-// What `call` returns; a launch that ends with a mistake is a WRONG with the simulator's words, and nothing comes back.
+// Returns the result of `call`. A launch that fails is reported as WRONG with the simulator's message, and nothing is
+// returned.
 template <class F>
 auto launched(Grader& g, const std::string& input, F call) -> std::optional<decltype(call())> {
   try {
@@ -65,7 +66,7 @@ Traffic traffic_of(F call) {
   call();
   return meter.traffic();
 }
-// Behind an ok, where this build cannot judge traffic.
+// The note after an ok, which says so if this build cannot judge traffic.
 std::string unless_counted(const std::string& note) {
   return counts_traffic() ? note : note + "; traffic, bounds and races are not judged in this build";
 }
@@ -149,7 +150,7 @@ void check_reduce(Grader& g, const Impl& impl) {
                       {"only 8 lanes take part: a warp has 32", wanted(8, f)}};
       if (team > 32)
         how.mistakes.push_back({"each warp has its own result: the eight of a block must meet", wanted(32, f)});
-      bool leaders = true;  // right in each team's thread 0, not everywhere
+      bool leaders = true;  // right in thread 0 of each group, maybe not elsewhere
       for (size_t i = 0; i < want.size(); i += team) leaders &= std::abs(numbers[i] - want[i]) < 1e-4;
       if (leaders)
         how.mistakes.push_back(
@@ -224,7 +225,7 @@ void check_matmul(Grader& g, const Impl& impl) {
   g.note("five products with sizes that fill no tile; no byte is moved in vain");
 }
 
-// max and sum as a warp would find them, with one thing or the other forgotten.
+// max and sum as a warp would compute them, with one of two rescaling steps optionally left out.
 Stats stats_of(const Matrix& x, bool rescale_lane, bool rescale_warp) {
   Stats result;
   for (int64_t r = 0; r < x.rows; ++r) {
@@ -265,7 +266,7 @@ void check_row_stats(Grader& g, const Impl& impl) {
     large.v[i] = 1000 + 3 * normal.v[i];
   }
   for (size_t i = 0; i < masked.v.size(); ++i) {
-    if (i % 70 % 32 > 20) masked.v[i] = -INFINITY;  // eleven lanes see nothing but masks
+    if (i % 70 % 32 > 20) masked.v[i] = -INFINITY;  // eleven lanes only see -inf
   }
   const std::vector<std::pair<std::string, Matrix>> inputs = {
       {"x [5, 170] that grows from 0 to 8.45", growing},
@@ -276,7 +277,7 @@ void check_row_stats(Grader& g, const Impl& impl) {
   for (const auto& [input, x] : inputs) {
     const auto got = launched(g, input, [&, &m = x] { return impl.row_stats(m); });
     if (!got) return;
-    Stats want;  // by definition
+    Stats want;  // computed by the definition
     for (int64_t r = 0; r < x.rows; ++r) {
       const float* row = x.v.data() + r * x.columns;
       const float max = *std::max_element(row, row + x.columns);

@@ -1,5 +1,5 @@
 #pragma once
-// For .cu files: memory on the device, and start(), through which every kernel of this lesson runs.
+// For .cu files: memory on the device, and start(), which runs every kernel of this lesson.
 #include <vector>
 
 #include "lessons/11_cuda/impl.h"
@@ -8,7 +8,7 @@
 
 namespace pg::lesson11 {
 
-// n floats on the device, each 0 unless given.
+// n floats on the device, 0 unless values are given.
 class OnDevice {
  public:
   explicit OnDevice(int64_t n) : OnDevice(Numbers(static_cast<size_t>(n))) {}
@@ -33,7 +33,7 @@ class OnDevice {
   size_t size_;
 };
 
-// Runs what `launch_all` launches, to its end. On a card a Meter's measurement repeats it.
+// Calls `launch_all` and waits for its kernels. On a card, start() repeats the launches while a Meter measures.
 template <class F>
 void start(F launch_all) {
   launch_all();

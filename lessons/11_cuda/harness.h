@@ -1,6 +1,6 @@
 #pragma once
-// The kernels in which the pieces run, and the functions of Impl that start them. Pieces is the engine's device
-// functions (reference.cu) or yours (exercise.cu).
+// The kernels that call the exercise functions, and the functions of Impl that launch these kernels. `Pieces` holds the
+// engine's device functions (reference.cu) or yours (exercise.cu).
 #include "lessons/11_cuda/device.h"
 #include "lessons/11_cuda/pieces.h"
 
@@ -43,9 +43,9 @@ Reduced reduced(const Numbers& x, int team) {
   return {sums.numbers(), squares.numbers(), maxima.numbers()};
 }
 
-inline constexpr int kMostColumns = 2048;  // of a row in shared memory
+inline constexpr int kMostColumns = 2048;  // columns of a row in shared memory
 
-// A block has a row. It reads it once, keeps it in shared memory, and needs two sums over it.
+// One block per row. The block reads the row once, keeps it in shared memory, and needs two sums over it.
 template <class Pieces>
 __global__ void layer_norm_kernel(float* y, const float* x, const float* w, const float* b, int n) {
   __shared__ float row[kMostColumns];
@@ -73,7 +73,7 @@ Matrix layer_norm(const Matrix& x, const Numbers& w, const Numbers& b) {
 
 // ---- 11.3
 
-// c [m, n]; block (x, y) has the tile at row y·kTile, column x·kTile, a thread kN x kN numbers of it.
+// c [m, n]. Block (x, y) computes the tile at row y·kTile, column x·kTile; each thread computes kN x kN elements of it.
 template <class Pieces>
 __global__ void matmul_kernel(float* c, Operand a, Operand b, int64_t k) {
   __shared__ __align__(16) Slice left;
@@ -105,7 +105,7 @@ Matrix matmul(const Matrix& a, const Matrix& b, bool turn_a, bool turn_b) {
   return {rows.rows, columns.rows, c.numbers()};
 }
 
-// ---- 11.4: a warp has a row
+// ---- 11.4: one warp per row
 
 template <class Pieces>
 __global__ void row_stats_kernel(float* max, float* sum, const float* x, int64_t rows, int64_t n) {
@@ -147,7 +147,7 @@ Matrix softmax(const Matrix& x) {
 
 // ---- 11.5
 
-// y [columns, rows] = xᵀ. A block has one tile; a warp reads rows of it, then writes columns.
+// y [columns, rows] = xᵀ. One block per tile. A warp reads rows of the tile, then writes columns.
 template <class Pieces>
 __global__ void transpose_kernel(float* y, const float* x, int64_t rows, int64_t columns) {
   __shared__ float tile[kSlots];

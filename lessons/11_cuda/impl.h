@@ -1,6 +1,6 @@
 #pragma once
-// Lesson 11 as plain C++ sees it: every function takes numbers from the CPU, runs a kernel on them and returns numbers.
-// Your device functions (pieces.h) run inside those kernels (harness.h).
+// Lesson 11 as plain C++ sees it: every function takes values from the CPU, runs a kernel on them and returns the
+// results. Your device functions (pieces.h) run inside those kernels (harness.h).
 #include <cstdint>
 #include <vector>
 
@@ -14,7 +14,7 @@ struct Matrix {
   Numbers v;
 };
 
-// What every thread of a block got from reduce(): [threads] each.
+// The result of reduce() in every thread of a block: [threads] each.
 struct Reduced {
   Numbers sums, sums_of_squares, maxima;
 };
@@ -27,11 +27,11 @@ struct Stats {
 struct Impl {
   // 11.1
   unsigned (*blocks_for)(int64_t n);
-  Numbers (*visits)(unsigned blocks, int64_t n);  // how often a grid of so many blocks comes to each of n elements
-  // 11.2: teams of `team` threads, 32 or 256; x fills whole blocks of 256 threads
+  Numbers (*visits)(unsigned blocks, int64_t n);  // how often a grid of `blocks` blocks visits each of n elements
+  // 11.2: thread groups of `team` threads, 32 or 256; x fills whole blocks of 256 threads
   Reduced (*reduce)(const Numbers& x, int team);
-  Matrix (*layer_norm)(const Matrix& x, const Numbers& w, const Numbers& b);  // a block per row
-  // 11.3: op(a)·op(b), where op transposes if asked to
+  Matrix (*layer_norm)(const Matrix& x, const Numbers& w, const Numbers& b);  // one block per row
+  // 11.3: op(a)·op(b), where op transposes if `turn_a` or `turn_b` is set
   Matrix (*matmul)(const Matrix& a, const Matrix& b, bool turn_a, bool turn_b);
   // 11.4
   Stats (*row_stats)(const Matrix& x);

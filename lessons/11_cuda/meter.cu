@@ -1,4 +1,4 @@
-// Counts and times kernels: by the simulator's report, or on a card by events.
+// Counts and times kernels: with the simulator's report, or on a card with CUDA events.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ double* timed = nullptr;
 bool on_card() { return true; }
 bool counts_traffic() { return false; }
 
-// Asked in a process of its own: checks are processes too, and CUDA does not survive a fork.
+// Asks CUDA in a child process: checks are forked processes too, and CUDA does not survive a fork.
 std::string why_unavailable() {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,34 +1,34 @@
 #pragma once
-// What kernels cost: counted by the simulator, or measured on a card.
+// The cost of kernels: counted by the simulator, or measured on a card.
 #include <cstdint>
 #include <string>
 
 namespace pg::lesson11 {
 
 struct Traffic {
-  // Where there is a simulator that sees accesses; an access is one instruction of one warp.
+  // Only with a simulator that sees accesses. An access is one instruction of one warp.
   uint64_t accesses = 0, sectors = 0, ideal_sectors = 0;  // global memory, in sectors of 32 bytes
   uint64_t shared_accesses = 0, passes = 0;               // shared memory
-  int ways = 0;                                           // most passes that one access needed
+  int ways = 0;                                           // most passes for one access
   uint64_t barriers = 0;
-  // On a card.
+  // Only on a card.
   double seconds = 0;
 
   double used() const { return sectors ? static_cast<double>(ideal_sectors) / static_cast<double>(sectors) : 0; }
   double bytes_moved() const { return 32 * static_cast<double>(sectors); }
 };
 
-// Kernels run on a card, not in the simulator.
+// Whether kernels run on a card, not in the simulator.
 bool on_card();
-// Traffic's counts are filled in.
+// Whether Traffic's counts are filled in.
 bool counts_traffic();
 // Why kernels cannot run here, as a sentence; "" if they can.
 std::string why_unavailable();
-// The card's name, and what it moves when it does nothing but copy, bytes per second.
+// The card's name, and its speed when it only copies, in bytes per second.
 std::string card_name();
 double copy_bytes_per_second();
 
-// While one lives, kernels are counted or timed. One at a time.
+// While a Meter exists, kernels are counted or timed. At most one may exist at a time.
 class Meter {
  public:
   Meter();
@@ -43,7 +43,7 @@ class Meter {
 };
 
 namespace detail {
-// Seconds that launches took so far; nullptr unless a Meter times them.
+// Seconds that launches have taken so far; nullptr if no Meter times them.
 double* timed_seconds();
 }  // namespace detail
 

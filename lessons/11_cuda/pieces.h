@@ -1,12 +1,12 @@
 #pragma once
-// What you write, as device code. exercise.cu includes this and, at its end, harness.h.
+// The device code that you write. exercise.cu includes this file and, at its end, harness.h.
 #include "lessons/11_cuda/todo.h"
 #include "tensor/cuda/gemm/tile.h"
 #include "tensor/cuda/row.h"
 
 namespace pg::lesson11 {
 
-using cuda::kThreads;  // 256: threads of a block
+using cuda::kThreads;  // 256: threads per block
 using cuda::kWarp;     // 32
 
 // ---- 11.1
@@ -26,10 +26,10 @@ __device__ T reduce(T x, F f);
 
 // ---- 11.3
 inline constexpr int kTile = 64;                // rows and columns of c that a block computes
-inline constexpr int kDepth = cuda::kDepth;     // 16: of the sum over k, so much is in shared memory at a time
+inline constexpr int kDepth = cuda::kDepth;     // 16: depth of the sum over k that is in shared memory at a time
 inline constexpr int kN = kTile / cuda::kSide;  // 4: rows and columns of c that a thread computes
 using Slice = cuda::Slice<float, kTile>;        // [kDepth][kTile + 4] floats
-// Rows of a, or columns of b: element d of row r is data[r·row_step + d·depth_step], and there are `rows` rows.
+// Rows of a, or columns of b. Element d of row r is data[r·row_step + d·depth_step], and there are `rows` rows.
 struct Operand {
   const float* data;
   int64_t row_step, depth_step, rows;
@@ -46,7 +46,7 @@ __device__ RowStats row_stats(const float* x, int64_t n);
 
 // ---- 11.5
 inline constexpr int kSquare = 32;                      // rows and columns of a tile
-inline constexpr int kSlots = kSquare * (kSquare + 1);  // floats of shared memory for it
+inline constexpr int kSlots = kSquare * (kSquare + 1);  // floats of shared memory for a tile
 __device__ int slot(int row, int column);
 
 }  // namespace pg::lesson11

@@ -17,17 +17,17 @@ __device__ float dot(const float* a, const float* b, Sizes s, int i, int j) {
 
 __global__ void naive_kernel(float* c, const float* a, const float* b, Sizes s) {
   const int64_t t = cuda::first_index();
-  const int i = static_cast<int>(t % s.m), j = static_cast<int>(t / s.m);  // neighbours: one column of c
+  const int i = static_cast<int>(t % s.m), j = static_cast<int>(t / s.m);  // neighbours: same column of c
   if (j < s.n) c[i * s.n + j] = dot(a, b, s, i, j);
 }
 
 __global__ void coalesced_kernel(float* c, const float* a, const float* b, Sizes s) {
   const int64_t t = cuda::first_index();
-  const int i = static_cast<int>(t / s.n), j = static_cast<int>(t % s.n);  // neighbours: one row of c
+  const int i = static_cast<int>(t / s.n), j = static_cast<int>(t % s.n);  // neighbours: same row of c
   if (i < s.m) c[i * s.n + j] = dot(a, b, s, i, j);
 }
 
-constexpr int kSmall = 16;  // rows and columns of a tile, of which a thread has one number
+constexpr int kSmall = 16;  // rows and columns of a tile; each thread computes one element
 
 template <bool kRace>
 __global__ void shared_kernel(float* c, const float* a, const float* b, Sizes s) {
@@ -41,19 +41,19 @@ __global__ void shared_kernel(float* c, const float* a, const float* b, Sizes s)
     right[row][column] = j < s.n && k + row < s.k ? b[(k + row) * s.n + j] : 0.0f;
     __syncthreads();
     for (int d = 0; d < kSmall; ++d) sum += left[row][d] * right[d][column];
-    if (!kRace) __syncthreads();  // before the next tile overwrites this one
+    if (!kRace) __syncthreads();  // wait before the next tile overwrites this one
   }
   if (i < s.m && j < s.n) c[i * s.n + j] = sum;
 }
 
-// Your tiles of 64 x 64 with four numbers per access: sizes are multiples of kTile.
+// Your tiles of 64 x 64 with vectorized 16-byte accesses: sizes are multiples of kTile.
 __global__ void __launch_bounds__(kThreads) vectorised_kernel(float* c, const float* a, const float* b, Sizes s) {
   __shared__ __align__(16) Slice left;
   __shared__ __align__(16) Slice right;
   const int i0 = blockIdx.y * kTile, j0 = blockIdx.x * kTile, t = threadIdx.x;
   float sums[kN][kN] = {};
   for (int k = 0; k < s.k; k += kDepth) {
-    const int r = t / 4, d = t % 4 * 4;  // a thread copies four numbers of a row of a …
+    const int r = t / 4, d = t % 4 * 4;  // a thread copies four elements of a row of a …
     const float4 x = *reinterpret_cast<const float4*>(a + int64_t{i0 + r} * s.k + k + d);
     left[d][r] = x.x, left[d + 1][r] = x.y, left[d + 2][r] = x.z, left[d + 3][r] = x.w;
     const int e = t / kDepth, q = t % kDepth * 4;  // … and four of a row of b

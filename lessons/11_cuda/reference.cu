@@ -1,4 +1,4 @@
-// The engine's device functions, in the kernels of this lesson.
+// The engine's device functions, called by the kernels of this lesson.
 #include "lessons/11_cuda/harness.h"
 #include "tensor/cuda/gemm/tile.h"
 #include "tensor/cuda/row.h"
@@ -29,7 +29,7 @@ struct Engine {
     const auto stats = cuda::row_stats<Team, false, float>(x, n);
     return {stats.max, stats.sum};
   }
-  // As Slice of tensor/cuda/gemm/tile.h: rows are longer than the tile is wide.
+  // Like Slice of tensor/cuda/gemm/tile.h: rows in memory are longer than the tile is wide.
   static __device__ int slot(int row, int column) { return row * (kSquare + 1) + column; }
 };
 

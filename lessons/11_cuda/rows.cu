@@ -5,7 +5,7 @@
 namespace pg::lesson11 {
 namespace {
 
-// ---- naive: a thread has a row
+// ---- naive: one thread per row
 
 __global__ void softmax_naive_kernel(float* y, const float* x, int rows, int n) {
   const int r = blockIdx.x * blockDim.x + threadIdx.x;
@@ -28,7 +28,7 @@ __global__ void layer_norm_naive_kernel(float* y, const float* x, const float* w
   for (int i = 0; i < n; ++i) y[int64_t{r} * n + i] = (from[i] - mean) * scale * w[i] + b[i];
 }
 
-// ---- coalesced: a warp has a row, its 32 lanes read 32 neighbours
+// ---- coalesced: one warp per row, whose 32 lanes read 32 neighbouring elements
 
 __global__ void softmax_coalesced_kernel(float* y, const float* x, int64_t rows, int n) {
   for (int64_t r = Team::first_row(); r < rows; r += Team::row_step()) {
@@ -57,9 +57,9 @@ __global__ void layer_norm_coalesced_kernel(float* y, const float* x, const floa
 
 // ---- vectorised: 16 bytes per access, and the row stays in registers
 
-constexpr int kVectors = kMostInRegisters / (4 * kWarp);  // float4 of a row that a lane has
+constexpr int kVectors = kMostInRegisters / (4 * kWarp);  // number of float4 of a row per lane
 
-// f(vector of v, its number in the row), for those of this lane.
+// Calls f(vector of v, index of the vector in the row) for this lane's vectors.
 template <class F>
 __device__ void for_vectors(float4 (&v)[kVectors], int n, F f) {
 #pragma unroll
@@ -115,7 +115,7 @@ __global__ void layer_norm_vectorised_kernel(float4* y, const float4* x, const f
 
 float4* vectors(const OnDevice& x) { return reinterpret_cast<float4*>(x.data()); }
 
-// run(to, from) launches.
+// run(to, from) launches the kernel.
 template <class F>
 Matrix softmax_by(const Matrix& x, F run) {
   const OnDevice from(x.v), to(x.rows * x.columns);
@@ -129,7 +129,7 @@ Matrix layer_norm_by(const Matrix& x, const Numbers& w, const Numbers& b, F run)
   return {x.rows, x.columns, to.numbers()};
 }
 
-constexpr int kRowThreads = 64;  // of a block whose threads have a row each: more blocks for the same rows
+constexpr int kRowThreads = 64;  // threads per block if each thread has a row: more blocks for the same rows
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The demonstration's tables: each kernel step by step, with what its memory does and what a roofline says.
+// The tables of the demonstration: each kernel step by step, with its memory traffic and its roofline.
 #include <cmath>
 
 #include "autograd/ops.h"
@@ -11,12 +11,12 @@ namespace {
 
 struct Step {
   const char* name;
-  const char* what;  // how it differs from the step before
+  const char* what;  // the difference from the previous step
   std::function<Numbers()> run;
 };
 struct Kernel {
   std::string title;
-  double flops, least_bytes;  // of the problem, whoever computes it: every input read once, every result written once
+  double flops, least_bytes;  // for any implementation: every input read once, every result written once
   Tensor want;                // f64
   std::vector<Step> steps;
 };
@@ -34,7 +34,7 @@ struct Shown {
   Traffic first, last;
 };
 
-// Counted by the simulator: what each step does to memory, and the least time that it can take on kCard.
+// Counted by the simulator: the memory traffic of each step, and the least time that it can take on kCard.
 Shown show_counted(kit::Demo& demo, const Kernel& kernel) {
   Shown shown;
   const Floor least = floor_on(kCard, kernel.least_bytes, kernel.flops, 0);
@@ -63,7 +63,7 @@ Shown show_counted(kit::Demo& demo, const Kernel& kernel) {
   return shown;
 }
 
-// Measured on a card, as a share of what it reaches when it only copies.
+// Measured on a card, relative to its speed when it only copies.
 Shown show_measured(kit::Demo& demo, const Kernel& kernel, double copy) {
   Shown shown;
   demo.line("at best: {:.1f} MB moved, {} at the copy's speed", 1e-6 * kernel.least_bytes,
@@ -82,7 +82,7 @@ Shown show_measured(kit::Demo& demo, const Kernel& kernel, double copy) {
   return shown;
 }
 
-// Only right or wrong, where nothing is counted.
+// Only shows the errors, for builds in which nothing is counted.
 Shown show_errors(kit::Demo& demo, const Kernel& kernel) {
   Shown shown;
   for (const Step& step : kernel.steps) {
@@ -93,7 +93,8 @@ Shown show_errors(kit::Demo& demo, const Kernel& kernel) {
   return shown;
 }
 
-// How large: enough for every step to show its nature in the simulator, enough to fill a card.
+// The problem size: large enough in the simulator for the difference between the steps to show, or large enough to fill
+// a card.
 int64_t scaled(int64_t simulated, int64_t on_a_card) { return on_card() ? on_a_card : simulated; }
 
 Kernel softmax_kernel(const Impl& impl, Generator& random) {

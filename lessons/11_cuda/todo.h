@@ -1,6 +1,6 @@
 #pragma once
-// TODO("11.k name") where it stands in device code. In the simulator a kernel may throw: the launch throws what its
-// thread threw. A GPU has no exceptions: the thread leaves a mark and ends, and start() throws when it finds the mark.
+// TODO("11.k name") for device code. In the simulator a kernel may throw: the launch rethrows the exception of its
+// thread. A GPU has no exceptions: the thread sets a flag and exits, and start() throws if the flag is set.
 #include "lessons/kit/todo.h"
 #include "tensor/cuda/runtime/launch.h"
 
@@ -19,7 +19,7 @@ static __device__ int todo_reached = 0;
 #endif
 }
 
-// Throws Todo if a thread came to a TODO since the last call.
+// Throws Todo if a thread reached a TODO since the last call.
 inline void throw_todo() {
   int reached = 0;
   cuda::check(cudaMemcpyFromSymbol(&reached, todo_reached, sizeof(reached)), "cudaMemcpyFromSymbol");

@@ -1,4 +1,4 @@
-// The command check: grades, prints and records.
+// The command `check`: grades, prints and records.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-// The column of ids and titles is as wide as the lesson's longest; a title beyond this has a line of its own.
+// The column of ids and titles is as wide as the longest title of the lesson. A longer title gets a separate line.
 constexpr int kWidestTitle = 40;
 
 std::string title_of(const CheckEntry& check) { return check.id + " " + check.title; }

@@ -1,10 +1,10 @@
 #pragma once
-// Time for comparing speeds on machines that do other things too.
+// CPU time, for comparing speeds on machines under other load.
 #include <ctime>
 
 namespace pg::kit {
 
-// Processor time of the calling thread in seconds: what it computed, not how long it waited for its turn.
+// CPU time of the calling thread in seconds, without the time it waited to be scheduled.
 inline double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -1,4 +1,4 @@
-// The commands of a lesson's program other than check.
+// All commands of a lesson's program except check.
 #include "lessons/kit/commands.h"
 
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ namespace {
 
 const CheckEntry& one(const LessonEntry& lesson, const std::string& name) { return *select(lesson, {name}).front(); }
 
-// The first check that is not ok as far as we remember.
+// The first check that is not recorded as ok.
 const CheckEntry& current(const LessonEntry& lesson, const LessonState& state) {
   for (const CheckEntry& check : lesson.checks) {
     const auto found = state.checks.find(check.id);
@@ -41,8 +41,8 @@ std::set<std::string> finished_pieces(const LessonEntry& lesson) {
   return finished;
 }
 
-// The demonstration on the pieces `mine`. When it throws, the piece that threw, or else the one called last, moves from
-// `mine` to `threw`, and it starts again with the engine's.
+// Runs the demonstration on the pieces `mine`. If it throws, the piece that threw, or otherwise the one called last,
+// moves from `mine` to `threw`, and the demonstration starts again with the engine's version of it.
 std::vector<Claim> run_demo(const LessonEntry& lesson, bool full, std::set<std::string>& mine,
                             std::set<std::string>& threw) {
   for (;;) {
@@ -104,7 +104,7 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
 }
 
 struct Ending {
-  ~Ending() { demonstration_ended(); }  // also when an exception is on its way to main; not after exit()
+  ~Ending() { demonstration_ended(); }  // also when an exception is propagating to main, but not after exit()
 };
 
 }  // namespace

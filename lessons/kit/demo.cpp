@@ -1,4 +1,4 @@
-// What a demonstration prints: paragraphs, lines, plots, claims.
+// Prints a demonstration: paragraphs, lines, plots, claims.
 #include "lessons/kit/demo.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 #pragma once
-// What a demonstration writes to: text, plots, and claims with measured numbers.
+// The output of a demonstration: text, plots, and claims with measured values.
 #include <fmt/format.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace pg::kit {
 
-// The bound of a claim. It must hold on any supported machine.
+// The bound of a claim. It must hold on every supported machine.
 struct Bound {
   enum class Kind { at_least, at_most, equal } kind;
   double value;
@@ -34,22 +34,22 @@ class Demo {
   bool full() const { return full_; }  // --full: up to two minutes instead of twenty seconds
 
   void heading(const std::string& text);
-  // A paragraph, wrapped to the width, with an empty line after it.
+  // A paragraph, wrapped to the width, followed by an empty line.
   template <class... Args>
   void say(fmt::format_string<Args...> format, Args&&... args) {
     paragraph(fmt::format(format, std::forward<Args>(args)...));
   }
-  // One line as it is, indented by two.
+  // One unwrapped line, indented by two.
   template <class... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
     show(fmt::format(format, std::forward<Args>(args)...));
   }
-  // A plot or any block of lines as it is, indented by two.
+  // A plot or any block of lines, unwrapped and indented by two.
   void show(const std::string& block);
   void gap();  // an empty line
-  // A line that the next status or output replaces; shown on a terminal only.
+  // A line that is replaced by the next status or output; shown on a terminal only.
   void status(const std::string& text);
-  // A measured number and the bar it must pass; printed, collected for --json.
+  // A measured value and the bound it must satisfy; printed, and collected for --json.
   void claim(const std::string& name, double value, const std::string& unit, Bound bound);
 
   const std::vector<Claim>& claims() const { return claims_; }

@@ -1,4 +1,4 @@
-// Looks for a known mistake that gives the learner's numbers.
+// Searches for a known mistake that gives the learner's values.
 #include "lessons/kit/diagnose.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ Value transposed(const Value& x) {
   return rearranged(x, shape, [columns = x.columns()](int64_t r, int64_t c) { return c * columns + r; });
 }
 
-// Sums the axes of x over which `shape` was broadcast; nullopt when the shapes don't broadcast.
+// Sums x over the axes that `shape` was broadcast along; nullopt if the shapes do not broadcast.
 std::optional<Value> summed_to(const Value& x, const Shape& shape) {
   const int extra = x.shape.rank() - shape.rank();
   if (extra < 0) return {};
@@ -86,8 +86,7 @@ Text wrong_shape(const Value& got, const Value& want) {
   return {};
 }
 
-// ---- the numbers agree to 1e-6, which is still too far: every entry of the catalogue that leaves them as they are
-// fits
+// ---- the values agree to 1e-6, but not well enough: every entry that leaves the values unchanged would match
 std::string float_precision(const Value& got, const Value& want, bool exact) {
   const double error = relative_error(got, want);
   if (error == 0) return "";
@@ -151,7 +150,7 @@ Text reversed(const Value& got, const Value& want) {
     return want.shape.rank() < 2 ? "the order is reversed" : "the columns are in reversed order";
   return {};
 }
-// Compares where both have an element; what stands at the border does not matter.
+// Compares where both have an element; elements at the border are ignored.
 bool shifted(const Value& got, const Value& want, int64_t down, int64_t right) {
   const int64_t rows = want.rows(), columns = want.columns();
   double error = 0, scale = 0;
@@ -223,7 +222,7 @@ Text other_order(const Value& got, const Value& want) {
                                                                    : Text();
 }
 
-// The first that fits speaks: specific before general.
+// The first match is reported, so specific mistakes precede general ones.
 constexpr Text (*kCatalogue[])(const Value&, const Value&) = {
     not_finite, zeros,         sign_flipped,    twice,           times_n,   transposed_square, reversed,
     off_by_one, border_missed, constant_factor, constant_offset, sign_lost, other_order,

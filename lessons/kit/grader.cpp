@@ -28,7 +28,7 @@ size_t worst_element(const Value& got, const Value& want) {
   return worst;
 }
 
-// Both of a pair in as many digits as their worst element needs.
+// x as text, with as many digits as needed to distinguish the element `at` from that of `other`.
 std::string describe(const Value& x, const Value& other, size_t at) {
   if (!(x.shape == other.shape)) {
     const std::string numbers = to_text(x, 8);

@@ -1,4 +1,4 @@
-// The record of the pieces that the demonstration called, in memory that parent and child processes share.
+// The record of the pieces called by the demonstration, in memory shared by parent and child processes.
 #include "lessons/kit/guard.h"
 
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 #pragma once
-// Knows which of the learner's pieces the demonstration called last, and which one threw. The record is in memory that
-// a child process shares, so that it outlives a crash there.
+// Records which of the learner's pieces the demonstration called last, and which one threw. The record is in memory
+// shared with a child process, so that it survives a crash of the child.
 #include <string>
 #include <utility>
 
@@ -8,16 +8,16 @@ namespace pg::kit {
 
 struct LastPiece {
   std::string name;    // "" before the first call
-  bool threw = false;  // out of the piece itself, not later
-  bool ended = false;  // the demonstration came to its end, by itself or with an exception
+  bool threw = false;  // the exception came out of the piece itself, not later
+  bool ended = false;  // the demonstration ended, normally or with an exception
 };
 LastPiece last_piece();
-void begin_pieces();  // forgets what was called
+void begin_pieces();  // clears the record
 void enter_piece(const std::string& name);
 void piece_threw(const std::string& name);
 void demonstration_ended();
 
-// Guard<&Impl::f>::call calls `learner` and keeps account of it; it can stand in Impl in the place of f.
+// Guard<&Impl::f>::call calls `learner` and records the call. It can replace f in Impl.
 template <auto Member>
 struct Guard;
 template <class Impl, class Result, class... Args, Result (*Impl::*Member)(Args...)>

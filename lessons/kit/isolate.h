@@ -1,5 +1,5 @@
 #pragma once
-// Runs a check in a process of its own, so that a crash, an endless loop or a call of exit() is a WRONG like any other.
+// Runs a check in a separate process, so that a crash, an endless loop or a call of exit() is reported as WRONG.
 #include <optional>
 #include <string>
 
@@ -7,9 +7,9 @@
 
 namespace pg::kit {
 
-// How long the checks of one command may take. Each has 8 s (40 s in a build without optimisation or with sanitizers;
-// the environment variable POLICYGRAD_CHECK_SECONDS overrides both). Once a check has used up its time, each one after
-// it has a quarter of it, so n endless loops cost at most 8 + 2·(n - 1) seconds.
+// The time limit of the checks of one command. Each check has 8 s (40 s in a build without optimisation or with
+// sanitizers; the environment variable POLICYGRAD_CHECK_SECONDS overrides both). Once a check has used up its time,
+// each later check has a quarter of it, so n endless loops take at most 8 + 2·(n - 1) seconds.
 class TimeLimit {
  public:
   TimeLimit();
@@ -22,7 +22,7 @@ class TimeLimit {
   double full_, seconds_;
 };
 
-// The bytes of memory that a check may have; without a limit under sanitizers, in a build by nvcc, and on macOS.
+// The memory limit of a check in bytes. There is no limit under sanitizers, in a build by nvcc, and on macOS.
 constexpr int64_t kCheckMemory = int64_t{4} << 30;
 
 // Grades the learner's piece, or the reference's. After a second it prints that the check is still running.
@@ -32,10 +32,10 @@ inline Outcome run_isolated(const CheckEntry& check, bool learner) {
   return run_isolated(check, learner, limit);
 }
 
-// Goes on in a child process, which shares the terminal. Nothing in the child; in the parent, once the child has ended,
-// its status as waitpid gives it.
+// Forks and continues in the child process, which shares the terminal. Returns nullopt in the child. In the parent it
+// returns the child's status from waitpid after the child has ended.
 std::optional<int> continue_in_child();
-// How a child ended that was not meant to: "a crash (Segmentation fault)", "a call of exit()".
+// Describes how a child ended unexpectedly: "a crash (Segmentation fault)", "a call of exit()".
 std::string ending_of(int status);
 
 }  // namespace pg::kit

@@ -1,9 +1,9 @@
 #pragma once
-// A lesson: pieces that the learner writes, checks that grade them, a demonstration that runs on any mix of the
-// learner's pieces and the engine's. lessons/kit/README.md shows how to write one.
+// A lesson consists of pieces that the learner writes, checks that grade them, and a demonstration that runs on any mix
+// of the learner's pieces and the engine's. lessons/kit/README.md shows how to write one.
 //
-// Impl is the lesson's own struct of function pointers, one per piece. A check gets an Impl whose one piece is the
-// learner's and whose others are the reference, so an unfinished piece never spoils another's check.
+// Impl is the lesson's own struct of function pointers, one per piece. A check gets an Impl in which one piece is the
+// learner's and the others are the reference, so an unfinished piece never affects the check of another.
 #include <array>
 #include <functional>
 #include <set>
@@ -19,7 +19,7 @@
 
 namespace pg::kit {
 
-// Where the engine does it: a file from the repository's root, and text that stands in the function's first line.
+// The engine's implementation: a file (path from the repository's root) and text in the function's first line.
 struct Source {
   std::string file, signature;
 };
@@ -29,7 +29,7 @@ template <class Impl>
 struct Piece {
   std::string name;
   std::function<void(Impl& into, const Impl& from)> take;
-  std::function<void(Impl& into, const Impl& from)> watch;  // the same, and last_piece() knows of its calls
+  std::function<void(Impl& into, const Impl& from)> watch;  // like take, and last_piece() records the calls
 };
 template <auto First, auto... Rest>
 auto piece(const std::string& name) {
@@ -73,10 +73,10 @@ struct Lesson {
   std::vector<Check<Impl>> checks;
   std::function<void(Demo&, const Impl&)> demo;
   std::string exercise = "exercise.cpp";          // in the folder
-  std::function<std::string()> unavailable = {};  // why this machine cannot run the lesson, "" if it can
+  std::function<std::string()> unavailable = {};  // the reason why this machine cannot run the lesson, "" if it can
 };
 
-// The same without the type of Impl: what the commands work on.
+// Check and Lesson without the type Impl, for the commands.
 struct CheckEntry {
   std::string id, title, piece, section, why;
   std::array<std::string, 3> hints;
@@ -94,9 +94,9 @@ struct LessonEntry {
   std::string exercise() const { return folder + "/" + exercise_file; }
 };
 
-// The whole command line of ./lessonN; returns the exit status.
+// The whole command line of ./lessonN. Returns the exit status.
 int run_lesson(const LessonEntry& lesson, int argc, char** argv);
-// 0 when the checks are ok on the plain answers and say of each mutant what its row promises, else 1.
+// Returns 0 if the checks are ok on the plain answers and report each mutant as its row says, otherwise 1.
 int run_mutants(const LessonEntry& plain, const std::vector<std::pair<MutantRow, LessonEntry>>& mutants);
 
 // `lesson` must outlive the result.

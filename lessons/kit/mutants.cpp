@@ -8,7 +8,7 @@
 namespace pg::kit {
 namespace {
 
-// "" when the checks say of the mutant what its row promises. Only the checks of the piece that the mutant replaces see
+// "" if the checks report the mutant as its row says. Only the checks of the piece that the mutant replaces can detect
 // it: every other check grades the reference.
 std::string complaint(const LessonEntry& lesson, const MutantRow& row) {
   const auto named = std::find_if(lesson.checks.begin(), lesson.checks.end(),

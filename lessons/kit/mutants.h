@@ -1,7 +1,7 @@
 #pragma once
 // Known wrong answers to a lesson, as rows of one table in lessons/NN_name/mutants.cpp. The program lessonN_mutants
-// runs the checks on each: the named check must be WRONG and its diagnosis must hold the words; the others must stay
-// ok.
+// runs the checks on each: the named check must be WRONG and its diagnosis must contain the words in `says`; the others
+// must stay ok.
 #include <string>
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace pg::kit {
 struct MutantRow {
   std::string name;
   std::string check;       // "03.3"
-  std::string says;        // words of the diagnosis
+  std::string says;        // text that the diagnosis must contain
   std::string also = "";   // other checks that must be WRONG too: "07.2 07.3"
   std::string needs = "";  // "speed": only in an optimised build
 };
@@ -24,7 +24,7 @@ struct Mutant {
   MutantRow row() const { return {name, check, says, also, needs}; }
 };
 
-// The table of a lesson; a program that holds one runs it in place of the lesson's commands.
+// The table of a lesson. A program that contains one runs it instead of the lesson's commands.
 template <class Impl>
 struct Mutants {
   Mutants(std::initializer_list<Mutant<Impl>> rows) { all() = rows; }

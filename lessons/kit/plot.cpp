@@ -23,7 +23,7 @@ struct Range {
   double part(double x) const { return high > low ? (x - low) / (high - low) : 0.5; }
 };
 
-// Index 0 … levels-1 of a value in a range.
+// The level 0 … levels-1 of a value within a range.
 int level(const Range& range, double x, int levels) {
   if (!std::isfinite(x)) return 0;
   return std::clamp(static_cast<int>(range.part(x) * levels), 0, levels - 1);
@@ -35,7 +35,7 @@ void append_utf8(std::string& text, int code) {
   text += static_cast<char>(0x80 | (code & 0x3f));
 }
 
-// A field of dots. Braille has 2 × 4 dots per character; ASCII one, a letter per series.
+// A grid of dots. Braille has 2 × 4 dots per character; ASCII has one, a letter per series.
 class Canvas {
  public:
   Canvas(int columns, int rows, bool braille)
@@ -43,7 +43,7 @@ class Canvas {
   int width() const { return columns_ * (braille_ ? 2 : 1); }
   int height() const { return rows_ * (braille_ ? 4 : 1); }
 
-  // Dot (x, y) from the top left, for series `owner`; a band's dots give way to lines.
+  // Sets dot (x, y), counted from the top left, for series `owner`. Lines overwrite the dots of bands.
   void dot(int x, int y, int owner, bool band) {
     if (x < 0 || y < 0 || x >= width() || y >= height()) return;
     constexpr int kDots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
@@ -121,7 +121,7 @@ std::string line_plot(const std::vector<Series>& series, const PlotOptions& opti
   }
   if (ys.empty()) return "(nothing to plot)\n";
 
-  // Series that only colour tells apart are drawn as letters when there is no colour.
+  // Series that are distinguished only by colour are drawn as letters if there is no colour.
   const bool braille = style().unicode && (series.size() == 1 || style().color);
   constexpr int kLabels = 10;
   Canvas canvas(std::max(20, std::min(options.width, style().width - 2) - kLabels), options.height, braille);
@@ -215,12 +215,12 @@ std::string heat_map(const std::vector<std::vector<double>>& rows, const HeatOpt
   }
   for (size_t r = 0; r < rows.size(); ++r) {
     if (label_width) text += padded(r < options.row_labels.size() ? options.row_labels[r] : "", label_width) + " ";
-    int painted = -1;  // the shade of the cell before
+    int painted = -1;  // the shade of the previous cell
     for (size_t c = 0; c < rows[r].size(); ++c) {
       const bool marked = r < options.marks.size() && c < options.marks[r].size() && options.marks[r][c] != ' ';
       const double x = rows[r][c];
       if (style().color) {
-        // The 256-colour palette, pale enough for black marks: blue - white - red, or greys.
+        // The 256-colour palette: blue - white - red, pale enough for black marks, or greys.
         constexpr int kDiverging[] = {69, 75, 111, 153, 189, 255, 224, 217, 210, 203, 167};
         const int shade = options.diverging ? kDiverging[level(range, x, 11)] : 234 + level(range, x, 21);
         const int ink = options.diverging || shade > 244 ? 16 : 231;

@@ -1,5 +1,5 @@
 #pragma once
-// Plots for the terminal. Each returns lines; Unicode and colour follow style(), and the ASCII form reads as well.
+// Plots for the terminal. Each returns lines. Unicode and colour follow style(); the ASCII form is equally readable.
 #include <span>
 #include <string>
 #include <utility>
@@ -18,27 +18,27 @@ struct Series {
 };
 struct PlotOptions {
   std::string title{}, x_label{}, y_label{};
-  int width = 80, height = 16;  // characters, labels included in the width
+  int width = 80, height = 16;  // characters; the width includes the labels
   bool log_y = false;
 };
-// Lines and bands over common axes, with a legend that gives first, lowest and last value of each.
+// Lines and bands over common axes, with a legend that gives the first, lowest and last value of each.
 std::string line_plot(const std::vector<Series>& series, const PlotOptions& options = {});
 
 struct Bar {
   std::string label;
   double value;
-  std::string text;  // printed behind the bar
+  std::string text;  // printed after the bar
 };
-// Horizontal bars; `full` is the value of a whole one (default: the largest).
+// Horizontal bars. `full` is the value of a bar of full width (default: the largest value).
 std::string bars(const std::vector<Bar>& bars, double full = 0, int width = 40);
 
 struct HeatOptions {
-  double low = 0, high = 0;  // values of the lightest and the darkest cell; equal: of the data
-  bool diverging = false;    // two colours away from the middle, for signed values
+  double low = 0, high = 0;  // values of the lightest and the darkest cell; equal: the data's range
+  bool diverging = false;    // two colours with a neutral middle, for signed values
   std::vector<std::string> row_labels{}, column_labels{};
   std::vector<std::string> marks{};  // per row: one character per cell, ' ' for none, drawn over the cell
 };
-// rows × columns, top row first; two characters per cell when that fits the width, else one.
+// A heat map of rows × columns, top row first. A cell is two characters wide if that fits the width, otherwise one.
 std::string heat_map(const std::vector<std::vector<double>>& rows, const HeatOptions& options = {});
 
 }  // namespace pg::kit

@@ -14,8 +14,8 @@ std::vector<std::string> split(const std::string& text) {
   return lines;
 }
 
-// Where the brace opened after `start` is closed, as an index into the text; npos when it is not. Skips comments,
-// strings and characters. A semicolon before any brace (a declaration) gives npos too.
+// The index into the text at which the brace opened after `start` is closed; npos if it is not. Skips comments, strings
+// and characters. A semicolon before any brace (a declaration) also gives npos.
 size_t closing_brace(const std::string& text, size_t start) {
   int depth = 0, parentheses = 0;
   for (size_t i = start; i < text.size(); ++i) {
@@ -30,7 +30,7 @@ size_t closing_brace(const std::string& text, size_t start) {
     } else if (c == ')') {
       --parentheses;
     } else if (parentheses > 0 && depth == 0) {
-      continue;  // default arguments may hold braces
+      continue;  // default arguments may contain braces
     } else if (c == '{') {
       ++depth;
     } else if (c == '}' && --depth == 0) {
@@ -42,7 +42,7 @@ size_t closing_brace(const std::string& text, size_t start) {
   return std::string::npos;
 }
 
-// Where a row of a .def file ends, such as BINARY(mul, …); npos when the text at `start` is none.
+// The end of a row of a .def file, such as BINARY(mul, …); npos if there is no row at `start`.
 size_t row_end(const std::string& text, size_t start) {
   size_t at = start;
   while (at < text.size() && (std::isupper(static_cast<unsigned char>(text[at])) || text[at] == '_')) ++at;

@@ -1,5 +1,6 @@
 #pragma once
-// Finds things in the repository's text: the engine's functions, a README's sections. Nothing is bound to line numbers.
+// Finds items in the repository's text, such as functions of the engine and sections of a README. Nothing depends on
+// line numbers.
 #include <string>
 #include <vector>
 
@@ -9,11 +10,11 @@ struct Range {
   int first = 0, last = 0;  // lines, counted from 1; 0: not found
   std::string text;
 };
-// The function or struct whose first line contains `signature`, to its closing brace; or the row MACRO(…) of a .def
-// file, to its closing parenthesis.
+// The function or struct whose first line contains `signature`, up to its closing brace; or the row MACRO(…) of a .def
+// file, up to its closing parenthesis.
 Range find_function(const std::string& text, const std::string& signature);
 
-// GitHub's anchor of a heading: "Why we subtract?" → "why-we-subtract".
+// GitHub's anchor for a heading: "Why we subtract?" → "why-we-subtract".
 std::string anchor(const std::string& heading);
 std::vector<std::string> headings(const std::string& markdown);
 // The lines inside the fenced blocks marked `language`.

@@ -86,7 +86,7 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-// FNV-1a, 64 bits: tells edits apart; no protection against forgery is needed.
+// FNV-1a, 64 bits: it detects edits; protection against forgery is not needed.
 std::string hash_of(const std::string& text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;

@@ -1,5 +1,5 @@
 #pragma once
-// A hole in an exercise file. The rest of the file compiles and runs; only what calls the hole stops.
+// A placeholder in an exercise file. The rest of the file compiles and runs; only code that calls it stops.
 
 namespace pg {
 
@@ -7,7 +7,7 @@ struct Todo {
   const char* piece;
 };
 
-// Ends a function that the learner has not written yet; no return statement is needed after it.
+// Ends a function that the learner has not written yet. No return statement is needed after it.
 [[noreturn]] void TODO(const char* piece);
 
 }  // namespace pg

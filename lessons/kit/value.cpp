@@ -31,7 +31,7 @@ std::string to_text(const Value& value, size_t limit, int digits) {
 }
 
 int digits_to_differ(double a, double b, int least) {
-  constexpr int kMost = 17;  // enough to tell any two doubles apart
+  constexpr int kMost = 17;  // enough to distinguish any two doubles
   int digits = least;
   while (digits < kMost && fmt::format("{:.{}g}", a, digits) == fmt::format("{:.{}g}", b, digits)) ++digits;
   return a == b ? least : digits;

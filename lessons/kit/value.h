@@ -1,5 +1,5 @@
 #pragma once
-// Numbers with a shape, in double: what checks compare, diagnose and print.
+// Values with a shape, in double: checks compare, diagnose and print them.
 #include <string>
 #include <vector>
 
@@ -22,14 +22,14 @@ struct Value {
   int64_t columns() const { return shape.rank() < 1 ? 1 : shape.back(); }
 };
 
-// "[[1, 2], [3, 4]]" with `digits` significant digits; "" when it has more than `limit` elements.
+// For example "[[1, 2], [3, 4]]", with `digits` significant digits; "" if there are more than `limit` elements.
 std::string to_text(const Value& value, size_t limit = 16, int digits = 6);
-// The significant digits, `least` to 17, that a and b need to print differently.
+// The number of significant digits, from `least` to 17, with which a and b print differently.
 int digits_to_differ(double a, double b, int least);
-// "[2, 7]" for the element at row-major position `n`.
+// For example "[2, 7]" for the element at row-major index `n`.
 std::string index_text(const Shape& shape, int64_t n);
-// |a - b| over all elements against the largest |b|: 0 when equal, infinite when only one of a pair is NaN. Equal
-// infinities agree. Where b is all zero: the largest |a|.
+// The largest |a - b| over all elements, divided by the largest |b|: 0 if equal, infinite if only one of a pair is NaN.
+// Equal infinities agree. If b is all zero: the largest |a|.
 double relative_error(const Value& a, const Value& b);
 
 }  // namespace pg::kit

@@ -31,7 +31,8 @@ Tensor hidden(const std::vector<Linear>& layers, Tensor x) {
   return x;
 }
 
-// Index drawn with probability softmax(logits)[i]: where the running sum passes u times the total.
+// Index i drawn with probability softmax(logits)[i]: the first index at which the cumulative sum exceeds u times the
+// total.
 int32_t sample_index(std::span<const double> logits, double u) {
   const double highest = *std::max_element(logits.begin(), logits.end());
   double total = 0;

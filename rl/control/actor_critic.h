@@ -1,6 +1,7 @@
 #pragma once
-// A policy and a value function for environments whose observations are vectors: two perceptrons with tanh, or two
-// heads on one. N observations of D numbers; N actions of k numbers, where a discrete action is the one number 0, 1, ….
+// A policy and a value function for environments with vector observations: two multilayer perceptrons with tanh
+// activations, or one with two heads. N observations of D values; N actions of k values. A discrete action is one
+// value, its index 0, 1, ….
 #include <vector>
 
 #include "nn/layers.h"
@@ -9,14 +10,14 @@
 namespace pg::rl {
 
 struct ActorCriticOptions {
-  int64_t hidden = 64;  // width of the hidden layers
-  int64_t layers = 2;   // hidden layers
-  bool shared = false;  // one set of hidden layers for policy and value, not two
+  int64_t hidden = 64;  // width of each hidden layer
+  int64_t layers = 2;   // number of hidden layers
+  bool shared = false;  // policy and value share one set of hidden layers
 };
 
-// Weights are orthogonal with gain √2, but 0.01 in the last layer of the policy (all actions begin nearly equally
-// likely) and 1 in that of the value; biases are 0. A policy over a box is Gaussian with a standard deviation that is a
-// parameter, not a function of the observation, and begins as 1.
+// Weights are orthogonal with gain √2, except 0.01 in the last layer of the policy (all actions start nearly equally
+// likely) and 1 in that of the value function. Biases are 0. For a box action space the policy is Gaussian. Its
+// standard deviation is a parameter, not a function of the observation, and starts at 1.
 struct ActorCritic : Module {
   std::vector<Linear> actor, critic;  // hidden layers; critic is empty when they are shared
   Linear policy_head, value_head;
@@ -25,7 +26,7 @@ struct ActorCritic : Module {
   ActorCritic(int64_t observation_size, const ActionSpace& actions, const ActorCriticOptions& options,
               Generator& generator, DType dtype = f32);
 
-  // observations [N, D] → logits [N, choices], or means [N, k].
+  // observations [N, D] → logits [N, choices], or means [N, k] for a box.
   Tensor policy(const Tensor& observations) const;
   // observations [N, D] → [N].
   Tensor value(const Tensor& observations) const;
@@ -36,8 +37,8 @@ struct ActorCritic : Module {
   // actions [N, k].
   Evaluation evaluate(const Tensor& observations, const Tensor& actions) const;
 
-  // Sampled actions [N, k]: the rows draw from the generator in turn. Without a generator the most likely ones. Records
-  // nothing.
+  // Sampled actions [N, k]: the rows draw from the generator in order. Without a generator: the most likely actions. No
+  // gradient is recorded.
   Tensor act(const Tensor& observations, Generator* generator) const;
 
   void visit(Visitor& visitor) override;

@@ -1,4 +1,4 @@
-// The configuration as text, the recipes, and the names of what is logged.
+// The configuration as JSON, the recipes, and the names of the logged values.
 #include <nlohmann/json.hpp>
 
 #include "rl/control/trainer.h"
@@ -61,7 +61,7 @@ EnvTrainConfig env_recipe(const std::string& environment) {
   c.lr = 5e-4;
   c.entropy_coef = 0;
   c.normalize_observations = c.normalize_rewards = true;
-  c.gamma = environment == "Pendulum-v1" ? 0.9 : 0.95;  // a push is felt within a second
+  c.gamma = environment == "Pendulum-v1" ? 0.9 : 0.95;  // the effect of a push shows within a second
   return c;
 }
 

@@ -6,7 +6,7 @@
 
 namespace pg::rl {
 
-// Mean and variance, number by number, of all vectors seen so far: Welford's recurrence (1962), which loses no digits
+// Mean and variance per component of all vectors seen so far, by Welford's recurrence (1962), which loses no precision
 // when the mean is large.
 struct RunningMoments {
   double count = 0;

@@ -15,7 +15,7 @@
 namespace pg::rl {
 namespace {
 
-// Of EnvTrainConfig::seed; the environments have the streams 0, 1, …
+// Random streams of EnvTrainConfig::seed; the environments use the streams 0, 1, …
 enum Stream : uint64_t { weight_stream = uint64_t{1} << 32, action_stream, minibatch_stream };
 
 const EnvTrainConfig& checked(const EnvTrainConfig& config) {
@@ -29,15 +29,15 @@ ActorCritic first_model(const EnvTrainConfig& c, const VectorEnv& envs) {
                      weights);
 }
 
-// Rows of `columns` numbers that grow step by step and become a tensor [B, T, columns], in which an environment's steps
-// follow each other.
+// Collects rows of `columns` values step by step and returns them as a tensor [B, T, columns]: the steps of one
+// environment are contiguous.
 class Steps {
  public:
   Steps(int64_t environments, int64_t steps, int64_t columns)
       : environments_(environments), steps_(steps), columns_(columns) {
     values_.resize(static_cast<size_t>(environments * steps * columns));
   }
-  // What all environments had at step t, one after the other.
+  // Stores the values of all environments at step t, which are concatenated in `values`.
   template <class Values>
   void set(int64_t t, const Values& values) {
     for (int64_t b = 0; b < environments_; ++b) {
@@ -112,8 +112,8 @@ EnvRollout EnvTrainer::rollout() {
   const ActionSpace& space = envs_.environment().action_space();
   Steps observations(b, t_end, d), actions(b, t_end, space.size()), rewards(b, t_end, 1), terminated(b, t_end, 1),
       truncated(b, t_end, 1);
-  std::vector<double> final_observations;  // of the truncated episodes,
-  std::vector<int64_t> final_places;       // and which step of which environment each belongs to
+  std::vector<double> final_observations;  // last observations of the truncated episodes
+  std::vector<int64_t> final_places;       // flat index b·T + t of the step of each of them
   for (int64_t t = 0; t < t_end; ++t) {
     observations.set(t, envs_.observations());
     const std::vector<double> action = model_.act(rows_of(envs_.observations(), d), &actions_).to_vector();
@@ -136,7 +136,7 @@ EnvRollout EnvTrainer::rollout() {
   r.rewards = rewards.tensor(f32, false);
   r.terminated = terminated.tensor(u8, false);
   r.truncated = truncated.tensor(u8, false);
-  // What the policy thought of its own actions, all steps at once: a row has the same bits in any batch.
+  // Log-probabilities and values of all steps in one pass: a row has the same bits in any batch.
   const int64_t n = b * t_end;
   const auto now = model_.evaluate(r.observations.view_reshape({n, d}), r.actions.view_reshape({n, space.size()}));
   r.log_prob = now.log_prob.view_reshape({b, t_end});
@@ -178,7 +178,7 @@ EnvReport EnvTrainer::update(const EnvRollout& data) {
     for (int64_t begin = 0; begin < n; begin += size) {
       const auto part = [&](const Tensor& x) { return x.view_slice(0, begin, begin + size); };
       const auto now = model_.evaluate(part(observations), part(actions));
-      // The losses take [B, T]: here one column of `size` steps.
+      // The losses take [B, T]: here [size, 1], one column of `size` steps.
       const Tensor log_prob = unsqueeze(now.log_prob, 1), old = unsqueeze(part(old_log_prob), 1);
       Tensor advantage = unsqueeze(part(advantages), 1);
       if (config_.whiten_advantages && size > 1) advantage = whiten(advantage);
@@ -191,7 +191,7 @@ EnvReport EnvTrainer::update(const EnvRollout& data) {
 
       slab_.zero_grad();
       backward(loss);
-      const double norm = grad_norm(slab_);  // Error when it is not finite
+      const double norm = grad_norm(slab_);  // throws Error if it is not finite
       optimizer_.step(report.lr, config_.max_grad_norm > 0 ? clip_scale(norm, config_.max_grad_norm) : 1);
 
       report.policy_loss += policy.item();

@@ -22,7 +22,7 @@ nlohmann::json json_of(const RunningMoments& m) { return {m.count, m.mean, m.squ
 
 uint64_t bits(const nlohmann::json& json) { return std::stoull(json.get<std::string>()); }
 
-// Into values of a known size: a damaged text must not change it.
+// Reads into a vector of known size: damaged text must not change the size.
 void read_numbers(const nlohmann::json& json, std::vector<double>& into) {
   const auto numbers = json.get<std::vector<double>>();
   check(numbers.size() == into.size(), "expected {} numbers, got {}", into.size(), numbers.size());
@@ -120,7 +120,7 @@ std::string VectorEnv::state() const {
   for (const Copy& c : copies_) {
     copies.push_back(
         {{"state", c.environment->state()},
-         {"seed", std::to_string(c.generator.seed())},  // numbers above 2^53 do not survive every JSON reader
+         {"seed", std::to_string(c.generator.seed())},  // as text: integers above 2^53 do not survive every JSON reader
          {"offset", std::to_string(c.generator.offset())},
          {"return", c.episode_return},
          {"discounted", c.discounted},

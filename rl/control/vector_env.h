@@ -1,6 +1,6 @@
 #pragma once
-// Several copies of an environment side by side, so that one forward pass serves them all. A copy whose episode ends is
-// reset at once. B copies, D numbers per observation.
+// Several copies of an environment in parallel, so that one forward pass serves all of them. A copy whose episode ends
+// is reset immediately. B copies, D values per observation.
 #include <deque>
 #include <functional>
 #include <memory>
@@ -15,46 +15,46 @@ namespace pg::rl {
 using MakeEnvironment = std::function<std::unique_ptr<Environment>()>;
 
 struct VectorEnvOptions {
-  // Observations less their running mean, divided by their running standard deviation, and clipped to ±10.
+  // Observations minus their running mean, divided by their running standard deviation, and clipped to ±10.
   bool normalize_observations = false;
   // Rewards divided by the running standard deviation of the discounted sum of rewards so far in each episode, and
-  // clipped to ±10. They keep their mean: shifting rewards would change which policy is best.
+  // clipped to ±10. They keep their mean, because shifting rewards would change which policy is best.
   bool normalize_rewards = false;
-  double gamma = 0.99;  // of that sum
+  double gamma = 0.99;  // discount of that sum
 };
 
 class VectorEnv {
  public:
-  // Each copy draws from a random stream of its own.
+  // Each copy draws from its own random stream.
   VectorEnv(const MakeEnvironment& make, int64_t count, const VectorEnvOptions& options, uint64_t seed);
 
   int64_t count() const { return static_cast<int64_t>(copies_.size()); }
   int64_t observation_size() const { return environment().observation_space().size(); }
   const Environment& environment() const { return *copies_[0].environment; }
 
-  // What the copies see now, normalised if wanted: B·D numbers.
+  // The current observations of the copies, normalised if enabled: B·D values.
   const std::vector<double>& observations() const { return observations_; }
 
   struct Step {
-    std::vector<double> rewards;  // normalised if wanted
+    std::vector<double> rewards;  // normalised if enabled
     std::vector<bool> terminated, truncated;
-    // Of copies whose episode ended: its last observation, which observations() no longer has. Empty for the others.
+    // The last observation of an episode that ended, which observations() no longer contains. Empty for other copies.
     std::vector<std::vector<double>> final_observations;
   };
-  // actions: B times the numbers of one action. Error when an environment answers with what is no number.
+  // actions: B times the values of one action. Throws Error if an environment returns a value that is not finite.
   Step step(std::span<const double> actions);
 
-  // Episodes finished since the start, and the raw returns and lengths of the last hundred of them; means are NaN
-  // before the first.
+  // The number of episodes finished since the start, and the mean raw return and length of the last hundred of them.
+  // The means are NaN before the first.
   int64_t episodes() const { return episodes_; }
   double mean_return() const { return mean_of(returns_); }
   double mean_length() const { return mean_of(lengths_); }
 
-  // x as the policy sees it.
+  // x normalised like the input of the policy.
   std::vector<double> normalized(std::span<const double> x) const;
   const RunningMoments& observation_moments() const { return observation_moments_; }
 
-  // All of the above as text, the positions of the random streams included.
+  // All of the above as text, including the positions of the random streams.
   std::string state() const;
   void set_state(const std::string& text);
 

@@ -1,4 +1,4 @@
-// What the configurations of the trainers for language may hold, one row per field.
+// Valid ranges of the text trainers' configurations, one row per field.
 #include "rl/range.h"
 #include "rl/text/expert_iteration.h"
 #include "rl/text/preferences.h"
@@ -16,7 +16,7 @@ InRange in_range(const char* owner) {
   };
 }
 
-// A count as check_range takes it.
+// A count as the double that check_range takes.
 double number(int64_t count) { return static_cast<double>(count); }
 
 void check_optimizer(const InRange& in, double lr, const AdamWOptions& adamw, double max_grad_norm) {

@@ -1,4 +1,4 @@
-// Turns rewards into advantages of tokens, as the algorithm says.
+// Advantages of tokens from rewards, according to the algorithm.
 #include "rl/text/credit.h"
 
 #include "autograd/ops.h"
@@ -7,7 +7,7 @@
 namespace pg::rl {
 namespace {
 
-// credit and mask [N, G], one group a row; lengths likewise.
+// credit, mask and lengths are [N, G], one group per row.
 Tensor compare(const Algorithm& a, const Tensor& credit, const Tensor& mask, const Tensor& lengths,
                const Tensor& greedy) {
   switch (a.baseline) {
@@ -92,7 +92,7 @@ void assign_advantages(const Algorithm& a, Experience& experience, MovingBaselin
     } else if (a.baseline == Baseline::moving) {
       advantages = moving.advantage(credit, mask);
     } else {
-      // Compared at the same place of the response: [P, G, R] → [P·R, G].
+      // Compared at equal positions of the responses: [P, G, R] → [P·R, G].
       const int64_t g = a.baseline == Baseline::batch_mean ? rows : experience.samples;
       const auto by_place = [&](const Tensor& x) {
         return x.view_reshape({-1, g, longest}).view_transpose(1, 2).clone().view_reshape({-1, g});

@@ -1,18 +1,18 @@
 #pragma once
-// From rewards to advantages, as an algorithm's credit and baseline say.
+// Advantages from rewards, according to an algorithm's credit and baseline.
 #include "rl/advantages.h"
 #include "rl/algorithm.h"
 #include "rl/text/experience.h"
 
 namespace pg::rl {
 
-// The KL in the reward: every token that the policy chose pays β·(log π - log ref), the k1 of rl/kl.h, on top of what
-// `rewards` holds, from old_log_probs and ref_log_probs. With return-to-go its gradient is that of β·KL(π ‖ ref) of
-// whole responses (Ziegler et al. 2019, arXiv:1909.08593).
+// KL penalty in the reward: subtracts β·(log π - log ref), the k1 of rl/kl.h, from the reward of every token sampled by
+// the policy. It uses old_log_probs and ref_log_probs. With return-to-go its gradient is that of β·KL(π ‖ ref) of whole
+// responses (Ziegler et al. 2019, arXiv:1909.08593).
 void subtract_kl(Response& response, double beta);
 
-// Fills advantages of every response from its rewards, and with a critic returns from rewards and values. `moving` is
-// that of Baseline::moving; Baseline::remax needs experience.greedy.
+// Computes the advantages of every response from its rewards and, with a critic, its returns from rewards and values.
+// `moving` is the state of Baseline::moving. Baseline::remax requires experience.greedy.
 void assign_advantages(const Algorithm& algorithm, Experience& experience, MovingBaseline& moving);
 
 }  // namespace pg::rl

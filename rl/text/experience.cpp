@@ -1,4 +1,4 @@
-// Responses with what is known of each token, and their tensors.
+// Responses with their values per token, and the tensors made from them.
 #include "rl/text/experience.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace pg::rl {
 namespace {
 
-// Positions of the longest row: its last token is only a target.
+// Number of positions of the longest row: its last token is only a target.
 int64_t positions(std::span<const Response* const> responses) {
   size_t longest = 0;
   for (const Response* r : responses) longest = std::max(longest, r->prompt.size() + r->tokens.size());
@@ -25,7 +25,7 @@ int64_t longest_response(const std::vector<Response>& responses) {
 
 PackedRows pack(std::span<const Response* const> responses, int64_t t) {
   std::vector<int32_t> ids, positions, places, from;
-  std::map<std::vector<int32_t>, size_t> first;  // by prompt: where in the grid the first row with it begins
+  std::map<std::vector<int32_t>, size_t> first;  // prompt → flat index at which its first row begins
   for (size_t b = 0; b < responses.size(); ++b) {
     const Response& r = *responses[b];
     const size_t begin = b * static_cast<size_t>(t), prompt = r.prompt.size();

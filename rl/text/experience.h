@@ -1,5 +1,5 @@
 #pragma once
-// What a rollout leaves behind: responses with a number for each of their tokens, and the tensors made of them.
+// The result of a rollout: responses with values per token, and the tensors made from them.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,35 +14,35 @@ struct Response {
   std::vector<int32_t> prompt, tokens;
   std::vector<uint8_t> chosen;  // action mask: 1 = sampled by the policy (trained on), 0 = by the environment
   bool finished = false;        // ended by itself, not at the length limit
-  Score score;                  // as the task gave it
-  // By token, at the sampling temperature where they are log-probabilities; 0 where not chosen.
+  Score score;                  // as returned by the task
+  // Per token, 0 where `chosen` is 0. Log-probabilities are at the sampling temperature.
   std::vector<double> sampler_log_probs, old_log_probs, ref_log_probs;
   std::vector<double> rewards;  // after shaping and KL
   std::vector<double> values, advantages, returns;
 
-  int64_t length() const;  // tokens chosen by the policy
+  int64_t length() const;  // number of tokens sampled by the policy
 };
 
 // The index of the last token that the policy sampled: its end of sequence, if there is one.
 size_t last_chosen(const Response& response);
-// Rewards by token from the score: a reward for the whole comes with that token.
+// Sets the rewards per token from the score. A reward for the whole response goes to the token last_chosen().
 void set_rewards(Response& response);
 
-// P prompts with G responses each: those of prompt p are p·G … p·G + G - 1.
+// P prompts with G responses each: those of prompt p have the indices p·G … p·G + G - 1.
 struct Experience {
   std::vector<Response> responses;
   int64_t samples = 1;         // G
-  std::vector<double> greedy;  // [P]: reward of the greedy response, if asked for
+  std::vector<double> greedy;  // [P]: reward of the greedy response, if requested
 };
 
-// A batch of sequences, padded on the right. No id means padding; only the mask tells. Position t of row b reads
-// ids[b, 0 … t] and predicts targets[b, t].
+// A batch of sequences, padded on the right. There is no padding id; only the mask distinguishes padding. Position t of
+// row b reads ids[b, 0 … t] and predicts targets[b, t].
 struct TokenRows {
   Tensor ids, targets;  // i32 [B, T]
   Tensor mask;          // u8 [B, T]: 1 where the policy sampled the target
-  Tensor places;        // i32 [M]: indices where the mask is 1, row after row
+  Tensor places;        // i32 [M]: flat indices where the mask is 1, row by row
   Tensor tokens;        // i32 [M]: the targets there
-  PackedRows packed;    // ids without padding, shared prompts once
+  PackedRows packed;    // ids without padding; a shared prompt is stored once
 };
 TokenRows token_rows(std::span<const Response* const> responses);
 // Gathers a per-token field into [B, T], aligned with the targets of token_rows(); 0 outside the responses.
@@ -51,7 +51,7 @@ Tensor token_values(std::span<const Response* const> responses, std::vector<doub
 void set_token_values(std::span<Response* const> responses, std::vector<double> Response::*member,
                       const Tensor& values);
 
-// The same field by index in the response, for advantages: f64 [B, R], R the longest response; and its mask, u8.
+// A per-token field by index in the response, for advantages: f64 [B, R], R the longest response. And its mask, u8.
 Tensor response_values(const std::vector<Response>& responses, std::vector<double> Response::*member);
 Tensor response_mask(const std::vector<Response>& responses);
 

@@ -25,7 +25,7 @@ Tensor at_places(const Tensor& hidden, const TokenRows& rows) {
 
 Tensor over(const Tensor& logits, double temperature) { return temperature == 1 ? logits : logits / temperature; }
 
-// Calls f(begin, end) for pieces of 0 … count.
+// Calls f(begin, end) for chunks of 0 … count.
 template <class F>
 void in_pieces(int64_t count, int64_t size, F f) {
   for (int64_t begin = 0; begin < count; begin += size) f(begin, std::min(count, begin + size));
@@ -57,7 +57,7 @@ TokenScores score_hidden(const Gpt2& policy, const Tensor& hidden, const TokenRo
   const Tensor picked = at_places(hidden, rows), tokens = rows.tokens.to(hidden.device());
   const PlaceLogits reference = full_kl_to ? full_kl_to->logits(rows, temperature) : PlaceLogits{};
   const int64_t count = picked.size(0);
-  // Log-probability, entropy and KL of the places begin … end - 1, each [end - begin].
+  // Log-probability, entropy and KL at the indices begin … end - 1 of rows.places, each [end - begin].
   const auto score = [&policy, tokens, temperature, reference](const Tensor& states, int64_t begin, int64_t end) {
     const Tensor logits = over(policy.head(states), temperature);
     const auto [log_prob, entropy] = token_log_prob(logits, slice(tokens, 0, begin, end));
@@ -74,7 +74,7 @@ TokenScores score_hidden(const Gpt2& policy, const Tensor& hidden, const TokenRo
   if (count <= size) {
     all = score(picked, 0, count);
   } else {
-    std::vector<Tensor> pieces;  // [2 or 3, rows of the piece]
+    std::vector<Tensor> pieces;  // [2 or 3, rows of the chunk]
     in_pieces(count, size, [&](int64_t begin, int64_t end) {
       pieces.push_back(
           checkpoint([score, begin, end](const Tensor& states) { return stack(score(states, begin, end)); },
@@ -131,7 +131,7 @@ PlaceLogits BigramReference::logits(const TokenRows& rows, double temperature) c
 }
 
 void check_finite(const Module& model, std::string_view what) {
-  for (const auto& [name, parameter] : named_parameters(const_cast<Module&>(model))) {  // only read
+  for (const auto& [name, parameter] : named_parameters(const_cast<Module&>(model))) {  // only read here
     const std::vector<double> values = parameter.detach().to_vector();
     const auto bad = std::find_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); });
     check(bad == values.end(), "{} holds {} in its weight '{}'", what, bad == values.end() ? 0 : *bad, name);

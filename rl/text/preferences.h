@@ -1,5 +1,5 @@
 #pragma once
-// Learning from pairs of responses of which one was preferred: reward models and DPO.
+// Learning from preference pairs of responses: reward models and DPO.
 #include <cstdint>
 #include <vector>
 
@@ -13,15 +13,15 @@
 namespace pg::rl {
 
 struct Preference {
-  std::vector<int32_t> prompt, chosen, rejected;  // responses with their end of sequence
+  std::vector<int32_t> prompt, chosen, rejected;  // responses include their end of sequence
 };
-// Pairs of neighbouring responses to one prompt, labelled as people would by Score::reward: the better one is preferred
-// with probability σ(difference / noise), always when noise is 0. Pairs of equal reward are left out.
+// Pairs of neighbouring responses to one prompt, labelled by Score::reward in place of people: the better one is
+// preferred with probability σ(difference / noise), and always if noise is 0. Pairs of equal reward are dropped.
 std::vector<Preference> label_pairs(const Experience& experience, double noise, Generator& generator);
 
-// The score of whole sequences, prompt and response: the model's number at the last token. → [N]
+// The scores of whole sequences (prompt and response): the model's output at the last token. → [N]
 Tensor sequence_scores(const ScalarModel& model, std::span<const Response* const> responses);
-// log π(response), summed over its tokens, end of sequence included. → [N]
+// log π(response), summed over its tokens, including the end of sequence. → [N]
 Tensor sequence_log_probs(const Gpt2& policy, std::span<const Response* const> responses);
 
 struct PreferenceConfig {
@@ -29,15 +29,15 @@ struct PreferenceConfig {
   Schedule schedule = {.kind = Schedule::Kind::constant, .lr = 1e-3};
   AdamWOptions adamw = {0.9, 0.99, 1e-8, 0};
   double max_grad_norm = 1;
-  double centring = 0.01;  // reward model
+  double centring = 0.01;  // for the reward model
   DpoOptions dpo = {};
   uint64_t seed = 1;
 };
 
-// Error naming the first field out of its range.
+// Throws Error naming the first field out of its range.
 void check_config(const PreferenceConfig& config);
 
-// Batches in random order, every pair once per pass.
+// Batches of pair indices in random order, every pair once per pass.
 class PreferenceOrder {
  public:
   PreferenceOrder(size_t pairs, Generator generator);
@@ -49,12 +49,12 @@ class PreferenceOrder {
   size_t at_ = 0;
 };
 
-// Bradley-Terry on a scalar model.
+// Trains a scalar model with the Bradley-Terry loss.
 class RewardModelTrainer {
  public:
   RewardModelTrainer(ScalarModel& model, std::vector<Preference> pairs, const PreferenceConfig& config);
   Metrics step();                                               // "loss", "accuracy", "grad_norm", "score/mean"
-  double accuracy(const std::vector<Preference>& pairs) const;  // share where the chosen one scores higher
+  double accuracy(const std::vector<Preference>& pairs) const;  // share of pairs whose chosen response scores higher
 
  private:
   ScalarModel& model_;
@@ -65,11 +65,11 @@ class RewardModelTrainer {
   PreferenceOrder order_;
 };
 
-// What a reward model pays: (score - mean) / std, with mean and std those over some responses, so that the policy that
-// made them earns 0 on average (Stiennon et al. 2020, arXiv:2009.01325).
+// Reward of a reward model: (score - mean) / std, with mean and std over given responses, so that the policy that wrote
+// them gets 0 on average (Stiennon et al. 2020, arXiv:2009.01325).
 class RewardModelJudge {
  public:
-  // Error for a model with a weight that is not finite, and for responses that it scores alike.
+  // Throws Error if a weight of the model is not finite, or if all responses get equal scores.
   RewardModelJudge(const ScalarModel& model, const std::vector<Response>& normalise_over);
   RewardModelJudge(const ScalarModel& model, double mean, double std);
   double mean() const { return mean_; }
@@ -82,15 +82,16 @@ class RewardModelJudge {
   double mean_ = 0, std_ = 1;
 };
 
-// Direct preference optimization: the policy against a frozen copy of itself.
+// Direct preference optimization: trains the policy against a frozen copy of itself.
 class DpoTrainer {
  public:
   DpoTrainer(Gpt2& policy, std::vector<Preference> pairs, const PreferenceConfig& config);
-  // "loss", "accuracy" (of the implicit rewards), "reward/chosen", "reward/rejected", "log_prob/chosen",
-  // "log_prob/rejected", "grad_norm". Both log-probabilities may fall while the margin grows: see them apart.
+  // Returns "loss", "accuracy" (of the implicit rewards), "reward/chosen", "reward/rejected", "log_prob/chosen",
+  // "log_prob/rejected", "grad_norm". Both log-probabilities may fall while the margin grows, so they are reported
+  // separately.
   Metrics step();
-  double accuracy(
-      const std::vector<Preference>& pairs) const;  // share where the chosen one's implicit reward is higher
+  double accuracy(const std::vector<Preference>& pairs) const;  // share of pairs whose chosen response has the higher
+                                                                // implicit reward
 
  private:
   Gpt2& policy_;

@@ -26,7 +26,7 @@ std::vector<Generated> begin_with_every_token(Gpt2& policy, const TextTask& task
   }
   g.samples = 1;
   g.max_new_tokens -= 1;
-  if (g.stop) {  // sees the first token too
+  if (g.stop) {  // it must see the first token too
     g.stop = [inner = g.stop, &begun](int64_t row, std::span<const int32_t> tokens) {
       std::vector<int32_t> all = {begun[static_cast<size_t>(row)].back()};
       all.insert(all.end(), tokens.begin(), tokens.end());

@@ -1,6 +1,6 @@
 #pragma once
-// Problems in, groups of scored responses out. Sampling uses the whole softmax at the temperature, for only then is
-// what is sampled from what is trained: no top-k, no top-p.
+// Groups of scored responses to problems. Sampling uses the whole softmax at the temperature, without top-k or top-p:
+// only then is the sampled distribution the trained one.
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,27 +13,27 @@
 namespace pg::rl {
 
 struct RolloutOptions {
-  int64_t samples = 8;  // responses to each problem
+  int64_t samples = 8;  // responses per problem
   double temperature = 1;
   bool greedy = false;
-  int64_t max_rows = 0;  // responses at a time; 0: all
+  int64_t max_rows = 0;  // responses sampled at a time; 0: all
   uint64_t seed = 0, first_row = 0;
-  // A search of the first step: `samples` is the size of the vocabulary, and response v begins with token v, however
-  // unlikely. Its log-probability is the policy's, but it was not drawn. For tasks of one turn.
+  // Exhaustive first step: `samples` is the size of the vocabulary, and response v starts with token v, however
+  // unlikely. The token's log-probability is the policy's, but it was not sampled. For single-turn tasks.
   bool exhaustive = false;
-  std::vector<std::string> stop_strings = {};  // a response ends when its text holds one, which may end inside a token
+  std::vector<std::string> stop_strings = {};  // they end a response, even if found inside a token
 };
-// Token ids are carried from sampling to learning, never made from text. The log-probabilities are the trainer's own,
-// bit for bit on the CPU. Rewards are those of the task, by token; Score::reward is their sum. Error for a reward that
-// is not finite.
+// Token ids are passed from sampling to learning and never recomputed from text. The log-probabilities are the
+// trainer's own, bit for bit on the CPU. Rewards are those of the task, per token; Score::reward is their sum. Throws
+// Error if a reward is not finite.
 Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem>& problems,
                    const RolloutOptions& options);
 
-// Error for the first reward, part of it or reward of a token that is not finite, with who paid it ("the judge"), the
-// task, the problem and the response.
+// Throws Error for the first reward, reward part or token reward that is not finite, naming its source `who` ("the
+// judge"), the task, the problem and the response.
 void check_scores(std::span<const Response> responses, const TextTask& task, std::string_view who);
 
-// The block_size that a model needs for the task; a reward model reads the last token too.
+// The block_size that a model needs for the task. A reward model also reads the last token.
 inline int64_t block_size_for(const TextTask& task) {
   return task.max_prompt() + task.max_response() + task.max_answers();
 }

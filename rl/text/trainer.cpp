@@ -1,4 +1,4 @@
-// The loop of reinforcement learning for language: rollout, reward, advantage, update.
+// The training loop for text tasks: rollout, reward, advantage, update.
 #include "rl/text/trainer.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace pg::rl {
 namespace {
 
 enum Stream : uint64_t { problem_stream, order_stream, rollout_stream, critic_stream, random_reference_stream };
-constexpr int64_t kRounds = 8;  // of dynamic sampling, before a step goes on with the groups it has
+constexpr int64_t kRounds = 8;  // maximum rounds of dynamic sampling; then the step uses the groups it has
 
 class Timer {
  public:
@@ -41,7 +41,8 @@ std::vector<Response*> pointers(Experience& experience) {
   return all;
 }
 
-// `all` cut into pieces of `size` (0: one piece), responses to one prompt together: it is computed once for them.
+// Splits `all` into micro-batches of `size` (0: one). Responses to one prompt are sorted together, so that it is
+// computed once for them.
 template <class T>
 std::vector<std::vector<T*>> micro_batches(std::vector<T*> all, int64_t size) {
   std::stable_sort(all.begin(), all.end(), [](const T* a, const T* b) { return a->prompt < b->prompt; });
@@ -231,7 +232,7 @@ void RlTrainer::shape(Experience& experience) {
   }
 }
 
-// Log-probabilities before the update, those of the reference, values: what stays as it is while the policy changes.
+// Computes what is constant during the update: log-probabilities before it, those of the reference, values.
 void RlTrainer::score_old(Experience& experience, double temperature, Metrics& metrics) {
   NoGrad no_grad;
   const bool same = backend(policy_.device()).exact();
@@ -382,7 +383,7 @@ bool RlTrainer::run(const RlHooks& hooks) {
   on_samples_ = hooks.on_samples;
   for (;;) {
     const bool done = step_ >= config_.steps;
-    const bool repeated = step_ == start && start > 0 && !done;  // the run that stopped here has done it
+    const bool repeated = step_ == start && start > 0 && !done;  // already done by the run that stopped at this step
     const auto due = [&](int64_t interval) { return done || (interval > 0 && step_ % interval == 0 && !repeated); };
     if (hooks.on_eval && due(config_.eval_interval)) hooks.on_eval(step_, evaluate());
     if (hooks.on_checkpoint && step_ > 0 && due(config_.checkpoint_interval)) hooks.on_checkpoint(step_);

@@ -1,6 +1,6 @@
 #pragma once
-// The one loop for language: rollout, reward, advantage, update, and what is to be seen of it. The same seed gives the
-// same bits for any thread count, in one go or resumed.
+// The training loop for text tasks: rollout, reward, advantage, update, metrics. A seed gives bit-identical results for
+// any thread count, and for a resumed run as for an uninterrupted one.
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,7 +18,7 @@
 namespace pg::rl {
 
 struct AdaptiveTemperature {
-  double target_std = 0;  // of a batch's rewards; 0: the temperature stays
+  double target_std = 0;  // target standard deviation of a batch's rewards; 0: the temperature is constant
   double low = 0.6, high = 2;
 };
 
@@ -32,57 +32,59 @@ struct RlConfig {
   bool exhaustive = false;  // batch.samples is the size of the vocabulary: every first token is tried
   std::vector<std::string> stop_strings = {};
   Schedule schedule = {.kind = Schedule::Kind::constant, .lr = 3e-4};
-  bool shared_critic = false;  // the critic is one more head on the policy, instead of a model of its own
-  double critic_lr = 1e-3;     // of that model or head
+  bool shared_critic = false;                  // the critic is a second head on the policy instead of a separate model
+  double critic_lr = 1e-3;                     // of the critic model or head
   AdamWOptions adamw = {0.9, 0.999, 1e-8, 0};  // β2 = 0.999: smaller values track reward noise
   double max_grad_norm = 1;                    // 0: no clipping
-  double unfinished_penalty = 0;               // taken off the reward of a response that ran into the limit
+  double unfinished_penalty = 0;               // subtracted from the reward of a response that reached the length limit
   double log_prob_credit = 0;                  // times log π(token), added to each token's reward
-  bool shuffle_rewards = false;  // a control: every response gets another's rewards, and nothing is to be learned
+  bool shuffle_rewards = false;  // a control experiment: permutes rewards over responses, so nothing can be learned
   int64_t eval_interval = 10;    // 0: only at the end
   int64_t eval_problems = 200;
   int64_t checkpoint_interval = 50;  // 0: only at the end
   uint64_t seed = 1;
 };
 
-// Error naming the first field out of its range, or fields that contradict each other; the algorithm's included.
+// Throws Error naming the first field out of its range, or fields that contradict each other, including the
+// algorithm's.
 void check_config(const RlConfig& config);
 
-// What scores responses beside or instead of the task, a reward model above all: writes Score::reward and parts (and
-// per_token, if it pays by token).
+// A scorer of responses in addition to or instead of the task, typically a reward model. It writes Score::reward and
+// parts (and per_token, if it rewards tokens).
 using Judge = std::function<void(std::vector<Response>&)>;
 
 struct RlHooks {
   std::function<void(int64_t step, const Metrics&)> on_step = {};
-  std::function<void(int64_t step, const Metrics&)> on_eval = {};  // before the first step and after the last, too
-  std::function<void(int64_t step, const Experience&)> on_samples = {};  // of each step, before it is learned from
+  std::function<void(int64_t step, const Metrics&)> on_eval = {};  // also before the first step and after the last
+  std::function<void(int64_t step, const Experience&)> on_samples = {};  // at each step, before the update
   std::function<void(int64_t step)> on_checkpoint = {};
   std::function<bool()> should_stop = {};
 };
 
 class RlTrainer {
  public:
-  // Takes the policy's parameters into a slab; it must have no dropout, or the first ratio would not be 1. The model
-  // that Algorithm::reference asks for is made here, as is the critic. ReferenceKind::given, and nothing else, takes a
-  // copy of `reference`. Error for what check_config refuses, before any work.
+  // Moves the policy's parameters into a slab. The policy must have no dropout, or the first ratio would not be 1. The
+  // constructor makes the model for Algorithm::reference and the critic. Only ReferenceKind::given uses `reference`, of
+  // which it takes a copy. Throws Error for what check_config rejects, before any work.
   RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config, Judge judge = {}, Gpt2* reference = nullptr);
   RlTrainer(const RlTrainer&) = delete;
 
-  // One rollout and all its updates. Error naming the first reward, its part, or the first parameter's gradient that is
+  // One rollout and all its updates. Throws Error naming the first reward, reward part or parameter gradient that is
   // not finite; then nothing was updated.
   Metrics step();
   int64_t steps() const { return step_; }
-  // Steps until RlConfig::steps or should_stop; true when all were done.
+  // Steps until RlConfig::steps or should_stop; true if all steps were done.
   bool run(const RlHooks& hooks);
-  // Greedy responses to held-out problems, scored by the task (a Judge is what may be fooled): "eval/reward",
-  // "eval/solved", "eval/length", "eval/prompt_length". TextTask::held_out_note says how these problems differ from
-  // those of training; "prompt/length" of a step is the number to compare the last with.
+  // Greedy responses to held-out problems, scored by the task (a Judge might be exploited by the policy):
+  // "eval/reward", "eval/solved", "eval/length", "eval/prompt_length". TextTask::held_out_note says how these problems
+  // differ from those of training; compare "eval/prompt_length" with "prompt/length" of a step.
   Metrics evaluate();
   const std::vector<Lamp>& lamps() const { return lamps_; }  // of the last step
 
-  // Policy, critic, reference, optimizers, generators, counters, the policy's config as text "model", and these texts.
+  // Saves policy, critic, reference, optimizers, generators, counters, the policy's config as metadata "model", and the
+  // metadata in `texts`.
   void save(const std::string& path, std::map<std::string, std::string> texts = {});
-  // Goes on, bit for bit. Error for a checkpoint of another model, or with another reference than the given one.
+  // Continues from a checkpoint, bit for bit. Throws Error if its model, or its given reference, is a different one.
   void resume(const Checkpoint& checkpoint);
 
  private:
@@ -104,14 +106,14 @@ class RlTrainer {
   ParamSlab slab_;
   AdamW optimizer_;
   std::unique_ptr<ScalarModel> critic_;
-  std::unique_ptr<Linear> value_head_;  // in place of critic_
+  std::unique_ptr<Linear> value_head_;  // used instead of critic_ for a shared critic
   std::unique_ptr<ParamSlab> critic_slab_;
   std::unique_ptr<AdamW> critic_optimizer_;
   std::unique_ptr<Reference> reference_;
   MovingBaseline moving_;
   KlControl kl_;
-  double last_std_ = -1;  // of the last batch's rewards
-  double beta_ = 0;       // of this step
+  double last_std_ = -1;  // standard deviation of the last batch's rewards
+  double beta_ = 0;       // KL weight of this step
   int64_t step_ = 0;
   std::vector<Lamp> lamps_;
   std::function<void(int64_t step, const Experience&)> on_samples_;

@@ -1,5 +1,4 @@
-// What RlTrainer measures beside its updates: that probabilities are probabilities, and greedy answers to held-out
-// problems.
+// Measurements of RlTrainer outside its updates: a check of the probabilities, and greedy answers to held-out problems.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// What a checkpoint of RlTrainer holds.
+// Saves and restores the state of RlTrainer.
 #include <cstdlib>
 #include <sstream>
 
@@ -11,7 +11,7 @@ namespace {
 std::string to_text(double x) { return fmt::format("{:a}", x); }
 double to_double(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
 
-// Error unless the run's reference is this model, weight for weight.
+// Throws Error unless the run's reference has the config and the weights of this model.
 void check_reference(const Checkpoint& checkpoint, Gpt2& given) {
   const std::string& path = checkpoint.file.path;
   const Gpt2Config saved = gpt2_config_from_json(checkpoint.text("reference_model"));

@@ -1,6 +1,6 @@
 #pragma once
-// The one exception of policygrad. A message names the operation, what was expected, what came, and a hint if a fix is
-// known:
+// The only exception type of policygrad. A message names the operation, what was expected and what was given, and adds
+// a hint if a fix is known:
 //   matmul: inner sizes differ: a is [256, 768], b is [700, 3072] (768 vs 700); did you mean transpose(b)?
 #include <fmt/core.h>
 
@@ -20,7 +20,7 @@ template <class... Args>
   throw Error(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Throws Error with the formatted message unless `ok`. Arguments are evaluated always, formatted only on failure.
+// Throws Error with the formatted message unless `ok`. Arguments are always evaluated, but formatted only on failure.
 template <class... Args>
 inline void check(bool ok, fmt::format_string<Args...> format, Args&&... args) {
   if (!ok) [[unlikely]]

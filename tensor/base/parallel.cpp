@@ -21,7 +21,7 @@ namespace pg {
 
 namespace {
 
-// One call of parallel_for. It lives on the caller's stack, so the caller leaves only when no worker is inside it.
+// One call of parallel_for. It is on the caller's stack, so the caller returns only when no worker uses it.
 struct Job {
   int64_t n, grain, chunks;
   detail::ChunkFn fn;
@@ -39,8 +39,9 @@ void pause() {
 #endif
 }
 
-// Waits for `done` awake: a sleeping thread takes tens of microseconds to wake, more in a virtual machine, and the
-// serial pieces of a training step are shorter than this. Longer would steal time from neighbours.
+// Busy-waits for `done` for a limited time: a sleeping thread takes tens of microseconds to wake, more in a virtual
+// machine, and the serial parts of a training step are shorter than this limit. A longer wait would take CPU time from
+// other threads.
 template <class F>
 void spin(F done) {
   constexpr auto most = std::chrono::microseconds(500);
@@ -107,7 +108,7 @@ class Pool {
     work(job);
     {
       std::lock_guard lock(mutex_);
-      job_ = nullptr;  // from here on no worker can enter
+      job_ = nullptr;  // from here on no worker can take the job
     }
     const auto left = [this] { return inside_.load(std::memory_order_acquire) == 0; };
     spin(left);
@@ -138,7 +139,7 @@ class Pool {
         seen = ticket_.load(std::memory_order_relaxed);
         if (stop_) return;
         job = job_;
-        if (!job) continue;  // finished without us
+        if (!job) continue;  // the job finished before this worker took it
         inside_.fetch_add(1, std::memory_order_relaxed);
       }
       work(*job);
@@ -177,7 +178,8 @@ std::atomic<int>& thread_count() {
   return n;
 }
 
-// Guards the pool: one parallel_for at a time uses the workers, a second caller computes alone meanwhile.
+// Guards the pool: one parallel_for at a time uses the workers; a second caller meanwhile runs its chunks on its own
+// thread.
 std::mutex& pool_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -185,7 +187,7 @@ std::mutex& pool_mutex() {
 
 // The pool with `workers` threads; pool_mutex is held.
 Pool& pool(int workers) {
-  // Never destroyed at exit: after a fork its destructor would wait for threads that are not there.
+  // Never destroyed at exit: after a fork its destructor would wait for threads that do not exist.
   static Pool* current = nullptr;
   if (current && !current->usable()) current = nullptr;
   if (current && current->workers() != workers) {

@@ -1,6 +1,6 @@
 #pragma once
 // Philox4x32-10 of Salmon et al. 2011, with its published constants: multipliers and the key's steps (golden ratio,
-// sqrt(3) - 1). The stream that it makes is in tensor/base/random.h.
+// sqrt(3) - 1). The stream built on it is in tensor/base/random.h.
 #include <cstdint>
 
 namespace pg {
@@ -11,7 +11,7 @@ struct Philox {
   static constexpr int rounds = 10;
 };
 
-// One block: four words from a 64-bit key and a 128-bit counter. For the host and for CUDA kernels.
+// One block: four words from a 64-bit key and a 128-bit counter. Usable on the host and in CUDA kernels.
 constexpr void philox_block(uint64_t key, uint64_t counter_lo, uint64_t counter_hi, uint32_t (&word)[4]) {
   uint32_t c0 = static_cast<uint32_t>(counter_lo), c1 = static_cast<uint32_t>(counter_lo >> 32);
   uint32_t c2 = static_cast<uint32_t>(counter_hi), c3 = static_cast<uint32_t>(counter_hi >> 32);

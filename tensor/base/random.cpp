@@ -35,7 +35,7 @@ int64_t Generator::integer(int64_t n) {
   check(n >= 1, "Generator::integer: n must be at least 1, got {}", n);
   const auto range = static_cast<uint64_t>(n);
   const bool wide = range > (uint64_t{1} << 32);
-  // Words below 2^bits mod n are drawn again: the rest holds every residue equally often.
+  // Words below 2^bits mod n are drawn again: the remaining values contain every residue equally often.
   const uint64_t reject = wide ? (0 - range) % range : ((uint64_t{1} << 32) - range) % range;
   for (;;) {
     uint64_t word = next_u32();

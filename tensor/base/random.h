@@ -1,6 +1,6 @@
 #pragma once
 // Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3").
-// Number i of a stream is a pure function of (seed, i): any element can be computed alone, on any device, in any order.
+// Word i of a stream is a pure function of (seed, i): any element can be computed alone, on any device, in any order.
 #include <array>
 #include <cstdint>
 
@@ -9,7 +9,7 @@ namespace pg {
 // One Philox block: four 32-bit words from a 64-bit key and a 128-bit counter.
 std::array<uint32_t, 4> philox4x32(uint64_t key, uint64_t counter_lo, uint64_t counter_hi);
 
-// A stream position, sixteen bytes in a checkpoint. Each call advances by the draws it consumed.
+// A position in a stream, stored in a checkpoint as sixteen bytes. Each call advances it by the draws it consumed.
 class Generator {
  public:
   explicit Generator(uint64_t seed = 0) : seed_(seed) {}

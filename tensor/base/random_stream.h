@@ -8,9 +8,9 @@
 namespace pg {
 
 // Independent streams of one seed: stream i is keyed by a Philox block of (seed, i), so that neighbouring seeds and
-// streams have nothing in common.
+// streams are unrelated.
 inline Generator random_stream(uint64_t seed, uint64_t stream) {
-  const auto words = philox4x32(seed, stream, 1);  // plain streams of the seed have 0 here
+  const auto words = philox4x32(seed, stream, 1);  // the plain stream of a seed has 0 as the last argument
   return Generator((uint64_t{words[0]} << 32) | words[1]);
 }
 

@@ -12,7 +12,7 @@ struct RefCounted {
   uint32_t ref_count = 0;
 };
 
-// Shared pointer to a RefCounted type that provides `static void release(T*)`, called when the last Ref goes.
+// Shared pointer to a RefCounted type that provides `static void release(T*)`, called when the last Ref is destroyed.
 template <class T>
 class Ref {
  public:

@@ -1,4 +1,4 @@
-// Suggestions for misspelt names, excerpts, JSON that nests too deeply.
+// Suggestions for misspelt names, excerpts, and a depth limit for JSON.
 #include "tensor/base/text.h"
 
 #include <fmt/core.h>
@@ -11,7 +11,8 @@
 namespace pg {
 namespace {
 
-// Insertions, deletions, substitutions and swaps of neighbours that make `b` of `a` (optimal string alignment).
+// The number of insertions, deletions, substitutions and swaps of neighbours that transform `a` into `b` (optimal
+// string alignment).
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;

@@ -1,5 +1,5 @@
 #pragma once
-// Text from outside: names that people type, JSON from files, and what a message may show of them.
+// Text from external sources: suggestions for mistyped names, a check of JSON from files, and excerpts for messages.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,8 +10,9 @@ namespace pg {
 // letters; empty when there is none. For the message of an Error.
 std::string did_you_mean(std::string_view given, const std::vector<std::string>& known);
 
-// Gives back the text of a JSON value that nests at most 64 deep; Error naming `what` for a deeper one. Every JSON text
-// that comes from a file passes through here before it is parsed, because printing and copying a value recurse.
+// Returns `text`, a JSON value, if it nests at most 64 levels deep; Error naming `what` if it nests deeper. Every JSON
+// text that comes from a file passes through this function before it is parsed, because printing and copying a value
+// are recursive.
 std::string_view shallow_json(std::string_view text, std::string_view what);
 
 // The first `longest` bytes of a text without control characters, for messages.

@@ -28,7 +28,7 @@ void adamw(const View& p, const View& g, const View& m, const View& v, const Ada
     constexpr int size = Vec<T>::size;
     // 16 K elements: about 20 µs, and the four arrays of a chunk fit in L2.
     parallel_for(p.numel(), 16384, [&](int64_t begin, int64_t end) {
-      // Locals: stores to the arrays cannot change them.
+      // Local variables, which stores to the arrays cannot change.
       const AdamWUpdate<T> update(numbers);
       T *pp = p.as<T>(), *mp = m.as<T>(), *vp = v.as<T>();
       const T* gp = g.as<T>();

@@ -1,4 +1,4 @@
-// Moving elements: copy with conversion, fill, accumulate.
+// Copy with conversion, fill, accumulate.
 #include <cstring>
 #include <limits>
 
@@ -39,7 +39,8 @@ void copy_run(Y* y, const X* x, int64_t n) {
   }
 }
 
-// A plane y[i, j] = x[i, j] where y is contiguous in j and x in i: small tiles keep the cache lines of both sides.
+// A plane y[i, j] = x[i, j] where y is contiguous in j and x in i: with small tiles, the cache lines of both sides stay
+// in the cache.
 template <class Y, class X>
 void copy_transposed(const Walk<2>& w, int along, Y* y, const X* x) {
   constexpr int64_t kTile = 32;
@@ -49,7 +50,7 @@ void copy_transposed(const Walk<2>& w, int along, Y* y, const X* x) {
   outer.size[inner] = 1;
   outer.n = w.n / w.size[inner] / w.size[along] * outer.size[along];
   for (int k = 0; k < 2; ++k) outer.stride[k][along] *= kTile;
-  // Which tile of `along` a flat index of `outer` names.
+  // A flat index of `outer` is in tile (index / below) % outer.size[along] of `along`.
   int64_t below = 1;
   for (int d = along + 1; d < inner; ++d) below *= w.size[d];
 

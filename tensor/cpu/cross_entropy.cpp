@@ -1,5 +1,5 @@
-// Cross-entropy, and the log-probability and entropy of given tokens, straight from logits: the probabilities are never
-// stored. The backward passes read the logits once and may write over them.
+// Cross-entropy, and the log-probability and entropy of given tokens, computed directly from logits: the probabilities
+// are never stored. The backward passes read the logits once and may write over them.
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/rows.h"
 #include "tensor/cpu/softmax_row.h"
@@ -7,7 +7,7 @@
 namespace pg::cpu {
 namespace {
 
-// One value per row, f32 or f64: any step, so that a broadcast gradient (step 0) needs no copy.
+// One value per row, f32 or f64: with any stride, so that a broadcast gradient (step 0) needs no copy.
 template <class T>
 struct PerRow {
   T* data;

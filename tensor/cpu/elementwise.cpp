@@ -10,7 +10,7 @@ namespace {
 
 using elementwise::visit_op;
 
-// Elements that are worth a thread.
+// The number of elements that is worth a thread.
 int64_t grain(auto op) { return cost(op) == Cost::cheap ? kGrain : kCostlyGrain; }
 
 template <class Op, class T>

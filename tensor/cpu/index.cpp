@@ -8,8 +8,8 @@ namespace pg::cpu {
 
 void gather(const View& y, const View& x, const View& index, int dim) {
   visit(y.dtype, [&]<class T>(std::type_identity<T>) {
-    const int64_t along = x.strides[dim];  // what one index steps over
-    View base = x;                         // x as y's shape sees it before the index is added
+    const int64_t along = x.strides[dim];  // elements per step of the index
+    View base = x;                         // x seen with y's shape, before the index is added
     base.shape = y.shape;
     base.strides[dim] = 0;
     const auto w = plan_walk(y, base, index);
@@ -69,7 +69,7 @@ void embedding(const View& y, const View& w, const View& ids) {
   });
 }
 
-// Threads share the columns, so that each entry of dw receives its rows in order.
+// The columns are divided among the threads, so that each entry of dw receives its rows in order.
 void embedding_backward(const View& dw, const View& dy, const View& ids, double beta) {
   visit_floating(dy.dtype, "embedding_backward", [&]<class T>(std::type_identity<T>) {
     const int64_t vocabulary = dw.shape[0], step = dw.strides[0];

@@ -1,4 +1,4 @@
-// New keys and values go to their places in a cache.
+// Copies new keys and values to their positions in a KV cache.
 #include <cstring>
 
 #include "tensor/base/parallel.h"

@@ -1,7 +1,7 @@
 #pragma once
 // Elementwise kernels over views of any strides, written as one loop over contiguous stretches. Operands that are
-// strided, repeated or bf16 are gathered into small buffers first, so each element meets the same arithmetic in every
-// layout.
+// strided, repeated or bf16 are gathered into small buffers first, so that the arithmetic of an element is the same in
+// every layout.
 #include "tensor/cpu/simd/vec_bf16.h"
 #include "tensor/cpu/walk.h"
 
@@ -39,7 +39,7 @@ void scatter_strided(const View& v, int64_t offset, int64_t step, const T* from,
 }
 
 // Calls row(out, in, n), in[k] being the k-th input, until all elements of `out` are written. The inputs have out's
-// shape. `reads_out`: row also reads what out holds.
+// shape. `reads_out`: row also reads the previous values of out.
 template <class Out, class In, int K, class Row>
 void map_rows(const View& out, const std::array<const View*, K>& in, bool reads_out, int64_t grain, Row row) {
   bool in_place = out.dtype == dtype_of<Out>(), all_dense = dense(out);

@@ -1,4 +1,4 @@
-// matmul: batches and any strides, made of the products of two matrices in gemm.cpp.
+// matmul: batches and any strides, built on the product of two matrices in gemm.cpp.
 #include <algorithm>
 
 #include "tensor/base/parallel.h"
@@ -24,7 +24,7 @@ struct Matmul {
   int64_t k() const { return a.shape.back(); }
   int64_t batch() const { return m() * n() == 0 ? 0 : c.numel() / (m() * n()); }
 
-  // Where matrix `entry` of the batch begins.
+  // The start of matrix `entry` of the batch.
   template <class E>
   E* matrix(const View& x, int64_t entry) const {
     E* data = x.as<E>();
@@ -63,7 +63,7 @@ struct Matmul {
       multiply(g);
       return;
     }
-    // Results whose columns don't lie side by side go through a plain copy.
+    // Results whose rows are not contiguous go through a contiguous copy.
     const int64_t size = g.m * g.n;
     g.c = scratch<C>(Scratch::gemm_c, size * 2), g.ldc = g.n;
     if (pre) g.pre = g.c + size, g.ld_pre = g.n;
@@ -76,7 +76,7 @@ struct Matmul {
     for (int64_t x = 0; pre && !reads_pre && x < size; ++x) out_pre[place(pre, x)] = g.pre[x];
   }
 
-  // Many small entries are shared out among the threads; all threads work together on each of a few large ones.
+  // Many small entries are divided among the threads; all threads work together on each of a few large ones.
   void run() const {
     const double cost = product_seconds(m(), n(), k());
     const int64_t count = batch(), threads = num_threads();

@@ -6,9 +6,9 @@
 namespace pg::cpu {
 namespace {
 
-constexpr int64_t kColumns = 128;  // per task of the weights' gradients
+constexpr int64_t kColumns = 128;  // columns per task for the gradients of the weights
 
-// f(r, row, n) for the rows of x or, with a residual, of x + residual, which `sum` receives.
+// Calls f(r, row, n) for the rows of x or, with a residual, of x + residual, which is written to `sum`.
 template <class T, class F>
 void for_sums(const View& x, const View& residual, const View& sum, F f) {
   const InRows<T> in(x, 0), added(residual, 1);
@@ -42,7 +42,7 @@ void scale_row(T* y, const T* x, int64_t n, T mean, T rstd, const T* w, const T*
   });
 }
 
-// With h = (x - mean)·rstd and g = dy·w: dx = rstd·(g - avg(g) - h·avg(g·h)); without the mean's share for RMS norm.
+// With h = (x - mean)·rstd and g = dy·w: dx = rstd·(g - avg(g) - h·avg(g·h)); RMS norm omits mean and avg(g).
 template <bool kCentred, class T>
 void input_gradient(T* dx, const T* dy, const T* x, int64_t n, T mean, T rstd, const T* w, T beta) {
   const auto g = [=](int64_t i, int64_t m) {
@@ -90,7 +90,7 @@ void weight_gradients(T* dw, T* db, const InRows<T>& dy, const InRows<T>& x, Mea
 
 }  // namespace
 
-// Two passes: the variance is summed around the mean, so a large mean costs no digits.
+// Two passes: the variance is summed around the mean, so that a large mean does not cost precision.
 void layer_norm(const View& y, const View& mean, const View& rstd, const View& sum, const View& x, const View& residual,
                 const View& w, const View& b, double eps) {
   visit_floating(x.dtype, "layer_norm", [&]<class T>(std::type_identity<T>) {

@@ -14,10 +14,10 @@ namespace {
 
 using simd::Vec;
 
-constexpr int kBlocks = 16;  // side by side: as many 32-bit lanes as the widest register
+constexpr int kBlocks = 16;  // computed together: as many as the widest register has 32-bit lanes
 constexpr int kWords = 4 * kBlocks;
 
-// philox4x32 of the counters first … first + 15; block b's words lie at 4b.
+// philox4x32 of the counters first … first + 15; block b's words start at words[4b].
 void philox_blocks(uint64_t key, uint64_t first, uint32_t* words) {
   uint32_t c[4][kBlocks];
   for (int b = 0; b < kBlocks; ++b) {
@@ -58,9 +58,9 @@ void for_words(uint64_t seed, uint64_t offset, int64_t begin, int64_t end, F f) 
   }
 }
 
-// cos(2π·v) for 0 <= v <= 1: whole quarter turns, then the series of the rest, |t| <= π/4.
+// cos(2π·v) for 0 <= v <= 1: the nearest quarter turn, then the series for the remainder t, |t| <= π/4.
 Vec<double> cos_turns(Vec<double> v) {
-  const Vec<double> magic = 0x1.8p52;  // leaves the nearest integer
+  const Vec<double> magic = 0x1.8p52;  // adding and subtracting it rounds to the nearest integer
   const Vec<double> quarter = v * 4 + magic - magic;
   const Vec<double> t = (v * 4 - quarter) * (std::numbers::pi / 2), t2 = t * t;
   Vec<double> cosine = 0, sine = 0;
@@ -78,7 +78,7 @@ Vec<double> cos_turns(Vec<double> v) {
 void random_uniform(const View& y, double low, double high, uint64_t seed, uint64_t offset) {
   visit_floating(y.dtype, "random_uniform", [&]<class T>(std::type_identity<T>) {
     T* to = y.as<T>();
-    // Rounding can reach the open end.
+    // Rounding can reach `high`, which is excluded.
     const T last = low < high ? std::nextafter(static_cast<T>(high), static_cast<T>(low)) : static_cast<T>(high);
     parallel_for(y.numel(), kCostlyGrain, [&](int64_t begin, int64_t end) {
       for_words(seed, offset, begin, end, [=](int64_t i, const uint32_t* words, int64_t n) {

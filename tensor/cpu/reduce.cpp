@@ -1,5 +1,5 @@
-// Reductions. Every sum has one order, set by shapes and strides: the threads share the results, or the fixed chunks
-// whose partial sums are then added in index order.
+// Reductions. Every sum has one order, determined by shapes and strides: either the results are divided among the
+// threads, or fixed chunks are, whose partial sums are then added in index order.
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/row_ops.h"
 #include "tensor/cpu/rows.h"
@@ -8,7 +8,7 @@ namespace pg::cpu {
 namespace {
 
 constexpr int64_t kChunk = 16384;  // elements per partial result
-constexpr int64_t kChain = 8192;   // rows added one after another before a column's sum moves to double
+constexpr int64_t kChain = 8192;   // rows added one after another before a column's sum is added to a double
 constexpr int64_t kColumns = 256;
 
 template <Reduce kOp>
@@ -38,7 +38,7 @@ double combine_chunks(int64_t n, F partial) {
   return total;
 }
 
-// bf16 passes through a buffer, so that its sums are those of the same values in f32. n is at most kChunk.
+// bf16 is widened into a buffer, so that its sums are those of the same values in f32. n is at most kChunk.
 template <Reduce kOp, class X>
 double contiguous(const X* x, int64_t n) {
   if constexpr (std::is_same_v<X, BFloat16>) {
@@ -75,7 +75,7 @@ void write_result(Y& to, double total, double divisor, double beta) {
 template <class X, class T, class Y, Reduce kOp>
 struct Reduction {
   Walk<2> kept;     // x and y over the dimensions that stay
-  Walk<1> reduced;  // x over the others
+  Walk<1> reduced;  // x over the reduced dimensions
   const X* x;
   Y* y;
   double divisor, beta;
@@ -114,7 +114,7 @@ struct Reduction {
     });
   }
 
-  // acc[j] combined with rows [begin, end) of column j, in order.
+  // Combines acc[j] with rows [begin, end) of column j, in order.
   void add_rows(T* acc, const X* columns, int64_t n, int64_t begin, int64_t end) const {
     const int64_t column_step = kept.inner_stride(0), row_step = reduced.inner_stride(0);
     reduced.run(begin, end, [&](const auto& at, int64_t rows) {
@@ -133,8 +133,8 @@ struct Reduction {
     });
   }
 
-  // Neighbouring results are summed side by side, row after row. Up to kChain rows the sum starts from beta·y, so that
-  // a gradient accumulated over two batches has the bits of the gradient of both at once.
+  // Adjacent results are summed together, row after row. Up to kChain rows the sum starts from beta·y, so that a
+  // gradient accumulated over two batches has the bits of the gradient of both at once.
   void along_columns() const {
     const int64_t y_step = kept.inner_stride(1);
     const bool one_chain = kOp == Reduce::sum && divisor == 1 && beta != 0 && reduced.n <= kChain;
@@ -167,7 +167,7 @@ struct Reduction {
 
 template <class X, class T, class Y, Reduce kOp>
 void reduce_as(const View& y, const View& x, double divisor, double beta) {
-  if (y.numel() == 1 && dense(x)) {  // all of a tensor: nothing to plan
+  if (y.numel() == 1 && dense(x)) {  // a whole tensor is reduced: no plan is needed
     const X* from = x.as<const X>();
     const double total =
         combine_chunks<kOp>(x.numel(), [from](int64_t b, int64_t e) { return contiguous<kOp>(from + b, e - b); });
@@ -208,7 +208,7 @@ void cumsum(const View& y, const View& x, int dim, bool reverse, double beta) {
     const int64_t x_start = reverse ? (length - 1) * x.strides[dim] : 0;
     if (length == 0) return;
     parallel_for(w.n, row_grain(length, kGrain), [&](int64_t begin, int64_t end) {
-      constexpr int64_t kLines = 64;  // side by side, so that either layout uses whole cache lines
+      constexpr int64_t kLines = 64;  // summed together, so that either layout uses whole cache lines
       w.run(begin, end, [&](const auto& at, int64_t count) {
         for (int64_t first = 0; first < count; first += kLines) {
           const int64_t lines = std::min(kLines, count - first);
@@ -248,7 +248,7 @@ void argmax(const View& index, const View& x) {
   });
 }
 
-// In double: the norm of a gradient must not overflow in its square.
+// Computed in double, so that the squared norm of a gradient does not overflow.
 void sum_of_squares(const View& y, const View& x) {
   visit_stored(x.dtype, "sum_of_squares", [&]<class X, class T>(std::type_identity<X>, std::type_identity<T>) {
     const X* p = x.as<const X>();

@@ -1,5 +1,5 @@
 // Rotary position embedding (Su et al. 2021, arXiv:2104.09864) in the half-split layout: element i pairs with i + D/2
-// and turns by position · base^(-2i/D).
+// and is rotated by position · base^(-2i/D).
 #include <cmath>
 #include <vector>
 
@@ -18,7 +18,7 @@ void rope(const View& y, const View& x, const RopeArgs& args, double beta) {
       frequency[i] = std::pow(args.base, -static_cast<double>(i) / static_cast<double>(half));
     }
     const T b = static_cast<T>(beta);
-    // One task turns all heads at one position: of one row of the batch, or of all rows when they share positions.
+    // One task rotates all heads at one position, for one row of the batch, or for all rows if they share positions.
     const int64_t rows = first ? 1 : batch;
     parallel_for(batch / std::max<int64_t>(1, rows) * steps, row_grain(rows * heads * half, kCostlyGrain),
                  [&](int64_t begin, int64_t end) {

@@ -1,6 +1,6 @@
 #pragma once
 // Loops over contiguous rows. Sums and maxima have one fixed order, set by the row's length: four vectors of running
-// values within a block, the lanes folded pairwise, the blocks added in double.
+// values within a block, the lanes reduced pairwise, the blocks added in double.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -13,8 +13,8 @@ using simd::Vec;
 
 inline constexpr int64_t kSumBlock = 64;  // vectors
 
-// The first m lanes: m is a constant in all but the last round of a loop, which leaves plain loads and stores there.
-// S is T, or bf16 where T is float.
+// Load and store the first m lanes. m is a constant in all but the last iteration of a loop, so that plain loads and
+// stores remain there. S is T, or bf16 if T is float.
 template <class S>
 auto load_lanes(const S* p, int64_t m) {
   return m == decltype(simd::load(p))::size ? simd::load(p) : simd::load(p, m);
@@ -23,7 +23,7 @@ template <class S, class T>
 void store_lanes(S* p, Vec<T> v, int64_t m) {
   m == Vec<T>::size ? simd::store(p, v) : simd::store(p, v, m);
 }
-// The first m lanes of v, the others replaced.
+// The first m lanes of v, the others replaced by `other`.
 template <class T>
 Vec<T> keep_lanes(Vec<T> v, int64_t m, T other) {
   alignas(64) static constexpr T kIndex[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -85,7 +85,7 @@ double sum_row(const T* x, int64_t n) {
   return sum_vectors<T, 1>(n, [x](int64_t i, int64_t m) { return std::array{load_lanes(x + i, m)}; })[0];
 }
 
-// NaN where either is NaN.
+// NaN if either is NaN.
 template <class T>
 T max_with_nan(T a, T b) {
   return b > a || b != b ? b : a;
@@ -95,7 +95,7 @@ Vec<T> max_with_nan(Vec<T> a, Vec<T> b) {
   return select((b > a) | (b != b), b, a);
 }
 
-// The largest element, NaN if there is one, -inf of none.
+// The largest element; NaN if an element is NaN, -inf if there are no elements.
 template <class T>
 T max_row(const T* x, int64_t n) {
   constexpr int64_t kLanes = Vec<T>::size;

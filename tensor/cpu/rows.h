@@ -1,5 +1,5 @@
 #pragma once
-// Rows of a view as the type T that computes. A view that holds T is used where it lies; the rows of a bf16 view pass
+// Rows of a view in the type of computation T. A view that holds T is used in place; the rows of a bf16 view pass
 // through a buffer of one row.
 #include <utility>
 
@@ -9,7 +9,7 @@
 
 namespace pg::cpu {
 
-// The row buffer of this thread with this number; a kernel gives each of its views its own.
+// Row buffer `number` of this thread; a kernel uses a different number for each of its views.
 template <class T>
 T* row_buffer(int number, int64_t n) {
   return scratch<T>(static_cast<Scratch>(static_cast<int>(Scratch::rows) + number), n);
@@ -26,7 +26,7 @@ class InRows {
     for (int d = 0; d + 1 < rank; ++d) count *= v.shape[d];
     step = rank == 2 ? v.strides[0] : size;
   }
-  // Valid until this thread asks for another row.
+  // Valid until this thread requests another row.
   const T* operator[](int64_t row) const { return part(row, 0, size); }
   // Elements [begin, begin + n) of a row.
   const T* part(int64_t row, int64_t begin, int64_t n) const {
@@ -46,7 +46,7 @@ class InRows {
   bool held_;
 };
 
-// The same for results.
+// Like InRows, for results.
 template <class T>
 class OutRows : private InRows<T> {
   using Base = InRows<T>;
@@ -55,7 +55,8 @@ class OutRows : private InRows<T> {
   using Base::Base;
   using Base::count;
   using Base::size;
-  // A row to be written; what it held before is there if `reads`. Rounded into place when it goes out of scope.
+  // A row to be written; it contains its previous values if `reads`. A bf16 row is rounded and stored when the Row goes
+  // out of scope.
   class Row {
    public:
     Row(const OutRows& rows, int64_t row, bool reads) : rows_(rows), row_(row) {
@@ -84,7 +85,8 @@ class OutRows : private InRows<T> {
   Row row(int64_t index, bool reads) const { return Row(*this, index, reads); }
 };
 
-// A whole vector such as a layer's weights; null for none. Valid until this thread asks for the same buffer again.
+// A whole vector such as a layer's weights; null for an empty view. Valid until this thread requests the same buffer
+// again.
 template <class T>
 const T* whole_row(const View& v, int buffer) {
   if (!v) return nullptr;

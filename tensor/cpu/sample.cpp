@@ -1,4 +1,4 @@
-// Tokens from logits: the arithmetic is in tensor/sample.h.
+// Samples tokens from logits; the arithmetic is in tensor/sample.h.
 #include "tensor/sample.h"
 
 #include "tensor/base/parallel.h"

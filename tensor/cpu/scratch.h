@@ -7,7 +7,7 @@
 
 namespace pg::cpu {
 
-// One buffer per use, so that kernels that call each other don't overwrite each other's.
+// One buffer per use, so that kernels that call each other don't overwrite each other's buffers.
 enum class Scratch : uint8_t {
   gemm_a,
   gemm_b,
@@ -15,7 +15,7 @@ enum class Scratch : uint8_t {
   gemm_bias,
   gemm_sums,
   attention,
-  rows,  // several, see rows.h
+  rows,  // several buffers, see rows.h
   count = rows + 6
 };
 
@@ -33,7 +33,7 @@ T* scratch(Scratch use, int64_t n) {
   Buffer& buffer = buffers[static_cast<int>(use)];
   const size_t bytes = static_cast<size_t>(n) * sizeof(T);
   if (buffer.size < bytes) {
-    buffer.data.reset();  // first, so that both are never held
+    buffer.data.reset();  // first, so that the old and the new buffer are never held together
     buffer.size = 0;
     buffer.data.reset(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{64})));
     buffer.size = bytes;

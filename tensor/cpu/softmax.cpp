@@ -32,7 +32,7 @@ void softmax(const View& y, const View& x, bool log) {
   });
 }
 
-// dx = y·(dy - Σ dy·y); of the logarithm dx = dy - e^y·Σ dy.
+// dx = y·(dy - Σ dy·y); for log-softmax, dx = dy - e^y·Σ dy.
 void softmax_backward(const View& dx, const View& dy, const View& y, bool log, double beta) {
   visit_floating(y.dtype, "softmax_backward", [&]<class T>(std::type_identity<T>) {
     const OutRows<T> to(dx, 0);

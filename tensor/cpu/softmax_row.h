@@ -1,6 +1,6 @@
 #pragma once
-// The one place where a row's maximum and log-sum-exp are computed: softmax, log-softmax, cross-entropy and token
-// log-probabilities agree to the bit because they all come through here.
+// The only code that computes a row's maximum and log-sum-exp: softmax, log-softmax, cross-entropy and token
+// log-probabilities agree to the bit because they all use it.
 #include <cmath>
 
 #include "tensor/cpu/row_ops.h"
@@ -9,18 +9,17 @@
 
 namespace pg::cpu {
 
-// log p(i) = (x[i] - max) - log_sum: the shift goes first, so that large logits lose no digits.
+// log p(i) = (x[i] - max) - log_sum: the maximum is subtracted first, so that large logits lose no digits.
 template <class T>
 struct RowStats {
   T max, log_sum;
   double sum;           // Σ e^(x - max)
-  double mean_shifted;  // Σ p·(x - max), when asked for; the entropy is log(sum) minus it
+  double mean_shifted;  // Σ p·(x - max), if kEntropy; the entropy is log(sum) minus it
   T log_prob(T x) const { return (x - max) - log_sum; }
 };
 
 // The statistics [R, 2] that a forward pass keeps for the backward pass: max and Σ e^(x - max) of each row. Together
-// they give p(i) = e^(x[i] - max) / sum; through their sum in one number, max + log_sum, large logits would lose
-// digits.
+// they give p(i) = e^(x[i] - max) / sum; with the single value max + log_sum, large logits would lose digits.
 template <class T>
 struct KeptStats {
   T* data;
@@ -33,7 +32,7 @@ struct KeptStats {
   }
 };
 
-// `keep(i, m, e)` sees the vectors e^(x - max) on their way into the sum.
+// `keep(i, m, e)` is called with each vector e^(x - max) of the sum.
 template <bool kEntropy, class T, class Keep>
 RowStats<T> row_stats(const T* x, int64_t n, Keep keep) {
   const T top = max_row(x, n);

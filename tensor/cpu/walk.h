@@ -1,5 +1,5 @@
 #pragma once
-// How the work of a walk is cut for the thread pool.
+// Chunk sizes of a walk for the thread pool.
 #include <algorithm>
 #include <cstdint>
 
@@ -8,8 +8,8 @@
 
 namespace pg::cpu {
 
-// Chunk sizes: below them one thread is faster than waking another. Elements of cheap (memory-bound) and of costly
-// (exp-like) work.
+// Chunk sizes in elements, for cheap (memory-bound) and costly (exp-like) work: below them, one thread is faster than
+// waking another.
 inline constexpr int64_t kGrain = 32768, kCostlyGrain = 8192;
 inline int64_t row_grain(int64_t row_size, int64_t grain) {
   return std::max<int64_t>(1, grain / std::max<int64_t>(1, row_size));

@@ -1,4 +1,4 @@
-// AdamW in one pass over parameters, gradients and both means: the formula is in tensor/adamw_update.h.
+// AdamW in one pass over parameters, gradients and both moment estimates; the formula is in tensor/adamw_update.h.
 #include "tensor/adamw_update.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/lane.h"
@@ -7,11 +7,11 @@
 namespace pg::cuda {
 namespace {
 
-// rounded?: p in bf16.
+// rounded (may be null): p in bf16.
 template <class T>
 __global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounded, int64_t n, AdamWNumbers numbers,
                              bool stochastic, bool aligned) {
-  __shared__ AdamWUpdate<T> shared;  // f64 arithmetic, which is slow on most cards: by one thread
+  __shared__ AdamWUpdate<T> shared;  // computed by one thread: its f64 arithmetic is slow on most GPUs
   __shared__ bool ready;
   __shared__ uint64_t t;
   if (threadIdx.x == 0) {
@@ -42,7 +42,7 @@ __global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounde
       if (stochastic) {
         uint32_t word[kPack];
         rounding_words(numbers, i, word);
-        for (int k = 0; k < kPack; ++k)  // exact: the low half becomes 0, and rounding again changes nothing
+        for (int k = 0; k < kPack; ++k)  // exact: the low half becomes 0, so that storing as bf16 does not round again
           pi[k] = std::bit_cast<float>(uint32_t{stochastic_bf16(pi[k], word[k])} << 16);
       }
     }

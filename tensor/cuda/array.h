@@ -11,23 +11,23 @@
 
 namespace pg::cuda {
 
-// The type of elements in device memory: BFloat16 is CUDA's __nv_bfloat16, others are themselves.
+// The type of an element in device memory: __nv_bfloat16 for BFloat16, otherwise S itself.
 template <class S>
 using stored_t = std::conditional_t<std::is_same_v<S, BFloat16>, __nv_bfloat16, S>;
 
 // Throws pg::Error: `op` has no kernel that reads `input` and writes `result`.
 [[noreturn]] void fail_pair(const char* op, DType result, DType input);
-// Throws pg::Error: `op` has no kernel for heads of `size` numbers.
+// Throws pg::Error: `op` has no kernel for head dimension `size`.
 [[noreturn]] void fail_head_size(const char* op, int64_t size, int64_t most);
 
-// The elements of a view, as CUDA's type.
+// The data pointer of a view, with CUDA's element type.
 template <class S>
 stored_t<S>* data_of(const View& v) {
   return static_cast<stored_t<S>*>(v.data);
 }
 
-// f(identity<R>, identity<S>, identity<T>) for a result of R and inputs of S, computed in T: one type, or f32 results
-// beside bf16 inputs.
+// f(identity<R>, identity<S>, identity<T>): result type R, input type S, computation type T. R and S are one type, or
+// the result is f32 and the inputs are bf16.
 template <class F>
 void visit_result(const View& result, const View& input, const char* op, F&& f) {
   visit_stored(result.dtype, op, [&]<class R, class T>(std::type_identity<R> r, std::type_identity<T> t) {
@@ -56,9 +56,9 @@ __host__ __device__ __forceinline__ void store(S* p, T x) {
   }
 }
 
-inline constexpr int kThreads = 256;  // of a block, where nothing else is said
+inline constexpr int kThreads = 256;  // threads per block unless stated otherwise
 
-// Blocks of kThreads for n elements; beyond a few waves of a large GPU, threads loop.
+// Number of blocks of kThreads for n elements; it is limited to a few waves of a large GPU, beyond that threads loop.
 inline unsigned blocks_for(int64_t n) {
   return static_cast<unsigned>(std::clamp<int64_t>((n + kThreads - 1) / kThreads, 1, 4096));
 }
@@ -67,7 +67,7 @@ inline unsigned blocks_for(int64_t n) {
 __device__ __forceinline__ int64_t first_index() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ int64_t index_step() { return int64_t{gridDim.x} * blockDim.x; }
 
-// Where element i of a walk lies in each operand. std::array's constexpr members may be called by kernels.
+// The offset of element i of a walk in each operand. std::array's constexpr members may be called by kernels.
 template <int N>
 __device__ __forceinline__ void offsets_of(const Walk<N>& w, int64_t i, int64_t (&offset)[N]) {
   for (int k = 0; k < N; ++k) offset[k] = 0;

@@ -1,4 +1,4 @@
-// Moving elements: copy with conversion, fill, accumulate.
+// Copy with conversion, fill, accumulate.
 #include <limits>
 
 #include "tensor/cuda/array.h"
@@ -7,7 +7,7 @@
 namespace pg::cuda {
 namespace {
 
-// To an integer: towards zero, clamped to its range, NaN to 0, as on the CPU.
+// Conversion to an integer rounds towards zero and clamps to its range; NaN becomes 0, as on the CPU.
 template <class To, class From>
 __host__ __device__ To convert(From x) {
   if constexpr (std::is_same_v<To, From>) {

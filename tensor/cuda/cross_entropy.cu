@@ -1,6 +1,6 @@
-// Cross-entropy, and the log-probability and entropy of given tokens, straight from logits: the probabilities are never
-// stored. The backward passes read the logits once and may write over them. The host cannot look at the ids of targets:
-// a row whose id is no column gives NaN.
+// Cross-entropy, and the log-probability and entropy of given tokens, directly from logits: the probabilities are never
+// stored. The backward passes read the logits once and may overwrite them. Target ids are not checked on the host: a
+// row whose id is out of range gives NaN.
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/row.h"
 

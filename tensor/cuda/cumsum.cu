@@ -1,5 +1,5 @@
-// Running sums along a dimension. Many lines: one thread each, from start to end. Few: one block each, which scans 256
-// elements at a time.
+// Running sums along a dimension. For many lines, one thread sums each line from start to end. For few lines, one block
+// per line scans 256 elements at a time.
 #include "tensor/cuda/array.h"
 #include "tensor/cuda/kernels_cuda.h"
 
@@ -7,8 +7,8 @@ namespace pg::cuda {
 namespace {
 
 struct Line {
-  int64_t length, y_step, x_step;  // a step is negative when the sum runs backwards
-  int64_t y_start, x_start;        // of the first element to be added
+  int64_t length, y_step, x_step;  // strides; negative if the sum runs backwards
+  int64_t y_start, x_start;        // offset of the first element to be added
 };
 
 template <class R, class T>
@@ -31,7 +31,7 @@ __global__ void cumsum_lines_kernel(Walk<2> lines, Line line, R* y, const S* x, 
   }
 }
 
-// The scan of Hillis and Steele (1986, "Data Parallel Algorithms") within a warp, then over the warps.
+// Inclusive scan of Hillis and Steele (1986, "Data Parallel Algorithms") within a warp, then over the warps.
 template <class R, class S, class T>
 __global__ void cumsum_block_kernel(Walk<2> lines, Line line, R* y, const S* x, T beta) {
   constexpr int kWarps = kThreads / 32;
@@ -57,7 +57,7 @@ __global__ void cumsum_block_kernel(Walk<2> lines, Line line, R* y, const S* x, 
       }
       if (k < line.length) put(y + at[0] + line.y_start + k * line.y_step, before + (earlier + sum), beta);
       before += chunk;
-      __syncthreads();  // before warp_sum is written again
+      __syncthreads();  // before the next write to warp_sum
     }
   }
 }
@@ -65,7 +65,7 @@ __global__ void cumsum_block_kernel(Walk<2> lines, Line line, R* y, const S* x, 
 }  // namespace
 
 void cumsum(const View& y, const View& x, int dim, bool reverse, double beta) {
-  View lines_y = y, lines_x = x;  // without `dim`
+  View lines_y = y, lines_x = x;  // y and x without dimension `dim`
   for (View* v : {&lines_y, &lines_x}) v->shape.erase(dim), v->strides.erase(dim);
   const auto lines = plan_walk(lines_y, lines_x);
   const int64_t length = x.shape[dim], sign = reverse ? -1 : 1, start = reverse ? length - 1 : 0;

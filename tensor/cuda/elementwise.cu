@@ -1,4 +1,4 @@
-// unary, binary, where and their backward passes: the functions of tensor/functors.h over any strides.
+// unary, binary, where and their backward passes: the functions of tensor/functors.h for any strides.
 #include "tensor/cuda/array.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/lane.h"
@@ -39,7 +39,7 @@ __global__ void binary_kernel(Walk<3> w, stored_t<R>* z, const stored_t<S>* x, c
   }
 }
 
-// d = beta·d + gradient of x (kSide 0) or of y (1).
+// d = beta·d + gradient with respect to x (kSide 0) or y (kSide 1).
 template <class Op, int kSide, class R, class S, class T>
 __global__ void binary_backward_kernel(Walk<4> w, stored_t<R>* d, const stored_t<S>* dz, const stored_t<S>* x,
                                        const stored_t<S>* y, T beta) {

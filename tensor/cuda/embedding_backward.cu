@@ -1,7 +1,8 @@
-// The gradient of embedding: row id of dw receives the sum of the rows of dy that have it. The ids are sorted, so that
-// equal ones stand together, each a run in the order of dy. Tiles of 32 places of that list are summed by one block per
-// column chunk: a run inside of one tile is finished there; of a run over several tiles each tile leaves a part, and a
-// second kernel adds the parts in order. The work is O(R·C), however often an id repeats, and no sum depends on timing.
+// The gradient of embedding: row id of dw receives the sum of the rows of dy with that id. The ids are sorted, so that
+// equal ids form runs, each in the order of dy. One block per column chunk sums a tile of 32 entries of the sorted
+// list. If a run is inside one tile, its sum is final. If a run spans several tiles, each tile writes a partial sum,
+// and a second kernel adds the partial sums in order. The work is O(R·C), however often an id repeats, and no sum
+// depends on timing.
 #include "tensor/cuda/array.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/row.h"
@@ -14,7 +15,7 @@ namespace {
 constexpr int kTile = 32;
 
 struct Sorted {
-  const int32_t *keys, *order;  // [n]; keys from `below` on are no ids
+  const int32_t *keys, *order;  // [n]; keys >= `below` are not valid ids
   int64_t n;
   int32_t below;
 };
@@ -24,20 +25,20 @@ struct Table {
   T* dw;
   int64_t step, columns;
 
-  // Elements [c, c + N) of row `row` receive the sum.
+  // Adds the sum to elements [c, c + N) of row `row`.
   template <int N>
   __device__ void add(int64_t row, int64_t c, T (&sum)[N]) const {
     write_gradient(dw + row * step + c, sum, T(1));
   }
 };
-// The N columns of a thread: all of 16 bytes of dy's type, or 1.
+// The first of the thread's N columns. N is the number of elements of dy's type in 16 bytes, or 1.
 template <int N>
 __device__ __forceinline__ int64_t first_column() {
   return (int64_t{blockIdx.y} * blockDim.x + threadIdx.x) * N;
 }
 
-// parts [tiles, 2, columns]: the sum of the run that enters a tile from before, and of the one that leaves it behind. A
-// run that does both, a whole tile, is in the first.
+// parts [tiles, 2, columns]: first the sum of the run that continues from the previous tile, then the sum of the run
+// that continues into the next tile. A run that does both fills the whole tile; its sum is in the first slot.
 template <int N, class S, class T>
 __global__ void tiles_kernel(Table<T> table, T* parts, const S* dy, int64_t dy_step, Sorted ids) {
   const int64_t first = int64_t{blockIdx.x} * kTile, end = min(first + kTile, ids.n);

@@ -1,16 +1,16 @@
 #pragma once
-// Values of neighbouring threads become one, always in the same order.
+// Block reduction in a fixed order.
 #include "tensor/cuda/array.h"
 
 namespace pg::cuda {
 
-// NaN where either is NaN.
+// NaN if either is NaN.
 template <class T>
 __device__ __forceinline__ T max_with_nan(T a, T b) {
   return b > a || b != b ? b : a;
 }
 
-// Folds the values of groups of kAlong threads, a power of two, which stand kStep threads apart: combine(a, b) by a
+// Reduces the values of groups of kAlong threads, a power of two, that are kStep threads apart: combine(a, b) along a
 // tree in shared memory `values` [blockDim.x]. The first thread of each group gets the result. All threads of the block
 // must call it.
 template <int kAlong, int kStep, class V, class F>

@@ -1,6 +1,7 @@
-// Reading and adding at indices. An index out of range cannot be reported from here without waiting for the GPU: what
-// it would have read is NaN (0 in integers), and what it would have received nothing. Rows are copied in pieces of 16
-// bytes where all of them begin and end at multiples of 16: the kernels that only copy take the type of a piece, P.
+// Reading and adding at indices. An index out of range cannot be reported from a kernel without waiting for the GPU:
+// reading there gives NaN (0 for integers), adding there does nothing. If all rows begin and end at multiples of 16
+// bytes, they are copied with vectorized 16-byte accesses: the kernels that only copy have a type parameter P, an
+// element or a 16-byte vector.
 #include <cstring>
 #include <limits>
 
@@ -38,7 +39,7 @@ bool in_pieces(const View& x, Steps... steps) {
   return reinterpret_cast<uintptr_t>(x.data) % kPieceBytes == 0 && (... && (steps * size % kPieceBytes == 0));
 }
 
-// w walks y, x with the indexed dimension left out, and index; `along` is x's step there, `size` x's size.
+// w walks y, x without the indexed dimension, and index; `along` is x's stride in that dimension, `size` its size in x.
 template <class P>
 __global__ void gather_kernel(Walk<3> w, P* y, const P* x, const int32_t* index, int64_t along, int64_t size, P none) {
   for (int64_t i = first_index(); i < w.n; i += index_step()) {
@@ -49,7 +50,8 @@ __global__ void gather_kernel(Walk<3> w, P* y, const P* x, const int32_t* index,
   }
 }
 
-// The walk of gather_kernel over pieces of y and x, whose size is `per_piece`; false where it is not made of them.
+// Changes the walk of gather_kernel to 16-byte vectors of y and x, of `per_piece` elements each; returns false if the
+// memory layout does not allow that.
 bool walk_pieces(Walk<3>& w, const View& y, const View& x, int64_t along, int64_t per_piece) {
   const int inner = w.rank - 1;
   if (w.stride[0][inner] != 1 || w.stride[1][inner] != 1 || w.stride[2][inner] != 0) return false;
@@ -66,11 +68,11 @@ bool walk_pieces(Walk<3>& w, const View& y, const View& x, int64_t along, int64_
   return true;
 }
 
-struct Along {  // steps along the indexed dimension, and y's size there
+struct Along {  // strides along the indexed dimension; its size in x (length) and in y (size)
   int64_t length, x, index, y, size;
 };
 
-// Each line along the dimension belongs to one thread, which adds in the order of the index.
+// Each line along the dimension is processed by one thread, which adds in the order of the index.
 template <class R, class S, class T>
 __global__ void scatter_add_kernel(Walk<3> lines, Along along, stored_t<R>* y, const int32_t* index,
                                    const stored_t<S>* x) {
@@ -104,7 +106,7 @@ bool adds_rows(const View& y, const View& index, const View& x, int dim) {
 }  // namespace
 
 void gather(const View& y, const View& x, const View& index, int dim) {
-  View base = x;  // x as y's shape sees it before the index is added
+  View base = x;  // x with y's shape and stride 0 in `dim`: the offset without the index
   base.shape = y.shape;
   base.strides[dim] = 0;
   auto w = plan_walk(y, base, index);

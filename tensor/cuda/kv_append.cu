@@ -1,4 +1,4 @@
-// New keys and values go to their places in a cache.
+// Appends new keys and values to a cache.
 #include "tensor/cuda/array.h"
 #include "tensor/cuda/kernels_cuda.h"
 
@@ -36,7 +36,7 @@ void append_words(const View& k, const View& v, const View& new_k, const View& n
          new_v.as<const W>(), starts.as<const int32_t>());
 }
 
-// Whether all rows begin at multiples of 16 bytes and end there.
+// Whether all rows begin and end at multiples of 16 bytes.
 bool in_chunks(const View& x) {
   const auto bytes = static_cast<int64_t>(size_of(x.dtype));
   bool whole = reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && x.shape[3] * bytes % 16 == 0;

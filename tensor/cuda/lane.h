@@ -1,6 +1,6 @@
 #pragma once
-// One element in a kernel's registers, with the functions that tensor/functors.h is written in: the CPU's Vec (tensor/
-// cpu/vec.h) with a single lane. f32 and f64; CUDA's precise functions, not the fast approximations.
+// One element in a kernel's registers, with the functions that tensor/functors.h uses: it corresponds to the CPU's Vec
+// (tensor/cpu/vec.h) with a single lane. f32 and f64; CUDA's precise functions, not the fast approximations.
 #include <cmath>
 #include <type_traits>
 
@@ -31,7 +31,7 @@ struct Lane {
   POLICYGRAD_HD friend bool operator!=(Lane a, Lane b) { return a.v != b.v; }
 
   POLICYGRAD_HD friend Lane select(bool condition, Lane yes, Lane no) { return condition ? yes : no; }
-  // As the CPU's: where either is NaN the second.
+  // As on the CPU: the second argument if either is NaN.
   POLICYGRAD_HD friend Lane min(Lane a, Lane b) { return a.v < b.v ? a : b; }
   POLICYGRAD_HD friend Lane max(Lane a, Lane b) { return a.v > b.v ? a : b; }
   POLICYGRAD_HD friend Lane fma(Lane a, Lane b, Lane c) { return ::fma(a.v, b.v, c.v); }

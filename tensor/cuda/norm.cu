@@ -1,5 +1,5 @@
 // Layer norm (Ba et al. 2016, arXiv:1607.06450) and RMS norm (Zhang and Sennrich 2019, arXiv:1910.07467) of rows. A row
-// is read once from memory; its second and third reading come from the cache.
+// is read from memory once; the second and third read hit the cache.
 #include <optional>
 
 #include "tensor/cuda/kernels_cuda.h"
@@ -9,8 +9,9 @@
 namespace pg::cuda {
 namespace {
 
-// Of layer norm and, without `mean`, of RMS norm. With `residual` it normalises x + residual, which `sum` receives; the
-// variance is summed around the mean, so a large mean costs no digits. residual, sum, mean, w and b may be null.
+// Layer norm and, without `mean`, RMS norm. With `residual` it normalises x + residual and writes that to `sum`. The
+// squared differences from the mean are summed, so that a large mean does not cost precision. residual, sum, mean, w
+// and b may be null.
 template <class Team, class T, class R, class S>
 __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R> sum, Rows<S> x, Rows<S> residual,
                             const S* w, const S* b, T eps) {
@@ -19,7 +20,8 @@ __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R>
   for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
     const S *from = x[r], *added = residual.data ? residual[r] : nullptr;
     T centre = 0;
-    // Elements [i, i + N) of what is normalised; those behind its end count as the mean, and add nothing.
+    // Loads elements [i, i + N) of the input of the normalisation; elements past its end are set to the mean, so that
+    // they add nothing.
     const auto load_sum = [&](T(&v)[N], int64_t i) {
       load_chunk(v, from, i, n, centre);
       if (!added) return;
@@ -71,18 +73,19 @@ __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R>
   }
 }
 
-// ---- backward: one pass over dy and x. A thread sees the same columns in every row, so that it can hold their shares
-// of dw and db in registers; each block leaves its sums behind, and a second kernel adds them. No atomics: the order is
-// fixed.
+// ---- backward: one pass over dy and x. A thread processes the same columns in every row, so that it can accumulate
+// their parts of dw and db in registers. Each block writes its sums, and a second kernel adds them. No atomics: the
+// order is fixed.
 
 constexpr int kWarps = kThreads / kWarp;
-constexpr int64_t kTeamRows = 4;      // at least, of each team: a block's sums take as long to write as a row
-constexpr int64_t kMostBlocks = 256;  // that leave sums: all at once on a large GPU
+constexpr int64_t kTeamRows = 4;      // minimum rows per thread group: writing a block's sums costs as much as a row
+constexpr int64_t kMostBlocks = 256;  // maximum blocks that write sums: all run at once on a large GPU
 
-// The block's sum of each of its kWarp·N columns, of which every lane brings N: f(c, total) for column c, in thread c.
+// Sums each of kWarp·N columns over the warps of a block; every lane contributes N columns. Thread c calls f(c, total)
+// for column c.
 template <int N, class T, class F>
 __device__ __forceinline__ void sum_over_warps(const T (&mine)[N], F f) {
-  __shared__ T parts[kWarps][N][kWarp + kWarp / N];  // padded: neither side has bank conflicts
+  __shared__ T parts[kWarps][N][kWarp + kWarp / N];  // padded: neither writes nor reads have bank conflicts
   const int thread = static_cast<int>(threadIdx.x), warp = thread / kWarp, lane = thread % kWarp;
   for (int j = 0; j < N; ++j) parts[warp][j][lane] = mine[j];
   __syncthreads();
@@ -91,26 +94,27 @@ __device__ __forceinline__ void sum_over_warps(const T (&mine)[N], F f) {
     for (int k = 0; k < kWarps; ++k) total += parts[k][thread % N][thread / N];
     f(thread, total);
   }
-  __syncthreads();  // before the next call writes
+  __syncthreads();  // before the next call writes to parts
 }
 
-// Sums of every block, [blocks, C] with rows `step` apart, a multiple of 16 bytes; w: Σ dy·h, b: Σ dy. Either may be
-// null.
+// Partial sums of every block, [blocks, C] with rows `step` apart, a multiple of 16 bytes; w: Σ dy·h, b: Σ dy. Either
+// may be null.
 template <class T>
 struct Partials {
   T *w, *b;
   int64_t step;
 };
 
-// With h = (x - mean)·rstd and g = dy·w: dx = beta·dx + rstd·(g - avg(g) - h·avg(g·h)); without the mean's share for
-// RMS norm, whose `mean` is null. dx and w may be null. Every thread sums kHeld columns into `partials`: the team's
-// from blockIdx.y · kHeld · threads on, which is the whole row where dx is wanted as well.
+// With h = (x - mean)·rstd and g = dy·w: dx = beta·dx + rstd·(g - avg(g) - h·avg(g·h)). For RMS norm `mean` is null and
+// the term avg(g) is left out. dx and w may be null. Every thread accumulates kHeld columns for `partials`; the columns
+// of a thread group begin at blockIdx.y · kHeld · kThreadsPerRow. If dx is also computed, these must be all columns of
+// the row; kHeld 0 computes dx only.
 template <class Team, int kHeld, class T, class R, class S>
 __global__ void backward_kernel(RowShape shape, Rows<R> dx, Rows<S> dy, Rows<S> x, const S* w, const T* mean,
                                 const T* rstd, T beta, Partials<T> partials) {
   constexpr int N = kChunk<S>, kChunks = kHeld / N;
   const int64_t n = shape.size, first = int64_t{blockIdx.y} * Team::kThreadsPerRow * kHeld;
-  T sum_w[kChunks + 1][N] = {}, sum_b[kChunks + 1][N] = {};  // + 1: kHeld may be 0
+  T sum_w[kChunks + 1][N] = {}, sum_b[kChunks + 1][N] = {};  // + 1: kHeld can be 0
   for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
     const S *grad = dy[r], *from = x[r];
     const T centre = mean ? mean[r] : T(0), scale = rstd[r];
@@ -204,7 +208,7 @@ __global__ void add_partials_kernel(int64_t n, int64_t blocks, int64_t step, Col
   for (int64_t block = threadIdx.x / kWarp; block < blocks && column < n; block += kWarps) {
     sum[0] += g.partial[block * step + column];
   }
-  sum_over_warps(sum, [=](int, T total) {  // in warp 0
+  sum_over_warps(sum, [=](int, T total) {  // total is valid in warp 0
     if (column >= n) return;
     T* to = g.d + column * g.d_step;
     *to = g.beta == 0 ? total : g.beta * *to + total;
@@ -213,8 +217,8 @@ __global__ void add_partials_kernel(int64_t n, int64_t blocks, int64_t step, Col
 
 unsigned tiles(int64_t n, int64_t width) { return static_cast<unsigned>((n + width - 1) / width); }
 
-// f(constant) with a number of columns for each of so many threads to hold: enough for n, or what there are registers
-// for.
+// f(constant) with the number of columns that each of `threads` threads accumulates: enough for n columns, or the
+// maximum that fits in registers.
 template <class F>
 void visit_held(int64_t n, int64_t threads, F f) {
   if (n <= 8 * threads) return f(std::integral_constant<int, 8>{});
@@ -222,7 +226,7 @@ void visit_held(int64_t n, int64_t threads, F f) {
   f(std::integral_constant<int, 32>{});
 }
 
-// Of layer norm and, where mean is empty, of RMS norm.
+// Layer norm and, if mean is empty, RMS norm.
 void norm(const View& y, const View& mean, const View& rstd, const View& sum, const View& x, const View& residual,
           const View& w, const View& b, double eps) {
   visit_result(y, x, "norm",
@@ -239,7 +243,7 @@ void norm(const View& y, const View& mean, const View& rstd, const View& sum, co
 
 void norm_backward(const View& dx, const View& dw, const View& db, const View& dy, const View& x, const View& w,
                    const View& mean, const View& rstd, double beta_x, double beta_w, double beta_b) {
-  if (x.shape.back() == 0) return;  // rows without columns: nothing to write, and no windows of columns to launch
+  if (x.shape.back() == 0) return;  // rows without columns: there is nothing to write, and a grid must not be empty
   visit_result(dx ? dx : x, x, "norm_backward",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
                  if (dy.dtype != x.dtype) fail_pair("norm_backward", dy.dtype, x.dtype);
@@ -266,7 +270,7 @@ void norm_backward(const View& dx, const View& dw, const View& db, const View& d
                    if (db) partials.b = space->data() + blocks * step;
                    visit_held(n, Team::kThreadsPerRow, [&](auto held) {
                      const unsigned windows = tiles(n, decltype(held)::value * Team::kThreadsPerRow);
-                     const bool whole = windows == 1;  // the threads hold all of a row
+                     const bool whole = windows == 1;  // the threads' columns are the whole row
                      start(held, dim3(static_cast<unsigned>(blocks), windows), whole ? dx : View{}, partials);
                      if (dx && !whole) gradient_alone();
                    });

@@ -1,6 +1,6 @@
 #pragma once
-// Four neighbouring elements of a contiguous array as one access of memory: what a thread moves where work is nothing
-// but reading and writing.
+// Four adjacent elements of a contiguous array as one memory access: the unit of work of a thread in memory-bound
+// kernels.
 #include "tensor/cuda/array.h"
 
 namespace pg::cuda {
@@ -12,7 +12,7 @@ struct alignas(kPack * sizeof(S)) Pack {
   S v[kPack];
 };
 
-// Whether packs may begin at every fourth element of each array.
+// Whether a pack can start at every fourth element of each array.
 template <class... S>
 bool aligned_for_packs(const S*... arrays) {
   return ((reinterpret_cast<uintptr_t>(arrays) % alignof(Pack<S>) == 0) && ...);
@@ -20,7 +20,7 @@ bool aligned_for_packs(const S*... arrays) {
 
 inline int64_t packs_of(int64_t n) { return (n + kPack - 1) / kPack; }
 
-// x = elements i … i + 3 of the n at p; 0 beyond the end. i is a multiple of 4.
+// x = elements i … i + 3 of the n elements at p; 0 beyond the end. i is a multiple of 4.
 template <class T, class S>
 __device__ __forceinline__ void load_pack(T (&x)[kPack], const S* p, int64_t i, int64_t n, bool aligned) {
   if (aligned && i + kPack <= n) {

@@ -1,5 +1,5 @@
-// Random tensors from the stream of tensor/base/random.h: a thread computes the four words of one Philox block and what
-// is made of them.
+// Random tensors from the stream of tensor/base/random.h: a thread computes the four words of one Philox block and the
+// elements made from them.
 #include <cmath>
 #include <numbers>
 
@@ -10,21 +10,21 @@
 namespace pg::cuda {
 namespace {
 
-// Words at … at + 3 of the stream; they lie in two blocks unless `at` is a multiple of 4.
+// Words at … at + 3 of the stream; they are in two blocks unless `at` is a multiple of 4.
 __device__ void words_at(uint64_t seed, uint64_t at, uint32_t (&word)[4]) {
   const int skip = static_cast<int>(at % 4);
   philox_block(seed, at / 4, 0, word);
   if (skip == 0) return;
   uint32_t next[4];
   philox_block(seed, at / 4 + 1, 0, next);
-  for (int shift = 0; shift < skip; ++shift) {  // one by one: constant indices stay in registers
+  for (int shift = 0; shift < skip; ++shift) {  // step by step: constant indices keep the arrays in registers
     for (int k = 0; k < 3; ++k) word[k] = word[k + 1];
     word[3] = next[0];
     for (int k = 0; k < 3; ++k) next[k] = next[k + 1];
   }
 }
 
-// Products and sums rounded one by one, as on the CPU: contracted they would be other numbers.
+// Products and sums are rounded separately, as on the CPU: a fused multiply-add would give different values.
 template <class T>
 __global__ void uniform_kernel(T* y, int64_t n, double low, double width, T last, uint64_t seed, uint64_t offset,
                                bool aligned) {
@@ -41,7 +41,7 @@ __global__ void uniform_kernel(T* y, int64_t n, double low, double width, T last
   }
 }
 
-// Box and Muller (1958): one number from two words, two numbers per thread.
+// Box and Muller (1958): one value from two words, two values per thread.
 template <class T>
 __global__ void normal_kernel(T* y, int64_t n, double mean, double std, uint64_t seed, uint64_t offset) {
   for (int64_t i = 2 * first_index(); i < n; i += 2 * index_step()) {
@@ -75,10 +75,10 @@ __global__ void dropout_kernel(stored_t<R>* y, const stored_t<S>* x, int64_t n, 
 
 }  // namespace
 
-// [low, high): f32 takes 24 bits of a word, f64 all 32.
+// Uniform in [low, high): f32 uses 24 bits of a word, f64 all 32.
 void random_uniform(const View& y, double low, double high, uint64_t seed, uint64_t offset) {
   visit_floating(y.dtype, "random_uniform", [&]<class T>(std::type_identity<T>) {
-    // Rounding can reach the open end.
+    // Without this limit, rounding could give `high`.
     const T last = low < high ? std::nextafter(static_cast<T>(high), static_cast<T>(low)) : static_cast<T>(high);
     const int64_t n = y.numel();
     launch(uniform_kernel<T>, blocks_for(packs_of(n)), kThreads, 0, stream(), y.as<T>(), n, low, high - low, last, seed,
@@ -97,7 +97,7 @@ void dropout(const View& y, const View& x, double p, uint64_t seed, uint64_t off
   visit_result(
       y, x, "dropout",
       [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
-        const auto threshold = static_cast<uint64_t>(std::ceil(p * 0x1p32));  // a word below it drops its element
+        const auto threshold = static_cast<uint64_t>(std::ceil(p * 0x1p32));  // a word below this drops its element
         const int64_t n = y.numel();
         launch(dropout_kernel<R, S, T>, blocks_for(packs_of(n)), kThreads, 0, stream(), data_of<R>(y), data_of<S>(x), n,
                threshold, 1 / (1 - p), beta, seed, offset, aligned_for_packs(data_of<R>(y), data_of<S>(x)));

@@ -1,6 +1,6 @@
-// Reductions. A block makes several results side by side; the threads of each result add every kAlong-th of its terms
-// and fold their sums as a tree. Where results are few and long, their terms are split over blocks as well, and a
-// second launch reduces the parts. Shapes and strides alone set the order of a sum.
+// Reductions. A block computes several results at once. Each of the kAlong threads of a result combines every kAlong-th
+// of its terms, and a tree reduction combines the threads. For few results with many terms, the terms are also split
+// over blocks, and a second launch reduces the partial results. The order of a sum depends on shapes and strides only.
 #include <limits>
 
 #include "tensor/cuda/fold.h"
@@ -10,8 +10,8 @@
 namespace pg::cuda {
 namespace {
 
-constexpr int64_t kBlocks = 512;  // enough for a large GPU: until then reductions are split further
-constexpr int64_t kTerms = 16;    // but not to less than these per thread
+constexpr int64_t kBlocks = 512;  // enough for a large GPU: with fewer blocks, reductions are split further
+constexpr int64_t kTerms = 16;    // minimum terms per thread: reductions are not split further than this
 
 template <Reduce kOp, class T>
 constexpr T kNothing = kOp == Reduce::sum ? T(0) : -std::numeric_limits<T>::infinity();
@@ -23,12 +23,12 @@ __device__ __forceinline__ T combine(T a, T b) {
 }
 
 struct Plan : ReductionWalks {
-  bool columns;  // neighbouring results lie closer in x than the terms of one result
+  bool columns;  // neighbouring results are closer in x than neighbouring terms of one result
 };
 
-// y = beta·y + (terms [blockIdx.y · per_split, + per_split) of each result) / divisor; the results of split i lie i ·
-// split_step further. Threads of one result are neighbours where its terms are, else `columns`: threads of neighbouring
-// results.
+// y = beta·y + (sum of the terms [blockIdx.y · per_split, + per_split) of each result) / divisor, or their maximum. The
+// results of split i begin at offset i · split_step. Neighbouring threads belong to one result if its terms are
+// adjacent; with kColumns they belong to neighbouring results.
 template <Reduce kOp, int kAlong, bool kColumns, class R, class S, class T>
 __global__ void reduce_kernel(Walk<2> kept, Walk<1> reduced, int64_t per_split, R* y, int64_t split_step, const S* x,
                               T divisor, T beta) {
@@ -80,7 +80,7 @@ void run(const Plan& p, R* y, const S* x, T divisor, T beta) {
   for (int d = p.kept.rank - 1; d >= 0; step *= p.kept.size[d--]) whole.kept.stride[1][d] = step;
   launch(reduce_kernel<kOp, kAlong, kColumns, T, S, T>, dim3(blocks, static_cast<unsigned>(splits)), kThreads, 0,
          stream(), whole.kept, p.reduced, per_split, parts.data(), p.kept.n, x, 1, 0);
-  // The parts of one result are few; the results are the dimensions that they were.
+  // The second launch reduces the few partial results of each result; the dimensions of the results stay as they are.
   whole.kept.stride[0] = whole.kept.stride[1];
   whole.kept.stride[1] = p.kept.stride[1];
   const Strides between_parts{p.kept.n};
@@ -91,7 +91,7 @@ void run(const Plan& p, R* y, const S* x, T divisor, T beta) {
 
 template <Reduce kOp, class R, class S, class T>
 void reduce_as(const Plan& p, R* y, const S* x, T divisor, T beta) {
-  constexpr int64_t kShort = 8;  // terms: one thread adds them
+  constexpr int64_t kShort = 8;  // up to this number of terms, one thread adds them
   if (p.columns && p.reduced.n <= kShort) return run<kOp, 1, true>(p, y, x, divisor, beta);
   if (p.columns) return run<kOp, 8, true>(p, y, x, divisor, beta);
   if (p.reduced.n <= kShort) return run<kOp, 1, false>(p, y, x, divisor, beta);
@@ -105,7 +105,7 @@ Plan plan(const View& y, const View& x) {
   return p;
 }
 
-// parts[block] = its share of Σ x², in double: a norm must not overflow in its square.
+// parts[block] = its part of Σ x², in double: the squares must not overflow.
 template <class S>
 __global__ void squares_kernel(double* parts, const S* x, int64_t n) {
   __shared__ double values[kThreads];
@@ -118,10 +118,10 @@ __global__ void squares_kernel(double* parts, const S* x, int64_t n) {
   if (threadIdx.x == 0) parts[blockIdx.x] = total;
 }
 
-// The first of the largest; NaN is the largest of all.
+// Comparison for argmax: the first of the largest values; NaN counts as larger than all others.
 template <class T>
 struct Candidate {
-  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;  // no padding, which no thread would write
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;  // no padding, which would stay uninitialised
   T value;
   Index index;
 };
@@ -133,7 +133,7 @@ __device__ Candidate<T> better(Candidate<T> a, Candidate<T> b) {
   return b_nan || b.value > a.value ? b : a;
 }
 
-// index [R] of x [R, C], rows x_step apart; kAlong threads per row.
+// index [R] of x [R, C], whose rows are x_step apart; kAlong threads per row.
 template <int kAlong, class S, class T>
 __global__ void argmax_kernel(int32_t* index, const S* x, int64_t x_step, int64_t rows, int64_t columns) {
   constexpr int kAcross = kThreads / kAlong;

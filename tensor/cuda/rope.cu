@@ -1,6 +1,6 @@
 // Rotary position embedding (Su et al. 2021, arXiv:2104.09864) in the half-split layout: element i pairs with i + D/2
-// and turns by position · base^(-2i/D). Powers, sines and cosines are taken once per position, in double, and serve all
-// heads.
+// and is rotated by the angle position · base^(-2i/D). Powers, sines and cosines are computed once per position, in
+// double, and used by all heads.
 #include <cmath>
 
 #include "tensor/cuda/array.h"
@@ -10,7 +10,7 @@
 namespace pg::cuda {
 namespace {
 
-// turn [N, D/2]: cosine and sine for position first[n / T] + n % T; without `first`, n.
+// turn [N, D/2]: cosine and sine for row n at position first[n / T] + n % T, or n without `first`.
 template <class T>
 struct Turn {
   T cosine, sine;
@@ -27,12 +27,12 @@ __global__ void turns_kernel(Turn<T>* turn, int64_t n, int64_t half, int64_t ste
   }
 }
 
-struct Heads {  // of [B, H, T, D], D contiguous
+struct Heads {  // of a tensor [B, H, T, D], D contiguous
   int64_t heads, steps, half;
   int64_t x_stride[3], y_stride[3];
 };
 
-// One thread turns one pair. Rows of the batch lie `turn_step` apart in `turn`: 0 when they share positions.
+// One thread rotates one pair. Batch rows are `turn_step` apart in `turn`: 0 if they share positions.
 template <class R, class S, class T>
 __global__ void rope_kernel(Heads s, int64_t n, stored_t<R>* y, const stored_t<S>* x, const Turn<T>* turn,
                             int64_t turn_step, T beta) {

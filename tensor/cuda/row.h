@@ -1,14 +1,14 @@
 #pragma once
-// What the kernels that work along rows share: teams of threads, loops over a row, reductions in a fixed order, and the
-// one place where a row's maximum and log-sum-exp are computed: softmax, log-softmax, cross-entropy and token
-// log-probabilities agree to the bit because they all come through row_stats.
+// Shared code of the kernels that work along rows: groups of threads, loops over a row, and reductions in a fixed
+// order. The maximum and log-sum-exp of a row are computed in one function, row_stats: softmax, log-softmax,
+// cross-entropy and token log-probabilities are bit-identical because they all use it.
 #include <limits>
 
 #include "tensor/cuda/array.h"
 
 namespace pg::cuda {
 
-// The rows of a view [R, C]: contiguous within a row, any step between rows. Higher ranks count as one list of rows.
+// The rows of a view [R, C]: contiguous within a row, any stride between rows. Higher ranks count as one list of rows.
 struct RowShape {
   int64_t count, size;
   explicit RowShape(const View& v) : count(1), size(v.rank() ? v.shape.back() : 1) {
@@ -25,32 +25,32 @@ template <class S>
 Rows<stored_t<S>> rows_of(const View& v) {
   return {data_of<S>(v), v.rank() == 2 ? v.strides[0] : RowShape(v).size};
 }
-// One value per row, any step between them: a broadcast gradient has step 0.
+// One value per row, with any stride: a broadcast gradient has stride 0.
 template <class T>
 Rows<T> values_of(const View& v) {
   return {v.as<T>(), v.rank() == 1 ? v.strides[0] : 1};
 }
 
-// ---- teams
+// ---- thread groups
 
 inline constexpr int kWarp = 32;
-inline constexpr int64_t kWarpRow = 1024;  // elements; longer rows have a block each
+inline constexpr int64_t kWarpRow = 1024;  // elements; longer rows use a block each
 
-// The kSize threads that share a row: a warp or the whole block. All of them must come to every call of reduce.
+// The group of kSize threads that share a row: a warp or the whole block. All of them must call reduce together.
 template <int kSize>
 struct TeamOf {
   static constexpr int kThreadsPerRow = kSize;
-  static constexpr int kRows = kThreads / kSize;  // at a time in a block
+  static constexpr int kRows = kThreads / kSize;  // rows that a block processes at a time
 
   static unsigned blocks(int64_t rows) {
     return static_cast<unsigned>(std::clamp<int64_t>((rows + kRows - 1) / kRows, 1, 4096));
   }
-  // The loop over this team's rows: for (int64_t r = first_row(); r < rows; r += row_step()).
+  // The loop over this thread group's rows: for (int64_t r = first_row(); r < rows; r += row_step()).
   static __device__ __forceinline__ int64_t first_row() { return int64_t{blockIdx.x} * kRows + threadIdx.x / kSize; }
   static __device__ __forceinline__ int64_t row_step() { return int64_t{gridDim.x} * kRows; }
   static __device__ __forceinline__ int rank() { return static_cast<int>(threadIdx.x % kSize); }
 
-  // f over the x of all threads, in an order that depends on nothing else; every thread gets the bits of one result.
+  // Reduces the x of all threads with f in a fixed order; every thread gets the bit-identical result.
   template <class T, class F>
   static __device__ __forceinline__ T reduce(T x, F f) {
     for (int step = kWarp / 2; step > 0; step /= 2) x = f(x, __shfl_xor_sync(0xffffffffu, x, step));
@@ -62,7 +62,7 @@ struct TeamOf {
       __syncthreads();
       x = parts[0];
       for (int i = 1; i < kSize / kWarp; ++i) x = f(x, parts[i]);
-      __syncthreads();  // before the next call writes
+      __syncthreads();  // before the next call writes to parts
       return x;
     }
   }
@@ -72,7 +72,8 @@ struct TeamOf {
   }
 };
 
-// Calls f(Team) with the team for rows of this shape, which depends on their length only; not at all without rows.
+// Calls f(Team) with the thread group for rows of this shape; the choice depends on the row length only. Does nothing
+// if there are no rows.
 template <class F>
 void visit_team(const RowShape& shape, F f) {
   if (shape.count == 0) return;
@@ -83,12 +84,12 @@ void visit_team(const RowShape& shape, F f) {
   }
 }
 
-// ---- pieces of a row in registers
+// ---- parts of a row in registers
 
 template <class S>  // as stored
 inline constexpr int kChunk = 16 / sizeof(S);
 
-// N elements from p or to p, which is a multiple of 16 bytes where N is more than 1.
+// Loads N elements from p or stores them to p. If N is more than 1, p must be a multiple of 16 bytes.
 template <int N, class T, class S>
 __device__ __forceinline__ void load_piece(T (&v)[N], const S* p) {
   if constexpr (N == 1) {
@@ -109,7 +110,7 @@ __device__ __forceinline__ void store_piece(S* p, const T (&v)[N]) {
     for (int i = 0; i < N / kChunk<S>; ++i) reinterpret_cast<uint4*>(p)[i] = reinterpret_cast<const uint4*>(held)[i];
   }
 }
-// to = beta·to + g; beta 0 doesn't read `to`.
+// to = beta·to + g; for beta 0 `to` is not read.
 template <int N, class T, class S>
 __device__ __forceinline__ void write_gradient(S* to, T (&g)[N], T beta) {
   if (beta != 0) {
@@ -122,7 +123,7 @@ __device__ __forceinline__ void write_gradient(S* to, T (&g)[N], T beta) {
 
 __device__ __forceinline__ bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
-// The 16 bytes at p, a multiple of 2: two aligned loads, shifted together. Reads up to 14 bytes on either side of them.
+// The 16 bytes at p, a multiple of 2: two aligned loads, combined by shifts. Reads up to 14 bytes before or after them.
 __device__ __forceinline__ uint4 load_unaligned(const void* p) {
   const unsigned skip = reinterpret_cast<uintptr_t>(p) % 16;
   const uint4* from = reinterpret_cast<const uint4*>(static_cast<const char*>(p) - skip);
@@ -140,13 +141,13 @@ __device__ __forceinline__ uint4 load_unaligned(const void* p) {
   return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-// Elements [i, i + N) of a row of n, N of them 16 bytes; those behind its end are `other`.
+// Elements [i, i + N) of a row of n; N elements are 16 bytes. Elements past the row's end are `other`.
 template <int N, class T, class S>
 __device__ __forceinline__ void load_chunk(T (&v)[N], const S* row, int64_t i, int64_t n, T other) {
   const bool aligned = is_aligned(row + i);
   if (aligned && i + N <= n) {
     load_piece(v, row + i);
-  } else if (!aligned && i >= N && i + 2 * N <= n) {  // what is read beside the chunk lies in the row
+  } else if (!aligned && i >= N && i + 2 * N <= n) {  // the bytes read around the chunk are inside the row
     alignas(16) S held[N];
     *reinterpret_cast<uint4*>(held) = load_unaligned(row + i);
     for (int j = 0; j < N; ++j) v[j] = load<T>(held + j);
@@ -157,15 +158,15 @@ __device__ __forceinline__ void load_chunk(T (&v)[N], const S* row, int64_t i, i
 
 // ---- loops over a row
 
-// For sums and maxima: f(i) for the chunks of N elements at i = 0, N, … of [0, n). Which thread gets which does not
-// depend on where the row lies in memory, so neither do the bits.
+// For sums and maxima: f(i) for the chunks of N elements at i = 0, N, … of [0, n). The assignment of chunks to threads
+// does not depend on the row's address in memory, so the result's bits do not either.
 template <class Team, int N, class F>
 __device__ __forceinline__ void for_chunks(int64_t n, F f) {
   for (int64_t i = int64_t{Team::rank()} * N; i < n; i += Team::kThreadsPerRow * N) f(i);
 }
 
-// How many elements of a row of n come before the first at which every operand lies at a multiple of 16 bytes; n if
-// there is no such place. N elements of `first` are 16 bytes. Null operands don't matter.
+// The number of elements of a row of n before the first index at which every operand is 16-byte aligned; n if there is
+// no such index. N elements of `first` are 16 bytes. Null operands are ignored.
 template <int N, class First, class... Rest>
 __device__ __forceinline__ int64_t unaligned_head(int64_t n, const First* first, const Rest*... rest) {
   const int64_t head = static_cast<int64_t>((16 - reinterpret_cast<uintptr_t>(first) % 16) % 16 / sizeof(First));
@@ -173,8 +174,8 @@ __device__ __forceinline__ int64_t unaligned_head(int64_t n, const First* first,
   return together && head < n ? head : n;
 }
 
-// For what is computed element by element: f(i, integral_constant<int, K>) for pieces [i, i + K) of a row of n; K is N
-// where load_piece and store_piece can take 16 bytes, else 1.
+// For elementwise computations: f(i, integral_constant<int, K>) for blocks [i, i + K) of a row of n; K is N where
+// load_piece and store_piece can use vectorized 16-byte accesses, else 1.
 template <class Team, int N, class F>
 __device__ __forceinline__ void for_pieces(int64_t n, int64_t head, F f) {
   const int64_t end = head + (n - head) / N * N, singles = head + (n - end);
@@ -188,28 +189,28 @@ __device__ __forceinline__ void for_pieces(int64_t n, int64_t head, F f) {
 
 // ---- log-sum-exp
 
-// NaN where either is NaN.
+// NaN if either is NaN.
 template <class T>
 __device__ __forceinline__ T max_with_nan(T a, T b) {
   return b > a || b != b ? b : a;
 }
 
-// A product that is rounded by itself: nvcc may otherwise fuse it with an addition in one kernel and not in another.
+// A product that is rounded separately: otherwise nvcc may fuse it with an addition in one kernel and not in another.
 __device__ __forceinline__ float rounded_product(float a, float b) { return __fmul_rn(a, b); }
 __device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
 
-// log p(i) = (x[i] - max) - log_sum: the shift goes first, so that large logits lose no digits.
+// log p(i) = (x[i] - max) - log_sum: the maximum is subtracted first, so that large logits lose no precision.
 template <class T>
 struct RowStats {
   T max, log_sum;
   T sum;           // Σ e^(x - max); NaN if all x are -inf
-  T mean_shifted;  // Σ p·(x - max), when asked for; the entropy is log_sum minus it
+  T mean_shifted;  // Σ p·(x - max), if requested; the entropy is log_sum minus this
   __device__ __forceinline__ T log_prob(T x) const { return (x - max) - log_sum; }
 };
 
-// The statistics [R, 2] that a forward pass keeps for the backward pass: max and Σ e^(x - max) of each row. Together
-// they give p(i) = e^(x[i] - max) / sum; through their sum in one number, max + log_sum, large logits would lose
-// digits.
+// The statistics [R, 2] that a forward pass keeps for the backward pass: max and Σ e^(x - max) of each row. They give
+// p(i) = e^(x[i] - max) / sum. They are not stored as one value, max + log_sum, because large logits would then lose
+// precision.
 template <class T>
 struct KeptStats {
   T* data;
@@ -221,16 +222,16 @@ struct KeptStats {
   }
 };
 
-// What a thread knows of the elements it has seen.
+// A thread's running statistics of the elements it has processed.
 template <bool kEntropy, class T>
 struct RunningSums {
   T top = -std::numeric_limits<T>::infinity();
   T sum = 0;  // Σ e^(x - top)
   T dot = 0;  // Σ e^(x - top)·(x - top)
 
-  // The same sums relative to a larger maximum.
+  // Rescales the sums to a larger maximum.
   __device__ __forceinline__ void raise(T next) {
-    if (sum != 0) {  // NaN too
+    if (sum != 0) {  // also for NaN
       const T scale = ::exp(top - next);
       if constexpr (kEntropy) dot = scale == 0 ? T(0) : (dot + sum * (top - next)) * scale;
       sum = rounded_product(sum, scale);
@@ -255,7 +256,7 @@ __device__ __forceinline__ RowStats<T> row_stats(const S* x, int64_t n) {
     for (int j = 0; j < N; ++j) {
       const T shifted = v[j] - top, e = ::exp(shifted);
       seen.sum += e;
-      if constexpr (kEntropy) seen.dot += e == 0 ? T(0) : e * shifted;  // p = 0 adds 0
+      if constexpr (kEntropy) seen.dot += e == 0 ? T(0) : e * shifted;  // p = 0 contributes 0
     }
   });
   const T max = Team::reduce(seen.top, [](T a, T b) { return max_with_nan(a, b); });

@@ -1,5 +1,6 @@
-// Tokens from logits, with the filters of tensor/sample.h and without sorting: top-k and top-p are thresholds on the
-// logit, found bit by bit. A block per row; every sum has one order, so a rerun gives the same tokens.
+// Samples tokens from logits, with the filters of tensor/sample.h and without sorting: top-k and top-p are thresholds
+// on the logit, found by bitwise search. One block per row; every sum has a fixed order, so a rerun gives the same
+// tokens.
 #include <bit>
 #include <cmath>
 
@@ -12,7 +13,7 @@ namespace {
 constexpr int kSampleThreads = 1024, kWarps = kSampleThreads / kWarp;
 using Team = TeamOf<kSampleThreads>;
 
-// An unsigned number that grows with x; as many bits as S has.
+// Maps x to an unsigned integer with the same order; it has as many bits as S.
 template <class S, class T>
 __device__ __forceinline__ auto key_of(T x) {
   using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
@@ -21,7 +22,7 @@ __device__ __forceinline__ auto key_of(T x) {
   return (bits & sign ? ~bits : bits | sign) >> (8 * (sizeof(T) - sizeof(S)));
 }
 
-// Σ weight(i, x) over a row, for every thread.
+// Σ weight(i, x) over a row; every thread gets it.
 template <class S, class T, class Weight>
 __device__ T sum_of(const S* row, int64_t n, Weight weight) {
   constexpr int N = kChunk<S>;
@@ -34,8 +35,8 @@ __device__ T sum_of(const S* row, int64_t n, Weight weight) {
   return Team::sum(sum);
 }
 
-// The largest key whose elements and all larger ones weigh at least `target` together; 0 if all do not. -inf must weigh
-// nothing. Two bits at a time.
+// The largest key for which the elements with this or a larger key have a total weight of at least `target`; 0 if all
+// elements together have less. -inf must have weight 0. Determines two bits at a time.
 template <class S, class T, class Weight>
 __device__ auto threshold(const S* row, int64_t n, T target, Weight weight) {
   constexpr int N = kChunk<S>;
@@ -60,8 +61,8 @@ __device__ auto threshold(const S* row, int64_t n, T target, Weight weight) {
   return found;
 }
 
-// The first i at which the running sum of weight(i, x) passes fraction·(the whole sum) + offset; the last i that weighs
-// anything if rounding leaves none. -1 if nothing does.
+// The first i at which the running sum of weight(i, x) exceeds fraction·(total weight) + offset; the last i with a
+// positive weight if there is none because of rounding; -1 if no weight is positive.
 template <class S, class T, class Weight>
 __device__ int64_t first_past(const S* row, int64_t n, T fraction, T offset, Weight weight) {
   __shared__ T mass[kWarps];
@@ -71,7 +72,7 @@ __device__ int64_t first_past(const S* row, int64_t n, T fraction, T offset, Wei
   T sum = 0;
   for (int64_t i = begin + lane; i < std::min(n, begin + length); i += kWarp) sum += weight(i, load<T>(row + i));
   for (int step = kWarp / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
-  __syncthreads();  // the call before may still be read
+  __syncthreads();  // other threads may still be reading the previous call's result
   if (lane == 0) mass[warp] = sum;
   __syncthreads();
   if (warp == 0) {
@@ -128,16 +129,16 @@ __global__ void __launch_bounds__(kSampleThreads)
   if (o.top_k > 0 && o.top_k < n) {
     floor = threshold<S>(row, n, static_cast<T>(o.top_k), [](T x) { return x > -inf ? T(1) : T(0); });
   }
-  // Relative to the most probable token.
+  // Probability relative to that of the most probable token.
   const auto odds = [&](T x) { return key_of<S>(x) >= floor ? ::exp((x - top) / temperature) : T(0); };
-  int64_t last = n;  // of the tokens at the floor this is the last that counts
+  int64_t last = n;  // the last of the tokens with key `floor` that can be sampled
   if (o.top_p < 1) {
     const T target = static_cast<T>(o.top_p) * sum_of<S, T>(row, n, [&](int64_t, T x) { return odds(x); });
     const auto at = threshold<S>(row, n, target, odds);
     const T above = sum_of<S, T>(row, n, [&](int64_t, T x) { return key_of<S>(x) > at ? odds(x) : T(0); });
     const T here = sum_of<S, T>(row, n, [&](int64_t, T x) { return key_of<S>(x) == at ? odds(x) : T(0); });
     const T count = sum_of<S, T>(row, n, [&](int64_t, T x) { return key_of<S>(x) == at ? T(1) : T(0); });
-    // As many of them as are needed, in the order of their ids.
+    // Keeps as many of these tokens as are needed, in the order of their ids.
     const T needed = std::max(T(1), std::ceil((target - above) / (here / count)));
     last =
         first_past<S, T>(row, n, T(0), needed - T(0.5), [&](int64_t, T x) { return key_of<S>(x) == at ? T(1) : T(0); });

@@ -24,7 +24,7 @@ __global__ void softmax_kernel(RowShape shape, Rows<R> y, Rows<S> x, bool log) {
   }
 }
 
-// dx = beta·dx + y·(dy - Σ dy·y); of the logarithm dy - e^y·Σ dy.
+// dx = beta·dx + y·(dy - Σ dy·y); for log-softmax dx = beta·dx + dy - e^y·Σ dy.
 template <class Team, class T, class R, class S>
 __global__ void softmax_backward_kernel(RowShape shape, Rows<R> dx, Rows<S> dy, Rows<S> y, bool log, T beta) {
   constexpr int N = kChunk<S>;

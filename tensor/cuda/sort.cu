@@ -1,7 +1,7 @@
 // Radix sort from the lowest digit up, eight bits at a time (Satish, Harris and Garland 2009, "Designing Efficient
-// Sorting Algorithms for Manycore GPUs"). A pass: every tile of 256 keys counts its digits; one block per digit sums
-// the counts of the tiles before; every key then knows its place: keys with smaller digits, equal digits in earlier
-// tiles, and in its own tile before it.
+// Sorting Algorithms for Manycore GPUs"). In each pass, every tile of 256 keys counts its digits, and one block per
+// digit sums the counts of the preceding tiles. The output position of a key is then the number of keys with smaller
+// digits, plus those with an equal digit in earlier tiles, plus those with an equal digit before it in its own tile.
 #include <utility>
 
 #include "tensor/cuda/array.h"
@@ -12,7 +12,7 @@ namespace pg::cuda {
 namespace {
 
 constexpr int kBits = 8, kDigits = 1 << kBits, kWarps = kThreads / 32;
-static_assert(kDigits == kThreads);  // thread d of a block also looks after digit d
+static_assert(kDigits == kThreads);  // thread d of a block also handles digit d
 
 __global__ void keys_kernel(int32_t* keys, int32_t* order, const int32_t* ids, int64_t n, int32_t below) {
   for (int64_t i = first_index(); i < n; i += index_step()) {
@@ -21,8 +21,8 @@ __global__ void keys_kernel(int32_t* keys, int32_t* order, const int32_t* ids, i
   }
 }
 
-// Number of equal digits in this tile in earlier lanes of the warp; `count` [kWarps, kDigits] receives each warp's
-// digits. All threads of the block must call it; a thread without a key says so.
+// The number of keys with an equal digit in earlier lanes of the warp; `count` [kWarps, kDigits] receives the digit
+// counts of each warp. All threads of the block must call it; has_key is false for a thread without a key.
 __device__ int rank_in_warp(int32_t (*count)[kDigits], int digit, bool has_key) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   for (int w = 0; w < kWarps; ++w) count[w][threadIdx.x] = 0;
@@ -50,7 +50,7 @@ __global__ void count_kernel(int32_t* counts, const int32_t* keys, int64_t n, in
   counts[int64_t{threadIdx.x} * gridDim.x + blockIdx.x] = sum;
 }
 
-// The sum over threads up to this one; `sums` [kThreads] is shared.
+// Inclusive prefix sum over the threads of a block; `sums` [kThreads] is shared.
 __device__ int32_t inclusive_scan(int32_t* sums, int32_t value) {
   const int t = static_cast<int>(threadIdx.x);
   for (int distance = 1; distance < kThreads; distance *= 2) {
@@ -62,7 +62,7 @@ __device__ int32_t inclusive_scan(int32_t* sums, int32_t value) {
   return value;
 }
 
-// Block d replaces the counts of digit d by their sums over earlier tiles; total[d] = sum over all.
+// Block d replaces the counts of digit d by their sums over earlier tiles; total[d] is the sum over all tiles.
 __global__ void scan_kernel(int32_t* counts, int32_t* total, int64_t tiles) {
   __shared__ int32_t sums[kThreads];
   __shared__ int32_t chunk;
@@ -106,7 +106,7 @@ void sort_ids(int32_t* keys, int32_t* order, const int32_t* ids, int64_t n, int3
   int32_t *k = keys, *o = order, *k2 = other_keys.data(), *o2 = other_order.data();
   int passes = 1;
   while (passes * kBits < 32 && below >> passes * kBits > 0) ++passes;
-  if (passes % 2) std::swap(k, k2), std::swap(o, o2);  // every pass swaps: the last must end in keys and order
+  if (passes % 2) std::swap(k, k2), std::swap(o, o2);  // every pass swaps: the result must be in keys and order
   launch(keys_kernel, blocks_for(n), kThreads, 0, stream(), k, o, ids, n, below);
   for (int shift = 0; passes > 0; --passes, shift += kBits) {
     launch(count_kernel, static_cast<unsigned>(tiles), kThreads, 0, stream(), counts.data(), k, n, shift);

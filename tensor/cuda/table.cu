@@ -1,4 +1,4 @@
-// The table of CUDA's kernels.
+// The table of the CUDA kernels.
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
 

@@ -199,7 +199,7 @@ cudaError_t set_attribute(const void* function, cudaFuncAttribute attribute, int
 cudaError_t occupancy(int* blocks, int threads, size_t shared_bytes) {
   if (threads < 1 || threads > 1024) return remember(cudaErrorInvalidValue);
   const size_t by_threads = 2048 / ((threads + 31) / 32 * 32);
-  const size_t by_shared = (SharedMemory::kDynamicLimit + 1024) / (shared_bytes + 1024);  // 1 KiB is the system's
+  const size_t by_shared = (SharedMemory::kDynamicLimit + 1024) / (shared_bytes + 1024);  // the system reserves 1 KiB
   *blocks = static_cast<int>(std::min<size_t>({by_threads, by_shared, 32}));
   return cudaSuccess;
 }

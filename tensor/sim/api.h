@@ -1,7 +1,7 @@
 #pragma once
 // The CUDA runtime API for a host compiler, as far as policygrad needs it. Names, meanings and error codes are CUDA's,
-// but for this: work runs when it is put into a stream, on the calling thread, so everything is finished when a call
-// returns; and misuse of memory throws pg::Error, which can say more than an error code.
+// with two exceptions: work runs when it is put into a stream, on the calling thread, so everything is finished when a
+// call returns; and misuse of memory throws pg::Error, which can say more than an error code.
 #include <cstddef>
 #include <cstdint>
 
@@ -22,7 +22,7 @@ enum cudaError_t {
   cudaErrorStreamCaptureUnjoined = 904,
   cudaErrorStreamCaptureImplicit = 906,
 };
-cudaError_t cudaGetLastError();  // and forgets it
+cudaError_t cudaGetLastError();  // and clears it
 cudaError_t cudaPeekAtLastError();
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
@@ -138,7 +138,7 @@ template <class T>
 cudaError_t cudaFuncSetAttribute(T* function, cudaFuncAttribute attribute, int value) {
   return pg::sim::set_attribute(reinterpret_cast<const void*>(function), attribute, value);
 }
-// By threads and dynamic shared memory alone: the simulator knows no registers.
+// Computed from threads and dynamic shared memory alone: the simulator does not model registers.
 template <class T>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T*, int threads, size_t shared_bytes) {
   return pg::sim::occupancy(blocks, threads, shared_bytes);

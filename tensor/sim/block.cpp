@@ -16,14 +16,14 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// device.h shows these to kernels as constants, hence is not included here.
+// device.h declares these as constants for kernels, so it is not included here.
 constinit thread_local uint3 threadIdx{}, blockIdx{}, blockDim{}, gridDim{};
 
 namespace pg::sim {
 
 namespace {
 
-// Address space; only what a thread really uses is backed by memory. AddressSanitizer makes frames larger.
+// Reserved address space; only the part that a thread uses is backed by memory. AddressSanitizer makes frames larger.
 constexpr size_t kStackBytes = POLICYGRAD_SIM_ASAN ? 512 << 10 : 128 << 10;
 constexpr size_t kStackReserve = 32 << 10;  // for the simulator's own functions at the end of a stack
 constexpr uint64_t kCanary = 0x5ca1ab1e0ddba11;
@@ -32,7 +32,7 @@ bool of_block(Meeting meeting) { return meeting <= Meeting::syncthreads_or; }
 
 void fiber_entry() { running_block->thread_main(); }
 
-// AddressSanitizer must know about every change of stacks; elsewhere these do nothing.
+// AddressSanitizer must be told of every switch of stacks; in other builds these functions do nothing.
 void before_switch([[maybe_unused]] void** fake_stack, [[maybe_unused]] const void* stack,
                    [[maybe_unused]] size_t bytes) {
 #if POLICYGRAD_SIM_ASAN
@@ -68,7 +68,7 @@ void Block::free_all_stacks() {
 
 Block::~Block() {
 #if POLICYGRAD_SIM_ASAN
-  __asan_unpoison_memory_region(stacks_, kMaxThreads * kStackBytes);  // it would mark what is mapped there next
+  __asan_unpoison_memory_region(stacks_, kMaxThreads * kStackBytes);  // else later mappings there would stay poisoned
 #endif
   munmap(stacks_, kMaxThreads * kStackBytes);
 }
@@ -136,7 +136,7 @@ std::optional<Fault> Block::run(uint3 index) {
     }
   }
   observed_block = nullptr;
-  if (fault_) free_all_stacks();  // threads that will never end hold some
+  if (fault_) free_all_stacks();  // threads that never end hold some
   if (report_) {
     for (size_t w = 0; w < warps_.size(); ++w) recorder_.warp_met(static_cast<int>(w));
   }
@@ -154,7 +154,7 @@ void Block::continue_thread(int thread) {
     __asan_unpoison_memory_region(stack_of(thread), kStackBytes);
 #endif
     *reinterpret_cast<uint64_t*>(stack_of(thread)) = kCanary;
-    // Stacks begin at different places of their pages: else all would compete for the same few lines of the cache.
+    // Stacks begin at different offsets in their pages: else all would compete for the same few cache lines.
     const size_t shift = static_cast<size_t>(t.stack) % 64 * 192;
     t.context = prepare_fiber(stack_of(thread), kStackBytes - shift, fiber_entry);
   }
@@ -189,12 +189,13 @@ void Block::thread_main() {
   warp.ready &= ~bit;
   warp.done |= bit;
   leave_thread(true);
-  std::terminate();  // nobody continues a thread that is done
+  std::terminate();  // a thread that is done is never continued
 }
 
 void Block::stop(const void* pc, std::string text) {
   fault_ = Fault{pc, current_, std::move(text)};
-  // What was computed from unknown bytes explains an access out of bounds; a race explains the unknown bytes.
+  // A read of unwritten bytes may be the cause of an access out of bounds, so it is reported instead; a race may be the
+  // cause of the unwritten bytes, so it is reported itself.
   if (checker_.unwritten() && fault_->text.rfind("race", 0) != 0) fault_ = checker_.unwritten();
   leave_thread(true);
   std::terminate();
@@ -243,7 +244,7 @@ void Block::resolve_barrier() {
   for (int i = 0; i < count_; ++i) {
     const Thread& t = threads_[i];
     count += t.value;
-    // The compiler may have made two calls of one barrier in the source, so lines decide.
+    // The compiler may have made two calls of one barrier in the source, so source lines are compared.
     if (t.meeting == first.meeting && t.pc == first.pc) continue;
     const auto where = places({first.pc, t.pc});
     const bool same_line = where[0].file == where[1].file && where[0].line == where[1].line;
@@ -274,7 +275,7 @@ std::string Block::whereabouts(int thread) const {
   return fmt::format("waits at {}{} ({})", name_of(t.meeting), mask, to_string(places({t.pc})[0], t.pc));
 }
 
-// No thread can go on. Names one that waits and one that does not come.
+// Called when no thread can continue. Names a thread that waits and one that does not arrive.
 void Block::fail_stuck() {
   for (int i = 0; i < count_; ++i) {
     const Warp& warp = warps_[i / 32];
@@ -312,7 +313,7 @@ void Block::on_access(uintptr_t address, size_t bytes, uint8_t kind, const void*
   judge({address, bytes, kind, pc, current_}, &position);
 }
 
-// Checks and counts an access, and returns what memory it goes to.
+// Checks and counts an access, and returns the kind of memory accessed.
 Space Block::judge(const Access& access, size_t* position) {
   const Space space = checker_.locate(access, position);
   if (space == Space::none) return space;

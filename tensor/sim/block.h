@@ -25,9 +25,9 @@ class Block {
 
   static Block& of_this_host_thread();
 
-  // What is looked at in the blocks to come.
+  // Sets the kernel, and what is checked and counted in the following blocks.
   void begin_launch(const Kernel& kernel, const std::string& name, bool check_accesses, Report::Data* report);
-  // Runs a block to its end. Returns the mistake that ended it early, if any.
+  // Runs a block to its end. Returns the error that ended it early, if any.
   std::optional<Fault> run(uint3 index);
   void end_launch();
 
@@ -35,7 +35,7 @@ class Block {
   uint64_t meet(Meeting meeting, unsigned mask, uint64_t value, int source, const void* pc);
   [[noreturn]] void stop(const void* pc, std::string text);
   void on_access(uintptr_t address, size_t bytes, uint8_t kind, const void* pc);
-  // A read or write by an instruction that knows nothing but shared memory; `name` is the instruction's.
+  // A read or write by an instruction that can access only shared memory; `name` is the name of the instruction.
   void on_shared_access(const char* name, uintptr_t address, size_t bytes, uint8_t kind, const void* pc);
   void begin_copy(uintptr_t to, uintptr_t from, size_t bytes, size_t zeros, const void* pc);  // cp.async
   void commit_copies() { ++threads_[current_].groups; }
@@ -48,10 +48,10 @@ class Block {
   [[noreturn]] void thread_main();
 
  private:
-  // A cp.async on its way.
+  // A pending cp.async.
   struct Copy {
     uintptr_t to, from;
-    size_t bytes, zeros;  // to copy, and to clear behind them
+    size_t bytes, zeros;  // bytes to copy, and bytes to clear after them
     unsigned group;
     const void* pc;
   };
@@ -66,11 +66,11 @@ class Block {
     const void* pc = nullptr;
     void* fake_stack = nullptr;  // AddressSanitizer's
     std::vector<Copy> copies;
-    unsigned groups = 0;  // committed
+    unsigned groups = 0;  // number of committed groups
   };
   struct Warp {
     unsigned exists = 0, ready = 0, done = 0;
-    unsigned waiting = 0;  // for a meeting of the warp
+    unsigned waiting = 0;  // for a Meeting of the warp
   };
 
   void continue_thread(int thread);

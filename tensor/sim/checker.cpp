@@ -16,7 +16,8 @@ const char* verb(uint8_t kind) {
   return kind == Touch::read ? "reads" : kind == Touch::write ? "writes" : "atomically changes";
 }
 
-// Zeroed by the system when first touched, so that tables for the largest shared memory cost nothing for small ones.
+// Memory that the system zeroes on first access, so that tables for the largest shared memory cost nothing if less is
+// used.
 template <class T>
 T* zeroed(size_t count) {
   void* memory = std::calloc(count, sizeof(T));

@@ -1,5 +1,6 @@
 #pragma once
-// Judges every access of a block's threads: inside of some memory? initialised? ordered against other threads?
+// Checks every access of a block's threads: is it in bounds, is the memory initialised, is it ordered with other
+// threads?
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -30,33 +31,35 @@ class Checker {
   explicit Checker(const SharedMemory& shared);
 
   void begin_launch(const Kernel& kernel);  // before the blocks of one launch
-  void end_launch();                        // after them: tells order.h what memory they used
+  void end_launch();                        // after them: reports to order.h the memory they used
   void begin_block(int threads);
   void barrier() { ++epoch_; }
   void syncwarp(int warp, uint32_t mask) { clocks_.syncwarp(warp, mask); }
 
-  // What kind of memory the access goes to; Space::none for a thread's own variables, constants and arguments. Stops
-  // the kernel if it is out of bounds.
+  // The kind of memory that is accessed; Space::none for a thread's own variables, constants and arguments. Stops the
+  // kernel if it is out of bounds.
   Space locate(const Access& access, size_t* shared_position);
-  // Stops the kernel if the access races. A read of what nobody wrote is kept in unwritten(): should another thread
-  // write there before the next barrier, the mistake is the race.
+  // Stop the kernel if the access races. A read of bytes that no thread has written is kept in unwritten(): if another
+  // thread writes there before the next barrier, the error is the race.
   void check_shared(const Access& access, size_t position);
   void check_global(const Access& access);
-  // A checked write to shared memory takes effect later: until then nobody may touch these bytes.
+  // For a checked write to shared memory that takes effect later: between delay() and arrive() no thread may access
+  // these bytes.
   void delay(const Access& write, size_t position);
   void arrive(const Access& write, size_t position);
-  // The block's first read of shared memory that nobody had written; stands when a barrier or the end comes.
+  // The block's first read of shared memory that no thread had written; it is an error if no race was found when the
+  // block reaches a barrier or its end.
   const std::optional<Fault>& unwritten() const { return unwritten_; }
 
  private:
   // A word of shared memory.
   struct SharedWord {
-    uint32_t block;   // what `written` and `last` belong to
+    uint32_t block;   // the block that `written` and `last` belong to
     uint8_t written;  // one bit per byte
-    uint8_t delayed;  // likewise: a cp.async is on its way
+    uint8_t delayed;  // likewise: a cp.async to it is pending
     Touch last[3];
   };
-  // A word of global memory, in a table of fixed size where the newest words live.
+  // A word of global memory, in a table of fixed size that holds the newest words.
   struct GlobalWord {
     uintptr_t word;
     Touch last[2];
@@ -80,7 +83,7 @@ class Checker {
     Use read, written;
   };
   void forget(Recent& recent);
-  std::array<Recent, 4> recent_;  // those that were touched last
+  std::array<Recent, 4> recent_;  // the allocations accessed last
   Uses uses_;
   int oldest_ = 0;
   uint32_t block_ = 0, epoch_ = 0;

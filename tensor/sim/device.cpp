@@ -1,4 +1,4 @@
-// The device functions that kernels call, as far as they are no templates.
+// The device functions that kernels call and that are not defined in headers.
 #include "tensor/sim/device.h"
 
 #include "tensor/sim/block.h"
@@ -15,13 +15,13 @@ int barrier(Meeting meeting, int predicate, const void* pc) {
   return static_cast<int>(block().meet(meeting, 0, predicate != 0, 0, pc));
 }
 
-// One access by an atomic function of the .cu file that `pc` lies in.
+// Reports one access by an atomic function that the .cu file calls at `pc`.
 void see(void* address, size_t bytes, const void* pc) {
   if (pg::sim::observed_block)
     pg::sim::observed_block->on_access(reinterpret_cast<uintptr_t>(address), bytes, pg::sim::Touch::atomic, pc);
 }
 
-// *address = f(*address) in one step, for any type of 4 or 8 bytes. Returns the old value.
+// *address = f(*address) in one atomic step, for any type of 4 or 8 bytes. Returns the old value.
 template <class T, class F>
 T change(T* address, F f) {
   T old, next;
@@ -78,7 +78,7 @@ T atomicCAS(T* address, std::type_identity_t<T> compare, std::type_identity_t<T>
   return compare;
 }
 
-// The types that CUDA has them for.
+// The types for which CUDA has these functions.
 template float atomicAdd(float*, float);
 template double atomicAdd(double*, double);
 template float atomicExch(float*, float);

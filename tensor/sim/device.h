@@ -16,7 +16,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
 #define PG_SIM_INLINE inline __attribute__((always_inline))
-// Calls of these stay where they are in the source, one for each.
+// The compiler must neither move nor merge calls of these functions.
 #if defined(__clang__)
 #define PG_SIM_MEETING __attribute__((convergent, nomerge))
 #else
@@ -24,19 +24,19 @@
 #endif
 
 // A block runs on one thread of the host, so its shared memory is that thread's. The guard before each variable catches
-// steps over the ends of its neighbours; its name must contain what shared.cpp looks for.
+// accesses past the ends of its neighbours; its name must begin with the prefix that shared.cpp looks for.
 #define PG_SIM_GUARD2(number) pg_sim_guard_##number
 #define PG_SIM_GUARD1(number) PG_SIM_GUARD2(number)
 #define __shared__                                                                         \
   __attribute__((used)) static thread_local unsigned char PG_SIM_GUARD1(__COUNTER__)[256]; \
   __attribute__((aligned(128))) static thread_local
 
-// Where the running thread is. The simulator changes them when it switches threads (block.cpp), but for the code of one
-// thread they are constants.
+// The indices of the running thread and the sizes of its launch. The simulator changes them when it switches threads
+// (block.cpp), but for the code of one thread they are constants.
 extern constinit thread_local const uint3 threadIdx, blockIdx, blockDim, gridDim;
 constexpr int warpSize = 32;
 
-// Every thread of the block must come to the same one.
+// Barriers: every thread of the block must reach the same one.
 PG_SIM_MEETING void __syncthreads();
 PG_SIM_MEETING int __syncthreads_count(int predicate);
 PG_SIM_MEETING int __syncthreads_and(int predicate);
@@ -44,8 +44,8 @@ PG_SIM_MEETING int __syncthreads_or(int predicate);
 
 namespace pg::sim {
 
-// Waits until all lanes of `mask` have come, and returns what `meeting` says: the value of lane `source`, the ballot,
-// the reduced value. Stops the kernel if one of them can no longer come.
+// Waits until all lanes of `mask` have arrived, and returns the result of `meeting`: the value of lane `source`, the
+// ballot, the reduced value. Stops the kernel if one of them can no longer arrive.
 PG_SIM_MEETING uint64_t meet(Meeting meeting, unsigned mask, uint64_t value, int source = 0);
 // Number of the running thread in its warp.
 int lane();
@@ -76,8 +76,8 @@ PG_SIM_INLINE int __all_sync(unsigned mask, int predicate) {
   return pg::sim::meet(pg::sim::Meeting::all, mask, predicate != 0) != 0;
 }
 
-// `width` (a power of two up to 32) cuts the warp into segments that shuffle each among themselves. A lane whose source
-// lies outside its segment gets its own value.
+// `width` (a power of two up to 32) divides the warp into segments, each of which shuffles among its lanes. A lane
+// whose source is outside its segment gets its own value.
 template <class T>
 PG_SIM_INLINE T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
   const int first = pg::sim::lane() & -width;
@@ -114,7 +114,7 @@ PG_SIM_REDUCE(__reduce_or_sync, unsigned, reduce_or)
 PG_SIM_REDUCE(__reduce_xor_sync, unsigned, reduce_xor)
 #undef PG_SIM_REDUCE
 
-// Atomics return the old value. They order nothing else, as on the GPU. atomics.cpp lists the types.
+// Atomics return the old value. They do not order other accesses, as on the GPU. device.cpp lists the types.
 template <class T>
 T atomicAdd(T* address, std::type_identity_t<T> value);
 template <class T>
@@ -134,13 +134,13 @@ T atomicXor(T* address, std::type_identity_t<T> value);
 template <class T>
 T atomicCAS(T* address, std::type_identity_t<T> compare, std::type_identity_t<T> value);
 
-// Writes of a thread become visible in order as it is, since a block's threads take turns on one host thread and blocks
-// meet in atomics.
+// Writes of a thread become visible in order anyway, because a block's threads take turns on one host thread and blocks
+// synchronise through atomics.
 PG_SIM_INLINE void __threadfence_block() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 PG_SIM_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 PG_SIM_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-// Loads and stores with a hint for the cache, of which there is none here.
+// Loads and stores with a cache hint; the simulator has no cache.
 #define PG_SIM_LOAD(Name)                  \
   template <class T>                       \
   PG_SIM_INLINE T Name(const T* address) { \

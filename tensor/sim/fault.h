@@ -1,5 +1,5 @@
 #pragma once
-// A kernel's mistake, on its way from the thread that made it to the launch, which throws it as pg::Error.
+// A kernel's error, passed from the thread that made it to the launch, which throws it as pg::Error.
 #include <exception>
 #include <string>
 
@@ -9,10 +9,10 @@ namespace pg::sim {
 
 struct Fault {
   const void* pc = nullptr;  // return address of the access or barrier; nullptr: no line to name
-  int thread = -1;           // number in the block
+  int thread = -1;           // index in the block
   std::string text;
   std::exception_ptr
-      thrown{};  // what the kernel threw that is no std::exception: the launch throws it instead of pg::Error
+      thrown{};  // an exception of the kernel that is not a std::exception: the launch throws it instead of pg::Error
 };
 
 // Ends the calling simulated thread, and its launch with this message. Only inside a kernel. Destructors of the

@@ -10,8 +10,8 @@
 #endif
 
 // A switch pushes the registers that a called function must preserve, exchanges the stack pointer, and pops them from
-// the other stack. Its `ret` then continues the other fiber. The system's swapcontext would save the signal mask too,
-// by a system call: a hundred times slower.
+// the other stack. Its `ret` then continues the other fiber. The system's swapcontext would also save the signal mask
+// with a system call, which is a hundred times slower.
 #if defined(__x86_64__)
 extern "C" void policygrad_switch_fiber(void** save, void* load);
 asm(R"(
@@ -78,8 +78,8 @@ namespace pg::sim {
 void switch_fiber(void** save, void* load) { policygrad_switch_fiber(save, load); }
 
 void* prepare_fiber(char* stack, size_t bytes, void (*entry)()) {
-  // Six registers, the address that `ret` takes, and a null return address below which no debugger looks. Behind `ret`
-  // the stack pointer is 8 off a multiple of 16, as at the start of any function.
+  // Six registers, the address that `ret` takes, and a null return address, at which debuggers stop. After `ret` the
+  // stack pointer is 8 off a multiple of 16, as at the start of any function.
   char* top = stack + (bytes & ~size_t{15});
   uint64_t frame[8] = {};
   frame[6] = reinterpret_cast<uint64_t>(entry);
@@ -102,7 +102,7 @@ void* prepare_fiber(char* stack, size_t bytes, void (*entry)()) {
 #else
 
 void switch_fiber(void** save, void* load) {
-  ucontext_t here;  // lives on the stack that is left, until it is continued
+  ucontext_t here;  // is on the stack that is left, until that is continued
   *save = &here;
   swapcontext(&here, static_cast<ucontext_t*>(load));
 }

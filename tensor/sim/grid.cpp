@@ -1,4 +1,5 @@
-// A launch: its shape is checked, its blocks are spread over the thread pool, the first mistake becomes the error.
+// Launches of kernels: the shape is checked, the blocks are divided among the thread pool, and the first fault is
+// thrown as pg::Error.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -79,7 +80,8 @@ void run(const Kernel& kernel) {
   Report::Data* report = report_data();
   const bool check_accesses = unchecked == 0;
 
-  // Blocks start in order, so all below a faulty one run, and the lowest mistake is the same for any number of threads.
+  // Blocks start in order, so all blocks below a faulty one run, and the first fault is the same for any number of
+  // threads.
   std::atomic<int64_t> faulty{blocks};
   std::mutex mutex;
   Fault first;

@@ -21,7 +21,7 @@ bool sees_accesses() { return POLICYGRAD_SIM_HOOKS; }
 using pg::sim::observed_block;
 using pg::sim::Touch;
 
-// The return address is that of the access. Host code of a .cu file comes here too, and leaves at once.
+// The return address is that of the access. Host code of a .cu file calls these functions too, and they return at once.
 #define PG_HOOK(kind, bytes)       \
   if (observed_block) [[unlikely]] \
   observed_block->on_access(reinterpret_cast<uintptr_t>(address), bytes, Touch::kind, __builtin_return_address(0))
@@ -51,7 +51,7 @@ PG_PLAIN(16)
 void __tsan_read_range(void* address, size_t bytes) { PG_HOOK(read, bytes); }
 void __tsan_write_range(void* address, size_t bytes) { PG_HOOK(write, bytes); }
 
-// Atomic operations of the language: the order that was asked for is not looked at, the strongest is used.
+// Atomic operations of the language: the requested memory order is ignored, the strongest is used.
 #define PG_RMW(T, bits, name)                                         \
   T __tsan_atomic##bits##_##name(volatile T* address, T value, int) { \
     PG_HOOK(atomic, sizeof(T));                                       \

@@ -1,6 +1,7 @@
 #pragma once
-// Between compiled kernels and the simulator. Kernels are compiled with -fsanitize=thread, which puts a call of a
-// __tsan_… function before every access to memory; hooks.cpp defines those functions in place of ThreadSanitizer's.
+// The interface between compiled kernels and the simulator. Kernels are compiled with -fsanitize=thread, which puts a
+// call of a __tsan_… function before every access to memory; hooks.cpp defines those functions in place of
+// ThreadSanitizer's.
 
 namespace pg::sim {
 
@@ -8,7 +9,7 @@ class Block;
 
 // The block that runs on this host thread, or ran last.
 extern constinit thread_local Block* running_block;
-// The block that runs on this host thread and wants to hear of accesses; nullptr: nobody does.
+// The block that runs on this host thread and observes accesses; nullptr: no block does.
 extern constinit thread_local Block* observed_block;
 
 }  // namespace pg::sim

@@ -1,5 +1,5 @@
 #pragma once
-// One launch of a kernel as the simulator keeps it: to run now, or again and again from a graph.
+// One launch of a kernel as the simulator stores it: to run now, or repeatedly from a graph.
 #include <cstddef>
 #include <memory>
 
@@ -16,15 +16,15 @@ struct Kernel {
   void (*call)(const void* function, const void* arguments);  // the kernel on these arguments, for one thread
 };
 
-// Runs all threads of all blocks. Throws pg::Error for a shape that no GPU accepts and for a mistake of a thread: that
-// of the block with the lowest number.
+// Runs all threads of all blocks. Throws pg::Error for a shape that no GPU accepts and for an error of a thread; the
+// error is that of the faulty block with the lowest number.
 void run(const Kernel& kernel);
 
-// run(), or an entry in the graph that `stream` is being captured into. `stream` is a cudaStream_t. What a stream
-// refuses is left for cudaGetLastError.
+// run(), or an entry in the graph that `stream` is being captured into. `stream` is a cudaStream_t. If the stream
+// refuses the launch, cudaGetLastError returns the error.
 void enqueue(Kernel kernel, void* stream);
 
-// Sets how many bytes of dynamic shared memory launches of this kernel may ask for; 48 KiB if never called.
+// Sets how many bytes of dynamic shared memory launches of this kernel may use; 48 KiB if never called.
 void set_dynamic_shared_limit(const void* function, size_t bytes);
 
 }  // namespace pg::sim

@@ -1,6 +1,6 @@
 #pragma once
-// Device functions on numbers. What the GPU approximates in hardware (__expf and the like, a few units in the last
-// place) is computed with the host's library.
+// Device functions on scalars. Functions that the GPU approximates in hardware (__expf and similar, a few units in the
+// last place) are computed with the host's library.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -94,7 +94,7 @@ PG_SIM_MIN_MAX(unsigned long)
 PG_SIM_MIN_MAX(long long)
 PG_SIM_MIN_MAX(unsigned long long)
 #undef PG_SIM_MIN_MAX
-// Of a number and a NaN they are the number.
+// For a number and a NaN, the result is the number.
 PG_SIM_INLINE float min(float a, float b) { return std::fmin(a, b); }
 PG_SIM_INLINE float max(float a, float b) { return std::fmax(a, b); }
 PG_SIM_INLINE double min(double a, double b) { return std::fmin(a, b); }

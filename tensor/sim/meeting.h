@@ -3,7 +3,8 @@
 
 namespace pg::sim {
 
-// What threads can meet for. Up to `syncthreads_or` the whole block meets, else lanes of one warp.
+// The operations for which threads wait for each other. Up to `syncthreads_or` they are all threads of the block, else
+// lanes of one warp.
 enum class Meeting : uint8_t {
   syncthreads,
   syncthreads_count,
@@ -25,7 +26,7 @@ enum class Meeting : uint8_t {
   reduce_and,
   reduce_or,
   reduce_xor,
-  // The value is the address of what the lane brings (mma.cpp).
+  // The value is the address of the lane's operands (mma.cpp).
   mma,
   ldmatrix,
   ldmatrix_trans,

@@ -17,7 +17,7 @@ namespace pg::sim {
 
 namespace {
 
-constexpr size_t kAlignment = 256;  // what cudaMalloc promises
+constexpr size_t kAlignment = 256;  // what cudaMalloc guarantees
 
 struct Registry {
   std::shared_mutex mutex;
@@ -28,12 +28,12 @@ struct Registry {
 };
 
 Registry& registry() {
-  static auto* all = new Registry;  // outlives whatever frees memory at exit
+  static auto* all = new Registry;  // never destroyed: memory may be freed at exit
   return *all;
 }
 
-// Unused bytes between neighbours, so that a step over an end does not land in the next allocation. AddressSanitizer
-// puts its own there, and must see the true size.
+// The size with unused bytes after the allocation, so that an access past its end is not in the next allocation.
+// AddressSanitizer adds its own, and must see the true size.
 size_t padded(size_t bytes) {
   if (!sees_accesses()) return bytes;
   return (bytes + 2 * kAlignment - 1) / kAlignment * kAlignment;
@@ -102,7 +102,7 @@ std::string describe_address(uintptr_t address) {
   };
   const auto freed = before(all.freed);
   if (freed.contains(address, 0)) return fmt::format("in a device allocation of {} bytes that was freed", freed.size);
-  // An index that is wrong by up to the size of the array, or little more, was most likely meant for it.
+  // An address within 4096 bytes of an allocation was most likely meant for it.
   const Allocation left = before(all.live);
   const auto next = all.live.upper_bound(address);
   const Allocation right = next == all.live.end() ? Allocation{} : next->second;

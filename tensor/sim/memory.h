@@ -1,5 +1,5 @@
 #pragma once
-// The simulated GPU's memory: ordinary memory, filled with NaN bytes when allocated, and a list of what lies where.
+// The simulated GPU's memory: ordinary memory, filled with NaN bytes when allocated, and a list of the allocations.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,22 +18,22 @@ struct Allocation {
   }
 };
 
-// What the device has: as much as this machine.
+// The size of the device's memory: that of this machine.
 size_t device_bytes();
-// Memory whose bytes are 0xff: a NaN as f32, f64 and bf16, -1 as an integer. nullptr if there is not so much.
+// Memory whose bytes are 0xff: a NaN as f32, f64 and bf16, -1 as an integer. nullptr if there is not enough.
 void* allocate(size_t bytes, MemoryKind kind);
 // Throws pg::Error unless `memory` came from allocate() with this kind and has not been released.
 void release(void* memory, MemoryKind kind);
 
 // The allocation that holds this address; size 0 if there is none.
 Allocation find_allocation(uintptr_t address);
-// Sizes of all device allocations together.
+// The total size of all device allocations.
 size_t allocated_bytes();
 
-// Where an address that may not be touched lies, for a message: "in no device allocation; 8 bytes past the end of one
-// of 1024 bytes".
+// Describes, for a message, the location of an address that must not be accessed: "in no device allocation; 8 bytes
+// past the end of one of 1024 bytes".
 std::string describe_address(uintptr_t address);
-// Throws pg::Error unless all bytes from `pointer` on lie in one allocation. `operation` begins the message.
+// Throws pg::Error unless all bytes from `pointer` on are in one allocation. `operation` begins the message.
 void require_allocated(const char* operation, const void* pointer, size_t bytes);
 
 }  // namespace pg::sim

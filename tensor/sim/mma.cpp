@@ -1,4 +1,4 @@
-// Tensor cores, and copies to shared memory that arrive later.
+// Tensor core instructions, and asynchronous copies to shared memory.
 #include "tensor/sim/mma.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 Block& block() { return *running_block; }
 
-// What a lane brings to a meeting.
+// The operands of one lane for a Meeting.
 struct MmaLane {
   float* c;
   const uint32_t* a;
@@ -38,9 +38,10 @@ float high_bf16(uint32_t pair) {
   return x;
 }
 
-// c += a·b over all lanes' registers. Lane 4g + t holds of a, [16, 16], the pairs (g, 2t), (g + 8, 2t), (g, 2t + 8) and
-// (g + 8, 2t + 8) with their right neighbours; of b, [16, 8], (2t, g) and (2t + 8, g) with the ones below; of c,
-// [16, 8], (g, 2t) and (g + 8, 2t) with their right neighbours. Each sum runs over k in order, rounded at every step.
+// c += a·b over all lanes' registers. Lane 4g + t holds, each with its right neighbour, the elements (g, 2t), (g + 8,
+// 2t), (g, 2t + 8) and (g + 8, 2t + 8) of a [16, 16]; (2t, g) and (2t + 8, g) of b [16, 8], each with the element
+// below; and (g, 2t) and (g + 8, 2t) of c [16, 8], each with its right neighbour. Each sum runs over k in order,
+// rounded at every step.
 void multiply(MmaLane* const (&lanes)[32]) {
   float a[16][16], b[16][8], c[16][8];
   for (int lane = 0; lane < 32; ++lane) {
@@ -68,8 +69,8 @@ void multiply(MmaLane* const (&lanes)[32]) {
   }
 }
 
-// Lanes 8i … 8i + 7 name the rows of matrix i, eight elements of 2 bytes each. Lane 4g + t gets, in register i, the
-// elements 2t and 2t + 1 of row g; turned, those of column g.
+// Lanes 8i … 8i + 7 hold the addresses of the rows of matrix i, eight elements of 2 bytes each. Lane 4g + t gets, in
+// register i, the elements 2t and 2t + 1 of row g or, if `turned` (transposed), of column g.
 void load_matrices(LdmatrixLane* const (&lanes)[32], bool turned) {
   uint32_t got[32][4];
   for (int i = 0; i < 4; ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// The instructions of tensor/cuda/mma/mma.h for a host compiler; what they do stands there.
+// The instructions of tensor/cuda/mma/mma.h for a host compiler; they are documented there.
 #include <cmath>
 #include <cstdint>
 
@@ -14,7 +14,7 @@ PG_SIM_MEETING void mma_m16n8k16(float (&c)[4], const uint32_t (&a)[4], uint32_t
 PG_SIM_MEETING void ldmatrix_x4(uint32_t (&to)[4], shared_address row);
 PG_SIM_MEETING void ldmatrix_x4_trans(uint32_t (&to)[4], shared_address row);
 
-// The data are delivered at the wait, so a missing wait reads stale data.
+// The data are delivered at the wait, so that code without a wait reads stale data.
 void cp_async_16(shared_address to, const void* from, bool there);
 void cp_async_commit();
 void wait_for_copies(unsigned pending_groups);

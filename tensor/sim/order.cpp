@@ -1,4 +1,4 @@
-// Which accesses happen before which: clocks of threads and barriers.
+// The order of operations in streams: clocks, and the past uses of memory.
 #include "tensor/sim/order.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Past {
   uint64_t tick;
 };
 
-// Uses of each allocation, by its number. Numbers are not reused, so a freed allocation's past does no harm.
+// Uses of each allocation, by its number. Numbers are not reused, so entries of freed allocations do no harm.
 struct History {
   std::mutex mutex;
   std::map<uint64_t, std::vector<Past>> past;
@@ -83,7 +83,7 @@ void check_order(const Uses& uses, const std::string& name, int stream, const Cl
           name, stream, use.write ? "writes" : "reads", use.begin - memory.begin, use.end - memory.begin, memory.size,
           p.name, p.stream, p.use.write ? "writes" : "reads", p.use.begin - memory.begin, p.use.end - memory.begin);
     }
-    // What comes before this use in every respect needs no place of its own.
+    // Earlier uses of the stream and kind that this use covers need not be kept.
     std::erase_if(past, [stream, &u = use](const Past& p) {
       return p.stream == stream && p.use.write == u.write && u.begin <= p.use.begin && p.use.end <= u.end;
     });

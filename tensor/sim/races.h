@@ -1,14 +1,14 @@
 #pragma once
-// Finds two threads of a block that touch one word of memory, at least one writing, with nothing that orders them.
-// Ordered are: what a barrier separates, and inside a warp what a __syncwarp of both separates. A warp's shuffles and
-// votes do not order memory accesses (CUDA promises it of __syncwarp only).
+// Finds two threads of a block that access one word of memory, at least one of them writing, without an order between
+// them. Two accesses are ordered if a barrier separates them or, inside a warp, a __syncwarp of both lanes. A warp's
+// shuffles and votes do not order memory accesses (CUDA guarantees it for __syncwarp only).
 #include <array>
 #include <cstdint>
 #include <vector>
 
 namespace pg::sim {
 
-// Vector clocks of the lanes of each warp: lane i knows what lane j did up to knowledge(i, j).
+// Vector clocks of the lanes of each warp: lane i comes after what lane j did up to known[i][j].
 class WarpClocks {
  public:
   void begin_block(int warps);
@@ -38,8 +38,8 @@ struct Touch {
   uint8_t kind;
 };
 
-// Compares `now` with the last touches of the same word and remembers it among them. Returns the one it races with, or
-// nullptr. With more touches than places the oldest reads are forgotten first.
+// Compares `now` with the last accesses to the same word and stores it among them. Returns the access that it races
+// with, or nullptr. With more accesses than slots, the oldest reads are dropped first.
 template <int n>
 const Touch* find_race(Touch (&last)[n], const Touch& now, const WarpClocks& clocks) {
   int place = -1, oldest_read = -1;

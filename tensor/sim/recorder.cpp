@@ -50,7 +50,7 @@ void count_banks(const std::array<uintptr_t, 32>& positions, uint32_t lanes, siz
     if (words.empty()) continue;
     std::sort(words.begin(), words.end());
     words.erase(std::unique(words.begin(), words.end()), words.end());
-    std::array<int, 32> ways{};  // lanes that want the same word of a bank get it together
+    std::array<int, 32> ways{};  // lanes that access the same word of a bank share a pass
     for (uintptr_t word : words) ++ways[word % 32];
     const int worst = *std::max_element(ways.begin(), ways.end());
     stats->wavefronts += worst;

@@ -1,7 +1,7 @@
 #pragma once
 // Counts, for a Report, how the warps of a block use memory. The lanes of a warp run one after another here, so the
-// accesses that a GPU would make together are found again: the n-th access of each lane by one instruction, since the
-// last point where the whole warp met, is one access of the warp.
+// accesses that a GPU would make together are reconstructed: the n-th accesses of the lanes by one instruction, counted
+// from the last point where the whole warp synchronised, are one access of the warp.
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -27,15 +27,15 @@ struct Report::Data {
   std::map<std::string, KernelStats> kernels;
   Report::Data* outer = nullptr;
 };
-// That of the innermost living Report; nullptr if there is none.
+// The data of the innermost Report that exists; nullptr if there is none.
 Report::Data* report_data();
 
 class Recorder {
  public:
   void begin_block(int threads);
   void record(const Access& access, Space space, size_t shared_position);
-  void warp_met(int warp);  // all lanes of the warp met
-  // Adds what the blocks since the last call did. May be called from several threads at once.
+  void warp_met(int warp);  // all lanes of the warp synchronised
+  // Adds the counts of the blocks since the last call. May be called from several threads at once.
   void add_to(Report::Data& data, const std::string& kernel, uint64_t barriers);
 
  private:
@@ -46,7 +46,7 @@ class Recorder {
     Space space = Space::none;
     std::array<uintptr_t, 32> address;
   };
-  // Those of one instruction that are not counted yet: the first of `waiting` is number `first`.
+  // The accesses by one instruction that are not counted yet: the first of `waiting` is number `first`.
   struct Instruction {
     std::array<uint32_t, 32> count{};  // accesses of each lane
     uint32_t first = 0;
@@ -55,13 +55,15 @@ class Recorder {
   void count(const void* pc, const WarpAccess& access);
 
   std::vector<std::unordered_map<const void*, Instruction>> warps_;
-  std::vector<uint32_t> all_lanes_;  // per warp, those that exist
+  std::vector<uint32_t> all_lanes_;  // per warp, the lanes that exist
   std::unordered_map<const void*, InstructionStats> totals_;
 };
 
-// Sectors that a warp's access to global memory moves, and the fewest that could hold the same distinct bytes.
+// Counts the sectors that a warp's access to global memory moves, and the fewest that could hold the same distinct
+// bytes.
 void count_sectors(const std::vector<uintptr_t>& addresses, size_t bytes, InstructionStats* stats);
-// Passes over the 32 banks of 4 bytes: accesses of 8 and 16 bytes per lane go in two and four parts of the warp.
+// Counts passes over the 32 banks of 4 bytes: accesses of 8 or 16 bytes per lane are made in two or four parts of the
+// warp.
 void count_banks(const std::array<uintptr_t, 32>& positions, uint32_t lanes, size_t bytes, InstructionStats* stats);
 
 }  // namespace pg::sim

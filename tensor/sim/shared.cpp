@@ -29,8 +29,8 @@ SharedMemory::SharedMemory() {
   const Bytes block = thread_local_block();
   static_begin_ = reinterpret_cast<uintptr_t>(block.begin);
   static_size_ = (block.size + 15) / 16 * 16;
-  // A function that has a guard has shared variables and no other thread_local ones. What lies between them is padding,
-  // and a mistake; all other variables are the host's.
+  // A function that has a guard has shared variables and no other thread_local ones. The memory between them is
+  // padding, and an access to it is an error; all other variables are the host's.
   const auto locals = thread_locals();
   std::set<std::string> scopes;
   for (const auto& v : locals) {

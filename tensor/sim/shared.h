@@ -1,7 +1,7 @@
 #pragma once
-// Which bytes of the host thread that runs a block are the block's shared memory. Static shared variables are
-// thread_local variables of the program, whose symbol table tells their places, sizes and names; dynamic shared memory
-// is a buffer. Both together are numbered 0, 1, …: that number is a "position".
+// Determines which bytes of the host thread that runs a block are the block's shared memory. Static shared variables
+// are thread_local variables of the program, whose symbol table has their offsets, sizes and names; dynamic shared
+// memory is a buffer. The bytes of both are numbered 0, 1, …: such a number is a "position".
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,14 +14,14 @@ class SharedMemory {
  public:
   static constexpr size_t kDynamicLimit = 227 << 10;  // with cudaFuncSetAttribute, as on sm_90
 
-  SharedMemory();  // that of the calling host thread
+  SharedMemory();  // the shared memory of the calling host thread
 
-  // Fills everything with NaN bytes: a value that another block left must not look like this block's.
+  // Fills everything with NaN bytes: a value left by another block must not look like one of this block.
   void poison();
 
   enum class Where { elsewhere, host, inside, outside };
-  // Whether the bytes are inside one shared variable, or partly or wholly outside of one (a mistake), or a thread_local
-  // variable of the host; elsewhere: nothing of that. Sets `position` when inside or outside.
+  // Classifies the bytes. inside: in one shared variable; outside: partly or wholly outside of one (an error); host: in
+  // a thread_local variable of the host; elsewhere: none of these. Sets `position` for inside and outside.
   Where locate(uintptr_t address, size_t bytes, size_t dynamic_bytes, size_t* position) const {
     const uintptr_t dynamic = address - dynamic_begin_;
     if (dynamic < kDynamicLimit + kMargin) {
@@ -42,7 +42,7 @@ class SharedMemory {
   std::string describe(size_t position, size_t dynamic_bytes) const;
 
  private:
-  static constexpr size_t kMargin = 64 << 10;  // behind dynamic memory: addresses here are steps over its end
+  static constexpr size_t kMargin = 64 << 10;  // after dynamic memory: addresses here are past its end
   static constexpr uint16_t kGap = 0xffff, kOther = 0xfffe;
   struct Variable {
     std::string name;

@@ -1,5 +1,5 @@
 #pragma once
-// The CUDA simulator: what a program may ask of it. docs/SIMULATOR.md says how it works and what it can find.
+// The CUDA simulator: its interface for programs. docs/SIMULATOR.md describes how it works and what it can find.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,8 +11,8 @@ namespace pg::sim {
 // bounds of shared memory, uninitialised reads and races go unnoticed and reports stay empty.
 bool sees_accesses();
 
-// While one lives, kernels run without checks of their accesses, several times faster. Barriers and shuffles are
-// checked always.
+// While an object of this class exists, kernels run without checks of their accesses, several times faster. Barriers
+// and shuffles are always checked.
 class Unchecked {
  public:
   Unchecked();
@@ -26,16 +26,16 @@ struct LineStats {
   std::string kernel, file;
   int line = 0;
   uint64_t accesses = 0;       // to global memory
-  uint64_t bytes = 0;          // that its lanes asked for, all together
+  uint64_t bytes = 0;          // requested by all its lanes together
   uint64_t sectors = 0;        // of 32 bytes that had to be moved for them
-  uint64_t ideal_sectors = 0;  // if the same distinct bytes lay side by side
+  uint64_t ideal_sectors = 0;  // if the same distinct bytes were contiguous
   uint64_t shared_accesses = 0;
   uint64_t wavefronts = 0;        // passes that shared memory needed: one, plus one per further conflict
   uint64_t ideal_wavefronts = 0;  // without bank conflicts
   int worst_ways = 0;             // most distinct words of one bank in one pass; 1: no conflict
 };
 
-// A roofline's numbers for one kernel.
+// Counts for one kernel, as a roofline needs them.
 struct KernelStats {
   uint64_t launches = 0, blocks = 0, threads = 0;
   uint64_t bytes_requested = 0;  // of global memory, by all lanes
@@ -48,7 +48,8 @@ struct KernelStats {
   uint64_t barriers = 0;  // of blocks
 };
 
-// While one lives, every launch is counted into it (into the innermost, if there are several). Launches are slower.
+// While a Report exists, every launch is counted in it (in the innermost one, if there are several). Launches are
+// slower.
 class Report {
  public:
   Report();

@@ -12,7 +12,8 @@ namespace pg::sim {
 
 namespace {
 
-// All streams, and what the host has waited for. One lock for everything: a program gives its work from one thread.
+// All streams, and what the host has waited for. One lock is enough, because a program submits its work from one
+// thread.
 struct Streams {
   std::recursive_mutex mutex;
   std::set<CUstream_st*> all;
@@ -28,13 +29,13 @@ Streams& streams() {
 
 thread_local cudaError_t last_error = cudaSuccess;
 
-// nullptr for a handle that is no stream.
+// nullptr for a handle that is not a stream.
 CUstream_st* find(cudaStream_t stream) {
   if (!stream) return &streams().legacy;
   return streams().all.count(stream) ? stream : nullptr;
 }
 
-// Everything that work given to this stream now comes after.
+// Adds to the stream's clock everything that an operation submitted to it now comes after.
 void begin_work(CUstream_st* stream) {
   auto& s = streams();
   stream->clock.join(s.host);
@@ -59,7 +60,7 @@ cudaError_t forbid(Capture& capture) {
   return remember(cudaErrorStreamCaptureUnsupported);
 }
 
-// Waiting for anything else than what is captured.
+// Called before waiting for anything that is not captured.
 cudaError_t forbid_while_capturing() {
   for (const auto& capture : streams().captures) {
     if (capture->mode != cudaStreamCaptureModeRelaxed) return forbid(*capture);
@@ -83,13 +84,13 @@ cudaError_t give(cudaStream_t handle, Work work) {
   if (stream == &s.legacy) {
     for (CUstream_st* other : s.all) {
       if (!other->capture || !other->blocking) continue;
-      other->capture->invalid = true;  // the default stream would have to wait for what does not run
+      other->capture->invalid = true;  // the default stream would have to wait for work that does not run
       return remember(cudaErrorStreamCaptureImplicit);
     }
   }
   begin_work(stream);
   stream->clock.tick(stream->number);
-  take_uses_of_running_work();  // of work that failed
+  take_uses_of_running_work();  // discards the uses of an operation that failed
   work.run();
   check_order(take_uses_of_running_work(), work.name, stream->number, stream->clock);
   return cudaSuccess;
@@ -285,7 +286,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
   std::lock_guard lock(s.mutex);
   CUstream_st* stream = find(handle);
   if (!exec || !stream) return remember(cudaErrorInvalidResourceHandle);
-  if (stream->capture) {  // becomes part of the other graph, one piece after the other
+  if (stream->capture) {  // becomes part of the captured graph, one operation after the other
     for (const Work& work : exec->work) {
       if (const auto error = give(handle, work)) return error;
     }

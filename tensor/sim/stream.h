@@ -1,6 +1,6 @@
 #pragma once
-// Streams, events and graphs behind the functions of api.h. Work runs when it is given; only a stream that is being
-// captured keeps it.
+// Streams, events and graphs behind the functions of api.h. Work runs when it is submitted; only a stream that is being
+// captured stores it.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace pg::sim {
 
-// A kernel or a copy. It says what memory it used by add_uses_of_running_work.
+// A kernel or a copy. It reports the memory that it used through add_uses_of_running_work.
 struct Work {
   std::string name;
   std::function<void()> run;
@@ -21,8 +21,8 @@ struct Work {
   Clock clock{};
 };
 
-// What is being recorded from one or several streams. Work stands in the order it was given, which respects every
-// dependency, since a stream can wait only for what was given before.
+// A recording of one or several streams. `work` is in the order of submission, which respects every dependency, because
+// a stream can wait only for work that was submitted before.
 struct Capture {
   CUstream_st* origin;
   cudaStreamCaptureMode mode;
@@ -34,21 +34,21 @@ struct Capture {
 cudaError_t give(cudaStream_t stream, Work work);
 // Remembers an error for cudaGetLastError, and returns it.
 cudaError_t remember(cudaError_t error);
-// An error if a capture forbids calls that wait or allocate; that capture is lost then.
+// An error if a capture forbids calls that wait or allocate; that capture is then invalid.
 cudaError_t forbid_while_capturing();
 
 }  // namespace pg::sim
 
 struct CUstream_st {
   int number = 0;        // 0: the default stream
-  bool blocking = true;  // waits for the default stream, and it for this one
+  bool blocking = true;  // waits for the default stream, and the default stream for this one
   pg::sim::Clock clock;
   std::shared_ptr<pg::sim::Capture> capture;
-  pg::sim::Clock captured;  // like `clock`, for what the capture holds
+  pg::sim::Clock captured;  // like `clock`, for the work in the capture
 };
 struct CUevent_st {
   pg::sim::Clock clock;
-  std::weak_ptr<pg::sim::Capture> capture;  // that it was recorded in, if any
+  std::weak_ptr<pg::sim::Capture> capture;  // the capture that it was recorded in, if any
   std::chrono::steady_clock::time_point time;
   bool recorded = false;
 };
@@ -57,7 +57,7 @@ struct CUgraph_st {
 };
 struct CUgraphExec_st {
   std::vector<pg::sim::Work> work;
-  // Each stream of the capture is a stream of its own for check_order: its number there, and ticks of past launches.
+  // For check_order, each stream of the capture is a separate stream: its number there, and the ticks of past launches.
   std::map<int, int> numbers;
   uint64_t ticks = 0;
 };

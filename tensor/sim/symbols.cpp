@@ -105,7 +105,7 @@ const Symbols& symbols() {
   return table;
 }
 
-// Cuts return type and parameters off a demangled function: both stand outside of every <>.
+// Removes the return type and the parameters of a demangled function: both are outside of all <>.
 std::string short_name(std::string name) {
   const std::string anonymous = "(anonymous namespace)::";
   for (size_t at; (at = name.find(anonymous)) != std::string::npos;) name.erase(at, anonymous.size());
@@ -126,15 +126,15 @@ std::string relative(const std::string& path) {
   return file.rfind(root, 0) == 0 ? file.substr(root.size()) : file;
 }
 
-// One call of addr2line for all: per address its own number, then pairs of lines (function, file:line), the innermost
-// inlined function first.
+// One call of addr2line for all addresses. It prints per address the address itself, then pairs of lines (function,
+// file:line), the innermost inlined function first.
 std::vector<Place> ask_addr2line(const std::vector<const void*>& pcs) {
   std::vector<Place> out(pcs.size());
   std::string command = fmt::format("addr2line -a -i -f -e /proc/{}/exe", getpid());
   const uintptr_t bias = inspect_program().bias;
   std::map<uintptr_t, std::vector<size_t>> wanted;
   for (size_t i = 0; i < pcs.size(); ++i) {
-    const uintptr_t call = reinterpret_cast<uintptr_t>(pcs[i]) - bias - 1;  // inside the call, not behind it
+    const uintptr_t call = reinterpret_cast<uintptr_t>(pcs[i]) - bias - 1;  // inside the call, not after it
     if (wanted[call].empty()) command += fmt::format(" {:#x}", call);
     wanted[call].push_back(i);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// What the running program knows about itself: names of functions and thread-local variables (from its symbol table)
-// and source lines (from its debug information, by addr2line). Nothing is read before the first question.
+// Information about the running program: names of functions and thread-local variables (from its symbol table) and
+// source lines (from its debug information, by addr2line). Nothing is read before the first query.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,11 +12,11 @@ struct Place {
   std::string file;  // relative to the repository's root; empty: unknown
   int line = 0;
 };
-// "tests/a.cu:12", or "address 0x…" where the debug information or addr2line is missing.
+// "tests/a.cu:12", or "address 0x…" if the debug information or addr2line is missing.
 std::string to_string(const Place& place, const void* pc);
 
-// The lines that hold the calls which return to these addresses. Of functions inlined into each other the innermost one
-// that is not the simulator's counts.
+// The source lines of the calls that return to these addresses. For functions inlined into each other, it is the line
+// in the innermost function that is not the simulator's.
 std::vector<Place> places(const std::vector<const void*>& return_addresses);
 
 // Name of the function at this address without return type, parameters and anonymous namespaces: "scale<float>".

@@ -1,6 +1,6 @@
 #pragma once
-// CUDA's small vectors. float4 and its like are copied whole, in one access of 8 or 16 bytes as on the GPU; a plain
-// struct would be taken apart by the compiler and look like four accesses to the simulator.
+// CUDA's small vectors. float4 and similar types are copied whole, in one access of 8 or 16 bytes as on the GPU; the
+// compiler would split the copy of a plain struct, which would look like four accesses to the simulator.
 #include <cstddef>
 
 namespace pg::sim {

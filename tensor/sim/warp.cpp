@@ -1,4 +1,4 @@
-// What the lanes of a warp get from each other when they meet.
+// The results of operations in which the lanes of a warp exchange values.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Every op sample crossed with layouts, empty sizes and dtypes.
+// Crosses every op sample with tensor layouts, empty sizes and dtypes.
 #include "tests/autograd/op_crossings.h"
 
 #include <array>
@@ -24,7 +24,8 @@ const char* name_of(InputLayout layout) {
 
 namespace {
 
-// x with dim `d` of `size` 0 or 1: its first elements; ones, or ids 0, where it has none.
+// x with dim `d` resized to `size`, which is 0 or 1: the first elements of x. If x has none, the element is 1, or 0 for
+// integer dtypes.
 Tensor with_size(const Tensor& x, int d, int64_t size) {
   if (size <= x.size(d)) return x.view_slice(d, 0, size).clone();
   Shape shape = x.shape();
@@ -32,7 +33,7 @@ Tensor with_size(const Tensor& x, int d, int64_t size) {
   return Tensor::full(shape, is_floating(x.dtype()), x.dtype(), x.device());
 }
 
-// x with one element, or row, again and again along dim `d`.
+// x with its first slice along dim `d` repeated over the whole dim (stride 0).
 Tensor repeated(const Tensor& x, int d) { return with_size(x, d, 1).view_expand(x.shape()); }
 
 Tensor first_element(const Tensor& x) {
@@ -57,7 +58,7 @@ Tensor in_layout(const Tensor& x, InputLayout layout) {
     case InputLayout::repeated_last:
       break;
   }
-  return x.rank() < 2 ? x : repeated(x, x.rank() - 1);  // [n] was repeated along its first dim
+  return x.rank() < 2 ? x : repeated(x, x.rank() - 1);  // for rank 1, repeated_first already does this
 }
 
 std::vector<CrossedInputs> crossed(const std::vector<Tensor>& inputs) {
@@ -109,7 +110,8 @@ Outcome outcome_of(const OpSample& s, const TensorFunction& call, const std::vec
 }
 
 std::string names_nothing(const std::string& message) {
-  // Beside the recorded operations: those that are made of them, and functions of Tensor that samples call.
+  // Valid names besides those of the recorded operations: composed operations and functions of Tensor that samples
+  // call.
   static const std::set<std::string> others = {
       "attention_qkv", "attention kv_len", "argmax",  "one_hot",   "eq",        "ne", "lt", "le", "gt", "ge",
       "size",          "select",           "squeeze", "unsqueeze", "contiguous"};

@@ -1,6 +1,5 @@
 #pragma once
-// Runs of op samples, forward and backward, and how two of them are compared. Shared by the tests of the CPU and of
-// CUDA.
+// Runs op samples, forward and backward, and compares two runs. Shared by the CPU tests and the CUDA tests.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,7 +14,7 @@ namespace pg::testing {
 
 struct Run {
   std::vector<Tensor> outputs;
-  std::vector<Tensor> gradients;  // per input; undefined where none
+  std::vector<Tensor> gradients;  // per input; undefined if the input has no gradient
 };
 
 inline std::vector<Tensor> inputs_of(const OpSample& s, DType dtype, Device device = {}) {
@@ -32,7 +31,7 @@ inline bool differentiable(const OpSample& s, const std::vector<Tensor>& inputs,
   return std::find(s.constant.begin(), s.constant.end(), static_cast<int>(i)) == s.constant.end();
 }
 
-// Forward, and backward from fixed random cotangents.
+// Runs the forward pass, then the backward pass from fixed random cotangents.
 inline Run run(const OpSample& s, const TensorFunction& f, const std::vector<Tensor>& inputs) {
   manual_seed(23);
   std::vector<Tensor> leaves = inputs;
@@ -65,7 +64,7 @@ inline double relative_error(const Tensor& a, const Tensor& b) {
     difference += (x[i] - y[i]) * (x[i] - y[i]);
     size += y[i] * y[i];
   }
-  // A result that is nothing but rounding (the gradient of a sum of probabilities) is measured against 1e-3.
+  // The norm is at least 1e-3: some results are nothing but rounding error (the gradient of a sum of probabilities).
   return std::isnan(difference) ? HUGE_VAL : std::sqrt(difference) / std::max(std::sqrt(size), 1e-3);
 }
 
@@ -107,7 +106,7 @@ inline void check_same_bits(const Run& a, const Run& b) {
   }
 }
 
-// Fills the pool's free blocks of up to `most` bytes with NaN, so that a result element nobody writes shows.
+// Fills the pool's free blocks of up to `most` bytes with NaN, so that a result element that is never written shows up.
 inline void poison_free_memory(Device device = {}, int64_t most = 4 << 20) {
   std::vector<Tensor> held;
   for (int64_t bytes = 64; bytes <= most; bytes += std::max<int64_t>(256, bytes / 8)) {
@@ -115,7 +114,7 @@ inline void poison_free_memory(Device device = {}, int64_t most = 4 << 20) {
   }
 }
 
-// The same elements behind other strides: last two dims swapped in memory, every second element used, an offset.
+// The same elements with other strides: last two dims swapped in memory, every second element used, an offset.
 inline Tensor strided(const Tensor& x) {
   if (!x.defined() || x.rank() == 0) return x;
   Shape shape = x.shape();

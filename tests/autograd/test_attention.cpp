@@ -1,4 +1,4 @@
-// Attention against its composed twin, masks and long sequences.
+// Attention compared with its composed form; masks; long sequences.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -94,7 +94,7 @@ struct Tensors {
   }
 };
 
-// Attention as its formula says, in double, and its gradients.
+// The attention formula and its gradients, computed in double.
 struct Reference {
   std::vector<double> out, lse, dq, dk, dv;
   template <class T>
@@ -172,7 +172,7 @@ std::vector<Case> cases() {
     all.push_back({.queries = 130, .keys = 190, .size = 64, .causal = causal});
     all.push_back({.queries = 1, .keys = 1, .size = 1, .causal = causal});
     all.push_back({.queries = 33, .keys = 65, .size = 256, .causal = causal, .scale = 1.0 / 16});
-    all.push_back({.queries = 90, .keys = 20, .size = 9, .causal = causal});  // causal: the first rows see nothing
+    all.push_back({.queries = 90, .keys = 20, .size = 9, .causal = causal});  // causal: the first rows see no key
     all.push_back(
         {.batch = 3, .heads = 2, .queries = 5, .keys = 100, .size = 24, .causal = causal, .len = {100, 5, 71}});
     all.push_back({.batch = 2, .queries = 150, .keys = 150, .size = 17, .causal = causal, .mask = random_mask(300, 1)});
@@ -187,7 +187,7 @@ std::vector<Case> cases() {
                    .len = {3, 139}});
     all.push_back({.queries = 3, .keys = 66, .size = 4, .causal = causal, .mask = std::vector<uint8_t>(66, 0)});
     std::vector<uint8_t> late(130, 0);
-    late[127] = late[128] = 1;  // a whole block of masked keys before the first that counts
+    late[127] = late[128] = 1;  // a whole block of masked keys before the first unmasked key
     all.push_back({.queries = 130, .keys = 130, .size = 12, .causal = causal, .mask = late});
   }
   return all;
@@ -240,8 +240,8 @@ TEMPLATE_TEST_CASE("attention has the same bits for any number of threads", "[at
   }
 }
 
-// Row t of a training pass over T positions, and the same row when the query comes alone (or with a few before it) on a
-// cache of other capacity whose unused room holds NaN.
+// Compares row t of a training pass over T positions with the same row when the query comes alone (or with a few
+// queries before it), on a cache of another capacity whose unused slots hold NaN.
 TEMPLATE_TEST_CASE("a decoding step of attention has the bits of the training pass", "[attention]", float, double) {
   using T = TestType;
   for (int64_t size : {8, 21, 64}) {
@@ -287,7 +287,7 @@ TEMPLATE_TEST_CASE("the gradients of attention equal their formula", "[attention
       Tensors<TestType> x(c);
       x.forward(c);
       const Reference expected(c, x, beta);
-      if (beta == 0) {  // must be overwritten, not multiplied
+      if (beta == 0) {  // c must be overwritten, not multiplied by beta
         for (auto* g : {&x.dq, &x.dk, &x.dv}) std::fill(g->begin(), g->end(), static_cast<TestType>(std::nan("")));
       }
       x.backward(c, beta);
@@ -362,7 +362,7 @@ TEST_CASE("attention of large scores stays finite", "[attention]") {
     Tensors<double> x(c);
     x.forward(c);
     const Reference expected(c, x, 0);
-    CHECK(relative_error(x.out, expected.out) <= 1e-11);  // the scores, some 1e5, keep 16 digits
+    CHECK(relative_error(x.out, expected.out) <= 1e-11);  // the scores, about 1e5, keep 16 digits
     CHECK(relative_error(x.lse, expected.lse) <= 1e-13);
   }
 }

@@ -1,4 +1,4 @@
-// The tape: what is recorded, in which order it runs back, where gradients go, and what is freed.
+// The tape: which operations are recorded, in which order backward runs them, where gradients go, and what is freed.
 #include <cmath>
 #include <cstring>
 
@@ -28,7 +28,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0);
 }
 
-// The identity, counting how often its backward runs.
+// The identity, which counts how often its backward runs.
 Tensor counted(const Tensor& x, int* runs) {
   return record(Op::add, x.clone(), {&x}, [runs](const Tensor& dy, Grads& g) {
     ++*runs;
@@ -60,8 +60,8 @@ TEST_CASE("every node runs back once, after all that use it", "[autograd]") {
 TEST_CASE("a gradient passed to two inputs is not changed through one of them", "[autograd]") {
   const Tensor a = leaf({1, 2}), b = leaf({3, 5});
   const Tensor u = a * 1, v = b * 1;
-  const Tensor s = u + v;      // one gradient for both
-  const Tensor t = s + u * v;  // both get more
+  const Tensor s = u + v;      // add passes the same gradient tensor to both inputs
+  const Tensor t = s + u * v;  // u and v both receive further contributions
   backward(sum(t * t + u));    // t = a + b + ab
   const double t0 = 1 + 3 + 3, t1 = 2 + 5 + 10;
   CHECK(a.grad().to_vector() == Values{2 * t0 * (1 + 3) + 1, 2 * t1 * (1 + 5) + 1});
@@ -99,7 +99,7 @@ TEST_CASE("branches that the loss does not use run nothing", "[autograd]") {
   CHECK(used == 1);
   CHECK(unused == 0);
   CHECK(x.grad().item() == 2);
-  // The unused branch was not freed and can still run.
+  // The unused branch was not freed, so backward can still run on it.
   backward(dead);
   CHECK(unused == 1);
   CHECK(x.grad().item() == 5);
@@ -148,7 +148,7 @@ TEST_CASE("detach cuts the tape and shares memory", "[autograd]") {
   const Tensor y = x * x, cut = y.detach();
   CHECK(!cut.requires_grad());
   CHECK(cut.storage() == y.storage());
-  backward(sum(cut * x));  // cut counts as a constant
+  backward(sum(cut * x));  // cut is a constant for backward
   CHECK(x.grad().to_vector() == Values{1, 4});
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("gradients of leaves add up until zero_grad", "[autograd]") {
   CHECK(!has_grad(x));
   backward(sum(x * 3));
   CHECK(x.grad().to_vector() == Values{3, 3});
-  // A leaf is its own loss.
+  // A leaf can be its own loss.
   const Tensor s = leaf({5});
   backward(s);
   backward(s);
@@ -177,7 +177,7 @@ TEST_CASE("gradients go straight into a slab, over whatever it held", "[autograd
   set_grad_buffer(a, slab.view_slice(0, 0, 2));
   set_grad_buffer(b, slab.view_slice(0, 2, 4));
   set_grad_buffer(unused, slab.view_slice(0, 4, 6));
-  // One op writes through a slot, one hands a tensor over, one writes a part of its input.
+  // One op writes into the gradient slot, one hands over a tensor, one writes only a part of its input's gradient.
   backward(sum(a * b) + sum(b) + sum(slice(a, 0, 0, 1)));
   CHECK(slab.view_slice(0, 0, 4).to_vector() == Values{4, 4, 2, 3});
   CHECK(!has_grad(unused));
@@ -198,7 +198,7 @@ TEST_CASE("a graph runs back once", "[autograd]") {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * x, loss = sum(y);
   backward(loss);
-  for (const Tensor& again : {loss, sum(y * 2)}) {  // the same loss; another one over a part that is gone
+  for (const Tensor& again : {loss, sum(y * 2)}) {  // the same loss; another loss over a freed part
     const std::string message = error_of([&] { backward(again); });
     INFO(message);
     CHECK(contains(message, "freed by an earlier backward"));
@@ -230,12 +230,13 @@ TEST_CASE("activations are freed as backward uses them", "[autograd]") {
   const Tensor loss = sum(y);
   y = {};
   const size_t held = memory_stats().in_use - start;
-  CHECK(held >= 7 * n * 8);  // sin keeps its inputs; the first is x itself
+  CHECK(held >= 7 * n * 8);  // sin keeps its inputs; the first input is x itself
   reset_peak_memory();
   backward(loss);
-  // Two gradients live at a time, while activations go: the peak stays well below activations + all gradients.
+  // At most two gradients exist at a time while activations are freed: the peak stays well below activations + all
+  // gradients.
   CHECK(memory_stats().peak - start <= held + 3 * n * 8);
-  CHECK(memory_stats().in_use - start <= n * 8 + 4096);  // only x's gradient is left, though `loss` still lives
+  CHECK(memory_stats().in_use - start <= n * 8 + 4096);  // only x's gradient is left, although `loss` still exists
 }
 
 TEST_CASE("a graph of a million operations runs and drops without recursion", "[autograd]") {
@@ -249,10 +250,10 @@ TEST_CASE("a graph of a million operations runs and drops without recursion", "[
   y = {};
   x.zero_grad();
 
-  Tensor dropped = x;  // never run back
+  Tensor dropped = x;  // backward never runs on it
   for (int i = 0; i < n; ++i) dropped = dropped + x;
   dropped = {};
-  CHECK(x.storage()->ref_count == 1);  // nothing holds on to x any more
+  CHECK(x.storage()->ref_count == 1);  // nothing else holds a reference to x any more
 }
 
 TEST_CASE("checkpoint gives the gradients of the plain call", "[autograd][checkpoint]") {
@@ -276,8 +277,8 @@ TEST_CASE("checkpoint gives the gradients of the plain call", "[autograd][checkp
   const auto plain = run(false);
   CHECK(calls == 3);
   const auto again = run(true);
-  CHECK(calls == 9);  // forward, and once more in backward
-  // The values, the gradient of x, of the captured leaf, and the stream of random numbers after it all.
+  CHECK(calls == 9);  // 3 more in forward, and 3 more in backward
+  // Compares the values, the gradient of x, the gradient of the captured leaf, and the random number stream afterwards.
   CHECK(same_bits(plain[0], again[0]));
   CHECK(same_bits(plain[1], again[1]));
   CHECK(same_bits(plain[3], again[3]));
@@ -291,7 +292,7 @@ TEST_CASE("checkpoint keeps only its input", "[autograd][checkpoint]") {
   auto deep = [](const Tensor& h) { return sin(sin(sin(sin(sin(sin(h)))))); };
   const size_t start = memory_stats().in_use;
   Tensor y = checkpoint(deep, x);
-  CHECK(memory_stats().in_use - start <= n * 8 + 4096);  // y alone
+  CHECK(memory_stats().in_use - start <= n * 8 + 4096);  // only y is stored
   const Tensor loss = sum(y);
   y = {};
   backward(loss);

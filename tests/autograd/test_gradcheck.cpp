@@ -1,4 +1,4 @@
-// gradcheck must reject backward functions with planted bugs, and say why.
+// gradcheck must reject backward functions with planted bugs and report the reason.
 #include <cmath>
 
 #include "autograd/composed.h"
@@ -16,7 +16,7 @@ Tensor random(const Shape& shape, uint64_t seed = 3) {
   return Tensor::normal(shape, 0, 1, g, f64);
 }
 
-// y = x², recorded with the backward given: dx from (dy, x).
+// y = x², recorded with the given backward function, which computes dx from (dy, x).
 Tensor square(const Tensor& x, Tensor (*derivative)(const Tensor&, const Tensor&)) {
   Tensor y;
   {
@@ -123,7 +123,8 @@ TEST_CASE("gradcheck names planted bugs", "[gradcheck]") {
   }
 }
 
-// Softmax without the term -y·Σ dy·y: the sum of its outputs is constant, so the cotangent of ones sees only a zero.
+// Softmax backward without the term -y·Σ dy·y. The sum of the outputs is constant, so a cotangent of ones would only
+// see zeros.
 TEST_CASE("gradcheck sees a missing term in softmax", "[gradcheck]") {
   auto wrong_softmax = [](In x) {
     NoGrad guard;
@@ -201,7 +202,7 @@ TEST_CASE("gradcheck refuses what it cannot check", "[gradcheck]") {
   CHECK(expanded.find("contiguous()") != std::string::npos);
   CHECK(message({random({4}).to(f32)}).find("to(f64)") != std::string::npos);
   CHECK(message({Tensor::zeros({3}, i32)}).find("nothing to check") != std::string::npos);
-  // Strides alone are no overlap.
+  // Non-contiguous strides alone are not an overlap.
   CHECK(message({random({3, 4}).view_transpose(0, 1)}).empty());
   CHECK(message({random({9, 4}).view_slice(0, 1, 8, 3)}).empty());
 }

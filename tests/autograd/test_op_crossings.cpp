@@ -1,4 +1,5 @@
-// What must hold for calls that nobody thought of: the right value and gradients, or an Error that names the operation.
+// Generated calls, including combinations that no test names: each gives the right value and gradients, or an Error
+// that names the operation.
 #include "tests/autograd/op_crossings.h"
 
 using namespace pg;
@@ -41,22 +42,22 @@ TEST_CASE("generated calls of every operation give the right value or name it in
       const auto expect = [](const std::string& problem) {
         if (!problem.empty()) FAIL_CHECK(problem);
       };
-      const Outcome wanted = outcome_of(s, s.call, converted(c.inputs, f64));  // contiguous
+      const Outcome wanted = outcome_of(s, s.call, converted(c.inputs, f64));  // computed from contiguous inputs
       if (s.composed && wanted.error.empty()) {
         const Outcome twin = outcome_of(s, s.composed, converted(c.inputs, f64));
-        // Of nothing a twin may be NaN in steps of which the operation does nothing.
+        // On empty inputs the composed form may give NaN in intermediate steps that the operation itself does not have.
         if (twin.error.empty() && !holds_nan(twin)) expect(difference(wanted, twin, std::max(s.tolerance, 1e-11)));
       }
       for (InputLayout layout : kLayouts) {
         INFO(name_of(layout));
-        // Each layout meets each type within a few samples; a constant row, of which some results are nothing but
-        // rounding, is left to f64.
+        // Each layout is combined with each dtype within a few samples. Inputs with repeated elements are tested in f64
+        // only, because some of their results are nothing but rounding error.
         const DType dtype = repeats(layout) ? f64 : std::array{f32, f64, bf16}[at++ % 3];
         const std::vector<Tensor> inputs = laid_out(converted(c.inputs, dtype), layout);
         const Outcome got = outcome_of(s, s.call, inputs);
         const double tolerance = dtype == f64 ? 1e-10 : dtype == f32 ? 1e-5 : s.tolerance_bf16;
         INFO(pg::name_of(dtype));
-        if (repeats(layout) || dtype == bf16) {  // other values than `wanted` has, or roundings between the steps
+        if (repeats(layout) || dtype == bf16) {  // other inputs than for `wanted`, or rounding between steps
           expect(difference(got, outcome_of(s, s.call, contiguous_of(inputs)), tolerance));
         } else {
           expect(difference(got, wanted, tolerance));
@@ -68,5 +69,5 @@ TEST_CASE("generated calls of every operation give the right value or name it in
     }
   }
   CHECK(calls > 20000);
-  CHECK(values > calls / 4);  // not all of them refused
+  CHECK(values > calls / 4);  // not every call was refused
 }

@@ -1,4 +1,4 @@
-// How many digits the operations keep: shifts, divisions and means, against mathematics and IEEE arithmetic.
+// How many digits the operations keep: shifts, divisions and means, compared with mathematics and IEEE arithmetic.
 #include <cmath>
 #include <functional>
 
@@ -18,7 +18,7 @@ Tensor leaf(const Values& values, DType dtype = f64) {
 }  // namespace
 
 // The gradients of functions of softmax(logits) do not depend on a shift of all logits. The logits are multiples of
-// 1/16, so that f32 holds them exactly after a shift of up to a million.
+// 1/16, so f32 holds them exactly after a shift of up to a million.
 TEST_CASE("a shift of all logits costs no digits of the gradient", "[ops][values]") {
   const Values base = {0.5, -1.25, 2, 0.0625, -3, 1.5, -0.75, 2.4375, 0};
   const size_t n = base.size(), id = 3;
@@ -30,7 +30,7 @@ TEST_CASE("a shift of all logits costs no digits of the gradient", "[ops][values
   const Tensor ids = Tensor::from(std::vector<int32_t>{id}, {1});
   struct Case {
     const char* name;
-    std::function<Tensor(const Tensor&)> loss;  // of x [1, n]
+    std::function<Tensor(const Tensor&)> loss;  // a function of x [1, n]
     std::function<double(size_t)> gradient;
   };
   const double smoothing = 0.25;
@@ -106,7 +106,7 @@ TEST_CASE("division by a number rounds each quotient once", "[ops][values]") {
     }
   }
   const Tensor tiny = leaf({3e-310, 1e-310});
-  const Tensor y = tiny / 1e-310;  // 1/1e-310 is beyond f64
+  const Tensor y = tiny / 1e-310;  // 1/1e-310 overflows f64
   CHECK(y.to_vector()[1] == 1);
   CHECK(y.to_vector()[0] == Approx(3));
   const Tensor x = leaf({98});
@@ -134,7 +134,7 @@ TEST_CASE("a mean is the sum divided by the count and rounded once", "[ops][valu
   Generator g(4);
   for (int n : {3, 7, 10, 49, 1000}) {
     Values values;
-    double total = 0;  // of whole numbers: exact
+    double total = 0;  // a sum of integers: exact
     for (int i = 0; i < n; ++i) values.push_back(std::floor(1000 * g.normal())), total += values.back();
     CHECK(mean(leaf(values)).item() == total / n);
     CHECK(mean(leaf(values, f32)).item() == double(float(total / n)));

@@ -1,4 +1,4 @@
-// Values at the edges, which gradcheck cannot visit: NaN, infinities, huge arguments, ties, masks.
+// Values at edge cases that gradcheck cannot test: NaN, infinities, huge arguments, ties, masks.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -33,7 +33,7 @@ struct Function {
 };
 
 double logistic(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
-double gelu_inner(double x) { return 2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x); }  // x·σ of this
+double gelu_inner(double x) { return 2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x); }  // gelu = x·σ(inner)
 double gelu_tanh_slope(double x) {
   const double s = logistic(gelu_inner(x));
   return s + x * s * (1 - s) * 2 * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
@@ -102,7 +102,8 @@ TEST_CASE("elementwise values and slopes over the whole range", "[ops][values]")
           } else if (std::isinf(wanted)) {
             CHECK(got == wanted);
           } else {
-            // Relative, or two units in the last place of 1 where a slope is 1 - y² of the rounded result.
+            // The tolerance is relative, with a floor: for a slope of the form 1 - y² of the rounded result y, it is
+            // about two units in the last place of 1.
             const double tolerance = dtype == f32 ? 2e-6 : 1e-14;
             CHECK(std::abs(got - wanted) <= tolerance * std::max(std::abs(wanted), 0.1));
           }
@@ -116,13 +117,13 @@ TEST_CASE("NaN and infinity pass through elementwise operations", "[ops][values]
   for (const Function& f : functions()) {
     for (DType dtype : {f32, f64}) {
       INFO(f.name << " in " << name_of(dtype));
-      // Enough elements for the vector code and its tail.
+      // Enough elements for the vectorized code and its tail.
       Values xs(37, 1.0);
       xs[3] = xs[36] = kNan;
       const Values out = f.call(make(xs, dtype)).to_vector();
       for (size_t i = 0; i < xs.size(); ++i) CHECK(std::isnan(out[i]) == std::isnan(xs[i]));
       const Tensor x = leaf(Values(37, 1.0), dtype);
-      backward(f.call(x), make(xs, dtype));  // a NaN that comes from above
+      backward(f.call(x), make(xs, dtype));  // the incoming gradient holds a NaN
       const Values slope = x.grad().to_vector();
       for (size_t i = 0; i < xs.size(); ++i) CHECK(std::isnan(slope[i]) == std::isnan(xs[i]));
     }
@@ -189,7 +190,7 @@ TEST_CASE("gradients at ties and borders", "[ops][values]") {
   CHECK(top.grad().to_vector() == Values{2, 0, 2, 2});
   const Tensor c = leaf({-1, -2, 0, 2, 3});
   backward(sum(clamp(c, -1, 2)));
-  CHECK(c.grad().to_vector() == Values{0, 0, 1, 0, 0});  // none at the bounds themselves, as PyTorch 2.15
+  CHECK(c.grad().to_vector() == Values{0, 0, 1, 0, 0});  // no gradient at the bounds themselves, as in PyTorch 2.15
   CHECK(amax(make({-kInf, -kInf})).item() == -kInf);
   CHECK(std::isnan(amax(make({1, kNan, 2})).item()));
 }
@@ -244,7 +245,7 @@ TEST_CASE("softmax and its relatives survive extreme scores", "[ops][values]") {
     const auto [log_prob, entropy] = token_log_prob(y, ids);
     CHECK(log_prob.to_vector()[0] == -2e4);
     CHECK(entropy.to_vector()[0] == 0);
-    CHECK(entropy.to_vector()[1] == Approx(std::log(2)));  // 0·log 0 counts 0
+    CHECK(entropy.to_vector()[1] == Approx(std::log(2)));  // 0·log 0 counts as 0
     backward(sum(loss) + sum(log_prob) + sum(entropy));
     CHECK(all_finite(y.grad()));
   }
@@ -354,7 +355,7 @@ TEST_CASE("dropout keeps 1 - p of the elements and scales them", "[ops][values]"
   CHECK(dropout(ones, 1, true, g).to_vector() == Values(static_cast<size_t>(n), 0.0));
   const uint64_t before = g.offset();
   CHECK(dropout(ones, 0.25, false, g).to_vector() == ones.to_vector());
-  CHECK(g.offset() == before);  // evaluation draws nothing
+  CHECK(g.offset() == before);  // evaluation draws no random numbers
 }
 
 TEST_CASE("attention over one key gives its value", "[ops][values]") {
@@ -367,7 +368,7 @@ TEST_CASE("attention over one key gives its value", "[ops][values]") {
     CHECK(y.to_vector() == v.to_vector());
     backward(y, dy);
     CHECK(v.grad().to_vector() == dy.to_vector());
-    // The weight is 1 whatever the score: only rounding is left of the score's gradient.
+    // The attention weight is 1 for any score, so the score's gradient is nothing but rounding error.
     CHECK(amax(abs(q.grad())).item() <= (dtype == f32 ? 2e-6 : 2e-15));
     CHECK(amax(abs(k.grad())).item() <= (dtype == f32 ? 2e-6 : 2e-15));
   }
@@ -381,7 +382,7 @@ TEST_CASE("attention ignores what a mask hides", "[ops][values]") {
     AttentionOptions used;
     used.kv_len = Tensor::from(std::vector<int32_t>{5}, {1});
     const Tensor expected = attention(q, k.view_slice(2, 0, 5), v.view_slice(2, 0, 5));
-    k.view_slice(2, 5, 8).fill(kNan);  // room of the cache that nothing has written yet
+    k.view_slice(2, 5, 8).fill(kNan);  // unused slots of the cache, not written yet
     v.view_slice(2, 5, 8).fill(kNan);
     CHECK(attention(q, k, v, used).to_vector() == expected.to_vector());
     AttentionOptions nothing;
@@ -389,7 +390,7 @@ TEST_CASE("attention ignores what a mask hides", "[ops][values]") {
     nothing.key_mask = Tensor::zeros({1, 5}, u8);
     const Tensor hidden = attention(q, k.view_slice(2, 0, 5), v.view_slice(2, 0, 5), nothing);
     CHECK(hidden.to_vector() == Values(24, 0.0));
-    // Scores of about 1e8: all weight on one key, nothing overflows.
+    // Scores of about 1e8: one key gets all the weight, and nothing overflows.
     const Tensor huge = attention((q * 1e4).detach(), (k.view_slice(2, 0, 5) * 1e4).detach(), v.view_slice(2, 0, 5));
     CHECK(all_finite(huge));
   }

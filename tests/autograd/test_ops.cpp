@@ -1,4 +1,4 @@
-// Generated from the registry: what must hold for every operation and every sample of it.
+// Tests generated from the registry: properties that hold for every operation and every sample of it.
 #include <set>
 
 #include "tensor/base/parallel.h"
@@ -79,8 +79,8 @@ TEST_CASE("f32 agrees with f64", "[ops]") {
   }
 }
 
-// The inputs are the same to the bit. What may differ: the results' rounding to 8 digits, and that of values between
-// the steps of composed operations.
+// The inputs are bitwise equal. Two things may differ: the rounding of the results to 8 bits of precision, and the
+// rounding of intermediate values between the steps of composed operations.
 TEST_CASE("bf16 agrees with f64", "[ops][bf16]") {
   for (const OpSample& s : op_samples()) {
     INFO(title(s));
@@ -102,7 +102,7 @@ TEST_CASE("strides of inputs change no value", "[ops]") {
       check_close(run(s, s.call, scattered), run(s, s.call, inputs),
                   dtype == f64   ? 1e-13
                   : dtype == f32 ? 1e-5
-                                 : 4e-3);  // sums in another order may round another way
+                                 : 4e-3);  // another summation order may round differently
     }
   }
 }

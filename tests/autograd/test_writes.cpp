@@ -17,7 +17,7 @@ using Values = std::vector<double>;
 
 Tensor leaf(const Values& values, const Shape& shape) { return Tensor::from(values, shape).set_requires_grad(); }
 
-// Writes other values of the right kind to every element of `x`, without the tape.
+// Overwrites every element of `x` with another value of a valid kind, without recording it on the tape.
 void overwrite(const Tensor& x) {
   if (x.dtype() == u8) {
     x.copy_from(eq(x.to(f32), Tensor::scalar(0)));  // 0 becomes 1, anything else 0
@@ -27,11 +27,11 @@ void overwrite(const Tensor& x) {
 }
 
 struct Overwritten {
-  std::string message;  // of backward's Error; empty if it ran
+  std::string message;  // the message of backward's Error; "" if backward succeeded
   Run run;
 };
 
-// As testing::run, but tensor `i` of the inputs followed by the outputs is written before backward.
+// Like testing::run, but tensor `i` of the list inputs + outputs is overwritten before backward.
 Overwritten run_overwritten(const OpSample& s, size_t i) {
   Overwritten result;
   const std::vector<Tensor> inputs = [&] {
@@ -98,7 +98,7 @@ TEST_CASE("a factor overwritten before backward is an error that names mul", "[w
   const Tensor product = mul(x, w), loss = sum(product);
   w.fill(0);
   CHECK(contains(error_of([&] { backward(loss); }), "backward of mul"));
-  CHECK(!static_cast<const Node&>(*product.node()).first.grad.defined());  // nothing is left for a later backward
+  CHECK(!static_cast<const Node&>(*product.node()).first.grad.defined());  // no gradient is left for a later backward
   CHECK(!x.grad().defined());
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("the result of exp overwritten through data() is an error", "[writes]"
 TEST_CASE("an ids buffer reused for a second micro-batch is an error", "[writes]") {
   const Tensor w = leaf(Values(8, 1), {4, 2});
   Tensor ids = Tensor::from(std::vector<int32_t>{0, 1}, {2});
-  const auto buffer = ids.data<int32_t>();  // taken once, before any forward pass
+  const auto buffer = ids.data<int32_t>();  // the span is taken once, before any forward pass
   for (int op = 0; op < 4; ++op) {
     const auto forward = [&] {
       if (op == 0) return sum(embedding(w, ids));
@@ -144,7 +144,7 @@ TEST_CASE("an ids buffer reused for a second micro-batch is an error", "[writes]
     const std::string message = error_of([&] { backward(first + second); });
     CHECK(contains(message, "the ids were written after the forward pass"));
     w.zero_grad();
-    // The same ids written again are no mistake.
+    // Writing the same ids again is not an error.
     buffer[0] = 0;
     const Tensor loss = forward();
     buffer[0] = 0;
@@ -177,12 +177,12 @@ TEST_CASE("an optimizer's step between forward and backward is an error", "[writ
 TEST_CASE("an exception in a backward leaves no half-written gradient", "[writes]") {
   const Tensor x = leaf({1, 2, 3}, {3}), other = leaf({1, 1, 1}, {3});
   const Tensor y = record(Op::add, x.clone(), {&x, &other}, [](const Tensor&, Grads& g) {
-    (void)g[0];  // takes the buffer, whose memory holds anything, and fails before it writes
+    (void)g[0];  // takes the buffer, whose contents are undefined, and fails before writing to it
     fail("thrown by the test");
   });
   CHECK(error_of([&] { backward(sum(y)); }) == "thrown by the test");
   CHECK(!x.grad().defined());
-  // What was complete before it was reached is not mixed with what is not.
+  // An earlier complete gradient is discarded too, so that it is never mixed with an incomplete one.
   backward(sum(x * x));
   const Tensor z = record(Op::add, x.clone(), {&x}, [](const Tensor& dy, Grads& g) {
     g.pass(0, dy);

@@ -1,5 +1,5 @@
 #pragma once
-// Attention on a CUDA device compared with the CPU's kernels in f64, on the same, already rounded numbers.
+// Attention on a CUDA device compared with the CPU kernels in f64, on the same, already rounded values.
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -24,7 +24,7 @@ struct Case {
 struct Attention {
   Case c;
   Tensor q, k, v, out, lse, dout = {}, dq = {}, dk = {}, dv = {};
-  Tensor mask = {}, len = {};  // c's, on the device of the last call
+  Tensor mask = {}, len = {};  // the mask and lengths of c, on the device of the last call
 
   AttentionArgs args(Device on) {
     mask = c.mask.empty() ? Tensor() : Tensor::from(c.mask, {c.batch, c.keys}).to(on);
@@ -37,7 +37,7 @@ struct Attention {
   }
 };
 
-// Inputs on the device behind the strides of [B, T, H, D]; results hold NaN.
+// Inputs on the device with the memory layout [B, T, H, D]; results are filled with NaN.
 inline Attention inputs(const Case& c, DType dtype) {
   const auto heads = [&](int64_t h, int64_t t, uint64_t seed) {
     return random({c.batch, t, h, c.size}, dtype, seed).to(device()).view_transpose(1, 2);
@@ -47,14 +47,14 @@ inline Attention inputs(const Case& c, DType dtype) {
   x.lse = Tensor::full({c.batch, c.heads, c.queries}, NAN, sum_type(dtype), device());
   return x;
 }
-// The same in f64 on the CPU, without results.
+// The same inputs in f64 on the CPU; results are filled with NaN.
 inline Attention reference_of(const Attention& x) {
   Attention y{
       x.c, wide(x.q), wide(x.k), wide(x.v), Tensor::full(x.q.shape(), NAN, f64), Tensor::full(x.lse.shape(), NAN, f64)};
   return y;
 }
 
-// relative_error where equal infinities (lse of rows without a key) count as equal.
+// relative_error in which equal infinities (the lse of rows without a key) count as equal.
 inline double error_of(const Tensor& got, const Tensor& expected) {
   std::vector<double> x = got.to_vector(), y = expected.to_vector();
   for (size_t i = 0; i < x.size(); ++i) {
@@ -72,7 +72,7 @@ inline void check_forward(const Case& c, DType dtype) {
   CHECK(error_of(x.lse, y.lse) <= tolerance(dtype));
 }
 
-// Gradients of the dtype `into`, from the device's own forward pass.
+// Gradients with dtype `into`, computed from the device's own forward pass.
 inline void check_backward(const Case& c, DType dtype, double beta, std::optional<DType> into = {}) {
   INFO(c.title() << ", " << name_of(dtype) << ", beta " << beta);
   Attention x = inputs(c, dtype), y = reference_of(x);
@@ -82,7 +82,7 @@ inline void check_backward(const Case& c, DType dtype, double beta, std::optiona
   for (Tensor* grad : {&x.dq, &x.dk, &x.dv}) {
     const Shape shape = grad == &x.dq ? x.q.shape() : x.k.shape();
     *grad = Tensor::full({shape[0], shape[2], shape[1], c.size + 3}, NAN, into.value_or(dtype), device());
-    *grad = grad->view_slice(3, 1, c.size + 1).view_transpose(1, 2);  // D contiguous, other strides odd
+    *grad = grad->view_slice(3, 1, c.size + 1).view_transpose(1, 2);  // D contiguous, other strides are odd
     grad->copy_from(random(shape, into.value_or(dtype), seed++));
   }
   y.out = wide(x.out), y.lse = wide(x.lse), y.dout = wide(x.dout);

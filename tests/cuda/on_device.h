@@ -1,6 +1,5 @@
 #pragma once
-// What tests of single CUDA kernels share: inputs on the device, and the same, already rounded numbers on the CPU in
-// f64.
+// Shared by tests of single CUDA kernels: inputs on the device, and the same, already rounded values on the CPU in f64.
 #include <algorithm>
 #include <vector>
 
@@ -20,7 +19,7 @@ inline Tensor random(const Shape& shape, DType dtype, uint64_t seed) {
   Generator g(seed);
   return Tensor::normal(shape, 0, 1, g, f64).to(dtype);
 }
-// On the CPU in f64.
+// x copied to the CPU and converted to f64.
 inline Tensor wide(const Tensor& x) { return x.defined() ? x.to(Device{}).to(f64) : x; }
 inline bool all_equal(const Tensor& x, double value) {
   const std::vector<double> v = x.to_vector();

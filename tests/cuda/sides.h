@@ -1,5 +1,5 @@
 #pragma once
-// A call of a row kernel made twice, on CUDA and on the CPU in f64, and what is compared of it.
+// Calls a row kernel twice, on CUDA and on the CPU in f64, and compares the results.
 #include <cmath>
 
 #include "tests/cuda/on_device.h"
@@ -19,7 +19,7 @@ inline Tensor integers(int64_t rows, uint64_t seed, int64_t n) {
   return Tensor::from(ids, {rows});
 }
 
-// Where a call runs: on CUDA in some type, or on the CPU in f64 from inputs rounded to that type.
+// Where a call runs: on CUDA in some dtype, or on the CPU in f64 with inputs rounded to that dtype.
 struct Side {
   Device device;
   DType dtype, rounds_to;
@@ -34,7 +34,7 @@ struct Side {
     apart.copy_from(y.to(device));
     return apart;
   }
-  // Memory for a result, holding NaN.
+  // Memory for a result, filled with NaN.
   Tensor out(const Shape& shape) const {
     if (shape.rank() != 2) return Tensor::full(shape, NAN, dtype, device);
     return Tensor::full({shape[0], shape[1] + spare}, NAN, dtype, device).view_slice(1, spare, spare + shape[1]);
@@ -42,13 +42,13 @@ struct Side {
   Tensor per_row_stats(int64_t rows) const { return Tensor::full({rows, 2}, NAN, sum_type(dtype), device); }
   Tensor per_row(int64_t rows) const { return Tensor::full({rows}, NAN, sum_type(dtype), device); }
   Tensor per_row(const Tensor& x) const { return x.defined() ? x.to(sum_type(dtype)).to(device) : x; }
-  // Memory for a gradient: of beta 0, holding NaN; else something to add to.
+  // Memory for a gradient: filled with NaN if beta is 0, otherwise with values that the kernel adds to.
   Tensor gradient(const Shape& shape, double beta) const { return beta == 0 ? out(shape) : in(uniform(shape, 99)); }
 };
 
 inline Side on_cuda(DType dtype, int64_t spare = 0) { return {device(), dtype, dtype, spare}; }
 
-// call(side) returns results of both sides, to be compared.
+// call(side) returns the results of a side; the results of both sides are compared.
 template <class F>
 void check_against_cpu(const Side& cuda, F call) {
   const std::vector<Tensor> got = call(cuda), want = call(Side{Device{}, f64, cuda.rounds_to});

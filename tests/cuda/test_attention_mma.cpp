@@ -1,4 +1,4 @@
-// Attention on tensor cores against the CPU in f64 and against the kernels of CUDA that do without them.
+// Tensor-core attention compared with the CPU in f64 and with the CUDA kernels that do not use tensor cores.
 #include "tensor/cuda/attention/attention_mma.h"
 #include "tests/cuda/attention_case.h"
 
@@ -7,7 +7,7 @@ using namespace pg::testing;
 
 namespace {
 
-// Rows that begin 2 bytes behind a multiple of 16: tensor cores are not for these.
+// Rows that begin 2 bytes after a multiple of 16: the tensor-core kernels do not accept these.
 Tensor misaligned(const Tensor& x) {
   const Shape s = x.shape();
   const Tensor copy = Tensor::full({s[0], s[1], s[2], s[3] + 8}, NAN, x.dtype(), x.device()).view_slice(3, 1, s[3] + 1);
@@ -28,7 +28,7 @@ bool taken(const Attention& x) {
   return forward && cuda::takes_mma({x.q, x.k, x.v, x.out, x.dout, x.dq, x.dk, x.dv}, {});
 }
 
-// q, k and v behind one another in each token's row: [B, T, 3, H, D].
+// q, k and v one after another in each token's row: [B, T, 3, H, D].
 Attention packed(const Case& c) {
   Attention x = inputs(c, bf16);
   const Tensor qkv = random({c.batch, c.queries, 3, c.heads, c.size}, bf16, 7).to(device());
@@ -37,7 +37,7 @@ Attention packed(const Case& c) {
   return x;
 }
 
-// An error that other kernels for bf16 would make too, and small.
+// The error must be small, and at most about twice the error of the other bf16 kernels.
 void check_error(const char* what, const Tensor& got, const Tensor& other, const Tensor& expected) {
   const double error = error_of(got, expected), usual = error_of(other, expected);
   INFO(what << ": error " << error << ", without tensor cores " << usual);
@@ -57,7 +57,7 @@ void check_forward(Attention x) {
   check_error("lse", x.lse, other.lse, y.lse);
 }
 
-// Gradients of the dtype `into`, from the device's own forward pass.
+// Gradients with dtype `into`, computed from the device's own forward pass.
 void check_backward(Attention x, double beta, DType into = bf16) {
   INFO(x.c.title() << ", beta " << beta << ", into " << name_of(into));
   x.forward(kernels(device()));
@@ -71,7 +71,8 @@ void check_backward(Attention x, double beta, DType into = bf16) {
   }
   Attention y = reference_of(x), other = without_tensor_cores(x);
   other.lse = x.lse;
-  // Without tensor cores weights stay f32: what they lose here is measured by a gradient of bf16.
+  // Without tensor cores the attention weights stay f32, so their gradients are stored in bf16 here to give a
+  // comparable rounding error.
   for (Tensor* grad : {&other.dq, &other.dk, &other.dv}) *grad = misaligned(grad->to(bf16));
   y.out = wide(x.out), y.lse = wide(x.lse), y.dout = wide(x.dout);
   y.dq = wide(x.dq), y.dk = wide(x.dk), y.dv = wide(x.dv);
@@ -95,8 +96,8 @@ TEST_CASE("CUDA attention on tensor cores agrees with the CPU", "[cuda][attentio
   check_forward(inputs({2, 2, 1, 128, 128, 64}, bf16));
   check_forward(inputs({1, 1, 1, 65, 65, 128}, bf16));
   check_forward(inputs({1, 1, 1, 17, 130, 128, false}, bf16));
-  check_forward(inputs({1, 2, 1, 33, 129, 64}, bf16));  // behind keys of a cache
-  check_forward(inputs({1, 1, 1, 70, 10, 64}, bf16));   // the first 60 queries see nothing
+  check_forward(inputs({1, 2, 1, 33, 129, 64}, bf16));  // more keys than queries, as with a cache
+  check_forward(inputs({1, 1, 1, 70, 10, 64}, bf16));   // the first 60 queries have no visible key
   check_forward(inputs({3, 1, 1, 10, 70, 64, true, {}, {70, 11, 0}}, bf16));
   check_forward(inputs({1, 1, 1, 9, 0, 64, false}, bf16));
   check_forward(packed({2, 2, 2, 40, 40, 64}));
@@ -109,7 +110,7 @@ TEST_CASE("CUDA attention backward on tensor cores agrees with the CPU", "[cuda]
   check_backward(inputs({1, 1, 1, 130, 130, 64}, bf16), 0);
   check_backward(inputs({1, 1, 1, 65, 65, 128}, bf16), 1);
   check_backward(inputs({1, 4, 2, 33, 70, 64}, bf16), 0, f32);
-  check_backward(inputs({1, 1, 1, 70, 10, 64}, bf16), 1, f32);  // the first 60 queries see nothing
+  check_backward(inputs({1, 1, 1, 70, 10, 64}, bf16), 1, f32);  // the first 60 queries have no visible key
   check_backward(inputs({3, 1, 1, 10, 70, 128, true, {}, {70, 11, 0}}, bf16), 1);
   check_backward(packed({2, 2, 2, 40, 40, 64}), 1, f32);
 }
@@ -129,7 +130,8 @@ TEST_CASE("CUDA attention on tensor cores has the same bits again, and for fewer
     if (run == 0) first = results;
     for (size_t i = 0; i < results.size(); ++i) CHECK(same_bits(results[i], first[i]));
   }
-  // The last 39 queries alone, and the first 37 before fewer keys: other rows and tiles, the same keys for each.
+  // The last 39 queries alone, and the first 37 with fewer keys: rows and tiles differ, the visible keys of each query
+  // do not.
   const auto alone = [&](int64_t begin, int64_t end) {
     Attention some = inputs({1, 2, 1, end - begin, end, 64}, bf16);
     some.q = all.q.view_slice(2, begin, end);

@@ -1,4 +1,4 @@
-// Events of a device, which time its work.
+// Events of a device, which measure the time of its work.
 #include "tensor/backend.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"

@@ -1,4 +1,4 @@
-// What generation and training steps need of a CUDA device beside kernels that compute: choices, caches, graphs.
+// What generation and training steps need from a CUDA device besides compute kernels: sampling, KV caches, graphs.
 #include <cmath>
 #include <limits>
 
@@ -16,7 +16,7 @@ Device gpu() {
   return {Device::Kind::cuda, 0};
 }
 
-// Rows of logits, `levels` different values (0: all different).
+// Rows of logits with `levels` different values (0: all values differ).
 Tensor random_logits(int64_t rows, int64_t vocab, int64_t levels, uint64_t seed) {
   Generator g(seed);
   std::vector<float> values;
@@ -27,8 +27,8 @@ Tensor random_logits(int64_t rows, int64_t vocab, int64_t levels, uint64_t seed)
   return Tensor::from(values, {rows, vocab});
 }
 
-// Every token must be one that filtered_probs() keeps, at the place of the cumulative probability where u lies, but for
-// rounding.
+// Every sampled token must be one that filtered_probs() keeps, and the interval of the cumulative probability that
+// belongs to it must contain u, up to rounding.
 void check_choices(const Tensor& logits, const SampleOptions& options, double tolerance) {
   const int64_t rows = logits.size(0), vocab = logits.size(1);
   std::vector<double> u;
@@ -105,7 +105,7 @@ TEST_CASE("CUDA puts new keys and values where the CPU puts them", "[cuda]") {
       Generator g(4);
       const auto random = [&](const Shape& shape) { return Tensor::normal(shape, 0, 1, g, f32).to(dtype); };
       const Tensor cache_k = random({3, 2, 9, size}), cache_v = random({3, 2, 9, size});
-      const Tensor qkv = random({3, 2, 3 * 2 * size});  // new keys and values lie between queries
+      const Tensor qkv = random({3, 2, 3 * 2 * size});  // new keys and values are interleaved with queries
       const Tensor starts = Tensor::from(std::vector<int32_t>{0, 7, 4}, {3});
       const auto run = [&](Device device) {
         const Tensor k = cache_k.to(device).clone(), v = cache_v.to(device).clone(), x = qkv.to(device);
@@ -134,9 +134,9 @@ TEST_CASE("a graph repeats its work on what lies at its addresses", "[cuda]") {
     k.accumulate(y, squares, 1);
     k.reduce(Reduce::sum, kept, squares, 1, 0);
   });
-  CHECK(y.to_vector()[0] == 0);  // recorded, not done
+  CHECK(y.to_vector()[0] == 0);  // the work is recorded, not executed
   x.fill(3);
-  const Tensor other = Tensor::full({1000}, 5, f32, gpu());  // must not get what the graph writes to
+  const Tensor other = Tensor::full({1000}, 5, f32, gpu());  // must not reuse memory that the graph writes to
   graph.replay();
   x.fill(2);
   graph.replay();
@@ -174,7 +174,7 @@ TEST_CASE("a training step has the same bits as a graph and without, for any bat
     for (size_t i = 0; i < 6; ++i) {
       CHECK(reports[0][i].loss == reports[1][i].loss);
       CHECK(reports[0][i].grad_norm == reports[1][i].grad_norm);
-      CHECK((i == 0 || reports[0][i].tokens != 24));  // the seed ignores targets, other ones in every step
+      CHECK((i == 0 || reports[0][i].tokens != 24));  // random_batch ignores some targets, different ones in every step
     }
     CHECK(weights[0] == weights[1]);
   }
@@ -208,7 +208,7 @@ TEST_CASE("log-probabilities of sampling are those of training: near by default,
     const Exact guard(exact);
     struct Case {
       DType dtype;
-      int64_t width;  // 2 heads; 128: of a size that tensor cores take
+      int64_t width;  // 2 heads; width 128 gives a head dimension that tensor cores support
       double bound;
     };
     for (const auto& [dtype, width, bound] : {Case{f32, 32, 2e-6}, Case{bf16, 32, 2e-2}, Case{bf16, 128, 2e-2}}) {
@@ -224,7 +224,7 @@ TEST_CASE("log-probabilities of sampling are those of training: near by default,
         std::vector<int32_t> ids = prompts[i];
         ids.insert(ids.end(), rows[i].tokens.begin(), rows[i].tokens.end());
         const auto length = static_cast<int64_t>(ids.size()) - 1;
-        // With the tape, as a trainer computes them.
+        // With the tape, as a trainer computes the log-probabilities.
         const Tensor logits = model(Tensor::from(std::span<const int32_t>(ids).first(ids.size() - 1), {1, length}));
         const Tensor next = Tensor::from(std::span<const int32_t>(ids).last(ids.size() - 1), {1, length});
         const auto trained = token_log_prob(logits, next.to(gpu())).first.to_vector();

@@ -1,5 +1,5 @@
-// Attention on a CUDA device where the registry's samples don't go: tile borders, strides, masks. Expected is what the
-// CPU's kernels say in f64 about the same, already rounded numbers.
+// Attention on a CUDA device in cases that the registry's samples do not cover: tile borders, strides, masks. The
+// expected values come from the CPU kernels in f64 on the same, already rounded values.
 #include "tests/cuda/attention_case.h"
 
 using namespace pg;
@@ -7,7 +7,7 @@ using namespace pg::testing;
 
 namespace {
 
-// A bit of everything; T > 8 goes by tiles, T <= 8 by the kernel for decoding.
+// A mix of shapes. T > 8 uses the tiled kernels, T <= 8 the decoding kernel.
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {2, 2, 2, 9, 9, 4},
@@ -40,13 +40,13 @@ TEST_CASE("CUDA attention agrees with the CPU", "[cuda][attention]") {
   for (const Case& c : cases()) {
     for (const DType dtype : {f32, f64, bf16}) check_forward(c, dtype);
   }
-  check_forward({1, 2, 2, 1, 1, 8}, f32);  // whose gradients are 0, but for rounding
+  check_forward({1, 2, 2, 1, 1, 8}, f32);  // forward only: its gradients are 0 except for rounding
 }
 
 TEST_CASE("CUDA attention of queries without a key is 0 with lse -inf", "[cuda][attention]") {
   for (const int64_t queries : {2, 10}) {
     Attention x = inputs({2, 1, 1, queries, 20, 8, false, std::vector<uint8_t>(40, 0), {}}, f32);
-    x.c.mask[0] = 1;  // row 0 sees one key, row 1 none
+    x.c.mask[0] = 1;  // batch row 0 sees one key, batch row 1 none
     x.forward(kernels(device()));
     CHECK(all_equal(x.out.view_select(0, 1), 0));
     CHECK(all_equal(x.lse.view_select(0, 1), -std::numeric_limits<double>::infinity()));
@@ -57,7 +57,8 @@ TEST_CASE("CUDA attention of queries without a key is 0 with lse -inf", "[cuda][
 
 TEST_CASE("CUDA attention never reads what no query may see", "[cuda][attention]") {
   for (const int64_t queries : {2, 20}) {
-    // Masked keys, keys behind the length and, for all but the last query, the last key hold NaN.
+    // NaN is stored in the masked keys, in the keys after the length and in the last key, which only the last query may
+    // see.
     Attention x = inputs({2, 2, 1, queries, 70, 8, true, every_third_masked(140), {68, 69}}, f32);
     Attention clean = inputs(x.c, f32);
     clean.forward(kernels(device()));
@@ -86,7 +87,7 @@ TEST_CASE("CUDA attention of one query is a row of the full pass", "[cuda][atten
     one.forward(kernels(device()));
     CHECK(relative_error(one.out, all.out.view_slice(2, t, t + 1)) <= 1e-6);
     CHECK(relative_error(one.lse, all.lse.view_slice(2, t, t + 1)) <= 1e-6);
-    // The room behind the keys in use changes no bit.
+    // Cache slots after the keys in use do not change any bit.
     Attention tight = one;
     tight.c.keys = one.c.len[0], tight.c.len = {};
     tight.k = one.k.view_slice(2, 0, tight.c.keys), tight.v = one.v.view_slice(2, 0, tight.c.keys);

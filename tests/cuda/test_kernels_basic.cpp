@@ -1,5 +1,5 @@
-// Kernels of tensor/cuda beyond what the samples of the registry reach: sizes that many blocks share, ids that repeat,
-// NaN and infinities, nothing at all. Against the CPU's kernels in f64, or arithmetic that is exact.
+// Kernels of tensor/cuda in cases that the registry's samples do not cover: sizes that need many blocks, repeated ids,
+// NaN and infinities, empty inputs. Compared with the CPU kernels in f64, or with exact arithmetic.
 #include <cmath>
 #include <limits>
 
@@ -28,7 +28,7 @@ Tensor random(const Shape& shape, uint64_t seed, DType dtype = f32) {
   Generator g(seed);
   return Tensor::normal(shape, 0, 1, g, dtype);
 }
-// Whole numbers in [0, below): their sums are exact in f32.
+// Integers in [0, below): their sums are exact in f32.
 Tensor integers(const Shape& shape, int64_t below, uint64_t seed, DType dtype) {
   Generator g(seed);
   std::vector<int32_t> v(static_cast<size_t>(numel(shape)));
@@ -42,7 +42,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
   return most;
 }
 
-// sum or max of x over `dims` on the device and, in f64, on the CPU.
+// Compares sum or max of x over `dims` on the device with the CPU result in f64.
 void check_reduce(Reduce op, const Tensor& x, const std::vector<int>& dims, double tolerance) {
   Shape shape = x.shape();
   for (int d : dims) shape[d] = 1;
@@ -60,7 +60,7 @@ void check_reduce(Reduce op, const Tensor& x, const std::vector<int>& dims, doub
 TEST_CASE("reductions that many blocks share", "[cuda]") {
   device();
   const Tensor x = random({1500000}, 1);
-  check_reduce(Reduce::sum, x.view_reshape({1, 1500000}), {1}, 1e-4);  // the terms cancel
+  check_reduce(Reduce::sum, x.view_reshape({1, 1500000}), {1}, 1e-4);  // positive and negative terms cancel
   check_reduce(Reduce::max, x.view_reshape({1, 1500000}), {1}, 0);
   for (DType dtype : {f32, f64, bf16}) {
     const double tolerance = dtype == f64 ? 1e-13 : 1e-6;
@@ -68,7 +68,7 @@ TEST_CASE("reductions that many blocks share", "[cuda]") {
     check_reduce(Reduce::sum, some.view_reshape({6000, 40}), {0}, tolerance);  // long columns
     check_reduce(Reduce::sum, some.view_reshape({3, 80000}), {1}, tolerance);  // long rows
     check_reduce(Reduce::sum, some.view_reshape({40, 3, 2000}), {0, 2}, tolerance);
-    check_reduce(Reduce::sum, some.view_reshape({30000, 8}), {1}, tolerance);  // a thread per row
+    check_reduce(Reduce::sum, some.view_reshape({30000, 8}), {1}, tolerance);  // one thread per row
     check_reduce(Reduce::sum, some.view_reshape({6, 40, 1000}).view_transpose(0, 2), {0}, tolerance);
     check_reduce(Reduce::max, some.view_reshape({6000, 40}), {0}, 0);
   }
@@ -136,7 +136,7 @@ TEST_CASE("sum of squares on CUDA is in double", "[cuda]") {
       CHECK(std::abs(y.item() - want.item()) <= 1e-13 * want.item());
     }
   }
-  cuda_kernels().sum_of_squares(y, Tensor::full({3}, 1e25, f32, device()));  // its square overflows f32
+  cuda_kernels().sum_of_squares(y, Tensor::full({3}, 1e25, f32, device()));  // the square of each element overflows f32
   CHECK(std::abs(y.item() / 3e50 - 1) < 1e-6);
 }
 
@@ -170,7 +170,8 @@ TEST_CASE("random numbers on CUDA are the CPU's", "[cuda]") {
         cpu_kernels().random_uniform(u, -1, 3, seed, offset);
         cuda_kernels().random_uniform(cu, -1, 3, seed, offset);
         CHECK(same_bits(cu, u));
-        // |z - mean| <= 2·sqrt(2·32·ln 2) < 14, and libm's cosine sees 2π·v rounded: a few units of f64 of that.
+        // |z - mean| <= 2·sqrt(2·32·ln 2) < 14. libm's cosine gets the rounded 2π·v, so the error is a few f64 units of
+        // that.
         cpu_kernels().random_normal(z, 0.5, 2, seed, offset);
         cuda_kernels().random_normal(cz, 0.5, 2, seed, offset);
         CHECK(largest_difference(cz, z) <= (dtype == f64 ? 32 * 0x1p-53 * 14 : 0x1p-24 * 14));
@@ -185,7 +186,7 @@ TEST_CASE("random numbers on CUDA are the CPU's", "[cuda]") {
 TEST_CASE("dropout on CUDA keeps what the CPU keeps", "[cuda]") {
   device();
   for (DType dtype : {f32, f64, bf16}) {
-    for (int64_t start : {0, 1}) {  // memory that packs of four cannot begin at
+    for (int64_t start : {0, 1}) {  // with start 1, groups of four elements are not aligned
       for (double p : {0.25, 1.0}) {
         for (double beta : {0.0, 1.0}) {
           const Tensor x = random({3011}, 8, dtype), y = random({3011}, 9, dtype), cx = on_cuda(x), cy = on_cuda(y);
@@ -204,7 +205,7 @@ TEST_CASE("the gradient of embedding with ids of every frequency", "[cuda][slow]
   struct Case {
     int64_t rows, vocabulary, width, different;
   };
-  // One id throughout; a few; many; a vocabulary of three digits; more columns than a block; no rows.
+  // A single id; a few ids; many ids; a vocabulary that needs three radix digits; more columns than a block; no rows.
   for (const Case& c : {Case{1000, 5, 3, 1},
                         {1000, 11, 70, 4},
                         {3000, 3000, 5, 2900},
@@ -298,7 +299,7 @@ TEST_CASE("adamw on CUDA follows the CPU in f64", "[cuda]") {
         CHECK(largest_difference(part(cp), part(want_p)) <= 4 * unit);
         CHECK(largest_difference(part(m), part(want_m)) <= unit);
         CHECK(largest_difference(part(v), part(want_v)) <= unit);
-        CHECK(same_bits(cp.view_slice(0, 0, start), p.view_slice(0, 0, start)));  // nothing beside the part
+        CHECK(same_bits(cp.view_slice(0, 0, start), p.view_slice(0, 0, start)));  // elements outside are unchanged
         CHECK(same_bits(cp.view_slice(0, start + n, n + 2), p.view_slice(0, start + n, n + 2)));
         if (dtype == f32) CHECK(same_bits(part(rounded), part(cp).to(bf16)));
       }

@@ -1,4 +1,5 @@
-// Rows read and summed at ids on a CUDA device, 16 bytes at a time where they lie so, else one number after the other.
+// Rows read and summed by ids on a CUDA device: vectorized 16-byte accesses if the rows are aligned, otherwise one
+// element at a time.
 #include <cmath>
 
 #include "tests/cuda/on_device.h"
@@ -8,7 +9,8 @@ using namespace pg::testing;
 
 namespace {
 
-// [rows, columns] of whole numbers below 100, each row `spare` elements longer in memory, the first `skip` behind.
+// [rows, columns] of integers below 100. Each row is followed by `spare` elements in memory, and the first row starts
+// after `skip` elements.
 Tensor placed(int64_t rows, int64_t columns, DType dtype, int64_t spare, int64_t skip, uint64_t seed) {
   Generator g(seed);
   const Tensor block = Tensor::full({rows * (columns + spare) + skip}, 77, dtype, device());
@@ -21,7 +23,7 @@ Tensor placed(int64_t rows, int64_t columns, DType dtype, int64_t spare, int64_t
   return x;
 }
 
-// What a read of row id gives: NaN outside of the table, 0 in integers.
+// The expected result of reading row id: NaN outside of the table, or 0 for integer dtypes.
 std::vector<double> row_of(const Tensor& table, int64_t id) {
   const auto columns = static_cast<size_t>(table.size(1));
   if (id < 0 || id >= table.size(0)) return std::vector<double>(columns, is_floating(table.dtype()) ? NAN : 0);
@@ -43,7 +45,7 @@ void check_rows(const Tensor& y, const Tensor& table, const std::vector<int32_t>
 struct Place {
   int64_t columns, spare, skip;
 };
-// Rows at multiples of 16 bytes in every type; of too odd a length; at odd steps; from an odd place on.
+// Rows aligned to 16 bytes in every dtype; an odd row length; an odd row stride; an odd start.
 constexpr Place kPlaces[] = {{32, 0, 0}, {32, 16, 16}, {33, 0, 0}, {32, 1, 0}, {32, 0, 1}, {1, 0, 0}, {1040, 0, 0}};
 
 }  // namespace
@@ -56,14 +58,14 @@ TEST_CASE("CUDA reads rows wherever they lie", "[cuda]") {
     for (const auto& [columns, spare, skip] : kPlaces) {
       INFO(name_of(dtype) << ", " << columns << " + " << spare << " columns from " << skip << " on");
       const Tensor table = placed(9, columns, dtype, spare, skip, 1);
-      for (const bool plain : {true, false}) {  // a result that lies as the table does, or without gaps
+      for (const bool plain : {true, false}) {  // the result has no gaps, or the same layout as the table
         const Tensor y = placed(n, columns, dtype, plain ? 0 : spare, plain ? 0 : skip, 2), z = y.clone();
         kernels(device()).embedding(y, table, at);
         check_rows(y, table, ids);
         kernels(device()).gather(z, table, at.view_reshape({n, 1}).view_expand({n, columns}), 0);
         check_rows(z, table, ids);
       }
-      // Along the middle of three dimensions.
+      // Gather along the middle of three dimensions.
       const Tensor y = Tensor::full({3, n, columns}, 5, dtype, device());
       const Tensor x = placed(27, columns, dtype, spare, skip, 3);
       const View& rows = x.view();
@@ -78,7 +80,7 @@ TEST_CASE("CUDA sums rows at ids wherever they lie", "[cuda][slow]") {
   for (const DType dtype : {f32, f64, bf16}) {
     for (const auto& [columns, spare, skip] : kPlaces) {
       INFO(name_of(dtype) << ", " << columns << " + " << spare << " columns from " << skip << " on");
-      // Runs of equal ids within tiles of 32, over their borders, and over whole tiles.
+      // Runs of equal ids within tiles of 32, across tile borders, and over whole tiles.
       std::vector<int32_t> ids;
       for (int i = 0; i < 150; ++i) ids.push_back(i < 100 ? 1 : i % 7);
       const Tensor at = Tensor::from(ids, {150}), dy = placed(150, columns, dtype, spare, skip, 4);
@@ -87,7 +89,7 @@ TEST_CASE("CUDA sums rows at ids wherever they lie", "[cuda][slow]") {
         const Tensor want = wide(dw).clone();
         cpu_kernels().embedding_backward(want, wide(dy), at, 1);
         kernels(device()).embedding_backward(dw, dy, at.to(device()), 1);
-        CHECK(relative_error(dw, want) == 0);  // whole numbers: every order of additions is exact
+        CHECK(relative_error(dw, want) == 0);  // sums of integers are exact in every order
       }
     }
   }

@@ -1,5 +1,5 @@
-// Norms on CUDA, where the op samples don't reach: long and odd rows, many rows, rows far from zero. Expected are the
-// CPU's kernels in f64.
+// Norms on CUDA in cases that the op samples do not cover: long rows, odd row lengths, many rows, rows far from zero.
+// The expected values come from the CPU kernels in f64.
 #include <cmath>
 
 #include "tests/cuda/sides.h"
@@ -28,7 +28,7 @@ TEST_CASE("CUDA norms of every width", "[cuda][slow]") {
   for (DType dtype : {f32, f64, bf16}) {
     for (int64_t c : {1, 5, 8, 32, 257, 768, 1024, 1031, 5000}) {
       INFO("C = " << c);
-      // A column alone: only with eps does its RMS norm have a gradient.
+      // With a single column, RMS norm has a gradient only because of eps.
       const Tensor x = c == 1 ? uniform({3, c}, 1, 1e-3, 2e-3) : uniform({3, c}, 1);
       for (int64_t spare : {0, 16, 5}) {
         const Side cuda = on_cuda(dtype, spare);
@@ -90,7 +90,7 @@ TEST_CASE("each of a CUDA norm's gradients has the same bits alone", "[cuda]") {
 TEST_CASE("CUDA norms keep the digits of rows far from zero", "[cuda]") {
   const Tensor x = uniform({2, 1000}, 1, 1000, 1001);
   check_against_cpu(on_cuda(f64), [&](const Side& s) { return layer_norms(s, x, {}); });
-  // f32 has 24 bits, of which 10 are the mean's.
+  // f32 has 24 bits of precision, of which the mean takes 10.
   const Side s = on_cuda(f32), exact{Device{}, f64, f32};
   CHECK(relative_error(layer_norms(s, x, {})[0], layer_norms(exact, x, {})[0]) <= 0x1p-24 * 1000 / std::sqrt(1.0 / 12));
 }

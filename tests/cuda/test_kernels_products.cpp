@@ -1,5 +1,5 @@
-// Matrix products on a CUDA device where the registry's samples don't go: tile borders, strides, epilogues. Expected is
-// what the CPU's kernels say in f64 about the same, already rounded numbers.
+// Matrix products on a CUDA device in cases that the registry's samples do not cover: tile borders, strides, epilogues.
+// The expected values come from the CPU kernels in f64 on the same, already rounded values.
 #include <cmath>
 
 #include "tests/cuda/on_device.h"
@@ -19,7 +19,7 @@ struct Product {
   void run(const Kernels& k) const { k.matmul(c, a, b, {beta, bias, activation, pre, sums, sums_beta}); }
 };
 
-// Runs the product on the device and compares c, pre and the sums of a's rows.
+// Runs the product on the device and compares c, pre and the row sums of a.
 void check_product(const Product& p) {
   Product expected{wide(p.c), wide(p.a),    wide(p.b),    wide(p.bias), wide(p.pre),
                    p.beta,    p.activation, wide(p.sums), p.sums_beta};
@@ -33,7 +33,7 @@ void check_product(const Product& p) {
 
 Tensor nan_matrix(int64_t m, int64_t n, DType dtype) { return Tensor::full({m, n}, NAN, dtype, device()); }
 
-// x on the device, transposed in memory if asked.
+// x on the device, transposed in memory if requested.
 Tensor placed(const Tensor& x, bool transposed) {
   if (!transposed) return x.to(device());
   return x.view_transpose(-1, -2).contiguous_copy().to(device()).view_transpose(-1, -2);
@@ -77,8 +77,8 @@ TEST_CASE("CUDA matmul of batches", "[cuda][matmul]") {
   check_product({c({2, 3, 5, 7}), a.view_select(0, 1).view_expand({2, 3, 5, 20}), b});
   check_product({c({2, 3, 5, 7}), a, b.view_slice(1, 2, 3).view_expand({2, 3, 20, 7})});
   const Tensor one = b.view_select(0, 0).view_select(0, 0);
-  check_product({c({2, 3, 5, 7}), a, one.view_expand({2, 3, 20, 7})});  // a's batch becomes rows
-  check_product({c({5, 2, 3, 7}).view_permute({1, 2, 0, 3}), a, one.view_expand({2, 3, 20, 7})});  // and here cannot
+  check_product({c({2, 3, 5, 7}), a, one.view_expand({2, 3, 20, 7})});  // the batch dims of a fold into rows
+  check_product({c({5, 2, 3, 7}).view_permute({1, 2, 0, 3}), a, one.view_expand({2, 3, 20, 7})});  // here they cannot
   check_product({c({3, 2, 7, 5}).view_permute({1, 0, 3, 2}), a, b});
   Product kept{c({3, 70, 7}), random({3, 70, 20}, f32, 3).to(device()), one.view_expand({3, 20, 7})};
   kept.pre = c({70, 3, 7}).view_transpose(0, 1);
@@ -147,7 +147,7 @@ TEST_CASE("CUDA matmul with bias and GELU keeps the value before it", "[cuda][ma
 TEST_CASE("CUDA matmul times the derivative of GELU", "[cuda][matmul]") {
   for (const DType dtype : {f32, f64, bf16}) {
     for (const DType result : {dtype, sum_type(dtype)}) {
-      // 72 columns are a step that cuBLASLt takes for what GELU was applied to, 65 are none.
+      // With 72 columns cuBLASLt accepts the stride of the GELU input, with 65 columns it does not.
       for (const int64_t n : {72, 65}) {
         INFO(name_of(dtype) << " into " << name_of(result) << ", " << n << " columns");
         Product p{nan_matrix(65, n, result), random({65, 24}, dtype, 1).to(device()),
@@ -185,7 +185,7 @@ TEST_CASE("CUDA matmul sums the rows of its left side", "[cuda][matmul]") {
           check_product(p);
           p.sums = strided(Tensor::full({72}, NAN, sums, device()));
           check_product(p);
-          // Gradients that are added to: both, or one of them.
+          // Outputs that are added to (beta 1): the sums only, both, c only.
           p.sums = random({72}, sums, 3).to(device());
           p.sums_beta = 1;
           check_product(p);
@@ -197,7 +197,7 @@ TEST_CASE("CUDA matmul sums the rows of its left side", "[cuda][matmul]") {
           check_product(p);
           p.c = nan_matrix(72, 40, result);
           p.beta = 0;
-          // A result by columns, and an address that is a multiple of 4 bytes only.
+          // A column-major result, and sums at an address that is only a multiple of 4 bytes.
           p.sums = Tensor::full({73}, NAN, sums, device()).view_slice(0, 1, 73);
           check_product({nan_matrix(40, 72, result).view_transpose(0, 1), p.a, p.b, {}, {}, 0, {}, p.sums});
           check_product(p);
@@ -205,7 +205,7 @@ TEST_CASE("CUDA matmul sums the rows of its left side", "[cuda][matmul]") {
       }
     }
   }
-  // Products of nothing have sums all the same.
+  // Products with an empty dimension still produce row sums.
   const Tensor a = random({5, 7}, f32, 1).to(device()), none = Tensor::empty({7, 0}, f32, device());
   check_product({nan_matrix(5, 0, f32), a, none, {}, {}, 0, {}, Tensor::full({5}, NAN, f32, device())});
   Product empty{nan_matrix(5, 3, f32), Tensor::empty({5, 0}, f32, device()), Tensor::empty({0, 3}, f32, device())};

@@ -1,5 +1,6 @@
-// Softmax, cross-entropy and token log-probabilities on CUDA, where the op samples don't reach: long and odd rows,
-// extreme logits, ids that are none, results over their inputs. Expected are the CPU's kernels in f64 or mathematics.
+// Softmax, cross-entropy and token log-probabilities on CUDA in cases that the op samples do not cover: long rows, odd
+// row lengths, extreme logits, invalid ids, results stored over their inputs. The expected values come from the CPU
+// kernels in f64 or from mathematics.
 #include <cmath>
 
 #include "tensor/base/parallel.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Everything that works on logits [R, V].
+// All kernels that work on logits [R, V].
 std::vector<Tensor> softmaxes(const Side& s, const Tensor& logits, double beta) {
   const Tensor x = s.in(logits), dy = s.in(uniform(x.shape(), 2));
   std::vector<Tensor> results;
@@ -57,7 +58,8 @@ TEST_CASE("CUDA logits of every length", "[cuda][slow]") {
       const Tensor x = uniform({3, v}, 1, -6, 6);
       Tensor ids = integers(3, 8, v);
       ids.data<int32_t>()[1] = -100;
-      // Rows that lie alike in every operand, at 16 bytes or not, and rows that don't.
+      // Rows with the same alignment in every operand (a multiple of 16 bytes or not), and rows with different
+      // alignments.
       for (int64_t spare : {0, 16, 5}) {
         const Side cuda = on_cuda(dtype, spare);
         for (double beta : {0.0, 0.5}) {
@@ -132,7 +134,7 @@ TEST_CASE("CUDA log-probabilities of all kernels agree to the bit", "[cuda]") {
         CHECK(want[r] == all[r * static_cast<size_t>(v) + static_cast<size_t>(at[r])]);
         CHECK(want[r] == -losses[r]);
       }
-      // The same rows elsewhere in memory.
+      // The same rows at other addresses.
       const Side apart = on_cuda(dtype, 1);
       const Tensor moved = apart.out(x.shape()), log_prob_too = s.per_row(5), entropy_too = s.per_row(5);
       moved.copy_from(x);
@@ -149,7 +151,7 @@ TEST_CASE("CUDA gradients of logits may lie over the logits", "[cuda]") {
       const Side s = on_cuda(dtype);
       const Tensor x = s.in(uniform({3, v}, 1)), ids = s.in(integers(3, 2, v)), weight = s.in(uniform({v}, 3, 0.5, 2));
       const Tensor loss = s.per_row(3), stats = s.per_row_stats(3), log_prob = s.per_row(3), entropy = s.per_row(3);
-      const Tensor one = s.per_row(Tensor::full({1}, 0.25)).view_expand({3});  // one gradient for all rows
+      const Tensor one = s.per_row(Tensor::full({1}, 0.25)).view_expand({3});  // one gradient, shared by all rows
       const CrossEntropyArgs args{.label_smoothing = 0.1, .weight = weight};
       s.k().cross_entropy(loss, stats, x, ids, args);
       s.k().token_log_prob(log_prob, entropy, stats, x, ids);
@@ -179,7 +181,7 @@ TEST_CASE("CUDA keeps the digits of gradients of logits far from 0", "[cuda]") {
 
 TEST_CASE("CUDA takes huge and impossible logits", "[cuda]") {
   for (int64_t v : {64, 2051}) {
-    // Row 0: huge but equal; 1: one far above; 2: every third impossible; 3: all impossible; 4: one NaN.
+    // Row 0: huge but equal; 1: one logit far above the others; 2: every third is -inf; 3: all are -inf; 4: one NaN.
     std::vector<float> values;
     for (int r = 0; r < 5; ++r) {
       for (int64_t i = 0; i < v; ++i) {
@@ -277,7 +279,7 @@ TEST_CASE("CUDA row kernels repeat their bits for any number of threads", "[cuda
 TEST_CASE("CUDA row kernels take no rows at all", "[cuda]") {
   const Side s = on_cuda(f32);
   CHECK(softmaxes(s, Tensor::empty({0, 7}), 0)[0].numel() == 0);
-  // No rows: the gradient of the weights is what it was.
+  // With no rows, the gradient of the weights is unchanged.
   const std::vector<Tensor> norms = layer_norms(s, Tensor::empty({0, 7}), {.beta = 1});
   CHECK(relative_error(norms[3], uniform({7}, 7)) == 0);
 }

@@ -1,4 +1,4 @@
-// A small GPT-2 on a CUDA device beside the same on the CPU.
+// A small GPT-2 on a CUDA device compared with the same model on the CPU.
 #include <cmath>
 
 #include "nn/generate.h"
@@ -20,7 +20,7 @@ Gpt2 small_model(DType dtype) {
   return Gpt2({.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 32, .dtype = dtype}, init);
 }
 
-// Counting modulo 29 from a random start: learnable.
+// Sequences that count modulo 29 from a random start: a learnable task.
 TokenBatch counting(Generator& g) {
   const int64_t rows = 3, length = 12;
   std::vector<int32_t> ids, targets;
@@ -74,7 +74,7 @@ TEST_CASE("GPT-2 on CUDA has the CPU's loss and gradients", "[cuda]") {
 }
 
 TEST_CASE("training on CUDA follows the CPU step by step", "[cuda]") {
-  // f32: rounding grows over the steps. bf16 computes elsewhere in another order, so single roundings differ.
+  // f32: rounding errors grow over the steps. bf16: CUDA sums in another order, so single roundings differ.
   Gpt2 reference = small_model(f32);
   const auto wide = train(reference, 5);
   for (const auto& [dtype, bound] : {std::pair{f32, 5e-6}, std::pair{bf16, 1e-3}}) {
@@ -89,7 +89,7 @@ TEST_CASE("training on CUDA follows the CPU step by step", "[cuda]") {
     for (size_t i = 0; i < got.size(); ++i) {
       INFO("step " << i + 1);
       CHECK(std::abs(got[i].loss - expected[i].loss) <= bound * expected[i].loss);
-      CHECK(std::abs(got[i].loss - wide[i].loss) <= 1e-2);  // what bf16 may differ by
+      CHECK(std::abs(got[i].loss - wide[i].loss) <= 1e-2);  // the difference that bf16 may cause
       CHECK(got[i].loss == again[i].loss);
       CHECK(got[i].grad_norm == again[i].grad_norm);
     }

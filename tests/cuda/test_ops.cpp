@@ -1,4 +1,5 @@
-// The registry on a CUDA device, which in a simulated build every machine has: against the CPU in f64, run after run.
+// The registry on a CUDA device (a simulated build has one on every machine): compared with the CPU in f64, and run
+// after run.
 #include "tensor/backend.h"
 #include "tests/autograd/op_crossings.h"
 
@@ -12,10 +13,10 @@ Device device() {
   return {Device::Kind::cuda, 0};
 }
 
-// Large samples are many seconds each in the simulator: there they are made for the CPU's threads.
+// Large samples exist to test the CPU's thread pool; in the simulator each would take many seconds.
 bool in_reach(const OpSample& s) { return !s.large; }
 
-// What a test says about all samples: f(sample), each by itself, so that one that throws leaves the others.
+// Calls f(sample) for all samples. An Error in one sample does not stop the others.
 template <class F>
 void for_each_sample(F f) {
   for (const OpSample& s : op_samples()) {
@@ -61,9 +62,9 @@ TEST_CASE("CUDA reads inputs of any strides", "[cuda]") {
   });
 }
 
-// As on the CPU (tests/autograd/test_op_crossings.cpp), with one layout and type per call and
-// a third of the calls. Ids that CUDA's kernels cannot refuse
-// give NaN there. bf16 is compared by shapes, NaN and Errors: of rows that cancel its values are nothing but rounding.
+// Like tests/autograd/test_op_crossings.cpp on the CPU, with one layout and one dtype per call and a third of the
+// calls. Where CUDA kernels cannot refuse an invalid id, they give NaN, so those calls are not compared. For bf16 only
+// shapes, NaN and Errors are compared: for rows whose terms cancel, the values are nothing but rounding error.
 TEST_CASE("generated calls on CUDA give the right value or an Error", "[cuda][slow]") {
   size_t calls = 0, at = 0;
   for_each_sample([&](const OpSample& s) {
@@ -92,7 +93,7 @@ TEST_CASE("a rerun on CUDA has the same bits and every element is written", "[cu
       INFO(name_of(dtype));
       const std::vector<Tensor> inputs = inputs_of(s, dtype, device());
       const Run once = run(s, s.call, inputs);
-      poison_free_memory(device(), 4096);  // what small samples take
+      poison_free_memory(device(), 4096);  // the block sizes that small samples use
       check_same_bits(run(s, s.call, inputs), once);
     }
   });

@@ -1,4 +1,4 @@
-// The file of chosen algorithms: kept between processes, never trusted.
+// The file of selected algorithms: it is kept between processes, and its contents are never trusted.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

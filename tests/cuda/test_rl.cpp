@@ -1,4 +1,4 @@
-// The loop of reinforcement learning with its models on a CUDA device.
+// The reinforcement learning loop with its models on a CUDA device.
 #include <cmath>
 
 #include "rl/text/trainer.h"
@@ -11,7 +11,7 @@ using namespace pg::rl;
 TEST_CASE("the RL loop takes the CPU's steps on CUDA", "[cuda][rl][slow]") {
   if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
   const auto task = make_text_task("imitate", {.length = 3, .context = 3});
-  const auto judge = [](std::vector<Response>& responses) {  // rewards that differ
+  const auto judge = [](std::vector<Response>& responses) {  // gives the responses different rewards
     for (Response& r : responses) {
       r.score.per_token.clear();
       r.score.reward = r.tokens[0] % 5 + 0.1 * r.tokens[1];

@@ -1,5 +1,5 @@
-// Another project's program, with the installed headers and the installed library: y = sum(a·b), so dy/da = b's row
-// sums; then one step of GRPO on a text task with a small GPT-2.
+// A program of another project that uses the installed headers and the installed library: y = sum(a·b), so dy/da = row
+// sums of b; then one step of GRPO on a text task with a small GPT-2.
 #include <autograd/ops.h>
 #include <autograd/tape.h>
 #include <fmt/core.h>

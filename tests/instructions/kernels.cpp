@@ -1,5 +1,5 @@
-// kernels NAME runs one kernel for run.sh to count its instructions; kernels alone lists the names. Only what happens
-// inside measured() counts: not the inputs, nor the first call, which fills the pools.
+// `kernels NAME` runs one kernel so that run.sh can count its instructions; `kernels` alone lists the names. Only the
+// work inside measured() counts: the inputs and the first call, which fills the pools, do not.
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -32,12 +32,13 @@ Work both_ways(const Shape& shape, Generator& g, std::function<Tensor(const Tens
   };
 }
 
-// A product, and in the backward one with a transposed left and one with a transposed right side.
+// A matrix product. Its backward has one product with a transposed left operand and one with a transposed right
+// operand.
 Work matmul_work(Generator& g) {
   const Tensor w = leaf({256, 200}, g);
   return both_ways({250, 256}, g, [w](const Tensor& x) { return matmul(x, w); });
 }
-// Products of one row: decoding.
+// Products with a single row, as in decoding.
 Work matmul_row(Generator& g) {
   const Tensor x = Tensor::normal({1, 768}, 0, 1, g), w = Tensor::normal({1024, 768}, 0, 1, g);
   return [=] { linear(x, w); };
@@ -56,7 +57,7 @@ Work cross_entropy_work(Generator& g) {
 Work gelu_work(Generator& g) {
   return both_ways({512, 512}, g, [](const Tensor& x) { return gelu(x); });
 }
-// What the tape itself costs: the arithmetic is nothing.
+// The cost of the tape itself: the arithmetic is negligible.
 Work tape_work(Generator& g) {
   const Tensor factor = Tensor::ones({16});
   return both_ways({16}, g, [=](const Tensor& x) {
@@ -79,7 +80,7 @@ Work adamw_work(Generator& g) {
   return [=] { adam->step(1e-3, clip_scale(grad_norm(*slab), 1)); };
 }
 
-// CartPole's policy, as in `pg bench --filter mlp`.
+// The CartPole policy, as in `pg bench --filter mlp`.
 struct Mlp : Module {
   Linear fc1, fc2, out;
   ParamSlab slab;
@@ -121,7 +122,7 @@ Work lesson4_step(Generator& g) {
 struct Entry {
   std::string_view name;
   Work (*make)(Generator&);
-  int calls;  // for some seconds under valgrind, which takes long for a fused multiply-add
+  int calls;  // a few seconds under valgrind, which emulates fused multiply-add slowly
 };
 constexpr Entry entries[] = {{"matmul", matmul_work, 2},
                              {"matmul_row", matmul_row, 50},

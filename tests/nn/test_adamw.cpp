@@ -1,4 +1,4 @@
-// The AdamW kernel against its formula.
+// The AdamW kernel compared with its formula.
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -101,18 +101,19 @@ TEST_CASE("adamw has the same bits for any number of threads", "[adamw]") {
   }
 }
 
-// From zero state and with corrected means, the first step moves each parameter by lr towards -sign(g).
+// With zero state and bias-corrected moments, the first step moves each parameter by lr in the direction -sign(g).
 TEST_CASE("the first step of adamw has length lr", "[adamw]") {
   std::vector<double> p{1, 2, 3}, g{-5, 1e-3, 700}, m(3), v(3);
   AdamWArgs args = arguments(1);
   args.weight_decay = 0;
   cpu::adamw(view(p), view(g), view(m), view(v), args);
   CHECK(p[0] == Approx(1 + 1e-2));
-  CHECK(p[1] == Approx(2 - 1e-2).epsilon(1e-6));  // eps / 5e-4 less
+  CHECK(p[1] == Approx(2 - 1e-2).epsilon(1e-6));  // eps / 5e-4 less than lr
   CHECK(p[2] == Approx(3 - 1e-2));
 }
 
-// Each bf16 is one of the two neighbours of its f32, the nearer one more often: their mean over many steps is the f32.
+// Stochastic rounding: each bf16 is one of the two neighbours of its f32 value, and the nearer one is more likely. The
+// mean over many steps is the f32 value.
 TEST_CASE("stochastic rounding keeps the mean", "[adamw][bf16]") {
   const int64_t n = 1003;
   std::vector<float> p(n), g(n), m(n), v(n);
@@ -138,7 +139,7 @@ TEST_CASE("stochastic rounding keeps the mean", "[adamw][bf16]") {
     }
   }
   REQUIRE(p == before);
-  double z2 = 0;  // of the means, relative to the deviation of a draw between neighbours: 1 on average
+  double z2 = 0;  // mean square error of the means in units of their standard deviation: 1 on average
   for (int64_t i = 0; i < n; ++i) {
     const double low = static_cast<float>(BFloat16(p[i])), x = p[i];
     const auto spacing = [](double value) { return std::ldexp(1.0, std::ilogb(value) - 7); };
@@ -154,7 +155,7 @@ TEST_CASE("stochastic rounding keeps the mean", "[adamw][bf16]") {
 
   args.rounded = view(same);
   cpu::adamw(view(p), view(g), view(m), view(v), args);
-  CHECK(std::memcmp(same.data(), rounded.data(), n * sizeof(BFloat16)) == 0);  // the step's number decides
+  CHECK(std::memcmp(same.data(), rounded.data(), n * sizeof(BFloat16)) == 0);  // the step number sets the draws
   args.seed = 6;
   cpu::adamw(view(p), view(g), view(m), view(v), args);
   CHECK(std::memcmp(same.data(), rounded.data(), n * sizeof(BFloat16)) != 0);

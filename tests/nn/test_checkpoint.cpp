@@ -1,4 +1,4 @@
-// Checkpoints: exact round trips, damage, interrupted writes.
+// Checkpoints: exact round trips, damaged files, interrupted writes.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -42,9 +42,9 @@ Gpt2 small_model(uint64_t seed) {
 }
 
 constexpr int64_t kWorkerSteps = 60;
-constexpr const char* kWorkerFolder = "POLICYGRAD_TEST_WORKER";  // where the worker works
+constexpr const char* kWorkerFolder = "POLICYGRAD_TEST_WORKER";  // the worker's folder
 
-// Trains to the end with a checkpoint after every step, going on from the one it finds.
+// Trains to the last step and saves a checkpoint after every step. Continues from an existing checkpoint.
 void work(const std::string& folder) {
   const std::string path = folder + "/checkpoint.safetensors";
   TrainConfig config;
@@ -99,7 +99,7 @@ TEST_CASE("checkpoint: everything comes back", "[nn][checkpoint]") {
   optimizer.step(0.1);
   RunState state;
   state.step = 42;
-  state.generators["data"].set_state(~uint64_t{0}, (uint64_t{1} << 60) + 1);  // more than a double holds
+  state.generators["data"].set_state(~uint64_t{0}, (uint64_t{1} << 60) + 1);  // more digits than a double holds
   state.texts = {{"config", "lr: 1e-3 # ümläut\n"}, {"tokenizer", "{\"type\": \"char\"}"}};
   save_checkpoint(path, model, &optimizer, state);
 
@@ -202,7 +202,7 @@ TEST_CASE("checkpoint: a run killed at random moments ends with the same bytes",
     int status = 0;
     if (kills < 10) {
       const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-      const auto under_way = [&] {  // the first run shall leave a checkpoint
+      const auto under_way = [&] {  // the first run must leave a checkpoint
         return starts(folder).size() > before && std::filesystem::exists(folder + "/checkpoint.safetensors");
       };
       while (!under_way() && std::chrono::steady_clock::now() < deadline) {

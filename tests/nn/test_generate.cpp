@@ -1,4 +1,4 @@
-// Generation: exact log-probabilities, stops, seeds.
+// Generation: exact log-probabilities, stop conditions, seeds.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -17,7 +17,7 @@ using pg::testing::error_of;
 
 namespace {
 
-// A model whose probabilities are far from even, so that equal bits mean something.
+// A model whose probabilities are far from uniform, so that bitwise equality is a meaningful test.
 Gpt2 make_model(DType dtype, uint64_t seed) {
   Generator g(seed);
   Gpt2 model({.vocab_size = 37,
@@ -46,10 +46,10 @@ std::vector<std::vector<int32_t>> random_prompts(size_t rows, Generator& g, int6
   return prompts;
 }
 
-// The log-probabilities of the new tokens by the training forward pass: with the tape on, all positions at once.
+// The log-probabilities of the new tokens from the training forward pass: all positions at once, with the tape on.
 std::vector<std::vector<double>> training_log_probs(Gpt2& model, const std::vector<std::vector<int32_t>>& sequences,
                                                     const std::vector<std::vector<int32_t>>& prompts) {
-  model.eval();  // dropout is random; everything else is the training pass
+  model.eval();  // disables dropout, which is random; everything else is as in training
   size_t longest = 0;
   for (const auto& s : sequences) longest = std::max(longest, s.size());
   const auto t = static_cast<int64_t>(longest) - 1, b = static_cast<int64_t>(sequences.size());
@@ -184,7 +184,7 @@ TEST_CASE("generate: rows end by stop id, by count, by room", "[nn][generate]") 
   CHECK(stopped > 0);
   CHECK(counted > 0);
   CHECK(full > 0);
-  CHECK(model.training);  // as it was
+  CHECK(model.training);  // restored to its value before the call
 
   options.max_new_tokens = 0;
   CHECK(generate(model, prompts, options)[0].tokens.empty());
@@ -263,12 +263,13 @@ TEST_CASE("sample: filters against enumeration", "[nn][generate]") {
   is(filtered_probs(logits, {.top_p = 1e-9}), {0, 0, 1, 0, 0});
   is(filtered_probs(logits, {.min_p = 0.3}), {.3 / .85, 0, .4 / .85, 0, .15 / .85});
   is(filtered_probs(logits, {.min_p = 1}), {0, 0, 1, 0, 0});
-  // Order: after top_k 3 the masses are .4/.85, .3/.85, .15/.85, so top_p 0.8 keeps two; of all five it would keep 3.
+  // Order of the filters: after top_k 3 the masses are .4/.85, .3/.85, .15/.85, so top_p 0.8 keeps two tokens. Applied
+  // to all five it would keep three.
   is(filtered_probs(logits, {.top_k = 3, .top_p = 0.8}), {3. / 7, 0, 4. / 7, 0, 0});
-  // Temperature 1/2 squares the probabilities first.
+  // The temperature 1/2 is applied first and squares the probabilities.
   is(filtered_probs(logits, {.temperature = 0.5, .top_k = 2}), {.09 / .25, 0, .16 / .25, 0, 0});
   is(filtered_probs(logits, {.temperature = 0.5, .min_p = 0.5}), {.09 / .25, 0, .16 / .25, 0, 0});
-  // Ties: top_k keeps all that equal the k-th, top_p takes the lower id first.
+  // Ties: top_k keeps all tokens that equal the k-th; top_p takes the lower id first.
   is(filtered_probs(std::vector<double>{1, 1, 1, 0}, {.top_k = 1}), {1. / 3, 1. / 3, 1. / 3, 0});
   is(filtered_probs(std::vector<double>{1, 1, 1, 1}, {.top_p = 0.5}), {0.5, 0.5, 0, 0});
   is(filtered_probs(std::vector<double>{-INFINITY, 0}, {}), {0, 1});
@@ -277,7 +278,7 @@ TEST_CASE("sample: filters against enumeration", "[nn][generate]") {
   CHECK(sample_token(std::vector<double>{0, 0.25, 0, 0.75}, 0.0) == 1);
   CHECK(sample_token(std::vector<double>{0, 0.25, 0, 0.75}, 0.2499) == 1);
   CHECK(sample_token(std::vector<double>{0, 0.25, 0, 0.75}, 0.25) == 3);
-  CHECK(sample_token(std::vector<double>{0.5, 0.4999, 0}, 0.99999) == 1);  // never one of probability 0
+  CHECK(sample_token(std::vector<double>{0.5, 0.4999, 0}, 0.99999) == 1);  // a token of probability 0 is never sampled
 
   CHECK(error_of([&] { filtered_probs(logits, {.temperature = 0}); }).find("greedy") != std::string::npos);
   CHECK(error_of([&] { filtered_probs(logits, {.top_k = -1}); }).find("top_k") != std::string::npos);
@@ -318,7 +319,7 @@ TEST_CASE("generate: frequencies of sampled tokens are the filtered probabilitie
   }
   REQUIRE(kept >= 4);
   REQUIRE(kept <= 12);
-  CHECK(chi_squared < 31.3);  // 99.9th percentile for 11 degrees of freedom; fewer tokens have a lower one
+  CHECK(chi_squared < 31.3);  // 99.9th percentile for 11 degrees of freedom; it is lower for fewer tokens
 }
 
 TEST_CASE("random_stream: streams of one seed and of neighbours differ", "[nn][generate]") {

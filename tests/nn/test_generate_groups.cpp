@@ -1,5 +1,6 @@
-// Generation as rollouts use it: groups that share a prompt, rows that make room, stops and answers of a world. The
-// yardstick is always the plain path: every row alone, every position computed anew.
+// Generation as rollouts use it: groups that share a prompt, rows that finish and make room for others, stop
+// conditions, and responses of an environment. The reference is always the plain path: every row alone, with every
+// position recomputed.
 #include <algorithm>
 
 #include "autograd/ops.h"
@@ -52,7 +53,7 @@ TEST_CASE("generate: a group that reads its prompt once has the bits of rows tha
   options.kv_cache = true;
   options.samples = 3;
   check_same(generate(model, prompts, options), plain);
-  for (const int64_t rows : {3, 4, 7, 100}) {  // the rest waits until rows finish
+  for (const int64_t rows : {3, 4, 7, 100}) {  // remaining rows wait until others finish
     options.max_rows = rows;
     check_same(generate(model, prompts, options), plain);
   }
@@ -85,7 +86,7 @@ TEST_CASE("generate: rows whose world answers have the bits of rows read anew", 
   Gpt2 model = make_model();
   const auto prompts = make_prompts(7, 10);
   GenerateOptions options{.max_new_tokens = 14, .samples = 2, .stop_ids = {1, 2, 3, 4}, .seed = 4};
-  // Answers of 0 to 4 tokens, a function of the row and of what it has written.
+  // Environment responses of 0 to 4 tokens, a function of the row and of its tokens so far.
   options.respond = [](int64_t row, std::span<const int32_t> tokens) {
     std::vector<int32_t> answer(static_cast<size_t>((row + tokens.back()) % 5));
     for (size_t i = 0; i < answer.size(); ++i) answer[i] = static_cast<int32_t>((tokens.size() * 3 + i) % 23);

@@ -1,4 +1,4 @@
-// A 2-layer GPT-2 against PyTorch: docs/GOLDENS.md says what the file holds and how it was made.
+// A 2-layer GPT-2 compared with PyTorch. docs/GOLDENS.md describes what the file holds and how it was made.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

@@ -75,7 +75,8 @@ TEST_CASE("module: GPT-2 names its parameters in order", "[nn]") {
 }
 
 TEST_CASE("module: GPT-2 of 124 million parameters counts as published", "[nn]") {
-  // 124,439,808 for 12 layers of width 768, 50,257 tokens, 1,024 positions. Built here: one layer, few tokens.
+  // The published model has 124,439,808 parameters: 12 layers of width 768, 50,257 tokens, 1,024 positions. The model
+  // built here has one layer and few tokens.
   Gpt2 model({.vocab_size = 100, .block_size = 10, .n_layer = 1});
   const int64_t per_layer = 12 * 768 * 768 + 13 * 768;
   CHECK(count_parameters(model) + 11 * per_layer + (50257 - 100 + 1024 - 10) * 768 == 124439808);
@@ -132,7 +133,7 @@ TEST_CASE("layers: shapes and initial values", "[nn]") {
   const Linear linear(256, 300, true, {g});
   CHECK(linear.weight.shape() == Shape{300, 256});
   CHECK(linear(Tensor::ones({2, 5, 256})).shape() == Shape{2, 5, 300});
-  const Mean w = moments(linear.weight);  // uniform in ±1/16: deviation 1/16/√3
+  const Mean w = moments(linear.weight);  // uniform in ±1/16: standard deviation 1/16/√3
   CHECK(std::abs(w.mean) < 1e-3);
   CHECK(w.std == Approx(1 / 16.0 / std::sqrt(3.0)).epsilon(0.02));
   CHECK_FALSE(Linear(3, 4, false, {g}).bias.defined());

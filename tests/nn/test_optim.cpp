@@ -1,4 +1,4 @@
-// Optimizers against formulas; clipping; schedules.
+// Optimizers compared with their formulas; gradient clipping; learning rate schedules.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -15,7 +15,7 @@ using pg::testing::error_of;
 
 namespace {
 
-struct Two : Module {  // a matrix, a vector, a matrix
+struct Two : Module {  // parameters: a matrix, a vector, a matrix
   Tensor a, b, c;
   explicit Two(DType dtype = f64) {
     Generator g(1);
@@ -28,7 +28,7 @@ struct Two : Module {  // a matrix, a vector, a matrix
     visitor("b", b);
     visitor("c", c);
   }
-  // Gradients: that of sum(p³)/3 is p².
+  // The gradient of sum(p³)/3 is p².
   Tensor loss() const { return (sum(pow(a, 3.0)) + sum(pow(b, 3.0)) + sum(pow(c, 3.0))) / 3; }
 };
 
@@ -52,12 +52,12 @@ TEST_CASE("slab: parameters move with their values and gradients arrive in one a
   const auto grad = ParamSlab::piece(slab.grads(), slab.segments()[1]).to_vector();
   for (size_t i = 0; i < b.size(); ++i) CHECK(grad[i] == Approx(b[i] * b[i]));
 
-  backward(model.loss());  // twice without zero_grad gives twice
+  backward(model.loss());  // a second backward without zero_grad doubles the gradient
   CHECK(model.b.grad().to_vector()[3] == Approx(2 * b[3] * b[3]));
   slab.zero_grad();
   CHECK_FALSE(has_grad(model.b));
   backward(sum(model.a));
-  slab.fill_missing_grads();  // b and c took no part
+  slab.fill_missing_grads();  // the loss does not use b and c
   CHECK(slab.grads().to_vector()[0] == 1);
   for (double g : ParamSlab::piece(slab.grads(), slab.segments()[1]).to_vector()) CHECK(g == 0);
 }
@@ -190,7 +190,7 @@ TEST_CASE("optim: AdamW follows the paper and decays matrices only", "[nn][optim
   CHECK(model.b.to_vector()[6] == Approx(vector.p).epsilon(1e-12));
   const auto params = slab.params().to_vector();
   for (size_t i = static_cast<size_t>(slab.segments()[0].end); i < static_cast<size_t>(slab.segments()[1].begin); ++i) {
-    CHECK(params[i] == 0);  // the gap stays zero
+    CHECK(params[i] == 0);  // the gap between segments stays zero
   }
 }
 
@@ -234,11 +234,11 @@ TEST_CASE("optim: updates too small for bf16 add up in the masters", "[nn][optim
   for (int i = 0; i < 1000; ++i) {
     slab.zero_grad();
     backward(sum(cast(model.weight, f32)));
-    sgd.step(0x1p-13);  // a bf16 below 1 has neighbours 2^-8 apart: each step alone would be rounded away
+    sgd.step(0x1p-13);  // below 1, neighbouring bf16 values are 2^-8 apart: each single step would be rounded away
   }
   for (double x : slab.params().to_vector()) CHECK(x == 1 - 1000 * 0x1p-13);
   for (double x : model.weight.to_vector()) CHECK(x == static_cast<float>(BFloat16(1 - 1000 * 0x1p-13f)));
-  // Weights that came from elsewhere count, not the masters of the old ones.
+  // After weights are loaded, a step starts from them, not from the f32 master copies of the old weights.
   load_state_dict(model, {{"weight", Tensor::full({4, 64}, 3, f32)}});
   slab.zero_grad();
   backward(sum(cast(model.weight, f32)));
@@ -257,7 +257,7 @@ TEST_CASE("optim: a parameter without gradient counts as gradient zero", "[nn][o
   backward(sum(model.a));
   optimizer.step(0.1);
   CHECK(model.a.to_vector() != before);
-  CHECK(model.b.to_vector() != untouched);  // its momentum still moves it
+  CHECK(model.b.to_vector() != untouched);  // momentum still moves b, although it has no gradient
 }
 
 TEST_CASE("schedule: warm-up then cosine or line then floor", "[nn][optim]") {

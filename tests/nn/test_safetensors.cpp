@@ -1,4 +1,4 @@
-// safetensors files: round trips and hostile ones.
+// safetensors files: round trips and malicious files.
 #include <bit>
 #include <cstring>
 #include <fstream>
@@ -30,7 +30,7 @@ std::string bytes_of(std::initializer_list<T> values) {
   return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(T)};
 }
 
-// A file written out by hand, as the format's description says.
+// A file assembled by hand, following the format's specification.
 std::string container(const std::string& json, const std::string& data) {
   return bytes_of<uint64_t>({json.size()}) + json + data;
 }
@@ -71,18 +71,18 @@ TEST_CASE("safetensors: what was saved is loaded", "[safetensors]") {
   uint64_t header = 0;
   std::memcpy(&header, bytes.data(), 8);
   CHECK(header % 8 == 0);
-  CHECK(loaded.tensors[0].first == "double");  // the widest first, then by name
+  CHECK(loaded.tensors[0].first == "double");  // sorted by element size, widest first, then by name
   CHECK(loaded.tensors[1].first == "empty");
   save_safetensors(dir.file("b.safetensors"), loaded.tensors, metadata);
   CHECK(read_bytes(dir.file("b.safetensors")) == bytes);
-  // No temporary file is left.
+  // The folder holds no temporary file.
   CHECK(std::distance(std::filesystem::directory_iterator(dir.path), {}) == 2);
 }
 
 TEST_CASE("safetensors: a file written by hand with the types of others", "[safetensors]") {
   TempDir dir;
   const std::string path = dir.file("a.safetensors");
-  // Halves: 1, -2, 65504, 2^-24, 2^-14, -0, infinity, 1/3 rounded.
+  // f16 values: 1, -2, 65504, 2^-24, 2^-14, -0, infinity, 1/3 rounded.
   const std::string data = bytes_of<int64_t>({-1, 7}) +
                            bytes_of<uint16_t>({0x3c00, 0xc000, 0x7bff, 0x0001, 0x0400, 0x8000, 0x7c00, 0x3555}) +
                            bytes_of<uint8_t>({0, 1});
@@ -189,10 +189,10 @@ TEST_CASE("safetensors: any damage gives an Error or a file", "[safetensors]") {
       bad[static_cast<size_t>(g.integer(static_cast<int64_t>(bad.size())))] = static_cast<char>(g.integer(256));
     }
     write_bytes(path, bad);
-    refused += !error_of([&] { load_safetensors(path); }).empty();  // anything but Error ends the test
+    refused += !error_of([&] { load_safetensors(path); }).empty();  // any exception other than Error ends the test
   }
   CHECK(refused > 300);   // most of the file is header
-  CHECK(refused < 1000);  // and some of it is not
+  CHECK(refused < 1000);  // but not all of it
 }
 
 TEST_CASE("safetensors: a save that fails leaves the old file", "[safetensors]") {

@@ -1,4 +1,4 @@
-// The training loop: resuming, accumulation, errors.
+// The training loop: resuming, gradient accumulation, errors.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -27,7 +27,7 @@ Gpt2Config tiny(double dropout = 0, DType dtype = f32) {
           .dtype = dtype};
 }
 
-// Four random tokens, over and over: to be learned by looking back.
+// A motif of four random tokens, repeated: the model can learn it by attending to earlier tokens.
 TokenBatch repeating(Generator& g, int64_t rows, int64_t length) {
   Tensor ids = Tensor::empty({rows, length}, i32), targets = Tensor::empty({rows, length}, i32);
   for (int64_t row = 0; row < rows; ++row) {
@@ -40,7 +40,7 @@ TokenBatch repeating(Generator& g, int64_t rows, int64_t length) {
   }
   return {ids, targets};
 }
-// Each token has three successors, equally likely.
+// Each token has three possible successors, equally likely.
 TokenBatch chain(Generator& g, int64_t rows, int64_t length) {
   Tensor ids = Tensor::empty({rows, length}, i32), targets = Tensor::empty({rows, length}, i32);
   for (int64_t row = 0; row < rows; ++row) {
@@ -93,7 +93,7 @@ TEST_CASE("trainer: a small GPT learns to repeat and the loss on fresh batches f
   CHECK(reports[0].tokens == 256);
   CHECK(reports[0].lr == Approx(1e-2 / 4));
   CHECK(reports[0].grad_norm > 0);
-  // Three of the sixteen targets are random, ln 13 nats each; all the others can be known.
+  // Three of the sixteen targets are random, ln 13 nats each; all others are predictable.
   const double floor = 3 * std::log(13.0) / 16, after = trainer.evaluate(batches(16), 20);
   CHECK(after < floor + 0.1);
   CHECK(after > floor - 0.01);
@@ -103,7 +103,7 @@ TEST_CASE("trainer: one batch is learned by heart", "[nn][trainer]") {
   Gpt2 model = seeded(tiny());
   Generator g(3);
   TokenBatch batch = repeating(g, 4, 16);
-  for (int32_t& id : batch.targets.data<int32_t>()) id = static_cast<int32_t>(g.integer(13));  // nothing but memory
+  for (int32_t& id : batch.targets.data<int32_t>()) id = static_cast<int32_t>(g.integer(13));  // can only be memorized
   Trainer trainer(model, config(300), [&](Generator&) { return batch; });
   double loss = 0;
   trainer.run({.on_step = [&](const StepReport& r) { loss = r.loss; }});
@@ -167,7 +167,7 @@ TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn]
   Trainer trainer(model, recipe, batches(4));
   trainer.resume(checkpoint);
   CHECK(trainer.steps() == 5);
-  trainer.evaluate(batches(4), 3);  // leaves no trace
+  trainer.evaluate(batches(4), 3);  // has no effect on training
   CHECK(trainer.run({}));
   CHECK(all_parameters(model) == all_parameters(whole));
 
@@ -179,7 +179,8 @@ TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn]
 }
 
 TEST_CASE("trainer: accumulated micro-batches equal one big batch", "[nn][trainer]") {
-  // The same eight rows, at once and in fours of two; some targets do not count, unevenly.
+  // The same eight rows, as one batch and as four micro-batches of two rows. Some targets are ignored, and their number
+  // differs between the micro-batches.
   Generator g(4);
   TokenBatch all = repeating(g, 8, 16);
   for (int i = 0; i < 20; ++i) all.targets.data<int32_t>()[static_cast<size_t>(g.integer(64))] = -100;
@@ -209,7 +210,7 @@ TEST_CASE("trainer: accumulated micro-batches equal one big batch", "[nn][traine
     const auto x = want.to_vector(), y = small_gradients[i].second.to_vector();
     INFO(name);
     if (name.find(".c_") != std::string::npos && name.ends_with("weight")) {
-      CHECK(x == y);  // linear layers: one chain of fused multiply-adds over all rows, wherever it is cut
+      CHECK(x == y);  // linear layers: one chain of fused multiply-adds over all rows, wherever the batch is split
     } else {
       double difference = 0, size = 0;
       for (size_t j = 0; j < x.size(); ++j) difference += (x[j] - y[j]) * (x[j] - y[j]), size += x[j] * x[j];
@@ -262,7 +263,7 @@ TEST_CASE("trainer: checkpointed blocks give the same bits in less memory", "[nn
   }
   CHECK(parameters[0] == parameters[1]);
   CHECK(memory[0].weights == memory[1].weights);
-  CHECK(memory[0].optimizer == 2 * 4 * parameters[0].size());  // mean and mean square, f32 also beside bf16
+  CHECK(memory[0].optimizer == 2 * 4 * parameters[0].size());  // mean and mean square, in f32 even for bf16 weights
   CHECK(2 * memory[1].activations < memory[0].activations);
 }
 

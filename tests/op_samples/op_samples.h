@@ -1,6 +1,6 @@
 #pragma once
-// One registry of calls drives the tests, `pg gradcheck` and the benchmarks. A new operation needs an entry here: a
-// test walks `enum class Op` and names what is missing.
+// A registry of calls that drives the tests, `pg gradcheck` and the benchmarks. A new operation needs an entry here: a
+// test iterates over `enum class Op` and names the operations without one.
 #include <functional>
 #include <string>
 #include <type_traits>
@@ -14,18 +14,19 @@ namespace pg {
 struct OpSample {
   Op op;
   std::string label;  // unique within the op
-  // Random inputs; floating ones of `dtype`, away from kinks by more than the stencil of gradcheck.
+  // Random inputs. Floating-point inputs have dtype `dtype`, and their distance to kinks exceeds the stencil of
+  // gradcheck.
   std::function<std::vector<Tensor>(Generator&, DType)> inputs;
   TensorFunction call;
-  TensorFunction composed = {};    // optional: the same from other operations
-  std::vector<int> constant = {};  // floating inputs that have no gradient
-  bool large = false;              // work that the thread pool splits: compared by bits and norms, no gradcheck
-  double flops = 0;                // of a forward call, for benchmarks; 0 when moving memory is the work
-  double tolerance = 1e-12;        // relative, against the composed twin in f64
-  double tolerance_bf16 = 1e-2;    // relative, in bf16 against f64; more where rounded steps follow one another
+  TensorFunction composed = {};    // optional: the same function composed of other operations
+  std::vector<int> constant = {};  // indices of floating-point inputs that have no gradient
+  bool large = false;              // large enough for the thread pool: compared by bits and norms, no gradcheck
+  double flops = 0;                // per forward call, for benchmarks; 0 if the work is moving memory
+  double tolerance = 1e-12;        // relative, compared with the composed form in f64
+  double tolerance_bf16 = 1e-2;    // relative, bf16 compared with f64; larger for calls of several rounded steps
 };
 
-// A call that must fail; each of `words` must be in the message.
+// A call that must fail. The message must contain each of `words`.
 struct OpError {
   Op op;
   std::string label;
@@ -36,13 +37,13 @@ struct OpError {
 const std::vector<OpSample>& op_samples();
 const std::vector<OpError>& op_errors();
 
-// Helpers of the files beside this one.
+// Helpers of the op_samples_*.cpp files.
 namespace samples {
 
 using In = std::span<const Tensor>;
 using Inputs = std::function<std::vector<Tensor>(Generator&, DType)>;
 
-// A function of the inputs returning a Tensor, a pair or a vector of them.
+// Wraps a function of the inputs that returns a Tensor, a pair or a vector of them.
 template <class F>
 TensorFunction fn(F f) {
   return [f](In x) -> std::vector<Tensor> {
@@ -62,7 +63,7 @@ Inputs normal(std::vector<Shape> shapes);  // N(0, 1)
 Inputs uniform(std::vector<Shape> shapes, double low, double high);
 Inputs away(std::vector<Shape> shapes, std::vector<double> kinks);  // N(0, 1) moved 0.1 away from each kink
 Inputs distinct(std::vector<Shape> shapes);  // all elements of all tensors 1/16 apart or more, in random order
-Inputs with_constants(Inputs inputs, std::vector<Tensor> constants);  // the same followed by `constants`
+Inputs with_constants(Inputs inputs, std::vector<Tensor> constants);  // the inputs, followed by `constants`
 
 Tensor ids(std::vector<int32_t> values, const Shape& shape);
 Tensor bytes(std::vector<uint8_t> values, const Shape& shape);

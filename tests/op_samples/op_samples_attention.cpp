@@ -6,7 +6,7 @@ namespace pg::samples {
 namespace {
 
 void attention_samples(std::vector<OpSample>& out) {
-  const auto beside = [](AttentionOptions options, const Tensor& x) {  // its tensors on the device of x
+  const auto beside = [](AttentionOptions options, const Tensor& x) {  // moves its tensors to the device of x
     options.key_mask = options.key_mask.to(x.device());
     options.kv_len = options.kv_len.to(x.device());
     return options;
@@ -105,7 +105,7 @@ void dropout_samples(std::vector<OpSample>& out) {
       return dropout(x[0], p, training, g);
     });
   };
-  // The kept elements and their factor, read off a tensor of ones.
+  // Gets the dropout mask, already scaled, by applying dropout to a tensor of ones.
   auto twin = [](double p) {
     return fn([=](In x) {
       Generator g(5);

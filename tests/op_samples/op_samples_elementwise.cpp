@@ -20,7 +20,7 @@ Inputs positive(std::vector<Shape> shapes) { return uniform(std::move(shapes), 0
 Inputs above_minus_half(std::vector<Shape> shapes) { return uniform(std::move(shapes), -0.5, 2); }
 Inputs not_zero(std::vector<Shape> shapes) { return away(std::move(shapes), {0}); }
 Inputs off_clamp(std::vector<Shape> shapes) { return away(std::move(shapes), {-0.7, 0.8}); }
-// Multiples of 1/256 in [-1, 1]: rounding to f32 changes neither them nor gradcheck's perturbed values.
+// Multiples of 1/256 in [-1, 1]: they and gradcheck's perturbed values are exact in f32.
 Inputs exact_in_f32(std::vector<Shape> shapes) {
   return [shapes = std::move(shapes)](Generator& g, DType dtype) {
     std::vector<Tensor> result;
@@ -108,7 +108,7 @@ void unary(std::vector<OpSample>& out) {
     out.push_back({c.op, prefix + "rank 0", c.inputs({Shape{}}), call, twin});
     out.push_back({c.op, prefix + "empty", c.inputs({{0, 3}}), call, twin});
     out.push_back({c.op, prefix + "large", c.inputs({{301, 701}}), call, twin, {}, true});
-    // Two uses of the input: the second contribution is added to the first.
+    // The input is used twice, so the second gradient contribution is added to the first.
     out.push_back({c.op, prefix + "used twice", c.inputs({{3, 5}}),
                    fn([f = c.call](In x) { return f(x[0]) * f(x[0]) + x[0]; }),
                    fn([f = c.call](In x) { return pow(f(x[0]), 2) + x[0]; })});
@@ -135,8 +135,8 @@ void binary(std::vector<OpSample>& out) {
     out.push_back({c.op, "large", c.inputs({{301, 701}, {301, 701}}), call, twin, {}, true});
     out.push_back({c.op, "large row broadcast", c.inputs({{301, 701}, {701}}), call, twin, {}, true});
     out.push_back({c.op, "large column broadcast", c.inputs({{301, 1}, {301, 701}}), call, twin, {}, true});
-    // At ties minimum and maximum give each side half, so x with itself has the derivative of x. x / x would be a
-    // constant, whose gradient in f32 is nothing but rounding.
+    // At ties minimum and maximum give each operand half of the gradient, so op(x, x) has the derivative of x. x / x
+    // would be a constant, whose gradient in f32 is nothing but rounding error, so div uses x / (x·x).
     out.push_back({c.op, "x on both sides", c.inputs({{3, 4}}),
                    fn([f = c.call, op = c.op](In x) { return f(x[0], op == Op::div ? x[0] * x[0] : x[0]); })});
     out.back().tolerance_bf16 = 2e-2;

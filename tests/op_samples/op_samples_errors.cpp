@@ -1,4 +1,4 @@
-// Calls that must fail: the message names the operation, what came, and where a fix is known, the fix.
+// Calls that must fail. The message names the operation, the received arguments and, if known, a fix.
 #include <cmath>
 #include <limits>
 

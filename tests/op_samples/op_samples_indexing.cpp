@@ -1,17 +1,17 @@
-// Samples of gather, scatter, embedding and their kin.
+// Samples of gather, scatter, embedding and related operations.
 #include "autograd/composed.h"
 #include "tests/op_samples/op_samples.h"
 
 namespace pg::samples {
 namespace {
 
-// y[i, j] = x[i, index[i, j]] along the last dim, by a product with one-hot rows.
+// y[i, j] = x[i, index[i, j]] along the last dim, computed as a product with one-hot rows.
 Tensor gather_by_one_hot(const Tensor& x, const Tensor& index) {
   Tensor read = x;  // index may be smaller in the other dims
   for (int d = 0; d + 1 < x.rank(); ++d) read = slice(read, d, 0, index.size(d));
   return reshape(sum(unsqueeze(read, -2) * one_hot(index, x.size(-1), x.dtype()), {-1}), index.shape());
 }
-// Rows of x [N, C] chosen by index [M].
+// Rows of x [N, C] selected by index [M].
 Tensor rows_by_one_hot(const Tensor& x, const Tensor& index) { return matmul(one_hot(index, x.size(0), x.dtype()), x); }
 
 void gather_samples(std::vector<OpSample>& out) {
@@ -61,7 +61,7 @@ void index_select_samples(std::vector<OpSample>& out) {
 
 void scatter_add_samples(std::vector<OpSample>& out) {
   auto along = [](int dim) { return fn([dim](In x) { return scatter_add(x[0], dim, x[2], x[1]); }); };
-  // The transpose of gather: each source element times its one-hot row, summed.
+  // The transpose of gather: sums each source element times its one-hot row.
   const TensorFunction last_twin =
       fn([](In x) { return x[0] + sum(unsqueeze(x[1], -1) * one_hot(x[2], x[0].size(-1), x[0].dtype()), {-2}); });
   const Tensor index = ids({0, 0, 3, 1, 1, 1}, {2, 3});
@@ -103,7 +103,7 @@ void embedding_samples(std::vector<OpSample>& out) {
   out.push_back({Op::embedding, "one weight twice", with_constants(normal({{5, 4}}), {ids({4, 0, 4}, {3})}),
                  fn([](In x) { return embedding(x[0], x[1]) * embedding(x[0], x[1]); }),
                  fn([](In x) { return pow(composed::embedding(x[0], x[1]), 2); })});
-  // A head tied to the embedding: two kinds of gradient meet in one buffer.
+  // An output layer tied to the embedding: two gradients are added up in one buffer.
   out.push_back({Op::embedding, "weight tied to a linear", with_constants(normal({{5, 4}}), {ids({4, 0, 4}, {3})}),
                  fn([](In x) { return linear(embedding(x[0], x[1]), x[0]); }),
                  fn([](In x) { return composed::linear(composed::embedding(x[0], x[1]), x[0]); })});

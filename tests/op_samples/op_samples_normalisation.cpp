@@ -68,7 +68,7 @@ void add_layer_norm_samples(std::vector<OpSample>& out) {
   out.push_back({Op::add_layer_norm, "x with itself", normal({{4, 7}}),
                  fn([](In x) { return add_layer_norm(x[0], x[0]); }),
                  fn([](In x) { return composed::add_layer_norm(x[0], x[0]); })});
-  // The residual stream of a transformer: the sum goes on, the normalised branch comes back to it.
+  // The residual stream of a transformer: the sum is passed on, and the normalised branch is added to it.
   out.push_back({Op::add_layer_norm, "residual stream", four, fn([](In x) {
                    auto [sum, y] = add_layer_norm(x[0], x[1], x[2], x[3]);
                    return add_layer_norm(sum, tanh(y), x[2], x[3]);

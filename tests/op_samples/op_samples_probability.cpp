@@ -23,7 +23,7 @@ void softmax_samples(std::vector<OpSample>& out, Op op, Tensor (*f)(const Tensor
   push("rank 1", normal({{7}}), 0);
   push("no rows", normal({{0, 7}}), -1);
   push("wide range", uniform({{4, 7}}, -30, 30), -1);
-  out.back().tolerance_bf16 = 5e-2;  // of p near 1 the backward pass needs 1 - p
+  out.back().tolerance_bf16 = 5e-2;  // for p near 1 the backward pass needs 1 - p
   push("large", normal({{301, 701}}), -1, true);
   push("large columns", normal({{301, 301}}), 0, true);
   out.push_back({op, "used twice", normal({{3, 5}}), fn([f](In x) { return f(x[0], -1) * f(x[0], 0); }),

@@ -115,7 +115,7 @@ void mlp_gelu_samples(std::vector<OpSample>& out) {
   push("odd sizes", {19, 13}, 35, 11);
   push("large", {203, 129}, 513, 129, true);
   const Inputs five = normal({{4, 6}, {6, 6}, {6}, {6, 6}, {6}});
-  for (int i = 0; i < 5; ++i) {  // a backward that some of its inputs don't want
+  for (int i = 0; i < 5; ++i) {  // some inputs need no gradient
     out.push_back({Op::mlp_gelu, "input " + std::to_string(i) + " is constant", five, both, both_twin, {i}});
   }
   out.push_back({Op::mlp_gelu, "only the last bias is trained", five, both, both_twin, {0, 1, 2, 3}});

@@ -48,7 +48,7 @@ void add(std::vector<OpSample>& out, Op op, Inputs (*inputs)(std::vector<Shape>)
   push({"large middle", {30, 70, 101}, {1}}, true);
 }
 
-// Sums by a product with ones: another order, another kernel.
+// Computes sums as a product with ones: another summation order and another kernel.
 Tensor sum_by_matmul(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
   const int rank = std::max(x.rank(), 1);  // a scalar has dims 0 and -1
   std::vector<bool> reduced(static_cast<size_t>(rank), dims.empty());
@@ -79,7 +79,7 @@ Tensor biased_var_twin(const Tensor& x, const std::vector<int>& dims, bool keepd
 }
 
 void cumsum_samples(std::vector<OpSample>& out) {
-  // y = x·U with U upper triangular ones.
+  // y = x·U, where U is the upper triangular matrix of ones.
   auto twin = [](int dim) {
     return fn([dim](In x) {
       const Tensor moved = transpose(x[0], dim, -1);

@@ -4,7 +4,7 @@
 namespace pg::samples {
 namespace {
 
-// Each element times another weight, so that a gradient put in a wrong place shows.
+// Multiplies each element by a different weight, so that a gradient at a wrong position is detected.
 Tensor weighted(const Tensor& x) {
   return x * reshape(Tensor::arange(x.numel(), x.dtype(), x.device()) * 0.125 + 1.0, x.shape());
 }
@@ -45,12 +45,12 @@ void views(std::vector<OpSample>& out) {
   push(Op::expand, "rank 0", Shape{}, [](T x) { return expand(x, {2, 3}); });
   push(Op::expand, "to nothing", {1, 4}, [](T x) { return expand(x, {0, 4}); });
   push(Op::expand, "to itself", {3, 4}, [](T x) { return expand(x, {3, 4}); });
-  // The gradient of a broadcast has strides 0 when it meets the next backward.
+  // The gradient of a broadcast has strides 0 when it reaches the next backward.
   push(Op::expand, "then sum", {1, 4}, [](T x) { return sum(expand(x, {3, 4}) * expand(x, {3, 4}), {0}); });
   push(Op::transpose, "of an expand", {3, 1}, [](T x) { return transpose(expand(x, {3, 5})); });
 }
 
-// The tensors side by side, as a sum of tensors padded with zeros by matmul with parts of the identity.
+// Concatenates the tensors as a sum of zero-padded tensors, which are products with parts of the identity matrix.
 Tensor cat_rows_by_matmul(In xs) {
   int64_t rows = 0;
   for (const Tensor& x : xs) rows += x.size(0);

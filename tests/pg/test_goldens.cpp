@@ -1,4 +1,4 @@
-// The engine against PyTorch: every golden case (docs/GOLDENS.md), and proof that the replayer can fail.
+// The engine compared with PyTorch: every golden case (docs/GOLDENS.md), and checks that the replayer can fail.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using pg::testing::contains;
 
 namespace {
 
-const std::string kFolder = "tests/goldens";  // tests run in the repository's root
+const std::string kFolder = "tests/goldens";  // the tests run in the repository's root
 
 std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -28,7 +28,7 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A changed copy of a case, in a file of its own, removed at the end of the test.
+// A modified copy of one case in a separate file, which is removed at the end of the test.
 struct Copy {
   std::string path, bytes;
   explicit Copy(const std::string& name) {
@@ -43,7 +43,7 @@ struct Copy {
   void replace(const std::string& from, const std::string& to) {
     const size_t at = bytes.find(from);
     REQUIRE(at != std::string::npos);
-    REQUIRE(from.size() == to.size());  // the header's length stays true
+    REQUIRE(from.size() == to.size());  // the header's length stays valid
     bytes.replace(at, from.size(), to);
   }
   // The f64 that ends at `end` bytes before the file's end.
@@ -60,7 +60,7 @@ struct Copy {
   }
 };
 
-// Of a file with one case.
+// Replays a file with one case.
 GoldenResult replay(const std::string& path) { return replay_golden(load_goldens(path).at(0)); }
 std::string error_of(const std::string& path) {
   return testing::error_of([&] { replay(path); });
@@ -111,7 +111,7 @@ TEST_CASE("an archive without cases or with stray names is refused", "[golden]")
 }
 
 TEST_CASE("a golden case with a wrong number fails", "[golden]") {
-  // Doubles lie by name: grad.0, grad_out, in.0, out.0; 99 of each.
+  // The doubles are sorted by name: grad.0, grad_out, in.0, out.0, with 99 elements each.
   Copy copy("tanh.f64.odd");
   REQUIRE(replay(copy.write()).ok());
   REQUIRE(exit_status_of(copy.path) == 0);
@@ -141,7 +141,7 @@ TEST_CASE("a golden case with a wrong number fails", "[golden]") {
 TEST_CASE("a golden case of integers must be equal", "[golden]") {
   Copy copy("argmax.f32.last");
   REQUIRE(replay(copy.write()).ok());
-  // 4-byte tensors by name: in.0, out.0; the last byte but three is the low byte of the last index.
+  // The 4-byte tensors are sorted by name: in.0, out.0. The fourth byte from the end is the low byte of the last index.
   copy.bytes[copy.bytes.size() - 4] ^= 1;
   CHECK(!replay(copy.write()).ok());
 }
@@ -191,6 +191,6 @@ TEST_CASE("golden cases that the runner does not understand are refused", "[gold
   }
   SECTION("no such file") {
     CHECK_THROWS_AS(golden_files({kFolder + "/nowhere"}), Error);
-    CHECK_THROWS_AS(golden_files({"autograd"}), Error);  // a folder without cases
+    CHECK_THROWS_AS(golden_files({"autograd"}), Error);  // a folder without golden cases
   }
 }

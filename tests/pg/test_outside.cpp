@@ -1,4 +1,4 @@
-// What comes from outside the program: mistyped names, deep JSON, damaged checkpoints, other processes, signals.
+// External input: mistyped names, deeply nested JSON, damaged checkpoints, other processes, signals.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ std::string read(const std::string& path) {
 
 std::string nested(size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
 
-// The payloads of a TensorBoard file, by the lengths in it.
+// The payloads of a TensorBoard file, split by their length fields.
 std::vector<std::string> payloads(const std::string& bytes) {
   std::vector<std::string> all;
   for (size_t at = 0; at + 16 <= bytes.size();) {
@@ -52,12 +52,12 @@ std::vector<std::string> payloads(const std::string& bytes) {
 TEST_CASE("an unknown name gets the nearest known one, if it is near", "[outside]") {
   const std::vector<std::string> known = {"steps", "eval-every", "layers", "lr", "seed"};
   CHECK(did_you_mean("stepz", known) == " (did you mean steps?)");
-  CHECK(did_you_mean("setps", known) == " (did you mean steps?)");  // two neighbours swapped are one mistake
+  CHECK(did_you_mean("setps", known) == " (did you mean steps?)");  // two swapped neighbours count as one mistake
   CHECK(did_you_mean("eval_every", known) == " (did you mean eval-every?)");
   CHECK(did_you_mean("layer", known) == " (did you mean layers?)");
   CHECK(did_you_mean("sed", known) == " (did you mean seed?)");
   CHECK(did_you_mean("learning-rate", known) == "");
-  CHECK(did_you_mean("xx", known) == "");  // nothing of `lr` is left
+  CHECK(did_you_mean("xx", known) == "");  // no character of `lr` matches
   CHECK(did_you_mean("", known) == "");
   CHECK(did_you_mean(std::string(1 << 20, 's'), known) == "");
   CHECK(did_you_mean("steps", {}) == "");
@@ -68,7 +68,7 @@ TEST_CASE("JSON that nests deep is refused before it is parsed", "[outside]") {
   CHECK(error_of([] { shallow_json(nested(65), "here"); }) == "here: the JSON nests more than 64 deep");
   const std::string brackets_in_text = "{\"a\": \"" + std::string(100, '[') + "\\\"" + std::string(100, '{') + "\"}";
   CHECK(shallow_json(brackets_in_text, "here") == brackets_in_text);
-  CHECK(shallow_json("]]]]\"\\", "here") == "]]]]\"\\");  // not JSON: for the parser to say
+  CHECK(shallow_json("]]]]\"\\", "here") == "]]]]\"\\");  // not JSON: left to the parser to report
 
   const std::string deep = "{\"n_head\": " + nested(200000) + "}";
   CHECK(error_of([&] { gpt2_config_from_json(deep); }).find("nests more than 64 deep") != std::string::npos);
@@ -92,7 +92,7 @@ TEST_CASE("a checkpoint that claims a larger model than it holds is refused befo
   Generator g(1);
   const Gpt2Config config = {.vocab_size = 5, .block_size = 4, .n_layer = 1, .n_head = 1, .n_embd = 8};
   Gpt2 model(config, g);
-  // Counted by hand: two embeddings, then 4 matrices of 3, 1, 4 and 4 squares; the biases and norms are left out.
+  // Counted by hand: two embeddings, then 4 matrices of 3, 1, 4 and 4 squares. Biases and norms are not counted.
   CHECK(least_parameters(config) == 5 * 8 + 4 * 8 + 12 * 8 * 8);
   const auto claim = [&](Gpt2Config claimed) {
     save_checkpoint(path, model, nullptr, {0, {}, {{"model", to_json(claimed)}}});
@@ -152,12 +152,12 @@ TEST_CASE("TensorBoard does not get the steps of a resumed run twice", "[outside
   RunDir run = RunDir::open(path);
   run.rewind(200);
   run.log(200, {{"loss", 2.0}});
-  std::vector<std::string> events;  // of both files
+  std::vector<std::string> events;  // events of both files
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     if (entry.path().filename().string().find("tfevents") == std::string::npos) continue;
     for (const std::string& event : payloads(read(entry.path().string()))) events.push_back(event);
   }
-  // Without the wall time: field 2, the step as a varint (200 = 0xc8 0x01), then the summary.
+  // Skips the wall time. Compares field 2, the step as a varint (200 = 0xc8 0x01), and the tag of the summary.
   const auto count = [&](const std::string& step) {
     return std::count_if(events.begin(), events.end(),
                          [&](const std::string& e) { return e.substr(9, step.size()) == step; });
@@ -165,7 +165,7 @@ TEST_CASE("TensorBoard does not get the steps of a resumed run twice", "[outside
   CHECK(count(std::string("\x10\x00\x2a", 3)) == 1);
   CHECK(count("\x10\x64\x2a") == 1);
   CHECK(count("\x10\xc8\x01\x2a") == 1);
-  CHECK(count("\x10\xac\x02\x2a") == 0);  // 300
+  CHECK(count("\x10\xac\x02\x2a") == 0);  // step 300
 }
 
 TEST_CASE("a progress line never wraps", "[outside]") {
@@ -199,12 +199,12 @@ TEST_CASE("progress that cannot be written is lost and nothing else", "[outside]
 
 TEST_CASE("every signal that asks to stop sets the flag, once", "[outside]") {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    const pid_t child = fork();  // a process of its own: the flag stays set
+    const pid_t child = fork();  // a child process, because the flag stays set
     if (child == 0) {
       std::signal(SIGHUP, SIG_DFL);
       catch_interrupt();
       std::raise(number);
-      if (interrupted() && interrupt_status() == 128 + number) std::raise(number);  // the second one ends it
+      if (interrupted() && interrupt_status() == 128 + number) std::raise(number);  // the second signal ends it
       _exit(1);
     }
     int status = 0;

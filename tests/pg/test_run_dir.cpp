@@ -43,7 +43,7 @@ std::string hex(const std::string& bytes) {
   return text;
 }
 
-// The payloads of a record file; stops at a record that was cut.
+// The payloads of a record file. Stops at a truncated record.
 std::vector<std::string> read_records(const std::string& bytes) {
   std::vector<std::string> payloads;
   for (size_t at = 0; bytes.size() - at >= 16;) {
@@ -67,7 +67,7 @@ std::vector<std::string> event_files(const fs::path& folder) {
 
 }  // namespace
 
-// The check value of the CRC catalogue and RFC 3720, B.4: 32 bytes of zeros and of ones.
+// The check value of the CRC catalogue; RFC 3720, B.4: 32 bytes of zeros and of ones.
 TEST_CASE("CRC-32C gives the published values", "[run]") {
   CHECK(crc32c("123456789") == 0xE3069283);
   CHECK(crc32c(std::string(32, '\0')) == 0x8a9136aa);
@@ -75,13 +75,13 @@ TEST_CASE("CRC-32C gives the published values", "[run]") {
   CHECK(crc32c("") == 0);
 }
 
-// Bytes decoded with protoc --decode_raw.
+// These bytes were decoded with protoc --decode_raw.
 TEST_CASE("TensorBoard records are right byte for byte", "[run]") {
   CHECK(hex(tensorboard_record(tensorboard_version_event(1.0))) ==
         "1800000000000000a37f4b2209000000000000f03f1a0d627261696e2e4576656e743a3286bf577a");
   CHECK(hex(tensorboard_record(tensorboard_scalar_event(2.0, 7, "loss", 0.5f))) ==
         "1a00000000000000129bd82d09000000000000004010072a0d0a0b0a046c6f7373150000003fc33fc24a");
-  // A step that needs three bytes of varint: 2000000 = 0b1111010_0001001_0000000.
+  // A step whose varint has three bytes: 2000000 = 0b1111010_0001001_0000000.
   CHECK(hex(tensorboard_scalar_event(2.0, 2000000, "x", 1.0f)).substr(18, 8) == "1080897a");
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Policies so small that every expectation is a short sum, in two forms that share nothing: tensors, which the engine
-// differentiates, and plain numbers, whose derivatives are differences.
+// Policies that are so small that every expectation is a short sum. There are two independent implementations: tensors,
+// which the engine differentiates, and plain doubles, differentiated by finite differences.
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -32,7 +32,8 @@ inline double largest_difference(const Doubles& a, const Doubles& b) {
   for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
   return largest;
 }
-// How far a is from every multiple of b, relative to a: 0 when they point the same or the opposite way.
+// The distance from a to the nearest multiple of b, relative to the norm of a: 0 if they point in the same or in the
+// opposite direction.
 inline double off_direction(const Doubles& a, const Doubles& b) {
   double aa = 0, ab = 0, bb = 0, off = 0;
   for (size_t i = 0; i < a.size(); ++i) aa += a[i] * a[i], ab += a[i] * b[i], bb += b[i] * b[i];
@@ -53,7 +54,7 @@ inline double kl_of(const Doubles& p, const Doubles& q) {
   return total;
 }
 
-// The gradient of f at x by fourth-order central differences: right to about 1e-11 for the functions here.
+// The gradient of f at x by fourth-order central differences: the error is about 1e-11 for the functions here.
 inline Doubles gradient_of(const std::function<double(const Doubles&)>& f, const Doubles& x) {
   constexpr double h = 1e-3;
   Doubles gradient;
@@ -68,7 +69,7 @@ inline Doubles gradient_of(const std::function<double(const Doubles&)>& f, const
   return gradient;
 }
 
-// The gradient in `x` of a scalar computed from it as a tensor.
+// The gradient with respect to `x` of a scalar computed from it as a tensor.
 inline Doubles tape_gradient(const std::function<Tensor(const Tensor&)>& f, const Doubles& x) {
   Tensor leaf = Tensor::from(x, {static_cast<int64_t>(x.size())});
   leaf.set_requires_grad();
@@ -80,7 +81,7 @@ inline Tensor column(const Doubles& x) { return Tensor::from(x, {static_cast<int
 
 // ---- a bandit: one choice among arms, softmax of free logits
 
-// Every way to draw `group` arms, in rows, and its probability.
+// Every way to draw `group` arms, one per row, with its probability.
 struct Draws {
   Draws(const Doubles& logits, size_t group) : group(group) {
     const Doubles p = softmax_of(logits);
@@ -116,7 +117,8 @@ struct Draws {
   std::vector<int32_t> arm;
 };
 
-// ---- a language of two tokens: 3 logits for the first, then a row of 3 for the second after each first
+// ---- a language of two tokens: 3 logits for the first token, then for each first token a row of 3 logits for the
+// second
 
 struct Language {
   static constexpr int64_t kSequences = 9;
@@ -128,7 +130,8 @@ struct Language {
     return ids;
   }
 
-  // The distribution of the first token (row 0), or of the second after token row - 1, from 12 logits.
+  // From 12 logits: the distribution of the first token (row 0), or of the second token after the first token `row` -
+  // 1.
   static Doubles row(const Doubles& logits, size_t row) {
     return softmax_of({logits[row * 3], logits[row * 3 + 1], logits[row * 3 + 2]});
   }

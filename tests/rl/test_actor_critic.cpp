@@ -1,4 +1,4 @@
-// The parts of actor-critic training: distributions, weights, environments side by side.
+// The parts of actor-critic training: distributions, weights, several environments in parallel.
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -17,7 +17,8 @@ using namespace pg::rl;
 
 namespace {
 
-// The clock's reading is observation and, plus the action, reward; five steps.
+// An environment of five steps. The step count is part of the observation, and the reward is the step count plus the
+// action.
 class Clock final : public Environment {
  public:
   Clock() : Environment({{0, 0}, {200, 5}}, {.box = {{-100}, {100}}}, 5, 2) {}
@@ -168,7 +169,7 @@ TEST_CASE("environments side by side: resets, raw statistics and normalisation",
   std::vector<double> discounted(3), total(3), finished, raw = envs.observations();
   std::vector<int> age(3);
   Generator g(6);
-  VectorEnv plain([] { return std::make_unique<Clock>(); }, 3, {}, 7);  // the same streams: the same episodes
+  VectorEnv plain([] { return std::make_unique<Clock>(); }, 3, {}, 7);  // the same random streams, so the same episodes
   for (size_t i = 0; i < 3; ++i) seen.add(std::span(plain.observations()).subspan(2 * i, 2));
   const auto expected = [&](std::vector<double> x) {
     if (!normalized) return x;
@@ -217,7 +218,7 @@ TEST_CASE("environments side by side: resets, raw statistics and normalisation",
   CHECK(envs.episodes() == static_cast<int64_t>(finished.size()));
   CHECK(envs.mean_return() == Approx(sum / static_cast<double>(finished.size())).epsilon(1e-12));
 
-  // Saved and gone on with elsewhere.
+  // Saves the state and continues in another object.
   VectorEnv other([] { return std::make_unique<Clock>(); }, 3,
                   {.normalize_observations = normalized, .normalize_rewards = normalized, .gamma = 0.5}, 8);
   other.set_state(envs.state());

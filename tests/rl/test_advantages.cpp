@@ -1,4 +1,4 @@
-// Advantages of groups and batches: identities, hand-computed examples, and what rounding and masks must not do.
+// Advantages of groups and batches: identities, examples computed by hand, the effects of rounding and masks.
 #include <limits>
 
 #include "rl/advantages.h"
@@ -25,7 +25,7 @@ Tensor opo(const Tensor& rewards, const Tensor& mask) {
   return rl::opo_advantage(rewards, lengths, mask);
 }
 
-// Those in which a group is compared with itself alone.
+// Estimators that use only rewards of the same group.
 constexpr std::pair<const char*, Group> kWithinGroups[] = {{"mean", rl::group_mean_advantage},
                                                            {"leave one out", rl::leave_one_out_advantage},
                                                            {"std", standardised},
@@ -40,8 +40,9 @@ Tensor random_rewards(const Shape& shape) {
 
 }  // namespace
 
-// Eight rewards of .9 have a mean that is not .9 in f32, and a deviation of rounding noise: divided by each other they
-// gave every response -.92 (and eight of .7 +.92), which pushed solved groups away.
+// In f32 the mean of eight rewards of .9 is not .9, and their standard deviation is rounding noise. Without special
+// treatment, dividing the one by the other gave every response the advantage -.92 (and +.92 for eight rewards of .7),
+// so solved groups were pushed away.
 TEST_CASE("equal rewards give exactly zero in every group estimator", "[rl]") {
   for (DType dtype : {f32, f64, bf16}) {
     for (double reward : {0.9, 0.7, 0.1, 1.0 / 3, 1e-3, -0.3, 0.0}) {
@@ -87,7 +88,7 @@ TEST_CASE("leave-one-out is the group mean times G over G-1 and the mean of the 
 }
 
 TEST_CASE("group estimators by hand", "[rl]") {
-  const Tensor rewards = Tensor::from<double>({1, 2, 3, 6}, {1, 4});  // mean 3, squares 14
+  const Tensor rewards = Tensor::from<double>({1, 2, 3, 6}, {1, 4});  // mean 3, sum of squared deviations 14
   check_close(rl::group_mean_advantage(rewards), {-2, -1, 0, 3}, 0);
   check_close(rl::group_std_advantage(rewards, 0, 0), times(std::sqrt(4.0 / 14), {-2, -1, 0, 3}), 1e-15);
   check_close(rl::group_std_advantage(rewards, 0, 1), times(std::sqrt(3.0 / 14), {-2, -1, 0, 3}), 1e-15);
@@ -97,22 +98,22 @@ TEST_CASE("group estimators by hand", "[rl]") {
   check_close(rl::opo_advantage(rewards, Tensor::from<double>({1, 1, 2, 4}, {1, 4})),
               {1 - 33.0 / 8, 2 - 33.0 / 8, 3 - 33.0 / 8, 6 - 33.0 / 8}, 1e-15);
   check_close(rl::remax_advantage(rewards, Tensor::full({1, 1}, 2.5, f64)), {-1.5, -.5, .5, 3.5}, 0);
-  // The second group teaches nothing: the first counts double.
+  // The second group has no signal: the first group counts double.
   const Tensor two = Tensor::from<double>({0, 1, /**/ 1, 1}, {2, 2});
   check_close(rl::gpg_advantage(two), {-1, 1, 0, 0}, 0);
-  // All four: mean 1, squares 2.
+  // All four rewards: mean 1, sum of squared deviations 2.
   const Tensor apart = Tensor::from<double>({0, 1, /**/ 1, 2}, {2, 2});
   check_close(rl::batch_std_advantage(apart, 0, 1), times(std::sqrt(3.0 / 2), {-.5, .5, -.5, .5}), 1e-15);
   check_close(rl::batch_std_advantage(apart, 0, 0), times(std::sqrt(4.0 / 2), {-.5, .5, -.5, .5}), 1e-15);
   check_close(rl::batch_std_advantage(apart, 0.5, 0), times(1 / (std::sqrt(0.5) + 0.5), {-.5, .5, -.5, .5}), 1e-15);
-  // All failed: MaxRL has nothing to divide by.
+  // All responses failed: MaxRL would divide by 0.
   check_close(rl::maxrl_advantage(Tensor::zeros({1, 3}, f64)), {0, 0, 0}, 0);
 }
 
 TEST_CASE("a group's advantages do not depend on which other groups are in the batch", "[rl]") {
   const Tensor rewards = random_rewards({3, 4});
   for (const auto& [name, f] : kWithinGroups) {
-    if (std::string(name) == "opo") continue;  // its lengths differ by row
+    if (std::string(name) == "opo") continue;  // its random lengths differ by row
     const Doubles whole = f(rewards, {}).to_vector();
     for (int64_t n = 0; n < 3; ++n) {
       INFO(name);
@@ -229,7 +230,7 @@ TEST_CASE("return-to-go is the discounted sum of what follows", "[rl]") {
 TEST_CASE("padding does not leak into returns", "[rl]") {
   const Tensor rewards = Tensor::from<double>({1.5, 1, 2, 2}, {1, 4});
   check_close(rl::return_to_go(rewards, 1, Tensor::from<uint8_t>({1, 1, 0, 0}, {1, 4})), {2.5, 1, 0, 0}, 0);
-  check_close(rl::return_to_go(rewards), {6.5, 5, 4, 2}, 0);  // what it was where the mask was forgotten
+  check_close(rl::return_to_go(rewards), {6.5, 5, 4, 2}, 0);  // the result if the mask is forgotten
 }
 
 TEST_CASE("masked steps are passed over without a discount", "[rl]") {
@@ -251,7 +252,7 @@ TEST_CASE("a moving baseline passes over masked episodes and goes on from a chec
   rl::MovingBaseline baseline(0.5);
   check_close(baseline.advantage(returns, mask), {4, 0, 8, 0}, 0);
   CHECK(baseline.value() == 6);
-  baseline.advantage(returns, Tensor::zeros({2, 2}, u8));  // nothing to learn from
+  baseline.advantage(returns, Tensor::zeros({2, 2}, u8));  // all episodes are masked: no update
   CHECK(baseline.value() == 6);
   rl::MovingBaseline resumed(0.5, baseline.sum(), baseline.weight());
   check_close(resumed.advantage(returns, mask), {-2, 0, 2, 0}, 0);

@@ -1,5 +1,5 @@
-// Advantages against exact enumeration: a bandit with three arms, all ways to draw a group. What each estimator's
-// expected gradient is, is computed by hand from the arms' probabilities.
+// Advantages compared with exact enumeration: a bandit with three arms and all ways to draw a group. Each estimator's
+// expected gradient is computed by hand from the arms' probabilities.
 #include "rl/advantages.h"
 #include "rl/policy_loss.h"
 #include "tests/rl/policies.h"
@@ -12,7 +12,7 @@ namespace {
 const Doubles kLogits = {0.3, -0.7, 1.1}, kRewards = {1, -2, 0.5};
 using Advantage = std::function<Tensor(const Draws&)>;
 
-// What the estimator ascends: minus the expected gradient of log_prob_loss, averaged over the group.
+// The direction that the estimator ascends: minus the expected gradient of log_prob_loss, averaged over the group.
 Doubles ascent(const Doubles& logits, size_t group, const Advantage& advantage) {
   const Draws draws(logits, group);
   const Tensor a = advantage(draws);
@@ -62,7 +62,8 @@ TEST_CASE("leave-one-out is the policy gradient exactly and the group mean G-1 G
   }
 }
 
-// In a group of two the standardised rewards are ±1/√2 whatever the rewards: arm k gets p_k·(P(worse) - P(better))/√2.
+// In a group of two the standardised rewards are ±1/√2 for any two different rewards: the gradient for arm k is
+// p_k·(P(worse) - P(better))/√2.
 TEST_CASE("dividing by the group's deviation is not the policy gradient and flips a sign", "[rl]") {
   const Doubles logits = {0, 0.5, -0.5}, reward = {1, 0, 0.3}, p = softmax_of(logits);
   const auto standardised = [&](double eps) {
@@ -85,8 +86,8 @@ TEST_CASE("ReMax is the policy gradient since the greedy reward does not depend 
   check_close(ascent(kLogits, 2, remax), true_gradient(kLogits, kRewards), 1e-14);
 }
 
-// With two responses A_1 = len_2 (r_1 - r_2) / (len_1 + len_2): half the policy gradient when lengths are equal, and
-// another direction when they are not, since a response's own length is in its baseline.
+// With two responses A_1 = len_2 (r_1 - r_2) / (len_1 + len_2). This is half the policy gradient if the lengths are
+// equal, and another direction if they are not, because a response's own length is part of its baseline.
 TEST_CASE("OPO is the policy gradient only up to what a response's own length does to its baseline", "[rl]") {
   const auto opo = [](const Doubles& lengths) {
     return ascent(kLogits, 2, [&](const Draws& d) { return rl::opo_advantage(d.of(kRewards), d.of(lengths)); });
@@ -107,8 +108,8 @@ TEST_CASE("OPO is the policy gradient only up to what a response's own length do
   CHECK(off_direction(got, truth) > 0.05);
 }
 
-// With rewards 0 and 1 and a chance of success s, G responses climb Σ_{k<G} -(1-s)^k / k, the first G-1 terms of log s:
-// each term's gradient is (1-s)^(k-1) ∇s. With two that is E[r] itself.
+// With rewards 0 and 1 and success probability s, G responses ascend Σ_{k<G} -(1-s)^k / k, the first G-1 terms of log
+// s. The gradient of each term is (1-s)^(k-1) ∇s. For G = 2 the objective is E[r] up to a constant.
 TEST_CASE("MaxRL climbs as many terms of the log-likelihood as there are other responses", "[rl]") {
   const Doubles reward = {1, 0, 1}, truth = true_gradient(kLogits, reward);
   const double fail = softmax_of(kLogits)[1];
@@ -117,8 +118,8 @@ TEST_CASE("MaxRL climbs as many terms of the log-likelihood as there are other r
   check_close(ascent(kLogits, 4, reward, rl::maxrl_advantage), times(1 + fail + fail * fail, truth), 1e-14);
 }
 
-// Two groups of two. Each gives half the policy gradient; where the other teaches nothing (probability 1 - q) the first
-// counts double: (q + 2(1-q)) / 2.
+// Two groups of two. Each gives half the policy gradient. If the other group has no signal (probability 1 - q), the
+// first group counts double: (q + 2(1-q)) / 2.
 TEST_CASE("GPG keeps the direction of the policy gradient and scales it by the groups that teach", "[rl]") {
   const Doubles p = softmax_of(kLogits);
   const double q = 1 - (p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
@@ -143,7 +144,8 @@ TEST_CASE("off policy the ratio restores the policy gradient", "[rl]") {
   const Doubles truth = true_gradient(kLogits, kRewards);
   check_close(gradient([&](const Tensor& lp) { return rl::ratio_loss(rl::token_ratio(lp, old), reward); }), truth,
               1e-14);
-  // Without it the samples' own frequencies count, and clipping trades exactness for small steps.
+  // Without the ratio, the gradient is weighted by the sampling frequencies. Clipping makes the gradient inexact in
+  // return for small steps.
   CHECK(off_direction(gradient([&](const Tensor& lp) { return rl::log_prob_loss(lp, reward); }), truth) > 0.05);
   CHECK(off_direction(gradient([&](const Tensor& lp) { return rl::clip_loss(rl::token_ratio(lp, old), reward); }),
                       truth) > 0.05);

@@ -1,4 +1,5 @@
-// What is refused before any work, what stops a step before anything is updated, and what a light says at the end.
+// Configurations that are refused before any work, errors that stop a step before anything is updated, and the health
+// checks at the end.
 #include <cmath>
 #include <limits>
 
@@ -32,7 +33,7 @@ Gpt2 make_policy(const TextTask& task) {
               g);
 }
 
-// Copying, with a second part of the reward that someone got wrong.
+// The copy task with a second reward part that may be invalid.
 struct Broken : TextTask {
   std::unique_ptr<TextTask> inner = make_text_task("copy", {.length = 2});
   double second = 0;
@@ -99,7 +100,7 @@ TEST_CASE("rl checks: a reward that is NaN or infinite is named with its part, t
           error, by_token ? "the task pays a reward for token 0 of " : "the task pays a reward part \"format\" of "));
       CHECK(contains(error, std::isnan(bad) ? "nan" : "inf"));
       CHECK(contains(error, "(task broken, problem \""));
-      CHECK(contains(error, "=\", response \""));  // the problems of copy end so
+      CHECK(contains(error, "=\", response \""));  // every problem of copy ends with "="
       CHECK(weights(policy) == before);
       CHECK(trainer.steps() == 0);
     }
@@ -163,7 +164,7 @@ TEST_CASE("rl checks: a field out of its range is refused by its row, wherever i
   Algorithm a = algorithm("grpo");
   a.clip_low = 1.5;
   CHECK(contains(error_of([&] { check_algorithm(a); }), "grpo: clip-low must be a finite number"));
-  for (const AlgorithmField& field : algorithm_fields()) {  // no number takes NaN
+  for (const AlgorithmField& field : algorithm_fields()) {  // no field accepts NaN
     INFO(field.name);
     CHECK(error_of([&] { field.set(a, "nan"); }) != "");
     CHECK(error_of([&] { field.set(a, "inf"); }) != "");
@@ -202,7 +203,7 @@ TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", 
       contains(refused([](RlConfig& c) { c.algorithm.kl_control = {.schedule = KlSchedule::adaptive, .horizon = 3}; }),
                "kl-horizon must be above a fifth of the 16 responses"));
 
-  // batch 0 divided by zero.
+  // Batch 0 used to divide by zero.
   Gpt2 policy = make_policy(*task);
   CHECK(contains(error_of([&] { expert_iteration(policy, *task, {.problems = 2, .samples = 2, .batch = 0}, 0); }),
                  "batch must be a whole number, at least 1"));
@@ -240,7 +241,7 @@ TEST_CASE("rl checks: one sample for a baseline over a group is refused with the
     batch.samples = 1;
     const std::string error = error_of([&] { check_algorithm(a, batch); });
     INFO(error);
-    // With one sample each of these advantages is 0 (rl.md: R - mean, or 0 over anything).
+    // With one sample per prompt these advantages are all 0 (rl.md: R - mean, or 0 divided by anything).
     const bool group = a.name == "rloo" || a.name == "gpg" || a.name == "opo" || a.name == "maxrl" ||
                        a.name == "reinforce_pp_baseline" || a.name == "grpo" || a.name == "dr_grpo" ||
                        a.name == "lite_ppo" || a.name == "dapo" || a.name == "gspo" || a.name == "gspo_token" ||
@@ -304,12 +305,12 @@ TEST_CASE("rl checks: held-out problems have the lengths of training, or their t
     INFO(of_training << " " << held_out);
     if (std::abs(of_training - held_out) > 0.1) CHECK(contains(task->held_out_note(), "rarer than in training"));
     if (std::string(name) == "sort") {
-      CHECK(std::abs(of_training - (1 + 3.5)) < 0.15);  // 1 to 6 digits alike, and the "="
-      CHECK(held_out > of_training + 0.5);              // of 10 strings with one digit, one is held out
+      CHECK(std::abs(of_training - (1 + 3.5)) < 0.15);  // 1 to 6 digits, equally likely, and the "="
+      CHECK(held_out > of_training + 0.5);              // of the 10 one-digit strings, one is held out
     }
     if (std::string(name) == "digits") CHECK(task->held_out_note().empty());
   }
-  // A run shows both numbers.
+  // A run reports both lengths.
   const auto task = make_text_task("sort");
   Gpt2 policy = make_policy(*task);
   RlTrainer trainer(policy, *task, small("grpo"));
@@ -318,7 +319,8 @@ TEST_CASE("rl checks: held-out problems have the lengths of training, or their t
 }
 
 TEST_CASE("rl checks: the clip fraction of values counts those whose clipped loss is the larger", "[rl][rl_checks]") {
-  // old 0, clip 0.2, return 1. 0.1: inside. 0.5: towards the return, clipped. -0.5: away from it, not held back.
+  // old 0, clip 0.2, return 1. 0.1: inside. 0.5: moved towards the return, clipped. -0.5: moved away from it, not
+  // clipped.
   const auto row = [](std::vector<double> x) { return Tensor::from(x, {1, std::ssize(x)}); };
   const Tensor values = row({0.1, 0.5, -0.5, 0.9, 0.5}), returns = row({1, 1, 1, 1, 1}), old = row({0, 0, 0, 0, 0});
   CHECK(clipped_values(values, returns, old, 0.2) == 3);
@@ -326,7 +328,7 @@ TEST_CASE("rl checks: the clip fraction of values counts those whose clipped los
   CHECK(clipped_values(values, returns, old, 1) == 0);
   const Tensor mask = Tensor::from(std::vector<uint8_t>{1, 1, 1, 1, 0}, {1, 5});
   CHECK(clipped_values(values, returns, old, 0.2, mask) == 2);
-  // They are the ones without a gradient.
+  // The counted values are those without a gradient.
   Tensor leaf = values.clone();
   leaf.set_requires_grad();
   backward(sum(value_loss(leaf, returns, old, 0.2)));

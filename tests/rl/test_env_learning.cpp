@@ -1,4 +1,4 @@
-// Policies in environments learn: briefly, and to the bars of docs/BENCHMARKS.md.
+// Policies learn in environments: a short test, and the thresholds of docs/BENCHMARKS.md.
 #include <fmt/format.h>
 
 #include "rl/control/trainer.h"
@@ -13,11 +13,11 @@ TEST_CASE("CartPole is half learned in a second", "[env][trainer]") {
   EnvTrainer trainer(c);
   EnvReport report;
   while (!trainer.done()) report = trainer.step();
-  CHECK(report.episode_return > 120);  // 22 at random; without annealing so early, 220 is usual
+  CHECK(report.episode_return > 120);  // 22 for a random policy; 220 is usual without such early annealing
   CHECK(report.explained_variance <= 1);
 }
 
-// The curves of docs/BENCHMARKS.md: hidden, two or three minutes in all.
+// The curves of docs/BENCHMARKS.md. Hidden by its tag, because it takes two or three minutes in total.
 TEST_CASE("the recipes reach their bars on three seeds", "[.curve][slow]") {
   const std::vector<std::pair<std::string, double>> bars = {
       {"CartPole-v1", 475},  {"Acrobot-v1", -100},     {"MountainCar-v0", -200},

@@ -1,4 +1,4 @@
-// Policies in environments: what a rollout holds, what an update does with it, and that it learns.
+// Policies in environments: the contents of a rollout, the effect of an update, and that the policy learns.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -28,7 +28,7 @@ std::vector<double> all_parameters(Module& model) {
   return result;
 }
 
-// The observation is the number of steps taken; step n pays n. The end comes after three of them.
+// The observation is the number of steps taken, and the reward of step n is n. An episode ends after three steps.
 class Corridor final : public Environment {
  public:
   enum class End { clock, wall, both };
@@ -44,7 +44,7 @@ class Corridor final : public Environment {
   End end_;
 };
 
-// A bandit that does not look at the arm: it pays what a random arm of the Bernoulli bandit would, or always 1.
+// A bandit that ignores the chosen arm: it pays the reward of a random arm of the Bernoulli bandit, or always 1.
 class Deaf final : public Environment {
  public:
   explicit Deaf(bool constant) : Environment({{1}, {1}}, {.choices = 10}, 1, 1), constant_(constant) {}
@@ -59,7 +59,7 @@ class Deaf final : public Environment {
   bool constant_;
 };
 
-// Nothing but shapes.
+// An environment that only has shapes.
 class Blank final : public Environment {
  public:
   explicit Blank(bool discrete)
@@ -113,10 +113,10 @@ TEST_CASE("the trainer's rollout: what the clock cuts is bootstrapped and what h
   CHECK(r.terminated.to_vector() == std::vector<double>{0, 0, end == Corridor::End::clock ? 0.0 : 1.0, 0});
 
   const auto v = trainer.model().value(Tensor::from<float>({0, 1, 2, 3}, {4, 1})).to_vector();
-  CHECK(std::abs(v[3]) > 1e-3);  // else the test would show nothing
+  CHECK(std::abs(v[3]) > 1e-3);  // otherwise the test would check nothing
   const double g = 0.99, gl = 0.99 * 0.95;
   const double after_end = end == Corridor::End::clock ? v[3] : 0;
-  const double a3 = 1 + g * v[1] - v[0];  // the next episode's first step: the rollout ends in state 1
+  const double a3 = 1 + g * v[1] - v[0];  // first step of the next episode; the rollout ends in state 1
   const double a2 = 3 + g * after_end - v[2];
   const double a1 = 2 + g * v[2] - v[1] + gl * a2;
   const double a0 = 1 + g * v[1] - v[0] + gl * a1;
@@ -132,7 +132,7 @@ TEST_CASE("the trainer's rollout: what the clock cuts is bootstrapped and what h
 }
 
 TEST_CASE("an update by PPO is that of PyTorch", "[env][trainer]") {
-  // tools/goldens/make_ppo_goldens.py: three updates on the whole batch, so that its order does not matter.
+  // From tools/goldens/make_ppo_goldens.py: three updates on the whole batch, so its order does not matter.
   for (const bool discrete : {true, false}) {
     const SafetensorsFile file =
         load_safetensors(std::string("tests/goldens/ppo/") + (discrete ? "discrete" : "continuous") + ".safetensors");
@@ -171,7 +171,7 @@ TEST_CASE("an update by PPO is that of PyTorch", "[env][trainer]") {
     for (const auto& [name, parameter] : named_parameters(trainer.model())) {
       INFO(name);
       const auto x = parameter.to_vector(), y = file.at("after." + name).to_vector();
-      for (size_t i = 0; i < x.size(); ++i) CHECK(std::abs(x[i] - y[i]) < 2e-6);  // of steps of 1e-2
+      for (size_t i = 0; i < x.size(); ++i) CHECK(std::abs(x[i] - y[i]) < 2e-6);  // compared with steps of 1e-2
     }
     const Gae estimate = gae(file.at("rewards"), r.values, file.at("next_values"),
                              {.gamma = c.gamma,
@@ -199,14 +199,14 @@ TEST_CASE("before the first update the ratio is exactly 1 and nothing is clipped
     CHECK(r.k1 == 0);
     CHECK(r.k3 == 0);
     CHECK(r.clip_low + r.clip_high == 0);
-    CHECK(std::abs(r.policy_loss) < 1e-5);  // the mean of whitened advantages
+    CHECK(std::abs(r.policy_loss) < 1e-5);  // minus the mean of whitened advantages
   }
   CHECK(trainer.steps() == c.total_steps);
   EnvTrainConfig four = small(name);
   EnvTrainer more(four);
   const EnvReport r = more.step();
   CHECK(r.first_ratio_error == 0);
-  CHECK(r.k3 > 0);  // later mini-batches see a policy that has moved
+  CHECK(r.k3 > 0);  // later mini-batches are evaluated by an updated policy
 }
 
 TEST_CASE("the first entropy is that of equally likely actions", "[env][trainer]") {
@@ -231,7 +231,7 @@ TEST_CASE("a resumed run in environments has the bits of one that never stopped"
     EnvTrainer first(c);
     first.step();
     first.step();
-    first.play(2, false, 3);  // leaves no trace
+    first.play(2, false, 3);  // has no effect on training
     first.save(path, {{"note", "halfway"}});
   }
   const Checkpoint checkpoint = load_checkpoint(path);
@@ -245,7 +245,7 @@ TEST_CASE("a resumed run in environments has the bits of one that never stopped"
   CHECK(same);
   CHECK(second.environments().state() == whole.environments().state());
   auto a = report.named(), b = last.named();
-  a.pop_back(), b.pop_back();  // the wall clock
+  a.pop_back(), b.pop_back();  // the wall-clock time
   for (size_t i = 0; i < a.size(); ++i) {
     INFO(a[i].first);
     CHECK((a[i].second == b[i].second || (std::isnan(a[i].second) && std::isnan(b[i].second))));
@@ -276,7 +276,7 @@ TEST_CASE("training in environments has the same bits for any number of threads"
 }
 
 TEST_CASE("the entropy bonus raises the entropy", "[env][trainer]") {
-  // Every action pays 1, so that nothing but the bonus moves a policy that begins with a preference.
+  // Every action pays 1, so only the entropy bonus can move a policy that starts with a preference.
   for (double coefficient : {0.0, 0.01}) {
     EnvTrainConfig c = bandit_config();
     c.total_steps = 60 * 128;
@@ -289,7 +289,7 @@ TEST_CASE("the entropy bonus raises the entropy", "[env][trainer]") {
     if (coefficient == 0) {
       CHECK(report.entropy == Approx(first).epsilon(1e-6));
     } else {
-      CHECK(report.entropy > 2.29);  // ln 10 = 2.303 is the most there can be
+      CHECK(report.entropy > 2.29);  // the maximum is ln 10 = 2.303
     }
   }
 }
@@ -303,7 +303,7 @@ TEST_CASE("a bandit is solved and shuffled rewards teach nothing", "[env][traine
     EnvTrainer trainer(c);
     while (!trainer.done()) trainer.step();
     CHECK(probabilities(trainer.model())[best] > 0.9);
-    CHECK(trainer.environments().mean_return() > 0.65);  // the best arm pays 0.8; 100 episodes
+    CHECK(trainer.environments().mean_return() > 0.65);  // the best arm pays 0.8; mean of 100 episodes
     CHECK(trainer.environments().mean_length() == 1);
     for (double r : trainer.play(20, true, 5)) CHECK((r == 0 || r == 1));
 
@@ -364,7 +364,7 @@ TEST_CASE("a mini-batch of one sample is no NaN", "[env][trainer]") {
 TEST_CASE("a gradient that is not finite is refused with the name of the tensor", "[env][trainer]") {
   EnvTrainer trainer(small("CartPole-v1"));
   trainer.step();
-  trainer.model().value_head.weight.detach().fill(3e38);  // values, and with them the advantages, past f32
+  trainer.model().value_head.weight.detach().fill(3e38);  // values, and so the advantages, overflow f32
   const auto before = all_parameters(trainer.model());
   const std::string error = error_of([&] { trainer.step(); });
   INFO(error);

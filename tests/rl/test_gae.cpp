@@ -1,4 +1,5 @@
-// Generalised advantage estimation: by hand, against its definition, and at every kind of border.
+// Generalised advantage estimation: computed by hand, compared with its definition, and at every kind of episode
+// border.
 #include <limits>
 
 #include "rl/advantages.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// γ = λ = 1/2, so that every number below is exact.
+// γ = λ = 1/2, so that every value below is exact.
 const Tensor kRewards = Tensor::from<double>({1, 2, 3}, {1, 3}), kValues = Tensor::from<double>({4, 2, 1}, {1, 3});
 const Tensor kNext = Tensor::from<double>({8}, {1});
 
@@ -20,7 +21,7 @@ Tensor flags(const std::vector<uint8_t>& x) { return Tensor::from(x, {1, static_
 
 }  // namespace
 
-// δ = 1 + 1 - 4, 2 + .5 - 2, 3 + 4 - 1 = -2, .5, 6; each A adds a quarter of the next.
+// δ = 1 + 1 - 4, 2 + .5 - 2, 3 + 4 - 1 = -2, .5, 6; each advantage adds a quarter of the next one.
 TEST_CASE("GAE by hand", "[rl]") {
   const rl::Gae g = rl::gae(kRewards, kValues, kNext, half());
   check_close(g.advantages, {-1.5, 2, 6}, 0);
@@ -33,7 +34,7 @@ TEST_CASE("after a termination nothing follows", "[rl]") {
   const rl::Gae g = rl::gae(kRewards, kValues, kNext, options);
   check_close(g.advantages, {-2, 0, 6}, 0);
   check_close(g.returns, {2, 2, 7}, 0);
-  options.terminated = flags({0, 0, 1});  // the value after the last step is not looked at
+  options.terminated = flags({0, 0, 1});  // the value after the last step is not used
   check_close(rl::gae(kRewards, kValues, Tensor::from<double>({kNan}, {1}), options).advantages, {-1.75, 1, 2}, 0);
 }
 
@@ -66,7 +67,7 @@ TEST_CASE("nothing passes from one episode to the one before it", "[rl]") {
   }
 }
 
-// Slot 1 is an observation: δ_0 = 1 + .5·1 - 4 looks at the value of slot 2.
+// Slot 1 is an observation: δ_0 = 1 + .5·1 - 4 uses the value of slot 2.
 TEST_CASE("the value at a masked slot does not matter", "[rl]") {
   rl::GaeOptions options = half();
   options.mask = flags({1, 0, 1, 0});
@@ -88,7 +89,7 @@ TEST_CASE("padding does not leak into GAE", "[rl]") {
   check_close(rl::gae(rewards, values, Tensor::zeros({1}, f64), options).advantages, {6.5, 5, 4, 2}, 0);
 }
 
-// The definition: (1-λ) Σ_n λ^(n-1) (n-step return - V), the last n with all the weight that is left.
+// The definition: (1-λ) Σ_n λ^(n-1) (n-step return - V), where the last n gets all the remaining weight.
 TEST_CASE("GAE is the weighted mean of n-step advantages", "[rl]") {
   constexpr size_t T = 7;
   Generator generator(7);
@@ -118,7 +119,8 @@ TEST_CASE("GAE is the weighted mean of n-step advantages", "[rl]") {
   }
 }
 
-// The critic's target: of advantages as they are. Whitened ones would have it chase other values each batch.
+// The critic's target uses the advantages before whitening. Whitened advantages would give it different targets in each
+// batch.
 TEST_CASE("returns are advantages plus values before any whitening", "[rl]") {
   const rl::Gae g = rl::gae(kRewards, kValues, kNext, {.gamma = 0.9, .lambda = 0.8});
   const Doubles before = g.returns.to_vector(), a = g.advantages.to_vector(), v = kValues.to_vector();

@@ -1,4 +1,5 @@
-// Every differentiable function of rl/ against finite differences in f64, away from the kinks of clips and hinges.
+// Every differentiable function of rl/ compared with finite differences in f64, away from the kinks of clips and
+// hinges.
 #include "autograd/gradcheck.h"
 #include "rl/kl.h"
 #include "rl/policy_loss.h"
@@ -27,12 +28,12 @@ Tensor random(const Shape& shape, uint64_t seed, double mean = 0, double std = 1
   return Tensor::normal(shape, mean, std, generator, f64);
 }
 
-// Responses of 5, 2 and 1 tokens, and one that is masked whole.
+// Responses of 5, 2 and 1 tokens, and one that is fully masked.
 const Tensor kMask =
     Tensor::from<uint8_t>({1, 1, 1, 1, 1, /**/ 1, 1, 0, 0, 0, /**/ 0, 0, 1, 0, 0, /**/ 0, 0, 0, 0, 0}, {4, 5});
 
-// log π - old: ratios below, inside and above the clip range of .2, above the dual clip of 3, each with advantages of
-// either sign, none nearer than .03 to a kink (log .8 = -.22, log 1.2 = .18, log 3 = 1.1).
+// log π - old: ratios below, inside and above the clip range of .2 and above the dual clip of 3, each with advantages
+// of either sign. None is nearer than .03 to a kink (log .8 = -.22, log 1.2 = .18, log 3 = 1.1).
 const Tensor kLogRatio = Tensor::from<double>(
     {-.5, .1, .7, 1.4, -.1, /**/ .6, -.9, 0, 0, 0, /**/ 0, 0, -.4, 0, 0, /**/ 0, 0, 0, 0, 0}, {4, 5});
 const Tensor kTokenAdvantage = Tensor::from<double>(
@@ -78,8 +79,9 @@ Tensor surrogate_of(Surrogate kind, const Tensor& log_prob, const Tensor& ratio,
 
 }  // namespace
 
-// GSPO-token and CISPO hold a factor constant: a difference would move it, so there it is computed from the
-// unperturbed log-probabilities and checked against the formula that is left. For GSPO-token that is s·π/π_0.
+// GSPO-token and CISPO treat a factor as a constant, but a finite difference would vary it. Here that factor is
+// computed from the unperturbed log-probabilities, and the remaining formula is checked. For GSPO-token that formula is
+// s·π/π_0.
 TEST_CASE("finite differences agree with every policy loss", "[rl]") {
   const Tensor old = random({4, 5}, 1, -2), log_prob = old + kLogRatio;
   const rl::Denominators total = rl::denominators(kMask, 5);
@@ -87,7 +89,7 @@ TEST_CASE("finite differences agree with every policy loss", "[rl]") {
     for (Surrogate s : kSurrogates) {
       for (rl::Aggregation how : kAggregations) {
         for (const Tensor& advantage : {kSequenceAdvantage, kTokenAdvantage}) {
-          if (s == Surrogate::log_prob && r != Ratio::token) continue;  // has no ratio
+          if (s == Surrogate::log_prob && r != Ratio::token) continue;  // log_prob_loss has no ratio
           const auto loss = [&](In in) {
             Tensor ratio;
             if (s == Surrogate::cispo) {
@@ -103,7 +105,7 @@ TEST_CASE("finite differences agree with every policy loss", "[rl]") {
                                                static_cast<int>(s), static_cast<int>(how));
           require_gradient(name, loss, {log_prob});
 
-          // What stood in for the constants gives the gradient of the functions themselves.
+          // With the factor replaced by a constant, the gradient equals the gradient of the functions themselves.
           const auto gradient = [&](auto f) {
             Tensor leaf = log_prob.clone();
             leaf.set_requires_grad();
@@ -151,7 +153,7 @@ TEST_CASE("finite differences agree with the KL estimators", "[rl]") {
 }
 
 TEST_CASE("finite differences agree with the value loss", "[rl]") {
-  // Off the kinks: the clip at ±.2, and where both errors are as large.
+  // Away from the kinks: the clip at ±.2, and values where both errors are equal.
   const Tensor old = random({3, 4}, 8), returns = random({3, 4}, 9);
   const Tensor values = old + Tensor::from<double>({.5, -.6, .1, -.1, .35, -.3, .05, .15, -.9, .7, 0, -.05}, {3, 4});
   const Tensor mask = Tensor::from<uint8_t>({1, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0}, {3, 4});
@@ -170,7 +172,7 @@ TEST_CASE("finite differences agree with the losses on pairs", "[rl]") {
     require_gradient("bradley_terry with margin",
                      [&](In in) { return rl::bradley_terry_loss(in[0], in[1], margin, centring); }, {chosen, rejected});
   }
-  // log π - log ref of both, so that βΔ is on either side of the hinge at 1.
+  // log π - log ref of both responses, chosen so that βΔ is on either side of the hinge at 1.
   const Tensor ref_chosen = random({6}, 13, -9), ref_rejected = random({6}, 14, -9);
   const Tensor c = ref_chosen + Tensor::from<double>({1, -2, 6, .5, -.3, 4}, {6});
   const Tensor r = ref_rejected + Tensor::from<double>({-1, 3, -2, .1, -6, .2}, {6});
@@ -183,15 +185,15 @@ TEST_CASE("finite differences agree with the losses on pairs", "[rl]") {
   }
 }
 
-// A clip whose branches are swapped has gradients that finite differences accept: which side passes is said here.
+// Finite differences accept a clip with swapped branches, so this test states which side has a gradient.
 TEST_CASE("a clipped ratio has a gradient only on the side that undoes the step", "[rl]") {
   struct {
     double ratio, advantage, gradient;
   } const cases[] = {
       {0.5, 1, -1}, {0.5, -1, 0},  // too small already: a good action may still grow, a bad one shrinks no further
       {1.5, 1, 0},  {1.5, -1, 1},  // too large already: a good action grows no further, a bad one may still shrink
-      {1.1, 2, -2}, {0.9, -2, 2},  // inside: free
-      {1.2, 1, -1}, {0.8, -1, 1},  // exactly at the border: free, from the unclipped branch
+      {1.1, 2, -2}, {0.9, -2, 2},  // inside: not clipped
+      {1.2, 1, -1}, {0.8, -1, 1},  // exactly at the border: not clipped, from the unclipped branch
       {1.2, -1, 1}, {0.8, 1, -1},
   };
   for (DType dtype : {f64, f32}) {

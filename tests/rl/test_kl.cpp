@@ -1,4 +1,4 @@
-// The KL estimators as functions: which way round they look, the identity that weighted k3 rests on, small and large
+// The KL estimators as functions: their direction, the identity on which weighted k3 is based, small and large
 // differences. (Their expectations: test_language.cpp.)
 #include <limits>
 
@@ -58,7 +58,7 @@ TEST_CASE("the gradient of weighted k3 is the ratio times k1", "[rl]") {
   check_close(rl::weighted_k3(lp, ref, old), value, 1e-12);
 }
 
-// Its value is then k3's: only the gradient tells them apart.
+// On policy, the value of weighted k3 equals that of k3. Only the gradients differ.
 TEST_CASE("on policy weighted k3 is not k3", "[rl]") {
   const Tensor lp = of({-1, -2, -3, -4}), ref = lp - of({.2, 0, -.5, .1});
   const auto weighted = [&](const Tensor& x) { return rl::weighted_k3(x, ref, lp); };
@@ -68,7 +68,8 @@ TEST_CASE("on policy weighted k3 is not k3", "[rl]") {
   check_close(weighted(lp), plain(lp).to_vector(), 0);
 }
 
-// Where k3 is held at e^20 the product rule's second term vanished and left +e^20 instead of -30.
+// Where the exponential in k3 is limited to e^20, the second term of the product rule vanished and left +e^20 instead
+// of -30.
 TEST_CASE("weighted k3 pulls a token up that the reference finds far more likely", "[rl]") {
   for (DType dtype : {f64, f32}) {
     const Tensor lp = of({-30, -21, -2}).to(dtype), ref = of({-0.5, 0, -100}).to(dtype);
@@ -85,7 +86,7 @@ TEST_CASE("k3 is never negative and keeps its digits near zero", "[rl]") {
     for (size_t i = 0; i < k.size(); ++i) {
       INFO("difference " << at[i] << " in " << (dtype == f32 ? "f32" : "f64") << " gives " << k[i]);
       CHECK(k[i] >= 0);
-      const double x = at[i], small = x * x / 2 * (1 + x / 3 + x * x / 12 + x * x * x / 60);  // its series
+      const double x = at[i], small = x * x / 2 * (1 + x / 3 + x * x / 12 + x * x * x / 60);  // the series of k3
       const double eps = dtype == f32 ? 0x1p-23 : 0x1p-52;
       if (std::abs(at[i]) < 1e-3) CHECK(std::abs(k[i] - small) <= 2 * eps * std::abs(at[i]) + 1e-13 * small);
     }
@@ -101,7 +102,7 @@ TEST_CASE("a token that the policy never takes adds nothing to the full KL", "[r
     check_close(kl, {std::log(1.5), 0, std::log(2.0)}, dtype == f32 ? 1e-6 : 1e-15);
     logits.set_requires_grad();
     backward(sum(rl::full_kl(logits, ref)));
-    check_close(logits.grad(), Doubles(9, 0), dtype == f32 ? 1e-6 : 1e-15);  // equal odds already, and no way to leave
+    check_close(logits.grad(), Doubles(9, 0), dtype == f32 ? 1e-6 : 1e-15);  // probabilities equal, no token to add
   }
 }
 

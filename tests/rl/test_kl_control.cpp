@@ -1,4 +1,4 @@
-// What is set beside the losses: the weight of the KL, the overlong penalty, the temperature, the optimizer's epsilon.
+// Settings next to the losses: the weight of the KL, the overlong penalty, the temperature, the optimizer's epsilon.
 #include <limits>
 
 #include "nn/optim.h"
@@ -14,9 +14,9 @@ TEST_CASE("the adaptive KL weight follows the formula by hand", "[rl]") {
   CHECK(control.beta() == 0.1);
   control.update(6.6, 250, 0);  // 10 % above the target: 1 + .1·250/10000
   CHECK(std::abs(control.beta() - 0.1 * 1.0025) < 1e-16);
-  control.update(600, 500, 0);  // far above: held at 20 %
+  control.update(600, 500, 0);  // far above: limited to 20 %
   CHECK(std::abs(control.beta() - 0.1 * 1.0025 * 1.01) < 1e-16);
-  control.update(0, 1000, 0);  // far below: held at -20 %
+  control.update(0, 1000, 0);  // far below: limited to -20 %
   CHECK(std::abs(control.beta() - 0.1 * 1.0025 * 1.01 * 0.98) < 1e-16);
   control.update(6, 1000, 0);
   CHECK(std::abs(control.beta() - 0.1 * 1.0025 * 1.01 * 0.98) < 1e-16);
@@ -34,7 +34,7 @@ TEST_CASE("the stepped KL weight goes by the mean of ten updates", "[rl]") {
     double b = beta, mean = 5;
     for (int i = 0; i < 10; ++i) {
       control.update(0, 8, 0);
-      mean -= 0.5;  // 4.5, 4 (twice the target is not above twice), 3.5, 3, ... 0
+      mean -= 0.5;  // 4.5, 4 (exactly twice the target is not above it), 3.5, 3, ... 0
       b *= mean > 4 ? 1.5 : mean > 3 ? 1.1 : mean < 1 ? 0.7 : mean < 1.5 ? 0.9 : 1;
       CHECK(std::abs(control.beta() - b) < 1e-15);
     }
@@ -88,16 +88,16 @@ TEST_CASE("the overlong penalty falls over the cache to minus one", "[rl]") {
   CHECK_THROWS_AS(rl::overlong_penalty(5, 10, 11), Error);
 }
 
-// Rewards in [0, 1] never deviate by more than 1/2: a target of 1 at least doubles the temperature.
+// Rewards in [0, 1] have a standard deviation of at most 1/2: a target of 1 at least doubles the temperature.
 TEST_CASE("an adaptive temperature does not sit at its maximum when its target can be reached", "[rl]") {
   CHECK(rl::adaptive_temperature(1, 0.25, 0.25, 0.6, 2) == 1);
   CHECK(rl::adaptive_temperature(1, 0.5, 0.25, 0.6, 2) == 0.6);
   CHECK(rl::adaptive_temperature(1, 0.3125, 0.25, 0.6, 2) == 0.8);
   CHECK(rl::adaptive_temperature(1, 0.2, 0.25, 0.6, 2) == 1.25);
   CHECK(rl::adaptive_temperature(1, 0.01, 0.25, 0.6, 2) == 2);
-  CHECK(rl::adaptive_temperature(1, 0, 0.25, 0.6, 2) == 2);       // no spread at all
+  CHECK(rl::adaptive_temperature(1, 0, 0.25, 0.6, 2) == 2);       // standard deviation 0
   CHECK(rl::adaptive_temperature(1.2, -1, 0.25, 0.6, 2) == 1.2);  // before the first batch
-  for (double std : {0.0, 0.1, 0.3, 0.5}) CHECK(rl::adaptive_temperature(1, std, 1, 0.6, 2) == 2);  // the trap
+  for (double std : {0.0, 0.1, 0.3, 0.5}) CHECK(rl::adaptive_temperature(1, std, 1, 0.6, 2) == 2);  // target too high
 }
 
 namespace {
@@ -110,8 +110,8 @@ struct Scalar : Module {
 
 }  // namespace
 
-// The same eps weighs more in TensorFlow's Adam, which adds it before the bias correction: .759747 -.320740 -.120105
-// .115442 there. Hyper-parameters of papers that used one cannot be taken over to the other as they are.
+// The same eps has a larger effect in TensorFlow's Adam, which adds it before the bias correction: there the steps are
+// .759747 -.320740 -.120105 .115442. Hyper-parameters of papers that used one cannot be applied to the other unchanged.
 TEST_CASE("AdamW adds epsilon to the corrected deviation", "[rl]") {
   Scalar module;
   ParamSlab slab(module);

@@ -1,5 +1,5 @@
-// Sequences: a language of two tokens and nine sequences. What a first token does to what comes after it is where
-// per-token estimators differ from the gradient of the sequence.
+// Sequences: a language of two tokens and nine sequences. Per-token estimators differ from the gradient of the sequence
+// in the effect of a first token on what follows it.
 #include "rl/advantages.h"
 #include "rl/kl.h"
 #include "rl/policy_loss.h"
@@ -10,15 +10,15 @@ using namespace pg::testing;
 
 namespace {
 
-// The first row's KL gradient and the numbers in the test of k2 belong together.
+// The constants in the k2 test depend on the first row's KL gradient: change them together.
 const Doubles kPolicy = {0, -.5, -.3, /**/ .4, -.2, .1, /**/ -.6, .9, .2, /**/ .3, .3, -.8};
 const Doubles kReference = {0, .1, -.1, /**/ -.3, .2, 0, /**/ .5, -.1, .4, /**/ -.2, .6, .1};
 const Doubles kSampler = {.3, -.1, -.4, /**/ .1, .1, -.2, /**/ -.2, .5, 0, /**/ .6, 0, -.5};
-const Doubles kRewards = {1, 0, -1, .5, 2, -.3, .7, -.9, .2};  // of the nine sequences
+const Doubles kRewards = {1, 0, -1, .5, 2, -.3, .7, -.9, .2};  // one per sequence
 
 Tensor reference() { return Language::log_prob(Tensor::from(kReference, {12})); }
 
-// E over sequences with these probabilities of Σ_t f(log π)_t, f: [9, 2] → [9, 2].
+// The gradient at kPolicy of Σ_s p(s) Σ_t f(log π)_t with p = probability and f: [9, 2] → [9, 2].
 Doubles expected_gradient(const Doubles& probability, const std::function<Tensor(const Tensor&)>& f) {
   return tape_gradient([&](const Tensor& z) { return sum(f(Language::log_prob(z)) * column(probability)); }, kPolicy);
 }
@@ -32,7 +32,7 @@ double expected_reward(const Doubles& logits) {
 double sequence_kl(const Doubles& logits) {
   return kl_of(Language::probabilities(logits), Language::probabilities(kReference));
 }
-// Σ_t E over prefixes drawn with `first` of the KL at that step: what earlier tokens do to later steps is left out.
+// Σ_t E[KL at step t], with prefixes drawn from `first`. The effect of earlier tokens on later steps is not included.
 double stepwise_kl(const Doubles& logits, const Doubles& first, bool to_reference = true) {
   double total = 0;
   for (size_t row = 0; row < 4; ++row) {
@@ -54,13 +54,13 @@ TEST_CASE("REINFORCE on sequences is the gradient of the expected reward", "[rl]
   check_close(expected_gradient(p, [&](const Tensor& lp) { return rl::log_prob_loss(lp, reward - 0.7); }),
               times(-1, truth), 1e-10);
 
-  // Aggregated over a batch in which every sequence is as frequent as it is probable.
+  // Aggregated over a batch in which the weight of every sequence is its probability.
   const auto weighted = [&](const Tensor& z) {
     return 9 * rl::reinforce_loss(Language::log_prob(z), reward * column(p));
   };
   check_close(tape_gradient(weighted, kPolicy), times(-1, truth), 1e-10);
 
-  // The reward at the last token, returned to the tokens before it; a baseline may depend on the prefix.
+  // The reward is at the last token and is returned to the earlier token. A baseline may depend on the prefix.
   std::vector<Tensor> steps = {Tensor::zeros({9, 1}, f64), reward};
   const Tensor to_go = rl::return_to_go(cat(steps, 1));
   std::vector<double> baseline;
@@ -89,7 +89,7 @@ TEST_CASE("leave-one-out over pairs of sequences is the policy gradient", "[rl]"
   check_close(tape_gradient(loss, kPolicy), times(-1, gradient_of(expected_reward, kPolicy)), 1e-10);
 }
 
-// Token 2 ends a response: seven responses, one of a single token.
+// Token 2 ends a response: there are seven responses, one of them with a single token.
 TEST_CASE("only sums over tokens keep the policy gradient when lengths differ", "[rl]") {
   const auto with_end = [](const Doubles& logits) {
     const Doubles first = Language::row(logits, 0), p = Language::probabilities(logits);
@@ -99,7 +99,7 @@ TEST_CASE("only sums over tokens keep the policy gradient when lengths differ", 
   };
   const Doubles truth = times(-1, gradient_of(with_end, kPolicy));
   const Doubles p = Language::probabilities(kPolicy);
-  Doubles weighted(kRewards);  // each response's reward times its probability; the ended one once
+  Doubles weighted(kRewards);  // each response's reward times its probability; a one-token response counts once
   std::vector<uint8_t> mask(18, 1);
   for (size_t s = 0; s < 9; ++s) weighted[s] *= s < 6 ? p[s] : s == 6 ? Language::row(kPolicy, 0)[2] : 0;
   for (size_t s = 6; s < 9; ++s) mask[2 * s + 1] = 0;
@@ -116,7 +116,7 @@ TEST_CASE("only sums over tokens keep the policy gradient when lengths differ", 
   CHECK(off_direction(gradient(rl::Aggregation::sequence_mean), truth) > 0.01);
 }
 
-// γ = 1. With the true values every λ is right; with wrong ones only λ = 1 is, which does not use them.
+// γ = 1. With the true values every λ is right. With wrong values only λ = 1, which does not use them, is right.
 TEST_CASE("advantages of an actor and critic give the policy gradient when they should", "[rl]") {
   const Doubles p = Language::probabilities(kPolicy);
   const auto gradient = [&](double lambda, double error) {
@@ -152,7 +152,7 @@ TEST_CASE("the KL in the reward with returns-to-go is the gradient of the KL of 
 TEST_CASE("k1 as a loss has no expected gradient", "[rl]") {
   const auto loss = [](const Tensor& lp) { return rl::k1(lp, reference()); };
   check_close(expected_gradient(Language::probabilities(kPolicy), loss), Doubles(12, 0), 1e-14);
-  // Unless the samples come from elsewhere: another temperature, a truncated sampler.
+  // Except if the samples come from another distribution: another temperature or a truncated sampler.
   const Doubles elsewhere = expected_gradient(Language::probabilities(kSampler), loss);
   CHECK(largest_difference(elsewhere, Doubles(12, 0)) > 0.05);
 }
@@ -195,7 +195,7 @@ TEST_CASE("the full KL needs no sampling", "[rl]") {
   };
   const auto value = [&](const Doubles& z) { return stepwise_kl(z, first); };
   CHECK(std::abs(loss(Tensor::from(kPolicy, {12})).item() - value(kPolicy)) < 1e-14);
-  CHECK(std::abs(value(kPolicy) - sequence_kl(kPolicy)) < 1e-14);  // the chain rule of the KL
+  CHECK(std::abs(value(kPolicy) - sequence_kl(kPolicy)) < 1e-14);  // by the chain rule of the KL
   check_close(tape_gradient(loss, kPolicy), gradient_of(value, kPolicy), 1e-10);
 }
 

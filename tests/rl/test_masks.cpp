@@ -1,5 +1,5 @@
-// What does not count must change nothing: infinity and NaN in masked slots, padding, micro-batches, log-ratios so
-// large that their exponential is infinite.
+// Masked entries must have no effect: infinity and NaN in masked slots, padding, micro-batches, log-ratios so large
+// that their exponential is infinite.
 #include <limits>
 
 #include "rl/kl.h"
@@ -15,7 +15,7 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// log π, old, ref → loss per token. Every function of rl/ that takes a mask.
+// log π, old, advantage, mask → loss per token. Every function of rl/ that takes a mask.
 using Loss =
     std::function<Tensor(const Tensor& log_prob, const Tensor& old, const Tensor& advantage, const Tensor& mask)>;
 struct Named {
@@ -73,7 +73,7 @@ Tensor poisoned(const Tensor& x, const Tensor& mask, double junk) {
   return where(mask, x, Tensor::scalar(junk, x.dtype()));
 }
 
-// Eight responses of 5, 1, 3, 0, 2, 5, 4 and 1 tokens; the masks also have holes (tool results).
+// Eight responses of 5, 1, 3, 0, 2, 5, 4 and 1 tokens. The masks also have holes (tool results).
 struct Batch {
   Tensor log_prob = random({8, 5}, 1, -2, 1), old = log_prob + random({8, 5}, 2, 0, .4);
   Tensor advantage = random({8, 1}, 3, 0, 1);
@@ -132,7 +132,7 @@ TEST_CASE("NaN in the advantages of masked slots changes nothing", "[rl]") {
   const Batch b;
   const Tensor advantage = expand(b.advantage, {8, 5}).clone(), bad = poisoned(advantage, b.mask, kNan);
   for (const Named& f : losses()) {
-    if (std::string(f.name) == "gspo" || std::string(f.name) == "gspo ratio") continue;  // must be finite there
+    if (std::string(f.name) == "gspo" || std::string(f.name) == "gspo ratio") continue;  // requires finite values there
     const Result clean = run(f, rl::Aggregation::token_mean, b.log_prob, b.old, advantage, b.mask, b.total);
     const Result got = run(f, rl::Aggregation::token_mean, b.log_prob, b.old, bad, b.mask, b.total);
     INFO(f.name);
@@ -160,7 +160,7 @@ TEST_CASE("columns of padding change nothing", "[rl]") {
   }
 }
 
-// Means of micro-batches are not the mean of the batch: with lengths 1 and 5 they were off by factors.
+// The mean of micro-batch means is not the mean of the batch: with lengths 1 and 5 it was wrong by large factors.
 TEST_CASE("losses of micro-batches add up to the loss of the batch whatever their sizes", "[rl]") {
   const Batch b;
   for (const Named& f : losses()) {
@@ -221,7 +221,7 @@ TEST_CASE("an update without a token is an error and not a NaN", "[rl]") {
   for (rl::Aggregation how : kAggregations) {
     CHECK_THROWS_AS(rl::aggregate(loss, mask, how, rl::denominators(mask, 3)), Error);
   }
-  // The length of Dr. GRPO must be said.
+  // Dr. GRPO needs an explicit length.
   const Tensor all = Tensor::ones({2, 3}, u8);
   CHECK_THROWS_AS(rl::aggregate(loss, all, rl::Aggregation::constant, rl::denominators(all)), Error);
 }
@@ -256,7 +256,7 @@ TEST_CASE("log-ratios of a hundred nats stay finite in f32 and f64", "[rl]") {
   }
 }
 
-// e^20 is past every clip: a ratio held there must not push with its full size.
+// e^20 is beyond every clip range: a ratio limited to that value must not contribute its full gradient.
 TEST_CASE("a ratio held at its bound has no gradient whichever ratio it is", "[rl]") {
   for (double nats : {25.0, -25.0}) {
     for (auto ratio : {rl::token_ratio, rl::sequence_ratio, rl::sequence_token_ratio}) {

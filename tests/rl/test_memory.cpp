@@ -1,4 +1,4 @@
-// The logits of an update, [tokens, vocabulary], are what fills the memory first: they are never there as a whole.
+// The logits of an update, [tokens, vocabulary], need the most memory: they are never stored as a whole.
 #include <cmath>
 
 #include "rl/kl.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kVocab = 8192;
 
-// Responses of 128 tokens from a large vocabulary; those that begin with a small id earn more.
+// Responses of 128 tokens from a large vocabulary. The reward grows with the first token's id.
 struct LongResponses : TextTask {
   std::string name() const override { return "long responses"; }
   std::string about() const override { return ""; }
@@ -82,14 +82,14 @@ TEST_CASE("rl memory: the logits of an update are never in memory twice, nor as 
     const double peak = static_cast<double>(memory_stats().peak - before) / copy;
     INFO("peak " << peak << " copies");
     CHECK(peak < 0.75);
-    CHECK(m.at("check/first_ratio_error") == 0);  // what the sampler thought, bit for bit, in pieces too
+    CHECK(m.at("check/first_ratio_error") == 0);  // equals the sampler's bit for bit, also in chunks
     CHECK(m.at("check/probability_sum_error") < 1e-4);
     CHECK(m.at("ref_kl/k3") == 0);
   }
 }
 
 TEST_CASE("rl memory: logits in pieces give the log-probabilities and gradients of the whole", "[rl][rl_memory]") {
-  // 5 responses of 120 tokens: 600 rows, of which 512 fit into a piece; with the full KL 128.
+  // 5 responses of 120 tokens: 600 rows, of which 512 fit into a chunk, or 128 with the full KL.
   Generator g(7);
   std::vector<Response> all(5);
   for (Response& r : all) {

@@ -1,5 +1,5 @@
-// Mistakes that reinforcement learning systems have made, each by its name, at the level of rollouts and the loop.
-// Those of single formulas are beside the formulas' tests.
+// Known mistakes of reinforcement learning systems, one test case each, at the level of rollouts and the training loop.
+// Mistakes in single formulas are tested together with the formulas.
 #include <cmath>
 
 #include "rl/text/credit.h"
@@ -35,7 +35,7 @@ Response response(std::vector<int32_t> prompt, std::vector<int32_t> tokens) {
 }  // namespace
 
 TEST_CASE("no id stands for padding, so an end of sequence is learned and an id 0 too", "[rl][defects]") {
-  // Id 0 fills the rows; 10 is the end, and stands in the prompt as well.
+  // Id 0 is used for padding. Id 10 is the end token, which also occurs in the prompt.
   const Response a = response({10, 1}, {0, 0, 10}), b = response({3}, {10});
   const std::vector<const Response*> both = {&a, &b};
   const TokenRows rows = token_rows(both);
@@ -114,7 +114,7 @@ TEST_CASE("entropy, KL and clip fraction are of the policy's tokens, not of prom
       const TokenRows rows = token_rows(batch);
       NoGrad no_grad;
       const TokenScores scores = score_tokens(policy, rows);
-      // Old log-probabilities so that every other token is clipped, and garbage where the mask is 0.
+      // Old log-probabilities for which every unmasked token is clipped, and garbage where the mask is 0.
       Tensor old = scores.log_prob.clone(), advantage = Tensor::ones(old.shape());
       const auto mask = rows.mask.data<uint8_t>();
       for (size_t k = 0; k < mask.size(); ++k) {
@@ -143,7 +143,7 @@ TEST_CASE("a new policy tries everything: it does not repeat the token it read",
   const Tensor ids = Tensor::arange(16, i32).view_reshape({16, 1});
   const Tensor p = softmax(policy(ids));
   const std::vector<double> all = p.to_vector();
-  for (size_t i = 0; i < 16; ++i) CHECK(all[i * 16 + i] < 0.2);  // 1/16 if it is fair
+  for (size_t i = 0; i < 16; ++i) CHECK(all[i * 16 + i] < 0.2);  // 1/16 if all tokens are equally likely
 }
 
 TEST_CASE("sampling leaves the model in the mode it was in, and no tape behind", "[rl][defects]") {
@@ -163,7 +163,7 @@ TEST_CASE("the loss that is logged is that of the whole batch, and groups reach 
           "[rl][defects]") {
   const auto task = make_text_task("sort", {.length = 4});
   std::vector<double> losses, norms;
-  for (const int64_t size : {0, 1, 3}) {  // 3 cuts groups of 4
+  for (const int64_t size : {0, 1, 3}) {  // micro-batches of 3 split groups of 4
     Gpt2 policy = make_policy(*task);
     RlConfig config;
     config.algorithm = algorithm("dapo");

@@ -1,5 +1,5 @@
-// Where training ends: every algorithm followed along its exact expected gradient on a bandit, and the optimum under a
-// KL to a reference, which is known: π* ∝ ref·exp(r/β).
+// Where training ends: every algorithm follows its exact expected gradient on a bandit. The optimum under a KL penalty
+// to a reference is known: π* ∝ ref·exp(r/β).
 #include "rl/advantages.h"
 #include "rl/kl.h"
 #include "rl/policy_loss.h"
@@ -51,7 +51,7 @@ const std::vector<std::pair<const char*, Surrogate>>& surrogates() {
   return all;
 }
 
-// The gradient at the optimum of E[r] - β·KL(π ‖ ref) of leave-one-out plus β times a KL term per sample.
+// The gradient of leave-one-out plus β times a per-sample KL term, at the optimum of E[r] - β·KL(π ‖ ref).
 double gradient_at_optimum(double beta, const std::function<Tensor(T log_prob, T ref)>& kl) {
   Doubles optimum;
   for (size_t k = 0; k < 3; ++k) optimum.push_back(kReference[k] + kRewards[k] / beta);
@@ -67,7 +67,7 @@ double gradient_at_optimum(double beta, const std::function<Tensor(T log_prob, T
 
 }  // namespace
 
-// Two steps with each set of samples, so that ratios leave 1.
+// Two steps with each set of samples, so that ratios differ from 1.
 TEST_CASE("every estimator with every surrogate learns the best arm", "[rl]") {
   for (const Named& estimator : estimators()) {
     for (const auto& [name, surrogate] : surrogates()) {
@@ -91,11 +91,11 @@ TEST_CASE("every estimator with every surrogate learns the best arm", "[rl]") {
 
 TEST_CASE("the optimum under a KL to the reference is where right gradients vanish", "[rl]") {
   for (double beta : {0.3, 1.0}) {
-    // In the reward: r - β·k1, detached, is the same for every arm there.
+    // KL in the reward: r - β·k1, detached, is the same for every arm at the optimum.
     CHECK(gradient_at_optimum(beta, [](T lp, T ref) { return rl::k1(lp.detach(), ref) * (lp - lp.detach()); }) < 1e-14);
     CHECK(gradient_at_optimum(beta, [](T lp, T ref) { return rl::k2(lp, ref); }) < 1e-14);
     CHECK(gradient_at_optimum(beta, [](T lp, T ref) { return rl::weighted_k3(lp, ref, lp.detach()); }) < 1e-14);
-    // k3 holds the policy elsewhere, and k1 as a loss does not hold it at all.
+    // k3 has another optimum, and k1 as a loss does not constrain the policy at all.
     CHECK(gradient_at_optimum(beta, [](T lp, T ref) { return rl::k3(lp, ref); }) > 0.01);
     CHECK(gradient_at_optimum(beta, [](T lp, T ref) { return rl::k1(lp, ref); }) > 0.05);
   }

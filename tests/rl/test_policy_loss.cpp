@@ -1,4 +1,4 @@
-// What ratios and surrogates are, beyond their gradients being right: identities between them and examples by hand.
+// Properties of ratios and surrogates beyond correct gradients: identities between them and examples computed by hand.
 #include "rl/policy_loss.h"
 #include "tests/rl/policies.h"
 
@@ -37,8 +37,8 @@ TEST_CASE("on the first pass every ratio is exactly one and nothing is clipped",
   }
 }
 
-// The loss printed at the first step is not a sign of anything: PPO's is minus the mean advantage, zero in a group
-// whose advantages add up to zero, while its gradient is REINFORCE's.
+// The loss value at the first step carries no information: for PPO it is minus the mean advantage, which is zero in a
+// group whose advantages add up to zero, although the gradient is that of REINFORCE.
 TEST_CASE("at ratio one every surrogate has the gradient of REINFORCE but another value", "[rl]") {
   const Tensor log_prob = random({2, 3}, 2, -3), advantage = Tensor::from<double>({1.5, -1.5}, {2, 1});
   const rl::Denominators total = rl::denominators(Tensor::ones({2, 3}, u8));
@@ -76,7 +76,7 @@ TEST_CASE("with mean-zero advantages and unequal lengths the token mean is not z
   CHECK(rl::aggregate(loss, kMask, rl::Aggregation::sequence_mean, total).item() == 0);
 }
 
-// s = exp(mean of the log-ratios of the tokens that count).
+// s = exp(mean of the log-ratios of the unmasked tokens).
 TEST_CASE("the sequence ratio is the geometric mean of the token ratios", "[rl]") {
   const Tensor old = random({2, 3}, 3, -3), log_prob = random({2, 3}, 4, -3);
   const Doubles rho = rl::token_ratio(log_prob, old, kMask).to_vector();
@@ -117,7 +117,7 @@ TEST_CASE("dual clip bounds the loss of a bad action and nothing else", "[rl]") 
   const Tensor ratio = row({5, 5, 2.5, .1, 3, 5}), advantage = row({-2, 2, -2, -2, -2, 0});
   const auto loss = [&](const Tensor& r) { return rl::dual_clip_loss(r, advantage, .2, .2, 3); };
   check_close(loss(ratio), {6, -2.4, 5, 1.6, 6, 0}, 1e-15);
-  // At the bound itself the loss still has its gradient; past it none.
+  // At the bound itself the loss still has its gradient; beyond the bound it has none.
   check_close(gradient_at(ratio, loss), {0, 0, 2, 0, 2, 0}, 0);
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("the correction for the sampler is capped and a constant", "[rl]") {
   CHECK(!w.requires_grad());
 }
 
-// A wrong response gets the same advantage on all its tokens; what a token of it weighs depends on the aggregation.
+// A wrong response gets the same advantage on all its tokens. The weight of one token depends on the aggregation.
 TEST_CASE("the per-sequence mean weighs tokens of long answers less and the constant length does not", "[rl]") {
   const Tensor mask = Tensor::from<uint8_t>({1, 0, 0, 0, /**/ 1, 1, 1, 1}, {2, 4});
   const Tensor advantage = Tensor::full({2, 1}, -1, f64), log_prob = random({2, 4}, 7, -2);

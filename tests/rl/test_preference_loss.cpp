@@ -1,4 +1,4 @@
-// Losses on pairs: values by hand and identities between them.
+// Losses on pairs: values computed by hand, and identities between the losses.
 #include "rl/preference_loss.h"
 #include "tests/rl/policies.h"
 
@@ -42,7 +42,7 @@ TEST_CASE("DPO by hand", "[rl]") {
   CHECK(!d.rejected_reward.requires_grad());
 }
 
-// d/dΔ -log σ(βΔ) = -β σ(-βΔ), up for the chosen response and down for the rejected one.
+// d/dΔ -log σ(βΔ) = -β σ(-βΔ): increases the chosen response and decreases the rejected one.
 TEST_CASE("DPO pushes both responses apart and most where it is wrong", "[rl]") {
   Tensor chosen = of({-10, -10, -10}), rejected = of({-20, -10, -2});
   chosen.set_requires_grad();

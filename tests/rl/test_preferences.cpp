@@ -1,4 +1,4 @@
-// Reward models, DPO and expert iteration at work: what they read, what they leave alone, and that they learn.
+// Reward models, DPO and expert iteration: what they read, what they leave unchanged, and that they learn.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -42,7 +42,7 @@ std::vector<double> weights(Module& model) {
   return all;
 }
 
-// Chosen: sentences with a moon. Rejected: sentences without. Nothing is in between.
+// Chosen: sentences with a moon. Rejected: sentences without a moon. There are no intermediate cases.
 std::vector<Preference> moon_pairs(size_t count, uint64_t seed) {
   Generator g(seed);
   std::vector<Preference> pairs(count);
@@ -71,7 +71,7 @@ PreferenceConfig config_of(double lr) {
   return config;
 }
 
-// Experience of two prompts' groups with these rewards.
+// Experience with groups of `samples` responses that have these rewards.
 Experience with_rewards(const std::vector<double>& rewards, int64_t samples) {
   Experience e;
   e.samples = samples;
@@ -82,7 +82,7 @@ Experience with_rewards(const std::vector<double>& rewards, int64_t samples) {
   return e;
 }
 
-// `run` under so many threads.
+// Calls `run` with `count` threads.
 template <class F>
 auto threads(int count, const F& run) {
   const int before = num_threads();
@@ -129,7 +129,7 @@ TEST_CASE("preferences: a score is read at the last token and knows neither padd
   Response no_end = all[0];
   no_end.tokens.back() = 19;
   const Response* one = &no_end;
-  CHECK(sequence_scores(model, {&one, 1}).to_vector()[0] != together[0]);  // the end of sequence is read
+  CHECK(sequence_scores(model, {&one, 1}).to_vector()[0] != together[0]);  // the score depends on the end of sequence
 }
 
 TEST_CASE("preferences: log-probabilities of sequences are the sums of the sampler's, bit for bit",
@@ -163,7 +163,8 @@ TEST_CASE("preferences: DPO begins at ln 2 and parts chosen from rejected", "[rl
   CHECK(last.at("accuracy") > 0.9);
   CHECK(trainer.accuracy(held_out) > 0.9);
   CHECK(last.at("reward/chosen") > last.at("reward/rejected"));
-  // Rewards are β times the way from the reference, of chosen and rejected apart: here the latter fall.
+  // A reward is β times the change of the log-probability from the reference, for chosen and rejected separately. Here
+  // the rejected ones fall.
   CHECK(last.at("reward/rejected") < 0);
   CHECK(last.at("log_prob/rejected") < first.at("log_prob/rejected"));
 }
@@ -186,13 +187,13 @@ TEST_CASE("preferences: labels follow the sigmoid of the difference", "[rl][pref
   }
   const auto n = static_cast<double>(pairs);
   CHECK(std::abs(right / n - p) < 4 * std::sqrt(p * (1 - p) / n));
-  CHECK(std::abs(first / n - 0.5) < 4 * std::sqrt(0.25 / n));  // no side is favoured
+  CHECK(std::abs(first / n - 0.5) < 4 * std::sqrt(0.25 / n));  // no preference for the first or second response
 }
 
 TEST_CASE("preferences: without noise the better one is chosen, equals and other prompts' are left out",
           "[rl][preferences]") {
   Generator g(5);
-  // Groups of three: the pairs are (0, 1) and (4, 5); 2 and 3 answer different prompts. Then equal rewards.
+  // Groups of three: the pairs are (0, 1) and (4, 5), because 2 and 3 answer different prompts. Then equal rewards.
   const auto pairs = label_pairs(with_rewards({1, 3, 9, 0, 2, 1}, 3), 0, g);
   REQUIRE(pairs.size() == 2);
   CHECK(pairs[0].chosen[0] == 1);

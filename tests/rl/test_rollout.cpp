@@ -1,4 +1,4 @@
-// Rollouts and what is made of them: alignment, masks, log-probabilities, references.
+// Rollouts and the data computed from them: alignment, masks, log-probabilities, references.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -45,7 +45,7 @@ std::vector<const Response*> pointers(const Experience& e) {
   return all;
 }
 
-// The gradients that lie in the slab against central differences of f at 60 places.
+// Compares the gradients in the slab with central differences of f at 60 positions.
 void check_gradient(ParamSlab& slab, const std::function<double()>& f) {
   Generator g(1);
   const auto values = slab.params().data<double>();
@@ -74,7 +74,7 @@ void check_gradient(ParamSlab& slab, const std::function<double()>& f) {
 }  // namespace
 
 TEST_CASE("rollout: the trainer gives the sampler's log-probabilities bit for bit", "[rl][rollout]") {
-  for (const char* name : {"reverse", "guess"}) {  // of one turn and of many
+  for (const char* name : {"reverse", "guess"}) {  // tasks with one turn and with many turns
     for (const double temperature : {1.0, 0.6, 1.7}) {
       const auto task = make_text_task(name);
       Gpt2 policy = make_policy(*task);
@@ -90,7 +90,7 @@ TEST_CASE("rollout: the trainer gives the sampler's log-probabilities bit for bi
       check_rows(batch);
       std::reverse(batch.begin(), batch.end());  // batch order does not matter
       check_rows(batch);
-      for (const Response* r : batch) check_rows({&r, 1});  // nor neighbours, nor padding
+      for (const Response* r : batch) check_rows({&r, 1});  // other rows and padding do not matter either
     }
   }
 }
@@ -114,13 +114,13 @@ TEST_CASE("rollout: the end of sequence is learned, nothing after it exists, and
   r.chosen = {1, 1, 1, 0, 0};
   r.score.reward = 0.5;
   set_rewards(r);
-  CHECK(r.rewards == std::vector<double>{0, 0, 0.5, 0, 0});  // on the policy's last token, not on the world's
+  CHECK(r.rewards == std::vector<double>{0, 0, 0.5, 0, 0});  // on the policy's last token, not on the environment's
 }
 
 TEST_CASE("rollout: the world's words are read but not learned", "[rl][rollout]") {
   const auto task = make_text_task("guess");
   Gpt2 policy = make_policy(*task);
-  policy.wpe.weight.detach().fill(0);  // any order of digits, so that many guesses come about
+  policy.wpe.weight.detach().fill(0);  // no positions: any order of digits, so many guesses
   const Experience e = rollout(policy, *task, problems_of(*task, 40), {.samples = 8, .seed = 1});
   size_t answers = 0;
   for (const Response& r : e.responses) {
@@ -193,7 +193,7 @@ TEST_CASE("packed rows: every position once, with the bits of the padded grid", 
   const Experience e = rollout(policy, *task, problems, {.samples = 4, .seed = 3});
   const std::vector<const Response*> all = pointers(e);
   const TokenRows rows = token_rows(all);
-  // What must be computed: each prompt once, of each response all but the last token.
+  // The positions that must be computed: each prompt once, and all tokens of each response except the last.
   size_t least = 0;
   std::set<std::vector<int32_t>> prompts;
   for (const Response* r : all) {
@@ -222,8 +222,8 @@ TEST_CASE("packed rows: every position once, with the bits of the padded grid", 
 }
 
 TEST_CASE("update: the gradient over all responses is that of the expected reward", "[rl][rollout]") {
-  // Every response of two tokens, weighted by its probability, against central differences of E[reward]: a policy that
-  // saw its own token, or a mask that is off by one, would not pass.
+  // All responses of two tokens, weighted by their probability, compared with central differences of E[reward]. A
+  // policy that sees its own token, or a mask that is off by one, would fail.
   const auto task = make_text_task("copy", {.length = 2});
   Gpt2 policy = make_policy(*task, f64);
   const auto v = static_cast<int32_t>(task->vocab_size());
@@ -251,7 +251,7 @@ TEST_CASE("update: the gradient over all responses is that of the expected rewar
   const auto n = static_cast<double>(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     Response& r = all[i];
-    // The loss divides by n and the expectation weighs by p. 0.3 is a baseline: it must not matter.
+    // The loss divides by n, and the expectation weights by p. The baseline 0.3 must not change the result.
     r.advantages.assign(2, n * p[i] * (r.score.reward - 0.3));
     r.old_log_probs = r.sampler_log_probs = {0, 0};
   }
@@ -271,7 +271,7 @@ TEST_CASE("update: the gradient over all responses is that of the expected rewar
   check_gradient(slab, [&] { return -expected_reward(); });
 }
 
-// One graph for both losses: what the trunk learns from the value head is in it.
+// Both losses share one graph, so the gradient includes the effect of the value head on the trunk.
 TEST_CASE("update: a value head on the policy has the gradients of finite differences", "[rl][rollout]") {
   const auto task = make_text_task("copy", {.length = 2});
   Gpt2 policy = make_policy(*task, f64);
@@ -310,7 +310,7 @@ TEST_CASE("update: a value head on the policy has the gradients of finite differ
   CHECK(sums.value_loss > 0.01);
   CHECK(sums.loss + a.value_coef * sums.value_loss == Approx(loss()).epsilon(1e-12));
 
-  // A model of its own that is a copy gives the same loss and leaves the policy's trunk alone.
+  // A separate value model that is a copy gives the same loss and does not change the policy's trunk.
   ScalarModel model(policy, 0, g);
   load_state_dict(model.head, state_dict(head));
   const Update apart{.algorithm = a, .policy = policy, .critic = &model, .total = {.tokens = 9, .sequences = 3}};
@@ -325,7 +325,7 @@ TEST_CASE("update: a value head on the policy has the gradients of finite differ
 }
 
 TEST_CASE("credit: responses, places and groups by hand", "[rl][rollout]") {
-  // Two prompts of two responses; rewards by token.
+  // Two prompts with two responses each; rewards per token.
   Experience e;
   e.samples = 2;
   const std::vector<std::vector<double>> rewards = {{1, 2}, {3}, {0, 0, 4}, {1, 1}};
@@ -354,7 +354,7 @@ TEST_CASE("credit: responses, places and groups by hand", "[rl][rollout]") {
   CHECK(advantages(Credit::response, Baseline::group_mean) == V{{0, 0}, {0}, {1, 1, 1}, {-1, -1}});
   CHECK(advantages(Credit::response, Baseline::leave_one_out) == V{{0, 0}, {0}, {2, 2, 2}, {-2, -2}});
   CHECK(advantages(Credit::response, Baseline::batch_mean) == V{{0, 0}, {0}, {1, 1, 1}, {-1, -1}});
-  // At the same place of the same prompt; who has ended is not compared with.
+  // Compared at the same position of the same prompt. Responses that have ended do not take part.
   CHECK(advantages(Credit::to_go, Baseline::group_mean) == V{{0, 0}, {0}, {1, 1.5, 0}, {-1, -1.5}});
   CHECK(advantages(Credit::token, Baseline::group_mean) == V{{-1, 0}, {1}, {-0.5, -0.5, 0}, {0.5, 0.5}});
   CHECK(advantages(Credit::response, Baseline::moving) == V{{3, 3}, {3}, {4, 4, 4}, {2, 2}});
@@ -376,8 +376,8 @@ TEST_CASE("references: bigram counts with one added, and a copy that stands stil
   r.chosen = {1, 1};
   const Response* view = &r;
   const std::vector<double> got = bigram.log_prob(token_rows({&view, 1}), 1).to_vector();
-  CHECK(std::abs(got[0] - std::log(3.0 / 6)) < 1e-6);  // 0 is followed by 1 twice, by 2 once
-  CHECK(std::abs(got[1] - std::log(1.0 / 5)) < 1e-6);  // 1 is followed by 0 twice, never by 2
+  CHECK(std::abs(got[0] - std::log(3.0 / 6)) < 1e-6);  // 0 is followed by 1 twice and by 2 once
+  CHECK(std::abs(got[1] - std::log(1.0 / 5)) < 1e-6);  // 1 is followed by 0 twice and never by 2
 
   const auto task = make_text_task("copy");
   Gpt2 policy = make_policy(*task);

@@ -1,4 +1,4 @@
-// The loop of reinforcement learning on language: exactness, invariances, resuming, refusing, and that it learns.
+// The reinforcement learning loop on language: exactness, invariances, resuming, refused inputs, and that it learns.
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -32,7 +32,7 @@ Gpt2 make_policy(const TextTask& task, DType dtype = f32, double dropout = 0) {
               g);
 }
 
-// Imitates the answers for a while, so that rewards differ.
+// Trains on the correct answers for some steps, so that rewards differ.
 void warm_up(Gpt2& policy, const TextTask& task, int64_t steps) {
   TrainConfig config;
   config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
@@ -125,7 +125,7 @@ TEST_CASE("rl trainer: micro-batches of any size give the gradient of the whole"
     INFO(name);
     RlConfig config = small(name);
     config.algorithm.entropy_bonus = 0.01;
-    config.adamw.eps = 1e-3;  // else Adam makes signs of gradients that are zero up to rounding
+    config.adamw.eps = 1e-3;  // with a small eps, Adam turns gradients that are zero up to rounding into ±1
     const auto whole = run(config, 2, f64);
     for (const int64_t size : {1, 5, 24}) {
       config.batch.micro_batch = size;
@@ -140,7 +140,7 @@ TEST_CASE("rl trainer: the same bits for any number of threads, and from one run
   const auto once = run(config, 3, f32, 1);
   CHECK(run(config, 3, f32, 2) == once);
   CHECK(run(config, 3, f32, 3) == once);
-  config.max_rows = 5;  // nor does it matter how many are sampled at a time
+  config.max_rows = 5;  // the number of rows sampled at a time does not matter either
   CHECK(run(config, 3, f32, 2) == once);
   config.seed = 2;
   CHECK(run(config, 3, f32, 2) != once);
@@ -205,7 +205,7 @@ TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32"
     CHECK(last.at("value/clip") >= 0);
     CHECK(last.at("value/clip") <= 1);
   }
-  // The exact KL, its logits in bf16.
+  // The full KL with bf16 logits.
   Gpt2 policy = make_policy(*task, bf16);
   RlConfig config = small("grpo");
   config.algorithm.kl_estimator = KlEstimator::full;
@@ -217,7 +217,7 @@ TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32"
     CHECK(m.at("check/probability_sum_error") < 1e-5);
     CHECK((i == 0 ? m.at("kl_loss") == 0 : m.at("kl_loss") > 0));
   }
-  // 1.001 is no bf16 number, but the sum of one and a thousandth is a value.
+  // Neither the value 1 + 2^-11 nor the gradient 1.001 is a bf16 number: both must be computed in f32.
   Linear head(2, 1, true, Init::zeros(bf16));
   head.weight.detach().copy_from(Tensor::from(std::vector<float>{1, 0.5F}, {1, 2}).to(bf16));
   Tensor hidden = Tensor::from(std::vector<float>{1, 0.0009765625F}, {1, 1, 2}).to(bf16);
@@ -244,7 +244,7 @@ TEST_CASE("rl trainer: the reference may be a given model, which a resumed run m
         std::string::npos);
 
   RlTrainer trainer(policy, *task, config, {}, &given);
-  // The reference's log-probabilities, spelled out: one forward pass for each token.
+  // Recomputes the reference's log-probabilities with one forward pass per token.
   RlHooks hooks;
   hooks.should_stop = [&] { return trainer.steps() == 1; };
   hooks.on_samples = [&](int64_t, const Experience& experience) {
@@ -281,7 +281,7 @@ TEST_CASE("rl trainer: a gradient that is not finite refuses the step and names 
   RlTrainer trainer(policy, *task, small("reinforce"), [](std::vector<Response>& responses) {
     for (Response& r : responses) {
       r.score.per_token.clear();
-      r.score.reward = 1e300;  // a finite reward, whose loss is not
+      r.score.reward = 1e300;  // a finite reward, but the loss is not finite
     }
   });
   const auto before = weights(policy);

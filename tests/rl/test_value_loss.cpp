@@ -1,4 +1,4 @@
-// What a critic minimises and how well it predicts.
+// The loss of a critic and the quality of its predictions.
 #include <limits>
 
 #include "rl/value_loss.h"
@@ -14,8 +14,8 @@ Tensor of(const Doubles& x) { return Tensor::from(x, {1, static_cast<int64_t>(x.
 }  // namespace
 
 TEST_CASE("the clipped value loss takes the larger error", "[rl]") {
-  // Moved toward the return past the clip: the error from .7 counts and nothing pulls. Moved away past the clip: free.
-  // Inside: both the same.
+  // Moved towards the return beyond the clip: the error of the clipped value .7 counts, and there is no gradient. Moved
+  // away beyond the clip: not clipped. Inside: both errors are equal.
   const Tensor returns = of({3, 3, 3, 3}), old = of({.5, 2.5, 2.5, .5});
   Tensor values = of({1, 2.9, 4, .6});
   values.set_requires_grad();
@@ -36,7 +36,7 @@ TEST_CASE("returns and old values are constants of the value loss", "[rl]") {
 TEST_CASE("explained variance by hand", "[rl]") {
   const Tensor returns = of({1, 2, 3, 6});
   CHECK(rl::explained_variance(returns, returns) == 1);
-  CHECK(std::abs(rl::explained_variance(returns - 100, returns) - 1) < 1e-12);  // a constant error explains all
+  CHECK(std::abs(rl::explained_variance(returns - 100, returns) - 1) < 1e-12);  // a constant error does not reduce it
   CHECK(rl::explained_variance(Tensor::full({1, 4}, 3, f64), returns) == 0);
   CHECK(rl::explained_variance(neg(returns), returns) == -3);
   // Errors 0, 1, -1, 0: variance 1/2 of 14/4.

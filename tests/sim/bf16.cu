@@ -12,7 +12,7 @@ __global__ void round_trip_kernel(const float* x, float* widened, uint16_t* bits
   if (i >= n) return;
   const __nv_bfloat16 rounded = __float2bfloat16(x[i]);
   bits[i] = __bfloat16_as_ushort(rounded);
-  // Through a pair, too: its halves must come back where they were.
+  // Also converts a pair: each half must return to its position.
   const __nv_bfloat162 pair = __floats2bfloat162_rn(-1.0f, __bfloat162float(rounded));
   widened[i] = __low2float(pair) == -1.0f ? __bfloat1622float2(pair).y : 0.0f;
 }

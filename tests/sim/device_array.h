@@ -1,5 +1,5 @@
 #pragma once
-// Device memory of a test: copied in, freed at the end.
+// Device memory for a test: filled with a copy of host data, freed at the end.
 #include <vector>
 
 #include "tensor/cuda/runtime/launch.h"

@@ -81,7 +81,7 @@ __global__ void reductions_kernel(const int* x, int* out) {
                           static_cast<int>(__reduce_and_sync(all, bits)),
                           static_cast<int>(__reduce_or_sync(all, bits)),
                           static_cast<int>(__reduce_xor_sync(all, bits))};
-  // Every lane must have the result: each writes one, of another lane's turn.
+  // Every lane has all eight results. Lane i writes result i, so each result is checked on a different lane.
   if (threadIdx.x < 8) out[threadIdx.x] = results[threadIdx.x];
 }
 
@@ -109,7 +109,7 @@ __global__ void atomics_kernel(const int* x, int n, int* ints, unsigned long lon
   atomicAdd(&longs[0], 1ull << 32);
   atomicMax(&longs[1], static_cast<unsigned long long>(v) << 20);
   atomicAdd(&floats[0], static_cast<float>(v));
-  // A sum by compare-and-swap, as types without atomicAdd need it.
+  // Adds by compare-and-swap, as needed for types without atomicAdd.
   int old = 0, seen;
   do {
     seen = old;

@@ -14,7 +14,7 @@ __device__ uint32_t pair(const uint16_t* first, int step) {
   return first[0] | static_cast<uint32_t>(first[step]) << 16;
 }
 
-// Operands by the formula of the PTX manual: no ldmatrix.
+// Loads the operands by the formula of the PTX manual, without ldmatrix.
 __global__ void mma_by_hand_kernel(const uint16_t* a, const uint16_t* b, float* c) {
   const int g = static_cast<int>(threadIdx.x) / 4, t = static_cast<int>(threadIdx.x) % 4 * 2;
   uint32_t left[4], right[2];
@@ -65,7 +65,7 @@ __global__ void not_all_lanes_kernel(float* out, bool fault) {
   out[threadIdx.x] = c[0];
 }
 
-// Thread i copies x[4i … 4i + 3] to its place and reads its neighbour's.
+// Thread i copies x[4i … 4i + 3] to its slot and reads its neighbour's slot.
 __global__ void forgotten_wait_kernel(const float* x, float* y, bool fault) {
   __shared__ __align__(16) float buffer[64 * 4];
   cp_async_16(address_in_shared(buffer + threadIdx.x * 4), x + threadIdx.x * 4, true);
@@ -84,7 +84,7 @@ __global__ void wait_without_barrier_kernel(const float* x, float* y, bool fault
   y[threadIdx.x] = buffer[(threadIdx.x + 1) % 64 * 4];
 }
 
-// Two groups; the first only is waited for.
+// Two groups of asynchronous copies; the kernel only waits for the first.
 __global__ void wait_for_the_older_kernel(const float* x, float* y, bool fault) {
   __shared__ __align__(16) float buffer[2][32 * 4];
   for (int i = 0; i < 2; ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// That the simulator names a planted mistake: kernel, line, block and thread, and words that help.
+// Checks that the simulator reports a planted mistake: kernel, line, block, thread, and words that explain it.
 #include <fstream>
 #include <functional>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace pg::testing {
 
-// "tests/sim/faults.cu:12", where the line of that file ends with "// FAULT: name" (or another mark).
+// Returns e.g. "tests/sim/faults.cu:12", where that line of the file ends with "// FAULT: name" (or another mark).
 inline std::string place_in(const std::string& path, const std::string& name, const std::string& mark = "FAULT") {
   std::ifstream file(path);
   std::string text;
@@ -32,7 +32,8 @@ inline std::string message_of(const std::function<void()>& f) {
   return "(no error)";
 }
 
-// The error must begin with kernel, line, block and thread, and contain the words, for one and for two threads.
+// The error must begin with kernel, line, block and thread, and must contain `words`. Checked with one and with two
+// threads.
 inline void must_find_in(const std::string& path, const std::string& name, const std::string& block_and_thread,
                          const std::vector<std::string>& words, const std::function<void()>& f) {
   const int before = num_threads();

@@ -1,4 +1,4 @@
-// bf16 against its definition, worked out in exact arithmetic here.
+// bf16 compared with its definition, which this file computes in exact arithmetic.
 #include <cmath>
 #include <cstring>
 
@@ -17,17 +17,17 @@ float widen(uint16_t bits) {
   return out;
 }
 
-// The bf16 nearest to x, ties to even, found by looking at both neighbours. long double holds sums and products of bf16
-// numbers of moderate size exactly.
+// The bf16 nearest to x, ties to even, found by comparing both neighbours. long double represents sums and products of
+// bf16 values of moderate size exactly.
 uint16_t nearest(long double x) {
   if (x == 0) return std::signbit(x) ? 0x8000 : 0;
-  uint16_t low = 0, high = 0x7f80;  // largest with |value| <= |x| by bisection; the order of bits is that of values
+  uint16_t low = 0, high = 0x7f80;  // largest with |value| <= |x|, by bisection; bits are ordered as values
   const long double size = std::fabs(x);
   while (high - low > 1) {
     const uint16_t middle = static_cast<uint16_t>((low + high) / 2);
     (static_cast<long double>(widen(middle)) <= size ? low : high) = middle;
   }
-  // Above the largest number comes what would be the next one, which rounds to infinity.
+  // The value after the largest finite one would be 2^128; it rounds to infinity.
   const long double next = high == 0x7f80 ? 0x1p128L : static_cast<long double>(widen(high));
   const long double below = size - static_cast<long double>(widen(low)), above = next - size;
   const bool up = above < below || (above == below && (low & 1));
@@ -67,7 +67,7 @@ TEST_CASE("sim: bf16 arithmetic rounds once", "[sim]") {
   std::vector<uint16_t> a, b, c;
   uint32_t state = 12345;
   const auto next = [&state] { return state = state * 1664525u + 1013904223u; };
-  // Exponents within 2^±12: then everything below is exact in the 64 bits of a long double.
+  // Exponents within 2^±12, so that everything below is exact in the 64-bit mantissa of a long double.
   const auto number = [&] {
     return static_cast<uint16_t>((next() >> 16 & 0x8000) | ((115 + next() % 25) << 7) | next() >> 25);
   };
@@ -92,12 +92,12 @@ TEST_CASE("sim: bf16 arithmetic rounds once", "[sim]") {
 }
 
 TEST_CASE("sim: a bf16 product a hair above a tie rounds up after a tiny addition", "[sim]") {
-  // 1.0078125 · 1.5 = 1.51171875 lies midway between two bf16 numbers; 2^-100 more must decide.
+  // 1.0078125 · 1.5 = 1.51171875 is midway between two bf16 numbers; adding or subtracting 2^-100 must decide.
   const std::vector<uint16_t> a{0x3f81, 0x3f81, 0x3f81}, b{0x3fc0, 0x3fc0, 0x3fc0}, c{0x0d80, 0x8d80, 0x0000};
   DeviceArray<uint16_t> a_(a), b_(b), c_(c), out(15);
   bf16_arithmetic(a_.data(), b_.data(), c_.data(), out.data(), 3);
   const auto got = out.host();
   CHECK(got[3] == 0x3fc2);
   CHECK(got[8] == 0x3fc1);
-  CHECK(got[13] == 0x3fc2);  // the tie itself goes to even
+  CHECK(got[13] == 0x3fc2);  // the tie itself rounds to even
 }

@@ -1,4 +1,5 @@
-// Every mistake that the simulator must find, at its line and in words that help, and its twin without the mistake.
+// Every mistake that the simulator must find, with its line and an understandable message, and the same kernel without
+// the mistake.
 #include "tests/sim/device_array.h"
 #include "tests/sim/faults.h"
 #include "tests/sim/must_find.h"
@@ -18,7 +19,7 @@ void must_find(const std::string& name, const std::string& block_and_thread, con
 
 const std::vector<float> kOnes(256, 1.0f);
 
-// Defined here and not in faults.cu: nvcc knows no exceptions in kernels.
+// Defined here and not in faults.cu, because nvcc does not support exceptions in kernels.
 __global__ void throwing_kernel(int* y, int thrower) {
   if (static_cast<int>(threadIdx.x) == thrower) throw 7;
   y[threadIdx.x] = 1;
@@ -60,7 +61,7 @@ TEST_CASE("sim: host memory and freed memory are refused", "[sim]") {
   cuda::check(cudaFree(freed), "cudaFree");
   must_find("copy_from", "block 0, thread 0", {"in a device allocation of 256 bytes that was freed"},
             [&] { copy_from(freed, y.data(), 64); });
-  float* pinned = nullptr;  // that a GPU may read
+  float* pinned = nullptr;  // host memory that a GPU may read
   cuda::check(cudaMallocHost(&pinned, 256), "cudaMallocHost");
   for (int i = 0; i < 64; ++i) pinned[i] = static_cast<float>(i);
   copy_from(pinned, y.data(), 64);
@@ -96,7 +97,7 @@ TEST_CASE("sim: reads of uninitialised shared memory are refused", "[sim]") {
   uninitialised_half(halves.data(), false);
   must_find("uninitialised_half", "block 0, thread 0", {"uninitialised shared memory: reads byte 62 of the 64"},
             [&] { uninitialised_half(halves.data(), true); });
-  // Each block's shared memory is fresh, though it lies where another's was.
+  // Each block's shared memory starts uninitialised, even where it reuses another block's memory.
   left_by_another_block(y.data(), false);
   must_find("left_by_another_block", "block 1, thread 0",
             {"uninitialised shared memory: reads byte 0 of the 4", "value"},

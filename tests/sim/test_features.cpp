@@ -1,4 +1,4 @@
-// Every CUDA feature of the simulator, on results known from mathematics.
+// Every CUDA feature of the simulator, tested on results that are known from mathematics.
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -14,7 +14,7 @@ using namespace pg::testing;
 
 namespace {
 
-// Whole numbers, so that sums are exact in any order.
+// Integer values, so that sums are exact in any order.
 template <class T>
 std::vector<T> numbers(int n, int modulus = 17) {
   std::vector<T> out(n);
@@ -35,7 +35,7 @@ void check_block_sums() {
   }
 }
 
-// The Programming Guide's definition, spelled out: the lane whose value lane `lane` gets.
+// The definition in the CUDA Programming Guide: the lane whose value lane `lane` receives.
 int shuffle_source(int kind, int lane, int argument, int width) {
   const int first = lane / width * width;
   if (kind == 0) return first + argument % width;
@@ -156,8 +156,8 @@ TEST_CASE("sim: warp reductions", "[sim]") {
   CHECK(got[0] == sum);
   CHECK(got[1] == -11 * 77777);
   CHECK(got[2] == 20 * 77777);
-  CHECK(got[3] == 0);           // of the numbers as unsigned
-  CHECK(got[4] == -1 * 77777);  // the largest unsigned is the negative number nearest to zero
+  CHECK(got[3] == 0);           // minimum of the values as unsigned
+  CHECK(got[4] == -1 * 77777);  // maximum as unsigned: the negative value nearest to zero
   CHECK(static_cast<unsigned>(got[5]) == all);
   CHECK(static_cast<unsigned>(got[6]) == any);
   CHECK(static_cast<unsigned>(got[7]) == parity);
@@ -248,7 +248,7 @@ TEST_CASE("sim: functions on bits and fast mathematics", "[sim]") {
   DeviceArray<int> ints(14);
   DeviceArray<float> floats(13);
   functions(ints.data(), floats.data());
-  // 0x80000000 · 6 = 3 · 2^32; of −1 · 2 the upper word is −1; 2.5 rounds to even
+  // 0x80000000 · 6 = 3 · 2^32; the upper word of −1 · 2 is −1; 2.5 rounds to even
   CHECK(ints.host() == std::vector<int>{9, 9, 11, 32, 23, 5, 0, 2, 3, -1, 0x3f800000, 2, -2, 4});
   const double expected[] = {
       M_E,        M_LN2, 1.0 / 3,       0.25,          1.0 / 3, 10,
@@ -277,7 +277,7 @@ TEST_CASE("sim: a tiled matrix product", "[sim]") {
   const auto c = c_.host();
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < n; ++j) {
-      float sum = 0;  // of whole numbers: exact
+      float sum = 0;  // a sum of integers: exact
       for (int k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];
       REQUIRE(c[i * n + j] == sum);
     }

@@ -1,4 +1,4 @@
-// Switching stacks by itself: values in registers and on the stack survive, in any order of switches.
+// Stack switching on its own: values in registers and on the stack survive any order of switches.
 #include <cmath>
 #include <memory>
 #include <vector>

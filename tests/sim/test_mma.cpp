@@ -1,4 +1,5 @@
-// The instructions of tensor cores against products and layouts written out, and the mistakes they invite.
+// The tensor-core instructions compared with explicitly computed products and layouts, and the mistakes that are easy
+// to make with them.
 #include <cmath>
 #include <cstring>
 
@@ -16,7 +17,7 @@ void must_find(const std::string& name, const std::string& block_and_thread, con
   must_find_in("tests/sim/mma.cu", name, block_and_thread, words, f);
 }
 
-// A small whole number as bf16: its upper half as f32 is all of it.
+// A small integer as bf16: the upper half of its f32 represents it exactly.
 uint16_t bits_of(int x) {
   const float wide = static_cast<float>(x);
   uint32_t bits;
@@ -47,7 +48,7 @@ TEST_CASE("sim: mma.sync multiplies matrices laid out as PTX says", "[sim]") {
     for (int column = 0; column < 8; ++column) {
       const auto i = static_cast<size_t>(row * 8 + column);
       c[i] = static_cast<float>(row - 3 * column);
-      int sum = row - 3 * column;  // whole numbers: exact in any order
+      int sum = row - 3 * column;  // a sum of integers: exact in any order
       for (int k = 0; k < 16; ++k) sum += left(row, k) * right(k, column);
       expected[i] = static_cast<float>(sum);
     }
@@ -147,7 +148,8 @@ TEST_CASE("sim report: ldmatrix takes a pass for eight rows in different banks",
   const DeviceArray<uint16_t> x(std::vector<uint16_t>(32 * 8, 1));
   DeviceArray<uint32_t> out(4 * 32);
   const std::string place = place_in("tests/sim/mma.cu", "ldmatrix", "LINE");
-  // Rows at 16 bytes fill the 128 bytes of the banks; at 128 bytes all eight begin in one bank.
+  // With rows of 16 bytes, eight rows fill the 128 bytes of the banks. With rows of 128 bytes, all eight begin in the
+  // same bank.
   for (const auto& [pitch, passes, ways] : {std::tuple{8, 4, 1}, std::tuple{64, 32, 8}}) {
     const sim::Report report;
     ldmatrix(x.data(), out.data(), pitch, false);

@@ -1,4 +1,4 @@
-// The report's numbers against numbers counted by hand.
+// The report's counts compared with counts computed by hand.
 #include <fstream>
 #include <string>
 
@@ -103,7 +103,7 @@ TEST_CASE("sim report: a last warp of few lanes", "[sim]") {
   DeviceArray<float> x(std::vector<float>(200, 1.0f)), y(200);
   const sim::Report report;
   strided_copy(x.data(), y.data(), 131, 1, 0);
-  // Four warps of 32 lanes and one of 3, whose 12 bytes lie in one sector.
+  // Four warps of 32 lanes, and one of 3 lanes, whose 12 bytes are in one sector.
   check_traffic(report, "strided_copy reads", {5, 4 * 131, 17, 17});
   const auto& kernel = report.kernels().at("pg::testing::strided_copy_kernel");
   CHECK(kernel.launches == 1);
@@ -131,7 +131,7 @@ TEST_CASE("sim report: lanes that leave a loop early", "[sim]") {
   DeviceArray<float> x(std::vector<float>(1024, 1.0f)), y(32);
   const sim::Report report;
   divergent_loop(x.data(), y.data());
-  // Round k has the lanes k+1 … 31, that is 31 rounds and 496 loads; lane l reads bytes 4l of a row of 128.
+  // Lanes k+1 … 31 execute round k: 31 rounds and 496 loads. Lane l reads the bytes from 4l on of a row of 128 bytes.
   uint64_t sectors = 0, ideal = 0;
   for (int k = 0; k < 31; ++k) {
     sectors += 4 - (k + 1) / 8;

@@ -1,4 +1,4 @@
-// Memory, streams, events, graphs and errors of the runtime API.
+// Memory, streams, events, graphs and errors of the CUDA runtime API.
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -173,7 +173,7 @@ TEST_CASE("sim: a captured graph runs when launched, and as often", "[sim]") {
   CHECK(status == cudaStreamCaptureStatusActive);
   float plus = 1;
   affine(y.data(), 300, 2, plus, stream);
-  plus = 1000;  // arguments are those of the launch
+  plus = 1000;  // no effect: the launch copied its arguments
   affine(y.data(), 300, 3, 0, stream);
   CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
   CHECK(y.host() == std::vector<float>(300, 1.0f));  // nothing has run

@@ -1,5 +1,5 @@
-// The environments against trajectories of Gymnasium (tools/goldens/make_environment_goldens.py), against mechanics,
-// and what any environment must do.
+// The environments compared with trajectories of Gymnasium (tools/goldens/make_environment_goldens.py) and with the
+// laws of mechanics, and properties that every environment must have.
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -27,7 +27,7 @@ std::vector<double> random_action(const ActionSpace& space, Generator& g) {
   return action;
 }
 
-// Within the bounds, but for rounding.
+// Whether x is within the bounds, up to rounding.
 bool inside(const Box& box, const std::vector<double>& x) {
   if (static_cast<int64_t>(x.size()) != box.size()) return false;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -36,7 +36,7 @@ bool inside(const Box& box, const std::vector<double>& x) {
   return true;
 }
 
-// The state that follows `steps` steps and an open episode.
+// The state after `steps` steps of an episode that has not ended.
 std::vector<double> open_state(double steps, const std::vector<double>& physical) {
   std::vector<double> state = {steps, 0};
   state.insert(state.end(), physical.begin(), physical.end());
@@ -50,8 +50,8 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return result;
 }
 
-// Largest |E(t) - E(0)| along a trajectory of `seconds` with nothing pushing; the state's first two numbers are
-// bookkeeping.
+// Largest |E(t) - E(0)| along a trajectory of `seconds` without forces. The first two elements of the state are
+// bookkeeping (steps, episode end).
 double energy_drift(Environment& env, std::vector<double> physical, double idle, double dt, double seconds,
                     const std::function<double(const std::vector<double>&)>& energy) {
   const double start = energy(physical);
@@ -85,7 +85,7 @@ TEST_CASE("every step is Gymnasium's to twelve digits", "[env]") {
     int ends = 0;
     for (size_t t = 0; t < state.size(); ++t) {
       INFO(name << ", row " << t);
-      // From Gymnasium's own state each time, and a second time along an episode of our own.
+      // Steps from Gymnasium's own state each time, and also along an episode that is only simulated here.
       env->set_state(open_state(elapsed[t][0], state[t]));
       if (elapsed[t][0] == 0) going->set_state(open_state(0, state[t]));
       const Transition step = env->step(action[t]);
@@ -105,8 +105,8 @@ TEST_CASE("every step is Gymnasium's to twelve digits", "[env]") {
     CHECK(ends >= 1);
     CHECK(state_error < 1e-12);
     CHECK(reward_error < 1e-12);
-    CHECK(going_error < 1e-7);        // the Acrobot doubles a difference every few steps
-    CHECK(observation_error < 3e-6);  // Gymnasium's observations are f32, of numbers up to 28
+    CHECK(going_error < 1e-7);        // the Acrobot doubles an error every few steps
+    CHECK(observation_error < 3e-6);  // Gymnasium's observations are f32, with values up to 28
   }
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("first states have Gymnasium's ranges", "[env]") {
       CHECK(high[k] <= range[k].second);
       CHECK(low[k] <= range[k].first + 0.01 * width);
       CHECK(high[k] >= range[k].second - 0.01 * width);
-      // The mean of n uniform numbers is within 4 standard errors, width / sqrt(12 n) each.
+      // The mean of n uniform samples is within 4 standard errors; one is width / sqrt(12 n).
       CHECK(std::abs(sum[k] / n - (range[k].first + range[k].second) / 2) <= 4 * width / std::sqrt(12.0 * n));
     }
   }
@@ -174,7 +174,7 @@ TEST_CASE("every environment keeps its bounds and its clock and can be saved", "
       }
     }
     CHECK(episodes >= 3);
-    // Ends that only the clock brings.
+    // Some episodes must end by the time limit alone.
     const bool bandit = name.find("Bandit") != std::string::npos;
     if (name != "CartPole-v1" && !bandit) CHECK(truncations > 0);
   }
@@ -205,8 +205,8 @@ TEST_CASE("an undriven pendulum and acrobot keep their energy as the clock gets 
   CHECK(drift[0] < 0.05);
   CHECK(drift[0] / drift[1] == Approx(2).epsilon(0.1));
 
-  // Kinetic energy of both links (masses 1, centres at 1/2, moments of inertia 1 about them) and their height, from the
-  // velocities of the centres. Runge-Kutta is of fourth order.
+  // Kinetic energy of both links (masses 1, centres at 1/2, moments of inertia 1 about them), computed from the
+  // velocities of the centres, and potential energy from their heights. Runge-Kutta is of fourth order.
   const auto acrobot_energy = [](const std::vector<double>& s) {
     const double a = s[0], b = s[0] + s[1], da = s[2], db = s[2] + s[3];
     const double vx = std::cos(a) * da + 0.5 * std::cos(b) * db, vy = std::sin(a) * da + 0.5 * std::sin(b) * db;
@@ -231,7 +231,7 @@ TEST_CASE("the arm obeys mechanics", "[env]") {
     const double turning = l * l / 12 * (da * da + db * db);
     return ArmReach::kMass / 2 * (l * l / 4 * da * da + vx * vx + vy * vy + turning);
   };
-  // dE/dt, by central differences along the slope, is the power of the torques less that of friction.
+  // dE/dt, by central differences along the derivative, equals the power of the torques minus that of friction.
   Generator g(4);
   for (int trial = 0; trial < 50; ++trial) {
     std::array<double, 4> y;
@@ -250,7 +250,7 @@ TEST_CASE("the arm obeys mechanics", "[env]") {
 }
 
 TEST_CASE("the arm can reach its target", "[env]") {
-  // A controller by hand: the joint angles that put the hand on the target, and torques that pull towards them.
+  // A controller by hand: computes the joint angles that put the hand on the target, and applies torques towards them.
   const double pi = std::numbers::pi;
   for (const char* name : {"ArmReach-torque", "ArmReach-velocity"}) {
     const bool velocity = std::string(name) == "ArmReach-velocity";
@@ -271,7 +271,7 @@ TEST_CASE("the arm can reach its target", "[env]") {
         INFO(name << ", episode " << episode);
         CHECK(step.truncated);
         CHECK_FALSE(step.terminated);
-        CHECK(std::hypot(o[8], o[9]) < 0.06);  // weak motors: not all have settled
+        CHECK(std::hypot(o[8], o[9]) < 0.06);  // weak motors: not all arms have settled
         break;
       }
     }

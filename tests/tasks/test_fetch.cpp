@@ -1,4 +1,4 @@
-// Downloads: checksums, offline, damaged files.
+// Downloads: checksums, offline use, damaged files.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ struct Folder {
 const std::string kText = generate_stories(50000, 11);
 DataFile known_file() { return {"text.txt", "http://127.0.0.1:1/", int64_t(kText.size()), sha256(kText), "none"}; }
 
-// A port of this machine on which nobody listens.
+// A port of this machine on which no process listens.
 int closed_port() {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
@@ -61,7 +61,7 @@ void need_curl() {
 
 }  // namespace
 
-// FIPS 180-4's examples as NIST publishes them (one block, two blocks, a million letters), and the empty message.
+// The examples of FIPS 180-4 as NIST publishes them (one block, two blocks, a million letters), and the empty message.
 TEST_CASE("SHA-256 gives the published digests", "[fetch]") {
   CHECK(sha256("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   CHECK(sha256("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -114,7 +114,7 @@ TEST_CASE("a download is checked and put in place", "[fetch]") {
 TEST_CASE("a cut download goes on where it stopped", "[fetch]") {
   need_curl();
   const Folder folder;
-  // The mirror's first half is spoiled: only a download that resumes gets the right file.
+  // The first half of the mirror's file is corrupt: only a download that resumes gets the right file.
   const size_t half = kText.size() / 2;
   folder.write("mirror/text.txt", std::string(half, '?') + kText.substr(half));
   folder.write("cache/text.txt.part", kText.substr(0, half));
@@ -146,7 +146,7 @@ TEST_CASE("a wrong file is refused", "[fetch]") {
     CHECK(contains(error_of([&] { fetch_data(known_file(), folder.places()); }), "100 bytes instead of"));
   }
   CHECK(!fs::exists(folder.path / "cache/text.txt"));
-  // The spoiled download is not resumed later.
+  // The corrupt download is not resumed later.
   folder.write("mirror/text.txt", kText);
   CHECK(read_file(fetch_data(known_file(), folder.places())) == kText);
 }

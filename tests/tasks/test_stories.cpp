@@ -1,4 +1,4 @@
-// The stories' grammar and entropy.
+// The grammar of the stories task and its entropy.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -27,7 +27,7 @@ std::vector<std::string> split_stories(const std::string& text) {
   return stories;
 }
 
-// Parses a story back by trying every choice: an independent reading of the grammar.
+// Parses a story by trying every choice: an independent implementation of the grammar.
 class Parser {
  public:
   explicit Parser(const std::string& story) : story_(story) {
@@ -37,7 +37,7 @@ class Parser {
       match_rule(plot, 0, [&](size_t end) {
         if (end != story_.size()) return;
         ++derivations;
-        // A variable is drawn from the rows that variables of its table drawn before it left.
+        // A variable is drawn from the rows of its table that earlier variables have not taken.
         std::map<std::string, int> taken;
         nats = nats_;
         for (const auto& [variable, row] : bound_) {
@@ -48,7 +48,7 @@ class Parser {
     }
   }
   int derivations = 0;
-  double nats = 0;  // of the last derivation
+  double nats = 0;  // of the last derivation found
 
  private:
   using Next = std::function<void(size_t)>;
@@ -131,7 +131,7 @@ TEST_CASE("a story has exactly one derivation and the entropy is the mean of the
     different.insert(story);
   }
   CHECK(different.size() == stories.size());
-  // The ratio estimator's standard error, five times.
+  // Five standard errors of the ratio estimator.
   const double floor = stories_entropy_per_char();
   double square = 0;
   for (const auto& [n, c] : samples) square += (n - floor * c) * (n - floor * c);

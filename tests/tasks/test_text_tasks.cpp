@@ -1,4 +1,4 @@
-// Text tasks: what is held out stays out, answers earn the most, and nothing wrong earns as much.
+// Text tasks: held-out problems do not occur in training, right answers earn the most, and wrong answers earn less.
 #include <functional>
 #include <set>
 
@@ -24,14 +24,14 @@ TEST_CASE("text tasks: held-out problems are never sampled", "[tasks][rl]") {
     const auto task = make_text_task(name, {.length = 5});
     std::set<std::vector<int32_t>> held_out;
     for (const Problem& p : task->held_out(200)) held_out.insert(p.prompt);
-    CHECK(held_out.size() == 200);  // no problem twice
+    CHECK(held_out.size() == 200);  // no duplicates
     Generator g(3);
     for (int i = 0; i < 5000; ++i) CHECK(!held_out.contains(task->sample(g).prompt));
   }
 }
 
 TEST_CASE("text tasks: of few problems few are held out", "[tasks][rl]") {
-  const auto held_out = make_text_task("copy", {.length = 2})->held_out(200);  // of 110 strings
+  const auto held_out = make_text_task("copy", {.length = 2})->held_out(200);  // of 110 strings in total
   CHECK(held_out.size() > 3);
   CHECK(held_out.size() < 30);
 }
@@ -103,8 +103,8 @@ TEST_CASE("text tasks: the world of guess answers until the number is found or f
   CHECK(says({5, 0, 10}) == "<");
   CHECK(says({5, 0, 10, 14, 3, 0, 10}) == ">");
   CHECK(says({5, 0, 10, 14, 4, 2, 10}).empty());
-  CHECK(says({5, 10}).empty());           // no guess
-  CHECK(says({4, 2, 4, 2, 10}).empty());  // nor is this
+  CHECK(says({5, 10}).empty());           // not a guess
+  CHECK(says({4, 2, 4, 2, 10}).empty());  // not a guess either
   CHECK(says({5, 0, 10, 14, 1, 1, 10, 15, 1, 1, 10, 15, 1, 1, 10, 15, 1, 1, 10}).empty());
   CHECK(task->score(p, std::vector<int32_t>{5, 0, 10, 14, 4, 2, 10}).solved);
   CHECK(!task->score(p, std::vector<int32_t>{4, 2, 10, 14, 5, 0, 10}).solved);

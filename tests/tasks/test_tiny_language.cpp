@@ -1,4 +1,4 @@
-// The enumerable language.
+// The tiny language, whose sentences can be enumerated.
 #include <set>
 
 #include "tasks/tiny_language.h"
@@ -38,9 +38,9 @@ TEST_CASE("what is no sentence of the tiny language is refused", "[tasks]") {
       {"."},
       {"moon", "moon", "moon", "."},
       {"the", "cat", "sleeps"},                            // no full stop
-      {"the", "cat", "sleeps", ".", "."},                  // goes on
+      {"the", "cat", "sleeps", ".", "."},                  // continues after the end
       {"the", "cat", "sees", "."},                         // no object
-      {"the", "cat", "sleeps", "a", "dog", "."},           // an object too many
+      {"the", "cat", "sleeps", "a", "dog", "."},           // an extra object
       {"the", "old", "old", "red", "cat", "sleeps", "."},  // three adjectives
       {"the", "cat", "today", "."},                        // no verb
       {"cat", "sleeps", "."}};                             // no article

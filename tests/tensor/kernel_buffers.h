@@ -1,5 +1,5 @@
 #pragma once
-// Memory for kernel tests: views of every layout inside a larger block whose other bytes must not change.
+// Memory for kernel tests: views with every layout inside a larger block. The bytes outside of a view must not change.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -21,7 +21,7 @@ class Buffer {
     view_.dtype = dtype;
     view_.shape = shape;
     view_.strides = Strides::filled(shape.rank(), 0);
-    // transposed: the first dimension moves fastest; sliced: every second element; padded: three spare ones per row
+    // transposed: the first dimension has stride 1; sliced: every second element; padded: three unused elements per row
     int64_t step = layout == Layout::sliced ? 2 : 1;
     for (int i = 0; i < shape.rank(); ++i) {
       const int d = layout == Layout::transposed ? i : shape.rank() - 1 - i;
@@ -38,7 +38,7 @@ class Buffer {
   const View& view() const { return view_; }
   int64_t numel() const { return view_.numel(); }
 
-  // Row-major element i.
+  // Element i in row-major order.
   double get(int64_t i) const {
     return visit(view_.dtype, [&]<class T>(std::type_identity<T>) {
       if constexpr (std::is_same_v<T, BFloat16>) {
@@ -83,7 +83,7 @@ class Buffer {
     return *this;
   }
 
-  // Whether every byte that is no element still has its pattern.
+  // Whether every byte that does not belong to an element still has its pattern.
   bool guards_intact() const {
     std::vector<char> is_element(bytes_.size(), 0);
     const size_t size = size_of(view_.dtype);
@@ -114,7 +114,7 @@ class Buffer {
   std::vector<unsigned char> bytes_;
 };
 
-// The same elements repeated: size 1 becomes `size` with stride 0.
+// A view of the same elements, repeated: dimension `dim` of size 1 gets size `size` and stride 0.
 inline View expand(View v, int dim, int64_t size) {
   v.shape[dim] = size;
   v.strides[dim] = 0;
@@ -135,7 +135,7 @@ inline bool close(double got, double want, DType type, double ulps, double floor
     if (!::pg::testing::close(got_value, want_value, type, ulps, floor)) CHECK(got_value == want_value); \
   } while (false)
 
-// The bytes that `work` leaves in its buffer must be the same for 1, 2 and 3 threads.
+// The bytes that `work` leaves in its buffer must be equal for 1, 2 and 3 threads.
 template <class Work>
 void check_threads(Work work) {
   const int before = num_threads();

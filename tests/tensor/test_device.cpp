@@ -1,4 +1,4 @@
-// Names of devices, and the sentence for one that is missing.
+// Names of devices, and the error message for a missing device.
 #include "tensor/backend.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"

@@ -1,4 +1,4 @@
-// The matrix product against exact integers and long double; bit-equality.
+// The matrix product compared with exact integers and with long double; bitwise equality.
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -41,7 +41,8 @@ View matrix(std::vector<T>& x, int64_t rows, int64_t columns) {
   return view(x, {rows, columns}, {columns, 1});
 }
 
-// max |x - y| over elements is too strict for sums near 0, so: the norm of the difference over the norm.
+// The norm of the difference over the norm of the expected values. The largest error per element would be too strict
+// for sums near 0.
 template <class T>
 double relative_error(const std::vector<T>& got, const std::vector<double>& expected) {
   double difference = 0, norm = 0;
@@ -60,7 +61,7 @@ bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
 template <class T>
 constexpr double kTolerance = sizeof(T) == 4 ? 1e-6 : 1e-13;
 
-// The product as written in the textbook, in double.
+// The textbook algorithm, in double.
 template <class T>
 std::vector<double> naive(View a, View b, const std::vector<T>& c0, double beta) {
   const int64_t m = a.shape[0], k = a.shape[1], n = b.shape[1];
@@ -84,7 +85,7 @@ void check_shape(int64_t m, int64_t n, int64_t k, bool turn_a, bool turn_b, floa
   const View va = turn_a ? view(a, {m, k}, {1, m}) : matrix(a, m, k);
   const View vb = turn_b ? view(b, {k, n}, {1, k}) : matrix(b, k, n);
   const auto expected = naive<T>(va, vb, c, beta);
-  if (beta == 0) c.assign(m * n, static_cast<T>(std::nan("")));  // must be overwritten, not multiplied
+  if (beta == 0) c.assign(m * n, static_cast<T>(std::nan("")));  // c must be overwritten, not multiplied by beta
   MatmulArgs args;
   args.beta = beta;
   cpu::matmul(matrix(c, m, n), va, vb, args);
@@ -104,7 +105,7 @@ std::vector<T> product(View a, View b, std::vector<T> c, float beta = 0, View bi
   return c;
 }
 
-// Rows [from, from + rows) or columns of a matrix.
+// Rows [from, from + rows) of a matrix.
 View rows_of(View v, int64_t from, int64_t rows) {
   v.data = static_cast<char*>(v.data) + from * v.strides[0] * static_cast<int64_t>(size_of(v.dtype));
   v.shape[0] = rows;
@@ -297,7 +298,7 @@ TEST_CASE("matmul with bias and gelu keeps the value before the activation", "[g
       REQUIRE(relative_error(kept, before) <= 1e-6);
       for (int64_t i = 0; i < m; ++i) REQUIRE((pre[i * (n + 2) + n] == -7 && pre[i * (n + 2) + n + 1] == -7));
 
-      // The same with b stored by columns.
+      // The same product with b stored column-major must give the same bits.
       std::vector<float> turned_b(k * n), other(m * n), other_pre(m * (n + 2), -7);
       for (int64_t i = 0; i < k * n; ++i) turned_b[i % n * k + i / n] = b[i];
       args.pre_activation = view(other_pre, {m, n}, {n + 2, 1});
@@ -305,7 +306,7 @@ TEST_CASE("matmul with bias and gelu keeps the value before the activation", "[g
       REQUIRE(same_bits(other, c));
       REQUIRE(same_bits(other_pre, pre));
 
-      // The same into columns that don't lie side by side.
+      // The same product with a column-major result.
       std::vector<float> turned(m * n), turned_pre(m * n);
       args.pre_activation = view(turned_pre, {m, n}, {1, m});
       cpu::matmul(view(turned, {m, n}, {1, m}), matrix(a, m, k), matrix(b, k, n), args);
@@ -318,7 +319,7 @@ TEST_CASE("matmul with bias and gelu keeps the value before the activation", "[g
 TEST_CASE("matmul times the derivative of gelu", "[gemm]") {
   for (int64_t m : {1, 3, 40, 130}) {
     for (int64_t n : {33, 40, 65}) {
-      const int64_t k = 500, ld = n + 2;  // of what gelu was applied to
+      const int64_t k = 500, ld = n + 2;  // row stride of the GELU input
       auto a = random_values<float>(m * k, 1), b = random_values<float>(k * n, 2),
            pre = random_values<float>(m * ld, 3);
       for (float& x : pre) x *= 3;
@@ -335,19 +336,19 @@ TEST_CASE("matmul times the derivative of gelu", "[gemm]") {
       cpu::matmul(matrix(c, m, n), matrix(a, m, k), matrix(b, k, n), args);
       REQUIRE(relative_error(c, expected) <= 1e-6);
 
-      // The bits of the two steps one after the other.
+      // The bits must be those of the two separate steps.
       auto steps = product<float>(matrix(a, m, k), matrix(b, k, n), {});
       const View dy = matrix(steps, m, n);
       cpu::unary_backward(Unary::gelu_tanh, dy, dy, args.pre_activation, {}, 0);
       REQUIRE(same_bits(steps, c));
 
-      // The same with b stored by columns.
+      // The same product with b stored column-major must give the same bits.
       std::vector<float> turned_b(k * n), other(m * n);
       for (int64_t i = 0; i < k * n; ++i) turned_b[i % n * k + i / n] = b[i];
       cpu::matmul(matrix(other, m, n), matrix(a, m, k), view(turned_b, {k, n}, {1, k}), args);
       REQUIRE(same_bits(other, c));
 
-      // The same into columns that don't lie side by side.
+      // The same product with a column-major result.
       std::vector<float> turned(m * n), turned_pre(m * n);
       for (int64_t i = 0; i < m * n; ++i) turned_pre[i / n + i % n * m] = pre[i / n * ld + i % n];
       const auto turned_before = turned_pre;
@@ -384,7 +385,7 @@ TEST_CASE("matmul sums the rows of its left side in passing", "[gemm]") {
     for (int64_t i = 0; i < m; ++i) REQUIRE(std::isnan(sums[2 * i + 1]));
     args.row_sums_beta = -0.5;
     for (double& x : expected) x *= 0.5;
-    cpu::matmul(matrix(none, m, 0), va, matrix(none, k, 0), args);  // no columns of c, and sums all the same
+    cpu::matmul(matrix(none, m, 0), va, matrix(none, k, 0), args);  // c has no columns, but the sums are still computed
     REQUIRE(relative_error(every_second(), expected) <= 1e-6);
   }
 }

@@ -1,4 +1,4 @@
-// Products of bf16 operands: summed in f32, rounded once.
+// Products of bf16 operands: accumulated in f32, rounded once.
 #include <cmath>
 #include <cstring>
 
@@ -15,12 +15,13 @@ Tensor random(const Shape& shape, uint64_t seed, DType dtype = bf16) {
   Generator g(seed);
   return Tensor::normal(shape, 0, 1, g, dtype);
 }
-// [rows, columns]; turned: the columns lie along memory.
+// [rows, columns]; turned: stored column-major.
 Tensor matrix(int64_t rows, int64_t columns, bool turned, uint64_t seed) {
   return turned ? random({columns, rows}, seed).view_transpose(0, 1) : random({rows, columns}, seed);
 }
 
-// As matmul computes it, or over pairs as matmul does where the processor has the instruction for it.
+// Whether product() uses the algorithm over pairs, which matmul uses if the processor has the instruction for it, or
+// plain matmul.
 bool pairs = false;
 
 Tensor product(const Tensor& a, const Tensor& b, DType dtype, const MatmulArgs& args = {}, const Tensor& c0 = {}) {

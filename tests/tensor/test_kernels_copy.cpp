@@ -1,4 +1,4 @@
-// Copies, indexing and random numbers against loops over elements.
+// Copies, indexing and random numbers compared with loops over elements.
 #include <set>
 
 #include "tests/tensor/kernel_buffers.h"
@@ -71,7 +71,7 @@ TEST_CASE("conversions round, truncate and clamp", "[kernels]") {
   CHECK(convert(300, f32, u8) == 255);
   CHECK(convert(-1, i32, u8) == 0);
   CHECK(convert(256, i32, u8) == 255);
-  CHECK(convert(1.00390625, f32, bf16) == 1);  // half way between 1 and 1.0078125: to even
+  CHECK(convert(1.00390625, f32, bf16) == 1);  // half way between 1 and 1.0078125: rounds to even
   CHECK(convert(1.01171875, f32, bf16) == 1.015625);
   CHECK(std::isnan(convert(nan, f32, bf16)));
   CHECK(convert(inf, f64, bf16) == inf);
@@ -208,7 +208,7 @@ TEST_CASE("random tensors are the generator's stream from any offset", "[kernels
       for (int64_t i = 0; i < n; ++i) {
         const uint32_t word = random_u32(seed, offset + static_cast<uint64_t>(i));
         CHECK(u.get(i) == (type == f32 ? static_cast<double>(to_unit(word)) : word * 0x1p-32));
-        // libm's cosine sees 2π·v rounded, which costs up to 4 units of a radius up to 7.
+        // libm's cosine gets the rounded 2π·v, which costs up to 4 units for a radius up to 7.
         CHECK_CLOSE(z.get(i), 0.5 + 2 * g.normal(), type, type == f32 ? 2 : 16, type == f32 ? 1e-6 : 4);
       }
       CHECK(u.guards_intact());

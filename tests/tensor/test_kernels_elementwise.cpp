@@ -1,4 +1,4 @@
-// Elementwise kernels against libm in long double; derivatives against differences of those functions.
+// Elementwise kernels compared with libm in long double; derivatives compared with differences of these functions.
 #include <functional>
 #include <numbers>
 
@@ -18,8 +18,8 @@ struct UnaryCase {
   Unary op;
   const char* name;
   std::function<Real(Real)> f;
-  double low, high;  // where values are drawn
-  double ulps;       // of the value, f32 and f64
+  double low, high;  // the range from which values are drawn
+  double ulps;       // error bound of the value, in f32 and f64
   Scalars s = {};
 };
 
@@ -76,18 +76,18 @@ const std::vector<BinaryCase>& binary_cases() {
   return cases;
 }
 
-// Fourth-order central difference; good to about 1e-13 with long double.
+// Fourth-order central difference; the error is about 1e-13 with long double.
 Real derivative(const std::function<Real(Real)>& f, Real x) {
   const Real h = 1e-4L;
   return (8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h);
 }
-// Kinks of the functions above: no difference there.
+// Kinks of the functions above, where differences are not valid.
 bool near_kink(Unary op, double x) {
   if (op == Unary::clamp) return std::abs(x + 1) < 1e-3 || std::abs(x - 0.5) < 1e-3;
   return (op == Unary::abs || op == Unary::relu) && std::abs(x) < 1e-3;
 }
 
-// What the derivative reads, of the argument x and the result y.
+// The tensor that the derivative reads: the argument x, the result y or neither.
 View kept(Unary op, const View& x, const View& y) {
   return keeps(op) == Keeps::input ? x : keeps(op) == Keeps::output ? y : View{};
 }
@@ -151,7 +151,7 @@ TEST_CASE("unary derivatives are those of the functions", "[kernels]") {
             const double slope = static_cast<double>(derivative(c.f, x.get(i)));
             const double kept = beta == 0 ? 0 : beta * held[static_cast<size_t>(i)];
             const double want = kept + dy.get(i) * slope;
-            // f64 is bounded by the difference formula, f32 by rounding.
+            // The f64 error is limited by the difference formula, the f32 error by rounding.
             const double scale = std::abs(kept) + std::abs(dy.get(i) * slope) + 0.5;
             CHECK(std::abs(dx.get(i) - want) <= (type == f64 ? 3e-12 : 60 * 0x1p-24) * scale);
           }

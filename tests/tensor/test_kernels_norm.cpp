@@ -1,4 +1,4 @@
-// Layer norm, RMS norm and rope against their formulas in long double.
+// Layer norm, RMS norm and rope compared with their formulas in long double.
 #include <functional>
 
 #include "tests/tensor/kernel_buffers.h"
@@ -12,7 +12,7 @@ using Real = long double;
 const Kernels& k = cpu_kernels();
 constexpr double kEps = 1e-5;
 
-// y[r, c] of the whole norm, and the sum of grad·y, whose differences are the gradients.
+// Computes y[r, c] of the whole norm, and the sum of grad·y, whose finite differences are the gradients.
 struct Norm {
   bool centred;
   int64_t rows, n;
@@ -111,7 +111,7 @@ TEST_CASE("layer norm with its residual and optional weights", "[kernels]") {
           check_near(dx, kept_x, beta, norm.gradient(norm.x, grad), type);
           if (weight) check_near(dw, kept_w, beta, norm.gradient(norm.w, grad), type);
           if (bias) check_near(db, kept_b, beta, norm.gradient(norm.b, grad), type);
-          if (weight && bias) {  // each result alone has the same bits
+          if (weight && bias) {  // each result alone has the same bits as together
             Buffer dw2({n}, type), db2({n}, type);
             prepare(dw2, beta), prepare(db2, beta);
             k.layer_norm_backward(none, dw2, none, dy, in, w, mean, rstd, beta, beta, beta);
@@ -131,7 +131,7 @@ TEST_CASE("layer norm far from zero keeps its digits", "[kernels]") {
   for (int64_t i = 0; i < n; ++i) x.set(i, 10000 + static_cast<double>(i % 2));
   k.layer_norm(y, mean, rstd, {}, x, {}, {}, {}, kEps);
   CHECK(mean.get(0) == 10000.5);
-  for (int64_t i = 0; i < n; ++i) CHECK(std::abs(y.get(i) - (i % 2 ? 1 : -1)) < 1e-4);  // eps takes 2e-5
+  for (int64_t i = 0; i < n; ++i) CHECK(std::abs(y.get(i) - (i % 2 ? 1 : -1)) < 1e-4);  // eps changes it by 2e-5
 }
 
 TEST_CASE("RMS norm with its residual and optional weight", "[kernels]") {

@@ -1,4 +1,4 @@
-// Reductions against loops over elements in double.
+// Reductions compared with loops over elements in double.
 #include "tests/tensor/kernel_buffers.h"
 
 using namespace pg;
@@ -10,7 +10,7 @@ const Kernels& k = cpu_kernels();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// The shape with size 1 at the dimensions of `mask`, and the row-major index there of element i of `shape`.
+// `shape` with size 1 at the dimensions in `mask`, and the row-major index in that shape of element i of `shape`.
 Shape reduced_shape(const Shape& shape, unsigned mask) {
   Shape out;
   for (int d = 0; d < shape.rank(); ++d) out.push_back(mask >> d & 1 ? 1 : shape[d]);
@@ -61,7 +61,7 @@ TEST_CASE("sum and max over every set of dimensions in every layout", "[kernels]
               for (size_t j = 0; j < want.size(); ++j) want[j] += total[j] / divisor;
               k.reduce(Reduce::sum, y, x, divisor, beta);
               for (size_t j = 0; j < want.size(); ++j) {
-                // Up to 300 additions one after another.
+                // Up to 300 additions in sequence.
                 CHECK(std::abs(y.get(static_cast<int64_t>(j)) - want[j]) <= 40 * unit_of(type) * size[j]);
               }
               CHECK(y.guards_intact());
@@ -112,9 +112,9 @@ TEST_CASE("max finds NaN wherever it is", "[kernels]") {
 TEST_CASE("long f32 sums stay accurate", "[kernels]") {
   const int64_t n = 3000001;
   Buffer x({n}, f32), y({1}, f32);
-  x.assign_all(0.1);  // one after another they would lose the third digit
+  x.assign_all(0.1);  // sequential additions would lose the third digit
   k.reduce(Reduce::sum, y, x, 1, 0);
-  // A block rounds 16 times in a lane and 6 times across; the rest is double.
+  // In a block, a lane rounds 16 times and the reduction across lanes 6 times. The rest is computed in double.
   CHECK_CLOSE(y.get(0), n * static_cast<double>(0.1f), f32, 22, 0);
 
   const int64_t rows = 200000;
@@ -231,7 +231,7 @@ TEST_CASE("sum of squares in double", "[kernels]") {
     }
   }
   Buffer x({3}, f32), y({1}, f64);
-  x.assign_all(1e25);  // its square overflows f32
+  x.assign_all(1e25);  // the square of each element overflows f32
   k.sum_of_squares(y, x);
   CHECK(std::abs(y.get(0) / 3e50 - 1) < 1e-6);
 }

@@ -1,4 +1,5 @@
-// Softmax, cross-entropy, norms and rope against formulas in long double; gradients against differences of these.
+// Softmax, cross-entropy, norms and rope compared with formulas in long double; gradients compared with finite
+// differences of these.
 #include <functional>
 
 #include "tests/tensor/kernel_buffers.h"
@@ -51,7 +52,8 @@ void check_row(const Buffer& got, int64_t r, const Row& want, double tolerance) 
   }
 }
 double tolerance(DType type) { return type == f64 ? 2e-12 : 2e-6; }
-// Poison where beta is 0, else something to add to; returns what is kept of row r.
+// Fills y with poison if beta is 0, otherwise with random values. Returns a function: the values of row r that are
+// kept, times beta.
 std::function<Row(int64_t)> prepare(Buffer& y, double beta) {
   if (beta == 0) {
     y.poison();
@@ -118,7 +120,7 @@ TEST_CASE("softmax with infinite and huge logits", "[kernels]") {
   for (DType type : {f32, f64}) {
     Buffer x({3, 20}, type), p({3, 20}, type), lp({3, 20}, type);
     x.assign_all(-kInf);
-    for (int64_t i = 0; i < 20; ++i) x.set(20 + i, i % 3 == 0 ? -kInf : 0);  // 13 finite ones
+    for (int64_t i = 0; i < 20; ++i) x.set(20 + i, i % 3 == 0 ? -kInf : 0);  // 13 finite values
     for (int64_t i = 0; i < 20; ++i) x.set(40 + i, i == 18 ? 1e30 : 0);
     k.softmax(p, x, false);
     k.softmax(lp, x, true);
@@ -179,7 +181,7 @@ TEST_CASE("cross-entropy with smoothing and weights and ignored rows", "[kernels
             }
             CHECK(dx.guards_intact());
           }
-          // Over the logits, with one gradient for all rows.
+          // Stored over the logits, with one gradient shared by all rows.
           Buffer apart({rows, n}, type, Layout::padded), one({1}, type);
           one.set(0, 0.25);
           k.cross_entropy_backward(apart, expand(one, 0, rows), x, stats, targets, args, 0);
@@ -246,7 +248,7 @@ TEST_CASE("log-probabilities of all kernels agree to the bit", "[kernels]") {
     for (int64_t r = 0; r < rows; ++r) {
       CHECK(lp.get(r) == y.get(r * n + static_cast<int64_t>(ids.get(r))));
       CHECK(lp.get(r) == -loss.get(r));
-      // The row alone.
+      // Computes a single row.
       View row = x;
       row.shape[0] = 1;
       row.data = x.view().as<char>() + r * n * static_cast<int64_t>(size_of(type));

@@ -82,7 +82,7 @@ TEST_CASE("parallel_for really uses the other threads", "[pool]") {
   Threads guard(2);
   std::atomic<int> arrived{0};
   std::atomic<bool> met{false};
-  // Each of two chunks waits for the other: only two threads can finish it before the deadline.
+  // Each of the two chunks waits for the other one: only two threads can finish before the deadline.
   parallel_for(2, 1, [&](int64_t, int64_t) {
     arrived.fetch_add(1);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);

@@ -1,4 +1,5 @@
-// The pool of storage when tensors cross threads: memory goes back to where it came from, and to the system at the end.
+// The storage pool when tensors move between threads: memory is returned to the pool it came from, and to the system at
+// the end.
 #include <future>
 #include <thread>
 
@@ -13,7 +14,7 @@ TEST_CASE("a loader thread reuses the blocks that another thread releases", "[te
   std::thread([&] {
     for (int i = 0; i < 100; ++i) {
       Tensor batch = Tensor::full({64, 1024}, i);
-      std::thread([&] { batch = {}; }).join();  // released elsewhere
+      std::thread([&] { batch = {}; }).join();  // released on another thread
     }
     loader = memory_stats();
   }).join();
@@ -63,7 +64,8 @@ TEST_CASE("the memory of a private pool returns from another thread", "[tensor][
 }
 
 TEST_CASE("threads that end keep no memory", "[tensor][pool]") {
-  // Each thread's own statistics say what it took; a tensor with thread lifetime is returned after the pool has ended.
+  // Each thread's own statistics count what it took. A thread_local tensor is released after the pool has been
+  // destroyed.
   for (int i = 0; i < 50; ++i) {
     std::thread([] {
       static thread_local Tensor late;

@@ -1,4 +1,4 @@
-// Philox and distributions against known answers and moments.
+// Philox and distributions compared with known answers and moments.
 #include <cmath>
 #include <cstdint>
 #include <thread>
@@ -10,7 +10,7 @@
 
 using namespace pg;
 
-// Vectors of the Random123 distribution (kat_vectors, "philox4x32 10").
+// Test vectors of the Random123 distribution (kat_vectors, "philox4x32 10").
 TEST_CASE("Philox gives the published known answers", "[random]") {
   using Block = std::array<uint32_t, 4>;
   CHECK(philox4x32(0, 0, 0) == Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -92,7 +92,7 @@ TEST_CASE("integer is unbiased", "[random]") {
     int below = 0;
     const int draws = 30000;
     for (int i = 0; i < draws; ++i) below += g.integer(n) < n / 3;
-    // Biased: 1/2. Fair: 1/3, within five standard errors.
+    // With bias: 1/2. Without bias: 1/3, within five standard errors.
     CHECK(std::abs(double(below) / draws - 1.0 / 3) < 5 * std::sqrt(2.0 / 9 / draws));
   }
   SECTION("ranges beyond 32 bits") {

@@ -1,4 +1,4 @@
-// Tensors without a tape: values, views over shared memory, conversions, the pool.
+// Tensors without a tape: values, views of shared memory, conversions, the storage pool.
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -21,7 +21,7 @@ Tensor count_up(const Shape& shape, DType dtype = f32) {
   return Tensor::arange(numel(shape), dtype).view_reshape(shape);
 }
 
-// Element of `t` by index arithmetic alone.
+// The element of `t` at `index`, by index arithmetic alone.
 double at(const Tensor& t, const std::vector<int64_t>& index) {
   int64_t offset = t.offset();
   for (size_t d = 0; d < index.size(); ++d) offset += index[d] * t.strides()[static_cast<int>(d)];
@@ -82,7 +82,7 @@ TEST_CASE("views share memory and never copy", "[tensor]") {
   x.view_transpose(0, 1).view_select(0, 5).fill(-1);  // column 5
   CHECK(x.to_vector()[5] == -1);
   CHECK(x.to_vector()[23] == -1);
-  // Of a leaf too: a view of a parameter is the parameter.
+  // This also holds for a leaf: a view of a parameter shares its memory.
   const Tensor leaf = count_up({2, 3}).set_requires_grad();
   CHECK(reshape(leaf, {6}).storage() == leaf.storage());
 }
@@ -139,11 +139,11 @@ TEST_CASE("reshape knows which strides need a copy", "[tensor]") {
   CHECK(t.view_reshape({2, 3, 4}).to_vector() == t.to_vector());
   CHECK(reshape(t, {24}).to_vector() == t.to_vector());
   CHECK(reshape(t, {24}).storage() != x.storage());
-  const Tensor rows = x.view_slice(0, 0, 4, 2);  // [2, 6], rows 12 apart
+  const Tensor rows = x.view_slice(0, 0, 4, 2);  // [2, 6], row stride 12
   CHECK(!rows.can_view_reshape({12}));
   CHECK(rows.can_view_reshape({2, 2, 3}));
   CHECK(rows.view_reshape({2, 2, 3}).to_vector() == rows.to_vector());
-  const Tensor block = x.view_slice(0, 1, 3);  // whole rows are one run
+  const Tensor block = x.view_slice(0, 1, 3);  // whole rows are contiguous
   CHECK(block.can_view_reshape({12}));
   CHECK(block.view_reshape({3, 4}).to_vector() == block.to_vector());
   const Tensor expanded = x.view_slice(0, 0, 1).view_expand({3, 6});
@@ -179,7 +179,7 @@ TEST_CASE("an empty slice of a transposed matrix can be copied", "[tensor]") {
     for (int d : {0, 1, 2}) CHECK(block.view_slice(d, 1, 1).clone().numel() == 0);
     x.view_slice(0, 0, 0).copy_from(Tensor::zeros({0, 8}, dtype));
     CHECK(x.clone().to_vector() == std::vector<double>(64, 1.0));
-    const Tensor padded = Tensor::ones({0, 3, 16}, dtype).view_slice(2, 0, 12);  // rows with room between them
+    const Tensor padded = Tensor::ones({0, 3, 16}, dtype).view_slice(2, 0, 12);  // rows with gaps between them
     CHECK(padded.contiguous());
     CHECK(padded.view_reshape({0, 12}).shape() == Shape{0, 12});
   }
@@ -350,35 +350,35 @@ TEST_CASE("tensors print as nested lists", "[tensor]") {
 TEST_CASE("conversions between types", "[tensor]") {
   const double inf = std::numeric_limits<double>::infinity();
   const Tensor x = Tensor::from(Values{1.9, -1.9, 300, -5}, {4});
-  CHECK(x.to(i32).to_vector() == Values{1, -1, 300, -5});  // towards zero
+  CHECK(x.to(i32).to_vector() == Values{1, -1, 300, -5});  // rounds towards zero
   CHECK(x.to(f32).dtype() == f32);
-  CHECK(x.to(f64).storage() == x.storage());  // itself
+  CHECK(x.to(f64).storage() == x.storage());  // returns the tensor itself
   CHECK(x.view_slice(0, 0, 4, 2).to(i32).to_vector() == Values{1, 300});
   CHECK(Tensor::from(Values{NAN, 1e20, -1e20}, {3}).to(i32).to_vector() == Values{0, 2147483647, -2147483648.0});
   CHECK(Tensor::from(Values{-3, 255, 256, 7.7}, {4}).to(u8).to_vector() == Values{0, 255, 255, 7});
   CHECK(Tensor::from(Values{1e300, -1e300}, {2}).to(f32).to_vector() == Values{inf, -inf});
   Tensor y = Tensor::zeros({2, 3}, i32);
-  y.copy_from(Tensor::from(Values{1.5, 2.5, 3.5}, {3}));  // broadcast and convert
+  y.copy_from(Tensor::from(Values{1.5, 2.5, 3.5}, {3}));  // broadcasts and converts
   CHECK(y.to_vector() == Values{1, 2, 3, 1, 2, 3});
 }
 
 TEST_CASE("bf16 rounds to nearest and ties to even", "[tensor]") {
   auto rounded = [](double value) { return Tensor::scalar(value, f32).to(bf16).to(f32).item(); };
-  const double step = std::ldexp(1, -7);           // neighbours of 1 in bf16 lie this far above
+  const double step = std::ldexp(1, -7);           // distance of 1 to the next larger bf16
   CHECK(rounded(1 + step / 2) == 1);               // tie: 1 is even
   CHECK(rounded(1 + 1.5 * step) == 1 + 2 * step);  // tie: up to even
   CHECK(rounded(-(1 + 1.5 * step)) == -(1 + 2 * step));
   CHECK(rounded(1 + 0.51 * step) == 1 + step);
   CHECK(rounded(1 + 0.49 * step) == 1);
-  CHECK(rounded(3.3895313892515355e38) == 3.3895313892515355e38);  // the largest
+  CHECK(rounded(3.3895313892515355e38) == 3.3895313892515355e38);  // the largest finite bf16
   CHECK(std::isinf(rounded(3.4e38)));
   CHECK(rounded(std::ldexp(1, -133)) == std::ldexp(1, -133));  // the smallest subnormal
   CHECK(std::isnan(rounded(NAN)));
   CHECK(std::signbit(rounded(-0.0)));
-  // A NaN whose payload sits in the lower half stays one.
+  // A NaN whose payload is only in the lower 16 bits remains a NaN.
   const Tensor nan = Tensor::from(std::vector<float>{std::bit_cast<float>(0x7f800001u)}, {1});
   CHECK(std::isnan(nan.to(bf16).item()));
-  // All 65536 patterns survive the way to f32 and back.
+  // All 65536 bit patterns survive the conversion to f32 and back.
   const Tensor all = Tensor::empty({65536}, bf16);
   for (int i = 0; i < 65536; ++i) all.data<BFloat16>()[i].bits = static_cast<uint16_t>(i);
   const Tensor back = all.to(f32).to(bf16);
@@ -409,7 +409,7 @@ TEST_CASE("the second identical step asks nothing of the system", "[tensor][pool
 TEST_CASE("the pool counts what lives and returns what does not", "[tensor][pool]") {
   const size_t start = memory_stats().in_use;
   {
-    const Tensor a = Tensor::empty({1000});  // 4000 bytes: the class of 4096
+    const Tensor a = Tensor::empty({1000});  // 4000 bytes: the size class of 4096
     CHECK(memory_stats().in_use == start + 4096);
     const Tensor b = a, view = a.view_slice(0, 10, 20);
     CHECK(memory_stats().in_use == start + 4096);
@@ -434,7 +434,7 @@ TEST_CASE("a private pool shares its blocks with nobody", "[tensor][pool]") {
     PrivatePool pool(Device{});
     {
       const PrivatePool::Use use(pool);
-      inside = Tensor::empty({12345}).view().data;  // given back at once, to that pool
+      inside = Tensor::empty({12345}).view().data;  // returned to that pool immediately
       kept = Tensor::full({54321}, 1);
     }
     const Tensor outside = Tensor::empty({12345});
@@ -442,11 +442,11 @@ TEST_CASE("a private pool shares its blocks with nobody", "[tensor][pool]") {
     const PrivatePool::Use use(pool);
     CHECK(Tensor::empty({12345}).view().data == inside);
   }
-  CHECK(kept.to_vector()[54320] == 1);  // lives longer than its pool
+  CHECK(kept.to_vector()[54320] == 1);  // still valid after its pool is destroyed
   CHECK(memory_stats().reserved > reserved);
   kept = Tensor();
   empty_cache();
-  CHECK(memory_stats().reserved <= reserved + 12345 * 4 + 4096);  // what is left is `outside`
+  CHECK(memory_stats().reserved <= reserved + 12345 * 4 + 4096);  // only `outside` is left
 }
 
 TEST_CASE("copy_from reads its source before it writes over it", "[tensor]") {
@@ -465,7 +465,7 @@ TEST_CASE("copy_from into repeated elements is an error", "[tensor]") {
   const Tensor row = Tensor::zeros({1, 3});
   const Tensor rows = row.view_expand({2, 3});
   CHECK(contains(error_of([&] { rows.copy_from(Tensor::ones({2, 3})); }), "copy_from: the destination [2, 3] repeats"));
-  Tensor::empty({3, 0}).copy_from(Tensor::ones({3, 0}));  // strides of 0, and nothing to repeat
+  Tensor::empty({3, 0}).copy_from(Tensor::ones({3, 0}));  // strides of 0, but no repeated elements
   row.view_expand({1, 3}).copy_from(Tensor::ones({3}));
   CHECK(row.to_vector() == std::vector<double>(3, 1.0));
 }

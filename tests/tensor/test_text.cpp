@@ -1,4 +1,4 @@
-// Suggestions, excerpts, depth of JSON.
+// Suggestions, text excerpts, depth limit of JSON.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -24,7 +24,7 @@ TEST_CASE("UTF-8 is decoded strictly", "[text]") {
     if (c != 0) append_utf8(back, c);
   }
   CHECK(back == "a\u00e9\u20ac\U0001f600");
-  // Unicode 15, table 3-7: overlong, surrogate, too large, stray continuation, cut sequences.
+  // Invalid by Unicode 15, table 3-7: overlong, surrogate, too large, stray continuation, truncated sequences.
   for (const char* bad :
        {"\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
         "\xf5\x80\x80\x80", "\x80", "\xff", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc3("}) {
@@ -76,12 +76,12 @@ TEST_CASE("a byte order mark and CRLF are no characters of a text", "[text]") {
     CHECK(note == want_note);
     return result;
   };
-  CHECK(plain("a\nb\rc\r", "") == "a\nb\rc\r");  // a CR of its own stays
+  CHECK(plain("a\nb\rc\r", "") == "a\nb\rc\r");  // a CR without LF stays
   CHECK(plain("a\r\n\r\nb\r\r\n", "t: 3 line ends of Windows (CRLF) are read as LF.") == "a\n\nb\r\n");
   CHECK(plain("\xEF\xBB\xBF", "t: the byte order mark is left out.") == "");
   CHECK(plain("\xEF\xBB\xBFx\r\n",
               "t: the byte order mark is left out, and 1 line ends of Windows (CRLF) are read as LF.") == "x\n");
-  CHECK(plain("x\xEF\xBB\xBF", "") == "x\xEF\xBB\xBF");  // elsewhere it is a character
+  CHECK(plain("x\xEF\xBB\xBF", "") == "x\xEF\xBB\xBF");  // not at the start, so it is an ordinary character
 }
 
 TEST_CASE("tiny Shakespeare has 65 characters and nanoGPT's split", "[text][data]") {
@@ -116,7 +116,7 @@ TEST_CASE("random batches are windows with their successors and resume from the 
   std::vector<int> seen(50);
   for (int i = 0; i < 2000; ++i) ++seen[static_cast<size_t>(random_batch(tokens, 1, 8, g).x[0])];
   CHECK(seen[0] > 0);
-  CHECK(seen[41] > 0);  // the last start: 41 .. 48, successor of the last is 49
+  CHECK(seen[41] > 0);  // the last start: 41 .. 48, and the target of the last token is 49
   CHECK(seen[42] == 0);
 
   CHECK(random_batch(std::span(tokens).first(9), 1, 8, g).y.back() == 8);

@@ -1,4 +1,4 @@
-// Vector arithmetic and functions against libm.
+// Vectorized arithmetic and functions compared with libm.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -14,7 +14,7 @@ using simd::Vec;
 
 namespace {
 
-// Distance of `got` from the exact value, in units of the last place of T at the exact value.
+// Distance of `got` from the exact value, in units in the last place of T at the exact value.
 template <class T>
 double ulps(T got, long double exact) {
   const T rounded = static_cast<T>(exact);
@@ -28,7 +28,7 @@ double ulps(T got, long double exact) {
   return static_cast<double>(std::abs(got - exact) / unit);
 }
 
-// Worst error of `f` against `exact` over values spread over [low, high], and over that many log-spaced magnitudes.
+// Worst error of `f` compared with `exact`, over values spread over [low, high] and over log-spaced magnitudes.
 template <class T, class F, class G>
 double worst_ulps(F f, G exact, double low, double high) {
   std::vector<T> xs;
@@ -51,7 +51,7 @@ double worst_ulps(F f, G exact, double low, double high) {
     }
   }
   INFO("worst at " << at);
-  CHECK(worst > 0);  // a comparison of a function with itself would give 0
+  CHECK(worst > 0);  // 0 would mean that a function was compared with itself
   return worst;
 }
 
@@ -108,7 +108,7 @@ void check_accuracy(double bound) {
             sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }, -100, 100) <= bound);
   CHECK(worst_ulps<T>(
             erf, [](long double x) { return std::erf(x); }, -6, 6) <= bound);
-  // Left of -1 gelu is nearly x·e^2u with 2u down to -17, and the roundings in 2u (up to 2 units) count |2u| times.
+  // Left of -1, gelu is nearly x·e^2u with 2u down to -17. The rounding errors in 2u (up to 2 units) count |2u| times.
   const auto exact_gelu = [](long double x) {
     return x / (1 + std::exp(-2 * std::sqrt(2 / 3.14159265358979323846264338327950288L) * (x + 0.044715L * x * x * x)));
   };
@@ -120,7 +120,7 @@ template <class T>
 void check_trigonometry(double bound) {
   const auto sin = [](Vec<T> x) { return simd::sin(x); };
   const auto cos = [](Vec<T> x) { return simd::cos(x); };
-  // 2e6 is beyond what is reduced here; multiples of π/2 leave the smallest remainders.
+  // 2e6 is beyond the range that is reduced here. Multiples of π/2 leave the smallest remainders.
   for (const double far : {1.0, 100.0, 2e6}) {
     CHECK(worst_ulps<T>(
               sin, [](long double x) { return std::sin(x); }, -far, far) <= bound);
@@ -132,7 +132,7 @@ void check_trigonometry(double bound) {
     CHECK(ulps(at<T>(sin, x), std::sin(static_cast<long double>(x))) <= bound);
     CHECK(ulps(at<T>(cos, x), std::cos(static_cast<long double>(x))) <= bound);
   }
-  // A lane that goes to libm leaves its neighbours' bits alone.
+  // A lane that is computed by libm does not change its neighbours' bits.
   std::vector<T> x(Vec<T>::size, T(0.7));
   x[0] = T(3e6);
   CHECK(same(simd::sin(simd::load(x.data()))[Vec<T>::size - 1], at<T>(sin, 0.7)));
@@ -185,7 +185,7 @@ void check_borders() {
   for (const double below : {-inf, -1e30, -1e4, std::log(double{std::numeric_limits<T>::min()}) - 0.01}) {
     CHECK(same(at<T>(flushed, below), 0));
   }
-  // Any NaN, also one whose bits, as an integer, the scaling would turn into a number.
+  // Any NaN, including one whose bits would become a finite number when the scaling is added to them as an integer.
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
   for (const Bits bits : {~Bits(0), ~Bits(0) >> 1}) CHECK(std::isnan(flushed(Vec<T>(std::bit_cast<T>(bits)))[0]));
   const auto em = [](Vec<T> x) { return simd::expm1(x); };
@@ -251,7 +251,7 @@ void check_memory() {
       store(&y[offset], simd::exp(part), n);
       for (int i = 0; i < 3 * size; ++i) {
         const bool written = i >= offset && i < offset + n;
-        REQUIRE(y[i] == (written ? simd::exp(Vec<T>(x[i]))[0] : T(-7)));  // the bits of an element of a full vector
+        REQUIRE(y[i] == (written ? simd::exp(Vec<T>(x[i]))[0] : T(-7)));  // same bits as in a full vector
       }
     }
   }

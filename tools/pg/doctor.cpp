@@ -34,7 +34,7 @@ std::string vectors() {
 #endif
 }
 
-// The folder that would hold new files of `path`: itself or its nearest parent that exists.
+// Whether new files can be created in `path`: it checks the folder itself or its nearest existing parent.
 bool can_write(const std::string& path) {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::absolute(path, error);
@@ -47,7 +47,7 @@ bool can_write(const std::string& path) {
 std::string version() { return POLICYGRAD_VERSION; }
 
 int doctor(bool json) {
-  nlohmann::ordered_json all;  // what is shown several times is an array
+  nlohmann::ordered_json all;  // entries shown several times are arrays
   const auto show = [&](const std::string& what, const std::string& value) {
     if (!json) {
       fmt::print("{:<10} {}\n", what, value);
@@ -57,7 +57,7 @@ int doctor(bool json) {
       all[what] = value;
     }
   };
-  std::string first;  // the first thing to do
+  std::string first;  // the first recommended action
   const auto todo = [&](const std::string& what) {
     if (first.empty()) first = what;
   };

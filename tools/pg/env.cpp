@@ -1,4 +1,4 @@
-// pg env: a policy learns to act in an environment.
+// pg env: trains a policy in an environment.
 #include "tools/pg/env.h"
 
 #include <numeric>

@@ -1,5 +1,5 @@
 #pragma once
-// pg env: a policy learns to act in an environment.
+// pg env: trains a policy in an environment.
 #include <map>
 #include <string>
 
@@ -13,7 +13,7 @@ namespace pg::tools {
 
 struct EnvOptions {
   std::string environment = "CartPole-v1", recipe = "ppo";
-  std::map<std::string, std::string> overrides;  // of the recipe, by name
+  std::map<std::string, std::string> overrides;  // of the recipe's fields, by name
   std::string out = "runs", name, config, resume;
   int threads = 0;
   int64_t eval_episodes = 100, save_every = 100;
@@ -23,7 +23,7 @@ int run_env(const EnvOptions& options);
 rl::EnvTrainConfig config_of(const EnvOptions& options);
 
 void add_env_options(CLI::App& app, EnvOptions& options);
-// Makes the recipe's numbers the defaults of their options, so that a saved config states them.
+// Makes the recipe's values the defaults of their options, so that a saved config includes them.
 void state_recipe(CLI::App& app, const rl::EnvTrainConfig& config);
 
 }  // namespace pg::tools

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 json as_json(const rl::EnvTrainConfig& config) {
   json all = json::parse(rl::to_json(config));
-  all.erase("environment");  // an option of its own
+  all.erase("environment");  // it has a separate option
   return all;
 }
 

@@ -42,7 +42,7 @@ double text_loss(Gpt2& model, const std::vector<int32_t>& ids) {
     const Tensor targets = Tensor::from(batch.y, shape).to(model.device());
     nats += cross_entropy(model(Tensor::from(batch.x, shape)), targets, options).item();
   };
-  // Logits of at most 64 MB at once, or of one window.
+  // Logits of at most 64 MB at a time, but at least of one window.
   const int64_t rows = std::clamp<int64_t>((int64_t{1} << 24) / (length * model.config.vocab_size), 1, 64);
   for (int64_t first = 0; first < windows; first += rows) {
     add(window_batch(ids, first, std::min(rows, windows - first), length));
@@ -62,7 +62,7 @@ int evaluate(const EvalOptions& o) {
   check_vocabulary(*m.tokenizer, corpus.text, o.run);
   const std::vector<int32_t> ids = m.tokenizer->encode(corpus.text);
   const double nats = text_loss(*m.model, ids);
-  const auto tokens = std::ssize(ids) - 1;  // predicted: all but the first
+  const auto tokens = std::ssize(ids) - 1;  // number of predicted tokens: all but the first
   const size_t bytes = corpus.text.size() - m.tokenizer->decode({ids.data(), 1}).size();
   const double loss = nats / static_cast<double>(tokens);
   const double bits_per_byte = nats / std::log(2.0) / static_cast<double>(bytes);

@@ -1,4 +1,4 @@
-// pg expert-iteration: sample, keep what solved its problem, imitate it, again.
+// pg expert-iteration: samples, keeps responses that solve their problem, imitates them, repeats.
 #include "rl/text/expert_iteration.h"
 
 #include "nn/checkpoint.h"

@@ -1,4 +1,4 @@
-// pg gradcheck: is every backward right? A table a learner can read.
+// pg gradcheck: compares every backward with numerical gradients and prints a table for learners.
 #include "autograd/gradcheck.h"
 
 #include <fmt/ranges.h>
@@ -49,7 +49,7 @@ int print_json(const std::vector<Line>& lines, bool by_op) {
 }  // namespace
 
 int run_gradcheck(const std::string& op, bool json) {
-  std::vector<Line> lines;  // one for each op, or one for each sample of the op asked for
+  std::vector<Line> lines;  // one per op, or one per sample of the requested op
   for (const OpSample& sample : op_samples()) {
     const std::string name = name_of(sample.op);
     if (sample.large || (!op.empty() && name != op)) continue;

@@ -23,9 +23,9 @@ using Json = nlohmann::ordered_json;
 // The commands that make runs.
 struct Kind {
   const char* name;
-  const char* steps;  // the option with the number of its steps
+  const char* steps;  // the option that sets the number of steps
   bool resumes;
-  const char* next;  // what to do with a finished run
+  const char* next;  // the command to use a finished run with
 };
 constexpr Kind kKinds[] = {
     {"train", "steps", true, "pg sample {run}"},
@@ -37,7 +37,7 @@ constexpr Kind kKinds[] = {
     {"env", "total-steps", true, ""},
 };
 
-// Measurements that say how good a model is, as metrics.jsonl names them.
+// Measurements of a model's quality, by their names in metrics.jsonl.
 constexpr const char* kMeasurements[] = {"loss",          "val_loss",    "eval/reward",    "eval/solved",
                                          "eval/accuracy", "reward/mean", "episode_return", "accuracy"};
 
@@ -64,7 +64,7 @@ Json last_measurements(const std::string& folder) {
   return last;
 }
 
-// "pg KIND" in the comment that begins config.yaml.
+// The KIND of "pg KIND" in the first line of config.yaml, a comment.
 std::string kind_in_config(const std::string& path) {
   std::ifstream in(path);
   std::string line;

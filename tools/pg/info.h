@@ -1,5 +1,5 @@
 #pragma once
-// pg info: what a run is, how far it is, and the command to go on with.
+// pg info: what a run is, its progress, and the command that continues it.
 #include <string>
 #include <vector>
 

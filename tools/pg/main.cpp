@@ -1,4 +1,4 @@
-// pg: train and try models, check and measure the engine, from the command line.
+// The command line of pg: train and sample models, test and benchmark the engine.
 #include <fmt/ranges.h>
 
 #include <functional>
@@ -86,8 +86,8 @@ void add_train_options(CLI::App& app, TrainOptions& o, std::string& config) {
       ->transform(number(0));
 }
 
-// With --init the sizes are those of its model: they become the options' values, so that a saved config states them.
-// Error for an option that says otherwise.
+// With --init the sizes are those of its model. They become the options' values, so that a saved config includes them.
+// Throws Error for an option with another value.
 void take_sizes_of_init(CLI::App& app, TrainOptions& o) {
   if (o.init.empty()) return;
   const pg::Gpt2Config model = pg::load_checkpoint(checkpoint_of(o.init)).gpt2_config();
@@ -134,10 +134,10 @@ void add_sample_options(CLI::App& app, SampleCommandOptions& o) {
   add_exact(app, o.exact);
 }
 
-// A tenth in the few digits that a person would write.
+// x / 10, rounded to 6 significant digits, as a person would write it.
 double tenth(double x) { return std::stod(fmt::format("{:.6g}", x / 10)); }
 
-// What is wrong with a command line, as one sentence.
+// The error of a command line, as one sentence.
 std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   std::vector<std::string> commands, options, rest = app.remaining(/*recurse=*/true);
@@ -173,7 +173,7 @@ int pg_command(int argc, char** argv) {
   app.name("pg");
   app.set_version_flag("--version", fmt::format("pg {}", version()));
   app.require_subcommand(1);
-  std::function<int()> run;  // set by the subcommand that the command line names
+  std::function<int()> run;  // set by the subcommand on the command line
   const auto command = [&](const char* name, const char* description, std::function<int(CLI::App&)> action) {
     CLI::App* sub = app.add_subcommand(name, description);
     sub->option_defaults()->always_capture_default();
@@ -270,7 +270,7 @@ int pg_command(int argc, char** argv) {
   });
   add_env_options(*sub, env_options);
 
-  bool json = false;  // of the commands that follow
+  bool json = false;  // for the commands below
   const auto add_json = [&json](CLI::App& app) { app.add_flag("--json", json, "one JSON object instead of lines"); };
   std::string op;
   sub = command("gradcheck", "is every backward right? gradients against central differences",

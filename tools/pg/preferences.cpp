@@ -1,4 +1,4 @@
-// pg reward-model and pg dpo: learning from pairs of responses of which one was preferred.
+// pg reward-model and pg dpo: learning from preference pairs of responses.
 #include "rl/text/preferences.h"
 
 #include "tensor/base/error.h"
@@ -16,7 +16,7 @@ namespace pg::tools {
 namespace {
 
 enum Stream : uint64_t { problem_stream, label_stream, rollout_stream, head_stream, usual_stream };
-constexpr int64_t kUsual = 512;  // responses that a reward model is normalised over
+constexpr int64_t kUsual = 512;  // number of responses that a reward model is normalised over
 
 rl::Experience write(Gpt2& policy, const TextTask& task, int64_t prompts, int64_t samples, Generator& problems,
                      uint64_t first_row) {
@@ -25,7 +25,7 @@ rl::Experience write(Gpt2& policy, const TextTask& task, int64_t prompts, int64_
   return rl::rollout(policy, task, drawn, {.samples = samples, .seed = problems.seed(), .first_row = first_row});
 }
 
-// `count` pairs that the policy writes and the task's own score labels.
+// `count` pairs of responses written by the policy and labelled with the task's score.
 std::vector<rl::Preference> draw_pairs(Gpt2& policy, const TextTask& task, const PreferenceOptions& o, int64_t count) {
   Generator problems = random_stream(o.common.seed, problem_stream);
   Generator labels = random_stream(o.common.seed, label_stream);
@@ -79,7 +79,7 @@ rl::PreferenceConfig config_of(const PreferenceOptions& o) {
   return config;
 }
 
-// Steps until all are done, or Ctrl-C: then what was learned so far is kept.
+// Runs all steps, or until Ctrl-C: then the result so far is kept.
 template <class Step, class Evaluate>
 void loop(const PreferenceOptions& o, RunDir& run, const Step& step, const Evaluate& evaluate) {
   catch_interrupt();

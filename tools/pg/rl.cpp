@@ -1,4 +1,4 @@
-// pg rl: a GPT-2 learns a task from rewards.
+// pg rl: trains a GPT-2 on a task by reinforcement learning.
 #include <fmt/ranges.h>
 
 #include <fstream>
@@ -19,7 +19,7 @@
 namespace pg::tools {
 namespace {
 
-// The first responses of a step with their rewards, part by part.
+// A table of the first responses of a step with their rewards and reward parts.
 std::string sample_table(const TextTask& task, const rl::Experience& experience, int64_t step, size_t count) {
   std::string table = fmt::format("samples of step {}\n", step);
   for (size_t i = 0; i < std::min(count, experience.responses.size()); ++i) {
@@ -106,7 +106,7 @@ int run_rl(const RlOptions& o) {
   const auto policy = make_policy(o.common, *task);
   const int64_t responses = config.batch.prompts * config.batch.samples;
   if (o.sft_steps > 0) check_batch_memory(policy->config, o.sft_batch, "a smaller --sft-batch");
-  // What a rollout keeps of the keys alone.
+  // At least the keys that a rollout keeps.
   check_batch_memory(policy->config, config.max_rows > 0 ? std::min(config.max_rows, responses) : responses,
                      "fewer --prompts or --samples, or a smaller --max-rows");
   check_memory(1e3 * static_cast<double>(responses), fmt::format("a step of {} responses", responses),

@@ -23,9 +23,9 @@ namespace pg::tools {
 namespace {
 
 struct Sample {
-  std::string text;  // without a stop text
+  std::string text;  // without the stop text
   int64_t tokens = 0;
-  bool stopped = false;  // by a stop text or the tokenizer's end
+  bool stopped = false;  // by a stop text or the tokenizer's end token
   double seconds = 0;
 };
 
@@ -33,7 +33,7 @@ class Sampler {
  public:
   Sampler(const SampleCommandOptions& o, RunModel& m) : o_(o), m_(m) {
     StopText checked(o.stops);
-    options_.max_new_tokens = std::min(o.tokens, int64_t{1} << 40);  // more never end, and sums of them overflow
+    options_.max_new_tokens = std::min(o.tokens, int64_t{1} << 40);  // more never end, and sums overflow
     options_.greedy = o.greedy || o.temperature == 0;
     options_.sampling = {.temperature = o.temperature, .top_k = o.top_k, .top_p = o.top_p, .min_p = o.min_p};
     options_.seed = o.seed;
@@ -41,7 +41,7 @@ class Sampler {
     if (m.tokenizer->end_id() >= 0) options_.stop_ids = {m.tokenizer->end_id()};
   }
 
-  // --count samples that go on from `prompt`, each shown as it is written.
+  // Generates --count samples that continue `prompt` and prints each while it is generated.
   void run(const std::string& prompt, bool show_prompt) {
     const std::vector<int32_t> ids = read(prompt);
     int64_t tokens = 0;
@@ -71,7 +71,7 @@ class Sampler {
   }
 
  private:
-  // The tokens of a prompt, the last ones when it is longer than the context.
+  // The tokens of a prompt; only the last ones if it is longer than the context.
   std::vector<int32_t> read(const std::string& prompt) const {
     std::vector<int32_t> ids = m_.tokenizer->encode(prompt);
     check(!ids.empty(), "sample: the prompt must have at least one token");
@@ -112,10 +112,10 @@ class Sampler {
   const SampleCommandOptions& o_;
   RunModel& m_;
   GenerateOptions options_;
-  uint64_t row_ = 0;  // each sample draws from a stream of its own
+  uint64_t row_ = 0;  // each sample draws from its own random stream
 };
 
-// Files, pipes and lines end with a newline that nobody means as part of the prompt.
+// Removes the newline at the end of files, pipes and lines, which is not meant as part of the prompt.
 std::string prompt_in(std::string text, const std::string& name) {
   std::string note;
   text = unix_text(std::move(text), name, note);
@@ -134,7 +134,7 @@ void interact(Sampler& sampler, const std::string& usual) {
     if (line.ends_with('\r')) line.pop_back();
     try {
       sampler.run(line.empty() ? usual : line, /*show_prompt=*/false);
-    } catch (const Error& e) {  // a character that the model does not know
+    } catch (const Error& e) {  // for example a character that is not in the model's vocabulary
       fmt::print(stderr, "pg: {}\n", e.what());
     }
   }

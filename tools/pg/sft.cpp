@@ -1,4 +1,4 @@
-// pg sft: a GPT-2 imitates the answers of a task.
+// pg sft: supervised fine-tuning of a GPT-2 on the answers of a task.
 #include "rl/text/sft.h"
 
 #include "tensor/base/error.h"

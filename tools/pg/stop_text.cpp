@@ -1,4 +1,4 @@
-// Stops generation at a given text.
+// StopText: ends generation at a given text.
 #include "tools/pg/stop_text.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string StopText::take(std::string_view piece) {
     stopped_ = true;
     return std::exchange(pending_, "").substr(0, at);
   }
-  size_t keep = 0;  // the longest end of the text that begins a stop text
+  size_t keep = 0;  // length of the longest suffix that is a prefix of a stop text
   for (const std::string& stop : stops_) {
     for (size_t n = std::min(stop.size() - 1, pending_.size()); n > keep; --n) {
       if (pending_.ends_with(std::string_view(stop).substr(0, n))) keep = n;

@@ -1,5 +1,5 @@
 #pragma once
-// Texts that end a sample, found while it is written piece by piece.
+// Finds stop texts, which end a sample, while the sample is generated chunk by chunk.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,13 +8,13 @@ namespace pg::tools {
 
 class StopText {
  public:
-  // Error for an empty stop text.
+  // Throws Error for an empty stop text.
   explicit StopText(std::vector<std::string> stops);
-  // The next piece of the text. Returns what may be shown: not the first stop text nor what follows it, and not yet
-  // what may turn out to be the beginning of one.
+  // Takes the next chunk of the text. Returns the part to show: without the first stop text and what follows it, and
+  // without an end that may be the beginning of a stop text.
   std::string take(std::string_view piece);
   bool stopped() const { return stopped_; }
-  // What was kept back, when the text ends without a stop text.
+  // The text held back so far, for a text that ends without a stop text.
   std::string rest();
 
  private:

@@ -1,4 +1,4 @@
-// pg train: a GPT-2 learns the characters of a text.
+// pg train: trains a GPT-2 on a text.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -54,7 +54,7 @@ TrainConfig train_config(const TrainOptions& o) {
   return config;
 }
 
-// Loss over every window of the validation text, each read once.
+// Loss over every window of the validation text, each evaluated once.
 double full_loss(Trainer& trainer, const std::vector<int32_t>& tokens, int64_t length) {
   constexpr int64_t rows = 64;
   const int64_t windows = window_count(tokens, length);
@@ -83,8 +83,8 @@ std::string memory_line(const StepMemory& m) {
       mb(m.weights), mb(m.gradients), mb(m.optimizer), mb(m.activations), mb(resident));
 }
 
-// A hundred tokens after `prompt`, each line behind a bar. A model that cannot be sampled from, since its logits are
-// not finite, gives that sentence instead: to be shown ends no training.
+// A hundred tokens after `prompt`, each line prefixed with a bar. If sampling fails because the logits are not finite,
+// it returns that error message instead: showing a sample must not end the training.
 std::string short_sample(Gpt2& model, const Tokenizer& tokenizer, const std::string& prompt, uint64_t seed) {
   GenerateOptions options;
   options.max_new_tokens = 100;
@@ -103,7 +103,7 @@ std::string short_sample(Gpt2& model, const Tokenizer& tokenizer, const std::str
   return text;
 }
 
-// The lowest validation loss so far, which goes with the run's checkpoints, and its step.
+// The lowest validation loss so far and its step, stored in the run's checkpoints.
 struct Best {
   double loss = std::numeric_limits<double>::infinity();
   int64_t step = -1;
@@ -139,7 +139,7 @@ int train(const TrainOptions& o) {
   start_threads(o.threads);
   std::FILE* const out = o.json ? stderr : stdout;
 
-  std::optional<Checkpoint> source;  // of this run, else of --init
+  std::optional<Checkpoint> source;  // of this run, otherwise of --init, otherwise none
   if (resumed) {
     source = load_checkpoint(checkpoint_path(o.resume));
   } else if (!o.init.empty()) {
@@ -186,7 +186,7 @@ int train(const TrainOptions& o) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   Clock::time_point last = begin;
-  double rate = 0;  // tokens/s, a moving average
+  double rate = 0;  // tokens/s, an exponential moving average
   const auto texts = [&] {
     std::map<std::string, std::string> all = text.texts;
     best.write(all);
@@ -216,7 +216,7 @@ int train(const TrainOptions& o) {
   };
   hooks.on_eval = [&](int64_t step) {
     const bool final = step == o.steps;
-    // The same batches every time, so that evaluations compare; those of the last step are not logged.
+    // Every evaluation uses the same batches, so that estimates are comparable. The last step logs full_loss() instead.
     const double estimate = trainer.evaluate(val_batch, o.eval_batches);
     if (estimate < best.loss) {
       best = {estimate, step};
@@ -225,7 +225,7 @@ int train(const TrainOptions& o) {
       save_checkpoint(best_checkpoint_path(run.path()), model, nullptr, {step, {}, all});
     }
     val_loss = final ? full_loss(trainer, tokens.val, o.context) : estimate;
-    if (step > start || start == 0) run.log(step, {{"val_loss", val_loss}});  // else a finished run, logged before
+    if (step > start || start == 0) run.log(step, {{"val_loss", val_loss}});  // else a finished run, already logged
     val_text = fmt::format("  val {:.4f}", val_loss);
     last = Clock::now();
   };

@@ -1,4 +1,4 @@
-// The text and tokenizer that pg train uses.
+// Loads the text and tokenizer for pg train.
 #include "tools/pg/train_text.h"
 
 #include "tasks/char_tokenizer.h"

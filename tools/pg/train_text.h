@@ -1,5 +1,5 @@
 #pragma once
-// What pg train learns from: texts, their vocabulary, and where the weights come from.
+// Training data of pg train: texts, their vocabulary, and the checkpoint the weights come from.
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,16 +13,16 @@
 namespace pg::tools {
 
 struct TrainText {
-  std::string name;  // of the text to learn
+  std::string name;  // of the training text
   std::unique_ptr<Tokenizer> tokenizer;
   TextData tokens;
-  std::map<std::string, std::string> texts;  // for the checkpoint: the tokenizer, names and checksums of the texts
+  std::map<std::string, std::string> texts;  // checkpoint metadata: the tokenizer, names and checksums of the texts
 };
 
-// Reads --data and --val, splitting the former without the latter. The tokenizer is that of `source`, the checkpoint of
-// this run (`resumed`) or of --init, else, without one, that of all characters of the texts. Notes go to standard
-// error. Error when a text is too short for --context, is not the one of a resumed run, or has characters that the
-// tokenizer lacks.
+// Reads --data and --val; without --val it splits off a part of --data. The tokenizer is that of `source`, the
+// checkpoint of this run (`resumed`) or of --init. Without `source` it has all characters of the texts. Notes are
+// written to standard error. Throws Error if a text is too short for --context, differs from the text of a resumed run,
+// or has characters that the tokenizer lacks.
 TrainText load_train_text(const TrainOptions& options, const Checkpoint* source, bool resumed);
 
 }  // namespace pg::tools

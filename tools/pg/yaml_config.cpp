@@ -1,4 +1,4 @@
-// Configs as YAML, both ways.
+// Reads and writes options as YAML.
 #include "tools/pg/yaml_config.h"
 
 #include <fmt/ranges.h>
@@ -15,13 +15,13 @@ namespace pg::tools {
 
 namespace {
 
-// Options a file may set; not --help, and not those that name files to read options from.
+// Options that a file may set: not --help, and not those that name files to read options from.
 std::vector<const CLI::Option*> file_options(const CLI::App& app) {
   return app.get_options(
       [](const CLI::Option* option) { return option->get_configurable() && !option->get_lnames().empty(); });
 }
 
-// The one document of the file.
+// The single document of the file.
 YAML::Node load(const std::string& path) {
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(read_file(path));
@@ -41,7 +41,7 @@ void apply_yaml(CLI::App& app, const std::string& path) {
   const YAML::Node root = load(path);
   if (root.IsNull()) return;
   check(root.IsMap(), "config {}: expected lines of the form `key: value`", path);
-  std::map<std::string, int> lines;  // of the keys so far
+  std::map<std::string, int> lines;  // line of each key read so far
   for (const auto& entry : root) {
     const int line = entry.first.Mark().line + 1;
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";

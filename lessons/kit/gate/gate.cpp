@@ -1,9 +1,9 @@
-// What CI asks of every lesson; see lessons/kit/README.md. lessons/kit/tests.cmake runs it from the repository's root.
+// CI checks of every lesson; see lessons/kit/README.md. lessons/kit/tests.cmake runs it from the repository's root.
 //   gate stub PROGRAM              every check is TODO
 //   gate ok PROGRAM [ARGUMENT]     every check is ok
-//   gate mutant PROGRAM SOURCE     as the source's first line says
+//   gate mutant PROGRAM SOURCE     the result is as the source's first line says
 //   gate readme PROGRAM README     the commands in its sh blocks work (run with the given program)
-//   gate demo PROGRAM SECONDS      the claims hold, in so much processor time
+//   gate demo PROGRAM SECONDS      the claims hold, within that much CPU time
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -22,13 +22,13 @@ namespace {
 using Json = nlohmann::json;
 using pg::check;
 
-constexpr int kUnavailable = 77;  // a lesson's status on a machine that cannot run it; CTest takes it for skipped
+constexpr int kUnavailable = 77;  // a lesson's exit status on a machine that cannot run it; CTest treats it as skipped
 struct Unavailable {};
 
 struct Run {
   int status;
   std::string output;
-  double seconds;  // of processor time, all threads together: what a busy machine does not change
+  double seconds;  // CPU time of all threads together, which is independent of other load
 };
 double cpu_seconds_of_children() {
   rusage usage{};
@@ -59,7 +59,7 @@ Json last_line(const std::string& output) {
   return Json::parse(output.substr(start == std::string::npos ? 0 : start + 1, end - start));
 }
 
-constexpr double kCheckSeconds = 30;  // of processor time: ten seconds on two cores, and half again
+constexpr double kCheckSeconds = 30;  // of CPU time: ten seconds on two cores, times 1.5
 
 Json graded(const std::string& program, const std::string& arguments, int expected_status) {
   const Run result = run(program + " check --json " + arguments);
@@ -77,7 +77,7 @@ void all_are(const Json& checks, const std::string& state) {
   }
 }
 
-// "// check: 01.2  says: words  also: 01.3  needs: speed" → the text behind a key.
+// "// check: 01.2  says: words  also: 01.3  needs: speed" → the text after a key.
 std::string field(const std::string& line, const std::string& key) {
   const size_t at = line.find(key + ":");
   if (at == std::string::npos) return "";
@@ -112,7 +112,7 @@ void mutant(const std::string& program, const std::string& source) {
 
 void readme(const std::string& program, const std::string& path) {
   const std::string name = program.substr(program.rfind('/') + 1);
-  const std::string lesson = name.substr(0, name.find('_'));  // lesson1 of lesson1_stub
+  const std::string lesson = name.substr(0, name.find('_'));  // for example lesson1 for lesson1_stub
   int ran = 0;
   for (std::string line : pg::kit::fenced_lines(pg::kit::read_file(path), "sh")) {
     line = line.substr(0, line.find("  #"));
@@ -120,7 +120,7 @@ void readme(const std::string& program, const std::string& path) {
     if (line == "make " + lesson + " && " + call || line == call || line == call + " --full") continue;  // gate demo
     if (line.starts_with("make " + lesson + " && ")) line = line.substr(lesson.size() + 9);
     check(line.starts_with(call + " "), "{}: \"{}\" is no command of {}", path, line, call);
-    // What writes the learner's files is tested elsewhere.
+    // Commands that write the learner's files are tested elsewhere.
     if (line == call + " reset" || line.starts_with(call + " hint") || line == call + " mine") continue;
     const Run result = run(program + line.substr(call.size()));
     check(result.status <= 2, "{}: \"{}\" ends with status {}", path, line, result.status);

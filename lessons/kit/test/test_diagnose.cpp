@@ -1,4 +1,4 @@
-// Every entry of the catalogue speaks for its mistake, and only then.
+// Tests that every entry of the catalogue reports its mistake, and no other.
 #include "lessons/kit/diagnose.h"
 #include "lessons/kit/grader.h"
 #include "lessons/kit/todo.h"
@@ -90,13 +90,14 @@ TEST_CASE("diagnose names sums that are missing", "[kit]") {
 }
 
 TEST_CASE("an answer in float is named before any other guess", "[kit]") {
-  // The last element, which float holds exactly, made this "all columns but the last"; the rest, 06.4's reversed order.
+  // The last element, which float represents exactly, was once diagnosed as "all columns but the last"; the others as
+  // 06.4's reversed order.
   const Value want({4}, {0.105, -0.005, -0.08, 0.5});
   Value in_float = want;
   for (double& x : in_float.v) x = static_cast<float>(x);
   CHECK(says(in_float, "computed in float", want));
   CHECK(says(in_float, "use double", want));
-  const Value even({4}, {0.1, 0.7, 0.7, 0.1});  // reads the same from behind
+  const Value even({4}, {0.1, 0.7, 0.7, 0.1});  // equal to its reverse
   Value even_in_float = even;
   for (double& x : even_in_float.v) x = static_cast<float>(x);
   CHECK(says(even_in_float, "computed in float", even));
@@ -111,7 +112,7 @@ TEST_CASE("right to 7 digits: the digits say how far", "[kit]") {
 }
 
 TEST_CASE("a border is missed only where the border is wrong", "[kit]") {
-  // 5 is 5e-8 of the scale here, so no row is wrong to 1e-6: nothing may be said about the last one.
+  // 5 is 5e-8 of the scale here, so no row is wrong to 1e-6, and the last row must not be reported.
   Value got({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 1e8, 1, 1, 1}), want = got;
   want.v[0] = 6;
   INFO(diagnose(got, want));

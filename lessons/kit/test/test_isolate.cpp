@@ -1,4 +1,4 @@
-// Whatever an answer does to its process is named, and the next check runs.
+// Tests that whatever an answer does to its process is reported, and that the next check still runs.
 #include <unistd.h>
 
 #include <cassert>
@@ -55,7 +55,7 @@ void loop() {
 
 void no_exception_leaves(const std::function<void()>& call) noexcept { call(); }
 
-// What a command prints, line by line of the process's standard output.
+// What a command prints on the process's standard output.
 std::string printed(const std::function<void()>& call) {
   std::fflush(stdout);
   const auto path = std::filesystem::temp_directory_path() / ("policygrad_isolate_" + std::to_string(getpid()));
@@ -118,7 +118,7 @@ TEST_CASE("an answer that eats memory meets a limit", "[kit]") {
   is_wrong(
       [](Grader&, bool) {
         std::vector<char*> blocks;
-        for (;;) blocks.push_back(new char[size_t{64} << 20]);  // never written to: costs no memory
+        for (;;) blocks.push_back(new char[size_t{64} << 20]);  // never written to, so it uses no physical memory
       },
       "bad_alloc", "more memory was asked for than a check may use (4 GB)");
 #endif
@@ -159,7 +159,7 @@ TEST_CASE("endless loops share the time of one command, and say that they still 
   }
   CHECK(outcomes[3].failure.got == "no end after 0.3 seconds");
   CHECK(outcomes[3].diagnosis.find("check 03.4 alone") != std::string::npos);
-  CHECK(seconds < 1.2 + 3 * 0.3 + 2);  // 2: a busy machine
+  CHECK(seconds < 1.2 + 3 * 0.3 + 2);  // 2 s of tolerance for a busy machine
   unsetenv("POLICYGRAD_CHECK_SECONDS");
   CHECK(TimeLimit().seconds() == (optimized_build() ? 8 : 40));
 }

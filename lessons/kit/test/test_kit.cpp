@@ -1,4 +1,4 @@
-// Text on the terminal, finding functions, the record of progress, checks in their own process.
+// Tests of terminal text, finding functions, recorded progress, and checks in separate processes.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -97,7 +97,7 @@ TEST_CASE("symbols become ASCII where there is no Unicode", "[kit]") {
 
 TEST_CASE("find_function finds definitions and their end", "[kit]") {
   const std::string text =
-      "int f(int);\n"  // a declaration is not it
+      "int f(int);\n"  // a declaration does not match
       "// a brace: {\n"
       "int f(int x) {\n"
       "  const char* s = \"}\"; // }\n"

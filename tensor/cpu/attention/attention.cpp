@@ -1,9 +1,10 @@
-// Attention, forward: out = softmax(scale·q·kᵀ) v without ever holding the T × S scores. The softmax runs online over
-// blocks of keys: a row carries the largest score so far m, the sum l = Σ e^(score - m) and the output Σ e^(score -
-// m)·v, and rescales l and the output by e^(m - m') when the maximum grows to m'. Milakov and Gimelshein,
-// arXiv:1805.02867; Dao et al., arXiv:2205.14135.
+// Attention, forward: out = softmax(scale·q·kᵀ) v without storing the T × S scores. The softmax runs online over blocks
+// of keys: a row carries the largest score so far m, the sum l = Σ e^(score - m) and the output Σ e^(score - m)·v, and
+// rescales l and the output by e^(m - m') when the maximum grows to m'. Milakov and Gimelshein, arXiv:1805.02867; Dao
+// et al., arXiv:2205.14135.
 //
-// A row of a decoding step (T = 1 on a KV cache) has the bits of the same row in a training pass: see attention_tile.h.
+// A row of a decoding step (T = 1 on a KV cache) has the same bits as that row in a training pass: see
+// attention_tile.h.
 #include "tensor/cpu/attention/attention_tile.h"
 #include "tensor/cpu/gemm/skinny.h"
 #include "tensor/cpu/kernels_cpu.h"
@@ -22,7 +23,7 @@ struct Forward {
   View out, lse, q, k, v;
   AttentionSizes<T> s;
 
-  // Scales a row of scores, puts -inf where the row does not attend and returns the largest.
+  // Scales a row of scores, puts -inf where the row does not attend and returns the largest score.
   T scale_and_mask(T* scores, int64_t seen, const T* keep) const {
     constexpr T inf = std::numeric_limits<T>::infinity();
     constexpr int size = Vec<T>::size;
@@ -44,7 +45,7 @@ struct Forward {
     }
     return horizontal_max(largest);
   }
-  // Turns a row of scores into e^(score - m) and returns the sum.
+  // Replaces a row of scores by e^(score - m) and returns the sum.
   static T exponentials(T* scores, int64_t seen, T m) {
     constexpr int size = Vec<T>::size;
     Vec<T> sum = T(0);
@@ -61,7 +62,7 @@ struct Forward {
     }
     return horizontal_sum(sum);
   }
-  // The online softmax of n rows: scores become e^(score - m), and m, l and the rows of the output o move on.
+  // The online softmax of n rows: scores become e^(score - m), and m, l and the rows of the output o are updated.
   void advance(int64_t n, T* scores, const int64_t* seen, const T* keep, T* m, T* l, T* o) const {
     constexpr int size = Vec<T>::size;
     T m_new[kMaxRows], alpha[kMaxRows];
@@ -90,7 +91,7 @@ struct Forward {
     }
   }
 
-  // The queries [t0, t0 + count) of all heads that use head h of k and v.
+  // Processes the queries [t0, t0 + count) of all heads that use head h of k and v.
   void run(int64_t b, int64_t h, int64_t t0, int64_t count) const {
     const Parts tiles(count, kMaxRows);
     const int64_t group = s.group(), rows = group * count;
@@ -100,7 +101,7 @@ struct Forward {
     T* keep_space = copied_v + kKeys * s.padded;
     T* scores = keep_space + kKeys;
     T* o = scores + kKeys * kMaxRows;  // [rows, padded]
-    T* m = o + rows * s.padded;        // [rows], as l
+    T* m = o + rows * s.padded;        // [rows], like l
     T* l = m + rows;
     T* packed_q = l + rows;  // panels of a tile, [size, tile rows]
     std::fill(o, o + rows * s.padded, T(0));
@@ -140,7 +141,7 @@ struct Forward {
     }
   }
 
-  // The scores of one tile of n rows against one block of keys join the rows' softmax and output.
+  // Adds one tile, the scores of n rows against one block of keys, to the rows' softmax and output.
   void tile(const KeyBlock<T>& block, int64_t t, int64_t n, int64_t length, Rows<T> value, const T* keep, T* scores,
             T* m, T* l, T* o) const {
     int64_t seen[kMaxRows], common = kKeys;
@@ -149,7 +150,7 @@ struct Forward {
       common = std::min(common, seen[r]);
     }
     advance(n, scores, seen, keep, m, l, o);
-    // The keys that all rows see go through the micro-kernel, each row's further keys follow in the same order.
+    // The keys that all rows attend to go through the micro-kernel; the further keys of each row follow in order.
     multiply_tile<ScoresA>(n, s.padded, common, scores, value.data, value.ld, o, s.padded, T(1));
     for (int64_t r = 0; r < n; ++r) {
       if (seen[r] == common) continue;
@@ -163,7 +164,7 @@ struct Forward {
     }
   }
 
-  // Rows that saw no key: output 0, lse -inf.
+  // Writes out and lse. A row without any key gets output 0 and lse -inf.
   void finish(int64_t b, int64_t h, int64_t t0, int64_t count, const T* m, const T* l, const T* o) const {
     constexpr int size = Vec<T>::size;
     for (int64_t t = 0; t < count; ++t) {

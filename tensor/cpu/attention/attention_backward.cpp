@@ -1,9 +1,9 @@
-// Attention, backward. The probabilities are computed again from the kept lse, block of keys by block of keys:
+// Attention, backward. The probabilities are recomputed from the saved lse, one block of keys at a time:
 //   p  = e^(scale·q·kᵀ - lse)        dv = pᵀ·dout
 //   dp = dout·vᵀ                     ds = scale·p·(dp - delta),   delta = Σ_d dout·out
 //   dq = ds·k                        dk = dsᵀ·q
-// Dao et al., arXiv:2205.14135, appendix B. One task holds one head of k and v with all queries that use it, so every
-// sum has one order and no two threads add to the same place.
+// Dao et al., arXiv:2205.14135, appendix B. One task processes one head of k and v with all queries that use it, so
+// every sum has one order and no two threads add to the same element.
 #include <vector>
 
 #include "tensor/cpu/attention/attention_tile.h"
@@ -18,7 +18,7 @@ using simd::Vec;
 
 constexpr int64_t kQueries = 8 * kMaxRows;  // rows whose probabilities are held at a time
 
-// Hands out pieces of one scratch buffer.
+// Allocates consecutive parts of one scratch buffer.
 template <class T>
 struct Carver {
   T* next;
@@ -42,7 +42,7 @@ void add_rows_as(S* x, int64_t step, const T* sum, int64_t rows, const Attention
   }
 }
 
-// The rows of x from (b, h, t) on, which may be T or bf16.
+// add_rows_as() for the rows of x from (b, h, t) on; x may hold T or bf16.
 template <class T>
 void add_rows(const View& x, int64_t b, int64_t h, int64_t t, const T* sum, int64_t rows, const AttentionSizes<T>& s,
               T beta) {
@@ -51,7 +51,7 @@ void add_rows(const View& x, int64_t b, int64_t h, int64_t t, const T* sum, int6
   });
 }
 
-// The queries of one head in the forms that the products want.
+// The queries of one head in the forms that the products need.
 template <class T>
 struct Queries {
   const T *packed_q, *packed_dout;  // panels of a tile, [size, tile rows]
@@ -80,7 +80,7 @@ struct Backward {
     return s.group() * per_head + kKeys * (6 * s.padded + 1) + 2 * kQueries * kKeys + 16 * 64;
   }
 
-  // Row-major rows of whole vectors: in place where they are, else copied.
+  // Row-major rows of whole vectors: in place if x has such rows, else a copy.
   Rows<T> whole_rows(const View& x, int64_t b, int64_t h, Carver<T>& space) const {
     const S* from = row_of<S>(x, b, h, 0);
     if constexpr (std::is_same_v<S, T>) {
@@ -124,7 +124,8 @@ struct Backward {
             .dq = sum};
   }
 
-  // Turns a row of q·kᵀ into p and a row of dout·vᵀ into ds; 0 behind the `columns` that were computed.
+  // Replaces a row of q·kᵀ by p and a row of dout·vᵀ by ds; the elements after the `columns` that were computed become
+  // 0.
   void probabilities(T* p, T* ds, int64_t columns, int64_t seen, const T* keep, T lse, T delta) const {
     const Vec<T> scale = static_cast<T>(s.args.scale);
     for (int64_t i = 0; i < columns; i += Vec<T>::size) {
@@ -138,7 +139,7 @@ struct Backward {
     std::fill(ds + columns, ds + kKeys, T(0));
   }
 
-  // The queries [t0, t0 + count) of one head against one block of keys: adds to dq, sum_k and sum_v.
+  // Processes the queries [t0, t0 + count) of one head against one block of keys: adds to dq, sum_k and sum_v.
   void chunk(const KeyBlock<T>& block, const Queries<T>& x, int64_t t0, int64_t count, int64_t length,
              const BlockSpace<T>& w, Rows<T> key, const T* keep) const {
     const Parts tiles(count, kMaxRows);
@@ -157,7 +158,7 @@ struct Backward {
       multiply_tile<ScoresA>(n, s.padded, most, ds, key.data, key.ld, x.dq + t * s.padded, s.padded, T(1));
     }
     const Parts keys(block.count, kMaxRows);
-    int64_t i = 0;  // the first tile of rows that sees the keys: later keys are seen by later rows only
+    int64_t i = 0;  // the first tile of rows that attends to the keys; only later rows attend to later keys
     for (int64_t j = 0; j < keys.count; ++j) {
       const int64_t first = keys.begin(j), n = keys.size(j);
       while (i < tiles.count && block.seen(s, t0 + tiles.begin(i + 1) - 1, length) <= first) ++i;
@@ -170,7 +171,7 @@ struct Backward {
     }
   }
 
-  // Head h of k and v of batch row b, with the query heads that use it.
+  // Processes head h of k and v of batch row b, with the query heads that use it.
   void run(int64_t b, int64_t h) const {
     Carver<T> space{scratch<T>(Scratch::attention, scratch_size())};
     const BlockSpace<T> w{.p = space.take(kQueries * kKeys),

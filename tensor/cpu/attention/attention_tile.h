@@ -1,8 +1,9 @@
 #pragma once
-// What the forward and the backward pass of attention share: sizes, which keys a row sees, and the scores of a tile.
+// Shared by the forward and the backward pass of attention: sizes, the keys that a row attends to, and products of
+// tiles.
 //
-// Keys are taken in blocks of kKeys at fixed positions 0, kKeys, 2·kKeys, …, queries in tiles of at most kMaxRows rows.
-// A row's numbers depend on its own blocks only, in their order: not on its tile, on the other rows, on T or on S.
+// Keys are processed in blocks of kKeys at fixed positions 0, kKeys, 2·kKeys, …, queries in tiles of at most kMaxRows
+// rows. The values of a row depend only on its own blocks, in their order, and not on its tile, the other rows, T or S.
 #include <algorithm>
 #include <limits>
 
@@ -15,7 +16,7 @@
 namespace pg::cpu {
 
 inline constexpr int kKeys = 64;
-// A tile of scores or probabilities is [rows, kKeys]: the left operand of a product as it stands, or transposed.
+// A tile of scores or probabilities is [rows, kKeys]: the left operand of a product as stored, or transposed.
 using ScoresA = LayoutA<kKeys, 1>;
 using ScoresTransposedA = LayoutA<1, kKeys>;
 
@@ -33,12 +34,12 @@ struct AttentionSizes {
         padded(round_up(size, simd::Vec<T>::size)),
         args(args) {}
   int64_t group() const { return heads / kv_heads; }  // query heads that share a head of k and v
-  // Keys in use of row b.
+  // Number of keys in use in row b.
   int64_t length(int64_t b) const {
     if (!args.kv_len) return keys;
     return std::clamp<int64_t>(args.kv_len.as<int32_t>()[b * args.kv_len.strides[0]], 0, keys);
   }
-  // Query t sees the keys [0, visible), as far as the key mask lets it.
+  // Query t attends to those keys of [0, visible) that the key mask allows.
   int64_t visible(int64_t t, int64_t length) const {
     return args.causal ? std::clamp<int64_t>(length - queries + t + 1, 0, length) : length;
   }
@@ -47,24 +48,24 @@ struct AttentionSizes {
   const AttentionArgs& args;
 };
 
-// run(begin, end) over all items, which together take about `seconds` on one thread.
+// Calls run(begin, end) over all items, which together take about `seconds` on one thread.
 template <class F>
 void run_items(int64_t items, double seconds, F run) {
   if (seconds < kWorthThreads) return run(0, items);
   parallel_for(items, static_cast<int64_t>(kWorthThreads / 2 * static_cast<double>(items) / seconds) + 1, run);
 }
 
-// Heads hold S, which is T, or bf16 where T is float.
+// Row t of head h of batch row b. x holds S, which is T, or bf16 if T is float.
 template <class S>
 S* row_of(const View& x, int64_t b, int64_t h, int64_t t) {
   return x.as<S>() + b * x.strides[0] + h * x.strides[1] + t * x.strides[2];
 }
 
-// c [rows, columns] = beta·c + a·b for rows <= kMaxRows; rows of b have whole vectors.
+// c [rows, columns] = beta·c + a·b for rows <= kMaxRows; rows of b are padded to whole vectors.
 template <class Layout, class T>
 inline void multiply_tile(int64_t rows, int64_t columns, int64_t depth, const T* a, const T* b, int64_t ldb, T* c,
                           int64_t ldc, T beta) {
-  constexpr int64_t wide = 8 * simd::Vec<T>::size;  // of a single row: the chains of two vectors would wait
+  constexpr int64_t wide = 8 * simd::Vec<T>::size;  // for one row: the chains of two vectors would wait
   int64_t j = 0;
   for (; rows == 1 && j + wide <= columns; j += wide) {
     micro_kernel<T, Layout, false, 1, 8>(depth, a, rows, b + j, ldb, c + j, ldc, wide, beta, nullptr, 0);
@@ -76,20 +77,20 @@ inline void multiply_tile(int64_t rows, int64_t columns, int64_t depth, const T*
   }
 }
 
-// Rows of k or v, of whole vectors.
+// Rows of k or v, padded to whole vectors.
 template <class T>
 struct Rows {
   const T* data;
   int64_t ld;
 };
 
-// One block of keys of one batch row, as far as they are in use.
+// The keys in use of one block of one batch row.
 template <class T>
 struct KeyBlock {
   int64_t first, count;
-  const uint8_t* mask;  // ? the key mask, `mask_step` apart
+  const uint8_t* mask;  // ? the key mask, elements `mask_step` apart
   int64_t mask_step;
-  int64_t masked_first = 0;  // so many keys at the start of the block are masked
+  int64_t masked_first = 0;  // number of masked keys at the start of the block
 
   KeyBlock(const AttentionSizes<T>& s, int64_t b, int64_t first, int64_t length)
       : first(first), count(std::min<int64_t>(kKeys, length - first)), mask(nullptr), mask_step(0) {
@@ -100,14 +101,14 @@ struct KeyBlock {
     while (masked_first < count && !attends(masked_first)) ++masked_first;
   }
   bool attends(int64_t key) const { return !mask || mask[key * mask_step]; }
-  // How many of these keys lie before the horizon of query t; 0 if the mask leaves none of them.
+  // Number of keys of this block among the first visible(t); 0 if all of these are masked.
   int64_t seen(const AttentionSizes<T>& s, int64_t t, int64_t length) const {
     const int64_t n = std::clamp<int64_t>(s.visible(t, length) - first, 0, count);
     return n > masked_first ? n : 0;
   }
 
-  // The block of k or v by rows: in place if rows have whole vectors, else a copy in `space` [kKeys, padded]. Masked
-  // keys become 0, because whatever they hold, even NaN, is to be multiplied by a probability of 0.
+  // The block of k or v by rows: in place if rows consist of whole vectors, else a copy in `space` [kKeys, padded].
+  // Masked keys are replaced by 0, because their values, which may be NaN, are multiplied by a probability of 0.
   template <class S>
   Rows<T> rows(const AttentionSizes<T>& s, const View& x, int64_t b, int64_t h, T* space) const {
     const S* from = row_of<S>(x, b, h, first);
@@ -120,12 +121,12 @@ struct KeyBlock {
     }
     return {space, s.padded};
   }
-  // The same transposed, [size, kKeys], the columns behind `count` 0.
+  // The block transposed, [size, kKeys]; the columns after `count` are 0.
   template <class S>
   void transposed(const AttentionSizes<T>& s, const View& x, int64_t b, int64_t h, T* space) const {
     pack_panel(space, row_of<S>(x, b, h, first), x.strides[2], 1, count, kKeys, s.size);
   }
-  // 1 for keys that the mask lets through, 0 for others, in `space` [kKeys]; nullptr without a mask.
+  // 1 for keys that the mask allows, 0 for others, in `space` [kKeys]; nullptr without a mask.
   const T* keep(T* space) const {
     if (!mask) return nullptr;
     for (int64_t i = 0; i < kKeys; ++i) space[i] = i < count && attends(i) ? T(1) : T(0);
@@ -133,7 +134,7 @@ struct KeyBlock {
   }
 };
 
-// Lanes [i, i + size) of the block that a row with `seen` keys attends to.
+// Among the keys [i, i + size) of the block, those that a row with `seen` keys attends to.
 template <class T>
 inline simd::Mask<T> attended(int64_t i, int64_t seen, const T* keep) {
   static constexpr auto index = []<int... I>(std::integer_sequence<int, I...>) {

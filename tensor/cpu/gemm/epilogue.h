@@ -1,5 +1,5 @@
 #pragma once
-// What stands between the sums of a tile and c: the values that they start from, and bias, activation and rounding.
+// The steps between the sums of a tile and c: their initial values, and bias, activation and rounding.
 #include "tensor/cpu/gemm/gemm.h"
 #include "tensor/cpu/row_ops.h"
 #include "tensor/cpu/simd/vec_math.h"
@@ -7,14 +7,14 @@
 
 namespace pg::cpu {
 
-// Sums of a tile, T where they stand or on their way into a c of another type C.
+// Sums of a tile in T: c itself, or separate memory if c has another type C.
 template <class T>
 struct Sums {
   T* data;
   int64_t ld;
 };
 
-// The sums of a tile at (row, column) start from c. Only for sums that don't stand in c.
+// Sets the sums of a tile at (row, column) to the values of c. Only for sums that are not kept in c.
 template <class S, class C, class T>
 void begin_sums(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t column, int64_t rows, int64_t columns) {
   for (int64_t r = 0; r < rows; ++r) simd::convert(sums.data + r * sums.ld, g.c + (row + r) * g.ldc + column, columns);

@@ -12,18 +12,20 @@
 //   │   ││    │ tile   │        Packing puts what the micro-kernel reads next to each other, so that transposed or
 //   └───┘└────┴────┴───┘        strided operands cost no more than plain ones.
 //
-// A row-major a needs no packing: its rows are contiguous as they lie. A transposed one is packed unless it is small.
+// A row-major a needs no packing, because its rows are contiguous. A transposed a is packed unless it is small.
 //
 // bf16 operands are widened as they are packed; where the processor multiplies pairs of them, the panels hold pairs
-// (multiply_pairs). Their sums are f32, and wait beside c when c is bf16.
+// (multiply_pairs). Their sums are f32, and are stored outside c when c is bf16.
 //
-// With few rows and b transposed, packing b would be much of the work: transposed_output.h, and skinny.h for 1 to 4.
+// With few rows and b transposed, packing b would be much of the work: see transposed_output.h, and skinny.h for 1 to 4
+// rows.
 //
-// Threads: all pack the block of a together; then each takes blocks of columns as it becomes free, packing its own b.
-// Several per thread, so that one that comes late, or runs on a slow core, costs little.
+// Threads: all threads pack the block of a together; then each takes blocks of columns as it becomes free, and packs
+// its own b. There are several blocks per thread, so that a thread that starts late, or runs on a slow core, costs
+// little.
 //
 // Arithmetic: an element of c is ONE chain of fused multiply-adds over k = 0 … K-1 that starts at beta·c (0 for beta
-// 0). Between two blocks of K the partial sum waits in c. Nothing about the chain depends on M, N, the batch, the
+// 0). Between two blocks of K the partial sum is stored in c. Nothing about the chain depends on M, N, the batch, the
 // blocks or the threads, so a row has the same bits alone (decoding) and among others (training), and a product over K
 // equals two over its halves, the second with beta 1.
 #include "tensor/cpu/gemm/gemm.h"
@@ -47,14 +49,14 @@ using simd::Vec;
 template <class T>
 constexpr int64_t kBlockK = 1536 / sizeof(T);  // a panel of a fills about half of a 32 KB L1
 template <class T>
-constexpr int64_t kBlockN = 16 * Vec<T>::size;  // kBlockK × kBlockN of b fill 3/8 of L2: a neighbour may share it
+constexpr int64_t kBlockN = 16 * Vec<T>::size;  // kBlockK × kBlockN of b fill 3/8 of L2, which another thread may share
 constexpr int64_t kBlockM = 3072;
-constexpr int64_t kMostPartial = 16 << 20;  // elements of sums held beside c
-// With fewer rows than this, or a b this small, b is read from where it lies: packing it would not pay. Nor would
-// packing so small a transposed a.
+constexpr int64_t kMostPartial = 16 << 20;  // elements of partial sums stored outside c
+// With at most kDirectRows rows, or a b of at most kDirectBytes, b is read in place: packing it would not pay off. A
+// transposed a of at most kDirectBytes is read in place too.
 constexpr int64_t kDirectRows = 4 * kMaxRows, kDirectBytes = 32 * 1024;
 
-// A panel of b where the micro-kernel reads it.
+// A panel of b, in the memory from which the micro-kernel reads it.
 template <class T>
 struct PanelB {
   const T* data;
@@ -66,16 +68,16 @@ template <class S, class C, bool Pairs>
 struct Step {
   using T = computes_t<S>;
   static constexpr int64_t per_word = Pairs ? 2 : 1;
-  static constexpr bool in_c = std::is_same_v<C, T>;  // the sums stand in c
+  static constexpr bool in_c = std::is_same_v<C, T>;  // the sums are kept in c
   const Product<S, C>& g;
   int64_t row, k, depth;  // k and depth in words of the panels
   Parts panels;           // of the rows
-  bool direct;            // b is read from where it lies
-  T* packed_a;            // null: a is read from where it lies
-  T* partial;             // [panels.n, n]: sums between two blocks of K where c cannot hold them; null with one block
+  bool direct;            // b is read in place
+  T* packed_a;            // null: a is read in place
+  T* partial;             // [panels.n, n]: sums between two blocks of K if c cannot hold them; null with one block
   bool first, last;
 
-  // Panel ii of a, [depth, rows of the panel], with room for what pack_panel writes beyond it.
+  // Panel ii of a, [depth, rows of the panel], with space for the elements that pack_panel writes beyond it.
   T* panel_a(int64_t ii) const { return packed_a + panels.begin(ii) * depth + ii * Vec<T>::size; }
 
   void pack_a(int64_t begin, int64_t end) const {
@@ -92,7 +94,7 @@ struct Step {
     }
   }
 
-  // The panels [begin, end) of rows times nc <= kBlockN columns from j0 on.
+  // Multiplies the panels [begin, end) of rows by nc <= kBlockN columns from j0 on.
   void multiply(int64_t begin, int64_t end, int64_t j0, int64_t nc) const {
     T* packed_b = scratch<T>(Scratch::gemm_b, depth * (nc + kPanel<T>)+Vec<T>::size);
     PanelB<T> panels_b[kBlockN<T> / kPanel<T>];
@@ -152,8 +154,8 @@ void for_each(int threads, int64_t n, int64_t grain, F&& f) {
 struct Cut {
   Parts rows, columns;
 };
-// The cut that makes the busiest thread's work shortest. Cutting rows packs b anew for each chunk, which takes as long
-// as about kPackRows rows of arithmetic.
+// The cut for which the busiest thread finishes first. Each chunk of rows packs b again, which takes as long as about
+// kPackRows rows of arithmetic.
 Cut cut(int64_t panels_a, int64_t panels_b, int threads, double seconds, int64_t most_columns) {
   constexpr double short_piece = 1e-4;
   constexpr int64_t kPackRows = 16;
@@ -179,13 +181,13 @@ void run(const Product<S, C>& g, int threads) {
   const Parts block_k(Pairs ? (g.k + 1) / 2 : g.k, kBlockK<T>);
   const bool partial = !std::is_same_v<C, T> && block_k.count > 1;
   const Parts block_m(g.m, partial ? std::clamp<int64_t>(kMostPartial / g.n, 16 * kMaxRows, kBlockM) : kBlockM);
-  // Only operands of the type that computes can be read where they lie.
+  // Only operands of the type of computation can be read in place.
   const bool direct = std::is_same_v<S, T> && g.b.column == 1 &&
                       (g.m <= kDirectRows || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
   const bool reads_a =
       std::is_same_v<S, T> &&
       (g.a.column == 1 || (g.a.row == 1 && g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kDirectBytes));
-  // Rows a multiple of 4 KB apart would fall on one another in L1.
+  // Rows a multiple of 4 KB apart would evict one another from L1.
   const bool in_place = reads_a && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
   for (int64_t i = 0; i < block_m.count; ++i) {
     for (int64_t p = 0; p < block_k.count; ++p) {
@@ -220,7 +222,7 @@ void run(const Product<S, C>& g, int threads) {
   }
 }
 
-// The columns [begin, end) of a product with few rows, a and b in the form that multiply_skinny wants.
+// Computes the columns [begin, end) of a product with few rows; a and b are in the form that multiply_skinny expects.
 template <class S, class C, class B, class T>
 void run_skinny(const Product<S, C>& g, Matrix<B> b, int64_t k, Matrix<T> a, int64_t begin, int64_t end) {
   const int64_t n = end - begin;
@@ -240,7 +242,7 @@ int threads_for(int64_t m, int64_t n, int64_t k) {
   return product_seconds(m, n, k) < kWorthThreads ? 1 : parallelism();
 }
 
-// f(begin, end) of whole cache lines of columns.
+// Calls f(begin, end) for ranges of columns in whole cache lines.
 template <class S, class F>
 void for_columns(int64_t n, int threads, F f) {
   constexpr int64_t line = 64 / sizeof(S);
@@ -274,7 +276,7 @@ Matrix<float> widened_rows(const Matrix<BFloat16>& a, int64_t m, int64_t k) {
   return {to, k, 1};
 }
 
-// Few rows times a b whose columns, of an even length, lie along memory: it is read by pairs.
+// Few rows times a b whose columns are contiguous and of even length: b is read in pairs.
 template <class C>
 bool is_skinny_pairs(const Product<BFloat16, C>& g) {
   return g.m <= kFewRows && g.b.row == 1 && g.b.column % 2 == 0 && g.k % 2 == 0;

@@ -1,5 +1,5 @@
 #pragma once
-// The product of two matrices, from which matmul makes batches.
+// The product of two matrices, on which batched matmul is built.
 #include <cstdint>
 
 #include "tensor/kernels.h"
@@ -13,8 +13,9 @@ struct Matrix {
   int64_t row, column;
 };
 
-// c [m, n] = activation(beta·c + a [m, k] · b [k, n] + bias [n]); columns of c lie side by side. Operands hold S, the
-// result holds C, sums are computed in T: one type, or bf16 summed in f32 and rounded at the end if C is bf16 too.
+// c [m, n] = activation(beta·c + a [m, k] · b [k, n] + bias [n]); the columns of a row of c are contiguous. Operands
+// hold S, the result holds C, and sums are computed in T. Either all three are one type, or S is bf16 and T is f32;
+// sums are then rounded at the end if C is bf16 too.
 template <class S, class C>
 struct Product {
   using T = computes_t<S>;
@@ -25,20 +26,20 @@ struct Product {
   T beta = 0;
   const T* bias = nullptr;  // ?
   Activation activation = Activation::none;
-  C* pre = nullptr;  // [m, n]: ? receives what gelu_tanh is applied to; what gelu_tanh_backward reads
+  C* pre = nullptr;  // [m, n]: gelu_tanh writes its argument here (?); gelu_tanh_backward reads it
   int64_t ld_pre = 0;
 };
 
-// About what a product takes on one thread, in seconds: arithmetic, and bringing in the operands once.
+// Estimated time of a product on one thread, in seconds: arithmetic, and reading the operands once.
 double product_seconds(int64_t m, int64_t n, int64_t k);
-inline constexpr double kWorthThreads = 1e-5;  // less is computed by the calling thread alone
+inline constexpr double kWorthThreads = 1e-5;  // shorter work runs on the calling thread alone
 
-// On all threads; bits don't depend on how many. The arithmetic is described in gemm.cpp.
+// Computes the product on all threads; its bits don't depend on their number. The arithmetic is described in gemm.cpp.
 template <class S, class C>
 void multiply(const Product<S, C>& g);
 extern template void multiply(const Product<float, float>& g);
 extern template void multiply(const Product<double, double>& g);
-// The same over pairs of bf16 with simd::dot; multiply() comes here where simd::kHasDot.
+// The product over pairs of bf16 with simd::dot; multiply() calls it if simd::kHasDot.
 template <class C>
 void multiply_pairs(const Product<BFloat16, C>& g);
 extern template void multiply_pairs(const Product<BFloat16, float>& g);

@@ -1,5 +1,5 @@
 #pragma once
-// The two inner pieces of the matrix product: packing a panel, and the micro-kernel that multiplies two panels.
+// The two inner parts of the matrix product: packing a panel, and the micro-kernel that multiplies two panels.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace pg::cpu {
 
-// Rows of c that the micro-kernel keeps in registers, beside two vectors of columns: as many accumulators as the
-// register file holds next to two vectors of b and the broadcast element of a.
+// Rows of c that the micro-kernel keeps in registers, each with two vectors of columns: as many accumulators as fit in
+// the register file together with two vectors of b and the broadcast element of a.
 #if defined(__AVX512F__)
 inline constexpr int kMaxRows = 12;
 #elif defined(__aarch64__)
@@ -43,7 +43,7 @@ inline void transpose(simd::Vec<T> (&x)[simd::Vec<T>::size]) {
 }
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
-// In halves of a register first: the rounds above would cross them every time.
+// Works within the halves of a register first: each round above would cross them.
 inline void transpose(simd::Vec<float> (&x)[8]) {
   __m256 pairs[8], fours[8];
 #pragma GCC unroll 4
@@ -66,9 +66,9 @@ inline void transpose(simd::Vec<float> (&x)[8]) {
 }
 #endif
 
-// A block of `lines` <= size rows of src, `depth` <= size elements each (exactly size if Whole), turned: row k of the
-// result holds element k of every line, and 0 behind the lines. One register addresses three lines, as below.
-// Here and below S is T, or bf16 where T is float.
+// Loads a block of `lines` <= size rows of src, `depth` <= size elements each (exactly size if Whole), transposed: row
+// k of the result holds element k of every line, then 0. One register addresses three lines, as below. Here and below S
+// is T, or bf16 if T is float.
 template <bool Whole, class T, class S>
 inline void load_turned(simd::Vec<T> (&block)[simd::Vec<T>::size], const S* src, int64_t line_stride, int64_t lines,
                         int64_t depth) {
@@ -86,8 +86,8 @@ inline void load_turned(simd::Vec<T> (&block)[simd::Vec<T>::size], const S* src,
   transpose(block);
 }
 
-// The next two pack one vector of lines: dst[k·width + i] = line i, element k, 0 behind the lines. They store whole
-// vectors: what reaches past the width is overwritten by the next k.
+// The next two functions pack one vector of lines: dst[k·width + i] is element k of line i, and 0 after the last line.
+// They store whole vectors: elements stored past the width are overwritten by the next k.
 template <class T, class S>
 void pack_across(T* dst, int64_t width, const S* src, int64_t line_stride, int64_t lines, int64_t depth) {
   constexpr int size = simd::Vec<T>::size;
@@ -116,14 +116,15 @@ void pack_along(T* dst, int64_t width, const S* src, int64_t k_stride, int64_t l
 }
 
 // dst[k·width + i] = src[i·line_stride + k·k_stride] for k < depth, i < lines; 0 for lines <= i < width. Writes up to a
-// vector more than width·depth elements, so panels are packed in the order in which they lie.
-// A panel of a is `rows` lines wide, a panel of b one or two vectors: what the micro-kernel reads in one step of k
-// lies together.
+// vector more than width·depth elements, so panels must be packed in their order in memory.
+// A panel of a is `rows` lines wide, a panel of b one or two vectors: the elements that the micro-kernel reads in one
+// step of k are contiguous.
 template <class T, class S>
 void pack_panel(T* dst, const S* src, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t width,
                 int64_t depth) {
   constexpr int64_t size = simd::Vec<T>::size;
-  for (int64_t g = (width - 1) / size * size; g >= 0; g -= size) {  // from the last vector, whose stores reach too far
+  // The last vector first: its stores exceed the width.
+  for (int64_t g = (width - 1) / size * size; g >= 0; g -= size) {
     const int64_t from = std::clamp<int64_t>(lines - g, 0, size);
     const S* in = src + g * line_stride;
     if (line_stride == 1) {
@@ -140,8 +141,8 @@ void pack_panel(T* dst, const S* src, int64_t line_stride, int64_t k_stride, int
   }
 }
 
-// The same with two elements of k in each word: dst[k·width + i] = (element 2k, element 2k + 1) of line i, 0 behind an
-// odd depth.
+// pack_panel with two elements of k in each word: dst[k·width + i] = (element 2k, element 2k + 1) of line i, with 0
+// after an odd depth.
 inline void pack_pairs(float* dst, const BFloat16* src, int64_t line_stride, int64_t k_stride, int64_t lines,
                        int64_t width, int64_t depth) {
   constexpr int64_t size = simd::Vec<float>::size;
@@ -168,12 +169,12 @@ inline void pack_pairs(float* dst, const BFloat16* src, int64_t line_stride, int
   }
 }
 
-// Where the micro-kernel finds element (r, k) of a: at a[r·row + k·k]. Constants, so that one register addresses all
-// rows; 0 stands for `lda`, known only when the kernel runs.
+// The layout of a: element (r, k) is a[r·row + k·k]. The factors are constants, so that one register addresses all
+// rows; 0 stands for `lda`, which is known only at run time.
 template <int Row, int K, bool Streamed = false>
 struct LayoutA {
   static constexpr int row = Row, k = K;
-  static constexpr bool streamed = Streamed;  // a comes from memory: `ahead` is fetched meanwhile
+  static constexpr bool streamed = Streamed;  // a comes from memory: the kernel also prefetches `ahead`
 };
 using RowsA = LayoutA<0, 1>;
 using StreamedRowsA = LayoutA<0, 1, true>;
@@ -207,7 +208,7 @@ void micro_kernel(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ld
   for (int i = 0; i < kTriples; ++i) triple[i] = a + 3 * i * lda;
   for (int64_t k = 0; k < depth; ++k) {
     Vec<T> bk[Vecs];
-    // A line at a time; the next panel too, which the processor cannot foresee.
+    // Prefetches b by cache lines, also the next panel, which the processor cannot predict.
 #pragma GCC unroll 4
     for (int at = 0; !Layout::streamed && at < Vecs * size; at += 64 / sizeof(T)) __builtin_prefetch(b + 8 * ldb + at);
     if constexpr (Layout::streamed) {
@@ -266,8 +267,8 @@ inline constexpr auto micro_kernels = []<int... R>(std::integer_sequence<int, R.
 template <class T>
 inline constexpr int64_t kPanel = kMaxVecs* simd::Vec<T>::size;
 
-// Cuts [0, n) into the fewest parts of at most `most`, all of nearly the same size: a last panel of one row would waste
-// most of the micro-kernel.
+// Divides [0, n) into the fewest parts of at most `most`, all of nearly the same size: a last panel of one row would
+// waste most of the micro-kernel.
 struct Parts {
   Parts(int64_t n, int64_t most) : n(n), count(n > most ? (n + most - 1) / most : 1) {}
   int64_t begin(int64_t i) const { return i * n / count; }

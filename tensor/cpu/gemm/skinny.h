@@ -1,6 +1,6 @@
 #pragma once
-// Products with so few rows that b is read once: packing it would cost more than the arithmetic. Same chains over k as
-// the micro-kernel, b straight from memory.
+// Products with so few rows that b is read once: packing it would cost more than the arithmetic. The chains over k are
+// those of the micro-kernel; b is read directly from memory.
 #include <algorithm>
 
 #include "tensor/cpu/gemm/gemm.h"
@@ -8,8 +8,8 @@
 
 namespace pg::cpu {
 
-// c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S. S may be Pair, two steps of k each: k counts them, and a
-// holds pairs too where one instruction multiplies them, else floats, twice as many.
+// c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S. S may be Pair, two steps of k each: k then counts pairs, and
+// a holds pairs too if one instruction multiplies them, else floats, twice as many.
 template <class S, class T>
 struct SkinnyProduct {
   int64_t m, n, k;
@@ -20,9 +20,9 @@ struct SkinnyProduct {
   T beta;
 };
 
-// The columns [j, j + Groups vectors) of c, a single group cut off at n. b's columns lie along memory (b =
-// transpose(w) of a layer's w [N, K]): blocks of size × size are turned in registers. One group's chains wait for their
-// own additions, so several groups are computed at once.
+// Computes the columns [j, j + Groups vectors) of c; a single group is cut off at n. b's columns are contiguous (b =
+// transpose(w) of a layer's w [N, K]): blocks of size × size are transposed in registers. The chains of one group wait
+// for their own additions, so several groups are computed at once.
 template <int Rows, int Groups, class S, class T>
 void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   using simd::Vec;
@@ -55,7 +55,7 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
       }
     }
   };
-  constexpr int64_t line = 64 / sizeof(S);  // whole lines of b: rows far apart may push one another out of L1
+  constexpr int64_t line = 64 / sizeof(S);  // whole cache lines of b: rows far apart may evict one another from L1
   int64_t k = 0;
   for (; k + line <= g.k; k += line) {
 #pragma GCC unroll 4
@@ -80,7 +80,7 @@ void skinny_columns(const SkinnyProduct<S, T>& g) {
   for (; j < g.n; j += size) skinny_groups<Rows, 1>(g, j);
 }
 
-// b's rows lie along memory: a few of them at a time are added to a stretch of c that stays in L1.
+// b's rows are contiguous: a few of them at a time are added to a stretch of c that stays in L1.
 template <int Rows, class S, class T>
 void skinny_rows(const SkinnyProduct<S, T>& g) {
   using simd::Vec;

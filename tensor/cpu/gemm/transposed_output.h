@@ -1,8 +1,8 @@
 #pragma once
-// Products with a dozen or some dozens of rows, as in batched decoding: packing b would cost a good part of the
-// arithmetic. When b's columns lie along memory (b = transpose(w) of a layer's w [N, K]) the transposed product
-// cᵀ = bᵀ·aᵀ needs no packed b: the micro-kernel takes b's columns for its rows, where they lie, and only a is packed.
-// The chains over k are the same.
+// Products with a dozen to some dozens of rows, as in batched decoding: packing b would take a large part of the time
+// of the arithmetic. If b's columns are contiguous (b = transpose(w) of a layer's w [N, K]), the transposed product cᵀ
+// = bᵀ·aᵀ needs no packed b: the micro-kernel reads b's columns in place as its rows, and only a is packed. The chains
+// over k are those of gemm.cpp.
 #include <algorithm>
 
 #include "tensor/cpu/gemm/epilogue.h"
@@ -17,7 +17,7 @@ class TurnedProduct {
   static constexpr int64_t size = simd::Vec<T>::size;
 
  public:
-  static constexpr int64_t kColumns = 48;  // of c at a time
+  static constexpr int64_t kColumns = 48;  // columns of c computed at a time
 
   explicit TurnedProduct(const Product<S, C>& g) : g(g) {}
 
@@ -32,7 +32,7 @@ class TurnedProduct {
                std::min(kPanel<T>, g.m - i), std::min(kPanel<T>, width - i), depth);
   }
 
-  // The columns [begin, begin + n) of c, n <= kColumns.
+  // Computes the columns [begin, begin + n) of c, n <= kColumns.
   void columns(const T* packed_a, int64_t begin, int64_t n) const {
     T* const sums = scratch<T>(Scratch::gemm_sums, kColumns * (width + g.m) + size);  // [n, width]
     T* const turned = sums + kColumns * width;                                        // [m, n]
@@ -42,7 +42,8 @@ class TurnedProduct {
     const Parts groups(n, kMaxRows);
     for (int64_t x = 0; x < groups.count; ++x) {
       const int64_t j = groups.begin(x), rows = groups.size(x), ahead_step = rows / across + 1;
-      const S* ahead = g.b.data + (begin + j + rows) * g.b.column;  // the next columns, evenly over all steps
+      // The next columns, prefetched evenly over all steps.
+      const S* ahead = g.b.data + (begin + j + rows) * g.b.column;
       for (int64_t p = 0; p < block_k.count; ++p) {
         const int64_t at = block_k.begin(p), depth = block_k.size(p);
         const Matrix<T> b = lines(begin + j, rows, at, depth);
@@ -76,11 +77,11 @@ class TurnedProduct {
   }
 
   const Product<S, C>& g;
-  const Parts block_k{g.k, 4096 / static_cast<int64_t>(sizeof(T))};  // the lines of one tile fill most of L1
+  const Parts block_k{g.k, 4096 / static_cast<int64_t>(sizeof(T))};  // b's columns of one tile fill most of L1
   const int64_t width = (g.m + size - 1) / size * size, across = (g.m + kPanel<T> - 1) / kPanel<T>;
 };
 
-// Turning c must cost less than packing b would, and the panels of a should stay near.
+// Transposing c must cost less than packing b would, and the panels of a should stay in the cache.
 template <class S, class C>
 bool is_turned(const Product<S, C>& g) {
   return g.b.row == 1 && 3 * g.m <= g.k && g.m <= 256;

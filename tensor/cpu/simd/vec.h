@@ -3,7 +3,7 @@
 // (AVX-512, AVX2, SSE2 and NEON from one source). Each operation acts lane by lane, so an element's bits don't depend
 // on the lane or on the neighbours. The exponential family is in vec_math.h.
 //
-// The shape of a loop:
+// A typical loop:
 //   int64_t i = 0;
 //   for (; i + Vec<T>::size <= n; i += Vec<T>::size) store(y + i, f(load(x + i)));
 //   if (i < n) store(y + i, f(load(x + i, n - i)), n - i);
@@ -37,7 +37,7 @@ inline constexpr bool kHasFma = false;
 template <class T>
 struct RawVector {
   typedef T type __attribute__((vector_size(kVectorBytes)));
-  using Bits = decltype(type{} < type{});  // integers of T's size: what a comparison gives, and T's bit pattern
+  using Bits = decltype(type{} < type{});  // integers of T's size: the result of a comparison, and T's bit pattern
 };
 
 // One truth value per lane: all bits set or none.
@@ -83,7 +83,7 @@ struct Vec {
   friend Mask<T> operator!=(Vec a, Vec b) { return {a.v != b.v}; }
 };
 
-// ---- memory: any alignment; the forms with n touch the first n elements only, 0 <= n <= size, other lanes read 0
+// ---- memory: any alignment; the forms with n access the first n elements only, 0 <= n <= size, other lanes read 0
 
 template <class T>
 inline Vec<T> load(const T* p) {
@@ -158,7 +158,7 @@ inline void store(T* p, Vec<T> x, int64_t n) {
 
 // ---- lane by lane
 
-// a·b + c. The scalar form gives the bits of a lane.
+// a·b + c. The scalar form gives the same bits as one lane.
 template <class T>
 requires std::is_floating_point_v<T>
 inline T fma(T a, std::type_identity_t<T> b, std::type_identity_t<T> c) {
@@ -194,7 +194,7 @@ template <class T>
 inline Vec<T> select(Mask<T> condition, std::type_identity_t<Vec<T>> yes, std::type_identity_t<Vec<T>> no) {
   return {condition.m ? yes.v : no.v};
 }
-// The second argument where either is NaN.
+// The second argument if either is NaN.
 template <class T>
 inline Vec<T> min(Vec<T> a, std::type_identity_t<Vec<T>> b) {
   return select(a < b, a, b);
@@ -258,7 +258,7 @@ inline Vec<float> narrow(Vec<double> lower, Vec<double> upper) {
   (std::make_integer_sequence<int, Vec<float>::size>());
 }
 
-// ---- across the lanes, always in one order: lane i with lane i + size/2, then the same on that half, …
+// ---- across the lanes, always in one order: lane i with lane i + size/2, then likewise within that half, …
 
 template <int Width, class T, class F>
 inline Vec<T> fold(Vec<T> x, F f) {

@@ -47,7 +47,7 @@ inline void store(BFloat16* p, Vec<float> x, int64_t n) {
   std::memcpy(static_cast<void*>(p), &halves, static_cast<size_t>(n) * sizeof(BFloat16));
 }
 
-// Two bf16 side by side. A Vec<float> carries such pairs as bits.
+// Two adjacent bf16. A Vec<float> holds such pairs as bits.
 struct Pair {
   BFloat16 first, second;
   explicit operator float() const {
@@ -64,7 +64,7 @@ inline Vec<float> load(const Pair* p, int64_t n) {
   std::memcpy(&x.v, p, static_cast<size_t>(n) * sizeof(Pair));
   return x;
 }
-// Pairs of the first n elements of two rows; second may be null: 0.
+// Pairs of the first n elements of two rows; if `second` is null, its elements are 0.
 inline Vec<float> load_pairs(const BFloat16* first, const BFloat16* second, int64_t n) {
   detail::Halves low{}, high{};
   std::memcpy(&low, first, static_cast<size_t>(n) * sizeof(BFloat16));
@@ -85,8 +85,8 @@ inline constexpr bool kHasDot = false;
 // The first and the second of each pair, widened.
 inline Vec<float> firsts(Vec<float> pairs) { return Vec<float>(pairs.bits() << 16); }
 inline Vec<float> seconds(Vec<float> pairs) { return Vec<float>(pairs.bits() & static_cast<int32_t>(0xffff0000)); }
-// c + a.first·b.first + a.second·b.second, each step a fused multiply-add in this order; the instruction takes the
-// second first, and denormal numbers for 0.
+// c + a.first·b.first + a.second·b.second, each step a fused multiply-add in this order; the AVX-512 instruction adds
+// the second product first and treats denormal values as 0.
 inline Vec<float> dot(Vec<float> a, Vec<float> b, Vec<float> c) {
 #if defined(__AVX512BF16__)
   return {_mm512_dpbf16_ps(c.v, std::bit_cast<__m512bh>(a.v), std::bit_cast<__m512bh>(b.v))};

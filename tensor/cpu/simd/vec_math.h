@@ -1,7 +1,7 @@
 #pragma once
-// exp, log, sin, pow and their relatives on Vec<T>: each reduces its argument to a small interval and sums a series
-// there, with more terms for f64. Within 2.5 ulp in f32 and 3 in f64 (tests/tensor/test_vec.cpp), IEEE at the borders:
-// exp(-inf) = 0, log(0) = -inf, log(-1) = NaN, NaN stays NaN.
+// exp, log, sin, pow and related functions on Vec<T>: each reduces its argument to a small interval and sums a series
+// there, with more terms for f64. Within 2.5 ulp in f32 and 3 in f64 (tests/tensor/test_vec.cpp), with IEEE's results
+// at special values: exp(-inf) = 0, log(0) = -inf, log(-1) = NaN, NaN stays NaN.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -79,19 +79,19 @@ inline Vec<T> log_series(Vec<T> f, Vec<T> n) {
 template <class T>
 inline Vec<T> exp(Vec<T> x) {
   using namespace detail;
-  // Beyond these borders the result is 0 or infinite. Masked scores are -inf: they must not reach the last product,
-  // because a result below the normal numbers costs the processor some hundred cycles. min keeps a NaN in second place.
+  // Beyond these limits the result is 0 or infinite. Masked scores are -inf: they must not reach the last product,
+  // because a denormal result costs the processor some hundred cycles. min returns its second argument, x, if x is NaN.
   constexpr T lowest = sizeof(T) == 4 ? T(-104) : T(-746), highest = sizeof(T) == 4 ? T(89) : T(710);
   const Mask<T> zero = x < lowest;
   const Reduced<T> s = reduce_by_ln2(select(zero, T(0), min(Vec<T>(highest), x)));
   const Vec<T> p = fma(s.r * s.r, exp_series(s.r), s.r) + T(1);
-  // Two factors, because 2^n alone can lie outside the normal range where the result does not.
+  // Two factors, because 2^n alone can be outside the normal range when the result is not.
   const auto half = s.n_bits >> 1;
   return select(zero, T(0), p * power_of_two<T>(half) * power_of_two<T>(s.n_bits - half));
 }
 
-// e^x for x up to 88 (709 in f64), as behind the subtraction of a maximum: two thirds of exp's instructions. 0 in place
-// of results below the normal numbers; NaN stays NaN; beyond 88 meaningless.
+// e^x for x up to 88 (709 in f64), as after the subtraction of a maximum, in two thirds of exp's instructions. Denormal
+// results become 0; NaN stays NaN; for x beyond 88 the result is meaningless.
 template <class T>
 inline Vec<T> exp_flushed(Vec<T> x) {
   using namespace detail;
@@ -105,7 +105,7 @@ inline Vec<T> exp_flushed(Vec<T> x) {
   return select(x < lowest, T(0), p * Vec<T>(shifted.bits() << F::fraction_bits));
 }
 
-// e^x - 1 without the loss of digits near 0, for an x within the borders that expm1 has; -0 gives 0.
+// e^x - 1 without the loss of digits near 0, for an x within the limits of expm1; -0 gives 0.
 template <class T>
 inline Vec<T> expm1_within(Vec<T> x) {
   using namespace detail;
@@ -130,7 +130,7 @@ inline Vec<T> log(Vec<T> x) {
   const Mask<T> denormal = x < std::numeric_limits<T>::min();
   const T up = T(int64_t{1} << (F::fraction_bits + 1));
   const auto bits = abs(select(denormal, x * up, x)).bits();
-  // x = 2^n·(1 + f): moving the cut between exponents to sqrt(1/2) keeps f small.
+  // x = 2^n·(1 + f): moving the boundary between exponents to sqrt(1/2) keeps f small.
   const auto exponent = (bits - Vec<T>(T(0.70710678118654752440L)).bits()) >> F::fraction_bits;
   const Vec<T> m(bits - (exponent << F::fraction_bits));
   const Vec<T> magic = F::round_magic;
@@ -203,8 +203,8 @@ inline Vec<double> alternating_series(Vec<double> t) {
   return sum;
 }
 
-// sin(x + Quarters·π/2) = ±sin(r) or ±cos(r) with r = x - n·π/2, |r| <= π/4. π/2 comes in three parts, the first two so
-// short that their products with n are exact (Cody and Waite); arguments too large for that are left to libm.
+// sin(x + Quarters·π/2) = ±sin(r) or ±cos(r) with r = x - n·π/2, |r| <= π/4. π/2 is split into three parts, the first
+// two so short that their products with n are exact (Cody and Waite); arguments too large for that are left to libm.
 template <int Quarters>
 inline Vec<double> sine(Vec<double> x) {
   constexpr double magic = Format<double>::round_magic;
@@ -222,7 +222,7 @@ inline Vec<double> sine(Vec<double> x) {
 
 }  // namespace detail
 
-// The forms for f32 compute in double, which leaves little more than the last rounding.
+// The f32 versions compute in double, so that their error is little more than that of the last rounding.
 inline Vec<double> sin(Vec<double> x) { return detail::sine<0>(x); }
 inline Vec<double> cos(Vec<double> x) { return detail::sine<1>(x); }
 inline Vec<float> sin(Vec<float> x) { return narrow(sin(widen<false>(x)), sin(widen<true>(x))); }
@@ -233,8 +233,8 @@ inline Vec<double> pow(Vec<double> x, Vec<double> y) {
   for (int i = 0; i < Vec<double>::size; ++i) lanes[i] = std::pow(x[i], y[i]);
   return load(lanes);
 }
-// e^(y·log|x|), then IEEE's rules for negative x and for what 0·infinity made NaN. The form for f64 would need log to
-// more digits than double has.
+// e^(y·log|x|), then IEEE's rules for negative x and for results that 0·infinity made NaN. An f64 version of this would
+// need log with more digits than double has.
 inline Vec<float> pow(Vec<float> x, Vec<float> y) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   constexpr auto power = [](Vec<double> x, Vec<double> y) { return exp(y * log(x)); };

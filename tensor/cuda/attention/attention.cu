@@ -1,7 +1,7 @@
-// Attention, forward: out = softmax(scale·q·kᵀ) v without ever holding the T x S scores. A block has one tile of
-// queries of one head and takes the keys tile by tile. The softmax runs online: a row carries the largest score so far
-// m, the sum l = Σ e^(score - m) and the output Σ e^(score - m)·v, and rescales l and the output by e^(m - m') when the
-// maximum grows to m'. Milakov and Gimelshein, arXiv:1805.02867; Dao et al., arXiv:2205.14135.
+// Attention, forward: out = softmax(scale·q·kᵀ) v without storing the T x S scores. A block has one tile of queries of
+// one head and loops over tiles of keys. The softmax runs online: each row has the largest score so far m, the sum l =
+// Σ e^(score - m) and the output Σ e^(score - m)·v, and rescales l and the output by e^(m - m') when the maximum grows
+// to m'. Milakov and Gimelshein, arXiv:1805.02867; Dao et al., arXiv:2205.14135.
 #include "tensor/cuda/attention/attention_decode.h"
 #include "tensor/cuda/attention/attention_mma.h"
 #include "tensor/cuda/attention/attention_tile.h"
@@ -11,7 +11,7 @@
 namespace pg::cuda {
 namespace {
 
-// Over the 16 threads that share a tile row.
+// Reductions over the 16 threads that share a tile row.
 template <class T>
 __device__ T row_max(T x) {
   for (int step = kSide / 2; step > 0; step /= 2) x = std::max(x, __shfl_xor_sync(0xffffffffu, x, step, kSide));
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t tiles = (s.queries + kTile - 1) / kTile, t0 = (tiles - 1 - blockIdx.x % tiles) * kTile;
   const int64_t h = blockIdx.x / tiles % s.heads, b = blockIdx.x / tiles / s.heads, kv = h / s.group();
   const int64_t count = std::min(int64_t{kTile}, s.queries - t0), length = s.length(b);
-  const int64_t end = s.visible(t0 + count - 1, length);  // of the keys that any of these queries sees
+  const int64_t end = s.visible(t0 + count - 1, length);  // end of the keys that any of these queries sees
 
   T m[kN], l[kN], o[kN][Mine::kCount] = {};
 #pragma unroll
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads)
     T p[kN][kN];
     scores_of<kSize>(p, shared, Rows<const S>{q.at(b, h, t0), q.row, count},
                      Rows<const S>{k.at(b, kv, first), k.row, keys}, s.size);
-    int seen[kN];  // keys of this tile before the row's horizon
+    int seen[kN];  // number of keys of this tile that the row sees
 #pragma unroll
     for (int i = 0; i < kN; ++i) {
       const int64_t horizon = s.visible(t0 + tile_row() * kN + i, length) - first;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads)
       const T before = m[i];
       m[i] = std::max(before, row_max(largest));
       const T alpha = before == m[i] ? T(1) : ::exp(before - m[i]);
-      l[i] *= alpha;  // this thread's share of the sum
+      l[i] *= alpha;  // this thread's part of the sum
 #pragma unroll
       for (int j = 0; j < kN; ++j) {
         p[i][j] = p[i][j] == -inf ? T(0) : ::exp(p[i][j] - m[i]);
@@ -69,7 +69,8 @@ __global__ void __launch_bounds__(kThreads)
       for (int c = 0; c < Mine::kCount; ++c) o[i][c] *= alpha;
     }
     keep_weights(shared, p);
-    // Keys that all rows see, then those behind the horizon of some: what these hold must not reach rows before.
+    // First the keys that all rows see, then those that only some rows see: their values, whatever they are, must not
+    // reach the other rows.
     const int64_t horizon = s.visible(t0, length) - first;
     const int common = static_cast<int>(std::min(std::max(horizon, int64_t{0}), int64_t{keys}));
     const Rows<const S> values{v.at(b, kv, first), v.row, keys};

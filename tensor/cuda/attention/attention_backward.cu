@@ -1,10 +1,10 @@
-// Attention, backward. The probabilities are computed again from the kept lse, tile by tile:
+// Attention, backward. The probabilities are recomputed from the stored lse, tile by tile:
 //   p  = e^(scale·q·kᵀ - lse)        dv = pᵀ·dout
 //   dp = dout·vᵀ                     ds = scale·p·(dp - delta),   delta = Σ_d dout·out
 //   dq = ds·k                        dk = dsᵀ·q
-// Dao et al., arXiv:2205.14135, appendix B. A block owns a tile of queries and walks the keys (dq), or owns a tile of
-// keys and walks all queries of the heads that share them (dk, dv): every sum has one order, and no block adds to
-// another's.
+// Dao et al., arXiv:2205.14135, appendix B. For dq, a block owns a tile of queries and loops over the keys. For dk and
+// dv, a block owns a tile of keys and loops over all queries of the heads that share them. So every sum has a fixed
+// order, and no two blocks write to one sum.
 #include "tensor/cuda/attention/attention_mma.h"
 #include "tensor/cuda/attention/attention_tile.h"
 #include "tensor/cuda/kernels_cuda.h"
@@ -13,7 +13,7 @@
 namespace pg::cuda {
 namespace {
 
-// All that the two kernels read.
+// The inputs of both kernels.
 template <class S, class T>
 struct Inputs {
   AttentionSizes<T> s;
@@ -23,7 +23,7 @@ struct Inputs {
   __device__ Rows<const S> rows(const Heads<const S>& x, int64_t b, int64_t h, int64_t first, int64_t count) const {
     return {x.at(b, h, first), x.row, count};
   }
-  // The probability of a query for a key that it sees, from q·k, and the gradient of q·k from dout·v.
+  // For a query and a key that it sees: the probability from q·k, and the gradient of q·k from p and dout·v.
   __device__ T probability(T score, int64_t query) const { return ::exp(score * s.scale - lse[query]); }
   __device__ T gradient(T p, T dp, int64_t query) const { return s.scale * p * (dp - delta[query]); }
 };
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads) dq_kernel(Inputs<S, T> x, Gradient<S
   const int64_t tiles = (s.queries + kTile - 1) / kTile, t0 = (tiles - 1 - blockIdx.x % tiles) * kTile;
   const int64_t h = blockIdx.x / tiles % s.heads, b = blockIdx.x / tiles / s.heads, kv = h / s.group();
   const int64_t count = std::min(int64_t{kTile}, s.queries - t0), length = s.length(b);
-  const int64_t end = s.visible(t0 + count - 1, length);  // of the keys that any of these queries sees
+  const int64_t end = s.visible(t0 + count - 1, length);  // end of the keys that any of these queries sees
 
   T sums[kN][Mine::kCount] = {};
   for (int64_t first = 0; first < end; first += kTile) {
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kThreads) dq_kernel(Inputs<S, T> x, Gradient<S
   }
 }
 
-// The rows of a tile are keys here, its columns queries.
+// Here the rows of a tile are keys and its columns queries.
 template <int kSize, class S, class T>
 __global__ void __launch_bounds__(kThreads) dkv_kernel(Inputs<S, T> x, Gradient<S, T> dk, Gradient<S, T> dv, T beta) {
   constexpr int kTile = kTileOf<T, kSize>, kN = kTile / kSide;
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(kThreads) dkv_kernel(Inputs<S, T> x, Gradient<
 void attention_backward(const View& dq, const View& dk, const View& dv, const View& dout, const View& out,
                         const View& lse, const View& q, const View& k, const View& v, const AttentionArgs& args,
                         double beta) {
-  if (q.numel() == 0 && k.numel() == 0) return;  // also where heads have size 0
+  if (q.numel() == 0 && k.numel() == 0) return;  // also if the head dimension is 0
   if (takes_mma({q, k, v, out, dout, dq, dk, dv}, args))
     return attention_backward_mma(dq, dk, dv, dout, out, lse, q, k, v, args, beta);
   visit_heads(q, "attention_backward",

@@ -1,7 +1,8 @@
-// Attention of bf16 on tensor cores, backward; the formulas stand in attention_backward.cu. One kernel owns tiles of
-// queries (dq), one tiles of keys (dk, dv): scores and dout·vᵀ are computed twice, seven products instead of five, and
-// in return every sum has one order and no block adds to another's. In the second kernel the rows of a product are
-// keys, so that its sums pᵀ and dsᵀ are left operands of the next one as they lie in registers.
+// bf16 attention on tensor cores, backward; the formulas are in attention_backward.cu. One kernel has tiles of queries
+// (dq), the other tiles of keys (dk, dv). Scores and dout·vᵀ are computed twice, which makes seven products instead of
+// five; in return every sum has a fixed order and no two blocks write to one sum. In the second kernel the rows of a
+// product are keys, so that its results pᵀ and dsᵀ can be used directly from registers as left operands of the next
+// product.
 #include "tensor/cuda/attention/attention_mma_tile.h"
 #include "tensor/cuda/runtime/scratch.h"
 
@@ -10,16 +11,16 @@ namespace {
 
 using bf16_t = __nv_bfloat16;
 
-constexpr int kTile = 32;  // rows that come to shared memory at a time: few, so that all sums stay in registers
+constexpr int kTile = 32;  // rows loaded into shared memory at a time: few, so that all sums stay in registers
 template <int kSize>
-constexpr int kM = kSize == 64 ? 2 : 1;  // a warp owns 16·kM rows
+constexpr int kM = kSize == 64 ? 2 : 1;  // a warp has 16·kM rows
 template <int kSize>
-constexpr int kOwn = kWarps * 16 * kM<kSize>;  // a block
+constexpr int kOwn = kWarps * 16 * kM<kSize>;  // rows of a block
 
-// What is known of a query: log2 of the sum in its softmax, and delta = Σ_d dout·out. A query that saw no key, or that
-// is not there, has +inf and 0, which make all its weights and gradients 0.
+// Statistics of a query: log2 of its softmax sum, and delta = Σ_d dout·out. For a query that saw no key and for padding
+// they are +inf and 0, which make all its weights and gradients 0.
 using Row = float2;
-constexpr int kRowPad = 128;  // rows of a head are filled up to a multiple of the tiles
+constexpr int kRowPad = 128;  // rows of a head are padded to a multiple of this, which is a multiple of the tile sizes
 
 struct Inputs {
   AttentionSizes<float> s;
@@ -30,7 +31,7 @@ struct Inputs {
   __device__ const Row* rows_at(int64_t b, int64_t h) const { return rows + (b * s.heads + h) * padded; }
 };
 
-// Eight neighbouring numbers as one access of memory.
+// Eight adjacent values as one memory access.
 struct alignas(16) Eight {
   bf16_t v[8];
 };
@@ -63,7 +64,7 @@ __global__ void rows_kernel(AttentionSizes<float> s, Row* rows, int padded, cons
   rows[int64_t{head} * padded + t] = log_sum == -inf ? Row{inf, 0} : Row{log_sum * kLog2E, delta};
 }
 
-// Adds sums of a warp, `times` each, to rows of a gradient from `first` on, as far as they are before `end`.
+// grad = beta·grad + times·sums for a warp's rows `first`, first + 1, …, below `end`.
 template <int kRows, int kN>
 __device__ __forceinline__ void store_rows(const Gradient<bf16_t, float>& grad, const Sums<kRows, kN>& sums,
                                            float times, float beta, int64_t b, int64_t h, int first, int end) {
@@ -176,7 +177,7 @@ struct KeyShared {
   Row rows[2][kTile];
 };
 
-// A tile of queries that a block of keys meets: of which head, its first query, where it lies in shared memory.
+// One iteration of a key block over the queries: the head, the first query of the tile, its buffer in shared memory.
 struct Step {
   int head, query, stage;
   __device__ Step next(int begin, int queries) const {
@@ -198,7 +199,7 @@ __global__ void __launch_bounds__(kMmaThreads, 2)
     const unsigned kv = blockIdx.x / tiles % kv_heads, b = blockIdx.x / tiles / kv_heads;
     const int queries = static_cast<int>(s.queries), group = static_cast<int>(s.heads) / static_cast<int>(kv_heads);
     const Horizon horizon(s, b);
-    // Tiles of queries, head after head; those before `begin` see none of these keys.
+    // Tiles of queries, head after head; queries before `begin` see none of these keys.
     const int begin = min(max(0, horizon.first_query(first)), queries) / kTile * kTile;
     Step now{static_cast<int>(kv) * group, begin, 0};
     const int behind = begin < queries ? now.head + group : now.head;

@@ -1,6 +1,7 @@
-// Attention of few queries against many keys. Blocks share the keys of one query: each takes kSplit of them, at fixed
-// places, and keeps the largest score, the sum of the exponentials and the output relative to them; a second kernel
-// adds the parts in order. A row's bits depend on the keys that it sees, not on how many there is room for.
+// Attention of few queries over many keys. Several blocks share the keys of one query: each takes kSplit of them, at
+// fixed positions, and stores the maximum score, and the sum of the exponentials and the output relative to it. A
+// second kernel combines these partial results in order. A row's bits depend on the keys that it sees, not on the
+// capacity of the cache.
 #include "tensor/cuda/attention/attention_decode.h"
 #include "tensor/cuda/attention/attention_tile.h"
 #include "tensor/cuda/runtime/scratch.h"
@@ -8,11 +9,11 @@
 namespace pg::cuda {
 namespace {
 
-constexpr int kSplit = kThreads;           // keys of a block
-constexpr int kLanes = 8;                  // threads that make one score together
-constexpr int kTeams = kThreads / kLanes;  // scores made at a time
+constexpr int kSplit = kThreads;           // keys per block
+constexpr int kLanes = 8;                  // threads that compute one score together
+constexpr int kTeams = kThreads / kLanes;  // scores computed at a time
 
-// What is known of a row after the keys of one split: output Σ e^(score - m)·v, m and l = Σ e^(score - m).
+// Partial results of a row after the keys of one split: output Σ e^(score - m)·v, m and l = Σ e^(score - m).
 template <class T>
 struct Parts {
   T* out;  // [rows, splits, D]
@@ -21,8 +22,8 @@ struct Parts {
   int64_t splits;
 };
 
-// x of all threads of a block, combined by f, for every thread. `space` holds one T per warp; it is free on return only
-// after the next barrier.
+// Reduces the x of all threads of a block with f; every thread gets the result. `space` holds one T per warp; it may be
+// reused only after the next barrier.
 template <class T, class F>
 __device__ T over_block(T x, T* space, F f) {
   for (int step = 16; step > 0; step /= 2) x = f(x, __shfl_xor_sync(0xffffffffu, x, step));
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(kThreads)
 
   for (int d = thread; d < s.size; d += kThreads) query[d] = load<T>(q.at(b, h, t) + d);
   __syncthreads();
-  // Scores: kLanes threads share a key and walk along it.
+  // Scores: each key is shared by kLanes threads, which loop along the head dimension.
   for (int j0 = 0; j0 < count; j0 += kTeams) {
     const int j = j0 + thread / kLanes;
     T score = 0;
@@ -65,14 +66,15 @@ __global__ void __launch_bounds__(kThreads)
     if (j < count && thread % kLanes == 0) p[j] = s.attends(b, first + j) ? score * s.scale : -inf;
   }
   __syncthreads();
-  // Their softmax, relative to this split: a thread has one key.
+  // Softmax relative to this split's maximum: one key per thread.
   const T score = thread < count ? p[thread] : -inf;
   const T m = over_block(score, space_max, [](T x, T y) { return std::max(x, y); });
   const T e = score == -inf ? T(0) : ::exp(score - m);
   if (thread < count) p[thread] = e;
   const T l = over_block(e, space_sum, [](T x, T y) { return x + y; });
   if (thread == 0) parts.m[part] = m, parts.l[part] = l;
-  // The output: threads lie along d, as many teams as fit take keys in turn.
+  // Output: in a thread group, each thread has one element d; the groups take the keys in turn, with as many groups as
+  // fit.
   const int teams = kThreads / s.size, team = thread / s.size, d = thread % s.size;
   T sum = 0;
   if (team < teams) {
@@ -88,7 +90,7 @@ __global__ void __launch_bounds__(kThreads)
   parts.out[part * s.size + thread] = sum;
 }
 
-// One block per row: adds its parts in order.
+// One block per row: combines its partial results in order.
 template <class S, class T>
 __global__ void combine_kernel(AttentionSizes<T> s, Parts<T> parts, Heads<S> out, T* lse) {
   constexpr T inf = std::numeric_limits<T>::infinity();

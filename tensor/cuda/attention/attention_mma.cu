@@ -1,10 +1,10 @@
-// Attention of bf16 on tensor cores, forward. A block has a tile of queries, each warp some rows of it for itself; keys
-// and values come tile by tile, the next ones while this one is multiplied. Softmax runs online, as in attention.cu, in
-// powers of two.
+// bf16 attention on tensor cores, forward. A block has a tile of queries, and each warp works on its own rows of the
+// tile. Keys and values are loaded tile by tile; the next tile is loaded while the current one is multiplied. The
+// softmax runs online, as in attention.cu, with powers of two.
 //
-// A row's bits depend on its query, the keys that it sees and nothing else: key tiles begin at key 0, rows never mix,
-// and a tile that holds nothing for a row multiplies its sums by 1 and adds zeros. An infinity or NaN among the values,
-// though, reaches all rows of a tile that one of its rows sees: 0·inf is NaN.
+// A row's bits depend only on its query and the keys that it sees: key tiles begin at key 0, rows never mix, and a tile
+// without keys for a row multiplies its sums by 1 and adds zeros. However, an infinity or NaN in the values reaches all
+// rows of a tile if one of its rows sees it: 0·inf is NaN.
 #include "tensor/cuda/attention/attention_mma_tile.h"
 
 namespace pg::cuda {
@@ -13,8 +13,8 @@ namespace {
 using bf16_t = __nv_bfloat16;
 
 template <int kSize>
-constexpr int kKeys = kSize == 64 ? 64 : 32;  // of a tile
-constexpr int kM = 2;  // a warp has 16·kM queries: fewer, and shared memory could not feed the tensor cores
+constexpr int kKeys = kSize == 64 ? 64 : 32;  // keys per tile
+constexpr int kM = 2;  // a warp has 16·kM queries: with fewer, shared memory would be too slow for the tensor cores
 constexpr int kQueries = kWarps * 16 * kM;
 
 template <int kSize>
@@ -24,7 +24,8 @@ struct ForwardShared {
   bf16_t v[2][kKeys<kSize>][kSize];
 };
 
-// Moves rows on by a tile of scores, which become the weights 2^(scale·(score - m)). l holds a lane's share.
+// Online softmax step for one tile of scores: p becomes the weights 2^(scale·(score - m)), and m, l and o are updated.
+// Each lane has its part of the sum l.
 template <int kN, int kD>
 __device__ __forceinline__ void soften(Sums<kM, kN>& p, float (&m)[kM][2], float (&l)[kM][2], Sums<kM, kD>& o,
                                        float scale) {
@@ -38,7 +39,7 @@ __device__ __forceinline__ void soften(Sums<kM, kN>& p, float (&m)[kM][2], float
       for (int n = 0; n < kN; ++n) largest = fmaxf(largest, fmaxf(p[i][n][2 * half], p[i][n][2 * half + 1]));
       largest = row_max(largest);
       const float top = largest == -inf ? 0 : largest * scale;  // no key so far: every weight becomes 2^-inf = 0
-      const float alpha = ex2(m[i][half] * scale - top);        // not fused: exactly 1 where the maximum stays
+      const float alpha = ex2(m[i][half] * scale - top);        // not fused: exactly 1 if the maximum does not change
       m[i][half] = largest;
       l[i][half] *= alpha;
 #pragma unroll
@@ -141,7 +142,7 @@ bool rows_aligned(const View& x) {
   return aligned;
 }
 
-// Of the device in use when it is first asked: cards of one machine are taken to be alike.
+// For the device that is current at the first call: all GPUs of a machine are assumed to be alike.
 bool has_tensor_cores() {
   static const bool has = [] {
     int device, major;

@@ -1,15 +1,15 @@
 #pragma once
-// Attention of bf16 on tensor cores: FlashAttention-2 (Dao, arXiv:2307.08691).
+// bf16 attention on tensor cores: FlashAttention-2 (Dao, arXiv:2307.08691).
 #include <initializer_list>
 
 #include "tensor/kernels.h"
 
 namespace pg::cuda {
 
-// Whether the kernels here compute attention of these operands; else those of attention.cu and attention_backward.cu
-// do. They want bf16 heads of 64 or 128 numbers, no key mask, a positive scale (the largest score is looked for before
-// scaling), rows that begin at multiples of 16 bytes in all of `operands`, q first, and a device with bf16 tensor
-// cores.
+// Whether attention_mma and attention_backward_mma support these operands; otherwise the kernels of attention.cu and
+// attention_backward.cu are used. Required are bf16, head dimension 64 or 128, no key mask, a positive scale (the
+// maximum is taken before scaling), rows that begin at multiples of 16 bytes in all `operands` (q is the first), and a
+// device with bf16 tensor cores.
 bool takes_mma(std::initializer_list<View> operands, const AttentionArgs& args);
 
 // attention and attention_backward of tensor/kernels.h, for operands that takes_mma() accepts.

@@ -1,5 +1,5 @@
 #pragma once
-// What the attention kernels on tensor cores share: which scores count, and how rows come into shared memory.
+// Shared code of the attention kernels on tensor cores: which keys a query sees, and loading rows into shared memory.
 #include "tensor/cuda/attention/attention_mma.h"
 #include "tensor/cuda/attention/attention_tile.h"
 #include "tensor/cuda/mma/mma_tile.h"
@@ -9,7 +9,7 @@ namespace pg::cuda {
 inline constexpr float kLog2E = 1.44269504088896341f;
 inline constexpr int kWarps = kMmaThreads / 32;
 
-// f(integral_constant<kSize>) for the head size of q.
+// f(integral_constant<kSize>) for the head dimension of q.
 template <class F>
 void visit_mma_size(const View& q, F&& f) {
   if (q.shape[3] == 64) return f(std::integral_constant<int, 64>{});
@@ -25,7 +25,8 @@ void launch_mma(void (*kernel)(Params...), int64_t blocks, int shared_bytes, Arg
          std::forward<Args>(args)...);
 }
 
-// Which keys the queries of a batch row see, in 32 bits: those before `length`, query t up to key t + shift.
+// Which keys the queries of a batch row see, in 32-bit integers: those before `length`; with a causal mask query t only
+// up to key t + shift.
 struct Horizon {
   __device__ Horizon(const AttentionSizes<float>& s, int64_t b)
       : length(static_cast<int>(s.length(b))), shift(s.causal ? length - static_cast<int>(s.queries) : length) {}
@@ -36,7 +37,7 @@ struct Horizon {
   __device__ int first_query(int key) const { return key < length ? key - shift : 0x7fffffff; }
 };
 
-// Scores of queries (rows, from `query` on) and keys (columns, from `key` on) that the query does not see become -inf.
+// Sets the scores to -inf for keys (columns, from `key` on) that the query (rows, from `query` on) does not see.
 template <int kM, int kN>
 __device__ __forceinline__ void hide_keys(Sums<kM, kN>& scores, const Horizon& horizon, int query, int key) {
   constexpr float inf = std::numeric_limits<float>::infinity();
@@ -56,7 +57,7 @@ __device__ __forceinline__ void hide_keys(Sums<kM, kN>& scores, const Horizon& h
   }
 }
 
-// The same for scores whose rows are keys and whose columns are queries.
+// hide_keys for transposed scores: rows are keys, columns are queries.
 template <int kM, int kN>
 __device__ __forceinline__ void hide_keys_turned(Sums<kM, kN>& scores, const Horizon& horizon, int key, int query) {
 #pragma unroll
@@ -84,8 +85,8 @@ struct Matrix {
   int step;
 };
 
-// Begins to fetch rows first, first + 1, …, none from `end` on. What is left out of a tile is 0 there: a weight of 0
-// takes nothing from it, whatever the memory held.
+// Starts asynchronous copies of rows first, first + 1, …, below `end`. The remaining rows of the tile become 0: with
+// weight 0 they then contribute nothing, whatever the memory held.
 template <int kRows, int kSize>
 __device__ __forceinline__ void fetch_rows(const MmaTile<kSize>& tile, const Matrix& from, int first, int end) {
   tile.template fetch<kRows>(from.data, from.step, first, [=](int row) { return row < end; });

@@ -1,12 +1,12 @@
 #pragma once
-// What the attention kernels share: sizes, which keys a query sees, and the two products that flash attention is made
-// of (Dao et al., arXiv:2205.14135), of tiles of kTile queries by kTile keys.
+// Shared code of the attention kernels: sizes, which keys a query sees, and the two products of flash attention (Dao et
+// al., arXiv:2205.14135), for tiles of kTile queries by kTile keys.
 #include "tensor/cuda/gemm/tile.h"
 #include "tensor/kernels.h"
 
 namespace pg::cuda {
 
-inline constexpr int kMostSize = 256;  // of a head
+inline constexpr int kMostSize = 256;  // maximum head dimension
 
 template <class T>
 struct AttentionSizes {
@@ -26,13 +26,13 @@ struct AttentionSizes {
         mask_step(key_mask ? args.key_mask.strides[1] : 0) {}
 
   __host__ __device__ int64_t group() const { return heads / kv_heads; }  // query heads that share a head of k and v
-  // Keys in use of row b.
+  // Number of keys in use in row b.
   __device__ int64_t length(int64_t b) const {
     if (!kv_len) return keys;
     const int64_t n = kv_len[b * kv_len_step];
     return n < 0 ? 0 : n > keys ? keys : n;
   }
-  // Query t sees the keys [0, visible), as far as the key mask lets it.
+  // Query t sees the keys [0, visible), except those that the key mask excludes.
   __device__ int64_t visible(int64_t t, int64_t length) const {
     if (!causal) return length;
     const int64_t n = length - queries + t + 1;
@@ -46,9 +46,9 @@ struct AttentionSizes {
   int size;
   bool causal;
   T scale;
-  const int32_t* kv_len;  // ?
+  const int32_t* kv_len;  // may be null
   int64_t kv_len_step;
-  const uint8_t* key_mask;  // ?
+  const uint8_t* key_mask;  // may be null
   int64_t mask_batch, mask_step;
 };
 
@@ -62,7 +62,7 @@ struct Heads {
   __device__ E* at(int64_t b, int64_t h, int64_t t) const { return data + b * batch + h * head + t * row; }
 };
 
-// A gradient [B, H, T, D] with D contiguous: T or S.
+// A gradient [B, H, T, D] with D contiguous, of type T or S.
 template <class S, class T>
 struct Gradient {
   explicit Gradient(const View& x) : wide(x.dtype == dtype_of<T>()), narrow(x), full(x) {}
@@ -84,13 +84,13 @@ struct Gradient {
   }
 };
 
-// Rows of queries and of keys in a tile, and how many numbers each thread holds, for heads of up to kSize numbers. What
-// a block has in shared memory stays below 48 KB.
+// Number of query rows and of key rows in a tile, for head dimensions up to kSize. It also determines how many values
+// each thread holds. A block's shared memory stays below 48 KB.
 template <class T, int kSize>
 inline constexpr int kTileOf = sizeof(T) == 8 || kSize > 128 ? 32 : 64;
 
-// For a tile of 32 or 64 rows: f(identity<S>, identity<T>, integral_constant<kSize>), kSize the smallest of 32, 64, 128
-// and 256 that holds a head.
+// Calls f(identity<S>, identity<T>, integral_constant<kSize>), where kSize is the smallest of 32, 64, 128 and 256 that
+// is at least the head dimension. Tiles have 32 or 64 rows.
 template <class F>
 void visit_heads(const View& q, const char* op, F&& f) {
   const int64_t size = q.shape[3];
@@ -104,7 +104,7 @@ void visit_heads(const View& q, const char* op, F&& f) {
   });
 }
 
-// Rows of a head in device memory, `step` apart; those from `count` on are 0.
+// Rows of a head in device memory, `step` apart; rows from `count` on are read as 0.
 template <class S>
 struct Rows {
   const S* data;
@@ -118,11 +118,11 @@ struct Shared {
   static constexpr int kTile = kTileOf<T, kSize>, kValues = 16 / (sizeof(T) / 4);
   alignas(16) Slice<T, kTile> left;
   alignas(16) Slice<T, kTile> right;
-  alignas(16) T weights[kTile][kTile + 16 / sizeof(T)];  // turned: [column][row]
+  alignas(16) T weights[kTile][kTile + 16 / sizeof(T)];  // transposed: [column][row]
   alignas(16) T values[kValues][kSize];
 };
 
-// The numbers of [kTile, kSize] rows that a thread holds: its tile rows' columns of(0), of(1), …
+// The columns that a thread holds in each of its rows of a [kTile, kSize] tile: of(0), of(1), …
 template <int kSize>
 struct Columns {
   static constexpr int kCount = kSize / kSide, kVector = kCount < 4 ? kCount : 4;
@@ -145,7 +145,7 @@ __device__ void scores_of(T (&scores)[N][N], Shared<T, kSize>& shared, Rows<S> x
   }
 }
 
-// Lays a thread's weights [row i][column j] where add_values() of all threads finds them.
+// Stores a thread's weights [row i][column j] in shared memory, where add_values() of all threads reads them.
 template <int kSize, class T, int N>
 __device__ void keep_weights(Shared<T, kSize>& shared, const T (&weights)[N][N]) {
 #pragma unroll
@@ -155,8 +155,8 @@ __device__ void keep_weights(Shared<T, kSize>& shared, const T (&weights)[N][N])
   }
 }
 
-// sums[row i] += Σ_j weights[row i][j]·values[j] for the columns j in [begin, end) that uses(i, j) lets through; values
-// that keeps(j) does not let through count as 0, whatever they hold.
+// sums[row i] += Σ_j weights[row i][j]·values[j] for the columns j in [begin, end) for which uses(i, j) is true. Values
+// for which keeps(j) is false count as 0, whatever they hold.
 template <int kSize, class T, class S, int N, class Uses, class Keeps>
 __device__ void add_values(T (&sums)[N][Columns<kSize>::kCount], Shared<T, kSize>& shared, Rows<S> values, int begin,
                            int end, int size, Uses uses, Keeps keeps) {

@@ -1,6 +1,6 @@
-// cuBLASLt. It speaks of column-major matrices: our row-major c [M, N] is its cᵀ = bᵀ·aᵀ [N, M], so that its first
-// operand is our b. For every kind of product the fastest of its suggestions is found once, by timing them; a file
-// keeps the choice (plan_file.h), for another algorithm may give other bits.
+// cuBLASLt. Its matrices are column-major: our row-major c [M, N] is its cᵀ = bᵀ·aᵀ [N, M], so its first operand is our
+// b. For every kind of product the algorithms it suggests are timed once and the fastest is used. A file stores this
+// choice (plan_file.h), because another algorithm may give different bits.
 #include "tensor/cuda/gemm/blas.h"
 
 #include <cublasLt.h>
@@ -24,8 +24,8 @@
 namespace pg::cuda {
 namespace {
 
-constexpr size_t kWorkspace = size_t{32} << 20;  // what NVIDIA advises for its newest GPUs
-constexpr int kCandidates = 8;                   // suggestions that are timed
+constexpr size_t kWorkspace = size_t{32} << 20;  // NVIDIA's recommendation for its newest GPUs
+constexpr int kCandidates = 8;                   // number of suggestions that are timed
 constexpr int kTimedRuns = 5;
 
 void check_blas(cublasStatus_t status, const char* operation) {
@@ -64,12 +64,13 @@ Library& library() {
 
 cudaDataType_t type_of(DType type) { return type == bf16 ? CUDA_R_16BF : type == f64 ? CUDA_R_64F : CUDA_R_32F; }
 
-// How the matrices [rows, columns] of a view lie in memory: rows of adjacent numbers, or columns if `turned`.
+// Memory layout of the matrices [rows, columns] of a view: row-major, or column-major if `turned`.
 struct Stored {
   bool turned;
   int64_t ld, batch_step;
 };
-// Of a view [rows, columns] or [batch, rows, columns]; none where neither is adjacent or where they overlap.
+// The layout of a view [rows, columns] or [batch, rows, columns]; nullopt if neither rows nor columns are adjacent in
+// memory, or if they overlap.
 std::optional<Stored> stored(const View& x, int64_t batch_step) {
   const int r = x.rank() - 2;
   const int64_t rows = x.shape[r], columns = x.shape[r + 1], row = x.strides[r], column = x.strides[r + 1];
@@ -82,17 +83,17 @@ std::optional<Stored> stored(const View& x, int64_t batch_step) {
   return std::nullopt;
 }
 
-// A product as cuBLASLt is asked for it.
+// A product as it is passed to cuBLASLt.
 struct Request {
   int64_t m, n, k, batch;
-  Stored a, b, c, pre;  // c and pre are not turned
+  Stored a, b, c, pre;  // c and pre are row-major
   DType inputs, result;
   cublasLtEpilogue_t epilogue;
   float beta;
-  void *a_data, *b_data, *c_data, *bias, *pre_data;  // bias: added, or, by BGRADB, received
+  void *a_data, *b_data, *c_data, *bias, *pre_data;  // bias: added, or, with BGRADB, written
   DType bias_type;
 
-  // All that a plan depends on; of the addresses it is how far they are aligned.
+  // Everything that a plan depends on; for the addresses only their alignment.
   std::array<int64_t, 24> key() const {
     const auto alignment = [](const void* p) { return int64_t{alignment_of(p)}; };
     return {m,
@@ -120,13 +121,13 @@ struct Request {
             alignment(bias),
             alignment(pre_data)};
   }
-  // In bytes, up to 256.
+  // In bytes, at most 256.
   static uint32_t alignment_of(const void* p) {
     return 1u << std::countr_zero(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p)) | 256u);
   }
 };
 
-// The descriptors of a product and the algorithm for it; without one cuBLASLt does not take the product.
+// The descriptors of a product and the algorithm for it; without an algorithm, cuBLASLt does not support the product.
 struct Plan {
   Operation operation;
   Layout a, b, c;
@@ -144,7 +145,7 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attr
              "cublasLtMatmulPreferenceSetAttribute");
 }
 
-// [rows, columns] of ours is [columns, rows] of theirs, unless it is turned.
+// Our row-major [rows, columns] is their column-major [columns, rows], unless it is `turned`.
 Layout layout(DType type, int64_t rows, int64_t columns, const Stored& stored, int64_t batch) {
   cublasLtMatrixLayout_t made;
   const int64_t fast = stored.turned ? rows : columns, slow = stored.turned ? columns : rows;
@@ -161,7 +162,7 @@ Layout layout(DType type, int64_t rows, int64_t columns, const Stored& stored, i
   return owned;
 }
 
-// The addresses that a descriptor holds.
+// Sets the addresses in a plan's descriptor.
 void point(const Plan& plan, const Request& r) {
   if (r.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, r.bias);
   if (r.pre_data) set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, r.pre_data);
@@ -188,13 +189,13 @@ Plan describe(const Request& r) {
   return plan;
 }
 
-// The algorithms that cuBLASLt suggests, likely the fastest first.
+// The algorithms that cuBLASLt suggests, the one expected to be fastest first.
 std::vector<cublasLtMatmulAlgo_t> suggestions(const Plan& plan, const Request& r) {
   cublasLtMatmulPreference_t made;
   check_blas(cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
   const Preference preference(made);
   set<uint64_t>(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
-  // Sums that are cut along K may not pass through bf16.
+  // Partial sums of products split along K must not be rounded to bf16.
   set<uint32_t>(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                 CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, Request::alignment_of(r.b_data));
@@ -207,7 +208,7 @@ std::vector<cublasLtMatmulAlgo_t> suggestions(const Plan& plan, const Request& r
       cublasLtMatmulAlgoGetHeuristic(library().handle, plan.operation.get(), plan.b.get(), plan.a.get(), plan.c.get(),
                                      plan.c.get(), preference.get(), kCandidates, found, &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
-  if (status == CUBLAS_STATUS_INVALID_VALUE && r.epilogue != CUBLASLT_EPILOGUE_DEFAULT) return {};  // of some epilogues
+  if (status == CUBLAS_STATUS_INVALID_VALUE && r.epilogue != CUBLASLT_EPILOGUE_DEFAULT) return {};  // some epilogues
   check_blas(status, "cublasLtMatmulAlgoGetHeuristic");
   std::vector<cublasLtMatmulAlgo_t> algorithms;
   for (int i = 0; i < count; ++i) {
@@ -216,7 +217,7 @@ std::vector<cublasLtMatmulAlgo_t> suggestions(const Plan& plan, const Request& r
   return algorithms;
 }
 
-// Starts the product; what c holds is read at c_data, the result goes to `to`.
+// Starts the product; the old values of c are read at c_data, the result is written to `to`.
 cublasStatus_t start(const Plan& plan, const Request& r, const cublasLtMatmulAlgo_t& algorithm, void* to) {
   const double one_wide = 1, beta_wide = r.beta;
   const float one = 1, beta = r.beta;
@@ -228,7 +229,8 @@ cublasStatus_t start(const Plan& plan, const Request& r, const cublasLtMatmulAlg
                         library().workspace, kWorkspace, stream());
 }
 
-// The fastest of several algorithms. Results that don't add to c may be written again and again, others go elsewhere.
+// The fastest of several algorithms. If the product does not add to c, the timed runs overwrite c; otherwise they write
+// to scratch memory.
 std::optional<cublasLtMatmulAlgo_t> fastest(const Plan& plan, const Request& r,
                                             const std::vector<cublasLtMatmulAlgo_t>& algorithms) {
   std::optional<Scratch<char>> elsewhere;
@@ -263,7 +265,7 @@ PlanFile& plan_file() {
   return file;
 }
 
-// The algorithm that an earlier process chose, if cuBLASLt still takes it.
+// The algorithm that an earlier process selected, if cuBLASLt still accepts it.
 std::optional<cublasLtMatmulAlgo_t> remembered(const Plan& plan, const PlanFile::Key& key) {
   const PlanFile::Algorithm* words = plan_file().find(key);
   if (!words) return std::nullopt;
@@ -275,8 +277,8 @@ std::optional<cublasLtMatmulAlgo_t> remembered(const Plan& plan, const PlanFile:
   return good ? std::optional(algorithm) : std::nullopt;
 }
 
-// False if cuBLASLt has no algorithm for the product. While a graph is captured nothing can be timed: the first
-// suggestion is taken, and not remembered.
+// False if cuBLASLt has no algorithm for the product. While a graph is captured nothing can be timed: then the first
+// suggestion is used, and the choice is not stored.
 bool run(const Request& r) {
   static auto& plans = *new std::map<std::array<int64_t, 24>, Plan>;
   static std::mutex mutex;
@@ -318,9 +320,9 @@ View turned(View x) {
   return x;
 }
 
-// Row n of their D is our column n, so their bias, one number per row of D, is added to every row of ours. AUX, of D's
+// Row n of their D is our column n, so their bias, one value per row of D, is added to every row of ours. AUX, with D's
 // shape, is pre_activation, which GELU_AUX writes and DGELU reads. BGRADB sums their B [K, M], our a, along K and gives
-// one number per column of D, our row.
+// one value per column of D, our row.
 cublasLtEpilogue_t epilogue_of(const MatmulArgs& args) {
   if (args.row_sums) return CUBLASLT_EPILOGUE_BGRADB;
   if (args.activation == Activation::gelu_tanh_backward) return CUBLASLT_EPILOGUE_DGELU;
@@ -330,7 +332,7 @@ cublasLtEpilogue_t epilogue_of(const MatmulArgs& args) {
 }
 
 // Returns false for: GELU in f32 (not accurate) and f64 (not offered); more than one of bias, row sums and the
-// derivative of GELU; row sums of another type than the result's, or not aligned to 16 bytes.
+// derivative of GELU; row sums with a different type than the result, or not aligned to 16 bytes.
 bool has_epilogue(const MatmulArgs& args, DType inputs, DType result) {
   const bool active = args.activation != Activation::none;
   if (active && result != bf16) return false;
@@ -354,7 +356,7 @@ bool blas_matmul(const View& c, const View& a, const View& b, const MatmulArgs& 
   }
   if (a.shape.back() == 0 || (a.dtype != bf16 && c.dtype != a.dtype)) return false;
   if (!has_epilogue(args, a.dtype, c.dtype) || (vector && vector.shape[0] > 1 && vector.strides[0] != 1)) return false;
-  // The batch must be one step for each matrix.
+  // The batch must have a single stride for each matrix.
   const auto outer = [r](const Dims& x) { return Dims(std::span(x.begin(), static_cast<size_t>(r))); };
   const Strides sc = outer(c.strides), sa = outer(a.strides), sb = outer(b.strides), sp = pre ? outer(pre.strides) : sc;
   const Walk<4> batch = plan_walk<4>(outer(c.shape), std::array<const Strides*, 4>{&sc, &sa, &sb, &sp});
@@ -364,7 +366,7 @@ bool blas_matmul(const View& c, const View& a, const View& b, const MatmulArgs& 
   const auto kept = pre ? stored(pre, step(3)) : Stored{};
   if (!to || !left || !right || !kept || to->turned || kept->turned) return false;
   if (batch.n > 1 && to->batch_step == 0) return false;
-  if (kept->ld % 8 != 0 || kept->batch_step % 8 != 0) return false;  // cuBLASLt's rule
+  if (kept->ld % 8 != 0 || kept->batch_step % 8 != 0) return false;  // required by cuBLASLt
   return run({.m = c.shape[r],
               .n = c.shape[r + 1],
               .k = a.shape.back(),

@@ -1,4 +1,4 @@
-// matmul: by cuBLASLt where it takes the strides and the epilogue, else by a kernel for all of them.
+// matmul: with cuBLASLt if it supports the strides and the epilogue, else with a kernel that supports all of them.
 #include "tensor/cuda/gemm/blas.h"
 #include "tensor/cuda/gemm/tile.h"
 #include "tensor/cuda/kernels_cuda.h"
@@ -10,8 +10,8 @@
 namespace pg::cuda {
 namespace {
 
-constexpr int kTile = 64;          // rows and columns of c that a block computes
-constexpr int kN = kTile / kSide;  // and a thread
+constexpr int kTile = 64;          // rows and columns of a tile of c, which a block computes
+constexpr int kN = kTile / kSide;  // rows and columns per thread
 
 template <class E>
 struct Matrix {
@@ -26,17 +26,18 @@ Matrix<E> matrix(const View& x) {
   return {static_cast<E*>(x.data), x.strides[x.rank() - 2], x.strides.back()};
 }
 
-// c [M, N] = activation(beta·c + a·b + bias) for every entry of the batch; S is read, R written, T computes.
+// c [M, N] = activation(beta·c + a·b + bias) for every entry of the batch. S is the type that is read, R the type that
+// is written, T the computation type.
 template <class R, class S, class T>
 struct Product {
   int64_t m, n, k;
-  Walk<4> batch;  // where the matrices c, a, b, pre of an entry begin
+  Walk<4> batch;  // start offsets of the matrices c, a, b, pre of an entry
   Matrix<R> c;
   Matrix<const S> a, b;
-  Matrix<R> pre;     // ? receives what gelu_tanh is applied to; what gelu_tanh_backward reads
-  const void* bias;  // ? [N], T or S
+  Matrix<R> pre;     // may be null; the input of gelu_tanh, which is written, or which gelu_tanh_backward reads
+  const void* bias;  // may be null; [N], T or S
   int64_t bias_step;
-  bool bias_wide;  // T
+  bool bias_wide;  // bias has type T
   Activation activation;
   T beta;
 
@@ -60,7 +61,8 @@ struct Product {
   }
 };
 
-// A block takes one tile of c after another, neighbours in a row of tiles first: they share rows of a in the cache.
+// A block computes one tile of c after another. Neighbours in a row of tiles come first, because they share rows of a
+// in the cache.
 template <class R, class S, class T>
 __global__ void __launch_bounds__(kThreads) matmul_kernel(Product<R, S, T> g) {
   __shared__ __align__(16) Slice<T, kTile> left;
@@ -89,7 +91,7 @@ __global__ void __launch_bounds__(kThreads) matmul_kernel(Product<R, S, T> g) {
   }
 }
 
-// Where each matrix of the batch begins; without pre, c stands for it.
+// Start offsets of the matrices of the batch; without pre, c is used in its place.
 Walk<4> walk_batch(const View& c, const View& a, const View& b, const View& pre) {
   const auto outer = [](const Dims& x) { return Dims(std::span(x.begin(), static_cast<size_t>(x.rank() - 2))); };
   const Strides sc = outer(c.strides), sa = outer(a.strides), sb = outer(b.strides);
@@ -121,8 +123,8 @@ void tiled_matmul(const View& c, const View& a, const View& b, const MatmulArgs&
                });
 }
 
-// c and the sums of a's rows by one call of cuBLASLt, which overwrites what the sums held: where they add to it, they
-// are made elsewhere first.
+// Computes c and the row sums of a with one call of cuBLASLt. The call overwrites the sums: if they must be added to
+// existing values, they are computed in scratch memory first.
 bool matmul_with_sums(const View& c, const View& a, const View& b, const MatmulArgs& args) {
   const View& sums = args.row_sums;
   if (args.row_sums_beta == 0) return blas_matmul(c, a, b, args);
@@ -135,7 +137,7 @@ bool matmul_with_sums(const View& c, const View& a, const View& b, const MatmulA
   return true;
 }
 
-// The product by cuBLASLt, the activation by a kernel of its own.
+// Computes the product with cuBLASLt and the activation with a separate kernel.
 bool matmul_then_activation(const View& c, const View& a, const View& b, const MatmulArgs& args) {
   if (args.activation == Activation::gelu_tanh) {
     const View& pre = args.pre_activation ? args.pre_activation : c;
@@ -160,7 +162,7 @@ void matmul(const View& c_any, const View& a_any, const View& b_any, const Matmu
   }
   if (c.numel() == 0) return;
   fold_batch_into_rows(c, a, b, args.pre_activation);
-  // Exact: every sum over k in its order, whatever m and n.
+  // In exact mode every sum over k has a fixed order, whatever m and n are.
   if (!exact() && (blas_matmul(c, a, b, args) || matmul_then_activation(c, a, b, args))) return;
   tiled_matmul(c, a, b, args);
 }

@@ -1,4 +1,4 @@
-// cuBLASLt in a simulated build: there is none.
+// cuBLASLt in a simulated build: not available.
 #include "tensor/cuda/gemm/blas.h"
 
 namespace pg::cuda {

@@ -1,4 +1,4 @@
-// The file that keeps which cuBLASLt algorithm was fastest.
+// The file that stores which cuBLASLt algorithm was fastest.
 #include "tensor/cuda/gemm/plan_file.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace pg::cuda {
 namespace {
 
 constexpr const char* kHead = "policygrad cuBLASLt plans 1, ";
-constexpr size_t kMostBytes = size_t{16} << 20, kMostNumbers = 64;  // of a file, of a key
+constexpr size_t kMostBytes = size_t{16} << 20, kMostNumbers = 64;  // per file, per key
 
 uint64_t checksum(const std::string& text) {  // FNV-1a
   uint64_t hash = 0xcbf29ce484222325u;
@@ -48,7 +48,7 @@ void PlanFile::read() {
   std::istringstream lines(text);
   std::string line;
   std::map<Key, Algorithm> found;
-  std::getline(lines, line);  // the head; file_text() below sees whether it is ours
+  std::getline(lines, line);  // the header line; the comparison with file_text() below checks it
   while (std::getline(lines, line)) {
     std::istringstream numbers(line);
     size_t count = 0;
@@ -71,8 +71,8 @@ const PlanFile::Algorithm* PlanFile::find(const Key& key) const {
 void PlanFile::add(const Key& key, const Algorithm& algorithm) {
   std::map<Key, Algorithm> known;
   known.swap(plans_);
-  read();               // what others added meanwhile
-  plans_.merge(known);  // keeps theirs where both have one
+  read();               // entries that other processes added in the meantime
+  plans_.merge(known);  // keeps their entry if both have one
   plans_.emplace(key, algorithm);
   if (path_.empty()) return;
   std::error_code error;

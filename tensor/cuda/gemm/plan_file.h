@@ -1,6 +1,6 @@
 #pragma once
-// What timing chose, kept in a file: the next process takes the same algorithms and computes the same bits. Two
-// processes that choose at the same time may differ; what is in the file first, stays.
+// A file with the algorithms that timing selected: the next process uses the same algorithms and computes the same
+// bits. Two processes that select at the same time may differ; the entry that is in the file first stays.
 #include <array>
 #include <cstdint>
 #include <map>
@@ -14,12 +14,11 @@ class PlanFile {
   using Key = std::vector<int64_t>;
   using Algorithm = std::array<uint64_t, 8>;
 
-  // `machine`: all that decides about speed, on one line; choices made for another are not seen. A file that is damaged
-  // or cannot be read counts as empty.
+  // `machine`: everything that determines speed, on one line; entries for another machine are ignored. A file that is
+  // damaged or cannot be read counts as empty.
   PlanFile(std::string path, std::string machine);
-  const Algorithm* find(const Key& key) const;  // nullptr: none was chosen
-  // Also writes the file, whole or not at all. That it cannot be written is no error: then the next process chooses
-  // anew.
+  const Algorithm* find(const Key& key) const;  // nullptr if there is none
+  // Also writes the file atomically. It is no error if the file cannot be written: then the next process selects again.
   void add(const Key& key, const Algorithm& algorithm);
 
  private:
@@ -28,7 +27,7 @@ class PlanFile {
   std::map<Key, Algorithm> plans_;
 };
 
-// Where it is by default, in the folder POLICYGRAD_CACHE, else XDG_CACHE_HOME/policygrad, else ~/.cache/policygrad.
+// The default path, in the folder POLICYGRAD_CACHE, else XDG_CACHE_HOME/policygrad, else ~/.cache/policygrad.
 std::string plan_path(const std::string& machine);
 
 }  // namespace pg::cuda

@@ -1,7 +1,7 @@
 #pragma once
-// Products of tiles in shared memory, which matmul and attention are made of. A block has 16 x 16 threads; of a square
-// tile of sums thread (row(), column()) holds kTile/16 neighbouring rows and columns in registers, so that 2·N numbers
-// from shared memory feed N² multiply-adds.
+// Products of tiles in shared memory, used by matmul and attention. A block has 16 x 16 threads. In a square tile of
+// sums, thread (row, column) holds kTile/16 neighbouring rows and columns in registers, so that 2·N values from shared
+// memory feed N² multiply-adds.
 #include "tensor/cuda/array.h"
 #include "tensor/cuda/lane.h"
 
@@ -12,15 +12,15 @@ static_assert(kThreads == kSide * kSide);
 __device__ __forceinline__ int tile_row() { return static_cast<int>(threadIdx.x) / kSide; }
 __device__ __forceinline__ int tile_column() { return static_cast<int>(threadIdx.x) % kSide; }
 
-inline constexpr int kDepth = 16;  // of the operands' part that is in shared memory at a time
+inline constexpr int kDepth = 16;  // depth of the part of the operands that is in shared memory at a time
 
-// A kDepth-deep slice of kTile rows of an operand, turned: [depth][row]. Padded by 16 bytes: slices that are turned on
-// their way in would otherwise put neighbours into one bank.
+// A kDepth-deep slice of kTile rows of an operand, transposed: [depth][row]. It is padded by 16 bytes: otherwise
+// neighbouring elements that are transposed while being stored would use one bank.
 template <class T, int kTile>
 using Slice = T[kDepth][kTile + 16 / sizeof(T)];
 
-// to[d][r] = x[r·row_step + d·depth_step] for r < rows and d < depth, else 0. Threads run along the operand's adjacent
-// elements.
+// to[d][r] = x[r·row_step + d·depth_step] for r < rows and d < depth, else 0. Neighbouring threads read adjacent
+// elements of the operand.
 template <int kTile, class T, class S>
 __device__ void stage(Slice<T, kTile>& to, const S* x, int64_t row_step, int64_t depth_step, int64_t rows,
                       int64_t depth) {
@@ -32,7 +32,7 @@ __device__ void stage(Slice<T, kTile>& to, const S* x, int64_t row_step, int64_t
   }
 }
 
-// sums += aᵀ·b: N x N numbers of each thread.
+// sums += aᵀ·b: N x N values per thread.
 template <int kTile, class T, int N>
 __device__ void multiply(T (&sums)[N][N], const Slice<T, kTile>& a, const Slice<T, kTile>& b) {
   static_assert(N * kSide == kTile);

@@ -1,7 +1,7 @@
 #pragma once
-// Products of bf16 tiles in shared memory by tensor cores, with sums in f32 registers. A tile has rows of kSize numbers
-// in chunks of 16 bytes; chunk c of row r lies in place c ^ r % 8, so that eight rows' chunks c are in different banks,
-// as ldmatrix wants them, and a row lies in one piece, as cp.async writes it.
+// Products of bf16 tiles in shared memory on tensor cores, with sums in f32 registers. A tile has rows of kSize values
+// in chunks of 16 bytes. Chunk c of row r is stored at position c ^ r % 8. So chunks c of eight rows are in different
+// banks, as ldmatrix requires for speed, and a row is contiguous, as cp.async writes it.
 #include <cuda_bf16.h>
 
 #include <cstring>
@@ -10,14 +10,15 @@
 
 namespace pg::cuda {
 
-inline constexpr int kMmaThreads = 128;  // of a block: four warps
+inline constexpr int kMmaThreads = 128;  // threads per block: four warps
 __device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x) / 32; }
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % 32; }
-// Of the sums c of an mma (mma.h) a lane holds rows sum_row() and + 8, columns sum_column() and + 1.
+// In the sums c of an mma (mma.h), a lane holds rows sum_row() and sum_row() + 8, columns sum_column() and sum_column()
+// + 1.
 __device__ __forceinline__ int sum_row() { return lane_index() / 4; }
 __device__ __forceinline__ int sum_column() { return lane_index() % 4 * 2; }
 
-// Over the four neighbouring lanes that share a row of sums.
+// Reductions over the four neighbouring lanes that share a row of sums.
 __device__ __forceinline__ float row_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
   return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
@@ -32,21 +33,21 @@ class MmaTile {
  public:
   static constexpr int kChunks = kSize / 8, kRowBytes = 2 * kSize;
 
-  // `begin` is a multiple of kRowBytes.
+  // `begin` must be a multiple of kRowBytes.
   __device__ explicit MmaTile(const void* begin)
       : begin_(address_in_shared(begin)),
         straight_(begin_ + chunk(lane_index() % 16, lane_index() / 16)),
         crossed_(begin_ + chunk(lane_index() % 8 + lane_index() / 16 * 8, lane_index() / 8 % 2)) {}
 
-  // The tile that lies `bytes` behind.
+  // The tile that begins `bytes` after this one.
   __device__ __forceinline__ MmaTile behind(int bytes) const {
     MmaTile other = *this;
     for (shared_address* at : {&other.begin_, &other.straight_, &other.crossed_}) *at += static_cast<unsigned>(bytes);
     return other;
   }
 
-  // Rows first … first + kRows - 1 of a matrix, `step` numbers apart, begin their way to the tile's; those that
-  // there(row) denies become 0.
+  // Starts asynchronous copies of rows first … first + kRows - 1 of a matrix, whose rows are `step` elements apart, to
+  // the tile's rows. Rows for which there(row) is false become 0.
   template <int kRows, class There>
   __device__ __forceinline__ void fetch(const __nv_bfloat16* matrix, int step, int first, There there) const {
     static_assert(kRows * kChunks % kMmaThreads == 0);
@@ -58,15 +59,15 @@ class MmaTile {
     }
   }
 
-  // The 16 x 16 part at `row` (a multiple of 8) and column 16·part, as left operand.
+  // Loads the 16 x 16 block at `row` (a multiple of 8) and column 16·part as left operand.
   __device__ __forceinline__ void left(uint32_t (&a)[4], int row, int part) const {
     ldmatrix_x4(a, at(straight_, row, part));
   }
-  // Two right operands: its rows are their columns …
+  // Loads two right operands; rows of the tile are columns of the operands.
   __device__ __forceinline__ void right_turned(uint32_t (&b)[4], int row, int part) const {
     ldmatrix_x4(b, at(crossed_, row, part));
   }
-  // … or as they are.
+  // Loads two right operands; rows of the tile are rows of the operands.
   __device__ __forceinline__ void right(uint32_t (&b)[4], int row, int part) const {
     ldmatrix_x4_trans(b, at(straight_, row, part));
   }
@@ -75,7 +76,7 @@ class MmaTile {
   static __device__ __forceinline__ unsigned chunk(int row, int c) {
     return static_cast<unsigned>(row * kRowBytes + (c ^ row % 8) * 16);
   }
-  // From the row that a lane names in the part at the tile's corner to that in another part.
+  // Converts the address of a lane's ldmatrix row in block (0, 0) to the address in another block.
   static __device__ __forceinline__ shared_address at(shared_address lane, int row, int part) {
     return (lane ^ static_cast<unsigned>(part * 32)) + static_cast<unsigned>(row * kRowBytes);
   }
@@ -84,13 +85,13 @@ class MmaTile {
   shared_address begin_, straight_, crossed_;
 };
 
-// 16·kM rows of a tile as left operands: kept in registers, or read again each time.
+// 16·kM rows of a tile as left operands: kept in registers, or read again for each use.
 template <int kM, int kSize, bool kKept>
 class LeftRows {
  public:
   __device__ __forceinline__ LeftRows(const MmaTile<kSize>& tile, int row) : tile_(tile), row_(row) {}
 
-  // Once the rows have arrived.
+  // Must be called after the rows have arrived.
   __device__ __forceinline__ void begin() {
     if constexpr (kKept) {
 #pragma unroll
@@ -119,7 +120,7 @@ class LeftRows {
   uint32_t kept_[kKept ? kSize / 16 : 1][kM][4];
 };
 
-// A warp's sums: [16·kM, 8·kN] numbers.
+// A warp's sums: [16·kM, 8·kN] values.
 template <int kM, int kN>
 using Sums = float[kM][kN][4];
 
@@ -164,8 +165,8 @@ __device__ __forceinline__ uint32_t bf16_pair(float low, float high) {
   return bits;
 }
 
-// sums += w·y, w rounded to bf16, for the first rows of y. A lane's sums of a product are just what it must
-// hold of a left operand.
+// sums += w·y, w rounded to bf16, for the first rows of y. The layout of sums in a lane's registers is the one that a
+// left operand requires, so w needs no data exchange.
 template <int kM, int kN, int kSize>
 __device__ __forceinline__ void add_weighted(Sums<kM, kSize / 8>& sums, const Sums<kM, kN>& w,
                                              const MmaTile<kSize>& y) {

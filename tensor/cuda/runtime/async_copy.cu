@@ -1,4 +1,4 @@
-// Copies to the host that nobody waits for at once.
+// Asynchronous copies to the host.
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/runtime/stream.h"
 
@@ -14,7 +14,7 @@ class PinnedCopy : public AsyncCopy {
     check(status, "cudaEventCreate");
   }
   ~PinnedCopy() override {
-    cudaEventSynchronize(arrived_);  // the copy must not arrive in freed memory
+    cudaEventSynchronize(arrived_);  // the copy must not write into freed memory
     cudaEventDestroy(arrived_);
     cudaFreeHost(memory_);
   }
@@ -30,7 +30,7 @@ class PinnedCopy : public AsyncCopy {
   }
 
  private:
-  void* memory_ = nullptr;  // page-locked: the copy into it needs no help of the host
+  void* memory_ = nullptr;  // page-locked: the device copies into it without help from the host
   cudaEvent_t arrived_ = nullptr;
 };
 

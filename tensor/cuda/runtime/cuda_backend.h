@@ -1,5 +1,5 @@
 #pragma once
-// The backend of CUDA devices, or in a build without CUDA one that has no device.
+// The backend of CUDA devices; in a build without CUDA, one that has no devices.
 #include "tensor/backend.h"
 
 namespace pg {

@@ -1,4 +1,4 @@
-// CUDA events, for times by the device's own clock.
+// CUDA events, to measure time with the device's clock.
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/runtime/stream.h"
 

@@ -1,4 +1,4 @@
-// CUDA graphs: work that is captured and launched again.
+// CUDA graphs: captured work that can be launched again.
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/runtime/stream.h"
 
@@ -8,7 +8,7 @@ namespace {
 class Capture : public RecordedWork {
  public:
   explicit Capture(const std::function<void()>& work) {
-    // Relaxed: the pool may ask for memory meanwhile.
+    // Relaxed mode: the memory pool may allocate during the capture.
     check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
     try {
       work();
@@ -22,7 +22,7 @@ class Capture : public RecordedWork {
     check(cudaGraphInstantiate(&exec_, graph_, 0), "cudaGraphInstantiate");
   }
   ~Capture() override {
-    cudaStreamSynchronize(stream());  // it may still run
+    cudaStreamSynchronize(stream());  // the graph may still be running
     destroy();
   }
   Capture(const Capture&) = delete;

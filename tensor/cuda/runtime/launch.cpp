@@ -1,4 +1,4 @@
-// Turns CUDA's error codes into Errors.
+// Converts CUDA's error codes to pg::Error.
 #include "tensor/cuda/runtime/launch.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 #pragma once
-// How .cu files start kernels and reach dynamic shared memory, the same for nvcc and for the simulator. Written once
-// here because kernel<<<grid, block>>>(…) is not C++. Must not include fmt, which nvcc 13 cannot compile as C++20.
+// Functions that start kernels and return dynamic shared memory in .cu files, for nvcc and for the simulator. They
+// exist because kernel<<<grid, block>>>(…) is not C++. This file must not include fmt, which nvcc 13 cannot compile as
+// C++20.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -14,15 +15,16 @@ namespace pg::cuda {
 void check(cudaError_t status, const char* operation);
 
 namespace detail {
-// check() of a launch, naming the kernel and its shape.
+// check() for a launch; the Error names the kernel and its launch shape.
 void check_launch(cudaError_t status, const void* kernel, dim3 grid, dim3 block, size_t shared_bytes);
 }  // namespace detail
 
 #if defined(__CUDACC__) || defined(POLICYGRAD_CUDA_SIMULATOR)  // else: a .cpp file of a build with nvcc
 
 // kernel<<<grid, block, shared_bytes, stream>>>(args...): `block` threads in each of `grid` blocks, with `shared_bytes`
-// of dynamic shared memory. Arguments are converted to the kernel's parameter types and copied. Throws pg::Error,
-// naming the kernel, if the launch is refused; the simulator also throws here what a thread of the kernel does wrong.
+// of dynamic shared memory. Arguments are converted to the kernel's parameter types and copied. If the launch is
+// refused, throws a pg::Error that names the kernel; the simulator also throws here if a thread of the kernel makes an
+// error.
 template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
             Args&&... args) {
@@ -47,8 +49,8 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_byte
   detail::check_launch(cudaGetLastError(), reinterpret_cast<const void*>(kernel), grid, block, shared_bytes);
 }
 
-// The block's dynamic shared memory, aligned to 256 bytes: what `extern __shared__ T name[]` gives, without that
-// declaration's trouble that every template instance must use another name.
+// The block's dynamic shared memory, aligned to 256 bytes. It replaces `extern __shared__ T name[]`, which would need a
+// different name in every template instance.
 template <class T>
 __device__ __forceinline__ T* dynamic_shared() {
 #if defined(__CUDACC__)

@@ -1,5 +1,6 @@
 #pragma once
-// What CUDA devices offer (meaning in tensor/backend.h); tensor/cuda/runtime/runtime.cu makes a Backend of it.
+// Functions of the CUDA devices (documented in tensor/backend.h); tensor/cuda/runtime/runtime.cu makes a Backend of
+// them.
 #include "tensor/backend.h"
 
 namespace pg::cuda {

@@ -1,12 +1,12 @@
 #pragma once
-// Device memory that a kernel needs while it runs, from the pool of the tensors.
+// Temporary device memory for a kernel, from the memory pool of the tensors.
 #include "tensor/cuda/runtime/launch.h"
 #include "tensor/storage.h"
 
 namespace pg::cuda {
 
-// Room for n elements of T, uninitialised, on the device in use. It may be given back as soon as the kernels that use
-// it are launched: whoever gets it next comes later in the stream.
+// Memory for n elements of T, uninitialised, on the current device. It may be released as soon as the kernels that use
+// it are launched: the next user of the memory comes later in the stream.
 template <class T>
 class Scratch {
  public:

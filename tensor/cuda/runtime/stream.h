@@ -5,7 +5,7 @@
 namespace pg::cuda {
 
 cudaStream_t stream();
-// Whether what is put into it is recorded for a graph.
+// Whether work submitted to the stream is being captured for a graph.
 bool capturing();
 [[noreturn]] void fail_copy_in_graph();
 

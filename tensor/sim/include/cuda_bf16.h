@@ -1,6 +1,6 @@
 #pragma once
-// Found instead of NVIDIA's header of this name. A bf16 is the upper half of an f32; results are rounded once, to the
-// nearest, ties to even.
+// Included in place of NVIDIA's header of this name. A bf16 is the upper half of an f32; results are rounded once, to
+// the nearest, ties to even.
 #include <cmath>
 #include <cstdint>
 
@@ -55,7 +55,7 @@ PG_SIM_INLINE uint16_t bf16_round(float x) {
   return static_cast<uint16_t>((word + 0x7fffu + (word >> 16 & 1u)) >> 16);
 }
 // A float that rounds to the same bf16 as the double does: truncated, with its last bit set if anything was cut off
-// ("round to odd"), so that the second rounding cannot see a tie that there was not.
+// ("round to odd"), so that the second rounding does not see a false tie.
 PG_SIM_INLINE float to_odd(double x) {
   float out = static_cast<float>(x);
   if (static_cast<double>(out) == x || x != x) return out;

@@ -1,5 +1,5 @@
 #pragma once
-// Found instead of NVIDIA's header of this name when .cu files are compiled for the simulator.
+// Included in place of NVIDIA's header of this name when .cu files are compiled for the simulator.
 #define POLICYGRAD_CUDA_SIMULATOR 1
 #include "tensor/sim/api.h"
 #include "tensor/sim/device.h"

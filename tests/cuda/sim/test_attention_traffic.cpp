@@ -1,4 +1,4 @@
-// What the attention kernels on tensor cores ask of shared memory, counted by the simulator.
+// Shared-memory accesses of the tensor-core attention kernels, counted by the simulator.
 #include "tensor/sim/sim.h"
 #include "tests/cuda/attention_case.h"
 

@@ -1,4 +1,4 @@
-// pg bench: how fast is every op and a whole step, and which share of this machine's ceilings is that?
+// pg bench: measures the speed of every op and of whole steps, also as a share of this machine's ceilings.
 #include "tools/pg/bench/bench.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ nlohmann::ordered_json to_json(const std::vector<Entry>& entries, const Ceilings
   return all;
 }
 
-// Median and worst share of the peak, for a group whose entries are all alike.
+// Median and worst share of the peak, for a group of similar entries.
 void print_summary(const std::string& name, const std::vector<Entry>& entries, const Ceilings& ceilings) {
   std::vector<double> shares;
   for (const Entry& e : entries) {
@@ -135,7 +135,7 @@ int bench(const BenchOptions& o) {
         if (!o.json) print_entry(entry, ceilings);
         entries.push_back(entry);
       }
-    } catch (const Error& e) {  // not enough memory, say: the others can still be measured
+    } catch (const Error& e) {  // for example out of memory: the others can still be measured
       fmt::print(stderr, "{} {}: {}\n", benchmark.name, benchmark.label, e.what());
       failed = true;
     }

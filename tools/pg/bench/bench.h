@@ -1,5 +1,5 @@
 #pragma once
-// What `pg bench` times, in groups; bench.cpp chooses and prints.
+// The benchmarks of `pg bench`, in groups. bench.cpp selects and prints them.
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,21 +14,21 @@ struct Entry {
   std::string name, label, what;  // "matmul", "large aᵀ·b", "forward"
   Timing timing = {};
   double flops = 0, bytes = 0;     // of one call
-  double flops_causal = 0;         // a training step: only the half of attention that a causal model needs
+  double flops_causal = 0;         // of a training step, with only the half of attention that a causal model needs
   double tokens = 0;               // of a step
-  std::vector<double> check = {};  // first losses, logits or log-probabilities, to compare with another engine's
+  std::vector<double> check = {};  // first losses, logits or log-probabilities, for comparison with another engine
 };
 
-// Weights and a batch made elsewhere (--weights), so that another engine can run the very same steps; or null.
+// Weights and a batch from a file (--weights), so that another engine can run exactly the same steps; or null.
 using GivenWeights = std::shared_ptr<const SafetensorsFile>;
 struct BenchSettings {
   GivenWeights given;
-  DType dtype = f32;  // of products, models and generation
+  DType dtype = f32;  // of matrix products, models and generation
   Device device = {};
 };
 void take_weights(Module& model, const GivenWeights& given);
 
-// One line or a few of the table. Nothing is allocated before `run`, which is given the number of samples.
+// One or more lines of the table. Nothing is allocated before `run`, which gets the number of samples.
 struct Benchmark {
   std::string name, label;
   std::function<std::vector<Entry>(int repeat)> run;
@@ -36,15 +36,15 @@ struct Benchmark {
 };
 using Benchmarks = std::vector<Benchmark>;
 
-void add_op_benchmarks(Benchmarks& all);      // the tape, every op sample marked large
-void add_vector_benchmarks(Benchmarks& all);  // exp, gelu, softmax, … beside a copy of the same bytes
+void add_op_benchmarks(Benchmarks& all);      // the tape, and every op sample marked large
+void add_vector_benchmarks(Benchmarks& all);  // exp, gelu, softmax, …, each with a copy of the same bytes
 void add_gemm_benchmarks(Benchmarks& all, const BenchSettings& settings);        // matrix products of GPT-2's shapes
 void add_model_benchmarks(Benchmarks& all, const BenchSettings& settings);       // training steps, optimizer
-void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings);  // prompts read, tokens decoded
+void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings);  // prefill and decoding
 
-// The same questions on a CUDA device, at the sizes of training GPT-2 124M and of decoding with it.
+// The benchmarks of a CUDA device, at the sizes of training GPT-2 124M and of decoding with it.
 void add_cuda_gemm_benchmarks(Benchmarks& all, const BenchSettings& settings);
-void add_cuda_memory_benchmarks(Benchmarks& all, const BenchSettings& settings);     // kernels bound by memory
-void add_cuda_attention_benchmarks(Benchmarks& all, const BenchSettings& settings);  // of training and of decoding
+void add_cuda_memory_benchmarks(Benchmarks& all, const BenchSettings& settings);     // memory-bound kernels
+void add_cuda_attention_benchmarks(Benchmarks& all, const BenchSettings& settings);  // for training and decoding
 
 }  // namespace pg::tools

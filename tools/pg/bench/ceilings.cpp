@@ -15,7 +15,7 @@ namespace {
 
 using simd::Vec;
 
-// Keeps the compiler from dropping a computation whose result nobody needs.
+// Prevents the compiler from removing a computation whose result is unused.
 volatile float sink;
 
 constexpr int64_t kRounds = 20000;
@@ -52,7 +52,7 @@ Timing time_of(const std::function<void()>& f, int repeat) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     const double one = seconds / static_cast<double>(calls);
     if (seconds < long_enough / 2) {
-      calls = std::max(calls + 1, static_cast<int64_t>(long_enough / one));  // too short to count
+      calls = std::max(calls + 1, static_cast<int64_t>(long_enough / one));  // too short to be a sample
     } else {
       samples.push_back(one);
     }
@@ -85,20 +85,20 @@ template void dot_rows(float* y, const float* rows, const float* x, int64_t begi
 template void dot_rows(float* y, const BFloat16* rows, const float* x, int64_t begin, int64_t end, int64_t n);
 
 Ceilings measure_ceilings(DType dtype, int repeat) {
-  repeat = std::max(repeat, 20);  // a new thread may share its core with another for a while
+  repeat = std::max(repeat, 20);  // a new thread may share its core with another thread for a while
   Ceilings result;
   const bool pairs = dtype == bf16 && simd::kHasDot;
   const auto compute = pairs ? multiply_add_pairs : multiply_add;
   const double flops = cpu::fma_flops(kRounds) * (pairs ? 2 : 1);
   const int threads = num_threads();
   result.flops_one_thread = flops / time_of(compute, repeat).fastest;
-  // Several pieces for each thread, so that one that starts late does not decide.
+  // Several chunks per thread, so that a thread that starts late does not determine the time.
   const int64_t pieces = 8 * threads;
   const double seconds =
       time_of([&] { parallel_for(pieces, 1, [&](int64_t, int64_t) { compute(); }); }, repeat).fastest;
   result.flops = static_cast<double>(pieces) * flops / seconds;
 
-  const std::vector<float> memory(size_t{64} << 20, 1.0f);  // 256 MiB, far beyond the caches
+  const std::vector<float> memory(size_t{64} << 20, 1.0f);  // 256 MiB, much larger than the caches
   const auto n = static_cast<int64_t>(memory.size());
   result.bytes = 4.0 * static_cast<double>(n) /
                  time_of(

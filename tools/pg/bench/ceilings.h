@@ -1,5 +1,5 @@
 #pragma once
-// What this machine can do at best, measured: every benchmark is shown as a share of it. And how calls are timed.
+// The measured peak rates of this machine, with which every benchmark is compared, and the timing of calls.
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -9,30 +9,31 @@
 
 namespace pg::tools {
 
-// Seconds of one call.
+// Seconds per call.
 struct Timing {
   double median = 1e30, fastest = 1e30;
 };
 Timing timing_of(std::vector<double> samples);
-// Of `repeat` samples of f after a warm-up, each long enough to be measured well.
+// Time of f from `repeat` samples after a warm-up, each sample long enough to be measured well.
 Timing time_of(const std::function<void()>& f, int repeat);
-// The same on a CUDA device, by its clock, of single calls. Before each a pass over other memory empties the
-// second-level cache, and meanwhile the host launches the call: launching is not in the time.
+// Time of single calls on a CUDA device, measured with CUDA events. Before each call a pass over other memory evicts
+// the L2 cache. The host launches the call during that pass, so launch time is not included.
 Timing time_cold(Device device, const std::function<void()>& f, int repeat);
-// Whole steps: of calls one behind the other, whatever the host does in between included. On the CPU as time_of.
+// Time of whole steps: consecutive calls on a CUDA device, including the host's work in between. On the CPU it is
+// time_of().
 Timing time_steps(Device device, const std::function<void()>& f, int repeat);
 
 struct Ceilings {
-  double flops_one_thread = 0;  // multiplies and adds per second, fused multiply-adds on registers; CPU only
-  double flops = 0;             // the same with all threads; CUDA: of a large matrix product
+  double flops_one_thread = 0;  // multiplies and adds per second, of fused multiply-adds on registers; CPU only
+  double flops = 0;             // the same rate with all threads; CUDA: that of a large matrix product
   double bytes = 0;             // per second, read from main memory with all threads; CUDA: of a copy, read and written
 };
-// For bf16: of the dot-product instruction if there is one, else of f32, in which bf16 is then computed. The fastest
-// samples count.
+// For bf16 the arithmetic rates are those of the dot-product instruction if there is one, otherwise those of f32, in
+// which bf16 is then computed. Uses the fastest samples.
 Ceilings measure_ceilings(DType dtype, int repeat);
 Ceilings measure_cuda_ceilings(Device device, DType dtype, int repeat);
 
-// Probes of memory-bound work: the same bytes with the least arithmetic.
+// Probes of memory-bound work: they access the same bytes with minimal arithmetic.
 void read_modify_write(float* p, const float* g, float* m, float* v, int64_t begin, int64_t end);  // p, m, v += g
 // y[i] = rows[i] · x for i in [begin, end), rows of n elements, n a multiple of 32.
 template <class S>

@@ -10,7 +10,7 @@ namespace pg::tools {
 Timing time_cold(Device device, const std::function<void()>& f, int repeat) {
   const auto bytes = std::max<size_t>(4 * backend(device).device_info(device.index).cache, size_t{256} << 20);
   const Tensor other = Tensor::empty({static_cast<int64_t>(bytes / 4)}, f32, device);
-  f();  // chooses algorithms, loads kernels, fills the memory pool
+  f();  // selects algorithms, loads kernels, fills the memory pool
   f();
   std::vector<std::unique_ptr<DeviceEvent>> begin, end;
   for (int i = 0; i < repeat; ++i) {

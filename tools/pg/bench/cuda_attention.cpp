@@ -1,5 +1,6 @@
-// Benchmarks of attention on a CUDA device, heads of 64 as in every GPT-2. Training: causal, counted are the products
-// of a query with the keys it sees, backward 2.5 times as many. Decoding: the bytes of the keys and values in use.
+// Benchmarks of attention on a CUDA device, with head dimension 64 as in every GPT-2. Training: causal; FLOPs are
+// counted for the products of a query with the keys it attends to, and 2.5 times as many for backward. Decoding: counts
+// the bytes of the keys and values in use.
 #include <cmath>
 
 #include "tensor/kernels.h"
@@ -20,7 +21,7 @@ AttentionArgs scaled() {
 std::vector<Entry> bench_training(const std::string& label, int64_t rows, int64_t length, const BenchSettings& s,
                                   int repeat) {
   Generator g(1);
-  // As the model has them: q, k and v side by side in each token's row, results in rows of tokens.
+  // The model's layout: q, k and v next to each other in each token's row, results in rows of tokens.
   const Tensor qkv = Tensor::normal({rows, length, 3, kHeads, kSize}, 0, 1, g, s.dtype, s.device);
   const Tensor dqkv = empty_like(qkv);
   const auto part = [](const Tensor& x, int which) { return x.view_select(2, which).view_transpose(1, 2); };

@@ -24,7 +24,7 @@ struct Product {
   double flops() const { return 2.0 * static_cast<double>(m * layer.n) * static_cast<double>(layer.k); }
 };
 
-// What the operations of autograd/matmul.cpp ask for. The gradient of the weight is f32, as in training.
+// The products that autograd/matmul.cpp computes. The gradient of the weight is f32, as in training.
 std::vector<Entry> bench_training(const Product& p, const BenchSettings& s, int repeat) {
   const auto& [name, n, k] = p.layer;
   const Kernels& kernel = kernels(s.device);
@@ -54,7 +54,7 @@ std::vector<Entry> bench_training(const Product& p, const BenchSettings& s, int 
   return entries;
 }
 
-// A few rows are bound by reading the weights: counted are the bytes of all operands.
+// With few rows the time is bound by reading the weights, so the bytes of all operands are counted.
 std::vector<Entry> bench_decoding(const Product& p, const BenchSettings& s, int repeat) {
   const auto& [name, n, k] = p.layer;
   Generator g(1);
@@ -76,7 +76,7 @@ std::vector<Entry> bench_decoding(const Product& p, const BenchSettings& s, int 
 void add_cuda_gemm_benchmarks(Benchmarks& all, const BenchSettings& settings) {
   std::vector<Product> products;
   for (const Layer& layer : kLayers) products.push_back({layer, 65536});
-  products.push_back({{"head", 50257, 768}, 16384});  // GPT-2's own vocabulary: no row begins at a multiple of 16 bytes
+  products.push_back({{"head", 50257, 768}, 16384});  // GPT-2's own vocabulary: its rows are not 16-byte aligned
   for (const Product& p : products) {
     all.push_back({"gemm", p.label(), [=](int repeat) { return bench_training(p, settings, repeat); }});
   }

@@ -1,6 +1,5 @@
-// Benchmarks of kernels that memory bounds, on a CUDA device, at the sizes of training GPT-2 124M with 65,536 tokens
-// (logits: 16,384). Counted is each byte that must be read or written, once. All work on more than the second-level
-// cache holds.
+// Benchmarks of memory-bound kernels on a CUDA device, at the sizes of training GPT-2 124M with 65,536 tokens (logits:
+// 16,384). Each byte that must be read or written is counted once. The data exceeds the L2 cache.
 #include "nn/optim.h"
 #include "tensor/kernels.h"
 #include "tools/pg/bench/bench.h"
@@ -11,7 +10,7 @@ namespace {
 
 constexpr int64_t kTokens = 65536, kWidth = 768, kVocab = 50304, kLogitRows = 16384;
 
-// Allocates what the kernel needs and times it.
+// Allocates the tensors of a kernel and times it.
 class Bench {
  public:
   Bench(const BenchSettings& settings, int repeat) : s_(settings), repeat_(repeat) {}
@@ -99,7 +98,7 @@ std::vector<Entry> bench_embedding(Bench& b, const std::string& label) {
               "embedding", label, [&] { k.embedding(y, w, ids); }, y, y, ids)};
 }
 
-// With f32 masters where the model is bf16.
+// With f32 master weights if the model is bf16.
 std::vector<Entry> bench_optimizer(Bench& b, const std::string& label) {
   constexpr int64_t n = 124'475'904;  // GPT-2 124M with a vocabulary of 50304
   struct Weights : Module {

@@ -1,5 +1,5 @@
-// Benchmarks of the matrix product at GPT-2's shapes, packing included. Of bf16 operands the results are bf16, and f32
-// for the gradients of weights (aᵀ·b), as in training.
+// Benchmarks of the matrix product at GPT-2's shapes, including packing. For bf16 operands the results are bf16, and
+// f32 for the gradients of weights (aᵀ·b), as in training.
 #include "tensor/kernels.h"
 #include "tools/pg/bench/bench.h"
 #include "tools/pg/bench/ceilings.h"

@@ -1,6 +1,7 @@
 #pragma once
-// The matrix products of GPT-2 124M: forward (b is a transposed weight), the gradient of the input (b plain), of the
-// weight (a transposed), and added to what is there. `pg bench` and tools/compare/compare_gemm.cpp time the same list.
+// The matrix products of GPT-2 124M: forward (b is a transposed weight), the gradient of the input (b not transposed),
+// the gradient of the weight (a transposed), and accumulation into c. `pg bench` and tools/compare/compare_gemm.cpp
+// time this list.
 #include <array>
 #include <vector>
 
@@ -28,7 +29,7 @@ inline std::vector<GemmShape> gemm_shapes() {
   return shapes;
 }
 
-// [rows, columns], stored so or, transposed, as [columns, rows].
+// A matrix [rows, columns]. If `transposed`, it is stored as [columns, rows].
 inline Tensor gemm_operand(int64_t rows, int64_t columns, bool transposed, Generator& g, DType dtype = f32) {
   if (!transposed) return Tensor::normal({rows, columns}, 0, 1, g, dtype);
   return Tensor::normal({columns, rows}, 0, 1, g, dtype).view_transpose(0, 1);

@@ -1,4 +1,4 @@
-// Benchmarks of generation: prompts read, tokens decoded.
+// Benchmarks of generation: prefill and decoding.
 #include "nn/generate.h"
 
 #include <algorithm>
@@ -36,11 +36,11 @@ std::vector<std::vector<int32_t>> random_prompts(int64_t rows, int64_t length, i
 }
 
 struct Timed {
-  Timing first, rest;             // until every row has its first token; of one token of all rows after that
+  Timing first, rest;             // time until every row has its first token; then the time per token of all rows
   std::vector<double> log_probs;  // of the first tokens, mean over the rows
 };
 
-// Of `repeat` runs after a warm-up, which is greedy.
+// Times `repeat` runs after a warm-up run, which is greedy.
 Timed time_generation(Gpt2& model, const std::vector<std::vector<int32_t>>& prompts, int64_t tokens, int repeat,
                       bool greedy = true) {
   using Clock = std::chrono::steady_clock;
@@ -49,7 +49,7 @@ Timed time_generation(Gpt2& model, const std::vector<std::vector<int32_t>>& prom
   std::vector<double> first_samples, rest_samples;
   GenerateOptions options;
   options.max_new_tokens = tokens;
-  for (int run = 0; run <= repeat; ++run) {  // the first fills the memory pool
+  for (int run = 0; run <= repeat; ++run) {  // the first run fills the memory pool
     options.greedy = greedy || run == 0;
     size_t made = 0;
     const auto start = Clock::now();
@@ -88,7 +88,7 @@ std::vector<Entry> bench_generation(const std::string& label, const Gpt2Config& 
   return {entry};
 }
 
-// A matrix-vector product over the bytes of the weights: reading them is the least that decoding one row can cost.
+// A matrix-vector product over the bytes of the weights: decoding one row cannot be faster than reading them.
 Timing time_reading(int64_t rows, int64_t width, DType dtype, int repeat) {
   const Tensor weights = Tensor::ones({rows, width}, dtype), x = Tensor::ones({width});
   const Tensor y = Tensor::empty({rows});
@@ -102,7 +102,7 @@ Timing time_reading(int64_t rows, int64_t width, DType dtype, int repeat) {
       repeat);
 }
 
-// One token of every row per call. One row is bound by reading the weights, many by arithmetic.
+// One token of every row per call. With one row the time is bound by reading the weights, with many by arithmetic.
 std::vector<Entry> bench_decode(const std::string& label, const Gpt2Config& config, int64_t rows,
                                 const GivenWeights& given, int repeat) {
   constexpr int64_t context = 64;
@@ -126,8 +126,8 @@ std::vector<Entry> bench_decode(const std::string& label, const Gpt2Config& conf
   return {entry, probe};
 }
 
-// The same on a CUDA device: many rows after a long context, drawn, not greedy. Bytes are those of the weights, once,
-// and of the keys and values of the context, for each row.
+// bench_decode() on a CUDA device: many rows after a long context, sampled instead of greedy. Bytes are those of the
+// weights, once, and of the keys and values of the context, for each row.
 std::vector<Entry> bench_cuda_decode(const std::string& label, const Gpt2Config& config, int64_t rows, int64_t context,
                                      const BenchSettings& settings, int repeat) {
   Generator init(1);
@@ -149,7 +149,7 @@ std::vector<Entry> bench_cuda_decode(const std::string& label, const Gpt2Config&
   return {token, prompt};
 }
 
-// A prompt read and its first token chosen: logits of the last position only.
+// Prefill of a prompt and selection of the first token: logits of the last position only.
 std::vector<Entry> bench_prefill(const std::string& label, const Gpt2Config& config, int64_t length,
                                  const GivenWeights& given, int repeat) {
   Generator init(1);

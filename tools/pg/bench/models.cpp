@@ -17,8 +17,8 @@ TokenBatch random_tokens(Generator& g, int64_t rows, int64_t length, int64_t voc
   return {Tensor::from(ids, {rows, length}), Tensor::from(targets, {rows, length})};
 }
 
-// Forward and backward of every weight matrix: 6 per parameter and token; of the attention products: 12·L·C·T, as
-// nanoGPT counts, or half of it. llm.c counts that half and 6 for each position embedding too.
+// FLOPs of forward and backward. Weight matrices: 6 per parameter and token. Attention products: 12·L·C·T per token, as
+// nanoGPT counts, or half of it. llm.c counts that half, and also 6 for each position embedding.
 void count_flops(Entry& entry, const Gpt2Config& c, int64_t parameters) {
   const double positions = static_cast<double>(c.block_size * c.n_embd), products = 6 * static_cast<double>(parameters);
   const double attention = 12 * static_cast<double>(c.n_layer * c.n_embd * c.block_size);
@@ -26,7 +26,7 @@ void count_flops(Entry& entry, const Gpt2Config& c, int64_t parameters) {
   entry.flops_causal = entry.tokens * (products + attention / 2);
 }
 
-constexpr int kChecked = 3;  // steps whose losses another engine must have too
+constexpr int kChecked = 3;  // steps whose losses are compared with another engine
 
 std::vector<Entry> bench_step(const std::string& label, const Gpt2Config& config, int64_t rows,
                               const BenchSettings& settings, int repeat) {
@@ -94,8 +94,8 @@ std::vector<Entry> bench_mlp(const GivenWeights& given, int repeat) {
   return {update, act};
 }
 
-// AdamW over the size of GPT-2 124M, beside the same traffic without arithmetic: reads of p, g, m, v, writes of p, m,
-// v.
+// AdamW at the size of GPT-2 124M, and a probe with the same memory traffic without AdamW's arithmetic: reads of p, g,
+// m, v, writes of p, m, v.
 std::vector<Entry> bench_adamw(int repeat) {
   constexpr int64_t n = 124'439'808;
   struct Weights : Module {

@@ -15,7 +15,7 @@ double bytes_of(const std::vector<Tensor>& tensors) {
   return bytes;
 }
 
-// Forward alone, then forward and backward, in f32.
+// Times forward alone, then forward and backward, in f32.
 std::vector<Entry> bench_op(const OpSample& sample, int repeat) {
   Generator generator(1);
   std::vector<Tensor> inputs = sample.inputs(generator, f32);
@@ -40,7 +40,7 @@ std::vector<Entry> bench_op(const OpSample& sample, int repeat) {
   if (!differentiable) return {forward};
   Tensor cotangent;
   Entry both{forward.name, forward.label, "with backward"};
-  both.flops = 3 * forward.flops;  // two products of the forward's size
+  both.flops = 3 * forward.flops;  // backward has two products of the forward's size
   both.bytes = 0;
   both.timing = time_of(
       [&] {
@@ -55,7 +55,7 @@ std::vector<Entry> bench_op(const OpSample& sample, int repeat) {
   return {forward, both};
 }
 
-// What the tape itself costs: forward, backward and free of multiplies so small that the arithmetic is nothing.
+// The overhead of the tape: forward, backward and freeing of multiplies so small that their arithmetic is negligible.
 Entry bench_tape(int repeat) {
   constexpr int length = 1000;
   const int threads = num_threads();

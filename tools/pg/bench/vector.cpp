@@ -1,5 +1,5 @@
-// Benchmarks of kernels that pass over memory once or twice, each beside a copy of the same bytes: in the second-level
-// cache of one core, and in memory far beyond the caches.
+// Benchmarks of kernels that pass over memory once or twice, each with a copy of the same bytes: within the L2 cache of
+// one core, and in memory much larger than the caches.
 #include <array>
 
 #include "tensor/kernels.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kColumns = 1024;
 
-// x [R, C] and y of its shape for most; one call reads x and writes y, or only reads x.
+// A kernel for x [R, C] and, in most cases, y of the same shape. One call reads x and writes y, or only reads x.
 struct VectorKernel {
   const char* name;
   bool writes;

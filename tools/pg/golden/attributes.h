@@ -1,5 +1,5 @@
 #pragma once
-// The `attributes` of a golden case (docs/GOLDENS.md): a JSON object of booleans, numbers, words and lists of integers.
+// The `attributes` of a golden case (docs/GOLDENS.md): a JSON object of booleans, numbers, strings, integer lists.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -10,14 +10,14 @@ namespace pg::tools {
 
 class GoldenAttributes {
  public:
-  // Error when `json` is not such an object. `op` is for messages.
+  // Throws Error if `json` is not such an object. `op` is used in messages.
   GoldenAttributes(std::string op, const std::string& json);
 
-  // Error naming the op, the attribute and the known ones, for an attribute that is not in `known`.
+  // Throws Error, naming the op, the attribute and the known ones, for an attribute that is not in `known`.
   void check_known(const std::vector<std::string>& known) const;
   bool has(const std::string& name) const { return values_.contains(name); }
 
-  // Each is an Error when the attribute has another type or, without `otherwise`, is missing.
+  // Each throws Error if the attribute has another type or if it is missing and there is no `otherwise`.
   double number(const std::string& name) const;
   double number(const std::string& name, double otherwise) const { return has(name) ? number(name) : otherwise; }
   int64_t integer(const std::string& name) const;
@@ -28,7 +28,7 @@ class GoldenAttributes {
   const std::vector<double>& numbers(const std::string& name) const;
   std::vector<int64_t> integers(const std::string& name) const;
 
-  // How input "in.0", … lies in memory: input name → layout.
+  // The memory layout of inputs "in.0", …: input name → layout.
   const std::map<std::string, std::string>& layout() const { return layout_; }
 
  private:

@@ -15,7 +15,7 @@
 namespace pg::tools {
 namespace {
 
-// One case: hands out its tensors, and knows which nobody asked for.
+// The tensors of one case. It records which were used, to report the others.
 class Case {
  public:
   explicit Case(const SafetensorsFile& file) : file_(file) {}
@@ -30,13 +30,13 @@ class Case {
           found->second);
     return rtol;
   }
-  // Undefined when there is none of that name.
+  // Undefined if there is none of that name.
   Tensor find(const std::string& name) {
     const Tensor* tensor = file_.find(name);
     if (tensor) used_.insert(name);
     return tensor ? *tensor : Tensor{};
   }
-  // "in.0", "in.1", … up to the first that is missing.
+  // "in.0", "in.1", … up to the first missing index.
   std::vector<Tensor> all(const std::string& prefix) {
     std::vector<Tensor> result;
     for (Tensor t; (t = find(fmt::format("{}.{}", prefix, result.size()))).defined();) result.push_back(t);
@@ -53,7 +53,7 @@ class Case {
   std::set<std::string> used_;
 };
 
-// What the op sees of the stored tensor `x` (docs/GOLDENS.md, "Inputs that are not contiguous").
+// The view of the stored tensor `x` that the op gets (docs/GOLDENS.md, "Inputs that are not contiguous").
 Tensor laid_out(const Tensor& x, const std::string& layout) {
   if (layout == "transposed") return x.view_transpose(-2, -1);
   if (layout == "strided") return x.view_slice(-1, 0, x.size(-1), 2);
@@ -87,7 +87,7 @@ void run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>&
   backward(total);
 }
 
-// An infinite error is null.
+// An infinite error becomes null.
 nlohmann::ordered_json to_json(const GoldenResult& result) {
   nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
   for (const GoldenError& t : result.tensors) {
@@ -201,7 +201,7 @@ int run_golden(const std::vector<std::string>& paths, std::FILE* out, bool json)
     std::vector<GoldenCase> loaded;
     try {
       loaded = load_goldens(file);
-    } catch (const std::exception& error) {  // also out of memory: a file may ask for any size
+    } catch (const std::exception& error) {  // including out of memory: a file may declare any size
       ++count;
       fails(file, error);
     }

@@ -174,7 +174,7 @@ void add_layers(Table& t) {
                }};
 }
 
-// One parameter in a slab of its own.
+// A module with a single parameter, for its own slab.
 struct OneParameter : Module {
   explicit OneParameter(const Tensor& value) : p(value.clone()) { p.set_requires_grad(); }
   Tensor p;

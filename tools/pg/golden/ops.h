@@ -8,7 +8,7 @@
 
 namespace pg::tools {
 
-// The results of operation `op`. Error for an unknown op, an unknown attribute or a wrong number of inputs.
+// The results of operation `op`. Throws Error for an unknown op, an unknown attribute or a wrong number of inputs.
 std::vector<Tensor> apply_golden_op(const std::string& op, const std::vector<Tensor>& inputs,
                                     const GoldenAttributes& attributes);
 

@@ -16,7 +16,7 @@ double relative_error(const std::string& name, const Tensor& got, const Tensor& 
   check(got.shape() == want.shape(), "golden: {}: expected shape {}, got {}", name, want.shape(), got.shape());
   const std::vector<double> g = got.to_vector(), w = want.to_vector();
   if (!is_floating(want.dtype())) return g == w ? 0 : kInfinite;
-  double largest = 0;  // divides what is squared: neither huge nor denormal values leave the range
+  double largest = 0;  // scale of the squared values, so that neither huge nor denormal values overflow or underflow
   for (double x : w)
     if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
   if (largest == 0) largest = 1;

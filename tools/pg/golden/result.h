@@ -1,5 +1,5 @@
 #pragma once
-// What came of replaying a golden case: the error of every tensor.
+// The result of replaying a golden case: the error of every tensor.
 #include <string>
 #include <vector>
 
@@ -9,7 +9,7 @@ namespace pg::tools {
 
 struct GoldenError {
   std::string name;  // "out.0", "grad.1", …
-  double error = 0;  // ‖got − want‖ / ‖want‖; infinite when infinities or NaN stand elsewhere, or integers differ
+  double error = 0;  // ‖got − want‖ / ‖want‖; infinite if integers, or positions of infinities or NaN, differ
   double tolerance = 0;
   bool ok() const { return error <= tolerance; }
 };
@@ -21,8 +21,9 @@ struct GoldenResult {
   std::string to_string() const;  // one line
 };
 
-// ‖got − want‖ / ‖want‖ over all elements, ‖got‖ where all wanted are 0. Infinite when infinities or NaN stand in other
-// places, or when `want` is of integers and one differs. Error when the shapes differ; `name` is for the message.
+// ‖got − want‖ / ‖want‖ over all elements; ‖got‖ if all wanted elements are 0. Infinite if infinities or NaN are at
+// different positions, or if `want` has an integer dtype and an element differs. Throws Error if the shapes differ;
+// `name` is used in the message.
 double relative_error(const std::string& name, const Tensor& got, const Tensor& want);
 // 1e-10 for f64, 1e-5 for f32, 0 for integers.
 double default_tolerance(DType dtype);

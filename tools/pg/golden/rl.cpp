@@ -1,4 +1,4 @@
-// The functions of reinforcement learning that golden cases may name.
+// The golden operations for reinforcement learning.
 #include "tools/pg/golden/rl.h"
 
 #include <fmt/ranges.h>
@@ -17,7 +17,7 @@ namespace {
 using Inputs = GoldenOp::Inputs;
 using Attributes = GoldenAttributes;
 
-// The choice that the attribute names.
+// The entry of `choices` named by the attribute.
 template <class T>
 T choice(const Attributes& a, const char* name, const std::map<std::string, T>& choices) {
   const auto found = choices.find(a.word(name));
@@ -117,7 +117,7 @@ void add_kl(GoldenTable& t) {
   t["rl.full_kl"] = {2, 2, {}, [](const Inputs& in, const Attributes&) { return Inputs{rl::full_kl(in[0], in[1])}; }};
 }
 
-// The KL of every update → beta after it.
+// The KL of every update → beta after that update.
 Inputs kl_control(const Inputs& in, const Attributes& a) {
   const auto schedule = choice<rl::KlSchedule>(a, "schedule",
                                                {{"fixed", rl::KlSchedule::fixed},

@@ -1,5 +1,5 @@
 #pragma once
-// The operations "rl.*" of golden cases: the functions of rl/.
+// The golden operations "rl.*": the functions of rl/.
 #include "tools/pg/golden/table.h"
 
 namespace pg::tools {

@@ -1,5 +1,5 @@
 #pragma once
-// How the operations of golden cases are listed.
+// The table of the golden operations.
 #include <functional>
 #include <map>
 #include <string>
@@ -18,7 +18,7 @@ struct GoldenOp {
 };
 using GoldenTable = std::map<std::string, GoldenOp>;
 
-// Undefined when there is none.
+// An undefined tensor if there are fewer inputs.
 inline Tensor input_or_none(const GoldenOp::Inputs& in, size_t i) { return i < in.size() ? in[i] : Tensor{}; }
 
 }  // namespace pg::tools

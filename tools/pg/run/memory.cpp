@@ -1,4 +1,4 @@
-// Refuses settings that need more memory than the machine has.
+// Rejects settings that need more memory than the machine has.
 #include "tools/pg/run/memory.h"
 
 #include <unistd.h>
@@ -24,7 +24,7 @@ void check_memory(double bytes, const std::string& what, const std::string& reme
 }
 
 void check_model_memory(const Gpt2Config& c) {
-  // f32 weights, gradients and two moments; bf16 has two of these in 16 bits and a master of the weights.
+  // f32: weights, gradients and two moments. bf16: two of these in 16 bits, and an f32 master copy of the weights.
   check_memory(16 * least_parameters(c), fmt::format("a model of {} blocks of width {}", c.n_layer, c.n_embd),
                "fewer --layers or a smaller --width");
 }

@@ -1,4 +1,4 @@
-// Checks of numeric options.
+// Validation of numeric options.
 #include "tools/pg/run/numbers.h"
 
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@
 namespace pg::tools {
 namespace {
 
-// The whole text as a number; nullopt when it is none, has something behind it or does not fit into T.
+// The whole text as a number; nullopt if it is no number, has trailing characters or does not fit into T.
 template <class T>
 std::optional<T> parsed(const std::string& text) {
   T value = 0;
@@ -22,8 +22,8 @@ std::optional<T> parsed(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-// Accepts what `fits` and writes it the usual way: 010 becomes 10. `kind` and `range` are for messages, `range` for
-// --help: "a number" and "above 0".
+// Accepts values for which `fits` is true and rewrites them in canonical form: 010 becomes 10. Messages use `kind` and
+// `range` ("a number" and "above 0"); --help uses `range`.
 template <class T, class Fits>
 CLI::Validator validator(const std::string& kind, const std::string& range, Fits fits) {
   return {[kind, range, fits](std::string& text) {
@@ -85,7 +85,7 @@ CLI::Validator one_of(std::vector<std::string> words) {
 
 void parse_strictly(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
-    // The type's name alone: an option with a range has "INT:(range)".
+    // Only the plain type name: an option with a range has "INT:(range)".
     const std::string type = option->get_type_name();
     if (type == "INT")
       option->transform(validator<int64_t>("a whole number", "below 2^63", [](int64_t) { return true; }));

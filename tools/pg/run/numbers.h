@@ -1,8 +1,8 @@
 #pragma once
-// The ranges of options that are numbers, declared beside the option:
+// Validators for numeric options, declared with the option:
 //   app.add_option("--steps", o.steps, "optimizer steps")->transform(whole(1));
-// Text becomes a number in one way on the command line and in YAML files: decimal digits, for numbers with a fraction
-// also a point and an exponent, nothing behind them. What does not fit is an error that states the range.
+// Numbers are parsed in one way on the command line and in YAML files: decimal digits, for non-integers also a point
+// and an exponent, with nothing after them. Anything else is an error that states the range.
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <limits>
@@ -21,15 +21,16 @@ CLI::Validator number(double low, double high = std::numeric_limits<double>::inf
 CLI::Validator above_zero();
 // Numbers from 0 to less than `high`.
 CLI::Validator below(double high);
-// true or false; 1 and 0 mean the same.
+// true or false; also 1 or 0.
 CLI::Validator truth();
-// One of these words.
+// One of these strings.
 CLI::Validator one_of(std::vector<std::string> words);
 
-// Gives every option of `app` that is a number or true/false and has no range the range of its type.
+// Adds the range of its type to every numeric or true/false option of `app` that has no range.
 void parse_strictly(CLI::App& app);
 
-// Error when the learning rate would rise after the warm-up or never leave it. `constant`: min_lr has no effect.
+// Throws Error if the learning rate would rise after the warm-up, or if the warm-up is not shorter than the run. With
+// `constant`, min_lr has no effect.
 void check_rates(double lr, double min_lr, int64_t warmup, int64_t steps, bool constant);
 
 }  // namespace pg::tools

@@ -1,4 +1,4 @@
-// Threads, standard output and exit statuses of pg.
+// Threads, standard streams and exit statuses of pg.
 #include "tools/pg/run/process.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 namespace pg::tools {
 namespace {
 
-// Read-only: what is written to a stream that was closed remains an error.
+// Read-only, so that writing to a stream that was closed is still an error.
 void open_closed_streams() {
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(file, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDONLY) != file) std::abort();
@@ -44,7 +44,7 @@ void flush_output() {
 
 int run_process(const std::function<int()>& command) {
   open_closed_streams();
-  std::signal(SIGPIPE, SIG_IGN);  // a training run outlives its reader
+  std::signal(SIGPIPE, SIG_IGN);  // a training run continues after its reader has exited
   try {
     const int status = command();
     flush_output();
@@ -52,7 +52,7 @@ int run_process(const std::function<int()>& command) {
   } catch (const std::bad_alloc&) {
     return complain("out of memory; take a smaller model, batch, context or file");
   } catch (const std::system_error& e) {
-    if (e.code() == std::errc::broken_pipe) {  // `pg sample RUN | head`: the reader has what it wants
+    if (e.code() == std::errc::broken_pipe) {  // `pg sample RUN | head`: the reader has exited
       std::signal(SIGPIPE, SIG_DFL);
       std::raise(SIGPIPE);
     }

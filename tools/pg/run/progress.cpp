@@ -15,7 +15,7 @@ namespace pg {
 
 namespace {
 
-// The columns of the terminal behind `out`; 0: it is none, or cannot erase a line.
+// The columns of the terminal `out`; 0 if it is no terminal or cannot erase a line.
 int columns_of(std::FILE* out) {
   const char* kind = std::getenv("TERM");
   if (isatty(fileno(out)) != 1 || !kind || std::string_view(kind) == "dumb") return 0;
@@ -23,7 +23,7 @@ int columns_of(std::FILE* out) {
   return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-// The start of an UTF-8 text: at most this many characters.
+// The first `characters` characters of a UTF-8 text.
 std::string_view cut(std::string_view text, size_t characters) {
   size_t bytes = 0;
   for (; bytes < text.size(); ++bytes) {
@@ -72,7 +72,7 @@ void Progress::update(int64_t done, const std::string& status) {
     write_remark(out_, line + "\n");
     return;
   }
-  // A character in the last column makes some terminals begin a new line.
+  // A character in the last column makes some terminals start a new line.
   write_remark(out_, cut(line, static_cast<size_t>(columns_ - 1)));
   drawn_ = true;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// How far a long computation is: on a terminal one line that rewrites itself, elsewhere a plain line every tenth.
-// Nothing here throws for what cannot be written (tools/pg/run/remark.h).
+// Progress of a long computation: on a terminal one line that is rewritten, otherwise a plain line every tenth. Nothing
+// here throws if output cannot be written (tools/pg/run/remark.h).
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -13,18 +13,18 @@ std::string format_duration(double seconds);
 
 class Progress {
  public:
-  // Steps [start, total) are to be done. Writes to `out`. `columns` is the width of the terminal that `out` is; 0: it
-  // is none. By default the terminal is asked; one that cannot erase a line (TERM=dumb) counts as none.
+  // The steps are [start, total). Writes to `out`. `columns` is the width of the terminal `out`, or 0 if `out` is no
+  // terminal. By default it is read from the terminal; a terminal that cannot erase a line (TERM=dumb) counts as none.
   Progress(int64_t start, int64_t total, std::FILE* out = stderr);
   Progress(int64_t start, int64_t total, std::FILE* out, int columns);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `done` steps of `total` are finished; `status` is shown beside them: "loss 2.310, 51,000 tokens/s". On a terminal
+  // `done` steps of `total` are finished. `status` is shown next to them: "loss 2.310, 51,000 tokens/s". On a terminal
   // the line is cut where it would wrap.
   void update(int64_t done, const std::string& status);
-  // A line of its own that stays, however long.
+  // Prints a separate line that is not overwritten, of any length.
   void print(const std::string& line);
 
  private:

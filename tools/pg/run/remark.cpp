@@ -1,4 +1,4 @@
-// Remarks beside the output.
+// Writes status text that is not part of the result.
 #include "tools/pg/run/remark.h"
 
 #include <unistd.h>

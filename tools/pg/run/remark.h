@@ -1,5 +1,5 @@
 #pragma once
-// Text that accompanies a long computation: how far it is, where its files are. It is no result.
+// Status text of a long computation, such as progress and file locations. It is not part of the result.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -8,8 +8,9 @@
 
 namespace pg {
 
-// Writes the text to `out` at once. Never throws and reports no failure: a full disk, a closed terminal or a pipe that
-// nobody reads loses the text, and must not end the computation. (With a broken pipe, SIGPIPE must be ignored.)
+// Writes the text to `out` at once. It never throws and reports no failure: if the disk is full, the terminal is closed
+// or nobody reads the pipe, the text is lost, and the computation continues. (With a broken pipe, SIGPIPE must be
+// ignored.)
 void write_remark(std::FILE* out, std::string_view text) noexcept;
 
 template <class... Args>

@@ -1,4 +1,4 @@
-// Opens a run folder for a command, new or resumed.
+// Opens a new or resumed run folder.
 #include "tools/pg/run/run.h"
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In the folder from its making to its first checkpoint.
+// A marker file that exists from the folder's creation until its first checkpoint.
 std::string unsaved_mark(const RunDir& run) { return run.file("not_saved_yet"); }
 
 }  // namespace

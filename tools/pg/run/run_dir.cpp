@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The files of a folder. Error naming the folder and the system's reason.
+// The files of a folder. Throws Error naming the folder and the system's error.
 std::vector<fs::path> files_of(const std::string& folder) {
   std::error_code error;
   std::vector<fs::path> files;
@@ -33,7 +33,7 @@ std::vector<fs::path> files_of(const std::string& folder) {
   return files;
 }
 
-// The lines of a .jsonl file before `step`. A line that a crash cut is no JSON object and is dropped too.
+// The lines of a .jsonl file before `step`. A line truncated by a crash is not a JSON object and is dropped too.
 std::string lines_before(const fs::path& path, int64_t step) {
   std::string kept;
   std::ifstream in(path);
@@ -71,7 +71,7 @@ RunDir RunDir::open(const std::string& path) {
   check(folder, "run folder {}: {}", path, error ? error.message() : "it is a file, expected a folder");
   RunDir run(path);
   for (const fs::path& file : files_of(path)) {
-    if (file.extension() == ".tmp") fs::remove(file, error);  // left by a process that was killed while it wrote
+    if (file.extension() == ".tmp") fs::remove(file, error);  // left by a process that was killed while writing
   }
   return run;
 }

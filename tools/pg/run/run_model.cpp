@@ -17,7 +17,7 @@ namespace {
 
 bool has(const Checkpoint& checkpoint, const char* text) { return checkpoint.state.texts.contains(text); }
 
-// The task that a checkpoint of an older version names, with the options that its run recorded.
+// The task named by a checkpoint of an older version, with the options stored in its run.
 std::unique_ptr<TextTask> task_of(const Checkpoint& checkpoint) {
   const auto config =
       config_values((std::filesystem::path(checkpoint.file.path).parent_path() / "config.yaml").string());

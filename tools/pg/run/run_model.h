@@ -1,5 +1,5 @@
 #pragma once
-// The model of a run of any kind, with the vocabulary that its tokens stand for.
+// Loads the model of a run of any kind, with the vocabulary of its tokens.
 #include <memory>
 #include <string>
 
@@ -9,12 +9,13 @@
 
 namespace pg::tools {
 
-// What a run is: a command of pg ("train", "sft", "rl", …). Checkpoints carry it as text "kind"; older ones are told by
-// what else they carry, and are "" when that does not tell.
+// The kind of a run: a command of pg ("train", "sft", "rl", …). Checkpoints store it as metadata "kind". For older
+// checkpoints it is inferred from their other metadata, or "" if that is not possible.
 std::string kind_of(const Checkpoint& checkpoint);
 
-// The tokenizer in the checkpoint; for checkpoints of older versions that of the task they name, with the options of
-// the config.yaml beside them. Error when the run writes no text, or when the vocabulary and the model differ in size.
+// The tokenizer stored in the checkpoint. For checkpoints of older versions: that of the task they name, with the
+// options from config.yaml in the same folder. Throws Error if the run generates no text, or if the vocabulary sizes of
+// tokenizer and model differ.
 std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint);
 
 struct RunModel {
@@ -22,17 +23,17 @@ struct RunModel {
   std::string path, kind;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<Gpt2> model;  // in eval mode
-  std::string prompt;           // what to begin with when the user names nothing
+  std::string prompt;           // default prompt if the user gives none
 };
 RunModel load_run_model(const std::string& run, const Device& device, bool best = false);
 
-// "\n" if the vocabulary has it, else the end of a text, else the first token.
+// "\n" if it is in the vocabulary, otherwise the end-of-text token, otherwise the first token.
 std::string default_prompt(const Tokenizer& tokenizer);
 
-// A problem of the task.
+// The prompt of a problem of the task.
 std::string example_prompt(const TextTask& task);
 
-// Error naming characters or tokens when `text` has some that the tokenizer of `owner` lacks.
+// Throws Error, naming characters or tokens, if `text` has some that the tokenizer of `owner` lacks.
 void check_vocabulary(const Tokenizer& tokenizer, std::string_view text, const std::string& owner);
 
 }  // namespace pg::tools

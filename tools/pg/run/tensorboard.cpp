@@ -39,7 +39,7 @@ void put_little_endian(std::string& out, T value) {
 
 uint32_t masked_crc(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xa282ead8u; }
 
-// Protobuf: a field is its number and wire type in one byte (numbers below 16 here), then the value.
+// Protobuf: a field is one byte with its number (below 16 here) and wire type, followed by the value.
 enum WireType { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 void put_key(std::string& out, int field, WireType type) { out.push_back(static_cast<char>(field << 3 | type)); }
 void put_varint(std::string& out, uint64_t value) {
@@ -63,9 +63,9 @@ T get_little_endian(std::string_view bytes) {
   return value;
 }
 
-// The step of an event as put_varint wrote it, behind the wall time; nullopt for an event without a step.
+// The step of an event as written by put_varint, after the wall time; nullopt for an event without a step.
 std::optional<uint64_t> step_of(std::string_view event) {
-  constexpr size_t at = 9;  // of field 2: key and value of field 1 are before it
+  constexpr size_t at = 9;  // offset of field 2, after the key and value of field 1
   if (event.size() <= at || event[at] != (2 << 3 | varint)) return std::nullopt;
   uint64_t step = 0;
   int shift = 0;

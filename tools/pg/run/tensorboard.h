@@ -1,6 +1,6 @@
 #pragma once
-// Scalars for TensorBoard: a file of records, each a length and a protobuf `Event` with a checksum behind each.
-// Format: TensorFlow's event.proto, summary.proto and record_writer; a reader skips a last record that was cut.
+// TensorBoard event files with scalars: a sequence of records, each a length and a protobuf `Event`, both followed by a
+// checksum. Format: TensorFlow's event.proto, summary.proto and record_writer. A reader skips a truncated last record.
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -17,13 +17,13 @@ std::string tensorboard_record(std::string_view payload);
 std::string tensorboard_version_event(double wall_time);
 std::string tensorboard_scalar_event(double wall_time, int64_t step, std::string_view tag, float value);
 
-// Is this the name of a file that a TensorBoardWriter writes?
+// Whether `name` is the name of a file written by TensorBoardWriter.
 bool is_tensorboard_file(std::string_view name);
-// Takes the events of `step` and later steps out of a file; the version event stays. What follows a damaged or cut
-// record is dropped too, as a reader cannot find it.
+// Removes the events of `step` and later steps from a file; the version event stays. Everything after a damaged or
+// truncated record is dropped too, because a reader cannot find it.
 void drop_tensorboard_steps(const std::string& path, int64_t step);
 
-// Writes `folder`/events.out.tfevents.<seconds>.<host>.<process>, a new file for every writer; each scalar is flushed.
+// Writes `folder`/events.out.tfevents.<seconds>.<host>.<process>, a new file per writer. Each scalar is flushed.
 class TensorBoardWriter {
  public:
   explicit TensorBoardWriter(const std::string& folder);

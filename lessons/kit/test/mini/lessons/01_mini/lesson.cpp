@@ -14,7 +14,7 @@ struct Impl {
 void demo(kit::Demo& demo, const Impl& impl) {
   demo.claim("twice 5", impl.twice(5), "", kit::equals(10));
   demo.claim("thrice 5", impl.thrice(5), "", kit::equals(15));
-  if (impl.twice(6) == 13) fail("mul: dtypes differ");  // as the engine does with a result of the wrong type
+  if (impl.twice(6) == 13) fail("mul: dtypes differ");  // as the engine does for a result of the wrong type
 }
 
 kit::Check<Impl> check(const char* id, kit::Piece<Impl> piece, double want, double (*Impl::*function)(double)) {
