@@ -16,7 +16,7 @@ constexpr std::string_view kPartPrefix = "part.";
 
 std::string prefix_of(const std::string& part) { return part.empty() ? "" : fmt::format("{}{}.", kPartPrefix, part); }
 
-// The tensors of one part, under the names it gives them: its weights, or what its optimizer keeps.
+// The tensors of one part, under their names within the part: its weights, or its optimizer's state.
 NamedTensors tensors_of(const SafetensorsFile& file, const std::string& part, bool optimizer) {
   const std::string prefix = prefix_of(part);
   NamedTensors result;
@@ -29,7 +29,7 @@ NamedTensors tensors_of(const SafetensorsFile& file, const std::string& part, bo
   return result;
 }
 
-// The bits of a Generator as text: JSON numbers above 2^53 do not survive every reader.
+// The state of a Generator as strings: not every JSON reader preserves numbers above 2^53.
 nlohmann::json generator_json(const Generator& g) { return {std::to_string(g.seed()), std::to_string(g.offset())}; }
 
 Generator generator_from(const nlohmann::json& json) {
@@ -41,7 +41,7 @@ Generator generator_from(const nlohmann::json& json) {
 int64_t whole(const nlohmann::json& json, int64_t low) {
   const bool fits = !json.is_number_unsigned() || json.get<uint64_t>() <= INT64_MAX;
   check(json.is_number_integer() && fits && json.get<int64_t>() >= low,
-        "a number of steps is no whole number from {} on", low);
+        "the number of steps must be an integer of at least {}", low);
   return json.get<int64_t>();
 }
 
@@ -75,7 +75,7 @@ void save_checkpoint(const std::string& path, Module& model, const Optimizer* op
 
 Checkpoint load_checkpoint(const std::string& path) {
   Checkpoint checkpoint{load_safetensors(path), {}};
-  check(checkpoint.file.metadata.count(kStateKey), "{}: this is no checkpoint of policygrad, only tensors", path);
+  check(checkpoint.file.metadata.count(kStateKey), "{}: not a policygrad checkpoint: the file has only tensors", path);
   try {
     const auto json = nlohmann::json::parse(shallow_json(checkpoint.file.metadata.at(kStateKey), path));
     RunState& state = checkpoint.state;
@@ -84,7 +84,7 @@ Checkpoint load_checkpoint(const std::string& path) {
     for (const auto& [name, bits] : json.at("generators").items()) state.generators[name] = generator_from(bits);
     const auto optimizer_steps = json.value("optimizer_steps", nlohmann::json{{"", -1}});
     for (const auto& [part, steps] : optimizer_steps.items()) checkpoint.optimizer_steps[part] = whole(steps, -1);
-  } catch (const std::exception& e) {  // nlohmann's own, or a number out of range
+  } catch (const std::exception& e) {  // nlohmann's own exceptions, or a number out of range
     fail("{}: the checkpoint's state is damaged: {}", path, excerpt(e.what(), 200));
   }
   return checkpoint;

@@ -1,4 +1,4 @@
-// Explains an algorithm in words and formulas.
+// explain(): an algorithm as words and formulas.
 #include "rl/algorithm.h"
 #include "tensor/base/error.h"
 
@@ -8,7 +8,7 @@ namespace {
 std::string credit_text(const Algorithm& a) {
   switch (a.credit) {
     case Credit::response:
-      return "R = sum of the response's rewards, for each of its tokens alike";
+      return "R = sum of the response's rewards, equal for each of its tokens";
     case Credit::to_go:
       return fmt::format("R_t = sum over t' >= t of {}r_t'", a.gamma == 1 ? "" : fmt::format("{:g}^(t'-t) ", a.gamma));
     case Credit::token:

@@ -1,4 +1,4 @@
-// The environments by name.
+// The Environment base class, and the registry of environments by name.
 #include "tasks/environment.h"
 
 #include <fmt/ranges.h>
@@ -33,7 +33,7 @@ std::vector<double> Environment::reset(Generator& g) {
 Transition Environment::step(std::span<const double> action) {
   check(!ended_, "Environment: the episode has ended; call reset() before step()");
   const auto size = static_cast<size_t>(action_space_.size());
-  check(action.size() == size, "Environment: an action has {} numbers, got {}", size, action.size());
+  check(action.size() == size, "Environment: an action has {} values, got {}", size, action.size());
   std::vector<double> valid(action.begin(), action.end());
   if (action_space_.discrete()) {
     check(valid[0] >= 0 && valid[0] < static_cast<double>(action_space_.choices) && valid[0] == std::floor(valid[0]),
@@ -58,7 +58,7 @@ std::vector<double> Environment::state() const {
 }
 
 void Environment::set_state(std::span<const double> state) {
-  check(state.size() == s_.size() + 2, "Environment: a state has {} numbers, got {}", s_.size() + 2, state.size());
+  check(state.size() == s_.size() + 2, "Environment: a state has {} values, got {}", s_.size() + 2, state.size());
   check(state[0] >= 0 && state[0] <= static_cast<double>(time_limit_) && (state[1] == 0 || state[1] == 1),
         "Environment: a state begins with the steps taken, 0 … {}, and 0 or 1, got {} and {}", time_limit_, state[0],
         state[1]);

@@ -1,4 +1,4 @@
-// The tasks by name.
+// The text tasks keyword and imitate, and all text tasks by name.
 #include "tasks/text_task.h"
 
 #include <fmt/ranges.h>
@@ -16,7 +16,7 @@
 namespace pg {
 namespace {
 
-// A sentence is paid 1 for each "moon" in it: a reward that asks to be hacked.
+// A sentence earns 1 for each "moon" in it: a reward that invites reward hacking.
 class Keyword : public TextTask {
  public:
   explicit Keyword(double length_penalty) : length_penalty_(length_penalty) {}
@@ -47,7 +47,7 @@ class Keyword : public TextTask {
   const double length_penalty_;
 };
 
-// The characters that follow in a corpus, paid one by one.
+// Continue a text of a corpus; each right character is rewarded.
 class Imitate : public TextTask {
  public:
   explicit Imitate(const TextTaskOptions& o)
@@ -64,8 +64,8 @@ class Imitate : public TextTask {
   }
   std::string name() const override { return "imitate"; }
   std::string about() const override {
-    return fmt::format("the next {} characters of {}; reward: share that is right, place by place", length_,
-                       corpus_.name);
+    return fmt::format("the next {} characters of {}; reward: share of the characters that match, position by position",
+                       length_, corpus_.name);
   }
   const Tokenizer& tokenizer() const override { return tokenizer_; }
   int64_t max_prompt() const override { return context_; }

@@ -1,4 +1,4 @@
-// Compares a lesson's program with the learner's file, and rebuilds it when they differ.
+// Compares a lesson's program with the learner's file, and rebuilds it if they differ.
 #include "lessons/kit/built.h"
 
 #include <fmt/core.h>
@@ -40,7 +40,7 @@ fs::path program_path() {
   return no_such_file ? fs::path(built()->folder) / built()->target : path;
 #endif
 }
-// Read once, before the program is built again: its file is then another one.
+// Evaluated once, before the program is built again, because the path then names another file.
 const fs::path& this_program() {
   static const fs::path path = program_path();
   return path;
@@ -50,7 +50,8 @@ std::string path_of(const std::string& exercise) { return built()->root + "/" + 
 
 bool other_text(const std::string& exercise) { return read_file(path_of(exercise)) != built()->exercise; }
 
-// When a source of the lesson was written last: the learner may have one beside the exercise, or a new version came.
+// The last write time of the lesson's sources: the learner may have other sources next to the exercise, or the course
+// may have been updated.
 fs::file_time_type newest_source(const std::string& exercise) {
   auto newest = fs::file_time_type::min();
   for (const auto& entry : fs::directory_iterator(fs::path(path_of(exercise)).parent_path())) {
@@ -105,7 +106,7 @@ void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt) {
   if (!edited_since_build(exercise)) return;
   const Built& from = *built();
   const bool other = other_text(exercise);
-  if (rebuilt && !other) {  // what is newer is no part of the program
+  if (rebuilt && !other) {  // the newer source is not part of the program
     std::error_code only_asked_again;
     fs::last_write_time(this_program(), newest_source(exercise), only_asked_again);
     return;
@@ -114,11 +115,11 @@ void rebuild_if_edited(const std::string& exercise, char** argv, bool rebuilt) {
   fmt::print("{} has changed since this program was built: building {}.\n", other ? exercise : "The lesson",
              from.target);
   std::error_code none_there;
-  if (other) fs::remove(from.file, none_there);  // an older file put back in place has an old time
+  if (other) fs::remove(from.file, none_there);  // an older file that was restored has an old modification time
   const std::string jobs = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
   if (!succeeds(from.root, {"sh", "scripts/build.sh", from.folder, jobs, from.target})) {
     throw Refused(
-        fmt::format("{} was not built, so nothing is graded: mend what the compiler names first.", from.target));
+        fmt::format("{} was not built, so nothing is graded: fix what the compiler names first.", from.target));
   }
   std::vector<char*> words;
   for (char** word = argv; *word; ++word) words.push_back(*word);

@@ -8,7 +8,7 @@
 namespace pg::kit {
 namespace {
 
-constexpr int kRefused = 3, kUsageError = 64, kUnavailable = 77;  // 77: CTest takes it for skipped
+constexpr int kRefused = 3, kUsageError = 64, kUnavailable = 77;  // 77: CTest treats it as skipped
 
 }  // namespace
 
@@ -28,7 +28,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   app.add_flag("--rebuilt", rebuilt)->group("");  // for rebuild_if_edited
 
   CLI::App* check_app =
-      app.add_subcommand("check", "Grade your file, built anew if edited (exit 0 ok, 1 WRONG, 2 TODO, 3 not built)");
+      app.add_subcommand("check", "Grade your file, rebuilt if edited (exit 0 ok, 1 WRONG, 2 TODO, 3 not built)");
   check_app->add_option("name", check.names, "Checks, e.g. 02.1; default all");
   check_app->add_flag("--reference", check.reference, "Grade the reference instead");
   CLI::App* mine_app = app.add_subcommand("mine", "The demonstration on your finished parts");
@@ -83,7 +83,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
     std::fflush(stdout);
     fmt::print(stderr, "{}\n", refused.what());
     return kRefused;
-  } catch (const std::exception& error) {  // Error, or what the system says of a file
+  } catch (const std::exception& error) {  // Error, or a file system error
     std::fflush(stdout);
     fmt::print(stderr, "{}\n", error.what());
     return kUsageError;

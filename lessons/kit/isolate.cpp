@@ -1,4 +1,4 @@
-// Runs a check in a child process with limits of time and memory.
+// Runs a check in a child process with time and memory limits.
 #include "lessons/kit/isolate.h"
 
 #include <fcntl.h>
@@ -33,14 +33,14 @@ constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(th
 constexpr bool kSanitized = false;
 #endif
 
-// Sanitizers and the driver of a card reserve what they like.
+// Sanitizers and the GPU driver reserve large amounts of address space.
 #ifdef POLICYGRAD_NVCC
 constexpr bool kLimitsMemory = false;
 #else
 constexpr bool kLimitsMemory = !kSanitized;
 #endif
 
-// The first byte that the child sends: a result follows, or how it ended where its exit status does not say so.
+// The first byte sent by the child: a result follows, or it says how the child ended if the exit status does not.
 constexpr char kResult = 'R', kExit = 'E', kStackOverflow = 'S';
 
 Json to_json(const Case& c) { return {{"input", c.input}, {"got", c.got}, {"want", c.want}}; }
@@ -54,10 +54,10 @@ std::string pack(const Outcome& outcome) {
                   {"diagnosis", outcome.diagnosis},
                   {"failure", to_json(outcome.failure)},
                   {"cases", cases}};
-  // A learner's memory may hold anything: bytes that are no text must not stop the report.
+  // A learner's memory may contain anything: invalid UTF-8 must not stop the report.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
-// Nothing where the child ended before it had sent everything.
+// nullopt if the child ended before it had sent everything.
 std::optional<Outcome> unpack(const std::string& text) {
   if (text.empty() || text[0] != kResult) return {};
   const Json json = Json::parse(text.begin() + 1, text.end(), nullptr, false);
@@ -91,15 +91,15 @@ const char* stack_pointer([[maybe_unused]] void* context, [[maybe_unused]] const
 #endif
 }
 
-// The stack is full when its pointer is in the last eighth or past the end: arguments and environment take a part of
-// it too. The default action ends the program afterwards.
+// The stack counts as full if its pointer is in the last eighth or past the end, because arguments and environment use
+// a part of it too. The default action ends the program afterwards.
 void on_fault(int, siginfo_t* info, void* context) {
   const ptrdiff_t depth = stack_base - stack_pointer(context, info);
   if (depth > static_cast<ptrdiff_t>(stack_size - stack_size / 8)) say(kStackOverflow);
 }
 
 void watch_stack() {
-  static char other_stack[64 << 10];  // the full one cannot run the handler
+  static char other_stack[64 << 10];  // the handler cannot run on the full stack
   char here = 0;
   stack_base = &here;
   rlimit limit{};
@@ -130,7 +130,7 @@ void limit_memory(bool on) {
 }
 
 [[noreturn]] void run_child(const CheckEntry& check, bool learner, double seconds) {
-  alarm(static_cast<unsigned>(seconds) + 10);  // for the case that the parent is gone
+  alarm(static_cast<unsigned>(seconds) + 10);  // in case the parent no longer exists
   if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) dup2(nothing, STDIN_FILENO);
   const auto exited = [] {
     std::fflush(nullptr);
@@ -140,7 +140,7 @@ void limit_memory(bool on) {
   std::atexit(exited);
   std::at_quick_exit(exited);
   for (const int signal : {SIGABRT, SIGFPE, SIGILL}) std::signal(signal, SIG_DFL);
-  if (!kSanitized) watch_stack();  // a sanitizer says more about it
+  if (!kSanitized) watch_stack();  // a sanitizer gives a better message
   if (kLimitsMemory) limit_memory(true);
   const Outcome outcome = grade([&](Grader& grader) { check.run(grader, learner); });
   if (kLimitsMemory) limit_memory(false);
@@ -158,7 +158,7 @@ void limit_memory(bool on) {
 
 std::string named_signal(int signal) { return fmt::format("a crash ({})", strsignal(signal)); }
 
-// What became of a child without a result. `said` is its last word, 0 for none.
+// The outcome of a child that ended without a result. `said` is the last byte it sent, 0 for none.
 Outcome ended_badly(int status, char said) {
   Outcome outcome;
   outcome.state = State::wrong;
@@ -188,7 +188,7 @@ Outcome ended_badly(int status, char said) {
                               ? "the answer ended the program (exit)"
                               : fmt::format("the answer ended the program, with status {}", WEXITSTATUS(status));
     outcome.diagnosis = kSanitized
-                            ? "a sanitizer's report stands above, or exit() was called: return a result instead"
+                            ? "see the sanitizer's report above, or exit() was called: return a result instead"
                             : "exit() was called: return a result instead, or report an error with fail(\"...\")";
   }
   return outcome;
@@ -208,8 +208,8 @@ Outcome no_end(const CheckEntry& check, const TimeLimit& limit) {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Reads what the child sends until it closes the pipe or its time is over; says after a second that it is still
-// running.
+// Reads what the child sends until it closes the pipe or its time is over. After a second it prints that the check is
+// still running.
 void read_report(int from, const CheckEntry& check, double seconds, Clock::time_point start, std::string& text) {
   constexpr double kQuiet = 1;
   bool told = false, ended = false;
@@ -233,7 +233,7 @@ void read_report(int from, const CheckEntry& check, double seconds, Clock::time_
   if (told && style().live) fmt::print("\r\x1b[K");
 }
 
-// Waits for the child until its time is over, then ends it. False when it had to be ended.
+// Waits for the child until its time is over, then kills it. Returns false if the child was killed.
 bool wait_for(pid_t child, double seconds, Clock::time_point start, int& status) {
   while (waitpid(child, &status, WNOHANG) == 0) {
     if (seconds_since(start) >= seconds) {

@@ -1,4 +1,4 @@
-// Expert iteration: samples, keeps the good ones, imitates them.
+// Expert iteration: samples responses, keeps the solved ones, imitates them.
 #include "rl/text/expert_iteration.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace pg::rl {
 
 Metrics expert_iteration(Gpt2& policy, const TextTask& task, const ExpertIterationConfig& config, int64_t iteration) {
   check_config(config);
-  check(task.max_answers() == 0, "expert_iteration: {} is of many turns; the world's words would be imitated too",
-        task.name());
+  check(task.max_answers() == 0,
+        "expert_iteration: {} is of many turns; the environment's tokens would be imitated too", task.name());
   const auto number = static_cast<uint64_t>(iteration);
   Generator draws = random_stream(config.seed, number);
   std::vector<Problem> problems;
@@ -23,7 +23,7 @@ Metrics expert_iteration(Gpt2& policy, const TextTask& task, const ExpertIterati
                                          .temperature = config.temperature,
                                          .seed = random_stream(config.seed, ~uint64_t{0}).seed(),
                                          .first_row = number << 32});
-  // Each way to solve a problem once: else what is already likely would be imitated most.
+  // Keep each distinct solution once: otherwise those that are already likely would be imitated most.
   std::set<std::pair<std::vector<int32_t>, std::vector<int32_t>>> seen;
   std::vector<Problem> kept;
   for (const Response& r : experience.responses) {

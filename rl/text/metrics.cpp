@@ -1,4 +1,4 @@
-// What a step measures, and its health checks.
+// Metrics of a step and its health checks.
 #include "rl/text/metrics.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ Spread spread_of(const std::vector<double>& x) {
   return s;
 }
 
-// Share of the triples of neighbouring tokens that stood in the same response before.
+// Share of the token trigrams that occurred earlier in the same response.
 double repetition(const std::vector<Response>& responses) {
   double triples = 0, again = 0;
   for (const Response& r : responses) {
@@ -124,13 +124,13 @@ void PolicyStats::add(const Algorithm& a, const Tensor& log_prob, const Tensor& 
       const double ratio = std::exp(std::clamp(log_ratio, -kMaxLogRatio, kMaxLogRatio));
       ++tokens_;
       entropy_ += h[i];
-      k1_ -= now[i] - old[i];  // of KL(old, now): the samples are old's
+      k1_ -= now[i] - old[i];  // of KL(old, now): the samples are from old
       k3_ += k3_value(now[i] - old[i]);
       ratio_ += ratio;
       ratio_min_ = std::min(ratio_min_, ratio);
       ratio_max_ = std::max(ratio_max_, ratio);
       worst_ratio_error_ = std::max(worst_ratio_error_, std::abs(ratio - 1));
-      // Only where the clip takes a gradient away.
+      // Counted only where the clip removes a gradient.
       low_ += ratio < 1 - a.clip_low && worth[i] < 0;
       high_ += ratio > 1 + a.clip_high && worth[i] > 0;
     }
@@ -164,19 +164,19 @@ std::vector<Lamp> lamps(const Algorithm& a, const Metrics& m, int64_t step, int6
   if (step == 1)
     lamp("KL 0", "ref_kl/k3", at_most(a.reference == ReferenceKind::frozen ? 0 : INFINITY),
          "KL(policy || reference) should be 0 at step 1: the two models differ");
-  lamp("groups", "groups/alike", at_most(0.9), "of the groups earn the same throughout and teach nothing");
+  lamp("groups", "groups/alike", at_most(0.9), "of the groups have equal rewards and give no learning signal");
   lamp("advantages", "advantage/zero", at_most(0.9),
-       "of the tokens have an advantage of exactly 0: they teach nothing, as when a response is compared with none "
-       "other");
+       "of the tokens have an advantage of exactly 0: there is no learning signal, as when a group has one response "
+       "only");
   lamp("rewards", "check/rewards_shuffled", at_most(0),
-       "the rewards are shuffled on purpose: each response is paid another's reward, and nothing is to be learned");
+       "the rewards are shuffled on purpose over the responses: nothing can be learned");
   if (a.ratio != Ratio::none) {
     lamp("clip low", "clip/low", at_most(0.3), "of the tokens are clipped from below: smaller steps, or fewer epochs");
     lamp("clip high", "clip/high", at_most(0.3),
          "of the tokens are clipped from above: smaller steps, or fewer epochs");
   }
   const double most = std::log(static_cast<double>(vocab_size));
-  lamp("entropy floor", "entropy", at_least(0.01 * most), "nats of entropy: nothing is tried any more");
+  lamp("entropy floor", "entropy", at_least(0.01 * most), "nats of entropy: the policy no longer explores");
   lamp("entropy", "entropy", at_most(0.98 * most), "nats of entropy: the policy is all but uniform");
   lamp("repetition", "repetition", at_most(0.5), "of the triples of tokens repeat themselves");
   lamp("truncation", "length/truncated", at_most(0.5), "of the responses ran into the limit");

@@ -24,7 +24,7 @@ const PreferenceConfig& checked(const PreferenceConfig& config) {
   return config;
 }
 
-// The chosen responses of these pairs, then the rejected ones.
+// The chosen responses of these pairs, followed by the rejected ones.
 std::vector<Response> both(const std::vector<Preference>& pairs, const std::vector<size_t>& which) {
   std::vector<Response> all;
   for (const size_t i : which) all.push_back(as_response(pairs[i].prompt, pairs[i].chosen));
@@ -51,7 +51,7 @@ std::pair<Tensor, Tensor> halves(const Tensor& x) {
 
 double share_greater(const Tensor& a, const Tensor& b) { return mean(gt(a.detach(), b.detach()).to(f64)).item(); }
 
-// Clips and updates; returns the norm. Error for a gradient that is not finite.
+// Clips and updates; returns the gradient norm. Throws Error if a gradient is not finite.
 double apply(ParamSlab& slab, AdamW& optimizer, const PreferenceConfig& config) {
   const double norm = grad_norm(slab);
   optimizer.step(config.schedule.at(optimizer.steps()),
@@ -163,7 +163,7 @@ RewardModelJudge::RewardModelJudge(const ScalarModel& model, const std::vector<R
   double squares = 0;
   for (const double s : all) mean_ += s / n;
   for (const double s : all) squares += (s - mean_) * (s - mean_) / n;
-  check(squares > 0, "RewardModelJudge: the model scores all responses alike");
+  check(squares > 0, "RewardModelJudge: the model gives all responses the same score");
   std_ = std::sqrt(squares);
 }
 

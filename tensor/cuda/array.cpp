@@ -1,4 +1,4 @@
-// Errors of array helpers that need no device code.
+// Errors of the CUDA kernels; they need no device code.
 #include "tensor/base/error.h"
 #include "tensor/format.h"
 
@@ -9,10 +9,10 @@ namespace pg::cuda {
 }
 
 [[noreturn]] void fail_head_size(const char* op, int64_t size, int64_t most) {
-  fail("{}: the CUDA kernels take heads of up to {} numbers, got {}", op, most, size);
+  fail("{}: the CUDA kernels take head dimensions up to {}, got {}", op, most, size);
 }
 
-// A replay would read or write what lies at the CPU's address by then.
+// A replay would read or write whatever is at the CPU address at that time.
 [[noreturn]] void fail_copy_in_graph() {
   fail("cuda: a graph cannot hold a copy from or to the CPU; move the data before or after it is recorded");
 }

@@ -160,7 +160,7 @@ TEST_CASE("checkpoint: what is none or damaged is refused", "[nn][checkpoint]") 
   TempDir dir;
   const std::string path = dir.file("c.safetensors");
   save_safetensors(path, {{"w", Tensor::ones({2})}});
-  CHECK(error_of([&] { load_checkpoint(path); }).find("no checkpoint of policygrad") != std::string::npos);
+  CHECK(error_of([&] { load_checkpoint(path); }).find("not a policygrad checkpoint") != std::string::npos);
   for (const char* state :
        {"", "{}", "[1]", R"({"step":"x","texts":{},"generators":{}})", R"({"step":1,"texts":{"a":1},"generators":{}})",
         R"({"step":1,"texts":{},"generators":{"data":["1"]}})",

@@ -46,9 +46,9 @@ grep -q '^steps: 6$' runs/*_third/config.yaml || bad 'the command line does not 
 grep -q '^lr: 0.5$' runs/*_third/config.yaml || bad 'the file does not win over the default'
 grep -q '^weight-decay: 0.1$' runs/*_third/config.yaml || bad 'the default is not used'
 printf 'steps: 3\nstepz: 3\n' >some.yaml
-tiny 1 "some.yaml: line 2: 'stepz' is no option" --data stories --config some.yaml
+tiny 1 "some.yaml: line 2: unknown option 'stepz'" --data stories --config some.yaml
 printf 'resume: x\n' >some.yaml
-tiny 1 "'resume' is no option" --data stories --config some.yaml
+tiny 1 "unknown option 'resume'" --data stories --config some.yaml
 printf 'layers: many\n' >some.yaml
 says 1 'line 1: --layers: expected a whole number from 1 to 100000, got many' "$pg" train --config some.yaml
 printf 'layers: [1\n' >some.yaml

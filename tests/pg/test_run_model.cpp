@@ -1,4 +1,4 @@
-// The model of a run and its vocabulary, however and by whichever version the run was stored.
+// The model and the vocabulary of a run, for every version and way in which runs are or were stored.
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -29,7 +29,7 @@ Gpt2 model_of(int64_t vocab_size) {
   return Gpt2({.vocab_size = vocab_size, .block_size = 8, .n_layer = 1, .n_head = 1, .n_embd = 4}, g);
 }
 
-// A run's folder whose checkpoint has a model and these texts.
+// Writes a run folder whose checkpoint holds a model and these metadata strings.
 void write_run(const std::string& folder, int64_t vocab_size, std::map<std::string, std::string> texts) {
   Gpt2 model = model_of(vocab_size);
   texts["model"] = to_json(model.config);
@@ -49,7 +49,7 @@ TEST_CASE("every tokenizer survives its JSON", "[text][pg]") {
       const Problem p = task->sample(g);
       CHECK(back->encode(task->text(p.prompt)) == p.prompt);
       CHECK(back->encode(task->text(p.answer)) == p.answer);
-      // Token by token the same text as at once.
+      // Decoding token by token gives the same text as decoding all tokens at once.
       std::string text;
       for (size_t t = 0; t < p.answer.size(); ++t)
         text += back->continuation(t == 0 ? -1 : p.answer[t - 1], p.answer[t]);
@@ -75,7 +75,7 @@ TEST_CASE("a list of words takes whole words only and names what it lacks", "[te
   CHECK(words.decode(words.encode("a cat sings today.")) == "a cat sings today.");
   CHECK(contains(error_of([&] { words.encode("the catalogue"); }), "'catalogue' at byte 4"));
   CHECK(contains(error_of([&] { words.encode("the \u00e9"); }), "'\u00e9' at byte 4"));
-  const TokenList digits({"1", "2", "12"}, false, -1);  // the longest token that matches
+  const TokenList digits({"1", "2", "12"}, false, -1);  // the longest matching token is taken
   CHECK(digits.encode("1121") == std::vector<int32_t>{0, 2, 0});
   CHECK(contains(error_of([&] { digits.encode("1x2"); }), "'x' at byte 1"));
 }
@@ -87,7 +87,7 @@ TEST_CASE("a run that stores only the name of its task is read by that task's vo
   CHECK(m.kind == "rl");
   CHECK(m.tokenizer->decode(m.tokenizer->encode("12=3.")) == "12=3.");
   CHECK(m.prompt.ends_with("="));
-  // The text of an imitating run is named by its config.yaml.
+  // For the imitate task, the run's config.yaml names the text.
   const TempDir imitating;
   std::ofstream(imitating.file("text.txt")) << "abcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabc";
   std::ofstream(imitating.file("config.yaml"))
@@ -132,8 +132,8 @@ TEST_CASE("a checkpoint whose step and optimizer disagree is refused", "[pg][che
   CHECK(with_state("\"step\":1", "\"step\":1").empty());
   CHECK(contains(with_state("\"step\":1", "\"step\":2"), "of step 2, its optimizer of step 1"));
   for (const char* step : {"-5", "1e30", "1.5", "\"1\"", "18446744073709551615"}) {
-    CHECK(contains(with_state("\"step\":1", fmt::format("\"step\":{}", step)), "no whole number"));
-    CHECK(contains(with_state("{\"\":1}", fmt::format("{{\"\":{}}}", step)), "no whole number"));
+    CHECK(contains(with_state("\"step\":1", fmt::format("\"step\":{}", step)), "must be an integer"));
+    CHECK(contains(with_state("{\"\":1}", fmt::format("{{\"\":{}}}", step)), "must be an integer"));
   }
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("a vocabulary that lacks characters of a text names them", "[pg]") {
 }
 
 TEST_CASE("a stop text is found across pieces and never shown", "[pg]") {
-  // However the text is cut, what is shown is the text before the first stop text.
+  // For every way to split the text, the output is the text before the first stop text.
   const std::string text = "one two tenten ENDing", want = "one two ten";
   for (size_t size = 1; size <= text.size(); ++size) {
     StopText stop({"END", "ten "});
@@ -167,14 +167,14 @@ TEST_CASE("a stop text is found across pieces and never shown", "[pg]") {
 }
 
 TEST_CASE("the loss of a text counts every token but the first once", "[pg]") {
-  // A model whose embeddings are 0 has logits of 0: log V nats for each token, however the text is cut.
+  // A model with zero embeddings has zero logits: log V nats for each token, for every way to split the text.
   for (const size_t size : {2, 8, 9, 10, 16, 17, 30, 600}) {
     Gpt2 uniform = model_of(5);
     uniform.wte.weight.fill(0);
     const double nats = text_loss(uniform, std::vector<int32_t>(size, 3));
     CHECK(std::abs(nats - static_cast<double>(size - 1) * std::log(5.0)) < 1e-5 * static_cast<double>(size));
   }
-  // Token by token: -log softmax at the last position of what its window has shown so far.
+  // Computed token by token: -log softmax at the last position, given the earlier tokens in its window.
   Gpt2 model = model_of(5);
   std::vector<int32_t> ids;
   Generator g(4);

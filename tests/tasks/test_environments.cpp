@@ -310,8 +310,8 @@ TEST_CASE("environments refuse what is no action and no state with a sentence", 
   CHECK(error_of([&] { cart.step(std::vector<double>{2}); }) == "Environment: the action must be one of 0 … 1, got 2");
   CHECK(error_of([&] { cart.step(std::vector<double>{0.5}); }).find("got 0.5") != std::string::npos);
   CHECK(error_of([&] { cart.step(std::vector<double>{NAN}); }).find("got nan") != std::string::npos);
-  CHECK(error_of([&] { cart.step(std::vector<double>{0, 0}); }).find("has 1 numbers, got 2") != std::string::npos);
-  CHECK(error_of([&] { cart.set_state(std::vector<double>{0, 0, 1}); }).find("6 numbers, got 3") != std::string::npos);
+  CHECK(error_of([&] { cart.step(std::vector<double>{0, 0}); }).find("has 1 values, got 2") != std::string::npos);
+  CHECK(error_of([&] { cart.set_state(std::vector<double>{0, 0, 1}); }).find("6 values, got 3") != std::string::npos);
   CHECK(error_of([&] { cart.set_state(std::vector<double>{501, 0, 0, 0, 0, 0}); }) != "");
   Pendulum pendulum;
   pendulum.reset(g);

@@ -81,7 +81,7 @@ check="build/lesson1 check"
   for command in "$check" 'build/lesson1 mine' 'build/lesson1 explain 1.1'; do
     expect 3 $command
     says "error: .y. was not declared"
-    says 'lesson1 was not built, so nothing is graded: mend what the compiler names first.'
+    says 'lesson1 was not built, so nothing is graded: fix what the compiler names first.'
     silent ' ok '
   done
   [ "$(record)" = "$before" ] || fail 'a broken edit was recorded'

@@ -1,4 +1,4 @@
-// Devices, memory, copies and the one stream that everything runs in.
+// Devices, memory, copies, and the single stream that all work runs on.
 #include "tensor/cuda/runtime/cuda_backend.h"
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/runtime/stream.h"
@@ -16,7 +16,7 @@ void use(int device) {
 cudaError_t count_devices(int* count) {
   *count = 0;
   const cudaError_t status = cudaGetDeviceCount(count);
-  cudaGetLastError();  // a missing driver must not be reported again by the next launch
+  cudaGetLastError();  // clears the error: the next launch must not report a missing driver again
   return status;
 }
 
@@ -35,7 +35,7 @@ int device_count() {
 std::string why_none() {
   int n;
   const cudaError_t status = count_devices(&n);
-  return std::string("this machine has no card: CUDA says ") + cudaGetErrorString(status);
+  return std::string("no CUDA device was found: ") + cudaGetErrorString(status);
 }
 
 void* allocate(size_t bytes, int device) {
@@ -59,7 +59,7 @@ void copy(void* to, Device to_device, const void* from, Device from_device, size
   if (bytes == 0) return;
   if (to_device != from_device && capturing()) fail_copy_in_graph();
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
-  if (to_device.on_host()) synchronize();  // from the host it returns with the bytes in a buffer of CUDA's
+  if (to_device.on_host()) synchronize();  // a copy from the host returns when the bytes are in one of CUDA's buffers
 }
 
 }  // namespace
