@@ -22,7 +22,7 @@ if [ ! -e "$build/libpg_rl.a" ]; then
   esac
   # shellcheck disable=SC2086  # lists of patterns
   files=$(find tensor autograd nn rl tasks $programs -name '*.cpp' 2>/dev/null | wc -l)
-  echo "First build: $((files + 0)) files, about $((files * 3 / jobs + 10)) seconds with $jobs cores. Later builds compile only what changed."
+  echo "First build: $((files + 0)) files, about $((files * 2 / jobs + 10)) seconds with $jobs cores. Later builds compile only what changed."
 fi
 if [ ! -e "$build/CMakeCache.txt" ] && command -v ninja >/dev/null; then set -- -G Ninja "$@"; fi
 mkdir -p "$build"
