@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "rl/algorithm_fields.h"
-#include "rl/range.h"
+#include "tensor/base/range.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 

@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-#include "rl/range.h"
+#include "tensor/base/range.h"
 #include "tensor/base/error.h"
 
 namespace pg::rl {

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rl/control/trainer.h"
-#include "rl/range.h"
+#include "tensor/base/range.h"
 #include "tensor/base/text.h"
 
 namespace pg::rl {

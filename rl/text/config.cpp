@@ -1,5 +1,5 @@
 // Valid ranges of the text trainers' configurations, one row per field.
-#include "rl/range.h"
+#include "tensor/base/range.h"
 #include "rl/text/expert_iteration.h"
 #include "rl/text/preferences.h"
 #include "rl/text/trainer.h"

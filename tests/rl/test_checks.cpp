@@ -130,21 +130,21 @@ TEST_CASE("rl checks: a field out of its range is refused by its row, wherever i
     const char *field, *value, *says;
   };
   for (const Wrong& w :
-       {Wrong{"eps", "nan", "eps must be a finite number, at least 0, got nan"},
+       {Wrong{"eps", "nan", "eps must be a number of at least 0, got nan"},
         Wrong{"eps", "-1", "at least 0, got -1"},
-        Wrong{"clip-high", "nan", "clip-high must be a finite number, at least 0, got nan"},
+        Wrong{"clip-high", "nan", "clip-high must be a number of at least 0, got nan"},
         Wrong{"clip-high", "inf", "got inf"},
-        Wrong{"clip-low", "1.5", "clip-low must be a finite number, at least 0 and at most 1, got 1.5"},
+        Wrong{"clip-low", "1.5", "clip-low must be a number from 0 to 1, got 1.5"},
         Wrong{"clip-low", "-0.1", "got -0.1"},
-        Wrong{"beta", "nan", "beta must be a finite number, at least 0, got nan"},
-        Wrong{"gamma", "7", "gamma must be a finite number, at least 0 and at most 1, got 7"},
+        Wrong{"beta", "nan", "beta must be a number of at least 0, got nan"},
+        Wrong{"gamma", "7", "gamma must be a number from 0 to 1, got 7"},
         Wrong{"lambda", "-3", "got -3"},
-        Wrong{"ddof", "2", "ddof must be a whole number, at least 0 and at most 1, got 2"},
+        Wrong{"ddof", "2", "ddof must be a whole number from 0 to 1, got 2"},
         Wrong{"ddof", "0.5", "a whole number"},
-        Wrong{"dual-clip", "0.5", "dual-clip must be a finite number, above 1, got 0.5"},
-        Wrong{"weight-cap", "0.5", "weight-cap must be a finite number, at least 1, or 0, got 0.5"},
-        Wrong{"baseline-decay", "1", "at least 0 and below 1, got 1"},
-        Wrong{"epochs", "0", "epochs must be a whole number, at least 1, got 0"},
+        Wrong{"dual-clip", "0.5", "dual-clip must be a number above 1, got 0.5"},
+        Wrong{"weight-cap", "0.5", "weight-cap must be a number of at least 1, or 0, got 0.5"},
+        Wrong{"baseline-decay", "1", "from 0 to less than 1, got 1"},
+        Wrong{"epochs", "0", "epochs must be a whole number of at least 1, got 0"},
         Wrong{"epochs", "1e30", "epochs must be a whole number"}, Wrong{"kl-target", "0", "above 0, got 0"},
         Wrong{"entropy-bonus", "-inf", "entropy-bonus must be a finite number, got -inf"},
         Wrong{"overlong-cache", "1.01", "at most 1, got 1.01"}}) {
@@ -163,7 +163,7 @@ TEST_CASE("rl checks: a field out of its range is refused by its row, wherever i
   }
   Algorithm a = algorithm("grpo");
   a.clip_low = 1.5;
-  CHECK(contains(error_of([&] { check_algorithm(a); }), "grpo: clip-low must be a finite number"));
+  CHECK(contains(error_of([&] { check_algorithm(a); }), "grpo: clip-low must be a number from"));
   for (const AlgorithmField& field : algorithm_fields()) {  // no field accepts NaN
     INFO(field.name);
     CHECK(error_of([&] { field.set(a, "nan"); }) != "");
@@ -180,19 +180,19 @@ TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", 
     return error_of([&] { RlTrainer(policy, *task, config); });
   };
   CHECK(refused([](RlConfig&) {}).empty());
-  CHECK(contains(refused([](RlConfig& c) { c.schedule.lr = -1; }), "lr must be a finite number, at least 0, got -1"));
+  CHECK(contains(refused([](RlConfig& c) { c.schedule.lr = -1; }), "lr must be a number of at least 0, got -1"));
   CHECK(contains(refused([](RlConfig& c) { c.schedule.lr = kNan; }), "lr must be"));
   CHECK(contains(refused([](RlConfig& c) { c.schedule.lr = kInf; }), "lr must be"));
   CHECK(contains(refused([](RlConfig& c) { c.max_grad_norm = -1; }), "clip, the largest gradient norm, must be"));
   CHECK(contains(refused([](RlConfig& c) { c.max_grad_norm = kNan; }), "got nan"));
   CHECK(contains(refused([](RlConfig& c) { c.adaptive_temperature.target_std = -1; }), "target-std must be"));
-  CHECK(contains(refused([](RlConfig& c) { c.steps = -1; }), "steps must be a whole number, at least 0, got -1"));
+  CHECK(contains(refused([](RlConfig& c) { c.steps = -1; }), "steps must be a whole number of at least 0, got -1"));
   CHECK(contains(refused([](RlConfig& c) { c.schedule.warmup_steps = -1; }), "warmup must be"));
   CHECK(contains(refused([](RlConfig& c) { c.schedule.warmup_steps = 200; }), "never ends in a run of 200"));
   CHECK(contains(refused([](RlConfig& c) { c.eval_interval = -5; }), "eval-every must be"));
   CHECK(contains(refused([](RlConfig& c) { c.eval_problems = 0; }), "eval-problems must be"));
   CHECK(
-      contains(refused([](RlConfig& c) { c.temperature = 0; }), "temperature must be a finite number, above 0, got 0"));
+      contains(refused([](RlConfig& c) { c.temperature = 0; }), "temperature must be a number above 0, got 0"));
   CHECK(contains(refused([](RlConfig& c) { c.batch.prompts = 100000000000; }), "prompts must be a whole number"));
   CHECK(contains(refused([](RlConfig& c) { c.batch.prompts = c.batch.samples = 1 << 23; }), "prompts times samples"));
   CHECK(contains(refused([](RlConfig& c) { c.batch.micro_batch = -1; }), "micro-batch must be"));
@@ -206,16 +206,16 @@ TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", 
   // Batch 0 used to divide by zero.
   Gpt2 policy = make_policy(*task);
   CHECK(contains(error_of([&] { expert_iteration(policy, *task, {.problems = 2, .samples = 2, .batch = 0}, 0); }),
-                 "batch must be a whole number, at least 1"));
+                 "batch must be a whole number of at least 1"));
   const std::vector<Preference> pairs = {{{1, 11}, {1, 10}, {2, 10}}};
   PreferenceConfig preferences;
   preferences.batch = 0;
   CHECK(contains(error_of([&] { DpoTrainer t(policy, pairs, preferences); }),
-                 "batch must be a whole number, at least 1"));
+                 "batch must be a whole number of at least 1"));
   preferences = {};
   preferences.schedule.lr = kNan;
   ScalarModel model(policy, 0, default_generator());
-  CHECK(contains(error_of([&] { RewardModelTrainer t(model, pairs, preferences); }), "lr must be a finite number"));
+  CHECK(contains(error_of([&] { RewardModelTrainer t(model, pairs, preferences); }), "lr must be a number of"));
 
   const auto env = [](const std::function<void(EnvTrainConfig&)>& change) {
     EnvTrainConfig config;

@@ -1,0 +1,151 @@
+// Fields of configurations: conversion from and to text, and checks.
+#include "tensor/base/fields.h"
+
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <optional>
+#include <type_traits>
+
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
+
+namespace pg {
+namespace {
+
+// The whole text as a number; nullopt if it is no number, has trailing characters or does not fit into T.
+template <class T>
+std::optional<T> parsed(std::string_view text) {
+  T value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+// The range of a field of type T: whole numbers are whole without saying so.
+template <class T>
+Range range_of(const Field& field) {
+  Range range = field.range;
+  range.whole = range.whole || std::is_integral_v<T>;
+  return range;
+}
+
+template <class T>
+std::string expected_of(const Field& field) {
+  const Range range = range_of<T>(field);
+  if (std::is_unsigned_v<T> && bounds_of(range).empty()) return "a whole number from 0 to 2^64 - 1";
+  return to_text(range);
+}
+
+template <class T>
+std::optional<T> number_of(const Field& field, std::string_view text) {
+  const std::optional<T> value = parsed<T>(text);
+  return value && contains(range_of<T>(field), static_cast<double>(*value)) ? value : std::nullopt;
+}
+
+std::optional<bool> truth_of(std::string_view text) {
+  if (text == "true" || text == "1") return true;
+  if (text == "false" || text == "0") return false;
+  return std::nullopt;
+}
+
+// The names that a field allows; empty if it is none of names.
+const std::vector<std::string>& names_of(const Field& field) {
+  static const std::vector<std::string> none;
+  const auto* named = std::get_if<NamedValue>(&field.value);
+  return named ? named->names : none;
+}
+
+}  // namespace
+
+void fail_unknown(std::string_view what, std::string_view given, const std::vector<std::string>& known) {
+  fail("{}: expected {}, got \"{}\"{}", what, fmt::join(known, ", "), excerpt(given), did_you_mean(given, known));
+}
+
+std::string Field::text() const {
+  return std::visit(
+      [](const auto& v) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, NamedValue>)
+          return v.get();
+        else
+          return fmt::format("{}", *v);
+      },
+      value);
+}
+
+std::string Field::refusal(std::string_view text) const {
+  return std::visit(
+      [&](const auto& v) -> std::string {
+        using V = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<V, NamedValue>) {
+          if (std::find(v.names.begin(), v.names.end(), text) != v.names.end()) return "";
+          return fmt::format("expected one of {}, got {}{}", fmt::join(v.names, ", "), excerpt(text),
+                             did_you_mean(text, v.names));
+        } else {
+          using T = std::remove_pointer_t<V>;
+          if constexpr (std::is_same_v<T, std::string>)
+            return "";
+          else if constexpr (std::is_same_v<T, bool>)
+            return truth_of(text) ? "" : fmt::format("expected true or false, got {}", excerpt(text));
+          else
+            return number_of<T>(*this, text) ? ""
+                                             : fmt::format("expected {}, got {}", expected_of<T>(*this), excerpt(text));
+        }
+      },
+      value);
+}
+
+void Field::set(std::string_view text) const {
+  const std::string why = refusal(text);
+  check(why.empty(), "{}: {}", name, why);
+  std::visit(
+      [&](const auto& v) {
+        using V = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<V, NamedValue>)
+          v.set(text);
+        else if constexpr (std::is_same_v<V, std::string*>)
+          *v = text;
+        else if constexpr (std::is_same_v<V, bool*>)
+          *v = *truth_of(text);
+        else
+          *v = *number_of<std::remove_pointer_t<V>>(*this, text);
+      },
+      value);
+}
+
+std::string Field::allowed() const {
+  const std::string bounds = bounds_of(range);
+  if (!bounds.empty()) return fmt::format("({})", bounds);
+  const auto& names = names_of(*this);
+  return names.empty() ? "" : fmt::format("({})", fmt::join(names, ", "));
+}
+
+void check_fields(std::string_view owner, const std::vector<Field>& fields) {
+  for (const Field& field : fields) {
+    std::visit(
+        [&](const auto& v) {
+          using V = std::decay_t<decltype(v)>;
+          if constexpr (!std::is_same_v<V, NamedValue> && !std::is_same_v<V, std::string*> && !std::is_same_v<V, bool*>)
+            check_range(fmt::format("{}: {}", owner, field.name), static_cast<double>(*v),
+                        range_of<std::remove_pointer_t<V>>(field));
+        },
+        field.value);
+  }
+}
+
+const Field& find_field(const std::vector<Field>& fields, std::string_view owner, std::string_view name) {
+  return find_row(fields, fmt::format("option of {}", owner), name);
+}
+
+void set_fields(const std::vector<Field>& fields, std::string_view owner,
+                const std::map<std::string, std::string>& values) {
+  for (const auto& [name, text] : values) {
+    if (!text.empty()) find_field(fields, owner, name).set(text);
+  }
+}
+
+std::vector<Field> joined(std::vector<Field> first, std::vector<Field> second) {
+  std::move(second.begin(), second.end(), std::back_inserter(first));
+  return first;
+}
+
+}  // namespace pg

@@ -1,0 +1,82 @@
+#pragma once
+// The fields of a configuration as a list. A struct states its fields once, in a function fields(Config&); the command
+// line, YAML and JSON files, the checks of ranges and the help all go over that list:
+//   std::vector<Field> fields(SomeConfig& c) {
+//     return {{"steps", &c.steps, "optimizer steps", whole_from(1)},
+//             {"lr", &c.lr, "learning rate", kNotNegative}};
+//   }
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tensor/base/range.h"
+#include "tensor/base/table.h"
+
+namespace pg {
+
+// A field that is one of several names.
+struct NamedValue {
+  std::vector<std::string> names;
+  std::function<std::string()> get;
+  std::function<void(std::string_view)> set;  // throws Error that lists the names, for another one
+};
+// A field that is a row of a table, by the row's name.
+template <class Row>
+NamedValue row_field(Choice<Row>& value) {
+  return {names_of(Row::table()), [&value] { return std::string(value.name); },
+          [&value](std::string_view name) { value = Choice<Row>(name); }};
+}
+// A field of another type, with the names of its values.
+template <class T>
+NamedValue named_field(T& value, std::vector<std::pair<std::string, T>> values) {
+  std::vector<std::string> names;
+  for (const auto& pair : values) names.push_back(pair.first);
+  return {names,
+          [&value, values] {
+            return std::find_if(values.begin(), values.end(), [&](const auto& p) { return p.second == value; })->first;
+          },
+          [&value, values, names](std::string_view name) {
+            const auto found =
+                std::find_if(values.begin(), values.end(), [&](const auto& p) { return p.first == name; });
+            if (found == values.end()) fail_unknown("value", name, names);
+            value = found->second;
+          }};
+}
+
+struct Field {
+  using Value = std::variant<double*, int64_t*, int*, uint64_t*, bool*, std::string*, NamedValue>;
+
+  std::string name;   // "clip-low"
+  Value value;        // a pointer into the configuration, which must outlive the list
+  std::string about;  // one line; help adds the range or the names
+  Range range = {};   // of numbers; a whole number stays whole without it
+  // false: an order to the program instead of a setting of the run. It is not in a file.
+  bool in_files = true;
+  bool is_flag = false;  // true or false: on the command line the name alone means true
+
+  std::string text() const;  // the value, such that set(text()) restores it exactly
+  // Sets the value from text. A number has decimal digits, with a point and an exponent if it is not whole, and nothing
+  // after them; true and false may be 1 and 0. Throws Error "NAME: expected …, got …" for anything else.
+  void set(std::string_view text) const;
+  // Empty, or why set() would refuse the text: "expected a whole number of at least 1, got 0".
+  std::string refusal(std::string_view text) const;
+  // "(at least 1)" or "(constant, linear, cosine)": what is allowed, for help. Empty for any text.
+  std::string allowed() const;
+};
+
+// Throws Error "OWNER: NAME must be RANGE, got VALUE" for the first number out of its range.
+void check_fields(std::string_view owner, const std::vector<Field>& fields);
+// The field with this name; Error with the known names if there is none.
+const Field& find_field(const std::vector<Field>& fields, std::string_view owner, std::string_view name);
+// Sets the fields that `values` names. An empty text leaves a field as it is.
+void set_fields(const std::vector<Field>& fields, std::string_view owner,
+                const std::map<std::string, std::string>& values);
+// `first` and then `second`.
+std::vector<Field> joined(std::vector<Field> first, std::vector<Field> second);
+
+}  // namespace pg
