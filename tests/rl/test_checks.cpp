@@ -130,17 +130,13 @@ TEST_CASE("rl checks: a field out of its range is refused by its row, wherever i
     const char *field, *value, *says;
   };
   for (const Wrong& w :
-       {Wrong{"eps", "nan", "eps must be a number of at least 0, got nan"},
-        Wrong{"eps", "-1", "at least 0, got -1"},
+       {Wrong{"eps", "nan", "eps must be a number of at least 0, got nan"}, Wrong{"eps", "-1", "at least 0, got -1"},
         Wrong{"clip-high", "nan", "clip-high must be a number of at least 0, got nan"},
         Wrong{"clip-high", "inf", "got inf"},
         Wrong{"clip-low", "1.5", "clip-low must be a number from 0 to 1, got 1.5"},
-        Wrong{"clip-low", "-0.1", "got -0.1"},
-        Wrong{"beta", "nan", "beta must be a number of at least 0, got nan"},
-        Wrong{"gamma", "7", "gamma must be a number from 0 to 1, got 7"},
-        Wrong{"lambda", "-3", "got -3"},
-        Wrong{"ddof", "2", "ddof must be a whole number from 0 to 1, got 2"},
-        Wrong{"ddof", "0.5", "a whole number"},
+        Wrong{"clip-low", "-0.1", "got -0.1"}, Wrong{"beta", "nan", "beta must be a number of at least 0, got nan"},
+        Wrong{"gamma", "7", "gamma must be a number from 0 to 1, got 7"}, Wrong{"lambda", "-3", "got -3"},
+        Wrong{"ddof", "2", "ddof must be a whole number from 0 to 1, got 2"}, Wrong{"ddof", "0.5", "a whole number"},
         Wrong{"dual-clip", "0.5", "dual-clip must be a number above 1, got 0.5"},
         Wrong{"weight-cap", "0.5", "weight-cap must be a number of at least 1, or 0, got 0.5"},
         Wrong{"baseline-decay", "1", "from 0 to less than 1, got 1"},
@@ -191,8 +187,7 @@ TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", 
   CHECK(contains(refused([](RlConfig& c) { c.schedule.warmup_steps = 200; }), "never ends in a run of 200"));
   CHECK(contains(refused([](RlConfig& c) { c.eval_interval = -5; }), "eval-every must be"));
   CHECK(contains(refused([](RlConfig& c) { c.eval_problems = 0; }), "eval-problems must be"));
-  CHECK(
-      contains(refused([](RlConfig& c) { c.temperature = 0; }), "temperature must be a number above 0, got 0"));
+  CHECK(contains(refused([](RlConfig& c) { c.temperature = 0; }), "temperature must be a number above 0, got 0"));
   CHECK(contains(refused([](RlConfig& c) { c.batch.prompts = 100000000000; }), "prompts must be a whole number"));
   CHECK(contains(refused([](RlConfig& c) { c.batch.prompts = c.batch.samples = 1 << 23; }), "prompts times samples"));
   CHECK(contains(refused([](RlConfig& c) { c.batch.micro_batch = -1; }), "micro-batch must be"));
