@@ -1,87 +1,225 @@
 #pragma once
-// An algorithm is a choice on each of five axes: advantage, ratio with its surrogate, aggregation, KL, reference. The
-// published algorithms are rows of one table.
+// An algorithm is a row of a table, and points into the tables of its axes: what an action is credited with, what that
+// is compared with, the ratio, the loss of a token, how tokens are averaged, the KL, the reference. The row of an axis
+// is a name, a formula and a function. Everything else follows from the rows: options, help, checks and explain().
+// To add a method, write its function and its row (rl/axes.cpp), and name it in a row of algorithms().
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rl/advantages.h"
+#include "rl/batch.h"
 #include "rl/kl_control.h"
 #include "rl/policy_loss.h"
+#include "tensor/base/fields.h"
+
+namespace pg {
+struct Gpt2;
+}
 
 namespace pg::rl {
 
-// Credit: the rewards an action is credited with, and what they are compared with.
-enum class Credit : uint8_t {
-  response,  // the sum of the response's rewards, equal for each of its tokens
-  to_go,     // the rewards from the token on; compared with the other responses at the same position
-  token,     // the token's own reward; compared with the other responses at the same position
+struct Algorithm;
+class Reference;
+struct ReferenceRequest;
+
+// In all formulas, {name} stands for the value of the algorithm's field of that name.
+
+// What an action is credited with.
+struct Credit {
+  static constexpr const char* axis = "credit";
+  static const std::vector<Credit>& table();
+  const char *name, *formula;
+  // reward [B, T] f64, mask → [B, 1] for one value per response, or [B, T].
+  std::function<Tensor(const Tensor& reward, const Tensor& mask, double gamma)> compute;
+  bool whole_response = false;  // whether it gives [B, 1]
 };
-enum class Baseline : uint8_t {
-  none,
-  moving,         // mean of earlier batches
-  batch_mean,     // mean of this batch
-  group_mean,     // mean of the responses to the same prompt
-  leave_one_out,  // mean of the other responses to the same prompt
-  group_std,      // group_mean, divided by the group's standard deviation
-  batch_std,      // group_mean, divided by the batch's standard deviation
-  opo,            // mean weighted by response length
-  remax,          // reward of the greedy response
-  maxrl,          // group_mean, divided by the group's mean
-  gpg,            // group_mean, scaled up to compensate for groups without a learning signal
-  critic,         // GAE over a value model
+
+// Groups to be compared: each row of credit [N, G] is compared with itself.
+struct Groups {
+  Tensor credit, mask;  // f64 and u8 [N, G]; the mask may be undefined
+  Tensor lengths;       // [N, G] tokens, for credits of whole responses
+  Tensor greedy;        // [N, 1] rewards of the greedy responses, if they were sampled
 };
-enum class Ratio : uint8_t { none, token, sequence, sequence_token };
-enum class Surrogate : uint8_t { log_prob, ratio, clip, dual_clip, cispo };
-enum class KlPlace : uint8_t { none, reward, loss };
-enum class KlEstimator : uint8_t { k1, k2, k3, weighted_k3, full };
-enum class ReferenceKind : uint8_t {
-  none,
-  frozen,  // the initial policy
-  moving,  // a copy of the policy, updated every reference_interval steps
-  random,  // a randomly initialized model
-  bigram,  // bigram counts of a text
-  given,   // a model given by the user, for example of an earlier run
+
+// What the credit is compared with.
+struct Baseline {
+  static constexpr const char* axis = "baseline";
+  static const std::vector<Baseline>& table();
+  const char *name, *formula, *source;
+  // The batch with its reward (and value, for a critic) → advantage [B, T], or [B, 1] for one value per response. May
+  // set returns. `moving` is the state of a baseline of earlier batches.
+  std::function<Tensor(Batch& batch, const Algorithm& algorithm, MovingBaseline& moving)> advantage;
+  struct Needs {
+    bool group = false;     // at least two responses to a prompt
+    bool batch = false;     // at least two responses in a step
+    bool response = false;  // a credit of whole responses
+    bool greedy = false;    // a greedy response to each prompt
+    bool critic = false;    // a value model
+  } needs = {};
+};
+// The function of a baseline that compares groups, from its estimator, [N, G] → [N, G]. A credit per token is compared
+// with the credits at the same position of the other responses. With over_batch the batch is one group.
+using Estimator = std::function<Tensor(const Groups& groups, const Algorithm& algorithm)>;
+std::function<Tensor(Batch&, const Algorithm&, MovingBaseline&)> compared(Estimator estimator, bool over_batch = false);
+
+// The probability ratio between the policy and the policy before the update.
+struct Ratio {
+  static constexpr const char* axis = "ratio";
+  static const std::vector<Ratio>& table();
+  const char *name, *formula;
+  // log_prob, old_log_prob, mask [B, T] → [B, T] or [B, 1]. Empty: there is no ratio.
+  std::function<Tensor(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask)> compute;
+  bool per_sequence = false;  // one ratio for all tokens of a response
+};
+
+// What the loss of a token is computed from, each [B, T].
+struct TokenInputs {
+  Tensor log_prob, old_log_prob;
+  Tensor ratio;  // undefined without a ratio
+  Tensor advantage, mask;
+};
+
+// The loss of a token.
+struct Surrogate {
+  static constexpr const char* axis = "surrogate";
+  static const std::vector<Surrogate>& table();
+  const char *name, *formula, *source;
+  std::function<Tensor(const TokenInputs& in, const Algorithm& algorithm)> loss;  // → [B, T]
+  bool needs_ratio = true;
+  bool of_tokens = false;  // only for the ratio per token
+};
+
+// Weights of tokens for the difference between the policy before the update and the sampler (another kernel, another
+// precision, older weights). On the CPU the two agree to the bit, and every weight is exactly 1.
+struct Weight {
+  static constexpr const char* axis = "weight";
+  static const std::vector<Weight>& table();
+  const char *name, *formula, *source;
+  // old_log_prob, sampler_log_prob, mask [B, T] → [B, T] or [B, 1], constants. Empty: no weights.
+  std::function<Tensor(const Tensor& old_log_prob, const Tensor& sampler_log_prob, const Tensor& mask,
+                       const Algorithm& algorithm)>
+      compute;
+};
+
+// Which tokens the loss treats differently from the others.
+struct TokenSelection {
+  static constexpr const char* axis = "tokens";
+  static const std::vector<TokenSelection>& table();
+  const char *name, *formula, *source;
+  // The batch with its advantages → u8 [B, T], 1 for the selected tokens. Called once per rollout. Empty: all tokens
+  // are treated alike.
+  std::function<Tensor(const Batch& batch, const Algorithm& algorithm, Generator& generator)> select;
+  // The loss of the tokens, given those selected → [B, T].
+  std::function<Tensor(const Tensor& loss, const Tensor& selected, const TokenInputs& in, const Algorithm& algorithm)>
+      apply;
+  bool needs_entropy = false;
+};
+
+// From the losses of tokens to the loss: this choice determines how much the tokens of long responses weigh.
+struct Aggregation {
+  static constexpr const char* axis = "aggregation";
+  static const std::vector<Aggregation>& table();
+  const char *name, *formula;
+  std::function<Tensor(const Tensor& loss, const Tensor& mask, const Denominators& total)> aggregate;
+};
+
+// What the KL of a token is estimated from, each [B, T].
+struct KlInputs {
+  Tensor log_prob, ref_log_prob, old_log_prob;
+  Tensor full_kl;  // over the vocabulary, for an estimator that needs the logits
+  Tensor mask;
+};
+
+// Where the KL to the reference acts.
+struct KlPlace {
+  static constexpr const char* axis = "kl";
+  static const std::vector<KlPlace>& table();
+  const char *name, *formula;
+  bool in_reward = false, in_loss = false;
+  // reward [B, T] → the reward minus beta times the KL of each token [B, T], a constant.
+  std::function<Tensor(const Tensor& reward, const KlInputs& in, double beta)> subtract = {};
+};
+
+struct KlEstimator {
+  static constexpr const char* axis = "kl-estimator";
+  static const std::vector<KlEstimator>& table();
+  const char *name, *formula;
+  std::function<Tensor(const KlInputs& in)> estimate;  // → [B, T]
+  bool needs_logits = false;
+  bool in_reward = false;  // whether it may be subtracted from the reward
+};
+
+// The model that the KL keeps the policy close to. Its functions are in rl/text/references.cpp.
+struct ReferenceKind {
+  static constexpr const char* axis = "reference";
+  static const std::vector<ReferenceKind>& table();
+  const char *name, *formula;
+  std::function<std::unique_ptr<Reference>(const ReferenceRequest&)> make;  // empty: no reference
+  // Called after each step, which counts from 1. Empty: the reference stays as it is.
+  std::function<void(Reference&, Gpt2& policy, int64_t step, const Algorithm& algorithm)> follow = {};
+  bool is_policy = false;  // it begins as the policy: the first KL is 0
+  bool is_given = false;   // the user gives the model
 };
 
 struct Algorithm {
   std::string name;
   std::string source;  // the paper
 
-  Credit credit = Credit::response;
-  Baseline baseline = Baseline::none;
-  double baseline_decay = 0.9;      // for Baseline::moving
+  Choice<Credit> credit = "response";
+  Choice<Baseline> baseline = "none";
+  double baseline_decay = 0.9;      // for the moving baseline
   double gamma = 1, lambda = 0.95;  // gamma: to_go and critic
   int ddof = 1;                     // of standard deviations: in the advantage and in whiten
   double eps = 1e-6;                // added to standard deviations
   bool whiten = false;              // whitens the advantages of all tokens of the batch, as the last step
 
-  Ratio ratio = Ratio::none;
-  Surrogate surrogate = Surrogate::log_prob;
+  Choice<Ratio> ratio = "none";
+  Choice<Surrogate> surrogate = "log_prob";
   double clip_low = 0.2, clip_high = 0.2;
   double dual_clip = 3;
-  double weight_cap = 2;  // cap on the truncated importance weights between sampler and trainer; 0: no weights
+  Choice<Weight> weight = "truncate";
+  double weight_cap = 2;  // of the weights between sampler and trainer
 
-  Aggregation aggregation = Aggregation::sequence_sum;
+  Choice<TokenSelection> tokens = "all";
 
-  KlPlace kl = KlPlace::none;
-  KlEstimator kl_estimator = KlEstimator::k1;
-  KlControlOptions kl_control;
+  Choice<Aggregation> aggregation = "sequence_sum";
 
-  ReferenceKind reference = ReferenceKind::none;
-  int64_t reference_interval = 0;  // for ReferenceKind::moving
+  Choice<KlPlace> kl = "none";
+  Choice<KlEstimator> kl_estimator = "k1";
+  KlControlOptions kl_control = {};
+
+  Choice<ReferenceKind> reference = "none";
+  int64_t reference_interval = 0;  // for a moving reference
 
   double entropy_bonus = 0;                   // c_H: adds -c_H times the entropy, aggregated like the loss
-  double value_coef = 0.1, value_clip = 0.2;  // for Baseline::critic
+  double value_coef = 0.1, value_clip = 0.2;  // for a critic
   bool dynamic_sampling = false;              // replaces prompts whose responses all have equal rewards before shaping
   double overlong_cache = 0;                  // length penalty over this share of the maximum response length; 0: none
   int64_t epochs = 1;                         // passes over a rollout
+
+  // score [B, 1] and mask u8 [B, T] → reward [B, T]: where the reward of a whole response goes.
+  std::function<Tensor(const Tensor& score, const Tensor& mask)> place_reward = reward_at_end;
 };
 
-// The table: reinforce, reinforce_baseline, rloo, remax, gpg, opo, maxrl, reinforce_pp, reinforce_pp_baseline, ppo,
-// grpo, dr_grpo, lite_ppo, dapo, gspo, gspo_token, cispo.
+// The published algorithms (rl/algorithms.cpp).
 const std::vector<Algorithm>& algorithms();
-// Throws Error with these names if there is none called `name`.
+// Throws Error with the names of the table if there is none called `name`.
 const Algorithm& algorithm(std::string_view name);
+// The fields of an algorithm, for options, files and checks. `a` must outlive the list.
+std::vector<Field> fields(Algorithm& a);
+
+// The advantage of every token, [B, T] f64: credit, baseline and whitening. Sets batch.returns for a critic.
+Tensor advantages(const Algorithm& algorithm, Batch& batch, MovingBaseline& moving);
+// reward [B, T] - beta·(log π - log ref) where the mask is 1, without gradient. With return-to-go its gradient is that
+// of β·KL(π ‖ ref) of whole responses (Ziegler et al. 2019, arXiv:1909.08593).
+Tensor subtract_kl(const Tensor& reward, const KlInputs& in, double beta);
+// The loss of every token, [B, T]: ratio, surrogate, selection of tokens and weights. log_prob is the policy's,
+// differentiable; the batch has old_log_prob, sampler_log_prob, advantage, mask and, for a selection, selected, in the
+// dtype and on the device of log_prob.
+Tensor token_losses(const Algorithm& algorithm, const Tensor& log_prob, const Batch& batch);
 
 // Sizes of an update.
 struct BatchShape {
@@ -90,25 +228,18 @@ struct BatchShape {
   int64_t mini_batches = 1;  // optimizer steps per epoch
   int64_t micro_batch = 64;  // responses per forward pass; 0: all of a mini-batch
 };
+std::vector<Field> fields(BatchShape& b);
 
-// Throws Error naming the first field out of its range (AlgorithmField::check) or the first choices that contradict
-// each other.
+// Throws Error naming the first field out of its range or the first choices that contradict each other.
 void check_algorithm(const Algorithm& a);
 // check_algorithm(a), and Error for batch sizes that are out of range or that the algorithm cannot use: a group
 // baseline requires at least two samples.
 void check_algorithm(const Algorithm& a, const BatchShape& batch);
 
-// The formula with every convention, and the arithmetic of the batch, as text for users. Throws Error like
-// check_algorithm.
+// The formula of a row, in which each {name} is replaced by the value of that field. Throws Error for another name.
+std::string formula_text(std::string_view formula, const Algorithm& algorithm);
+// The formulas of the chosen rows, with the values of their fields, and the arithmetic of the batch, as text for users.
+// Throws Error like check_algorithm.
 std::string explain(const Algorithm& a, const BatchShape& batch);
-
-// word() is an enumerator's name, from_word() the enumerator of that name. For an unknown name, from_word() throws
-// Error with the names of words().
-template <class E>
-std::string_view word(E value);
-template <class E>
-E from_word(std::string_view word);
-template <class E>
-const std::vector<std::string>& words();
 
 }  // namespace pg::rl

@@ -1,112 +1,97 @@
-// The fields of an Algorithm by name, for options and configs.
-#include "rl/algorithm_fields.h"
-
-#include <fmt/ranges.h>
-
-#include <charconv>
-
-#include "tensor/base/range.h"
+// The fields of an algorithm, and the checks that its choices are compatible.
+#include "rl/algorithm.h"
 #include "tensor/base/error.h"
 
 namespace pg::rl {
-namespace {
 
-double number(const std::string& name, const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  check(error == std::errc() && end == text.data() + text.size(), "{}: expected a number, got \"{}\"", name, text);
-  return value;
-}
-
-template <class E>
-AlgorithmField choice(const std::string& name, const std::string& about, E Algorithm::*member) {
-  return {name, fmt::format("{}: {}", about, fmt::join(words<E>(), ", ")),
-          [member](const Algorithm& a) { return std::string(word(a.*member)); },
-          [member](Algorithm& a, const std::string& text) { a.*member = from_word<E>(text); }, [](const Algorithm&) {}};
-}
-
-// A numeric field. reach(a) returns a reference to it.
-template <class Reach>
-AlgorithmField quantity(const std::string& name, const std::string& about, const Range& range, Reach reach) {
-  const auto value_of = [reach](const Algorithm& a) { return reach(const_cast<Algorithm&>(a)); };
-  return {name, about, [value_of](const Algorithm& a) { return fmt::format("{}", value_of(a)); },
-          [name, range, reach](Algorithm& a, const std::string& text) {
-            const double value = number(name, text);
-            check_range(name, value, range);
-            auto& to = reach(a);
-            to = static_cast<std::decay_t<decltype(to)>>(value);
-          },
-          [name, range, value_of](const Algorithm& a) {
-            check_range(fmt::format("{}: {}", a.name, name), static_cast<double>(value_of(a)), range);
-          }};
-}
-
-AlgorithmField yes_or_no(const std::string& name, const std::string& about, bool Algorithm::*member) {
-  return {name, about + ": true, false", [member](const Algorithm& a) { return a.*member ? "true" : "false"; },
-          [name, member](Algorithm& a, const std::string& text) {
-            check(text == "true" || text == "false", "{}: expected true or false, got \"{}\"", name, text);
-            a.*member = text == "true";
-          },
-          [](const Algorithm&) {}};
-}
-
-std::vector<AlgorithmField> all_fields() {
+std::vector<Field> fields(Algorithm& a) {
+  KlControlOptions& kl = a.kl_control;
   return {
-      choice("credit", "what an action is credited with", &Algorithm::credit),
-      choice("baseline", "what the credit is compared with", &Algorithm::baseline),
-      quantity("baseline-decay", "of the moving baseline", kBelowOne,
-               [](Algorithm& a) -> double& { return a.baseline_decay; }),
-      quantity("gamma", "discount of later rewards", kShare, [](Algorithm& a) -> double& { return a.gamma; }),
-      quantity("lambda", "of GAE", kShare, [](Algorithm& a) -> double& { return a.lambda; }),
-      quantity("ddof", "0 or 1: deviations divide by n or n-1", whole_from(0, 1),
-               [](Algorithm& a) -> int& { return a.ddof; }),
-      quantity("eps", "added to deviations", kNotNegative, [](Algorithm& a) -> double& { return a.eps; }),
-      yes_or_no("whiten", "bring advantages to mean 0 and deviation 1 over the batch", &Algorithm::whiten),
-      choice("ratio", "between the policy and that of the rollout", &Algorithm::ratio),
-      choice("surrogate", "loss of a token", &Algorithm::surrogate),
-      quantity("clip-low", "ratios below 1 minus this are clipped", kShare,
-               [](Algorithm& a) -> double& { return a.clip_low; }),
-      quantity("clip-high", "ratios above 1 plus this are clipped", kNotNegative,
-               [](Algorithm& a) -> double& { return a.clip_high; }),
-      quantity("dual-clip", "bound of the loss where the advantage is negative", {.low = 1, .open_low = true},
-               [](Algorithm& a) -> double& { return a.dual_clip; }),
-      quantity("weight-cap", "of importance weights between sampler and trainer; 0: none", {.low = 1, .or_zero = true},
-               [](Algorithm& a) -> double& { return a.weight_cap; }),
-      choice("aggregation", "from tokens to the loss", &Algorithm::aggregation),
-      choice("kl", "where the KL to the reference acts", &Algorithm::kl),
-      choice("kl-estimator", "how it is estimated", &Algorithm::kl_estimator),
-      {"kl-schedule", fmt::format("of its weight: {}", fmt::join(words<KlSchedule>(), ", ")),
-       [](const Algorithm& a) { return std::string(word(a.kl_control.schedule)); },
-       [](Algorithm& a, const std::string& text) { a.kl_control.schedule = from_word<KlSchedule>(text); },
-       [](const Algorithm&) {}},
-      quantity("beta", "weight of the KL", kNotNegative, [](Algorithm& a) -> double& { return a.kl_control.beta; }),
-      quantity("kl-warmup-tokens", "until beta is reached", kNotNegative,
-               [](Algorithm& a) -> double& { return a.kl_control.warmup_tokens; }),
-      quantity("kl-target", "adaptive, stepped: nats per response", kPositive,
-               [](Algorithm& a) -> double& { return a.kl_control.target; }),
-      quantity("kl-horizon", "adaptive: responses", kPositive,
-               [](Algorithm& a) -> double& { return a.kl_control.horizon; }),
-      choice("reference", "what the policy is held near to", &Algorithm::reference),
-      quantity("reference-interval", "steps between updates of a moving reference", whole_from(0),
-               [](Algorithm& a) -> int64_t& { return a.reference_interval; }),
-      quantity("entropy-bonus", "weight of the entropy", kAnyNumber,
-               [](Algorithm& a) -> double& { return a.entropy_bonus; }),
-      quantity("value-coef", "weight of the critic's loss", kNotNegative,
-               [](Algorithm& a) -> double& { return a.value_coef; }),
-      quantity("value-clip", "how far a value may move in a step; 0: any", kNotNegative,
-               [](Algorithm& a) -> double& { return a.value_clip; }),
-      yes_or_no("dynamic-sampling", "replace prompts whose responses all earn the same", &Algorithm::dynamic_sampling),
-      quantity("overlong-cache", "share of the longest length within which length is punished", kShare,
-               [](Algorithm& a) -> double& { return a.overlong_cache; }),
-      quantity("epochs", "passes over a rollout", whole_from(1), [](Algorithm& a) -> int64_t& { return a.epochs; }),
+      {"credit", row_field(a.credit), "what an action is credited with"},
+      {"baseline", row_field(a.baseline), "what the credit is compared with"},
+      {"baseline-decay", &a.baseline_decay, "of the moving baseline", kBelowOne},
+      {"gamma", &a.gamma, "discount of later rewards", kShare},
+      {"lambda", &a.lambda, "of GAE", kShare},
+      {"ddof", &a.ddof, "0 or 1: variances divide by n or n-1", whole_from(0, 1)},
+      {"eps", &a.eps, "added to standard deviations", kNotNegative},
+      {"whiten", &a.whiten, "bring advantages to mean 0 and standard deviation 1 over the batch"},
+      {"ratio", row_field(a.ratio), "between the policy and that of the rollout"},
+      {"surrogate", row_field(a.surrogate), "loss of a token"},
+      {"clip-low", &a.clip_low, "ratios below 1 minus this are clipped", kShare},
+      {"clip-high", &a.clip_high, "ratios above 1 plus this are clipped", kNotNegative},
+      {"dual-clip", &a.dual_clip, "bound of the loss where the advantage is negative", {.low = 1, .open_low = true}},
+      {"weight", row_field(a.weight), "correction for the difference between sampler and trainer"},
+      {"weight-cap", &a.weight_cap, "of importance weights between sampler and trainer", {.low = 1}},
+      {"tokens", row_field(a.tokens), "which tokens the loss treats differently"},
+      {"aggregation", row_field(a.aggregation), "from tokens to the loss"},
+      {"kl", row_field(a.kl), "where the KL to the reference acts"},
+      {"kl-estimator", row_field(a.kl_estimator), "how the KL is estimated"},
+      {"kl-schedule", row_field(kl.schedule), "how the weight of the KL changes"},
+      {"beta", &kl.beta, "weight of the KL", kNotNegative},
+      {"kl-warmup-tokens", &kl.warmup_tokens, "warmup: tokens until beta is reached", kNotNegative},
+      {"kl-target", &kl.target, "adaptive, stepped: nats per response", kPositive},
+      {"kl-horizon", &kl.horizon, "adaptive: responses", kPositive},
+      {"reference", row_field(a.reference), "the model that the KL keeps the policy close to"},
+      {"reference-interval", &a.reference_interval, "steps between updates of a moving reference", whole_from(0)},
+      {"entropy-bonus", &a.entropy_bonus, "weight of the entropy", kAnyNumber},
+      {"value-coef", &a.value_coef, "weight of the critic's loss", kNotNegative},
+      {"value-clip", &a.value_clip, "how far a value may move in a step; 0: any", kNotNegative},
+      {"dynamic-sampling", &a.dynamic_sampling, "replace prompts whose responses all earn the same"},
+      {"overlong-cache", &a.overlong_cache, "share of the longest length within which length is punished", kShare},
+      {"epochs", &a.epochs, "passes over a rollout", whole_from(1)},
   };
 }
 
-}  // namespace
+std::vector<Field> fields(BatchShape& b) {
+  constexpr double kMost = 1 << 24;  // responses per step: each has its own random stream
+  return {{"prompts", &b.prompts, "prompts per step", whole_from(1, kMost)},
+          {"samples", &b.samples, "responses to each prompt", whole_from(1, kMost)},
+          {"mini-batches", &b.mini_batches, "optimizer steps per epoch", whole_from(1, kMost)},
+          {"micro-batch", &b.micro_batch, "responses per forward pass; 0: a mini-batch at once", whole_from(0, kMost)}};
+}
 
-const std::vector<AlgorithmField>& algorithm_fields() {
-  static const std::vector<AlgorithmField> all = all_fields();
-  return all;
+void check_algorithm(const Algorithm& algorithm) {
+  Algorithm a = algorithm;
+  check_fields(a.name, fields(a));
+  const auto require = [&](bool holds, std::string_view why) { check(holds, "{}: {}", a.name, why); };
+  check(a.surrogate.needs_ratio == bool(a.ratio.compute), "{}: surrogate {} and ratio {} do not go together", a.name,
+        a.surrogate.name, a.ratio.name);
+  check(!a.surrogate.of_tokens || !a.ratio.per_sequence, "{}: surrogate {} weighs tokens, not ratio {}", a.name,
+        a.surrogate.name, a.ratio.name);
+  require(!a.baseline.needs.critic || a.credit.is("to_go"), "a critic credits to_go");
+  check(!a.baseline.needs.response || a.credit.whole_response, "{}: baseline {} compares whole responses", a.name,
+        a.baseline.name);
+  const bool has_kl = a.kl.in_reward || a.kl.in_loss;
+  require(!has_kl || a.reference.make, "a KL needs a reference");
+  check(!a.kl.in_reward || a.kl_estimator.in_reward, "{}: in the reward the KL is k1, not {}", a.name,
+        a.kl_estimator.name);
+  require(!a.reference.is("moving") || a.reference_interval > 0, "a moving reference needs a reference_interval");
+  KlControl{a.kl_control};  // throws Error for a schedule without the options it requires
+}
+
+void check_algorithm(const Algorithm& a, const BatchShape& shape) {
+  check_algorithm(a);
+  BatchShape b = shape;
+  check_fields(a.name, fields(b));
+  const int64_t responses = b.prompts * b.samples;
+  check_range(a.name + ": prompts times samples", static_cast<double>(responses), whole_from(1, 1 << 24));
+  check(b.mini_batches <= responses, "{}: {} prompts x {} samples cannot make {} mini-batches", a.name, b.prompts,
+        b.samples, b.mini_batches);
+  check(b.samples > 1 || !a.baseline.needs.group,
+        "{}: baseline {} compares the responses to one prompt with each other, and samples is 1: every advantage would "
+        "be 0; take 2 samples or more, or baseline moving, batch_mean or remax",
+        a.name, a.baseline.name);
+  check(b.samples > 1 || !a.dynamic_sampling,
+        "{}: dynamic-sampling keeps prompts whose responses earn different rewards, and samples is 1: take 2 samples "
+        "or more, or dynamic-sampling false",
+        a.name);
+  check(responses > 1 || !a.baseline.needs.batch,
+        "{}: baseline {} compares responses with each other, and a step has one: take more prompts or samples", a.name,
+        a.baseline.name);
+  const KlControlOptions& kl = a.kl_control;
+  check(!kl.schedule.has_horizon || 0.2 * static_cast<double>(responses) < kl.horizon,
+        "{}: kl-horizon must be above a fifth of the {} responses of a step, got {}: beta could become negative",
+        a.name, responses, kl.horizon);
 }
 
 }  // namespace pg::rl

@@ -11,11 +11,11 @@
 namespace pg::rl {
 
 Tensor k1(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask) {
-  return keep(log_prob - ref_log_prob, mask, 0, "k1");
+  return masked(log_prob - ref_log_prob, mask, 0, "k1");
 }
 
 Tensor k2(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask) {
-  const Tensor d = keep(log_prob - ref_log_prob, mask, 0, "k2");
+  const Tensor d = masked(log_prob - ref_log_prob, mask, 0, "k2");
   return 0.5 * (d * d);
 }
 
@@ -26,7 +26,7 @@ double k3_value(double difference) {
 
 Tensor k3(const Tensor& log_prob, const Tensor& ref_log_prob, const Tensor& mask) {
   const Tensor d =
-      clamp(keep(ref_log_prob - log_prob, mask, 0, "k3"), -std::numeric_limits<double>::infinity(), kMaxLogRatio);
+      clamp(masked(ref_log_prob - log_prob, mask, 0, "k3"), -std::numeric_limits<double>::infinity(), kMaxLogRatio);
   return expm1(d) - d;  // exp(d) - 1 would lose every digit near d = 0
 }
 

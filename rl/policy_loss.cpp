@@ -17,7 +17,7 @@ Tensor constant(const Tensor& advantage, const Tensor& x, const char* what) {
 
 Tensor log_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask, const char* what) {
   check_same_shape(old_log_prob, log_prob, what, "old_log_prob");
-  return keep(log_prob - old_log_prob, mask, 0, what);
+  return masked(log_prob - old_log_prob, mask, 0, what);
 }
 
 Tensor exp_clamped(const Tensor& log_ratio) { return exp(clamp(log_ratio, -kMaxLogRatio, kMaxLogRatio)); }
@@ -31,6 +31,22 @@ Tensor mean_of_rows(const Tensor& x, const Tensor& mask) {
 Tensor clipped(const Tensor& ratio, double low, double high, const char* what) {
   check(low >= 0 && high >= 0, "{}: the clip range must not be negative, got {} and {}", what, low, high);
   return clamp(ratio, 1 - low, 1 + high);
+}
+
+// loss [B, T] or [B, 1] → [B, T], 0 where the mask is 0.
+Tensor of_tokens(const Tensor& loss, const Tensor& mask) {
+  check(loss.rank() == 2, "aggregate: expected loss [B, T], got {}", loss.shape());
+  const bool whole = !mask.defined() || loss.shape() == mask.shape();
+  if (!whole) {
+    check(loss.size(0) == mask.size(0) && loss.size(1) == 1, "aggregate: loss must be {} or [{}, 1], got {}",
+          mask.shape(), mask.size(0), loss.shape());
+  }
+  return masked(whole ? loss : expand(loss, mask.shape()), mask, 0, "aggregate");
+}
+
+Tensor divided(const Tensor& x, double by, const char* name) {
+  check(by > 0, "aggregate: the {} of the whole update must be positive, got {}", name, by);
+  return x / by;
 }
 
 }  // namespace
@@ -53,7 +69,7 @@ Tensor sequence_token_ratio(const Tensor& log_prob, const Tensor& old_log_prob, 
 }
 
 Tensor log_prob_loss(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask) {
-  return neg(keep(log_prob, mask, 0, "log_prob_loss") * constant(advantage, log_prob, "log_prob_loss"));
+  return neg(masked(log_prob, mask, 0, "log_prob_loss") * constant(advantage, log_prob, "log_prob_loss"));
 }
 
 Tensor ratio_loss(const Tensor& ratio, const Tensor& advantage) {
@@ -77,7 +93,7 @@ Tensor dual_clip_loss(const Tensor& ratio, const Tensor& advantage, double low, 
 Tensor cispo_loss(const Tensor& log_prob, const Tensor& ratio, const Tensor& advantage, double low, double high,
                   const Tensor& mask) {
   const Tensor weight = clipped(ratio.detach(), low, high, "cispo_loss") * constant(advantage, ratio, "cispo_loss");
-  return neg(keep(log_prob, mask, 0, "cispo_loss") * weight);
+  return neg(masked(log_prob, mask, 0, "cispo_loss") * weight);
 }
 
 Tensor truncated_weight(const Tensor& old_log_prob, const Tensor& sampler_log_prob, double cap, const Tensor& mask) {
@@ -100,34 +116,26 @@ Denominators denominators(const Tensor& mask, double max_length) {
   return d;
 }
 
-Tensor aggregate(const Tensor& loss, const Tensor& mask, Aggregation how, const Denominators& total) {
-  check(loss.rank() == 2, "aggregate: expected loss [B, T], got {}", loss.shape());
-  const bool whole = !mask.defined() || loss.shape() == mask.shape();
-  if (!whole) {
-    check(loss.size(0) == mask.size(0) && loss.size(1) == 1, "aggregate: loss must be {} or [{}, 1], got {}",
-          mask.shape(), mask.size(0), loss.shape());
-  }
-  const Tensor kept = keep(whole ? loss : expand(loss, mask.shape()), mask, 0, "aggregate");
-  const auto divided = [](const Tensor& x, double by, const char* name) {
-    check(by > 0, "aggregate: the {} of the whole update must be positive, got {}", name, by);
-    return x / by;
-  };
-  switch (how) {
-    case Aggregation::token_mean:
-      return divided(sum(kept), total.tokens, "number of tokens");
-    case Aggregation::sequence_mean:
-      return divided(sum(mean_of_rows(kept, mask)), total.sequences, "number of responses");
-    case Aggregation::constant:
-      return divided(sum(kept), total.sequences * total.max_length, "number of responses times max_length");
-    case Aggregation::sequence_sum:
-      return divided(sum(kept), total.sequences, "number of responses");
-  }
-  throw Error("aggregate: unknown aggregation");
+Tensor token_mean(const Tensor& loss, const Tensor& mask, const Denominators& total) {
+  return divided(sum(of_tokens(loss, mask)), total.tokens, "number of tokens");
+}
+
+Tensor sequence_mean(const Tensor& loss, const Tensor& mask, const Denominators& total) {
+  return divided(sum(mean_of_rows(of_tokens(loss, mask), mask)), total.sequences, "number of responses");
+}
+
+Tensor constant_length_mean(const Tensor& loss, const Tensor& mask, const Denominators& total) {
+  return divided(sum(of_tokens(loss, mask)), total.sequences * total.max_length,
+                 "number of responses times max_length");
+}
+
+Tensor sequence_sum(const Tensor& loss, const Tensor& mask, const Denominators& total) {
+  return divided(sum(of_tokens(loss, mask)), total.sequences, "number of responses");
 }
 
 Tensor reinforce_loss(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask) {
   const Tensor loss = log_prob_loss(log_prob, advantage, mask);
-  return aggregate(loss, mask, Aggregation::sequence_sum, {.sequences = static_cast<double>(log_prob.size(0))});
+  return sequence_sum(loss, mask, {.sequences = static_cast<double>(log_prob.size(0))});
 }
 
 }  // namespace pg::rl

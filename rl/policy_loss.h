@@ -45,14 +45,8 @@ Tensor cispo_loss(const Tensor& log_prob, const Tensor& ratio, const Tensor& adv
 Tensor truncated_weight(const Tensor& old_log_prob, const Tensor& sampler_log_prob, double cap = 2,
                         const Tensor& mask = {});
 
-// ---- aggregation: this choice determines the algorithm
+// ---- aggregation: loss [B, T] (or [B, 1]) → scalar. This choice determines the algorithm.
 
-enum class Aggregation : uint8_t {
-  token_mean,     // Σ_i Σ_t m·l / tokens: long responses weigh more (DAPO)
-  sequence_mean,  // 1/B Σ_i (1/len_i) Σ_t m·l: long wrong answers are penalized less per token (GRPO)
-  constant,       // Σ m·l / (B·max_length): no length bias (Dr. GRPO)
-  sequence_sum,   // 1/B Σ_i Σ_t m·l: the gradient of the sequence objective itself
-};
 // The divisors of the sums. They are those of the whole update, not of a micro-batch or rank, so that the losses of all
 // parts add up to the loss of the whole.
 struct Denominators {
@@ -61,8 +55,15 @@ struct Denominators {
   double max_length = 0;  // L_max, for constant
 };
 Denominators denominators(const Tensor& mask, double max_length = 0);
-// loss [B, T] → scalar. Responses without a token are ignored.
-Tensor aggregate(const Tensor& loss, const Tensor& mask, Aggregation how, const Denominators& total);
+// Responses without a token are ignored. Each throws Error if its divisor is not positive.
+// Σ_i Σ_t m·l / tokens: long responses weigh more (DAPO).
+Tensor token_mean(const Tensor& loss, const Tensor& mask, const Denominators& total);
+// 1/B Σ_i (1/len_i) Σ_t m·l: the tokens of long responses weigh less (GRPO).
+Tensor sequence_mean(const Tensor& loss, const Tensor& mask, const Denominators& total);
+// Σ m·l / (B·max_length): no length bias (Dr. GRPO).
+Tensor constant_length_mean(const Tensor& loss, const Tensor& mask, const Denominators& total);
+// 1/B Σ_i Σ_t m·l: the gradient of the sequence objective itself.
+Tensor sequence_sum(const Tensor& loss, const Tensor& mask, const Denominators& total);
 
 // -(1/B) Σ_b Σ_t mask·A·log π, which is log_prob_loss aggregated as sequence_sum. Its gradient is the score-function
 // estimate of -∇ E[return] (Williams 1992).

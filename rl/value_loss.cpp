@@ -13,12 +13,12 @@ Tensor value_loss(const Tensor& values, const Tensor& returns, const Tensor& old
                   const Tensor& mask) {
   check(values.shape() == returns.shape(), "value_loss: values are {}, returns {}", values.shape(), returns.shape());
   check(clip >= 0, "value_loss: clip must not be negative, got {}", clip);
-  const Tensor target = returns.detach(), error = keep(values - target, mask, 0, "value_loss"), free = error * error;
+  const Tensor target = returns.detach(), error = masked(values - target, mask, 0, "value_loss"), free = error * error;
   if (clip == 0) return 0.5 * free;
   check(old_values.shape() == values.shape(), "value_loss: old_values must be {}, got {}", values.shape(),
         old_values.shape());
   const Tensor old = old_values.detach();
-  const Tensor near = keep(old + clamp(values - old, -clip, clip) - target, mask, 0, "value_loss"),
+  const Tensor near = masked(old + clamp(values - old, -clip, clip) - target, mask, 0, "value_loss"),
                bounded = near * near;
   return 0.5 * where(ge(free, bounded), free, bounded);
 }

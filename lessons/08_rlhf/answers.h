@@ -1,7 +1,7 @@
 // Lesson 8: RLHF. This is your file: replace each TODO(...), then: make lesson8 && ./lesson8 check
 //
-// N pairs, B responses, T places, V tokens. A Response (rl/text/experience.h) has prompt and tokens (ids), chosen (1
-// where the policy chose the token), score.reward, and by token old_log_probs, ref_log_probs, rewards. Useful:
+// N pairs, B responses, T places, V tokens. A ScoredResponse (lesson.h) has prompt and tokens (ids), chosen (1 where
+// the policy chose the token), score.reward, and by token old_log_probs, ref_log_probs, rewards. Useful:
 // Tensor::zeros({b, t}, i32), Tensor::full(shape, x, i32), x.data<int32_t>()[place], softplus(x) = log(1 + e^x),
 // neg(x), x.detach(), log_softmax(x), gather(x, dim, index), unsqueeze / squeeze(x, dim), where(mask, a, b),
 // Tensor::scalar(0, dtype), sum(x, {dim}), rl::last_chosen(response), rl::token_rows(responses).
@@ -45,7 +45,7 @@ Tensor bradley_terry_loss(const Tensor& chosen, const Tensor& rejected, const Te
 }
 
 // response.rewards, one for each of its tokens: score.reward at the last token that the policy chose, 0 at all others.
-void set_rewards(Response& response) {
+void set_rewards(ScoredResponse& response) {
   // [answer 08.3 set_rewards]
   response.rewards.assign(response.tokens.size(), 0);
   response.rewards[rl::last_chosen(response)] = response.score.reward;
@@ -54,7 +54,7 @@ void set_rewards(Response& response) {
 
 // Takes beta·(log π - log ref) off the reward of each token that the policy chose. log π is old_log_probs: that of the
 // policy which drew the tokens.
-void subtract_kl(Response& response, double beta) {
+void subtract_kl(ScoredResponse& response, double beta) {
   // [answer 08.4 subtract_kl]
   for (size_t t = 0; t < response.tokens.size(); ++t) {
     if (!response.chosen[t]) continue;

@@ -7,8 +7,8 @@ namespace {
 using kit::Grader;
 using kit::Value;
 
-Response response(std::vector<int32_t> tokens, std::vector<uint8_t> chosen) {
-  Response r;
+ScoredResponse response(std::vector<int32_t> tokens, std::vector<uint8_t> chosen) {
+  ScoredResponse r;
   r.prompt = {7, 3};
   r.tokens = std::move(tokens);
   r.chosen = std::move(chosen);
@@ -49,7 +49,7 @@ void check_sft_batch(Grader& g, const Impl& impl) {
 }
 
 void check_set_rewards(Grader& g, const Impl& impl) {
-  Response r = response({4, 6, 8, 0}, {1, 1, 1, 1});
+  ScoredResponse r = response({4, 6, 8, 0}, {1, 1, 1, 1});
   r.score.reward = 2.4;
   r.rewards = {9, 9, 9};  // left from an earlier use
   impl.set_rewards(r);
@@ -66,7 +66,7 @@ void check_set_rewards(Grader& g, const Impl& impl) {
                {"the score is divided by the length: then short responses pay", Value({4}, {0.6, 0.6, 0.6, 0.6})},
                {"the score is divided by the length: then short responses pay", Value({4}, {0, 0, 0, 0.6})}}});
   if (g.failed()) return;
-  Response world = response({4, 6, 9, 5, 9}, {1, 1, 0, 1, 0});
+  ScoredResponse world = response({4, 6, 9, 5, 9}, {1, 1, 0, 1, 0});
   world.score.reward = -1.5;
   impl.set_rewards(world);
   g.equal("tokens 4 6 9 5 9, the nines from the world; score -1.5: rewards", Value(world.rewards),
@@ -78,7 +78,7 @@ void check_set_rewards(Grader& g, const Impl& impl) {
 
 void check_subtract_kl(Grader& g, const Impl& impl) {
   const auto sample = [] {
-    Response r = response({4, 6, 9, 0}, {1, 1, 0, 1});
+    ScoredResponse r = response({4, 6, 9, 0}, {1, 1, 0, 1});
     r.rewards = {0.5, 0, 0, 2};
     r.old_log_probs = {-0.1, -2, -9, -1};
     r.ref_log_probs = {-0.4, -1, -3, -1.5};
@@ -86,7 +86,7 @@ void check_subtract_kl(Grader& g, const Impl& impl) {
   };
   // log π - log ref is 0.3, -1, (not sampled by the policy), 0.5.
   const double k3[] = {std::exp(-0.3) - 1 + 0.3, std::exp(1.0) - 1 - 1, std::exp(-0.5) - 1 + 0.5};
-  Response r = sample();
+  ScoredResponse r = sample();
   impl.subtract_kl(r, 0.2);
   g.equal(
       "rewards .5 0 0 2; log π -.1 -2 -9 -1; log ref -.4 -1 -3 -1.5; third token the world's; β .2", Value(r.rewards),
@@ -105,7 +105,7 @@ void check_subtract_kl(Grader& g, const Impl& impl) {
            {"the world's tokens pay as well; the policy cannot help what they are", Value({4}, {0.44, 0.2, 1.2, 1.9})},
            {"the reward that was there is overwritten: take the KL off it", Value({4}, {-0.06, 0.2, 0, -0.1})}}});
   if (g.failed()) return;
-  Response same = sample();
+  ScoredResponse same = sample();
   same.ref_log_probs = same.old_log_probs;
   impl.subtract_kl(same, 0.2);
   g.equal("the policy is the reference: rewards", Value(same.rewards), Value({4}, {0.5, 0, 0, 2}));

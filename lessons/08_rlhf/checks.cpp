@@ -1,7 +1,6 @@
 // The checks of lesson 8.
 #include "lessons/08_rlhf/checks.h"
 
-#include "rl/text/credit.h"
 #include "rl/text/preferences.h"
 #include "rl/text/sft.h"
 
@@ -49,7 +48,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "rewards[last chosen token] = score, 0 elsewhere; as many rewards as tokens.",
                  "response.rewards.assign(response.tokens.size(), 0); then one assignment at "
                  "rl::last_chosen(response)."},
-       .solution = {"rl/text/experience.cpp", "void set_rewards("},
+       .solution = {"rl/batch.cpp", "Tensor reward_at_end("},
        .run = check_set_rewards},
       {.id = "08.4",
        .title = "the KL in the reward",
@@ -62,7 +61,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "rewards[t] -= β·(log π[t] - log ref[t]) wherever chosen[t] is 1.",
                  "Loop over the tokens; skip those with chosen[t] == 0; subtract beta * (old_log_probs[t] - "
                  "ref_log_probs[t]) from what is there."},
-       .solution = {"rl/text/credit.cpp", "void subtract_kl("},
+       .solution = {"rl/axes.cpp", "Tensor subtract_kl("},
        .run = check_subtract_kl},
       {.id = "08.5",
        .title = "a response's log-probability",
@@ -92,11 +91,30 @@ std::vector<kit::Check<Impl>> checks() {
   };
 }
 
+namespace {
+
+// The engine's functions take the numbers of all responses as tensors [B, T]. Here B is 1.
+template <class Number>
+Tensor row(const std::vector<Number>& x) {
+  return Tensor::from(x, {1, static_cast<int64_t>(x.size())});
+}
+
+void set_rewards_by_engine(ScoredResponse& r) {
+  r.rewards = rl::reward_at_end(Tensor::from(std::vector<double>{r.score.reward}, {1, 1}), row(r.chosen)).to_vector();
+}
+
+void subtract_kl_by_engine(ScoredResponse& r, double beta) {
+  const rl::KlInputs in{row(r.old_log_probs), row(r.ref_log_probs), {}, {}, row(r.chosen)};
+  r.rewards = rl::subtract_kl(row(r.rewards), in, beta).to_vector();
+}
+
+}  // namespace
+
 Impl reference() {
   return {.sft_batch = rl::sft_batch,
           .bradley_terry_loss = rl::bradley_terry_loss,
-          .set_rewards = rl::set_rewards,
-          .subtract_kl = rl::subtract_kl,
+          .set_rewards = set_rewards_by_engine,
+          .subtract_kl = subtract_kl_by_engine,
           .sequence_log_probs = rl::sequence_log_probs,
           .dpo_loss = rl::dpo_loss};
 }

@@ -204,13 +204,6 @@ void demo(kit::Demo& demo, const Impl& impl) {
   print(demo, "DPO, beta 1", runs, &Run::after_dpo);
   demo.gap();
   claims(demo, runs);
-
-  const auto policy = copy_of(sft.config, sft);
-  demo.status("rl::RlTrainer ...");
-  train_with_engine(*policy, task, judge, {.beta = kBeta, .steps = kSteps, .seed = 1});
-  demo.say("lessons/08_rlhf/ppo.cpp is the loop on one page. The engine's, with checkpoints and lamps, is one object:");
-  demo.claim("human, rl::RlTrainer with algorithm(\"ppo\")", measure(impl, *policy, sft, task, judge).human, "",
-             kit::at_least(1.3));
 }
 
 }  // namespace pg::lesson08

@@ -86,7 +86,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"kl_absolute", "08.4", "k1 may be negative",
      [](Impl& m) {
-       m.subtract_kl = [](Response& response, double beta) -> void {
+       m.subtract_kl = [](ScoredResponse& response, double beta) -> void {
          for (size_t t = 0; t < response.tokens.size(); ++t) {
            if (!response.chosen[t]) continue;
            response.rewards[t] -= beta * std::abs(response.old_log_probs[t] - response.ref_log_probs[t]);
@@ -95,7 +95,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"kl_k3", "08.4", "this is k3",
      [](Impl& m) {
-       m.subtract_kl = [](Response& response, double beta) -> void {
+       m.subtract_kl = [](ScoredResponse& response, double beta) -> void {
          for (size_t t = 0; t < response.tokens.size(); ++t) {
            if (!response.chosen[t]) continue;
            const double d = response.ref_log_probs[t] - response.old_log_probs[t];
@@ -105,14 +105,14 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"kl_last_only", "08.4", "free to leave",
      [](Impl& m) {
-       m.subtract_kl = [](Response& response, double beta) -> void {
+       m.subtract_kl = [](ScoredResponse& response, double beta) -> void {
          const size_t t = rl::last_chosen(response);
          response.rewards[t] -= beta * (response.old_log_probs[t] - response.ref_log_probs[t]);
        };
      }},
     {"kl_no_beta", "08.4", "forgotten",
      [](Impl& m) {
-       m.subtract_kl = [](Response& response, [[maybe_unused]] double beta) -> void {
+       m.subtract_kl = [](ScoredResponse& response, [[maybe_unused]] double beta) -> void {
          for (size_t t = 0; t < response.tokens.size(); ++t) {
            if (!response.chosen[t]) continue;
            response.rewards[t] -= response.old_log_probs[t] - response.ref_log_probs[t];
@@ -121,7 +121,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"kl_of_world", "08.4", "cannot help",
      [](Impl& m) {
-       m.subtract_kl = [](Response& response, double beta) -> void {
+       m.subtract_kl = [](ScoredResponse& response, double beta) -> void {
          for (size_t t = 0; t < response.tokens.size(); ++t) {
            response.rewards[t] -= beta * (response.old_log_probs[t] - response.ref_log_probs[t]);
          }
@@ -129,7 +129,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"kl_overwrites", "08.4", "take the KL off it",
      [](Impl& m) {
-       m.subtract_kl = [](Response& response, double beta) -> void {
+       m.subtract_kl = [](ScoredResponse& response, double beta) -> void {
          for (size_t t = 0; t < response.tokens.size(); ++t) {
            if (!response.chosen[t]) continue;
            response.rewards[t] = -beta * (response.old_log_probs[t] - response.ref_log_probs[t]);
@@ -138,7 +138,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"kl_sign", "08.4", "pays the policy for leaving",
      [](Impl& m) {
-       m.subtract_kl = [](Response& response, double beta) -> void {
+       m.subtract_kl = [](ScoredResponse& response, double beta) -> void {
          for (size_t t = 0; t < response.tokens.size(); ++t) {
            if (!response.chosen[t]) continue;
            response.rewards[t] += beta * (response.old_log_probs[t] - response.ref_log_probs[t]);
@@ -147,7 +147,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"kl_sum_at_end", "08.4", "each token should pay for itself",
      [](Impl& m) {
-       m.subtract_kl = [](Response& response, double beta) -> void {
+       m.subtract_kl = [](ScoredResponse& response, double beta) -> void {
          double sum = 0;
          for (size_t t = 0; t < response.tokens.size(); ++t) {
            if (response.chosen[t]) sum += response.old_log_probs[t] - response.ref_log_probs[t];
@@ -283,14 +283,14 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"score_before_end", "08.3", "is a choice as well",
      [](Impl& m) {
-       m.set_rewards = [](Response& response) -> void {
+       m.set_rewards = [](ScoredResponse& response) -> void {
          response.rewards.assign(response.tokens.size(), 0);
          response.rewards[std::max<size_t>(rl::last_chosen(response), 1) - 1] = response.score.reward;
        };
      }},
     {"score_by_length", "08.3", "short responses pay",
      [](Impl& m) {
-       m.set_rewards = [](Response& response) -> void {
+       m.set_rewards = [](ScoredResponse& response) -> void {
          const auto length = static_cast<double>(response.length());
          response.rewards.assign(response.tokens.size(), 0);
          response.rewards[rl::last_chosen(response)] = response.score.reward / length;
@@ -298,27 +298,27 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"score_everywhere", "08.3", "long responses earn more",
      [](Impl& m) {
-       m.set_rewards = [](Response& response) -> void {
+       m.set_rewards = [](ScoredResponse& response) -> void {
          response.rewards.assign(response.tokens.size(), response.score.reward);
        };
      }},
     {"score_first", "08.3", "return-to-go",
      [](Impl& m) {
-       m.set_rewards = [](Response& response) -> void {
+       m.set_rewards = [](ScoredResponse& response) -> void {
          response.rewards.assign(response.tokens.size(), 0);
          response.rewards[0] = response.score.reward;
        };
      }},
     {"score_of_world", "08.3", "the world chose",
      [](Impl& m) {
-       m.set_rewards = [](Response& response) -> void {
+       m.set_rewards = [](ScoredResponse& response) -> void {
          response.rewards.assign(response.tokens.size(), 0);
          response.rewards.back() = response.score.reward;
        };
      }},
     {"score_on_pad", "08.3", "on padding",
      [](Impl& m) {
-       m.set_rewards = [](Response& response) -> void {
+       m.set_rewards = [](ScoredResponse& response) -> void {
          response.rewards.assign(response.tokens.size() + 1, 0);
          response.rewards[response.tokens.size()] = response.score.reward;
        };

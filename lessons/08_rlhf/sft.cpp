@@ -19,12 +19,6 @@ std::unique_ptr<Gpt2> copy_of(const Gpt2Config& config, Gpt2& model) {
   return copy;
 }
 
-std::vector<const Response*> pointers(const std::vector<Response>& responses) {
-  std::vector<const Response*> all;
-  for (const Response& r : responses) all.push_back(&r);
-  return all;
-}
-
 rl::Experience write(Gpt2& policy, const TextTask& task, int64_t problems, int64_t samples, uint64_t seed) {
   Generator g(seed);
   std::vector<Problem> drawn;

@@ -63,12 +63,12 @@ void show_tokens(kit::Demo& demo, const Impl& impl, Gpt2& policy, Gpt2& referenc
                  const rl::Judge& judge, double beta) {
   rl::Experience experience = write(policy, task, 1, 1, 8);
   judge(experience.responses);
-  Response& r = experience.responses[0];
-  r.old_log_probs = r.sampler_log_probs;
-  Response* one = &r;
-  const Response* view = &r;
-  rl::set_token_values({&one, 1}, &Response::ref_log_probs,
-                       rl::ModelReference(reference).log_prob(rl::token_rows({&view, 1}), 1));
+  ScoredResponse r{experience.responses[0], {}, {}, {}};
+  r.old_log_probs = r.sampler_log_probs;  // bitwise equal (docs/ARCHITECTURE.md)
+  const Response* one = &r;
+  const rl::TokenRows rows = rl::token_rows({&one, 1});
+  const std::vector<double> ref = rl::ModelReference(reference).log_prob(rows, 1).to_vector();
+  r.ref_log_probs.assign(ref.begin() + rows.prompts[0] - 1, ref.end());
   impl.set_rewards(r);
   const std::vector<double> scores = r.rewards;
   impl.subtract_kl(r, beta);

@@ -10,7 +10,7 @@ namespace pg::lesson08 {
 Gpt2Config config(const TextTask& task);
 // A new model with the weights of `model`.
 std::unique_ptr<Gpt2> copy_of(const Gpt2Config& config, Gpt2& model);
-std::vector<const Response*> pointers(const std::vector<Response>& responses);
+using rl::pointers;
 // Responses of `policy` to problems of the task.
 rl::Experience write(Gpt2& policy, const TextTask& task, int64_t problems, int64_t samples, uint64_t seed);
 
@@ -34,8 +34,6 @@ struct PpoOptions {
   uint64_t seed;
 };
 Curve improve(const Impl& impl, Gpt2& policy, const TextTask& task, const rl::Judge& judge, const PpoOptions& options);
-// The same training by rl::RlTrainer.
-void train_with_engine(Gpt2& policy, const TextTask& task, const rl::Judge& judge, const PpoOptions& options);
 
 // Stage 3, alternative without reward model, critic and sampling. Per step:
 struct DpoCurve {

@@ -6,9 +6,7 @@
 
 #include "lessons/09_grpo/loop.h"
 #include "lessons/kit/plot.h"
-#include "rl/kl.h"
-#include "rl/text/models.h"
-#include "tensor/base/random_stream.h"
+#include "rl/text/references.h"
 
 namespace pg::lesson09 {
 namespace {
@@ -73,31 +71,12 @@ Matches write(const rl::BigramReference& bigram, const TextTask& task, bool gree
   return matches(written);
 }
 
-// Compares each character with the characters at the same position in its group: [P, G, T] → rows of G.
-void assign(const Impl& impl, const Recipe& recipe, std::vector<rl::Response>& responses) {
-  const Tensor rewards = Tensor::zeros({kPrompts * kHorizon, kSamples}, f64);
-  const auto each = [&](auto f) {
-    for (size_t i = 0; i < responses.size(); ++i) {
-      for (size_t t = 0; t < kHorizon; ++t) f(responses[i], t, (i / kSamples * kHorizon + t) * kSamples + i % kSamples);
-    }
-  };
-  each([&](rl::Response& r, size_t t, size_t at) {
-    const double wrong = recipe.negative ? -1 : 0;
-    rewards.data<double>()[at] =
-        (r.score.per_token[t] > 0 ? 1 : wrong) + recipe.partial_credit * r.sampler_log_probs[t];
-  });
-  const std::vector<double> advantage = impl.group_mean_advantage(rewards).to_vector();
-  for (rl::Response& r : responses) r.advantages.resize(r.tokens.size());
-  each([&](rl::Response& r, size_t t, size_t at) { r.advantages[t] = advantage[at]; });
-}
-
 struct Run {
   std::vector<double> match;   // one value per step
   double kl = 0, entropy = 0;  // per character, at the end
   Matches sampled, greedy;
 };
-Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, const rl::Reference& bigram, int64_t steps,
-          uint64_t seed) {
+Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, int64_t steps, uint64_t seed) {
   Generator init(seed);
   Gpt2 fresh({.vocab_size = task.vocab_size(),
               .block_size = rl::block_size_for(task),
@@ -106,43 +85,39 @@ Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, const rl
               .n_embd = 32,
               .in_proj_std = 1 / std::sqrt(32.0)},
              init);
-  Student student(fresh);
-  rl::KlControl control({.schedule = recipe.warmup > 0 ? rl::KlSchedule::warmup : rl::KlSchedule::fixed,
-                         .beta = recipe.beta,
-                         .warmup_tokens = recipe.warmup});
+  // The task pays 1/kHorizon for a right character, so the KL and the partial credit are scaled like it.
+  const double scale = 1.0 / static_cast<double>(kHorizon);
+  rl::RlConfig config;
+  rl::Algorithm& a = config.algorithm = with_functions(impl, "dapo");
+  a.dynamic_sampling = false;
+  a.clip_high = 0.2;
+  a.credit = "token";  // each character is compared with those at the same position of its group
+  a.baseline = "group_mean";
+  a.baseline.advantage =
+      rl::compared([&impl](const rl::Groups& g, const rl::Algorithm&) { return impl.group_mean_advantage(g.credit); });
+  a.kl = "loss";
+  a.kl_estimator = "full";
+  a.kl_control = {
+      .schedule = recipe.warmup > 0 ? "warmup" : "fixed", .beta = recipe.beta * scale, .warmup_tokens = recipe.warmup};
+  a.reference = "bigram";
+  config.batch = {.prompts = kPrompts, .samples = kSamples, .micro_batch = 0};
+  config.schedule.lr = 5e-3;
+  config.adamw = {0.9, 0.95, 1e-8, 0};
+  config.log_prob_credit = recipe.partial_credit * scale;
+  config.seed = seed;
+  rl::RlTrainer trainer(fresh, task, config);
   Run run;
+  rl::RlHooks hooks;
+  hooks.on_samples = [&](int64_t, const rl::Experience& experience, const rl::Batch&) {
+    run.match.push_back(matches(experience.responses).mean());
+  };
   for (int64_t step = 0; step < steps; ++step) {
-    Generator draw = random_stream(seed, static_cast<uint64_t>(step));
-    std::vector<Problem> problems;
-    while (problems.size() < kPrompts) problems.push_back(task.sample(draw));
-    auto responses = rl::rollout(student.policy, task, problems,
-                                 {.samples = kSamples, .seed = seed, .first_row = static_cast<uint64_t>(step) << 20})
-                         .responses;
-    assign(impl, recipe, responses);
-    std::vector<const rl::Response*> all;
-    for (const rl::Response& r : responses) all.push_back(&r);
-    const rl::TokenRows rows = rl::token_rows(all);
-    const rl::Denominators total = rl::denominators(rows.mask);
-    student.slab.zero_grad();
-    // Like rl::score_tokens, but keeps the logits for the exact KL.
-    const Tensor hidden = student.policy.hidden(rows.packed);
-    const Tensor chosen = index_select(reshape(hidden, {-1, hidden.size(2)}), 0, rows.places);
-    const Tensor logits = student.policy.head(chosen);
-    const auto [log_prob, entropy] = token_log_prob(logits, rows.tokens);
-    const Tensor ratio = impl.token_ratio(rl::spread(log_prob, rows),
-                                          rl::token_values(all, &rl::Response::sampler_log_probs, f32), rows.mask);
-    const Tensor by_token = rl::clip_loss(ratio, rl::token_values(all, &rl::Response::advantages, f32));
-    const Tensor exact = rl::full_kl(logits, bigram.logits(rows, 1)(0, rows.places.numel()));
-    const Tensor kl = impl.aggregate(rl::spread(exact, rows), rows.mask, Aggregation::token_mean, total);
-    backward(impl.aggregate(by_token, rows.mask, Aggregation::token_mean, total) + kl * control.beta());
-    student.optimizer.step(5e-3, clip_scale(grad_norm(student.slab), 1));
-    control.update(kl.item() * kHorizon, static_cast<double>(all.size()), total.tokens);
-    run.match.push_back(matches(responses).mean());
-    run.kl = kl.item();
-    run.entropy = sum(rl::spread(entropy.detach(), rows)).item() / total.tokens;
+    const rl::Metrics m = trainer.step(hooks);
+    run.kl = m.at("kl_loss");
+    run.entropy = m.at("entropy");
   }
-  run.sampled = write(student.policy, task, false);
-  run.greedy = write(student.policy, task, true);
+  run.sampled = write(fresh, task, false);
+  run.greedy = write(fresh, task, true);
   return run;
 }
 
@@ -184,6 +159,8 @@ Result summary(const std::string& name, const std::vector<Run>& runs) {
 void show_characters(kit::Demo& demo, const Impl& impl) {
   demo.heading("Characters, each paid for itself");
   const auto task = make_text_task("imitate", {.length = kHorizon, .context = kContext, .corpus = "stories"});
+  const auto signs =
+      make_text_task("imitate", {.length = kHorizon, .context = kContext, .negative = true, .corpus = "stories"});
   const rl::BigramReference bigram(task->corpus(), task->vocab_size());
   const int64_t steps = demo.full() ? 480 : 160;
   const uint64_t seeds = demo.full() ? 10 : 3;
@@ -211,7 +188,7 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
     std::vector<Run> runs;
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
       demo.status(fmt::format("{}, seed {} of {} ...", recipe.name, seed, seeds));
-      runs.push_back(learn(impl, recipe, *task, bigram, steps, seed));
+      runs.push_back(learn(impl, recipe, recipe.negative ? *signs : *task, steps, seed));
     }
     results.push_back(summary(recipe.name, runs));
     const Result& r = results.back();

@@ -88,7 +88,7 @@ std::vector<kit::Check<Impl>> checks() {
             "(sequences·max_length). sum: Σ m·l / sequences.",
             "kept = where(mask, loss, 0). Three of the four are sum(kept) over a number of `total`. For the fourth "
             "divide each row's sum by max(its length, 1) first."},
-       .solution = {"rl/policy_loss.cpp", "Tensor aggregate("},
+       .solution = {"rl/policy_loss.cpp", "Tensor token_mean("},
        .run = check_aggregate},
   };
 }
@@ -101,7 +101,12 @@ Impl reference() {
           .groups_with_signal = [](const Tensor& rewards) { return rl::groups_with_signal(rewards); },
           .token_ratio = rl::token_ratio,
           .sequence_ratio = rl::sequence_ratio,
-          .aggregate = rl::aggregate};
+          .aggregate =
+              [](const Tensor& loss, const Tensor& mask, Aggregation how, const Denominators& total) {
+                constexpr Tensor (*all[])(const Tensor&, const Tensor&, const Denominators&) = {
+                    rl::token_mean, rl::sequence_mean, rl::constant_length_mean, rl::sequence_sum};
+                return all[static_cast<size_t>(how)](loss, mask, total);
+              }};
 }
 
 Impl learner() {

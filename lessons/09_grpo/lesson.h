@@ -6,8 +6,10 @@
 
 namespace pg::lesson09 {
 
-using rl::Aggregation;
 using rl::Denominators;
+
+// How the losses of tokens become one number.
+enum class Aggregation : uint8_t { token_mean, sequence_mean, constant, sequence_sum };
 
 Tensor group_mean_advantage(const Tensor& rewards);
 Tensor group_std_advantage(const Tensor& rewards, double eps, int ddof);

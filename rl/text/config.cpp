@@ -1,9 +1,9 @@
 // Valid ranges of the text trainers' configurations, one row per field.
-#include "tensor/base/range.h"
 #include "rl/text/expert_iteration.h"
 #include "rl/text/preferences.h"
 #include "rl/text/trainer.h"
 #include "tensor/base/error.h"
+#include "tensor/base/range.h"
 
 namespace pg::rl {
 

@@ -117,10 +117,9 @@ void PolicyStats::add(const Algorithm& a, const Tensor& log_prob, const Tensor& 
       sum += now[i] - old[i];
       ++length;
     }
-    const bool sequence = a.ratio == Ratio::sequence || a.ratio == Ratio::sequence_token;
     for (size_t i = begin; i < begin + columns; ++i) {
       if (mask[i] == 0) continue;
-      const double log_ratio = sequence ? sum / length : now[i] - old[i];
+      const double log_ratio = a.ratio.per_sequence ? sum / length : now[i] - old[i];
       const double ratio = std::exp(std::clamp(log_ratio, -kMaxLogRatio, kMaxLogRatio));
       ++tokens_;
       entropy_ += h[i];
@@ -149,37 +148,38 @@ void PolicyStats::report(Metrics& m) const {
   m.add("ratio/max", ratio_max_);
 }
 
-std::vector<Lamp> lamps(const Algorithm& a, const Metrics& m, int64_t step, int64_t vocab_size) {
-  std::vector<Lamp> all;
-  const auto lamp = [&](const char* name, const char* metric, auto well, std::string why) {
+std::vector<HealthCheck> health_checks(const Algorithm& a, const Metrics& m, int64_t step, int64_t vocab_size) {
+  std::vector<HealthCheck> all;
+  const auto examine = [&](const char* name, const char* metric, auto well, std::string why) {
     if (m.has(metric)) all.push_back({name, well(m.at(metric)), fmt::format("{:.3g}: {}", m.at(metric), why)});
   };
   const auto at_most = [](double bar) { return [bar](double x) { return x <= bar; }; };
   const auto at_least = [](double bar) { return [bar](double x) { return x >= bar; }; };
-  lamp("ratio 1", "check/first_ratio_error", at_most(0),
-       "the first ratio of fresh samples is not 1: sampler and trainer differ");
-  lamp("log p <= 0", "check/max_log_prob", at_most(0), "a log-probability above 0");
-  lamp("sum p = 1", "check/probability_sum_error", at_most(1e-4), "probabilities do not add up to 1");
-  lamp("gradients", "check/parameters_without_gradient", at_most(0), "parameters get no gradient");
+  examine("ratio 1", "check/first_ratio_error", at_most(0),
+          "the first ratio of fresh samples is not 1: sampler and trainer differ");
+  examine("log p <= 0", "check/max_log_prob", at_most(0), "a log-probability above 0");
+  examine("sum p = 1", "check/probability_sum_error", at_most(1e-4), "probabilities do not add up to 1");
+  examine("gradients", "check/parameters_without_gradient", at_most(0), "parameters get no gradient");
   if (step == 1)
-    lamp("KL 0", "ref_kl/k3", at_most(a.reference == ReferenceKind::frozen ? 0 : INFINITY),
-         "KL(policy || reference) should be 0 at step 1: the two models differ");
-  lamp("groups", "groups/alike", at_most(0.9), "of the groups have equal rewards and give no learning signal");
-  lamp("advantages", "advantage/zero", at_most(0.9),
-       "of the tokens have an advantage of exactly 0: there is no learning signal, as when a group has one response "
-       "only");
-  lamp("rewards", "check/rewards_shuffled", at_most(0),
-       "the rewards are shuffled on purpose over the responses: nothing can be learned");
-  if (a.ratio != Ratio::none) {
-    lamp("clip low", "clip/low", at_most(0.3), "of the tokens are clipped from below: smaller steps, or fewer epochs");
-    lamp("clip high", "clip/high", at_most(0.3),
-         "of the tokens are clipped from above: smaller steps, or fewer epochs");
+    examine("KL 0", "ref_kl/k3", at_most(a.reference.is_policy ? 0 : INFINITY),
+            "KL(policy || reference) should be 0 at step 1: the two models differ");
+  examine("groups", "groups/alike", at_most(0.9), "of the groups have equal rewards and give no learning signal");
+  examine("advantages", "advantage/zero", at_most(0.9),
+          "of the tokens have an advantage of exactly 0: there is no learning signal, as when a group has one response "
+          "only");
+  examine("rewards", "check/rewards_shuffled", at_most(0),
+          "the rewards are shuffled on purpose over the responses: nothing can be learned");
+  if (a.ratio.compute) {
+    examine("clip low", "clip/low", at_most(0.3),
+            "of the tokens are clipped from below: smaller steps, or fewer epochs");
+    examine("clip high", "clip/high", at_most(0.3),
+            "of the tokens are clipped from above: smaller steps, or fewer epochs");
   }
   const double most = std::log(static_cast<double>(vocab_size));
-  lamp("entropy floor", "entropy", at_least(0.01 * most), "nats of entropy: the policy no longer explores");
-  lamp("entropy", "entropy", at_most(0.98 * most), "nats of entropy: the policy is all but uniform");
-  lamp("repetition", "repetition", at_most(0.5), "of the triples of tokens repeat themselves");
-  lamp("truncation", "length/truncated", at_most(0.5), "of the responses ran into the limit");
+  examine("entropy floor", "entropy", at_least(0.01 * most), "nats of entropy: the policy no longer explores");
+  examine("entropy", "entropy", at_most(0.98 * most), "nats of entropy: the policy is all but uniform");
+  examine("repetition", "repetition", at_most(0.5), "of the triples of tokens repeat themselves");
+  examine("truncation", "length/truncated", at_most(0.5), "of the responses ran into the limit");
   return all;
 }
 

@@ -39,7 +39,8 @@ class PolicyStats {
          worst_ratio_error_ = 0;
 };
 
-struct Lamp {
+// A health check of a step.
+struct HealthCheck {
   std::string name;
   bool ok;
   std::string why;  // if not ok: what is wrong and what it means
@@ -47,6 +48,7 @@ struct Lamp {
 // The health checks of one step: first ratio 1, log-probabilities <= 0, probabilities sum to 1, every parameter has a
 // gradient, KL to the reference 0 at the start, groups with a learning signal, advantages other than 0, rewards that
 // are not shuffled, clip fraction, entropy, repetition, truncation.
-std::vector<Lamp> lamps(const Algorithm& algorithm, const Metrics& metrics, int64_t step, int64_t vocab_size);
+std::vector<HealthCheck> health_checks(const Algorithm& algorithm, const Metrics& metrics, int64_t step,
+                                       int64_t vocab_size);
 
 }  // namespace pg::rl

@@ -1,18 +1,21 @@
 #pragma once
-// Models for reinforcement learning on text other than the policy itself: token scoring, references, and models with a
-// scalar output.
+// Models for reinforcement learning on text other than the policy itself: token scoring, and models with a scalar
+// output.
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
 
 #include "nn/gpt2.h"
-#include "rl/text/experience.h"
+#include "rl/batch.h"
 
 namespace pg::rl {
 
 class Reference;
 
+// Logits divided by the temperature.
+Tensor at_temperature(const Tensor& logits, double temperature);
 // Rows of logits held in memory at a time: at most 2^22 values in total, but at least one row.
 int64_t logit_rows(int64_t vocab_size);
 // Logits [end - begin, V] at the indices begin … end - 1 of TokenRows::places, divided by the temperature.
@@ -20,6 +23,12 @@ using PlaceLogits = std::function<Tensor(int64_t begin, int64_t end)>;
 // The PlaceLogits of a model. Computes the hidden states now and the head at each call, without gradient; the model
 // must outlive it.
 PlaceLogits place_logits(const Gpt2& model, const TokenRows& rows, double temperature);
+
+// Calls f(begin, end) for chunks of at most `size` of 0 … count.
+template <class F>
+void in_chunks(int64_t count, int64_t size, F f) {
+  for (int64_t begin = 0; begin < count; begin += size) f(begin, std::min(count, begin + size));
+}
 
 struct TokenScores {
   Tensor log_prob, entropy;  // [B, T], 0 where the mask is 0; at the temperature; f32 for a bf16 policy
@@ -35,38 +44,6 @@ TokenScores score_hidden(const Gpt2& policy, const Tensor& hidden, const TokenRo
                          const Reference* full_kl_to = nullptr);
 // values [M] at TokenRows::places → [B, T], 0 elsewhere. Differentiable.
 Tensor spread(const Tensor& values, const TokenRows& rows);
-
-// The model that the KL term keeps the policy close to.
-class Reference {
- public:
-  virtual ~Reference() = default;
-  virtual PlaceLogits logits(const TokenRows& rows, double temperature) const = 0;  // without gradient
-  Tensor log_prob(const TokenRows& rows, double temperature) const;                 // [B, T], 0 where the mask is 0
-};
-
-// A copy of a model. It is frozen unless follow() is called; for a random reference, pass an untrained model.
-class ModelReference final : public Reference {
- public:
-  explicit ModelReference(Gpt2& model);
-  PlaceLogits logits(const TokenRows& rows, double temperature) const override;
-  void follow(Gpt2& model);  // copies its weights
-  Gpt2& model() { return *model_; }
-  const Gpt2& model() const { return *model_; }
-
- private:
-  std::unique_ptr<Gpt2> model_;
-};
-
-// P(j | i) = (count of j after i, plus one) / (count of i before any token, plus V), from a text.
-class BigramReference final : public Reference {
- public:
-  BigramReference(std::span<const int32_t> text, int64_t vocab_size);
-  PlaceLogits logits(const TokenRows& rows, double temperature) const override;
-  Tensor log_probs() const { return table_; }  // [V, V]: row i for the token after i
-
- private:
-  Tensor table_;
-};
 
 // Throws Error naming `what` and its first parameter that contains NaN or infinity.
 void check_finite(const Module& model, std::string_view what);

@@ -38,12 +38,6 @@ std::vector<Response> all_of(const std::vector<Preference>& pairs) {
   return both(pairs, which);
 }
 
-std::vector<const Response*> pointers(const std::vector<Response>& responses) {
-  std::vector<const Response*> all;
-  for (const Response& r : responses) all.push_back(&r);
-  return all;
-}
-
 std::pair<Tensor, Tensor> halves(const Tensor& x) {
   const int64_t n = x.size(0) / 2;
   return {slice(x, 0, 0, n), slice(x, 0, n, 2 * n)};

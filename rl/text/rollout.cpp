@@ -47,13 +47,14 @@ std::vector<Generated> begin_with_every_token(Gpt2& policy, const TextTask& task
   return rows;
 }
 
+// The log-probability of a token that was not sampled is the policy's own.
 void score_first_tokens(const Gpt2& policy, Experience& experience, double temperature) {
   NoGrad no_grad;
   for (Response& r : experience.responses) {
-    Response* one = &r;
-    const Response* view = &r;
-    set_token_values({&one, 1}, &Response::sampler_log_probs,
-                     score_tokens(policy, token_rows({&view, 1}), temperature).log_prob);
+    const Response* one = &r;
+    const TokenRows rows = token_rows({&one, 1});
+    const std::vector<double> all = score_tokens(policy, rows, temperature).log_prob.to_vector();
+    r.sampler_log_probs.assign(all.begin() + rows.prompts[0] - 1, all.end());
   }
 }
 
@@ -118,7 +119,6 @@ Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem
     r.sampler_log_probs = std::move(rows[i].log_probs);
     r.score = task.score(problem, r.tokens);
     check_scores({&r, 1}, task, "the task");
-    set_rewards(r);
     experience.responses.push_back(std::move(r));
   }
   if (o.exhaustive) score_first_tokens(policy, experience, o.temperature);

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "rl/kl.h"
+#include "rl/masked.h"
 #include "rl/shaping.h"
-#include "rl/text/credit.h"
 #include "rl/text/update.h"
 #include "rl/value_loss.h"
 #include "tensor/backend.h"
@@ -35,33 +35,30 @@ class Timer {
   Clock::time_point last_ = Clock::now();
 };
 
-std::vector<Response*> pointers(Experience& experience) {
-  std::vector<Response*> all;
-  for (Response& r : experience.responses) all.push_back(&r);
-  return all;
-}
-
-// Splits `all` into micro-batches of `size` (0: one). Responses to one prompt are sorted together, so that it is
-// computed once for them.
-template <class T>
-std::vector<std::vector<T*>> micro_batches(std::vector<T*> all, int64_t size) {
-  std::stable_sort(all.begin(), all.end(), [](const T* a, const T* b) { return a->prompt < b->prompt; });
-  const size_t n = size == 0 ? all.size() : static_cast<size_t>(size);
-  std::vector<std::vector<T*>> pieces;
-  for (size_t begin = 0; begin < all.size(); begin += n) {
-    pieces.emplace_back(all.begin() + static_cast<int64_t>(begin),
-                        all.begin() + static_cast<int64_t>(std::min(all.size(), begin + n)));
+// Splits rows of the batch into micro-batches of `size` (0: one). Responses to one prompt are sorted together, so that
+// it is computed once for them.
+std::vector<std::vector<size_t>> micro_batches(const Batch& batch, std::vector<size_t> rows, int64_t size) {
+  std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) {
+    const auto x = batch.prompt(a), y = batch.prompt(b);
+    return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+  });
+  const size_t n = size == 0 ? rows.size() : static_cast<size_t>(size);
+  std::vector<std::vector<size_t>> pieces;
+  for (size_t begin = 0; begin < rows.size(); begin += n) {
+    pieces.emplace_back(rows.begin() + static_cast<int64_t>(begin),
+                        rows.begin() + static_cast<int64_t>(std::min(rows.size(), begin + n)));
   }
   return pieces;
 }
 
-Denominators denominators_of(const std::vector<Response*>& responses, int64_t max_length) {
-  Denominators d{.max_length = static_cast<double>(max_length)};
-  for (const Response* r : responses) {
-    d.tokens += static_cast<double>(r->length());
-    d.sequences += r->length() > 0;
-  }
-  return d;
+std::vector<size_t> all_rows(const Batch& batch) {
+  std::vector<size_t> rows(batch.prompts.size());
+  std::iota(rows.begin(), rows.end(), size_t{0});
+  return rows;
+}
+
+Denominators denominators_of(const Batch& batch, const std::vector<size_t>& rows, int64_t max_length) {
+  return denominators(rows_of(batch, rows).mask, static_cast<double>(max_length));
 }
 
 const RlConfig& checked(const RlConfig& config) {
@@ -70,13 +67,12 @@ const RlConfig& checked(const RlConfig& config) {
 }
 
 // Share of the policy's tokens whose advantage is exactly 0.
-double share_without_advantage(const Experience& experience) {
+double share_without_advantage(const Batch& batch) {
+  const std::vector<double> advantage = batch.advantage.to_vector(), mask = batch.mask.to_vector();
   double tokens = 0, zero = 0;
-  for (const Response& r : experience.responses) {
-    for (size_t t = 0; t < r.tokens.size(); ++t) {
-      tokens += r.chosen[t];
-      zero += r.chosen[t] && r.advantages[t] == 0;
-    }
+  for (size_t i = 0; i < mask.size(); ++i) {
+    tokens += mask[i];
+    zero += mask[i] != 0 && advantage[i] == 0;
   }
   return zero / tokens;
 }
@@ -109,7 +105,7 @@ RlTrainer::RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config,
         policy.config.dropout);
   check(policy.config.vocab_size == task.vocab_size(), "RlTrainer: {} has {} tokens, the policy {}", task.name(),
         task.vocab_size(), policy.config.vocab_size);
-  if (config.algorithm.baseline == Baseline::critic) {
+  if (config.algorithm.baseline.needs.critic) {
     if (config.shared_critic) {
       value_head_ = std::make_unique<Linear>(policy.config.n_embd, 1, true, Init::zeros(policy.config.dtype));
       value_head_->to(policy.device());
@@ -120,53 +116,33 @@ RlTrainer::RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config,
     critic_slab_ = std::make_unique<ParamSlab>(critic_module());
     critic_optimizer_ = std::make_unique<AdamW>(*critic_slab_, config.adamw);
   }
-  make_reference(reference);
+  const ReferenceKind& kind = config.algorithm.reference;
+  check(kind.is_given || !reference, "RlTrainer: a model was given for reference \"{}\", which takes none", kind.name);
+  if (kind.make) reference_ = kind.make({policy, task, reference, random_stream(config.seed, random_reference_stream)});
 }
 
-void RlTrainer::make_reference(Gpt2* given) {
-  const ReferenceKind kind = config_.algorithm.reference;
-  check(kind != ReferenceKind::given || given, "RlTrainer: reference \"given\" needs a model (--reference-model RUN)");
-  check(kind == ReferenceKind::given || !given, "RlTrainer: a model was given for reference \"{}\", which takes none",
-        word(kind));
-  switch (kind) {
-    case ReferenceKind::none:
-      return;
-    case ReferenceKind::bigram:
-      check(!task_.corpus().empty(), "RlTrainer: {} has no text to count neighbours in; take another reference",
-            task_.name());
-      reference_ = std::make_unique<BigramReference>(task_.corpus(), task_.vocab_size());
-      return;
-    case ReferenceKind::random: {
-      Generator generator = random_stream(config_.seed, random_reference_stream);
-      Gpt2 fresh(policy_.config, generator);
-      fresh.to(policy_.device());
-      reference_ = std::make_unique<ModelReference>(fresh);
-      return;
-    }
-    case ReferenceKind::given:
-      check(given->config.vocab_size == task_.vocab_size() && given->config.block_size >= block_size_for(task_),
-            "RlTrainer: the reference has {} tokens and a block_size of {}, the task {} needs {} and {}",
-            given->config.vocab_size, given->config.block_size, task_.name(), task_.vocab_size(),
-            block_size_for(task_));
-      check(given->device() == policy_.device(), "RlTrainer: the reference is on {}, the policy on {}",
-            to_string(given->device()), to_string(policy_.device()));
-      check_finite(*given, "the reference");
-      reference_ = std::make_unique<ModelReference>(*given);
-      return;
-    case ReferenceKind::frozen:
-    case ReferenceKind::moving:
-      reference_ = std::make_unique<ModelReference>(policy_);
-      return;
-  }
+double RlTrainer::temperature() const {
+  const AdaptiveTemperature& t = config_.adaptive_temperature;
+  if (t.target_std == 0) return config_.temperature;
+  return adaptive_temperature(config_.temperature, last_std_, t.target_std, t.low, t.high);
 }
 
-Experience RlTrainer::collect(double temperature) {
+Experience RlTrainer::scored(Experience experience) const {
+  if (judge_) judge_(experience.responses);
+  check_scores(experience.responses, task_, judge_ ? "the judge" : "the task");
+  return experience;
+}
+
+// G responses to each prompt, scored by the task or the judge. Dynamic sampling replaces prompts whose responses all
+// have equal rewards.
+Experience RlTrainer::sample(double temperature, Metrics& metrics) {
   const BatchShape& b = config_.batch;
   Experience all;
   all.samples = b.samples;
   const auto wanted = static_cast<size_t>(b.prompts * b.samples);
   const int64_t rounds = config_.algorithm.dynamic_sampling ? kRounds : 1;
   std::vector<Problem> problems_kept;
+  double responses = 0, reward = 0, groups = 0, groups_alike = 0;  // of all rounds
   for (int64_t round = 0; round < rounds && all.responses.size() < wanted; ++round) {
     std::vector<Problem> problems;
     for (int64_t i = 0; i < b.prompts; ++i) problems.push_back(task_.sample(problems_));
@@ -177,109 +153,106 @@ Experience RlTrainer::collect(double temperature) {
                            .first_row = (static_cast<uint64_t>(step_) << 32) + (static_cast<uint64_t>(round) << 24),
                            .exhaustive = config_.exhaustive,
                            .stop_strings = config_.stop_strings};
-    Experience part = rollout(policy_, task_, problems, options);
-    if (judge_) judge_(part.responses);
-    check_scores(part.responses, task_, judge_ ? "the judge" : "the task");
+    Experience part = scored(rollout(policy_, task_, problems, options));
     const auto g = static_cast<size_t>(b.samples);
-    for (size_t p = 0; p < problems.size() && all.responses.size() < wanted; ++p) {
+    for (size_t p = 0; p < problems.size(); ++p) {
       const auto group = std::span(part.responses).subspan(p * g, g);
       const bool alike = std::all_of(group.begin(), group.end(),
                                      [&](const Response& r) { return r.score.reward == group[0].score.reward; });
-      if (alike && round + 1 < rounds) continue;
+      for (const Response& r : group) reward += r.score.reward;
+      responses += static_cast<double>(g);
+      ++groups;
+      groups_alike += alike;
+      if ((alike && round + 1 < rounds) || all.responses.size() >= wanted) continue;
       std::move(group.begin(), group.end(), std::back_inserter(all.responses));
       problems_kept.push_back(problems[p]);
     }
   }
-  if (config_.algorithm.baseline == Baseline::remax) {
+  metrics.add("sampled/responses", responses);
+  metrics.add("sampled/reward", reward / responses);
+  metrics.add("sampled/alike", groups_alike / groups);
+  if (config_.algorithm.baseline.needs.greedy) {
     const RolloutOptions options{.samples = 1,
                                  .temperature = temperature,
                                  .greedy = true,
                                  .max_rows = config_.max_rows,
                                  .stop_strings = config_.stop_strings};
-    Experience greedy = rollout(policy_, task_, problems_kept, options);
-    if (judge_) judge_(greedy.responses);
-    check_scores(greedy.responses, task_, judge_ ? "the judge" : "the task");
+    const Experience greedy = scored(rollout(policy_, task_, problems_kept, options));
     for (const Response& r : greedy.responses) all.greedy.push_back(r.score.reward);
   }
   return all;
 }
 
-void RlTrainer::shape(Experience& experience) {
+// Changes of the reward that do not depend on the algorithm's KL: penalties for length, credit for log-probability, and
+// the shuffle of a control experiment.
+void RlTrainer::add_penalties(Batch& batch, const Experience& experience) {
   const Algorithm& a = config_.algorithm;
-  for (Response& r : experience.responses) {
-    set_rewards(r);
-    double extra = 0;
-    if (!r.finished) extra -= config_.unfinished_penalty;
-    if (a.overlong_cache > 0) {
-      const auto cache = static_cast<int64_t>(a.overlong_cache * static_cast<double>(task_.max_response()));
-      extra += overlong_penalty(r.length(), task_.max_response(), std::max<int64_t>(1, cache));
-    }
-    r.rewards[last_chosen(r)] += extra;
-    for (size_t t = 0; t < r.tokens.size(); ++t) {
-      if (r.chosen[t]) r.rewards[t] += config_.log_prob_credit * r.sampler_log_probs[t];
-    }
-  }
-  if (!config_.shuffle_rewards) return;
-  std::vector<double> totals;
+  const int64_t longest = task_.max_response();
+  const auto cache = std::max<int64_t>(1, static_cast<int64_t>(a.overlong_cache * static_cast<double>(longest)));
+  std::vector<double> penalty;
   for (const Response& r : experience.responses) {
-    totals.push_back(std::accumulate(r.rewards.begin(), r.rewards.end(), 0.0));
+    penalty.push_back(r.finished ? 0 : -config_.unfinished_penalty);
+    if (a.overlong_cache > 0) penalty.back() += overlong_penalty(r.length(), longest, cache);
   }
+  const Shape column = {batch.size(), 1};
+  batch.reward = batch.reward + reward_at_end(Tensor::from(penalty, column), batch.mask);
+  if (config_.log_prob_credit != 0) batch.reward = batch.reward + config_.log_prob_credit * batch.sampler_log_prob;
+  if (!config_.shuffle_rewards) return;
+  std::vector<double> totals = sum(batch.reward, {1}).to_vector();
   shuffle(totals, order_);
-  for (size_t i = 0; i < totals.size(); ++i) {
-    Response& r = experience.responses[i];
-    r.rewards.assign(r.tokens.size(), 0);
-    r.rewards[last_chosen(r)] = totals[i];
-  }
+  batch.reward = reward_at_end(Tensor::from(totals, column), batch.mask);
 }
 
-// Computes what is constant during the update: log-probabilities before it, those of the reference, values.
-void RlTrainer::score_old(Experience& experience, double temperature, Metrics& metrics) {
+// What is constant during the update: the policy's log-probabilities, and what the critic and the reference say.
+void RlTrainer::score_tokens_before_update(Batch& batch, double temperature) {
   NoGrad no_grad;
-  const bool same = backend(policy_.device()).exact();
-  double k1_sum = 0, k3_sum = 0, tokens = 0;
-  for (auto& piece : micro_batches(pointers(experience), config_.batch.micro_batch)) {
-    const std::vector<const Response*> view(piece.begin(), piece.end());
-    const TokenRows rows = token_rows(view);
-    if (same) {
-      for (Response* r : piece) r->old_log_probs = r->sampler_log_probs;
-    } else {
-      set_token_values(piece, &Response::old_log_probs, score_tokens(policy_, rows, temperature).log_prob);
+  const Algorithm& a = config_.algorithm;
+  const bool same = backend(policy_.device()).exact();  // then the sampler's log-probabilities are the policy's
+  const Shape shape = batch.mask.shape();
+  const auto zeros_if = [&](bool needed) { return needed ? Tensor::zeros(shape, f64) : Tensor{}; };
+  batch.old_log_prob = same ? batch.sampler_log_prob : Tensor::zeros(shape, f64);
+  batch.entropy = zeros_if(a.tokens.needs_entropy);
+  batch.value = zeros_if(critic_ || value_head_);
+  batch.ref_log_prob = zeros_if(bool(reference_));
+  for (const auto& rows : micro_batches(batch, all_rows(batch), config_.batch.micro_batch)) {
+    const Batch part = rows_of(batch, rows);
+    if (!same || a.tokens.needs_entropy) {
+      const TokenScores scores = score_tokens(policy_, part, temperature);
+      if (!same) put_rows(batch.old_log_prob, rows, scores.log_prob);
+      if (a.tokens.needs_entropy) put_rows(batch.entropy, rows, scores.entropy);
     }
-    if (critic_) set_token_values(piece, &Response::values, (*critic_)(rows.packed));
-    if (value_head_) {
-      set_token_values(piece, &Response::values, scalar_at_positions(*value_head_, policy_.hidden(rows.packed)));
+    if (batch.value.defined()) {
+      const Tensor values =
+          critic_ ? (*critic_)(part.packed) : scalar_at_positions(*value_head_, policy_.hidden(part.packed));
+      put_rows(batch.value, rows, masked(values, part.mask.to(values.device()), 0, "value"));
     }
-    if (!reference_) continue;
-    set_token_values(piece, &Response::ref_log_probs, reference_->log_prob(rows, temperature));
-    for (const Response* r : piece) {
-      for (size_t t = 0; t < r->tokens.size(); ++t) {
-        if (!r->chosen[t]) continue;
-        const double d = r->ref_log_probs[t] - r->old_log_probs[t];
-        k1_sum -= d;
-        k3_sum += k3_value(d);
-        ++tokens;
-      }
-    }
+    if (reference_) put_rows(batch.ref_log_prob, rows, reference_->log_prob(part, temperature));
   }
-  const auto responses = static_cast<double>(experience.responses.size());
-  if (reference_) {
-    metrics.add("ref_kl/k1", k1_sum / tokens);
-    metrics.add("ref_kl/k3", k3_sum / tokens);
-    metrics.add("ref_kl/beta", kl_.beta());
-  }
-  if (config_.algorithm.kl == KlPlace::reward) {
-    for (Response& r : experience.responses) subtract_kl(r, kl_.beta());
-  }
-  if (config_.algorithm.kl == KlPlace::none) return;
-  beta_ = kl_.beta();
-  kl_.update(k1_sum / responses, responses, tokens);
 }
 
-void RlTrainer::learn(Experience& experience, double temperature, Metrics& metrics) {
+// Measures the KL to the reference and subtracts it from the reward, if the algorithm does. Returns its weight in this
+// step, and sets the weight of the next.
+double RlTrainer::add_kl(Batch& batch, Metrics& metrics) {
+  const Algorithm& a = config_.algorithm;
+  const double beta = kl_.beta();
+  if (!reference_) return beta;
+  const Tensor &log_prob = batch.old_log_prob, &ref = batch.ref_log_prob, &mask = batch.mask;
+  const double tokens = sum(mask.to(f64)).item(), k1_sum = sum(k1(log_prob, ref, mask)).item();
+  metrics.add("ref_kl/k1", k1_sum / tokens);
+  metrics.add("ref_kl/k3", sum(k3(log_prob, ref, mask)).item() / tokens);
+  metrics.add("ref_kl/beta", beta);
+  if (a.kl.in_reward) batch.reward = a.kl.subtract(batch.reward, {log_prob, ref, log_prob, {}, mask}, beta);
+  const auto responses = static_cast<double>(batch.size());
+  if (a.kl.in_reward || a.kl.in_loss) kl_.update(k1_sum / responses, responses, tokens);
+  return beta;
+}
+
+// Epochs of optimizer steps on mini-batches of the batch.
+void RlTrainer::learn(const Batch& batch, double temperature, double beta, const RlHooks& hooks, Metrics& metrics) {
   const Algorithm& a = config_.algorithm;
   const BatchShape& b = config_.batch;
   const double lr = config_.schedule.at(step_);
-  std::vector<Response*> order = pointers(experience);
+  std::vector<size_t> order = all_rows(batch);
   LossSums sums;
   double grad_norm_sum = 0, first_ratio_error = 0, without_gradient = 0;
   const auto updates = static_cast<double>(a.epochs * b.mini_batches);
@@ -287,21 +260,21 @@ void RlTrainer::learn(Experience& experience, double temperature, Metrics& metri
     if (updates > 1) shuffle(order, order_);
     for (int64_t m = 0; m < b.mini_batches; ++m) {
       const auto count = static_cast<int64_t>(order.size());
-      const std::vector<Response*> mini(order.begin() + count * m / b.mini_batches,
-                                        order.begin() + count * (m + 1) / b.mini_batches);
+      const std::vector<size_t> mini(order.begin() + count * m / b.mini_batches,
+                                     order.begin() + count * (m + 1) / b.mini_batches);
       const Update update{.algorithm = a,
                           .policy = policy_,
                           .critic = critic_.get(),
                           .value_head = value_head_.get(),
                           .reference = reference_.get(),
                           .temperature = temperature,
-                          .beta = beta_,
-                          .total = denominators_of(mini, task_.max_response())};
+                          .beta = beta,
+                          .total = denominators_of(batch, mini, task_.max_response())};
       slab_.zero_grad();
       if (critic_slab_) critic_slab_->zero_grad();
-      for (const auto& piece : micro_batches(mini, b.micro_batch)) {
-        const std::vector<const Response*> view(piece.begin(), piece.end());
-        backward(micro_batch_loss(update, view, sums));
+      const double loss_before = sums.loss;
+      for (const auto& rows : micro_batches(batch, mini, b.micro_batch)) {
+        backward(micro_batch_loss(update, rows_of(batch, rows), sums));
       }
       if (epoch == 0 && m == 0) {
         first_ratio_error = sums.stats.worst_ratio_error();
@@ -312,18 +285,18 @@ void RlTrainer::learn(Experience& experience, double temperature, Metrics& metri
       grad_norm_sum += norm;
       optimizer_.step(lr, clip_scale_or_one(norm));
       if (critic_optimizer_) critic_optimizer_->step(config_.critic_lr, clip_scale_or_one(critic_norm));
+      if (hooks.on_update) {
+        hooks.on_update({epoch, m, sums.loss - loss_before, norm, sums.stats.worst_ratio_error()});
+      }
     }
   }
   metrics.add("loss", sums.loss / updates);
   metrics.add("policy_loss", sums.policy_loss / updates);
-  if (a.kl == KlPlace::loss) metrics.add("kl_loss", sums.kl_loss / updates);
+  if (a.kl.in_loss) metrics.add("kl_loss", sums.kl_loss / updates);
   if (critic_slab_) {
     metrics.add("value/loss", sums.value_loss / updates);
     metrics.add("value/clip", sums.clipped_values / sums.values);
-    const Tensor mask = response_mask(experience.responses);
-    metrics.add("value/explained_variance",
-                explained_variance(response_values(experience.responses, &Response::values),
-                                   response_values(experience.responses, &Response::returns), mask));
+    metrics.add("value/explained_variance", explained_variance(batch.value, batch.returns, batch.mask));
   }
   sums.stats.report(metrics);
   metrics.add("grad_norm", grad_norm_sum / updates);
@@ -342,45 +315,50 @@ double RlTrainer::clip_scale_or_one(double norm) const {
   return config_.max_grad_norm == 0 ? 1 : clip_scale(norm, config_.max_grad_norm);
 }
 
-Metrics RlTrainer::step() {
+Metrics RlTrainer::step(const RlHooks& hooks) {
   const Algorithm& a = config_.algorithm;
   EvalMode eval_mode(policy_);
   Timer timer;
-  double temperature = config_.temperature;
-  if (const AdaptiveTemperature& t = config_.adaptive_temperature; t.target_std > 0) {
-    temperature = adaptive_temperature(config_.temperature, last_std_, t.target_std, t.low, t.high);
-  }
   Metrics metrics;
-  Experience experience = collect(temperature);
+
+  // Rollout: responses to prompts, scored.
+  const double temperature = this->temperature();
+  const Experience experience = sample(temperature, metrics);
   last_std_ = reward_std(experience);
   add_rollout_metrics(metrics, experience);
   if (config_.adaptive_temperature.target_std > 0) metrics.add("temperature", temperature);
-  shape(experience);
+
+  // Reward of each token: the score, penalties, and the KL to the reference if the algorithm has it there.
+  Batch batch = make_batch(experience, a);
+  add_penalties(batch, experience);
   const double rollout_seconds = timer.lap();
-  score_old(experience, temperature, metrics);
-  check_probabilities(experience, temperature, metrics);
-  assign_advantages(a, experience, moving_);
-  metrics.add("advantage/zero", share_without_advantage(experience));
+  score_tokens_before_update(batch, temperature);
+  const double beta = add_kl(batch, metrics);
+  check_probabilities(batch, temperature, metrics);
+
+  // Advantage of each token.
+  batch.advantage = advantages(a, batch, moving_);
+  if (a.tokens.select) batch.selected = a.tokens.select(batch, a, order_);
+  metrics.add("advantage/zero", share_without_advantage(batch));
   if (config_.shuffle_rewards) metrics.add("check/rewards_shuffled", 1);
-  if (on_samples_) on_samples_(step_ + 1, experience);
-  learn(experience, temperature, metrics);
+  if (hooks.on_samples) hooks.on_samples(step_ + 1, experience, batch);
+
+  // Update of the policy and the critic, then of the reference.
+  learn(batch, temperature, beta, hooks, metrics);
   const double update_seconds = timer.lap();
   ++step_;
-  if (a.reference == ReferenceKind::moving && step_ % a.reference_interval == 0) {
-    static_cast<ModelReference&>(*reference_).follow(policy_);
-  }
-  double tokens = 0;
-  for (const Response& r : experience.responses) tokens += static_cast<double>(r.length());
+  if (a.reference.follow) a.reference.follow(*reference_, policy_, step_, a);
+
+  // Metrics.
   metrics.add("time/rollout_s", rollout_seconds);
   metrics.add("time/update_s", update_seconds);
-  metrics.add("time/tokens_per_s", tokens / (rollout_seconds + update_seconds));
-  lamps_ = rl::lamps(a, metrics, step_, task_.vocab_size());
+  metrics.add("time/tokens_per_s", sum(batch.mask.to(f64)).item() / (rollout_seconds + update_seconds));
+  health_checks_ = rl::health_checks(a, metrics, step_, task_.vocab_size());
   return metrics;
 }
 
 bool RlTrainer::run(const RlHooks& hooks) {
   const int64_t start = step_;
-  on_samples_ = hooks.on_samples;
   for (;;) {
     const bool done = step_ >= config_.steps;
     const bool repeated = step_ == start && start > 0 && !done;  // already done by the run that stopped at this step
@@ -389,7 +367,7 @@ bool RlTrainer::run(const RlHooks& hooks) {
     if (hooks.on_checkpoint && step_ > 0 && due(config_.checkpoint_interval)) hooks.on_checkpoint(step_);
     if (done) return true;
     if (hooks.should_stop && hooks.should_stop()) return false;
-    const Metrics metrics = step();
+    const Metrics metrics = step(hooks);
     if (hooks.on_step) hooks.on_step(step_, metrics);
   }
 }

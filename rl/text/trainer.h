@@ -12,7 +12,7 @@
 #include "rl/advantages.h"
 #include "rl/algorithm.h"
 #include "rl/text/metrics.h"
-#include "rl/text/models.h"
+#include "rl/text/references.h"
 #include "rl/text/rollout.h"
 
 namespace pg::rl {
@@ -53,10 +53,19 @@ void check_config(const RlConfig& config);
 // parts (and per_token, if it rewards tokens).
 using Judge = std::function<void(std::vector<Response>&)>;
 
+// One optimizer step of an update.
+struct UpdateReport {
+  int64_t epoch = 0, mini_batch = 0;
+  double loss = 0, grad_norm = 0;  // of the mini-batch; the norm is before clipping
+  double ratio_error = 0;          // largest |ratio - 1| so far in this step of the trainer
+};
+
 struct RlHooks {
   std::function<void(int64_t step, const Metrics&)> on_step = {};
   std::function<void(int64_t step, const Metrics&)> on_eval = {};  // also before the first step and after the last
-  std::function<void(int64_t step, const Experience&)> on_samples = {};  // at each step, before the update
+  // At each step, before the update: the responses, and their numbers per token.
+  std::function<void(int64_t step, const Experience&, const Batch&)> on_samples = {};
+  std::function<void(const UpdateReport&)> on_update = {};
   std::function<void(int64_t step)> on_checkpoint = {};
   std::function<bool()> should_stop = {};
 };
@@ -64,14 +73,14 @@ struct RlHooks {
 class RlTrainer {
  public:
   // Moves the policy's parameters into a slab. The policy must have no dropout, or the first ratio would not be 1. The
-  // constructor makes the model for Algorithm::reference and the critic. Only ReferenceKind::given uses `reference`, of
-  // which it takes a copy. Throws Error for what check_config rejects, before any work.
+  // constructor makes the model for Algorithm::reference and the critic. Only the reference "given" uses `reference`,
+  // of which it takes a copy. Throws Error for what check_config rejects, before any work.
   RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config, Judge judge = {}, Gpt2* reference = nullptr);
   RlTrainer(const RlTrainer&) = delete;
 
   // One rollout and all its updates. Throws Error naming the first reward, reward part or parameter gradient that is
-  // not finite; then nothing was updated.
-  Metrics step();
+  // not finite; then nothing was updated. Of the hooks it calls on_samples and on_update.
+  Metrics step(const RlHooks& hooks = {});
   int64_t steps() const { return step_; }
   // Steps until RlConfig::steps or should_stop; true if all steps were done.
   bool run(const RlHooks& hooks);
@@ -79,7 +88,7 @@ class RlTrainer {
   // "eval/reward", "eval/solved", "eval/length", "eval/prompt_length". TextTask::held_out_note says how these problems
   // differ from those of training; compare "eval/prompt_length" with "prompt/length" of a step.
   Metrics evaluate();
-  const std::vector<Lamp>& lamps() const { return lamps_; }  // of the last step
+  const std::vector<HealthCheck>& health_checks() const { return health_checks_; }  // of the last step
 
   // Saves policy, critic, reference, optimizers, generators, counters, the policy's config as metadata "model", and the
   // metadata in `texts`.
@@ -88,14 +97,16 @@ class RlTrainer {
   void resume(const Checkpoint& checkpoint);
 
  private:
-  Experience collect(double temperature);
-  void make_reference(Gpt2* given);
-  void shape(Experience& experience);
-  void score_old(Experience& experience, double temperature, Metrics& metrics);
-  void learn(Experience& experience, double temperature, Metrics& metrics);
+  Experience sample(double temperature, Metrics& metrics);
+  Experience scored(Experience experience) const;
+  void add_penalties(Batch& batch, const Experience& experience);
+  void score_tokens_before_update(Batch& batch, double temperature);
+  double add_kl(Batch& batch, Metrics& metrics);
+  void learn(const Batch& batch, double temperature, double beta, const RlHooks& hooks, Metrics& metrics);
+  double temperature() const;
   Module& critic_module();
   double clip_scale_or_one(double norm) const;
-  void check_probabilities(const Experience& experience, double temperature, Metrics& metrics) const;
+  void check_probabilities(const Batch& batch, double temperature, Metrics& metrics) const;
 
   Gpt2& policy_;
   const TextTask& task_;
@@ -113,10 +124,8 @@ class RlTrainer {
   MovingBaseline moving_;
   KlControl kl_;
   double last_std_ = -1;  // standard deviation of the last batch's rewards
-  double beta_ = 0;       // KL weight of this step
   int64_t step_ = 0;
-  std::vector<Lamp> lamps_;
-  std::function<void(int64_t step, const Experience&)> on_samples_;
+  std::vector<HealthCheck> health_checks_;
 };
 
 }  // namespace pg::rl

@@ -6,17 +6,16 @@
 
 namespace pg::rl {
 
-void RlTrainer::check_probabilities(const Experience& experience, double temperature, Metrics& metrics) const {
+void RlTrainer::check_probabilities(const Batch& batch, double temperature, Metrics& metrics) const {
   NoGrad no_grad;
+  const std::vector<double> log_probs = batch.sampler_log_prob.to_vector(), mask = batch.mask.to_vector();
   double highest = -INFINITY;
-  for (const Response& r : experience.responses) {
-    for (size_t t = 0; t < r.tokens.size(); ++t) {
-      if (r.chosen[t]) highest = std::max(highest, r.sampler_log_probs[t]);
-    }
+  for (size_t i = 0; i < mask.size(); ++i) {
+    if (mask[i] != 0) highest = std::max(highest, log_probs[i]);
   }
   metrics.add("check/max_log_prob", highest);
-  const Response* first = &experience.responses[0];
-  const TokenRows rows = token_rows({&first, 1});
+  const size_t first = 0;
+  const Batch rows = rows_of(batch, {&first, 1});
   const PlaceLogits logits = place_logits(policy_, rows, temperature);
   const int64_t count = rows.places.size(0), size = logit_rows(policy_.config.vocab_size);
   double worst = 0;

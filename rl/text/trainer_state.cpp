@@ -60,7 +60,7 @@ void RlTrainer::resume(const Checkpoint& checkpoint) {
     checkpoint.restore(*critic_optimizer_, "critic");
   }
   if (auto* model = dynamic_cast<ModelReference*>(reference_.get())) {
-    if (config_.algorithm.reference == ReferenceKind::given) check_reference(checkpoint, model->model());
+    if (config_.algorithm.reference.is_given) check_reference(checkpoint, model->model());
     checkpoint.restore(model->model(), "reference");
   }
   problems_ = checkpoint.generator("problems");

@@ -2,17 +2,17 @@
 // The loss of some responses under an algorithm, combining its axes.
 #include "rl/algorithm.h"
 #include "rl/text/metrics.h"
-#include "rl/text/models.h"
+#include "rl/text/references.h"
 
 namespace pg::rl {
 
 struct Update {
   const Algorithm& algorithm;
   const Gpt2& policy;
-  // For Baseline::critic: a separate model, or a second head on the policy.
+  // For a critic: a separate model, or a second head on the policy.
   const ScalarModel* critic = nullptr;
   const Linear* value_head = nullptr;
-  const Reference* reference = nullptr;  // for KlEstimator::full in the loss
+  const Reference* reference = nullptr;  // for a KL estimator that needs its logits
   double temperature = 1;
   double beta = 0;     // weight of that KL
   Denominators total;  // of the mini-batch that contains these responses
@@ -27,8 +27,8 @@ struct LossSums {
 };
 
 // The loss to be minimised, including the critic's. The losses of the parts of a mini-batch add up to its loss.
-// Responses must have old_log_probs, sampler_log_probs and advantages; for a KL in the loss also ref_log_probs; for a
-// critic also values and returns.
-Tensor micro_batch_loss(const Update& update, std::span<const Response* const> responses, LossSums& sums);
+// `part` must have old_log_prob, sampler_log_prob and advantage; for a KL in the loss also ref_log_prob; for a critic
+// also value and returns.
+Tensor micro_batch_loss(const Update& update, const Batch& part, LossSums& sums);
 
 }  // namespace pg::rl

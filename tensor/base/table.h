@@ -34,6 +34,7 @@ template <class Row>
 struct Choice : Row {
   Choice(std::string_view name) : Row(find_row(Row::table(), Row::axis, name)) {}
   Choice(const char* name) : Choice(std::string_view(name)) {}
+  Choice(const std::string& name) : Choice(std::string_view(name)) {}
   Choice(Row row) : Row(std::move(row)) {}
   bool is(std::string_view name) const { return this->name == name; }
 };

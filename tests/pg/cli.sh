@@ -100,23 +100,23 @@ rl() { # rl STATUS TEXT OPTIONS...
   says "$status" "$text" "$pg" rl --task sort --length 3 --layers 1 --heads 2 --width 16 --prompts 4 --samples 4 \
     --sft-steps 3 --eval-problems 5 --eval-every 2 "$@"
 }
-rl 0 'lamps:' --steps 4 --name rl_whole --save-every 2
+rl 0 'health checks:' --steps 4 --name rl_whole --save-every 2
 whole=$(echo runs/*_rl_whole)
 grep -q '"reward/mean":' "$whole/metrics.jsonl" || bad 'metrics.jsonl has no reward'
 [ "$(wc -l <"$whole/samples.jsonl")" = 32 ] || bad 'samples.jsonl has not eight samples of each step'
-says 0 'lamps:' "$pg" rl --config "$whole/config.yaml" --name rl_again --threads 1
+says 0 'health checks:' "$pg" rl --config "$whole/config.yaml" --name rl_again --threads 1
 cmp -s "$whole/checkpoint.safetensors" runs/*_rl_again/checkpoint.safetensors || bad 'a saved config of pg rl does not repeat its run'
 # As after a crash: the checkpoint is of step 2, two steps more were written down.
 cp -r "$whole" runs/crashed && rm runs/crashed/checkpoint.safetensors
-rl 0 'lamps:' --steps 2 --name rl_two
+rl 0 'health checks:' --steps 2 --name rl_two
 cp runs/*_rl_two/checkpoint.safetensors runs/crashed/
-says 0 'lamps:' "$pg" rl --resume runs/crashed
+says 0 'health checks:' "$pg" rl --resume runs/crashed
 cmp -s "$whole/checkpoint.safetensors" runs/crashed/checkpoint.safetensors || bad 'a resumed pg rl does not end with the bytes of one that went on'
 cmp -s "$whole/samples.jsonl" runs/crashed/samples.jsonl || bad 'a resumed pg rl has other samples'
 says 0 'now let it learn' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 --name sft
-rl 0 'lamps:' --steps 1 --init runs/*_sft
+rl 0 'health checks:' --steps 1 --init runs/*_sft
 # Imitation that may end earlier ends after 20 steps, if these earn anything at all.
-warm() { says 0 'lamps:' "$pg" rl --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 1 --eval-problems 20 "$@"; }
+warm() { says 0 'health checks:' "$pg" rl --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 1 --eval-problems 20 "$@"; }
 warm --sft-steps 60 --sft-until 0.001 --name early
 warm --sft-steps 20 --name exact
 cmp -s runs/*_early/checkpoint.safetensors runs/*_exact/checkpoint.safetensors || bad '--sft-until does not end the imitation'
@@ -132,13 +132,13 @@ choose() { # choose STATUS TEXT COMMAND OPTIONS...
 choose 0 'now let it pay' reward-model --name paying --threads 1
 choose 0 'now let it pay' reward-model --name paying_again
 cmp -s runs/*_paying/checkpoint.safetensors runs/*_paying_again/checkpoint.safetensors || bad 'pg reward-model does not repeat its run'
-rl 0 'lamps:' --steps 1 --init runs/*_sft --reward-model "$(echo runs/*_paying)" --name paid
+rl 0 'health checks:' --steps 1 --init runs/*_sft --reward-model "$(echo runs/*_paying)" --name paid
 grep -q '"reward/true":' runs/*_paid/metrics.jsonl || bad 'with a reward model the true reward is not logged'
 rl 1 'no reward model' --steps 1 --init runs/*_sft --reward-model "$(echo runs/*_sft)"
 says 1 'a reward model of the task sort, not copy' "$pg" rl --task copy --length 3 --steps 1 --init runs/*_sft \
   --reward-model "$(echo runs/*_paying)"
 choose 0 'after 2 steps: held-out reward' dpo --name chosen --kind ipo
-rl 0 'lamps:' --steps 1 --init runs/*_chosen
+rl 0 'health checks:' --steps 1 --init runs/*_chosen
 expert() { says 0 'iterations: held-out' "$pg" expert-iteration --problems 8 --samples 2 --eval-problems 5 "$@"; }
 expert --task sort --length 3 --init runs/*_sft --iterations 2 --name expert
 expert --task sort --length 3 --init runs/*_sft --iterations 1 --name begun

@@ -36,7 +36,7 @@ sort() { # sort FILE TEXT COMMAND OPTIONS…: learns on from that imitation
   shift 3
   says 0 "$file" "$text" "$pg" "$command" --task sort --length 3 --init "$(run sft)" "$@"
 }
-sort err lamps rl --steps 1 --prompts 4 --samples 4 --eval-problems 5 --name rl
+sort err 'health checks' rl --steps 1 --prompts 4 --samples 4 --eval-problems 5 --name rl
 sort err 'after 2 steps' dpo --pairs 20 --held-out 10 --steps 2 --batch 4 --name dpo
 sort out 'now let it pay' reward-model --pairs 20 --held-out 10 --steps 2 --batch 4 --name judge
 sort err 'after 1 iter' expert-iteration --problems 8 --samples 2 --eval-problems 5 --iterations 1 --name expert

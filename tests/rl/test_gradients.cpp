@@ -1,8 +1,8 @@
 // Every differentiable function of rl/ compared with finite differences in f64, away from the kinks of clips and
 // hinges.
 #include "autograd/gradcheck.h"
+#include "rl/algorithm.h"
 #include "rl/kl.h"
-#include "rl/policy_loss.h"
 #include "rl/preference_loss.h"
 #include "rl/value_loss.h"
 #include "tests/catch.h"
@@ -40,86 +40,77 @@ const Tensor kTokenAdvantage = Tensor::from<double>(
     {1.5, -2, -.7, -1, .3, /**/ .8, -.6, 0, 0, 0, /**/ 0, 0, 1.2, 0, 0, /**/ 0, 0, 0, 0, 0}, {4, 5});
 const Tensor kSequenceAdvantage = Tensor::from<double>({-1.3, .8, .5, 2}, {4, 1});
 
-enum class Ratio { token, sequence, sequence_token };
-enum class Surrogate { log_prob, ratio, clip, dual_clip, cispo };
-constexpr Ratio kRatios[] = {Ratio::token, Ratio::sequence, Ratio::sequence_token};
-constexpr Surrogate kSurrogates[] = {Surrogate::log_prob, Surrogate::ratio, Surrogate::clip, Surrogate::dual_clip,
-                                     Surrogate::cispo};
-constexpr rl::Aggregation kAggregations[] = {rl::Aggregation::token_mean, rl::Aggregation::sequence_mean,
-                                             rl::Aggregation::constant, rl::Aggregation::sequence_sum};
-
-Tensor ratio_of(Ratio kind, const Tensor& log_prob, const Tensor& old, const Tensor& mask) {
-  switch (kind) {
-    case Ratio::token:
-      return rl::token_ratio(log_prob, old, mask);
-    case Ratio::sequence:
-      return rl::sequence_ratio(log_prob, old, mask);
-    case Ratio::sequence_token:
-      return rl::sequence_token_ratio(log_prob, old, mask);
-  }
-  return {};
+rl::Algorithm chosen(const rl::Ratio& ratio, const rl::Surrogate& surrogate) {
+  rl::Algorithm a;
+  a.ratio = ratio;
+  a.surrogate = surrogate;
+  a.clip_high = 0.28;
+  return a;
 }
 
-Tensor surrogate_of(Surrogate kind, const Tensor& log_prob, const Tensor& ratio, const Tensor& advantage,
-                    const Tensor& mask) {
-  switch (kind) {
-    case Surrogate::log_prob:
-      return rl::log_prob_loss(log_prob, advantage, mask);
-    case Surrogate::ratio:
-      return rl::ratio_loss(ratio, advantage);
-    case Surrogate::clip:
-      return rl::clip_loss(ratio, advantage, 0.2, 0.28);
-    case Surrogate::dual_clip:
-      return rl::dual_clip_loss(ratio, advantage, 0.2, 0.2, 3);
-    case Surrogate::cispo:
-      return rl::cispo_loss(log_prob, ratio, advantage, 0.2, 0.28, mask);
+// The loss of the tokens at log_prob. Factors that the formulas treat as constants are those at `constants`: the value
+// of GSPO-token's ratio, and CISPO's weight.
+Tensor loss_of(const rl::Algorithm& a, const Tensor& log_prob, const Tensor& constants, const Tensor& old,
+               const Tensor& advantage, const Tensor& mask) {
+  Tensor ratio;
+  if (a.surrogate.is("cispo")) {
+    ratio = a.ratio.compute(constants, old, mask);
+  } else if (a.ratio.is("sequence_token")) {
+    ratio = rl::sequence_ratio(constants, old, mask) * rl::token_ratio(log_prob, constants, mask);
+  } else if (a.ratio.compute) {
+    ratio = a.ratio.compute(log_prob, old, mask);
   }
-  return {};
+  return a.surrogate.loss({log_prob, old, ratio, advantage, mask}, a);
+}
+
+// Every pair of rows that goes together.
+std::vector<rl::Algorithm> pairs_of_rows() {
+  std::vector<rl::Algorithm> all;
+  for (const rl::Ratio& ratio : rl::Ratio::table()) {
+    for (const rl::Surrogate& surrogate : rl::Surrogate::table()) {
+      const bool fits = surrogate.needs_ratio == bool(ratio.compute) && !(surrogate.of_tokens && ratio.per_sequence);
+      if (fits) all.push_back(chosen(ratio, surrogate));
+    }
+  }
+  return all;
 }
 
 }  // namespace
 
-// GSPO-token and CISPO treat a factor as a constant, but a finite difference would vary it. Here that factor is
-// computed from the unperturbed log-probabilities, and the remaining formula is checked. For GSPO-token that formula is
-// s·π/π_0.
-TEST_CASE("finite differences agree with every policy loss", "[rl]") {
+// A finite difference would vary the factors that GSPO-token and CISPO treat as constants. Here they are computed from
+// the unperturbed log-probabilities, and the remaining formula is checked.
+TEST_CASE("finite differences agree with every ratio, surrogate and aggregation", "[rl]") {
   const Tensor old = random({4, 5}, 1, -2), log_prob = old + kLogRatio;
   const rl::Denominators total = rl::denominators(kMask, 5);
-  for (Ratio r : kRatios) {
-    for (Surrogate s : kSurrogates) {
-      for (rl::Aggregation how : kAggregations) {
-        for (const Tensor& advantage : {kSequenceAdvantage, kTokenAdvantage}) {
-          if (s == Surrogate::log_prob && r != Ratio::token) continue;  // log_prob_loss has no ratio
-          const auto loss = [&](In in) {
-            Tensor ratio;
-            if (s == Surrogate::cispo) {
-              ratio = ratio_of(r, log_prob, old, kMask);
-            } else if (r == Ratio::sequence_token) {
-              ratio = rl::sequence_ratio(log_prob, old, kMask) * rl::token_ratio(in[0], log_prob, kMask);
-            } else {
-              ratio = ratio_of(r, in[0], old, kMask);
-            }
-            return rl::aggregate(surrogate_of(s, in[0], ratio, advantage, kMask), kMask, how, total);
-          };
-          const std::string name = fmt::format("ratio {}, surrogate {}, aggregation {}", static_cast<int>(r),
-                                               static_cast<int>(s), static_cast<int>(how));
-          require_gradient(name, loss, {log_prob});
+  const std::vector<rl::Algorithm> all = pairs_of_rows();
+  CHECK(all.size() > 10);
+  for (const rl::Algorithm& a : all) {
+    for (const rl::Aggregation& how : rl::Aggregation::table()) {
+      for (const Tensor& each : {kSequenceAdvantage, kTokenAdvantage}) {
+        const Tensor advantage = expand(each, kMask.shape());
+        const auto loss = [&](In in) {
+          return how.aggregate(loss_of(a, in[0], log_prob, old, advantage, kMask), kMask, total);
+        };
+        const std::string name =
+            fmt::format("ratio {}, surrogate {}, aggregation {}", a.ratio.name, a.surrogate.name, how.name);
+        require_gradient(name, loss, {log_prob});
 
-          // With the factor replaced by a constant, the gradient equals the gradient of the functions themselves.
-          const auto gradient = [&](auto f) {
-            Tensor leaf = log_prob.clone();
-            leaf.set_requires_grad();
-            backward(f(leaf));
-            return leaf.grad().to_vector();
-          };
-          const auto direct = [&](const Tensor& x) {
-            const Tensor ratio = ratio_of(r, x, old, kMask);
-            return rl::aggregate(surrogate_of(s, x, ratio, advantage, kMask), kMask, how, total);
-          };
-          const auto stand_in = [&](const Tensor& x) { return loss(std::span(&x, 1)); };
-          const std::vector<double> a = gradient(direct), b = gradient(stand_in);
-          for (size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) <= 1e-14);
-        }
+        // The gradient is that of the functions as the trainer calls them.
+        const auto gradient = [&](auto f) {
+          Tensor leaf = log_prob.clone();
+          leaf.set_requires_grad();
+          backward(f(leaf));
+          return leaf.grad().to_vector();
+        };
+        rl::Batch batch;
+        batch.old_log_prob = batch.sampler_log_prob = old;
+        batch.advantage = advantage;
+        batch.mask = kMask;
+        const auto direct = [&](const Tensor& x) { return how.aggregate(rl::token_losses(a, x, batch), kMask, total); };
+        const auto stand_in = [&](const Tensor& x) { return loss(std::span(&x, 1)); };
+        const std::vector<double> got = gradient(direct), want = gradient(stand_in);
+        INFO(name);
+        for (size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - want[i]) <= 1e-14);
       }
     }
   }
@@ -127,14 +118,11 @@ TEST_CASE("finite differences agree with every policy loss", "[rl]") {
 
 TEST_CASE("finite differences agree with the losses per token and without a mask", "[rl]") {
   const Tensor old = random({4, 5}, 2, -2), log_prob = old + kLogRatio;
-  for (Ratio r : {Ratio::token, Ratio::sequence}) {
-    for (Surrogate s : kSurrogates) {
-      if (s == Surrogate::cispo) continue;  // its weight is a constant
-      require_gradient(
-          "per token",
-          [&](In in) { return surrogate_of(s, in[0], ratio_of(r, in[0], old, {}), kSequenceAdvantage, {}); },
-          {log_prob});
-    }
+  const Tensor advantage = contiguous(expand(kSequenceAdvantage, kMask.shape()));
+  for (const rl::Algorithm& a : pairs_of_rows()) {
+    if (a.surrogate.is("cispo")) continue;  // its weight is a constant
+    require_gradient(fmt::format("{} {} per token", a.ratio.name, a.surrogate.name),
+                     [&](In in) { return loss_of(a, in[0], log_prob, old, advantage, {}); }, {log_prob});
   }
   require_gradient("reinforce", [](In in) { return rl::reinforce_loss(in[0], kTokenAdvantage, kMask); }, {log_prob});
 }

@@ -1,8 +1,8 @@
 // Sequences: a language of two tokens and nine sequences. Per-token estimators differ from the gradient of the sequence
 // in the effect of a first token on what follows it.
 #include "rl/advantages.h"
+#include "rl/algorithm.h"
 #include "rl/kl.h"
-#include "rl/policy_loss.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;
@@ -104,16 +104,16 @@ TEST_CASE("only sums over tokens keep the policy gradient when lengths differ", 
   for (size_t s = 0; s < 9; ++s) weighted[s] *= s < 6 ? p[s] : s == 6 ? Language::row(kPolicy, 0)[2] : 0;
   for (size_t s = 6; s < 9; ++s) mask[2 * s + 1] = 0;
   const Tensor m = Tensor::from(mask, {9, 2});
-  const auto gradient = [&](rl::Aggregation how) {
+  const auto gradient = [&](const rl::Aggregation& how) {
     const auto loss = [&](const Tensor& z) {
-      return rl::aggregate(rl::log_prob_loss(Language::log_prob(z), column(weighted), m), m, how,
+      return how.aggregate(rl::log_prob_loss(Language::log_prob(z), column(weighted), m), m,
                            {.tokens = 1, .sequences = 1, .max_length = 2});
     };
     return tape_gradient(loss, kPolicy);
   };
-  check_close(gradient(rl::Aggregation::sequence_sum), truth, 1e-10);
-  check_close(gradient(rl::Aggregation::constant), times(0.5, truth), 1e-10);
-  CHECK(off_direction(gradient(rl::Aggregation::sequence_mean), truth) > 0.01);
+  check_close(gradient(Choice<rl::Aggregation>("sequence_sum")), truth, 1e-10);
+  check_close(gradient(Choice<rl::Aggregation>("constant")), times(0.5, truth), 1e-10);
+  CHECK(off_direction(gradient(Choice<rl::Aggregation>("sequence_mean")), truth) > 0.01);
 }
 
 // γ = 1. With the true values every λ is right. With wrong values only λ = 1, which does not use them, is right.

@@ -2,8 +2,8 @@
 // that their exponential is infinite.
 #include <limits>
 
+#include "rl/algorithm.h"
 #include "rl/kl.h"
-#include "rl/policy_loss.h"
 #include "rl/value_loss.h"
 #include "tests/rl/policies.h"
 
@@ -47,18 +47,16 @@ const std::vector<Named>& losses() {
   };
   return all;
 }
-constexpr rl::Aggregation kAggregations[] = {rl::Aggregation::token_mean, rl::Aggregation::sequence_mean,
-                                             rl::Aggregation::constant, rl::Aggregation::sequence_sum};
 
 struct Result {
   double value;
   Doubles gradient;
 };
-Result run(const Named& f, rl::Aggregation how, const Tensor& log_prob, const Tensor& old, const Tensor& advantage,
-           const Tensor& mask, const rl::Denominators& total) {
+Result run(const Named& f, const rl::Aggregation& how, const Tensor& log_prob, const Tensor& old,
+           const Tensor& advantage, const Tensor& mask, const rl::Denominators& total) {
   Tensor leaf = log_prob.clone();
   leaf.set_requires_grad();
-  const Tensor loss = rl::aggregate(f.loss(leaf, old, advantage, mask), mask, how, total);
+  const Tensor loss = how.aggregate(f.loss(leaf, old, advantage, mask), mask, total);
   backward(loss);
   return {loss.item(), leaf.grad().to_vector()};
 }
@@ -89,13 +87,13 @@ TEST_CASE("infinity and NaN in masked slots change nothing and get exactly zero 
   const Batch b;
   const std::vector<double> keep = b.mask.to_vector();
   for (const Named& f : losses()) {
-    for (rl::Aggregation how : kAggregations) {
+    for (const rl::Aggregation& how : rl::Aggregation::table()) {
       const Result clean = run(f, how, b.log_prob, b.old, b.advantage, b.mask, b.total);
       for (double junk : {-kInf, kInf, kNan}) {
         for (double other : {-kInf, kNan}) {
           const Result got = run(f, how, poisoned(b.log_prob, b.mask, junk), poisoned(b.old, b.mask, other),
                                  b.advantage, b.mask, b.total);
-          INFO(f.name << ", aggregation " << static_cast<int>(how) << ", " << junk << " and " << other);
+          INFO(f.name << ", aggregation " << how.name << ", " << junk << " and " << other);
           CHECK(got.value == clean.value);
           check_close(got.gradient, clean.gradient, 0);
           for (size_t i = 0; i < keep.size(); ++i) CHECK((keep[i] != 0 || got.gradient[i] == 0));
@@ -133,8 +131,8 @@ TEST_CASE("NaN in the advantages of masked slots changes nothing", "[rl]") {
   const Tensor advantage = expand(b.advantage, {8, 5}).clone(), bad = poisoned(advantage, b.mask, kNan);
   for (const Named& f : losses()) {
     if (std::string(f.name) == "gspo" || std::string(f.name) == "gspo ratio") continue;  // requires finite values there
-    const Result clean = run(f, rl::Aggregation::token_mean, b.log_prob, b.old, advantage, b.mask, b.total);
-    const Result got = run(f, rl::Aggregation::token_mean, b.log_prob, b.old, bad, b.mask, b.total);
+    const Result clean = run(f, Choice<rl::Aggregation>("token_mean"), b.log_prob, b.old, advantage, b.mask, b.total);
+    const Result got = run(f, Choice<rl::Aggregation>("token_mean"), b.log_prob, b.old, bad, b.mask, b.total);
     INFO(f.name);
     CHECK(got.value == clean.value);
     check_close(got.gradient, clean.gradient, 0);
@@ -146,7 +144,7 @@ TEST_CASE("columns of padding change nothing", "[rl]") {
   const auto wider = [](const Tensor& x, double junk) { return cat({x, Tensor::full({8, 3}, junk, x.dtype())}, 1); };
   const Tensor mask = cat({b.mask.to(f64), Tensor::zeros({8, 3}, f64)}, 1).to(u8);
   for (const Named& f : losses()) {
-    for (rl::Aggregation how : kAggregations) {
+    for (const rl::Aggregation& how : rl::Aggregation::table()) {
       const Result narrow = run(f, how, b.log_prob, b.old, b.advantage, b.mask, b.total);
       const Result wide = run(f, how, wider(b.log_prob, -kInf), wider(b.old, kNan), b.advantage, mask, b.total);
       INFO(f.name);
@@ -164,7 +162,7 @@ TEST_CASE("columns of padding change nothing", "[rl]") {
 TEST_CASE("losses of micro-batches add up to the loss of the batch whatever their sizes", "[rl]") {
   const Batch b;
   for (const Named& f : losses()) {
-    for (rl::Aggregation how : kAggregations) {
+    for (const rl::Aggregation& how : rl::Aggregation::table()) {
       const Result whole = run(f, how, b.log_prob, b.old, b.advantage, b.mask, b.total);
       for (int64_t size : {1, 2, 3, 4}) {
         Result sum{0, {}};
@@ -174,7 +172,7 @@ TEST_CASE("losses of micro-batches add up to the loss of the batch whatever thei
           sum.value += r.value;
           sum.gradient.insert(sum.gradient.end(), r.gradient.begin(), r.gradient.end());
         }
-        INFO(f.name << ", aggregation " << static_cast<int>(how) << ", micro-batches of " << size);
+        INFO(f.name << ", aggregation " << how.name << ", micro-batches of " << size);
         CHECK(std::abs(sum.value - whole.value) < 1e-14);
         check_close(sum.gradient, whole.gradient, 1e-15);
       }
@@ -187,7 +185,7 @@ TEST_CASE("the order of responses does not matter", "[rl]") {
   const Tensor order = Tensor::from<int32_t>({5, 2, 7, 0, 3, 6, 1, 4}, {8});
   const auto turned = [&](const Tensor& x) { return index_select(x.to(f64), 0, order); };
   for (const Named& f : losses()) {
-    for (rl::Aggregation how : kAggregations) {
+    for (const rl::Aggregation& how : rl::Aggregation::table()) {
       const Result a = run(f, how, b.log_prob, b.old, b.advantage, b.mask, b.total);
       const Result c =
           run(f, how, turned(b.log_prob), turned(b.old), turned(b.advantage), turned(b.mask).to(u8), b.total);
@@ -204,7 +202,7 @@ TEST_CASE("a response without a token counts for nothing", "[rl]") {
   const Tensor others = Tensor::from<int32_t>({0, 1, 2, 4, 5, 6, 7}, {7});
   const auto without = [&](const Tensor& x) { return index_select(x.to(f64), 0, others); };
   for (const Named& f : losses()) {
-    for (rl::Aggregation how : kAggregations) {
+    for (const rl::Aggregation& how : rl::Aggregation::table()) {
       const Result a = run(f, how, b.log_prob, b.old, b.advantage, b.mask, b.total);
       const Tensor mask = without(b.mask).to(u8);
       const Result c =
@@ -218,12 +216,12 @@ TEST_CASE("a response without a token counts for nothing", "[rl]") {
 
 TEST_CASE("an update without a token is an error and not a NaN", "[rl]") {
   const Tensor mask = Tensor::zeros({2, 3}, u8), loss = Tensor::ones({2, 3}, f64);
-  for (rl::Aggregation how : kAggregations) {
-    CHECK_THROWS_AS(rl::aggregate(loss, mask, how, rl::denominators(mask, 3)), Error);
+  for (const rl::Aggregation& how : rl::Aggregation::table()) {
+    CHECK_THROWS_AS(how.aggregate(loss, mask, rl::denominators(mask, 3)), Error);
   }
   // Dr. GRPO needs an explicit length.
   const Tensor all = Tensor::ones({2, 3}, u8);
-  CHECK_THROWS_AS(rl::aggregate(loss, all, rl::Aggregation::constant, rl::denominators(all)), Error);
+  CHECK_THROWS_AS(rl::constant_length_mean(loss, all, rl::denominators(all)), Error);
 }
 
 TEST_CASE("masked steps of reinforce_loss count for nothing", "[rl]") {
@@ -245,8 +243,8 @@ TEST_CASE("log-ratios of a hundred nats stay finite in f32 and f64", "[rl]") {
       const Tensor advantage = Tensor::full({2, 1}, sign, dtype);
       for (const Named& f : losses()) {
         for (bool swap : {false, true}) {
-          const Result r = run(f, rl::Aggregation::token_mean, swap ? other : log_prob, swap ? log_prob : other,
-                               advantage, mask, rl::denominators(mask, 2));
+          const Result r = run(f, Choice<rl::Aggregation>("token_mean"), swap ? other : log_prob,
+                               swap ? log_prob : other, advantage, mask, rl::denominators(mask, 2));
           INFO(f.name << " in " << (dtype == f32 ? "f32" : "f64") << ", advantage " << sign);
           CHECK(std::isfinite(r.value));
           for (double g : r.gradient) CHECK(std::isfinite(g));

@@ -1,5 +1,5 @@
 // Properties of ratios and surrogates beyond correct gradients: identities between them and examples computed by hand.
-#include "rl/policy_loss.h"
+#include "rl/algorithm.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;
@@ -42,9 +42,7 @@ TEST_CASE("on the first pass every ratio is exactly one and nothing is clipped",
 TEST_CASE("at ratio one every surrogate has the gradient of REINFORCE but another value", "[rl]") {
   const Tensor log_prob = random({2, 3}, 2, -3), advantage = Tensor::from<double>({1.5, -1.5}, {2, 1});
   const rl::Denominators total = rl::denominators(Tensor::ones({2, 3}, u8));
-  const auto mean_over_responses = [&](const Tensor& loss) {
-    return rl::aggregate(loss, {}, rl::Aggregation::sequence_mean, total);
-  };
+  const auto mean_over_responses = [&](const Tensor& loss) { return rl::sequence_mean(loss, {}, total); };
   const auto reinforce = [&](const Tensor& lp) { return mean_over_responses(rl::log_prob_loss(lp, advantage)); };
   const Doubles want = gradient_at(log_prob, reinforce);
   check_close(want, times(1.0 / 6, {-1.5, -1.5, -1.5, 1.5, 1.5, 1.5}), 1e-15);
@@ -72,8 +70,8 @@ TEST_CASE("with mean-zero advantages and unequal lengths the token mean is not z
   const Tensor ratio = Tensor::ones({2, 3}, f64), advantage = Tensor::from<double>({1, -1}, {2, 1});
   const rl::Denominators total = rl::denominators(kMask);
   const Tensor loss = rl::clip_loss(ratio, advantage);
-  CHECK(rl::aggregate(loss, kMask, rl::Aggregation::token_mean, total).item() == -(3.0 - 1.0) / 4);  // -Σ len·A / Σ len
-  CHECK(rl::aggregate(loss, kMask, rl::Aggregation::sequence_mean, total).item() == 0);
+  CHECK(rl::token_mean(loss, kMask, total).item() == -(3.0 - 1.0) / 4);  // -Σ len·A / Σ len
+  CHECK(rl::sequence_mean(loss, kMask, total).item() == 0);
 }
 
 // s = exp(mean of the log-ratios of the unmasked tokens).
@@ -93,8 +91,8 @@ TEST_CASE("GSPO per token has the value of GSPO and its gradient when a response
   for (double clip : {0.05, 10.0}) {
     const auto loss = [&](auto ratio) {
       return [&, ratio](const Tensor& lp) {
-        return rl::aggregate(rl::clip_loss(ratio(lp, old, kMask), advantage, std::min(clip, 1.0), clip), kMask,
-                             rl::Aggregation::sequence_mean, total);
+        return rl::sequence_mean(rl::clip_loss(ratio(lp, old, kMask), advantage, std::min(clip, 1.0), clip), kMask,
+                                 total);
       };
     };
     const auto whole = loss(rl::sequence_ratio), by_token = loss(rl::sequence_token_ratio);
@@ -142,13 +140,13 @@ TEST_CASE("the correction for the sampler is capped and a constant", "[rl]") {
 TEST_CASE("the per-sequence mean weighs tokens of long answers less and the constant length does not", "[rl]") {
   const Tensor mask = Tensor::from<uint8_t>({1, 0, 0, 0, /**/ 1, 1, 1, 1}, {2, 4});
   const Tensor advantage = Tensor::full({2, 1}, -1, f64), log_prob = random({2, 4}, 7, -2);
-  const auto gradient = [&](rl::Aggregation how) {
+  const auto gradient = [&](const rl::Aggregation& how) {
     return gradient_at(log_prob, [&](const Tensor& lp) {
-      return rl::aggregate(rl::log_prob_loss(lp, advantage, mask), mask, how, rl::denominators(mask, 8));
+      return how.aggregate(rl::log_prob_loss(lp, advantage, mask), mask, rl::denominators(mask, 8));
     });
   };
-  check_close(gradient(rl::Aggregation::sequence_mean), {.5, 0, 0, 0, /**/ .125, .125, .125, .125}, 1e-16);
-  check_close(gradient(rl::Aggregation::token_mean), {.2, 0, 0, 0, /**/ .2, .2, .2, .2}, 1e-16);
-  check_close(gradient(rl::Aggregation::constant), times(1.0 / 16, {1, 0, 0, 0, 1, 1, 1, 1}), 1e-16);
-  check_close(gradient(rl::Aggregation::sequence_sum), {.5, 0, 0, 0, .5, .5, .5, .5}, 1e-16);
+  check_close(gradient(Choice<rl::Aggregation>("sequence_mean")), {.5, 0, 0, 0, /**/ .125, .125, .125, .125}, 1e-16);
+  check_close(gradient(Choice<rl::Aggregation>("token_mean")), {.2, 0, 0, 0, /**/ .2, .2, .2, .2}, 1e-16);
+  check_close(gradient(Choice<rl::Aggregation>("constant")), times(1.0 / 16, {1, 0, 0, 0, 1, 1, 1, 1}), 1e-16);
+  check_close(gradient(Choice<rl::Aggregation>("sequence_sum")), {.5, 0, 0, 0, .5, .5, .5, .5}, 1e-16);
 }

@@ -143,7 +143,7 @@ TEST_CASE("preferences: log-probabilities of sequences are the sums of the sampl
   const Experience e = rollout(policy, *task, problems, {.samples = 4, .seed = 9});
   std::vector<const Response*> view;
   for (const Response& r : e.responses) view.push_back(&r);
-  const Tensor sampled = sum(token_values(view, &Response::sampler_log_probs, f32), {1});
+  const Tensor sampled = sum(make_batch(e).sampler_log_prob.to(f32), {1});
   CHECK(sequence_log_probs(policy, view).to_vector() == sampled.to_vector());
 }
 

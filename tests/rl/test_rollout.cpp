@@ -5,8 +5,7 @@
 #include <set>
 
 #include "nn/param_slab.h"
-#include "rl/text/credit.h"
-#include "rl/text/models.h"
+#include "rl/text/references.h"
 #include "rl/text/rollout.h"
 #include "rl/text/update.h"
 #include "tests/catch.h"
@@ -39,10 +38,17 @@ std::vector<Problem> problems_of(const TextTask& task, int count) {
   return problems;
 }
 
-std::vector<const Response*> pointers(const Experience& e) {
-  std::vector<const Response*> all;
-  for (const Response& r : e.responses) all.push_back(&r);
-  return all;
+// Sets the values at the tokens of response b.
+void set_row(const Tensor& x, const Batch& batch, size_t b, const std::vector<double>& values) {
+  const auto first = static_cast<int64_t>(b) * x.size(1) + batch.prompts[b] - 1;
+  std::copy(values.begin(), values.end(), x.data<double>().begin() + first);
+}
+
+// [B, T], as batches hold them.
+std::vector<double> sampler_log_probs(std::span<const Response* const> rows) {
+  Experience e;
+  for (const Response* r : rows) e.responses.push_back(*r);
+  return make_batch(e).sampler_log_prob.to_vector();
 }
 
 // Compares the gradients in the slab with central differences of f at 60 positions.
@@ -81,11 +87,11 @@ TEST_CASE("rollout: the trainer gives the sampler's log-probabilities bit for bi
       const Experience e = rollout(policy, *task, problems_of(*task, 6),
                                    {.samples = 4, .temperature = temperature, .max_rows = 7, .seed = 3});
       REQUIRE(e.responses.size() == 24);
-      auto batch = pointers(e);
+      auto batch = pointers(e.responses);
       const auto check_rows = [&](std::span<const Response* const> rows) {
         const TokenRows tokens = token_rows(rows);
         const std::vector<double> got = score_tokens(policy, tokens, temperature).log_prob.to_vector();
-        CHECK(got == token_values(rows, &Response::sampler_log_probs, f32).to_vector());
+        CHECK(got == sampler_log_probs(rows));
       };
       check_rows(batch);
       std::reverse(batch.begin(), batch.end());  // batch order does not matter
@@ -110,14 +116,19 @@ TEST_CASE("rollout: the end of sequence is learned, nothing after it exists, and
   CHECK(finished < 80);
 
   Response r;
+  r.prompt = {7, 8};
   r.tokens = {1, 2, 10, 14, 3};
   r.chosen = {1, 1, 1, 0, 0};
   r.score.reward = 0.5;
-  set_rewards(r);
-  CHECK(r.rewards == std::vector<double>{0, 0, 0.5, 0, 0});  // on the policy's last token, not on the environment's
+  const Batch batch = make_batch({.responses = {r}});
+  // On the policy's last token, not on the environment's.
+  CHECK(of_response(batch.reward, batch, 0) == std::vector<double>{0, 0, 0.5, 0, 0});
+  CHECK(batch.reward.to_vector() == std::vector<double>{0, 0, 0, 0.5, 0, 0});
+  r.chosen = {0, 0, 0, 0, 0};
+  CHECK_THROWS_AS(make_batch({.responses = {r}}), Error);
 }
 
-TEST_CASE("rollout: the world's words are read but not learned", "[rl][rollout]") {
+TEST_CASE("rollout: the environment's tokens are read but not learned", "[rl][rollout]") {
   const auto task = make_text_task("guess");
   Gpt2 policy = make_policy(*task);
   policy.wpe.weight.detach().fill(0);  // no positions: any order of digits, so many guesses
@@ -134,7 +145,7 @@ TEST_CASE("rollout: the world's words are read but not learned", "[rl][rollout]"
     CHECK(r.length() <= task->max_response());
   }
   CHECK(answers > 0);
-  const auto all = pointers(e);
+  const auto all = pointers(e.responses);
   const TokenRows rows = token_rows(all);
   double masked = 0;
   for (const double m : rows.mask.to_vector()) masked += m;
@@ -180,9 +191,8 @@ TEST_CASE("rollout: exhaustive tries every first token, with the policy's own lo
     }
     CHECK(std::abs(total - 1) < 1e-5);
   }
-  const auto all = pointers(e);
-  CHECK(score_tokens(policy, token_rows(all), 0.8).log_prob.to_vector() ==
-        token_values(all, &Response::sampler_log_probs, f32).to_vector());
+  const auto all = pointers(e.responses);
+  CHECK(score_tokens(policy, token_rows(all), 0.8).log_prob.to_vector() == sampler_log_probs(all));
   CHECK_THROWS_AS(rollout(policy, *task, problems_of(*task, 1), {.samples = 4, .exhaustive = true}), Error);
 }
 
@@ -191,7 +201,7 @@ TEST_CASE("packed rows: every position once, with the bits of the padded grid", 
   Gpt2 policy = make_policy(*task);
   const std::vector<Problem> problems = problems_of(*task, 3);
   const Experience e = rollout(policy, *task, problems, {.samples = 4, .seed = 3});
-  const std::vector<const Response*> all = pointers(e);
+  const std::vector<const Response*> all = pointers(e.responses);
   const TokenRows rows = token_rows(all);
   // The positions that must be computed: each prompt once, and all tokens of each response except the last.
   size_t least = 0;
@@ -249,18 +259,19 @@ TEST_CASE("update: the gradient over all responses is that of the expected rewar
   for (const double x : p) total += x;
   CHECK(std::abs(total - 1) < 1e-12);
   const auto n = static_cast<double>(all.size());
+  Batch batch = make_batch({.responses = all});
+  batch.old_log_prob = batch.sampler_log_prob;
+  batch.advantage = Tensor::zeros(batch.mask.shape(), f64);
   for (size_t i = 0; i < all.size(); ++i) {
-    Response& r = all[i];
     // The loss divides by n, and the expectation weights by p. The baseline 0.3 must not change the result.
-    r.advantages.assign(2, n * p[i] * (r.score.reward - 0.3));
-    r.old_log_probs = r.sampler_log_probs = {0, 0};
+    set_row(batch.advantage, batch, i, std::vector<double>(2, n * p[i] * (all[i].score.reward - 0.3)));
   }
   Algorithm a = algorithm("reinforce_baseline");
-  a.weight_cap = 0;
+  a.weight = "none";
   ParamSlab slab(policy);
   slab.zero_grad();
   LossSums sums;
-  backward(micro_batch_loss({.algorithm = a, .policy = policy, .total = {.sequences = n}}, view, sums));
+  backward(micro_batch_loss({.algorithm = a, .policy = policy, .total = {.sequences = n}}, batch, sums));
   slab.fill_missing_grads();
   const auto expected_reward = [&] {
     const std::vector<double> now = probabilities();
@@ -283,14 +294,20 @@ TEST_CASE("update: a value head on the policy has the gradients of finite differ
     r.prompt = {3, 11};
     r.tokens = {a, 4, 10};
     r.chosen = {1, 1, 1};
-    r.advantages = {0.5, -1.0 * a, 0.2};
-    r.returns = {1.0 * a, 0.3, 0.7};
-    r.values = {0.1, 0.2, -0.4};
-    r.old_log_probs = r.sampler_log_probs = {-2.6, -2.9, -2.7};
+    r.sampler_log_probs = {-2.6, -2.9, -2.7};
     all.push_back(r);
   }
-  std::vector<const Response*> view;
-  for (const Response& r : all) view.push_back(&r);
+  Batch batch = make_batch({.responses = all});
+  batch.old_log_prob = batch.sampler_log_prob;
+  for (Tensor Batch::*member : {&Batch::advantage, &Batch::returns, &Batch::value}) {
+    batch.*member = Tensor::zeros(batch.mask.shape(), f64);
+  }
+  for (size_t i = 0; i < 3; ++i) {
+    const auto a = static_cast<double>(i);
+    set_row(batch.advantage, batch, i, {0.5, -a, 0.2});
+    set_row(batch.returns, batch, i, {a, 0.3, 0.7});
+    set_row(batch.value, batch, i, {0.1, 0.2, -0.4});
+  }
   Algorithm a = algorithm("ppo");
   a.value_coef = 0.7;
   LossSums sums;
@@ -298,12 +315,12 @@ TEST_CASE("update: a value head on the policy has the gradients of finite differ
   ParamSlab trunk(policy), top(head);
   trunk.zero_grad();
   top.zero_grad();
-  backward(micro_batch_loss(update, view, sums));
+  backward(micro_batch_loss(update, batch, sums));
   trunk.fill_missing_grads();
   const auto loss = [&] {
     NoGrad no_grad;
     LossSums unused;
-    return micro_batch_loss(update, view, unused).item();
+    return micro_batch_loss(update, batch, unused).item();
   };
   check_gradient(trunk, loss);
   check_gradient(top, loss);
@@ -317,54 +334,55 @@ TEST_CASE("update: a value head on the policy has the gradients of finite differ
   const std::vector<double> shared = trunk.grads().to_vector();
   trunk.zero_grad();
   LossSums again;
-  const Tensor separate = micro_batch_loss(apart, view, again);
+  const Tensor separate = micro_batch_loss(apart, batch, again);
   CHECK(separate.item() == Approx(loss()).epsilon(1e-12));
   backward(separate);
   trunk.fill_missing_grads();
   CHECK(trunk.grads().to_vector() != shared);
 }
 
-TEST_CASE("credit: responses, places and groups by hand", "[rl][rollout]") {
+TEST_CASE("credit: responses, positions and groups by hand", "[rl][rollout]") {
   // Two prompts with two responses each; rewards per token.
   Experience e;
   e.samples = 2;
   const std::vector<std::vector<double>> rewards = {{1, 2}, {3}, {0, 0, 4}, {1, 1}};
   for (const auto& r : rewards) {
     Response x;
-    x.prompt = {0};
+    x.prompt.assign(1 + e.responses.size() % 2, 0);  // prompts of different lengths: positions count from the response
     x.tokens.assign(r.size(), 1);
     x.chosen.assign(r.size(), 1);
-    x.rewards = r;
+    x.score.per_token = r;
     e.responses.push_back(x);
   }
   MovingBaseline moving;
-  const auto advantages = [&](Credit credit, Baseline baseline) {
+  const auto advantages = [&](const char* credit, const char* baseline) {
     Algorithm a;
     a.credit = credit;
     a.baseline = baseline;
-    assign_advantages(a, e, moving);
+    Batch batch = make_batch(e);
+    const Tensor all = rl::advantages(a, batch, moving);
     std::vector<std::vector<double>> result;
-    for (const Response& r : e.responses) result.push_back(r.advantages);
+    for (size_t b = 0; b < e.responses.size(); ++b) result.push_back(of_response(all, batch, b));
     return result;
   };
   using V = std::vector<std::vector<double>>;
-  CHECK(advantages(Credit::response, Baseline::none) == V{{3, 3}, {3}, {4, 4, 4}, {2, 2}});
-  CHECK(advantages(Credit::to_go, Baseline::none) == V{{3, 2}, {3}, {4, 4, 4}, {2, 1}});
-  CHECK(advantages(Credit::token, Baseline::none) == V{{1, 2}, {3}, {0, 0, 4}, {1, 1}});
-  CHECK(advantages(Credit::response, Baseline::group_mean) == V{{0, 0}, {0}, {1, 1, 1}, {-1, -1}});
-  CHECK(advantages(Credit::response, Baseline::leave_one_out) == V{{0, 0}, {0}, {2, 2, 2}, {-2, -2}});
-  CHECK(advantages(Credit::response, Baseline::batch_mean) == V{{0, 0}, {0}, {1, 1, 1}, {-1, -1}});
+  CHECK(advantages("response", "none") == V{{3, 3}, {3}, {4, 4, 4}, {2, 2}});
+  CHECK(advantages("to_go", "none") == V{{3, 2}, {3}, {4, 4, 4}, {2, 1}});
+  CHECK(advantages("token", "none") == V{{1, 2}, {3}, {0, 0, 4}, {1, 1}});
+  CHECK(advantages("response", "group_mean") == V{{0, 0}, {0}, {1, 1, 1}, {-1, -1}});
+  CHECK(advantages("response", "leave_one_out") == V{{0, 0}, {0}, {2, 2, 2}, {-2, -2}});
+  CHECK(advantages("response", "batch_mean") == V{{0, 0}, {0}, {1, 1, 1}, {-1, -1}});
   // Compared at the same position of the same prompt. Responses that have ended do not take part.
-  CHECK(advantages(Credit::to_go, Baseline::group_mean) == V{{0, 0}, {0}, {1, 1.5, 0}, {-1, -1.5}});
-  CHECK(advantages(Credit::token, Baseline::group_mean) == V{{-1, 0}, {1}, {-0.5, -0.5, 0}, {0.5, 0.5}});
-  CHECK(advantages(Credit::response, Baseline::moving) == V{{3, 3}, {3}, {4, 4, 4}, {2, 2}});
-  CHECK(advantages(Credit::response, Baseline::moving) == V{{0, 0}, {0}, {1, 1, 1}, {-1, -1}});
+  CHECK(advantages("to_go", "group_mean") == V{{0, 0}, {0}, {1, 1.5, 0}, {-1, -1.5}});
+  CHECK(advantages("token", "group_mean") == V{{-1, 0}, {1}, {-0.5, -0.5, 0}, {0.5, 0.5}});
+  CHECK(advantages("response", "moving") == V{{3, 3}, {3}, {4, 4, 4}, {2, 2}});
+  CHECK(advantages("response", "moving") == V{{0, 0}, {0}, {1, 1, 1}, {-1, -1}});
   // lengths 3 and 2: (3·4 + 2·2)/5 = 3.2
-  const auto opo = advantages(Credit::response, Baseline::opo);
+  const auto opo = advantages("response", "opo");
   CHECK(std::abs(opo[2][0] - 0.8) < 1e-12);
   CHECK(std::abs(opo[3][0] + 1.2) < 1e-12);
   e.greedy = {1, 5};
-  CHECK(advantages(Credit::response, Baseline::remax) == V{{2, 2}, {2}, {-1, -1, -1}, {-3, -3}});
+  CHECK(advantages("response", "remax") == V{{2, 2}, {2}, {-1, -1, -1}, {-3, -3}});
 }
 
 TEST_CASE("references: bigram counts with one added, and a copy that stands still until told", "[rl][rollout]") {

@@ -68,13 +68,13 @@ void imitate(const RlOptions& o, const TextTask& task, Gpt2& policy) {
   }
 }
 
-std::string lamp_strip(const std::vector<rl::Lamp>& lamps) {
-  std::string strip = "lamps:", wrong;
-  for (const rl::Lamp& lamp : lamps) {
-    strip += fmt::format(" [{}] {}", lamp.ok ? "ok" : "!!", lamp.name);
-    if (!lamp.ok) wrong += fmt::format("\n  !! {}: {}", lamp.name, lamp.why);
+std::string health_line(const std::vector<rl::HealthCheck>& checks) {
+  std::string line = "health checks:", wrong;
+  for (const rl::HealthCheck& check : checks) {
+    line += fmt::format(" [{}] {}", check.ok ? "ok" : "!!", check.name);
+    if (!check.ok) wrong += fmt::format("\n  !! {}: {}", check.name, check.why);
   }
-  return strip + wrong;
+  return line + wrong;
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ int run_rl(const RlOptions& o) {
   config.checkpoint_interval = o.common.save_every;
   config.seed = o.common.seed;
   rl::check_config(config);
-  check(config.algorithm.reference != rl::ReferenceKind::given || !o.reference_model.empty(),
+  check(!config.algorithm.reference.is_given || !o.reference_model.empty(),
         "pg rl: --reference given needs --reference-model RUN");
   const auto policy = make_policy(o.common, *task);
   const int64_t responses = config.batch.prompts * config.batch.samples;
@@ -146,7 +146,7 @@ int run_rl(const RlOptions& o) {
         fmt::format("  held-out {:.3f}, solved {:.1f} %", metrics.at("eval/reward"), 100 * metrics.at("eval/solved"));
     if (step == 0) progress.print(fmt::format("at the start:{}", held_out));
   };
-  hooks.on_samples = [&](int64_t step, const rl::Experience& experience) {
+  hooks.on_samples = [&](int64_t step, const rl::Experience& experience, const rl::Batch&) {
     append_samples(run.file("samples.jsonl"), *task, experience, step);
     if (step == config.steps || (o.show_every > 0 && step % o.show_every == 0)) {
       progress.print(sample_table(*task, experience, step, 5));
@@ -163,7 +163,7 @@ int run_rl(const RlOptions& o) {
     progress.print(fmt::format("stopped after step {}; go on with:  pg rl --resume {}", trainer.steps(), run.path()));
     return interrupt_status();
   }
-  progress.print(lamp_strip(trainer.lamps()));
+  progress.print(health_line(trainer.health_checks()));
   progress.print(fmt::format("after {} steps:{}   {}", config.steps, held_out, run.path()));
   return 0;
 }

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 
 #include "nn/checkpoint.h"
-#include "rl/algorithm_fields.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/memory.h"
@@ -116,10 +115,11 @@ void add_rl_options(CLI::App& app, RlOptions& o) {
   app.add_option("--explain", o.explain, "print an algorithm's formula and conventions, and do nothing else")
       ->configurable(false);
   app.add_option("--algorithm", o.algorithm, "a row of the table; the options up to --epochs change single choices");
-  for (const rl::AlgorithmField& field : rl::algorithm_fields()) {
+  rl::Algorithm any;
+  for (const Field& field : rl::fields(any)) {
     app.add_option_function<std::string>(
            "--" + field.name, [&o, name = field.name](const std::string& value) { o.overrides[name] = value; },
-           field.about)
+           field.about + " " + field.allowed())
         ->default_str("");
   }
   app.add_option("--reward-model", o.reward_model, "a run of pg reward-model: its scores are the rewards");
@@ -165,24 +165,20 @@ void add_rl_options(CLI::App& app, RlOptions& o) {
 
 rl::Algorithm algorithm_of(const RlOptions& o) {
   rl::Algorithm a = rl::algorithm(o.algorithm);
-  for (const rl::AlgorithmField& field : rl::algorithm_fields()) {
-    const auto found = o.overrides.find(field.name);
-    if (found != o.overrides.end() && !found->second.empty()) field.set(a, found->second);
-  }
+  set_fields(rl::fields(a), a.name, o.overrides);
   if (!o.reference_model.empty()) {
     const auto stated = o.overrides.find("reference");
     const std::string kind = stated == o.overrides.end() || stated->second.empty() ? "given" : stated->second;
     check(kind == "given", "pg rl: --reference-model goes with --reference given, not {}", kind);
-    a.reference = rl::ReferenceKind::given;
+    a.reference = "given";
   }
   rl::check_algorithm(a);
   return a;
 }
 
 void state_algorithm(CLI::App& app, const rl::Algorithm& algorithm) {
-  for (const rl::AlgorithmField& field : rl::algorithm_fields()) {
-    app.get_option("--" + field.name)->default_str(field.get(algorithm));
-  }
+  rl::Algorithm a = algorithm;
+  for (const Field& field : rl::fields(a)) app.get_option("--" + field.name)->default_str(field.text());
 }
 
 std::unique_ptr<TextTask> make_task(const TextRlOptions& o) {

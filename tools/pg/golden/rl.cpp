@@ -3,10 +3,8 @@
 
 #include <fmt/ranges.h>
 
-#include "rl/advantages.h"
+#include "rl/algorithm.h"
 #include "rl/kl.h"
-#include "rl/kl_control.h"
-#include "rl/policy_loss.h"
 #include "rl/preference_loss.h"
 #include "rl/shaping.h"
 #include "rl/value_loss.h"
@@ -28,31 +26,21 @@ T choice(const Attributes& a, const char* name, const std::map<std::string, T>& 
 }
 
 Tensor aggregated(const Tensor& loss, const Tensor& mask, const Attributes& a) {
-  const auto how = choice<rl::Aggregation>(a, "aggregation",
-                                           {{"token_mean", rl::Aggregation::token_mean},
-                                            {"sequence_mean", rl::Aggregation::sequence_mean},
-                                            {"constant", rl::Aggregation::constant},
-                                            {"sequence_sum", rl::Aggregation::sequence_sum}});
-  return rl::aggregate(loss, mask, how, rl::denominators(mask, a.number("max_length", 0)));
+  const Choice<rl::Aggregation> how = a.word("aggregation");
+  return how.aggregate(loss, mask, rl::denominators(mask, a.number("max_length", 0)));
 }
 
 // log_prob, old_log_prob, advantage, mask → loss per token.
-Tensor loss_of_tokens(const Inputs& in, const Attributes& a) {
-  using Ratio = Tensor (*)(const Tensor&, const Tensor&, const Tensor&);
-  const auto ratio_of = choice<Ratio>(
-      a, "ratio",
-      {{"token", rl::token_ratio}, {"sequence", rl::sequence_ratio}, {"sequence_token", rl::sequence_token_ratio}});
-  const double low = a.number("low", 0.2), high = a.number("high", 0.2);
-  const Tensor &log_prob = in[0], &advantage = in[2], &mask = in[3], ratio = ratio_of(log_prob, in[1], mask);
-  using Surrogate = std::function<Tensor()>;
-  const auto surrogate =
-      choice<Surrogate>(a, "surrogate",
-                        {{"log_prob", [&] { return rl::log_prob_loss(log_prob, advantage, mask); }},
-                         {"ratio", [&] { return rl::ratio_loss(ratio, advantage); }},
-                         {"clip", [&] { return rl::clip_loss(ratio, advantage, low, high); }},
-                         {"dual_clip", [&] { return rl::dual_clip_loss(ratio, advantage, low, high, a.number("c")); }},
-                         {"cispo", [&] { return rl::cispo_loss(log_prob, ratio, advantage, low, high, mask); }}});
-  return surrogate();
+Tensor loss_of_tokens(const Inputs& in, const Attributes& attributes) {
+  rl::Algorithm a;
+  a.ratio = attributes.word("ratio");
+  a.surrogate = attributes.word("surrogate");
+  a.clip_low = attributes.number("low", a.clip_low);
+  a.clip_high = attributes.number("high", a.clip_high);
+  a.dual_clip = attributes.number("c", a.dual_clip);
+  const Tensor advantage = expand(in[2], in[0].shape());
+  const Tensor ratio = a.ratio.compute ? a.ratio.compute(in[0], in[1], in[3]) : Tensor{};
+  return a.surrogate.loss({in[0], in[1], ratio, advantage, in[3]}, a);
 }
 
 Inputs policy_loss(const Inputs& in, const Attributes& a) { return {aggregated(loss_of_tokens(in, a), in[3], a)}; }
@@ -62,13 +50,8 @@ Inputs loss_with_kl(const Inputs& in, const Attributes& a) {
   const Tensor &log_prob = in[0], &old = in[1], &mask = in[3], &ref = in[4];
   Tensor of_tokens = loss_of_tokens(in, a);
   if (in.size() > 5) of_tokens = of_tokens * rl::truncated_weight(old, in[5], a.number("cap"), mask);
-  using Estimator = std::function<Tensor()>;
-  const auto kl = choice<Estimator>(a, "estimator",
-                                    {{"k1", [&] { return rl::k1(log_prob, ref, mask); }},
-                                     {"k2", [&] { return rl::k2(log_prob, ref, mask); }},
-                                     {"k3", [&] { return rl::k3(log_prob, ref, mask); }},
-                                     {"weighted_k3", [&] { return rl::weighted_k3(log_prob, ref, old, mask); }}});
-  return {aggregated(of_tokens, mask, a) + a.number("beta") * aggregated(kl(), mask, a)};
+  const Tensor kl = Choice<rl::KlEstimator>(a.word("estimator")).estimate({log_prob, ref, old, {}, mask});
+  return {aggregated(of_tokens, mask, a) + a.number("beta") * aggregated(kl, mask, a)};
 }
 
 void add_losses(GoldenTable& t) {
@@ -84,11 +67,10 @@ void add_losses(GoldenTable& t) {
   t["rl.aggregate"] = {2, 2, {"aggregation", "max_length"}, [](const Inputs& in, const Attributes& a) {
                          return Inputs{aggregated(in[0], in[1], a)};
                        }};
-  t["rl.value_loss"] = {
-      4, 4, {"clip"}, [](const Inputs& in, const Attributes& a) {
-        const Tensor loss = rl::value_loss(in[0], in[1], in[2], a.number("clip"), in[3]);
-        return Inputs{rl::aggregate(loss, in[3], rl::Aggregation::token_mean, rl::denominators(in[3]))};
-      }};
+  t["rl.value_loss"] = {4, 4, {"clip"}, [](const Inputs& in, const Attributes& a) {
+                          const Tensor loss = rl::value_loss(in[0], in[1], in[2], a.number("clip"), in[3]);
+                          return Inputs{rl::token_mean(loss, in[3], rl::denominators(in[3]))};
+                        }};
   t["rl.bradley_terry"] = {
       2, 3, {"centring"}, [](const Inputs& in, const Attributes& a) {
         return Inputs{rl::bradley_terry_loss(in[0], in[1], input_or_none(in, 2), a.number("centring", 0))};
@@ -119,13 +101,8 @@ void add_kl(GoldenTable& t) {
 
 // The KL of every update → beta after that update.
 Inputs kl_control(const Inputs& in, const Attributes& a) {
-  const auto schedule = choice<rl::KlSchedule>(a, "schedule",
-                                               {{"fixed", rl::KlSchedule::fixed},
-                                                {"warmup", rl::KlSchedule::warmup},
-                                                {"adaptive", rl::KlSchedule::adaptive},
-                                                {"stepped", rl::KlSchedule::stepped}});
-  rl::KlControl control(
-      {schedule, a.number("beta"), a.number("warmup_tokens", 0), a.number("target", 6), a.number("horizon", 10000)});
+  rl::KlControl control({a.word("schedule"), a.number("beta"), a.number("warmup_tokens", 0), a.number("target", 6),
+                         a.number("horizon", 10000)});
   std::vector<double> betas;
   for (const double kl : in[0].to_vector()) {
     control.update(kl, a.number("responses", 1), a.number("tokens", 0));

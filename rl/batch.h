@@ -1,0 +1,66 @@
+#pragma once
+// A rollout as tensors: the form that the data has from sampling to the loss. B responses, T positions. All tensors
+// [B, T] are aligned: position t of row b reads ids[b, 0 … t] and predicts targets[b, t]. Rows are padded on the right.
+// There is no padding id; only the masks distinguish padding.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/layers.h"
+#include "tensor/tensor.h"
+
+namespace pg::rl {
+
+// A prompt and a response to it, as token ids. chosen is the action mask of the response: 1 for the tokens that the
+// policy sampled, 0 for those of the environment.
+struct Sequence {
+  std::span<const int32_t> prompt, tokens;
+  std::span<const uint8_t> chosen;
+};
+
+// The token ids of a batch.
+struct TokenRows {
+  std::vector<int64_t> prompts, lengths;  // [B]: tokens of the prompt; positions that are no padding
+  Tensor ids, targets;                    // i32 [B, T]
+  Tensor mask;                            // u8 [B, T]: the action mask, 1 where the policy sampled the target
+  Tensor places;                          // i32 [M]: flat indices where the mask is 1, row by row
+  Tensor tokens;                          // i32 [M]: the targets there
+  PackedRows packed;                      // ids without padding; a shared prompt is stored once
+
+  std::span<const int32_t> prompt(size_t row) const;  // the ids of the prompt
+};
+// Throws Error for a sequence without a prompt or a response, or with an action mask of another length.
+TokenRows token_rows(std::span<const Sequence> sequences);
+
+// B = P·G responses: rows p·G … p·G + G - 1 answer prompt p. The tensors [B, T] of numbers are f64, on the CPU, and 0
+// where the mask is 0, except rewards, which an environment's token may carry too. Tensors that the algorithm does not
+// use are undefined. Log-probabilities are at the sampling temperature.
+struct Batch : TokenRows {
+  int64_t samples = 1;                         // G
+  std::vector<Tensor> parts;                   // [B, 1] each: the terms of the reward, in the task's order
+  std::vector<std::string> part_names;         // their names
+  Tensor greedy;                               // [P, 1]: reward of the greedy response
+  Tensor sampler_log_prob;                     // [B, T]: by the sampler
+  Tensor old_log_prob, ref_log_prob, entropy;  // [B, T]: by the policy before the update, and by the reference
+  Tensor reward, value, advantage, returns;    // [B, T]
+  Tensor selected;                             // u8 [B, T]: the tokens that the loss treats differently
+
+  int64_t size() const { return static_cast<int64_t>(prompts.size()); }
+};
+// The rows with these indices, in that order, without the columns that are then only padding. samples is 1, and parts
+// and greedy are left out: they belong to whole groups.
+Batch rows_of(const Batch& batch, std::span<const size_t> indices);
+// The batch with its numbers in this dtype, and them and the masks on this device. The token ids stay on the CPU.
+Batch moved_to(const Batch& batch, DType dtype, const Device& device);
+// Writes values [indices.size(), at most T] into `to` f64 [B, T], at the rows with these indices.
+void put_rows(const Tensor& to, std::span<const size_t> indices, const Tensor& values);
+
+// score [B, 1] at the last position of each row that the policy sampled, 0 elsewhere: [B, T]. The last position is that
+// of the end of sequence, if there is one. Throws Error for a row in which the policy sampled nothing.
+Tensor reward_at_end(const Tensor& score, const Tensor& mask);
+// Number of tokens that the policy sampled: u8 [B, T] → f64 [B, 1].
+Tensor response_lengths(const Tensor& mask);
+
+}  // namespace pg::rl

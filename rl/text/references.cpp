@@ -1,0 +1,109 @@
+// The kinds of references, and the models behind them.
+#include "rl/text/references.h"
+
+#include "rl/algorithm.h"
+#include "rl/text/rollout.h"
+#include "tensor/base/error.h"
+
+namespace pg::rl {
+namespace {
+
+std::unique_ptr<Gpt2> copy_of(Gpt2& model) {
+  Generator unused(0);
+  auto copy = std::make_unique<Gpt2>(model.config, unused);
+  load_state_dict(*copy, state_dict(model));
+  copy->to(model.device());
+  copy->eval();
+  return copy;
+}
+
+std::unique_ptr<Reference> copy_of_policy(const ReferenceRequest& r) {
+  return std::make_unique<ModelReference>(r.policy);
+}
+
+std::unique_ptr<Reference> random_model(const ReferenceRequest& r) {
+  Generator generator = r.random;
+  Gpt2 fresh(r.policy.config, generator);
+  fresh.to(r.policy.device());
+  return std::make_unique<ModelReference>(fresh);
+}
+
+std::unique_ptr<Reference> bigram_counts(const ReferenceRequest& r) {
+  check(!r.task.corpus().empty(), "RlTrainer: {} has no text to count neighbours in; take another reference",
+        r.task.name());
+  return std::make_unique<BigramReference>(r.task.corpus(), r.task.vocab_size());
+}
+
+std::unique_ptr<Reference> given_model(const ReferenceRequest& r) {
+  check(r.given, "RlTrainer: reference \"given\" needs a model (--reference-model RUN)");
+  Gpt2& given = *r.given;
+  check(given.config.vocab_size == r.task.vocab_size() && given.config.block_size >= block_size_for(r.task),
+        "RlTrainer: the reference has {} tokens and a block_size of {}, the task {} needs {} and {}",
+        given.config.vocab_size, given.config.block_size, r.task.name(), r.task.vocab_size(), block_size_for(r.task));
+  check(given.device() == r.policy.device(), "RlTrainer: the reference is on {}, the policy on {}",
+        to_string(given.device()), to_string(r.policy.device()));
+  check_finite(given, "the reference");
+  return std::make_unique<ModelReference>(given);
+}
+
+void copy_at_interval(Reference& reference, Gpt2& policy, int64_t step, const Algorithm& a) {
+  if (step % a.reference_interval == 0) static_cast<ModelReference&>(reference).follow(policy);
+}
+
+}  // namespace
+
+const std::vector<ReferenceKind>& ReferenceKind::table() {
+  static const std::vector<ReferenceKind> rows = {
+      {"none", "none", {}},
+      {"frozen", "the policy as it was at the start", copy_of_policy, {}, /*is_policy=*/true},
+      {"moving", "the policy as it was up to {reference-interval} steps ago", copy_of_policy, copy_at_interval,
+       /*is_policy=*/true},
+      {"random", "a model with random weights", random_model},
+      {"bigram", "counts of neighbours in the text, one added to each", bigram_counts},
+      {"given", "a given model, which stays as it is", given_model, {}, false, /*is_given=*/true}};
+  return rows;
+}
+
+Tensor Reference::log_prob(const TokenRows& rows, double temperature) const {
+  NoGrad no_grad;
+  const PlaceLogits of_places = logits(rows, temperature);
+  const int64_t count = rows.places.size(0), size = logit_rows(of_places(0, 1).size(1));
+  std::vector<Tensor> pieces;
+  in_chunks(count, size, [&](int64_t begin, int64_t end) {
+    const Tensor piece = of_places(begin, end);
+    pieces.push_back(token_log_prob(piece, slice(rows.tokens, 0, begin, end).to(piece.device())).first);
+  });
+  return spread(cat(pieces), rows);
+}
+
+ModelReference::ModelReference(Gpt2& model) : model_(copy_of(model)) {}
+
+PlaceLogits ModelReference::logits(const TokenRows& rows, double temperature) const {
+  return place_logits(*model_, rows, temperature);
+}
+
+void ModelReference::follow(Gpt2& model) { load_state_dict(*model_, state_dict(model)); }
+
+BigramReference::BigramReference(std::span<const int32_t> text, int64_t vocab_size)
+    : table_(Tensor::ones({vocab_size, vocab_size}, f64)) {
+  const auto v = static_cast<size_t>(vocab_size);
+  const auto counts = table_.data<double>();
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    check(text[i] >= 0 && text[i] < vocab_size && text[i + 1] >= 0 && text[i + 1] < vocab_size,
+          "BigramReference: ids must be in [0, {}), got {} and {}", vocab_size, text[i], text[i + 1]);
+    ++counts[static_cast<size_t>(text[i]) * v + static_cast<size_t>(text[i + 1])];
+  }
+  table_ = log_softmax(log(table_)).to(f32);
+}
+
+PlaceLogits BigramReference::logits(const TokenRows& rows, double temperature) const {
+  const Tensor last = Tensor::empty(rows.places.shape(), i32);
+  const auto ids = rows.ids.data<const int32_t>(), places = rows.places.data<const int32_t>();
+  for (size_t i = 0; i < places.size(); ++i) last.data<int32_t>()[i] = ids[static_cast<size_t>(places[i])];
+  return [last, temperature, table = table_](int64_t begin, int64_t end) {
+    NoGrad no_grad;
+    return at_temperature(embedding(table, slice(last, 0, begin, end)), temperature);
+  };
+}
+
+}  // namespace pg::rl
