@@ -17,8 +17,8 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "GAE inside an episode",
        .piece = gae_piece,
        .section = "A sum of surprises",
-       .why = "Everything that PPO does, it does with these numbers. lambda chooses between the noise of the whole "
-              "return and the errors of the critic.",
+       .why = "Both losses of PPO use these numbers. lambda trades the variance of the return for the errors of the "
+              "critic.",
        .hints = {"You know A of the step after. What does this step add, and by what is the rest discounted?",
                  "delta[t] = r[t] + gamma·V[t+1] - V[t]; A[t] = delta[t] + gamma·lambda·A[t+1]; returns = A + V.",
                  "Per row: next = next_values[b], after = 0. From the last t down: after = r + gamma·next - v + "
@@ -29,42 +29,44 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "an episode ends",
        .piece = gae_piece,
        .section = "Two ways for an episode to stop",
-       .why = "The row goes on with another episode. A flag one step late, or a value taken from beyond the end, still "
-              "learns something, which is why it lives for years in published code.",
-       .hints = {"The pole has fallen at step t. What can still be earned after it? Whose state is V[t+1]?",
-                 "terminated[t] = 1: next = 0 and A[t+1] counts for nothing: A[t] = r[t] - V[t].",
-                 "In the loop, before delta: if terminated[i], set next = 0 and after = 0."},
+       .why = "After the end the row continues with another episode. With a flag one step late, or a value from after "
+              "the end, a policy still learns something, so such a bug stays unnoticed.",
+       .hints =
+           {"The pole has fallen at step t. Which rewards can this episode still bring? Of which episode is V[t+1]?",
+            "terminated[t] = 1: next = 0 and A[t+1] is not used: A[t] = r[t] - V[t].",
+            "In the loop, before delta: if terminated[i], set next = 0 and after = 0."},
        .solution = gae_source,
        .run = check_termination},
       {.id = "07.3",
-       .title = "the clock cuts it",
+       .title = "an episode is truncated",
        .piece = gae_piece,
        .section = "Two ways for an episode to stop",
-       .why = "A pole that stands at step 500 would have stood on. Calling that an end tells the critic that a good "
-              "state is worth nothing, now and then, for no reason it can see.",
-       .hints = {"The clock ran out, the pole still stands. What would have been earned? Which state must V look at?",
+       .why = "A pole that is upright at step 500 would have stayed upright. If truncation is treated as an end, the "
+              "targets of the critic are too low, and no observation explains why.",
+       .hints = {"The time limit is reached and the pole is still upright. Which rewards would have followed? Of which "
+                 "state is V needed?",
                  "truncated[t] = 1: A[t] = r[t] + gamma·final_values[t] - V[t]. With terminated[t] = 1 as well: r - V.",
-                 "Before delta: if truncated[i], next = final_values[i], after = 0. Then, so that it wins: if "
-                 "terminated[i], next = after = 0."},
+                 "Before delta: if truncated[i], next = final_values[i], after = 0. After that, because a termination "
+                 "has priority: if terminated[i], next = after = 0."},
        .solution = gae_source,
        .run = check_truncation},
       {.id = "07.4",
        .title = "masked slots",
        .piece = gae_piece,
        .section = "Two ways for an episode to stop",
-       .why = "Rows of text have slots that the policy did not write: padding, what a tool answered. Lesson 8 needs "
-              "this; V at such a slot may be anything.",
-       .hints = {"If the slot were cut out of the row, what would the slots beside it see?",
+       .why = "Rows of text have slots that the policy did not write: padding and the results of tools. Lesson 8 needs "
+              "this. V at such a slot may be anything.",
+       .hints = {"If the slot were removed from the row, which slot would come after the one before it?",
                  "With slot 1 masked: delta[0] = r[0] + gamma·V[2] - V[0], A[0] = delta[0] + gamma·lambda·A[2].",
-                 "First thing in the loop: if mask[i] is 0, continue. next and after stay as they are."},
+                 "At the start of the loop: if mask[i] is 0, continue. next and after keep their values."},
        .solution = gae_source,
        .run = check_mask},
       {.id = "07.5",
        .title = "the clipped surrogate",
        .piece = kit::piece<&Impl::clip_loss>("clip_loss"),
        .section = "How far to step",
-       .why = "Six lines of Python that people get wrong for negative A. What counts is where the gradient is 0, and "
-              "that it is not 0 where a step has gone wrong.",
+       .why = "The usual mistakes are at negative A. The gradient must be 0 where the ratio is past the clip in the "
+              "direction that A favours, and nowhere else.",
        .hints = {"A bad action has become twice as likely. Should the gradient be 0 there?",
                  "loss = -min(ratio·A, clip(ratio, 1 - low, 1 + high)·A); d loss / d ratio = -A or 0.",
                  "Detach A. free = ratio·A, clipped = clamp(ratio, 1 - low, 1 + high)·A. where(le(free, clipped), "
@@ -75,22 +77,22 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "the value loss",
        .piece = kit::piece<&Impl::value_loss>("value_loss"),
        .section = "The critic",
-       .why =
-           "The critic shares the clip's idea: no gain from moving far from where it was. The demonstration measures "
-           "what it costs.",
-       .hints = {"v has moved past old + clip, and is nearer to R than that. Which of the two errors is larger?",
-                 "loss = max((v - R)², (old + clamp(v - old, ±clip) - R)²) / 2; with clip = 0 the first alone.",
-                 "Both errors through where(mask, error, 0) before squaring; then where(ge(free, bounded), free, "
-                 "bounded)."},
+       .why = "The clip of the critic has the same purpose: a value gains nothing by moving far in one update. The "
+              "demonstration measures its effect.",
+       .hints =
+           {"v has moved past old + clip, and is nearer to R than that. Which of the two errors is larger?",
+            "loss = max((v - R)², (old + clamp(v - old, ±clip) - R)²) / 2; with clip = 0 the first alone.",
+            "Both errors through where(mask, error, 0) before squaring; then where(ge(free, bounded), free, bounded)."},
        .solution = {"rl/value_loss.cpp", "Tensor value_loss("},
        .run = check_value_loss},
       {.id = "07.7",
        .title = "log-prob of a torque",
        .piece = gaussian_piece,
        .section = "A bell for each joint",
-       .why = "A constant that is missing here cancels in the ratio. A std that is a variance does not, and nothing "
-              "looks broken.",
-       .hints = {"Two joints draw independently. What does that do to probabilities, and to their logarithms?",
+       .why = "A missing constant cancels in the ratio. A variance in place of the std does not cancel, and no error "
+              "is reported.",
+       .hints = {"The torques of two joints are sampled independently. How do their probabilities combine, and how do "
+                 "the logarithms?",
                  "log p = -Σ_i ((a_i - mean_i)² / (2 std_i²) + log_std_i + log(2π)/2): [N, k] → [N].",
                  "z = (actions - mean) / exp(log_std); z·z·0.5 + log_std + half of log(2π); sum over dim 1; neg."},
        .solution = gaussian_source,
@@ -99,10 +101,10 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "its entropy",
        .piece = gaussian_piece,
        .section = "A bell for each joint",
-       .why = "The entropy is what keeps a policy trying things. With the sign wrong, the bonus makes it stop.",
-       .hints = {"Does it depend on where the bell stands, or on how wide it is?",
+       .why = "The entropy bonus keeps a policy exploring. With the wrong sign it makes the policy stop exploring.",
+       .hints = {"Does it depend on the mean or on the std?",
                  "H = Σ_i (log_std_i + log(2πe)/2), the same number for all N rows.",
-                 "log_std + (log(2π) + 1)/2; sum over everything; expand to {N}."},
+                 "log_std + (log(2π) + 1)/2; sum over the k numbers; expand to {N}."},
        .solution = gaussian_source,
        .run = check_entropy},
   };

@@ -80,27 +80,28 @@ void check_gae(Grader& g, const Impl& impl) {
   }
   g.equal(
       input + "advantages", got.advantages, want,
-      {.mistakes = {
-           {"lambda is forgotten: this is the whole return less V, with all its noise", s.advantages(on, kGamma, 1)},
-           {"gamma is forgotten where A is carried on: the factor is gamma·lambda",
-            [&] {  // weights lambda^l instead of (gamma·lambda)^l
-              Value a({kRows, kSteps}, Numbers(s.r.size(), 0));
-              for (size_t i = 0; i < s.r.size(); ++i) {
-                for (size_t j = i; j < (i / kSteps + 1) * kSteps; ++j) {
-                  a.v[i] += std::pow(kLambda, static_cast<double>(j - i)) * (s.r[j] + kGamma * s.after(j) - s.v[j]);
-                }
-              }
-              return a;
-            }()},
-           {"gamma is forgotten in delta", undiscounted},
-           {"this is delta alone: the advantage of the next step is not added", s.advantages(on, kGamma, 0)},
-           {"next_values is not used: the rollout stopped here, the episode did not", s.advantages(none)},
-           {"these are whitened; do that later, in the loss, when the returns are made", whitened(want)},
-           {"these are the returns; take V away", s.plus_values(want)}}});
-  g.equal(input + "returns", got.returns, s.plus_values(want),
-          {.mistakes = {{"the returns are made from whitened advantages: the critic would learn a target without scale",
-                         s.plus_values(whitened(want))},
-                        {"these are the advantages; the returns are A + V", want}}});
+      {.mistakes = {{"lambda is forgotten: this is the return minus V, as for lambda = 1", s.advantages(on, kGamma, 1)},
+                    {"gamma is forgotten where A is carried on: the factor of A[t+1] is gamma·lambda",
+                     [&] {  // weights lambda^l instead of (gamma·lambda)^l
+                       Value a({kRows, kSteps}, Numbers(s.r.size(), 0));
+                       for (size_t i = 0; i < s.r.size(); ++i) {
+                         for (size_t j = i; j < (i / kSteps + 1) * kSteps; ++j) {
+                           a.v[i] +=
+                               std::pow(kLambda, static_cast<double>(j - i)) * (s.r[j] + kGamma * s.after(j) - s.v[j]);
+                         }
+                       }
+                       return a;
+                     }()},
+                    {"gamma is forgotten in delta", undiscounted},
+                    {"this is delta alone: the advantage of the next step is not added", s.advantages(on, kGamma, 0)},
+                    {"next_values is not used: the rollout ends here, but the episode continues", s.advantages(none)},
+                    {"these are whitened; whiten later, in the loss, after the returns are computed", whitened(want)},
+                    {"these are the returns; subtract V", s.plus_values(want)}}});
+  g.equal(
+      input + "returns", got.returns, s.plus_values(want),
+      {.mistakes = {{"the returns are made from whitened advantages: the critic would learn targets of a wrong scale",
+                     s.plus_values(whitened(want))},
+                    {"these are the advantages; the returns are A + V", want}}});
   g.note("12 advantages and returns, from the definition");
 }
 
@@ -125,14 +126,14 @@ void check_termination(Grader& g, const Impl& impl) {
   g.equal("the same, terminated {001000, 100101}: advantages", impl.gae(s.rewards, s.values, s.next, o).advantages,
           s.advantages(border),
           {.mistakes = {
-               {"V of the next row is used after a termination: that is another episode's first state",
+               {"V of the next step is used after a termination: that is another episode's first state",
                 s.advantages(bootstrapped)},
-               {"A is carried across the episode's end: the next episode's luck is credited to this one",
+               {"A is carried across the episode's end: rewards of the next episode are credited to this one",
                 s.advantages(carried)},
                {"terminated is read one step late: terminated[t] says that step t was the last", s.advantages(late)},
                {"terminated is read one step early: terminated[t] says that step t was the last", s.advantages(early)},
                {"terminated is not used", s.advantages(ignored)}}});
-  g.note("4 ends, one of them at the end of the rollout");
+  g.note("4 terminations, one of them at the last step of the rollout");
 }
 
 void check_truncation(Grader& g, const Impl& impl) {
@@ -152,20 +153,21 @@ void check_truncation(Grader& g, const Impl& impl) {
     });
   };
   const auto final_value = [&](size_t i) { return f[i]; };
-  g.equal("the same, truncated {001001, 010010}, terminated {000010, 000010}: advantages",
-          impl.gae(s.rewards, s.values, s.next, o).advantages, with(final_value, true, true),
-          {.mistakes = {
-               {"truncation is treated as termination: the clock ran out, but more would have been earned",
-                with([](size_t) { return 0.0; }, true, true)},
-               {"V of the next row is used where the clock cut: that is the next episode's first state; use "
-                "final_values",
-                with([&](size_t i) { return s.after(i); }, true, true)},
-               {"A is carried across the cut: the row after it is another episode", with(final_value, false, true)},
-               {"where both flags are 1 the episode has ended: next is 0", with(final_value, true, false)},
-               {"truncated is not used", s.advantages([&](size_t i) {
-                  return Border{ended[i] ? 0 : s.after(i), ended[i] != 0};
-                })}}});
-  g.note("4 cuts, one of which is an end as well");
+  g.equal(
+      "the same, truncated {001001, 010010}, terminated {000010, 000010}: advantages",
+      impl.gae(s.rewards, s.values, s.next, o).advantages, with(final_value, true, true),
+      {.mistakes = {
+           {"truncation is treated as termination: without the time limit, more rewards would have followed",
+            with([](size_t) { return 0.0; }, true, true)},
+           {"V of the next step is used after a truncation: that is the next episode's first state; use final_values",
+            with([&](size_t i) { return s.after(i); }, true, true)},
+           {"A is carried across the truncation: the next step belongs to another episode",
+            with(final_value, false, true)},
+           {"where both flags are 1 the episode has terminated: next is 0", with(final_value, true, false)},
+           {"truncated is not used", s.advantages([&](size_t i) {
+              return Border{ended[i] ? 0 : s.after(i), ended[i] != 0};
+            })}}});
+  g.note("4 truncations, one of them with a termination at the same step");
 }
 
 void check_mask(Grader& g, const Impl& impl) {
@@ -181,15 +183,15 @@ void check_mask(Grader& g, const Impl& impl) {
           {.mistakes = {
                {"the mask is not used",
                 Value({1, 4}, {1 + 3.5 - 4 + (3.5 + (6.5 + 3.75) / 4) / 4, 3.5 + (6.5 + 3.75) / 4, 6.5 + 3.75, 15})},
-               {"a masked slot still hands its V to the slot before it; pass it over with `continue`, first "
-                "thing in the loop",
+               {"the slot before a masked slot uses its V; skip masked slots with `continue` at the start of the loop",
                 Value({1, 4}, {1 + 3.5 - 4 + (3 + 4.5 - 1) / 4, 0, 3 + 4.5 - 1, 0})},
-               {"A is lost at a masked slot: it must pass on to the slot before", Value({1, 4}, {-2.5, 0, 6, 0})}}});
+               {"A is lost at a masked slot: the slot before it needs A of the slot after it",
+                Value({1, 4}, {-2.5, 0, 6, 0})}}});
   g.equal("the same: returns", got.returns, Value({1, 4}, {3, 0, 7, 0}),
-          {.mistakes = {{"masked slots must come back as 0", Value({1, 4}, {3, 7, 7, 9})}}});
+          {.mistakes = {{"masked slots must be 0 in the results", Value({1, 4}, {3, 7, 7, 9})}}});
   const Gae odd = impl.gae(row({1, NAN, 3, INFINITY}), row({4, INFINITY, 1, NAN}), Tensor::from(Numbers{8}, {1}), o);
   g.equal("the same with nan and infinity where the mask is 0", odd.advantages, Value({1, 4}, {-1, 0, 6, 0}));
-  g.note("by hand, and with nan where nothing counts");
+  g.note("by hand, and with nan in masked slots");
 }
 
 }  // namespace pg::lesson07

@@ -22,8 +22,9 @@ Value gradient_of(const Tensor& x) {
   return grad.defined() ? Value(grad) : Value(zeros_like(x));
 }
 bool on_the_tape(Grader& g, const Tensor& x) {
-  return g.expect(x.requires_grad(), "the result", "no tape", "a tensor on the tape",
-                  "without a gradient nothing is learned: use ops all the way, no detach() and no numbers");
+  return g.expect(
+      x.requires_grad(), "the result", "no tape", "a tensor on the tape",
+      "without a gradient nothing is learned: use tensor operations only, without detach() and to_vector()");
 }
 
 }  // namespace
@@ -47,19 +48,19 @@ void check_clip_loss(Grader& g, const Impl& impl) {
   g.equal(
       "ratio 0.5 0.9 1.25 1.6 with A = 2 and with A = -2; low 0.2, high 0.3", got.detach(), want,
       {.mistakes = {
-           {"the maximum in place of the minimum: this is the hopeful bound, and rewards what went too far",
+           {"the maximum in place of the minimum: it rewards ratios outside the clip range",
             loss({-1.6, -1.8, -2.5, -3.2}, {1, 1.8, 2.5, 2.6})},
-           {"the clipped term alone: take the minimum with the unclipped one, else a step that went wrong has no "
-            "gradient back",
+           {"the clipped term alone: take the minimum with the unclipped one, or a ratio that moved in the wrong "
+            "direction has no gradient",
             loss({-1.6, -1.8, -2.5, -2.6}, {1.6, 1.8, 2.5, 2.6})},
            {"the clip is on the wrong side for negative A: the minimum is of the products with A, not of the ratios",
             loss({-1, -1.8, -2.5, -2.6}, {1, 1.8, 2.5, 2.6})},
            {"nothing is clipped", loss({-1, -1.8, -2.5, -3.2}, {1, 1.8, 2.5, 3.2})},
            {"low and high are exchanged: the range is 1 - low to 1 + high",
             loss({-1, -1.8, -2.4, -2.4}, {1.4, 1.8, 2.5, 3.2})},
-           {"clipped to ±low and high about 0; the range is about 1",
+           {"clipped to the range -low to high; the range is about 1",
             loss({-0.6, -0.6, -0.6, -0.6}, {1, 1.8, 2.5, 3.2})},
-           {"the sign is flipped: this is to be minimised", negative}}});
+           {"the sign is flipped: the loss is minimised", negative}}});
   if (g.failed() || !on_the_tape(g, got)) return;
   const Tensor weight = normal({2, 4}, 75);
   backward(got, weight);
@@ -70,8 +71,8 @@ void check_clip_loss(Grader& g, const Impl& impl) {
     gradient.v[i] = w[i] * slope[i];
     into_advantage.v[i] = w[i] * want.v[i] / (i < 4 ? 2 : -2);  // the loss is linear in A
   }
-  g.equal("the gradient at the ratio: 0 only where the step has gone too far the right way", gradient_of(rho),
-          gradient);
+  g.equal("the gradient at the ratio: 0 only where the ratio is past the clip in the direction that A favours",
+          gradient_of(rho), gradient);
   g.equal("the gradient at the advantage", gradient_of(a), Tensor::zeros({2, 4}, f64),
           {.mistakes = {{"a gradient flows into the advantage: detach() it", into_advantage}}});
   if (g.failed()) return;
@@ -79,7 +80,7 @@ void check_clip_loss(Grader& g, const Impl& impl) {
       "ratio [2, 2], one A per row: 1 and -1",
       impl.clip_loss(Tensor::from(Numbers{2, 0.5, 2, 0.5}, {2, 2}), Tensor::from(Numbers{1, -1}, {2, 1}), low, high),
       Value({2, 2}, {-1.3, -0.5, 2, 0.8}));
-  g.note("both signs, three places each, and the gradient");
+  g.note("both signs of A, four ratios each, and the gradient");
 }
 
 void check_value_loss(Grader& g, const Impl& impl) {
@@ -100,13 +101,12 @@ void check_value_loss(Grader& g, const Impl& impl) {
   const Tensor got = impl.value_loss(v, returns, old, clip, {});
   // The values of near: 0.7, 1.5, -1, 0.25, -0.5.
   g.equal("the same with old 0.2 2 -0.8 0.125 -1, clip 0.5", got.detach(), half_squares({1, 1.5, -1, 0.25, 2}),
-          {.mistakes = {
-               {"the minimum in place of the maximum: this rewards having gone too far",
-                half_squares({0.7, 1, -1, 0.25, -0.5})},
-               {"the clipped error alone: where v is past the clip, nothing pulls it back",
-                half_squares({0.7, 1.5, -1, 0.25, -0.5})},
-               {"clip and old_values are not used", half_squares({1, 1, -1, 0.25, 2})},
-               {"v itself is clipped to ±clip; clip v - old, and add old again", half_squares({1, 1, -1, 0.25, 2})}}});
+          {.mistakes = {{"the minimum in place of the maximum: the loss is the larger of the two errors",
+                         half_squares({0.7, 1, -1, 0.25, -0.5})},
+                        {"the clipped error alone: where v is past the clip, it has no gradient",
+                         half_squares({0.7, 1.5, -1, 0.25, -0.5})},
+                        {"clip and old_values are not used: clip v - old to ±clip, and add old",
+                         half_squares({1, 1, -1, 0.25, 2})}}});
   if (g.failed() || !on_the_tape(g, got)) return;
   backward(got, Tensor::ones({5}, f64));
   g.equal("the gradient at v", gradient_of(v), Value({5}, {1, 0, -1, 0.25, 2}));
@@ -123,14 +123,13 @@ void check_value_loss(Grader& g, const Impl& impl) {
   g.equal("mask {{1, 0}, {1, 0}}, nan and infinity where it is 0", masked.detach(), Value({2, 2}, {2, 0, 0.5, 0}));
   if (g.failed()) return;
   backward(masked, Tensor::ones({2, 2}, f64));
-  g.equal("the gradient at v of the same", gradient_of(u), Value({2, 2}, {2, 0, 1, 0}),
-          {.mistakes = {{"the loss is masked, but its gradient is 0 times infinity: mask the errors before you square "
-                         "them",
-                         Value({2, 2}, {2, NAN, 1, NAN})},
-                        {"the loss is masked, but its gradient is 0 times infinity: mask the errors before you square "
-                         "them",
-                         Value({2, 2}, {2, -NAN, 1, -NAN})}}});
-  g.note("clipped, free, masked, and the gradients");
+  g.equal(
+      "the gradient at v of the same", gradient_of(u), Value({2, 2}, {2, 0, 1, 0}),
+      {.mistakes = {{"the loss is masked, but its gradient is 0 times infinity: mask the errors before you square them",
+                     Value({2, 2}, {2, NAN, 1, NAN})},
+                    {"the loss is masked, but its gradient is 0 times infinity: mask the errors before you square them",
+                     Value({2, 2}, {2, -NAN, 1, -NAN})}}});
+  g.note("unclipped, clipped, masked, and the gradients");
 }
 
 namespace {
@@ -166,9 +165,9 @@ void check_log_prob(Grader& g, const Impl& impl) {
                          with([](double d, double s) { return -d * d / (2 * std::exp(s)) - s / 2 - kHalfLog2Pi; })},
                         {"log_std is taken for the std: exp() is missing",
                          with([](double d, double s) { return -d * d / (2 * s * s) - s - kHalfLog2Pi; })},
-                        {"the term log_std is missing: a wider bell is a lower one",
+                        {"the term log_std is missing: a wider density is lower",
                          with([](double d, double s) { return -d * d / (2 * std::exp(2 * s)) - kHalfLog2Pi; })},
-                        {"log(2π)/2 is missing: the density does not sum to 1",
+                        {"log(2π)/2 is missing: the density does not integrate to 1",
                          with([](double d, double s) { return -d * d / (2 * std::exp(2 * s)) - s; })},
                         {"log(2π)/2 is counted once; each of the k numbers has it",
                          [&] {
@@ -180,7 +179,7 @@ void check_log_prob(Grader& g, const Impl& impl) {
                          x.sums(log_density, 1.0 / 3)},
                         {"the 1/2 of the square is missing",
                          with([](double d, double s) { return -d * d / std::exp(2 * s) - s - kHalfLog2Pi; })},
-                        {"the sign of the square is flipped: far from the mean is unlikely",
+                        {"the sign of the square is flipped: an action far from the mean is unlikely",
                          with([](double d, double s) { return d * d / (2 * std::exp(2 * s)) - s - kHalfLog2Pi; })}}});
   if (g.failed() || !on_the_tape(g, got)) return;
   // d log p / d mean = (a - mean) / std²,  d log p / d log_std = (a - mean)² / std² - 1, summed over the actions.
@@ -198,18 +197,18 @@ void check_entropy(Grader& g, const Impl& impl) {
   const auto with = [&](double (*f)(double, double)) { return x.sums(f); };
   g.equal("mean, actions [4, 3], log_std [3], random: entropy", got.detach(), x.sums(entropy_of_one),
           {.mistakes = {
-               {"the sign is flipped: a wider bell has more entropy", x.sums(entropy_of_one, -1)},
+               {"the sign is flipped: a wider distribution has more entropy", x.sums(entropy_of_one, -1)},
                {"a mean over the k numbers: entropies of independent numbers add up", x.sums(entropy_of_one, 1.0 / 3)},
                {"the e in log(2πe)/2 is missing: half a nat per number",
                 with([](double, double s) { return s + kHalfLog2Pi; })},
                {"log(2πe)/2 is missing", with([](double, double s) { return s; })},
-               {"log_std is missing: then the bonus cannot widen anything",
+               {"log_std is missing: then the entropy bonus has no gradient",
                 with([](double, double) { return kHalfLog2Pi + 0.5; })},
-               {"this is -log p of the action taken: right on average, but with noise; the formula needs no action",
+               {"this is -log p of the action taken: its mean is the entropy; the formula needs no action",
                 x.sums(log_density, -1)}}});
   if (g.failed() || !on_the_tape(g, got)) return;
   backward(got, Tensor::from(Numbers{1, 2, 3, 4}, {4}));
-  g.equal("the gradient at log_std, with 1 2 3 4 coming in", gradient_of(log_std), Value({3}, {10, 10, 10}));
+  g.equal("the gradient at log_std for an output gradient of 1 2 3 4", gradient_of(log_std), Value({3}, {10, 10, 10}));
   g.note("value and gradient");
 }
 

@@ -13,10 +13,11 @@ namespace pg::lesson07 {
 // Generalised advantage estimation, from the last step of each row to the first:
 //   delta[t] = r[t] + gamma·next - V[t];   A[t] = delta[t] + gamma·lambda·A[t+1];   returns[t] = A[t] + V[t]
 // rewards, values [B, T]. `next` is V[t+1], and next_values [B] after the last step (07.1).
-// 07.2: where terminated is 1, the episode ended with this step: next is 0, and no A comes from the step after.
-// 07.3: where truncated is 1, the clock cut the episode: next is final_values, and no A comes from the step after.
-//       Where both are 1, it has ended.
-// 07.4: a slot whose mask is 0 is passed over, as if it were not there; its results are 0, whatever it holds.
+// 07.2: where terminated is 1, the episode ended with this step: next is 0, and A[t+1] is not used.
+// 07.3: where truncated is 1, a time limit cut the episode after this step: next is final_values, and A[t+1] is not
+// used.
+//       Where both are 1, the episode has terminated.
+// 07.4: a slot whose mask is 0 is skipped, as if it did not exist; its results are 0, whatever it holds.
 // Tensors of the options may be undefined: mask then means all 1, the others all 0.
 Gae gae(const Tensor& rewards, const Tensor& values, const Tensor& next_values, const GaeOptions& options) {
   // Yours, in place of the next line.
@@ -32,7 +33,8 @@ Tensor clip_loss(const Tensor& ratio, const Tensor& advantage, double low, doubl
 
 // What the critic minimises at each step: (v - R)² / 2; with clip > 0 the larger of that and (near - R)² / 2, where
 // near = old + (v - old, clipped to ±clip). One shape for all. returns R and old_values are constants; old_values is
-// undefined where clip is 0. Where mask is 0 anything may stand, and the result is 0; an undefined mask is all 1.
+// undefined where clip is 0. Where mask is 0 the inputs may be anything, and the result is 0; an undefined mask is
+// all 1.
 Tensor value_loss(const Tensor& values, const Tensor& returns, const Tensor& old_values, double clip,
                   const Tensor& mask) {
   // Yours, in place of the next line.

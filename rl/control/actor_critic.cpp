@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "nn/orthogonal.h"
-#include "rl/control/gaussian.h"
 
 namespace pg::rl {
 namespace {
@@ -63,16 +62,17 @@ Tensor ActorCritic::value(const Tensor& observations) const {
   return squeeze(value_head(hidden(critic.empty() ? actor : critic, observations)), 1);
 }
 
-ActorCritic::Evaluation ActorCritic::evaluate(const Tensor& observations, const Tensor& actions) const {
-  if (!critic.empty()) return evaluation(policy(observations), actions, value(observations));
+ActorCritic::Evaluation ActorCritic::evaluate(const Tensor& observations, const Tensor& actions,
+                                              const GaussianLogProb& density) const {
+  if (!critic.empty()) return evaluation(policy(observations), actions, value(observations), density);
   const Tensor features = hidden(actor, observations);
-  return evaluation(policy_head(features), actions, squeeze(value_head(features), 1));
+  return evaluation(policy_head(features), actions, squeeze(value_head(features), 1), density);
 }
 
-ActorCritic::Evaluation ActorCritic::evaluation(const Tensor& policy, const Tensor& actions,
-                                                const Tensor& value) const {
+ActorCritic::Evaluation ActorCritic::evaluation(const Tensor& policy, const Tensor& actions, const Tensor& value,
+                                                const GaussianLogProb& density) const {
   const auto [log_prob, entropy] = log_std.defined()
-                                       ? gaussian_log_prob(policy, log_std, actions)
+                                       ? density(policy, log_std, actions)
                                        : token_log_prob(policy, actions.view_reshape({policy.size(0)}).to(i32));
   return {log_prob, entropy, value};
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nn/layers.h"
+#include "rl/control/gaussian.h"
 #include "tasks/environment.h"
 
 namespace pg::rl {
@@ -34,8 +35,10 @@ struct ActorCritic : Module {
   struct Evaluation {
     Tensor log_prob, entropy, value;  // [N] each, nats
   };
-  // actions [N, k].
-  Evaluation evaluate(const Tensor& observations, const Tensor& actions) const;
+  // observations [N, D], actions [N, k]. `density` gives the log-probability and entropy of a Gaussian policy; a policy
+  // over discrete actions does not use it.
+  Evaluation evaluate(const Tensor& observations, const Tensor& actions,
+                      const GaussianLogProb& density = gaussian_log_prob) const;
 
   // Sampled actions [N, k]: the rows draw from the generator in order. Without a generator: the most likely actions. No
   // gradient is recorded.
@@ -44,7 +47,8 @@ struct ActorCritic : Module {
   void visit(Visitor& visitor) override;
 
  private:
-  Evaluation evaluation(const Tensor& policy, const Tensor& actions, const Tensor& value) const;
+  Evaluation evaluation(const Tensor& policy, const Tensor& actions, const Tensor& value,
+                        const GaussianLogProb& density) const;
 };
 
 }  // namespace pg::rl

@@ -6,10 +6,7 @@
 #include <numeric>
 
 #include "nn/schedule.h"
-#include "rl/advantages.h"
 #include "rl/kl.h"
-#include "rl/policy_loss.h"
-#include "rl/value_loss.h"
 #include "tensor/base/random_stream.h"
 
 namespace pg::rl {
@@ -70,11 +67,13 @@ Tensor permutation(int64_t n, Generator& g) {
 
 }  // namespace
 
-EnvTrainer::EnvTrainer(const EnvTrainConfig& config)
-    : EnvTrainer(config, [name = config.environment] { return make_environment(name); }) {}
+EnvTrainer::EnvTrainer(const EnvTrainConfig& config, EnvFunctions functions)
+    : EnvTrainer(
+          config, [name = config.environment] { return make_environment(name); }, std::move(functions)) {}
 
-EnvTrainer::EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make)
+EnvTrainer::EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make, EnvFunctions functions)
     : config_(checked(config)),
+      functions_(std::move(functions)),
       make_(make),
       actions_(random_stream(config.seed, action_stream)),
       minibatches_(random_stream(config.seed, minibatch_stream)),
@@ -113,7 +112,7 @@ EnvRollout EnvTrainer::rollout() {
   Steps observations(b, t_end, d), actions(b, t_end, space.size()), rewards(b, t_end, 1), terminated(b, t_end, 1),
       truncated(b, t_end, 1);
   std::vector<double> final_observations;  // last observations of the truncated episodes
-  std::vector<int64_t> final_places;       // flat index b·T + t of the step of each of them
+  std::vector<int64_t> final_indices;      // index b·T + t of the last step of each truncated episode
   for (int64_t t = 0; t < t_end; ++t) {
     observations.set(t, envs_.observations());
     const std::vector<double> action = model_.act(rows_of(envs_.observations(), d), &actions_).to_vector();
@@ -126,7 +125,7 @@ EnvRollout EnvTrainer::rollout() {
       const auto& last = step.final_observations[static_cast<size_t>(i)];
       if (!step.truncated[static_cast<size_t>(i)]) continue;
       final_observations.insert(final_observations.end(), last.begin(), last.end());
-      final_places.push_back(i * t_end + t);
+      final_indices.push_back(i * t_end + t);
     }
   }
 
@@ -136,26 +135,30 @@ EnvRollout EnvTrainer::rollout() {
   r.rewards = rewards.tensor(f32, false);
   r.terminated = terminated.tensor(u8, false);
   r.truncated = truncated.tensor(u8, false);
-  // Log-probabilities and values of all steps in one pass: a row has the same bits in any batch.
+  // Log-probabilities and values of all steps in one pass: the bits of a row do not depend on its batch.
   const int64_t n = b * t_end;
-  const auto now = model_.evaluate(r.observations.view_reshape({n, d}), r.actions.view_reshape({n, space.size()}));
+  const auto now = model_.evaluate(r.observations.view_reshape({n, d}), r.actions.view_reshape({n, space.size()}),
+                                   functions_.gaussian_log_prob);
   r.log_prob = now.log_prob.view_reshape({b, t_end});
   r.values = now.value.view_reshape({b, t_end});
   r.next_values = model_.value(rows_of(envs_.observations(), d));
   r.final_values = Tensor::zeros({b, t_end});
-  if (!final_places.empty()) {
+  if (!final_indices.empty()) {
     const std::vector<double> values = model_.value(rows_of(final_observations, d)).to_vector();
-    const auto places = r.final_values.data<float>();
+    const auto final_values = r.final_values.data<float>();
     for (size_t i = 0; i < values.size(); ++i)
-      places[static_cast<size_t>(final_places[i])] = static_cast<float>(values[i]);
+      final_values[static_cast<size_t>(final_indices[i])] = static_cast<float>(values[i]);
   }
-  const Gae estimate = gae(r.rewards, r.values, r.next_values,
-                           {.gamma = config_.gamma,
-                            .lambda = config_.lambda,
-                            .mask = {},
-                            .terminated = r.terminated,
-                            .truncated = r.truncated,
-                            .final_values = r.final_values});
+  const Gae estimate = functions_.gae(r.rewards, r.values, r.next_values,
+                                      {.gamma = config_.gamma,
+                                       .lambda = config_.lambda,
+                                       .mask = {},
+                                       .terminated = r.terminated,
+                                       .truncated = r.truncated,
+                                       .final_values = r.final_values});
+  check(estimate.advantages.shape() == r.rewards.shape() && estimate.returns.shape() == r.rewards.shape(),
+        "EnvTrainer: gae must return advantages and returns {}, got {} and {}", r.rewards.shape(),
+        estimate.advantages.shape(), estimate.returns.shape());
   r.advantages = estimate.advantages;
   r.returns = estimate.returns;
   return r;
@@ -177,15 +180,16 @@ EnvReport EnvTrainer::update(const EnvRollout& data) {
                  advantages = shuffled(data.advantages), returns = shuffled(data.returns);
     for (int64_t begin = 0; begin < n; begin += size) {
       const auto part = [&](const Tensor& x) { return x.view_slice(0, begin, begin + size); };
-      const auto now = model_.evaluate(part(observations), part(actions));
+      const auto now = model_.evaluate(part(observations), part(actions), functions_.gaussian_log_prob);
       // The losses take [B, T]: here [size, 1], one column of `size` steps.
       const Tensor log_prob = unsqueeze(now.log_prob, 1), old = unsqueeze(part(old_log_prob), 1);
       Tensor advantage = unsqueeze(part(advantages), 1);
       if (config_.whiten_advantages && size > 1) advantage = whiten(advantage);
       const Tensor ratio = token_ratio(log_prob, old);
-      const Tensor policy = mean(config_.clip > 0 ? clip_loss(ratio, advantage, config_.clip, config_.clip)
+      const Tensor policy = mean(config_.clip > 0 ? functions_.clip_loss(ratio, advantage, config_.clip, config_.clip)
                                                   : log_prob_loss(log_prob, advantage));
-      const Tensor value = mean(value_loss(now.value, part(returns), part(old_values), config_.value_clip));
+      const Tensor value =
+          mean(functions_.value_loss(now.value, part(returns), part(old_values), config_.value_clip, {}));
       const Tensor entropy = mean(now.entropy);
       const Tensor loss = policy + config_.value_coef * value - config_.entropy_coef * entropy;
 

@@ -6,10 +6,11 @@
 // advantages whitened per mini-batch; 8 the clipped ratio; 9 the clipped value; 10 the entropy bonus; 11 one gradient
 // norm over policy and value; 12 logged values (EnvReport); 13 layers shared or not. For box action spaces: a Gaussian
 // with a state-independent standard deviation and independent components, actions stored as sampled and clipped only by
-// the environment, observations and rewards normalised and clipped. One thing is done better: an episode cut by the
-// time limit is not treated as terminated.
+// the environment, observations and rewards normalised and clipped. One thing differs: an episode truncated by
+// the time limit is not treated as terminated. EnvFunctions replaces the functions of the algorithm in the same loop.
 // B environments, T steps of each in a rollout. A seed gives bit-identical results for any thread count, and for a
 // resumed run as for an uninterrupted one.
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -17,8 +18,11 @@
 
 #include "nn/checkpoint.h"
 #include "nn/optim.h"
+#include "rl/advantages.h"
 #include "rl/control/actor_critic.h"
 #include "rl/control/vector_env.h"
+#include "rl/policy_loss.h"
+#include "rl/value_loss.h"
 
 namespace pg::rl {
 
@@ -28,7 +32,7 @@ struct EnvTrainConfig {
   int64_t environments = 4;      // B
   int64_t rollout_steps = 128;   // T
   int64_t epochs = 4;            // passes over a rollout
-  int64_t minibatches = 4;       // parts that each pass is randomly split into; must divide B·T
+  int64_t minibatches = 4;       // per pass: random parts of equal size; must divide B·T
   double gamma = 0.99, lambda = 0.95;
   double clip = 0.2;        // of the ratio; 0: the unclipped policy gradient -A·log π
   double value_clip = 0.2;  // 0: no value clipping
@@ -58,6 +62,21 @@ EnvTrainConfig env_recipe(const std::string& environment);
 // env_recipe() without PPO: one unclipped step per rollout of 5 steps (A2C; Mnih et al. 2016, arXiv:1602.01783).
 EnvTrainConfig a2c_recipe(const std::string& environment);
 
+// The functions of the algorithm that EnvTrainer calls, with the arguments and results of the engine's functions, which
+// are the defaults. They are no part of the configuration: a checkpoint does not hold them.
+struct EnvFunctions {
+  std::function<Gae(const Tensor& rewards, const Tensor& values, const Tensor& next_values, const GaeOptions& options)>
+      gae = rl::gae;  // called once per rollout: f32 [B, T], terminated and truncated u8
+  // Called once per mini-batch of N steps: ratio and advantage [N, 1]. With EnvTrainConfig::clip 0 it is not called.
+  std::function<Tensor(const Tensor& ratio, const Tensor& advantage, double low, double high)> clip_loss =
+      rl::clip_loss;
+  // Called once per mini-batch: values, returns and old_values [N], no mask.
+  std::function<Tensor(const Tensor& values, const Tensor& returns, const Tensor& old_values, double clip,
+                       const Tensor& mask)>
+      value_loss = rl::value_loss;
+  GaussianLogProb gaussian_log_prob = rl::gaussian_log_prob;  // not called for discrete actions
+};
+
 // One rollout as tensors; D values per observation, k per action.
 struct EnvRollout {
   Tensor observations;           // [B, T, D], as the input of the policy (normalised if enabled)
@@ -78,7 +97,7 @@ struct EnvReport {
   double clip_low = 0, clip_high = 0;  // shares of ratios below 1 - clip and above 1 + clip
   double value_clip = 0;               // share of clipped values (clipped_values in rl/value_loss.h)
   double grad_norm = 0;                // before clipping
-  double first_ratio_error = 0;        // largest |ratio - 1| of the first mini-batch; anything but exactly 0 is a bug
+  double first_ratio_error = 0;        // largest |ratio - 1| of the first mini-batch; a value other than 0 is a bug
   double explained_variance = 0;       // of the returns by the values used for the advantages
   double lr = 0;
   int64_t epochs = 0;                             // epochs completed before target_kl stopped the update
@@ -92,9 +111,9 @@ struct EnvReport {
 
 class EnvTrainer {
  public:
-  explicit EnvTrainer(const EnvTrainConfig& config);
+  explicit EnvTrainer(const EnvTrainConfig& config, EnvFunctions functions = {});
   // With a custom environment; config.environment is then only a name.
-  EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make);
+  EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make, EnvFunctions functions = {});
   EnvTrainer(const EnvTrainer&) = delete;
 
   // One iteration. Throws Error if a gradient is not finite; the weights are then those before the mini-batch.
@@ -126,6 +145,7 @@ class EnvTrainer {
   double learning_rate() const;
 
   EnvTrainConfig config_;
+  EnvFunctions functions_;
   MakeEnvironment make_;
   Generator actions_, minibatches_;
   VectorEnv envs_;

@@ -13,16 +13,16 @@
 namespace pg::rl {
 namespace {
 
-constexpr double kClip = 10, kTiny = 1e-8;
-constexpr size_t kRemembered = 100;
+constexpr double kClip = 10, kVarianceEps = 1e-8;
+constexpr size_t kMeanEpisodes = 100;  // mean_return() and mean_length() are means of the last 100 episodes
 
-size_t size_of_one(const VectorEnv& envs) { return static_cast<size_t>(envs.observation_size()); }
+size_t values_per_observation(const VectorEnv& envs) { return static_cast<size_t>(envs.observation_size()); }
 
 nlohmann::json json_of(const RunningMoments& m) { return {m.count, m.mean, m.squares}; }
 
 uint64_t bits(const nlohmann::json& json) { return std::stoull(json.get<std::string>()); }
 
-// Reads into a vector of known size: damaged text must not change the size.
+// Reads numbers into a vector. Throws Error unless there are as many as the vector has.
 void read_numbers(const nlohmann::json& json, std::vector<double>& into) {
   const auto numbers = json.get<std::vector<double>>();
   check(numbers.size() == into.size(), "expected {} numbers, got {}", into.size(), numbers.size());
@@ -43,25 +43,25 @@ VectorEnv::VectorEnv(const MakeEnvironment& make, int64_t count, const VectorEnv
   for (int64_t i = 0; i < count; ++i) {
     copies_.push_back({.environment = make(), .generator = random_stream(seed, static_cast<uint64_t>(i))});
   }
-  observation_moments_ = RunningMoments(size_of_one(*this));
-  observations_.resize(copies_.size() * size_of_one(*this));
+  observation_moments_ = RunningMoments(values_per_observation(*this));
+  observations_.resize(copies_.size() * values_per_observation(*this));
   std::vector<std::vector<double>> first;
   for (Copy& copy : copies_) first.push_back(copy.environment->reset(copy.generator));
   for (const auto& x : first) observation_moments_.add(x);
-  for (size_t i = 0; i < copies_.size(); ++i) see(i, first[i]);
+  for (size_t i = 0; i < copies_.size(); ++i) set_observation(i, first[i]);
 }
 
 std::vector<double> VectorEnv::normalized(std::span<const double> x) const {
   std::vector<double> result(x.begin(), x.end());
   if (!options_.normalize_observations) return result;
   for (size_t i = 0; i < result.size(); ++i) {
-    const double z = (x[i] - observation_moments_.mean[i]) / std::sqrt(observation_moments_.variance(i) + kTiny);
+    const double z = (x[i] - observation_moments_.mean[i]) / std::sqrt(observation_moments_.variance(i) + kVarianceEps);
     result[i] = std::clamp(z, -kClip, kClip);
   }
   return result;
 }
 
-void VectorEnv::see(size_t copy, std::span<const double> observation) {
+void VectorEnv::set_observation(size_t copy, std::span<const double> observation) {
   const std::vector<double> x = normalized(observation);
   std::copy(x.begin(), x.end(), observations_.begin() + static_cast<ptrdiff_t>(copy * x.size()));
 }
@@ -78,7 +78,7 @@ VectorEnv::Step VectorEnv::step(std::span<const double> actions) {
     Transition t = copy.environment->step(actions.subspan(i * size, size));
     check(std::isfinite(t.reward) &&
               std::all_of(t.observation.begin(), t.observation.end(), [](double x) { return std::isfinite(x); }),
-          "VectorEnv: environment {} answered with a reward or an observation that is not finite", i);
+          "VectorEnv: environment {} returned a reward or an observation that is not finite", i);
     copy.episode_return += t.reward;
     ++copy.episode_length;
     copy.discounted = options_.gamma * copy.discounted + t.reward;
@@ -90,7 +90,7 @@ VectorEnv::Step VectorEnv::step(std::span<const double> actions) {
       ++episodes_;
       returns_.push_back(copy.episode_return);
       lengths_.push_back(static_cast<double>(copy.episode_length));
-      if (returns_.size() > kRemembered) returns_.pop_front(), lengths_.pop_front();
+      if (returns_.size() > kMeanEpisodes) returns_.pop_front(), lengths_.pop_front();
       copy.episode_return = copy.discounted = 0;
       copy.episode_length = 0;
       result.final_observations[i] = std::move(t.observation);
@@ -100,11 +100,11 @@ VectorEnv::Step VectorEnv::step(std::span<const double> actions) {
     next.push_back(std::move(t.observation));
   }
   for (size_t i = 0; i < copies_.size(); ++i) {
-    see(i, next[i]);
+    set_observation(i, next[i]);
     if (!result.final_observations[i].empty()) result.final_observations[i] = normalized(result.final_observations[i]);
   }
   if (options_.normalize_rewards) {
-    const double scale = std::sqrt(return_moments_.variance(0) + kTiny);
+    const double scale = std::sqrt(return_moments_.variance(0) + kVarianceEps);
     for (double& reward : result.rewards) reward = std::clamp(reward / scale, -kClip, kClip);
   }
   return result;
@@ -140,7 +140,7 @@ void VectorEnv::set_state(const std::string& text) {
   try {
     const auto json = nlohmann::json::parse(shallow_json(text, "VectorEnv"));
     const auto& copies = json.at("copies");
-    check(copies.size() == copies_.size(), "it is of {} environments, not {}", copies.size(), copies_.size());
+    check(copies.size() == copies_.size(), "the state is of {} environments, not {}", copies.size(), copies_.size());
     for (size_t i = 0; i < copies_.size(); ++i) {
       Copy& c = copies_[i];
       c.environment->set_state(copies[i].at("state").get<std::vector<double>>());
@@ -155,8 +155,9 @@ void VectorEnv::set_state(const std::string& text) {
     episodes_ = json.at("episodes").get<int64_t>();
     returns_ = json.at("returns").get<std::deque<double>>();
     lengths_ = json.at("lengths").get<std::deque<double>>();
-    check(returns_.size() == lengths_.size() && returns_.size() <= kRemembered,
-          "it remembers {} returns and {} lengths", returns_.size(), lengths_.size());
+    check(returns_.size() == lengths_.size() && returns_.size() <= kMeanEpisodes,
+          "the state has {} returns and {} lengths, expected equally many of each, at most {}", returns_.size(),
+          lengths_.size(), kMeanEpisodes);
   } catch (const std::exception& e) {
     fail("VectorEnv: the saved state does not fit: {}", excerpt(e.what(), 200));
   }

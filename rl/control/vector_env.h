@@ -54,8 +54,9 @@ class VectorEnv {
   std::vector<double> normalized(std::span<const double> x) const;
   const RunningMoments& observation_moments() const { return observation_moments_; }
 
-  // All of the above as text, including the positions of the random streams.
+  // The state of all copies, of the random streams and of the running statistics, as text.
   std::string state() const;
+  // Continues from a text of state(). Throws Error if it is damaged or of another number of copies.
   void set_state(const std::string& text);
 
  private:
@@ -65,7 +66,8 @@ class VectorEnv {
     double episode_return = 0, discounted = 0;
     int64_t episode_length = 0;
   };
-  void see(size_t copy, std::span<const double> observation);
+  // Stores an observation of a copy, normalised if enabled, in observations_.
+  void set_observation(size_t copy, std::span<const double> observation);
   static double mean_of(const std::deque<double>& values);
 
   VectorEnvOptions options_;
