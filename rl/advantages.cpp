@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 
+#include "autograd/ops.h"
 #include "rl/rows.h"
 
 namespace pg::rl {
@@ -171,6 +172,37 @@ Tensor gpg_advantage(const Tensor& rewards, const Tensor& mask) {
   }
   for (double& a : mean.value) a *= valid > 0 ? responses / valid : 0;
   return mean.tensor();
+}
+
+Tensor pass_at_k_advantage(const Tensor& rewards, double eps, int ddof, const Tensor& mask) {
+  check_ddof(ddof, "pass_at_k_advantage");
+  return by_group(rewards, mask, "pass_at_k_advantage", [&](auto x, auto keep, auto out, size_t) {
+    const Moments m = moments(x, keep, ddof);
+    if (m.count < 2) return;
+    size_t best = x.size();
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (keep[i] && (best == x.size() || x[i] > x[best])) best = i;
+    }
+    double second = -INFINITY;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (keep[i] && i != best) second = std::max(second, x[i]);
+    }
+    out[best] = m.equal ? 0 : (x[best] - second) / (m.std + eps);
+  });
+}
+
+Tensor gdpo_advantage(const std::vector<Tensor>& rewards, const std::vector<double>& weights, double eps, int ddof) {
+  check(!rewards.empty() && rewards.size() == weights.size(), "gdpo_advantage: {} rewards need as many weights, got {}",
+        rewards.size(), weights.size());
+  Tensor total;
+  for (size_t k = 0; k < rewards.size(); ++k) {
+    check(rewards[k].shape() == rewards[0].shape(), "gdpo_advantage: reward {} must be {}, got {}", k,
+          rewards[0].shape(), rewards[k].shape());
+    const Tensor each = group_std_advantage(rewards[k], eps, ddof) * weights[k];
+    total = total.defined() ? total + each : each;
+  }
+  const Tensor batch = total.view_reshape({1, total.numel()});
+  return group_std_advantage(batch, eps, ddof).view_reshape(rewards[0].shape());
 }
 
 Tensor groups_with_signal(const Tensor& rewards, const Tensor& mask) {

@@ -52,6 +52,15 @@ Tensor maxrl_advantage(const Tensor& rewards, const Tensor& mask = {});
 // arXiv:2504.02546). The scale compensates for groups without a learning signal.
 Tensor gpg_advantage(const Tensor& rewards, const Tensor& mask = {});
 
+// (best - second best) / (std + eps) for the best response of the group, 0 for the others: the gradient of pass@G needs
+// only the response that decides it (Walder and Karkhanis 2025, arXiv:2503.19595, best-only form as in verl).
+Tensor pass_at_k_advantage(const Tensor& rewards, double eps = 1e-6, int ddof = 1, const Tensor& mask = {});
+// GDPO: several rewards, each [N, G], are normalised in their groups before they are added, so that a reward with a
+// small spread counts as much as one with a large spread: Σ_k w_k·group_std_advantage(r_k), then the same over the
+// batch, minus its mean and divided by its std + eps (Liu et al. 2026, arXiv:2601.05242).
+Tensor gdpo_advantage(const std::vector<Tensor>& rewards, const std::vector<double>& weights, double eps = 1e-6,
+                      int ddof = 1);
+
 // u8 [N]: 1 for groups whose rewards differ. The other groups give no learning signal; DAPO's dynamic sampling replaces
 // them (Yu et al. 2025, arXiv:2503.14476).
 Tensor groups_with_signal(const Tensor& rewards, const Tensor& mask = {});

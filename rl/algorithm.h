@@ -176,14 +176,21 @@ struct Algorithm {
   double eps = 1e-6;                // added to standard deviations
   bool whiten = false;              // whitens the advantages of all tokens of the batch, as the last step
 
+  std::string reward_weights = {};  // "exact=1,format=0.5": weights of the reward's parts; empty: 1 each
+
   Choice<Ratio> ratio = "none";
   Choice<Surrogate> surrogate = "log_prob";
   double clip_low = 0.2, clip_high = 0.2;
   double dual_clip = 3;
+  double delta = 4;                              // two_sided_clip: largest ratio where the advantage is negative
+  double tau_positive = 1, tau_negative = 1.05;  // sapo: temperatures for advantages above 0, and for the others
   Choice<Weight> weight = "truncate";
-  double weight_cap = 2;  // of the weights between sampler and trainer
+  double weight_cap = 2, weight_floor = 0.5;  // of the weights between sampler and trainer
 
   Choice<TokenSelection> tokens = "all";
+  double token_share = 0.2;                        // share of the tokens that are selected
+  double covariance_low = 1, covariance_high = 5;  // clip_cov: range of the covariances
+  double covariance_coef = 1;                      // kl_cov: weight of the penalty
 
   Choice<Aggregation> aggregation = "sequence_sum";
 
@@ -193,6 +200,7 @@ struct Algorithm {
 
   Choice<ReferenceKind> reference = "none";
   int64_t reference_interval = 0;  // for a moving reference
+  double reference_decay = 0.99;   // for an ema reference
 
   double entropy_bonus = 0;                   // c_H: adds -c_H times the entropy, aggregated like the loss
   double value_coef = 0.1, value_clip = 0.2;  // for a critic
@@ -210,6 +218,10 @@ const std::vector<Algorithm>& algorithms();
 const Algorithm& algorithm(std::string_view name);
 // The fields of an algorithm, for options, files and checks. `a` must outlive the list.
 std::vector<Field> fields(Algorithm& a);
+
+// The weights that Algorithm::reward_weights gives to reward parts with these names, 0 for one that it does not name; 1
+// each if it is empty. Throws Error for a text of another form, and for an unknown part, with the known ones.
+std::vector<double> part_weights(const Algorithm& algorithm, const std::vector<std::string>& parts);
 
 // The advantage of every token, [B, T] f64: credit, baseline and whitening. Sets batch.returns for a critic.
 Tensor advantages(const Algorithm& algorithm, Batch& batch, MovingBaseline& moving);

@@ -15,14 +15,26 @@ std::vector<Field> fields(Algorithm& a) {
       {"ddof", &a.ddof, "0 or 1: variances divide by n or n-1", whole_from(0, 1)},
       {"eps", &a.eps, "added to standard deviations", kNotNegative},
       {"whiten", &a.whiten, "bring advantages to mean 0 and standard deviation 1 over the batch"},
+      {"reward-weights", &a.reward_weights, "weights of the reward's parts, as in exact=1,format=0.5; empty: 1 each"},
       {"ratio", row_field(a.ratio), "between the policy and that of the rollout"},
       {"surrogate", row_field(a.surrogate), "loss of a token"},
       {"clip-low", &a.clip_low, "ratios below 1 minus this are clipped", kShare},
       {"clip-high", &a.clip_high, "ratios above 1 plus this are clipped", kNotNegative},
       {"dual-clip", &a.dual_clip, "bound of the loss where the advantage is negative", {.low = 1, .open_low = true}},
+      {"delta",
+       &a.delta,
+       "two_sided_clip: largest ratio where the advantage is negative",
+       {.low = 1, .open_low = true}},
+      {"tau-positive", &a.tau_positive, "sapo: temperature for advantages above 0", kPositive},
+      {"tau-negative", &a.tau_negative, "sapo: temperature for the other advantages", kPositive},
       {"weight", row_field(a.weight), "correction for the difference between sampler and trainer"},
       {"weight-cap", &a.weight_cap, "of importance weights between sampler and trainer", {.low = 1}},
+      {"weight-floor", &a.weight_floor, "mask: weights below this count as 0", kShare},
       {"tokens", row_field(a.tokens), "which tokens the loss treats differently"},
+      {"token-share", &a.token_share, "share of the tokens that are selected", {.low = 0, .high = 1, .open_low = true}},
+      {"covariance-low", &a.covariance_low, "clip_cov: lowest covariance of a candidate", kAnyNumber},
+      {"covariance-high", &a.covariance_high, "clip_cov: highest covariance of a candidate", kAnyNumber},
+      {"covariance-coef", &a.covariance_coef, "kl_cov: weight of the penalty", kNotNegative},
       {"aggregation", row_field(a.aggregation), "from tokens to the loss"},
       {"kl", row_field(a.kl), "where the KL to the reference acts"},
       {"kl-estimator", row_field(a.kl_estimator), "how the KL is estimated"},
@@ -33,6 +45,7 @@ std::vector<Field> fields(Algorithm& a) {
       {"kl-horizon", &kl.horizon, "adaptive: responses", kPositive},
       {"reference", row_field(a.reference), "the model that the KL keeps the policy close to"},
       {"reference-interval", &a.reference_interval, "steps between updates of a moving reference", whole_from(0)},
+      {"reference-decay", &a.reference_decay, "ema: share of the old weights that a step keeps", kBelowOne},
       {"entropy-bonus", &a.entropy_bonus, "weight of the entropy", kAnyNumber},
       {"value-coef", &a.value_coef, "weight of the critic's loss", kNotNegative},
       {"value-clip", &a.value_clip, "how far a value may move in a step; 0: any", kNotNegative},
@@ -48,6 +61,22 @@ std::vector<Field> fields(BatchShape& b) {
           {"samples", &b.samples, "responses to each prompt", whole_from(1, kMost)},
           {"mini-batches", &b.mini_batches, "optimizer steps per epoch", whole_from(1, kMost)},
           {"micro-batch", &b.micro_batch, "responses per forward pass; 0: a mini-batch at once", whole_from(0, kMost)}};
+}
+
+std::vector<double> part_weights(const Algorithm& a, const std::vector<std::string>& parts) {
+  std::vector<double> weights(parts.size(), a.reward_weights.empty() ? 1 : 0);
+  for (std::string_view rest = a.reward_weights; !rest.empty();) {
+    const std::string_view term = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), term.size() + 1));
+    const size_t equals = term.rfind('=');
+    check(equals != std::string_view::npos, "reward-weights: expected NAME=WEIGHT,NAME=WEIGHT, got \"{}\"", term);
+    const std::string_view name = term.substr(0, equals);
+    const auto found = std::find(parts.begin(), parts.end(), name);
+    if (found == parts.end()) fail_unknown("reward-weights: part of the reward", name, parts);
+    const Field weight{"reward-weights", &weights[static_cast<size_t>(found - parts.begin())], "", kAnyNumber};
+    weight.set(term.substr(equals + 1));
+  }
+  return weights;
 }
 
 void check_algorithm(const Algorithm& algorithm) {
@@ -66,6 +95,8 @@ void check_algorithm(const Algorithm& algorithm) {
   check(!a.kl.in_reward || a.kl_estimator.in_reward, "{}: in the reward the KL is k1, not {}", a.name,
         a.kl_estimator.name);
   require(!a.reference.is("moving") || a.reference_interval > 0, "a moving reference needs a reference_interval");
+  check(!a.surrogate.is("two_sided_clip") || a.delta > 1 + a.clip_high, "{}: delta {} must be above 1 + clip-high = {}",
+        a.name, a.delta, 1 + a.clip_high);
   KlControl{a.kl_control};  // throws Error for a schedule without the options it requires
 }
 

@@ -3,6 +3,7 @@
 #include "rl/algorithm.h"
 #include "rl/kl.h"
 #include "rl/masked.h"
+#include "rl/token_selection.h"
 
 namespace pg::rl {
 
@@ -32,6 +33,12 @@ Tensor by_critic(Batch& b, const Algorithm& a, MovingBaseline&) {
   const Gae g = gae(b.reward, b.value, Tensor::zeros({b.size()}, f64), {a.gamma, a.lambda, b.mask});
   b.returns = g.returns;
   return g.advantages;
+}
+
+Tensor by_gdpo(Batch& b, const Algorithm& a, MovingBaseline&) {
+  std::vector<Tensor> groups;
+  for (const Tensor& part : b.parts) groups.push_back(part.view_reshape({-1, b.samples}));
+  return gdpo_advantage(groups, part_weights(a, b.part_names), a.eps, a.ddof).view_reshape({b.size(), 1});
 }
 
 // One function for an estimator that needs the credits alone.
@@ -78,6 +85,12 @@ const std::vector<Baseline>& Baseline::table() {
        compared(of_credit<maxrl_advantage>), group},
       {"gpg", "A = alpha (R - group mean), alpha = responses / responses in groups with different rewards",
        "Chu et al. 2025, arXiv:2504.02546", compared(of_credit<gpg_advantage>), group},
+      {"pass_at_k", "A = (R - second best R) / (std + {eps}) for the best of the group, 0 for the others",
+       "Walder and Karkhanis 2025, arXiv:2503.19595", compared(of_deviation<pass_at_k_advantage>), group},
+      {"gdpo",
+       "A = sum over the reward's parts of w (R_part - mean) / (std + {eps}) over the group, then normalised over the "
+       "batch; weights {reward-weights}",
+       "Liu et al. 2026, arXiv:2601.05242", by_gdpo, whole},
       {"critic",
        "A_t = delta_t + gamma lambda A_t+1, delta_t = r_t + gamma V_t+1 - V_t, gamma = {gamma}, lambda = {lambda}; "
        "nothing follows the last token",
@@ -119,6 +132,25 @@ const std::vector<Surrogate>& Surrogate::table() {
        [](const TokenInputs& in, const Algorithm& a) {
          return dual_clip_loss(in.ratio, in.advantage, a.clip_low, a.clip_high, a.dual_clip);
        }},
+      {"two_sided_clip", "l = -min(min(rho, {delta}) A, clip(rho, 1 - {clip-low}, 1 + {clip-high}) A)",
+       "Prime Intellect 2025, arXiv:2505.07291",
+       [](const TokenInputs& in, const Algorithm& a) {
+         return two_sided_clip_loss(in.ratio, in.advantage, a.clip_low, a.clip_high, a.delta);
+       }},
+      {"sapo", "l = -(4/tau) sigmoid(tau (rho - 1)) A, tau = {tau-positive} where A > 0, else {tau-negative}",
+       "Gao et al. 2025, arXiv:2511.20347",
+       [](const TokenInputs& in, const Algorithm& a) {
+         return sapo_loss(in.ratio, in.advantage, a.tau_positive, a.tau_negative);
+       }},
+      {"gmpo",
+       "l = -A exp(mean over the response of clip(log rho, -{clip-low}, {clip-high}), where that lowers sign(A) log "
+       "rho)",
+       "Zhao et al. 2025, arXiv:2507.20673",
+       [](const TokenInputs& in, const Algorithm& a) {
+         const Tensor loss = gmpo_loss(in.log_prob, in.old_log_prob, in.advantage, a.clip_low, a.clip_high, in.mask);
+         return expand(loss, in.log_prob.shape());
+       },
+       /*needs_ratio=*/true, /*of_tokens=*/true},
       {"cispo", "l = -sg(clip(rho, 1 - {clip-low}, 1 + {clip-high})) A log pi", "MiniMax 2025, arXiv:2506.13585",
        [](const TokenInputs& in, const Algorithm& a) {
          return cispo_loss(in.log_prob, in.ratio, in.advantage, a.clip_low, a.clip_high, in.mask);
@@ -134,12 +166,75 @@ const std::vector<Weight>& Weight::table() {
        "Yao et al. 2025, \"Your efficient RL framework secretly brings you off-policy RL training\"",
        [](const Tensor& old_log_prob, const Tensor& sampler_log_prob, const Tensor& mask, const Algorithm& a) {
          return truncated_weight(old_log_prob, sampler_log_prob, a.weight_cap, mask);
+       }},
+      {"full", "l times the constant old / sampler, by token", "Hilton et al. 2021, arXiv:2110.00641",
+       [](const Tensor& old_log_prob, const Tensor& sampler_log_prob, const Tensor& mask, const Algorithm&) {
+         return importance_weight(old_log_prob, sampler_log_prob, mask);
+       }},
+      {"mask", "l times the constant old / sampler, by token; 0 outside {weight-floor} to {weight-cap}",
+       "Ling Team 2025, arXiv:2510.18855",
+       [](const Tensor& old_log_prob, const Tensor& sampler_log_prob, const Tensor& mask, const Algorithm& a) {
+         return masked_weight(old_log_prob, sampler_log_prob, a.weight_floor, a.weight_cap, mask);
+       }},
+      {"sequence_truncate", "l times the constant min(product over the response of old / sampler, {weight-cap})",
+       "Yao et al. 2025, as truncate",
+       [](const Tensor& old_log_prob, const Tensor& sampler_log_prob, const Tensor& mask, const Algorithm& a) {
+         return sequence_truncated_weight(old_log_prob, sampler_log_prob, a.weight_cap, mask);
+       }},
+      {"sequence_mask", "l times the constant product over the response of old / sampler; 0 above {weight-cap}",
+       "Yao et al. 2025, as truncate",
+       [](const Tensor& old_log_prob, const Tensor& sampler_log_prob, const Tensor& mask, const Algorithm& a) {
+         return sequence_masked_weight(old_log_prob, sampler_log_prob, a.weight_cap, mask);
        }}};
   return rows;
 }
 
+namespace {
+
+Tensor zero_of(const Tensor& x) { return Tensor::scalar(0, x.dtype(), x.device()); }
+
+Tensor only_selected(const Tensor& loss, const Tensor& selected, const TokenInputs&, const Algorithm&) {
+  return where(selected, loss, zero_of(loss));
+}
+
+Tensor without_selected(const Tensor& loss, const Tensor& selected, const TokenInputs&, const Algorithm&) {
+  return where(selected, zero_of(loss), loss);
+}
+
+Tensor penalty_on_selected(const Tensor& loss, const Tensor& selected, const TokenInputs& in, const Algorithm& a) {
+  const Tensor distance = masked(abs(in.log_prob - in.old_log_prob), in.mask, 0, "kl_cov");
+  return loss + a.covariance_coef * where(selected, distance, zero_of(distance));
+}
+
+}  // namespace
+
 const std::vector<TokenSelection>& TokenSelection::table() {
-  static const std::vector<TokenSelection> rows = {{"all", "all tokens", "", {}, {}}};
+  static const std::vector<TokenSelection> rows = {
+      {"all", "all tokens", "", {}, {}},
+      {"high_entropy", "l = 0 except for the share {token-share} of the tokens with the highest entropy",
+       "Wang et al. 2025, arXiv:2506.01939",
+       [](const Batch& b, const Algorithm& a, Generator&) {
+         return high_entropy_tokens(b.entropy, b.mask, a.token_share);
+       },
+       only_selected, /*needs_entropy=*/true},
+      {"clip_cov",
+       "l = 0 for a share {token-share} of the tokens, drawn among those whose covariance of log pi and A is between "
+       "{covariance-low} and {covariance-high}",
+       "Cui et al. 2025, arXiv:2505.22617",
+       [](const Batch& b, const Algorithm& a, Generator& generator) {
+         return clip_cov_tokens(b.old_log_prob, b.advantage, b.mask, a.token_share, a.covariance_low, a.covariance_high,
+                                generator);
+       },
+       without_selected},
+      {"kl_cov",
+       "l += {covariance-coef} |log pi - log old| for the share {token-share} of the tokens with the largest "
+       "covariance "
+       "of log pi and A",
+       "Cui et al. 2025, arXiv:2505.22617",
+       [](const Batch& b, const Algorithm& a, Generator&) {
+         return kl_cov_tokens(b.old_log_prob, b.advantage, b.mask, a.token_share);
+       },
+       penalty_on_selected}};
   return rows;
 }
 

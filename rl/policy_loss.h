@@ -39,6 +39,33 @@ Tensor dual_clip_loss(const Tensor& ratio, const Tensor& advantage, double low =
 Tensor cispo_loss(const Tensor& log_prob, const Tensor& ratio, const Tensor& advantage, double low = 0.2,
                   double high = 0.2, const Tensor& mask = {});
 
+// Two-sided clip: -min(min(ρ, delta)·A, clip(ρ, 1 - low, 1 + high)·A). Where A < 0 the unclipped branch would grow with
+// ρ without bound; here ρ counts as at most delta > 1 + high (Prime Intellect 2025, INTELLECT-2, arXiv:2505.07291).
+Tensor two_sided_clip_loss(const Tensor& ratio, const Tensor& advantage, double low = 0.2, double high = 0.2,
+                           double delta = 4);
+// SAPO: -(4/τ)·σ(τ·(ρ - 1))·A, a smooth gate in place of the clip: its slope is 1 at ρ = 1 and falls on both sides. τ
+// is tau_positive where A > 0, tau_negative elsewhere (Gao et al. 2025, arXiv:2511.20347).
+Tensor sapo_loss(const Tensor& ratio, const Tensor& advantage, double tau_positive = 1, double tau_negative = 1.05);
+// GMPO: -A·exp(mean over the response of min-sided clip(log ρ, -low, high)) [B, 1], A the mean advantage of the
+// response. The clip acts where it lowers sign(A)·log ρ (Zhao et al. 2025, arXiv:2507.20673).
+Tensor gmpo_loss(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& advantage, double low = 0.4,
+                 double high = 0.4, const Tensor& mask = {});
+
+// ---- weight: a constant factor for the difference between the policy before the update and the sampler
+
+// exp(old - sampler) [B, T], not capped: decoupled PPO, in which the ratio is taken to the policy before the update and
+// the samples are from an older one (Hilton et al. 2021, arXiv:2110.00641).
+Tensor importance_weight(const Tensor& old_log_prob, const Tensor& sampler_log_prob, const Tensor& mask = {});
+// exp(old - sampler) [B, T] where that is in [low, high], 0 elsewhere: IcePop (Ling Team 2025, arXiv:2510.18855).
+Tensor masked_weight(const Tensor& old_log_prob, const Tensor& sampler_log_prob, double low = 0.5, double high = 5,
+                     const Tensor& mask = {});
+// min(exp(Σ_t (old - sampler)), cap) [B, 1]: one weight per response (Yao et al. 2025, as below).
+Tensor sequence_truncated_weight(const Tensor& old_log_prob, const Tensor& sampler_log_prob, double cap = 2,
+                                 const Tensor& mask = {});
+// exp(Σ_t (old - sampler)) [B, 1] where that is at most cap, 0 elsewhere: responses too far from the sampler's
+// distribution are left out.
+Tensor sequence_masked_weight(const Tensor& old_log_prob, const Tensor& sampler_log_prob, double cap = 2,
+                              const Tensor& mask = {});
 // Truncated importance weight min(exp(old - sampler), cap) [B, T], a constant factor for the loss. It corrects for the
 // sampler's log-probabilities differing slightly from the trainer's (another kernel, another precision) (Yao et al.
 // 2025, "Your efficient RL framework secretly brings you off-policy RL training"). On the CPU it is exactly 1.

@@ -50,6 +50,16 @@ void copy_at_interval(Reference& reference, Gpt2& policy, int64_t step, const Al
   if (step % a.reference_interval == 0) static_cast<ModelReference&>(reference).follow(policy);
 }
 
+// θ_ref ← d·θ_ref + (1 - d)·θ.
+void average(Reference& reference, Gpt2& policy, int64_t, const Algorithm& a) {
+  NoGrad no_grad;
+  const NamedTensors to = state_dict(static_cast<ModelReference&>(reference).model()), from = state_dict(policy);
+  for (size_t i = 0; i < to.size(); ++i) {
+    const double d = a.reference_decay;
+    to[i].second.copy_from(to[i].second * d + from[i].second * (1 - d));
+  }
+}
+
 }  // namespace
 
 const std::vector<ReferenceKind>& ReferenceKind::table() {
@@ -58,6 +68,9 @@ const std::vector<ReferenceKind>& ReferenceKind::table() {
       {"frozen", "the policy as it was at the start", copy_of_policy, {}, /*is_policy=*/true},
       {"moving", "the policy as it was up to {reference-interval} steps ago", copy_of_policy, copy_at_interval,
        /*is_policy=*/true},
+      {"ema",
+       "an average of the policy's weights: ref = {reference-decay} ref + (1 - {reference-decay}) policy, each step",
+       copy_of_policy, average, /*is_policy=*/true},
       {"random", "a model with random weights", random_model},
       {"bigram", "counts of neighbours in the text, one added to each", bigram_counts},
       {"given", "a given model, which stays as it is", given_model, {}, false, /*is_given=*/true}};

@@ -127,9 +127,23 @@ double RlTrainer::temperature() const {
   return adaptive_temperature(config_.temperature, last_std_, t.target_std, t.low, t.high);
 }
 
+// The reward becomes the sum of its parts times their weights.
+void RlTrainer::weigh_parts(std::vector<Response>& responses) const {
+  for (Response& r : responses) {
+    check(r.score.per_token.empty(), "reward-weights: {} pays single tokens, so its reward has no parts to weigh",
+          task_.name());
+    std::vector<std::string> names;
+    for (const auto& [name, value] : r.score.parts) names.push_back(name);
+    const std::vector<double> weights = part_weights(config_.algorithm, names);
+    r.score.reward = 0;
+    for (size_t k = 0; k < weights.size(); ++k) r.score.reward += weights[k] * r.score.parts[k].second;
+  }
+}
+
 Experience RlTrainer::scored(Experience experience) const {
   if (judge_) judge_(experience.responses);
   check_scores(experience.responses, task_, judge_ ? "the judge" : "the task");
+  if (!config_.algorithm.reward_weights.empty()) weigh_parts(experience.responses);
   return experience;
 }
 

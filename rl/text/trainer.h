@@ -99,6 +99,7 @@ class RlTrainer {
  private:
   Experience sample(double temperature, Metrics& metrics);
   Experience scored(Experience experience) const;
+  void weigh_parts(std::vector<Response>& responses) const;
   void add_penalties(Batch& batch, const Experience& experience);
   void score_tokens_before_update(Batch& batch, double temperature);
   double add_kl(Batch& batch, Metrics& metrics);

@@ -35,7 +35,7 @@ const Tensor kMask =
 // log π - old: ratios below, inside and above the clip range of .2 and above the dual clip of 3, each with advantages
 // of either sign. None is nearer than .03 to a kink (log .8 = -.22, log 1.2 = .18, log 3 = 1.1).
 const Tensor kLogRatio = Tensor::from<double>(
-    {-.5, .1, .7, 1.4, -.1, /**/ .6, -.9, 0, 0, 0, /**/ 0, 0, -.4, 0, 0, /**/ 0, 0, 0, 0, 0}, {4, 5});
+    {-.5, .1, .7, 1.4, -.1, /**/ .6, -.9, 0, 0, 0, /**/ 0, 0, -.45, 0, 0, /**/ 0, 0, 0, 0, 0}, {4, 5});
 const Tensor kTokenAdvantage = Tensor::from<double>(
     {1.5, -2, -.7, -1, .3, /**/ .8, -.6, 0, 0, 0, /**/ 0, 0, 1.2, 0, 0, /**/ 0, 0, 0, 0, 0}, {4, 5});
 const Tensor kSequenceAdvantage = Tensor::from<double>({-1.3, .8, .5, 2}, {4, 1});
@@ -45,6 +45,7 @@ rl::Algorithm chosen(const rl::Ratio& ratio, const rl::Surrogate& surrogate) {
   a.ratio = ratio;
   a.surrogate = surrogate;
   a.clip_high = 0.28;
+  a.delta = 3;
   return a;
 }
 

@@ -1,0 +1,23 @@
+#pragma once
+// Which tokens of a rollout the loss treats differently. log_prob, advantage and entropy are [B, T] f64 on the CPU;
+// mask is u8 [B, T]. The results are u8 [B, T], 0 where the mask is 0.
+#include "tensor/base/random.h"
+#include "tensor/tensor.h"
+
+namespace pg::rl {
+
+// The tokens whose entropy is in the highest `share` of the batch: at or above the quantile 1 - share, interpolated
+// linearly. A few tokens at which the text branches carry the learning signal (Wang et al. 2025, arXiv:2506.01939).
+Tensor high_entropy_tokens(const Tensor& entropy, const Tensor& mask, double share);
+
+// (log π - mean)·(A - mean), the means over the unmasked tokens: entropy falls fastest where this covariance is large
+// (Cui et al. 2025, arXiv:2505.22617). 0 where the mask is 0.
+Tensor token_covariance(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask);
+// Clip-Cov: max(1, share·tokens) tokens drawn at random among those with a covariance between low and high (same
+// paper). All of them if there are fewer.
+Tensor clip_cov_tokens(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask, double share, double low,
+                       double high, Generator& generator);
+// KL-Cov: the max(1, share·tokens) tokens with the largest covariance (same paper).
+Tensor kl_cov_tokens(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask, double share);
+
+}  // namespace pg::rl
