@@ -112,7 +112,7 @@ class Check {
       check(x.dtype() == f64, "gradcheck of {}: input {} is {}; differences need f64, convert with to(f64)", options.op,
             i, x.dtype());
       check(x.device() == Device{},
-            "gradcheck of {}: input {} is on {}; it is moved step by step on the CPU, copy it there", options.op, i,
+            "gradcheck of {}: input {} is on {}; gradcheck perturbs inputs on the CPU; copy it there", options.op, i,
             to_string(x.device()));
       check(!overlaps(x),
             "gradcheck of {}: elements of input {} share memory: shape {}, strides {} (expand?); a perturbation of one "

@@ -16,9 +16,9 @@ void check_same_dtype(const Tensor& a, const Tensor& b, const char* op) {
   check_device(a, b, op);
 }
 
-void check_device(const Tensor& x, const Tensor& beside, const char* op) {
-  if (!beside.defined() || x.device() == beside.device()) return;
-  fail("{}: tensors are on {} and {}; move one with to(device)", op, to_string(x.device()), to_string(beside.device()));
+void check_device(const Tensor& x, const Tensor& other, const char* op) {
+  if (!other.defined() || x.device() == other.device()) return;
+  fail("{}: tensors are on {} and {}; move one with to(device)", op, to_string(x.device()), to_string(other.device()));
 }
 
 void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* except) {

@@ -9,9 +9,9 @@ inline const Kernels& kernels_of(const Tensor& x) { return kernels(x.device()); 
 
 void check_floating(const Tensor& x, const char* op);
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* op);
-// Error unless `beside`, which kernels read together with `x` (ids, masks, positions; may be undefined), is on the
+// Error unless `other`, which kernels read together with `x` (ids, masks, positions; may be undefined), is on the
 // device of `x`.
-void check_device(const Tensor& x, const Tensor& beside, const char* op);
+void check_device(const Tensor& x, const Tensor& other, const char* op);
 // Error unless `ids` is i32 with every value in [0, size) or equal to `except`. Values are checked on the CPU only:
 // reading them from another device would wait for it, and its kernels return NaN for an id out of range.
 void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* except = nullptr);

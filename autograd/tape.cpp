@@ -339,7 +339,7 @@ class Rewound {
 }  // namespace
 
 Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
-  check(bool(f), "checkpoint: there is no function");
+  check(bool(f), "checkpoint: the function is empty");
   check(x.defined(), "checkpoint: the tensor is undefined");
   const CheckpointDepth depth;
   if (!grad_mode) return f(x.detach()).detach();

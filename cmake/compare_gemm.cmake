@@ -1,7 +1,7 @@
 # compare_gemm: our matrix product beside OpenBLAS and oneDNN (Debian: libopenblas-dev, libdnnl-dev). Only a measurement:
 # nothing else needs these libraries. Newer ones elsewhere are found through CMAKE_PREFIX_PATH.
-option(POLICYGRAD_RIVALS "Build compare_gemm, which needs OpenBLAS and oneDNN" OFF)
-if(NOT POLICYGRAD_RIVALS)
+option(POLICYGRAD_COMPARE_GEMM "Build compare_gemm, which needs OpenBLAS and oneDNN" OFF)
+if(NOT POLICYGRAD_COMPARE_GEMM)
   return()
 endif()
 find_package(OpenBLAS REQUIRED)

@@ -49,7 +49,7 @@ int64_t whole(const nlohmann::json& json, int64_t low) {
 
 void save_checkpoint(const std::string& path, Module& model, const Optimizer* optimizer, const RunState& state,
                      const std::vector<CheckpointPart>& parts) {
-  nlohmann::json json = {{"step", state.step}, {"texts", state.texts}, {"generators", nlohmann::json::object()}};
+  nlohmann::json json = {{"step", state.step}, {"texts", state.metadata}, {"generators", nlohmann::json::object()}};
   for (const auto& [name, generator] : state.generators) json["generators"][name] = generator_json(generator);
   NamedTensors tensors;
   json["optimizer_steps"] = nlohmann::json::object();
@@ -67,7 +67,7 @@ void save_checkpoint(const std::string& path, Module& model, const Optimizer* op
   try {
     text = json.dump();
   } catch (const nlohmann::json::exception& e) {
-    fail("save {}: the texts must be UTF-8: {}", path, e.what());
+    fail("save {}: the metadata must be UTF-8: {}", path, e.what());
   }
   // transformers refuses files without "format".
   save_safetensors(path, tensors, {{"format", "pt"}, {kStateKey, text}});
@@ -80,7 +80,7 @@ Checkpoint load_checkpoint(const std::string& path) {
     const auto json = nlohmann::json::parse(shallow_json(checkpoint.file.metadata.at(kStateKey), path));
     RunState& state = checkpoint.state;
     state.step = whole(json.at("step"), 0);
-    state.texts = json.at("texts").get<std::map<std::string, std::string>>();
+    state.metadata = json.at("texts").get<std::map<std::string, std::string>>();
     for (const auto& [name, bits] : json.at("generators").items()) state.generators[name] = generator_from(bits);
     const auto optimizer_steps = json.value("optimizer_steps", nlohmann::json{{"", -1}});
     for (const auto& [part, steps] : optimizer_steps.items()) checkpoint.optimizer_steps[part] = whole(steps, -1);
@@ -91,8 +91,8 @@ Checkpoint load_checkpoint(const std::string& path) {
 }
 
 const std::string& Checkpoint::text(const std::string& name) const {
-  const auto found = state.texts.find(name);
-  check(found != state.texts.end(), "{}: the checkpoint has no text '{}'", file.path, name);
+  const auto found = state.metadata.find(name);
+  check(found != state.metadata.end(), "{}: the checkpoint has no metadata '{}'", file.path, name);
   return found->second;
 }
 
@@ -104,12 +104,12 @@ const Generator& Checkpoint::generator(const std::string& name) const {
 
 Gpt2Config Checkpoint::gpt2_config() const {
   const Gpt2Config config = gpt2_config_from_json(text("model"));
-  double numbers = 0;
-  for (const auto& [name, tensor] : file.tensors) numbers += static_cast<double>(tensor.numel());
-  check(least_parameters(config) <= numbers,
+  double values = 0;
+  for (const auto& [name, tensor] : file.tensors) values += static_cast<double>(tensor.numel());
+  check(least_parameters(config) <= values,
         "{}: the checkpoint says its model has {} blocks of width {}, {:.3g} parameters and more, but it holds {:.3g} "
-        "numbers",
-        file.path, config.n_layer, config.n_embd, least_parameters(config), numbers);
+        "values",
+        file.path, config.n_layer, config.n_embd, least_parameters(config), values);
   return config;
 }
 

@@ -18,7 +18,7 @@ struct Gpt2Config;
 struct RunState {
   int64_t step = 0;
   std::map<std::string, Generator> generators;  // by purpose; the data's generator is the data cursor
-  std::map<std::string, std::string> texts;     // "model", "config", "tokenizer", …: whatever the writer needs again
+  std::map<std::string, std::string> metadata;  // "model", "config", "tokenizer", …: strings by name
 };
 
 struct CheckpointPart {
@@ -37,7 +37,7 @@ struct Checkpoint {
   RunState state;
   std::map<std::string, int64_t> optimizer_steps = {};  // by part; the main model is part ""; -1: weights only
 
-  // Error if there is none of that name.
+  // The metadata of this name; Error if there is none.
   const std::string& text(const std::string& name) const;
   const Generator& generator(const std::string& name) const;
   // The GPT-2 config in text("model"). Error if that model has more parameters than the file holds values: this is

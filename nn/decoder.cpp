@@ -7,25 +7,26 @@
 
 namespace pg {
 
-void choose_tokens(Tensor logits, Choosing how, const Tensor& u, const Tensor& ids, const Tensor& log_probs) {
-  if (how.tempered && how.sampling.temperature != 1) {
-    logits = logits / how.sampling.temperature;
-    how.sampling.temperature = 1;
+void choose_tokens(Tensor logits, DecodingOptions options, const Tensor& u, const Tensor& ids,
+                   const Tensor& log_probs) {
+  if (options.log_prob_at_temperature && options.sampling.temperature != 1) {
+    logits = logits / options.sampling.temperature;
+    options.sampling.temperature = 1;
   }
   const Kernels& k = kernels(logits.device());
-  if (how.greedy) {
+  if (options.greedy) {
     k.argmax(ids, logits);
   } else {
-    k.sample(ids, logits, u, how.sampling);
+    k.sample(ids, logits, u, options.sampling);
   }
   const Tensor entropy = empty_like(log_probs);
   const Tensor stats = Tensor::empty({log_probs.numel(), 2}, log_probs.dtype(), log_probs.device());
   k.token_log_prob(log_probs, entropy, stats, logits, ids);
 }
 
-Decoder::Decoder(const Gpt2& model, int64_t rows, int64_t room, const Choosing& how)
+Decoder::Decoder(const Gpt2& model, int64_t rows, int64_t room, const DecodingOptions& options)
     : model_(model),
-      how_(how),
+      options_(options),
       cache_(model.new_cache(rows, room)),
       ids_(Tensor::zeros({rows}, i32, model.device())),
       log_probs_(Tensor::zeros({rows}, sum_type(model.config.dtype), model.device())),
@@ -105,7 +106,7 @@ void Decoder::compute(int64_t rows) const {
 
 void Decoder::choose(const Tensor& logits, int64_t first, int64_t rows) const {
   const auto part = [&](const Tensor& x) { return x.view_slice(0, first, first + rows); };
-  choose_tokens(logits, how_, part(u_), part(ids_), part(log_probs_));
+  choose_tokens(logits, options_, part(u_), part(ids_), part(log_probs_));
 }
 
 void Decoder::send(int64_t first, int64_t rows) {
@@ -116,14 +117,14 @@ void Decoder::send(int64_t first, int64_t rows) {
     return;
   }
   if (spare_.empty())
-    spare_.push_back(std::make_unique<Flight>(backend(ids_.device()), static_cast<size_t>(cache_.rows())));
-  auto flight = std::move(spare_.back());
+    spare_.push_back(std::make_unique<PendingCopy>(backend(ids_.device()), static_cast<size_t>(cache_.rows())));
+  auto pending = std::move(spare_.back());
   spare_.pop_back();
   const auto bytes = [](const Tensor& x) { return static_cast<size_t>(x.numel()) * size_of(x.dtype()); };
-  flight->tokens->start(ids.view().data, bytes(ids));
-  flight->log_probs->start(log_probs.view().data, bytes(log_probs));
-  flight->count = rows;
-  flights_.push_back(std::move(flight));
+  pending->tokens->start(ids.view().data, bytes(ids));
+  pending->log_probs->start(log_probs.view().data, bytes(log_probs));
+  pending->count = rows;
+  in_flight_.push_back(std::move(pending));
 }
 
 Decoder::Choices Decoder::take() {
@@ -133,16 +134,16 @@ Decoder::Choices Decoder::take() {
     arrived_.pop_front();
     return choices;
   }
-  auto flight = std::move(flights_.front());
-  flights_.pop_front();
-  const auto* tokens = static_cast<const int32_t*>(flight->tokens->wait());
-  const void* log_probs = flight->log_probs->wait();
-  choices.tokens.assign(tokens, tokens + flight->count);
+  auto pending = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  const auto* tokens = static_cast<const int32_t*>(pending->tokens->wait());
+  const void* log_probs = pending->log_probs->wait();
+  choices.tokens.assign(tokens, tokens + pending->count);
   visit_floating(log_probs_.dtype(), "Decoder", [&]<class T>(std::type_identity<T>) {
     const T* values = static_cast<const T*>(log_probs);
-    choices.log_probs.assign(values, values + flight->count);
+    choices.log_probs.assign(values, values + pending->count);
   });
-  spare_.push_back(std::move(flight));
+  spare_.push_back(std::move(pending));
   return choices;
 }
 

@@ -14,19 +14,19 @@
 
 namespace pg {
 
-struct Choosing {
+struct DecodingOptions {
   bool greedy = false;  // the most probable token (the first if several are equal) instead of a sample
   SampleOptions sampling;
-  bool tempered = false;  // log-probabilities at the sampling temperature instead of at 1
+  bool log_prob_at_temperature = false;  // log-probabilities at the sampling temperature instead of at 1
 };
 // Selects one token for each row of logits [R, V]; u f64 [R] in [0, 1) are the uniform random numbers for sampling.
 // Writes ids i32 [R] and log_probs [R], log softmax(logits)[id] without filters; NaN where the logits are not finite.
-void choose_tokens(Tensor logits, Choosing how, const Tensor& u, const Tensor& ids, const Tensor& log_probs);
+void choose_tokens(Tensor logits, DecodingOptions options, const Tensor& u, const Tensor& ids, const Tensor& log_probs);
 
 class Decoder {
  public:
   // For up to `rows` sequences of `room` positions. The model must outlive it.
-  Decoder(const Gpt2& model, int64_t rows, int64_t room, const Choosing& how);
+  Decoder(const Gpt2& model, int64_t rows, int64_t room, const DecodingOptions& options);
 
   // Reads prompts of equal length, each into `copies` rows from row `first` on (the rows' old content is lost), and
   // samples the next token of each row with the uniform numbers u.
@@ -50,8 +50,8 @@ class Decoder {
   void move_row(int64_t from, int64_t to) const;
 
  private:
-  struct Flight {  // results that are being copied to the host
-    Flight(const Backend& from, size_t rows)
+  struct PendingCopy {  // results that are being copied to the host
+    PendingCopy(const Backend& from, size_t rows)
         : tokens(from.async_copy(rows * 4)), log_probs(from.async_copy(rows * 8)) {}
     std::unique_ptr<AsyncCopy> tokens, log_probs;
     int64_t count = 0;
@@ -67,15 +67,15 @@ class Decoder {
   void send(int64_t first, int64_t rows);
 
   const Gpt2& model_;
-  const Choosing how_;
+  const DecodingOptions options_;
   KvCache cache_;
   Tensor ids_;             // i32 [rows]: the last token of each row
   Tensor log_probs_;       // [rows]
   Tensor u_;               // f64 [rows]
   Tensor before_, after_;  // i32 [rows]: positions in the cache
   std::map<int64_t, Pass> passes_;
-  std::vector<std::unique_ptr<Flight>> spare_;
-  std::deque<std::unique_ptr<Flight>> flights_;
+  std::vector<std::unique_ptr<PendingCopy>> spare_;
+  std::deque<std::unique_ptr<PendingCopy>> in_flight_;
   std::deque<Choices> arrived_;  // results on the CPU, where no copy is needed
 };
 

@@ -28,7 +28,7 @@ class Generation {
   Generation(const Gpt2& model, const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options)
       : model_(model),
         options_(options),
-        how_{options.greedy, options.sampling, options.tempered},
+        decoding_{options.greedy, options.sampling, options.log_prob_at_temperature},
         block_size_(model.config.block_size),
         results_(prompts.size() * static_cast<size_t>(options.samples)) {
     for (size_t i = 0; i < prompts.size(); ++i) {
@@ -75,59 +75,59 @@ class Generation {
     int64_t room = 0;
     for (const Row& row : rows_) room = std::max(room, static_cast<int64_t>(row.ids.size()) + row.limit - 1);
     if (options_.respond) room = block_size_;
-    Decoder decoder(model_, static_cast<int64_t>(capacity), std::min(room, block_size_), how_);
-    std::vector<size_t> places;               // slot p of the cache holds row places[p]
-    std::deque<std::vector<size_t>> flights;  // the rows of each pass whose results have not been taken
-    size_t read = 0;                          // prompts already read
+    Decoder decoder(model_, static_cast<int64_t>(capacity), std::min(room, block_size_), decoding_);
+    std::vector<size_t> slots;                  // the row in each slot of the cache
+    std::deque<std::vector<size_t>> in_flight;  // the rows of each pass whose results have not been taken
+    size_t read = 0;                            // prompts already read
     const auto admit = [&] {
       while (read < waiting.size()) {
-        const size_t fit = (capacity - places.size()) / samples(), first = places.size();
+        const size_t fit = (capacity - slots.size()) / samples(), first = slots.size();
         std::vector<std::span<const int32_t>> prompts;
         const size_t length_now = length(waiting[read]);
         for (; read < waiting.size() && prompts.size() < fit && length(waiting[read]) == length_now; ++read) {
           const size_t row = waiting[read] * samples();
           prompts.emplace_back(rows_[row].ids);
-          for (size_t sample = 0; sample < samples(); ++sample) places.push_back(row + sample);
+          for (size_t sample = 0; sample < samples(); ++sample) slots.push_back(row + sample);
         }
         if (prompts.empty()) return;
-        const auto batch = std::span(places).subspan(first);
+        const auto batch = std::span(slots).subspan(first);
         decoder.prefill(static_cast<int64_t>(first), prompts, options_.samples, draws(batch));
-        flights.emplace_back(batch.begin(), batch.end());
+        in_flight.emplace_back(batch.begin(), batch.end());
       }
     };
     const auto take_oldest = [&] {
       const Decoder::Choices choices = decoder.take();
-      const std::vector<size_t> rows = std::move(flights.front());
-      flights.pop_front();
+      const std::vector<size_t> rows = std::move(in_flight.front());
+      in_flight.pop_front();
       for (size_t i = 0; i < rows.size(); ++i) take(rows[i], choices.tokens[i], choices.log_probs[i]);
     };
     // On a GPU, launch step t + 1 before reading step t's tokens: one step is in flight. That is not possible when the
     // environment must answer in between.
     const size_t ahead = model_.device().on_host() || options_.respond ? 0 : 1;
     admit();
-    while (!flights.empty()) {
-      while (flights.size() > ahead || (!flights.empty() && places.empty())) take_oldest();
-      for (size_t p = places.size(); p-- > 0;) {
-        Row& row = rows_[places[p]];
+    while (!in_flight.empty()) {
+      while (in_flight.size() > ahead || (!in_flight.empty() && slots.empty())) take_oldest();
+      for (size_t p = slots.size(); p-- > 0;) {
+        Row& row = rows_[slots[p]];
         while (row.answered) {
           row.answered = false;
-          const auto place = static_cast<int64_t>(p);
-          const auto ids = std::span(row.ids).subspan(static_cast<size_t>(decoder.length(place)));
-          decoder.extend(place, ids, draws({&places[p], 1})[0]);
-          flights.push_back({places[p]});
+          const auto slot = static_cast<int64_t>(p);
+          const auto ids = std::span(row.ids).subspan(static_cast<size_t>(decoder.length(slot)));
+          decoder.extend(slot, ids, draws({&slots[p], 1})[0]);
+          in_flight.push_back({slots[p]});
           take_oldest();
         }
         const bool full = static_cast<int64_t>(row.ids.size()) + row.unseen > block_size_;
         if (!row.finished && row.chosen < row.limit && !full) continue;
-        if (p + 1 != places.size()) {
-          decoder.move_row(static_cast<int64_t>(places.size()) - 1, static_cast<int64_t>(p));
-          places[p] = places.back();
+        if (p + 1 != slots.size()) {
+          decoder.move_row(static_cast<int64_t>(slots.size()) - 1, static_cast<int64_t>(p));
+          slots[p] = slots.back();
         }
-        places.pop_back();
+        slots.pop_back();
       }
-      if (!places.empty()) {
-        decoder.next(draws(places));
-        flights.push_back(places);
+      if (!slots.empty()) {
+        decoder.next(draws(slots));
+        in_flight.push_back(slots);
       }
       admit();
     }
@@ -147,7 +147,7 @@ class Generation {
       const Tensor logits = model_.head(select(model_.hidden(ids), 1, count - 1));
       const Tensor chosen = Tensor::empty({n}, i32, logits.device());
       const Tensor log_probs = Tensor::empty({n}, sum_type(logits.dtype()), logits.device());
-      choose_tokens(logits, how_, Tensor::from(draws(batch), {n}).to(logits.device()), chosen, log_probs);
+      choose_tokens(logits, decoding_, Tensor::from(draws(batch), {n}).to(logits.device()), chosen, log_probs);
       const std::vector<double> tokens = chosen.to_vector(), scores = log_probs.to_vector();
       for (size_t i = 0; i < batch.size(); ++i) take(batch[i], static_cast<int32_t>(tokens[i]), scores[i]);
       begin = end;
@@ -206,7 +206,7 @@ class Generation {
 
   const Gpt2& model_;
   const GenerateOptions& options_;
-  const Choosing how_;
+  const DecodingOptions decoding_;
   const int64_t block_size_;
   std::vector<Row> rows_;  // row i belongs to prompt i / samples
   std::vector<Generated> results_;
@@ -220,7 +220,8 @@ std::vector<Generated> generate(Gpt2& model, const std::vector<std::vector<int32
   check(options.samples >= 1 && (options.max_rows == 0 || options.max_rows >= options.samples),
         "generate: expected at least one sample per prompt and max_rows 0 or at least that, got {} and {}",
         options.samples, options.max_rows);
-  check(!options.respond || !options.slide, "generate: respond needs every position at hand; it goes not with slide");
+  check(!options.respond || !options.slide,
+        "generate: respond and slide cannot be combined: respond needs all positions in the cache");
   if (!options.greedy) check_sample_options(options.sampling);
   NoGrad no_grad;
   EvalMode eval_mode(model);

@@ -24,7 +24,7 @@ struct GenerateOptions {
   // token.
   bool slide = false;
   // log_probs are those of softmax(logits / temperature), the distribution of an unfiltered sample.
-  bool tempered = false;
+  bool log_prob_at_temperature = false;
   std::function<void(int64_t row, int32_t token)> on_token = {};  // if set, called for each token as it arrives
   // Called after each token with all new tokens of the row: true stops the row, as a stop id does.
   std::function<bool(int64_t row, std::span<const int32_t> tokens)> stop = {};
@@ -37,9 +37,9 @@ enum class FinishReason : uint8_t { length, stop };  // length: no room or max_n
 
 struct Generated {
   std::vector<int32_t> tokens;  // the new tokens, the stop id included
-  // log softmax(logits)[token] of each token, without temperature (but see `tempered`) and filters: bit-identical to
-  // what token_log_prob gives for the training forward pass over the finished sequence (while it fits in block_size),
-  // whatever the other rows are. 0 for tokens of `respond`.
+  // log softmax(logits)[token] of each token, without temperature (but see `log_prob_at_temperature`) and filters:
+  // bit-identical to what token_log_prob gives for the training forward pass over the finished sequence (while it fits
+  // in block_size), whatever the other rows are. 0 for tokens of `respond`.
   std::vector<double> log_probs;
   std::vector<uint8_t> chosen;  // 1: sampled by the model, 0: from `respond`
   FinishReason finish = FinishReason::length;

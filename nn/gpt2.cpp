@@ -98,7 +98,7 @@ Tensor Gpt2::hidden(const Tensor& given, const KvCache* cache) const {
         cache->k.size());
   check(cache->room() <= config.block_size, "Gpt2: the cache has room for {} positions, block_size is {}",
         cache->room(), config.block_size);
-  const Tensor x = through(ids, new_positions(cache->lengths, t).to(device()), cache->slots(t));
+  const Tensor x = forward_cached(ids, new_positions(cache->lengths, t).to(device()), cache->slots(t));
   cache->advance(t);
   return x;
 }
@@ -122,7 +122,7 @@ Tensor Gpt2::hidden(const PackedRows& given) const {
 
 Tensor Gpt2::hidden_next(const Tensor& ids, const std::vector<KvSlot>& slots) const {
   const int64_t rows = ids.size(0);
-  const Tensor x = through(ids.view_reshape({rows, 1}), slots[0].before.view_reshape({rows, 1}), slots);
+  const Tensor x = forward_cached(ids.view_reshape({rows, 1}), slots[0].before.view_reshape({rows, 1}), slots);
   return x.view_reshape({rows, config.n_embd});
 }
 
@@ -133,7 +133,7 @@ Tensor Gpt2::positions(int64_t t) const {
   return positions_.view_slice(0, 0, t);
 }
 
-Tensor Gpt2::through(const Tensor& ids, const Tensor& positions, const std::vector<KvSlot>& slots) const {
+Tensor Gpt2::forward_cached(const Tensor& ids, const Tensor& positions, const std::vector<KvSlot>& slots) const {
   check(!grad_enabled(), "Gpt2: a KV cache holds no tape; call it under NoGrad");
   Tensor x = drop(wte(ids) + wpe(positions));
   for (size_t i = 0; i < h.size(); ++i) x = h[i](x, &slots[i]);

@@ -85,7 +85,7 @@ struct Gpt2 : Module {
 
  private:
   Tensor positions(int64_t t) const;  // 0 … t - 1, on the model's device
-  Tensor through(const Tensor& ids, const Tensor& positions, const std::vector<KvSlot>& slots) const;
+  Tensor forward_cached(const Tensor& ids, const Tensor& positions, const std::vector<KvSlot>& slots) const;
 
   mutable Tensor positions_;  // [block_size]
 };

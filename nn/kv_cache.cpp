@@ -10,7 +10,8 @@ void KvSlot::store(const Tensor& new_k, const Tensor& new_v) const {
   for (const Tensor& x : {new_k, new_v}) {
     check(x.dtype() == k.dtype() && x.device() == k.device() && x.rank() == 4 && x.strides()[3] == 1 &&
               x.size(0) == k.size(0) && x.size(1) == k.size(1) && x.size(3) == k.size(3),
-          "KvSlot: expected new keys and values {} [{}, {}, T, {}] beside the cache, each head adjacent, got {} {}",
+          "KvSlot: expected new keys and values {} [{}, {}, T, {}] on the device of the cache, the elements of a head "
+          "adjacent, got {} {}",
           k.dtype(), k.size(0), k.size(1), k.size(3), x.dtype(), x.shape());
   }
   kernels(k.device()).kv_append(k, v, new_k, new_v, before);
@@ -48,7 +49,8 @@ void KvCache::copy_row(int64_t from, int64_t to) const {
 std::vector<KvSlot> KvCache::slots(int64_t count) const {
   const Tensor before = lengths.clone(), after = lengths.clone();
   for (int32_t& length : after.data<int32_t>()) {
-    check(length + count <= room(), "KvCache: {} more positions for a row that holds {} of {}", count, length, room());
+    check(length + count <= room(), "KvCache: a row with {} of {} positions has no room for {} more", length, room(),
+          count);
     length += static_cast<int32_t>(count);
   }
   return slots(before.to(k[0].device()), after.to(k[0].device()));

@@ -20,7 +20,7 @@ void Optimizer::step(double lr, double grad_scale) {
 NamedTensors Optimizer::state() const {
   NamedTensors result = own_state();
   if (slab_.rounded().defined()) {
-    for (auto& entry : slab_.named_pieces(slab_.params(), "master.")) result.push_back(std::move(entry));
+    for (auto& entry : slab_.named_views(slab_.params(), "master.")) result.push_back(std::move(entry));
   }
   return result;
 }
@@ -38,7 +38,7 @@ void Optimizer::load_state(const NamedTensors& state, int64_t steps) {
   }
   check(given.size() == own.size(), "optimizer state: {} tensors, expected {}; was it saved by another optimizer?",
         given.size(), own.size());
-  check(steps >= 0, "optimizer state: {} steps", steps);
+  check(steps >= 0, "optimizer state: the number of steps must not be negative, got {}", steps);
   for (const auto& [name, tensor] : own) tensor.copy_from(*given[name]);
   if (slab_.rounded().defined()) {
     if (rounds_to_nearest()) slab_.round_params();
@@ -54,7 +54,7 @@ Sgd::Sgd(ParamSlab& slab, const SgdOptions& options) : Optimizer(slab), options_
 }
 
 NamedTensors Sgd::own_state() const {
-  return momentum_.defined() ? slab_.named_pieces(momentum_, "momentum.") : NamedTensors{};
+  return momentum_.defined() ? slab_.named_views(momentum_, "momentum.") : NamedTensors{};
 }
 
 void Sgd::update(double lr, double grad_scale) {
@@ -82,8 +82,8 @@ AdamW::AdamW(ParamSlab& slab, const AdamWOptions& o)
 }
 
 NamedTensors AdamW::own_state() const {
-  NamedTensors result = slab_.named_pieces(m_, "m.");
-  for (auto& entry : slab_.named_pieces(v_, "v.")) result.push_back(std::move(entry));
+  NamedTensors result = slab_.named_views(m_, "m.");
+  for (auto& entry : slab_.named_views(v_, "v.")) result.push_back(std::move(entry));
   return result;
 }
 

@@ -38,10 +38,10 @@ ParamSlab::ParamSlab(Module& module) {
   size_t next = 0;
   Visitor visitor([&](const std::string&, Tensor& parameter) {
     const Segment& segment = segments_[next++];
-    Tensor moved = piece(values, segment);
+    Tensor moved = view_of(values, segment);
     moved.copy_from(parameter.detach());
     moved.set_requires_grad();
-    set_grad_buffer(moved, piece(grads_, segment));
+    set_grad_buffer(moved, view_of(grads_, segment));
     parameter = moved;
     leaves_.push_back(moved);
   });
@@ -65,15 +65,15 @@ void ParamSlab::bump_version() {
   version_ = ++values.version;
 }
 
-Tensor ParamSlab::piece(const Tensor& slab, const Segment& segment) {
+Tensor ParamSlab::view_of(const Tensor& slab, const Segment& segment) {
   return slab.view_slice(0, segment.begin, segment.end).view_reshape(segment.shape);
 }
 
 Tensor ParamSlab::zeros() const { return zeros_like(params_); }
 
-NamedTensors ParamSlab::named_pieces(const Tensor& slab, const std::string& prefix) const {
+NamedTensors ParamSlab::named_views(const Tensor& slab, const std::string& prefix) const {
   NamedTensors result;
-  for (const Segment& segment : segments_) result.emplace_back(prefix + segment.name, piece(slab, segment));
+  for (const Segment& segment : segments_) result.emplace_back(prefix + segment.name, view_of(slab, segment));
   return result;
 }
 
@@ -83,7 +83,7 @@ void ParamSlab::zero_grad() const {
 
 void ParamSlab::fill_missing_grads() const {
   for (size_t i = 0; i < leaves_.size(); ++i) {
-    if (!has_grad(leaves_[i])) piece(grads_, segments_[i]).fill(0);
+    if (!has_grad(leaves_[i])) view_of(grads_, segments_[i]).fill(0);
   }
 }
 

@@ -31,10 +31,10 @@ class ParamSlab {
   int64_t size() const { return params_.numel(); }
   DType dtype() const { return params_.dtype(); }
   // The part of a slab-shaped tensor that belongs to a segment, in the segment's shape.
-  static Tensor piece(const Tensor& slab, const Segment& segment);
+  static Tensor view_of(const Tensor& slab, const Segment& segment);
   // A slab-shaped tensor of zeros, and its parts, named `prefix` + segment name.
   Tensor zeros() const;
-  NamedTensors named_pieces(const Tensor& slab, const std::string& prefix) const;
+  NamedTensors named_views(const Tensor& slab, const std::string& prefix) const;
 
   // Lets the next backward overwrite every gradient; writes nothing now.
   void zero_grad() const;

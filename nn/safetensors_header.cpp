@@ -153,7 +153,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   };
 
   bool refuse(const char* what) const {
-    fail("load {}: the header has {} where the format has none (at '{}')", path_, what, excerpt(place_));
+    fail("load {}: the header has {} where the format allows none (at '{}')", path_, what, excerpt(place_));
   }
   bool& unknown_field(const std::string& text) {
     fail("load {}: tensor '{}' has an unknown field '{}'", path_, excerpt(place_), excerpt(text));
@@ -202,8 +202,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
           "load {}: the data of tensor '{}' begin at byte {}, expected {}: a hole or an overlap", path, tensor.name,
           tensor.begin, position);
     check(tensor.end >= tensor.begin && tensor.end <= data_bytes,
-          "load {}: the data of tensor '{}' are said to be bytes {} to {}, the file has {}: is it truncated?", path,
-          tensor.name, tensor.begin, tensor.end, data_bytes);
+          "load {}: the data of tensor '{}' are at bytes {} to {} according to the header, but the file has {}: is it "
+          "truncated?",
+          path, tensor.name, tensor.begin, tensor.end, data_bytes);
     const uint64_t expected = stored_bytes(tensor, path);
     check(tensor.end - tensor.begin == expected,
           "load {}: tensor '{}', {} {}, needs {} bytes, its data_offsets span {}", path, tensor.name,

@@ -58,7 +58,7 @@ StepReport Trainer::step() {
     report.tokens += count_targets(batches.back());
   }
   check(report.tokens > 0, "Trainer: the batch of step {} has no target", steps() + 1);
-  take(std::move(batches), report.tokens);
+  set_batches(std::move(batches), report.tokens);
 
   report.lr = config_.schedule.at(steps());
   optimizer_.begin_step(report.lr);
@@ -75,7 +75,7 @@ StepReport Trainer::step() {
 }
 
 // On CUDA, batches with the shapes of the last step are copied to the same addresses.
-void Trainer::take(std::vector<TokenBatch> batches, int64_t tokens) {
+void Trainer::set_batches(std::vector<TokenBatch> batches, int64_t tokens) {
   const Device device = model_.device();
   const double per_token = 1 / static_cast<double>(tokens);
   const auto same = [](const TokenBatch& a, const TokenBatch& b) { return a.ids.shape() == b.ids.shape(); };
@@ -167,10 +167,10 @@ double Trainer::evaluate(const NextBatch& next, int64_t batches) {
   return loss / static_cast<double>(tokens);
 }
 
-void Trainer::save(const std::string& path, std::map<std::string, std::string> texts) {
-  texts["model"] = to_json(model_.config);
+void Trainer::save(const std::string& path, std::map<std::string, std::string> metadata) {
+  metadata["model"] = to_json(model_.config);
   save_checkpoint(path, model_, &optimizer_,
-                  {steps(), {{"data", data_}, {"dropout", default_generator()}}, std::move(texts)});
+                  {steps(), {{"data", data_}, {"dropout", default_generator()}}, std::move(metadata)});
 }
 
 void Trainer::resume(const Checkpoint& checkpoint) {

@@ -78,14 +78,14 @@ class Trainer {
   // state unchanged.
   double evaluate(const NextBatch& next, int64_t batches);
 
-  // Writes a checkpoint with weights, optimizer, generators, the model's config as text "model", and these texts.
-  void save(const std::string& path, std::map<std::string, std::string> texts = {});
+  // Writes a checkpoint with weights, optimizer, generators, the model's config as metadata "model", and `metadata`.
+  void save(const std::string& path, std::map<std::string, std::string> metadata = {});
   // Continues from a checkpoint, bit-identical to a run without interruption. The model must have the checkpoint's
   // config.
   void resume(const Checkpoint& checkpoint);
 
  private:
-  void take(std::vector<TokenBatch> batches, int64_t tokens);
+  void set_batches(std::vector<TokenBatch> batches, int64_t tokens);
   void run_on_device();
   void compute();
 

@@ -14,12 +14,12 @@
 namespace pg {
 
 // The fields of AdamWArgs with pointers instead of views, as a CUDA kernel receives them.
-struct AdamWNumbers {
+struct AdamWScalars {
   double lr, beta1, beta2, eps, weight_decay, bias_correction1, bias_correction2, grad_scale, max_norm;
-  const double *now, *sum_of_squares;  // ? (may be null)
+  const double *now, *sum_of_squares;  // in device memory; may be null
   uint64_t seed, t, first;
 
-  explicit AdamWNumbers(const AdamWArgs& a)
+  explicit AdamWScalars(const AdamWArgs& a)
       : lr(a.lr),
         beta1(a.beta1),
         beta2(a.beta2),
@@ -36,7 +36,7 @@ struct AdamWNumbers {
         first(static_cast<uint64_t>(a.first)) {}
 
   // Loads learning rate, step and gradient norm from device memory. False: the gradient is not finite, skip the update.
-  constexpr bool settle() {
+  constexpr bool read_device_scalars() {
     if (now) lr = now[0], bias_correction1 = now[1], bias_correction2 = now[2], t = static_cast<uint64_t>(now[3]);
     if (!sum_of_squares) return true;
     const double norm = std::sqrt(*sum_of_squares), clipped = max_norm / (norm + 1e-6);
@@ -49,7 +49,7 @@ template <class T>
 struct AdamWUpdate {
   T keep, grad_scale, one_minus_beta1, beta2, one_minus_beta2, root_scale, eps, step;
   AdamWUpdate() = default;
-  constexpr explicit AdamWUpdate(const AdamWNumbers& a)
+  constexpr explicit AdamWUpdate(const AdamWScalars& a)
       : keep(static_cast<T>(1 - a.lr * a.weight_decay)),
         grad_scale(static_cast<T>(a.grad_scale)),
         one_minus_beta1(static_cast<T>(1 - a.beta1)),
@@ -78,7 +78,7 @@ constexpr uint16_t stochastic_bf16(float x, uint32_t word) {
 }
 
 // Random words for elements i … i + 3 of the array; i must be a multiple of 4.
-constexpr void rounding_words(const AdamWNumbers& a, int64_t i, uint32_t (&word)[4]) {
+constexpr void rounding_words(const AdamWScalars& a, int64_t i, uint32_t (&word)[4]) {
   philox_block(a.seed, (a.first + static_cast<uint64_t>(i)) / 4, a.t, word);
 }
 

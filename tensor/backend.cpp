@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "tensor/base/error.h"
-#include "tensor/cuda/runtime/cuda_backend.h"
 
 namespace pg {
 namespace {
@@ -24,7 +23,7 @@ void* allocate_host(size_t bytes, int) {
   return data;
 }
 
-[[noreturn]] void nothing_launched() { fail("cpu: kernels run at once, there is nothing to record"); }
+[[noreturn]] void nothing_launched() { fail("cpu: work cannot be recorded: kernels run immediately"); }
 
 }  // namespace
 

@@ -65,13 +65,14 @@ struct Backend {
   bool (*exact)();
   void (*set_exact)(bool on);
 
-  // These three throw Error on the CPU, where kernels run at once.
+  // These three throw Error on the CPU, where kernels run immediately.
   std::unique_ptr<RecordedWork> (*record)(const std::function<void()>& work);
   std::unique_ptr<AsyncCopy> (*async_copy)(size_t bytes);
   std::unique_ptr<DeviceEvent> (*record_event)();
 };
 
 const Backend& backend(Device::Kind kind);
+const Backend& cuda_backend();  // in tensor/cuda/runtime; without CUDA, a backend that has no devices
 inline const Backend& backend(Device device) { return backend(device.kind); }
 
 // Recorded work that is launched as a whole, any number of times (a CUDA graph): a step then costs the host one call.

@@ -21,8 +21,8 @@ Device parse_device(std::string_view text) {
   }
   check(known, "device: expected \"cpu\", \"cuda\" or \"cuda:1\", got \"{}\"", text);
   const int count = backend(Device::Kind::cuda).device_count();
-  check(count > 0, "device: \"{}\" asked for, but {}", text, backend(Device::Kind::cuda).why_none());
-  check(index < count, "device: \"{}\" asked for, but the last one here is \"cuda:{}\"", text, count - 1);
+  check(count > 0, "device: \"{}\" was requested, but {}", text, backend(Device::Kind::cuda).why_none());
+  check(index < count, "device: \"{}\" was requested, but the last one here is \"cuda:{}\"", text, count - 1);
   return {Device::Kind::cuda, static_cast<unsigned char>(index)};
 }
 

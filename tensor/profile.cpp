@@ -74,7 +74,7 @@ const Kernels timed_table = {
 }  // namespace
 
 Profile::Profile() {
-  check(!active, "Profile: one is running already");
+  check(!active, "Profile: another profile is already running");
   for (ProfileEntry& entry : counters) entry = {entry.kernel};
   active = true;
 }

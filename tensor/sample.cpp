@@ -29,7 +29,7 @@ void divide_by_sum(std::vector<double>& values) {
 
 void check_sample_options(const SampleOptions& o) {
   check(o.temperature > 0 && std::isfinite(o.temperature),
-        "sampling: temperature must be positive, got {}; for the most probable token ask for greedy", o.temperature);
+        "sampling: temperature must be positive, got {}; use greedy for the most probable token", o.temperature);
   check(o.top_k >= 0, "sampling: top_k must be 0 (all) or more, got {}", o.top_k);
   check(o.top_p > 0 && o.top_p <= 1, "sampling: top_p must be in (0, 1], got {}", o.top_p);
   check(o.min_p >= 0 && o.min_p <= 1, "sampling: min_p must be in [0, 1], got {}", o.min_p);
@@ -37,7 +37,7 @@ void check_sample_options(const SampleOptions& o) {
 
 std::vector<double> filtered_probs(std::span<const double> logits, const SampleOptions& o) {
   check_sample_options(o);
-  check(!logits.empty(), "sampling: no logits");
+  check(!logits.empty(), "sampling: the logits are empty");
   const double largest = *std::max_element(logits.begin(), logits.end());
   const bool finite =
       std::none_of(logits.begin(), logits.end(), [](double x) { return std::isnan(x) || x == INFINITY; });

@@ -108,7 +108,7 @@ struct Pool {
       release_unused();
       data = try_system(bytes);
       check(data != nullptr,
-            "out of memory on {}: {} bytes wanted, {} in use by tensors; a smaller batch or context needs less",
+            "out of memory on {}: {} bytes requested, {} in use by tensors; a smaller batch or context needs less",
             to_string(device), bytes, system_stats().in_use);
     }
     system_stats().reserved += bytes;

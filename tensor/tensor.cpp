@@ -65,7 +65,7 @@ template <class T>
 std::span<T> Tensor::data() const {
   constexpr DType asked = dtype_of<std::remove_const_t<T>>();
   check_defined(*this, "data");
-  check(asked == dtype_, "data: the tensor is {}, asked for as {}", dtype_, asked);
+  check(asked == dtype_, "data: the tensor is {}, but was requested as {}", dtype_, asked);
   check(contiguous(), "data: the tensor of shape {} has strides {}; make it contiguous() first", shape_, strides_);
   check(device() == Device{}, "data: the tensor is on {}; copy it with to(Device{{}}) first", pg::to_string(device()));
   if constexpr (!std::is_const_v<T>) count_write();

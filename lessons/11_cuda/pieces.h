@@ -37,7 +37,7 @@ struct Operand {
 __device__ void add_product(float (&sums)[kN][kN], Slice& left, Slice& right, Operand a, Operand b, int64_t k);
 
 // ---- 11.4
-using Team = cuda::TeamOf<kWarp>;  // the warp that shares a row
+using Team = cuda::ThreadGroup<kWarp>;  // the warp that shares a row
 inline constexpr float kLowest = -std::numeric_limits<float>::infinity();
 struct RowStats {
   float max, sum;  // the largest x, and Σ e^(x - max)

@@ -12,7 +12,7 @@ struct Engine {
   static __device__ int64_t index_step() { return cuda::index_step(); }
   template <int kSize, class T, class F>
   static __device__ T reduce(T x, F f) {
-    return cuda::TeamOf<kSize>::reduce(x, f);
+    return cuda::ThreadGroup<kSize>::reduce(x, f);
   }
   // The loop of matmul_kernel in tensor/cuda/gemm/matmul.cu.
   static __device__ void add_product(float (&sums)[kN][kN], Slice& left, Slice& right, Operand a, Operand b,

@@ -90,7 +90,7 @@ Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem
                     .sampling = {.temperature = o.temperature},
                     .seed = o.seed,
                     .first_row = o.first_row,
-                    .tempered = true};
+                    .log_prob_at_temperature = true};
   if (task.end_id() >= 0) g.stop_ids = {task.end_id()};
   if (!o.stop_strings.empty()) {
     g.stop = [&](int64_t, std::span<const int32_t> tokens) {

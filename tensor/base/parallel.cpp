@@ -86,7 +86,7 @@ class Pool {
     } catch (const std::system_error& e) {
       const size_t started = threads_.size() + 1;  // the caller is one
       join();
-      fail("threads: the system starts {} of {} ({}); ask for at most that many", started, workers + 1,
+      fail("threads: the system could start only {} of {} ({}); request at most that many", started, workers + 1,
            e.code().message());
     } catch (...) {
       join();

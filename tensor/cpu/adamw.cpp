@@ -11,10 +11,10 @@ using simd::Vec;
 namespace {
 
 // rounded[i] for i in [begin, end), begin a multiple of 4.
-void round_stochastically(const AdamWNumbers& numbers, BFloat16* rounded, const float* p, int64_t begin, int64_t end) {
+void round_stochastically(const AdamWScalars& scalars, BFloat16* rounded, const float* p, int64_t begin, int64_t end) {
   uint32_t word[4];
   for (int64_t i = begin; i < end; ++i) {
-    if (i % 4 == 0) rounding_words(numbers, i, word);
+    if (i % 4 == 0) rounding_words(scalars, i, word);
     rounded[i].bits = stochastic_bf16(p[i], word[i % 4]);
   }
 }
@@ -22,14 +22,14 @@ void round_stochastically(const AdamWNumbers& numbers, BFloat16* rounded, const 
 }  // namespace
 
 void adamw(const View& p, const View& g, const View& m, const View& v, const AdamWArgs& args) {
-  AdamWNumbers numbers(args);
-  if (!numbers.settle()) return;
+  AdamWScalars scalars(args);
+  if (!scalars.read_device_scalars()) return;
   visit_floating(p.dtype, "adamw", [&]<class T>(std::type_identity<T>) {
     constexpr int size = Vec<T>::size;
     // 16 K elements: about 20 µs, and the four arrays of a chunk fit in L2.
     parallel_for(p.numel(), 16384, [&](int64_t begin, int64_t end) {
       // Local variables, which stores to the arrays cannot change.
-      const AdamWUpdate<T> update(numbers);
+      const AdamWUpdate<T> update(scalars);
       T *pp = p.as<T>(), *mp = m.as<T>(), *vp = v.as<T>();
       const T* gp = g.as<T>();
       for (int64_t i = begin; i < end; i += size) {
@@ -45,7 +45,7 @@ void adamw(const View& p, const View& g, const View& m, const View& v, const Ada
       if constexpr (std::is_same_v<T, float>) {  // while the chunk is in L2
         auto* rounded = args.rounded.as<BFloat16>();
         if (rounded && args.stochastic_rounding) {
-          round_stochastically(numbers, rounded, pp, begin, end);
+          round_stochastically(scalars, rounded, pp, begin, end);
         } else if (rounded) {
           simd::convert(rounded + begin, pp + begin, end - begin);
         }

@@ -2,8 +2,8 @@
 #include <cstring>
 #include <limits>
 
+#include "tensor/cpu/elementwise_loop.h"
 #include "tensor/cpu/kernels_cpu.h"
-#include "tensor/cpu/map.h"
 
 namespace pg::cpu {
 namespace {
@@ -42,10 +42,10 @@ void copy_run(Y* y, const X* x, int64_t n) {
 // A plane y[i, j] = x[i, j] where y is contiguous in j and x in i: with small tiles, the cache lines of both sides stay
 // in the cache.
 template <class Y, class X>
-void copy_transposed(const Walk<2>& w, int along, Y* y, const X* x) {
+void copy_transposed(const StridedLoop<2>& w, int along, Y* y, const X* x) {
   constexpr int64_t kTile = 32;
   const int inner = w.rank - 1;
-  Walk<2> outer = w;  // the other dimensions, and the tiles of `along`
+  StridedLoop<2> outer = w;  // the other dimensions, and the tiles of `along`
   outer.size[along] = (w.size[along] + kTile - 1) / kTile;
   outer.size[inner] = 1;
   outer.n = w.n / w.size[inner] / w.size[along] * outer.size[along];
@@ -80,7 +80,7 @@ void copy_as(const View& y, const View& x) {
                  [&](int64_t begin, int64_t end) { copy_run(to + begin, from + begin, end - begin); });
     return;
   }
-  const auto w = plan_walk(y, x);
+  const auto w = plan_loop(y, x);
   if (w.n == 0) return;
   const int64_t y_step = w.inner_stride(0), x_step = w.inner_stride(1);
   if (y_step == 1 && x_step > 1) {
@@ -114,7 +114,8 @@ void copy(const View& y, const View& x) {
 void fill(const View& y, double value) {
   visit(y.dtype, [&]<class T>(std::type_identity<T>) {
     const T v = convert<T>(value);
-    map_rows<T, T, 0>(y, {}, false, kGrain, [v](T* out, const T* const*, int64_t n) { std::fill_n(out, n, v); });
+    elementwise_loop<T, T, 0>(y, {}, false, kGrain,
+                              [v](T* out, const T* const*, int64_t n) { std::fill_n(out, n, v); });
   });
 }
 
@@ -122,7 +123,7 @@ void accumulate(const View& y, const View& x, double beta) {
   if (beta == 0) return copy(y, x);
   visit_floating(y.dtype, "accumulate", [&]<class T>(std::type_identity<T>) {
     const T factor = static_cast<T>(beta);
-    map_rows<T, T, 1>(y, {&x}, true, kGrain, [factor](T* out, const T* const* in, int64_t n) {
+    elementwise_loop<T, T, 1>(y, {&x}, true, kGrain, [factor](T* out, const T* const* in, int64_t n) {
       const T* from = in[0];
       if (factor == 1) {
         for (int64_t i = 0; i < n; ++i) out[i] += from[i];

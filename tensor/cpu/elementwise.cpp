@@ -1,6 +1,6 @@
 // unary, binary, where and their backward passes: the functions of tensor/functors.h, run over any strides.
+#include "tensor/cpu/elementwise_loop.h"
 #include "tensor/cpu/kernels_cpu.h"
-#include "tensor/cpu/map.h"
 #include "tensor/cpu/row_ops.h"
 #include "tensor/cpu/simd/vec_math.h"
 #include "tensor/functors.h"
@@ -43,7 +43,7 @@ void binary_backward_row(T* d, const T* dz, const T* x, const T* y, int64_t n, T
 template <class T>
 void compare_as(Comparison op, const View& z, const View& x, const View& y) {
   elementwise::visit_op(op, [&](auto f) {
-    map_rows<uint8_t, T, 2>(z, {&x, &y}, false, kGrain, [=](uint8_t* out, const T* const* in, int64_t n) {
+    elementwise_loop<uint8_t, T, 2>(z, {&x, &y}, false, kGrain, [=](uint8_t* out, const T* const* in, int64_t n) {
       const T *a = in[0], *b = in[1];
       for (int64_t i = 0; i < n; ++i) out[i] = f.holds(a[i], b[i]);
     });
@@ -56,7 +56,8 @@ void unary(Unary op, const View& y, const View& x, Scalars s) {
   visit_floating(y.dtype, "unary", [&]<class T>(std::type_identity<T>) {
     using Row = void (*)(T*, const T*, int64_t, Scalars);
     const Row row = visit_op(op, [](auto f) -> Row { return &unary_row<decltype(f), T>; });
-    map_rows<T, T, 1>(y, {&x}, false, grain(op), [=](T* out, const T* const* in, int64_t n) { row(out, in[0], n, s); });
+    elementwise_loop<T, T, 1>(y, {&x}, false, grain(op),
+                              [=](T* out, const T* const* in, int64_t n) { row(out, in[0], n, s); });
   });
 }
 
@@ -65,8 +66,8 @@ void unary_backward(Unary op, const View& dx, const View& dy, const View& kept, 
     using Row = void (*)(T*, const T*, const T*, int64_t, Scalars, T);
     const Row row = visit_op(op, [](auto f) -> Row { return &unary_backward_row<decltype(f), T>; });
     const T b = static_cast<T>(beta);
-    map_rows<T, T, 2>(dx, {&dy, keeps(op) == Keeps::nothing ? &dy : &kept}, b != 0, grain(op),
-                      [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], n, s, b); });
+    elementwise_loop<T, T, 2>(dx, {&dy, keeps(op) == Keeps::nothing ? &dy : &kept}, b != 0, grain(op),
+                              [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], n, s, b); });
   });
 }
 
@@ -74,8 +75,8 @@ void binary(Binary op, const View& z, const View& x, const View& y) {
   visit_floating(x.dtype, "binary", [&]<class T>(std::type_identity<T>) {
     using Row = void (*)(T*, const T*, const T*, int64_t);
     const Row row = visit_op(op, [](auto f) -> Row { return &binary_row<decltype(f), T>; });
-    map_rows<T, T, 2>(z, {&x, &y}, false, grain(op),
-                      [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], n); });
+    elementwise_loop<T, T, 2>(z, {&x, &y}, false, grain(op),
+                              [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], n); });
   });
 }
 
@@ -86,8 +87,8 @@ void binary_backward(Binary op, int side, const View& d, const View& dz, const V
       return side == 0 ? &binary_backward_row<decltype(f), 0, T> : &binary_backward_row<decltype(f), 1, T>;
     });
     const T b = static_cast<T>(beta);
-    map_rows<T, T, 3>(d, {&dz, x ? &x : &dz, y ? &y : &dz}, b != 0, grain(op),
-                      [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], in[2], n, b); });
+    elementwise_loop<T, T, 3>(d, {&dz, x ? &x : &dz, y ? &y : &dz}, b != 0, grain(op),
+                              [=](T* out, const T* const* in, int64_t n) { row(out, in[0], in[1], in[2], n, b); });
   });
 }
 
@@ -99,7 +100,7 @@ void compare(Comparison op, const View& z, const View& x, const View& y) {
 
 void where(const View& z, const View& condition, const View& x, const View& y) {
   visit(z.dtype, [&]<class T>(std::type_identity<T>) {
-    const auto w = plan_walk(z, condition, x, y);
+    const auto w = plan_loop(z, condition, x, y);
     const int64_t step[] = {w.inner_stride(0), w.inner_stride(1), w.inner_stride(2), w.inner_stride(3)};
     parallel_for(w.n, kGrain, [&](int64_t begin, int64_t end) {
       w.run(begin, end, [&](const auto& offset, int64_t n) {

@@ -12,7 +12,7 @@ void gather(const View& y, const View& x, const View& index, int dim) {
     View base = x;                         // x seen with y's shape, before the index is added
     base.shape = y.shape;
     base.strides[dim] = 0;
-    const auto w = plan_walk(y, base, index);
+    const auto w = plan_loop(y, base, index);
     const int64_t y_step = w.inner_stride(0), x_step = w.inner_stride(1), index_step = w.inner_stride(2);
     parallel_for(w.n, kGrain, [&](int64_t begin, int64_t end) {
       w.run(begin, end, [&](const auto& at, int64_t n) {
@@ -35,7 +35,7 @@ void scatter_add(const View& y, const View& index, const View& x, int dim) {
     View lines_x = x, lines_index = index, lines_y = y;
     lines_y.shape = x.shape;
     for (View* v : {&lines_x, &lines_index, &lines_y}) v->shape.erase(dim), v->strides.erase(dim);
-    const auto w = plan_walk(lines_x, lines_index, lines_y);
+    const auto w = plan_loop(lines_x, lines_index, lines_y);
     const int64_t length = x.shape[dim];
     const int64_t x_step = w.inner_stride(0), index_step = w.inner_stride(1), y_step = w.inner_stride(2);
     parallel_for(w.n, row_grain(length, kGrain), [&](int64_t begin, int64_t end) {

@@ -6,7 +6,7 @@
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/scratch.h"
 #include "tensor/cpu/simd/vec.h"
-#include "tensor/walk.h"
+#include "tensor/strided_loop.h"
 
 namespace pg::cpu {
 

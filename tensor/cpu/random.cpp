@@ -5,9 +5,9 @@
 #include <numbers>
 
 #include "tensor/base/philox.h"
+#include "tensor/cpu/grain.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/simd/vec_math.h"
-#include "tensor/cpu/walk.h"
 
 namespace pg::cpu {
 namespace {

@@ -74,8 +74,8 @@ void write_result(Y& to, double total, double divisor, double beta) {
 // x of type X is summed in T into y of type Y.
 template <class X, class T, class Y, Reduce kOp>
 struct Reduction {
-  Walk<2> kept;     // x and y over the dimensions that stay
-  Walk<1> reduced;  // x over the reduced dimensions
+  StridedLoop<2> kept;     // x and y over the dimensions that stay
+  StridedLoop<1> reduced;  // x over the reduced dimensions
   const X* x;
   Y* y;
   double divisor, beta;
@@ -200,7 +200,7 @@ void cumsum(const View& y, const View& x, int dim, bool reverse, double beta) {
   const auto run = [&]<class X, class Y>(std::type_identity<X>, std::type_identity<Y>) {
     View lines_y = y, lines_x = x;  // without `dim`
     for (View* v : {&lines_y, &lines_x}) v->shape.erase(dim), v->strides.erase(dim);
-    const auto w = plan_walk(lines_y, lines_x);
+    const auto w = plan_loop(lines_y, lines_x);
     const int64_t length = x.shape[dim], lines_step_y = w.inner_stride(0), lines_step_x = w.inner_stride(1);
     const int64_t sign = reverse ? -1 : 1;
     const int64_t y_step = sign * y.strides[dim], x_step = sign * x.strides[dim];

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
+#include "tensor/cpu/grain.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/row_ops.h"
-#include "tensor/cpu/walk.h"
 
 namespace pg::cpu {
 

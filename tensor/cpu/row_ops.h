@@ -108,7 +108,7 @@ T max_row(const T* x, int64_t n) {
   for (; i + kLanes <= n; i += kLanes) top[0] = max_with_nan(top[0], simd::load(x + i));
   if (i < n) top[0] = max_with_nan(top[0], keep_lanes(simd::load(x + i, n - i), n - i, lowest));
   const Vec<T> all = max_with_nan(max_with_nan(top[0], top[1]), max_with_nan(top[2], top[3]));
-  return simd::fold<kLanes / 2>(all, [](Vec<T> a, Vec<T> b) { return max_with_nan(a, b); })[0];
+  return simd::reduce_lanes<kLanes / 2>(all, [](Vec<T> a, Vec<T> b) { return max_with_nan(a, b); })[0];
 }
 
 }  // namespace pg::cpu

@@ -3,9 +3,9 @@
 // through a buffer of one row.
 #include <utility>
 
+#include "tensor/cpu/grain.h"
 #include "tensor/cpu/scratch.h"
 #include "tensor/cpu/simd/vec_bf16.h"
-#include "tensor/cpu/walk.h"
 
 namespace pg::cpu {
 

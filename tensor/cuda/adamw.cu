@@ -1,28 +1,28 @@
 // AdamW in one pass over parameters, gradients and both moment estimates; the formula is in tensor/adamw_update.h.
 #include "tensor/adamw_update.h"
 #include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/lane.h"
-#include "tensor/cuda/pack.h"
+#include "tensor/cuda/scalar.h"
+#include "tensor/cuda/vector_load.h"
 
 namespace pg::cuda {
 namespace {
 
 // rounded (may be null): p in bf16.
 template <class T>
-__global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounded, int64_t n, AdamWNumbers numbers,
+__global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounded, int64_t n, AdamWScalars scalars,
                              bool stochastic, bool aligned) {
   __shared__ AdamWUpdate<T> shared;  // computed by one thread: its f64 arithmetic is slow on most GPUs
   __shared__ bool ready;
   __shared__ uint64_t t;
   if (threadIdx.x == 0) {
-    ready = numbers.settle();
-    shared = AdamWUpdate<T>(numbers);
-    t = numbers.t;
+    ready = scalars.read_device_scalars();
+    shared = AdamWUpdate<T>(scalars);
+    t = scalars.t;
   }
   __syncthreads();
   if (!ready) return;
   const AdamWUpdate<T> update = shared;
-  numbers.t = t;
+  scalars.t = t;
   for (int64_t i = kPack * first_index(); i < n; i += kPack * index_step()) {
     T pi[kPack], gi[kPack], mi[kPack], vi[kPack];
     load_pack(pi, p, i, n, aligned);
@@ -30,8 +30,8 @@ __global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounde
     load_pack(mi, m, i, n, aligned);
     load_pack(vi, v, i, n, aligned);
     for (int k = 0; k < kPack; ++k) {
-      Lane<T> pk = pi[k], mk = mi[k], vk = vi[k];
-      update(pk, Lane<T>(gi[k]), mk, vk);
+      Scalar<T> pk = pi[k], mk = mi[k], vk = vi[k];
+      update(pk, Scalar<T>(gi[k]), mk, vk);
       pi[k] = pk.v, mi[k] = mk.v, vi[k] = vk.v;
     }
     store_pack(p, pi, i, n, aligned);
@@ -41,7 +41,7 @@ __global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounde
     if constexpr (std::is_same_v<T, float>) {
       if (stochastic) {
         uint32_t word[kPack];
-        rounding_words(numbers, i, word);
+        rounding_words(scalars, i, word);
         for (int k = 0; k < kPack; ++k)  // exact: the low half becomes 0, so that storing as bf16 does not round again
           pi[k] = std::bit_cast<float>(uint32_t{stochastic_bf16(pi[k], word[k])} << 16);
       }
@@ -59,7 +59,7 @@ void adamw(const View& p, const View& g, const View& m, const View& v, const Ada
     auto* rounded = data_of<BFloat16>(args.rounded);
     const bool aligned = aligned_for_packs(p.as<T>(), g.as<T>(), m.as<T>(), v.as<T>(), rounded);
     launch(adamw_kernel<T>, blocks_for(packs_of(n)), kThreads, 0, stream(), p.as<T>(), g.as<T>(), m.as<T>(), v.as<T>(),
-           rounded, n, AdamWNumbers(args), args.stochastic_rounding, aligned);
+           rounded, n, AdamWScalars(args), args.stochastic_rounding, aligned);
   });
 }
 

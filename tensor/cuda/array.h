@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "tensor/cuda/runtime/stream.h"
-#include "tensor/walk.h"
+#include "tensor/strided_loop.h"
 
 namespace pg::cuda {
 
@@ -67,9 +67,9 @@ inline unsigned blocks_for(int64_t n) {
 __device__ __forceinline__ int64_t first_index() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ int64_t index_step() { return int64_t{gridDim.x} * blockDim.x; }
 
-// The offset of element i of a walk in each operand. std::array's constexpr members may be called by kernels.
+// The offset of element i of a loop in each operand. std::array's constexpr members may be called by kernels.
 template <int N>
-__device__ __forceinline__ void offsets_of(const Walk<N>& w, int64_t i, int64_t (&offset)[N]) {
+__device__ __forceinline__ void offsets_of(const StridedLoop<N>& w, int64_t i, int64_t (&offset)[N]) {
   for (int k = 0; k < N; ++k) offset[k] = 0;
   for (int d = w.rank - 1; d >= 0; --d) {
     const int64_t at = d == 0 ? i : i % w.size[d];

@@ -26,7 +26,7 @@ __host__ __device__ To convert(From x) {
 }
 
 template <class Y, class X>
-__global__ void copy_kernel(Walk<2> w, Y* y, const X* x) {
+__global__ void copy_kernel(StridedLoop<2> w, Y* y, const X* x) {
   for (int64_t i = first_index(); i < w.n; i += index_step()) {
     int64_t at[2];
     offsets_of(w, i, at);
@@ -35,7 +35,7 @@ __global__ void copy_kernel(Walk<2> w, Y* y, const X* x) {
 }
 
 template <class Y>
-__global__ void fill_kernel(Walk<1> w, Y* y, Y value) {
+__global__ void fill_kernel(StridedLoop<1> w, Y* y, Y value) {
   for (int64_t i = first_index(); i < w.n; i += index_step()) {
     int64_t at[1];
     offsets_of(w, i, at);
@@ -44,7 +44,7 @@ __global__ void fill_kernel(Walk<1> w, Y* y, Y value) {
 }
 
 template <class R, class S, class T>
-__global__ void accumulate_kernel(Walk<2> w, stored_t<R>* y, const stored_t<S>* x, T beta) {
+__global__ void accumulate_kernel(StridedLoop<2> w, stored_t<R>* y, const stored_t<S>* x, T beta) {
   for (int64_t i = first_index(); i < w.n; i += index_step()) {
     int64_t at[2];
     offsets_of(w, i, at);
@@ -57,7 +57,7 @@ __global__ void accumulate_kernel(Walk<2> w, stored_t<R>* y, const stored_t<S>* 
 void copy(const View& y, const View& x) {
   visit(y.dtype, [&]<class Y>(std::type_identity<Y>) {
     visit(x.dtype, [&]<class X>(std::type_identity<X>) {
-      const auto w = plan_walk(y, x);
+      const auto w = plan_loop(y, x);
       launch(copy_kernel<stored_t<Y>, stored_t<X>>, blocks_for(w.n), kThreads, 0, stream(), w, data_of<Y>(y),
              data_of<X>(x));
     });
@@ -66,7 +66,7 @@ void copy(const View& y, const View& x) {
 
 void fill(const View& y, double value) {
   visit(y.dtype, [&]<class Y>(std::type_identity<Y>) {
-    const auto w = plan_walk(y);
+    const auto w = plan_loop(y);
     launch(fill_kernel<stored_t<Y>>, blocks_for(w.n), kThreads, 0, stream(), w, data_of<Y>(y),
            convert<stored_t<Y>>(value));
   });
@@ -76,7 +76,7 @@ void accumulate(const View& y, const View& x, double beta) {
   if (beta == 0) return copy(y, x);
   visit_result(y, x, "accumulate",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
-                 const auto w = plan_walk(y, x);
+                 const auto w = plan_loop(y, x);
                  launch(accumulate_kernel<R, S, T>, blocks_for(w.n), kThreads, 0, stream(), w, data_of<R>(y),
                         data_of<S>(x), beta);
                });

@@ -28,13 +28,13 @@ Target<stored_t<S>, T> target_of(const CrossEntropyArgs& args, int64_t classes) 
           static_cast<T>(args.label_smoothing / static_cast<double>(classes)), args.ignore_index};
 }
 
-template <class Team, class T, class S>
+template <class Group, class T, class S>
 __global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, KeptStats<T> kept, Rows<S> logits,
                                      Rows<const int32_t> ids, Target<S, T> target) {
   constexpr int N = kChunk<S>;
-  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
+  for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
     const int32_t id = *ids[r];
-    const bool first = Team::rank() == 0;
+    const bool first = Group::rank() == 0;
     if (id == target.ignore_index) {
       if (first) {
         *loss[r] = 0;
@@ -43,17 +43,17 @@ __global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, KeptStats<T> 
       continue;
     }
     const S* x = logits[r];
-    const RowStats<T> stats = row_stats<Team, false, T>(x, shape.size);
+    const RowStats<T> stats = row_stats<Group, false, T>(x, shape.size);
     T all = 0;  // Σ w·log p
     if (target.spread != 0) {
-      for_chunks<Team, N>(shape.size, [&](int64_t i) {
+      for_chunks<Group, N>(shape.size, [&](int64_t i) {
         T v[N], w[N];
         load_chunk(v, x, i, shape.size, stats.max);
         for (int j = 0; j < N; ++j) w[j] = i + j < shape.size;
         if (target.weight) load_chunk(w, target.weight, i, shape.size, T(0));
         for (int j = 0; j < N; ++j) all += w[j] * stats.log_prob(v[j]);
       });
-      all = Team::sum(all);
+      all = Group::sum(all);
     }
     if (first) {
       kept.keep(r, stats.max, stats.sum);
@@ -64,17 +64,17 @@ __global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, KeptStats<T> 
 }
 
 // dlogits = beta·dlogits + dloss·((1 - s)·w[t]·(p - [v = t]) + s/V·(p·Σ w - w))
-template <class Team, class T, class R, class S>
+template <class Group, class T, class R, class S>
 __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, Rows<const T> dloss, Rows<S> logits,
                                               KeptStats<const T> kept, Rows<const int32_t> ids, Target<S, T> target,
                                               T beta) {
   constexpr int N = kChunk<S>;
-  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
+  for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
     const S *x = logits[r], *w = target.weight;
     R* to = dlogits[r];
     const int32_t id = *ids[r];
     if (id == target.ignore_index) {
-      for_pieces<Team, N>(shape.size, unaligned_head<N>(shape.size, x, to), [&](int64_t i, auto lanes) {
+      for_vectors<Group, N>(shape.size, unaligned_head<N>(shape.size, x, to), [&](int64_t i, auto lanes) {
         T g[decltype(lanes)::value] = {};
         write_gradient(to + i, g, beta);
       });
@@ -86,18 +86,18 @@ __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, R
     T weights = static_cast<T>(shape.size);  // Σ w
     if (w && target.spread != 0) {
       weights = 0;
-      for_chunks<Team, N>(shape.size, [&](int64_t i) {
+      for_chunks<Group, N>(shape.size, [&](int64_t i) {
         T v[N];
         load_chunk(v, w, i, shape.size, T(0));
         for (int j = 0; j < N; ++j) weights += v[j];
       });
-      weights = Team::sum(weights);
+      weights = Group::sum(weights);
     }
     const int64_t head = unaligned_head<N>(shape.size, x, to, w);
-    for_pieces<Team, N>(shape.size, head, [&](int64_t i, auto lanes) {
+    for_vectors<Group, N>(shape.size, head, [&](int64_t i, auto lanes) {
       constexpr int K = decltype(lanes)::value;
       T g[K], p[K];
-      load_piece(p, x + i);
+      vector_load(p, x + i);
       const int at = static_cast<int>(id - i);
       for (int j = 0; j < K; ++j) {
         p[j] = ::exp(p[j] - top) * inverse;
@@ -106,7 +106,7 @@ __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, R
       if (target.spread != 0) {
         T weight[K];
         for (int j = 0; j < K; ++j) weight[j] = 1;
-        if (w) load_piece(weight, w + i);
+        if (w) vector_load(weight, w + i);
         for (int j = 0; j < K; ++j) g[j] += (p[j] * weights - weight[j]) * target.spread;
       }
       for (int j = 0; j < K; ++j) g[j] *= d;
@@ -115,13 +115,13 @@ __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, R
   }
 }
 
-template <class Team, class T, class S>
+template <class Group, class T, class S>
 __global__ void token_log_prob_kernel(RowShape shape, Rows<T> log_prob, Rows<T> entropy, KeptStats<T> kept,
                                       Rows<S> logits, Rows<const int32_t> ids) {
-  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
+  for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
     const S* x = logits[r];
-    const RowStats<T> stats = row_stats<Team, true, T>(x, shape.size);
-    if (Team::rank() == 0) {
+    const RowStats<T> stats = row_stats<Group, true, T>(x, shape.size);
+    if (Group::rank() == 0) {
       const int32_t id = *ids[r];
       *log_prob[r] = is_column(id, shape.size) ? stats.log_prob(load<T>(x + id)) : kNaN<T>;
       *entropy[r] = stats.log_sum - stats.mean_shifted;
@@ -131,12 +131,12 @@ __global__ void token_log_prob_kernel(RowShape shape, Rows<T> log_prob, Rows<T> 
 }
 
 // dlogits = beta·dlogits + dlog_prob·([v = id] - p) - dentropy·p·(log p + entropy)
-template <class Team, class T, class R, class S>
+template <class Group, class T, class R, class S>
 __global__ void token_log_prob_backward_kernel(RowShape shape, Rows<R> dlogits, Rows<const T> dlog_prob,
                                                Rows<const T> dentropy, Rows<S> logits, KeptStats<const T> kept,
                                                Rows<const T> entropy, Rows<const int32_t> ids, T beta) {
   constexpr int N = kChunk<S>;
-  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
+  for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
     const S* x = logits[r];
     R* to = dlogits[r];
     const int32_t id = *ids[r];
@@ -145,10 +145,10 @@ __global__ void token_log_prob_backward_kernel(RowShape shape, Rows<R> dlogits, 
     const T dh = dentropy.data ? *dentropy[r] : T(0);
     // log p + entropy = (x - max) - (log Σ - entropy)
     const T mean_shifted = dentropy.data ? ::log(kept.sum(r)) - *entropy[r] : T(0);
-    for_pieces<Team, N>(shape.size, unaligned_head<N>(shape.size, x, to), [&](int64_t i, auto lanes) {
+    for_vectors<Group, N>(shape.size, unaligned_head<N>(shape.size, x, to), [&](int64_t i, auto lanes) {
       constexpr int K = decltype(lanes)::value;
       T g[K];
-      load_piece(g, x + i);
+      vector_load(g, x + i);
       const int at = static_cast<int>(id - i);
       for (int j = 0; j < K; ++j) {
         const T shifted = g[j] - top, p = ::exp(shifted) * inverse;
@@ -166,8 +166,8 @@ void cross_entropy(const View& loss, const View& stats, const View& logits, cons
                    const CrossEntropyArgs& args) {
   visit_stored(logits.dtype, "cross_entropy", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
     const RowShape shape(logits);
-    visit_team(shape, [&]<class Team>(Team) {
-      launch(cross_entropy_kernel<Team, T, stored_t<S>>, Team::blocks(shape.count), kThreads, 0, stream(), shape,
+    visit_thread_group(shape, [&]<class Group>(Group) {
+      launch(cross_entropy_kernel<Group, T, stored_t<S>>, Group::blocks(shape.count), kThreads, 0, stream(), shape,
              values_of<T>(loss), KeptStats<T>{stats.as<T>()}, rows_of<S>(logits), values_of<const int32_t>(targets),
              target_of<S, T>(args, shape.size));
     });
@@ -179,8 +179,8 @@ void cross_entropy_backward(const View& dlogits, const View& dloss, const View& 
   visit_result(dlogits, logits, "cross_entropy_backward",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
                  const RowShape shape(logits);
-                 visit_team(shape, [&]<class Team>(Team) {
-                   launch(cross_entropy_backward_kernel<Team, T, stored_t<R>, stored_t<S>>, Team::blocks(shape.count),
+                 visit_thread_group(shape, [&]<class Group>(Group) {
+                   launch(cross_entropy_backward_kernel<Group, T, stored_t<R>, stored_t<S>>, Group::blocks(shape.count),
                           kThreads, 0, stream(), shape, rows_of<R>(dlogits), values_of<const T>(dloss),
                           rows_of<S>(logits), KeptStats<const T>{stats.as<const T>()},
                           values_of<const int32_t>(targets), target_of<S, T>(args, shape.size), beta);
@@ -191,8 +191,8 @@ void cross_entropy_backward(const View& dlogits, const View& dloss, const View& 
 void token_log_prob(const View& log_prob, const View& entropy, const View& stats, const View& logits, const View& ids) {
   visit_stored(logits.dtype, "token_log_prob", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
     const RowShape shape(logits);
-    visit_team(shape, [&]<class Team>(Team) {
-      launch(token_log_prob_kernel<Team, T, stored_t<S>>, Team::blocks(shape.count), kThreads, 0, stream(), shape,
+    visit_thread_group(shape, [&]<class Group>(Group) {
+      launch(token_log_prob_kernel<Group, T, stored_t<S>>, Group::blocks(shape.count), kThreads, 0, stream(), shape,
              values_of<T>(log_prob), values_of<T>(entropy), KeptStats<T>{stats.as<T>()}, rows_of<S>(logits),
              values_of<const int32_t>(ids));
     });
@@ -204,11 +204,12 @@ void token_log_prob_backward(const View& dlogits, const View& dlog_prob, const V
   visit_result(dlogits, logits, "token_log_prob_backward",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
                  const RowShape shape(logits);
-                 visit_team(shape, [&]<class Team>(Team) {
-                   launch(token_log_prob_backward_kernel<Team, T, stored_t<R>, stored_t<S>>, Team::blocks(shape.count),
-                          kThreads, 0, stream(), shape, rows_of<R>(dlogits), values_of<const T>(dlog_prob),
-                          values_of<const T>(dentropy), rows_of<S>(logits), KeptStats<const T>{stats.as<const T>()},
-                          values_of<const T>(entropy), values_of<const int32_t>(ids), beta);
+                 visit_thread_group(shape, [&]<class Group>(Group) {
+                   launch(token_log_prob_backward_kernel<Group, T, stored_t<R>, stored_t<S>>,
+                          Group::blocks(shape.count), kThreads, 0, stream(), shape, rows_of<R>(dlogits),
+                          values_of<const T>(dlog_prob), values_of<const T>(dentropy), rows_of<S>(logits),
+                          KeptStats<const T>{stats.as<const T>()}, values_of<const T>(entropy),
+                          values_of<const int32_t>(ids), beta);
                  });
                });
 }

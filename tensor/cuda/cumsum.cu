@@ -17,7 +17,7 @@ __device__ __forceinline__ void put(R* y, T sum, T beta) {
 }
 
 template <class R, class S, class T>
-__global__ void cumsum_lines_kernel(Walk<2> lines, Line line, R* y, const S* x, T beta) {
+__global__ void cumsum_lines_kernel(StridedLoop<2> lines, Line line, R* y, const S* x, T beta) {
   for (int64_t i = first_index(); i < lines.n; i += index_step()) {
     int64_t at[2];
     offsets_of(lines, i, at);
@@ -33,7 +33,7 @@ __global__ void cumsum_lines_kernel(Walk<2> lines, Line line, R* y, const S* x, 
 
 // Inclusive scan of Hillis and Steele (1986, "Data Parallel Algorithms") within a warp, then over the warps.
 template <class R, class S, class T>
-__global__ void cumsum_block_kernel(Walk<2> lines, Line line, R* y, const S* x, T beta) {
+__global__ void cumsum_block_kernel(StridedLoop<2> lines, Line line, R* y, const S* x, T beta) {
   constexpr int kWarps = kThreads / 32;
   __shared__ T warp_sum[kWarps];
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
@@ -67,7 +67,7 @@ __global__ void cumsum_block_kernel(Walk<2> lines, Line line, R* y, const S* x, 
 void cumsum(const View& y, const View& x, int dim, bool reverse, double beta) {
   View lines_y = y, lines_x = x;  // y and x without dimension `dim`
   for (View* v : {&lines_y, &lines_x}) v->shape.erase(dim), v->strides.erase(dim);
-  const auto lines = plan_walk(lines_y, lines_x);
+  const auto lines = plan_loop(lines_y, lines_x);
   const int64_t length = x.shape[dim], sign = reverse ? -1 : 1, start = reverse ? length - 1 : 0;
   const Line line{length, sign * y.strides[dim], sign * x.strides[dim], start * y.strides[dim], start * x.strides[dim]};
   const bool many = lines.n >= 4096 || length <= 32;

@@ -50,14 +50,14 @@ __global__ void tiles_kernel(Table<T> table, T* parts, const S* dy, int64_t dy_s
     const int32_t key = ids.keys[i];
     if (key == ids.below) return;
     T term[N];
-    load_piece(term, dy + ids.order[i] * dy_step + c);
+    vector_load(term, dy + ids.order[i] * dy_step + c);
     for (int j = 0; j < N; ++j) sum[j] += term[j];
     const bool ends = i + 1 == ids.n || ids.keys[i + 1] != key, leaves = !ends && i + 1 == end;
     if (!ends && !leaves) continue;
     if (entered) {
-      store_piece(parts + 2 * int64_t{blockIdx.x} * table.columns + c, sum);
+      vector_store(parts + 2 * int64_t{blockIdx.x} * table.columns + c, sum);
     } else if (leaves) {
-      store_piece(parts + (2 * int64_t{blockIdx.x} + 1) * table.columns + c, sum);
+      vector_store(parts + (2 * int64_t{blockIdx.x} + 1) * table.columns + c, sum);
     } else {
       table.add(key, c, sum);
     }
@@ -76,16 +76,16 @@ __global__ void parts_kernel(Table<T> table, const T* parts, Sorted ids) {
   if (key == ids.below || ids.keys[end] != key) return;
   if (ids.keys[first] == key && first > 0 && ids.keys[first - 1] == key) return;
   T sum[N], part[N];
-  load_piece(sum, parts + (2 * int64_t{blockIdx.x} + 1) * table.columns + c);
+  vector_load(sum, parts + (2 * int64_t{blockIdx.x} + 1) * table.columns + c);
   for (int64_t next = end; next < ids.n && ids.keys[next] == key; next += kTile) {
-    load_piece(part, parts + 2 * (next / kTile) * table.columns + c);
+    vector_load(part, parts + 2 * (next / kTile) * table.columns + c);
     for (int j = 0; j < N; ++j) sum[j] += part[j];
   }
   table.add(key, c, sum);
 }
 
 // Whether all rows of x begin and end at multiples of 16 bytes.
-bool in_pieces(const View& x) {
+bool is_vector_aligned(const View& x) {
   const auto size = static_cast<int64_t>(size_of(x.dtype));
   return reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && x.strides[0] * size % 16 == 0 && x.shape[1] * size % 16 == 0;
 }
@@ -117,7 +117,8 @@ void embedding_backward(const View& dw, const View& dy, const View& ids, double 
              data_of<S>(dy), dy.strides[0], sorted);
       launch(parts_kernel<N, T>, grid, static_cast<unsigned>(threads), 0, stream(), table, parts.data(), sorted);
     };
-    if (in_pieces(dy) && in_pieces(dw)) return start(std::integral_constant<int, kChunk<stored_t<S>>>{});
+    if (is_vector_aligned(dy) && is_vector_aligned(dw))
+      return start(std::integral_constant<int, kChunk<stored_t<S>>>{});
     start(std::integral_constant<int, 1>{});
   });
 }

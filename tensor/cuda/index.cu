@@ -11,7 +11,7 @@
 namespace pg::cuda {
 namespace {
 
-constexpr int64_t kPieceBytes = sizeof(uint4);
+constexpr int64_t kVectorBytes = sizeof(uint4);
 
 template <class S>
 S no_value() {
@@ -24,8 +24,8 @@ S no_value() {
 }
 
 template <class S>
-uint4 piece_without_value() {
-  S values[kPieceBytes / sizeof(S)];
+uint4 vector_without_value() {
+  S values[kVectorBytes / sizeof(S)];
   for (S& value : values) value = no_value<S>();
   unsigned word[4];
   std::memcpy(word, values, sizeof(word));
@@ -34,14 +34,16 @@ uint4 piece_without_value() {
 
 // True if every row of x starts 16-byte aligned: the innermost stride is 1, the others are multiples of 16 bytes.
 template <class... Steps>
-bool in_pieces(const View& x, Steps... steps) {
+bool is_vector_aligned(const View& x, Steps... steps) {
   const auto size = static_cast<int64_t>(size_of(x.dtype));
-  return reinterpret_cast<uintptr_t>(x.data) % kPieceBytes == 0 && (... && (steps * size % kPieceBytes == 0));
+  return reinterpret_cast<uintptr_t>(x.data) % kVectorBytes == 0 && (... && (steps * size % kVectorBytes == 0));
 }
 
-// w walks y, x without the indexed dimension, and index; `along` is x's stride in that dimension, `size` its size in x.
+// w loops over y, x without the indexed dimension, and index; `along` is x's stride in that dimension, `size` its size
+// in x.
 template <class P>
-__global__ void gather_kernel(Walk<3> w, P* y, const P* x, const int32_t* index, int64_t along, int64_t size, P none) {
+__global__ void gather_kernel(StridedLoop<3> w, P* y, const P* x, const int32_t* index, int64_t along, int64_t size,
+                              P none) {
   for (int64_t i = first_index(); i < w.n; i += index_step()) {
     int64_t at[3];
     offsets_of(w, i, at);
@@ -50,21 +52,21 @@ __global__ void gather_kernel(Walk<3> w, P* y, const P* x, const int32_t* index,
   }
 }
 
-// Changes the walk of gather_kernel to 16-byte vectors of y and x, of `per_piece` elements each; returns false if the
+// Changes the loop of gather_kernel to 16-byte vectors of y and x, of `per_vector` elements each; returns false if the
 // memory layout does not allow that.
-bool walk_pieces(Walk<3>& w, const View& y, const View& x, int64_t along, int64_t per_piece) {
+bool vectorize(StridedLoop<3>& w, const View& y, const View& x, int64_t along, int64_t per_vector) {
   const int inner = w.rank - 1;
   if (w.stride[0][inner] != 1 || w.stride[1][inner] != 1 || w.stride[2][inner] != 0) return false;
-  if (!in_pieces(y, w.size[inner]) || !in_pieces(x, along)) return false;
+  if (!is_vector_aligned(y, w.size[inner]) || !is_vector_aligned(x, along)) return false;
   for (int d = 0; d < inner; ++d) {
-    if (!in_pieces(y, w.stride[0][d]) || !in_pieces(x, w.stride[1][d])) return false;
+    if (!is_vector_aligned(y, w.stride[0][d]) || !is_vector_aligned(x, w.stride[1][d])) return false;
   }
   for (int d = 0; d < inner; ++d) {
-    w.stride[0][d] /= per_piece;
-    w.stride[1][d] /= per_piece;
+    w.stride[0][d] /= per_vector;
+    w.stride[1][d] /= per_vector;
   }
-  w.size[inner] /= per_piece;
-  w.n /= per_piece;
+  w.size[inner] /= per_vector;
+  w.n /= per_vector;
   return true;
 }
 
@@ -74,7 +76,7 @@ struct Along {  // strides along the indexed dimension; its size in x (length) a
 
 // Each line along the dimension is processed by one thread, which adds in the order of the index.
 template <class R, class S, class T>
-__global__ void scatter_add_kernel(Walk<3> lines, Along along, stored_t<R>* y, const int32_t* index,
+__global__ void scatter_add_kernel(StridedLoop<3> lines, Along along, stored_t<R>* y, const int32_t* index,
                                    const stored_t<S>* x) {
   for (int64_t i = first_index(); i < lines.n; i += index_step()) {
     int64_t at[3];
@@ -109,16 +111,16 @@ void gather(const View& y, const View& x, const View& index, int dim) {
   View base = x;  // x with y's shape and stride 0 in `dim`: the offset without the index
   base.shape = y.shape;
   base.strides[dim] = 0;
-  auto w = plan_walk(y, base, index);
+  auto w = plan_loop(y, base, index);
   visit(y.dtype, [&]<class S>(std::type_identity<S>) {
-    constexpr int64_t per_piece = kPieceBytes / sizeof(S);
+    constexpr int64_t per_vector = kVectorBytes / sizeof(S);
     const auto start = [&](auto none, int64_t along) {
       using P = decltype(none);
       launch(gather_kernel<P>, blocks_for(w.n), kThreads, 0, stream(), w, y.as<P>(), x.as<P>(), index.as<int32_t>(),
              along, x.shape[dim], none);
     };
-    if (walk_pieces(w, y, x, x.strides[dim], per_piece)) {
-      return start(piece_without_value<stored_t<S>>(), x.strides[dim] / per_piece);
+    if (vectorize(w, y, x, x.strides[dim], per_vector)) {
+      return start(vector_without_value<stored_t<S>>(), x.strides[dim] / per_vector);
     }
     start(no_value<stored_t<S>>(), x.strides[dim]);
   });
@@ -133,7 +135,7 @@ void scatter_add(const View& y, const View& index, const View& x, int dim) {
   View lines_x = x, lines_index = index, lines_y = y;
   lines_y.shape = x.shape;
   for (View* v : {&lines_x, &lines_index, &lines_y}) v->shape.erase(dim), v->strides.erase(dim);
-  const auto lines = plan_walk(lines_x, lines_index, lines_y);
+  const auto lines = plan_loop(lines_x, lines_index, lines_y);
   const Along along{x.shape[dim], x.strides[dim], index.strides[dim], y.strides[dim], y.shape[dim]};
   visit_result(y, x, "scatter_add",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
@@ -144,15 +146,15 @@ void scatter_add(const View& y, const View& index, const View& x, int dim) {
 
 void embedding(const View& y, const View& w, const View& ids) {
   visit(w.dtype, [&]<class S>(std::type_identity<S>) {
-    const auto start = [&](auto none, int64_t per_piece) {
+    const auto start = [&](auto none, int64_t per_vector) {
       using P = decltype(none);
-      const int64_t rows = y.shape[0], columns = y.shape[1] / per_piece;
+      const int64_t rows = y.shape[0], columns = y.shape[1] / per_vector;
       launch(embedding_kernel<P>, blocks_for(rows * columns), kThreads, 0, stream(), y.as<P>(),
-             y.strides[0] / per_piece, w.as<P>(), w.strides[0] / per_piece, ids.as<int32_t>(), rows, columns,
+             y.strides[0] / per_vector, w.as<P>(), w.strides[0] / per_vector, ids.as<int32_t>(), rows, columns,
              w.shape[0], none);
     };
-    if (in_pieces(y, y.strides[0], y.shape[1]) && in_pieces(w, w.strides[0])) {
-      return start(piece_without_value<stored_t<S>>(), kPieceBytes / sizeof(S));
+    if (is_vector_aligned(y, y.strides[0], y.shape[1]) && is_vector_aligned(w, w.strides[0])) {
+      return start(vector_without_value<stored_t<S>>(), kVectorBytes / sizeof(S));
     }
     start(no_value<stored_t<S>>(), 1);
   });

@@ -12,12 +12,12 @@ namespace {
 // Layer norm and, without `mean`, RMS norm. With `residual` it normalises x + residual and writes that to `sum`. The
 // squared differences from the mean are summed, so that a large mean does not cost precision. residual, sum, mean, w
 // and b may be null.
-template <class Team, class T, class R, class S>
+template <class Group, class T, class R, class S>
 __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R> sum, Rows<S> x, Rows<S> residual,
                             const S* w, const S* b, T eps) {
   constexpr int N = kChunk<S>;
   const int64_t n = shape.size;
-  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
+  for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
     const S *from = x[r], *added = residual.data ? residual[r] : nullptr;
     T centre = 0;
     // Loads elements [i, i + N) of the input of the normalisation; elements past its end are set to the mean, so that
@@ -31,42 +31,42 @@ __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R>
     };
     if (mean) {
       T total = 0;
-      for_chunks<Team, N>(n, [&](int64_t i) {
+      for_chunks<Group, N>(n, [&](int64_t i) {
         T v[N];
         load_sum(v, i);
         for (int j = 0; j < N; ++j) total += v[j];
       });
-      centre = Team::sum(total) / static_cast<T>(n);
+      centre = Group::sum(total) / static_cast<T>(n);
     }
     T squares = 0;
-    for_chunks<Team, N>(n, [&](int64_t i) {
+    for_chunks<Group, N>(n, [&](int64_t i) {
       T v[N];
       load_sum(v, i);
       for (int j = 0; j < N; ++j) squares += (v[j] - centre) * (v[j] - centre);
     });
-    const T scale = 1 / ::sqrt(Team::sum(squares) / static_cast<T>(n) + eps);
+    const T scale = 1 / ::sqrt(Group::sum(squares) / static_cast<T>(n) + eps);
     R *to = y[r], *to_sum = added ? sum[r] : nullptr;
-    for_pieces<Team, N>(n, unaligned_head<N>(n, from, added, to, to_sum, w, b), [&](int64_t i, auto lanes) {
+    for_vectors<Group, N>(n, unaligned_head<N>(n, from, added, to, to_sum, w, b), [&](int64_t i, auto lanes) {
       constexpr int K = decltype(lanes)::value;
       T v[K], other[K];
-      load_piece(v, from + i);
+      vector_load(v, from + i);
       if (added) {
-        load_piece(other, added + i);
+        vector_load(other, added + i);
         for (int j = 0; j < K; ++j) v[j] += other[j];
-        store_piece(to_sum + i, v);
+        vector_store(to_sum + i, v);
       }
       for (int j = 0; j < K; ++j) v[j] = (v[j] - centre) * scale;
       if (w) {
-        load_piece(other, w + i);
+        vector_load(other, w + i);
         for (int j = 0; j < K; ++j) v[j] *= other[j];
       }
       if (b) {
-        load_piece(other, b + i);
+        vector_load(other, b + i);
         for (int j = 0; j < K; ++j) v[j] += other[j];
       }
-      store_piece(to + i, v);
+      vector_store(to + i, v);
     });
-    if (Team::rank() == 0) {
+    if (Group::rank() == 0) {
       if (mean) mean[r] = centre;
       rstd[r] = scale;
     }
@@ -78,7 +78,7 @@ __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R>
 // order is fixed.
 
 constexpr int kWarps = kThreads / kWarp;
-constexpr int64_t kTeamRows = 4;      // minimum rows per thread group: writing a block's sums costs as much as a row
+constexpr int64_t kGroupRows = 4;     // minimum rows per thread group: writing a block's sums costs as much as a row
 constexpr int64_t kMostBlocks = 256;  // maximum blocks that write sums: all run at once on a large GPU
 
 // Sums each of kWarp·N columns over the warps of a block; every lane contributes N columns. Thread c calls f(c, total)
@@ -109,13 +109,13 @@ struct Partials {
 // the term avg(g) is left out. dx and w may be null. Every thread accumulates kHeld columns for `partials`; the columns
 // of a thread group begin at blockIdx.y · kHeld · kThreadsPerRow. If dx is also computed, these must be all columns of
 // the row; kHeld 0 computes dx only.
-template <class Team, int kHeld, class T, class R, class S>
+template <class Group, int kHeld, class T, class R, class S>
 __global__ void backward_kernel(RowShape shape, Rows<R> dx, Rows<S> dy, Rows<S> x, const S* w, const T* mean,
                                 const T* rstd, T beta, Partials<T> partials) {
   constexpr int N = kChunk<S>, kChunks = kHeld / N;
-  const int64_t n = shape.size, first = int64_t{blockIdx.y} * Team::kThreadsPerRow * kHeld;
+  const int64_t n = shape.size, first = int64_t{blockIdx.y} * Group::kThreadsPerRow * kHeld;
   T sum_w[kChunks + 1][N] = {}, sum_b[kChunks + 1][N] = {};  // + 1: kHeld can be 0
-  for (int64_t r = Team::first_row(); r < shape.count; r += Team::row_step()) {
+  for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
     const S *grad = dy[r], *from = x[r];
     const T centre = mean ? mean[r] : T(0), scale = rstd[r];
     T sum_g = 0, sum_gh = 0;
@@ -132,14 +132,14 @@ __global__ void backward_kernel(RowShape shape, Rows<R> dx, Rows<S> dy, Rows<S> 
       }
     };
     if constexpr (kHeld == 0) {
-      for_chunks<Team, N>(n, [&](int64_t i) {
+      for_chunks<Group, N>(n, [&](int64_t i) {
         T g[N], h[N];
         add(i, g, h);
       });
     } else {
 #pragma unroll
       for (int k = 0; k < kChunks; ++k) {
-        const int64_t i = first + int64_t{k * Team::kThreadsPerRow + Team::rank()} * N;
+        const int64_t i = first + int64_t{k * Group::kThreadsPerRow + Group::rank()} * N;
         if (i >= n) continue;
         T g[N], h[N];
         add(i, g, h);
@@ -151,14 +151,14 @@ __global__ void backward_kernel(RowShape shape, Rows<R> dx, Rows<S> dy, Rows<S> 
     }
     if (!dx.data) continue;
     R* to = dx[r];
-    const T avg_g = mean ? Team::sum(sum_g) / static_cast<T>(n) : T(0);
-    const T avg_gh = Team::sum(sum_gh) / static_cast<T>(n);
-    for_pieces<Team, N>(n, unaligned_head<N>(n, from, grad, to, w), [&](int64_t i, auto lanes) {
+    const T avg_g = mean ? Group::sum(sum_g) / static_cast<T>(n) : T(0);
+    const T avg_gh = Group::sum(sum_gh) / static_cast<T>(n);
+    for_vectors<Group, N>(n, unaligned_head<N>(n, from, grad, to, w), [&](int64_t i, auto lanes) {
       constexpr int K = decltype(lanes)::value;
       T g[K], v[K], weight[K];
-      load_piece(g, grad + i);
-      load_piece(v, from + i);
-      if (w) load_piece(weight, w + i);
+      vector_load(g, grad + i);
+      vector_load(v, from + i);
+      if (w) vector_load(weight, w + i);
       for (int j = 0; j < K; ++j) {
         if (w) g[j] *= weight[j];
         g[j] = (g[j] - avg_g - (v[j] - centre) * scale * avg_gh) * scale;
@@ -171,10 +171,10 @@ __global__ void backward_kernel(RowShape shape, Rows<R> dx, Rows<S> dy, Rows<S> 
     partial += blockIdx.x * partials.step;
 #pragma unroll
     for (int k = 0; k < kChunks; ++k) {
-      const int64_t tile = first + int64_t{k} * Team::kThreadsPerRow * N, i = tile + Team::rank() * N;
+      const int64_t tile = first + int64_t{k} * Group::kThreadsPerRow * N, i = tile + Group::rank() * N;
       if (tile >= n) break;
-      if constexpr (Team::kRows == 1) {
-        if (i < n) store_piece(partial + i, sums[k]);
+      if constexpr (Group::kRows == 1) {
+        if (i < n) vector_store(partial + i, sums[k]);
       } else {
         sum_over_warps(sums[k], [=](int c, T total) {
           if (tile + c < n) partial[tile + c] = total;
@@ -233,8 +233,8 @@ void norm(const View& y, const View& mean, const View& rstd, const View& sum, co
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
                  if (sum && sum.dtype != y.dtype) fail_pair("norm", sum.dtype, x.dtype);
                  const RowShape shape(x);
-                 visit_team(shape, [&]<class Team>(Team) {
-                   launch(norm_kernel<Team, T, stored_t<R>, stored_t<S>>, Team::blocks(shape.count), kThreads, 0,
+                 visit_thread_group(shape, [&]<class Group>(Group) {
+                   launch(norm_kernel<Group, T, stored_t<R>, stored_t<S>>, Group::blocks(shape.count), kThreads, 0,
                           stream(), shape, rows_of<R>(y), mean.as<T>(), rstd.as<T>(), rows_of<R>(sum), rows_of<S>(x),
                           rows_of<S>(residual), data_of<S>(w), data_of<S>(b), eps);
                  });
@@ -254,22 +254,22 @@ void norm_backward(const View& dx, const View& dw, const View& db, const View& d
                  int64_t blocks = 0;
                  std::optional<Scratch<T>> space;
                  Partials<T> partials{nullptr, nullptr, step};
-                 visit_team(shape, [&]<class Team>(Team) {
+                 visit_thread_group(shape, [&]<class Group>(Group) {
                    const auto start = [&](auto held, dim3 grid, const View& to, const Partials<T>& left) {
-                     launch(backward_kernel<Team, decltype(held)::value, T, stored_t<R>, stored_t<S>>, grid, kThreads,
+                     launch(backward_kernel<Group, decltype(held)::value, T, stored_t<R>, stored_t<S>>, grid, kThreads,
                             0, stream(), shape, rows_of<R>(to), rows_of<S>(dy), rows_of<S>(x), data_of<S>(w),
                             mean.as<T>(), rstd.as<T>(), beta_x, left);
                    };
                    const auto gradient_alone = [&] {
-                     start(std::integral_constant<int, 0>{}, Team::blocks(shape.count), dx, {});
+                     start(std::integral_constant<int, 0>{}, Group::blocks(shape.count), dx, {});
                    };
                    if (!sums) return gradient_alone();
-                   blocks = std::clamp<int64_t>(shape.count / (Team::kRows * kTeamRows), 1, kMostBlocks);
+                   blocks = std::clamp<int64_t>(shape.count / (Group::kRows * kGroupRows), 1, kMostBlocks);
                    space.emplace(2 * blocks * step);
                    if (dw) partials.w = space->data();
                    if (db) partials.b = space->data() + blocks * step;
-                   visit_held(n, Team::kThreadsPerRow, [&](auto held) {
-                     const unsigned windows = tiles(n, decltype(held)::value * Team::kThreadsPerRow);
+                   visit_held(n, Group::kThreadsPerRow, [&](auto held) {
+                     const unsigned windows = tiles(n, decltype(held)::value * Group::kThreadsPerRow);
                      const bool whole = windows == 1;  // the threads' columns are the whole row
                      start(held, dim3(static_cast<unsigned>(blocks), windows), whole ? dx : View{}, partials);
                      if (dx && !whole) gradient_alone();

@@ -5,7 +5,7 @@
 
 #include "tensor/base/philox.h"
 #include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/pack.h"
+#include "tensor/cuda/vector_load.h"
 
 namespace pg::cuda {
 namespace {

@@ -3,7 +3,7 @@
 // over blocks, and a second launch reduces the partial results. The order of a sum depends on shapes and strides only.
 #include <limits>
 
-#include "tensor/cuda/fold.h"
+#include "tensor/cuda/block_reduce.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/scratch.h"
 
@@ -22,7 +22,7 @@ __device__ __forceinline__ T combine(T a, T b) {
   if constexpr (kOp == Reduce::max) return max_with_nan(a, b);
 }
 
-struct Plan : ReductionWalks {
+struct Plan : ReductionLoops {
   bool columns;  // neighbouring results are closer in x than neighbouring terms of one result
 };
 
@@ -30,8 +30,8 @@ struct Plan : ReductionWalks {
 // results of split i begin at offset i · split_step. Neighbouring threads belong to one result if its terms are
 // adjacent; with kColumns they belong to neighbouring results.
 template <Reduce kOp, int kAlong, bool kColumns, class R, class S, class T>
-__global__ void reduce_kernel(Walk<2> kept, Walk<1> reduced, int64_t per_split, R* y, int64_t split_step, const S* x,
-                              T divisor, T beta) {
+__global__ void reduce_kernel(StridedLoop<2> kept, StridedLoop<1> reduced, int64_t per_split, R* y, int64_t split_step,
+                              const S* x, T divisor, T beta) {
   constexpr int kAcross = kThreads / kAlong, kStep = kColumns ? kAcross : 1;
   __shared__ T values[kThreads];
   const int t = static_cast<int>(threadIdx.x);
@@ -49,7 +49,7 @@ __global__ void reduce_kernel(Walk<2> kept, Walk<1> reduced, int64_t per_split, 
         total = combine<kOp>(total, load<T>(x + at[0] + term[0]));
       }
     }
-    total = fold<kAlong, kStep>(values, total, [](T a, T b) { return combine<kOp>(a, b); });
+    total = block_reduce<kAlong, kStep>(values, total, [](T a, T b) { return combine<kOp>(a, b); });
     if (mine && along == 0) {
       R* to = y + at[1] + blockIdx.y * split_step;
       if constexpr (kOp == Reduce::sum) {
@@ -84,7 +84,7 @@ void run(const Plan& p, R* y, const S* x, T divisor, T beta) {
   whole.kept.stride[0] = whole.kept.stride[1];
   whole.kept.stride[1] = p.kept.stride[1];
   const Strides between_parts{p.kept.n};
-  whole.reduced = plan_walk<1>({splits}, {&between_parts});
+  whole.reduced = plan_loop<1>({splits}, {&between_parts});
   launch(reduce_kernel<kOp, 32, false, R, T, T>, static_cast<unsigned>((p.kept.n + 7) / 8), kThreads, 0, stream(),
          whole.kept, whole.reduced, splits, y, 0, parts.data(), divisor, beta);
 }
@@ -114,7 +114,7 @@ __global__ void squares_kernel(double* parts, const S* x, int64_t n) {
     const double v = load<double>(x + i);
     total += v * v;
   }
-  total = fold<kThreads, 1>(values, total, [](double a, double b) { return a + b; });
+  total = block_reduce<kThreads, 1>(values, total, [](double a, double b) { return a + b; });
   if (threadIdx.x == 0) parts[blockIdx.x] = total;
 }
 
@@ -145,7 +145,7 @@ __global__ void argmax_kernel(int32_t* index, const S* x, int64_t x_step, int64_
     for (int64_t c = along; row < rows && c < columns; c += kAlong) {
       top = better(top, Candidate<T>{load<T>(x + row * x_step + c), static_cast<typename Candidate<T>::Index>(c)});
     }
-    top = fold<kAlong, 1>(values, top, [](Candidate<T> a, Candidate<T> b) { return better(a, b); });
+    top = block_reduce<kAlong, 1>(values, top, [](Candidate<T> a, Candidate<T> b) { return better(a, b); });
     if (along == 0 && row < rows) index[row] = static_cast<int32_t>(top.index);
   }
 }

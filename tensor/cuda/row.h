@@ -38,7 +38,7 @@ inline constexpr int64_t kWarpRow = 1024;  // elements; longer rows use a block 
 
 // The group of kSize threads that share a row: a warp or the whole block. All of them must call reduce together.
 template <int kSize>
-struct TeamOf {
+struct ThreadGroup {
   static constexpr int kThreadsPerRow = kSize;
   static constexpr int kRows = kThreads / kSize;  // rows that a block processes at a time
 
@@ -72,15 +72,15 @@ struct TeamOf {
   }
 };
 
-// Calls f(Team) with the thread group for rows of this shape; the choice depends on the row length only. Does nothing
+// Calls f(Group) with the thread group for rows of this shape; the choice depends on the row length only. Does nothing
 // if there are no rows.
 template <class F>
-void visit_team(const RowShape& shape, F f) {
+void visit_thread_group(const RowShape& shape, F f) {
   if (shape.count == 0) return;
   if (shape.size <= kWarpRow) {
-    f(TeamOf<kWarp>{});
+    f(ThreadGroup<kWarp>{});
   } else {
-    f(TeamOf<kThreads>{});
+    f(ThreadGroup<kThreads>{});
   }
 }
 
@@ -91,7 +91,7 @@ inline constexpr int kChunk = 16 / sizeof(S);
 
 // Loads N elements from p or stores them to p. If N is more than 1, p must be a multiple of 16 bytes.
 template <int N, class T, class S>
-__device__ __forceinline__ void load_piece(T (&v)[N], const S* p) {
+__device__ __forceinline__ void vector_load(T (&v)[N], const S* p) {
   if constexpr (N == 1) {
     v[0] = load<T>(p);
   } else {
@@ -101,7 +101,7 @@ __device__ __forceinline__ void load_piece(T (&v)[N], const S* p) {
   }
 }
 template <int N, class T, class S>
-__device__ __forceinline__ void store_piece(S* p, const T (&v)[N]) {
+__device__ __forceinline__ void vector_store(S* p, const T (&v)[N]) {
   if constexpr (N == 1) {
     store(p, v[0]);
   } else {
@@ -115,10 +115,10 @@ template <int N, class T, class S>
 __device__ __forceinline__ void write_gradient(S* to, T (&g)[N], T beta) {
   if (beta != 0) {
     T old[N];
-    load_piece(old, to);
+    vector_load(old, to);
     for (int j = 0; j < N; ++j) g[j] += old[j] * beta;
   }
-  store_piece(to, g);
+  vector_store(to, g);
 }
 
 __device__ __forceinline__ bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
@@ -146,7 +146,7 @@ template <int N, class T, class S>
 __device__ __forceinline__ void load_chunk(T (&v)[N], const S* row, int64_t i, int64_t n, T other) {
   const bool aligned = is_aligned(row + i);
   if (aligned && i + N <= n) {
-    load_piece(v, row + i);
+    vector_load(v, row + i);
   } else if (!aligned && i >= N && i + 2 * N <= n) {  // the bytes read around the chunk are inside the row
     alignas(16) S held[N];
     *reinterpret_cast<uint4*>(held) = load_unaligned(row + i);
@@ -160,9 +160,9 @@ __device__ __forceinline__ void load_chunk(T (&v)[N], const S* row, int64_t i, i
 
 // For sums and maxima: f(i) for the chunks of N elements at i = 0, N, … of [0, n). The assignment of chunks to threads
 // does not depend on the row's address in memory, so the result's bits do not either.
-template <class Team, int N, class F>
+template <class Group, int N, class F>
 __device__ __forceinline__ void for_chunks(int64_t n, F f) {
-  for (int64_t i = int64_t{Team::rank()} * N; i < n; i += Team::kThreadsPerRow * N) f(i);
+  for (int64_t i = int64_t{Group::rank()} * N; i < n; i += Group::kThreadsPerRow * N) f(i);
 }
 
 // The number of elements of a row of n before the first index at which every operand is 16-byte aligned; n if there is
@@ -175,14 +175,14 @@ __device__ __forceinline__ int64_t unaligned_head(int64_t n, const First* first,
 }
 
 // For elementwise computations: f(i, integral_constant<int, K>) for blocks [i, i + K) of a row of n; K is N where
-// load_piece and store_piece can use vectorized 16-byte accesses, else 1.
-template <class Team, int N, class F>
-__device__ __forceinline__ void for_pieces(int64_t n, int64_t head, F f) {
+// vector_load and vector_store can use vectorized 16-byte accesses, else 1.
+template <class Group, int N, class F>
+__device__ __forceinline__ void for_vectors(int64_t n, int64_t head, F f) {
   const int64_t end = head + (n - head) / N * N, singles = head + (n - end);
-  for (int64_t i = head + int64_t{Team::rank()} * N; i < end; i += Team::kThreadsPerRow * N) {
+  for (int64_t i = head + int64_t{Group::rank()} * N; i < end; i += Group::kThreadsPerRow * N) {
     f(i, std::integral_constant<int, N>{});
   }
-  for (int64_t i = Team::rank(); i < singles; i += Team::kThreadsPerRow) {
+  for (int64_t i = Group::rank(); i < singles; i += Group::kThreadsPerRow) {
     f(i < head ? i : end + (i - head), std::integral_constant<int, 1>{});
   }
 }
@@ -241,12 +241,12 @@ struct RunningSums {
 };
 
 // One pass over the row: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018, arXiv:1805.02867).
-template <class Team, bool kEntropy, class T, class S>
+template <class Group, bool kEntropy, class T, class S>
 __device__ __forceinline__ RowStats<T> row_stats(const S* x, int64_t n) {
   constexpr int N = kChunk<S>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   RunningSums<kEntropy, T> seen;
-  for_chunks<Team, N>(n, [&](int64_t i) {
+  for_chunks<Group, N>(n, [&](int64_t i) {
     T v[N];
     load_chunk(v, x, i, n, lowest);
     T top = seen.top;
@@ -259,13 +259,13 @@ __device__ __forceinline__ RowStats<T> row_stats(const S* x, int64_t n) {
       if constexpr (kEntropy) seen.dot += e == 0 ? T(0) : e * shifted;  // p = 0 contributes 0
     }
   });
-  const T max = Team::reduce(seen.top, [](T a, T b) { return max_with_nan(a, b); });
+  const T max = Group::reduce(seen.top, [](T a, T b) { return max_with_nan(a, b); });
   seen.raise(max);
-  T sum = Team::sum(seen.sum);
+  T sum = Group::sum(seen.sum);
   if (max == lowest) sum = std::numeric_limits<T>::quiet_NaN();
   const T log_sum = ::log(sum);
   T mean_shifted = 0;
-  if constexpr (kEntropy) mean_shifted = Team::sum(seen.dot) / sum;
+  if constexpr (kEntropy) mean_shifted = Group::sum(seen.dot) / sum;
   return {max, log_sum, sum, mean_shifted};
 }
 

@@ -11,7 +11,7 @@ namespace pg::cuda {
 namespace {
 
 constexpr int kSampleThreads = 1024, kWarps = kSampleThreads / kWarp;
-using Team = TeamOf<kSampleThreads>;
+using Group = ThreadGroup<kSampleThreads>;
 
 // Maps x to an unsigned integer with the same order; it has as many bits as S.
 template <class S, class T>
@@ -27,12 +27,12 @@ template <class S, class T, class Weight>
 __device__ T sum_of(const S* row, int64_t n, Weight weight) {
   constexpr int N = kChunk<S>;
   T sum = 0;
-  for_chunks<Team, N>(n, [&](int64_t i) {
+  for_chunks<Group, N>(n, [&](int64_t i) {
     T x[N];
     load_chunk(x, row, i, n, -std::numeric_limits<T>::infinity());
     for (int j = 0; j < N; ++j) sum += weight(i + j, x[j]);
   });
-  return Team::sum(sum);
+  return Group::sum(sum);
 }
 
 // The largest key for which the elements with this or a larger key have a total weight of at least `target`; 0 if all
@@ -43,7 +43,7 @@ __device__ auto threshold(const S* row, int64_t n, T target, Weight weight) {
   decltype(key_of<S>(T())) found = 0;
   for (int bit = 8 * static_cast<int>(sizeof(S)) - 2; bit >= 0; bit -= 2) {
     T sums[3] = {};
-    for_chunks<Team, N>(n, [&](int64_t i) {
+    for_chunks<Group, N>(n, [&](int64_t i) {
       T x[N];
       load_chunk(x, row, i, n, -std::numeric_limits<T>::infinity());
       for (int j = 0; j < N; ++j) {
@@ -54,7 +54,7 @@ __device__ auto threshold(const S* row, int64_t n, T target, Weight weight) {
     });
     int steps = 0;
     for (int k = 0; k < 3; ++k) {
-      if (Team::sum(sums[k]) >= target) steps = k + 1;
+      if (Group::sum(sums[k]) >= target) steps = k + 1;
     }
     found |= decltype(found)(steps) << bit;
   }
@@ -115,12 +115,12 @@ __global__ void __launch_bounds__(kSampleThreads)
   const S* row = logits[blockIdx.x];
   const T temperature = static_cast<T>(o.temperature), min_p = static_cast<T>(o.min_p);
   T top = -inf;
-  for_chunks<Team, kChunk<S>>(n, [&](int64_t i) {
+  for_chunks<Group, kChunk<S>>(n, [&](int64_t i) {
     T x[kChunk<S>];
     load_chunk(x, row, i, n, -inf);
     for (T value : x) top = max_with_nan(top, value);
   });
-  top = Team::reduce(top, [](T a, T b) { return max_with_nan(a, b); });
+  top = Group::reduce(top, [](T a, T b) { return max_with_nan(a, b); });
   if (!(top > -inf && top < inf)) {
     if (threadIdx.x == 0) ids[blockIdx.x] = 0;
     return;
@@ -130,13 +130,13 @@ __global__ void __launch_bounds__(kSampleThreads)
     floor = threshold<S>(row, n, static_cast<T>(o.top_k), [](T x) { return x > -inf ? T(1) : T(0); });
   }
   // Probability relative to that of the most probable token.
-  const auto odds = [&](T x) { return key_of<S>(x) >= floor ? ::exp((x - top) / temperature) : T(0); };
+  const auto weight = [&](T x) { return key_of<S>(x) >= floor ? ::exp((x - top) / temperature) : T(0); };
   int64_t last = n;  // the last of the tokens with key `floor` that can be sampled
   if (o.top_p < 1) {
-    const T target = static_cast<T>(o.top_p) * sum_of<S, T>(row, n, [&](int64_t, T x) { return odds(x); });
-    const auto at = threshold<S>(row, n, target, odds);
-    const T above = sum_of<S, T>(row, n, [&](int64_t, T x) { return key_of<S>(x) > at ? odds(x) : T(0); });
-    const T here = sum_of<S, T>(row, n, [&](int64_t, T x) { return key_of<S>(x) == at ? odds(x) : T(0); });
+    const T target = static_cast<T>(o.top_p) * sum_of<S, T>(row, n, [&](int64_t, T x) { return weight(x); });
+    const auto at = threshold<S>(row, n, target, weight);
+    const T above = sum_of<S, T>(row, n, [&](int64_t, T x) { return key_of<S>(x) > at ? weight(x) : T(0); });
+    const T here = sum_of<S, T>(row, n, [&](int64_t, T x) { return key_of<S>(x) == at ? weight(x) : T(0); });
     const T count = sum_of<S, T>(row, n, [&](int64_t, T x) { return key_of<S>(x) == at ? T(1) : T(0); });
     // Keeps as many of these tokens as are needed, in the order of their ids.
     const T needed = std::max(T(1), std::ceil((target - above) / (here / count)));
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(kSampleThreads)
     floor = std::max(floor, at);
   }
   const int64_t token = first_past<S, T>(row, n, static_cast<T>(u[blockIdx.x]), T(0), [&](int64_t i, T x) {
-    const T w = key_of<S>(x) == floor && i > last ? T(0) : odds(x);
+    const T w = key_of<S>(x) == floor && i > last ? T(0) : weight(x);
     return w < min_p ? T(0) : w;
   });
   if (threadIdx.x == 0) ids[blockIdx.x] = static_cast<int32_t>(token);

@@ -74,7 +74,7 @@ bool from_device(cudaMemcpyKind kind) { return kind == cudaMemcpyDeviceToHost ||
 
 void copy(const char* name, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   const auto known = [](const void* p) { return find_allocation(reinterpret_cast<uintptr_t>(p)).size > 0; };
-  if (to_device(kind) || known(to)) require_allocated(fmt::format("{}, target", name).c_str(), to, bytes);
+  if (to_device(kind) || known(to)) require_allocated(fmt::format("{}, destination", name).c_str(), to, bytes);
   if (from_device(kind) || known(from)) require_allocated(fmt::format("{}, source", name).c_str(), from, bytes);
   std::memmove(to, from, bytes);
   use(from, bytes, false);

@@ -179,7 +179,7 @@ void Block::thread_main() {
   try {
     kernel_->call(kernel_->function, kernel_->arguments.get());
   } catch (const std::exception& error) {
-    stop(nullptr, fmt::format("an exception left the kernel: {}", error.what()));
+    stop(nullptr, fmt::format("the kernel threw an exception: {}", error.what()));
   } catch (...) {
     fault_ = Fault{nullptr, current_, "", std::current_exception()};
   }
@@ -246,11 +246,11 @@ void Block::resolve_barrier() {
     count += t.value;
     // The compiler may have made two calls of one barrier in the source, so source lines are compared.
     if (t.meeting == first.meeting && t.pc == first.pc) continue;
-    const auto where = places({first.pc, t.pc});
+    const auto where = source_lines({first.pc, t.pc});
     const bool same_line = where[0].file == where[1].file && where[0].line == where[1].line;
     if (t.meeting == first.meeting && same_line) continue;
     fault_ = Fault{first.pc, 0,
-                   fmt::format("divergent barrier: waits at {}, but thread {} {}; all threads of a block must come to "
+                   fmt::format("divergent barrier: waits at {}, but thread {} {}; all threads of a block must reach "
                                "the same barrier",
                                name_of(first.meeting), i, whereabouts(i))};
     return;
@@ -272,7 +272,7 @@ std::string Block::whereabouts(int thread) const {
   if (warps_[thread / 32].done >> thread % 32 & 1) return "has left the kernel";
   const Thread& t = threads_[thread];
   const std::string mask = of_block(t.meeting) ? "" : fmt::format(" with mask {:#010x}", t.mask);
-  return fmt::format("waits at {}{} ({})", name_of(t.meeting), mask, to_string(places({t.pc})[0], t.pc));
+  return fmt::format("waits at {}{} ({})", name_of(t.meeting), mask, to_string(source_lines({t.pc})[0], t.pc));
 }
 
 // Called when no thread can continue. Names a thread that waits and one that does not arrive.
@@ -286,27 +286,27 @@ void Block::fail_stuck() {
       if (!(t.mask & warp.exists & 1u << lane) || other == i) continue;
       const Thread& o = threads_[other];
       if ((warp.waiting >> lane & 1) && o.meeting == t.meeting && o.mask == t.mask) continue;
-      fault_ = Fault{t.pc, i,
-                     fmt::format("{}: mask {:#010x} names lane {}, but that lane (thread {}) {}; name only lanes that "
-                                 "come here",
-                                 name_of(t.meeting), t.mask, lane, other, whereabouts(other))};
+      fault_ =
+          Fault{t.pc, i,
+                fmt::format("{}: mask {:#010x} names lane {}, but that lane (thread {}) {}; the mask may name only "
+                            "lanes that make this call",
+                            name_of(t.meeting), t.mask, lane, other, whereabouts(other))};
       return;
     }
   }
   int waiting = -1, absent = -1;
   for (int i = count_ - 1; i >= 0; --i) (at_barrier(i) ? waiting : absent) = i;
-  fault_ =
-      Fault{threads_[waiting].pc, waiting,
-            fmt::format("divergent barrier: waits at {}, but thread {} {}; all threads of a block must come to the "
-                        "same barrier",
-                        name_of(threads_[waiting].meeting), absent, whereabouts(absent))};
+  fault_ = Fault{threads_[waiting].pc, waiting,
+                 fmt::format("divergent barrier: waits at {}, but thread {} {}; all threads of a block must reach the "
+                             "same barrier",
+                             name_of(threads_[waiting].meeting), absent, whereabouts(absent))};
 }
 
 void Block::on_access(uintptr_t address, size_t bytes, uint8_t kind, const void* pc) {
   const uintptr_t offset = address - reinterpret_cast<uintptr_t>(stacks_);
   if (offset < kMaxThreads * kStackBytes) {
     if (static_cast<int>(offset / kStackBytes) != threads_[current_].stack)
-      stop(pc, "touches a local variable of another thread");
+      stop(pc, "accesses a local variable of another thread");
     return;
   }
   size_t position = 0;

@@ -120,18 +120,18 @@ void Checker::check_shared(const Access& access, size_t position) {
     if (const Touch* other = find_race(word.last, touch(access, bytes), clocks_))
       race(access, *other, shared_.describe(index * 4, dynamic_bytes_));
     if (bytes & word.delayed) {
-      stop(access.pc,
-           fmt::format(
-               "cp.async on its way: {} {}, where a copy has not arrived; the thread that began it must wait for "
-               "its group (cp.async.wait_group), and then others for that thread (__syncthreads())",
-               verb(access.kind), shared_.describe(index * 4, dynamic_bytes_)));
+      stop(access.pc, fmt::format("cp.async not complete: {} {}, which an asynchronous copy may not have written yet; "
+                                  "the thread that started the "
+                                  "copy must wait for its group (cp.async.wait_group), and other threads then for a "
+                                  "barrier (__syncthreads())",
+                                  verb(access.kind), shared_.describe(index * 4, dynamic_bytes_)));
     }
     if (uninitialised && !unwritten_) {
-      const std::string place = shared_.describe(std::max(position, index * 4), dynamic_bytes_);
+      const std::string location = shared_.describe(std::max(position, index * 4), dynamic_bytes_);
       unwritten_ = Fault{access.pc, access.thread,
                          fmt::format("uninitialised shared memory: {} {}, which no thread of the block has written; "
-                                     "every block begins with unknown bytes there",
-                                     verb(access.kind), place)};
+                                     "shared memory has no defined content when a block starts",
+                                     verb(access.kind), location)};
     }
     if (access.kind != Touch::read) word.written |= bytes;
   });
@@ -167,8 +167,8 @@ void Checker::out_of_bounds(const Access& access) {
     stop(access.pc, fmt::format("out of bounds: {} {} bytes at byte {} of a device allocation of {} bytes",
                                 verb(access.kind), access.bytes, access.address - found.begin, found.size));
   }
-  stop(access.pc, fmt::format("out of bounds: {} {} bytes {}; compare the index with the size first", verb(access.kind),
-                              access.bytes, describe_address(access.address)));
+  stop(access.pc, fmt::format("out of bounds: {} {} bytes at {}; compare the index with the size before the access",
+                              verb(access.kind), access.bytes, describe_address(access.address)));
 }
 
 void Checker::out_of_shared(const Access& access, size_t position) {
@@ -176,16 +176,17 @@ void Checker::out_of_shared(const Access& access, size_t position) {
                               shared_.describe(position, dynamic_bytes_)));
 }
 
-void Checker::race(const Access& access, const Touch& other, const std::string& place) {
+void Checker::race(const Access& access, const Touch& other, const std::string& location) {
   const void* pc = reinterpret_cast<const void*>(image_begin_ + other.line);
   const bool one_warp = access.thread / 32 == other.thread / 32;
   stop(access.pc,
-       fmt::format("race: {} {}, which thread {} {} ({}), and nothing orders the two; put {} between",
-                   verb(access.kind), place, other.thread,
+       fmt::format("race: {} {}, which thread {} {} ({}), and the two accesses are not ordered; put {} between them",
+                   verb(access.kind), location, other.thread,
                    other.kind == Touch::read    ? "reads"
                    : other.kind == Touch::write ? "writes"
                                                 : "atomically changes",
-                   to_string(places({pc})[0], pc), one_warp ? "__syncwarp() or __syncthreads()" : "__syncthreads()"));
+                   to_string(source_lines({pc})[0], pc),
+                   one_warp ? "__syncwarp() or __syncthreads()" : "__syncthreads()"));
 }
 
 }  // namespace pg::sim

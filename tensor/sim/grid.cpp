@@ -109,7 +109,7 @@ void run(const Kernel& kernel) {
   }
   if (faulty == blocks) return;
   if (first.thrown) std::rethrow_exception(first.thrown);
-  const std::string where = first.pc ? fmt::format(" ({})", to_string(places({first.pc})[0], first.pc)) : "";
+  const std::string where = first.pc ? fmt::format(" ({})", to_string(source_lines({first.pc})[0], first.pc)) : "";
   fail("{}{}, block {}, thread {}: {}", name, where,
        text(unflatten(static_cast<uint64_t>(faulty.load()), kernel.grid), kernel.grid),
        text(unflatten(static_cast<uint64_t>(first.thread), kernel.block), kernel.block), first.text);

@@ -63,14 +63,15 @@ void* allocate(size_t bytes, MemoryKind kind) {
 }
 
 void release(void* memory, MemoryKind kind) {
-  const char* name = kind == MemoryKind::device ? "cudaFree" : "cudaFreeHost";
+  const bool device = kind == MemoryKind::device;
   auto& all = registry();
   {
     std::lock_guard lock(all.mutex);
     const auto it = all.live.find(reinterpret_cast<uintptr_t>(memory));
     check(it != all.live.end() && it->second.kind == kind,
-          "{}: expected the start of an allocation of its kind, got {}; was it freed before?", name, fmt::ptr(memory));
-    if (kind == MemoryKind::device) all.device_bytes -= it->second.size;
+          "{}: expected a pointer that {} returned and that is not freed yet, got {}",
+          device ? "cudaFree" : "cudaFreeHost", device ? "cudaMalloc" : "cudaMallocHost", fmt::ptr(memory));
+    if (device) all.device_bytes -= it->second.size;
     if (all.freed.size() >= 1000) all.freed.clear();
     all.freed[it->first] = it->second;
     all.live.erase(it);
@@ -101,7 +102,8 @@ std::string describe_address(uintptr_t address) {
     return it == map.begin() ? Allocation{} : std::prev(it)->second;
   };
   const auto freed = before(all.freed);
-  if (freed.contains(address, 0)) return fmt::format("in a device allocation of {} bytes that was freed", freed.size);
+  if (freed.contains(address, 0))
+    return fmt::format("an address in a device allocation of {} bytes that was freed", freed.size);
   // An address within 4096 bytes of an allocation was most likely meant for it.
   const Allocation left = before(all.live);
   const auto next = all.live.upper_bound(address);
@@ -109,18 +111,19 @@ std::string describe_address(uintptr_t address) {
   const uintptr_t past = address - (left.begin + left.size), ahead = right.begin - address;
   const bool near_left = left.size && past < left.size + 4096, near_right = right.size && ahead < right.size + 4096;
   if (near_left && (!near_right || past < ahead))
-    return fmt::format("{} bytes behind the end of a device allocation of {} bytes", past, left.size);
-  if (near_right) return fmt::format("{} bytes before the start of a device allocation of {} bytes", ahead, right.size);
-  return fmt::format("at {:#x}, in no device allocation (is it host memory?)", address);
+    return fmt::format("an address {} bytes past the end of a device allocation of {} bytes", past, left.size);
+  if (near_right)
+    return fmt::format("an address {} bytes before the start of a device allocation of {} bytes", ahead, right.size);
+  return fmt::format("address {:#x}, which is in no device allocation (is it host memory?)", address);
 }
 
 void require_allocated(const char* operation, const void* pointer, size_t bytes) {
   if (bytes == 0) return;
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const auto found = find_allocation(address);
-  if (found.size == 0) fail("{}: expected device memory, got an address {}", operation, describe_address(address));
+  if (found.size == 0) fail("{}: expected device memory, got {}", operation, describe_address(address));
   check(found.contains(address, bytes),
-        "{}: {} bytes from byte {} on do not fit into the device allocation of {} bytes; compare sizes in bytes, not "
+        "{}: {} bytes at byte {} do not fit into the device allocation of {} bytes; sizes are in bytes, not in "
         "elements",
         operation, bytes, address - found.begin, found.size);
 }

@@ -30,8 +30,8 @@ Allocation find_allocation(uintptr_t address);
 // The total size of all device allocations.
 size_t allocated_bytes();
 
-// Describes, for a message, the location of an address that must not be accessed: "in no device allocation; 8 bytes
-// past the end of one of 1024 bytes".
+// Describes, for a message, the location of an address that must not be accessed: "an address 8 bytes past the
+// end of a device allocation of 1024 bytes".
 std::string describe_address(uintptr_t address);
 // Throws pg::Error unless all bytes from `pointer` on are in one allocation. `operation` begins the message.
 void require_allocated(const char* operation, const void* pointer, size_t bytes);

@@ -70,15 +70,15 @@ void multiply(MmaLane* const (&lanes)[32]) {
 }
 
 // Lanes 8i … 8i + 7 hold the addresses of the rows of matrix i, eight elements of 2 bytes each. Lane 4g + t gets, in
-// register i, the elements 2t and 2t + 1 of row g or, if `turned` (transposed), of column g.
-void load_matrices(LdmatrixLane* const (&lanes)[32], bool turned) {
+// register i, the elements 2t and 2t + 1 of row g or, if `transposed`, of column g.
+void load_matrices(LdmatrixLane* const (&lanes)[32], bool transposed) {
   uint32_t got[32][4];
   for (int i = 0; i < 4; ++i) {
     uint16_t x[8][8];
     for (int row = 0; row < 8; ++row) std::memcpy(x[row], reinterpret_cast<const void*>(lanes[8 * i + row]->row), 16);
     for (int lane = 0; lane < 32; ++lane) {
       const int g = lane / 4, t = lane % 4 * 2;
-      const uint32_t low = turned ? x[t][g] : x[g][t], high = turned ? x[t + 1][g] : x[g][t + 1];
+      const uint32_t low = transposed ? x[t][g] : x[g][t], high = transposed ? x[t + 1][g] : x[g][t + 1];
       got[lane][i] = low | high << 16;
     }
   }
@@ -88,14 +88,16 @@ void load_matrices(LdmatrixLane* const (&lanes)[32], bool turned) {
 void meet_as_warp(Meeting meeting, void* mine, const void* pc) {
   if (!block().whole_warp()) {
     block().stop(
-        pc, fmt::format("{}: the warp has fewer than 32 threads; start blocks of a multiple of 32", name_of(meeting)));
+        pc,
+        fmt::format("{}: the warp has fewer than 32 threads; the number of threads per block must be a multiple of 32",
+                    name_of(meeting)));
   }
   block().meet(meeting, 0xffffffffu, reinterpret_cast<uintptr_t>(mine), 0, pc);
 }
 
 void require_aligned(const char* name, const char* what, uintptr_t address, const void* pc) {
   if (address % 16 == 0) return;
-  block().stop(pc, fmt::format("{}: {} begins {} bytes behind a multiple of 16; rows of 16 bytes must be aligned to 16",
+  block().stop(pc, fmt::format("{}: {} is at an address {} bytes past a multiple of 16; it must be aligned to 16 bytes",
                                name, what, address % 16));
 }
 
@@ -122,7 +124,7 @@ void ldmatrix_x4_trans(uint32_t (&to)[4], shared_address row) {
 void cp_async_16(shared_address to, const void* from, bool there) {
   const void* pc = __builtin_return_address(0);
   const auto source = reinterpret_cast<uintptr_t>(from);
-  require_aligned("cp.async", "the target", to, pc);
+  require_aligned("cp.async", "the destination", to, pc);
   if (there) require_aligned("cp.async", "the source", source, pc);
   block().begin_copy(to, source, there ? 16 : 0, there ? 0 : 16, pc);
 }

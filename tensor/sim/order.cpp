@@ -78,8 +78,7 @@ void check_order(const Uses& uses, const std::string& name, int stream, const Cl
       const Allocation memory = find_allocation(use.begin);
       fail(
           "{} on stream {} {} bytes {} to {} of a device allocation of {} bytes, and {} on stream {} {} bytes {} to "
-          "{}; "
-          "nothing orders the two: cudaEventRecord after the first and cudaStreamWaitEvent before the second",
+          "{}; the two are not ordered: call cudaEventRecord after the first and cudaStreamWaitEvent before the second",
           name, stream, use.write ? "writes" : "reads", use.begin - memory.begin, use.end - memory.begin, memory.size,
           p.name, p.stream, p.use.write ? "writes" : "reads", p.use.begin - memory.begin, p.use.end - memory.begin);
     }

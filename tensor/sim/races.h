@@ -42,11 +42,11 @@ struct Touch {
 // with, or nullptr. With more accesses than slots, the oldest reads are dropped first.
 template <int n>
 const Touch* find_race(Touch (&last)[n], const Touch& now, const WarpClocks& clocks) {
-  int place = -1, oldest_read = -1;
+  int slot = -1, oldest_read = -1;
   for (int i = 0; i < n; ++i) {
     Touch& old = last[i];
     if (old.epoch != now.epoch) {
-      if (place < 0) place = i;
+      if (slot < 0) slot = i;
       continue;
     }
     if (old.thread == now.thread) {
@@ -58,7 +58,7 @@ const Touch* find_race(Touch (&last)[n], const Touch& now, const WarpClocks& clo
                            old.kind == Touch::write;
       if (covers || covered) {
         if (covers) old = now;
-        place = n;
+        slot = n;
       }
       continue;
     }
@@ -69,8 +69,8 @@ const Touch* find_race(Touch (&last)[n], const Touch& now, const WarpClocks& clo
     const bool same_warp = old.thread / 32 == now.thread / 32;
     if (!same_warp || !clocks.after(now.thread, old.thread, old.clock)) return &old;
   }
-  if (place < 0) place = oldest_read >= 0 ? oldest_read : now.kind == Touch::read ? n : 0;
-  if (place < n) last[place] = now;
+  if (slot < 0) slot = oldest_read >= 0 ? oldest_read : now.kind == Touch::read ? n : 0;
+  if (slot < n) last[slot] = now;
   return nullptr;
 }
 

@@ -45,14 +45,14 @@ const std::map<std::string, KernelStats>& Report::kernels() const { return data_
 std::vector<LineStats> Report::lines() const {
   std::vector<const void*> pcs;
   for (const auto& [key, stats] : data_->instructions) pcs.push_back(key.second);
-  const auto where = places(pcs);
+  const auto where = source_lines(pcs);
   // Several instructions of one line (an unrolled loop, say) are one entry.
   std::map<std::tuple<std::string, std::string, int>, InstructionStats> by_line;
   size_t i = 0;
   for (const auto& [key, stats] : data_->instructions) {
-    const Place& place = where[i++];
-    const std::string file = place.file.empty() ? to_string(place, key.second) : place.file;
-    by_line[{key.first, file, place.line}].add(stats);
+    const SourceLine& source = where[i++];
+    const std::string file = source.file.empty() ? to_string(source, key.second) : source.file;
+    by_line[{key.first, file, source.line}].add(stats);
   }
   std::vector<LineStats> out;
   for (const auto& [key, s] : by_line) {
@@ -64,7 +64,7 @@ std::vector<LineStats> Report::lines() const {
 
 std::string Report::table() const {
   std::string out;
-  if (!sees_accesses()) out += "This build does not see accesses (it has a sanitizer): barriers only.\n";
+  if (!sees_accesses()) out += "This build has a sanitizer, so the report counts barriers only, no memory accesses.\n";
   const auto all = lines();
   for (const auto& [name, k] : kernels()) {
     out += fmt::format(

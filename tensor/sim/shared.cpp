@@ -58,15 +58,15 @@ void SharedMemory::poison() {
 
 std::string SharedMemory::describe(size_t position, size_t dynamic_bytes) const {
   if (position >= static_size_) {
-    return fmt::format("byte {} of the {} bytes of dynamic shared memory", position - static_size_, dynamic_bytes);
+    return fmt::format("byte {} of dynamic shared memory ({} bytes)", position - static_size_, dynamic_bytes);
   }
   const Variable* nearest = nullptr;  // the last one that begins before
   for (const auto& v : variables_) {
     if (v.begin <= position && (!nearest || v.begin > nearest->begin)) nearest = &v;
   }
-  if (!nearest) return "a byte before all shared variables";
-  return fmt::format("byte {} of the {} bytes of shared variable {}", position - nearest->begin,
-                     nearest->end - nearest->begin, nearest->name);
+  if (!nearest) return "a byte before the first shared variable";
+  return fmt::format("byte {} of shared variable {} ({} bytes)", position - nearest->begin, nearest->name,
+                     nearest->end - nearest->begin);
 }
 
 }  // namespace pg::sim

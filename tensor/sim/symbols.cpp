@@ -128,8 +128,8 @@ std::string relative(const std::string& path) {
 
 // One call of addr2line for all addresses. It prints per address the address itself, then pairs of lines (function,
 // file:line), the innermost inlined function first.
-std::vector<Place> ask_addr2line(const std::vector<const void*>& pcs) {
-  std::vector<Place> out(pcs.size());
+std::vector<SourceLine> ask_addr2line(const std::vector<const void*>& pcs) {
+  std::vector<SourceLine> out(pcs.size());
   std::string command = fmt::format("addr2line -a -i -f -e /proc/{}/exe", getpid());
   const uintptr_t bias = inspect_program().bias;
   std::map<uintptr_t, std::vector<size_t>> wanted;
@@ -155,9 +155,9 @@ std::vector<Place> ask_addr2line(const std::vector<const void*>& pcs) {
       function_line = true;
       const size_t colon = text.rfind(':');
       if (settled || colon == std::string::npos || text[0] == '?') continue;
-      const Place place{relative(text.substr(0, colon)), std::atoi(text.c_str() + colon + 1)};
-      settled = place.file.find("tensor/sim/") == std::string::npos;
-      for (size_t i : wanted[current]) out[i] = place;
+      const SourceLine found{relative(text.substr(0, colon)), std::atoi(text.c_str() + colon + 1)};
+      settled = found.file.find("tensor/sim/") == std::string::npos;
+      for (size_t i : wanted[current]) out[i] = found;
     }
   }
   pclose(pipe);
@@ -166,14 +166,14 @@ std::vector<Place> ask_addr2line(const std::vector<const void*>& pcs) {
 
 }  // namespace
 
-std::string to_string(const Place& place, const void* pc) {
-  if (place.file.empty()) return fmt::format("address {}", fmt::ptr(pc));
-  return fmt::format("{}:{}", place.file, place.line);
+std::string to_string(const SourceLine& source, const void* pc) {
+  if (source.file.empty()) return fmt::format("address {}", fmt::ptr(pc));
+  return fmt::format("{}:{}", source.file, source.line);
 }
 
-std::vector<Place> places(const std::vector<const void*>& return_addresses) {
+std::vector<SourceLine> source_lines(const std::vector<const void*>& return_addresses) {
   static std::mutex mutex;
-  static std::map<const void*, Place> known;
+  static std::map<const void*, SourceLine> known;
   std::lock_guard lock(mutex);
   std::vector<const void*> unknown;
   for (const void* pc : return_addresses) {
@@ -183,7 +183,7 @@ std::vector<Place> places(const std::vector<const void*>& return_addresses) {
     const auto found = ask_addr2line(unknown);
     for (size_t i = 0; i < unknown.size(); ++i) known[unknown[i]] = found[i];
   }
-  std::vector<Place> out;
+  std::vector<SourceLine> out;
   for (const void* pc : return_addresses) out.push_back(known[pc]);
   return out;
 }

@@ -8,16 +8,16 @@
 
 namespace pg::sim {
 
-struct Place {
+struct SourceLine {
   std::string file;  // relative to the repository's root; empty: unknown
   int line = 0;
 };
 // "tests/a.cu:12", or "address 0x…" if the debug information or addr2line is missing.
-std::string to_string(const Place& place, const void* pc);
+std::string to_string(const SourceLine& source, const void* pc);
 
 // The source lines of the calls that return to these addresses. For functions inlined into each other, it is the line
 // in the innermost function that is not the simulator's.
-std::vector<Place> places(const std::vector<const void*>& return_addresses);
+std::vector<SourceLine> source_lines(const std::vector<const void*>& return_addresses);
 
 // Name of the function at this address without return type, parameters and anonymous namespaces: "scale<float>".
 // "kernel at 0x…" if it cannot be found.

@@ -88,7 +88,7 @@ void Block::resolve_warp(int w, unsigned mask) {
     if (!shuffle) continue;
     if (!(mask >> (t.source & 31) & 1)) {
       fault_ = Fault{t.pc, static_cast<int>(&t - threads_.data()),
-                     fmt::format("{}: takes the value of lane {}, which {}", name_of(meeting), t.source,
+                     fmt::format("{}: reads the value of lane {}, which {}", name_of(meeting), t.source,
                                  warp.exists >> (t.source & 31) & 1 ? fmt::format("mask {:#010x} does not name", t.mask)
                                                                     : "does not exist in this block")};
       return leave_thread(true);

@@ -38,7 +38,7 @@ Tensor counted(const Tensor& x, int* runs) {
 
 }  // namespace
 
-TEST_CASE("a diamond sums what comes along both sides", "[autograd]") {
+TEST_CASE("a diamond sums the gradients of both branches", "[autograd]") {
   const Tensor x = leaf({2, -3});
   const Tensor y = x * x;              // dy/dx = 2x
   const Tensor loss = sum(y * x + y);  // x³ + x²
@@ -46,7 +46,7 @@ TEST_CASE("a diamond sums what comes along both sides", "[autograd]") {
   CHECK(x.grad().to_vector() == Values{3 * 4 + 4, 3 * 9 - 6});
 }
 
-TEST_CASE("every node runs back once, after all that use it", "[autograd]") {
+TEST_CASE("every node's backward runs once, after those of all its users", "[autograd]") {
   int runs = 0;
   const Tensor x = leaf({1, 2});
   const Tensor shared = counted(x, &runs);
@@ -68,7 +68,7 @@ TEST_CASE("a gradient passed to two inputs is not changed through one of them", 
   CHECK(b.grad().to_vector() == Values{2 * t0 * (1 + 1), 2 * t1 * (1 + 2)});
 }
 
-TEST_CASE("an op with two outputs of which one is used", "[autograd]") {
+TEST_CASE("an op with two outputs, only one of which is used", "[autograd]") {
   bool first_defined = true, second_defined = true;
   const Tensor x = leaf({1, 2});
   auto make = [&] {
@@ -90,7 +90,7 @@ TEST_CASE("an op with two outputs of which one is used", "[autograd]") {
   CHECK(x.grad().to_vector() == Values{1 + 10 + 2, 1 + 10 + 4});
 }
 
-TEST_CASE("branches that the loss does not use run nothing", "[autograd]") {
+TEST_CASE("branches that the loss does not use are not run backward", "[autograd]") {
   int used = 0, unused = 0;
   const Tensor x = leaf({1});
   const Tensor a = counted(x, &used), b = counted(x, &unused);
@@ -171,7 +171,7 @@ TEST_CASE("gradients of leaves add up until zero_grad", "[autograd]") {
   CHECK(s.grad().item() == 2);
 }
 
-TEST_CASE("gradients go straight into a slab, over whatever it held", "[autograd]") {
+TEST_CASE("gradients are written directly into a slab and overwrite its old content", "[autograd]") {
   const Tensor slab = Tensor::full({6}, NAN, f64);
   const Tensor a = leaf({1, 2}), b = leaf({3, 4}), unused = leaf({5, 6});
   set_grad_buffer(a, slab.view_slice(0, 0, 2));
@@ -194,7 +194,7 @@ TEST_CASE("gradients go straight into a slab, over whatever it held", "[autograd
   CHECK(contains(error_of([&] { set_grad_buffer(a * a, Tensor::zeros({2}, f64)); }), "leaf"));
 }
 
-TEST_CASE("a graph runs back once", "[autograd]") {
+TEST_CASE("backward runs once per graph", "[autograd]") {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * x, loss = sum(y);
   backward(loss);
@@ -206,7 +206,7 @@ TEST_CASE("a graph runs back once", "[autograd]") {
   }
 }
 
-TEST_CASE("backward says what it cannot do", "[autograd]") {
+TEST_CASE("backward's errors", "[autograd]") {
   const Tensor x = leaf({1, 2});
   CHECK(contains(error_of([&] { backward(x * x); }), "expected a scalar loss, got shape [2]"));
   CHECK(contains(error_of([&] { backward(sum(x.detach())); }), "set_requires_grad()"));
@@ -286,7 +286,7 @@ TEST_CASE("checkpoint gives the gradients of the plain call", "[autograd][checkp
   for (int64_t i = 0; i < 36; ++i) CHECK(plain[2].to_vector()[i] == Approx(again[2].to_vector()[i]).epsilon(1e-14));
 }
 
-TEST_CASE("checkpoint keeps only its input", "[autograd][checkpoint]") {
+TEST_CASE("checkpoint stores only its input", "[autograd][checkpoint]") {
   const int64_t n = 1 << 20;
   const Tensor x = random_leaf({n}, 4);
   auto deep = [](const Tensor& h) { return sin(sin(sin(sin(sin(sin(h)))))); };
@@ -304,7 +304,8 @@ TEST_CASE("checkpoint keeps only its input", "[autograd][checkpoint]") {
   CHECK(same_bits(x.grad(), expected));
 }
 
-TEST_CASE("checkpoint of an input without a gradient still serves the leaves inside", "[autograd][checkpoint]") {
+TEST_CASE("checkpoint of an input without a gradient computes the gradients of the leaves inside",
+          "[autograd][checkpoint]") {
   const Tensor w = leaf({2, 3}), x = Tensor::from(Values{5, 7}, {2});
   backward(sum(checkpoint([w](const Tensor& h) { return h * w; }, x)));
   CHECK(w.grad().to_vector() == Values{5, 7});

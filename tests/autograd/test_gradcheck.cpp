@@ -38,7 +38,7 @@ bool says(const GradcheckResult& r, const std::string& words) { return r.message
 
 }  // namespace
 
-TEST_CASE("gradcheck accepts a right backward", "[gradcheck]") {
+TEST_CASE("gradcheck accepts a correct backward", "[gradcheck]") {
   const GradcheckResult r = check_square([](const Tensor& dy, const Tensor& x) { return 2 * x * dy; });
   INFO(r.message);
   CHECK(r.ok);
@@ -165,7 +165,7 @@ TEST_CASE("gradcheck sees results that change from run to run", "[gradcheck]") {
   CHECK(!r.ok);
 }
 
-TEST_CASE("gradcheck holds what it is told is constant", "[gradcheck]") {
+TEST_CASE("gradcheck does not perturb inputs marked as constant", "[gradcheck]") {
   auto f = [](In x) { return x[0] * x[1].detach(); };
   CHECK(!gradcheck(f, {random({3}), random({3}, 4)}).ok);
   GradcheckOptions options;

@@ -19,7 +19,7 @@ Tensor leaf(const Values& values, DType dtype = f64) {
 
 // The gradients of functions of softmax(logits) do not depend on a shift of all logits. The logits are multiples of
 // 1/16, so f32 holds them exactly after a shift of up to a million.
-TEST_CASE("a shift of all logits costs no digits of the gradient", "[ops][values]") {
+TEST_CASE("a shift of all logits costs the gradient no precision", "[ops][values]") {
   const Values base = {0.5, -1.25, 2, 0.0625, -3, 1.5, -0.75, 2.4375, 0};
   const size_t n = base.size(), id = 3;
   double total = 0, entropy = 0;

@@ -195,7 +195,7 @@ TEST_CASE("gradients at ties and borders", "[ops][values]") {
   CHECK(std::isnan(amax(make({1, kNan, 2})).item()));
 }
 
-TEST_CASE("where takes nothing from the side it does not choose", "[ops][values]") {
+TEST_CASE("where: the operand that is not selected gets gradient 0 and spreads no NaN", "[ops][values]") {
   const Tensor condition = Tensor::from(std::vector<uint8_t>{1, 0}, {2});
   const Tensor a = leaf({1, kNan}), b = leaf({kInf, 2});
   const Tensor y = where(condition, a, b);
@@ -205,7 +205,7 @@ TEST_CASE("where takes nothing from the side it does not choose", "[ops][values]
   CHECK(b.grad().to_vector() == Values{0, 3});
 }
 
-TEST_CASE("argmax takes the first of equals", "[ops][values]") {
+TEST_CASE("argmax returns the first of equal maxima", "[ops][values]") {
   const Tensor x = Tensor::from(Values{1, 3, 3, 5, 0, 5}, {2, 3});
   CHECK(argmax(x).to_vector() == Values{1, 0});
   CHECK(argmax(x, 0).to_vector() == Values{1, 0, 1});
@@ -223,7 +223,7 @@ TEST_CASE("one_hot, cumsum and scatter_add by hand", "[ops][values]") {
   CHECK(scatter_add(make({10, 20}), 0, hits, make({1, 2, 3})).to_vector() == Values{13, 23});
 }
 
-TEST_CASE("softmax and its relatives survive extreme scores", "[ops][values]") {
+TEST_CASE("softmax and the losses based on it handle extreme scores", "[ops][values]") {
   for (DType dtype : {f32, f64}) {
     const Tensor x = Tensor::from(Values{1e4, -1e4, 0, 0, -kInf, 0}, {2, 3}).to(dtype).set_requires_grad();
     const Values p = softmax(x).to_vector();
@@ -267,7 +267,7 @@ TEST_CASE("clamp passes the gradient at an infinity that no bound cuts off", "[o
   }
 }
 
-TEST_CASE("a tensor without dimensions has dims 0 and -1 to work along", "[ops][values]") {
+TEST_CASE("a tensor without dimensions accepts the dims 0 and -1", "[ops][values]") {
   const Tensor id = Tensor::from(std::vector<int32_t>{0}, Shape{}), ids = id.view_reshape({1});
   const Tensor three = Tensor::from(std::vector<int32_t>{0, 0, 0}, {3});
   using Call = std::function<Tensor(const Tensor&)>;

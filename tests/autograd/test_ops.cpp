@@ -21,7 +21,7 @@ TEST_CASE("every operation has a sample", "[ops]") {
   }
 }
 
-TEST_CASE("samples record the operation that they are filed under", "[ops]") {
+TEST_CASE("samples record the operation that they are registered for", "[ops]") {
   static Op watched;
   std::set<Op> recorded;
   for (const OpSample& s : op_samples()) {
@@ -161,7 +161,7 @@ TEST_CASE("a second backward adds in f32 too", "[ops]") {
   }
 }
 
-TEST_CASE("wrong calls say what is wrong", "[ops]") {
+TEST_CASE("invalid calls give errors that name the problem", "[ops]") {
   for (const OpError& e : op_errors()) {
     std::string message;
     try {

@@ -102,7 +102,7 @@ TEST_CASE("a factor overwritten before backward is an error that names mul", "[w
   CHECK(!x.grad().defined());
 }
 
-TEST_CASE("what mul does not read may be overwritten", "[writes]") {
+TEST_CASE("values that mul's backward does not read may be overwritten", "[writes]") {
   const Tensor x = leaf({1, 2, 3}, {3});
   const Tensor w = Tensor::from(Values{10, 20, 30}, {3});
   const Tensor copy = x.clone();
@@ -154,7 +154,7 @@ TEST_CASE("an ids buffer reused for a second micro-batch is an error", "[writes]
   }
 }
 
-TEST_CASE("an id written out of range before backward never reaches a kernel", "[writes]") {
+TEST_CASE("an id that is overwritten out of range before backward never reaches a kernel", "[writes]") {
   const Tensor w = leaf(Values(8, 1), {4, 2});
   Tensor ids = Tensor::from(std::vector<int32_t>{3, 1}, {2});
   const auto buffer = ids.data<int32_t>();
@@ -194,7 +194,7 @@ TEST_CASE("an exception in a backward leaves no half-written gradient", "[writes
   CHECK(x.grad().to_vector() == Values{2, 4, 6});
 }
 
-TEST_CASE("after an exception a node that both graphs share starts from nothing", "[writes]") {
+TEST_CASE("after an exception a node that two graphs share starts without a gradient", "[writes]") {
   const Tensor x = leaf({1, 2}, {2});
   const Tensor shared = x * 3;
   const Tensor failing = record(Op::add, shared.clone(), {&shared}, [](const Tensor& dy, Grads& g) {
@@ -206,7 +206,7 @@ TEST_CASE("after an exception a node that both graphs share starts from nothing"
   CHECK(x.grad().to_vector() == Values{3, 3});
 }
 
-TEST_CASE("checkpoint gives the generator back when the recomputation throws", "[writes][checkpoint]") {
+TEST_CASE("checkpoint restores the generator when the recomputation throws", "[writes][checkpoint]") {
   manual_seed(5);
   const Tensor x = leaf({1, 2, 3, 4}, {4});
   int calls = 0;

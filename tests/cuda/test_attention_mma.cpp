@@ -144,7 +144,7 @@ TEST_CASE("CUDA attention on tensor cores has the same bits again, and for fewer
   alone(0, 37);
 }
 
-TEST_CASE("CUDA attention on tensor cores never reads behind the keys in use", "[cuda][attention]") {
+TEST_CASE("CUDA attention on tensor cores never reads past the keys in use", "[cuda][attention]") {
   Attention x = inputs({2, 2, 1, 20, 70, 64, true, {}, {35, 64}}, bf16), clean = inputs(x.c, bf16);
   for (Attention* a : {&x, &clean}) {
     a->dout = random(a->q.shape(), bf16, 4).to(device());
@@ -165,7 +165,7 @@ TEST_CASE("CUDA attention on tensor cores never reads behind the keys in use", "
   CHECK(all_equal(x.dv.view_select(0, 0).view_slice(1, 35, 70), 0));
 }
 
-TEST_CASE("tensor cores take only what their kernels can do", "[cuda][attention]") {
+TEST_CASE("attention uses tensor cores only for supported shapes and types", "[cuda][attention]") {
   const Device there = device();
   const auto takes = [](const Attention& x, const AttentionArgs& args) {
     return cuda::takes_mma({x.q, x.k, x.v, x.out}, args);

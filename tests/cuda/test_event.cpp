@@ -5,7 +5,7 @@
 
 using namespace pg;
 
-TEST_CASE("events of a device come in order and the device has a name", "[cuda]") {
+TEST_CASE("events of a device complete in order and the device has a name", "[cuda]") {
   if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
   const Device device{Device::Kind::cuda, 0};
   const Tensor x = Tensor::ones({4096}, f32, device);

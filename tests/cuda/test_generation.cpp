@@ -65,7 +65,7 @@ TokenBatch random_batch(Generator& g) {
 
 }  // namespace
 
-TEST_CASE("CUDA samples what the filters leave, where u says", "[cuda]") {
+TEST_CASE("CUDA samples by u among the tokens that the filters leave", "[cuda]") {
   const SampleOptions all[] = {{},
                                {.temperature = 0.7},
                                {.top_k = 1},
@@ -83,7 +83,7 @@ TEST_CASE("CUDA samples what the filters leave, where u says", "[cuda]") {
   check_choices(random_logits(2, 50257, 0, 2).to(bf16), {.top_k = 50, .top_p = 0.8}, 1e-5);
 }
 
-TEST_CASE("CUDA samples no token that cannot be and says 0 of logits that are none", "[cuda]") {
+TEST_CASE("CUDA samples no token of probability 0 and returns id 0 for logits that are not finite", "[cuda]") {
   constexpr float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> values = {-inf, 1,    -inf, -inf,  //
                                      0,    inf,  0,    0,     //
@@ -98,7 +98,7 @@ TEST_CASE("CUDA samples no token that cannot be and says 0 of logits that are no
   CHECK(here.to_vector() == ids.to_vector());
 }
 
-TEST_CASE("CUDA puts new keys and values where the CPU puts them", "[cuda]") {
+TEST_CASE("CUDA appends keys and values at the same cache positions as the CPU", "[cuda]") {
   const Device there = gpu();
   for (const DType dtype : {f32, bf16, f64}) {
     for (const int64_t size : {3, 8, 16}) {
@@ -123,7 +123,7 @@ TEST_CASE("CUDA puts new keys and values where the CPU puts them", "[cuda]") {
   }
 }
 
-TEST_CASE("a graph repeats its work on what lies at its addresses", "[cuda]") {
+TEST_CASE("a graph replays its kernels on the current content of its buffers", "[cuda]") {
   const Tensor x = Tensor::full({1000}, 1, f32, gpu()), y = Tensor::full({1000}, 0, f32, gpu());
   const Kernels& k = kernels(gpu());
   Tensor kept;
@@ -152,7 +152,7 @@ TEST_CASE("a graph that cannot be recorded leaves the stream usable", "[cuda]") 
   CHECK(x.to_vector()[0] == 2);
 }
 
-TEST_CASE("a training step has the same bits as a graph and without, for any batch", "[cuda][slow]") {
+TEST_CASE("a training step is bit-identical with and without a graph, for any batch", "[cuda][slow]") {
   for (const DType dtype : {f32, bf16}) {
     std::vector<StepReport> reports[2];
     std::vector<double> weights[2];
@@ -199,7 +199,8 @@ TEST_CASE("rows of CUDA generation end by stop ids as on the CPU", "[cuda]") {
   }
 }
 
-TEST_CASE("log-probabilities of sampling are those of training: near by default, equal when exact", "[cuda]") {
+TEST_CASE("log-probabilities of sampling equal those of training: approximately by default, bit for bit when exact",
+          "[cuda]") {
   struct Exact {
     explicit Exact(bool on) { backend(gpu()).set_exact(on); }
     ~Exact() { backend(gpu()).set_exact(false); }

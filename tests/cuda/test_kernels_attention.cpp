@@ -55,7 +55,7 @@ TEST_CASE("CUDA attention of queries without a key is 0 with lse -inf", "[cuda][
   }
 }
 
-TEST_CASE("CUDA attention never reads what no query may see", "[cuda][attention]") {
+TEST_CASE("CUDA attention never reads keys that are masked for all queries", "[cuda][attention]") {
   for (const int64_t queries : {2, 20}) {
     // NaN is stored in the masked keys, in the keys after the length and in the last key, which only the last query may
     // see.
@@ -112,7 +112,7 @@ TEST_CASE("CUDA attention backward agrees with the CPU", "[cuda][attention]") {
   check_backward({1, 4, 2, 12, 20, 8}, bf16, 0, f32);
 }
 
-TEST_CASE("CUDA attention backward keeps masked NaN out", "[cuda][attention]") {
+TEST_CASE("CUDA attention backward ignores NaN in masked keys", "[cuda][attention]") {
   Attention x = inputs({1, 2, 1, 10, 20, 8, true, every_third_masked(20), {18}}, f32);
   for (const Tensor& kv : {x.k, x.v}) {
     for (int64_t key = 0; key < 20; ++key) {

@@ -57,7 +57,7 @@ void check_reduce(Reduce op, const Tensor& x, const std::vector<int>& dims, doub
 
 }  // namespace
 
-TEST_CASE("reductions that many blocks share", "[cuda]") {
+TEST_CASE("reductions that are split over many blocks", "[cuda]") {
   device();
   const Tensor x = random({1500000}, 1);
   check_reduce(Reduce::sum, x.view_reshape({1, 1500000}), {1}, 1e-4);  // positive and negative terms cancel
@@ -74,7 +74,7 @@ TEST_CASE("reductions that many blocks share", "[cuda]") {
   }
 }
 
-TEST_CASE("a split reduction adds to what the result holds", "[cuda]") {
+TEST_CASE("a split reduction adds to the previous content of the result", "[cuda]") {
   device();
   const Tensor x = integers({5000, 33}, 10, 2, f32), want = integers({1, 33}, 10, 3, f64), y = on_cuda(want.to(f32));
   cpu_kernels().reduce(Reduce::sum, want, x.to(f64), 2, 3);
@@ -82,7 +82,7 @@ TEST_CASE("a split reduction adds to what the result holds", "[cuda]") {
   CHECK(y.to_vector() == want.to_vector());
 }
 
-TEST_CASE("a maximum is NaN where a term is, and of nothing -inf", "[cuda]") {
+TEST_CASE("the maximum is NaN if any term is NaN, and -inf over no terms", "[cuda]") {
   device();
   for (int64_t columns : {5, 100, 70000}) {
     const Tensor x = Tensor::full({4, columns}, -kInf);
@@ -108,7 +108,7 @@ TEST_CASE("a maximum is NaN where a term is, and of nothing -inf", "[cuda]") {
   CHECK(z.to_vector() == std::vector<double>(3, 0));
 }
 
-TEST_CASE("argmax on CUDA takes the first of equals and NaN before all", "[cuda]") {
+TEST_CASE("argmax on CUDA returns the first of equal maxima, and a NaN before any number", "[cuda]") {
   device();
   for (DType dtype : {f32, f64, bf16}) {
     for (int64_t columns : {1, 5, 333, 3001}) {
@@ -140,7 +140,7 @@ TEST_CASE("sum of squares on CUDA is in double", "[cuda]") {
   CHECK(std::abs(y.item() / 3e50 - 1) < 1e-6);
 }
 
-TEST_CASE("running sums of few long and of many lines", "[cuda]") {
+TEST_CASE("cumulative sums of few long lines and of many lines", "[cuda]") {
   device();
   struct Case {
     Shape shape;
@@ -159,7 +159,7 @@ TEST_CASE("running sums of few long and of many lines", "[cuda]") {
   }
 }
 
-TEST_CASE("random numbers on CUDA are the CPU's", "[cuda]") {
+TEST_CASE("random numbers on CUDA equal the CPU's", "[cuda]") {
   device();
   const uint64_t seed = 0x123456789abcdef;
   for (uint64_t offset : {uint64_t{0}, uint64_t{1}, uint64_t{6}, uint64_t{1000003}, (uint64_t{1} << 34) - 5}) {
@@ -183,7 +183,7 @@ TEST_CASE("random numbers on CUDA are the CPU's", "[cuda]") {
   CHECK(y.to_vector() == std::vector<double>(20000, 1));
 }
 
-TEST_CASE("dropout on CUDA keeps what the CPU keeps", "[cuda]") {
+TEST_CASE("dropout on CUDA keeps the same elements as the CPU", "[cuda]") {
   device();
   for (DType dtype : {f32, f64, bf16}) {
     for (int64_t start : {0, 1}) {  // with start 1, groups of four elements are not aligned
@@ -255,7 +255,7 @@ TEST_CASE("scatter_add on CUDA, by rows and by elements", "[cuda]") {
   }
 }
 
-TEST_CASE("ids out of range read NaN and receive nothing", "[cuda]") {
+TEST_CASE("ids out of range read NaN and are not written", "[cuda]") {
   const Device cuda = device();
   const Tensor ids = on_cuda(Tensor::from(std::vector<int32_t>{1, -1, 4, 2000000000}, {4}));
   const Tensor w = Tensor::ones({4, 3}, f32, cuda).set_requires_grad();
@@ -307,7 +307,7 @@ TEST_CASE("adamw on CUDA follows the CPU in f64", "[cuda]") {
   }
 }
 
-TEST_CASE("rope on CUDA turns as the CPU, with and without positions, and adds", "[cuda]") {
+TEST_CASE("rope on CUDA equals the CPU's, with and without positions, and with beta 1", "[cuda]") {
   device();
   const Tensor x = random({3, 2, 17, 12}, 23), positions = integers({3}, 900, 24, i32);
   for (bool with : {false, true}) {
@@ -325,7 +325,7 @@ TEST_CASE("rope on CUDA turns as the CPU, with and without positions, and adds",
   }
 }
 
-TEST_CASE("kernels on empty tensors start and do nothing", "[cuda]") {
+TEST_CASE("kernels on empty tensors do nothing", "[cuda]") {
   const Device cuda = device();
   const Kernels& k = cuda_kernels();
   const Tensor none = Tensor::empty({0}, f32, cuda), no_rows = Tensor::empty({0, 4}, f32, cuda);

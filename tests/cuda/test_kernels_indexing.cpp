@@ -50,7 +50,7 @@ constexpr Place kPlaces[] = {{32, 0, 0}, {32, 16, 16}, {33, 0, 0}, {32, 1, 0}, {
 
 }  // namespace
 
-TEST_CASE("CUDA reads rows wherever they lie", "[cuda]") {
+TEST_CASE("CUDA reads rows of any alignment and stride", "[cuda]") {
   const std::vector<int32_t> ids{3, 0, 8, -1, 3, 9, 2000000000};
   const auto n = static_cast<int64_t>(ids.size());
   const Tensor at = Tensor::from(ids, {n}).to(device());
@@ -76,7 +76,7 @@ TEST_CASE("CUDA reads rows wherever they lie", "[cuda]") {
   }
 }
 
-TEST_CASE("CUDA sums rows at ids wherever they lie", "[cuda][slow]") {
+TEST_CASE("CUDA adds rows at ids for any alignment and stride", "[cuda][slow]") {
   for (const DType dtype : {f32, f64, bf16}) {
     for (const auto& [columns, spare, skip] : kPlaces) {
       INFO(name_of(dtype) << ", " << columns << " + " << spare << " columns from " << skip << " on");

@@ -58,7 +58,7 @@ TEST_CASE("CUDA gradients of norm weights over many rows", "[cuda][slow]") {
   }
 }
 
-TEST_CASE("CUDA norm gradients of rows longer than what a block's registers hold", "[cuda]") {
+TEST_CASE("CUDA norm gradients of rows too long for a block's registers", "[cuda]") {
   for (DType dtype : {f32, f64, bf16}) {
     for (int64_t c : {6145, 8193, 16390}) {
       INFO("C = " << c);
@@ -68,7 +68,7 @@ TEST_CASE("CUDA norm gradients of rows longer than what a block's registers hold
   }
 }
 
-TEST_CASE("each of a CUDA norm's gradients has the same bits alone", "[cuda]") {
+TEST_CASE("each gradient of a CUDA norm is bit-identical if computed alone", "[cuda]") {
   const Side s = on_cuda(f32);
   for (int64_t c : {40, 1500, 8200}) {
     const Shape shape{70, c}, columns{c};
@@ -87,7 +87,7 @@ TEST_CASE("each of a CUDA norm's gradients has the same bits alone", "[cuda]") {
   }
 }
 
-TEST_CASE("CUDA norms keep the digits of rows far from zero", "[cuda]") {
+TEST_CASE("CUDA norms of rows far from zero keep their precision", "[cuda]") {
   const Tensor x = uniform({2, 1000}, 1, 1000, 1001);
   check_against_cpu(on_cuda(f64), [&](const Side& s) { return layer_norms(s, x, {}); });
   // f32 has 24 bits of precision, of which the mean takes 10.

@@ -45,18 +45,19 @@ TEST_CASE("CUDA matmul at the borders of its tiles and with all transposes", "[c
   const int64_t sizes[][3] = {{1, 1, 1},    {1, 65, 17},  {15, 16, 17}, {16, 15, 64},  {17, 1, 129},
                               {63, 64, 15}, {64, 63, 16}, {65, 64, 1},  {64, 129, 63}, {129, 65, 65}};
   for (const auto& [m, n, k] : sizes) {
-    for (const bool turn_a : {false, true}) {
-      for (const bool turn_b : {false, true}) {
-        INFO(m << " x " << n << " x " << k << (turn_a ? ", a turned" : "") << (turn_b ? ", b turned" : ""));
-        const DType dtype = m > 64 ? f32 : turn_a ? bf16 : turn_b ? f64 : f32;
-        check_product({nan_matrix(m, n, dtype), placed(random({m, k}, dtype, 1), turn_a),
-                       placed(random({k, n}, dtype, 2), turn_b)});
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        INFO(m << " x " << n << " x " << k << (transpose_a ? ", a transposed" : "")
+               << (transpose_b ? ", b transposed" : ""));
+        const DType dtype = m > 64 ? f32 : transpose_a ? bf16 : transpose_b ? f64 : f32;
+        check_product({nan_matrix(m, n, dtype), placed(random({m, k}, dtype, 1), transpose_a),
+                       placed(random({k, n}, dtype, 2), transpose_b)});
       }
     }
   }
 }
 
-TEST_CASE("CUDA matmul of any strides writes nothing beside its result", "[cuda][matmul]") {
+TEST_CASE("CUDA matmul of any strides writes only its result", "[cuda][matmul]") {
   for (const DType dtype : {f32, bf16}) {
     INFO(name_of(dtype));
     const Tensor block = Tensor::full({40, 3, 150}, 7, dtype, device());
@@ -103,7 +104,7 @@ TEST_CASE("CUDA matmul adds to beta times the result", "[cuda][matmul]") {
   }
 }
 
-TEST_CASE("CUDA matmul over no numbers leaves beta times the result", "[cuda][matmul]") {
+TEST_CASE("CUDA matmul with K = 0 gives beta times the result", "[cuda][matmul]") {
   const Tensor a = Tensor::empty({5, 0}, f32, device()), b = Tensor::empty({0, 9}, f32, device());
   const Tensor c = nan_matrix(5, 9, f32);
   Product p{c, a, b};
@@ -121,7 +122,7 @@ TEST_CASE("CUDA matmul over no numbers leaves beta times the result", "[cuda][ma
   Product{none, Tensor::empty({0, 4}, f32, device()), Tensor::ones({4, 9}, f32, device())}.run(kernels(device()));
 }
 
-TEST_CASE("CUDA matmul with bias and GELU keeps the value before it", "[cuda][matmul]") {
+TEST_CASE("CUDA matmul with bias and GELU stores the pre-activation", "[cuda][matmul]") {
   for (const DType dtype : {f32, f64, bf16}) {
     for (const DType result : {dtype, sum_type(dtype)}) {
       INFO(name_of(dtype) << " into " << name_of(result));
@@ -173,12 +174,12 @@ TEST_CASE("CUDA matmul times the derivative of GELU", "[cuda][matmul]") {
   check_product(batch);
 }
 
-TEST_CASE("CUDA matmul sums the rows of its left side", "[cuda][matmul]") {
+TEST_CASE("CUDA matmul also computes the row sums of its left operand", "[cuda][matmul]") {
   for (const DType dtype : {f32, f64, bf16}) {
     for (const DType result : {dtype, sum_type(dtype)}) {
-      for (const bool turn_a : {true, false}) {
-        INFO(name_of(dtype) << " into " << name_of(result) << (turn_a ? ", a turned" : ""));
-        Product p{nan_matrix(72, 40, result), placed(random({72, 130}, dtype, 1), turn_a),
+      for (const bool transpose_a : {true, false}) {
+        INFO(name_of(dtype) << " into " << name_of(result) << (transpose_a ? ", a transposed" : ""));
+        Product p{nan_matrix(72, 40, result), placed(random({72, 130}, dtype, 1), transpose_a),
                   random({130, 40}, dtype, 2).to(device())};
         for (const DType sums : {result, sum_type(dtype)}) {
           p.sums = Tensor::full({72}, NAN, sums, device());

@@ -87,7 +87,7 @@ TEST_CASE("CUDA logits of a whole vocabulary", "[cuda]") {
   }
 }
 
-TEST_CASE("CUDA has more rows than blocks", "[cuda]") {
+TEST_CASE("CUDA row kernels with more rows than blocks", "[cuda]") {
   const Tensor x = uniform({4096 * 8 + 3, 3}, 1);
   check_against_cpu(on_cuda(f32), [&](const Side& s) {
     const Tensor y = s.out(x.shape());
@@ -145,7 +145,7 @@ TEST_CASE("CUDA log-probabilities of all kernels agree to the bit", "[cuda]") {
   }
 }
 
-TEST_CASE("CUDA gradients of logits may lie over the logits", "[cuda]") {
+TEST_CASE("CUDA gradients of logits may be written over the logits", "[cuda]") {
   for (DType dtype : {f32, bf16}) {
     for (int64_t v : {40, 3001}) {
       const Side s = on_cuda(dtype);
@@ -166,7 +166,7 @@ TEST_CASE("CUDA gradients of logits may lie over the logits", "[cuda]") {
   }
 }
 
-TEST_CASE("CUDA keeps the digits of gradients of logits far from 0", "[cuda]") {
+TEST_CASE("CUDA gradients of logits far from 0 keep their precision", "[cuda]") {
   for (int64_t v : {33, 1100}) {
     // Multiples of 1/16, which f32 holds exactly up to a million.
     const Tensor x = (integers(4 * v, 3, 97).to(f64) / 16.0 + 1e6).to(f32).view_reshape({4, v}),
@@ -179,7 +179,7 @@ TEST_CASE("CUDA keeps the digits of gradients of logits far from 0", "[cuda]") {
   }
 }
 
-TEST_CASE("CUDA takes huge and impossible logits", "[cuda]") {
+TEST_CASE("CUDA handles huge and infinite logits", "[cuda]") {
   for (int64_t v : {64, 2051}) {
     // Row 0: huge but equal; 1: one logit far above the others; 2: every third is -inf; 3: all are -inf; 4: one NaN.
     std::vector<float> values;
@@ -227,7 +227,7 @@ TEST_CASE("CUDA takes huge and impossible logits", "[cuda]") {
   }
 }
 
-TEST_CASE("CUDA ids that are no column give NaN in their row alone", "[cuda]") {
+TEST_CASE("CUDA: an id out of range gives NaN in its row only", "[cuda]") {
   for (int64_t v : {9, 1030}) {
     const Side s = on_cuda(f32);
     const std::vector<int32_t> given{2, -1, static_cast<int32_t>(v), -100, 2147483647};
@@ -276,7 +276,7 @@ TEST_CASE("CUDA row kernels repeat their bits for any number of threads", "[cuda
   set_num_threads(before);
 }
 
-TEST_CASE("CUDA row kernels take no rows at all", "[cuda]") {
+TEST_CASE("CUDA row kernels accept 0 rows", "[cuda]") {
   const Side s = on_cuda(f32);
   CHECK(softmaxes(s, Tensor::empty({0, 7}), 0)[0].numel() == 0);
   // With no rows, the gradient of the weights is unchanged.

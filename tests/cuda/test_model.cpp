@@ -97,7 +97,7 @@ TEST_CASE("training on CUDA follows the CPU step by step", "[cuda]") {
   }
 }
 
-TEST_CASE("generation on CUDA chooses the CPU's tokens", "[cuda]") {
+TEST_CASE("generation on CUDA samples the CPU's tokens", "[cuda]") {
   Gpt2 here = small_model(f32), there = small_model(f32);
   there.to(cuda_device());
   GenerateOptions options;

@@ -21,7 +21,7 @@ std::string read(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("plans are found again by the next process on the same machine only", "[cuda]") {
+TEST_CASE("stored plans are found again only on the same machine", "[cuda]") {
   const pg::testing::TempDir folder;
   const std::string path = folder.file("cache/plans.txt");
   PlanFile first(path, "card A");
@@ -34,7 +34,7 @@ TEST_CASE("plans are found again by the next process on the same machine only", 
   CHECK(PlanFile(path, "card B").find(kKey) == nullptr);
 }
 
-TEST_CASE("plans that processes add at the same time are all kept and the first of a kind stays", "[cuda]") {
+TEST_CASE("plans that several processes add at the same time are all kept; the first for a key stays", "[cuda]") {
   const pg::testing::TempDir folder;
   const std::string path = folder.file("plans.txt");
   PlanFile first(path, "card"), second(path, "card");
@@ -63,7 +63,7 @@ TEST_CASE("a damaged file of plans counts as empty", "[cuda]") {
   }
 }
 
-TEST_CASE("a file of plans that cannot be written stops nobody", "[cuda]") {
+TEST_CASE("a plan file that cannot be written is no error", "[cuda]") {
   for (const char* path : {"", "/dev/null/plans.txt", "/proc/plans.txt"}) {
     PlanFile plans(path, "card");
     plans.add(kKey, kAlgorithm);

@@ -114,7 +114,7 @@ TEST_CASE("the first step of adamw has length lr", "[adamw]") {
 
 // Stochastic rounding: each bf16 is one of the two neighbours of its f32 value, and the nearer one is more likely. The
 // mean over many steps is the f32 value.
-TEST_CASE("stochastic rounding keeps the mean", "[adamw][bf16]") {
+TEST_CASE("stochastic rounding preserves the expectation", "[adamw][bf16]") {
   const int64_t n = 1003;
   std::vector<float> p(n), g(n), m(n), v(n);
   Generator random(7);

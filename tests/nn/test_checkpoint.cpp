@@ -90,7 +90,7 @@ std::vector<int64_t> starts(const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("checkpoint: everything comes back", "[nn][checkpoint]") {
+TEST_CASE("checkpoint: everything saved is loaded", "[nn][checkpoint]") {
   TempDir dir;
   const std::string path = dir.file("c.safetensors");
   Gpt2 model = small_model(1);
@@ -100,12 +100,12 @@ TEST_CASE("checkpoint: everything comes back", "[nn][checkpoint]") {
   RunState state;
   state.step = 42;
   state.generators["data"].set_state(~uint64_t{0}, (uint64_t{1} << 60) + 1);  // more digits than a double holds
-  state.texts = {{"config", "lr: 1e-3 # ümläut\n"}, {"tokenizer", "{\"type\": \"char\"}"}};
+  state.metadata = {{"config", "lr: 1e-3 # ümläut\n"}, {"tokenizer", "{\"type\": \"char\"}"}};
   save_checkpoint(path, model, &optimizer, state);
 
   const Checkpoint loaded = load_checkpoint(path);
   CHECK(loaded.state.step == 42);
-  CHECK(loaded.state.texts == state.texts);
+  CHECK(loaded.state.metadata == state.metadata);
   CHECK(loaded.generator("data").seed() == ~uint64_t{0});
   CHECK(loaded.generator("data").offset() == (uint64_t{1} << 60) + 1);
   CHECK(loaded.optimizer_steps.at("") == 1);
@@ -118,7 +118,7 @@ TEST_CASE("checkpoint: everything comes back", "[nn][checkpoint]") {
   save_checkpoint(dir.file("d.safetensors"), other, &other_optimizer, loaded.state);
   CHECK(read_bytes(dir.file("d.safetensors")) == read_bytes(path));
 
-  CHECK(error_of([&] { loaded.text("nothing"); }).find("no text 'nothing'") != std::string::npos);
+  CHECK(error_of([&] { loaded.text("nothing"); }).find("no metadata 'nothing'") != std::string::npos);
   CHECK(error_of([&] { loaded.generator("nothing"); }).find("no random stream 'nothing'") != std::string::npos);
   save_checkpoint(path, model, nullptr, state);
   const Checkpoint weights = load_checkpoint(path);
@@ -126,7 +126,7 @@ TEST_CASE("checkpoint: everything comes back", "[nn][checkpoint]") {
   CHECK(error_of([&] { weights.restore(other_optimizer); }).find("weights only") != std::string::npos);
 }
 
-TEST_CASE("checkpoint: parts come back each to its own model", "[nn][checkpoint]") {
+TEST_CASE("checkpoint: each part is loaded into its own model", "[nn][checkpoint]") {
   TempDir dir;
   const std::string path = dir.file("c.safetensors");
   Gpt2 policy = small_model(1), critic = small_model(2), reference = small_model(3);
@@ -156,7 +156,7 @@ TEST_CASE("checkpoint: parts come back each to its own model", "[nn][checkpoint]
   CHECK(error_of([&] { loaded.restore(a_optimizer, "reference"); }).find("weights only") != std::string::npos);
 }
 
-TEST_CASE("checkpoint: what is none or damaged is refused", "[nn][checkpoint]") {
+TEST_CASE("checkpoint: other files and damaged checkpoints are refused", "[nn][checkpoint]") {
   TempDir dir;
   const std::string path = dir.file("c.safetensors");
   save_safetensors(path, {{"w", Tensor::ones({2})}});

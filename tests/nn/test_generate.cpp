@@ -136,7 +136,7 @@ TEST_CASE("generate: log-probs have the bits of the training forward pass in bf1
   for (uint64_t seed : {1, 2}) check_bits(bf16, seed);
 }
 
-TEST_CASE("generate: a row does not depend on its neighbours", "[nn][generate]") {
+TEST_CASE("generate: a row does not depend on the other rows", "[nn][generate]") {
   Gpt2 model = make_model(f32, 5);
   Generator g(5);
   const auto prompts = random_prompts(6, g);
@@ -155,7 +155,7 @@ TEST_CASE("generate: a row does not depend on its neighbours", "[nn][generate]")
   CHECK(generate(model, prompts, options)[0].tokens != all[0].tokens);
 }
 
-TEST_CASE("generate: rows end by stop id, by count, by room", "[nn][generate]") {
+TEST_CASE("generate: rows end by a stop id, by their token count, by the context length", "[nn][generate]") {
   Gpt2 model = make_model(f32, 6);
   Generator g(6);
   const auto prompts = random_prompts(20, g, 48);
@@ -217,7 +217,7 @@ TEST_CASE("generate: greedy takes the largest logit and streams its tokens", "[n
   }
 }
 
-TEST_CASE("generate: sliding goes on past block_size with the last tokens", "[nn][generate]") {
+TEST_CASE("generate: sliding continues past block_size with the last tokens", "[nn][generate]") {
   Gpt2 model = make_model(f32, 8);
   GenerateOptions options;
   options.slide = true;
@@ -243,7 +243,7 @@ TEST_CASE("generate: sliding goes on past block_size with the last tokens", "[nn
   CHECK(generate(model, prompts, options)[1].log_probs == rows[1].log_probs);
 }
 
-TEST_CASE("sample: filters against enumeration", "[nn][generate]") {
+TEST_CASE("sample: filters compared with enumeration", "[nn][generate]") {
   // softmax of these logits is 0.4, 0.3, 0.15, 0.1, 0.05 in the order of ids 2, 0, 4, 1, 3
   const std::vector<double> p = {0.3, 0.1, 0.4, 0.05, 0.15};
   std::vector<double> logits(5);

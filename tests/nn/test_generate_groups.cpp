@@ -42,7 +42,8 @@ void check_same(const std::vector<Generated>& got, const std::vector<Generated>&
 
 }  // namespace
 
-TEST_CASE("generate: a group that reads its prompt once has the bits of rows that read it each", "[nn][generate]") {
+TEST_CASE("generate: a prompt that is read once per group gives the bits of reading it for every row",
+          "[nn][generate]") {
   Gpt2 model = make_model();
   const auto prompts = make_prompts(5, 12);
   GenerateOptions options{.max_new_tokens = 15, .stop_ids = {3, 7}, .seed = 2};
@@ -82,7 +83,7 @@ TEST_CASE("generate: stop sees all new tokens and ends its row only", "[nn][gene
   CHECK(ended > 0);
 }
 
-TEST_CASE("generate: rows whose world answers have the bits of rows read anew", "[nn][generate]") {
+TEST_CASE("generate: rows with answers of the environment have the bits of rows read anew", "[nn][generate]") {
   Gpt2 model = make_model();
   const auto prompts = make_prompts(7, 10);
   GenerateOptions options{.max_new_tokens = 14, .samples = 2, .stop_ids = {1, 2, 3, 4}, .seed = 4};
@@ -113,10 +114,12 @@ TEST_CASE("generate: rows whose world answers have the bits of rows read anew", 
   CHECK(answered > 10);
 }
 
-TEST_CASE("generate: tempered log-probs have the bits of the training pass at that temperature", "[nn][generate]") {
+TEST_CASE("generate: log-probs at the sampling temperature have the bits of the training pass at that temperature",
+          "[nn][generate]") {
   Gpt2 model = make_model();
   const auto prompts = make_prompts(4, 12);
-  GenerateOptions options{.max_new_tokens = 12, .sampling = {.temperature = 0.7}, .seed = 3, .tempered = true};
+  GenerateOptions options{
+      .max_new_tokens = 12, .sampling = {.temperature = 0.7}, .seed = 3, .log_prob_at_temperature = true};
   const auto rows = generate(model, prompts, options);
   for (size_t i = 0; i < rows.size(); ++i) {
     auto ids = prompts[i];

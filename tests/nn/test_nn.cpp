@@ -74,7 +74,7 @@ TEST_CASE("module: GPT-2 names its parameters in order", "[nn]") {
   CHECK(named_parameters(without).size() == 2 + 2 * 6 + 1);
 }
 
-TEST_CASE("module: GPT-2 of 124 million parameters counts as published", "[nn]") {
+TEST_CASE("module: GPT-2 small has the published number of parameters", "[nn]") {
   // The published model has 124,439,808 parameters: 12 layers of width 768, 50,257 tokens, 1,024 positions. The model
   // built here has one layer and few tokens.
   Gpt2 model({.vocab_size = 100, .block_size = 10, .n_layer = 1});
@@ -194,7 +194,7 @@ TEST_CASE("gpt2: a later token changes no earlier logit", "[nn]") {
   CHECK_FALSE(same_bits(before.view_slice(1, 5, 8), after.view_slice(1, 5, 8)));
 }
 
-TEST_CASE("gpt2: fresh weights guess evenly and every parameter receives gradient", "[nn]") {
+TEST_CASE("gpt2: initial weights predict near uniformly and every parameter receives a gradient", "[nn]") {
   Generator g(6);
   Gpt2 model(tiny(), g);
   const Tensor ids = random_ids({4, 8}, 11, g), targets = random_ids({4, 8}, 11, g);
@@ -209,14 +209,14 @@ TEST_CASE("gpt2: fresh weights guess evenly and every parameter receives gradien
   }
 }
 
-TEST_CASE("gpt2: errors in one sentence", "[nn]") {
+TEST_CASE("gpt2: errors", "[nn]") {
   Gpt2 model(tiny());
   NoGrad no_grad;
   CHECK(error_of([&] { model(Tensor::zeros({1, 9}, i32)); }) == "Gpt2: 9 positions, block_size is 8");
   CHECK(error_of([&] { model(Tensor::zeros({8}, i32)); }).find("expected ids i32 [B, T]") != std::string::npos);
   CHECK_FALSE(error_of([&] { model(Tensor::full({1, 2}, 11, i32)); }).empty());
   const KvCache cache = model.new_cache(2, 4);
-  CHECK(error_of([&] { model(Tensor::zeros({2, 5}, i32), &cache); }).find("holds 0 of 4") != std::string::npos);
+  CHECK(error_of([&] { model(Tensor::zeros({2, 5}, i32), &cache); }).find("no room for 5 more") != std::string::npos);
   CHECK(error_of([&] { model(Tensor::zeros({3, 1}, i32), &cache); }).find("ids have 3 rows") != std::string::npos);
   {
     EnableGrad grad;
@@ -230,7 +230,7 @@ TEST_CASE("gpt2: errors in one sentence", "[nn]") {
   CHECK(error_of([&] { Gpt2 bad(c); }).find("n_layer") != std::string::npos);
 }
 
-TEST_CASE("gpt2: the config survives JSON", "[nn]") {
+TEST_CASE("gpt2: the config is restored from JSON", "[nn]") {
   Gpt2Config c = tiny();
   c.dropout = 0.1;
   c.bias = false;

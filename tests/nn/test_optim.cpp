@@ -49,7 +49,7 @@ TEST_CASE("slab: parameters move with their values and gradients arrive in one a
   }
   backward(model.loss());
   CHECK(model.b.grad().storage() == slab.grads().storage());
-  const auto grad = ParamSlab::piece(slab.grads(), slab.segments()[1]).to_vector();
+  const auto grad = ParamSlab::view_of(slab.grads(), slab.segments()[1]).to_vector();
   for (size_t i = 0; i < b.size(); ++i) CHECK(grad[i] == Approx(b[i] * b[i]));
 
   backward(model.loss());  // a second backward without zero_grad doubles the gradient
@@ -59,10 +59,10 @@ TEST_CASE("slab: parameters move with their values and gradients arrive in one a
   backward(sum(model.a));
   slab.fill_missing_grads();  // the loss does not use b and c
   CHECK(slab.grads().to_vector()[0] == 1);
-  for (double g : ParamSlab::piece(slab.grads(), slab.segments()[1]).to_vector()) CHECK(g == 0);
+  for (double g : ParamSlab::view_of(slab.grads(), slab.segments()[1]).to_vector()) CHECK(g == 0);
 }
 
-TEST_CASE("slab: what cannot be in one is refused", "[nn][optim]") {
+TEST_CASE("slab: parameters that cannot be in one slab are refused", "[nn][optim]") {
   struct Shared : Module {
     Tensor w = Tensor::ones({2}).set_requires_grad(), other = w;
     void visit(Visitor& v) override { v("w", w), v("again", other); }
@@ -95,7 +95,7 @@ TEST_CASE("optim: gradient norm and clipping", "[nn][optim]") {
   CHECK(error_of([&] { grad_norm(slab); }).find("gradient of 'b' is not finite") != std::string::npos);
 }
 
-TEST_CASE("optim: a step clipped by the norm beside the gradients is the host's", "[nn][optim]") {
+TEST_CASE("optim: a step clipped by the norm in device memory equals the host's", "[nn][optim]") {
   for (const double max_norm : {0.0, 0.1, 1e6}) {
     Two models[2];
     for (Two& model : models) {
@@ -194,7 +194,7 @@ TEST_CASE("optim: AdamW follows the paper and decays matrices only", "[nn][optim
   }
 }
 
-TEST_CASE("optim: a restored AdamW goes on bit for bit", "[nn][optim]") {
+TEST_CASE("optim: a restored AdamW continues bit for bit", "[nn][optim]") {
   Two first;
   ParamSlab slab(first);
   AdamW optimizer(slab);
@@ -260,7 +260,7 @@ TEST_CASE("optim: a parameter without gradient counts as gradient zero", "[nn][o
   CHECK(model.b.to_vector() != untouched);  // momentum still moves b, although it has no gradient
 }
 
-TEST_CASE("schedule: warm-up then cosine or line then floor", "[nn][optim]") {
+TEST_CASE("schedule: warm-up, then cosine or linear decay, then the floor", "[nn][optim]") {
   Schedule s{.kind = Schedule::Kind::cosine, .lr = 1e-3, .min_lr = 1e-4, .warmup_steps = 100, .decay_steps = 2000};
   CHECK(s.at(0) == Approx(1e-3 / 101));
   CHECK(s.at(99) == Approx(1e-3 * 100 / 101));

@@ -41,7 +41,7 @@ bool same(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("safetensors: what was saved is loaded", "[safetensors]") {
+TEST_CASE("safetensors: saved tensors are loaded", "[safetensors]") {
   TempDir dir;
   const std::string path = dir.file("a.safetensors");
   Generator g(1);

@@ -99,7 +99,7 @@ TEST_CASE("trainer: a small GPT learns to repeat and the loss on fresh batches f
   CHECK(after > floor - 0.01);
 }
 
-TEST_CASE("trainer: one batch is learned by heart", "[nn][trainer]") {
+TEST_CASE("trainer: one batch is memorised", "[nn][trainer]") {
   Gpt2 model = seeded(tiny());
   Generator g(3);
   TokenBatch batch = repeating(g, 4, 16);
@@ -219,7 +219,7 @@ TEST_CASE("trainer: accumulated micro-batches equal one big batch", "[nn][traine
   }
 }
 
-TEST_CASE("trainer: hooks come when they are due", "[nn][trainer]") {
+TEST_CASE("trainer: hooks are called at their intervals", "[nn][trainer]") {
   TrainConfig c = config(7);
   c.eval_interval = 3;
   c.checkpoint_interval = 2;
@@ -234,7 +234,7 @@ TEST_CASE("trainer: hooks come when they are due", "[nn][trainer]") {
   CHECK(order == "e0 s1 s2 c2 s3 e3 s4 c4 s5 s6 e6 c6 s7 e7 c7 ");
 }
 
-TEST_CASE("trainer: bad batches give a sentence", "[nn][trainer]") {
+TEST_CASE("trainer: invalid batches are errors", "[nn][trainer]") {
   Gpt2 model = seeded(tiny());
   Trainer ignored(model, config(1), [](Generator&) {
     return TokenBatch{Tensor::zeros({1, 4}, i32), Tensor::full({1, 4}, -100, i32)};

@@ -6,21 +6,22 @@ namespace pg::samples {
 namespace {
 
 void attention_samples(std::vector<OpSample>& out) {
-  const auto beside = [](AttentionOptions options, const Tensor& x) {  // moves its tensors to the device of x
+  const auto on_device_of = [](AttentionOptions options, const Tensor& x) {  // moves its tensors to the device of x
     options.key_mask = options.key_mask.to(x.device());
     options.kv_len = options.kv_len.to(x.device());
     return options;
   };
   auto push = [&](const std::string& label, const Shape& q, const Shape& kv, AttentionOptions options = {},
                   bool large = false) {
-    out.push_back({Op::attention,
-                   label,
-                   normal({q, kv, kv}),
-                   fn([options, beside](In x) { return pg::attention(x[0], x[1], x[2], beside(options, x[0])); }),
-                   fn([options](In x) { return composed::attention(x[0], x[1], x[2], options); }),
-                   {},
-                   large,
-                   4.0 * static_cast<double>(numel(q)) * static_cast<double>(kv[2])});
+    out.push_back(
+        {Op::attention,
+         label,
+         normal({q, kv, kv}),
+         fn([options, on_device_of](In x) { return pg::attention(x[0], x[1], x[2], on_device_of(options, x[0])); }),
+         fn([options](In x) { return composed::attention(x[0], x[1], x[2], options); }),
+         {},
+         large,
+         4.0 * static_cast<double>(numel(q)) * static_cast<double>(kv[2])});
   };
   AttentionOptions full, scaled, masked, row_without_keys, filled, filled_full;
   full.causal = filled_full.causal = false;
@@ -85,7 +86,7 @@ void rope_samples(std::vector<OpSample>& out) {
                    large});
   };
   push("[2, 3, 5, 8]", {2, 3, 5, 8}, 10000, {});
-  push("two numbers", {1, 1, 4, 2}, 10000, {});
+  push("two elements", {1, 1, 4, 2}, 10000, {});
   push("another base", {2, 1, 5, 6}, 100, {});
   push("first positions", {2, 2, 3, 4}, 10000, ids({7, 100}, {2}));
   push("one token", {2, 2, 1, 4}, 10000, ids({7, 3}, {2}));

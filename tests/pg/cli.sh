@@ -83,7 +83,7 @@ says 1 'known are: tinyshakespeare.txt' "$pg" fetch nothing
 says 0 'public domain' "$pg" fetch --list
 says 0 ready "$pg" doctor
 if "$pg" bench --device cuda --filter nothing >out 2>&1; then bad 'pg bench finds a benchmark named nothing'; fi
-grep -qE 'asked for, but|says nothing about time|nothing matches' out || bad 'pg bench --device cuda does not say why not'
+grep -qE 'was requested, but|says nothing about time|nothing matches' out || bad 'pg bench --device cuda does not say why not'
 says 0 ' 0 wrong' "$pg" gradcheck relu
 says 1 'known are: add' "$pg" gradcheck nothing
 says 0 '"tape"' "$pg" bench --filter '16-element' --json --repeat 1

@@ -123,7 +123,7 @@ fi
 
 # Memory and threads that the system refuses.
 says 1 'out of memory' sh -c "ulimit -v 400000; exec '$pg' train --data text --layers 1 --heads 1 --width 4096 --context 8 --threads 1"
-says 1 'threads: the system starts' sh -c "ulimit -v 1000000; exec '$pg' train --data text --threads 1024"
+says 1 'threads: the system could start only' sh -c "ulimit -v 1000000; exec '$pg' train --data text --threads 1024"
 # Wrong options: one sentence, before any work, with the nearest known name.
 refuses 'has no option --stepz (did you mean steps?)' train --stepz 5
 refuses 'has no option --eval_every (did you mean eval-every?)' train --eval_every=5

@@ -26,13 +26,13 @@ __global__ void mma_by_hand_kernel(const uint16_t* a, const uint16_t* b, float* 
   for (int i = 0; i < 4; ++i) c[(g + i / 2 * 8) * 8 + t + i % 2] = sums[i];
 }
 
-__global__ void ldmatrix_kernel(const uint16_t* x, uint32_t* out, int pitch, bool turned) {
+__global__ void ldmatrix_kernel(const uint16_t* x, uint32_t* out, int pitch, bool transposed) {
   __shared__ __align__(16) uint16_t rows[32 * 64];
   for (int i = static_cast<int>(threadIdx.x); i < 32 * 8; i += 32) rows[i / 8 * pitch + i % 8] = x[i];
   __syncwarp();
   const shared_address mine = address_in_shared(rows) + threadIdx.x * static_cast<unsigned>(pitch) * 2;
   uint32_t got[4];
-  if (turned) {
+  if (transposed) {
     ldmatrix_x4_trans(got, mine);
   } else {
     ldmatrix_x4(got, mine);  // LINE: ldmatrix
@@ -121,8 +121,8 @@ __global__ void powers_of_two_kernel(const float* x, float* y) { y[threadIdx.x] 
 void mma_by_hand(const uint16_t* a, const uint16_t* b, float* c) {
   launch(mma_by_hand_kernel, 1, 32, 0, nullptr, a, b, c);
 }
-void ldmatrix(const uint16_t* x, uint32_t* out, int pitch, bool turned) {
-  launch(ldmatrix_kernel, 1, 32, 0, nullptr, x, out, pitch, turned);
+void ldmatrix(const uint16_t* x, uint32_t* out, int pitch, bool transposed) {
+  launch(ldmatrix_kernel, 1, 32, 0, nullptr, x, out, pitch, transposed);
 }
 void misaligned_row(uint32_t* out, bool fault) { launch(misaligned_row_kernel, 1, 32, 0, nullptr, out, fault); }
 void half_a_warp(float* out, bool fault) { launch(half_a_warp_kernel, 1, fault ? 48 : 64, 0, nullptr, out); }

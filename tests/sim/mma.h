@@ -7,8 +7,8 @@ namespace pg::testing {
 
 void mma_by_hand(const uint16_t* a, const uint16_t* b, float* c);  // c [16, 8] += a [16, 16] · b [16, 8], bits of bf16
 // Lane l passes the address of row l of x [32, 8], where rows are `pitch` elements apart. out is [4, 32]: what lane l
-// receives in register i is stored at [i, l]. `turned` loads the matrices transposed.
-void ldmatrix(const uint16_t* x, uint32_t* out, int pitch, bool turned);
+// receives in register i is stored at [i, l]. `transposed` loads the matrices transposed.
+void ldmatrix(const uint16_t* x, uint32_t* out, int pitch, bool transposed);
 void misaligned_row(uint32_t* out, bool fault);
 void half_a_warp(float* out, bool fault);                                // mma.sync in a block of 48 threads
 void not_all_lanes(float* out, bool fault);                              // lane 9 does not execute mma.sync

@@ -13,7 +13,7 @@
 namespace pg::testing {
 
 // Returns e.g. "tests/sim/faults.cu:12", where that line of the file ends with "// FAULT: name" (or another mark).
-inline std::string place_in(const std::string& path, const std::string& name, const std::string& mark = "FAULT") {
+inline std::string location_in(const std::string& path, const std::string& name, const std::string& mark = "FAULT") {
   std::ifstream file(path);
   std::string text;
   for (int line = 1; std::getline(file, text); ++line) {
@@ -41,7 +41,7 @@ inline void must_find_in(const std::string& path, const std::string& name, const
     set_num_threads(threads);
     const std::string message = message_of(f);
     const std::string start =
-        "pg::testing::" + name + "_kernel (" + place_in(path, name) + "), " + block_and_thread + ": ";
+        "pg::testing::" + name + "_kernel (" + location_in(path, name) + "), " + block_and_thread + ": ";
     INFO(message);
     CHECK(message.substr(0, start.size()) == start);
     for (const auto& word : words) {

@@ -9,8 +9,8 @@ using namespace pg::testing;
 
 namespace {
 
-std::string place(const std::string& name, const std::string& mark = "FAULT") {
-  return place_in("tests/sim/faults.cu", name, mark);
+std::string location(const std::string& name, const std::string& mark = "FAULT") {
+  return location_in("tests/sim/faults.cu", name, mark);
 }
 void must_find(const std::string& name, const std::string& block_and_thread, const std::vector<std::string>& words,
                const std::function<void()>& f) {
@@ -33,13 +33,14 @@ TEST_CASE("sim: accesses outside of device memory are refused", "[sim]") {
   copy_past_the_end(x.data(), y.data(), 100, false);
   CHECK(y.host() == x.host());
   must_find("copy_past_the_end", "block 3, thread 4",
-            {"out of bounds: reads 4 bytes 0 bytes behind the end of a device allocation of 400 bytes"},
+            {"out of bounds: reads 4 bytes at an address 0 bytes past the end of a device allocation of 400 bytes"},
             [&] { copy_past_the_end(x.data(), y.data(), 100, true); });
 
   write_before(y.data(), false);
-  must_find("write_before", "block 0, thread 0",
-            {"out of bounds: writes 4 bytes 4 bytes before the start of a device allocation of 400 bytes"},
-            [&] { write_before(y.data(), true); });
+  must_find(
+      "write_before", "block 0, thread 0",
+      {"out of bounds: writes 4 bytes at an address 4 bytes before the start of a device allocation of 400 bytes"},
+      [&] { write_before(y.data(), true); });
 
   DeviceArray<float> a(std::vector<float>(66, 2.0f)), b(68);
   vector_past_the_end(a.data(), b.data(), 66, false);
@@ -75,14 +76,15 @@ TEST_CASE("sim: accesses outside of shared memory are refused", "[sim]") {
   shared_past_the_end(y.data(), false);
   CHECK(y.host() == std::vector<float>(64, 3.0f));
   must_find("shared_past_the_end", "block 0, thread 63",
-            {"out of bounds: reads 4 bytes at byte 256 of the 256 bytes of shared variable first"},
+            {"out of bounds: reads 4 bytes at byte 256 of shared variable first (256 bytes)"},
             [&] { shared_past_the_end(y.data(), true); });
   shared_of_another(y.data(), false);
-  must_find("shared_of_another", "block 0, thread 0", {"out of bounds: reads 4 bytes at byte 256 of the 256", "table"},
+  must_find("shared_of_another", "block 0, thread 0",
+            {"out of bounds: reads 4 bytes at byte 256 of shared variable ", "table (256 bytes)"},
             [&] { shared_of_another(y.data(), true); });
   dynamic_past_the_end(y.data(), false);
   must_find("dynamic_past_the_end", "block 0, thread 63",
-            {"out of bounds: writes 4 bytes at byte 256 of the 256 bytes of dynamic shared memory"},
+            {"out of bounds: writes 4 bytes at byte 256 of dynamic shared memory (256 bytes)"},
             [&] { dynamic_past_the_end(y.data(), true); });
 }
 
@@ -91,16 +93,17 @@ TEST_CASE("sim: reads of uninitialised shared memory are refused", "[sim]") {
   DeviceArray<float> y(64);
   uninitialised(y.data(), 64);
   must_find("uninitialised", "block 0, thread 0",
-            {"uninitialised shared memory: reads byte 252 of the 256 bytes of shared variable buffer"},
+            {"uninitialised shared memory: reads byte 252 of shared variable buffer (256 bytes)"},
             [&] { uninitialised(y.data(), 63); });
   DeviceArray<unsigned short> halves(32);
   uninitialised_half(halves.data(), false);
-  must_find("uninitialised_half", "block 0, thread 0", {"uninitialised shared memory: reads byte 62 of the 64"},
+  must_find("uninitialised_half", "block 0, thread 0",
+            {"uninitialised shared memory: reads byte 62 of shared variable ", "(64 bytes)"},
             [&] { uninitialised_half(halves.data(), true); });
   // Each block's shared memory starts uninitialised, even where it reuses another block's memory.
   left_by_another_block(y.data(), false);
   must_find("left_by_another_block", "block 1, thread 0",
-            {"uninitialised shared memory: reads byte 0 of the 4", "value"},
+            {"uninitialised shared memory: reads byte 0 of shared variable ", "value (4 bytes)"},
             [&] { left_by_another_block(y.data(), true); });
 }
 
@@ -110,40 +113,41 @@ TEST_CASE("sim: races in shared memory are found", "[sim]") {
   DeviceArray<int> counts(64);
   missing_barrier(x.data(), y.data(), false);
   must_find("missing_barrier", "block 0, thread 32",
-            {"race: writes byte 128 of the 256 bytes of shared variable buffer, which thread 0 reads",
-             place("missing_barrier", "OTHER"), "__syncthreads()"},
+            {"race: writes byte 128 of shared variable buffer (256 bytes), which thread 0 reads",
+             location("missing_barrier", "OTHER"), "__syncthreads()"},
             [&] { missing_barrier(x.data(), y.data(), true); });
   write_after_read(x.data(), y.data(), false);
   must_find("write_after_read", "block 0, thread 1",
-            {"race: writes byte 4", "which thread 0 reads", place("write_after_read", "OTHER")},
+            {"race: writes byte 4", "which thread 0 reads", location("write_after_read", "OTHER")},
             [&] { write_after_read(x.data(), y.data(), true); });
   two_writers(counts.data(), false);
   CHECK(counts.host() == std::vector<int>(64, 0));
-  must_find("two_writers", "block 0, thread 1", {"race: writes byte 0", "which thread 0 writes", place("two_writers")},
+  must_find("two_writers", "block 0, thread 1",
+            {"race: writes byte 0", "which thread 0 writes", location("two_writers")},
             [&] { two_writers(counts.data(), true); });
   atomic_and_plain(counts.data(), false);
   CHECK(counts.host() == std::vector<int>(64, 64));
   must_find("atomic_and_plain", "block 0, thread 1",
-            {"race: atomically changes byte 0 of the 4 bytes of shared variable count, which thread 0 reads",
-             place("atomic_and_plain", "OTHER")},
+            {"race: atomically changes byte 0 of shared variable count (4 bytes), which thread 0 reads",
+             location("atomic_and_plain", "OTHER")},
             [&] { atomic_and_plain(counts.data(), true); });
 }
 
-TEST_CASE("sim: lanes of a warp are ordered by __syncwarp and by nothing less", "[sim]") {
+TEST_CASE("sim: lanes of a warp are ordered only by __syncwarp and barriers", "[sim]") {
   needs_accesses();
   DeviceArray<float> x(kOnes), y(64);
   missing_syncwarp(x.data(), y.data(), false);
   must_find("missing_syncwarp", "block 0, thread 16",
-            {"race: writes byte 64", "which thread 15 reads", place("missing_syncwarp", "OTHER"),
+            {"race: writes byte 64", "which thread 15 reads", location("missing_syncwarp", "OTHER"),
              "__syncwarp() or __syncthreads()"},
             [&] { missing_syncwarp(x.data(), y.data(), true); });
   shuffle_is_no_syncwarp(x.data(), y.data(), false);
   must_find("shuffle_is_no_syncwarp", "block 0, thread 31",
-            {"race: reads byte 116", "which thread 29 writes", place("shuffle_is_no_syncwarp", "OTHER")},
+            {"race: reads byte 116", "which thread 29 writes", location("shuffle_is_no_syncwarp", "OTHER")},
             [&] { shuffle_is_no_syncwarp(x.data(), y.data(), true); });
   half_mask_syncwarp(x.data(), y.data(), false);
   must_find("half_mask_syncwarp", "block 0, thread 16",
-            {"race: writes byte 64", "which thread 0 reads", place("half_mask_syncwarp", "OTHER")},
+            {"race: writes byte 64", "which thread 0 reads", location("half_mask_syncwarp", "OTHER")},
             [&] { half_mask_syncwarp(x.data(), y.data(), true); });
   DeviceArray<unsigned char> bytes(64);
   bytes_of_one_word(bytes.data());
@@ -157,11 +161,11 @@ TEST_CASE("sim: races in device memory within a block are found", "[sim]") {
   CHECK(y.host() == std::vector<float>(128, 7.0f));
   must_find("global_race", "block 0, thread 32",
             {"race: writes byte 128 of a device allocation of 512 bytes, which thread 0 reads",
-             place("global_race", "OTHER")},
+             location("global_race", "OTHER")},
             [&] { global_race(y.data(), true); });
 }
 
-TEST_CASE("sim: barriers that not all threads come to are refused", "[sim]") {
+TEST_CASE("sim: divergent barriers are refused", "[sim]") {
   DeviceArray<float> y(64);
   barrier_in_branch(y.data(), false);
   must_find("barrier_in_branch", "block 0, thread 0",
@@ -174,7 +178,7 @@ TEST_CASE("sim: barriers that not all threads come to are refused", "[sim]") {
       [&] { two_barriers(y.data(), true); });
 }
 
-TEST_CASE("sim: shuffles whose lanes do not come are refused", "[sim]") {
+TEST_CASE("sim: shuffles that a named lane does not reach are refused", "[sim]") {
   DeviceArray<float> y(32);
   early_exit_of_warp_lane(y.data(), false);
   must_find("early_exit_of_warp_lane", "block 0, thread 0",
@@ -185,7 +189,7 @@ TEST_CASE("sim: shuffles whose lanes do not come are refused", "[sim]") {
             [&] { wrong_mask(y.data(), true); });
   shuffle_from_outside(y.data(), false);
   must_find("shuffle_from_outside", "block 0, thread 0",
-            {"__shfl_xor_sync(): takes the value of lane 16, which mask 0x0000ffff does not name"},
+            {"__shfl_xor_sync(): reads the value of lane 16, which mask 0x0000ffff does not name"},
             [&] { shuffle_from_outside(y.data(), true); });
   barrier_and_shuffle(y.data(), false);
   must_find("barrier_and_shuffle", "block 0, thread 0", {"names lane 16", "thread 16) waits at __syncthreads()"},
@@ -198,7 +202,7 @@ TEST_CASE("sim: __trap ends the kernel", "[sim]") {
   must_find("trap", "block 0, thread 3", {"__trap()"}, [&] { trap(y.data(), true); });
 }
 
-TEST_CASE("sim: a thread's stack and local variables are its own", "[sim]") {
+TEST_CASE("sim: each thread has its own stack and local variables", "[sim]") {
   needs_accesses();
   DeviceArray<int> y(32);
   deep_recursion(y.data(), 10);
@@ -212,7 +216,7 @@ TEST_CASE("sim: a thread's stack and local variables are its own", "[sim]") {
             [&] { address_of_local(y.data(), true); });
 }
 
-TEST_CASE("sim: after a mistake the next launch works", "[sim]") {
+TEST_CASE("sim: after an error the next launch works", "[sim]") {
   DeviceArray<float> y(64);
   for (int i = 0; i < 20; ++i) {
     CHECK_THROWS_AS(barrier_in_branch(y.data(), true), Error);
@@ -221,7 +225,7 @@ TEST_CASE("sim: after a mistake the next launch works", "[sim]") {
   }
 }
 
-TEST_CASE("sim: what a kernel throws that is no std::exception leaves the launch as it is", "[sim]") {
+TEST_CASE("sim: an exception that is no std::exception propagates unchanged out of the launch", "[sim]") {
   DeviceArray<int> y(64);
   const auto run = [&](int thrower) { cuda::launch(throwing_kernel, 40, 64, 0, nullptr, y.data(), thrower); };
   for (int i = 0; i < 3; ++i) {

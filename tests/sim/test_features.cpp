@@ -182,7 +182,7 @@ TEST_CASE("sim: barriers that count and vote", "[sim]") {
   CHECK(out.host() == std::vector<int>{64, 1, 1});
 }
 
-TEST_CASE("sim: atomics of all kinds lose nothing", "[sim]") {
+TEST_CASE("sim: atomics of all kinds lose no update", "[sim]") {
   const int n = 5000;
   std::vector<int> x(n);
   for (int i = 0; i < n; ++i) x[i] = (i * 37) % 4001 + 64;
@@ -212,7 +212,7 @@ TEST_CASE("sim: a histogram in shared memory", "[sim]") {
   CHECK(bins.host() == expected);
 }
 
-TEST_CASE("sim: warps work alone between __syncwarp and in half warps", "[sim]") {
+TEST_CASE("sim: __syncwarp of whole and half warps", "[sim]") {
   const int n = 500;
   const auto x = numbers<float>(n);
   DeviceArray<float> in(x), sums((n + 31) / 32);

@@ -59,31 +59,31 @@ TEST_CASE("sim: mma.sync multiplies matrices laid out as PTX says", "[sim]") {
   CHECK(device_c.host() == expected);
 }
 
-TEST_CASE("sim: ldmatrix gives each lane its pairs, straight and turned", "[sim]") {
+TEST_CASE("sim: ldmatrix gives each lane its pairs, plain and transposed", "[sim]") {
   std::vector<uint16_t> x(32 * 8);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<uint16_t>(i * 3);
   DeviceArray<uint16_t> in(x);
-  for (const bool turned : {false, true}) {
+  for (const bool transposed : {false, true}) {
     DeviceArray<uint32_t> out(4 * 32);
-    ldmatrix(in.data(), out.data(), 8, turned);
+    ldmatrix(in.data(), out.data(), 8, transposed);
     const std::vector<uint32_t> got = out.host();
     for (size_t i = 0; i < 4; ++i) {
       for (size_t lane = 0; lane < 32; ++lane) {
         const size_t g = lane / 4, t = lane % 4 * 2;
         const auto at = [&](size_t row, size_t column) -> uint32_t { return x[(8 * i + row) * 8 + column]; };
-        const uint32_t expected = turned ? at(t, g) | at(t + 1, g) << 16 : at(g, t) | at(g, t + 1) << 16;
-        INFO("matrix " << i << ", lane " << lane << (turned ? ", turned" : ""));
+        const uint32_t expected = transposed ? at(t, g) | at(t + 1, g) << 16 : at(g, t) | at(g, t + 1) << 16;
+        INFO("matrix " << i << ", lane " << lane << (transposed ? ", transposed" : ""));
         REQUIRE(got[i * 32 + lane] == expected);
       }
     }
   }
 }
 
-TEST_CASE("sim: tensor core instructions want whole warps and aligned rows", "[sim]") {
+TEST_CASE("sim: tensor core instructions require whole warps and aligned rows", "[sim]") {
   DeviceArray<uint32_t> words(32);
   DeviceArray<float> y(64);
   misaligned_row(words.data(), false);
-  must_find("misaligned_row", "block 0, thread 5", {"ldmatrix: the row begins 2 bytes behind a multiple of 16"},
+  must_find("misaligned_row", "block 0, thread 5", {"ldmatrix: the row is at an address 2 bytes past a multiple of 16"},
             [&] { misaligned_row(words.data(), true); });
   half_a_warp(y.data(), false);
   must_find("half_a_warp", "block 0, thread 32", {"mma.sync: the warp has fewer than 32 threads"},
@@ -94,7 +94,7 @@ TEST_CASE("sim: tensor core instructions want whole warps and aligned rows", "[s
             [&] { not_all_lanes(y.data(), true); });
 }
 
-TEST_CASE("sim: cp.async arrives when it is waited for", "[sim]") {
+TEST_CASE("sim: the data of cp.async is visible only after the wait", "[sim]") {
   needs_accesses();
   const DeviceArray<float> x(counting(256));
   DeviceArray<float> y(64);
@@ -102,7 +102,7 @@ TEST_CASE("sim: cp.async arrives when it is waited for", "[sim]") {
   CHECK(y.host()[5] == 24);
   CHECK(y.host()[63] == 0);
   must_find("forgotten_wait", "block 0, thread 0",
-            {"cp.async on its way: reads byte 16 of the 1024 bytes of shared variable buffer", "cp.async.wait_group"},
+            {"cp.async not complete: reads byte 16 of shared variable buffer (1024 bytes)", "cp.async.wait_group"},
             [&] { forgotten_wait(x.data(), y.data(), true); });
   wait_without_barrier(x.data(), y.data(), false);
   must_find("wait_without_barrier", "block 0, thread 1", {"race: writes byte 16", "which thread 0 reads"},
@@ -110,11 +110,11 @@ TEST_CASE("sim: cp.async arrives when it is waited for", "[sim]") {
   DeviceArray<float> z(32);
   wait_for_the_older(x.data(), z.data(), false);
   CHECK(z.host()[30] == 124);
-  must_find("wait_for_the_older", "block 0, thread 0", {"cp.async on its way: reads byte 528"},
+  must_find("wait_for_the_older", "block 0, thread 0", {"cp.async not complete: reads byte 528"},
             [&] { wait_for_the_older(x.data(), z.data(), true); });
 }
 
-TEST_CASE("sim: cp.async clears what is not there and reads nothing for it", "[sim]") {
+TEST_CASE("sim: cp.async with a source size of 0 writes zeros and reads nothing", "[sim]") {
   const DeviceArray<float> x(counting(100));
   DeviceArray<float> y(128);
   copy_past_the_source(x.data(), y.data(), 100, false);
@@ -123,10 +123,12 @@ TEST_CASE("sim: cp.async clears what is not there and reads nothing for it", "[s
   CHECK(y.host() == expected);
   const DeviceArray<float> more(counting(132));
   misaligned_copy(more.data(), y.data(), false);
-  must_find("misaligned_copy", "block 0, thread 0", {"cp.async: the source begins 4 bytes behind a multiple of 16"},
+  must_find("misaligned_copy", "block 0, thread 0",
+            {"cp.async: the source is at an address 4 bytes past a multiple of 16"},
             [&] { misaligned_copy(more.data(), y.data(), true); });
   needs_accesses();
-  must_find("copy_past_the_source", "block 0, thread 25", {"out of bounds: reads 16 bytes 0 bytes behind the end"},
+  must_find("copy_past_the_source", "block 0, thread 25",
+            {"out of bounds: reads 16 bytes at an address 0 bytes past the end"},
             [&] { copy_past_the_source(x.data(), y.data(), 100, true); });
 }
 
@@ -147,18 +149,18 @@ TEST_CASE("sim report: ldmatrix takes a pass for eight rows in different banks",
   needs_accesses();
   const DeviceArray<uint16_t> x(std::vector<uint16_t>(32 * 8, 1));
   DeviceArray<uint32_t> out(4 * 32);
-  const std::string place = place_in("tests/sim/mma.cu", "ldmatrix", "LINE");
+  const std::string location = location_in("tests/sim/mma.cu", "ldmatrix", "LINE");
   // With rows of 16 bytes, eight rows fill the 128 bytes of the banks. With rows of 128 bytes, all eight begin in the
   // same bank.
   for (const auto& [pitch, passes, ways] : {std::tuple{8, 4, 1}, std::tuple{64, 32, 8}}) {
     const sim::Report report;
     ldmatrix(x.data(), out.data(), pitch, false);
     for (const auto& line : report.lines()) {
-      if (line.file + ":" + std::to_string(line.line) != place) continue;
+      if (line.file + ":" + std::to_string(line.line) != location) continue;
       CHECK(line.shared_accesses == 1);
       CHECK(line.wavefronts == static_cast<uint64_t>(passes));
       CHECK(line.worst_ways == ways);
     }
-    CHECK(report.table().find(place) != std::string::npos);
+    CHECK(report.table().find(location) != std::string::npos);
   }
 }

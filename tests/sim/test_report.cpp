@@ -159,7 +159,7 @@ TEST_CASE("sim report: bank conflicts of a column, and the padded tile", "[sim]"
   }
 }
 
-TEST_CASE("sim report: wide accesses to shared memory go in parts without conflict", "[sim]") {
+TEST_CASE("sim report: wide accesses to shared memory are split into passes without conflicts", "[sim]") {
   needs_accesses();
   DeviceArray<float> y(128);
   DeviceArray<double> z(32);
@@ -184,7 +184,7 @@ TEST_CASE("sim report: barriers are counted in any build, and reports nest", "[s
   CHECK(outer.kernels().at("pg::testing::two_barrier_kernel_kernel").launches == 1);
 }
 
-TEST_CASE("sim report: the same for any number of threads, and as a table", "[sim]") {
+TEST_CASE("sim report: equal for any number of threads, and printed as a table", "[sim]") {
   needs_accesses();
   const int n = 4096;
   DeviceArray<float> x(std::vector<float>(4 * n, 1.0f)), y(n);

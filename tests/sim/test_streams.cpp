@@ -50,26 +50,26 @@ struct Event {
 
 }  // namespace
 
-TEST_CASE("sim: copies and fills stay inside of their allocations", "[sim]") {
+TEST_CASE("sim: copies and fills outside of their allocations are refused", "[sim]") {
   DeviceArray<int> a(std::vector<int>{1, 2, 3, 4}), b(4);
   cuda::check(cudaMemset(b.data(), 0, 16), "cudaMemset");
   cuda::check(cudaMemcpy(b.data() + 1, a.data(), 12, cudaMemcpyDeviceToDevice), "cudaMemcpy");
   CHECK(b.host() == std::vector<int>{0, 1, 2, 3});
   std::vector<int> host(8, 7);
-  must_say({"cudaMemcpy, target: 12 bytes from byte 8 on do not fit into the device allocation of 16 bytes"},
+  must_say({"cudaMemcpy, destination: 12 bytes at byte 8 do not fit into the device allocation of 16 bytes"},
            [&] { cudaMemcpy(b.data() + 2, host.data(), 12, cudaMemcpyHostToDevice); });
-  must_say({"cudaMemcpy, source: 20 bytes from byte 0 on do not fit"},
+  must_say({"cudaMemcpy, source: 20 bytes at byte 0 do not fit"},
            [&] { cudaMemcpy(host.data(), b.data(), 20, cudaMemcpyDeviceToHost); });
-  must_say({"cudaMemcpy, target: expected device memory"},
+  must_say({"cudaMemcpy, destination: expected device memory"},
            [&] { cudaMemcpy(host.data(), b.data(), 4, cudaMemcpyDeviceToDevice); });
   must_say({"cudaMemset: 17 bytes"}, [&] { cudaMemset(b.data(), 0, 17); });
-  must_say({"cudaFree: expected the start of an allocation"}, [&] { cudaFree(b.data() + 1); });
-  must_say({"cudaFree: expected the start of an allocation"}, [&] { cudaFree(host.data()); });
+  must_say({"cudaFree: expected a pointer that cudaMalloc returned"}, [&] { cudaFree(b.data() + 1); });
+  must_say({"cudaFree: expected a pointer that cudaMalloc returned"}, [&] { cudaFree(host.data()); });
   CHECK(cudaFree(nullptr) == cudaSuccess);
   CHECK(b.host() == std::vector<int>{0, 1, 2, 3});
 }
 
-TEST_CASE("sim: error codes name the misuse and are forgotten when read", "[sim]") {
+TEST_CASE("sim: error codes name the misuse and are cleared when read", "[sim]") {
   CHECK(cudaGetLastError() == cudaSuccess);
   CHECK(cudaSetDevice(1) == cudaErrorInvalidDevice);
   CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);
@@ -89,7 +89,7 @@ TEST_CASE("sim: error codes name the misuse and are forgotten when read", "[sim]
   CHECK(properties.maxThreadsPerBlock == 1024);
 }
 
-TEST_CASE("sim: launches of an impossible shape are refused by name", "[sim]") {
+TEST_CASE("sim: launches of an invalid shape are refused, with the kernel's name", "[sim]") {
   DeviceArray<double> x(std::vector<double>(4, 1.0)), y(4);
   must_say({"launch of pg::testing::reverse_blocks_kernel: expected a block of 1 to 1024 threads", "2048 x 1 x 1"},
            [&] { reverse_blocks(x.data(), y.data(), 2048, 2048); });
@@ -97,7 +97,7 @@ TEST_CASE("sim: launches of an impossible shape are refused by name", "[sim]") {
            [&] { reverse_blocks(x.data(), y.data(), 0, 64); });
 }
 
-TEST_CASE("sim: large dynamic shared memory must be asked for", "[sim]") {
+TEST_CASE("sim: large dynamic shared memory must be requested", "[sim]") {
   const int n = 1000;
   DeviceArray<float> y(std::vector<float>(n, 1.0f));
   const auto touch = [](float* p, int size) { p[0] = static_cast<float>(size); };
@@ -116,7 +116,7 @@ TEST_CASE("sim: large dynamic shared memory must be asked for", "[sim]") {
   CHECK(blocks == 2);  // 228 KiB of shared memory
 }
 
-TEST_CASE("sim: events order streams, and time what they enclose", "[sim]") {
+TEST_CASE("sim: events order streams and measure time", "[sim]") {
   DeviceArray<float> x(std::vector<float>(512, 1.0f)), y(std::vector<float>(512, 0.0f));
   Stream first, second;
   Event done, begin, end;
@@ -135,7 +135,7 @@ TEST_CASE("sim: events order streams, and time what they enclose", "[sim]") {
   CHECK(cudaGetLastError() == cudaErrorInvalidResourceHandle);
 }
 
-TEST_CASE("sim: two streams that use one array without an event between are refused", "[sim]") {
+TEST_CASE("sim: unordered uses of one array in two streams are refused", "[sim]") {
   if (!sim::sees_accesses()) SKIP_TEST("this build has a sanitizer instead of the simulator's own checks");
   DeviceArray<float> x(std::vector<float>(512, 1.0f)), y(std::vector<float>(512, 0.0f));
   Stream first, second;
@@ -163,7 +163,7 @@ TEST_CASE("sim: blocking streams and the default stream wait for each other", "[
   CHECK(x.host() == std::vector<float>(512, 7.0f));
 }
 
-TEST_CASE("sim: a captured graph runs when launched, and as often", "[sim]") {
+TEST_CASE("sim: a captured graph runs each time it is launched", "[sim]") {
   DeviceArray<float> y(std::vector<float>(300, 1.0f));
   Stream stream;
   cudaGraph_t graph = nullptr;
@@ -192,7 +192,7 @@ TEST_CASE("sim: a captured graph runs when launched, and as often", "[sim]") {
   CHECK(cudaGraphExecDestroy(exec) == cudaSuccess);
 }
 
-TEST_CASE("sim: a capture takes in streams that wait for it, and wants them back", "[sim]") {
+TEST_CASE("sim: a capture includes streams that wait for it, and they must join it again", "[sim]") {
   DeviceArray<float> x(std::vector<float>(64, 1.0f)), y(std::vector<float>(64, 0.0f));
   Stream origin, side;
   Event fork, join;
@@ -223,7 +223,7 @@ TEST_CASE("sim: a capture takes in streams that wait for it, and wants them back
   }
 }
 
-TEST_CASE("sim: branches of a graph that touch one array are refused", "[sim]") {
+TEST_CASE("sim: unordered branches of a graph that access one array are refused", "[sim]") {
   if (!sim::sees_accesses()) SKIP_TEST("this build has a sanitizer instead of the simulator's own checks");
   DeviceArray<float> x(std::vector<float>(64, 1.0f));
   Stream origin, side;
@@ -239,13 +239,13 @@ TEST_CASE("sim: branches of a graph that touch one array are refused", "[sim]") 
   CHECK(cudaStreamEndCapture(origin, &graph) == cudaSuccess);
   cudaGraphExec_t exec = nullptr;
   CHECK(cudaGraphInstantiate(&exec, graph) == cudaSuccess);
-  must_say({"pg::testing::affine_kernel on stream ", "reads bytes 0 to 256", "nothing orders the two"},
+  must_say({"pg::testing::affine_kernel on stream ", "reads bytes 0 to 256", "the two are not ordered"},
            [&] { cudaGraphLaunch(exec, origin); });
   cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
 }
 
-TEST_CASE("sim: what a capture cannot hold is refused and loses it", "[sim]") {
+TEST_CASE("sim: an operation that cannot be captured is refused and invalidates the capture", "[sim]") {
   DeviceArray<float> x(std::vector<float>(64, 1.0f));
   const auto lost = [&](const std::function<cudaError_t(const Stream&)>& act, cudaError_t expected, unsigned flags) {
     Stream stream(flags);

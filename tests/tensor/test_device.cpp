@@ -13,7 +13,7 @@ TEST_CASE("device names are read and written", "[device]") {
   CHECK(to_string(Device{Device::Kind::cuda, 3}) == "cuda:3");
 }
 
-TEST_CASE("a device that is not there gets one sentence", "[device]") {
+TEST_CASE("a device that does not exist is an error", "[device]") {
   for (const char* text : {"cuda", "cuda:200"}) {
     const std::string message = error_of([&] { parse_device(text); });
     if (text == std::string("cuda") && backend(Device::Kind::cuda).device_count() > 0) {

@@ -79,11 +79,11 @@ std::vector<double> naive(View a, View b, const std::vector<T>& c0, double beta)
 }
 
 template <class T>
-void check_shape(int64_t m, int64_t n, int64_t k, bool turn_a, bool turn_b, float beta) {
-  INFO("m " << m << " n " << n << " k " << k << " turned " << turn_a << turn_b << " beta " << beta);
+void check_shape(int64_t m, int64_t n, int64_t k, bool transpose_a, bool transpose_b, float beta) {
+  INFO("m " << m << " n " << n << " k " << k << " transposed " << transpose_a << transpose_b << " beta " << beta);
   auto a = random_values<T>(m * k, 1), b = random_values<T>(k * n, 2), c = random_values<T>(m * n, 3);
-  const View va = turn_a ? view(a, {m, k}, {1, m}) : matrix(a, m, k);
-  const View vb = turn_b ? view(b, {k, n}, {1, k}) : matrix(b, k, n);
+  const View va = transpose_a ? view(a, {m, k}, {1, m}) : matrix(a, m, k);
+  const View vb = transpose_b ? view(b, {k, n}, {1, k}) : matrix(b, k, n);
   const auto expected = naive<T>(va, vb, c, beta);
   if (beta == 0) c.assign(m * n, static_cast<T>(std::nan("")));  // c must be overwritten, not multiplied by beta
   MatmulArgs args;
@@ -120,10 +120,10 @@ View columns_of(View v, int64_t from, int64_t columns) {
 double gelu(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
 
 template <class T>
-void check_bits(int64_t m, int64_t n, int64_t k, bool turn_b) {
-  INFO("m " << m << " n " << n << " k " << k << " turned " << turn_b);
+void check_bits(int64_t m, int64_t n, int64_t k, bool transpose_b) {
+  INFO("m " << m << " n " << n << " k " << k << " transposed " << transpose_b);
   auto a = random_values<T>(m * k, 4), b = random_values<T>(k * n, 5), bias = random_values<T>(n, 6);
-  const View va = matrix(a, m, k), vb = turn_b ? view(b, {k, n}, {1, k}) : matrix(b, k, n);
+  const View va = matrix(a, m, k), vb = transpose_b ? view(b, {k, n}, {1, k}) : matrix(b, k, n);
   const View vbias = view(bias, {n}, {1});
   const auto all = product<T>(va, vb, {}, 0, vbias, Activation::gelu_tanh);
   SECTION("any group of rows") {
@@ -165,7 +165,7 @@ void check_bits(int64_t m, int64_t n, int64_t k, bool turn_b) {
       for (int64_t j = 0; j < n; j += std::max<int64_t>(1, n / 11)) {
         T sum = 0;
         for (int64_t x = 0; x < k; ++x) {
-          const T l = a[i * k + x], r = b[turn_b ? j * k + x : x * n + j];
+          const T l = a[i * k + x], r = b[transpose_b ? j * k + x : x * n + j];
 #if defined(__FMA__) || defined(__aarch64__)
           sum = std::fma(l, r, sum);
 #else
@@ -184,9 +184,9 @@ TEST_CASE("matmul equals the textbook product for every kind of shape", "[gemm]"
   for (int64_t m : {1, 2, 4, 5, 12, 13, 37}) {
     for (int64_t n : {1, 15, 16, 17, 31, 33, 65, 100}) {
       for (int64_t k : {1, 3, 16, 17, 64, 100}) {
-        for (int turn = 0; turn < 4; ++turn) {
-          check_shape<float>(m, n, k, turn & 1, turn & 2, 0);
-          check_shape<double>(m, n, k, turn & 1, turn & 2, 1);
+        for (int transpose = 0; transpose < 4; ++transpose) {
+          check_shape<float>(m, n, k, transpose & 1, transpose & 2, 0);
+          check_shape<double>(m, n, k, transpose & 1, transpose & 2, 1);
         }
       }
     }
@@ -194,11 +194,11 @@ TEST_CASE("matmul equals the textbook product for every kind of shape", "[gemm]"
 }
 
 TEST_CASE("matmul equals the textbook product across blocks", "[gemm]") {
-  for (int turn = 0; turn < 4; ++turn) {
-    check_shape<float>(131, 600, 801, turn & 1, turn & 2, 0);
-    check_shape<float>(60, 70, 1200, turn & 1, turn & 2, -0.5f);
-    check_shape<double>(70, 300, 410, turn & 1, turn & 2, 1);
-    check_shape<float>(3, 1500, 700, turn & 1, turn & 2, 1);
+  for (int transpose = 0; transpose < 4; ++transpose) {
+    check_shape<float>(131, 600, 801, transpose & 1, transpose & 2, 0);
+    check_shape<float>(60, 70, 1200, transpose & 1, transpose & 2, -0.5f);
+    check_shape<double>(70, 300, 410, transpose & 1, transpose & 2, 1);
+    check_shape<float>(3, 1500, 700, transpose & 1, transpose & 2, 1);
   }
   check_shape<float>(3500, 40, 50, false, false, 0);
   check_shape<double>(1, 3000, 400, false, true, 2);
@@ -277,7 +277,7 @@ TEST_CASE("matmul reads and writes views of any strides", "[gemm]") {
   }
 }
 
-TEST_CASE("matmul with bias and gelu keeps the value before the activation", "[gemm]") {
+TEST_CASE("matmul with bias and gelu stores the pre-activation", "[gemm]") {
   for (int64_t m : {1, 3, 40}) {
     for (int64_t n : {33, 40, 65}) {
       const int64_t k = 500;
@@ -307,11 +307,11 @@ TEST_CASE("matmul with bias and gelu keeps the value before the activation", "[g
       REQUIRE(same_bits(other_pre, pre));
 
       // The same product with a column-major result.
-      std::vector<float> turned(m * n), turned_pre(m * n);
-      args.pre_activation = view(turned_pre, {m, n}, {1, m});
-      cpu::matmul(view(turned, {m, n}, {1, m}), matrix(a, m, k), matrix(b, k, n), args);
-      for (int64_t i = 0; i < m * n; ++i) REQUIRE(turned[i / n + i % n * m] == c[i]);
-      for (int64_t i = 0; i < m * n; ++i) REQUIRE(turned_pre[i / n + i % n * m] == kept[i]);
+      std::vector<float> transposed(m * n), transposed_pre(m * n);
+      args.pre_activation = view(transposed_pre, {m, n}, {1, m});
+      cpu::matmul(view(transposed, {m, n}, {1, m}), matrix(a, m, k), matrix(b, k, n), args);
+      for (int64_t i = 0; i < m * n; ++i) REQUIRE(transposed[i / n + i % n * m] == c[i]);
+      for (int64_t i = 0; i < m * n; ++i) REQUIRE(transposed_pre[i / n + i % n * m] == kept[i]);
     }
   }
 }
@@ -349,19 +349,19 @@ TEST_CASE("matmul times the derivative of gelu", "[gemm]") {
       REQUIRE(same_bits(other, c));
 
       // The same product with a column-major result.
-      std::vector<float> turned(m * n), turned_pre(m * n);
-      for (int64_t i = 0; i < m * n; ++i) turned_pre[i / n + i % n * m] = pre[i / n * ld + i % n];
-      const auto turned_before = turned_pre;
-      args.pre_activation = view(turned_pre, {m, n}, {1, m});
-      cpu::matmul(view(turned, {m, n}, {1, m}), matrix(a, m, k), matrix(b, k, n), args);
-      for (int64_t i = 0; i < m * n; ++i) REQUIRE(turned[i / n + i % n * m] == c[i]);
+      std::vector<float> transposed(m * n), transposed_pre(m * n);
+      for (int64_t i = 0; i < m * n; ++i) transposed_pre[i / n + i % n * m] = pre[i / n * ld + i % n];
+      const auto transposed_before = transposed_pre;
+      args.pre_activation = view(transposed_pre, {m, n}, {1, m});
+      cpu::matmul(view(transposed, {m, n}, {1, m}), matrix(a, m, k), matrix(b, k, n), args);
+      for (int64_t i = 0; i < m * n; ++i) REQUIRE(transposed[i / n + i % n * m] == c[i]);
       REQUIRE(same_bits(pre, before));
-      REQUIRE(same_bits(turned_pre, turned_before));
+      REQUIRE(same_bits(transposed_pre, transposed_before));
     }
   }
 }
 
-TEST_CASE("matmul sums the rows of its left side in passing", "[gemm]") {
+TEST_CASE("matmul also computes the row sums of its left operand", "[gemm]") {
   const int64_t m = 37, n = 20, k = 130;
   auto a = random_values<float>(m * k, 1), b = random_values<float>(k * n, 2);
   for (const View& va : {matrix(a, m, k), view(a, {m, k}, {1, m})}) {
@@ -390,7 +390,7 @@ TEST_CASE("matmul sums the rows of its left side in passing", "[gemm]") {
   }
 }
 
-TEST_CASE("matmul lets NaN and infinity through", "[gemm]") {
+TEST_CASE("matmul propagates NaN and infinity", "[gemm]") {
   const int64_t m = 14, n = 40, k = 30;
   auto a = random_values<float>(m * k, 1), b = random_values<float>(k * n, 2);
   a[3 * k + 5] = std::nanf("");
@@ -403,7 +403,7 @@ TEST_CASE("matmul lets NaN and infinity through", "[gemm]") {
   }
 }
 
-TEST_CASE("matmul refuses types that don't compute", "[gemm]") {
+TEST_CASE("matmul refuses types without arithmetic", "[gemm]") {
   std::vector<int32_t> x(4);
   CHECK_THROWS_AS(cpu::matmul(matrix(x, 2, 2), matrix(x, 2, 2), matrix(x, 2, 2), MatmulArgs{}), Error);
 }

@@ -15,9 +15,9 @@ Tensor random(const Shape& shape, uint64_t seed, DType dtype = bf16) {
   Generator g(seed);
   return Tensor::normal(shape, 0, 1, g, dtype);
 }
-// [rows, columns]; turned: stored column-major.
-Tensor matrix(int64_t rows, int64_t columns, bool turned, uint64_t seed) {
-  return turned ? random({columns, rows}, seed).view_transpose(0, 1) : random({rows, columns}, seed);
+// [rows, columns]; transposed: stored column-major.
+Tensor matrix(int64_t rows, int64_t columns, bool transposed, uint64_t seed) {
+  return transposed ? random({columns, rows}, seed).view_transpose(0, 1) : random({rows, columns}, seed);
 }
 
 // Whether product() uses the algorithm over pairs, which matmul uses if the processor has the instruction for it, or
@@ -67,9 +67,10 @@ struct Case {
 };
 
 void check_all(const Case& c) {
-  for (int turn = 0; turn < 4; ++turn) {
-    INFO("m " << c.m << " n " << c.n << " k " << c.k << " turned " << turn);
-    const Tensor a = matrix(c.m, c.k, turn & 1, 1), b = matrix(c.k, c.n, turn & 2, 2), c0 = random({c.m, c.n}, 3);
+  for (int transpose = 0; transpose < 4; ++transpose) {
+    INFO("m " << c.m << " n " << c.n << " k " << c.k << " transposed " << transpose);
+    const Tensor a = matrix(c.m, c.k, transpose & 1, 1), b = matrix(c.k, c.n, transpose & 2, 2),
+                 c0 = random({c.m, c.n}, 3);
     for (float beta : {0.0f, 1.0f}) {
       const Tensor wide = product(a, b, f32, {.beta = beta}, beta == 0 ? Tensor{} : c0);
       const Tensor exact = product(a.to(f64), b.to(f64), f64, {.beta = beta}, beta == 0 ? Tensor{} : c0);
@@ -101,8 +102,8 @@ TEST_CASE("bf16 matmul: an element has the same bits in every product that conta
   pairs = GENERATE(false, true);
   const int before = num_threads();
   for (const Case& c : {Case{67, 150, 901}, Case{29, 600, 64}}) {
-    for (bool turned : {false, true}) {
-      const Tensor a = matrix(c.m, c.k, false, 4), b = matrix(c.k, c.n, turned, 5), bias = random({c.n}, 6);
+    for (bool transposed : {false, true}) {
+      const Tensor a = matrix(c.m, c.k, false, 4), b = matrix(c.k, c.n, transposed, 5), bias = random({c.n}, 6);
       const MatmulArgs args{.bias = bias, .activation = Activation::gelu_tanh};
       set_num_threads(1);
       const Tensor all = product(a, b, bf16, args);
@@ -121,7 +122,7 @@ TEST_CASE("bf16 matmul: an element has the same bits in every product that conta
   set_num_threads(before);
 }
 
-TEST_CASE("bf16 matmul adds the bias before it rounds and keeps the value before the activation", "[gemm][bf16]") {
+TEST_CASE("bf16 matmul adds the bias before it rounds and stores the pre-activation", "[gemm][bf16]") {
   pairs = GENERATE(false, true);
   for (int64_t m : {2, 9}) {
     const Tensor a = random({m, 500}, 7), b = matrix(500, 40, true, 8), bias = random({40}, 9);
@@ -141,8 +142,8 @@ TEST_CASE("bf16 matmul adds the bias before it rounds and keeps the value before
 TEST_CASE("bf16 matmul times the derivative of gelu is rounded once", "[gemm][bf16]") {
   pairs = GENERATE(false, true);
   for (int64_t m : {2, 9, 40}) {
-    for (bool turned : {false, true}) {
-      const Tensor a = random({m, 500}, 7), b = matrix(500, 40, turned, 8), pre = random({m, 40}, 9);
+    for (bool transposed : {false, true}) {
+      const Tensor a = random({m, 500}, 7), b = matrix(500, 40, transposed, 8), pre = random({m, 40}, 9);
       const Tensor sums = product(a, b, f32);
       const Tensor y = product(a, b, bf16, {.activation = Activation::gelu_tanh_backward, .pre_activation = pre});
       const Tensor wide = pre.to(f32), exact = Tensor::empty({m, 40}, f32);

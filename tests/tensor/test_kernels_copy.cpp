@@ -222,7 +222,7 @@ TEST_CASE("random tensors are the generator's stream from any offset", "[kernels
   });
 }
 
-TEST_CASE("uniform numbers stay below the open end", "[kernels]") {
+TEST_CASE("uniform numbers stay below the excluded upper bound", "[kernels]") {
   Buffer y({200000}, f32);
   k.random_uniform(y, 1, 1.0000001, 5, 0);  // neighbours in f32: half of the sums would round up
   const auto values = y.values();
@@ -231,7 +231,7 @@ TEST_CASE("uniform numbers stay below the open end", "[kernels]") {
   CHECK(y.get(17) == 3);
 }
 
-TEST_CASE("dropout keeps by word and scales", "[kernels]") {
+TEST_CASE("dropout decides by random word and scales", "[kernels]") {
   const int64_t n = 30011;
   for (DType type : {f32, f64}) {
     for (double p : {0.0, 0.25, 1.0}) {

@@ -358,7 +358,7 @@ TEST_CASE("where picks by condition for all types", "[kernels]") {
   }
 }
 
-TEST_CASE("an element's bits don't depend on its place or the threads", "[kernels]") {
+TEST_CASE("an element's bits don't depend on its position or the threads", "[kernels]") {
   const int64_t n = 70001;
   for (DType type : {f32, f64}) {
     for (const UnaryCase& c : unary_cases()) {

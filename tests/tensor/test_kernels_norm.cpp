@@ -125,7 +125,7 @@ TEST_CASE("layer norm with its residual and optional weights", "[kernels]") {
   }
 }
 
-TEST_CASE("layer norm far from zero keeps its digits", "[kernels]") {
+TEST_CASE("layer norm far from zero keeps its precision", "[kernels]") {
   const int64_t n = 768;
   Buffer x({1, n}, f32), y({1, n}, f32), mean({1}, f32), rstd({1}, f32);
   for (int64_t i = 0; i < n; ++i) x.set(i, 10000 + static_cast<double>(i % 2));
@@ -202,7 +202,7 @@ TEST_CASE("norm gradients: same bits for any threads, and continued over batches
   }
 }
 
-TEST_CASE("rope turns pairs by their position", "[kernels]") {
+TEST_CASE("rope rotates pairs by their position", "[kernels]") {
   const int64_t batch = 2, heads = 3, steps = 5;
   for (DType type : {f32, f64}) {
     for (int64_t d : {2, 10, 64}) {

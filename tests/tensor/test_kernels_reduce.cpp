@@ -95,7 +95,7 @@ TEST_CASE("sums of repeated elements", "[kernels]") {
   CHECK_CLOSE(all.get(0), 50 * sum, f64, 100, 1);
 }
 
-TEST_CASE("max finds NaN wherever it is", "[kernels]") {
+TEST_CASE("max is NaN wherever the NaN is", "[kernels]") {
   for (DType type : {f32, f64}) {
     for (int64_t at = 0; at < 70; ++at) {
       Buffer x({70, 1}, type), y({1, 1}, type), wide({1, 70}, type), each({1, 70}, type);
@@ -124,7 +124,7 @@ TEST_CASE("long f32 sums stay accurate", "[kernels]") {
   CHECK(std::abs(column.get(2) / (rows * static_cast<double>(0.1f)) - 1) < 1e-4);
 }
 
-TEST_CASE("sums have the same bits for any thread count and any company", "[kernels]") {
+TEST_CASE("sums have the same bits for any thread count and any other rows", "[kernels]") {
   for (DType type : {f32, f64}) {
     Buffer x({70, 9001}, type);
     x.random(5);
@@ -144,7 +144,7 @@ TEST_CASE("sums have the same bits for any thread count and any company", "[kern
   }
 }
 
-TEST_CASE("a column sum continues where the last batch stopped", "[kernels]") {
+TEST_CASE("a column sum continues over batches bit for bit", "[kernels]") {
   for (DType type : {f32, f64}) {
     Buffer x({50, 33}, type), whole({1, 33}, type), parts({1, 33}, type);
     x.random(5);
@@ -194,7 +194,7 @@ TEST_CASE("cumulative sums run both ways along any dimension", "[kernels]") {
   }
 }
 
-TEST_CASE("argmax takes the first of equals and NaN before all", "[kernels]") {
+TEST_CASE("argmax returns the first of equal maxima, and a NaN before any number", "[kernels]") {
   for (DType type : {f32, f64}) {
     for (int64_t columns : {1, 5, 64, 333}) {
       Buffer x({40, columns}, type, Layout::padded), index({40}, i32);

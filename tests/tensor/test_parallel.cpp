@@ -150,7 +150,7 @@ TEST_CASE("threads that call parallel_for at the same time all get their results
   CHECK(wrong.load() == 0);
 }
 
-TEST_CASE("many short calls beside a busy neighbour stay right and finish", "[pool]") {
+TEST_CASE("many short calls next to busy threads stay correct and finish", "[pool]") {
   Threads guard(3);
   std::atomic<bool> stop{false};
   std::vector<std::thread> hogs;

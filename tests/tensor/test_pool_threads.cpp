@@ -63,7 +63,7 @@ TEST_CASE("the memory of a private pool returns from another thread", "[tensor][
   CHECK(memory_stats().reserved <= before.reserved);
 }
 
-TEST_CASE("threads that end keep no memory", "[tensor][pool]") {
+TEST_CASE("threads that end release their memory", "[tensor][pool]") {
   // Each thread's own statistics count what it took. A thread_local tensor is released after the pool has been
   // destroyed.
   for (int i = 0; i < 50; ++i) {

@@ -30,7 +30,7 @@ double at(const Tensor& t, const std::vector<int64_t>& index) {
 
 }  // namespace
 
-TEST_CASE("makers fill what they say", "[tensor]") {
+TEST_CASE("factory functions fill their tensors", "[tensor]") {
   CHECK(Tensor::zeros({2, 2}).to_vector() == Values{0, 0, 0, 0});
   CHECK(Tensor::ones({3}, i32).to_vector() == Values{1, 1, 1});
   CHECK(Tensor::full({2}, 2.5, f64).to_vector() == Values{2.5, 2.5});
@@ -50,7 +50,7 @@ TEST_CASE("makers fill what they say", "[tensor]") {
   CHECK(contains(error_of([] { Shape{1, 2, 3, 4, 5, 6, 7}; }), "at most 6"));
 }
 
-TEST_CASE("random makers repeat and have their moments", "[tensor]") {
+TEST_CASE("random factory functions repeat and have their moments", "[tensor]") {
   Generator a(1), b(1);
   const int64_t n = 100000;
   const Tensor x = Tensor::normal({n}, 2, 3, a), again = Tensor::normal({n}, 2, 3, b);
@@ -130,7 +130,7 @@ TEST_CASE("slices follow Python's rules", "[tensor]") {
   CHECK(contains(error_of([&] { x.view_slice(1, 0, 7); }), "dim 1 is out of range for 1 dimensions"));
 }
 
-TEST_CASE("reshape knows which strides need a copy", "[tensor]") {
+TEST_CASE("reshape copies only where the strides require it", "[tensor]") {
   const Tensor x = count_up({4, 6});
   const Tensor t = x.view_transpose(0, 1);
   CHECK(!t.can_view_reshape({24}));
@@ -266,7 +266,7 @@ TEST_CASE("negative sizes and products beyond 64 bits are refused", "[tensor]") 
   CHECK(one.view_expand({huge}).numel() == huge);
 }
 
-TEST_CASE("an undefined tensor is refused by name", "[tensor]") {
+TEST_CASE("an undefined tensor is an error that names it", "[tensor]") {
   const Tensor none, x = Tensor::ones({1}), y = (Tensor::ones({1}).set_requires_grad() * 2);
   CHECK(none.numel() == 0);
   CHECK(none.contiguous_copy().numel() == 0);
@@ -317,14 +317,14 @@ TEST_CASE("a step far beyond the size takes the first element", "[tensor]") {
   }
 }
 
-TEST_CASE("item and data say what they need", "[tensor]") {
+TEST_CASE("errors of item and data", "[tensor]") {
   const Tensor x = count_up({2, 3});
   CHECK(x.size(-1) == 3);
   CHECK(x.size(0) == 2);
   CHECK(contains(error_of([&] { x.size(2); }), "dim 2"));
   CHECK(contains(error_of([&] { x.item(); }), "expected one element, got shape [2, 3]"));
   CHECK(count_up({1, 1, 1}).item() == 0);
-  CHECK(contains(error_of([&] { x.data<double>(); }), "the tensor is f32, asked for as f64"));
+  CHECK(contains(error_of([&] { x.data<double>(); }), "the tensor is f32, but was requested as f64"));
   CHECK(contains(error_of([&] { x.view_transpose(0, 1).data<float>(); }), "contiguous()"));
   CHECK(contains(error_of([] { Tensor().data<float>(); }), "undefined"));
   CHECK(contains(error_of([] { Tensor().clone(); }), "undefined"));
@@ -388,7 +388,7 @@ TEST_CASE("bf16 rounds to nearest and ties to even", "[tensor]") {
   }
 }
 
-TEST_CASE("the second identical step asks nothing of the system", "[tensor][pool]") {
+TEST_CASE("the second identical step allocates nothing from the system", "[tensor][pool]") {
   auto step = [] {
     Generator g(1);
     Tensor w = Tensor::normal({300, 200}, 0, 1, g).set_requires_grad();
@@ -406,7 +406,7 @@ TEST_CASE("the second identical step asks nothing of the system", "[tensor][pool
   CHECK(after.in_use == before.in_use);
 }
 
-TEST_CASE("the pool counts what lives and returns what does not", "[tensor][pool]") {
+TEST_CASE("the pool counts live memory and returns unused memory", "[tensor][pool]") {
   const size_t start = memory_stats().in_use;
   {
     const Tensor a = Tensor::empty({1000});  // 4000 bytes: the size class of 4096
@@ -426,7 +426,7 @@ TEST_CASE("the pool counts what lives and returns what does not", "[tensor][pool
   CHECK(memory_stats().reserved < memory_stats().in_use + (size_t{12} << 20));
 }
 
-TEST_CASE("a private pool shares its blocks with nobody", "[tensor][pool]") {
+TEST_CASE("a private pool shares no blocks", "[tensor][pool]") {
   const size_t reserved = memory_stats().reserved;
   Tensor kept;
   const void* inside = nullptr;

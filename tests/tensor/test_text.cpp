@@ -33,7 +33,7 @@ TEST_CASE("UTF-8 is decoded strictly", "[text]") {
   }
 }
 
-TEST_CASE("characters become ids and come back", "[text]") {
+TEST_CASE("characters are encoded to ids and decoded back", "[text]") {
   const CharTokenizer t("hello, world\n");
   CHECK(t.vocabulary() == "\n ,dehlorw");
   CHECK(t.vocab_size() == 10);
@@ -46,7 +46,7 @@ TEST_CASE("characters become ids and come back", "[text]") {
   CHECK(unicode.decode(unicode.encode("\u20ac\u00ef")) == "\u20ac\u00ef");
 }
 
-TEST_CASE("the tokenizer survives its JSON", "[text]") {
+TEST_CASE("the tokenizer is restored from its JSON", "[text]") {
   const CharTokenizer t("\"\\\n\t\u00e9\U0001f600 \x01z");
   const CharTokenizer back = CharTokenizer::from_json(t.to_json());
   CHECK(back.vocabulary() == t.vocabulary());
@@ -57,7 +57,7 @@ TEST_CASE("the tokenizer survives its JSON", "[text]") {
   }
 }
 
-TEST_CASE("the tokenizer's errors name the character and its place", "[text]") {
+TEST_CASE("the tokenizer's errors name the character and its position", "[text]") {
   const CharTokenizer t("abc\u00e9");
   const std::string unknown = error_of([&] { t.encode("ab\u00e9X"); });
   CHECK(contains(unknown, "'X'"));
@@ -69,7 +69,7 @@ TEST_CASE("the tokenizer's errors name the character and its place", "[text]") {
   CHECK(contains(error_of([&] { CharTokenizer(""); }), "empty"));
 }
 
-TEST_CASE("a byte order mark and CRLF are no characters of a text", "[text]") {
+TEST_CASE("a byte order mark and CR before LF are removed", "[text]") {
   const auto plain = [](const std::string& text, const std::string& want_note) {
     std::string note;
     const std::string result = unix_text(text, "t", note);

@@ -290,7 +290,7 @@ TEST_CASE("vector functions at infinities and NaN and zero", "[vec]") {
   check_borders<double>();
 }
 
-TEST_CASE("partial loads and stores touch their elements only", "[vec]") {
+TEST_CASE("partial loads and stores access their elements only", "[vec]") {
   check_memory<float>();
   check_memory<double>();
 }

@@ -1,8 +1,8 @@
 // Our f32 matrix product beside OpenBLAS's and oneDNN's at the shapes of `pg bench --filter gemm`, in turns: A B C A B
 // C.
 //
-//     cmake -S . -B build-rivals -DPOLICYGRAD_RIVALS=ON && cmake --build build-rivals --target compare_gemm
-//     ./build-rivals/compare_gemm [--threads 1,2] [--rounds 5] [--filter 256]
+//     cmake -S . -B build-compare -DPOLICYGRAD_COMPARE_GEMM=ON && cmake --build build-compare --target compare_gemm
+//     ./build-compare/compare_gemm [--threads 1,2] [--rounds 5] [--filter 256]
 //
 // A library's figure is its median over the rounds. The ratio is the better rival's time over ours, so above 1 we are
 // faster. oneDNN takes the operands where they lie, as we do; "reordered" shows what it does with operands brought into

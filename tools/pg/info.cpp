@@ -83,7 +83,7 @@ std::string filled_in(std::string text, const Values& values) {
 }
 
 void add_checkpoint(Json& json, const Checkpoint& checkpoint) {
-  const auto& texts = checkpoint.state.texts;
+  const auto& texts = checkpoint.state.metadata;
   json["checkpoint"] = checkpoint.file.path;
   json["step"] = checkpoint.state.step;
   int64_t parameters = 0;

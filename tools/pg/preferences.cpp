@@ -156,7 +156,7 @@ int dpo(const PreferenceOptions& o) {
 RewardModel load_reward_model(const std::string& run, const TextTask& task, const Device& device) {
   const std::string path = checkpoint_of(run);
   const Checkpoint checkpoint = load_checkpoint(path);
-  check(checkpoint.state.texts.contains("score_mean"), "{}: no reward model; pg reward-model makes one", path);
+  check(checkpoint.state.metadata.contains("score_mean"), "{}: no reward model; pg reward-model makes one", path);
   check(checkpoint.text("task") == task.name(), "{}: a reward model of the task {}, not {}", path,
         checkpoint.text("task"), task.name());
   Generator unused(0);

@@ -109,7 +109,7 @@ struct Best {
   int64_t step = -1;
 
   void read(const Checkpoint& checkpoint) {
-    const auto& texts = checkpoint.state.texts;
+    const auto& texts = checkpoint.state.metadata;
     if (!texts.contains("best_val_loss")) return;
     loss = std::strtod(texts.at("best_val_loss").c_str(), nullptr);
     step = std::strtoll(checkpoint.text("best_step").c_str(), nullptr, 10);

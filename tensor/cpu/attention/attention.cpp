@@ -93,7 +93,7 @@ struct Forward {
 
   // Processes the queries [t0, t0 + count) of all heads that use head h of k and v.
   void run(int64_t b, int64_t h, int64_t t0, int64_t count) const {
-    const Parts tiles(count, kMaxRows);
+    const Split tiles(count, kMaxRows);
     const int64_t group = s.group(), rows = group * count;
     T* packed_k = scratch<T>(Scratch::attention,
                              kKeys * (2 * s.padded + 1 + kMaxRows) + rows * (s.size + s.padded + 2) + Vec<T>::size);
@@ -126,8 +126,8 @@ struct Forward {
           const int64_t most = block.seen(s, t + n - 1, length);
           if (most == 0) continue;
           if (rows == 1) {
-            const Matrix<S> turned{row_of<S>(k, b, h, first), 1, k.strides[2]};
-            multiply_skinny(SkinnyProduct<S, T>{1, most, s.size, {packed_q, 0, 1}, turned, scores, kKeys, T(0)});
+            const Matrix<S> transposed{row_of<S>(k, b, h, first), 1, k.strides[2]};
+            multiply_skinny(SkinnyProduct<S, T>{1, most, s.size, {packed_q, 0, 1}, transposed, scores, kKeys, T(0)});
           } else {
             multiply_tile<PackedA>(n, round_up(most, Vec<T>::size), s.size, packed_q + row * s.size, packed_k,
                                    int64_t{kKeys}, scores, int64_t{kKeys}, T(0));

@@ -94,7 +94,7 @@ struct Backward {
   const T* packed(const View& x, int64_t b, int64_t h, Carver<T>& space) const {
     T* to = space.take(s.queries * s.size + Vec<T>::size);
     for (int64_t t0 = 0; t0 < s.queries; t0 += kQueries) {
-      const Parts tiles(std::min(kQueries, s.queries - t0), kMaxRows);
+      const Split tiles(std::min(kQueries, s.queries - t0), kMaxRows);
       for (int64_t i = 0; i < tiles.count; ++i) {
         const int64_t t = t0 + tiles.begin(i), n = tiles.size(i);
         pack_panel(to + t * s.size, row_of<S>(x, b, h, t), x.strides[2], 1, n, n, s.size);
@@ -142,7 +142,7 @@ struct Backward {
   // Processes the queries [t0, t0 + count) of one head against one block of keys: adds to dq, sum_k and sum_v.
   void chunk(const KeyBlock<T>& block, const Queries<T>& x, int64_t t0, int64_t count, int64_t length,
              const BlockSpace<T>& w, Rows<T> key, const T* keep) const {
-    const Parts tiles(count, kMaxRows);
+    const Split tiles(count, kMaxRows);
     const int64_t all = kKeys;
     for (int64_t i = 0; i < tiles.count; ++i) {
       const int64_t row = tiles.begin(i), n = tiles.size(i), t = t0 + row;
@@ -157,7 +157,7 @@ struct Backward {
       }
       multiply_tile<ScoresA>(n, s.padded, most, ds, key.data, key.ld, x.dq + t * s.padded, s.padded, T(1));
     }
-    const Parts keys(block.count, kMaxRows);
+    const Split keys(block.count, kMaxRows);
     int64_t i = 0;  // the first tile of rows that attends to the keys; only later rows attend to later keys
     for (int64_t j = 0; j < keys.count; ++j) {
       const int64_t first = keys.begin(j), n = keys.size(j);

@@ -63,15 +63,15 @@ struct PanelB {
   int64_t ld;
 };
 
-// One step of the two outer loops: rows [row, row + panels.n) of c, k in [k, k + depth).
+// The work of one step of the two outer loops: rows [row, row + panels.n) of c, k in [k, k + depth).
 template <class S, class C, bool Pairs>
-struct Step {
+struct PanelBlock {
   using T = computes_t<S>;
   static constexpr int64_t per_word = Pairs ? 2 : 1;
   static constexpr bool in_c = std::is_same_v<C, T>;  // the sums are kept in c
   const Product<S, C>& g;
   int64_t row, k, depth;  // k and depth in words of the panels
-  Parts panels;           // of the rows
+  Split panels;           // of the rows
   bool direct;            // b is read in place
   T* packed_a;            // null: a is read in place
   T* partial;             // [panels.n, n]: sums between two blocks of K if c cannot hold them; null with one block
@@ -151,22 +151,22 @@ void for_each(int threads, int64_t n, int64_t grain, F&& f) {
 }
 
 // Chunks of rows × blocks of columns, in panels, that the threads take one by one.
-struct Cut {
-  Parts rows, columns;
+struct Tiling {
+  Split rows, columns;
 };
-// The cut for which the busiest thread finishes first. Each chunk of rows packs b again, which takes as long as about
-// kPackRows rows of arithmetic.
-Cut cut(int64_t panels_a, int64_t panels_b, int threads, double seconds, int64_t most_columns) {
-  constexpr double short_piece = 1e-4;
+// The tiling for which the busiest thread finishes first. Each chunk of rows packs b again, which takes as long as
+// about kPackRows rows of arithmetic.
+Tiling choose_tiling(int64_t panels_a, int64_t panels_b, int threads, double seconds, int64_t most_columns) {
+  constexpr double shortest_task = 1e-4;
   constexpr int64_t kPackRows = 16;
-  const auto wanted = std::clamp<int64_t>(static_cast<int64_t>(seconds / short_piece), threads, 4 * threads);
-  Cut best{Parts(panels_a, panels_a), Parts(panels_b, most_columns)};
+  const auto wanted = std::clamp<int64_t>(static_cast<int64_t>(seconds / shortest_task), threads, 4 * threads);
+  Tiling best{Split(panels_a, panels_a), Split(panels_b, most_columns)};
   if (threads == 1) return best;
   double shortest = HUGE_VAL;
   for (int64_t chunks = 1; chunks <= std::min(wanted, panels_a); chunks *= 2) {
     const int64_t blocks = std::clamp<int64_t>((wanted + chunks - 1) / chunks, 1, panels_b);
-    const Cut one{Parts(panels_a, (panels_a + chunks - 1) / chunks),
-                  Parts(panels_b, std::min(most_columns, (panels_b + blocks - 1) / blocks))};
+    const Tiling one{Split(panels_a, (panels_a + chunks - 1) / chunks),
+                     Split(panels_b, std::min(most_columns, (panels_b + blocks - 1) / blocks))};
     const int64_t rounds = (one.rows.count * one.columns.count + threads - 1) / threads;
     const int64_t rows = one.rows.most() * kMaxRows + kPackRows;
     const auto time = static_cast<double>(rounds * one.columns.most() * rows);
@@ -178,9 +178,9 @@ Cut cut(int64_t panels_a, int64_t panels_b, int threads, double seconds, int64_t
 template <bool Pairs, class S, class C>
 void run(const Product<S, C>& g, int threads) {
   using T = computes_t<S>;
-  const Parts block_k(Pairs ? (g.k + 1) / 2 : g.k, kBlockK<T>);
+  const Split block_k(Pairs ? (g.k + 1) / 2 : g.k, kBlockK<T>);
   const bool partial = !std::is_same_v<C, T> && block_k.count > 1;
-  const Parts block_m(g.m, partial ? std::clamp<int64_t>(kMostPartial / g.n, 16 * kMaxRows, kBlockM) : kBlockM);
+  const Split block_m(g.m, partial ? std::clamp<int64_t>(kMostPartial / g.n, 16 * kMaxRows, kBlockM) : kBlockM);
   // Only operands of the type of computation can be read in place.
   const bool direct = std::is_same_v<S, T> && g.b.column == 1 &&
                       (g.m <= kDirectRows || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
@@ -192,8 +192,8 @@ void run(const Product<S, C>& g, int threads) {
   for (int64_t i = 0; i < block_m.count; ++i) {
     for (int64_t p = 0; p < block_k.count; ++p) {
       const int64_t mc = block_m.size(i), kc = block_k.size(p);
-      const Parts panels(mc, kMaxRows);
-      const Step<S, C, Pairs> step{
+      const Split panels(mc, kMaxRows);
+      const PanelBlock<S, C, Pairs> block{
           .g = g,
           .row = block_m.begin(i),
           .k = block_k.begin(p),
@@ -206,16 +206,17 @@ void run(const Product<S, C>& g, int threads) {
           .last = p + 1 == block_k.count};
       if (!in_place) {
         for_each(threads, panels.count, panels.count / (2 * threads) + 1,
-                 [&](int64_t x, int64_t end) { step.pack_a(x, end); });
+                 [&](int64_t x, int64_t end) { block.pack_a(x, end); });
       }
 
       const int64_t panels_b = (g.n + kPanel<T> - 1) / kPanel<T>;
-      const Cut pieces = cut(panels.count, panels_b, threads, product_seconds(mc, g.n, kc), kBlockN<T> / kPanel<T>);
-      for_each(threads, pieces.rows.count * pieces.columns.count, 1, [&](int64_t x, int64_t end) {
+      const Tiling tiling =
+          choose_tiling(panels.count, panels_b, threads, product_seconds(mc, g.n, kc), kBlockN<T> / kPanel<T>);
+      for_each(threads, tiling.rows.count * tiling.columns.count, 1, [&](int64_t x, int64_t end) {
         for (; x < end; ++x) {
-          const int64_t r = x % pieces.rows.count, c = x / pieces.rows.count, j0 = pieces.columns.begin(c) * kPanel<T>;
-          step.multiply(pieces.rows.begin(r), pieces.rows.begin(r + 1), j0,
-                        std::min(g.n - j0, pieces.columns.size(c) * kPanel<T>));
+          const int64_t r = x % tiling.rows.count, c = x / tiling.rows.count, j0 = tiling.columns.begin(c) * kPanel<T>;
+          block.multiply(tiling.rows.begin(r), tiling.rows.begin(r + 1), j0,
+                         std::min(g.n - j0, tiling.columns.size(c) * kPanel<T>));
         }
       });
     }
@@ -250,17 +251,17 @@ void for_columns(int64_t n, int threads, F f) {
 }
 
 template <class S, class C>
-void run_turned(const Product<S, C>& g, int threads) {
-  const TurnedProduct<S, C> turned(g);
-  auto* packed_a = scratch<computes_t<S>>(Scratch::gemm_a, turned.packed_size());
+void run_transposed_output(const Product<S, C>& g, int threads) {
+  const TransposedOutput<S, C> product(g);
+  auto* packed_a = scratch<computes_t<S>>(Scratch::gemm_a, product.packed_size());
   constexpr int64_t worth_a_thread = 32 << 10;  // elements
-  for_each(threads, turned.panels(), worth_a_thread * turned.panels() / turned.packed_size() + 1,
+  for_each(threads, product.panels(), worth_a_thread * product.panels() / product.packed_size() + 1,
            [&](int64_t i, int64_t end) {
-             for (; i < end; ++i) turned.pack(packed_a, i);
+             for (; i < end; ++i) product.pack(packed_a, i);
            });
-  constexpr int64_t most = TurnedProduct<S, C>::kColumns;
+  constexpr int64_t most = TransposedOutput<S, C>::kColumns;
   for_each(threads, (g.n + most - 1) / most, g.n / (8 * threads * most) + 1, [&](int64_t i, int64_t end) {
-    for (; i < end; ++i) turned.columns(packed_a, i * most, std::min(most, g.n - i * most));
+    for (; i < end; ++i) product.columns(packed_a, i * most, std::min(most, g.n - i * most));
   });
 }
 
@@ -313,7 +314,7 @@ void multiply(const Product<S, C>& g) {
     if (simd::kHasDot) return multiply_pairs(g);
     if (is_skinny_pairs(g)) return run_skinny_pairs(g, threads);
   }
-  if (!is_skinny(g)) return is_turned(g) ? run_turned(g, threads) : run<false>(g, threads);
+  if (!is_skinny(g)) return suits_transposed_output(g) ? run_transposed_output(g, threads) : run<false>(g, threads);
   const auto a = widened_rows(g.a, g.m, g.k);
   for_columns<S>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, g.b, g.k, a, j, end); });
 }

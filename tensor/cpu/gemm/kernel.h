@@ -70,8 +70,8 @@ inline void transpose(simd::Vec<float> (&x)[8]) {
 // k of the result holds element k of every line, then 0. One register addresses three lines, as below. Here and below S
 // is T, or bf16 if T is float.
 template <bool Whole, class T, class S>
-inline void load_turned(simd::Vec<T> (&block)[simd::Vec<T>::size], const S* src, int64_t line_stride, int64_t lines,
-                        int64_t depth) {
+inline void load_transposed(simd::Vec<T> (&block)[simd::Vec<T>::size], const S* src, int64_t line_stride, int64_t lines,
+                            int64_t depth) {
   constexpr int size = simd::Vec<T>::size;
   if (Whole && lines == size) {
 #pragma GCC unroll 16
@@ -94,13 +94,13 @@ void pack_across(T* dst, int64_t width, const S* src, int64_t line_stride, int64
   int64_t k = 0;
   for (; k + size <= depth; k += size) {
     simd::Vec<T> block[size];
-    load_turned<true>(block, src + k, line_stride, lines, size);
+    load_transposed<true>(block, src + k, line_stride, lines, size);
 #pragma GCC unroll 16
     for (int j = 0; j < size; ++j) store(dst + (k + j) * width, block[j]);
   }
   if (k == depth) return;
   simd::Vec<T> block[size];
-  load_turned<false>(block, src + k, line_stride, lines, depth - k);
+  load_transposed<false>(block, src + k, line_stride, lines, depth - k);
 #pragma GCC unroll 16
   for (int j = 0; j < size; ++j) {
     if (j < depth - k) store(dst + (k + j) * width, block[j]);
@@ -269,8 +269,8 @@ inline constexpr int64_t kPanel = kMaxVecs* simd::Vec<T>::size;
 
 // Divides [0, n) into the fewest parts of at most `most`, all of nearly the same size: a last panel of one row would
 // waste most of the micro-kernel.
-struct Parts {
-  Parts(int64_t n, int64_t most) : n(n), count(n > most ? (n + most - 1) / most : 1) {}
+struct Split {
+  Split(int64_t n, int64_t most) : n(n), count(n > most ? (n + most - 1) / most : 1) {}
   int64_t begin(int64_t i) const { return i * n / count; }
   int64_t size(int64_t i) const { return begin(i + 1) - begin(i); }
   int64_t most() const { return (n + count - 1) / count; }  // the largest size

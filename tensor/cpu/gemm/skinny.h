@@ -37,7 +37,7 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   }
   const auto block_of = [&]<bool Whole>(std::bool_constant<Whole>, int v, int64_t k, int64_t depth) {
     Vec<T> block[size];
-    load_turned<Whole>(block, g.b.data + (j + v * size) * g.b.column + k, g.b.column, columns(v), depth);
+    load_transposed<Whole>(block, g.b.data + (j + v * size) * g.b.column + k, g.b.column, columns(v), depth);
 #pragma GCC unroll 16
     for (int i = 0; i < size; ++i) {
       if (!Whole && i >= depth) break;

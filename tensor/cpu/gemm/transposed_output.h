@@ -12,14 +12,14 @@
 namespace pg::cpu {
 
 template <class S, class C>
-class TurnedProduct {
+class TransposedOutput {
   using T = computes_t<S>;
   static constexpr int64_t size = simd::Vec<T>::size;
 
  public:
   static constexpr int64_t kColumns = 48;  // columns of c computed at a time
 
-  explicit TurnedProduct(const Product<S, C>& g) : g(g) {}
+  explicit TransposedOutput(const Product<S, C>& g) : g(g) {}
 
   // a in panels [depth, 1 or 2 vectors of rows], one block of K after the other; `space` holds packed_size elements.
   // The panels may be packed in any order, by several threads.
@@ -35,11 +35,11 @@ class TurnedProduct {
   // Computes the columns [begin, begin + n) of c, n <= kColumns.
   void columns(const T* packed_a, int64_t begin, int64_t n) const {
     T* const sums = scratch<T>(Scratch::gemm_sums, kColumns * (width + g.m) + size);  // [n, width]
-    T* const turned = sums + kColumns * width;                                        // [m, n]
+    T* const transposed = sums + kColumns * width;                                    // [m, n]
     for (int64_t j = 0; g.beta != T(0) && j < n; ++j) {
       for (int64_t i = 0; i < g.m; ++i) sums[j * width + i] = static_cast<T>(g.c[i * g.ldc + begin + j]);
     }
-    const Parts groups(n, kMaxRows);
+    const Split groups(n, kMaxRows);
     for (int64_t x = 0; x < groups.count; ++x) {
       const int64_t j = groups.begin(x), rows = groups.size(x), ahead_step = rows / across + 1;
       // The next columns, prefetched evenly over all steps.
@@ -56,10 +56,10 @@ class TurnedProduct {
         }
       }
     }
-    pack_panel(turned, sums, width, 1, n, n, g.m);
-    finish(g, Sums<T>{turned, n}, 0, begin, g.m, n);
+    pack_panel(transposed, sums, width, 1, n, n, g.m);
+    finish(g, Sums<T>{transposed, n}, 0, begin, g.m, n);
     if constexpr (std::is_same_v<C, T>) {
-      for (int64_t i = 0; i < g.m; ++i) simd::convert(g.c + i * g.ldc + begin, turned + i * n, n);
+      for (int64_t i = 0; i < g.m; ++i) simd::convert(g.c + i * g.ldc + begin, transposed + i * n, n);
     }
   }
 
@@ -77,13 +77,13 @@ class TurnedProduct {
   }
 
   const Product<S, C>& g;
-  const Parts block_k{g.k, 4096 / static_cast<int64_t>(sizeof(T))};  // b's columns of one tile fill most of L1
+  const Split block_k{g.k, 4096 / static_cast<int64_t>(sizeof(T))};  // b's columns of one tile fill most of L1
   const int64_t width = (g.m + size - 1) / size * size, across = (g.m + kPanel<T> - 1) / kPanel<T>;
 };
 
 // Transposing c must cost less than packing b would, and the panels of a should stay in the cache.
 template <class S, class C>
-bool is_turned(const Product<S, C>& g) {
+bool suits_transposed_output(const Product<S, C>& g) {
   return g.b.row == 1 && 3 * g.m <= g.k && g.m <= 256;
 }
 

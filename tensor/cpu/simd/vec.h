@@ -261,7 +261,7 @@ inline Vec<float> narrow(Vec<double> lower, Vec<double> upper) {
 // ---- across the lanes, always in one order: lane i with lane i + size/2, then likewise within that half, …
 
 template <int Width, class T, class F>
-inline Vec<T> fold(Vec<T> x, F f) {
+inline Vec<T> reduce_lanes(Vec<T> x, F f) {
   if constexpr (Width == 0) {
     return x;
   } else {
@@ -269,16 +269,16 @@ inline Vec<T> fold(Vec<T> x, F f) {
       return Vec<T>(__builtin_shufflevector(x.v, x.v, ((I + Width) % Vec<T>::size)...));
     }
     (std::make_integer_sequence<int, Vec<T>::size>());
-    return fold<Width / 2>(f(x, upper), f);
+    return reduce_lanes<Width / 2>(f(x, upper), f);
   }
 }
 template <class T>
 inline T horizontal_sum(Vec<T> x) {
-  return fold<Vec<T>::size / 2>(x, [](Vec<T> a, Vec<T> b) { return a + b; })[0];
+  return reduce_lanes<Vec<T>::size / 2>(x, [](Vec<T> a, Vec<T> b) { return a + b; })[0];
 }
 template <class T>
 inline T horizontal_max(Vec<T> x) {
-  return fold<Vec<T>::size / 2>(x, [](Vec<T> a, Vec<T> b) { return max(a, b); })[0];
+  return reduce_lanes<Vec<T>::size / 2>(x, [](Vec<T> a, Vec<T> b) { return max(a, b); })[0];
 }
 template <class T>
 inline bool any(Mask<T> condition) {

@@ -235,7 +235,7 @@ __global__ void __launch_bounds__(kMmaThreads, 2)
       if (mine < horizon.end(now.query + kTile - 1)) {
         Sums<kM<kSize>, kTile / 8> p, ds;
         multiply_rows(p, k, q_tiles.behind(bytes));
-        if (mine + kWarpRows > horizon.end(now.query)) hide_keys_turned(p, horizon, mine, now.query);
+        if (mine + kWarpRows > horizon.end(now.query)) hide_keys_transposed(p, horizon, mine, now.query);
         multiply_rows(ds, v, dout_tiles.behind(bytes));
 #pragma unroll
         for (int n = 0; n < kTile / 8; ++n) {

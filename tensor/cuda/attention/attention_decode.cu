@@ -9,13 +9,13 @@
 namespace pg::cuda {
 namespace {
 
-constexpr int kSplit = kThreads;           // keys per block
-constexpr int kLanes = 8;                  // threads that compute one score together
-constexpr int kTeams = kThreads / kLanes;  // scores computed at a time
+constexpr int kSplit = kThreads;            // keys per block
+constexpr int kLanes = 8;                   // threads that compute one score together
+constexpr int kGroups = kThreads / kLanes;  // scores computed at a time
 
 // Partial results of a row after the keys of one split: output Σ e^(score - m)·v, m and l = Σ e^(score - m).
 template <class T>
-struct Parts {
+struct Partials {
   T* out;  // [rows, splits, D]
   T* m;    // [rows, splits]
   T* l;    // [rows, splits]
@@ -37,7 +37,7 @@ __device__ T over_block(T x, T* space, F f) {
 // One block per row and split; rows are [B, H, T].
 template <class S, class T>
 __global__ void __launch_bounds__(kThreads)
-    decode_kernel(AttentionSizes<T> s, Parts<T> parts, Heads<const S> q, Heads<const S> k, Heads<const S> v) {
+    decode_kernel(AttentionSizes<T> s, Partials<T> parts, Heads<const S> q, Heads<const S> k, Heads<const S> v) {
   constexpr T inf = std::numeric_limits<T>::infinity();
   __shared__ T query[kMostSize];
   __shared__ T p[kSplit];
@@ -53,13 +53,13 @@ __global__ void __launch_bounds__(kThreads)
   for (int d = thread; d < s.size; d += kThreads) query[d] = load<T>(q.at(b, h, t) + d);
   __syncthreads();
   // Scores: each key is shared by kLanes threads, which loop along the head dimension.
-  for (int j0 = 0; j0 < count; j0 += kTeams) {
+  for (int j0 = 0; j0 < count; j0 += kGroups) {
     const int j = j0 + thread / kLanes;
     T score = 0;
     if (j < count) {
       const S* key = k.at(b, kv, first + j);
       for (int d = thread % kLanes; d < s.size; d += kLanes) {
-        score = fma(Lane<T>(query[d]), Lane<T>(load<T>(key + d)), Lane<T>(score)).v;
+        score = fma(Scalar<T>(query[d]), Scalar<T>(load<T>(key + d)), Scalar<T>(score)).v;
       }
     }
     for (int step = kLanes / 2; step > 0; step /= 2) score += __shfl_xor_sync(0xffffffffu, score, step, kLanes);
@@ -75,24 +75,24 @@ __global__ void __launch_bounds__(kThreads)
   if (thread == 0) parts.m[part] = m, parts.l[part] = l;
   // Output: in a thread group, each thread has one element d; the groups take the keys in turn, with as many groups as
   // fit.
-  const int teams = kThreads / s.size, team = thread / s.size, d = thread % s.size;
+  const int groups = kThreads / s.size, group = thread / s.size, d = thread % s.size;
   T sum = 0;
-  if (team < teams) {
-    for (int j = team; j < count; j += teams) {
+  if (group < groups) {
+    for (int j = group; j < count; j += groups) {
       if (!s.attends(b, first + j)) continue;
-      sum = fma(Lane<T>(p[j]), Lane<T>(load<T>(v.at(b, kv, first + j) + d)), Lane<T>(sum)).v;
+      sum = fma(Scalar<T>(p[j]), Scalar<T>(load<T>(v.at(b, kv, first + j) + d)), Scalar<T>(sum)).v;
     }
   }
   sums[thread] = sum;
   __syncthreads();
   if (thread >= s.size) return;
-  for (int other = 1; other < teams; ++other) sum += sums[other * s.size + thread];
+  for (int other = 1; other < groups; ++other) sum += sums[other * s.size + thread];
   parts.out[part * s.size + thread] = sum;
 }
 
 // One block per row: combines its partial results in order.
 template <class S, class T>
-__global__ void combine_kernel(AttentionSizes<T> s, Parts<T> parts, Heads<S> out, T* lse) {
+__global__ void combine_kernel(AttentionSizes<T> s, Partials<T> parts, Heads<S> out, T* lse) {
   constexpr T inf = std::numeric_limits<T>::infinity();
   const int64_t row = blockIdx.x, first = row * parts.splits;
   const int64_t t = row % s.queries, h = row / s.queries % s.heads, b = row / s.queries / s.heads;
@@ -118,8 +118,8 @@ void attention_decode(const View& out, const View& lse, const View& q, const Vie
     const AttentionSizes<T> s(q, k, args);
     const int64_t rows = s.batch * s.heads * s.queries, splits = std::max<int64_t>(1, (s.keys + kSplit - 1) / kSplit);
     const Scratch<T> space(rows * splits * (s.size + 2));
-    const Parts<T> parts{space.data(), space.data() + rows * splits * s.size,
-                         space.data() + rows * splits * (s.size + 1), splits};
+    const Partials<T> parts{space.data(), space.data() + rows * splits * s.size,
+                            space.data() + rows * splits * (s.size + 1), splits};
     launch(decode_kernel<S, T>, static_cast<unsigned>(rows * splits), kThreads, 0, stream(), s, parts,
            Heads<const S>(q), Heads<const S>(k), Heads<const S>(v));
     launch(combine_kernel<S, T>, static_cast<unsigned>(rows),

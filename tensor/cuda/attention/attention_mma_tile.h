@@ -59,7 +59,7 @@ __device__ __forceinline__ void hide_keys(Sums<kM, kN>& scores, const Horizon& h
 
 // hide_keys for transposed scores: rows are keys, columns are queries.
 template <int kM, int kN>
-__device__ __forceinline__ void hide_keys_turned(Sums<kM, kN>& scores, const Horizon& horizon, int key, int query) {
+__device__ __forceinline__ void hide_keys_transposed(Sums<kM, kN>& scores, const Horizon& horizon, int key, int query) {
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll

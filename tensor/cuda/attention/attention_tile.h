@@ -180,7 +180,7 @@ __device__ void add_values(T (&sums)[N][Columns<kSize>::kCount], Shared<T, kSize
         const T value = shared.values[j - first][Mine::of(c)];
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-          if (uses(i, j)) sums[i][c] = fma(Lane<T>(weight[i]), Lane<T>(value), Lane<T>(sums[i][c])).v;
+          if (uses(i, j)) sums[i][c] = fma(Scalar<T>(weight[i]), Scalar<T>(value), Scalar<T>(sums[i][c])).v;
         }
       }
     }

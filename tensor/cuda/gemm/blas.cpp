@@ -19,7 +19,7 @@
 #include "tensor/cuda/runtime/scratch.h"
 #include "tensor/cuda/runtime/stream.h"
 #include "tensor/format.h"
-#include "tensor/walk.h"
+#include "tensor/strided_loop.h"
 
 namespace pg::cuda {
 namespace {
@@ -64,9 +64,9 @@ Library& library() {
 
 cudaDataType_t type_of(DType type) { return type == bf16 ? CUDA_R_16BF : type == f64 ? CUDA_R_64F : CUDA_R_32F; }
 
-// Memory layout of the matrices [rows, columns] of a view: row-major, or column-major if `turned`.
+// Memory layout of the matrices [rows, columns] of a view: row-major, or column-major if `transposed`.
 struct Stored {
-  bool turned;
+  bool transposed;
   int64_t ld, batch_step;
 };
 // The layout of a view [rows, columns] or [batch, rows, columns]; nullopt if neither rows nor columns are adjacent in
@@ -100,10 +100,10 @@ struct Request {
             n,
             k,
             batch,
-            a.turned,
+            a.transposed,
             a.ld,
             a.batch_step,
-            b.turned,
+            b.transposed,
             b.ld,
             b.batch_step,
             c.ld,
@@ -145,10 +145,10 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attr
              "cublasLtMatmulPreferenceSetAttribute");
 }
 
-// Our row-major [rows, columns] is their column-major [columns, rows], unless it is `turned`.
+// Our row-major [rows, columns] is their column-major [columns, rows], unless it is `transposed`.
 Layout layout(DType type, int64_t rows, int64_t columns, const Stored& stored, int64_t batch) {
   cublasLtMatrixLayout_t made;
-  const int64_t fast = stored.turned ? rows : columns, slow = stored.turned ? columns : rows;
+  const int64_t fast = stored.transposed ? rows : columns, slow = stored.transposed ? columns : rows;
   check_blas(cublasLtMatrixLayoutCreate(&made, type_of(type), static_cast<uint64_t>(fast), static_cast<uint64_t>(slow),
                                         stored.ld),
              "cublasLtMatrixLayoutCreate");
@@ -177,8 +177,8 @@ Plan describe(const Request& r) {
       "cublasLtMatmulDescCreate");
   Plan plan{Operation(made), layout(r.inputs, r.m, r.k, r.a, r.batch), layout(r.inputs, r.k, r.n, r.b, r.batch),
             layout(r.result, r.m, r.n, r.c, r.batch), std::nullopt};
-  set<int32_t>(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, r.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set<int32_t>(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, r.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set<int32_t>(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, r.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set<int32_t>(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, r.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<uint32_t>(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, r.epilogue);
   if (r.bias) set<int32_t>(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(r.bias_type));
   if (r.pre_data) {
@@ -312,7 +312,7 @@ bool run(const Request& r) {
   return done;
 }
 
-View turned(View x) {
+View transpose(View x) {
   if (!x) return x;
   const int r = x.rank() - 2;
   std::swap(x.shape[r], x.shape[r + 1]);
@@ -350,21 +350,21 @@ bool blas_matmul(const View& c, const View& a, const View& b, const MatmulArgs& 
   const View &pre = args.pre_activation, &vector = args.row_sums ? args.row_sums : args.bias;
   const int r = c.rank() - 2;
   if (c.strides[r + 1] != 1 && c.shape[r + 1] != 1 && c.strides[r] == 1 && !vector) {  // cᵀ = bᵀ·aᵀ
-    MatmulArgs of_turned = args;
-    of_turned.pre_activation = turned(pre);
-    return blas_matmul(turned(c), turned(b), turned(a), of_turned);
+    MatmulArgs transposed = args;
+    transposed.pre_activation = transpose(pre);
+    return blas_matmul(transpose(c), transpose(b), transpose(a), transposed);
   }
   if (a.shape.back() == 0 || (a.dtype != bf16 && c.dtype != a.dtype)) return false;
   if (!has_epilogue(args, a.dtype, c.dtype) || (vector && vector.shape[0] > 1 && vector.strides[0] != 1)) return false;
   // The batch must have a single stride for each matrix.
   const auto outer = [r](const Dims& x) { return Dims(std::span(x.begin(), static_cast<size_t>(r))); };
   const Strides sc = outer(c.strides), sa = outer(a.strides), sb = outer(b.strides), sp = pre ? outer(pre.strides) : sc;
-  const Walk<4> batch = plan_walk<4>(outer(c.shape), std::array<const Strides*, 4>{&sc, &sa, &sb, &sp});
+  const StridedLoop<4> batch = plan_loop<4>(outer(c.shape), std::array<const Strides*, 4>{&sc, &sa, &sb, &sp});
   if (batch.rank != 1 || batch.n > INT32_MAX) return false;
   const auto step = [&batch](int operand) { return batch.n == 1 ? 0 : batch.inner_stride(operand); };
   const auto to = stored(c, step(0)), left = stored(a, step(1)), right = stored(b, step(2));
   const auto kept = pre ? stored(pre, step(3)) : Stored{};
-  if (!to || !left || !right || !kept || to->turned || kept->turned) return false;
+  if (!to || !left || !right || !kept || to->transposed || kept->transposed) return false;
   if (batch.n > 1 && to->batch_step == 0) return false;
   if (kept->ld % 8 != 0 || kept->batch_step % 8 != 0) return false;  // required by cuBLASLt
   return run({.m = c.shape[r],

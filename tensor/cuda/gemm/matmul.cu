@@ -2,9 +2,9 @@
 #include "tensor/cuda/gemm/blas.h"
 #include "tensor/cuda/gemm/tile.h"
 #include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/lane.h"
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/runtime/scratch.h"
+#include "tensor/cuda/scalar.h"
 #include "tensor/functors.h"
 
 namespace pg::cuda {
@@ -31,7 +31,7 @@ Matrix<E> matrix(const View& x) {
 template <class R, class S, class T>
 struct Product {
   int64_t m, n, k;
-  Walk<4> batch;  // start offsets of the matrices c, a, b, pre of an entry
+  StridedLoop<4> batch;  // start offsets of the matrices c, a, b, pre of an entry
   Matrix<R> c;
   Matrix<const S> a, b;
   Matrix<R> pre;     // may be null; the input of gelu_tanh, which is written, or which gelu_tanh_backward reads
@@ -51,12 +51,12 @@ struct Product {
     T y = sum + bias_at(j);
     if (beta != 0) y += beta * load<T>(to);
     if (activation == Activation::gelu_tanh_backward) {
-      const Lane<T> x = load<T>(pre.at(i, j) + at[3]);
-      y = elementwise::gelu_tanh_gradient(Lane<T>(y), x).v;
+      const Scalar<T> x = load<T>(pre.at(i, j) + at[3]);
+      y = elementwise::gelu_tanh_gradient(Scalar<T>(y), x).v;
     } else if (pre.data) {
       store(pre.at(i, j) + at[3], y);
     }
-    if (activation == Activation::gelu_tanh) y = gelu_tanh(Lane<T>(y)).v;
+    if (activation == Activation::gelu_tanh) y = gelu_tanh(Scalar<T>(y)).v;
     store(to, y);
   }
 };
@@ -92,11 +92,11 @@ __global__ void __launch_bounds__(kThreads) matmul_kernel(Product<R, S, T> g) {
 }
 
 // Start offsets of the matrices of the batch; without pre, c is used in its place.
-Walk<4> walk_batch(const View& c, const View& a, const View& b, const View& pre) {
+StridedLoop<4> batch_loop(const View& c, const View& a, const View& b, const View& pre) {
   const auto outer = [](const Dims& x) { return Dims(std::span(x.begin(), static_cast<size_t>(x.rank() - 2))); };
   const Strides sc = outer(c.strides), sa = outer(a.strides), sb = outer(b.strides);
   const Strides sp = pre ? outer(pre.strides) : sc;
-  return plan_walk<4>(outer(c.shape), std::array<const Strides*, 4>{&sc, &sa, &sb, &sp});
+  return plan_loop<4>(outer(c.shape), std::array<const Strides*, 4>{&sc, &sa, &sb, &sp});
 }
 
 void tiled_matmul(const View& c, const View& a, const View& b, const MatmulArgs& args) {
@@ -107,7 +107,7 @@ void tiled_matmul(const View& c, const View& a, const View& b, const MatmulArgs&
                  const Problem g{.m = c.shape[c.rank() - 2],
                                  .n = c.shape.back(),
                                  .k = a.shape.back(),
-                                 .batch = walk_batch(c, a, b, pre),
+                                 .batch = batch_loop(c, a, b, pre),
                                  .c = matrix<stored_t<R>>(c),
                                  .a = matrix<const stored_t<S>>(a),
                                  .b = matrix<const stored_t<S>>(b),

@@ -3,7 +3,7 @@
 // sums, thread (row, column) holds kTile/16 neighbouring rows and columns in registers, so that 2·N values from shared
 // memory feed N² multiply-adds.
 #include "tensor/cuda/array.h"
-#include "tensor/cuda/lane.h"
+#include "tensor/cuda/scalar.h"
 
 namespace pg::cuda {
 
@@ -47,7 +47,7 @@ __device__ void multiply(T (&sums)[N][N], const Slice<T, kTile>& a, const Slice<
 #pragma unroll
     for (int i = 0; i < N; ++i) {
 #pragma unroll
-      for (int j = 0; j < N; ++j) sums[i][j] = fma(Lane<T>(left[i]), Lane<T>(right[j]), Lane<T>(sums[i][j])).v;
+      for (int j = 0; j < N; ++j) sums[i][j] = fma(Scalar<T>(left[i]), Scalar<T>(right[j]), Scalar<T>(sums[i][j])).v;
     }
   }
 }

@@ -64,7 +64,7 @@ class MmaTile {
     ldmatrix_x4(a, at(straight_, row, part));
   }
   // Loads two right operands; rows of the tile are columns of the operands.
-  __device__ __forceinline__ void right_turned(uint32_t (&b)[4], int row, int part) const {
+  __device__ __forceinline__ void right_transposed(uint32_t (&b)[4], int row, int part) const {
     ldmatrix_x4(b, at(crossed_, row, part));
   }
   // Loads two right operands; rows of the tile are rows of the operands.
@@ -148,7 +148,7 @@ __device__ __forceinline__ void multiply_rows(Sums<kM, kN>& scores, const LeftRo
 #pragma unroll
     for (int n = 0; n < kN; n += 2) {
       uint32_t b[4];
-      y.right_turned(b, 8 * n, part);
+      y.right_transposed(b, 8 * n, part);
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
         mma_m16n8k16(scores[m][n], a[m], b[0], b[1]);

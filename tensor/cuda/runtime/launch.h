@@ -28,7 +28,8 @@ void check_launch(cudaError_t status, const void* kernel, dim3 grid, dim3 block,
 template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
             Args&&... args) {
-  static_assert(sizeof...(Params) == sizeof...(Args), "launch: the kernel has another number of parameters");
+  static_assert(sizeof...(Params) == sizeof...(Args),
+                "launch: the number of arguments is not the number of the kernel's parameters");
 #if defined(__CUDACC__)
   kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Params>(args)...);
 #else

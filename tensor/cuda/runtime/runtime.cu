@@ -1,5 +1,5 @@
 // Devices, memory, copies, and the single stream that all work runs on.
-#include "tensor/cuda/runtime/cuda_backend.h"
+#include "tensor/backend.h"
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/runtime/stream.h"
 

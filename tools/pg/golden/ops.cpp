@@ -215,7 +215,7 @@ Inputs golden_clip(const Inputs& in, const Attributes& a) {
   ParamSlab slab(module);
   set_gradient(slab, module, in[0]);
   const double norm = clip_grad_norm(slab, a.number("max_norm"));
-  return {ParamSlab::piece(slab.grads(), slab.segments()[0]), Tensor::scalar(norm, in[0].dtype())};
+  return {ParamSlab::view_of(slab.grads(), slab.segments()[0]), Tensor::scalar(norm, in[0].dtype())};
 }
 
 void add_optimizers(Table& t) {

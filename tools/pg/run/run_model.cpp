@@ -15,7 +15,7 @@
 namespace pg::tools {
 namespace {
 
-bool has(const Checkpoint& checkpoint, const char* text) { return checkpoint.state.texts.contains(text); }
+bool has(const Checkpoint& checkpoint, const char* text) { return checkpoint.state.metadata.contains(text); }
 
 // The task named by a checkpoint of an older version, with the options stored in its run.
 std::unique_ptr<TextTask> task_of(const Checkpoint& checkpoint) {

@@ -14,7 +14,7 @@ __device__ __forceinline__ T max_with_nan(T a, T b) {
 // tree in shared memory `values` [blockDim.x]. The first thread of each group gets the result. All threads of the block
 // must call it.
 template <int kAlong, int kStep, class V, class F>
-__device__ __forceinline__ V fold(V* values, V value, F combine) {
+__device__ __forceinline__ V block_reduce(V* values, V value, F combine) {
   const int t = static_cast<int>(threadIdx.x), along = t / kStep % kAlong;
   for (int half = kAlong / 2; half > 0; half /= 2) {
     values[t] = value;

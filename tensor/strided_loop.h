@@ -22,8 +22,8 @@ inline bool dense(const View& v) {
 }
 
 template <int N>
-struct Walk {
-  int rank = 0;  // at least 1 after plan_walk
+struct StridedLoop {
+  int rank = 0;  // at least 1 after plan_loop
   int64_t n = 1;
   std::array<int64_t, kMaxDims> size;
   std::array<std::array<int64_t, kMaxDims>, N> stride;  // [operand][dim]
@@ -63,8 +63,8 @@ struct Walk {
 
 // Dimensions are ordered by the stride of operand 0, largest first: the result is written front to back.
 template <int N>
-Walk<N> plan_walk(const Shape& shape, const std::array<const Strides*, N>& strides) {
-  Walk<N> w;
+StridedLoop<N> plan_loop(const Shape& shape, const std::array<const Strides*, N>& strides) {
+  StridedLoop<N> w;
   std::array<int, kMaxDims> order;
   for (int d = 0; d < shape.rank(); ++d) {
     w.n *= shape[d];
@@ -95,17 +95,17 @@ Walk<N> plan_walk(const Shape& shape, const std::array<const Strides*, N>& strid
 }
 
 template <class... Views>
-Walk<sizeof...(Views)> plan_walk(const Views&... views) {
+StridedLoop<sizeof...(Views)> plan_loop(const Views&... views) {
   const View* first = std::get<0>(std::tuple(&views...));
-  return plan_walk<sizeof...(Views)>(first->shape, std::array<const Strides*, sizeof...(Views)>{&views.strides...});
+  return plan_loop<sizeof...(Views)>(first->shape, std::array<const Strides*, sizeof...(Views)>{&views.strides...});
 }
 
 // A reduction of x into y, whose size is 1 where it is reduced.
-struct ReductionWalks {
-  Walk<2> kept;     // x and y over the dimensions that stay
-  Walk<1> reduced;  // x over the reduced dimensions
+struct ReductionLoops {
+  StridedLoop<2> kept;     // x and y over the dimensions that stay
+  StridedLoop<1> reduced;  // x over the reduced dimensions
 };
-inline ReductionWalks plan_reduction(const View& y, const View& x) {
+inline ReductionLoops plan_reduction(const View& y, const View& x) {
   Shape kept, reduced;
   Strides kept_x, kept_y, reduced_x;
   for (int d = 0; d < x.rank(); ++d) {
@@ -118,7 +118,7 @@ inline ReductionWalks plan_reduction(const View& y, const View& x) {
       reduced_x.push_back(x.strides[d]);
     }
   }
-  return {plan_walk<2>(kept, {&kept_x, &kept_y}), plan_walk<1>(reduced, {&reduced_x})};
+  return {plan_loop<2>(kept, {&kept_x, &kept_y}), plan_loop<1>(reduced, {&reduced_x})};
 }
 
 // A vector [M] as [M, 1], which a reduction of [M, K] writes.

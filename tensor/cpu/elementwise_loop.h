@@ -2,12 +2,12 @@
 // Elementwise kernels over views of any strides, written as one loop over contiguous stretches. Operands that are
 // strided, repeated or bf16 are gathered into small buffers first, so that the arithmetic of an element is the same in
 // every layout.
+#include "tensor/cpu/grain.h"
 #include "tensor/cpu/simd/vec_bf16.h"
-#include "tensor/cpu/walk.h"
 
 namespace pg::cpu {
 
-inline constexpr int64_t kMapBlock = 256;
+inline constexpr int64_t kLoopBlock = 256;
 
 // to[i] = element offset + i·step of v, and back. v may be bf16 where T is float.
 template <class T>
@@ -41,7 +41,7 @@ void scatter_strided(const View& v, int64_t offset, int64_t step, const T* from,
 // Calls row(out, in, n), in[k] being the k-th input, until all elements of `out` are written. The inputs have out's
 // shape. `reads_out`: row also reads the previous values of out.
 template <class Out, class In, int K, class Row>
-void map_rows(const View& out, const std::array<const View*, K>& in, bool reads_out, int64_t grain, Row row) {
+void elementwise_loop(const View& out, const std::array<const View*, K>& in, bool reads_out, int64_t grain, Row row) {
   bool in_place = out.dtype == dtype_of<Out>(), all_dense = dense(out);
   for (const View* v : in) {
     all_dense = all_dense && dense(*v);
@@ -61,16 +61,16 @@ void map_rows(const View& out, const std::array<const View*, K>& in, bool reads_
   std::array<const Strides*, K + 1> strides;
   strides[0] = &out.strides;
   for (int k = 0; k < K; ++k) strides[k + 1] = &in[k]->strides;
-  const auto w = plan_walk<K + 1>(out.shape, strides);
+  const auto w = plan_loop<K + 1>(out.shape, strides);
   bool unit = in_place;  // the stretches need no buffers
   for (int k = 0; k <= K; ++k) unit = unit && w.inner_stride(k) == 1;
 
   parallel_for(w.n, grain, [&](int64_t begin, int64_t end) {
-    alignas(64) In buffer[K + 1][kMapBlock];
-    alignas(64) Out result[kMapBlock];
+    alignas(64) In buffer[K + 1][kLoopBlock];
+    alignas(64) Out result[kLoopBlock];
     const int64_t out_step = w.inner_stride(0);
     w.run(begin, end, [&](const auto& offset, int64_t count) {
-      const int64_t block = unit ? count : std::min(count, kMapBlock);
+      const int64_t block = unit ? count : std::min(count, kLoopBlock);
       for (int64_t i = 0; i < count; i += block) {
         const int64_t n = std::min(block, count - i);
         std::array<const In*, K> from;

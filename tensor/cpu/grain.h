@@ -1,10 +1,10 @@
 #pragma once
-// Chunk sizes of a walk for the thread pool.
+// Chunk sizes of loops that the thread pool runs.
 #include <algorithm>
 #include <cstdint>
 
 #include "tensor/base/parallel.h"
-#include "tensor/walk.h"
+#include "tensor/strided_loop.h"
 
 namespace pg::cpu {
 
