@@ -49,7 +49,7 @@ Tensor Gpt2Block::operator()(const Tensor& x, const KvSlot* slot) const {
   return sum + mlp(normed_sum);
 }
 
-Tensor Gpt2Block::operator()(const Tensor& x, const PackedRows& rows) const {
+Tensor Gpt2Block::operator()(const Tensor& x, const PackedBatch& rows) const {
   const auto [sum, normed_sum] = ln_2.add(x, attn(ln_1(x), rows));
   return sum + mlp(normed_sum);
 }
@@ -103,15 +103,15 @@ Tensor Gpt2::hidden(const Tensor& given, const KvCache* cache) const {
   return x;
 }
 
-Tensor Gpt2::hidden(const PackedRows& given) const {
+Tensor Gpt2::hidden(const PackedBatch& given) const {
   if (given.ids.device() != device()) detail::check_ids(given.ids, config.vocab_size, "Gpt2");
   check(given.columns <= config.block_size, "Gpt2: {} positions, block_size is {}", given.columns, config.block_size);
-  const PackedRows rows{given.rows,
-                        given.columns,
-                        given.ids.to(device()),
-                        given.positions.to(device()),
-                        given.places.to(device()),
-                        given.from.to(device())};
+  const PackedBatch rows{given.rows,
+                         given.columns,
+                         given.ids.to(device()),
+                         given.positions.to(device()),
+                         given.grid.to(device()),
+                         given.from.to(device())};
   Tensor x = drop(wte(rows.ids) + wpe(rows.positions));
   for (const Gpt2Block& block : h) {
     x = checkpoint_blocks ? checkpoint([&block, rows](const Tensor& in) { return block(in, rows); }, x)

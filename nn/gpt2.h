@@ -42,7 +42,7 @@ struct Gpt2Block : Module {
 
   explicit Gpt2Block(const Gpt2Config& config);  // linear layers are all zero: Gpt2 initialises them
   Tensor operator()(const Tensor& x, const KvSlot* slot = nullptr) const;  // [B, T, C] → [B, T, C]
-  Tensor operator()(const Tensor& x, const PackedRows& rows) const;        // [N, C] → [N, C]
+  Tensor operator()(const Tensor& x, const PackedBatch& rows) const;       // [N, C] → [N, C]
   void visit(Visitor& visitor) override;
 };
 
@@ -68,7 +68,7 @@ struct Gpt2 : Module {
   Tensor hidden(const Tensor& ids, const KvCache* cache = nullptr) const;
   // hidden() for packed rows: shared prefixes are computed once and padding is not computed. → [B, T, C], with
   // undefined values at padding. Every other position is bit-identical to hidden(ids).
-  Tensor hidden(const PackedRows& rows) const;
+  Tensor hidden(const PackedBatch& rows) const;
   // One more token for each row, ids i32 [B] on the model's device: → [B, C]. All inputs are on the device, so that
   // this can be recorded in a graph; the caller maintains the lengths. Only outside the tape.
   Tensor hidden_next(const Tensor& ids, const std::vector<KvSlot>& slots) const;

@@ -80,10 +80,10 @@ Tensor CausalSelfAttention::operator()(const Tensor& x, const KvSlot& slot) cons
   return drop(c_proj(reshape(transpose(y, 1, 2), x.shape())));
 }
 
-Tensor CausalSelfAttention::operator()(const Tensor& x, const PackedRows& rows) const {
+Tensor CausalSelfAttention::operator()(const Tensor& x, const PackedBatch& rows) const {
   const Tensor qkv = index_select(c_attn(x), 0, rows.from);
   const Tensor y = attention_qkv(reshape(qkv, {rows.rows, rows.columns, qkv.size(1)}), heads);
-  return drop(c_proj(index_select(reshape(y, {-1, x.size(1)}), 0, rows.places)));
+  return drop(c_proj(index_select(reshape(y, {-1, x.size(1)}), 0, rows.grid)));
 }
 
 void CausalSelfAttention::visit(Visitor& visitor) {

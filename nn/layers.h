@@ -93,10 +93,10 @@ struct MLP : Module {
 
 // A batch without padding, in which a prefix shared by several rows is stored once: N distinct positions represent the
 // B·T positions of the padded grid.
-struct PackedRows {
+struct PackedBatch {
   int64_t rows = 0, columns = 0;  // B, T
   Tensor ids, positions;          // i32 [N]: the token, and its position in its sequence
-  Tensor places;                  // i32 [N]: its row-major index in the grid
+  Tensor grid;                    // i32 [N]: its row-major index in the grid
   Tensor from;                    // i32 [B·T]: for each index of the grid one of the N; any of them for padding
 };
 
@@ -114,7 +114,7 @@ struct CausalSelfAttention : Module {
   // result is bit-identical to the call without cache on the whole sequence.
   Tensor operator()(const Tensor& x, const KvSlot& slot) const;
   // x [N, C] → [N, C]; `rows` must be on the device of the weights.
-  Tensor operator()(const Tensor& x, const PackedRows& rows) const;
+  Tensor operator()(const Tensor& x, const PackedBatch& rows) const;
   void visit(Visitor& visitor) override;
 };
 

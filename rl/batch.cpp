@@ -14,18 +14,18 @@ size_t whole(int64_t x) { return static_cast<size_t>(x); }
 
 Tensor vector_tensor(const std::vector<int32_t>& x) { return Tensor::from(x, {std::ssize(x)}); }
 
-// What follows from ids, targets, mask, prompts and lengths: places, tokens and the packed ids.
+// What follows from ids, targets, mask, prompts and lengths: indices, tokens and the packed ids.
 void index_tokens(TokenRows& rows) {
   const size_t columns = whole(rows.ids.size(1));
   const auto ids = rows.ids.data<const int32_t>(), targets = rows.targets.data<const int32_t>();
   const auto mask = rows.mask.data<const uint8_t>();
-  std::vector<int32_t> places, tokens;
+  std::vector<int32_t> indices, tokens;
   for (size_t i = 0; i < mask.size(); ++i) {
     if (!mask[i]) continue;
-    places.push_back(static_cast<int32_t>(i));
+    indices.push_back(static_cast<int32_t>(i));
     tokens.push_back(targets[i]);
   }
-  rows.places = vector_tensor(places);
+  rows.indices = vector_tensor(indices);
   rows.tokens = vector_tensor(tokens);
 
   std::vector<int32_t> kept, positions, grid, from;

@@ -25,9 +25,9 @@ struct TokenRows {
   std::vector<int64_t> prompts, lengths;  // [B]: tokens of the prompt; positions that are no padding
   Tensor ids, targets;                    // i32 [B, T]
   Tensor mask;                            // u8 [B, T]: the action mask, 1 where the policy sampled the target
-  Tensor places;                          // i32 [M]: flat indices where the mask is 1, row by row
+  Tensor indices;                         // i32 [M]: flat indices where the mask is 1, row by row
   Tensor tokens;                          // i32 [M]: the targets there
-  PackedRows packed;                      // ids without padding; a shared prompt is stored once
+  PackedBatch packed;                     // ids without padding; a shared prompt is stored once
 
   std::span<const int32_t> prompt(size_t row) const;  // the ids of the prompt
 };

@@ -11,8 +11,8 @@
 namespace pg::rl {
 namespace {
 
-Tensor at_places(const Tensor& hidden, const TokenRows& rows) {
-  return index_select(reshape(hidden, {-1, hidden.size(2)}), 0, rows.places.to(hidden.device()));
+Tensor at_indices(const Tensor& hidden, const TokenRows& rows) {
+  return index_select(reshape(hidden, {-1, hidden.size(2)}), 0, rows.indices.to(hidden.device()));
 }
 
 }  // namespace
@@ -23,14 +23,14 @@ Tensor at_temperature(const Tensor& logits, double temperature) {
 
 Tensor spread(const Tensor& values, const TokenRows& rows) {
   const Tensor flat = Tensor::zeros({rows.ids.numel()}, values.dtype(), values.device());
-  return reshape(scatter_add(flat, 0, rows.places.to(values.device()), values), rows.ids.shape());
+  return reshape(scatter_add(flat, 0, rows.indices.to(values.device()), values), rows.ids.shape());
 }
 
 int64_t logit_rows(int64_t vocab_size) { return std::max<int64_t>(1, (int64_t{1} << 22) / vocab_size); }
 
-PlaceLogits place_logits(const Gpt2& model, const TokenRows& rows, double temperature) {
+LogitsAt logits_at(const Gpt2& model, const TokenRows& rows, double temperature) {
   NoGrad no_grad;
-  return [&model, temperature, hidden = at_places(model.hidden(rows.packed), rows)](int64_t begin, int64_t end) {
+  return [&model, temperature, hidden = at_indices(model.hidden(rows.packed), rows)](int64_t begin, int64_t end) {
     NoGrad inner;
     return at_temperature(model.head(hidden.view_slice(0, begin, end)), temperature);
   };
@@ -42,10 +42,10 @@ TokenScores score_tokens(const Gpt2& policy, const TokenRows& rows, double tempe
 
 TokenScores score_hidden(const Gpt2& policy, const Tensor& hidden, const TokenRows& rows, double temperature,
                          const Reference* full_kl_to) {
-  const Tensor picked = at_places(hidden, rows), tokens = rows.tokens.to(hidden.device());
-  const PlaceLogits reference = full_kl_to ? full_kl_to->logits(rows, temperature) : PlaceLogits{};
+  const Tensor picked = at_indices(hidden, rows), tokens = rows.tokens.to(hidden.device());
+  const LogitsAt reference = full_kl_to ? full_kl_to->logits(rows, temperature) : LogitsAt{};
   const int64_t count = picked.size(0);
-  // Log-probability, entropy and KL at the indices begin … end - 1 of rows.places, each [end - begin].
+  // Log-probability, entropy and KL at the indices begin … end - 1 of rows.indices, each [end - begin].
   const auto score = [&policy, tokens, temperature, reference](const Tensor& states, int64_t begin, int64_t end) {
     const Tensor logits = at_temperature(policy.head(states), temperature);
     const auto [log_prob, entropy] = token_log_prob(logits, slice(tokens, 0, begin, end));
@@ -101,7 +101,7 @@ ScalarModel::ScalarModel(Gpt2& model, double head_std, Generator& generator)
 
 Tensor ScalarModel::operator()(const Tensor& ids) const { return scalar_at_positions(head, trunk.hidden(ids)); }
 
-Tensor ScalarModel::operator()(const PackedRows& rows) const { return scalar_at_positions(head, trunk.hidden(rows)); }
+Tensor ScalarModel::operator()(const PackedBatch& rows) const { return scalar_at_positions(head, trunk.hidden(rows)); }
 
 void ScalarModel::visit(Visitor& visitor) {
   visitor("trunk", trunk);

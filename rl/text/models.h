@@ -18,11 +18,11 @@ class Reference;
 Tensor at_temperature(const Tensor& logits, double temperature);
 // Rows of logits held in memory at a time: at most 2^22 values in total, but at least one row.
 int64_t logit_rows(int64_t vocab_size);
-// Logits [end - begin, V] at the indices begin … end - 1 of TokenRows::places, divided by the temperature.
-using PlaceLogits = std::function<Tensor(int64_t begin, int64_t end)>;
-// The PlaceLogits of a model. Computes the hidden states now and the head at each call, without gradient; the model
+// Logits [end - begin, V] at the indices begin … end - 1 of TokenRows::indices, divided by the temperature.
+using LogitsAt = std::function<Tensor(int64_t begin, int64_t end)>;
+// The LogitsAt of a model. Computes the hidden states now and the head at each call, without gradient; the model
 // must outlive it.
-PlaceLogits place_logits(const Gpt2& model, const TokenRows& rows, double temperature);
+LogitsAt logits_at(const Gpt2& model, const TokenRows& rows, double temperature);
 
 // Calls f(begin, end) for chunks of at most `size` of 0 … count.
 template <class F>
@@ -42,7 +42,7 @@ TokenScores score_tokens(const Gpt2& policy, const TokenRows& rows, double tempe
 // score_tokens() from policy.hidden(rows.packed), for callers that also use the hidden states.
 TokenScores score_hidden(const Gpt2& policy, const Tensor& hidden, const TokenRows& rows, double temperature = 1,
                          const Reference* full_kl_to = nullptr);
-// values [M] at TokenRows::places → [B, T], 0 elsewhere. Differentiable.
+// values [M] at TokenRows::indices → [B, T], 0 elsewhere. Differentiable.
 Tensor spread(const Tensor& values, const TokenRows& rows);
 
 // Throws Error naming `what` and its first parameter that contains NaN or infinity.
@@ -61,7 +61,7 @@ struct ScalarModel : Module {
   // 2020, arXiv:2009.01325).
   ScalarModel(Gpt2& model, double head_std, Generator& generator);
   Tensor operator()(const Tensor& ids) const;  // i32 [B, T] → [B, T]
-  Tensor operator()(const PackedRows& rows) const;
+  Tensor operator()(const PackedBatch& rows) const;
   void visit(Visitor& visitor) override;
 };
 

@@ -79,11 +79,11 @@ const std::vector<ReferenceKind>& ReferenceKind::table() {
 
 Tensor Reference::log_prob(const TokenRows& rows, double temperature) const {
   NoGrad no_grad;
-  const PlaceLogits of_places = logits(rows, temperature);
-  const int64_t count = rows.places.size(0), size = logit_rows(of_places(0, 1).size(1));
+  const LogitsAt logits_of = logits(rows, temperature);
+  const int64_t count = rows.indices.size(0), size = logit_rows(logits_of(0, 1).size(1));
   std::vector<Tensor> pieces;
   in_chunks(count, size, [&](int64_t begin, int64_t end) {
-    const Tensor piece = of_places(begin, end);
+    const Tensor piece = logits_of(begin, end);
     pieces.push_back(token_log_prob(piece, slice(rows.tokens, 0, begin, end).to(piece.device())).first);
   });
   return spread(cat(pieces), rows);
@@ -91,8 +91,8 @@ Tensor Reference::log_prob(const TokenRows& rows, double temperature) const {
 
 ModelReference::ModelReference(Gpt2& model) : model_(copy_of(model)) {}
 
-PlaceLogits ModelReference::logits(const TokenRows& rows, double temperature) const {
-  return place_logits(*model_, rows, temperature);
+LogitsAt ModelReference::logits(const TokenRows& rows, double temperature) const {
+  return logits_at(*model_, rows, temperature);
 }
 
 void ModelReference::follow(Gpt2& model) { load_state_dict(*model_, state_dict(model)); }
@@ -109,10 +109,10 @@ BigramReference::BigramReference(std::span<const int32_t> text, int64_t vocab_si
   table_ = log_softmax(log(table_)).to(f32);
 }
 
-PlaceLogits BigramReference::logits(const TokenRows& rows, double temperature) const {
-  const Tensor last = Tensor::empty(rows.places.shape(), i32);
-  const auto ids = rows.ids.data<const int32_t>(), places = rows.places.data<const int32_t>();
-  for (size_t i = 0; i < places.size(); ++i) last.data<int32_t>()[i] = ids[static_cast<size_t>(places[i])];
+LogitsAt BigramReference::logits(const TokenRows& rows, double temperature) const {
+  const Tensor last = Tensor::empty(rows.indices.shape(), i32);
+  const auto ids = rows.ids.data<const int32_t>(), indices = rows.indices.data<const int32_t>();
+  for (size_t i = 0; i < indices.size(); ++i) last.data<int32_t>()[i] = ids[static_cast<size_t>(indices[i])];
   return [last, temperature, table = table_](int64_t begin, int64_t end) {
     NoGrad no_grad;
     return at_temperature(embedding(table, slice(last, 0, begin, end)), temperature);

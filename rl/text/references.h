@@ -13,15 +13,15 @@ namespace pg::rl {
 class Reference {
  public:
   virtual ~Reference() = default;
-  virtual PlaceLogits logits(const TokenRows& rows, double temperature) const = 0;  // without gradient
-  Tensor log_prob(const TokenRows& rows, double temperature) const;                 // [B, T], 0 where the mask is 0
+  virtual LogitsAt logits(const TokenRows& rows, double temperature) const = 0;  // without gradient
+  Tensor log_prob(const TokenRows& rows, double temperature) const;              // [B, T], 0 where the mask is 0
 };
 
 // A copy of a model. It is frozen unless its weights are changed; for a random reference, pass an untrained model.
 class ModelReference final : public Reference {
  public:
   explicit ModelReference(Gpt2& model);
-  PlaceLogits logits(const TokenRows& rows, double temperature) const override;
+  LogitsAt logits(const TokenRows& rows, double temperature) const override;
   void follow(Gpt2& model);  // copies its weights
   Gpt2& model() { return *model_; }
   const Gpt2& model() const { return *model_; }
@@ -34,7 +34,7 @@ class ModelReference final : public Reference {
 class BigramReference final : public Reference {
  public:
   BigramReference(std::span<const int32_t> text, int64_t vocab_size);
-  PlaceLogits logits(const TokenRows& rows, double temperature) const override;
+  LogitsAt logits(const TokenRows& rows, double temperature) const override;
   Tensor log_probs() const { return table_; }  // [V, V]: row i for the token after i
 
  private:

@@ -16,8 +16,8 @@ void RlTrainer::check_probabilities(const Batch& batch, double temperature, Metr
   metrics.add("check/max_log_prob", highest);
   const size_t first = 0;
   const Batch rows = rows_of(batch, {&first, 1});
-  const PlaceLogits logits = place_logits(policy_, rows, temperature);
-  const int64_t count = rows.places.size(0), size = logit_rows(policy_.config.vocab_size);
+  const LogitsAt logits = logits_at(policy_, rows, temperature);
+  const int64_t count = rows.indices.size(0), size = logit_rows(policy_.config.vocab_size);
   double worst = 0;
   for (int64_t begin = 0; begin < count; begin += size) {
     const Tensor of_rows = logits(begin, std::min(count, begin + size));

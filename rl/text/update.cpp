@@ -30,7 +30,7 @@ Tensor micro_batch_loss(const Update& u, const Batch& cpu, LossSums& sums) {
     const Tensor error = value_loss(predicted, b.returns, b.value, a.value_clip, b.mask);
     const Tensor of_critic = token_mean(error, b.mask, u.total);
     sums.value_loss += of_critic.item();
-    sums.values += static_cast<double>(cpu.places.numel());
+    sums.values += static_cast<double>(cpu.indices.numel());
     sums.clipped_values += clipped_values(predicted.detach(), b.returns, b.value, a.value_clip, b.mask);
     loss = loss + a.value_coef * of_critic;
   }

@@ -100,7 +100,7 @@ TEST_CASE("rl memory: logits in pieces give the log-probabilities and gradients 
   std::vector<const Response*> view;
   for (const Response& r : all) view.push_back(&r);
   const TokenRows rows = token_rows(view);
-  REQUIRE(rows.places.size(0) > logit_rows(kVocab));
+  REQUIRE(rows.indices.size(0) > logit_rows(kVocab));
   Gpt2 policy = make_policy(f64);
   Gpt2 other = make_policy(f64);
   for (const auto& [name, parameter] : named_parameters(other)) {
@@ -124,12 +124,12 @@ TEST_CASE("rl memory: logits in pieces give the log-probabilities and gradients 
         entropy = s.entropy;
         kl = s.full_kl;
       } else {
-        const Tensor picked = index_select(reshape(leaf, {-1, 8}), 0, rows.places);
+        const Tensor picked = index_select(reshape(leaf, {-1, 8}), 0, rows.indices);
         const Tensor logits = policy.head(picked) / temperature;
         const auto [l, h] = token_log_prob(logits, rows.tokens);
         log_prob = spread(l, rows);
         entropy = spread(h, rows);
-        if (full) kl = spread(full_kl(logits, reference.logits(rows, temperature)(0, rows.places.size(0))), rows);
+        if (full) kl = spread(full_kl(logits, reference.logits(rows, temperature)(0, rows.indices.size(0))), rows);
       }
       Tensor loss = sum(log_prob * weight_l) + sum(entropy * weight_h);
       if (full) loss = loss + sum(kl * weight_k);

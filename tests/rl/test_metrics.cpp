@@ -41,7 +41,7 @@ TEST_CASE("no id stands for padding, so an end of sequence is learned and an id 
   CHECK(rows.ids.to_vector() == std::vector<double>{10, 1, 0, 0, 3, 0, 0, 0});
   CHECK(rows.targets.to_vector() == std::vector<double>{1, 0, 0, 10, 10, 0, 0, 0});
   CHECK(rows.mask.to_vector() == std::vector<double>{0, 1, 1, 1, 1, 0, 0, 0});
-  CHECK(rows.places.to_vector() == std::vector<double>{1, 2, 3, 4});
+  CHECK(rows.indices.to_vector() == std::vector<double>{1, 2, 3, 4});
   CHECK(rows.tokens.to_vector() == std::vector<double>{0, 0, 10, 10});
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("a response begins where its own prompt ends, not where the longest do
     CHECK(r.prompt == problems[i / 2].prompt);
     const Response* one = &r;
     const TokenRows rows = token_rows({&one, 1});
-    CHECK(rows.places.to_vector()[0] == static_cast<double>(r.prompt.size() - 1));
+    CHECK(rows.indices.to_vector()[0] == static_cast<double>(r.prompt.size() - 1));
     CHECK(rows.tokens.to_vector() == std::vector<double>(r.tokens.begin(), r.tokens.end()));
   }
 }
