@@ -8,6 +8,7 @@
 #include "lessons/kit/plot.h"
 #include "rl/kl.h"
 #include "rl/text/models.h"
+#include "tasks/imitate.h"
 #include "tensor/base/random_stream.h"
 
 namespace pg::lesson09 {
@@ -183,7 +184,7 @@ Result summary(const std::string& name, const std::vector<Run>& runs) {
 
 void show_characters(kit::Demo& demo, const Impl& impl) {
   demo.heading("Characters, each paid for itself");
-  const auto task = make_text_task("imitate", {.length = kHorizon, .context = kContext, .corpus = "stories"});
+  const auto task = imitate_task({.length = kHorizon, .context = kContext, .corpus = "stories"});
   const rl::BigramReference bigram(task->corpus(), task->vocab_size());
   const int64_t steps = demo.full() ? 480 : 160;
   const uint64_t seeds = demo.full() ? 10 : 3;

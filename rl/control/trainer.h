@@ -19,6 +19,7 @@
 #include "nn/optim.h"
 #include "rl/control/actor_critic.h"
 #include "rl/control/vector_env.h"
+#include "tensor/base/fields.h"
 
 namespace pg::rl {
 
@@ -46,6 +47,7 @@ struct EnvTrainConfig {
 
   bool operator==(const EnvTrainConfig&) const = default;
 };
+std::vector<Field> fields(EnvTrainConfig& config);
 // Throws Error naming the first field out of its range, or fields that contradict each other.
 void check_config(const EnvTrainConfig& config);
 std::string to_json(const EnvTrainConfig& config);
@@ -57,6 +59,13 @@ EnvTrainConfig env_train_config_from_json(const std::string& text);
 EnvTrainConfig env_recipe(const std::string& environment);
 // env_recipe() without PPO: one unclipped step per rollout of 5 steps (A2C; Mnih et al. 2016, arXiv:1602.01783).
 EnvTrainConfig a2c_recipe(const std::string& environment);
+// The recipes by name: "ppo" and "a2c".
+struct EnvRecipe {
+  static constexpr const char* axis = "recipe";
+  static const std::vector<EnvRecipe>& table();
+  std::string name;
+  EnvTrainConfig (*make)(const std::string& environment);
+};
 
 // One rollout as tensors; D values per observation, k per action.
 struct EnvRollout {
