@@ -11,6 +11,13 @@ std::vector<Field> size_fields(Gpt2Config& model) {
           {"width", &model.n_embd, "channels, a multiple of the heads", whole_from(1, 1000000)}};
 }
 
+std::vector<Field> annotated(std::vector<Field> fields, const std::string& name, const std::string& note) {
+  for (Field& field : fields) {
+    if (field.name == name) field.about += "; " + note;
+  }
+  return fields;
+}
+
 void settle(Schedule& schedule, int64_t steps, const Given& given) {
   // Rounded to 6 significant digits, as a person would write it.
   if (!given.has("min-lr")) schedule.min_lr = std::stod(fmt::format("{:.6g}", schedule.lr / 10));

@@ -8,6 +8,8 @@ namespace pg::tools {
 
 // Layers, heads and width of a model.
 std::vector<Field> size_fields(Gpt2Config& model);
+// The fields, with what follows the help of one of them: how the command derives its value if it is not given.
+std::vector<Field> annotated(std::vector<Field> fields, const std::string& name, const std::string& note);
 // Completes and checks a schedule of a run of `steps` steps: unless min-lr is given, it is a tenth of lr.
 void settle(Schedule& schedule, int64_t steps, const Given& given);
 

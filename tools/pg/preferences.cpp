@@ -178,7 +178,8 @@ Command command_of(std::string name, std::string about, std::vector<Field> (*own
 
 Command reward_model_command() {
   const auto own = [](PreferenceOptions& o) {
-    return joined(common_fields(o), rl::reward_model_fields(o.preferences));
+    return joined(common_fields(o),
+                  annotated(rl::reward_model_fields(o.preferences), "min-lr", "unless given, a tenth of --lr"));
   };
   return command_of("reward-model", "a model learns from choices what a response is worth", own, train_reward_model);
 }
@@ -187,7 +188,7 @@ Command dpo_command() {
   const auto own = [](PreferenceOptions& o) {
     return joined(joined(common_fields(o),
                          {{"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
-                  rl::dpo_fields(o.preferences));
+                  annotated(rl::dpo_fields(o.preferences), "min-lr", "unless given, a tenth of --lr"));
   };
   return command_of("dpo", "a GPT-2 learns from choices directly", own, dpo);
 }

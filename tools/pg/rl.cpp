@@ -51,7 +51,8 @@ std::vector<Field> fields(RlOptions& o) {
       {"sft-lr", &o.sft.schedule.lr, "their learning rate", kNotNegative},
       {"sft-until", &o.sft_until,
        "held-out reward that ends the imitation, measured every 20 steps; 0: it ends after all steps", kNotNegative}};
-  return joined(fields(o.common), joined(std::move(all), rl::fields(o.rl)));
+  return joined(fields(o.common),
+                joined(std::move(all), annotated(rl::fields(o.rl), "min-lr", "unless given, a tenth of --lr")));
 }
 
 // The preset with the options that change it.

@@ -3,6 +3,7 @@
 
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/model_options.h"
 #include "tools/pg/run/interrupt.h"
 #include "tools/pg/run/memory.h"
 #include "tools/pg/run/process.h"
@@ -31,7 +32,7 @@ std::vector<Field> fields(SftOptions& o) {
   return joined(joined(fields(o.common),
                        {{"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
                         {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
-                fields(o.train));
+                annotated(fields(o.train), "min-lr", "unless given, at most --lr"));
 }
 
 int sft(const SftOptions& o) {

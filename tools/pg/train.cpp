@@ -285,7 +285,9 @@ std::vector<Field> fields(TrainOptions& o) {
       {"eval-batches", &o.eval_batches, "batches of an evaluation; the last one reads the whole text", whole_from(1)},
       {"sample-every", &o.sample_every, "steps between short samples on standard error; 0: none", whole_from(0)},
       {"minutes", &o.minutes, "minutes of training, after which it is saved and stopped; 0: no limit", kNotNegative}};
-  return joined(fields(o.run), joined(std::move(all), joined(architecture_fields(o.model), fields(o.train))));
+  std::vector<Field> train = annotated(fields(o.train), "min-lr", "unless given, a tenth of --lr");
+  train = annotated(std::move(train), "warmup", "unless given, a tenth of --steps in a run of 100 steps or fewer");
+  return joined(fields(o.run), joined(std::move(all), joined(architecture_fields(o.model), std::move(train))));
 }
 
 Command train_command() {
