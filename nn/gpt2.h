@@ -8,6 +8,7 @@
 #include "nn/kv_cache.h"
 #include "nn/layers.h"
 #include "nn/module.h"
+#include "tensor/base/fields.h"
 
 namespace pg {
 
@@ -26,6 +27,7 @@ struct Gpt2Config {
   DType dtype = f32;  // of weights and activations; with bf16 the loss is f32
   bool operator==(const Gpt2Config&) const = default;
 };
+std::vector<Field> fields(Gpt2Config& config);
 // Conversion to a JSON object with these field names, and back. An Error names a key that is unknown, missing or out of
 // range.
 std::string to_json(const Gpt2Config& config);

@@ -8,6 +8,13 @@
 
 namespace pg {
 
+std::vector<Field> fields(AdamWOptions& o) {
+  return {{"beta1", &o.beta1, "AdamW: decay of the mean", kBelowOne},
+          {"beta2", &o.beta2, "AdamW: decay of the mean square", kBelowOne},
+          {"adam-eps", &o.eps, "AdamW: added to the root of the mean square", kPositive},
+          {"weight-decay", &o.weight_decay, "AdamW: weight decay of matrices", kNotNegative}};
+}
+
 void Optimizer::step(double lr, double grad_scale) {
   NoGrad guard;
   slab_.fill_missing_grads();

@@ -3,6 +3,7 @@
 // caller calls zero_grad(). State tensors have the layout and dtype of the slab's params(); with bf16 parameters the
 // f32 masters are part of the state.
 #include "nn/param_slab.h"
+#include "tensor/base/fields.h"
 #include "tensor/kernels.h"
 
 namespace pg {
@@ -59,6 +60,8 @@ struct AdamWOptions {
   bool stochastic_rounding = false;
   uint64_t seed = 0;
 };
+// The two decays, eps and weight decay.
+std::vector<Field> fields(AdamWOptions& options);
 
 // Adam with decoupled weight decay (Loshchilov & Hutter 2019): one pass per run of neighbouring segments with equal
 // weight decay.

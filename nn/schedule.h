@@ -3,6 +3,10 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <string_view>
+#include <vector>
+
+#include "tensor/base/fields.h"
 
 namespace pg {
 
@@ -24,5 +28,10 @@ struct Schedule {
     return min_lr + left * (lr - min_lr);
   }
 };
+// All fields but decay_steps, which follows from the length of the run.
+std::vector<Field> fields(Schedule& schedule);
+// Throws Error "OWNER: …" if the learning rate would rise after the warmup, or if the warmup does not end before the
+// last of `steps` steps. A constant schedule does not use min_lr.
+void check_schedule(std::string_view owner, const Schedule& schedule, int64_t steps);
 
 }  // namespace pg

@@ -34,6 +34,16 @@ Tensor summed_loss(const Gpt2& model, const TokenBatch& batch) {
 
 }  // namespace
 
+std::vector<Field> fields(TrainConfig& c) {
+  return joined({{"steps", &c.max_steps, "optimizer steps", whole_from(1)},
+                 {"accumulate", &c.micro_batches, "batches per step", whole_from(1, 1000000)},
+                 {"clip", &c.max_grad_norm, "largest gradient norm; 0: any", kNotNegative},
+                 {"eval-every", &c.eval_interval, "steps between evaluations; 0: only at the end", whole_from(0)},
+                 {"save-every", &c.checkpoint_interval, "steps between checkpoints; 0: only at the end", whole_from(0)},
+                 {"seed", &c.seed, "the same seed gives the same model, bit for bit"}},
+                joined(fields(c.schedule), fields(c.adamw)));
+}
+
 Trainer::Trainer(Gpt2& model, const TrainConfig& config, NextBatch next_batch)
     : model_(model),
       config_(config),
@@ -41,9 +51,7 @@ Trainer::Trainer(Gpt2& model, const TrainConfig& config, NextBatch next_batch)
       data_(random_stream(config.seed, data_stream)),
       slab_(model),
       optimizer_(slab_, config.adamw) {
-  check(config.micro_batches >= 1, "Trainer: micro_batches must be at least 1, got {}", config.micro_batches);
-  check(config.max_steps >= 0 && config.eval_interval >= 0 && config.checkpoint_interval >= 0,
-        "Trainer: steps and intervals must not be negative");
+  check_fields("Trainer", fields(config_));
   default_generator() = random_stream(config.seed, dropout_stream);
   model_.train();
 }

@@ -28,6 +28,8 @@ struct TrainConfig {
   // follow are launched as a whole: bit-identical results with less host time.
   bool graph = true;
 };
+// All fields but graph and the stochastic rounding of AdamW.
+std::vector<Field> fields(TrainConfig& config);
 
 // i32 [B, T] both: token ids, and for each position the next token. Targets of -100 are ignored.
 struct TokenBatch {

@@ -4,6 +4,18 @@
 #include "tensor/base/error.h"
 
 namespace pg::rl {
+
+std::vector<Field> fields(DpoOptions& o) {
+  return {{"beta", &o.beta, "weight of the KL to the initial policy", kPositive},
+          {"kind",
+           named_field<DpoKind>(o.kind, {{"sigmoid", DpoKind::sigmoid},
+                                         {"robust", DpoKind::robust},
+                                         {"hinge", DpoKind::hinge},
+                                         {"ipo", DpoKind::ipo}}),
+           "loss of a pair"},
+          {"label-smoothing", &o.label_smoothing, "assumed share of flipped labels",
+           Range{.low = 0, .high = 0.5, .open_high = true}}};
+}
 namespace {
 
 void check_pairs(const char* what, std::initializer_list<const Tensor*> all) {

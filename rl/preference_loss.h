@@ -1,6 +1,7 @@
 #pragma once
 // Losses on N pairs of responses, one chosen and one rejected. All losses are minimised.
 #include "autograd/ops.h"
+#include "tensor/base/fields.h"
 
 namespace pg::rl {
 
@@ -21,6 +22,7 @@ struct DpoOptions {
   double beta = 0.1;
   double label_smoothing = 0;  // e in [0, 1/2): the assumed share of flipped labels; for sigmoid and robust
 };
+std::vector<Field> fields(DpoOptions& options);
 struct DpoLoss {
   Tensor loss;                            // [N]; sigmoid: ln 2 exactly while π = ref
   Tensor chosen_reward, rejected_reward;  // β·(log π - log ref) [N], without gradient

@@ -49,14 +49,16 @@ class DigitTask : public TextTask {
   }
 };
 
+// `name` is also the verb: the answer is the string after `change`.
 class DigitStrings : public DigitTask {
  public:
-  DigitStrings(DigitString kind, int64_t length) : kind_(kind), length_(length) {
-    check(length >= 2 && length <= 64, "digit task: length must be between 2 and 64, got {}", length);
+  using Change = void (*)(std::vector<int32_t>& digits);
+  DigitStrings(std::string name, const DigitStringOptions& options, Change change)
+      : name_(std::move(name)), length_(options.length), change_(change) {
+    DigitStringOptions copy = options;
+    check_fields(name_, fields(copy));
   }
-  std::string name() const override {
-    return kind_ == DigitString::copy ? "copy" : kind_ == DigitString::reverse ? "reverse" : "sort";
-  }
+  std::string name() const override { return name_; }
   std::string about() const override {
     return fmt::format("{} up to {} digits; reward: share of the answer right up to the first mistake, at most 1",
                        name(), length_);
@@ -93,16 +95,16 @@ class DigitStrings : public DigitTask {
       }
       if ((random_u32(1, key) % 10 == 0) != held_out) continue;
       p.answer = p.prompt;
-      if (kind_ == DigitString::reverse) std::reverse(p.answer.begin(), p.answer.end());
-      if (kind_ == DigitString::sort) std::sort(p.answer.begin(), p.answer.end());
+      change_(p.answer);
       p.answer.push_back(kEnd);
       p.prompt.push_back(kEquals);
       return p;
     }
   }
 
-  const DigitString kind_;
+  const std::string name_;
   const int64_t length_;
+  const Change change_;
 };
 
 class DigitCompletion : public DigitTask {
@@ -187,8 +189,19 @@ class Guess : public DigitTask {
 
 }  // namespace
 
-std::unique_ptr<TextTask> digit_string_task(DigitString kind, int64_t length) {
-  return std::make_unique<DigitStrings>(kind, length);
+std::vector<Field> fields(DigitStringOptions& o) {
+  return {{"length", &o.length, "digits of the longest string", whole_from(2, 64)}};
+}
+
+std::unique_ptr<TextTask> copy_task(const DigitStringOptions& o) {
+  return std::make_unique<DigitStrings>("copy", o, [](std::vector<int32_t>&) {});
+}
+std::unique_ptr<TextTask> reverse_task(const DigitStringOptions& o) {
+  return std::make_unique<DigitStrings>("reverse", o,
+                                        [](std::vector<int32_t>& digits) { std::ranges::reverse(digits); });
+}
+std::unique_ptr<TextTask> sort_task(const DigitStringOptions& o) {
+  return std::make_unique<DigitStrings>("sort", o, [](std::vector<int32_t>& digits) { std::ranges::sort(digits); });
 }
 std::unique_ptr<TextTask> digit_completion_task() { return std::make_unique<DigitCompletion>(); }
 std::unique_ptr<TextTask> guess_task() { return std::make_unique<Guess>(); }

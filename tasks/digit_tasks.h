@@ -6,11 +6,16 @@ namespace pg {
 
 // Strings of 1 to `length` digits that must be copied, reversed or sorted. The reward is the fraction of the answer
 // (its end token included) that is right up to the first mistake; a tenth of all strings is held out.
-enum class DigitString : uint8_t { copy, reverse, sort };
-std::unique_ptr<TextTask> digit_string_task(DigitString kind, int64_t length);
+struct DigitStringOptions {
+  int64_t length = 6;
+};
+std::vector<Field> fields(DigitStringOptions& options);
+std::unique_ptr<TextTask> copy_task(const DigitStringOptions& options = {});
+std::unique_ptr<TextTask> reverse_task(const DigitStringOptions& options = {});
+std::unique_ptr<TextTask> sort_task(const DigitStringOptions& options = {});
 
 // The answer to "3,5:4" is the next 4 terms of the sequence, "7,9,1,3": each term adds the difference of the first two,
-// modulo 10. 1000 problems, 200 of them held out; the reward is that of digit_string_task. After verl's digit
+// modulo 10. 1000 problems, 200 of them held out; the reward is that of copy_task. After verl's digit
 // completion.
 std::unique_ptr<TextTask> digit_completion_task();
 

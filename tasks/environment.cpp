@@ -1,17 +1,13 @@
 // The Environment base class, and the registry of environments by name.
 #include "tasks/environment.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "tasks/arm.h"
 #include "tasks/bandit.h"
 #include "tasks/classic_control.h"
 #include "tensor/base/error.h"
-#include "tensor/base/text.h"
 
 namespace pg {
 
@@ -67,42 +63,26 @@ void Environment::set_state(std::span<const double> state) {
   std::copy(state.begin() + 2, state.end(), s_.begin());
 }
 
-namespace {
-struct Known {
-  std::string name;
-  std::function<std::unique_ptr<Environment>()> make;
-};
-
-const std::vector<Known>& known() {
-  static const std::vector<Known> list = {
-      {"Acrobot-v1", [] { return std::make_unique<Acrobot>(); }},
-      {"ArmReach-torque", [] { return std::make_unique<ArmReach>(ArmReach::Control::torque); }},
-      {"ArmReach-velocity", [] { return std::make_unique<ArmReach>(ArmReach::Control::velocity); }},
-      {"BernoulliBandit", [] { return std::make_unique<Bandit>(bernoulli_bandit()); }},
-      {"CartPole-v1", [] { return std::make_unique<CartPole>(); }},
-      {"GaussianBandit", [] { return std::make_unique<Bandit>(gaussian_bandit()); }},
-      {"MountainCar-v0", [] { return std::make_unique<MountainCar>(); }},
-      {"Pendulum-v1", [] { return std::make_unique<Pendulum>(); }},
+const std::vector<EnvironmentRow>& environments() {
+  static const std::vector<EnvironmentRow> all = {
+      {"Acrobot-v1", "swing up two links (Gymnasium)", [] { return std::make_unique<Acrobot>(); }},
+      {"ArmReach-torque", "bring the hand of a robot arm to a target by torques",
+       [] { return std::make_unique<ArmReach>(ArmReach::Control::torque); }},
+      {"ArmReach-velocity", "the same by velocities of the joints",
+       [] { return std::make_unique<ArmReach>(ArmReach::Control::velocity); }},
+      {"BernoulliBandit", "ten arms that pay 0 or 1", [] { return std::make_unique<Bandit>(bernoulli_bandit()); }},
+      {"CartPole-v1", "balance a pole on a cart (Gymnasium)", [] { return std::make_unique<CartPole>(); }},
+      {"GaussianBandit", "ten arms that pay a normal number",
+       [] { return std::make_unique<Bandit>(gaussian_bandit()); }},
+      {"MountainCar-v0", "drive up a hill with too little power (Gymnasium)",
+       [] { return std::make_unique<MountainCar>(); }},
+      {"Pendulum-v1", "swing up a pendulum by a torque (Gymnasium)", [] { return std::make_unique<Pendulum>(); }},
   };
-  return list;
-}
-}  // namespace
-
-const std::vector<std::string>& environment_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> result;
-    for (const Known& k : known()) result.push_back(k.name);
-    return result;
-  }();
-  return names;
+  return all;
 }
 
-std::unique_ptr<Environment> make_environment(const std::string& name) {
-  for (const Known& k : known()) {
-    if (k.name == name) return k.make();
-  }
-  fail("make_environment: there is no '{}'{}; known are {}", name, did_you_mean(name, environment_names()),
-       fmt::join(environment_names(), ", "));
+std::unique_ptr<Environment> make_environment(std::string_view name) {
+  return find_row(environments(), "environment", name).make();
 }
 
 }  // namespace pg

@@ -3,12 +3,15 @@
 // dynamics, initial states and time limits of the classic control problems are those of Gymnasium 1.x
 // (https://gymnasium.farama.org).
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/base/random.h"
+#include "tensor/base/table.h"
 
 namespace pg {
 
@@ -75,8 +78,13 @@ class Environment {
   bool ended_ = true;
 };
 
-// If there is no such environment, an Error lists the names.
-std::unique_ptr<Environment> make_environment(const std::string& name);
-const std::vector<std::string>& environment_names();
+struct EnvironmentRow {
+  std::string name, about;  // about: one line
+  std::function<std::unique_ptr<Environment>()> make;
+};
+// The environments with a name. One of one's own needs no row: EnvTrainer takes any.
+const std::vector<EnvironmentRow>& environments();
+// The environment of that name. Throws Error with the known names for another one.
+std::unique_ptr<Environment> make_environment(std::string_view name);
 
 }  // namespace pg

@@ -2,13 +2,17 @@
 // Text tasks: a problem is a prompt, and a response gets a score. Trainers see token ids only; ids are never converted
 // to text and back.
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tasks/tokenizer.h"
+#include "tensor/base/fields.h"
 #include "tensor/base/random.h"
 
 namespace pg {
@@ -57,15 +61,19 @@ class TextTask {
   virtual std::vector<int32_t> respond(const Problem&, std::span<const int32_t>) const { return {}; }
 };
 
-struct TextTaskOptions {
-  int64_t length = 6;              // copy, reverse, sort: maximum digits; imitate: characters to write (horizon)
-  int64_t context = 16;            // imitate: characters of the prompt
-  bool negative = false;           // imitate: -1 for a wrong character instead of 0
-  std::string corpus = "stories";  // imitate: "tinyshakespeare", "stories", or a text file
-  double length_penalty = 0;       // keyword: subtracted for each token past the eighth
+// A task's options at their defaults. Set the fields, then make the task.
+struct TextTaskSetup {
+  std::vector<Field> fields;  // they point into options that live as long as `make`
+  std::function<std::unique_ptr<TextTask>()> make;
 };
-
-// "copy", "reverse", "sort", "digits", "keyword", "guess", "imitate". For another name an Error lists them.
-std::unique_ptr<TextTask> make_text_task(const std::string& name, const TextTaskOptions& options = {});
+struct TextTaskRow {
+  std::string name, about;  // about: one line, the task and its reward
+  std::function<TextTaskSetup()> setup;
+};
+// The tasks with a name. A task of one's own needs no row: trainers take any TextTask.
+const std::vector<TextTaskRow>& text_tasks();
+// The task of that name, with the default options except those given by name: make_text_task("copy", {{"length",
+// "5"}}). Throws Error with the known names for an unknown task or option.
+std::unique_ptr<TextTask> make_text_task(std::string_view name, const std::map<std::string, std::string>& options = {});
 
 }  // namespace pg

@@ -7,6 +7,7 @@
 #include "lessons/09_grpo/loop.h"
 #include "lessons/kit/plot.h"
 #include "rl/text/references.h"
+#include "tasks/imitate.h"
 
 namespace pg::lesson09 {
 namespace {
@@ -158,9 +159,8 @@ Result summary(const std::string& name, const std::vector<Run>& runs) {
 
 void show_characters(kit::Demo& demo, const Impl& impl) {
   demo.heading("Characters, each paid for itself");
-  const auto task = make_text_task("imitate", {.length = kHorizon, .context = kContext, .corpus = "stories"});
-  const auto signs =
-      make_text_task("imitate", {.length = kHorizon, .context = kContext, .negative = true, .corpus = "stories"});
+  const auto task = imitate_task({.length = kHorizon, .context = kContext, .corpus = "stories"});
+  const auto signs = imitate_task({.length = kHorizon, .context = kContext, .negative = true, .corpus = "stories"});
   const rl::BigramReference bigram(task->corpus(), task->vocab_size());
   const int64_t steps = demo.full() ? 480 : 160;
   const uint64_t seeds = demo.full() ? 10 : 3;

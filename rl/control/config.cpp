@@ -1,53 +1,58 @@
-// The configuration as JSON, the recipes, and the names of the logged values.
-#include <nlohmann/json.hpp>
-
+// The configuration of EnvTrainer: its fields, checks, JSON and recipes. The names of the logged values.
+#include "nn/config_json.h"
 #include "rl/control/trainer.h"
-#include "tensor/base/range.h"
-#include "tensor/base/text.h"
+#include "tensor/base/error.h"
 
 namespace pg::rl {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EnvTrainConfig, environment, total_steps, environments, rollout_steps, epochs,
-                                   minibatches, gamma, lambda, clip, value_clip, entropy_coef, value_coef,
-                                   max_grad_norm, lr, anneal_lr, adam_eps, whiten_advantages, target_kl,
-                                   normalize_observations, normalize_rewards, hidden, layers, shared, seed)
-
-void check_config(const EnvTrainConfig& c) {
-  const auto in = [](const char* name, auto value, const Range& range) {
-    check_range(fmt::format("EnvTrainer: {}", name), static_cast<double>(value), range);
+std::vector<Field> fields(EnvTrainConfig& c) {
+  return {
+      {"environment", &c.environment, "name of the environment"},
+      {"total-steps", &c.total_steps, "steps of all environments together", whole_from(1)},
+      {"environments", &c.environments, "environments side by side", whole_from(1, 1 << 20)},
+      {"rollout-steps", &c.rollout_steps, "steps of each environment between updates", whole_from(1, 1 << 30)},
+      {"epochs", &c.epochs, "passes over a rollout", whole_from(1)},
+      {"minibatches", &c.minibatches, "optimizer steps per epoch", whole_from(1)},
+      {"gamma", &c.gamma, "discount of later rewards", kShare},
+      {"lambda", &c.lambda, "decay of GAE", kShare},
+      {"clip", &c.clip, "clip range of the ratio; 0: the policy gradient without a ratio", kShare},
+      {"value-clip", &c.value_clip, "largest change of a value in an update; 0: any", kNotNegative},
+      {"entropy-coef", &c.entropy_coef, "weight of the entropy bonus", kAnyNumber},
+      {"value-coef", &c.value_coef, "weight of the value loss", kNotNegative},
+      {"max-grad-norm", &c.max_grad_norm, "largest gradient norm; 0: any", kNotNegative},
+      {"lr", &c.lr, "learning rate", kNotNegative},
+      {"anneal-lr", &c.anneal_lr, "the learning rate falls to 0 linearly"},
+      {"adam-eps", &c.adam_eps, "AdamW: added to the root of the mean square", kPositive},
+      {"whiten-advantages", &c.whiten_advantages, "advantages have mean 0 and standard deviation 1 in a mini-batch"},
+      {"target-kl", &c.target_kl, "mean k3 that ends the epochs of a rollout; 0: none", kNotNegative},
+      {"normalize-observations", &c.normalize_observations, "by their running mean and standard deviation"},
+      {"normalize-rewards", &c.normalize_rewards, "by the running standard deviation of returns"},
+      {"hidden", &c.hidden, "width of the hidden layers", whole_from(1, 1 << 20)},
+      {"layers", &c.layers, "hidden layers", whole_from(1, 1 << 10)},
+      {"shared", &c.shared, "policy and value share the hidden layers"},
+      {"seed", &c.seed, "the same seed gives the same policy, bit for bit"},
   };
-  in("total_steps", c.total_steps, whole_from(1));
-  in("environments", c.environments, whole_from(1, 1 << 20));
-  in("rollout_steps", c.rollout_steps, whole_from(1, 1 << 30));
-  in("epochs", c.epochs, whole_from(1));
-  in("minibatches", c.minibatches, whole_from(1));
-  in("gamma", c.gamma, kShare);
-  in("lambda", c.lambda, kShare);
-  in("clip", c.clip, kShare);
-  in("value_clip", c.value_clip, kNotNegative);
-  in("entropy_coef", c.entropy_coef, kAnyNumber);
-  in("value_coef", c.value_coef, kNotNegative);
-  in("max_grad_norm", c.max_grad_norm, kNotNegative);
-  in("lr", c.lr, kNotNegative);
-  in("adam_eps", c.adam_eps, kPositive);
-  in("target_kl", c.target_kl, kNotNegative);
-  in("hidden", c.hidden, whole_from(1, 1 << 20));
-  in("layers", c.layers, whole_from(1, 1 << 10));
+}
+
+void check_config(const EnvTrainConfig& config) {
+  EnvTrainConfig c = config;
+  check_fields("EnvTrainer", fields(c));
   const int64_t batch = c.environments * c.rollout_steps;
   check(batch % c.minibatches == 0, "EnvTrainer: {} environments × {} steps are not divisible into {} mini-batches",
         c.environments, c.rollout_steps, c.minibatches);
-  check(c.total_steps >= batch, "EnvTrainer: total_steps is {}, but one rollout has {} × {} steps", c.total_steps,
+  check(c.total_steps >= batch, "EnvTrainer: total-steps is {}, but one rollout has {} × {} steps", c.total_steps,
         c.environments, c.rollout_steps);
 }
 
-std::string to_json(const EnvTrainConfig& config) { return nlohmann::json(config).dump(); }
+std::string to_json(const EnvTrainConfig& config) {
+  EnvTrainConfig copy = config;
+  return pg::to_json(fields(copy));
+}
 
 EnvTrainConfig env_train_config_from_json(const std::string& text) {
-  try {
-    return nlohmann::json::parse(shallow_json(text, "env_train_config")).get<EnvTrainConfig>();
-  } catch (const nlohmann::json::exception& e) {
-    fail("env_train_config: {}", excerpt(e.what(), 200));
-  }
+  EnvTrainConfig config;
+  set_from_json(fields(config), text, "env_train_config");
+  return config;
 }
 
 EnvTrainConfig env_recipe(const std::string& environment) {
@@ -75,6 +80,11 @@ EnvTrainConfig a2c_recipe(const std::string& environment) {
   c.whiten_advantages = false;
   c.lr = 7e-4;
   return c;
+}
+
+const std::vector<EnvRecipe>& EnvRecipe::table() {
+  static const std::vector<EnvRecipe> all = {{"ppo", env_recipe}, {"a2c", a2c_recipe}};
+  return all;
 }
 
 std::vector<std::pair<std::string, double>> EnvReport::named() const {

@@ -23,6 +23,7 @@
 #include "rl/control/vector_env.h"
 #include "rl/policy_loss.h"
 #include "rl/value_loss.h"
+#include "tensor/base/fields.h"
 
 namespace pg::rl {
 
@@ -50,6 +51,7 @@ struct EnvTrainConfig {
 
   bool operator==(const EnvTrainConfig&) const = default;
 };
+std::vector<Field> fields(EnvTrainConfig& config);
 // Throws Error naming the first field out of its range, or fields that contradict each other.
 void check_config(const EnvTrainConfig& config);
 std::string to_json(const EnvTrainConfig& config);
@@ -61,6 +63,13 @@ EnvTrainConfig env_train_config_from_json(const std::string& text);
 EnvTrainConfig env_recipe(const std::string& environment);
 // env_recipe() without PPO: one unclipped step per rollout of 5 steps (A2C; Mnih et al. 2016, arXiv:1602.01783).
 EnvTrainConfig a2c_recipe(const std::string& environment);
+// The recipes by name: "ppo" and "a2c".
+struct EnvRecipe {
+  static constexpr const char* axis = "recipe";
+  static const std::vector<EnvRecipe>& table();
+  std::string name;
+  EnvTrainConfig (*make)(const std::string& environment);
+};
 
 // The functions of the algorithm that EnvTrainer calls, with the arguments and results of the engine's functions, which
 // are the defaults. They are no part of the configuration: a checkpoint does not hold them.

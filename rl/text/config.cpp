@@ -1,83 +1,93 @@
-// Valid ranges of the text trainers' configurations, one row per field.
+// The fields of the text trainers' configurations, with their ranges, and the checks of fields that depend on each
+// other.
 #include "rl/text/expert_iteration.h"
 #include "rl/text/preferences.h"
 #include "rl/text/trainer.h"
 #include "tensor/base/error.h"
-#include "tensor/base/range.h"
+#include "tensor/base/fields.h"
 
 namespace pg::rl {
 
 namespace {
 
-using InRange = std::function<void(const char* name, double value, const Range& range)>;
-InRange in_range(const char* owner) {
-  return [owner](const char* name, double value, const Range& range) {
-    check_range(fmt::format("{}: {}", owner, name), value, range);
-  };
+const Range kSize = whole_from(1, 1 << 24);  // of what has its own random stream
+
+Field clip_field(double& max_grad_norm) {
+  return {"clip", &max_grad_norm, "largest gradient norm; 0: any", kNotNegative};
 }
 
-// A count as the double that check_range takes.
-double number(int64_t count) { return static_cast<double>(count); }
+Field seed_field(uint64_t& seed) { return {"seed", &seed, "the same seed gives the same model, bit for bit"}; }
 
-void check_optimizer(const InRange& in, double lr, const AdamWOptions& adamw, double max_grad_norm) {
-  in("lr", lr, kNotNegative);
-  in("beta1", adamw.beta1, kBelowOne);
-  in("beta2", adamw.beta2, kBelowOne);
-  in("AdamW's eps", adamw.eps, kPositive);
-  in("weight-decay", adamw.weight_decay, kNotNegative);
-  in("clip, the largest gradient norm,", max_grad_norm, kNotNegative);
+std::vector<Field> common_fields(PreferenceConfig& c) {
+  return joined({{"batch", &c.batch, "pairs per step", kSize}, clip_field(c.max_grad_norm), seed_field(c.seed)},
+                joined(fields(c.schedule), fields(c.adamw)));
 }
 
 }  // namespace
 
-void check_config(const RlConfig& c) {
-  const InRange in = in_range("RlTrainer");
-  check_optimizer(in, c.schedule.lr, c.adamw, c.max_grad_norm);
-  in("steps", number(c.steps), whole_from(0));
-  in("temperature", c.temperature, kPositive);
-  in("target-std", c.adaptive_temperature.target_std, kNotNegative);
-  in("the lowest adaptive temperature", c.adaptive_temperature.low, kPositive);
-  in("the highest adaptive temperature", c.adaptive_temperature.high, kPositive);
-  in("max-rows", number(c.max_rows), whole_from(0));
-  in("min-lr", c.schedule.min_lr, kNotNegative);
-  in("warmup", number(c.schedule.warmup_steps), whole_from(0));
-  in("critic-lr", c.critic_lr, kNotNegative);
-  in("unfinished-penalty", c.unfinished_penalty, kAnyNumber);
-  in("log-prob-credit", c.log_prob_credit, kAnyNumber);
-  in("eval-every", number(c.eval_interval), whole_from(0));
-  in("eval-problems", number(c.eval_problems), whole_from(1, 1 << 24));
-  in("save-every", number(c.checkpoint_interval), whole_from(0));
+std::vector<Field> fields(RlConfig& c) {
+  std::vector<Field> all = {
+      {"exhaustive", &c.exhaustive, "as many samples as tokens: each begins with another token"},
+      {"max-rows", &c.max_rows, "responses sampled at a time; 0: all", whole_from(0)},
+      {"steps", &c.steps, "rollouts, each with its updates", whole_from(0)},
+      {"temperature", &c.temperature, "temperature of sampling, and so of the log-probabilities", kPositive},
+      {"target-std", &c.adaptive_temperature.target_std,
+       "the temperature rises if the standard deviation of a batch's rewards is below this; 0: it is constant",
+       kNotNegative},
+      {"lowest-temperature", &c.adaptive_temperature.low, "lowest temperature, with --target-std", kPositive},
+      {"highest-temperature", &c.adaptive_temperature.high, "highest temperature, with --target-std", kPositive},
+      {"shared-critic", &c.shared_critic, "the critic is one more head on the policy"},
+      {"critic-lr", &c.critic_lr, "learning rate of the critic", kNotNegative},
+      {"unfinished-penalty", &c.unfinished_penalty, "subtracted from the reward of a response cut at the length limit"},
+      {"log-prob-credit", &c.log_prob_credit, "times log-probability, added to each token's reward"},
+      {"shuffle-rewards", &c.shuffle_rewards, "a control: rewards go to the wrong responses"},
+      {"eval-every", &c.eval_interval, "steps between evaluations on held-out problems; 0: only at the end",
+       whole_from(0)},
+      {"eval-problems", &c.eval_problems, "problems of an evaluation", kSize},
+      {"save-every", &c.checkpoint_interval, "steps between checkpoints; 0: only at the end", whole_from(0)},
+      clip_field(c.max_grad_norm),
+      seed_field(c.seed)};
+  return joined(joined(fields(c.batch), std::move(all)), joined(fields(c.schedule), fields(c.adamw)));
+}
+
+void check_config(const RlConfig& config) {
+  RlConfig c = config;
+  check_fields("RlTrainer", fields(c));
   check(c.adaptive_temperature.low <= c.adaptive_temperature.high,
-        "RlTrainer: the lowest adaptive temperature, {}, is above the highest, {}", c.adaptive_temperature.low,
+        "RlTrainer: the lowest temperature, {}, is above the highest, {}", c.adaptive_temperature.low,
         c.adaptive_temperature.high);
-  check(c.schedule.kind == Schedule::Kind::constant || c.schedule.min_lr <= c.schedule.lr,
-        "RlTrainer: min-lr {} is above lr {}, so the learning rate would rise; take a smaller min-lr",
-        c.schedule.min_lr, c.schedule.lr);
-  check(c.schedule.warmup_steps == 0 || c.schedule.warmup_steps < c.steps,
-        "RlTrainer: a warm-up of {} steps never ends in a run of {}; take a smaller warmup", c.schedule.warmup_steps,
-        c.steps);
+  check_schedule("RlTrainer", c.schedule, c.steps);
   check_algorithm(c.algorithm, c.batch);
 }
 
-void check_config(const PreferenceConfig& c) {
-  const InRange in = in_range("learning from preferences");
-  check_optimizer(in, c.schedule.lr, c.adamw, c.max_grad_norm);
-  in("batch", number(c.batch), whole_from(1, 1 << 24));
-  in("min-lr", c.schedule.min_lr, kNotNegative);
-  in("centring", c.centring, kNotNegative);
-  in("beta", c.dpo.beta, kPositive);
-  in("label-smoothing", c.dpo.label_smoothing, kBelowOne);
+std::vector<Field> reward_model_fields(PreferenceConfig& c) {
+  return joined(common_fields(c),
+                {{"centring", &c.centring, "weight of (score + score)^2, which keeps scores near 0", kNotNegative}});
 }
 
-void check_config(const ExpertIterationConfig& c) {
-  const InRange in = in_range("expert_iteration");
-  check_optimizer(in, c.lr, c.adamw, c.max_grad_norm);
-  in("problems", number(c.problems), whole_from(1, 1 << 24));
-  in("samples", number(c.samples), whole_from(1, 1 << 24));
-  in("problems times samples", number(c.problems * c.samples), whole_from(1, 1 << 24));
-  in("temperature", c.temperature, kPositive);
-  in("epochs", number(c.epochs), whole_from(1, 1 << 24));
-  in("batch", number(c.batch), whole_from(1, 1 << 24));
+std::vector<Field> dpo_fields(PreferenceConfig& c) { return joined(common_fields(c), fields(c.dpo)); }
+
+void check_config(const PreferenceConfig& config) {
+  PreferenceConfig c = config;
+  check_fields("learning from preferences", joined(reward_model_fields(c), dpo_fields(c)));
+}
+
+std::vector<Field> fields(ExpertIterationConfig& c) {
+  return joined({{"problems", &c.problems, "problems per iteration", kSize},
+                 {"samples", &c.samples, "responses to each problem", kSize},
+                 {"temperature", &c.temperature, "temperature of sampling", kPositive},
+                 {"epochs", &c.epochs, "passes over the responses that were kept", kSize},
+                 {"batch", &c.batch, "responses per optimizer step", kSize},
+                 {"lr", &c.lr, "learning rate", kNotNegative},
+                 clip_field(c.max_grad_norm),
+                 seed_field(c.seed)},
+                fields(c.adamw));
+}
+
+void check_config(const ExpertIterationConfig& config) {
+  ExpertIterationConfig c = config;
+  check_fields("expert_iteration", fields(c));
+  check_range("expert_iteration: problems times samples", static_cast<double>(c.problems * c.samples), kSize);
 }
 
 }  // namespace pg::rl

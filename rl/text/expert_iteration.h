@@ -17,6 +17,7 @@ struct ExpertIterationConfig {
   double max_grad_norm = 1;
   uint64_t seed = 1;
 };
+std::vector<Field> fields(ExpertIterationConfig& config);
 
 // Throws Error naming the first field out of its range.
 void check_config(const ExpertIterationConfig& config);

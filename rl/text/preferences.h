@@ -33,6 +33,9 @@ struct PreferenceConfig {
   DpoOptions dpo = {};
   uint64_t seed = 1;
 };
+// The fields that a RewardModelTrainer uses, and those that a DpoTrainer uses.
+std::vector<Field> reward_model_fields(PreferenceConfig& config);
+std::vector<Field> dpo_fields(PreferenceConfig& config);
 
 // Throws Error naming the first field out of its range.
 void check_config(const PreferenceConfig& config);

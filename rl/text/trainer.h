@@ -14,6 +14,7 @@
 #include "rl/text/metrics.h"
 #include "rl/text/references.h"
 #include "rl/text/rollout.h"
+#include "tensor/base/fields.h"
 
 namespace pg::rl {
 
@@ -44,6 +45,8 @@ struct RlConfig {
   int64_t checkpoint_interval = 50;  // 0: only at the end
   uint64_t seed = 1;
 };
+// All fields but the algorithm's and stop_strings.
+std::vector<Field> fields(RlConfig& config);
 
 // Throws Error naming the first field out of its range, or fields that contradict each other, including the
 // algorithm's.

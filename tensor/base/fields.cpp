@@ -58,6 +58,7 @@ const std::vector<std::string>& names_of(const Field& field) {
 }  // namespace
 
 void fail_unknown(std::string_view what, std::string_view given, const std::vector<std::string>& known) {
+  if (known.empty()) fail("{}: there is none, got \"{}\"", what, excerpt(given));
   fail("{}: expected {}, got \"{}\"{}", what, fmt::join(known, ", "), excerpt(given), did_you_mean(given, known));
 }
 

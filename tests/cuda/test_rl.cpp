@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "rl/text/trainer.h"
+#include "tasks/imitate.h"
 #include "tensor/backend.h"
 #include "tests/catch.h"
 
@@ -10,7 +11,7 @@ using namespace pg::rl;
 
 TEST_CASE("the RL loop takes the CPU's steps on CUDA", "[cuda][rl][slow]") {
   if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
-  const auto task = make_text_task("imitate", {.length = 3, .context = 3});
+  const auto task = imitate_task({.length = 3, .context = 3});
   const auto judge = [](std::vector<Response>& responses) {  // gives the responses different rewards
     for (Response& r : responses) {
       r.score.per_token.clear();

@@ -21,7 +21,7 @@ bool tape_is_right() {
 }
 
 bool trains() {
-  const auto task = pg::make_text_task("copy", {.length = 2});
+  const auto task = pg::make_text_task("copy", {{"length", "2"}});
   pg::Generator generator(1);
   pg::Gpt2 policy({.vocab_size = task->vocab_size(), .block_size = 16, .n_layer = 1, .n_head = 2, .n_embd = 16},
                   generator);

@@ -91,9 +91,9 @@ says 1 'nothing matches' "$pg" bench --filter xyzzy --repeat 1
 # Reinforcement learning: a saved config repeats its run, a resumed run ends with the bytes of one that went on.
 says 0 'l = -min(rho A, clip(rho, 0.8, 1.28) A)' "$pg" rl --explain dapo
 says 0 'A = R - mean over the group' "$pg" rl --explain grpo --baseline group_mean
-says 1 'there are reinforce, ' "$pg" rl --explain sarsa
-says 1 'beta: expected a number, got "small"' "$pg" rl --explain grpo --beta small
-says 1 'there are copy, reverse' "$pg" rl --task chess
+says 1 '--explain: expected one of reinforce, ' "$pg" rl --explain sarsa
+says 1 '--beta: expected a number of at least 0, got small' "$pg" rl --explain grpo --beta small
+says 1 '--task: expected one of copy, reverse' "$pg" rl --task chess
 rl() { # rl STATUS TEXT OPTIONS...
   status=$1 text=$2
   shift 2
@@ -148,7 +148,7 @@ cmp -s runs/*_expert/checkpoint.safetensors runs/*_begun/checkpoint.safetensors 
 says 0 'greedy' "$pg" env --total-steps 2048 --eval-episodes 2 --name cart
 says 0 'greedy' "$pg" env --config "$(echo runs/*_cart)/config.yaml" --name cart_again --threads 1
 cmp -s runs/*_cart/checkpoint.safetensors runs/*_cart_again/checkpoint.safetensors || bad 'a saved config of pg env does not repeat its run'
-says 1 '--epochs: expected a whole number of at least 0, got "2.5"' "$pg" env --epochs 2.5
+says 1 '--epochs: expected a whole number of at least 1, got 2.5' "$pg" env --epochs 2.5
 says 1 'CartPole-v1' "$pg" env --environment Chess
 
 exit $wrong

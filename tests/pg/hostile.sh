@@ -131,11 +131,18 @@ refuses "expects nothing like 'texts'" train texts
 says 1 '--steps: expected one value, given once' "$pg" train --steps
 refuses '--steps: expected one value, given once' train --steps 5 --steps 6
 refuses 'there is no command trian (did you mean train?)' trian
-refuses 'there are reinforce' rl --algorithm gpro
+refuses '--algorithm: expected one of reinforce, ' rl --algorithm gpro
 refuses '(did you mean grpo?)' rl --algorithm gpro
 refuses '(did you mean reverse?)' sft --task revers
 refuses '(did you mean CartPole-v1?)' env --environment CartPole-v0
 refuses '(did you mean f32?)' train --dtype f31
+# A task has its own options, with its own ranges.
+refuses 'the task digits has no option --length; its options are: none' sft --task digits --length 3
+refuses 'the task copy has no option --context; its options are: length' sft --task copy --context 3
+refuses '--length: expected a whole number from 2 to 64, got 65' sft --task sort --length 65
+printf 'task: imitate\ncontext: many\n' >wrong.yaml
+refuses 'line 2: --context: expected a whole number, got many' sft --config wrong.yaml
+says 1 'give one of them' "$pg" sample "$(the plain)" --prompt a --interactive
 says 1 '(did you mean relu?)' "$pg" gradcheck reluu
 for yaml in 'eval_every: 5|(did you mean eval-every?)' 'steps: 5\nlr: 1\nsteps: 6|line 3: '"'steps' is given a second time" \
   'steps: 5\n---\nsteps: 6|second document' 'steps: [5|line' 'steps: 0x10|got 0x10' 'dropout: .nan|got .nan'; do
@@ -151,8 +158,8 @@ refuses '--seed: expected a whole number from 0 to 2^64 - 1, got -1' train --see
 refuses '--lr: expected a number of at least 0, got nan' train --lr nan
 refuses '--lr: expected a number of at least 0, got inf' train --lr inf
 refuses '--dropout: expected a number from 0 to less than 1, got 1' train --dropout 1
-refuses 'at least 0, got "-1"' env --seed -1
-refuses 'at least 0, got "010"' env --epochs 010
+refuses '--seed: expected a whole number from 0 to 2^64 - 1, got -1' env --seed -1
+refuses '--epochs: expected a whole number of at least 1, got 0x10' env --epochs 0x10
 for option in lr=-1 lr=nan lr=inf clip=-1 clip=nan target-std=-1 sft-steps=-5 warmup=-1 steps=-1 seed=-1 eval-every=-5 \
   threads=-1 eval-problems=0 prompts=100000000000 samples=0 gamma=7 lambda=-3 eps=-1 eps=nan clip-low=1.5 \
   clip-low=-0.1 clip-high=nan beta=nan ddof=2 dual-clip=.5 weight-cap=.5; do
@@ -163,10 +170,10 @@ refuses 'cannot make 1000 mini-batches' rl --sft-steps 3 --mini-batches 1000
 says 0 'step 10/10' "$pg" train --data text --steps 010 --layers 1 --heads 1 --width 8 --context 8 --batch 2 --threads 1
 grep -q '^steps: 10$' runs/*/config.yaml || bad 'config.yaml has not the number that was read'
 # Learning rates that would rise, or never leave the warm-up.
-refuses '--min-lr 0.001 is above --lr 3e-05' train --lr 3e-5 --min-lr 1e-3
-refuses '--warmup 100 is not shorter than the run of 50' train --steps 50 --warmup 100
-refuses 'is above --lr' sft --task copy --lr 1e-4 --min-lr 1e-3
-refuses 'is above --lr' rl --schedule cosine --lr 1e-4 --min-lr 1e-3
+refuses 'min-lr 0.001 is above lr 3e-05' train --lr 3e-5 --min-lr 1e-3
+refuses 'a warmup of 100 steps never ends in a run of 50' train --steps 50 --warmup 100
+refuses 'is above lr' sft --task copy --lr 1e-4 --min-lr 1e-3
+refuses 'is above lr' rl --schedule cosine --lr 1e-4 --min-lr 1e-3
 train low --lr 3e-5 >out 2>&1 || bad 'a small --lr without --min-lr is refused'
 tail -n 2 "$(the low)/metrics.jsonl" | grep -q '"lr":3.[0-9]*e-06' || bad 'the last learning rate is not a tenth of --lr'
 # Options without an effect.
@@ -179,7 +186,7 @@ refuses 'from 1 to' train --layers 1000000000
 refuses 'from 1 to' train --batch 4611686018427387904
 refuses 'a smaller --batch' train --data text --context 100 --batch 1000000 --width 4096 --layers 1 --heads 1
 refuses 'fewer --layers' sft --task copy --layers 100000 --width 100000 --heads 1
-refuses 'of memory' env --layers 1000000 --hidden 100000
+refuses 'of memory' env --layers 1000 --hidden 1000000
 # Files whose JSON nests deep, and a checkpoint of a model larger than its file.
 python=$(command -v python3) || { echo 'hostile: no python3, deep JSON is left out'; exit $wrong; }
 "$python" - "$(the plain)/checkpoint.safetensors" <<'END'

@@ -87,6 +87,11 @@ TEST_CASE("a run that stores only the name of its task is read by that task's vo
   CHECK(m.kind == "rl");
   CHECK(m.tokenizer->decode(m.tokenizer->encode("12=3.")) == "12=3.");
   CHECK(m.prompt.ends_with("="));
+  // The options of the task, in the checkpoint.
+  write_run(folder.path, 16, {{"task", "sort"}, {"task_options", R"({"length":2})"}, {"kl_beta", "0"}});
+  CHECK(load_run_model(folder.path, Device{}).prompt.size() <= 3);
+  write_run(folder.path, 16, {{"task", "sort"}, {"task_options", R"({"length":65})"}, {"kl_beta", "0"}});
+  CHECK(contains(error_of([&] { load_run_model(folder.path, Device{}); }), "task_options: 'length' cannot be 65"));
   // For the imitate task, the run's config.yaml names the text.
   const TempDir imitating;
   std::ofstream(imitating.file("text.txt")) << "abcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabc";

@@ -46,7 +46,7 @@ TEST_CASE("no id stands for padding, so an end of sequence is learned and an id 
 }
 
 TEST_CASE("a response begins where its own prompt ends, not where the longest does", "[rl][defects]") {
-  const auto task = make_text_task("sort", {.length = 6});
+  const auto task = make_text_task("sort", {{"length", "6"}});
   Gpt2 policy = make_policy(*task);
   Generator g(2);
   std::vector<Problem> problems;
@@ -97,7 +97,7 @@ TEST_CASE("a group of one, or one without spread, has advantages of 0 and no NaN
 }
 
 TEST_CASE("entropy, KL and clip fraction are of the policy's tokens, not of prompts and padding", "[rl][defects]") {
-  const auto task = make_text_task("sort", {.length = 6});
+  const auto task = make_text_task("sort", {{"length", "6"}});
   Gpt2 policy = make_policy(*task);
   Generator g(2);
   std::vector<Problem> problems;
@@ -136,7 +136,7 @@ TEST_CASE("entropy, KL and clip fraction are of the policy's tokens, not of prom
 }
 
 TEST_CASE("a new policy tries everything: it does not repeat the token it read", "[rl][defects]") {
-  const auto task = make_text_task("sort", {.length = 6});
+  const auto task = make_text_task("sort", {{"length", "6"}});
   Gpt2 policy = make_policy(*task);
   const Tensor ids = Tensor::arange(16, i32).view_reshape({16, 1});
   const Tensor p = softmax(policy(ids));
@@ -145,7 +145,7 @@ TEST_CASE("a new policy tries everything: it does not repeat the token it read",
 }
 
 TEST_CASE("sampling leaves the model in the mode it was in, and no tape behind", "[rl][defects]") {
-  const auto task = make_text_task("sort", {.length = 3});
+  const auto task = make_text_task("sort", {{"length", "3"}});
   Gpt2 policy = make_policy(*task);
   Generator g(2);
   for (const bool training : {true, false}) {
@@ -159,7 +159,7 @@ TEST_CASE("sampling leaves the model in the mode it was in, and no tape behind",
 
 TEST_CASE("the loss that is logged is that of the whole batch, and groups reach across micro-batches",
           "[rl][defects]") {
-  const auto task = make_text_task("sort", {.length = 4});
+  const auto task = make_text_task("sort", {{"length", "4"}});
   std::vector<double> losses, norms;
   for (const int64_t size : {0, 1, 3}) {  // micro-batches of 3 split groups of 4
     Gpt2 policy = make_policy(*task);
@@ -178,7 +178,7 @@ TEST_CASE("the loss that is logged is that of the whole batch, and groups reach 
 }
 
 TEST_CASE("the loss is 0 at the first step and the gradient is not", "[rl][defects]") {
-  const auto task = make_text_task("copy", {.length = 2});
+  const auto task = make_text_task("copy", {{"length", "2"}});
   Gpt2 policy = make_policy(*task);
   RlConfig config;
   config.algorithm = algorithm("dr_grpo");

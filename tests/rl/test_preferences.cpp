@@ -226,7 +226,7 @@ TEST_CASE("preferences: a judge pays a deviation above what it was normalised ov
 
 TEST_CASE("expert iteration raises the solved share", "[rl][preferences]") {
   const std::string name = GENERATE("sort", "copy");
-  const auto task = make_text_task(name, {.length = 3});
+  const auto task = make_text_task(name, {{"length", "3"}});
   Gpt2 policy = make_policy(*task);
   imitate(policy, *task, 60);
   const ExpertIterationConfig config{.lr = 3e-3};
@@ -241,7 +241,7 @@ TEST_CASE("expert iteration raises the solved share", "[rl][preferences]") {
 }
 
 TEST_CASE("expert iteration leaves the policy alone when nothing is solved", "[rl][preferences]") {
-  const auto task = make_text_task("sort", {.length = 12});
+  const auto task = make_text_task("sort", {{"length", "12"}});
   Gpt2 policy = make_policy(*task);
   const std::vector<double> before = weights(policy);
   const Metrics m = expert_iteration(policy, *task, {.problems = 4, .samples = 2}, 0);
@@ -268,7 +268,7 @@ TEST_CASE("preferences: the same seed gives the same bits for one thread and for
     return weights(policy);
   };
   const auto expert = [] {
-    const auto sort = make_text_task("sort", {.length = 2});
+    const auto sort = make_text_task("sort", {{"length", "2"}});
     Gpt2 policy = make_policy(*sort);
     imitate(policy, *sort, 30);
     REQUIRE(expert_iteration(policy, *sort, {}, 0).at("kept") > 0);

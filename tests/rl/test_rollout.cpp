@@ -8,6 +8,7 @@
 #include "rl/text/references.h"
 #include "rl/text/rollout.h"
 #include "rl/text/update.h"
+#include "tasks/imitate.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -155,7 +156,7 @@ TEST_CASE("rollout: the environment's tokens are read but not learned", "[rl][ro
 }
 
 TEST_CASE("rollout: a stop string ends its own row, once its text is there", "[rl][rollout]") {
-  const auto task = make_text_task("imitate", {.length = 12, .context = 4});
+  const auto task = imitate_task({.length = 12, .context = 4});
   Gpt2 policy = make_policy(*task);
   const auto problems = problems_of(*task, 30);
   const Experience free = rollout(policy, *task, problems, {.samples = 2, .seed = 1});
@@ -174,7 +175,7 @@ TEST_CASE("rollout: a stop string ends its own row, once its text is there", "[r
 }
 
 TEST_CASE("rollout: exhaustive tries every first token, with the policy's own log-probability", "[rl][rollout]") {
-  const auto task = make_text_task("copy", {.length = 3});
+  const auto task = make_text_task("copy", {{"length", "3"}});
   Gpt2 policy = make_policy(*task);
   const RolloutOptions options{.samples = task->vocab_size(), .temperature = 0.8, .seed = 2, .exhaustive = true};
   const Experience e = rollout(policy, *task, problems_of(*task, 3), options);
@@ -197,7 +198,7 @@ TEST_CASE("rollout: exhaustive tries every first token, with the policy's own lo
 }
 
 TEST_CASE("packed rows: every position once, with the bits of the padded grid", "[rl][rollout]") {
-  const auto task = make_text_task("sort", {.length = 4});
+  const auto task = make_text_task("sort", {{"length", "4"}});
   Gpt2 policy = make_policy(*task);
   const std::vector<Problem> problems = problems_of(*task, 3);
   const Experience e = rollout(policy, *task, problems, {.samples = 4, .seed = 3});
@@ -234,7 +235,7 @@ TEST_CASE("packed rows: every position once, with the bits of the padded grid", 
 TEST_CASE("update: the gradient over all responses is that of the expected reward", "[rl][rollout]") {
   // All responses of two tokens, weighted by their probability, compared with central differences of E[reward]. A
   // policy that sees its own token, or a mask that is off by one, would fail.
-  const auto task = make_text_task("copy", {.length = 2});
+  const auto task = make_text_task("copy", {{"length", "2"}});
   Gpt2 policy = make_policy(*task, f64);
   const auto v = static_cast<int32_t>(task->vocab_size());
   std::vector<Response> all;
@@ -284,7 +285,7 @@ TEST_CASE("update: the gradient over all responses is that of the expected rewar
 
 // Both losses share one graph, so the gradient includes the effect of the value head on the trunk.
 TEST_CASE("update: a value head on the policy has the gradients of finite differences", "[rl][rollout]") {
-  const auto task = make_text_task("copy", {.length = 2});
+  const auto task = make_text_task("copy", {{"length", "2"}});
   Gpt2 policy = make_policy(*task, f64);
   Generator g(4);
   Linear head(policy.config.n_embd, 1, true, Init(g, f64));

@@ -62,7 +62,7 @@ std::vector<double> weights(Gpt2& policy) {
 std::vector<double> run(const RlConfig& config, int64_t steps, DType dtype = f32, int threads = 2) {
   const int before = num_threads();
   set_num_threads(threads);
-  const auto task = make_text_task("sort", {.length = 3});
+  const auto task = make_text_task("sort", {{"length", "3"}});
   Gpt2 policy = make_policy(*task, dtype);
   warm_up(policy, *task, 20);
   RlTrainer trainer(policy, *task, config);
@@ -89,7 +89,7 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
 
 TEST_CASE("rl trainer: every row of the table takes steps, its first ratio is exactly 1 and its KL exactly 0",
           "[rl][rl_trainer]") {
-  const auto task = make_text_task("sort", {.length = 3});
+  const auto task = make_text_task("sort", {{"length", "3"}});
   for (const Algorithm& a : algorithms()) {
     INFO(a.name);
     Gpt2 policy = make_policy(*task);
@@ -163,7 +163,7 @@ TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[
       config.algorithm.reference = "moving";
       config.algorithm.reference_interval = 3;
     }
-    const auto task = make_text_task("sort", {.length = 3});
+    const auto task = make_text_task("sort", {{"length", "3"}});
     Gpt2 alone = make_policy(*task, dtype);
     warm_up(alone, *task, 20);
     RlTrainer trainer(alone, *task, config);
@@ -184,7 +184,7 @@ TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[
 }
 
 TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32", "[rl][rl_trainer]") {
-  const auto task = make_text_task("copy", {.length = 2});
+  const auto task = make_text_task("copy", {{"length", "2"}});
   for (const bool shared : {false, true}) {
     INFO("shared " << shared);
     Gpt2 policy = make_policy(*task, bf16);
@@ -230,7 +230,7 @@ TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32"
 
 TEST_CASE("rl trainer: the reference may be a given model, which a resumed run must have again", "[rl][rl_trainer]") {
   TempDir dir;
-  const auto task = make_text_task("sort", {.length = 3});
+  const auto task = make_text_task("sort", {{"length", "3"}});
   Gpt2 given = make_policy(*task);
   warm_up(given, *task, 10);
   RlConfig config = small("grpo");
@@ -276,7 +276,7 @@ TEST_CASE("rl trainer: the reference may be a given model, which a resumed run m
 }
 
 TEST_CASE("rl trainer: a gradient that is not finite refuses the step and names the tensor", "[rl][rl_trainer]") {
-  const auto task = make_text_task("sort", {.length = 3});
+  const auto task = make_text_task("sort", {{"length", "3"}});
   Gpt2 policy = make_policy(*task);
   RlTrainer trainer(policy, *task, small("reinforce"), [](std::vector<Response>& responses) {
     for (Response& r : responses) {
@@ -293,7 +293,7 @@ TEST_CASE("rl trainer: a gradient that is not finite refuses the step and names 
 }
 
 TEST_CASE("rl trainer: it learns to copy, and not from rewards that went to others", "[rl][rl_trainer]") {
-  const auto task = make_text_task("copy", {.length = 2});
+  const auto task = make_text_task("copy", {{"length", "2"}});
   for (const bool shuffled : {false, true}) {
     Gpt2 policy = make_policy(*task);
     warm_up(policy, *task, 30);
@@ -312,7 +312,7 @@ TEST_CASE("rl trainer: it learns to copy, and not from rewards that went to othe
 }
 
 TEST_CASE("rl trainer: the entropy bonus raises entropy", "[rl][rl_trainer]") {
-  const auto task = make_text_task("sort", {.length = 3});
+  const auto task = make_text_task("sort", {{"length", "3"}});
   const auto entropy_after = [&](double bonus) {
     Gpt2 policy = make_policy(*task);
     warm_up(policy, *task, 60);
@@ -330,7 +330,7 @@ TEST_CASE("rl trainer: the entropy bonus raises entropy", "[rl][rl_trainer]") {
 }
 
 TEST_CASE("rl trainer: what does not go together is refused with a sentence", "[rl][rl_trainer]") {
-  const auto task = make_text_task("sort", {.length = 3});
+  const auto task = make_text_task("sort", {{"length", "3"}});
   const auto refused = [&](const std::function<void(RlConfig&)>& change, double dropout = 0) {
     Gpt2 policy = make_policy(*task, f32, dropout);
     RlConfig config = small("grpo");

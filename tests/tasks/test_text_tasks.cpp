@@ -2,12 +2,16 @@
 #include <functional>
 #include <set>
 
+#include "tasks/digit_tasks.h"
+#include "tasks/imitate.h"
 #include "tasks/text_task.h"
 #include "tasks/tiny_language.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
+#include "tests/messages.h"
 
 using namespace pg;
+using pg::testing::error_of;
 
 namespace {
 
@@ -21,7 +25,7 @@ double total(const Score& s) {
 
 TEST_CASE("text tasks: held-out problems are never sampled", "[tasks][rl]") {
   for (const char* name : {"copy", "reverse", "sort", "digits"}) {
-    const auto task = make_text_task(name, {.length = 5});
+    const auto task = make_text_task(name);
     std::set<std::vector<int32_t>> held_out;
     for (const Problem& p : task->held_out(200)) held_out.insert(p.prompt);
     CHECK(held_out.size() == 200);  // no duplicates
@@ -31,14 +35,14 @@ TEST_CASE("text tasks: held-out problems are never sampled", "[tasks][rl]") {
 }
 
 TEST_CASE("text tasks: of few problems few are held out", "[tasks][rl]") {
-  const auto held_out = make_text_task("copy", {.length = 2})->held_out(200);  // of 110 strings in total
+  const auto held_out = make_text_task("copy", {{"length", "2"}})->held_out(200);  // of 110 strings in total
   CHECK(held_out.size() > 3);
   CHECK(held_out.size() < 30);
 }
 
 TEST_CASE("text tasks: the answer earns 1 and no changed answer does", "[tasks][rl]") {
   for (const char* name : {"copy", "reverse", "sort", "digits", "guess"}) {
-    const auto task = make_text_task(name, {.length = 4});
+    const auto task = make_text_task(name);
     Generator g(5);
     for (int i = 0; i < 50; ++i) {
       const Problem p = task->sample(g);
@@ -111,8 +115,8 @@ TEST_CASE("text tasks: the world of guess answers until the number is found or f
 }
 
 TEST_CASE("text tasks: imitation pays place by place", "[tasks][rl]") {
-  const auto plain = make_text_task("imitate", {.length = 4, .context = 8});
-  const auto signs = make_text_task("imitate", {.length = 4, .context = 8, .negative = true});
+  const auto plain = imitate_task({.length = 4, .context = 8});
+  const auto signs = imitate_task({.length = 4, .context = 8, .negative = true});
   Generator g(2);
   const Problem p = plain->sample(g);
   CHECK(p.prompt.size() == 8);
@@ -128,7 +132,7 @@ TEST_CASE("text tasks: imitation pays place by place", "[tasks][rl]") {
 }
 
 TEST_CASE("text tasks: the keyword reward can be hacked, and solved tells", "[tasks][rl]") {
-  const auto task = make_text_task("keyword", {.length_penalty = 2});
+  const auto task = make_text_task("keyword", {{"length-penalty", "2"}});
   const int32_t moon = tiny_word("moon");
   const Score hack = task->score({{0}, {}}, std::vector<int32_t>(10, moon));
   CHECK(hack.reward == 10 - 2 * 2);
@@ -146,4 +150,23 @@ TEST_CASE("text tasks: an unknown name lists the known ones", "[tasks][rl]") {
   } catch (const Error& e) {
     CHECK(std::string(e.what()).find("copy, reverse, sort, digits") != std::string::npos);
   }
+}
+
+TEST_CASE("text tasks: every row makes the task of its name, and its options are set by name", "[tasks]") {
+  for (const TextTaskRow& row : text_tasks()) {
+    INFO(row.name);
+    CHECK(row.setup().make()->name() == row.name);
+    CHECK_FALSE(row.about.empty());
+    for (const Field& field : row.setup().fields) CHECK_FALSE(field.about.empty());
+  }
+  CHECK(make_text_task("sort", {{"length", "9"}})->max_prompt() == 10);
+  CHECK(make_text_task("imitate", {{"length", "9"}, {"context", "3"}})->max_response() == 9);
+  const auto refusal = [](const std::string& task, const std::string& option, const std::string& value) {
+    return error_of([&] { make_text_task(task, {{option, value}}); });
+  };
+  CHECK(refusal("sort", "length", "65") == "length: expected a whole number from 2 to 64, got 65");
+  CHECK(refusal("sort", "lenght", "5") ==
+        "option of the task sort: expected length, got \"lenght\" (did you mean length?)");
+  CHECK(refusal("guess", "length", "5") == "option of the task guess: there is none, got \"length\"");
+  CHECK(error_of([] { sort_task({.length = 1}); }) == "sort: length must be a whole number from 2 to 64, got 1");
 }

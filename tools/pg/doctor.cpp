@@ -42,10 +42,6 @@ bool can_write(const std::string& path) {
   return access(folder.c_str(), W_OK) == 0;
 }
 
-}  // namespace
-
-std::string version() { return POLICYGRAD_VERSION; }
-
 int doctor(bool json) {
   nlohmann::ordered_json all;  // entries shown several times are arrays
   const auto show = [&](const std::string& what, const std::string& value) {
@@ -93,6 +89,18 @@ int doctor(bool json) {
   }
   fmt::print("{}\n", first.empty() ? "ready" : "first: " + first);
   return first.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+std::string version() { return POLICYGRAD_VERSION; }
+
+Command doctor_command() {
+  const auto json = std::make_shared<bool>(false);
+  return {.name = "doctor",
+          .about = "what the built engine sees; ends with `ready` or the first thing to do",
+          .fields = {json_field(*json)},
+          .run = [json](Given&) { return doctor(*json); }};
 }
 
 }  // namespace pg::tools

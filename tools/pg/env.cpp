@@ -1,9 +1,8 @@
 // pg env: trains a policy in an environment.
-#include "tools/pg/env.h"
-
 #include <numeric>
 #include <optional>
 
+#include "rl/control/trainer.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/interrupt.h"
@@ -16,11 +15,36 @@
 
 namespace pg::tools {
 
+namespace {
+
+struct EnvOptions {
+  RunOptions run;
+  Choice<rl::EnvRecipe> recipe = "ppo";
+  rl::EnvTrainConfig env;
+  int64_t eval_episodes = 100, save_every = 100;
+};
+
+// The environment's name and all that is not in the recipe.
+std::vector<Field> fields(EnvOptions& o) {
+  return joined(
+      fields(o.run),
+      {{"environment", one_of(o.env.environment, names_of(environments())), "what the policy acts in"},
+       {"recipe", row_field(o.recipe), "what the options of the recipe are unless given"},
+       {"eval-episodes", &o.eval_episodes, "greedy episodes after the last step; 0: none", whole_from(0, 1000000)},
+       {"save-every", &o.save_every, "updates between checkpoints; 0: only at the end", whole_from(0)}});
+}
+
+std::vector<Field> recipe_fields(rl::EnvTrainConfig& config) {
+  std::vector<Field> all = rl::fields(config);
+  std::erase_if(all, [](const Field& field) { return field.name == "environment"; });
+  return all;
+}
+
 int run_env(const EnvOptions& o) {
-  std::optional<RunDir> opened = open_run(o.resume);
+  std::optional<RunDir> opened = open_run(o.run.resume);
   const bool resumed = has_checkpoint(opened);
-  start_threads(o.threads);
-  const rl::EnvTrainConfig config = config_of(o);
+  start_threads(o.run.threads);
+  const rl::EnvTrainConfig& config = o.env;
   const auto n = [](int64_t x) { return static_cast<double>(x); };
   check_memory(16 * n(config.layers) * n(config.hidden) * n(config.hidden) +
                    8 * n(config.environments) * n(config.rollout_steps),
@@ -28,9 +52,10 @@ int run_env(const EnvOptions& o) {
                            config.environments, config.rollout_steps),
                "smaller ones");
   rl::EnvTrainer trainer(config);
-  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.resume)));
-  RunDir run = start_run(std::move(opened), trainer.steps(), o.out, o.name.empty() ? o.environment : o.name);
-  run.save_config(o.config);
+  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.run.resume)));
+  RunDir run =
+      start_run(std::move(opened), trainer.steps(), o.run.out, o.run.name.empty() ? config.environment : o.run.name);
+  run.save_config(o.run.config);
   remark(stdout, "{}: {} parameters, {} environments x {} steps per update; {}\n", config.environment,
          count_parameters(trainer.model()), config.environments, config.rollout_steps, run.path());
 
@@ -68,6 +93,27 @@ int run_env(const EnvOptions& o) {
   }
   remark(stdout, "\n");
   return 0;
+}
+
+}  // namespace
+
+Command env_command() {
+  const auto o = std::make_shared<EnvOptions>();
+  const auto run = [o](Given& given) {
+    read_files(given, o->run);
+    o->env = o->recipe.make(o->env.environment);
+    given.apply(recipe_fields(o->env));
+    o->run.config = given.yaml(joined(fields(*o), recipe_fields(o->env)));
+    return run_env(*o);
+  };
+  std::string notes = "Environments:\n";
+  for (const EnvironmentRow& row : environments()) notes += fmt::format("  {:<19}{}\n", row.name, row.about);
+  return {.name = "env",
+          .about = "a policy learns to act: CartPole, Pendulum, an arm",
+          .fields = fields(*o),
+          .run = run,
+          .changes = {{"Options of the recipe", recipe_fields(o->env)}},
+          .notes = notes};
 }
 
 }  // namespace pg::tools

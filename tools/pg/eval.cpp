@@ -1,7 +1,6 @@
 // pg eval: the loss of a model on a text.
 #include "tools/pg/eval.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -11,22 +10,12 @@
 #include "tasks/text_data.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
-#include "tools/pg/run/numbers.h"
+#include "tools/pg/commands.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/remark.h"
 #include "tools/pg/run/run_model.h"
 
 namespace pg::tools {
-
-void add_eval_options(CLI::App& app, EvalOptions& o) {
-  app.add_option("run", o.run, "a run's folder, or a checkpoint")->required();
-  app.add_option("text", o.text, "a text file, or tinyshakespeare, or stories")->required();
-  app.add_flag("--best", o.best, "the checkpoint of the lowest validation loss instead of the last one");
-  app.add_flag("--json", o.json, "one JSON object instead of lines");
-  app.add_option("--device", o.device, "cpu, cuda or cuda:1");
-  app.add_option("--threads", o.threads, "threads; 0: as many as cores")->transform(whole(0, 1024));
-  app.add_flag("--exact", o.exact, "on a GPU: the sums of training, bit for bit");
-}
 
 double text_loss(Gpt2& model, const std::vector<int32_t>& ids) {
   check(ids.size() >= 2, "eval: the text has {} tokens; a prediction needs one before it and one to predict",
@@ -50,6 +39,20 @@ double text_loss(Gpt2& model, const std::vector<int32_t>& ids) {
   const std::vector<int32_t> rest(ids.begin() + windows * length, ids.end());
   if (rest.size() >= 2) add(window_batch(rest, 0, 1, std::ssize(rest) - 1));
   return nats;
+}
+
+namespace {
+
+struct EvalOptions {
+  std::string run, text;  // run: a run's folder or a checkpoint; text: a file, "stories" or "tinyshakespeare"
+  std::string device = "cpu";
+  int threads = 0;
+  bool best = false, exact = false, json = false;
+};
+
+std::vector<Field> fields(EvalOptions& o) {
+  return {best_field(o.best), json_field(o.json), device_field(o.device), threads_field(o.threads),
+          exact_field(o.exact)};
 }
 
 int evaluate(const EvalOptions& o) {
@@ -84,6 +87,18 @@ int evaluate(const EvalOptions& o) {
   fmt::print("perplexity     {:.4g}\n", std::exp(loss));
   fmt::print("bits per byte  {:.4f}\n", bits_per_byte);
   return 0;
+}
+
+}  // namespace
+
+Command eval_command() {
+  const auto o = std::make_shared<EvalOptions>();
+  return {.name = "eval",
+          .about = "how well a model of text predicts another text",
+          .fields = fields(*o),
+          .run = [o](Given&) { return evaluate(*o); },
+          .arguments = {{"run", &o->run, "a run's folder, or a checkpoint"},
+                        {"text", &o->text, "a text file, or tinyshakespeare, or stories"}}};
 }
 
 }  // namespace pg::tools

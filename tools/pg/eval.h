@@ -1,25 +1,11 @@
 #pragma once
 // pg eval: how well a language model predicts a text.
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "nn/gpt2.h"
 
-namespace CLI {
-class App;
-}
-
 namespace pg::tools {
-
-struct EvalOptions {
-  std::string run, text;  // run: a run's folder or a checkpoint; text: a file, "stories" or "tinyshakespeare"
-  std::string device = "cpu";
-  int threads = 0;
-  bool best = false, exact = false, json = false;
-};
-void add_eval_options(CLI::App& app, EvalOptions& options);
-int evaluate(const EvalOptions& options);
 
 // The sum over ids[1], ids[2], … of -log p(id), in nats. The ids are split into windows of the model's context length,
 // as in training; the last window may be shorter. The first token of each window is predicted only from the last token

@@ -9,6 +9,13 @@
 
 namespace pg::tools {
 
+namespace {
+
+struct FetchOptions {
+  std::vector<std::string> names;  // of data files; empty: all
+  bool list = false;
+};
+
 int fetch(const FetchOptions& options) {
   std::vector<DataFile> files;
   for (const auto& name : options.names) files.push_back(data_file(name));
@@ -36,6 +43,17 @@ int fetch(const FetchOptions& options) {
     }
   }
   return status;
+}
+
+}  // namespace
+
+Command fetch_command() {
+  const auto o = std::make_shared<FetchOptions>();
+  return {.name = "fetch",
+          .about = "download the public data files",
+          .fields = {flag("list", o->list, "show where each file comes from and whether it is here")},
+          .run = [o](Given&) { return fetch(*o); },
+          .arguments = {{"names", &o->names, "files to get; all if none is named", /*required=*/false}}};
 }
 
 }  // namespace pg::tools

@@ -46,8 +46,7 @@ int print_json(const std::vector<Line>& lines, bool by_op) {
   return wrong == 0 ? 0 : 1;
 }
 
-}  // namespace
-
+// Checks every backward or, if `op` is given, that of one op sample by sample.
 int run_gradcheck(const std::string& op, bool json) {
   std::vector<Line> lines;  // one per op, or one per sample of the requested op
   for (const OpSample& sample : op_samples()) {
@@ -79,6 +78,21 @@ int run_gradcheck(const std::string& op, bool json) {
   }
   fmt::print("\n{} samples, {} wrong\n", samples, wrong);
   return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+Command gradcheck_command() {
+  struct Options {
+    std::string op;
+    bool json = false;
+  };
+  const auto o = std::make_shared<Options>();
+  return {.name = "gradcheck",
+          .about = "is every backward right? gradients against central differences",
+          .fields = {json_field(o->json)},
+          .run = [o](Given&) { return run_gradcheck(o->op, o->json); },
+          .arguments = {{"op", &o->op, "one operation, sample by sample; default: all", /*required=*/false}}};
 }
 
 }  // namespace pg::tools

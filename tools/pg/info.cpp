@@ -1,7 +1,4 @@
 // pg info: what a run is, and what to do next.
-#include "tools/pg/info.h"
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -11,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/base/error.h"
+#include "tools/pg/commands.h"
 #include "tools/pg/run/run.h"
 #include "tools/pg/run/run_model.h"
-#include "tools/pg/yaml_config.h"
 
 namespace pg::tools {
 namespace {
@@ -168,12 +165,10 @@ void print(const Json& json) {
   if (!go_on.empty()) show("go on with", go_on);
 }
 
-}  // namespace
-
-void add_info_options(CLI::App& app, InfoOptions& o) {
-  app.add_option("runs", o.runs, "folders of runs, or checkpoints")->required();
-  app.add_flag("--json", o.json, "a line with a JSON object for each run");
-}
+struct InfoOptions {
+  std::vector<std::string> runs;  // folders or checkpoints
+  bool json = false;
+};
 
 int info(const InfoOptions& o) {
   for (const std::string& run : o.runs) {
@@ -186,6 +181,17 @@ int info(const InfoOptions& o) {
     }
   }
   return 0;
+}
+
+}  // namespace
+
+Command info_command() {
+  const auto o = std::make_shared<InfoOptions>();
+  return {.name = "info",
+          .about = "what a run is, how far it is, and the command to go on with",
+          .fields = {json_field(o->json, "a line with a JSON object for each run")},
+          .run = [o](Given&) { return info(*o); },
+          .arguments = {{"runs", &o->runs, "folders of runs, or checkpoints"}}};
 }
 
 }  // namespace pg::tools

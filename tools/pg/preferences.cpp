@@ -1,9 +1,11 @@
 // pg reward-model and pg dpo: learning from preference pairs of responses.
 #include "rl/text/preferences.h"
 
+#include "nn/checkpoint.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random_stream.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/model_options.h"
 #include "tools/pg/run/interrupt.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
@@ -14,6 +16,26 @@
 
 namespace pg::tools {
 namespace {
+
+struct PreferenceOptions {
+  TextRlOptions common;
+  int64_t pairs = 2000, held_out = 500, steps = 200;
+  int64_t eval_every = 50;      // steps
+  int64_t eval_problems = 200;  // dpo
+  double noise = 0;
+  rl::PreferenceConfig preferences = {};
+};
+
+std::vector<Field> common_fields(PreferenceOptions& o) {
+  return joined(fields(o.common, /*resumes=*/false),
+                {{"pairs", &o.pairs, "pairs to learn from, written by --init and labelled by the task's score",
+                  whole_from(1, 1000000)},
+                 {"held-out", &o.held_out, "pairs to test on", whole_from(1, 1000000)},
+                 {"noise", &o.noise, "the better response is preferred with odds of e^(difference / noise); 0: always",
+                  kNotNegative},
+                 {"steps", &o.steps, "optimizer steps", whole_from(1)},
+                 {"eval-every", &o.eval_every, "steps between evaluations; 0: only at the end", whole_from(0)}});
+}
 
 enum Stream : uint64_t { problem_stream, label_stream, rollout_stream, head_stream, usual_stream };
 constexpr int64_t kUsual = 512;  // number of responses that a reward model is normalised over
@@ -27,8 +49,8 @@ rl::Experience write(Gpt2& policy, const TextTask& task, int64_t prompts, int64_
 
 // `count` pairs of responses written by the policy and labelled with the task's score.
 std::vector<rl::Preference> draw_pairs(Gpt2& policy, const TextTask& task, const PreferenceOptions& o, int64_t count) {
-  Generator problems = random_stream(o.common.seed, problem_stream);
-  Generator labels = random_stream(o.common.seed, label_stream);
+  Generator problems = random_stream(o.preferences.seed, problem_stream);
+  Generator labels = random_stream(o.preferences.seed, label_stream);
   const int64_t prompts = 256;
   std::vector<rl::Preference> pairs;
   for (uint64_t round = 0; static_cast<int64_t>(pairs.size()) < count; ++round) {
@@ -48,13 +70,11 @@ struct Setting {
   std::vector<rl::Preference> pairs, held_out;
 };
 Setting prepare(const PreferenceOptions& o, const char* command) {
-  start_threads(o.common.threads);
+  start_threads(o.common.run.threads);
   check(!o.common.init.empty(),
         "pg {}: --init RUN is missing: a policy must write the responses to choose from; pg sft makes one", command);
-  check(o.pairs > 0 && o.held_out > 0, "pg {}: pairs and held-out pairs must be positive, got {} and {}", command,
-        o.pairs, o.held_out);
   Setting s{.task = make_task(o.common), .policy = {}, .pairs = {}, .held_out = {}};
-  s.policy = make_policy(o.common, *s.task);
+  s.policy = make_policy(o.common, *s.task, o.preferences.seed);
   s.pairs = draw_pairs(*s.policy, *s.task, o, o.pairs + o.held_out);
   s.held_out.assign(s.pairs.begin() + o.pairs, s.pairs.end());
   s.pairs.resize(static_cast<size_t>(o.pairs));
@@ -64,19 +84,9 @@ Setting prepare(const PreferenceOptions& o, const char* command) {
 }
 
 RunDir new_run(const PreferenceOptions& o, const std::string& name) {
-  RunDir run = RunDir::create(o.common.out, o.common.name.empty() ? name : o.common.name);
-  run.save_config(o.common.config);
+  RunDir run = RunDir::create(o.common.run.out, o.common.run.name.empty() ? name : o.common.run.name);
+  run.save_config(o.common.run.config);
   return run;
-}
-
-rl::PreferenceConfig config_of(const PreferenceOptions& o) {
-  rl::PreferenceConfig config = o.preferences;
-  config.seed = o.common.seed;
-  config.schedule.decay_steps = o.steps;
-  if (o.kind == "robust") config.dpo.kind = rl::DpoKind::robust;
-  if (o.kind == "hinge") config.dpo.kind = rl::DpoKind::hinge;
-  if (o.kind == "ipo") config.dpo.kind = rl::DpoKind::ipo;
-  return config;
 }
 
 // Runs all steps, or until Ctrl-C: then the result so far is kept.
@@ -89,7 +99,7 @@ void loop(const PreferenceOptions& o, RunDir& run, const Step& step, const Evalu
   for (int64_t i = 1; i <= o.steps && !interrupted(); ++i) {
     const rl::Metrics metrics = step();
     run.log(i, metrics.values());
-    if (i == o.steps || (o.common.eval_every > 0 && i % o.common.eval_every == 0)) last = evaluate(i);
+    if (i == o.steps || (o.eval_every > 0 && i % o.eval_every == 0)) last = evaluate(i);
     progress.update(i,
                     fmt::format("loss {:.4f}  accuracy {:.2f}  {}", metrics.at("loss"), metrics.at("accuracy"), last));
   }
@@ -99,13 +109,11 @@ void loop(const PreferenceOptions& o, RunDir& run, const Step& step, const Evalu
 
 std::string number(double x) { return fmt::format("{:a}", x); }
 
-}  // namespace
-
 int train_reward_model(const PreferenceOptions& o) {
   const Setting s = prepare(o, "reward-model");
-  Generator head = random_stream(o.common.seed, head_stream);
+  Generator head = random_stream(o.preferences.seed, head_stream);
   rl::ScalarModel model(*s.policy, 1 / std::sqrt(static_cast<double>(s.policy->config.n_embd) + 1), head);
-  rl::RewardModelTrainer trainer(model, s.pairs, config_of(o));
+  rl::RewardModelTrainer trainer(model, s.pairs, o.preferences);
   RunDir run = new_run(o, "reward_model_" + s.task->name());
   loop(
       o, run, [&] { return trainer.step(); },
@@ -114,7 +122,7 @@ int train_reward_model(const PreferenceOptions& o) {
         run.log(step, {{"eval/accuracy", accuracy}});
         return fmt::format("orders {:.1f} % of the held-out pairs as labelled", 100 * accuracy);
       });
-  Generator usual = random_stream(o.common.seed, usual_stream);
+  Generator usual = random_stream(o.preferences.seed, usual_stream);
   const rl::RewardModelJudge judge(model, write(*s.policy, *s.task, kUsual, 1, usual, 0).responses);
   save_checkpoint(checkpoint_path(run.path()), model, nullptr,
                   {o.steps,
@@ -131,13 +139,13 @@ int train_reward_model(const PreferenceOptions& o) {
 
 int dpo(const PreferenceOptions& o) {
   const Setting s = prepare(o, "dpo");
-  rl::DpoTrainer trainer(*s.policy, s.pairs, config_of(o));
+  rl::DpoTrainer trainer(*s.policy, s.pairs, o.preferences);
   RunDir run = new_run(o, "dpo_" + s.task->name());
-  const auto held_out = s.task->held_out(o.common.eval_problems);
+  const auto held_out = s.task->held_out(o.eval_problems);
   loop(
       o, run, [&] { return trainer.step(); },
       [&](int64_t step) {
-        const auto responses = rl::rollout(*s.policy, *s.task, held_out, {.samples = 1, .seed = o.common.seed});
+        const auto responses = rl::rollout(*s.policy, *s.task, held_out, {.samples = 1, .seed = o.preferences.seed});
         rl::Metrics metrics;
         rl::add_rollout_metrics(metrics, responses);
         const double accuracy = trainer.accuracy(s.held_out);
@@ -147,10 +155,42 @@ int dpo(const PreferenceOptions& o) {
         const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("reward/mean"));
         return step == 0 ? reward : fmt::format("{}, {:.1f} % of the held-out pairs", reward, 100 * accuracy);
       });
-  std::map<std::string, std::string> texts = policy_texts(*s.task, "dpo");
+  std::map<std::string, std::string> texts = policy_texts(o.common, *s.task, "dpo");
   texts["model"] = to_json(s.policy->config);
   save_checkpoint(checkpoint_path(run.path()), *s.policy, nullptr, {o.steps, {}, texts});
   return interrupted() ? interrupt_status() : 0;
+}
+
+// The command of one of the two trainers, whose fields `own` gives.
+Command command_of(std::string name, std::string about, std::vector<Field> (*own)(PreferenceOptions&),
+                   int (*action)(const PreferenceOptions&)) {
+  const auto o = std::make_shared<PreferenceOptions>();
+  const auto run = [o, own, action](Given& given) {
+    choose_task(o->common, given);
+    settle(o->preferences.schedule, o->steps, given);
+    o->common.run.config = given.yaml(joined(own(*o), o->common.setup.fields));
+    return action(*o);
+  };
+  return text_command(std::move(name), std::move(about), own(*o), run);
+}
+
+}  // namespace
+
+Command reward_model_command() {
+  const auto own = [](PreferenceOptions& o) {
+    return joined(common_fields(o),
+                  annotated(rl::reward_model_fields(o.preferences), "min-lr", "unless given, a tenth of --lr"));
+  };
+  return command_of("reward-model", "a model learns from choices what a response is worth", own, train_reward_model);
+}
+
+Command dpo_command() {
+  const auto own = [](PreferenceOptions& o) {
+    return joined(joined(common_fields(o),
+                         {{"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
+                  annotated(rl::dpo_fields(o.preferences), "min-lr", "unless given, a tenth of --lr"));
+  };
+  return command_of("dpo", "a GPT-2 learns from choices directly", own, dpo);
 }
 
 RewardModel load_reward_model(const std::string& run, const TextTask& task, const Device& device) {

@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "rl/text/sft.h"
+#include "rl/text/trainer.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/model_options.h"
 #include "tools/pg/run/interrupt.h"
 #include "tools/pg/run/memory.h"
 #include "tools/pg/run/process.h"
@@ -18,6 +20,48 @@
 
 namespace pg::tools {
 namespace {
+
+struct RlOptions {
+  TextRlOptions common;
+  std::string algorithm = "grpo", explain;
+  std::string reward_model;     // a run of pg reward-model that gives the rewards instead of the task
+  std::string reference_model;  // a run whose model is the reference
+  rl::RlConfig rl;
+  int64_t show_every = 0;  // steps between tables of samples; 0: only after the last step
+  // Imitation of the answers before: none if max_steps is 0.
+  TrainConfig sft = {.max_steps = 0, .schedule = {.kind = Schedule::Kind::constant}, .adamw = {0.9, 0.99, 1e-8, 0}};
+  int64_t sft_batch = 128;
+  double sft_until = 0;
+};
+
+// All but the fields of the algorithm.
+std::vector<Field> fields(RlOptions& o) {
+  const std::vector<std::string> algorithms = names_of(rl::algorithms());
+  std::vector<Field> all = {
+      not_in_files({"explain", one_of(o.explain, algorithms),
+                    "print an algorithm's formula and conventions, and do nothing else"}),
+      {"algorithm", one_of(o.algorithm, algorithms), "a row of the table of algorithms"},
+      {"reward-model", &o.reward_model, "a run of pg reward-model: its scores are the rewards"},
+      {"reference-model", &o.reference_model,
+       "a run or checkpoint whose model is the reference of the KL (--reference given)"},
+      {"show-every", &o.show_every, "steps between tables of samples; 0: only after the last", whole_from(0)},
+      {"sft-steps", &o.sft.max_steps, "steps of imitation before; 0: none", whole_from(0)},
+      {"sft-batch", &o.sft_batch, "problems per such step", whole_from(1, 1000000)},
+      {"sft-lr", &o.sft.schedule.lr, "their learning rate", kNotNegative},
+      {"sft-until", &o.sft_until,
+       "held-out reward that ends the imitation, measured every 20 steps; 0: it ends after all steps", kNotNegative}};
+  return joined(fields(o.common),
+                joined(std::move(all), annotated(rl::fields(o.rl), "min-lr", "unless given, a tenth of --lr")));
+}
+
+// The preset with the options that change it.
+void choose_algorithm(RlOptions& o, const Given& given) {
+  if (!o.explain.empty()) o.algorithm = o.explain;
+  o.rl.algorithm = rl::algorithm(o.algorithm);
+  const std::vector<Field> choices = rl::fields(o.rl.algorithm);
+  given.apply(choices);
+  if (!o.reference_model.empty() && !given.has("reference")) find_field(choices, "pg rl", "reference").set("given");
+}
 
 // A table of the first responses of a step with their rewards and reward parts.
 std::string sample_table(const TextTask& task, const rl::Experience& experience, int64_t step, size_t count) {
@@ -49,15 +93,12 @@ void append_samples(const std::string& path, const TextTask& task, const rl::Exp
 }
 
 void imitate(const RlOptions& o, const TextTask& task, Gpt2& policy) {
-  TrainConfig config;
-  config.max_steps = o.sft_steps;
-  config.schedule = {.kind = Schedule::Kind::constant, .lr = o.sft_lr};
-  config.adamw = {0.9, 0.99, 1e-8, 0};
-  config.seed = o.common.seed;
+  TrainConfig config = o.sft;
+  config.seed = o.rl.seed;
   Trainer trainer(policy, config, rl::sft_batches(task, o.sft_batch));
-  const auto held_out = task.held_out(o.common.eval_problems);
-  Progress progress(0, o.sft_steps);
-  while (trainer.steps() < o.sft_steps) {
+  const auto held_out = task.held_out(o.rl.eval_problems);
+  Progress progress(0, config.max_steps);
+  while (trainer.steps() < config.max_steps) {
     const StepReport report = trainer.step();
     progress.update(report.step, fmt::format("imitating the answers: loss {:.4f}", report.loss));
     if (o.sft_until <= 0 || report.step % 20 != 0) continue;
@@ -77,35 +118,19 @@ std::string health_line(const std::vector<rl::HealthCheck>& checks) {
   return line + wrong;
 }
 
-}  // namespace
-
 int run_rl(const RlOptions& o) {
-  if (!o.explain.empty()) {
-    RlOptions named = o;
-    named.algorithm = o.explain;
-    fmt::print("{}", rl::explain(algorithm_of(named), o.rl.batch));
-    return 0;
-  }
-  std::optional<RunDir> opened = open_run(o.common.resume);
+  std::optional<RunDir> opened = open_run(o.common.run.resume);
   const bool resumed = has_checkpoint(opened);
-  start_threads(o.common.threads);
+  start_threads(o.common.run.threads);
   const auto task = make_task(o.common);
   rl::RlConfig config = o.rl;
-  config.algorithm = algorithm_of(o);
   if (config.exhaustive) config.batch.samples = task->vocab_size();
-  if (o.schedule == "linear") config.schedule.kind = Schedule::Kind::linear;
-  if (o.schedule == "cosine") config.schedule.kind = Schedule::Kind::cosine;
-  config.schedule.decay_steps = config.steps;
-  config.eval_interval = o.common.eval_every;
-  config.eval_problems = o.common.eval_problems;
-  config.checkpoint_interval = o.common.save_every;
-  config.seed = o.common.seed;
   rl::check_config(config);
   check(!config.algorithm.reference.is_given || !o.reference_model.empty(),
         "pg rl: --reference given needs --reference-model RUN");
-  const auto policy = make_policy(o.common, *task);
+  const auto policy = make_policy(o.common, *task, config.seed);
   const int64_t responses = config.batch.prompts * config.batch.samples;
-  if (o.sft_steps > 0) check_batch_memory(policy->config, o.sft_batch, "a smaller --sft-batch");
+  if (o.sft.max_steps > 0) check_batch_memory(policy->config, o.sft_batch, "a smaller --sft-batch");
   // At least the keys that a rollout keeps.
   check_batch_memory(policy->config, config.max_rows > 0 ? std::min(config.max_rows, responses) : responses,
                      "fewer --prompts or --samples, or a smaller --max-rows");
@@ -124,12 +149,12 @@ int run_rl(const RlOptions& o) {
   if (!o.reference_model.empty()) {
     reference = load_policy(o.reference_model, *task, parse_device(o.common.device), o.common.dtype);
   }
-  if (!resumed && o.sft_steps > 0) imitate(o, *task, *policy);
+  if (!resumed && o.sft.max_steps > 0) imitate(o, *task, *policy);
   rl::RlTrainer trainer(*policy, *task, config, judge, reference.get());
-  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.resume)));
-  RunDir run = start_run(std::move(opened), trainer.steps(), o.common.out,
-                         o.common.name.empty() ? o.algorithm + "_" + task->name() : o.common.name);
-  run.save_config(o.common.config);
+  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
+  RunDir run = start_run(std::move(opened), trainer.steps(), o.common.run.out,
+                         o.common.run.name.empty() ? o.algorithm + "_" + task->name() : o.common.run.name);
+  run.save_config(o.common.run.config);
 
   catch_interrupt();
   Progress progress(trainer.steps(), config.steps);
@@ -153,7 +178,7 @@ int run_rl(const RlOptions& o) {
     }
   };
   const auto save = [&](int64_t) {
-    trainer.save(checkpoint_path(run.path()), policy_texts(*task, "rl"));
+    trainer.save(checkpoint_path(run.path()), policy_texts(o.common, *task, "rl"));
     note_saved(run);
   };
   hooks.on_checkpoint = save;
@@ -166,6 +191,30 @@ int run_rl(const RlOptions& o) {
   progress.print(health_line(trainer.health_checks()));
   progress.print(fmt::format("after {} steps:{}   {}", config.steps, held_out, run.path()));
   return 0;
+}
+
+}  // namespace
+
+Command rl_command() {
+  const auto o = std::make_shared<RlOptions>();
+  const auto run = [o](Given& given) {
+    choose_task(o->common, given);
+    choose_algorithm(*o, given);
+    if (!o->explain.empty()) {
+      fmt::print("{}", rl::explain(o->rl.algorithm, o->rl.batch));
+      return 0;
+    }
+    const std::string reference = find_field(rl::fields(o->rl.algorithm), "pg rl", "reference").text();
+    check((reference == "given") == !o->reference_model.empty(),
+          "pg rl: --reference given and --reference-model RUN go together; --reference is {}, --reference-model is {}",
+          reference, o->reference_model.empty() ? "missing" : o->reference_model);
+    settle(o->rl.schedule, o->rl.steps, given);
+    o->common.run.config = given.yaml(joined(fields(*o), joined(o->common.setup.fields, rl::fields(o->rl.algorithm))));
+    return run_rl(*o);
+  };
+  Command command = text_command("rl", "a GPT-2 learns a task from rewards", fields(*o), run);
+  command.changes.push_back({"Choices of the algorithm", rl::fields(o->rl.algorithm)});
+  return command;
 }
 
 }  // namespace pg::tools

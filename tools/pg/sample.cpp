@@ -22,6 +22,43 @@
 namespace pg::tools {
 namespace {
 
+struct SampleCommandOptions {
+  std::string run;     // a run's folder or a checkpoint
+  bool best = false;   // use the checkpoint of the lowest validation loss
+  std::string prompt;  // "-": standard input; "": the run's default prompt
+  std::string prompt_file;
+  bool interactive = false;        // each line of standard input is a prompt
+  std::vector<std::string> stops;  // texts that end a sample; they are not shown
+  bool json = false;               // one object per sample
+  std::string device = "cpu";
+  int threads = 0;
+  uint64_t seed = 1;
+  int64_t tokens = 500, count = 1;
+  SampleOptions sampling = {.temperature = 0.8};
+  bool greedy = false, exact = false;
+};
+
+std::vector<Field> fields(SampleCommandOptions& o) {
+  SampleOptions& s = o.sampling;
+  return {
+      best_field(o.best),
+      {"prompt", &o.prompt, "the text to continue; -: standard input; default: a new line, or a problem of the task"},
+      {"prompt-file", &o.prompt_file, "a file with the text to continue"},
+      flag("interactive", o.interactive, "each line of standard input is a prompt, until it ends"),
+      {"tokens", &o.tokens, "tokens to write", whole_from(1)},
+      {"count", &o.count, "texts to write", whole_from(1)},
+      {"seed", &o.seed, "the same seed gives the same text"},
+      {"temperature", &s.temperature, "divides the logits; 0: always the likeliest token", kNotNegative},
+      {"top-k", &s.top_k, "choose among the k likeliest tokens; 0: all", whole_from(0)},
+      {"top-p", &s.top_p, "choose among the likeliest tokens that make up this probability", kShare},
+      {"min-p", &s.min_p, "leave out tokens less likely than this times the likeliest", kShare},
+      flag("greedy", o.greedy, "always the likeliest token"),
+      json_field(o.json, "a line with a JSON object for each sample, and nothing else on standard output"),
+      device_field(o.device),
+      threads_field(o.threads),
+      exact_field(o.exact)};
+}
+
 struct Sample {
   std::string text;  // without the stop text
   int64_t tokens = 0;
@@ -34,8 +71,8 @@ class Sampler {
   Sampler(const SampleCommandOptions& o, RunModel& m) : o_(o), m_(m) {
     StopText checked(o.stops);
     options_.max_new_tokens = std::min(o.tokens, int64_t{1} << 40);  // more never end, and sums overflow
-    options_.greedy = o.greedy || o.temperature == 0;
-    options_.sampling = {.temperature = o.temperature, .top_k = o.top_k, .top_p = o.top_p, .min_p = o.min_p};
+    options_.greedy = o.greedy || o.sampling.temperature == 0;
+    options_.sampling = o.sampling;
     options_.seed = o.seed;
     options_.slide = true;
     if (m.tokenizer->end_id() >= 0) options_.stop_ids = {m.tokenizer->end_id()};
@@ -140,16 +177,15 @@ void interact(Sampler& sampler, const std::string& usual) {
   }
 }
 
-}  // namespace
-
 int sample(const SampleCommandOptions& o) {
+  check((o.prompt.empty() ? 0 : 1) + (o.prompt_file.empty() ? 0 : 1) + (o.interactive ? 1 : 0) <= 1,
+        "sample: --prompt, --prompt-file and --interactive each state the prompt; give one of them");
   const Device device = parse_device(o.device);
   backend(device).set_exact(o.exact);
   if (o.exact && device.on_host()) {
     remark(stderr, "--exact has no effect on the CPU: there log-probabilities are always equal to the bit\n");
   }
   start_threads(o.threads);
-  check(o.count >= 1, "sample: --count must be at least 1, got {}", o.count);
   std::string prompt = o.prompt;
   if (!o.prompt_file.empty()) prompt = prompt_in(read_file(o.prompt_file), o.prompt_file);
   if (o.prompt == "-") {
@@ -163,6 +199,19 @@ int sample(const SampleCommandOptions& o) {
     sampler.run(prompt.empty() ? model.prompt : prompt, /*show_prompt=*/true);
   }
   return 0;
+}
+
+}  // namespace
+
+Command sample_command() {
+  const auto o = std::make_shared<SampleCommandOptions>();
+  return {.name = "sample",
+          .about = "text from a trained model",
+          .fields = fields(*o),
+          .run = [o](Given&) { return sample(*o); },
+          .arguments = {{"run", &o->run, "a run's folder, or a checkpoint"},
+                        {"--stop", &o->stops, "a text that ends a sample and is not shown; may be given several times",
+                         /*required=*/false}}};
 }
 
 }  // namespace pg::tools

@@ -3,6 +3,7 @@
 
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/model_options.h"
 #include "tools/pg/run/interrupt.h"
 #include "tools/pg/run/memory.h"
 #include "tools/pg/run/process.h"
@@ -14,32 +15,43 @@
 
 namespace pg::tools {
 
+namespace {
+
+struct SftOptions {
+  TextRlOptions common;
+  TrainConfig train = {.max_steps = 150,
+                       .schedule = {.kind = Schedule::Kind::linear, .min_lr = 1e-3},
+                       .adamw = {0.9, 0.99, 1e-8, 0},
+                       .eval_interval = 0,
+                       .checkpoint_interval = 50,
+                       .seed = 1};
+  int64_t batch = 128, eval_problems = 200;
+};
+
+std::vector<Field> fields(SftOptions& o) {
+  return joined(joined(fields(o.common),
+                       {{"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
+                        {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
+                annotated(fields(o.train), "min-lr", "unless given, at most --lr"));
+}
+
 int sft(const SftOptions& o) {
-  std::optional<RunDir> opened = open_run(o.common.resume);
+  std::optional<RunDir> opened = open_run(o.common.run.resume);
   const bool resumed = has_checkpoint(opened);
-  start_threads(o.common.threads);
+  start_threads(o.common.run.threads);
   const auto task = make_task(o.common);
-  const auto policy = make_policy(o.common, *task);
+  const auto policy = make_policy(o.common, *task, o.train.seed);
   check_batch_memory(policy->config, o.batch, "a smaller --batch");
-  TrainConfig config;
-  config.max_steps = o.steps;
-  config.schedule = {
-      .kind = Schedule::Kind::linear, .lr = o.lr, .min_lr = o.min_lr, .warmup_steps = o.warmup, .decay_steps = o.steps};
-  config.adamw = {0.9, 0.99, 1e-8, o.weight_decay};
-  config.max_grad_norm = o.clip;
-  config.eval_interval = o.common.eval_every;
-  config.checkpoint_interval = o.common.save_every;
-  config.seed = o.common.seed;
-  Trainer trainer(*policy, config, rl::sft_batches(*task, o.batch));
-  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.resume)));
-  RunDir run = start_run(std::move(opened), trainer.steps(), o.common.out,
-                         o.common.name.empty() ? "sft_" + task->name() : o.common.name);
-  run.save_config(o.common.config);
+  Trainer trainer(*policy, o.train, rl::sft_batches(*task, o.batch));
+  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
+  RunDir run = start_run(std::move(opened), trainer.steps(), o.common.run.out,
+                         o.common.run.name.empty() ? "sft_" + task->name() : o.common.run.name);
+  run.save_config(o.common.run.config);
   remark(stdout, "{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), run.path());
 
-  const auto held_out = task->held_out(o.common.eval_problems);
+  const auto held_out = task->held_out(o.eval_problems);
   catch_interrupt();
-  Progress progress(trainer.steps(), o.steps);
+  Progress progress(trainer.steps(), o.train.max_steps);
   std::string last;
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
@@ -56,7 +68,7 @@ int sft(const SftOptions& o) {
     policy->train();
   };
   const auto save = [&](int64_t) {
-    trainer.save(checkpoint_path(run.path()), policy_texts(*task, "sft"));
+    trainer.save(checkpoint_path(run.path()), policy_texts(o.common, *task, "sft"));
     note_saved(run);
   };
   hooks.on_checkpoint = save;
@@ -66,9 +78,25 @@ int sft(const SftOptions& o) {
     progress.print(fmt::format("stopped after step {}; go on with:  pg sft --resume {}", trainer.steps(), run.path()));
     return interrupt_status();
   }
-  progress.print(fmt::format("after {} steps:{}\nnow let it learn from rewards:  pg rl --task {} --init {}", o.steps,
-                             last, task->name(), run.path()));
+  progress.print(fmt::format("after {} steps:{}\nnow let it learn from rewards:  pg rl --task {} --init {}",
+                             o.train.max_steps, last, task->name(), run.path()));
   return 0;
+}
+
+}  // namespace
+
+Command sft_command() {
+  const auto o = std::make_shared<SftOptions>();
+  const auto run = [o](Given& given) {
+    choose_task(o->common, given);
+    Schedule& schedule = o->train.schedule;
+    if (!given.has("min-lr")) schedule.min_lr = std::min(schedule.min_lr, schedule.lr);
+    schedule.decay_steps = o->train.max_steps;
+    check_schedule(given.command(), schedule, o->train.max_steps);
+    o->common.run.config = given.yaml(joined(fields(*o), o->common.setup.fields));
+    return sft(*o);
+  };
+  return text_command("sft", "a GPT-2 imitates the answers of a task", fields(*o), run);
 }
 
 }  // namespace pg::tools

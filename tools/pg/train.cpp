@@ -1,4 +1,6 @@
 // pg train: trains a GPT-2 on a text.
+#include "tools/pg/train.h"
+
 #include <sys/resource.h>
 
 #include <chrono>
@@ -13,6 +15,7 @@
 #include "tensor/base/error.h"
 #include "tensor/profile.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/model_options.h"
 #include "tools/pg/run/interrupt.h"
 #include "tools/pg/run/memory.h"
 #include "tools/pg/run/process.h"
@@ -32,26 +35,26 @@ TokenBatch to_tensors(const Batch& batch) {
   return {Tensor::from(batch.x, shape), Tensor::from(batch.y, shape)};
 }
 
-TrainConfig train_config(const TrainOptions& o) {
-  TrainConfig config;
-  config.max_steps = o.steps;
-  config.micro_batches = o.accumulate;
-  if (o.schedule == "constant") config.schedule.kind = Schedule::Kind::constant;
-  if (o.schedule == "linear") config.schedule.kind = Schedule::Kind::linear;
-  config.schedule.lr = o.lr;
-  config.schedule.min_lr = o.min_lr;
-  config.schedule.warmup_steps = o.warmup;
-  config.schedule.decay_steps = o.steps;
-  config.adamw.beta1 = o.beta1;
-  config.adamw.beta2 = o.beta2;
-  config.adamw.weight_decay = o.weight_decay;
-  config.adamw.stochastic_rounding = o.stochastic_rounding;
-  config.adamw.seed = o.seed;
-  config.max_grad_norm = o.clip;
-  config.eval_interval = o.eval_every;
-  config.checkpoint_interval = o.save_every;
-  config.seed = o.seed;
-  return config;
+// The architecture of a model, which --init decides.
+std::vector<Field> architecture_fields(Gpt2Config& model) {
+  return joined(
+      size_fields(model),
+      {{"context", &model.block_size, "characters the model sees at once", whole_from(1, 1000000)},
+       {"in-proj-std", &model.in_proj_std,
+        "standard deviation of the initial weights of what reads the residual stream; 0: 1/sqrt(width)", kNotNegative},
+       {"dtype", float_type(model.dtype), "type of weights and activations; bf16 has f32 masters of the weights"}});
+}
+
+// With --init the architecture is that of its model. Throws Error for an option that says otherwise.
+void take_architecture_of_init(TrainOptions& o, const Given& given) {
+  Gpt2Config model = load_checkpoint(checkpoint_of(o.init)).gpt2_config();
+  const std::vector<Field> mine = architecture_fields(o.model), its = architecture_fields(model);
+  for (size_t i = 0; i < mine.size(); ++i) {
+    const std::string name = mine[i].name, text = its[i].text();
+    check(!given.has(name) || mine[i].text() == text,
+          "train: --{} {} differs from the {} of the model in {}; leave it out", name, mine[i].text(), text, o.init);
+    mine[i].set(text);
+  }
 }
 
 // Loss over every window of the validation text, each evaluated once.
@@ -121,52 +124,49 @@ struct Best {
   }
 };
 
-}  // namespace
-
 int train(const TrainOptions& o) {
-  std::optional<RunDir> opened = open_run(o.resume);
+  std::optional<RunDir> opened = open_run(o.run.resume);
   const bool resumed = has_checkpoint(opened);
   const Device device = parse_device(o.device);
-  check(!o.stochastic_rounding || o.dtype == "bf16",
+  const TrainConfig& train = o.train;
+  check(!train.adamw.stochastic_rounding || o.model.dtype == bf16,
         "train: --stochastic-rounding rounds bf16 weights, those of --dtype {} are not rounded; add --dtype bf16 or "
-        "leave "
-        "it out",
-        o.dtype);
+        "leave it out",
+        name_of(o.model.dtype));
   if (o.exact && device.on_host()) {
     remark(stderr, "--exact has no effect on the CPU: there log-probabilities are always equal to the bit\n");
   }
   backend(device).set_exact(o.exact);
-  start_threads(o.threads);
+  start_threads(o.run.threads);
   std::FILE* const out = o.json ? stderr : stdout;
 
   std::optional<Checkpoint> source;  // of this run, otherwise of --init, otherwise none
   if (resumed) {
-    source = load_checkpoint(checkpoint_path(o.resume));
+    source = load_checkpoint(checkpoint_path(o.run.resume));
   } else if (!o.init.empty()) {
     source = load_checkpoint(checkpoint_of(o.init));
   }
   const TrainText text = load_train_text(o, source ? &*source : nullptr, resumed);
 
-  Gpt2Config config = {.vocab_size = text.tokenizer->vocab_size(),
-                       .block_size = o.context,
-                       .n_layer = o.layers,
-                       .n_head = o.heads,
-                       .n_embd = o.width,
-                       .dropout = o.dropout,
-                       .in_proj_std = o.in_proj_std > 0 ? o.in_proj_std : 1 / std::sqrt(static_cast<double>(o.width)),
-                       .dtype = o.dtype == "bf16" ? bf16 : f32};
+  Gpt2Config config = o.model;
+  config.vocab_size = text.tokenizer->vocab_size();
+  if (config.in_proj_std == 0) config.in_proj_std = 1 / std::sqrt(static_cast<double>(config.n_embd));
   if (source) config.bias = source->gpt2_config().bias;
   check_model_memory(config);
   check_batch_memory(config, o.batch, "a smaller --batch (--accumulate adds batches up) or --context");
-  Generator init(o.seed);
+  Generator init(train.seed);
   Gpt2 model(config, init);
   model.checkpoint_blocks = o.checkpoint_blocks;
   if (source && !resumed) source->restore(model);
   model.to(device);
   const TextData& tokens = text.tokens;
-  const auto train_batch = [&](Generator& g) { return to_tensors(random_batch(tokens.train, o.batch, o.context, g)); };
-  const auto val_batch = [&](Generator& g) { return to_tensors(random_batch(tokens.val, o.batch, o.context, g)); };
-  Trainer trainer(model, train_config(o), train_batch);
+  const auto train_batch = [&](Generator& g) {
+    return to_tensors(random_batch(tokens.train, o.batch, config.block_size, g));
+  };
+  const auto val_batch = [&](Generator& g) {
+    return to_tensors(random_batch(tokens.val, o.batch, config.block_size, g));
+  };
+  Trainer trainer(model, train, train_batch);
   Best best;
   if (resumed) {
     trainer.resume(*source);
@@ -174,13 +174,13 @@ int train(const TrainOptions& o) {
   }
   source.reset();
   const int64_t start = trainer.steps();
-  RunDir run = start_run(std::move(opened), start, o.out, o.name);
-  run.save_config(o.config);
+  RunDir run = start_run(std::move(opened), start, o.run.out, o.run.name);
+  run.save_config(o.run.config);
   remark(out, "{}: {} characters, a vocabulary of {}; {} parameters; {}\n", text.name,
          tokens.train.size() + tokens.val.size(), text.tokenizer->vocab_size(), count_parameters(model), run.path());
 
   catch_interrupt();
-  std::optional<Progress> progress(std::in_place, start, o.steps);
+  std::optional<Progress> progress(std::in_place, start, train.max_steps);
   std::string val_text;
   double val_loss = 0;
   using Clock = std::chrono::steady_clock;
@@ -210,12 +210,12 @@ int train(const TrainOptions& o) {
     progress->update(report.step, fmt::format("loss {:.4f}{}  {:.0f} tokens/s", report.loss, val_text, rate));
     if (o.sample_every > 0 && report.step % o.sample_every == 0) {
       progress->print(
-          fmt::format("sample at step {}:\n{}", report.step, short_sample(model, *text.tokenizer, prompt, o.seed)));
+          fmt::format("sample at step {}:\n{}", report.step, short_sample(model, *text.tokenizer, prompt, train.seed)));
       last = Clock::now();
     }
   };
   hooks.on_eval = [&](int64_t step) {
-    const bool final = step == o.steps;
+    const bool final = step == train.max_steps;
     // Every evaluation uses the same batches, so that estimates are comparable. The last step logs full_loss() instead.
     const double estimate = trainer.evaluate(val_batch, o.eval_batches);
     if (estimate < best.loss) {
@@ -224,7 +224,7 @@ int train(const TrainOptions& o) {
       all["model"] = to_json(model.config);
       save_checkpoint(best_checkpoint_path(run.path()), model, nullptr, {step, {}, all});
     }
-    val_loss = final ? full_loss(trainer, tokens.val, o.context) : estimate;
+    val_loss = final ? full_loss(trainer, tokens.val, config.block_size) : estimate;
     if (step > start || start == 0) run.log(step, {{"val_loss", val_loss}});  // else a finished run, already logged
     val_text = fmt::format("  val {:.4f}", val_loss);
     last = Clock::now();
@@ -263,6 +263,49 @@ int train(const TrainOptions& o) {
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
   return interrupted() && !complete ? interrupt_status() : 0;
+}
+
+}  // namespace
+
+std::vector<Field> fields(TrainOptions& o) {
+  std::vector<Field> all = {
+      not_in_files(flag("profile", o.profile, "end with a table of where the time went")),
+      json_field(o.json, "end with a JSON object, and write nothing else to standard output"),
+      {"data", &o.data, "tinyshakespeare, stories, or any text file"},
+      {"val", &o.val, "text to validate on; empty: the last tenth of the data"},
+      {"init", &o.init, "a run or checkpoint whose model is trained on: it decides sizes and vocabulary"},
+      device_field(o.device),
+      exact_field(o.exact),
+      flag("checkpoint-blocks", o.checkpoint_blocks,
+           "keep only the inputs of the blocks, compute the rest again: less memory, more time"),
+      {"dropout", &o.model.dropout, "probability of setting an activation to zero", kBelowOne},
+      {"batch", &o.batch, "sequences per batch", whole_from(1, 1000000)},
+      flag("stochastic-rounding", o.train.adamw.stochastic_rounding,
+           "with bf16: weights are rounded up or down with the probabilities that keep their mean"),
+      {"eval-batches", &o.eval_batches, "batches of an evaluation; the last one reads the whole text", whole_from(1)},
+      {"sample-every", &o.sample_every, "steps between short samples on standard error; 0: none", whole_from(0)},
+      {"minutes", &o.minutes, "minutes of training, after which it is saved and stopped; 0: no limit", kNotNegative}};
+  std::vector<Field> train = annotated(fields(o.train), "min-lr", "unless given, a tenth of --lr");
+  train = annotated(std::move(train), "warmup", "unless given, a tenth of --steps in a run of 100 steps or fewer");
+  return joined(fields(o.run), joined(std::move(all), joined(architecture_fields(o.model), std::move(train))));
+}
+
+Command train_command() {
+  const auto o = std::make_shared<TrainOptions>();
+  const auto run = [o](Given& given) {
+    check(o->init.empty() || o->run.resume.empty(),
+          "train: --init begins a run and --resume goes on with one; leave one of them out");
+    read_files(given, o->run);
+    if (!o->init.empty() && o->run.resume.empty()) take_architecture_of_init(*o, given);
+    TrainConfig& train = o->train;
+    if (!given.has("warmup") && train.max_steps <= train.schedule.warmup_steps)
+      train.schedule.warmup_steps = train.max_steps / 10;
+    settle(train.schedule, train.max_steps, given);
+    train.adamw.seed = train.seed;
+    o->run.config = given.yaml(fields(*o));
+    return tools::train(*o);
+  };
+  return {"train", "a GPT-2 learns the characters of a text", fields(*o), run};
 }
 
 }  // namespace pg::tools

@@ -39,12 +39,12 @@ TrainText load_train_text(const TrainOptions& o, const Checkpoint* source, bool 
     for (const auto& [name, text] : {std::pair{"corpus_sha256", corpus.name}, {"validation_sha256", val.name}}) {
       if (!t.texts.contains(name)) continue;
       check(source->text(name) == t.texts.at(name), "train: the text ({}) is not the one that {} was trained on", text,
-            o.resume);
+            o.run.resume);
     }
   }
   if (source) {
     t.tokenizer = tokenizer_of(*source);
-    const std::string owner = resumed ? o.resume : o.init;
+    const std::string owner = resumed ? o.run.resume : o.init;
     check_vocabulary(*t.tokenizer, corpus.text, owner);
     if (!o.val.empty()) check_vocabulary(*t.tokenizer, val.text, owner);
   } else {
@@ -56,13 +56,13 @@ TrainText load_train_text(const TrainOptions& o, const Checkpoint* source, bool 
   if (o.val.empty()) {
     const auto size = tokens.size();
     t.tokens = split_text(std::move(tokens));
-    check(window_count(t.tokens.val, o.context) > 0,
+    check(window_count(t.tokens.val, o.model.block_size) > 0,
           "train: the text has {} characters, too few for a context of {}; use a longer text or a smaller --context",
-          size, o.context);
+          size, o.model.block_size);
   } else {
     t.tokens = {std::move(tokens), t.tokenizer->encode(val.text)};
-    check_length(t.tokens.train, "the text", o.context);
-    check_length(t.tokens.val, "the validation text", o.context);
+    check_length(t.tokens.train, "the text", o.model.block_size);
+    check_length(t.tokens.val, "the validation text", o.model.block_size);
   }
   return t;
 }

@@ -8,7 +8,7 @@
 #include "nn/checkpoint.h"
 #include "tasks/text_data.h"
 #include "tasks/tokenizer.h"
-#include "tools/pg/commands.h"
+#include "tools/pg/train.h"
 
 namespace pg::tools {
 

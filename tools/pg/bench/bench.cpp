@@ -108,11 +108,31 @@ Benchmarks all_benchmarks(const BenchSettings& settings) {
   return all;
 }
 
-}  // namespace
+struct BenchOptions {
+  std::string filter;   // text that "name label" must contain
+  std::string weights;  // a safetensors file with the models' initial weights and their batch
+  bool json = false;
+  bool large = false;  // also run the slow ones
+  int threads = 0, repeat = 5;
+  DType dtype = f32;
+  std::string device = "cpu";
+};
+
+std::vector<Field> fields(BenchOptions& o) {
+  return {{"filter", &o.filter, "only what has this text in its name"},
+          {"weights", &o.weights,
+           "weights and batch of the one model that --filter leaves: a file of tools/compare/compare_torch.py"},
+          flag("large", o.large, "also what takes minutes and gigabytes: GPT-2 124M"),
+          {"dtype", float_type(o.dtype), "type of products, models and generation"},
+          json_field(o.json, "one JSON object instead of a table"),
+          device_field(o.device),
+          threads_field(o.threads),
+          {"repeat", &o.repeat, "samples; the result is their median", whole_from(1, 1000000)}};
+}
 
 int bench(const BenchOptions& o) {
   start_threads(o.threads);
-  BenchSettings settings{nullptr, o.dtype == "bf16" ? bf16 : f32, parse_device(o.device)};
+  BenchSettings settings{nullptr, o.dtype, parse_device(o.device)};
   const bool on_cpu = settings.device.on_host();
   check(on_cpu || !backend(settings.device).device_info(settings.device.index).simulated,
         "bench: the CUDA of this build is the simulator, which says nothing about time; make CUDA=1 builds for a GPU");
@@ -126,7 +146,7 @@ int bench(const BenchOptions& o) {
 
   const Ceilings ceilings = on_cpu ? measure_ceilings(settings.dtype, o.repeat)
                                    : measure_cuda_ceilings(settings.device, settings.dtype, o.repeat);
-  if (!o.json) print_ceilings(ceilings, settings.device, o.dtype);
+  if (!o.json) print_ceilings(ceilings, settings.device, name_of(o.dtype));
   std::vector<Entry> entries;
   bool failed = false;
   for (const Benchmark& benchmark : all) {
@@ -146,6 +166,13 @@ int bench(const BenchOptions& o) {
     print_summary("gemm", entries, ceilings);
   }
   return failed ? 1 : 0;
+}
+
+}  // namespace
+
+Command bench_command() {
+  const auto o = std::make_shared<BenchOptions>();
+  return {"bench", "the speed of every op and of whole steps", fields(*o), [o](Given&) { return bench(*o); }};
 }
 
 }  // namespace pg::tools

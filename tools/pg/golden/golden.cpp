@@ -10,6 +10,7 @@
 
 #include "autograd/ops.h"
 #include "nn/safetensors.h"
+#include "tools/pg/commands.h"
 #include "tools/pg/golden/ops.h"
 
 namespace pg::tools {
@@ -228,6 +229,19 @@ int run_golden(const std::vector<std::string>& paths, std::FILE* out, bool json)
   }
   fmt::print(out, "{} cases, {} within tolerance, {} failed\n", count, count - failed, failed);
   return failed == 0 ? 0 : 1;
+}
+
+Command golden_command() {
+  struct Options {
+    std::vector<std::string> paths;
+    bool json = false;
+  };
+  const auto o = std::make_shared<Options>();
+  return {.name = "golden",
+          .about = "replay cases made by PyTorch",
+          .fields = {json_field(o->json)},
+          .run = [o](Given&) { return run_golden(o->paths, stdout, o->json); },
+          .arguments = {{"paths", &o->paths, "case files, or folders of them"}}};
 }
 
 }  // namespace pg::tools

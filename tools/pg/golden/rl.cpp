@@ -76,12 +76,8 @@ void add_losses(GoldenTable& t) {
         return Inputs{rl::bradley_terry_loss(in[0], in[1], input_or_none(in, 2), a.number("centring", 0))};
       }};
   t["rl.dpo"] = {4, 4, {"kind", "beta", "label_smoothing"}, [](const Inputs& in, const Attributes& a) {
-                   const auto kind = choice<rl::DpoKind>(a, "kind",
-                                                         {{"sigmoid", rl::DpoKind::sigmoid},
-                                                          {"robust", rl::DpoKind::robust},
-                                                          {"hinge", rl::DpoKind::hinge},
-                                                          {"ipo", rl::DpoKind::ipo}});
-                   const rl::DpoOptions options{kind, a.number("beta"), a.number("label_smoothing", 0)};
+                   rl::DpoOptions options{.beta = a.number("beta"), .label_smoothing = a.number("label_smoothing", 0)};
+                   find_field(rl::fields(options), "rl.dpo", "kind").set(a.word("kind"));
                    return Inputs{rl::dpo_loss(in[0], in[1], in[2], in[3], options).loss};
                  }};
 }

@@ -2,35 +2,35 @@
 #include "tools/pg/run/run_model.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
+#include "nn/config_json.h"
 #include "tasks/char_tokenizer.h"
 #include "tasks/text_task.h"
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
+#include "tools/pg/options.h"
 #include "tools/pg/run/run.h"
-#include "tools/pg/yaml_config.h"
 
 namespace pg::tools {
 namespace {
 
 bool has(const Checkpoint& checkpoint, const char* text) { return checkpoint.state.metadata.contains(text); }
 
-// The task named by a checkpoint of an older version, with the options stored in its run.
+// The task that a checkpoint names. Its options are those of the checkpoint; a checkpoint of an older version has
+// none, and they are those of config.yaml in the same folder.
 std::unique_ptr<TextTask> task_of(const Checkpoint& checkpoint) {
-  const auto config =
-      config_values((std::filesystem::path(checkpoint.file.path).parent_path() / "config.yaml").string());
-  TextTaskOptions options;
-  const auto number = [&](const char* name, int64_t& value) {
-    if (const auto found = config.find(name); found != config.end()) {
-      value = std::max<int64_t>(1, std::strtoll(found->second.c_str(), nullptr, 10));
+  const std::string& path = checkpoint.file.path;
+  const TextTaskSetup setup = find_row(text_tasks(), path + ": task", checkpoint.text("task")).setup();
+  if (has(checkpoint, "task_options")) {
+    set_from_json(setup.fields, checkpoint.text("task_options"), path + ": task_options");
+  } else {
+    const auto config = config_values((std::filesystem::path(path).parent_path() / "config.yaml").string());
+    for (const Field& field : setup.fields) {
+      if (const auto found = config.find(field.name); found != config.end()) field.set(found->second);
     }
-  };
-  number("length", options.length);
-  number("context", options.context);
-  if (const auto found = config.find("corpus"); found != config.end()) options.corpus = found->second;
-  return make_text_task(checkpoint.text("task"), options);
+  }
+  return setup.make();
 }
 
 }  // namespace

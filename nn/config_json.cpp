@@ -1,0 +1,78 @@
+// Configurations as JSON, in both directions.
+#include "nn/config_json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
+
+namespace pg {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string key_of(const Field& field) {
+  std::string key = field.name;
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+Json value_of(const Field& field) {
+  return std::visit(
+      [](const auto& v) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, NamedValue>)
+          return v.get();
+        else
+          return *v;
+      },
+      field.value);
+}
+
+// Whether the value has the JSON type of the field. A number that is not whole may be written without a point.
+bool same_type(const Field& field, const Json& value) {
+  return std::visit(
+      [&](const auto& v) {
+        using V = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<V, NamedValue> || std::is_same_v<V, std::string*>)
+          return value.is_string();
+        else if constexpr (std::is_same_v<V, bool*>)
+          return value.is_boolean();
+        else if constexpr (std::is_same_v<V, double*>)
+          return value.is_number();
+        else
+          return value.is_number_integer();
+      },
+      field.value);
+}
+
+// Also works for a value whose strings are not UTF-8.
+std::string printed(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string to_json(const std::vector<Field>& fields) {
+  Json json = Json::object();
+  for (const Field& field : fields) json[key_of(field)] = value_of(field);
+  return json.dump();
+}
+
+void set_from_json(const std::vector<Field>& fields, std::string_view text, std::string_view what) {
+  const Json given = Json::parse(shallow_json(text, what), nullptr, /*allow_exceptions=*/false);
+  check(given.is_object(), "{}: expected a JSON object, got '{}'", what, excerpt(text));
+  for (const auto& [key, value] : given.items()) {
+    const bool known = std::any_of(fields.begin(), fields.end(), [&](const Field& f) { return key_of(f) == key; });
+    check(known, "{}: unknown key '{}'", what, excerpt(key));
+  }
+  for (const Field& field : fields) {
+    const auto found = given.find(key_of(field));
+    check(found != given.end(), "{}: '{}' is missing", what, key_of(field));
+    const std::string value = found->is_string() ? found->get<std::string>() : printed(*found);
+    check(same_type(field, *found) && field.refusal(value).empty(), "{}: '{}' cannot be {}", what, key_of(field),
+          excerpt(printed(*found)));
+    field.set(value);
+  }
+}
+
+}  // namespace pg

@@ -1,0 +1,134 @@
+// What is given for a command's options: YAML files, presets, and the config.yaml of a run.
+#include <fmt/ranges.h>
+#include <yaml-cpp/yaml.h>
+
+#include "tasks/text_data.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
+#include "tools/pg/options.h"
+
+namespace pg::tools {
+namespace {
+
+// The single document of the file.
+YAML::Node load(const std::string& path) {
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(read_file(path));
+    if (documents.empty()) return {};
+    if (documents.size() > 1) {
+      fail("config {}: line {}: a second document begins; expected one", path, documents[1].Mark().line + 1);
+    }
+    return documents.front();
+  } catch (const YAML::Exception& e) {
+    fail("config {}: line {}: {}", path, e.mark.line + 1, e.msg);
+  }
+}
+
+const Field* find_in(const std::vector<Field>& fields, const std::string& name) {
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.name == name; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Given::Given(const Command& command, std::map<std::string, std::string> texts)
+    : command_(command), from_command_line_(std::move(texts)) {
+  for (const auto& [option, text] : from_command_line_) set(option, text);
+}
+
+const Field* Given::find(const std::string& option) const {
+  if (const Field* field = find_in(command_.fields, option)) return field;
+  for (const Changes& changes : command_.changes) {
+    if (const Field* field = find_in(changes.fields, option)) return field;
+  }
+  return nullptr;
+}
+
+void Given::set(const std::string& option, const std::string& text) {
+  const Field* field = find(option);
+  // An empty text for a change leaves the preset's value, as in the config.yaml of an older version.
+  const bool is_change = find_in(command_.fields, option) == nullptr;
+  if (is_change && text.empty()) return;
+  const std::string why = field->refusal(text);
+  check(why.empty(), "--{}: {}", option, why);
+  if (!is_change) field->set(text);
+  texts_[option] = text;
+}
+
+void Given::apply(const std::vector<Field>& fields) const {
+  for (const Field& field : fields) {
+    const auto found = texts_.find(field.name);
+    if (found == texts_.end()) continue;
+    const std::string why = field.refusal(found->second);
+    check(why.empty(), "--{}: {}", field.name, why);
+    field.set(found->second);
+  }
+}
+
+void Given::read(const std::string& path) {
+  const YAML::Node root = load(path);
+  if (root.IsNull()) return;
+  check(root.IsMap(), "config {}: expected lines of the form `key: value`", path);
+  std::map<std::string, int> lines;  // line of each key read so far
+  for (const auto& entry : root) {
+    const int line = entry.first.Mark().line + 1;
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+    const Field* field = find(key);
+    if (field == nullptr || !field->in_files) {
+      std::vector<std::string> known;
+      const auto add = [&](const std::vector<Field>& fields) {
+        for (const Field& f : fields) {
+          if (f.in_files) known.push_back(f.name);
+        }
+      };
+      add(command_.fields);
+      for (const Changes& changes : command_.changes) add(changes.fields);
+      fail("config {}: line {}: unknown option '{}' for `pg {}`{}; known are: {}", path, line, key, command_.name,
+           did_you_mean(key, known), fmt::join(known, " "));
+    }
+    const auto [first, is_new] = lines.emplace(key, line);
+    check(is_new, "config {}: line {}: '{}' is given a second time, after line {}", path, line, key, first->second);
+    check(entry.second.IsScalar(), "config {}: line {}: {} needs one value", path, line, key);
+    if (has(key)) continue;
+    try {
+      set(key, entry.second.Scalar());
+    } catch (const Error& e) {
+      fail("config {}: line {}: {}", path, line, e.what());
+    }
+  }
+}
+
+std::string Given::yaml(const std::vector<Field>& fields) const {
+  YAML::Emitter out;
+  out << YAML::BeginMap;
+  for (const Field& field : fields) {
+    if (!field.in_files) continue;
+    const std::string text = field.text();
+    out << YAML::Key << field.name << YAML::Value;
+    if (text.empty())
+      out << YAML::DoubleQuoted << text;
+    else
+      out << text;
+  }
+  out << YAML::EndMap;
+  return fmt::format("# pg {}\n{}\n", command_.name, out.c_str());
+}
+
+void read_files(Given& given, const RunOptions& o) {
+  if (!o.config_file.empty()) given.read(o.config_file);
+  if (!o.resume.empty()) given.read(o.resume + "/config.yaml");
+}
+
+std::map<std::string, std::string> config_values(const std::string& path) {
+  std::map<std::string, std::string> values;
+  try {
+    for (const auto& entry : load(path)) {
+      if (entry.first.IsScalar() && entry.second.IsScalar()) values[entry.first.Scalar()] = entry.second.Scalar();
+    }
+  } catch (const Error&) {
+    return {};
+  }
+  return values;
+}
+
+}  // namespace pg::tools

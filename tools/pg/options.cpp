@@ -1,0 +1,169 @@
+// The command line: options from lists of fields, help, and errors as one sentence.
+#include "tools/pg/options.h"
+
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
+#include "tools/pg/commands.h"
+
+namespace pg::tools {
+namespace {
+
+// "whole number" and so on, for help.
+std::string type_of(const Field& field) {
+  return std::visit(
+      [](const auto& v) -> std::string {
+        using V = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<V, NamedValue>) return "NAME";
+        if constexpr (std::is_same_v<V, std::string*>) return "TEXT";
+        if constexpr (std::is_same_v<V, bool*>) return "true|false";
+        return std::is_same_v<V, double*> ? "NUMBER" : "INTEGER";
+      },
+      field.value);
+}
+
+void add_field(CLI::App& app, const Field& field, const std::string& group, bool shows_default) {
+  const std::string allowed = field.allowed(), help = allowed.empty() ? field.about : field.about + " " + allowed;
+  if (field.is_flag) {
+    app.add_flag("--" + field.name, help)->group(group);
+    return;
+  }
+  const auto refusal = [field](const std::string& text) { return field.refusal(text); };
+  CLI::Option* option = app.add_option_function<std::string>(
+      "--" + field.name, [](const std::string&) {}, help);
+  option->group(group)->type_name(type_of(field))->check(CLI::Validator(refusal, ""));
+  if (shows_default) option->default_str(field.text());
+}
+
+void add_argument(CLI::App& app, const Argument& argument) {
+  std::visit(
+      [&](auto* value) {
+        CLI::Option* option = app.add_option(argument.name, *value, argument.about)->required(argument.required);
+        if (argument.name.starts_with("-")) option->allow_extra_args(false);
+      },
+      argument.value);
+}
+
+void add_command(CLI::App& app, const Command& command) {
+  CLI::App* sub = app.add_subcommand(command.name, command.about);
+  for (const Argument& argument : command.arguments) add_argument(*sub, argument);
+  for (const Field& field : command.fields) add_field(*sub, field, "Options", true);
+  for (const Changes& changes : command.changes) {
+    for (const Field& field : changes.fields) add_field(*sub, field, changes.title, false);
+  }
+  sub->footer(command.notes);
+}
+
+// The error of a command line, as one sentence.
+std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  std::vector<std::string> commands, options, rest = app.remaining(/*recurse=*/true);
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) commands.push_back(sub->get_name());
+  const CLI::App& current = chosen.empty() ? app : *chosen.front();
+  for (const CLI::Option* option : current.get_options()) {
+    for (const std::string& name : option->get_lnames()) options.push_back(name);
+  }
+  const std::string name = chosen.empty() ? "pg" : "pg " + current.get_name();
+  if (!rest.empty() && rest.front().starts_with("-")) {
+    const std::string option = rest.front().substr(0, rest.front().find('='));
+    const std::string bare = option.substr(std::min(option.size(), option.find_first_not_of('-')));
+    return fmt::format("{} has no option {}{}; `{} --help` lists them", name, option, did_you_mean(bare, options),
+                       name);
+  }
+  const std::string known = fmt::format("known are {}", fmt::join(commands, ", "));
+  if (chosen.empty() && !rest.empty()) {
+    return fmt::format("there is no command {}{}; {}", rest.front(), did_you_mean(rest.front(), commands), known);
+  }
+  if (chosen.empty()) return fmt::format("a command is missing; {}; `pg --help` explains them", known);
+  if (!rest.empty())
+    return fmt::format("{} expects nothing like '{}'; `{} --help` lists its options", name, rest.front(), name);
+  const std::string what = error.what(), option = what.substr(0, what.find(':'));
+  const std::string type = error.get_name();
+  if (type == "RequiredError")
+    return fmt::format("{} needs {}; `{} --help` explains it", name, what.substr(0, what.find(' ')), name);
+  if (type == "ArgumentMismatch") return fmt::format("{}: expected one value, given once", option);
+  return what;
+}
+
+// The texts that the command line gives for the fields of a command.
+std::map<std::string, std::string> given_texts(const CLI::App& sub, const Command& command) {
+  std::map<std::string, std::string> texts;
+  const auto add = [&](const std::vector<Field>& fields) {
+    for (const Field& field : fields) {
+      const CLI::Option* option = sub.get_option("--" + field.name);
+      if (option->count() > 0) texts[field.name] = option->results().back();
+    }
+  };
+  add(command.fields);
+  for (const Changes& changes : command.changes) add(changes.fields);
+  return texts;
+}
+
+}  // namespace
+
+int run_command(const std::vector<Command>& commands, int argc, char** argv) {
+  CLI::App app{"policygrad: train and try models, check and measure the engine"};
+  app.name("pg");
+  app.set_version_flag("--version", fmt::format("pg {}", version()));
+  app.require_subcommand(1);
+  app.option_defaults()->always_capture_default();
+  for (const Command& command : commands) add_command(app, command);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help
+    std::ostringstream text;
+    app.exit(e, text, text);
+    fmt::print("{}", text.str());
+    return 0;
+  } catch (const CLI::ParseError& e) {
+    fail("{}", sentence(app, e));
+  }
+  const CLI::App& sub = *app.get_subcommands().front();
+  const Command& command = find_row(commands, "command", sub.get_name());
+  Given given(command, given_texts(sub, command));
+  return command.run(given);
+}
+
+Field flag(std::string name, bool& value, std::string about) {
+  return {.name = std::move(name), .value = &value, .about = std::move(about), .is_flag = true};
+}
+Field not_in_files(Field field) {
+  field.in_files = false;
+  return field;
+}
+
+std::vector<Field> fields(RunOptions& o, bool resumes) {
+  std::vector<Field> all = {
+      not_in_files({"config", &o.config_file, "a YAML file with these options; the command line wins over it"}),
+      {"name", &o.name, "name of the run; empty: what it does"},
+      {"out", &o.out, "folder of all runs"},
+      threads_field(o.threads)};
+  if (resumes) all.push_back(not_in_files({"resume", &o.resume, "continue the run in this folder, bit for bit"}));
+  return all;
+}
+
+Field threads_field(int& threads) { return {"threads", &threads, "threads; 0: one per core", whole_from(0, 1024)}; }
+Field device_field(std::string& device) { return {"device", &device, "cpu, cuda or cuda:1"}; }
+Field exact_field(bool& exact) {
+  return flag("exact", exact, "on a GPU: a token has the same log-probability sampled and trained on, bit for bit");
+}
+Field best_field(bool& best) {
+  return flag("best", best, "take the checkpoint of the lowest validation loss instead of the last one");
+}
+Field json_field(bool& json, std::string about) { return not_in_files(flag("json", json, std::move(about))); }
+
+NamedValue float_type(DType& dtype) { return named_field<DType>(dtype, {{"f32", f32}, {"bf16", bf16}}); }
+
+NamedValue one_of(std::string& value, std::vector<std::string> names) {
+  return {names, [&value] { return value; },
+          [&value, names](std::string_view name) {
+            if (std::find(names.begin(), names.end(), name) == names.end()) fail_unknown("value", name, names);
+            value = name;
+          }};
+}
+
+}  // namespace pg::tools

@@ -1,0 +1,142 @@
+// The text task and the model of sft, rl, reward-model, dpo and expert-iteration.
+#include "tools/pg/text_rl.h"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "nn/checkpoint.h"
+#include "nn/config_json.h"
+#include "rl/text/rollout.h"
+#include "tensor/base/error.h"
+#include "tools/pg/model_options.h"
+#include "tools/pg/run/memory.h"
+#include "tools/pg/run/remark.h"
+#include "tools/pg/run/run.h"
+#include "tools/pg/run/run_model.h"
+
+namespace pg::tools {
+namespace {
+
+// The options of all tasks, each name once. Tasks may give an option different meanings and ranges: help states each,
+// and choose_task() checks the range of the chosen task.
+std::vector<Field> options_of_tasks() {
+  static const std::vector<TextTaskSetup> setups = [] {
+    std::vector<TextTaskSetup> all;
+    for (const TextTaskRow& row : text_tasks()) all.push_back(row.setup());
+    return all;
+  }();
+  struct Meaning {
+    std::string option, text;
+    std::vector<std::string> tasks;
+  };
+  std::vector<Meaning> meanings;
+  std::vector<Field> options;
+  for (size_t i = 0; i < setups.size(); ++i) {
+    for (const Field& field : setups[i].fields) {
+      const std::string allowed = field.allowed();
+      const std::string text =
+          fmt::format("{}{}{}, default {}", field.about, allowed.empty() ? "" : " ", allowed, field.text());
+      auto same = std::find_if(meanings.begin(), meanings.end(),
+                               [&](const Meaning& m) { return m.option == field.name && m.text == text; });
+      if (same == meanings.end()) same = meanings.insert(same, {field.name, text, {}});
+      same->tasks.push_back(text_tasks()[i].name);
+      const bool is_new =
+          std::none_of(options.begin(), options.end(), [&](const Field& f) { return f.name == field.name; });
+      if (is_new) options.push_back({field.name, field.value, ""});
+    }
+  }
+  for (Field& option : options) {
+    for (const Meaning& m : meanings) {
+      if (m.option != option.name) continue;
+      option.about += fmt::format("{}{}: {}", option.about.empty() ? "" : "; ", fmt::join(m.tasks, ", "), m.text);
+    }
+  }
+  return options;
+}
+
+bool has_field(const std::vector<Field>& fields, const std::string& name) {
+  return std::any_of(fields.begin(), fields.end(), [&](const Field& f) { return f.name == name; });
+}
+
+}  // namespace
+
+std::vector<Field> fields(TextRlOptions& o, bool resumes) {
+  const NamedValue dtype = named_field<std::optional<DType>>(o.dtype, {{"", {}}, {"f32", f32}, {"bf16", bf16}});
+  return joined(
+      joined(fields(o.run, resumes),
+             {{"task", one_of(o.task, names_of(text_tasks())), "what is learned"},
+              {"init", &o.init, "a run or checkpoint to begin with; its model decides layers, heads and width"},
+              device_field(o.device),
+              {"dtype", dtype, "type of weights and activations; empty: f32, or that of --init"}}),
+      size_fields(o.model));
+}
+
+Command text_command(std::string name, std::string about, std::vector<Field> fields, std::function<int(Given&)> run) {
+  std::string notes = "Tasks:\n";
+  for (const TextTaskRow& row : text_tasks()) notes += fmt::format("  {:<10}{}\n", row.name, row.about);
+  return {.name = std::move(name),
+          .about = std::move(about),
+          .fields = std::move(fields),
+          .run = std::move(run),
+          .changes = {{"Options of the task", options_of_tasks()}},
+          .notes = notes};
+}
+
+void choose_task(TextRlOptions& o, Given& given) {
+  read_files(given, o.run);
+  o.setup = find_row(text_tasks(), "--task", o.task).setup();
+  const std::vector<std::string> known = names_of(o.setup.fields);
+  for (const Field& option : options_of_tasks()) {
+    check(has_field(o.setup.fields, option.name) || !given.on_command_line(option.name),
+          "the task {} has no option --{}; its options are: {}", o.task, option.name,
+          known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+  }
+  given.apply(o.setup.fields);
+}
+
+std::unique_ptr<TextTask> make_task(const TextRlOptions& o) {
+  auto task = o.setup.make();
+  if (const std::string note = task->note(); !note.empty()) remark(stderr, "{}\n", note);
+  return task;
+}
+
+std::unique_ptr<Gpt2> load_policy(const std::string& run, const TextTask& task, const Device& device,
+                                  std::optional<DType> dtype) {
+  const Checkpoint checkpoint = load_checkpoint(checkpoint_of(run));
+  const std::string vocabulary = tokenizer_of(checkpoint)->to_json();
+  check(vocabulary == task.tokenizer().to_json(),
+        "{}: its vocabulary is not that of the task {}: the model knows {:.200}, the task needs {:.200}", run,
+        task.name(), vocabulary, task.tokenizer().to_json());
+  Gpt2Config config = checkpoint.gpt2_config();
+  config.dtype = dtype.value_or(config.dtype);
+  Generator unused(0);
+  auto policy = std::make_unique<Gpt2>(config, unused);
+  checkpoint.restore(*policy);
+  policy->to(device);
+  return policy;
+}
+
+std::unique_ptr<Gpt2> make_policy(const TextRlOptions& o, const TextTask& task, uint64_t seed) {
+  if (!o.init.empty()) return load_policy(o.init, task, parse_device(o.device), o.dtype);
+  Gpt2Config config = o.model;
+  config.vocab_size = task.vocab_size();
+  config.block_size = rl::block_size_for(task);
+  config.in_proj_std = 1 / std::sqrt(static_cast<double>(config.n_embd));
+  config.dtype = o.dtype.value_or(f32);
+  check_model_memory(config);
+  Generator init(seed);
+  auto policy = std::make_unique<Gpt2>(config, init);
+  policy->to(parse_device(o.device));
+  return policy;
+}
+
+std::map<std::string, std::string> policy_texts(const TextRlOptions& o, const TextTask& task, const std::string& kind) {
+  return {{"kind", kind},
+          {"task", task.name()},
+          {"task_options", to_json(o.setup.fields)},
+          {"tokenizer", task.tokenizer().to_json()},
+          {"prompt", example_prompt(task)}};
+}
+
+}  // namespace pg::tools
