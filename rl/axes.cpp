@@ -38,7 +38,12 @@ Tensor by_critic(Batch& b, const Algorithm& a, MovingBaseline&) {
 Tensor by_gdpo(Batch& b, const Algorithm& a, MovingBaseline&) {
   std::vector<Tensor> groups;
   for (const Tensor& part : b.parts) groups.push_back(part.view_reshape({-1, b.samples}));
-  return gdpo_advantage(groups, part_weights(a, b.part_names), a.eps, a.ddof).view_reshape({b.size(), 1});
+  std::vector<double> weights = part_weights(a, b.part_names);
+  if (groups.empty()) {  // a reward without parts is its only part
+    groups = {sum(b.reward, {1}, true).view_reshape({-1, b.samples})};
+    weights = {1};
+  }
+  return gdpo_advantage(groups, weights, a.eps, a.ddof).view_reshape({b.size(), 1});
 }
 
 // One function for an estimator that needs the credits alone.
