@@ -94,7 +94,7 @@ const std::vector<Baseline>& Baseline::table() {
        "Walder and Karkhanis 2025, arXiv:2503.19595", compared(of_deviation<pass_at_k_advantage>), group},
       {"gdpo",
        "A = sum over the reward's parts of w (R_part - mean) / (std + {eps}) over the group, then normalised over the "
-       "batch; weights {reward-weights}",
+       "batch; weights: {reward-weights} (empty: 1 each)",
        "Liu et al. 2026, arXiv:2601.05242", by_gdpo, whole},
       {"critic",
        "A_t = delta_t + gamma lambda A_t+1, delta_t = r_t + gamma V_t+1 - V_t, gamma = {gamma}, lambda = {lambda}; "

@@ -15,9 +15,10 @@ bool contains(const Range& r, double value) {
 std::string bounds_of(const Range& r) {
   const bool has_low = std::isfinite(r.low), has_high = std::isfinite(r.high) && r.high < 0x1p53;
   std::string text;
-  if (has_low && has_high) {
-    text = fmt::format("{} {:.15g} to {}{:.15g}", r.open_low ? "above" : "from", r.low, r.open_high ? "less than " : "",
-                       r.high);
+  if (has_low && has_high && r.open_low) {
+    text = fmt::format("above {:.15g} and {} {:.15g}", r.low, r.open_high ? "below" : "at most", r.high);
+  } else if (has_low && has_high) {
+    text = fmt::format("from {:.15g} to {}{:.15g}", r.low, r.open_high ? "less than " : "", r.high);
   } else if (has_low) {
     text = fmt::format("{} {:.15g}", r.open_low ? "above" : "at least", r.low);
   } else if (has_high) {
