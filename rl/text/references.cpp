@@ -21,6 +21,12 @@ std::unique_ptr<Reference> copy_of_policy(const ReferenceRequest& r) {
   return std::make_unique<ModelReference>(r.policy);
 }
 
+std::unique_ptr<Reference> average_of_policy(const ReferenceRequest& r) {
+  check(r.policy.config.dtype != bf16,
+        "RlTrainer: reference \"ema\" needs an f32 policy: its small changes would be lost in bf16; take \"moving\"");
+  return copy_of_policy(r);
+}
+
 std::unique_ptr<Reference> random_model(const ReferenceRequest& r) {
   Generator generator = r.random;
   Gpt2 fresh(r.policy.config, generator);
@@ -70,7 +76,7 @@ const std::vector<ReferenceKind>& ReferenceKind::table() {
        /*is_policy=*/true},
       {"ema",
        "an average of the policy's weights: ref = {reference-decay} ref + (1 - {reference-decay}) policy, each step",
-       copy_of_policy, average, /*is_policy=*/true},
+       average_of_policy, average, /*is_policy=*/true},
       {"random", "a model with random weights", random_model},
       {"bigram", "counts of neighbours in the text, one added to each", bigram_counts},
       {"given", "a given model, which stays as it is", given_model, {}, false, /*is_given=*/true}};
