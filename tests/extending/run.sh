@@ -13,7 +13,7 @@ work=$(cd "$work" && pwd) tree=$work/tree log=$work/log
 fail() { echo "extending: $1"; [ ! -s "$log" ] || tail -n 40 "$log"; exit 1; }
 : >"$log"
 
-# Each diff alone: a hunk that no longer fits is an error of its section. No .orig files, which mark a shifted hunk.
+# One file per diff. A line may have moved since the diff was made (patch shifts hunks), but not have changed (-F 0).
 awk -v out="$work/diff" '
   /^## / { title = substr($0, 4) }
   /^```$/ { if (inside) close(file); inside = 0 }
@@ -21,7 +21,7 @@ awk -v out="$work/diff" '
   /^```diff$/ { inside = 1; file = sprintf("%s%d", out, ++n); print "in section: " title >file }' docs/EXTENDING.md
 [ "$(grep -c '^```diff$' docs/EXTENDING.md)" = 8 ] || fail 'docs/EXTENDING.md does not have eight diffs'
 for diff in "$work"/diff[1-8]; do
-  (cd "$tree" && patch -p1 --no-backup-if-mismatch -F 0) <"$diff" >"$log" 2>&1 ||
+  (cd "$tree" && patch -p1 -F 0) <"$diff" >"$log" 2>&1 ||
     fail "docs/EXTENDING.md: a diff does not apply ($(sed -n 1p "$diff"))"
 done
 
@@ -33,6 +33,9 @@ configure() { # configure FOLDER OPTION...
   "$cmake" -S "$tree" -B "$folder" -G "$(cache CMAKE_GENERATOR)" -DCMAKE_CXX_COMPILER="$(cache CMAKE_CXX_COMPILER)" \
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DPOLICYGRAD_NATIVE=OFF "$@" >"$log" 2>&1 || fail 'cmake failed'
 }
+# The CUDA kernels are only compiled, for the simulator.
+"$(cache CMAKE_CXX_COMPILER)" -std=c++20 -I"$tree" -I"$tree/tensor/sim/include" -Wno-unknown-pragmas -Wno-psabi -x c++ \
+  -fsyntax-only "$tree/tensor/cuda/l2_norm.cu" 2>"$log" || fail 'tensor/cuda/l2_norm.cu does not compile'
 configure build
 "$cmake" --build "$work/build" --parallel "$jobs" --target pg lesson3_mutants >"$log" 2>&1 || fail 'the build failed'
 

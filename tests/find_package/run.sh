@@ -63,8 +63,8 @@ for_any_machine contains
 own=$(command_of contains warns.cpp)
 for flag in $own; do
   case $flag in
-    # The language and the folders of headers are the engine's to ask for; FMT_SHARED is fmt's.
-    -std=* | -I* | -Wall | -o | -c | -DFMT_SHARED) ;;
+    # The language and the folders of headers are the engine's to ask for; FMT_SHARED is fmt's, -arch and -isysroot Apple's.
+    -std=* | -I* | -isystem | -Wall | -o | -c | -DFMT_SHARED | -arch | -isysroot) ;;
     -*) fail "add_subdirectory adds $flag to the flags of the other project" ;;
   esac
 done
