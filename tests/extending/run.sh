@@ -49,8 +49,8 @@ says() { # says TEXT COMMAND...: the command succeeds and prints this text
 
 says ' 0 wrong' "$pg" gradcheck softsign
 says ' 0 wrong' "$pg" gradcheck l2_norm
-says 'A = R - median over the group' "$pg" rl --algorithm grpo --baseline median --explain
-says '|A| (rho - 1)^2 / (2 0.2)' "$pg" rl --algorithm grpo --surrogate spo --explain
+says 'A = R - median over the group' "$pg" rl --explain grpo --baseline median
+says '|A| (rho - 1)^2 / (2 0.2)' "$pg" rl --explain grpo --surrogate spo
 
 train() { # train NAME OPTION...: two steps with everything that is new
   name=$1
@@ -68,7 +68,7 @@ if "$pg" rl --task parity --token-penalty -1 >"$log" 2>&1; then fail 'an option 
 grep -q 'token-penalty.*at least 0' "$log" || fail 'the error does not state the range of --token-penalty'
 
 says Corridor "$pg" env --help
-says 'greedy ones' "$pg" env Corridor --total-steps 4096 --hidden 16 --eval-episodes 10 --threads 1 --name corridor
+says 'greedy ones' "$pg" env --environment Corridor --total-steps 4096 --hidden 16 --eval-episodes 10 --threads 1 --name corridor
 
 rows=$(grep -c '^    {"' "$tree/lessons/03_language_model/mutants.cpp")
 says "$rows mutants, 0 wrongly graded" ../build/lesson3_mutants
