@@ -27,16 +27,11 @@ done
 
 cache() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 jobs=$(nproc 2>/dev/null || sysctl -n hw.ncpu)
-configure() { # configure FOLDER OPTION...
-  folder=$work/$1
-  shift
-  "$cmake" -S "$tree" -B "$folder" -G "$(cache CMAKE_GENERATOR)" -DCMAKE_CXX_COMPILER="$(cache CMAKE_CXX_COMPILER)" \
-    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DPOLICYGRAD_NATIVE=OFF "$@" >"$log" 2>&1 || fail 'cmake failed'
-}
+"$cmake" -S "$tree" -B "$work/build" -G "$(cache CMAKE_GENERATOR)" -DCMAKE_CXX_COMPILER="$(cache CMAKE_CXX_COMPILER)" \
+  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DPOLICYGRAD_NATIVE=OFF >"$log" 2>&1 || fail 'cmake failed'
 # The CUDA kernels are only compiled, for the simulator.
 "$(cache CMAKE_CXX_COMPILER)" -std=c++20 -I"$tree" -I"$tree/tensor/sim/include" -Wno-unknown-pragmas -Wno-psabi -x c++ \
   -fsyntax-only "$tree/tensor/cuda/l2_norm.cu" 2>"$log" || fail 'tensor/cuda/l2_norm.cu does not compile'
-configure build
 "$cmake" --build "$work/build" --parallel "$jobs" --target pg lesson3_mutants >"$log" 2>&1 || fail 'the build failed'
 
 cd "$work/run"
@@ -62,13 +57,15 @@ train plain
 train shorter --token-penalty 0.5
 grep -q '^token-penalty: 0.5' runs/*_shorter/config.yaml || fail 'config.yaml does not have the new option'
 losses() { grep -o '"[a-z/_]*loss": *[^,}]*' "$1"; }
-[ "$(losses runs/*_plain/metrics.jsonl)" != "$(losses runs/*_shorter/metrics.jsonl)" ] || fail 'the option has no effect'
+[ "$(losses runs/*_plain/metrics.jsonl)" != "$(losses runs/*_shorter/metrics.jsonl)" ] ||
+  fail 'the option has no effect'
 says --token-penalty "$pg" rl --help
 if "$pg" rl --task parity --token-penalty -1 >"$log" 2>&1; then fail 'an option out of its range is accepted'; fi
 grep -q 'token-penalty.*at least 0' "$log" || fail 'the error does not state the range of --token-penalty'
 
 says Corridor "$pg" env --help
-says 'greedy ones' "$pg" env --environment Corridor --total-steps 4096 --hidden 16 --eval-episodes 10 --threads 1 --name corridor
+says 'greedy ones' "$pg" env --environment Corridor --total-steps 4096 --hidden 16 --eval-episodes 10 \
+  --threads 1 --name corridor
 
 rows=$(grep -c '^    {"' "$tree/lessons/03_language_model/mutants.cpp")
 says "$rows mutants, 0 wrongly graded" ../build/lesson3_mutants

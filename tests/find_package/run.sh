@@ -63,10 +63,13 @@ for_any_machine contains
 own=$(command_of contains warns.cpp)
 for flag in $own; do
   case $flag in
-    # The language and the folders of headers are the engine's to ask for; FMT_SHARED is fmt's, -arch and -isysroot Apple's.
+    # The engine asks for the language and the folders of headers. FMT_SHARED is fmt's, -arch and -isysroot are Apple's.
     -std=* | -I* | -isystem | -Wall | -o | -c | -DFMT_SHARED | -arch | -isysroot) ;;
     -*) fail "add_subdirectory adds $flag to the flags of the other project" ;;
   esac
 done
-(cd "$work/contains" && eval "$own") 2>"$work/log" || { cat "$work/log"; fail 'a warning of the other project became an error'; }
+if ! (cd "$work/contains" && eval "$own") 2>"$work/log"; then
+  cat "$work/log"
+  fail 'a warning of the other project became an error'
+fi
 grep -q unused "$work/log" || fail 'the other project has lost its warnings'
