@@ -1,7 +1,7 @@
 # Compiler flags of the whole tree. Never -ffast-math: results must not depend on how a compiler reorders sums.
 include(CheckCXXCompilerFlag)
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, RelWithDebInfo or Release" FORCE)
 endif()
 set(CMAKE_CXX_STANDARD 20)

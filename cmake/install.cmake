@@ -1,4 +1,4 @@
-# `cmake --install build --prefix DIR`, then find_package(policygrad) and target policygrad::policygrad elsewhere.
+# `cmake --install build`, then find_package(policygrad) and target policygrad::policygrad elsewhere.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

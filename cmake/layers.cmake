@@ -44,4 +44,5 @@ endif()
 
 add_library(policygrad INTERFACE)
 target_link_libraries(policygrad INTERFACE pg_rl)
+add_library(policygrad::policygrad ALIAS policygrad)  # the name that find_package gives it
 list(APPEND POLICYGRAD_LAYERS policygrad)
