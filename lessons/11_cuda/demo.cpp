@@ -130,6 +130,7 @@ int main(int argc, char** argv) {
                                                    .checks = checks(),
                                                    .demo = demo,
                                                    .exercise = "exercise.cu",
-                                                   .unavailable = why_unavailable},
+                                                   .unavailable = why_unavailable,
+                                                   .checks_accesses = counts_traffic},
                              argc, argv);
 }
