@@ -1,6 +1,6 @@
-# lessons/NN_name/*.cpp and *.cu become the executable lessonN. lessons/NN_name/mutants.cpp, a table of wrong answers,
-# becomes lessonN_mutants; each lessons/NN_name/mutants/*.cu becomes lessonN_mutant_<name>. They are built only for the
-# tests (target `mutants`).
+# lessons/NN_name/*.cpp and *.cu become the executable lessonN. lessons/NN_name/mutants.cpp, or mutants.cu where the
+# exercise is a .cu file, is a table of wrong answers and becomes lessonN_mutants, built only for the tests (target
+# `mutants`).
 file(GLOB kit_sources CONFIGURE_DEPENDS lessons/kit/*.cpp)
 add_custom_target(lessons)
 add_custom_target(mutants)
@@ -36,12 +36,12 @@ foreach(folder ${lesson_folders})
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   file(GLOB kernels CONFIGURE_DEPENDS ${folder}/*.cu)
   file(GLOB exercise CONFIGURE_DEPENDS ${folder}/exercise.cpp ${folder}/exercise.cu)
-  file(GLOB table CONFIGURE_DEPENDS ${folder}/mutants.cpp)
+  file(GLOB table CONFIGURE_DEPENDS ${folder}/mutants.cpp ${folder}/mutants.cu)
   if(NOT sources)
     continue()
   endif()
   list(REMOVE_ITEM sources ${exercise} ${table})
-  list(REMOVE_ITEM kernels ${exercise})
+  list(REMOVE_ITEM kernels ${exercise} ${table})
   add_library(lesson${number}_parts OBJECT ${sources})
   target_link_libraries(lesson${number}_parts PUBLIC lesson_kit)
   pg_precompiled_by(lesson${number}_parts lesson_headers)
@@ -60,12 +60,4 @@ foreach(folder ${lesson_folders})
     pg_precompiled_by(lesson${number}_mutants lesson_headers)
     add_dependencies(mutants lesson${number}_mutants)
   endif()
-  file(GLOB mutants CONFIGURE_DEPENDS ${folder}/mutants/*.cu)
-  foreach(mutant ${mutants})
-    get_filename_component(stem ${mutant} NAME_WE)
-    add_executable(lesson${number}_mutant_${stem} EXCLUDE_FROM_ALL)
-    lesson_learner(lesson${number}_mutant_${stem} ${mutant})
-    target_link_libraries(lesson${number}_mutant_${stem} PRIVATE lesson${number}_parts)
-    add_dependencies(mutants lesson${number}_mutant_${stem})
-  endforeach()
 endforeach()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes a lesson's exercise.cpp, or exercise.cu where it has one, from lessons/NN_name/answers.h: what is between
-# "// [answer ID name]" and "// [end]" becomes TODO("ID name"), and the lines that let mutants replace a function go.
+# "// [answer ID name]" and "// [end]" becomes TODO("ID name").
 #   scripts/make_exercise.sh lessons/01_tensors            writes the exercise
 #   scripts/make_exercise.sh --print lessons/01_tensors    prints it
 #   scripts/make_exercise.sh --verify lessons/01_tensors   exit 1 unless the exercise is what would be written; 77,
@@ -14,7 +14,6 @@ exercise=$1/exercise.cpp
 
 cut_answers() {
   awk '
-    /^#ifndef MUTANT_/ || /^#endif  \/\/ MUTANT/ { next }
     match($0, /\/\/ \[answer [^]]*\]/) {
       print substr($0, 1, RSTART - 1) "// Yours, in place of the next line."
       print substr($0, 1, RSTART - 1) "TODO(\"" substr($0, RSTART + 11, RLENGTH - 12) "\");"

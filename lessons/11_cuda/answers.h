@@ -8,7 +8,6 @@
 
 namespace pg::lesson11 {
 
-#ifndef MUTANT_grid
 // How many blocks of kThreads (256) threads to start for n elements: enough for one thread each, but at least 1 and at
 // most 4096. This one runs on the CPU. std::clamp(x, least, most) helps.
 unsigned blocks_for(int64_t n) {
@@ -30,9 +29,7 @@ __device__ int64_t index_step() {
   return int64_t{gridDim.x} * blockDim.x;
   // [end]
 }
-#endif  // MUTANT
 
-#ifndef MUTANT_reduce
 // f over the x of kSize neighbouring threads: a warp (32), or the whole block of kThreads. Every one of them gets the
 // result, and all of them call this, several times in a row. f(a, b) is a sum or a maximum.
 // __shfl_xor_sync(0xffffffffu, x, step) gives the x of lane (mine ^ step), and takes mine to it. A block needs more:
@@ -52,9 +49,7 @@ __device__ T reduce(T x, F f) {
   return x;
   // [end]
 }
-#endif  // MUTANT
 
-#ifndef MUTANT_add_product
 // sums += a·b for the block's tile of kTile x kTile, of which this thread has kN x kN. Element d of row r of a lies at
 // a.data[r * a.row_step + d * a.depth_step]; of b likewise, whose "rows" are the columns of the product.
 // Take the k elements in slices of kDepth: all 256 threads copy left[d][r] and right[d][r] from memory (0 where
@@ -79,9 +74,7 @@ __device__ void add_product(float (&sums)[kN][kN], Slice& left, Slice& right, Op
   }
   // [end]
 }
-#endif  // MUTANT
 
-#ifndef MUTANT_row_stats
 // The largest of the n numbers at x, and Σ e^(x - max), in one pass: each is read once. The 32 lanes of a warp share
 // the row, Team::rank() is this lane's number, and all of them get the result. Team::reduce(v, f) is 11.2, done:
 // f(a, b) over all lanes; Plus{} and Max{} are such f. ::expf(x) is e^x.
@@ -103,9 +96,7 @@ __device__ RowStats row_stats(const float* x, int64_t n) {
   return {max, Team::reduce(sum, Plus{})};
   // [end]
 }
-#endif  // MUTANT
 
-#ifndef MUTANT_slot
 // Where element (row, column) of a tile of 32 x 32 lies in shared memory, which has room for kSlots = 32·33 floats. A
 // warp writes rows of the tile and reads columns; word number s is in bank s % 32, and a bank gives one word at a time.
 __device__ int slot(int row, int column) {
@@ -113,7 +104,6 @@ __device__ int slot(int row, int column) {
   return row * (kSquare + 1) + column;
   // [end]
 }
-#endif  // MUTANT
 
 }  // namespace pg::lesson11
 

@@ -20,12 +20,12 @@ inline constexpr Card kCards[] = {
 };
 inline constexpr const Card& kCard = kCards[0];
 
-struct Floor {
+struct Bound {
   double seconds;
   const char* limit;  // the resource that sets this bound
 };
 // No kernel that moves this many bytes and makes this many FLOPs and passes over shared memory can be faster.
-inline Floor floor_on(const Card& card, double bytes, double flops, double passes) {
+inline Bound bound_on(const Card& card, double bytes, double flops, double passes) {
   const double memory = bytes / (card.gigabytes_per_second * 1e9), compute = flops / (card.teraflops * 1e12);
   const double shared = passes / (card.multiprocessors * card.gigahertz * 1e9);
   const double worst = std::max({memory, compute, shared});

@@ -222,7 +222,7 @@ void check_matmul(Grader& g, const Impl& impl) {
              "right, but neighbouring threads read addresses far apart: run along d where depth_step is 1, along r "
              "where row_step is 1");
   }
-  g.note("five products with sizes that fill no tile; no byte is moved in vain");
+  g.note("five products with sizes that fill no tile; no unnecessary byte is moved");
 }
 
 // max and sum as a warp would compute them, with one of two rescaling steps optionally left out.
@@ -309,11 +309,12 @@ void check_row_stats(Grader& g, const Impl& impl) {
   const Matrix x = random_matrix(8, 512, random);
   const Traffic t = traffic_of([&] { impl.row_stats(x); });
   const double once = 8 * 512 * 4 / 32;
-  g.expect(double(t.sectors) < 1.2 * once, "x [8, 512]: sectors of 32 bytes moved", fmt::format("{}", t.sectors),
-           fmt::format("{:.0f} and a few for the results", once),
-           t.used() > 0.9
-               ? "right, but every number is read more than once: the sum can be had while the maximum is sought"
-               : "right, but the lanes are far apart: lane i begins at element i and steps by 32");
+  g.expect(
+      double(t.sectors) < 1.2 * once, "x [8, 512]: sectors of 32 bytes moved", fmt::format("{}", t.sectors),
+      fmt::format("{:.0f} and a few for the results", once),
+      t.used() > 0.9
+          ? "right, but every number is read more than once: the sum can be computed in the same pass as the maximum"
+          : "right, but the lanes are far apart: lane i begins at element i and steps by 32");
   g.note("rows that grow, are large, masked or short; each number read once");
 }
 
@@ -348,9 +349,9 @@ std::vector<kit::Check<Impl>> checks() {
        .piece = kit::piece<&Impl::blocks_for, &Impl::visits>("first_index"),
        .section = "Which thread does what",
        .why =
-           "Every kernel begins here. Elements left out or visited twice are silent bugs; threads that are neighbours "
-           "and read far apart make the same kernel eight times slower.",
-       .hints = {"A block of 256 threads has number blockIdx.x. How many threads stand before its first one?",
+           "Every kernel begins here. Elements left out or visited twice are silent bugs; a kernel whose neighbouring "
+           "threads read far apart is eight times slower.",
+       .hints = {"A block of 256 threads has number blockIdx.x. How many threads come before its first one?",
                  "blocks = ⌈n / 256⌉ within [1, 4096]; first = blockIdx.x · blockDim.x + threadIdx.x; step = gridDim.x "
                  "· blockDim.x.",
                  "blocks_for: (n + 255) / 256, clamped. first_index: the threads of all blocks before, plus my number "
@@ -361,8 +362,9 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "reduction",
        .piece = kit::piece<&Impl::reduce, &Impl::layer_norm>("reduce"),
        .section = "One number from many threads",
-       .why = "Softmax, norms and losses are sums over rows. A missing barrier here is right on most days, and in the "
-              "simulator never.",
+       .why =
+           "Softmax, norms and losses are sums over rows. Without a barrier the result is usually right on a GPU; the "
+           "simulator always reports the race.",
        .hints = {"Lane 0 and lane 16 exchange and add. Which five exchanges bring every lane the sum of 32?",
                  "x = f(x, x of lane (mine ^ step)) for step = 16, 8, 4, 2, 1. A block: 8 warps, so 8 numbers meet in "
                  "shared memory.",
@@ -374,9 +376,10 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "tiled matrix product",
        .piece = kit::piece<&Impl::matmul>("add_product"),
        .section = "Read once, use often",
-       .why = "The one kernel that a model's time goes into. Tiles are what turns it from reading into computing.",
-       .hints = {"A number of a is needed for all columns of c. Who in the block can share it, and where does it lie "
-                 "meanwhile?",
+       .why =
+           "A model spends most of its time in this kernel. With tiles its limit is arithmetic; without them, memory.",
+       .hints = {"A number of a is needed for all columns of c. Which threads of the block can share it, and in which "
+                 "memory?",
                  "for each slice of 16: left[d][r] = a(r, first + d), right[d][r] = b(r, first + d), 64 x 16 numbers "
                  "each by 256 threads; sums += leftᵀ·right.",
                  "For i = threadIdx.x; i < 64·16; i += 256: d = i % 16, r = i / 16 where depth_step is 1, else r = i % "
@@ -387,7 +390,7 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "online softmax",
        .piece = kit::piece<&Impl::row_stats, &Impl::softmax>("row_stats"),
        .section = "The sum before the maximum is known",
-       .why = "Flash attention is this trick and tiles: because the sum can be corrected later, scores need never be "
+       .why = "Flash attention combines this with tiles: because the sum can be rescaled later, scores are never "
               "stored.",
        .hints = {"You have Σ e^(x - 3) and now meet x = 5. Which factor makes your sum relative to 5?",
                  "sum · e^(old - new), then + e^(x - new). At the end max = max over lanes, sum = Σ lanes sum · "
@@ -400,8 +403,8 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "bank conflicts",
        .piece = kit::piece<&Impl::transpose>("slot"),
        .section = "Thirty-two banks",
-       .why = "A tile of 32 x 32 read by columns is 32 times slower than one of 32 x 33. The answer stays right, so "
-              "only a profiler tells, or this simulator.",
+       .why = "A tile of 32 x 32 read by columns is 32 times slower than one of 32 x 33. The result is the same, "
+              "so only a profiler or this simulator shows the difference.",
        .hints =
            {"In a tile with rows of 32 words, in which banks do the words of one column lie?",
             "bank = slot mod 32. With rows of P words, column c lies in banks (r·P + c) mod 32 for r = 0 … 31: all "

@@ -23,9 +23,8 @@ void show_grid(kit::Demo& demo, const Impl& impl) {
     for (const float visits : impl.visits(some, n)) wrong += visits != 1;
   }
   demo.say(
-      "{} elements, one thread each: {} blocks of 256 threads. A warp is 32 threads that go together; what they read "
-      "is "
-      "moved in sectors of 32 bytes, whether it is wanted or not.",
+      "{} elements, one thread each: {} blocks of 256 threads. A warp is 32 threads that run together. Memory moves in "
+      "sectors of 32 bytes: a sector is moved whole, even if the warp uses four bytes of it.",
       n, blocks);
   if (counts_traffic()) {
     const auto line = [&](const char* what, const Traffic& t) {
@@ -50,10 +49,11 @@ void show_banks(kit::Demo& demo, const Impl& impl) {
   double wrong = 0;
   for (int64_t i = 0; i < 256 * 256; ++i) wrong += y.v[i] != x.v[i % 256 * 256 + i / 256];
   demo.say(
-      "A transpose reads rows and writes columns. A tile of 32 x 32 in shared memory makes both coalesced; but then a "
+      "A transpose reads rows and writes columns. With a tile of 32 x 32 in shared memory both are coalesced, but a "
       "warp "
-      "reads a column of the tile. With rows of 32 words that column lies in one bank, with rows of 33 in all of "
-      "them.");
+      "then reads a column of the tile. With rows of 32 words that column lies in one bank, with rows of 33 words in "
+      "all "
+      "32 banks.");
   if (counts_traffic()) {
     const auto line = [&](const char* what, const Traffic& of) {
       demo.line("{:18} {} accesses to shared memory, {:6} passes, {:2} ways at worst; {:.0f} % of sectors used", what,
@@ -63,7 +63,7 @@ void show_banks(kit::Demo& demo, const Impl& impl) {
     line("11.5:", t);
     demo.gap();
     demo.claim("passes for the worst access", t.ways, "", kit::equals(1));
-  } else if (on_card()) {
+  } else if (on_gpu()) {
     demo.line("rows of 32 words: {:.1f} us; 11.5: {:.1f} us", 1e6 * slow.seconds, 1e6 * t.seconds);
     demo.gap();
   }
@@ -71,18 +71,18 @@ void show_banks(kit::Demo& demo, const Impl& impl) {
 }
 
 void show_race(kit::Demo& demo) {
-  demo.heading("A race, planted");
+  demo.heading("A race");
   if (!counts_traffic()) {
     demo.say("The tiles of the shared product without the second barrier: {}.",
-             on_card()
-                 ? "a card says nothing, and is right on most days; `make lesson11` without CUDA=1 runs it in the "
-                   "simulator, which does"
-                 : "this build has a sanitizer in place of the simulator's own checks, and cannot see it");
+             on_gpu()
+                 ? "a GPU reports nothing, and its result is usually right; `make lesson11` without CUDA=1 runs the "
+                   "kernel in the simulator, which reports the race"
+                 : "this build has a sanitizer in place of the simulator's checks and cannot find the race");
     return;
   }
   demo.say(
-      "The tiled product again, with one of its two barriers left out: a thread that is early overwrites the tile that "
-      "a late one still reads. On a card the result is right on most days. The simulator says:");
+      "The tiled product again, without the second of its two barriers: a fast thread overwrites the tile while a slow "
+      "thread still reads it. On a GPU the result is usually right. The simulator reports:");
   Generator random(6);
   const Matrix x = random_matrix(32, 32, random);
   std::string found;
@@ -98,17 +98,18 @@ void show_race(kit::Demo& demo) {
 }  // namespace
 
 void demo(kit::Demo& demo, const Impl& impl) {
-  if (on_card()) {
-    demo.say("On this machine's {}.", card_name());
+  if (on_gpu()) {
+    demo.say("On this machine's {}.", gpu_name());
   } else {
     demo.say(
-        "No GPU is needed: the simulator runs the kernels on the CPU and counts what they do to memory. Floors are "
-        "what "
-        "an {} cannot beat, from its data sheet: {:.2f} TB/s, {} TFLOP/s in f32, {} multiprocessors at {} GHz.",
+        "No GPU is needed: the simulator runs the kernels on the CPU and counts their accesses to memory. A bound is "
+        "the "
+        "least time that an {} can take, from its data sheet: {:.2f} TB/s, {} TFLOP/s in f32, {} multiprocessors at {} "
+        "GHz.",
         kCard.name, 1e-3 * kCard.gigabytes_per_second, kCard.teraflops, kCard.multiprocessors, kCard.gigahertz);
     demo.say(
         "Each table shows one kernel in steps. Bytes are counted without a cache: what is read twice is moved twice. "
-        "Ways are the passes that the worst access to shared memory takes; 0, none was made.");
+        "Ways is the largest number of passes of one access to shared memory; 0 if there was no access.");
     if (!counts_traffic()) demo.say("This build has a sanitizer, so accesses are not counted.");
   }
   show_grid(demo, impl);
@@ -130,6 +131,7 @@ int main(int argc, char** argv) {
                                                    .checks = checks(),
                                                    .demo = demo,
                                                    .exercise = "exercise.cu",
-                                                   .unavailable = why_unavailable},
+                                                   .unavailable = why_unavailable,
+                                                   .checks_accesses = counts_traffic},
                              argc, argv);
 }

@@ -1,12 +1,41 @@
 #pragma once
-// For .cu files: memory on the device, and start(), which runs every kernel of this lesson.
+// For .cu files: TODO() in device code, memory on the device, and start(), which runs every kernel of this lesson.
 #include <vector>
 
 #include "lessons/11_cuda/impl.h"
 #include "lessons/11_cuda/meter.h"
-#include "lessons/11_cuda/todo.h"
+#include "lessons/kit/todo.h"
+#include "tensor/cuda/runtime/launch.h"
 
 namespace pg::lesson11 {
+
+// TODO("11.k name") in device code. In the simulator a kernel may throw: the launch rethrows the exception of its
+// thread. A GPU has no exceptions: the thread sets a flag and exits, and start() throws if the flag is set.
+#if defined(__CUDACC__)
+static __device__ int todo_reached = 0;
+
+[[noreturn]] inline __host__ __device__ void TODO(const char* piece) {
+#if defined(__CUDA_ARCH__)
+  todo_reached = 1;
+  asm volatile("exit;");
+  __builtin_unreachable();
+#else
+  pg::TODO(piece);
+#endif
+}
+
+// Throws Todo if a thread reached a TODO since the last call. Static, like todo_reached: each .cu file has its own.
+static inline void throw_todo() {
+  int reached = 0;
+  cuda::check(cudaMemcpyFromSymbol(&reached, todo_reached, sizeof(reached)), "cudaMemcpyFromSymbol");
+  if (!reached) return;
+  const int none = 0;
+  cuda::check(cudaMemcpyToSymbol(todo_reached, &none, sizeof(none)), "cudaMemcpyToSymbol");
+  pg::TODO("a device function");
+}
+#else
+inline void throw_todo() {}
+#endif
 
 // n floats on the device, 0 unless values are given.
 class OnDevice {
@@ -33,7 +62,7 @@ class OnDevice {
   size_t size_;
 };
 
-// Calls `launch_all` and waits for its kernels. On a card, start() repeats the launches while a Meter measures.
+// Calls `launch_all` and waits for its kernels. On a GPU, start() repeats the launches while a Meter measures.
 template <class F>
 void start(F launch_all) {
   launch_all();

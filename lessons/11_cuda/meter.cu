@@ -1,4 +1,4 @@
-// Counts and times kernels: with the simulator's report, or on a card with CUDA events.
+// Counts and times kernels: with the simulator's report, or on a GPU with CUDA events.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,10 +14,10 @@ namespace pg::lesson11 {
 
 #if defined(POLICYGRAD_CUDA_SIMULATOR)
 
-bool on_card() { return false; }
+bool on_gpu() { return false; }
 bool counts_traffic() { return sim::sees_accesses(); }
 std::string why_unavailable() { return ""; }
-std::string card_name() { return "simulator"; }
+std::string gpu_name() { return "simulator"; }
 double copy_bytes_per_second() { return 0; }
 
 struct Meter::Data {
@@ -46,7 +46,7 @@ namespace {
 double* timed = nullptr;
 }  // namespace
 
-bool on_card() { return true; }
+bool on_gpu() { return true; }
 bool counts_traffic() { return false; }
 
 // Asks CUDA in a child process: checks are forked processes too, and CUDA does not survive a fork.
@@ -59,10 +59,10 @@ std::string why_unavailable() {
   int status = 1;
   if (child > 0 && waitpid(child, &status, 0) == child && status == 0) return "";
   return "This lesson was built by nvcc for a GPU, and CUDA finds none on this machine. The same kernels run in the "
-         "simulator, where they are checked more closely too: make lesson11 && ./lesson11, without CUDA=1.";
+         "simulator, which also checks them for races and bounds: make lesson11 && ./lesson11, without CUDA=1.";
 }
 
-std::string card_name() {
+std::string gpu_name() {
   cudaDeviceProp properties;
   cuda::check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
   return properties.name;

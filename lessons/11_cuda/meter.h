@@ -1,5 +1,5 @@
 #pragma once
-// The cost of kernels: counted by the simulator, or measured on a card.
+// The cost of kernels: counted by the simulator, or measured on a GPU.
 #include <cstdint>
 #include <string>
 
@@ -11,21 +11,21 @@ struct Traffic {
   uint64_t shared_accesses = 0, passes = 0;               // shared memory
   int ways = 0;                                           // most passes for one access
   uint64_t barriers = 0;
-  // Only on a card.
+  // Only on a GPU.
   double seconds = 0;
 
   double used() const { return sectors ? static_cast<double>(ideal_sectors) / static_cast<double>(sectors) : 0; }
   double bytes_moved() const { return 32 * static_cast<double>(sectors); }
 };
 
-// Whether kernels run on a card, not in the simulator.
-bool on_card();
+// Whether kernels run on a GPU, not in the simulator.
+bool on_gpu();
 // Whether Traffic's counts are filled in.
 bool counts_traffic();
 // Why kernels cannot run here, as a sentence; "" if they can.
 std::string why_unavailable();
-// The card's name, and its speed when it only copies, in bytes per second.
-std::string card_name();
+// The GPU's name, and its speed when it only copies, in bytes per second.
+std::string gpu_name();
 double copy_bytes_per_second();
 
 // While a Meter exists, kernels are counted or timed. At most one may exist at a time.

@@ -37,7 +37,7 @@ struct Shown {
 // Counted by the simulator: the memory traffic of each step, and the least time that it can take on kCard.
 Shown show_counted(kit::Demo& demo, const Kernel& kernel) {
   Shown shown;
-  const Floor least = floor_on(kCard, kernel.least_bytes, kernel.flops, 0);
+  const Bound least = bound_on(kCard, kernel.least_bytes, kernel.flops, 0);
   demo.line("at best: {:.1f} kB moved, {:.2g} FLOP per byte, {} on an {} (limit: {})", 1e-3 * kernel.least_bytes,
             kernel.flops / kernel.least_bytes, duration(least.seconds), kCard.name, least.limit);
   demo.gap();
@@ -45,17 +45,17 @@ Shown show_counted(kit::Demo& demo, const Kernel& kernel) {
     demo.line("{:11} {:>9} {:>8} {:>7} {:>7} {:>5} {:>7} {:>8} {:7}{:>6}", words...);
   };
   header("", "accesses", "sectors", "moved,", "shared", "bank", "FLOP", "", "", "");
-  header("step", "of warps", "used", "x best", "passes", "ways", "/byte", "floor", "limit", "error");
+  header("step", "of warps", "used", "x best", "passes", "ways", "/byte", "bound", "limit", "error");
   for (const Step& step : kernel.steps) {
     demo.status(fmt::format("{} ...", step.name));
     const Meter meter;
     const Numbers got = step.run();
     const Traffic t = meter.traffic();
     const double error = error_of(got, kernel.want);
-    const Floor floor = floor_on(kCard, t.bytes_moved(), kernel.flops, static_cast<double>(t.passes));
+    const Bound bound = bound_on(kCard, t.bytes_moved(), kernel.flops, static_cast<double>(t.passes));
     demo.line("{:11} {:9} {:6.0f} % {:7.1f} {:7} {:5} {:7.2g} {:>8} {:7}{:6.0e}", step.name, t.accesses, 100 * t.used(),
               t.bytes_moved() / kernel.least_bytes, t.passes, t.ways, kernel.flops / t.bytes_moved(),
-              duration(floor.seconds), floor.limit, error);
+              duration(bound.seconds), bound.limit, error);
     shown.worst_error = std::max(shown.worst_error, error);
     if (&step == kernel.steps.data()) shown.first = t;
     shown.last = t;
@@ -63,7 +63,7 @@ Shown show_counted(kit::Demo& demo, const Kernel& kernel) {
   return shown;
 }
 
-// Measured on a card, relative to its speed when it only copies.
+// Measured on a GPU, relative to its speed when it only copies.
 Shown show_measured(kit::Demo& demo, const Kernel& kernel, double copy) {
   Shown shown;
   demo.line("at best: {:.1f} MB moved, {} at the copy's speed", 1e-6 * kernel.least_bytes,
@@ -94,22 +94,23 @@ Shown show_errors(kit::Demo& demo, const Kernel& kernel) {
 }
 
 // The problem size: large enough in the simulator for the difference between the steps to show, or large enough to fill
-// a card.
-int64_t scaled(int64_t simulated, int64_t on_a_card) { return on_card() ? on_a_card : simulated; }
+// a GPU.
+int64_t scaled(int64_t simulated, int64_t on_a_gpu) { return on_gpu() ? on_a_gpu : simulated; }
 
 Kernel softmax_kernel(const Impl& impl, Generator& random) {
   const int64_t rows = scaled(256, 65536), n = kMostInRegisters, count = rows * n;
   const Matrix x = random_matrix(rows, n, random);
-  return {
-      fmt::format("Softmax of [{}, {}]", rows, n),
-      5.0 * count,
-      8.0 * count,
-      softmax(tensor_of(x).to(f64), -1),
-      {{"naive", "a thread has a row; neighbouring threads read 2 kB apart", [=] { return softmax_naive(x).v; }},
-       {"coalesced", "a warp has a row: 32 lanes read 32 neighbours", [=] { return softmax_coalesced(x).v; }},
-       {"online", "maximum and sum in one pass (11.4): two readings in place of three",
-        [=] { return impl.softmax(x).v; }},
-       {"vectorised", "float4, and the row stays in registers: one reading", [=] { return softmax_vectorised(x).v; }}}};
+  return {fmt::format("Softmax of [{}, {}]", rows, n),
+          5.0 * count,
+          8.0 * count,
+          softmax(tensor_of(x).to(f64), -1),
+          {{"naive", "one thread per row: neighbouring threads read 2 kB apart", [=] { return softmax_naive(x).v; }},
+           {"coalesced", "one warp per row: 32 lanes read 32 neighbouring elements",
+            [=] { return softmax_coalesced(x).v; }},
+           {"online", "maximum and sum in one pass (11.4): x is read twice, not three times",
+            [=] { return impl.softmax(x).v; }},
+           {"vectorised", "float4, and the row stays in registers: x is read once",
+            [=] { return softmax_vectorised(x).v; }}}};
 }
 
 Kernel layer_norm_kernel(const Impl& impl, Generator& random) {
@@ -123,30 +124,30 @@ Kernel layer_norm_kernel(const Impl& impl, Generator& random) {
           7.0 * count,
           8.0 * count + 8.0 * n,
           layer_norm(tensor_of(x).to(f64), vector(w), vector(b), 1e-5),
-          {{"naive", "a thread has a row", [=] { return layer_norm_naive(x, w, b).v; }},
-           {"coalesced", "a warp has a row; x is read three times", [=] { return layer_norm_coalesced(x, w, b).v; }},
-           {"shared", "a block has a row and keeps it in shared memory (11.2): x is read once",
+          {{"naive", "one thread per row", [=] { return layer_norm_naive(x, w, b).v; }},
+           {"coalesced", "one warp per row; x is read three times", [=] { return layer_norm_coalesced(x, w, b).v; }},
+           {"shared", "one block per row, which it keeps in shared memory (11.2): x is read once",
             [=] { return impl.layer_norm(x, w, b).v; }},
-           {"vectorised", "a warp again, float4, the row in registers: no shared memory, no barrier",
+           {"vectorised", "one warp per row, float4, the row in registers: no shared memory, no barrier",
             [=] { return layer_norm_vectorised(x, w, b).v; }}}};
 }
 
 Kernel matmul_kernel(const Impl& impl, Generator& random) {
   const int64_t n = scaled(128, 2048), count = n * n;
   const Matrix a = random_matrix(n, n, random), b = random_matrix(n, n, random);
-  return {
-      fmt::format("The product [{0}, {0}] · [{0}, {0}]", n),
-      2.0 * count * n,
-      12.0 * count,
-      matmul(tensor_of(a).to(f64), tensor_of(b).to(f64)),
-      {{"naive", "a thread has a number of c; neighbours have neighbouring rows", [=] { return matmul_naive(a, b).v; }},
-       {"coalesced", "neighbours have neighbouring columns", [=] { return matmul_coalesced(a, b).v; }},
-       {"shared", "tiles of 16 x 16 in shared memory: what is read once is used 16 times",
-        [=] { return matmul_shared(a, b).v; }},
-       {"registers", "tiles of 64 x 64, 4 x 4 numbers per thread (11.3): used 64 times, 8 reads for 16 products",
-        [=] { return impl.matmul(a, b, false, false).v; }},
-       {"vectorised", "the same with float4: a quarter of the accesses, and fewer conflicts",
-        [=] { return matmul_vectorised(a, b).v; }}}};
+  return {fmt::format("The product [{0}, {0}] · [{0}, {0}]", n),
+          2.0 * count * n,
+          12.0 * count,
+          matmul(tensor_of(a).to(f64), tensor_of(b).to(f64)),
+          {{"naive", "one thread per element of c; neighbouring threads compute neighbouring rows",
+            [=] { return matmul_naive(a, b).v; }},
+           {"coalesced", "neighbouring threads compute neighbouring columns", [=] { return matmul_coalesced(a, b).v; }},
+           {"shared", "tiles of 16 x 16 in shared memory: each element that is read is used 16 times",
+            [=] { return matmul_shared(a, b).v; }},
+           {"registers", "tiles of 64 x 64, 4 x 4 elements per thread (11.3): used 64 times, 8 reads for 16 products",
+            [=] { return impl.matmul(a, b, false, false).v; }},
+           {"vectorised", "the same with float4: a quarter of the accesses, and fewer bank conflicts",
+            [=] { return matmul_vectorised(a, b).v; }}}};
 }
 
 Kernel attention_kernel(Generator& random) {
@@ -162,13 +163,13 @@ Kernel attention_kernel(Generator& random) {
           4.0 * count * length + 5.0 * heads * length * length,
           16.0 * count,
           attention(tensor(x.q), tensor(x.k), tensor(x.v), every_key),
-          {{"naive", "three kernels, T x T scores in memory; neighbours have neighbouring queries",
+          {{"naive", "three kernels, T x T scores in memory; neighbouring threads have neighbouring queries",
             [=] { return attention_naive(x); }},
-           {"coalesced", "a warp has a query: for a score its 32 lanes read the 32 numbers of a key",
+           {"coalesced", "one warp per query: for a score its 32 lanes read the 32 elements of a key",
             [=] { return attention_coalesced(x); }},
-           {"shared", "one kernel: tiles of keys and values, online softmax; no score is stored",
+           {"shared", "one kernel: tiles of keys and values, online softmax; scores are not stored",
             [=] { return attention_shared(x); }},
-           {"vectorised", "float4, and four queries per warp share each key they read",
+           {"vectorised", "float4, and four queries per warp share each key that is read",
             [=] { return attention_vectorised(x); }}}};
 }
 
@@ -177,11 +178,11 @@ Kernel attention_kernel(Generator& random) {
 double show_kernels(kit::Demo& demo, const Impl& impl) {
   double worst = 0;
   Generator random(4);
-  const double copy = on_card() ? copy_bytes_per_second() : 0;
-  if (on_card()) demo.say("Copying 256 MB, this card moves {:.0f} GB/s.", 1e-9 * copy);
+  const double copy = on_gpu() ? copy_bytes_per_second() : 0;
+  if (on_gpu()) demo.say("Copying 256 MB, this GPU moves {:.0f} GB/s.", 1e-9 * copy);
   const auto show = [&](const Kernel& kernel) {
     demo.heading(kernel.title);
-    const Shown shown = on_card()          ? show_measured(demo, kernel, copy)
+    const Shown shown = on_gpu()           ? show_measured(demo, kernel, copy)
                         : counts_traffic() ? show_counted(demo, kernel)
                                            : show_errors(demo, kernel);
     demo.gap();

@@ -74,7 +74,12 @@ struct Lesson {
   std::function<void(Demo&, const Impl&)> demo;
   std::string exercise = "exercise.cpp";          // in the folder
   std::function<std::string()> unavailable = {};  // the reason why this machine cannot run the lesson, "" if it can
+  // Whether this build checks what kernels access in memory. A lesson without kernels leaves it empty.
+  std::function<bool()> checks_accesses = {};
 };
+
+// The exit status on a machine that cannot run the lesson. CTest counts such a test as skipped.
+inline constexpr int kUnavailable = 77;
 
 // Check and Lesson without the type Impl, for the commands.
 struct CheckEntry {
@@ -89,6 +94,7 @@ struct LessonEntry {
   std::vector<CheckEntry> checks;
   std::function<void(Demo&, const std::set<std::string>& learner_pieces)> demo;
   std::function<std::string()> unavailable;
+  std::function<bool()> checks_accesses = {};
 
   std::string program() const { return "./lesson" + std::to_string(number); }
   std::string exercise() const { return folder + "/" + exercise_file; }
@@ -96,13 +102,15 @@ struct LessonEntry {
 
 // The whole command line of ./lessonN. Returns the exit status.
 int run_lesson(const LessonEntry& lesson, int argc, char** argv);
-// Returns 0 if the checks are ok on the plain answers and report each mutant as its row says, otherwise 1.
+// Returns 0 if the checks are ok on the plain answers and report each mutant as its row says, otherwise 1; kUnavailable
+// if this machine cannot run the lesson.
 int run_mutants(const LessonEntry& plain, const std::vector<std::pair<MutantRow, LessonEntry>>& mutants);
 
 // `lesson` must outlive the result.
 template <class Impl>
 LessonEntry entry_of(const Lesson<Impl>& lesson, const Impl& learner) {
-  LessonEntry entry{lesson.number, lesson.folder, lesson.title, lesson.exercise, {}, {}, lesson.unavailable};
+  LessonEntry entry{lesson.number,      lesson.folder,         lesson.title, lesson.exercise, {}, {},
+                    lesson.unavailable, lesson.checks_accesses};
   for (const Check<Impl>& check : lesson.checks) {
     entry.checks.push_back({check.id, check.title, check.piece.name, check.section, check.why, check.hints,
                             check.solution, [&lesson, &check, from = learner](Grader& grader, bool learners) {

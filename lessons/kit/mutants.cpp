@@ -4,6 +4,7 @@
 #include "lessons/kit/isolate.h"
 #include "lessons/kit/state.h"
 #include "lessons/kit/terminal.h"
+#include "tensor/base/table.h"
 
 namespace pg::kit {
 namespace {
@@ -30,10 +31,26 @@ std::string complaint(const LessonEntry& lesson, const MutantRow& row) {
   return "";
 }
 
+// Whether this build has what the row needs. Throws Error if the need is unknown.
+bool runs_here(const LessonEntry& lesson, const MutantRow& row) {
+  struct Need {
+    std::string name;
+    bool met;
+  };
+  if (row.needs.empty()) return true;
+  const std::vector<Need> needs = {{"speed", optimized_build()},
+                                   {"simulator", lesson.checks_accesses && lesson.checks_accesses()}};
+  return find_row(needs, "what the mutant needs", row.needs).met;
+}
+
 }  // namespace
 
 int run_mutants(const LessonEntry& plain, const std::vector<std::pair<MutantRow, LessonEntry>>& mutants) {
   use_plain_style();
+  if (const std::string why = plain.unavailable ? plain.unavailable() : ""; !why.empty()) {
+    fmt::print("{}", wrapped(why));
+    return kUnavailable;
+  }
   int failed = 0, skipped = 0;
   TimeLimit limit;
   for (const CheckEntry& check : plain.checks) {
@@ -43,17 +60,21 @@ int run_mutants(const LessonEntry& plain, const std::vector<std::pair<MutantRow,
     ++failed;
   }
   for (const auto& [row, lesson] : mutants) {
-    if (row.needs == "speed" && !optimized_build()) {
-      ++skipped;
-      continue;
+    std::string problem;
+    try {
+      if (!runs_here(lesson, row)) {
+        ++skipped;
+        continue;
+      }
+      problem = complaint(lesson, row);
+    } catch (const Error& error) {
+      problem = error.what();
     }
-    const std::string problem = complaint(lesson, row);
     if (problem.empty()) continue;
     fmt::print("{}: {}\n", row.name, problem);
     ++failed;
   }
-  fmt::print("{} mutants, {} wrongly graded, {} not run in a build without optimisation\n", mutants.size(), failed,
-             skipped);
+  fmt::print("{} mutants, {} wrongly graded, {} that this build cannot judge\n", mutants.size(), failed, skipped);
   return failed ? 1 : 0;
 }
 

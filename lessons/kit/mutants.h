@@ -1,7 +1,7 @@
 #pragma once
-// Known wrong answers to a lesson, as rows of one table in lessons/NN_name/mutants.cpp. The program lessonN_mutants
-// runs the checks on each: the named check must be WRONG and its diagnosis must contain the words in `says`; the others
-// must stay ok.
+// Known wrong answers to a lesson, as rows of one table in lessons/NN_name/mutants.cpp (or mutants.cu). The program
+// lessonN_mutants runs the checks on each: the named check must be WRONG and its diagnosis must contain the words in
+// `says`; the others must stay ok.
 #include <string>
 #include <vector>
 
@@ -9,10 +9,11 @@ namespace pg::kit {
 
 struct MutantRow {
   std::string name;
-  std::string check;       // "03.3"
-  std::string says;        // text that the diagnosis must contain
-  std::string also = "";   // other checks that must be WRONG too: "07.2 07.3"
-  std::string needs = "";  // "speed": only in an optimised build
+  std::string check;      // "03.3"
+  std::string says;       // text that the diagnosis must contain
+  std::string also = "";  // other checks that must be WRONG too: "07.2 07.3"
+  // "speed": run only in an optimised build; "simulator": only where Lesson::checks_accesses() is true
+  std::string needs = "";
 };
 
 template <class Impl>

@@ -1,7 +1,6 @@
 // CI checks of every lesson; see lessons/kit/README.md. lessons/kit/tests.cmake runs it from the repository's root.
 //   gate stub PROGRAM              every check is TODO
 //   gate ok PROGRAM [ARGUMENT]     every check is ok
-//   gate mutant PROGRAM SOURCE     the result is as the source's first line says
 //   gate readme PROGRAM README     the commands in its sh blocks work (run with the given program)
 //   gate demo PROGRAM SECONDS      the claims hold, within that much CPU time
 #include <sys/resource.h>
@@ -10,9 +9,8 @@
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <regex>
-#include <set>
 
+#include "lessons/kit/lesson.h"
 #include "lessons/kit/source.h"
 #include "lessons/kit/state.h"
 #include "tensor/base/error.h"
@@ -22,7 +20,7 @@ namespace {
 using Json = nlohmann::json;
 using pg::check;
 
-constexpr int kUnavailable = 77;  // a lesson's exit status on a machine that cannot run it; CTest treats it as skipped
+using pg::kit::kUnavailable;
 struct Unavailable {};
 
 struct Run {
@@ -77,39 +75,6 @@ void all_are(const Json& checks, const std::string& state) {
   }
 }
 
-// "// check: 01.2  says: words  also: 01.3  needs: speed" → the text after a key.
-std::string field(const std::string& line, const std::string& key) {
-  const size_t at = line.find(key + ":");
-  if (at == std::string::npos) return "";
-  std::string rest = line.substr(at + key.size() + 1);
-  static const std::regex next("  (says|also|needs):");
-  std::smatch match;
-  if (std::regex_search(rest, match, next)) rest.resize(match.position());
-  const size_t first = rest.find_first_not_of(' '), last = rest.find_last_not_of(' ');
-  return first == std::string::npos ? "" : rest.substr(first, last - first + 1);
-}
-
-void mutant(const std::string& program, const std::string& source) {
-  const std::string text = pg::kit::read_file(source), line = text.substr(0, text.find('\n'));
-  const std::string id = field(line, "check"), words = field(line, "says"), also = field(line, "also");
-  check(!id.empty(), "{}: the first line must be: // check: ID  says: WORDS", source);
-  if (id == "none") return all_are(graded(program, "", 0), "ok");
-  check(words.size() >= 5, "{}: which words must the diagnosis hold?", source);
-  bool found = false;
-  for (const Json& c : graded(program, "", 1)) {
-    const std::string name = c.at("id"), state = c.at("state"), diagnosis = c.at("diagnosis");
-    if (name == id) {
-      found = true;
-      check(state == "WRONG", "{} is {}, expected WRONG", id, state);
-      check(diagnosis.find(words) != std::string::npos, "{}: the diagnosis is \"{}\", expected \"{}\"", id, diagnosis,
-            words);
-    } else {
-      check(state == (also.find(name) != std::string::npos ? "WRONG" : "ok"), "{} is {} as well", name, state);
-    }
-  }
-  check(found, "the lesson has no check {}", id);
-}
-
 void readme(const std::string& program, const std::string& path) {
   const std::string name = program.substr(program.rfind('/') + 1);
   const std::string lesson = name.substr(0, name.find('_'));  // for example lesson1 for lesson1_stub
@@ -153,7 +118,6 @@ int main(int argc, char** argv) {
     const std::string third = a.size() > 2 ? a[2] : "";
     if (a[0] == "stub") return all_are(graded(a[1], "", 2), "TODO"), 0;
     if (a[0] == "ok") return all_are(graded(a[1], third, 0), "ok"), 0;
-    if (a[0] == "mutant") return mutant(a[1], third), 0;
     if (a[0] == "readme") return readme(a[1], third), 0;
     if (a[0] == "demo") return demo(a[1], std::stod(third)), 0;
     pg::fail("gate: unknown gate {}", a[0]);

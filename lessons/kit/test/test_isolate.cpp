@@ -186,3 +186,37 @@ TEST_CASE("a long title has a line of its own", "[kit]") {
   CHECK(columns.size() == 3);
   CHECK(std::set<size_t>(columns.begin(), columns.end()).size() == 1);
 }
+
+TEST_CASE("a mutant is judged where the build has what it needs", "[kit]") {
+  CheckEntry check;
+  check.id = "01.1";
+  check.piece = "f";
+  check.run = [](Grader& g, bool) { g.note("right"); };
+  const LessonEntry plain{1, "", "", "", {check}, {}, {}};
+  check.run = [](Grader& g, bool) { g.expect(false, "1 + 1", "3", "2", "the sum is too large"); };
+  LessonEntry with_simulator{1, "", "", "", {check}, {}, {}};
+  with_simulator.checks_accesses = [] { return true; };
+  int status = 0;
+  const auto run = [&](const LessonEntry& lesson, const std::string& needs) {
+    const MutantRow row{"sum_too_large", "01.1", "the sum is too large", "", needs};
+    return printed([&] { status = run_mutants(plain, {{row, lesson}}); });
+  };
+  const auto says = [](const std::string& text, const std::string& words) {
+    INFO(text);
+    CHECK(text.find(words) != std::string::npos);
+  };
+
+  says(run(with_simulator, "simulator"), "1 mutants, 0 wrongly graded, 0 that");
+  CHECK(status == 0);
+  says(run(plain, ""), "sum_too_large: 01.1 is ok, expected WRONG");
+  CHECK(status == 1);
+  says(run(plain, "simulator"), "1 mutants, 0 wrongly graded, 1 that");
+  CHECK(status == 0);
+  says(run(plain, "luck"), "what the mutant needs: expected speed, simulator, got \"luck\"");
+  CHECK(status == 1);
+
+  LessonEntry elsewhere = plain;
+  elsewhere.unavailable = [] { return "There is no GPU here."; };
+  says(printed([&] { status = run_mutants(elsewhere, {}); }), "There is no GPU here.");
+  CHECK(status == kUnavailable);
+}

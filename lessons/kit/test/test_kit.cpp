@@ -143,8 +143,8 @@ TEST_CASE("progress survives a round trip and refuses other files", "[kit]") {
 TEST_CASE("reset keeps the learner's file and makes the stub again", "[kit]") {
   const fs::path folder = fs::path(repository_root()) / "build-kit-test";
   fs::create_directories(folder);
-  std::ofstream(folder / "answers.h") << "#ifndef MUTANT_f\nint f() {\n  // [answer 01.1 f]\n  return 1;\n"
-                                         "  // [end]\n}\n#endif  // MUTANT\n";
+  std::ofstream(folder / "answers.h") << "int f() {\n  // [answer 01.1 f]\n  return 1;\n"
+                                         "  // [end]\n}\n";
   std::ofstream(folder / "exercise.cpp") << "mine\n";
   LessonEntry lesson{1, "build-kit-test", "test", "exercise.cpp", {}, {}, {}};
   CHECK(reset_command(lesson) == 0);

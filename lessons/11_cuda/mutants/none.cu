@@ -1,2 +1,0 @@
-// check: none
-#include "lessons/11_cuda/answers.h"
