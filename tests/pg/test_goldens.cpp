@@ -12,7 +12,6 @@
 #include "tests/catch.h"
 #include "tests/messages.h"
 #include "tools/pg/golden/golden.h"
-#include "tools/pg/golden/result.h"
 
 using namespace pg;
 using namespace pg::tools;

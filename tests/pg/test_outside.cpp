@@ -17,9 +17,8 @@
 #include "tests/messages.h"
 #include "tests/temp_dir.h"
 #include "tools/pg/golden/attributes.h"
-#include "tools/pg/run/interrupt.h"
+#include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
-#include "tools/pg/run/remark.h"
 #include "tools/pg/run/run_dir.h"
 
 using namespace pg;

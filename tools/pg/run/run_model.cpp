@@ -10,7 +10,7 @@
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
 #include "tools/pg/options.h"
-#include "tools/pg/run/run.h"
+#include "tools/pg/run/run_dir.h"
 
 namespace pg::tools {
 namespace {
