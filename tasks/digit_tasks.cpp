@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tasks/token_list.h"
+#include "tasks/tokenizer.h"
 #include "tensor/base/error.h"
 
 namespace pg {

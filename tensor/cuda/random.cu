@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "tensor/base/philox.h"
+#include "tensor/base/random.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/vector_load.h"
 

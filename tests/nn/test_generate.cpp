@@ -8,7 +8,7 @@
 #include "autograd/ops.h"
 #include "nn/generate.h"
 #include "tensor/base/parallel.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 #include "tests/catch.h"
 #include "tests/messages.h"
 

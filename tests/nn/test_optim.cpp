@@ -6,7 +6,6 @@
 #include "autograd/ops.h"
 #include "nn/layers.h"
 #include "nn/optim.h"
-#include "nn/schedule.h"
 #include "tests/catch.h"
 #include "tests/messages.h"
 

@@ -5,10 +5,9 @@
 
 #include "nn/checkpoint.h"
 #include "nn/trainer.h"
-#include "tasks/char_tokenizer.h"
 #include "tasks/text_task.h"
 #include "tasks/tiny_language.h"
-#include "tasks/token_list.h"
+#include "tasks/tokenizer.h"
 #include "tests/catch.h"
 #include "tests/messages.h"
 #include "tests/temp_dir.h"

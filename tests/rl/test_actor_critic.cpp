@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "autograd/gradcheck.h"
-#include "nn/orthogonal.h"
+#include "nn/layers.h"
 #include "rl/control/actor_critic.h"
 #include "rl/control/gaussian.h"
 #include "rl/control/vector_env.h"

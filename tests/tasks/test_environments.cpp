@@ -6,9 +6,8 @@
 #include <set>
 
 #include "nn/safetensors.h"
-#include "tasks/arm.h"
 #include "tasks/bandit.h"
-#include "tasks/classic_control.h"
+#include "tasks/control.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
 #include "tests/messages.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tasks/char_tokenizer.h"
 #include "tasks/text_data.h"
+#include "tasks/tokenizer.h"
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"

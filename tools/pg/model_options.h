@@ -5,7 +5,7 @@
 #include <string>
 
 #include "nn/gpt2.h"
-#include "nn/schedule.h"
+#include "nn/optim.h"
 #include "tools/pg/options.h"
 
 namespace pg::tools {

@@ -3,7 +3,7 @@
 
 #include "nn/checkpoint.h"
 #include "tensor/base/error.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"
 #include "tools/pg/run/process.h"

@@ -1,7 +1,7 @@
 // Loads the text and tokenizer for pg train.
-#include "tasks/char_tokenizer.h"
 #include "tasks/fetch.h"
 #include "tasks/sha256.h"
+#include "tasks/tokenizer.h"
 #include "tensor/base/error.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_model.h"
