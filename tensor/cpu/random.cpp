@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "tensor/cpu/grain.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/simd/vec_math.h"
 
