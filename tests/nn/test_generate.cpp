@@ -10,7 +10,6 @@
 #include "tensor/base/parallel.h"
 #include "tensor/base/random.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

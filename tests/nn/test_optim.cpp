@@ -7,7 +7,6 @@
 #include "nn/layers.h"
 #include "nn/optim.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

@@ -10,7 +10,6 @@
 
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 #include "tools/pg/golden/golden.h"
 
 using namespace pg;

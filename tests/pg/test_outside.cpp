@@ -14,8 +14,6 @@
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
-#include "tests/temp_dir.h"
 #include "tools/pg/golden/attributes.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"

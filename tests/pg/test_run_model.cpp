@@ -9,8 +9,6 @@
 #include "tasks/tiny_language.h"
 #include "tasks/tokenizer.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
-#include "tests/temp_dir.h"
 #include "tools/pg/eval.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/stop_text.h"

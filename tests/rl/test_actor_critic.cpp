@@ -9,7 +9,6 @@
 #include "rl/control/gaussian.h"
 #include "rl/control/vector_env.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

@@ -10,7 +10,6 @@
 #include "tasks/control.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

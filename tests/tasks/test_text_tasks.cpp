@@ -8,7 +8,6 @@
 #include "tasks/tiny_language.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;
