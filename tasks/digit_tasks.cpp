@@ -1,9 +1,8 @@
 // Tasks on strings of digits: copy, reverse, sort, digits.
-#include "tasks/digit_tasks.h"
-
 #include <algorithm>
 #include <set>
 
+#include "tasks/text_task.h"
 #include "tasks/tokenizer.h"
 #include "tensor/base/error.h"
 

@@ -1,8 +1,7 @@
 // The task imitate.
-#include "tasks/imitate.h"
-
 #include "tasks/fetch.h"
 #include "tasks/text_data.h"
+#include "tasks/text_task.h"
 #include "tasks/tokenizer.h"
 #include "tensor/base/error.h"
 

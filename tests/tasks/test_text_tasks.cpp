@@ -2,8 +2,6 @@
 #include <functional>
 #include <set>
 
-#include "tasks/digit_tasks.h"
-#include "tasks/imitate.h"
 #include "tasks/text_task.h"
 #include "tasks/tiny_language.h"
 #include "tensor/base/error.h"
