@@ -111,13 +111,11 @@ function(pg_kernels target)
   target_link_libraries(${target} PUBLIC cuda_runtime)
 endfunction()
 
-# pg_cublas(TARGET): adds the matrix products of cuBLASLt, or in a simulated build what says that there are none.
+# pg_cublas(TARGET): adds the matrix products of cuBLASLt, which a simulated build does not have.
 function(pg_cublas target)
   if(POLICYGRAD_CUDA STREQUAL "nvcc")
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/gemm/blas.cpp)
     target_link_libraries(${target} PUBLIC CUDA::cublasLt)
-  else()
-    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/gemm/no_cublas.cpp)
   endif()
 endfunction()
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "nn/decoder.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 
 namespace pg {
 namespace {

@@ -4,6 +4,7 @@
 #include "autograd/ops.h"
 #include "nn/kv_cache.h"
 #include "nn/module.h"
+#include "tensor/tensor.h"
 
 namespace pg {
 
@@ -117,5 +118,10 @@ struct CausalSelfAttention : Module {
   Tensor operator()(const Tensor& x, const PackedBatch& rows) const;
   void visit(Visitor& visitor) override;
 };
+
+// A random matrix [rows, columns] whose rows (or columns, whichever are fewer) are orthogonal with norm `gain`,
+// uniformly distributed over such matrices: the Q of a QR factorisation of a Gaussian matrix (Saxe et al. 2013,
+// arXiv:1312.6120). Computed in f64.
+Tensor orthogonal(int64_t rows, int64_t columns, double gain, Generator& generator, DType dtype = f32);
 
 }  // namespace pg

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "autograd/op_util.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 
 namespace pg {
 namespace {

@@ -10,7 +10,6 @@
 #include "nn/checkpoint.h"
 #include "nn/gpt2.h"
 #include "nn/optim.h"
-#include "nn/schedule.h"
 #include "tensor/backend.h"
 
 namespace pg {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "rl/rows.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 
 namespace pg::rl {
 namespace {

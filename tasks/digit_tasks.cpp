@@ -1,10 +1,9 @@
 // Tasks on strings of digits: copy, reverse, sort, digits.
-#include "tasks/digit_tasks.h"
-
 #include <algorithm>
 #include <set>
 
-#include "tasks/token_list.h"
+#include "tasks/text_task.h"
+#include "tasks/tokenizer.h"
 #include "tensor/base/error.h"
 
 namespace pg {

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tasks/arm.h"
 #include "tasks/bandit.h"
-#include "tasks/classic_control.h"
+#include "tasks/control.h"
 #include "tensor/base/error.h"
 
 namespace pg {

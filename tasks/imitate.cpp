@@ -1,9 +1,8 @@
 // The task imitate.
-#include "tasks/imitate.h"
-
-#include "tasks/char_tokenizer.h"
 #include "tasks/fetch.h"
 #include "tasks/text_data.h"
+#include "tasks/text_task.h"
+#include "tasks/tokenizer.h"
 #include "tensor/base/error.h"
 
 namespace pg {

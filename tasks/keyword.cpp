@@ -1,8 +1,7 @@
 // The task keyword.
-#include "tasks/keyword.h"
-
 #include <algorithm>
 
+#include "tasks/text_task.h"
 #include "tasks/tiny_language.h"
 
 namespace pg {

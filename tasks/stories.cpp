@@ -4,7 +4,6 @@
 #include <cmath>
 #include <set>
 
-#include "tasks/story_grammar.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
 

@@ -1,8 +1,7 @@
 // The grammar of the built-in stories.
-#include "tasks/story_grammar.h"
-
 #include <sstream>
 
+#include "tasks/stories.h"
 #include "tensor/base/error.h"
 
 namespace pg {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/char_tokenizer.h"
+#include "tasks/tokenizer.h"
 #include "tensor/base/random.h"
 
 namespace pg {

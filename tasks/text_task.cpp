@@ -1,10 +1,6 @@
 // The table of text tasks.
 #include "tasks/text_task.h"
 
-#include "tasks/digit_tasks.h"
-#include "tasks/imitate.h"
-#include "tasks/keyword.h"
-
 namespace pg {
 namespace {
 

@@ -1,6 +1,6 @@
 #pragma once
 // Text tasks: a problem is a prompt, and a response gets a score. Trainers see token ids only; ids are never converted
-// to text and back.
+// to text and back. The tasks with a name are at the end.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -75,5 +75,51 @@ const std::vector<TextTaskRow>& text_tasks();
 // The task of that name, with the default options except those given by name: make_text_task("copy", {{"length",
 // "5"}}). Throws Error with the known names for an unknown task or option.
 std::unique_ptr<TextTask> make_text_task(std::string_view name, const std::map<std::string, std::string>& options = {});
+
+// ---- digit_tasks.cpp: small enough to be learned in a minute, large enough to have held-out problems
+
+// Strings of 1 to `length` digits that must be copied, reversed or sorted. The reward is the fraction of the answer
+// (its end token included) that is right up to the first mistake; a tenth of all strings is held out.
+struct DigitStringOptions {
+  int64_t length = 6;
+};
+std::vector<Field> fields(DigitStringOptions& options);
+std::unique_ptr<TextTask> copy_task(const DigitStringOptions& options = {});
+std::unique_ptr<TextTask> reverse_task(const DigitStringOptions& options = {});
+std::unique_ptr<TextTask> sort_task(const DigitStringOptions& options = {});
+
+// The answer to "3,5:4" is the next 4 terms of the sequence, "7,9,1,3": each term adds the difference of the first two,
+// modulo 10. 1000 problems, 200 of them held out; the reward is that of copy_task. After verl's digit
+// completion.
+std::unique_ptr<TextTask> digit_completion_task();
+
+// The policy guesses a number from 0 to 99. The environment answers "<" or ">" (the number is smaller, larger) until
+// the guess is right or five guesses are used. Reward 1 for a right guess. Multi-turn episodes.
+std::unique_ptr<TextTask> guess_task();
+
+// ---- imitate.cpp: continue a text of a corpus
+
+struct ImitateOptions {
+  int64_t length = 6;              // characters to write
+  int64_t context = 16;            // characters of the prompt
+  bool negative = false;           // -1 for a wrong character instead of 0
+  std::string corpus = "stories";  // "tinyshakespeare", "stories", or a text file
+};
+std::vector<Field> fields(ImitateOptions& options);
+
+// Each character that equals the corpus's at its position is rewarded by 1 / length. The last tenth of the corpus is
+// held out. Throws Error if the corpus is too short.
+std::unique_ptr<TextTask> imitate_task(const ImitateOptions& options = {});
+
+// ---- keyword.cpp: write a sentence of the tiny language (tasks/tiny_language.h) that contains "moon"
+
+struct KeywordOptions {
+  double length_penalty = 0;
+};
+std::vector<Field> fields(KeywordOptions& options);
+
+// A sentence earns 1 for each "moon" in it, minus length_penalty for each token past the eighth: a reward that invites
+// reward hacking. It is solved by a correct sentence with a moon.
+std::unique_ptr<TextTask> keyword_task(const KeywordOptions& options = {});
 
 }  // namespace pg

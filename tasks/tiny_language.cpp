@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tasks/token_list.h"
+#include "tasks/tokenizer.h"
 #include "tensor/base/error.h"
 
 namespace pg {

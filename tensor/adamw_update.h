@@ -8,7 +8,7 @@
 #include <bit>
 #include <cmath>
 
-#include "tensor/base/philox.h"
+#include "tensor/base/random.h"
 #include "tensor/kernels.h"
 
 namespace pg {

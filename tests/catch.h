@@ -1,18 +1,51 @@
 #pragma once
-// Includes Catch2 version 2 (Debian 12) or 3 (Ubuntu 24.04). Use only what both versions have: TEST_CASE, SECTION,
-// GENERATE, REQUIRE, CHECK, tags, Approx. A test case's name must not contain brackets, commas or semicolons (CTest
-// runs test cases by name).
+// Catch2, version 2 (Debian 12) or 3 (Ubuntu 24.04), and what most tests use with it. Use only what both versions have:
+// TEST_CASE, SECTION, GENERATE, REQUIRE, CHECK, tags, Approx. A test case's name must not contain brackets, commas or
+// semicolons (CTest runs test cases by name).
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
 #else
 #include <catch2/catch.hpp>
 #endif
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
+
+#include "tensor/base/error.h"
 
 namespace pg::testing {
+
 // Ends the running test case and reports it as skipped. Helper functions of a test may call it.
 [[noreturn]] void skip(const std::string& reason);
-}  // namespace pg::testing
-
 #define SKIP_TEST(reason) ::pg::testing::skip(reason)
+
+// The message of the Error that f throws, or "" if it throws none.
+inline std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+// A folder that is removed when the test ends.
+struct TempDir {
+  std::filesystem::path path;
+  TempDir() {
+    std::string name = (std::filesystem::temp_directory_path() / "policygrad-test-XXXXXX").string();
+    if (!mkdtemp(name.data())) std::abort();
+    path = name;
+  }
+  ~TempDir() { std::filesystem::remove_all(path); }
+  TempDir(const TempDir&) = delete;
+  std::string file(const std::string& name) const { return (path / name).string(); }
+};
+
+}  // namespace pg::testing

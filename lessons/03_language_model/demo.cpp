@@ -6,9 +6,9 @@
 #include "lessons/kit/plot.h"
 #include "nn/layers.h"
 #include "nn/param_slab.h"
-#include "tasks/char_tokenizer.h"
 #include "tasks/stories.h"
 #include "tasks/text_data.h"
+#include "tasks/tokenizer.h"
 
 namespace pg::lesson03 {
 namespace {

@@ -6,9 +6,9 @@
 #include "lessons/kit/plot.h"
 #include "nn/generate.h"
 #include "nn/trainer.h"
-#include "tasks/char_tokenizer.h"
 #include "tasks/fetch.h"
 #include "tasks/text_data.h"
+#include "tasks/tokenizer.h"
 
 namespace pg::lesson04 {
 namespace {

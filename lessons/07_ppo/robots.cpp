@@ -4,7 +4,7 @@
 
 #include "lessons/07_ppo/train.h"
 #include "lessons/kit/plot.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 
 namespace pg::lesson07 {
 namespace {

@@ -8,6 +8,6 @@ struct Todo {
 };
 
 // Ends a function that the learner has not written yet. No return statement is needed after it.
-[[noreturn]] void TODO(const char* piece);
+[[noreturn]] inline void TODO(const char* piece) { throw Todo{piece}; }
 
 }  // namespace pg

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "nn/orthogonal.h"
+#include "nn/layers.h"
 
 namespace pg::rl {
 namespace {

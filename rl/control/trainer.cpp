@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "nn/schedule.h"
+#include "nn/optim.h"
 #include "rl/kl.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 
 namespace pg::rl {
 namespace {

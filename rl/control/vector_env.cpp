@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "tensor/base/error.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 #include "tensor/base/text.h"
 
 namespace pg::rl {

@@ -6,7 +6,7 @@
 
 #include "rl/text/sft.h"
 #include "tensor/base/error.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 
 namespace pg::rl {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "tensor/base/error.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 
 namespace pg::rl {
 namespace {

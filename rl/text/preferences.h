@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "nn/optim.h"
-#include "nn/schedule.h"
 #include "rl/preference_loss.h"
 #include "rl/text/metrics.h"
 #include "rl/text/models.h"

@@ -13,7 +13,7 @@
 #include "rl/value_loss.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 
 namespace pg::rl {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "nn/checkpoint.h"
 #include "nn/optim.h"
-#include "nn/schedule.h"
 #include "rl/advantages.h"
 #include "rl/algorithm.h"
 #include "rl/text/metrics.h"

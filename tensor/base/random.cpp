@@ -5,7 +5,6 @@
 #include <numbers>
 
 #include "tensor/base/error.h"
-#include "tensor/base/philox.h"
 
 namespace pg {
 

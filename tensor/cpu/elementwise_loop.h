@@ -2,7 +2,7 @@
 // Elementwise kernels over views of any strides, written as one loop over contiguous stretches. Operands that are
 // strided, repeated or bf16 are gathered into small buffers first, so that the arithmetic of an element is the same in
 // every layout.
-#include "tensor/cpu/grain.h"
+#include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/simd/vec_bf16.h"
 
 namespace pg::cpu {

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "tensor/base/philox.h"
-#include "tensor/cpu/grain.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/simd/vec_math.h"
 

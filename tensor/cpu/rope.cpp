@@ -3,7 +3,6 @@
 #include <cmath>
 #include <vector>
 
-#include "tensor/cpu/grain.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/row_ops.h"
 

@@ -3,7 +3,7 @@
 // through a buffer of one row.
 #include <utility>
 
-#include "tensor/cpu/grain.h"
+#include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/scratch.h"
 #include "tensor/cpu/simd/vec_bf16.h"
 

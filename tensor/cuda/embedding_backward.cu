@@ -6,7 +6,7 @@
 #include "tensor/cuda/array.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/row.h"
-#include "tensor/cuda/runtime/scratch.h"
+#include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/sort.h"
 
 namespace pg::cuda {

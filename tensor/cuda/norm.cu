@@ -4,7 +4,7 @@
 
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/row.h"
-#include "tensor/cuda/runtime/scratch.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
 namespace {

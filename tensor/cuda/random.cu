@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "tensor/base/philox.h"
+#include "tensor/base/random.h"
+#include "tensor/cuda/array.h"
 #include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/vector_load.h"
 
 namespace pg::cuda {
 namespace {

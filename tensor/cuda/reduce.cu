@@ -3,9 +3,9 @@
 // over blocks, and a second launch reduces the partial results. The order of a sum depends on shapes and strides only.
 #include <limits>
 
-#include "tensor/cuda/block_reduce.h"
+#include "tensor/cuda/array.h"
 #include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/runtime/scratch.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
 namespace {
@@ -15,6 +15,21 @@ constexpr int64_t kTerms = 16;    // minimum terms per thread: reductions are no
 
 template <Reduce kOp, class T>
 constexpr T kNothing = kOp == Reduce::sum ? T(0) : -std::numeric_limits<T>::infinity();
+
+// Reduces the values of groups of kAlong threads, a power of two, that are kStep threads apart: combine(a, b) along a
+// tree in shared memory `values` [blockDim.x]. The first thread of each group gets the result. All threads of the block
+// must call it.
+template <int kAlong, int kStep, class V, class F>
+__device__ __forceinline__ V block_reduce(V* values, V value, F combine) {
+  const int t = static_cast<int>(threadIdx.x), along = t / kStep % kAlong;
+  for (int half = kAlong / 2; half > 0; half /= 2) {
+    values[t] = value;
+    __syncthreads();
+    if (along < half) value = combine(value, values[t + half * kStep]);
+    __syncthreads();
+  }
+  return value;
+}
 
 template <Reduce kOp, class T>
 __device__ __forceinline__ T combine(T a, T b) {

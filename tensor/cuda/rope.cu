@@ -5,7 +5,7 @@
 
 #include "tensor/cuda/array.h"
 #include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/runtime/scratch.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
 namespace {

@@ -189,12 +189,6 @@ __device__ __forceinline__ void for_vectors(int64_t n, int64_t head, F f) {
 
 // ---- log-sum-exp
 
-// NaN if either is NaN.
-template <class T>
-__device__ __forceinline__ T max_with_nan(T a, T b) {
-  return b > a || b != b ? b : a;
-}
-
 // A product that is rounded separately: otherwise nvcc may fuse it with an addition in one kernel and not in another.
 __device__ __forceinline__ float rounded_product(float a, float b) { return __fmul_rn(a, b); }
 __device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }

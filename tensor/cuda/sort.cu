@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tensor/cuda/array.h"
-#include "tensor/cuda/runtime/scratch.h"
+#include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/sort.h"
 
 namespace pg::cuda {

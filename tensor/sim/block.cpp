@@ -9,7 +9,6 @@
 
 #include "tensor/base/error.h"
 #include "tensor/sim/fiber.h"
-#include "tensor/sim/hooks.h"
 #include "tensor/sim/symbols.h"
 #if POLICYGRAD_SIM_ASAN
 #include <sanitizer/asan_interface.h>

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tensor/sim/checker.h"
-#include "tensor/sim/fault.h"
 #include "tensor/sim/kernel.h"
 #include "tensor/sim/meeting.h"
 #include "tensor/sim/recorder.h"
@@ -104,5 +103,13 @@ class Block {
   Checker checker_;
   Recorder recorder_;
 };
+
+// Compiled kernels call the simulator through these: they are compiled with -fsanitize=thread, which puts a call of a
+// __tsan_… function before every access to memory; hooks.cpp defines those functions in place of ThreadSanitizer's.
+
+// The block that runs on this host thread, or ran last.
+extern constinit thread_local Block* running_block;
+// The block that runs on this host thread and observes accesses; nullptr: no block does.
+extern constinit thread_local Block* observed_block;
 
 }  // namespace pg::sim

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "tensor/sim/fault.h"
 #include "tensor/sim/kernel.h"
 #include "tensor/sim/memory.h"
 #include "tensor/sim/order.h"

@@ -2,7 +2,6 @@
 #include "tensor/sim/device.h"
 
 #include "tensor/sim/block.h"
-#include "tensor/sim/hooks.h"
 
 using pg::sim::Block;
 using pg::sim::Meeting;

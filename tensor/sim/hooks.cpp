@@ -1,6 +1,4 @@
 // The functions that -fsanitize=thread calls at each access.
-#include "tensor/sim/hooks.h"
-
 #include <cstddef>
 #include <cstdint>
 

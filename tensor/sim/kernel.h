@@ -1,7 +1,9 @@
 #pragma once
-// One launch of a kernel as the simulator stores it: to run now, or repeatedly from a graph.
+// One launch of a kernel as the simulator stores it, to run now or repeatedly from a graph; and the error that ends it.
 #include <cstddef>
+#include <exception>
 #include <memory>
+#include <string>
 
 #include "tensor/sim/vector_types.h"
 
@@ -26,5 +28,18 @@ void enqueue(Kernel kernel, void* stream);
 
 // Sets how many bytes of dynamic shared memory launches of this kernel may use; 48 KiB if never called.
 void set_dynamic_shared_limit(const void* function, size_t bytes);
+
+// A kernel's error, passed from the thread that made it to the launch, which throws it as pg::Error.
+struct Fault {
+  const void* pc = nullptr;  // return address of the access or barrier; nullptr: no line to name
+  int thread = -1;           // index in the block
+  std::string text;
+  std::exception_ptr
+      thrown{};  // an exception of the kernel that is not a std::exception: the launch throws it instead of pg::Error
+};
+
+// Ends the calling simulated thread, and its launch with this message. Only inside a kernel. Destructors of the
+// kernel's objects do not run (device code has none that matter).
+[[noreturn]] void stop(const void* pc, std::string text);
 
 }  // namespace pg::sim

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "tensor/sim/block.h"
-#include "tensor/sim/hooks.h"
 
 namespace pg::sim {
 

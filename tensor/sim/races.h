@@ -2,6 +2,7 @@
 // Finds two threads of a block that access one word of memory, at least one of them writing, without an order between
 // them. Two accesses are ordered if a barrier separates them or, inside a warp, a __syncwarp of both lanes. A warp's
 // shuffles and votes do not order memory accesses (CUDA guarantees it for __syncwarp only).
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -11,13 +12,37 @@ namespace pg::sim {
 // Vector clocks of the lanes of each warp: lane i comes after what lane j did up to known[i][j].
 class WarpClocks {
  public:
-  void begin_block(int warps);
+  void begin_block(int warps) {
+    if (static_cast<int>(warps_.size()) < warps) warps_.resize(warps);
+    for (int w = 0; w < warps; ++w) {
+      Warp& warp = warps_[w];
+      if (!warp.synced) continue;
+      for (int lane = 0; lane < 32; ++lane) {
+        warp.known[lane].fill(0);
+        warp.known[lane][lane] = 1;
+      }
+      warp.synced = false;
+    }
+  }
   uint32_t now(int thread) const { return warps_[thread / 32].known[thread % 32][thread % 32]; }
   // Whether `thread` comes after what `other`, of the same warp, did at `clock`.
   bool after(int thread, int other, uint32_t clock) const {
     return warps_[thread / 32].known[thread % 32][other % 32] >= clock;
   }
-  void syncwarp(int warp, uint32_t mask);
+  void syncwarp(int warp, uint32_t mask) {
+    Warp& w = warps_[warp];
+    w.synced = true;
+    std::array<uint32_t, 32> joined{};
+    for (int lane = 0; lane < 32; ++lane) {
+      if (!(mask >> lane & 1)) continue;
+      for (int i = 0; i < 32; ++i) joined[i] = std::max(joined[i], w.known[lane][i]);
+    }
+    for (int lane = 0; lane < 32; ++lane) {
+      if (!(mask >> lane & 1)) continue;
+      w.known[lane] = joined;
+      ++w.known[lane][lane];
+    }
+  }
 
  private:
   struct Warp {

@@ -4,7 +4,6 @@
 
 #include "autograd/op_util.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::contains;

@@ -4,7 +4,7 @@
 #include "nn/layers.h"
 #include "nn/optim.h"
 #include "tests/autograd/op_runs.h"
-#include "tests/messages.h"
+#include "tests/catch.h"
 
 using namespace pg;
 using pg::testing::contains;

@@ -1,5 +1,5 @@
 // Tensor-core attention compared with the CPU in f64 and with the CUDA kernels that do not use tensor cores.
-#include "tensor/cuda/attention/attention_mma.h"
+#include "tensor/cuda/attention/attention.h"
 #include "tests/cuda/attention_case.h"
 
 using namespace pg;

@@ -5,7 +5,6 @@
 
 #include "tensor/cuda/gemm/plan_file.h"
 #include "tests/catch.h"
-#include "tests/temp_dir.h"
 
 using pg::cuda::PlanFile;
 

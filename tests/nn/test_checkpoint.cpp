@@ -12,8 +12,6 @@
 
 #include "nn/trainer.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
-#include "tests/temp_dir.h"
 
 using namespace pg;
 using pg::testing::error_of;

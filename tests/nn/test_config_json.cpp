@@ -2,7 +2,6 @@
 #include "nn/config_json.h"
 #include "nn/gpt2.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

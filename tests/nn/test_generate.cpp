@@ -8,9 +8,8 @@
 #include "autograd/ops.h"
 #include "nn/generate.h"
 #include "tensor/base/parallel.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

@@ -6,7 +6,6 @@
 #include "autograd/ops.h"
 #include "nn/gpt2.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

@@ -6,9 +6,7 @@
 #include "autograd/ops.h"
 #include "nn/layers.h"
 #include "nn/optim.h"
-#include "nn/schedule.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

@@ -6,8 +6,6 @@
 
 #include "nn/safetensors.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
-#include "tests/temp_dir.h"
 
 using namespace pg;
 using pg::testing::error_of;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every file in configs/ is read, and its run begins: two steps of each, or a rollout. Usage: configs.sh BUILD_FOLDER
+# Every file in configs/ is read, and its run begins: two steps of each, or a rollout. Then the configs of lesson 8 run as
+# its README uses them, a few steps long. Usage: configs.sh BUILD_FOLDER
 set -u
 pg=$(cd "$1" && pwd)/pg
 configs=$(pwd)/configs
@@ -20,4 +21,22 @@ for config in "$configs"/*.yaml; do
   "$pg" "$@" --config "$config" --threads 1 >out 2>&1 || { echo "$config:" >&2; cat out >&2; wrong=1; }
 done
 [ -d runs ] || { echo 'configs: nothing ran' >&2; wrong=1; }
+
+rm -rf runs
+bad() { echo "configs: $1" >&2; cat out >&2; wrong=1; }
+says() { # says TEXT COMMAND…: the command succeeds and prints this text
+  text=$1
+  shift
+  "$@" >out 2>&1 || bad "'$*' failed"
+  grep -qF -- "$text" out || bad "'$*' does not say '$text'"
+}
+
+says 'after 4 steps' "$pg" sft --config "$configs/keyword_sft.yaml" --name read --steps 4 --warmup 0 --eval-problems 8
+says 'after 2 steps' "$pg" rl --config "$configs/keyword_ppo.yaml" --init runs/*_read --name with --steps 2 --eval-problems 8
+says 'after 2 steps' "$pg" rl --config "$configs/keyword_ppo_no_kl.yaml" --init runs/*_read --name without --steps 2 \
+  --eval-problems 8
+grep -q '^beta: 0.3' runs/*_with/config.yaml || bad 'keyword_ppo.yaml: beta is not 0.3'
+grep -q '^beta: 0$' runs/*_without/config.yaml || bad 'keyword_ppo_no_kl.yaml: beta is not 0'
+# At the first step the policy is its own reference.
+head -n 2 runs/*_with/metrics.jsonl | grep -q '"ref_kl/k1": *0[,.e}0]' || { cp runs/*_with/metrics.jsonl out; bad 'the first KL is not 0'; }
 exit $wrong

@@ -10,9 +10,7 @@
 
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 #include "tools/pg/golden/golden.h"
-#include "tools/pg/golden/result.h"
 
 using namespace pg;
 using namespace pg::tools;

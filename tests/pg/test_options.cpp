@@ -2,8 +2,6 @@
 #include <fstream>
 
 #include "tests/catch.h"
-#include "tests/messages.h"
-#include "tests/temp_dir.h"
 #include "tools/pg/options.h"
 
 using namespace pg;

@@ -14,12 +14,9 @@
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
-#include "tests/temp_dir.h"
 #include "tools/pg/golden/attributes.h"
-#include "tools/pg/run/interrupt.h"
+#include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
-#include "tools/pg/run/remark.h"
 #include "tools/pg/run/run_dir.h"
 
 using namespace pg;

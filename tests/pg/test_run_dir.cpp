@@ -11,7 +11,7 @@
 
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tools/pg/run/interrupt.h"
+#include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/tensorboard.h"

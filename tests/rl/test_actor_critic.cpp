@@ -4,12 +4,11 @@
 #include <numbers>
 
 #include "autograd/gradcheck.h"
-#include "nn/orthogonal.h"
+#include "nn/layers.h"
 #include "rl/control/actor_critic.h"
 #include "rl/control/gaussian.h"
 #include "rl/control/vector_env.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

@@ -10,7 +10,6 @@
 #include "rl/text/trainer.h"
 #include "rl/value_loss.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::contains;

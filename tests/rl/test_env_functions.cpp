@@ -1,7 +1,6 @@
 // The functions that EnvTrainer calls: the engine's by default, and any others with the same arguments.
 #include "rl/control/trainer.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using namespace pg::rl;

@@ -10,8 +10,6 @@
 #include "tasks/bandit.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
-#include "tests/temp_dir.h"
 
 using namespace pg;
 using pg::testing::error_of;

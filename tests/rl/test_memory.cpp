@@ -3,7 +3,7 @@
 
 #include "rl/kl.h"
 #include "rl/text/trainer.h"
-#include "tasks/token_list.h"
+#include "tasks/tokenizer.h"
 #include "tensor/storage.h"
 #include "tests/catch.h"
 

@@ -8,8 +8,6 @@
 #include "rl/text/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
-#include "tests/temp_dir.h"
 
 using namespace pg;
 using pg::testing::error_of;

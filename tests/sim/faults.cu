@@ -1,5 +1,5 @@
 // Kernels with one mistake each, for the simulator's tests.
-#include "tests/sim/faults.h"
+#include "tests/sim/kernels.h"
 
 namespace pg::testing {
 

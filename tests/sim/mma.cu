@@ -2,7 +2,7 @@
 #include <cuda_bf16.h>
 
 #include "tensor/cuda/mma/mma.h"
-#include "tests/sim/mma.h"
+#include "tests/sim/kernels.h"
 
 namespace pg::testing {
 

@@ -1,7 +1,7 @@
 // Every mistake that the simulator must find, with its line and an understandable message, and the same kernel without
 // the mistake.
 #include "tests/sim/device_array.h"
-#include "tests/sim/faults.h"
+#include "tests/sim/kernels.h"
 #include "tests/sim/must_find.h"
 
 using namespace pg;

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "tests/sim/device_array.h"
-#include "tests/sim/mma.h"
+#include "tests/sim/kernels.h"
 #include "tests/sim/must_find.h"
 
 using namespace pg;

@@ -6,7 +6,7 @@
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"
 #include "tests/sim/device_array.h"
-#include "tests/sim/traffic.h"
+#include "tests/sim/kernels.h"
 
 using namespace pg;
 using namespace pg::testing;

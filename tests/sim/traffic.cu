@@ -1,5 +1,5 @@
 // Kernels whose memory traffic is known.
-#include "tests/sim/traffic.h"
+#include "tests/sim/kernels.h"
 
 namespace pg::testing {
 

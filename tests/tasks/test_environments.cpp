@@ -6,12 +6,10 @@
 #include <set>
 
 #include "nn/safetensors.h"
-#include "tasks/arm.h"
 #include "tasks/bandit.h"
-#include "tasks/classic_control.h"
+#include "tasks/control.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

@@ -14,7 +14,6 @@
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::contains;

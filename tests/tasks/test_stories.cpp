@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tasks/stories.h"
-#include "tasks/story_grammar.h"
 #include "tests/catch.h"
 
 using namespace pg;

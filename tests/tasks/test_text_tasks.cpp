@@ -2,13 +2,10 @@
 #include <functional>
 #include <set>
 
-#include "tasks/digit_tasks.h"
-#include "tasks/imitate.h"
 #include "tasks/text_task.h"
 #include "tasks/tiny_language.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

@@ -2,7 +2,6 @@
 #include "tensor/backend.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::error_of;

@@ -7,7 +7,6 @@
 #include "autograd/ops.h"
 #include "tensor/tensor.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::contains;

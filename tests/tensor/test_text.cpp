@@ -1,20 +1,30 @@
-// Suggestions, text excerpts, depth limit of JSON.
+// Errors, suggestions, text excerpts, depth limit of JSON.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "tasks/char_tokenizer.h"
 #include "tasks/text_data.h"
+#include "tasks/tokenizer.h"
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
 
 using namespace pg;
 using pg::testing::contains;
 using pg::testing::error_of;
+
+TEST_CASE("check throws the formatted message only when the condition is false", "[error]") {
+  check(true, "never {}", 1);
+  std::string message;
+  try {
+    check(2 + 2 == 5, "add: expected {}, got {}", 5, 2 + 2);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  CHECK(message == "add: expected 5, got 4");
+}
 
 TEST_CASE("UTF-8 is decoded strictly", "[text]") {
   CHECK(decode_utf8("a\u00e9\u20ac\U0001f600") == U"a\u00e9\u20ac\U0001f600");

@@ -12,7 +12,7 @@
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/process.h"
-#include "tools/pg/run/remark.h"
+#include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_model.h"
 
 namespace pg::tools {

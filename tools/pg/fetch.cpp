@@ -5,7 +5,7 @@
 
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
-#include "tools/pg/run/remark.h"
+#include "tools/pg/run/progress.h"
 
 namespace pg::tools {
 

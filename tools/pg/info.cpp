@@ -9,7 +9,7 @@
 
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
-#include "tools/pg/run/run.h"
+#include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
 
 namespace pg::tools {

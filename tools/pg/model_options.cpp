@@ -1,9 +1,24 @@
-// Options that pg train and the commands for text tasks share.
+// Options that pg train and the commands for text tasks share, and checks of memory.
 #include "tools/pg/model_options.h"
+
+#include <unistd.h>
 
 #include <string>
 
+#include "tensor/base/error.h"
+
 namespace pg::tools {
+
+namespace {
+
+std::string readable(double bytes) {
+  const char* const units[] = {"MB", "GB", "TB", "PB", "EB"};
+  size_t unit = 0;
+  for (bytes /= 1e6; bytes >= 1000 && unit + 1 < std::size(units); bytes /= 1000) ++unit;
+  return fmt::format("{:.3g} {}", bytes, units[unit]);
+}
+
+}  // namespace
 
 std::vector<Field> size_fields(Gpt2Config& model) {
   return {{"layers", &model.n_layer, "transformer blocks", whole_from(1, 100000)},
@@ -23,6 +38,24 @@ void settle(Schedule& schedule, int64_t steps, const Given& given) {
   if (!given.has("min-lr")) schedule.min_lr = std::stod(fmt::format("{:.6g}", schedule.lr / 10));
   schedule.decay_steps = steps;
   check_schedule(given.command(), schedule, steps);
+}
+
+void check_memory(double bytes, const std::string& what, const std::string& remedy) {
+  const double available = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  check(bytes <= available, "{} needs at least {} of memory, this machine has {}; take {}", what, readable(bytes),
+        readable(available), remedy);
+}
+
+void check_model_memory(const Gpt2Config& c) {
+  // f32: weights, gradients and two moments. bf16: two of these in 16 bits, and an f32 master copy of the weights.
+  check_memory(16 * least_parameters(c), fmt::format("a model of {} blocks of width {}", c.n_layer, c.n_embd),
+               "fewer --layers or a smaller --width");
+}
+
+void check_batch_memory(const Gpt2Config& c, int64_t rows, const std::string& remedy) {
+  const auto n = [](int64_t x) { return static_cast<double>(x); };
+  check_memory(n(rows) * n(c.block_size) * n(c.n_layer) * n(c.n_embd) * static_cast<double>(size_of(c.dtype)),
+               fmt::format("a batch of {} sequences of {} tokens", rows, c.block_size), remedy);
 }
 
 }  // namespace pg::tools

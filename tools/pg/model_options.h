@@ -1,7 +1,11 @@
 #pragma once
-// Options of the configurations that pg train and the commands for text tasks share.
+// Options of the models that pg train and the commands for text tasks share, and checks of memory: settings that need
+// more memory than the machine has are rejected before any work.
+#include <cstdint>
+#include <string>
+
 #include "nn/gpt2.h"
-#include "nn/schedule.h"
+#include "nn/optim.h"
 #include "tools/pg/options.h"
 
 namespace pg::tools {
@@ -12,5 +16,13 @@ std::vector<Field> size_fields(Gpt2Config& model);
 std::vector<Field> annotated(std::vector<Field> fields, const std::string& name, const std::string& note);
 // Completes and checks a schedule of a run of `steps` steps: unless min-lr is given, it is a tenth of lr.
 void settle(Schedule& schedule, int64_t steps, const Given& given);
+
+// Throws Error if `bytes` is more than the machine's memory, with `what` and `remedy`: "--width 1000000: the weights
+// need at least 12 TB, this machine has 8 GB; take a smaller --width".
+void check_memory(double bytes, const std::string& what, const std::string& remedy);
+// check_memory() for training a model: its weights, gradients and AdamW's two moments.
+void check_model_memory(const Gpt2Config& config);
+// check_memory() for `rows` sequences in one forward and backward pass. It counts only the inputs of the blocks.
+void check_batch_memory(const Gpt2Config& config, int64_t rows, const std::string& remedy);
 
 }  // namespace pg::tools

@@ -3,14 +3,11 @@
 
 #include "nn/checkpoint.h"
 #include "tensor/base/error.h"
-#include "tensor/base/random_stream.h"
+#include "tensor/base/random.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"
-#include "tools/pg/run/interrupt.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
-#include "tools/pg/run/remark.h"
-#include "tools/pg/run/run.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/text_rl.h"
 

@@ -9,12 +9,8 @@
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"
-#include "tools/pg/run/interrupt.h"
-#include "tools/pg/run/memory.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
-#include "tools/pg/run/remark.h"
-#include "tools/pg/run/run.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/text_rl.h"
 

@@ -15,7 +15,7 @@
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/process.h"
-#include "tools/pg/run/remark.h"
+#include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/stop_text.h"
 

@@ -10,9 +10,8 @@
 #include "rl/text/rollout.h"
 #include "tensor/base/error.h"
 #include "tools/pg/model_options.h"
-#include "tools/pg/run/memory.h"
-#include "tools/pg/run/remark.h"
-#include "tools/pg/run/run.h"
+#include "tools/pg/run/progress.h"
+#include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
 
 namespace pg::tools {

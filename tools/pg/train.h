@@ -1,9 +1,15 @@
 #pragma once
-// The options of pg train.
+// pg train: its options, and its training data.
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
+#include "nn/checkpoint.h"
 #include "nn/gpt2.h"
 #include "nn/trainer.h"
+#include "tasks/text_data.h"
+#include "tasks/tokenizer.h"
 #include "tools/pg/options.h"
 
 namespace pg::tools {
@@ -22,5 +28,19 @@ struct TrainOptions {
   bool profile = false;  // prints a table of the time per operation at the end
 };
 std::vector<Field> fields(TrainOptions& options);
+
+// The texts, and their vocabulary.
+struct TrainText {
+  std::string name;  // of the training text
+  std::unique_ptr<Tokenizer> tokenizer;
+  TextData tokens;
+  std::map<std::string, std::string> texts;  // checkpoint metadata: the tokenizer, names and checksums of the texts
+};
+
+// Reads --data and --val; without --val it splits off a part of --data. The tokenizer is that of `source`, the
+// checkpoint of this run (`resumed`) or of --init. Without `source` it has all characters of the texts. Notes are
+// written to standard error. Throws Error if a text is too short for --context, differs from the text of a resumed run,
+// or has characters that the tokenizer lacks.
+TrainText load_train_text(const TrainOptions& options, const Checkpoint* source, bool resumed);
 
 }  // namespace pg::tools

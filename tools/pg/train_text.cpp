@@ -1,12 +1,11 @@
 // Loads the text and tokenizer for pg train.
-#include "tools/pg/train_text.h"
-
-#include "tasks/char_tokenizer.h"
 #include "tasks/fetch.h"
 #include "tasks/sha256.h"
+#include "tasks/tokenizer.h"
 #include "tensor/base/error.h"
-#include "tools/pg/run/remark.h"
+#include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_model.h"
+#include "tools/pg/train.h"
 
 namespace pg::tools {
 namespace {

@@ -2,8 +2,7 @@
 // one head and loops over tiles of keys. The softmax runs online: each row has the largest score so far m, the sum l =
 // Σ e^(score - m) and the output Σ e^(score - m)·v, and rescales l and the output by e^(m - m') when the maximum grows
 // to m'. Milakov and Gimelshein, arXiv:1805.02867; Dao et al., arXiv:2205.14135.
-#include "tensor/cuda/attention/attention_decode.h"
-#include "tensor/cuda/attention/attention_mma.h"
+#include "tensor/cuda/attention/attention.h"
 #include "tensor/cuda/attention/attention_tile.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"

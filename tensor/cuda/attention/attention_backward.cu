@@ -5,10 +5,10 @@
 // Dao et al., arXiv:2205.14135, appendix B. For dq, a block owns a tile of queries and loops over the keys. For dk and
 // dv, a block owns a tile of keys and loops over all queries of the heads that share them. So every sum has a fixed
 // order, and no two blocks write to one sum.
-#include "tensor/cuda/attention/attention_mma.h"
+#include "tensor/cuda/attention/attention.h"
 #include "tensor/cuda/attention/attention_tile.h"
 #include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/runtime/scratch.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
 namespace {

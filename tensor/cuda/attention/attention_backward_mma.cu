@@ -4,7 +4,7 @@
 // product are keys, so that its results pᵀ and dsᵀ can be used directly from registers as left operands of the next
 // product.
 #include "tensor/cuda/attention/attention_mma_tile.h"
-#include "tensor/cuda/runtime/scratch.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
 namespace {

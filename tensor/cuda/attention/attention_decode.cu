@@ -2,9 +2,9 @@
 // fixed positions, and stores the maximum score, and the sum of the exponentials and the output relative to it. A
 // second kernel combines these partial results in order. A row's bits depend on the keys that it sees, not on the
 // capacity of the cache.
-#include "tensor/cuda/attention/attention_decode.h"
+#include "tensor/cuda/attention/attention.h"
 #include "tensor/cuda/attention/attention_tile.h"
-#include "tensor/cuda/runtime/scratch.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 // Shared code of the attention kernels on tensor cores: which keys a query sees, and loading rows into shared memory.
-#include "tensor/cuda/attention/attention_mma.h"
+#include "tensor/cuda/attention/attention.h"
 #include "tensor/cuda/attention/attention_tile.h"
 #include "tensor/cuda/mma/mma_tile.h"
 

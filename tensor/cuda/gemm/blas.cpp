@@ -16,8 +16,6 @@
 #include "tensor/base/error.h"
 #include "tensor/cuda/gemm/plan_file.h"
 #include "tensor/cuda/runtime/runtime.h"
-#include "tensor/cuda/runtime/scratch.h"
-#include "tensor/cuda/runtime/stream.h"
 #include "tensor/format.h"
 #include "tensor/strided_loop.h"
 

@@ -3,7 +3,6 @@
 #include "tensor/cuda/gemm/tile.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
-#include "tensor/cuda/runtime/scratch.h"
 #include "tensor/cuda/scalar.h"
 #include "tensor/functors.h"
 

@@ -1,10 +1,18 @@
-// Devices, memory, copies, and the single stream that all work runs on.
+// The CUDA backend: the table of its kernels, devices, memory, copies, and the single stream that all work runs on.
 #include "tensor/backend.h"
+#include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
-#include "tensor/cuda/runtime/stream.h"
 
 namespace pg::cuda {
 namespace {
+
+const Kernels& table() {
+  static constexpr Kernels table = {
+#define KERNEL(name, parameters) .name = cuda::name,
+#include "tensor/kernels.def"
+  };
+  return table;
+}
 
 void use(int device) {
   static thread_local int current = -1;
@@ -55,7 +63,7 @@ void release(void* data, int device) {
   check(cudaFree(data), "cudaFree");
 }
 
-void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
   if (bytes == 0) return;
   if (to_device != from_device && capturing()) fail_copy_in_graph();
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
@@ -105,7 +113,7 @@ const Backend& cuda_backend() {
       .device_info = cuda::device_info,
       .allocate = cuda::allocate,
       .release = cuda::release,
-      .copy = cuda::copy,
+      .copy = cuda::copy_bytes,
       .synchronize = cuda::synchronize,
       .exact = cuda::exact,
       .set_exact = cuda::set_exact,

@@ -1,16 +1,41 @@
 #pragma once
-// Functions of the CUDA devices (documented in tensor/backend.h); tensor/cuda/runtime/runtime.cu makes a Backend of
-// them.
+// The CUDA devices: the functions that tensor/cuda/runtime/runtime.cu makes a Backend of (documented in
+// tensor/backend.h), the stream that all work runs on, and temporary memory for kernels.
 #include "tensor/backend.h"
+#include "tensor/cuda/runtime/launch.h"
+#include "tensor/storage.h"
 
 namespace pg::cuda {
 
-const Kernels& table();
 DeviceInfo device_info(int device);
 bool exact();
 void synchronize();
 std::unique_ptr<RecordedWork> record(const std::function<void()>& work);
 std::unique_ptr<AsyncCopy> async_copy(size_t bytes);
 std::unique_ptr<DeviceEvent> record_event();
+
+// The stream that all kernels and copies of the engine run on, in order.
+cudaStream_t stream();
+// Whether work submitted to the stream is being captured for a graph.
+bool capturing();
+[[noreturn]] void fail_copy_in_graph();
+
+// Temporary memory for n elements of T from the memory pool of the tensors, uninitialised, on the current device. It
+// may be released as soon as the kernels that use it are launched: the next user of the memory comes later in the
+// stream.
+template <class T>
+class Scratch {
+ public:
+  explicit Scratch(int64_t n) : storage_(allocate_here(static_cast<size_t>(n) * sizeof(T))) {}
+  T* data() const { return static_cast<T*>(storage_->data); }
+
+ private:
+  static Ref<Storage> allocate_here(size_t bytes) {
+    int device;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    return pg::allocate(bytes, {Device::Kind::cuda, static_cast<unsigned char>(device)});
+  }
+  Ref<Storage> storage_;
+};
 
 }  // namespace pg::cuda

@@ -6,9 +6,32 @@
 #include <vector>
 
 #include "nn/safetensors.h"
-#include "tools/pg/golden/result.h"
+#include "tensor/tensor.h"
 
 namespace pg::tools {
+
+// The error of one tensor of a replayed case.
+struct GoldenError {
+  std::string name;  // "out.0", "grad.1", …
+  double error = 0;  // ‖got − want‖ / ‖want‖; infinite if integers, or positions of infinities or NaN, differ
+  double tolerance = 0;
+  bool ok() const { return error <= tolerance; }
+};
+
+// The result of replaying a case: the error of every tensor.
+struct GoldenResult {
+  std::string name;  // of the case
+  std::vector<GoldenError> tensors;
+  bool ok() const;
+  std::string to_string() const;  // one line
+};
+
+// ‖got − want‖ / ‖want‖ over all elements; ‖got‖ if all wanted elements are 0. Infinite if infinities or NaN are at
+// different positions, or if `want` has an integer dtype and an element differs. Throws Error if the shapes differ;
+// `name` is used in the message.
+double relative_error(const std::string& name, const Tensor& got, const Tensor& want);
+// 1e-10 for f64, 1e-5 for f32, 0 for integers.
+double default_tolerance(DType dtype);
 
 struct GoldenCase {
   std::string name;

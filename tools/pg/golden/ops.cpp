@@ -8,7 +8,6 @@
 #include "autograd/ops.h"
 #include "nn/optim.h"
 #include "tensor/base/text.h"
-#include "tools/pg/golden/rl.h"
 
 namespace pg::tools {
 namespace {

@@ -1,6 +1,4 @@
 // The golden operations for reinforcement learning.
-#include "tools/pg/golden/rl.h"
-
 #include <fmt/ranges.h>
 
 #include "rl/algorithm.h"
@@ -8,6 +6,7 @@
 #include "rl/preference_loss.h"
 #include "rl/shaping.h"
 #include "rl/value_loss.h"
+#include "tools/pg/golden/ops.h"
 
 namespace pg::tools {
 namespace {

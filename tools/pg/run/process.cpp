@@ -1,4 +1,4 @@
-// Threads, standard streams and exit statuses of pg.
+// Threads, standard streams, signals and exit statuses of pg.
 #include "tools/pg/run/process.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
-#include "tools/pg/run/remark.h"
+#include "tools/pg/run/progress.h"
 
 namespace pg::tools {
 namespace {
@@ -68,3 +68,24 @@ void start_threads(int threads) {
 }
 
 }  // namespace pg::tools
+
+namespace pg {
+
+namespace {
+volatile std::sig_atomic_t caught = 0;  // the number of the signal
+
+void on_signal(int number) {
+  caught = number;
+  std::signal(number, SIG_DFL);
+}
+}  // namespace
+
+void catch_interrupt() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+}
+bool interrupted() { return caught != 0; }
+int interrupt_status() { return 128 + caught; }
+
+}  // namespace pg

@@ -1,15 +1,14 @@
-// The progress line of a run.
+// Remarks and the progress line of a run.
 #include "tools/pg/run/progress.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
-
-#include "tools/pg/run/remark.h"
 
 namespace pg {
 
@@ -34,6 +33,18 @@ std::string_view cut(std::string_view text, size_t characters) {
 }
 
 }  // namespace
+
+// The text bypasses the buffer of `out`: a buffer keeps what could not be written and fails again later.
+void write_remark(std::FILE* out, std::string_view text) noexcept {
+  std::fflush(out);
+  const int file = fileno(out);
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
 
 std::string format_duration(double seconds) {
   const auto s = static_cast<int64_t>(std::lround(std::max(0.0, seconds)));

@@ -1,16 +1,31 @@
 #pragma once
-// Progress of a long computation: on a terminal one line that is rewritten, otherwise a plain line every tenth. Nothing
-// here throws if output cannot be written (tools/pg/run/remark.h).
+// Status text of a long computation, which is not part of its result: remarks such as file locations, and progress.
+#include <fmt/core.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace pg {
+
+// Writes the text to `out` at once. It never throws and reports no failure: if the disk is full, the terminal is closed
+// or nobody reads the pipe, the text is lost, and the computation continues. (With a broken pipe, SIGPIPE must be
+// ignored.)
+void write_remark(std::FILE* out, std::string_view text) noexcept;
+
+template <class... Args>
+void remark(std::FILE* out, fmt::format_string<Args...> format, Args&&... args) {
+  write_remark(out, fmt::format(format, std::forward<Args>(args)...));
+}
 
 // "8 s", "2 min 05 s", "1 h 02 min".
 std::string format_duration(double seconds);
 
+// On a terminal one line that is rewritten, otherwise a plain line every tenth. Like write_remark(), nothing here
+// throws if output cannot be written.
 class Progress {
  public:
   // The steps are [start, total). Writes to `out`. `columns` is the width of the terminal `out`, or 0 if `out` is no

@@ -5,12 +5,12 @@
 #include <filesystem>
 
 #include "nn/config_json.h"
-#include "tasks/char_tokenizer.h"
 #include "tasks/text_task.h"
+#include "tasks/tokenizer.h"
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
 #include "tools/pg/options.h"
-#include "tools/pg/run/run.h"
+#include "tools/pg/run/run_dir.h"
 
 namespace pg::tools {
 namespace {
