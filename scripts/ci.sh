@@ -54,8 +54,14 @@ build() { # build FOLDER TARGETS... -- CMAKE_OPTIONS...: quiet unless it fails
     >"$folder.log" 2>&1 || { tail -n 60 "$folder.log"; return 1; }
 }
 asan_build() { # undefined behaviour traps (SIGILL) without a message, at half the compile time; without the flag it says where
-  build build-asan all -- --preset asan -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_CXX_FLAGS=-fsanitize-trap=undefined \
-    -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_CUDA=sim
+  build build-asan pg_tests sim_tests cuda_tests -- --preset asan -DCMAKE_CXX_COMPILER=clang++ \
+    -DCMAKE_CXX_FLAGS=-fsanitize-trap=undefined -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_CUDA=sim
+}
+clang_warnings() { # the programs that the sanitizers do not run are only checked: no code is made of them
+  cmake -S . -B build-clang -DCMAKE_CXX_COMPILER=clang++ -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_PRECOMPILE=OFF \
+    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >build-clang.log 2>&1 || { cat build-clang.log; return 1; }
+  sed -n 's/^  "command": "\(.* -o [^ ]*\(lessons\|tools\)[^ ]* -c .*\)",$/\1 -fsyntax-only/p' build-clang/compile_commands.json |
+    sed 's/\\"/"/g' | tr '\n' '\0' | (cd build-clang && xargs -0 -n 1 -P "$jobs" sh -c)
 }
 asan_tests() { "build-asan/$1" '~[slow]'; }  # asan_tests TESTS
 tsan_tests() { build build-tsan pool_tests -- --preset tsan && build-tsan/pool_tests; }
@@ -72,10 +78,12 @@ scripts() { git ls-files "*.sh" .ci/run | xargs shellcheck; }
 
 if ! ci_tools >/dev/null; then echo 'apt-get failed; what is missing will show below'; fi
 step 'the README: set-up and make test' readme_test
+step 'the examples of docs/EXTENDING.md' sh tests/extending/run.sh build cmake
 step 'clang++ -Werror with AddressSanitizer and UndefinedBehaviorSanitizer' asan_build
-step 'the same: tests' asan_tests pg_tests
-step 'the same: the CUDA simulator' asan_tests sim_tests
-step 'the same: CUDA kernels, simulated' asan_tests cuda_tests
+step 'clang++ -Werror on the other programs' clang_warnings
+step 'the sanitizers: tests' asan_tests pg_tests
+step 'the sanitizers: the CUDA simulator' asan_tests sim_tests
+step 'the sanitizers: CUDA kernels, simulated' asan_tests cuda_tests
 step 'the CUDA simulator' simulated sim_tests
 step 'CUDA kernels, simulated' simulated cuda_tests
 step 'CUDA kernels by nvcc' nvcc_tests
