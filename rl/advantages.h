@@ -53,11 +53,13 @@ Tensor maxrl_advantage(const Tensor& rewards, const Tensor& mask = {});
 Tensor gpg_advantage(const Tensor& rewards, const Tensor& mask = {});
 
 // (best - second best) / (std + eps) for the best response of the group, 0 for the others: the gradient of pass@G needs
-// only the response that decides it (Walder and Karkhanis 2025, arXiv:2503.19595, best-only form as in verl).
+// only the response that decides it (Walder and Karkhanis 2025, arXiv:2503.19595, best-only form as in verl). Without
+// the division its sum over the group is an unbiased estimate of the gradient of E[best of G].
 Tensor pass_at_k_advantage(const Tensor& rewards, double eps = 1e-6, int ddof = 1, const Tensor& mask = {});
 // GDPO: several rewards, each [N, G], are normalised in their groups before they are added, so that a reward with a
 // small spread counts as much as one with a large spread: Σ_k w_k·group_std_advantage(r_k), then the same over the
-// batch, minus its mean and divided by its std + eps (Liu et al. 2026, arXiv:2601.05242).
+// batch, minus its mean and divided by its std + eps (Liu et al. 2026, arXiv:2601.05242, and TRL; verl divides by
+// sqrt(var + 1e-8) in the second step).
 Tensor gdpo_advantage(const std::vector<Tensor>& rewards, const std::vector<double>& weights, double eps = 1e-6,
                       int ddof = 1);
 

@@ -58,7 +58,9 @@ struct Baseline {
     bool response = false;  // a credit of whole responses
     bool greedy = false;    // a greedy response to each prompt
     bool critic = false;    // a value model
+    bool parts = false;     // the parts of the reward: what changes only their sum is not allowed
   } needs = {};
+  bool best_only = false;  // at most one response of a group has an advantage other than 0
 };
 // The function of a baseline that compares groups, from its estimator, [N, G] → [N, G]. A credit per token is compared
 // with the credits at the same position of the other responses. With over_batch the batch is one group.

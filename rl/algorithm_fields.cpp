@@ -90,6 +90,10 @@ void check_algorithm(const Algorithm& algorithm) {
   require(!a.baseline.needs.critic || a.credit.is("to_go"), "a critic credits to_go");
   check(!a.baseline.needs.response || a.credit.whole_response, "{}: baseline {} compares whole responses", a.name,
         a.baseline.name);
+  check(!a.baseline.needs.parts || (!a.kl.in_reward && a.overlong_cache == 0),
+        "{}: baseline {} compares the parts of the reward; a KL in the reward and an overlong-cache change only their "
+        "sum: take kl loss or none, and overlong-cache 0",
+        a.name, a.baseline.name);
   const bool has_kl = a.kl.in_reward || a.kl.in_loss;
   require(!has_kl || a.reference.make, "a KL needs a reference");
   check(!a.kl.in_reward || a.kl_estimator.in_reward, "{}: in the reward the KL is k1, not {}", a.name,

@@ -36,14 +36,10 @@ Tensor by_critic(Batch& b, const Algorithm& a, MovingBaseline&) {
 }
 
 Tensor by_gdpo(Batch& b, const Algorithm& a, MovingBaseline&) {
+  check(!b.parts.empty(), "baseline gdpo: the reward has no parts; take another baseline");
   std::vector<Tensor> groups;
   for (const Tensor& part : b.parts) groups.push_back(part.view_reshape({-1, b.samples}));
-  std::vector<double> weights = part_weights(a, b.part_names);
-  if (groups.empty()) {  // a reward without parts is its only part
-    groups = {sum(b.reward, {1}, true).view_reshape({-1, b.samples})};
-    weights = {1};
-  }
-  return gdpo_advantage(groups, weights, a.eps, a.ddof).view_reshape({b.size(), 1});
+  return gdpo_advantage(groups, part_weights(a, b.part_names), a.eps, a.ddof).view_reshape({b.size(), 1});
 }
 
 // One function for an estimator that needs the credits alone.
@@ -91,11 +87,14 @@ const std::vector<Baseline>& Baseline::table() {
       {"gpg", "A = alpha (R - group mean), alpha = responses / responses in groups with different rewards",
        "Chu et al. 2025, arXiv:2504.02546", compared(of_credit<gpg_advantage>), group},
       {"pass_at_k", "A = (R - second best R) / (std + {eps}) for the best of the group, 0 for the others",
-       "Walder and Karkhanis 2025, arXiv:2503.19595", compared(of_deviation<pass_at_k_advantage>), group},
+       "Walder and Karkhanis 2025, arXiv:2503.19595", compared(of_deviation<pass_at_k_advantage>), group,
+       /*best_only=*/true},
       {"gdpo",
        "A = sum over the reward's parts of w (R_part - mean) / (std + {eps}) over the group, then normalised over the "
-       "batch; weights: {reward-weights} (empty: 1 each)",
-       "Liu et al. 2026, arXiv:2601.05242", by_gdpo, whole},
+       "batch; w from reward-weights \"{reward-weights}\", 1 each if that is empty",
+       "Liu et al. 2026, arXiv:2601.05242",
+       by_gdpo,
+       {.group = true, .response = true, .parts = true}},
       {"critic",
        "A_t = delta_t + gamma lambda A_t+1, delta_t = r_t + gamma V_t+1 - V_t, gamma = {gamma}, lambda = {lambda}; "
        "nothing follows the last token",
@@ -207,7 +206,7 @@ Tensor without_selected(const Tensor& loss, const Tensor& selected, const TokenI
 }
 
 Tensor penalty_on_selected(const Tensor& loss, const Tensor& selected, const TokenInputs& in, const Algorithm& a) {
-  const Tensor distance = masked(abs(in.log_prob - in.old_log_prob), in.mask, 0, "kl_cov");
+  const Tensor distance = abs(masked(in.log_prob - in.old_log_prob, in.mask, 0, "kl_cov"));
   return loss + a.covariance_coef * where(selected, distance, zero_of(distance));
 }
 

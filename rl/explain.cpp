@@ -75,7 +75,7 @@ std::string explain(const Algorithm& algorithm, const BatchShape& b) {
       plural(b.mini_batches, "mini-batch", "mini-batches"), plural(updates, "optimizer step", "optimizer steps"), mini,
       plural((mini + micro - 1) / micro, "micro-batch", "micro-batches"), micro);
   if (a.ratio.compute && updates == 1)
-    text += "               a single optimizer step: every ratio is exactly 1 and the clip never acts\n";
+    text += "               a single optimizer step: every ratio is exactly 1, and no clip or penalty of it acts\n";
   text +=
       "\n  mask: 1 on tokens that the policy sampled, up to and including the end of sequence; log-probabilities at "
       "the\n"

@@ -14,7 +14,8 @@ Tensor high_entropy_tokens(const Tensor& entropy, const Tensor& mask, double sha
 // (Cui et al. 2025, arXiv:2505.22617). 0 where the mask is 0.
 Tensor token_covariance(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask);
 // Clip-Cov: max(1, share·tokens) tokens drawn at random among those with a covariance between low and high (same
-// paper). All of them if there are fewer.
+// paper). All of them if there are fewer. verl draws them anew at each update, among the tokens that the clip of the
+// ratio leaves alone; the trainer draws them once per rollout, where every ratio is 1 and nothing is clipped.
 Tensor clip_cov_tokens(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask, double share, double low,
                        double high, Generator& generator);
 // KL-Cov: the max(1, share·tokens) tokens with the largest covariance (same paper).

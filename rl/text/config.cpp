@@ -58,6 +58,11 @@ void check_config(const RlConfig& config) {
         c.adaptive_temperature.high);
   check_schedule("RlTrainer", c.schedule, c.steps);
   check_algorithm(c.algorithm, c.batch);
+  const bool changes_sum = c.shuffle_rewards || c.unfinished_penalty != 0 || c.log_prob_credit != 0;
+  check(!c.algorithm.baseline.needs.parts || !changes_sum,
+        "RlTrainer: baseline {} compares the parts of the reward, and shuffle-rewards, unfinished-penalty and "
+        "log-prob-credit change only their sum: leave them out, or take another baseline",
+        c.algorithm.baseline.name);
 }
 
 std::vector<Field> reward_model_fields(PreferenceConfig& c) {

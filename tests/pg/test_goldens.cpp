@@ -11,6 +11,7 @@
 #include "tensor/base/error.h"
 #include "tests/catch.h"
 #include "tools/pg/golden/golden.h"
+#include "tools/pg/golden/ops.h"
 
 using namespace pg;
 using namespace pg::tools;
@@ -191,4 +192,35 @@ TEST_CASE("golden cases that the runner does not understand are refused", "[gold
     CHECK_THROWS_AS(golden_files({kFolder + "/nowhere"}), Error);
     CHECK_THROWS_AS(golden_files({"autograd"}), Error);  // a folder without golden cases
   }
+}
+
+TEST_CASE("golden operations on losses take every field of an algorithm", "[golden]") {
+  const Tensor log_prob = Tensor::from<double>({-1, -2, -3}, {1, 3}),
+               old = Tensor::from<double>({-1.5, -1.8, -3.9}, {1, 3});
+  const Tensor advantage = Tensor::from<double>({2, -1, 3}, {1, 3}), mask = Tensor::ones({1, 3}, u8);
+  const auto run = [&](const std::string& op, const std::vector<Tensor>& inputs, const std::string& json) {
+    return apply_golden_op(op, inputs, GoldenAttributes(op, json))[0].to_vector();
+  };
+  const std::vector<Tensor> inputs = {log_prob, old, advantage, mask};
+  const auto loss = [&](const std::string& json) { return run("rl.policy_loss", inputs, json); };
+  const std::string clip = R"("ratio": "token", "surrogate": "clip")";
+  const std::vector<double> narrow = loss("{" + clip + R"(, "clip_low": 0.1})");
+  CHECK(loss("{" + clip + R"(, "low": 0.1})") == narrow);
+  CHECK(loss("{" + clip + R"(, "clip_low": "1e-1"})") == narrow);
+  CHECK(loss("{" + clip + "}") != narrow);
+  const auto fails = [&](const std::string& op, const std::vector<Tensor>& given, const std::string& json) {
+    return testing::error_of([&] { run(op, given, json); });
+  };
+  CHECK(contains(fails("rl.policy_loss", inputs, R"({"surrogate": "clip"})"), "surrogate clip needs a ratio"));
+  CHECK(contains(fails("rl.policy_loss", inputs, R"({"surrogate": "clap"})"), "expected one of log_prob, "));
+  CHECK(contains(fails("rl.policy_loss", inputs, R"({"clip_low": 2})"), "clip-low: expected"));
+  CHECK(contains(fails("rl.policy_loss", inputs, R"({"clip_low": [1]})"), "clip_low"));
+  CHECK(contains(fails("rl.policy_loss", inputs, R"({"low": 0.1, "clip_low": 0.1})"), "are one field"));
+  CHECK(contains(fails("rl.policy_loss", inputs, R"({"tokens": "high_entropy"})"), "needs the entropy"));
+  CHECK(contains(fails("rl.weight", {old, log_prob}, R"({"weight": "none"})"), "weight none has no weights"));
+  CHECK(contains(fails("rl.tokens", {old, advantage, old, mask}, "{}"), "tokens all selects none"));
+  CHECK(contains(fails("rl.advantage", {advantage}, R"({"baseline": "remax"})"), "needs more than rewards"));
+  CHECK(run("rl.advantage", {advantage}, R"({"baseline": "none"})") == std::vector<double>{2, -1, 3});
+  CHECK(run("rl.advantage", {advantage, old}, R"({"baseline": "none", "reward_weights": "0=2"})") ==
+        std::vector<double>{4, -2, 6});
 }

@@ -117,6 +117,33 @@ TEST_CASE("finite differences agree with every ratio, surrogate and aggregation"
   }
 }
 
+TEST_CASE("finite differences agree with every weight and every selection of tokens", "[rl]") {
+  const Tensor old = random({4, 5}, 1, -2), log_prob = old + kLogRatio;
+  rl::Batch batch;
+  batch.old_log_prob = old;
+  batch.sampler_log_prob = old + 0.3 * random({4, 5}, 2);
+  batch.advantage = kTokenAdvantage;
+  batch.mask = kMask;
+  batch.entropy = random({4, 5}, 3);
+  for (const rl::Weight& weight : rl::Weight::table()) {
+    for (const rl::TokenSelection& tokens : rl::TokenSelection::table()) {
+      rl::Algorithm a;
+      a.ratio = "token";
+      a.surrogate = "clip";
+      a.clip_high = 0.28;
+      a.weight = weight;
+      a.tokens = tokens;
+      a.token_share = 0.5;
+      a.covariance_low = -10;
+      a.covariance_high = 10;
+      Generator generator(4);
+      if (tokens.select) batch.selected = tokens.select(batch, a, generator);
+      require_gradient(fmt::format("weight {}, tokens {}", weight.name, tokens.name),
+                       [&](In in) { return rl::token_losses(a, in[0], batch); }, {log_prob});
+    }
+  }
+}
+
 TEST_CASE("finite differences agree with the losses per token and without a mask", "[rl]") {
   const Tensor old = random({4, 5}, 2, -2), log_prob = old + kLogRatio;
   const Tensor advantage = contiguous(expand(kSequenceAdvantage, kMask.shape()));

@@ -23,9 +23,24 @@ struct Named {
   Loss loss;
 };
 
-const std::vector<Named>& losses() {
+// The loss of an algorithm as the trainer computes it. Every other column is selected by `tokens`; log π is what a
+// sampler that differs from old gave.
+Tensor trained(const rl::Algorithm& a, const Tensor& log_prob, const Tensor& old, const Tensor& advantage,
+               const Tensor& mask) {
+  rl::Batch batch;
+  batch.old_log_prob = old;
+  batch.sampler_log_prob = log_prob.detach();
+  batch.advantage = expand(advantage, log_prob.shape());
+  batch.mask = mask;
+  std::vector<uint8_t> selected;
+  for (int64_t i = 0; i < mask.numel(); ++i) selected.push_back(i % mask.size(1) % 2 == 0);
+  batch.selected = Tensor::from(selected, mask.shape());
+  return rl::token_losses(a, log_prob, batch);
+}
+
+std::vector<Named> all_losses() {
   using T = const Tensor&;
-  static const std::vector<Named> all = {
+  std::vector<Named> all = {
       {"log_prob", [](T lp, T, T a, T m) { return rl::log_prob_loss(lp, a, m); }},
       {"ratio", [](T lp, T old, T a, T m) { return rl::ratio_loss(rl::token_ratio(lp, old, m), a); }},
       {"ppo", [](T lp, T old, T a, T m) { return rl::clip_loss(rl::token_ratio(lp, old, m), a); }},
@@ -38,6 +53,9 @@ const std::vector<Named>& losses() {
       {"cispo", [](T lp, T old, T a, T m) { return rl::cispo_loss(lp, rl::token_ratio(lp, old, m), a, .2, .2, m); }},
       {"corrected",
        [](T lp, T old, T a, T m) { return rl::truncated_weight(old, lp, 2, m) * rl::log_prob_loss(lp, a, m); }},
+      {"two-sided clip", [](T lp, T old, T a, T m) { return rl::two_sided_clip_loss(rl::token_ratio(lp, old, m), a); }},
+      {"sapo", [](T lp, T old, T a, T m) { return rl::sapo_loss(rl::token_ratio(lp, old, m), a); }},
+      {"gmpo", [](T lp, T old, T a, T m) { return rl::gmpo_loss(lp, old, a, .2, .3, m); }},
       {"k1", [](T lp, T ref, T, T m) { return rl::k1(lp, ref, m); }},
       {"k2", [](T lp, T ref, T, T m) { return rl::k2(lp, ref, m); }},
       {"k3", [](T lp, T ref, T, T m) { return rl::k3(lp, ref, m); }},
@@ -45,6 +63,22 @@ const std::vector<Named>& losses() {
       {"value", [](T v, T returns, T, T m) { return rl::value_loss(v, returns, {}, 0, m); }},
       {"clipped value", [](T v, T returns, T, T m) { return rl::value_loss(v, returns, returns + 0.3, 0.2, m); }},
   };
+  rl::Algorithm a;
+  a.ratio = "token";
+  a.surrogate = "clip";
+  for (const rl::Weight& row : rl::Weight::table()) {
+    a.weight = row;
+    all.push_back({row.name, [a](T lp, T old, T advantage, T m) { return trained(a, lp, old, advantage, m); }});
+  }
+  for (const rl::TokenSelection& row : rl::TokenSelection::table()) {
+    a.tokens = row;
+    all.push_back({row.name, [a](T lp, T old, T advantage, T m) { return trained(a, lp, old, advantage, m); }});
+  }
+  return all;
+}
+
+const std::vector<Named>& losses() {
+  static const std::vector<Named> all = all_losses();
   return all;
 }
 
@@ -123,6 +157,8 @@ TEST_CASE("masked slots of losses come back as zero and of ratios as what clips 
     masked_are(rl::cispo_loss(junk, one, one, .2, .2, mask), 0);
     masked_are(rl::token_ratio(junk, old, mask), 1);
     masked_are(rl::truncated_weight(junk, old, 2, mask), 1);
+    masked_are(rl::importance_weight(junk, old, mask), 1);
+    masked_are(rl::masked_weight(junk, old, 0, 10, mask), 1);
   }
 }
 

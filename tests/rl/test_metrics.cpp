@@ -86,6 +86,7 @@ TEST_CASE("a group of one, or one without spread, has advantages of 0 and no NaN
       for (int i = 0; i < 2; ++i) {
         e.responses.push_back(response({7}, {1, 2}));
         e.responses.back().score.per_token = {0, 0.7};
+        e.responses.back().score.parts = {{"found", 0.7}};
       }
       Algorithm a;
       a.baseline = baseline;

@@ -118,9 +118,12 @@ TEST_CASE("rl trainer: every row of the table takes steps, its first ratio is ex
 }
 
 TEST_CASE("rl trainer: micro-batches of any size give the gradient of the whole", "[rl][rl_trainer]") {
-  for (const char* name : {"grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo"}) {
+  for (const char* name : {"grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "sapo", "gmpo", "grpo_two_sided", "icepop",
+                           "decoupled_ppo", "pass_at_k", "gdpo", "clip_cov", "kl_cov", "high_entropy"}) {
     INFO(name);
     RlConfig config = small(name);
+    config.algorithm.token_share = 0.3;
+    config.algorithm.covariance_low = 0;
     config.algorithm.entropy_bonus = 0.01;
     config.adamw.eps = 1e-3;  // with a small eps, Adam turns gradients that are zero up to rounding into ±1
     const auto whole = run(config, 2, f64);
@@ -145,8 +148,8 @@ TEST_CASE("rl trainer: the same bits for any number of threads, and from one run
 
 TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[rl][rl_trainer]") {
   TempDir dir;
-  for (const char* name :
-       {"ppo", "ppo, shared critic", "ppo, bf16", "ppo, shared critic, bf16", "dapo", "reinforce_baseline", "grpo"}) {
+  for (const char* name : {"ppo", "ppo, shared critic", "ppo, bf16", "ppo, shared critic, bf16", "dapo",
+                           "reinforce_baseline", "grpo", "grpo_two_sided, ema", "clip_cov", "decoupled_ppo"}) {
     INFO(name);
     const std::string words = name;
     const bool shared = words.find("shared") != std::string::npos;
@@ -156,6 +159,9 @@ TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[
     config.batch.mini_batches = 2;
     config.adaptive_temperature.target_std = 0.4;
     if (!config.algorithm.kl.is("none")) config.algorithm.kl_control.schedule = "adaptive";
+    if (words.find("ema") != std::string::npos) config.algorithm.reference = "ema";
+    config.algorithm.token_share = 0.3;
+    config.algorithm.covariance_low = 0;  // clip_cov draws tokens
     if (std::string(name) == "grpo") {
       config.algorithm.kl_control.schedule = "stepped";
       config.algorithm.reference = "moving";

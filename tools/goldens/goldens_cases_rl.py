@@ -51,6 +51,72 @@ for how in ("token_mean", "sequence_sum", "constant"):
     case("rl.aggregate", how, lambda r: [r.normal(4, 5), padded(r, (5, 0, 2, 3), 5)], BOTH, compute=rl.verl_aggregate,
          source="verl", aggregation=how, **({"max_length": 7} if how == "constant" else {}))
 
+# --- methods with an archive of their own: adding one leaves the other files as they are --------------------------
+def method(name, variant, inputs, compute, source, **attributes):
+    attributes = {"ratio": "token", "surrogate": name, "aggregation": "token_mean"} | attributes
+    case("rl.policy_loss", variant, inputs, BOTH, compute=compute, source=source, constant=(1, 2, 4),
+         archive=f"rl.policy_loss.{name}", **attributes)
+
+
+def with_entropy(r, lengths=(5, 2, 1, 4)):
+    """TRL compares in float32, so the entropies are of that type."""
+    inputs = tokens(r, lengths, spread=0.8)
+    return inputs + [r.uniform(0, 3, *inputs[0].shape).float().double()]
+
+
+def near(r, lengths=(5, 2, 1, 4)):
+    """No ratio is clipped: verl draws the tokens of clip_cov among those that are not."""
+    return tokens(r, lengths, per_token=True, spread=0.05)
+
+
+for tau in ((1, 1.125), (0.5, 3)):  # TRL rounds both to float32
+    for name, per_token in (("sequence", False), ("token", True)):
+        method("sapo", f"sapo_{name}_{tau[1]:g}", lambda r, p=per_token: tokens(r, per_token=p, spread=1.5),
+               rl.trl_sapo, "TRL", aggregation="sequence_mean", tau_positive=tau[0], tau_negative=tau[1])
+for how in ("token_mean", "sequence_mean", "constant"):
+    extra = {"max_length": 9} if how == "constant" else {}
+    method("two_sided_clip", f"two_sided_clip_{how}", lambda r: tokens(r, per_token=True, spread=1.5),
+           rl.trl_two_sided_clip, "TRL", aggregation=how, clip_low=0.2, clip_high=0.28, delta=3, **extra)
+method("gmpo", "gmpo", lambda r: tokens(r, spread=0.7), rl.formula_gmpo, "formula", aggregation="sequence_mean",
+       clip_low=0.4, clip_high=0.4)
+method("gmpo", "gmpo_empty", lambda r: tokens(r, EMPTY, spread=0.7), rl.formula_gmpo, "formula",
+       aggregation="sequence_mean", clip_low=0.3, clip_high=0.5)
+for share in (0.2, 0.5):
+    method("high_entropy", f"high_entropy_{share:g}", with_entropy, rl.trl_high_entropy, "TRL", surrogate="clip",
+           clip_low=0.2, clip_high=0.28, tokens="high_entropy", token_share=share)
+for how in ("token_mean", "sequence_sum"):
+    method("clip_cov", f"clip_cov_{how}", near,
+           rl.verl_covariance("compute_policy_loss_clip_cov", token_share="clip_cov_ratio",
+                              covariance_low="clip_cov_lb", covariance_high="clip_cov_ub"),
+           "verl", surrogate="clip", aggregation=how, clip_low=0.2, clip_high=0.28, tokens="clip_cov", token_share=1,
+           covariance_low=0.1, covariance_high=1)
+    method("kl_cov", f"kl_cov_{how}", lambda r: tokens(r, EMPTY, per_token=True, spread=0.8),
+           rl.verl_covariance("compute_policy_loss_kl_cov", token_share="kl_cov_ratio", covariance_coef="ppo_kl_coef"),
+           "verl", surrogate="ratio", aggregation=how, tokens="kl_cov", token_share=0.35, covariance_coef=0.7)
+
+
+def selection(variant, inputs, compute, source, **attributes):
+    def run(r):
+        log_prob, _, advantage, mask, entropy = inputs(r)
+        return [log_prob, advantage, entropy, mask]
+    case("rl.tokens", variant, run, BOTH, compute=compute, source=source, constant=(0, 1, 2), **attributes)
+
+
+for share in (0.2, 0.5, 1):
+    selection(f"high_entropy_{share:g}", with_entropy, rl.trl_high_entropy_tokens, "TRL", tokens="high_entropy",
+              token_share=share)
+for share in (0.01, 0.35, 1):
+    selection(f"kl_cov_{share:g}", lambda r: with_entropy(r, EMPTY), rl.formula_kl_cov_tokens, "formula",
+              tokens="kl_cov", token_share=share)
+selection("clip_cov", lambda r: with_entropy(r, EMPTY), rl.formula_clip_cov_tokens, "formula", tokens="clip_cov",
+          token_share=1, covariance_low=0.1, covariance_high=1)
+
+WEIGHTS = {"truncate": {"weight_cap": 2}, "full": {}, "mask": {"weight_floor": 0.5, "weight_cap": 2},
+           "sequence_truncate": {"weight_cap": 2}, "sequence_mask": {"weight_cap": 2}}
+for weight, bounds in WEIGHTS.items():
+    case("rl.weight", weight, lambda r: [r.normal(5, 5), r.normal(5, 5), padded(r, (5, 0, 2, 3, 1), 5)], BOTH,
+         compute=rl.verl_weight, source="verl", constant=(0, 1), weight=weight, **bounds)
+
 # --- the KL to a reference ----------------------------------------------------------------------------------------
 for kind in ("k1", "k2", "k3"):
     case(f"rl.{kind}", "odd", lambda r: [r.normal(3, 5, mean=-2), r.normal(3, 5, mean=-2)], BOTH,
@@ -82,6 +148,14 @@ for kind in ("k1", "k2"):
             beta=0.3)
 with_kl("truncated_k3", rl.verl_loss_with_kl, "verl", lambda r: tokens(r, per_token=True), sampler=True, ratio="token",
         surrogate="dual_clip", low=0.2, high=0.2, c=3, aggregation="sequence_sum", estimator="k3", beta=0.1, cap=2)
+
+for weight, bounds in WEIGHTS.items():
+    def weighted(r):
+        inputs = tokens(r, EMPTY, per_token=True)
+        return inputs + [r.values(x + r.normal(*x.shape, std=0.7)) for x in inputs[:2]]
+    case("rl.loss", f"weight_{weight}", weighted, BOTH, compute=rl.verl_weighted_loss, source="verl",
+         constant=(1, 2, 4, 5), archive="rl.loss.weights", ratio="token", surrogate="dual_clip", clip_low=0.2,
+         clip_high=0.28, dual_clip=3, aggregation="token_mean", kl_estimator="k3", beta=0.1, weight=weight, **bounds)
 
 constants = {"constant": (0, 1)}
 case("rl.truncated_weight", "masked", lambda r: [r.normal(4, 5), r.normal(4, 5), padded(r, (5, 0, 2, 3), 5)], BOTH,
@@ -128,6 +202,18 @@ advantages("remax", "odd", lambda r: [*rewards(r), r.uniform(0, 1, 3, 1)], rl.ve
 advantages("gpg", "one_group_failed",
            lambda r: [r.values(r.uniform(0.1, 1, 3, 5) * torch.tensor([[1.0], [0.0], [1.0]]))],
            rl.verl_group("compute_gpg_outcome_advantage"), "verl", BOTH)
+advantages("advantage", "group_std", rewards,
+           lambda x, baseline, eps: rl.verl_group("compute_grpo_outcome_advantage")(x, eps=eps), "verl", BOTH,
+           baseline="group_std", eps=1e-6)
+advantages("advantage", "pass_at_k", rewards, rl.verl_pass_at_k, "verl", BOTH, baseline="pass_at_k", eps=1e-6, ddof=1)
+advantages("advantage", "pass_at_k_solved",  # none, one, some and all of the responses are right
+           lambda r: [r.values([[0, 0, 0, 0], [0, 0, 1, 0], [1, 0, 1, 0], [1, 1, 1, 1]])], rl.verl_pass_at_k, "verl",
+           BOTH, baseline="pass_at_k", eps=1e-6, ddof=1)
+# TRL computes n / (n - 1) in float32: it is exact for groups of 3 and 5, and for batches of 9 and 65.
+advantages("advantage", "gdpo", lambda r: [r.uniform(0, 1, 13, 5), r.normal(13, 5, std=20), r.values(r.bits(13, 5))],
+           rl.trl_gdpo, "TRL", BOTH, baseline="gdpo", eps=1e-4, ddof=1)
+advantages("advantage", "gdpo_weights", lambda r: [r.uniform(0, 1, 3, 3), r.normal(3, 3), r.normal(3, 3)], rl.trl_gdpo,
+           "TRL", BOTH, baseline="gdpo", eps=1e-4, ddof=1, reward_weights="0=1,2=-0.5")
 advantages("return_to_go", "observed", lambda r: [r.normal(3, 7), observed(r)], rl.verl_return_to_go, "verl", BOTH,
            gamma=0.9)
 advantages("whiten", "ddof0", lambda r: [r.normal(3, 7, mean=2), observed(r)], rl.formula_whiten, "formula", BOTH,

@@ -2,7 +2,7 @@ r"""The rl.* golden cases: policy-gradient functions as published implementation
 
     pip install torch numpy trl==1.16.0
     pip install --no-deps verl==0.9.1 torchrl==0.14.1 tensordict==0.15.3 omegaconf==2.4.0 \
-        antlr4-python3-runtime==4.9.3 pyvers==0.2.3
+        antlr4-python3-runtime==4.9.3 pyvers==0.2.3 cloudpickle==3.1.2
 
 Each case names what computed it (metadata "source"): one of these packages, called with the case's numbers; PyTorch,
 where an operation of its own is meant; or "formula", written here from the paper where no package has the function in a
@@ -12,7 +12,9 @@ form that can be called. Packages are imported when the first case needs them.
 import functools
 import importlib.abc
 import importlib.machinery
+import inspect
 import sys
+import textwrap
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -118,6 +120,68 @@ def verl_policy_loss(function):
     return run
 
 
+def verl_actor(**fields):
+    from verl.workers.config import ActorConfig
+    return ActorConfig(strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1, clip_ratio=0.2, **fields)
+
+
+def verl_gmpo(log_prob, old, advantage, mask, ratio, surrogate, aggregation, clip_low, clip_high):
+    """Of one response at a time, since the mean over the batch counts those without a token."""
+    losses = []
+    for lp, o, a, m in zip(log_prob, old, advantage.expand(log_prob.shape), mask.to(log_prob.dtype)):
+        config = verl_actor(clip_ratio_low=clip_low, clip_ratio_high=clip_high)
+        if m.sum() > 0:
+            losses.append(verl().compute_policy_loss_geo_mean(o[None], lp[None], a[None], m[None], "token-mean",
+                                                              config)[0])
+    return torch.stack(losses).mean()
+
+
+def verl_covariance(function, **renamed):
+    """The losses that select tokens by their covariance. verl makes the selection at log_prob."""
+    def run(log_prob, old, advantage, mask, ratio, surrogate, tokens, aggregation, clip_low=None, clip_high=None,
+            **attributes):
+        algorithms = verl()
+        from verl.workers.config import PolicyLossConfig
+        options = {renamed[name]: value for name, value in attributes.items()}
+        config = verl_actor(clip_ratio_low=clip_low, clip_ratio_high=clip_high, policy_loss=PolicyLossConfig(**options))
+        advantage = advantage.expand(log_prob.shape)
+        return getattr(algorithms, function)(old, log_prob, advantage, mask.to(log_prob.dtype),
+                                             VERL_AGGREGATIONS[aggregation], config)[0]
+    return run
+
+
+VERL_WEIGHTS = {"truncate": "token", "full": "token", "mask": "token", "sequence_truncate": "sequence",
+                "sequence_mask": "sequence"}
+
+
+def verl_weight(old, sampler, mask, weight, weight_floor=1e-30, weight_cap=1e30):
+    verl()
+    from verl.trainer.ppo.rollout_corr_helper import compute_rollout_correction_weights
+    threshold = f"{weight_floor}_{weight_cap}" if weight.endswith("mask") else weight_cap
+    return compute_rollout_correction_weights(old - sampler, mask.to(old.dtype), VERL_WEIGHTS[weight], threshold)[0]
+
+
+def verl_weighted_loss(log_prob, old, advantage, mask, ref, sampler, *, ratio, surrogate, clip_low, clip_high,
+                       dual_clip, aggregation, kl_estimator, beta, **weight):
+    """As verl_loss_with_kl, with any weights of its rollout correction."""
+    algorithms = verl()
+    how, m = VERL_AGGREGATIONS[aggregation], mask.to(log_prob.dtype)
+    config = verl_actor(clip_ratio_low=clip_low, clip_ratio_high=clip_high, clip_ratio_c=dual_clip)
+    policy, _ = algorithms.compute_policy_loss_vanilla(old, log_prob, advantage.expand(log_prob.shape), m, how, config,
+                                                       verl_weight(old, sampler, mask, **weight))
+    penalty = algorithms.kl_penalty_forward(log_prob, ref, {"k1": "kl", "k2": "mse", "k3": "low_var_kl"}[kl_estimator])
+    return policy + beta * algorithms.agg_loss(penalty, m, how)
+
+
+def verl_pass_at_k(rewards, baseline, eps, ddof):
+    assert ddof == 1
+    algorithms = verl()
+    from verl.trainer.config import AlgoConfig
+    advantages, _ = algorithms.compute_grpo_passk_outcome_advantage(**_scores(rewards), epsilon=eps,
+                                                                    config=AlgoConfig())
+    return advantages.reshape(rewards.shape)
+
+
 def verl_loss_with_kl(log_prob, old, advantage, mask, ref, sampler=None, *, estimator, beta, cap=None, aggregation,
                       low, high, c, ratio, surrogate):
     """As verl's actor adds them up: the policy loss, and the coefficient times the aggregated penalty. The weights of
@@ -158,6 +222,9 @@ class _Accelerator(SimpleNamespace):
 
     gather_for_metrics = gather
 
+    def pad_across_processes(self, x, dim, pad_index):
+        return x
+
     def reduce(self, x, reduction):
         return x
 
@@ -169,13 +236,18 @@ def _trainer(**attributes):
 
 
 def _grpo(log_prob, old, ref, advantage, mask, loss_type, level="token", beta=0.0, low=1e9, high=1e9, max_length=1,
-          weighted_kl=True):
+          weighted_kl=True, delta=None, temperatures=(1.0, 1.05), entropy=None, entropy_share=1.0):
     from trl.trainer.grpo_trainer import GRPOTrainer
+    if entropy is None:
+        entropy = torch.zeros_like(log_prob)
     trainer = _trainer(
-        top_entropy_quantile=1.0, off_policy_mask_threshold=None, importance_sampling_level=level, beta=beta,
-        args=SimpleNamespace(use_bias_correction_kl=weighted_kl, delta=None), epsilon_low=low, epsilon_high=high,
+        top_entropy_quantile=entropy_share, off_policy_mask_threshold=None, importance_sampling_level=level, beta=beta,
+        args=SimpleNamespace(use_bias_correction_kl=weighted_kl, delta=delta, sapo_temperature_pos=temperatures[0],
+                             sapo_temperature_neg=temperatures[1]),
+        epsilon_low=low, epsilon_high=high,
         loss_type=loss_type, use_vllm=False, max_completion_length=max_length, _entropy_bonus_enabled=False,
-        _get_per_token_logps_and_entropies=lambda *a, **k: (log_prob, torch.zeros_like(log_prob), None))
+        _get_per_token_logps_and_entropies=lambda *a, **k: (log_prob, entropy, None))
+    trainer.get_high_entropy_mask = functools.partial(GRPOTrainer.get_high_entropy_mask, trainer)
     ids = torch.zeros(log_prob.shape, dtype=torch.long)
     m = mask.to(log_prob.dtype)
     return GRPOTrainer._compute_loss(trainer, None, {
@@ -190,6 +262,46 @@ def trl_policy_loss(log_prob, old, advantage, mask, ratio, surrogate, aggregatio
     assert surrogate in ("clip", "ratio") and ratio in ("token", "sequence")
     return _grpo(log_prob, old, None, advantage, mask, TRL_AGGREGATIONS[aggregation], ratio, low=low, high=high,
                  max_length=max_length)
+
+
+def trl_sapo(log_prob, old, advantage, mask, ratio, surrogate, aggregation, tau_positive, tau_negative):
+    assert aggregation == "sequence_mean"
+    return _grpo(log_prob, old, None, advantage, mask, "sapo", ratio, temperatures=(tau_positive, tau_negative))
+
+
+def trl_two_sided_clip(log_prob, old, advantage, mask, ratio, surrogate, aggregation, clip_low, clip_high, delta,
+                       max_length=1):
+    return _grpo(log_prob, old, None, advantage, mask, TRL_AGGREGATIONS[aggregation], ratio, low=clip_low,
+                 high=clip_high, max_length=max_length, delta=delta)
+
+
+def trl_high_entropy(log_prob, old, advantage, mask, entropy, ratio, surrogate, tokens, token_share, aggregation,
+                     clip_low, clip_high):
+    return _grpo(log_prob, old, None, advantage, mask, TRL_AGGREGATIONS[aggregation], ratio, low=clip_low,
+                 high=clip_high, entropy=entropy, entropy_share=token_share)
+
+
+def trl_high_entropy_tokens(log_prob, advantage, entropy, mask, tokens, token_share):
+    from trl.trainer.grpo_trainer import GRPOTrainer
+    return GRPOTrainer.get_high_entropy_mask(_trainer(), entropy, mask, 1 - token_share)
+
+
+def trl_gdpo(*parts, baseline, eps, ddof, reward_weights=""):
+    """A branch in the middle of a long method: its lines are run alone."""
+    from trl.trainer import grpo_trainer
+    assert eps == 1e-4 and ddof == 1  # the numbers in those lines
+    source = inspect.getsource(grpo_trainer.GRPOTrainer._generate_and_score_completions)
+    begin = source.index('elif self.multi_objective_aggregation == "normalize_then_sum":\n')
+    branch = textwrap.dedent(source[source.index("\n", begin) + 1:source.index("        else:\n", begin)])
+    weights = dict(term.split("=") for term in reward_weights.split(",")) if reward_weights else {}
+    given = [float(weights.get(str(k), 0 if weights else 1)) for k in range(len(parts))]
+    rewards = torch.stack([part.reshape(-1) for part in parts], 1)
+    names = vars(grpo_trainer) | {
+        "rewards_per_func": rewards, "num_generations": parts[0].shape[1], "device": "cpu",
+        "unscorable_mask": torch.zeros(len(rewards), dtype=torch.bool),
+        "self": SimpleNamespace(reward_funcs=parts, reward_weights=torch.tensor(given, dtype=torch.float64))}
+    exec(branch, names)
+    return names["advantages"].reshape(parts[0].shape)
 
 
 def trl_loss_with_kl(log_prob, old, advantage, mask, ref, *, ratio, surrogate, estimator, beta, aggregation, low, high,
@@ -284,6 +396,45 @@ def formula_whiten(x, mask, ddof, shift_mean, eps):
 
 def formula_truncated_weight(old, sampler, mask, cap):
     return torch.where(mask.bool(), torch.exp(old - sampler).clamp(max=cap), 1.0)
+
+
+def formula_gmpo(log_prob, old, advantage, mask, ratio, surrogate, aggregation, clip_low, clip_high):
+    """verl adds 1e-8 to the number of tokens; apart from that it must agree."""
+    m = mask.to(log_prob.dtype)
+    log_ratio, sign = (log_prob - old) * m, torch.sign(advantage)
+    kept = sign * torch.minimum(sign * log_ratio, sign * log_ratio.clamp(-clip_low, clip_high))
+    length = m.sum(1)
+    filled = length > 0
+    mean = [(x * m).sum(1)[filled] / length[filled] for x in (kept, advantage.expand(m.shape))]
+    loss = -(mean[1] * torch.exp(mean[0])).mean()
+    published = verl_gmpo(log_prob, old, advantage, mask, ratio, surrogate, aggregation, clip_low, clip_high)
+    assert torch.isclose(loss, published, rtol=1e-7), (loss, published)
+    return loss
+
+
+def _covariance(log_prob, advantage, mask):
+    """Of the unmasked tokens, in order, and their flat indices."""
+    indices = torch.nonzero(mask.flatten()).flatten()
+    lp, a = log_prob.flatten()[indices], advantage.expand(log_prob.shape).flatten()[indices]
+    return (lp - lp.mean()) * (a - a.mean()), indices
+
+
+def _flags(shape, indices):
+    flags = torch.zeros(shape, dtype=torch.uint8)
+    flags.view(-1)[indices] = 1
+    return flags
+
+
+def formula_kl_cov_tokens(log_prob, advantage, entropy, mask, tokens, token_share):
+    covariance, indices = _covariance(log_prob, advantage, mask)
+    count = max(1, int(token_share * len(indices)))
+    return _flags(log_prob.shape, indices[torch.topk(covariance, count).indices])
+
+
+def formula_clip_cov_tokens(log_prob, advantage, entropy, mask, tokens, token_share, covariance_low, covariance_high):
+    assert token_share == 1  # no random choice
+    covariance, indices = _covariance(log_prob, advantage, mask)
+    return _flags(log_prob.shape, indices[(covariance > covariance_low) & (covariance < covariance_high)])
 
 
 def formula_warmup(kls, schedule, beta, warmup_tokens, tokens):

@@ -131,7 +131,7 @@ def make_case(case):
 
 
 def write_archive(path, cases):
-    """All cases of an operation in one file: tensors and metadata are named CASE/NAME."""
+    """Several cases in one file: tensors and metadata are named CASE/NAME."""
     tensors, metadata = {}, {}
     for case in sorted(cases, key=lambda case: case.name):
         its_tensors, its_metadata = make_case(case)
@@ -143,15 +143,15 @@ def write_archive(path, cases):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parents[2] / "tests" / "goldens")
-    parser.add_argument("--only", default="", help="make only the operations whose name starts so")
+    parser.add_argument("--only", default="", help="make only the archives whose name starts so")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
     names = [case.name for case in CASES]
     assert len(names) == len(set(names)), sorted(n for n in names if names.count(n) > 1)
-    chosen = [case for case in CASES if case.op.startswith(arguments.only)]
-    for op in dict.fromkeys(case.op for case in chosen):
-        write_archive(arguments.out / f"{op}.safetensors", [case for case in CASES if case.op == op])
+    chosen = [case for case in CASES if case.file.startswith(arguments.only)]
+    for name in dict.fromkeys(case.file for case in chosen):
+        write_archive(arguments.out / f"{name}.safetensors", [case for case in chosen if case.file == name])
     if "gpt2".startswith(arguments.only):
         (arguments.out / "gpt2").mkdir(exist_ok=True)
         write_safetensors(arguments.out / "gpt2" / "gpt2.safetensors", *make_gpt2())

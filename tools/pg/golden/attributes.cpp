@@ -69,6 +69,12 @@ double GoldenAttributes::number(const std::string& name) const { return get<doub
 int64_t GoldenAttributes::integer(const std::string& name) const { return as_integer(number(name), op_, name); }
 bool GoldenAttributes::flag(const std::string& name) const { return get<bool>(name, "true or false"); }
 const std::string& GoldenAttributes::word(const std::string& name) const { return get<std::string>(name, "a word"); }
+std::string GoldenAttributes::text(const std::string& name) const {
+  const Value& value = values_.at(name);
+  if (const auto* is_true = std::get_if<bool>(&value)) return *is_true ? "true" : "false";
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  return word(name);
+}
 const std::vector<double>& GoldenAttributes::numbers(const std::string& name) const {
   return get<std::vector<double>>(name, "a list of numbers");
 }

@@ -25,6 +25,8 @@ class GoldenAttributes {
   bool flag(const std::string& name) const;
   bool flag(const std::string& name, bool otherwise) const { return has(name) ? flag(name) : otherwise; }
   const std::string& word(const std::string& name) const;
+  // A number, a word or a boolean as text, such that reading it gives the value again.
+  std::string text(const std::string& name) const;
   const std::vector<double>& numbers(const std::string& name) const;
   std::vector<int64_t> integers(const std::string& name) const;
 

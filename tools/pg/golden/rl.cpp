@@ -1,5 +1,5 @@
 // The golden operations for reinforcement learning.
-#include <fmt/ranges.h>
+#include <algorithm>
 
 #include "rl/algorithm.h"
 #include "rl/kl.h"
@@ -14,57 +14,144 @@ namespace {
 using Inputs = GoldenOp::Inputs;
 using Attributes = GoldenAttributes;
 
-// The entry of `choices` named by the attribute.
-template <class T>
-T choice(const Attributes& a, const char* name, const std::map<std::string, T>& choices) {
-  const auto found = choices.find(a.word(name));
-  if (found != choices.end()) return found->second;
-  std::vector<std::string> known;
-  for (const auto& [word, value] : choices) known.push_back(word);
-  fail("{}: expected one of {}, got {}", name, fmt::join(known, ", "), a.word(name));
+// ---- the fields of an algorithm as attributes: by name, with '_' in place of '-'
+
+// Shorter names of fields.
+constexpr std::pair<const char*, const char*> kShortNames[] = {{"low", "clip-low"},
+                                                               {"high", "clip-high"},
+                                                               {"c", "dual-clip"},
+                                                               {"cap", "weight-cap"},
+                                                               {"estimator", "kl-estimator"}};
+
+std::string attribute_of(std::string field) {
+  std::replace(field.begin(), field.end(), '-', '_');
+  return field;
 }
 
-Tensor aggregated(const Tensor& loss, const Tensor& mask, const Attributes& a) {
-  const Choice<rl::Aggregation> how = a.word("aggregation");
+// The names of all these attributes, and `others`.
+std::vector<std::string> with_fields(std::vector<std::string> others = {}) {
+  rl::Algorithm a;
+  for (const Field& field : rl::fields(a)) others.push_back(attribute_of(field.name));
+  for (const auto& [name, field] : kShortNames) others.emplace_back(name);
+  return others;
+}
+
+// The algorithm that the attributes describe. A field without an attribute has its default.
+rl::Algorithm algorithm_of(const Attributes& attributes) {
+  rl::Algorithm a;
+  const std::vector<Field> fields = rl::fields(a);
+  for (const Field& field : fields) {
+    if (const std::string name = attribute_of(field.name); attributes.has(name)) field.set(attributes.text(name));
+  }
+  for (const auto& [name, field] : kShortNames) {
+    if (!attributes.has(name)) continue;
+    check(!attributes.has(attribute_of(field)), "golden: '{}' and '{}' are one field", name, attribute_of(field));
+    find_field(fields, "golden", field).set(attributes.text(name));
+  }
+  return a;
+}
+
+// ---- losses
+
+Tensor aggregated(const Tensor& loss, const Tensor& mask, const rl::Aggregation& how, const Attributes& a) {
   return how.aggregate(loss, mask, rl::denominators(mask, a.number("max_length", 0)));
 }
 
-// log_prob, old_log_prob, advantage, mask → loss per token.
-Tensor loss_of_tokens(const Inputs& in, const Attributes& attributes) {
-  rl::Algorithm a;
-  a.ratio = attributes.word("ratio");
-  a.surrogate = attributes.word("surrogate");
-  a.clip_low = attributes.number("low", a.clip_low);
-  a.clip_high = attributes.number("high", a.clip_high);
-  a.dual_clip = attributes.number("c", a.dual_clip);
-  const Tensor advantage = expand(in[2], in[0].shape());
-  const Tensor ratio = a.ratio.compute ? a.ratio.compute(in[0], in[1], in[3]) : Tensor{};
-  return a.surrogate.loss({in[0], in[1], ratio, advantage, in[3]}, a);
+// What the update gets. The selection of tokens is made at log_prob, as verl makes it. Without sampler_log_prob the
+// sampler is the policy before the update.
+rl::Batch batch_of(const rl::Algorithm& a, const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& advantage,
+                   const Tensor& mask, const Tensor& sampler_log_prob, const Tensor& entropy) {
+  rl::Batch batch;
+  batch.mask = mask;
+  batch.advantage = contiguous(expand(advantage, log_prob.shape()));
+  batch.sampler_log_prob = sampler_log_prob.defined() ? sampler_log_prob : old_log_prob;
+  batch.entropy = entropy;
+  if (a.tokens.select) {
+    check(entropy.defined() || !a.tokens.needs_entropy, "golden: tokens {} needs the entropy as an input",
+          a.tokens.name);
+    Generator generator(0);
+    batch.old_log_prob = log_prob.detach();
+    batch.selected = a.tokens.select(batch, a, generator);
+  }
+  batch.old_log_prob = old_log_prob;
+  return batch;
 }
 
-Inputs policy_loss(const Inputs& in, const Attributes& a) { return {aggregated(loss_of_tokens(in, a), in[3], a)}; }
+Tensor loss_of_tokens(const rl::Algorithm& a, const Tensor& log_prob, const rl::Batch& batch) {
+  check(a.ratio.compute || !a.surrogate.needs_ratio, "golden: surrogate {} needs a ratio", a.surrogate.name);
+  return rl::token_losses(a, log_prob, batch);
+}
+
+// log_prob, old_log_prob, advantage, mask, [entropy] → scalar.
+Inputs policy_loss(const Inputs& in, const Attributes& attributes) {
+  const rl::Algorithm a = algorithm_of(attributes);
+  const rl::Batch batch = batch_of(a, in[0], in[1], in[2], in[3], {}, input_or_none(in, 4));
+  return {aggregated(loss_of_tokens(a, in[0], batch), in[3], a.aggregation, attributes)};
+}
 
 // log_prob, old_log_prob, advantage, mask, ref_log_prob, [sampler_log_prob] → scalar.
-Inputs loss_with_kl(const Inputs& in, const Attributes& a) {
+Inputs loss_with_kl(const Inputs& in, const Attributes& attributes) {
   const Tensor &log_prob = in[0], &old = in[1], &mask = in[3], &ref = in[4];
-  Tensor of_tokens = loss_of_tokens(in, a);
-  if (in.size() > 5) of_tokens = of_tokens * rl::truncated_weight(old, in[5], a.number("cap"), mask);
-  const Tensor kl = Choice<rl::KlEstimator>(a.word("estimator")).estimate({log_prob, ref, old, {}, mask});
-  return {aggregated(of_tokens, mask, a) + a.number("beta") * aggregated(kl, mask, a)};
+  const rl::Algorithm a = algorithm_of(attributes);
+  const rl::Batch batch = batch_of(a, log_prob, old, in[2], mask, input_or_none(in, 5), {});
+  const Tensor kl = a.kl_estimator.estimate({log_prob, ref, old, {}, mask});
+  return {aggregated(loss_of_tokens(a, log_prob, batch), mask, a.aggregation, attributes) +
+          a.kl_control.beta * aggregated(kl, mask, a.aggregation, attributes)};
+}
+
+// old_log_prob, sampler_log_prob, [mask] → [B, T], 0 where masked.
+Inputs weight(const Inputs& in, const Attributes& attributes) {
+  const rl::Algorithm a = algorithm_of(attributes);
+  check(bool(a.weight.compute), "rl.weight: weight {} has no weights", a.weight.name);
+  const Tensor mask = input_or_none(in, 2);
+  const Tensor result = contiguous(expand(a.weight.compute(in[0], in[1], mask, a), in[0].shape()));
+  return {mask.defined() ? result * mask.to(result.dtype()) : result};
+}
+
+// log_prob, advantage, entropy, mask → u8 [B, T].
+Inputs tokens(const Inputs& in, const Attributes& attributes) {
+  const rl::Algorithm a = algorithm_of(attributes);
+  check(bool(a.tokens.select), "rl.tokens: tokens {} selects none", a.tokens.name);
+  return {batch_of(a, in[0], in[0], in[1], in[3], {}, in[2]).selected};
+}
+
+// The parts of the reward, each [N, G] and named "0", "1", … → [N, G].
+Inputs advantage(const Inputs& in, const Attributes& attributes) {
+  const rl::Algorithm a = algorithm_of(attributes);
+  check(!a.baseline.needs.greedy && !a.baseline.needs.critic,
+        "rl.advantage: baseline {} needs more than rewards; rl.remax and rl.gae have its inputs", a.baseline.name);
+  const Shape shape = in[0].shape();
+  check(shape.rank() == 2, "rl.advantage: expected rewards [N, G], got {}", shape);
+  const int64_t responses = in[0].numel();
+  rl::Batch batch;
+  batch.samples = shape[1];
+  batch.prompts.assign(static_cast<size_t>(responses), 1);
+  batch.lengths = batch.prompts;
+  batch.mask = Tensor::ones({responses, 1}, u8);
+  for (const Tensor& part : in) {
+    check(part.shape() == shape, "rl.advantage: every part of the reward must be {}, got {}", shape, part.shape());
+    batch.part_names.push_back(std::to_string(batch.parts.size()));
+    batch.parts.push_back(part.contiguous_copy().view_reshape({responses, 1}));
+  }
+  const std::vector<double> weights = rl::part_weights(a, batch.part_names);
+  batch.reward = Tensor::zeros({responses, 1}, in[0].dtype());
+  for (size_t k = 0; k < weights.size(); ++k) batch.reward = batch.reward + batch.parts[k] * weights[k];
+  rl::MovingBaseline moving(a.baseline_decay);
+  return {rl::advantages(a, batch, moving).view_reshape(shape)};
 }
 
 void add_losses(GoldenTable& t) {
-  t["rl.policy_loss"] = {4, 4, {"ratio", "surrogate", "low", "high", "c", "aggregation", "max_length"}, policy_loss};
-  t["rl.loss"] = {5,
-                  6,
-                  {"ratio", "surrogate", "low", "high", "c", "aggregation", "max_length", "estimator", "beta", "cap"},
-                  loss_with_kl};
+  t["rl.policy_loss"] = {4, 5, with_fields({"max_length"}), policy_loss};
+  t["rl.loss"] = {5, 6, with_fields({"max_length"}), loss_with_kl};
+  t["rl.weight"] = {2, 3, with_fields(), weight};
+  t["rl.tokens"] = {4, 4, with_fields(), tokens};
   t["rl.truncated_weight"] = {
       2, 3, {"cap"}, [](const Inputs& in, const Attributes& a) {
         return Inputs{rl::truncated_weight(in[0], in[1], a.number("cap"), input_or_none(in, 2))};
       }};
   t["rl.aggregate"] = {2, 2, {"aggregation", "max_length"}, [](const Inputs& in, const Attributes& a) {
-                         return Inputs{aggregated(in[0], in[1], a)};
+                         const Choice<rl::Aggregation> how = a.word("aggregation");
+                         return Inputs{aggregated(in[0], in[1], how, a)};
                        }};
   t["rl.value_loss"] = {4, 4, {"clip"}, [](const Inputs& in, const Attributes& a) {
                           const Tensor loss = rl::value_loss(in[0], in[1], in[2], a.number("clip"), in[3]);
@@ -122,6 +209,7 @@ void add_shaping(GoldenTable& t) {
 }
 
 void add_advantages(GoldenTable& t) {
+  t["rl.advantage"] = {1, 8, with_fields(), advantage};
   using OfRewards = Tensor (*)(const Tensor&, const Tensor&);
   constexpr std::pair<const char*, OfRewards> of_rewards[] = {{"rl.group_mean", rl::group_mean_advantage},
                                                               {"rl.rloo", rl::leave_one_out_advantage},
