@@ -6,8 +6,6 @@
 #include "rl/text/sft.h"
 #include "rl/text/trainer.h"
 #include "tests/catch.h"
-#include "tests/messages.h"
-#include "tests/temp_dir.h"
 
 using namespace pg;
 using namespace pg::rl;

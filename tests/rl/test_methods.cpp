@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "rl/algorithm.h"
-#include "tests/messages.h"
+#include "tests/catch.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;

@@ -5,7 +5,7 @@
 #include "rl/algorithm.h"
 #include "rl/token_selection.h"
 #include "tensor/base/random.h"
-#include "tests/messages.h"
+#include "tests/catch.h"
 #include "tests/rl/policies.h"
 
 using namespace pg;

@@ -51,11 +51,10 @@ for how in ("token_mean", "sequence_sum", "constant"):
     case("rl.aggregate", how, lambda r: [r.normal(4, 5), padded(r, (5, 0, 2, 3), 5)], BOTH, compute=rl.verl_aggregate,
          source="verl", aggregation=how, **({"max_length": 7} if how == "constant" else {}))
 
-# --- methods with an archive of their own: adding one leaves the other files as they are --------------------------
+# --- single methods ------------------------------------------------------------------------------------------------
 def method(name, variant, inputs, compute, source, **attributes):
     attributes = {"ratio": "token", "surrogate": name, "aggregation": "token_mean"} | attributes
-    case("rl.policy_loss", variant, inputs, BOTH, compute=compute, source=source, constant=(1, 2, 4),
-         archive=f"rl.policy_loss.{name}", **attributes)
+    case("rl.policy_loss", variant, inputs, BOTH, compute=compute, source=source, constant=(1, 2, 4), **attributes)
 
 
 def with_entropy(r, lengths=(5, 2, 1, 4)):
@@ -154,7 +153,7 @@ for weight, bounds in WEIGHTS.items():
         inputs = tokens(r, EMPTY, per_token=True)
         return inputs + [r.values(x + r.normal(*x.shape, std=0.7)) for x in inputs[:2]]
     case("rl.loss", f"weight_{weight}", weighted, BOTH, compute=rl.verl_weighted_loss, source="verl",
-         constant=(1, 2, 4, 5), archive="rl.loss.weights", ratio="token", surrogate="dual_clip", clip_low=0.2,
+         constant=(1, 2, 4, 5), ratio="token", surrogate="dual_clip", clip_low=0.2,
          clip_high=0.28, dual_clip=3, aggregation="token_mean", kl_estimator="k3", beta=0.1, weight=weight, **bounds)
 
 constants = {"constant": (0, 1)}

@@ -20,23 +20,18 @@ class Case:
     compute: Callable | None = None  # instead of the op's entry in goldens_ops.OPS
     source: str = ""  # what computes it, when that is not PyTorch's op of the same meaning
     constant: tuple = ()  # numbers of float inputs that are not differentiated
-    archive: str = ""  # the name of its file; empty: the op
 
     @property
     def name(self):
         return f"{self.op}.{self.dtype}.{self.variant}"
-
-    @property
-    def file(self):
-        return self.archive or self.op
 
 
 CASES = []
 BOTH = ("f64", "f32")
 
 
-def case(op, variant, inputs, dtypes=("f64",), zero=(), compute=None, source="", constant=(), archive="", **attributes):
-    CASES.extend(Case(op, variant, dtype, inputs, attributes, zero, compute, source, constant, archive)
+def case(op, variant, inputs, dtypes=("f64",), zero=(), compute=None, source="", constant=(), **attributes):
+    CASES.extend(Case(op, variant, dtype, inputs, attributes, zero, compute, source, constant)
                  for dtype in dtypes)
 
 

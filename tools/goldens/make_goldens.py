@@ -149,9 +149,9 @@ def main():
     arguments.out.mkdir(parents=True, exist_ok=True)
     names = [case.name for case in CASES]
     assert len(names) == len(set(names)), sorted(n for n in names if names.count(n) > 1)
-    chosen = [case for case in CASES if case.file.startswith(arguments.only)]
-    for name in dict.fromkeys(case.file for case in chosen):
-        write_archive(arguments.out / f"{name}.safetensors", [case for case in chosen if case.file == name])
+    chosen = [case for case in CASES if case.op.startswith(arguments.only)]
+    for name in dict.fromkeys(case.op for case in chosen):
+        write_archive(arguments.out / f"{name}.safetensors", [case for case in chosen if case.op == name])
     if "gpt2".startswith(arguments.only):
         (arguments.out / "gpt2").mkdir(exist_ok=True)
         write_safetensors(arguments.out / "gpt2" / "gpt2.safetensors", *make_gpt2())
