@@ -1,7 +1,7 @@
 // Names and hints of the checks of lesson 7, and the engine's own functions.
 #include "lessons/07_ppo/checks.h"
 
-#include "rl/control/gaussian.h"
+#include "rl/control/actor_critic.h"
 #include "rl/policy_loss.h"
 #include "rl/value_loss.h"
 
@@ -11,7 +11,7 @@ std::vector<kit::Check<Impl>> checks() {
   const auto gae_piece = kit::piece<&Impl::gae>("gae");
   const kit::Source gae_source{"rl/advantages.cpp", "Gae gae("};
   const auto gaussian_piece = kit::piece<&Impl::gaussian_log_prob>("gaussian_log_prob");
-  const kit::Source gaussian_source{"rl/control/gaussian.cpp", "gaussian_log_prob("};
+  const kit::Source gaussian_source{"rl/control/actor_critic.cpp", "gaussian_log_prob("};
   return {
       {.id = "07.1",
        .title = "GAE inside an episode",

@@ -1,8 +1,8 @@
 // The checks of lesson 8.
 #include "lessons/08_rlhf/checks.h"
 
+#include "rl/text/imitation.h"
 #include "rl/text/preferences.h"
-#include "rl/text/sft.h"
 
 namespace pg::lesson08 {
 
@@ -20,7 +20,7 @@ std::vector<kit::Check<Impl>> checks() {
             "T is the largest prompt + answer - 1. ids: zeros [B, T]; targets: full of -100. For each row join prompt "
             "and answer; for t from 0 to its length - 2: ids[t] = all[t], and targets[t] = all[t + 1] from t = "
             "prompt - 1 on. A number of a row-major [B, T] stands at b·T + t."},
-       .solution = {"rl/text/sft.cpp", "TokenBatch sft_batch("},
+       .solution = {"rl/text/imitation.cpp", "TokenBatch sft_batch("},
        .run = check_sft_batch},
       {.id = "08.2",
        .title = "the pairwise loss",

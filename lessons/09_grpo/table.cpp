@@ -4,7 +4,7 @@
 
 #include "lessons/09_grpo/loop.h"
 #include "lessons/kit/plot.h"
-#include "rl/text/sft.h"
+#include "rl/text/imitation.h"
 
 namespace pg::lesson09 {
 namespace {

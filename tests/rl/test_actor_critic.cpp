@@ -6,7 +6,6 @@
 #include "autograd/gradcheck.h"
 #include "nn/layers.h"
 #include "rl/control/actor_critic.h"
-#include "rl/control/gaussian.h"
 #include "rl/control/vector_env.h"
 #include "tests/catch.h"
 

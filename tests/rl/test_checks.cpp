@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "rl/control/trainer.h"
-#include "rl/text/expert_iteration.h"
+#include "rl/text/imitation.h"
 #include "rl/text/preferences.h"
 #include "rl/text/trainer.h"
 #include "rl/value_loss.h"

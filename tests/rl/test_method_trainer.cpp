@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "nn/checkpoint.h"
-#include "rl/text/sft.h"
+#include "rl/text/imitation.h"
 #include "rl/text/trainer.h"
 #include "tests/catch.h"
 

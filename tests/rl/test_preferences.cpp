@@ -3,9 +3,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "rl/text/expert_iteration.h"
+#include "rl/text/imitation.h"
 #include "rl/text/preferences.h"
-#include "rl/text/sft.h"
 #include "tasks/tiny_language.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"

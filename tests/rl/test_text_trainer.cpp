@@ -4,7 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "rl/text/sft.h"
+#include "rl/text/imitation.h"
 #include "rl/text/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"

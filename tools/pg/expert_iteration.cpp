@@ -1,7 +1,6 @@
 // pg expert-iteration: samples, keeps responses that solve their problem, imitates them, repeats.
-#include "rl/text/expert_iteration.h"
-
 #include "nn/checkpoint.h"
+#include "rl/text/imitation.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "rl/text/sft.h"
+#include "rl/text/imitation.h"
 #include "rl/text/trainer.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"

@@ -1,6 +1,5 @@
 // pg sft: supervised fine-tuning of a GPT-2 on the answers of a task.
-#include "rl/text/sft.h"
-
+#include "rl/text/imitation.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"

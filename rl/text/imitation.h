@@ -1,12 +1,23 @@
 #pragma once
-// Expert iteration: sample, keep the responses that solved their problem, imitate them, repeat (Anthony et al. 2017,
-// arXiv:1705.08439; for language Zelikman et al. 2022, STaR, arXiv:2203.14465).
+// Imitation of answers: supervised fine-tuning, and expert iteration, in which the answers are the policy's own.
+#include <span>
+#include <vector>
+
 #include "nn/optim.h"
+#include "nn/trainer.h"
 #include "rl/text/metrics.h"
 #include "rl/text/rollout.h"
 
 namespace pg::rl {
 
+// Prompts with their answers as rows padded on the right. Targets are the answer's tokens, including the end of
+// sequence. Targets of the prompt and of the padding are -100 and are ignored.
+TokenBatch sft_batch(std::span<const Problem> problems);
+// Batches of `size` problems drawn from the task, for Trainer.
+NextBatch sft_batches(const TextTask& task, int64_t size);
+
+// Expert iteration: sample, keep the responses that solved their problem, imitate them, repeat (Anthony et al. 2017,
+// arXiv:1705.08439; for language Zelikman et al. 2022, STaR, arXiv:2203.14465).
 struct ExpertIterationConfig {
   int64_t problems = 64, samples = 8;  // per iteration
   double temperature = 1;
