@@ -15,7 +15,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "tasks/sha256.h"
 #include "tasks/stories.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"

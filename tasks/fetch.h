@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace pg {
@@ -46,5 +47,8 @@ struct Corpus {
 // why), "stories", or the path of any text file, read with unix_text (tasks/text_data.h).
 Corpus load_corpus(const std::string& data, const FetchPlaces& places = FetchPlaces::from_environment(),
                    const std::function<void(int64_t, int64_t)>& progress = {});
+
+// SHA-256 (FIPS 180-4), to verify files: 64 lower-case hexadecimal digits.
+std::string sha256(std::string_view bytes);
 
 }  // namespace pg

@@ -1,11 +1,10 @@
 // SHA-256 (FIPS 180-4).
-#include "tasks/sha256.h"
-
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 
+#include "tasks/fetch.h"
 #include "tensor/base/error.h"
 
 namespace pg {

@@ -4,7 +4,7 @@
 #include <nn/gpt2.h>
 #include <rl/text/trainer.h>
 #include <tasks/text_task.h>
-#include <tasks/token_list.h>
+#include <tasks/tokenizer.h>
 
 #include <algorithm>
 

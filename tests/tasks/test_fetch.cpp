@@ -9,7 +9,6 @@
 #include <string>
 
 #include "tasks/fetch.h"
-#include "tasks/sha256.h"
 #include "tasks/stories.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"

@@ -1,6 +1,5 @@
 // Loads the text and tokenizer for pg train.
 #include "tasks/fetch.h"
-#include "tasks/sha256.h"
 #include "tasks/tokenizer.h"
 #include "tensor/base/error.h"
 #include "tools/pg/run/progress.h"
