@@ -118,7 +118,7 @@ class DigitCompletion : public DigitTask {
   }
   std::string name() const override { return "digits"; }
   std::string about() const override {
-    return "go on with a sequence, \"3,5:4\" -> \"7,9,1,3.\"; reward: share right up to the first mistake, at most 1";
+    return "continue a sequence, \"3,5:4\" -> \"7,9,1,3.\"; reward: share right up to the first mistake, at most 1";
   }
   int64_t max_prompt() const override { return 5; }
   int64_t max_response() const override { return 18; }

@@ -130,7 +130,7 @@ says 1 err 'no best.safetensors' "$pg" sample --best "$(run sft)"
 # A model that is not finite ends no training because it was to be shown.
 tune 0 err "are not finite" --lr 1e30 --min-lr 1e30 --clip 0 --steps 1 --sample-every 1 --name nan
 # A time limit stops, saves and succeeds; what follows ends with the bytes of a run without one.
-tune 0 out 'minutes are over; go on with' --steps 400 --minutes 0.0002 --sample-every 100 --name limited
+tune 0 out 'minutes are over; continue with' --steps 400 --minutes 0.0002 --sample-every 100 --name limited
 tune 0 out 'pg sample' --steps 400 --sample-every 0 --name unlimited
 grep -q 'sample at' err && bad '--sample-every 0 is not quiet'
 says 0 err 'sample at step 400' "$pg" train --resume "$(run limited)" --minutes 0

@@ -68,7 +68,7 @@ int run_env(const EnvOptions& o) {
     if (interrupted()) {
       save();
       progress->print(
-          fmt::format("stopped after {} steps; go on with:  pg env --resume {}", trainer.steps(), run.path()));
+          fmt::format("stopped after {} steps; continue with:  pg env --resume {}", trainer.steps(), run.path()));
       return interrupt_status();
     }
     const rl::EnvReport report = trainer.step();

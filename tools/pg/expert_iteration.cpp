@@ -81,7 +81,7 @@ int expert_iteration(const ExpertIterationOptions& o) {
     if (due(i, o.save_every) || interrupted()) save(i);
     if (interrupted() && i < o.iterations) {
       progress.print(
-          fmt::format("stopped after iteration {}; go on with:  pg expert-iteration --resume {}", i, run.path()));
+          fmt::format("stopped after iteration {}; continue with:  pg expert-iteration --resume {}", i, run.path()));
       return interrupt_status();
     }
   }

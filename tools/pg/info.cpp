@@ -162,7 +162,7 @@ void print(const Json& json) {
     }
   }
   const std::string go_on = json.value("go_on", "");
-  if (!go_on.empty()) show("go on with", go_on);
+  if (!go_on.empty()) show("continue with", go_on);
 }
 
 struct InfoOptions {
@@ -188,7 +188,7 @@ int info(const InfoOptions& o) {
 Command info_command() {
   const auto o = std::make_shared<InfoOptions>();
   return {.name = "info",
-          .about = "what a run is, how far it is, and the command to go on with",
+          .about = "what a run is, how far it is, and the command that continues it",
           .fields = {json_field(o->json, "a line with a JSON object for each run")},
           .run = [o](Given&) { return info(*o); },
           .arguments = {{"runs", &o->runs, "folders of runs, or checkpoints"}}};

@@ -247,7 +247,7 @@ int train(const TrainOptions& o) {
            val_loss, best_text, run.path());
   } else {
     save();
-    remark(out, "{}stopped after step {}{}; go on with:  pg train --resume {}\n", best_text, trainer.steps(),
+    remark(out, "{}stopped after step {}{}; continue with:  pg train --resume {}\n", best_text, trainer.steps(),
            interrupted() ? "" : fmt::format(", for {:g} minutes are over", o.minutes), run.path());
   }
   if (o.json) {
@@ -289,7 +289,7 @@ Command train_command() {
   const auto o = std::make_shared<TrainOptions>();
   const auto run = [o](Given& given) {
     check(o->init.empty() || o->run.resume.empty(),
-          "train: --init begins a run and --resume goes on with one; leave one of them out");
+          "train: --init begins a run and --resume continues one; leave one of them out");
     read_files(given, o->run);
     if (!o->init.empty() && o->run.resume.empty()) take_architecture_of_init(*o, given);
     TrainConfig& train = o->train;
