@@ -101,6 +101,9 @@ void check_algorithm(const Algorithm& algorithm) {
   require(!a.reference.is("moving") || a.reference_interval > 0, "a moving reference needs a reference_interval");
   check(!a.surrogate.is("two_sided_clip") || a.delta > 1 + a.clip_high, "{}: delta {} must be above 1 + clip-high = {}",
         a.name, a.delta, 1 + a.clip_high);
+  check(!a.tokens.is("clip_cov") || a.covariance_low < a.covariance_high,
+        "{}: covariance-low {} must be below covariance-high {}, or no token is selected", a.name, a.covariance_low,
+        a.covariance_high);
   KlControl{a.kl_control};  // throws Error for a schedule without the options it requires
 }
 

@@ -224,6 +224,22 @@ TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", 
   CHECK(contains(env([](EnvTrainConfig& c) { c.entropy_coef = kInf; }), "entropy-coef must be"));
 }
 
+TEST_CASE("rl checks: choices of a method that exclude each other are refused", "[rl][rl_checks]") {
+  const auto refused = [](const char* name, const std::function<void(Algorithm&)>& change) {
+    Algorithm a = algorithm(name);
+    change(a);
+    return error_of([&] { check_algorithm(a); });
+  };
+  CHECK(contains(refused("clip_cov", [](Algorithm& a) { a.covariance_low = 7; }), "covariance-low 7 must be below"));
+  CHECK(contains(refused("grpo_two_sided", [](Algorithm& a) { a.clip_high = 3.5; }), "delta 4 must be above 1 + clip"));
+  CHECK(contains(refused("gmpo", [](Algorithm& a) { a.ratio = "sequence"; }), "surrogate gmpo weighs tokens"));
+  CHECK(contains(refused("sapo", [](Algorithm& a) { a.ratio = "none"; }), "do not go together"));
+  CHECK(contains(refused("sapo", [](Algorithm& a) { a.tau_positive = 0; }), "tau-positive must be a number above 0"));
+  CHECK(contains(refused("ppo", [](Algorithm& a) { a.credit = "response"; }), "a critic credits to_go"));
+  CHECK(
+      contains(refused("high_entropy", [](Algorithm& a) { a.token_share = 0; }), "token-share must be a number above"));
+}
+
 TEST_CASE("rl checks: one sample for a baseline over a group is refused with the fix", "[rl][rl_checks]") {
   for (const Algorithm& a : algorithms()) {
     INFO(a.name);
