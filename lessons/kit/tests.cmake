@@ -19,6 +19,7 @@ endfunction()
 lesson_gate(lesson_kit lesson_kit_tests)
 if(NOT POLICYGRAD_CUDA)
   lesson_gate(lesson_runner sh lessons/kit/test/runner.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND})
+  set_tests_properties(lesson_runner PROPERTIES COST 60)  # the longest tests begin first
 endif()
 
 # Speed is not judged in a build that is slow on purpose.
