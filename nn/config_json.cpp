@@ -61,7 +61,8 @@ std::string to_json(const std::vector<Field>& fields) {
 void set_from_json(const std::vector<Field>& fields, std::string_view text, std::string_view what) {
   const Json given = Json::parse(shallow_json(text, what), nullptr, /*allow_exceptions=*/false);
   check(given.is_object(), "{}: expected a JSON object, got '{}'", what, excerpt(text));
-  for (const auto& [key, value] : given.items()) {
+  for (const auto& item : given.items()) {
+    const std::string& key = item.key();
     const bool known = std::any_of(fields.begin(), fields.end(), [&](const Field& f) { return key_of(f) == key; });
     check(known, "{}: unknown key '{}'", what, excerpt(key));
   }

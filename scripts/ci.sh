@@ -61,7 +61,7 @@ clang_warnings() { # the programs that the sanitizers do not run are only checke
   cmake -S . -B build-clang -DCMAKE_CXX_COMPILER=clang++ -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_PRECOMPILE=OFF \
     -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >build-clang.log 2>&1 || { cat build-clang.log; return 1; }
   sed -n 's/^  "command": "\(.* -o [^ ]*\(lessons\|tools\)[^ ]* -c .*\)",$/\1 -fsyntax-only/p' build-clang/compile_commands.json |
-    sed 's/\\"/"/g' | tr '\n' '\0' | (cd build-clang && xargs -0 -n 1 -P "$jobs" sh -c)
+    sed 's/\\"/"/g; s/\\\\/\\/g' | tr '\n' '\0' | (cd build-clang && xargs -0 -n 1 -P "$jobs" sh -c)
 }
 asan_tests() { "build-asan/$1" '~[slow]'; }  # asan_tests TESTS
 tsan_tests() { build build-tsan pool_tests -- --preset tsan && build-tsan/pool_tests; }

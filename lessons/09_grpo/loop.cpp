@@ -62,7 +62,8 @@ rl::Algorithm with_functions(const Impl& impl, std::string_view name) {
                                          {"constant", Aggregation::constant},
                                          {"sequence_sum", Aggregation::sequence_sum}}) {
     if (!a.aggregation.is(how)) continue;
-    a.aggregation.aggregate = [&impl, aggregation](const Tensor& loss, const Tensor& mask, const Denominators& total) {
+    a.aggregation.aggregate = [&impl, aggregation = aggregation](const Tensor& loss, const Tensor& mask,
+                                                                 const Denominators& total) {
       return impl.aggregate(loss, mask, aggregation, total);
     };
   }

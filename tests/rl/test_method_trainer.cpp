@@ -64,19 +64,20 @@ TEST_CASE("rl methods: reward-weights weigh the parts of the reward", "[rl][rl_t
     RlConfig config = small("reinforce");
     config.algorithm.reward_weights = text;
     double total = 0, parts_differ = 0;
-    const Metrics metrics = step_with(config, *task, [&](const Experience& e, const Batch& b) {
-      for (size_t i = 0; i < e.responses.size(); ++i) {
-        const auto& parts = e.responses[i].score.parts;
-        REQUIRE(parts.size() == 2);
-        REQUIRE(parts[0].first == "moons");
-        const double want = moons * parts[0].second + length * parts[1].second;
-        CHECK(std::abs(e.responses[i].score.reward - want) < 1e-12);
-        const auto row = static_cast<int64_t>(i);
-        CHECK(std::abs(sum(b.reward.view_slice(0, row, row + 1)).item() - want) < 1e-12);
-        total += want;
-        parts_differ += parts[0].second != 0 && parts[1].second != 0;
-      }
-    });
+    const Metrics metrics =
+        step_with(config, *task, [&, moons = moons, length = length](const Experience& e, const Batch& b) {
+          for (size_t i = 0; i < e.responses.size(); ++i) {
+            const auto& parts = e.responses[i].score.parts;
+            REQUIRE(parts.size() == 2);
+            REQUIRE(parts[0].first == "moons");
+            const double want = moons * parts[0].second + length * parts[1].second;
+            CHECK(std::abs(e.responses[i].score.reward - want) < 1e-12);
+            const auto row = static_cast<int64_t>(i);
+            CHECK(std::abs(sum(b.reward.view_slice(0, row, row + 1)).item() - want) < 1e-12);
+            total += want;
+            parts_differ += parts[0].second != 0 && parts[1].second != 0;
+          }
+        });
     CHECK(std::abs(metrics.at("reward/mean") - total / 24) < 1e-12);
     CHECK(total != 0);
     CHECK(parts_differ > 0);
