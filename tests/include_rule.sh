@@ -59,6 +59,7 @@ report '-ffast-math changes results' <<END
 $(grep -rnE '^[^#]*-ffast-math' CMakeLists.txt CMakePresets.json Makefile cmake tests/CMakeLists.txt)
 END
 graph=$(sh scripts/include_graph.sh) || bad=1
+# shellcheck disable=SC2016  # the backquotes are those of Markdown
 [ "$graph" = "$(sed -n '/^```mermaid$/,/^```$/p' docs/ARCHITECTURE.md | grep -v '^```')" ] || {
   echo 'docs/ARCHITECTURE.md: the include graph is not what scripts/include_graph.sh prints; paste its output there'
   bad=1

@@ -181,7 +181,8 @@ int run_rl(const RlOptions& o) {
   hooks.should_stop = interrupted;
   if (!trainer.run(hooks)) {
     save(trainer.steps());
-    progress.print(fmt::format("stopped after step {}; continue with:  pg rl --resume {}", trainer.steps(), run.path()));
+    progress.print(
+        fmt::format("stopped after step {}; continue with:  pg rl --resume {}", trainer.steps(), run.path()));
     return interrupt_status();
   }
   progress.print(health_line(trainer.health_checks()));
