@@ -70,7 +70,8 @@ int sft(const SftOptions& o) {
   hooks.should_stop = interrupted;
   if (!trainer.run(hooks)) {
     save(trainer.steps());
-    progress.print(fmt::format("stopped after step {}; continue with:  pg sft --resume {}", trainer.steps(), run.path()));
+    progress.print(
+        fmt::format("stopped after step {}; continue with:  pg sft --resume {}", trainer.steps(), run.path()));
     return interrupt_status();
   }
   progress.print(fmt::format("after {} steps:{}\nnow let it learn from rewards:  pg rl --task {} --init {}",
