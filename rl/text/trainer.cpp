@@ -58,7 +58,16 @@ std::vector<size_t> all_rows(const Batch& batch) {
 }
 
 Denominators denominators_of(const Batch& batch, const std::vector<size_t>& rows, int64_t max_length) {
-  return denominators(rows_of(batch, rows).mask, static_cast<double>(max_length));
+  const auto mask = batch.mask.data<const uint8_t>();
+  const auto columns = static_cast<size_t>(batch.mask.size(1));
+  Denominators d{.max_length = static_cast<double>(max_length)};
+  for (const size_t row : rows) {
+    const auto of_row = mask.subspan(row * columns, columns);
+    const auto length = static_cast<double>(std::count(of_row.begin(), of_row.end(), uint8_t{1}));
+    d.tokens += length;
+    d.sequences += length > 0;
+  }
+  return d;
 }
 
 const RlConfig& checked(const RlConfig& config) {
