@@ -107,9 +107,14 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
   });
 }
 
-Tensor rope(const Tensor& x, double base, const Tensor& positions) {
+Tensor rope(const Tensor& x, const Rope& options, const Tensor& positions) {
   check_floating(x, "rope");
-  check(base > 0 && std::isfinite(base), "rope: expected a base above 0, got {}", base);
+  check(options.base > 0 && std::isfinite(options.base), "rope: expected a base above 0, got {}", options.base);
+  check(options.factor > 0 && std::isfinite(options.factor) && options.original_length > 0 &&
+            options.low_freq_factor < options.high_freq_factor,
+        "rope: expected a factor above 0, an original length above 0 and a low_freq_factor below the high_freq_factor, "
+        "got {}, {}, {} and {}",
+        options.factor, options.original_length, options.low_freq_factor, options.high_freq_factor);
   check(x.rank() == 4 && x.size(3) % 2 == 0, "rope: expected [B, H, T, D] with D even, got {}", x.shape());
   if (positions.defined()) {
     check(positions.dtype() == i32 && positions.shape() == Shape{x.size(0)},
@@ -118,9 +123,9 @@ Tensor rope(const Tensor& x, double base, const Tensor& positions) {
   check_device(x, positions, "rope");
   const Tensor at = packed(positions);
   const Tensor y = empty_like(x);
-  kernels_of(x).rope(y, head_rows(x), {base, at, false}, 0);
-  return record(Op::rope, y, {&x}, [base, ids = SavedIds(at, taped({&x}))](const Tensor& dy, Grads& g) {
-    if (auto dx = g[0]) kernels_of(dy).rope(*dx.into, head_rows(dy), {base, ids.get(Op::rope), true}, dx.beta);
+  kernels_of(x).rope(y, head_rows(x), {options, at, false}, 0);
+  return record(Op::rope, y, {&x}, [options, ids = SavedIds(at, taped({&x}))](const Tensor& dy, Grads& g) {
+    if (auto dx = g[0]) kernels_of(dy).rope(*dx.into, head_rows(dy), {options, ids.get(Op::rope), true}, dx.beta);
   });
 }
 

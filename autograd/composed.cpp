@@ -168,15 +168,16 @@ Tensor attention_qkv(const Tensor& qkv, int heads, bool causal) {
   return reshape(transpose(y, 1, 2), {batch, time, width});
 }
 
-// Pair i of a position's vector, (x_i, x_{i + D/2}), is rotated by position·base^(-2i/D) radians.
-Tensor rope(const Tensor& x, double base, const Tensor& positions) {
+// Pair i of a position's vector, (x_i, x_{i + D/2}), is rotated by position·frequency(base^(-2i/D)) radians.
+Tensor rope(const Tensor& x, const Rope& options, const Tensor& positions) {
   const int64_t batch = x.size(0), time = x.size(2), half = x.size(3) / 2;
   Tensor cosine = Tensor::empty({batch, 1, time, half}, f64), sine = Tensor::empty({batch, 1, time, half}, f64);
   for (int64_t b = 0; b < batch; ++b) {
     const double first = positions.defined() ? positions.to_vector()[b] : 0;
     for (int64_t t = 0; t < time; ++t) {
       for (int64_t i = 0; i < half; ++i) {
-        const double angle = (first + static_cast<double>(t)) * std::pow(base, -static_cast<double>(i) / half);
+        const double frequency = options.frequency(std::pow(options.base, -static_cast<double>(i) / half));
+        const double angle = (first + static_cast<double>(t)) * frequency;
         cosine.data<double>()[(b * time + t) * half + i] = std::cos(angle);
         sine.data<double>()[(b * time + t) * half + i] = std::sin(angle);
       }

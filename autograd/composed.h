@@ -31,7 +31,7 @@ std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, 
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 Tensor attention_qkv(const Tensor& qkv, int heads, bool causal = true);
-Tensor rope(const Tensor& x, double base = 10000, const Tensor& positions = {});
+Tensor rope(const Tensor& x, const Rope& options = {}, const Tensor& positions = {});
 Tensor embedding(const Tensor& weight, const Tensor& ids);
 
 }  // namespace pg::composed

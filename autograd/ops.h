@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/tape.h"
+#include "tensor/rope.h"
 #include "tensor/tensor.h"
 
 namespace pg {
@@ -139,7 +140,7 @@ Tensor attention_qkv(const Tensor& qkv, int heads, bool causal = true);
 Tensor dropout(const Tensor& x, double p, bool training, Generator& generator = default_generator());
 // Rotary position embedding (Su et al. 2021), half-split form: x [B, H, T, D], D even; base above 0. positions: i32
 // [B], the position of query 0 of each row.
-Tensor rope(const Tensor& x, double base = 10000, const Tensor& positions = {});
+Tensor rope(const Tensor& x, const Rope& options = {}, const Tensor& positions = {});
 
 // ---- operators
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }

@@ -29,7 +29,7 @@ pg_precompile(pg_tensor tensor/format.h tensor/tensor.h)
 pg_precompile(pg_autograd autograd/op_util.h)
 pg_precompile(pg_nn autograd/ops.h nn/module.h tensor/format.h)
 pg_precompile(pg_tasks tensor/base/error.h <string> <vector>)
-pg_precompile(pg_rl autograd/ops.h nn/gpt2.h tensor/format.h)
+pg_precompile(pg_rl autograd/ops.h nn/transformer.h tensor/format.h)
 
 if(POLICYGRAD_CUDA)
   file(GLOB cuda_sources CONFIGURE_DEPENDS tensor/cuda/*.cu tensor/cuda/*/*.cu)

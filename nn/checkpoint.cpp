@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "nn/gpt2.h"
+#include "nn/transformer.h"
 #include "tensor/base/text.h"
 
 namespace pg {
@@ -102,8 +102,8 @@ const Generator& Checkpoint::generator(const std::string& name) const {
   return found->second;
 }
 
-Gpt2Config Checkpoint::gpt2_config() const {
-  const Gpt2Config config = gpt2_config_from_json(text("model"));
+TransformerConfig Checkpoint::model_config() const {
+  const TransformerConfig config = transformer_config_from_json(text("model"));
   double values = 0;
   for (const auto& [name, tensor] : file.tensors) values += static_cast<double>(tensor.numel());
   check(least_parameters(config) <= values,

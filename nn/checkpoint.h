@@ -12,7 +12,7 @@
 
 namespace pg {
 
-struct Gpt2Config;
+struct TransformerConfig;
 
 // The state of a run other than weights and optimizer.
 struct RunState {
@@ -42,7 +42,7 @@ struct Checkpoint {
   const Generator& generator(const std::string& name) const;
   // The GPT-2 config in text("model"). Error if that model has more parameters than the file holds values: this is
   // checked here, before a model that large is built.
-  Gpt2Config gpt2_config() const;
+  TransformerConfig model_config() const;
   // Strict: an Error names what does not match. `part` "" is the main model.
   void restore(Module& model, const std::string& part = "") const;
   void restore(Optimizer& optimizer, const std::string& part = "") const;

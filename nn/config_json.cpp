@@ -54,7 +54,9 @@ std::string printed(const Json& value) { return value.dump(-1, ' ', false, Json:
 
 std::string to_json(const std::vector<Field>& fields) {
   Json json = Json::object();
-  for (const Field& field : fields) json[key_of(field)] = value_of(field);
+  for (const Field& field : fields) {
+    if (field.absent != field.text()) json[key_of(field)] = value_of(field);
+  }
   return json.dump();
 }
 
@@ -68,6 +70,10 @@ void set_from_json(const std::vector<Field>& fields, std::string_view text, std:
   }
   for (const Field& field : fields) {
     const auto found = given.find(key_of(field));
+    if (found == given.end() && field.absent) {
+      field.set(*field.absent);
+      continue;
+    }
     check(found != given.end(), "{}: '{}' is missing", what, key_of(field));
     const std::string value = found->is_string() ? found->get<std::string>() : printed(*found);
     check(same_type(field, *found) && field.refusal(value).empty(), "{}: '{}' cannot be {}", what, key_of(field),

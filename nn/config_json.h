@@ -9,7 +9,7 @@
 
 namespace pg {
 
-// The object with all fields, in the order of the list.
+// The object with all fields, in the order of the list, but those that have the value of their `absent`.
 std::string to_json(const std::vector<Field>& fields);
 // Sets all fields to the values of such an object. `what` names the object in messages. Throws Error that names the key
 // if a key is unknown or missing, or if its value has another type or is out of the field's range.

@@ -24,7 +24,7 @@ void choose_tokens(Tensor logits, DecodingOptions options, const Tensor& u, cons
   k.token_log_prob(log_probs, entropy, stats, logits, ids);
 }
 
-Decoder::Decoder(const Gpt2& model, int64_t rows, int64_t room, const DecodingOptions& options)
+Decoder::Decoder(const Transformer& model, int64_t rows, int64_t room, const DecodingOptions& options)
     : model_(model),
       options_(options),
       cache_(model.new_cache(rows, room)),

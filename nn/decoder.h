@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "nn/gpt2.h"
+#include "nn/transformer.h"
 #include "tensor/backend.h"
 #include "tensor/sample.h"
 
@@ -26,7 +26,7 @@ void choose_tokens(Tensor logits, DecodingOptions options, const Tensor& u, cons
 class Decoder {
  public:
   // For up to `rows` sequences of `room` positions. The model must outlive it.
-  Decoder(const Gpt2& model, int64_t rows, int64_t room, const DecodingOptions& options);
+  Decoder(const Transformer& model, int64_t rows, int64_t room, const DecodingOptions& options);
 
   // Reads prompts of equal length, each into `copies` rows from row `first` on (the rows' old content is lost), and
   // samples the next token of each row with the uniform numbers u.
@@ -66,7 +66,7 @@ class Decoder {
   void choose(const Tensor& logits, int64_t first, int64_t rows) const;
   void send(int64_t first, int64_t rows);
 
-  const Gpt2& model_;
+  const Transformer& model_;
   const DecodingOptions options_;
   KvCache cache_;
   Tensor ids_;             // i32 [rows]: the last token of each row

@@ -25,7 +25,7 @@ struct Row {
 
 class Generation {
  public:
-  Generation(const Gpt2& model, const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options)
+  Generation(const Transformer& model, const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options)
       : model_(model),
         options_(options),
         decoding_{options.greedy, options.sampling, options.log_prob_at_temperature},
@@ -204,7 +204,7 @@ class Generation {
 
   size_t samples() const { return static_cast<size_t>(options_.samples); }
 
-  const Gpt2& model_;
+  const Transformer& model_;
   const GenerateOptions& options_;
   const DecodingOptions decoding_;
   const int64_t block_size_;
@@ -214,7 +214,7 @@ class Generation {
 
 }  // namespace
 
-std::vector<Generated> generate(Gpt2& model, const std::vector<std::vector<int32_t>>& prompts,
+std::vector<Generated> generate(Transformer& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options) {
   check(options.max_new_tokens >= 0, "generate: max_new_tokens must not be negative, got {}", options.max_new_tokens);
   check(options.samples >= 1 && (options.max_rows == 0 || options.max_rows >= options.samples),

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "nn/gpt2.h"
+#include "nn/transformer.h"
 #include "tensor/sample.h"
 
 namespace pg {
@@ -46,7 +46,7 @@ struct Generated {
 };
 
 // Continues each prompt (at least one token, at most block_size). Result i belongs to prompt i / samples.
-std::vector<Generated> generate(Gpt2& model, const std::vector<std::vector<int32_t>>& prompts,
+std::vector<Generated> generate(Transformer& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options);
 
 }  // namespace pg

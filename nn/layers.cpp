@@ -52,44 +52,110 @@ RMSNorm::RMSNorm(int64_t channels, double eps, DType dtype)
     : weight(Tensor::ones({channels}, dtype).set_requires_grad()), eps(eps) {}
 void RMSNorm::visit(Visitor& visitor) { visitor("weight", weight); }
 
-MLP::MLP(int64_t channels, bool with_bias, double dropout, const Init& init)
-    : c_fc(channels, 4 * channels, with_bias, init), c_proj(4 * channels, channels, with_bias, init), drop(dropout) {}
+MLP::MLP(int64_t channels, bool with_bias, double dropout, const Init& init, int64_t hidden, bool gated)
+    : c_fc(channels, hidden > 0 ? hidden : 4 * channels, with_bias, init),
+      c_proj(hidden > 0 ? hidden : 4 * channels, channels, with_bias, init),
+      drop(dropout) {
+  if (gated) c_gate.emplace(channels, c_fc.weight.size(0), with_bias, init);
+}
+Tensor MLP::operator()(const Tensor& x) const {
+  return drop(c_gate ? c_proj(silu((*c_gate)(x)) * c_fc(x))
+                     : mlp_gelu(x, c_fc.weight, c_fc.bias, c_proj.weight, c_proj.bias));
+}
 void MLP::visit(Visitor& visitor) {
+  if (c_gate) visitor("c_gate", *c_gate);
   visitor("c_fc", c_fc);
   visitor("c_proj", c_proj);
   visitor("drop", drop);
 }
 
-CausalSelfAttention::CausalSelfAttention(int64_t channels, int heads, bool with_bias, double dropout, const Init& init)
-    : c_attn(channels, 3 * channels, with_bias, init),
-      c_proj(channels, channels, with_bias, init),
-      drop(dropout),
-      heads(heads) {
-  check(heads >= 1 && channels % heads == 0, "CausalSelfAttention: {} channels cannot be split into {} heads", channels,
-        heads);
+namespace {
+
+AttentionConfig complete(AttentionConfig c, int64_t channels) {
+  check(c.heads >= 1 && (c.head_size > 0 || channels % c.heads == 0),
+        "CausalSelfAttention: {} channels cannot be split into {} heads", channels, c.heads);
+  if (c.kv_heads == 0) c.kv_heads = c.heads;
+  if (c.head_size == 0) c.head_size = channels / c.heads;
+  check(c.kv_heads >= 1 && c.heads % c.kv_heads == 0,
+        "CausalSelfAttention: {} query heads cannot share {} heads of keys and values", c.heads, c.kv_heads);
+  check(!c.rope || c.head_size % 2 == 0, "CausalSelfAttention: rotary positions need an even head size, got {}",
+        c.head_size);
+  return c;
 }
 
-Tensor CausalSelfAttention::operator()(const Tensor& x) const { return drop(c_proj(attention_qkv(c_attn(x), heads))); }
+}  // namespace
+
+CausalSelfAttention::CausalSelfAttention(int64_t channels, const AttentionConfig& given, const Init& init)
+    : config(complete(given, channels)),
+      c_attn(channels, (config.heads + 2 * config.kv_heads) * config.head_size, config.qkv_bias, init),
+      c_proj(config.heads * config.head_size, channels, config.bias, init),
+      drop(config.dropout) {
+  if (config.qk_norm) {
+    q_norm.emplace(config.head_size, config.norm_eps, init.dtype);
+    k_norm.emplace(config.head_size, config.norm_eps, init.dtype);
+  }
+}
+
+bool CausalSelfAttention::plain() const { return config.kv_heads == config.heads && !config.rope && !q_norm; }
+
+CausalSelfAttention::Heads CausalSelfAttention::split(const Tensor& qkv, const Tensor& positions) const {
+  const int64_t d = config.head_size;
+  int64_t begin = 0;
+  const auto part = [&](int64_t heads) {
+    const int64_t end = begin + heads * d;
+    const Tensor x = split_heads(slice(qkv, -1, begin, end), heads);
+    begin = end;
+    return x;
+  };
+  Heads h;
+  h.q = part(config.heads);
+  h.k = part(config.kv_heads);
+  h.v = part(config.kv_heads);
+  if (q_norm) h.q = (*q_norm)(h.q), h.k = (*k_norm)(h.k);
+  if (config.rope) h.q = rope(h.q, *config.rope, positions), h.k = rope(h.k, *config.rope, positions);
+  return h;
+}
+
+Tensor CausalSelfAttention::project(const Tensor& y) const {
+  return drop(c_proj(reshape(transpose(y, 1, 2), {y.size(0), y.size(2), y.size(1) * y.size(3)})));
+}
+
+Tensor CausalSelfAttention::operator()(const Tensor& x) const {
+  if (plain()) return drop(c_proj(attention_qkv(c_attn(x), static_cast<int>(config.heads))));
+  const auto [q, k, v] = split(c_attn(x), {});
+  return project(attention(q, k, v));
+}
 
 Tensor CausalSelfAttention::operator()(const Tensor& x, const KvSlot& slot) const {
-  const int64_t c = x.size(-1);
-  const Tensor qkv = c_attn(x);
-  const auto part = [&](int64_t i) { return split_heads(slice(qkv, -1, i * c, (i + 1) * c), heads); };
-  slot.store(part(1), part(2));
+  const auto [q, k, v] = split(c_attn(x), slot.before);
+  slot.store(k, v);
   AttentionOptions options;
   options.kv_len = slot.after;
-  const Tensor y = attention(part(0), slot.k, slot.v, options);
-  return drop(c_proj(reshape(transpose(y, 1, 2), x.shape())));
+  return project(attention(q, slot.k, slot.v, options));
 }
 
 Tensor CausalSelfAttention::operator()(const Tensor& x, const PackedBatch& rows) const {
-  const Tensor qkv = index_select(c_attn(x), 0, rows.from);
-  const Tensor y = attention_qkv(reshape(qkv, {rows.rows, rows.columns, qkv.size(1)}), heads);
-  return drop(c_proj(index_select(reshape(y, {-1, x.size(1)}), 0, rows.grid)));
+  const auto on_grid = [&](const Tensor& packed) {  // [N, W] → [B, T, W]
+    return reshape(index_select(packed, 0, rows.from), {rows.rows, rows.columns, packed.size(1)});
+  };
+  const auto from_grid = [&](const Tensor& y) {  // [B, T, W] → [N, W]
+    return index_select(reshape(y, {-1, y.size(2)}), 0, rows.grid);
+  };
+  const Tensor qkv = c_attn(x);
+  if (plain()) return drop(c_proj(from_grid(attention_qkv(on_grid(qkv), static_cast<int>(config.heads)))));
+  // Norms and rotations are computed once for each of the N positions.
+  const int64_t n = x.size(0), d = config.head_size;
+  const auto [q, k, v] = split(reshape(qkv, {n, 1, qkv.size(1)}), rows.positions);
+  const auto heads_on_grid = [&](const Tensor& h) {  // [N, H, 1, D] → [B, H, T, D]
+    return split_heads(on_grid(reshape(h, {n, h.size(1) * d})), h.size(1));
+  };
+  const Tensor y = attention(heads_on_grid(q), heads_on_grid(k), heads_on_grid(v));
+  return drop(c_proj(from_grid(reshape(transpose(y, 1, 2), {rows.rows, rows.columns, config.heads * d}))));
 }
 
 void CausalSelfAttention::visit(Visitor& visitor) {
   visitor("c_attn", c_attn);
+  if (q_norm) visitor("q_norm", *q_norm), visitor("k_norm", *k_norm);
   visitor("c_proj", c_proj);
   visitor("drop", drop);
 }

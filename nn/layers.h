@@ -1,6 +1,8 @@
 #pragma once
 // The layers. Each is a struct with public parameters and a call operator; names and initial values are those of
 // PyTorch. B batch, T time, C channels.
+#include <optional>
+
 #include "autograd/ops.h"
 #include "nn/kv_cache.h"
 #include "nn/module.h"
@@ -80,15 +82,17 @@ struct Dropout : Module {
   void visit(Visitor&) override {}
 };
 
-// GPT-2's two-layer perceptron: x [..., C] → c_proj(gelu(c_fc(x))), gelu by the tanh formula, hidden width 4·C.
+// A two-layer perceptron x [..., C] → [..., C]. GPT-2's is c_proj(gelu(c_fc(x))), gelu by the tanh formula. A gated one
+// is c_proj(silu(c_gate(x))·c_fc(x)), the SwiGLU of Shazeer (2020, arXiv:2002.05202) as Llama has it.
 struct MLP : Module {
+  std::optional<Linear> c_gate;
   Linear c_fc, c_proj;
   Dropout drop;
 
-  MLP(int64_t channels, bool with_bias = true, double dropout = 0, const Init& init = {});
-  Tensor operator()(const Tensor& x) const {
-    return drop(mlp_gelu(x, c_fc.weight, c_fc.bias, c_proj.weight, c_proj.bias));
-  }
+  // The hidden width is 4·channels if it is not given.
+  MLP(int64_t channels, bool with_bias = true, double dropout = 0, const Init& init = {}, int64_t hidden = 0,
+      bool gated = false);
+  Tensor operator()(const Tensor& x) const;
   void visit(Visitor& visitor) override;
 };
 
@@ -101,15 +105,28 @@ struct PackedBatch {
   Tensor from;                    // i32 [B·T]: for each index of the grid one of the N; any of them for padding
 };
 
+struct AttentionConfig {
+  int64_t heads = 1;
+  int64_t kv_heads = 0;           // heads of keys and values, each shared by heads/kv_heads queries; 0: heads
+  int64_t head_size = 0;          // D; 0: channels/heads
+  bool qkv_bias = true;           // in c_attn
+  bool bias = true;               // in c_proj
+  bool qk_norm = false;           // queries and keys pass an RMS norm over D, as in Qwen3
+  double norm_eps = 1e-6;         // of that norm
+  std::optional<Rope> rope = {};  // rotary positions of queries and keys; none: the caller adds positions to x
+  double dropout = 0;
+};
+
 // Multi-head self-attention in which position t sees positions 0 … t: x [B, T, C] → [B, T, C]. Dropout applies to the
 // result only: the fused attention never stores the attention weights.
 struct CausalSelfAttention : Module {
-  Linear c_attn;  // [3C, C]: queries, keys and values, concatenated
-  Linear c_proj;
+  AttentionConfig config;  // nothing in it is 0
+  Linear c_attn;           // [(heads + 2·kv_heads)·D, C]: queries, keys and values, concatenated
+  Linear c_proj;           // [C, heads·D]
+  std::optional<RMSNorm> q_norm, k_norm;
   Dropout drop;
-  int heads;
 
-  CausalSelfAttention(int64_t channels, int heads, bool with_bias = true, double dropout = 0, const Init& init = {});
+  CausalSelfAttention(int64_t channels, const AttentionConfig& config, const Init& init = {});
   Tensor operator()(const Tensor& x) const;
   // Attention for new positions of known sequences: keys and values are stored in `slot` and read from there. The
   // result is bit-identical to the call without cache on the whole sequence.
@@ -117,6 +134,16 @@ struct CausalSelfAttention : Module {
   // x [N, C] → [N, C]; `rows` must be on the device of the weights.
   Tensor operator()(const Tensor& x, const PackedBatch& rows) const;
   void visit(Visitor& visitor) override;
+
+ private:
+  struct Heads {
+    Tensor q, k, v;  // [B, heads or kv_heads, T, D]
+  };
+  // Of the result of c_attn [B, T, ...]; the first positions i32 [B] of its rows, or undefined for 0.
+  Heads split(const Tensor& qkv, const Tensor& positions) const;
+  // The result of attention [B, heads, T, D] → [B, T, C].
+  Tensor project(const Tensor& y) const;
+  bool plain() const;  // attention_qkv computes all of it
 };
 
 // A random matrix [rows, columns] whose rows (or columns, whichever are fewer) are orthogonal with norm `gain`,

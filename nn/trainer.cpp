@@ -25,7 +25,7 @@ void check_batch(const TokenBatch& batch, int64_t vocab_size) {
   detail::check_ids(batch.targets, vocab_size, "Trainer", &kIgnore);
 }
 
-Tensor summed_loss(const Gpt2& model, const TokenBatch& batch) {
+Tensor summed_loss(const Transformer& model, const TokenBatch& batch) {
   CrossEntropyOptions options;
   options.reduction = Reduction::sum;
   options.ignore_index = kIgnore;
@@ -44,7 +44,7 @@ std::vector<Field> fields(TrainConfig& c) {
                 joined(fields(c.schedule), fields(c.adamw)));
 }
 
-Trainer::Trainer(Gpt2& model, const TrainConfig& config, NextBatch next_batch)
+Trainer::Trainer(Transformer& model, const TrainConfig& config, NextBatch next_batch)
     : model_(model),
       config_(config),
       next_batch_(std::move(next_batch)),
@@ -182,7 +182,7 @@ void Trainer::save(const std::string& path, std::map<std::string, std::string> m
 }
 
 void Trainer::resume(const Checkpoint& checkpoint) {
-  const Gpt2Config saved = gpt2_config_from_json(checkpoint.text("model"));
+  const TransformerConfig saved = transformer_config_from_json(checkpoint.text("model"));
   check(saved == model_.config, "{}: the checkpoint is of another model: {}, not {}", checkpoint.file.path,
         to_json(saved), to_json(model_.config));
   checkpoint.restore(model_);

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "nn/checkpoint.h"
-#include "nn/gpt2.h"
 #include "nn/optim.h"
+#include "nn/transformer.h"
 #include "tensor/backend.h"
 
 namespace pg {
@@ -62,7 +62,7 @@ struct TrainHooks {
 class Trainer {
  public:
   // Moves the model's parameters into a slab. Seeds default_generator(), which dropout uses.
-  Trainer(Gpt2& model, const TrainConfig& config, NextBatch next_batch);
+  Trainer(Transformer& model, const TrainConfig& config, NextBatch next_batch);
   Trainer(const Trainer&) = delete;
 
   // One optimizer step over micro_batches batches; the host waits for the device once, at the end of the step. The
@@ -90,7 +90,7 @@ class Trainer {
   void run_on_device();
   void compute();
 
-  Gpt2& model_;
+  Transformer& model_;
   TrainConfig config_;
   NextBatch next_batch_;
   Generator data_;

@@ -16,7 +16,7 @@
 #include "tensor/base/fields.h"
 
 namespace pg {
-struct Gpt2;
+struct Transformer;
 }
 
 namespace pg::rl {
@@ -161,7 +161,7 @@ struct ReferenceKind {
   const char *name, *formula;
   std::function<std::unique_ptr<Reference>(const ReferenceRequest&)> make;  // empty: no reference
   // Called after each step, which counts from 1. Empty: the reference stays as it is.
-  std::function<void(Reference&, Gpt2& policy, int64_t step, const Algorithm& algorithm)> follow = {};
+  std::function<void(Reference&, Transformer& policy, int64_t step, const Algorithm& algorithm)> follow = {};
   bool is_policy = false;  // it begins as the policy: the first KL is 0
   bool is_given = false;   // the user gives the model
 };

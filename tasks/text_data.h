@@ -17,7 +17,7 @@ std::string read_file(const std::string& path);
 // conventions. If anything was changed, `note` becomes one sentence that says so and begins with `name`.
 std::string unix_text(std::string text, const std::string& name, std::string& note);
 
-// Windows of a token stream and the token that follows each position, the input of nn::Gpt2.
+// Windows of a token stream and the token that follows each position, the input of nn::Transformer.
 struct Batch {
   int64_t rows = 0;        // B
   int64_t length = 0;      // T

@@ -3,6 +3,7 @@
 // arguments of those functions. Kernels work on views; they never allocate tensors, validate or record. A view marked ?
 // may be empty.
 #include "tensor/device.h"
+#include "tensor/rope.h"
 #include "tensor/sample.h"
 #include "tensor/view.h"
 
@@ -82,7 +83,7 @@ struct AttentionArgs {
   View kv_len = {};    // ? i32 [B]: number of keys in use in row b; the rest of S is unused capacity (KV cache)
 };
 struct RopeArgs {
-  double base = 10000;
+  Rope rope = {};
   View positions = {};   // ? i32 [B]: position of query 0 of row b; absent means 0
   bool inverse = false;  // rotate back (the backward pass)
 };

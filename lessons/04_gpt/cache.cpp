@@ -41,7 +41,7 @@ void show_cache(kit::Demo& demo, const Impl& impl) {
       "differ in any bit.",
       room, different, room * heads * size);
 
-  Gpt2 model({.vocab_size = 65, .block_size = 256, .n_layer = 4, .n_head = 4, .n_embd = 128}, g);
+  Transformer model({.vocab_size = 65, .block_size = 256, .n_layer = 4, .n_head = 4, .n_embd = 128}, g);
   GenerateOptions options;
   options.max_new_tokens = 200;
   options.seed = 3;

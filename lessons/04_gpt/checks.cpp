@@ -118,7 +118,8 @@ Spread spread_of(const Tensor& x) {
 
 void check_init(Grader& g, const Impl& impl) {
   Generator generator(45), other(46);
-  Gpt2 model({.vocab_size = 100, .block_size = 64, .n_layer = 8, .n_head = 4, .n_embd = 64, .in_proj_std = 0.1}, other);
+  Transformer model({.vocab_size = 100, .block_size = 64, .n_layer = 8, .n_head = 4, .n_embd = 64, .in_proj_std = 0.1},
+                    other);
   for (auto& [name, parameter] : named_parameters(model)) parameter.fill(-7);  // every value must be overwritten
   impl.init_weights(model, generator);
   for (const auto& [name, parameter] : named_parameters(model)) {
@@ -310,7 +311,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "with h., else 0.02; vectors: weight 1, bias 0.",
                  "for (auto& [name, parameter] : named_parameters(model)): rank 2: copy_from(Tensor::normal(shape, 0, "
                  "std, generator)); else fill(1) if the name ends in .weight, fill(0) if not."},
-       .solution = {"nn/gpt2.cpp", "Gpt2::Gpt2("},
+       .solution = {"nn/transformer.cpp", "Transformer::Transformer("},
        .run = check_init},
       {.id = "04.5",
        .title = "the KV cache",
@@ -349,8 +350,8 @@ Impl reference() {
                 return LayerNormGrads{lx.grad(), lw.grad(), lb.grad()};
               },
           .init_weights =
-              [](Gpt2& model, Generator& generator) {
-                Gpt2 fresh(model.config, generator);
+              [](Transformer& model, Generator& generator) {
+                Transformer fresh(model.config, generator);
                 load_state_dict(model, state_dict(fresh));
               },
           .decode =

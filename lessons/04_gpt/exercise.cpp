@@ -34,7 +34,7 @@ LayerNormGrads layer_norm_backward(const Tensor& dy, const Tensor& x, const Tens
 // 0.02 / √(2·n_layer)); the embeddings at N(0, 0.02); biases at 0, layer norm weights at 1. The second number of N is
 // the deviation. named_parameters(model) lists pairs (name, tensor); Tensor::normal(shape, 0, std, generator) makes
 // values, parameter.copy_from(values) puts them in.
-void init_weights(Gpt2& model, Generator& generator) {
+void init_weights(Transformer& model, Generator& generator) {
   // Yours, in place of the next line.
   TODO("04.4 init_weights");
 }

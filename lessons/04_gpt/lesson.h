@@ -4,7 +4,7 @@
 
 #include "autograd/ops.h"
 #include "lessons/kit/lesson.h"
-#include "nn/gpt2.h"
+#include "nn/transformer.h"
 
 namespace pg::lesson04 {
 
@@ -18,14 +18,14 @@ struct LayerNormGrads {
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v);
 AttentionGrads attention_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v);
 LayerNormGrads layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& w, double eps);
-void init_weights(Gpt2& model, Generator& generator);
+void init_weights(Transformer& model, Generator& generator);
 Tensor decode(const KvSlot& slot, const Tensor& q, const Tensor& k, const Tensor& v);
 
 struct Impl {
   Tensor (*attention)(const Tensor&, const Tensor&, const Tensor&);
   AttentionGrads (*attention_backward)(const Tensor&, const Tensor&, const Tensor&, const Tensor&);
   LayerNormGrads (*layer_norm_backward)(const Tensor&, const Tensor&, const Tensor&, double);
-  void (*init_weights)(Gpt2&, Generator&);
+  void (*init_weights)(Transformer&, Generator&);
   Tensor (*decode)(const KvSlot&, const Tensor&, const Tensor&, const Tensor&);
 };
 Impl reference();

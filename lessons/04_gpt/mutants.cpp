@@ -169,7 +169,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"init_constant", "04.4", "all numbers are equal",
      [](Impl& m) {
-       m.init_weights = [](Gpt2& model, Generator& generator) -> void {
+       m.init_weights = [](Transformer& model, Generator& generator) -> void {
          for (auto& [name, parameter] : named_parameters(model)) {
            if (parameter.rank() == 2) {
              const double writer = 0.02 / std::sqrt(2.0 * static_cast<double>(model.config.n_layer));
@@ -184,7 +184,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"init_flat", "04.4", "what writes into the stream needs",
      [](Impl& m) {
-       m.init_weights = [](Gpt2& model, Generator& generator) -> void {
+       m.init_weights = [](Transformer& model, Generator& generator) -> void {
          for (auto& [name, parameter] : named_parameters(model)) {
            if (parameter.rank() == 2) {
              const bool writer = name.ends_with("c_proj.weight");
@@ -198,7 +198,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"init_narrow", "04.4", "what reads the stream starts at",
      [](Impl& m) {
-       m.init_weights = [](Gpt2& model, Generator& generator) -> void {
+       m.init_weights = [](Transformer& model, Generator& generator) -> void {
          for (auto& [name, parameter] : named_parameters(model)) {
            if (parameter.rank() == 2) {
              const double layers = static_cast<double>(model.config.n_layer);
@@ -212,7 +212,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"init_norm_zero", "04.4", "yours is all zeros",
      [](Impl& m) {
-       m.init_weights = [](Gpt2& model, Generator& generator) -> void {
+       m.init_weights = [](Transformer& model, Generator& generator) -> void {
          for (auto& [name, parameter] : named_parameters(model)) {
            if (parameter.rank() == 2) {
              const double writer = 0.02 / std::sqrt(2.0 * static_cast<double>(model.config.n_layer));
@@ -227,7 +227,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"init_one_write", "04.4", "every layer writes twice",
      [](Impl& m) {
-       m.init_weights = [](Gpt2& model, Generator& generator) -> void {
+       m.init_weights = [](Transformer& model, Generator& generator) -> void {
          for (auto& [name, parameter] : named_parameters(model)) {
            if (parameter.rank() == 2) {
              const double writer = 0.02 / std::sqrt(static_cast<double>(model.config.n_layer));
@@ -242,7 +242,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"init_uniform", "04.4", "uniform",
      [](Impl& m) {
-       m.init_weights = [](Gpt2& model, Generator& generator) -> void {
+       m.init_weights = [](Transformer& model, Generator& generator) -> void {
          for (auto& [name, parameter] : named_parameters(model)) {
            if (parameter.rank() == 2) {
              const double writer = 0.02 / std::sqrt(2.0 * static_cast<double>(model.config.n_layer));
@@ -258,7 +258,7 @@ const kit::Mutants<Impl> mutants = {
      }},
     {"init_variance", "04.4", "not the variance",
      [](Impl& m) {
-       m.init_weights = [](Gpt2& model, Generator& generator) -> void {
+       m.init_weights = [](Transformer& model, Generator& generator) -> void {
          for (auto& [name, parameter] : named_parameters(model)) {
            if (parameter.rank() == 2) {
              const double writer = 0.02 / std::sqrt(2.0 * static_cast<double>(model.config.n_layer));

@@ -16,7 +16,7 @@ namespace {
 // nanoGPT's recipe for the CPU of a laptop (config/train_shakespeare_char.py as its README runs it), except for
 // in_proj_std: GPT-2's 0.02 there, 1/√width here.
 constexpr int64_t kContext = 64, kBatch = 12, kFullSteps = 2000, kShortSteps = 300;
-const Gpt2Config kModel{
+const TransformerConfig kModel{
     .vocab_size = 0, .block_size = kContext, .n_layer = 4, .n_head = 4, .n_embd = 128, .in_proj_std = 0.0884};
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -25,7 +25,7 @@ TokenBatch to_tensors(const Batch& b) {
   return {Tensor::from(b.x, {b.rows, b.length}), Tensor::from(b.y, {b.rows, b.length})};
 }
 
-std::string speak(Gpt2& model, const CharTokenizer& tokenizer, const std::string& prompt, int64_t length) {
+std::string speak(Transformer& model, const CharTokenizer& tokenizer, const std::string& prompt, int64_t length) {
   GenerateOptions options;
   options.max_new_tokens = length;
   options.sampling.temperature = 0.8;
@@ -44,7 +44,7 @@ void show_text(kit::Demo& demo, const std::string& text) {
 }
 
 // The attention weights of one head of one layer on a text.
-std::vector<std::vector<double>> head_map(const Gpt2& model, const Tensor& ids, size_t layer, int64_t head) {
+std::vector<std::vector<double>> head_map(const Transformer& model, const Tensor& ids, size_t layer, int64_t head) {
   const int64_t t = ids.size(1), c = model.config.n_embd, d = c / model.config.n_head;
   Tensor x = model.wte(ids) + model.wpe(Tensor::arange(t, i32));
   for (size_t i = 0; i < layer; ++i) x = model.h[i](x);
@@ -56,7 +56,7 @@ std::vector<std::vector<double>> head_map(const Gpt2& model, const Tensor& ids, 
   return rows;
 }
 
-void show_heads(kit::Demo& demo, const Gpt2& model, const CharTokenizer& tokenizer, const std::string& text) {
+void show_heads(kit::Demo& demo, const Transformer& model, const CharTokenizer& tokenizer, const std::string& text) {
   NoGrad guard;
   const Tensor ids = Tensor::from(tokenizer.encode(text), {1, static_cast<int64_t>(text.size())});
   // Finds the head that attends most to distant positions, because it shows the most.
@@ -92,10 +92,10 @@ void show_training(kit::Demo& demo, const Impl& impl) {
   const CharTokenizer tokenizer(corpus.text);
   const TextData text = split_text(tokenizer.encode(corpus.text));
 
-  Gpt2Config config = kModel;
+  TransformerConfig config = kModel;
   config.vocab_size = tokenizer.vocab_size();
   Generator generator(1337);
-  Gpt2 model(config, generator);
+  Transformer model(config, generator);
   impl.init_weights(model, generator);
   TrainConfig train;
   train.max_steps = demo.full() ? kFullSteps : kShortSteps;

@@ -35,7 +35,7 @@ Rows to_rows(const std::vector<std::vector<int32_t>>& sentences) {
   return r;
 }
 
-Gpt2Config config() {
+TransformerConfig config() {
   return {.vocab_size = static_cast<int64_t>(tiny_words().size()),
           .block_size = kLongest,
           .n_layer = 1,
@@ -44,7 +44,7 @@ Gpt2Config config() {
 }
 
 // Trains the reference: a GPT that learns the language.
-void read_language(Gpt2& model) {
+void read_language(Transformer& model) {
   TrainConfig train;
   train.max_steps = 400;
   train.schedule = {.lr = 5e-3, .min_lr = 5e-4, .warmup_steps = 20, .decay_steps = 400};
@@ -61,7 +61,7 @@ void read_language(Gpt2& model) {
   while (trainer.steps() < train.max_steps) trainer.step();
 }
 
-std::vector<std::vector<int32_t>> write(Gpt2& model, int64_t count, uint64_t seed) {
+std::vector<std::vector<int32_t>> write(Transformer& model, int64_t count, uint64_t seed) {
   GenerateOptions options;
   options.max_new_tokens = kLongest;
   options.stop_ids = {0};
@@ -73,7 +73,7 @@ std::vector<std::vector<int32_t>> write(Gpt2& model, int64_t count, uint64_t see
   return sentences;
 }
 
-Tensor log_probs(const Impl& impl, const Gpt2& model, const Rows& rows) {  // [B, T]
+Tensor log_probs(const Impl& impl, const Transformer& model, const Rows& rows) {  // [B, T]
   const Tensor logits = model(rows.ids);
   const int64_t places = rows.ids.numel();
   return reshape(impl.token_log_prob(reshape(logits, {places, logits.size(-1)}), rows.targets.view_reshape({places})),
@@ -89,7 +89,7 @@ struct Writing {
   double keywords, length, grammatical, kl;
   std::string sample;
 };
-Writing judge(const Impl& impl, Gpt2& model, const Gpt2& reference) {
+Writing judge(const Impl& impl, Transformer& model, const Transformer& reference) {
   NoGrad guard;
   const auto sentences = write(model, 256, 99);
   const Rows rows = to_rows(sentences);
@@ -105,7 +105,8 @@ Writing judge(const Impl& impl, Gpt2& model, const Gpt2& reference) {
 }
 
 // REINFORCE, starting from the reference. Returns the number of keywords per sentence for each iteration.
-std::vector<double> improve(const Impl& impl, Gpt2& model, const Gpt2& reference, const Reward& reward, uint64_t seed) {
+std::vector<double> improve(const Impl& impl, Transformer& model, const Transformer& reference, const Reward& reward,
+                            uint64_t seed) {
   ParamSlab slab(model);
   AdamW optimizer(slab, {0.9, 0.99, 1e-8, 0});
   Baseline baseline;
@@ -148,7 +149,7 @@ void print(kit::Demo& demo, const std::string& name, const Writing& w) {
 void show_writer(kit::Demo& demo, const Impl& impl) {
   demo.heading("A writer who is paid by the word \"moon\"");
   Generator g(62);
-  Gpt2 reference(config(), g);
+  Transformer reference(config(), g);
   read_language(reference);
   const uint64_t seeds = demo.full() ? 10 : 4;
   demo.say(
@@ -169,7 +170,7 @@ void show_writer(kit::Demo& demo, const Impl& impl) {
   for (const auto& [name, reward] : rewards) {
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
       demo.status(fmt::format("{}, seed {} of {} ...", name, seed, seeds));
-      Gpt2 policy(config(), g);
+      Transformer policy(config(), g);
       load_state_dict(policy, state_dict(reference));
       const auto curve = improve(impl, policy, reference, reward, seed);
       const Writing w = judge(impl, policy, reference);

@@ -81,7 +81,7 @@ void check_bradley_terry_loss(Grader& g, const Impl& impl) {
 
 void check_sequence_log_probs(Grader& g, const Impl& impl) {
   Generator random(85);
-  Gpt2 policy(
+  Transformer policy(
       {.vocab_size = 7, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 8, .in_proj_std = 0.4, .dtype = f64},
       random);
   policy.wte.weight.detach().copy_from(Tensor::normal({7, 8}, 0, 0.7, random, f64));  // else tokens are equally likely

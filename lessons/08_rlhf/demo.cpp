@@ -22,7 +22,8 @@ struct Writing {
   double human = 0, sentences = 0, proxy = 0, kl = 0;
   std::string sample;
 };
-Writing measure(const Impl& impl, Gpt2& policy, Gpt2& reference, const TextTask& task, const rl::Judge& judge) {
+Writing measure(const Impl& impl, Transformer& policy, Transformer& reference, const TextTask& task,
+                const rl::Judge& judge) {
   NoGrad no_grad;
   rl::Experience experience = write(policy, task, 256, 1, 77);
   Writing w;
@@ -45,10 +46,10 @@ struct Run {
   Curve without, with;
   DpoCurve dpo, dpo_free;
   Writing before, after_without, after_with, after_dpo, after_dpo_free;
-  std::unique_ptr<Gpt2> policy;  // trained by PPO with the KL
+  std::unique_ptr<Transformer> policy;  // trained by PPO with the KL
   std::unique_ptr<rl::ScalarModel> reward_model;
 };
-Run run(kit::Demo& demo, const Impl& impl, Gpt2& sft, const TextTask& task, uint64_t seed) {
+Run run(kit::Demo& demo, const Impl& impl, Transformer& sft, const TextTask& task, uint64_t seed) {
   Run r;
   const auto status = [&](const char* what) { demo.status(fmt::format("seed {}: {} ...", seed, what)); };
   status("preferences");
@@ -160,7 +161,7 @@ void claims(kit::Demo& demo, const std::vector<Run>& runs) {
 void demo(kit::Demo& demo, const Impl& impl) {
   const FinishTheSentence task;
   Generator init(8);
-  Gpt2 sft(config(task), init);
+  Transformer sft(config(task), init);
   show_imitation(demo, impl, sft, task);
 
   std::vector<Run> runs;

@@ -3,8 +3,8 @@
 
 namespace pg::lesson08 {
 
-DpoCurve prefer(const Impl& impl, Gpt2& policy, const std::vector<rl::Preference>& pairs, double beta, int64_t steps,
-                uint64_t seed) {
+DpoCurve prefer(const Impl& impl, Transformer& policy, const std::vector<rl::Preference>& pairs, double beta,
+                int64_t steps, uint64_t seed) {
   rl::ModelReference reference(policy);
   ParamSlab slab(policy);
   AdamW optimizer(slab, {0.9, 0.99, 1e-8, 0});

@@ -43,7 +43,7 @@ void subtract_kl(ScoredResponse& response, double beta) {
 // log π(response | prompt) [B]: the sum of log π over the tokens of each response, end of sequence included, prompt and
 // padding not. rl::token_rows(responses) gives ids and targets i32 [B, T] and the mask u8 [B, T] of what counts;
 // policy(ids) gives logits [B, T, V].
-Tensor sequence_log_probs(const Gpt2& policy, std::span<const Response* const> responses) {
+Tensor sequence_log_probs(const Transformer& policy, std::span<const Response* const> responses) {
   // Yours, in place of the next line.
   TODO("08.5 sequence_log_probs");
 }

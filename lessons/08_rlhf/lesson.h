@@ -1,8 +1,8 @@
 #pragma once
 // Lesson 8: the functions that you write, with the engine's own names.
 #include "lessons/kit/lesson.h"
-#include "nn/gpt2.h"
 #include "nn/trainer.h"
+#include "nn/transformer.h"
 #include "rl/preference_loss.h"
 #include "rl/text/experience.h"
 
@@ -22,7 +22,7 @@ TokenBatch sft_batch(std::span<const Problem> problems);
 Tensor bradley_terry_loss(const Tensor& chosen, const Tensor& rejected, const Tensor& margin, double centring);
 void set_rewards(ScoredResponse& response);
 void subtract_kl(ScoredResponse& response, double beta);
-Tensor sequence_log_probs(const Gpt2& policy, std::span<const Response* const> responses);
+Tensor sequence_log_probs(const Transformer& policy, std::span<const Response* const> responses);
 DpoLoss dpo_loss(const Tensor& chosen, const Tensor& rejected, const Tensor& ref_chosen, const Tensor& ref_rejected,
                  const DpoOptions& options);
 
@@ -31,7 +31,7 @@ struct Impl {
   Tensor (*bradley_terry_loss)(const Tensor&, const Tensor&, const Tensor&, double);
   void (*set_rewards)(ScoredResponse&);
   void (*subtract_kl)(ScoredResponse&, double);
-  Tensor (*sequence_log_probs)(const Gpt2&, std::span<const Response* const>);
+  Tensor (*sequence_log_probs)(const Transformer&, std::span<const Response* const>);
   DpoLoss (*dpo_loss)(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const DpoOptions&);
 };
 Impl reference();

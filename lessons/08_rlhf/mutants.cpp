@@ -124,7 +124,7 @@ enum LogProbMistake {
 };
 
 template <LogProbMistake mistake>
-Tensor sequence_log_probs_with(const Gpt2& policy, std::span<const Response* const> responses) {
+Tensor sequence_log_probs_with(const Transformer& policy, std::span<const Response* const> responses) {
   const rl::TokenRows rows = rl::token_rows(responses);
   const Tensor all = log_softmax(policy(rows.ids));
   const Tensor tokens = mistake == log_prob_of_inputs ? rows.ids : rows.targets;

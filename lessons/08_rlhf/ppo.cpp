@@ -60,7 +60,8 @@ rl::Algorithm ppo(const Impl& impl, double beta) {
 
 }  // namespace
 
-Curve improve(const Impl& impl, Gpt2& policy, const TextTask& task, const rl::Judge& judge, const PpoOptions& o) {
+Curve improve(const Impl& impl, Transformer& policy, const TextTask& task, const rl::Judge& judge,
+              const PpoOptions& o) {
   rl::RlConfig config;
   config.algorithm = ppo(impl, o.beta);
   config.batch = {.prompts = o.batch, .samples = 1};

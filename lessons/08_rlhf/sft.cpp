@@ -3,7 +3,7 @@
 
 namespace pg::lesson08 {
 
-Gpt2Config config(const TextTask& task) {
+TransformerConfig config(const TextTask& task) {
   return {.vocab_size = task.vocab_size(),
           .block_size = rl::block_size_for(task),
           .n_layer = 1,
@@ -12,21 +12,21 @@ Gpt2Config config(const TextTask& task) {
           .in_proj_std = 0.18};
 }
 
-std::unique_ptr<Gpt2> copy_of(const Gpt2Config& config, Gpt2& model) {
+std::unique_ptr<Transformer> copy_of(const TransformerConfig& config, Transformer& model) {
   Generator unused(0);
-  auto copy = std::make_unique<Gpt2>(config, unused);
+  auto copy = std::make_unique<Transformer>(config, unused);
   load_state_dict(*copy, state_dict(model));
   return copy;
 }
 
-rl::Experience write(Gpt2& policy, const TextTask& task, int64_t problems, int64_t samples, uint64_t seed) {
+rl::Experience write(Transformer& policy, const TextTask& task, int64_t problems, int64_t samples, uint64_t seed) {
   Generator g(seed);
   std::vector<Problem> drawn;
   for (int64_t i = 0; i < problems; ++i) drawn.push_back(task.sample(g));
   return rl::rollout(policy, task, drawn, {.samples = samples, .seed = seed});
 }
 
-std::pair<double, double> imitate(const Impl& impl, Gpt2& model, const TextTask& task, int64_t steps) {
+std::pair<double, double> imitate(const Impl& impl, Transformer& model, const TextTask& task, int64_t steps) {
   TrainConfig train;
   train.max_steps = steps;
   train.schedule = {.lr = 5e-3, .min_lr = 5e-4, .warmup_steps = 20, .decay_steps = steps};

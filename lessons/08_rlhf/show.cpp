@@ -17,7 +17,7 @@ void print_words(kit::Demo& demo, const char* name, std::span<const int32_t> ids
 
 }  // namespace
 
-void show_imitation(kit::Demo& demo, const Impl& impl, Gpt2& model, const TextTask& task) {
+void show_imitation(kit::Demo& demo, const Impl& impl, Transformer& model, const TextTask& task) {
   demo.heading("Stage 1: imitate, but only the answers");
   const auto id = tiny_word;
   const std::vector<Problem> problems = {{{id("the"), id("old")}, {id("moon"), id("sings"), 0}},
@@ -41,7 +41,7 @@ void show_imitation(kit::Demo& demo, const Impl& impl, Gpt2& model, const TextTa
   demo.claim("sentences among 256 responses after SFT", sentences, "%", kit::at_least(80));
 }
 
-void show_models(kit::Demo& demo, Gpt2& policy, rl::ScalarModel& reward_model) {
+void show_models(kit::Demo& demo, Transformer& policy, rl::ScalarModel& reward_model) {
   demo.heading("Four models");
   const auto p = count_parameters(policy), s = count_parameters(reward_model);
   demo.say(
@@ -59,7 +59,7 @@ void show_models(kit::Demo& demo, Gpt2& policy, rl::ScalarModel& reward_model) {
   demo.gap();
 }
 
-void show_tokens(kit::Demo& demo, const Impl& impl, Gpt2& policy, Gpt2& reference, const TextTask& task,
+void show_tokens(kit::Demo& demo, const Impl& impl, Transformer& policy, Transformer& reference, const TextTask& task,
                  const rl::Judge& judge, double beta) {
   rl::Experience experience = write(policy, task, 1, 1, 8);
   judge(experience.responses);

@@ -7,15 +7,15 @@
 
 namespace pg::lesson08 {
 
-Gpt2Config config(const TextTask& task);
+TransformerConfig config(const TextTask& task);
 // A new model with the weights of `model`.
-std::unique_ptr<Gpt2> copy_of(const Gpt2Config& config, Gpt2& model);
+std::unique_ptr<Transformer> copy_of(const TransformerConfig& config, Transformer& model);
 using rl::pointers;
 // Responses of `policy` to problems of the task.
-rl::Experience write(Gpt2& policy, const TextTask& task, int64_t problems, int64_t samples, uint64_t seed);
+rl::Experience write(Transformer& policy, const TextTask& task, int64_t problems, int64_t samples, uint64_t seed);
 
 // Stage 1. Returns the first and the last loss.
-std::pair<double, double> imitate(const Impl& impl, Gpt2& model, const TextTask& task, int64_t steps);
+std::pair<double, double> imitate(const Impl& impl, Transformer& model, const TextTask& task, int64_t steps);
 
 // Stage 2. Returns the chosen responses of these pairs, then the rejected ones.
 std::vector<Response> both(std::span<const rl::Preference> pairs);
@@ -33,13 +33,14 @@ struct PpoOptions {
   int64_t steps, batch = 64;
   uint64_t seed;
 };
-Curve improve(const Impl& impl, Gpt2& policy, const TextTask& task, const rl::Judge& judge, const PpoOptions& options);
+Curve improve(const Impl& impl, Transformer& policy, const TextTask& task, const rl::Judge& judge,
+              const PpoOptions& options);
 
 // Stage 3, alternative without reward model, critic and sampling. Per step:
 struct DpoCurve {
   std::vector<double> loss, chosen, rejected;  // mean log-probabilities minus those of the reference
 };
-DpoCurve prefer(const Impl& impl, Gpt2& policy, const std::vector<rl::Preference>& pairs, double beta, int64_t steps,
-                uint64_t seed);
+DpoCurve prefer(const Impl& impl, Transformer& policy, const std::vector<rl::Preference>& pairs, double beta,
+                int64_t steps, uint64_t seed);
 
 }  // namespace pg::lesson08

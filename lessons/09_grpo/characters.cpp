@@ -40,7 +40,7 @@ Matches matches(const std::vector<rl::Response>& responses) {
   }
   return m;
 }
-Matches write(Gpt2& policy, const TextTask& task, bool greedy) {
+Matches write(Transformer& policy, const TextTask& task, bool greedy) {
   return matches(rl::rollout(policy, task, task.held_out(300), {.samples = greedy ? 1 : 4, .greedy = greedy, .seed = 9})
                      .responses);
 }
@@ -79,13 +79,13 @@ struct Run {
 };
 Run learn(const Impl& impl, const Recipe& recipe, const TextTask& task, int64_t steps, uint64_t seed) {
   Generator init(seed);
-  Gpt2 fresh({.vocab_size = task.vocab_size(),
-              .block_size = rl::block_size_for(task),
-              .n_layer = 1,
-              .n_head = 2,
-              .n_embd = 32,
-              .in_proj_std = 1 / std::sqrt(32.0)},
-             init);
+  Transformer fresh({.vocab_size = task.vocab_size(),
+                     .block_size = rl::block_size_for(task),
+                     .n_layer = 1,
+                     .n_head = 2,
+                     .n_embd = 32,
+                     .in_proj_std = 1 / std::sqrt(32.0)},
+                    init);
   // The task pays 1/kHorizon for a right character, so the KL and the partial credit are scaled like it.
   const double scale = 1.0 / static_cast<double>(kHorizon);
   rl::RlConfig config;

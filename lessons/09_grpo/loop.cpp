@@ -25,9 +25,9 @@ rl::Estimator estimator(const Impl& impl, std::string_view baseline) {
   return {};
 }
 
-std::unique_ptr<Gpt2> copy_of(Gpt2& start) {
+std::unique_ptr<Transformer> copy_of(Transformer& start) {
   Generator unused(0);
-  auto policy = std::make_unique<Gpt2>(start.config, unused);
+  auto policy = std::make_unique<Transformer>(start.config, unused);
   load_state_dict(*policy, state_dict(start));
   return policy;
 }
@@ -70,10 +70,10 @@ rl::Algorithm with_functions(const Impl& impl, std::string_view name) {
   return a;
 }
 
-Student::Student(Gpt2& start, const rl::Algorithm& algorithm, const Lesson& lesson)
+Student::Student(Transformer& start, const rl::Algorithm& algorithm, const Lesson& lesson)
     : policy_(copy_of(start)), trainer_(*policy_, lesson.task, config_of(algorithm, lesson)) {}
 
-Held examine(Gpt2& policy, const TextTask& task, int64_t problems) {
+Held examine(Transformer& policy, const TextTask& task, int64_t problems) {
   const auto e = rl::rollout(policy, task, task.held_out(problems), {.samples = 1, .greedy = true});
   Held held;
   for (const rl::Response& r : e.responses) {

@@ -21,12 +21,12 @@ struct Lesson {
 // A policy that starts with the weights of another, and the engine's trainer of it.
 class Student {
  public:
-  Student(Gpt2& start, const rl::Algorithm& algorithm, const Lesson& lesson);
+  Student(Transformer& start, const rl::Algorithm& algorithm, const Lesson& lesson);
   rl::Metrics step(const rl::RlHooks& hooks = {}) { return trainer_.step(hooks); }
-  Gpt2& policy() { return *policy_; }
+  Transformer& policy() { return *policy_; }
 
  private:
-  std::unique_ptr<Gpt2> policy_;
+  std::unique_ptr<Transformer> policy_;
   rl::RlTrainer trainer_;
 };
 
@@ -34,6 +34,6 @@ struct Held {
   double reward = 0, solved = 0;
 };
 // Greedy responses to held-out problems.
-Held examine(Gpt2& policy, const TextTask& task, int64_t problems = 100);
+Held examine(Transformer& policy, const TextTask& task, int64_t problems = 100);
 
 }  // namespace pg::lesson09

@@ -12,15 +12,15 @@ namespace {
 std::unique_ptr<TextTask> digits() { return make_text_task("reverse", {{"length", "5"}}); }
 
 // A policy trained on the answers for a few steps.
-std::unique_ptr<Gpt2> warm_start(const TextTask& task, uint64_t seed) {
+std::unique_ptr<Transformer> warm_start(const TextTask& task, uint64_t seed) {
   Generator init(seed);
-  auto policy = std::make_unique<Gpt2>(Gpt2Config{.vocab_size = task.vocab_size(),
-                                                  .block_size = rl::block_size_for(task),
-                                                  .n_layer = 1,
-                                                  .n_head = 2,
-                                                  .n_embd = 32,
-                                                  .in_proj_std = 1 / std::sqrt(32.0)},
-                                       init);
+  auto policy = std::make_unique<Transformer>(TransformerConfig{.vocab_size = task.vocab_size(),
+                                                                .block_size = rl::block_size_for(task),
+                                                                .n_layer = 1,
+                                                                .n_head = 2,
+                                                                .n_embd = 32,
+                                                                .in_proj_std = 1 / std::sqrt(32.0)},
+                                              init);
   TrainConfig config;
   config.max_steps = 60;
   config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
@@ -108,7 +108,7 @@ void show_table(kit::Demo& demo, const Impl& impl) {
   const auto task = digits();
   const uint64_t seeds = demo.full() ? 10 : 3;
   const double budget = demo.full() ? 15360 : 10240;
-  std::vector<std::unique_ptr<Gpt2>> starts;
+  std::vector<std::unique_ptr<Transformer>> starts;
   std::vector<double> before, solved_before;
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     starts.push_back(warm_start(*task, seed));

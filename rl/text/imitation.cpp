@@ -36,7 +36,8 @@ NextBatch sft_batches(const TextTask& task, int64_t size) {
   };
 }
 
-Metrics expert_iteration(Gpt2& policy, const TextTask& task, const ExpertIterationConfig& config, int64_t iteration) {
+Metrics expert_iteration(Transformer& policy, const TextTask& task, const ExpertIterationConfig& config,
+                         int64_t iteration) {
   check_config(config);
   check(task.max_answers() == 0,
         "expert_iteration: {} is of many turns; the environment's tokens would be imitated too", task.name());

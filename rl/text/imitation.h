@@ -35,6 +35,7 @@ void check_config(const ExpertIterationConfig& config);
 
 // Iteration number `iteration` of a run. Returns "solved" (share of the samples), "kept" (number of distinct responses
 // kept), "sft_loss" (of the last epoch). If nothing is solved, the policy is unchanged.
-Metrics expert_iteration(Gpt2& policy, const TextTask& task, const ExpertIterationConfig& config, int64_t iteration);
+Metrics expert_iteration(Transformer& policy, const TextTask& task, const ExpertIterationConfig& config,
+                         int64_t iteration);
 
 }  // namespace pg::rl

@@ -28,7 +28,7 @@ Tensor spread(const Tensor& values, const TokenRows& rows) {
 
 int64_t logit_rows(int64_t vocab_size) { return std::max<int64_t>(1, (int64_t{1} << 22) / vocab_size); }
 
-LogitsAt logits_at(const Gpt2& model, const TokenRows& rows, double temperature) {
+LogitsAt logits_at(const Transformer& model, const TokenRows& rows, double temperature) {
   NoGrad no_grad;
   return [&model, temperature, hidden = at_indices(model.hidden(rows.packed), rows)](int64_t begin, int64_t end) {
     NoGrad inner;
@@ -36,11 +36,12 @@ LogitsAt logits_at(const Gpt2& model, const TokenRows& rows, double temperature)
   };
 }
 
-TokenScores score_tokens(const Gpt2& policy, const TokenRows& rows, double temperature, const Reference* full_kl_to) {
+TokenScores score_tokens(const Transformer& policy, const TokenRows& rows, double temperature,
+                         const Reference* full_kl_to) {
   return score_hidden(policy, policy.hidden(rows.packed), rows, temperature, full_kl_to);
 }
 
-TokenScores score_hidden(const Gpt2& policy, const Tensor& hidden, const TokenRows& rows, double temperature,
+TokenScores score_hidden(const Transformer& policy, const Tensor& hidden, const TokenRows& rows, double temperature,
                          const Reference* full_kl_to) {
   const Tensor picked = at_indices(hidden, rows), tokens = rows.tokens.to(hidden.device());
   const LogitsAt reference = full_kl_to ? full_kl_to->logits(rows, temperature) : LogitsAt{};
@@ -90,7 +91,7 @@ Tensor scalar_at_positions(const Linear& head, const Tensor& hidden) {
   return reshape(all, {hidden.size(0), hidden.size(1)});
 }
 
-ScalarModel::ScalarModel(Gpt2& model, double head_std, Generator& generator)
+ScalarModel::ScalarModel(Transformer& model, double head_std, Generator& generator)
     : trunk(model.config, generator), head(model.config.n_embd, 1, true, Init::zeros(model.config.dtype)) {
   load_state_dict(trunk, state_dict(model));
   if (head_std > 0) {

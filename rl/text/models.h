@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "nn/gpt2.h"
+#include "nn/transformer.h"
 #include "rl/batch.h"
 
 namespace pg::rl {
@@ -22,7 +22,7 @@ int64_t logit_rows(int64_t vocab_size);
 using LogitsAt = std::function<Tensor(int64_t begin, int64_t end)>;
 // The LogitsAt of a model. Computes the hidden states now and the head at each call, without gradient; the model
 // must outlive it.
-LogitsAt logits_at(const Gpt2& model, const TokenRows& rows, double temperature);
+LogitsAt logits_at(const Transformer& model, const TokenRows& rows, double temperature);
 
 // Calls f(begin, end) for chunks of at most `size` of 0 … count.
 template <class F>
@@ -37,10 +37,10 @@ struct TokenScores {
 // log π(target) of a policy where the mask is 1; only these positions go through the head. Differentiable. More rows
 // than logit_rows() go through the head in chunks, and backward recomputes the logits of each chunk: the logits [M, V]
 // are never in memory as a whole. The policy and the reference must outlive the tape.
-TokenScores score_tokens(const Gpt2& policy, const TokenRows& rows, double temperature = 1,
+TokenScores score_tokens(const Transformer& policy, const TokenRows& rows, double temperature = 1,
                          const Reference* full_kl_to = nullptr);
 // score_tokens() from policy.hidden(rows.packed), for callers that also use the hidden states.
-TokenScores score_hidden(const Gpt2& policy, const Tensor& hidden, const TokenRows& rows, double temperature = 1,
+TokenScores score_hidden(const Transformer& policy, const Tensor& hidden, const TokenRows& rows, double temperature = 1,
                          const Reference* full_kl_to = nullptr);
 // values [M] at TokenRows::indices → [B, T], 0 elsewhere. Differentiable.
 Tensor spread(const Tensor& values, const TokenRows& rows);
@@ -54,12 +54,12 @@ Tensor scalar_at_positions(const Linear& head, const Tensor& hidden);
 // A GPT-2 whose head gives one scalar per position: a critic, whose output is the value after reading ids[0 … t], or a
 // reward model, whose output at the last token is the score of the whole sequence.
 struct ScalarModel : Module {
-  Gpt2 trunk;
+  Transformer trunk;
   Linear head;  // [1, C], bias 0
 
   // A copy of `model` with a new head N(0, head_std): 0 for a critic, 1/√(C + 1) for a reward model (Stiennon et al.
   // 2020, arXiv:2009.01325).
-  ScalarModel(Gpt2& model, double head_std, Generator& generator);
+  ScalarModel(Transformer& model, double head_std, Generator& generator);
   Tensor operator()(const Tensor& ids) const;  // i32 [B, T] → [B, T]
   Tensor operator()(const PackedBatch& rows) const;
   void visit(Visitor& visitor) override;

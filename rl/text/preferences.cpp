@@ -87,7 +87,7 @@ Tensor sequence_scores(const ScalarModel& model, std::span<const Response* const
   return squeeze(gather(all, 1, last.to(all.device())), 1);
 }
 
-Tensor sequence_log_probs(const Gpt2& policy, std::span<const Response* const> responses) {
+Tensor sequence_log_probs(const Transformer& policy, std::span<const Response* const> responses) {
   return sum(score_tokens(policy, token_rows(responses)).log_prob, {1});
 }
 
@@ -177,7 +177,7 @@ void RewardModelJudge::operator()(std::vector<Response>& responses) const {
   }
 }
 
-DpoTrainer::DpoTrainer(Gpt2& policy, std::vector<Preference> pairs, const PreferenceConfig& config)
+DpoTrainer::DpoTrainer(Transformer& policy, std::vector<Preference> pairs, const PreferenceConfig& config)
     : policy_(policy),
       reference_(policy),
       pairs_(std::move(pairs)),

@@ -21,7 +21,7 @@ std::vector<Preference> label_pairs(const Experience& experience, double noise, 
 // The scores of whole sequences (prompt and response): the model's output at the last token. → [N]
 Tensor sequence_scores(const ScalarModel& model, std::span<const Response* const> responses);
 // log π(response), summed over its tokens, including the end of sequence. → [N]
-Tensor sequence_log_probs(const Gpt2& policy, std::span<const Response* const> responses);
+Tensor sequence_log_probs(const Transformer& policy, std::span<const Response* const> responses);
 
 struct PreferenceConfig {
   int64_t batch = 32;  // pairs per step
@@ -87,7 +87,7 @@ class RewardModelJudge {
 // Direct preference optimization: trains the policy against a frozen copy of itself.
 class DpoTrainer {
  public:
-  DpoTrainer(Gpt2& policy, std::vector<Preference> pairs, const PreferenceConfig& config);
+  DpoTrainer(Transformer& policy, std::vector<Preference> pairs, const PreferenceConfig& config);
   // Returns "loss", "accuracy" (of the implicit rewards), "reward/chosen", "reward/rejected", "log_prob/chosen",
   // "log_prob/rejected", "grad_norm". Both log-probabilities may fall while the margin grows, so they are reported
   // separately.
@@ -96,7 +96,7 @@ class DpoTrainer {
                                                                 // implicit reward
 
  private:
-  Gpt2& policy_;
+  Transformer& policy_;
   ModelReference reference_;
   const std::vector<Preference> pairs_;
   const PreferenceConfig config_;

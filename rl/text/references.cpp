@@ -8,9 +8,9 @@
 namespace pg::rl {
 namespace {
 
-std::unique_ptr<Gpt2> copy_of(Gpt2& model) {
+std::unique_ptr<Transformer> copy_of(Transformer& model) {
   Generator unused(0);
-  auto copy = std::make_unique<Gpt2>(model.config, unused);
+  auto copy = std::make_unique<Transformer>(model.config, unused);
   load_state_dict(*copy, state_dict(model));
   copy->to(model.device());
   copy->eval();
@@ -29,7 +29,7 @@ std::unique_ptr<Reference> average_of_policy(const ReferenceRequest& r) {
 
 std::unique_ptr<Reference> random_model(const ReferenceRequest& r) {
   Generator generator = r.random;
-  Gpt2 fresh(r.policy.config, generator);
+  Transformer fresh(r.policy.config, generator);
   fresh.to(r.policy.device());
   return std::make_unique<ModelReference>(fresh);
 }
@@ -42,7 +42,7 @@ std::unique_ptr<Reference> bigram_counts(const ReferenceRequest& r) {
 
 std::unique_ptr<Reference> given_model(const ReferenceRequest& r) {
   check(r.given, "RlTrainer: reference \"given\" needs a model (--reference-model RUN)");
-  Gpt2& given = *r.given;
+  Transformer& given = *r.given;
   check(given.config.vocab_size == r.task.vocab_size() && given.config.block_size >= block_size_for(r.task),
         "RlTrainer: the reference has {} tokens and a block_size of {}, the task {} needs {} and {}",
         given.config.vocab_size, given.config.block_size, r.task.name(), r.task.vocab_size(), block_size_for(r.task));
@@ -52,12 +52,12 @@ std::unique_ptr<Reference> given_model(const ReferenceRequest& r) {
   return std::make_unique<ModelReference>(given);
 }
 
-void copy_at_interval(Reference& reference, Gpt2& policy, int64_t step, const Algorithm& a) {
+void copy_at_interval(Reference& reference, Transformer& policy, int64_t step, const Algorithm& a) {
   if (step % a.reference_interval == 0) static_cast<ModelReference&>(reference).follow(policy);
 }
 
 // θ_ref ← d·θ_ref + (1 - d)·θ.
-void average(Reference& reference, Gpt2& policy, int64_t, const Algorithm& a) {
+void average(Reference& reference, Transformer& policy, int64_t, const Algorithm& a) {
   NoGrad no_grad;
   const NamedTensors to = state_dict(static_cast<ModelReference&>(reference).model()), from = state_dict(policy);
   for (size_t i = 0; i < to.size(); ++i) {
@@ -95,13 +95,13 @@ Tensor Reference::log_prob(const TokenRows& rows, double temperature) const {
   return spread(cat(pieces), rows);
 }
 
-ModelReference::ModelReference(Gpt2& model) : model_(copy_of(model)) {}
+ModelReference::ModelReference(Transformer& model) : model_(copy_of(model)) {}
 
 LogitsAt ModelReference::logits(const TokenRows& rows, double temperature) const {
   return logits_at(*model_, rows, temperature);
 }
 
-void ModelReference::follow(Gpt2& model) { load_state_dict(*model_, state_dict(model)); }
+void ModelReference::follow(Transformer& model) { load_state_dict(*model_, state_dict(model)); }
 
 BigramReference::BigramReference(std::span<const int32_t> text, int64_t vocab_size)
     : table_(Tensor::ones({vocab_size, vocab_size}, f64)) {

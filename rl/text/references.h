@@ -20,14 +20,14 @@ class Reference {
 // A copy of a model. It is frozen unless its weights are changed; for a random reference, pass an untrained model.
 class ModelReference final : public Reference {
  public:
-  explicit ModelReference(Gpt2& model);
+  explicit ModelReference(Transformer& model);
   LogitsAt logits(const TokenRows& rows, double temperature) const override;
-  void follow(Gpt2& model);  // copies its weights
-  Gpt2& model() { return *model_; }
-  const Gpt2& model() const { return *model_; }
+  void follow(Transformer& model);  // copies its weights
+  Transformer& model() { return *model_; }
+  const Transformer& model() const { return *model_; }
 
  private:
-  std::unique_ptr<Gpt2> model_;
+  std::unique_ptr<Transformer> model_;
 };
 
 // P(j | i) = (count of j after i, plus one) / (count of i before any token, plus V), from a text.
@@ -43,10 +43,10 @@ class BigramReference final : public Reference {
 
 // What a ReferenceKind makes its model from.
 struct ReferenceRequest {
-  Gpt2& policy;
+  Transformer& policy;
   const TextTask& task;
-  Gpt2* given;       // the user's model, or nullptr
-  Generator random;  // for a model with random weights
+  Transformer* given;  // the user's model, or nullptr
+  Generator random;    // for a model with random weights
 };
 
 }  // namespace pg::rl

@@ -12,7 +12,7 @@ namespace pg::rl {
 namespace {
 
 // Exhaustive first step: V rows per prompt, row v starts with token v.
-std::vector<Generated> begin_with_every_token(Gpt2& policy, const TextTask& task,
+std::vector<Generated> begin_with_every_token(Transformer& policy, const TextTask& task,
                                               const std::vector<std::vector<int32_t>>& prompts, GenerateOptions g) {
   check(g.samples == task.vocab_size() && task.max_answers() == 0,
         "rollout: exhaustive means {} samples, one for each token, of a task of one turn; got {} of {}",
@@ -48,7 +48,7 @@ std::vector<Generated> begin_with_every_token(Gpt2& policy, const TextTask& task
 }
 
 // The log-probability of a token that was not sampled is the policy's own.
-void score_first_tokens(const Gpt2& policy, Experience& experience, double temperature) {
+void score_first_tokens(const Transformer& policy, Experience& experience, double temperature) {
   NoGrad no_grad;
   for (Response& r : experience.responses) {
     const Response* one = &r;
@@ -79,7 +79,8 @@ void check_scores(std::span<const Response> responses, const TextTask& task, std
   }
 }
 
-Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem>& problems, const RolloutOptions& o) {
+Experience rollout(Transformer& policy, const TextTask& task, const std::vector<Problem>& problems,
+                   const RolloutOptions& o) {
   check(block_size_for(task) <= policy.config.block_size, "rollout: {} needs a block_size of {}, the model has {}",
         task.name(), block_size_for(task), policy.config.block_size);
   const auto problem_of = [&](int64_t row) -> const Problem& { return problems[static_cast<size_t>(row / o.samples)]; };

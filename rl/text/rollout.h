@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/gpt2.h"
+#include "nn/transformer.h"
 #include "rl/text/experience.h"
 #include "tasks/text_task.h"
 
@@ -26,7 +26,7 @@ struct RolloutOptions {
 // Token ids are passed from sampling to learning and never recomputed from text. The log-probabilities are the
 // trainer's own, bit for bit on the CPU. Rewards are those of the task, per token; Score::reward is their sum. Throws
 // Error if a reward is not finite.
-Experience rollout(Gpt2& policy, const TextTask& task, const std::vector<Problem>& problems,
+Experience rollout(Transformer& policy, const TextTask& task, const std::vector<Problem>& problems,
                    const RolloutOptions& options);
 
 // Throws Error for the first reward, reward part or token reward that is not finite, naming its source `who` ("the

@@ -98,7 +98,8 @@ double reward_std(const Experience& experience) {
 
 }  // namespace
 
-RlTrainer::RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config, Judge judge, Gpt2* reference)
+RlTrainer::RlTrainer(Transformer& policy, const TextTask& task, const RlConfig& config, Judge judge,
+                     Transformer* reference)
     : policy_(policy),
       task_(task),
       config_(checked(config)),

@@ -77,7 +77,8 @@ class RlTrainer {
   // Moves the policy's parameters into a slab. The policy must have no dropout, or the first ratio would not be 1. The
   // constructor makes the model for Algorithm::reference and the critic. Only the reference "given" uses `reference`,
   // of which it takes a copy. Throws Error for what check_config rejects, before any work.
-  RlTrainer(Gpt2& policy, const TextTask& task, const RlConfig& config, Judge judge = {}, Gpt2* reference = nullptr);
+  RlTrainer(Transformer& policy, const TextTask& task, const RlConfig& config, Judge judge = {},
+            Transformer* reference = nullptr);
   RlTrainer(const RlTrainer&) = delete;
 
   // One rollout and all its updates. Throws Error naming the first reward, reward part or parameter gradient that is
@@ -111,7 +112,7 @@ class RlTrainer {
   double clip_scale_or_one(double norm) const;
   void check_probabilities(const Batch& batch, double temperature, Metrics& metrics) const;
 
-  Gpt2& policy_;
+  Transformer& policy_;
   const TextTask& task_;
   const RlConfig config_;
   const Judge judge_;

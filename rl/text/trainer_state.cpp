@@ -12,13 +12,13 @@ std::string to_text(double x) { return fmt::format("{:a}", x); }
 double to_double(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
 
 // Throws Error unless the run's reference has the config and the weights of this model.
-void check_reference(const Checkpoint& checkpoint, Gpt2& given) {
+void check_reference(const Checkpoint& checkpoint, Transformer& given) {
   const std::string& path = checkpoint.file.path;
-  const Gpt2Config saved = gpt2_config_from_json(checkpoint.text("reference_model"));
+  const TransformerConfig saved = transformer_config_from_json(checkpoint.text("reference_model"));
   check(saved == given.config, "{}: the run's reference is {}, the given one is {}", path, to_json(saved),
         to_json(given.config));
   Generator unused(0);
-  Gpt2 of_run(saved, unused);
+  Transformer of_run(saved, unused);
   checkpoint.restore(of_run, "reference");
   const NamedTensors mine = state_dict(given), theirs = state_dict(of_run);
   for (size_t i = 0; i < mine.size(); ++i) {
@@ -50,7 +50,7 @@ void RlTrainer::save(const std::string& path, std::map<std::string, std::string>
 }
 
 void RlTrainer::resume(const Checkpoint& checkpoint) {
-  const Gpt2Config saved = gpt2_config_from_json(checkpoint.text("model"));
+  const TransformerConfig saved = transformer_config_from_json(checkpoint.text("model"));
   check(saved == policy_.config, "{}: the checkpoint is of another model: {}, not {}", checkpoint.file.path,
         to_json(saved), to_json(policy_.config));
   checkpoint.restore(policy_);

@@ -8,7 +8,7 @@ namespace pg::rl {
 
 struct Update {
   const Algorithm& algorithm;
-  const Gpt2& policy;
+  const Transformer& policy;
   // For a critic: a separate model, or a second head on the policy.
   const ScalarModel* critic = nullptr;
   const Linear* value_head = nullptr;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -78,6 +79,8 @@ struct Field {
   // false: an order to the program instead of a setting of the run. It is not in a file.
   bool in_files = true;
   bool is_flag = false;  // true or false: on the command line the name alone means true
+  // JSON that lacks the field means this value, and to_json() leaves the field out where it has it.
+  std::optional<std::string> absent = {};
 
   std::string text() const;  // the value, such that set(text()) restores it exactly
   // Sets the value from text. A number has decimal digits, with a point and an exponent if it is not whole, and nothing

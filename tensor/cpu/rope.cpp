@@ -1,5 +1,5 @@
 // Rotary position embedding (Su et al. 2021, arXiv:2104.09864) in the half-split layout: element i pairs with i + D/2
-// and is rotated by position · base^(-2i/D).
+// and is rotated by position · frequency(base^(-2i/D)).
 #include <cmath>
 #include <vector>
 
@@ -14,7 +14,7 @@ void rope(const View& y, const View& x, const RopeArgs& args, double beta) {
     const int32_t* first = args.positions.as<const int32_t>();
     std::vector<double> frequency(static_cast<size_t>(half));
     for (int64_t i = 0; i < half; ++i) {
-      frequency[i] = std::pow(args.base, -static_cast<double>(i) / static_cast<double>(half));
+      frequency[i] = args.rope.frequency(std::pow(args.rope.base, -static_cast<double>(i) / static_cast<double>(half)));
     }
     const T b = static_cast<T>(beta);
     // One task rotates all heads at one position, for one row of the batch, or for all rows if they share positions.

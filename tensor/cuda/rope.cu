@@ -1,6 +1,6 @@
 // Rotary position embedding (Su et al. 2021, arXiv:2104.09864) in the half-split layout: element i pairs with i + D/2
-// and is rotated by the angle position · base^(-2i/D). Powers, sines and cosines are computed once per position, in
-// double, and used by all heads.
+// and is rotated by the angle position · frequency(base^(-2i/D)). Powers, sines and cosines are computed once per
+// position, in double, and used by all heads.
 #include <cmath>
 
 #include "tensor/cuda/array.h"
@@ -16,11 +16,12 @@ struct Turn {
   T cosine, sine;
 };
 template <class T>
-__global__ void turns_kernel(Turn<T>* turn, int64_t n, int64_t half, int64_t steps, const int32_t* first, double base,
+__global__ void turns_kernel(Turn<T>* turn, int64_t n, int64_t half, int64_t steps, const int32_t* first, Rope rope,
                              bool inverse) {
   for (int64_t i = first_index(); i < n * half; i += index_step()) {
     const int64_t row = i / half;
-    const double frequency = ::pow(base, -static_cast<double>(i % half) / static_cast<double>(half));
+    const double plain = ::pow(rope.base, -static_cast<double>(i % half) / static_cast<double>(half));
+    const double frequency = rope.frequency(plain);
     const double position = static_cast<double>(first ? first[row / steps] + row % steps : row);
     const double angle = position * frequency, sine = ::sin(angle);
     turn[i] = {static_cast<T>(::cos(angle)), static_cast<T>(inverse ? -sine : sine)};
@@ -66,7 +67,7 @@ void rope(const View& y, const View& x, const RopeArgs& args, double beta) {
                  const int64_t rows = first ? x.shape[0] * s.steps : s.steps;
                  const Scratch<Turn<T>> turns(rows * s.half);
                  launch(turns_kernel<T>, blocks_for(rows * s.half), kThreads, 0, stream(), turns.data(), rows, s.half,
-                        s.steps, first, args.base, args.inverse);
+                        s.steps, first, args.rope, args.inverse);
                  launch(rope_kernel<R, S, T>, blocks_for(n), kThreads, 0, stream(), s, n, data_of<R>(y), data_of<S>(x),
                         turns.data(), first ? own : 0, beta);
                });

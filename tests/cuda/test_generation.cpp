@@ -49,9 +49,10 @@ void check_choices(const Tensor& logits, const SampleOptions& options, double to
   }
 }
 
-Gpt2 small_model(DType dtype) {
+Transformer small_model(DType dtype) {
   Generator init(3);
-  return Gpt2({.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 32, .dtype = dtype}, init);
+  return Transformer({.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 32, .dtype = dtype},
+                     init);
 }
 
 TokenBatch random_batch(Generator& g) {
@@ -157,7 +158,7 @@ TEST_CASE("a training step is bit-identical with and without a graph, for any ba
     std::vector<StepReport> reports[2];
     std::vector<double> weights[2];
     for (const bool graph : {false, true}) {
-      Gpt2 model = small_model(dtype);
+      Transformer model = small_model(dtype);
       model.to(gpu());
       TrainConfig config;
       config.graph = graph;
@@ -181,7 +182,7 @@ TEST_CASE("a training step is bit-identical with and without a graph, for any ba
 }
 
 TEST_CASE("rows of CUDA generation end by stop ids as on the CPU", "[cuda]") {
-  Gpt2 here = small_model(f32), there = small_model(f32);
+  Transformer here = small_model(f32), there = small_model(f32);
   there.to(gpu());
   GenerateOptions options;
   options.max_new_tokens = 20;
@@ -214,8 +215,8 @@ TEST_CASE("log-probabilities of sampling equal those of training: approximately 
     };
     for (const auto& [dtype, width, bound] : {Case{f32, 32, 2e-6}, Case{bf16, 32, 2e-2}, Case{bf16, 128, 2e-2}}) {
       Generator init(3);
-      Gpt2 model({.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = width, .dtype = dtype},
-                 init);
+      Transformer model(
+          {.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = width, .dtype = dtype}, init);
       model.to(gpu());
       GenerateOptions options;
       options.max_new_tokens = 8;

@@ -15,9 +15,10 @@ Device cuda_device() {
   return {Device::Kind::cuda, 0};
 }
 
-Gpt2 small_model(DType dtype) {
+Transformer small_model(DType dtype) {
   Generator init(3);
-  return Gpt2({.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 32, .dtype = dtype}, init);
+  return Transformer({.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 32, .dtype = dtype},
+                     init);
 }
 
 // Sequences that count modulo 29 from a random start: a learnable task.
@@ -34,7 +35,7 @@ TokenBatch counting(Generator& g) {
   return {Tensor::from(ids, {rows, length}), Tensor::from(targets, {rows, length})};
 }
 
-std::vector<StepReport> train(Gpt2& model, int steps) {
+std::vector<StepReport> train(Transformer& model, int steps) {
   TrainConfig config;
   config.micro_batches = 2;
   config.schedule.lr = 1e-2;
@@ -55,7 +56,7 @@ double relative_error(const Tensor& a, const Tensor& b) {
 
 TEST_CASE("GPT-2 on CUDA has the CPU's loss and gradients", "[cuda]") {
   for (const DType dtype : {f32, f64}) {
-    Gpt2 here = small_model(dtype), there = small_model(dtype);
+    Transformer here = small_model(dtype), there = small_model(dtype);
     there.to(cuda_device());
     Generator g(7);
     const TokenBatch batch = counting(g);
@@ -75,14 +76,14 @@ TEST_CASE("GPT-2 on CUDA has the CPU's loss and gradients", "[cuda]") {
 
 TEST_CASE("training on CUDA follows the CPU step by step", "[cuda]") {
   // f32: rounding errors grow over the steps. bf16: CUDA sums in another order, so single roundings differ.
-  Gpt2 reference = small_model(f32);
+  Transformer reference = small_model(f32);
   const auto wide = train(reference, 5);
   for (const auto& [dtype, bound] : {std::pair{f32, 5e-6}, std::pair{bf16, 1e-3}}) {
     INFO(name_of(dtype));
-    Gpt2 here = small_model(dtype), there = small_model(dtype);
+    Transformer here = small_model(dtype), there = small_model(dtype);
     there.to(cuda_device());
     const auto expected = train(here, 5), got = train(there, 5), again = [&, dtype = dtype] {
-      Gpt2 other = small_model(dtype);
+      Transformer other = small_model(dtype);
       other.to(cuda_device());
       return train(other, 5);
     }();
@@ -98,7 +99,7 @@ TEST_CASE("training on CUDA follows the CPU step by step", "[cuda]") {
 }
 
 TEST_CASE("generation on CUDA samples the CPU's tokens", "[cuda]") {
-  Gpt2 here = small_model(f32), there = small_model(f32);
+  Transformer here = small_model(f32), there = small_model(f32);
   there.to(cuda_device());
   GenerateOptions options;
   options.max_new_tokens = 6;

@@ -20,12 +20,12 @@ TEST_CASE("the RL loop takes the CPU's steps on CUDA", "[cuda][rl][slow]") {
   };
   const auto first_step = [&](const Algorithm& a, bool on_cuda) {
     Generator g(5);
-    Gpt2 policy({.vocab_size = task->vocab_size(),
-                 .block_size = block_size_for(*task),
-                 .n_layer = 1,
-                 .n_head = 2,
-                 .n_embd = 16},
-                g);
+    Transformer policy({.vocab_size = task->vocab_size(),
+                        .block_size = block_size_for(*task),
+                        .n_layer = 1,
+                        .n_head = 2,
+                        .n_embd = 16},
+                       g);
     if (on_cuda) policy.to(Device{Device::Kind::cuda, 0});
     RlConfig config;
     config.algorithm = a;

@@ -1,7 +1,7 @@
 // A program of another project, with the installed headers and library: an algorithm and a task of its own, and a GPT-2
 // that learns the task.
 #include <fmt/core.h>
-#include <nn/gpt2.h>
+#include <nn/transformer.h>
 #include <rl/text/trainer.h>
 #include <tasks/text_task.h>
 #include <tasks/tokenizer.h>
@@ -33,8 +33,8 @@ struct NextLetter : pg::TextTask {
 int main() {
   const NextLetter task;
   pg::Generator generator(1);
-  pg::Gpt2 policy({.vocab_size = 3, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 16, .in_proj_std = 0.25},
-                  generator);
+  pg::Transformer policy(
+      {.vocab_size = 3, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 16, .in_proj_std = 0.25}, generator);
   pg::rl::RlConfig config;
   config.algorithm = pg::rl::algorithm("grpo");
   int calls = 0;

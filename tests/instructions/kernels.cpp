@@ -112,8 +112,8 @@ Work mlp_row(Generator& g) {
 }
 
 Work lesson4_step(Generator& g) {
-  const Gpt2Config config = {.vocab_size = 65, .block_size = 32, .n_layer = 4, .n_head = 4, .n_embd = 128};
-  auto model = std::make_shared<Gpt2>(config, g);
+  const TransformerConfig config = {.vocab_size = 65, .block_size = 32, .n_layer = 4, .n_head = 4, .n_embd = 128};
+  auto model = std::make_shared<Transformer>(config, g);
   const NextBatch batch = [](Generator& from) { return TokenBatch{ids({1, 32}, 65, from), ids({1, 32}, 65, from)}; };
   auto trainer = std::make_shared<Trainer>(*model, TrainConfig{}, batch);
   return [model, trainer] { trainer->step(); };

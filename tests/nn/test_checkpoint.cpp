@@ -26,17 +26,17 @@ std::string read_bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-Gpt2 small_model(uint64_t seed) {
+Transformer small_model(uint64_t seed) {
   Generator g(seed);
-  return Gpt2({.vocab_size = 17,
-               .block_size = 16,
-               .n_layer = 1,
-               .n_head = 2,
-               .n_embd = 16,
-               .dropout = 0.1,
-               .bias = true,
-               .dtype = f32},
-              g);
+  return Transformer({.vocab_size = 17,
+                      .block_size = 16,
+                      .n_layer = 1,
+                      .n_head = 2,
+                      .n_embd = 16,
+                      .dropout = 0.1,
+                      .bias = true,
+                      .dtype = f32},
+                     g);
 }
 
 constexpr int64_t kWorkerSteps = 60;
@@ -50,7 +50,7 @@ void work(const std::string& folder) {
   config.checkpoint_interval = 1;
   config.schedule.warmup_steps = 5;
   config.schedule.decay_steps = kWorkerSteps;
-  Gpt2 model = small_model(1);
+  Transformer model = small_model(1);
   Trainer trainer(model, config, [](Generator& g) {
     std::vector<int32_t> ids(4 * 16), targets(4 * 16);
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -91,7 +91,7 @@ std::vector<int64_t> starts(const std::string& folder) {
 TEST_CASE("checkpoint: everything saved is loaded", "[nn][checkpoint]") {
   TempDir dir;
   const std::string path = dir.file("c.safetensors");
-  Gpt2 model = small_model(1);
+  Transformer model = small_model(1);
   ParamSlab slab(model);
   AdamW optimizer(slab);
   optimizer.step(0.1);
@@ -108,7 +108,7 @@ TEST_CASE("checkpoint: everything saved is loaded", "[nn][checkpoint]") {
   CHECK(loaded.generator("data").offset() == (uint64_t{1} << 60) + 1);
   CHECK(loaded.optimizer_steps.at("") == 1);
   CHECK(loaded.file.metadata_at("format") == "pt");
-  Gpt2 other = small_model(2);
+  Transformer other = small_model(2);
   ParamSlab other_slab(other);
   AdamW other_optimizer(other_slab);
   loaded.restore(other);
@@ -127,7 +127,7 @@ TEST_CASE("checkpoint: everything saved is loaded", "[nn][checkpoint]") {
 TEST_CASE("checkpoint: each part is loaded into its own model", "[nn][checkpoint]") {
   TempDir dir;
   const std::string path = dir.file("c.safetensors");
-  Gpt2 policy = small_model(1), critic = small_model(2), reference = small_model(3);
+  Transformer policy = small_model(1), critic = small_model(2), reference = small_model(3);
   ParamSlab policy_slab(policy), critic_slab(critic);
   AdamW policy_optimizer(policy_slab), critic_optimizer(critic_slab);
   policy_optimizer.step(0.1);
@@ -139,7 +139,7 @@ TEST_CASE("checkpoint: each part is loaded into its own model", "[nn][checkpoint
                   {{"critic", &critic, &critic_optimizer}, {"reference", &reference}});
 
   const Checkpoint loaded = load_checkpoint(path);
-  Gpt2 a = small_model(4), b = small_model(5), c = small_model(6);
+  Transformer a = small_model(4), b = small_model(5), c = small_model(6);
   ParamSlab a_slab(a), b_slab(b);
   AdamW a_optimizer(a_slab), b_optimizer(b_slab);
   loaded.restore(a);
@@ -167,7 +167,7 @@ TEST_CASE("checkpoint: other files and damaged checkpoints are refused", "[nn][c
     INFO(state);
     CHECK(error_of([&] { load_checkpoint(path); }).find("is damaged") != std::string::npos);
   }
-  Gpt2 model = small_model(1);
+  Transformer model = small_model(1);
   save_safetensors(path, {{"w", Tensor::ones({2})}},
                    {{"policygrad", R"({"step":1,"texts":{},"generators":{"data":["1","2"]}})"}});
   const std::string message = error_of([&] { load_checkpoint(path).restore(model); });

@@ -1,6 +1,6 @@
 // Configurations as JSON: every type of field, and texts as they are in existing checkpoints.
 #include "nn/config_json.h"
-#include "nn/gpt2.h"
+#include "nn/transformer.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -70,8 +70,8 @@ TEST_CASE("config json: the text of a model in existing checkpoints", "[nn][chec
   const std::string text =
       R"({"vocab_size":11,"block_size":8,"n_layer":1,"n_head":2,"n_embd":16,"dropout":0.0,"bias":true,)"
       R"("in_proj_std":0.25,"dtype":"bf16"})";
-  const Gpt2Config config = {
+  const TransformerConfig config = {
       .vocab_size = 11, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 16, .in_proj_std = 0.25, .dtype = bf16};
-  CHECK(gpt2_config_from_json(text) == config);
+  CHECK(transformer_config_from_json(text) == config);
   CHECK(to_json(config) == text);
 }

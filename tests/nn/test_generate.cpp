@@ -17,17 +17,17 @@ using pg::testing::error_of;
 namespace {
 
 // A model whose probabilities are far from uniform, so that bitwise equality is a meaningful test.
-Gpt2 make_model(DType dtype, uint64_t seed) {
+Transformer make_model(DType dtype, uint64_t seed) {
   Generator g(seed);
-  Gpt2 model({.vocab_size = 37,
-              .block_size = 48,
-              .n_layer = 3,
-              .n_head = 4,
-              .n_embd = 32,
-              .dropout = 0.1,
-              .bias = true,
-              .dtype = dtype},
-             g);
+  Transformer model({.vocab_size = 37,
+                     .block_size = 48,
+                     .n_layer = 3,
+                     .n_head = 4,
+                     .n_embd = 32,
+                     .dropout = 0.1,
+                     .bias = true,
+                     .dtype = dtype},
+                    g);
   for (const auto& [name, parameter] : named_parameters(model)) {
     const Tensor noise = Tensor::normal(parameter.shape(), 0, name.starts_with("w") ? 0.5 : 0.2, g, dtype);
     NoGrad no_grad;
@@ -46,7 +46,8 @@ std::vector<std::vector<int32_t>> random_prompts(size_t rows, Generator& g, int6
 }
 
 // The log-probabilities of the new tokens from the training forward pass: all positions at once, with the tape on.
-std::vector<std::vector<double>> training_log_probs(Gpt2& model, const std::vector<std::vector<int32_t>>& sequences,
+std::vector<std::vector<double>> training_log_probs(Transformer& model,
+                                                    const std::vector<std::vector<int32_t>>& sequences,
                                                     const std::vector<std::vector<int32_t>>& prompts) {
   model.eval();  // disables dropout, which is random; everything else is as in training
   size_t longest = 0;
@@ -86,7 +87,7 @@ struct Threads {
 };
 
 void check_bits(DType dtype, uint64_t seed) {
-  Gpt2 model = make_model(dtype, seed);
+  Transformer model = make_model(dtype, seed);
   Generator g(seed + 100);
   for (const size_t rows : {1, 2, 5, 9}) {
     const auto prompts = random_prompts(rows, g);
@@ -136,7 +137,7 @@ TEST_CASE("generate: log-probs have the bits of the training forward pass in bf1
 }
 
 TEST_CASE("generate: a row does not depend on the other rows", "[nn][generate]") {
-  Gpt2 model = make_model(f32, 5);
+  Transformer model = make_model(f32, 5);
   Generator g(5);
   const auto prompts = random_prompts(6, g);
   GenerateOptions options;
@@ -155,7 +156,7 @@ TEST_CASE("generate: a row does not depend on the other rows", "[nn][generate]")
 }
 
 TEST_CASE("generate: rows end by a stop id, by their token count, by the context length", "[nn][generate]") {
-  Gpt2 model = make_model(f32, 6);
+  Transformer model = make_model(f32, 6);
   Generator g(6);
   const auto prompts = random_prompts(20, g, 48);
   GenerateOptions options;
@@ -195,7 +196,7 @@ TEST_CASE("generate: rows end by a stop id, by their token count, by the context
 }
 
 TEST_CASE("generate: greedy takes the largest logit and streams its tokens", "[nn][generate]") {
-  Gpt2 model = make_model(f32, 7);
+  Transformer model = make_model(f32, 7);
   std::vector<int32_t> sequence = {4, 8};
   std::vector<int32_t> streamed;
   GenerateOptions options;
@@ -217,7 +218,7 @@ TEST_CASE("generate: greedy takes the largest logit and streams its tokens", "[n
 }
 
 TEST_CASE("generate: sliding continues past block_size with the last tokens", "[nn][generate]") {
-  Gpt2 model = make_model(f32, 8);
+  Transformer model = make_model(f32, 8);
   GenerateOptions options;
   options.slide = true;
   options.max_new_tokens = 70;
@@ -287,7 +288,7 @@ TEST_CASE("sample: filters compared with enumeration", "[nn][generate]") {
 }
 
 TEST_CASE("generate: frequencies of sampled tokens are the filtered probabilities", "[nn][generate]") {
-  Gpt2 model = make_model(f64, 9);
+  Transformer model = make_model(f64, 9);
   GenerateOptions options;
   options.max_new_tokens = 1;
   options.sampling = {.temperature = 1.5, .top_k = 12, .top_p = 0.9, .min_p = 0.02};

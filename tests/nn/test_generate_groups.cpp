@@ -11,9 +11,9 @@ using namespace pg;
 
 namespace {
 
-Gpt2 make_model() {
+Transformer make_model() {
   Generator g(5);
-  Gpt2 model({.vocab_size = 23, .block_size = 40, .n_layer = 2, .n_head = 2, .n_embd = 16}, g);
+  Transformer model({.vocab_size = 23, .block_size = 40, .n_layer = 2, .n_head = 2, .n_embd = 16}, g);
   for (const auto& [name, parameter] : named_parameters(model)) {
     parameter.detach().copy_from((parameter.detach() + Tensor::normal(parameter.shape(), 0, 0.3, g)).detach());
   }
@@ -44,7 +44,7 @@ void check_same(const std::vector<Generated>& got, const std::vector<Generated>&
 
 TEST_CASE("generate: a prompt that is read once per group gives the bits of reading it for every row",
           "[nn][generate]") {
-  Gpt2 model = make_model();
+  Transformer model = make_model();
   const auto prompts = make_prompts(5, 12);
   GenerateOptions options{.max_new_tokens = 15, .stop_ids = {3, 7}, .seed = 2};
   std::vector<std::vector<int32_t>> repeated;
@@ -63,7 +63,7 @@ TEST_CASE("generate: a prompt that is read once per group gives the bits of read
 }
 
 TEST_CASE("generate: stop sees all new tokens and ends its row only", "[nn][generate]") {
-  Gpt2 model = make_model();
+  Transformer model = make_model();
   const auto prompts = make_prompts(6, 12);
   GenerateOptions options{.max_new_tokens = 15, .seed = 2};
   const auto free = generate(model, prompts, options);
@@ -84,7 +84,7 @@ TEST_CASE("generate: stop sees all new tokens and ends its row only", "[nn][gene
 }
 
 TEST_CASE("generate: rows with answers of the environment have the bits of rows read anew", "[nn][generate]") {
-  Gpt2 model = make_model();
+  Transformer model = make_model();
   const auto prompts = make_prompts(7, 10);
   GenerateOptions options{.max_new_tokens = 14, .samples = 2, .stop_ids = {1, 2, 3, 4}, .seed = 4};
   // Environment responses of 0 to 4 tokens, a function of the row and of its tokens so far.
@@ -116,7 +116,7 @@ TEST_CASE("generate: rows with answers of the environment have the bits of rows 
 
 TEST_CASE("generate: log-probs at the sampling temperature have the bits of the training pass at that temperature",
           "[nn][generate]") {
-  Gpt2 model = make_model();
+  Transformer model = make_model();
   const auto prompts = make_prompts(4, 12);
   GenerateOptions options{
       .max_new_tokens = 12, .sampling = {.temperature = 0.7}, .seed = 3, .log_prob_at_temperature = true};

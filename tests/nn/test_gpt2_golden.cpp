@@ -2,8 +2,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "nn/gpt2.h"
 #include "nn/optim.h"
+#include "nn/transformer.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -24,14 +24,14 @@ double relative_error(const std::vector<double>& got, const std::vector<double>&
 void replay(DType dtype, double tolerance) {
   const SafetensorsFile file = load_safetensors("tests/goldens/gpt2/gpt2.safetensors");
   const auto a = nlohmann::json::parse(file.metadata_at("attributes"));
-  Gpt2 model({.vocab_size = a.at("vocab_size"),
-              .block_size = a.at("n_positions"),
-              .n_layer = a.at("n_layer"),
-              .n_head = a.at("n_head"),
-              .n_embd = a.at("n_embd"),
-              .dropout = 0,
-              .bias = true,
-              .dtype = dtype});
+  Transformer model({.vocab_size = a.at("vocab_size"),
+                     .block_size = a.at("n_positions"),
+                     .n_layer = a.at("n_layer"),
+                     .n_head = a.at("n_head"),
+                     .n_embd = a.at("n_embd"),
+                     .dropout = 0,
+                     .bias = true,
+                     .dtype = dtype});
   NamedTensors weights;
   for (const auto& [name, parameter] : named_parameters(model)) weights.emplace_back(name, file.at(name));
   load_state_dict(model, weights);

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "autograd/ops.h"
-#include "nn/gpt2.h"
+#include "nn/transformer.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -22,7 +22,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
   return largest;
 }
 
-Gpt2Config tiny() {
+TransformerConfig tiny() {
   return {.vocab_size = 11,
           .block_size = 8,
           .n_layer = 2,
@@ -53,7 +53,7 @@ Mean moments(const Tensor& x) {
 }  // namespace
 
 TEST_CASE("module: GPT-2 names its parameters in order", "[nn]") {
-  Gpt2 model(tiny());
+  Transformer model(tiny());
   std::vector<std::string> names;
   for (const auto& [name, parameter] : named_parameters(model)) names.push_back(name);
   std::vector<std::string> expected = {"wte.weight", "wpe.weight"};
@@ -67,23 +67,23 @@ TEST_CASE("module: GPT-2 names its parameters in order", "[nn]") {
   expected.insert(expected.end(), {"ln_f.weight", "ln_f.bias"});
   CHECK(names == expected);
 
-  Gpt2Config no_bias = tiny();
+  TransformerConfig no_bias = tiny();
   no_bias.bias = false;
-  Gpt2 without(no_bias);
+  Transformer without(no_bias);
   CHECK(named_parameters(without).size() == 2 + 2 * 6 + 1);
 }
 
 TEST_CASE("module: GPT-2 small has the published number of parameters", "[nn]") {
   // The published model has 124,439,808 parameters: 12 layers of width 768, 50,257 tokens, 1,024 positions. The model
   // built here has one layer and few tokens.
-  Gpt2 model({.vocab_size = 100, .block_size = 10, .n_layer = 1});
+  Transformer model({.vocab_size = 100, .block_size = 10, .n_layer = 1});
   const int64_t per_layer = 12 * 768 * 768 + 13 * 768;
   CHECK(count_parameters(model) + 11 * per_layer + (50257 - 100 + 1024 - 10) * 768 == 124439808);
 }
 
 TEST_CASE("module: load_state_dict lists every problem at once and changes nothing", "[nn]") {
   Generator g(1);
-  Gpt2 a(tiny(), g), b(tiny(), g);
+  Transformer a(tiny(), g), b(tiny(), g);
   NamedTensors state = state_dict(a);
   load_state_dict(b, state);
   for (size_t i = 0; i < state.size(); ++i) CHECK(same_bits(state_dict(b)[i].second, state[i].second));
@@ -104,9 +104,9 @@ TEST_CASE("module: load_state_dict lists every problem at once and changes nothi
 }
 
 TEST_CASE("module: train and eval reach every module", "[nn]") {
-  Gpt2Config c = tiny();
+  TransformerConfig c = tiny();
   c.dropout = 0.5;
-  Gpt2 model(c);
+  Transformer model(c);
   Generator g(2);
   const Tensor ids = random_ids({2, 8}, 11, g);
   NoGrad no_grad;
@@ -141,9 +141,9 @@ TEST_CASE("layers: shapes and initial values", "[nn]") {
   CHECK(sum.to_vector()[11] == -2);
   CHECK(y.to_vector()[11] == Approx(-1.0).epsilon(1e-6));
 
-  Gpt2Config c = tiny();
+  TransformerConfig c = tiny();
   c.n_embd = 64, c.n_layer = 8, c.vocab_size = 500, c.in_proj_std = 0.1;
-  Gpt2 model(c, g);
+  Transformer model(c, g);
   for (const auto& [name, parameter] : named_parameters(model)) {
     INFO(name);
     const Mean m = moments(parameter);
@@ -167,7 +167,7 @@ TEST_CASE("layers: MLP and attention equal their parts in f64", "[nn]") {
   const MLP mlp(12, true, 0, init);
   CHECK(largest_difference(mlp(x), mlp.c_proj(gelu(mlp.c_fc(x)))) < 1e-14);
 
-  const CausalSelfAttention attn(12, 3, true, 0, init);
+  const CausalSelfAttention attn(12, {.heads = 3}, init);
   const Tensor qkv = attn.c_attn(x);
   const auto part = [&](int64_t i) {
     return transpose(reshape(slice(qkv, -1, 12 * i, 12 * i + 12), {2, 5, 3, 4}), 1, 2);  // [B, H, T, D]
@@ -183,7 +183,7 @@ TEST_CASE("layers: MLP and attention equal their parts in f64", "[nn]") {
 
 TEST_CASE("gpt2: a later token changes no earlier logit", "[nn]") {
   Generator g(5);
-  Gpt2 model(tiny(), g);
+  Transformer model(tiny(), g);
   NoGrad no_grad;
   Tensor ids = random_ids({1, 8}, 11, g);
   const Tensor before = model(ids);
@@ -195,7 +195,7 @@ TEST_CASE("gpt2: a later token changes no earlier logit", "[nn]") {
 
 TEST_CASE("gpt2: initial weights predict near uniformly and every parameter receives a gradient", "[nn]") {
   Generator g(6);
-  Gpt2 model(tiny(), g);
+  Transformer model(tiny(), g);
   const Tensor ids = random_ids({4, 8}, 11, g), targets = random_ids({4, 8}, 11, g);
   const Tensor loss = model.loss(ids, targets);
   CHECK(loss.item() == Approx(std::log(11.0)).epsilon(0.02));
@@ -209,9 +209,9 @@ TEST_CASE("gpt2: initial weights predict near uniformly and every parameter rece
 }
 
 TEST_CASE("gpt2: errors", "[nn]") {
-  Gpt2 model(tiny());
+  Transformer model(tiny());
   NoGrad no_grad;
-  CHECK(error_of([&] { model(Tensor::zeros({1, 9}, i32)); }) == "Gpt2: 9 positions, block_size is 8");
+  CHECK(error_of([&] { model(Tensor::zeros({1, 9}, i32)); }) == "Transformer: 9 positions, block_size is 8");
   CHECK(error_of([&] { model(Tensor::zeros({8}, i32)); }).find("expected ids i32 [B, T]") != std::string::npos);
   CHECK_FALSE(error_of([&] { model(Tensor::full({1, 2}, 11, i32)); }).empty());
   const KvCache cache = model.new_cache(2, 4);
@@ -221,39 +221,39 @@ TEST_CASE("gpt2: errors", "[nn]") {
     EnableGrad grad;
     CHECK(error_of([&] { model(Tensor::zeros({2, 1}, i32), &cache); }).find("NoGrad") != std::string::npos);
   }
-  Gpt2Config c = tiny();
+  TransformerConfig c = tiny();
   c.n_head = 3;
-  CHECK(error_of([&] { Gpt2 bad(c); }) == "Gpt2: n_embd 8 is not a multiple of n_head 3");
+  CHECK(error_of([&] { Transformer bad(c); }) == "Transformer: n_embd 8 is not a multiple of n_head 3");
   c = tiny();
   c.n_layer = 0;
-  CHECK(error_of([&] { Gpt2 bad(c); }).find("n_layer") != std::string::npos);
+  CHECK(error_of([&] { Transformer bad(c); }).find("n_layer") != std::string::npos);
 }
 
 TEST_CASE("gpt2: the config is restored from JSON", "[nn]") {
-  Gpt2Config c = tiny();
+  TransformerConfig c = tiny();
   c.dropout = 0.1;
   c.bias = false;
   c.in_proj_std = 0.125;
   c.dtype = f64;
-  CHECK(gpt2_config_from_json(to_json(c)) == c);
+  CHECK(transformer_config_from_json(to_json(c)) == c);
   const auto refused = [](const std::string& from, const std::string& to) {
     std::string json = to_json(tiny());
     json.replace(json.find(from), from.size(), to);
-    return error_of([&] { gpt2_config_from_json(json); });
+    return error_of([&] { transformer_config_from_json(json); });
   };
-  CHECK(refused("n_head", "heads") == "Gpt2 config: unknown key 'heads'");
-  CHECK(refused("\"n_layer\":2,", "") == "Gpt2 config: 'n_layer' is missing");
-  CHECK(refused("\"n_layer\":2", "\"n_layer\":-2") == "Gpt2 config: 'n_layer' cannot be -2");
-  CHECK(refused("\"in_proj_std\":0.02", "\"in_proj_std\":null") == "Gpt2 config: 'in_proj_std' cannot be null");
-  CHECK(refused("\"f32\"", "\"f8\"") == "Gpt2 config: 'dtype' cannot be \"f8\"");
-  CHECK(error_of([] { gpt2_config_from_json("nonsense"); }).find("expected a JSON object") != std::string::npos);
+  CHECK(refused("n_head", "heads") == "Transformer config: unknown key 'heads'");
+  CHECK(refused("\"n_layer\":2,", "") == "Transformer config: 'n_layer' is missing");
+  CHECK(refused("\"n_layer\":2", "\"n_layer\":-2") == "Transformer config: 'n_layer' cannot be -2");
+  CHECK(refused("\"in_proj_std\":0.02", "\"in_proj_std\":null") == "Transformer config: 'in_proj_std' cannot be null");
+  CHECK(refused("\"f32\"", "\"f8\"") == "Transformer config: 'dtype' cannot be \"f8\"");
+  CHECK(error_of([] { transformer_config_from_json("nonsense"); }).find("expected a JSON object") != std::string::npos);
 }
 
 TEST_CASE("gpt2: cached steps give the bits of the whole sequence", "[nn]") {
   Generator g(7);
-  Gpt2Config c = tiny();
+  TransformerConfig c = tiny();
   c.block_size = 40;
-  Gpt2 model(c, g);
+  Transformer model(c, g);
   NoGrad no_grad;
   const Tensor ids = random_ids({3, 37}, 11, g);
   const Tensor whole = model(ids);

@@ -14,7 +14,7 @@ using pg::testing::TempDir;
 
 namespace {
 
-Gpt2Config tiny(double dropout = 0, DType dtype = f32) {
+TransformerConfig tiny(double dropout = 0, DType dtype = f32) {
   return {.vocab_size = 13,
           .block_size = 16,
           .n_layer = 2,
@@ -70,15 +70,15 @@ std::vector<double> all_parameters(Module& model) {
   return result;
 }
 
-Gpt2 seeded(const Gpt2Config& c, uint64_t seed = 1) {
+Transformer seeded(const TransformerConfig& c, uint64_t seed = 1) {
   Generator g(seed);
-  return Gpt2(c, g);
+  return Transformer(c, g);
 }
 
 }  // namespace
 
 TEST_CASE("trainer: a small GPT learns to repeat and the loss on fresh batches falls", "[nn][trainer]") {
-  Gpt2 model = seeded(tiny());
+  Transformer model = seeded(tiny());
   Trainer trainer(model, config(500), batches(16));
   const double before = trainer.evaluate(batches(16), 4);
   CHECK(before == Approx(std::log(13.0)).epsilon(0.02));
@@ -98,7 +98,7 @@ TEST_CASE("trainer: a small GPT learns to repeat and the loss on fresh batches f
 }
 
 TEST_CASE("trainer: one batch is memorised", "[nn][trainer]") {
-  Gpt2 model = seeded(tiny());
+  Transformer model = seeded(tiny());
   Generator g(3);
   TokenBatch batch = repeating(g, 4, 16);
   for (int32_t& id : batch.targets.data<int32_t>()) id = static_cast<int32_t>(g.integer(13));  // can only be memorized
@@ -113,7 +113,7 @@ TEST_CASE("trainer: the same bits for any number of threads", "[nn][trainer]") {
   const int before = num_threads();
   for (int threads : {1, 2, 3}) {
     set_num_threads(threads);
-    Gpt2 model = seeded(tiny(0.1));
+    Transformer model = seeded(tiny(0.1));
     Trainer trainer(model, config(6), batches(7));
     trainer.run({});
     if (threads == 1) reference = all_parameters(model);
@@ -125,7 +125,7 @@ TEST_CASE("trainer: the same bits for any number of threads", "[nn][trainer]") {
 TEST_CASE("trainer: bf16 learns as f32 does", "[nn][trainer][bf16]") {
   std::vector<double> losses[2];
   for (int i = 0; i < 2; ++i) {
-    Gpt2 model = seeded(tiny(0, i == 0 ? f32 : bf16));
+    Transformer model = seeded(tiny(0, i == 0 ? f32 : bf16));
     Trainer trainer(model, config(300), [](Generator& g) { return chain(g, 16, 16); });
     double sum = 0;
     trainer.run({.on_step = [&](const StepReport& r) {
@@ -147,12 +147,12 @@ TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn]
   recipe.adamw.stochastic_rounding = stochastic;
   TempDir dir;
   const std::string path = dir.file("checkpoint.safetensors");
-  Gpt2 whole = seeded(tiny(0.2, dtype));
+  Transformer whole = seeded(tiny(0.2, dtype));
   Trainer uninterrupted(whole, recipe, batches(4));
   uninterrupted.run({});
 
   {
-    Gpt2 model = seeded(tiny(0.2, dtype));
+    Transformer model = seeded(tiny(0.2, dtype));
     Trainer trainer(model, recipe, batches(4));
     CHECK_FALSE(trainer.run({.should_stop = [&] { return trainer.steps() == 5; }}));
     trainer.save(path, {{"config", "anything: 1\n"}, {"tokenizer", "{}"}});
@@ -161,7 +161,7 @@ TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn]
   const Checkpoint checkpoint = load_checkpoint(path);
   CHECK(checkpoint.state.step == 5);
   CHECK(checkpoint.text("config") == "anything: 1\n");
-  Gpt2 model = seeded(gpt2_config_from_json(checkpoint.text("model")), 77);
+  Transformer model = seeded(transformer_config_from_json(checkpoint.text("model")), 77);
   Trainer trainer(model, recipe, batches(4));
   trainer.resume(checkpoint);
   CHECK(trainer.steps() == 5);
@@ -169,9 +169,9 @@ TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn]
   CHECK(trainer.run({}));
   CHECK(all_parameters(model) == all_parameters(whole));
 
-  Gpt2Config other = tiny(0, dtype);
+  TransformerConfig other = tiny(0, dtype);
   other.n_layer = 1;
-  Gpt2 small = seeded(other);
+  Transformer small = seeded(other);
   Trainer wrong(small, recipe, batches(4));
   CHECK(error_of([&] { wrong.resume(checkpoint); }).find("of another model") != std::string::npos);
 }
@@ -182,7 +182,7 @@ TEST_CASE("trainer: accumulated micro-batches equal one big batch", "[nn][traine
   Generator g(4);
   TokenBatch all = repeating(g, 8, 16);
   for (int i = 0; i < 20; ++i) all.targets.data<int32_t>()[static_cast<size_t>(g.integer(64))] = -100;
-  const auto run = [&](int64_t parts, Gpt2& model) {
+  const auto run = [&](int64_t parts, Transformer& model) {
     TrainConfig c = config(1);
     c.micro_batches = parts;
     int64_t next = 0;
@@ -197,7 +197,7 @@ TEST_CASE("trainer: accumulated micro-batches equal one big batch", "[nn][traine
       gradients.emplace_back(name, parameter.grad().clone());
     return std::pair(report, gradients);
   };
-  Gpt2 a = seeded(tiny()), b = seeded(tiny());
+  Transformer a = seeded(tiny()), b = seeded(tiny());
   const auto [big, big_gradients] = run(1, a);
   const auto [small, small_gradients] = run(4, b);
   CHECK(small.tokens == big.tokens);
@@ -226,19 +226,19 @@ TEST_CASE("trainer: hooks are called at their intervals", "[nn][trainer]") {
                          .on_eval = [&](int64_t step) { order += fmt::format("e{} ", step); },
                          .on_checkpoint = [&](int64_t step) { order += fmt::format("c{} ", step); },
                          .should_stop = {}};
-  Gpt2 model = seeded(tiny());
+  Transformer model = seeded(tiny());
   Trainer trainer(model, c, batches(1, 4));
   CHECK(trainer.run(hooks));
   CHECK(order == "e0 s1 s2 c2 s3 e3 s4 c4 s5 s6 e6 c6 s7 e7 c7 ");
 }
 
 TEST_CASE("trainer: invalid batches are errors", "[nn][trainer]") {
-  Gpt2 model = seeded(tiny());
+  Transformer model = seeded(tiny());
   Trainer ignored(model, config(1), [](Generator&) {
     return TokenBatch{Tensor::zeros({1, 4}, i32), Tensor::full({1, 4}, -100, i32)};
   });
   CHECK(error_of([&] { ignored.step(); }) == "Trainer: the batch of step 1 has no target");
-  Gpt2 other = seeded(tiny());
+  Transformer other = seeded(tiny());
   Trainer uneven(other, config(1), [](Generator&) {
     return TokenBatch{Tensor::zeros({1, 4}, i32), Tensor::zeros({1, 5}, i32)};
   });
@@ -250,9 +250,9 @@ TEST_CASE("trainer: checkpointed blocks give the same bits in less memory", "[nn
   std::vector<double> parameters[2];
   StepMemory memory[2];
   for (int i = 0; i < 2; ++i) {
-    Gpt2Config c = tiny(0.1, dtype);
+    TransformerConfig c = tiny(0.1, dtype);
     c.n_layer = 6;
-    Gpt2 model = seeded(c);
+    Transformer model = seeded(c);
     model.checkpoint_blocks = i == 1;
     Trainer trainer(model, config(3), batches(16));
     trainer.run({});
@@ -267,9 +267,9 @@ TEST_CASE("trainer: checkpointed blocks give the same bits in less memory", "[nn
 
 TEST_CASE("trainer: logits and their gradient share one block of memory", "[nn][trainer]") {
   constexpr int64_t vocabulary = 20000, tokens = 16;
-  Gpt2Config c = tiny();
+  TransformerConfig c = tiny();
   c.vocab_size = vocabulary;
-  Gpt2 model = seeded(c);
+  Transformer model = seeded(c);
   Trainer trainer(model, config(2), [](Generator& g) { return repeating(g, 1, tokens); });
   trainer.run({});
   const size_t logits = 4 * vocabulary * tokens;

@@ -75,7 +75,7 @@ void attention_samples(std::vector<OpSample>& out) {
 }
 
 void rope_samples(std::vector<OpSample>& out) {
-  auto push = [&](const std::string& label, const Shape& shape, double base, const Tensor& positions,
+  auto push = [&](const std::string& label, const Shape& shape, const Rope& base, const Tensor& positions,
                   bool large = false) {
     out.push_back({Op::rope,
                    label,
@@ -92,6 +92,10 @@ void rope_samples(std::vector<OpSample>& out) {
   push("one token", {2, 2, 1, 4}, 10000, ids({7, 3}, {2}));
   push("empty", {0, 2, 3, 4}, 10000, {});
   push("large", {2, 4, 150, 64}, 10000, {}, true);
+  Rope longer(500);  // of its eight frequencies some are kept, some stretched and some between
+  longer.factor = 8;
+  longer.original_length = 100;
+  push("frequencies for longer texts", {1, 2, 5, 16}, longer, ids({90}, {1}));
   out.push_back({Op::rope, "x twice", normal({{1, 2, 3, 4}}), fn([](In x) { return rope(x[0]) * rope(x[0], 10); }),
                  fn([](In x) { return composed::rope(x[0]) * composed::rope(x[0], 10); })});
   out.push_back({Op::rope, "[B, T, H, D] by strides", normal({{2, 5, 3, 4}}),

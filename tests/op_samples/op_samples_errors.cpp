@@ -346,6 +346,12 @@ void attention_errors(std::vector<OpError>& out) {
   for (double base : {0.0, -3.0, double{NAN}, HUGE_VAL}) {
     out.push_back({Op::rope, "base", [base] { rope(z({1, 1, 2, 4}), base); }, {"rope", "base above 0"}});
   }
+  for (const auto& [factor, low] : {std::pair{0.0, 1.0}, {-1.0, 1.0}, {double{NAN}, 1.0}, {8.0, 4.0}}) {
+    Rope options;
+    options.factor = factor;
+    options.low_freq_factor = low;
+    out.push_back({Op::rope, "factor", [options] { rope(z({1, 1, 2, 4}), options); }, {"rope", "factor above 0", "4"}});
+  }
   out.push_back({Op::rope, "odd size", [] { rope(z({1, 1, 2, 3})); }, {"rope", "[1, 1, 2, 3]", "even"}});
   out.push_back({Op::rope,
                  "positions",

@@ -10,7 +10,7 @@
 
 #include "nn/atomic_file.h"
 #include "nn/checkpoint.h"
-#include "nn/gpt2.h"
+#include "nn/transformer.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 #include "tests/catch.h"
@@ -68,7 +68,7 @@ TEST_CASE("JSON that nests deep is refused before it is parsed", "[outside]") {
   CHECK(shallow_json("]]]]\"\\", "here") == "]]]]\"\\");  // not JSON: left to the parser to report
 
   const std::string deep = "{\"n_head\": " + nested(200000) + "}";
-  CHECK(error_of([&] { gpt2_config_from_json(deep); }).find("nests more than 64 deep") != std::string::npos);
+  CHECK(error_of([&] { transformer_config_from_json(deep); }).find("nests more than 64 deep") != std::string::npos);
   CHECK(error_of([&] { tools::GoldenAttributes("add", deep); }).find("nests more than 64 deep") != std::string::npos);
 }
 
@@ -78,8 +78,8 @@ TEST_CASE("a message never shows a long value whole", "[outside]") {
   std::string wide = "[0";
   for (int i = 0; i < 100000; ++i) wide += ",0";
   wide += "]";
-  CHECK(error_of([&] { gpt2_config_from_json("{\"n_head\": " + wide + "}"); }).size() < 200);
-  CHECK(error_of([&] { gpt2_config_from_json("{\"n_head\": \"\xff\"}"); }).find("n_head") != std::string::npos);
+  CHECK(error_of([&] { transformer_config_from_json("{\"n_head\": " + wide + "}"); }).size() < 200);
+  CHECK(error_of([&] { transformer_config_from_json("{\"n_head\": \"\xff\"}"); }).find("n_head") != std::string::npos);
   CHECK(error_of([&] { tools::GoldenAttributes("add", "{\"a\": [" + wide + "]}"); }).size() < 300);
 }
 
@@ -87,16 +87,16 @@ TEST_CASE("a checkpoint that claims a larger model than it holds is refused befo
   const TempDir dir;
   const std::string path = dir.file("a.safetensors");
   Generator g(1);
-  const Gpt2Config config = {.vocab_size = 5, .block_size = 4, .n_layer = 1, .n_head = 1, .n_embd = 8};
-  Gpt2 model(config, g);
+  const TransformerConfig config = {.vocab_size = 5, .block_size = 4, .n_layer = 1, .n_head = 1, .n_embd = 8};
+  Transformer model(config, g);
   // Counted by hand: two embeddings, then 4 matrices of 3, 1, 4 and 4 squares. Biases and norms are not counted.
   CHECK(least_parameters(config) == 5 * 8 + 4 * 8 + 12 * 8 * 8);
-  const auto claim = [&](Gpt2Config claimed) {
+  const auto claim = [&](TransformerConfig claimed) {
     save_checkpoint(path, model, nullptr, {0, {}, {{"model", to_json(claimed)}}});
-    return error_of([&] { load_checkpoint(path).gpt2_config(); });
+    return error_of([&] { load_checkpoint(path).model_config(); });
   };
   CHECK(claim(config).empty());
-  Gpt2Config many = config, wide = config;
+  TransformerConfig many = config, wide = config;
   many.n_layer = 1000000000;
   wide.n_embd = INT32_MAX;
   CHECK(claim(many).find("1000000000 blocks of width 8") != std::string::npos);

@@ -21,14 +21,14 @@ using pg::testing::TempDir;
 
 namespace {
 
-Gpt2 model_of(int64_t vocab_size) {
+Transformer model_of(int64_t vocab_size) {
   Generator g(1);
-  return Gpt2({.vocab_size = vocab_size, .block_size = 8, .n_layer = 1, .n_head = 1, .n_embd = 4}, g);
+  return Transformer({.vocab_size = vocab_size, .block_size = 8, .n_layer = 1, .n_head = 1, .n_embd = 4}, g);
 }
 
 // Writes a run folder whose checkpoint holds a model and these metadata strings.
 void write_run(const std::string& folder, int64_t vocab_size, std::map<std::string, std::string> texts) {
-  Gpt2 model = model_of(vocab_size);
+  Transformer model = model_of(vocab_size);
   texts["model"] = to_json(model.config);
   save_checkpoint(folder + "/checkpoint.safetensors", model, nullptr, {7, {}, texts});
 }
@@ -112,7 +112,7 @@ TEST_CASE("a tokenizer that is not the model's is an error when the run is loade
 TEST_CASE("a checkpoint whose step and optimizer disagree is refused", "[pg][checkpoint]") {
   const TempDir folder;
   const std::string path = folder.file("checkpoint.safetensors");
-  Gpt2 model = model_of(3);
+  Transformer model = model_of(3);
   const auto batch = [](Generator&) {
     return TokenBatch{Tensor::from(std::vector<int32_t>{0, 1}, {1, 2}),
                       Tensor::from(std::vector<int32_t>{1, 2}, {1, 2})};
@@ -171,13 +171,13 @@ TEST_CASE("a stop text is found across pieces and never shown", "[pg]") {
 TEST_CASE("the loss of a text counts every token but the first once", "[pg]") {
   // A model with zero embeddings has zero logits: log V nats for each token, for every way to split the text.
   for (const size_t size : {2, 8, 9, 10, 16, 17, 30, 600}) {
-    Gpt2 uniform = model_of(5);
+    Transformer uniform = model_of(5);
     uniform.wte.weight.fill(0);
     const double nats = text_loss(uniform, std::vector<int32_t>(size, 3));
     CHECK(std::abs(nats - static_cast<double>(size - 1) * std::log(5.0)) < 1e-5 * static_cast<double>(size));
   }
   // Computed token by token: -log softmax at the last position, given the earlier tokens in its window.
-  Gpt2 model = model_of(5);
+  Transformer model = model_of(5);
   std::vector<int32_t> ids;
   Generator g(4);
   for (int i = 0; i < 21; ++i) ids.push_back(static_cast<int32_t>(g.integer(5)));

@@ -20,15 +20,15 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-Gpt2 make_policy(const TextTask& task) {
+Transformer make_policy(const TextTask& task) {
   Generator g(5);
-  return Gpt2({.vocab_size = task.vocab_size(),
-               .block_size = block_size_for(task),
-               .n_layer = 1,
-               .n_head = 2,
-               .n_embd = 16,
-               .in_proj_std = 0.25},
-              g);
+  return Transformer({.vocab_size = task.vocab_size(),
+                      .block_size = block_size_for(task),
+                      .n_layer = 1,
+                      .n_head = 2,
+                      .n_embd = 16,
+                      .in_proj_std = 0.25},
+                     g);
 }
 
 // The copy task with a second reward part that may be invalid.
@@ -64,7 +64,7 @@ RlConfig small(const char* name) {
   return config;
 }
 
-std::vector<double> weights(Gpt2& policy) {
+std::vector<double> weights(Transformer& policy) {
   std::vector<double> all;
   for (const auto& [name, tensor] : state_dict(policy)) {
     const auto values = tensor.to_vector();
@@ -87,7 +87,7 @@ TEST_CASE("rl checks: a reward that is NaN or infinite is named with its part, t
   for (const double bad : {kNan, kInf, -kInf}) {
     for (const bool by_token : {false, true}) {
       Broken task;
-      Gpt2 policy = make_policy(task);
+      Transformer policy = make_policy(task);
       const auto before = weights(policy);
       RlTrainer trainer(policy, task, small("grpo"));
       task.second = bad;
@@ -104,7 +104,7 @@ TEST_CASE("rl checks: a reward that is NaN or infinite is named with its part, t
     }
   }
   const auto task = make_text_task("copy", {{"length", "2"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   RlTrainer judged(policy, *task, small("grpo"),
                    [](std::vector<Response>& responses) { responses[3].score.reward = kNan; });
   CHECK(contains(error_of([&] { judged.step(); }), "the judge pays a reward of nan (task copy, problem \""));
@@ -112,7 +112,7 @@ TEST_CASE("rl checks: a reward that is NaN or infinite is named with its part, t
 
 TEST_CASE("rl checks: a reward model with NaN in its weights is named as the reward model", "[rl][rl_checks]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   Generator g(1);
   ScalarModel model(policy, 0.2, g);
   model.trunk.wte.weight.detach().data<float>()[7] = std::numeric_limits<float>::quiet_NaN();
@@ -167,7 +167,7 @@ TEST_CASE("rl checks: a field out of its range is refused by its row, wherever i
 TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", "[rl][rl_checks]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
   const auto refused = [&](const std::function<void(RlConfig&)>& change) {
-    Gpt2 policy = make_policy(*task);
+    Transformer policy = make_policy(*task);
     RlConfig config = small("grpo");
     change(config);
     return error_of([&] { RlTrainer(policy, *task, config); });
@@ -195,7 +195,7 @@ TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", 
                  "kl-horizon must be above a fifth of the 16 responses"));
 
   // Batch 0 used to divide by zero.
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   CHECK(contains(error_of([&] { expert_iteration(policy, *task, {.problems = 2, .samples = 2, .batch = 0}, 0); }),
                  "batch must be a whole number from 1 to 16777216, got 0"));
   const std::vector<Preference> pairs = {{{1, 11}, {1, 10}, {2, 10}}};
@@ -267,7 +267,7 @@ TEST_CASE("rl checks: one health check tells of shuffled rewards, another of adv
           "[rl][rl_checks]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
   for (const bool shuffled : {false, true}) {
-    Gpt2 policy = make_policy(*task);
+    Transformer policy = make_policy(*task);
     RlConfig config = small("reinforce_baseline");
     config.shuffle_rewards = shuffled;
     RlTrainer trainer(policy, *task, config);
@@ -279,7 +279,7 @@ TEST_CASE("rl checks: one health check tells of shuffled rewards, another of adv
       CHECK(contains(found->why, "shuffled on purpose"));
     }
   }
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   RlTrainer same(policy, *task, small("reinforce"), [](std::vector<Response>& all) {
     for (Response& r : all) r.score = {.reward = r.prompt[0] % 2 ? 1.0 : 0.0};
   });
@@ -318,7 +318,7 @@ TEST_CASE("rl checks: held-out problems have the lengths of training, or their t
   }
   // A run reports both lengths.
   const auto task = make_text_task("sort");
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   RlTrainer trainer(policy, *task, small("grpo"));
   CHECK(trainer.evaluate().has("eval/prompt_length"));
   CHECK(trainer.step().has("prompt/length"));

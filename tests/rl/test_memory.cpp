@@ -33,16 +33,16 @@ struct LongResponses : TextTask {
   }();
 };
 
-Gpt2 make_policy(DType dtype) {
+Transformer make_policy(DType dtype) {
   Generator g(3);
-  return Gpt2({.vocab_size = kVocab,
-               .block_size = 129,
-               .n_layer = 1,
-               .n_head = 1,
-               .n_embd = 8,
-               .in_proj_std = 0.3,
-               .dtype = dtype},
-              g);
+  return Transformer({.vocab_size = kVocab,
+                      .block_size = 129,
+                      .n_layer = 1,
+                      .n_head = 1,
+                      .n_embd = 8,
+                      .in_proj_std = 0.3,
+                      .dtype = dtype},
+                     g);
 }
 
 struct Case {
@@ -66,7 +66,7 @@ TEST_CASE("rl memory: the logits of an update are never in memory twice, nor as 
   for (const Case& c : {Case{"k3", 0.7}, Case{"full", 1}}) {
     INFO(c.estimator);
     const LongResponses task;
-    Gpt2 policy = make_policy(f32);
+    Transformer policy = make_policy(f32);
     RlConfig config;
     config.algorithm = algorithm("grpo");
     config.algorithm.kl_estimator = c.estimator;
@@ -101,8 +101,8 @@ TEST_CASE("rl memory: logits in pieces give the log-probabilities and gradients 
   for (const Response& r : all) view.push_back(&r);
   const TokenRows rows = token_rows(view);
   REQUIRE(rows.indices.size(0) > logit_rows(kVocab));
-  Gpt2 policy = make_policy(f64);
-  Gpt2 other = make_policy(f64);
+  Transformer policy = make_policy(f64);
+  Transformer other = make_policy(f64);
   for (const auto& [name, parameter] : named_parameters(other)) {
     parameter.detach().copy_from(parameter.detach() + Tensor::normal(parameter.shape(), 0, 0.1, g, f64));
   }

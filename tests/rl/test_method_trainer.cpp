@@ -15,15 +15,15 @@ using pg::testing::TempDir;
 
 namespace {
 
-Gpt2 make_policy(const TextTask& task) {
+Transformer make_policy(const TextTask& task) {
   Generator g(5);
-  return Gpt2({.vocab_size = task.vocab_size(),
-               .block_size = block_size_for(task),
-               .n_layer = 1,
-               .n_head = 2,
-               .n_embd = 16,
-               .in_proj_std = 0.18},
-              g);
+  return Transformer({.vocab_size = task.vocab_size(),
+                      .block_size = block_size_for(task),
+                      .n_layer = 1,
+                      .n_head = 2,
+                      .n_embd = 16,
+                      .in_proj_std = 0.18},
+                     g);
 }
 
 RlConfig small(const char* name) {
@@ -47,7 +47,7 @@ std::vector<double> values_of(const NamedTensors& tensors) {
 // A step in which `check` looks at the rollout before the update.
 Metrics step_with(const RlConfig& config, const TextTask& task,
                   const std::function<void(const Experience&, const Batch&)>& look) {
-  Gpt2 policy = make_policy(task);
+  Transformer policy = make_policy(task);
   RlTrainer trainer(policy, task, config);
   RlHooks hooks;
   hooks.on_samples = [&](int64_t, const Experience& e, const Batch& b) { look(e, b); };
@@ -128,7 +128,7 @@ TEST_CASE("rl methods: an ema reference is the average of the policy's weights",
   config.algorithm.reference = "ema";
   config.algorithm.reference_decay = d;
   config.steps = n;
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   std::vector<double> want = values_of(state_dict(policy));
   const std::vector<double> start = want;
   RlTrainer trainer(policy, *task, config);
@@ -140,7 +140,7 @@ TEST_CASE("rl methods: an ema reference is the average of the policy's weights",
     for (size_t i = 0; i < want.size(); ++i) want[i] += (1 - d) * std::pow(d, n - k) * now[i];
   }
   trainer.save(dir.file("c.safetensors"));
-  Gpt2 reference = make_policy(*task);
+  Transformer reference = make_policy(*task);
   load_checkpoint(dir.file("c.safetensors")).restore(reference, "reference");
   const std::vector<double> got = values_of(state_dict(reference)), last = values_of(state_dict(policy));
   double from_start = 0, from_policy = 0;

@@ -12,15 +12,15 @@ using namespace pg::rl;
 
 namespace {
 
-Gpt2 make_policy(const TextTask& task) {
+Transformer make_policy(const TextTask& task) {
   Generator g(5);
-  return Gpt2({.vocab_size = task.vocab_size(),
-               .block_size = block_size_for(task),
-               .n_layer = 1,
-               .n_head = 2,
-               .n_embd = 32,
-               .in_proj_std = 0.18},
-              g);
+  return Transformer({.vocab_size = task.vocab_size(),
+                      .block_size = block_size_for(task),
+                      .n_layer = 1,
+                      .n_head = 2,
+                      .n_embd = 32,
+                      .in_proj_std = 0.18},
+                     g);
 }
 
 Response response(std::vector<int32_t> prompt, std::vector<int32_t> tokens) {
@@ -47,7 +47,7 @@ TEST_CASE("no id stands for padding, so an end of sequence is learned and an id 
 
 TEST_CASE("a response begins where its own prompt ends, not where the longest does", "[rl][defects]") {
   const auto task = make_text_task("sort", {{"length", "6"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   Generator g(2);
   std::vector<Problem> problems;
   for (int i = 0; i < 10; ++i) problems.push_back(task->sample(g));
@@ -99,7 +99,7 @@ TEST_CASE("a group of one, or one without spread, has advantages of 0 and no NaN
 
 TEST_CASE("entropy, KL and clip fraction are of the policy's tokens, not of prompts and padding", "[rl][defects]") {
   const auto task = make_text_task("sort", {{"length", "6"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   Generator g(2);
   std::vector<Problem> problems;
   for (int i = 0; i < 8; ++i) problems.push_back(task->sample(g));
@@ -138,7 +138,7 @@ TEST_CASE("entropy, KL and clip fraction are of the policy's tokens, not of prom
 
 TEST_CASE("a new policy tries everything: it does not repeat the token it read", "[rl][defects]") {
   const auto task = make_text_task("sort", {{"length", "6"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   const Tensor ids = Tensor::arange(16, i32).view_reshape({16, 1});
   const Tensor p = softmax(policy(ids));
   const std::vector<double> all = p.to_vector();
@@ -147,7 +147,7 @@ TEST_CASE("a new policy tries everything: it does not repeat the token it read",
 
 TEST_CASE("sampling leaves the model in the mode it was in, and no tape behind", "[rl][defects]") {
   const auto task = make_text_task("sort", {{"length", "3"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   Generator g(2);
   for (const bool training : {true, false}) {
     policy.train(training);
@@ -163,7 +163,7 @@ TEST_CASE("the loss that is logged is that of the whole batch, and groups reach 
   const auto task = make_text_task("sort", {{"length", "4"}});
   std::vector<double> losses, norms;
   for (const int64_t size : {0, 1, 3}) {  // micro-batches of 3 split groups of 4
-    Gpt2 policy = make_policy(*task);
+    Transformer policy = make_policy(*task);
     RlConfig config;
     config.algorithm = algorithm("dapo");
     config.batch = {.prompts = 4, .samples = 4, .mini_batches = 1, .micro_batch = size};
@@ -180,7 +180,7 @@ TEST_CASE("the loss that is logged is that of the whole batch, and groups reach 
 
 TEST_CASE("the loss is 0 at the first step and the gradient is not", "[rl][defects]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   RlConfig config;
   config.algorithm = algorithm("dr_grpo");
   config.batch = {.prompts = 16, .samples = 16};

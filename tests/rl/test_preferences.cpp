@@ -14,18 +14,18 @@ using namespace pg::rl;
 
 namespace {
 
-Gpt2 make_policy(const TextTask& task) {
+Transformer make_policy(const TextTask& task) {
   Generator g(5);
-  return Gpt2({.vocab_size = task.vocab_size(),
-               .block_size = block_size_for(task),
-               .n_layer = 1,
-               .n_head = 2,
-               .n_embd = 32,
-               .in_proj_std = 0.18},
-              g);
+  return Transformer({.vocab_size = task.vocab_size(),
+                      .block_size = block_size_for(task),
+                      .n_layer = 1,
+                      .n_head = 2,
+                      .n_embd = 32,
+                      .in_proj_std = 0.18},
+                     g);
 }
 
-void imitate(Gpt2& policy, const TextTask& task, int64_t steps) {
+void imitate(Transformer& policy, const TextTask& task, int64_t steps) {
   TrainConfig config;
   config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
   Trainer trainer(policy, config, sft_batches(task, 32));
@@ -95,7 +95,7 @@ auto threads(int count, const F& run) {
 
 TEST_CASE("preferences: a reward model learns to order pairs that can be told apart", "[rl][preferences]") {
   const auto task = make_text_task("keyword");
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   Generator g(1);
   ScalarModel model(policy, 0.2, g);
   RewardModelTrainer trainer(model, moon_pairs(400, 1), config_of(3e-3));
@@ -110,7 +110,7 @@ TEST_CASE("preferences: a reward model learns to order pairs that can be told ap
 TEST_CASE("preferences: a score is read at the last token and knows neither padding nor neighbours",
           "[rl][preferences]") {
   const auto task = make_text_task("keyword");
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   Generator g(2);
   const ScalarModel model(policy, 0.5, g);
   NoGrad no_grad;
@@ -134,7 +134,7 @@ TEST_CASE("preferences: a score is read at the last token and knows neither padd
 TEST_CASE("preferences: log-probabilities of sequences are the sums of the sampler's, bit for bit",
           "[rl][preferences]") {
   const auto task = make_text_task("keyword");
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   imitate(policy, *task, 20);
   NoGrad no_grad;
   Generator g(3);
@@ -148,7 +148,7 @@ TEST_CASE("preferences: log-probabilities of sequences are the sums of the sampl
 
 TEST_CASE("preferences: DPO begins at ln 2 and parts chosen from rejected", "[rl][preferences]") {
   const auto task = make_text_task("keyword");
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   imitate(policy, *task, 60);
   DpoTrainer trainer(policy, moon_pairs(200, 3), config_of(1e-3));
   const Metrics first = trainer.step();
@@ -206,7 +206,7 @@ TEST_CASE("preferences: without noise the better one is chosen, equals and other
 TEST_CASE("preferences: a judge pays a deviation above what it was normalised over and keeps the task's reward",
           "[rl][preferences]") {
   const auto task = make_text_task("keyword");
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   Generator g(6);
   const ScalarModel model(policy, 0.5, g);
   std::vector<Response> all = {response({0}, {1, 6, 13, 0}), response({0}, {2, 12, 15, 0}), response({0}, {0})};
@@ -226,7 +226,7 @@ TEST_CASE("preferences: a judge pays a deviation above what it was normalised ov
 TEST_CASE("expert iteration raises the solved share", "[rl][preferences]") {
   const std::string name = GENERATE("sort", "copy");
   const auto task = make_text_task(name, {{"length", "3"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   imitate(policy, *task, 60);
   const ExpertIterationConfig config{.lr = 3e-3};
   double first = 0, last = 0;
@@ -241,7 +241,7 @@ TEST_CASE("expert iteration raises the solved share", "[rl][preferences]") {
 
 TEST_CASE("expert iteration leaves the policy alone when nothing is solved", "[rl][preferences]") {
   const auto task = make_text_task("sort", {{"length", "12"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   const std::vector<double> before = weights(policy);
   const Metrics m = expert_iteration(policy, *task, {.problems = 4, .samples = 2}, 0);
   REQUIRE(m.at("solved") == 0);
@@ -253,7 +253,7 @@ TEST_CASE("expert iteration leaves the policy alone when nothing is solved", "[r
 TEST_CASE("preferences: the same seed gives the same bits for one thread and for two", "[rl][preferences]") {
   const auto task = make_text_task("keyword");
   const auto reward_model = [&] {
-    Gpt2 policy = make_policy(*task);
+    Transformer policy = make_policy(*task);
     Generator g(7);
     ScalarModel model(policy, 0.2, g);
     RewardModelTrainer trainer(model, moon_pairs(64, 1), config_of(1e-3));
@@ -261,14 +261,14 @@ TEST_CASE("preferences: the same seed gives the same bits for one thread and for
     return weights(model);
   };
   const auto dpo = [&] {
-    Gpt2 policy = make_policy(*task);
+    Transformer policy = make_policy(*task);
     DpoTrainer trainer(policy, moon_pairs(64, 1), config_of(1e-3));
     for (int step = 0; step < 5; ++step) trainer.step();
     return weights(policy);
   };
   const auto expert = [] {
     const auto sort = make_text_task("sort", {{"length", "2"}});
-    Gpt2 policy = make_policy(*sort);
+    Transformer policy = make_policy(*sort);
     imitate(policy, *sort, 30);
     REQUIRE(expert_iteration(policy, *sort, {}, 0).at("kept") > 0);
     return weights(policy);

@@ -16,15 +16,15 @@ using namespace pg::rl;
 
 namespace {
 
-Gpt2 make_policy(const TextTask& task, DType dtype = f32) {
+Transformer make_policy(const TextTask& task, DType dtype = f32) {
   Generator g(5);
-  Gpt2 policy({.vocab_size = task.vocab_size(),
-               .block_size = block_size_for(task),
-               .n_layer = 2,
-               .n_head = 2,
-               .n_embd = 16,
-               .dtype = dtype},
-              g);
+  Transformer policy({.vocab_size = task.vocab_size(),
+                      .block_size = block_size_for(task),
+                      .n_layer = 2,
+                      .n_head = 2,
+                      .n_embd = 16,
+                      .dtype = dtype},
+                     g);
   for (const auto& [name, parameter] : named_parameters(policy)) {
     parameter.detach().copy_from((parameter.detach() + Tensor::normal(parameter.shape(), 0, 0.3, g, dtype)).detach());
   }
@@ -84,7 +84,7 @@ TEST_CASE("rollout: the trainer gives the sampler's log-probabilities bit for bi
   for (const char* name : {"reverse", "guess"}) {  // tasks with one turn and with many turns
     for (const double temperature : {1.0, 0.6, 1.7}) {
       const auto task = make_text_task(name);
-      Gpt2 policy = make_policy(*task);
+      Transformer policy = make_policy(*task);
       const Experience e = rollout(policy, *task, problems_of(*task, 6),
                                    {.samples = 4, .temperature = temperature, .max_rows = 7, .seed = 3});
       REQUIRE(e.responses.size() == 24);
@@ -104,7 +104,7 @@ TEST_CASE("rollout: the trainer gives the sampler's log-probabilities bit for bi
 
 TEST_CASE("rollout: the end of sequence is learned, nothing after it exists, and it gets the reward", "[rl][rollout]") {
   const auto task = make_text_task("sort");
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   const Experience e = rollout(policy, *task, problems_of(*task, 20), {.samples = 4, .seed = 1});
   int finished = 0;
   for (const Response& r : e.responses) {
@@ -131,7 +131,7 @@ TEST_CASE("rollout: the end of sequence is learned, nothing after it exists, and
 
 TEST_CASE("rollout: the environment's tokens are read but not learned", "[rl][rollout]") {
   const auto task = make_text_task("guess");
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   policy.wpe.weight.detach().fill(0);  // no positions: any order of digits, so many guesses
   const Experience e = rollout(policy, *task, problems_of(*task, 40), {.samples = 8, .seed = 1});
   size_t answers = 0;
@@ -157,7 +157,7 @@ TEST_CASE("rollout: the environment's tokens are read but not learned", "[rl][ro
 
 TEST_CASE("rollout: a stop string ends its own row, once its text is there", "[rl][rollout]") {
   const auto task = imitate_task({.length = 12, .context = 4});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   const auto problems = problems_of(*task, 30);
   const Experience free = rollout(policy, *task, problems, {.samples = 2, .seed = 1});
   const Experience stopped = rollout(policy, *task, problems, {.samples = 2, .seed = 1, .stop_strings = {"e", "th"}});
@@ -176,7 +176,7 @@ TEST_CASE("rollout: a stop string ends its own row, once its text is there", "[r
 
 TEST_CASE("rollout: exhaustive tries every first token, with the policy's own log-probability", "[rl][rollout]") {
   const auto task = make_text_task("copy", {{"length", "3"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   const RolloutOptions options{.samples = task->vocab_size(), .temperature = 0.8, .seed = 2, .exhaustive = true};
   const Experience e = rollout(policy, *task, problems_of(*task, 3), options);
   REQUIRE(e.responses.size() == 3 * 16);
@@ -199,7 +199,7 @@ TEST_CASE("rollout: exhaustive tries every first token, with the policy's own lo
 
 TEST_CASE("packed rows: every position once, with the bits of the padded grid", "[rl][rollout]") {
   const auto task = make_text_task("sort", {{"length", "4"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   const std::vector<Problem> problems = problems_of(*task, 3);
   const Experience e = rollout(policy, *task, problems, {.samples = 4, .seed = 3});
   const std::vector<const Response*> all = pointers(e.responses);
@@ -236,7 +236,7 @@ TEST_CASE("update: the gradient over all responses is that of the expected rewar
   // All responses of two tokens, weighted by their probability, compared with central differences of E[reward]. A
   // policy that sees its own token, or a mask that is off by one, would fail.
   const auto task = make_text_task("copy", {{"length", "2"}});
-  Gpt2 policy = make_policy(*task, f64);
+  Transformer policy = make_policy(*task, f64);
   const auto v = static_cast<int32_t>(task->vocab_size());
   std::vector<Response> all;
   for (int32_t a = 0; a < v; ++a) {
@@ -286,7 +286,7 @@ TEST_CASE("update: the gradient over all responses is that of the expected rewar
 // Both losses share one graph, so the gradient includes the effect of the value head on the trunk.
 TEST_CASE("update: a value head on the policy has the gradients of finite differences", "[rl][rollout]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
-  Gpt2 policy = make_policy(*task, f64);
+  Transformer policy = make_policy(*task, f64);
   Generator g(4);
   Linear head(policy.config.n_embd, 1, true, Init(g, f64));
   std::vector<Response> all;
@@ -399,7 +399,7 @@ TEST_CASE("references: bigram counts with one added, and a copy that stands stil
   CHECK(std::abs(got[1] - std::log(1.0 / 5)) < 1e-6);  // 1 is followed by 0 twice and never by 2
 
   const auto task = make_text_task("copy");
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   ModelReference copy(policy);
   Response s;
   s.prompt = {1, 11};

@@ -16,21 +16,21 @@ using pg::testing::TempDir;
 
 namespace {
 
-Gpt2 make_policy(const TextTask& task, DType dtype = f32, double dropout = 0) {
+Transformer make_policy(const TextTask& task, DType dtype = f32, double dropout = 0) {
   Generator g(5);
-  return Gpt2({.vocab_size = task.vocab_size(),
-               .block_size = block_size_for(task),
-               .n_layer = 1,
-               .n_head = 2,
-               .n_embd = 32,
-               .dropout = dropout,
-               .in_proj_std = 0.18,
-               .dtype = dtype},
-              g);
+  return Transformer({.vocab_size = task.vocab_size(),
+                      .block_size = block_size_for(task),
+                      .n_layer = 1,
+                      .n_head = 2,
+                      .n_embd = 32,
+                      .dropout = dropout,
+                      .in_proj_std = 0.18,
+                      .dtype = dtype},
+                     g);
 }
 
 // Trains on the correct answers for some steps, so that rewards differ.
-void warm_up(Gpt2& policy, const TextTask& task, int64_t steps) {
+void warm_up(Transformer& policy, const TextTask& task, int64_t steps) {
   TrainConfig config;
   config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
   Trainer trainer(policy, config, sft_batches(task, 32));
@@ -47,7 +47,7 @@ RlConfig small(const char* name) {
   return config;
 }
 
-std::vector<double> weights(Gpt2& policy) {
+std::vector<double> weights(Transformer& policy) {
   std::vector<double> all;
   for (const auto& [name, tensor] : state_dict(policy)) {
     const auto values = tensor.to_vector();
@@ -61,7 +61,7 @@ std::vector<double> run(const RlConfig& config, int64_t steps, DType dtype = f32
   const int before = num_threads();
   set_num_threads(threads);
   const auto task = make_text_task("sort", {{"length", "3"}});
-  Gpt2 policy = make_policy(*task, dtype);
+  Transformer policy = make_policy(*task, dtype);
   warm_up(policy, *task, 20);
   RlTrainer trainer(policy, *task, config);
   for (int64_t i = 0; i < steps; ++i) trainer.step();
@@ -90,7 +90,7 @@ TEST_CASE("rl trainer: every row of the table takes steps, its first ratio is ex
   const auto task = make_text_task("sort", {{"length", "3"}});
   for (const Algorithm& a : algorithms()) {
     INFO(a.name);
-    Gpt2 policy = make_policy(*task);
+    Transformer policy = make_policy(*task);
     warm_up(policy, *task, 20);
     const auto before = weights(policy);
     RlConfig config = small(a.name.c_str());
@@ -168,14 +168,14 @@ TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[
       config.algorithm.reference_interval = 3;
     }
     const auto task = make_text_task("sort", {{"length", "3"}});
-    Gpt2 alone = make_policy(*task, dtype);
+    Transformer alone = make_policy(*task, dtype);
     warm_up(alone, *task, 20);
     RlTrainer trainer(alone, *task, config);
     for (int i = 0; i < 2; ++i) trainer.step();
     trainer.save(dir.file("c.safetensors"), {{"task", "sort"}});
     for (int i = 0; i < 3; ++i) trainer.step();
 
-    Gpt2 resumed = make_policy(*task, dtype);
+    Transformer resumed = make_policy(*task, dtype);
     RlTrainer other(resumed, *task, config);
     other.resume(load_checkpoint(dir.file("c.safetensors")));
     CHECK(other.steps() == 2);
@@ -191,7 +191,7 @@ TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32"
   const auto task = make_text_task("copy", {{"length", "2"}});
   for (const bool shared : {false, true}) {
     INFO("shared " << shared);
-    Gpt2 policy = make_policy(*task, bf16);
+    Transformer policy = make_policy(*task, bf16);
     warm_up(policy, *task, 30);
     RlConfig config = small("ppo");
     config.shared_critic = shared;
@@ -209,7 +209,7 @@ TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32"
     CHECK(last.at("value/clip") <= 1);
   }
   // The full KL with bf16 logits.
-  Gpt2 policy = make_policy(*task, bf16);
+  Transformer policy = make_policy(*task, bf16);
   RlConfig config = small("grpo");
   config.algorithm.kl_estimator = "full";
   config.temperature = 0.9;
@@ -235,11 +235,11 @@ TEST_CASE("rl trainer: a bf16 policy learns with a critic, whose values are f32"
 TEST_CASE("rl trainer: the reference may be a given model, which a resumed run must have again", "[rl][rl_trainer]") {
   TempDir dir;
   const auto task = make_text_task("sort", {{"length", "3"}});
-  Gpt2 given = make_policy(*task);
+  Transformer given = make_policy(*task);
   warm_up(given, *task, 10);
   RlConfig config = small("grpo");
   config.algorithm.reference = "given";
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   warm_up(policy, *task, 20);
   CHECK(error_of([&] { RlTrainer(policy, *task, config); }).find("needs a model (--reference-model RUN)") !=
         std::string::npos);
@@ -267,13 +267,13 @@ TEST_CASE("rl trainer: the reference may be a given model, which a resumed run m
   trainer.step();
   trainer.save(dir.file("a.safetensors"));
 
-  Gpt2 again = make_policy(*task);
+  Transformer again = make_policy(*task);
   RlTrainer same(again, *task, config, {}, &given);
   same.resume(load_checkpoint(dir.file("c.safetensors")));
   same.step();
   same.save(dir.file("b.safetensors"));
   CHECK(read_bytes(dir.file("a.safetensors")) == read_bytes(dir.file("b.safetensors")));
-  Gpt2 stranger = make_policy(*task);
+  Transformer stranger = make_policy(*task);
   RlTrainer other(again, *task, config, {}, &stranger);
   CHECK(error_of([&] { other.resume(load_checkpoint(dir.file("c.safetensors"))); }).find("another reference") !=
         std::string::npos);
@@ -281,7 +281,7 @@ TEST_CASE("rl trainer: the reference may be a given model, which a resumed run m
 
 TEST_CASE("rl trainer: a gradient that is not finite refuses the step and names the tensor", "[rl][rl_trainer]") {
   const auto task = make_text_task("sort", {{"length", "3"}});
-  Gpt2 policy = make_policy(*task);
+  Transformer policy = make_policy(*task);
   RlTrainer trainer(policy, *task, small("reinforce"), [](std::vector<Response>& responses) {
     for (Response& r : responses) {
       r.score.per_token.clear();
@@ -299,7 +299,7 @@ TEST_CASE("rl trainer: a gradient that is not finite refuses the step and names 
 TEST_CASE("rl trainer: it learns to copy, and not from rewards that went to others", "[rl][rl_trainer]") {
   const auto task = make_text_task("copy", {{"length", "2"}});
   for (const bool shuffled : {false, true}) {
-    Gpt2 policy = make_policy(*task);
+    Transformer policy = make_policy(*task);
     warm_up(policy, *task, 30);
     RlConfig config = small("reinforce");
     config.batch = {.prompts = 16, .samples = 8};
@@ -318,7 +318,7 @@ TEST_CASE("rl trainer: it learns to copy, and not from rewards that went to othe
 TEST_CASE("rl trainer: the entropy bonus raises entropy", "[rl][rl_trainer]") {
   const auto task = make_text_task("sort", {{"length", "3"}});
   const auto entropy_after = [&](double bonus) {
-    Gpt2 policy = make_policy(*task);
+    Transformer policy = make_policy(*task);
     warm_up(policy, *task, 60);
     RlConfig config = small("reinforce");
     config.algorithm.entropy_bonus = bonus;
@@ -336,7 +336,7 @@ TEST_CASE("rl trainer: the entropy bonus raises entropy", "[rl][rl_trainer]") {
 TEST_CASE("rl trainer: what does not go together is refused with a sentence", "[rl][rl_trainer]") {
   const auto task = make_text_task("sort", {{"length", "3"}});
   const auto refused = [&](const std::function<void(RlConfig&)>& change, double dropout = 0) {
-    Gpt2 policy = make_policy(*task, f32, dropout);
+    Transformer policy = make_policy(*task, f32, dropout);
     RlConfig config = small("grpo");
     change(config);
     return error_of([&] { RlTrainer(policy, *task, config); });

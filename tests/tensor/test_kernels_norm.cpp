@@ -211,7 +211,7 @@ TEST_CASE("rope rotates pairs by their position", "[kernels]") {
         Buffer x(shape, type, Layout::padded), y(shape, type), back(shape, type), first({batch}, i32);
         x.random(1), first.integers(2, 1000);
         RopeArgs args;
-        args.base = 500;
+        args.rope.base = 500;
         if (positions) args.positions = first;
         k.rope(y.poison(), x, args, 0);
         for (int64_t i = 0; i < x.numel(); ++i) {

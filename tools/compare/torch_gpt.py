@@ -63,7 +63,7 @@ class Gpt(nn.Module):
         return F.linear(self.ln(h), self.wte.weight)
 
     def pg_weights(self):
-        """The weights under the names that policygrad's Gpt2 and GPT-2's own files have."""
+        """The weights under the names that policygrad's Transformer and GPT-2's own files have."""
         names = {"ln1": "ln_1", "ln2": "ln_2", "qkv": "attn.c_attn", "proj": "attn.c_proj", "up": "mlp.c_fc",
                  "down": "mlp.c_proj", "ln": "ln_f", "blocks": "h"}
         return {".".join(names.get(part, part) for part in name.split(".")): w.detach()

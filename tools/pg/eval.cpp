@@ -17,7 +17,7 @@
 
 namespace pg::tools {
 
-double text_loss(Gpt2& model, const std::vector<int32_t>& ids) {
+double text_loss(Transformer& model, const std::vector<int32_t>& ids) {
   check(ids.size() >= 2, "eval: the text has {} tokens; a prediction needs one before it and one to predict",
         ids.size());
   NoGrad no_grad;

@@ -89,7 +89,7 @@ void add_checkpoint(Json& json, const Checkpoint& checkpoint) {
   }
   json["parameters"] = parameters;
   if (texts.contains("model")) {
-    json["model"] = Json::parse(to_json(checkpoint.gpt2_config()));
+    json["model"] = Json::parse(to_json(checkpoint.model_config()));
   }
   for (const char* name : {"corpus", "validation", "task"}) {
     if (texts.contains(name)) json[name] = texts.at(name);

@@ -20,7 +20,7 @@ std::string readable(double bytes) {
 
 }  // namespace
 
-std::vector<Field> size_fields(Gpt2Config& model) {
+std::vector<Field> size_fields(TransformerConfig& model) {
   return {{"layers", &model.n_layer, "transformer blocks", whole_from(1, 100000)},
           {"heads", &model.n_head, "attention heads", whole_from(1, 1000000)},
           {"width", &model.n_embd, "channels, a multiple of the heads", whole_from(1, 1000000)}};
@@ -46,13 +46,13 @@ void check_memory(double bytes, const std::string& what, const std::string& reme
         readable(available), remedy);
 }
 
-void check_model_memory(const Gpt2Config& c) {
+void check_model_memory(const TransformerConfig& c) {
   // f32: weights, gradients and two moments. bf16: two of these in 16 bits, and an f32 master copy of the weights.
   check_memory(16 * least_parameters(c), fmt::format("a model of {} blocks of width {}", c.n_layer, c.n_embd),
                "fewer --layers or a smaller --width");
 }
 
-void check_batch_memory(const Gpt2Config& c, int64_t rows, const std::string& remedy) {
+void check_batch_memory(const TransformerConfig& c, int64_t rows, const std::string& remedy) {
   const auto n = [](int64_t x) { return static_cast<double>(x); };
   check_memory(n(rows) * n(c.block_size) * n(c.n_layer) * n(c.n_embd) * static_cast<double>(size_of(c.dtype)),
                fmt::format("a batch of {} sequences of {} tokens", rows, c.block_size), remedy);

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <string>
 
-#include "nn/gpt2.h"
 #include "nn/optim.h"
+#include "nn/transformer.h"
 #include "tools/pg/options.h"
 
 namespace pg::tools {
 
 // Layers, heads and width of a model.
-std::vector<Field> size_fields(Gpt2Config& model);
+std::vector<Field> size_fields(TransformerConfig& model);
 // The fields, with what follows the help of one of them: how the command derives its value if it is not given.
 std::vector<Field> annotated(std::vector<Field> fields, const std::string& name, const std::string& note);
 // Completes and checks a schedule of a run of `steps` steps: unless min-lr is given, it is a tenth of lr.
@@ -21,8 +21,8 @@ void settle(Schedule& schedule, int64_t steps, const Given& given);
 // need at least 12 TB, this machine has 8 GB; take a smaller --width".
 void check_memory(double bytes, const std::string& what, const std::string& remedy);
 // check_memory() for training a model: its weights, gradients and AdamW's two moments.
-void check_model_memory(const Gpt2Config& config);
+void check_model_memory(const TransformerConfig& config);
 // check_memory() for `rows` sequences in one forward and backward pass. It counts only the inputs of the blocks.
-void check_batch_memory(const Gpt2Config& config, int64_t rows, const std::string& remedy);
+void check_batch_memory(const TransformerConfig& config, int64_t rows, const std::string& remedy);
 
 }  // namespace pg::tools

@@ -37,7 +37,7 @@ std::vector<Field> common_fields(PreferenceOptions& o) {
 enum Stream : uint64_t { problem_stream, label_stream, rollout_stream, head_stream, usual_stream };
 constexpr int64_t kUsual = 512;  // number of responses that a reward model is normalised over
 
-rl::Experience write(Gpt2& policy, const TextTask& task, int64_t prompts, int64_t samples, Generator& problems,
+rl::Experience write(Transformer& policy, const TextTask& task, int64_t prompts, int64_t samples, Generator& problems,
                      uint64_t first_row) {
   std::vector<Problem> drawn;
   for (int64_t i = 0; i < prompts; ++i) drawn.push_back(task.sample(problems));
@@ -45,7 +45,8 @@ rl::Experience write(Gpt2& policy, const TextTask& task, int64_t prompts, int64_
 }
 
 // `count` pairs of responses written by the policy and labelled with the task's score.
-std::vector<rl::Preference> draw_pairs(Gpt2& policy, const TextTask& task, const PreferenceOptions& o, int64_t count) {
+std::vector<rl::Preference> draw_pairs(Transformer& policy, const TextTask& task, const PreferenceOptions& o,
+                                       int64_t count) {
   Generator problems = random_stream(o.preferences.seed, problem_stream);
   Generator labels = random_stream(o.preferences.seed, label_stream);
   const int64_t prompts = 256;
@@ -63,7 +64,7 @@ std::vector<rl::Preference> draw_pairs(Gpt2& policy, const TextTask& task, const
 
 struct Setting {
   std::unique_ptr<TextTask> task;
-  std::unique_ptr<Gpt2> policy;
+  std::unique_ptr<Transformer> policy;
   std::vector<rl::Preference> pairs, held_out;
 };
 Setting prepare(const PreferenceOptions& o, const char* command) {
@@ -197,7 +198,7 @@ RewardModel load_reward_model(const std::string& run, const TextTask& task, cons
   check(checkpoint.text("task") == task.name(), "{}: a reward model of the task {}, not {}", path,
         checkpoint.text("task"), task.name());
   Generator unused(0);
-  Gpt2 trunk(checkpoint.gpt2_config(), unused);
+  Transformer trunk(checkpoint.model_config(), unused);
   RewardModel loaded;
   loaded.model = std::make_unique<rl::ScalarModel>(trunk, 0, unused);
   checkpoint.restore(*loaded.model);

@@ -88,7 +88,7 @@ void append_samples(const std::string& path, const TextTask& task, const rl::Exp
   check(bool(out), "{}: cannot write", path);
 }
 
-void imitate(const RlOptions& o, const TextTask& task, Gpt2& policy) {
+void imitate(const RlOptions& o, const TextTask& task, Transformer& policy) {
   TrainConfig config = o.sft;
   config.seed = o.rl.seed;
   Trainer trainer(policy, config, rl::sft_batches(task, o.sft_batch));
@@ -141,7 +141,7 @@ int run_rl(const RlOptions& o) {
     reward_model = load_reward_model(o.reward_model, *task, parse_device(o.common.device));
     judge = *reward_model.judge;
   }
-  std::unique_ptr<Gpt2> reference;
+  std::unique_ptr<Transformer> reference;
   if (!o.reference_model.empty()) {
     reference = load_policy(o.reference_model, *task, parse_device(o.common.device), o.common.dtype);
   }

@@ -100,32 +100,32 @@ std::unique_ptr<TextTask> make_task(const TextRlOptions& o) {
   return task;
 }
 
-std::unique_ptr<Gpt2> load_policy(const std::string& run, const TextTask& task, const Device& device,
-                                  std::optional<DType> dtype) {
+std::unique_ptr<Transformer> load_policy(const std::string& run, const TextTask& task, const Device& device,
+                                         std::optional<DType> dtype) {
   const Checkpoint checkpoint = load_checkpoint(checkpoint_of(run));
   const std::string vocabulary = tokenizer_of(checkpoint)->to_json();
   check(vocabulary == task.tokenizer().to_json(),
         "{}: its vocabulary is not that of the task {}: the model knows {:.200}, the task needs {:.200}", run,
         task.name(), vocabulary, task.tokenizer().to_json());
-  Gpt2Config config = checkpoint.gpt2_config();
+  TransformerConfig config = checkpoint.model_config();
   config.dtype = dtype.value_or(config.dtype);
   Generator unused(0);
-  auto policy = std::make_unique<Gpt2>(config, unused);
+  auto policy = std::make_unique<Transformer>(config, unused);
   checkpoint.restore(*policy);
   policy->to(device);
   return policy;
 }
 
-std::unique_ptr<Gpt2> make_policy(const TextRlOptions& o, const TextTask& task, uint64_t seed) {
+std::unique_ptr<Transformer> make_policy(const TextRlOptions& o, const TextTask& task, uint64_t seed) {
   if (!o.init.empty()) return load_policy(o.init, task, parse_device(o.device), o.dtype);
-  Gpt2Config config = o.model;
+  TransformerConfig config = o.model;
   config.vocab_size = task.vocab_size();
   config.block_size = rl::block_size_for(task);
   config.in_proj_std = 1 / std::sqrt(static_cast<double>(config.n_embd));
   config.dtype = o.dtype.value_or(f32);
   check_model_memory(config);
   Generator init(seed);
-  auto policy = std::make_unique<Gpt2>(config, init);
+  auto policy = std::make_unique<Transformer>(config, init);
   policy->to(parse_device(o.device));
   return policy;
 }

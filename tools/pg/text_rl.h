@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "nn/gpt2.h"
+#include "nn/transformer.h"
 #include "rl/text/preferences.h"
 #include "tasks/text_task.h"
 #include "tools/pg/options.h"
@@ -17,7 +17,7 @@ struct TextRlOptions {
   std::string task = "digits";
   TextTaskSetup setup;  // of the task, after choose_task()
   std::string init;     // a run or checkpoint to start from; empty: new weights
-  Gpt2Config model = {.n_layer = 2, .n_head = 4, .n_embd = 64};
+  TransformerConfig model = {.n_layer = 2, .n_head = 4, .n_embd = 64};
   std::string device = "cpu";
   std::optional<DType> dtype;  // none: f32, or the dtype of `init`
 };
@@ -32,10 +32,10 @@ void choose_task(TextRlOptions& options, Given& given);
 // The task with its options. A note about its text is written to standard error.
 std::unique_ptr<TextTask> make_task(const TextRlOptions& options);
 // The task's model: loaded from `init` if given, otherwise new with weights drawn from `seed`.
-std::unique_ptr<Gpt2> make_policy(const TextRlOptions& options, const TextTask& task, uint64_t seed);
+std::unique_ptr<Transformer> make_policy(const TextRlOptions& options, const TextTask& task, uint64_t seed);
 // The model of a run or checkpoint, in `dtype` (none: its own). Throws Error if its vocabulary is not the task's.
-std::unique_ptr<Gpt2> load_policy(const std::string& run, const TextTask& task, const Device& device,
-                                  std::optional<DType> dtype);
+std::unique_ptr<Transformer> load_policy(const std::string& run, const TextTask& task, const Device& device,
+                                         std::optional<DType> dtype);
 // Metadata of a policy's checkpoint; `kind` is the command that writes it.
 std::map<std::string, std::string> policy_texts(const TextRlOptions& options, const TextTask& task,
                                                 const std::string& kind);

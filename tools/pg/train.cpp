@@ -31,7 +31,7 @@ TokenBatch to_tensors(const Batch& batch) {
 }
 
 // The architecture of a model, which --init decides.
-std::vector<Field> architecture_fields(Gpt2Config& model) {
+std::vector<Field> architecture_fields(TransformerConfig& model) {
   return joined(
       size_fields(model),
       {{"context", &model.block_size, "characters the model sees at once", whole_from(1, 1000000)},
@@ -42,7 +42,7 @@ std::vector<Field> architecture_fields(Gpt2Config& model) {
 
 // With --init the architecture is that of its model. Throws Error for an option that says otherwise.
 void take_architecture_of_init(TrainOptions& o, const Given& given) {
-  Gpt2Config model = load_checkpoint(checkpoint_of(o.init)).gpt2_config();
+  TransformerConfig model = load_checkpoint(checkpoint_of(o.init)).model_config();
   const std::vector<Field> mine = architecture_fields(o.model), its = architecture_fields(model);
   for (size_t i = 0; i < mine.size(); ++i) {
     const std::string name = mine[i].name, text = its[i].text();
@@ -83,7 +83,7 @@ std::string memory_line(const StepMemory& m) {
 
 // A hundred tokens after `prompt`, each line prefixed with a bar. If sampling fails because the logits are not finite,
 // it returns that error message instead: showing a sample must not end the training.
-std::string short_sample(Gpt2& model, const Tokenizer& tokenizer, const std::string& prompt, uint64_t seed) {
+std::string short_sample(Transformer& model, const Tokenizer& tokenizer, const std::string& prompt, uint64_t seed) {
   GenerateOptions options;
   options.max_new_tokens = 100;
   options.sampling.temperature = 0.8;
@@ -143,14 +143,14 @@ int train(const TrainOptions& o) {
   }
   const TrainText text = load_train_text(o, source ? &*source : nullptr, resumed);
 
-  Gpt2Config config = o.model;
+  TransformerConfig config = o.model;
   config.vocab_size = text.tokenizer->vocab_size();
   if (config.in_proj_std == 0) config.in_proj_std = 1 / std::sqrt(static_cast<double>(config.n_embd));
-  if (source) config.bias = source->gpt2_config().bias;
+  if (source) config.bias = source->model_config().bias;
   check_model_memory(config);
   check_batch_memory(config, o.batch, "a smaller --batch (--accumulate adds batches up) or --context");
   Generator init(train.seed);
-  Gpt2 model(config, init);
+  Transformer model(config, init);
   model.checkpoint_blocks = o.checkpoint_blocks;
   if (source && !resumed) source->restore(model);
   model.to(device);

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "nn/checkpoint.h"
-#include "nn/gpt2.h"
 #include "nn/trainer.h"
+#include "nn/transformer.h"
 #include "tasks/text_data.h"
 #include "tasks/tokenizer.h"
 #include "tools/pg/options.h"
@@ -19,7 +19,7 @@ struct TrainOptions {
   std::string data = "tinyshakespeare", device = "cpu";
   std::string val;   // the validation text; "": the last tenth of data
   std::string init;  // a run or checkpoint whose model is the starting point
-  Gpt2Config model = {.block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128, .in_proj_std = 0};
+  TransformerConfig model = {.block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128, .in_proj_std = 0};
   TrainConfig train = {.schedule = {.warmup_steps = 100}};
   bool exact = false, checkpoint_blocks = false;
   int64_t batch = 12, eval_batches = 20, sample_every = 250;

@@ -41,7 +41,7 @@ struct Timed {
 };
 
 // Times `repeat` runs after a warm-up run, which is greedy.
-Timed time_generation(Gpt2& model, const std::vector<std::vector<int32_t>>& prompts, int64_t tokens, int repeat,
+Timed time_generation(Transformer& model, const std::vector<std::vector<int32_t>>& prompts, int64_t tokens, int repeat,
                       bool greedy = true) {
   using Clock = std::chrono::steady_clock;
   const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
@@ -75,9 +75,10 @@ Timed time_generation(Gpt2& model, const std::vector<std::vector<int32_t>>& prom
   return timed;
 }
 
-std::vector<Entry> bench_generation(const std::string& label, const Gpt2Config& config, int64_t rows, int repeat) {
+std::vector<Entry> bench_generation(const std::string& label, const TransformerConfig& config, int64_t rows,
+                                    int repeat) {
   Generator init(1);
-  Gpt2 model(config, init);
+  Transformer model(config, init);
   model.eval();
   GenerateOptions options;
   options.max_new_tokens = config.block_size - 1;
@@ -103,11 +104,11 @@ Timing time_reading(int64_t rows, int64_t width, DType dtype, int repeat) {
 }
 
 // One token of every row per call. With one row the time is bound by reading the weights, with many by arithmetic.
-std::vector<Entry> bench_decode(const std::string& label, const Gpt2Config& config, int64_t rows,
+std::vector<Entry> bench_decode(const std::string& label, const TransformerConfig& config, int64_t rows,
                                 const GivenWeights& given, int repeat) {
   constexpr int64_t context = 64;
   Generator init(1);
-  Gpt2 model(config, init);
+  Transformer model(config, init);
   take_weights(model, given);
   const auto prompts = random_prompts(rows, context, config.vocab_size, given);
   const Timed timed = time_generation(model, prompts, 1 + kDecoded, repeat);
@@ -128,10 +129,10 @@ std::vector<Entry> bench_decode(const std::string& label, const Gpt2Config& conf
 
 // bench_decode() on a CUDA device: many rows after a long context, sampled instead of greedy. Bytes are those of the
 // weights, once, and of the keys and values of the context, for each row.
-std::vector<Entry> bench_cuda_decode(const std::string& label, const Gpt2Config& config, int64_t rows, int64_t context,
-                                     const BenchSettings& settings, int repeat) {
+std::vector<Entry> bench_cuda_decode(const std::string& label, const TransformerConfig& config, int64_t rows,
+                                     int64_t context, const BenchSettings& settings, int repeat) {
   Generator init(1);
-  Gpt2 model(config, init);
+  Transformer model(config, init);
   take_weights(model, settings.given);
   model.to(settings.device);
   const auto prompts = random_prompts(rows, context, config.vocab_size, settings.given);
@@ -150,10 +151,10 @@ std::vector<Entry> bench_cuda_decode(const std::string& label, const Gpt2Config&
 }
 
 // Prefill of a prompt and selection of the first token: logits of the last position only.
-std::vector<Entry> bench_prefill(const std::string& label, const Gpt2Config& config, int64_t length,
+std::vector<Entry> bench_prefill(const std::string& label, const TransformerConfig& config, int64_t length,
                                  const GivenWeights& given, int repeat) {
   Generator init(1);
-  Gpt2 model(config, init);
+  Transformer model(config, init);
   take_weights(model, given);
   const Timed timed = time_generation(model, random_prompts(1, length, config.vocab_size, given), 1, repeat);
   const int64_t blocks = count_parameters(model) - (config.vocab_size + config.block_size) * config.n_embd;
@@ -171,7 +172,7 @@ void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings) {
   const GivenWeights given = settings.given;
   const DType dtype = settings.dtype;
   if (!settings.device.on_host()) {
-    const Gpt2Config config = {.vocab_size = 50304, .dtype = dtype};
+    const TransformerConfig config = {.vocab_size = 50304, .dtype = dtype};
     struct Size {
       int64_t rows, context;
     };
@@ -183,12 +184,12 @@ void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings) {
     }
     return;
   }
-  const Gpt2Config lesson4 = {
+  const TransformerConfig lesson4 = {
       .vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128, .dtype = dtype};
-  const Gpt2Config larger = {
+  const TransformerConfig larger = {
       .vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384, .dtype = dtype};
-  const Gpt2Config gpt2 = {.dtype = dtype};
-  const auto decode = [&](const std::string& model, const Gpt2Config& config, int64_t rows) {
+  const TransformerConfig gpt2 = {.dtype = dtype};
+  const auto decode = [&](const std::string& model, const TransformerConfig& config, int64_t rows) {
     const std::string label = fmt::format("{}, {} row{}", model, rows, rows == 1 ? "" : "s");
     all.push_back(
         {"decode", label, [=](int repeat) { return bench_decode(label, config, rows, given, repeat); }, true});

@@ -19,7 +19,7 @@ TokenBatch random_tokens(Generator& g, int64_t rows, int64_t length, int64_t voc
 
 // FLOPs of forward and backward. Weight matrices: 6 per parameter and token. Attention products: 12·L·C·T per token, as
 // nanoGPT counts, or half of it. llm.c counts that half, and also 6 for each position embedding.
-void count_flops(Entry& entry, const Gpt2Config& c, int64_t parameters) {
+void count_flops(Entry& entry, const TransformerConfig& c, int64_t parameters) {
   const double positions = static_cast<double>(c.block_size * c.n_embd), products = 6 * static_cast<double>(parameters);
   const double attention = 12 * static_cast<double>(c.n_layer * c.n_embd * c.block_size);
   entry.flops = entry.tokens * (products - 6 * positions + attention);
@@ -28,11 +28,11 @@ void count_flops(Entry& entry, const Gpt2Config& c, int64_t parameters) {
 
 constexpr int kChecked = 3;  // steps whose losses are compared with another engine
 
-std::vector<Entry> bench_step(const std::string& label, const Gpt2Config& config, int64_t rows,
+std::vector<Entry> bench_step(const std::string& label, const TransformerConfig& config, int64_t rows,
                               const BenchSettings& settings, int repeat) {
   const GivenWeights& given = settings.given;
   Generator init(1);
-  Gpt2 model(config, init);
+  Transformer model(config, init);
   take_weights(model, given);
   model.to(settings.device);
   const int64_t parameters = count_parameters(model);
@@ -130,7 +130,7 @@ void take_weights(Module& model, const GivenWeights& given) {
 }
 
 void add_model_benchmarks(Benchmarks& all, const BenchSettings& settings) {
-  const auto step = [&](const std::string& label, Gpt2Config config, int64_t rows, bool large = false) {
+  const auto step = [&](const std::string& label, TransformerConfig config, int64_t rows, bool large = false) {
     config.dtype = settings.dtype;
     all.push_back(
         {"train", label, [=](int repeat) { return bench_step(label, config, rows, settings, repeat); }, large});
@@ -141,13 +141,13 @@ void add_model_benchmarks(Benchmarks& all, const BenchSettings& settings) {
     return;
   }
   const GivenWeights given = settings.given;
-  const Gpt2Config lesson4 = {.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
-  const Gpt2Config larger = {.vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384};
+  const TransformerConfig lesson4 = {.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
+  const TransformerConfig larger = {.vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384};
   step("lesson 4", lesson4, 12);
   step("6 layers 384 wide, 4 x 256", larger, 4);
   step("6 layers 384 wide, 16 x 256", larger, 16, true);
   for (int64_t length : {64, 256, 1024}) {
-    Gpt2Config config;  // GPT-2 124M
+    TransformerConfig config;  // GPT-2 124M
     config.block_size = length;
     step(fmt::format("124M, 4 x {}", length), config, 4, true);
   }

@@ -67,7 +67,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
         "{}: the checkpoint names neither a tokenizer nor a task, so its tokens mean nothing", path);
   auto tokenizer = tokenizer_from_json(has(checkpoint, "tokenizer") ? checkpoint.text("tokenizer")
                                                                     : task_of(checkpoint)->tokenizer().to_json());
-  const Gpt2Config config = checkpoint.gpt2_config();
+  const TransformerConfig config = checkpoint.model_config();
   check(tokenizer->vocab_size() == config.vocab_size,
         "{}: the tokenizer has {} tokens and the model {}; they do not belong together", path, tokenizer->vocab_size(),
         config.vocab_size);
@@ -88,7 +88,7 @@ RunModel load_run_model(const std::string& run, const Device& device, bool best)
     m.prompt = default_prompt(*m.tokenizer);
   }
   Generator unused(0);
-  m.model = std::make_unique<Gpt2>(checkpoint.gpt2_config(), unused);
+  m.model = std::make_unique<Transformer>(checkpoint.model_config(), unused);
   checkpoint.restore(*m.model);
   m.model->to(device);
   m.model->eval();

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "nn/checkpoint.h"
-#include "nn/gpt2.h"
+#include "nn/transformer.h"
 #include "tasks/text_task.h"
 
 namespace pg::tools {
@@ -22,8 +22,8 @@ struct RunModel {
   RunState state;
   std::string path, kind;
   std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<Gpt2> model;  // in eval mode
-  std::string prompt;           // default prompt if the user gives none
+  std::unique_ptr<Transformer> model;  // in eval mode
+  std::string prompt;                  // default prompt if the user gives none
 };
 RunModel load_run_model(const std::string& run, const Device& device, bool best = false);
 

@@ -1,6 +1,9 @@
 #pragma once
-// GPT-2 (Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"): pre-layer-norm blocks, tanh GELU,
-// learned positions, an output head that shares the token embedding's weight.
+// The decoder-only transformer. The default configuration is GPT-2 (Radford et al. 2019, "Language Models are
+// Unsupervised Multitask Learners"): blocks with layer norms before attention and MLP, tanh GELU, learned positions, an
+// output head that shares the token embedding's weight. Other values give the Llama family (Touvron et al. 2023,
+// arXiv:2302.13971): RMS norms, rotary positions, shared heads of keys and values, a gated MLP, no biases.
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +15,11 @@
 
 namespace pg {
 
-struct Gpt2Config {
+enum class NormKind : uint8_t { layer, rms };
+enum class Positions : uint8_t { learned, rope };
+enum class MlpKind : uint8_t { gelu, swiglu };
+
+struct TransformerConfig {
   int64_t vocab_size = 50257;
   int64_t block_size = 1024;  // the longest sequence
   int64_t n_layer = 12;
@@ -25,35 +32,67 @@ struct Gpt2Config {
   // makes narrow models learn much slower.
   double in_proj_std = 0.02;
   DType dtype = f32;  // of weights and activations; with bf16 the loss is f32
-  bool operator==(const Gpt2Config&) const = default;
+  // GPT-2 has the defaults of these.
+  int64_t n_kv_head = 0;  // heads of keys and values, each shared by n_head / n_kv_head query heads; 0: n_head
+  int64_t head_size = 0;  // channels of a head; 0: n_embd / n_head
+  int64_t n_hidden = 0;   // hidden width of the MLP; 0: 4·n_embd
+  NormKind norm = NormKind::layer;
+  double norm_eps = 1e-5;
+  Positions positions = Positions::learned;
+  Rope rope = {};  // for Positions::rope
+  MlpKind mlp = MlpKind::gelu;
+  bool qkv_bias = false;  // biases of queries, keys and values even without `bias` (Qwen2)
+  bool qk_norm = false;   // an RMS norm of each head's queries and keys (Qwen3)
+  bool tied = true;       // the output head is the token embedding's weight
+
+  int64_t kv_heads() const { return n_kv_head == 0 ? n_head : n_kv_head; }
+  int64_t head_width() const { return head_size == 0 ? n_embd / n_head : head_size; }
+  int64_t hidden_width() const { return n_hidden == 0 ? 4 * n_embd : n_hidden; }
+  bool operator==(const TransformerConfig&) const = default;
 };
-std::vector<Field> fields(Gpt2Config& config);
-// Conversion to a JSON object with these field names, and back. An Error names a key that is unknown, missing or out of
-// range.
-std::string to_json(const Gpt2Config& config);
-Gpt2Config gpt2_config_from_json(std::string_view json);
+std::vector<Field> fields(TransformerConfig& config);
+// Conversion to a JSON object with these field names, and back. The fields that GPT-2 has the defaults of are left out
+// where they have their default. An Error names a key that is unknown, missing or out of range.
+std::string to_json(const TransformerConfig& config);
+TransformerConfig transformer_config_from_json(std::string_view json);
 // A lower bound on the parameter count of such a model: it leaves out some biases and norms. Computed in f64, so that
 // it cannot overflow.
-double least_parameters(const Gpt2Config& config);
+double least_parameters(const TransformerConfig& config);
 
-struct Gpt2Block : Module {
-  LayerNorm ln_1;
+// A layer norm or an RMS norm.
+struct Norm : Module {
+  NormKind kind;
+  Tensor weight, bias;  // [C]; bias may be undefined
+  double eps;
+
+  explicit Norm(const TransformerConfig& config);
+  Tensor operator()(const Tensor& x) const;
+  // {x + residual, its norm} in one pass.
+  std::pair<Tensor, Tensor> add(const Tensor& x, const Tensor& residual) const;
+  void visit(Visitor& visitor) override;
+};
+
+struct TransformerBlock : Module {
+  Norm ln_1;
   CausalSelfAttention attn;
-  LayerNorm ln_2;
+  Norm ln_2;
   MLP mlp;
 
-  explicit Gpt2Block(const Gpt2Config& config);  // linear layers are all zero: Gpt2 initialises them
+  explicit TransformerBlock(
+      const TransformerConfig& config);  // linear layers are all zero: Transformer initialises them
   Tensor operator()(const Tensor& x, const KvSlot* slot = nullptr) const;  // [B, T, C] → [B, T, C]
   Tensor operator()(const Tensor& x, const PackedBatch& rows) const;       // [N, C] → [N, C]
   void visit(Visitor& visitor) override;
 };
 
-struct Gpt2 : Module {
-  Gpt2Config config;
-  Embedding wte, wpe;
+struct Transformer : Module {
+  TransformerConfig config;
+  Embedding wte;
+  Embedding wpe;  // of learned positions; its weight is undefined with rotary ones
   Dropout drop;
-  std::vector<Gpt2Block> h;
-  LayerNorm ln_f;
+  std::vector<TransformerBlock> h;
+  Norm ln_f;
+  std::optional<Linear> lm_head;  // the output head, if it is not tied
   // Activation checkpointing: for the backward pass only the input of each block is kept, and the block is computed
   // again. This costs a third more arithmetic; memory for activations is that of one block instead of n_layer.
   bool checkpoint_blocks = false;
@@ -61,7 +100,9 @@ struct Gpt2 : Module {
   // GPT-2's initial weights: embeddings N(0, 0.02), c_attn and c_fc N(0, in_proj_std), and c_proj, which writes into
   // the residual stream 2·n_layer times, N(0, 0.02/√(2·n_layer)); biases 0, layer norms 1. (The second argument of N is
   // the standard deviation.)
-  explicit Gpt2(const Gpt2Config& config, Generator& generator = default_generator());
+  explicit Transformer(const TransformerConfig& config, Generator& generator = default_generator());
+  // All linear layers and embeddings zero, for a caller that loads weights: no random number is drawn.
+  static Transformer zeros(const TransformerConfig& config) { return Transformer(config, nullptr); }
 
   // The device of the weights, and so of the results; ids and targets may be on any device.
   Device device() const { return wte.weight.device(); }
@@ -75,7 +116,7 @@ struct Gpt2 : Module {
   // this can be recorded in a graph; the caller maintains the lengths. Only outside the tape.
   Tensor hidden_next(const Tensor& ids, const std::vector<KvSlot>& slots) const;
   // hidden [..., C] → logits [..., V]
-  Tensor head(const Tensor& hidden) const { return linear(hidden, wte.weight); }
+  Tensor head(const Tensor& hidden) const { return linear(hidden, lm_head ? lm_head->weight : wte.weight); }
   // ids i32 [B, T] → logits [B, T, V]; row (b, t) predicts the token after ids[b, t].
   Tensor operator()(const Tensor& ids, const KvCache* cache = nullptr) const { return head(hidden(ids, cache)); }
   // Mean cross-entropy in nats over the targets [B, T] that are not -100.
@@ -86,6 +127,9 @@ struct Gpt2 : Module {
   void visit(Visitor& visitor) override;
 
  private:
+  Transformer(const TransformerConfig& config, Generator* generator);
+  // ids and their positions of equal shape → the input of the first block [..., C]
+  Tensor embed(const Tensor& ids, const Tensor& positions) const;
   Tensor positions(int64_t t) const;  // 0 … t - 1, on the model's device
   Tensor forward_cached(const Tensor& ids, const Tensor& positions, const std::vector<KvSlot>& slots) const;
 
