@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,8 @@ struct SourceTensor {
   const MappedFile* file = nullptr;
 };
 
+// The type of tensors whose elements have the bytes that the file has; none for F16, I64 and quantised types.
+std::optional<DType> same_bytes(const StoredType& type);
 // The type that a stored tensor has when nobody chooses one: F32, F64, BF16, I32 and U8 keep theirs; F16 and quantised
 // types become f32, BOOL u8, other integers i32.
 DType default_dtype(const StoredType& type);
@@ -63,6 +66,9 @@ class TensorSource {
   Tensor read(std::string_view name, DType dtype) const;
 
  private:
+  // Converts `tensor` to the elements of `ordered`, a view of `destination`, in row-major order.
+  void fill(const SourceTensor& tensor, const Tensor& destination, const Tensor& ordered) const;
+
   std::string path_;
   std::vector<SourceTensor> tensors_;
   std::map<std::string, size_t, std::less<>> by_name_;

@@ -27,9 +27,9 @@ struct StoredType {
 
 // The types of safetensors first, the widest first: the order of the data in files that are written.
 const std::vector<StoredType>& stored_types();
-// Error with the known names of safetensors types; `what` begins the message.
+// Throws Error "WHAT has dtype 'NAME'; F64, ... can be read" if no safetensors type has this name.
 const StoredType& safetensors_type(std::string_view what, std::string_view name);
-// Error with the known types of GGUF and their numbers; `what` begins the message.
+// Throws Error "WHAT has type NUMBER; F32 (0), ... can be read" if the table has no GGUF type of this number.
 const StoredType& ggml_type(std::string_view what, uint32_t number);
 
 // IEEE half precision to float: exact; the payload of a NaN is kept.
