@@ -1,8 +1,8 @@
-// Parses and checks the header of a safetensors file.
+// Parses and checks the header of a safetensors file and the index of several.
 #include "nn/safetensors_header.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -12,13 +12,6 @@
 
 namespace pg::detail {
 namespace {
-
-struct TypeInfo {
-  const char* name;
-  uint64_t size;
-};
-constexpr std::array<TypeInfo, 8> kTypes = {
-    {{"F64", 8}, {"I64", 8}, {"F32", 4}, {"I32", 4}, {"F16", 2}, {"BF16", 2}, {"U8", 1}, {"BOOL", 1}}};
 
 // Parses the JSON as a stream, so that a malicious header cannot take more memory than its valid parts need.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
@@ -96,13 +89,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       *metadata_value_ = std::move(text);
       state_ = State::metadata;
     } else if (state_ == State::type) {
-      const auto found =
-          std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeInfo& info) { return text == info.name; });
-      if (found == kTypes.end()) {
-        fail("load {}: tensor '{}' has dtype '{}'; F64, F32, F16, BF16, I64, I32, U8 and BOOL can be read", path_,
-             excerpt(place_), excerpt(text));
-      }
-      header_.tensors.back().type = static_cast<StoredType>(found - kTypes.begin());
+      header_.tensors.back().type =
+          &safetensors_type(fmt::format("load {}: tensor '{}'", path_, excerpt(place_)), text);
       state_ = State::tensor;
     } else {
       refuse("a string");
@@ -111,7 +99,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool number_unsigned(uint64_t value) override {
-    StoredTensor* tensor = header_.tensors.empty() ? nullptr : &header_.tensors.back();
+    HeaderTensor* tensor = header_.tensors.empty() ? nullptr : &header_.tensors.back();
     if (state_ == State::shape_items) {
       if (tensor->shape.size() == kMaxDims) {
         fail("load {}: tensor '{}' has more than {} dimensions", path_, excerpt(place_), kMaxDims);
@@ -169,9 +157,98 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   int num_offsets_ = 0;
 };
 
+// Parses the JSON as a stream: an index with keys given twice is refused, and values of no interest take no memory.
+class IndexReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  IndexReader(SafetensorsIndex& index, const std::string& path) : index_(index), path_(path) {}
+
+  bool start_object(size_t) override {
+    if (depth_ == 1 && section_ == "weight_map") has_map_ = true;
+    return open(depth_ == 0 || (depth_ == 1 && section_ == "weight_map"), "an object");
+  }
+  bool start_array(size_t) override { return open(false, "an array"); }
+  bool end_object() override { return --depth_, true; }
+  bool end_array() override { return --depth_, true; }
+
+  bool key(std::string& text) override {
+    if (depth_ == 1) {
+      if (!sections_.insert(text).second) fail("load {}: the key '{}' appears twice", path_, excerpt(text));
+      section_ = text;
+      key_.clear();
+    }
+    if (depth_ == 2) key_ = text;
+    return true;
+  }
+
+  bool string(std::string& text) override {
+    if (depth_ == 2 && section_ == "weight_map") {
+      const bool is_new = index_.weight_map.emplace(key_, text).second;
+      if (!is_new) fail("load {}: the weight_map names the tensor '{}' twice", path_, excerpt(key_));
+      check_file_name(text);
+      return true;
+    }
+    return value("a string");
+  }
+
+  bool number_unsigned(uint64_t number) override {
+    if (!at_total_size()) return value("a number");
+    if (index_.total_size) fail("load {}: total_size appears twice", path_);
+    index_.total_size = number;
+    return true;
+  }
+  bool number_float(double number, const std::string&) override {
+    if (!at_total_size()) return value("a number");
+    // Some programs write 1.5e10. Above 2^53 a double is no exact count of bytes.
+    if (number < 0 || number > 0x1p53 || number != std::floor(number)) return refuse("a number that is no size");
+    return number_unsigned(static_cast<uint64_t>(number));
+  }
+  bool number_integer(int64_t) override { return value("a negative number"); }
+  bool boolean(bool) override { return value("true or false"); }
+  bool null() override { return value("null"); }
+  bool binary(nlohmann::json::binary_t&) override { return value("binary data"); }
+  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
+    fail("load {}: the index is not valid JSON (at byte {})", path_, position);
+  }
+
+  void finish() const { check(has_map_, "load {}: the index has no weight_map", path_); }
+
+ private:
+  bool at_total_size() const { return depth_ == 2 && section_ == "metadata" && key_ == "total_size"; }
+
+  bool refuse(const char* what) const {
+    fail("load {}: the index has {} where the format allows none (at '{}')", path_, what,
+         excerpt(depth_ < 2 ? section_ : key_));
+  }
+  // A value that is ignored, except where something else must be.
+  bool value(const char* what) const {
+    if (depth_ == 0 || section_ == "weight_map" || at_total_size()) refuse(what);
+    return true;
+  }
+  bool open(bool expected, const char* what) {
+    if (!expected) value(what);
+    ++depth_;
+    return true;
+  }
+
+  // A file name of another folder could name any file of the machine.
+  void check_file_name(const std::string& name) const {
+    const bool plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
+    if (plain && name.ends_with(".safetensors") && name != ".safetensors") return;
+    fail("load {}: tensor '{}' is in '{}', expected the name of a .safetensors file in the same folder", path_,
+         excerpt(key_), excerpt(name));
+  }
+
+  SafetensorsIndex& index_;
+  const std::string& path_;
+  int depth_ = 0;
+  bool has_map_ = false;
+  std::string section_ = "start", key_;
+  std::set<std::string> sections_;
+};
+
 // Size of a tensor in bytes. Error if this size, or the strides of a tensor without elements, do not fit in 63 bits.
-uint64_t stored_bytes(const StoredTensor& tensor, const std::string& path) {
-  auto span = static_cast<int64_t>(size_of(tensor.type));
+uint64_t stored_bytes(const HeaderTensor& tensor, const std::string& path) {
+  auto span = tensor.type->bytes;
   bool empty = false, overflow = false;
   for (int64_t size : tensor.shape) {
     empty |= size == 0;
@@ -183,9 +260,6 @@ uint64_t stored_bytes(const StoredTensor& tensor, const std::string& path) {
 
 }  // namespace
 
-const char* name_of(StoredType type) { return kTypes[static_cast<size_t>(type)].name; }
-uint64_t size_of(StoredType type) { return kTypes[static_cast<size_t>(type)].size; }
-
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& path) {
   check(!json.empty() && json[0] == '{', "load {}: the header does not start with '{{'; is this a safetensors file?",
         path);
@@ -193,11 +267,11 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
   HeaderReader reader(header, path);
   nlohmann::json::sax_parse(json.begin(), json.end(), &reader);
 
-  std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
+  std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const HeaderTensor& a, const HeaderTensor& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   uint64_t position = 0;
-  for (const StoredTensor& tensor : header.tensors) {
+  for (const HeaderTensor& tensor : header.tensors) {
     check(tensor.begin == position,
           "load {}: the data of tensor '{}' begin at byte {}, expected {}: a hole or an overlap", path, tensor.name,
           tensor.begin, position);
@@ -207,12 +281,22 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
           path, tensor.name, tensor.begin, tensor.end, data_bytes);
     const uint64_t expected = stored_bytes(tensor, path);
     check(tensor.end - tensor.begin == expected,
-          "load {}: tensor '{}', {} {}, needs {} bytes, its data_offsets span {}", path, tensor.name,
-          name_of(tensor.type), Shape(tensor.shape), expected, tensor.end - tensor.begin);
+          "load {}: tensor '{}', {} {}, needs {} bytes, its data_offsets span {}", path, tensor.name, tensor.type->name,
+          Shape(tensor.shape), expected, tensor.end - tensor.begin);
     position = tensor.end;
   }
   check(position == data_bytes, "load {}: {} bytes follow the last tensor", path, data_bytes - position);
   return header;
+}
+
+SafetensorsIndex parse_safetensors_index(std::string_view json, const std::string& path) {
+  check(json.size() <= kMaxHeaderBytes, "load {}: an index of {} bytes, at most {} are allowed", path, json.size(),
+        kMaxHeaderBytes);
+  SafetensorsIndex index;
+  IndexReader reader(index, path);
+  nlohmann::json::sax_parse(json.begin(), json.end(), &reader);
+  reader.finish();
+  return index;
 }
 
 }  // namespace pg::detail

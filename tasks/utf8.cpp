@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 
@@ -11,20 +12,12 @@ std::u32string decode_utf8(std::string_view text, std::string_view what) {
   std::u32string characters;
   characters.reserve(text.size());
   for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<uint8_t>(text[i]);
-    const size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    char32_t character = length == 1 ? lead : lead & (0x7fu >> length);
-    bool ok = lead < 0x80 || (lead >= 0xc2 && lead <= 0xf4);
-    for (size_t k = 1; ok && k < length; ++k) {
-      ok = i + k < text.size() && (static_cast<uint8_t>(text[i + k]) & 0xc0) == 0x80;
-      if (ok) character = (character << 6) | (static_cast<uint8_t>(text[i + k]) & 0x3f);
-    }
-    constexpr char32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    ok = ok && character >= smallest[length] && character <= 0x10ffff && (character < 0xd800 || character > 0xdfff);
-    check(ok, "{}: byte {:#04x} at offset {} does not begin a valid UTF-8 character; save the text as UTF-8", what,
-          lead, i);
-    characters.push_back(character);
-    i += length;
+    const Utf8Character next = first_character(text.substr(i));
+    check(next.length > 0,
+          "{}: byte {:#04x} at offset {} does not begin a valid UTF-8 character; save the text as UTF-8", what,
+          static_cast<uint8_t>(text[i]), i);
+    characters.push_back(next.value);
+    i += next.length;
   }
   return characters;
 }

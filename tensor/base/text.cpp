@@ -1,9 +1,10 @@
-// Suggestions for misspelt names, excerpts, and a depth limit for JSON.
+// Suggestions for misspelt names, excerpts, UTF-8, and a depth limit for JSON.
 #include "tensor/base/text.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 #include "tensor/base/error.h"
@@ -61,6 +62,33 @@ std::string_view shallow_json(std::string_view text, std::string_view what) {
     }
   }
   return text;
+}
+
+Utf8Character first_character(std::string_view text) {
+  if (text.empty()) return {};
+  const auto lead = static_cast<uint8_t>(text[0]);
+  if (lead < 0x80) return {lead, 1};
+  if (lead < 0xc2 || lead > 0xf4) return {};
+  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (text.size() < length) return {};
+  char32_t character = lead & (0x7fu >> length);
+  for (size_t k = 1; k < length; ++k) {
+    const auto byte = static_cast<uint8_t>(text[k]);
+    if ((byte & 0xc0) != 0x80) return {};
+    character = (character << 6) | (byte & 0x3f);
+  }
+  constexpr char32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = character >= 0xd800 && character <= 0xdfff;
+  if (character < smallest[length] || character > 0x10ffff || surrogate) return {};
+  return {character, length};
+}
+
+bool is_utf8(std::string_view text) {
+  for (size_t length = 0; !text.empty(); text.remove_prefix(length)) {
+    length = first_character(text).length;
+    if (length == 0) return false;
+  }
+  return true;
 }
 
 std::string excerpt(std::string_view text, size_t longest) {

@@ -1,5 +1,5 @@
 #pragma once
-// Text from external sources: suggestions for mistyped names, a check of JSON from files, and excerpts for messages.
+// Text from external sources: suggestions for mistyped names, checks of JSON and UTF-8, and excerpts for messages.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +14,16 @@ std::string did_you_mean(std::string_view given, const std::vector<std::string>&
 // text that comes from a file passes through this function before it is parsed, because printing and copying a value
 // are recursive.
 std::string_view shallow_json(std::string_view text, std::string_view what);
+
+// The character that `text` begins with and its length in bytes. The length is 0 if UTF-8 has no such character:
+// overlong forms, surrogates and values beyond U+10FFFF are errors.
+struct Utf8Character {
+  char32_t value = 0;
+  size_t length = 0;
+};
+Utf8Character first_character(std::string_view text);
+// Whether all of `text` is UTF-8.
+bool is_utf8(std::string_view text);
 
 // The first `longest` bytes of a text without control characters, for messages.
 std::string excerpt(std::string_view text, size_t longest = 80);

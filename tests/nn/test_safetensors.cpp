@@ -1,37 +1,16 @@
 // safetensors files: round trips and malicious files.
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <functional>
 
 #include "nn/safetensors.h"
 #include "tests/catch.h"
+#include "tests/model_files.h"
 
 using namespace pg;
-using pg::testing::error_of;
-using pg::testing::TempDir;
+using namespace pg::testing;
 
 namespace {
-
-void write_bytes(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc)
-      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
-
-std::string read_bytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-template <class T>
-std::string bytes_of(std::initializer_list<T> values) {
-  return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(T)};
-}
-
-// A file assembled by hand, following the format's specification.
-std::string container(const std::string& json, const std::string& data) {
-  return bytes_of<uint64_t>({json.size()}) + json + data;
-}
 
 bool same(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && a.dtype() == b.dtype() && a.to_vector() == b.to_vector();
@@ -84,10 +63,10 @@ TEST_CASE("safetensors: a file written by hand with the types of others", "[safe
   const std::string data = bytes_of<int64_t>({-1, 7}) +
                            bytes_of<uint16_t>({0x3c00, 0xc000, 0x7bff, 0x0001, 0x0400, 0x8000, 0x7c00, 0x3555}) +
                            bytes_of<uint8_t>({0, 1});
-  write_bytes(path, container(R"({"h":{"shape":[2,4],"data_offsets":[16,32],"dtype":"F16"},)"
-                              R"("l":{"dtype":"I64","shape":[2],"data_offsets":[0,16]},)"
-                              R"("b":{"dtype":"BOOL","shape":[2],"data_offsets":[32,34]}}   )",
-                              data));
+  write_bytes(path, safetensors_file(R"({"h":{"shape":[2,4],"data_offsets":[16,32],"dtype":"F16"},)"
+                                     R"("l":{"dtype":"I64","shape":[2],"data_offsets":[0,16]},)"
+                                     R"("b":{"dtype":"BOOL","shape":[2],"data_offsets":[32,34]}}   )",
+                                     data));
   const SafetensorsFile file = load_safetensors(path);
   CHECK(file.at("l").dtype() == i32);
   CHECK(file.at("l").to_vector() == std::vector<double>{-1, 7});
@@ -97,8 +76,8 @@ TEST_CASE("safetensors: a file written by hand with the types of others", "[safe
         std::vector<double>{1, -2, 65504, 0x1p-24, 0x1p-14, -0.0, INFINITY, 0.333251953125});
   CHECK(std::signbit(file.at("h").data<float>()[5]));
 
-  write_bytes(path, container(R"({"big":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})",
-                              bytes_of<int64_t>({int64_t{1} << 31})));
+  write_bytes(path, safetensors_file(R"({"big":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})",
+                                     bytes_of<int64_t>({int64_t{1} << 31})));
   CHECK(error_of([&] { load_safetensors(path); }).find("'big' holds 2147483648, which does not fit") !=
         std::string::npos);
 }
@@ -153,7 +132,7 @@ TEST_CASE("safetensors: hostile headers are refused with their reason", "[safete
        "'b' begin at byte 2"},
   };
   for (const Case& c : cases) {
-    write_bytes(path, container(c.json, std::string(c.data_bytes, '\0')));
+    write_bytes(path, safetensors_file(c.json, std::string(c.data_bytes, '\0')));
     const std::string message = error_of([&] { load_safetensors(path); });
     INFO(c.json << "\n" << message);
     CHECK(message.find(c.words) != std::string::npos);
@@ -205,4 +184,17 @@ TEST_CASE("safetensors: a save that fails leaves the old file", "[safetensors]")
   CHECK(save({{"\xff", Tensor::ones({2})}}).find("UTF-8") != std::string::npos);
   CHECK(read_bytes(path) == before);
   CHECK(error_of([&] { save_safetensors(dir.file("no/such/folder"), {}); }).find("No such file") != std::string::npos);
+}
+
+TEST_CASE("safetensors: a save copies one tensor at a time", "[safetensors]") {
+  TempDir dir;
+  NamedTensors tensors;
+  for (const char* name : {"a", "b", "c", "d"})
+    tensors.emplace_back(name, Tensor::ones({256, 512}).view_transpose(0, 1));
+  const size_t before = memory_stats().in_use;
+  reset_peak_memory();
+  save_safetensors(dir.file("a.safetensors"), tensors);
+  const size_t one = 256 * 512 * sizeof(float);
+  CHECK(memory_stats().peak - before >= one);  // strided tensors are copied
+  CHECK(memory_stats().peak - before < 2 * one);
 }

@@ -1,0 +1,89 @@
+#pragma once
+// Builds model files byte by byte for tests.
+#include <cstdint>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensor/base/gguf.h"
+
+namespace pg::testing {
+
+inline void write_bytes(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+inline std::string read_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+template <class T>
+std::string bytes_of(std::initializer_list<T> values) {
+  return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(T)};
+}
+
+// A safetensors file of this header and these data.
+inline std::string safetensors_file(const std::string& json, const std::string& data) {
+  return bytes_of<uint64_t>({json.size()}) + json + data;
+}
+
+// The parts of a GGUF file. Every field may be set to something wrong.
+struct GgufBuilder {
+  struct TensorInfo {
+    std::string name;
+    std::vector<uint64_t> sizes;  // innermost first, as in the file
+    uint32_t type;
+    uint64_t offset;
+  };
+
+  std::string magic = "GGUF";
+  uint32_t version = 3;
+  std::vector<std::pair<std::string, std::string>> metadata;  // key, then the bytes of type and value
+  std::vector<TensorInfo> tensors;
+  std::string data;
+  uint64_t alignment = 32;
+  int64_t more_keys = 0, more_tensors = 0;  // added to the counts of the header
+
+  static std::string text(const std::string& value) { return bytes_of<uint64_t>({value.size()}) + value; }
+  static std::string type(GgufType type) { return bytes_of({static_cast<uint32_t>(type)}); }
+  template <class T>
+  void number(const std::string& key, GgufType its_type, T value) {
+    metadata.emplace_back(key, type(its_type) + bytes_of<T>({value}));
+  }
+  void string(const std::string& key, const std::string& value) {
+    metadata.emplace_back(key, type(GgufType::string) + text(value));
+  }
+  // `bytes`: the elements.
+  void array(const std::string& key, GgufType element, uint64_t count, const std::string& bytes) {
+    metadata.emplace_back(key, type(GgufType::array) + type(element) + bytes_of<uint64_t>({count}) + bytes);
+  }
+  // Adds a tensor whose data begin at the next multiple of the alignment.
+  void tensor(const std::string& name, std::vector<uint64_t> sizes, uint32_t its_type, const std::string& bytes) {
+    data.resize((data.size() + alignment - 1) / alignment * alignment);
+    tensors.push_back({name, std::move(sizes), its_type, data.size()});
+    data += bytes;
+  }
+
+  std::string file() const {
+    std::string file = magic + bytes_of({version}) +
+                       bytes_of({tensors.size() + static_cast<uint64_t>(more_tensors),
+                                 metadata.size() + static_cast<uint64_t>(more_keys)});
+    for (const auto& [key, value] : metadata) file += text(key) + value;
+    for (const TensorInfo& tensor : tensors) {
+      file += text(tensor.name) + bytes_of({static_cast<uint32_t>(tensor.sizes.size())});
+      for (const uint64_t size : tensor.sizes) file += bytes_of({size});
+      file += bytes_of({tensor.type}) + bytes_of({tensor.offset});
+    }
+    if (!tensors.empty()) file.resize((file.size() + alignment - 1) / alignment * alignment);
+    return file + data;
+  }
+};
+
+inline GgufFile parse_gguf(const std::string& file) { return {std::as_bytes(std::span(file)), "model.gguf"}; }
+
+}  // namespace pg::testing

@@ -1,0 +1,435 @@
+// Mapped files, the element types of model files, and the GGUF container.
+#include <sys/stat.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "tensor/base/gguf.h"
+#include "tests/catch.h"
+#include "tests/model_files.h"
+
+using namespace pg;
+using namespace pg::testing;
+
+namespace {
+
+std::vector<float> decoded(const std::string& type, const std::string& bytes) {
+  for (const StoredType& row : stored_types()) {
+    if (row.name != type) continue;
+    REQUIRE(row.decoded == StoredType::Decoded::f32);
+    const int64_t blocks = static_cast<int64_t>(bytes.size()) / row.bytes;
+    REQUIRE(blocks * row.bytes == static_cast<int64_t>(bytes.size()));
+    std::vector<float> values(static_cast<size_t>(blocks * row.block));
+    row.decode(reinterpret_cast<const std::byte*>(bytes.data()), blocks, values.data());
+    return values;
+  }
+  FAIL("no type " << type);
+  return {};
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+std::string refusal(const GgufBuilder& builder) {
+  const std::string file = builder.file();
+  return error_of([&] { parse_gguf(file); });
+}
+
+// A file with every type of value and two tensors.
+GgufBuilder sample() {
+  GgufBuilder b;
+  b.number<uint8_t>("u8", GgufType::u8, 255);
+  b.number<int8_t>("i8", GgufType::i8, -128);
+  b.number<uint16_t>("u16", GgufType::u16, 65535);
+  b.number<int16_t>("i16", GgufType::i16, -32768);
+  b.number<uint32_t>("u32", GgufType::u32, UINT32_MAX);
+  b.number<int32_t>("i32", GgufType::i32, INT32_MIN);
+  b.number<float>("f32", GgufType::f32, 0.1f);
+  b.number<uint8_t>("yes", GgufType::boolean, 1);
+  b.string("text", "ümläut");
+  b.number<uint64_t>("u64", GgufType::u64, UINT64_MAX);
+  b.number<int64_t>("i64", GgufType::i64, INT64_MIN);
+  b.number<double>("f64", GgufType::f64, 1e300);
+  b.array("words", GgufType::string, 3,
+          GgufBuilder::text("a") + GgufBuilder::text("") + GgufBuilder::text(std::string("\xff\0b", 3)));
+  b.array("ids", GgufType::i32, 2, bytes_of<int32_t>({-7, 8}));
+  b.array("scores", GgufType::f32, 2, bytes_of<float>({0.5f, -1}));
+  b.array("none", GgufType::u8, 0, "");
+  b.array("nested", GgufType::array, 2,
+          GgufBuilder::type(GgufType::u8) + bytes_of<uint64_t>({2}) + "\x01\x02" +
+              GgufBuilder::type(GgufType::boolean) + bytes_of<uint64_t>({1}) + std::string(1, '\0'));
+  b.tensor("w", {3, 2}, 0, bytes_of<float>({1, 2, 3, 4, 5, 6}));
+  b.tensor("q", {32, 1}, 8, bytes_of<uint16_t>({0x3c00}) + std::string(32, '\x05'));
+  return b;
+}
+
+}  // namespace
+
+TEST_CASE("mapped files: bytes and what is no file", "[gguf]") {
+  TempDir dir;
+  write_bytes(dir.file("a"), "abc");
+  write_bytes(dir.file("empty"), "");
+  const MappedFile a(dir.file("a"));
+  REQUIRE(a.bytes().size() == 3);
+  CHECK(a.bytes()[2] == std::byte{'c'});
+  CHECK(MappedFile(dir.file("empty")).bytes().empty());
+  const auto refused = [](const std::string& path) { return error_of([&] { MappedFile file(path); }); };
+  CHECK(contains(refused(dir.file("none")), "none: No such file"));
+  CHECK(contains(refused(dir.path.string()), "a folder, expected a file"));
+  CHECK(contains(refused("/dev/zero"), "a device or a pipe"));
+  REQUIRE(mkfifo(dir.file("pipe").c_str(), 0600) == 0);
+  CHECK(contains(refused(dir.file("pipe")), "a device or a pipe"));
+  std::filesystem::create_symlink("loop", dir.path / "loop");
+  CHECK(contains(refused(dir.file("loop")), "symbolic links"));
+  CHECK(contains(refused(std::string("a\0b", 3)), "NUL"));
+
+  a.check_size();
+  std::filesystem::resize_file(dir.file("a"), 4);
+  a.check_size();
+  std::filesystem::resize_file(dir.file("a"), 2);
+  CHECK(contains(error_of([&] { a.check_size(); }), "2 bytes instead of 3"));
+}
+
+TEST_CASE("half precision: every value", "[gguf]") {
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    const float value = half_to_float(static_cast<uint16_t>(bits));
+    const int exponent = static_cast<int>(bits >> 10 & 31), fraction = static_cast<int>(bits & 1023);
+    INFO(bits);
+    REQUIRE(std::signbit(value) == (bits >= 32768));
+    if (exponent == 31 && fraction != 0) {
+      REQUIRE(std::isnan(value));
+      REQUIRE((std::bit_cast<uint32_t>(value) & 0x7fffff) == static_cast<uint32_t>(fraction) << 13);
+    } else {
+      const double expected = exponent == 31
+                                  ? INFINITY
+                                  : std::ldexp(exponent == 0 ? fraction : 1024 + fraction, std::max(exponent, 1) - 25);
+      REQUIRE(std::fabs(value) == expected);
+    }
+  }
+}
+
+TEST_CASE("block types: blocks computed by hand", "[gguf]") {
+  const std::string one = bytes_of<uint16_t>({0x3c00}), two = bytes_of<uint16_t>({0x4000});
+  const std::string half = bytes_of<uint16_t>({0x3800});
+  std::string nibbles;  // element i is i % 16: low nibbles 0 to 15, high ones the same
+  for (int i = 0; i < 16; ++i) nibbles += static_cast<char>(i * 17);
+  const auto expect = [](const std::string& type, const std::string& bytes, auto value) {
+    INFO(type);
+    const std::vector<float> values = decoded(type, bytes);
+    std::vector<float> expected;
+    for (size_t i = 0; i < values.size(); ++i) expected.push_back(static_cast<float>(value(static_cast<int>(i))));
+    CHECK(values == expected);
+  };
+  expect("Q4_0", half + nibbles, [](int i) { return 0.5 * (i % 16 - 8); });
+  expect("Q4_1", half + two + nibbles, [](int i) { return 0.5 * (i % 16) + 2; });
+  // The fifth bit of odd elements is set.
+  expect("Q5_0", half + "\xaa\xaa\xaa\xaa" + nibbles, [](int i) { return 0.5 * (i % 16 + i % 2 * 16 - 16); });
+  expect("Q5_1", half + two + "\xaa\xaa\xaa\xaa" + nibbles, [](int i) { return 0.5 * (i % 16 + i % 2 * 16) + 2; });
+  std::string signed_bytes;
+  for (int i = 0; i < 32; ++i) signed_bytes += static_cast<char>(i * 8 - 128);
+  expect("Q8_0", half + signed_bytes, [](int i) { return 0.5 * (i * 8 - 128); });
+
+  // Part p of Q4_K has the scale p + 40 and the minimum 63 - p; the bits 4 and 5 of parts 4 to 7 are in the upper bits
+  // of the bytes of parts 0 to 3.
+  std::string scales(12, '\0');
+  for (int p = 0; p < 8; ++p) {
+    const int scale = p + 40, minimum = 63 - p;
+    const auto add = [&](int at, int bits) {
+      scales[static_cast<size_t>(at)] = static_cast<char>(scales[static_cast<size_t>(at)] | bits);
+    };
+    if (p < 4) {
+      add(p, scale);
+      add(p + 4, minimum);
+    } else {
+      add(p + 4, (scale & 15) | (minimum & 15) << 4);
+      add(p - 4, scale >> 4 << 6);
+      add(p, minimum >> 4 << 6);
+    }
+  }
+  std::string quads;  // low nibble i % 16 in every byte, high nibble 15 - i % 16
+  for (int i = 0; i < 128; ++i) quads += static_cast<char>(i % 16 | (15 - i % 16) << 4);
+  const auto four = [](int i) { return i / 32 % 2 == 0 ? i % 16 : 15 - i % 16; };
+  const auto scaled = [](int i, int q) { return 2.0 * (i / 32 + 40) * q - 0.5 * (63 - i / 32); };
+  expect("Q4_K", two + half + scales + quads, [&](int i) { return scaled(i, four(i)); });
+  // Bit p of byte i is set if i + p is a multiple of 3.
+  std::string fifths;
+  for (int i = 0; i < 32; ++i) {
+    int bits = 0;
+    for (int p = 0; p < 8; ++p) bits |= ((i + p) % 3 == 0) << p;
+    fifths += static_cast<char>(bits);
+  }
+  expect("Q5_K", two + half + scales + fifths + quads,
+         [&](int i) { return scaled(i, four(i) + ((i % 32 + i / 32) % 3 == 0 ? 16 : 0)); });
+
+  // Q6_K: element e of a half has its low bits in byte e % 64, its high bits in byte e % 32, both in the order of e.
+  std::string low(128, '\0'), high(64, '\0'), parts;
+  const auto six = [](int i) { return i * 37 % 64; };
+  for (int i = 0; i < 256; ++i) {
+    const int e = i % 128, value = six(i);
+    auto& l = low[static_cast<size_t>(i / 128 * 64 + e % 64)];
+    auto& h = high[static_cast<size_t>(i / 128 * 32 + e % 32)];
+    l = static_cast<char>(l | (value & 15) << (e / 64 * 4));
+    h = static_cast<char>(h | (value >> 4) << (e / 32 * 2));
+  }
+  for (int p = 0; p < 16; ++p) parts += static_cast<char>(p * 16 - 128);
+  expect("Q6_K", low + high + parts + one, [&](int i) { return (i / 16 * 16 - 128) * (six(i) - 32); });
+  CHECK(decoded("F16", one + half) == std::vector<float>{1, 0.5f});
+  CHECK(decoded("BF16", bytes_of<uint16_t>({0x3f80, 0xc000, 0x0001})) == std::vector<float>{1, -2, 0x1p-133f});
+}
+
+TEST_CASE("block types: the values of gguf-py to the bit", "[gguf]") {
+  const GgufFile file("tests/goldens/gguf/blocks.gguf");
+  int compared = 0;
+  for (const GgufTensor& tensor : file.tensors()) {
+    if (tensor.name.ends_with(".f32")) continue;
+    INFO(tensor.name);
+    const auto expected = std::find_if(file.tensors().begin(), file.tensors().end(), [&](const GgufTensor& other) {
+      return other.name == std::string(tensor.name) + ".f32";
+    });
+    REQUIRE(expected != file.tensors().end());
+    CHECK(expected->shape == tensor.shape);
+    CHECK(tensor.type->name == tensor.name);
+    const auto bytes = [&](const GgufTensor& t) {
+      return std::string(reinterpret_cast<const char*>(file.data(t).data()), t.bytes);
+    };
+    CHECK(same_bits(decoded(tensor.type->name, bytes(tensor)), decoded("F32", bytes(*expected))));
+    ++compared;
+  }
+  int known = 0;  // types that GGUF has and that are no plain numbers
+  for (const StoredType& type : stored_types()) known += type.ggml >= 0 && type.decoded == StoredType::Decoded::f32;
+  CHECK(compared == known - 1);  // F32 itself is not in the file
+}
+
+TEST_CASE("block types: scales that are no finite numbers", "[gguf]") {
+  const std::string infinite = bytes_of<uint16_t>({0x7c00}), nan = bytes_of<uint16_t>({0x7e00});
+  const std::vector<float> values = decoded("Q8_0", infinite + std::string(1, '\0') + std::string(31, '\x81'));
+  CHECK(std::isnan(values[0]));
+  CHECK(values[1] == -INFINITY);
+  for (const StoredType& type : stored_types()) {
+    if (type.block == 1) continue;
+    const std::string bytes = [&] {
+      std::string block(static_cast<size_t>(type.bytes), '\x11');
+      block.replace(type.name == "Q6_K" ? 208 : 0, 2, nan);
+      return block;
+    }();
+    INFO(type.name);
+    for (const float value : decoded(type.name, bytes)) REQUIRE(std::isnan(value));
+  }
+}
+
+TEST_CASE("GGUF: every type of value", "[gguf]") {
+  GgufBuilder builder = sample();
+  builder.version = GENERATE(2u, 3u);
+  const std::string bytes = builder.file();
+  const GgufFile file = parse_gguf(bytes);
+  CHECK(file.version() == builder.version);
+  CHECK(file.alignment() == 32);
+  CHECK(file.metadata().size() == builder.metadata.size());
+  CHECK(file.metadata()[1].first == "i8");
+  CHECK(file.integer_at("u8") == 255);
+  CHECK(file.integer_at("i8") == -128);
+  CHECK(file.integer_at("u16") == 65535);
+  CHECK(file.integer_at("i16") == -32768);
+  CHECK(file.integer_at("u32") == UINT32_MAX);
+  CHECK(file.integer_at("i32") == INT32_MIN);
+  CHECK(file.integer_at("i64") == INT64_MIN);
+  CHECK(std::get<uint64_t>(file.find("u64")->value) == UINT64_MAX);
+  CHECK(file.number_at("f32") == static_cast<double>(0.1f));
+  CHECK(file.number_at("f64") == 1e300);
+  CHECK(file.number_at("i8") == -128);
+  CHECK(file.number_at("u64") == 0x1p64);
+  CHECK(file.bool_at("yes"));
+  CHECK(file.string_at("text") == "ümläut");
+  CHECK(file.strings_at("words") == std::vector<std::string_view>{"a", "", std::string_view("\xff\0b", 3)});
+  CHECK(file.integers_at("ids") == std::vector<int64_t>{-7, 8});
+  CHECK(file.numbers_at("ids") == std::vector<double>{-7, 8});
+  CHECK(file.numbers_at("scores") == std::vector<double>{0.5, -1});
+  CHECK(file.integers_at("none").empty());
+  const auto& nested = std::get<GgufArray>(file.find("nested")->value);
+  REQUIRE(nested.arrays.size() == 2);
+  CHECK(nested.arrays[0].count == 2);
+  CHECK(nested.arrays[1].type == GgufType::boolean);
+
+  REQUIRE(file.tensors().size() == 2);
+  const GgufTensor& w = file.tensors()[0];
+  CHECK(w.name == "w");
+  CHECK(w.shape == std::vector<int64_t>{2, 3});
+  CHECK(w.type->name == "F32");
+  CHECK(w.bytes == 24);
+  CHECK(w.offset % 32 == 0);
+  CHECK(std::memcmp(file.data(w).data(), builder.data.data(), 24) == 0);
+  CHECK(file.tensors()[1].bytes == 34);
+  CHECK(file.tensors()[1].offset == w.offset + 32);
+}
+
+TEST_CASE("GGUF: errors of getters name the key and both types", "[gguf]") {
+  const std::string bytes = sample().file();
+  const GgufFile file = parse_gguf(bytes);
+  CHECK(file.find("nothing") == nullptr);
+  const auto says = [](auto f, const char* words) {
+    const std::string message = error_of(f);
+    INFO(message);
+    CHECK(contains(message, words));
+    CHECK(contains(message, "model.gguf"));
+  };
+  says([&] { file.string_at("nothing"); }, "no key 'nothing'");
+  says([&] { file.string_at("u8"); }, "'u8' has type u8, expected string");
+  says([&] { file.integer_at("text"); }, "'text' has type string, expected an integer");
+  says([&] { file.integer_at("f32"); }, "'f32' has type f32, expected an integer");
+  says([&] { file.integer_at("u64"); }, "expected an integer below 2^63");
+  says([&] { file.number_at("yes"); }, "'yes' has type bool, expected a number");
+  says([&] { file.bool_at("u8"); }, "'u8' has type u8, expected bool");
+  says([&] { file.strings_at("text"); }, "'text' has type string, expected array of string");
+  says([&] { file.strings_at("ids"); }, "'ids' has type array of i32, expected array of string");
+  says([&] { file.integers_at("scores"); }, "'scores' has type array of f32, expected array of integers");
+  says([&] { file.numbers_at("words"); }, "'words' has type array of string, expected array of numbers");
+  says([&] { file.numbers_at("nested"); }, "'nested' has type array of array, expected array of numbers");
+}
+
+TEST_CASE("GGUF: tensors of rank 0 and of size 0", "[gguf]") {
+  GgufBuilder b;
+  b.tensor("scalar", {}, 0, bytes_of<float>({7}));
+  b.tensor("empty", {32, 0}, 2, "");
+  b.tensor("empty row", {0, 5}, 2, "");
+  b.tensor("last", {1}, 24, "\x05");
+  const std::string bytes = b.file();
+  const GgufFile file = parse_gguf(bytes);
+  CHECK(file.tensors()[0].shape.empty());
+  CHECK(file.tensors()[0].bytes == 4);
+  CHECK(file.tensors()[1].shape == std::vector<int64_t>{0, 32});
+  CHECK(file.tensors()[1].bytes == 0);
+  CHECK(file.tensors()[2].bytes == 0);
+  CHECK(file.data(file.tensors()[3])[0] == std::byte{5});
+  // An empty tensor far outside the file has no bytes there.
+  GgufBuilder far;
+  far.tensors = {{"empty", {0}, 0, uint64_t{1} << 40}};
+  const std::string far_bytes = far.file();
+  const GgufFile far_file = parse_gguf(far_bytes);
+  CHECK(far_file.data(far_file.tensors()[0]).empty());
+}
+
+TEST_CASE("GGUF: hostile files are refused with their reason", "[gguf]") {
+  struct Case {
+    const char* words;
+    void (*damage)(GgufBuilder&);
+  };
+  const Case cases[] = {
+      {"does not begin with GGUF", [](GgufBuilder& b) { b.magic = "GGML"; }},
+      {"version 0, expected 2 or 3", [](GgufBuilder& b) { b.version = 0; }},
+      {"version 1, expected 2 or 3", [](GgufBuilder& b) { b.version = 1; }},
+      {"version 4, expected 2 or 3", [](GgufBuilder& b) { b.version = 4; }},
+      {"big-endian", [](GgufBuilder& b) { b.version = 3u << 24; }},
+      {"the number of keys is 18446744073709551615", [](GgufBuilder& b) { b.more_keys = -18; }},
+      {"number of tensors is 4294967298", [](GgufBuilder& b) { b.more_tensors = int64_t{1} << 32; }},
+      {"key 'u8' appears twice", [](GgufBuilder& b) { b.number<uint8_t>("u8", GgufType::u8, 1); }},
+      {"not UTF-8", [](GgufBuilder& b) { b.number<uint8_t>("\xc0\x80", GgufType::u8, 1); }},
+      {"has 0 bytes, expected 1", [](GgufBuilder& b) { b.number<uint8_t>("", GgufType::u8, 1); }},
+      {"has 65536 bytes, expected 1", [](GgufBuilder& b) { b.string(std::string(65536, 'a'), ""); }},
+      {"has type 13, expected 0 to 12", [](GgufBuilder& b) { b.number<uint8_t>("k", static_cast<GgufType>(13), 1); }},
+      {"boolean of value 2", [](GgufBuilder& b) { b.number<uint8_t>("k", GgufType::boolean, 2); }},
+      {"boolean of value 255", [](GgufBuilder& b) { b.array("k", GgufType::boolean, 2, "\x01\xff"); }},
+      {"a string needs 18446744073709551615 bytes",
+       [](GgufBuilder& b) { b.number<uint64_t>("k", GgufType::string, UINT64_MAX); }},
+      {"length of an array is 4611686018427387904",
+       [](GgufBuilder& b) { b.array("k", GgufType::u64, uint64_t{1} << 62, ""); }},
+      {"length of an array is 1000", [](GgufBuilder& b) { b.array("k", GgufType::array, 1000, ""); }},
+      {"nests arrays more than 4 deep",
+       [](GgufBuilder& b) {
+         std::string inner;
+         for (int i = 0; i < 9; ++i) inner += GgufBuilder::type(GgufType::array) + bytes_of<uint64_t>({1});
+         b.array("k", GgufType::array, 1, inner);
+       }},
+      {"'general.alignment' has type u64, expected u32",
+       [](GgufBuilder& b) { b.number<uint64_t>("general.alignment", GgufType::u64, 32); }},
+      {"'general.alignment' is 0", [](GgufBuilder& b) { b.number<uint32_t>("general.alignment", GgufType::u32, 0); }},
+      {"'general.alignment' is 24", [](GgufBuilder& b) { b.number<uint32_t>("general.alignment", GgufType::u32, 24); }},
+      {"'general.alignment' is 2147483648",
+       [](GgufBuilder& b) { b.number<uint32_t>("general.alignment", GgufType::u32, 1u << 31); }},
+      {"tensor name 'w' appears twice", [](GgufBuilder& b) { b.tensor("w", {1}, 0, "1234"); }},
+      {"name of a tensor, '?', is not UTF-8", [](GgufBuilder& b) { b.tensor("\xff", {1}, 0, "1234"); }},
+      {"tensor 'x' has 5 dimensions",
+       [](GgufBuilder& b) {
+         b.tensor("x", {1, 1, 1, 1, 1}, 0, "1234");
+       }},
+      {"tensor 'x' has type 16; F64 (28), I64 (27), F32 (0)", [](GgufBuilder& b) { b.tensor("x", {256}, 16, ""); }},
+      {"tensor 'x' has type 4294967295", [](GgufBuilder& b) { b.tensor("x", {256}, UINT32_MAX, ""); }},
+      {"rows of 31 elements, expected a multiple of 32 for Q4_0",
+       [](GgufBuilder& b) {
+         b.tensor("x", {31, 32}, 2, std::string(18, 'a'));
+       }},
+      {"rows of 128 elements, expected a multiple of 256",
+       [](GgufBuilder& b) {
+         b.tensor("x", {128, 2}, 14, "");
+       }},
+      {"rows of 1 elements, expected a multiple of 32", [](GgufBuilder& b) { b.tensor("x", {}, 2, ""); }},
+      {"size 9223372036854775808, which is too large",
+       [](GgufBuilder& b) { b.tensor("x", {uint64_t{1} << 63}, 0, ""); }},
+      {"is too large",
+       [](GgufBuilder& b) {
+         b.tensor("x", {uint64_t{1} << 31, uint64_t{1} << 31}, 0, "");
+       }},
+      {"is too large",
+       [](GgufBuilder& b) {
+         b.tensor("x", {0, uint64_t{1} << 31, uint64_t{1} << 31}, 0, "");
+       }},
+      {"offset 1 of tensor 'x' is no multiple",
+       [](GgufBuilder& b) {
+         b.tensors.push_back({"x", {1}, 0, 1});
+       }},
+      {"is it truncated",
+       [](GgufBuilder& b) {
+         b.tensors.push_back({"x", {1}, 0, uint64_t{1} << 63});
+       }},
+      {"is it truncated",
+       [](GgufBuilder& b) {
+         b.tensors.push_back({"x", {1}, 0, UINT64_MAX - 31});
+       }},
+      {"is it truncated", [](GgufBuilder& b) { b.tensor("x", {2}, 0, "1234"); }},
+      {"'w' and 'x' overlap",
+       [](GgufBuilder& b) {
+         b.tensors.push_back({"x", {1}, 0, 0});
+       }},
+      {"'q' and 'x' overlap",
+       [](GgufBuilder& b) {
+         b.data.resize(128);
+         b.tensors.push_back({"x", {1}, 0, 64});
+       }},
+  };
+  for (const Case& c : cases) {
+    GgufBuilder builder = sample();
+    c.damage(builder);
+    const std::string message = refusal(builder);
+    INFO(c.words << "\n" << message);
+    CHECK(contains(message, c.words));
+    CHECK(contains(message, "model.gguf"));
+  }
+  CHECK(refusal(sample()).empty());
+  const std::string dimensions = "GGUF" + bytes_of<uint32_t>({3}) + bytes_of<uint64_t>({1, 0}) +
+                                 GgufBuilder::text("x") + bytes_of<uint32_t>({UINT32_MAX}) + std::string(99, '\1');
+  CHECK(contains(error_of([&] { parse_gguf(dimensions); }), "tensor 'x' has 4294967295 dimensions"));
+}
+
+TEST_CASE("GGUF: any damage gives an Error or a file", "[gguf]") {
+  const std::string good = sample().file();
+  for (size_t length = 0; length < good.size(); ++length) {
+    const std::string part = good.substr(0, length);
+    INFO(length);
+    CHECK_FALSE(error_of([&] { parse_gguf(part); }).empty());
+  }
+  uint32_t state = 1;
+  const auto below = [&](size_t n) {
+    state = state * 1664525 + 1013904223;
+    return (state >> 8) % n;
+  };
+  int refused = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    std::string bad = good;
+    for (size_t flips = 1 + below(3); flips > 0; --flips) bad[below(bad.size())] = static_cast<char>(below(256));
+    refused += !error_of([&] { parse_gguf(bad); }).empty();  // any exception other than Error ends the test
+  }
+  CHECK(refused > 400);
+  CHECK(refused < 2000);
+}
