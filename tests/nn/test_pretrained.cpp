@@ -1,0 +1,203 @@
+// Pretrained models: small models made and computed by transformers, read, computed, trained and written back; GGUF
+// files; configurations that must be refused. docs/GOLDENS.md says how the folders were made.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "nn/generate.h"
+#include "nn/optim.h"
+#include "nn/pretrained.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using pg::testing::error_of;
+
+namespace {
+
+const std::string kFolder = "tests/goldens/pretrained/";
+const char* const kTypes[] = {"gpt2", "llama", "qwen2", "qwen3"};
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// The largest difference, relative to the largest expected value.
+double relative_error(const std::vector<double>& got, const std::vector<double>& want) {
+  REQUIRE(got.size() == want.size());
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    difference = std::max(difference, std::abs(got[i] - want[i]));
+    size = std::max(size, std::abs(want[i]));
+  }
+  return difference / size;
+}
+
+// What save_pretrained writes, by the names of transformers.
+SafetensorsFile saved(Transformer& model) {
+  save_pretrained(model, "build/tmp/pretrained");
+  return load_safetensors("build/tmp/pretrained/model.safetensors");
+}
+
+void compare(Transformer& model, const SafetensorsFile& expected, const std::string& prefix, double tolerance) {
+  const SafetensorsFile got = saved(model);
+  const auto a = nlohmann::json::parse(expected.metadata_at("attributes"));
+  CHECK(got.tensors.size() == a.at("parameters").size());
+  for (const std::string name : a.at("parameters")) {
+    INFO(prefix << name);
+    CHECK(relative_error(got.at(name).to_vector(), expected.at(prefix + name).to_vector()) <= tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("pretrained: logits, gradients, a step of AdamW and greedy tokens are those of transformers",
+          "[nn][pretrained]") {
+  for (const std::string type : kTypes) {
+    for (const DType dtype : {f32, f64}) {
+      INFO(type << " in " << (dtype == f32 ? "f32" : "f64"));
+      // transformers computes norms and rotations in float32, also in a model of float64.
+      const double tolerance = dtype == f32 ? 1e-5 : 2e-6;
+      const SafetensorsFile expected = load_safetensors(kFolder + type + "/expected.safetensors");
+      const auto a = nlohmann::json::parse(expected.metadata_at("attributes"));
+      Transformer model = load_pretrained(kFolder + type, dtype);
+      {
+        NoGrad no_grad;
+        CHECK(relative_error(model(expected.at("ids")).to_vector(), expected.at("logits").to_vector()) <= tolerance);
+      }
+      ParamSlab slab(model);
+      AdamW optimizer(slab, {a.at("betas")[0], a.at("betas")[1], a.at("eps"), a.at("weight_decay")});
+      slab.zero_grad();
+      const Tensor loss = model.loss(expected.at("ids"), expected.at("targets"));
+      CHECK(std::abs(loss.item() - expected.at("loss").to_vector()[0]) <= tolerance);
+      backward(loss);
+
+      Transformer gradients = Transformer::zeros(model.config);
+      NamedTensors by_name;
+      for (const auto& [name, parameter] : named_parameters(model)) by_name.emplace_back(name, parameter.grad());
+      load_state_dict(gradients, by_name);
+      compare(gradients, expected, "grad.", 4 * tolerance);
+
+      const auto prompt = expected.at("ids").view_slice(0, 0, 1).view_slice(1, 0, 4).to_vector();
+      GenerateOptions options;
+      options.greedy = true;
+      options.max_new_tokens = 64;
+      const auto result = generate(model, {std::vector<int32_t>(prompt.begin(), prompt.end())}, options);
+      const auto greedy = expected.at("greedy").to_vector();
+      CHECK(result[0].tokens == std::vector<int32_t>(greedy.begin(), greedy.end()));
+
+      optimizer.step(a.at("lr"));
+      compare(model, expected, "after.", dtype == f32 ? 1e-4 : 1e-5);
+    }
+  }
+}
+
+TEST_CASE("pretrained: generation, training and packed rows have the same bits in every architecture",
+          "[nn][pretrained]") {
+  for (const std::string type : kTypes) {
+    INFO(type);
+    Transformer model = load_pretrained(kFolder + type);
+    const Tensor ids = load_safetensors(kFolder + type + "/expected.safetensors").at("ids");
+    NoGrad no_grad;
+    const Tensor whole = model.hidden(ids);
+    // Token by token with a cache.
+    const KvCache cache = model.new_cache(ids.size(0));
+    for (int64_t t = 0; t < ids.size(1); ++t) {
+      const Tensor next = model.hidden(ids.view_slice(1, t, t + 1), &cache);
+      CHECK(next.to_vector() == whole.view_slice(1, t, t + 1).to_vector());
+    }
+    // As packed rows: the second row repeats the first two tokens of the first, which are stored once.
+    const auto row = ids.view_slice(0, 0, 1).to_vector();
+    const auto token = [&](size_t i) { return static_cast<int32_t>(row[i]); };
+    const std::vector<int32_t> first = {token(0), token(1), token(2), token(3)},
+                               second = {token(0), token(1), token(5), token(6)};
+    PackedBatch rows;
+    rows.rows = 2;
+    rows.columns = 4;
+    rows.ids = Tensor::from(std::vector<int32_t>{first[0], first[1], first[2], first[3], second[2], second[3]}, {6});
+    rows.positions = Tensor::from(std::vector<int32_t>{0, 1, 2, 3, 2, 3}, {6});
+    rows.grid = Tensor::from(std::vector<int32_t>{0, 1, 2, 3, 6, 7}, {6});
+    rows.from = Tensor::from(std::vector<int32_t>{0, 1, 2, 3, 0, 1, 4, 5}, {8});
+    std::vector<int32_t> both = first;
+    both.insert(both.end(), second.begin(), second.end());
+    CHECK(model.hidden(rows).to_vector() == model.hidden(Tensor::from(both, {2, 4})).to_vector());
+  }
+}
+
+TEST_CASE("pretrained: a saved model is read back with equal bits and its configuration", "[nn][pretrained]") {
+  for (const std::string type : kTypes) {
+    for (const DType dtype : {f32, bf16}) {
+      INFO(type);
+      Transformer model = load_pretrained(kFolder + type, dtype);
+      save_pretrained(model, "build/tmp/pretrained");
+      Transformer back = load_pretrained("build/tmp/pretrained", dtype);
+      CHECK(back.config == model.config);
+      const NamedTensors want = named_parameters(model), got = named_parameters(back);
+      REQUIRE(got.size() == want.size());
+      for (size_t i = 0; i < got.size(); ++i) CHECK(got[i].second.to_vector() == want[i].second.to_vector());
+    }
+  }
+}
+
+TEST_CASE("pretrained: configurations that cannot be computed are refused with a sentence", "[nn][pretrained]") {
+  const auto refused = [](const std::string& type, const std::string& key, const nlohmann::json& value) {
+    auto json = nlohmann::json::parse(text_of(kFolder + type + "/config.json"));
+    if (value.is_null())
+      json.erase(key);
+    else
+      json[key] = value;
+    return error_of([&] { config_from_hf(json.dump(), "config.json"); });
+  };
+  CHECK(refused("llama", "model_type", "mamba") ==
+        "config.json: 'model_type': expected gpt2, llama, qwen2, qwen3, got \"mamba\"");
+  CHECK(refused("llama", "model_type", nullptr) == "config.json: 'model_type' is missing");
+  CHECK(refused("llama", "model_type", 3) == "config.json: 'model_type' must be a string, got 3");
+  CHECK(refused("llama", "hidden_size", nullptr) == "config.json: 'hidden_size' is missing");
+  for (const nlohmann::json& value : {nlohmann::json(0), nlohmann::json(-4), nlohmann::json(1ull << 40),
+                                      nlohmann::json(2.5), nlohmann::json("24"), nlohmann::json({1})}) {
+    CHECK(refused("llama", "hidden_size", value).starts_with("config.json: 'hidden_size' must be a whole number from"));
+  }
+  CHECK(refused("llama", "rms_norm_eps", "small").find("'rms_norm_eps' must be a number above 0") != std::string::npos);
+  CHECK(refused("llama", "hidden_act", "relu").find("'hidden_act': expected silu, got \"relu\"") != std::string::npos);
+  CHECK(refused("llama", "attention_bias", true).find("'attention_bias' is true") != std::string::npos);
+  CHECK(refused("qwen2", "use_sliding_window", true).find("'use_sliding_window' is true") != std::string::npos);
+  CHECK(refused("llama", "rope_parameters", {{"rope_type", "yarn"}}).find("default, llama3, got \"yarn\"") !=
+        std::string::npos);
+  CHECK(refused("llama", "rope_parameters", {{"rope_type", "llama3"}}).find("'factor' is missing") !=
+        std::string::npos);
+  CHECK(refused("llama", "rope_parameters", 3).find("'rope_parameters' must be an object") != std::string::npos);
+  CHECK(refused("gpt2", "activation_function", "relu").find("'activation_function'") != std::string::npos);
+  CHECK(error_of([] { config_from_hf("[1]", "config.json"); }) == "config.json: expected a JSON object, got '[1]'");
+}
+
+TEST_CASE("pretrained: tensors and configuration must belong together", "[nn][pretrained]") {
+  const std::string folder = "build/tmp/pretrained_bad";
+  const auto refused = [&](const std::string& type, const std::string& key, const nlohmann::json& value) {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    std::filesystem::copy(kFolder + type + "/model.safetensors", folder + "/model.safetensors");
+    auto json = nlohmann::json::parse(text_of(kFolder + type + "/config.json"));
+    json[key] = value;
+    std::ofstream(folder + "/config.json") << json.dump();
+    return error_of([&] { load_pretrained(folder); });
+  };
+  CHECK(refused("llama", "hidden_size", 1 << 30).find("a model of at least") != std::string::npos);
+  CHECK(refused("llama", "num_hidden_layers", 1).find("belongs to no parameter") != std::string::npos);
+  CHECK(refused("llama", "num_hidden_layers", 2000000000).find("a model of at least") != std::string::npos);
+  CHECK(refused("llama", "intermediate_size", 39).find("gate_proj.weight") != std::string::npos);
+  CHECK(refused("llama", "num_attention_heads", 3).find("n_head 3 is not a multiple of n_kv_head 2") !=
+        std::string::npos);
+  CHECK(refused("qwen2", "model_type", "llama").find("_proj.bias' belongs to no parameter") != std::string::npos);
+  CHECK(refused("qwen3", "model_type", "llama").find("_norm.weight' belongs to no parameter") != std::string::npos);
+  CHECK(refused("gpt2", "n_layer", 3).find("at least") != std::string::npos);
+  std::filesystem::remove(folder + "/config.json");
+  CHECK(error_of([&] { load_pretrained(folder); }).find("there is no config.json") != std::string::npos);
+
+  TransformerConfig mixed;
+  mixed.norm = NormKind::rms;
+  CHECK(error_of([&] { config_to_hf(mixed); }).find("no model type of gpt2, llama, qwen2, qwen3") != std::string::npos);
+}
