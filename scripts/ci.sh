@@ -89,6 +89,7 @@ step 'CUDA kernels, simulated' simulated cuda_tests
 step 'CUDA kernels by nvcc' nvcc_tests
 step 'ThreadSanitizer on the pool' tsan_tests
 step 'instructions per kernel, under valgrind' instructions
+step 'fuzz targets, five seconds each' sh tests/fuzz/run.sh 5
 step 'clang-format' formatting
 step 'shellcheck' scripts
 
