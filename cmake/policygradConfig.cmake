@@ -1,6 +1,10 @@
 include(CMakeFindDependencyMacro)
 find_dependency(fmt)
 find_dependency(Threads)
+list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})  # FindPCRE2.cmake and Findutf8proc.cmake
+find_dependency(PCRE2)
+find_dependency(utf8proc)
+list(REMOVE_ITEM CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 if("@POLICYGRAD_CUDA@" STREQUAL "nvcc")
   find_dependency(CUDAToolkit)
 endif()

@@ -28,6 +28,8 @@ have_header CLI/CLI.hpp || need libcli11-dev cli11
 have_header catch2/catch.hpp || have_header catch2/catch_all.hpp || need catch2 catch2
 have_header nlohmann/json.hpp || need nlohmann-json3-dev nlohmann-json
 have_header yaml-cpp/yaml.h || need libyaml-cpp-dev yaml-cpp
+have_header pcre2.h || need libpcre2-dev pcre2
+have_header utf8proc.h || need libutf8proc-dev utf8proc
 missing=${missing# }
 
 if [ "${1:-}" = --missing ]; then

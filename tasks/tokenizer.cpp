@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tasks/bpe/tokenizer_files.h"
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
@@ -35,8 +36,29 @@ std::string Tokenizer::continuation(int32_t before, int32_t id) const {
   return decode(both).substr(decode({&before, 1}).size());
 }
 
+std::string StreamDecoder::push(int32_t id) {
+  pending_ += tokenizer_.continuation(before_, id);
+  before_ = id;
+  size_t whole = 0;  // without a character that the next token may complete
+  while (whole < pending_.size()) {
+    const std::string_view rest = std::string_view(pending_).substr(whole);
+    const size_t good = valid_prefix(rest);
+    whole += good;
+    if (good == rest.size()) break;
+    const Utf8Unit unit = first_unit(rest.substr(good));
+    if (unit.kind == Utf8Unit::cut) break;
+    whole += unit.bytes;
+  }
+  std::string text = replace_invalid_utf8(std::string_view(pending_).substr(0, whole));
+  pending_.erase(0, whole);
+  return text;
+}
+
+std::string StreamDecoder::flush() { return replace_invalid_utf8(std::exchange(pending_, "")); }
+
 std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view text) {
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (is_tokenizer_json(text)) return std::make_unique<BpeTokenizer>(bpe_from_json(text));
+  const auto json = nlohmann::json::parse(shallow_json(text, "tokenizer"), nullptr, /*allow_exceptions=*/false);
   check(json.is_object() && json.contains("type") && json["type"].is_string(),
         "tokenizer: expected a JSON object with a \"type\", got {:.80}", text);
   std::string known;

@@ -24,11 +24,29 @@ class Tokenizer {
   // {"type": …, …}, the input of tokenizer_from_json.
   virtual std::string to_json() const = 0;
 
-  // The text that `id` appends after the token `before` (-1: to an empty text): for streaming output.
-  std::string continuation(int32_t before, int32_t id) const;
+  // The bytes that `id` appends after the token `before` (-1: to an empty text). A byte-level tokenizer has tokens that
+  // are a part of a character; StreamDecoder puts them together.
+  virtual std::string continuation(int32_t before, int32_t id) const;
 };
 
-// Any tokenizer from its to_json(). Error if it is damaged or of an unknown type.
+// Text from tokens while they are generated, in whole characters: the texts of all calls, joined, are the decoded text.
+class StreamDecoder {
+ public:
+  // The first token follows the token `before` (-1: none). `tokenizer` must outlive the decoder.
+  explicit StreamDecoder(const Tokenizer& tokenizer, int32_t before = -1) : tokenizer_(tokenizer), before_(before) {}
+  // The characters that `id` completes; U+FFFD for bytes that cannot become a character. Error of decode.
+  std::string push(int32_t id);
+  // At the end: U+FFFD if the text ends within a character, else empty.
+  std::string flush();
+
+ private:
+  const Tokenizer& tokenizer_;
+  int32_t before_;
+  std::string pending_;  // the beginning of a character
+};
+
+// Any tokenizer from its to_json(), or a byte-level BPE tokenizer from Hugging Face's tokenizer.json (it has a
+// "model"). Error if it is damaged or of an unknown type.
 std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json);
 
 // The smallest tokenizer: one token per character (Unicode code point), ids in code point order.

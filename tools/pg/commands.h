@@ -19,6 +19,7 @@ Command env_command();
 Command gradcheck_command();
 Command golden_command();
 Command bench_command();
+Command tokenize_command();
 Command fetch_command();
 Command doctor_command();
 

@@ -124,7 +124,7 @@ class Sampler {
   Sample write(const std::vector<int32_t>& prompt) {
     Sample sample;
     StopText stop(o_.stops);
-    int32_t before = prompt.back();
+    StreamDecoder decoder(*m_.tokenizer, prompt.back());
     const auto show = [&](const std::string& text) {
       sample.text += text;
       if (o_.json) return;
@@ -132,16 +132,14 @@ class Sampler {
       flush_output();
     };
     options_.first_row = row_++;
-    options_.on_token = [&](int64_t, int32_t token) {
-      show(stop.take(m_.tokenizer->continuation(before, token)));
-      before = token;
-    };
+    options_.on_token = [&](int64_t, int32_t token) { show(stop.take(decoder.push(token))); };
     options_.stop = [&](int64_t, std::span<const int32_t>) { return stop.stopped(); };
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<Generated> rows = generate(*m_.model, {prompt}, options_);
     sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     sample.tokens = std::ssize(rows[0].tokens);
     sample.stopped = rows[0].finish == FinishReason::stop;
+    show(stop.take(decoder.flush()));
     show(stop.rest());
     return sample;
   }
