@@ -5,6 +5,7 @@
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
+#include "tensor/base/gguf.h"
 
 namespace pg {
 namespace {
@@ -14,9 +15,8 @@ namespace fs = std::filesystem;
 // The two files of a vocabulary, by the ends of their names.
 constexpr std::pair<const char*, const char*> kPairs[] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
 constexpr const char* kKinds =
-    "a file tokenizer.json, a *.tiktoken, a vocab.json with merges.txt beside it, an encoder.json with vocab.bpe "
-    "beside "
-    "it, or a folder with one of these";
+    "a file tokenizer.json, a *.tiktoken, a *.gguf, a vocab.json with merges.txt beside it, an encoder.json with "
+    "vocab.bpe beside it, or a folder with one of these";
 
 std::unique_ptr<Tokenizer> shared(BpeTokenizer tokenizer) {
   return std::make_unique<BpeTokenizer>(std::move(tokenizer));
@@ -30,9 +30,10 @@ std::unique_ptr<Tokenizer> load_folder(const std::string& path, const std::strin
     if (fs::exists(fs::path(path) / name)) return load_file((fs::path(path) / name).string(), pattern);
   }
   for (const auto& entry : fs::directory_iterator(path)) {
-    if (entry.path().extension() == ".tiktoken") found.push_back(entry.path().string());
+    const std::string extension = entry.path().extension().string();
+    if (extension == ".tiktoken" || extension == ".gguf") found.push_back(entry.path().string());
   }
-  check(found.size() <= 1, "{}: the folder has {} files *.tiktoken; name one of them", path, found.size());
+  check(found.size() <= 1, "{}: the folder has {} files *.tiktoken or *.gguf; name one of them", path, found.size());
   check(!found.empty(), "{}: the folder has no tokenizer; expected {}", path, kKinds);
   return load_file(found[0], pattern);
 }
@@ -41,6 +42,7 @@ std::unique_ptr<Tokenizer> load_file(const std::string& path, const std::string&
   if (path.ends_with(".tiktoken")) {
     return shared(bpe_from_tiktoken(read_file(path), pattern));
   }
+  if (path.ends_with(".gguf")) return shared(bpe_from_gguf(gguf_vocabulary(GgufFile(path))));
   for (const auto& [vocab, merges] : kPairs) {
     for (const std::string name : {vocab, merges}) {
       if (!path.ends_with(name)) continue;

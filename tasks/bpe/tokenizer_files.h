@@ -9,6 +9,8 @@
 
 namespace pg {
 
+class GgufFile;
+
 // Hugging Face's tokenizer.json. What is not supported is named in the Error: another model than BPE, dropout, prefixes
 // and suffixes of words, byte fallback, other normalizers, pre-tokenizers and post-processors. An id that the file
 // states for an added token is kept, even where ids are left out. The decoder is not read: bytes are joined.
@@ -38,8 +40,10 @@ struct GgufVocabulary {
   bool add_bos = false, add_eos = false;
 };
 BpeTokenizer bpe_from_gguf(const GgufVocabulary& vocabulary);
+// Error for a tokenizer of another kind, and for metadata that is missing or has another type.
+GgufVocabulary gguf_vocabulary(const GgufFile& file);
 
-// A tokenizer from a path, by its name and content: a file tokenizer.json or *.tiktoken, a file vocab.json (or
+// A tokenizer from a path, by its name and content: a file tokenizer.json, *.tiktoken or *.gguf, a file vocab.json (or
 // encoder.json) with merges.txt (or vocab.bpe) beside it, or a folder with one of these. `pattern` is needed where the
 // file does not state it: for *.tiktoken ("" is an Error that lists the names); for vocab.json "" means gpt2. Error
 // with the list of these kinds for anything else.

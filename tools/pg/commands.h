@@ -8,6 +8,7 @@ namespace pg::tools {
 
 Command train_command();
 Command sample_command();
+Command chat_command();
 Command eval_command();
 Command info_command();
 Command sft_command();

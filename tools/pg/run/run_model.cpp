@@ -3,12 +3,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "nn/config_json.h"
+#include "nn/pretrained.h"
+#include "tasks/bpe/tokenizer_files.h"
+#include "tasks/text_data.h"
 #include "tasks/text_task.h"
 #include "tasks/tokenizer.h"
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
+#include "tensor/base/gguf.h"
+#include "tensor/base/text.h"
 #include "tools/pg/options.h"
 #include "tools/pg/run/run_dir.h"
 
@@ -74,7 +80,57 @@ std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
   return tokenizer;
 }
 
-RunModel load_run_model(const std::string& run, const Device& device, bool best) {
+bool is_pretrained(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (!fs::is_directory(path)) return path.ends_with(".gguf");
+  if (fs::exists(fs::path(path) / "config.json")) return true;
+  const auto is_gguf = [](const fs::directory_entry& entry) { return entry.path().extension() == ".gguf"; };
+  return std::any_of(fs::directory_iterator(path), fs::directory_iterator(), is_gguf);
+}
+
+namespace {
+
+// The chat template of a GGUF file or, for a Hugging Face folder, of chat_template.jinja or tokenizer_config.json.
+std::string chat_template_of(const std::string& path, const TensorSource& source) {
+  if (source.gguf()) {
+    const char* const key = "tokenizer.chat_template";
+    return source.gguf()->find(key) ? std::string(source.gguf()->string_at(key)) : "";
+  }
+  const std::filesystem::path folder(path);
+  if (std::filesystem::exists(folder / "chat_template.jinja")) return read_file(folder / "chat_template.jinja");
+  const std::string file = folder / "tokenizer_config.json";
+  if (!std::filesystem::exists(file)) return "";
+  const std::string text = read_file(file);
+  const auto json = nlohmann::json::parse(shallow_json(text, file), nullptr, /*allow_exceptions=*/false);
+  check(json.is_object(), "{}: expected a JSON object, got '{}'", file, excerpt(text));
+  const auto found = json.find("chat_template");
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+RunModel load_pretrained_model(const std::string& path, const Device& device, DType dtype) {
+  RunModel m;
+  m.path = path;
+  m.kind = "pretrained";
+  m.tokenizer = load_tokenizer(path);
+  const TensorSource source = open_tensors(path);
+  TransformerConfig config = pretrained_config(path, source);
+  check(m.tokenizer->vocab_size() <= config.vocab_size,
+        "{}: the tokenizer has {} tokens and the model {}; they do not belong together", path,
+        m.tokenizer->vocab_size(), config.vocab_size);
+  config.dtype = dtype;
+  m.model = std::make_unique<Transformer>(Transformer::zeros(config));
+  load_weights(*m.model, source);
+  m.chat_template = chat_template_of(path, source);
+  m.prompt = default_prompt(*m.tokenizer);
+  m.model->to(device);
+  m.model->eval();
+  return m;
+}
+
+}  // namespace
+
+RunModel load_run_model(const std::string& run, const Device& device, bool best, DType dtype) {
+  if (is_pretrained(run)) return load_pretrained_model(run, device, dtype);
   Checkpoint checkpoint = load_checkpoint(checkpoint_of(run, best));
   RunModel m;
   m.path = checkpoint.file.path;
@@ -87,8 +143,8 @@ RunModel load_run_model(const std::string& run, const Device& device, bool best)
   } else {
     m.prompt = default_prompt(*m.tokenizer);
   }
-  Generator unused(0);
-  m.model = std::make_unique<Transformer>(checkpoint.model_config(), unused);
+  if (has(checkpoint, "chat_template")) m.chat_template = checkpoint.text("chat_template");
+  m.model = std::make_unique<Transformer>(Transformer::zeros(checkpoint.model_config()));
   checkpoint.restore(*m.model);
   m.model->to(device);
   m.model->eval();

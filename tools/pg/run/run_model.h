@@ -24,8 +24,12 @@ struct RunModel {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<Transformer> model;  // in eval mode
   std::string prompt;                  // default prompt if the user gives none
+  std::string chat_template;           // as the model carries it: a name or a program in Jinja; empty: none
 };
-RunModel load_run_model(const std::string& run, const Device& device, bool best = false);
+// `run` is a run's folder, a checkpoint, a Hugging Face folder or a GGUF file. The last two are converted to `dtype`.
+RunModel load_run_model(const std::string& run, const Device& device, bool best = false, DType dtype = f32);
+// Whether a path leads to a Hugging Face folder or a GGUF file.
+bool is_pretrained(const std::string& path);
 
 // "\n" if it is in the vocabulary, otherwise the end-of-text token, otherwise the first token.
 std::string default_prompt(const Tokenizer& tokenizer);
