@@ -13,6 +13,7 @@
 
 using namespace pg;
 using pg::testing::error_of;
+using pg::testing::TempDir;
 
 namespace {
 
@@ -39,8 +40,9 @@ double relative_error(const std::vector<double>& got, const std::vector<double>&
 
 // What save_pretrained writes, by the names of transformers.
 SafetensorsFile saved(Transformer& model) {
-  save_pretrained(model, "build/tmp/pretrained");
-  return load_safetensors("build/tmp/pretrained/model.safetensors");
+  const TempDir dir;
+  save_pretrained(model, dir.file("model"));
+  return load_safetensors(dir.file("model/model.safetensors"));
 }
 
 void compare(Transformer& model, const SafetensorsFile& expected, const std::string& prefix, double tolerance) {
@@ -133,8 +135,9 @@ TEST_CASE("pretrained: a saved model is read back with equal bits and its config
     for (const DType dtype : {f32, bf16}) {
       INFO(type);
       Transformer model = load_pretrained(kFolder + type, dtype);
-      save_pretrained(model, "build/tmp/pretrained");
-      Transformer back = load_pretrained("build/tmp/pretrained", dtype);
+      const TempDir dir;
+      save_pretrained(model, dir.file("model"));
+      Transformer back = load_pretrained(dir.file("model"), dtype);
       CHECK(back.config == model.config);
       const NamedTensors want = named_parameters(model), got = named_parameters(back);
       REQUIRE(got.size() == want.size());
@@ -175,7 +178,8 @@ TEST_CASE("pretrained: configurations that cannot be computed are refused with a
 }
 
 TEST_CASE("pretrained: tensors and configuration must belong together", "[nn][pretrained]") {
-  const std::string folder = "build/tmp/pretrained_bad";
+  const TempDir dir;
+  const std::string folder = dir.file("model");
   const auto refused = [&](const std::string& type, const std::string& key, const nlohmann::json& value) {
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);

@@ -1,0 +1,58 @@
+// A real pretrained model, SmolLM2-135M-Instruct as GGUF, compared with transformers: ids, log-probabilities and greedy
+// answers. tools/goldens/make_smollm2_goldens.py made the expected numbers from the same file.
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "nn/generate.h"
+#include "tasks/bpe/bpe_tokenizer.h"
+#include "tasks/chat.h"
+#include "tests/catch.h"
+#include "tools/pg/run/run_model.h"
+
+using namespace pg;
+
+namespace {
+
+std::string model_path() {
+  const char* const folder = std::getenv("POLICYGRAD_DATA");
+  const std::string path = std::string(folder ? folder : "") + "/SmolLM2-135M-Instruct.Q4_1.gguf";
+  if (!folder || !std::filesystem::exists(path)) {
+    SKIP_TEST("POLICYGRAD_DATA names no folder with SmolLM2-135M-Instruct.Q4_1.gguf");
+  }
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("smollm2: ids, log-probabilities and greedy answers are those of transformers", "[pg][pretrained]") {
+  const tools::RunModel model = tools::load_run_model(model_path(), Device{});
+  const auto& tokenizer = dynamic_cast<const BpeTokenizer&>(*model.tokenizer);
+  std::ifstream in("tests/goldens/pretrained/smollm2.json");
+  const auto golden = nlohmann::json::parse(in);
+  NoGrad no_grad;
+  for (const auto& text : golden.at("texts")) {
+    INFO(text.at("text"));
+    const std::vector<int32_t> ids = text.at("ids");
+    CHECK(tokenizer.encode(text.at("text").get<std::string>()) == ids);
+    const auto count = static_cast<int64_t>(ids.size());
+    const Tensor all = Tensor::from(ids, {1, count});
+    const Tensor logits = (*model.model)(all.view_slice(1, 0, count - 1));
+    const auto got = token_log_prob(logits, all.view_slice(1, 1, count)).first.to_vector();
+    const std::vector<double> want = text.at("log_probs");
+    REQUIRE(got.size() == want.size());
+    for (size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - want[i]) <= 1e-4);
+  }
+  const ChatTemplate& format = recognize_chat_template(model.chat_template, "SmolLM2");
+  CHECK(format.name == "smollm2");
+  for (const auto& chat : golden.at("chats")) {
+    INFO(chat.at("question"));
+    const auto ids = encode_chat(tokenizer, render_chat(format, {{"user", chat.at("question")}}, true)).ids;
+    CHECK(ids == chat.at("ids").get<std::vector<int32_t>>());
+    GenerateOptions options;
+    options.greedy = true;
+    options.max_new_tokens = 48;
+    options.stop_ids = {*tokenizer.token_id("<|im_end|>")};
+    CHECK(generate(*model.model, {ids}, options)[0].tokens == chat.at("answer").get<std::vector<int32_t>>());
+  }
+}
