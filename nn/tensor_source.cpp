@@ -26,8 +26,10 @@ template <class T, class S>
 T converted(S value, const SourceTensor& tensor, const std::string& path) {
   if constexpr (std::is_same_v<S, int64_t>) {
     if constexpr (std::is_integral_v<T>) {
-      check(std::in_range<T>(value), "load {}: tensor '{}' holds {}, which does not fit in {}", path, tensor.name,
-            value, dtype_of<T>());
+      if (!std::in_range<T>(value)) [[unlikely]] {
+        fail("load {}: tensor '{}' holds {}, which does not fit in {}", path, excerpt(tensor.name), value,
+             dtype_of<T>());
+      }
     }
     return T(value);
   } else if constexpr (std::is_same_v<T, BFloat16>) {
@@ -204,10 +206,10 @@ void TensorSource::fill(const SourceTensor& tensor, const Tensor& destination, c
   const DType dtype = destination.dtype();
   const bool integers = tensor.type->decoded == StoredType::Decoded::i64;
   check(integers != is_floating(dtype), "load {}: tensor '{}' has {}, which are not converted to {}", path_,
-        tensor.name, tensor.type->name, dtype);
+        excerpt(tensor.name), tensor.type->name, dtype);
   for (int d = 0; d < destination.rank(); ++d) {
     check(destination.strides()[d] != 0 || destination.size(d) <= 1 || destination.numel() == 0,
-          "load {}: the destination of tensor '{}', {}, repeats its elements along dim {}", path_, tensor.name,
+          "load {}: the destination of tensor '{}', {}, repeats its elements along dim {}", path_, excerpt(tensor.name),
           destination.shape(), d);
   }
   tensor.file->check_size();

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What must hold before a change lands, on a machine that may have nothing but git: the command of the README that runs
-# the tests (g++), the whole tree and its tests under clang++ -Werror with sanitizers, CUDA, formatting, shell scripts.
-# It ends with the sum of all counts.
+# the tests (g++), the whole tree and its tests under clang++ -Werror with sanitizers, CUDA, the fuzz targets, formatting,
+# shell scripts. It ends with the sum of all counts.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 passed=0 failed=0 skipped=0

@@ -38,7 +38,7 @@ float load_half(const std::byte* from) { return half_to_float(load<uint16_t>(fro
 
 template <class T>
 void copy(const std::byte* from, int64_t n, void* to) {
-  std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
+  if (n > 0) std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));  // null pointers are no memory of 0 bytes
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 # The pg command as a user meets it. Usage: cli.sh BUILD_FOLDER
 set -u
 pg=$(cd "$1" && pwd)/pg
+gguf=$PWD/tests/goldens/gguf/blocks.gguf
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -82,6 +83,15 @@ says 1 'tinyshakespeare.txt could not be downloaded' "$pg" fetch tinyshakespeare
 says 1 'known are: tinyshakespeare.txt' "$pg" fetch nothing
 says 0 'public domain' "$pg" fetch --list
 says 0 ready "$pg" doctor
+
+# What a GGUF file holds.
+says 0 'Q6_K, tensors 1, elements 1536, bytes 1260' "$pg" info "$gguf"
+grep -q '^metadata    general.architecture = blocks$' out || bad 'pg info does not show the metadata'
+says 0 '"Q6_K":{"tensors":1,"elements":1536,"bytes":1260}' "$pg" info --json "$gguf" "$first"
+[ "$(grep -c '^{.*}$' out)" = 2 ] || bad 'pg info --json does not print a line for each run and file'
+head -c 1000 "$gguf" >cut.gguf
+says 1 'cut.gguf: ' "$pg" info cut.gguf
+
 if "$pg" bench --device cuda --filter nothing >out 2>&1; then bad 'pg bench finds a benchmark named nothing'; fi
 grep -qE 'was requested, but|says nothing about time|nothing matches' out || bad 'pg bench --device cuda does not say why not'
 says 0 ' 0 wrong' "$pg" gradcheck relu

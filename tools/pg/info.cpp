@@ -1,4 +1,4 @@
-// pg info: what a run is, and what to do next.
+// pg info: what a run is, and what to do next; what a GGUF file holds.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -6,8 +6,12 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <variant>
 
 #include "tensor/base/error.h"
+#include "tensor/base/gguf.h"
+#include "tensor/base/text.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
@@ -100,7 +104,73 @@ void add_checkpoint(Json& json, const Checkpoint& checkpoint) {
   }
 }
 
+bool is_gguf(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  char magic[4] = {};
+  return in.read(magic, 4) && std::string_view(magic, 4) == "GGUF";
+}
+
+Json value_of(const GgufValue& value) {
+  return std::visit(
+      [](const auto& v) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, GgufArray>) {
+          return {{"array_of", name_of(v.type)}, {"count", v.count}};
+        } else {
+          return v;
+        }
+      },
+      value.value);
+}
+
+// The sizes of a language model: keys of the metadata after "ARCHITECTURE.", and their names for readers.
+struct Size {
+  const char *key, *name;
+};
+constexpr Size kSizes[] = {{"block_count", "layers"},
+                           {"attention.head_count", "heads"},
+                           {"attention.head_count_kv", "heads of keys and values"},
+                           {"embedding_length", "width"},
+                           {"feed_forward_length", "hidden width"},
+                           {"context_length", "context"}};
+
+Json describe_gguf(const std::string& path) {
+  const GgufFile file(path);
+  Json json = {{"file", path}, {"format", fmt::format("GGUF {}", file.version())}};
+  const bool known = file.find("general.architecture");
+  const std::string architecture(known ? file.string_at("general.architecture") : "");
+  if (known) json["architecture"] = architecture;
+  Json sizes = Json::object();
+  for (const Size& size : kSizes) {
+    const GgufValue* value = file.find(architecture + "." + size.key);
+    if (value && !std::holds_alternative<GgufArray>(value->value)) sizes[size.key] = value_of(*value);
+  }
+  json["sizes"] = sizes;
+  int64_t parameters = 0;
+  Json types = Json::object();
+  for (const GgufTensor& tensor : file.tensors()) {
+    const int64_t elements = static_cast<int64_t>(tensor.bytes) / tensor.type->bytes * tensor.type->block;
+    parameters += elements;
+    Json& type = types[tensor.type->name];
+    if (type.is_null()) type = {{"tensors", 0}, {"elements", 0}, {"bytes", 0}};
+    type["tensors"] = type["tensors"].get<int64_t>() + 1;
+    type["elements"] = type["elements"].get<int64_t>() + elements;
+    type["bytes"] = type["bytes"].get<uint64_t>() + tensor.bytes;
+  }
+  json["parameters"] = parameters;
+  json["types"] = types;
+  if (file.find("tokenizer.ggml.model")) {
+    json["tokenizer"] = {{"model", file.string_at("tokenizer.ggml.model")}};
+    if (file.find("tokenizer.ggml.pre")) json["tokenizer"]["pre"] = file.string_at("tokenizer.ggml.pre");
+    if (file.find("tokenizer.ggml.tokens")) {
+      json["tokenizer"]["tokens"] = file.strings_at("tokenizer.ggml.tokens").size();
+    }
+  }
+  for (const auto& [key, value] : file.metadata()) json["metadata"][std::string(key)] = value_of(value);
+  return json;
+}
+
 Json describe(const std::string& run) {
+  if (is_gguf(run)) return describe_gguf(run);
   namespace fs = std::filesystem;
   std::error_code error;
   const bool folder = fs::is_directory(run, error);
@@ -136,7 +206,43 @@ Json describe(const std::string& run) {
 
 void show(const std::string& what, const std::string& value) { fmt::print("{:<12}{}\n", what, value); }
 
+// A value of a file's metadata on one line.
+std::string one_line(const Json& value) {
+  if (value.is_object()) return fmt::format("{} × {}", value["count"].dump(), value["array_of"].get<std::string>());
+  return excerpt(value.is_string() ? value.get<std::string>() : value.dump(), 60);
+}
+
+void print_gguf(const Json& json) {
+  show("file", json["file"].get<std::string>());
+  show("format", json["format"].get<std::string>());
+  if (json.contains("architecture")) {
+    std::string model = one_line(json["architecture"]);
+    for (const Size& size : kSizes) {
+      if (json["sizes"].contains(size.key))
+        model += fmt::format(", {} {}", size.name, one_line(json["sizes"][size.key]));
+    }
+    show("model", model);
+  }
+  show("parameters", json["parameters"].dump());
+  for (const auto& [name, type] : json["types"].items()) {
+    show("type", fmt::format("{}, tensors {}, elements {}, bytes {}", name, type["tensors"].dump(),
+                             type["elements"].dump(), type["bytes"].dump()));
+  }
+  if (json.contains("tokenizer")) {
+    std::string text;
+    for (const auto& [name, value] : json["tokenizer"].items()) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, one_line(value));
+    }
+    show("tokenizer", text);
+  }
+  if (!json.contains("metadata")) return;
+  for (const auto& [key, value] : json["metadata"].items()) {
+    show("metadata", fmt::format("{} = {}", excerpt(key), one_line(value)));
+  }
+}
+
 void print(const Json& json) {
+  if (json.contains("format")) return print_gguf(json);
   const std::string kind = json["kind"];
   show("run", json["run"].get<std::string>());
   show("kind", kind.empty() ? "a model whose command is not recorded" : "pg " + kind);
@@ -166,7 +272,7 @@ void print(const Json& json) {
 }
 
 struct InfoOptions {
-  std::vector<std::string> runs;  // folders or checkpoints
+  std::vector<std::string> runs;  // folders, checkpoints or GGUF files
   bool json = false;
 };
 
@@ -188,10 +294,10 @@ int info(const InfoOptions& o) {
 Command info_command() {
   const auto o = std::make_shared<InfoOptions>();
   return {.name = "info",
-          .about = "what a run is, how far it is, and the command that continues it",
-          .fields = {json_field(o->json, "a line with a JSON object for each run")},
+          .about = "what a run is, how far it is, and the command that continues it; what a GGUF file holds",
+          .fields = {json_field(o->json, "a line with a JSON object for each run or file")},
           .run = [o](Given&) { return info(*o); },
-          .arguments = {{"runs", &o->runs, "folders of runs, or checkpoints"}}};
+          .arguments = {{"runs", &o->runs, "folders of runs, checkpoints, or GGUF files"}}};
 }
 
 }  // namespace pg::tools
