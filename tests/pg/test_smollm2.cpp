@@ -7,6 +7,7 @@
 #include "nn/generate.h"
 #include "tasks/bpe/bpe_tokenizer.h"
 #include "tasks/chat.h"
+#include "tasks/fetch.h"
 #include "tests/catch.h"
 #include "tools/pg/run/run_model.h"
 
@@ -15,11 +16,8 @@ using namespace pg;
 namespace {
 
 std::string model_path() {
-  const char* const folder = std::getenv("POLICYGRAD_DATA");
-  const std::string path = std::string(folder ? folder : "") + "/SmolLM2-135M-Instruct.Q4_1.gguf";
-  if (!folder || !std::filesystem::exists(path)) {
-    SKIP_TEST("POLICYGRAD_DATA names no folder with SmolLM2-135M-Instruct.Q4_1.gguf");
-  }
+  const std::string path = find_data(data_files("smollm2-gguf")[0]);
+  if (path.empty()) SKIP_TEST("SmolLM2 is not here; ./pg fetch smollm2-gguf gets it");
   return path;
 }
 

@@ -21,7 +21,7 @@ namespace pg::tools {
 namespace {
 
 struct ChatOptions {
-  std::string model;
+  std::string model = "smollm2";
   std::string device = "cpu", chat_template, system;
   DType dtype = f32;
   int threads = 0;
@@ -199,7 +199,8 @@ Command chat_command() {
           .about = "talk with a chat model",
           .fields = fields(*o),
           .run = [o](Given&) { return chat(*o); },
-          .arguments = {{"model", &o->model, "a Hugging Face folder, a GGUF file, or a run of pg sft"}},
+          .arguments = {{"model", &o->model, "a Hugging Face folder, a GGUF file, or a run; default: smollm2",
+                         /*required=*/false}},
           .notes = "Each line of the input is a message. Lines that begin with / are commands; /help lists them."};
 }
 

@@ -12,14 +12,28 @@ namespace pg::tools {
 namespace {
 
 struct FetchOptions {
-  std::vector<std::string> names;  // of data files; empty: all
+  std::vector<std::string> names;  // of data files or sets; empty: all files without a set
+  std::string from;
   bool list = false;
 };
 
 int fetch(const FetchOptions& options) {
   std::vector<DataFile> files;
-  for (const auto& name : options.names) files.push_back(data_file(name));
-  if (files.empty()) files = data_manifest();
+  for (const auto& name : options.names) {
+    const std::vector<DataFile> named = data_files(name);
+    files.insert(files.end(), named.begin(), named.end());
+  }
+  if (files.empty()) {
+    for (const DataFile& file : data_manifest()) {
+      if (file.set.empty() || options.list) files.push_back(file);
+    }
+  }
+  check(options.from.empty() || files.size() == 1, "fetch: --from is the file that has one name, these are {} files",
+        files.size());
+  if (!options.from.empty()) {
+    fmt::print("{}: {} bytes, checked\n", store_data(files[0], options.from), files[0].bytes);
+    return 0;
+  }
 
   int status = 0;
   for (const auto& file : files) {
@@ -51,9 +65,11 @@ Command fetch_command() {
   const auto o = std::make_shared<FetchOptions>();
   return {.name = "fetch",
           .about = "download the public data files",
-          .fields = {flag("list", o->list, "show where each file comes from and whether it is here")},
+          .fields = {{"from", &o->from, "a copy that is already here, or an archive (.whl, .zip) with it"},
+                     flag("list", o->list, "show where each file comes from and whether it is here")},
           .run = [o](Given&) { return fetch(*o); },
-          .arguments = {{"names", &o->names, "files to get; all if none is named", /*required=*/false}}};
+          .arguments = {
+              {"names", &o->names, "files or sets of files to get; default: those of no set", /*required=*/false}}};
 }
 
 }  // namespace pg::tools

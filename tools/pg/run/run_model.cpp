@@ -8,6 +8,7 @@
 #include "nn/config_json.h"
 #include "nn/pretrained.h"
 #include "tasks/bpe/tokenizer_files.h"
+#include "tasks/fetch.h"
 #include "tasks/text_data.h"
 #include "tasks/text_task.h"
 #include "tasks/tokenizer.h"
@@ -130,6 +131,9 @@ RunModel load_pretrained_model(const std::string& path, const Device& device, DT
 }  // namespace
 
 RunModel load_run_model(const std::string& run, const Device& device, bool best, DType dtype) {
+  if (run == "smollm2" && !std::filesystem::exists(run)) {
+    return load_pretrained_model(smollm2_path(), device, dtype);
+  }
   if (is_pretrained(run)) return load_pretrained_model(run, device, dtype);
   Checkpoint checkpoint = load_checkpoint(checkpoint_of(run, best));
   RunModel m;

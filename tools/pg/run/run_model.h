@@ -26,7 +26,8 @@ struct RunModel {
   std::string prompt;                  // default prompt if the user gives none
   std::string chat_template;           // as the model carries it: a name or a program in Jinja; empty: none
 };
-// `run` is a run's folder, a checkpoint, a Hugging Face folder or a GGUF file. The last two are converted to `dtype`.
+// `run` is a run's folder, a checkpoint, a Hugging Face folder, a GGUF file, or "smollm2"
+// (smollm2_path). Pretrained models are converted to `dtype`.
 RunModel load_run_model(const std::string& run, const Device& device, bool best = false, DType dtype = f32);
 // Whether a path leads to a Hugging Face folder or a GGUF file.
 bool is_pretrained(const std::string& path);
