@@ -13,6 +13,7 @@ constexpr int32_t kIgnore = -100;
 enum Stream : uint64_t { data_stream, dropout_stream, eval_stream };  // random streams of TrainConfig::seed
 
 int64_t count_targets(const TokenBatch& batch) {
+  if (batch.indices.defined()) return batch.indices.numel();
   check(batch.ids.defined() && batch.ids.shape() == batch.targets.shape(),
         "Trainer: ids and targets must have one shape, got {} and {}", batch.ids.shape(), batch.targets.shape());
   const auto targets = batch.targets.data<const int32_t>();
@@ -29,6 +30,11 @@ Tensor summed_loss(const Transformer& model, const TokenBatch& batch) {
   CrossEntropyOptions options;
   options.reduction = Reduction::sum;
   options.ignore_index = kIgnore;
+  if (batch.indices.defined()) {
+    const Tensor hidden = model.hidden(batch.packed);
+    const Tensor rows = index_select(reshape(hidden, {-1, hidden.size(2)}), 0, batch.indices.to(model.device()));
+    return cross_entropy(model.head(rows), batch.tokens.to(model.device()), options);
+  }
   return cross_entropy(model(batch.ids), batch.targets.to(model.device()), options);
 }
 
@@ -86,7 +92,9 @@ StepReport Trainer::step() {
 void Trainer::set_batches(std::vector<TokenBatch> batches, int64_t tokens) {
   const Device device = model_.device();
   const double per_token = 1 / static_cast<double>(tokens);
-  const auto same = [](const TokenBatch& a, const TokenBatch& b) { return a.ids.shape() == b.ids.shape(); };
+  const auto same = [](const TokenBatch& a, const TokenBatch& b) {
+    return !a.indices.defined() && !b.indices.defined() && a.ids.shape() == b.ids.shape();
+  };
   const bool alike = per_token_.defined() && per_token_.device() == device &&
                      std::equal(batches.begin(), batches.end(), batches_.begin(), batches_.end(), same);
   steps_alike_ = alike ? steps_alike_ + 1 : 0;
@@ -101,6 +109,7 @@ void Trainer::set_batches(std::vector<TokenBatch> batches, int64_t tokens) {
     return;
   }
   for (size_t i = 0; i < batches.size(); ++i) {
+    if (batches[i].indices.defined()) continue;  // moved when it is used
     check_batch(batches[i], model_.config.vocab_size);
     if (alike) {
       batches_[i].ids.copy_from(batches[i].ids);

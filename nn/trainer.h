@@ -33,6 +33,10 @@ std::vector<Field> fields(TrainConfig& config);
 // i32 [B, T] both: token ids, and for each position the next token. Targets of -100 are ignored.
 struct TokenBatch {
   Tensor ids, targets;
+  // Instead of them, rows without padding: the targets `tokens` i32 [M] of the positions `indices` i32 [M], row-major
+  // in the grid of `packed`. Logits are computed at these positions only.
+  PackedBatch packed = {};
+  Tensor indices = {}, tokens = {};
 };
 // Returns a batch; all its randomness must come from the generator, whose state is the data cursor in a checkpoint.
 using NextBatch = std::function<TokenBatch(Generator&)>;

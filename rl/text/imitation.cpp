@@ -28,6 +28,11 @@ TokenBatch sft_batch(std::span<const Problem> problems) {
   return batch;
 }
 
+TokenBatch packed_batch(std::span<const Sequence> texts) {
+  const TokenRows rows = token_rows(texts);
+  return {.ids = {}, .targets = {}, .packed = rows.packed, .indices = rows.indices, .tokens = rows.tokens};
+}
+
 NextBatch sft_batches(const TextTask& task, int64_t size) {
   return [&task, size](Generator& g) {
     std::vector<Problem> problems;

@@ -13,6 +13,8 @@ namespace pg::rl {
 // Prompts with their answers as rows padded on the right. Targets are the answer's tokens, including the end of
 // sequence. Targets of the prompt and of the padding are -100 and are ignored.
 TokenBatch sft_batch(std::span<const Problem> problems);
+// Texts without padding, of which the positions are learned that `chosen` names. See token_rows.
+TokenBatch packed_batch(std::span<const Sequence> texts);
 // Batches of `size` problems drawn from the task, for Trainer.
 NextBatch sft_batches(const TextTask& task, int64_t size);
 

@@ -1,4 +1,4 @@
-// pg sft: supervised fine-tuning of a GPT-2 on the answers of a task.
+// pg sft: supervised fine-tuning on the answers of a task, or on a file.
 #include "rl/text/imitation.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
@@ -6,6 +6,7 @@
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
+#include "tools/pg/sft_data.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
@@ -14,6 +15,7 @@ namespace {
 
 struct SftOptions {
   TextRlOptions common;
+  SftDataOptions data;
   TrainConfig train = {.max_steps = 150,
                        .schedule = {.kind = Schedule::Kind::linear, .min_lr = 1e-3},
                        .adamw = {0.9, 0.99, 1e-8, 0},
@@ -24,7 +26,7 @@ struct SftOptions {
 };
 
 std::vector<Field> fields(SftOptions& o) {
-  return joined(joined(fields(o.common),
+  return joined(joined(joined(fields(o.common), fields(o.data)),
                        {{"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
                         {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
                 annotated(fields(o.train), "min-lr", "unless given, at most --lr"));
@@ -81,9 +83,37 @@ int sft(const SftOptions& o) {
 
 }  // namespace
 
+// With --data. A pretrained model wants a lower learning rate and smaller batches than a small one on a task.
+int sft_on_file(SftOptions& o, Given& given) {
+  const auto unless_given = [&](const char* name, auto& value, auto usual) {
+    if (!given.has(name)) value = usual;
+  };
+  check(!given.on_command_line("task"), "sft: --data is a file instead of a task; leave one of --data and --task out");
+  check(!o.common.init.empty() || !o.common.run.resume.empty(),
+        "sft: --data needs a model to begin with: --init smollm2, a Hugging Face folder, a GGUF file or a run");
+  unless_given("lr", o.train.schedule.lr, 2e-5);
+  unless_given("min-lr", o.train.schedule.min_lr, 0.0);
+  unless_given("batch", o.batch, int64_t{8});
+  o.train.schedule.decay_steps = o.train.max_steps;
+  const auto config = [&](const TrainConfig& train) {
+    o.train = train;
+    return given.yaml(fields(o));
+  };
+  return sft_on_data(o.data, {.run = o.common.run,
+                              .init = o.common.init,
+                              .device = o.common.device,
+                              .dtype = o.common.dtype.value_or(f32),
+                              .train = o.train,
+                              .batch = o.batch,
+                              .steps_given = given.has("steps"),
+                              .config = config});
+}
+
 Command sft_command() {
   const auto o = std::make_shared<SftOptions>();
   const auto run = [o](Given& given) {
+    read_files(given, o->common.run);
+    if (!o->data.file.empty()) return sft_on_file(*o, given);
     choose_task(o->common, given);
     Schedule& schedule = o->train.schedule;
     if (!given.has("min-lr")) schedule.min_lr = std::min(schedule.min_lr, schedule.lr);
@@ -92,7 +122,8 @@ Command sft_command() {
     o->common.run.config = given.yaml(joined(fields(*o), o->common.setup.fields));
     return sft(*o);
   };
-  return text_command("sft", "a GPT-2 imitates the answers of a task", fields(*o), run);
+  return text_command("sft", "supervised fine-tuning: a model imitates the answers of a task, or those of a file",
+                      fields(*o), run);
 }
 
 }  // namespace pg::tools

@@ -1,0 +1,39 @@
+#pragma once
+// Examples for supervised tuning from JSONL files: conversations, or prompts with their responses.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tasks/bpe/bpe_tokenizer.h"
+#include "tasks/chat.h"
+#include "tensor/base/random.h"
+
+namespace pg {
+
+// A text as token ids; learned is 1 for those that the model shall learn to write.
+struct TunedText {
+  std::vector<int32_t> ids;
+  std::vector<uint8_t> learned;
+};
+
+struct ChatData {
+  std::vector<TunedText> train, val;
+  int64_t lines = 0;                // of the file that are not empty
+  int64_t too_long = 0;             // left out: more tokens than allowed
+  int64_t tokens = 0, learned = 0;  // of the texts that are kept
+};
+
+struct ChatDataOptions {
+  const ChatTemplate* format = nullptr;  // null: prompt and response follow each other as plain text
+  int64_t max_length = 0;                // tokens of a text at most
+  double val_share = 0;                  // of the texts; drawn with `seed`
+  uint64_t seed = 0;
+};
+
+// Each line of the file is a JSON object {"messages": [{"role": …, "content": …}, …]} or {"prompt": …, "response": …};
+// other keys are ignored. A response ends with the end of the assistant's turn or, without a format, with the
+// tokenizer's end token. LF or CRLF, with or without a byte order mark. An Error names the file and the line: no JSON,
+// a missing key, an unknown role, a conversation in which nothing is learned. Error if no text remains.
+ChatData read_chat_data(const std::string& path, const BpeTokenizer& tokenizer, const ChatDataOptions& options);
+
+}  // namespace pg

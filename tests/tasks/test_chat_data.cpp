@@ -1,0 +1,119 @@
+// JSONL files for supervised tuning: what is learned, what is left out, and damaged lines.
+#include <algorithm>
+#include <fstream>
+
+#include "tasks/bpe/byte_level.h"
+#include "tasks/bpe/tokenizer_files.h"
+#include "tasks/chat_data.h"
+#include "tensor/base/table.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using pg::testing::contains;
+using pg::testing::error_of;
+using pg::testing::TempDir;
+
+namespace {
+
+// A tokenizer of single bytes, whose ids are the bytes, and the special tokens of ChatML.
+const BpeTokenizer& byte_tokenizer() {
+  static const BpeTokenizer tokenizer = [] {
+    GgufVocabulary v;
+    for (int byte = 0; byte < 256; ++byte) v.tokens.push_back(byte_symbol(static_cast<uint8_t>(byte)));
+    v.types.assign(256, 1);
+    for (const char* special : {"<|im_start|>", "<|im_end|>"}) v.tokens.push_back(special), v.types.push_back(3);
+    v.eos = 257;
+    return bpe_from_gguf(v);
+  }();
+  return tokenizer;
+}
+
+struct File {
+  TempDir dir;
+  std::string path = dir.file("data.jsonl");
+  explicit File(const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+};
+
+ChatData read(const std::string& text, const char* format, double val_share = 0, int64_t max_length = 100) {
+  const File file(text);
+  const ChatTemplate* row = format ? &find_row(chat_templates(), "template", format) : nullptr;
+  return read_chat_data(file.path, byte_tokenizer(),
+                        {.format = row, .max_length = max_length, .val_share = val_share, .seed = 3});
+}
+
+std::string learned_text(const TunedText& text) {
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < text.ids.size(); ++i) {
+    if (text.learned[i]) ids.push_back(text.ids[i]);
+  }
+  return byte_tokenizer().decode(ids);
+}
+
+}  // namespace
+
+TEST_CASE("chat data: exactly the assistant's words are learned", "[tasks][chat]") {
+  const ChatData data = read(
+      "\xEF\xBB\xBF{\"prompt\": \"2+2?\", \"response\": \"4\"}\r\n\r\n"
+      "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"b\"},"
+      " {\"role\": \"user\", \"content\": \"c\"}, {\"role\": \"assistant\", \"content\": \"dd\"}], \"other\": 1}",
+      "chatml");
+  CHECK(data.lines == 2);
+  REQUIRE(data.train.size() == 2);
+  CHECK(byte_tokenizer().decode(data.train[0].ids) ==
+        "<|im_start|>user\n2+2?<|im_end|>\n<|im_start|>assistant\n4<|im_end|>\n");
+  CHECK(learned_text(data.train[0]) == "4<|im_end|>");
+  CHECK(learned_text(data.train[1]) == "b<|im_end|>dd<|im_end|>");
+  CHECK(data.learned == 2 + 2 + 3);
+  CHECK(data.tokens == std::ssize(data.train[0].ids) + std::ssize(data.train[1].ids));
+}
+
+TEST_CASE("chat data: without a template prompt and response follow each other", "[tasks][chat]") {
+  const ChatData data = read(R"({"prompt": "ab", "response": "cd"})", nullptr);
+  CHECK(data.train[0].ids == std::vector<int32_t>{'a', 'b', 'c', 'd', 257});
+  CHECK(data.train[0].learned == std::vector<uint8_t>{0, 0, 1, 1, 1});
+}
+
+TEST_CASE("chat data: long texts are counted and left out, and the held-out share is drawn by the seed",
+          "[tasks][chat]") {
+  std::string text;
+  for (int i = 0; i < 40; ++i) {
+    const std::string response(i == 7 ? 200 : 3, static_cast<char>('A' + i % 26));
+    text += "{\"prompt\": \"" + std::to_string(i) + "\", \"response\": \"" + response + "\"}\n";
+  }
+  const ChatData data = read(text, "chatml", 0.25);
+  CHECK(data.lines == 40);
+  CHECK(data.too_long == 1);
+  CHECK(data.train.size() == 30);
+  CHECK(data.val.size() == 9);
+  std::vector<std::vector<int32_t>> all;
+  for (const auto* part : {&data.train, &data.val}) {
+    for (const TunedText& one : *part) all.push_back(one.ids);
+  }
+  std::sort(all.begin(), all.end());
+  CHECK(std::unique(all.begin(), all.end()) == all.end());
+  const ChatData again = read(text, "chatml", 0.25);
+  for (size_t i = 0; i < data.val.size(); ++i) CHECK(again.val[i].ids == data.val[i].ids);
+}
+
+TEST_CASE("chat data: a damaged line is an error that names it", "[tasks][chat]") {
+  const auto refused = [](const std::string& line, const char* format = "chatml") {
+    const std::string message =
+        error_of([&] { read("{\"prompt\": \"a\", \"response\": \"b\"}\n" + line + "\n", format); });
+    CHECK(contains(message, "data.jsonl:2: "));
+    return message;
+  };
+  CHECK(contains(refused("{\"prompt\": \"a\""), "expected a JSON object"));
+  CHECK(contains(refused("[1, 2]"), "expected a JSON object"));
+  CHECK(contains(refused("{\"prompt\": \"a\"}"), "the key \"response\" is missing"));
+  CHECK(contains(refused("{\"prompt\": 1, \"response\": \"b\"}"), "\"prompt\" must be a string, got number"));
+  CHECK(contains(refused("{\"messages\": []}"), "\"messages\" must be a list"));
+  CHECK(contains(refused("{\"messages\": [1]}"), "a message must be an object"));
+  CHECK(contains(refused("{\"messages\": [{\"role\": \"tool\", \"content\": \"\"}]}"),
+                 "expected system, user, assistant"));
+  CHECK(contains(refused("{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}"), "nothing would be learned"));
+  CHECK(contains(refused("{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}", nullptr), "--chat-template"));
+  CHECK(contains(refused(std::string(100000, '[')), "nests more than 64 deep"));
+  CHECK(contains(error_of([] { read("\n\n", "chatml"); }), "the file is empty"));
+  CHECK(contains(error_of([] { read(R"({"prompt": "a", "response": "b"})", "chatml", 0, 5); }),
+                 "all 1 texts have more than 5 tokens"));
+}

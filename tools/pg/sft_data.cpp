@@ -1,0 +1,144 @@
+// Supervised fine-tuning of a pretrained model on conversations.
+#include "tools/pg/sft_data.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "rl/text/imitation.h"
+#include "tasks/chat_data.h"
+#include "tensor/base/error.h"
+#include "tensor/base/table.h"
+#include "tools/pg/run/process.h"
+#include "tools/pg/run/progress.h"
+#include "tools/pg/run/run_dir.h"
+#include "tools/pg/run/run_model.h"
+
+namespace pg::tools {
+namespace {
+
+// Batches of texts: each epoch has its own order, which follows from the seed and the number of the epoch, so that a
+// resumed run reads what the stopped one would have read.
+class Texts {
+ public:
+  Texts(const std::vector<TunedText>& texts, int64_t batch, uint64_t seed)
+      : texts_(texts), batch_(batch), seed_(seed) {}
+
+  int64_t per_epoch() const { return (std::ssize(texts_) + batch_ - 1) / batch_; }
+  // Batch `index` of all epochs. Without `shuffled` in the order of the file.
+  TokenBatch batch(int64_t index, bool shuffled = true) {
+    const int64_t epoch = index / per_epoch();
+    if (epoch != epoch_) {
+      order_.resize(texts_.size());
+      std::iota(order_.begin(), order_.end(), size_t{0});
+      Generator draws = random_stream(seed_, static_cast<uint64_t>(epoch));
+      if (shuffled) shuffle(order_, draws);
+      epoch_ = epoch;
+    }
+    const int64_t begin = index % per_epoch() * batch_, end = std::min(begin + batch_, std::ssize(texts_));
+    std::vector<rl::Sequence> rows;
+    for (int64_t i = begin; i < end; ++i) {
+      const TunedText& text = texts_[order_[static_cast<size_t>(i)]];
+      const std::span<const int32_t> ids(text.ids);
+      rows.push_back({ids.first(1), ids.subspan(1), std::span(text.learned).subspan(1)});
+    }
+    return rl::packed_batch(rows);
+  }
+
+ private:
+  const std::vector<TunedText>& texts_;
+  const int64_t batch_;
+  const uint64_t seed_;
+  int64_t epoch_ = -1;
+  std::vector<size_t> order_;
+};
+
+const ChatTemplate* template_of(const SftDataOptions& o, const RunModel& model) {
+  if (!o.chat_template.empty()) return &find_row(chat_templates(), "--chat-template", o.chat_template);
+  return model.chat_template.empty() ? nullptr : &recognize_chat_template(model.chat_template, model.path);
+}
+
+}  // namespace
+
+std::vector<Field> fields(SftDataOptions& o) {
+  return {{"data", &o.file, "a JSONL file of messages, or of prompts with responses, instead of a task"},
+          {"chat-template", &o.chat_template,
+           fmt::format("with --data: the format of turns; default: that of the model ({})",
+                       fmt::join(names_of(chat_templates()), ", "))},
+          {"epochs", &o.epochs, "with --data: passes over the file, unless --steps is given", kPositive},
+          {"val-share", &o.val_share, "with --data: share of the texts for validation", kBelowOne},
+          {"max-length", &o.max_length, "with --data: texts of more tokens are left out", whole_from(2, 1000000)}};
+}
+
+int sft_on_data(const SftDataOptions& o, SftDataRun r) {
+  std::optional<RunDir> opened = open_run(r.run.resume);
+  const bool resumed = has_checkpoint(opened);
+  start_threads(r.run.threads);
+  const RunModel start = load_run_model(resumed ? r.run.resume : r.init, parse_device(r.device), false, r.dtype);
+  const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(start.tokenizer.get());
+  check(tokenizer, "sft: {} does not read text by a byte-level tokenizer, which --data needs", start.path);
+  const ChatTemplate* format = template_of(o, start);
+  const int64_t longest = std::min(o.max_length, start.model->config.block_size + 1);
+  const ChatData data = read_chat_data(
+      o.file, *tokenizer, {.format = format, .max_length = longest, .val_share = o.val_share, .seed = r.train.seed});
+
+  Texts texts(data.train, r.batch, r.train.seed), held_out(data.val, r.batch, 0);
+  if (!r.steps_given) {
+    const double batches = std::ceil(o.epochs * static_cast<double>(texts.per_epoch()));
+    r.train.max_steps = static_cast<int64_t>(std::ceil(batches / static_cast<double>(r.train.micro_batches)));
+    r.train.schedule.decay_steps = r.train.max_steps;
+    check_schedule("sft", r.train.schedule, r.train.max_steps);
+  }
+  int64_t next = 0;
+  Trainer trainer(*start.model, r.train, [&](Generator&) { return texts.batch(next++); });
+  if (resumed) trainer.resume(load_checkpoint(checkpoint_path(r.run.resume)));
+  next = trainer.steps() * r.train.micro_batches;
+  RunDir run = start_run(std::move(opened), trainer.steps(), r.run.out, r.run.name.empty() ? "sft" : r.run.name);
+  run.save_config(r.config(r.train));
+  remark(stdout,
+         "{}: {} texts, {} left out because they have more than {} tokens; {} for validation; {} tokens, {} of them "
+         "learned\n{} parameters; {} steps of {} texts; {}\n",
+         o.file, data.lines, data.too_long, longest, data.val.size(), data.tokens, data.learned,
+         count_parameters(*start.model), r.train.max_steps, r.batch * r.train.micro_batches, run.path());
+
+  catch_interrupt();
+  Progress progress(trainer.steps(), r.train.max_steps);
+  std::string last;
+  TrainHooks hooks;
+  hooks.on_step = [&](const StepReport& report) {
+    run.log(report.step, {{"loss", report.loss},
+                          {"lr", report.lr},
+                          {"grad_norm", report.grad_norm},
+                          {"learned_tokens", static_cast<double>(report.tokens)}});
+    progress.update(report.step, fmt::format("loss {:.4f}{}", report.loss, last));
+  };
+  hooks.on_eval = [&](int64_t step) {
+    if (data.val.empty()) return;
+    int64_t at = 0;
+    const double loss = trainer.evaluate([&](Generator&) { return held_out.batch(at++, false); }, held_out.per_epoch());
+    run.log(step, {{"val_loss", loss}});
+    last = fmt::format("  validation {:.4f}", loss);
+  };
+  const auto save = [&](int64_t) {
+    std::map<std::string, std::string> texts_of_run = {
+        {"kind", "sft"}, {"tokenizer", tokenizer->to_json()}, {"prompt", start.prompt}};
+    if (format) texts_of_run["chat_template"] = format->name;
+    trainer.save(checkpoint_path(run.path()), texts_of_run);
+    note_saved(run);
+  };
+  hooks.on_checkpoint = save;
+  hooks.should_stop = interrupted;
+  if (!trainer.run(hooks)) {
+    save(trainer.steps());
+    progress.print(
+        fmt::format("stopped after step {}; continue with:  pg sft --resume {}", trainer.steps(), run.path()));
+    return interrupt_status();
+  }
+  progress.print(fmt::format("after {} steps:{}\n{}:  pg {} {}", r.train.max_steps, last,
+                             format ? "talk with it" : "hear it speak", format ? "chat" : "sample", run.path()));
+  return 0;
+}
+
+}  // namespace pg::tools

@@ -1,0 +1,32 @@
+#pragma once
+// pg sft --data: supervised fine-tuning of a pretrained model on a JSONL file.
+#include <functional>
+#include <string>
+
+#include "nn/trainer.h"
+#include "tools/pg/options.h"
+
+namespace pg::tools {
+
+struct SftDataOptions {
+  std::string file;  // JSONL (tasks/chat_data.h)
+  std::string chat_template;
+  double epochs = 1;         // passes over the file; --steps wins
+  double val_share = 0.05;   // of the texts
+  int64_t max_length = 512;  // tokens of a text; longer ones are left out
+};
+std::vector<Field> fields(SftDataOptions& options);
+
+struct SftDataRun {
+  RunOptions run;
+  std::string init, device;
+  DType dtype = f32;
+  TrainConfig train;
+  int64_t batch = 8;
+  bool steps_given = false;                               // else they follow from the epochs
+  std::function<std::string(const TrainConfig&)> config;  // every option in effect, as YAML
+};
+// Returns the exit status.
+int sft_on_data(const SftDataOptions& options, SftDataRun run);
+
+}  // namespace pg::tools
