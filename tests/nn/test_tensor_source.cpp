@@ -328,6 +328,9 @@ TEST_CASE("tensor source: folders and files that hold no model", "[tensor_source
   const auto refusal = [](const std::string& path) { return error_of([&] { open_tensors(path); }); };
   CHECK(contains(refusal(dir.path.string()), "0 .gguf files, expected model.safetensors,"));
   CHECK(contains(refusal(dir.file("none")), "No such file"));
+  std::filesystem::create_symlink(".", dir.path / "loop.gguf");
+  CHECK(contains(refusal(dir.path.string()), "loop.gguf: it is a folder"));
+  std::filesystem::remove(dir.path / "loop.gguf");
   for (const char* bytes : {"", "x", "GGU", "GGUF", "12345678"}) {
     write_bytes(dir.file("a"), bytes);
     INFO(bytes);
