@@ -257,9 +257,9 @@ Tensor TensorSource::read(std::string_view name, DType dtype) const {
 
 TensorSource open_tensors(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return open_tensors(model_file(path));
-  if (path.ends_with(".json")) return open_safetensors_index(path);
-  auto file = std::make_shared<const MappedFile>(path);
+  const std::string name = std::filesystem::is_directory(path, error) ? model_file(path) : path;
+  if (name.ends_with(".json")) return open_safetensors_index(name);
+  auto file = std::make_shared<const MappedFile>(name);
   const bool gguf = file->bytes().size() >= 4 && std::memcmp(file->bytes().data(), "GGUF", 4) == 0;
   return gguf ? open_gguf(std::move(file)) : open_safetensors(std::move(file));
 }

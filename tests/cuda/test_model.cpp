@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "nn/generate.h"
+#include "nn/tensor_source.h"
 #include "nn/trainer.h"
 #include "tensor/backend.h"
 #include "tests/catch.h"
@@ -113,5 +114,18 @@ TEST_CASE("generation on CUDA samples the CPU's tokens", "[cuda]") {
         CHECK(std::abs(got[i].log_probs[t] - expected[i].log_probs[t]) <= 1e-5);
       }
     }
+  }
+}
+
+TEST_CASE("tensors of model files are read into views on CUDA", "[cuda]") {
+  const Device device = cuda_device();
+  const TensorSource source = open_tensors("tests/goldens/gguf/blocks.gguf");
+  const Tensor expected = source.read("Q6_K", f32);  // [3, 512]
+  for (const DType dtype : {f32, bf16}) {
+    const Tensor whole = Tensor::zeros({512, 8}, dtype, device);
+    source.read_into("Q6_K", whole.view_transpose(0, 1).view_slice(0, 2, 8, 2));
+    const Tensor back = whole.to(Device{}).view_transpose(0, 1);
+    CHECK(back.view_slice(0, 2, 8, 2).to_vector() == expected.to(dtype).to_vector());
+    CHECK(back.view_slice(0, 1, 8, 2).to_vector() == std::vector<double>(4 * 512, 0));
   }
 }

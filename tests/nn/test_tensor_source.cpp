@@ -302,11 +302,12 @@ TEST_CASE("tensor source: hostile indices are refused with their reason", "[tens
       {R"({"weight_map":{"a":".."}})", "in the same folder"},
       {R"({"weight_map":{"a":""}})", "in the same folder"},
       {R"({"weight_map":{"a":"one.bin"}})", "in the same folder"},
-      {R"({"weight_map":{"a":"/etc/passwd\u0000.safetensors"}})", "in the same folder"},
+      {R"({"weight_map":{"a":"one\u0000.safetensors"}})", "in the same folder"},
       {R"({"weight_map":{"a":"three.safetensors"}})", "three.safetensors: No such file"},
       {R"({"weight_map":{)" + map + R"(,"d":"one.safetensors"}})", "do not have the tensors 'd'"},
       {R"({"weight_map":{"a":"one.safetensors","b":"two.safetensors"}})", "does not name for them: 'c'"},
       {R"({"weight_map":{"a":"two.safetensors","b":"two.safetensors","c":"two.safetensors"}})", "tensors 'a'"},
+      {R"({"weight_map":{"a":"two.safetensors","b":"one.safetensors","c":"two.safetensors"}})", "tensors 'a', 'b'"},
   };
   for (const Case& c : cases) {
     const std::string message = shards.refusal(c.json);
@@ -327,6 +328,9 @@ TEST_CASE("tensor source: folders and files that hold no model", "[tensor_source
   const auto refusal = [](const std::string& path) { return error_of([&] { open_tensors(path); }); };
   CHECK(contains(refusal(dir.path.string()), "0 .gguf files, expected model.safetensors,"));
   CHECK(contains(refusal(dir.file("none")), "No such file"));
+  std::filesystem::create_symlink(".", dir.path / "loop.gguf");
+  CHECK(contains(refusal(dir.path.string()), "loop.gguf: it is a folder"));
+  std::filesystem::remove(dir.path / "loop.gguf");
   for (const char* bytes : {"", "x", "GGU", "GGUF", "12345678"}) {
     write_bytes(dir.file("a"), bytes);
     INFO(bytes);

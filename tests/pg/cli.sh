@@ -91,6 +91,8 @@ says 0 '"Q6_K":{"tensors":1,"elements":1536,"bytes":1260}' "$pg" info --json "$g
 [ "$(grep -c '^{.*}$' out)" = 2 ] || bad 'pg info --json does not print a line for each run and file'
 head -c 1000 "$gguf" >cut.gguf
 says 1 'cut.gguf: ' "$pg" info cut.gguf
+mkfifo pipe.gguf
+says 1 'pipe.gguf' timeout 5 "$pg" info pipe.gguf
 
 if "$pg" bench --device cuda --filter nothing >out 2>&1; then bad 'pg bench finds a benchmark named nothing'; fi
 grep -qE 'was requested, but|says nothing about time|nothing matches' out || bad 'pg bench --device cuda does not say why not'

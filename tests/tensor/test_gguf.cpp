@@ -311,6 +311,24 @@ TEST_CASE("GGUF: tensors of rank 0 and of size 0", "[gguf]") {
   CHECK(far_file.data(far_file.tensors()[0]).empty());
 }
 
+TEST_CASE("GGUF: the alignment of the file", "[gguf]") {
+  for (const uint32_t alignment : {1u, 8u, 64u, 1u << 20}) {
+    INFO(alignment);
+    GgufBuilder b;
+    b.alignment = alignment;
+    b.number<uint32_t>("general.alignment", GgufType::u32, alignment);
+    b.tensor("a", {1}, 24, "\x05");
+    b.tensor("b", {2}, 0, bytes_of<float>({1.5f, -2}));
+    const std::string bytes = b.file();
+    const GgufFile file = parse_gguf(bytes);
+    CHECK(file.alignment() == alignment);
+    const GgufTensor& tensor = file.tensors()[1];
+    CHECK(tensor.offset % alignment == 0);
+    CHECK(decoded("F32", {reinterpret_cast<const char*>(file.data(tensor).data()), tensor.bytes}) ==
+          std::vector<float>{1.5f, -2});
+  }
+}
+
 TEST_CASE("GGUF: hostile files are refused with their reason", "[gguf]") {
   struct Case {
     const char* words;

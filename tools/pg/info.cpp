@@ -105,6 +105,8 @@ void add_checkpoint(Json& json, const Checkpoint& checkpoint) {
 }
 
 bool is_gguf(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;  // the open of a pipe would wait for a writer
   std::ifstream in(path, std::ios::binary);
   char magic[4] = {};
   return in.read(magic, 4) && std::string_view(magic, 4) == "GGUF";
