@@ -122,6 +122,34 @@ const ChatTemplate& recognize_chat_template(std::string_view jinja, std::string_
        excerpt(jinja, 60), fmt::join(names_of(chat_templates()), ", "));
 }
 
+std::string jinja_of(const ChatTemplate& format) {
+  const auto literal = [](const std::string& text) {
+    std::string quoted = "'";
+    for (const char c : text) {
+      if (c == '\n') {
+        quoted += "\\n";
+        continue;
+      }
+      if (c == '\'' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+    return quoted + "'";
+  };
+  const auto header = [&](const std::string& role) {  // an expression
+    return literal(format.turn_start) + " + " + role + " + " + literal(format.header_end + format.before_content);
+  };
+  const std::string end = literal(format.turn_end + format.after_turn);
+  std::string program = format.text_start.empty() ? "" : "{{ " + literal(format.text_start) + " }}";
+  program += "{% for message in messages %}";
+  if (!format.default_system.empty()) {
+    program += "{% if loop.first and messages[0]['role'] != 'system' %}{{ " + header("'system'") + " + " +
+               literal(format.default_system) + " + " + end + " }}{% endif %}";
+  }
+  program += "{{ " + header("message['role']") + " + message['content']" + (format.trims ? " | trim" : "") + " + " +
+             end + " }}{% endfor %}{% if add_generation_prompt %}{{ " + header("'assistant'") + " }}{% endif %}";
+  return program;
+}
+
 std::vector<ChatPart> render_chat(const ChatTemplate& format, const std::vector<ChatMessage>& messages, bool answer) {
   Renderer renderer(format);
   renderer.special(format.text_start);

@@ -34,6 +34,9 @@ const std::vector<ChatTemplate>& chat_templates();
 // if none is recognised.
 const ChatTemplate& recognize_chat_template(std::string_view jinja, std::string_view what);
 
+// The template as a program in Jinja, for tokenizer_config.json. recognize_chat_template gives the row back.
+std::string jinja_of(const ChatTemplate& format);
+
 // A part of a conversation as the model sees it.
 struct ChatPart {
   std::string text;

@@ -21,6 +21,7 @@ Command gradcheck_command();
 Command golden_command();
 Command bench_command();
 Command tokenize_command();
+Command export_command();
 Command fetch_command();
 Command doctor_command();
 

@@ -24,6 +24,14 @@ namespace {
 
 bool has(const Checkpoint& checkpoint, const char* text) { return checkpoint.state.metadata.contains(text); }
 
+// Pretrained models may have more rows of embeddings than their tokenizer has tokens; others have as many.
+void check_sizes(const Tokenizer& tokenizer, const TransformerConfig& config, const std::string& path) {
+  const bool is_bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer) != nullptr;
+  check(is_bpe ? tokenizer.vocab_size() <= config.vocab_size : tokenizer.vocab_size() == config.vocab_size,
+        "{}: the tokenizer has {} tokens and the model {}; they do not belong together", path, tokenizer.vocab_size(),
+        config.vocab_size);
+}
+
 // The task that a checkpoint names. Its options are those of the checkpoint; a checkpoint of an older version has
 // none, and they are those of config.yaml in the same folder.
 std::unique_ptr<TextTask> task_of(const Checkpoint& checkpoint) {
@@ -74,10 +82,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
         "{}: the checkpoint names neither a tokenizer nor a task, so its tokens mean nothing", path);
   auto tokenizer = tokenizer_from_json(has(checkpoint, "tokenizer") ? checkpoint.text("tokenizer")
                                                                     : task_of(checkpoint)->tokenizer().to_json());
-  const TransformerConfig config = checkpoint.model_config();
-  check(tokenizer->vocab_size() == config.vocab_size,
-        "{}: the tokenizer has {} tokens and the model {}; they do not belong together", path, tokenizer->vocab_size(),
-        config.vocab_size);
+  check_sizes(*tokenizer, checkpoint.model_config(), path);
   return tokenizer;
 }
 
@@ -115,9 +120,7 @@ RunModel load_pretrained_model(const std::string& path, const Device& device, DT
   m.tokenizer = load_tokenizer(path);
   const TensorSource source = open_tensors(path);
   TransformerConfig config = pretrained_config(path, source);
-  check(m.tokenizer->vocab_size() <= config.vocab_size,
-        "{}: the tokenizer has {} tokens and the model {}; they do not belong together", path,
-        m.tokenizer->vocab_size(), config.vocab_size);
+  check_sizes(*m.tokenizer, config, path);
   config.dtype = dtype;
   m.model = std::make_unique<Transformer>(Transformer::zeros(config));
   load_weights(*m.model, source);

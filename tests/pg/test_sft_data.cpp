@@ -1,0 +1,118 @@
+// pg sft --data: a run that is resumed equals one that was not stopped, and packed texts do not see each other.
+#include <filesystem>
+#include <fstream>
+
+#include "nn/pretrained.h"
+#include "rl/text/imitation.h"
+#include "tasks/bpe/byte_level.h"
+#include "tasks/bpe/tokenizer_files.h"
+#include "tasks/text_data.h"
+#include "tests/catch.h"
+#include "tools/pg/sft_data.h"
+
+using namespace pg;
+using namespace pg::tools;
+using pg::testing::TempDir;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A folder with a small model of the Llama family and a tokenizer of single bytes.
+void write_model(const std::string& folder) {
+  TransformerConfig config;
+  config.vocab_size = 260;
+  config.block_size = 64;
+  config.n_layer = 1;
+  config.n_head = 2;
+  config.n_kv_head = 1;
+  config.n_embd = 16;
+  config.n_hidden = 24;
+  config.bias = false;
+  config.norm = NormKind::rms;
+  config.positions = Positions::rope;
+  config.mlp = MlpKind::swiglu;
+  config.in_proj_std = 0.25;
+  Generator random(5);
+  Transformer model(config, random);
+  save_pretrained(model, folder);
+  GgufVocabulary v;
+  for (int byte = 0; byte < 256; ++byte) v.tokens.push_back(byte_symbol(static_cast<uint8_t>(byte)));
+  v.types.assign(256, 1);
+  for (const char* special : {"<|im_start|>", "<|im_end|>"}) v.tokens.push_back(special), v.types.push_back(3);
+  v.eos = 257;
+  std::ofstream(folder + "/tokenizer.json") << bpe_from_gguf(v).to_json();
+  std::ofstream(folder + "/tokenizer_config.json") << R"({"chat_template": "chatml"})";
+}
+
+void write_data(const std::string& path) {
+  std::ofstream file(path);
+  for (int i = 0; i < 11; ++i) {
+    file << "{\"prompt\": \"" << i << "\", \"response\": \"" << std::string(1 + i % 3, 'a') << "\"}\n";
+  }
+}
+
+}  // namespace
+
+TEST_CASE("sft on a file: a resumed run has the bytes of one that was not stopped", "[pg][chat]") {
+  const TempDir dir;
+  write_model(dir.file("model"));
+  write_data(dir.file("data.jsonl"));
+  const SftDataOptions options = {.file = dir.file("data.jsonl"), .chat_template = "", .max_length = 60};
+  const auto run = [&](const std::string& name, int64_t steps, const std::string& resume = "") {
+    SftDataRun r;
+    r.run.name = name;
+    r.run.out = dir.file(name);
+    r.run.resume = resume;
+    r.run.threads = 1;
+    r.init = dir.file("model");
+    r.device = "cpu";
+    r.train.max_steps = steps;
+    r.train.schedule = {.kind = Schedule::Kind::constant, .lr = 1e-2};
+    r.train.eval_interval = 2;
+    r.batch = 3;
+    r.steps_given = true;
+    r.config = [](const TrainConfig&) { return std::string(); };
+    REQUIRE(sft_on_data(options, r) == 0);
+    return fs::directory_iterator(dir.file(name))->path().string();
+  };
+  const std::string whole = run("whole", 9);  // more than two epochs
+  const std::string part = run("part", 4);
+  run("part", 9, part);
+  CHECK(read_file(whole + "/checkpoint.safetensors") == read_file(part + "/checkpoint.safetensors"));
+}
+
+TEST_CASE("sft on a file: the loss of packed texts is that of each text alone", "[pg][chat]") {
+  const TempDir dir;
+  write_model(dir.file("model"));
+  Transformer model = load_pretrained(dir.file("model"), f64);
+  const std::vector<std::vector<int32_t>> texts = {{1, 2, 3, 4, 5}, {1, 2, 9}, {7, 7, 7, 7}};
+  const std::vector<std::vector<uint8_t>> chosen = {{0, 1, 0, 1}, {1, 1}, {0, 0, 1}};
+  const auto batch_of = [&](size_t begin, size_t end) {
+    std::vector<rl::Sequence> rows;
+    for (size_t i = begin; i < end; ++i) {
+      rows.push_back({std::span(texts[i]).first(1), std::span(texts[i]).subspan(1), chosen[i]});
+    }
+    return rl::packed_batch(rows);
+  };
+  // The reference: log-probabilities of each text by itself.
+  double want = 0;
+  int64_t count = 0;
+  {
+    NoGrad no_grad;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const auto length = static_cast<int64_t>(texts[i].size());
+      const Tensor ids = Tensor::from(texts[i], {1, length});
+      const auto log_probs =
+          token_log_prob(model(ids.view_slice(1, 0, length - 1)), ids.view_slice(1, 1, length)).first.to_vector();
+      for (size_t t = 0; t < log_probs.size(); ++t) {
+        if (chosen[i][t]) want -= log_probs[t], ++count;
+      }
+    }
+  }
+  TrainConfig config;
+  config.schedule = {.kind = Schedule::Kind::constant, .lr = 0};
+  Trainer trainer(model, config, [&](Generator&) { return batch_of(0, 3); });
+  const StepReport report = trainer.step();
+  CHECK(report.tokens == count);
+  CHECK(report.loss == Approx(want / static_cast<double>(count)).epsilon(1e-12));
+}
