@@ -66,7 +66,7 @@ int evaluate(const EvalOptions& o) {
   const std::vector<int32_t> ids = m.tokenizer->encode(corpus.text);
   const double nats = text_loss(*m.model, ids);
   const auto tokens = std::ssize(ids) - 1;  // number of predicted tokens: all but the first
-  const size_t bytes = corpus.text.size() - m.tokenizer->decode({ids.data(), 1}).size();
+  const size_t bytes = corpus.text.size() - m.tokenizer->continuation(-1, ids[0]).size();
   const double loss = nats / static_cast<double>(tokens);
   const double bits_per_byte = nats / std::log(2.0) / static_cast<double>(bytes);
   if (o.json) {
@@ -82,7 +82,8 @@ int evaluate(const EvalOptions& o) {
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return 0;
   }
-  fmt::print("{}: {} tokens, {} bytes; {} of step {}\n", corpus.name, tokens, bytes, m.path, m.state.step);
+  fmt::print("{}: {} tokens, {} bytes; {}{}\n", corpus.name, tokens, bytes, m.path,
+             m.kind == "pretrained" ? "" : fmt::format(" of step {}", m.state.step));
   fmt::print("loss           {:.4f} nats per token\n", loss);
   fmt::print("perplexity     {:.4g}\n", std::exp(loss));
   fmt::print("bits per byte  {:.4f}\n", bits_per_byte);
