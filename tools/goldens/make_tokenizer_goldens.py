@@ -31,7 +31,8 @@ import compare_tokenizers as compare  # noqa: E402
 NOT_LEARNED = ["zig zigzag (zig) _zig zig", "caf\u00e9 cafe\u0301"]  # the model must not have ADDED's words as tokens
 WRITTEN = [
     "", " ", "Hello world", "hello  world!!!? (\uc548\ub155\ud558\uc138\uc694!) lol123 \U0001f609",
-    "  leading and trailing  ", "don't DON'T we'LL I'\u017f", "a\u0085b\x1cc\u200bd\u180ee\u00a0f", "1234567 3.14 \u0661\u0662\u0663",
+    "  leading and trailing  ", "don't DON'T we'LL I'\u017f",
+    "a\u0085b\x1cc\u200bd\u180ee\u00a0f", "1234567 3.14 \u0661\u0662\u0663",
     "line\r\nline\n\n  indented\n\t\ttabs \n", "e\u0301 \u00e9 \u1100\u1161\u11a8 \u212b \ufb01 q\u0323\u0307",
     "<|one|>", "a<|one|>b <|one|> <|one|><|onetwo|>", " <strip> x",
     "a" * 300, " " * 40 + "x", "\n" * 20, "aAbB\u01c5XyZ \u0130i", "x=1;//y\n/z",
@@ -64,7 +65,8 @@ def kinds(first):
                 "special_tokens": {"<|one|>": {"id": "<|one|>", "ids": [first], "tokens": ["<|one|>"]}}}
     return {
         "gpt2": {"pre_tokenizer": byte_level(True), "normalizer": None, "post_processor": byte_level(True)},
-        "prefix": {"pre_tokenizer": byte_level(True, add_prefix_space=True), "normalizer": None, "post_processor": None},
+        "prefix": {"pre_tokenizer": byte_level(True, add_prefix_space=True), "normalizer": None,
+                   "post_processor": None},
         "smollm": {"pre_tokenizer": sequence({"type": "Digits", "individual_digits": True}, byte_level(True)),
                    "normalizer": None, "post_processor": None},
         "digits": {"pre_tokenizer": sequence({"type": "Digits", "individual_digits": False}, byte_level(True)),
@@ -100,7 +102,8 @@ def main():
          "normalized": normalized, "special": special}
         for i, (content, single_word, lstrip, rstrip, normalized, special) in enumerate(ADDED)]
 
-    golden = {"texts": texts, "first_learned": len(NOT_LEARNED), "model": base["model"], "added_tokens": base["added_tokens"], "kinds": {}, "tiktoken": {}}
+    golden = {"texts": texts, "first_learned": len(NOT_LEARNED), "model": base["model"],
+              "added_tokens": base["added_tokens"], "kinds": {}, "tiktoken": {}}
     for name, parts in kinds(size).items():
         whole = {**base, **parts, "model": {**base["model"], "ignore_merges": name == "llama3"}}
         tokenizer = Tokenizer.from_str(json.dumps(whole))
