@@ -83,7 +83,10 @@ void MergeTable::heap(std::vector<int32_t>& ids, Scratch& scratch) const {
   const size_t n = ids.size();
   if (n < 2) return;
   check(n < kNone, "BPE: expected a piece of less than {} symbols, got {}", kNone, n);
-  auto& [parts, previous, next, heap] = scratch;
+  auto& parts = scratch.parts;
+  auto& previous = scratch.previous;
+  auto& next = scratch.next;
+  auto& heap = scratch.heap;
   parts.resize(n);
   previous.resize(n);
   next.resize(n);

@@ -29,6 +29,8 @@ struct Workspace {
 // Workspaces for the threads that encode at this moment. They are kept, with what they have cached.
 class Workspaces {
  public:
+  Workspaces() { free_.reserve(1024); }
+
   class Lease {
    public:
     explicit Lease(Workspaces& owner) : owner_(owner), mine_(owner.take()) {}
@@ -55,7 +57,7 @@ class Workspaces {
   }
   void put(std::unique_ptr<Workspace> workspace) noexcept {
     std::lock_guard lock(mutex_);
-    if (free_.size() < free_.capacity() || free_.size() < 1024) free_.push_back(std::move(workspace));
+    if (free_.size() < free_.capacity()) free_.push_back(std::move(workspace));
   }
 
   std::mutex mutex_;

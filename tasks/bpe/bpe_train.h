@@ -12,10 +12,10 @@
 namespace pg {
 
 struct BpeTrainOptions {
-  int64_t vocab_size = 32768;        // special tokens, 256 bytes and the merges
-  std::vector<std::string> special;  // special tokens: the ids from 0 on; the texts are taken apart at them
-  std::string pattern = "gpt2";      // a row of split_patterns()
-  int64_t min_frequency = 0;         // pairs that occur less often are not merged
+  int64_t vocab_size = 32768;             // special tokens, 256 bytes and the merges
+  std::vector<std::string> special = {};  // special tokens: the ids from 0 on; the texts are taken apart at them
+  std::string pattern = "gpt2";           // a row of split_patterns()
+  int64_t min_frequency = 0;              // pairs that occur less often are not merged
   std::function<void(int64_t, int64_t)> progress = {};  // called with (tokens so far, vocab_size)
 };
 

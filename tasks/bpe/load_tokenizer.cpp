@@ -38,7 +38,7 @@ std::unique_ptr<Tokenizer> load_folder(const std::string& path, const std::strin
   return load_file(found[0], pattern);
 }
 
-std::unique_ptr<Tokenizer> load_file(const std::string& path, const std::string& pattern) {
+std::unique_ptr<Tokenizer> read_kind(const std::string& path, const std::string& pattern) {
   if (path.ends_with(".tiktoken")) {
     return shared(bpe_from_tiktoken(read_file(path), pattern));
   }
@@ -57,17 +57,21 @@ std::unique_ptr<Tokenizer> load_file(const std::string& path, const std::string&
   return tokenizer_from_json(text);
 }
 
+std::unique_ptr<Tokenizer> load_file(const std::string& path, const std::string& pattern) {
+  try {
+    return read_kind(path, pattern);
+  } catch (const Error& e) {
+    const std::string message = e.what();
+    if (message.starts_with(path) || message.starts_with("read ")) throw;
+    fail("{}: {}", path, message);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path, const std::string& pattern) {
   check(fs::exists(path), "{}: there is no such file or folder; expected {}", path, kKinds);
-  try {
-    return fs::is_directory(path) ? load_folder(path, pattern) : load_file(path, pattern);
-  } catch (const Error& e) {
-    const std::string message = e.what();
-    if (message.starts_with(path)) throw;
-    fail("{}: {}", path, message);
-  }
+  return fs::is_directory(path) ? load_folder(path, pattern) : load_file(path, pattern);
 }
 
 }  // namespace pg

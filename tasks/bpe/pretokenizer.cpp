@@ -118,6 +118,24 @@ std::string sequence(const std::vector<std::string>& regexes) {
   return Json{{"type", "Sequence"}, {"pretokenizers", parts}}.dump();
 }
 
+std::vector<SplitPattern> known_patterns() {
+  const auto byte_level =
+      Json{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  const auto smollm =
+      Json{{"type", "Sequence"}, {"pretokenizers", {{{"type", "Digits"}, {"individual_digits", true}}, byte_level}}};
+  return {
+      {"gpt2", "gpt-2", "GPT-2: words and numbers with the space before them", byte_level.dump(), "null"},
+      {"llama3", "llama-bpe", "Llama 3: at most three digits", sequence({kLlama3Regex}), "null"},
+      {"qwen2", "qwen2", "Qwen 2, 2.5 and 3: single digits, NFC", sequence({kQwen2Regex}), R"({"type":"NFC"})"},
+      {"smollm", "smollm", "SmolLM2: single digits, then as GPT-2", smollm.dump(), "null"},
+      {"cl100k", "", "GPT-4: as Llama 3, with the white space at the end of a text in one piece",
+       sequence({kCl100kRegex}), "null"},
+      {"o200k", "", "GPT-4o: words by upper and lower case", sequence({kO200kRegex}), "null"},
+      {"default", "default", "what llama.cpp does for a model that it does not know",
+       sequence({kDefaultRegexes[0], kDefaultRegexes[1], kDefaultRegexes[2], kDefaultRegexes[3]}), "null"},
+  };
+}
+
 }  // namespace
 
 Pretokenizer::Pretokenizer(std::string_view json) {
@@ -149,21 +167,7 @@ void Pretokenizer::split(std::string_view text, RegexScratch& scratch, PieceFn p
 }
 
 const std::vector<SplitPattern>& split_patterns() {
-  const auto byte_level =
-      Json{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
-  const auto smollm =
-      Json{{"type", "Sequence"}, {"pretokenizers", {{{"type", "Digits"}, {"individual_digits", true}}, byte_level}}};
-  static const std::vector<SplitPattern> patterns = {
-      {"gpt2", "gpt-2", "GPT-2: words and numbers with the space before them", byte_level.dump(), "null"},
-      {"llama3", "llama-bpe", "Llama 3: at most three digits", sequence({kLlama3Regex}), "null"},
-      {"qwen2", "qwen2", "Qwen 2, 2.5 and 3: single digits, NFC", sequence({kQwen2Regex}), R"({"type":"NFC"})"},
-      {"smollm", "smollm", "SmolLM2: single digits, then as GPT-2", smollm.dump(), "null"},
-      {"cl100k", "", "GPT-4: as Llama 3, with the white space at the end of a text in one piece",
-       sequence({kCl100kRegex}), "null"},
-      {"o200k", "", "GPT-4o: words by upper and lower case", sequence({kO200kRegex}), "null"},
-      {"default", "default", "what llama.cpp does for a model that it does not know",
-       sequence({kDefaultRegexes[0], kDefaultRegexes[1], kDefaultRegexes[2], kDefaultRegexes[3]}), "null"},
-  };
+  static const std::vector<SplitPattern> patterns = known_patterns();
   return patterns;
 }
 

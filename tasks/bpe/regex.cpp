@@ -191,8 +191,9 @@ Regex::Match Regex::find(std::string_view text, size_t from, RegexScratch& scrat
       compiled_ ? pcre2_jit_match(code_.get(), units(text), text.size(), from, PCRE2_NO_UTF_CHECK, s.data, s.context)
                 : pcre2_match(code_.get(), units(text), text.size(), from, PCRE2_NO_UTF_CHECK, s.data, s.context);
   if (count == PCRE2_ERROR_NOMATCH) return {text.size(), text.size()};
-  check(count >= 0, "regex {}: it cannot be matched to a text of {} bytes: {}", excerpt(pattern_), text.size(),
-        message_of(count));
+  if (count < 0) {
+    fail("regex {}: it cannot be matched to a text of {} bytes: {}", excerpt(pattern_), text.size(), message_of(count));
+  }
   const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(s.data);
   return {ends[0], ends[1]};
 }

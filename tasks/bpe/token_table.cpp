@@ -40,7 +40,7 @@ TokenTable::TokenTable(const std::vector<std::string>& tokens, const std::vector
     const std::string_view text = added_by_id[id]      ? std::string_view(added_by_id[id]->content)
                                   : id < tokens.size() ? std::string_view(tokens[id])
                                                        : "";
-    check(valid_prefix(text) == text.size(), "tokenizer: the token {}, '{}', is not UTF-8", id, excerpt(text, 40));
+    if (valid_prefix(text) != text.size()) fail("tokenizer: the token {}, '{}', is not UTF-8", id, excerpt(text, 40));
   }
   ends_.reserve(size + 1);
   ends_.push_back(0);
@@ -63,8 +63,9 @@ TokenTable::TokenTable(const std::vector<std::string>& tokens, const std::vector
     const auto i = static_cast<int32_t>(id);
     if (!in_alphabet[id] || (added_by_id[id] && bytes(i) != bytes_of_symbols(tokens[id]))) continue;
     const auto [first, is_new] = ids_.emplace(bytes(i), i);
-    check(is_new, "tokenizer: the token '{}' is there twice, with the ids {} and {}", excerpt(tokens[id], 40),
-          first->second, id);
+    if (is_new) continue;
+    fail("tokenizer: the token '{}' is there twice, with the ids {} and {}", excerpt(tokens[id], 40), first->second,
+         id);
   }
   std::unordered_map<std::string_view, int32_t> contents;
   for (const AddedToken& token : added) {

@@ -48,14 +48,16 @@ BpeTokenizer bpe_from_vocab(std::string_view vocab, std::string_view merges, std
   set_pattern(data, find_row(split_patterns(), "--pattern", pattern));
   Vocabulary vocabulary("vocab.json", json.size());
   for (const auto& [token, id] : json.items()) {
-    check(id.is_number_integer(), "vocab.json: the token '{}' has the id {}; expected a whole number",
-          excerpt(token, 40), excerpt(id.dump(), 40));
+    if (!id.is_number_integer()) {
+      fail("vocab.json: the token '{}' has the id {}; expected a whole number", excerpt(token, 40),
+           excerpt(id.dump(), 40));
+    }
     vocabulary.add(token, id.get<int64_t>());
   }
   const std::vector<std::string_view> lines = lines_of(merges);
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].empty() || (i == 0 && lines[i].starts_with("#version"))) continue;
-    const auto [left, right] = split_merge(lines[i], fmt::format("merges.txt: line {}", i + 1));
+    const auto [left, right] = split_merge(lines[i], "merges.txt");
     data.merges.push_back(vocabulary.merge(left, right));
   }
   constexpr const char* end = "<|endoftext|>";
@@ -81,9 +83,11 @@ BpeTokenizer bpe_from_tiktoken(std::string_view text, std::string_view pattern,
     int32_t rank = -1;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), rank);
     std::string bytes;
-    check(decode_base64(lines[i].substr(0, space), bytes) && !bytes.empty() && error == std::errc() &&
-              end == number.data() + number.size(),
-          ".tiktoken: line {}: expected base64, a space and a rank, got '{}'", i + 1, excerpt(lines[i], 40));
+    const bool ok = decode_base64(lines[i].substr(0, space), bytes) && !bytes.empty() && error == std::errc() &&
+                    end == number.data() + number.size();
+    if (!ok) {
+      fail(".tiktoken: line {}: expected base64, a space and a rank, got '{}'", i + 1, excerpt(lines[i], 40));
+    }
     constexpr size_t longest = 1024;  // every split of a token is looked up
     check(bytes.size() <= longest, ".tiktoken: line {}: a token of {} bytes; expected at most {}", i + 1, bytes.size(),
           longest);

@@ -11,6 +11,7 @@ namespace pg {
 namespace {
 
 using Json = nlohmann::json;
+constexpr int32_t kLargestId = std::numeric_limits<int32_t>::max();
 
 // A field of the file that must be absent, null, or one of the values that change nothing.
 void refuse(const Json& object, const char* name, std::initializer_list<Json> harmless = {}) {
@@ -30,15 +31,16 @@ std::pair<std::string, std::string> pair_of(const Json& merge) {
   if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
     return {merge[0].get<std::string>(), merge[1].get<std::string>()};
   }
-  check(merge.is_string(), "tokenizer.json: expected a merge \"a b\" or [\"a\", \"b\"], got {}",
-        excerpt(merge.dump(), 40));
+  if (!merge.is_string()) {
+    fail("tokenizer.json: expected a merge \"a b\" or [\"a\", \"b\"], got {}", excerpt(merge.dump(), 40));
+  }
   return split_merge(merge.get<std::string>(), "tokenizer.json");
 }
 
 AddedToken added_token(const Json& token, bool& ends_text) {
   const Json id = token.is_object() ? token.value("id", Json()) : Json();
   const Json content = token.is_object() ? token.value("content", Json()) : Json();
-  check(id.is_number_integer() && id >= 0 && id <= std::numeric_limits<int32_t>::max() && content.is_string(),
+  check(id.is_number_integer() && id >= 0 && id <= kLargestId && content.is_string(),
         "tokenizer.json: expected an added token with an \"id\" and a \"content\", got {}", excerpt(token.dump()));
   ends_text = flag(token, "ends_text");
   return {.id = id.get<int32_t>(),
@@ -94,9 +96,10 @@ BpeTokenizer bpe_from_json(std::string_view text) {
   check(merges.is_array(), "tokenizer.json: expected a list \"merges\" in the model");
   Vocabulary vocabulary("tokenizer.json", vocab.size());
   for (const auto& [token, id] : vocab.items()) {
-    check(id.is_number_integer() && id >= 0 && id <= std::numeric_limits<int32_t>::max(),
-          "tokenizer.json: the token '{}' has the id {}; expected one from 0 to {}", excerpt(token, 40),
-          excerpt(id.dump(), 40), std::numeric_limits<int32_t>::max());
+    if (!id.is_number_integer() || id < 0 || id > kLargestId) {
+      fail("tokenizer.json: the token '{}' has the id {}; expected one from 0 to {}", excerpt(token, 40),
+           excerpt(id.dump(), 40), kLargestId);
+    }
     vocabulary.add(token, id.get<int32_t>());
   }
   for (const Json& merge : merges) {

@@ -7,16 +7,18 @@
 namespace pg {
 
 void Vocabulary::add(std::string_view token, int64_t id) {
-  check(id >= 0 && static_cast<uint64_t>(id) < limit_,
-        "{}: the token '{}' has the id {}; expected one from 0 to {} for this number of tokens", what_,
-        excerpt(token, 40), id, limit_ - 1);
+  if (id < 0 || static_cast<uint64_t>(id) >= limit_) {
+    fail("{}: the token '{}' has the id {}; expected one from 0 to {} for this number of tokens", what_,
+         excerpt(token, 40), id, limit_ - 1);
+  }
   const auto i = static_cast<size_t>(id);
   if (i >= tokens_.size()) tokens_.resize(i + 1);
-  check(tokens_[i].empty(), "{}: the tokens '{}' and '{}' have the same id {}", what_, excerpt(tokens_[i], 40),
-        excerpt(token, 40), id);
+  if (!tokens_[i].empty()) {
+    fail("{}: the tokens '{}' and '{}' have the same id {}", what_, excerpt(tokens_[i], 40), excerpt(token, 40), id);
+  }
   tokens_[i] = token;
   const bool is_new = ids_.emplace(token, static_cast<int32_t>(id)).second;
-  check(is_new, "{}: the token '{}' is there twice", what_, excerpt(token, 40));
+  if (!is_new) fail("{}: the token '{}' is there twice", what_, excerpt(token, 40));
 }
 
 int32_t Vocabulary::find(std::string_view token) const {
@@ -28,9 +30,9 @@ BpeData::Merge Vocabulary::merge(std::string_view left, std::string_view right) 
   const std::string joined = fmt::format("{}{}", left, right);
   const auto id_of = [&](std::string_view token) {
     const int32_t id = find(token);
-    check(id >= 0, "{}: the merge '{} {}' needs the token '{}', which is not in the vocabulary", what_,
-          excerpt(left, 40), excerpt(right, 40), excerpt(token, 40));
-    return id;
+    if (id >= 0) return id;
+    fail("{}: the merge '{} {}' needs the token '{}', which is not in the vocabulary", what_, excerpt(left, 40),
+         excerpt(right, 40), excerpt(token, 40));
   };
   return {id_of(left), id_of(right), id_of(joined)};
 }
@@ -42,9 +44,9 @@ std::vector<std::string> Vocabulary::take() {
 
 std::pair<std::string, std::string> split_merge(std::string_view line, std::string_view what) {
   const size_t space = line.find(' ');
-  check(space != std::string_view::npos && space > 0 && space + 1 < line.size() &&
-            line.find(' ', space + 1) == std::string_view::npos,
-        "{}: expected a merge of two symbols with a space between them, got '{}'", what, excerpt(line, 40));
+  const bool ok = space != std::string_view::npos && space > 0 && space + 1 < line.size() &&
+                  line.find(' ', space + 1) == std::string_view::npos;
+  if (!ok) fail("{}: expected a merge of two symbols with a space between them, got '{}'", what, excerpt(line, 40));
   return {std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
 }
 

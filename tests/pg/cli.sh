@@ -82,6 +82,18 @@ tiny 0 'using the built-in stories instead' --data tinyshakespeare
 says 1 'tinyshakespeare.txt could not be downloaded' "$pg" fetch tinyshakespeare.txt
 says 1 'known are: tinyshakespeare.txt' "$pg" fetch nothing
 says 0 'public domain' "$pg" fetch --list
+# A tokenizer is trained, encodes and decodes; what cannot be read is named.
+printf 'low low lower newest newest <|end|> w\303\251\n' >words.txt
+says 0 '260 tokens' "$pg" tokenize train words.txt --vocab-size 260 --special '<|end|>' --out words.json
+"$pg" tokenize encode --tokenizer words.json --file words.txt >ids
+"$pg" tokenize decode --tokenizer words.json --file ids >decoded
+cmp -s words.txt decoded || bad 'pg tokenize decode does not repeat what was encoded'
+says 0 '0 ' "$pg" tokenize encode --tokenizer words.json '<|end|>low'
+says 0 '"bytes":40' "$pg" tokenize count --tokenizer words.json --file words.txt --json
+says 1 'vocab.json with merges.txt' "$pg" tokenize encode --tokenizer nothing a
+says 1 '--tokenizer is missing' "$pg" tokenize count a
+says 1 'train, encode, decode, count' "$pg" tokenize chop
+says 1 'got 260' "$pg" tokenize decode --tokenizer words.json 260
 says 0 ready "$pg" doctor
 
 # What a GGUF file holds.

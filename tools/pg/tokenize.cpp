@@ -30,7 +30,8 @@ struct TokenizeOptions {
   std::vector<std::string> special;
   int64_t vocab_size = 32768, min_frequency = 0;
   int threads = 0;
-  bool lines = false, plain = false, ignore_special = false, json = false;
+  std::string separator = "none";  // of the texts in a file or standard input
+  bool plain = false, ignore_special = false, json = false;
 };
 
 using Clock = std::chrono::steady_clock;
@@ -43,6 +44,8 @@ std::unique_ptr<Tokenizer> tokenizer_of(const TokenizeOptions& o) {
 
 std::string standard_input() { return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}; }
 
+char separator_of(const TokenizeOptions& o) { return o.separator == "nul" ? '\0' : '\n'; }
+
 // The texts of a command: its arguments, the file of --file, or standard input.
 std::vector<std::string> texts_of(const TokenizeOptions& o) {
   check(o.file.empty() || o.inputs.empty(), "tokenize {}: --file and texts on the command line; give one of them",
@@ -50,16 +53,16 @@ std::vector<std::string> texts_of(const TokenizeOptions& o) {
   std::vector<std::string> texts = o.inputs;
   if (!o.file.empty()) texts = {read_file(o.file)};
   if (texts.empty()) texts = {standard_input()};
-  if (!o.lines) return texts;
-  std::vector<std::string> lines;
+  if (o.separator == "none") return texts;
+  std::vector<std::string> parts;
   for (const std::string& text : texts) {
     for (size_t begin = 0; begin < text.size();) {
-      const size_t end = std::min(text.find('\n', begin), text.size());
-      lines.push_back(text.substr(begin, end - begin));
+      const size_t end = std::min(text.find(separator_of(o), begin), text.size());
+      parts.push_back(text.substr(begin, end - begin));
       begin = end + 1;
     }
   }
-  return lines;
+  return parts;
 }
 
 std::vector<std::vector<int32_t>> encode(const TokenizeOptions& o, const Tokenizer& tokenizer,
@@ -104,17 +107,16 @@ int run_decode(const TokenizeOptions& o) {
   for (const std::string& input : o.inputs) text += input + " ";
   if (o.inputs.empty()) text = o.file.empty() ? standard_input() : read_file(o.file);
   std::string decoded;
-  const std::vector<int32_t> ids = ids_in(text);
-  if (o.lines) {  // each line of ids is a text
+  if (o.separator == "none") {
+    StreamDecoder stream(*tokenizer);
+    for (const int32_t id : ids_in(text)) decoded += stream.push(id);
+    decoded += stream.flush();
+  } else {
     for (std::string_view rest = text; !rest.empty();) {
       const size_t end = std::min(rest.find('\n'), rest.size());
-      decoded += tokenizer->decode(ids_in(rest.substr(0, end))) + "\n";
+      decoded += tokenizer->decode(ids_in(rest.substr(0, end))) + separator_of(o);
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-  } else {
-    StreamDecoder stream(*tokenizer);
-    for (const int32_t id : ids) decoded += stream.push(id);
-    decoded += stream.flush();
   }
   std::fwrite(decoded.data(), 1, decoded.size(), stdout);
   if (isatty(STDOUT_FILENO) == 1 && !decoded.ends_with('\n')) fmt::print("\n");
@@ -205,7 +207,8 @@ Command tokenize_command() {
                  {"vocab-size", &o->vocab_size, "train: tokens with the special ones", whole_from(257, 0x1p30)},
                  {"min-frequency", &o->min_frequency, "train: rarer pairs are not merged", whole_from(0)},
                  {"out", &o->out, "train: the tokenizer.json to write"},
-                 flag("lines", o->lines, "each line is a text of its own"),
+                 {"separator", one_of(o->separator, {"none", "newline", "nul"}),
+                  "what ends each text of the input; decode: each line of ids is a text, and this ends it"},
                  flag("plain", o->plain, "without the special tokens that the tokenizer puts around a text"),
                  flag("ignore-special", o->ignore_special, "special tokens in a text are text like any other"),
                  json_field(o->json, "encode: a JSON list per text; count: one JSON object"),
