@@ -81,6 +81,7 @@ void on_signal(int number) {
 }  // namespace
 
 void catch_interrupt() {
+  caught = 0;
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
