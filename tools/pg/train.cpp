@@ -34,7 +34,7 @@ TokenBatch to_tensors(const Batch& batch) {
 std::vector<Field> architecture_fields(TransformerConfig& model) {
   return joined(
       size_fields(model),
-      {{"context", &model.block_size, "characters the model sees at once", whole_from(1, 1000000)},
+      {{"context", &model.block_size, "tokens the model sees at once", whole_from(1, 1000000)},
        {"in-proj-std", &model.in_proj_std,
         "standard deviation of the initial weights of what reads the residual stream; 0: 1/sqrt(width)", kNotNegative},
        {"dtype", float_type(model.dtype), "type of weights and activations; bf16 has f32 masters of the weights"}});
@@ -171,8 +171,9 @@ int train(const TrainOptions& o) {
   const int64_t start = trainer.steps();
   RunDir run = start_run(std::move(opened), start, o.run.out, o.run.name);
   run.save_config(o.run.config);
-  remark(out, "{}: {} characters, a vocabulary of {}; {} parameters; {}\n", text.name,
-         tokens.train.size() + tokens.val.size(), text.tokenizer->vocab_size(), count_parameters(model), run.path());
+  const bool characters = dynamic_cast<const CharTokenizer*>(text.tokenizer.get()) != nullptr;
+  remark(out, "{}: {} {}, a vocabulary of {}; {} parameters; {}\n", text.name, tokens.train.size() + tokens.val.size(),
+         characters ? "characters" : "tokens", text.tokenizer->vocab_size(), count_parameters(model), run.path());
 
   catch_interrupt();
   std::optional<Progress> progress(std::in_place, start, train.max_steps);
@@ -220,7 +221,9 @@ int train(const TrainOptions& o) {
       save_checkpoint(best_checkpoint_path(run.path()), model, nullptr, {step, {}, all});
     }
     val_loss = final ? full_loss(trainer, tokens.val, config.block_size) : estimate;
-    if (step > start || start == 0) run.log(step, {{"val_loss", val_loss}});  // else a finished run, already logged
+    if (step > start || start == 0)
+      run.log(step, {{"val_loss", val_loss},
+                     {"val_bits_per_byte", val_loss * text.bits_per_nat}});  // else a finished run, already logged
     val_text = fmt::format("  val {:.4f}", val_loss);
     last = Clock::now();
   };
@@ -241,10 +244,11 @@ int train(const TrainOptions& o) {
                                               : fmt::format("best at step {}: {:.4f}, in {}\n", best.step, best.loss,
                                                             best_checkpoint_path(run.path()));
   if (complete) {
-    remark(out,
-           "validation loss {:.4f} nats per character over the whole validation text\n{}hear it speak:  pg sample "
-           "{}\n",
-           val_loss, best_text, run.path());
+    remark(
+        out,
+        "validation loss {:.4f} nats per {}, {:.4f} bits per byte, over the whole validation text\n{}hear it speak:  "
+        "pg sample {}\n",
+        val_loss, characters ? "character" : "token", val_loss * text.bits_per_nat, best_text, run.path());
   } else {
     save();
     remark(out, "{}stopped after step {}{}; continue with:  pg train --resume {}\n", best_text, trainer.steps(),
@@ -253,7 +257,10 @@ int train(const TrainOptions& o) {
   if (o.json) {
     nlohmann::ordered_json json = {
         {"kind", "train"}, {"run", run.path()}, {"step", trainer.steps()}, {"complete", complete}};
-    if (complete) json["val_loss"] = val_loss;
+    if (complete) {
+      json["val_loss"] = val_loss;
+      json["val_bits_per_byte"] = val_loss * text.bits_per_nat;
+    }
     if (best.step >= 0) json["best"] = {{"step", best.step}, {"val_loss", best.loss}};
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
@@ -268,6 +275,8 @@ std::vector<Field> fields(TrainOptions& o) {
       json_field(o.json, "end with a JSON object, and write nothing else to standard output"),
       {"data", &o.data, "tinyshakespeare, stories, or any text file"},
       {"val", &o.val, "text to validate on; empty: the last tenth of the data"},
+      {"tokenizer", &o.tokenizer,
+       "a tokenizer.json, another file or a folder that pg tokenize reads; empty: the characters of the texts"},
       {"init", &o.init, "a run or checkpoint whose model is trained on: it decides sizes and vocabulary"},
       device_field(o.device),
       exact_field(o.exact),
@@ -291,6 +300,8 @@ Command train_command() {
     check(o->init.empty() || o->run.resume.empty(),
           "train: --init begins a run and --resume continues one; leave one of them out");
     read_files(given, o->run);
+    check(o->init.empty() || o->tokenizer.empty(),
+          "train: the model of --init has a tokenizer of its own; leave --tokenizer out");
     if (!o->init.empty() && o->run.resume.empty()) take_architecture_of_init(*o, given);
     TrainConfig& train = o->train;
     if (!given.has("warmup") && train.max_steps <= train.schedule.warmup_steps)
@@ -300,7 +311,7 @@ Command train_command() {
     o->run.config = given.yaml(fields(*o));
     return tools::train(*o);
   };
-  return {"train", "a GPT-2 learns the characters of a text", fields(*o), run};
+  return {"train", "a GPT-2 learns a text, its characters or tokens", fields(*o), run};
 }
 
 }  // namespace pg::tools

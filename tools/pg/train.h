@@ -17,8 +17,9 @@ namespace pg::tools {
 struct TrainOptions {
   RunOptions run = {.name = "gpt"};
   std::string data = "tinyshakespeare", device = "cpu";
-  std::string val;   // the validation text; "": the last tenth of data
-  std::string init;  // a run or checkpoint whose model is the starting point
+  std::string val;        // the validation text; "": the last tenth of data
+  std::string tokenizer;  // a path (load_tokenizer); "": the characters of the texts
+  std::string init;       // a run or checkpoint whose model is the starting point
   TransformerConfig model = {.block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128, .in_proj_std = 0};
   TrainConfig train = {.schedule = {.warmup_steps = 100}};
   bool exact = false, checkpoint_blocks = false;
@@ -34,13 +35,14 @@ struct TrainText {
   std::string name;  // of the training text
   std::unique_ptr<Tokenizer> tokenizer;
   TextData tokens;
+  double bits_per_nat = 0;                   // times the loss in nats per token: bits per byte of the validation text
   std::map<std::string, std::string> texts;  // checkpoint metadata: the tokenizer, names and checksums of the texts
 };
 
 // Reads --data and --val; without --val it splits off a part of --data. The tokenizer is that of `source`, the
-// checkpoint of this run (`resumed`) or of --init. Without `source` it has all characters of the texts. Notes are
-// written to standard error. Throws Error if a text is too short for --context, differs from the text of a resumed run,
-// or has characters that the tokenizer lacks.
+// checkpoint of this run (`resumed`) or of --init. Without `source` it is --tokenizer or has all characters of the
+// texts. Notes are written to standard error. Throws Error if a text is too short for --context, differs from the text
+// of a resumed run, or has characters that the tokenizer lacks.
 TrainText load_train_text(const TrainOptions& options, const Checkpoint* source, bool resumed);
 
 }  // namespace pg::tools
