@@ -11,13 +11,15 @@ namespace {
 
 using kit::Grader;
 
-// Bytes for a person to read: what is not printable ASCII as \n or \xff.
+// Bytes for a person to read: a space as _, what is not printable ASCII as \n or \xff.
 std::string readable(std::string_view bytes) {
   std::string text;
   for (const char c : bytes) {
     if (c == '\n') {
       text += "\\n";
-    } else if (c >= ' ' && c <= '~') {
+    } else if (c == ' ') {
+      text += '_';
+    } else if (c > ' ' && c <= '~') {
       text += c;
     } else {
       text += fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
@@ -26,7 +28,7 @@ std::string readable(std::string_view bytes) {
   return text;
 }
 
-// "The| cat"
+// "The|_cat"
 std::string joined(const std::vector<std::string_view>& pieces) {
   std::string text;
   for (size_t i = 0; i < pieces.size(); ++i) {
@@ -57,35 +59,34 @@ const std::string kSpecialCut = "the special token is split: look for it before 
 const std::vector<TextCase>& split_cases() {
   static const std::vector<TextCase> cases = {
       {"The cat sat",
-       {{"The |cat |sat", kBefore},
-        {"The| |cat| |sat", "the space is a piece of its own: one space goes with the word behind it"},
+       {{"The_|cat_|sat", kBefore},
+        {"The|_|cat|_|sat", "the space is a piece of its own: one space goes with the word behind it"},
         {"The|cat|sat", "the spaces are lost: joined, the pieces are the text"},
-        {"The cat sat", "nothing is split"}}},
+        {"The_cat_sat", "nothing is split"}}},
       {"a  b   c",
-       {{"a|  |b|   |c", "the last space of a run goes with the word behind it"},
-        {"a|  b|   c", "only one space goes with a word; the others before it are a piece"},
-        {"a| |b| |c", "spaces are lost: joined, the pieces are the text"},
-        {"a|  |b|   | c", "the last space of a run goes with the word behind it"}}},
+       {{"a|__|b|___|c", "the last space of a run goes with the word behind it"},
+        {"a|__b|___c", "only one space goes with a word; the others before it are a piece"},
+        {"a|_|b|_|c", "spaces are lost: joined, the pieces are the text"}}},
       {"it's we'll 'tis",
-       {{"it's| we'll| '|tis", "contractions are cut off: 's 't 're 've 'm 'll 'd"},
-        {"it|'|s| we|'|ll| '|tis", "contractions stay together: 's 't 're 've 'm 'll 'd"},
-        {"it|'s| we|'l|l| '|tis", "'ll has two letters"},
-        {"it|'s| we|'ll| |'t|is", kOtherSpace}}},
+       {{"it's|_we'll|_'|tis", "contractions are cut off: 's 't 're 've 'm 'll 'd"},
+        {"it|'|s|_we|'|ll|_'|tis", "contractions stay together: 's 't 're 've 'm 'll 'd"},
+        {"it|'s|_we|'l|l|_'|tis", "'ll has two letters"},
+        {"it|'s|_we|'ll|_|'t|is", kOtherSpace}}},
       {"DON'T'll", {{"DON|'T|'ll", "the contractions are small letters only in GPT-2's pattern"}}},
       {"x2 = 365, ok?!",
-       {{"x2| =| 365|,| ok|?!", "letters and digits are two kinds: x2 is two pieces"},
-        {"x|2| =| 3|6|5|,| ok|?!", "digits stand in one piece; one by one is the rule of later models"},
-        {"x|2| =| 365|,| ok|?|!", "a run of other characters is one piece"},
-        {"x|2| |=| 365|,| ok|?!", kOtherSpace}}},
+       {{"x2|_=|_365|,|_ok|?!", "letters and digits are two kinds: x2 is two pieces"},
+        {"x|2|_=|_3|6|5|,|_ok|?!", "digits stand in one piece; one by one is the rule of later models"},
+        {"x|2|_=|_365|,|_ok|?|!", "a run of other characters is one piece"},
+        {"x|2|_|=|_365|,|_ok|?!", kOtherSpace}}},
       {"end.\n\nNew \n line",
-       {{"end|.|\\n\\n|New| \\n| line",
+       {{"end|.|\\n\\n|New|_\\n|_line",
          "white space with a word behind it gives its last character back, a newline too"},
-        {"end|.|\\n|\\nNew| \\n| line", "only ' ' goes with the word behind it: a newline stays alone"}}},
+        {"end|.|\\n|\\nNew|_\\n|_line", "only ' ' goes with the word behind it: a newline stays alone"}}},
       {"tail  \n",
-       {{"tail| | \\n", "nothing follows this white space: it stays whole"},
-        {"tail|  |\\n", "nothing follows this white space: it stays whole"},
+       {{"tail|_|_\\n", "nothing follows this white space: it stays whole"},
+        {"tail|__|\\n", "nothing follows this white space: it stays whole"},
         {"tail", "the white space at the end is lost"}}},
-      {"naïve café", {{"na|\\xc3\\xaf|ve| caf|\\xc3\\xa9", "bytes from 128 on are letters here"}}},
+      {"naïve café", {{"na|\\xc3\\xaf|ve|_caf|\\xc3\\xa9", "bytes from 128 on are letters here"}}},
       {"\t'd've", {}},
   };
   return cases;
@@ -94,11 +95,11 @@ const std::vector<TextCase>& split_cases() {
 const std::vector<TextCase>& special_cases() {
   static const std::vector<TextCase> cases = {
       {"one <|endoftext|>two",
-       {{"one| <|endoftext|>|two",
+       {{"one|_<|endoftext|>|two",
          "the space before the special token is another text: split what is before and behind"},
-        {"one| <||endoftext||>|two", kSpecialCut}}},
+        {"one|_<||endoftext||>|two", kSpecialCut}}},
       {"<|endoftext|><|endoftext|>a b<|endoftext|>",
-       {{"<|endoftext|>|<||endoftext||>|a| b|<||endoftext||>", "only the first special token is found"}}},
+       {{"<|endoftext|>|<||endoftext||>|a|_b|<||endoftext||>", "only the first special token is found"}}},
   };
   return cases;
 }

@@ -46,8 +46,8 @@ int64_t different_logits(Transformer& a, Transformer& b, const std::vector<int32
 }
 
 // A part that needs a file which is not here claims nothing.
-void skipped(kit::Demo& demo, const std::string& reason) {
-  demo.line("skipped: {}", reason.substr(0, reason.find(';')));
+void skipped(kit::Demo& demo, const std::string& reason, const std::string& name) {
+  demo.line("skipped: {} (./pg fetch {})", reason.substr(0, reason.find(';')), name);
 }
 
 }  // namespace
@@ -94,9 +94,9 @@ void show_gpt2_tokens(kit::Demo& demo, const Impl& impl) {
     try {
       paths[i] = find_data(data_file(names[i]));
     } catch (const Error& error) {
-      return skipped(demo, error.what());
+      return skipped(demo, error.what(), names[i]);
     }
-    if (paths[i].empty()) return skipped(demo, fmt::format("no file {} (./pg fetch {})", names[i], names[i]));
+    if (paths[i].empty()) return skipped(demo, fmt::format("no file {}", names[i]), names[i]);
   }
   const BpeTokenizer gpt2 = bpe_from_vocab(read_file(paths[1]), read_file(paths[0]), "gpt2");
   ByteIds byte_ids;
@@ -129,7 +129,7 @@ void show_pretrained(kit::Demo& demo) {
   try {
     path = smollm2_path();
   } catch (const Error& error) {
-    return skipped(demo, error.what());
+    return skipped(demo, error.what(), "smollm2");
   }
   demo.status("SmolLM2 is read");
   NoGrad guard;
