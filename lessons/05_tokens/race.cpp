@@ -78,9 +78,8 @@ void show_race(kit::Demo& demo, const Impl& impl, std::string_view text, const V
                                   lap("all pairs each time", {long_piece}, by(&MergeTable::scan)),
                                   lap("a heap of ranks", {long_piece}, by(&MergeTable::heap))};
   demo.say(
-      "One piece of {} letters, as DNA or a long Chinese sentence gives. n letters need about n merges, "
-      "and "
-      "to look at all pairs for each of them is n² steps. A heap keeps the lowest rank on top: n log n.",
+      "One piece of {} letters, as DNA or a long Chinese sentence gives. n letters need about n merges, and to look at "
+      "all pairs for each of them is n² steps. A heap keeps the lowest rank on top: n log n.",
       long_piece.size());
   demo.show(kit::bars({bar(whole[0]), bar(whole[1]), bar(whole[2])}));
   demo.gap();
@@ -112,8 +111,7 @@ void show_round_trip(kit::Demo& demo, const Impl& impl, const Vocabulary& vocabu
   }
   demo.say(
       "{} strings of random bytes, most of them no valid UTF-8, become {} tokens for {} bytes. No string is refused, "
-      "and "
-      "none needs a token for \"unknown\": every byte has its own.",
+      "and none needs a token for \"unknown\": every byte has its own.",
       strings, tokens, bytes);
   demo.claim("strings that do not come back", static_cast<double>(wrong), "of 10,000", kit::equals(0));
 }
