@@ -24,7 +24,7 @@ struct SftOptions {
 };
 
 std::vector<Field> fields(SftOptions& o) {
-  return joined(joined(fields(o.common),
+  return joined(joined(joined(fields(o.common), fields(o.common.lora)),
                        {{"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
                         {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
                 annotated(fields(o.train), "min-lr", "unless given, at most --lr"));
@@ -42,7 +42,7 @@ int sft(const SftOptions& o) {
   RunDir run = start_run(std::move(opened), trainer.steps(), o.common.run.out,
                          o.common.run.name.empty() ? "sft_" + task->name() : o.common.run.name);
   run.save_config(o.common.run.config);
-  remark(stdout, "{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), run.path());
+  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy), run.path());
 
   const auto held_out = task->held_out(o.eval_problems);
   catch_interrupt();
