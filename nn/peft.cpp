@@ -139,7 +139,7 @@ std::vector<LoraSite> sites_of(const Json& json, const TransformerConfig& c, con
       }
       std::vector<std::string> known;
       for (const LoraSite& site : all) known.push_back(target_name(c, site));
-      if (!found) fail_unknown(file + ": 'target_modules' of this model", name, known);
+      if (!found) fail_unknown(file + ": 'target_modules' of this model", excerpt(name), known);
     }
   }
   std::vector<LoraSite> sites;
