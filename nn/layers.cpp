@@ -30,6 +30,34 @@ Linear::Linear(int64_t in, int64_t out, bool with_bias, const Init& init) {
 void Linear::visit(Visitor& visitor) {
   visitor("weight", weight);
   visitor("bias", bias);
+  for (LoraAdapter& adapter : lora) {
+    visitor(adapter.prefix + "lora_A", adapter.a);
+    visitor(adapter.prefix + "lora_B", adapter.b);
+  }
+}
+
+// The terms of all adapters are one tensor [..., out], with zeros for the rows that have none, which is added once. All
+// of it is computed in the dtype of the adapters.
+Tensor Linear::adapted(const Tensor& x) const {
+  const Tensor y = linear(x, weight, bias);
+  const DType dtype = lora[0].a.dtype();
+  const Tensor in = cast(x, dtype);
+  std::vector<Tensor> terms;
+  int64_t row = 0;
+  const auto fill_to = [&](int64_t end) {
+    if (end == row) return;
+    Shape shape = y.shape();
+    shape[y.rank() - 1] = end - row;
+    terms.push_back(Tensor::zeros(shape, dtype, y.device()));
+  };
+  for (const LoraAdapter& adapter : lora) {
+    fill_to(adapter.begin);
+    const Tensor low = linear(dropout(in, adapter.dropout, training), adapter.a);
+    terms.push_back(linear(low * adapter.scale, adapter.b));
+    row = adapter.end;
+  }
+  fill_to(weight.size(0));
+  return cast(cast(y, dtype) + (terms.size() == 1 ? terms[0] : cat(terms, -1)), y.dtype());
 }
 
 Embedding::Embedding(int64_t count, int64_t channels, const Init& init)
@@ -59,8 +87,11 @@ MLP::MLP(int64_t channels, bool with_bias, double dropout, const Init& init, int
   if (gated) c_gate.emplace(channels, c_fc.weight.size(0), with_bias, init);
 }
 Tensor MLP::operator()(const Tensor& x) const {
-  return drop(c_gate ? c_proj(silu((*c_gate)(x)) * c_fc(x))
-                     : mlp_gelu(x, c_fc.weight, c_fc.bias, c_proj.weight, c_proj.bias));
+  if (c_gate) return drop(c_proj(silu((*c_gate)(x)) * c_fc(x)));
+  // Adapters add a term before gelu or after c_proj. In bf16, gelu(c_fc(x)) rounds once more than linear_gelu.
+  if (!c_fc.plain()) return drop(c_proj(gelu(c_fc(x))));
+  if (!c_proj.plain()) return drop(c_proj(linear_gelu(x, c_fc.weight, c_fc.bias)));
+  return drop(mlp_gelu(x, c_fc.weight, c_fc.bias, c_proj.weight, c_proj.bias));
 }
 void MLP::visit(Visitor& visitor) {
   if (c_gate) visitor("c_gate", *c_gate);

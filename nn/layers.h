@@ -2,6 +2,8 @@
 // The layers. Each is a struct with public parameters and a call operator; names and initial values are those of
 // PyTorch. B batch, T time, C channels.
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "autograd/ops.h"
 #include "nn/kv_cache.h"
@@ -25,14 +27,29 @@ struct Init {
   }
 };
 
+// A low-rank term of the rows [begin, end) of a weight [out, in]: weight + scale·b·a (nn/lora.h).
+struct LoraAdapter {
+  std::string prefix;  // of the names of its tensors: "" or "q_proj."
+  int64_t begin = 0, end = 0;
+  double scale = 1, dropout = 0;
+  Tensor a, b;  // [rank, in], [end - begin, rank]
+};
+
 // x [..., in] → x weightᵀ + bias [..., out]. Weight and bias uniform in ±1/sqrt(in).
 struct Linear : Module {
-  Tensor weight;  // [out, in]
-  Tensor bias;    // [out], or undefined
+  Tensor weight;                  // [out, in]
+  Tensor bias;                    // [out], or undefined
+  std::vector<LoraAdapter> lora;  // of rows that do not overlap, in their order
+  bool lora_merged = false;       // the weight contains the adapters' terms
 
   Linear(int64_t in, int64_t out, bool with_bias = true, const Init& init = {});
-  Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }
+  Tensor operator()(const Tensor& x) const { return plain() ? linear(x, weight, bias) : adapted(x); }
+  // Whether weight and bias are all of it: no adapter adds a term.
+  bool plain() const { return lora.empty() || lora_merged; }
   void visit(Visitor& visitor) override;
+
+ private:
+  Tensor adapted(const Tensor& x) const;
 };
 
 // ids [...] → rows of the weight [..., C]. Weight N(0, 1).

@@ -27,7 +27,8 @@ void Module::train(bool on) {
 
 void Module::to(Device device) {
   Visitor visitor([&](const std::string&, Tensor& parameter) {
-    if (parameter.device() != device) parameter = parameter.detach().to(device).set_requires_grad();
+    if (parameter.device() == device) return;
+    parameter = parameter.detach().to(device).set_requires_grad(parameter.requires_grad());
   });
   visit(visitor);
 }
@@ -36,6 +37,12 @@ NamedTensors named_parameters(Module& module) {
   NamedTensors result;
   Visitor visitor([&](const std::string& name, Tensor& parameter) { result.emplace_back(name, parameter); });
   module.visit(visitor);
+  return result;
+}
+
+NamedTensors trainable_parameters(Module& module) {
+  NamedTensors result = named_parameters(module);
+  std::erase_if(result, [](const auto& entry) { return !entry.second.requires_grad(); });
   return result;
 }
 

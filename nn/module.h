@@ -56,6 +56,8 @@ class EvalMode {
 
 // The parameters themselves (sharing storage and gradients), in order.
 NamedTensors named_parameters(Module& module);
+// Those of them that require a gradient: without the frozen ones (nn/lora.h).
+NamedTensors trainable_parameters(Module& module);
 int64_t count_parameters(Module& module);
 // The parameters detached from the tape, sharing storage: what a checkpoint writes.
 NamedTensors state_dict(Module& module);

@@ -12,8 +12,8 @@ namespace pg {
 constexpr int64_t kAlign = 256;  // elements
 
 ParamSlab::ParamSlab(Module& module) {
-  const NamedTensors parameters = named_parameters(module);
-  check(!parameters.empty(), "ParamSlab: the module has no parameters");
+  const NamedTensors parameters = trainable_parameters(module);
+  check(!parameters.empty(), "ParamSlab: the module has no parameters that require a gradient");
   const DType dtype = parameters[0].second.dtype();
   const Device device = parameters[0].second.device();
   std::set<const GradNode*> seen;
@@ -24,7 +24,7 @@ ParamSlab::ParamSlab(Module& module) {
           parameters[0].first);
     check(parameter.device() == device, "ParamSlab: '{}' is on {}, '{}' on {}; move the whole module with to()", name,
           to_string(parameter.device()), parameters[0].first, to_string(device));
-    check(!parameter.requires_grad() || seen.insert(parameter.node().get()).second,
+    check(seen.insert(parameter.node().get()).second,
           "ParamSlab: '{}' was visited before under another name; visit a shared parameter once", name);
     const int64_t begin = (end + kAlign - 1) / kAlign * kAlign;
     end = begin + parameter.numel();
@@ -37,6 +37,7 @@ ParamSlab::ParamSlab(Module& module) {
 
   size_t next = 0;
   Visitor visitor([&](const std::string&, Tensor& parameter) {
+    if (!parameter.requires_grad()) return;
     const Segment& segment = segments_[next++];
     Tensor moved = view_of(values, segment);
     moved.copy_from(parameter.detach());

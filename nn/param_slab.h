@@ -1,7 +1,7 @@
 #pragma once
-// All parameters of a module in one block of memory, all gradients in a second block with equal layout: the optimizer,
-// the norm and the checkpoint each walk one array. bf16 parameters have f32 masters with that layout, in which updates
-// too small for bf16 accumulate (Micikevicius et al. 2018, arXiv:1710.03740), and f32 gradients.
+// All trainable parameters of a module in one block of memory, all gradients in a second block with equal layout: the
+// optimizer, the norm and the checkpoint each walk one array. bf16 parameters have f32 masters with that layout, in
+// which updates too small for bf16 accumulate (Micikevicius et al. 2018, arXiv:1710.03740), and f32 gradients.
 #include <string>
 #include <vector>
 
@@ -18,9 +18,10 @@ class ParamSlab {
     bool decay = false;          // weight decay applies to matrices (two or more dims), not to biases and norms
   };
 
-  // Moves the parameters of `module` into the slab (their values stay) and gives each its part of the gradient slab.
-  // Each begins at a multiple of 256 elements. Error unless all have one floating dtype and one device. The module must
-  // outlive the slab. Tensors copied from the parameters earlier are no longer its parameters.
+  // Moves the parameters of `module` that require a gradient into the slab (their values stay) and gives each its part
+  // of the gradient slab; the others stay where they are. Each begins at a multiple of 256 elements. Error if there are
+  // none, and unless all have one floating dtype and one device. The module must outlive the slab. Tensors copied from
+  // the parameters earlier are no longer its parameters.
   explicit ParamSlab(Module& module);
 
   const std::vector<Segment>& segments() const { return segments_; }

@@ -73,20 +73,27 @@ struct Name {
   }
 };
 
-std::vector<Part> parts_of(const std::string& ours, const Tensor& parameter, const TransformerConfig& c, Layout layout,
-                           const std::string& prefix, bool interleaved) {
-  const Name name(ours);
+// The names of our module in this layout, several if its rows are stored as several tensors. Empty: none.
+std::vector<std::string> names_of_module(const Name& name, Layout layout) {
   const auto row = std::find_if(std::begin(kModules), std::end(kModules),
                                 [&](const ModuleName& m) { return m.ours == name.module; });
   std::string theirs = row == std::end(kModules) ? ""
                        : layout == Layout::gpt2  ? row->gpt2
                        : layout == Layout::llama ? row->llama
                                                  : row->gguf;
-  check(!theirs.empty(), "pretrained: the parameter '{}' has no name in this format", ours);
   for (size_t at; (at = theirs.find('#')) != std::string::npos;) theirs.replace(at, 1, name.block);
   std::vector<std::string> names;
   std::stringstream list(theirs);
-  for (std::string one; std::getline(list, one, ',');) names.push_back(prefix + one + "." + name.suffix);
+  for (std::string one; std::getline(list, one, ',');) names.push_back(one);
+  return names;
+}
+
+std::vector<Part> parts_of(const std::string& ours, const Tensor& parameter, const TransformerConfig& c, Layout layout,
+                           const std::string& prefix, bool interleaved) {
+  const Name name(ours);
+  std::vector<std::string> names = names_of_module(name, layout);
+  check(!names.empty(), "pretrained: the parameter '{}' has no name in this format", ours);
+  for (std::string& one : names) one = prefix + one + "." + name.suffix;
   if (names.size() == 1) {
     const bool conv = layout == Layout::gpt2 && parameter.rank() == 2 && name.block != "";
     return {{names[0], conv ? parameter.detach().view_transpose(0, 1) : parameter.detach(), conv}};
@@ -144,6 +151,7 @@ void load_weights(Transformer& model, const TensorSource& source) {
   const std::string prefix = source.find("transformer.wte.weight") ? "transformer." : "";
   std::set<std::string> used;
   for (const auto& [name, parameter] : named_parameters(model)) {
+    if (is_adapter(name)) continue;
     const std::string own = name.starts_with("lm_head") ? "" : prefix;
     for (const Part& part : parts_of(name, parameter, c, layout, own, interleaved)) {
       part.interleaved > 0 ? source.read_interleaved_into(part.name, part.rows, part.interleaved)
@@ -158,6 +166,14 @@ void load_weights(Transformer& model, const TensorSource& source) {
   }
 }
 
+std::vector<std::string> hf_modules(const TransformerConfig& config, const std::string& module) {
+  const Layout layout = layout_of(config, false);
+  std::vector<std::string> names = names_of_module(Name(module + ".weight"), layout);
+  const bool prefixed = layout == Layout::gpt2 && module != "lm_head";
+  for (std::string& name : names) name = (prefixed ? "transformer." : "") + name;
+  return names;
+}
+
 Transformer load_pretrained(const std::string& path, DType dtype) {
   const TensorSource source = open_tensors(path);
   TransformerConfig config = pretrained_config(path, source);
@@ -168,10 +184,15 @@ Transformer load_pretrained(const std::string& path, DType dtype) {
 }
 
 void save_pretrained(Transformer& model, const std::string& folder) {
+  check(
+      model.config.lora.rank == 0 || model.config.lora.merged,
+      "save_pretrained: the model has adapters that are not merged; merge_lora() adds them to the weights, save_peft() "
+      "writes them alone");
   const std::string config = config_to_hf(model.config);
   NamedTensors tensors;
   const Layout layout = layout_of(model.config, false);
   for (const auto& [name, parameter] : named_parameters(model)) {
+    if (is_adapter(name)) continue;  // merged
     const std::string prefix = layout == Layout::gpt2 && !name.starts_with("lm_head") ? "transformer." : "";
     for (const Part& part : parts_of(name, parameter, model.config, layout, prefix, false)) {
       tensors.emplace_back(part.name, part.transposed ? part.rows.clone() : part.rows);

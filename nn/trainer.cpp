@@ -122,7 +122,7 @@ void Trainer::set_batches(std::vector<TokenBatch> batches, int64_t tokens) {
 }
 
 void Trainer::run_on_device() {
-  const bool can_record = config_.graph && !model_.device().on_host() && model_.config.dropout == 0;
+  const bool can_record = config_.graph && !model_.device().on_host() && model_.config.largest_dropout() == 0;
   // From the second step on, all memory is allocated and all algorithms are selected.
   if (can_record && !graph_ && steps_alike_ >= 2) {
     empty_cache(model_.device());  // a graph has its own memory
@@ -147,6 +147,9 @@ void Trainer::compute() {
 StepMemory Trainer::memory() const {
   const auto bytes = [](const Tensor& x) { return static_cast<size_t>(x.numel()) * size_of(x.dtype()); };
   StepMemory m{bytes(slab_.params()) + bytes(slab_.rounded()), bytes(slab_.grads()), 0, step_memory_};
+  for (const auto& [name, parameter] : named_parameters(model_)) {
+    if (!parameter.requires_grad()) m.weights += bytes(parameter);
+  }
   for (const auto& [name, tensor] : optimizer_.state()) {
     if (!name.starts_with("master.")) m.optimizer += bytes(tensor);
   }

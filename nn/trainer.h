@@ -51,7 +51,7 @@ struct StepReport {
 
 // Memory of tensors during the last step, in bytes.
 struct StepMemory {
-  size_t weights = 0;  // including the masters of bf16 weights
+  size_t weights = 0;  // including frozen ones and the masters of bf16 weights
   size_t gradients = 0, optimizer = 0;
   size_t activations = 0;  // all other memory at the peak of the step: tensors kept by the tape, and temporaries
 };

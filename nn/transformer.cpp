@@ -29,6 +29,8 @@ const TransformerConfig& checked(const TransformerConfig& c) {
   check(c.in_proj_std > 0 && c.in_proj_std < HUGE_VAL, "Transformer: in_proj_std must be positive, got {}",
         c.in_proj_std);
   check(c.dropout >= 0 && c.dropout < 1, "Transformer: dropout must be in [0, 1), got {}", c.dropout);
+  LoraConfig lora = c.lora;
+  check_fields("Transformer", fields(lora));
   check(is_floating(c.dtype), "Transformer: dtype must be f32, f64 or bf16, got {}", c.dtype);
   return c;
 }
@@ -107,15 +109,15 @@ Transformer::Transformer(const TransformerConfig& c, Generator* generator)
   if (c.positions != Positions::learned) wpe.weight = Tensor();
   for (int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(c);
   if (!c.tied) lm_head.emplace(c.n_embd, c.vocab_size, /*with_bias=*/false, Init::zeros(c.dtype));
-  if (!generator) return;
-  const double writer_std = 0.02 / std::sqrt(2.0 * static_cast<double>(c.n_layer));
-  for (const auto& [name, parameter] : named_parameters(*this)) {
-    const Tensor value = parameter.detach();
-    if (parameter.rank() == 2) {
+  if (generator) {
+    const double writer_std = 0.02 / std::sqrt(2.0 * static_cast<double>(c.n_layer));
+    for (const auto& [name, parameter] : named_parameters(*this)) {
+      if (parameter.rank() != 2) continue;
       const double std = name.ends_with("c_proj.weight") ? writer_std : name.starts_with("h.") ? c.in_proj_std : 0.02;
-      value.copy_from(Tensor::normal(parameter.shape(), 0, std, *generator, c.dtype));
+      parameter.detach().copy_from(Tensor::normal(parameter.shape(), 0, std, *generator, c.dtype));
     }
   }
+  if (c.lora.rank > 0) detail::attach_lora(*this, generator);
 }
 
 Tensor Transformer::embed(const Tensor& ids, const Tensor& positions) const {
@@ -238,15 +240,16 @@ std::vector<Field> family_fields(TransformerConfig& c) {
        "the MLP's activation"},
       {"qkv-bias", &c.qkv_bias, "queries, keys and values have biases without --bias"},
       {"qk-norm", &c.qk_norm, "queries and keys pass an RMS norm"},
-      {"tied", &c.tied, "the output head is the token embedding's weight"}};
+      {"tied", &c.tied, "the output head is the token embedding's weight"},
+      {"lora-merged", &c.lora.merged, "the weights contain the terms of the adapters"}};
 }
 
 }  // namespace
 
 std::vector<Field> fields(TransformerConfig& c) {
   TransformerConfig gpt2;
-  const std::vector<Field> defaults = family_fields(gpt2);
-  std::vector<Field> family = family_fields(c);
+  const std::vector<Field> defaults = joined(family_fields(gpt2), fields(gpt2.lora));
+  std::vector<Field> family = joined(family_fields(c), fields(c.lora));
   for (size_t i = 0; i < family.size(); ++i) family[i].absent = defaults[i].text();
   return joined(gpt2_fields(c), std::move(family));
 }
@@ -268,7 +271,7 @@ double least_parameters(const TransformerConfig& c) {
   const double mlp = n(c.hidden_width()) * (c.mlp == MlpKind::swiglu ? 3 : 2);
   const double embeddings = n(c.vocab_size) * (c.tied ? 1 : 2);
   const double positions = c.positions == Positions::learned ? n(c.block_size) : 0;
-  return n(c.n_embd) * (embeddings + positions + n(c.n_layer) * (attention + mlp));
+  return n(c.n_embd) * (embeddings + positions + n(c.n_layer) * (attention + mlp)) + lora_parameters(c);
 }
 
 }  // namespace pg

@@ -3,6 +3,7 @@
 // Unsupervised Multitask Learners"): blocks with layer norms before attention and MLP, tanh GELU, learned positions, an
 // output head that shares the token embedding's weight. Other values give the Llama family (Touvron et al. 2023,
 // arXiv:2302.13971): RMS norms, rotary positions, shared heads of keys and values, a gated MLP, no biases.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "nn/kv_cache.h"
 #include "nn/layers.h"
+#include "nn/lora.h"
 #include "nn/module.h"
 #include "tensor/base/fields.h"
 
@@ -44,10 +46,14 @@ struct TransformerConfig {
   bool qkv_bias = false;  // biases of queries, keys and values even without `bias` (Qwen2)
   bool qk_norm = false;   // an RMS norm of each head's queries and keys (Qwen3)
   bool tied = true;       // the output head is the token embedding's weight
+  LoraConfig lora = {};   // with a rank above 0: the model has adapters, and only they are trained
 
   int64_t kv_heads() const { return n_kv_head == 0 ? n_head : n_kv_head; }
   int64_t head_width() const { return head_size == 0 ? n_embd / n_head : head_size; }
   int64_t hidden_width() const { return n_hidden == 0 ? 4 * n_embd : n_hidden; }
+  double largest_dropout() const { return std::max(dropout, lora.dropout); }
+  // Of the trained parameters: adapters have at least f32.
+  DType trained_dtype() const { return lora.rank > 0 ? sum_type(dtype) : dtype; }
   bool operator==(const TransformerConfig&) const = default;
 };
 std::vector<Field> fields(TransformerConfig& config);

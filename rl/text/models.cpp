@@ -92,10 +92,10 @@ Tensor scalar_at_positions(const Linear& head, const Tensor& hidden) {
 }
 
 ScalarModel::ScalarModel(Transformer& model, double head_std, Generator& generator)
-    : trunk(model.config, generator), head(model.config.n_embd, 1, true, Init::zeros(model.config.dtype)) {
+    : trunk(model.config, generator), head(model.config.n_embd, 1, true, Init::zeros(model.config.trained_dtype())) {
   load_state_dict(trunk, state_dict(model));
   if (head_std > 0) {
-    head.weight.detach().copy_from(Tensor::normal(head.weight.shape(), 0, head_std, generator, model.config.dtype));
+    head.weight.detach().copy_from(Tensor::normal(head.weight.shape(), 0, head_std, generator, head.weight.dtype()));
   }
   to(model.device());
 }

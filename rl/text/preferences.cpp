@@ -185,8 +185,8 @@ DpoTrainer::DpoTrainer(Transformer& policy, std::vector<Preference> pairs, const
       slab_(policy),
       optimizer_(slab_, config.adamw),
       order_(pairs_.size(), random_stream(config.seed, 0)) {
-  check(policy.config.dropout == 0, "DpoTrainer: the policy has dropout {}: its log-probabilities would be random",
-        policy.config.dropout);
+  const double dropout = policy.config.largest_dropout();
+  check(dropout == 0, "DpoTrainer: the policy has dropout {}: its log-probabilities would be random", dropout);
 }
 
 Metrics DpoTrainer::step() {

@@ -59,10 +59,11 @@ void copy_at_interval(Reference& reference, Transformer& policy, int64_t step, c
 // θ_ref ← d·θ_ref + (1 - d)·θ.
 void average(Reference& reference, Transformer& policy, int64_t, const Algorithm& a) {
   NoGrad no_grad;
-  const NamedTensors to = state_dict(static_cast<ModelReference&>(reference).model()), from = state_dict(policy);
+  const NamedTensors to = trainable_parameters(static_cast<ModelReference&>(reference).model()),
+                     from = trainable_parameters(policy);  // frozen weights are equal
   for (size_t i = 0; i < to.size(); ++i) {
     const double d = a.reference_decay;
-    to[i].second.copy_from(to[i].second * d + from[i].second * (1 - d));
+    to[i].second.detach().copy_from(to[i].second * d + from[i].second * (1 - d));
   }
 }
 

@@ -111,13 +111,13 @@ RlTrainer::RlTrainer(Transformer& policy, const TextTask& task, const RlConfig& 
       optimizer_(slab_, config.adamw),
       moving_(config.algorithm.baseline_decay),
       kl_(config.algorithm.kl_control) {
-  check(policy.config.dropout == 0, "RlTrainer: the policy has dropout {}: its log-probabilities would be random",
-        policy.config.dropout);
+  const double dropout = policy.config.largest_dropout();
+  check(dropout == 0, "RlTrainer: the policy has dropout {}: its log-probabilities would be random", dropout);
   check(policy.config.vocab_size == task.vocab_size(), "RlTrainer: {} has {} tokens, the policy {}", task.name(),
         task.vocab_size(), policy.config.vocab_size);
   if (config.algorithm.baseline.needs.critic) {
     if (config.shared_critic) {
-      value_head_ = std::make_unique<Linear>(policy.config.n_embd, 1, true, Init::zeros(policy.config.dtype));
+      value_head_ = std::make_unique<Linear>(policy.config.n_embd, 1, true, Init::zeros(policy.config.trained_dtype()));
       value_head_->to(policy.device());
     } else {
       Generator generator = random_stream(config.seed, critic_stream);
@@ -302,7 +302,7 @@ void RlTrainer::learn(const Batch& batch, double temperature, double beta, const
       }
       if (epoch == 0 && m == 0) {
         first_ratio_error = sums.stats.worst_ratio_error();
-        for (const auto& [name, parameter] : named_parameters(policy_)) without_gradient += !has_grad(parameter);
+        for (const auto& [name, parameter] : trainable_parameters(policy_)) without_gradient += !has_grad(parameter);
       }
       // Compute both norms before stepping: a non-finite gradient must skip the policy and the critic.
       const double norm = grad_norm(slab_), critic_norm = critic_slab_ ? grad_norm(*critic_slab_) : 0;

@@ -67,10 +67,16 @@ TEST_CASE("slab: parameters that cannot be in one slab are refused", "[nn][optim
   } shared;
   CHECK(error_of([&] { ParamSlab slab(shared); }).find("'again' was visited before") != std::string::npos);
   struct Mixed : Module {
-    Tensor a = Tensor::ones({2}), b = Tensor::ones({2}, f64);
+    Tensor a = Tensor::ones({2}).set_requires_grad(), b = Tensor::ones({2}, f64).set_requires_grad();
     void visit(Visitor& v) override { v("a", a), v("b", b); }
   } mixed;
   CHECK(error_of([&] { ParamSlab slab(mixed); }).find("'b' is f64") != std::string::npos);
+  mixed.b.set_requires_grad(false);  // frozen: it stays where it is
+  ParamSlab slab(mixed);
+  CHECK(slab.segments().size() == 1);
+  CHECK(!mixed.b.requires_grad());
+  mixed.a.set_requires_grad(false);
+  CHECK(error_of([&] { ParamSlab none(mixed); }).find("no parameters that require a gradient") != std::string::npos);
 }
 
 TEST_CASE("optim: gradient norm and clipping", "[nn][optim]") {

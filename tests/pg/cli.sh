@@ -139,6 +139,23 @@ cmp -s "$whole/checkpoint.safetensors" runs/crashed/checkpoint.safetensors || ba
 cmp -s "$whole/samples.jsonl" runs/crashed/samples.jsonl || bad 'a resumed pg rl has other samples'
 says 0 'now let it learn' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 --name sft
 rl 0 'health checks:' --steps 1 --init runs/*_sft
+# Adapters: only they are trained, a resumed run ends with the same bytes, and --init trains them further.
+says 0 'in adapters are trained' "$pg" sft --task sort --length 3 --init runs/*_sft --lora-rank 2 --lora-dropout 0.1 --steps 3 --batch 4 \
+  --name adapted
+rl 0 'in adapters are trained' --steps 4 --name lora_whole --save-every 2 --init runs/*_sft --lora-rank 2 --lora-targets q_proj,c_fc
+cp -r runs/*_lora_whole runs/lora_crashed && rm runs/lora_crashed/checkpoint.safetensors
+rl 0 'health checks:' --steps 2 --name lora_two --init runs/*_sft --lora-rank 2 --lora-targets q_proj,c_fc
+cp runs/*_lora_two/checkpoint.safetensors runs/lora_crashed/
+says 0 'health checks:' "$pg" rl --resume runs/lora_crashed
+cmp -s runs/*_lora_whole/checkpoint.safetensors runs/lora_crashed/checkpoint.safetensors || bad 'a resumed run with adapters does not end with the bytes of one that went on'
+rl 0 'in adapters are trained' --steps 1 --init runs/*_lora_whole --name lora_further
+says 0 '' "$pg" sample runs/*_lora_further --tokens 3
+says 0 'LoRA of rank 2, alpha 16, q_proj,c_fc' "$pg" info runs/*_lora_further
+rl 1 'has adapters of rank 2 already' --steps 1 --init runs/*_lora_whole --lora-rank 2
+rl 1 '--lora-rank needs --init' --steps 1 --lora-rank 2
+rl 1 'need --lora-rank' --steps 1 --init runs/*_sft --lora-alpha 2
+rl 1 'q_proj, k_proj, v_proj' --steps 1 --init runs/*_sft --lora-rank 2 --lora-targets query
+rl 1 'has dropout 0.5' --steps 1 --init runs/*_sft --lora-rank 2 --lora-dropout 0.5
 # Imitation that may end earlier ends after 20 steps, if these earn anything at all.
 warm() { says 0 'health checks:' "$pg" rl --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 1 --eval-problems 20 "$@"; }
 warm --sft-steps 60 --sft-until 0.001 --name early

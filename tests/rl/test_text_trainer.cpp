@@ -149,7 +149,8 @@ TEST_CASE("rl trainer: the same bits for any number of threads, and from one run
 TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[rl][rl_trainer]") {
   TempDir dir;
   for (const char* name : {"ppo", "ppo, shared critic", "ppo, bf16", "ppo, shared critic, bf16", "dapo",
-                           "reinforce_baseline", "grpo", "grpo_two_sided, ema", "clip_cov", "decoupled_ppo"}) {
+                           "reinforce_baseline", "grpo", "grpo_two_sided, ema", "clip_cov", "decoupled_ppo",
+                           "ppo, lora", "ppo, shared critic, bf16, lora", "grpo_two_sided, ema, lora"}) {
     INFO(name);
     const std::string words = name;
     const bool shared = words.find("shared") != std::string::npos;
@@ -170,12 +171,32 @@ TEST_CASE("rl trainer: a resumed run has the bits of one that never stopped", "[
     const auto task = make_text_task("sort", {{"length", "3"}});
     Transformer alone = make_policy(*task, dtype);
     warm_up(alone, *task, 20);
+    const bool lora = words.find("lora") != std::string::npos;
+    const auto add_adapters = [&](Transformer& model, uint64_t seed) {
+      Generator generator(seed);
+      if (lora) add_lora(model, {.rank = 2, .alpha = 4, .targets = "q_proj,v_proj,c_fc"}, generator);
+    };
+    add_adapters(alone, 1);
+    std::map<std::string, std::vector<double>> frozen;
+    for (const auto& [n, p] : named_parameters(alone)) {
+      if (!p.requires_grad()) frozen[n] = p.to_vector();
+    }
+    CHECK(frozen.empty() == !lora);
     RlTrainer trainer(alone, *task, config);
-    for (int i = 0; i < 2; ++i) trainer.step();
+    for (int i = 0; i < 2; ++i) {
+      const Metrics metrics = trainer.step();
+      CHECK(metrics.at("check/first_ratio_error") == 0);
+      CHECK(metrics.at("check/parameters_without_gradient") == 0);
+    }
     trainer.save(dir.file("c.safetensors"), {{"task", "sort"}});
     for (int i = 0; i < 3; ++i) trainer.step();
 
+    for (const auto& [n, p] : named_parameters(alone)) {
+      if (frozen.contains(n)) CHECK((p.to_vector() == frozen.at(n)));
+    }
+
     Transformer resumed = make_policy(*task, dtype);
+    add_adapters(resumed, 2);
     RlTrainer other(resumed, *task, config);
     other.resume(load_checkpoint(dir.file("c.safetensors")));
     CHECK(other.steps() == 2);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nn/atomic_file.h"
+#include "nn/lora.h"
 #include "nn/pretrained.h"
 #include "tasks/bpe/bpe_tokenizer.h"
 #include "tasks/chat.h"
@@ -25,6 +26,10 @@ int export_model(const ExportOptions& o) {
         "export: {} holds a model already; choose another folder", o.folder);
   const RunModel model = load_run_model(o.run, Device{}, o.best, o.dtype);
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(model.tokenizer.get());
+  if (const LoraConfig& lora = model.model->config.lora; lora.rank > 0) {
+    if (!lora.merged) merge_lora(*model.model);
+    remove_lora(*model.model);
+  }
   save_pretrained(*model.model, o.folder);
   const auto path = [&](const char* name) { return (std::filesystem::path(o.folder) / name).string(); };
   if (tokenizer) {

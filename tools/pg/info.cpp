@@ -254,6 +254,11 @@ void print(const Json& json) {
                               m["n_layer"].dump(), m["n_head"].dump(), m["n_embd"].dump(), m["block_size"].dump(),
                               m["vocab_size"].dump(), m["dtype"].get<std::string>()));
   }
+  if (json.contains("model") && json["model"].contains("lora_rank")) {
+    const TransformerConfig model = transformer_config_from_json(json["model"].dump());
+    show("adapters", fmt::format("LoRA of rank {}, alpha {:g}, {}{}", model.lora.rank, model.lora.alpha,
+                                 model.lora.targets, model.lora.merged ? ", merged" : ""));
+  }
   if (json.contains("parameters")) show("parameters", json["parameters"].dump());
   const std::string total = json.contains("steps") ? " of " + json["steps"].dump() : "";
   show("step", json.contains("step") ? json["step"].dump() + total : "no checkpoint yet");

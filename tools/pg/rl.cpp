@@ -46,7 +46,7 @@ std::vector<Field> fields(RlOptions& o) {
       {"sft-lr", &o.sft.schedule.lr, "their learning rate", kNotNegative},
       {"sft-until", &o.sft_until,
        "held-out reward that ends the imitation, measured every 20 steps; 0: it ends after all steps", kNotNegative}};
-  return joined(fields(o.common),
+  return joined(joined(fields(o.common), fields(o.common.lora)),
                 joined(std::move(all), annotated(rl::fields(o.rl), "min-lr", "unless given, a tenth of --lr")));
 }
 
@@ -133,8 +133,8 @@ int run_rl(const RlOptions& o) {
   check_memory(1e3 * static_cast<double>(responses), fmt::format("a step of {} responses", responses),
                "fewer --prompts or --samples");
   const std::string note = task->held_out_note().empty() ? "" : "\n" + task->held_out_note();
-  remark(stdout, "{}: {}{}\n{} parameters; {} x {} responses a step, {}\n", task->name(), task->about(), note,
-         count_parameters(*policy), config.batch.prompts, config.batch.samples, config.algorithm.name);
+  remark(stdout, "{}: {}{}\n{}; {} x {} responses a step, {}\n", task->name(), task->about(), note,
+         parameter_text(*policy), config.batch.prompts, config.batch.samples, config.algorithm.name);
   RewardModel reward_model;
   rl::Judge judge;
   if (!o.reward_model.empty()) {

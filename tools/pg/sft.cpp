@@ -26,7 +26,7 @@ struct SftOptions {
 };
 
 std::vector<Field> fields(SftOptions& o) {
-  return joined(joined(joined(fields(o.common), fields(o.data)),
+  return joined(joined(joined(joined(fields(o.common), fields(o.data)), fields(o.common.lora)),
                        {{"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
                         {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
                 annotated(fields(o.train), "min-lr", "unless given, at most --lr"));
@@ -44,7 +44,7 @@ int sft(const SftOptions& o) {
   RunDir run = start_run(std::move(opened), trainer.steps(), o.common.run.out,
                          o.common.run.name.empty() ? "sft_" + task->name() : o.common.run.name);
   run.save_config(o.common.run.config);
-  remark(stdout, "{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), run.path());
+  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy), run.path());
 
   const auto held_out = task->held_out(o.eval_problems);
   catch_interrupt();
@@ -103,6 +103,7 @@ int sft_on_file(SftOptions& o, Given& given) {
                               .init = o.common.init,
                               .device = o.common.device,
                               .dtype = o.common.dtype.value_or(f32),
+                              .lora = o.common.lora,
                               .train = o.train,
                               .batch = o.batch,
                               .steps_given = given.has("steps"),

@@ -15,6 +15,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
+#include "tools/pg/text_rl.h"
 
 namespace pg::tools {
 namespace {
@@ -79,6 +80,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r) {
   const RunModel start = load_run_model(resumed ? r.run.resume : r.init, parse_device(r.device), false, r.dtype);
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(start.tokenizer.get());
   check(tokenizer, "sft: {} does not read text by a byte-level tokenizer, which --data needs", start.path);
+  if (!resumed) add_adapters(*start.model, r.lora, r.init, r.train.seed);
   const ChatTemplate* format = template_of(o, start);
   const int64_t longest = std::min(o.max_length, start.model->config.block_size + 1);
   const ChatData data = read_chat_data(
@@ -99,9 +101,9 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r) {
   run.save_config(r.config(r.train));
   remark(stdout,
          "{}: {} texts, {} left out because they have more than {} tokens; {} for validation; {} tokens, {} of them "
-         "learned\n{} parameters; {} steps of {} texts; {}\n",
+         "learned\n{}; {} steps of {} texts; {}\n",
          o.file, data.lines, data.too_long, longest, data.val.size(), data.tokens, data.learned,
-         count_parameters(*start.model), r.train.max_steps, r.batch * r.train.micro_batches, run.path());
+         parameter_text(*start.model), r.train.max_steps, r.batch * r.train.micro_batches, run.path());
 
   catch_interrupt();
   Progress progress(trainer.steps(), r.train.max_steps);

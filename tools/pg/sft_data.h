@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "nn/lora.h"
 #include "nn/trainer.h"
 #include "tools/pg/options.h"
 
@@ -21,6 +22,7 @@ struct SftDataRun {
   RunOptions run;
   std::string init, device;
   DType dtype = f32;
+  LoraConfig lora;
   TrainConfig train;
   int64_t batch = 8;
   bool steps_given = false;                               // else they follow from the epochs

@@ -54,6 +54,10 @@ std::vector<Field> options_of_tasks() {
   return options;
 }
 
+void check_adapters(const LoraConfig& lora) {
+  check(lora.rank > 0 || lora == LoraConfig{}, "--lora-alpha, --lora-dropout and --lora-targets need --lora-rank");
+}
+
 bool has_field(const std::vector<Field>& fields, const std::string& name) {
   return std::any_of(fields.begin(), fields.end(), [&](const Field& f) { return f.name == name; });
 }
@@ -116,8 +120,25 @@ std::unique_ptr<Transformer> load_policy(const std::string& run, const TextTask&
   return policy;
 }
 
+void add_adapters(Transformer& model, const LoraConfig& lora, const std::string& owner, uint64_t seed) {
+  check_adapters(lora);
+  if (lora.rank == 0) return;
+  check(model.config.lora.rank == 0,
+        "{}: its model has adapters of rank {} already; without --lora-rank they are trained further", owner,
+        model.config.lora.rank);
+  Generator init(seed);
+  add_lora(model, lora, init);
+}
+
 std::unique_ptr<Transformer> make_policy(const TextRlOptions& o, const TextTask& task, uint64_t seed) {
-  if (!o.init.empty()) return load_policy(o.init, task, parse_device(o.device), o.dtype);
+  check_adapters(o.lora);
+  check(o.lora.rank == 0 || !o.init.empty(),
+        "--lora-rank needs --init RUN: adapters change a trained model, and new weights would stay as they are");
+  if (!o.init.empty()) {
+    auto policy = load_policy(o.init, task, parse_device(o.device), o.dtype);
+    add_adapters(*policy, o.lora, o.init, seed);
+    return policy;
+  }
   TransformerConfig config = o.model;
   config.vocab_size = task.vocab_size();
   config.block_size = rl::block_size_for(task);
@@ -128,6 +149,12 @@ std::unique_ptr<Transformer> make_policy(const TextRlOptions& o, const TextTask&
   auto policy = std::make_unique<Transformer>(config, init);
   policy->to(parse_device(o.device));
   return policy;
+}
+
+std::string parameter_text(Transformer& model) {
+  const int64_t all = count_parameters(model);
+  if (model.config.lora.rank == 0) return fmt::format("{} parameters", all);
+  return fmt::format("{} parameters, of which {:.0f} in adapters are trained", all, lora_parameters(model.config));
 }
 
 std::map<std::string, std::string> policy_texts(const TextRlOptions& o, const TextTask& task, const std::string& kind) {

@@ -20,8 +20,9 @@ struct TextRlOptions {
   TransformerConfig model = {.n_layer = 2, .n_head = 4, .n_embd = 64};
   std::string device = "cpu";
   std::optional<DType> dtype;  // none: f32, or the dtype of `init`
+  LoraConfig lora;             // of pg sft and pg rl: adapters for the model of `init`
 };
-// All but the options of the task. `resumes`: the command has --resume.
+// All but the options of the task and of `lora`. `resumes`: the command has --resume.
 std::vector<Field> fields(TextRlOptions& options, bool resumes = true);
 
 // A command on a text task: besides `fields` it has the options of all tasks, and help that lists the tasks.
@@ -31,11 +32,17 @@ void choose_task(TextRlOptions& options, Given& given);
 
 // The task with its options. A note about its text is written to standard error.
 std::unique_ptr<TextTask> make_task(const TextRlOptions& options);
-// The task's model: loaded from `init` if given, otherwise new with weights drawn from `seed`.
+// The task's model: loaded from `init` if given, otherwise new with weights drawn from `seed`. With a rank in `lora` it
+// has new adapters, drawn from `seed` too, and only they are trained.
 std::unique_ptr<Transformer> make_policy(const TextRlOptions& options, const TextTask& task, uint64_t seed);
 // The model of a run or checkpoint, in `dtype` (none: its own). Throws Error if its vocabulary is not the task's.
 std::unique_ptr<Transformer> load_policy(const std::string& run, const TextTask& task, const Device& device,
                                          std::optional<DType> dtype);
+// Adds adapters to a model that `owner` names in messages, unless the rank is 0. Error if it has some already, or for
+// settings of adapters without a rank.
+void add_adapters(Transformer& model, const LoraConfig& lora, const std::string& owner, uint64_t seed);
+// "1234 parameters", and how many of them are trained if these are adapters.
+std::string parameter_text(Transformer& model);
 // Metadata of a policy's checkpoint; `kind` is the command that writes it.
 std::map<std::string, std::string> policy_texts(const TextRlOptions& options, const TextTask& task,
                                                 const std::string& kind);

@@ -146,7 +146,10 @@ int train(const TrainOptions& o) {
   TransformerConfig config = o.model;
   config.vocab_size = text.tokenizer->vocab_size();
   if (config.in_proj_std == 0) config.in_proj_std = 1 / std::sqrt(static_cast<double>(config.n_embd));
-  if (source) config.bias = source->model_config().bias;
+  if (source) {
+    config.bias = source->model_config().bias;
+    config.lora = source->model_config().lora;
+  }
   check_model_memory(config);
   check_batch_memory(config, o.batch, "a smaller --batch (--accumulate adds batches up) or --context");
   Generator init(train.seed);
