@@ -299,6 +299,23 @@ TEST_CASE("lora: merged weights are W + scale B A and compute the same", "[nn][l
   }
 }
 
+TEST_CASE("lora: merging into bf16 weights renews the f32 masters of an optimizer", "[nn][lora][bf16]") {
+  Transformer model = load_pretrained(kModels + "llama", bf16);
+  ParamSlab slab(model);
+  const Tensor before = slab.params().clone();
+  Generator g(3);
+  add_lora(model, {.rank = 2}, g);
+  fill_b(model);
+  merge_lora(model);
+  slab.refresh_masters();
+  CHECK(!equal_bits(slab.params(), before));
+  std::map<std::string, Tensor> weights;
+  for (const auto& [name, tensor] : state_dict(model)) weights[name] = tensor;
+  for (const ParamSlab::Segment& segment : slab.segments()) {
+    CHECK(equal_bits(ParamSlab::view_of(slab.params(), segment), weights.at(segment.name)));
+  }
+}
+
 TEST_CASE("lora: generation, training and packed rows have the same bits", "[nn][lora]") {
   for (const std::string type : kTypes) {
     for (const DType dtype : {f32, bf16, f64}) {
