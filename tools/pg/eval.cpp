@@ -23,16 +23,21 @@ double text_loss(Transformer& model, const std::vector<int32_t>& ids) {
   NoGrad no_grad;
   EvalMode eval_mode(model);
   const int64_t length = model.config.block_size, windows = window_count(ids, length);
+  constexpr int64_t logits = int64_t{1} << 24;  // at a time: 64 MB in f32
   double nats = 0;
   const auto add = [&](const Batch& batch) {
     const Shape shape = {batch.rows, batch.length};
     CrossEntropyOptions options;
     options.reduction = Reduction::sum;
     const Tensor targets = Tensor::from(batch.y, shape).to(model.device());
-    nats += cross_entropy(model(Tensor::from(batch.x, shape)), targets, options).item();
+    const Tensor hidden = model.hidden(Tensor::from(batch.x, shape));
+    const int64_t columns = std::max<int64_t>(1, logits / (batch.rows * model.config.vocab_size));
+    for (int64_t first = 0; first < batch.length; first += columns) {
+      const int64_t last = std::min(first + columns, batch.length);
+      nats += cross_entropy(model.head(slice(hidden, 1, first, last)), slice(targets, 1, first, last), options).item();
+    }
   };
-  // Logits of at most 64 MB at a time, but at least of one window.
-  const int64_t rows = std::clamp<int64_t>((int64_t{1} << 24) / (length * model.config.vocab_size), 1, 64);
+  const int64_t rows = std::clamp<int64_t>(logits / (length * model.config.vocab_size), 1, 64);
   for (int64_t first = 0; first < windows; first += rows) {
     add(window_batch(ids, first, std::min(rows, windows - first), length));
   }
