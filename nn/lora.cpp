@@ -22,6 +22,8 @@ Linear& layer_of(TransformerBlock& block, const std::string& module) {
 
 // All sites that adapters of this model can have.
 std::vector<LoraSite> possible_sites(const TransformerConfig& c) {
+  const double widest = static_cast<double>(std::max(c.n_head, c.kv_heads())) * static_cast<double>(c.head_width());
+  check(widest <= INT32_MAX, "LoRA: the heads have {:.0f} channels, more than {}", widest, INT32_MAX);
   const int64_t q = c.n_head * c.head_width(), k = c.kv_heads() * c.head_width();
   struct Size {
     const char* module;

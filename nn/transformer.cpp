@@ -266,6 +266,7 @@ TransformerConfig transformer_config_from_json(std::string_view text) {
 }
 
 double least_parameters(const TransformerConfig& c) {
+  if (c.n_head < 1) return 0;  // no such model: its constructor refuses the configuration
   const auto n = [](int64_t x) { return static_cast<double>(x); };
   const double attention = n(c.head_width()) * (2 * n(c.n_head) + 2 * n(c.kv_heads()));
   const double mlp = n(c.hidden_width()) * (c.mlp == MlpKind::swiglu ? 3 : 2);

@@ -88,6 +88,17 @@ std::vector<int64_t> starts(const std::string& folder) {
 
 }  // namespace
 
+TEST_CASE("checkpoint: a model without heads is refused with a sentence", "[nn][checkpoint]") {
+  const pg::testing::TempDir dir;
+  Transformer model = small_model(1);
+  TransformerConfig config = model.config;
+  config.n_head = 0;
+  save_checkpoint(dir.file("c.safetensors"), model, nullptr, {0, {}, {{"model", to_json(config)}}});
+  const Checkpoint checkpoint = load_checkpoint(dir.file("c.safetensors"));
+  CHECK(pg::testing::contains(pg::testing::error_of([&] { Transformer::zeros(checkpoint.model_config()); }),
+                              "n_head must be between 1 and"));
+}
+
 TEST_CASE("checkpoint: everything saved is loaded", "[nn][checkpoint]") {
   TempDir dir;
   const std::string path = dir.file("c.safetensors");

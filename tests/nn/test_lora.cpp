@@ -405,11 +405,16 @@ TEST_CASE("lora: training resumes from a checkpoint bit for bit", "[nn][lora]") 
       CHECK(equal_bits(logits_of(third, some_ids()), logits_of(second, some_ids())));
       CHECK(third.config.lora.merged);
 
-      // A rank that the file has no values for is refused before any memory is taken.
+      // Sizes that the file has no values for are refused before any memory is taken.
+      const auto refused = [&](const TransformerConfig& c) {
+        save_checkpoint(dir.file("huge.safetensors"), second, nullptr, {0, {}, {{"model", to_json(c)}}});
+        return error_of([&] { load_checkpoint(dir.file("huge.safetensors")).model_config(); });
+      };
       TransformerConfig huge = whole.config;
       huge.lora.rank = 1 << 30;
-      save_checkpoint(dir.file("huge.safetensors"), second, nullptr, {0, {}, {{"model", to_json(huge)}}});
-      CHECK(contains(error_of([&] { load_checkpoint(dir.file("huge.safetensors")).model_config(); }), "but it holds"));
+      CHECK(contains(refused(huge), "but it holds"));
+      huge.n_head = huge.n_kv_head = huge.head_size = INT32_MAX;
+      CHECK(contains(refused(huge), "LoRA: the heads have"));
     }
   }
 }
