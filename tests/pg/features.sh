@@ -117,7 +117,7 @@ says 1 err 'leave one of them out' "$pg" train --init "$(run gpt)" --resume "$(r
 head -c 65 unix.txt >val.txt
 tune 0 out '"complete":true' --steps 4 --eval-every 2 --lr 0.01 --val val.txt --name tuned --json
 if ! grep -q '^{' out || [ "$(wc -l <out)" != 1 ]; then bad 'train --json writes more than an object to standard output'; fi
-val=$(sed 's/.*"val_loss":\([0-9.]*\),"best.*/\1/' out)
+val=$(sed 's/.*"val_loss":\([0-9.]*\),"val_bits.*/\1/' out)
 [ "$val" = "$(loss "$(run tuned)" val.txt)" ] || bad "the last validation loss, $val, is not the loss of --val"
 [ "$(grep -c '"val_loss":' "$(run tuned)/metrics.jsonl")" = 3 ] || bad 'metrics.jsonl has not a validation loss of steps 0, 2 and 4'
 # A rate that destroys the model: the best one is that of step 0, and is kept.
