@@ -93,7 +93,9 @@ const std::vector<Key>& keys() {
 // empty.
 void check_keys(const Json& json, const std::string& file) {
   check(json.contains("peft_type"), "{}: 'peft_type' is missing", file);
-  for (const auto& [name, value] : json.items()) {
+  for (const auto& item : json.items()) {
+    const std::string& name = item.key();
+    const auto& value = item.value();
     const auto row = std::find_if(keys().begin(), keys().end(), [&](const Key& k) { return k.name == name; });
     const bool off = value.is_null() || value == false || value == "" || (value.is_structured() && value.empty());
     if (row == keys().end()) {
