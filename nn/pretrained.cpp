@@ -41,7 +41,7 @@ constexpr ModuleName kModules[] = {
     {"ln_f", "ln_f", "model.norm", "output_norm"},
     {"lm_head", "lm_head", "lm_head", "output"},
 };
-// Ends of names of tensors that hold no weights: masks, frequencies and the head of a tied model.
+// Ends of names of tensors that hold no weights: masks and frequencies.
 constexpr std::string_view kIgnored[] = {".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq", "rope_freqs.weight"};
 
 enum class Layout { gpt2, llama, gguf };
