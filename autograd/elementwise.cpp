@@ -93,6 +93,7 @@ Tensor div(const Tensor& a, const Tensor& b) { return binary(Op::div, Binary::di
 Tensor pow(const Tensor& a, const Tensor& b) { return binary(Op::pow, Binary::pow, a, b); }
 Tensor minimum(const Tensor& a, const Tensor& b) { return binary(Op::minimum, Binary::minimum, a, b); }
 Tensor maximum(const Tensor& a, const Tensor& b) { return binary(Op::maximum, Binary::maximum, a, b); }
+Tensor swiglu(const Tensor& gate, const Tensor& x) { return binary(Op::swiglu, Binary::swiglu, gate, x); }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   check(condition.defined(), "where: the condition is undefined");

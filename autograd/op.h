@@ -7,7 +7,7 @@ namespace pg {
 
 // clang-format off
 #define POLICYGRAD_OPS(X) \
-  X(leaf) X(add) X(sub) X(mul) X(div) X(pow) X(minimum) X(maximum) X(where) \
+  X(leaf) X(add) X(sub) X(mul) X(div) X(pow) X(minimum) X(maximum) X(swiglu) X(where) \
   X(gelu) X(affine) X(clamp) X(pow_scalar) X(cast) X(sum) X(mean) X(amax) \
   X(logsumexp) X(var) X(cumsum) X(matmul) X(linear) X(linear_gelu) X(mlp_gelu) X(reshape) \
   X(transpose) X(permute) X(slice) X(expand) X(cat) X(stack) X(gather) \

@@ -24,6 +24,7 @@ Tensor pow(const Tensor& a, const Tensor& b);
 Tensor pow(const Tensor& x, double exponent);
 Tensor minimum(const Tensor& a, const Tensor& b);  // at ties each side gets half the gradient
 Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor swiglu(const Tensor& gate, const Tensor& x);  // silu(gate)·x (Shazeer 2020, arXiv:2002.05202)
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);  // condition u8
 Tensor affine(const Tensor& x, double scale, double shift);               // scale·x + shift
 

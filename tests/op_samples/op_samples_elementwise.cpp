@@ -94,6 +94,7 @@ const std::vector<BinaryCase>& binary_cases() {
        [](T a, T b) { return 0.5 * (a + b - abs(a - b)); }},
       {Op::maximum, distinct, [](T a, T b) { return maximum(a, b); },
        [](T a, T b) { return 0.5 * (a + b + abs(a - b)); }},
+      {Op::swiglu, any, [](T a, T b) { return swiglu(a, b); }, [](T a, T b) { return a * sigmoid(a) * b; }},
   };
   return cases;
 }

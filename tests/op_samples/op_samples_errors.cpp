@@ -20,7 +20,8 @@ void elementwise_errors(std::vector<OpError>& out) {
                           {Op::div, div},
                           {Op::pow, [](const Tensor&a, const Tensor&b) { return pow(a, b); }},
                           {Op::minimum, minimum},
-                          {Op::maximum, maximum}}) {
+                          {Op::maximum, maximum},
+                          {Op::swiglu, swiglu}}) {
     out.push_back({b.op,
                    "shapes that do not broadcast",
                    [b] {

@@ -72,6 +72,7 @@ const std::vector<BinaryCase>& binary_cases() {
       {Binary::pow, "pow", [](Real x, Real y) { return std::pow(x, y); }, 0.5, 3, 3},
       {Binary::minimum, "minimum", [](Real x, Real y) { return std::min(x, y); }, -3, 3, 0},
       {Binary::maximum, "maximum", [](Real x, Real y) { return std::max(x, y); }, -3, 3, 0},
+      {Binary::swiglu, "swiglu", [](Real x, Real y) { return x / (1 + std::exp(-x)) * y; }, -3, 3, 16},
   };
   return cases;
 }

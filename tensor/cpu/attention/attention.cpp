@@ -127,7 +127,7 @@ struct Forward {
           if (most == 0) continue;
           if (rows == 1) {
             const Matrix<S> transposed{row_of<S>(k, b, h, first), 1, k.strides[2]};
-            multiply_skinny(SkinnyProduct<S, T>{1, most, s.size, {packed_q, 0, 1}, transposed, scores, kKeys, T(0)});
+            multiply_skinny(SkinnyProduct<S, T>{1, most, s.size, packed_q, s.size, transposed, scores, kKeys, T(0)});
           } else {
             multiply_tile<PackedA>(n, round_up(most, Vec<T>::size), s.size, packed_q + row * s.size, packed_k,
                                    int64_t{kKeys}, scores, int64_t{kKeys}, T(0));

@@ -223,9 +223,16 @@ void run(const Product<S, C>& g, int threads) {
   }
 }
 
+// Rows of contiguous elements.
+template <class T>
+struct RowsOf {
+  const T* data;
+  int64_t ld;
+};
+
 // Computes the columns [begin, end) of a product with few rows; a and b are in the form that multiply_skinny expects.
 template <class S, class C, class B, class T>
-void run_skinny(const Product<S, C>& g, Matrix<B> b, int64_t k, Matrix<T> a, int64_t begin, int64_t end) {
+void run_skinny(const Product<S, C>& g, Matrix<B> b, int64_t k, RowsOf<T> a, int64_t begin, int64_t end) {
   const int64_t n = end - begin;
   Sums<T> sums;
   if constexpr (std::is_same_v<C, T>) {
@@ -235,7 +242,7 @@ void run_skinny(const Product<S, C>& g, Matrix<B> b, int64_t k, Matrix<T> a, int
     if (g.beta != T(0)) begin_sums(g, sums, 0, begin, g.m, n);
   }
   b.data += begin * b.column;
-  multiply_skinny(SkinnyProduct<B, T>{g.m, n, k, a, b, sums.data, sums.ld, g.beta});
+  multiply_skinny(SkinnyProduct<B, T>{g.m, n, k, a.data, a.ld, b, sums.data, sums.ld, g.beta});
   finish(g, sums, 0, begin, g.m, n);
 }
 
@@ -265,16 +272,17 @@ void run_transposed_output(const Product<S, C>& g, int threads) {
   });
 }
 
-template <class T>
-Matrix<T> widened_rows(const Matrix<T>& a, int64_t, int64_t) {
-  return a;
-}
-Matrix<float> widened_rows(const Matrix<BFloat16>& a, int64_t m, int64_t k) {
-  float* to = scratch<float>(Scratch::gemm_a, m * k);
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < k; ++j) to[i * k + j] = static_cast<float>(a.data[i * a.row + j * a.column]);
+// The rows of a, as T and contiguous: a itself or a copy.
+template <class T, class S>
+RowsOf<T> contiguous_rows(const Matrix<S>& a, int64_t m, int64_t k) {
+  if constexpr (std::is_same_v<S, T>) {
+    if (a.column == 1) return {a.data, a.row};
   }
-  return {to, k, 1};
+  T* to = scratch<T>(Scratch::gemm_a, m * k);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < k; ++j) to[i * k + j] = static_cast<T>(a.data[i * a.row + j * a.column]);
+  }
+  return {to, k};
 }
 
 // Few rows times a b whose columns are contiguous and of even length: b is read in pairs.
@@ -284,16 +292,15 @@ bool is_skinny_pairs(const Product<BFloat16, C>& g) {
 }
 template <class C>
 void run_skinny_pairs(const Product<BFloat16, C>& g, int threads) {
-  Matrix<float> a;
+  RowsOf<float> a;
   if constexpr (simd::kHasDot) {
     float* words = scratch<float>(Scratch::gemm_a, g.m * g.k / 2 + Vec<float>::size);
     for (int64_t i = 0; i < g.m; ++i) {
       pack_pairs(words + i * g.k / 2, g.a.data + i * g.a.row, 2, g.a.column, 1, 1, g.k);
     }
-    a = {words, g.k / 2, 1};
+    a = {words, g.k / 2};
   } else {
-    a = widened_rows(g.a, g.m, g.k);
-    a.column = 2;
+    a = contiguous_rows<float>(g.a, g.m, g.k);
   }
   const Matrix<simd::Pair> b{reinterpret_cast<const simd::Pair*>(g.b.data), 1, g.b.column / 2};
   for_columns<BFloat16>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, b, g.k / 2, a, j, end); });
@@ -315,7 +322,7 @@ void multiply(const Product<S, C>& g) {
     if (is_skinny_pairs(g)) return run_skinny_pairs(g, threads);
   }
   if (!is_skinny(g)) return suits_transposed_output(g) ? run_transposed_output(g, threads) : run<false>(g, threads);
-  const auto a = widened_rows(g.a, g.m, g.k);
+  const auto a = contiguous_rows<computes_t<S>>(g.a, g.m, g.k);
   for_columns<S>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, g.b, g.k, a, j, end); });
 }
 

@@ -9,11 +9,13 @@
 namespace pg::cpu {
 
 // c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S. S may be Pair, two steps of k each: k then counts pairs, and
-// a holds pairs too if one instruction multiplies them, else floats, twice as many.
+// a holds pairs too if one instruction multiplies them, else floats, twice as many. The elements of a row of a are
+// contiguous.
 template <class S, class T>
 struct SkinnyProduct {
   int64_t m, n, k;
-  Matrix<T> a;
+  const T* a;
+  int64_t lda;
   Matrix<S> b;
   T* c;
   int64_t ldc;
@@ -27,6 +29,7 @@ template <int Rows, int Groups, class S, class T>
 void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   using simd::Vec;
   constexpr int size = Vec<T>::size;
+  constexpr bool split_pairs = std::is_same_v<S, simd::Pair> && !simd::kHasDot;
   const auto columns = [&](int v) { return Groups > 1 ? size : std::min<int64_t>(size, g.n - j - v * size); };
   Vec<T> sum[Groups][Rows];
   for (int v = 0; v < Groups; ++v) {
@@ -43,7 +46,7 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
       if (!Whole && i >= depth) break;
 #pragma GCC unroll 4
       for (int r = 0; r < Rows; ++r) {
-        const T* a = g.a.data + r * g.a.row + (k + i) * g.a.column;
+        const T* a = g.a + r * g.lda + (k + i) * (split_pairs ? 2 : 1);
         if constexpr (!std::is_same_v<S, simd::Pair>) {
           sum[v][r] = fma(Vec<T>(*a), block[i], sum[v][r]);
         } else if constexpr (simd::kHasDot) {
@@ -56,8 +59,18 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
     }
   };
   constexpr int64_t line = 64 / sizeof(S);  // whole cache lines of b: rows far apart may evict one another from L1
+  // Where the processor's own prefetching would be interrupted at the end of every short row: the columns of the next
+  // call, which come next in memory, if they fit into L1.
+  constexpr int64_t ahead_lines = split_pairs ? Groups * size : 0;
+  const bool prefetches = g.b.column == g.k && ahead_lines * g.k * static_cast<int64_t>(sizeof(S)) <= 24 * 1024;
+  const S* ahead = g.b.data + (j + Groups * size) * g.b.column;
   int64_t k = 0;
   for (; k + line <= g.k; k += line) {
+    if (prefetches) {
+#pragma GCC unroll 32
+      for (int64_t i = 0; i < ahead_lines; ++i) __builtin_prefetch(ahead + i * line);
+      ahead += ahead_lines * line;
+    }
 #pragma GCC unroll 4
     for (int v = 0; v < Groups; ++v) {
 #pragma GCC unroll 4
@@ -91,7 +104,7 @@ void skinny_rows(const SkinnyProduct<S, T>& g) {
     int64_t k = 0;
     do {
       const int64_t depth = std::min(few, g.k - k);
-      const T* a = g.a.data + k * g.a.column;
+      const T* a = g.a + k;
       const S* b = g.b.data + k * g.b.row;
       const T beta = k == 0 ? g.beta : T(1);
       for (int64_t j = j0; j < end; j += size) {
@@ -104,7 +117,7 @@ void skinny_rows(const SkinnyProduct<S, T>& g) {
           const Vec<T> bk =
               columns == size ? simd::load(b + i * g.b.row + j) : simd::load(b + i * g.b.row + j, columns);
 #pragma GCC unroll 4
-          for (int r = 0; r < Rows; ++r) sum[r] = fma(Vec<T>(a[r * g.a.row + i * g.a.column]), bk, sum[r]);
+          for (int r = 0; r < Rows; ++r) sum[r] = fma(Vec<T>(a[r * g.lda + i]), bk, sum[r]);
         }
         for (int r = 0; r < Rows; ++r) store(g.c + r * g.ldc + j, sum[r], columns);
       }
