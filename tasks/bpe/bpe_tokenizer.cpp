@@ -196,6 +196,20 @@ std::vector<std::vector<int32_t>> BpeTokenizer::encode_batch(std::span<const std
   return ids;
 }
 
+// Normal form C is that of the parts: the part before the cut ends with \n, which combines with nothing. An added token
+// does not reach over the cut, because it has no \n, and the white space that it takes along does not, because a letter
+// or digit follows the cut.
+bool BpeTokenizer::splits_at_line_cuts() const {
+  const auto cuttable = [](const AddedToken& token) {
+    const char first = token.content[0];
+    const bool punctuation = (first >= '!' && first <= '/') || (first >= ':' && first <= '@') ||
+                             (first >= '[' && first <= '`') || (first >= '{' && first <= '~');
+    return token.content.find('\n') == std::string::npos && (!token.lstrip || punctuation);
+  };
+  const std::vector<AddedToken>& added = state_->data.added;
+  return state_->pretokenizer.splits_at_line_cuts() && std::all_of(added.begin(), added.end(), cuttable);
+}
+
 std::string BpeTokenizer::decode_bytes(std::span<const int32_t> ids) const {
   std::string bytes;
   for (const int32_t id : ids) bytes += continuation(-1, id);

@@ -54,6 +54,11 @@ class BpeTokenizer : public Tokenizer {
   std::vector<std::vector<int32_t>> encode_batch(std::span<const std::string_view> texts,
                                                  const EncodeOptions& options = {}) const;
 
+  // Whether a text may be cut at every line_cut (line_cut.h): the ids of the two parts, encoded without `surround`, are
+  // those of the whole. True for the pre-tokenizers of split_patterns(), unless an added token has a line feed, or
+  // takes the white space before it along and does not begin with an ASCII punctuation character.
+  bool splits_at_line_cuts() const;
+
   // The bytes of the tokens. Without a normalizer and without added tokens that take white space along, these are the
   // bytes that were encoded (with EncodeOptions::surround off). Error for an id that no token has.
   std::string decode_bytes(std::span<const int32_t> ids) const;

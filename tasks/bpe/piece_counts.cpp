@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "tasks/bpe/bpe_merge.h"
-#include "tasks/utf8.h"
+#include "tasks/bpe/line_cut.h"
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
 
@@ -27,22 +27,6 @@ uint64_t hash_of(std::string_view bytes) {
   return mix_bits(hash ^ word ^ 0x9e3779b97f4a7c15u);
 }
 
-// Where a chunk may end: the first such place after `from`, else the end of the text.
-size_t border_after(std::string_view text, size_t from, RegexScratch& scratch) {
-  static const Regex around("\\S\\n[\\p{L}\\p{N}]");
-  for (size_t i = text.find('\n', std::max<size_t>(from, 4)); i + 1 < text.size(); i = text.find('\n', i + 1)) {
-    // The character before the newline has at most four bytes, of which the first that begins a valid character counts.
-    const size_t size = std::min<size_t>(first_unit(text.substr(i + 1)).bytes, text.size() - i - 1);
-    for (size_t before = 1; before <= 4; ++before) {
-      const std::string_view near = text.substr(i - before, before + 1 + size);
-      if (valid_prefix(near) != near.size()) continue;
-      if (around.find(near, 0, scratch).begin == 0) return i + 1;
-      break;
-    }
-  }
-  return text.size();
-}
-
 std::vector<std::string_view> chunks_of(std::string_view text, const std::vector<AddedToken>& special) {
   constexpr size_t usual = size_t{1} << 20;
   const bool cut = std::none_of(special.begin(), special.end(),
@@ -50,7 +34,7 @@ std::vector<std::string_view> chunks_of(std::string_view text, const std::vector
   std::vector<std::string_view> chunks;
   RegexScratch scratch;
   while (!text.empty()) {
-    const size_t size = cut && text.size() > usual ? border_after(text, usual, scratch) : text.size();
+    const size_t size = cut && text.size() > usual ? line_cut(text, usual, scratch) : text.size();
     chunks.push_back(text.substr(0, size));
     text.remove_prefix(size);
   }

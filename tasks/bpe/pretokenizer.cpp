@@ -1,6 +1,8 @@
 // Pre-tokenizers: the types of components, and splitting.
 #include "tasks/bpe/pretokenizer.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "tasks/bpe/split_regexes.h"
@@ -49,7 +51,7 @@ void add_split(Steps& steps, const Json& split) {
 }
 
 void add_digits(Steps& steps, const Json& digits) {
-  steps.steps.push_back({Regex(flag_of(digits, "individual_digits", false) ? "\\p{N}" : "\\p{N}+")});
+  steps.steps.push_back({Regex(flag_of(digits, "individual_digits", false) ? kDigitRegex : kDigitsRegex)});
 }
 
 void add_byte_level(Steps& steps, const Json& byte_level) {
@@ -164,6 +166,25 @@ void Pretokenizer::split(std::string_view text, RegexScratch& scratch, PieceFn p
     if (bad > 0) piece(context, text.substr(0, bad));
     text.remove_prefix(bad);
   }
+}
+
+// At a line_cut there is a character X that is no white space, then \n, the cut, and a letter or digit L.
+// The first list: an alternative for letters or digits matches at L, whatever precedes it, because no alternative that
+// begins before the cut has \n and then a letter or digit. The \n before the cut is a piece of its own or the end of
+// the piece of X, in the whole (by \s+, \s*[\r\n]+ or [\r\n]*) as in the part that ends with it. The second list: no
+// match has a \n, and a match depends on no character beside it. Such a step leaves the text around the cut to the
+// steps after it, or splits it right there.
+bool Pretokenizer::splits_at_line_cuts() const {
+  constexpr const char* cutting[] = {kGpt2Regex,   kLlama3Regex, kQwen2Regex,
+                                     kCl100kRegex, kO200kRegex,  kDefaultRegexes[1]};
+  constexpr const char* within[] = {kDefaultRegexes[0], kDefaultRegexes[2], kDefaultRegexes[3], kDigitRegex};
+  const auto is_among = [](const auto& list, const SplitStep& step) {
+    return !step.removed &&
+           std::any_of(std::begin(list), std::end(list), [&](const char* p) { return step.regex.pattern() == p; });
+  };
+  return !adds_space_ && std::all_of(steps_.begin(), steps_.end(), [&](const SplitStep& s) {
+    return is_among(cutting, s) || is_among(within, s);
+  }) && std::any_of(steps_.begin(), steps_.end(), [&](const SplitStep& s) { return is_among(cutting, s); });
 }
 
 const std::vector<SplitPattern>& split_patterns() {

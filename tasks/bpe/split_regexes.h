@@ -21,10 +21,13 @@ inline constexpr char kO200kRegex[] =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)" POLICYGRAD_CONTRACTIONS
     R"(?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)" POLICYGRAD_CONTRACTIONS
     R"(?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+// The component Digits, with and without individual_digits.
+inline constexpr char kDigitRegex[] = R"(\p{N})";
+inline constexpr char kDigitsRegex[] = R"(\p{N}+)";
 // llama.cpp's for a model without a known pre-tokenizer: each splits the pieces of the one before.
 inline constexpr const char* kDefaultRegexes[] = {
-    R"([\p{P}\$\+<=>\^~\|]+)", R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))", R"(\p{N}+)",
-    R"([0-9][0-9][0-9])"};
+    R"([\p{P}\$\+<=>\^~\|]+)", R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))",
+    kDigitsRegex, R"([0-9][0-9][0-9])"};
 
 #undef POLICYGRAD_CONTRACTIONS
 

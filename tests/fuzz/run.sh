@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs every fuzz target of this folder under AddressSanitizer and UndefinedBehaviorSanitizer. A target is one file: its
-# comment lines name the sources to compile with it, and its first inputs: `seed:` with printf's escapes, or a
-# `seed-file:` of the tree. Needs clang++ with libFuzzer. It keeps its work, and an input that fails, in build-fuzz.
+# comment lines name the sources to compile with it, libraries besides fmt, and its first inputs: `seed:` with printf's
+# escapes, or a `seed-file:` of the tree. Needs clang++ with libFuzzer. It keeps its work, and an input that fails, in
+# build-fuzz.
 # Usage: tests/fuzz/run.sh SECONDS [TARGET...]
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -24,8 +25,9 @@ for target in "$@"; do
     $cache clang++ -std=c++20 -O1 -g1 -I. -ffp-contract=off $sanitizers -c "$source" -o "$object" || continue 2
     objects="$objects $object"
   done
+  libraries=$(told libraries "$file" | sed 's/[^ ][^ ]*/-l&/g')
   # shellcheck disable=SC2086
-  clang++ $sanitizers -fsanitize=fuzzer $objects -lfmt -o "$program" || continue
+  clang++ $sanitizers -fsanitize=fuzzer $objects -lfmt $libraries -o "$program" || continue
   mkdir -p "$corpus"
   count=0
   told seed "$file" | while IFS= read -r seed; do
