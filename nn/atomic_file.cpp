@@ -40,6 +40,16 @@ void AtomicFile::write(const void* data, size_t bytes) {
   }
 }
 
+void AtomicFile::rewrite(size_t offset, const void* data, size_t bytes) {
+  const off_t end = ::lseek(file_, 0, SEEK_CUR);
+  if (end < 0) fail_with_errno("seek in");
+  check(bytes <= static_cast<size_t>(end) && offset <= static_cast<size_t>(end) - bytes,
+        "write {}: the bytes [{}, {}) are to be replaced, and {} are written", path_, offset, offset + bytes, end);
+  if (::lseek(file_, static_cast<off_t>(offset), SEEK_SET) < 0) fail_with_errno("seek in");
+  write(data, bytes);
+  if (::lseek(file_, end, SEEK_SET) < 0) fail_with_errno("seek in");
+}
+
 void AtomicFile::commit() {
   if (::fsync(file_) != 0) fail_with_errno("sync");
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_with_errno("rename");

@@ -17,6 +17,8 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(const void* data, size_t bytes);
+  // Replaces bytes that have been written, from byte `offset` on: the header, once it is known.
+  void rewrite(size_t offset, const void* data, size_t bytes);
   void commit();  // syncs to the disk, then renames to `path`
 
  private:

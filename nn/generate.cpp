@@ -216,6 +216,7 @@ class Generation {
 
 std::vector<Generated> generate(Transformer& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options) {
+  check_causal(model.config, "generate");
   check(options.max_new_tokens >= 0, "generate: max_new_tokens must not be negative, got {}", options.max_new_tokens);
   check(options.samples >= 1 && (options.max_rows == 0 || options.max_rows >= options.samples),
         "generate: expected at least one sample per prompt and max_rows 0 or at least that, got {} and {}",

@@ -45,7 +45,8 @@ struct Generated {
   FinishReason finish = FinishReason::length;
 };
 
-// Continues each prompt (at least one token, at most block_size). Result i belongs to prompt i / samples.
+// Continues each prompt (at least one token, at most block_size). Result i belongs to prompt i / samples. Error if the
+// model is not causal.
 std::vector<Generated> generate(Transformer& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options);
 

@@ -14,15 +14,15 @@ void KvSlot::store(const Tensor& new_k, const Tensor& new_v) const {
           "adjacent, got {} {}",
           k.dtype(), k.size(0), k.size(1), k.size(3), x.dtype(), x.shape());
   }
-  kernels(k.device()).kv_append(k, v, new_k, new_v, before);
+  kernels(k.device()).kv_append(k, v, new_k, new_v, before);  // to the same place twice if the values are the keys
 }
 
 KvCache::KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype,
-                 Device device)
+                 Device device, bool values_are_keys)
     : lengths(Tensor::zeros({rows}, i32)) {
   for (int64_t i = 0; i < layers; ++i) {
     k.push_back(Tensor::zeros({rows, heads, room, head_size}, dtype, device));
-    v.push_back(Tensor::zeros({rows, heads, room, head_size}, dtype, device));
+    v.push_back(values_are_keys ? k.back() : Tensor::zeros({rows, heads, room, head_size}, dtype, device));
   }
 }
 
@@ -39,9 +39,11 @@ KvCache KvCache::slice(int64_t begin, int64_t end) const {
 void KvCache::copy_row(int64_t from, int64_t to) const {
   const int32_t length = lengths.data<const int32_t>()[from];
   for (size_t i = 0; i < k.size(); ++i) {
-    for (const Tensor& part : {k[i], v[i]}) {
+    const auto copy = [&](const Tensor& part) {
       part.view_select(0, to).view_slice(1, 0, length).copy_from(part.view_select(0, from).view_slice(1, 0, length));
-    }
+    };
+    copy(k[i]);
+    if (v[i].storage() != k[i].storage()) copy(v[i]);
   }
   lengths.data<int32_t>()[to] = length;
 }

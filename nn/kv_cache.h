@@ -1,5 +1,6 @@
 #pragma once
-// KV cache: keys and values of earlier positions, so that a new token costs one position instead of all of them.
+// KV cache: keys and values of earlier positions, so that a new token costs one position instead of all of them. With
+// latent attention (nn/latent_attention.h) one tensor serves as both.
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -8,7 +9,7 @@ namespace pg {
 
 // One layer's part of a cache for one forward pass.
 struct KvSlot {
-  Tensor k, v;    // [B, H, S, D]
+  Tensor k, v;    // [B, H, S, D]; one and the same tensor if the values are the keys
   Tensor before;  // i32 [B], on the device of k: positions in use, the index of the first new one
   Tensor after;   // i32 [B], on the device of k: positions in use after the new ones are stored
 
@@ -18,11 +19,12 @@ struct KvSlot {
 
 // Rows have different lengths without padding. Copies of a KvCache share the memory.
 struct KvCache {
-  std::vector<Tensor> k, v;  // per layer [B, H, S, D] with room for S positions
+  std::vector<Tensor> k, v;  // per layer [B, H, S, D] with room for S positions; v is k if the values are the keys
   Tensor lengths;            // i32 [B], on the CPU: positions in use
 
-  KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype,
-          Device device = {});
+  // values_are_keys: v[i] is k[i], without memory of its own.
+  KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype, Device device = {},
+          bool values_are_keys = false);
   int64_t rows() const { return lengths.size(0); }
   int64_t room() const { return k[0].size(2); }
   // Rows [begin, end); shares the memory.

@@ -87,7 +87,7 @@ MLP::MLP(int64_t channels, bool with_bias, double dropout, const Init& init, int
   if (gated) c_gate.emplace(channels, c_fc.weight.size(0), with_bias, init);
 }
 Tensor MLP::operator()(const Tensor& x) const {
-  if (c_gate) return drop(c_proj(silu((*c_gate)(x)) * c_fc(x)));
+  if (c_gate) return drop(c_proj(swiglu((*c_gate)(x), c_fc(x))));
   // Adapters add a term before gelu or after c_proj. In bf16, gelu(c_fc(x)) rounds once more than linear_gelu.
   if (!c_fc.plain()) return drop(c_proj(gelu(c_fc(x))));
   if (!c_proj.plain()) return drop(c_proj(linear_gelu(x, c_fc.weight, c_fc.bias)));
@@ -99,6 +99,11 @@ void MLP::visit(Visitor& visitor) {
   visitor("c_proj", c_proj);
   visitor("drop", drop);
 }
+
+Tensor PackedBatch::on_grid(const Tensor& packed) const {
+  return reshape(index_select(packed, 0, from), {rows, columns, packed.size(1)});
+}
+Tensor PackedBatch::from_grid(const Tensor& x) const { return index_select(reshape(x, {-1, x.size(2)}), 0, grid); }
 
 namespace {
 
@@ -152,12 +157,15 @@ Tensor CausalSelfAttention::project(const Tensor& y) const {
 }
 
 Tensor CausalSelfAttention::operator()(const Tensor& x) const {
-  if (plain()) return drop(c_proj(attention_qkv(c_attn(x), static_cast<int>(config.heads))));
+  if (plain()) return drop(c_proj(attention_qkv(c_attn(x), static_cast<int>(config.heads), config.causal)));
   const auto [q, k, v] = split(c_attn(x), {});
-  return project(attention(q, k, v));
+  AttentionOptions options;
+  options.causal = config.causal;
+  return project(attention(q, k, v, options));
 }
 
 Tensor CausalSelfAttention::operator()(const Tensor& x, const KvSlot& slot) const {
+  check(config.causal, "CausalSelfAttention: a KV cache needs causal attention");
   const auto [q, k, v] = split(c_attn(x), slot.before);
   slot.store(k, v);
   AttentionOptions options;
@@ -166,22 +174,17 @@ Tensor CausalSelfAttention::operator()(const Tensor& x, const KvSlot& slot) cons
 }
 
 Tensor CausalSelfAttention::operator()(const Tensor& x, const PackedBatch& rows) const {
-  const auto on_grid = [&](const Tensor& packed) {  // [N, W] → [B, T, W]
-    return reshape(index_select(packed, 0, rows.from), {rows.rows, rows.columns, packed.size(1)});
-  };
-  const auto from_grid = [&](const Tensor& y) {  // [B, T, W] → [N, W]
-    return index_select(reshape(y, {-1, y.size(2)}), 0, rows.grid);
-  };
+  check(config.causal, "CausalSelfAttention: packed rows need causal attention");
   const Tensor qkv = c_attn(x);
-  if (plain()) return drop(c_proj(from_grid(attention_qkv(on_grid(qkv), static_cast<int>(config.heads)))));
+  if (plain()) return drop(c_proj(rows.from_grid(attention_qkv(rows.on_grid(qkv), static_cast<int>(config.heads)))));
   // Norms and rotations are computed once for each of the N positions.
   const int64_t n = x.size(0), d = config.head_size;
   const auto [q, k, v] = split(reshape(qkv, {n, 1, qkv.size(1)}), rows.positions);
   const auto heads_on_grid = [&](const Tensor& h) {  // [N, H, 1, D] → [B, H, T, D]
-    return split_heads(on_grid(reshape(h, {n, h.size(1) * d})), h.size(1));
+    return split_heads(rows.on_grid(reshape(h, {n, h.size(1) * d})), h.size(1));
   };
   const Tensor y = attention(heads_on_grid(q), heads_on_grid(k), heads_on_grid(v));
-  return drop(c_proj(from_grid(reshape(transpose(y, 1, 2), {rows.rows, rows.columns, config.heads * d}))));
+  return drop(c_proj(rows.from_grid(reshape(transpose(y, 1, 2), {rows.rows, rows.columns, config.heads * d}))));
 }
 
 void CausalSelfAttention::visit(Visitor& visitor) {

@@ -100,7 +100,7 @@ struct Dropout : Module {
 };
 
 // A two-layer perceptron x [..., C] → [..., C]. GPT-2's is c_proj(gelu(c_fc(x))), gelu by the tanh formula. A gated one
-// is c_proj(silu(c_gate(x))·c_fc(x)), the SwiGLU of Shazeer (2020, arXiv:2002.05202) as Llama has it.
+// is c_proj(swiglu(c_gate(x), c_fc(x))), the SwiGLU of Shazeer (2020, arXiv:2002.05202) as Llama has it.
 struct MLP : Module {
   std::optional<Linear> c_gate;
   Linear c_fc, c_proj;
@@ -120,6 +120,9 @@ struct PackedBatch {
   Tensor ids, positions;          // i32 [N]: the token, and its position in its sequence
   Tensor grid;                    // i32 [N]: its row-major index in the grid
   Tensor from;                    // i32 [B·T]: for each index of the grid one of the N; any of them for padding
+
+  Tensor on_grid(const Tensor& packed) const;  // [N, W] → [B, T, W]
+  Tensor from_grid(const Tensor& x) const;     // [B, T, W] → [N, W]
 };
 
 struct AttentionConfig {
@@ -132,10 +135,12 @@ struct AttentionConfig {
   double norm_eps = 1e-6;         // of that norm
   std::optional<Rope> rope = {};  // rotary positions of queries and keys; none: the caller adds positions to x
   double dropout = 0;
+  bool causal = true;  // position t sees positions 0 … t; false: all positions
 };
 
-// Multi-head self-attention in which position t sees positions 0 … t: x [B, T, C] → [B, T, C]. Dropout applies to the
-// result only: the fused attention never stores the attention weights.
+// Multi-head self-attention: x [B, T, C] → [B, T, C]. With `causal`, position t sees positions 0 … t; without, it sees
+// all T, and a KV cache or packed rows are an Error. Dropout applies to the result only: the fused attention never
+// stores the attention weights.
 struct CausalSelfAttention : Module {
   AttentionConfig config;  // nothing in it is 0
   Linear c_attn;           // [(heads + 2·kv_heads)·D, C]: queries, keys and values, concatenated

@@ -14,33 +14,44 @@ namespace {
 
 // The layer of a block that a target's `module` names.
 Linear& layer_of(TransformerBlock& block, const std::string& module) {
-  if (module == "attn.c_attn") return block.attn.c_attn;
-  if (module == "attn.c_proj") return block.attn.c_proj;
+  if (module == "attn.c_attn") return block.attn->c_attn;
+  if (module == "attn.q_down") return *block.latent_attn->q_down;
+  if (module == "attn.q_up") return block.latent_attn->q_up;
+  if (module == "attn.kv_down") return block.latent_attn->kv_down;
+  if (module == "attn.c_proj") return block.attn ? block.attn->c_proj : block.latent_attn->c_proj;
   if (module == "mlp.c_gate") return *block.mlp.c_gate;
   return module == "mlp.c_fc" ? block.mlp.c_fc : block.mlp.c_proj;
 }
 
 // All sites that adapters of this model can have.
 std::vector<LoraSite> possible_sites(const TransformerConfig& c) {
-  const double widest = static_cast<double>(std::max(c.n_head, c.kv_heads())) * static_cast<double>(c.head_width());
+  const double widest =
+      static_cast<double>(std::max(c.n_head, c.kv_heads())) *
+      (static_cast<double>(std::max(c.head_width(), c.v_head_width())) + static_cast<double>(c.rope_size));
   check(widest <= INT32_MAX, "LoRA: the heads have {:.0f} channels, more than {}", widest, INT32_MAX);
   const int64_t q = c.n_head * c.head_width(), k = c.kv_heads() * c.head_width();
   struct Size {
     const char* module;
     int64_t in, out;
   };
-  const Size sizes[] = {{"attn.c_attn", c.n_embd, q + 2 * k},
-                        {"attn.c_proj", q, c.n_embd},
-                        {"mlp.c_gate", c.n_embd, c.hidden_width()},
-                        {"mlp.c_fc", c.n_embd, c.hidden_width()},
-                        {"mlp.c_proj", c.hidden_width(), c.n_embd}};
+  std::vector<Size> sizes = {{"mlp.c_fc", c.n_embd, c.hidden_width()}, {"mlp.c_proj", c.hidden_width(), c.n_embd}};
+  if (c.mlp == MlpKind::swiglu) sizes.push_back({"mlp.c_gate", c.n_embd, c.hidden_width()});
+  if (c.latent()) {
+    if (c.q_latent_size > 0) sizes.push_back({"attn.q_down", c.n_embd, c.q_latent_size});
+    sizes.push_back({"attn.q_up", c.q_latent_size > 0 ? c.q_latent_size : c.n_embd, q + c.n_head * c.rope_size});
+    sizes.push_back({"attn.kv_down", c.n_embd, c.kv_latent_size + c.rope_size});
+    sizes.push_back({"attn.c_proj", c.n_head * c.v_head_width(), c.n_embd});
+  } else {
+    sizes.push_back({"attn.c_attn", c.n_embd, q + 2 * k});
+    sizes.push_back({"attn.c_proj", q, c.n_embd});
+  }
   std::vector<LoraSite> sites;
   for (const LoraTarget& target : lora_targets()) {
-    if (target.module == "mlp.c_gate" && c.mlp != MlpKind::swiglu) continue;
     if (target.name == "c_attn" && c.positions != Positions::learned) continue;
-    const Size& size =
-        *std::find_if(std::begin(sizes), std::end(sizes), [&](const Size& s) { return target.module == s.module; });
-    LoraSite site{target, size.in, 0, size.out, target.part < 0};
+    const auto size =
+        std::find_if(sizes.begin(), sizes.end(), [&](const Size& s) { return target.module == s.module; });
+    if (size == sizes.end()) continue;  // this model has no such layer
+    LoraSite site{target, size->in, 0, size->out, target.part < 0};
     if (target.part >= 0) site.begin = target.part == 0 ? 0 : q + (target.part - 1) * k;
     if (target.part >= 0) site.end = site.begin + (target.part == 0 ? q : k);
     sites.push_back(std::move(site));
@@ -91,9 +102,10 @@ std::vector<Field> fields(LoraConfig& c) {
 
 const std::vector<LoraTarget>& lora_targets() {
   static const std::vector<LoraTarget> rows = {
-      {"q_proj", "attn.c_attn", 0},  {"k_proj", "attn.c_attn", 1},    {"v_proj", "attn.c_attn", 2},
-      {"c_attn", "attn.c_attn", -1}, {"o_proj", "attn.c_proj", -1},   {"gate_proj", "mlp.c_gate", -1},
-      {"up_proj", "mlp.c_fc", -1},   {"down_proj", "mlp.c_proj", -1},
+      {"q_proj", "attn.c_attn", 0},    {"k_proj", "attn.c_attn", 1},    {"v_proj", "attn.c_attn", 2},
+      {"c_attn", "attn.c_attn", -1},   {"q_down", "attn.q_down", -1},   {"q_up", "attn.q_up", -1},
+      {"kv_down", "attn.kv_down", -1}, {"o_proj", "attn.c_proj", -1},   {"gate_proj", "mlp.c_gate", -1},
+      {"up_proj", "mlp.c_fc", -1},     {"down_proj", "mlp.c_proj", -1},
   };
   return rows;
 }

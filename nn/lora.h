@@ -37,7 +37,8 @@ std::vector<Field> fields(LoraConfig& config);
 
 // The linear layers of a block, by the names that PEFT's adapters of the Llama family have. A target also names the
 // layers whose module in our model ends with it: "c_fc" is up_proj, "c_proj" is o_proj and down_proj, "mlp.c_proj" is
-// down_proj.
+// down_proj. Latent attention has q_down, q_up, kv_down and o_proj; its k_up and v_up are no targets, because the
+// absorbed form computes with these weights themselves and not with the layers.
 struct LoraTarget {
   std::string name;
   std::string module;  // in a block of our model

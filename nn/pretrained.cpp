@@ -167,6 +167,7 @@ void load_weights(Transformer& model, const TensorSource& source) {
 }
 
 std::vector<std::string> hf_modules(const TransformerConfig& config, const std::string& module) {
+  check_no_latent(config);
   const Layout layout = layout_of(config, false);
   std::vector<std::string> names = names_of_module(Name(module + ".weight"), layout);
   const bool prefixed = layout == Layout::gpt2 && module != "lm_head";
@@ -184,6 +185,7 @@ Transformer load_pretrained(const std::string& path, DType dtype) {
 }
 
 void save_pretrained(Transformer& model, const std::string& folder) {
+  check_causal(model.config, "save_pretrained");
   check(
       model.config.lora.rank == 0 || model.config.lora.merged,
       "save_pretrained: the model has adapters that are not merged; merge_lora() adds them to the weights, save_peft() "

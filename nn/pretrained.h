@@ -23,6 +23,8 @@ TransformerConfig config_from_gguf(const TensorSource& source);
 // The configuration of the model at `path`: a Hugging Face folder or a GGUF file, open as `source`. Error if the model
 // has more parameters than the file has values, which is checked here, before a model that large is built.
 TransformerConfig pretrained_config(const std::string& path, const TensorSource& source);
+// Error for a model with latent attention, which no known type has.
+void check_no_latent(const TransformerConfig& config);
 // The names that a module of ours, as in "h.3.attn.c_attn", has in the models of transformers: one, or three if the
 // rows of queries, keys and values are modules of their own. Empty if there is no such module.
 std::vector<std::string> hf_modules(const TransformerConfig& config, const std::string& module);
@@ -35,7 +37,7 @@ void load_weights(Transformer& model, const TensorSource& source);
 Transformer load_pretrained(const std::string& path, DType dtype = f32);
 
 // Writes config.json and model.safetensors, which transformers loads, into the folder, which is created. The tensors
-// keep the dtype of the model. Error if the model has adapters that are not merged (nn/lora.h).
+// keep the dtype of the model. Error if the model has adapters that are not merged (nn/lora.h), or is not causal.
 void save_pretrained(Transformer& model, const std::string& folder);
 
 }  // namespace pg

@@ -178,6 +178,11 @@ const char* torch_dtype(DType dtype) { return dtype == bf16 ? "bfloat16" : dtype
 
 }  // namespace
 
+void check_no_latent(const TransformerConfig& c) {
+  check(!c.latent(), "pretrained: the model has latent attention, which none of the model types {} has",
+        fmt::join(names_of(families()), ", "));
+}
+
 TransformerConfig config_from_hf(std::string_view text, std::string_view what) {
   const Json json = Json::parse(shallow_json(text, what), nullptr, /*allow_exceptions=*/false);
   check(json.is_object(), "{}: expected a JSON object, got '{}'", what, excerpt(text));
@@ -187,6 +192,7 @@ TransformerConfig config_from_hf(std::string_view text, std::string_view what) {
 }
 
 std::string config_to_hf(const TransformerConfig& c) {
+  check_no_latent(c);
   Json json;
   if (like_gpt2(c)) {
     json = {{"architectures", {"GPT2LMHeadModel"}},

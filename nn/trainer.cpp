@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "autograd/op_util.h"
+#include "nn/denoiser.h"
 #include "tensor/base/random.h"
 
 namespace pg {
@@ -12,10 +13,12 @@ namespace {
 constexpr int32_t kIgnore = -100;
 enum Stream : uint64_t { data_stream, dropout_stream, eval_stream };  // random streams of TrainConfig::seed
 
-int64_t count_targets(const TokenBatch& batch) {
+int64_t count_targets(const TokenBatch& batch, const TransformerConfig& model) {
+  if (!batch.weights.defined()) check_causal(model, "Trainer: a batch without weights");
   if (batch.indices.defined()) return batch.indices.numel();
   check(batch.ids.defined() && batch.ids.shape() == batch.targets.shape(),
         "Trainer: ids and targets must have one shape, got {} and {}", batch.ids.shape(), batch.targets.shape());
+  if (batch.weights.defined()) return batch.ids.numel();
   const auto targets = batch.targets.data<const int32_t>();
   return std::count_if(targets.begin(), targets.end(), [](int32_t target) { return target != kIgnore; });
 }
@@ -23,10 +26,13 @@ int64_t count_targets(const TokenBatch& batch) {
 // The operations check ids on the CPU only, because reading them from a GPU would wait for the device.
 void check_batch(const TokenBatch& batch, int64_t vocab_size) {
   detail::check_ids(batch.ids, vocab_size, "Trainer");
-  detail::check_ids(batch.targets, vocab_size, "Trainer", &kIgnore);
+  detail::check_ids(batch.targets, vocab_size - (batch.weights.defined() ? 1 : 0), "Trainer", &kIgnore);
 }
 
 Tensor summed_loss(const Transformer& model, const TokenBatch& batch) {
+  if (batch.weights.defined()) {
+    return summed_denoising_loss(masked_denoiser(model), {batch.ids, batch.targets, batch.weights});
+  }
   CrossEntropyOptions options;
   options.reduction = Reduction::sum;
   options.ignore_index = kIgnore;
@@ -69,7 +75,7 @@ StepReport Trainer::step() {
   std::vector<TokenBatch> batches;
   for (int64_t i = 0; i < config_.micro_batches; ++i) {
     batches.push_back(next_batch_(data_));
-    report.tokens += count_targets(batches.back());
+    report.tokens += count_targets(batches.back(), model_.config);
   }
   check(report.tokens > 0, "Trainer: the batch of step {} has no target", steps() + 1);
   set_batches(std::move(batches), report.tokens);
@@ -93,7 +99,8 @@ void Trainer::set_batches(std::vector<TokenBatch> batches, int64_t tokens) {
   const Device device = model_.device();
   const double per_token = 1 / static_cast<double>(tokens);
   const auto same = [](const TokenBatch& a, const TokenBatch& b) {
-    return !a.indices.defined() && !b.indices.defined() && a.ids.shape() == b.ids.shape();
+    return !a.indices.defined() && !b.indices.defined() && a.weights.defined() == b.weights.defined() &&
+           a.ids.shape() == b.ids.shape();
   };
   const bool alike = per_token_.defined() && per_token_.device() == device &&
                      std::equal(batches.begin(), batches.end(), batches_.begin(), batches_.end(), same);
@@ -114,8 +121,12 @@ void Trainer::set_batches(std::vector<TokenBatch> batches, int64_t tokens) {
     if (alike) {
       batches_[i].ids.copy_from(batches[i].ids);
       batches_[i].targets.copy_from(batches[i].targets);
+      if (batches[i].weights.defined()) batches_[i].weights.copy_from(batches[i].weights);
     } else {
-      batches[i] = {batches[i].ids.to(device), batches[i].targets.to(device)};
+      TokenBatch& batch = batches[i];
+      batch.ids = batch.ids.to(device);
+      batch.targets = batch.targets.to(device);
+      if (batch.weights.defined()) batch.weights = batch.weights.to(device);
     }
   }
   if (!alike) batches_ = std::move(batches);
@@ -180,7 +191,7 @@ double Trainer::evaluate(const NextBatch& next, int64_t batches) {
   int64_t tokens = 0;
   for (int64_t i = 0; i < batches; ++i) {
     const TokenBatch batch = next(generator);
-    tokens += count_targets(batch);
+    tokens += count_targets(batch, model_.config);
     loss += summed_loss(model_, batch).item();
   }
   check(tokens > 0, "Trainer: the evaluation batches have no target");

@@ -1,6 +1,7 @@
 #pragma once
-// The training loop of language models: get batches, accumulate gradients, clip, AdamW step, repeat. With equal seed
-// and data the results are bit-identical for any thread count, in one run or resumed from a checkpoint.
+// The training loop of language models and masked denoisers: get batches, accumulate gradients, clip, AdamW step,
+// repeat. With equal seed and data the results are bit-identical for any thread count, in one run or resumed from a
+// checkpoint.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -37,16 +38,20 @@ struct TokenBatch {
   // in the grid of `packed`. Logits are computed at these positions only.
   PackedBatch packed = {};
   Tensor indices = {}, tokens = {};
+  // For a masked denoiser (nn/denoiser.h), ids and targets as in MaskedTokens: the weights f64 [B, T] of the losses of
+  // the targets. The mean loss is their weighted sum over all B·T positions. Error if the model is causal, and for a
+  // batch without weights if it is not.
+  Tensor weights = {};
 };
 // Returns a batch; all its randomness must come from the generator, whose state is the data cursor in a checkpoint.
 using NextBatch = std::function<TokenBatch(Generator&)>;
 
 struct StepReport {
   int64_t step = 0;  // steps done, this one included
-  double loss = 0;   // mean over the tokens of the step, nats, before the update
+  double loss = 0;   // mean over the tokens of the step, nats, before the update; for a denoiser the bound on it
   double lr = 0;
   double grad_norm = 0;  // before clipping
-  int64_t tokens = 0;
+  int64_t tokens = 0;    // targets; for a denoiser all positions
 };
 
 // Memory of tensors during the last step, in bytes.

@@ -9,6 +9,41 @@
 namespace pg {
 namespace {
 
+// The fields of latent attention, and those that have no meaning with it.
+void check_latent(const TransformerConfig& c) {
+  const struct {
+    const char* name;
+    int64_t value;
+  } sizes[] = {{"kv_latent_size", c.kv_latent_size},
+               {"q_latent_size", c.q_latent_size},
+               {"rope_size", c.rope_size},
+               {"v_head_size", c.v_head_size}};
+  for (const auto& size : sizes) {
+    check(size.value >= 0 && size.value <= INT32_MAX, "Transformer: {} must be between 0 and {}, got {}", size.name,
+          INT32_MAX, size.value);
+    check(c.latent() || size.value == 0,
+          "Transformer: {} is {}, but attention has no latent; set kv_latent_size or leave it out", size.name,
+          size.value);
+  }
+  check(c.latent() || c.latent_norm.is("rms"),
+        "Transformer: latent_norm is {}, but attention has no latent; set kv_latent_size or leave it out",
+        c.latent_norm.name);
+  if (!c.latent()) return;
+  check(c.n_kv_head == 0,
+        "Transformer: n_kv_head is {}, but with kv_latent_size all heads share one latent; leave it out", c.n_kv_head);
+  check(!c.qk_norm,
+        "Transformer: qk_norm does not apply with kv_latent_size; latent_norm names the norm of the latents");
+  check(!c.qkv_bias, "Transformer: qkv_bias does not apply with kv_latent_size; bias adds biases to the latents");
+  if (c.positions == Positions::rope) {
+    check(c.rope_size >= 2 && c.rope_size % 2 == 0,
+          "Transformer: rotary positions with kv_latent_size need an even rope_size of at least 2, got {}",
+          c.rope_size);
+  } else {
+    check(c.rope_size == 0, "Transformer: rope_size is {}, but positions are learned; set positions to rope",
+          c.rope_size);
+  }
+}
+
 const TransformerConfig& checked(const TransformerConfig& c) {
   const auto positive = [](const char* name, int64_t value) {
     check(value >= 1 && value <= INT32_MAX, "Transformer: {} must be between 1 and {}, got {}", name, INT32_MAX, value);
@@ -25,6 +60,7 @@ const TransformerConfig& checked(const TransformerConfig& c) {
   positive("n_hidden", c.hidden_width());
   check(c.n_head % c.kv_heads() == 0, "Transformer: n_head {} is not a multiple of n_kv_head {}", c.n_head,
         c.kv_heads());
+  check_latent(c);
   check(c.norm_eps >= 0 && c.norm_eps < HUGE_VAL, "Transformer: norm_eps must be at least 0, got {}", c.norm_eps);
   check(c.in_proj_std > 0 && c.in_proj_std < HUGE_VAL, "Transformer: in_proj_std must be positive, got {}",
         c.in_proj_std);
@@ -66,34 +102,52 @@ void Norm::visit(Visitor& visitor) {
 
 TransformerBlock::TransformerBlock(const TransformerConfig& c)
     : ln_1(c),
-      attn(c.n_embd,
-           {.heads = c.n_head,
-            .kv_heads = c.kv_heads(),
-            .head_size = c.head_width(),
-            .qkv_bias = c.bias || c.qkv_bias,
-            .bias = c.bias,
-            .qk_norm = c.qk_norm,
-            .norm_eps = c.norm_eps,
-            .rope = c.positions == Positions::rope ? std::optional(c.rope) : std::nullopt,
-            .dropout = c.dropout},
-           Init::zeros(c.dtype)),
       ln_2(c),
-      mlp(c.n_embd, c.bias, c.dropout, Init::zeros(c.dtype), c.hidden_width(), c.mlp == MlpKind::swiglu) {}
+      mlp(c.n_embd, c.bias, c.dropout, Init::zeros(c.dtype), c.hidden_width(), c.mlp == MlpKind::swiglu) {
+  if (c.latent()) {
+    const LatentAttentionConfig latent{.heads = c.n_head,
+                                       .kv_latent_size = c.kv_latent_size,
+                                       .q_latent_size = c.q_latent_size,
+                                       .head_size = c.head_width(),
+                                       .v_head_size = c.v_head_width(),
+                                       .rope_size = c.rope_size,
+                                       .rope = c.rope,
+                                       .norm = c.latent_norm,
+                                       .norm_eps = c.norm_eps,
+                                       .bias = c.bias,
+                                       .dropout = c.dropout,
+                                       .causal = c.causal};
+    latent_attn.emplace(c.n_embd, latent, Init::zeros(c.dtype));
+    return;
+  }
+  const AttentionConfig heads{.heads = c.n_head,
+                              .kv_heads = c.kv_heads(),
+                              .head_size = c.head_width(),
+                              .qkv_bias = c.bias || c.qkv_bias,
+                              .bias = c.bias,
+                              .qk_norm = c.qk_norm,
+                              .norm_eps = c.norm_eps,
+                              .rope = c.positions == Positions::rope ? std::optional(c.rope) : std::nullopt,
+                              .dropout = c.dropout,
+                              .causal = c.causal};
+  attn.emplace(c.n_embd, heads, Init::zeros(c.dtype));
+}
 
 Tensor TransformerBlock::operator()(const Tensor& x, const KvSlot* slot) const {
   const Tensor normed = ln_1(x);
-  const auto [sum, normed_sum] = ln_2.add(x, slot ? attn(normed, *slot) : attn(normed));
+  const auto [sum, normed_sum] = ln_2.add(x, slot ? attend(normed, *slot) : attend(normed));
   return sum + mlp(normed_sum);
 }
 
 Tensor TransformerBlock::operator()(const Tensor& x, const PackedBatch& rows) const {
-  const auto [sum, normed_sum] = ln_2.add(x, attn(ln_1(x), rows));
+  const auto [sum, normed_sum] = ln_2.add(x, attend(ln_1(x), rows));
   return sum + mlp(normed_sum);
 }
 
 void TransformerBlock::visit(Visitor& visitor) {
   visitor("ln_1", ln_1);
-  visitor("attn", attn);
+  if (attn) visitor("attn", *attn);
+  if (latent_attn) visitor("attn", *latent_attn);
   visitor("ln_2", ln_2);
   visitor("mlp", mlp);
 }
@@ -139,6 +193,7 @@ Tensor Transformer::hidden(const Tensor& given, const KvCache* cache) const {
     }
     return ln_f(x);
   }
+  check_causal(config, "Transformer with a KV cache");
   check(cache->rows() == ids.size(0) && cache->k.size() == h.size(),
         "Transformer: ids have {} rows and the model {} layers, the cache has {} and {}", ids.size(0), h.size(),
         cache->rows(), cache->k.size());
@@ -150,6 +205,7 @@ Tensor Transformer::hidden(const Tensor& given, const KvCache* cache) const {
 }
 
 Tensor Transformer::hidden(const PackedBatch& given) const {
+  check_causal(config, "Transformer with packed rows");  // a shared prefix depends on what follows it
   if (given.ids.device() != device()) detail::check_ids(given.ids, config.vocab_size, "Transformer");
   check(given.columns <= config.block_size, "Transformer: {} positions, block_size is {}", given.columns,
         config.block_size);
@@ -192,8 +248,16 @@ Tensor Transformer::loss(const Tensor& ids, const Tensor& targets) const {
 }
 
 KvCache Transformer::new_cache(int64_t rows, int64_t room) const {
-  return {rows,         config.n_layer, config.kv_heads(), room == 0 ? config.block_size : room, config.head_width(),
-          config.dtype, device()};
+  check_causal(config, "KvCache");
+  const TransformerConfig& c = config;
+  return {rows,
+          c.n_layer,
+          c.latent() ? 1 : c.kv_heads(),
+          room == 0 ? c.block_size : room,
+          c.latent() ? c.kv_latent_size + c.rope_size : c.head_width(),
+          c.dtype,
+          device(),
+          /*values_are_keys=*/c.latent()};
 }
 
 void Transformer::visit(Visitor& visitor) {
@@ -221,12 +285,14 @@ std::vector<Field> gpt2_fields(TransformerConfig& c) {
            "type of weights and activations"}};
 }
 
+}  // namespace
+
 std::vector<Field> family_fields(TransformerConfig& c) {
   const Range size = whole_from(0, INT32_MAX);
   return {
-      {"n-kv-head", &c.n_kv_head, "heads of keys and values, 0 for n-head", size},
-      {"head-size", &c.head_size, "channels of a head, 0 for n-embd / n-head", size},
-      {"n-hidden", &c.n_hidden, "hidden width of the MLP, 0 for 4 n-embd", size},
+      {"n-kv-head", &c.n_kv_head, "heads of keys and values; 0: as many as heads", size},
+      {"head-size", &c.head_size, "channels of a head; 0: the width divided by the heads", size},
+      {"n-hidden", &c.n_hidden, "hidden width of the MLP; 0: 4 times the width", size},
       {"norm", named_field<NormKind>(c.norm, {{"layer", NormKind::layer}, {"rms", NormKind::rms}}), "the norms"},
       {"norm-eps", &c.norm_eps, "added to the variance or mean square of a norm", kNotNegative},
       {"positions", named_field<Positions>(c.positions, {{"learned", Positions::learned}, {"rope", Positions::rope}}),
@@ -241,15 +307,24 @@ std::vector<Field> family_fields(TransformerConfig& c) {
       {"qkv-bias", &c.qkv_bias, "queries, keys and values have biases without --bias"},
       {"qk-norm", &c.qk_norm, "queries and keys pass an RMS norm"},
       {"tied", &c.tied, "the output head is the token embedding's weight"},
-      {"lora-merged", &c.lora.merged, "the weights contain the terms of the adapters"}};
+      {"kv-latent-size", &c.kv_latent_size, "channels of the latent of keys and values, 0 for ordinary attention",
+       size},
+      {"q-latent-size", &c.q_latent_size, "channels of the latent of queries, 0 for none; with kv-latent-size", size},
+      {"rope-size", &c.rope_size, "rotated channels of a head; with kv-latent-size and rotary positions", size},
+      {"v-head-size", &c.v_head_size, "channels of a head's values, 0 for head-size; with kv-latent-size", size},
+      {"latent-norm", row_field(c.latent_norm), "the norm of the latents; with kv-latent-size"}};
 }
-
-}  // namespace
 
 std::vector<Field> fields(TransformerConfig& c) {
   TransformerConfig gpt2;
-  const std::vector<Field> defaults = joined(family_fields(gpt2), fields(gpt2.lora));
-  std::vector<Field> family = joined(family_fields(c), fields(c.lora));
+  const auto later = [](TransformerConfig& of) {
+    const std::vector<Field> states = {
+        {"causal", &of.causal, "a position sees only itself and earlier ones"},
+        {"lora-merged", &of.lora.merged, "the weights contain the terms of the adapters"}};
+    return joined(joined(family_fields(of), states), fields(of.lora));
+  };
+  const std::vector<Field> defaults = later(gpt2);
+  std::vector<Field> family = later(c);
   for (size_t i = 0; i < family.size(); ++i) family[i].absent = defaults[i].text();
   return joined(gpt2_fields(c), std::move(family));
 }
@@ -265,14 +340,33 @@ TransformerConfig transformer_config_from_json(std::string_view text) {
   return config;
 }
 
+void check_causal(const TransformerConfig& config, std::string_view what) {
+  check(config.causal,
+        "{}: the model's attention is bidirectional, as in a masked denoiser: it predicts masked tokens, not the next "
+        "token",
+        what);
+}
+
 double least_parameters(const TransformerConfig& c) {
   if (c.n_head < 1) return 0;  // no such model: its constructor refuses the configuration
   const auto n = [](int64_t x) { return static_cast<double>(x); };
-  const double attention = n(c.head_width()) * (2 * n(c.n_head) + 2 * n(c.kv_heads()));
+  double attention = n(c.n_embd) * n(c.head_width()) * (2 * n(c.n_head) + 2 * n(c.kv_heads()));
+  if (c.latent()) {
+    const double q = n(c.n_head) * (n(c.head_width()) + n(c.rope_size)), v = n(c.n_head) * n(c.v_head_width());
+    attention = n(c.n_embd) * (n(c.kv_latent_size) + n(c.rope_size) + v) +
+                n(c.kv_latent_size) * (n(c.n_head) * n(c.head_width()) + v) +
+                (c.q_latent_size > 0 ? n(c.q_latent_size) * (n(c.n_embd) + q) : n(c.n_embd) * q);
+  }
   const double mlp = n(c.hidden_width()) * (c.mlp == MlpKind::swiglu ? 3 : 2);
   const double embeddings = n(c.vocab_size) * (c.tied ? 1 : 2);
   const double positions = c.positions == Positions::learned ? n(c.block_size) : 0;
-  return n(c.n_embd) * (embeddings + positions + n(c.n_layer) * (attention + mlp)) + lora_parameters(c);
+  return n(c.n_embd) * (embeddings + positions + n(c.n_layer) * mlp) + n(c.n_layer) * attention + lora_parameters(c);
+}
+
+double cache_bytes_per_token(const TransformerConfig& c) {
+  const auto n = [](int64_t x) { return static_cast<double>(x); };
+  const double channels = c.latent() ? n(c.kv_latent_size) + n(c.rope_size) : 2 * n(c.kv_heads()) * n(c.head_width());
+  return n(c.n_layer) * channels * static_cast<double>(size_of(c.dtype));
 }
 
 }  // namespace pg

@@ -234,8 +234,8 @@ TEST_CASE("lora: merged weights are W + scale B A and compute the same", "[nn][l
         for (const auto& [name, tensor] : state_dict(base)) want[name] = tensor.clone();
         for (TransformerBlock& block : model.h) {
           const std::string prefix = "h." + std::to_string(&block - model.h.data()) + ".";
-          std::vector<std::pair<std::string, Linear*>> layers = {{"attn.c_attn", &block.attn.c_attn},
-                                                                 {"attn.c_proj", &block.attn.c_proj},
+          std::vector<std::pair<std::string, Linear*>> layers = {{"attn.c_attn", &block.attn->c_attn},
+                                                                 {"attn.c_proj", &block.attn->c_proj},
                                                                  {"mlp.c_fc", &block.mlp.c_fc},
                                                                  {"mlp.c_proj", &block.mlp.c_proj}};
           if (block.mlp.c_gate) layers.emplace_back("mlp.c_gate", &*block.mlp.c_gate);
@@ -258,7 +258,7 @@ TEST_CASE("lora: merged weights are W + scale B A and compute the same", "[nn][l
           }
         }
         // One layer: the result with adapters, and then with merged weights.
-        const Linear& layer = model.h[1].attn.c_attn;
+        const Linear& layer = model.h[1].attn->c_attn;
         const Tensor x = Tensor::normal({7, layer.weight.size(1)}, 0, 1, random, dtype);
         NoGrad no_grad;
         const Tensor of_layer = layer(x);

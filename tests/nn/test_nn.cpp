@@ -114,7 +114,7 @@ TEST_CASE("module: train and eval reach every module", "[nn]") {
   CHECK_FALSE(model.h[1].mlp.drop.training);
   CHECK(same_bits(model(ids), model(ids)));
   model.train();
-  CHECK(model.h[1].attn.drop.training);
+  CHECK(model.h[1].attn->drop.training);
   manual_seed(5);
   const Tensor first = model(ids);
   CHECK_FALSE(same_bits(first, model(ids)));
