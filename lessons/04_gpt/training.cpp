@@ -48,7 +48,7 @@ std::vector<std::vector<double>> head_map(const Transformer& model, const Tensor
   const int64_t t = ids.size(1), c = model.config.n_embd, d = c / model.config.n_head;
   Tensor x = model.wte(ids) + model.wpe(Tensor::arange(t, i32));
   for (size_t i = 0; i < layer; ++i) x = model.h[i](x);
-  const Tensor qkv = model.h[layer].attn.c_attn(model.h[layer].ln_1(x));
+  const Tensor qkv = model.h[layer].attn->c_attn(model.h[layer].ln_1(x));
   const auto part = [&](int64_t i) { return unsqueeze(slice(qkv, 2, i * c + head * d, i * c + (head + 1) * d), 1); };
   const Tensor p = attention_weights(part(0), part(1)).view_reshape({t, t});
   std::vector<std::vector<double>> rows;

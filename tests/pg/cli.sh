@@ -2,7 +2,8 @@
 # The pg command as a user meets it. Usage: cli.sh BUILD_FOLDER
 set -u
 pg=$(cd "$1" && pwd)/pg
-gguf=$PWD/tests/goldens/gguf/blocks.gguf
+root=$PWD
+gguf=$root/tests/goldens/gguf/blocks.gguf
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -40,6 +41,20 @@ tiny 0 'memory of a step' --data stories --profile --name profiled
 grep -q matmul out || bad '--profile shows no matmul'
 cmp -s "$first/checkpoint.safetensors" runs/*_profiled/checkpoint.safetensors || bad 'measuring changes the numbers'
 
+# Latent attention: trained, repeated from its config.yaml, trained on, sampled, described, not exported.
+tiny 0 'pg sample' --data stories --name latent --kv-latent-size 6 --q-latent-size 5 --positions rope --rope-size 4 \
+  --latent-norm l2 --bias false
+latent=$(echo runs/*_latent)
+says 0 'pg sample' "$pg" train --config "$latent/config.yaml" --name same
+cmp -s "$latent/checkpoint.safetensors" runs/*_same/checkpoint.safetensors || bad 'a saved config with latents does not repeat its run'
+says 0 'cache       40 bytes per token' "$pg" info "$latent"
+says 0 'cache       128 bytes per token' "$pg" info "$first"
+says 0 '' "$pg" sample "$latent" --tokens 5
+says 0 'pg sample' "$pg" train --data stories --init "$latent" --steps 2 --eval-batches 1 --name on
+says 1 '--latent-norm rms differs from the l2' "$pg" train --data stories --init "$latent" --latent-norm rms
+says 1 'latent attention, which none of the model types' "$pg" export "$latent" exported
+tiny 1 'rope_size is 4, but positions are learned' --data stories --kv-latent-size 6 --rope-size 4
+
 # Command line over file over default; what is no option is an error.
 printf 'steps: 3\nlr: 0.5 # a comment\n' >some.yaml
 tiny 0 'pg sample' --data stories --config some.yaml --name third
@@ -69,6 +84,9 @@ says 1 '--bogus' "$pg" train --bogus
 cmp -s one two || bad 'two threads give another sample'
 says 0 '---- 3' "$pg" sample "$first" --tokens 40 --count 3
 says 0 'Once' "$pg" sample "$first" --prompt Once --tokens 1 --greedy
+says 0 'Once' "$pg" sample --model "$first" --prompt Once --tokens 1 --greedy
+says 1 'name one model' "$pg" sample "$first" --model "$first"
+says 1 'name one model' "$pg" sample
 says 1 "'§'" "$pg" sample "$first" --prompt 'a§'
 says 1 'some.yaml' "$pg" sample some.yaml
 head -c 1000 "$first/checkpoint.safetensors" >cut.safetensors
@@ -94,6 +112,62 @@ says 1 'vocab.json with merges.txt' "$pg" tokenize encode --tokenizer nothing a
 says 1 '--tokenizer is missing' "$pg" tokenize count a
 says 1 'train, encode, decode, count' "$pg" tokenize chop
 says 1 'got 260' "$pg" tokenize decode --tokenizer words.json 260
+
+# Token files: a text is encoded once, and a model is trained on it. What does not go together is named.
+cp "$root/docs/PG.md" corpus.txt
+says 0 'corpus.tokens: ' "$pg" tokenize pack corpus.txt --tokenizer words.json --out corpus.tokens
+grep -q '%' out && bad 'pg tokenize pack shows its progress where there is no terminal'
+says 1 'ends with .tokens' "$pg" tokenize pack corpus.txt --tokenizer words.json --out corpus.txt
+: >empty.txt
+says 1 'the files are empty' "$pg" tokenize pack empty.txt --tokenizer words.json --out none.tokens
+says 0 '"vocabulary":260' "$pg" info corpus.tokens --json
+says 0 'format      token file' "$pg" info corpus.tokens
+tokens() { tiny "$@" --tokenizer words.json; }
+tokens 0 'bits per byte' --data corpus.tokens --name packed
+packed=$(echo runs/*_packed)
+says 0 'bits per byte' "$pg" train --config "$packed/config.yaml" --name packed_again --threads 1
+cmp -s "$packed/checkpoint.safetensors" runs/*_packed_again/checkpoint.safetensors || bad 'a saved config does not repeat a run on tokens'
+# What a Hugging Face folder holds, also one of a type that is not known.
+says 0 'exported' "$pg" export "$packed" exported
+says 0 'format      Hugging Face folder' "$pg" info exported
+grep -q '^model       gpt2, layers 1, heads 2, ' out || bad 'pg info does not show the model of a folder'
+grep -q '^type        F32, tensors ' out || bad 'pg info does not show the element types of a folder'
+grep -q '^tokenizer   tokens 260$' out || bad 'pg info does not show the tokenizer of a folder'
+# A pretrained model is trained on. Its sizes, weights and vocabulary are those of the run that it comes from.
+further() { # further STATUS TEXT OPTIONS…: the same of two steps from --init
+  status=$1 text=$2
+  shift 2
+  says "$status" "$text" "$pg" train --data corpus.txt --batch 2 --steps 2 --warmup 0 --eval-batches 1 "$@"
+}
+further 0 'bits per byte' --init "$packed" --name of_run
+grep -o 'validation loss [0-9.]*' out >loss_of_run
+further 0 'bits per byte' --init exported --name of_folder
+grep -o 'validation loss [0-9.]*' out | cmp -s - loss_of_run || bad '--init of a folder differs from --init of its run'
+says 0 'bits per byte' "$pg" train --resume runs/*_of_folder --steps 3
+further 1 '--layers 2 differs from the 1 of the model' --init exported --layers 2
+further 1 '--context 8 differs' --init exported --context 8
+tokens 0 'pg sample' --data corpus.txt --norm rms --positions rope --mlp swiglu --bias false --name llama
+says 0 'llama_folder' "$pg" export runs/*_llama llama_folder
+further 0 'bits per byte' --init llama_folder --context 8 --dtype bf16 --name shorter
+further 1 '--context 32 differs from the 16' --init llama_folder --context 32
+rm llama_folder/tokenizer.json
+further 1 'tokenizer' --init llama_folder
+sed -i.bak 's/"gpt2"/"rwkv"/' exported/config.json
+says 0 '"not_supported":' "$pg" info exported --json
+says 0 'not read    exported' "$pg" info exported
+mkdir folder && cp corpus.tokens folder/b.tokens
+tiny 1 'name it with --tokenizer' --data folder
+tokens 1 'corpus.txt is a text' --data folder --val corpus.txt
+tokens 1 'corpus.tokens holds tokens' --data corpus.txt --val corpus.tokens
+says 1 'are too few for a context of 100000' "$pg" train --data folder --tokenizer words.json --context 100000
+cp corpus.tokens folder/val_1.tokens
+tokens 0 'bits per byte' --data folder --name separate
+says 1 'is not the one that' "$pg" train --resume "$packed" --data folder --steps 9
+tiny 1 'b.tokens: the file was made with another tokenizer' --data folder --init "$first"
+head -c 5000 corpus.tokens >folder/b.tokens
+tokens 1 'b.tokens: the file is cut' --data folder
+rm folder/*
+tokens 1 'the folder has no token file' --data folder
 says 0 ready "$pg" doctor
 
 # What a GGUF file holds.

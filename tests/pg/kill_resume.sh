@@ -1,6 +1,7 @@
 #!/bin/sh
 # A training run that is killed at random moments and resumed must end with the same bytes as one left alone, whatever
-# the number of threads. Usage: kill_resume.sh BUILD_FOLDER
+# the number of threads. Usage: kill_resume.sh BUILD_FOLDER text|tokens, from the root: on a text, or on token files,
+# whose windows are drawn in a shuffled order.
 set -u
 pg=$1/pg
 work=$(mktemp -d) || exit 1
@@ -18,15 +19,35 @@ live() {
 # Fine-tuning on another validation text, with samples, dropout and gradient accumulation, so that every kind of state
 # matters. 1 checkpoint in 10 steps.
 train() { # train OPTIONS…: in place of the subshell it is called in, so that $! is its process
-  exec "$pg" train --data stories --val "$work/val.txt" --init "$work"/first/* --out "$work/runs" --batch 8 --accumulate 2 \
+  exec "$pg" train --data "$data" --val "$val" --init "$work"/first/* --out "$work/runs" --batch 8 --accumulate 2 \
     --dropout 0.1 --sample-every 70 --steps 300 --warmup 20 --eval-every 40 --eval-batches 2 --save-every 10 "$@" >"$work/log" 2>&1
 }
 # What a run measured, without the clock.
 metrics() { sed 's/,"tokens_per_s":[^}]*//' "$1"/metrics.jsonl; }
 
-printf 'the old king was in the garden. the fox was old and so was the king. the end was near.' >"$work/val.txt"
-"$pg" train --data stories --out "$work/first" --layers 1 --heads 2 --width 32 --context 32 --steps 2 >"$work/log" 2>&1 ||
-  fail "the run to begin from failed"
+first() { # first OPTIONS…: makes the run to begin from
+  "$pg" train --out "$work/first" --layers 1 --heads 2 --width 32 --context 32 --steps 2 "$@" >"$work/log" 2>&1 ||
+    fail "the run to begin from failed"
+}
+case $2 in
+text)
+  data=stories val=$work/val.txt
+  printf 'the old king was in the garden. the fox was old and so was the king. the end was near.' >"$val"
+  first --data stories
+  ;;
+tokens) # 4800 windows are drawn, of which the files have about 1500: more than three epochs
+  data=$work/tokens val=$work/val.tokens
+  mkdir "$data"
+  tokenizer=$work/tokenizer.json
+  make() { "$pg" tokenize "$@" >"$work/log" 2>&1 || fail "the token files could not be made"; }
+  make train docs/*.md --vocab-size 400 --special '<|endoftext|>' --out "$tokenizer"
+  make pack docs/PG.md docs/BUILD.md --tokenizer "$tokenizer" --out "$data/a.tokens"
+  make pack docs/EXTENDING.md --tokenizer "$tokenizer" --out "$data/b.tokens"
+  make pack docs/GLOSSARY.md --tokenizer "$tokenizer" --out "$val"
+  first --data "$data" --tokenizer "$tokenizer"
+  ;;
+*) fail "expected text or tokens, got $2" ;;
+esac
 (train --name alone --threads 1) || fail "the run left alone failed"
 alone=$(echo "$work"/runs/*_alone)
 

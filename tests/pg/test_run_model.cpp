@@ -192,3 +192,33 @@ TEST_CASE("the loss of a text counts every token but the first once", "[pg]") {
   CHECK(std::abs(text_loss(model, ids) - nats) < 1e-5);
   CHECK(contains(error_of([&] { text_loss(model, {1}); }), "1 tokens"));
 }
+
+TEST_CASE("evaluation of a denoiser: every token counts once for each draw", "[pg][denoiser]") {
+  // A model that predicts nothing: log 5 nats per token, whatever the masks and the length of the last window.
+  TransformerConfig config{.vocab_size = 6, .block_size = 4, .n_layer = 1, .n_head = 1, .n_embd = 4, .causal = false};
+  Transformer uniform = Transformer::zeros(config);
+  for (const size_t size : {1, 3, 4, 5, 300}) {
+    INFO(size << " tokens");
+    // k masks of weight L/k add up to L in each window: the draws do not differ.
+    const TextBound bound = text_bound(uniform, std::vector<int32_t>(size, 3), 3);
+    CHECK(bound.nats == Approx(static_cast<double>(size) * std::log(5.0)).epsilon(1e-5));
+    CHECK(bound.standard_error < 1e-5 * bound.nats);
+  }
+  // Another model: the draws differ, and more of them have a smaller error.
+  Generator g(1);
+  Transformer model(config, g);
+  for (const auto& [name, parameter] : named_parameters(model)) {
+    NoGrad no_grad;
+    parameter.detach().copy_from(parameter + Tensor::normal(parameter.shape(), 0, 0.5, g));
+  }
+  const std::vector<int32_t> ids = {0, 1, 2, 3, 4, 0, 2, 4, 1, 3};
+  const TextBound few = text_bound(model, ids, 10), many = text_bound(model, ids, 1000);
+  CHECK(text_bound(model, ids, 10).nats == few.nats);
+  CHECK(std::abs(few.nats - many.nats) < 5 * few.standard_error);
+  CHECK(few.standard_error / many.standard_error == Approx(10).epsilon(0.5));
+  CHECK(std::isnan(text_bound(model, ids, 1).standard_error));
+  CHECK(contains(error_of([&] { text_bound(model, {}, 1); }), "no tokens"));
+  config.causal = true;
+  Transformer causal = Transformer::zeros(config);
+  CHECK(contains(error_of([&] { text_bound(causal, ids, 1); }), "attention is causal"));
+}

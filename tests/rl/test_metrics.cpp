@@ -153,7 +153,7 @@ TEST_CASE("sampling leaves the model in the mode it was in, and no tape behind",
     policy.train(training);
     const Experience e = rollout(policy, *task, {task->sample(g)}, {.samples = 2});
     CHECK(policy.training == training);
-    CHECK(policy.h[0].attn.training == training);
+    CHECK(policy.h[0].attn->training == training);
   }
   CHECK(policy(Tensor::zeros({1, 2}, i32)).requires_grad());
 }

@@ -2,6 +2,7 @@
 """Steps of PyTorch on the CPU beside those of `pg bench`: the same weights, the same batches, in turns A B A B.
 
     python3 tools/compare/compare_torch.py [--only lesson4 384] [--threads 1,2] [--dtype f32,bf16] [--rounds 5] [--pg ./pg]
+    python3 tools/compare/compare_torch.py --model FOLDER --only model-train model-prefill    # of a Hugging Face folder
 
 It needs torch, safetensors and, for generation, transformers. The first three losses (for generation: log-probabilities
 of the first three tokens, mean over the rows) must agree, else there is no ratio. A rival is measured at its best:
@@ -28,7 +29,8 @@ UNSET = sorted(name for name in os.environ if name.startswith(HELD_BACK))
 CLEAN = {name: value for name, value in os.environ.items() if name not in UNSET}
 TOLERANCE = {"f32": 1e-5, "bf16": 2e-2}  # relative, of the first losses
 TRAIN = ("eager", "compile", "max-autotune")
-GENERATE = (*TRAIN, "transformers", "transformers-compile")
+TRANSFORMERS = ("transformers", "transformers-compile")
+GENERATE = (*TRAIN, *TRANSFORMERS)
 
 # name: the filter of `pg bench`, its line, samples, modes of PyTorch, the case whose tuned environment serves
 CASES = {
@@ -44,6 +46,10 @@ CASES = {
     "decode-384-32": ("384 wide, 32 rows", "token", 3, GENERATE, "decode-384-32"),
     "decode-384-256": ("384 wide, 256 rows", "token", 2, GENERATE, "decode-384-32"),
     "prefill-124M": ("prefill", "prompt", 3, GENERATE, "prefill-124M"),
+    "model-train": ("4 x 256", "step", 2, TRAIN, "model-train"),
+    "model-decode-1": (", 1 row", "token", 3, TRANSFORMERS, "model-decode-1"),
+    "model-decode-32": (", 32 rows", "token", 2, TRANSFORMERS, "model-decode-1"),
+    "model-prefill": (", 1 x 512", "prompt", 3, TRANSFORMERS, "model-prefill"),
 }
 
 
@@ -98,10 +104,11 @@ class Worker:
     """PyTorch in a process of its own, stopped whenever it is not its turn: its idle threads may spin."""
 
     patience = 900
+    model = ""
     script = "torch_cases.py"
 
     def __init__(self, environment, threads, log=subprocess.DEVNULL):
-        variables = CLEAN | {"OMP_NUM_THREADS": str(threads)} | environment
+        variables = CLEAN | {"OMP_NUM_THREADS": str(threads), "COMPARE_MODEL": Worker.model} | environment
         self.process = subprocess.Popen([sys.executable, os.path.join(HERE, self.script)], env=variables, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                                         start_new_session=True)  # with the compilers it starts
@@ -164,6 +171,7 @@ def ours(given, case, dtype, threads, weights):
                str(repeat)]
     command += ["--weights", weights] if weights else []
     command += ["--dtype", dtype] if dtype != "f32" else []
+    command += ["--model", given.model] if case.startswith("model-") else []
     done = subprocess.run(command, env=CLEAN, capture_output=True, text=True)
     if done.returncode:
         return {"error": (done.stderr.strip().splitlines() or ["it failed"])[0]}
@@ -229,7 +237,8 @@ def compare(given, case, dtype, threads, weights, environment):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--only", choices=CASES, nargs="+", default=list(CASES))
+    options.add_argument("--only", choices=CASES, nargs="+", help="default: all, model-… only with --model")
+    options.add_argument("--model", default="", help="a Hugging Face folder, for the cases model-…")
     options.add_argument("--threads", default="1,2", help="counts of threads, e.g. 1,2")
     options.add_argument("--dtype", default="f32", help="f32, bf16 or both: f32,bf16")
     options.add_argument("--modes", default=",".join(GENERATE), help="of PyTorch")
@@ -238,7 +247,10 @@ def main():
     options.add_argument("--patience", type=int, default=Worker.patience, help="seconds for a mode to compile or run")
     options.add_argument("--pg", default="./pg")
     given = options.parse_args()
-    Worker.patience = given.patience
+    Worker.patience, Worker.model = given.patience, given.model
+    given.only = given.only or [case for case in CASES if given.model or not case.startswith("model-")]
+    if not given.model and any(case.startswith("model-") for case in given.only):
+        options.error("the cases model-… need --model FOLDER")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that no stopped process stays behind
     given.modes = given.modes.split(",")
     with Worker({}, 1) as worker:

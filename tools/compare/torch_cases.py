@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch_gpt import Config, Gpt, loss_of
+from torch_gpt import Config, Gpt, adamw_of, loss_of
 
 CHECKED = 3  # steps whose losses, and tokens whose log-probabilities, must agree
 
@@ -129,6 +129,51 @@ class AdamW:
         return lambda: None, lambda repeat: time_of(optimizer.step, repeat)
 
 
+def timed_generation(run, tokens):
+    """The check and the timing of run(stamps), which gives the logits of the first tokens."""
+
+    @torch.no_grad()  # an inference_mode of the loop cannot be compiled with frozen weights
+    def check():
+        return [F.log_softmax(logits.float(), -1).amax(-1).mean().item() for logits in run([])[:CHECKED]]
+
+    @torch.no_grad()
+    def seconds(repeat):
+        best = math.inf
+        for _ in range(repeat):
+            stamps = [time.perf_counter()]
+            run(stamps)
+            best = min(best, stamps[1] - stamps[0] if tokens == 1 else (stamps[-1] - stamps[1]) / (tokens - 1))
+        return best
+
+    return check, seconds
+
+
+def transformers_generate(model, ids, mode, tokens):
+    from transformers import StoppingCriteria
+
+    options = {"do_sample": False, "use_cache": True, "max_new_tokens": tokens, "eos_token_id": None,
+               "pad_token_id": 0}
+    if mode != "transformers":
+        model.forward = compiled(model.forward, mode)
+        options["cache_implementation"] = "static"
+
+    class Stamp(StoppingCriteria):
+        def __init__(self, stamps):
+            self.stamps = stamps
+
+        def __call__(self, input_ids, scores, **rest):
+            self.stamps.append(time.perf_counter())
+            return torch.zeros(len(input_ids), dtype=torch.bool)
+
+    def run(stamps):
+        keep = {} if stamps else {"output_scores": True, "return_dict_in_generate": True}
+        out = model.generate(ids, attention_mask=torch.ones_like(ids), stopping_criteria=[Stamp(stamps)],
+                             **options, **keep)
+        return out.scores if keep else None
+
+    return run
+
+
 @dataclass
 class Generate:
     """Greedy: the seconds of a token of all rows after the first or, for one token, of that with its prompt."""
@@ -153,21 +198,7 @@ class Generate:
             torch._inductor.config.freezing = True
         run = self.transformers(model, ids, mode) if mode.startswith("transformers") else self.loop(model, ids, mode)
 
-        @torch.no_grad()  # an inference_mode of the loop cannot be compiled with frozen weights
-        def check():
-            return [F.log_softmax(logits.float(), -1).amax(-1).mean().item() for logits in run([])[:CHECKED]]
-
-        @torch.no_grad()
-        def seconds(repeat):
-            best = math.inf
-            for _ in range(repeat):
-                stamps = [time.perf_counter()]
-                run(stamps)
-                best = min(best, stamps[1] - stamps[0] if self.tokens == 1 else
-                           (stamps[-1] - stamps[1]) / (self.tokens - 1))
-            return best
-
-        return check, seconds
+        return timed_generation(run, self.tokens)
 
     def loop(self, model, ids, mode):
         """Written for this: caches made beforehand, no bookkeeping."""
@@ -190,7 +221,7 @@ class Generate:
         return run
 
     def transformers(self, model, ids, mode):
-        from transformers import GPT2Config, GPT2LMHeadModel, StoppingCriteria
+        from transformers import GPT2Config, GPT2LMHeadModel
 
         c = self.config
         theirs = GPT2LMHeadModel(GPT2Config(
@@ -201,26 +232,77 @@ class Generate:
                    for name, w in model.pg_weights().items()}
         theirs.load_state_dict(weights | {"lm_head.weight": model.wte.weight})
         theirs = theirs.to(model.wte.weight.dtype)
-        options = {"do_sample": False, "use_cache": True, "max_new_tokens": self.tokens}
-        if mode != "transformers":
-            theirs.forward = compiled(theirs.forward, mode)
-            options["cache_implementation"] = "static"
+        return transformers_generate(theirs, ids, mode, self.tokens)
 
-        class Stamp(StoppingCriteria):
-            def __init__(self, stamps):
-                self.stamps = stamps
 
-            def __call__(self, input_ids, scores, **rest):
-                self.stamps.append(time.perf_counter())
-                return torch.zeros(len(input_ids), dtype=torch.bool)
+class Pretrained:
+    """A model of transformers, from the folder that compare_torch.py's --model names; policygrad reads the same."""
 
-        def run(stamps):
-            keep = {} if stamps else {"output_scores": True, "return_dict_in_generate": True}
-            out = theirs.generate(ids, attention_mask=torch.ones_like(ids), stopping_criteria=[Stamp(stamps)],
-                                  **options, **keep)
-            return out.scores if keep else None
+    @staticmethod
+    def load():
+        from transformers import AutoModelForCausalLM
 
-        return run
+        return AutoModelForCausalLM.from_pretrained(os.environ["COMPARE_MODEL"], dtype=torch.float32,
+                                                    attn_implementation="sdpa")
+
+    def ids(self, model):
+        torch.manual_seed(1)
+        return torch.randint(model.config.vocab_size, self.shape)
+
+
+@dataclass
+class PretrainedTrain(Pretrained):
+    rows: int
+    length: int
+
+    @property
+    def shape(self):
+        return 2, self.rows, self.length
+
+    def export(self):
+        x, y = self.ids(self.load())
+        return {"ids": x.int(), "targets": y.int()}
+
+    def build(self, mode, dtype):
+        plain = self.load().train()
+        x, y = self.ids(plain)
+        model = plain if mode == "eager" else compiled(plain, mode)
+        adamw = adamw_of(plain, 1e-5, betas=(0.9, 0.99))
+
+        def step():
+            adamw.zero_grad(set_to_none=True)
+            with autocast(dtype):
+                logits = model(input_ids=x, use_cache=False).logits
+                loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
+            loss.backward()
+            nn.utils.clip_grad_norm_(plain.parameters(), 1.0)
+            adamw.step()
+            return loss.detach()
+
+        return lambda: [step().item() for _ in range(CHECKED)], lambda repeat: time_of(step, repeat)
+
+
+@dataclass
+class PretrainedGenerate(Pretrained):
+    rows: int
+    prompt: int
+    tokens: int = 33
+
+    @property
+    def shape(self):
+        return self.rows, self.prompt
+
+    def export(self):
+        return {"ids": self.ids(self.load()).int()}
+
+    def build(self, mode, dtype):
+        model = self.load().eval()
+        ids = self.ids(model)
+        if dtype == "bf16":
+            model = model.bfloat16()
+        if mode.endswith("max-autotune"):
+            torch._inductor.config.freezing = True
+        return timed_generation(transformers_generate(model, ids, mode, self.tokens), self.tokens)
 
 
 SMALL = Config()
@@ -244,6 +326,10 @@ CASES = {
     "decode-384-32": Generate(MIDDLE, 32, 64),
     "decode-384-256": Generate(MIDDLE, 256, 64),
     "prefill-124M": Generate(large(1024), 1, 512, tokens=1),
+    "model-train": PretrainedTrain(4, 256),
+    "model-decode-1": PretrainedGenerate(1, 64),
+    "model-decode-32": PretrainedGenerate(32, 64),
+    "model-prefill": PretrainedGenerate(1, 512, tokens=1),
 }
 
 

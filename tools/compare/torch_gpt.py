@@ -70,10 +70,14 @@ class Gpt(nn.Module):
                 for name, w in self.named_parameters()}
 
     def adamw(self, lr, betas=(0.9, 0.999), weight_decay=0.1):
-        matrices = [p for p in self.parameters() if p.dim() >= 2]
-        rest = [p for p in self.parameters() if p.dim() < 2]
-        groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]
-        return torch.optim.AdamW(groups, lr=lr, betas=betas, fused=True)
+        return adamw_of(self, lr, betas, weight_decay)
+
+
+def adamw_of(model, lr, betas=(0.9, 0.999), weight_decay=0.1):
+    matrices = [p for p in model.parameters() if p.dim() >= 2]
+    rest = [p for p in model.parameters() if p.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=lr, betas=betas, fused=True)
 
 
 def loss_of(model, x, y):

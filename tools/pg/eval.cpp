@@ -6,16 +6,29 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
+#include "nn/denoiser.h"
 #include "tasks/fetch.h"
 #include "tasks/text_data.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/objective.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_model.h"
 
 namespace pg::tools {
+namespace {
+
+constexpr uint64_t kSeed = 1;                  // of the masks
+constexpr int64_t kLogits = int64_t{1} << 24;  // at a time: 64 MB in f32
+
+// Windows of this length that fit in the limit on logits, from 1 to 64.
+int64_t windows_at_once(const TransformerConfig& model) {
+  return std::clamp<int64_t>(kLogits / (model.block_size * model.vocab_size), 1, 64);
+}
+
+}  // namespace
 
 double text_loss(Transformer& model, const std::vector<int32_t>& ids) {
   check(ids.size() >= 2, "eval: the text has {} tokens; a prediction needs one before it and one to predict",
@@ -23,7 +36,6 @@ double text_loss(Transformer& model, const std::vector<int32_t>& ids) {
   NoGrad no_grad;
   EvalMode eval_mode(model);
   const int64_t length = model.config.block_size, windows = window_count(ids, length);
-  constexpr int64_t logits = int64_t{1} << 24;  // at a time: 64 MB in f32
   double nats = 0;
   const auto add = [&](const Batch& batch) {
     const Shape shape = {batch.rows, batch.length};
@@ -31,19 +43,49 @@ double text_loss(Transformer& model, const std::vector<int32_t>& ids) {
     options.reduction = Reduction::sum;
     const Tensor targets = Tensor::from(batch.y, shape).to(model.device());
     const Tensor hidden = model.hidden(Tensor::from(batch.x, shape));
-    const int64_t columns = std::max<int64_t>(1, logits / (batch.rows * model.config.vocab_size));
+    const int64_t columns = std::max<int64_t>(1, kLogits / (batch.rows * model.config.vocab_size));
     for (int64_t first = 0; first < batch.length; first += columns) {
       const int64_t last = std::min(first + columns, batch.length);
       nats += cross_entropy(model.head(slice(hidden, 1, first, last)), slice(targets, 1, first, last), options).item();
     }
   };
-  const int64_t rows = std::clamp<int64_t>(logits / (length * model.config.vocab_size), 1, 64);
+  const int64_t rows = windows_at_once(model.config);
   for (int64_t first = 0; first < windows; first += rows) {
     add(window_batch(ids, first, std::min(rows, windows - first), length));
   }
   const std::vector<int32_t> rest(ids.begin() + windows * length, ids.end());
   if (rest.size() >= 2) add(window_batch(rest, 0, 1, std::ssize(rest) - 1));
   return nats;
+}
+
+TextBound text_bound(Transformer& model, const std::vector<int32_t>& ids, int64_t draws) {
+  check(!ids.empty(), "eval: the text has no tokens");
+  NoGrad no_grad;
+  EvalMode eval_mode(model);
+  const MaskedDenoiser denoiser = masked_denoiser(model);
+  const int64_t length = model.config.block_size, windows = std::ssize(ids) / length;
+  const std::span<const int32_t> text = ids;
+  TextBound bound;
+  std::vector<double> totals;
+  for (int64_t draw = 0; draw < draws; ++draw) {
+    Generator generator = random_stream(kSeed, static_cast<uint64_t>(draw));
+    double nats = 0;
+    const auto add = [&](int64_t first, int64_t rows, int64_t columns) {
+      const auto part = text.subspan(static_cast<size_t>(first), static_cast<size_t>(rows * columns));
+      const Tensor tokens = Tensor::from(part, {rows, columns});
+      nats += summed_denoising_loss(denoiser, mask_counts(tokens, denoiser.mask_id(), generator)).item();
+    };
+    const int64_t rows = windows_at_once(model.config);
+    for (int64_t first = 0; first < windows; first += rows) {
+      add(first * length, std::min(rows, windows - first), length);
+    }
+    if (const int64_t rest = std::ssize(ids) - windows * length; rest > 0) add(windows * length, 1, rest);
+    totals.push_back(nats);
+    bound.nats += nats / static_cast<double>(draws);
+  }
+  for (const double nats : totals) bound.standard_error += std::pow(nats - bound.nats, 2);
+  bound.standard_error = std::sqrt(bound.standard_error / static_cast<double>(draws) / static_cast<double>(draws - 1));
+  return bound;
 }
 
 namespace {
@@ -53,45 +95,64 @@ struct EvalOptions {
   std::string device = "cpu";
   int threads = 0;
   bool best = false, exact = false, json = false;
+  int64_t draws = 4;
 };
 
 std::vector<Field> fields(EvalOptions& o) {
-  return {best_field(o.best), json_field(o.json), device_field(o.device), threads_field(o.threads),
-          exact_field(o.exact)};
+  return {best_field(o.best),
+          json_field(o.json),
+          device_field(o.device),
+          threads_field(o.threads),
+          exact_field(o.exact),
+          {"draws", &o.draws, "of masks for each window, for a masked denoiser", whole_from(1, 1000000)}};
 }
 
-int evaluate(const EvalOptions& o) {
+int evaluate(const EvalOptions& o, const Given& given) {
   const Device device = parse_device(o.device);
   backend(device).set_exact(o.exact);
   start_threads(o.threads);
-  RunModel m = load_run_model(o.run, device, o.best);
+  RunModel m = load_run_model(o.run, device, o.best, f32, /*denoisers=*/true);
+  const Objective& objective = objective_of(m.model->config);
+  const bool causal = objective.causal;
+  check(!causal || !given.has("draws"), "eval: --draws is for a masked denoiser; {} predicts the next token", o.run);
   const Corpus corpus = load_corpus(o.text);
   if (!corpus.note.empty()) remark(stderr, "{}\n", corpus.note);
   check_vocabulary(*m.tokenizer, corpus.text, o.run);
   const std::vector<int32_t> ids = m.tokenizer->encode(corpus.text);
-  const double nats = text_loss(*m.model, ids);
-  const auto tokens = std::ssize(ids) - 1;  // number of predicted tokens: all but the first
-  const size_t bytes = corpus.text.size() - m.tokenizer->continuation(-1, ids[0]).size();
-  const double loss = nats / static_cast<double>(tokens);
-  const double bits_per_byte = nats / std::log(2.0) / static_cast<double>(bytes);
+  // A language model predicts all tokens but the first; a denoiser predicts all tokens.
+  const TextBound bound = causal ? TextBound{text_loss(*m.model, ids)} : text_bound(*m.model, ids, o.draws);
+  const auto tokens = std::ssize(ids) - (causal ? 1 : 0);
+  const size_t bytes = corpus.text.size() - (causal ? m.tokenizer->continuation(-1, ids[0]).size() : 0);
+  const double loss = bound.nats / static_cast<double>(tokens);
+  const double bits_per_byte = bound.nats / std::log(2.0) / static_cast<double>(bytes);
+  const double error = bound.standard_error / static_cast<double>(tokens);
   if (o.json) {
-    const nlohmann::ordered_json json = {{"run", o.run},
-                                         {"checkpoint", m.path},
-                                         {"step", m.state.step},
-                                         {"text", corpus.name},
-                                         {"tokens", tokens},
-                                         {"bytes", bytes},
-                                         {"loss", loss},
-                                         {"perplexity", std::exp(loss)},
-                                         {"bits_per_byte", bits_per_byte}};
+    nlohmann::ordered_json json = {{"run", o.run},
+                                   {"checkpoint", m.path},
+                                   {"step", m.state.step},
+                                   {"text", corpus.name},
+                                   {"tokens", tokens},
+                                   {"bytes", bytes},
+                                   {"loss", loss},
+                                   {"perplexity", std::exp(loss)},
+                                   {"bits_per_byte", bits_per_byte}};
+    if (!causal) {
+      json["upper_bound"] = true;
+      json["draws"] = o.draws;
+      json["standard_error"] = std::isfinite(error) ? nlohmann::ordered_json(error) : nullptr;
+    }
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return 0;
   }
   fmt::print("{}: {} tokens, {} bytes; {}{}\n", corpus.name, tokens, bytes, m.path,
              m.kind == "pretrained" ? "" : fmt::format(" of step {}", m.state.step));
-  fmt::print("loss           {:.4f} nats per token\n", loss);
-  fmt::print("perplexity     {:.4g}\n", std::exp(loss));
-  fmt::print("bits per byte  {:.4f}\n", bits_per_byte);
+  fmt::print("loss           {}{:.4f} nats per token\n", objective.bound, loss);
+  fmt::print("perplexity     {}{:.4g}\n", objective.bound, std::exp(loss));
+  fmt::print("bits per byte  {}{:.4f}\n", objective.bound, bits_per_byte);
+  if (!causal) {
+    fmt::print("the bound is the mean of {} draws of masks{}\n", o.draws,
+               std::isfinite(error) ? fmt::format("; the standard error of the loss is {:.4f}", error) : "");
+  }
   return 0;
 }
 
@@ -102,7 +163,7 @@ Command eval_command() {
   return {.name = "eval",
           .about = "how well a model of text predicts another text",
           .fields = fields(*o),
-          .run = [o](Given&) { return evaluate(*o); },
+          .run = [o](Given& given) { return evaluate(*o, given); },
           .arguments = {{"run", &o->run, "a run's folder, or a checkpoint"},
                         {"text", &o->text, "a text file, or tinyshakespeare, or stories"}}};
 }

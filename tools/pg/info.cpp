@@ -1,4 +1,4 @@
-// pg info: what a run is, and what to do next; what a GGUF file holds.
+// pg info: what a run is, and what to do next; what a model or token file holds.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -6,13 +6,11 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <type_traits>
-#include <variant>
 
 #include "tensor/base/error.h"
-#include "tensor/base/gguf.h"
-#include "tensor/base/text.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/model_info.h"
+#include "tools/pg/objective.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
 
@@ -93,7 +91,10 @@ void add_checkpoint(Json& json, const Checkpoint& checkpoint) {
   }
   json["parameters"] = parameters;
   if (texts.contains("model")) {
-    json["model"] = Json::parse(to_json(checkpoint.model_config()));
+    const TransformerConfig model = checkpoint.model_config();
+    json["model"] = Json::parse(to_json(model));
+    // A model whose parameters fit into the file has a cache of fewer bytes than 2^63.
+    json["cache_bytes_per_token"] = static_cast<int64_t>(cache_bytes_per_token(model));
   }
   for (const char* name : {"corpus", "validation", "task"}) {
     if (texts.contains(name)) json[name] = texts.at(name);
@@ -104,75 +105,8 @@ void add_checkpoint(Json& json, const Checkpoint& checkpoint) {
   }
 }
 
-bool is_gguf(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return false;  // the open of a pipe would wait for a writer
-  std::ifstream in(path, std::ios::binary);
-  char magic[4] = {};
-  return in.read(magic, 4) && std::string_view(magic, 4) == "GGUF";
-}
-
-Json value_of(const GgufValue& value) {
-  return std::visit(
-      [](const auto& v) -> Json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, GgufArray>) {
-          return {{"array_of", name_of(v.type)}, {"count", v.count}};
-        } else {
-          return v;
-        }
-      },
-      value.value);
-}
-
-// The sizes of a language model: keys of the metadata after "ARCHITECTURE.", and their names for readers.
-struct Size {
-  const char *key, *name;
-};
-constexpr Size kSizes[] = {{"block_count", "layers"},
-                           {"attention.head_count", "heads"},
-                           {"attention.head_count_kv", "heads of keys and values"},
-                           {"embedding_length", "width"},
-                           {"feed_forward_length", "hidden width"},
-                           {"context_length", "context"}};
-
-Json describe_gguf(const std::string& path) {
-  const GgufFile file(path);
-  Json json = {{"file", path}, {"format", fmt::format("GGUF {}", file.version())}};
-  const bool known = file.find("general.architecture");
-  const std::string architecture(known ? file.string_at("general.architecture") : "");
-  if (known) json["architecture"] = architecture;
-  Json sizes = Json::object();
-  for (const Size& size : kSizes) {
-    const GgufValue* value = file.find(architecture + "." + size.key);
-    if (value && !std::holds_alternative<GgufArray>(value->value)) sizes[size.key] = value_of(*value);
-  }
-  json["sizes"] = sizes;
-  int64_t parameters = 0;
-  Json types = Json::object();
-  for (const GgufTensor& tensor : file.tensors()) {
-    const int64_t elements = static_cast<int64_t>(tensor.bytes) / tensor.type->bytes * tensor.type->block;
-    parameters += elements;
-    Json& type = types[tensor.type->name];
-    if (type.is_null()) type = {{"tensors", 0}, {"elements", 0}, {"bytes", 0}};
-    type["tensors"] = type["tensors"].get<int64_t>() + 1;
-    type["elements"] = type["elements"].get<int64_t>() + elements;
-    type["bytes"] = type["bytes"].get<uint64_t>() + tensor.bytes;
-  }
-  json["parameters"] = parameters;
-  json["types"] = types;
-  if (file.find("tokenizer.ggml.model")) {
-    json["tokenizer"] = {{"model", file.string_at("tokenizer.ggml.model")}};
-    if (file.find("tokenizer.ggml.pre")) json["tokenizer"]["pre"] = file.string_at("tokenizer.ggml.pre");
-    if (file.find("tokenizer.ggml.tokens")) {
-      json["tokenizer"]["tokens"] = file.strings_at("tokenizer.ggml.tokens").size();
-    }
-  }
-  for (const auto& [key, value] : file.metadata()) json["metadata"][std::string(key)] = value_of(value);
-  return json;
-}
-
 Json describe(const std::string& run) {
-  if (is_gguf(run)) return describe_gguf(run);
+  if (const Json file = describe_file(run); !file.is_null()) return file;
   namespace fs = std::filesystem;
   std::error_code error;
   const bool folder = fs::is_directory(run, error);
@@ -192,6 +126,9 @@ Json describe(const std::string& run) {
   const std::string name = json["kind"];
   const Kind* kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& k) { return k.name == name; });
   if (kind == std::end(kKinds)) return json;
+  if (name == "train" && json.contains("model")) {
+    json["objective"] = objective_of(transformer_config_from_json(json["model"].dump())).name;
+  }
   const int64_t total = std::strtoll(value_or(config, kind->steps, "0").c_str(), nullptr, 10);
   if (total > 0) json["steps"] = total;
   if (name == "env") json["environment"] = value_or(config, "environment", "");
@@ -206,45 +143,8 @@ Json describe(const std::string& run) {
   return json;
 }
 
-void show(const std::string& what, const std::string& value) { fmt::print("{:<12}{}\n", what, value); }
-
-// A value of a file's metadata on one line.
-std::string one_line(const Json& value) {
-  if (value.is_object()) return fmt::format("{} × {}", value["count"].dump(), value["array_of"].get<std::string>());
-  return excerpt(value.is_string() ? value.get<std::string>() : value.dump(), 60);
-}
-
-void print_gguf(const Json& json) {
-  show("file", json["file"].get<std::string>());
-  show("format", json["format"].get<std::string>());
-  if (json.contains("architecture")) {
-    std::string model = one_line(json["architecture"]);
-    for (const Size& size : kSizes) {
-      if (json["sizes"].contains(size.key))
-        model += fmt::format(", {} {}", size.name, one_line(json["sizes"][size.key]));
-    }
-    show("model", model);
-  }
-  show("parameters", json["parameters"].dump());
-  for (const auto& [name, type] : json["types"].items()) {
-    show("type", fmt::format("{}, tensors {}, elements {}, bytes {}", name, type["tensors"].dump(),
-                             type["elements"].dump(), type["bytes"].dump()));
-  }
-  if (json.contains("tokenizer")) {
-    std::string text;
-    for (const auto& [name, value] : json["tokenizer"].items()) {
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, one_line(value));
-    }
-    show("tokenizer", text);
-  }
-  if (!json.contains("metadata")) return;
-  for (const auto& [key, value] : json["metadata"].items()) {
-    show("metadata", fmt::format("{} = {}", excerpt(key), one_line(value)));
-  }
-}
-
 void print(const Json& json) {
-  if (json.contains("format")) return print_gguf(json);
+  if (json.contains("format")) return print_file(json);
   const std::string kind = json["kind"];
   show("run", json["run"].get<std::string>());
   show("kind", kind.empty() ? "a model whose command is not recorded" : "pg " + kind);
@@ -254,12 +154,16 @@ void print(const Json& json) {
                               m["n_layer"].dump(), m["n_head"].dump(), m["n_embd"].dump(), m["block_size"].dump(),
                               m["vocab_size"].dump(), m["dtype"].get<std::string>()));
   }
+  if (json.contains("objective")) show("objective", json["objective"].get<std::string>());
   if (json.contains("model") && json["model"].contains("lora_rank")) {
     const TransformerConfig model = transformer_config_from_json(json["model"].dump());
     show("adapters", fmt::format("LoRA of rank {}, alpha {:g}, {}{}", model.lora.rank, model.lora.alpha,
                                  model.lora.targets, model.lora.merged ? ", merged" : ""));
   }
   if (json.contains("parameters")) show("parameters", json["parameters"].dump());
+  if (json.contains("cache_bytes_per_token")) {
+    show("cache", json["cache_bytes_per_token"].dump() + " bytes per token");
+  }
   const std::string total = json.contains("steps") ? " of " + json["steps"].dump() : "";
   show("step", json.contains("step") ? json["step"].dump() + total : "no checkpoint yet");
   for (const char* name : {"corpus", "validation", "task", "environment"}) {
@@ -279,7 +183,7 @@ void print(const Json& json) {
 }
 
 struct InfoOptions {
-  std::vector<std::string> runs;  // folders, checkpoints or GGUF files
+  std::vector<std::string> runs;  // folders, checkpoints or files
   bool json = false;
 };
 
@@ -301,10 +205,11 @@ int info(const InfoOptions& o) {
 Command info_command() {
   const auto o = std::make_shared<InfoOptions>();
   return {.name = "info",
-          .about = "what a run is, how far it is, and the command that continues it; what a GGUF file holds",
+          .about = "what a run is, how far it is, and the command that continues it; what a model or token file holds",
           .fields = {json_field(o->json, "a line with a JSON object for each run or file")},
           .run = [o](Given&) { return info(*o); },
-          .arguments = {{"runs", &o->runs, "folders of runs, checkpoints, or GGUF files"}}};
+          .arguments = {
+              {"runs", &o->runs, "folders of runs or Hugging Face models, checkpoints, GGUF files or token files"}}};
 }
 
 }  // namespace pg::tools

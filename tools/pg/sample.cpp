@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nn/generate.h"
+#include "nn/unmask.h"
 #include "tasks/text_data.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
@@ -23,7 +24,8 @@ namespace pg::tools {
 namespace {
 
 struct SampleCommandOptions {
-  std::string run;     // a run's folder or a checkpoint
+  std::string run;     // a run's folder, a checkpoint, a Hugging Face folder or a GGUF file
+  std::string model;   // the same, as an option
   bool best = false;   // use the checkpoint of the lowest validation loss
   std::string prompt;  // "-": standard input; "": the run's default prompt
   std::string prompt_file;
@@ -36,16 +38,20 @@ struct SampleCommandOptions {
   int64_t tokens = 500, count = 1;
   SampleOptions sampling = {.temperature = 0.8};
   bool greedy = false, exact = false;
+  // For a masked denoiser.
+  int64_t steps = 0;
+  Choice<UnmaskOrder> order = "confidence";
 };
 
 std::vector<Field> fields(SampleCommandOptions& o) {
   SampleOptions& s = o.sampling;
   return {
       best_field(o.best),
+      {"model", &o.model, "the same as the argument without a name"},
       {"prompt", &o.prompt, "the text to continue; -: standard input; default: a new line, or a problem of the task"},
       {"prompt-file", &o.prompt_file, "a file with the text to continue"},
       flag("interactive", o.interactive, "each line of standard input is a prompt, until it ends"),
-      {"tokens", &o.tokens, "tokens to write", whole_from(1)},
+      {"tokens", &o.tokens, "tokens to write; a masked denoiser fills its context unless this is given", whole_from(1)},
       {"count", &o.count, "texts to write", whole_from(1)},
       {"seed", &o.seed, "the same seed gives the same text"},
       {"temperature", &s.temperature, "divides the logits; 0: always the likeliest token", kNotNegative},
@@ -53,6 +59,8 @@ std::vector<Field> fields(SampleCommandOptions& o) {
       {"top-p", &s.top_p, "choose among the likeliest tokens that make up this probability", kShare},
       {"min-p", &s.min_p, "leave out tokens less likely than this times the likeliest", kShare},
       flag("greedy", o.greedy, "always the likeliest token"),
+      {"steps", &o.steps, "of a masked denoiser, from all masks to none; 0: one for each token", whole_from(0)},
+      {"order", row_field(o.order), "in which a masked denoiser's tokens become visible"},
       json_field(o.json, "a line with a JSON object for each sample, and nothing else on standard output"),
       device_field(o.device),
       threads_field(o.threads),
@@ -68,7 +76,10 @@ struct Sample {
 
 class Sampler {
  public:
-  Sampler(const SampleCommandOptions& o, RunModel& m) : o_(o), m_(m) {
+  Sampler(const SampleCommandOptions& o, const Given& given, RunModel& m)
+      : o_(o), tokens_given_(given.has("tokens")), m_(m) {
+    check(!m.model->config.causal || (!given.has("steps") && !given.has("order")),
+          "sample: --steps and --order are for a masked denoiser; {} predicts the next token", o.run);
     StopText checked(o.stops);
     options_.max_new_tokens = std::min(o.tokens, int64_t{1} << 40);  // more never end, and sums overflow
     options_.greedy = o.greedy || o.sampling.temperature == 0;
@@ -110,7 +121,12 @@ class Sampler {
  private:
   // The tokens of a prompt; only the last ones if it is longer than the context.
   std::vector<int32_t> read(const std::string& prompt) const {
+    if (!m_.model->config.causal && prompt.empty()) return {};
     std::vector<int32_t> ids = m_.tokenizer->encode(prompt);
+    if (!m_.model->config.causal) {
+      masks_after_prompt(ids);
+      return ids;
+    }
     check(!ids.empty(), "sample: the prompt must have at least one token");
     const auto context = static_cast<size_t>(m_.model->config.block_size);
     if (ids.size() > context) {
@@ -124,7 +140,7 @@ class Sampler {
   Sample write(const std::vector<int32_t>& prompt) {
     Sample sample;
     StopText stop(o_.stops);
-    StreamDecoder decoder(*m_.tokenizer, prompt.back());
+    StreamDecoder decoder(*m_.tokenizer, prompt.empty() ? -1 : prompt.back());
     const auto show = [&](const std::string& text) {
       sample.text += text;
       if (o_.json) return;
@@ -135,16 +151,55 @@ class Sampler {
     options_.on_token = [&](int64_t, int32_t token) { show(stop.take(decoder.push(token))); };
     options_.stop = [&](int64_t, std::span<const int32_t>) { return stop.stopped(); };
     const auto begin = std::chrono::steady_clock::now();
-    const std::vector<Generated> rows = generate(*m_.model, {prompt}, options_);
+    const Generated row = m_.model->config.causal ? generate(*m_.model, {prompt}, options_)[0] : fill(prompt);
     sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    sample.tokens = std::ssize(rows[0].tokens);
-    sample.stopped = rows[0].finish == FinishReason::stop;
+    sample.tokens = std::ssize(row.tokens);
+    sample.stopped = row.finish == FinishReason::stop;
     show(stop.take(decoder.flush()));
     show(stop.rest());
     return sample;
   }
 
+  // The number of tokens that a masked denoiser writes after a prompt.
+  int64_t masks_after_prompt(const std::vector<int32_t>& prompt) const {
+    const int64_t context = m_.model->config.block_size, given = std::ssize(prompt), room = context - given;
+    check(room >= 1, "sample: the prompt has {} tokens; the model fills a context of {} and needs a mask in it", given,
+          context);
+    check(!tokens_given_ || o_.tokens <= room,
+          "sample: --tokens {} after a prompt of {} tokens; the model has a context of {}, which leaves {}", o_.tokens,
+          given, context, room);
+    const int64_t masks = tokens_given_ ? o_.tokens : room;
+    check(o_.steps <= masks, "sample: --steps {} for {} tokens; each step must make at least one visible", o_.steps,
+          masks);
+    return masks;
+  }
+
+  // generate() for a masked denoiser: the tokens come from masks after the prompt, all at once.
+  Generated fill(const std::vector<int32_t>& prompt) {
+    const int64_t masks = masks_after_prompt(prompt), given = std::ssize(prompt);
+    const auto mask_id = static_cast<int32_t>(m_.model->config.vocab_size - 1);
+    const Tensor ids = unmask(*m_.model, masks_after(prompt, given + masks, mask_id),
+                              {.steps = o_.steps == 0 ? masks : o_.steps,
+                               .order = o_.order,
+                               .greedy = options_.greedy,
+                               .sampling = options_.sampling,
+                               .seed = options_.seed,
+                               .first_row = options_.first_row});
+    Generated row;
+    for (const int32_t token : ids.data<const int32_t>().subspan(prompt.size())) {
+      row.tokens.push_back(token);
+      options_.on_token(0, token);
+      const auto& ends = options_.stop_ids;
+      if (options_.stop(0, row.tokens) || std::find(ends.begin(), ends.end(), token) != ends.end()) {
+        row.finish = FinishReason::stop;
+        break;
+      }
+    }
+    return row;
+  }
+
   const SampleCommandOptions& o_;
+  const bool tokens_given_;
   RunModel& m_;
   GenerateOptions options_;
   uint64_t row_ = 0;  // each sample draws from its own random stream
@@ -175,9 +230,10 @@ void interact(Sampler& sampler, const std::string& usual) {
   }
 }
 
-int sample(const SampleCommandOptions& o) {
+int sample(const SampleCommandOptions& o, const Given& given) {
   check((o.prompt.empty() ? 0 : 1) + (o.prompt_file.empty() ? 0 : 1) + (o.interactive ? 1 : 0) <= 1,
         "sample: --prompt, --prompt-file and --interactive each state the prompt; give one of them");
+  check(o.run.empty() != o.model.empty(), "sample: name one model, as in pg sample RUN or pg sample --model PATH");
   const Device device = parse_device(o.device);
   backend(device).set_exact(o.exact);
   if (o.exact && device.on_host()) {
@@ -189,8 +245,8 @@ int sample(const SampleCommandOptions& o) {
   if (o.prompt == "-") {
     prompt = prompt_in({std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}, "the prompt");
   }
-  RunModel model = load_run_model(o.run, device, o.best);
-  Sampler sampler(o, model);
+  RunModel model = load_run_model(o.run.empty() ? o.model : o.run, device, o.best, f32, /*denoisers=*/true);
+  Sampler sampler(o, given, model);
   if (o.interactive) {
     interact(sampler, model.prompt);
   } else {
@@ -206,8 +262,9 @@ Command sample_command() {
   return {.name = "sample",
           .about = "text from a trained model",
           .fields = fields(*o),
-          .run = [o](Given&) { return sample(*o); },
-          .arguments = {{"run", &o->run, "a run's folder, or a checkpoint"},
+          .run = [o](Given& given) { return sample(*o, given); },
+          .arguments = {{"run", &o->run, "a run's folder, a checkpoint, a Hugging Face folder, a GGUF file, or smollm2",
+                         /*required=*/false},
                         {"--stop", &o->stops, "a text that ends a sample and is not shown; may be given several times",
                          /*required=*/false}}};
 }

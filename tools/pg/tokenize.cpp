@@ -1,4 +1,4 @@
-// pg tokenize: trains a byte-level BPE tokenizer, encodes and decodes with one, and counts tokens.
+// pg tokenize: trains a byte-level BPE tokenizer, encodes and decodes with one, counts tokens, and writes token files.
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -8,6 +8,7 @@
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tasks/bpe/bpe_train.h"
 #include "tasks/bpe/pretokenizer.h"
@@ -19,14 +20,15 @@
 #include "tools/pg/commands.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
+#include "tools/pg/token_pack.h"
 
 namespace pg::tools {
 namespace {
 
 struct TokenizeOptions {
   std::string action;               // a row of actions()
-  std::vector<std::string> inputs;  // files of train; texts of encode and count; ids of decode
-  std::string tokenizer, pattern, file, out = "tokenizer.json";
+  std::vector<std::string> inputs;  // files of train and pack; texts of encode and count; ids of decode
+  std::string tokenizer, pattern, file, out;
   std::vector<std::string> special;
   int64_t vocab_size = 32768, min_frequency = 0;
   int threads = 0;
@@ -164,14 +166,83 @@ int run_train(const TokenizeOptions& o) {
   const Clock::time_point begin = Clock::now();
   const BpeTokenizer tokenizer = train_bpe(texts, options);
   if (terminal) remark(stderr, "\r\x1b[K");
-  std::ofstream out(o.out, std::ios::binary);
+  const std::string path = o.out.empty() ? "tokenizer.json" : o.out;
+  std::ofstream out(path, std::ios::binary);
   out << tokenizer.to_json() << '\n';
   out.close();
-  check(out.good(), "tokenize train: {} cannot be written", o.out);
-  fmt::print("{}: {} tokens\n", o.out, tokenizer.vocab_size());
+  check(out.good(), "tokenize train: {} cannot be written", path);
+  fmt::print("{}: {} tokens\n", path, tokenizer.vocab_size());
   remark(stderr, "{:.2f} s\n", seconds_since(begin));
   if (tokenizer.vocab_size() < o.vocab_size) {
     remark(stderr, "the text has no more pairs: {} tokens instead of {}\n", tokenizer.vocab_size(), o.vocab_size);
+  }
+  return 0;
+}
+
+// A line on a terminal that shows how much is encoded. Nothing is written where there is no terminal.
+class PackProgress {
+ public:
+  ~PackProgress() { erase(); }
+  void update(int64_t done, int64_t all, int64_t tokens) {
+    const Clock::time_point now = Clock::now();
+    if (!terminal_ || now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    const double seconds = seconds_since(begin_), share = static_cast<double>(done) / static_cast<double>(all);
+    erase();
+    remark(stderr, "{:3.0f}%  {:.0f} of {:.0f} MB  {} tokens  {:.1f} MB/s  {} left", 100 * share,
+           static_cast<double>(done) / 1e6, static_cast<double>(all) / 1e6, tokens,
+           static_cast<double>(done) / 1e6 / seconds, format_duration(seconds / share - seconds));
+    drawn_ = true;
+  }
+
+ private:
+  void erase() {
+    if (drawn_) remark(stderr, "\r\x1b[K");
+    drawn_ = false;
+  }
+  bool terminal_ = isatty(STDERR_FILENO) == 1, drawn_ = false;
+  Clock::time_point begin_ = Clock::now(), last_;
+};
+
+int run_pack(const TokenizeOptions& o) {
+  check(!o.inputs.empty(), "tokenize pack: name the files of the text to encode");
+  check(o.out.ends_with(kTokenFileEnding), "tokenize pack: --out must name a file that ends with {}, got '{}'",
+        kTokenFileEnding, o.out);
+  const auto tokenizer = tokenizer_of(o);
+  catch_interrupt();
+  const Clock::time_point begin = Clock::now();
+  std::optional<PackProgress> progress(std::in_place);
+  PackOptions options = {.paths = o.inputs, .end_texts = !o.plain, .special_tokens = !o.ignore_special};
+  if (o.separator != "none") options.separator = separator_of(o);
+  options.progress = [&](int64_t done, int64_t all, int64_t tokens) {
+    check(!interrupted(), "tokenize pack: stopped after {} of {} bytes; {} is not written", done, all, o.out);
+    progress->update(done, all, tokens);
+  };
+  PackResult result;
+  try {
+    result = pack_tokens(o.out, *tokenizer, options);
+  } catch (const Error& e) {
+    if (!interrupted()) throw;
+    progress.reset();
+    remark(stderr, "{}\n", e.what());
+    return interrupt_status();
+  }
+  progress.reset();
+  const TokenFileHeader& h = result.header;
+  for (const std::string& note : result.notes) remark(stderr, "{}\n", note);
+  if (o.json) {
+    const nlohmann::ordered_json line = {{"file", o.out},
+                                         {"tokens", h.tokens},
+                                         {"bytes", h.bytes},
+                                         {"texts", h.texts},
+                                         {"vocabulary", h.vocab_size},
+                                         {"bytes_per_id", h.width},
+                                         {"seconds", seconds_since(begin)}};
+    fmt::print("{}\n", line.dump());
+  } else {
+    fmt::print("{}: {} tokens of {} texts, {} bytes of text, {} bytes per id\n", o.out, h.tokens, h.texts, h.bytes,
+               h.width);
+    remark(stderr, "{:.2f} s\n", seconds_since(begin));
   }
   return 0;
 }
@@ -182,7 +253,7 @@ struct Action {
 };
 const std::vector<Action>& actions() {
   static const std::vector<Action> all = {
-      {"train", run_train}, {"encode", run_encode}, {"decode", run_decode}, {"count", run_count}};
+      {"train", run_train}, {"encode", run_encode}, {"decode", run_decode}, {"count", run_count}, {"pack", run_pack}};
   return all;
 }
 
@@ -198,7 +269,7 @@ Command tokenize_command() {
   const auto o = std::make_shared<TokenizeOptions>();
   return {
       .name = "tokenize",
-      .about = "train a byte-level BPE tokenizer, encode, decode and count with one",
+      .about = "train a byte-level BPE tokenizer; encode, decode and count with one; write token files",
       .fields = {{"tokenizer", &o->tokenizer, "file or folder: tokenizer.json, vocab.json with merges.txt, *.tiktoken"},
                  {"pattern", &o->pattern,
                   fmt::format("how text is split ({}); empty: as the file says, else gpt2",
@@ -206,19 +277,24 @@ Command tokenize_command() {
                  {"file", &o->file, "the file to encode, decode or count"},
                  {"vocab-size", &o->vocab_size, "train: tokens with the special ones", whole_from(257, 0x1p30)},
                  {"min-frequency", &o->min_frequency, "train: rarer pairs are not merged", whole_from(0)},
-                 {"out", &o->out, "train: the tokenizer.json to write"},
+                 {"out", &o->out,
+                  fmt::format("train: the tokenizer.json to write (empty: tokenizer.json); pack: the token file, *{}",
+                              kTokenFileEnding)},
                  {"separator", one_of(o->separator, {"none", "newline", "nul"}),
                   "what ends each text of the input; decode: each line of ids is a text, and this ends it"},
-                 flag("plain", o->plain, "without the special tokens that the tokenizer puts around a text"),
+                 flag("plain", o->plain,
+                      "without the special tokens that the tokenizer puts around a text; pack: without the end-of-text "
+                      "token after each text"),
                  flag("ignore-special", o->ignore_special, "special tokens in a text are text like any other"),
-                 json_field(o->json, "encode: a JSON list per text; count: one JSON object"),
+                 json_field(o->json, "encode: a JSON list per text; count and pack: one JSON object"),
                  threads_field(o->threads)},
       .run = [o](Given&) { return tokenize(*o); },
-      .arguments = {{"action", &o->action, "train, encode, decode or count"},
-                    {"inputs", &o->inputs, "train: files; encode and count: texts; decode: ids; else standard input",
-                     /*required=*/false},
-                    {"--special", &o->special, "train: a special token; may be given several times",
-                     /*required=*/false}}};
+      .arguments = {
+          {"action", &o->action, "train, encode, decode, count or pack"},
+          {"inputs", &o->inputs, "train and pack: files; encode and count: texts; decode: ids; else standard input",
+           /*required=*/false},
+          {"--special", &o->special, "train: a special token; may be given several times",
+           /*required=*/false}}};
 }
 
 }  // namespace pg::tools

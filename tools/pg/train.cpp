@@ -1,4 +1,4 @@
-// pg train: trains a GPT-2 on a text.
+// pg train: trains a GPT-2 or a masked denoiser on a text.
 #include "tools/pg/train.h"
 
 #include <sys/resource.h>
@@ -9,13 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "nn/generate.h"
+#include "nn/pretrained.h"
 #include "nn/trainer.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tensor/profile.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"
+#include "tools/pg/objective.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
@@ -25,24 +26,34 @@ namespace pg::tools {
 
 namespace {
 
-TokenBatch to_tensors(const Batch& batch) {
-  const Shape shape = {batch.rows, batch.length};
-  return {Tensor::from(batch.x, shape), Tensor::from(batch.y, shape)};
-}
-
 // The architecture of a model, which --init decides.
 std::vector<Field> architecture_fields(TransformerConfig& model) {
-  return joined(
+  std::vector<Field> sizes = joined(
       size_fields(model),
-      {{"context", &model.block_size, "tokens the model sees at once", whole_from(1, 1000000)},
+      {{"objective", objective_field(model), "what is learned: to predict the next token, or masked ones"},
+       {"context", &model.block_size, "tokens the model sees at once", whole_from(1, 1000000)},
        {"in-proj-std", &model.in_proj_std,
         "standard deviation of the initial weights of what reads the residual stream; 0: 1/sqrt(width)", kNotNegative},
+       {"bias", &model.bias, "linear layers and layer norms have biases"},
        {"dtype", float_type(model.dtype), "type of weights and activations; bf16 has f32 masters of the weights"}});
+  return joined(std::move(sizes), family_fields(model));
 }
 
-// With --init the architecture is that of its model. Throws Error for an option that says otherwise.
+// The configuration of the model of --init.
+TransformerConfig config_of_init(const std::string& init) {
+  const std::string pretrained = pretrained_path(init);
+  if (pretrained.empty()) return load_checkpoint(checkpoint_of(init)).model_config();
+  return pretrained_config(pretrained, open_tensors(pretrained));
+}
+
+// With --init the architecture is that of its model. Throws Error for an option that says otherwise, except --dtype of
+// a pretrained model, and a --context that is shorter than that of rotary positions.
 void take_architecture_of_init(TrainOptions& o, const Given& given) {
-  TransformerConfig model = load_checkpoint(checkpoint_of(o.init)).model_config();
+  TransformerConfig model = config_of_init(o.init);
+  if (!pretrained_path(o.init).empty()) model.dtype = o.model.dtype;
+  if (model.positions == Positions::rope && given.has("context")) {
+    model.block_size = std::min(model.block_size, o.model.block_size);
+  }
   const std::vector<Field> mine = architecture_fields(o.model), its = architecture_fields(model);
   for (size_t i = 0; i < mine.size(); ++i) {
     const std::string name = mine[i].name, text = its[i].text();
@@ -53,17 +64,27 @@ void take_architecture_of_init(TrainOptions& o, const Given& given) {
 }
 
 // Loss over every window of the validation text, each evaluated once.
-double full_loss(Trainer& trainer, const std::vector<int32_t>& tokens, int64_t length) {
+double full_loss(Trainer& trainer, const TrainText& text, const TransformerConfig& model) {
   constexpr int64_t rows = 64;
-  const int64_t windows = window_count(tokens, length);
+  const int64_t windows = text.val_windows;
   int64_t next = 0;
   return trainer.evaluate(
-      [&](Generator&) {
+      [&](Generator& g) {
         const int64_t first = next;
         next = std::min(windows, next + rows);
-        return to_tensors(window_batch(tokens, first, next - first, length));
+        return objective_of(model).evaluation(text.val_window_batch(first, next - first), model, g);
       },
       (windows + rows - 1) / rows);
+}
+
+// Checkpoint metadata of a training on token files: ShuffledWindows::drawn.
+constexpr const char* kWindowsDrawn = "windows_drawn";
+
+int64_t windows_drawn(const Checkpoint& checkpoint) {
+  int64_t drawn = 0;
+  Field{.name = kWindowsDrawn, .value = &drawn, .about = "", .range = whole_from(0)}.set(
+      checkpoint.text(kWindowsDrawn));
+  return drawn;
 }
 
 std::string memory_line(const StepMemory& m) {
@@ -81,17 +102,13 @@ std::string memory_line(const StepMemory& m) {
       mb(m.weights), mb(m.gradients), mb(m.optimizer), mb(m.activations), mb(resident));
 }
 
-// A hundred tokens after `prompt`, each line prefixed with a bar. If sampling fails because the logits are not finite,
+// The objective's sample, each line prefixed with a bar. If sampling fails because the logits are not finite,
 // it returns that error message instead: showing a sample must not end the training.
 std::string short_sample(Transformer& model, const Tokenizer& tokenizer, const std::string& prompt, uint64_t seed) {
-  GenerateOptions options;
-  options.max_new_tokens = 100;
-  options.sampling.temperature = 0.8;
-  options.seed = seed;
-  options.slide = true;
   std::string text = "  | ";
   try {
-    for (const char c : tokenizer.decode(generate(model, {tokenizer.encode(prompt)}, options)[0].tokens)) {
+    const std::vector<int32_t> tokens = objective_of(model.config).sample(model, tokenizer.encode(prompt), seed);
+    for (const char c : tokenizer.decode(tokens)) {
       text += c;
       if (c == '\n') text += "  | ";
     }
@@ -136,46 +153,56 @@ int train(const TrainOptions& o) {
   std::FILE* const out = o.json ? stderr : stdout;
 
   std::optional<Checkpoint> source;  // of this run, otherwise of --init, otherwise none
+  const std::string pretrained = resumed || o.init.empty() ? "" : pretrained_path(o.init);
   if (resumed) {
     source = load_checkpoint(checkpoint_path(o.run.resume));
-  } else if (!o.init.empty()) {
+  } else if (!o.init.empty() && pretrained.empty()) {
     source = load_checkpoint(checkpoint_of(o.init));
   }
   const TrainText text = load_train_text(o, source ? &*source : nullptr, resumed);
 
   TransformerConfig config = o.model;
-  config.vocab_size = text.tokenizer->vocab_size();
+  const Objective& objective = objective_of(config);
+  config.vocab_size = text.tokenizer->vocab_size() + objective.extra_tokens;
   if (config.in_proj_std == 0) config.in_proj_std = 1 / std::sqrt(static_cast<double>(config.n_embd));
+  // A pretrained model may have more rows of embeddings than its tokenizer has tokens.
   if (source) {
+    config.vocab_size = source->model_config().vocab_size;
     config.bias = source->model_config().bias;
     config.lora = source->model_config().lora;
   }
+  std::optional<TensorSource> weights;
+  if (!pretrained.empty()) {
+    weights = open_tensors(pretrained);
+    config.vocab_size = pretrained_config(pretrained, *weights).vocab_size;
+  }
+  check(text.tokenizer->vocab_size() + objective.extra_tokens <= config.vocab_size,
+        "train: the tokenizer of {} has {} tokens and its model {}; they do not belong together", o.init,
+        text.tokenizer->vocab_size(), config.vocab_size);
   check_model_memory(config);
   check_batch_memory(config, o.batch, "a smaller --batch (--accumulate adds batches up) or --context");
   Generator init(train.seed);
   Transformer model(config, init);
   model.checkpoint_blocks = o.checkpoint_blocks;
   if (source && !resumed) source->restore(model);
+  if (weights) load_weights(model, *weights);
+  weights.reset();
   model.to(device);
-  const TextData& tokens = text.tokens;
-  const auto train_batch = [&](Generator& g) {
-    return to_tensors(random_batch(tokens.train, o.batch, config.block_size, g));
-  };
-  const auto val_batch = [&](Generator& g) {
-    return to_tensors(random_batch(tokens.val, o.batch, config.block_size, g));
-  };
+  const auto train_batch = [&](Generator& g) { return objective.training(text.train_batch(o.batch, g), config, g); };
+  const auto val_batch = [&](Generator& g) { return objective.evaluation(text.val_batch(o.batch, g), config, g); };
   Trainer trainer(model, train, train_batch);
   Best best;
   if (resumed) {
     trainer.resume(*source);
     best.read(*source);
+    if (text.shuffled) text.shuffled->drawn = windows_drawn(*source);
   }
   source.reset();
   const int64_t start = trainer.steps();
   RunDir run = start_run(std::move(opened), start, o.run.out, o.run.name);
   run.save_config(o.run.config);
   const bool characters = dynamic_cast<const CharTokenizer*>(text.tokenizer.get()) != nullptr;
-  remark(out, "{}: {} {}, a vocabulary of {}; {} parameters; {}\n", text.name, tokens.train.size() + tokens.val.size(),
+  remark(out, "{}: {} {}, a vocabulary of {}; {} parameters; {}\n", text.name, text.tokens,
          characters ? "characters" : "tokens", text.tokenizer->vocab_size(), count_parameters(model), run.path());
 
   catch_interrupt();
@@ -189,6 +216,7 @@ int train(const TrainOptions& o) {
   const auto texts = [&] {
     std::map<std::string, std::string> all = text.texts;
     best.write(all);
+    if (text.shuffled) all[kWindowsDrawn] = fmt::format("{}", text.shuffled->drawn);
     return all;
   };
   const auto save = [&] {
@@ -223,7 +251,7 @@ int train(const TrainOptions& o) {
       all["model"] = to_json(model.config);
       save_checkpoint(best_checkpoint_path(run.path()), model, nullptr, {step, {}, all});
     }
-    val_loss = final ? full_loss(trainer, tokens.val, config.block_size) : estimate;
+    val_loss = final ? full_loss(trainer, text, config) : estimate;
     if (step > start || start == 0)
       run.log(step, {{"val_loss", val_loss},
                      {"val_bits_per_byte", val_loss * text.bits_per_nat}});  // else a finished run, already logged
@@ -247,11 +275,11 @@ int train(const TrainOptions& o) {
                                               : fmt::format("best at step {}: {:.4f}, in {}\n", best.step, best.loss,
                                                             best_checkpoint_path(run.path()));
   if (complete) {
-    remark(
-        out,
-        "validation loss {:.4f} nats per {}, {:.4f} bits per byte, over the whole validation text\n{}hear it speak:  "
-        "pg sample {}\n",
-        val_loss, characters ? "character" : "token", val_loss * text.bits_per_nat, best_text, run.path());
+    remark(out,
+           "validation loss {}{:.4f} nats per {}, {}{:.4f} bits per byte, over the whole validation text{}\n{}hear it "
+           "speak:  pg sample {}\n",
+           objective.bound, val_loss, characters ? "character" : "token", objective.bound, val_loss * text.bits_per_nat,
+           objective.note, best_text, run.path());
   } else {
     save();
     remark(out, "{}stopped after step {}{}; continue with:  pg train --resume {}\n", best_text, trainer.steps(),
@@ -276,11 +304,14 @@ std::vector<Field> fields(TrainOptions& o) {
   std::vector<Field> all = {
       not_in_files(flag("profile", o.profile, "end with a table of where the time went")),
       json_field(o.json, "end with a JSON object, and write nothing else to standard output"),
-      {"data", &o.data, "tinyshakespeare, stories, or any text file"},
-      {"val", &o.val, "text to validate on; empty: the last tenth of the data"},
+      {"data", &o.data, "tinyshakespeare, stories, any text file, or token files: one or a folder of them"},
+      {"val", &o.val,
+       "text, token file or folder to validate on; empty: the token files val*, else the last tenth of the data"},
       {"tokenizer", &o.tokenizer,
        "a tokenizer.json, another file or a folder that pg tokenize reads; empty: the characters of the texts"},
-      {"init", &o.init, "a run or checkpoint whose model is trained on: it decides sizes and vocabulary"},
+      {"init", &o.init,
+       "a run, checkpoint, Hugging Face folder or GGUF file whose model is trained on: it decides sizes and "
+       "vocabulary"},
       device_field(o.device),
       exact_field(o.exact),
       flag("checkpoint-blocks", o.checkpoint_blocks,
@@ -314,7 +345,7 @@ Command train_command() {
     o->run.config = given.yaml(fields(*o));
     return tools::train(*o);
   };
-  return {"train", "a GPT-2 learns a text, its characters or tokens", fields(*o), run};
+  return {"train", "a GPT-2 or a masked denoiser learns a text, its characters or tokens", fields(*o), run};
 }
 
 }  // namespace pg::tools

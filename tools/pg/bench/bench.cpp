@@ -94,11 +94,12 @@ void print_ceilings(const Ceilings& c, Device device, const std::string& dtype) 
 
 Benchmarks all_benchmarks(const BenchSettings& settings) {
   Benchmarks all;
-  if (settings.device.on_host()) {
+  const bool on_host = settings.device.on_host();
+  if (settings.model.empty() && on_host) {
     add_op_benchmarks(all);
     add_vector_benchmarks(all);
     add_gemm_benchmarks(all, settings);
-  } else {
+  } else if (settings.model.empty()) {
     add_cuda_gemm_benchmarks(all, settings);
     add_cuda_memory_benchmarks(all, settings);
     add_cuda_attention_benchmarks(all, settings);
@@ -111,6 +112,7 @@ Benchmarks all_benchmarks(const BenchSettings& settings) {
 struct BenchOptions {
   std::string filter;   // text that "name label" must contain
   std::string weights;  // a safetensors file with the models' initial weights and their batch
+  std::string model;    // path of a pretrained model
   bool json = false;
   bool large = false;  // also run the slow ones
   int threads = 0, repeat = 5;
@@ -122,6 +124,7 @@ std::vector<Field> fields(BenchOptions& o) {
   return {{"filter", &o.filter, "only what has this text in its name"},
           {"weights", &o.weights,
            "weights and batch of the one model that --filter leaves: a file of tools/compare/compare_torch.py"},
+          {"model", &o.model, "steps of this model only: a Hugging Face folder or a GGUF file"},
           flag("large", o.large, "also what takes minutes and gigabytes: GPT-2 124M"),
           {"dtype", float_type(o.dtype), "type of products, models and generation"},
           json_field(o.json, "one JSON object instead of a table"),
@@ -132,7 +135,7 @@ std::vector<Field> fields(BenchOptions& o) {
 
 int bench(const BenchOptions& o) {
   start_threads(o.threads);
-  BenchSettings settings{nullptr, o.dtype, parse_device(o.device)};
+  BenchSettings settings{nullptr, o.dtype, parse_device(o.device), o.model};
   const bool on_cpu = settings.device.on_host();
   check(on_cpu || !backend(settings.device).device_info(settings.device.index).simulated,
         "bench: the CUDA of this build is the simulator, which says nothing about time; make CUDA=1 builds for a GPU");

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/module.h"
+#include "nn/transformer.h"
 #include "tools/pg/bench/ceilings.h"
 
 namespace pg::tools {
@@ -25,8 +25,14 @@ struct BenchSettings {
   GivenWeights given;
   DType dtype = f32;  // of matrix products, models and generation
   Device device = {};
+  std::string model;  // path of a pretrained model, of which alone steps are then measured; empty: GPT-2's sizes
 };
 void take_weights(Module& model, const GivenWeights& given);
+
+// Builds the model of a benchmark, when the benchmark runs.
+using BenchModel = std::function<Transformer()>;
+BenchModel random_model(const TransformerConfig& config, const GivenWeights& given);  // `given` replaces the weights
+BenchModel pretrained_model(const BenchSettings& settings);
 
 // One or more lines of the table. Nothing is allocated before `run`, which gets the number of samples.
 struct Benchmark {

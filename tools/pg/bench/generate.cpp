@@ -75,13 +75,11 @@ Timed time_generation(Transformer& model, const std::vector<std::vector<int32_t>
   return timed;
 }
 
-std::vector<Entry> bench_generation(const std::string& label, const TransformerConfig& config, int64_t rows,
-                                    int repeat) {
-  Generator init(1);
-  Transformer model(config, init);
+std::vector<Entry> bench_generation(const std::string& label, const BenchModel& make, int64_t rows, int repeat) {
+  Transformer model = make();
   model.eval();
   GenerateOptions options;
-  options.max_new_tokens = config.block_size - 1;
+  options.max_new_tokens = model.config.block_size - 1;
   Entry entry{"generate", label, "with KV cache"};
   entry.tokens = static_cast<double>(rows * options.max_new_tokens);
   const std::vector<std::vector<int32_t>> prompts(static_cast<size_t>(rows), {0});
@@ -103,16 +101,22 @@ Timing time_reading(int64_t rows, int64_t width, DType dtype, int repeat) {
       repeat);
 }
 
+// Parameters of the blocks and their norms.
+int64_t block_parameters(Transformer& model) {
+  int64_t count = count_parameters(model) - model.wte.weight.numel();
+  if (model.wpe.weight.defined()) count -= model.wpe.weight.numel();
+  return model.lm_head ? count - model.lm_head->weight.numel() : count;
+}
+
 // One token of every row per call. With one row the time is bound by reading the weights, with many by arithmetic.
-std::vector<Entry> bench_decode(const std::string& label, const TransformerConfig& config, int64_t rows,
+std::vector<Entry> bench_decode(const std::string& label, const BenchModel& make, int64_t rows,
                                 const GivenWeights& given, int repeat) {
   constexpr int64_t context = 64;
-  Generator init(1);
-  Transformer model(config, init);
-  take_weights(model, given);
+  Transformer model = make();
+  const TransformerConfig& config = model.config;
   const auto prompts = random_prompts(rows, context, config.vocab_size, given);
   const Timed timed = time_generation(model, prompts, 1 + kDecoded, repeat);
-  const auto parameters = static_cast<double>(count_parameters(model) - config.block_size * config.n_embd);
+  const auto parameters = static_cast<double>(block_parameters(model) + config.vocab_size * config.n_embd);
   Entry entry{"decode", label, "token"};
   entry.timing = timed.rest;
   entry.check = timed.log_probs;
@@ -129,38 +133,36 @@ std::vector<Entry> bench_decode(const std::string& label, const TransformerConfi
 
 // bench_decode() on a CUDA device: many rows after a long context, sampled instead of greedy. Bytes are those of the
 // weights, once, and of the keys and values of the context, for each row.
-std::vector<Entry> bench_cuda_decode(const std::string& label, const TransformerConfig& config, int64_t rows,
-                                     int64_t context, const BenchSettings& settings, int repeat) {
-  Generator init(1);
-  Transformer model(config, init);
-  take_weights(model, settings.given);
+std::vector<Entry> bench_cuda_decode(const std::string& label, const BenchModel& make, int64_t rows, int64_t context,
+                                     const BenchSettings& settings, int repeat) {
+  Transformer model = make();
+  const TransformerConfig& config = model.config;
   model.to(settings.device);
   const auto prompts = random_prompts(rows, context, config.vocab_size, settings.given);
   const Timed timed = time_generation(model, prompts, 1 + kDecoded, repeat, false);
-  const int64_t parameters = count_parameters(model) - config.block_size * config.n_embd;
-  const int64_t cached = rows * (context + kDecoded / 2) * 2 * config.n_layer * config.n_embd;
+  const int64_t blocks = block_parameters(model), parameters = blocks + config.vocab_size * config.n_embd;
+  const double cached = static_cast<double>(rows * (context + kDecoded / 2)) * cache_bytes_per_token(config);
   Entry token{"decode", label, "token"}, prompt{"decode", label, "prompts"};
   token.timing = timed.rest;
   token.check = timed.log_probs;
   token.tokens = static_cast<double>(rows);
-  token.bytes = static_cast<double>(size_of(config.dtype)) * static_cast<double>(parameters + cached);
+  token.bytes = static_cast<double>(size_of(config.dtype)) * static_cast<double>(parameters) + cached;
   prompt.timing = timed.first;
   prompt.tokens = static_cast<double>(rows * context);
-  prompt.flops = prompt.tokens * 2 * static_cast<double>(parameters - config.vocab_size * config.n_embd);
+  prompt.flops = prompt.tokens * 2 * static_cast<double>(blocks);
   return {token, prompt};
 }
 
 // Prefill of a prompt and selection of the first token: logits of the last position only.
-std::vector<Entry> bench_prefill(const std::string& label, const TransformerConfig& config, int64_t length,
+std::vector<Entry> bench_prefill(const std::string& label, const BenchModel& make, int64_t length,
                                  const GivenWeights& given, int repeat) {
-  Generator init(1);
-  Transformer model(config, init);
-  take_weights(model, given);
+  Transformer model = make();
+  const TransformerConfig& config = model.config;
   const Timed timed = time_generation(model, random_prompts(1, length, config.vocab_size, given), 1, repeat);
-  const int64_t blocks = count_parameters(model) - (config.vocab_size + config.block_size) * config.n_embd;
+  const int64_t attention = 2 * config.n_layer * config.n_head * config.head_width() * length;
   Entry entry{"prefill", label, "prompt"};
   entry.tokens = static_cast<double>(length);
-  entry.flops = entry.tokens * static_cast<double>(2 * blocks + 2 * config.n_layer * config.n_embd * length);
+  entry.flops = entry.tokens * static_cast<double>(2 * block_parameters(model) + attention);
   entry.timing = timed.first;
   entry.check = timed.log_probs;
   return {entry};
@@ -171,17 +173,36 @@ std::vector<Entry> bench_prefill(const std::string& label, const TransformerConf
 void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings) {
   const GivenWeights given = settings.given;
   const DType dtype = settings.dtype;
+  const bool of_gpt2 = settings.model.empty();
+  const auto decode = [&](const std::string& model, const BenchModel& make, int64_t rows, int64_t context = 0) {
+    const std::string label = context > 0 ? fmt::format("{}, {} x {}", model, rows, context)
+                                          : fmt::format("{}, {} row{}", model, rows, rows == 1 ? "" : "s");
+    all.push_back({"decode", label,
+                   [=](int repeat) {
+                     return context > 0 ? bench_cuda_decode(label, make, rows, context, settings, repeat)
+                                        : bench_decode(label, make, rows, given, repeat);
+                   },
+                   of_gpt2 && context == 0});
+  };
+  const auto prefill = [&](const std::string& model, const BenchModel& make, int64_t length) {
+    const std::string label = fmt::format("{}, 1 x {}", model, length);
+    all.push_back(
+        {"prefill", label, [=](int repeat) { return bench_prefill(label, make, length, given, repeat); }, of_gpt2});
+  };
+  const auto of = [&](const TransformerConfig& config) { return random_model(config, given); };
   if (!settings.device.on_host()) {
-    const TransformerConfig config = {.vocab_size = 50304, .dtype = dtype};
-    struct Size {
-      int64_t rows, context;
-    };
-    for (const auto [rows, context] : {Size{1, 512}, {64, 512}, {1024, 128}}) {
-      const std::string label = fmt::format("124M, {} x {}", rows, context);
-      all.push_back({"decode", label, [=, rows = rows, context = context](int repeat) {
-                       return bench_cuda_decode(label, config, rows, context, settings, repeat);
-                     }});
-    }
+    const BenchModel model = of_gpt2 ? of({.vocab_size = 50304, .dtype = dtype}) : pretrained_model(settings);
+    const std::string name = of_gpt2 ? "124M" : settings.model;
+    decode(name, model, 1, 512);
+    decode(name, model, 64, 512);
+    decode(name, model, 1024, 128);
+    return;
+  }
+  if (!of_gpt2) {
+    const BenchModel model = pretrained_model(settings);
+    decode(settings.model, model, 1);
+    decode(settings.model, model, 32);
+    prefill(settings.model, model, 512);
     return;
   }
   const TransformerConfig lesson4 = {
@@ -189,20 +210,16 @@ void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings) {
   const TransformerConfig larger = {
       .vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384, .dtype = dtype};
   const TransformerConfig gpt2 = {.dtype = dtype};
-  const auto decode = [&](const std::string& model, const TransformerConfig& config, int64_t rows) {
-    const std::string label = fmt::format("{}, {} row{}", model, rows, rows == 1 ? "" : "s");
-    all.push_back(
-        {"decode", label, [=](int repeat) { return bench_decode(label, config, rows, given, repeat); }, true});
-  };
-  decode("124M", gpt2, 1);
-  decode("124M", gpt2, 32);
-  decode("6 layers 384 wide", larger, 32);
-  decode("6 layers 384 wide", larger, 256);
-  const std::string prompt = "124M, 1 x 512";
-  all.push_back({"prefill", prompt, [=](int repeat) { return bench_prefill(prompt, gpt2, 512, given, repeat); }, true});
+  decode("124M", of(gpt2), 1);
+  decode("124M", of(gpt2), 32);
+  decode("6 layers 384 wide", of(larger), 32);
+  decode("6 layers 384 wide", of(larger), 256);
+  prefill("124M", of(gpt2), 512);
   for (int64_t rows : {1, 32}) {
     const std::string label = fmt::format("lesson 4, {} rows", rows);
-    all.push_back({"generate", label, [=](int repeat) { return bench_generation(label, lesson4, rows, repeat); }});
+    all.push_back({"generate", label, [=, make = random_model(lesson4, nullptr)](int repeat) {
+                     return bench_generation(label, make, rows, repeat);
+                   }});
   }
 }
 

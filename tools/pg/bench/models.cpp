@@ -1,6 +1,7 @@
 // Benchmarks of whole steps: training, the optimizer.
 #include "autograd/tape.h"
 #include "nn/optim.h"
+#include "nn/pretrained.h"
 #include "nn/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tools/pg/bench/bench.h"
@@ -19,35 +20,36 @@ TokenBatch random_tokens(Generator& g, int64_t rows, int64_t length, int64_t voc
 
 // FLOPs of forward and backward. Weight matrices: 6 per parameter and token. Attention products: 12·L·C·T per token, as
 // nanoGPT counts, or half of it. llm.c counts that half, and also 6 for each position embedding.
-void count_flops(Entry& entry, const TransformerConfig& c, int64_t parameters) {
-  const double positions = static_cast<double>(c.block_size * c.n_embd), products = 6 * static_cast<double>(parameters);
-  const double attention = 12 * static_cast<double>(c.n_layer * c.n_embd * c.block_size);
+void count_flops(Entry& entry, Transformer& model, int64_t length) {
+  const TransformerConfig& c = model.config;
+  const double positions = c.positions == Positions::learned ? static_cast<double>(c.block_size * c.n_embd) : 0;
+  const double products = 6 * static_cast<double>(count_parameters(model));
+  const double attention = 12 * static_cast<double>(c.n_layer * c.n_head * c.head_width() * length);
   entry.flops = entry.tokens * (products - 6 * positions + attention);
   entry.flops_causal = entry.tokens * (products + attention / 2);
 }
 
 constexpr int kChecked = 3;  // steps whose losses are compared with another engine
 
-std::vector<Entry> bench_step(const std::string& label, const TransformerConfig& config, int64_t rows,
+std::vector<Entry> bench_step(const std::string& label, const BenchModel& make, int64_t rows, int64_t length,
                               const BenchSettings& settings, int repeat) {
   const GivenWeights& given = settings.given;
-  Generator init(1);
-  Transformer model(config, init);
-  take_weights(model, given);
+  Transformer model = make();
   model.to(settings.device);
-  const int64_t parameters = count_parameters(model);
+  Generator random(1);
   TrainConfig recipe;
   recipe.schedule.kind = Schedule::Kind::constant;
+  if (!settings.model.empty()) recipe.schedule.lr = 1e-5;  // of fine-tuning: 1e-3 would amplify rounding
   const TokenBatch batch = given ? TokenBatch{given->at("ids"), given->at("targets")}
-                                 : random_tokens(init, rows, config.block_size, config.vocab_size);
+                                 : random_tokens(random, rows, length, model.config.vocab_size);
   Trainer trainer(model, recipe, [&](Generator&) { return batch; });
   Entry entry{"train", label, "step"};
   if (given) {
     for (int i = 0; i < kChecked; ++i) entry.check.push_back(trainer.step().loss);
   }
   trainer.step();  // fills the memory pool
-  entry.tokens = static_cast<double>(rows * config.block_size);
-  count_flops(entry, config, parameters);
+  entry.tokens = static_cast<double>(rows * length);
+  count_flops(entry, model, length);
   entry.timing = time_steps(
       settings.device, [&] { trainer.step(); }, repeat);
   return {entry};
@@ -129,11 +131,33 @@ void take_weights(Module& model, const GivenWeights& given) {
   load_state_dict(model, weights);
 }
 
+BenchModel random_model(const TransformerConfig& config, const GivenWeights& given) {
+  return [=] {
+    Generator init(1);
+    Transformer model(config, init);
+    take_weights(model, given);
+    return model;
+  };
+}
+
+BenchModel pretrained_model(const BenchSettings& settings) {
+  return [path = settings.model, dtype = settings.dtype] { return load_pretrained(path, dtype); };
+}
+
 void add_model_benchmarks(Benchmarks& all, const BenchSettings& settings) {
+  if (!settings.model.empty()) {
+    const std::string label = settings.model + ", 4 x 256";
+    const BenchModel make = pretrained_model(settings);
+    all.push_back({"train", label, [=](int repeat) { return bench_step(label, make, 4, 256, settings, repeat); }});
+    return;
+  }
   const auto step = [&](const std::string& label, TransformerConfig config, int64_t rows, bool large = false) {
     config.dtype = settings.dtype;
-    all.push_back(
-        {"train", label, [=](int repeat) { return bench_step(label, config, rows, settings, repeat); }, large});
+    all.push_back({"train", label,
+                   [=, make = random_model(config, settings.given)](int repeat) {
+                     return bench_step(label, make, rows, config.block_size, settings, repeat);
+                   },
+                   large});
   };
   if (!settings.device.on_host()) {
     for (int64_t rows : {64, 32, 16}) step(fmt::format("124M, {} x 1024", rows), {.vocab_size = 50304}, rows);

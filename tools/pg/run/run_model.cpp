@@ -16,6 +16,7 @@
 #include "tensor/base/error.h"
 #include "tensor/base/gguf.h"
 #include "tensor/base/text.h"
+#include "tools/pg/objective.h"
 #include "tools/pg/options.h"
 #include "tools/pg/run/run_dir.h"
 
@@ -24,12 +25,14 @@ namespace {
 
 bool has(const Checkpoint& checkpoint, const char* text) { return checkpoint.state.metadata.contains(text); }
 
-// Pretrained models may have more rows of embeddings than their tokenizer has tokens; others have as many.
+// Pretrained models may have more rows of embeddings than their tokenizer has tokens; others have as many, and masked
+// denoisers one more.
 void check_sizes(const Tokenizer& tokenizer, const TransformerConfig& config, const std::string& path) {
   const bool is_bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer) != nullptr;
-  check(is_bpe ? tokenizer.vocab_size() <= config.vocab_size : tokenizer.vocab_size() == config.vocab_size,
+  const int64_t tokens = config.vocab_size - objective_of(config).extra_tokens;
+  check(is_bpe && config.causal ? tokenizer.vocab_size() <= tokens : tokenizer.vocab_size() == tokens,
         "{}: the tokenizer has {} tokens and the model {}; they do not belong together", path, tokenizer.vocab_size(),
-        config.vocab_size);
+        tokens);
 }
 
 // The task that a checkpoint names. Its options are those of the checkpoint; a checkpoint of an older version has
@@ -73,7 +76,7 @@ std::string kind_of(const Checkpoint& checkpoint) {
   return "";
 }
 
-std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
+std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint, bool denoisers) {
   const std::string& path = checkpoint.file.path;
   const std::string kind = kind_of(checkpoint);
   check(kind != "env", "{}: a policy of pg env acts in an environment, it writes no text", path);
@@ -82,7 +85,12 @@ std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
         "{}: the checkpoint names neither a tokenizer nor a task, so its tokens mean nothing", path);
   auto tokenizer = tokenizer_from_json(has(checkpoint, "tokenizer") ? checkpoint.text("tokenizer")
                                                                     : task_of(checkpoint)->tokenizer().to_json());
-  check_sizes(*tokenizer, checkpoint.model_config(), path);
+  const TransformerConfig config = checkpoint.model_config();
+  check(denoisers || config.causal,
+        "{}: a masked denoiser (pg train --objective denoise) predicts masked tokens, not the next one; pg sample, pg "
+        "eval, pg info and pg train take it",
+        path);
+  check_sizes(*tokenizer, config, path);
   return tokenizer;
 }
 
@@ -94,9 +102,11 @@ bool is_pretrained(const std::string& path) {
   return std::any_of(fs::directory_iterator(path), fs::directory_iterator(), is_gguf);
 }
 
-namespace {
+std::string pretrained_path(const std::string& run) {
+  if (run == "smollm2" && !std::filesystem::exists(run)) return smollm2_path();
+  return is_pretrained(run) ? run : "";
+}
 
-// The chat template of a GGUF file or, for a Hugging Face folder, of chat_template.jinja or tokenizer_config.json.
 std::string chat_template_of(const std::string& path, const TensorSource& source) {
   if (source.gguf()) {
     const char* const key = "tokenizer.chat_template";
@@ -112,6 +122,8 @@ std::string chat_template_of(const std::string& path, const TensorSource& source
   const auto found = json.find("chat_template");
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
+
+namespace {
 
 RunModel load_pretrained_model(const std::string& path, const Device& device, DType dtype) {
   RunModel m;
@@ -133,17 +145,16 @@ RunModel load_pretrained_model(const std::string& path, const Device& device, DT
 
 }  // namespace
 
-RunModel load_run_model(const std::string& run, const Device& device, bool best, DType dtype) {
-  if (run == "smollm2" && !std::filesystem::exists(run)) {
-    return load_pretrained_model(smollm2_path(), device, dtype);
-  }
-  if (is_pretrained(run)) return load_pretrained_model(run, device, dtype);
+RunModel load_run_model(const std::string& run, const Device& device, bool best, DType dtype, bool denoisers) {
+  if (const std::string path = pretrained_path(run); !path.empty()) return load_pretrained_model(path, device, dtype);
   Checkpoint checkpoint = load_checkpoint(checkpoint_of(run, best));
   RunModel m;
   m.path = checkpoint.file.path;
   m.kind = kind_of(checkpoint);
-  m.tokenizer = tokenizer_of(checkpoint);
-  if (has(checkpoint, "prompt")) {
+  m.tokenizer = tokenizer_of(checkpoint, denoisers);
+  if (!checkpoint.model_config().causal) {
+    m.prompt = "";
+  } else if (has(checkpoint, "prompt")) {
     m.prompt = checkpoint.text("prompt");
   } else if (has(checkpoint, "task")) {
     m.prompt = example_prompt(*task_of(checkpoint));

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "nn/checkpoint.h"
+#include "nn/tensor_source.h"
 #include "nn/transformer.h"
 #include "tasks/text_task.h"
 
@@ -15,22 +16,29 @@ std::string kind_of(const Checkpoint& checkpoint);
 
 // The tokenizer stored in the checkpoint. For checkpoints of older versions: that of the task they name, with the
 // options from config.yaml in the same folder. Throws Error if the run generates no text, or if the vocabulary sizes of
-// tokenizer and model differ.
-std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint);
+// tokenizer and model differ. A masked denoiser (nn/denoiser.h) is an Error too, unless the caller says that it takes
+// `denoisers`: everything else generates from left to right.
+std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint, bool denoisers = false);
 
 struct RunModel {
   RunState state;
   std::string path, kind;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<Transformer> model;  // in eval mode
-  std::string prompt;                  // default prompt if the user gives none
+  std::string prompt;                  // default prompt if the user gives none; empty for a denoiser
   std::string chat_template;           // as the model carries it: a name or a program in Jinja; empty: none
 };
 // `run` is a run's folder, a checkpoint, a Hugging Face folder, a GGUF file, or "smollm2"
-// (smollm2_path). Pretrained models are converted to `dtype`.
-RunModel load_run_model(const std::string& run, const Device& device, bool best = false, DType dtype = f32);
+// (smollm2_path). Pretrained models are converted to `dtype`. `denoisers` as for tokenizer_of.
+RunModel load_run_model(const std::string& run, const Device& device, bool best = false, DType dtype = f32,
+                        bool denoisers = false);
 // Whether a path leads to a Hugging Face folder or a GGUF file.
 bool is_pretrained(const std::string& path);
+// The path of the Hugging Face folder or GGUF file that `run` names, "smollm2" included; empty if it names none.
+std::string pretrained_path(const std::string& run);
+// The chat template of a GGUF file or, for a Hugging Face folder, of chat_template.jinja or tokenizer_config.json;
+// empty if there is none. `source` is the model at `path`.
+std::string chat_template_of(const std::string& path, const TensorSource& source);
 
 // "\n" if it is in the vocabulary, otherwise the end-of-text token, otherwise the first token.
 std::string default_prompt(const Tokenizer& tokenizer);
