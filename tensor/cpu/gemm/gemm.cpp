@@ -254,7 +254,7 @@ int threads_for(int64_t m, int64_t n, int64_t k) {
 template <class S, class F>
 void for_columns(int64_t n, int threads, F f) {
   constexpr int64_t line = 64 / sizeof(S);
-  for_each(threads, n, threads == 1 ? n : (n / (4 * threads) / line + 1) * line, f);
+  for_each(threads, n, threads == 1 ? n : (n / (2 * threads) / line + 1) * line, f);
 }
 
 template <class S, class C>

@@ -66,6 +66,40 @@ inline void transpose(simd::Vec<float> (&x)[8]) {
 }
 #endif
 
+#if defined(__AVX512F__)
+// The 16 × 16 block of 4-byte elements at src, transposed. Quarters of four rows are put side by side as they are
+// loaded, so that only shuffles within the quarters of a register are left. All quarters of a row are loaded at once:
+// rows a multiple of 4 KB apart would evict one another from L1 before the next quarter is read.
+inline void load_transposed_words(simd::Vec<float> (&x)[16], const float* src, int64_t stride) {
+  __m512 quarters[4][4];  // [k / 4][i]: rows i, 4 + i, 8 + i, 12 + i
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; ++q) {
+      const float* row = src + i * stride + 4 * q;
+      __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(row));
+      v = _mm512_mask_broadcast_f32x4(v, 0x00f0, _mm_loadu_ps(row + 4 * stride));
+      v = _mm512_mask_broadcast_f32x4(v, 0x0f00, _mm_loadu_ps(row + 8 * stride));
+      quarters[q][i] = _mm512_mask_broadcast_f32x4(v, 0xf000, _mm_loadu_ps(row + 12 * stride));
+    }
+  }
+#pragma GCC unroll 4
+  for (int q = 0; q < 4; ++q) {
+    __m512d pairs[4];  // the masked forms, because the plain ones trip a warning in g++ 12
+#pragma GCC unroll 2
+    for (int i = 0; i < 4; i += 2) {
+      pairs[i] = _mm512_castps_pd(_mm512_maskz_unpacklo_ps(0xffff, quarters[q][i], quarters[q][i + 1]));
+      pairs[i + 1] = _mm512_castps_pd(_mm512_maskz_unpackhi_ps(0xffff, quarters[q][i], quarters[q][i + 1]));
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      x[4 * q + 2 * i].v = _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xff, pairs[i], pairs[i + 2]));
+      x[4 * q + 2 * i + 1].v = _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xff, pairs[i], pairs[i + 2]));
+    }
+  }
+}
+#endif
+
 // Loads a block of `lines` <= size rows of src, `depth` <= size elements each (exactly size if Whole), transposed: row
 // k of the result holds element k of every line, then 0. One register addresses three lines, as below. Here and below S
 // is T, or bf16 if T is float.
@@ -73,6 +107,11 @@ template <bool Whole, class T, class S>
 inline void load_transposed(simd::Vec<T> (&block)[simd::Vec<T>::size], const S* src, int64_t line_stride, int64_t lines,
                             int64_t depth) {
   constexpr int size = simd::Vec<T>::size;
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float> && sizeof(S) == sizeof(float)) {
+    if (Whole && lines == size) return load_transposed_words(block, reinterpret_cast<const float*>(src), line_stride);
+  }
+#endif
   if (Whole && lines == size) {
 #pragma GCC unroll 16
     for (int i = 0; i < size; ++i) block[i] = simd::load(src + i / 3 * (3 * line_stride) + i % 3 * line_stride);

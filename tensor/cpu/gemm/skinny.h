@@ -20,6 +20,9 @@ struct SkinnyProduct {
   T* c;
   int64_t ldc;
   T beta;
+  // b's columns follow each other in memory and do not fit into L1: the next columns are prefetched, because the
+  // processor cannot follow as many columns at once as are computed.
+  bool prefetches() const { return b.column == k && n * k * static_cast<int64_t>(sizeof(S)) > 32 * 1024; }
 };
 
 // Computes the columns [j, j + Groups vectors) of c; a single group is cut off at n. b's columns are contiguous (b =
@@ -59,16 +62,15 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
     }
   };
   constexpr int64_t line = 64 / sizeof(S);  // whole cache lines of b: rows far apart may evict one another from L1
-  // Where the processor's own prefetching would be interrupted at the end of every short row: the columns of the next
-  // call, which come next in memory, if they fit into L1.
-  constexpr int64_t ahead_lines = split_pairs ? Groups * size : 0;
-  const bool prefetches = g.b.column == g.k && ahead_lines * g.k * static_cast<int64_t>(sizeof(S)) <= 24 * 1024;
+  // Each step also prefetches a part of the columns of the next call into L2.
+  constexpr int64_t ahead_lines = Groups * size;
+  const bool prefetches = g.prefetches();
   const S* ahead = g.b.data + (j + Groups * size) * g.b.column;
   int64_t k = 0;
   for (; k + line <= g.k; k += line) {
     if (prefetches) {
 #pragma GCC unroll 32
-      for (int64_t i = 0; i < ahead_lines; ++i) __builtin_prefetch(ahead + i * line);
+      for (int64_t i = 0; i < ahead_lines; ++i) __builtin_prefetch(ahead + i * line, 0, 2);
       ahead += ahead_lines * line;
     }
 #pragma GCC unroll 4
@@ -89,6 +91,10 @@ template <int Rows, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
   constexpr int64_t size = simd::Vec<T>::size, groups = 2;
   int64_t j = 0;
+  if (g.prefetches()) {  // the columns of the first call
+    const int64_t first = std::min(groups * size, g.n) * g.k, line = 64 / sizeof(S);
+    for (int64_t i = 0; i < first; i += line) __builtin_prefetch(g.b.data + i, 0, 2);
+  }
   for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups>(g, j);
   for (; j < g.n; j += size) skinny_groups<Rows, 1>(g, j);
 }
