@@ -186,6 +186,7 @@ says 0 ' 0 wrong' "$pg" gradcheck relu
 says 1 'known are: add' "$pg" gradcheck nothing
 says 0 '"tape"' "$pg" bench --filter '16-element' --json --repeat 1
 says 1 'nothing matches' "$pg" bench --filter xyzzy --repeat 1
+says 1 'pg: open no-model' "$pg" bench --model no-model
 # Reinforcement learning: a saved config repeats its run, a resumed run ends with the bytes of one that went on.
 says 0 'l = -min(rho A, clip(rho, 1 - 0.2, 1 + 0.28) A)' "$pg" rl --explain dapo
 says 0 'A = R - mean over the group' "$pg" rl --explain grpo --baseline group_mean

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "nn/pretrained.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
@@ -140,6 +141,7 @@ int bench(const BenchOptions& o) {
   check(on_cpu || !backend(settings.device).device_info(settings.device.index).simulated,
         "bench: the CUDA of this build is the simulator, which says nothing about time; make CUDA=1 builds for a GPU");
   if (!o.weights.empty()) settings.given = std::make_shared<const SafetensorsFile>(load_safetensors(o.weights));
+  if (!o.model.empty()) pretrained_config(o.model, open_tensors(o.model));  // one Error, not one per benchmark
   Benchmarks all = all_benchmarks(settings);
   std::erase_if(all, [&](const Benchmark& b) {
     return (b.large && !o.large) || (b.name + " " + b.label).find(o.filter) == std::string::npos;
