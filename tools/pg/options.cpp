@@ -158,12 +158,4 @@ Field json_field(bool& json, std::string about) { return not_in_files(flag("json
 
 NamedValue float_type(DType& dtype) { return named_field<DType>(dtype, {{"f32", f32}, {"bf16", bf16}}); }
 
-NamedValue one_of(std::string& value, std::vector<std::string> names) {
-  return {names, [&value] { return value; },
-          [&value, names](std::string_view name) {
-            if (std::find(names.begin(), names.end(), name) == names.end()) fail_unknown("value", name, names);
-            value = name;
-          }};
-}
-
 }  // namespace pg::tools
