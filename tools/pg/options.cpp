@@ -154,6 +154,9 @@ Field exact_field(bool& exact) {
 Field best_field(bool& best) {
   return flag("best", best, "take the checkpoint of the lowest validation loss instead of the last one");
 }
+Field adapter_field(std::string& folder) {
+  return {"adapter", &folder, "a folder of PEFT whose adapters the model gets (LoRA); it has none of its own"};
+}
 Field json_field(bool& json, std::string about) { return not_in_files(flag("json", json, std::move(about))); }
 
 NamedValue float_type(DType& dtype) { return named_field<DType>(dtype, {{"f32", f32}, {"bf16", bf16}}); }

@@ -46,7 +46,7 @@ std::vector<Field> fields(RlOptions& o) {
       {"sft-lr", &o.sft.schedule.lr, "their learning rate", kNotNegative},
       {"sft-until", &o.sft_until,
        "held-out reward that ends the imitation, measured every 20 steps; 0: it ends after all steps", kNotNegative}};
-  return joined(joined(fields(o.common), fields(o.common.lora)),
+  return joined(joined(fields(o.common), adapter_fields(o.common)),
                 joined(std::move(all), annotated(rl::fields(o.rl), "min-lr", "unless given, a tenth of --lr")));
 }
 

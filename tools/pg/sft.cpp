@@ -26,7 +26,7 @@ struct SftOptions {
 };
 
 std::vector<Field> fields(SftOptions& o) {
-  return joined(joined(joined(joined(fields(o.common), fields(o.data)), fields(o.common.lora)),
+  return joined(joined(joined(joined(fields(o.common), fields(o.data)), adapter_fields(o.common)),
                        {{"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
                         {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
                 annotated(fields(o.train), "min-lr", "unless given, at most --lr"));
@@ -101,6 +101,7 @@ int sft_on_file(SftOptions& o, Given& given) {
   };
   return sft_on_data(o.data, {.run = o.common.run,
                               .init = o.common.init,
+                              .adapter = o.common.adapter,
                               .device = o.common.device,
                               .dtype = o.common.dtype.value_or(f32),
                               .lora = o.common.lora,

@@ -77,7 +77,8 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r) {
   std::optional<RunDir> opened = open_run(r.run.resume);
   const bool resumed = has_checkpoint(opened);
   start_threads(r.run.threads);
-  const RunModel start = load_run_model(resumed ? r.run.resume : r.init, parse_device(r.device), false, r.dtype);
+  const RunModel start = load_run_model(resumed ? r.run.resume : r.init, parse_device(r.device),
+                                        {.dtype = r.dtype, .adapter = resumed ? "" : r.adapter});
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(start.tokenizer.get());
   check(tokenizer, "sft: {} does not read text by a byte-level tokenizer, which --data needs", start.path);
   if (!resumed) add_adapters(*start.model, r.lora, r.init, r.train.seed);

@@ -20,7 +20,7 @@ std::vector<Field> fields(SftDataOptions& options);
 
 struct SftDataRun {
   RunOptions run;
-  std::string init, device;
+  std::string init, adapter, device;
   DType dtype = f32;
   LoraConfig lora;
   TrainConfig train;
