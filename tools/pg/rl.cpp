@@ -181,9 +181,7 @@ int run_rl(const RlOptions& o) {
   hooks.should_stop = interrupted;
   if (!trainer.run(hooks)) {
     save(trainer.steps());
-    progress.print(
-        fmt::format("stopped after step {}; continue with:  pg rl --resume {}", trainer.steps(), run.path()));
-    return interrupt_status();
+    return end_stopped(progress, run, "rl", fmt::format("step {}", trainer.steps()));
   }
   progress.print(health_line(trainer.health_checks()));
   progress.print(fmt::format("after {} steps:{}   {}", config.steps, held_out, run.path()));

@@ -72,9 +72,7 @@ int sft(const SftOptions& o) {
   hooks.should_stop = interrupted;
   if (!trainer.run(hooks)) {
     save(trainer.steps());
-    progress.print(
-        fmt::format("stopped after step {}; continue with:  pg sft --resume {}", trainer.steps(), run.path()));
-    return interrupt_status();
+    return end_stopped(progress, run, "sft", fmt::format("step {}", trainer.steps()));
   }
   progress.print(fmt::format("after {} steps:{}\nnow let it learn from rewards:  pg rl --task {} --init {}",
                              o.train.max_steps, last, task->name(), run.path()));

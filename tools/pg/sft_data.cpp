@@ -135,9 +135,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r) {
   hooks.should_stop = interrupted;
   if (!trainer.run(hooks)) {
     save(trainer.steps());
-    progress.print(
-        fmt::format("stopped after step {}; continue with:  pg sft --resume {}", trainer.steps(), run.path()));
-    return interrupt_status();
+    return end_stopped(progress, run, "sft", fmt::format("step {}", trainer.steps()));
   }
   progress.print(fmt::format("after {} steps:{}\n{}:  pg {} {}", r.train.max_steps, last,
                              format ? "talk with it" : "hear it speak", format ? "chat" : "sample", run.path()));
