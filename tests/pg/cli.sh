@@ -212,7 +212,14 @@ says 0 'health checks:' "$pg" rl --resume runs/crashed
 cmp -s "$whole/checkpoint.safetensors" runs/crashed/checkpoint.safetensors || bad 'a resumed pg rl does not end with the bytes of one that went on'
 cmp -s "$whole/samples.jsonl" runs/crashed/samples.jsonl || bad 'a resumed pg rl has other samples'
 says 0 'now let it learn' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 --name sft
-rl 0 'health checks:' --steps 1 --init runs/*_sft
+# --profile changes no numbers.
+says 0 'memory of a step in MB: weights ' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 \
+  --name sft_profiled --profile
+grep -q matmul out || bad '--profile of pg sft shows no matmul'
+cmp -s runs/*_sft/checkpoint.safetensors runs/*_sft_profiled/checkpoint.safetensors || bad 'measuring changes the numbers of pg sft'
+rl 0 'health checks:' --steps 1 --init runs/*_sft --name rl_plain
+rl 0 ', reference 0.0, rollout 0.' --steps 1 --init runs/*_sft --name rl_profiled --profile
+cmp -s runs/*_rl_plain/checkpoint.safetensors runs/*_rl_profiled/checkpoint.safetensors || bad 'measuring changes the numbers of pg rl'
 # Adapters: only they are trained, a resumed run ends with the same bytes, and --init trains them further.
 says 0 'in adapters are trained' "$pg" sft --task sort --length 3 --init runs/*_sft --lora-rank 2 --lora-dropout 0.1 --steps 3 --batch 4 \
   --name adapted

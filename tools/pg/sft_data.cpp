@@ -12,6 +12,7 @@
 #include "tensor/base/error.h"
 #include "tensor/base/table.h"
 #include "tools/pg/run/process.h"
+#include "tools/pg/run/profile_report.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
@@ -133,7 +134,10 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r) {
   };
   hooks.on_checkpoint = save;
   hooks.should_stop = interrupted;
-  if (!trainer.run(hooks)) {
+  const ProfileReport profile(r.profile);
+  const bool complete = trainer.run(hooks);
+  profile.print(stdout, trainer.memory());
+  if (!complete) {
     save(trainer.steps());
     return end_stopped(progress, run, "sft", fmt::format("step {}", trainer.steps()));
   }

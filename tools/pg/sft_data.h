@@ -25,6 +25,7 @@ struct SftDataRun {
   LoraConfig lora;
   TrainConfig train;
   int64_t batch = 8;
+  bool profile = false;
   bool steps_given = false;                               // else they follow from the epochs
   std::function<std::string(const TrainConfig&)> config;  // every option in effect, as YAML
 };

@@ -28,7 +28,7 @@ struct TrainOptions {
   int64_t batch = 12, eval_batches = 20, sample_every = 250;
   double minutes = 0;    // limit on the training time, which ends it like Ctrl-C; 0: none
   bool json = false;     // prints a JSON object at the end, and nothing else, on standard output
-  bool profile = false;  // prints a table of the time per operation at the end
+  bool profile = false;  // prints a table of the time per operation at the end, and the memory
 };
 std::vector<Field> fields(TrainOptions& options);
 
