@@ -90,6 +90,7 @@ tune 0 out 'in adapters are trained' --init base --adapter adapter_base --save-e
 cp -r "$(run further)" stopped && sed -i.bak 's/^epochs: .*/epochs: 20/' stopped/config.yaml
 tune 0 out 'in adapters are trained' --resume stopped --threads 1
 says 0 out 'LoRA of rank 2' "$pg" info stopped
+says 0 out 'continue with  pg chat stopped' "$pg" info stopped
 tune 1 err 'adapters of rank 2 already' --init base --adapter adapter_base --lora-rank 3
 tune 1 err 'adapters of rank 2 already' --init "$(run tuned_base)" --adapter adapter_base
 # On a task: the run of a small model, its adapters, and reinforcement learning with them.
