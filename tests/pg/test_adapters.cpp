@@ -135,6 +135,12 @@ TEST_CASE("adapters: a model of a folder of PEFT is trained further", "[pg][lora
   };
   const auto further = weights(from_folder), plain = weights(base);
   CHECK(further == weights(from_run));
+  // Both have adapters for the model that the first run began with.
+  for (const std::string& one : {from_folder, from_run}) {
+    const std::string folder = dir.file("of_" + fs::path(one).parent_path().filename().string());
+    export_with({one, folder, "--adapter-only"});
+    CHECK(contains(read_file(folder + "/adapter_config.json"), "\"base_model_name_or_path\": \"" + base + "\""));
+  }
   for (const auto& [name, values] : plain) {
     INFO(name);
     CHECK(further.at(name) == values);

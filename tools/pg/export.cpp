@@ -7,15 +7,19 @@
 #include "nn/lora.h"
 #include "nn/peft.h"
 #include "nn/pretrained.h"
+#include "nn/tensor_source.h"
 #include "tasks/bpe/bpe_tokenizer.h"
 #include "tasks/chat.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/progress.h"
+#include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
 
 namespace pg::tools {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct ExportOptions {
   std::string run, folder, adapter;
@@ -23,13 +27,27 @@ struct ExportOptions {
   DType dtype = f32;
 };
 
-// What PEFT calls the base model: the model that the adapters were added to.
-std::string base_of(const ExportOptions& o, const RunModel& model) {
-  if (!o.adapter.empty()) return o.run;
-  const auto home = std::filesystem::path(model.path).parent_path();
-  const auto config = config_values((home / "config.yaml").string());
-  const auto init = config.find("init");
-  return init == config.end() || init->second.empty() ? o.run : init->second;
+bool has_adapters(const std::string& run) {
+  const std::string path = fs::is_directory(run) ? checkpoint_path(run) : run;
+  if (!fs::is_regular_file(path) || !pretrained_path(run).empty()) return false;
+  const TensorSource source = open_tensors(path);
+  return std::any_of(source.tensors().begin(), source.tensors().end(),
+                     [](const SourceTensor& tensor) { return is_adapter(tensor.name); });
+}
+
+// The model that the adapters of a run were added to: of the runs that began with each other's model (--init), what the
+// first one with adapters began with.
+std::string base_of(const std::string& run) {
+  std::string at = run;
+  for (int i = 0; i < 100; ++i) {  // a config.yaml that was changed by hand might name its own run
+    const fs::path home = fs::is_directory(at) ? fs::path(at) : fs::path(at).parent_path();
+    const auto config = config_values((home / "config.yaml").string());
+    const auto init = config.find("init");
+    if (init == config.end() || init->second.empty()) break;
+    at = init->second;
+    if (!has_adapters(at)) break;
+  }
+  return at;
 }
 
 // tokenizer.json and tokenizer_config.json, for byte-level BPE only.
@@ -49,7 +67,7 @@ void save_tokenizer(const RunModel& model, const std::string& folder) {
         std::find_if(rows.begin(), rows.end(), [&](const ChatTemplate& t) { return t.name == model.chat_template; });
     config["chat_template"] = row == rows.end() ? model.chat_template : jinja_of(*row);
   }
-  const std::filesystem::path to(folder);
+  const fs::path to(folder);
   write_file_atomically((to / "tokenizer.json").string(), tokenizer->to_json());
   write_file_atomically((to / "tokenizer_config.json").string(), config.dump(2) + "\n");
 }
@@ -58,14 +76,14 @@ int export_model(const ExportOptions& o) {
   // Both: transformers adds the adapters of a folder to the model of the same folder.
   for (const char* name : {"config.json", "adapter_config.json"}) {
     std::error_code error;
-    check(!std::filesystem::exists(std::filesystem::path(o.folder) / name, error),
-          "export: {} holds a model already, {}; choose another folder", o.folder, name);
+    check(!fs::exists(fs::path(o.folder) / name, error), "export: {} holds a model already, {}; choose another folder",
+          o.folder, name);
   }
   const RunModel m = load_run_model(o.run, Device{}, {.best = o.best, .dtype = o.dtype, .adapter = o.adapter});
   const LoraConfig& lora = m.model->config.lora;
   if (o.adapter_only) {
     check(lora.rank > 0, "export: {} has no adapters; without --adapter-only its whole model is written", o.run);
-    save_peft(*m.model, o.folder, base_of(o, m));
+    save_peft(*m.model, o.folder, o.adapter.empty() ? base_of(o.run) : o.run);
   } else {
     if (lora.rank > 0 && !lora.merged) merge_lora(*m.model);
     if (lora.rank > 0) remove_lora(*m.model);
