@@ -68,6 +68,13 @@ void AtomicFile::fail_with_errno(const char* action) const {
   fail("write {}: cannot {} {}: {}", path_, action, temporary_, std::strerror(errno));
 }
 
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  check(!error && std::filesystem::is_directory(path, error), "cannot make the folder '{}': {}", path,
+        error ? error.message() : "there is a file of that name");
+}
+
 void write_file_atomically(const std::string& path, std::string_view content) {
   AtomicFile file(path);
   file.write(content.data(), content.size());

@@ -28,6 +28,8 @@ class AtomicFile {
   int file_ = -1;
 };
 
+// Creates the folder, and those above it, unless it is there. An Error names it and the system's reason.
+void make_folder(const std::string& path);
 void write_file_atomically(const std::string& path, std::string_view content);
 
 }  // namespace pg

@@ -212,7 +212,7 @@ void save_peft(Transformer& model, const std::string& folder, const std::string&
                      {"alpha_pattern", Json::object()},
                      {"init_lora_weights", true}};
   const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  std::filesystem::create_directories(folder);
+  make_folder(folder);
   const std::filesystem::path to(folder);
   save_safetensors((to / kTensorFile).string(), tensors, {{"format", "pt"}});
   write_file_atomically((to / kConfigFile).string(), text);
@@ -221,6 +221,11 @@ void save_peft(Transformer& model, const std::string& folder, const std::string&
 void load_peft(Transformer& model, const std::string& folder) {
   const TransformerConfig& c = model.config;
   check(c.lora.rank == 0, "load_peft: the model has adapters of rank {} already", c.lora.rank);
+  for (const char* name : {kConfigFile, kTensorFile}) {
+    std::error_code error;
+    check(std::filesystem::is_regular_file(std::filesystem::path(folder) / name, error),
+          "load_peft: expected a folder of PEFT with {} and {}, {} has no {}", kConfigFile, kTensorFile, folder, name);
+  }
   const std::string file = (std::filesystem::path(folder) / kConfigFile).string();
   const Json json = read_json(file);
   check_keys(json, file);
@@ -238,10 +243,14 @@ void load_peft(Transformer& model, const std::string& folder) {
   const std::vector<LoraSite> sites = sites_of(json, c, source, file);
   lora.targets.clear();
   std::set<std::string> used;
+  const auto named = json.find("base_model_name_or_path");
+  const std::string base = named != json.end() && named->is_string() && *named != ""
+                               ? fmt::format("; the adapters are for {}", excerpt(named->get<std::string>()))
+                               : "";
   const auto check_tensor = [&](const std::string& name, const Shape& shape) {
     const SourceTensor& tensor = source.at(name);
-    check(tensor.shape == shape, "{}: '{}' is {}, expected {} for r = {} and this model", source.path(), name,
-          tensor.shape, shape, lora.rank);
+    check(tensor.shape == shape, "{}: '{}' is {}, expected {} for r = {} and this model{}", source.path(), name,
+          tensor.shape, shape, lora.rank, base);
     used.insert(name);
   };
   for (const LoraSite& site : sites) {

@@ -200,7 +200,7 @@ void save_pretrained(Transformer& model, const std::string& folder) {
       tensors.emplace_back(part.name, part.transposed ? part.rows.clone() : part.rows);
     }
   }
-  std::filesystem::create_directories(folder);
+  make_folder(folder);
   const std::filesystem::path to(folder);
   save_safetensors((to / "model.safetensors").string(), tensors, {{"format", "pt"}});
   write_file_atomically((to / "config.json").string(), config);

@@ -5,26 +5,18 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/hf_config.h"
 #include "nn/tensor_source.h"
 #include "nn/transformer.h"
 
 namespace pg {
 
-// The configuration in the text of a config.json. `what` names the file in messages. An Error names a model type that
-// is not known, a key that is missing or out of range, and a feature that the Transformer does not have. The dtype is
-// f32.
-TransformerConfig config_from_hf(std::string_view json, std::string_view what);
-// The text of a config.json from which transformers builds the same model. An Error names the feature that none of the
-// known types has.
-std::string config_to_hf(const TransformerConfig& config);
 // The configuration in the metadata of a GGUF file.
 TransformerConfig config_from_gguf(const TensorSource& source);
 
 // The configuration of the model at `path`: a Hugging Face folder or a GGUF file, open as `source`. Error if the model
 // has more parameters than the file has values, which is checked here, before a model that large is built.
 TransformerConfig pretrained_config(const std::string& path, const TensorSource& source);
-// Error for a model with latent attention, which no known type has.
-void check_no_latent(const TransformerConfig& config);
 // The names that a module of ours, as in "h.3.attn.c_attn", has in the models of transformers: one, or three if the
 // rows of queries, keys and values are modules of their own. Empty if there is no such module.
 std::vector<std::string> hf_modules(const TransformerConfig& config, const std::string& module);

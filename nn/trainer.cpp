@@ -155,15 +155,22 @@ void Trainer::compute() {
   optimizer_.update_by_norm(squared_norm_, config_.max_grad_norm);
 }
 
+size_t bytes_of(const Tensor& x) { return static_cast<size_t>(x.numel()) * size_of(x.dtype()); }
+
+StepMemory state_memory(Module& model, const ParamSlab& slab, const AdamW& optimizer) {
+  StepMemory m{bytes_of(slab.params()) + bytes_of(slab.rounded()), bytes_of(slab.grads())};
+  for (const auto& [name, parameter] : named_parameters(model)) {
+    if (!parameter.requires_grad()) m.weights += bytes_of(parameter);
+  }
+  for (const auto& [name, tensor] : optimizer.state()) {
+    if (!name.starts_with("master.")) m.optimizer += bytes_of(tensor);
+  }
+  return m;
+}
+
 StepMemory Trainer::memory() const {
-  const auto bytes = [](const Tensor& x) { return static_cast<size_t>(x.numel()) * size_of(x.dtype()); };
-  StepMemory m{bytes(slab_.params()) + bytes(slab_.rounded()), bytes(slab_.grads()), 0, step_memory_};
-  for (const auto& [name, parameter] : named_parameters(model_)) {
-    if (!parameter.requires_grad()) m.weights += bytes(parameter);
-  }
-  for (const auto& [name, tensor] : optimizer_.state()) {
-    if (!name.starts_with("master.")) m.optimizer += bytes(tensor);
-  }
+  StepMemory m = state_memory(model_, slab_, optimizer_);
+  m.activations = step_memory_;
   return m;
 }
 

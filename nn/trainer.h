@@ -61,6 +61,11 @@ struct StepMemory {
   size_t activations = 0;  // all other memory at the peak of the step: tensors kept by the tape, and temporaries
 };
 
+// Of the elements of a tensor.
+size_t bytes_of(const Tensor& tensor);
+// The weights of a model, the gradients of those in the slab, and the state of their optimizer.
+StepMemory state_memory(Module& model, const ParamSlab& slab, const AdamW& optimizer);
+
 struct TrainHooks {
   std::function<void(const StepReport&)> on_step = {};
   std::function<void(int64_t step)> on_eval = {};  // every eval_interval steps, before the first and after the last

@@ -4,86 +4,16 @@
 // output head that shares the token embedding's weight. Other values give the Llama family (Touvron et al. 2023,
 // arXiv:2302.13971): RMS norms, rotary positions, shared heads of keys and values, a gated MLP, no biases; or latent
 // attention (nn/latent_attention.h).
-#include <algorithm>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "nn/kv_cache.h"
 #include "nn/latent_attention.h"
 #include "nn/layers.h"
-#include "nn/lora.h"
 #include "nn/module.h"
-#include "tensor/base/fields.h"
+#include "nn/transformer_config.h"
 
 namespace pg {
-
-enum class NormKind : uint8_t { layer, rms };
-enum class Positions : uint8_t { learned, rope };
-enum class MlpKind : uint8_t { gelu, swiglu };
-
-struct TransformerConfig {
-  int64_t vocab_size = 50257;
-  int64_t block_size = 1024;  // the longest sequence
-  int64_t n_layer = 12;
-  int64_t n_head = 12;
-  int64_t n_embd = 768;
-  double dropout = 0;
-  bool bias = true;  // in linear layers and layer norms
-  // Standard deviation of the initial weights of c_attn and c_fc, which read the residual stream, and of all matrices
-  // of latent attention but c_proj. With 1/√n_embd, inputs of unit variance give outputs of unit variance. GPT-2's 0.02
-  // is close to that at its own widths only, and makes narrow models learn much slower.
-  double in_proj_std = 0.02;
-  DType dtype = f32;  // of weights and activations; with bf16 the loss is f32
-  // GPT-2 has the defaults of these.
-  int64_t n_kv_head = 0;  // heads of keys and values, each shared by n_head / n_kv_head query heads; 0: n_head
-  int64_t head_size = 0;  // channels of a head; 0: n_embd / n_head
-  int64_t n_hidden = 0;   // hidden width of the MLP; 0: 4·n_embd
-  NormKind norm = NormKind::layer;
-  double norm_eps = 1e-5;
-  Positions positions = Positions::learned;
-  Rope rope = {};  // for Positions::rope
-  MlpKind mlp = MlpKind::gelu;
-  bool qkv_bias = false;  // biases of queries, keys and values even without `bias` (Qwen2)
-  bool qk_norm = false;   // an RMS norm of each head's queries and keys (Qwen3)
-  bool tied = true;       // the output head is the token embedding's weight
-  // Position t sees positions 0 … t and predicts the next token. false: it sees all positions, as in a masked denoiser
-  // (nn/denoiser.h); such a model has no KV cache and reads no packed rows.
-  bool causal = true;
-  // Latent attention instead of heads of keys and values of their own; head_size is then that of keys without the
-  // rotated channels. The biases are those of LatentAttentionConfig::bias.
-  int64_t kv_latent_size = 0;  // channels of the latent of keys and values; 0: none of these apply
-  int64_t q_latent_size = 0;   // channels of the latent of queries; 0: queries have none
-  int64_t rope_size = 0;       // rotated channels of a head, even; at least 2 with Positions::rope, else 0
-  int64_t v_head_size = 0;     // channels of a head's values; 0: head_size
-  Choice<LatentNormKind> latent_norm = "rms";
-  LoraConfig lora = {};  // with a rank above 0: the model has adapters, and only they are trained
-
-  int64_t kv_heads() const { return n_kv_head == 0 ? n_head : n_kv_head; }
-  int64_t head_width() const { return head_size == 0 ? n_embd / n_head : head_size; }
-  int64_t v_head_width() const { return v_head_size == 0 ? head_width() : v_head_size; }
-  bool latent() const { return kv_latent_size > 0; }
-  int64_t hidden_width() const { return n_hidden == 0 ? 4 * n_embd : n_hidden; }
-  double largest_dropout() const { return std::max(dropout, lora.dropout); }
-  // Of the trained parameters: adapters have at least f32.
-  DType trained_dtype() const { return lora.rank > 0 ? sum_type(dtype) : dtype; }
-  bool operator==(const TransformerConfig&) const = default;
-};
-std::vector<Field> fields(TransformerConfig& config);
-// The fields that tell a family of models from GPT-2, which has their defaults.
-std::vector<Field> family_fields(TransformerConfig& config);
-// Conversion to a JSON object with these field names, and back. The fields that GPT-2 has the defaults of are left out
-// where they have their default. An Error names a key that is unknown, missing or out of range.
-std::string to_json(const TransformerConfig& config);
-TransformerConfig transformer_config_from_json(std::string_view json);
-// Throws Error "WHAT: …" if the model's attention is bidirectional: such a model does not predict the next token.
-void check_causal(const TransformerConfig& config, std::string_view what);
-// A lower bound on the parameter count of such a model: it leaves out some biases and norms. Computed in f64, so that
-// it cannot overflow.
-double least_parameters(const TransformerConfig& config);
-// The bytes of a KvCache of such a model for each position of a row. Computed in f64, so that it cannot overflow.
-double cache_bytes_per_token(const TransformerConfig& config);
 
 // A layer norm or an RMS norm.
 struct Norm : Module {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "tensor/base/gguf.h"
+#include "tensor/base/stored_type.h"
+#include "tests/catch.h"
 
 namespace pg::testing {
 
@@ -83,6 +85,21 @@ struct GgufBuilder {
     return file + data;
   }
 };
+
+// The values of blocks of a stored type.
+inline std::vector<float> decoded(const std::string& type, const std::string& bytes) {
+  for (const StoredType& row : stored_types()) {
+    if (row.name != type) continue;
+    REQUIRE(row.decoded == StoredType::Decoded::f32);
+    const int64_t blocks = static_cast<int64_t>(bytes.size()) / row.bytes;
+    REQUIRE(blocks * row.bytes == static_cast<int64_t>(bytes.size()));
+    std::vector<float> values(static_cast<size_t>(blocks * row.block));
+    row.decode(reinterpret_cast<const std::byte*>(bytes.data()), blocks, values.data());
+    return values;
+  }
+  FAIL("no type " << type);
+  return {};
+}
 
 inline GgufFile parse_gguf(const std::string& file) { return {std::as_bytes(std::span(file)), "model.gguf"}; }
 

@@ -1,6 +1,7 @@
 // The kinds of references, and the models behind them.
 #include "rl/text/references.h"
 
+#include "nn/trainer.h"
 #include "rl/algorithm.h"
 #include "rl/text/rollout.h"
 #include "tensor/base/error.h"
@@ -101,6 +102,14 @@ ModelReference::ModelReference(Transformer& model) : model_(copy_of(model)) {}
 LogitsAt ModelReference::logits(const TokenRows& rows, double temperature) const {
   return logits_at(*model_, rows, temperature);
 }
+
+size_t ModelReference::bytes() const {
+  size_t bytes = 0;
+  for (const auto& [name, parameter] : named_parameters(*model_)) bytes += bytes_of(parameter);
+  return bytes;
+}
+
+size_t BigramReference::bytes() const { return bytes_of(table_); }
 
 void ModelReference::follow(Transformer& model) { load_state_dict(*model_, state_dict(model)); }
 

@@ -15,6 +15,7 @@ class Reference {
   virtual ~Reference() = default;
   virtual LogitsAt logits(const TokenRows& rows, double temperature) const = 0;  // without gradient
   Tensor log_prob(const TokenRows& rows, double temperature) const;              // [B, T], 0 where the mask is 0
+  virtual size_t bytes() const = 0;                                              // of its weights
 };
 
 // A copy of a model. It is frozen unless its weights are changed; for a random reference, pass an untrained model.
@@ -22,6 +23,7 @@ class ModelReference final : public Reference {
  public:
   explicit ModelReference(Transformer& model);
   LogitsAt logits(const TokenRows& rows, double temperature) const override;
+  size_t bytes() const override;
   void follow(Transformer& model);  // copies its weights
   Transformer& model() { return *model_; }
   const Transformer& model() const { return *model_; }
@@ -35,6 +37,7 @@ class BigramReference final : public Reference {
  public:
   BigramReference(std::span<const int32_t> text, int64_t vocab_size);
   LogitsAt logits(const TokenRows& rows, double temperature) const override;
+  size_t bytes() const override;
   Tensor log_probs() const { return table_; }  // [V, V]: row i for the token after i
 
  private:

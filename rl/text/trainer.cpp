@@ -2,13 +2,13 @@
 #include "rl/text/trainer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 
 #include "rl/kl.h"
 #include "rl/masked.h"
 #include "rl/shaping.h"
+#include "rl/text/laps.h"
 #include "rl/text/update.h"
 #include "rl/value_loss.h"
 #include "tensor/backend.h"
@@ -20,20 +20,6 @@ namespace {
 
 enum Stream : uint64_t { problem_stream, order_stream, rollout_stream, critic_stream, random_reference_stream };
 constexpr int64_t kRounds = 8;  // maximum rounds of dynamic sampling; then the step uses the groups it has
-
-class Timer {
- public:
-  double lap() {
-    const auto now = Clock::now();
-    const double seconds = std::chrono::duration<double>(now - last_).count();
-    last_ = now;
-    return seconds;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point last_ = Clock::now();
-};
 
 // Splits rows of the batch into micro-batches of `size` (0: one). Responses to one prompt are sorted together, so that
 // it is computed once for them.
@@ -330,7 +316,7 @@ void RlTrainer::learn(const Batch& batch, double temperature, double beta, const
   metrics.add("check/parameters_without_gradient", without_gradient);
 }
 
-Module& RlTrainer::critic_module() {
+Module& RlTrainer::critic_module() const {
   if (value_head_) return *value_head_;
   return *critic_;
 }
@@ -343,6 +329,7 @@ Metrics RlTrainer::step(const RlHooks& hooks) {
   const Algorithm& a = config_.algorithm;
   EvalMode eval_mode(policy_);
   Timer timer;
+  PeakMemory peak(policy_.device());
   Metrics metrics;
 
   // Rollout: responses to prompts, scored.
@@ -356,6 +343,7 @@ Metrics RlTrainer::step(const RlHooks& hooks) {
   Batch batch = make_batch(experience, a);
   add_penalties(batch, experience);
   const double rollout_seconds = timer.lap();
+  rollout_memory_ = peak.lap();
   score_tokens_before_update(batch, temperature);
   const double beta = add_kl(batch, metrics);
   check_probabilities(batch, temperature, metrics);
@@ -370,6 +358,7 @@ Metrics RlTrainer::step(const RlHooks& hooks) {
   // Update of the policy and the critic, then of the reference.
   learn(batch, temperature, beta, hooks, metrics);
   const double update_seconds = timer.lap();
+  update_memory_ = peak.lap();
   ++step_;
   if (a.reference.follow) a.reference.follow(*reference_, policy_, step_, a);
 

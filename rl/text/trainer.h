@@ -8,6 +8,7 @@
 
 #include "nn/checkpoint.h"
 #include "nn/optim.h"
+#include "nn/trainer.h"
 #include "rl/advantages.h"
 #include "rl/algorithm.h"
 #include "rl/text/metrics.h"
@@ -72,6 +73,13 @@ struct RlHooks {
   std::function<bool()> should_stop = {};
 };
 
+// Memory of tensors, in bytes.
+struct RlMemory {
+  StepMemory step;       // of policy and critic; the activations are those of the last step's updates
+  size_t reference = 0;  // its weights
+  size_t rollout = 0;    // added by the last step's rollout at its peak: the cache of keys and values, and temporaries
+};
+
 class RlTrainer {
  public:
   // Moves the policy's parameters into a slab. The policy must have no dropout, or the first ratio would not be 1. The
@@ -91,6 +99,7 @@ class RlTrainer {
   // "eval/reward", "eval/solved", "eval/length", "eval/prompt_length". TextTask::held_out_note says how these problems
   // differ from those of training; compare "eval/prompt_length" with "prompt/length" of a step.
   Metrics evaluate();
+  RlMemory memory() const;
   const std::vector<HealthCheck>& health_checks() const { return health_checks_; }  // of the last step
 
   // Saves policy, critic, reference, optimizers, generators, counters, the policy's config as metadata "model", and the
@@ -108,7 +117,7 @@ class RlTrainer {
   double add_kl(Batch& batch, Metrics& metrics);
   void learn(const Batch& batch, double temperature, double beta, const RlHooks& hooks, Metrics& metrics);
   double temperature() const;
-  Module& critic_module();
+  Module& critic_module() const;
   double clip_scale_or_one(double norm) const;
   void check_probabilities(const Batch& batch, double temperature, Metrics& metrics) const;
 
@@ -127,7 +136,8 @@ class RlTrainer {
   std::unique_ptr<Reference> reference_;
   MovingBaseline moving_;
   KlControl kl_;
-  double last_std_ = -1;  // standard deviation of the last batch's rewards
+  size_t rollout_memory_ = 0, update_memory_ = 0;  // of the last step
+  double last_std_ = -1;                           // standard deviation of the last batch's rewards
   int64_t step_ = 0;
   std::vector<HealthCheck> health_checks_;
 };

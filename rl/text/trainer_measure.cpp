@@ -1,4 +1,5 @@
-// Measurements of RlTrainer outside its updates: a check of the probabilities, and greedy answers to held-out problems.
+// Measurements of RlTrainer outside its updates: a check of the probabilities, greedy answers to held-out problems, and
+// memory.
 #include <algorithm>
 #include <cmath>
 
@@ -38,6 +39,18 @@ Metrics RlTrainer::evaluate() {
   metrics.add("eval/length", of_rollout.at("length/mean"));
   metrics.add("eval/prompt_length", of_rollout.at("prompt/length"));
   return metrics;
+}
+
+RlMemory RlTrainer::memory() const {
+  RlMemory m{state_memory(policy_, slab_, optimizer_), reference_ ? reference_->bytes() : 0, rollout_memory_};
+  m.step.activations = update_memory_;
+  if (critic_optimizer_) {
+    const StepMemory critic = state_memory(critic_module(), *critic_slab_, *critic_optimizer_);
+    m.step.weights += critic.weights;
+    m.step.gradients += critic.gradients;
+    m.step.optimizer += critic.optimizer;
+  }
+  return m;
 }
 
 }  // namespace pg::rl

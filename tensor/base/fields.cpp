@@ -62,6 +62,14 @@ void fail_unknown(std::string_view what, std::string_view given, const std::vect
   fail("{}: expected {}, got \"{}\"{}", what, fmt::join(known, ", "), excerpt(given), did_you_mean(given, known));
 }
 
+NamedValue one_of(std::string& value, std::vector<std::string> names) {
+  return {names, [&value] { return value; },
+          [&value, names](std::string_view name) {
+            if (std::find(names.begin(), names.end(), name) == names.end()) fail_unknown("value", name, names);
+            value = name;
+          }};
+}
+
 bool contains(const Range& r, double value) {
   const bool above = r.open_low ? value > r.low : value >= r.low;
   const bool below = r.open_high ? value < r.high : value <= r.high;

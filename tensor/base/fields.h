@@ -46,6 +46,8 @@ struct NamedValue {
   std::function<std::string()> get;
   std::function<void(std::string_view)> set;  // throws Error that lists the names, for another one
 };
+// A text that is one of these names.
+NamedValue one_of(std::string& value, std::vector<std::string> names);
 // A field that is a row of a table, by the row's name.
 template <class Row>
 NamedValue row_field(Choice<Row>& value) {

@@ -35,7 +35,7 @@ for target in "$@"; do
     printf "$seed" >"$corpus/seed.$count"
     count=$((count + 1))
   done
-  for seed in $(told seed-file "$file"); do cp "$seed" "$corpus/"; done
+  for seed in $(told seed-file "$file"); do cp "$seed" "$corpus/$(echo "$seed" | tr / .)"; done
   if "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 -verbosity=0 \
     -print_final_stats=1 -artifact_prefix="build-fuzz/$name." "$corpus" >"$program.log" 2>&1; then
     echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$program.log") inputs"

@@ -30,6 +30,8 @@ TEST_CASE("latent models: configurations without meaning are refused with a sent
   CHECK(contains(refused(c), "kv_latent_size must be between 0 and"));
   c = tiny(), c.n_kv_head = 1;
   CHECK(refused(c) == "Transformer: n_kv_head is 1, but with kv_latent_size all heads share one latent; leave it out");
+  c = tiny(), c.latent_norm = "batch";
+  CHECK(contains(refused(c), "latent-norm: expected rms, layer, l2, none, got \"batch\""));
   c = tiny(), c.qk_norm = true;
   CHECK(contains(refused(c), "qk_norm does not apply with kv_latent_size"));
   c = tiny(), c.qkv_bias = true;
@@ -51,7 +53,7 @@ TEST_CASE("latent models: configurations without meaning are refused with a sent
 TEST_CASE("latent models: the configuration is restored from JSON", "[nn][latent]") {
   TransformerConfig c = tiny_rope();
   for (const LatentNormKind& norm : LatentNormKind::table()) {
-    c.latent_norm = norm;
+    c.latent_norm = norm.name;
     CHECK(transformer_config_from_json(to_json(c)) == c);
     CHECK(contains(to_json(c), "\"latent_norm\"") == (std::string(norm.name) != "rms"));
   }

@@ -174,6 +174,14 @@ TEST_CASE("pretrained: configurations that cannot be computed are refused with a
         std::string::npos);
   CHECK(refused("llama", "rope_parameters", 3).find("'rope_parameters' must be an object") != std::string::npos);
   CHECK(refused("gpt2", "activation_function", "relu").find("'activation_function'") != std::string::npos);
+  CHECK(refused("llama", "head_dim", 7) == "config.json: rotary positions need an even head_size, got 7");
+  CHECK(refused("gpt2", "n_head", 5).starts_with("config.json: n_embd "));
+  CHECK(refused("qwen3", "head_dim", 1 << 30).starts_with("config.json: queries, keys and values have "));
+  const nlohmann::json stretch = {{"rope_type", "llama3"},  {"factor", 2},
+                                  {"low_freq_factor", 4.0}, {"high_freq_factor", 4.0},
+                                  {"rope_theta", 1e4},      {"original_max_position_embeddings", 8}};
+  CHECK(refused("llama", "rope_parameters", stretch) ==
+        "config.json: 'high_freq_factor' must be above 'low_freq_factor', got 4 and 4");
   CHECK(error_of([] { config_from_hf("[1]", "config.json"); }) == "config.json: expected a JSON object, got '[1]'");
 }
 

@@ -47,8 +47,8 @@ tiny 0 'pg sample' --data stories --name latent --kv-latent-size 6 --q-latent-si
 latent=$(echo runs/*_latent)
 says 0 'pg sample' "$pg" train --config "$latent/config.yaml" --name same
 cmp -s "$latent/checkpoint.safetensors" runs/*_same/checkpoint.safetensors || bad 'a saved config with latents does not repeat its run'
-says 0 'cache       40 bytes per token' "$pg" info "$latent"
-says 0 'cache       128 bytes per token' "$pg" info "$first"
+says 0 'cache          40 bytes per token' "$pg" info "$latent"
+says 0 'cache          128 bytes per token' "$pg" info "$first"
 says 0 '' "$pg" sample "$latent" --tokens 5
 says 0 'pg sample' "$pg" train --data stories --init "$latent" --steps 2 --eval-batches 1 --name on
 says 1 '--latent-norm rms differs from the l2' "$pg" train --data stories --init "$latent" --latent-norm rms
@@ -121,7 +121,7 @@ says 1 'ends with .tokens' "$pg" tokenize pack corpus.txt --tokenizer words.json
 : >empty.txt
 says 1 'the files are empty' "$pg" tokenize pack empty.txt --tokenizer words.json --out none.tokens
 says 0 '"vocabulary":260' "$pg" info corpus.tokens --json
-says 0 'format      token file' "$pg" info corpus.tokens
+says 0 'format         token file' "$pg" info corpus.tokens
 tokens() { tiny "$@" --tokenizer words.json; }
 tokens 0 'bits per byte' --data corpus.tokens --name packed
 packed=$(echo runs/*_packed)
@@ -129,10 +129,10 @@ says 0 'bits per byte' "$pg" train --config "$packed/config.yaml" --name packed_
 cmp -s "$packed/checkpoint.safetensors" runs/*_packed_again/checkpoint.safetensors || bad 'a saved config does not repeat a run on tokens'
 # What a Hugging Face folder holds, also one of a type that is not known.
 says 0 'exported' "$pg" export "$packed" exported
-says 0 'format      Hugging Face folder' "$pg" info exported
-grep -q '^model       gpt2, layers 1, heads 2, ' out || bad 'pg info does not show the model of a folder'
-grep -q '^type        F32, tensors ' out || bad 'pg info does not show the element types of a folder'
-grep -q '^tokenizer   tokens 260$' out || bad 'pg info does not show the tokenizer of a folder'
+says 0 'format         Hugging Face folder' "$pg" info exported
+grep -q '^model          gpt2, layers 1, heads 2, ' out || bad 'pg info does not show the model of a folder'
+grep -q '^type           F32, tensors ' out || bad 'pg info does not show the element types of a folder'
+grep -q '^tokenizer      tokens 260$' out || bad 'pg info does not show the tokenizer of a folder'
 # A pretrained model is trained on. Its sizes, weights and vocabulary are those of the run that it comes from.
 further() { # further STATUS TEXT OPTIONS…: the same of two steps from --init
   status=$1 text=$2
@@ -154,7 +154,7 @@ rm llama_folder/tokenizer.json
 further 1 'tokenizer' --init llama_folder
 sed -i.bak 's/"gpt2"/"rwkv"/' exported/config.json
 says 0 '"not_supported":' "$pg" info exported --json
-says 0 'not read    exported' "$pg" info exported
+says 0 'not read       exported' "$pg" info exported
 mkdir folder && cp corpus.tokens folder/b.tokens
 tiny 1 'name it with --tokenizer' --data folder
 tokens 1 'corpus.txt is a text' --data folder --val corpus.txt
@@ -172,7 +172,7 @@ says 0 ready "$pg" doctor
 
 # What a GGUF file holds.
 says 0 'Q6_K, tensors 1, elements 1536, bytes 1260' "$pg" info "$gguf"
-grep -q '^metadata    general.architecture = blocks$' out || bad 'pg info does not show the metadata'
+grep -q '^metadata       general.architecture = blocks$' out || bad 'pg info does not show the metadata'
 says 0 '"Q6_K":{"tensors":1,"elements":1536,"bytes":1260}' "$pg" info --json "$gguf" "$first"
 [ "$(grep -c '^{.*}$' out)" = 2 ] || bad 'pg info --json does not print a line for each run and file'
 head -c 1000 "$gguf" >cut.gguf
@@ -213,7 +213,14 @@ says 0 'health checks:' "$pg" rl --resume runs/crashed
 cmp -s "$whole/checkpoint.safetensors" runs/crashed/checkpoint.safetensors || bad 'a resumed pg rl does not end with the bytes of one that went on'
 cmp -s "$whole/samples.jsonl" runs/crashed/samples.jsonl || bad 'a resumed pg rl has other samples'
 says 0 'now let it learn' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 --name sft
-rl 0 'health checks:' --steps 1 --init runs/*_sft
+# --profile changes no numbers.
+says 0 'memory of a step in MB: weights ' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 \
+  --name sft_profiled --profile
+grep -q matmul out || bad '--profile of pg sft shows no matmul'
+cmp -s runs/*_sft/checkpoint.safetensors runs/*_sft_profiled/checkpoint.safetensors || bad 'measuring changes the numbers of pg sft'
+rl 0 'health checks:' --steps 1 --init runs/*_sft --name rl_plain
+rl 0 ', reference 0.0, rollout 0.' --steps 1 --init runs/*_sft --name rl_profiled --profile
+cmp -s runs/*_rl_plain/checkpoint.safetensors runs/*_rl_profiled/checkpoint.safetensors || bad 'measuring changes the numbers of pg rl'
 # Adapters: only they are trained, a resumed run ends with the same bytes, and --init trains them further.
 says 0 'in adapters are trained' "$pg" sft --task sort --length 3 --init runs/*_sft --lora-rank 2 --lora-dropout 0.1 --steps 3 --batch 4 \
   --name adapted

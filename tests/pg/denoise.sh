@@ -65,9 +65,9 @@ says 1 err '--objective denoise differs from the next-token' "$pg" train --init 
 train 1 err 'expected one of next-token, denoise, got mask' --objective mask
 
 # What it is.
-says 0 out 'objective   denoise' "$pg" info "$(run whole)"
+says 0 out 'objective      denoise' "$pg" info "$(run whole)"
 says 0 out '"objective":"denoise"' "$pg" info --json "$(run whole)"
-says 0 out 'objective   next-token' "$pg" info "$(run gpt)"
+says 0 out 'objective      next-token' "$pg" info "$(run gpt)"
 
 # Samples: every number of steps and both orders end without masks; a prompt is the beginning; a seed repeats.
 for order in confidence random; do

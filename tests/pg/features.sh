@@ -145,6 +145,9 @@ for kind in train:gpt sft:sft rl:rl dpo:dpo reward-model:judge expert-iteration:
   says 0 out "pg ${kind%:*}" "$pg" info "$(run "${kind#*:}")"
 done
 says 0 out "pg sample $(run gpt)" "$pg" info "$(run gpt)"
+grep -qx "continue with  pg sample $(run gpt)" out || bad 'pg info does not set the command apart from its label'
+grep -v '^.\{15\}[^ ]' out && bad 'the values of pg info do not begin in one column'
+grep -v '^.\{14\} ' out && bad 'a label of pg info touches its value'
 says 0 out '6 of 6' "$pg" info "$(run gpt)"
 says 0 out "pg rl --task sort --init $(run sft) --reward-model $(run judge)" "$pg" info "$(run judge)"
 # Embeddings 56 x 16 and 16 x 16, two norms of 32, four linear layers 16 -> 48, 16, 64 and 64 -> 16, a last norm of 32.

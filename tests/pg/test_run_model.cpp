@@ -106,7 +106,7 @@ TEST_CASE("a tokenizer that is not the model's is an error when the run is loade
   CHECK(contains(error_of([&] { load_run_model(folder.path, Device{}); }), "neither a tokenizer nor a task"));
   write_run(folder.path, 16, {{"task", "sort"}, {"score_mean", "0"}});
   CHECK(contains(error_of([&] { load_run_model(folder.path, Device{}); }), "a reward model scores"));
-  CHECK(contains(error_of([&] { load_run_model(folder.path, Device{}, true); }), "no best.safetensors"));
+  CHECK(contains(error_of([&] { load_run_model(folder.path, Device{}, {.best = true}); }), "no best.safetensors"));
 }
 
 TEST_CASE("a checkpoint whose step and optimizer disagree is refused", "[pg][checkpoint]") {

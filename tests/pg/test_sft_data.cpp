@@ -4,59 +4,20 @@
 
 #include "nn/pretrained.h"
 #include "rl/text/imitation.h"
-#include "tasks/bpe/byte_level.h"
-#include "tasks/bpe/tokenizer_files.h"
 #include "tasks/text_data.h"
 #include "tests/catch.h"
+#include "tests/pg/chat_model.h"
 #include "tools/pg/sft_data.h"
 
 using namespace pg;
 using namespace pg::tools;
-using pg::testing::TempDir;
+using namespace pg::testing;
 namespace fs = std::filesystem;
-
-namespace {
-
-// A folder with a small model of the Llama family and a tokenizer of single bytes.
-void write_model(const std::string& folder) {
-  TransformerConfig config;
-  config.vocab_size = 260;
-  config.block_size = 64;
-  config.n_layer = 1;
-  config.n_head = 2;
-  config.n_kv_head = 1;
-  config.n_embd = 16;
-  config.n_hidden = 24;
-  config.bias = false;
-  config.norm = NormKind::rms;
-  config.positions = Positions::rope;
-  config.mlp = MlpKind::swiglu;
-  config.in_proj_std = 0.25;
-  Generator random(5);
-  Transformer model(config, random);
-  save_pretrained(model, folder);
-  GgufVocabulary v;
-  for (int byte = 0; byte < 256; ++byte) v.tokens.push_back(byte_symbol(static_cast<uint8_t>(byte)));
-  v.types.assign(256, 1);
-  for (const char* special : {"<|im_start|>", "<|im_end|>"}) v.tokens.push_back(special), v.types.push_back(3);
-  v.eos = 257;
-  std::ofstream(folder + "/tokenizer.json") << bpe_from_gguf(v).to_json();
-  std::ofstream(folder + "/tokenizer_config.json") << R"({"chat_template": "chatml"})";
-}
-
-void write_data(const std::string& path) {
-  std::ofstream file(path);
-  for (int i = 0; i < 11; ++i) {
-    file << "{\"prompt\": \"" << i << "\", \"response\": \"" << std::string(1 + i % 3, 'a') << "\"}\n";
-  }
-}
-
-}  // namespace
 
 TEST_CASE("sft on a file: a resumed run has the bytes of one that was not stopped", "[pg][chat]") {
   const TempDir dir;
-  write_model(dir.file("model"));
-  write_data(dir.file("data.jsonl"));
+  write_chat_model(dir.file("model"));
+  write_chat_data(dir.file("data.jsonl"));
   const SftDataOptions options = {.file = dir.file("data.jsonl"), .chat_template = "", .max_length = 60};
   const auto run = [&](const std::string& name, int64_t steps, const std::string& resume = "") {
     SftDataRun r;
@@ -83,7 +44,7 @@ TEST_CASE("sft on a file: a resumed run has the bytes of one that was not stoppe
 
 TEST_CASE("sft on a file: the loss of packed texts is that of each text alone", "[pg][chat]") {
   const TempDir dir;
-  write_model(dir.file("model"));
+  write_chat_model(dir.file("model"));
   Transformer model = load_pretrained(dir.file("model"), f64);
   const std::vector<std::vector<int32_t>> texts = {{1, 2, 3, 4, 5}, {1, 2, 9}, {7, 7, 7, 7}};
   const std::vector<std::vector<uint8_t>> chosen = {{0, 1, 0, 1}, {1, 1}, {0, 0, 1}};

@@ -1,5 +1,7 @@
 // The logits of an update, [tokens, vocabulary], need the most memory: they are never stored as a whole.
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "rl/kl.h"
 #include "rl/text/trainer.h"
@@ -75,13 +77,15 @@ TEST_CASE("rl memory: the logits of an update are never in memory twice, nor as 
     config.temperature = c.temperature;
     RlTrainer trainer(policy, task, config);
     empty_cache();
-    const size_t before = memory_stats().in_use;
-    reset_peak_memory();
     const Metrics m = trainer.step();
+    const RlMemory memory = trainer.memory();
     const double copy = 4.0 * 4 * 128 * kVocab * 4;  // bytes of the logits: 16 responses, f32
-    const double peak = static_cast<double>(memory_stats().peak - before) / copy;
+    const double peak = static_cast<double>(std::max(memory.rollout, memory.step.activations)) / copy;
     INFO("peak " << peak << " copies");
     CHECK(peak < 0.75);
+    // An update has at least one chunk of logits, a rollout the keys and values of its 16 rows.
+    CHECK(memory.step.activations > 4.0 * static_cast<double>(logit_rows(kVocab) * kVocab));
+    CHECK(static_cast<double>(memory.rollout) > 16 * 128 * cache_bytes_per_token(policy.config));
     CHECK(m.at("check/first_ratio_error") == 0);  // equals the sampler's bit for bit, also in chunks
     CHECK(m.at("check/probability_sum_error") < 1e-4);
     CHECK(m.at("ref_kl/k3") == 0);
@@ -148,4 +152,70 @@ TEST_CASE("rl memory: logits in pieces give the log-probabilities and gradients 
       CHECK(relative_error(parts[i], whole[i]) < 1e-13);
     }
   }
+}
+
+namespace {
+
+// Elements of a slab of tensors of these sizes, each of which begins at a multiple of 256.
+size_t in_slab(const std::vector<int64_t>& sizes) {
+  int64_t end = 0;
+  for (const int64_t size : sizes) end = (end + 255) / 256 * 256 + size;
+  return static_cast<size_t>(end);
+}
+
+size_t count(const std::vector<int64_t>& sizes) {
+  return static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), int64_t{0}));
+}
+
+std::vector<int64_t> trained_sizes(Transformer& model) {
+  std::vector<int64_t> sizes;
+  for (const auto& [name, parameter] : named_parameters(model)) {
+    if (parameter.requires_grad()) sizes.push_back(parameter.numel());
+  }
+  return sizes;
+}
+
+RlMemory memory_of(const char* name, Transformer& policy) {
+  const LongResponses task;
+  RlConfig config;
+  config.algorithm = algorithm(name);
+  return RlTrainer(policy, task, config).memory();
+}
+
+}  // namespace
+
+TEST_CASE("rl memory: weights, gradients, optimizer and reference of each model are counted once", "[rl][rl_memory]") {
+  for (const DType dtype : {f32, bf16}) {
+    INFO(name_of(dtype));
+    Transformer policy = make_policy(dtype);
+    const size_t n = in_slab(trained_sizes(policy));
+    const RlMemory m = memory_of("grpo", policy);
+    CHECK(m.step.weights == (dtype == bf16 ? n * (4 + 2) : n * 4));  // bf16 has f32 masters
+    CHECK(m.step.gradients == n * 4);
+    CHECK(m.step.optimizer == 8 * count(trained_sizes(policy)));
+    CHECK(m.reference == static_cast<size_t>(count_parameters(policy)) * size_of(dtype));
+    CHECK(m.step.activations + m.rollout == 0);  // before the first step
+  }
+  Transformer plain = make_policy(f32);
+  CHECK(memory_of("reinforce", plain).reference == 0);
+  // The critic has a head of 8 weights and a bias. The policy's own head is its embedding.
+  Transformer with_critic = make_policy(f32);
+  std::vector<int64_t> critic = trained_sizes(with_critic);
+  critic.insert(critic.end(), {8, 1});
+  const size_t both = in_slab(trained_sizes(with_critic)) + in_slab(critic);
+  const RlMemory ppo = memory_of("ppo", with_critic);
+  CHECK(ppo.step.weights == 4 * both);
+  CHECK(ppo.step.gradients == 4 * both);
+  CHECK(ppo.step.optimizer == 8 * (count(trained_sizes(with_critic)) + count(critic)));
+  // With adapters the weights of the model are there, but have no gradients.
+  Transformer adapted = make_policy(f32);
+  const auto whole = static_cast<size_t>(count_parameters(adapted));
+  Generator g(1);
+  add_lora(adapted, {.rank = 2}, g);
+  const size_t adapters = in_slab(trained_sizes(adapted));
+  const RlMemory m = memory_of("grpo", adapted);
+  CHECK(m.step.weights == 4 * (whole + adapters));
+  CHECK(m.step.gradients == 4 * adapters);
+  CHECK(m.step.optimizer == 8 * count(trained_sizes(adapted)));
+  CHECK(m.reference == 4 * static_cast<size_t>(count_parameters(adapted)));
 }

@@ -1,4 +1,4 @@
-// Tensors without a tape: values, views of shared memory, conversions, the storage pool.
+// Tensors without a tape: values, conversions, errors.
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -15,17 +15,6 @@ using pg::testing::error_of;
 namespace {
 
 using Values = std::vector<double>;
-
-Tensor count_up(const Shape& shape, DType dtype = f32) {
-  return Tensor::arange(numel(shape), dtype).view_reshape(shape);
-}
-
-// The element of `t` at `index`, by index arithmetic alone.
-double at(const Tensor& t, const std::vector<int64_t>& index) {
-  int64_t offset = t.offset();
-  for (size_t d = 0; d < index.size(); ++d) offset += index[d] * t.strides()[static_cast<int>(d)];
-  return static_cast<const float*>(t.storage()->data)[offset];
-}
 
 }  // namespace
 
@@ -62,126 +51,6 @@ TEST_CASE("random factory functions repeat and have their moments", "[tensor]") 
   CHECK(amax(u).item() < 3);
   CHECK(amax(neg(u)).item() <= 1);
   CHECK(std::abs(mean(u).item() - 1) < 5 * 4 / std::sqrt(12.0 * n));
-}
-
-TEST_CASE("views share memory and never copy", "[tensor]") {
-  const Tensor x = count_up({4, 6});
-  const Tensor views[] = {
-      x.view_reshape({2, 12}),  x.view_transpose(0, 1), x.view_permute({1, 0}),   x.view_slice(0, 1, 3),
-      x.view_slice(1, 0, 6, 2), x.view_select(1, 3),    x.view_expand({5, 4, 6}), x.detach(),
-      reshape(x, {24}),         transpose(x),           slice(x, 0, 1, 3),        select(x, 0, 1),
-      expand(x, {5, 4, 6}),     unsqueeze(x, 0),        permute(x, {1, 0})};
-  for (const Tensor& view : views) CHECK(view.storage() == x.storage());
-  CHECK(x.view_transpose(0, 1).strides() == Strides{1, 6});
-  CHECK(x.view_slice(1, 1, 6, 2).strides() == Strides{6, 2});
-  CHECK(x.view_slice(1, 1, 6, 2).shape() == Shape{4, 3});
-  CHECK(x.view_slice(1, 1, 6, 2).offset() == 1);
-  CHECK(x.view_expand({5, 4, 6}).strides() == Strides{0, 6, 1});
-  CHECK(x.view_select(0, 2).offset() == 12);
-  x.view_transpose(0, 1).view_select(0, 5).fill(-1);  // column 5
-  CHECK(x.to_vector()[5] == -1);
-  CHECK(x.to_vector()[23] == -1);
-  // This also holds for a leaf: a view of a parameter shares its memory.
-  const Tensor leaf = count_up({2, 3}).set_requires_grad();
-  CHECK(reshape(leaf, {6}).storage() == leaf.storage());
-}
-
-TEST_CASE("views follow index arithmetic", "[tensor]") {
-  const Tensor x = count_up({3, 4, 5});
-  const Tensor t = x.view_transpose(0, -1), p = x.view_permute({2, 0, 1}), s = x.view_slice(1, 1, 4, 2);
-  const Tensor r = x.view_reshape({6, -1}), c = x.view_select(-2, -1), e = x.view_slice(0, 1, 2).view_expand({3, 4, 5});
-  REQUIRE(t.shape() == Shape{5, 4, 3});
-  REQUIRE(p.shape() == Shape{5, 3, 4});
-  REQUIRE(s.shape() == Shape{3, 2, 5});
-  REQUIRE(r.shape() == Shape{6, 10});
-  REQUIRE(c.shape() == Shape{3, 5});
-  for (int64_t i = 0; i < 3; ++i) {
-    for (int64_t j = 0; j < 4; ++j) {
-      for (int64_t k = 0; k < 5; ++k) {
-        const double value = static_cast<double>(20 * i + 5 * j + k);
-        REQUIRE(at(x, {i, j, k}) == value);
-        REQUIRE(at(t, {k, j, i}) == value);
-        REQUIRE(at(p, {k, i, j}) == value);
-        const int64_t flat = 20 * i + 5 * j + k;
-        REQUIRE(at(r, {flat / 10, flat % 10}) == value);
-        if (j % 2 == 1) REQUIRE(at(s, {i, j / 2, k}) == value);
-        if (j == 3) REQUIRE(at(c, {i, k}) == value);
-        REQUIRE(at(e, {i, j, k}) == static_cast<double>(20 + 5 * j + k));
-      }
-    }
-  }
-  CHECK(t.to_vector() == t.clone().to_vector());
-  CHECK(t.clone().contiguous());
-  CHECK(t.contiguous_copy().storage() != x.storage());
-  CHECK(x.contiguous_copy().storage() == x.storage());
-}
-
-TEST_CASE("slices follow Python's rules", "[tensor]") {
-  const Tensor x = Tensor::arange(7);
-  CHECK(x.view_slice(0, -3, -1).to_vector() == Values{4, 5});
-  CHECK(x.view_slice(0, -100, 2).to_vector() == Values{0, 1});
-  CHECK(x.view_slice(0, 5, 100).to_vector() == Values{5, 6});
-  CHECK(x.view_slice(0, 4, 2).numel() == 0);
-  CHECK(x.view_slice(0, 1, 7, 3).to_vector() == Values{1, 4});
-  CHECK(x.view_slice(0, 0, 7, 100).to_vector() == Values{0});
-  CHECK(x.view_slice(0, 1, 7, 2).view_slice(0, 1, 3).to_vector() == Values{3, 5});
-  CHECK(contains(error_of([&] { x.view_slice(0, 0, 7, 0); }), "step must be at least 1"));
-  CHECK(contains(error_of([&] { x.view_slice(1, 0, 7); }), "dim 1 is out of range for 1 dimensions"));
-}
-
-TEST_CASE("reshape copies only where the strides require it", "[tensor]") {
-  const Tensor x = count_up({4, 6});
-  const Tensor t = x.view_transpose(0, 1);
-  CHECK(!t.can_view_reshape({24}));
-  CHECK(t.can_view_reshape({2, 3, 4}));  // splitting a dim is always possible
-  CHECK(t.can_view_reshape({6, 1, 4, 1}));
-  CHECK(t.view_reshape({2, 3, 4}).to_vector() == t.to_vector());
-  CHECK(reshape(t, {24}).to_vector() == t.to_vector());
-  CHECK(reshape(t, {24}).storage() != x.storage());
-  const Tensor rows = x.view_slice(0, 0, 4, 2);  // [2, 6], row stride 12
-  CHECK(!rows.can_view_reshape({12}));
-  CHECK(rows.can_view_reshape({2, 2, 3}));
-  CHECK(rows.view_reshape({2, 2, 3}).to_vector() == rows.to_vector());
-  const Tensor block = x.view_slice(0, 1, 3);  // whole rows are contiguous
-  CHECK(block.can_view_reshape({12}));
-  CHECK(block.view_reshape({3, 4}).to_vector() == block.to_vector());
-  const Tensor expanded = x.view_slice(0, 0, 1).view_expand({3, 6});
-  CHECK(!expanded.can_view_reshape({18}));
-  CHECK(expanded.can_view_reshape({3, 2, 3}));
-  CHECK(expanded.can_view_reshape({3, 1, 6}));
-  CHECK(expanded.view_reshape({3, 2, 3}).to_vector() == expanded.to_vector());
-  CHECK(Tensor::empty({0, 3}).view_reshape({5, 0}).shape() == Shape{5, 0});
-  CHECK(Tensor::scalar(2).view_reshape({1, 1}).item() == 2);
-  CHECK(contains(error_of([&] { t.view_reshape({24}); }), "use contiguous() first"));
-  CHECK(contains(error_of([&] { x.view_reshape({5, 5}); }), "24 elements"));
-  CHECK(contains(error_of([&] { x.view_reshape({-1, -1}); }), "more than one -1"));
-  CHECK(contains(error_of([&] { Tensor::empty({0, 3}).view_reshape({0, -1}); }), "does not fit"));
-}
-
-TEST_CASE("expand repeats only sizes of 1", "[tensor]") {
-  const Tensor row = count_up({1, 3});
-  CHECK(row.view_expand({2, -1}).to_vector() == Values{0, 1, 2, 0, 1, 2});
-  CHECK(row.view_expand({0, 3}).numel() == 0);
-  CHECK(contains(error_of([&] { row.view_expand({2, 4}); }), "3 vs 4"));
-  CHECK(contains(error_of([&] { row.view_expand({3}); }), "fewer dimensions"));
-  CHECK(contains(error_of([&] { row.view_expand({-1, 1, 3}); }), "-1 for a new dimension"));
-}
-
-TEST_CASE("an empty slice of a transposed matrix can be copied", "[tensor]") {
-  for (DType dtype : {f32, f64, bf16, i32}) {
-    const Tensor x = Tensor::ones({8, 8}, dtype).view_transpose(0, 1);
-    const Tensor none = x.view_slice(0, 0, 0), block = Tensor::ones({3, 5, 4}, dtype).view_permute({2, 0, 1});
-    CHECK(none.clone().shape() == Shape{0, 8});
-    CHECK(none.to(dtype == f64 ? f32 : f64).numel() == 0);
-    CHECK(none.to_vector().empty());
-    CHECK(x.view_slice(1, 8, 8).clone().shape() == Shape{8, 0});
-    for (int d : {0, 1, 2}) CHECK(block.view_slice(d, 1, 1).clone().numel() == 0);
-    x.view_slice(0, 0, 0).copy_from(Tensor::zeros({0, 8}, dtype));
-    CHECK(x.clone().to_vector() == std::vector<double>(64, 1.0));
-    const Tensor padded = Tensor::ones({0, 3, 16}, dtype).view_slice(2, 0, 12);  // rows with gaps between them
-    CHECK(padded.contiguous());
-    CHECK(padded.view_reshape({0, 12}).shape() == Shape{0, 12});
-  }
 }
 
 TEST_CASE("negative sizes and products beyond 64 bits are refused", "[tensor]") {
@@ -306,23 +175,13 @@ TEST_CASE("an undefined tensor is an error that names it", "[tensor]") {
   }
 }
 
-TEST_CASE("a step far beyond the size takes the first element", "[tensor]") {
-  const Tensor x = count_up({3, 4});
-  constexpr int64_t most = std::numeric_limits<int64_t>::max();
-  for (int64_t step : {int64_t{4}, int64_t{5}, most - 1, most}) {
-    CHECK(x.view_slice(1, 1, 4, step).to_vector() == Values{1, 5, 9});
-    CHECK(x.view_slice(0, 2, most, step).to_vector() == Values{8, 9, 10, 11});
-    CHECK(x.view_slice(1, 4, 4, step).shape() == Shape{3, 0});
-  }
-}
-
 TEST_CASE("errors of item and data", "[tensor]") {
-  const Tensor x = count_up({2, 3});
+  const Tensor x = Tensor::arange(6, f32).view_reshape({2, 3});
   CHECK(x.size(-1) == 3);
   CHECK(x.size(0) == 2);
   CHECK(contains(error_of([&] { x.size(2); }), "dim 2"));
   CHECK(contains(error_of([&] { x.item(); }), "expected one element, got shape [2, 3]"));
-  CHECK(count_up({1, 1, 1}).item() == 0);
+  CHECK(Tensor::arange(1, f32).view_reshape({1, 1, 1}).item() == 0);
   CHECK(contains(error_of([&] { x.data<double>(); }), "the tensor is f32, but was requested as f64"));
   CHECK(contains(error_of([&] { x.view_transpose(0, 1).data<float>(); }), "contiguous()"));
   CHECK(contains(error_of([] { Tensor().data<float>(); }), "undefined"));
@@ -333,7 +192,7 @@ TEST_CASE("errors of item and data", "[tensor]") {
 
 TEST_CASE("tensors print as nested lists", "[tensor]") {
   CHECK(contains(Tensor::from(std::vector<int32_t>{1, -2, 3}, {3}).to_string(), "[1, -2, 3]"));
-  const std::string matrix = count_up({2, 2}).view_transpose(0, 1).to_string();
+  const std::string matrix = Tensor::arange(4, f32).view_reshape({2, 2}).view_transpose(0, 1).to_string();
   CHECK(contains(matrix, "[0, 2]"));
   CHECK(contains(matrix, "[1, 3]"));
   CHECK(contains(matrix, "f32"));
@@ -385,67 +244,6 @@ TEST_CASE("bf16 rounds to nearest and ties to even", "[tensor]") {
     const uint16_t in = static_cast<uint16_t>(i), out = back.data<BFloat16>()[i].bits;
     if (in != out && !((in & 0x7fff) > 0x7f80 && (out & 0x7fff) > 0x7f80)) REQUIRE(in == out);
   }
-}
-
-TEST_CASE("the second identical step allocates nothing from the system", "[tensor][pool]") {
-  auto step = [] {
-    Generator g(1);
-    Tensor w = Tensor::normal({300, 200}, 0, 1, g).set_requires_grad();
-    const Tensor x = Tensor::normal({50, 200}, 0, 1, g);
-    const Tensor y = linear_gelu(x, w), loss = mean(y * y);
-    backward(loss);
-  };
-  step();
-  step();
-  const MemoryStats before = memory_stats();
-  for (int i = 0; i < 3; ++i) step();
-  const MemoryStats after = memory_stats();
-  CHECK(after.system_calls == before.system_calls);
-  CHECK(after.reserved == before.reserved);
-  CHECK(after.in_use == before.in_use);
-}
-
-TEST_CASE("the pool counts live memory and returns unused memory", "[tensor][pool]") {
-  const size_t start = memory_stats().in_use;
-  {
-    const Tensor a = Tensor::empty({1000});  // 4000 bytes: the size class of 4096
-    CHECK(memory_stats().in_use == start + 4096);
-    const Tensor b = a, view = a.view_slice(0, 10, 20);
-    CHECK(memory_stats().in_use == start + 4096);
-    CHECK(reinterpret_cast<uintptr_t>(a.storage()->data) % 64 == 0);
-  }
-  CHECK(memory_stats().in_use == start);
-  { const Tensor big = Tensor::empty({int64_t{3} << 20}); }
-  reset_peak_memory();
-  CHECK(memory_stats().peak == start);
-  { const Tensor big = Tensor::empty({int64_t{3} << 20}); }
-  CHECK(memory_stats().peak == start + (size_t{12} << 20));
-  empty_cache();
-  CHECK(memory_stats().reserved >= memory_stats().in_use);
-  CHECK(memory_stats().reserved < memory_stats().in_use + (size_t{12} << 20));
-}
-
-TEST_CASE("a private pool shares no blocks", "[tensor][pool]") {
-  const size_t reserved = memory_stats().reserved;
-  Tensor kept;
-  const void* inside = nullptr;
-  {
-    PrivatePool pool(Device{});
-    {
-      const PrivatePool::Use use(pool);
-      inside = Tensor::empty({12345}).view().data;  // returned to that pool immediately
-      kept = Tensor::full({54321}, 1);
-    }
-    const Tensor outside = Tensor::empty({12345});
-    CHECK(outside.view().data != inside);
-    const PrivatePool::Use use(pool);
-    CHECK(Tensor::empty({12345}).view().data == inside);
-  }
-  CHECK(kept.to_vector()[54320] == 1);  // still valid after its pool is destroyed
-  CHECK(memory_stats().reserved > reserved);
-  kept = Tensor();
-  empty_cache();
-  CHECK(memory_stats().reserved <= reserved + 12345 * 4 + 4096);  // only `outside` is left
 }
 
 TEST_CASE("copy_from reads its source before it writes over it", "[tensor]") {

@@ -22,7 +22,7 @@ namespace {
 
 struct ChatOptions {
   std::string model = "smollm2";
-  std::string device = "cpu", chat_template, system;
+  std::string device = "cpu", chat_template, system, adapter;
   DType dtype = f32;
   int threads = 0;
   uint64_t seed = 1;
@@ -46,6 +46,7 @@ std::vector<Field> fields(ChatOptions& o) {
                   "the format of turns; default: the one that the model carries (" +
                       fmt::format("{}", fmt::join(names_of(chat_templates()), ", ")) + ")"},
                  {"context", &o.context, "tokens of the whole conversation at most", whole_from(16, INT32_MAX)},
+                 adapter_field(o.adapter),
                  {"dtype", float_type(o.dtype), "type of the weights in memory"},
                  {"seed", &o.seed, "the same seed and the same messages give the same answers"},
                  device_field(o.device),
@@ -160,7 +161,7 @@ bool obey(const std::string& line, ChatOptions& o, Conversation& conversation) {
 int chat(ChatOptions& o) {
   const Device device = parse_device(o.device);
   start_threads(o.threads);
-  const RunModel model = load_run_model(o.model, device, /*best=*/false, o.dtype);
+  const RunModel model = load_run_model(o.model, device, {.dtype = o.dtype, .adapter = o.adapter});
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(model.tokenizer.get());
   check(tokenizer && (!model.chat_template.empty() || !o.chat_template.empty()),
         "chat: {} is not a chat model: it carries no chat template; pg sample continues a text with it, and "

@@ -67,9 +67,7 @@ int run_env(const EnvOptions& o) {
   while (!trainer.done()) {
     if (interrupted()) {
       save();
-      progress->print(
-          fmt::format("stopped after {} steps; continue with:  pg env --resume {}", trainer.steps(), run.path()));
-      return interrupt_status();
+      return end_stopped(*progress, run, "env", fmt::format("{} steps", trainer.steps()));
     }
     const rl::EnvReport report = trainer.step();
     run.log(report.steps, report.named());

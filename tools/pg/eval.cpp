@@ -92,7 +92,7 @@ namespace {
 
 struct EvalOptions {
   std::string run, text;  // run: a run's folder or a checkpoint; text: a file, "stories" or "tinyshakespeare"
-  std::string device = "cpu";
+  std::string device = "cpu", adapter;
   int threads = 0;
   bool best = false, exact = false, json = false;
   int64_t draws = 4;
@@ -100,6 +100,7 @@ struct EvalOptions {
 
 std::vector<Field> fields(EvalOptions& o) {
   return {best_field(o.best),
+          adapter_field(o.adapter),
           json_field(o.json),
           device_field(o.device),
           threads_field(o.threads),
@@ -111,7 +112,7 @@ int evaluate(const EvalOptions& o, const Given& given) {
   const Device device = parse_device(o.device);
   backend(device).set_exact(o.exact);
   start_threads(o.threads);
-  RunModel m = load_run_model(o.run, device, o.best, f32, /*denoisers=*/true);
+  RunModel m = load_run_model(o.run, device, {.best = o.best, .denoisers = true, .adapter = o.adapter});
   const Objective& objective = objective_of(m.model->config);
   const bool causal = objective.causal;
   check(!causal || !given.has("draws"), "eval: --draws is for a masked denoiser; {} predicts the next token", o.run);

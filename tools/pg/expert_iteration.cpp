@@ -80,9 +80,7 @@ int expert_iteration(const ExpertIterationOptions& o) {
                                    metrics.at("kept"), held_out));
     if (due(i, o.save_every) || interrupted()) save(i);
     if (interrupted() && i < o.iterations) {
-      progress.print(
-          fmt::format("stopped after iteration {}; continue with:  pg expert-iteration --resume {}", i, run.path()));
-      return interrupt_status();
+      return end_stopped(progress, run, "expert-iteration", fmt::format("iteration {}", i));
     }
   }
   progress.print(fmt::format("after {} iterations: {}   {}", o.iterations, held_out, run.path()));

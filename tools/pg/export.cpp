@@ -1,56 +1,95 @@
-// pg export: a run's model as a folder that Hugging Face's transformers loads.
+// pg export: a run's model as a folder that Hugging Face's transformers loads, or its adapters as one for PEFT.
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "nn/atomic_file.h"
 #include "nn/lora.h"
+#include "nn/peft.h"
 #include "nn/pretrained.h"
+#include "nn/tensor_source.h"
 #include "tasks/bpe/bpe_tokenizer.h"
 #include "tasks/chat.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/progress.h"
+#include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
 
 namespace pg::tools {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct ExportOptions {
-  std::string run, folder;
-  bool best = false;
+  std::string run, folder, adapter;
+  bool best = false, adapter_only = false;
   DType dtype = f32;
 };
 
-int export_model(const ExportOptions& o) {
-  check(!std::filesystem::exists(std::filesystem::path(o.folder) / "config.json"),
-        "export: {} holds a model already; choose another folder", o.folder);
-  const RunModel model = load_run_model(o.run, Device{}, o.best, o.dtype);
+bool has_adapters(const std::string& run) {
+  const std::string path = fs::is_directory(run) ? checkpoint_path(run) : run;
+  if (!fs::is_regular_file(path) || !pretrained_path(run).empty()) return false;
+  const TensorSource source = open_tensors(path);
+  return std::any_of(source.tensors().begin(), source.tensors().end(),
+                     [](const SourceTensor& tensor) { return is_adapter(tensor.name); });
+}
+
+// The model that the adapters of a run were added to: of the runs that began with each other's model (--init), what the
+// first one with adapters began with.
+std::string base_of(const std::string& run) {
+  std::string at = run;
+  for (int i = 0; i < 100; ++i) {  // a config.yaml that was changed by hand might name its own run
+    const fs::path home = fs::is_directory(at) ? fs::path(at) : fs::path(at).parent_path();
+    const auto config = config_values((home / "config.yaml").string());
+    const auto init = config.find("init");
+    if (init == config.end() || init->second.empty()) break;
+    at = init->second;
+    if (!has_adapters(at)) break;
+  }
+  return at;
+}
+
+// tokenizer.json and tokenizer_config.json, for byte-level BPE only.
+void save_tokenizer(const RunModel& model, const std::string& folder) {
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(model.tokenizer.get());
-  if (const LoraConfig& lora = model.model->config.lora; lora.rank > 0) {
-    if (!lora.merged) merge_lora(*model.model);
-    remove_lora(*model.model);
+  if (!tokenizer) return remark(stderr, "the tokenizer is not byte-level BPE; the folder has no tokenizer\n");
+  nlohmann::ordered_json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                   {"model_max_length", model.model->config.block_size},
+                                   {"clean_up_tokenization_spaces", false}};
+  if (tokenizer->end_id() >= 0) {
+    const int32_t end = tokenizer->end_id();
+    config["eos_token"] = tokenizer->decode({&end, 1});
   }
-  save_pretrained(*model.model, o.folder);
-  const auto path = [&](const char* name) { return (std::filesystem::path(o.folder) / name).string(); };
-  if (tokenizer) {
-    nlohmann::ordered_json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                     {"model_max_length", model.model->config.block_size},
-                                     {"clean_up_tokenization_spaces", false}};
-    if (tokenizer->end_id() >= 0) {
-      const int32_t end = tokenizer->end_id();
-      config["eos_token"] = tokenizer->decode({&end, 1});
-    }
-    if (!model.chat_template.empty()) {
-      const auto& rows = chat_templates();
-      const auto row =
-          std::find_if(rows.begin(), rows.end(), [&](const ChatTemplate& t) { return t.name == model.chat_template; });
-      config["chat_template"] = row == rows.end() ? model.chat_template : jinja_of(*row);
-    }
-    write_file_atomically(path("tokenizer.json"), tokenizer->to_json());
-    write_file_atomically(path("tokenizer_config.json"), config.dump(2) + "\n");
+  if (!model.chat_template.empty()) {
+    const auto& rows = chat_templates();
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const ChatTemplate& t) { return t.name == model.chat_template; });
+    config["chat_template"] = row == rows.end() ? model.chat_template : jinja_of(*row);
+  }
+  const fs::path to(folder);
+  write_file_atomically((to / "tokenizer.json").string(), tokenizer->to_json());
+  write_file_atomically((to / "tokenizer_config.json").string(), config.dump(2) + "\n");
+}
+
+int export_model(const ExportOptions& o) {
+  // Both: transformers adds the adapters of a folder to the model of the same folder.
+  for (const char* name : {"config.json", "adapter_config.json"}) {
+    std::error_code error;
+    check(!fs::exists(fs::path(o.folder) / name, error), "export: {} holds a model already, {}; choose another folder",
+          o.folder, name);
+  }
+  const RunModel m = load_run_model(o.run, Device{}, {.best = o.best, .dtype = o.dtype, .adapter = o.adapter});
+  const LoraConfig& lora = m.model->config.lora;
+  if (o.adapter_only) {
+    check(lora.rank > 0, "export: {} has no adapters; without --adapter-only its whole model is written", o.run);
+    save_peft(*m.model, o.folder, o.adapter.empty() ? base_of(o.run) : o.run);
   } else {
-    remark(stderr, "the tokenizer is not byte-level BPE; the folder holds the model only\n");
+    if (lora.rank > 0 && !lora.merged) merge_lora(*m.model);
+    if (lora.rank > 0) remove_lora(*m.model);
+    save_pretrained(*m.model, o.folder);
   }
+  save_tokenizer(m, o.folder);
   fmt::print("{}\n", o.folder);
   return 0;
 }
@@ -59,13 +98,15 @@ int export_model(const ExportOptions& o) {
 
 Command export_command() {
   const auto o = std::make_shared<ExportOptions>();
-  return {
-      .name = "export",
-      .about = "write a model as a folder that Hugging Face's transformers loads",
-      .fields = {best_field(o->best), {"dtype", float_type(o->dtype), "type of the weights, for a pretrained model"}},
-      .run = [o](Given&) { return export_model(*o); },
-      .arguments = {{"run", &o->run, "a run, a checkpoint, a Hugging Face folder or a GGUF file"},
-                    {"folder", &o->folder, "the folder to write"}}};
+  return {.name = "export",
+          .about = "write a model as a folder that Hugging Face's transformers loads, or its adapters for PEFT",
+          .fields = {best_field(o->best),
+                     adapter_field(o->adapter),
+                     flag("adapter-only", o->adapter_only, "write the adapters alone, as a folder of PEFT"),
+                     {"dtype", float_type(o->dtype), "type of the weights, for a pretrained model"}},
+          .run = [o](Given&) { return export_model(*o); },
+          .arguments = {{"run", &o->run, "a run, a checkpoint, a Hugging Face folder or a GGUF file"},
+                        {"folder", &o->folder, "the folder to write"}}};
 }
 
 }  // namespace pg::tools

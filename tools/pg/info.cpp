@@ -96,7 +96,7 @@ void add_checkpoint(Json& json, const Checkpoint& checkpoint) {
     // A model whose parameters fit into the file has a cache of fewer bytes than 2^63.
     json["cache_bytes_per_token"] = static_cast<int64_t>(cache_bytes_per_token(model));
   }
-  for (const char* name : {"corpus", "validation", "task"}) {
+  for (const char* name : {"corpus", "validation", "task", "chat_template"}) {
     if (texts.contains(name)) json[name] = texts.at(name);
   }
   if (texts.contains("best_val_loss")) {
@@ -137,8 +137,10 @@ Json describe(const std::string& run) {
   if (folder && kind->resumes && step < total) {
     json["go_on"] = fmt::format("pg {} --resume {}", name, run);
   } else {
+    const bool on_file = name == "sft" && !json.contains("task");  // pg sft --data
+    const char* next = !on_file ? kind->next : json.contains("chat_template") ? "pg chat {run}" : "pg sample {run}";
     json["go_on"] = filled_in(
-        kind->next, {{"run", run}, {"task", json.value("task", "TASK")}, {"init", value_or(config, "init", "RUN")}});
+        next, {{"run", run}, {"task", json.value("task", "TASK")}, {"init", value_or(config, "init", "RUN")}});
   }
   return json;
 }
@@ -169,6 +171,7 @@ void print(const Json& json) {
   for (const char* name : {"corpus", "validation", "task", "environment"}) {
     if (json.contains(name)) show(name, json[name].get<std::string>());
   }
+  if (json.contains("chat_template")) show("chat", json["chat_template"].get<std::string>());
   if (json.contains("best")) {
     show("best", fmt::format("validation loss {:.4f} at step {}", json["best"]["val_loss"].get<double>(),
                              json["best"]["step"].dump()));

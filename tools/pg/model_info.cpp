@@ -212,6 +212,6 @@ Json describe_file(const std::string& path) {
 
 void print_file(const Json& json) { json.contains("tokenizer_sha256") ? print_token_file(json) : print_model(json); }
 
-void show(const std::string& what, const std::string& value) { fmt::print("{:<12}{}\n", what, value); }
+void show(const std::string& what, const std::string& value) { fmt::print("{:<15}{}\n", what, value); }
 
 }  // namespace pg::tools

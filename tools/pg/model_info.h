@@ -10,7 +10,7 @@ namespace pg::tools {
 nlohmann::ordered_json describe_file(const std::string& path);
 // What describe_file returned, as lines on standard output.
 void print_file(const nlohmann::ordered_json& json);
-// A line "WHAT        VALUE".
+// A line "WHAT           VALUE". The values of all lines begin in one column: WHAT has at most 14 letters.
 void show(const std::string& what, const std::string& value);
 
 }  // namespace pg::tools

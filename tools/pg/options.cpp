@@ -154,16 +154,14 @@ Field exact_field(bool& exact) {
 Field best_field(bool& best) {
   return flag("best", best, "take the checkpoint of the lowest validation loss instead of the last one");
 }
+Field adapter_field(std::string& folder) {
+  return {"adapter", &folder, "a folder of PEFT whose adapters the model gets (LoRA); it has none of its own"};
+}
+Field profile_field(bool& profile) {
+  return not_in_files(flag("profile", profile, "end with a table of where the time went, and the memory of a step"));
+}
 Field json_field(bool& json, std::string about) { return not_in_files(flag("json", json, std::move(about))); }
 
 NamedValue float_type(DType& dtype) { return named_field<DType>(dtype, {{"f32", f32}, {"bf16", bf16}}); }
-
-NamedValue one_of(std::string& value, std::vector<std::string> names) {
-  return {names, [&value] { return value; },
-          [&value, names](std::string_view name) {
-            if (std::find(names.begin(), names.end(), name) == names.end()) fail_unknown("value", name, names);
-            value = name;
-          }};
-}
 
 }  // namespace pg::tools

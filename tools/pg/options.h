@@ -93,11 +93,11 @@ Field threads_field(int& threads);
 Field device_field(std::string& device);
 Field exact_field(bool& exact);
 Field best_field(bool& best);
+Field adapter_field(std::string& folder);
+Field profile_field(bool& profile);
 Field json_field(bool& json, std::string about = "write one JSON object instead of lines");
 // f32 or bf16.
 NamedValue float_type(DType& dtype);
-// A text that is one of these names.
-NamedValue one_of(std::string& value, std::vector<std::string> names);
 
 // The `key: value` lines of a run's config.yaml; empty if there is no such file or it cannot be read.
 std::map<std::string, std::string> config_values(const std::string& path);

@@ -10,6 +10,7 @@
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"
 #include "tools/pg/run/process.h"
+#include "tools/pg/run/profile_report.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/text_rl.h"
@@ -28,12 +29,14 @@ struct RlOptions {
   TrainConfig sft = {.max_steps = 0, .schedule = {.kind = Schedule::Kind::constant}, .adamw = {0.9, 0.99, 1e-8, 0}};
   int64_t sft_batch = 128;
   double sft_until = 0;
+  bool profile = false;
 };
 
 // All but the fields of the algorithm.
 std::vector<Field> fields(RlOptions& o) {
   const std::vector<std::string> algorithms = names_of(rl::algorithms());
   std::vector<Field> all = {
+      profile_field(o.profile),
       not_in_files({"explain", one_of(o.explain, algorithms),
                     "print an algorithm's formula and conventions, and do nothing else"}),
       {"algorithm", one_of(o.algorithm, algorithms), "a row of the table of algorithms"},
@@ -46,7 +49,7 @@ std::vector<Field> fields(RlOptions& o) {
       {"sft-lr", &o.sft.schedule.lr, "their learning rate", kNotNegative},
       {"sft-until", &o.sft_until,
        "held-out reward that ends the imitation, measured every 20 steps; 0: it ends after all steps", kNotNegative}};
-  return joined(joined(fields(o.common), fields(o.common.lora)),
+  return joined(joined(fields(o.common), adapter_fields(o.common)),
                 joined(std::move(all), annotated(rl::fields(o.rl), "min-lr", "unless given, a tenth of --lr")));
 }
 
@@ -179,11 +182,13 @@ int run_rl(const RlOptions& o) {
   };
   hooks.on_checkpoint = save;
   hooks.should_stop = interrupted;
-  if (!trainer.run(hooks)) {
+  const ProfileReport profile(o.profile);
+  const bool complete = trainer.run(hooks);
+  const rl::RlMemory memory = trainer.memory();
+  profile.print(stdout, memory.step, {{"reference", memory.reference}, {"rollout", memory.rollout}});
+  if (!complete) {
     save(trainer.steps());
-    progress.print(
-        fmt::format("stopped after step {}; continue with:  pg rl --resume {}", trainer.steps(), run.path()));
-    return interrupt_status();
+    return end_stopped(progress, run, "rl", fmt::format("step {}", trainer.steps()));
   }
   progress.print(health_line(trainer.health_checks()));
   progress.print(fmt::format("after {} steps:{}   {}", config.steps, held_out, run.path()));

@@ -32,7 +32,7 @@ struct SampleCommandOptions {
   bool interactive = false;        // each line of standard input is a prompt
   std::vector<std::string> stops;  // texts that end a sample; they are not shown
   bool json = false;               // one object per sample
-  std::string device = "cpu";
+  std::string device = "cpu", adapter;
   int threads = 0;
   uint64_t seed = 1;
   int64_t tokens = 500, count = 1;
@@ -47,6 +47,7 @@ std::vector<Field> fields(SampleCommandOptions& o) {
   SampleOptions& s = o.sampling;
   return {
       best_field(o.best),
+      adapter_field(o.adapter),
       {"model", &o.model, "the same as the argument without a name"},
       {"prompt", &o.prompt, "the text to continue; -: standard input; default: a new line, or a problem of the task"},
       {"prompt-file", &o.prompt_file, "a file with the text to continue"},
@@ -245,7 +246,8 @@ int sample(const SampleCommandOptions& o, const Given& given) {
   if (o.prompt == "-") {
     prompt = prompt_in({std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}, "the prompt");
   }
-  RunModel model = load_run_model(o.run.empty() ? o.model : o.run, device, o.best, f32, /*denoisers=*/true);
+  RunModel model = load_run_model(o.run.empty() ? o.model : o.run, device,
+                                  {.best = o.best, .denoisers = true, .adapter = o.adapter});
   Sampler sampler(o, given, model);
   if (o.interactive) {
     interact(sampler, model.prompt);

@@ -4,6 +4,7 @@
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"
 #include "tools/pg/run/process.h"
+#include "tools/pg/run/profile_report.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/sft_data.h"
@@ -23,11 +24,13 @@ struct SftOptions {
                        .checkpoint_interval = 50,
                        .seed = 1};
   int64_t batch = 128, eval_problems = 200;
+  bool profile = false;
 };
 
 std::vector<Field> fields(SftOptions& o) {
-  return joined(joined(joined(joined(fields(o.common), fields(o.data)), fields(o.common.lora)),
-                       {{"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
+  return joined(joined(joined(joined(fields(o.common), fields(o.data)), adapter_fields(o.common)),
+                       {profile_field(o.profile),
+                        {"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
                         {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
                 annotated(fields(o.train), "min-lr", "unless given, at most --lr"));
 }
@@ -70,11 +73,12 @@ int sft(const SftOptions& o) {
   };
   hooks.on_checkpoint = save;
   hooks.should_stop = interrupted;
-  if (!trainer.run(hooks)) {
+  const ProfileReport profile(o.profile);
+  const bool complete = trainer.run(hooks);
+  profile.print(stdout, trainer.memory());
+  if (!complete) {
     save(trainer.steps());
-    progress.print(
-        fmt::format("stopped after step {}; continue with:  pg sft --resume {}", trainer.steps(), run.path()));
-    return interrupt_status();
+    return end_stopped(progress, run, "sft", fmt::format("step {}", trainer.steps()));
   }
   progress.print(fmt::format("after {} steps:{}\nnow let it learn from rewards:  pg rl --task {} --init {}",
                              o.train.max_steps, last, task->name(), run.path()));
@@ -101,11 +105,13 @@ int sft_on_file(SftOptions& o, Given& given) {
   };
   return sft_on_data(o.data, {.run = o.common.run,
                               .init = o.common.init,
+                              .adapter = o.common.adapter,
                               .device = o.common.device,
                               .dtype = o.common.dtype.value_or(f32),
                               .lora = o.common.lora,
                               .train = o.train,
                               .batch = o.batch,
+                              .profile = o.profile,
                               .steps_given = given.has("steps"),
                               .config = config});
 }

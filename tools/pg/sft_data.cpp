@@ -12,6 +12,7 @@
 #include "tensor/base/error.h"
 #include "tensor/base/table.h"
 #include "tools/pg/run/process.h"
+#include "tools/pg/run/profile_report.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
@@ -77,7 +78,8 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r) {
   std::optional<RunDir> opened = open_run(r.run.resume);
   const bool resumed = has_checkpoint(opened);
   start_threads(r.run.threads);
-  const RunModel start = load_run_model(resumed ? r.run.resume : r.init, parse_device(r.device), false, r.dtype);
+  const RunModel start = load_run_model(resumed ? r.run.resume : r.init, parse_device(r.device),
+                                        {.dtype = r.dtype, .adapter = resumed ? "" : r.adapter});
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(start.tokenizer.get());
   check(tokenizer, "sft: {} does not read text by a byte-level tokenizer, which --data needs", start.path);
   if (!resumed) add_adapters(*start.model, r.lora, r.init, r.train.seed);
@@ -132,11 +134,12 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r) {
   };
   hooks.on_checkpoint = save;
   hooks.should_stop = interrupted;
-  if (!trainer.run(hooks)) {
+  const ProfileReport profile(r.profile);
+  const bool complete = trainer.run(hooks);
+  profile.print(stdout, trainer.memory());
+  if (!complete) {
     save(trainer.steps());
-    progress.print(
-        fmt::format("stopped after step {}; continue with:  pg sft --resume {}", trainer.steps(), run.path()));
-    return interrupt_status();
+    return end_stopped(progress, run, "sft", fmt::format("step {}", trainer.steps()));
   }
   progress.print(fmt::format("after {} steps:{}\n{}:  pg {} {}", r.train.max_steps, last,
                              format ? "talk with it" : "hear it speak", format ? "chat" : "sample", run.path()));

@@ -20,11 +20,12 @@ std::vector<Field> fields(SftDataOptions& options);
 
 struct SftDataRun {
   RunOptions run;
-  std::string init, device;
+  std::string init, adapter, device;
   DType dtype = f32;
   LoraConfig lora;
   TrainConfig train;
   int64_t batch = 8;
+  bool profile = false;
   bool steps_given = false;                               // else they follow from the epochs
   std::function<std::string(const TrainConfig&)> config;  // every option in effect, as YAML
 };

@@ -75,6 +75,8 @@ std::vector<Field> fields(TextRlOptions& o, bool resumes) {
       size_fields(o.model));
 }
 
+std::vector<Field> adapter_fields(TextRlOptions& o) { return joined(fields(o.lora), {adapter_field(o.adapter)}); }
+
 Command text_command(std::string name, std::string about, std::vector<Field> fields, std::function<int(Given&)> run) {
   std::string notes = "Tasks:\n";
   for (const TextTaskRow& row : text_tasks()) notes += fmt::format("  {:<10}{}\n", row.name, row.about);
@@ -134,8 +136,10 @@ std::unique_ptr<Transformer> make_policy(const TextRlOptions& o, const TextTask&
   check_adapters(o.lora);
   check(o.lora.rank == 0 || !o.init.empty(),
         "--lora-rank needs --init RUN: adapters change a trained model, and new weights would stay as they are");
+  check(o.adapter.empty() || !o.init.empty(), "--adapter needs --init RUN, the model that its adapters belong to");
   if (!o.init.empty()) {
     auto policy = load_policy(o.init, task, parse_device(o.device), o.dtype);
+    load_adapter(*policy, o.init, o.adapter);
     add_adapters(*policy, o.lora, o.init, seed);
     return policy;
   }

@@ -21,9 +21,12 @@ struct TextRlOptions {
   std::string device = "cpu";
   std::optional<DType> dtype;  // none: f32, or the dtype of `init`
   LoraConfig lora;             // of pg sft and pg rl: adapters for the model of `init`
+  std::string adapter;         // of the same: a folder of PEFT with adapters for that model
 };
-// All but the options of the task and of `lora`. `resumes`: the command has --resume.
+// All but the options of the task and those of adapter_fields(). `resumes`: the command has --resume.
 std::vector<Field> fields(TextRlOptions& options, bool resumes = true);
+
+std::vector<Field> adapter_fields(TextRlOptions& options);
 
 // A command on a text task: besides `fields` it has the options of all tasks, and help that lists the tasks.
 Command text_command(std::string name, std::string about, std::vector<Field> fields, std::function<int(Given&)> run);
@@ -33,7 +36,7 @@ void choose_task(TextRlOptions& options, Given& given);
 // The task with its options. A note about its text is written to standard error.
 std::unique_ptr<TextTask> make_task(const TextRlOptions& options);
 // The task's model: loaded from `init` if given, otherwise new with weights drawn from `seed`. With a rank in `lora` it
-// has new adapters, drawn from `seed` too, and only they are trained.
+// has new adapters, drawn from `seed` too, with `adapter` those of that folder; and only they are trained.
 std::unique_ptr<Transformer> make_policy(const TextRlOptions& options, const TextTask& task, uint64_t seed);
 // The model of a run or checkpoint, in `dtype` (none: its own). Throws Error if its vocabulary is not the task's.
 std::unique_ptr<Transformer> load_policy(const std::string& run, const TextTask& task, const Device& device,

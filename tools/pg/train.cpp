@@ -1,8 +1,6 @@
 // pg train: trains a GPT-2 or a masked denoiser on a text.
 #include "tools/pg/train.h"
 
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -13,11 +11,11 @@
 #include "nn/trainer.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
-#include "tensor/profile.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"
 #include "tools/pg/objective.h"
 #include "tools/pg/run/process.h"
+#include "tools/pg/run/profile_report.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
@@ -85,21 +83,6 @@ int64_t windows_drawn(const Checkpoint& checkpoint) {
   Field{.name = kWindowsDrawn, .value = &drawn, .about = "", .range = whole_from(0)}.set(
       checkpoint.text(kWindowsDrawn));
   return drawn;
-}
-
-std::string memory_line(const StepMemory& m) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto mb = [](size_t bytes) { return static_cast<double>(bytes) / 1e6; };
-#if defined(__APPLE__)
-  const auto resident = static_cast<size_t>(usage.ru_maxrss);
-#else
-  const auto resident = static_cast<size_t>(usage.ru_maxrss) * 1024;
-#endif
-  return fmt::format(
-      "memory of a step in MB: weights {:.1f}, gradients {:.1f}, optimizer {:.1f}, activations {:.1f}; "
-      "{:.1f} resident at most\n",
-      mb(m.weights), mb(m.gradients), mb(m.optimizer), mb(m.activations), mb(resident));
 }
 
 // The objective's sample, each line prefixed with a bar. If sampling fails because the logits are not finite,
@@ -266,11 +249,10 @@ int train(const TrainOptions& o) {
     return interrupted() || (o.minutes > 0 && Clock::now() - begin >= std::chrono::duration<double>(60 * o.minutes));
   };
 
-  std::optional<Profile> profile;
-  if (o.profile) profile.emplace();
+  const ProfileReport profile(o.profile);
   const bool complete = trainer.run(hooks);
   progress.reset();
-  if (profile) remark(out, "{}\n{}", profile->table(), memory_line(trainer.memory()));
+  profile.print(out, trainer.memory());
   const std::string best_text = best.step < 0 ? ""
                                               : fmt::format("best at step {}: {:.4f}, in {}\n", best.step, best.loss,
                                                             best_checkpoint_path(run.path()));
@@ -302,7 +284,7 @@ int train(const TrainOptions& o) {
 
 std::vector<Field> fields(TrainOptions& o) {
   std::vector<Field> all = {
-      not_in_files(flag("profile", o.profile, "end with a table of where the time went")),
+      profile_field(o.profile),
       json_field(o.json, "end with a JSON object, and write nothing else to standard output"),
       {"data", &o.data, "tinyshakespeare, stories, any text file, or token files: one or a folder of them"},
       {"val", &o.val,

@@ -28,7 +28,7 @@ struct TrainOptions {
   int64_t batch = 12, eval_batches = 20, sample_every = 250;
   double minutes = 0;    // limit on the training time, which ends it like Ctrl-C; 0: none
   bool json = false;     // prints a JSON object at the end, and nothing else, on standard output
-  bool profile = false;  // prints a table of the time per operation at the end
+  bool profile = false;  // prints a table of the time per operation at the end, and the memory
 };
 std::vector<Field> fields(TrainOptions& options);
 
@@ -49,9 +49,9 @@ struct TrainText {
 
 // Reads --data and --val, both texts or both token files; without --val it splits off a part of --data. The tokenizer
 // is that of `source`, the checkpoint of this run (`resumed`) or of --init, or that of the pretrained model of --init.
-// Without them it is --tokenizer or has all characters of the texts. Notes are written to standard error. Throws Error if a text is too short for --context,
-// differs from the text of a resumed run, or has characters that the tokenizer lacks, and if a token file was made with
-// another tokenizer.
+// Without them it is --tokenizer or has all characters of the texts. Notes are written to standard error. Throws Error
+// if a text is too short for --context, differs from the text of a resumed run, or has characters that the tokenizer
+// lacks, and if a token file was made with another tokenizer.
 TrainText load_train_text(const TrainOptions& options, const Checkpoint* source, bool resumed);
 
 }  // namespace pg::tools

@@ -15,7 +15,7 @@
 
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
-#include "tools/pg/run/progress.h"
+#include "tools/pg/run/process.h"
 
 namespace pg {
 
@@ -165,6 +165,11 @@ RunDir start_run(std::optional<RunDir> opened, int64_t done, const std::string& 
 void note_saved(const RunDir& run) {
   std::error_code error;
   fs::remove(unsaved_mark(run), error);
+}
+
+int end_stopped(Progress& progress, const RunDir& run, std::string_view command, const std::string& after) {
+  progress.print(fmt::format("stopped after {}; continue with:  pg {} --resume {}", after, command, run.path()));
+  return interrupt_status();
 }
 
 }  // namespace pg::tools

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "nn/atomic_file.h"
+#include "tools/pg/run/progress.h"
 #include "tools/pg/run/tensorboard.h"
 
 namespace pg {
@@ -80,5 +81,8 @@ bool has_checkpoint(const std::optional<RunDir>& opened);
 RunDir start_run(std::optional<RunDir> opened, int64_t done, const std::string& root, const std::string& name);
 // Call it after a checkpoint is written.
 void note_saved(const RunDir& run);
+// Ends the command of a run that was stopped `after` "step 12" and is saved: says how to continue it, and returns the
+// exit status.
+int end_stopped(Progress& progress, const RunDir& run, std::string_view command, const std::string& after);
 
 }  // namespace pg::tools

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nn/config_json.h"
+#include "nn/peft.h"
 #include "nn/pretrained.h"
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/fetch.h"
@@ -107,12 +108,10 @@ std::string pretrained_path(const std::string& run) {
   return is_pretrained(run) ? run : "";
 }
 
-std::string chat_template_of(const std::string& path, const TensorSource& source) {
-  if (source.gguf()) {
-    const char* const key = "tokenizer.chat_template";
-    return source.gguf()->find(key) ? std::string(source.gguf()->string_at(key)) : "";
-  }
-  const std::filesystem::path folder(path);
+namespace {
+
+// The chat template that a folder carries in the files of transformers; empty if there is none.
+std::string chat_template_in(const std::filesystem::path& folder) {
   if (std::filesystem::exists(folder / "chat_template.jinja")) return read_file(folder / "chat_template.jinja");
   const std::string file = folder / "tokenizer_config.json";
   if (!std::filesystem::exists(file)) return "";
@@ -123,9 +122,30 @@ std::string chat_template_of(const std::string& path, const TensorSource& source
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+}  // namespace
+
+std::string chat_template_of(const std::string& path, const TensorSource& source) {
+  if (!source.gguf()) return chat_template_in(path);
+  const char* const key = "tokenizer.chat_template";
+  return source.gguf()->find(key) ? std::string(source.gguf()->string_at(key)) : "";
+}
+
+void load_adapter(Transformer& model, const std::string& run, const std::string& folder) {
+  if (folder.empty()) return;
+  check(model.config.lora.rank == 0,
+        "--adapter {}: the model of {} has adapters of rank {} already; name the model without them, or merge them "
+        "with pg export",
+        folder, run, model.config.lora.rank);
+  try {
+    load_peft(model, folder);
+  } catch (const Error& e) {
+    fail("--adapter {} for the model of {}: {}", folder, run, e.what());
+  }
+}
+
 namespace {
 
-RunModel load_pretrained_model(const std::string& path, const Device& device, DType dtype) {
+RunModel load_pretrained_model(const std::string& path, DType dtype) {
   RunModel m;
   m.path = path;
   m.kind = "pretrained";
@@ -138,15 +158,10 @@ RunModel load_pretrained_model(const std::string& path, const Device& device, DT
   load_weights(*m.model, source);
   m.chat_template = chat_template_of(path, source);
   m.prompt = default_prompt(*m.tokenizer);
-  m.model->to(device);
-  m.model->eval();
   return m;
 }
 
-}  // namespace
-
-RunModel load_run_model(const std::string& run, const Device& device, bool best, DType dtype, bool denoisers) {
-  if (const std::string path = pretrained_path(run); !path.empty()) return load_pretrained_model(path, device, dtype);
+RunModel load_checkpoint_model(const std::string& run, bool best, bool denoisers) {
   Checkpoint checkpoint = load_checkpoint(checkpoint_of(run, best));
   RunModel m;
   m.path = checkpoint.file.path;
@@ -164,9 +179,22 @@ RunModel load_run_model(const std::string& run, const Device& device, bool best,
   if (has(checkpoint, "chat_template")) m.chat_template = checkpoint.text("chat_template");
   m.model = std::make_unique<Transformer>(Transformer::zeros(checkpoint.model_config()));
   checkpoint.restore(*m.model);
+  m.state = std::move(checkpoint.state);
+  return m;
+}
+
+}  // namespace
+
+RunModel load_run_model(const std::string& run, const Device& device, const LoadOptions& o) {
+  const std::string pretrained = pretrained_path(run);
+  RunModel m =
+      pretrained.empty() ? load_checkpoint_model(run, o.best, o.denoisers) : load_pretrained_model(pretrained, o.dtype);
+  if (!o.adapter.empty()) {
+    load_adapter(*m.model, run, o.adapter);
+    if (std::string format = chat_template_in(o.adapter); !format.empty()) m.chat_template = std::move(format);
+  }
   m.model->to(device);
   m.model->eval();
-  m.state = std::move(checkpoint.state);
   return m;
 }
 

@@ -28,10 +28,16 @@ struct RunModel {
   std::string prompt;                  // default prompt if the user gives none; empty for a denoiser
   std::string chat_template;           // as the model carries it: a name or a program in Jinja; empty: none
 };
-// `run` is a run's folder, a checkpoint, a Hugging Face folder, a GGUF file, or "smollm2"
-// (smollm2_path). Pretrained models are converted to `dtype`. `denoisers` as for tokenizer_of.
-RunModel load_run_model(const std::string& run, const Device& device, bool best = false, DType dtype = f32,
-                        bool denoisers = false);
+struct LoadOptions {
+  bool best = false;         // of a run's folder: the checkpoint of the lowest validation loss
+  DType dtype = f32;         // to which pretrained models are converted
+  bool denoisers = false;    // as for tokenizer_of
+  std::string adapter = {};  // a folder of PEFT whose adapters the model gets, and its chat template; empty: none
+};
+// `run` is a run's folder, a checkpoint, a Hugging Face folder, a GGUF file, or "smollm2" (smollm2_path).
+RunModel load_run_model(const std::string& run, const Device& device, const LoadOptions& options = {});
+// load_peft() for the model that `run` names in messages; nothing if `folder` is empty.
+void load_adapter(Transformer& model, const std::string& run, const std::string& folder);
 // Whether a path leads to a Hugging Face folder or a GGUF file.
 bool is_pretrained(const std::string& path);
 // The path of the Hugging Face folder or GGUF file that `run` names, "smollm2" included; empty if it names none.

@@ -1,23 +1,23 @@
-// Configurations of pretrained models: config.json of Hugging Face and the metadata of GGUF files, in terms of ours.
+// config.json of Hugging Face, in and out.
+#include "nn/hf_config.h"
+
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <vector>
 
-#include "nn/pretrained.h"
 #include "tensor/base/error.h"
-#include "tensor/base/gguf.h"
 #include "tensor/base/table.h"
 #include "tensor/base/text.h"
 
 namespace pg {
-namespace {
 
 using Json = nlohmann::ordered_json;
 
 // The values of a JSON object, with errors that name the key.
-class Object {
+class detail::HfObject {
  public:
-  Object(const Json& json, std::string_view what) : json_(json), what_(what) {}
+  HfObject(const Json& json, std::string_view what) : json_(json), what_(what) {}
 
   // Null counts as absent, as it does for transformers.
   bool has(const char* key) const { return json_.contains(key) && !json_[key].is_null(); }
@@ -45,7 +45,7 @@ class Object {
     check(json_[key].is_string(), "{}: '{}' must be a string, got {}", what_, key, printed(json_[key]));
     return json_[key].get<std::string>();
   }
-  Object object(const char* key) const {
+  HfObject object(const char* key) const {
     check(at(key).is_object(), "{}: '{}' must be an object, got {}", what_, key, printed(at(key)));
     return {json_[key], what_};
   }
@@ -73,12 +73,16 @@ class Object {
   const std::string what_;
 };
 
-Rope rope_of(const Object& o) {
+namespace {
+
+using detail::HfObject;
+
+Rope rope_of(const HfObject& o) {
   // transformers 5 writes one object rope_parameters; before, rope_theta stood beside rope_scaling.
   Rope rope(o.positive("rope_theta", 10000));
   const char* key = o.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
   if (!o.has(key)) return rope;
-  const Object scaling = o.object(key);
+  const HfObject scaling = o.object(key);
   rope.base = scaling.positive("rope_theta", rope.base);
   const std::string type = scaling.text(scaling.has("rope_type") ? "rope_type" : "type", "default");
   scaling.only("rope_type", type, {"default", "llama3"});
@@ -86,11 +90,14 @@ Rope rope_of(const Object& o) {
   rope.factor = scaling.positive("factor");
   rope.low_freq_factor = scaling.positive("low_freq_factor");
   rope.high_freq_factor = scaling.positive("high_freq_factor");
+  check(rope.low_freq_factor < rope.high_freq_factor,
+        "{}: 'high_freq_factor' must be above 'low_freq_factor', got {} and {}", o.what(), rope.high_freq_factor,
+        rope.low_freq_factor);
   rope.original_length = static_cast<double>(scaling.size("original_max_position_embeddings"));
   return rope;
 }
 
-TransformerConfig read_gpt2(const Object& o) {
+TransformerConfig read_gpt2(const HfObject& o) {
   TransformerConfig c;
   c.vocab_size = o.size("vocab_size");
   c.block_size = o.size("n_positions", o.size("n_ctx", 1024));
@@ -107,7 +114,7 @@ TransformerConfig read_gpt2(const Object& o) {
   return c;
 }
 
-TransformerConfig read_llama(const Object& o) {
+TransformerConfig read_llama(const HfObject& o) {
   TransformerConfig c;
   c.vocab_size = o.size("vocab_size");
   c.block_size = o.size("max_position_embeddings");
@@ -131,40 +138,38 @@ TransformerConfig read_llama(const Object& o) {
   return c;
 }
 
-TransformerConfig read_qwen2(const Object& o) {
+TransformerConfig read_qwen2(const HfObject& o) {
   TransformerConfig c = read_llama(o);
   c.qkv_bias = true;
   return c;
 }
 
-TransformerConfig read_qwen3(const Object& o) {
+TransformerConfig read_qwen3(const HfObject& o) {
   TransformerConfig c = read_llama(o);
   if (!o.has("head_dim")) c.head_size = 128;  // what transformers takes for Qwen3
   c.qk_norm = true;
   return c;
 }
 
-struct Family {
-  const char* name;          // model_type, and the architecture of GGUF files
-  const char* architecture;  // the class in transformers
-  TransformerConfig (*read)(const Object&);
-  bool has_qkv_bias, has_qk_norm;  // of the types like llama
-};
-const std::vector<Family>& families() {
-  static const std::vector<Family> rows = {{"gpt2", "GPT2LMHeadModel", read_gpt2, false, false},
-                                           {"llama", "LlamaForCausalLM", read_llama, false, false},
-                                           {"qwen2", "Qwen2ForCausalLM", read_qwen2, true, false},
-                                           {"qwen3", "Qwen3ForCausalLM", read_qwen3, false, true}};
+}  // namespace
+
+const std::vector<detail::ModelFamily>& detail::model_families() {
+  static const std::vector<ModelFamily> rows = {{"gpt2", "GPT2LMHeadModel", read_gpt2, false, false, false},
+                                                {"llama", "LlamaForCausalLM", read_llama, true, false, false},
+                                                {"qwen2", "Qwen2ForCausalLM", read_qwen2, true, true, false},
+                                                {"qwen3", "Qwen3ForCausalLM", read_qwen3, true, false, true}};
   return rows;
 }
 
-// Sizes that follow from others are 0, so that equal models have equal configurations.
-TransformerConfig canonical(TransformerConfig c) {
+TransformerConfig detail::canonical(TransformerConfig c) {
   if (c.n_kv_head == c.n_head) c.n_kv_head = 0;
   if (c.head_size * c.n_head == c.n_embd) c.head_size = 0;
   if (c.n_hidden == 4 * c.n_embd) c.n_hidden = 0;
+  if (c.rope.factor == 1) c.rope = Rope(c.rope.base);
   return c;
 }
+
+namespace {
 
 bool like_gpt2(const TransformerConfig& c) {
   return c.norm == NormKind::layer && c.positions == Positions::learned && c.mlp == MlpKind::gelu && c.bias &&
@@ -180,15 +185,19 @@ const char* torch_dtype(DType dtype) { return dtype == bf16 ? "bfloat16" : dtype
 
 void check_no_latent(const TransformerConfig& c) {
   check(!c.latent(), "pretrained: the model has latent attention, which none of the model types {} has",
-        fmt::join(names_of(families()), ", "));
+        fmt::join(names_of(detail::model_families()), ", "));
 }
 
 TransformerConfig config_from_hf(std::string_view text, std::string_view what) {
   const Json json = Json::parse(shallow_json(text, what), nullptr, /*allow_exceptions=*/false);
   check(json.is_object(), "{}: expected a JSON object, got '{}'", what, excerpt(text));
-  const Object o(json, what);
+  const HfObject o(json, what);
   check(o.has("model_type"), "{}: 'model_type' is missing", what);
-  return canonical(find_row(families(), fmt::format("{}: 'model_type'", what), o.text("model_type", "")).read(o));
+  const auto& family =
+      find_row(detail::model_families(), fmt::format("{}: 'model_type'", what), o.text("model_type", ""));
+  const TransformerConfig config = detail::canonical(family.read(o));
+  check_config(config, what);
+  return config;
 }
 
 std::string config_to_hf(const TransformerConfig& c) {
@@ -210,12 +219,13 @@ std::string config_to_hf(const TransformerConfig& c) {
             {"embd_pdrop", c.dropout},
             {"attn_pdrop", 0.0}};
   } else {
-    const auto family = std::find_if(families().begin(), families().end(), [&](const Family& f) {
-      return f.read != read_gpt2 && f.has_qkv_bias == c.qkv_bias && f.has_qk_norm == c.qk_norm;
-    });
-    check(like_llama(c) && family != families().end(),
+    const auto family = std::find_if(
+        detail::model_families().begin(), detail::model_families().end(), [&](const detail::ModelFamily& f) {
+          return f.like_llama && f.has_qkv_bias == c.qkv_bias && f.has_qk_norm == c.qk_norm;
+        });
+    check(like_llama(c) && family != detail::model_families().end(),
           "config.json: no model type of {} has this combination of norm, positions, mlp and biases",
-          fmt::join(names_of(families()), ", "));
+          fmt::join(names_of(detail::model_families()), ", "));
     json = {{"architectures", {family->architecture}},
             {"model_type", family->name},
             {"vocab_size", c.vocab_size},
@@ -241,61 +251,6 @@ std::string config_to_hf(const TransformerConfig& c) {
   json["tie_word_embeddings"] = c.tied;
   json["torch_dtype"] = torch_dtype(c.dtype);
   return json.dump(2) + "\n";
-}
-
-TransformerConfig config_from_gguf(const TensorSource& source) {
-  const GgufFile& file = *source.gguf();
-  const std::string type(file.string_at("general.architecture"));
-  const Family& family = find_row(families(), fmt::format("{}: 'general.architecture'", file.path()), type);
-  check(family.read != read_gpt2, "{}: a GPT-2 of a GGUF file cannot be read; its Hugging Face folder can",
-        file.path());
-  const auto key = [&](const char* name) { return type + "." + name; };
-  const auto size = [&](const std::string& name) {
-    const int64_t value = file.integer_at(name);
-    check(value >= 1 && value <= INT32_MAX, "{}: '{}' must be from 1 to {}, got {}", file.path(), name, INT32_MAX,
-          value);
-    return value;
-  };
-  const auto number = [&](const std::string& name) {
-    const double value = file.number_at(name);
-    check(value > 0 && std::isfinite(value), "{}: '{}' must be a number above 0, got {}", file.path(), name, value);
-    return value;
-  };
-  TransformerConfig c;
-  const Shape& embedding = source.at("token_embd.weight").shape;
-  check(embedding.rank() == 2, "{}: 'token_embd.weight' must be [V, C], it is {}", file.path(), embedding);
-  c.vocab_size = embedding[0];
-  c.block_size = size(key("context_length"));
-  c.n_layer = size(key("block_count"));
-  c.n_head = size(key("attention.head_count"));
-  c.n_kv_head = file.find(key("attention.head_count_kv")) ? size(key("attention.head_count_kv")) : c.n_head;
-  c.n_embd = size(key("embedding_length"));
-  c.head_size = file.find(key("attention.key_length")) ? size(key("attention.key_length")) : 0;
-  c.n_hidden = size(key("feed_forward_length"));
-  c.bias = false;
-  c.norm = NormKind::rms;
-  c.norm_eps = number(key("attention.layer_norm_rms_epsilon"));
-  c.positions = Positions::rope;
-  c.rope = Rope(file.find(key("rope.freq_base")) ? number(key("rope.freq_base")) : 10000);
-  c.mlp = MlpKind::swiglu;
-  c.qkv_bias = family.has_qkv_bias;
-  c.qk_norm = family.has_qk_norm;
-  c.tied = !source.find("output.weight");
-  check(!file.find(key("rope.scaling.type")) || file.string_at(key("rope.scaling.type")) == "none",
-        "{}: '{}' is '{}'; it is not supported", file.path(), key("rope.scaling.type"),
-        file.find(key("rope.scaling.type")) ? file.string_at(key("rope.scaling.type")) : "");
-  if (source.find("rope_freqs.weight")) {  // Llama 3.1 and later: divisors of the frequencies
-    const std::vector<double> divisors = source.read("rope_freqs.weight", f32).to_vector();
-    for (const double divisor : divisors) c.rope.factor = std::max(c.rope.factor, divisor);
-    const auto half = static_cast<int64_t>(divisors.size());
-    for (int64_t i = 0; i < half; ++i) {
-      const double plain = std::pow(c.rope.base, -static_cast<double>(i) / static_cast<double>(half));
-      check(std::abs(plain / c.rope.frequency(plain) / divisors[i] - 1) < 1e-4,
-            "{}: the divisors of 'rope_freqs.weight' are not those of Llama 3 (element {} is {})", file.path(), i,
-            divisors[i]);
-    }
-  }
-  return canonical(c);
 }
 
 }  // namespace pg

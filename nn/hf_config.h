@@ -1,0 +1,36 @@
+#pragma once
+// The configuration of pretrained models: config.json of Hugging Face, of the types gpt2, llama, qwen2 and qwen3.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/transformer_config.h"
+
+namespace pg {
+
+// The configuration in the text of a config.json. `what` names the file in messages. An Error names a model type that
+// is not known, a key that is missing or out of range, a feature that the Transformer does not have, and sizes that no
+// model has together. The dtype is f32.
+TransformerConfig config_from_hf(std::string_view json, std::string_view what);
+// The text of a config.json from which transformers builds the same model. An Error names the feature that none of the
+// known types has.
+std::string config_to_hf(const TransformerConfig& config);
+// Error for a model with latent attention, which no known type has.
+void check_no_latent(const TransformerConfig& config);
+
+namespace detail {
+
+class HfObject;
+struct ModelFamily {
+  const char* name;          // model_type, and the architecture of GGUF files
+  const char* architecture;  // the class in transformers
+  TransformerConfig (*read)(const HfObject&);
+  bool like_llama, has_qkv_bias, has_qk_norm;  // the last two of those like llama
+};
+const std::vector<ModelFamily>& model_families();
+// Sizes that follow from others are 0, and what has no effect has its default, so that equal models have equal
+// configurations.
+TransformerConfig canonical(TransformerConfig config);
+
+}  // namespace detail
+}  // namespace pg

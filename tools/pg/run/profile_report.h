@@ -1,0 +1,29 @@
+#pragma once
+// What --profile prints at the end of a training: where the time went, and the memory of a step.
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/trainer.h"
+#include "tensor/profile.h"
+
+namespace pg::tools {
+
+class ProfileReport {
+ public:
+  // Measures from now on if it is wanted; otherwise nothing here does anything.
+  explicit ProfileReport(bool wanted) {
+    if (wanted) profile_.emplace();
+  }
+  // A table of the kernels, and a line with the memory of each kind in MB: those of StepMemory, `more`, and the most
+  // that the process had in memory.
+  void print(std::FILE* out, const StepMemory& memory,
+             const std::vector<std::pair<std::string, size_t>>& more = {}) const;
+
+ private:
+  std::optional<Profile> profile_;
+};
+
+}  // namespace pg::tools
