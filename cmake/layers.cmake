@@ -19,7 +19,7 @@ include(cmake/quick_build.cmake)
 
 pg_layer(pg_base FOLDERS tensor/base LINKS fmt::fmt Threads::Threads)
 include(cmake/cuda.cmake)
-pg_layer(pg_tensor FOLDERS tensor tensor/cpu tensor/cpu/attention tensor/cpu/gemm LINKS pg_base)
+pg_layer(pg_tensor FOLDERS tensor tensor/comm tensor/cpu tensor/cpu/attention tensor/cpu/gemm LINKS pg_base)
 pg_layer(pg_autograd FOLDERS autograd LINKS pg_tensor)
 pg_layer(pg_nn FOLDERS nn LINKS pg_autograd)
 pg_layer(pg_tasks FOLDERS tasks tasks/bpe LINKS pg_base)

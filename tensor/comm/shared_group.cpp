@@ -1,0 +1,145 @@
+#include "tensor/comm/shared_group.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
+
+#include "tensor/base/error.h"
+
+namespace pg {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Polls of a word before a thread sleeps: some microseconds.
+constexpr int kSpins = 2000;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Sleeps until `word` is no longer `value`, or for a short time.
+void sleep_on(std::atomic<uint32_t>& word, uint32_t value) {
+#if defined(__linux__)
+  const timespec most{0, 20'000'000};
+  syscall(SYS_futex, &word, FUTEX_WAIT, value, &most, nullptr, 0);
+#else
+  if (word.load(std::memory_order_acquire) == value) usleep(50);
+#endif
+}
+void wake(std::atomic<uint32_t>& word) {
+#if defined(__linux__)
+  syscall(SYS_futex, &word, FUTEX_WAKE, kMostRanks, nullptr, nullptr, 0);
+#else
+  static_cast<void>(word);
+#endif
+}
+
+// Cuts a text off where `to` ends.
+template <size_t N>
+void store_text(char (&to)[N], const std::string& text) {
+  const size_t n = std::min(text.size(), N - 1);
+  std::memcpy(to, text.data(), n);
+  to[n] = 0;
+}
+
+size_t whole_pages(size_t n) { return (n + 4095) / 4096 * 4096; }
+
+}  // namespace
+
+size_t SharedGroup::bytes(int ranks) {
+  const auto n = static_cast<size_t>(ranks);
+  return whole_pages(sizeof(SharedGroup)) + 2 * n * n * static_cast<size_t>(kPieceBytes);
+}
+
+SharedGroup* SharedGroup::create(int ranks, double timeout) {
+  check(ranks >= 1 && ranks <= kMostRanks, "ranks: expected 1 to {}, got {}", kMostRanks, ranks);
+  check(timeout > 0, "ranks: the timeout must be above 0 s, got {}", timeout);
+  void* at = mmap(nullptr, bytes(ranks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  check(at != MAP_FAILED, "ranks: the system has no {} MB of shared memory: {}", bytes(ranks) >> 20,
+        std::strerror(errno));
+  return new (at) SharedGroup(ranks, timeout);
+}
+
+void SharedGroup::destroy() { munmap(static_cast<void*>(this), bytes(ranks_)); }
+
+char* SharedGroup::piece(int owner, int reader, int turn) const {
+  const auto at = static_cast<size_t>((turn * ranks_ + owner) * ranks_ + reader) * static_cast<size_t>(kPieceBytes);
+  return const_cast<char*>(reinterpret_cast<const char*>(this)) + whole_pages(sizeof(SharedGroup)) + at;
+}
+
+std::string SharedGroup::name_of_call(int rank, const CollectiveCall& call) const {
+  const auto elements =
+      std::string_view(call.op) == "barrier" ? "" : fmt::format(" of {} {}", call.n, name_of(call.dtype));
+  const auto root = std::string_view(call.op) == "broadcast" ? fmt::format(" from rank {}", call.root) : "";
+  return fmt::format("rank {}: {}{}{}, call {}", rank, call.op, elements, root, members_[rank].calls);
+}
+
+void SharedGroup::begin(int rank, const CollectiveCall& call) {
+  Member& own = members_[rank];
+  own.call[++own.calls % 2] = call;
+  step(rank, call);
+  const auto of = [&](int r) -> const CollectiveCall& { return members_[r].call[own.calls % 2]; };
+  for (int r = 1; r < ranks_; ++r) {
+    check(of(r) == of(0), "the ranks call different collectives: {}; {}", name_of_call(0, of(0)),
+          name_of_call(r, of(r)));
+  }
+}
+
+void SharedGroup::step(int rank, const CollectiveCall& call) {
+  Member& own = members_[rank];
+  const uint32_t steps = own.steps.load(std::memory_order_relaxed) + 1;
+  own.steps.store(steps, std::memory_order_release);
+  wake(own.steps);
+  for (int other = 0; other < ranks_; ++other) {
+    if (other == rank) continue;
+    const std::string failure = wait_for(other, steps);
+    check(failure.empty(), "{}: {}", name_of_call(rank, call), failure);
+  }
+}
+
+std::string SharedGroup::wait_for(int other, uint32_t steps) {
+  Member& member = members_[other];
+  // Counters wrap around, so their difference is compared.
+  const auto there = [&] { return static_cast<int32_t>(member.steps.load(std::memory_order_acquire) - steps) >= 0; };
+  for (int i = 0; i < kSpins; ++i) {
+    if (there()) return "";
+    pause();
+  }
+  const auto start = Clock::now();
+  for (;;) {
+    const uint32_t seen = member.steps.load(std::memory_order_acquire);
+    const bool left = member.left.load(std::memory_order_acquire);
+    if (there()) return "";
+    if (gave_up()) return reason_;
+    if (left) return give_up(fmt::format("rank {} has ended and does not take part", other));
+    if (std::chrono::duration<double>(Clock::now() - start).count() > timeout_) {
+      return give_up(fmt::format("rank {} did not come within {:g} s", other, timeout_));
+    }
+    sleep_on(member.steps, seen);
+  }
+}
+
+std::string SharedGroup::give_up(const std::string& reason) {
+  uint32_t none = 0;
+  if (failure_.compare_exchange_strong(none, 1)) {
+    store_text(reason_, reason);
+    failure_.store(2, std::memory_order_release);
+  }
+  for (int r = 0; r < ranks_; ++r) wake(members_[r].steps);
+  return gave_up() ? reason_ : reason;  // another process may still be writing its reason
+}
+
+void SharedGroup::set_sentence(int rank, const std::string& sentence) { store_text(members_[rank].sentence, sentence); }
+
+}  // namespace pg

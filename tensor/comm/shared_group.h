@@ -1,0 +1,74 @@
+#pragma once
+// The memory that the ranks of run_ranks() share, and how they wait for each other.
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "tensor/dtype.h"
+
+namespace pg {
+
+inline constexpr int kMostRanks = 64;
+
+// One call of a collective, as a rank announces it.
+struct CollectiveCall {
+  const char* op = "";  // a literal: forked processes have it at one address
+  DType dtype = f32;
+  int64_t n = 0;
+  int root = 0;
+  bool operator==(const CollectiveCall&) const = default;
+};
+
+// All processes of a group see this at one address. Every member is plain memory or an atomic without a lock.
+class SharedGroup {
+ public:
+  // Maps the memory, for processes that are forked later. Error if the system has too little.
+  static SharedGroup* create(int ranks, double timeout);
+  void destroy();
+
+  int ranks() const { return ranks_; }
+  double timeout() const { return timeout_; }
+
+  // Announces the call of a collective and waits for those of the others. Error if they differ.
+  void begin(int rank, const CollectiveCall& call);
+  // Returns once all ranks have called it as often as this one.
+  void step(int rank, const CollectiveCall& call);
+
+  // Ends the work of the group: all waiting ranks throw an Error with the reason. Returns the reason, which is that of
+  // the first call.
+  std::string give_up(const std::string& reason);
+  // Rank `rank` has left its work; whoever waits for it gives up.
+  void set_left(int rank) { members_[rank].left.store(1, std::memory_order_release); }
+  // What a rank says of the exception that ended it.
+  void set_sentence(int rank, const std::string& sentence);
+  std::string sentence(int rank) const { return members_[rank].sentence; }
+
+  // Memory for the elements that a rank offers to the others, kPieceBytes for each rank in each of two turns: an area
+  // may be written again two steps later.
+  static constexpr int64_t kPieceBytes = 256 << 10;
+  char* piece(int owner, int reader, int turn) const;
+
+ private:
+  struct alignas(128) Member {
+    std::atomic<uint32_t> steps{0};
+    std::atomic<uint32_t> left{0};
+    uint64_t calls = 0;
+    CollectiveCall call[2];  // of the last two calls: a rank may be one ahead of another that still compares
+    char sentence[480] = {};
+  };
+
+  explicit SharedGroup(int ranks, double timeout) : ranks_(ranks), timeout_(timeout) {}
+  static size_t bytes(int ranks);
+  bool gave_up() const { return failure_.load(std::memory_order_acquire) == 2; }
+  // "", or why the other rank does not come.
+  std::string wait_for(int other, uint32_t steps);
+  std::string name_of_call(int rank, const CollectiveCall& call) const;
+
+  int ranks_;
+  double timeout_;
+  std::atomic<uint32_t> failure_{0};  // 1: reason_ is being written, 2: it is written
+  char reason_[480] = {};
+  Member members_[kMostRanks];
+};
+
+}  // namespace pg
