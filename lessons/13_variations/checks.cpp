@@ -29,6 +29,17 @@ bool Unchanged::expect(Grader& g, const std::string& input) const {
   return !g.failed();
 }
 
+void refuses(Grader& g, const std::string& input, const std::function<void()>& call) {
+  bool refused = false;
+  try {
+    call();
+  } catch (const Error&) {
+    refused = true;
+  }
+  g.expect(refused, input, "no error", "an Error",
+           "refuse what cannot be right: check(condition, \"what is wrong\"), before anything is changed");
+}
+
 Tensor random_tensor(const Shape& shape, uint64_t seed, DType dtype) {
   Generator random(seed);
   return Tensor::normal(shape, 0, 1, random, dtype);

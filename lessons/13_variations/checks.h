@@ -42,6 +42,9 @@ using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 bool same_gradients(kit::Grader& g, const std::string& input, const Function& got, const Function& want,
                     const NamedInputs& inputs);
 
+// `call` must throw an Error.
+void refuses(kit::Grader& g, const std::string& input, const std::function<void()>& call);
+
 Tensor random_tensor(const Shape& shape, uint64_t seed, DType dtype = f64);
 
 }  // namespace pg::lesson13

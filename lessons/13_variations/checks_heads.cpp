@@ -28,8 +28,8 @@ void check_repeat_heads(Grader& g, const Impl& impl) {
   struct Case {
     int64_t shared, heads;
   };
-  for (const auto [shared, heads] : {Case{2, 6}, Case{3, 6}, Case{1, 5}, Case{3, 3}}) {
-    const int64_t groups = heads / shared, last = shared - 1;
+  for (const Case& one : {Case{2, 6}, Case{3, 6}, Case{1, 5}, Case{3, 3}}) {
+    const int64_t shared = one.shared, heads = one.heads, groups = heads / shared, last = shared - 1;
     const Tensor x = random_tensor({2, shared, 5, 4}, 140 + static_cast<uint64_t>(heads));
     const std::string input = fmt::format("x [2, {}, 5, 4], {} heads", shared, heads);
     const std::vector<Mistake> mistakes = {
@@ -103,7 +103,8 @@ struct Form {
   bool causal = true, rotary = true;
   bool transposed_k_up = false;  // only where d_n = d_c
   Tensor k_up = {}, v_up = {};   // other matrices [H·d, d_c]
-  bool v_of_next_head = false, head_last = false, late = false, last_channels = false;
+  bool v_of_next_head = false, head_last = false, not_joined = false, unordered = false, late = false,
+       last_channels = false;
 };
 Tensor plain_form(const Latents& x, const Form& how = {}) {
   const int64_t heads = x.heads(), steps = x.in.q_nope.size(2), keys = x.in.latent.size(2);
@@ -127,6 +128,8 @@ Tensor plain_form(const Latents& x, const Form& how = {}) {
     if (how.causal) scores = where(past, scores, Tensor::scalar(-INFINITY, scores.dtype()));
     results.push_back(matmul(softmax(scores), matmul(summed, transpose(w_v))));
   }
+  if (how.not_joined) return stack(results, 1);  // [B, H, T, d_v]
+  if (how.unordered) return reshape(stack(results, 1), cat(results, 2).shape());
   if (!how.head_last) return cat(results, 2);
   const Tensor y = stack(results, 3);  // [B, T, d_v, H]
   return reshape(y, {y.size(0), y.size(1), y.size(2) * y.size(3)});
@@ -168,6 +171,9 @@ std::vector<Mistake> latent_mistakes(const Latents& x, const Sizes& z) {
       {"v_up is divided among the heads channel by channel: head h has the rows h·d_v to (h + 1)·d_v - 1",
        plain_form(x, {.v_up = regrouped(x.v_up, z.heads)})},
       {"the sum of head h is multiplied by the W_uv of another head", plain_form(x, {.v_of_next_head = true})},
+      {"the heads are not joined: [B, H, T, d_v] becomes [B, T, H·d_v]", plain_form(x, {.not_joined = true})},
+      {"reshaped without a transpose: [B, H, T, d_v] is [B, T, H, d_v] first, transpose(values, 1, 2)",
+       plain_form(x, {.unordered = true})},
       {"the last d_c channels of the sums are taken: the latent comes first, the rotated part is no value",
        plain_form(x, {.last_channels = true})},
       {"the result is ordered channel by channel: it is head after head, as c_proj expects",

@@ -38,11 +38,14 @@ bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, boo
       fmt::format("weight [{}, {}] {}, {}, rank 3, alpha 5", out, in, dtype, bias ? "a bias" : "no bias");
   Linear layer = random_layer(in, out, bias, 170, dtype);
   const Tensor weight = layer.weight.detach().clone(), x = random_tensor({2, 4, in}, 171, dtype);
-  const Tensor before = layer(x).detach();
+  const Tensor before = layer(x).detach(), held = layer.weight;
   Generator random(173), same(173);
   impl.add_lora(layer, config, random);
   if (!g.expect(layer.lora.size() == 1, input + ": adapters", fmt::format("{}", layer.lora.size()), "1",
-                "nothing was appended: layer.lora.push_back(adapter)")) {
+                layer.lora.empty() ? "nothing was appended: layer.lora.push_back(adapter)"
+                                   : "one adapter for the whole layer is enough") ||
+      !g.expect(layer.weight.storage() == held.storage(), input + ": the weight's memory", "is another", "is the same",
+                "the layer got another weight: only set_requires_grad(false) on the one it has")) {
     return false;
   }
   LoraAdapter& adapter = layer.lora[0];
@@ -73,15 +76,17 @@ bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, boo
     return kit::Value(Tensor::uniform({3, in}, -width, width, again, dtype));
   };
   Generator normal(173);
-  g.equal(input + ": A", a, uniform(bound),
-          {.rtol = 0,
-           .mistakes = {{"uniform in ±1/√rank: A reads `in` channels, so it is ±1/√in", uniform(1 / std::sqrt(3.0))},
-                        {"uniform in ±1/√out: A reads `in` channels, so it is ±1/√in",
-                         uniform(1 / std::sqrt(static_cast<double>(out)))},
-                        {"uniform in ±1/in: the root is missing, ±1/√in", uniform(bound * bound)},
-                        {"uniform in ±1: it is ±1/√in", uniform(1)},
-                        {"normal, not uniform: Tensor::uniform(shape, -1/√in, 1/√in, generator, dtype)",
-                         Tensor::normal({3, in}, 0, bound, normal, dtype)}}});
+  std::vector<Mistake> draws = {
+      {"uniform in ±1/√rank: A reads `in` channels, so it is ±1/√in", uniform(1 / std::sqrt(3.0))},
+      {"uniform in ±1/√out: A reads `in` channels, so it is ±1/√in", uniform(1 / std::sqrt(static_cast<double>(out)))},
+      {"uniform in ±1/in: the root is missing, ±1/√in", uniform(bound * bound)},
+      {"uniform in ±1: it is ±1/√in", uniform(1)},
+      {"normal, not uniform: Tensor::uniform(shape, -1/√in, 1/√in, generator, dtype)",
+       Tensor::normal({3, in}, 0, bound, normal, dtype)}};
+  if (amax(abs(a)).item() <= bound) {
+    draws.push_back({"the numbers are in ±1/√in, but others: draw A from `generator`, in one call", a});
+  }
+  g.equal(input + ": A", a, uniform(bound), {.rtol = 0, .mistakes = draws});
   g.equal(input + ": scale", adapter.scale, 5.0 / 3,
           {.mistakes = {{"alpha is not divided by the rank: scale = alpha / rank", 5.0},
                         {"divided by the rank twice: scale = alpha / rank", 5.0 / 9},
@@ -159,15 +164,8 @@ Tensor merged(const Linear& layer, const Tensor& weight, double factor, size_t c
 bool check_one_merge(Grader& g, const Impl& impl, const std::string& input, Linear layer, double rtol) {
   const Tensor weight = layer.weight.detach().clone(), x = random_tensor({2, 3, weight.size(1)}, 180, weight.dtype());
   const Tensor held = layer.weight;  // as a ParamSlab holds it
-  const Tensor unmerged = layer(x).detach();
-  const Unchanged adapters({layer.lora[0].a.detach(), layer.lora[0].b.detach(), layer.bias.detach()});
-  impl.merge_lora(layer);
-  if (!g.expect(layer.weight.defined() && layer.weight.storage() == held.storage(), input + ": the weight's memory",
-                "is another", "is the same",
-                "`layer.weight = ...` makes the name point elsewhere, and whoever holds the old memory keeps the old "
-                "weight: rows.copy_from(...)")) {
-    return false;
-  }
+  const Tensor unmerged = layer(x).detach(), want = merged(layer, weight, 1);
+  const size_t count = layer.lora.size();
   const double scale = layer.lora[0].scale;
   std::vector<Mistake> mistakes = {
       {"the weight is what it was: nothing was written, or into a copy", weight},
@@ -181,20 +179,29 @@ bool check_one_merge(Grader& g, const Impl& impl, const std::string& input, Line
       {"the terms are added from row 0 on: an adapter belongs to the rows begin to end - 1",
        merged(layer, weight, 1, 9, true)},
       {"W is replaced by the term: W + scale·B·A", merged(layer, Tensor::zeros(weight.shape(), weight.dtype()), 1)}};
-  if (layer.lora.size() == 1 && weight.size(0) == weight.size(1)) {
+  if (count == 1 && weight.size(0) == weight.size(1)) {
     const Tensor term = matmul(layer.lora[0].b.detach(), layer.lora[0].a.detach()) * scale;
     mistakes.push_back(
         {"the term is transposed: B·A is [out, in], and a square weight takes either", weight + transpose(term)});
   }
-  g.equal(input + ": the weight", layer.weight.detach(), merged(layer, weight, 1),
-          {.rtol = rtol, .mistakes = mistakes});
+  const Unchanged adapters({layer.lora[0].a.detach(), layer.lora[0].b.detach(), layer.bias.detach()});
+  impl.merge_lora(layer);
+  if (!g.expect(layer.weight.defined() && layer.weight.storage() == held.storage(), input + ": the weight's memory",
+                "is another", "is the same",
+                "`layer.weight = ...` makes the name point elsewhere, and whoever holds the old memory keeps the old "
+                "weight: rows.copy_from(...)") ||
+      !g.expect(layer.lora.size() == count, input + ": adapters", fmt::format("{}", layer.lora.size()),
+                fmt::format("{}", count), "the adapters stay: whoever takes the term out again needs them") ||
+      !adapters.expect(g, input)) {
+    return false;
+  }
+  g.equal(input + ": the weight", layer.weight.detach(), want, {.rtol = rtol, .mistakes = mistakes});
   g.expect(layer.lora_merged, input + ": lora_merged", "false", "true",
            "the layer does not know that it is merged: it adds the terms a second time in layer(x)");
-  if (g.failed() || !adapters.expect(g, input)) return false;
+  if (g.failed()) return false;
   g.equal(input + ": layer(x) merged and not", layer(x).detach(), unmerged, {.rtol = 10 * rtol});
   const Tensor once = layer.weight.detach().clone();
-  g.expect_error(
-      input + ", merged again", [&] { impl.merge_lora(layer); }, "");
+  refuses(g, input + ", merged again", [&] { impl.merge_lora(layer); });
   return g.expect(kit::relative_error(layer.weight.detach(), once) == 0, input + ", after the refusal: the weight",
                   "changed", "as it was", "check before you add");
 }
@@ -210,8 +217,7 @@ void check_merge_lora(Grader& g, const Impl& impl) {
     return;
   }
   Linear without = random_layer(3, 2, true, 185);
-  g.expect_error(
-      "a layer without adapters", [&] { impl.merge_lora(without); }, "");
+  refuses(g, "a layer without adapters", [&] { impl.merge_lora(without); });
   if (g.failed()) return;
   // A whole model, as the engine's own merge_lora has it.
   Generator random(186);

@@ -9,12 +9,11 @@ namespace {
 using kit::Grader;
 using kit::Mistake;
 
-constexpr int32_t kMask = 11;
-
-Tensor random_ids(int64_t rows, int64_t length, uint64_t seed) {
+// Of a vocabulary of so many tokens.
+Tensor random_ids(int64_t rows, int64_t length, int64_t count, uint64_t seed) {
   Generator random(seed);
   std::vector<int32_t> ids;
-  for (int64_t i = 0; i < rows * length; ++i) ids.push_back(static_cast<int32_t>(random.integer(kMask)));
+  for (int64_t i = 0; i < rows * length; ++i) ids.push_back(static_cast<int32_t>(random.integer(count)));
   return Tensor::from(ids, {rows, length});
 }
 
@@ -32,7 +31,7 @@ struct Rule {
   Target target = Target::right;
   Weight weight = Weight::right;
 };
-MaskedTokens masked(const Tensor& ids, uint64_t seed, const Rule& rule) {
+MaskedTokens masked(const Tensor& ids, int32_t mask_id, uint64_t seed, const Rule& rule) {
   Generator random(seed);
   const int64_t rows = ids.size(0), length = ids.size(1);
   const auto token = ids.data<const int32_t>();
@@ -71,11 +70,11 @@ MaskedTokens masked(const Tensor& ids, uint64_t seed, const Rule& rule) {
     for (int64_t i = 0; i < length; ++i) {
       const auto at = static_cast<size_t>(b * length + i);
       const bool hit = mask[at] != 0;
-      if (hit) result.ids.data<int32_t>()[at] = kMask;
+      if (hit) result.ids.data<int32_t>()[at] = mask_id;
       int32_t target = hit ? token[at] : -100;
       if (rule.target == Target::everywhere) target = token[at];
       if (rule.target == Target::inverted) target = hit ? -100 : token[at];
-      if (rule.target == Target::mask && hit) target = kMask;
+      if (rule.target == Target::mask && hit) target = mask_id;
       result.targets.data<int32_t>()[at] = target;
       double weight = 1 / t;
       if (rule.weight == Weight::t) weight = t;
@@ -88,7 +87,7 @@ MaskedTokens masked(const Tensor& ids, uint64_t seed, const Rule& rule) {
   return result;
 }
 
-std::vector<Mistake> mask_mistakes(const Tensor& ids, uint64_t seed) {
+std::vector<Mistake> mask_mistakes(const Tensor& ids, int32_t mask_id, uint64_t seed) {
   const std::vector<std::pair<std::string, Rule>> rules = {
       {"the targets hold the visible tokens too: the loss would be taken on what the model can read; -100 there",
        {.target = Target::everywhere}},
@@ -108,10 +107,28 @@ std::vector<Mistake> mask_mistakes(const Tensor& ids, uint64_t seed) {
       {"the numbers are drawn column after column: row after row", {.choice = Choice::columns}},
       {"always the first tokens are masked: each token has the same chance", {.choice = Choice::count}},
       {"15 in 100, whatever t is: that is BERT; here the chance is t", {.choice = Choice::fifteen}}};
-  std::vector<Mistake> mistakes = {
-      {"nothing is masked", all_of({ids, Tensor::full(ids.shape(), -100, i32), masked(ids, seed, {}).weights})}};
-  for (const auto& [says, rule] : rules) mistakes.push_back({says, all_of(masked(ids, seed, rule))});
+  std::vector<Mistake> mistakes = {{"nothing is masked", all_of({ids, Tensor::full(ids.shape(), -100, i32),
+                                                                 masked(ids, mask_id, seed, {}).weights})}};
+  for (const auto& [says, rule] : rules) mistakes.push_back({says, all_of(masked(ids, mask_id, seed, rule))});
+  mistakes.push_back({"0 is written where a token is masked: mask_id", all_of(masked(ids, 0, seed, {}))});
+  Generator counts(seed);
+  mistakes.push_back({"exactly k tokens of a row are masked: that is mask_counts; here each token has the chance t",
+                      all_of(pg::mask_counts(ids, mask_id, counts))});
   return mistakes;
+}
+
+// Whether the ids, targets and weights of a row could be those of some random numbers.
+bool consistent(const MaskedTokens& x, const Tensor& ids, int32_t mask_id) {
+  const int64_t length = ids.size(1);
+  const auto token = ids.data<const int32_t>(), seen = x.ids.data<const int32_t>();
+  const auto target = x.targets.data<const int32_t>();
+  const auto weight = x.weights.data<const double>();
+  bool fits = true;
+  for (size_t i = 0; i < token.size(); ++i) {
+    const bool visible = seen[i] == token[i] && target[i] == -100, hidden = seen[i] == mask_id && target[i] == token[i];
+    fits = fits && (visible || hidden) && weight[i] >= 1 && weight[i] == weight[i / length * length];
+  }
+  return fits;
 }
 
 std::string described(const Tensor& x) {
@@ -123,14 +140,16 @@ std::string described(const Tensor& x) {
 void check_mask_tokens(Grader& g, const Impl& impl) {
   struct Case {
     int64_t rows, length;
+    int32_t mask_id;
     uint64_t seed;
   };
-  for (const auto [rows, length, seed] : {Case{5, 7, 191}, Case{1, 9, 192}, Case{3, 4, 193}, Case{2, 1, 194}}) {
-    const Tensor ids = random_ids(rows, length, seed + 10);
-    const std::string input = fmt::format("ids [{}, {}], mask 11", rows, length);
+  for (const Case& one : {Case{5, 7, 11, 191}, Case{1, 9, 20, 192}, Case{3, 4, 11, 193}, Case{2, 1, 12, 194}}) {
+    const uint64_t seed = one.seed;
+    const Tensor ids = random_ids(one.rows, one.length, 11, seed + 10);
+    const std::string input = fmt::format("ids [{}, {}], mask {}", one.rows, one.length, one.mask_id);
     const Unchanged inputs({ids});
     Generator mine(seed), engine(seed);
-    const MaskedTokens want = pg::mask_tokens(ids, kMask, engine), got = impl.mask_tokens(ids, kMask, mine);
+    const MaskedTokens want = pg::mask_tokens(ids, one.mask_id, engine), got = impl.mask_tokens(ids, one.mask_id, mine);
     if (!inputs.expect(g, input)) return;
     const auto fits = [&](const std::string& name, const Tensor& x, DType dtype) {
       return g.expect(x.defined() && x.dtype() == dtype && x.shape() == ids.shape(), input + ": " + name, described(x),
@@ -138,8 +157,14 @@ void check_mask_tokens(Grader& g, const Impl& impl) {
                       "three tensors of ids' shape: ids and targets i32, weights f64");
     };
     if (!fits("ids", got.ids, i32) || !fits("targets", got.targets, i32) || !fits("weights", got.weights, f64)) return;
-    if (!g.equal(input + ": ids, targets, weights", all_of(got), all_of(want),
-                 {.mistakes = mask_mistakes(ids, seed)}) ||
+    std::vector<Mistake> mistakes = mask_mistakes(ids, one.mask_id, seed);
+    if (consistent(got, ids, one.mask_id)) {
+      mistakes.push_back(
+          {"three tensors that fit together, but of other random numbers: from `generator`, one for u, "
+           "then one for each token, row after row",
+           all_of(got)});
+    }
+    if (!g.equal(input + ": ids, targets, weights", all_of(got), all_of(want), {.mistakes = mistakes}) ||
         !g.expect(mine.uniform() == engine.uniform(), input + ": the generator's next number", "another",
                   "that after 1 + B·L numbers", "one number for u, then one for each token, masked or not")) {
       return;
@@ -181,16 +206,18 @@ Tensor loss_of(const Tensor& logits, const MaskedTokens& tokens, const LossRule&
 void check_denoising_loss(Grader& g, const Impl& impl) {
   struct Case {
     int64_t rows, length;
+    int32_t mask_id;
     uint64_t seed;
     double mask_logit;
   };
-  for (const auto [rows, length, seed, mask_logit] : {Case{3, 5, 201, 1}, Case{4, 7, 202, 30}, Case{1, 6, 208, -2}}) {
-    const Tensor ids = random_ids(rows, length, seed);
-    Generator random(seed);
-    const MaskedTokens tokens = pg::mask_tokens(ids, kMask, random);
-    const Tensor logits = random_tensor({rows, length, kMask + 1}, seed + 1);
-    logits.view_slice(2, kMask, kMask + 1).fill(mask_logit);
-    const std::string input = fmt::format("logits [{}, {}, 12], mask 11", rows, length);
+  for (const Case& one : {Case{3, 5, 11, 201, 1}, Case{4, 7, 6, 202, 30}, Case{1, 6, 13, 208, -2}}) {
+    const int32_t mask_id = one.mask_id;
+    const Tensor ids = random_ids(one.rows, one.length, mask_id, one.seed);
+    Generator random(one.seed);
+    const MaskedTokens tokens = pg::mask_tokens(ids, mask_id, random);
+    const Tensor logits = random_tensor({one.rows, one.length, mask_id + 1}, one.seed + 1);
+    logits.view_slice(2, mask_id, mask_id + 1).fill(one.mask_logit);
+    const std::string input = fmt::format("logits [{}, {}, {}], mask {}", one.rows, one.length, mask_id + 1, mask_id);
     const auto value = [&](const LossRule& rule) { return kit::Value(loss_of(logits, tokens, rule)); };
     const std::vector<Mistake> mistakes = {
         {"the mask's logit is counted in the softmax: the mask is never predicted, only the first V logits are",
@@ -218,21 +245,21 @@ void check_denoising_loss(Grader& g, const Impl& impl) {
       return;
     }
     // The engine's own: the same sum from a denoiser without the mask's logit.
-    const MaskedDenoiser denoiser{kMask, [&](const Tensor&, const Tensor&) {
-                                    return reshape(slice(logits, 2, 0, kMask), {-1, kMask});
+    const MaskedDenoiser denoiser{mask_id, [&](const Tensor&, const Tensor&) {
+                                    return reshape(slice(logits, 2, 0, mask_id), {-1, mask_id});
                                   }};
     g.equal(input + ": summed_denoising_loss / (B·L)", got,
-            summed_denoising_loss(denoiser, tokens).item() / static_cast<double>(rows * length));
+            summed_denoising_loss(denoiser, tokens).item() / static_cast<double>(ids.numel()));
     same_gradients(
         g, input, [&](const auto& in) { return impl.denoising_loss(in[0], tokens); },
         [&](const auto& in) { return loss_of(in[0], tokens, {}); }, {{"logits", logits}});
     if (g.failed()) return;
   }
-  const Tensor ids = random_ids(2, 3, 204), logits = random_tensor({2, 3, kMask + 1}, 205);
+  const Tensor ids = random_ids(2, 3, 11, 204), logits = random_tensor({2, 3, 12}, 205);
   const MaskedTokens none{ids, Tensor::full({2, 3}, -100, i32), Tensor::full({2, 3}, 40, f64)};
   g.equal("a batch in which nothing is masked", impl.denoising_loss(logits, none), 0.0);
   Generator random(206);
-  const MaskedTokens tokens = pg::mask_tokens(ids, kMask, random);
+  const MaskedTokens tokens = pg::mask_tokens(ids, 11, random);
   same_tensor(g, "logits [2, 3, 12] f32", impl.denoising_loss(logits.to(f32), tokens),
               loss_of(logits.to(f32), tokens, {}), {.rtol = 1e-6});
   g.note("three batches and one without masks, with gradients");

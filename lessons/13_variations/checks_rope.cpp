@@ -123,7 +123,7 @@ void check_rope(Grader& g, const Impl& impl) {
     const Tensor positions = tensor_of(one.positions);
     const Tensor want = pg::rope(one.x, one.base, positions);
     const std::vector<Mistake> mistakes = rope_mistakes(one.x, one.base, one.positions);
-    const Unchanged inputs({one.x});
+    const Unchanged inputs(positions.defined() ? std::vector{one.x, positions} : std::vector{one.x});
     const Tensor got = impl.rope(one.x, one.base, positions);
     if (!inputs.expect(g, one.name) || !same_tensor(g, one.name, got, want, {.mistakes = mistakes})) return;
   }
@@ -152,6 +152,7 @@ struct Decoding {
   bool rotate_v = false;
   Tensor starts;   // where new keys are stored
   Tensor lengths;  // keys in use
+  bool causal = true;
 };
 struct Qkv {
   Tensor q, k, v;
@@ -164,6 +165,7 @@ Tensor decoded(const KvSlot& slot, const Qkv& x, const Rope& options, const Deco
   copy.store(at_or_plain(x.k, options, how.k_at), how.rotate_v ? pg::rope(x.v, options, how.k_at) : x.v);
   AttentionOptions attend;
   attend.kv_len = how.lengths;
+  attend.causal = how.causal;
   return pg::attention(at_or_plain(x.q, options, how.q_at), copy.k, copy.v, attend);
 }
 
@@ -174,6 +176,7 @@ std::vector<Mistake> decode_mistakes(const KvSlot& slot, const Qkv& x, const Rop
   const Tensor all = Tensor::full({rows}, static_cast<double>(slot.k.size(2)), i32);
   const auto value = [&](const Decoding& how) { return kit::Value(decoded(slot, x, options, how)); };
   return {
+      {"this is q itself: attend with it", x.q},
       {"positions begin at 0 again: the first new position of row b is slot.before[b]",
        value({zero, zero, false, before, after})},
       {"q begins at position 0 again, k does not: both need slot.before", value({zero, before, false, before, after})},
@@ -189,6 +192,8 @@ std::vector<Mistake> decode_mistakes(const KvSlot& slot, const Qkv& x, const Rop
        value({row0, row0, false, before, after})},
       {"the unused room of the cache is read too: options.kv_len = slot.after",
        value({before, before, false, before, all})},
+      {"the new positions see those behind them: pg::attention is causal unless told otherwise",
+       value({before, before, false, before, after, false})},
   };
 }
 
