@@ -7,12 +7,17 @@ namespace pg::lesson13 {
 
 using kit::Grader;
 
+bool require(Grader& g, bool ok, const std::string& input, const std::string& got, const std::string& want,
+             const std::string& diagnosis) {
+  return ok ? !g.failed() : g.expect(false, input, got, want, diagnosis);
+}
+
 bool same_tensor(Grader& g, const std::string& input, const Tensor& got, const Tensor& want, const kit::Compare& how) {
-  return g.expect(got.defined(), input, "an undefined tensor", fmt::format("{} {}", want.dtype(), want.shape()),
-                  "was the result ever returned?") &&
-         g.expect(got.dtype() == want.dtype(), input, fmt::format("{} {}", got.dtype(), got.shape()),
-                  fmt::format("{} {}", want.dtype(), want.shape()),
-                  "the result has another dtype than the input: convert with x.to(dtype)") &&
+  return require(g, got.defined(), input, "an undefined tensor", fmt::format("{} {}", want.dtype(), want.shape()),
+                 "was the result ever returned?") &&
+         require(g, got.dtype() == want.dtype(), input, fmt::format("{} {}", got.dtype(), got.shape()),
+                 fmt::format("{} {}", want.dtype(), want.shape()),
+                 "the result has another dtype than the input: convert with x.to(dtype)") &&
          g.equal(input, got.detach(), want.detach(), how);
 }
 
@@ -22,9 +27,9 @@ Unchanged::Unchanged(const std::vector<Tensor>& tensors) : tensors_(tensors) {
 bool Unchanged::expect(Grader& g, const std::string& input) const {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (g.failed()) return false;
-    g.expect(tensors_[i].shape() == copies_[i].shape() && tensors_[i].to_vector() == copies_[i].to_vector(),
-             input + ": what went in", "was overwritten", "is as before",
-             "an input was written to: others still read it; make a new tensor, or x.clone() first");
+    require(g, tensors_[i].shape() == copies_[i].shape() && tensors_[i].to_vector() == copies_[i].to_vector(),
+            input + ": what went in", "was overwritten", "is as before",
+            "an input was written to: others still read it; make a new tensor, or x.clone() first");
   }
   return !g.failed();
 }
@@ -36,7 +41,7 @@ void refuses(Grader& g, const std::string& input, const std::function<void()>& c
   } catch (const Error&) {
     refused = true;
   }
-  g.expect(refused, input, "no error", "an Error",
+  g.expect(refused, input, refused ? "an Error" : "no error", "an Error",
            "refuse what cannot be right: check(condition, \"what is wrong\"), before anything is changed");
 }
 
@@ -51,9 +56,9 @@ bool same_gradients(Grader& g, const std::string& input, const Function& got, co
   for (int of = 0; of < 2; ++of) {
     for (const auto& [name, x] : inputs) leaves[static_cast<size_t>(of)].push_back(x.clone().set_requires_grad());
     const Tensor y = (of == 0 ? got : want)(leaves[static_cast<size_t>(of)]);
-    if (!g.expect(y.defined() && y.requires_grad(), input + ": the gradient", "none arrives", "one for each input",
-                  "the tape is cut: data(), item(), to_vector(), detach(), to(dtype) and NoGrad leave no gradient; use "
-                  "operations on the inputs")) {
+    if (!require(g, y.defined() && y.requires_grad(), input + ": the gradient", "none arrives", "one for each input",
+                 "the tape is cut: data(), item(), to_vector(), detach(), to(dtype) and NoGrad leave no gradient; use "
+                 "operations on the inputs")) {
       return false;
     }
     backward(sum(y * random_tensor(y.shape(), 139, y.dtype())));
@@ -61,8 +66,8 @@ bool same_gradients(Grader& g, const std::string& input, const Function& got, co
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string what = fmt::format("{}: the gradient of {}", input, inputs[i].first);
     const Tensor mine = leaves[0][i].grad();
-    if (!g.expect(mine.defined(), what, "none arrives", "as of the formula",
-                  "the tape is cut on this input's way: data(), detach() and to(dtype) leave no gradient") ||
+    if (!require(g, mine.defined(), what, "none arrives", "as of the formula",
+                 "the tape is cut on this input's way: data(), detach() and to(dtype) leave no gradient") ||
         !g.equal(what, mine, leaves[1][i].grad(), {.rtol = 1e-9})) {
       return false;
     }

@@ -22,6 +22,9 @@ void check_merge_lora(kit::Grader& g, const Impl& impl);
 void check_mask_tokens(kit::Grader& g, const Impl& impl);
 void check_denoising_loss(kit::Grader& g, const Impl& impl);
 
+// Grader::expect for what is no value: `explain` shows it only if it fails.
+bool require(kit::Grader& g, bool ok, const std::string& input, const std::string& got, const std::string& want,
+             const std::string& diagnosis);
 // Grader::equal for a tensor, which must also be defined and have the dtype of `want`.
 bool same_tensor(kit::Grader& g, const std::string& input, const Tensor& got, const Tensor& want,
                  const kit::Compare& how = {});

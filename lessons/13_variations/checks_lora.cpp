@@ -19,17 +19,17 @@ Linear random_layer(int64_t in, int64_t out, bool bias, uint64_t seed, DType dty
 bool learns(Grader& g, const Linear& layer, const std::string& input, const Tensor& x) {
   const LoraAdapter& adapter = layer.lora[0];
   const Tensor y = layer(x);
-  if (!g.expect(y.requires_grad(), input + ": the result", "depends on nothing that is trained", "depends on B",
-                "the adapter's tensors need set_requires_grad()")) {
+  if (!require(g, y.requires_grad(), input + ": the result", "depends on nothing that is trained", "depends on B",
+               "the adapter's tensors need set_requires_grad()")) {
     return false;
   }
   backward(sum(y * random_tensor(y.shape(), 172, y.dtype())));
   const auto moves = [](const Tensor& t) {
     return t.grad().defined() && kit::relative_error(t.grad(), Tensor::zeros(t.shape(), t.dtype())) > 0;
   };
-  return g.expect(moves(adapter.a) || moves(adapter.b), input + ": gradients of A and B", "both are zero",
-                  "that of B is not",
-                  "A and B are both zero: each one's gradient is a product with the other, so nothing is ever learned");
+  return require(g, moves(adapter.a) || moves(adapter.b), input + ": gradients of A and B", "both are zero",
+                 "that of B is not",
+                 "A and B are both zero: each one's gradient is a product with the other, so nothing is ever learned");
 }
 
 bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, bool bias, DType dtype) {
@@ -41,35 +41,35 @@ bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, boo
   const Tensor before = layer(x).detach(), held = layer.weight;
   Generator random(173), same(173);
   impl.add_lora(layer, config, random);
-  if (!g.expect(layer.lora.size() == 1, input + ": adapters", fmt::format("{}", layer.lora.size()), "1",
-                layer.lora.empty() ? "nothing was appended: layer.lora.push_back(adapter)"
-                                   : "one adapter for the whole layer is enough") ||
-      !g.expect(layer.weight.storage() == held.storage(), input + ": the weight's memory", "is another", "is the same",
-                "the layer got another weight: only set_requires_grad(false) on the one it has")) {
+  if (!require(g, layer.lora.size() == 1, input + ": adapters", fmt::format("{}", layer.lora.size()), "1",
+               layer.lora.empty() ? "nothing was appended: layer.lora.push_back(adapter)"
+                                  : "one adapter for the whole layer is enough") ||
+      !require(g, layer.weight.storage() == held.storage(), input + ": the weight's memory", "is another",
+               "is the same", "the layer got another weight: only set_requires_grad(false) on the one it has")) {
     return false;
   }
   LoraAdapter& adapter = layer.lora[0];
   const auto shape_text = [](const Tensor& t) { return t.defined() ? fmt::format("{}", t.shape()) : "undefined"; };
-  g.expect(adapter.a.defined() && adapter.a.shape() == Shape{3, in}, input + ": A", shape_text(adapter.a),
-           fmt::format("[3, {}]", in), "A [rank, in] reads x");
-  g.expect(adapter.b.defined() && adapter.b.shape() == Shape{out, 3}, input + ": B", shape_text(adapter.b),
-           fmt::format("[{}, 3]", out), "B [out, rank] writes the result");
-  g.expect(adapter.begin == 0 && adapter.end == out, input + ": rows",
-           fmt::format("{} to {}", adapter.begin, adapter.end), fmt::format("0 to {}", out),
-           ".begin = 0, .end = out: all rows of the weight");
+  require(g, adapter.a.defined() && adapter.a.shape() == Shape{3, in}, input + ": A", shape_text(adapter.a),
+          fmt::format("[3, {}]", in), "A [rank, in] reads x");
+  require(g, adapter.b.defined() && adapter.b.shape() == Shape{out, 3}, input + ": B", shape_text(adapter.b),
+          fmt::format("[{}, 3]", out), "B [out, rank] writes the result");
+  require(g, adapter.begin == 0 && adapter.end == out, input + ": rows",
+          fmt::format("{} to {}", adapter.begin, adapter.end), fmt::format("0 to {}", out),
+          ".begin = 0, .end = out: all rows of the weight");
   if (g.failed()) return false;
   const Tensor a = adapter.a.detach(), b = adapter.b.detach(), zero = Tensor::zeros({out, 3}, dtype);
-  g.expect(a.dtype() == dtype && b.dtype() == dtype, input + ": dtypes of A and B",
-           fmt::format("{} and {}", a.dtype(), b.dtype()), fmt::format("{}", dtype),
-           "both have the weight's dtype: pass layer.weight.dtype()");
+  require(g, a.dtype() == dtype && b.dtype() == dtype, input + ": dtypes of A and B",
+          fmt::format("{} and {}", a.dtype(), b.dtype()), fmt::format("{}", dtype),
+          "both have the weight's dtype: pass layer.weight.dtype()");
   const double bound = 1 / std::sqrt(static_cast<double>(in));
   if (g.failed()) return false;
   const bool a_zero = kit::relative_error(a, Tensor::zeros(a.shape(), dtype)) == 0;
   const bool b_zero = kit::relative_error(b, zero) == 0;
   if (a_zero && b_zero) return learns(g, layer, input, x);
-  g.expect(b_zero, input + ": B", a_zero ? "random, and A is zero" : "random", "all zeros",
-           a_zero ? "A and B are exchanged: A is random, B is zero"
-                  : "A and B are both random: the model is another one before the first step; B begins as zero");
+  require(g, b_zero, input + ": B", a_zero ? "random, and A is zero" : "random", "all zeros",
+          a_zero ? "A and B are exchanged: A is random, B is zero"
+                 : "A and B are both random: the model is another one before the first step; B begins as zero");
   if (g.failed()) return false;
   const auto uniform = [&](double width) {
     Generator again(173);
@@ -95,15 +95,15 @@ bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, boo
                         {"upside down: scale = alpha / rank", 3.0 / 5},
                         {"integers were divided: static_cast<double>(config.rank)", 1.0},
                         {"divided by the root of the rank: scale = alpha / rank", 5 / std::sqrt(3.0)}}});
-  g.expect(a.storage() != layer.weight.storage() && kit::relative_error(layer.weight.detach(), weight) == 0,
-           input + ": the weight", "changed", "as before", "W is frozen: only A and B are new");
-  g.expect(!layer.lora_merged, input + ": lora_merged", "true", "false",
-           "the weight does not contain the term yet, so layer(x) must add it");
-  g.expect(adapter.a.requires_grad() && adapter.b.requires_grad(), input + ": A and B", "do not require a gradient",
-           "require a gradient", "tensors are made without a gradient: a.set_requires_grad(), b.set_requires_grad()");
-  g.expect(!layer.weight.requires_grad() && !(bias && layer.bias.requires_grad()), input + ": weight and bias",
-           "still require a gradient", "are frozen",
-           "x.set_requires_grad(false) for the weight and for the bias: else the whole layer is trained");
+  require(g, a.storage() != layer.weight.storage() && kit::relative_error(layer.weight.detach(), weight) == 0,
+          input + ": the weight", "changed", "as before", "W is frozen: only A and B are new");
+  require(g, !layer.lora_merged, input + ": lora_merged", "true", "false",
+          "the weight does not contain the term yet, so layer(x) must add it");
+  require(g, adapter.a.requires_grad() && adapter.b.requires_grad(), input + ": A and B", "do not require a gradient",
+          "require a gradient", "tensors are made without a gradient: a.set_requires_grad(), b.set_requires_grad()");
+  require(g, !layer.weight.requires_grad() && !(bias && layer.bias.requires_grad()), input + ": weight and bias",
+          "still require a gradient", "are frozen",
+          "x.set_requires_grad(false) for the weight and for the bias: else the whole layer is trained");
   if (g.failed()) return false;
   g.equal(input + ": layer(x) before and after", layer(x).detach(), before, {.rtol = 0});
   if (g.failed() || !learns(g, layer, input, x)) return false;
@@ -186,24 +186,24 @@ bool check_one_merge(Grader& g, const Impl& impl, const std::string& input, Line
   }
   const Unchanged adapters({layer.lora[0].a.detach(), layer.lora[0].b.detach(), layer.bias.detach()});
   impl.merge_lora(layer);
-  if (!g.expect(layer.weight.defined() && layer.weight.storage() == held.storage(), input + ": the weight's memory",
-                "is another", "is the same",
-                "`layer.weight = ...` makes the name point elsewhere, and whoever holds the old memory keeps the old "
-                "weight: rows.copy_from(...)") ||
-      !g.expect(layer.lora.size() == count, input + ": adapters", fmt::format("{}", layer.lora.size()),
-                fmt::format("{}", count), "the adapters stay: whoever takes the term out again needs them") ||
+  if (!require(g, layer.weight.defined() && layer.weight.storage() == held.storage(), input + ": the weight's memory",
+               "is another", "is the same",
+               "`layer.weight = ...` makes the name point elsewhere, and whoever holds the old memory keeps the old "
+               "weight: rows.copy_from(...)") ||
+      !require(g, layer.lora.size() == count, input + ": adapters", fmt::format("{}", layer.lora.size()),
+               fmt::format("{}", count), "the adapters stay: whoever takes the term out again needs them") ||
       !adapters.expect(g, input)) {
     return false;
   }
   g.equal(input + ": the weight", layer.weight.detach(), want, {.rtol = rtol, .mistakes = mistakes});
-  g.expect(layer.lora_merged, input + ": lora_merged", "false", "true",
-           "the layer does not know that it is merged: it adds the terms a second time in layer(x)");
+  require(g, layer.lora_merged, input + ": lora_merged", "false", "true",
+          "the layer does not know that it is merged: it adds the terms a second time in layer(x)");
   if (g.failed()) return false;
   g.equal(input + ": layer(x) merged and not", layer(x).detach(), unmerged, {.rtol = 10 * rtol});
   const Tensor once = layer.weight.detach().clone();
   refuses(g, input + ", merged again", [&] { impl.merge_lora(layer); });
-  return g.expect(kit::relative_error(layer.weight.detach(), once) == 0, input + ", after the refusal: the weight",
-                  "changed", "as it was", "check before you add");
+  return require(g, kit::relative_error(layer.weight.detach(), once) == 0, input + ", after the refusal: the weight",
+                 "changed", "as it was", "check before you add");
 }
 
 }  // namespace

@@ -152,9 +152,9 @@ void check_mask_tokens(Grader& g, const Impl& impl) {
     const MaskedTokens want = pg::mask_tokens(ids, one.mask_id, engine), got = impl.mask_tokens(ids, one.mask_id, mine);
     if (!inputs.expect(g, input)) return;
     const auto fits = [&](const std::string& name, const Tensor& x, DType dtype) {
-      return g.expect(x.defined() && x.dtype() == dtype && x.shape() == ids.shape(), input + ": " + name, described(x),
-                      fmt::format("{} {}", dtype, ids.shape()),
-                      "three tensors of ids' shape: ids and targets i32, weights f64");
+      return require(g, x.defined() && x.dtype() == dtype && x.shape() == ids.shape(), input + ": " + name,
+                     described(x), fmt::format("{} {}", dtype, ids.shape()),
+                     "three tensors of ids' shape: ids and targets i32, weights f64");
     };
     if (!fits("ids", got.ids, i32) || !fits("targets", got.targets, i32) || !fits("weights", got.weights, f64)) return;
     std::vector<Mistake> mistakes = mask_mistakes(ids, one.mask_id, seed);
@@ -165,8 +165,8 @@ void check_mask_tokens(Grader& g, const Impl& impl) {
            all_of(got)});
     }
     if (!g.equal(input + ": ids, targets, weights", all_of(got), all_of(want), {.mistakes = mistakes}) ||
-        !g.expect(mine.uniform() == engine.uniform(), input + ": the generator's next number", "another",
-                  "that after 1 + B·L numbers", "one number for u, then one for each token, masked or not")) {
+        !require(g, mine.uniform() == engine.uniform(), input + ": the generator's next number", "another",
+                 "that after 1 + B·L numbers", "one number for u, then one for each token, masked or not")) {
       return;
     }
   }
@@ -239,8 +239,8 @@ void check_denoising_loss(Grader& g, const Impl& impl) {
     const Tensor want = loss_of(logits, tokens, {});
     const Tensor got = impl.denoising_loss(logits, tokens);
     if (!inputs.expect(g, input) ||
-        !g.expect(got.defined() && got.rank() == 0, input, described(got), "one number, a tensor of rank 0",
-                  "the loss is one number: sum it up") ||
+        !require(g, got.defined() && got.rank() == 0, input, described(got), "one number, a tensor of rank 0",
+                 "the loss is one number: sum it up") ||
         !same_tensor(g, input, got, want, {.mistakes = mistakes})) {
       return;
     }

@@ -118,6 +118,8 @@ void check_rope(Grader& g, const Impl& impl) {
       {"x [2, 3, 5, 6], base 70, no positions", random_tensor({2, 3, 5, 6}, 131), 70, {}},
       {"x [3, 2, 4, 10], base 50, rows begin at 7, 0, 3", random_tensor({3, 2, 4, 10}, 132), 50, {7, 0, 3}},
       {"x [1, 3, 7, 2], a view of [1, 7, 3, 2]", random_tensor({1, 7, 3, 2}, 133).view_transpose(1, 2), 1e4, {11}},
+      // For pencil and paper.
+      {"x [1, 1, 3, 4] = 0 ... 11, base 100", Tensor::arange(12, f64).view_reshape({1, 1, 3, 4}), 100, {}},
   };
   for (const Case& one : cases) {
     const Tensor positions = tensor_of(one.positions);
@@ -130,13 +132,14 @@ void check_rope(Grader& g, const Impl& impl) {
   const Tensor x = random_tensor({2, 3, 5, 8}, 134, f32), far = tensor_of({5000, 20003});
   const Tensor got = impl.rope(x, 1e4, far), want = pg::rope(x, 1e4, far);
   const std::string input = "x [2, 3, 5, 8] f32, rows begin at 5000 and 20003";
-  if (!g.expect(got.defined() && got.dtype() == f32, input, got.defined() ? fmt::format("{}", got.dtype()) : "nothing",
-                "f32", "the result has x's dtype: cosines.to(x.dtype())")) {
+  if (!require(g, got.defined() && got.dtype() == f32, input,
+               got.defined() ? fmt::format("{}", got.dtype()) : "nothing", "f32",
+               "the result has x's dtype: cosines.to(x.dtype())")) {
     return;
   }
   const double error = got.shape() == want.shape() ? kit::relative_error(got, want) : INFINITY;
-  g.expect(
-      error <= 1e-6, input, fmt::format("differs by {:.1e}", error), "at most 1e-6",
+  require(
+      g, error <= 1e-6, input, fmt::format("differs by {:.1e}", error), "at most 1e-6",
       error < 0.1 ? "the angle is computed in float: 20003 radians have no digits left for the turn; use double" : "");
   same_gradients(
       g, "x [2, 3, 5, 6]", [&](const auto& in) { return impl.rope(in[0], 100, {}); },
