@@ -5,8 +5,23 @@
 
 #include "lessons/kit/value.h"
 #include "tasks/stories.h"
+#include "tensor/base/parallel.h"
 
 namespace pg::lesson13 {
+namespace {
+
+// Models this small are not faster on several cores: their threads would mostly wait for each other.
+class OneThread {
+ public:
+  OneThread() : before_(num_threads()) { set_num_threads(1); }
+  ~OneThread() { set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
 
 int64_t different_bits(const Tensor& a, const Tensor& b) {
   const Tensor x = a.detach().contiguous_copy(), y = b.detach().contiguous_copy();
@@ -35,6 +50,7 @@ std::string grouped(double x) {
 }
 
 void demo(kit::Demo& demo, const Impl& impl) {
+  const OneThread one_thread;
   const std::string text = generate_stories();
   CharTokenizer tokenizer(text);
   TextData ids = split_text(tokenizer.encode(text));

@@ -30,7 +30,7 @@ struct Variant {
 };
 // `steps` training steps, the learning rate falling to a tenth. `losses` gets ten more entries.
 void train(kit::Demo& demo, const Impl& impl, const Stories& stories, Variant& variant, int64_t steps);
-// Nats per character on the first 256 windows of a text. For a denoiser the bound, with one draw of masks per window.
+// Nats per character on the first windows of a text. For a denoiser the bound, with one draw of masks per window.
 double loss_of(const Impl& impl, const Stories& stories, const Transformer& model, std::span<const int32_t> text);
 
 inline double seconds() {

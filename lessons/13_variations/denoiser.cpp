@@ -106,7 +106,7 @@ void show_denoiser(kit::Demo& demo, const Impl& impl, const Stories& stories, Va
   demo.heading("Not from left to right");
   show_bound(demo, impl);
   const double first = variant.loss();
-  train(demo, impl, stories, variant, demo.full() ? 3500 : 700);
+  train(demo, impl, stories, variant, demo.full() ? 3000 : 600);
   demo.gap();
   demo.say(
       "Now the denoiser of the table learns on, to {:.0f} steps in all. It needs more of them: a step of the other "
@@ -151,6 +151,7 @@ void show_denoiser(kit::Demo& demo, const Impl& impl, const Stories& stories, Va
       ids.size(0), 100 * right, 100 * spaces);
   demo.claim("masked characters right, over \" \"", right / spaces, "x", kit::at_least(1.5));
   if (!demo.full()) return;
+  demo.gap();
   demo.say("From an empty page, 16 steps:");
   options.steps = 16;
   options.on_step = [&](int64_t step, const Tensor& now) {

@@ -10,6 +10,8 @@
 namespace pg::lesson13 {
 namespace {
 
+constexpr int64_t kWindows = 192;  // of the validation text
+
 TokenBatch causal_batch(const Batch& b) {
   return {Tensor::from(b.x, {b.rows, b.length}), Tensor::from(b.y, {b.rows, b.length})};
 }
@@ -56,7 +58,7 @@ double loss_of(const Impl& impl, const Stories& stories, const Transformer& mode
   NoGrad guard;
   Generator masks(3);
   double nats = 0;
-  const int64_t count = std::min<int64_t>(256, window_count(text, kContext)), rows = 64;
+  const int64_t count = std::min<int64_t>(kWindows, window_count(text, kContext)), rows = 64;
   for (int64_t first = 0; first < count; first += rows) {
     const TokenBatch batch = causal_batch(window_batch(text, first, std::min(rows, count - first), kContext));
     const double tokens = static_cast<double>(batch.ids.numel());
@@ -99,7 +101,7 @@ void train(kit::Demo& demo, const Impl& impl, const Stories& stories, Variant& v
 
 std::vector<Variant> show_models(kit::Demo& demo, const Impl& impl, const Stories& stories) {
   demo.heading("Four models, equal in size");
-  const int64_t steps = demo.full() ? 1500 : 200;
+  const int64_t steps = demo.full() ? 1200 : 200;
   demo.say(
       "Each has 2 layers, 4 heads, 64 channels and about 100,000 parameters, and sees the same {} steps of {} windows "
       "of {} characters of the stories. Llama's parts: RoPE, RMS norms, SwiGLU, one head of keys for four of queries. "
@@ -130,7 +132,7 @@ std::vector<Variant> show_models(kit::Demo& demo, const Impl& impl, const Storie
   demo.say(
       "The last row is the stories' own entropy: no model gets below it. The denoiser's number is an upper bound (<): "
       "its loss may be lower, so this column cannot rank it. It reads all characters at once in every step, so it has "
-      "no cache. Tokens per second are those of this machine, just now.");
+      "no cache. Tokens per second are those of one core of this machine, just now.");
   const auto parameters = [&](size_t i) { return static_cast<double>(count_parameters(variants[i].model)); };
   double least = parameters(0), most = parameters(0);
   for (size_t i = 1; i < variants.size(); ++i) {
