@@ -9,7 +9,7 @@
 namespace pg::lesson13 {
 namespace {
 
-// A language of eight words of three letters a or b: word w has the probability kShare[w] / 16, letter i is b where
+// A language of six words of three letters a or b: word w has the probability kShare[w] / 16, letter i is b where
 // bit i of w is set.
 constexpr int64_t kWords = 8, kLetters = 3;
 constexpr int32_t kShare[kWords] = {6, 0, 1, 3, 1, 0, 1, 4};
@@ -68,7 +68,7 @@ void show_bound(kit::Demo& demo, const Impl& impl) {
   }
   const double count = static_cast<double>(batches), h = entropy();
   demo.say(
-      "First a language so small that everything can be counted: eight words of three letters, with known "
+      "First a language so small that everything can be counted: six words of three letters, with known "
       "probabilities, and a denoiser that knows them. Its loss must be the language's own entropy. {} batches of 16 "
       "words with random masks, in nats per letter:",
       grouped(count));
