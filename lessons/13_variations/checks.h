@@ -1,0 +1,53 @@
+#pragma once
+// The checks of lesson 13 by part, and what they share.
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lessons/13_variations/lesson.h"
+
+namespace pg::lesson13 {
+
+// checks_rope.cpp
+void check_rope(kit::Grader& g, const Impl& impl);
+void check_decode(kit::Grader& g, const Impl& impl);
+// checks_heads.cpp
+void check_repeat_heads(kit::Grader& g, const Impl& impl);
+void check_absorbed(kit::Grader& g, const Impl& impl);
+// checks_lora.cpp
+void check_add_lora(kit::Grader& g, const Impl& impl);
+void check_merge_lora(kit::Grader& g, const Impl& impl);
+// checks_masks.cpp
+void check_mask_tokens(kit::Grader& g, const Impl& impl);
+void check_denoising_loss(kit::Grader& g, const Impl& impl);
+
+// Grader::expect for what is no value: `explain` shows it only if it fails.
+bool require(kit::Grader& g, bool ok, const std::string& input, const std::string& got, const std::string& want,
+             const std::string& diagnosis);
+// Grader::equal for a tensor, which must also be defined and have the dtype of `want`.
+bool same_tensor(kit::Grader& g, const std::string& input, const Tensor& got, const Tensor& want,
+                 const kit::Compare& how = {});
+
+// Tensors that a function must not change.
+class Unchanged {
+ public:
+  explicit Unchanged(const std::vector<Tensor>& tensors);
+  bool expect(kit::Grader& g, const std::string& input) const;
+
+ private:
+  std::vector<Tensor> tensors_, copies_;
+};
+
+// Compares the gradients that `got` and `want` give to each of the named inputs, for one random cotangent.
+using NamedInputs = std::vector<std::pair<std::string, Tensor>>;
+using Function = std::function<Tensor(const std::vector<Tensor>&)>;
+bool same_gradients(kit::Grader& g, const std::string& input, const Function& got, const Function& want,
+                    const NamedInputs& inputs);
+
+// `call` must throw an Error.
+void refuses(kit::Grader& g, const std::string& input, const std::function<void()>& call);
+
+Tensor random_tensor(const Shape& shape, uint64_t seed, DType dtype = f64);
+
+}  // namespace pg::lesson13

@@ -1,0 +1,251 @@
+// The checks of lesson 13 on what heads share: heads of keys and values, and latents.
+#include <cmath>
+
+#include "lessons/13_variations/checks.h"
+#include "nn/latent_attention.h"
+#include "tensor/storage.h"
+
+namespace pg::lesson13 {
+namespace {
+
+using kit::Grader;
+using kit::Mistake;
+
+// The heads `of` of x [B, Hkv, T, D].
+Tensor heads_of(const Tensor& x, const std::vector<int32_t>& of) {
+  return index_select(x, 1, Tensor::from(of, {std::ssize(of)}));
+}
+template <class F>
+std::vector<int32_t> each(int64_t heads, F of) {
+  std::vector<int32_t> list;
+  for (int64_t h = 0; h < heads; ++h) list.push_back(static_cast<int32_t>(of(h)));
+  return list;
+}
+
+}  // namespace
+
+void check_repeat_heads(Grader& g, const Impl& impl) {
+  struct Case {
+    int64_t shared, heads;
+  };
+  for (const Case& one : {Case{2, 6}, Case{3, 6}, Case{1, 5}, Case{3, 3}}) {
+    const int64_t shared = one.shared, heads = one.heads, groups = heads / shared, last = shared - 1;
+    const Tensor x = random_tensor({2, shared, 5, 4}, 140 + static_cast<uint64_t>(heads));
+    const std::string input = fmt::format("x [2, {}, 5, 4], {} heads", shared, heads);
+    const std::vector<Mistake> mistakes = {
+        {"this is x itself: its heads must be repeated", x},
+        {"tiled, 0 1 2 0 1 2: neighbouring heads of queries share one, 0 0 1 1 2 2",
+         heads_of(x, each(heads, [&](int64_t h) { return h % shared; }))},
+        {"head h reads number h / Hkv: it is h / (heads / Hkv), the size of a group",
+         heads_of(x, each(heads, [&](int64_t h) { return std::min(h / shared, last); }))},
+        {"all read the first head", heads_of(x, each(heads, [](int64_t) { return 0; }))},
+        {"the groups are in reversed order", heads_of(x, each(heads, [&](int64_t h) { return last - h / groups; }))},
+        {"the positions are repeated, not the heads: the new axis comes behind the heads, before T",
+         reshape(expand(unsqueeze(x, 3), {-1, -1, -1, groups, -1}), {2, heads, 5, 4})},
+        {"the rows of the batch are mixed with the heads: repeat along dim 1",
+         reshape(expand(unsqueeze(x, 0), {groups, -1, -1, -1, -1}), {2, heads, 5, 4})},
+        {"divided by the size of the group: each head reads the whole key",
+         heads_of(x, each(heads, [&](int64_t h) { return h / groups; })) / static_cast<double>(groups)}};
+    const Unchanged inputs({x});
+    const Tensor want = heads_of(x, each(heads, [&](int64_t h) { return h / groups; }));
+    const Tensor got = impl.repeat_heads(x, heads);
+    if (!inputs.expect(g, input) || !same_tensor(g, input, got, want, {.mistakes = mistakes})) return;
+    const Tensor q = random_tensor({2, heads, 5, 4}, 141), v = random_tensor({2, shared, 5, 4}, 142);
+    g.equal(input + ": attention with the copies, as pg::attention has it with Hkv heads",
+            pg::attention(q, got, impl.repeat_heads(v, heads)), pg::attention(q, x, v));
+  }
+  const Tensor small = Tensor::arange(6, f64).view_reshape({1, 3, 1, 2});
+  same_tensor(g, "x [1, 3, 1, 2] = 0 ... 5, 6 heads", impl.repeat_heads(small, 6), heads_of(small, {0, 0, 1, 1, 2, 2}));
+  const Tensor f = random_tensor({1, 2, 3, 5}, 143, f32);
+  same_tensor(g, "x [1, 2, 3, 5] f32, 4 heads", impl.repeat_heads(f, 4), heads_of(f, {0, 0, 1, 1}));
+  same_gradients(
+      g, "x [2, 3, 5, 4], 6 heads", [&](const auto& in) { return impl.repeat_heads(in[0], 6); },
+      [](const auto& in) {
+        return heads_of(in[0], {0, 0, 1, 1, 2, 2});
+      },
+      {{"x", random_tensor({2, 3, 5, 4}, 144)}});
+  refuses(g, "4 heads of keys for 6 of queries", [&] { impl.repeat_heads(random_tensor({1, 4, 2, 2}, 145), 6); });
+  g.note("four ways to share, and attention with the copies");
+}
+
+namespace {
+
+struct Latents {
+  LatentInputs in;
+  Tensor k_up, v_up;
+  int64_t heads() const { return in.q_nope.size(1); }
+  Tensor w(const Tensor& up, int64_t h) const {  // of one head
+    const int64_t rows = up.size(0) / heads();
+    return slice(up, 0, h * rows, (h + 1) * rows);
+  }
+};
+struct Sizes {
+  int64_t rows, heads, steps, keys, d_n, d_r, d_c, d_v;
+  std::string text() const {
+    return fmt::format("{} rows, H {}, T {}, S {}, d_n {}, d_r {}, d_c {}, d_v {}", rows, heads, steps, keys, d_n, d_r,
+                       d_c, d_v);
+  }
+};
+Latents random_latents(const Sizes& z, uint64_t seed, DType dtype = f64) {
+  const auto random = [&](const Shape& shape) { return random_tensor(shape, seed++, dtype); };
+  const Tensor q_nope = random({z.rows, z.heads, z.steps, z.d_n}), q_rope = random({z.rows, z.heads, z.steps, z.d_r});
+  const Tensor latent = random({z.rows, 1, z.keys, z.d_c}), k_rope = random({z.rows, 1, z.keys, z.d_r});
+  return {
+      {q_nope, q_rope, latent, k_rope}, random({z.heads * z.d_n, z.d_c}) * 0.5, random({z.heads * z.d_v, z.d_c}) * 0.5};
+}
+
+// The plain form of one head after another, and what may be wrong in it.
+struct Form {
+  double scale = 0;  // 0: 1/√(d_n + d_r)
+  bool causal = true, rotary = true;
+  bool transposed_k_up = false;  // only where d_n = d_c
+  Tensor k_up = {}, v_up = {};   // other matrices [H·d, d_c]
+  bool v_of_next_head = false, head_last = false, not_joined = false, unordered = false, late = false,
+       last_channels = false;
+};
+Tensor plain_form(const Latents& x, const Form& how = {}) {
+  const int64_t heads = x.heads(), steps = x.in.q_nope.size(2), keys = x.in.latent.size(2);
+  const Tensor latent = squeeze(x.in.latent, 1), at = Tensor::arange(keys, f64);
+  const Tensor query_at = Tensor::arange(steps, f64) + static_cast<double>(how.late ? 0 : keys - steps);
+  const Tensor past = le(at, unsqueeze(query_at, 1));
+  // The last d_c channels of [latent ; k_rope].
+  const Tensor both = cat({x.in.latent, x.in.k_rope}, 3);
+  const Tensor last = squeeze(slice(both, 3, x.in.k_rope.size(3), both.size(3)), 1);
+  const Tensor summed = how.last_channels ? last : latent;
+  const double scale =
+      how.scale > 0 ? how.scale : 1 / std::sqrt(static_cast<double>(x.in.q_nope.size(3) + x.in.q_rope.size(3)));
+  std::vector<Tensor> results;
+  for (int64_t h = 0; h < heads; ++h) {
+    const Tensor w_k = x.w(how.k_up.defined() ? how.k_up : x.k_up, h);
+    const Tensor w_v = x.w(how.v_up.defined() ? how.v_up : x.v_up, how.v_of_next_head ? (h + 1) % heads : h);
+    const Tensor k = matmul(latent, how.transposed_k_up ? w_k : transpose(w_k));
+    Tensor scores = matmul(select(x.in.q_nope, 1, h), transpose(k));
+    if (how.rotary) scores = scores + matmul(select(x.in.q_rope, 1, h), transpose(squeeze(x.in.k_rope, 1)));
+    scores = scores * scale;
+    if (how.causal) scores = where(past, scores, Tensor::scalar(-INFINITY, scores.dtype()));
+    results.push_back(matmul(softmax(scores), matmul(summed, transpose(w_v))));
+  }
+  if (how.not_joined) return stack(results, 1);  // [B, H, T, d_v]
+  if (how.unordered) return reshape(stack(results, 1), cat(results, 2).shape());
+  if (!how.head_last) return cat(results, 2);
+  const Tensor y = stack(results, 3);  // [B, T, d_v, H]
+  return reshape(y, {y.size(0), y.size(1), y.size(2) * y.size(3)});
+}
+
+// up [H·d, d_c] whose rows are numbered channel after channel instead of head after head.
+Tensor regrouped(const Tensor& up, int64_t heads) {
+  return reshape(transpose(reshape(up, {up.size(0) / heads, heads, up.size(1)}), 0, 1), up.shape());
+}
+// The memory of up, read as matrices [d_c, d] of the heads.
+Tensor misread(const Tensor& up, int64_t heads) {
+  return reshape(transpose(reshape(up, {heads, up.size(1), up.size(0) / heads}), 1, 2), up.shape());
+}
+
+std::vector<Mistake> latent_mistakes(const Latents& x, const Sizes& z) {
+  const auto root = [](int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); };
+  std::vector<Mistake> mistakes;
+  if (z.d_n == z.d_c) {
+    mistakes.push_back({"W_uk is absorbed on the wrong side: the query becomes W_ukᵀ·q, as row vectors q·W_uk",
+                        plain_form(x, {.transposed_k_up = true})});
+  }
+  const std::vector<Mistake> others = {
+      {"scores are divided by √(d_c + d_r), the width of the absorbed query: the scores are still those of the plain "
+       "form, so it is √(d_n + d_r)",
+       plain_form(x, {.scale = root(z.d_c + z.d_r)})},
+      {"scores are divided by √d_c: it is √(d_n + d_r), as in the plain form", plain_form(x, {.scale = root(z.d_c)})},
+      {"scores are divided by √d_n: the rotated channels count too, √(d_n + d_r)",
+       plain_form(x, {.scale = root(z.d_n)})},
+      {"the scale 1/√(d_n + d_r) is missing", plain_form(x, {.scale = 1})},
+      {"the future is not masked", plain_form(x, {.causal = false})},
+      {"the rotated parts are missing: the query is [W_ukᵀ·q_nope ; q_rope], the key [latent ; k_rope]",
+       plain_form(x, {.rotary = false})},
+      {"k_up is read as [H, d_c, d_n]: its rows are channels of keys, so each head's matrix is [d_n, d_c]",
+       plain_form(x, {.k_up = misread(x.k_up, z.heads)})},
+      {"v_up is read as [H, d_c, d_v]: its rows are channels of values, so each head's matrix is [d_v, d_c]",
+       plain_form(x, {.v_up = misread(x.v_up, z.heads)})},
+      {"k_up is divided among the heads channel by channel: head h has the rows h·d_n to (h + 1)·d_n - 1",
+       plain_form(x, {.k_up = regrouped(x.k_up, z.heads)})},
+      {"v_up is divided among the heads channel by channel: head h has the rows h·d_v to (h + 1)·d_v - 1",
+       plain_form(x, {.v_up = regrouped(x.v_up, z.heads)})},
+      {"the sum of head h is multiplied by the W_uv of another head", plain_form(x, {.v_of_next_head = true})},
+      {"the heads are not joined: [B, H, T, d_v] becomes [B, T, H·d_v]", plain_form(x, {.not_joined = true})},
+      {"reshaped without a transpose: [B, H, T, d_v] is [B, T, H, d_v] first, transpose(values, 1, 2)",
+       plain_form(x, {.unordered = true})},
+      {"the last d_c channels of the sums are taken: the latent comes first, the rotated part is no value",
+       plain_form(x, {.last_channels = true})},
+      {"the result is ordered channel by channel: it is head after head, as c_proj expects",
+       plain_form(x, {.head_last = true})}};
+  mistakes.insert(mistakes.end(), others.begin(), others.end());
+  if (z.steps < z.keys) {
+    mistakes.push_back(
+        {"the queries are taken for the first T positions: they are the last T of S", plain_form(x, {.late = true})});
+  }
+  return mistakes;
+}
+
+// The latent layer of the engine, part by part: its own result, and impl's from its inputs.
+void check_layer(Grader& g, const Impl& impl) {
+  Generator random(150);
+  const LatentAttentionConfig c{
+      .heads = 3, .kv_latent_size = 5, .head_size = 4, .v_head_size = 7, .rope_size = 2, .bias = false};
+  const LatentAttention layer(6, c, {random, f64});
+  const Tensor x = random_tensor({2, 5, 6}, 151);
+  const auto split = [](const Tensor& y, int64_t heads) {
+    return transpose(reshape(y, {y.size(0), y.size(1), heads, -1}), 1, 2);
+  };
+  NoGrad no_grad;
+  const Tensor q = split(layer.q_up(x), c.heads), kv = split(layer.kv_down(x), 1);
+  const LatentInputs in{slice(q, 3, 0, 4), pg::rope(slice(q, 3, 4, 6), c.rope), layer.kv_norm(slice(kv, 3, 0, 5)),
+                        pg::rope(slice(kv, 3, 5, 7), c.rope)};
+  g.equal("the inputs of a LatentAttention, then its c_proj",
+          layer.c_proj(impl.absorbed_attention(in, layer.k_up.weight, layer.v_up.weight)), layer(x));
+}
+
+// One query and many keys: what is made besides the result must not grow with H·S·d.
+void check_memory(Grader& g, const Impl& impl) {
+  const Sizes z{1, 16, 1, 4096, 16, 2, 8, 16};
+  const Latents x = random_latents(z, 160);
+  NoGrad no_grad;
+  reset_peak_memory();
+  const size_t before = memory_stats().in_use;
+  const Tensor y = impl.absorbed_attention(x.in, x.k_up, x.v_up);
+  const double megabytes = static_cast<double>(memory_stats().peak - before) / 1e6;
+  g.expect(megabytes < 4, z.text() + ": memory", fmt::format("{:.1f} MB", megabytes), "less than 4 MB",
+           "keys or values of every head were made, 16 x 4096 of them: this is the plain form, or the latents were "
+           "copied for each head; attention takes one head of keys");
+}
+
+}  // namespace
+
+void check_absorbed(Grader& g, const Impl& impl) {
+  uint64_t seed = 152;
+  for (const Sizes& z : {Sizes{2, 3, 5, 5, 4, 2, 6, 7}, Sizes{3, 2, 4, 4, 5, 4, 5, 3}, Sizes{1, 5, 2, 7, 3, 2, 4, 1}}) {
+    const Latents x = random_latents(z, seed += 10);
+    const Unchanged inputs({x.in.q_nope, x.in.q_rope, x.in.latent, x.in.k_rope, x.k_up, x.v_up});
+    const Tensor want = plain_form(x);
+    const std::vector<Mistake> mistakes = latent_mistakes(x, z);
+    const Tensor got = impl.absorbed_attention(x.in, x.k_up, x.v_up);
+    if (!inputs.expect(g, z.text()) || !same_tensor(g, z.text(), got, want, {.mistakes = mistakes})) return;
+  }
+  const Sizes z{2, 3, 3, 5, 4, 2, 6, 1};
+  const Latents x = random_latents(z, 190), f = random_latents(z, 190, f32);
+  same_tensor(g, z.text() + ", f32", impl.absorbed_attention(f.in, f.k_up, f.v_up), plain_form(f), {.rtol = 1e-5});
+  const auto latents_of = [](const std::vector<Tensor>& in) -> Latents {
+    return {{in[0], in[1], in[2], in[3]}, in[4], in[5]};
+  };
+  same_gradients(
+      g, z.text(), [&](const auto& in) { return impl.absorbed_attention(latents_of(in).in, in[4], in[5]); },
+      [&](const auto& in) { return plain_form(latents_of(in)); },
+      {{"q_nope", x.in.q_nope},
+       {"q_rope", x.in.q_rope},
+       {"latent", x.in.latent},
+       {"k_rope", x.in.k_rope},
+       {"k_up", x.k_up},
+       {"v_up", x.v_up}});
+  if (g.failed()) return;
+  check_layer(g, impl);
+  check_memory(g, impl);
+  g.note("three sets of sizes, the engine's layer, gradients, memory");
+}
+
+}  // namespace pg::lesson13

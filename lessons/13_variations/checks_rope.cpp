@@ -1,0 +1,257 @@
+// The checks of lesson 13 on rotary positions: the rotation, and the cache of rotated keys.
+#include <cmath>
+
+#include "lessons/13_variations/checks.h"
+
+namespace pg::lesson13 {
+namespace {
+
+using kit::Grader;
+using kit::Mistake;
+
+// ---- rotations with a mistake
+using Angle = std::function<double(int64_t b, int64_t h, int64_t t, int64_t i)>;
+using Point = std::pair<double, double> (*)(double u, double w, double c, double s);
+enum class Pairs { halves, neighbours, mixed };  // mixed: read from neighbours, written to halves
+
+std::pair<double, double> turn(double u, double w, double c, double s) { return {u * c - w * s, u * s + w * c}; }
+
+Tensor rotated(const Tensor& x, const Angle& angle, Pairs pairs = Pairs::halves, Point point = turn) {
+  const std::vector<double> from = x.to_vector();
+  std::vector<double> to(from.size());
+  const int64_t heads = x.size(1), steps = x.size(2), size = x.size(3), half = size / 2;
+  for (int64_t row = 0; row < x.size(0) * heads * steps; ++row) {
+    const int64_t b = row / steps / heads, h = row / steps % heads, t = row % steps;
+    for (int64_t i = 0; i < half; ++i) {
+      const double a = angle(b, h, t, i);
+      const auto place = [&](Pairs p, int64_t second) {
+        return static_cast<size_t>(row * size + (p == Pairs::neighbours ? 2 * i + second : i + second * half));
+      };
+      const Pairs read = pairs == Pairs::mixed ? Pairs::neighbours : pairs;
+      const auto [u, w] = point(from[place(read, 0)], from[place(read, 1)], std::cos(a), std::sin(a));
+      to[place(pairs, 0)] = u;
+      to[place(pairs, 1)] = w;
+    }
+  }
+  return Tensor::from(to, x.shape());
+}
+
+std::vector<Mistake> rope_mistakes(const Tensor& x, double base, const std::vector<int32_t>& given) {
+  const double size = static_cast<double>(x.size(3));
+  std::vector<int32_t> first = given;
+  first.resize(static_cast<size_t>(x.size(0)));
+  const auto position = [=](int64_t b, int64_t t) {
+    return static_cast<double>(first[static_cast<size_t>(b)]) + static_cast<double>(t);
+  };
+  const auto wave = [=](double exponent) -> Angle {  // frequency base^(exponent·i)
+    return [=](int64_t b, int64_t, int64_t t, int64_t i) {
+      return position(b, t) * std::pow(base, exponent * static_cast<double>(i));
+    };
+  };
+  const Angle right = wave(-2 / size);
+  const auto times = [=](double factor) -> Angle {
+    return [=](int64_t b, int64_t h, int64_t t, int64_t i) { return factor * right(b, h, t, i); };
+  };
+  const auto at = [=](auto place) -> Angle {  // another position
+    return [=](int64_t b, int64_t h, int64_t t, int64_t i) {
+      return place(b, h, t) * std::pow(base, -2 * static_cast<double>(i) / size);
+    };
+  };
+  std::vector<Mistake> mistakes = {
+      {"this is x itself: nothing was rotated, or every angle is 0; the position is positions[b] + t", x},
+      {"channels 2i and 2i + 1 are paired, the order of the paper: here channel i belongs with i + D/2",
+       rotated(x, right, Pairs::neighbours)},
+      {"read as pairs 2i, 2i + 1 and written as halves: channel i belongs with i + D/2 on both sides",
+       rotated(x, right, Pairs::mixed)},
+      {"the angle has the other sign: u·cos - w·sin comes first, then u·sin + w·cos", rotated(x, times(-1))},
+      {"the frequency is base^(-i/D): i counts pairs, and there are D/2 of them, so it is base^(-2i/D)",
+       rotated(x, wave(-1 / size))},
+      {"the frequency is base^(-4i/D): divide 2i by D, or i by D/2, not both", rotated(x, wave(-4 / size))},
+      {"the exponent has the other sign: later pairs turn slower, not faster", rotated(x, wave(2 / size))},
+      {"all pairs turn equally fast: pair i has the frequency base^(-2i/D)", rotated(x, wave(0))},
+      {"10000 is written in: the base is options.base",
+       rotated(x, [=](int64_t b, int64_t, int64_t t,
+                      int64_t i) { return position(b, t) * std::pow(1e4, -2 * static_cast<double>(i) / size); })},
+      {"i counts from 0: the first pair turns by 1 radian per position",
+       rotated(x, [=](int64_t b, int64_t h, int64_t t, int64_t i) { return right(b, h, t, i + 1); })},
+      {"the angle is in radians already: no factor of 2π", rotated(x, times(2 * M_PI))},
+      {"positions count from 0: yours are one larger",
+       rotated(x, at([=](int64_t b, int64_t, int64_t t) { return position(b, t) + 1; }))},
+      {"the angle grows with the head: the position is the index in dim 2, T",
+       rotated(x, at([=](int64_t b, int64_t h, int64_t) { return position(b, h); }))},
+      {"cos and sin are exchanged",
+       rotated(x, right, Pairs::halves, [](double u, double w, double c, double s) { return turn(u, w, s, c); })},
+      {"the second half is computed from the first half that was rotated already: keep the old u",
+       rotated(x, right, Pairs::halves,
+               [](double u, double w, double c, double s) {
+                 const double first = u * c - w * s;
+                 return std::pair(first, first * s + w * c);
+               })},
+      {"only the first half of the channels is rotated: both coordinates of a point change",
+       rotated(x, right, Pairs::halves,
+               [](double u, double w, double c, double s) { return std::pair(u * c - w * s, w); })},
+  };
+  if (given.empty()) return mistakes;
+  mistakes.push_back({"every row begins at position 0: row b begins at positions[b], or a cache is read wrongly",
+                      rotated(x, at([](int64_t, int64_t, int64_t t) { return static_cast<double>(t); }))});
+  mistakes.push_back({"all rows begin where row 0 does: row b begins at positions[b]",
+                      rotated(x, at([=](int64_t, int64_t, int64_t t) { return position(0, t); }))});
+  mistakes.push_back({"all T positions of a row are taken for its first: the position is positions[b] + t",
+                      rotated(x, at([=](int64_t b, int64_t, int64_t) { return position(b, 0); }))});
+  return mistakes;
+}
+
+Tensor tensor_of(const std::vector<int32_t>& positions) {
+  return positions.empty() ? Tensor() : Tensor::from(positions, {std::ssize(positions)});
+}
+
+}  // namespace
+
+void check_rope(Grader& g, const Impl& impl) {
+  struct Case {
+    std::string name;
+    Tensor x;
+    double base;
+    std::vector<int32_t> positions;
+  };
+  const std::vector<Case> cases = {
+      {"x [2, 3, 5, 6], base 70, no positions", random_tensor({2, 3, 5, 6}, 131), 70, {}},
+      {"x [3, 2, 4, 10], base 50, rows begin at 7, 0, 3", random_tensor({3, 2, 4, 10}, 132), 50, {7, 0, 3}},
+      {"x [1, 3, 7, 2], a view of [1, 7, 3, 2]", random_tensor({1, 7, 3, 2}, 133).view_transpose(1, 2), 1e4, {11}},
+      // For pencil and paper.
+      {"x [1, 1, 3, 4] = 0 ... 11, base 100", Tensor::arange(12, f64).view_reshape({1, 1, 3, 4}), 100, {}},
+  };
+  for (const Case& one : cases) {
+    const Tensor positions = tensor_of(one.positions);
+    const Tensor want = pg::rope(one.x, one.base, positions);
+    const std::vector<Mistake> mistakes = rope_mistakes(one.x, one.base, one.positions);
+    const Unchanged inputs(positions.defined() ? std::vector{one.x, positions} : std::vector{one.x});
+    const Tensor got = impl.rope(one.x, one.base, positions);
+    if (!inputs.expect(g, one.name) || !same_tensor(g, one.name, got, want, {.mistakes = mistakes})) return;
+  }
+  const Tensor x = random_tensor({2, 3, 5, 8}, 134, f32), far = tensor_of({5000, 20003});
+  const Tensor got = impl.rope(x, 1e4, far), want = pg::rope(x, 1e4, far);
+  const std::string input = "x [2, 3, 5, 8] f32, rows begin at 5000 and 20003";
+  if (!require(g, got.defined() && got.dtype() == f32, input,
+               got.defined() ? fmt::format("{}", got.dtype()) : "nothing", "f32",
+               "the result has x's dtype: cosines.to(x.dtype())")) {
+    return;
+  }
+  const double error = got.shape() == want.shape() ? kit::relative_error(got, want) : INFINITY;
+  require(
+      g, error <= 1e-6, input, fmt::format("differs by {:.1e}", error), "at most 1e-6",
+      error < 0.1 ? "the angle is computed in float: 20003 radians have no digits left for the turn; use double" : "");
+  same_gradients(
+      g, "x [2, 3, 5, 6]", [&](const auto& in) { return impl.rope(in[0], 100, {}); },
+      [](const auto& in) { return pg::rope(in[0], 100); }, {{"x", cases[0].x}});
+  g.note("three shapes, far positions in f32, the gradient");
+}
+
+namespace {
+
+// Attention over a cache with choices that may be wrong.
+struct Decoding {
+  Tensor q_at, k_at;  // first positions i32 [B]; undefined: not rotated
+  bool rotate_v = false;
+  Tensor starts;   // where new keys are stored
+  Tensor lengths;  // keys in use
+  bool causal = true;
+};
+struct Qkv {
+  Tensor q, k, v;
+};
+Tensor at_or_plain(const Tensor& x, const Rope& options, const Tensor& at) {
+  return at.defined() ? pg::rope(x, options, at) : x;
+}
+Tensor decoded(const KvSlot& slot, const Qkv& x, const Rope& options, const Decoding& how) {
+  const KvSlot copy{slot.k.clone(), slot.v.clone(), how.starts, how.lengths};
+  copy.store(at_or_plain(x.k, options, how.k_at), how.rotate_v ? pg::rope(x.v, options, how.k_at) : x.v);
+  AttentionOptions attend;
+  attend.kv_len = how.lengths;
+  attend.causal = how.causal;
+  return pg::attention(at_or_plain(x.q, options, how.q_at), copy.k, copy.v, attend);
+}
+
+std::vector<Mistake> decode_mistakes(const KvSlot& slot, const Qkv& x, const Rope& options) {
+  const int64_t rows = x.q.size(0);
+  const Tensor zero = Tensor::zeros({rows}, i32), before = slot.before, after = slot.after;
+  const Tensor row0 = Tensor::full({rows}, before.data<const int32_t>()[0], i32);
+  const Tensor all = Tensor::full({rows}, static_cast<double>(slot.k.size(2)), i32);
+  const auto value = [&](const Decoding& how) { return kit::Value(decoded(slot, x, options, how)); };
+  return {
+      {"this is q itself: attend with it", x.q},
+      {"positions begin at 0 again: the first new position of row b is slot.before[b]",
+       value({zero, zero, false, before, after})},
+      {"q begins at position 0 again, k does not: both need slot.before", value({zero, before, false, before, after})},
+      {"k begins at position 0 again, q does not: both need slot.before", value({before, zero, false, before, after})},
+      {"v is rotated too: only scores may depend on positions, values are what is read",
+       value({before, before, true, before, after})},
+      {"k is stored without its rotation: the cache holds rotated keys", value({before, {}, false, before, after})},
+      {"q is not rotated", value({{}, before, false, before, after})},
+      {"nothing is rotated", value({{}, {}, false, before, after})},
+      {"q is rotated by slot.after: the first new position is slot.before",
+       value({after, before, false, before, after})},
+      {"all rows are rotated as row 0 is: pass slot.before, which has a position for each row",
+       value({row0, row0, false, before, after})},
+      {"the unused room of the cache is read too: options.kv_len = slot.after",
+       value({before, before, false, before, all})},
+      {"the new positions see those behind them: pg::attention is causal unless told otherwise",
+       value({before, before, false, before, after, false})},
+  };
+}
+
+}  // namespace
+
+void check_decode(Grader& g, const Impl& impl) {
+  const int64_t rows = 2, heads = 6, shared = 3, room = 9, size = 4;
+  const Rope options(20);
+  const Qkv x{random_tensor({rows, heads, room, size}, 135), random_tensor({rows, shared, room, size}, 136),
+              random_tensor({rows, shared, room, size}, 137)};
+  const Tensor keys = pg::rope(x.k, options), whole = pg::attention(pg::rope(x.q, options), keys, x.v);
+  KvCache cache(rows, 1, shared, room, size, f64);
+  for (const Tensor& part : {cache.k[0], cache.v[0]}) part.fill(50);  // room that must not be read
+  const int64_t known[] = {5, 2};
+  const auto part = [](const Tensor& of, int64_t row, int64_t begin, int64_t end) {
+    return of.view_select(0, static_cast<int>(row)).view_slice(1, begin, end);
+  };
+  for (int64_t b = 0; b < rows; ++b) {
+    part(cache.k[0], b, 0, known[b]).copy_from(part(keys, b, 0, known[b]));
+    part(cache.v[0], b, 0, known[b]).copy_from(part(x.v, b, 0, known[b]));
+    cache.lengths.data<int32_t>()[static_cast<size_t>(b)] = static_cast<int32_t>(known[b]);
+  }
+  for (const int64_t count : {3, 1}) {
+    const KvSlot slot = cache.slots(count)[0];
+    const auto before = slot.before.to_vector(), after = slot.after.to_vector();
+    const auto length = [](double n) { return static_cast<int64_t>(n); };
+    const auto fresh = [&](const Tensor& of) {
+      std::vector<Tensor> parts;
+      for (int64_t b = 0; b < rows; ++b) parts.push_back(part(of, b, length(before[b]), length(after[b])));
+      return stack(parts);
+    };
+    const Qkv now{fresh(x.q), fresh(x.k), fresh(x.v)};
+    const std::string input =
+        fmt::format("rows that hold {:.0f} and {:.0f} positions, {} new", before[0], before[1], count);
+    const std::vector<Mistake> mistakes = decode_mistakes(slot, now, options);
+    const Unchanged inputs({now.q, now.k, now.v, slot.before, slot.after});
+    const Tensor got = impl.decode(slot, now.q, now.k, now.v, options);
+    if (!inputs.expect(g, input) || !same_tensor(g, input, got, fresh(whole), {.mistakes = mistakes})) return;
+    for (int64_t b = 0; b < rows; ++b) {
+      const int64_t n = length(after[b]);
+      const auto missing = [&](const Tensor& of) {
+        const Tensor y = part(of, b, 0, n).clone();
+        y.view_slice(1, length(before[b]), n).fill(50);
+        return kit::Value(y);
+      };
+      const std::string lost = "the new positions are not in the cache: the next token will miss them";
+      const std::string then = fmt::format("{}: row {} of the cache then, ", input, b);
+      g.equal(then + "k", part(cache.k[0], b, 0, n), part(keys, b, 0, n), {.mistakes = {{lost, missing(keys)}}});
+      g.equal(then + "v", part(cache.v[0], b, 0, n), part(x.v, b, 0, n), {.mistakes = {{lost, missing(x.v)}}});
+      g.equal(then + "the room behind", part(cache.k[0], b, n, room), Tensor::full({shared, room - n, size}, 50, f64));
+    }
+    if (g.failed()) return;
+    cache.advance(count);
+  }
+  g.note("two rows of different length, as the whole sequence gives");
+}
+
+}  // namespace pg::lesson13

@@ -1,0 +1,43 @@
+#pragma once
+// Lesson 13: the functions that you write, and what they work on.
+#include "autograd/ops.h"
+#include "lessons/kit/lesson.h"
+#include "nn/denoiser.h"
+#include "nn/kv_cache.h"
+#include "nn/layers.h"
+#include "nn/lora.h"
+
+namespace pg::lesson13 {
+
+// What latent attention works on: H heads of queries at the last T of S positions, and the latents of all S, which all
+// heads share. The parts "_rope" are rotated already. LatentAttention has the same (nn/latent_attention.h).
+struct LatentInputs {
+  Tensor q_nope, q_rope;  // [B, H, T, d_n], [B, H, T, d_r]
+  Tensor latent, k_rope;  // [B, 1, S, d_c], [B, 1, S, d_r]
+};
+
+Tensor rope(const Tensor& x, const Rope& options, const Tensor& positions);
+Tensor decode(const KvSlot& slot, const Tensor& q, const Tensor& k, const Tensor& v, const Rope& options);
+Tensor repeat_heads(const Tensor& x, int64_t heads);
+Tensor absorbed_attention(const LatentInputs& in, const Tensor& k_up, const Tensor& v_up);
+void add_lora(Linear& layer, const LoraConfig& config, Generator& generator);
+void merge_lora(Linear& layer);
+MaskedTokens mask_tokens(const Tensor& ids, int32_t mask_id, Generator& generator);
+Tensor denoising_loss(const Tensor& logits, const MaskedTokens& tokens);
+
+struct Impl {
+  Tensor (*rope)(const Tensor&, const Rope&, const Tensor&);
+  Tensor (*decode)(const KvSlot&, const Tensor&, const Tensor&, const Tensor&, const Rope&);
+  Tensor (*repeat_heads)(const Tensor&, int64_t);
+  Tensor (*absorbed_attention)(const LatentInputs&, const Tensor&, const Tensor&);
+  void (*add_lora)(Linear&, const LoraConfig&, Generator&);
+  void (*merge_lora)(Linear&);
+  MaskedTokens (*mask_tokens)(const Tensor&, int32_t, Generator&);
+  Tensor (*denoising_loss)(const Tensor&, const MaskedTokens&);
+};
+Impl reference();
+Impl learner();
+std::vector<kit::Check<Impl>> checks();
+void demo(kit::Demo& demo, const Impl& impl);
+
+}  // namespace pg::lesson13
