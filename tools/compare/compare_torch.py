@@ -27,7 +27,9 @@ HELD_BACK = ("OPENBLAS", "MKL_", "ONEDNN_", "DNNL_", "ATEN_CPU_CAPABILITY", "NVP
              "TORCHINDUCTOR_", "LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "PYTORCH_")
 UNSET = sorted(name for name in os.environ if name.startswith(HELD_BACK))
 CLEAN = {name: value for name, value in os.environ.items() if name not in UNSET}
-TOLERANCE = {"f32": 1e-5, "bf16": 2e-2}  # relative, of the first losses
+# Relative, of the first losses. Log-probabilities of single tokens may differ by twice as much: rounding does not
+# average out over a batch. (In f32 both engines differ from f64 by up to 1e-5 on SmolLM2.)
+TOLERANCE = {"f32": 1e-5, "bf16": 2e-2}
 TRAIN = ("eager", "compile", "max-autotune")
 TRANSFORMERS = ("transformers", "transformers-compile")
 GENERATE = (*TRAIN, *TRANSFORMERS)
@@ -199,10 +201,11 @@ def compare(given, case, dtype, threads, weights, environment):
             workers[mode] = Worker(environment, threads)
             built = workers[mode].ask("build", case, mode=mode, dtype=dtype, checked=True)
             apart = difference(own.get("check"), built.get("check")) if case != "adamw" else 0
+            allowed = TOLERANCE[dtype] * (2 if CASES[case][3] in (GENERATE, TRANSFORMERS) else 1)
             if "error" in built:
                 print(f"  PyTorch {mode} failed: {built['error']}")
-            elif "error" not in own and apart > TOLERANCE[dtype]:
-                print(f"  PyTorch {mode}: NO RATIO, the first losses differ by {apart:.1e}, more than {TOLERANCE[dtype]}"
+            elif "error" not in own and apart > allowed:
+                print(f"  PyTorch {mode}: NO RATIO, the first losses differ by {apart:.1e}, more than {allowed}"
                       f": {own.get('check')} and {built['check']}")
             else:
                 times[mode] = []
