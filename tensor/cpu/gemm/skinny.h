@@ -28,7 +28,8 @@ struct SkinnyProduct {
 // Computes the columns [j, j + Groups vectors) of c; a single group is cut off at n. b's columns are contiguous (b =
 // transpose(w) of a layer's w [N, K]): blocks of size × size are transposed in registers. The chains of one group wait
 // for their own additions, so several groups are computed at once.
-template <int Rows, int Groups, class S, class T>
+// Ahead: each step also prefetches a part of the columns of the next call into L2.
+template <int Rows, int Groups, bool Ahead, class S, class T>
 void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   using simd::Vec;
   constexpr int size = Vec<T>::size;
@@ -62,13 +63,11 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
     }
   };
   constexpr int64_t line = 64 / sizeof(S);  // whole cache lines of b: rows far apart may evict one another from L1
-  // Each step also prefetches a part of the columns of the next call into L2.
   constexpr int64_t ahead_lines = Groups * size;
-  const bool prefetches = g.prefetches();
   const S* ahead = g.b.data + (j + Groups * size) * g.b.column;
   int64_t k = 0;
   for (; k + line <= g.k; k += line) {
-    if (prefetches) {
+    if constexpr (Ahead) {
 #pragma GCC unroll 32
       for (int64_t i = 0; i < ahead_lines; ++i) __builtin_prefetch(ahead + i * line, 0, 2);
       ahead += ahead_lines * line;
@@ -87,16 +86,19 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   }
 }
 
+template <int Rows, bool Ahead, class S, class T>
+void skinny_columns(const SkinnyProduct<S, T>& g) {
+  constexpr int64_t size = simd::Vec<T>::size, groups = 2, line = 64 / sizeof(S);
+  for (int64_t i = 0; Ahead && i < std::min(groups * size, g.n) * g.k; i += line) {
+    __builtin_prefetch(g.b.data + i, 0, 2);  // the columns of the first call
+  }
+  int64_t j = 0;
+  for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups, Ahead>(g, j);
+  for (; j < g.n; j += size) skinny_groups<Rows, 1, Ahead>(g, j);
+}
 template <int Rows, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
-  constexpr int64_t size = simd::Vec<T>::size, groups = 2;
-  int64_t j = 0;
-  if (g.prefetches()) {  // the columns of the first call
-    const int64_t first = std::min(groups * size, g.n) * g.k, line = 64 / sizeof(S);
-    for (int64_t i = 0; i < first; i += line) __builtin_prefetch(g.b.data + i, 0, 2);
-  }
-  for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups>(g, j);
-  for (; j < g.n; j += size) skinny_groups<Rows, 1>(g, j);
+  g.prefetches() ? skinny_columns<Rows, true>(g) : skinny_columns<Rows, false>(g);
 }
 
 // b's rows are contiguous: a few of them at a time are added to a stretch of c that stays in L1.
