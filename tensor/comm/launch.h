@@ -19,8 +19,8 @@ struct RanksOptions {
 //
 // A rank that ends early, returns another status than 0, or throws, ends the work of all: the others throw an Error in
 // the collective in which they wait or that they call next. Ranks that are still there `timeout` seconds later are
-// killed. The ranks end, too, if this process does. They inherit its files and its memory as it was; it must not have
-// other threads that hold locks. The memory that they share has no name and ends with the last of them.
+// killed. On Linux the ranks get SIGTERM if this process ends. They inherit its files and its memory as it was; it must
+// not have other threads that hold locks. The memory that they share has no name and ends with the last of them.
 //
 // Error if ranks is not from 1 to 64, or if the system starts no more processes.
 int run_ranks(int ranks, const std::function<int(Comm&)>& work, const RanksOptions& options = {},
