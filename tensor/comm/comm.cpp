@@ -1,43 +1,150 @@
-// What all implementations of Comm share, and the group of one rank.
+// The arguments of collectives, checked once for all implementations; the group of one rank.
 #include "tensor/comm/comm.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "tensor/base/error.h"
+#include "tensor/kernels.h"
 
 namespace pg {
 namespace {
 
-struct SingleRank : Comm {
+using Op = CollectiveCall::Op;
+
+constexpr const char* kOpNames[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
+
+class SingleRank : public Comm {
+ public:
+  explicit SingleRank(Device device) : device_(device) {}
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  void all_reduce(const Tensor& x) override { check_collective("all_reduce", x); }
-  void reduce_scatter(const Tensor& x) override { check_collective("reduce_scatter", x); }
-  void all_gather(const Tensor& x) override { check_collective("all_gather", x); }
-  void broadcast(const Tensor& x, int root) override {
-    check_collective("broadcast", x);
-    check(root == 0, "broadcast: root {} is not one of the ranks, which are only 0", root);
-  }
+  const char* name() const override { return "one rank"; }
+  Device device() const override { return device_; }
   void barrier() override {}
+  void wait(Ticket) override {}
+  void abandon(const std::string&) override {}
+
+ protected:
+  Ticket submit(const CollectiveCall& call, const Tensor& x, const Tensor& into, bool) override {
+    if (call.op == Op::reduce_scatter && into.defined()) {
+      const Tensor all = x.view_reshape({x.numel()});
+      call.add ? kernels(device_).accumulate(into, all, 1) : into.copy_from(all);
+    }
+    return 0;
+  }
+
+ private:
+  Device device_;
 };
+
+CollectiveCall checked(const Comm& comm, Op op, const Tensor& x) {
+  const char* name = kOpNames[static_cast<int>(op)];
+  check(x.defined(), "{}: the tensor is undefined", name);
+  check(x.device() == comm.device(), "{}: the tensor is on {}, expected {}", name, to_string(x.device()),
+        to_string(comm.device()));
+  check(x.contiguous(), "{}: the tensor {} is not contiguous; use contiguous_copy()", name, x.shape());
+  const bool reduces = op == Op::all_reduce || op == Op::reduce_scatter;
+  check(!reduces || x.dtype() != u8, "{}: u8 cannot be added up without loss; convert to i32", name);
+  return {.op = op, .dtype = static_cast<int32_t>(x.dtype()), .terms = reduces ? comm.size() : 0, .n = x.numel()};
+}
 
 }  // namespace
 
-Shard shard_of(int64_t n, int rank, int ranks) {
-  check(n >= 0 && ranks >= 1 && rank >= 0 && rank < ranks, "shard_of: rank {} of {} ranks, {} elements", rank, ranks,
-        n);
-  // The first n % ranks shards have one element more; n·rank could overflow.
-  const int64_t each = n / ranks, more = n % ranks;
-  const auto begin = [&](int64_t r) { return r * each + std::min(r, more); };
+Shard shard_of(int64_t n, int rank, int ranks, int64_t unit) {
+  check(n >= 0 && ranks >= 1 && rank >= 0 && rank < ranks && unit >= 1,
+        "shard_of: rank {} of {} ranks, {} elements in units of {}", rank, ranks, n, unit);
+  // The first shards have one unit more; units·rank could overflow.
+  const int64_t units = n / unit + (n % unit != 0), each = units / ranks, more = units % ranks;
+  const auto begin = [&](int64_t r) {
+    const int64_t first = r * each + std::min(r, more);
+    return first >= units ? n : first * unit;
+  };
   return {begin(rank), begin(rank + 1)};
 }
 
-std::unique_ptr<Comm> single_rank() { return std::make_unique<SingleRank>(); }
+std::string name_of(const CollectiveCall& call) {
+  const std::string name = kOpNames[static_cast<int>(call.op)];
+  if (call.op == Op::barrier) return name;
+  std::string text = fmt::format("{} of {} {}", name, call.n, name_of(static_cast<DType>(call.dtype)));
+  if (call.op == Op::broadcast) text += fmt::format(" from rank {}", call.root);
+  if (call.unit != 1) text += fmt::format(" in units of {}", call.unit);
+  return text;
+}
 
-void check_collective(const char* op, const Tensor& x) {
-  check(x.defined(), "{}: the tensor is undefined", op);
-  check(x.device().on_host(), "{}: the tensor is on {}, expected the CPU", op, to_string(x.device()));
-  check(x.contiguous(), "{}: the tensor {} is not contiguous; use contiguous_copy()", op, x.shape());
+Comm::Ticket Comm::begin_all_reduce(const Tensor& x, bool waits) {
+  return submit(checked(*this, Op::all_reduce, x), x, {}, waits);
+}
+
+Comm::Ticket Comm::begin_reduce_scatter(const Tensor& x, const ReduceOptions& o, bool waits) {
+  CollectiveCall call = checked(*this, Op::reduce_scatter, x);
+  check(o.terms >= 0 && o.terms <= size(), "reduce_scatter: {} terms, expected 0 to {}, the number of ranks", o.terms,
+        size());
+  const Shard own = shard_of(x.numel(), rank(), size(), o.unit);
+  if (o.into.defined()) {
+    check(o.into.numel() == own.size() && o.into.dtype() == x.dtype() && o.into.contiguous(),
+          "reduce_scatter: `into` is {} {}, expected a contiguous {} of {} elements, the own shard", o.into.dtype(),
+          o.into.shape(), x.dtype(), own.size());
+    check(o.into.device() == device(), "reduce_scatter: `into` is on {}, expected {}", to_string(o.into.device()),
+          to_string(device()));
+  }
+  check(o.into.defined() || !o.add, "reduce_scatter: `add` needs `into`");
+  call.unit = o.unit;
+  call.add = o.add;
+  if (o.terms > 0) call.terms = o.terms;
+  return submit(call, x, o.into, waits);
+}
+
+Comm::Ticket Comm::begin_all_gather(const Tensor& x, int64_t unit, bool waits) {
+  CollectiveCall call = checked(*this, Op::all_gather, x);
+  shard_of(x.numel(), 0, size(), unit);
+  call.unit = unit;
+  return submit(call, x, {}, waits);
+}
+
+Comm::Ticket Comm::begin_broadcast(const Tensor& x, int root, bool waits) {
+  CollectiveCall call = checked(*this, Op::broadcast, x);
+  check(root >= 0 && root < size(), "broadcast: root {} is not one of the ranks, which are 0 to {}", root, size() - 1);
+  call.root = root;
+  return submit(call, x, {}, waits);
+}
+
+std::unique_ptr<Comm> single_rank(Device device) { return std::make_unique<SingleRank>(device); }
+
+void check_same_on_all_ranks(Comm& comm, const std::string& what, const std::string& text) {
+  // The length first, then the text itself, in the lengths of rank 0.
+  const auto sent = [&](const Tensor& x) { return x.to(comm.device()); };
+  const Tensor length = sent(Tensor::full({1}, static_cast<double>(text.size()), f64));
+  comm.broadcast(length, 0);
+  const auto n = static_cast<int64_t>(length.item());
+  std::vector<int32_t> own(static_cast<size_t>(n));
+  for (size_t i = 0; i < own.size(); ++i) own[i] = i < text.size() ? static_cast<unsigned char>(text[i]) : -1;
+  const Tensor first = sent(Tensor::from(own, {n}));
+  comm.broadcast(first, 0);
+  std::string expected;
+  for (const double c : first.to_vector()) expected += static_cast<char>(static_cast<int>(c));
+
+  std::vector<double> differs(static_cast<size_t>(comm.size()));
+  differs[static_cast<size_t>(comm.rank())] = text != expected;
+  const Tensor all = sent(Tensor::from(differs, {comm.size()}));
+  comm.all_reduce(all);
+  const std::vector<double> whole = all.to_vector();
+  const auto found = std::find(whole.begin(), whole.end(), 1.0);
+  if (found == whole.end()) return;
+  const auto line_at = [](const std::string& s, size_t at) {
+    const size_t begin = at == 0 ? std::string::npos : s.rfind('\n', at - 1);
+    const size_t from = begin == std::string::npos ? 0 : begin + 1;
+    return s.substr(from, s.find('\n', from) - from);
+  };
+  const auto other = static_cast<int>(found - whole.begin());
+  std::string line;  // only a rank that differs knows its own
+  if (text != expected) {
+    const auto [mine, its] = std::mismatch(text.begin(), text.end(), expected.begin(), expected.end());
+    line = fmt::format(": \"{}\" instead of \"{}\"", line_at(text, static_cast<size_t>(mine - text.begin())),
+                       line_at(expected, static_cast<size_t>(its - expected.begin())));
+  }
+  fail("the ranks have different {}: rank {} differs from rank 0{}", what, text != expected ? comm.rank() : other,
+       line);
 }
 
 }  // namespace pg

@@ -79,10 +79,7 @@ char* SharedGroup::piece(int owner, int reader, int turn) const {
 }
 
 std::string SharedGroup::name_of_call(int rank, const CollectiveCall& call) const {
-  const auto elements =
-      std::string_view(call.op) == "barrier" ? "" : fmt::format(" of {} {}", call.n, name_of(call.dtype));
-  const auto root = std::string_view(call.op) == "broadcast" ? fmt::format(" from rank {}", call.root) : "";
-  return fmt::format("rank {}: {}{}{}, call {}", rank, call.op, elements, root, members_[rank].calls);
+  return fmt::format("rank {}: {}, call {}", rank, name_of(call), members_[rank].calls);
 }
 
 void SharedGroup::begin(int rank, const CollectiveCall& call) {

@@ -4,20 +4,11 @@
 #include <cstdint>
 #include <string>
 
-#include "tensor/dtype.h"
+#include "tensor/comm/comm.h"
 
 namespace pg {
 
 inline constexpr int kMostRanks = 64;
-
-// One call of a collective, as a rank announces it.
-struct CollectiveCall {
-  const char* op = "";  // a literal: forked processes have it at one address
-  DType dtype = f32;
-  int64_t n = 0;
-  int root = 0;
-  bool operator==(const CollectiveCall&) const = default;
-};
 
 // All processes of a group see this at one address. Every member is plain memory or an atomic without a lock.
 class SharedGroup {
