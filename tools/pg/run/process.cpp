@@ -35,6 +35,11 @@ int complain(std::string sentence) {
 
 }  // namespace
 
+std::string sentence_of(const std::exception& e) {
+  const bool no_memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
+  return no_memory ? "out of memory; take a smaller model, batch, context or file" : e.what();
+}
+
 void flush_output() {
   errno = 0;
   const bool failed = std::fflush(stdout) != 0;
@@ -49,16 +54,14 @@ int run_process(const std::function<int()>& command) {
     const int status = command();
     flush_output();
     return status;
-  } catch (const std::bad_alloc&) {
-    return complain("out of memory; take a smaller model, batch, context or file");
   } catch (const std::system_error& e) {
     if (e.code() == std::errc::broken_pipe) {  // `pg sample RUN | head`: the reader has exited
       std::signal(SIGPIPE, SIG_DFL);
       std::raise(SIGPIPE);
     }
-    return complain(e.what());
+    return complain(sentence_of(e));
   } catch (const std::exception& e) {
-    return complain(e.what());
+    return complain(sentence_of(e));
   }
 }
 
@@ -87,6 +90,7 @@ void catch_interrupt() {
   if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 bool interrupted() { return caught != 0; }
+void set_interrupt(int signal) { caught = signal; }
 int interrupt_status() { return 128 + caught; }
 
 }  // namespace pg

@@ -1,6 +1,8 @@
 #pragma once
 // A command's process: standard streams, error reporting, threads, and the signals that request a training run to stop.
+#include <exception>
 #include <functional>
+#include <string>
 
 namespace pg::tools {
 
@@ -9,6 +11,9 @@ namespace pg::tools {
 // closed are first opened on /dev/null, so that no file of the command gets their descriptors. If nobody reads the
 // output, the process ends by SIGPIPE.
 int run_process(const std::function<int()>& command);
+
+// What run_process() says of an exception.
+std::string sentence_of(const std::exception& e);
 
 // Flushes standard output. Throws std::system_error if that fails. A command with endless output must call it, because
 // otherwise it would not notice that nobody reads.
@@ -27,6 +32,8 @@ namespace pg {
 // ignored, as under nohup, stays ignored.
 void catch_interrupt();
 bool interrupted();
+// As if the signal had come; 0: none has.
+void set_interrupt(int signal);
 // The exit status of a process stopped by one of these signals: 128 + the signal's number, 130 after Ctrl-C.
 int interrupt_status();
 

@@ -14,8 +14,21 @@ namespace pg {
 
 namespace {
 
+std::string prefix_of_lines;
+
+std::string with_prefix(std::string_view text) {
+  std::string lines;
+  for (bool begins = true; const char c : text) {
+    if (begins) lines += prefix_of_lines;
+    lines += c;
+    begins = c == '\n';
+  }
+  return lines;
+}
+
 // The columns of the terminal `out`; 0 if it is no terminal or cannot erase a line.
 int columns_of(std::FILE* out) {
+  if (!prefix_of_lines.empty()) return 0;
   const char* kind = std::getenv("TERM");
   if (isatty(fileno(out)) != 1 || !kind || std::string_view(kind) == "dumb") return 0;
   winsize size = {};
@@ -35,7 +48,14 @@ std::string_view cut(std::string_view text, size_t characters) {
 }  // namespace
 
 // The text bypasses the buffer of `out`: a buffer keeps what could not be written and fails again later.
+void set_remark_prefix(std::string prefix) { prefix_of_lines = std::move(prefix); }
+
 void write_remark(std::FILE* out, std::string_view text) noexcept {
+  std::string prefixed;
+  if (!prefix_of_lines.empty()) {
+    text = prefixed = with_prefix(text);
+    out = stderr;
+  }
   std::fflush(out);
   const int file = fileno(out);
   while (!text.empty()) {

@@ -16,6 +16,10 @@ namespace pg {
 // ignored.)
 void write_remark(std::FILE* out, std::string_view text) noexcept;
 
+// From now on every line of this process's remarks begins with the text, goes to standard error and is never rewritten,
+// so that the lines of several processes can be mixed. Empty: as at the beginning.
+void set_remark_prefix(std::string prefix);
+
 template <class... Args>
 void remark(std::FILE* out, fmt::format_string<Args...> format, Args&&... args) {
   write_remark(out, fmt::format(format, std::forward<Args>(args)...));

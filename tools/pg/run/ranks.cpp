@@ -1,0 +1,164 @@
+// Starts the ranks of a command, starts them again if one dies, and says why once.
+#include "tools/pg/run/ranks.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "tensor/base/error.h"
+#include "tensor/comm/launch.h"
+#include "tools/pg/run/process.h"
+#include "tools/pg/run/progress.h"
+
+namespace pg::tools {
+namespace {
+
+// What the ranks tell the process that started them, in memory that they share.
+struct Notes {
+  std::atomic<int> failed{-1};  // the first rank whose command threw
+  bool broken_pipe = false;     // nobody reads its output
+  char sentence[1000] = {};
+  char folder[4096] = {};  // of the run
+};
+Notes* notes = nullptr;
+
+template <size_t N>
+void store(char (&to)[N], const std::string& text) {
+  const size_t n = std::min(text.size(), N - 1);
+  std::memcpy(to, text.data(), n);
+  to[n] = 0;
+}
+
+// Maps the notes until it is destroyed.
+class SharedNotes {
+ public:
+  SharedNotes() {
+    void* at = mmap(nullptr, sizeof(Notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(at != MAP_FAILED, "ranks: the system has no shared memory: {}", std::strerror(errno));
+    notes = new (at) Notes;
+  }
+  ~SharedNotes() { munmap(std::exchange(notes, nullptr), sizeof(Notes)); }
+  SharedNotes(const SharedNotes&) = delete;
+};
+
+// Only the first call has an effect: a rank that throws because another one failed comes later than that one.
+void note_failure(int rank, const std::exception& e) {
+  int none = -1;
+  if (!notes->failed.compare_exchange_strong(none, rank)) return;
+  const auto* of_system = dynamic_cast<const std::system_error*>(&e);
+  notes->broken_pipe = of_system && of_system->code() == std::errc::broken_pipe;
+  store(notes->sentence, sentence_of(e));
+}
+
+void discard(int file) {
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  check(nowhere >= 0 && ::dup2(nowhere, file) == file, "ranks: cannot open /dev/null: {}", std::strerror(errno));
+  ::close(nowhere);
+}
+
+int run_as_rank(Comm& comm, bool log_all, const std::function<int(Comm&)>& command) {
+  try {
+    if (comm.rank() != 0) {
+      discard(STDOUT_FILENO);
+      if (!log_all) discard(STDERR_FILENO);
+      set_remark_prefix(fmt::format("[rank {}] ", comm.rank()));
+    }
+    const int status = command(comm);
+    flush_output();
+    comm.barrier();  // run_ranks() gives the others little time once one has ended with another status than 0
+    return status;
+  } catch (const std::exception& e) {
+    note_failure(comm.rank(), e);
+    throw;
+  }
+}
+
+bool requests_end(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
+
+}  // namespace
+
+std::vector<Field> fields(RankOptions& o) {
+  return {
+      not_in_files(
+          {"ranks", &o.ranks, "processes that share the work; they give the same bits as one", whole_from(1, 64)}),
+      not_in_files(flag("log-all-ranks", o.log_all, "ranks other than 0 write their remarks to standard error too")),
+      not_in_files({"restarts", &o.restarts, "how often the ranks are started again from the run's folder if one dies",
+                    whole_from(0, 1000000)}),
+      not_in_files({"rank-timeout", &o.timeout, "seconds that a rank waits for another one", kPositive})};
+}
+
+int run_on_ranks(const RankOptions& o, const Device& device, RunOptions& run,
+                 const std::function<int(Comm&)>& command) {
+  if (o.ranks == 1 && o.restarts == 0) return command(*single_rank(device));
+  check(device.on_host(), "--ranks and --restarts need --device cpu, got {}", to_string(device));
+  for (int restart = 1;; ++restart) {
+    const SharedNotes shared;
+    std::string sentences;
+    const int status = run_ranks(
+        o.ranks, [&](Comm& comm) { return run_as_rank(comm, o.log_all, command); }, {.timeout = o.timeout}, &sentences);
+    const std::string first = sentences.substr(0, sentences.find('\n'));
+    const bool killed = first.find("was ended by signal") != std::string::npos;
+    const int failed = notes->failed;
+    if ((!killed && failed < 0) || (killed && requests_end(status - 128))) return status;
+    const std::string why = killed ? first : fmt::format("rank {}: {}", failed, notes->sentence);
+    if (!killed && notes->broken_pipe) throw std::system_error(std::make_error_code(std::errc::broken_pipe));
+    const std::string folder = notes->folder;
+    check((killed || !folder.empty()) && restart <= o.restarts, "{}", why);
+    if (!folder.empty()) run.resume = folder;
+    remark(stderr, "pg: {}; all ranks start again{} (restart {} of {})\n", why,
+           run.resume.empty() ? "" : " from " + run.resume, restart, o.restarts);
+  }
+}
+
+void start_threads(int threads, const Comm& comm) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  start_threads(threads == 0 && comm.size() > 1 ? std::max(1, cores / comm.size()) : threads);
+}
+
+namespace {
+
+// The largest of the ranks' numbers.
+int32_t most(Comm& comm, int32_t here) {
+  if (comm.size() == 1) return here;
+  const Tensor all = Tensor::zeros({comm.size()}, i32);
+  all.data<int32_t>()[static_cast<size_t>(comm.rank())] = here;
+  const Tensor on_device = all.to(comm.device());
+  comm.all_gather(on_device);
+  const std::vector<double> numbers = on_device.to_vector();
+  return static_cast<int32_t>(*std::max_element(numbers.begin(), numbers.end()));
+}
+
+}  // namespace
+
+bool agreed(Comm& comm, bool here) { return most(comm, here) != 0; }
+
+bool interrupted_anywhere(Comm& comm) {
+  set_interrupt(most(comm, interrupted() ? interrupt_status() - 128 : 0));
+  return interrupted();
+}
+
+OpenedRun open_run(Comm& comm, const std::string& path) {
+  OpenedRun opened{comm.rank() == 0 ? open_run(path) : std::optional<RunDir>()};
+  if (comm.rank() == 0) opened.has_checkpoint = has_checkpoint(opened.folder);
+  opened.has_checkpoint = agreed(comm, opened.has_checkpoint);
+  return opened;
+}
+
+std::optional<RunDir> start_run(Comm& comm, std::optional<RunDir> opened, int64_t done, const std::string& root,
+                                const std::string& name) {
+  if (comm.rank() != 0) return std::nullopt;
+  RunDir run = start_run(std::move(opened), done, root, name);
+  if (notes) store(notes->folder, run.path());
+  return run;
+}
+
+}  // namespace pg::tools

@@ -1,0 +1,55 @@
+#pragma once
+// A command on several ranks: its options, its processes, and what the ranks do together.
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tensor/comm/comm.h"
+#include "tools/pg/options.h"
+#include "tools/pg/run/run_dir.h"
+
+namespace pg::tools {
+
+// Orders to the program: they are not settings of a run, whose bits do not depend on them.
+struct RankOptions {
+  int ranks = 1;         // processes
+  bool log_all = false;  // ranks other than 0 write too
+  int restarts = 0;
+  double timeout = 600;  // seconds, of run_ranks()
+};
+std::vector<Field> fields(RankOptions& options);
+
+// Runs `command` with a Comm of tensors on `device`, and returns its exit status. One rank without restarts is this
+// process. Otherwise the ranks are new processes (tensor/comm/launch.h) that end together: a rank whose command has
+// returned waits for the others.
+//
+// The standard output of ranks other than 0 is discarded. Their remarks are too, unless log_all: then they go to
+// standard error, and each line begins with "[rank 1] ".
+//
+// The error of a rank becomes an Error of the first rank that failed: "rank 2: …". The others only noticed. If a rank
+// fails once the run has a folder (start_run below), or a signal ends it, all are started again, at most `restarts`
+// times: they continue from that folder, which becomes run.resume. SIGINT, SIGTERM and SIGHUP request an end, so they
+// start nothing again.
+int run_on_ranks(const RankOptions& options, const Device& device, RunOptions& run,
+                 const std::function<int(Comm&)>& command);
+
+// start_threads() for a rank: with 0 threads the ranks share the cores.
+void start_threads(int threads, const Comm& comm);
+
+// Collectives: every rank calls them.
+// Whether it is so on some rank.
+bool agreed(Comm& comm, bool here);
+// Whether a rank was interrupted (catch_interrupt()). Then all of them are, with the same interrupt_status().
+bool interrupted_anywhere(Comm& comm);
+
+// The run of --resume. Rank 0 holds its folder.
+struct OpenedRun {
+  std::optional<RunDir> folder;
+  bool has_checkpoint = false;  // on every rank
+};
+OpenedRun open_run(Comm& comm, const std::string& path);
+// start_run() on rank 0; the others get nothing.
+std::optional<RunDir> start_run(Comm& comm, std::optional<RunDir> opened, int64_t done, const std::string& root,
+                                const std::string& name);
+
+}  // namespace pg::tools
