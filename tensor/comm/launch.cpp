@@ -75,6 +75,7 @@ class Forwarding {
   static_cast<void>(parent);
 #endif
   int status = 1;
+  group.set_process(rank, getpid());
   try {
     status = work(*shared_memory_rank(group, rank));
   } catch (const std::exception& e) {
@@ -95,7 +96,7 @@ std::string description(int status) {
 }  // namespace
 
 int run_ranks(int ranks, const std::function<int(Comm&)>& work, const RanksOptions& options, std::string* sentences) {
-  SharedGroup* group = SharedGroup::create(ranks, options.timeout);
+  SharedGroup* group = SharedGroup::create(ranks, options.timeout, options.longest);
   Forwarding signals;
   std::fflush(nullptr);  // otherwise each rank would write what is still in the buffers
   std::vector<pid_t> running(static_cast<size_t>(ranks), 0);
