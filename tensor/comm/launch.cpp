@@ -42,7 +42,8 @@ class Forwarding {
     for (size_t i = 0; i < std::size(kForwarded); ++i) {
       received[i] = 0;
       sigaction(kForwarded[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler != SIG_IGN) sigaction(kForwarded[i], &action, nullptr);
+      // An ignored SIGHUP means nohup; the shell ignores SIGINT for what it starts in the background.
+      if (kForwarded[i] != SIGHUP || before_[i].sa_handler != SIG_IGN) sigaction(kForwarded[i], &action, nullptr);
     }
   }
   ~Forwarding() {
