@@ -7,6 +7,7 @@
 #include "autograd/op_util.h"
 #include "nn/denoiser.h"
 #include "tensor/base/random.h"
+#include "tensor/timeline.h"
 
 namespace pg {
 namespace {
@@ -110,6 +111,7 @@ StepReport Trainer::step() {
   check(report.tokens > 0, "Trainer: the batch of step {} has no target", steps() + 1);
   set_batches(std::move(batches), report.tokens);
 
+  if (Timeline::current()) Timeline::current()->begin_step();
   report.lr = config_.schedule.at(steps());
   optimizer_.begin_step(report.lr);
   run_on_device();
@@ -121,6 +123,7 @@ StepReport Trainer::step() {
   report.loss = total_of(std::move(losses));
   report.grad_norm = norm_of(slab_, squared_norm_);
   optimizer_.end_step();
+  if (Timeline::current()) Timeline::current()->end_step();
   report.step = steps();
   if (!graph_) {
     losses_.clear();
@@ -185,10 +188,16 @@ void Trainer::compute() {
   gradients_.run(config_.micro_batches, [&](int64_t i) {
     const auto stream = static_cast<uint64_t>(steps() * config_.micro_batches + i);
     default_generator() = random_stream(dropout.seed(), stream);
-    const Tensor loss = summed_loss(model_, batches_[static_cast<size_t>(i / comm_.size())]);
+    Tensor loss;
+    {
+      const TimelineSpan span(Timeline::Lane::computing, "forward");
+      loss = summed_loss(model_, batches_[static_cast<size_t>(i / comm_.size())]);
+    }
     losses_.push_back(loss.detach());
+    const TimelineSpan span(Timeline::Lane::computing, "backward");
     backward(loss, per_token_);
   });
+  const TimelineSpan span(Timeline::Lane::computing, "update");
   squared_norm_ = squared_grad_norm(slab_);
   optimizer_.update_by_norm(squared_norm_, config_.max_grad_norm);
 }

@@ -12,8 +12,6 @@ namespace {
 
 using Op = CollectiveCall::Op;
 
-constexpr const char* kOpNames[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
-
 class SingleRank : public Comm {
  public:
   explicit SingleRank(Device device) : device_(device) {}
@@ -39,7 +37,7 @@ class SingleRank : public Comm {
 };
 
 CollectiveCall checked(const Comm& comm, Op op, const Tensor& x) {
-  const char* name = kOpNames[static_cast<int>(op)];
+  const char* name = name_of(op);
   check(x.defined(), "{}: the tensor is undefined", name);
   check(x.device() == comm.device(), "{}: the tensor is on {}, expected {}", name, to_string(x.device()),
         to_string(comm.device()));
@@ -63,8 +61,13 @@ Shard shard_of(int64_t n, int rank, int ranks, int64_t unit) {
   return {begin(rank), begin(rank + 1)};
 }
 
+const char* name_of(Op op) {
+  static constexpr const char* names[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
+  return names[static_cast<int>(op)];
+}
+
 std::string name_of(const CollectiveCall& call) {
-  const std::string name = kOpNames[static_cast<int>(call.op)];
+  const std::string name = name_of(call.op);
   if (call.op == Op::barrier) return name;
   std::string text = fmt::format("{} of {} {}", name, call.n, name_of(static_cast<DType>(call.dtype)));
   if (call.op == Op::broadcast) text += fmt::format(" from rank {}", call.root);

@@ -38,6 +38,7 @@ struct CollectiveCall {
   int64_t n = 0, unit = 1, add = 0;
   bool operator==(const CollectiveCall&) const = default;
 };
+const char* name_of(CollectiveCall::Op op);
 // "all_reduce of 5 f32".
 std::string name_of(const CollectiveCall& call);
 

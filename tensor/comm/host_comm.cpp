@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tensor/base/error.h"
+#include "tensor/timeline.h"
 
 namespace pg {
 
@@ -55,6 +56,7 @@ void HostComm::run_first(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   std::exception_ptr error;
   try {
+    const TimelineSpan span(Timeline::Lane::sending, name_of(first.call.op));
     run(first.call, first.x, first.into);
   } catch (...) {
     error = std::current_exception();
@@ -74,6 +76,8 @@ void HostComm::run_first(std::unique_lock<std::mutex>& lock) {
 void HostComm::wait(Ticket ticket) {
   std::unique_lock lock(mutex_);
   check(ticket <= started_, "wait: ticket {} of {} collectives", ticket, started_);
+  if (done_ >= ticket) return;
+  const TimelineSpan span(Timeline::Lane::waiting, "wait");
   while (done_ < ticket) {
     if (error_) std::rethrow_exception(error_);
     if (!runs_) {

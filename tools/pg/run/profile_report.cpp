@@ -30,7 +30,8 @@ void ProfileReport::print(std::FILE* out, const StepMemory& m,
   const auto mb = [](size_t bytes) { return static_cast<double>(bytes) / 1e6; };
   std::string line;
   for (const auto& [name, bytes] : kinds) line += fmt::format("{}{} {:.1f}", line.empty() ? "" : ", ", name, mb(bytes));
-  remark(out, "{}\nmemory of a step in MB: {}; {:.1f} resident at most\n", profile_->table(), line, mb(resident()));
+  remark(out, "{}\n{}memory of a step in MB: {}; {:.1f} resident at most\n", profile_->table(), timeline_->text(), line,
+         mb(resident()));
 }
 
 }  // namespace pg::tools
