@@ -161,7 +161,7 @@ const kit::Mutants<Impl> kTable = {
         wrong_gather<Step::right_neighbour>),
     ROW(ring_gather_step, "gather_exchanged", "12.2", "the two chunks are exchanged", wrong_gather<Step::exchanged>),
     ROW(ring_gather_step, "gather_same_chunk", "12.2", "that this rank sends", wrong_gather<Step::same_chunk>),
-    ROW(ring_gather_step, "gather_no_step", "12.2", "the step is left out", wrong_gather<Step::no_step>),
+    ROW(ring_gather_step, "gather_no_step", "12.2", "is the step left out", wrong_gather<Step::no_step>),
     ROW(ring_gather_step, "gather_floor", "12.2", "the last elements belong to none", wrong_gather<Step::floor>),
     ROW(ring_gather_step, "gather_ceiling", "12.2", "all chunks are rounded up", wrong_gather<Step::ceiling>),
     ROW(ring_gather_step, "gather_all_elements", "12.2", "more is sent than one chunk",
