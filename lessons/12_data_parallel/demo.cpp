@@ -91,9 +91,9 @@ void show_bytes(kit::Demo& demo, const Impl& impl) {
     }
   }
   demo.gap();
-  demo.claim("bytes sent: difference from the formula", worst, "of it", kit::at_most(1e-4));
-  demo.claim("elements whose sum differs between two ranks", static_cast<double>(differ), "elements", kit::equals(0));
-  demo.claim("largest difference from the sum in double", difference, "", kit::at_most(1e-4));
+  demo.claim("bytes sent: error of the formula", 100 * worst, "%", kit::at_most(0.01));
+  demo.claim("sums that differ between ranks", static_cast<double>(differ), "elements", kit::equals(0));
+  demo.claim("largest error of a sum", difference, "", kit::at_most(1e-4));
   demo.gap();
 }
 

@@ -136,7 +136,7 @@ void show_gradients(kit::Demo& demo, const Impl& impl) {
       right, wrong);
   demo.claim("bits that differ between 4 ranks and 1 rank", static_cast<double>(different_bits(one, shared.all())),
              "bits", kit::equals(0));
-  demo.claim("difference from the batch at once", distance(one, whole), "of it", kit::at_most(1e-5));
+  demo.claim("error against the batch at once", distance(one, whole), "", kit::at_most(1e-5));
   demo.claim("the mean of means: error of the gradient", 100 * distance(naive, whole), "%", kit::at_least(2));
   demo.gap();
   demo.say(

@@ -135,7 +135,7 @@ void show_overlap(kit::Demo& demo, const Impl& impl) {
   demo.claim("model: network time not hidden", 100 * (good.end() - good.backward) / network, "%", kit::at_most(60));
   demo.claim("model: not hidden in the order of forward", 100 * (late.end() - late.backward) / network, "%",
              kit::at_least(100));
-  demo.claim("parameters of GPT-2 in the segments", parameters(segments), "", kit::equals(124'439'808));
+  demo.claim("parameters of GPT-2", parameters(segments), "", kit::equals(124'439'808));
 }
 
 void show_memory(kit::Demo& demo, const Impl& impl) {
