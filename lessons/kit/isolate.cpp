@@ -92,10 +92,12 @@ const char* stack_pointer([[maybe_unused]] void* context, [[maybe_unused]] const
 }
 
 // The stack counts as full if its pointer is in the last eighth or past the end, because arguments and environment use
-// a part of it too. The default action ends the program afterwards.
+// a part of it too. Stacks of other threads are much farther away. The default action ends the program afterwards.
 void on_fault(int, siginfo_t* info, void* context) {
+  constexpr size_t kPast = 64 << 20;  // Linux leaves 128 MB between the stack and other memory
   const ptrdiff_t depth = stack_base - stack_pointer(context, info);
-  if (depth > static_cast<ptrdiff_t>(stack_size - stack_size / 8)) say(kStackOverflow);
+  const bool full = depth > static_cast<ptrdiff_t>(stack_size - stack_size / 8);
+  if (full && depth < static_cast<ptrdiff_t>(stack_size + kPast)) say(kStackOverflow);
 }
 
 void watch_stack() {

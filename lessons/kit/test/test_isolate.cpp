@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "lessons/kit/commands.h"
 #include "lessons/kit/isolate.h"
@@ -99,6 +100,11 @@ TEST_CASE("crashes of an answer are told apart", "[kit]") {
         x = deeper(&x);
       },
       "a crash (stack overflow)", "calls itself without end");
+  is_wrong(
+      [](Grader&, bool) {
+        std::thread([] { *reinterpret_cast<volatile int*>(static_cast<uintptr_t>(changing)) = 1; }).join();
+      },
+      "a crash (Segmentation fault)", "an index outside its memory");
 }
 
 TEST_CASE("whatever an answer throws is named by its type or its text", "[kit]") {

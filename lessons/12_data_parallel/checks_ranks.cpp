@@ -1,0 +1,234 @@
+// The checks of lesson 12 on what is divided among ranks: a mean, the elements, the gradients.
+#include <cmath>
+
+#include "lessons/12_data_parallel/checks.h"
+#include "lessons/12_data_parallel/wrong.h"
+
+namespace pg::lesson12 {
+
+using kit::Grader;
+using kit::Mistake;
+
+namespace {
+
+struct MeanCase {
+  std::string input;
+  Shape shape;
+  DType dtype;
+  std::vector<int64_t> tokens;
+};
+
+std::vector<Tensor> random_means(const MeanCase& one) {
+  std::vector<Tensor> means;
+  Generator random(311);
+  for (const int64_t tokens : one.tokens) {
+    means.push_back(Tensor::normal(one.shape, 2, 1, random, one.dtype));
+    if (tokens == 0) means.back().fill(NAN);
+  }
+  return means;
+}
+
+const std::vector<std::pair<std::string, Mean>>& mean_mistakes() {
+  static const std::vector<std::pair<std::string, Mean>> all = {
+      {"a rank without tokens has the mean 0/0, and 0 times nan is nan: leave it out", Mean::empty_rank},
+      {"this is the mean of the means: each token counts the same, so a rank with more of them counts more",
+       Mean::of_means},
+      {"this is the mean of the means of the ranks that have tokens: weight each by its tokens", Mean::of_some},
+      {"the sum is not divided: divide it by the tokens of all ranks", Mean::no_division},
+      {"divided twice: by the tokens and by the ranks; the tokens alone", Mean::twice},
+      {"divided by the number of ranks: divide by the tokens of all ranks", Mean::by_ranks},
+      {"the sum of the means: weight each by its tokens, and divide by all tokens", Mean::sum_of_means},
+      {"a rank with more tokens counts less: multiply by tokens[r]", Mean::inverse},
+      {"this is the mean of rank 0 alone", Mean::first_only},
+      {"a number of tokens does not fit in an int: use int64_t", Mean::in_int},
+      {"the sum of the tokens does not fit in an int: use int64_t", Mean::truncated}};
+  return all;
+}
+
+bool is_wrong(Grader& g, bool wrong, const std::string& input, const std::string& got, const std::string& want,
+              const std::string& says) {
+  return wrong && !g.expect(false, input, got, want, says);
+}
+
+}  // namespace
+
+void check_token_mean(Grader& g, const Impl& impl) {
+  const std::vector<MeanCase> cases = {
+      {"losses of 3 ranks, tokens 3 1 5", {}, f64, {3, 1, 5}},
+      {"gradients [2, 3] of 4 ranks, tokens 7 2 11 4", {2, 3}, f64, {7, 2, 11, 4}},
+      {"losses, tokens 4 4", {}, f64, {4, 4}},
+      {"gradients [5] of 4 ranks, tokens 2 0 9 0, the means of none are nan", {5}, f64, {2, 0, 9, 0}},
+      {"losses, tokens 3,000,000,000 and 1,500,000,000", {}, f64, {3'000'000'000, 1'500'000'000}},
+      {"losses, tokens 2,000,000,000 and 1,000,000,000", {}, f64, {2'000'000'000, 1'000'000'000}},
+      {"gradients [3] f32, tokens 5 3", {3}, f32, {5, 3}},
+      {"one rank, 6 tokens", {2}, f64, {6}}};
+  for (const MeanCase& one : cases) {
+    const std::vector<Tensor> means = random_means(one);
+    std::vector<Tensor> copies;
+    for (const Tensor& x : means) copies.push_back(x.clone());
+    std::vector<Mistake> mistakes;
+    for (const auto& [says, rule] : mean_mistakes()) {
+      mistakes.push_back({says, wrong_mean(rule, copies, one.tokens)});
+    }
+    const Tensor want = pg::token_weighted_mean(copies, one.tokens), got = impl.token_weighted_mean(means, one.tokens);
+    if (is_wrong(g, !got.defined(), one.input, "an undefined tensor", "a tensor", "was the result ever returned?") ||
+        is_wrong(g, got.dtype() != want.dtype(), one.input, fmt::format("{}", got.dtype()),
+                 fmt::format("{}", want.dtype()), "the result has another dtype than the means") ||
+        !g.equal(one.input, got.detach(), want, {.rtol = one.dtype == f32 ? 1e-6 : 1e-9, .mistakes = mistakes})) {
+      return;
+    }
+    for (size_t r = 0; r < means.size(); ++r) {
+      const bool same = means[r].to_vector() == copies[r].to_vector() || one.tokens[r] == 0;
+      if (is_wrong(g, !same, one.input + ": what went in", "was overwritten", "is as before",
+                   "an input was written to: x + y makes a new tensor")) {
+        return;
+      }
+    }
+  }
+  g.expect_error(
+      "two ranks without tokens",
+      [&] {
+        impl.token_weighted_mean({Tensor::full({}, NAN, f64), Tensor::full({}, NAN, f64)}, {0, 0});
+      },
+      "");
+  g.note("losses and gradients, ranks without tokens, none at all");
+}
+
+namespace {
+
+const std::vector<std::pair<std::string, Cut>>& shard_mistakes() {
+  static const std::vector<std::pair<std::string, Cut>> all = {
+      {"elements are lost: all shards have n / ranks, which rounds down; the first n % ranks have one more", Cut::lost},
+      {"the last shard gets the whole remainder: sizes differ by one unit at most", Cut::last_long},
+      {"all shards are rounded up, so the last is short or empty: sizes differ by one unit at most", Cut::last_short},
+      {"the last shards are the longer ones: the first are", Cut::last_longer},
+      {"the longer shards are spread (r·n / ranks): the first are longer", Cut::spread},
+      {"the end is one unit too small: [begin, end) ends before `end`", Cut::inclusive},
+      {"`end` is the size: it is where the shard ends, begin + size", Cut::size_for_end},
+      {"the unit is ignored: every shard begins at a multiple of it", Cut::no_unit},
+      {"the last unit, which n cuts off, is lost: count units rounded up", Cut::whole_units},
+      {"a shard reaches beyond n: the last unit may be cut off", Cut::too_far},
+      {"a shard after the longer ones begins too early: min(r, n % ranks) ranks before it have one more", Cut::shift},
+      {"n does not fit in an int: use int64_t", Cut::in_int}};
+  return all;
+}
+
+}  // namespace
+
+void check_shard(Grader& g, const Impl& impl) {
+  struct Case {
+    int64_t n;
+    int ranks;
+    int64_t unit;
+  };
+  const std::vector<Case> cases = {
+      {10, 4, 1}, {8, 4, 1},     {11, 3, 1},     {3, 5, 1},   {0, 3, 1},   {11, 4, 2},  {24, 3, 4},
+      {30, 4, 8}, {100, 3, 256}, {1300, 3, 256}, {17, 16, 1}, {64, 1, 16}, {29, 3, 10}, {5'000'000'003, 4, 1}};
+  for (const Case& one : cases) {
+    const auto all = [&](const auto& shard) {
+      kit::Value value({one.ranks, 2}, {});
+      for (int r = 0; r < one.ranks; ++r) {
+        const Shard s = shard(r);
+        value.v.push_back(static_cast<double>(s.begin));
+        value.v.push_back(static_cast<double>(s.end));
+      }
+      return value;
+    };
+    std::vector<Mistake> mistakes;
+    for (const auto& [says, cut] : shard_mistakes()) {
+      mistakes.push_back(
+          {says, all([&, cut = cut](int r) { return wrong_shard(cut, one.n, r, one.ranks, one.unit); })});
+    }
+    const std::string input =
+        fmt::format("{} elements, {} ranks, unit {}: begin and end of each", one.n, one.ranks, one.unit);
+    if (!g.equal(input, all([&](int r) { return impl.shard_of(one.n, r, one.ranks, one.unit); }),
+                 all([&](int r) { return pg::shard_of(one.n, r, one.ranks, one.unit); }),
+                 {.rtol = 0, .mistakes = mistakes})) {
+      return;
+    }
+  }
+  // As text: these numbers have more digits than a double.
+  const int64_t n = int64_t{1} << 62;
+  for (const int r : {0, 1, 5, 6}) {
+    const Shard got = impl.shard_of(n, r, 7, 1), want = pg::shard_of(n, r, 7, 1);
+    const auto text = [](const Shard& s) { return fmt::format("[{}, {})", s.begin, s.end); };
+    if (!g.expect(text(got) == text(want), fmt::format("2^62 elements, rank {} of 7", r), text(got), text(want),
+                  "n·rank does not fit in 64 bits, and a double has 53: divide first, then multiply")) {
+      return;
+    }
+  }
+  g.note("fifteen divisions, with units, more ranks than elements, and 2^62 elements");
+}
+
+namespace {
+
+const std::vector<std::pair<std::string, Order>>& bucket_mistakes() {
+  static const std::vector<std::pair<std::string, Order>> all = {
+      {"the order of forward: the sums would be right, but the first range is complete only when backward ends, and "
+       "nothing overlaps",
+       Order::forward},
+      {"the right ranges in the wrong order: backward completes the end of the slab first", Order::reversed},
+      {"the remainder is lost: what is left at the beginning of the slab is a range too, however small",
+       Order::rest_lost},
+      {"the small remainder was merged into the range before: that one would wait for the embedding",
+       Order::rest_merged},
+      {"ranges are closed before they have least_bytes: it is the least, not the most", Order::cap},
+      {"elements were compared with bytes: an element has element_bytes", Order::elements},
+      {"the gaps are missing: a range ends where the one before begins", Order::gaps},
+      {"the first segment is reduced twice: a tied embedding gets gradients from the head first and from the lookup "
+       "last, and is complete only then",
+       Order::embedding_twice},
+      {"the first segment is reduced first: a tied embedding gets its last gradients at the end of backward",
+       Order::embedding_first},
+      {"each segment is a range: short messages cost their latency; gather least_bytes", Order::single},
+      {"one range for all: it is complete when backward ends, and nothing overlaps", Order::whole},
+      {"a range that has exactly least_bytes is closed: >= for >", Order::above},
+      {"the last range is empty: nothing is left after the first segment", Order::empty_last},
+      {"ranges of equal size split segments: a range begins where a segment begins", Order::split}};
+  return all;
+}
+
+}  // namespace
+
+void check_buckets(Grader& g, const Impl& impl) {
+  const std::vector<Shard> embedding_first = {{0, 40}, {48, 56}, {64, 80}, {80, 84}, {96, 112}, {112, 113}, {128, 140}};
+  std::vector<Shard> equal;
+  for (int64_t i = 0; i < 11; ++i) equal.push_back({8 * i, 8 * i + 8});
+  const std::vector<Shard> small_first = {{0, 3}, {4, 20}, {20, 36}, {36, 52}, {52, 68}};
+  struct Case {
+    const std::vector<Shard>* ranges;
+    int64_t least, element;
+  };
+  const std::vector<Shard> none, one_only = {{0, 7}};
+  for (const Case& one : {Case{&equal, 64, 4}, Case{&embedding_first, 100, 4}, Case{&embedding_first, 60, 4},
+                          Case{&small_first, 64, 4}, Case{&small_first, 100, 8}, Case{&embedding_first, 0, 4},
+                          Case{&embedding_first, 1 << 20, 2}, Case{&one_only, 100, 4}, Case{&none, 8, 4}}) {
+    std::vector<Segment> segments;
+    std::string text;
+    for (const Shard& s : *one.ranges) {
+      segments.push_back({fmt::format("p{}", segments.size()), {s.size()}, s.begin, s.end, false});
+      text += fmt::format("{}{}-{}", text.empty() ? "" : " ", s.begin, s.end);
+    }
+    const auto value = [](const std::vector<Shard>& ranges) {
+      kit::Value v({std::ssize(ranges), 2}, {});
+      for (const Shard& s : ranges) {
+        v.v.push_back(static_cast<double>(s.begin));
+        v.v.push_back(static_cast<double>(s.end));
+      }
+      return v;
+    };
+    std::vector<Mistake> mistakes;
+    for (const auto& [says, order] : bucket_mistakes()) {
+      mistakes.push_back({says, value(wrong_buckets(order, segments, one.least, one.element))});
+    }
+    const std::string input = fmt::format("segments {}, at least {} bytes, {} bytes each: begin and end of each range",
+                                          text.empty() ? "(none)" : text, one.least, one.element);
+    if (!g.equal(input, value(impl.gradient_buckets(segments, one.least, one.element)),
+                 value(pg::gradient_buckets(segments, one.least, one.element)), {.rtol = 0, .mistakes = mistakes})) {
+      return;
+    }
+  }
+  g.note("nine slabs, with gaps, remainders and an embedding at the beginning");
+}
+
+}  // namespace pg::lesson12

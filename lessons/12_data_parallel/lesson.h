@@ -1,0 +1,32 @@
+#pragma once
+// Lesson 12: the functions that you write, and what they work on.
+#include <span>
+#include <vector>
+
+#include "lessons/kit/lesson.h"
+#include "nn/data_parallel.h"
+#include "tensor/comm/ring.h"
+
+namespace pg::lesson12 {
+
+using Segment = ParamSlab::Segment;  // of a gradient slab: elements [begin, end) are those of the parameter `name`
+
+void ring_reduce_step(Ring& ring, std::span<float> x, int step);
+void ring_gather_step(Ring& ring, std::span<float> x, int step);
+Tensor token_weighted_mean(const std::vector<Tensor>& means, const std::vector<int64_t>& tokens);
+Shard shard_of(int64_t n, int rank, int ranks, int64_t unit);
+std::vector<Shard> gradient_buckets(const std::vector<Segment>& segments, int64_t least_bytes, int64_t element_bytes);
+
+struct Impl {
+  void (*ring_reduce_step)(Ring&, std::span<float>, int);
+  void (*ring_gather_step)(Ring&, std::span<float>, int);
+  Tensor (*token_weighted_mean)(const std::vector<Tensor>&, const std::vector<int64_t>&);
+  Shard (*shard_of)(int64_t, int, int, int64_t);
+  std::vector<Shard> (*gradient_buckets)(const std::vector<Segment>&, int64_t, int64_t);
+};
+Impl reference();
+Impl learner();
+std::vector<kit::Check<Impl>> checks();
+void demo(kit::Demo& demo, const Impl& impl);
+
+}  // namespace pg::lesson12
