@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "autograd/tape.h"
+#include "nn/data_parallel.h"
 
 namespace pg {
 namespace {
@@ -18,20 +19,6 @@ struct Bucket {
   Shard range;
   size_t incomplete = 0;  // of its leaves, in the running backward
 };
-
-// The last segments of a slab first, because their gradients are complete first. Gaps between segments belong to the
-// bucket before them.
-void add_buckets(std::vector<Bucket>& buckets, const ParamSlab& slab, size_t index, int64_t least) {
-  const auto& segments = slab.segments();
-  int64_t end = slab.size();
-  for (size_t last = segments.size(), i = segments.size(); i-- > 0;) {
-    if (i > 0 && end - segments[i].begin < least) continue;
-    const int64_t begin = i == 0 ? 0 : segments[i].begin;
-    buckets.push_back({index, i, last, {begin, end}});
-    end = begin;
-    last = i;
-  }
-}
 
 }  // namespace
 
@@ -54,7 +41,15 @@ struct GradientSum::State {
       const Tensor& grads = slabs[s]->grads();
       check(grads.device() == comm.device(), "GradientSum: the gradients are on {}, the ranks exchange tensors on {}",
             to_string(grads.device()), to_string(comm.device()));
-      add_buckets(buckets, *slabs[s], s, bucket_bytes / static_cast<int64_t>(size_of(grads.dtype())));
+      const auto& segments = slabs[s]->segments();
+      size_t last = segments.size();
+      for (const Shard& range :
+           gradient_buckets(segments, bucket_bytes, static_cast<int64_t>(size_of(grads.dtype())))) {
+        size_t first = last;
+        while (first > 0 && segments[first - 1].begin >= range.begin) --first;
+        buckets.push_back({s, first, last, range});
+        last = first;
+      }
       owner.emplace_back(slabs[s]->leaves().size());
       received.emplace_back(slabs[s]->leaves().size());
     }
