@@ -10,11 +10,21 @@ thread_local bool grad_mode = true;
 thread_local uint64_t next_id = 1;
 
 struct Leaf final : Node {
+  int uses = 0;  // edges that end here, and checkpoints that will read it again
+  std::function<void()> ready;
   void run(const Tensor&, Grads&) override {}
   void drop() override {}
 };
 
 Node* node_of(const Ref<GradNode>& ref) { return static_cast<Node*>(ref.get()); }
+Leaf* leaf_of(const Ref<GradNode>& ref) {
+  return ref && node_of(ref)->op == Op::leaf ? static_cast<Leaf*>(node_of(ref)) : nullptr;
+}
+
+// Ends one use of a leaf by a backward that has run.
+void finish_use(Leaf& leaf) {
+  if (--leaf.uses == 0 && leaf.has_grad && leaf.ready) leaf.ready();
+}
 
 // The leaves that the running backward() has reached; if several are nested (checkpoint), those of the innermost one.
 thread_local std::vector<Ref<GradNode>>* reached_leaves = nullptr;
@@ -71,13 +81,34 @@ class CapturedLeaves {
     if (!t.requires_grad()) return;
     const auto same = [&](const auto& entry) { return entry.first == t.storage(); };
     if (std::none_of(entries_.begin(), entries_.end(), same)) entries_.emplace_back(t.storage(), t.storage()->writes);
+    if (leaf_of(t.node()) && std::find(leaves_.begin(), leaves_.end(), t.node()) == leaves_.end()) {
+      leaves_.push_back(t.node());
+    }
   }
+  // A use of each leaf, from the forward pass until the backward that reads it again has run.
+  class Uses {
+   public:
+    explicit Uses(const CapturedLeaves& captured) : leaves_(captured.leaves_) {
+      for (const auto& leaf : leaves_) ++leaf_of(leaf)->uses;
+    }
+    Uses(Uses&& other) noexcept : leaves_(std::exchange(other.leaves_, {})) {}
+    ~Uses() {
+      for (const auto& leaf : leaves_) --leaf_of(leaf)->uses;
+    }
+    void finish() {
+      for (const auto& leaf : std::exchange(leaves_, {})) finish_use(*leaf_of(leaf));
+    }
+
+   private:
+    std::vector<Ref<GradNode>> leaves_;
+  };
   void check_unwritten() const {
     for (const auto& [storage, writes] : entries_) pg::check_unwritten(Op::checkpoint, *storage, writes);
   }
 
  private:
   std::vector<std::pair<Ref<Storage>, uint64_t>> entries_;
+  std::vector<Ref<GradNode>> leaves_;
 };
 thread_local CapturedLeaves* read_in_checkpoint = nullptr;  // while a checkpoint() runs its function without a tape
 
@@ -154,7 +185,8 @@ class Spending {
     for (int i = 0; i < node_.num_inputs; ++i) {
       Edge& edge = node_.input(i);
       if (edge.node && has_any_grad(*node_of(edge.node))) queue.push(edge.node);
-      edge.node = {};
+      const Ref<GradNode> input = std::exchange(edge.node, {});
+      if (Leaf* leaf = leaf_of(input)) finish_use(*leaf);
     }
     finished_ = true;
   }
@@ -172,6 +204,12 @@ class Spending {
 };
 
 }  // namespace
+
+Node::~Node() {
+  for (int i = 0; i < num_inputs; ++i) {
+    if (Leaf* leaf = leaf_of(input(i).node)) --leaf->uses;
+  }
+}
 
 const char* name_of(Op op) {
   static constexpr const char* names[] = {
@@ -207,6 +245,7 @@ void add_edge(Node& node, const Tensor& input) {
   const int i = node.num_inputs++;
   if (i >= 4) node.more_inputs.emplace_back();
   node.input(i) = {input.node(), input.output()};
+  if (Leaf* leaf = leaf_of(input.node())) ++leaf->uses;
 }
 void keep(Node& node, TensorList kept) {
   for (const Tensor* t : kept) {
@@ -351,7 +390,8 @@ Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
     y = f(x.detach()).detach();
   }
   check(y.defined(), "checkpoint: the function's result is undefined");
-  auto backward_of = [f = std::move(f), x, before, captured](const Tensor& dy, Grads& g) {
+  auto backward_of = [f = std::move(f), x, before, captured, uses = CapturedLeaves::Uses(captured)](const Tensor& dy,
+                                                                                                    Grads& g) mutable {
     captured.check_unwritten();
     EnableGrad enable;
     Tensor input = x.detach();
@@ -363,6 +403,7 @@ Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
     const CheckpointDepth nested;  // a checkpoint() inside f runs in the next line
     if (again.requires_grad()) backward(again, dy);
     if (g.wants(0) && has_grad(input)) g.pass(0, input.grad());
+    uses.finish();
   };
   // Always recorded: leaves that f captures may need gradients even when x does not.
   auto* node = new detail::OpNode<decltype(backward_of)>(std::move(backward_of));
@@ -399,7 +440,7 @@ void Tensor::zero_grad() const {
   if (node_) node_of(node_)->has_grad = false;
 }
 
-void set_grad_buffer(const Tensor& leaf, const Tensor& buffer) {
+void set_grad_buffer(const Tensor& leaf, const Tensor& buffer, bool holds_grad) {
   check(leaf.requires_grad() && node_of(leaf.node())->op == Op::leaf,
         "set_grad_buffer: expected a leaf that requires a gradient");
   check(buffer.defined(), "set_grad_buffer: the buffer is undefined");
@@ -410,7 +451,13 @@ void set_grad_buffer(const Tensor& leaf, const Tensor& buffer) {
         to_string(buffer.device()), to_string(leaf.device()));
   Node& node = *node_of(leaf.node());
   node.first.grad = buffer;
-  node.has_grad = false;
+  node.has_grad = holds_grad;
+}
+
+void on_grad_ready(const Tensor& leaf, std::function<void()> ready) {
+  Leaf* node = leaf_of(leaf.node());
+  check(node, "on_grad_ready: expected a leaf that requires a gradient");
+  node->ready = std::move(ready);
 }
 
 bool has_grad(const Tensor& leaf) {

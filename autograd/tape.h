@@ -81,6 +81,7 @@ struct Node : GradNode {
   // Allocated from a free list per size, because nodes are created and released by the million.
   static void* operator new(size_t bytes);
   static void operator delete(void* node, size_t bytes);
+  ~Node() override;
   virtual void run(const Tensor& dy, Grads& grads) = 0;
   virtual void drop() = 0;  // frees what the closure saved
 };
@@ -118,9 +119,14 @@ void backward(const Tensor& loss);
 // backward() for an output of any shape, from a given gradient of `output`.
 void backward(const Tensor& output, const Tensor& gradient);
 
-// Gives a leaf the memory its gradient is written to (a slice of a gradient slab). Shape and dtype must match.
-void set_grad_buffer(const Tensor& leaf, const Tensor& buffer);
+// Gives a leaf the memory its gradient is written to (a slice of a gradient slab). Shape and dtype must match. The next
+// backward() overwrites it, or adds to it if it `holds_grad`.
+void set_grad_buffer(const Tensor& leaf, const Tensor& buffer, bool holds_grad = false);
 bool has_grad(const Tensor& leaf);  // received a gradient since zero_grad
+// backward() calls `ready` as soon as the gradient of the leaf is complete: it has received one, and everything
+// recorded that reads the leaf has run its backward or is gone. If a graph that reads it still exists and is not part
+// of that backward(), it is not called. An empty function ends this.
+void on_grad_ready(const Tensor& leaf, std::function<void()> ready);
 
 // While alive, ops on this thread record nothing.
 class NoGrad {

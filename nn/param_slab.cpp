@@ -78,6 +78,10 @@ NamedTensors ParamSlab::named_views(const Tensor& slab, const std::string& prefi
   return result;
 }
 
+void ParamSlab::set_grad_memory(const Tensor& slab) const {
+  for (size_t i = 0; i < leaves_.size(); ++i) set_grad_buffer(leaves_[i], view_of(slab, segments_[i]));
+}
+
 void ParamSlab::zero_grad() const {
   for (const Tensor& leaf : leaves_) leaf.zero_grad();
 }

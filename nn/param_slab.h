@@ -9,6 +9,9 @@
 
 namespace pg {
 
+// The ranks that share out a slab get multiples of so many elements: sums over a slab are made of partial sums of them.
+inline constexpr int64_t kShardUnit = 16384;
+
 class ParamSlab {
  public:
   struct Segment {
@@ -37,6 +40,11 @@ class ParamSlab {
   Tensor zeros() const;
   NamedTensors named_views(const Tensor& slab, const std::string& prefix) const;
 
+  // The parameters, in the order of the segments.
+  const std::vector<Tensor>& leaves() const { return leaves_; }
+
+  // Backward writes gradients into this slab from now on. They have no values yet.
+  void set_grad_memory(const Tensor& slab) const;
   // Lets the next backward overwrite every gradient; writes nothing now.
   void zero_grad() const;
   // Writes zeros for the parameters that have received no gradient since zero_grad().
@@ -52,7 +60,7 @@ class ParamSlab {
   Tensor params_, grads_, rounded_;
   uint64_t version_ = 0;  // version of the parameters that the masters match
   std::vector<Segment> segments_;
-  std::vector<Tensor> leaves_;  // the parameters, in the order of the segments
+  std::vector<Tensor> leaves_;
 };
 
 // The sum of the squares of all gradients, f64 [1] on their device; missing gradients count as 0.

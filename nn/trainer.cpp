@@ -2,6 +2,7 @@
 #include "nn/trainer.h"
 
 #include <algorithm>
+#include <span>
 
 #include "autograd/op_util.h"
 #include "nn/denoiser.h"
@@ -44,6 +45,18 @@ Tensor summed_loss(const Transformer& model, const TokenBatch& batch) {
   return cross_entropy(model(batch.ids), batch.targets.to(model.device()), options);
 }
 
+// FNV-1a of the bytes of the parameters.
+uint64_t hash_of(const Tensor& parameters) {
+  const Tensor on_host = parameters.to(Device{});
+  uint64_t hash = 0xcbf29ce484222325;
+  visit(on_host.dtype(), [&]<class T>(std::type_identity<T>) {
+    for (const std::byte byte : std::as_bytes(on_host.data<const T>())) {
+      hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
+    }
+  });
+  return hash;
+}
+
 }  // namespace
 
 std::vector<Field> fields(TrainConfig& c) {
@@ -56,26 +69,43 @@ std::vector<Field> fields(TrainConfig& c) {
                 joined(fields(c.schedule), fields(c.adamw)));
 }
 
-Trainer::Trainer(Transformer& model, const TrainConfig& config, NextBatch next_batch)
+Trainer::Trainer(Transformer& model, const TrainConfig& config, NextBatch next_batch, Comm* comm)
     : model_(model),
       config_(config),
       next_batch_(std::move(next_batch)),
       data_(random_stream(config.seed, data_stream)),
       slab_(model),
-      optimizer_(slab_, config.adamw) {
+      optimizer_(slab_, config.adamw),
+      single_(comm ? nullptr : single_rank(model.device())),
+      comm_(comm ? *comm : *single_),
+      gradients_({&slab_}, comm_, config.bucket_bytes) {
   check_fields("Trainer", fields(config_));
-  default_generator() = random_stream(config.seed, dropout_stream);
   model_.train();
+  if (comm_.size() == 1) return;
+  std::string text = to_json(model_.config) + "\n";
+  for (const Field& field : fields(config_)) text += fmt::format("{}: {}\n", field.name, field.text());
+  check_same_on_all_ranks(comm_, "configurations", text);
+  check_same_on_all_ranks(comm_, "initial weights", fmt::format("{:016x}", hash_of(slab_.params())));
+}
+
+// The sum of the losses of all micro-batches, in their order; this rank has set its own.
+double Trainer::total_of(std::vector<std::vector<double>> losses) {
+  gather_parts(comm_, losses);
+  double sum = 0;
+  for (const auto& loss : losses) sum += loss[0];
+  return sum;
 }
 
 StepReport Trainer::step() {
   StepReport report;
   const size_t before = memory_stats(model_.device()).in_use;
   reset_peak_memory(model_.device());
+  // All ranks draw all batches, so that they have one data cursor and know the number of targets.
   std::vector<TokenBatch> batches;
   for (int64_t i = 0; i < config_.micro_batches; ++i) {
-    batches.push_back(next_batch_(data_));
-    report.tokens += count_targets(batches.back(), model_.config);
+    TokenBatch batch = next_batch_(data_);
+    report.tokens += count_targets(batch, model_.config);
+    if (i % comm_.size() == comm_.rank()) batches.push_back(std::move(batch));
   }
   check(report.tokens > 0, "Trainer: the batch of step {} has no target", steps() + 1);
   set_batches(std::move(batches), report.tokens);
@@ -83,7 +113,12 @@ StepReport Trainer::step() {
   report.lr = config_.schedule.at(steps());
   optimizer_.begin_step(report.lr);
   run_on_device();
-  for (const Tensor& loss : losses_) report.loss += loss.item() / static_cast<double>(report.tokens);
+  std::vector<std::vector<double>> losses(static_cast<size_t>(config_.micro_batches), {0});
+  for (size_t k = 0; k < losses_.size(); ++k) {
+    const size_t i = k * static_cast<size_t>(comm_.size()) + static_cast<size_t>(comm_.rank());
+    losses[i] = {losses_[k].item() / static_cast<double>(report.tokens)};
+  }
+  report.loss = total_of(std::move(losses));
   report.grad_norm = norm_of(slab_, squared_norm_);
   optimizer_.end_step();
   report.step = steps();
@@ -133,7 +168,8 @@ void Trainer::set_batches(std::vector<TokenBatch> batches, int64_t tokens) {
 }
 
 void Trainer::run_on_device() {
-  const bool can_record = config_.graph && !model_.device().on_host() && model_.config.largest_dropout() == 0;
+  const bool can_record =
+      config_.graph && comm_.size() == 1 && !model_.device().on_host() && model_.config.largest_dropout() == 0;
   // From the second step on, all memory is allocated and all algorithms are selected.
   if (can_record && !graph_ && steps_alike_ >= 2) {
     empty_cache(model_.device());  // a graph has its own memory
@@ -144,13 +180,15 @@ void Trainer::run_on_device() {
 
 // The device part of a step.
 void Trainer::compute() {
-  slab_.zero_grad();
   losses_.clear();
-  for (const TokenBatch& batch : batches_) {
-    const Tensor loss = summed_loss(model_, batch);
+  const Generator dropout = random_stream(config_.seed, dropout_stream);
+  gradients_.run(config_.micro_batches, [&](int64_t i) {
+    const auto stream = static_cast<uint64_t>(steps() * config_.micro_batches + i);
+    default_generator() = random_stream(dropout.seed(), stream);
+    const Tensor loss = summed_loss(model_, batches_[static_cast<size_t>(i / comm_.size())]);
     losses_.push_back(loss.detach());
     backward(loss, per_token_);
-  }
+  });
   squared_norm_ = squared_grad_norm(slab_);
   optimizer_.update_by_norm(squared_norm_, config_.max_grad_norm);
 }
@@ -194,21 +232,21 @@ double Trainer::evaluate(const NextBatch& next, int64_t batches) {
   NoGrad no_grad;
   EvalMode eval_mode(model_);
   Generator generator = random_stream(config_.seed, eval_stream);
-  double loss = 0;
   int64_t tokens = 0;
+  std::vector<std::vector<double>> losses(static_cast<size_t>(batches), {0});
   for (int64_t i = 0; i < batches; ++i) {
     const TokenBatch batch = next(generator);
     tokens += count_targets(batch, model_.config);
-    loss += summed_loss(model_, batch).item();
+    if (i % comm_.size() == comm_.rank()) losses[static_cast<size_t>(i)] = {summed_loss(model_, batch).item()};
   }
   check(tokens > 0, "Trainer: the evaluation batches have no target");
-  return loss / static_cast<double>(tokens);
+  return total_of(std::move(losses)) / static_cast<double>(tokens);
 }
 
 void Trainer::save(const std::string& path, std::map<std::string, std::string> metadata) {
+  if (comm_.rank() != 0) return;
   metadata["model"] = to_json(model_.config);
-  save_checkpoint(path, model_, &optimizer_,
-                  {steps(), {{"data", data_}, {"dropout", default_generator()}}, std::move(metadata)});
+  save_checkpoint(path, model_, &optimizer_, {steps(), {{"data", data_}}, std::move(metadata)});
 }
 
 void Trainer::resume(const Checkpoint& checkpoint) {
@@ -220,7 +258,6 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   check(checkpoint.state.step == steps(), "{}: the checkpoint is of step {}, its optimizer of step {}",
         checkpoint.file.path, checkpoint.state.step, steps());
   data_ = checkpoint.generator("data");
-  default_generator() = checkpoint.generator("dropout");
 }
 
 }  // namespace pg

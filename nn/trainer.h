@@ -1,7 +1,7 @@
 #pragma once
 // The training loop of language models and masked denoisers: get batches, accumulate gradients, clip, AdamW step,
 // repeat. With equal seed and data the results are bit-identical for any thread count, in one run or resumed from a
-// checkpoint.
+// checkpoint, and for any number of ranks whose sums are in order (Comm::sums_in_order).
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "nn/checkpoint.h"
+#include "nn/gradient_sum.h"
 #include "nn/optim.h"
 #include "nn/transformer.h"
 #include "tensor/backend.h"
@@ -17,7 +18,7 @@ namespace pg {
 
 struct TrainConfig {
   int64_t max_steps = 2000;
-  int64_t micro_batches = 1;  // batches whose gradients are accumulated in one step
+  int64_t micro_batches = 1;  // batches whose gradients are added up in one step, those of all ranks together
   Schedule schedule;
   AdamWOptions adamw = {0.9, 0.99, 1e-8, 0.1};
   double max_grad_norm = 1;           // 0: no clipping
@@ -27,8 +28,9 @@ struct TrainConfig {
   // On CUDA, without dropout: the third step over batches of one shape is recorded as a graph. That step and those that
   // follow are launched as a whole: bit-identical results with less host time.
   bool graph = true;
+  int64_t bucket_bytes = int64_t{8} << 20;  // of GradientSum
 };
-// All fields but graph and the stochastic rounding of AdamW.
+// All fields but graph, bucket_bytes and the stochastic rounding of AdamW.
 std::vector<Field> fields(TrainConfig& config);
 
 // i32 [B, T] both: token ids, and for each position the next token. Targets of -100 are ignored.
@@ -75,14 +77,15 @@ struct TrainHooks {
 
 class Trainer {
  public:
-  // Moves the model's parameters into a slab. Seeds default_generator(), which dropout uses.
-  Trainer(Transformer& model, const TrainConfig& config, NextBatch next_batch);
+  // Moves the model's parameters into a slab. The ranks of `comm` (null: one rank) share out the micro-batches of a
+  // step; each must have the same model and config, which is an Error otherwise, and a next_batch that returns the same
+  // batches. The group must outlive the trainer.
+  Trainer(Transformer& model, const TrainConfig& config, NextBatch next_batch, Comm* comm = nullptr);
   Trainer(const Trainer&) = delete;
 
   // One optimizer step over micro_batches batches; the host waits for the device once, at the end of the step. The
-  // gradient is that of the mean loss over all their tokens, as if they were one batch: bit-identical for the weights
-  // of linear layers, equal up to rounding for parameters whose gradient sums rows in another way (biases, norms,
-  // embeddings).
+  // gradient is that of the mean loss over all their tokens: the sum of the gradients of the micro-batches, in their
+  // order. Dropout draws from a stream for each step and micro-batch, which default_generator() is set to.
   StepReport step();
   int64_t steps() const { return optimizer_.steps(); }
   StepMemory memory() const;
@@ -93,13 +96,15 @@ class Trainer {
   // state unchanged.
   double evaluate(const NextBatch& next, int64_t batches);
 
-  // Writes a checkpoint with weights, optimizer, generators, the model's config as metadata "model", and `metadata`.
+  // Writes a checkpoint with weights, optimizer, generator, the model's config as metadata "model", and `metadata`.
+  // Rank 0 writes it, the others do nothing.
   void save(const std::string& path, std::map<std::string, std::string> metadata = {});
   // Continues from a checkpoint, bit-identical to a run without interruption. The model must have the checkpoint's
   // config.
   void resume(const Checkpoint& checkpoint);
 
  private:
+  double total_of(std::vector<std::vector<double>> losses);
   void set_batches(std::vector<TokenBatch> batches, int64_t tokens);
   void run_on_device();
   void compute();
@@ -110,9 +115,13 @@ class Trainer {
   Generator data_;
   ParamSlab slab_;
   AdamW optimizer_;
+  std::unique_ptr<Comm> single_;  // if no group was given
+  Comm& comm_;
+  GradientSum gradients_;
   size_t step_memory_ = 0;  // memory the last step added at its peak; graph replays do not update it
 
-  // Inputs and results of a step, other than the weights; a graph has recorded their addresses.
+  // Inputs and results of this rank's micro-batches of a step, other than the weights; a graph has recorded their
+  // addresses.
   std::vector<TokenBatch> batches_;
   Tensor per_token_;  // scalar tensor: 1 / number of targets of the step
   std::vector<Tensor> losses_;

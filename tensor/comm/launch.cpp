@@ -42,7 +42,8 @@ class Forwarding {
     for (size_t i = 0; i < std::size(kForwarded); ++i) {
       received[i] = 0;
       sigaction(kForwarded[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler != SIG_IGN) sigaction(kForwarded[i], &action, nullptr);
+      // An ignored SIGHUP means nohup; the shell ignores SIGINT for what it starts in the background.
+      if (kForwarded[i] != SIGHUP || before_[i].sa_handler != SIG_IGN) sigaction(kForwarded[i], &action, nullptr);
     }
   }
   ~Forwarding() {
@@ -75,6 +76,7 @@ class Forwarding {
   static_cast<void>(parent);
 #endif
   int status = 1;
+  group.set_process(rank, getpid());
   try {
     status = work(*shared_memory_rank(group, rank));
   } catch (const std::exception& e) {
@@ -95,7 +97,7 @@ std::string description(int status) {
 }  // namespace
 
 int run_ranks(int ranks, const std::function<int(Comm&)>& work, const RanksOptions& options, std::string* sentences) {
-  SharedGroup* group = SharedGroup::create(ranks, options.timeout);
+  SharedGroup* group = SharedGroup::create(ranks, options.timeout, options.longest);
   Forwarding signals;
   std::fflush(nullptr);  // otherwise each rank would write what is still in the buffers
   std::vector<pid_t> running(static_cast<size_t>(ranks), 0);

@@ -8,8 +8,10 @@
 namespace pg {
 
 struct RanksOptions {
-  // Seconds after which a rank that waits for another one in a collective gives up, with an Error that names it.
+  // Seconds after which a rank that waits for another one in a collective gives up, with an Error that names it, if
+  // that one does nothing: on Linux, if it uses no processor time and does not wait for a disk.
   double timeout = 10;
+  double longest = 1800;  // the same, whatever the other one does
 };
 
 // Runs `work` in `ranks` new processes, each with the Comm of its rank, and returns the exit status: 0 if all ranks

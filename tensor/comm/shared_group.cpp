@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <new>
+#include <sstream>
 #if defined(__linux__)
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -45,6 +47,27 @@ void wake(std::atomic<uint32_t>& word) {
 #endif
 }
 
+// How much a process has done. Empty if the system does not say.
+std::string activity_of(int pid) {
+#if defined(__linux__)
+  // The state follows the name in parentheses; the times are the 12th and 13th field after it (proc(5)).
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text, word, times;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');
+  if (pid == 0 || name_end == std::string::npos) return "";
+  std::istringstream fields(text.substr(name_end + 1));
+  for (int i = 0; fields >> word && i < 13; ++i) {
+    if (i == 0 && word == "D") return fmt::format("disk {}", Clock::now().time_since_epoch().count());
+    if (i >= 11) times += word + " ";
+  }
+  return times;
+#else
+  static_cast<void>(pid);
+  return fmt::format("{}", Clock::now().time_since_epoch().count());
+#endif
+}
+
 // Cuts a text off where `to` ends.
 template <size_t N>
 void store_text(char (&to)[N], const std::string& text) {
@@ -62,13 +85,13 @@ size_t SharedGroup::bytes(int ranks) {
   return whole_pages(sizeof(SharedGroup)) + 2 * n * n * static_cast<size_t>(kPieceBytes);
 }
 
-SharedGroup* SharedGroup::create(int ranks, double timeout) {
+SharedGroup* SharedGroup::create(int ranks, double timeout, double longest) {
   check(ranks >= 1 && ranks <= kMostRanks, "ranks: expected 1 to {}, got {}", kMostRanks, ranks);
-  check(timeout > 0, "ranks: the timeout must be above 0 s, got {}", timeout);
+  check(timeout > 0 && longest > 0, "ranks: the timeouts must be above 0 s, got {} and {}", timeout, longest);
   void* at = mmap(nullptr, bytes(ranks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   check(at != MAP_FAILED, "ranks: the system has no {} MB of shared memory: {}", bytes(ranks) >> 20,
         std::strerror(errno));
-  return new (at) SharedGroup(ranks, timeout);
+  return new (at) SharedGroup(ranks, timeout, longest);
 }
 
 void SharedGroup::destroy() { munmap(static_cast<void*>(this), bytes(ranks_)); }
@@ -114,14 +137,29 @@ std::string SharedGroup::wait_for(int other, uint32_t steps) {
     pause();
   }
   const auto start = Clock::now();
+  const auto seconds_since = [](Clock::time_point t) {
+    return std::chrono::duration<double>(Clock::now() - t).count();
+  };
+  auto active = start, looked = start;
+  std::string activity;
   for (;;) {
     const uint32_t seen = member.steps.load(std::memory_order_acquire);
     const bool left = member.left.load(std::memory_order_acquire);
     if (there()) return "";
     if (gave_up()) return reason_;
     if (left) return give_up(fmt::format("rank {} has ended and does not take part", other));
-    if (std::chrono::duration<double>(Clock::now() - start).count() > timeout_) {
-      return give_up(fmt::format("rank {} did not come within {:g} s", other, timeout_));
+    if (seconds_since(looked) > std::min(0.2, timeout_ / 4)) {
+      looked = Clock::now();
+      if (std::string now = activity_of(member.pid.load(std::memory_order_relaxed)); now != activity) {
+        activity = std::move(now);
+        active = looked;
+      }
+    }
+    if (seconds_since(active) > timeout_) {
+      return give_up(fmt::format("rank {} has not come and has done nothing for {:g} s", other, timeout_));
+    }
+    if (seconds_since(start) > longest_) {
+      return give_up(fmt::format("rank {} did not come within {:g} s", other, longest_));
     }
     sleep_on(member.steps, seen);
   }

@@ -14,11 +14,12 @@ inline constexpr int kMostRanks = 64;
 class SharedGroup {
  public:
   // Maps the memory, for processes that are forked later. Error if the system has too little.
-  static SharedGroup* create(int ranks, double timeout);
+  static SharedGroup* create(int ranks, double timeout, double longest);
   void destroy();
 
   int ranks() const { return ranks_; }
-  double timeout() const { return timeout_; }
+  // The process of a rank, which tells whether the rank does anything.
+  void set_process(int rank, int pid) { members_[rank].pid.store(pid, std::memory_order_relaxed); }
 
   // Announces the call of a collective and waits for those of the others. Error if they differ.
   void begin(int rank, const CollectiveCall& call);
@@ -43,12 +44,13 @@ class SharedGroup {
   struct alignas(128) Member {
     std::atomic<uint32_t> steps{0};
     std::atomic<uint32_t> left{0};
+    std::atomic<int> pid{0};
     uint64_t calls = 0;
     CollectiveCall call[2];  // of the last two calls: a rank may be one ahead of another that still compares
     char sentence[480] = {};
   };
 
-  explicit SharedGroup(int ranks, double timeout) : ranks_(ranks), timeout_(timeout) {}
+  SharedGroup(int ranks, double timeout, double longest) : ranks_(ranks), timeout_(timeout), longest_(longest) {}
   static size_t bytes(int ranks);
   bool gave_up() const { return failure_.load(std::memory_order_acquire) == 2; }
   // "", or why the other rank does not come.
@@ -56,7 +58,7 @@ class SharedGroup {
   std::string name_of_call(int rank, const CollectiveCall& call) const;
 
   int ranks_;
-  double timeout_;
+  double timeout_, longest_;          // RanksOptions
   std::atomic<uint32_t> failure_{0};  // 1: reason_ is being written, 2: it is written
   char reason_[480] = {};
   Member members_[kMostRanks];

@@ -83,6 +83,7 @@ TEST_CASE("ranks: all start again from the run's folder", "[pg][ranks]") {
       OpenedRun opened = open_run(comm, run.resume);
       const bool resumed = !run.resume.empty();
       check(late || comm.rank() == 0, "too early");
+      comm.barrier();  // a command compares the configurations before it makes a folder
       const auto folder = start_run(comm, std::move(opened.folder), 0, run.out, "x");
       if (folder.has_value() != (comm.rank() == 0)) return 8;
       if (folder && resumed && folder->path() != run.resume) return 9;

@@ -82,12 +82,37 @@ TEST_CASE("a rank that throws ends the others and they repeat its sentence", "[c
   REQUIRE(ended.sentences.find("rank 1: the moon is full") != std::string::npos);
 }
 
+TEST_CASE("a rank that computes for long is waited for and one that sleeps is not", "[comm]") {
+  const auto ranks_with = [](const std::function<void()>& work, double longest) {
+    std::string sentences;
+    run_ranks(
+        2,
+        [&](Comm& comm) {
+          comm.barrier();
+          if (comm.rank() == 1) work();
+          comm.barrier();
+          return 0;
+        },
+        {.timeout = 0.3, .longest = longest}, &sentences);
+    return sentences;
+  };
+  const auto compute = [] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1200);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+  };
+  CHECK(ranks_with(compute, 100).empty());
+  CHECK(testing::contains(ranks_with(compute, 0.5), "rank 1 did not come within 0.5 s"));
+  CHECK(testing::contains(ranks_with([] { usleep(1500000); }, 100),
+                          "rank 1 has not come and has done nothing for 0.3 s"));
+}
+
 TEST_CASE("a rank that hangs is named after the timeout and killed", "[comm]") {
   const auto stop = [](Comm&) { return raise(SIGSTOP); };
   const Ended ended = with_rank_1(stop, 0.3);
   REQUIRE(ended.status == 1);
   REQUIRE(ended.seconds >= 0.3);
-  others_say(ended, "did not come within 0.3 s");
+  others_say(ended, "has not come and has done nothing for 0.3 s");
   REQUIRE(ended.sentences.find("rank 1: was ended by signal 9") != std::string::npos);
 }
 

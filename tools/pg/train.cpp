@@ -119,9 +119,9 @@ struct Best {
   }
 };
 
-int train(const TrainOptions& o) {
-  std::optional<RunDir> opened = open_run(o.run.resume);
-  const bool resumed = has_checkpoint(opened);
+int train(const TrainOptions& o, Comm& comm) {
+  OpenedRun opened = open_run(comm, o.run.resume);
+  const bool resumed = opened.has_checkpoint;
   const Device device = parse_device(o.device);
   const TrainConfig& train = o.train;
   check(!train.adamw.stochastic_rounding || o.model.dtype == bf16,
@@ -132,7 +132,7 @@ int train(const TrainOptions& o) {
     remark(stderr, "--exact has no effect on the CPU: there log-probabilities are always equal to the bit\n");
   }
   backend(device).set_exact(o.exact);
-  start_threads(o.run.threads);
+  start_threads(o.run.threads, comm);
   std::FILE* const out = o.json ? stderr : stdout;
 
   std::optional<Checkpoint> source;  // of this run, otherwise of --init, otherwise none
@@ -173,7 +173,7 @@ int train(const TrainOptions& o) {
   model.to(device);
   const auto train_batch = [&](Generator& g) { return objective.training(text.train_batch(o.batch, g), config, g); };
   const auto val_batch = [&](Generator& g) { return objective.evaluation(text.val_batch(o.batch, g), config, g); };
-  Trainer trainer(model, train, train_batch);
+  Trainer trainer(model, train, train_batch, &comm);
   Best best;
   if (resumed) {
     trainer.resume(*source);
@@ -182,11 +182,13 @@ int train(const TrainOptions& o) {
   }
   source.reset();
   const int64_t start = trainer.steps();
-  RunDir run = start_run(std::move(opened), start, o.run.out, o.run.name);
-  run.save_config(o.run.config);
+  std::optional<RunDir> run = start_run(comm, std::move(opened.folder), start, o.run.out, o.run.name);  // of rank 0
+  const std::string path = run ? run->path() : "";
+  if (run) run->save_config(o.run.config);
   const bool characters = dynamic_cast<const CharTokenizer*>(text.tokenizer.get()) != nullptr;
   remark(out, "{}: {} {}, a vocabulary of {}; {} parameters; {}\n", text.name, text.tokens,
-         characters ? "characters" : "tokens", text.tokenizer->vocab_size(), count_parameters(model), run.path());
+         characters ? "characters" : "tokens", text.tokenizer->vocab_size(), count_parameters(model),
+         run ? path : fmt::format("rank {} of {}", comm.rank(), comm.size()));
 
   catch_interrupt();
   std::optional<Progress> progress(std::in_place, start, train.max_steps);
@@ -203,8 +205,8 @@ int train(const TrainOptions& o) {
     return all;
   };
   const auto save = [&] {
-    trainer.save(checkpoint_path(run.path()), texts());
-    note_saved(run);
+    trainer.save(checkpoint_path(path), texts());
+    if (run) note_saved(*run);
   };
   const std::string prompt = default_prompt(*text.tokenizer);
 
@@ -214,11 +216,12 @@ int train(const TrainOptions& o) {
     const double tokens_per_s = static_cast<double>(report.tokens) / std::chrono::duration<double>(now - last).count();
     rate = rate == 0 ? tokens_per_s : 0.95 * rate + 0.05 * tokens_per_s;
     last = now;
-    run.log(
-        report.step,
-        {{"loss", report.loss}, {"lr", report.lr}, {"grad_norm", report.grad_norm}, {"tokens_per_s", tokens_per_s}});
+    if (run)
+      run->log(
+          report.step,
+          {{"loss", report.loss}, {"lr", report.lr}, {"grad_norm", report.grad_norm}, {"tokens_per_s", tokens_per_s}});
     progress->update(report.step, fmt::format("loss {:.4f}{}  {:.0f} tokens/s", report.loss, val_text, rate));
-    if (o.sample_every > 0 && report.step % o.sample_every == 0) {
+    if (run && o.sample_every > 0 && report.step % o.sample_every == 0) {
       progress->print(
           fmt::format("sample at step {}:\n{}", report.step, short_sample(model, *text.tokenizer, prompt, train.seed)));
       last = Clock::now();
@@ -232,12 +235,11 @@ int train(const TrainOptions& o) {
       best = {estimate, step};
       auto all = texts();
       all["model"] = to_json(model.config);
-      save_checkpoint(best_checkpoint_path(run.path()), model, nullptr, {step, {}, all});
+      if (run) save_checkpoint(best_checkpoint_path(path), model, nullptr, {step, {}, all});
     }
     val_loss = final ? full_loss(trainer, text, config) : estimate;
-    if (step > start || start == 0)
-      run.log(step, {{"val_loss", val_loss},
-                     {"val_bits_per_byte", val_loss * text.bits_per_nat}});  // else a finished run, already logged
+    if (run && (step > start || start == 0))  // else a finished run, already logged
+      run->log(step, {{"val_loss", val_loss}, {"val_bits_per_byte", val_loss * text.bits_per_nat}});
     val_text = fmt::format("  val {:.4f}", val_loss);
     last = Clock::now();
   };
@@ -246,30 +248,32 @@ int train(const TrainOptions& o) {
     last = Clock::now();
   };
   hooks.should_stop = [&] {
-    return interrupted() || (o.minutes > 0 && Clock::now() - begin >= std::chrono::duration<double>(60 * o.minutes));
+    const bool over = o.minutes > 0 && Clock::now() - begin >= std::chrono::duration<double>(60 * o.minutes);
+    return interrupted_anywhere(comm) || agreed(comm, over);
   };
 
   const ProfileReport profile(o.profile);
   const bool complete = trainer.run(hooks);
   progress.reset();
   profile.print(out, trainer.memory());
-  const std::string best_text = best.step < 0 ? ""
-                                              : fmt::format("best at step {}: {:.4f}, in {}\n", best.step, best.loss,
-                                                            best_checkpoint_path(run.path()));
+  if (!complete) save();
+  const int status = interrupted() && !complete ? interrupt_status() : 0;
+  if (!run) return status;
+  const std::string best_text =
+      best.step < 0 ? ""
+                    : fmt::format("best at step {}: {:.4f}, in {}\n", best.step, best.loss, best_checkpoint_path(path));
   if (complete) {
     remark(out,
            "validation loss {}{:.4f} nats per {}, {}{:.4f} bits per byte, over the whole validation text{}\n{}hear it "
            "speak:  pg sample {}\n",
            objective.bound, val_loss, characters ? "character" : "token", objective.bound, val_loss * text.bits_per_nat,
-           objective.note, best_text, run.path());
+           objective.note, best_text, path);
   } else {
-    save();
     remark(out, "{}stopped after step {}{}; continue with:  pg train --resume {}\n", best_text, trainer.steps(),
-           interrupted() ? "" : fmt::format(", for {:g} minutes are over", o.minutes), run.path());
+           interrupted() ? "" : fmt::format(", for {:g} minutes are over", o.minutes), path);
   }
   if (o.json) {
-    nlohmann::ordered_json json = {
-        {"kind", "train"}, {"run", run.path()}, {"step", trainer.steps()}, {"complete", complete}};
+    nlohmann::ordered_json json = {{"kind", "train"}, {"run", path}, {"step", trainer.steps()}, {"complete", complete}};
     if (complete) {
       json["val_loss"] = val_loss;
       json["val_bits_per_byte"] = val_loss * text.bits_per_nat;
@@ -277,7 +281,7 @@ int train(const TrainOptions& o) {
     if (best.step >= 0) json["best"] = {{"step", best.step}, {"val_loss", best.loss}};
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
-  return interrupted() && !complete ? interrupt_status() : 0;
+  return status;
 }
 
 }  // namespace
@@ -306,7 +310,9 @@ std::vector<Field> fields(TrainOptions& o) {
       {"sample-every", &o.sample_every, "steps between short samples on standard error; 0: none", whole_from(0)},
       {"minutes", &o.minutes, "minutes of training, after which it is saved and stopped; 0: no limit", kNotNegative}};
   std::vector<Field> train = annotated(fields(o.train), "min-lr", "unless given, a tenth of --lr");
+  train = annotated(std::move(train), "accumulate", "unless given, --ranks: the ranks share them out");
   train = annotated(std::move(train), "warmup", "unless given, a tenth of --steps in a run of 100 steps or fewer");
+  all = joined(fields(o.ranks), std::move(all));
   return joined(fields(o.run), joined(std::move(all), joined(architecture_fields(o.model), std::move(train))));
 }
 
@@ -324,8 +330,12 @@ Command train_command() {
       train.schedule.warmup_steps = train.max_steps / 10;
     settle(train.schedule, train.max_steps, given);
     train.adamw.seed = train.seed;
+    if (!given.has("accumulate")) train.micro_batches = o->ranks.ranks;
+    check(train.micro_batches >= o->ranks.ranks,
+          "train: --ranks {} share out the batches of a step, of which --accumulate {} are too few", o->ranks.ranks,
+          train.micro_batches);
     o->run.config = given.yaml(fields(*o));
-    return tools::train(*o);
+    return run_on_ranks(o->ranks, parse_device(o->device), o->run, [&](Comm& comm) { return tools::train(*o, comm); });
   };
   return {"train", "a GPT-2 or a masked denoiser learns a text, its characters or tokens", fields(*o), run};
 }

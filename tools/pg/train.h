@@ -13,11 +13,13 @@
 #include "tasks/token_windows.h"
 #include "tasks/tokenizer.h"
 #include "tools/pg/options.h"
+#include "tools/pg/run/ranks.h"
 
 namespace pg::tools {
 
 struct TrainOptions {
   RunOptions run = {.name = "gpt"};
+  RankOptions ranks;
   std::string data = "tinyshakespeare", device = "cpu";
   std::string val;        // the validation text; "": the last tenth of data
   std::string tokenizer;  // a path (load_tokenizer); "": the characters of the texts

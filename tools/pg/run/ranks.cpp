@@ -93,7 +93,8 @@ std::vector<Field> fields(RankOptions& o) {
       not_in_files(flag("log-all-ranks", o.log_all, "ranks other than 0 write their remarks to standard error too")),
       not_in_files({"restarts", &o.restarts, "how often the ranks are started again from the run's folder if one dies",
                     whole_from(0, 1000000)}),
-      not_in_files({"rank-timeout", &o.timeout, "seconds that a rank waits for another one", kPositive})};
+      not_in_files(
+          {"rank-timeout", &o.timeout, "seconds that a rank waits for another one that does nothing", kPositive})};
 }
 
 int run_on_ranks(const RankOptions& o, const Device& device, RunOptions& run,

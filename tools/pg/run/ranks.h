@@ -15,7 +15,7 @@ struct RankOptions {
   int ranks = 1;         // processes
   bool log_all = false;  // ranks other than 0 write too
   int restarts = 0;
-  double timeout = 600;  // seconds, of run_ranks()
+  double timeout = 10;  // of run_ranks()
 };
 std::vector<Field> fields(RankOptions& options);
 

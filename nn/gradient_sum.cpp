@@ -1,0 +1,191 @@
+// Adds up gradients over micro-batches and ranks.
+#include "nn/gradient_sum.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <exception>
+
+#include "autograd/tape.h"
+
+namespace pg {
+namespace {
+
+// Neighbouring gradients of one slab that are sent together: those of the leaves [first, last).
+struct Bucket {
+  size_t slab = 0;
+  size_t first = 0, last = 0;
+  Shard range;
+  size_t incomplete = 0;  // of its leaves, in the running backward
+};
+
+// The last segments of a slab first, because their gradients are complete first. Gaps between segments belong to the
+// bucket before them.
+void add_buckets(std::vector<Bucket>& buckets, const ParamSlab& slab, size_t index, int64_t least) {
+  const auto& segments = slab.segments();
+  int64_t end = slab.size();
+  for (size_t last = segments.size(), i = segments.size(); i-- > 0;) {
+    if (i > 0 && end - segments[i].begin < least) continue;
+    const int64_t begin = i == 0 ? 0 : segments[i].begin;
+    buckets.push_back({index, i, last, {begin, end}});
+    end = begin;
+    last = i;
+  }
+}
+
+}  // namespace
+
+struct GradientSum::State {
+  std::vector<ParamSlab*> slabs;
+  Comm& comm;
+  std::vector<Bucket> buckets;             // in the order in which they are sent
+  std::vector<std::vector<size_t>> owner;  // by slab and leaf: its bucket
+  std::vector<Tensor> extra;               // by slab: the gradient slab of all micro-batches of a rank but the first
+  std::vector<std::vector<char>> received;
+  // Of the running round, in which every rank computes one micro-batch, or none in the last round.
+  bool sends = false;
+  size_t next = 0;  // of the buckets
+  int64_t round = 0, rounds = 0;
+  int terms = 0;
+  Comm::Ticket ticket = 0;
+
+  State(std::vector<ParamSlab*> given, Comm& c, int64_t bucket_bytes) : slabs(std::move(given)), comm(c) {
+    for (size_t s = 0; s < slabs.size(); ++s) {
+      const Tensor& grads = slabs[s]->grads();
+      check(grads.device() == comm.device(), "GradientSum: the gradients are on {}, the ranks exchange tensors on {}",
+            to_string(grads.device()), to_string(comm.device()));
+      add_buckets(buckets, *slabs[s], s, bucket_bytes / static_cast<int64_t>(size_of(grads.dtype())));
+      owner.emplace_back(slabs[s]->leaves().size());
+      received.emplace_back(slabs[s]->leaves().size());
+    }
+    for (size_t b = 0; b < buckets.size(); ++b) {
+      for (size_t leaf = buckets[b].first; leaf < buckets[b].last; ++leaf) owner[buckets[b].slab][leaf] = b;
+    }
+    for (size_t s = 0; s < slabs.size(); ++s) {
+      for (size_t leaf = 0; leaf < owner[s].size(); ++leaf) {
+        on_grad_ready(slabs[s]->leaves()[leaf], [this, s, leaf] { ready(s, leaf); });
+      }
+    }
+  }
+  State(const State&) = delete;
+  ~State() {
+    for (const ParamSlab* slab : slabs) {
+      for (const Tensor& leaf : slab->leaves()) on_grad_ready(leaf, {});
+    }
+  }
+
+  // Where the micro-batches of this round write their gradients.
+  const Tensor& memory(size_t s) const { return round == 0 ? slabs[s]->grads() : extra[s]; }
+
+  void ready(size_t s, size_t leaf) {
+    if (!sends) return;
+    Bucket& bucket = buckets[owner[s][leaf]];
+    check(bucket.incomplete > 0,
+          "GradientSum: the gradient of '{}' changed after it was complete; call backward() once for a micro-batch",
+          slabs[s]->segments()[leaf].name);
+    --bucket.incomplete;
+    while (next < buckets.size() && buckets[next].incomplete == 0) send(buckets[next++]);
+  }
+
+  void send(const Bucket& bucket) {
+    const ParamSlab& slab = *slabs[bucket.slab];
+    for (size_t i = bucket.first; i < bucket.last; ++i) {
+      has_grad(slab.leaves()[i]) ? void(received[bucket.slab][i] = 1)
+                                 : ParamSlab::view_of(memory(bucket.slab), slab.segments()[i]).fill(0);
+    }
+    const auto of_bucket = [&](const Tensor& x) { return x.view_slice(0, bucket.range.begin, bucket.range.end); };
+    const Tensor sum = of_bucket(slab.grads());
+    ReduceOptions options{.unit = kShardUnit, .terms = terms};
+    if (round > 0) {
+      const Shard own = shard_of(bucket.range.size(), comm.rank(), comm.size(), kShardUnit);
+      options.into = sum.view_slice(0, own.begin, own.end);
+      options.add = true;
+    }
+    ticket = comm.start_reduce_scatter(of_bucket(memory(bucket.slab)), options);
+    if (round + 1 == rounds) ticket = comm.start_all_gather(sum, kShardUnit);
+  }
+
+  void run_round(int64_t micro_batches, const std::function<void(int64_t)>& backward_of) {
+    if (round >= 2) comm.wait(ticket);  // it reads the memory that is written next
+    next = 0;
+    terms = static_cast<int>(std::min<int64_t>(comm.size(), micro_batches - round * comm.size()));
+    for (Bucket& bucket : buckets) bucket.incomplete = bucket.last - bucket.first;
+    for (size_t s = 0; s < slabs.size(); ++s) {
+      if (round == 1 && !extra[s].defined()) extra[s] = slabs[s]->zeros();
+      if (round <= 1) slabs[s]->set_grad_memory(memory(s));
+      slabs[s]->zero_grad();
+    }
+    sends = true;
+    const int64_t mine = round * comm.size() + comm.rank();
+    if (mine < micro_batches) backward_of(mine);
+    sends = false;
+    while (next < buckets.size()) send(buckets[next++]);
+  }
+
+  // All ranks agree on the parameters that have a gradient.
+  void finish() {
+    std::vector<int32_t> flags;
+    for (const auto& of_slab : received) flags.insert(flags.end(), of_slab.begin(), of_slab.end());
+    const Tensor all = Tensor::from(flags, {std::ssize(flags)}).to(comm.device());
+    comm.all_reduce(all);  // also waits for the buckets
+    const std::vector<double> counts = all.to_vector();
+    auto count = counts.begin();
+    for (const ParamSlab* slab : slabs) {
+      for (size_t i = 0; i < slab->leaves().size(); ++i) {
+        set_grad_buffer(slab->leaves()[i], ParamSlab::view_of(slab->grads(), slab->segments()[i]), *count++ > 0);
+      }
+    }
+  }
+};
+
+GradientSum::GradientSum(std::vector<ParamSlab*> slabs, Comm& comm, int64_t bucket_bytes)
+    : state_(std::make_unique<State>(std::move(slabs), comm, bucket_bytes)) {}
+GradientSum::~GradientSum() = default;
+
+void GradientSum::run(int64_t micro_batches, const std::function<void(int64_t)>& backward_of) {
+  check(micro_batches >= 1, "GradientSum: expected at least one micro-batch, got {}", micro_batches);
+  State& s = *state_;
+  if (micro_batches == 1 && s.comm.size() == 1) {
+    for (const ParamSlab* slab : s.slabs) slab->zero_grad();
+    return backward_of(0);
+  }
+  s.extra.resize(s.slabs.size());
+  for (auto& flags : s.received) std::fill(flags.begin(), flags.end(), char{0});
+  s.rounds = (micro_batches + s.comm.size() - 1) / s.comm.size();
+  try {
+    for (s.round = 0; s.round < s.rounds; ++s.round) s.run_round(micro_batches, backward_of);
+    s.finish();
+  } catch (const std::exception& e) {
+    s.sends = false;
+    s.comm.abandon(e.what());
+    throw;
+  }
+}
+
+void gather_parts(Comm& comm, std::vector<std::vector<double>>& parts) {
+  if (comm.size() == 1) return;
+  // Bits are added as integers: to the zeros of the ranks that do not know them.
+  std::vector<int32_t> bits;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const bool known = i % static_cast<size_t>(comm.size()) == static_cast<size_t>(comm.rank());
+    for (const double value : parts[i]) {
+      const auto word = std::bit_cast<uint64_t>(known ? value : 0.0);
+      bits.push_back(static_cast<int32_t>(word >> 32));
+      bits.push_back(static_cast<int32_t>(word & 0xffffffff));
+    }
+  }
+  const Tensor sum = Tensor::from(bits, {std::ssize(bits)}).to(comm.device());
+  comm.all_reduce(sum);
+  const Tensor known = sum.to(Device{});
+  const auto words = known.data<const int32_t>();
+  size_t at = 0;
+  for (auto& part : parts) {
+    for (double& value : part) {
+      const auto high = static_cast<uint32_t>(words[at]), low = static_cast<uint32_t>(words[at + 1]);
+      value = std::bit_cast<double>(uint64_t{high} << 32 | low);
+      at += 2;
+    }
+  }
+}
+
+}  // namespace pg

@@ -1,0 +1,247 @@
+// Training on several ranks: the same bits as one rank, and what is sent while backward runs.
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/ops.h"
+#include "nn/trainer.h"
+#include "tensor/base/error.h"
+#include "tensor/comm/launch.h"
+#include "tests/catch.h"
+
+using namespace pg;
+
+namespace {
+
+struct Case {
+  DType dtype = f32;
+  double dropout = 0.1;
+  bool checkpoint_blocks = false;
+  int64_t micro_batches = 1, steps = 20;
+};
+
+TransformerConfig tiny(const Case& c) {
+  TransformerConfig config;
+  config.vocab_size = 40;
+  config.block_size = 8;
+  config.n_layer = 2;
+  config.n_head = 2;
+  config.n_embd = 96;
+  config.dropout = c.dropout;
+  config.dtype = c.dtype;
+  return config;
+}
+
+// Micro-batches of unequal numbers of targets: some are ignored.
+TokenBatch some_batch(Generator& g) {
+  std::vector<int32_t> ids(16), targets(16);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ids[i] = static_cast<int32_t>(g.integer(40));
+    targets[i] = g.integer(3) == 0 ? -100 : static_cast<int32_t>(g.integer(40));
+  }
+  targets[3] = 7;
+  return {Tensor::from(ids, {2, 8}), Tensor::from(targets, {2, 8})};
+}
+
+TrainConfig config_of(const Case& c) {
+  TrainConfig config;
+  config.max_steps = c.steps;
+  config.micro_batches = c.micro_batches;
+  config.schedule = {.kind = Schedule::Kind::cosine, .lr = 3e-3, .min_lr = 1e-4, .warmup_steps = 3, .decay_steps = 20};
+  config.max_grad_norm = 0.7;    // below the norm of most steps
+  config.bucket_bytes = 100000;  // several buckets
+  return config;
+}
+
+// What a run leaves behind: the bits of its weights, losses and norms, as text that can be compared and written.
+std::string bytes_of_run(Transformer& model, Trainer& trainer, int64_t steps) {
+  std::string bytes;
+  const auto add = [&](const void* at, size_t n) { bytes.append(static_cast<const char*>(at), n); };
+  while (trainer.steps() < steps) {
+    const StepReport report = trainer.step();
+    add(&report.loss, sizeof report.loss);
+    add(&report.grad_norm, sizeof report.grad_norm);
+    add(&report.tokens, sizeof report.tokens);
+  }
+  const double loss = trainer.evaluate(some_batch, 5);
+  add(&loss, sizeof loss);
+  for (const auto& [name, p] : named_parameters(model)) {
+    const std::vector<double> values = p.to_vector();
+    add(values.data(), values.size() * sizeof(double));
+  }
+  return bytes;
+}
+
+std::string train(const Case& c, Comm* comm) {
+  Generator init(5);
+  Transformer model(tiny(c), init);
+  model.checkpoint_blocks = c.checkpoint_blocks;
+  Trainer trainer(model, config_of(c), some_batch, comm);
+  return bytes_of_run(model, trainer, c.steps);
+}
+
+// Runs `work` on ranks; every rank must return the text that one rank returns here.
+void require_same_as_one_rank(int ranks, const std::function<std::string(Comm*)>& work) {
+  const std::string expected = work(nullptr);
+  std::string sentences;
+  const int status = run_ranks(
+      ranks,
+      [&](Comm& comm) {
+        check(work(&comm) == expected, "the bits of rank {} differ from those of one rank", comm.rank());
+        return 0;
+      },
+      {}, &sentences);
+  INFO(ranks << " ranks\n" << sentences);
+  REQUIRE(status == 0);
+}
+
+}  // namespace
+
+TEST_CASE("ranks train to the bits of one rank that accumulates their micro-batches", "[ranks]") {
+  for (const int ranks : {1, 2, 3, 4, 8}) {
+    for (const DType dtype : {f32, bf16}) {
+      const Case c{.dtype = dtype, .micro_batches = ranks};
+      require_same_as_one_rank(ranks, [&](Comm* comm) { return train(c, comm); });
+    }
+  }
+}
+
+TEST_CASE("the bits do not depend on how many ranks share the micro-batches", "[ranks]") {
+  for (const int64_t micro_batches : {2, 5, 7}) {
+    for (const int ranks : {2, 3, 4}) {
+      if (micro_batches < ranks) continue;
+      for (const bool recomputed : {false, true}) {
+        const Case c{.checkpoint_blocks = recomputed, .micro_batches = micro_batches, .steps = 4};
+        require_same_as_one_rank(ranks, [&](Comm* comm) { return train(c, comm); });
+      }
+    }
+  }
+}
+
+TEST_CASE("a run goes on from a checkpoint with another number of ranks", "[ranks]") {
+  const Case c{.micro_batches = 4, .steps = 6};
+  const std::string expected = train(c, nullptr);
+  const testing::TempDir folder;
+  const std::string path = folder.file("ranks.safetensors");
+  const auto part = [&](Comm* comm, bool first) {
+    Generator init(5);
+    Transformer model(tiny(c), init);
+    Trainer trainer(model, config_of(c), some_batch, comm);
+    if (first) {
+      for (int i = 0; i < 3; ++i) trainer.step();
+      trainer.save(path);
+      return;
+    }
+    trainer.resume(load_checkpoint(path));
+    const std::string bytes = bytes_of_run(model, trainer, c.steps);
+    // The last reports and all weights are the end of those of the whole run.
+    check(expected.ends_with(bytes), "the bits after resuming differ");
+  };
+  for (const auto& [before, after] : {std::pair(2, 3), std::pair(4, 1), std::pair(1, 4)}) {
+    std::string sentences;
+    for (const bool first : {true, false}) {
+      const int status = run_ranks(
+          first ? before : after,
+          [&, first](Comm& comm) {
+            part(&comm, first);
+            return 0;
+          },
+          {}, &sentences);
+      INFO(before << " then " << after << " ranks\n" << sentences);
+      REQUIRE(status == 0);
+    }
+  }
+}
+
+TEST_CASE("ranks with different configurations name the first line that differs", "[ranks]") {
+  const auto sentences_of = [](const std::function<void(Case&, TrainConfig&, Generator&)>& change) {
+    std::string sentences;
+    run_ranks(
+        3,
+        [&](Comm& comm) {
+          Case c;
+          TrainConfig config = config_of({.micro_batches = 3});
+          Generator init(5);
+          if (comm.rank() == 2) change(c, config, init);
+          Transformer model(tiny(c), init);
+          Trainer trainer(model, config, some_batch, &comm);
+          return 0;
+        },
+        {}, &sentences);
+    return sentences;
+  };
+  const std::string clip = sentences_of([](Case&, TrainConfig& config, Generator&) { config.max_grad_norm = 2; });
+  CHECK(testing::contains(clip, "rank 0: the ranks have different configurations: rank 2 differs from rank 0"));
+  CHECK(testing::contains(clip, "\"clip: 2\" instead of \"clip: 0.7\""));
+  CHECK(testing::contains(sentences_of([](Case& c, TrainConfig&, Generator&) { c.dropout = 0.2; }), "rank 2 differs"));
+  CHECK(testing::contains(sentences_of([](Case&, TrainConfig&, Generator& init) { init = Generator(6); }),
+                          "different initial weights: rank 2"));
+}
+
+TEST_CASE("an error in the backward of one rank ends all ranks with its reason", "[ranks]") {
+  std::string sentences;
+  const int status = run_ranks(
+      3,
+      [](Comm& comm) {
+        Generator init(5);
+        const Case c{.micro_batches = 6};
+        Transformer model(tiny(c), init);
+        Trainer trainer(
+            model, config_of(c),
+            [&](Generator& g) {
+              TokenBatch batch = some_batch(g);
+              if (comm.rank() == 1) batch.ids.fill(1000);
+              return batch;
+            },
+            &comm);
+        trainer.step();
+        return 0;
+      },
+      {}, &sentences);
+  INFO(sentences);
+  CHECK(status == 1);
+  CHECK(testing::contains(sentences, "rank 0: "));
+  CHECK(testing::contains(sentences, "rank 1 has failed"));
+  CHECK(testing::contains(sentences, "1000"));
+}
+
+TEST_CASE("a gradient is ready when everything that reads its leaf has run", "[ranks]") {
+  std::vector<std::string> order;
+  const auto leaf = [&](const std::string& name) {
+    Tensor x = Tensor::full({3}, 2);
+    x.set_requires_grad();
+    on_grad_ready(x, [&order, name] { order.push_back(name); });
+    return x;
+  };
+  const Tensor shared = leaf("shared"), late = leaf("late"), unused = leaf("unused");
+  const Tensor first = shared * late;
+  backward(sum(first * shared * Tensor::full({3}, 5)));
+  CHECK(order == std::vector<std::string>{"shared", "late"});
+
+  SECTION("with a graph that is never run, it is not ready until that is gone") {
+    order.clear();
+    {
+      const Tensor other = sum(late * 3);
+      backward(sum(late * 2));
+      CHECK(order.empty());
+    }
+    backward(sum(late * 2));
+    CHECK(order == std::vector<std::string>{"late"});
+  }
+  SECTION("a leaf that a checkpoint captures is ready after the recomputation") {
+    order.clear();
+    const Tensor x = late * 1;
+    const Tensor y = checkpoint([&](const Tensor& in) { return in * shared; }, x);
+    backward(sum(y * shared));
+    CHECK(order == std::vector<std::string>{"shared", "late"});
+  }
+  SECTION("a checkpoint that is dropped uses it no longer") {
+    order.clear();
+    {
+      const Tensor y = checkpoint([&](const Tensor& in) { return in * shared; }, late);
+    }
+    backward(sum(shared * late));
+    CHECK(order.size() == 2);
+  }
+}

@@ -1,0 +1,78 @@
+#!/bin/sh
+# Training on several ranks must end with the bytes of one rank: with 2 and 3 ranks, resumed with other numbers of ranks,
+# and after ranks were killed or stopped at random moments. Usage: ranks.sh BUILD_FOLDER, from the root.
+set -u
+pg=$1/pg
+work=$(mktemp -d) || exit 1
+pid=
+trap '[ -z "$pid" ] || { kill "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; }; rm -rf "$work"' EXIT
+fail() { echo "ranks: $1" >&2; cat "$work/log" >&2; exit 1; }
+# A random number in [1, $1], at most 255.
+random() { echo $(($(od -An -N1 -tu1 /dev/urandom) % $1 + 1)); }
+train() { # train NAME OPTIONS…: in place of the subshell it is called in, so that $! is its process
+  name=$1
+  shift
+  exec "$pg" train --data stories --out "$work/runs" --name "$name" --layers 2 --heads 2 --width 32 --context 32 \
+    --batch 4 --accumulate 3 --dropout 0.1 --steps 1500 --warmup 20 --sample-every 400 --eval-every 150 --eval-batches 5 \
+    --save-every 11 --threads 1 "$@" >"$work/log" 2>&1
+}
+folder() { echo "$work"/runs/*_"$1"; }
+# What a run measured, without the clock.
+metrics() { sed 's/,"tokens_per_s":[^}]*//' "$1"/metrics.jsonl; }
+same() { # same NAME: the run ended as the one of one rank
+  for file in checkpoint.safetensors best.safetensors; do
+    cmp "$(folder one)/$file" "$(folder "$1")/$file" || fail "$file of the run '$1' differs from that of one rank"
+  done
+  metrics "$(folder one)" >"$work/a"
+  metrics "$(folder "$1")" >"$work/b"
+  cmp "$work/a" "$work/b" || fail "the metrics of the run '$1' differ from those of one rank"
+}
+processes() { # the processes of the ranks that $pid has started
+  cat "/proc/$pid/task/$pid/children" 2>/dev/null
+}
+
+(train one) || fail "one rank failed"
+for ranks in 2 3; do
+  (train "of$ranks" --ranks $ranks) || fail "$ranks ranks failed"
+  same "of$ranks"
+done
+
+# A polite stop, and on with another number of ranks.
+train polite --ranks 3 &
+pid=$!
+until [ -f "$(folder polite)/checkpoint.safetensors" ] || ! kill -0 "$pid" 2>/dev/null; do sleep 0.01; done
+kill -INT "$pid"
+wait "$pid"
+status=$?
+pid=
+[ $status = 130 ] || fail "Ctrl-C ended 3 ranks with status $status, expected 130"
+grep -q -- "--resume $(folder polite)" "$work/log" || fail "stopped ranks do not say how to go on"
+"$pg" train --resume "$(folder polite)" --ranks 2 --threads 1 >"$work/log" 2>&1 || fail "2 ranks did not go on from 3"
+same polite
+
+# Ranks that die or hang at random moments; all start again from the last checkpoint.
+train killed --ranks 3 --restarts 1000 --rank-timeout 0.5 &
+pid=$!
+kills=0 stops=0
+while [ $kills -lt 25 ] && kill -0 "$pid" 2>/dev/null; do
+  sleep "0.$(random 2)$(random 9)"
+  # shellcheck disable=SC2046
+  set -- $(processes)
+  [ $# -ge 1 ] || continue
+  shift $(($(random $#) - 1))
+  if [ "$(random 8)" = 8 ]; then
+    kill -STOP "$1" 2>/dev/null && stops=$((stops + 1))
+  else
+    kill -KILL "$1" 2>/dev/null && kills=$((kills + 1))
+  fi
+done
+wait "$pid"
+status=$?
+left=$(processes)
+pid=
+[ $status = 0 ] || fail "ranks that were started again ended with status $status"
+[ -z "$left" ] || fail "these ranks are left behind: $left"
+same killed
+restarts=$(grep -c 'start again' "$work/log")
+echo "the same bytes with 2 and 3 ranks, and after $kills kills and $stops stops of ranks ($restarts restarts)"
+if [ $kills -lt 5 ] || [ "$restarts" -lt 5 ]; then fail "fewer than 5 kills met the run: lengthen it"; fi
