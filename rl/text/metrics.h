@@ -25,7 +25,10 @@ class Metrics {
 // Metrics of a rollout: rewards and their parts, lengths, endings, groups.
 void add_rollout_metrics(Metrics& metrics, const Experience& experience);
 
-// Sums over the tokens of an update, accumulated per micro-batch.
+// How a number of two parts of an update is that of both.
+enum class Merge { sum, least, most };
+
+// Sums over the tokens of a micro-batch or of several.
 class PolicyStats {
  public:
   // log_prob, old_log_prob, entropy [B, T], without gradient; ref_log_prob [B, T] or undefined.
@@ -33,6 +36,13 @@ class PolicyStats {
            const Tensor& advantage, const TokenRows& rows);
   void report(Metrics& metrics) const;
   double worst_ratio_error() const { return worst_ratio_error_; }  // max |ρ - 1|
+  // Calls f(number, how it is merged) for all numbers.
+  template <class F>
+  void each(F f) {
+    for (double* x : {&tokens_, &entropy_, &k1_, &k3_, &low_, &high_, &ratio_}) f(*x, Merge::sum);
+    f(ratio_min_, Merge::least);
+    for (double* x : {&ratio_max_, &worst_ratio_error_}) f(*x, Merge::most);
+  }
 
  private:
   double tokens_ = 0, entropy_ = 0, k1_ = 0, k3_ = 0, low_ = 0, high_ = 0, ratio_ = 0, ratio_min_ = 1, ratio_max_ = 1,

@@ -85,8 +85,10 @@ double reward_std(const Experience& experience) {
 }  // namespace
 
 RlTrainer::RlTrainer(Transformer& policy, const TextTask& task, const RlConfig& config, Judge judge,
-                     Transformer* reference)
-    : policy_(policy),
+                     Transformer* reference, Comm* comm)
+    : one_rank_(comm ? nullptr : single_rank(policy.device())),
+      comm_(comm ? *comm : *one_rank_),
+      policy_(policy),
       task_(task),
       config_(checked(config)),
       judge_(std::move(judge)),
@@ -112,6 +114,9 @@ RlTrainer::RlTrainer(Transformer& policy, const TextTask& task, const RlConfig& 
     critic_slab_ = std::make_unique<ParamSlab>(critic_module());
     critic_optimizer_ = std::make_unique<AdamW>(*critic_slab_, config.adamw);
   }
+  std::vector<ParamSlab*> slabs = {&slab_};
+  if (critic_slab_) slabs.push_back(critic_slab_.get());
+  gradient_ = std::make_unique<GradientSum>(std::move(slabs), comm_);
   const ReferenceKind& kind = config.algorithm.reference;
   check(kind.is_given || !reference, "RlTrainer: a model was given for reference \"{}\", which takes none", kind.name);
   if (kind.make) reference_ = kind.make({policy, task, reference, random_stream(config.seed, random_reference_stream)});
@@ -136,11 +141,12 @@ void RlTrainer::weigh_parts(std::vector<Response>& responses) const {
   }
 }
 
-Experience RlTrainer::scored(Experience experience) const {
-  if (judge_) judge_(experience.responses);
-  check_scores(experience.responses, task_, judge_ ? "the judge" : "the task");
-  if (!config_.algorithm.reward_weights.empty()) weigh_parts(experience.responses);
-  return experience;
+Experience RlTrainer::sample_on_ranks(const std::vector<Problem>& problems, const RolloutOptions& options) {
+  return rollout_on_ranks(comm_, policy_, task_, problems, options, [this](std::vector<Response>& responses) {
+    if (judge_) judge_(responses);
+    check_scores(responses, task_, judge_ ? "the judge" : "the task");
+    if (!config_.algorithm.reward_weights.empty()) weigh_parts(responses);
+  });
 }
 
 // G responses to each prompt, scored by the task or the judge. Dynamic sampling replaces prompts whose responses all
@@ -163,7 +169,7 @@ Experience RlTrainer::sample(double temperature, Metrics& metrics) {
                            .first_row = (static_cast<uint64_t>(step_) << 32) + (static_cast<uint64_t>(round) << 24),
                            .exhaustive = config_.exhaustive,
                            .stop_strings = config_.stop_strings};
-    Experience part = scored(rollout(policy_, task_, problems, options));
+    Experience part = sample_on_ranks(problems, options);
     const auto g = static_cast<size_t>(b.samples);
     for (size_t p = 0; p < problems.size(); ++p) {
       const auto group = std::span(part.responses).subspan(p * g, g);
@@ -187,7 +193,7 @@ Experience RlTrainer::sample(double temperature, Metrics& metrics) {
                                  .greedy = true,
                                  .max_rows = config_.max_rows,
                                  .stop_strings = config_.stop_strings};
-    const Experience greedy = scored(rollout(policy_, task_, problems_kept, options));
+    const Experience greedy = sample_on_ranks(problems_kept, options);
     for (const Response& r : greedy.responses) all.greedy.push_back(r.score.reward);
   }
   return all;
@@ -224,7 +230,9 @@ void RlTrainer::score_tokens_before_update(Batch& batch, double temperature) {
   batch.entropy = zeros_if(a.tokens.needs_entropy);
   batch.value = zeros_if(critic_ || value_head_);
   batch.ref_log_prob = zeros_if(bool(reference_));
-  for (const auto& rows : micro_batches(batch, all_rows(batch), config_.batch.micro_batch)) {
+  const auto pieces = micro_batches(batch, all_rows(batch), config_.batch.micro_batch);
+  for (auto i = static_cast<size_t>(comm_.rank()); i < pieces.size(); i += static_cast<size_t>(comm_.size())) {
+    const std::vector<size_t>& rows = pieces[i];
     const Batch part = rows_of(batch, rows);
     if (!same || a.tokens.needs_entropy) {
       const TokenScores scores = score_tokens(policy_, part, temperature);
@@ -238,6 +246,12 @@ void RlTrainer::score_tokens_before_update(Batch& batch, double temperature) {
     }
     if (reference_) put_rows(batch.ref_log_prob, rows, reference_->log_prob(part, temperature));
   }
+  std::vector<Tensor> shared;
+  if (!same) shared.push_back(batch.old_log_prob);
+  for (const Tensor& x : {batch.entropy, batch.value, batch.ref_log_prob}) {
+    if (x.defined()) shared.push_back(x);
+  }
+  share_rows(comm_, shared, pieces);
 }
 
 // Measures the KL to the reference and subtracts it from the reward, if the algorithm does. Returns its weight in this
@@ -280,12 +294,14 @@ void RlTrainer::learn(const Batch& batch, double temperature, double beta, const
                           .temperature = temperature,
                           .beta = beta,
                           .total = denominators_of(batch, mini, task_.max_response())};
-      slab_.zero_grad();
-      if (critic_slab_) critic_slab_->zero_grad();
       const double loss_before = sums.loss;
-      for (const auto& rows : micro_batches(batch, mini, b.micro_batch)) {
-        backward(micro_batch_loss(update, rows_of(batch, rows), sums));
-      }
+      const auto pieces = micro_batches(batch, mini, b.micro_batch);
+      std::vector<LossSums> of_pieces(pieces.size());
+      gradient_->run(std::ssize(pieces), [&](int64_t i) {
+        const auto piece = static_cast<size_t>(i);
+        backward(micro_batch_loss(update, rows_of(batch, pieces[piece]), of_pieces[piece]));
+      });
+      for (const LossSums& piece : gathered(comm_, of_pieces)) sums.add(piece);
       if (epoch == 0 && m == 0) {
         first_ratio_error = sums.stats.worst_ratio_error();
         for (const auto& [name, parameter] : trainable_parameters(policy_)) without_gradient += !has_grad(parameter);

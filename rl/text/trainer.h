@@ -1,20 +1,24 @@
 #pragma once
 // The training loop for text tasks: rollout, reward, advantage, update, metrics. A seed gives bit-identical results for
-// any thread count, and for a resumed run as for an uninterrupted one.
+// any thread count, for a resumed run as for an uninterrupted one, and on the CPU for any number of ranks with the same
+// BatchShape::micro_batch.
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "nn/checkpoint.h"
+#include "nn/gradient_sum.h"
 #include "nn/optim.h"
 #include "nn/trainer.h"
 #include "rl/advantages.h"
 #include "rl/algorithm.h"
 #include "rl/text/metrics.h"
+#include "rl/text/ranks.h"
 #include "rl/text/references.h"
 #include "rl/text/rollout.h"
 #include "tensor/base/fields.h"
+#include "tensor/comm/comm.h"
 
 namespace pg::rl {
 
@@ -52,10 +56,6 @@ std::vector<Field> fields(RlConfig& config);
 // algorithm's.
 void check_config(const RlConfig& config);
 
-// A scorer of responses in addition to or instead of the task, typically a reward model. It writes Score::reward and
-// parts (and per_token, if it rewards tokens).
-using Judge = std::function<void(std::vector<Response>&)>;
-
 // One optimizer step of an update.
 struct UpdateReport {
   int64_t epoch = 0, mini_batch = 0;
@@ -85,8 +85,12 @@ class RlTrainer {
   // Moves the policy's parameters into a slab. The policy must have no dropout, or the first ratio would not be 1. The
   // constructor makes the model for Algorithm::reference and the critic. Only the reference "given" uses `reference`,
   // of which it takes a copy. Throws Error for what check_config rejects, before any work.
+  //
+  // On the ranks of `comm` (nullptr: one) every rank has the whole models, and all must be given equal ones. They share
+  // out the problems of a rollout, and the micro-batches of a mini-batch: micro-batch i belongs to rank i mod size. All
+  // ranks call the same functions; save() is for one of them.
   RlTrainer(Transformer& policy, const TextTask& task, const RlConfig& config, Judge judge = {},
-            Transformer* reference = nullptr);
+            Transformer* reference = nullptr, Comm* comm = nullptr);
   RlTrainer(const RlTrainer&) = delete;
 
   // One rollout and all its updates. Throws Error naming the first reward, reward part or parameter gradient that is
@@ -110,7 +114,7 @@ class RlTrainer {
 
  private:
   Experience sample(double temperature, Metrics& metrics);
-  Experience scored(Experience experience) const;
+  Experience sample_on_ranks(const std::vector<Problem>& problems, const RolloutOptions& options);
   void weigh_parts(std::vector<Response>& responses) const;
   void add_penalties(Batch& batch, const Experience& experience);
   void score_tokens_before_update(Batch& batch, double temperature);
@@ -121,6 +125,8 @@ class RlTrainer {
   double clip_scale_or_one(double norm) const;
   void check_probabilities(const Batch& batch, double temperature, Metrics& metrics) const;
 
+  const std::unique_ptr<Comm> one_rank_;  // if no group was given
+  Comm& comm_;
   Transformer& policy_;
   const TextTask& task_;
   const RlConfig config_;
@@ -133,6 +139,7 @@ class RlTrainer {
   std::unique_ptr<Linear> value_head_;  // used instead of critic_ for a shared critic
   std::unique_ptr<ParamSlab> critic_slab_;
   std::unique_ptr<AdamW> critic_optimizer_;
+  std::unique_ptr<GradientSum> gradient_;
   std::unique_ptr<Reference> reference_;
   MovingBaseline moving_;
   KlControl kl_;

@@ -31,7 +31,7 @@ void RlTrainer::check_probabilities(const Batch& batch, double temperature, Metr
 Metrics RlTrainer::evaluate() {
   RolloutOptions options{
       .samples = 1, .greedy = true, .max_rows = config_.max_rows, .stop_strings = config_.stop_strings};
-  const Experience experience = rollout(policy_, task_, task_.held_out(config_.eval_problems), options);
+  const Experience experience = rollout_on_ranks(comm_, policy_, task_, task_.held_out(config_.eval_problems), options);
   Metrics of_rollout, metrics;
   add_rollout_metrics(of_rollout, experience);
   metrics.add("eval/reward", of_rollout.at("reward/mean"));

@@ -3,9 +3,40 @@
 
 #include <algorithm>
 
+#include "nn/gradient_sum.h"
 #include "rl/value_loss.h"
 
 namespace pg::rl {
+
+namespace {
+
+std::vector<double> values_of(LossSums sums) {
+  std::vector<double> values;
+  sums.each([&](double x, Merge) { values.push_back(x); });
+  return values;
+}
+
+}  // namespace
+
+void LossSums::add(LossSums part) {
+  const std::vector<double> others = values_of(std::move(part));
+  auto other = others.begin();
+  each([&](double& x, Merge merge) {
+    const double y = *other++;
+    x = merge == Merge::sum ? x + y : merge == Merge::least ? std::min(x, y) : std::max(x, y);
+  });
+}
+
+std::vector<LossSums> gathered(Comm& comm, std::vector<LossSums> parts) {
+  std::vector<std::vector<double>> values;
+  for (const LossSums& part : parts) values.push_back(values_of(part));
+  gather_parts(comm, values);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    auto next = values[i].begin();
+    parts[i].each([&](double& x, Merge) { x = *next++; });
+  }
+  return parts;
+}
 
 Tensor micro_batch_loss(const Update& u, const Batch& cpu, LossSums& sums) {
   const Algorithm& a = u.algorithm;

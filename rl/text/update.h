@@ -3,6 +3,7 @@
 #include "rl/algorithm.h"
 #include "rl/text/metrics.h"
 #include "rl/text/references.h"
+#include "tensor/comm/comm.h"
 
 namespace pg::rl {
 
@@ -18,13 +19,24 @@ struct Update {
   Denominators total;  // of the mini-batch that contains these responses
 };
 
-// Sums over an update, accumulated per micro-batch.
+// Sums over a micro-batch, or over several: added up in their order, they have the same bits for any number of ranks.
 struct LossSums {
   double loss = 0, policy_loss = 0, kl_loss = 0, value_loss = 0;
   PolicyStats stats;
   double values = 0, clipped_values = 0;  // tokens valued by a critic, and those of them whose value is clipped
   double max_log_prob_difference = 0;     // between sampler and trainer
+
+  // Calls f(number, how it is merged) for all numbers.
+  template <class F>
+  void each(F f) {
+    for (double* x : {&loss, &policy_loss, &kl_loss, &value_loss, &values, &clipped_values}) f(*x, Merge::sum);
+    f(max_log_prob_difference, Merge::most);
+    stats.each(f);
+  }
+  void add(LossSums part);
 };
+// The sums of all micro-batches, on all ranks. Those of number i are known to rank i mod size.
+std::vector<LossSums> gathered(Comm& comm, std::vector<LossSums> parts);
 
 // The loss to be minimised, including the critic's. The losses of the parts of a mini-batch add up to its loss.
 // `part` must have old_log_prob, sampler_log_prob and advantage; for a KL in the loss also ref_log_prob; for a critic

@@ -12,6 +12,7 @@
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/profile_report.h"
 #include "tools/pg/run/progress.h"
+#include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/text_rl.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 struct RlOptions {
   TextRlOptions common;
+  RankOptions ranks;
   std::string algorithm = "grpo", explain;
   std::string reward_model;     // a run of pg reward-model that gives the rewards instead of the task
   std::string reference_model;  // a run whose model is the reference
@@ -49,7 +51,7 @@ std::vector<Field> fields(RlOptions& o) {
       {"sft-lr", &o.sft.schedule.lr, "their learning rate", kNotNegative},
       {"sft-until", &o.sft_until,
        "held-out reward that ends the imitation, measured every 20 steps; 0: it ends after all steps", kNotNegative}};
-  return joined(joined(fields(o.common), adapter_fields(o.common)),
+  return joined(joined(joined(fields(o.common), fields(o.ranks)), adapter_fields(o.common)),
                 joined(std::move(all), annotated(rl::fields(o.rl), "min-lr", "unless given, a tenth of --lr")));
 }
 
@@ -117,10 +119,19 @@ std::string health_line(const std::vector<rl::HealthCheck>& checks) {
   return line + wrong;
 }
 
-int run_rl(const RlOptions& o) {
-  std::optional<RunDir> opened = open_run(o.common.run.resume);
-  const bool resumed = has_checkpoint(opened);
-  start_threads(o.common.run.threads);
+// Micro-batches of equal size, as many for each rank, of at most the default size.
+int64_t micro_batch_for(const rl::BatchShape& b, int ranks) {
+  const auto divided = [](int64_t x, int64_t by) { return (x + by - 1) / by; };
+  const int64_t rows = divided(b.prompts * b.samples, b.mini_batches), largest = rl::BatchShape{}.micro_batch;
+  const int64_t rounds = divided(rows, ranks * largest);
+  return divided(rows, ranks * rounds);
+}
+
+int run_rl(const RlOptions& o, Comm& comm) {
+  check_same_on_all_ranks(comm, "pg rl: the configuration", o.common.run.config);
+  OpenedRun opened = open_run(comm, o.common.run.resume);
+  const bool resumed = opened.has_checkpoint;
+  start_threads(o.common.run.threads, comm);
   const auto task = make_task(o.common);
   rl::RlConfig config = o.rl;
   if (config.exhaustive) config.batch.samples = task->vocab_size();
@@ -149,49 +160,51 @@ int run_rl(const RlOptions& o) {
     reference = load_policy(o.reference_model, *task, parse_device(o.common.device), o.common.dtype);
   }
   if (!resumed && o.sft.max_steps > 0) imitate(o, *task, *policy);
-  rl::RlTrainer trainer(*policy, *task, config, judge, reference.get());
+  rl::RlTrainer trainer(*policy, *task, config, judge, reference.get(), &comm);
   if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
-  RunDir run = start_run(std::move(opened), trainer.steps(), o.common.run.out,
-                         o.common.run.name.empty() ? o.algorithm + "_" + task->name() : o.common.run.name);
-  run.save_config(o.common.run.config);
+  std::optional<RunDir> run =  // of rank 0
+      start_run(comm, std::move(opened.folder), trainer.steps(), o.common.run.out,
+                o.common.run.name.empty() ? o.algorithm + "_" + task->name() : o.common.run.name);
+  if (run) run->save_config(o.common.run.config);
 
   catch_interrupt();
   Progress progress(trainer.steps(), config.steps);
   std::string held_out;
   rl::RlHooks hooks;
   hooks.on_step = [&](int64_t step, const rl::Metrics& metrics) {
-    run.log(step, metrics.values());
+    if (run) run->log(step, metrics.values());
     progress.update(step, fmt::format("reward {:.3f}  grad norm {:.2f}  entropy {:.2f}{}", metrics.at("reward/mean"),
                                       metrics.at("grad_norm"), metrics.at("entropy"), held_out));
   };
   hooks.on_eval = [&](int64_t step, const rl::Metrics& metrics) {
-    run.log(step, metrics.values());
+    if (run) run->log(step, metrics.values());
     held_out =
         fmt::format("  held-out {:.3f}, solved {:.1f} %", metrics.at("eval/reward"), 100 * metrics.at("eval/solved"));
     if (step == 0) progress.print(fmt::format("at the start:{}", held_out));
   };
   hooks.on_samples = [&](int64_t step, const rl::Experience& experience, const rl::Batch&) {
-    append_samples(run.file("samples.jsonl"), *task, experience, step);
+    if (run) append_samples(run->file("samples.jsonl"), *task, experience, step);
     if (step == config.steps || (o.show_every > 0 && step % o.show_every == 0)) {
       progress.print(sample_table(*task, experience, step, 5));
     }
   };
   const auto save = [&](int64_t) {
-    trainer.save(checkpoint_path(run.path()), policy_texts(o.common, *task, "rl"));
-    note_saved(run);
+    if (!run) return;
+    trainer.save(checkpoint_path(run->path()), policy_texts(o.common, *task, "rl"));
+    note_saved(*run);
   };
   hooks.on_checkpoint = save;
-  hooks.should_stop = interrupted;
+  hooks.should_stop = [&] { return interrupted_anywhere(comm); };
   const ProfileReport profile(o.profile);
   const bool complete = trainer.run(hooks);
   const rl::RlMemory memory = trainer.memory();
   profile.print(stdout, memory.step, {{"reference", memory.reference}, {"rollout", memory.rollout}});
   if (!complete) {
     save(trainer.steps());
-    return end_stopped(progress, run, "rl", fmt::format("step {}", trainer.steps()));
+    return run ? end_stopped(progress, *run, "rl", fmt::format("step {}", trainer.steps())) : interrupt_status();
   }
   progress.print(health_line(trainer.health_checks()));
-  progress.print(fmt::format("after {} steps:{}   {}", config.steps, held_out, run.path()));
+  progress.print(fmt::format("after {} steps:{}   {}", config.steps, held_out, run ? run->path() : ""));
   return 0;
 }
 
@@ -211,8 +224,12 @@ Command rl_command() {
           "pg rl: --reference given and --reference-model RUN go together; --reference is {}, --reference-model is {}",
           reference, o->reference_model.empty() ? "missing" : o->reference_model);
     settle(o->rl.schedule, o->rl.steps, given);
+    if (o->ranks.ranks > 1 && !given.has("micro-batch")) {
+      o->rl.batch.micro_batch = micro_batch_for(o->rl.batch, o->ranks.ranks);
+    }
     o->common.run.config = given.yaml(joined(fields(*o), joined(o->common.setup.fields, rl::fields(o->rl.algorithm))));
-    return run_rl(*o);
+    return run_on_ranks(o->ranks, parse_device(o->common.device), o->common.run,
+                        [&](Comm& comm) { return run_rl(*o, comm); });
   };
   Command command = text_command("rl", "a GPT-2 learns a task from rewards", fields(*o), run);
   command.changes.push_back({"Choices of the algorithm", rl::fields(o->rl.algorithm)});

@@ -1,0 +1,134 @@
+// Shares out rollouts, and the numbers per token.
+#include "rl/text/ranks.h"
+
+#include "nn/gradient_sum.h"
+#include "tensor/base/error.h"
+
+namespace pg::rl {
+namespace {
+
+// A response as numbers, without its prompt. Integers and characters are exact as doubles.
+class Writer {
+ public:
+  void number(double x) { all.push_back(x); }
+  template <class List>
+  void list(const List& values) {
+    number(static_cast<double>(values.size()));
+    for (const auto value : values) number(static_cast<double>(value));
+  }
+  std::vector<double> all;
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::vector<double>& all) : all_(all) {}
+  double number() { return all_.at(at_++); }
+  template <class List>
+  void list(List& values) {
+    values.resize(static_cast<size_t>(number()));
+    for (auto& value : values) value = static_cast<typename List::value_type>(number());
+  }
+
+ private:
+  const std::vector<double>& all_;
+  size_t at_ = 0;
+};
+
+void write(Writer& to, const Response& r) {
+  to.list(r.tokens);
+  to.list(r.chosen);
+  to.number(r.finished);
+  to.list(r.sampler_log_probs);
+  to.number(r.score.reward);
+  to.number(static_cast<double>(r.score.parts.size()));
+  for (const auto& [name, value] : r.score.parts) {
+    to.list(name);
+    to.number(value);
+  }
+  to.list(r.score.per_token);
+  to.number(r.score.solved);
+}
+
+Response read(Reader& from) {
+  Response r;
+  from.list(r.tokens);
+  from.list(r.chosen);
+  r.finished = from.number() != 0;
+  from.list(r.sampler_log_probs);
+  r.score.reward = from.number();
+  r.score.parts.resize(static_cast<size_t>(from.number()));
+  for (auto& [name, value] : r.score.parts) {
+    from.list(name);
+    value = from.number();
+  }
+  from.list(r.score.per_token);
+  r.score.solved = from.number() != 0;
+  return r;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> gather_values(Comm& comm, const std::vector<double>& own) {
+  const auto ranks = static_cast<size_t>(comm.size()), rank = static_cast<size_t>(comm.rank());
+  std::vector<std::vector<double>> sizes(ranks, {0}), all(ranks);
+  sizes[rank] = {static_cast<double>(own.size())};
+  gather_parts(comm, sizes);
+  for (size_t r = 0; r < ranks; ++r) all[r].resize(static_cast<size_t>(sizes[r][0]));
+  all[rank] = own;
+  gather_parts(comm, all);
+  return all;
+}
+
+Experience rollout_on_ranks(Comm& comm, Transformer& policy, const TextTask& task, const std::vector<Problem>& problems,
+                            RolloutOptions options, const Judge& score) {
+  const Shard mine = shard_of(std::ssize(problems), comm.rank(), comm.size());
+  options.first_row += static_cast<uint64_t>(mine.begin * options.samples);
+  Experience own;
+  own.samples = options.samples;
+  if (mine.size() > 0) {
+    own = rollout(policy, task, {problems.begin() + mine.begin, problems.begin() + mine.end}, options);
+    if (score) score(own.responses);
+  }
+  if (comm.size() == 1) return own;
+
+  Writer writer;
+  for (const Response& r : own.responses) write(writer, r);
+  const std::vector<std::vector<double>> of_ranks = gather_values(comm, writer.all);
+  Experience all;
+  all.samples = options.samples;
+  for (int r = 0; r < comm.size(); ++r) {
+    const Shard part = shard_of(std::ssize(problems), r, comm.size());
+    Reader reader(of_ranks[static_cast<size_t>(r)]);
+    for (int64_t row = part.begin * options.samples; row < part.end * options.samples; ++row) {
+      all.responses.push_back(read(reader));
+      all.responses.back().prompt = problems[static_cast<size_t>(row / options.samples)].prompt;
+    }
+  }
+  return all;
+}
+
+void share_rows(Comm& comm, const std::vector<Tensor>& tensors, const std::vector<std::vector<size_t>>& rows) {
+  if (comm.size() == 1 || tensors.empty()) return;
+  const auto columns = static_cast<size_t>(tensors[0].size(1));
+  // Calls f(values of one row of a tensor) in one order.
+  const auto each_row = [&](const std::vector<size_t>& of_part, const auto& f) {
+    for (const Tensor& tensor : tensors) {
+      for (const size_t row : of_part) f(tensor.data<double>().subspan(row * columns, columns));
+    }
+  };
+  std::vector<std::vector<double>> parts;
+  for (const auto& of_part : rows) {
+    std::vector<double>& values = parts.emplace_back();
+    each_row(of_part, [&](std::span<double> x) { values.insert(values.end(), x.begin(), x.end()); });
+  }
+  gather_parts(comm, parts);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    auto next = parts[i].begin();
+    each_row(rows[i], [&](std::span<double> x) {
+      std::copy_n(next, columns, x.begin());
+      next += static_cast<int64_t>(columns);
+    });
+  }
+}
+
+}  // namespace pg::rl

@@ -1,0 +1,219 @@
+// Reinforcement learning on several ranks: weights, rewards and losses have the bits of one rank, for every algorithm.
+#include <signal.h>
+
+#include <chrono>
+#include <cstring>
+#include <fstream>
+
+#include "rl/text/imitation.h"
+#include "rl/text/trainer.h"
+#include "tensor/base/parallel.h"
+#include "tensor/comm/launch.h"
+#include "tests/catch.h"
+
+using namespace pg;
+using namespace pg::rl;
+using pg::testing::TempDir;
+
+namespace {
+
+// A task with a policy that has learned a little, so that rewards differ.
+struct Setting {
+  std::unique_ptr<TextTask> task;
+  std::unique_ptr<Transformer> policy;
+
+  explicit Setting(const std::string& name, const std::map<std::string, std::string>& options = {})
+      : task(make_text_task(name, options)) {
+    Generator g(5);
+    policy = std::make_unique<Transformer>(TransformerConfig{.vocab_size = task->vocab_size(),
+                                                             .block_size = block_size_for(*task),
+                                                             .n_layer = 1,
+                                                             .n_head = 2,
+                                                             .n_embd = 16,
+                                                             .in_proj_std = 0.18},
+                                           g);
+    TrainConfig config;
+    config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
+    Trainer trainer(*policy, config, sft_batches(*task, 16));
+    for (int i = 0; i < 20; ++i) trainer.step();
+  }
+};
+
+const Setting& sorting() {
+  static const Setting setting("sort", {{"length", "3"}});
+  return setting;
+}
+
+// Mini-batches of 10 rows and micro-batches of 4, so that no number of ranks divides what is shared out.
+RlConfig small(const Algorithm& algorithm) {
+  RlConfig config;
+  config.algorithm = algorithm;
+  config.batch = {.prompts = 5, .samples = 4, .mini_batches = 2, .micro_batch = 4};
+  config.schedule.lr = 3e-3;
+  config.eval_problems = 7;
+  return config;
+}
+
+struct Job {
+  const Setting& setting;
+  RlConfig config;
+  Judge judge = {};
+  int64_t steps = 2;
+  std::string from = {}, to = {};  // checkpoints
+};
+
+// All numbers of some steps: metrics but the clock's, losses of updates, the weights after them.
+std::vector<double> numbers(const Job& job, Comm* comm) {
+  Transformer& policy = *job.setting.policy;
+  Transformer other(policy.config, *std::make_unique<Generator>(8));
+  const bool given = job.config.algorithm.reference.is_given;
+  RlTrainer trainer(policy, *job.setting.task, job.config, job.judge, given ? &other : nullptr, comm);
+  if (!job.from.empty()) trainer.resume(load_checkpoint(job.from));
+  std::vector<double> all;
+  const auto add = [&](const Metrics& metrics) {
+    for (const auto& [name, value] : metrics.values()) {
+      if (!name.starts_with("time/")) all.push_back(value);
+    }
+  };
+  RlHooks hooks;
+  hooks.on_update = [&](const UpdateReport& r) { all.insert(all.end(), {r.loss, r.grad_norm, r.ratio_error}); };
+  hooks.on_samples = [&](int64_t, const Experience& experience, const Batch&) {
+    for (const Response& r : experience.responses) {
+      all.insert(all.end(), r.tokens.begin(), r.tokens.end());
+      all.insert(all.end(), r.sampler_log_probs.begin(), r.sampler_log_probs.end());
+      all.push_back(r.score.reward);
+    }
+  };
+  while (trainer.steps() < job.steps) add(trainer.step(hooks));
+  add(trainer.evaluate());
+  for (const auto& [name, tensor] : state_dict(policy)) {
+    for (const double x : tensor.to_vector()) all.push_back(x);
+  }
+  if (!job.to.empty() && (!comm || comm->rank() == 0)) trainer.save(job.to);
+  return all;
+}
+
+std::string bytes_of(const std::vector<double>& x) {
+  return {reinterpret_cast<const char*>(x.data()), x.size() * sizeof(double)};
+}
+
+// The bytes of numbers(), of each rank; one process without a group if there are 0 ranks.
+std::vector<std::string> bytes_on(int ranks, const Job& job) {
+  const TempDir temp;
+  const auto file = [&](int rank) { return (temp.path / std::to_string(rank)).string(); };
+  std::string sentences;
+  // One rank too runs in a process of its own, because a trainer changes the policy.
+  const int status = run_ranks(
+      std::max(1, ranks),
+      [&](Comm& comm) {
+        set_num_threads(1);
+        std::ofstream out(file(comm.rank()), std::ios::binary);
+        out << bytes_of(numbers(job, ranks == 0 ? nullptr : &comm));
+        return out.flush() ? 0 : 1;
+      },
+      {.timeout = 120}, &sentences);
+  INFO(sentences);
+  REQUIRE(status == 0);
+  std::vector<std::string> all;
+  for (int r = 0; r < std::max(1, ranks); ++r) {
+    std::ifstream in(file(r), std::ios::binary);
+    all.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+  return all;
+}
+
+void check_equal(const Job& job, std::initializer_list<int> numbers_of_ranks = {1, 2, 3}) {
+  const std::string expected = bytes_on(0, job)[0];
+  REQUIRE(expected.size() > 1000);
+  for (const int ranks : numbers_of_ranks) {
+    INFO(ranks << " ranks");
+    for (const std::string& of_rank : bytes_on(ranks, job)) CHECK(of_rank == expected);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rl ranks: every algorithm has the bits of one rank", "[rl][rl_trainer][ranks]") {
+  for (const Algorithm& a : algorithms()) {
+    INFO(a.name);
+    RlConfig config = small(a);
+    config.algorithm.epochs = 2;
+    check_equal({sorting(), config});
+  }
+}
+
+TEST_CASE("rl ranks: every reference and a shared critic have the bits of one rank", "[rl][rl_trainer][ranks]") {
+  const Setting imitation("imitate");
+  for (const ReferenceKind& kind : ReferenceKind::table()) {
+    INFO(kind.name);
+    RlConfig config = small(algorithm("grpo"));
+    config.algorithm.reference = kind;
+    config.algorithm.reference_interval = 1;
+    config.algorithm.kl.in_loss = config.algorithm.kl.in_loss && bool(kind.make);
+    if (!kind.make) config.algorithm = small(algorithm("dr_grpo")).algorithm;
+    config.batch = {.prompts = 2, .samples = 4, .mini_batches = 1, .micro_batch = 3};
+    check_equal({imitation, config, {}, 2}, {2});
+  }
+  RlConfig config = small(algorithm("ppo"));
+  config.shared_critic = true;
+  check_equal({sorting(), config});
+}
+
+TEST_CASE("rl ranks: judges, turns and exhaustive samples have the bits of one rank", "[rl][rl_trainer][ranks]") {
+  RlConfig config = small(algorithm("grpo"));
+  // A judge whose parts have names of different lengths.
+  const Judge judge = [](std::vector<Response>& responses) {
+    for (Response& r : responses) {
+      r.score.parts = {{"", 0.25 * static_cast<double>(r.tokens.size())}, {"a longer name", r.tokens[0] / 3.0}};
+      r.score.reward = r.score.parts[0].second + r.score.parts[1].second;
+    }
+  };
+  check_equal({sorting(), config, judge});
+  config.adaptive_temperature.target_std = 0.4;
+  config.shuffle_rewards = true;
+  config.max_rows = 4;
+  check_equal({sorting(), config}, {3});
+  check_equal({Setting("guess"), small(algorithm("grpo"))}, {2, 3});
+  RlConfig exhaustive = small(algorithm("grpo"));
+  exhaustive.exhaustive = true;
+  exhaustive.batch.samples = sorting().task->vocab_size();
+  check_equal({sorting(), exhaustive}, {3});
+  RlConfig tiny = small(algorithm("grpo"));  // ranks without problems and without micro-batches
+  tiny.batch = {.prompts = 1, .samples = 4, .micro_batch = 4};
+  tiny.eval_problems = 2;
+  check_equal({sorting(), tiny}, {3});
+}
+
+TEST_CASE("rl ranks: a run continues on another number of ranks with the same bits", "[rl][rl_trainer][ranks]") {
+  const TempDir temp;
+  const std::string first = (temp.path / "first").string(), second = (temp.path / "second").string();
+  const RlConfig config = small(algorithm("ppo"));
+  bytes_on(2, {sorting(), config, {}, 1, "", first});
+  bytes_on(3, {sorting(), config, {}, 2, first, second});
+  const std::string continued = bytes_on(1, {sorting(), config, {}, 3, second})[0];
+  const std::string whole = bytes_on(1, {sorting(), config, {}, 3})[0];
+  // The continued run has the numbers of the last step only.
+  REQUIRE(continued.size() < whole.size());
+  REQUIRE(whole.ends_with(continued));
+}
+
+TEST_CASE("rl ranks: a rank that dies in a rollout ends the others", "[rl][rl_trainer][ranks]") {
+  const auto start = std::chrono::steady_clock::now();
+  std::string sentences;
+  const int status = run_ranks(
+      3,
+      [&](Comm& comm) {
+        int calls = 0;
+        const Judge judge = [&](std::vector<Response>&) {
+          if (++calls == 2 && comm.rank() == 1) raise(SIGKILL);
+        };
+        numbers({sorting(), small(algorithm("grpo")), judge, 50}, &comm);
+        return 0;
+      },
+      {.timeout = 20}, &sentences);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  INFO(sentences);
+  REQUIRE(status == 128 + SIGKILL);
+  REQUIRE(sentences.starts_with("rank 1: was ended by signal 9"));
+  REQUIRE(took.count() < 20);
+}
