@@ -153,16 +153,16 @@ struct ncclComm {
   // The state of the work in progress, which this advances.
   ncclResult_t advance() {
     std::unique_lock lock(world->mutex);
-    if (world->aborted) return ncclRemoteError;
+    const ncclResult_t not_yet = world->aborted ? ncclRemoteError : ncclInProgress;
     if (joins) {
       for (const bool there : world->joined) {
-        if (!there) return ncclInProgress;
+        if (!there) return not_yet;
       }
       joins = false;
     }
-    if (!works) return ncclSuccess;
+    if (!works) return world->aborted ? ncclRemoteError : ncclSuccess;
     const auto found = world->rounds.find(round);
-    if (std::this_thread::get_id() != thread || !world->complete(found->second)) return ncclInProgress;
+    if (std::this_thread::get_id() != thread || !world->complete(found->second)) return not_yet;
     const auto received = results(found->second);
     const std::vector<Call> calls = found->second.calls.at(rank);
     if (++found->second.taken == world->ranks) world->rounds.erase(found);

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <exception>
+#include <utility>
 #include <vector>
 
 #include "tensor/base/error.h"
@@ -90,9 +92,11 @@ class NcclRank : public Comm {
   ~NcclRank() override {
     try {
       cuda::set_device(device_.index);
-      watch_.wait_for_all();
-      watch_.call("ncclCommFinalize", [&] { return ncclCommFinalize(watch_.comm()); });
-      watch_.call("ncclCommDestroy", [&] { return ncclCommDestroy(std::exchange(watch_.comm(), nullptr)); });
+      if (std::uncaught_exceptions() == 0) {  // otherwise the other ranks may wait for ever
+        watch_.wait_for_all();
+        watch_.call("ncclCommFinalize", [&] { return ncclCommFinalize(watch_.comm()); });
+        watch_.call("ncclCommDestroy", [&] { return ncclCommDestroy(std::exchange(watch_.comm(), nullptr)); });
+      }
     } catch (const std::exception&) {  // the watch aborts the communicator
     }
     cudaEventDestroy(ready_);

@@ -66,10 +66,10 @@ void Watch::call(const std::string& what, const std::function<ncclResult_t()>& s
         std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
       lock.lock();
-      if (comm_) {
-        const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
-        if (asked != ncclSuccess) state = asked;
-      }
+      state = ncclSuccess;
+      if (!comm_) break;  // aborted, or destroyed by `start`
+      const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
+      if (asked != ncclSuccess) state = asked;
     }
   } catch (...) {  // of the simulator
     if (!lock.owns_lock()) lock.lock();
