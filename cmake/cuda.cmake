@@ -119,6 +119,19 @@ function(pg_cublas target)
   endif()
 endfunction()
 
+# pg_nccl(TARGET): adds the collectives of NCCL, which the simulator simulates, or what says that there is none.
+function(pg_nccl target)
+  set(folder ${PROJECT_SOURCE_DIR}/tensor/cuda/nccl)
+  if(POLICYGRAD_CUDA STREQUAL "nvcc" AND NOT NCCL_FOUND)
+    target_sources(${target} PRIVATE ${folder}/no_nccl.cpp)
+    return()
+  endif()
+  target_sources(${target} PRIVATE ${folder}/nccl_rank.cpp ${folder}/watch.cpp)
+  if(NCCL_FOUND)
+    target_link_libraries(${target} PUBLIC NCCL::nccl)
+  endif()
+endfunction()
+
 # The simulator sees accesses of .cu files through calls that -fsanitize=thread compiles into them, answered by hooks.cpp
 # instead of ThreadSanitizer. No other sanitizer can be had in the same file.
 if(NOT POLICYGRAD_CUDA STREQUAL "nvcc")

@@ -18,4 +18,5 @@ write_basic_package_version_file(policygradConfigVersion.cmake COMPATIBILITY Sam
 configure_file(cmake/policygradConfig.cmake policygradConfig.cmake @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/policygradConfig.cmake ${PROJECT_BINARY_DIR}/policygradConfigVersion.cmake
               cmake/FindPCRE2.cmake cmake/Findutf8proc.cmake
+              cmake/FindNCCL.cmake
         DESTINATION ${package_dir})

@@ -1,11 +1,14 @@
 include(CMakeFindDependencyMacro)
 find_dependency(fmt)
 find_dependency(Threads)
-list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})  # FindPCRE2.cmake and Findutf8proc.cmake
+list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})  # FindPCRE2.cmake and others
 find_dependency(PCRE2)
 find_dependency(utf8proc)
-list(REMOVE_ITEM CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 if("@POLICYGRAD_CUDA@" STREQUAL "nvcc")
   find_dependency(CUDAToolkit)
+  if("@NCCL_FOUND@")
+    find_dependency(NCCL)
+  endif()
 endif()
+list(REMOVE_ITEM CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/policygradTargets.cmake)

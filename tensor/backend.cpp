@@ -31,7 +31,7 @@ void* allocate_host(size_t bytes, int) {
 
 const Backend& backend(Device::Kind kind) {
   static constexpr Backend cpu = {
-      .kernels = cpu_kernels,
+      .kernels = [](int) -> const Kernels& { return cpu_kernels(); },
       .device_count = [] { return 1; },
       .why_none = [] { return std::string(); },
       .device_info =
@@ -57,7 +57,7 @@ Graph::Graph(Device device, const std::function<void()>& work) : pool_(device) {
 }
 
 const Kernels& kernels(Device device) {
-  if (!device.on_host()) return backend(device).kernels();
+  if (!device.on_host()) return backend(device).kernels(device.index);
   const Kernels* profiled = profiled_kernels();
   return profiled ? *profiled : cpu_kernels();
 }

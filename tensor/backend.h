@@ -45,8 +45,8 @@ class DeviceEvent {
 };
 
 struct Backend {
-  const Kernels& (*kernels)();
-  int (*device_count)();      // devices that kernels can run on; 0 if the build or the machine has none
+  const Kernels& (*kernels)(int device);  // also makes it the device that this thread works with
+  int (*device_count)();                  // devices that kernels can run on; 0 if the build or the machine has none
   std::string (*why_none)();  // why there is none, phrased as the end of a sentence: "this build has no CUDA; …"
   DeviceInfo (*device_info)(int device);
 
@@ -65,7 +65,8 @@ struct Backend {
   bool (*exact)();
   void (*set_exact)(bool on);
 
-  // These three throw Error on the CPU, where kernels run immediately.
+  // These three throw Error on the CPU, where kernels run immediately. They and synchronize() mean the device
+  // that this thread works with.
   std::unique_ptr<RecordedWork> (*record)(const std::function<void()>& work);
   std::unique_ptr<AsyncCopy> (*async_copy)(size_t bytes);
   std::unique_ptr<DeviceEvent> (*record_event)();

@@ -54,8 +54,8 @@ SizeClass size_class(size_t bytes) {
 // The free blocks of one thread on one device. A block goes back to the pool that it came from: directly on the pool's
 // own thread, otherwise through `returned`, which the owner empties before it requests more from the system. A pool
 // whose thread has ended keeps no blocks: it releases each block that still comes back, and destroys itself with the
-// last one. A block of device memory may be reused while kernels still use it, because all kernels run in one stream,
-// in order.
+// last one. A block of device memory may be reused while kernels still use it, because all kernels of a device
+// run in one stream, in order; events order the collectives in another stream with it.
 struct Pool {
   Pool(Device device, Pool* home) : device(device), home(home ? home : this) {
     if (home) ++home->private_pools;

@@ -16,6 +16,8 @@ using namespace pg::sim;
 
 namespace {
 
+constinit thread_local int current = 0;  // device
+
 struct ErrorText {
   cudaError_t error;
   const char *name, *text;
@@ -48,14 +50,17 @@ cudaError_t allocate_for(void** memory, size_t bytes, MemoryKind kind) {
     if (const auto error = forbid_while_capturing()) return error;
   }
   if (bytes == 0) return cudaSuccess;
-  *memory = allocate(bytes, kind);
+  *memory = allocate(bytes, kind, current_device());
   return *memory ? cudaSuccess : remember(cudaErrorMemoryAllocation);
 }
 
 cudaError_t free_of(void* memory, MemoryKind kind) {
   if (!memory) return cudaSuccess;
   if (const auto error = forbid_while_capturing()) return error;
-  cudaDeviceSynchronize();  // as on the GPU
+  const int before = current;  // as on the GPU, the call waits for the device of the memory
+  current = find_allocation(reinterpret_cast<uintptr_t>(memory)).device;
+  cudaDeviceSynchronize();
+  current = before;
   release(memory, kind);
   return cudaSuccess;
 }
@@ -103,12 +108,16 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
+  *count = kDevices;
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : remember(cudaErrorInvalidDevice); }
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= kDevices) return remember(cudaErrorInvalidDevice);
+  current = device;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = current;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -117,7 +126,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  if (device != 0) return remember(cudaErrorInvalidDevice);
+  if (device < 0 || device >= kDevices) return remember(cudaErrorInvalidDevice);
   *properties = {};
   std::snprintf(properties->name, sizeof(properties->name), "policygrad CUDA simulator");
   properties->totalGlobalMem = device_bytes();
@@ -182,6 +191,8 @@ cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
 }
 
 namespace pg::sim {
+
+int current_device() { return current; }
 
 cudaError_t copy_to_symbol(void* symbol, size_t size, const void* from, size_t bytes, size_t offset) {
   if (offset > size || bytes > size - offset) return remember(cudaErrorInvalidValue);

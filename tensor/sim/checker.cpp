@@ -40,6 +40,7 @@ void Checker::begin_launch(const Kernel& kernel) {
   arguments_ = reinterpret_cast<uintptr_t>(kernel.arguments.get());
   argument_bytes_ = kernel.argument_bytes;
   dynamic_bytes_ = kernel.shared_bytes;
+  device_ = kernel.device;
 }
 
 void Checker::forget(Recent& recent) {
@@ -84,6 +85,11 @@ Space Checker::locate(const Access& access, size_t* shared_position) {
   if (access.address - arguments_ < argument_bytes_) return Space::none;
   const Allocation found = find_allocation(access.address);
   if (!found.contains(access.address, access.bytes)) out_of_bounds(access);
+  if (found.kind == MemoryKind::device && found.device != device_) {
+    stop(access.pc, fmt::format("memory of another device: {} {} bytes of an allocation on device {} from a kernel on "
+                                "device {}; call cudaSetDevice before the allocation",
+                                verb(access.kind), access.bytes, found.device, device_));
+  }
   forget(recent_[oldest_]);
   recent_[oldest_].allocation = found;
   oldest_ = (oldest_ + 1) % static_cast<int>(recent_.size());

@@ -76,6 +76,7 @@ class Checker {
   const uintptr_t image_begin_, image_size_;
   uintptr_t arguments_ = 0;
   size_t argument_bytes_ = 0, dynamic_bytes_ = 0;
+  int device_ = 0;  // of the kernel
   // An allocation, and the bytes of it that were read and written.
   struct Recent {
     Allocation allocation;

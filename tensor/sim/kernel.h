@@ -16,6 +16,7 @@ struct Kernel {
   std::shared_ptr<const void> arguments;                      // a tuple, copied at the launch
   size_t argument_bytes = 0;                                  // its size
   void (*call)(const void* function, const void* arguments);  // the kernel on these arguments, for one thread
+  int device = 0;                                             // set when it is launched
 };
 
 // Runs all threads of all blocks. Throws pg::Error for a shape that no GPU accepts and for an error of a thread; the

@@ -45,7 +45,7 @@ size_t device_bytes() {
   return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-void* allocate(size_t bytes, MemoryKind kind) {
+void* allocate(size_t bytes, MemoryKind kind, int device) {
   void* memory = nullptr;
   if (bytes > device_bytes()) return nullptr;
   if (posix_memalign(&memory, kAlignment, padded(bytes)) != 0) return nullptr;
@@ -53,7 +53,7 @@ void* allocate(size_t bytes, MemoryKind kind) {
   auto& all = registry();
   std::lock_guard lock(all.mutex);
   const auto begin = reinterpret_cast<uintptr_t>(memory);
-  all.live[begin] = {begin, bytes, ++all.count, kind};
+  all.live[begin] = {begin, bytes, ++all.count, kind, device};
   if (kind == MemoryKind::device) all.device_bytes += bytes;
   std::erase_if(all.freed, [&](const auto& entry) {
     const Allocation& old = entry.second;

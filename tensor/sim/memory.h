@@ -13,6 +13,7 @@ struct Allocation {
   size_t size = 0;
   uint64_t number = 0;  // 1 for the program's first allocation
   MemoryKind kind = MemoryKind::device;
+  int device = 0;  // that was current
   bool contains(uintptr_t address, size_t bytes) const {
     return address - begin < size && bytes <= size - (address - begin);
   }
@@ -21,7 +22,7 @@ struct Allocation {
 // The size of the device's memory: that of this machine.
 size_t device_bytes();
 // Memory whose bytes are 0xff: a NaN as f32, f64 and bf16, -1 as an integer. nullptr if there is not enough.
-void* allocate(size_t bytes, MemoryKind kind);
+void* allocate(size_t bytes, MemoryKind kind, int device = 0);
 // Throws pg::Error unless `memory` came from allocate() with this kind and has not been released.
 void release(void* memory, MemoryKind kind);
 

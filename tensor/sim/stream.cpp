@@ -2,8 +2,10 @@
 #include "tensor/sim/stream.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "tensor/sim/symbols.h"
@@ -12,15 +14,22 @@ namespace pg::sim {
 
 namespace {
 
-// All streams, and what the host has waited for. One lock is enough, because a program submits its work from one
-// thread.
+// All streams, and what each thread of the host has waited for. Work of several threads runs one after the other.
 struct Streams {
   std::recursive_mutex mutex;
   std::set<CUstream_st*> all;
   std::set<std::shared_ptr<Capture>> captures;
-  CUstream_st legacy;
-  Clock host;
+  std::array<CUstream_st, kDevices> legacy;
+  // A thread's synchronisation orders later work of that thread only. What threads tell each other is not seen, so work
+  // of two threads on the same memory must be ordered by streams and events.
+  std::map<std::thread::id, Clock> hosts;
   int count = 0;
+
+  Streams() {
+    for (int i = 0; i < kDevices; ++i)
+      legacy[static_cast<size_t>(i)].number = -(legacy[static_cast<size_t>(i)].device = i);
+  }
+  Clock& host() { return hosts[std::this_thread::get_id()]; }
 };
 Streams& streams() {
   static auto* all = new Streams;  // may be used by destructors at exit
@@ -31,20 +40,22 @@ thread_local cudaError_t last_error = cudaSuccess;
 
 // nullptr for a handle that is not a stream.
 CUstream_st* find(cudaStream_t stream) {
-  if (!stream) return &streams().legacy;
+  if (!stream) return &streams().legacy[static_cast<size_t>(current_device())];
   return streams().all.count(stream) ? stream : nullptr;
 }
+
+bool is_legacy(const CUstream_st* stream) { return stream->number <= 0; }
 
 // Adds to the stream's clock everything that an operation submitted to it now comes after.
 void begin_work(CUstream_st* stream) {
   auto& s = streams();
-  stream->clock.join(s.host);
-  if (stream == &s.legacy) {
+  stream->clock.join(s.host());
+  if (is_legacy(stream)) {
     for (CUstream_st* other : s.all) {
-      if (other->blocking) stream->clock.join(other->clock);
+      if (other->blocking && other->device == stream->device) stream->clock.join(other->clock);
     }
   } else if (stream->blocking) {
-    stream->clock.join(s.legacy.clock);
+    stream->clock.join(s.legacy[static_cast<size_t>(stream->device)].clock);
   }
 }
 
@@ -62,7 +73,9 @@ cudaError_t forbid(Capture& capture) {
 
 // Called before waiting for anything that is not captured.
 cudaError_t forbid_while_capturing() {
-  for (const auto& capture : streams().captures) {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  for (const auto& capture : s.captures) {
     if (capture->mode != cudaStreamCaptureModeRelaxed) return forbid(*capture);
   }
   return cudaSuccess;
@@ -81,9 +94,9 @@ cudaError_t give(cudaStream_t handle, Work work) {
     stream->capture->work.push_back(std::move(work));
     return cudaSuccess;
   }
-  if (stream == &s.legacy) {
+  if (is_legacy(stream)) {
     for (CUstream_st* other : s.all) {
-      if (!other->capture || !other->blocking) continue;
+      if (!other->capture || !other->blocking || other->device != stream->device) continue;
       other->capture->invalid = true;  // the default stream would have to wait for work that does not run
       return remember(cudaErrorStreamCaptureImplicit);
     }
@@ -98,6 +111,15 @@ cudaError_t give(cudaStream_t handle, Work work) {
 
 void enqueue(Kernel kernel, void* stream) {
   std::string name = function_name(kernel.function);
+  kernel.device = current_device();
+  {
+    std::lock_guard lock(streams().mutex);
+    const CUstream_st* found = find(static_cast<cudaStream_t>(stream));
+    if (!found || found->device != kernel.device) {  // CUDA launches into streams of the current device only
+      remember(cudaErrorInvalidResourceHandle);
+      return;
+    }
+  }
   give(static_cast<cudaStream_t>(stream), {std::move(name), [kernel = std::move(kernel)] { run(kernel); }});
 }
 
@@ -114,6 +136,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   std::lock_guard lock(s.mutex);
   *stream = new CUstream_st;
   (*stream)->number = ++s.count;
+  (*stream)->device = current_device();
   (*stream)->blocking = flags != cudaStreamNonBlocking;
   s.all.insert(*stream);
   return cudaSuccess;
@@ -137,7 +160,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   if (stream->capture) return forbid(*stream->capture);
   if (const auto error = forbid_while_capturing()) return error;
   begin_work(stream);
-  s.host.join(stream->clock);
+  s.host().join(stream->clock);
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
@@ -145,9 +168,14 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(
 cudaError_t cudaDeviceSynchronize() {
   auto& s = streams();
   std::lock_guard lock(s.mutex);
-  if (!s.captures.empty()) return forbid(**s.captures.begin());
-  s.host.join(s.legacy.clock);
-  for (CUstream_st* stream : s.all) s.host.join(stream->clock);
+  const int device = current_device();
+  for (const auto& capture : s.captures) {
+    if (capture->origin->device == device) return forbid(*capture);
+  }
+  s.host().join(s.legacy[static_cast<size_t>(device)].clock);
+  for (CUstream_st* stream : s.all) {
+    if (stream->device == device) s.host().join(stream->clock);
+  }
   return cudaSuccess;
 }
 
@@ -176,6 +204,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   if (!event) return remember(cudaErrorInvalidValue);
   *event = new CUevent_st;
+  (*event)->device = current_device();
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
@@ -189,7 +218,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
   auto& s = streams();
   std::lock_guard lock(s.mutex);
   CUstream_st* stream = find(handle);
-  if (!stream || !event) return remember(cudaErrorInvalidResourceHandle);
+  if (!stream || !event || event->device != stream->device) return remember(cudaErrorInvalidResourceHandle);
   event->capture = stream->capture;
   if (stream->capture) {
     event->clock = stream->captured;
@@ -207,7 +236,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   std::lock_guard lock(s.mutex);
   if (!event) return remember(cudaErrorInvalidResourceHandle);
   if (const auto capture = event->capture.lock()) return forbid(*capture);
-  s.host.join(event->clock);
+  s.host().join(event->clock);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
@@ -223,7 +252,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
   std::lock_guard lock(s.mutex);
   CUstream_st* stream = find(handle);
   if (!stream) return remember(cudaErrorInvalidResourceHandle);
-  if (stream == &s.legacy) return remember(cudaErrorStreamCaptureUnsupported);
+  if (is_legacy(stream)) return remember(cudaErrorStreamCaptureUnsupported);
   if (stream->capture) return remember(cudaErrorIllegalState);
   stream->capture = std::make_shared<Capture>(Capture{stream, mode, {}});
   stream->captured = {};

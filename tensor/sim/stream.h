@@ -34,19 +34,24 @@ struct Capture {
 cudaError_t give(cudaStream_t stream, Work work);
 // Remembers an error for cudaGetLastError, and returns it.
 cudaError_t remember(cudaError_t error);
+// The current device of the calling thread, below kDevices.
+constexpr int kDevices = 8;
+int current_device();
 // An error if a capture forbids calls that wait or allocate; that capture is then invalid.
 cudaError_t forbid_while_capturing();
 
 }  // namespace pg::sim
 
 struct CUstream_st {
-  int number = 0;        // 0: the default stream
+  int number = 0;        // at most 0: the default stream of device -number
+  int device = 0;        // that was current
   bool blocking = true;  // waits for the default stream, and the default stream for this one
   pg::sim::Clock clock;
   std::shared_ptr<pg::sim::Capture> capture;
   pg::sim::Clock captured;  // like `clock`, for the work in the capture
 };
 struct CUevent_st {
+  int device = 0;  // that was current
   pg::sim::Clock clock;
   std::weak_ptr<pg::sim::Capture> capture;  // the capture that it was recorded in, if any
   std::chrono::steady_clock::time_point time;

@@ -7,6 +7,7 @@
 #include "tasks/fetch.h"
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
+#include "tensor/comm/nccl_rank.h"
 #include "tensor/device.h"
 #include "tools/pg/commands.h"
 
@@ -65,6 +66,7 @@ int doctor(bool json) {
   show("vectors", vectors());
   show("threads", std::to_string(num_threads()));
   show("devices", "cpu");
+  if (const std::string nccl = nccl_version(); !nccl.empty()) show("nccl", nccl);
 
   const FetchPlaces places = FetchPlaces::from_environment();
   for (const auto& file : data_manifest()) {

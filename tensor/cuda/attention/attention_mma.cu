@@ -142,16 +142,13 @@ bool rows_aligned(const View& x) {
   return aligned;
 }
 
-// For the device that is current at the first call: all GPUs of a machine are assumed to be alike.
-bool has_tensor_cores() {
-  static const bool has = [] {
-    int device, major;
-    check(cudaGetDevice(&device), "cudaGetDevice");
+struct Capability {
+  explicit Capability(int device) {
     check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-    return major >= 8;
-  }();
-  return has;
-}
+  }
+  int major;
+};
+bool has_tensor_cores() { return of_current_device<Capability>().major >= 8; }
 
 }  // namespace
 

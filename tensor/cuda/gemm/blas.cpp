@@ -46,19 +46,16 @@ Event make_event() {
   return Event(event);
 }
 
-// The library and its workspace, for the whole run; products on one stream may share the workspace.
+// The library and its workspace on a device, for the whole run; products on one stream may share the workspace.
 struct Library {
   cublasLtHandle_t handle;
   void* workspace;
-  Library() {
+  explicit Library(int) {
     check_blas(cublasLtCreate(&handle), "cublasLtCreate");
     check(cudaMalloc(&workspace, kWorkspace), "cudaMalloc of cuBLASLt's workspace");
   }
 };
-Library& library() {
-  static auto& one = *new Library;  // never destroyed: CUDA may end before static objects do
-  return one;
-}
+Library& library() { return of_current_device<Library>(); }
 
 cudaDataType_t type_of(DType type) { return type == bf16 ? CUDA_R_16BF : type == f64 ? CUDA_R_64F : CUDA_R_32F; }
 
@@ -253,19 +250,20 @@ std::optional<cublasLtMatmulAlgo_t> fastest(const Plan& plan, const Request& r,
   return best;
 }
 
-PlanFile& plan_file() {
-  static auto& file = *[] {
-    int device;
-    check(cudaGetDevice(&device), "cudaGetDevice");
-    const std::string machine = fmt::format("{}, cuBLASLt {}", device_info(device).name, cublasLtGetVersion());
-    return new PlanFile(plan_path(machine), machine);
-  }();
-  return file;
-}
+// The plans of a device that this process has used, and their file.
+struct Plans {
+  explicit Plans(int device) : Plans(fmt::format("{}, cuBLASLt {}", device_info(device).name, cublasLtGetVersion())) {}
+  std::mutex mutex;
+  std::map<std::array<int64_t, 24>, Plan> known;
+  PlanFile file;
+
+ private:
+  explicit Plans(const std::string& machine) : file(plan_path(machine), machine) {}
+};
 
 // The algorithm that an earlier process selected, if cuBLASLt still accepts it.
-std::optional<cublasLtMatmulAlgo_t> remembered(const Plan& plan, const PlanFile::Key& key) {
-  const PlanFile::Algorithm* words = plan_file().find(key);
+std::optional<cublasLtMatmulAlgo_t> remembered(const PlanFile& file, const Plan& plan, const PlanFile::Key& key) {
+  const PlanFile::Algorithm* words = file.find(key);
   if (!words) return std::nullopt;
   const auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(*words);
   cublasLtMatmulHeuristicResult_t result;
@@ -278,12 +276,11 @@ std::optional<cublasLtMatmulAlgo_t> remembered(const Plan& plan, const PlanFile:
 // False if cuBLASLt has no algorithm for the product. While a graph is captured nothing can be timed: then the first
 // suggestion is used, and the choice is not stored.
 bool run(const Request& r) {
-  static auto& plans = *new std::map<std::array<int64_t, 24>, Plan>;
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
+  auto& plans = of_current_device<Plans>();
+  const std::lock_guard lock(plans.mutex);
   const auto key = r.key();
-  const auto known = plans.find(key);
-  if (known != plans.end()) {
+  const auto known = plans.known.find(key);
+  if (known != plans.known.end()) {
     const Plan& plan = known->second;
     if (!plan.algorithm) return false;
     point(plan, r);
@@ -292,21 +289,21 @@ bool run(const Request& r) {
   }
   Plan plan = describe(r);
   const PlanFile::Key name(key.begin(), key.end());
-  plan.algorithm = remembered(plan, name);
+  plan.algorithm = remembered(plans.file, plan, name);
   bool chosen = plan.algorithm.has_value();
   if (!chosen) {
     const std::vector<cublasLtMatmulAlgo_t> algorithms = suggestions(plan, r);
     chosen = !capturing();
     if (chosen) {
       plan.algorithm = fastest(plan, r, algorithms);
-      if (plan.algorithm) plan_file().add(name, std::bit_cast<PlanFile::Algorithm>(*plan.algorithm));
+      if (plan.algorithm) plans.file.add(name, std::bit_cast<PlanFile::Algorithm>(*plan.algorithm));
     } else if (!algorithms.empty()) {
       plan.algorithm = algorithms.front();
     }
   }
   const bool done = plan.algorithm.has_value();
   if (done) check_blas(start(plan, r, *plan.algorithm, r.c_data), "cublasLtMatmul");
-  if (chosen) plans.emplace(key, std::move(plan));
+  if (chosen) plans.known.emplace(key, std::move(plan));
   return done;
 }
 

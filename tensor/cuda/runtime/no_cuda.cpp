@@ -14,7 +14,7 @@ std::string why_none() {
 
 const Backend& cuda_backend() {
   static constexpr Backend absent = {
-      .kernels = []() -> const Kernels& { unavailable(); },
+      .kernels = [](int) -> const Kernels& { unavailable(); },
       .device_count = [] { return 0; },
       .why_none = why_none,
       .device_info = [](int) -> DeviceInfo { unavailable(); },

@@ -1,4 +1,6 @@
-// The CUDA backend: the table of its kernels, devices, memory, copies, and the single stream that all work runs on.
+// The CUDA backend: the table of its kernels, devices, memory, copies, and the streams of each device.
+#include <algorithm>
+
 #include "tensor/backend.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
@@ -6,7 +8,8 @@
 namespace pg::cuda {
 namespace {
 
-const Kernels& table() {
+const Kernels& table(int device) {
+  set_device(device);
   static constexpr Kernels table = {
 #define KERNEL(name, parameters) .name = cuda::name,
 #include "tensor/kernels.def"
@@ -14,12 +17,7 @@ const Kernels& table() {
   return table;
 }
 
-void use(int device) {
-  static thread_local int current = -1;
-  if (current == device) return;
-  check(cudaSetDevice(device), "cudaSetDevice");
-  current = device;
-}
+constinit thread_local int current = 0;
 
 cudaError_t count_devices(int* count) {
   *count = 0;
@@ -35,7 +33,7 @@ void set_exact(bool on) { exact_results = on; }
 int device_count() {
   static const int count = [] {
     int n;
-    return count_devices(&n) == cudaSuccess ? n : 0;
+    return count_devices(&n) == cudaSuccess ? std::min(n, kMostDevices) : 0;
   }();
   return count;
 }
@@ -47,7 +45,7 @@ std::string why_none() {
 }
 
 void* allocate(size_t bytes, int device) {
-  use(device);
+  const OnDevice there(device);
   void* data = nullptr;
   const cudaError_t status = cudaMalloc(&data, bytes);
   if (status == cudaErrorMemoryAllocation) {
@@ -59,29 +57,43 @@ void* allocate(size_t bytes, int device) {
 }
 
 void release(void* data, int device) {
-  use(device);
+  const OnDevice there(device);
   check(cudaFree(data), "cudaFree");
 }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
   if (bytes == 0) return;
   if (to_device != from_device && capturing()) fail_copy_in_graph();
+  const bool between_devices = !to_device.on_host() && !from_device.on_host() && to_device != from_device;
+  if (between_devices) {
+    const OnDevice source(from_device.index);
+    synchronize();  // the work that computes the bytes is in another stream
+  }
+  const OnDevice here(to_device.on_host() ? from_device.index : to_device.index);
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
-  if (to_device.on_host()) synchronize();  // a copy from the host returns when the bytes are in one of CUDA's buffers
+  // A copy from the host returns when the bytes are in one of CUDA's buffers.
+  if (to_device.on_host() || between_devices) synchronize();
 }
 
 }  // namespace
 
 bool exact() { return exact_results; }
 
-cudaStream_t stream() {
-  static cudaStream_t compute = [] {
-    cudaStream_t made;
-    check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
-    return made;
-  }();
-  return compute;
+int current_device() { return current; }
+
+void set_device(int device) {
+  if (current == device) return;
+  check(cudaSetDevice(device), "cudaSetDevice");
+  current = device;
 }
+
+Context::Context(int) {
+  for (cudaStream_t* made : {&compute, &comm}) {
+    check(cudaStreamCreateWithFlags(made, cudaStreamNonBlocking), "cudaStreamCreate");
+  }
+}
+
+cudaStream_t stream() { return of_current_device<Context>().compute; }
 
 bool capturing() {
   cudaStreamCaptureStatus status;

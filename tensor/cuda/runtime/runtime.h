@@ -1,8 +1,8 @@
 #pragma once
 // The CUDA devices: the functions that tensor/cuda/runtime/runtime.cu makes a Backend of (documented in
-// tensor/backend.h), the stream that all work runs on, and temporary memory for kernels.
+// tensor/backend.h), the stream that all work of a device runs on, and temporary memory for kernels.
 #include "tensor/backend.h"
-#include "tensor/cuda/runtime/launch.h"
+#include "tensor/cuda/runtime/context.h"
 #include "tensor/storage.h"
 
 namespace pg::cuda {
@@ -14,7 +14,7 @@ std::unique_ptr<RecordedWork> record(const std::function<void()>& work);
 std::unique_ptr<AsyncCopy> async_copy(size_t bytes);
 std::unique_ptr<DeviceEvent> record_event();
 
-// The stream that all kernels and copies of the engine run on, in order.
+// The stream of the current device that all its kernels and copies run on, in order.
 cudaStream_t stream();
 // Whether work submitted to the stream is being captured for a graph.
 bool capturing();
@@ -31,9 +31,7 @@ class Scratch {
 
  private:
   static Ref<Storage> allocate_here(size_t bytes) {
-    int device;
-    check(cudaGetDevice(&device), "cudaGetDevice");
-    return pg::allocate(bytes, {Device::Kind::cuda, static_cast<unsigned char>(device)});
+    return pg::allocate(bytes, {Device::Kind::cuda, static_cast<unsigned char>(current_device())});
   }
   Ref<Storage> storage_;
 };
