@@ -61,4 +61,9 @@ struct HealthCheck {
 std::vector<HealthCheck> health_checks(const Algorithm& algorithm, const Metrics& metrics, int64_t step,
                                        int64_t vocab_size);
 
+// The share of the policy's tokens whose advantage is exactly 0.
+double share_without_advantage(const Batch& batch);
+// The standard deviation of the rewards of all responses.
+double reward_std(const Experience& experience);
+
 }  // namespace pg::rl

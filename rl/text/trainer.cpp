@@ -61,27 +61,6 @@ const RlConfig& checked(const RlConfig& config) {
   return config;
 }
 
-// Share of the policy's tokens whose advantage is exactly 0.
-double share_without_advantage(const Batch& batch) {
-  const std::vector<double> advantage = batch.advantage.to_vector(), mask = batch.mask.to_vector();
-  double tokens = 0, zero = 0;
-  for (size_t i = 0; i < mask.size(); ++i) {
-    tokens += mask[i];
-    zero += mask[i] != 0 && advantage[i] == 0;
-  }
-  return zero / tokens;
-}
-
-double reward_std(const Experience& experience) {
-  double sum = 0, squares = 0;
-  const auto n = static_cast<double>(experience.responses.size());
-  for (const Response& r : experience.responses) sum += r.score.reward;
-  for (const Response& r : experience.responses) {
-    squares += (r.score.reward - sum / n) * (r.score.reward - sum / n);
-  }
-  return std::sqrt(squares / n);
-}
-
 }  // namespace
 
 RlTrainer::RlTrainer(Transformer& policy, const TextTask& task, const RlConfig& config, Judge judge,

@@ -52,7 +52,9 @@ std::vector<Field> fields(RlOptions& o) {
       {"sft-until", &o.sft_until,
        "held-out reward that ends the imitation, measured every 20 steps; 0: it ends after all steps", kNotNegative}};
   return joined(joined(joined(fields(o.common), fields(o.ranks)), adapter_fields(o.common)),
-                joined(std::move(all), annotated(rl::fields(o.rl), "min-lr", "unless given, a tenth of --lr")));
+                joined(std::move(all),
+                       annotated(annotated(rl::fields(o.rl), "min-lr", "unless given, a tenth of --lr"), "micro-batch",
+                                 "with --ranks and unless given, so few that each rank has some")));
 }
 
 // The preset with the options that change it.
