@@ -26,7 +26,8 @@ class MessageRank : public HostComm {
         piece_(std::max<int64_t>(8, std::min(options.piece_bytes, 8 * options.piece_bytes / size()) / 8 * 8)),
         calls_(static_cast<size_t>(size())),
         last_(calls_.size()),
-        left_(calls_.size()) {
+        left_(calls_.size()),
+        behind_(calls_.size()) {
     check(timeout_ > 0, "ranks: the timeout must be above 0 s, got {}", timeout_);
     check(piece_ <= Links::kMostBytes, "ranks: pieces of {} bytes, expected at most {}", piece_, Links::kMostBytes);
   }
@@ -55,7 +56,7 @@ class MessageRank : public HostComm {
       visit(dtype,
             [&]<class T>(std::type_identity<T>) { exchange(reinterpret_cast<T*>(x), reinterpret_cast<T*>(into)); });
     }
-    wait([&](int r) { return links_->sends_left(r) + links_->receives_left(r) == 0; });
+    move_until([&](int r) { return links_->sends_left(r) + links_->receives_left(r) == 0; });
   }
 
  private:
@@ -79,7 +80,7 @@ class MessageRank : public HostComm {
   }
 
   // Moves messages until `done` for every other rank.
-  void wait(const std::function<bool(int)>& done) {
+  void move_until(const std::function<bool(int)>& done) {
     const std::vector<int> all = others();
     for (int r : all) left_[static_cast<size_t>(r)] = open(r);
     for (;;) {
@@ -113,14 +114,14 @@ class MessageRank : public HostComm {
 
   // Waits for the calls of the others. Whoever sees a difference waits until all have been told its own call.
   void compare() {
-    wait([&](int r) { return links_->receives_left(r) == 0; });
+    move_until([&](int r) { return links_->receives_left(r) == 0; });
     for (int r = 1; r < size(); ++r) {
       if (calls_[static_cast<size_t>(r)] == calls_[0]) continue;
       // The call is the first message; more may be behind it that no one will take.
-      wait([&](int other) { return links_->sends_left(other) <= behind_; });
+      move_until([&](int other) { return links_->sends_left(other) <= behind_[static_cast<size_t>(other)]; });
       fail_different(calls_[0], r, calls_[static_cast<size_t>(r)], number_);
     }
-    behind_ = 0;
+    std::fill(behind_.begin(), behind_.end(), 0);
   }
 
   void broadcast(char* x, int64_t bytes) {
@@ -146,7 +147,7 @@ class MessageRank : public HostComm {
     if (now_.op == Op::all_reduce) into = x + own.begin;
     if (reduces && longest > 0) {
       memory_.resize(static_cast<size_t>(2 * size() * piece_ / 8));
-      behind_ = rank() < now_.terms;
+      for (int r : others()) behind_[static_cast<size_t>(r)] = sends_term(r, 0, most);
       send_terms(x, 0, most);
     }
     compare();
@@ -157,7 +158,7 @@ class MessageRank : public HostComm {
         if (more) send_terms(x, at + most, most);
         if (more) receive_terms<T>(at + most, most);
         // Of the terms of this piece none is left, in either direction: a sum may be received where one was sent from.
-        wait([&](int r) {
+        move_until([&](int r) {
           return links_->receives_left(r) <= (more && receives_term<T>(r, at + most, most)) &&
                  links_->sends_left(r) <= (more && sends_term(r, at + most, most));
         });
@@ -223,10 +224,10 @@ class MessageRank : public HostComm {
   int64_t piece_;
   CollectiveCall now_;
   uint64_t number_ = 0;
-  int64_t behind_ = 0;                   // messages to each rank that may follow the call before it is compared
   std::vector<CollectiveCall> calls_;    // of each rank
   std::vector<Clock::time_point> last_;  // when something last moved between this rank and each other one
   std::vector<int64_t> left_;            // open messages then
+  std::vector<int64_t> behind_;          // messages to each rank that may follow the call before it is compared
   std::vector<uint64_t> memory_;
 };
 
