@@ -11,7 +11,7 @@ struct SocketOptions {
   int rank = 0, size = 1;
   std::string address = "127.0.0.1";  // of rank 0: a name, or a number of IPv4 or IPv6
   int port = 29500;                   // where rank 0 listens for the others
-  std::string token;                  // keeps runs apart: at most 63 bytes, equal on all ranks. It protects nothing
+  std::string token = {};             // keeps runs apart: at most 63 bytes, equal on all ranks. It protects nothing
   double timeout = 60;                // seconds in which all ranks must have come
   int listener = -1;                  // for rank 0: a socket that listens already; it is closed
 };
