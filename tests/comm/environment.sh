@@ -40,7 +40,7 @@ all 3 differs; says 3 'rank 0: all_reduce of 1000 f32, call 3; rank 1: all_reduc
 
 rm -f "$work"/out*; port=$((port + 2))
 torch 0 3 sums 0 & torch 1 3 sums 1 & wait
-says 1 'of 3 ranks these did not come to rank 0 within 5 s: 2'
+says 2 'of 3 ranks these did not come to rank 0 within 5 s: 2'
 rm -f "$work"/out*; port=$((port + 2))
 torch 0 3 sums 0 & torch 1 4 sums 1 & wait
 says 2 'rank 1 was started with 4 ranks, and rank 0 with 3'
@@ -50,6 +50,18 @@ says 3 'two processes were started as rank 1'
 rm -f "$work"/out*; port=$((port + 2))
 torch 1 2 sums 1
 says 1 "cannot reach rank 0 at 127.0.0.1 port $port"
+
+if command -v curl >/dev/null; then  # a stranger does not disturb the ranks
+  rm -f "$work"/out*; port=$((port + 2))
+  torch 0 2 sums 0 &
+  sleep 0.5
+  curl -s -m 1 "http://127.0.0.1:$port/" >/dev/null
+  POLICYGRAD_TOKEN=other torch 1 2 sums 2
+  torch 1 2 sums 1
+  wait
+  says 1 'it belongs to another run'
+  says 2 'of 2 by sockets: done'
+fi
 
 slurm() { # slurm RANK
   SLURM_STEP_ID=0 SLURM_JOB_ID=$port SLURM_PROCID=$1 SLURM_NTASKS=2 SLURM_LOCALID=$1 SLURM_JOB_NODELIST=localhost \
