@@ -46,6 +46,14 @@ Ended with_rank_1(testing::Transport transport, const std::function<int(Comm&)>&
   return ended;
 }
 
+// The status is that of the rank that ended first. Ranks with sockets see that a connection ends, so they may end with
+// status 1 before the starting process has seen why.
+void first_is(int status, int expected, testing::Transport transport) {
+  const bool as_expected = status == expected || (transport != testing::Transport::shared_memory && status == 1);
+  INFO(status);
+  REQUIRE(as_expected);
+}
+
 void others_say(const Ended& ended, const std::string& text) {
   INFO(ended.sentences);
   for (const char* rank : {"rank 0: ", "rank 2: "}) {
@@ -59,7 +67,7 @@ void others_say(const Ended& ended, const std::string& text) {
 TEST_CASE("a rank that is killed ends the others", "[comm]") {
   const testing::Transport transport = testing::kTransports[GENERATE(0, 1)];
   const Ended ended = with_rank_1(transport, [](Comm&) { return raise(SIGKILL); });
-  REQUIRE(ended.status == 128 + SIGKILL);
+  first_is(ended.status, 128 + SIGKILL, transport);
   REQUIRE(ended.seconds < 10);
   others_say(ended, transport == testing::Transport::shared_memory ? "was ended by signal 9" : "has ended and does");
 }
@@ -67,7 +75,7 @@ TEST_CASE("a rank that is killed ends the others", "[comm]") {
 TEST_CASE("a rank that exits with a status ends the others", "[comm]") {
   const testing::Transport transport = testing::kTransports[GENERATE(0, 1)];
   const Ended ended = with_rank_1(transport, [](Comm&) { return 7; });
-  REQUIRE(ended.status == 7);
+  first_is(ended.status, 7, transport);
   others_say(ended, transport == testing::Transport::shared_memory ? "has ended with status 7" : "has ended and does");
 }
 
@@ -116,7 +124,8 @@ TEST_CASE("ranks that are killed at random moments leave no process and no wrong
         },
         {.timeout = 20}, &sentences);
     INFO(sentences);
-    REQUIRE(status == 128 + SIGALRM);
+    first_is(status, 128 + SIGALRM, transport);
+    REQUIRE(sentences.find(fmt::format("rank {}: was ended by signal {}", victim, SIGALRM)) != std::string::npos);
     REQUIRE(std::count(sentences.begin(), sentences.end(), '\n') == 3);
     REQUIRE(waitpid(-1, nullptr, WNOHANG) == -1);
   }
