@@ -97,6 +97,14 @@ void HostComm::work() {
   }
 }
 
+std::string name_of_call(int rank, const CollectiveCall& call, uint64_t number) {
+  return fmt::format("rank {}: {}, call {}", rank, name_of(call), number);
+}
+void fail_different(const CollectiveCall& first, int rank, const CollectiveCall& other, uint64_t number) {
+  fail("the ranks call different collectives: {}; {}", name_of_call(0, first, number),
+       name_of_call(rank, other, number));
+}
+
 template <class T>
 void add_up(T* sum, const T* const* terms, int n, int64_t count) {
   using C = std::conditional_t<std::is_same_v<T, int32_t>, uint32_t, computes_t<T>>;

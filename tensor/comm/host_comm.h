@@ -49,6 +49,11 @@ class HostComm : public Comm {
   std::exception_ptr error_;  // of the first collective that failed: none runs after it
 };
 
+// "rank 2: all_reduce of 5 f32, call 7", the 7th of the group.
+std::string name_of_call(int rank, const CollectiveCall& call, uint64_t number);
+// Throws the Error of ranks that call different collectives: that of rank 0, and that of the first one that differs.
+[[noreturn]] void fail_different(const CollectiveCall& first, int rank, const CollectiveCall& other, uint64_t number);
+
 // Adds up `count` elements: sum[i] = ((terms[0][i] + terms[1][i]) + …), each term in the type of computation (i32
 // wraps around). sum may be one of the terms.
 template <class T>

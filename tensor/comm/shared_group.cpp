@@ -15,6 +15,7 @@
 #endif
 
 #include "tensor/base/error.h"
+#include "tensor/comm/host_comm.h"
 
 namespace pg {
 namespace {
@@ -101,18 +102,13 @@ char* SharedGroup::piece(int owner, int reader, int turn) const {
   return const_cast<char*>(reinterpret_cast<const char*>(this)) + whole_pages(sizeof(SharedGroup)) + at;
 }
 
-std::string SharedGroup::name_of_call(int rank, const CollectiveCall& call) const {
-  return fmt::format("rank {}: {}, call {}", rank, name_of(call), members_[rank].calls);
-}
-
 void SharedGroup::begin(int rank, const CollectiveCall& call) {
   Member& own = members_[rank];
   own.call[++own.calls % 2] = call;
   step(rank, call);
   const auto of = [&](int r) -> const CollectiveCall& { return members_[r].call[own.calls % 2]; };
   for (int r = 1; r < ranks_; ++r) {
-    check(of(r) == of(0), "the ranks call different collectives: {}; {}", name_of_call(0, of(0)),
-          name_of_call(r, of(r)));
+    if (of(r) != of(0)) fail_different(of(0), r, of(r), own.calls);
   }
 }
 
@@ -124,7 +120,7 @@ void SharedGroup::step(int rank, const CollectiveCall& call) {
   for (int other = 0; other < ranks_; ++other) {
     if (other == rank) continue;
     const std::string failure = wait_for(other, steps);
-    check(failure.empty(), "{}: {}", name_of_call(rank, call), failure);
+    check(failure.empty(), "{}: {}", name_of_call(rank, call, own.calls), failure);
   }
 }
 

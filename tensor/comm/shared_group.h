@@ -55,7 +55,6 @@ class SharedGroup {
   bool gave_up() const { return failure_.load(std::memory_order_acquire) == 2; }
   // "", or why the other rank does not come.
   std::string wait_for(int other, uint32_t steps);
-  std::string name_of_call(int rank, const CollectiveCall& call) const;
 
   int ranks_;
   double timeout_, longest_;          // RanksOptions

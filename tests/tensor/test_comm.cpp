@@ -1,4 +1,4 @@
-// Collectives over shared memory: their results, and how they end when ranks disagree.
+// Collectives of every kind of ranks: their results, and how they end when ranks disagree.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -7,25 +7,27 @@
 
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
-#include "tensor/comm/launch.h"
 #include "tests/catch.h"
+#include "tests/tensor/ranks.h"
 
 using namespace pg;
 
 namespace {
 
-// Runs `work` on so many ranks, none of which may fail.
+// Runs `work` on so many ranks of each kind, none of which may fail.
 void on_ranks(int ranks, const std::function<void(Comm&)>& work) {
-  std::string sentences;
-  const int status = run_ranks(
-      ranks,
-      [&](Comm& comm) {
-        work(comm);
-        return 0;
-      },
-      {}, &sentences);
-  INFO(sentences);
-  REQUIRE(status == 0);
+  for (const testing::Transport transport : testing::kTransports) {
+    std::string sentences;
+    const int status = testing::run_on(
+        transport, ranks,
+        [&](Comm& comm) {
+          work(comm);
+          return 0;
+        },
+        {}, &sentences);
+    INFO(sentences);
+    REQUIRE(status == 0);
+  }
 }
 
 // What rank r brings: numbers of many sizes, so that another order of addition would give other bits.
@@ -121,6 +123,32 @@ TEST_CASE("reduce_scatter changes the own shard only and all_gather completes it
   }
 }
 
+TEST_CASE("reduce_scatter adds up the first terms to another tensor", "[comm]") {
+  for (const int ranks : {2, 3}) {
+    on_ranks(ranks, [](Comm& comm) {
+      for (const int64_t n : lengths()) {
+        for (const int64_t unit : {1, 16, 1 << 20}) {
+          for (int terms = 1; terms <= comm.size(); ++terms) {
+            const Shard own = shard_of(n, comm.rank(), comm.size(), unit);
+            const Tensor x = tensor_of(values_of(comm.rank(), n), f32);
+            const Tensor into = Tensor::full({own.size()}, 0.25), before = x.clone();
+            comm.reduce_scatter(x, {.unit = unit, .into = into, .add = true, .terms = terms});
+            std::vector<float> expected(static_cast<size_t>(own.size()), 0.25F);
+            for (int r = 0; r < terms; ++r) {
+              const Tensor term = tensor_of(values_of(r, n), f32);
+              for (size_t i = 0; i < expected.size(); ++i) {
+                expected[i] += term.data<const float>()[static_cast<size_t>(own.begin) + i];
+              }
+            }
+            same(into, Tensor::from(expected, {own.size()}), "into");
+            same(x, before, "x");
+          }
+        }
+      }
+    });
+  }
+}
+
 TEST_CASE("broadcast gives the root's elements to all ranks", "[comm]") {
   on_ranks(3, [](Comm& comm) {
     for (int root = 0; root < comm.size(); ++root) {
@@ -191,10 +219,11 @@ TEST_CASE("a group of one rank gives its own values back", "[comm]") {
 }
 
 TEST_CASE("ranks that call different collectives all say which", "[comm]") {
-  const auto sentences_of = [](const std::function<void(Comm&)>& work) {
+  const testing::Transport transport = testing::kTransports[GENERATE(0, 1, 2)];
+  const auto sentences_of = [&](const std::function<void(Comm&)>& work) {
     std::string sentences;
-    const int status = run_ranks(
-        3,
+    const int status = testing::run_on(
+        transport, 3,
         [&](Comm& comm) {
           comm.barrier();
           work(comm);

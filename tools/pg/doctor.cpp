@@ -8,6 +8,8 @@
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
 #include "tensor/comm/nccl_rank.h"
+#include "tensor/comm/mpi_links.h"
+#include "tensor/comm/start.h"
 #include "tensor/device.h"
 #include "tools/pg/commands.h"
 
@@ -66,7 +68,18 @@ int doctor(bool json) {
   show("vectors", vectors());
   show("threads", std::to_string(num_threads()));
   show("devices", "cpu");
-  if (const std::string nccl = nccl_version(); !nccl.empty()) show("nccl", nccl);
+  const std::string mpi = mpi_version(), nccl = nccl_version();
+  show("ranks", "shared memory, sockets");
+  show("mpi", mpi.empty() ? "none; install libopenmpi-dev and openmpi-bin, and build again" : mpi);
+  if (!nccl.empty()) show("nccl", nccl);
+  try {
+    if (const auto info = ranks_of_environment()) {
+      show("started", fmt::format("rank {} of {} by {}", info->rank, info->size, info->source));
+    }
+  } catch (const Error& e) {
+    show("started", e.what());
+    todo(e.what());
+  }
 
   const FetchPlaces places = FetchPlaces::from_environment();
   for (const auto& file : data_manifest()) {

@@ -1,0 +1,49 @@
+#pragma once
+// Messages between the ranks of a group, two at a time: what message_rank() builds collectives on.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+
+namespace pg {
+
+class Links {
+ public:
+  virtual ~Links() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual const char* name() const = 0;
+
+  // These post a message of 1 to kMostBytes bytes and return at once. Its memory must exist until it is done. Messages
+  // from one rank to another arrive in the order in which they were sent; both sides post the same lengths.
+  static constexpr int64_t kMostBytes = 1 << 30;
+  virtual void send(int to, const char* data, int64_t bytes) = 0;
+  virtual void receive(int from, char* data, int64_t bytes) = 0;
+  // Posted messages that are not done.
+  virtual int64_t sends_left(int to) const = 0;
+  virtual int64_t receives_left(int from) const = 0;
+
+  // Moves messages on; if none moves, it waits for at most so many seconds.
+  virtual void progress(double seconds) = 0;
+  // The rank has ended, or its connection has: no message from it or to it will get done.
+  virtual bool has_left(int rank) const = 0;
+
+  // Ends the work of the group: the other ranks learn the reason. Only the first reason counts, of this rank or of
+  // another. It may be called while progress() runs in another thread.
+  virtual void give_up(const std::string& reason) = 0;
+  // That reason, or "".
+  virtual std::string failure() const = 0;
+};
+
+// What a rank tells the others when it gives up, as bytes.
+struct LastWords {
+  char reason[480] = {};
+  static LastWords of(const std::string& text) {
+    LastWords words;
+    std::memcpy(words.reason, text.data(), std::min(text.size(), sizeof words.reason - 1));
+    return words;
+  }
+};
+
+}  // namespace pg
