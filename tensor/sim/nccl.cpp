@@ -159,6 +159,7 @@ struct ncclComm {
         if (!there) return not_yet;
       }
       joins = false;
+      return ncclSuccess;
     }
     if (!works) return world->aborted ? ncclRemoteError : ncclSuccess;
     const auto found = world->rounds.find(round);
