@@ -226,8 +226,8 @@ Command rl_command() {
           "pg rl: --reference given and --reference-model RUN go together; --reference is {}, --reference-model is {}",
           reference, o->reference_model.empty() ? "missing" : o->reference_model);
     settle(o->rl.schedule, o->rl.steps, given);
-    if (o->ranks.ranks > 1 && !given.has("micro-batch")) {
-      o->rl.batch.micro_batch = micro_batch_for(o->rl.batch, o->ranks.ranks);
+    if (const int ranks = rank_count(o->ranks); ranks > 1 && !given.has("micro-batch")) {
+      o->rl.batch.micro_batch = micro_batch_for(o->rl.batch, ranks);
     }
     o->common.run.config = given.yaml(joined(fields(*o), joined(o->common.setup.fields, rl::fields(o->rl.algorithm))));
     return run_on_ranks(o->ranks, parse_device(o->common.device), o->common.run,

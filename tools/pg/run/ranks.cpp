@@ -16,6 +16,7 @@
 
 #include "tensor/base/error.h"
 #include "tensor/comm/launch.h"
+#include "tensor/comm/start.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
 
@@ -65,19 +66,37 @@ void discard(int file) {
   ::close(nowhere);
 }
 
+// Discards the standard output of ranks other than 0, and unless they shall write, their remarks.
+class Silence {
+ public:
+  Silence(const Comm& comm, bool log_all) {
+    if (comm.rank() == 0) return;
+    discard(STDOUT_FILENO);
+    set_remark_prefix(fmt::format("[rank {}] ", comm.rank()));
+    if (log_all) return;
+    stderr_ = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    discard(STDERR_FILENO);
+  }
+  ~Silence() {
+    if (stderr_ < 0) return;
+    ::dup2(stderr_, STDERR_FILENO);
+    ::close(stderr_);
+  }
+  Silence(const Silence&) = delete;
+
+ private:
+  int stderr_ = -1;
+};
+
 int run_as_rank(Comm& comm, bool log_all, const std::function<int(Comm&)>& command) {
+  const Silence silence(comm, log_all);
   try {
-    if (comm.rank() != 0) {
-      discard(STDOUT_FILENO);
-      if (!log_all) discard(STDERR_FILENO);
-      set_remark_prefix(fmt::format("[rank {}] ", comm.rank()));
-    }
     const int status = command(comm);
     flush_output();
     comm.barrier();  // run_ranks() gives the others little time once one has ended with another status than 0
     return status;
   } catch (const std::exception& e) {
-    note_failure(comm.rank(), e);
+    if (notes) note_failure(comm.rank(), e);
     throw;
   }
 }
@@ -93,19 +112,34 @@ std::vector<Field> fields(RankOptions& o) {
       not_in_files(flag("log-all-ranks", o.log_all, "ranks other than 0 write their remarks to standard error too")),
       not_in_files({"restarts", &o.restarts, "how often the ranks are started again from the run's folder if one dies",
                     whole_from(0, 1000000)}),
-      not_in_files(
-          {"rank-timeout", &o.timeout, "seconds that a rank waits for another one that does nothing", kPositive})};
+      not_in_files({"rank-timeout", &o.timeout,
+                    "seconds that a rank waits for another one that does nothing; 0: 10, or 600 if mpirun, torchrun or "
+                    "Slurm has started the ranks",
+                    kNotNegative})};
+}
+
+int rank_count(const RankOptions& o) {
+  const auto started = ranks_of_environment();
+  return started ? started->size : o.ranks;
 }
 
 int run_on_ranks(const RankOptions& o, const Device& device, RunOptions& run,
                  const std::function<int(Comm&)>& command) {
+  if (const auto started = ranks_of_environment(); started && started->size > 1) {
+    check(o.ranks == 1 && o.restarts == 0, "--ranks and --restarts: {} has started {} ranks already; leave them out",
+          started->source, started->size);
+    check(device.on_host(), "ranks of {} need --device cpu, got {}", started->source, to_string(device));
+    const auto comm = comm_of_environment({.timeout = o.timeout > 0 ? o.timeout : 600});
+    return run_as_rank(*comm, o.log_all, command);
+  }
   if (o.ranks == 1 && o.restarts == 0) return command(*single_rank(device));
   check(device.on_host(), "--ranks and --restarts need --device cpu, got {}", to_string(device));
   for (int restart = 1;; ++restart) {
     const SharedNotes shared;
     std::string sentences;
     const int status = run_ranks(
-        o.ranks, [&](Comm& comm) { return run_as_rank(comm, o.log_all, command); }, {.timeout = o.timeout}, &sentences);
+        o.ranks, [&](Comm& comm) { return run_as_rank(comm, o.log_all, command); },
+        {.timeout = o.timeout > 0 ? o.timeout : 10}, &sentences);
     const std::string first = sentences.substr(0, sentences.find('\n'));
     const bool killed = first.find("was ended by signal") != std::string::npos;
     const int failed = notes->failed;
@@ -120,9 +154,20 @@ int run_on_ranks(const RankOptions& o, const Device& device, RunOptions& run,
   }
 }
 
-void start_threads(int threads, const Comm& comm) {
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  start_threads(threads == 0 && comm.size() > 1 ? std::max(1, cores / comm.size()) : threads);
+void start_threads(int threads, Comm& comm) {
+  if (threads == 0 && comm.size() > 1) {
+    char host[256] = {};
+    gethostname(host, sizeof host - 1);
+    const auto own = static_cast<double>(std::hash<std::string>()(host) >> 12);  // as many bits as a double has
+    std::vector<double> hosts(static_cast<size_t>(comm.size()));
+    hosts[static_cast<size_t>(comm.rank())] = own;
+    const Tensor all = Tensor::from(hosts, {comm.size()}).to(comm.device());
+    comm.all_gather(all);
+    hosts = all.to_vector();
+    const auto here = static_cast<int>(std::count(hosts.begin(), hosts.end(), own));
+    threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / here);
+  }
+  start_threads(threads);
 }
 
 namespace {

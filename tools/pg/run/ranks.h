@@ -15,13 +15,16 @@ struct RankOptions {
   int ranks = 1;         // processes
   bool log_all = false;  // ranks other than 0 write too
   int restarts = 0;
-  double timeout = 10;  // of run_ranks()
+  double timeout = 0;  // seconds; 0: 10, but 600 for ranks whose processor time cannot be seen (mpirun and others)
 };
+// The number of ranks: of --ranks, or of mpirun, torchrun or Slurm if they have started this process as one of several.
+int rank_count(const RankOptions& options);
+
 std::vector<Field> fields(RankOptions& options);
 
 // Runs `command` with a Comm of tensors on `device`, and returns its exit status. One rank without restarts is this
-// process. Otherwise the ranks are new processes (tensor/comm/launch.h) that end together: a rank whose command has
-// returned waits for the others.
+// process, and so is a rank that mpirun, torchrun or Slurm has started (tensor/comm/start.h). Otherwise the ranks are
+// new processes (tensor/comm/launch.h) that end together: a rank whose command has returned waits for the others.
 //
 // The standard output of ranks other than 0 is discarded. Their remarks are too, unless log_all: then they go to
 // standard error, and each line begins with "[rank 1] ".
@@ -33,8 +36,8 @@ std::vector<Field> fields(RankOptions& options);
 int run_on_ranks(const RankOptions& options, const Device& device, RunOptions& run,
                  const std::function<int(Comm&)>& command);
 
-// start_threads() for a rank: with 0 threads the ranks share the cores.
-void start_threads(int threads, const Comm& comm);
+// start_threads() for a rank: with 0 threads the ranks of a machine share its cores. A collective.
+void start_threads(int threads, Comm& comm);
 
 // Collectives: every rank calls them.
 // Whether it is so on some rank.
