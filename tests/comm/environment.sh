@@ -6,7 +6,8 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 wrong=0
 unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
-for name in $(env | sed -n 's/^\(OMPI_[A-Z_]*\|PMI_[A-Z_]*\|PMIX_[A-Z_]*\|SLURM_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
+names=$(env | sed -n 's/^\(OMPI_[A-Z_]*\|PMI_[A-Z_]*\|PMIX_[A-Z_]*\|SLURM_[A-Z_]*\)=.*/\1/p')
+for name in $names; do unset "$name"; done
 port=$((10000 + $$ % 10000))
 bad() { echo "environment: $1" >&2; cat "$work"/out* >&2; wrong=1; }
 says() { # says COUNT TEXT

@@ -12,7 +12,7 @@ if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
   [ "$(id -u)" != 0 ] || options="$options --allow-run-as-root"
 fi
 export ASAN_OPTIONS=detect_leaks=0  # MPI itself
-# ranks NUMBER STATUS COUNT TEXT WORD: so many ranks, the status (0 or 1 for any other), and how many lines have the text
+# ranks NUMBER STATUS COUNT TEXT WORD: so many ranks, the status (1: any but 0), and how many lines have the text
 ranks() {
   # shellcheck disable=SC2086  # several options
   timeout 60 mpirun $options -n "$1" "$program" "$5" >"$work/out" 2>&1 </dev/null
