@@ -10,12 +10,8 @@ if("@POLICYGRAD_CUDA@" STREQUAL "nvcc")
     find_dependency(NCCL)
   endif()
 endif()
-<<<<<<< HEAD
 list(REMOVE_ITEM CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
-if(@POLICYGRAD_HAS_MPI@)
-=======
 if("@POLICYGRAD_HAS_MPI@")
->>>>>>> transport
   set(MPI_CXX_SKIP_MPICXX ON)
   find_dependency(MPI COMPONENTS CXX)
 endif()
