@@ -30,12 +30,6 @@ have_header nlohmann/json.hpp || need nlohmann-json3-dev nlohmann-json
 have_header yaml-cpp/yaml.h || need libyaml-cpp-dev yaml-cpp
 have_header pcre2.h || need libpcre2-dev pcre2
 have_header utf8proc.h || need libutf8proc-dev utf8proc
-if [ "$system" = Darwin ]; then
-  command -v mpirun >/dev/null || need - open-mpi
-else
-  command -v mpicxx >/dev/null || need libopenmpi-dev -
-  command -v mpirun >/dev/null || need openmpi-bin -
-fi
 missing=${missing# }
 
 if [ "${1:-}" = --missing ]; then

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Training on several ranks must end with the bytes of one rank: with 2 and 3 ranks, resumed with other numbers of ranks,
-# and after ranks were killed or stopped at random moments. Usage: ranks.sh BUILD_FOLDER, from the root.
+# Training on several ranks must end with the bytes of one rank: with 2 and 3 ranks, started by pg, by mpirun and by
+# torchrun's variables, resumed with other numbers of ranks, and after ranks were killed or stopped at random moments.
+# Usage: ranks.sh BUILD_FOLDER, from the root.
 set -u
 pg=$1/pg
 work=$(mktemp -d) || exit 1
@@ -9,10 +10,12 @@ trap '[ -z "$pid" ] || { kill "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; }; rm
 fail() { echo "ranks: $1" >&2; cat "$work/log" >&2; exit 1; }
 # A random number in [1, $1], at most 255.
 random() { echo $(($(od -An -N1 -tu1 /dev/urandom) % $1 + 1)); }
+launcher=
 train() { # train NAME OPTIONS…: in place of the subshell it is called in, so that $! is its process
   name=$1
   shift
-  exec "$pg" train --data stories --out "$work/runs" --name "$name" --layers 2 --heads 2 --width 32 --context 32 \
+  # shellcheck disable=SC2086  # a command and its options
+  exec $launcher "$pg" train --data stories --out "$work/runs" --name "$name" --layers 2 --heads 2 --width 32 --context 32 \
     --batch 4 --accumulate 3 --dropout 0.1 --steps 1500 --warmup 20 --sample-every 400 --eval-every 150 --eval-batches 5 \
     --save-every 11 --threads 1 "$@" >"$work/log" 2>&1
 }
@@ -36,6 +39,39 @@ for ranks in 2 3; do
   (train "of$ranks" --ranks $ranks) || fail "$ranks ranks failed"
   same "of$ranks"
 done
+
+by=
+if "$pg" doctor 2>/dev/null | grep -q '^mpi .*[0-9]' && command -v mpirun >/dev/null; then
+  options=
+  if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
+    options=--oversubscribe
+    [ "$(id -u)" != 0 ] || options="$options --allow-run-as-root"
+  fi
+  for ranks in 2 3; do
+    (launcher="mpirun $options -n $ranks" && train "mpi$ranks" </dev/null) || fail "mpirun with $ranks ranks failed"
+    same "mpi$ranks"
+  done
+  by=', by mpirun'
+else
+  echo 'skipped: ranks: training over MPI: this build has none'
+fi
+export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 10000))
+RANK=1 "$pg" train --data stories --accumulate 2 --steps 1 >"$work/other" 2>&1 &
+pid=$!
+(launcher='env RANK=0' && train differs) && fail 'ranks with different options trained'
+wait "$pid" && fail 'a rank with different options trained'
+grep -q 'the ranks have different options: rank 1 differs' "$work/log" || fail 'no word about different options'
+RANK=1 "$pg" train --resume "$(folder of2)" >"$work/other" 2>&1 &
+pid=$!
+(launcher='env RANK=0' && train mixed) && fail 'a new run and a resumed one trained together'
+wait "$pid"
+(launcher='env RANK=1' && train tcp) &
+pid=$!
+(launcher='env RANK=0' && train tcp) || fail "ranks of torchrun's variables failed"
+wait "$pid" || fail "rank 1 of torchrun's variables failed"
+pid=
+unset WORLD_SIZE MASTER_ADDR MASTER_PORT
+same tcp
 
 # A polite stop, and on with another number of ranks.
 train polite --ranks 3 &
@@ -74,5 +110,5 @@ pid=
 [ -z "$left" ] || fail "these ranks are left behind: $left"
 same killed
 restarts=$(grep -c 'start again' "$work/log")
-echo "the same bytes with 2 and 3 ranks, and after $kills kills and $stops stops of ranks ($restarts restarts)"
+echo "the same bytes with 2 and 3 ranks$by and by sockets, and after $kills kills and $stops stops of ranks ($restarts restarts)"
 if [ $kills -lt 5 ] || [ "$restarts" -lt 5 ]; then fail "fewer than 5 kills met the run: lengthen it"; fi

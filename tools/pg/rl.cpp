@@ -130,7 +130,6 @@ int64_t micro_batch_for(const rl::BatchShape& b, int ranks) {
 }
 
 int run_rl(const RlOptions& o, Comm& comm) {
-  check_same_on_all_ranks(comm, "pg rl: the configuration", o.common.run.config);
   OpenedRun opened = open_run(comm, o.common.run.resume);
   const bool resumed = opened.has_checkpoint;
   start_threads(o.common.run.threads, comm);

@@ -123,8 +123,13 @@ int rank_count(const RankOptions& o) {
   return started ? started->size : o.ranks;
 }
 
-int run_on_ranks(const RankOptions& o, const Device& device, RunOptions& run,
-                 const std::function<int(Comm&)>& command) {
+int run_on_ranks(const RankOptions& o, const Device& device, RunOptions& run, const std::function<int(Comm&)>& work) {
+  const auto command = [&](Comm& comm) {
+    if (comm.size() > 1) {
+      check_same_on_all_ranks(comm, "options", fmt::format("{}\nresume: {}\n", run.config, run.resume));
+    }
+    return work(comm);
+  };
   if (const auto started = ranks_of_environment(); started && started->size > 1) {
     check(o.ranks == 1 && o.restarts == 0, "--ranks and --restarts: {} has started {} ranks already; leave them out",
           started->source, started->size);

@@ -22,9 +22,11 @@ int rank_count(const RankOptions& options);
 
 std::vector<Field> fields(RankOptions& options);
 
-// Runs `command` with a Comm of tensors on `device`, and returns its exit status. One rank without restarts is this
+// Runs `work` with a Comm of tensors on `device`, and returns its exit status. One rank without restarts is this
 // process, and so is a rank that mpirun, torchrun or Slurm has started (tensor/comm/start.h). Otherwise the ranks are
 // new processes (tensor/comm/launch.h) that end together: a rank whose command has returned waits for the others.
+//
+// All ranks must have equal options (run.config), which is an Error otherwise.
 //
 // The standard output of ranks other than 0 is discarded. Their remarks are too, unless log_all: then they go to
 // standard error, and each line begins with "[rank 1] ".
@@ -34,7 +36,7 @@ std::vector<Field> fields(RankOptions& options);
 // times: they continue from that folder, which becomes run.resume. SIGINT, SIGTERM and SIGHUP request an end, so they
 // start nothing again.
 int run_on_ranks(const RankOptions& options, const Device& device, RunOptions& run,
-                 const std::function<int(Comm&)>& command);
+                 const std::function<int(Comm&)>& work);
 
 // start_threads() for a rank: with 0 threads the ranks of a machine share its cores. A collective.
 void start_threads(int threads, Comm& comm);
