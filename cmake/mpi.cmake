@@ -16,6 +16,9 @@ if(POLICYGRAD_MPI STREQUAL "ON" OR (POLICYGRAD_MPI STREQUAL "AUTO" AND NOT CMAKE
   find_package(MPI QUIET COMPONENTS CXX)
   set(POLICYGRAD_HAS_MPI ${MPI_CXX_FOUND})
   if(MPI_CXX_FOUND)
+    if(NOT PROJECT_IS_TOP_LEVEL)
+      set_target_properties(MPI::MPI_CXX PROPERTIES IMPORTED_GLOBAL TRUE)  # the other project links it too
+    endif()
     message(STATUS "MPI: found ${MPI_CXX_VERSION}")
   elseif(POLICYGRAD_MPI STREQUAL "ON")
     message(FATAL_ERROR "POLICYGRAD_MPI=ON: no MPI is found; install libopenmpi-dev and openmpi-bin")

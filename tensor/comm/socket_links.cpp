@@ -142,8 +142,11 @@ class Meeting {
     Answer a;
     addresses_.resize(peers_.size());
     const std::string where = fmt::format("{} port {}", o_.address, o_.port);
-    if (!send_all(control.fd(), &h, sizeof h, deadline_) || !receive_all(control.fd(), &a, sizeof a, deadline_)) {
-      fail("ranks: rank 0 at {} gave no answer within {:g} s, or closed the connection", where, o_.timeout);
+    // Rank 0 waits for the others until its own deadline, which may be later, and then says who is missing.
+    const double patience = o_.timeout + 2;
+    const Deadline answered = Deadline::in(patience);
+    if (!send_all(control.fd(), &h, sizeof h, answered) || !receive_all(control.fd(), &a, sizeof a, answered)) {
+      fail("ranks: rank 0 at {} gave no answer within {:g} s, or closed the connection", where, patience);
     }
     check(std::memcmp(a.magic, kMagic, sizeof kMagic) == 0, "ranks: at {} listens another program than rank 0", where);
     a.error[sizeof a.error - 1] = 0;

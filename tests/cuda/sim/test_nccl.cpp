@@ -21,7 +21,7 @@ using Work = std::function<void(Comm& comm)>;
 
 // Runs `work` on so many ranks, and returns the message of each rank's Error, or "".
 std::vector<std::string> errors_of(int ranks, const Work& work, const NcclOptions& options = {}) {
-  SharedGroup* group = SharedGroup::create(ranks, 2);
+  SharedGroup* group = SharedGroup::create(ranks, 2, 1800);
   std::vector<std::string> errors(static_cast<size_t>(ranks));
   std::vector<std::thread> threads;
   for (int r = 0; r < ranks; ++r) {
