@@ -201,6 +201,53 @@ TEST_CASE("collectives of all kinds in a random order do not disturb one another
   }
 }
 
+TEST_CASE("collectives that are started take place in their order and end with wait", "[comm]") {
+  on_ranks(3, [](Comm& comm) {
+    Generator same_for_all(3);
+    for (int round = 0; round < 30; ++round) {
+      // A chain on one tensor: each collective needs the result of the one before.
+      const int64_t n = 1 + same_for_all.integer(70000);
+      const Tensor x = tensor_of(values_of(comm.rank(), n), f32), y = Tensor::full({n}, comm.rank() + 1, f64);
+      const Comm::Ticket reduced = comm.start_reduce_scatter(x);
+      const Comm::Ticket gathered = comm.start_all_gather(x);
+      const Comm::Ticket other = comm.start_all_reduce(y);
+      if (same_for_all.integer(2) == 0) comm.wait(reduced);
+      if (same_for_all.integer(2) == 0) comm.barrier();  // after all that were started
+      comm.wait(gathered);
+      same(x, sum_of(comm.size(), n, f32), fmt::format("round {}", round));
+      const Tensor z = Tensor::full({5}, comm.rank(), f64);
+      comm.broadcast(z, 2);  // waits for `other`, too
+      same(z, Tensor::full({5}, 2, f64), "broadcast");
+      comm.wait(other);
+      comm.wait(other);
+      same(y, Tensor::full({n}, 6, f64), "all_reduce");
+    }
+    check(testing::contains(testing::error_of([&] { comm.wait(1000000); }), "ticket 1000000"),
+          "wait(1000000) succeeds");
+  });
+}
+
+TEST_CASE("a started collective that fails throws in wait and in all later calls", "[comm]") {
+  for (const testing::Transport transport : testing::kTransports) {
+    std::string sentences;
+    const int status = testing::run_on(
+        transport, 2,
+        [](Comm& comm) {
+          const Tensor x = Tensor::zeros({comm.rank() == 1 ? 4 : 5});
+          const Comm::Ticket ticket = comm.start_all_reduce(x), next = comm.start_all_reduce(x);
+          for (const auto& wait : {ticket, next}) {
+            const std::string error = testing::error_of([&] { comm.wait(wait); });
+            check(testing::contains(error, "different collectives"), "wait says: {}", error);
+          }
+          check(!testing::error_of([&] { comm.barrier(); }).empty(), "a barrier after the failure succeeds");
+          return 0;
+        },
+        {}, &sentences);
+    INFO(sentences);
+    REQUIRE(status == 0);
+  }
+}
+
 TEST_CASE("a group of one rank gives its own values back", "[comm]") {
   const auto comm = single_rank();
   const Tensor x = Tensor::arange(5);
