@@ -121,10 +121,14 @@ struct GradientSum::State {
   void finish() {
     std::vector<int32_t> flags;
     for (const auto& of_slab : received) flags.insert(flags.end(), of_slab.begin(), of_slab.end());
-    const Tensor all = Tensor::from(flags, {std::ssize(flags)}).to(comm.device());
-    comm.all_reduce(all);  // also waits for the buckets
-    const std::vector<double> counts = all.to_vector();
-    auto count = counts.begin();
+    comm.wait(ticket);
+    if (comm.size() > 1) {  // one rank may be recording a graph, which cannot read from the device
+      const Tensor all = Tensor::from(flags, {std::ssize(flags)}).to(comm.device());
+      comm.all_reduce(all);
+      const std::vector<double> counts = all.to_vector();
+      flags.assign(counts.begin(), counts.end());
+    }
+    auto count = flags.begin();
     for (const ParamSlab* slab : slabs) {
       for (size_t i = 0; i < slab->leaves().size(); ++i) {
         set_grad_buffer(slab->leaves()[i], ParamSlab::view_of(slab->grads(), slab->segments()[i]), *count++ > 0);
