@@ -193,8 +193,9 @@ int32_t most(Comm& comm, int32_t here) {
 bool agreed(Comm& comm, bool here) { return most(comm, here) != 0; }
 
 bool interrupted_anywhere(Comm& comm) {
-  set_interrupt(most(comm, interrupted() ? interrupt_status() - 128 : 0));
-  return interrupted();
+  const int32_t signal = most(comm, interrupted() ? interrupt_status() - 128 : 0);
+  if (signal != 0) set_interrupt(signal);  // a signal that comes in between counts the next time
+  return signal != 0;
 }
 
 OpenedRun open_run(Comm& comm, const std::string& path) {
