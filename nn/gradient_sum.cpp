@@ -157,6 +157,7 @@ void GradientSum::run(int64_t micro_batches, const std::function<void(int64_t)>&
   } catch (const std::exception& e) {
     s.sends = false;
     s.comm.abandon(e.what());
+    for (const ParamSlab* slab : s.slabs) slab->set_grad_memory(slab->grads());
     throw;
   }
 }

@@ -332,9 +332,11 @@ Command train_command() {
     train.adamw.seed = train.seed;
     const int ranks = rank_count(o->ranks);
     if (!given.has("accumulate")) train.micro_batches = ranks;
-    check(train.micro_batches >= ranks,
-          "train: {} ranks share out the batches of a step, of which --accumulate {} are too few", ranks,
-          train.micro_batches);
+    check(
+        train.micro_batches >= ranks,
+        "train: each of the {0} ranks needs a batch in every step, but --accumulate is {1}; take at most {1} ranks, or "
+        "--accumulate {0} or more",
+        ranks, train.micro_batches);
     o->run.config = given.yaml(fields(*o));
     return run_on_ranks(o->ranks, parse_device(o->device), o->run, [&](Comm& comm) { return tools::train(*o, comm); });
   };
