@@ -5,12 +5,26 @@
 #include <bit>
 #include <cstring>
 #include <exception>
+#include <span>
+#include <utility>
 
 #include "autograd/tape.h"
 #include "nn/data_parallel.h"
 
 namespace pg {
 namespace {
+
+// FNV-1a of the bytes of the parameters.
+uint64_t hash_of(const Tensor& parameters) {
+  const Tensor on_host = parameters.to(Device{});
+  uint64_t hash = 0xcbf29ce484222325;
+  visit(on_host.dtype(), [&]<class T>(std::type_identity<T>) {
+    for (const std::byte byte : std::as_bytes(on_host.data<const T>())) {
+      hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
+    }
+  });
+  return hash;
+}
 
 // Neighbouring gradients of one slab that are sent together: those of the leaves [first, last).
 struct Bucket {
@@ -35,6 +49,7 @@ struct GradientSum::State {
   int64_t round = 0, rounds = 0;
   int terms = 0;
   Comm::Ticket ticket = 0;
+  bool compared = false;  // the weights of the ranks
 
   State(std::vector<ParamSlab*> given, Comm& c, int64_t bucket_bytes) : slabs(std::move(given)), comm(c) {
     for (size_t s = 0; s < slabs.size(); ++s) {
@@ -67,6 +82,13 @@ struct GradientSum::State {
     for (const ParamSlab* slab : slabs) {
       for (const Tensor& leaf : slab->leaves()) on_grad_ready(leaf, {});
     }
+  }
+
+  void compare_weights() {
+    if (std::exchange(compared, true) || comm.size() == 1) return;
+    std::string hashes;
+    for (const ParamSlab* slab : slabs) hashes += fmt::format("{:016x} ", hash_of(slab->params()));
+    check_same_on_all_ranks(comm, "weights", hashes);
   }
 
   // Where the micro-batches of this round write their gradients.
@@ -148,6 +170,7 @@ void GradientSum::run(int64_t micro_batches, const std::function<void(int64_t)>&
     for (const ParamSlab* slab : s.slabs) slab->zero_grad();
     return backward_of(0);
   }
+  s.compare_weights();
   s.extra.resize(s.slabs.size());
   for (auto& flags : s.received) std::fill(flags.begin(), flags.end(), char{0});
   s.rounds = (micro_batches + s.comm.size() - 1) / s.comm.size();

@@ -24,7 +24,8 @@ class GradientSum {
   // with the same number. A bucket whose gradients are complete is sent while backward() still runs, the end of a slab
   // first. With more than one micro-batch on a rank it keeps a second slab of gradients.
   //
-  // If backward_of throws, the work of all ranks ends.
+  // If backward_of throws, the work of all ranks ends. The first call compares the weights of the ranks: an Error names
+  // a rank whose weights differ.
   void run(int64_t micro_batches, const std::function<void(int64_t)>& backward_of);
 
  private:

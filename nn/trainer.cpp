@@ -2,7 +2,6 @@
 #include "nn/trainer.h"
 
 #include <algorithm>
-#include <span>
 
 #include "autograd/op_util.h"
 #include "nn/denoiser.h"
@@ -46,18 +45,6 @@ Tensor summed_loss(const Transformer& model, const TokenBatch& batch) {
   return cross_entropy(model(batch.ids), batch.targets.to(model.device()), options);
 }
 
-// FNV-1a of the bytes of the parameters.
-uint64_t hash_of(const Tensor& parameters) {
-  const Tensor on_host = parameters.to(Device{});
-  uint64_t hash = 0xcbf29ce484222325;
-  visit(on_host.dtype(), [&]<class T>(std::type_identity<T>) {
-    for (const std::byte byte : std::as_bytes(on_host.data<const T>())) {
-      hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
-    }
-  });
-  return hash;
-}
-
 }  // namespace
 
 std::vector<Field> fields(TrainConfig& c) {
@@ -86,7 +73,6 @@ Trainer::Trainer(Transformer& model, const TrainConfig& config, NextBatch next_b
   std::string text = to_json(model_.config) + "\n";
   for (const Field& field : fields(config_)) text += fmt::format("{}: {}\n", field.name, field.text());
   check_same_on_all_ranks(comm_, "configurations", text);
-  check_same_on_all_ranks(comm_, "initial weights", fmt::format("{:016x}", hash_of(slab_.params())));
 }
 
 // The sum of the losses of all micro-batches, in their order; this rank has set its own.

@@ -78,8 +78,8 @@ struct TrainHooks {
 class Trainer {
  public:
   // Moves the model's parameters into a slab. The ranks of `comm` (null: one rank) share out the micro-batches of a
-  // step; each must have the same model and config, which is an Error otherwise, and a next_batch that returns the same
-  // batches. The group must outlive the trainer.
+  // step; each must have the same config and weights, which is an Error otherwise, and a next_batch that returns the
+  // same batches. The group must outlive the trainer.
   Trainer(Transformer& model, const TrainConfig& config, NextBatch next_batch, Comm* comm = nullptr);
   Trainer(const Trainer&) = delete;
 

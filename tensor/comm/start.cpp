@@ -112,7 +112,8 @@ std::optional<RankInfo> ranks_of_environment() {
   RankInfo info{.source = s->source, .mpi = s->mpi};
   info.size = number_of(s->size, 1, INT16_MAX);
   info.rank = number_of(s->rank, 0, INT16_MAX);
-  check(info.rank < info.size, "ranks: {} is {}, but {} is {}", s->rank, info.rank, s->size, info.size);
+  check(info.rank < info.size, "ranks: {} is {}, but {} is {}; ranks count from 0", s->rank, info.rank, s->size,
+        info.size);
   // Ranks that were started by hand seldom have it: they are on one machine.
   info.local_rank = is_set(s->local_rank) ? number_of(s->local_rank, 0, INT16_MAX) : info.rank;
   return info;

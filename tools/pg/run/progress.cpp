@@ -47,9 +47,9 @@ std::string_view cut(std::string_view text, size_t characters) {
 
 }  // namespace
 
-// The text bypasses the buffer of `out`: a buffer keeps what could not be written and fails again later.
 void set_remark_prefix(std::string prefix) { prefix_of_lines = std::move(prefix); }
 
+// The text bypasses the buffer of `out`: a buffer keeps what could not be written and fails again later.
 void write_remark(std::FILE* out, std::string_view text) noexcept {
   std::string prefixed;
   if (!prefix_of_lines.empty()) {
