@@ -18,8 +18,15 @@ Field clip_field(double& max_grad_norm) {
 
 Field seed_field(uint64_t& seed) { return {"seed", &seed, "the same seed gives the same model, bit for bit"}; }
 
+Field micro_batch_field(int64_t& size, const char* about) {
+  return {"micro-batch", &size, about, whole_from(0, 1 << 24)};
+}
+
 std::vector<Field> common_fields(PreferenceConfig& c) {
-  return joined({{"batch", &c.batch, "pairs per step", kSize}, clip_field(c.max_grad_norm), seed_field(c.seed)},
+  return joined({{"batch", &c.batch, "pairs per step", kSize},
+                 micro_batch_field(c.micro_batch, "pairs per forward pass; 0: a batch at once"),
+                 clip_field(c.max_grad_norm),
+                 seed_field(c.seed)},
                 joined(fields(c.schedule), fields(c.adamw)));
 }
 
@@ -83,6 +90,7 @@ std::vector<Field> fields(ExpertIterationConfig& c) {
                  {"temperature", &c.temperature, "temperature of sampling", kPositive},
                  {"epochs", &c.epochs, "passes over the responses that were kept", kSize},
                  {"batch", &c.batch, "responses per optimizer step", kSize},
+                 micro_batch_field(c.micro_batch, "responses per forward pass, at most; 0: a batch at once"),
                  {"lr", &c.lr, "learning rate", kNotNegative},
                  clip_field(c.max_grad_norm),
                  seed_field(c.seed)},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "rl/text/ranks.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
 
@@ -41,20 +42,36 @@ NextBatch sft_batches(const TextTask& task, int64_t size) {
   };
 }
 
+namespace {
+
+// Rows [begin, end) of a step whose micro-batch this is. One without rows has a row of which nothing is learned.
+TokenBatch micro_batch_of(std::span<const Problem> rows, int64_t index, int64_t count) {
+  const Shard part = shard_of(std::ssize(rows), static_cast<int>(index), static_cast<int>(count));
+  if (part.size() > 0)
+    return sft_batch(rows.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size())));
+  TokenBatch nothing = sft_batch(rows.first(1));
+  nothing.targets.fill(-100);
+  return nothing;
+}
+
+}  // namespace
+
 Metrics expert_iteration(Transformer& policy, const TextTask& task, const ExpertIterationConfig& config,
-                         int64_t iteration) {
+                         int64_t iteration, Comm* comm) {
   check_config(config);
+  const auto one_rank = comm ? nullptr : single_rank(policy.device());
+  if (!comm) comm = one_rank.get();
   check(task.max_answers() == 0,
         "expert_iteration: {} is of many turns; the environment's tokens would be imitated too", task.name());
   const auto number = static_cast<uint64_t>(iteration);
   Generator draws = random_stream(config.seed, number);
   std::vector<Problem> problems;
   for (int64_t i = 0; i < config.problems; ++i) problems.push_back(task.sample(draws));
-  const Experience experience = rollout(policy, task, problems,
-                                        {.samples = config.samples,
-                                         .temperature = config.temperature,
-                                         .seed = random_stream(config.seed, ~uint64_t{0}).seed(),
-                                         .first_row = number << 32});
+  const Experience experience = rollout_on_ranks(*comm, policy, task, problems,
+                                                 {.samples = config.samples,
+                                                  .temperature = config.temperature,
+                                                  .seed = random_stream(config.seed, ~uint64_t{0}).seed(),
+                                                  .first_row = number << 32});
   // Keep each distinct solution once: otherwise those that are already likely would be imitated most.
   std::set<std::pair<std::vector<int32_t>, std::vector<int32_t>>> seen;
   std::vector<Problem> kept;
@@ -70,20 +87,24 @@ Metrics expert_iteration(Transformer& policy, const TextTask& task, const Expert
 
   const auto count = static_cast<int64_t>(kept.size());
   const int64_t steps_per_epoch = (count + config.batch - 1) / config.batch;
-  int64_t at = 0;
+  int64_t at = 0, piece = 0;  // the next row of an epoch, the next micro-batch of a step
   TrainConfig train;
   train.max_steps = config.epochs * steps_per_epoch;
+  if (config.micro_batch > 0) train.micro_batches = (config.batch + config.micro_batch - 1) / config.micro_batch;
   train.schedule = {.kind = Schedule::Kind::constant, .lr = config.lr};
   train.adamw = config.adamw;
   train.max_grad_norm = config.max_grad_norm;
   train.seed = draws.seed();
-  Trainer trainer(policy, train, [&](Generator& g) {
-    if (at == 0) shuffle(kept, g);
+  const NextBatch next = [&](Generator& g) {
+    if (at == 0 && piece == 0) shuffle(kept, g);
     const int64_t end = std::min(count, at + config.batch);
-    const TokenBatch batch = sft_batch(std::span(kept).subspan(static_cast<size_t>(at), static_cast<size_t>(end - at)));
-    at = end == count ? 0 : end;
+    const auto rows = std::span(kept).subspan(static_cast<size_t>(at), static_cast<size_t>(end - at));
+    const TokenBatch batch = micro_batch_of(rows, piece, train.micro_batches);
+    piece = (piece + 1) % train.micro_batches;
+    if (piece == 0) at = end == count ? 0 : end;
     return batch;
-  });
+  };
+  Trainer trainer(policy, train, next, comm);
   double loss = 0;
   for (int64_t step = 0; step < train.max_steps; ++step) {
     const double now = trainer.step().loss;

@@ -23,8 +23,9 @@ NextBatch sft_batches(const TextTask& task, int64_t size);
 struct ExpertIterationConfig {
   int64_t problems = 64, samples = 8;  // per iteration
   double temperature = 1;
-  int64_t epochs = 2;  // passes over the kept responses
-  int64_t batch = 64;  // responses per optimizer step
+  int64_t epochs = 2;       // passes over the kept responses
+  int64_t batch = 64;       // responses per optimizer step
+  int64_t micro_batch = 0;  // responses per forward pass, at most; 0: all of a batch
   double lr = 1e-3;
   AdamWOptions adamw = {0.9, 0.99, 1e-8, 0};  // reinitialized in every iteration
   double max_grad_norm = 1;
@@ -36,8 +37,9 @@ std::vector<Field> fields(ExpertIterationConfig& config);
 void check_config(const ExpertIterationConfig& config);
 
 // Iteration number `iteration` of a run. Returns "solved" (share of the samples), "kept" (number of distinct responses
-// kept), "sft_loss" (of the last epoch). If nothing is solved, the policy is unchanged.
+// kept), "sft_loss" (of the last epoch). If nothing is solved, the policy is unchanged. The ranks of `comm` (nullptr:
+// one) share out the problems, and the micro-batches of a step; on the CPU the bits do not depend on their number.
 Metrics expert_iteration(Transformer& policy, const TextTask& task, const ExpertIterationConfig& config,
-                         int64_t iteration);
+                         int64_t iteration, Comm* comm = nullptr);
 
 }  // namespace pg::rl

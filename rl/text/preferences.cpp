@@ -5,11 +5,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "rl/text/ranks.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
 
 namespace pg::rl {
 namespace {
+
+enum Stream : uint64_t { order_stream, dropout_stream };  // random streams of PreferenceConfig::seed
 
 Response as_response(const std::vector<int32_t>& prompt, const std::vector<int32_t>& tokens) {
   Response r;
@@ -25,17 +28,11 @@ const PreferenceConfig& checked(const PreferenceConfig& config) {
 }
 
 // The chosen responses of these pairs, followed by the rejected ones.
-std::vector<Response> both(const std::vector<Preference>& pairs, const std::vector<size_t>& which) {
+std::vector<Response> both(const std::vector<Preference>& pairs, std::span<const size_t> which) {
   std::vector<Response> all;
   for (const size_t i : which) all.push_back(as_response(pairs[i].prompt, pairs[i].chosen));
   for (const size_t i : which) all.push_back(as_response(pairs[i].prompt, pairs[i].rejected));
   return all;
-}
-
-std::vector<Response> all_of(const std::vector<Preference>& pairs) {
-  std::vector<size_t> which(pairs.size());
-  std::iota(which.begin(), which.end(), size_t{0});
-  return both(pairs, which);
 }
 
 std::pair<Tensor, Tensor> halves(const Tensor& x) {
@@ -43,7 +40,9 @@ std::pair<Tensor, Tensor> halves(const Tensor& x) {
   return {slice(x, 0, 0, n), slice(x, 0, n, 2 * n)};
 }
 
-double share_greater(const Tensor& a, const Tensor& b) { return mean(gt(a.detach(), b.detach()).to(f64)).item(); }
+double count_greater(const Tensor& a, const Tensor& b) { return sum(gt(a.detach(), b.detach()).to(f64)).item(); }
+
+double mean_of(const Tensor& x) { return mean(x.detach()).item(); }
 
 // Clips and updates; returns the gradient norm. Throws Error if a gradient is not finite.
 double apply(ParamSlab& slab, AdamW& optimizer, const PreferenceConfig& config) {
@@ -109,35 +108,85 @@ std::vector<size_t> PreferenceOrder::next(int64_t count) {
   return batch;
 }
 
-RewardModelTrainer::RewardModelTrainer(ScalarModel& model, std::vector<Preference> pairs,
-                                       const PreferenceConfig& config)
-    : model_(model),
-      pairs_(std::move(pairs)),
+PreferenceSteps::PreferenceSteps(Module& model, std::vector<Preference> pairs, const PreferenceConfig& config,
+                                 Comm* comm)
+    : pairs_(std::move(pairs)),
       config_(checked(config)),
       slab_(model),
+      one_rank_(comm ? nullptr : single_rank(slab_.params().device())),
+      comm_(comm ? *comm : *one_rank_),
       optimizer_(slab_, config.adamw),
-      order_(pairs_.size(), random_stream(config.seed, 0)) {}
+      gradient_({&slab_}, comm_),
+      order_(pairs_.size(), random_stream(config.seed, order_stream)) {}
 
-Metrics RewardModelTrainer::step() {
-  const std::vector<Response> responses = both(pairs_, order_.next(config_.batch));
-  slab_.zero_grad();
-  const Tensor scores = sequence_scores(model_, pointers(responses));
-  const auto [chosen, rejected] = halves(scores);
-  const Tensor loss = mean(bradley_terry_loss(chosen, rejected, {}, config_.centring));
-  backward(loss);
+Metrics PreferenceSteps::step(const std::vector<const char*>& others, const MeanLoss& mean_loss) {
+  const std::vector<size_t> batch = order_.next(config_.batch);
+  const int64_t n = config_.batch, size = config_.micro_batch == 0 ? n : std::min(n, config_.micro_batch);
+  // The loss, the number of ordered pairs and the others, of each micro-batch.
+  std::vector<std::vector<double>> parts(static_cast<size_t>((n + size - 1) / size),
+                                         std::vector<double>(2 + others.size()));
+  const Generator dropout = random_stream(config_.seed, dropout_stream);
+  gradient_.run(std::ssize(parts), [&](int64_t i) {
+    const auto begin = static_cast<size_t>(i * size), end = std::min(batch.size(), begin + static_cast<size_t>(size));
+    const std::vector<Response> responses = both(pairs_, std::span(batch).subspan(begin, end - begin));
+    default_generator() =
+        random_stream(dropout.seed(), static_cast<uint64_t>(optimizer_.steps() * std::ssize(parts) + i));
+    Means means;
+    const Tensor loss = mean_loss(pointers(responses), means);
+    const double share = static_cast<double>(end - begin) / static_cast<double>(n);
+    backward(share * loss);
+    std::vector<double>& part = parts[static_cast<size_t>(i)];
+    part = {share * means.loss, means.ordered};
+    for (const double x : means.others) part.push_back(share * x);
+  });
+  gather_parts(comm_, parts);
+  std::vector<double> total = parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) {
+    for (size_t k = 0; k < total.size(); ++k) total[k] += parts[i][k];
+  }
   Metrics metrics;
-  metrics.add("loss", loss.item());
-  metrics.add("accuracy", share_greater(chosen, rejected));
-  metrics.add("score/mean", mean(scores.detach()).item());
+  metrics.add("loss", total[0]);
+  metrics.add("accuracy", total[1] / static_cast<double>(n));
+  for (size_t k = 0; k < others.size(); ++k) metrics.add(others[k], total[2 + k]);
   metrics.add("grad_norm", apply(slab_, optimizer_, config_));
   return metrics;
 }
 
-double RewardModelTrainer::accuracy(const std::vector<Preference>& pairs) const {
+double PreferenceSteps::ordered_share(const std::vector<Preference>& pairs,
+                                      const std::function<Tensor(std::span<const Response* const>)>& values_of) const {
   NoGrad no_grad;
-  const std::vector<Response> responses = all_of(pairs);
-  const auto [chosen, rejected] = halves(sequence_scores(model_, pointers(responses)));
-  return share_greater(chosen, rejected);
+  const Shard mine = shard_of(std::ssize(pairs), comm_.rank(), comm_.size());
+  double ordered = 0;
+  if (mine.size() > 0) {
+    std::vector<size_t> which(static_cast<size_t>(mine.size()));
+    std::iota(which.begin(), which.end(), static_cast<size_t>(mine.begin));
+    const std::vector<Response> responses = both(pairs, which);
+    const auto [chosen, rejected] = halves(values_of(pointers(responses)));
+    ordered = count_greater(chosen, rejected);
+  }
+  double total = 0;
+  for (const auto& of_rank : gather_values(comm_, {ordered})) total += of_rank[0];
+  return total / static_cast<double>(pairs.size());
+}
+
+RewardModelTrainer::RewardModelTrainer(ScalarModel& model, std::vector<Preference> pairs,
+                                       const PreferenceConfig& config, Comm* comm)
+    : model_(model), centring_(config.centring), steps_(model, std::move(pairs), config, comm) {}
+
+Metrics RewardModelTrainer::step() {
+  return steps_.step({"score/mean"}, [&](std::span<const Response* const> responses, PreferenceSteps::Means& means) {
+    const Tensor scores = sequence_scores(model_, responses);
+    const auto [chosen, rejected] = halves(scores);
+    const Tensor loss = mean(bradley_terry_loss(chosen, rejected, {}, centring_));
+    means = {loss.item(), count_greater(chosen, rejected), {mean_of(scores)}};
+    return loss;
+  });
+}
+
+double RewardModelTrainer::accuracy(const std::vector<Preference>& pairs) const {
+  EvalMode eval_mode(model_);
+  return steps_.ordered_share(
+      pairs, [&](std::span<const Response* const> responses) { return sequence_scores(model_, responses); });
 }
 
 RewardModelJudge::RewardModelJudge(const ScalarModel& model, double mean, double std)
@@ -177,51 +226,36 @@ void RewardModelJudge::operator()(std::vector<Response>& responses) const {
   }
 }
 
-DpoTrainer::DpoTrainer(Transformer& policy, std::vector<Preference> pairs, const PreferenceConfig& config)
-    : policy_(policy),
-      reference_(policy),
-      pairs_(std::move(pairs)),
-      config_(checked(config)),
-      slab_(policy),
-      optimizer_(slab_, config.adamw),
-      order_(pairs_.size(), random_stream(config.seed, 0)) {
+DpoTrainer::DpoTrainer(Transformer& policy, std::vector<Preference> pairs, const PreferenceConfig& config, Comm* comm)
+    : policy_(policy), reference_(policy), options_(config.dpo), steps_(policy, std::move(pairs), config, comm) {
   const double dropout = policy.config.largest_dropout();
   check(dropout == 0, "DpoTrainer: the policy has dropout {}: its log-probabilities would be random", dropout);
 }
 
 Metrics DpoTrainer::step() {
-  const std::vector<Response> responses = both(pairs_, order_.next(config_.batch));
-  const auto view = pointers(responses);
-  Tensor ref;
-  {
-    NoGrad no_grad;
-    ref = sequence_log_probs(reference_.model(), view);
-  }
-  slab_.zero_grad();
-  const Tensor log_probs = sequence_log_probs(policy_, view);
-  const auto [chosen, rejected] = halves(log_probs);
-  const auto [ref_chosen, ref_rejected] = halves(ref);
-  const DpoLoss dpo = dpo_loss(chosen, rejected, ref_chosen, ref_rejected, config_.dpo);
-  const Tensor loss = mean(dpo.loss);
-  backward(loss);
-  Metrics metrics;
-  metrics.add("loss", loss.item());
-  metrics.add("accuracy", share_greater(dpo.chosen_reward, dpo.rejected_reward));
-  metrics.add("reward/chosen", mean(dpo.chosen_reward).item());
-  metrics.add("reward/rejected", mean(dpo.rejected_reward).item());
-  metrics.add("log_prob/chosen", mean(chosen.detach()).item());
-  metrics.add("log_prob/rejected", mean(rejected.detach()).item());
-  metrics.add("grad_norm", apply(slab_, optimizer_, config_));
-  return metrics;
+  return steps_.step(
+      {"reward/chosen", "reward/rejected", "log_prob/chosen", "log_prob/rejected"},
+      [&](std::span<const Response* const> responses, PreferenceSteps::Means& means) {
+        const auto [ref_chosen, ref_rejected] = halves(reference_log_probs(responses));
+        const auto [chosen, rejected] = halves(sequence_log_probs(policy_, responses));
+        const DpoLoss dpo = dpo_loss(chosen, rejected, ref_chosen, ref_rejected, options_);
+        const Tensor loss = mean(dpo.loss);
+        means = {loss.item(),
+                 count_greater(dpo.chosen_reward, dpo.rejected_reward),
+                 {mean_of(dpo.chosen_reward), mean_of(dpo.rejected_reward), mean_of(chosen), mean_of(rejected)}};
+        return loss;
+      });
+}
+
+Tensor DpoTrainer::reference_log_probs(std::span<const Response* const> responses) const {
+  NoGrad no_grad;
+  return sequence_log_probs(reference_.model(), responses);
 }
 
 double DpoTrainer::accuracy(const std::vector<Preference>& pairs) const {
-  NoGrad no_grad;
-  const std::vector<Response> responses = all_of(pairs);
-  const auto view = pointers(responses);
-  const auto [chosen, rejected] =
-      halves(sequence_log_probs(policy_, view) - sequence_log_probs(reference_.model(), view));
-  return share_greater(chosen, rejected);
+  return steps_.ordered_share(pairs, [&](std::span<const Response* const> responses) {
+    return sequence_log_probs(policy_, responses) - reference_log_probs(responses);
+  });
 }
 
 }  // namespace pg::rl

@@ -1,13 +1,18 @@
 #pragma once
 // Learning from preference pairs of responses: reward models and DPO.
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
 #include <vector>
 
+#include "nn/gradient_sum.h"
 #include "nn/optim.h"
 #include "rl/preference_loss.h"
 #include "rl/text/metrics.h"
 #include "rl/text/models.h"
 #include "rl/text/trainer.h"
+#include "tensor/comm/comm.h"
 
 namespace pg::rl {
 
@@ -24,7 +29,8 @@ Tensor sequence_scores(const ScalarModel& model, std::span<const Response* const
 Tensor sequence_log_probs(const Transformer& policy, std::span<const Response* const> responses);
 
 struct PreferenceConfig {
-  int64_t batch = 32;  // pairs per step
+  int64_t batch = 32;       // pairs per step
+  int64_t micro_batch = 0;  // pairs per forward pass; 0: all of a batch
   Schedule schedule = {.kind = Schedule::Kind::constant, .lr = 1e-3};
   AdamWOptions adamw = {0.9, 0.99, 1e-8, 0};
   double max_grad_norm = 1;
@@ -51,20 +57,53 @@ class PreferenceOrder {
   size_t at_ = 0;
 };
 
+// The steps of both trainers. The ranks of `comm` (nullptr: one) share out the micro-batches of a step, and the pairs
+// of ordered_share(); each must be given the same model, pairs and config, and calls the same functions. On the CPU the
+// bits do not depend on their number. The group must outlive the steps.
+class PreferenceSteps {
+ public:
+  PreferenceSteps(Module& model, std::vector<Preference> pairs, const PreferenceConfig& config, Comm* comm);
+
+  // The mean loss of some pairs. Their responses are the chosen ones followed by the rejected ones. It also writes how
+  // many pairs are ordered as labelled, and means over the pairs.
+  struct Means {
+    double loss = 0, ordered = 0;
+    std::vector<double> others = {};
+  };
+  using MeanLoss = std::function<Tensor(std::span<const Response* const> responses, Means& means)>;
+  // One optimizer step on the next batch. Dropout draws from a stream for each step and micro-batch. Returns the
+  // metrics "loss", "accuracy" (share of pairs ordered as labelled), those of `others` in the order in which a MeanLoss
+  // writes them, and "grad_norm".
+  Metrics step(const std::vector<const char*>& others, const MeanLoss& mean_loss);
+
+  // Share of pairs whose chosen response has the higher value. `values_of` is called without gradient, for a rank's own
+  // pairs, and returns one value for each response.
+  double ordered_share(const std::vector<Preference>& pairs,
+                       const std::function<Tensor(std::span<const Response* const>)>& values_of) const;
+
+ private:
+  const std::vector<Preference> pairs_;
+  const PreferenceConfig config_;
+  ParamSlab slab_;
+  const std::unique_ptr<Comm> one_rank_;  // if no group was given
+  Comm& comm_;
+  AdamW optimizer_;
+  GradientSum gradient_;
+  PreferenceOrder order_;
+};
+
 // Trains a scalar model with the Bradley-Terry loss.
 class RewardModelTrainer {
  public:
-  RewardModelTrainer(ScalarModel& model, std::vector<Preference> pairs, const PreferenceConfig& config);
-  Metrics step();                                               // "loss", "accuracy", "grad_norm", "score/mean"
+  RewardModelTrainer(ScalarModel& model, std::vector<Preference> pairs, const PreferenceConfig& config,
+                     Comm* comm = nullptr);
+  Metrics step();                                               // "loss", "accuracy", "score/mean", "grad_norm"
   double accuracy(const std::vector<Preference>& pairs) const;  // share of pairs whose chosen response scores higher
 
  private:
   ScalarModel& model_;
-  const std::vector<Preference> pairs_;
-  const PreferenceConfig config_;
-  ParamSlab slab_;
-  AdamW optimizer_;
-  PreferenceOrder order_;
+  const double centring_;
+  PreferenceSteps steps_;
 };
 
 // Reward of a reward model: (score - mean) / std, with mean and std over given responses, so that the policy that wrote
@@ -87,7 +126,7 @@ class RewardModelJudge {
 // Direct preference optimization: trains the policy against a frozen copy of itself.
 class DpoTrainer {
  public:
-  DpoTrainer(Transformer& policy, std::vector<Preference> pairs, const PreferenceConfig& config);
+  DpoTrainer(Transformer& policy, std::vector<Preference> pairs, const PreferenceConfig& config, Comm* comm = nullptr);
   // Returns "loss", "accuracy" (of the implicit rewards), "reward/chosen", "reward/rejected", "log_prob/chosen",
   // "log_prob/rejected", "grad_norm". Both log-probabilities may fall while the margin grows, so they are reported
   // separately.
@@ -96,13 +135,12 @@ class DpoTrainer {
                                                                 // implicit reward
 
  private:
+  Tensor reference_log_probs(std::span<const Response* const> responses) const;
+
   Transformer& policy_;
   ModelReference reference_;
-  const std::vector<Preference> pairs_;
-  const PreferenceConfig config_;
-  ParamSlab slab_;
-  AdamW optimizer_;
-  PreferenceOrder order_;
+  const DpoOptions options_;
+  PreferenceSteps steps_;
 };
 
 }  // namespace pg::rl

@@ -34,7 +34,7 @@ std::string tuned_run(const TempDir& dir, const std::string& base, const std::st
   r.batch = 4;
   r.steps_given = true;
   r.config = [&](const TrainConfig&) { return "init: " + base + "\n"; };
-  REQUIRE(sft_on_data(options, r) == 0);
+  REQUIRE(sft_on_data(options, r, *single_rank()) == 0);
   return fs::directory_iterator(dir.file(name))->path().string();
 }
 

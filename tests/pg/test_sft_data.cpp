@@ -33,7 +33,7 @@ TEST_CASE("sft on a file: a resumed run has the bytes of one that was not stoppe
     r.batch = 3;
     r.steps_given = true;
     r.config = [](const TrainConfig&) { return std::string(); };
-    REQUIRE(sft_on_data(options, r) == 0);
+    REQUIRE(sft_on_data(options, r, *single_rank()) == 0);
     return fs::directory_iterator(dir.file(name))->path().string();
   };
   const std::string whole = run("whole", 9);  // more than two epochs

@@ -1,11 +1,13 @@
 // pg expert-iteration: samples, keeps responses that solve their problem, imitates them, repeats.
 #include "nn/checkpoint.h"
 #include "rl/text/imitation.h"
+#include "rl/text/ranks.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
+#include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/text_rl.h"
 
@@ -15,24 +17,25 @@ namespace {
 
 struct ExpertIterationOptions {
   TextRlOptions common;
+  RankOptions ranks;
   int64_t iterations = 20, eval_every = 5, eval_problems = 200, save_every = 50;
   rl::ExpertIterationConfig config = {};
 };
 
 std::vector<Field> fields(ExpertIterationOptions& o) {
   return joined(
-      joined(fields(o.common),
+      joined(joined(fields(o.common), fields(o.ranks)),
              {{"iterations", &o.iterations, "iterations of sampling and imitation", whole_from(1)},
               {"eval-every", &o.eval_every, "iterations between evaluations; 0: only at the end", whole_from(0)},
               {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)},
               {"save-every", &o.save_every, "iterations between checkpoints; 0: only at the end", whole_from(0)}}),
-      rl::fields(o.config));
+      annotated(rl::fields(o.config), "micro-batch", kPartForEachRank));
 }
 
-int expert_iteration(const ExpertIterationOptions& o) {
-  std::optional<RunDir> opened = open_run(o.common.run.resume);
-  const bool resumed = has_checkpoint(opened);
-  start_threads(o.common.run.threads);
+int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
+  OpenedRun opened = open_run(comm, o.common.run.resume);
+  const bool resumed = opened.has_checkpoint;
+  start_threads(o.common.run.threads, comm);
   const auto task = make_task(o.common);
   const auto policy = make_policy(o.common, *task, o.config.seed);
   check_batch_memory(policy->config, o.config.problems * o.config.samples, "fewer --problems or --samples");
@@ -42,25 +45,29 @@ int expert_iteration(const ExpertIterationOptions& o) {
     checkpoint.restore(*policy);
     done = checkpoint.state.step;
   }
-  RunDir run = start_run(std::move(opened), done, o.common.run.out,
-                         o.common.run.name.empty() ? "expert_iteration_" + task->name() : o.common.run.name);
-  run.save_config(o.common.run.config);
-  remark(stdout, "{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), run.path());
+  std::optional<RunDir> run =  // of rank 0
+      start_run(comm, std::move(opened.folder), done, o.common.run.out,
+                o.common.run.name.empty() ? "expert_iteration_" + task->name() : o.common.run.name);
+  const std::string path = run ? run->path() : "";
+  if (run) run->save_config(o.common.run.config);
+  remark(stdout, "{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), path);
 
   const auto problems = task->held_out(o.eval_problems);
   std::string held_out;
   const auto evaluate = [&](int64_t iteration) {
     rl::Metrics metrics;
-    rl::add_rollout_metrics(metrics, rl::rollout(*policy, *task, problems, {.samples = 1, .greedy = true}));
-    run.log(iteration, {{"eval/reward", metrics.at("reward/mean")}, {"eval/solved", metrics.at("solved")}});
+    rl::add_rollout_metrics(metrics,
+                            rl::rollout_on_ranks(comm, *policy, *task, problems, {.samples = 1, .greedy = true}));
+    if (run) run->log(iteration, {{"eval/reward", metrics.at("reward/mean")}, {"eval/solved", metrics.at("solved")}});
     held_out =
         fmt::format("held-out reward {:.3f}, solved {:.1f} %", metrics.at("reward/mean"), 100 * metrics.at("solved"));
   };
   const auto save = [&](int64_t iteration) {
+    if (!run) return;
     std::map<std::string, std::string> texts = policy_texts(o.common, *task, "expert-iteration");
     texts["model"] = to_json(policy->config);
-    save_checkpoint(checkpoint_path(run.path()), *policy, nullptr, {iteration, {}, std::move(texts)});
-    note_saved(run);
+    save_checkpoint(checkpoint_path(path), *policy, nullptr, {iteration, {}, std::move(texts)});
+    note_saved(*run);
   };
   const auto due = [&](int64_t i, int64_t interval) {
     return i == o.iterations || (interval > 0 && i % interval == 0);
@@ -73,17 +80,17 @@ int expert_iteration(const ExpertIterationOptions& o) {
     progress.print("at the start: " + held_out);
   }
   for (int64_t i = done + 1; i <= o.iterations; ++i) {
-    const rl::Metrics metrics = rl::expert_iteration(*policy, *task, o.config, i);
-    run.log(i, metrics.values());
+    const rl::Metrics metrics = rl::expert_iteration(*policy, *task, o.config, i, &comm);
+    if (run) run->log(i, metrics.values());
     if (due(i, o.eval_every)) evaluate(i);
     progress.update(i, fmt::format("solved {:.1f} % of the samples, {} imitated  {}", 100 * metrics.at("solved"),
                                    metrics.at("kept"), held_out));
-    if (due(i, o.save_every) || interrupted()) save(i);
-    if (interrupted() && i < o.iterations) {
-      return end_stopped(progress, run, "expert-iteration", fmt::format("iteration {}", i));
-    }
+    const bool stopped = i < o.iterations && interrupted_anywhere(comm);
+    if (due(i, o.save_every) || stopped) save(i);
+    if (!stopped) continue;
+    return run ? end_stopped(progress, *run, "expert-iteration", fmt::format("iteration {}", i)) : interrupt_status();
   }
-  progress.print(fmt::format("after {} iterations: {}   {}", o.iterations, held_out, run.path()));
+  progress.print(fmt::format("after {} iterations: {}   {}", o.iterations, held_out, path));
   return 0;
 }
 
@@ -93,8 +100,10 @@ Command expert_iteration_command() {
   const auto o = std::make_shared<ExpertIterationOptions>();
   const auto run = [o](Given& given) {
     choose_task(o->common, given);
+    settle_micro_batch(o->config.micro_batch, o->config.batch, o->ranks, given);
     o->common.run.config = given.yaml(joined(fields(*o), o->common.setup.fields));
-    return expert_iteration(*o);
+    return run_on_ranks(o->ranks, parse_device(o->common.device), o->common.run,
+                        [&](Comm& comm) { return expert_iteration(*o, comm); });
   };
   return text_command("expert-iteration", "a GPT-2 imitates those of its own answers that were right", fields(*o), run);
 }

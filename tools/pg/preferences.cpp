@@ -8,6 +8,7 @@
 #include "tools/pg/model_options.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
+#include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/text_rl.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 struct PreferenceOptions {
   TextRlOptions common;
+  RankOptions ranks;
   int64_t pairs = 2000, held_out = 500, steps = 200;
   int64_t eval_every = 50;      // steps
   int64_t eval_problems = 200;  // dpo
@@ -24,7 +26,7 @@ struct PreferenceOptions {
 };
 
 std::vector<Field> common_fields(PreferenceOptions& o) {
-  return joined(fields(o.common, /*resumes=*/false),
+  return joined(joined(fields(o.common, /*resumes=*/false), fields(o.ranks)),
                 {{"pairs", &o.pairs, "pairs to learn from, written by --init and labelled by the task's score",
                   whole_from(1, 1000000)},
                  {"held-out", &o.held_out, "pairs to test on", whole_from(1, 1000000)},
@@ -37,16 +39,17 @@ std::vector<Field> common_fields(PreferenceOptions& o) {
 enum Stream : uint64_t { problem_stream, label_stream, rollout_stream, head_stream, usual_stream };
 constexpr int64_t kUsual = 512;  // number of responses that a reward model is normalised over
 
-rl::Experience write(Transformer& policy, const TextTask& task, int64_t prompts, int64_t samples, Generator& problems,
-                     uint64_t first_row) {
+rl::Experience write(Comm& comm, Transformer& policy, const TextTask& task, int64_t prompts, int64_t samples,
+                     Generator& problems, uint64_t first_row) {
   std::vector<Problem> drawn;
   for (int64_t i = 0; i < prompts; ++i) drawn.push_back(task.sample(problems));
-  return rl::rollout(policy, task, drawn, {.samples = samples, .seed = problems.seed(), .first_row = first_row});
+  return rl::rollout_on_ranks(comm, policy, task, drawn,
+                              {.samples = samples, .seed = problems.seed(), .first_row = first_row});
 }
 
 // `count` pairs of responses written by the policy and labelled with the task's score.
-std::vector<rl::Preference> draw_pairs(Transformer& policy, const TextTask& task, const PreferenceOptions& o,
-                                       int64_t count) {
+std::vector<rl::Preference> draw_pairs(Comm& comm, Transformer& policy, const TextTask& task,
+                                       const PreferenceOptions& o, int64_t count) {
   Generator problems = random_stream(o.preferences.seed, problem_stream);
   Generator labels = random_stream(o.preferences.seed, label_stream);
   const int64_t prompts = 256;
@@ -55,7 +58,7 @@ std::vector<rl::Preference> draw_pairs(Transformer& policy, const TextTask& task
     check(round < 64 || pairs.size() * 100 > round * prompts,
           "{}: hardly any two responses to a prompt differ in reward ({} pairs of {}): there is nothing to prefer",
           task.name(), pairs.size(), round * prompts);
-    const rl::Experience experience = write(policy, task, prompts, 2, problems, round << 32);
+    const rl::Experience experience = write(comm, policy, task, prompts, 2, problems, round << 32);
     for (rl::Preference& pair : rl::label_pairs(experience, o.noise, labels)) pairs.push_back(std::move(pair));
   }
   pairs.resize(static_cast<size_t>(count));
@@ -63,17 +66,19 @@ std::vector<rl::Preference> draw_pairs(Transformer& policy, const TextTask& task
 }
 
 struct Setting {
+  std::optional<RunDir> folder;  // of rank 0, if the ranks start again
   std::unique_ptr<TextTask> task;
   std::unique_ptr<Transformer> policy;
   std::vector<rl::Preference> pairs, held_out;
 };
-Setting prepare(const PreferenceOptions& o, const char* command) {
-  start_threads(o.common.run.threads);
+Setting prepare(const PreferenceOptions& o, const char* command, Comm& comm) {
+  Setting s{open_run(comm, o.common.run.resume).folder, {}, {}, {}, {}};
+  start_threads(o.common.run.threads, comm);
   check(!o.common.init.empty(),
         "pg {}: --init RUN is missing: a policy must write the responses to choose from; pg sft makes one", command);
-  Setting s{.task = make_task(o.common), .policy = {}, .pairs = {}, .held_out = {}};
+  s.task = make_task(o.common);
   s.policy = make_policy(o.common, *s.task, o.preferences.seed);
-  s.pairs = draw_pairs(*s.policy, *s.task, o, o.pairs + o.held_out);
+  s.pairs = draw_pairs(comm, *s.policy, *s.task, o, o.pairs + o.held_out);
   s.held_out.assign(s.pairs.begin() + o.pairs, s.pairs.end());
   s.pairs.resize(static_cast<size_t>(o.pairs));
   remark(stdout, "{}: {}\n{} pairs by {}; {} more are held out\n", s.task->name(), s.task->about(), o.pairs,
@@ -81,48 +86,61 @@ Setting prepare(const PreferenceOptions& o, const char* command) {
   return s;
 }
 
-RunDir new_run(const PreferenceOptions& o, const std::string& name) {
-  RunDir run = RunDir::create(o.common.run.out, o.common.run.name.empty() ? name : o.common.run.name);
-  run.save_config(o.common.run.config);
+// Of rank 0. There is nothing to continue: ranks that start again begin at step 0.
+std::optional<RunDir> begin_run(const PreferenceOptions& o, Setting& s, const std::string& kind, Comm& comm) {
+  auto run = start_run(comm, std::move(s.folder), 0, o.common.run.out,
+                       o.common.run.name.empty() ? kind + "_" + s.task->name() : o.common.run.name);
+  if (run) run->save_config(o.common.run.config);
   return run;
 }
 
-// Runs all steps, or until Ctrl-C: then the result so far is kept.
+void log(std::optional<RunDir>& run, int64_t step, const std::vector<std::pair<std::string, double>>& values) {
+  if (run) run->log(step, values);
+}
+
+// Runs all steps, or until Ctrl-C: then the result so far is kept. Returns the exit status.
 template <class Step, class Evaluate>
-void loop(const PreferenceOptions& o, RunDir& run, const Step& step, const Evaluate& evaluate) {
+int loop(const PreferenceOptions& o, Comm& comm, std::optional<RunDir>& run, const Step& step,
+         const Evaluate& evaluate) {
   catch_interrupt();
   Progress progress(0, o.steps);
   progress.print(fmt::format("at the start: {}", evaluate(0)));
   std::string last;
-  for (int64_t i = 1; i <= o.steps && !interrupted(); ++i) {
+  bool stopped = false;
+  for (int64_t i = 1; i <= o.steps; ++i) {
+    stopped = interrupted_anywhere(comm);
+    if (stopped) break;
     const rl::Metrics metrics = step();
-    run.log(i, metrics.values());
+    log(run, i, metrics.values());
     if (i == o.steps || (o.eval_every > 0 && i % o.eval_every == 0)) last = evaluate(i);
     progress.update(i,
                     fmt::format("loss {:.4f}  accuracy {:.2f}  {}", metrics.at("loss"), metrics.at("accuracy"), last));
   }
-  progress.print(
-      fmt::format("{}: {}   {}", interrupted() ? "stopped" : fmt::format("after {} steps", o.steps), last, run.path()));
+  progress.print(fmt::format("{}: {}   {}", stopped ? "stopped" : fmt::format("after {} steps", o.steps), last,
+                             run ? run->path() : ""));
+  return stopped ? interrupt_status() : 0;
 }
 
 std::string number(double x) { return fmt::format("{:a}", x); }
 
-int train_reward_model(const PreferenceOptions& o) {
-  const Setting s = prepare(o, "reward-model");
+int train_reward_model(const PreferenceOptions& o, Comm& comm) {
+  Setting s = prepare(o, "reward-model", comm);
   Generator head = random_stream(o.preferences.seed, head_stream);
   rl::ScalarModel model(*s.policy, 1 / std::sqrt(static_cast<double>(s.policy->config.n_embd) + 1), head);
-  rl::RewardModelTrainer trainer(model, s.pairs, o.preferences);
-  RunDir run = new_run(o, "reward_model_" + s.task->name());
-  loop(
-      o, run, [&] { return trainer.step(); },
+  rl::RewardModelTrainer trainer(model, s.pairs, o.preferences, &comm);
+  std::optional<RunDir> run = begin_run(o, s, "reward_model", comm);
+  const int status = loop(
+      o, comm, run, [&] { return trainer.step(); },
       [&](int64_t step) {
         const double accuracy = trainer.accuracy(s.held_out);
-        run.log(step, {{"eval/accuracy", accuracy}});
+        log(run, step, {{"eval/accuracy", accuracy}});
         return fmt::format("orders {:.1f} % of the held-out pairs as labelled", 100 * accuracy);
       });
   Generator usual = random_stream(o.preferences.seed, usual_stream);
-  const rl::RewardModelJudge judge(model, write(*s.policy, *s.task, kUsual, 1, usual, 0).responses);
-  save_checkpoint(checkpoint_path(run.path()), model, nullptr,
+  model.eval();
+  const rl::RewardModelJudge judge(model, write(comm, *s.policy, *s.task, kUsual, 1, usual, 0).responses);
+  if (!run) return status;
+  save_checkpoint(checkpoint_path(run->path()), model, nullptr,
                   {o.steps,
                    {},
                    {{"model", to_json(s.policy->config)},
@@ -130,44 +148,57 @@ int train_reward_model(const PreferenceOptions& o) {
                     {"task", o.common.task},
                     {"score_mean", number(judge.mean())},
                     {"score_std", number(judge.std())}}});
+  note_saved(*run);
   remark(stdout, "now let it pay:  pg rl --task {} --init {} --reward-model {}\n", s.task->name(), o.common.init,
-         run.path());
-  return interrupted() ? interrupt_status() : 0;
+         run->path());
+  return status;
 }
 
-int dpo(const PreferenceOptions& o) {
-  const Setting s = prepare(o, "dpo");
-  rl::DpoTrainer trainer(*s.policy, s.pairs, o.preferences);
-  RunDir run = new_run(o, "dpo_" + s.task->name());
+int dpo(const PreferenceOptions& o, Comm& comm) {
+  Setting s = prepare(o, "dpo", comm);
+  rl::DpoTrainer trainer(*s.policy, s.pairs, o.preferences, &comm);
+  std::optional<RunDir> run = begin_run(o, s, "dpo", comm);
   const auto held_out = s.task->held_out(o.eval_problems);
-  loop(
-      o, run, [&] { return trainer.step(); },
+  const int status = loop(
+      o, comm, run, [&] { return trainer.step(); },
       [&](int64_t step) {
-        const auto responses = rl::rollout(*s.policy, *s.task, held_out, {.samples = 1, .seed = o.preferences.seed});
+        const auto responses =
+            rl::rollout_on_ranks(comm, *s.policy, *s.task, held_out, {.samples = 1, .seed = o.preferences.seed});
         rl::Metrics metrics;
         rl::add_rollout_metrics(metrics, responses);
         const double accuracy = trainer.accuracy(s.held_out);
-        run.log(step, {{"eval/reward", metrics.at("reward/mean")},
-                       {"eval/solved", metrics.at("solved")},
-                       {"eval/accuracy", accuracy}});
+        log(run, step,
+            {{"eval/reward", metrics.at("reward/mean")},
+             {"eval/solved", metrics.at("solved")},
+             {"eval/accuracy", accuracy}});
         const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("reward/mean"));
         return step == 0 ? reward : fmt::format("{}, {:.1f} % of the held-out pairs", reward, 100 * accuracy);
       });
+  if (!run) return status;
   std::map<std::string, std::string> texts = policy_texts(o.common, *s.task, "dpo");
   texts["model"] = to_json(s.policy->config);
-  save_checkpoint(checkpoint_path(run.path()), *s.policy, nullptr, {o.steps, {}, texts});
-  return interrupted() ? interrupt_status() : 0;
+  save_checkpoint(checkpoint_path(run->path()), *s.policy, nullptr, {o.steps, {}, texts});
+  note_saved(*run);
+  return status;
+}
+
+// The fields of a trainer, with how unnamed ones are derived.
+std::vector<Field> with_notes(std::vector<Field> fields) {
+  return annotated(annotated(std::move(fields), "min-lr", "unless given, a tenth of --lr"), "micro-batch",
+                   kPartForEachRank);
 }
 
 // The command of one of the two trainers, whose fields `own` gives.
 Command command_of(std::string name, std::string about, std::vector<Field> (*own)(PreferenceOptions&),
-                   int (*action)(const PreferenceOptions&)) {
+                   int (*action)(const PreferenceOptions&, Comm&)) {
   const auto o = std::make_shared<PreferenceOptions>();
   const auto run = [o, own, action](Given& given) {
     choose_task(o->common, given);
     settle(o->preferences.schedule, o->steps, given);
+    settle_micro_batch(o->preferences.micro_batch, o->preferences.batch, o->ranks, given);
     o->common.run.config = given.yaml(joined(own(*o), o->common.setup.fields));
-    return action(*o);
+    return run_on_ranks(o->ranks, parse_device(o->common.device), o->common.run,
+                        [&](Comm& comm) { return action(*o, comm); });
   };
   return text_command(std::move(name), std::move(about), own(*o), run);
 }
@@ -176,8 +207,7 @@ Command command_of(std::string name, std::string about, std::vector<Field> (*own
 
 Command reward_model_command() {
   const auto own = [](PreferenceOptions& o) {
-    return joined(common_fields(o),
-                  annotated(rl::reward_model_fields(o.preferences), "min-lr", "unless given, a tenth of --lr"));
+    return joined(common_fields(o), with_notes(rl::reward_model_fields(o.preferences)));
   };
   return command_of("reward-model", "a model learns from choices what a response is worth", own, train_reward_model);
 }
@@ -186,7 +216,7 @@ Command dpo_command() {
   const auto own = [](PreferenceOptions& o) {
     return joined(joined(common_fields(o),
                          {{"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
-                  annotated(rl::dpo_fields(o.preferences), "min-lr", "unless given, a tenth of --lr"));
+                  with_notes(rl::dpo_fields(o.preferences)));
   };
   return command_of("dpo", "a GPT-2 learns from choices directly", own, dpo);
 }
@@ -203,6 +233,7 @@ RewardModel load_reward_model(const std::string& run, const TextTask& task, cons
   loaded.model = std::make_unique<rl::ScalarModel>(trunk, 0, unused);
   checkpoint.restore(*loaded.model);
   loaded.model->to(device);
+  loaded.model->eval();
   const auto value = [&](const char* name) { return std::strtod(checkpoint.text(name).c_str(), nullptr); };
   loaded.judge = std::make_unique<rl::RewardModelJudge>(*loaded.model, value("score_mean"), value("score_std"));
   return loaded;

@@ -1,11 +1,13 @@
 // pg sft: supervised fine-tuning on the answers of a task, or on a file.
 #include "rl/text/imitation.h"
+#include "rl/text/ranks.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/profile_report.h"
 #include "tools/pg/run/progress.h"
+#include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/sft_data.h"
 #include "tools/pg/text_rl.h"
@@ -16,6 +18,7 @@ namespace {
 
 struct SftOptions {
   TextRlOptions common;
+  RankOptions ranks;
   SftDataOptions data;
   TrainConfig train = {.max_steps = 150,
                        .schedule = {.kind = Schedule::Kind::linear, .min_lr = 1e-3},
@@ -28,26 +31,29 @@ struct SftOptions {
 };
 
 std::vector<Field> fields(SftOptions& o) {
-  return joined(joined(joined(joined(fields(o.common), fields(o.data)), adapter_fields(o.common)),
-                       {profile_field(o.profile),
-                        {"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
-                        {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
-                annotated(fields(o.train), "min-lr", "unless given, at most --lr"));
+  return joined(
+      joined(joined(joined(joined(fields(o.common), fields(o.ranks)), fields(o.data)), adapter_fields(o.common)),
+             {profile_field(o.profile),
+              {"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
+              {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
+      annotated(annotated(fields(o.train), "min-lr", "unless given, at most --lr"), "accumulate", kOneForEachRank));
 }
 
-int sft(const SftOptions& o) {
-  std::optional<RunDir> opened = open_run(o.common.run.resume);
-  const bool resumed = has_checkpoint(opened);
-  start_threads(o.common.run.threads);
+int sft(const SftOptions& o, Comm& comm) {
+  OpenedRun opened = open_run(comm, o.common.run.resume);
+  const bool resumed = opened.has_checkpoint;
+  start_threads(o.common.run.threads, comm);
   const auto task = make_task(o.common);
   const auto policy = make_policy(o.common, *task, o.train.seed);
   check_batch_memory(policy->config, o.batch, "a smaller --batch");
-  Trainer trainer(*policy, o.train, rl::sft_batches(*task, o.batch));
+  Trainer trainer(*policy, o.train, rl::sft_batches(*task, o.batch), &comm);
   if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
-  RunDir run = start_run(std::move(opened), trainer.steps(), o.common.run.out,
-                         o.common.run.name.empty() ? "sft_" + task->name() : o.common.run.name);
-  run.save_config(o.common.run.config);
-  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy), run.path());
+  std::optional<RunDir> run =  // of rank 0
+      start_run(comm, std::move(opened.folder), trainer.steps(), o.common.run.out,
+                o.common.run.name.empty() ? "sft_" + task->name() : o.common.run.name);
+  const std::string path = run ? run->path() : "";
+  if (run) run->save_config(o.common.run.config);
+  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy), path);
 
   const auto held_out = task->held_out(o.eval_problems);
   catch_interrupt();
@@ -55,33 +61,35 @@ int sft(const SftOptions& o) {
   std::string last;
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
-    run.log(report.step, {{"loss", report.loss}, {"lr", report.lr}, {"grad_norm", report.grad_norm}});
+    if (run) run->log(report.step, {{"loss", report.loss}, {"lr", report.lr}, {"grad_norm", report.grad_norm}});
     progress.update(report.step, fmt::format("loss {:.4f}{}", report.loss, last));
   };
   hooks.on_eval = [&](int64_t step) {
-    const rl::Experience experience = rl::rollout(*policy, *task, held_out, {.samples = 1, .greedy = true});
+    const rl::Experience experience =
+        rl::rollout_on_ranks(comm, *policy, *task, held_out, {.samples = 1, .greedy = true});
     rl::Metrics metrics;
     rl::add_rollout_metrics(metrics, experience);
-    run.log(step, {{"eval/reward", metrics.at("reward/mean")}, {"eval/solved", metrics.at("solved")}});
+    if (run) run->log(step, {{"eval/reward", metrics.at("reward/mean")}, {"eval/solved", metrics.at("solved")}});
     last =
         fmt::format("  held-out reward {:.3f}, solved {:.1f} %", metrics.at("reward/mean"), 100 * metrics.at("solved"));
     policy->train();
   };
   const auto save = [&](int64_t) {
-    trainer.save(checkpoint_path(run.path()), policy_texts(o.common, *task, "sft"));
-    note_saved(run);
+    if (!run) return;
+    trainer.save(checkpoint_path(path), policy_texts(o.common, *task, "sft"));
+    note_saved(*run);
   };
   hooks.on_checkpoint = save;
-  hooks.should_stop = interrupted;
+  hooks.should_stop = [&] { return interrupted_anywhere(comm); };
   const ProfileReport profile(o.profile);
   const bool complete = trainer.run(hooks);
   profile.print(stdout, trainer.memory());
   if (!complete) {
     save(trainer.steps());
-    return end_stopped(progress, run, "sft", fmt::format("step {}", trainer.steps()));
+    return run ? end_stopped(progress, *run, "sft", fmt::format("step {}", trainer.steps())) : interrupt_status();
   }
   progress.print(fmt::format("after {} steps:{}\nnow let it learn from rewards:  pg rl --task {} --init {}",
-                             o.train.max_steps, last, task->name(), run.path()));
+                             o.train.max_steps, last, task->name(), path));
   return 0;
 }
 
@@ -99,21 +107,27 @@ int sft_on_file(SftOptions& o, Given& given) {
   unless_given("min-lr", o.train.schedule.min_lr, 0.0);
   unless_given("batch", o.batch, int64_t{8});
   o.train.schedule.decay_steps = o.train.max_steps;
+  settle_batches(o.train, o.ranks, given);
+  o.common.run.config = given.yaml(fields(o));
   const auto config = [&](const TrainConfig& train) {
     o.train = train;
     return given.yaml(fields(o));
   };
-  return sft_on_data(o.data, {.run = o.common.run,
-                              .init = o.common.init,
-                              .adapter = o.common.adapter,
-                              .device = o.common.device,
-                              .dtype = o.common.dtype.value_or(f32),
-                              .lora = o.common.lora,
-                              .train = o.train,
-                              .batch = o.batch,
-                              .profile = o.profile,
-                              .steps_given = given.has("steps"),
-                              .config = config});
+  return run_on_ranks(o.ranks, parse_device(o.common.device), o.common.run, [&](Comm& comm) {
+    return sft_on_data(o.data,
+                       {.run = o.common.run,
+                        .init = o.common.init,
+                        .adapter = o.common.adapter,
+                        .device = o.common.device,
+                        .dtype = o.common.dtype.value_or(f32),
+                        .lora = o.common.lora,
+                        .train = o.train,
+                        .batch = o.batch,
+                        .profile = o.profile,
+                        .steps_given = given.has("steps"),
+                        .config = config},
+                       comm);
+  });
 }
 
 Command sft_command() {
@@ -126,8 +140,10 @@ Command sft_command() {
     if (!given.has("min-lr")) schedule.min_lr = std::min(schedule.min_lr, schedule.lr);
     schedule.decay_steps = o->train.max_steps;
     check_schedule(given.command(), schedule, o->train.max_steps);
+    settle_batches(o->train, o->ranks, given);
     o->common.run.config = given.yaml(joined(fields(*o), o->common.setup.fields));
-    return sft(*o);
+    return run_on_ranks(o->ranks, parse_device(o->common.device), o->common.run,
+                        [&](Comm& comm) { return sft(*o, comm); });
   };
   return text_command("sft", "supervised fine-tuning: a model imitates the answers of a task, or those of a file",
                       fields(*o), run);

@@ -14,6 +14,7 @@
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/profile_report.h"
 #include "tools/pg/run/progress.h"
+#include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/text_rl.h"
@@ -74,10 +75,10 @@ std::vector<Field> fields(SftDataOptions& o) {
           {"max-length", &o.max_length, "with --data: texts of more tokens are left out", whole_from(2, 1000000)}};
 }
 
-int sft_on_data(const SftDataOptions& o, SftDataRun r) {
-  std::optional<RunDir> opened = open_run(r.run.resume);
-  const bool resumed = has_checkpoint(opened);
-  start_threads(r.run.threads);
+int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
+  OpenedRun opened = open_run(comm, r.run.resume);
+  const bool resumed = opened.has_checkpoint;
+  start_threads(r.run.threads, comm);
   const RunModel start = load_run_model(resumed ? r.run.resume : r.init, parse_device(r.device),
                                         {.dtype = r.dtype, .adapter = resumed ? "" : r.adapter});
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(start.tokenizer.get());
@@ -96,53 +97,59 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r) {
     check_schedule("sft", r.train.schedule, r.train.max_steps);
   }
   int64_t next = 0;
-  Trainer trainer(*start.model, r.train, [&](Generator&) { return texts.batch(next++); });
+  Trainer trainer(
+      *start.model, r.train, [&](Generator&) { return texts.batch(next++); }, &comm);
   if (resumed) trainer.resume(load_checkpoint(checkpoint_path(r.run.resume)));
   next = trainer.steps() * r.train.micro_batches;
-  RunDir run = start_run(std::move(opened), trainer.steps(), r.run.out, r.run.name.empty() ? "sft" : r.run.name);
-  run.save_config(r.config(r.train));
+  std::optional<RunDir> run = start_run(comm, std::move(opened.folder), trainer.steps(), r.run.out,
+                                        r.run.name.empty() ? "sft" : r.run.name);  // of rank 0
+  const std::string path = run ? run->path() : "";
+  if (run) run->save_config(r.config(r.train));
   remark(stdout,
          "{}: {} texts, {} left out because they have more than {} tokens; {} for validation; {} tokens, {} of them "
          "learned\n{}; {} steps of {} texts; {}\n",
          o.file, data.lines, data.too_long, longest, data.val.size(), data.tokens, data.learned,
-         parameter_text(*start.model), r.train.max_steps, r.batch * r.train.micro_batches, run.path());
+         parameter_text(*start.model), r.train.max_steps, r.batch * r.train.micro_batches, path);
 
   catch_interrupt();
   Progress progress(trainer.steps(), r.train.max_steps);
   std::string last;
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
-    run.log(report.step, {{"loss", report.loss},
-                          {"lr", report.lr},
-                          {"grad_norm", report.grad_norm},
-                          {"learned_tokens", static_cast<double>(report.tokens)}});
+    if (run) {
+      run->log(report.step, {{"loss", report.loss},
+                             {"lr", report.lr},
+                             {"grad_norm", report.grad_norm},
+                             {"learned_tokens", static_cast<double>(report.tokens)}});
+    }
     progress.update(report.step, fmt::format("loss {:.4f}{}", report.loss, last));
   };
   hooks.on_eval = [&](int64_t step) {
     if (data.val.empty()) return;
     int64_t at = 0;
     const double loss = trainer.evaluate([&](Generator&) { return held_out.batch(at++, false); }, held_out.per_epoch());
-    run.log(step, {{"val_loss", loss}});
+    if (run) run->log(step, {{"val_loss", loss}});
     last = fmt::format("  validation {:.4f}", loss);
   };
   const auto save = [&](int64_t) {
+    if (!run) return;
     std::map<std::string, std::string> texts_of_run = {
         {"kind", "sft"}, {"tokenizer", tokenizer->to_json()}, {"prompt", start.prompt}};
     if (format) texts_of_run["chat_template"] = format->name;
-    trainer.save(checkpoint_path(run.path()), texts_of_run);
-    note_saved(run);
+    trainer.save(checkpoint_path(path), texts_of_run);
+    note_saved(*run);
   };
   hooks.on_checkpoint = save;
-  hooks.should_stop = interrupted;
+  hooks.should_stop = [&] { return interrupted_anywhere(comm); };
   const ProfileReport profile(r.profile);
   const bool complete = trainer.run(hooks);
   profile.print(stdout, trainer.memory());
   if (!complete) {
     save(trainer.steps());
-    return end_stopped(progress, run, "sft", fmt::format("step {}", trainer.steps()));
+    return run ? end_stopped(progress, *run, "sft", fmt::format("step {}", trainer.steps())) : interrupt_status();
   }
   progress.print(fmt::format("after {} steps:{}\n{}:  pg {} {}", r.train.max_steps, last,
-                             format ? "talk with it" : "hear it speak", format ? "chat" : "sample", run.path()));
+                             format ? "talk with it" : "hear it speak", format ? "chat" : "sample", path));
   return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "nn/lora.h"
 #include "nn/trainer.h"
+#include "tensor/comm/comm.h"
 #include "tools/pg/options.h"
 
 namespace pg::tools {
@@ -29,7 +30,7 @@ struct SftDataRun {
   bool steps_given = false;                               // else they follow from the epochs
   std::function<std::string(const TrainConfig&)> config;  // every option in effect, as YAML
 };
-// Returns the exit status.
-int sft_on_data(const SftDataOptions& options, SftDataRun run);
+// Returns the exit status. On several ranks each calls it (tools/pg/run/ranks.h).
+int sft_on_data(const SftDataOptions& options, SftDataRun run, Comm& comm);
 
 }  // namespace pg::tools

@@ -310,7 +310,7 @@ std::vector<Field> fields(TrainOptions& o) {
       {"sample-every", &o.sample_every, "steps between short samples on standard error; 0: none", whole_from(0)},
       {"minutes", &o.minutes, "minutes of training, after which it is saved and stopped; 0: no limit", kNotNegative}};
   std::vector<Field> train = annotated(fields(o.train), "min-lr", "unless given, a tenth of --lr");
-  train = annotated(std::move(train), "accumulate", "unless given, one for each rank");
+  train = annotated(std::move(train), "accumulate", kOneForEachRank);
   train = annotated(std::move(train), "warmup", "unless given, a tenth of --steps in a run of 100 steps or fewer");
   all = joined(fields(o.ranks), std::move(all));
   return joined(fields(o.run), joined(std::move(all), joined(architecture_fields(o.model), std::move(train))));
@@ -330,13 +330,7 @@ Command train_command() {
       train.schedule.warmup_steps = train.max_steps / 10;
     settle(train.schedule, train.max_steps, given);
     train.adamw.seed = train.seed;
-    const int ranks = rank_count(o->ranks);
-    if (!given.has("accumulate")) train.micro_batches = ranks;
-    check(
-        train.micro_batches >= ranks,
-        "train: each of the {0} ranks needs a batch in every step, but --accumulate is {1}; take at most {1} ranks, or "
-        "--accumulate {0} or more",
-        ranks, train.micro_batches);
+    settle_batches(train, o->ranks, given);
     o->run.config = given.yaml(fields(*o));
     return run_on_ranks(o->ranks, parse_device(o->device), o->run, [&](Comm& comm) { return tools::train(*o, comm); });
   };

@@ -123,6 +123,20 @@ int rank_count(const RankOptions& o) {
   return started ? started->size : o.ranks;
 }
 
+void settle_batches(TrainConfig& train, const RankOptions& o, const Given& given) {
+  const int ranks = rank_count(o);
+  if (!given.has("accumulate")) train.micro_batches = ranks;
+  check(train.micro_batches >= ranks,
+        "{0}: each of the {1} ranks needs a batch in every step, but --accumulate is {2}; take at most {2} ranks, or "
+        "--accumulate {1} or more",
+        given.command(), ranks, train.micro_batches);
+}
+
+void settle_micro_batch(int64_t& micro_batch, int64_t batch, const RankOptions& o, const Given& given) {
+  const int ranks = rank_count(o);
+  if (ranks > 1 && !given.has("micro-batch")) micro_batch = (batch + ranks - 1) / ranks;
+}
+
 int run_on_ranks(const RankOptions& o, const Device& device, RunOptions& run, const std::function<int(Comm&)>& work) {
   const auto command = [&](Comm& comm) {
     if (comm.size() > 1) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "nn/trainer.h"
 #include "tensor/comm/comm.h"
 #include "tools/pg/options.h"
 #include "tools/pg/run/run_dir.h"
@@ -21,6 +22,14 @@ struct RankOptions {
 int rank_count(const RankOptions& options);
 
 std::vector<Field> fields(RankOptions& options);
+
+// The note for --accumulate in help, and what it says: unless given, a step has one batch for each rank. Error if there
+// are fewer batches than ranks.
+inline constexpr const char* kOneForEachRank = "unless given, one for each rank";
+void settle_batches(TrainConfig& train, const RankOptions& options, const Given& given);
+// The same for --micro-batch of a command whose steps have one batch, which several ranks divide.
+inline constexpr const char* kPartForEachRank = "with --ranks and unless given, a batch has one part for each rank";
+void settle_micro_batch(int64_t& micro_batch, int64_t batch, const RankOptions& options, const Given& given);
 
 // Runs `work` with a Comm of tensors on `device`, and returns its exit status. One rank without restarts is this
 // process, and so is a rank that mpirun, torchrun or Slurm has started (tensor/comm/start.h). Otherwise the ranks are
