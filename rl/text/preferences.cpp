@@ -117,7 +117,15 @@ PreferenceSteps::PreferenceSteps(Module& model, std::vector<Preference> pairs, c
       comm_(comm ? *comm : *one_rank_),
       optimizer_(slab_, config.adamw),
       gradient_({&slab_}, comm_),
-      order_(pairs_.size(), random_stream(config.seed, order_stream)) {}
+      order_(pairs_.size(), random_stream(config.seed, order_stream)) {
+  if (comm_.size() == 1) return;
+  std::string text = fmt::format("pairs: {}\n", pairs_.size());
+  PreferenceConfig c = config;
+  for (const Field& field : joined(reward_model_fields(c), fields(c.dpo))) {
+    text += fmt::format("{}: {}\n", field.name, field.text());
+  }
+  check_same_on_all_ranks(comm_, "preferences", text);
+}
 
 Metrics PreferenceSteps::step(const std::vector<const char*>& others, const MeanLoss& mean_loss) {
   const std::vector<size_t> batch = order_.next(config_.batch);

@@ -115,6 +115,32 @@ TEST_CASE("ranks: all start again from the run's folder", "[pg][ranks]") {
   REQUIRE(lives(3, 0, false, false) == "rank 1: too early, 0 folders");  // a configuration, not an accident
 }
 
+TEST_CASE("ranks: a step has work for each rank unless its parts are given", "[pg][ranks]") {
+  TrainConfig train;
+  int64_t micro_batch = 0;
+  const Command command{.name = "teach",
+                        .about = "",
+                        .fields = {{"accumulate", &train.micro_batches, ""}, {"micro-batch", &micro_batch, ""}},
+                        .run = {}};
+  const Given nothing(command, {}), both(command, {{"accumulate", "3"}, {"micro-batch", "9"}});
+  settle_batches(train, {.ranks = 3}, both);
+  settle_micro_batch(micro_batch, 10, {.ranks = 3}, both);
+  REQUIRE(train.micro_batches == 3);
+  REQUIRE(micro_batch == 9);
+  REQUIRE(error_of([&] { settle_batches(train, {.ranks = 4}, both); }) ==
+          "teach: each of the 4 ranks needs a batch in every step, but --accumulate is 3; take at most 3 ranks, or "
+          "--accumulate 4 or more");
+  settle_batches(train, {.ranks = 4}, nothing);
+  REQUIRE(train.micro_batches == 4);
+  micro_batch = 0;
+  settle_micro_batch(micro_batch, 10, {.ranks = 1}, nothing);
+  REQUIRE(micro_batch == 0);  // one rank computes a batch at once
+  settle_micro_batch(micro_batch, 10, {.ranks = 3}, nothing);
+  REQUIRE(micro_batch == 4);
+  settle_micro_batch(micro_batch, 2, {.ranks = 3}, nothing);
+  REQUIRE(micro_batch == 1);
+}
+
 TEST_CASE("ranks: what one knows all know", "[pg][ranks]") {
   REQUIRE(outcome({.ranks = 3}, [](Comm& comm) {
             for (int one = 0; one < 3; ++one) {

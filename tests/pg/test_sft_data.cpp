@@ -7,6 +7,7 @@
 #include "tasks/text_data.h"
 #include "tests/catch.h"
 #include "tests/pg/chat_model.h"
+#include "tools/pg/run/ranks.h"
 #include "tools/pg/sft_data.h"
 
 using namespace pg;
@@ -14,12 +15,14 @@ using namespace pg::tools;
 using namespace pg::testing;
 namespace fs = std::filesystem;
 
-TEST_CASE("sft on a file: a resumed run has the bytes of one that was not stopped", "[pg][chat]") {
+TEST_CASE("sft on a file: a run resumed on other ranks has the bytes of one that was not stopped",
+          "[pg][chat][ranks]") {
   const TempDir dir;
   write_chat_model(dir.file("model"));
   write_chat_data(dir.file("data.jsonl"));
-  const SftDataOptions options = {.file = dir.file("data.jsonl"), .chat_template = "", .max_length = 60};
-  const auto run = [&](const std::string& name, int64_t steps, const std::string& resume = "") {
+  const SftDataOptions options = {
+      .file = dir.file("data.jsonl"), .chat_template = "", .val_share = 0.2, .max_length = 60};
+  const auto run = [&](const std::string& name, int64_t steps, int ranks, const std::string& resume = "") {
     SftDataRun r;
     r.run.name = name;
     r.run.out = dir.file(name);
@@ -28,18 +31,28 @@ TEST_CASE("sft on a file: a resumed run has the bytes of one that was not stoppe
     r.init = dir.file("model");
     r.device = "cpu";
     r.train.max_steps = steps;
+    r.train.micro_batches = 3;
     r.train.schedule = {.kind = Schedule::Kind::constant, .lr = 1e-2};
     r.train.eval_interval = 2;
-    r.batch = 3;
+    r.batch = 1;
     r.steps_given = true;
     r.config = [](const TrainConfig&) { return std::string(); };
-    REQUIRE(sft_on_data(options, r, *single_rank()) == 0);
+    const auto work = [&](Comm& comm) { return sft_on_data(options, r, comm); };
+    REQUIRE(run_on_ranks({.ranks = ranks}, Device{}, r.run, work) == 0);
     return fs::directory_iterator(dir.file(name))->path().string();
   };
-  const std::string whole = run("whole", 9);  // more than two epochs
-  const std::string part = run("part", 4);
-  run("part", 9, part);
-  CHECK(read_file(whole + "/checkpoint.safetensors") == read_file(part + "/checkpoint.safetensors"));
+  const auto result = [](const std::string& run) {
+    return read_file(run + "/checkpoint.safetensors") + read_file(run + "/metrics.jsonl");
+  };
+  const std::string whole = run("whole", 9, 1);  // more than two epochs
+  const std::string part = run("part", 4, 1);
+  run("part", 9, 1, part);
+  CHECK(result(whole) == result(part));
+  CHECK(result(whole) == result(run("of_two", 9, 2)));
+  const std::string mixed = run("mixed", 2, 2);
+  run("mixed", 6, 3, mixed);
+  run("mixed", 9, 1, mixed);
+  CHECK(result(whole) == result(mixed));
 }
 
 TEST_CASE("sft on a file: the loss of packed texts is that of each text alone", "[pg][chat]") {

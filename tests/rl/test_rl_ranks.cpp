@@ -2,14 +2,10 @@
 #include <signal.h>
 
 #include <chrono>
-#include <cstring>
-#include <fstream>
 
 #include "rl/text/imitation.h"
 #include "rl/text/trainer.h"
-#include "tensor/base/parallel.h"
-#include "tensor/comm/launch.h"
-#include "tests/catch.h"
+#include "tests/rl/on_ranks.h"
 
 using namespace pg;
 using namespace pg::rl;
@@ -93,42 +89,12 @@ std::vector<double> numbers(const Job& job, Comm* comm) {
   return all;
 }
 
-std::string bytes_of(const std::vector<double>& x) {
-  return {reinterpret_cast<const char*>(x.data()), x.size() * sizeof(double)};
-}
-
-// The bytes of numbers(), of each rank; one process without a group if there are 0 ranks.
 std::vector<std::string> bytes_on(int ranks, const Job& job) {
-  const TempDir temp;
-  const auto file = [&](int rank) { return (temp.path / std::to_string(rank)).string(); };
-  std::string sentences;
-  // One rank too runs in a process of its own, because a trainer changes the policy.
-  const int status = run_ranks(
-      std::max(1, ranks),
-      [&](Comm& comm) {
-        set_num_threads(1);
-        std::ofstream out(file(comm.rank()), std::ios::binary);
-        out << bytes_of(numbers(job, ranks == 0 ? nullptr : &comm));
-        return out.flush() ? 0 : 1;
-      },
-      {.timeout = 120}, &sentences);
-  INFO(sentences);
-  REQUIRE(status == 0);
-  std::vector<std::string> all;
-  for (int r = 0; r < std::max(1, ranks); ++r) {
-    std::ifstream in(file(r), std::ios::binary);
-    all.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-  }
-  return all;
+  return pg::testing::bytes_on(ranks, [&](Comm* comm) { return numbers(job, comm); });
 }
 
 void check_equal(const Job& job, std::initializer_list<int> numbers_of_ranks = {1, 2, 3}) {
-  const std::string expected = bytes_on(0, job)[0];
-  REQUIRE(expected.size() > 1000);
-  for (const int ranks : numbers_of_ranks) {
-    INFO(ranks << " ranks");
-    for (const std::string& of_rank : bytes_on(ranks, job)) CHECK(of_rank == expected);
-  }
+  pg::testing::check_equal_on_ranks([&](Comm* comm) { return numbers(job, comm); }, numbers_of_ranks);
 }
 
 }  // namespace
