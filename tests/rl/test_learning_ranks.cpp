@@ -144,14 +144,15 @@ std::vector<double> sft(const SftJob& job, Comm* comm) {
 }
 
 struct ExpertJob {
-  ExpertIterationConfig config = {.problems = 7, .samples = 16, .batch = 5, .micro_batch = 2};
+  int64_t at_least = 18;  // responses that must be imitated: more than one step of each iteration
+  ExpertIterationConfig config = {.problems = 61, .samples = 4, .batch = 5, .micro_batch = 2};
   DType dtype = f32;
 };
 
 std::vector<double> expert(const ExpertJob& job, Comm* comm) {
   const auto task = sorting();
   Transformer policy = new_policy(*task, job.dtype);
-  imitate(policy, *task, 40);
+  imitate(policy, *task, 80);
   std::vector<double> all;
   double kept = 0;
   for (int64_t i = 1; i <= 3; ++i) {
@@ -159,7 +160,7 @@ std::vector<double> expert(const ExpertJob& job, Comm* comm) {
     kept += metrics.at("kept");
     add(all, metrics);
   }
-  check(kept > 0, "nothing was imitated");
+  check(kept >= static_cast<double>(job.at_least), "only {} responses were imitated", kept);
   add_weights(all, policy);
   return all;
 }
@@ -214,7 +215,7 @@ TEST_CASE("learning on ranks: DPO has the bits of one rank", "[rl][preferences][
 TEST_CASE("learning on ranks: expert iteration has the bits of one rank", "[rl][preferences][ranks]") {
   check_equal_on_ranks([](Comm* comm) { return expert({}, comm); });
   // Steps with fewer responses than micro-batches, and iterations with fewer problems than ranks.
-  const ExpertJob few{.config = {.problems = 2, .samples = 32, .batch = 64, .micro_batch = 4}};
+  const ExpertJob few{.at_least = 1, .config = {.problems = 2, .samples = 64, .batch = 64, .micro_batch = 4}};
   check_equal_on_ranks([&](Comm* comm) { return expert(few, comm); });
 }
 
@@ -232,7 +233,7 @@ TEST_CASE("learning on ranks: micro-batches add up to their batch", "[rl][prefer
         parts{.config = {.batch = 10, .micro_batch = size}, .dtype = f64};
     CHECK(differ(reward_model(whole, nullptr), reward_model(parts, nullptr)) < 1e-9);
     CHECK(differ(dpo(whole, nullptr), dpo(parts, nullptr)) < 1e-9);
-    const ExpertJob expert_whole{.config = {.problems = 7, .samples = 16, .batch = 5}, .dtype = f64};
+    const ExpertJob expert_whole{.config = {.problems = 61, .samples = 4, .batch = 5}, .dtype = f64};
     ExpertJob expert_parts = expert_whole;
     expert_parts.config.micro_batch = size;
     CHECK(differ(expert(expert_whole, nullptr), expert(expert_parts, nullptr)) < 1e-9);
