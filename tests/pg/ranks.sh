@@ -73,6 +73,26 @@ pid=
 unset WORLD_SIZE MASTER_ADDR MASTER_PORT
 same tcp
 
+# Commands that learn from answers and choices: the weights and metrics of one rank with the same parts of a batch.
+learn() { # learn COMMAND RANKS OPTIONS…: the run COMMAND-RANKS
+  command=$1 of=$2
+  shift 2
+  "$pg" "$command" --out "$work/runs" --name "$command-$of" --ranks "$of" --threads 1 --eval-problems 5 --eval-every 4 \
+    "$@" >"$work/log" 2>&1 || fail "pg $command with $of ranks failed"
+}
+for ranks in 1 2 3; do
+  learn sft $ranks --task keyword --layers 1 --heads 2 --width 32 --steps 40 --batch 8 --accumulate 3 --lr 5e-3
+  learn dpo $ranks --task keyword --init "$(folder sft-1)" --pairs 20 --held-out 7 --steps 6 --batch 8 --micro-batch 3
+done
+for ranks in 2 3; do
+  for command in sft dpo; do
+    cmp "$(folder $command-1)/checkpoint.safetensors" "$(folder $command-$ranks)/checkpoint.safetensors" ||
+      fail "the weights of pg $command differ on $ranks ranks"
+    cmp "$(folder $command-1)/metrics.jsonl" "$(folder $command-$ranks)/metrics.jsonl" ||
+      fail "the metrics of pg $command differ on $ranks ranks"
+  done
+done
+
 # A polite stop, and on with another number of ranks.
 train polite --ranks 3 &
 pid=$!
@@ -110,5 +130,5 @@ pid=
 [ -z "$left" ] || fail "these ranks are left behind: $left"
 same killed
 restarts=$(grep -c 'start again' "$work/log")
-echo "the same bytes with 2 and 3 ranks$by and by sockets, and after $kills kills and $stops stops of ranks ($restarts restarts)"
+echo "the same bytes with 2 and 3 ranks$by and by sockets, in pg train, sft and dpo, and after $kills kills and $stops stops of ranks ($restarts restarts)"
 if [ $kills -lt 5 ] || [ "$restarts" -lt 5 ]; then fail "fewer than 5 kills met the run: lengthen it"; fi

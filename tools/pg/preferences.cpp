@@ -71,11 +71,9 @@ struct Setting {
   std::unique_ptr<Transformer> policy;
   std::vector<rl::Preference> pairs, held_out;
 };
-Setting prepare(const PreferenceOptions& o, const char* command, Comm& comm) {
+Setting prepare(const PreferenceOptions& o, Comm& comm) {
   Setting s{open_run(comm, o.common.run.resume).folder, {}, {}, {}, {}};
   start_threads(o.common.run.threads, comm);
-  check(!o.common.init.empty(),
-        "pg {}: --init RUN is missing: a policy must write the responses to choose from; pg sft makes one", command);
   s.task = make_task(o.common);
   s.policy = make_policy(o.common, *s.task, o.preferences.seed);
   s.pairs = draw_pairs(comm, *s.policy, *s.task, o, o.pairs + o.held_out);
@@ -124,7 +122,7 @@ int loop(const PreferenceOptions& o, Comm& comm, std::optional<RunDir>& run, con
 std::string number(double x) { return fmt::format("{:a}", x); }
 
 int train_reward_model(const PreferenceOptions& o, Comm& comm) {
-  Setting s = prepare(o, "reward-model", comm);
+  Setting s = prepare(o, comm);
   Generator head = random_stream(o.preferences.seed, head_stream);
   rl::ScalarModel model(*s.policy, 1 / std::sqrt(static_cast<double>(s.policy->config.n_embd) + 1), head);
   rl::RewardModelTrainer trainer(model, s.pairs, o.preferences, &comm);
@@ -155,7 +153,7 @@ int train_reward_model(const PreferenceOptions& o, Comm& comm) {
 }
 
 int dpo(const PreferenceOptions& o, Comm& comm) {
-  Setting s = prepare(o, "dpo", comm);
+  Setting s = prepare(o, comm);
   rl::DpoTrainer trainer(*s.policy, s.pairs, o.preferences, &comm);
   std::optional<RunDir> run = begin_run(o, s, "dpo", comm);
   const auto held_out = s.task->held_out(o.eval_problems);
@@ -194,6 +192,9 @@ Command command_of(std::string name, std::string about, std::vector<Field> (*own
   const auto o = std::make_shared<PreferenceOptions>();
   const auto run = [o, own, action](Given& given) {
     choose_task(o->common, given);
+    check(!o->common.init.empty(),
+          "pg {}: --init RUN is missing: a policy must write the responses to choose from; pg sft makes one",
+          given.command());
     settle(o->preferences.schedule, o->steps, given);
     settle_micro_batch(o->preferences.micro_batch, o->preferences.batch, o->ranks, given);
     o->common.run.config = given.yaml(joined(own(*o), o->common.setup.fields));
