@@ -130,5 +130,6 @@ pid=
 [ -z "$left" ] || fail "these ranks are left behind: $left"
 same killed
 restarts=$(grep -c 'start again' "$work/log")
-echo "the same bytes with 2 and 3 ranks$by and by sockets, in pg train, sft and dpo, and after $kills kills and $stops stops of ranks ($restarts restarts)"
+echo "the same bytes with 2 and 3 ranks$by and by sockets, in pg train, sft and dpo,"
+echo "and after $kills kills and $stops stops of ranks ($restarts restarts)"
 if [ $kills -lt 5 ] || [ "$restarts" -lt 5 ]; then fail "fewer than 5 kills met the run: lengthen it"; fi

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "nn/checkpoint.h"
+#include "nn/config_json.h"
 #include "nn/peft.h"
 #include "tasks/text_data.h"
 #include "tests/catch.h"
@@ -9,6 +11,7 @@
 #include "tools/pg/commands.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/sft_data.h"
+#include "tools/pg/text_rl.h"
 
 using namespace pg;
 using namespace pg::tools;
@@ -72,6 +75,21 @@ std::string files_of(const std::string& folder) {
 }
 
 }  // namespace
+
+TEST_CASE("adapters: the reward model of a run scores without dropout", "[pg][lora]") {
+  const TempDir dir;
+  const auto task = make_text_task("keyword");
+  Generator g(3);
+  Transformer trunk({.vocab_size = task->vocab_size(), .block_size = 32, .n_layer = 1, .n_head = 2, .n_embd = 16}, g);
+  add_lora(trunk, {.rank = 2, .dropout = 0.5}, g);
+  rl::ScalarModel model(trunk, 0.5, g);
+  save_checkpoint(
+      dir.file("run"), model, nullptr,
+      {1, {}, {{"model", to_json(trunk.config)}, {"task", "keyword"}, {"score_mean", "0"}, {"score_std", "1"}}});
+  const RewardModel loaded = load_reward_model(dir.file("run"), *task, Device{});
+  CHECK_FALSE(loaded.model->training);
+  CHECK_FALSE(loaded.model->trunk.training);
+}
 
 TEST_CASE("adapters: a run, its folder of PEFT on the base model, and its merged export are one model", "[pg][lora]") {
   const TempDir dir;

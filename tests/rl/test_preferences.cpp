@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "nn/lora.h"
 #include "rl/text/imitation.h"
 #include "rl/text/preferences.h"
 #include "tasks/tiny_language.h"
@@ -105,6 +106,30 @@ TEST_CASE("preferences: a reward model learns to order pairs that can be told ap
   for (int step = 0; step < 150; ++step) loss = trainer.step().at("loss");
   CHECK(trainer.accuracy(held_out) >= 0.99);
   CHECK(loss < 0.2);
+}
+
+TEST_CASE("preferences: the accuracy of a reward model is measured without dropout", "[rl][preferences]") {
+  const auto task = make_text_task("keyword");
+  Transformer policy = make_policy(*task);
+  Generator g(1);
+  add_lora(policy, {.rank = 4, .alpha = 32, .dropout = 0.7}, g);
+  ScalarModel model(policy, 0.2, g);
+  RewardModelTrainer trainer(model, moon_pairs(100, 1), config_of(3e-2));
+  for (int step = 0; step < 10; ++step) trainer.step();
+  const std::vector<Preference> pairs = moon_pairs(50, 2);
+  // One pair at a time, in eval mode.
+  double higher = 0;
+  {
+    NoGrad no_grad;
+    EvalMode eval_mode(model);
+    for (const Preference& pair : pairs) {
+      const std::vector<Response> both = {response(pair.prompt, pair.chosen), response(pair.prompt, pair.rejected)};
+      const std::vector<double> scores = sequence_scores(model, pointers(both)).to_vector();
+      higher += scores[0] > scores[1];
+    }
+  }
+  CHECK(trainer.accuracy(pairs) == higher / 50);
+  CHECK(model.training);
 }
 
 TEST_CASE("preferences: a score is read at the last token and knows neither padding nor neighbours",
