@@ -30,7 +30,7 @@ Transformer new_policy(const TextTask& task, DType dtype = f32) {
                      g);
 }
 
-// Adapters of a frozen model, whose second factor is not zero any more.
+// Adds adapters and freezes the other weights.
 void adapt(Transformer& policy, double dropout) {
   Generator g(6);
   add_lora(policy, {.rank = 2, .alpha = 4, .dropout = dropout}, g);
@@ -54,7 +54,7 @@ void add_weights(std::vector<double>& all, Module& model) {
   }
 }
 
-// Pairs of a sorted answer and another order of it, as labels of one reward or the other would be.
+// Pairs of a sorted answer and the same in reverse, or cut short if that is equal.
 std::vector<Preference> pairs_of(const TextTask& task, size_t count) {
   Generator g(11);
   std::vector<Preference> pairs(count);

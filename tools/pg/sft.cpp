@@ -48,8 +48,9 @@ int sft(const SftOptions& o, Comm& comm) {
   check_batch_memory(policy->config, o.batch, "a smaller --batch");
   Trainer trainer(*policy, o.train, rl::sft_batches(*task, o.batch), &comm);
   if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
+  const int64_t start = trainer.steps();
   std::optional<RunDir> run =  // of rank 0
-      start_run(comm, std::move(opened.folder), trainer.steps(), o.common.run.out,
+      start_run(comm, std::move(opened.folder), start, o.common.run.out,
                 o.common.run.name.empty() ? "sft_" + task->name() : o.common.run.name);
   const std::string path = run ? run->path() : "";
   if (run) run->save_config(o.common.run.config);
@@ -57,7 +58,7 @@ int sft(const SftOptions& o, Comm& comm) {
 
   const auto held_out = task->held_out(o.eval_problems);
   catch_interrupt();
-  Progress progress(trainer.steps(), o.train.max_steps);
+  Progress progress(start, o.train.max_steps);
   std::string last;
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
@@ -69,7 +70,8 @@ int sft(const SftOptions& o, Comm& comm) {
         rl::rollout_on_ranks(comm, *policy, *task, held_out, {.samples = 1, .greedy = true});
     rl::Metrics metrics;
     rl::add_rollout_metrics(metrics, experience);
-    if (run) run->log(step, {{"eval/reward", metrics.at("reward/mean")}, {"eval/solved", metrics.at("solved")}});
+    if (run && (step > start || start == 0))  // else a finished run, already logged
+      run->log(step, {{"eval/reward", metrics.at("reward/mean")}, {"eval/solved", metrics.at("solved")}});
     last =
         fmt::format("  held-out reward {:.3f}, solved {:.1f} %", metrics.at("reward/mean"), 100 * metrics.at("solved"));
     policy->train();

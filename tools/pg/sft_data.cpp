@@ -100,8 +100,9 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
   Trainer trainer(
       *start.model, r.train, [&](Generator&) { return texts.batch(next++); }, &comm);
   if (resumed) trainer.resume(load_checkpoint(checkpoint_path(r.run.resume)));
-  next = trainer.steps() * r.train.micro_batches;
-  std::optional<RunDir> run = start_run(comm, std::move(opened.folder), trainer.steps(), r.run.out,
+  const int64_t first = trainer.steps();
+  next = first * r.train.micro_batches;
+  std::optional<RunDir> run = start_run(comm, std::move(opened.folder), first, r.run.out,
                                         r.run.name.empty() ? "sft" : r.run.name);  // of rank 0
   const std::string path = run ? run->path() : "";
   if (run) run->save_config(r.config(r.train));
@@ -112,7 +113,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
          parameter_text(*start.model), r.train.max_steps, r.batch * r.train.micro_batches, path);
 
   catch_interrupt();
-  Progress progress(trainer.steps(), r.train.max_steps);
+  Progress progress(first, r.train.max_steps);
   std::string last;
   TrainHooks hooks;
   hooks.on_step = [&](const StepReport& report) {
@@ -128,7 +129,8 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
     if (data.val.empty()) return;
     int64_t at = 0;
     const double loss = trainer.evaluate([&](Generator&) { return held_out.batch(at++, false); }, held_out.per_epoch());
-    if (run) run->log(step, {{"val_loss", loss}});
+    if (run && (step > first || first == 0))  // else a finished run, already logged
+      run->log(step, {{"val_loss", loss}});
     last = fmt::format("  validation {:.4f}", loss);
   };
   const auto save = [&](int64_t) {
