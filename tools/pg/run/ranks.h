@@ -15,12 +15,16 @@ struct RankOptions {
   int ranks = 1;         // processes
   bool log_all = false;  // ranks other than 0 write too
   int restarts = 0;
+  int zero = 0;
   double timeout = 0;  // seconds; 0: 10, but 600 for ranks whose processor time cannot be seen (mpirun and others)
 };
 // The number of ranks: of --ranks, or of mpirun, torchrun or Slurm if they have started this process as one of several.
 int rank_count(const RankOptions& options);
 
+// All but zero.
 std::vector<Field> fields(RankOptions& options);
+// --zero, for commands that know it: which state each rank holds (nn/param_slab.h).
+Field zero_field(RankOptions& options);
 
 // Runs `work` with a Comm of tensors on `device`, and returns its exit status. One rank without restarts is this
 // process, and so is a rank that mpirun, torchrun or Slurm has started (tensor/comm/start.h). Otherwise the ranks are
@@ -56,5 +60,7 @@ OpenedRun open_run(Comm& comm, const std::string& path);
 // start_run() on rank 0; the others get nothing.
 std::optional<RunDir> start_run(Comm& comm, std::optional<RunDir> opened, int64_t done, const std::string& root,
                                 const std::string& name);
+// The path of the run of rank 0, into which all ranks write with `zero`: Error if it is no folder on one of them.
+std::string path_on_ranks(Comm& comm, const std::optional<RunDir>& run, int zero);
 
 }  // namespace pg::tools
