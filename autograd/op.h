@@ -13,7 +13,7 @@ namespace pg {
   X(transpose) X(permute) X(slice) X(expand) X(cat) X(stack) X(gather) \
   X(index_select) X(scatter_add) X(embedding) X(softmax) X(log_softmax) \
   X(cross_entropy) X(token_log_prob) X(layer_norm) X(add_layer_norm) \
-  X(rms_norm) X(add_rms_norm) X(attention) X(dropout) X(rope) X(checkpoint)
+  X(rms_norm) X(add_rms_norm) X(attention) X(dropout) X(rope) X(checkpoint) X(before_backward)
 // clang-format on
 
 enum class Op : uint8_t {

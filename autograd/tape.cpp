@@ -413,6 +413,15 @@ Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
   return y;
 }
 
+Tensor before_backward(const Tensor& x, std::function<void()> hook) {
+  check(x.defined(), "before_backward: the tensor is undefined");
+  check(bool(hook), "before_backward: the function is empty");
+  return record(Op::before_backward, x.detach(), {&x}, [hook = std::move(hook)](const Tensor& dy, Grads& g) {
+    hook();
+    g.pass(0, dy);
+  });
+}
+
 // ---- leaves
 
 Tensor& Tensor::set_requires_grad(bool on) {

@@ -155,6 +155,9 @@ bool grad_enabled();
 // Leaves that f captures get their gradients too. Error when more than 256 calls are nested in one another.
 Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x);
 
+// Returns x, with shared memory. A backward() through the result calls `hook` before it runs what x was computed by.
+Tensor before_backward(const Tensor& x, std::function<void()> hook);
+
 }  // namespace pg
 
 #include "autograd/tape_inl.h"

@@ -1,13 +1,18 @@
 // Writes and reads checkpoints: weights, optimizer, random state, metadata.
 #include "nn/checkpoint.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "nn/transformer.h"
 #include "tensor/base/text.h"
 
 namespace pg {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kStateKey = "policygrad";  // the metadata entry that holds RunState
 constexpr std::string_view kOptimizerPrefix = "optim.";
@@ -45,24 +50,73 @@ int64_t whole(const nlohmann::json& json, int64_t low) {
   return json.get<int64_t>();
 }
 
+// "checkpoint-step200-" for the checkpoints "FOLDER/checkpoint.safetensors" of step 200.
+std::string shard_prefix(const fs::path& path, int64_t step) {
+  return fmt::format("{}-step{}-", path.stem().string(), step);
+}
+std::string shard_name(const fs::path& path, int64_t step, int rank, int ranks) {
+  return fmt::format("{}{:05}-of-{:05}{}", shard_prefix(path, step), rank + 1, ranks, path.extension().string());
+}
+
+// Deletes the files of shards of earlier checkpoints of this path.
+void delete_other_shards(const fs::path& path, const std::vector<std::string>& shards) {
+  const std::regex name_of_shard("-step[0-9]+-[0-9]{5}-of-[0-9]{5}");
+  const std::string stem = path.stem().string();
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path.has_parent_path() ? path.parent_path() : ".", error)) {
+    const std::string name = entry.path().filename().string(), other = entry.path().stem().string();
+    const bool is_shard = entry.path().extension() == path.extension() && other.starts_with(stem) &&
+                          std::regex_match(other.substr(stem.size()), name_of_shard);
+    if (is_shard && std::find(shards.begin(), shards.end(), name) == shards.end()) fs::remove(entry.path(), error);
+  }
+}
+
+// The tensors of the shards that the checkpoint `json` names.
+void load_shards(const nlohmann::json& json, const std::string& path, NamedTensors& tensors) {
+  const auto shards = json.value("shards", std::vector<std::string>());
+  for (const std::string& name : shards) {
+    check(fs::path(name).filename() == name, "the shard '{}' is not a file beside it", excerpt(name, 100));
+    const SafetensorsFile shard = load_safetensors((fs::path(path).parent_path() / name).string());
+    for (auto& [tensor_name, tensor] : shard.tensors) {
+      check(tensor_name.find(kOptimizerPrefix) != std::string::npos,
+            "the shard {} has '{}', expected only the state of optimizers", name, tensor_name);
+      tensors.emplace_back(tensor_name, tensor);
+    }
+  }
+}
+
 }  // namespace
 
 void save_checkpoint(const std::string& path, Module& model, const Optimizer* optimizer, const RunState& state,
                      const std::vector<CheckpointPart>& parts) {
   nlohmann::json json = {{"step", state.step}, {"texts", state.metadata}, {"generators", nlohmann::json::object()}};
   for (const auto& [name, generator] : state.generators) json["generators"][name] = generator_json(generator);
-  NamedTensors tensors;
+  NamedTensors tensors, shard;
+  Comm* comm = nullptr;  // of the ranks that share out the optimizers' state
   json["optimizer_steps"] = nlohmann::json::object();
   const auto add = [&](const std::string& part, Module& module, const Optimizer* owner) {
     for (auto& [name, tensor] : state_dict(module)) tensors.emplace_back(prefix_of(part) + name, std::move(tensor));
     json["optimizer_steps"][part] = owner ? owner->steps() : -1;
     if (!owner) return;
+    if (owner->slab().comm()) comm = owner->slab().comm();
     for (auto& [name, tensor] : owner->state()) {
-      tensors.emplace_back(prefix_of(part) + std::string(kOptimizerPrefix) + name, std::move(tensor));
+      (owner->slab().comm() ? shard : tensors)
+          .emplace_back(prefix_of(part) + std::string(kOptimizerPrefix) + name, std::move(tensor));
     }
   };
   add("", model, optimizer);
   for (const CheckpointPart& part : parts) add(part.name, *part.module, part.optimizer);
+  std::vector<std::string> shards;
+  for (int rank = 0; comm && rank < comm->size(); ++rank) {
+    shards.push_back(shard_name(path, state.step, rank, comm->size()));
+  }
+  if (comm) {
+    json["shards"] = shards;
+    const auto rank = static_cast<size_t>(comm->rank());
+    save_safetensors((fs::path(path).parent_path() / shards[rank]).string(), shard, {{"format", "pt"}});
+    comm->barrier();
+    if (rank != 0) return;
+  }
   std::string text;
   try {
     text = json.dump();
@@ -71,6 +125,7 @@ void save_checkpoint(const std::string& path, Module& model, const Optimizer* op
   }
   // transformers refuses files without "format".
   save_safetensors(path, tensors, {{"format", "pt"}, {kStateKey, text}});
+  delete_other_shards(path, shards);
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
@@ -84,6 +139,7 @@ Checkpoint load_checkpoint(const std::string& path) {
     for (const auto& [name, bits] : json.at("generators").items()) state.generators[name] = generator_from(bits);
     const auto optimizer_steps = json.value("optimizer_steps", nlohmann::json{{"", -1}});
     for (const auto& [part, steps] : optimizer_steps.items()) checkpoint.optimizer_steps[part] = whole(steps, -1);
+    load_shards(json, path, checkpoint.file.tensors);
   } catch (const std::exception& e) {  // nlohmann's own exceptions, or a number out of range
     fail("{}: the checkpoint's state is damaged: {}", path, excerpt(e.what(), 200));
   }

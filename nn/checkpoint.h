@@ -2,6 +2,10 @@
 // A checkpoint file holds all that a run needs to resume exactly where it stopped. It is a safetensors file: the
 // weights have their own names, the optimizer's tensors the prefix "optim.", everything else is in the metadata. Models
 // other than the main one (a critic, a reference) are parts: they have the same layout with the prefix "part.NAME.".
+//
+// With ZeRO (nn/param_slab.h) every rank writes the part of the optimizer's state that it updates, in a file beside it:
+// "checkpoint-step200-00001-of-00004.safetensors". The checkpoint names these files, is written last, and replaces the
+// one before as a whole. Any number of ranks can continue from it, with or without ZeRO.
 #include <map>
 #include <string>
 #include <vector>
@@ -27,7 +31,9 @@ struct CheckpointPart {
   const Optimizer* optimizer = nullptr;
 };
 
-// Writes the file atomically. Without an optimizer the file holds weights only.
+// Writes the file atomically. Without an optimizer the file holds weights only. If the optimizers are those of ranks of
+// ZeRO, all ranks must call it, with one path for all; the files of shards that the checkpoint no longer names are
+// deleted.
 void save_checkpoint(const std::string& path, Module& model, const Optimizer* optimizer, const RunState& state,
                      const std::vector<CheckpointPart>& parts = {});
 

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <span>
 #include <utility>
 
 #include "autograd/tape.h"
-#include "nn/data_parallel.h"
+#include "tensor/paged_memory.h"
 
 namespace pg {
 namespace {
@@ -26,13 +27,21 @@ uint64_t hash_of(const Tensor& parameters) {
   return hash;
 }
 
-// Neighbouring gradients of one slab that are sent together: those of the leaves [first, last).
+// Gradients of one slab that are sent together. The leaves [first, last) end in the range. One that begins in it and
+// ends in the range before is complete by then: that one was sent earlier.
 struct Bucket {
   size_t slab = 0;
   size_t first = 0, last = 0;
   Shard range;
   size_t incomplete = 0;  // of its leaves, in the running backward
 };
+// A bucket whose gradients have been sent and still take memory.
+struct Sent {
+  const Bucket* bucket = nullptr;
+  bool into_slab = false;  // they are in the slab's own gradients, of which the rank keeps its shard
+  Comm::Ticket ticket = 0;
+};
+constexpr size_t kMostSent = 2;
 
 }  // namespace
 
@@ -49,19 +58,19 @@ struct GradientSum::State {
   int64_t round = 0, rounds = 0;
   int terms = 0;
   Comm::Ticket ticket = 0;
+  std::deque<Sent> sent;  // of slabs that keep a shard of the gradients
   bool compared = false;  // the weights of the ranks
 
-  State(std::vector<ParamSlab*> given, Comm& c, int64_t bucket_bytes) : slabs(std::move(given)), comm(c) {
+  State(std::vector<ParamSlab*> given, Comm& c) : slabs(std::move(given)), comm(c) {
     for (size_t s = 0; s < slabs.size(); ++s) {
       const Tensor& grads = slabs[s]->grads();
       check(grads.device() == comm.device(), "GradientSum: the gradients are on {}, the ranks exchange tensors on {}",
             to_string(grads.device()), to_string(comm.device()));
       const auto& segments = slabs[s]->segments();
       size_t last = segments.size();
-      for (const Shard& range :
-           gradient_buckets(segments, bucket_bytes, static_cast<int64_t>(size_of(grads.dtype())))) {
+      for (const Shard& range : slabs[s]->buckets()) {
         size_t first = last;
-        while (first > 0 && segments[first - 1].begin >= range.begin) --first;
+        while (first > 0 && segments[first - 1].end > range.begin) --first;
         buckets.push_back({s, first, last, range});
         last = first;
       }
@@ -84,11 +93,12 @@ struct GradientSum::State {
     }
   }
 
+  // The parameters of stage 3 of ZeRO are compared before they are released (nn/gathered_weights.h).
   void compare_weights() {
-    if (std::exchange(compared, true) || comm.size() == 1) return;
-    std::string hashes;
-    for (const ParamSlab* slab : slabs) hashes += fmt::format("{:016x} ", hash_of(slab->params()));
-    check_same_on_all_ranks(comm, "weights", hashes);
+    if (std::exchange(compared, true)) return;
+    std::vector<const ParamSlab*> whole;
+    std::copy_if(slabs.begin(), slabs.end(), std::back_inserter(whole), [](auto* slab) { return slab->zero() < 3; });
+    check_same_weights(comm, whole);
   }
 
   // Where the micro-batches of this round write their gradients.
@@ -119,11 +129,28 @@ struct GradientSum::State {
       options.add = true;
     }
     ticket = comm.start_reduce_scatter(of_bucket(memory(bucket.slab)), options);
-    if (round + 1 == rounds) ticket = comm.start_all_gather(sum, kShardUnit);
+    if (round + 1 == rounds && slab.zero() == 0) ticket = comm.start_all_gather(sum, kShardUnit);
+    if (slab.zero() < 2) return;
+    sent.push_back({&bucket, round == 0, ticket});
+    while (sent.size() > kMostSent) release_sent();
+  }
+
+  // Gives the memory of gradients that were sent, and that the rank does not keep, back to the system.
+  void release_sent() {
+    const Sent done = sent.front();
+    sent.pop_front();
+    comm.wait(done.ticket);
+    const size_t s = done.bucket->slab;
+    const Shard range = done.bucket->range;
+    if (!done.into_slab) return release_pages(extra[s], range.begin, range.end);
+    const Shard own = shard_of(range.size(), comm.rank(), comm.size(), kShardUnit);
+    release_pages(slabs[s]->grads(), range.begin, range.begin + own.begin);
+    release_pages(slabs[s]->grads(), range.begin + own.end, range.end);
   }
 
   void run_round(int64_t micro_batches, const std::function<void(int64_t)>& backward_of) {
     if (round >= 2) comm.wait(ticket);  // it reads the memory that is written next
+    while (!sent.empty()) release_sent();
     next = 0;
     terms = static_cast<int>(std::min<int64_t>(comm.size(), micro_batches - round * comm.size()));
     for (Bucket& bucket : buckets) bucket.incomplete = bucket.last - bucket.first;
@@ -143,6 +170,7 @@ struct GradientSum::State {
   void finish() {
     std::vector<int32_t> flags;
     for (const auto& of_slab : received) flags.insert(flags.end(), of_slab.begin(), of_slab.end());
+    while (!sent.empty()) release_sent();
     comm.wait(ticket);
     if (comm.size() > 1) {  // one rank may be recording a graph, which cannot read from the device
       const Tensor all = Tensor::from(flags, {std::ssize(flags)}).to(comm.device());
@@ -159,8 +187,8 @@ struct GradientSum::State {
   }
 };
 
-GradientSum::GradientSum(std::vector<ParamSlab*> slabs, Comm& comm, int64_t bucket_bytes)
-    : state_(std::make_unique<State>(std::move(slabs), comm, bucket_bytes)) {}
+GradientSum::GradientSum(std::vector<ParamSlab*> slabs, Comm& comm)
+    : state_(std::make_unique<State>(std::move(slabs), comm)) {}
 GradientSum::~GradientSum() = default;
 
 void GradientSum::run(int64_t micro_batches, const std::function<void(int64_t)>& backward_of) {
@@ -179,10 +207,18 @@ void GradientSum::run(int64_t micro_batches, const std::function<void(int64_t)>&
     s.finish();
   } catch (const std::exception& e) {
     s.sends = false;
+    s.sent.clear();
     s.comm.abandon(e.what());
     for (const ParamSlab* slab : s.slabs) slab->set_grad_memory(slab->grads());
     throw;
   }
+}
+
+void check_same_weights(Comm& comm, const std::vector<const ParamSlab*>& slabs) {
+  if (comm.size() == 1 || slabs.empty()) return;
+  std::string hashes;
+  for (const ParamSlab* slab : slabs) hashes += fmt::format("{:016x} ", hash_of(slab->values()));
+  check_same_on_all_ranks(comm, "weights", hashes);
 }
 
 void gather_parts(Comm& comm, std::vector<std::vector<double>>& parts) {

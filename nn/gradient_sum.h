@@ -12,17 +12,17 @@ namespace pg {
 
 class GradientSum {
  public:
-  // The slabs and the group must outlive the result. Error unless the slabs are on the group's device. Gradients are
-  // sent in buckets, neighbours in a slab of at least `bucket_bytes` together.
-  GradientSum(std::vector<ParamSlab*> slabs, Comm& comm, int64_t bucket_bytes = int64_t{8} << 20);
+  // The slabs and the group must outlive the result. Error unless the slabs are on the group's device.
+  GradientSum(std::vector<ParamSlab*> slabs, Comm& comm);
   ~GradientSum();
   GradientSum(const GradientSum&) = delete;
 
   // Calls backward_of(i), which runs backward() once for each slab, for those of the micro-batches [0, micro_batches)
   // that belong to this rank: i = rank, rank + size, …. Afterwards the gradients in the slabs are the sum over all
-  // micro-batches, on every rank; a parameter has a gradient if it received one on any rank. All ranks must call it
-  // with the same number. A bucket whose gradients are complete is sent while backward() still runs, the end of a slab
-  // first. With more than one micro-batch on a rank it keeps a second slab of gradients.
+  // micro-batches, on every rank; with ZeRO where the rank updates them (ParamSlab::own), and the others are undefined.
+  // A parameter has a gradient if it received one on any rank. All ranks must call it with the same number. A bucket of
+  // a slab whose gradients are complete is sent while backward() still runs, the end of a slab first. With more than
+  // one micro-batch on a rank it keeps a second slab of gradients.
   //
   // If backward_of throws, the work of all ranks ends. The first call compares the weights of the ranks: an Error names
   // a rank whose weights differ.
@@ -32,6 +32,9 @@ class GradientSum {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Compares the parameters of the ranks by a hash of their bits: an Error names a rank whose parameters differ.
+void check_same_weights(Comm& comm, const std::vector<const ParamSlab*>& slabs);
 
 // Values that belong to the micro-batches (or other parts) of a step: those of part i are known to rank i mod size.
 // parts[i] must have one length on all ranks. Afterwards all ranks have all values, bit for bit.

@@ -1,6 +1,8 @@
 // SGD and AdamW over a slab of parameters; the fields and checks of the learning rate schedule.
 #include "nn/optim.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -22,32 +24,105 @@ void Optimizer::step(double lr, double grad_scale) {
   slab_.refresh_masters();
   ++steps_;
   update(lr, grad_scale);
+  slab_.gather_params();
   slab_.bump_version();
 }
 
 NamedTensors Optimizer::state() const {
-  NamedTensors result = own_state();
-  if (slab_.rounded().defined()) {
-    for (auto& entry : slab_.named_views(slab_.params(), "master.")) result.push_back(std::move(entry));
+  NamedTensors result;
+  for (const auto& [prefix, tensor] : all_state()) {
+    for (auto& entry : slab_.named_views(tensor, prefix)) result.push_back(std::move(entry));
   }
   return result;
 }
 
-void Optimizer::load_state(const NamedTensors& state, int64_t steps) {
-  const NamedTensors own = this->state();
-  std::map<std::string, const Tensor*> given;
-  for (const auto& [name, tensor] : state) given[name] = &tensor;
-  for (const auto& [name, tensor] : own) {
-    const auto found = given.find(name);
-    check(found != given.end(), "optimizer state: '{}' is missing; was it saved by another optimizer?", name);
-    check(found->second->shape() == tensor.shape() && found->second->dtype() == tensor.dtype(),
-          "optimizer state: '{}' is {} {}, expected {} {}", name, found->second->dtype(), found->second->shape(),
-          tensor.dtype(), tensor.shape());
+NamedTensors Optimizer::all_state() const {
+  NamedTensors all = own_state();
+  if (slab_.rounded().defined()) all.emplace_back("master.", slab_.params());
+  return all;
+}
+
+namespace {
+
+// The elements of a parameter, in row-major order from `begin` on.
+struct StatePart {
+  int64_t begin = 0;
+  const Tensor* values = nullptr;
+  int64_t end() const { return begin + values->numel(); }
+};
+using StateParts = std::map<std::string, std::vector<StatePart>>;
+
+StateParts parts_of(const NamedTensors& state) {
+  StateParts parts;
+  for (const auto& [name, tensor] : state) {
+    int64_t begin = 0;
+    const size_t bracket = name.ends_with(']') ? name.rfind('[') : std::string::npos;
+    if (bracket != std::string::npos) {
+      const char* at = name.data() + bracket + 1;
+      const auto [stop, error] = std::from_chars(at, name.data() + name.size(), begin);
+      const bool named = error == std::errc() && *stop == ':' && begin >= 0 && begin <= INT64_MAX - tensor.numel();
+      check(
+          named && tensor.rank() == 1 && name.substr(bracket) == fmt::format("[{}:{}]", begin, begin + tensor.numel()),
+          "optimizer state: '{}' has shape {}; a part of a tensor has rank 1 and is named NAME[BEGIN:END]", name,
+          tensor.shape());
+    }
+    parts[name.substr(0, bracket)].push_back({begin, &tensor});
   }
-  check(given.size() == own.size(), "optimizer state: {} tensors, expected {}; was it saved by another optimizer?",
-        given.size(), own.size());
+  for (auto& [name, of_name] : parts) {
+    std::sort(of_name.begin(), of_name.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  }
+  return parts;
+}
+
+// Copies the elements of a segment that are in `own` into `to`, which has the layout of the slab.
+void copy_part(const std::vector<StatePart>& parts, const ParamSlab::Segment& segment, const Shard& own,
+               const Tensor& to) {
+  for (const StatePart& part : parts) {
+    const int64_t begin = std::max(segment.begin + part.begin, own.begin);
+    const int64_t end = std::min(segment.begin + part.end(), own.end);
+    if (begin >= end) continue;
+    const Tensor flat = part.values->view_reshape({part.values->numel()});
+    const int64_t first = segment.begin + part.begin;
+    to.view_slice(0, begin, end).copy_from(flat.view_slice(0, begin - first, end - first));
+  }
+}
+
+}  // namespace
+
+void Optimizer::load_state(const NamedTensors& state, int64_t steps) {
+  const StateParts given = parts_of(state);
+  const NamedTensors own = all_state();
+  size_t known = 0;
+  for (const auto& [prefix, tensor] : own) {
+    for (const ParamSlab::Segment& segment : slab_.segments()) {
+      const std::string name = prefix + segment.name;
+      const auto found = given.find(name);
+      check(found != given.end(), "optimizer state: '{}' is missing; was it saved by another optimizer?", name);
+      ++known;
+      int64_t end = 0;
+      for (const StatePart& part : found->second) {
+        const Tensor& values = *part.values;
+        const bool whole = found->second.size() == 1 && values.shape() == segment.shape;
+        check((whole || values.rank() == 1) && values.dtype() == tensor.dtype(),
+              "optimizer state: '{}' is {} {}, expected {} {}", name, values.dtype(), values.shape(), tensor.dtype(),
+              segment.shape);
+        check(part.begin == end, "optimizer state: the elements of '{}' from {} on are {}", name,
+              std::min(part.begin, end), part.begin < end ? "there twice" : "missing");
+        end = part.end();
+      }
+      const int64_t expected = segment.end - segment.begin;
+      check(end == expected, "optimizer state: '{}' has {} elements, expected {} {}", name, end, expected,
+            segment.shape);
+    }
+  }
+  check(given.size() == known, "optimizer state: {} tensors, expected {}; was it saved by another optimizer?",
+        given.size(), known);
   check(steps >= 0, "optimizer state: the number of steps must not be negative, got {}", steps);
-  for (const auto& [name, tensor] : own) tensor.copy_from(*given[name]);
+  for (const auto& [prefix, tensor] : own) {
+    for (const ParamSlab::Segment& segment : slab_.segments()) {
+      for (const Shard& shard : slab_.own()) copy_part(given.at(prefix + segment.name), segment, shard, tensor);
+    }
+  }
   if (slab_.rounded().defined()) {
     if (rounds_to_nearest()) slab_.round_params();
     slab_.bump_version();
@@ -62,18 +137,21 @@ Sgd::Sgd(ParamSlab& slab, const SgdOptions& options) : Optimizer(slab), options_
 }
 
 NamedTensors Sgd::own_state() const {
-  return momentum_.defined() ? slab_.named_views(momentum_, "momentum.") : NamedTensors{};
+  return momentum_.defined() ? NamedTensors{{"momentum.", momentum_}} : NamedTensors{};
 }
 
 void Sgd::update(double lr, double grad_scale) {
   const Kernels& k = kernels(slab_.params().device());
-  Tensor g = affine(slab_.grads(), grad_scale, 0);
-  if (options_.weight_decay != 0) g = g + slab_.params() * options_.weight_decay;
-  if (momentum_.defined()) {
-    k.accumulate(momentum_, g, options_.momentum);
-    g = options_.nesterov ? g + momentum_ * options_.momentum : momentum_;
+  for (const Shard& own : slab_.own()) {
+    const auto part = [&](const Tensor& slab) { return slab.view_slice(0, own.begin, own.end); };
+    Tensor g = affine(part(slab_.grads()), grad_scale, 0);
+    if (options_.weight_decay != 0) g = g + part(slab_.params()) * options_.weight_decay;
+    if (momentum_.defined()) {
+      k.accumulate(part(momentum_), g, options_.momentum);
+      g = options_.nesterov ? g + part(momentum_) * options_.momentum : part(momentum_);
+    }
+    k.accumulate(part(slab_.params()), g * -lr, 1);
   }
-  k.accumulate(slab_.params(), g * -lr, 1);
   slab_.round_params();
 }
 
@@ -89,11 +167,7 @@ AdamW::AdamW(ParamSlab& slab, const AdamWOptions& o)
         o.eps, o.weight_decay);
 }
 
-NamedTensors AdamW::own_state() const {
-  NamedTensors result = slab_.named_views(m_, "m.");
-  for (auto& entry : slab_.named_views(v_, "v.")) result.push_back(std::move(entry));
-  return result;
-}
+NamedTensors AdamW::own_state() const { return {{"m.", m_}, {"v.", v_}}; }
 
 void AdamW::update(double lr, double grad_scale) {
   send_numbers(lr, steps_);
@@ -108,6 +182,7 @@ void AdamW::begin_step(double lr) {
 void AdamW::update_by_norm(const Tensor& squared_norm, double max_norm) {
   slab_.fill_missing_grads();
   run({.sum_of_squares = squared_norm, .max_norm = max_norm});
+  slab_.gather_params();
 }
 
 void AdamW::end_step() {
@@ -133,12 +208,16 @@ void AdamW::run(AdamWArgs args) {
   for (size_t first = 0; first < segments.size();) {
     size_t last = first;
     while (last + 1 < segments.size() && decay(last + 1) == decay(first)) ++last;
-    // Gaps between segments hold zeros in all four slabs and remain zero.
-    const auto part = [&](const Tensor& slab) { return slab.view_slice(0, segments[first].begin, segments[last].end); };
-    if (slab_.rounded().defined()) args.rounded = part(slab_.rounded());
     args.weight_decay = decay(first);
-    args.first = segments[first].begin;
-    kernels(slab_.params().device()).adamw(part(slab_.params()), part(slab_.grads()), part(m_), part(v_), args);
+    for (const Shard& own : slab_.own()) {
+      // Gaps between segments hold zeros in all four slabs and remain zero.
+      const int64_t begin = std::max(own.begin, segments[first].begin), end = std::min(own.end, segments[last].end);
+      if (begin >= end) continue;
+      const auto part = [&](const Tensor& slab) { return slab.view_slice(0, begin, end); };
+      if (slab_.rounded().defined()) args.rounded = part(slab_.rounded());
+      args.first = begin;
+      kernels(slab_.params().device()).adamw(part(slab_.params()), part(slab_.grads()), part(m_), part(v_), args);
+    }
     first = last + 1;
   }
 }

@@ -25,15 +25,20 @@ class Optimizer {
   int64_t steps() const { return steps_; }
 
   // What a checkpoint must hold besides steps(): tensors named like "m.wte.weight" that share the optimizer's memory.
+  // On a rank of ZeRO the parts that it updates, named like "m.wte.weight[16384:32768]" (ParamSlab::named_views).
   NamedTensors state() const;
-  // Inverse of state(): copies `state` into this optimizer. Strict like load_state_dict.
+  // Inverse of state(): copies `state` into this optimizer. It has all tensors whole, or as parts, of any number of
+  // ranks together. Strict like load_state_dict.
   void load_state(const NamedTensors& state, int64_t steps);
+  const ParamSlab& slab() const { return slab_; }
 
  protected:
+  // Its slab-shaped tensors, by the prefix of their names.
   virtual NamedTensors own_state() const = 0;
   virtual void update(double lr, double grad_scale) = 0;  // must also round the bf16 parameters
   // If false, a checkpoint needs the parameters in addition to the masters.
   virtual bool rounds_to_nearest() const { return true; }
+  NamedTensors all_state() const;  // own_state(), and the masters of bf16 parameters
   ParamSlab& slab_;
   int64_t steps_ = 0;  // when update() runs, it already counts the current step
 };

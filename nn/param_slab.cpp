@@ -6,12 +6,28 @@
 #include <set>
 
 #include "autograd/tape.h"
+#include "nn/data_parallel.h"
+#include "tensor/paged_memory.h"
 
 namespace pg {
+namespace {
+
+// The common elements of two ranges; none if begin >= end.
+Shard common(const Shard& a, const Shard& b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
+
+Tensor zeros_of(int64_t n, DType dtype, Device device, bool paged) {
+  return paged ? paged_zeros({n}, dtype) : Tensor::zeros({n}, dtype, device);
+}
+
+}  // namespace
 
 constexpr int64_t kAlign = 256;  // elements
 
-ParamSlab::ParamSlab(Module& module) {
+ParamSlab::ParamSlab(Module& module, const Sharding& sharding) : sharding_(sharding) {
+  check(sharding.zero >= 0 && sharding.zero <= 3, "ParamSlab: expected a stage of ZeRO from 0 to 3, got {}",
+        sharding.zero);
+  if (!sharding.comm || sharding.comm->size() == 1) sharding_.zero = 0;
+  if (sharding_.zero == 0) sharding_.comm = nullptr;
   const NamedTensors parameters = trainable_parameters(module);
   check(!parameters.empty(), "ParamSlab: the module has no parameters that require a gradient");
   const DType dtype = parameters[0].second.dtype();
@@ -30,16 +46,19 @@ ParamSlab::ParamSlab(Module& module) {
     end = begin + parameter.numel();
     segments_.push_back({name, parameter.shape(), begin, end, parameter.rank() >= 2});
   }
-  params_ = Tensor::zeros({end}, sum_type(dtype), device);
-  grads_ = zeros_like(params_);
-  if (dtype == bf16) rounded_ = Tensor::zeros({end}, bf16, device);
-  const Tensor& values = dtype == bf16 ? rounded_ : params_;
+  check(zero() == 0 || device.on_host(), "ParamSlab: stage {} of ZeRO needs parameters on the CPU, they are on {}",
+        zero(), to_string(device));
+  const DType sums = sum_type(dtype);
+  share_out(end, static_cast<int64_t>(size_of(sums)));
+  params_ = zeros_of(end, sums, device, zero() >= (dtype == bf16 ? 1 : 3));
+  grads_ = zeros_of(end, sums, device, zero() >= 2);
+  if (dtype == bf16) rounded_ = zeros_of(end, bf16, device, zero() >= 3);
 
   size_t next = 0;
   Visitor visitor([&](const std::string&, Tensor& parameter) {
     if (!parameter.requires_grad()) return;
     const Segment& segment = segments_[next++];
-    Tensor moved = view_of(values, segment);
+    Tensor moved = view_of(values(), segment);
     moved.copy_from(parameter.detach());
     moved.set_requires_grad();
     set_grad_buffer(moved, view_of(grads_, segment));
@@ -47,34 +66,76 @@ ParamSlab::ParamSlab(Module& module) {
     leaves_.push_back(moved);
   });
   module.visit(visitor);
-  if (dtype == bf16) params_.copy_from(rounded_);
+  if (dtype == bf16) copy_own(params_, rounded_);
+}
+
+void ParamSlab::share_out(int64_t size, int64_t element_bytes) {
+  int64_t end = size;
+  for (const Shard& bucket : gradient_buckets(segments_, sharding_.bucket_bytes, element_bytes)) {
+    const int64_t begin = (bucket.begin + kShardUnit - 1) / kShardUnit * kShardUnit;
+    if (begin >= end) continue;
+    buckets_.push_back({begin, end});
+    end = begin;
+  }
+  own_.push_back({0, size});
+  if (zero() == 0) return;
+  own_.clear();
+  for (auto bucket = buckets_.rbegin(); bucket != buckets_.rend(); ++bucket) {
+    const Shard own = shard_of(bucket->size(), comm()->rank(), comm()->size(), kShardUnit);
+    if (own.size() > 0) own_.push_back({bucket->begin + own.begin, bucket->begin + own.end});
+  }
+}
+
+void ParamSlab::copy_own(const Tensor& to, const Tensor& from) const {
+  for (const Shard& own : own_) to.view_slice(0, own.begin, own.end).copy_from(from.view_slice(0, own.begin, own.end));
 }
 
 void ParamSlab::round_params() const {
-  if (rounded_.defined()) rounded_.copy_from(params_);
+  if (rounded_.defined()) copy_own(rounded_, params_);
+}
+
+void ParamSlab::gather_params() const {
+  if (zero() == 0 || zero() == 3) return;
+  Comm::Ticket last = 0;
+  for (const Shard& bucket : buckets_) {
+    last = comm()->start_all_gather(values().view_slice(0, bucket.begin, bucket.end), kShardUnit);
+  }
+  comm()->wait(last);
 }
 
 void ParamSlab::refresh_masters() {
   if (!rounded_.defined() || rounded_.storage()->version == version_) return;
-  params_.copy_from(rounded_);
+  copy_own(params_, rounded_);
   version_ = rounded_.storage()->version;
 }
 
 void ParamSlab::bump_version() {
-  Storage& values = *(rounded_.defined() ? rounded_ : params_).storage();
-  ++values.writes;
-  version_ = ++values.version;
+  Storage& storage = *values().storage();
+  ++storage.writes;
+  version_ = ++storage.version;
 }
 
 Tensor ParamSlab::view_of(const Tensor& slab, const Segment& segment) {
   return slab.view_slice(0, segment.begin, segment.end).view_reshape(segment.shape);
 }
 
-Tensor ParamSlab::zeros() const { return zeros_like(params_); }
+Tensor ParamSlab::zeros() const { return zeros_of(size(), dtype(), params_.device(), zero() >= 1); }
 
 NamedTensors ParamSlab::named_views(const Tensor& slab, const std::string& prefix) const {
   NamedTensors result;
-  for (const Segment& segment : segments_) result.emplace_back(prefix + segment.name, view_of(slab, segment));
+  for (const Segment& segment : segments_) {
+    if (zero() == 0) {
+      result.emplace_back(prefix + segment.name, view_of(slab, segment));
+      continue;
+    }
+    for (const Shard& own : own_) {
+      const Shard part = common(own, {segment.begin, segment.end});
+      if (part.begin >= part.end) continue;
+      result.emplace_back(
+          fmt::format("{}{}[{}:{}]", prefix, segment.name, part.begin - segment.begin, part.end - segment.begin),
+          slab.view_slice(0, part.begin, part.end));
+    }
+  }
   return result;
 }
 
@@ -88,33 +149,75 @@ void ParamSlab::zero_grad() const {
 
 void ParamSlab::fill_missing_grads() const {
   for (size_t i = 0; i < leaves_.size(); ++i) {
-    if (!has_grad(leaves_[i])) view_of(grads_, segments_[i]).fill(0);
+    if (has_grad(leaves_[i])) continue;
+    for (const Shard& own : own_) {
+      const Shard part = common(own, {segments_[i].begin, segments_[i].end});
+      if (part.begin < part.end) grads_.view_slice(0, part.begin, part.end).fill(0);
+    }
   }
 }
 
 namespace {
+
 Tensor sum_of_squares(const Tensor& x) {
   const Tensor sum = Tensor::empty({1}, f64, x.device());
   kernels(x.device()).sum_of_squares(sum, x);
   return sum;
 }
+
+// The kernel adds up the sums of kShardUnit elements in their order. Each rank computes those of its shards.
+Tensor sum_over_ranks(const ParamSlab& slab) {
+  const int64_t n = slab.size(), units = (n + kShardUnit - 1) / kShardUnit;
+  const Tensor sums = Tensor::zeros({units}, f64);
+  const auto sum_of = sums.data<double>();
+  for (const Shard& own : slab.own()) {
+    for (int64_t begin = own.begin; begin < own.end; begin += kShardUnit) {
+      const Tensor unit = slab.grads().view_slice(0, begin, std::min(begin + kShardUnit, own.end));
+      sum_of[static_cast<size_t>(begin / kShardUnit)] = sum_of_squares(unit).item();
+    }
+  }
+  slab.comm()->all_reduce(sums);
+  double total = 0;
+  for (const double sum : sums.data<const double>()) total += sum;
+  return Tensor::full({1}, total, f64);
+}
+
+// The first segment whose gradients are not finite, of those that this rank updates; the number of segments if there is
+// none.
+size_t first_not_finite(const ParamSlab& slab) {
+  const auto& segments = slab.segments();
+  for (size_t i = 0; i < segments.size(); ++i) {
+    for (const Shard& own : slab.own()) {
+      const Shard part = common(own, {segments[i].begin, segments[i].end});
+      if (part.begin >= part.end) continue;
+      if (!std::isfinite(sum_of_squares(slab.grads().view_slice(0, part.begin, part.end)).item())) return i;
+    }
+  }
+  return segments.size();
+}
+
 }  // namespace
 
 Tensor squared_grad_norm(const ParamSlab& slab) {
   slab.fill_missing_grads();
-  return sum_of_squares(slab.grads());
+  return slab.zero() == 0 ? sum_of_squares(slab.grads()) : sum_over_ranks(slab);
 }
 
 double norm_of(const ParamSlab& slab, const Tensor& squared_norm) {
   const double norm = std::sqrt(squared_norm.item());
   if (std::isfinite(norm)) return norm;
-  for (const auto& segment : slab.segments()) {
-    const Tensor part = sum_of_squares(slab.grads().view_slice(0, segment.begin, segment.end));
-    check(std::isfinite(part.item()),
-          "grad_norm: the gradient of '{}' is not finite; lower the learning rate, or look at the loss and the data "
-          "of this step",
-          segment.name);
+  size_t first = first_not_finite(slab);
+  if (slab.zero() > 0) {
+    const Tensor all = Tensor::zeros({slab.comm()->size()}, f64);
+    all.data<double>()[static_cast<size_t>(slab.comm()->rank())] = static_cast<double>(first);
+    slab.comm()->all_gather(all);
+    const auto of_ranks = all.data<const double>();
+    first = static_cast<size_t>(*std::min_element(of_ranks.begin(), of_ranks.end()));
   }
+  check(first == slab.segments().size(),
+        "grad_norm: the gradient of '{}' is not finite; lower the learning rate, or look at the loss and the data of "
+        "this step",
+        first < slab.segments().size() ? slab.segments()[first].name : "");
   return norm;
 }
 
@@ -126,7 +229,10 @@ double clip_grad_norm(const ParamSlab& slab, double max_norm) {
   check(max_norm > 0, "clip_grad_norm: max_norm must be positive, got {}", max_norm);
   const double norm = grad_norm(slab);
   const double scale = clip_scale(norm, max_norm);
-  if (scale < 1) kernels(slab.grads().device()).unary(Unary::affine, slab.grads(), slab.grads(), {scale, 0});
+  for (const Shard& own : slab.own()) {
+    const Tensor part = slab.grads().view_slice(0, own.begin, own.end);
+    if (scale < 1) kernels(part.device()).unary(Unary::affine, part, part, {scale, 0});
+  }
   return norm;
 }
 

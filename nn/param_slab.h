@@ -6,11 +6,23 @@
 #include <vector>
 
 #include "nn/module.h"
+#include "tensor/comm/comm.h"
 
 namespace pg {
 
 // The ranks that share out a slab get multiples of so many elements: sums over a slab are made of partial sums of them.
 inline constexpr int64_t kShardUnit = 16384;
+
+// Which state of training each rank of a group holds (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward
+// Training Trillion Parameter Models", arXiv:1910.02054). Stage 0: all of it. 1: its shard of the optimizer's state. 2:
+// its shard of the gradients too. 3: its shard of the parameters too (nn/gathered_weights.h). A rank updates its shard.
+// With one rank all stages are stage 0.
+struct Sharding {
+  Comm* comm = nullptr;  // null: one rank
+  int zero = 0;          // the stage
+  // Of gradients: they are sent in ranges of at least so many.
+  int64_t bucket_bytes = int64_t{8} << 20;
+};
 
 class ParamSlab {
  public:
@@ -23,9 +35,10 @@ class ParamSlab {
 
   // Moves the parameters of `module` that require a gradient into the slab (their values stay) and gives each its part
   // of the gradient slab; the others stay where they are. Each begins at a multiple of 256 elements. Error if there are
-  // none, and unless all have one floating dtype and one device. The module must outlive the slab. Tensors copied from
-  // the parameters earlier are no longer its parameters.
-  explicit ParamSlab(Module& module);
+  // none, and unless all have one floating dtype and one device; for a stage of ZeRO that does not exist, and for one
+  // on a GPU. The module and the group must outlive the slab. Tensors copied from the parameters earlier are no longer
+  // its parameters.
+  explicit ParamSlab(Module& module, const Sharding& sharding = {});
 
   const std::vector<Segment>& segments() const { return segments_; }
   const Tensor& params() const { return params_; }  // [size()], what the optimizer updates: for bf16 the masters
@@ -33,11 +46,24 @@ class ParamSlab {
   const Tensor& rounded() const { return rounded_; }
   const Tensor& grads() const { return grads_; }  // [size()], complete after fill_missing_grads()
   int64_t size() const { return params_.numel(); }
+  // What the model uses: rounded(), or params().
+  const Tensor& values() const { return rounded_.defined() ? rounded_ : params_; }
+  // The stage of ZeRO, and its group, which is null in stage 0. All slab-shaped tensors have size() elements, but in
+  // stages 1 to 3 this rank has memory only for what it holds (tensor/paged_memory.h).
+  int zero() const { return sharding_.zero; }
+  Comm* comm() const { return sharding_.comm; }
+  // The ranges of the slab that are reduced one after the other: those of gradient_buckets(), but each begins at a
+  // multiple of kShardUnit, so that the first elements of a parameter may belong to the bucket that comes next.
+  const std::vector<Shard>& buckets() const { return buckets_; }
+  // The elements that this rank updates: its shard of each bucket, in increasing order. [0, size()) in stage 0.
+  const std::vector<Shard>& own() const { return own_; }
   DType dtype() const { return params_.dtype(); }
   // The part of a slab-shaped tensor that belongs to a segment, in the segment's shape.
   static Tensor view_of(const Tensor& slab, const Segment& segment);
-  // A slab-shaped tensor of zeros, and its parts, named `prefix` + segment name.
+  // A slab-shaped tensor of zeros.
   Tensor zeros() const;
+  // Its parts, named `prefix` + segment name. In stages 1 to 3 those that this rank updates: tensors of rank 1 with the
+  // elements [begin, end) of a parameter in row-major order, named "h.0.attn.c_attn.weight[16384:32768]".
   NamedTensors named_views(const Tensor& slab, const std::string& prefix) const;
 
   // The parameters, in the order of the segments.
@@ -47,23 +73,31 @@ class ParamSlab {
   void set_grad_memory(const Tensor& slab) const;
   // Lets the next backward overwrite every gradient; writes nothing now.
   void zero_grad() const;
-  // Writes zeros for the parameters that have received no gradient since zero_grad().
+  // Writes zeros for the parameters that have received no gradient since zero_grad(), where this rank updates them.
   void fill_missing_grads() const;
-  // Rounds the masters into the model's bf16 parameters.
+  // Rounds the masters into the model's bf16 parameters, where this rank updates them.
   void round_params() const;
+  // After an update: in stages 1 and 2 every rank receives the parameters that the others have updated. A collective.
+  void gather_params() const;
   // Sets the masters to the bf16 parameters if other code rewrote those (load_state_dict).
   void refresh_masters();
   // Must be called after the parameters were rewritten: it invalidates caches of packed weights.
   void bump_version();
 
  private:
+  void share_out(int64_t size, int64_t element_bytes);
+  void copy_own(const Tensor& to, const Tensor& from) const;
+
+  Sharding sharding_;
+  std::vector<Shard> buckets_, own_;
   Tensor params_, grads_, rounded_;
   uint64_t version_ = 0;  // version of the parameters that the masters match
   std::vector<Segment> segments_;
   std::vector<Tensor> leaves_;
 };
 
-// The sum of the squares of all gradients, f64 [1] on their device; missing gradients count as 0.
+// The sum of the squares of all gradients, f64 [1] on their device; missing gradients count as 0. In stages 1 to 3 of
+// ZeRO these three are collectives, with the same bits as in stage 0.
 Tensor squared_grad_norm(const ParamSlab& slab);
 // The square root of `squared_norm`. An Error names the first parameter with a gradient that is not finite.
 double norm_of(const ParamSlab& slab, const Tensor& squared_norm);

@@ -6,6 +6,7 @@
 #include "autograd/op_util.h"
 #include "nn/denoiser.h"
 #include "tensor/base/random.h"
+#include "tensor/paged_memory.h"
 #include "tensor/timeline.h"
 
 namespace pg {
@@ -62,15 +63,20 @@ Trainer::Trainer(Transformer& model, const TrainConfig& config, NextBatch next_b
       config_(config),
       next_batch_(std::move(next_batch)),
       data_(random_stream(config.seed, data_stream)),
-      slab_(model),
-      optimizer_(slab_, config.adamw),
       single_(comm ? nullptr : single_rank(model.device())),
       comm_(comm ? *comm : *single_),
-      gradients_({&slab_}, comm_, config.bucket_bytes) {
+      slab_(model, {&comm_, config.zero, config.bucket_bytes}),
+      optimizer_(slab_, config.adamw),
+      weights_(model, slab_),
+      gradients_({&slab_}, comm_) {
   check_fields("Trainer", fields(config_));
+  check(slab_.zero() < 3 || config_.micro_batches % comm_.size() == 0,
+        "Trainer: in stage 3 of ZeRO all ranks must compute equally many batches: {} batches per step are no multiple "
+        "of {} ranks",
+        config_.micro_batches, comm_.size());
   model_.train();
   if (comm_.size() == 1) return;
-  std::string text = to_json(model_.config) + "\n";
+  std::string text = fmt::format("{}\nzero: {}\n", to_json(model_.config), config_.zero);
   for (const Field& field : fields(config_)) text += fmt::format("{}: {}\n", field.name, field.text());
   check_same_on_all_ranks(comm_, "configurations", text);
 }
@@ -100,7 +106,9 @@ StepReport Trainer::step() {
   if (Timeline::current()) Timeline::current()->begin_step();
   report.lr = config_.schedule.at(steps());
   optimizer_.begin_step(report.lr);
+  weights_.release();
   run_on_device();
+  weights_.release();
   std::vector<std::vector<double>> losses(static_cast<size_t>(config_.micro_batches), {0});
   for (size_t k = 0; k < losses_.size(); ++k) {
     const size_t i = k * static_cast<size_t>(comm_.size()) + static_cast<size_t>(comm_.rank());
@@ -188,21 +196,21 @@ void Trainer::compute() {
   optimizer_.update_by_norm(squared_norm_, config_.max_grad_norm);
 }
 
-size_t bytes_of(const Tensor& x) { return static_cast<size_t>(x.numel()) * size_of(x.dtype()); }
-
 StepMemory state_memory(Module& model, const ParamSlab& slab, const AdamW& optimizer) {
-  StepMemory m{bytes_of(slab.params()) + bytes_of(slab.rounded()), bytes_of(slab.grads())};
+  StepMemory m{resident_bytes(slab.params()) + resident_bytes(slab.rounded()), resident_bytes(slab.grads())};
   for (const auto& [name, parameter] : named_parameters(model)) {
-    if (!parameter.requires_grad()) m.weights += bytes_of(parameter);
+    if (!parameter.requires_grad()) m.weights += resident_bytes(parameter);
   }
   for (const auto& [name, tensor] : optimizer.state()) {
-    if (!name.starts_with("master.")) m.optimizer += bytes_of(tensor);
+    if (!name.starts_with("master.")) m.optimizer += resident_bytes(tensor);
   }
+  m.most_weights = m.weights;
   return m;
 }
 
 StepMemory Trainer::memory() const {
   StepMemory m = state_memory(model_, slab_, optimizer_);
+  m.most_weights += weights_.gathered_bytes();
   m.activations = step_memory_;
   return m;
 }
@@ -229,19 +237,32 @@ double Trainer::evaluate(const NextBatch& next, int64_t batches) {
   Generator generator = random_stream(config_.seed, eval_stream);
   int64_t tokens = 0;
   std::vector<std::vector<double>> losses(static_cast<size_t>(batches), {0});
+  TokenBatch batch;
   for (int64_t i = 0; i < batches; ++i) {
-    const TokenBatch batch = next(generator);
+    batch = next(generator);
     tokens += count_targets(batch, model_.config);
     if (i % comm_.size() == comm_.rank()) losses[static_cast<size_t>(i)] = {summed_loss(model_, batch).item()};
   }
+  // Where the ranks gather the weights together, each computes as often.
+  const int64_t without = batches % comm_.size();
+  if (slab_.zero() == 3 && without > 0 && comm_.rank() >= without) summed_loss(model_, batch);
   check(tokens > 0, "Trainer: the evaluation batches have no target");
   return total_of(std::move(losses)) / static_cast<double>(tokens);
 }
 
 void Trainer::save(const std::string& path, std::map<std::string, std::string> metadata) {
-  if (comm_.rank() != 0) return;
+  if (comm_.rank() != 0 && slab_.zero() == 0) return;
   metadata["model"] = to_json(model_.config);
-  save_checkpoint(path, model_, &optimizer_, {steps(), {{"data", data_}}, std::move(metadata)});
+  with_all_weights([&] {
+    save_checkpoint(path, model_, &optimizer_, {steps(), {{"data", data_}}, std::move(metadata)});
+  });
+}
+
+void Trainer::with_all_weights(const std::function<void()>& f) {
+  const bool whole = weights_.whole();
+  weights_.gather_all();
+  f();
+  if (!whole) weights_.release();
 }
 
 void Trainer::resume(const Checkpoint& checkpoint) {
@@ -250,9 +271,11 @@ void Trainer::resume(const Checkpoint& checkpoint) {
         to_json(saved), to_json(model_.config));
   checkpoint.restore(model_);
   checkpoint.restore(optimizer_);
+  weights_.complete();
   check(checkpoint.state.step == steps(), "{}: the checkpoint is of step {}, its optimizer of step {}",
         checkpoint.file.path, checkpoint.state.step, steps());
   data_ = checkpoint.generator("data");
+  comm_.barrier();  // the next save() may delete files that another rank reads
 }
 
 }  // namespace pg

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "nn/checkpoint.h"
+#include "nn/gathered_weights.h"
 #include "nn/gradient_sum.h"
 #include "nn/optim.h"
 #include "nn/transformer.h"
@@ -28,9 +29,11 @@ struct TrainConfig {
   // On CUDA, without dropout: the third step over batches of one shape is recorded as a graph. That step and those that
   // follow are launched as a whole: bit-identical results with less host time.
   bool graph = true;
-  int64_t bucket_bytes = int64_t{8} << 20;  // of GradientSum
+  // Which state each rank holds (nn/param_slab.h). The bits do not depend on these two.
+  int zero = 0;
+  int64_t bucket_bytes = int64_t{8} << 20;
 };
-// All fields but graph, bucket_bytes and the stochastic rounding of AdamW.
+// All fields but graph, zero, bucket_bytes and the stochastic rounding of AdamW.
 std::vector<Field> fields(TrainConfig& config);
 
 // i32 [B, T] both: token ids, and for each position the next token. Targets of -100 are ignored.
@@ -56,15 +59,15 @@ struct StepReport {
   int64_t tokens = 0;    // targets; for a denoiser all positions
 };
 
-// Memory of tensors during the last step, in bytes.
+// Memory of tensors of this rank during the last step, in bytes. With stages 1 to 3 of ZeRO the first three are the
+// pages that exist after the step.
 struct StepMemory {
   size_t weights = 0;  // including frozen ones and the masters of bf16 weights
   size_t gradients = 0, optimizer = 0;
-  size_t activations = 0;  // all other memory at the peak of the step: tensors kept by the tape, and temporaries
+  size_t most_weights = 0;  // during the step; more than `weights` in stage 3 only
+  size_t activations = 0;   // all other memory at the peak of the step: tensors kept by the tape, and temporaries
 };
 
-// Of the elements of a tensor.
-size_t bytes_of(const Tensor& tensor);
 // The weights of a model, the gradients of those in the slab, and the state of their optimizer.
 StepMemory state_memory(Module& model, const ParamSlab& slab, const AdamW& optimizer);
 
@@ -79,7 +82,9 @@ class Trainer {
  public:
   // Moves the model's parameters into a slab. The ranks of `comm` (null: one rank) share out the micro-batches of a
   // step; each must have the same config and weights, which is an Error otherwise, and a next_batch that returns the
-  // same batches. The group must outlive the trainer.
+  // same batches. The group must outlive the trainer. In stage 3 of ZeRO all ranks must have equally many micro-batches
+  // (Error), and from the first step on the model has this rank's shard of its weights only: all ranks together call
+  // step(), evaluate() and with_all_weights().
   Trainer(Transformer& model, const TrainConfig& config, NextBatch next_batch, Comm* comm = nullptr);
   Trainer(const Trainer&) = delete;
 
@@ -96,11 +101,14 @@ class Trainer {
   // state unchanged.
   double evaluate(const NextBatch& next, int64_t batches);
 
-  // Writes a checkpoint with weights, optimizer, generator, the model's config as metadata "model", and `metadata`.
-  // Rank 0 writes it, the others do nothing.
+  // Calls f while the model has all its weights. A collective.
+  void with_all_weights(const std::function<void()>& f);
+
+  // Writes a checkpoint with weights, optimizer, generator, the model's config as metadata "model", and `metadata`. A
+  // collective: rank 0 writes it, and with ZeRO every rank its shard of the optimizer's state (nn/checkpoint.h).
   void save(const std::string& path, std::map<std::string, std::string> metadata = {});
   // Continues from a checkpoint, bit-identical to a run without interruption. The model must have the checkpoint's
-  // config.
+  // config. A collective.
   void resume(const Checkpoint& checkpoint);
 
  private:
@@ -113,10 +121,11 @@ class Trainer {
   TrainConfig config_;
   NextBatch next_batch_;
   Generator data_;
-  ParamSlab slab_;
-  AdamW optimizer_;
   std::unique_ptr<Comm> single_;  // if no group was given
   Comm& comm_;
+  ParamSlab slab_;
+  AdamW optimizer_;
+  GatheredWeights weights_;
   GradientSum gradients_;
   size_t step_memory_ = 0;  // memory the last step added at its peak; graph replays do not update it
 

@@ -118,7 +118,19 @@ Transformer::Transformer(const TransformerConfig& c, Generator* generator)
   if (c.lora.rank > 0) detail::attach_lora(*this, generator);
 }
 
+bool Transformer::part_reads(size_t part, const std::string& name) const {
+  if (part == 0) return name.starts_with("wte.") || name.starts_with("wpe.");
+  if (part <= h.size()) return name.starts_with(fmt::format("h.{}.", part - 1));
+  return name.starts_with("ln_f.") || name.starts_with(lm_head ? "lm_head." : "wte.");
+}
+
+Tensor Transformer::last_norm(const Tensor& x) const {
+  begin_part(parts() - 1);
+  return end_part(parts() - 1, ln_f(x));
+}
+
 Tensor Transformer::embed(const Tensor& ids, const Tensor& positions) const {
+  begin_part(0);
   return drop(wpe.weight.defined() ? wte(ids) + wpe(positions) : wte(ids));
 }
 
@@ -132,10 +144,13 @@ Tensor Transformer::hidden(const Tensor& given, const KvCache* cache) const {
   check(t <= config.block_size, "Transformer: {} positions, block_size is {}", t, config.block_size);
   if (!cache) {
     Tensor x = embed(ids, positions(t));
-    for (const TransformerBlock& block : h) {
+    for (size_t i = 0; i < h.size(); ++i) {
+      const TransformerBlock& block = h[i];
+      begin_part(i + 1);
       x = checkpoint_blocks ? checkpoint([&block](const Tensor& in) { return block(in); }, x) : block(x);
+      x = end_part(i + 1, x);
     }
-    return ln_f(x);
+    return last_norm(x);
   }
   check_causal(config, "Transformer with a KV cache");
   check(cache->rows() == ids.size(0) && cache->k.size() == h.size(),
@@ -160,11 +175,14 @@ Tensor Transformer::hidden(const PackedBatch& given) const {
                          given.grid.to(device()),
                          given.from.to(device())};
   Tensor x = embed(rows.ids, rows.positions);
-  for (const TransformerBlock& block : h) {
+  for (size_t i = 0; i < h.size(); ++i) {
+    const TransformerBlock& block = h[i];
+    begin_part(i + 1);
     x = checkpoint_blocks ? checkpoint([&block, rows](const Tensor& in) { return block(in, rows); }, x)
                           : block(x, rows);
+    x = end_part(i + 1, x);
   }
-  return reshape(index_select(ln_f(x), 0, rows.from), {rows.rows, rows.columns, config.n_embd});
+  return reshape(index_select(last_norm(x), 0, rows.from), {rows.rows, rows.columns, config.n_embd});
 }
 
 Tensor Transformer::hidden_next(const Tensor& ids, const std::vector<KvSlot>& slots) const {
@@ -183,8 +201,11 @@ Tensor Transformer::positions(int64_t t) const {
 Tensor Transformer::forward_cached(const Tensor& ids, const Tensor& positions, const std::vector<KvSlot>& slots) const {
   check(!grad_enabled(), "Transformer: a KV cache holds no tape; call it under NoGrad");
   Tensor x = embed(ids, positions);
-  for (size_t i = 0; i < h.size(); ++i) x = h[i](x, &slots[i]);
-  return ln_f(x);
+  for (size_t i = 0; i < h.size(); ++i) {
+    begin_part(i + 1);
+    x = h[i](x, &slots[i]);
+  }
+  return last_norm(x);
 }
 
 Tensor Transformer::loss(const Tensor& ids, const Tensor& targets) const {

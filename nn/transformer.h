@@ -4,9 +4,11 @@
 // output head that shares the token embedding's weight. Other values give the Llama family (Touvron et al. 2023,
 // arXiv:2302.13971): RMS norms, rotary positions, shared heads of keys and values, a gated MLP, no biases; or latent
 // attention (nn/latent_attention.h).
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "autograd/tape.h"
 #include "nn/kv_cache.h"
 #include "nn/latent_attention.h"
 #include "nn/layers.h"
@@ -59,6 +61,13 @@ struct Transformer : Module {
   // Activation checkpointing: for the backward pass only the input of each block is kept, and the block is computed
   // again. This costs a third more arithmetic; memory for activations is that of one block instead of n_layer.
   bool checkpoint_blocks = false;
+  // Called before a part of the model is computed, and before its backward: the parameters of the part are read next.
+  // Part 0 is the embeddings, which have no call before their backward, parts 1 to n_layer are the blocks, the last
+  // part is the final norm and the head.
+  std::function<void(size_t part)> before_part;
+  size_t parts() const { return h.size() + 2; }
+  // Whether a part reads the parameter of this name; a tied embedding is read by the first and the last part.
+  bool part_reads(size_t part, const std::string& name) const;
 
   // GPT-2's initial weights: embeddings N(0, 0.02), the other matrices of a block N(0, in_proj_std), but for c_proj,
   // which writes into the residual stream 2·n_layer times, N(0, 0.02/√(2·n_layer)); biases 0, norms 1. (The second
@@ -81,7 +90,10 @@ struct Transformer : Module {
   // this can be recorded in a graph; the caller maintains the lengths. Only outside the tape.
   Tensor hidden_next(const Tensor& ids, const std::vector<KvSlot>& slots) const;
   // hidden [..., C] → logits [..., V]
-  Tensor head(const Tensor& hidden) const { return linear(hidden, lm_head ? lm_head->weight : wte.weight); }
+  Tensor head(const Tensor& hidden) const {
+    begin_part(parts() - 1);
+    return end_part(parts() - 1, linear(hidden, lm_head ? lm_head->weight : wte.weight));
+  }
   // ids i32 [B, T] → logits [B, T, V]; row (b, t) predicts the token after ids[b, t], or
   // without `causal` that at (b, t).
   Tensor operator()(const Tensor& ids, const KvCache* cache = nullptr) const { return head(hidden(ids, cache)); }
@@ -94,6 +106,13 @@ struct Transformer : Module {
 
  private:
   Transformer(const TransformerConfig& config, Generator* generator);
+  void begin_part(size_t part) const {
+    if (before_part) before_part(part);
+  }
+  Tensor end_part(size_t part, const Tensor& x) const {
+    return before_part ? before_backward(x, [this, part] { begin_part(part); }) : x;
+  }
+  Tensor last_norm(const Tensor& x) const;
   // ids and their positions of equal shape → the input of the first block [..., C]
   Tensor embed(const Tensor& ids, const Tensor& positions) const;
   Tensor positions(int64_t t) const;  // 0 … t - 1, on the model's device

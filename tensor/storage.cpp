@@ -277,6 +277,7 @@ PrivatePool::Use::Use(PrivatePool& pool) : current_(usual(pool.pool_->device).cu
 PrivatePool::Use::~Use() { current_ = before_; }
 
 void Storage::release(Storage* block) {
+  if (!block->pool) return block->free(block);
   Pool& pool = *block->pool;
   if (pool.is_own_thread()) [[likely]]
     pool.give_back(block);

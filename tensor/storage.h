@@ -16,7 +16,8 @@ struct Storage : RefCounted {
   uint64_t version = 0;  // counts replaced parameters: an optimizer's step or a loaded checkpoint
   uint64_t writes = 0;   // counts writes through a Tensor; the tape compares it before a backward reads saved memory
   Device device;
-  Pool* pool = nullptr;  // the pool that the block came from and returns to
+  Pool* pool = nullptr;              // the pool that the block came from and returns to
+  void (*free)(Storage*) = nullptr;  // of a block that no pool has
   static void release(Storage*);
 };
 

@@ -60,6 +60,8 @@ std::vector<Field> fields(RlConfig& c) {
 void check_config(const RlConfig& config) {
   RlConfig c = config;
   check_fields("RlTrainer", fields(c));
+  check(c.zero >= 0 && c.zero <= 2,
+        "RlTrainer: expected a stage of ZeRO from 0 to 2, got {}; rollouts need whole weights on every rank", c.zero);
   check(c.adaptive_temperature.low <= c.adaptive_temperature.high,
         "RlTrainer: the lowest temperature, {}, is above the highest, {}", c.adaptive_temperature.low,
         c.adaptive_temperature.high);

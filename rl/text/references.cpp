@@ -5,6 +5,7 @@
 #include "rl/algorithm.h"
 #include "rl/text/rollout.h"
 #include "tensor/base/error.h"
+#include "tensor/paged_memory.h"
 
 namespace pg::rl {
 namespace {
@@ -105,11 +106,11 @@ LogitsAt ModelReference::logits(const TokenRows& rows, double temperature) const
 
 size_t ModelReference::bytes() const {
   size_t bytes = 0;
-  for (const auto& [name, parameter] : named_parameters(*model_)) bytes += bytes_of(parameter);
+  for (const auto& [name, parameter] : named_parameters(*model_)) bytes += resident_bytes(parameter);
   return bytes;
 }
 
-size_t BigramReference::bytes() const { return bytes_of(table_); }
+size_t BigramReference::bytes() const { return resident_bytes(table_); }
 
 void ModelReference::follow(Transformer& model) { load_state_dict(*model_, state_dict(model)); }
 

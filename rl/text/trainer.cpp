@@ -74,7 +74,7 @@ RlTrainer::RlTrainer(Transformer& policy, const TextTask& task, const RlConfig& 
       problems_(random_stream(config.seed, problem_stream)),
       order_(random_stream(config.seed, order_stream)),
       rollout_seed_(random_stream(config.seed, rollout_stream).seed()),
-      slab_(policy),
+      slab_(policy, {&comm_, config.zero}),
       optimizer_(slab_, config.adamw),
       moving_(config.algorithm.baseline_decay),
       kl_(config.algorithm.kl_control) {
@@ -90,7 +90,7 @@ RlTrainer::RlTrainer(Transformer& policy, const TextTask& task, const RlConfig& 
       Generator generator = random_stream(config.seed, critic_stream);
       critic_ = std::make_unique<ScalarModel>(policy, 0, generator);
     }
-    critic_slab_ = std::make_unique<ParamSlab>(critic_module());
+    critic_slab_ = std::make_unique<ParamSlab>(critic_module(), Sharding{&comm_, config.zero});
     critic_optimizer_ = std::make_unique<AdamW>(*critic_slab_, config.adamw);
   }
   std::vector<ParamSlab*> slabs = {&slab_};

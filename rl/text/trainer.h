@@ -41,15 +41,17 @@ struct RlConfig {
   double critic_lr = 1e-3;                     // of the critic model or head
   AdamWOptions adamw = {0.9, 0.999, 1e-8, 0};  // β2 = 0.999: smaller values track reward noise
   double max_grad_norm = 1;                    // 0: no clipping
-  double unfinished_penalty = 0;               // subtracted from the reward of a response that reached the length limit
-  double log_prob_credit = 0;                  // times log π(token), added to each token's reward
-  bool shuffle_rewards = false;  // a control experiment: permutes rewards over responses, so nothing can be learned
-  int64_t eval_interval = 10;    // 0: only at the end
+  // The stage of ZeRO on several ranks, 0 to 2 (nn/param_slab.h), of policy and critic. The bits do not depend on it.
+  int zero = 0;
+  double unfinished_penalty = 0;  // subtracted from the reward of a response that reached the length limit
+  double log_prob_credit = 0;     // times log π(token), added to each token's reward
+  bool shuffle_rewards = false;   // a control experiment: permutes rewards over responses, so nothing can be learned
+  int64_t eval_interval = 10;     // 0: only at the end
   int64_t eval_problems = 200;
   int64_t checkpoint_interval = 50;  // 0: only at the end
   uint64_t seed = 1;
 };
-// All fields but the algorithm's and stop_strings.
+// All fields but the algorithm's, stop_strings and zero.
 std::vector<Field> fields(RlConfig& config);
 
 // Throws Error naming the first field out of its range, or fields that contradict each other, including the
@@ -88,7 +90,7 @@ class RlTrainer {
   //
   // On the ranks of `comm` (nullptr: one) every rank has the whole models, and all must be given equal ones. They share
   // out the problems of a rollout, and the micro-batches of a mini-batch: micro-batch i belongs to rank i mod size. All
-  // ranks call the same functions; save() is for one of them.
+  // ranks call the same functions. save() is for one of them, but with RlConfig::zero for all, with one path.
   RlTrainer(Transformer& policy, const TextTask& task, const RlConfig& config, Judge judge = {},
             Transformer* reference = nullptr, Comm* comm = nullptr);
   RlTrainer(const RlTrainer&) = delete;
@@ -109,7 +111,8 @@ class RlTrainer {
   // Saves policy, critic, reference, optimizers, generators, counters, the policy's config as metadata "model", and the
   // metadata in `texts`.
   void save(const std::string& path, std::map<std::string, std::string> texts = {});
-  // Continues from a checkpoint, bit for bit. Throws Error if its model, or its given reference, is a different one.
+  // Continues from a checkpoint, bit for bit. Throws Error if its model, or its given reference, is a different one. A
+  // collective.
   void resume(const Checkpoint& checkpoint);
 
  private:

@@ -73,6 +73,7 @@ void RlTrainer::resume(const Checkpoint& checkpoint) {
   kl_.set_state(kl);
   last_std_ = number("reward_std");
   step_ = checkpoint.state.step;
+  comm_.barrier();  // the next save() may delete files that another rank reads
 }
 
 }  // namespace pg::rl

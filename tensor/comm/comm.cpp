@@ -114,22 +114,25 @@ Comm::Ticket Comm::begin_broadcast(const Tensor& x, int root, bool waits) {
 
 std::unique_ptr<Comm> single_rank(Device device) { return std::make_unique<SingleRank>(device); }
 
-void check_same_on_all_ranks(Comm& comm, const std::string& what, const std::string& text) {
-  // The length first, then the text itself, in the lengths of rank 0.
-  const auto sent = [&](const Tensor& x) { return x.to(comm.device()); };
-  const Tensor length = sent(Tensor::full({1}, static_cast<double>(text.size()), f64));
+std::string broadcast_text(Comm& comm, const std::string& text) {
+  if (comm.size() == 1) return text;
+  // The length first, then the bytes.
+  const Tensor length = Tensor::full({1}, static_cast<double>(text.size()), f64).to(comm.device());
   comm.broadcast(length, 0);
-  const auto n = static_cast<int64_t>(length.item());
-  std::vector<int32_t> own(static_cast<size_t>(n));
-  for (size_t i = 0; i < own.size(); ++i) own[i] = i < text.size() ? static_cast<unsigned char>(text[i]) : -1;
-  const Tensor first = sent(Tensor::from(own, {n}));
-  comm.broadcast(first, 0);
-  std::string expected;
-  for (const double c : first.to_vector()) expected += static_cast<char>(static_cast<int>(c));
+  std::vector<int32_t> bytes(static_cast<size_t>(length.item()));
+  for (size_t i = 0; comm.rank() == 0 && i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(text[i]);
+  const Tensor all = Tensor::from(bytes, {std::ssize(bytes)}).to(comm.device());
+  comm.broadcast(all, 0);
+  std::string of_first;
+  for (const double c : all.to_vector()) of_first += static_cast<char>(static_cast<int>(c));
+  return of_first;
+}
 
+void check_same_on_all_ranks(Comm& comm, const std::string& what, const std::string& text) {
+  const std::string expected = broadcast_text(comm, text);
   std::vector<double> differs(static_cast<size_t>(comm.size()));
   differs[static_cast<size_t>(comm.rank())] = text != expected;
-  const Tensor all = sent(Tensor::from(differs, {comm.size()}));
+  const Tensor all = Tensor::from(differs, {comm.size()}).to(comm.device());
   comm.all_reduce(all);
   const std::vector<double> whole = all.to_vector();
   const auto found = std::find(whole.begin(), whole.end(), 1.0);

@@ -96,6 +96,8 @@ class Comm {
 // The group of one rank, on any device. Its collectives check their arguments; reduce_scatter adds to `into`.
 std::unique_ptr<Comm> single_rank(Device device = {});
 
+// The text of rank 0, on every rank. A collective.
+std::string broadcast_text(Comm& comm, const std::string& text);
 // What all ranks must have in common, such as the configuration of a run: throws on every rank if a text differs from
 // that of rank 0, naming the first such rank, `what`, and the first line that differs.
 void check_same_on_all_ranks(Comm& comm, const std::string& what, const std::string& text);

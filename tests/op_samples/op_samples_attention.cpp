@@ -129,6 +129,8 @@ void dropout_samples(std::vector<OpSample>& out) {
 
 void checkpoint_samples(std::vector<OpSample>& out) {
   auto block = [](const Tensor& x, const Tensor& w) { return tanh(matmul(x, w)) * x; };
+  out.push_back({Op::before_backward, "of a product", normal({{3, 4}}),
+                 fn([](In x) { return exp(before_backward(x[0] * x[0], [] {})) * x[0]; })});
   out.push_back({Op::checkpoint, "a block that captures its weight", normal({{3, 4}, {4, 4}}), fn([block](In x) {
                    return checkpoint([block, w = x[1]](const Tensor& h) { return block(h, w); }, x[0]);
                  }),

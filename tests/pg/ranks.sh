@@ -40,6 +40,17 @@ for ranks in 2 3; do
   same "of$ranks"
 done
 
+# ZeRO: the weights and metrics of one rank; the optimizer's state is in a file of each rank, from which one rank goes on.
+for stage in 1 2 3; do
+  (train "zero$stage" --ranks 3 --zero $stage) || fail "3 ranks in stage $stage failed"
+  cmp "$(folder one)/best.safetensors" "$(folder zero$stage)/best.safetensors" || fail "stage $stage has other weights"
+  shards=$(cd "$(folder zero$stage)" && ls)
+  [ "$(echo "$shards" | grep -c '^checkpoint-step1500-0000[123]-of-00003.safetensors$')" = 3 ] ||
+    fail "stage $stage: expected three shards of step 1500: $shards"
+  "$pg" train --resume "$(folder zero$stage)" --threads 1 >"$work/log" 2>&1 || fail "one rank did not go on from shards"
+  same "zero$stage"
+done
+
 by=
 if "$pg" doctor 2>/dev/null | grep -q '^mpi .*[0-9]' && command -v mpirun >/dev/null; then
   options=
@@ -107,29 +118,38 @@ grep -q -- "--resume $(folder polite)" "$work/log" || fail "stopped ranks do not
 same polite
 
 # Ranks that die or hang at random moments; all start again from the last checkpoint.
+kills=0 stops=0 restarts=0
+disturb() { # disturb KILLS: kills and stops ranks of $pid, whose status becomes $status
+  most=$((kills + $1))
+  while [ $kills -lt $most ] && kill -0 "$pid" 2>/dev/null; do
+    sleep "0.$(random 2)$(random 9)"
+    # shellcheck disable=SC2046
+    set -- $(processes)
+    [ $# -ge 1 ] || continue
+    shift $(($(random $#) - 1))
+    if [ "$(random 8)" = 8 ]; then
+      kill -STOP "$1" 2>/dev/null && stops=$((stops + 1))
+    else
+      kill -KILL "$1" 2>/dev/null && kills=$((kills + 1))
+    fi
+  done
+  wait "$pid"
+  status=$?
+  left=$(processes)
+  pid=
+  [ $status = 0 ] || fail "ranks that were started again ended with status $status"
+  [ -z "$left" ] || fail "these ranks are left behind: $left"
+  restarts=$((restarts + $(grep -c 'start again' "$work/log")))
+}
 train killed --ranks 3 --restarts 1000 --rank-timeout 0.5 &
 pid=$!
-kills=0 stops=0
-while [ $kills -lt 25 ] && kill -0 "$pid" 2>/dev/null; do
-  sleep "0.$(random 2)$(random 9)"
-  # shellcheck disable=SC2046
-  set -- $(processes)
-  [ $# -ge 1 ] || continue
-  shift $(($(random $#) - 1))
-  if [ "$(random 8)" = 8 ]; then
-    kill -STOP "$1" 2>/dev/null && stops=$((stops + 1))
-  else
-    kill -KILL "$1" 2>/dev/null && kills=$((kills + 1))
-  fi
-done
-wait "$pid"
-status=$?
-left=$(processes)
-pid=
-[ $status = 0 ] || fail "ranks that were started again ended with status $status"
-[ -z "$left" ] || fail "these ranks are left behind: $left"
+disturb 20
 same killed
-restarts=$(grep -c 'start again' "$work/log")
-echo "the same bytes with 2 and 3 ranks$by and by sockets, in pg train, sft and dpo,"
+train shards --ranks 3 --zero 3 --restarts 1000 --rank-timeout 0.5 &
+pid=$!
+disturb 15
+"$pg" train --resume "$(folder shards)" --threads 1 >"$work/log" 2>&1 || fail "one rank did not go on from shards"
+same shards
+echo "the same bytes with 2 and 3 ranks$by and by sockets, with ZeRO, in pg train, sft and dpo,"
 echo "and after $kills kills and $stops stops of ranks ($restarts restarts)"
-if [ $kills -lt 5 ] || [ "$restarts" -lt 5 ]; then fail "fewer than 5 kills met the run: lengthen it"; fi
+if [ $kills -lt 5 ] || [ "$restarts" -lt 5 ]; then fail "fewer than 5 kills met the runs: lengthen them"; fi

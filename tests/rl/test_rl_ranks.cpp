@@ -85,7 +85,7 @@ std::vector<double> numbers(const Job& job, Comm* comm) {
   for (const auto& [name, tensor] : state_dict(policy)) {
     for (const double x : tensor.to_vector()) all.push_back(x);
   }
-  if (!job.to.empty() && (!comm || comm->rank() == 0)) trainer.save(job.to);
+  if (!job.to.empty() && (!comm || comm->rank() == 0 || job.config.zero > 0)) trainer.save(job.to);
   return all;
 }
 
@@ -161,6 +161,27 @@ TEST_CASE("rl ranks: a run continues on another number of ranks with the same bi
   // The continued run has the numbers of the last step only.
   REQUIRE(continued.size() < whole.size());
   REQUIRE(whole.ends_with(continued));
+}
+
+TEST_CASE("rl ranks: ZeRO has the bits of one rank and its shards continue on any number", "[rl][rl_trainer][zero]") {
+  const TempDir temp;
+  const auto file = [&](const char* name) { return (temp.path / name).string(); };
+  for (const int zero : {1, 2}) {
+    RlConfig config = small(algorithm("ppo"));  // two slabs: policy and critic
+    const std::string whole = bytes_on(1, {sorting(), config, {}, 3})[0];
+    config.zero = zero;
+    CHECK(bytes_on(3, {sorting(), config, {}, 3})[2] == whole);
+    bytes_on(2, {sorting(), config, {}, 1, "", file("first")});
+    config.zero = 3 - zero;
+    bytes_on(3, {sorting(), config, {}, 2, file("first"), file("second")});
+    config.zero = 0;
+    const std::string continued = bytes_on(1, {sorting(), config, {}, 3, file("second")})[0];
+    REQUIRE(continued.size() < whole.size());
+    CHECK(whole.ends_with(continued));
+  }
+  RlConfig config = small(algorithm("ppo"));
+  config.zero = 3;
+  CHECK(testing::contains(testing::error_of([&] { check_config(config); }), "rollouts need whole weights"));
 }
 
 TEST_CASE("rl ranks: a rank that dies in a rollout ends the others", "[rl][rl_trainer][ranks]") {

@@ -51,10 +51,11 @@ std::vector<Field> fields(RlOptions& o) {
       {"sft-lr", &o.sft.schedule.lr, "their learning rate", kNotNegative},
       {"sft-until", &o.sft_until,
        "held-out reward that ends the imitation, measured every 20 steps; 0: it ends after all steps", kNotNegative}};
-  return joined(joined(joined(fields(o.common), fields(o.ranks)), adapter_fields(o.common)),
-                joined(std::move(all),
-                       annotated(annotated(rl::fields(o.rl), "min-lr", "unless given, a tenth of --lr"), "micro-batch",
-                                 "with --ranks and unless given, so few that each rank has some")));
+  return joined(
+      joined(joined(fields(o.common), joined(fields(o.ranks), {zero_field(o.ranks)})), adapter_fields(o.common)),
+      joined(std::move(all),
+             annotated(annotated(rl::fields(o.rl), "min-lr", "unless given, a tenth of --lr"), "micro-batch",
+                       "with --ranks and unless given, so few that each rank has some")));
 }
 
 // The preset with the options that change it.
@@ -135,6 +136,7 @@ int run_rl(const RlOptions& o, Comm& comm) {
   start_threads(o.common.run.threads, comm);
   const auto task = make_task(o.common);
   rl::RlConfig config = o.rl;
+  config.zero = o.ranks.zero;
   if (config.exhaustive) config.batch.samples = task->vocab_size();
   rl::check_config(config);
   check(!config.algorithm.reference.is_given || !o.reference_model.empty(),
@@ -167,6 +169,7 @@ int run_rl(const RlOptions& o, Comm& comm) {
       start_run(comm, std::move(opened.folder), trainer.steps(), o.common.run.out,
                 o.common.run.name.empty() ? o.algorithm + "_" + task->name() : o.common.run.name);
   if (run) run->save_config(o.common.run.config);
+  const std::string path = path_on_ranks(comm, run, config.zero);
 
   catch_interrupt();
   Progress progress(trainer.steps(), config.steps);
@@ -190,9 +193,8 @@ int run_rl(const RlOptions& o, Comm& comm) {
     }
   };
   const auto save = [&](int64_t) {
-    if (!run) return;
-    trainer.save(checkpoint_path(run->path()), policy_texts(o.common, *task, "rl"));
-    note_saved(*run);
+    if (run || config.zero > 0) trainer.save(checkpoint_path(path), policy_texts(o.common, *task, "rl"));
+    if (run) note_saved(*run);
   };
   hooks.on_checkpoint = save;
   hooks.should_stop = [&] { return interrupted_anywhere(comm); };

@@ -77,9 +77,8 @@ int sft(const SftOptions& o, Comm& comm) {
     policy->train();
   };
   const auto save = [&](int64_t) {
-    if (!run) return;
     trainer.save(checkpoint_path(path), policy_texts(o.common, *task, "sft"));
-    note_saved(*run);
+    if (run) note_saved(*run);
   };
   hooks.on_checkpoint = save;
   hooks.should_stop = [&] { return interrupted_anywhere(comm); };

@@ -134,12 +134,11 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
     last = fmt::format("  validation {:.4f}", loss);
   };
   const auto save = [&](int64_t) {
-    if (!run) return;
     std::map<std::string, std::string> texts_of_run = {
         {"kind", "sft"}, {"tokenizer", tokenizer->to_json()}, {"prompt", start.prompt}};
     if (format) texts_of_run["chat_template"] = format->name;
     trainer.save(checkpoint_path(path), texts_of_run);
-    note_saved(*run);
+    if (run) note_saved(*run);
   };
   hooks.on_checkpoint = save;
   hooks.should_stop = [&] { return interrupted_anywhere(comm); };

@@ -123,7 +123,8 @@ int train(const TrainOptions& o, Comm& comm) {
   OpenedRun opened = open_run(comm, o.run.resume);
   const bool resumed = opened.has_checkpoint;
   const Device device = parse_device(o.device);
-  const TrainConfig& train = o.train;
+  TrainConfig train = o.train;
+  train.zero = o.ranks.zero;
   check(!train.adamw.stochastic_rounding || o.model.dtype == bf16,
         "train: --stochastic-rounding rounds bf16 weights, those of --dtype {} are not rounded; add --dtype bf16 or "
         "leave it out",
@@ -183,7 +184,7 @@ int train(const TrainOptions& o, Comm& comm) {
   source.reset();
   const int64_t start = trainer.steps();
   std::optional<RunDir> run = start_run(comm, std::move(opened.folder), start, o.run.out, o.run.name);  // of rank 0
-  const std::string path = run ? run->path() : "";
+  const std::string path = path_on_ranks(comm, run, train.zero);
   if (run) run->save_config(o.run.config);
   const bool characters = dynamic_cast<const CharTokenizer*>(text.tokenizer.get()) != nullptr;
   remark(out, "{}: {} {}, a vocabulary of {}; {} parameters; {}\n", text.name, text.tokens,
@@ -221,9 +222,12 @@ int train(const TrainOptions& o, Comm& comm) {
           report.step,
           {{"loss", report.loss}, {"lr", report.lr}, {"grad_norm", report.grad_norm}, {"tokens_per_s", tokens_per_s}});
     progress->update(report.step, fmt::format("loss {:.4f}{}  {:.0f} tokens/s", report.loss, val_text, rate));
-    if (run && o.sample_every > 0 && report.step % o.sample_every == 0) {
-      progress->print(
-          fmt::format("sample at step {}:\n{}", report.step, short_sample(model, *text.tokenizer, prompt, train.seed)));
+    if (o.sample_every > 0 && report.step % o.sample_every == 0) {
+      trainer.with_all_weights([&] {
+        if (!run) return;
+        progress->print(fmt::format("sample at step {}:\n{}", report.step,
+                                    short_sample(model, *text.tokenizer, prompt, train.seed)));
+      });
       last = Clock::now();
     }
   };
@@ -235,7 +239,9 @@ int train(const TrainOptions& o, Comm& comm) {
       best = {estimate, step};
       auto all = texts();
       all["model"] = to_json(model.config);
-      if (run) save_checkpoint(best_checkpoint_path(path), model, nullptr, {step, {}, all});
+      trainer.with_all_weights([&] {
+        if (run) save_checkpoint(best_checkpoint_path(path), model, nullptr, {step, {}, all});
+      });
     }
     val_loss = final ? full_loss(trainer, text, config) : estimate;
     if (run && (step > start || start == 0))  // else a finished run, already logged
@@ -312,7 +318,7 @@ std::vector<Field> fields(TrainOptions& o) {
   std::vector<Field> train = annotated(fields(o.train), "min-lr", "unless given, a tenth of --lr");
   train = annotated(std::move(train), "accumulate", kOneForEachRank);
   train = annotated(std::move(train), "warmup", "unless given, a tenth of --steps in a run of 100 steps or fewer");
-  all = joined(fields(o.ranks), std::move(all));
+  all = joined(joined(fields(o.ranks), {zero_field(o.ranks)}), std::move(all));
   return joined(fields(o.run), joined(std::move(all), joined(architecture_fields(o.model), std::move(train))));
 }
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -118,6 +119,13 @@ std::vector<Field> fields(RankOptions& o) {
                     kNotNegative})};
 }
 
+Field zero_field(RankOptions& o) {
+  return not_in_files({"zero", &o.zero,
+                       "with several ranks: each holds its share of 1: the optimizer's state, 2: the gradients too, 3: "
+                       "the weights too; 0: each holds all",
+                       whole_from(0, 3)});
+}
+
 int rank_count(const RankOptions& o) {
   const auto started = ranks_of_environment();
   return started ? started->size : o.ranks;
@@ -130,6 +138,9 @@ void settle_batches(TrainConfig& train, const RankOptions& o, const Given& given
         "{0}: each of the {1} ranks needs a batch in every step, but --accumulate is {2}; take at most {2} ranks, or "
         "--accumulate {1} or more",
         given.command(), ranks, train.micro_batches);
+  check(o.zero < 3 || train.micro_batches % ranks == 0,
+        "{}: with --zero 3 all ranks compute equally many batches, but --accumulate {} is no multiple of {} ranks",
+        given.command(), train.micro_batches, ranks);
 }
 
 void settle_micro_batch(int64_t& micro_batch, int64_t batch, const RankOptions& o, const Given& given) {
@@ -225,6 +236,16 @@ std::optional<RunDir> start_run(Comm& comm, std::optional<RunDir> opened, int64_
   RunDir run = start_run(std::move(opened), done, root, name);
   if (notes) store(notes->folder, run.path());
   return run;
+}
+
+std::string path_on_ranks(Comm& comm, const std::optional<RunDir>& run, int zero) {
+  std::string path = broadcast_text(comm, run ? run->path() : "");
+  std::error_code error;
+  check(zero == 0 || comm.size() == 1 || std::filesystem::is_directory(path, error),
+        "--zero {}: every rank writes into the run's folder, but rank {} does not find {}; take a folder that all "
+        "hosts share, with an absolute path",
+        zero, comm.rank(), path);
+  return path;
 }
 
 }  // namespace pg::tools

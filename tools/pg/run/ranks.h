@@ -16,15 +16,19 @@ struct RankOptions {
   int ranks = 1;         // processes
   bool log_all = false;  // ranks other than 0 write too
   int restarts = 0;
+  int zero = 0;
   double timeout = 0;  // seconds; 0: 10, but 600 for ranks whose processor time cannot be seen (mpirun and others)
 };
 // The number of ranks: of --ranks, or of mpirun, torchrun or Slurm if they have started this process as one of several.
 int rank_count(const RankOptions& options);
 
+// All but zero.
 std::vector<Field> fields(RankOptions& options);
+// --zero, for commands that know it: which state each rank holds (nn/param_slab.h).
+Field zero_field(RankOptions& options);
 
 // The note for --accumulate in help, and what it says: unless given, a step has one batch for each rank. Error if there
-// are fewer batches than ranks.
+// are fewer batches than ranks, and for --zero 3 unless all ranks have equally many.
 inline constexpr const char* kOneForEachRank = "unless given, one for each rank";
 void settle_batches(TrainConfig& train, const RankOptions& options, const Given& given);
 // The same for --micro-batch of a command whose steps have one batch, which several ranks divide.
@@ -65,5 +69,7 @@ OpenedRun open_run(Comm& comm, const std::string& path);
 // start_run() on rank 0; the others get nothing.
 std::optional<RunDir> start_run(Comm& comm, std::optional<RunDir> opened, int64_t done, const std::string& root,
                                 const std::string& name);
+// The path of the run of rank 0, into which all ranks write with `zero`: Error if it is no folder on one of them.
+std::string path_on_ranks(Comm& comm, const std::optional<RunDir>& run, int zero);
 
 }  // namespace pg::tools
