@@ -130,6 +130,9 @@ TEST_CASE("ranks: a step has work for each rank unless its parts are given", "[p
   REQUIRE(error_of([&] { settle_batches(train, {.ranks = 4}, both); }) ==
           "teach: each of the 4 ranks needs a batch in every step, but --accumulate is 3; take at most 3 ranks, or "
           "--accumulate 4 or more");
+  settle_batches(train, {.ranks = 3, .zero = 3}, both);
+  REQUIRE(error_of([&] { settle_batches(train, {.ranks = 2, .zero = 3}, both); }) ==
+          "teach: with --zero 3 all ranks compute equally many batches, but --accumulate 3 is no multiple of 2 ranks");
   settle_batches(train, {.ranks = 4}, nothing);
   REQUIRE(train.micro_batches == 4);
   micro_batch = 0;

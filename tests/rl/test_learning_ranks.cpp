@@ -113,6 +113,7 @@ struct SftJob {
   DType dtype = f32;
   double lora_dropout = -1;        // < 0: no adapters
   std::string from = {}, to = {};  // checkpoints
+  int zero = 0;
 };
 
 // What pg sft does on a task.
@@ -123,6 +124,7 @@ std::vector<double> sft(const SftJob& job, Comm* comm) {
   TrainConfig config;
   config.max_steps = job.steps;
   config.micro_batches = job.micro_batches;
+  config.zero = comm ? job.zero : 0;
   config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
   Trainer trainer(policy, config, sft_batches(*task, 3), comm);
   if (!job.from.empty()) trainer.resume(load_checkpoint(job.from));
@@ -132,13 +134,15 @@ std::vector<double> sft(const SftJob& job, Comm* comm) {
     const StepReport report = trainer.step();
     all.insert(all.end(), {report.loss, report.grad_norm});
   }
-  for (const int64_t problems : {7, 2}) {
-    Metrics metrics;
-    add_rollout_metrics(metrics, rollout_on_ranks(comm ? *comm : *one, policy, *task, task->held_out(problems),
-                                                  {.samples = 1, .greedy = true}));
-    add(all, metrics);
-  }
-  add_weights(all, policy);
+  trainer.with_all_weights([&] {
+    for (const int64_t problems : {7, 2}) {
+      Metrics metrics;
+      add_rollout_metrics(metrics, rollout_on_ranks(comm ? *comm : *one, policy, *task, task->held_out(problems),
+                                                    {.samples = 1, .greedy = true}));
+      add(all, metrics);
+    }
+    add_weights(all, policy);
+  });
   if (!job.to.empty()) trainer.save(job.to);
   return all;
 }
@@ -171,6 +175,15 @@ TEST_CASE("learning on ranks: imitation has the bits of one rank", "[rl][sft][ra
   check_equal_on_ranks([](Comm* comm) { return sft({}, comm); });
   check_equal_on_ranks([](Comm* comm) { return sft({.micro_batches = 4, .dtype = bf16}, comm); });
   check_equal_on_ranks([](Comm* comm) { return sft({.lora_dropout = 0.2}, comm); });
+}
+
+TEST_CASE("learning on ranks: imitation with ZeRO has the bits of one rank", "[rl][sft][ranks][zero]") {
+  for (const int zero : {1, 2, 3}) {
+    INFO("stage " << zero);
+    check_equal_on_ranks([&](Comm* comm) { return sft({.micro_batches = 6, .zero = zero}, comm); }, {2, 3});
+    check_equal_on_ranks([&](Comm* comm) { return sft({.micro_batches = 6, .lora_dropout = 0.2, .zero = zero}, comm); },
+                         {3});
+  }
 }
 
 TEST_CASE("learning on ranks: imitation continues on another number of ranks with the same bits", "[rl][sft][ranks]") {

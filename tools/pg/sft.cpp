@@ -32,7 +32,8 @@ struct SftOptions {
 
 std::vector<Field> fields(SftOptions& o) {
   return joined(
-      joined(joined(joined(joined(fields(o.common), fields(o.ranks)), fields(o.data)), adapter_fields(o.common)),
+      joined(joined(joined(joined(fields(o.common), joined(fields(o.ranks), {zero_field(o.ranks)})), fields(o.data)),
+                    adapter_fields(o.common)),
              {profile_field(o.profile),
               {"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
               {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
@@ -46,13 +47,15 @@ int sft(const SftOptions& o, Comm& comm) {
   const auto task = make_task(o.common);
   const auto policy = make_policy(o.common, *task, o.train.seed);
   check_batch_memory(policy->config, o.batch, "a smaller --batch");
-  Trainer trainer(*policy, o.train, rl::sft_batches(*task, o.batch), &comm);
+  TrainConfig train = o.train;
+  train.zero = o.ranks.zero;
+  Trainer trainer(*policy, train, rl::sft_batches(*task, o.batch), &comm);
   if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
   const int64_t start = trainer.steps();
   std::optional<RunDir> run =  // of rank 0
       start_run(comm, std::move(opened.folder), start, o.common.run.out,
                 o.common.run.name.empty() ? "sft_" + task->name() : o.common.run.name);
-  const std::string path = run ? run->path() : "";
+  const std::string path = path_on_ranks(comm, run, train.zero);
   if (run) run->save_config(o.common.run.config);
   remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy), path);
 
@@ -66,10 +69,11 @@ int sft(const SftOptions& o, Comm& comm) {
     progress.update(report.step, fmt::format("loss {:.4f}{}", report.loss, last));
   };
   hooks.on_eval = [&](int64_t step) {
-    const rl::Experience experience =
-        rl::rollout_on_ranks(comm, *policy, *task, held_out, {.samples = 1, .greedy = true});
     rl::Metrics metrics;
-    rl::add_rollout_metrics(metrics, experience);
+    trainer.with_all_weights([&] {
+      rl::add_rollout_metrics(metrics,
+                              rl::rollout_on_ranks(comm, *policy, *task, held_out, {.samples = 1, .greedy = true}));
+    });
     if (run && (step > start || start == 0))  // else a finished run, already logged
       run->log(step, {{"eval/reward", metrics.at("reward/mean")}, {"eval/solved", metrics.at("solved")}});
     last =
@@ -109,6 +113,7 @@ int sft_on_file(SftOptions& o, Given& given) {
   unless_given("batch", o.batch, int64_t{8});
   o.train.schedule.decay_steps = o.train.max_steps;
   settle_batches(o.train, o.ranks, given);
+  o.train.zero = o.ranks.zero;
   o.common.run.config = given.yaml(fields(o));
   const auto config = [&](const TrainConfig& train) {
     o.train = train;

@@ -104,7 +104,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
   next = first * r.train.micro_batches;
   std::optional<RunDir> run = start_run(comm, std::move(opened.folder), first, r.run.out,
                                         r.run.name.empty() ? "sft" : r.run.name);  // of rank 0
-  const std::string path = run ? run->path() : "";
+  const std::string path = path_on_ranks(comm, run, r.train.zero);
   if (run) run->save_config(r.config(r.train));
   remark(stdout,
          "{}: {} texts, {} left out because they have more than {} tokens; {} for validation; {} tokens, {} of them "
