@@ -76,9 +76,10 @@ struct EnvRecipe {
 };
 
 // The functions of the algorithm that EnvTrainer calls, with the arguments and results of the engine's functions, which
-// are the defaults. They are no part of the configuration: a checkpoint does not hold them. The losses and densities of
-// an update are computed for one micro-batch at a time, which is the mini-batch if EnvTrainConfig::micro_batch is 0. So
-// what is computed for one step of it must not depend on the others. Each rank computes those of its own micro-batches.
+// are the defaults. They are no part of the configuration: a checkpoint does not hold them. An update calls them for
+// one micro-batch at a time, on the rank that it belongs to. Without EnvTrainConfig::micro_batch that is the
+// mini-batch; with it, what they compute for a step must not depend on the other steps, so that all micro-batches add
+// up to the mini-batch.
 struct EnvFunctions {
   std::function<Gae(const Tensor& rewards, const Tensor& values, const Tensor& next_values, const GaeOptions& options)>
       gae = rl::gae;  // called once per rollout, on every rank: f32 [B, T], terminated and truncated u8

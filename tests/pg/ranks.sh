@@ -24,7 +24,7 @@ act() { # act NAME OPTIONS…: the same with pg env
   name=$1
   shift
   exec "$pg" env --environment Pendulum-v1 --environments 3 --rollout-steps 16 --minibatches 2 --epochs 2 --hidden 16 \
-    --total-steps 24000 --eval-episodes 0 --save-every 3 --out "$work/runs" --name "$name" --threads 1 "$@" \
+    --total-steps 12000 --eval-episodes 0 --save-every 3 --out "$work/runs" --name "$name" --threads 1 "$@" \
     >"$work/log" 2>&1
 }
 folder() { echo "$work"/runs/*_"$1"; }
@@ -51,7 +51,7 @@ processes() { # the processes of the ranks that $pid has started
   cat "/proc/$pid/task/$pid/children" 2>/dev/null
 }
 
-# Mini-batches have 24 steps: 2 ranks take 12 each unless another number is given.
+# Mini-batches of 24 steps.
 (act actor --micro-batch 9) || fail "one rank failed with pg env"
 for ranks in 2 3; do
   (act "actor$ranks" --micro-batch 9 --ranks $ranks) || fail "$ranks ranks failed with pg env"
@@ -78,8 +78,10 @@ wait "$pid" || fail "ranks of pg env were not started again"
 pid=
 same_policy actorkilled
 grep -q 'ranks start again from' "$work/log" || fail 'the kill came after the end of pg env: lengthen it'
-(act actorhalves --ranks 2 --total-steps 48) || fail "pg env failed with 2 ranks"
-grep -q '^micro-batch: 12$' "$(folder actorhalves)/config.yaml" || fail "2 ranks do not take half of a mini-batch each"
+"$pg" env --ranks 2 --total-steps 512 --eval-episodes 1 --out "$work/runs" --name halves >"$work/log" 2>&1 ||
+  fail 'pg env failed with 2 ranks'
+grep -q '^micro-batch: 64$' "$(folder halves)/config.yaml" || fail "2 ranks do not take half of a mini-batch of 128 each"
+grep -q ' over 1 greedy ones$' "$work/log" || fail 'the policy of 2 ranks was not evaluated'
 
 (train one) || fail "one rank failed"
 for ranks in 2 3; do

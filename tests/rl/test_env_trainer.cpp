@@ -130,8 +130,8 @@ TEST_CASE("the trainer's rollout: what the clock cuts is bootstrapped and what h
 }
 
 TEST_CASE("an update by PPO is that of PyTorch", "[env][trainer]") {
-  // From tools/goldens/make_ppo_goldens.py: three updates on the whole batch, so its order does not matter. The gradients
-  // of its micro-batches add up to its gradient.
+  // From tools/goldens/make_ppo_goldens.py: three updates on the whole batch, so its order does not matter. The
+  // gradients of its micro-batches add up to its gradient.
   const int64_t micro_batch = GENERATE(0, 1, 7);
   for (const bool discrete : {true, false}) {
     const SafetensorsFile file =

@@ -107,6 +107,7 @@ Command env_command() {
     read_files(given, o->run);
     o->env = o->recipe.make(o->env.environment);
     given.apply(recipe_fields(o->env));
+    rl::check_config(o->env);
     // A resumed run has the micro-batches of its beginning: those of an old one are its mini-batches.
     if (const int ranks = rank_count(o->ranks); ranks > 1 && !given.has("micro-batch") && o->run.resume.empty()) {
       o->env.micro_batch = micro_batch_for(o->env, ranks);
