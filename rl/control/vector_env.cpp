@@ -1,11 +1,14 @@
 // Several environments stepped together, with normalised observations and rewards.
 #include "rl/control/vector_env.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
@@ -83,6 +86,16 @@ VectorEnv::Moved VectorEnv::move(size_t copy, std::span<const double> action) {
   return moved;
 }
 
+void VectorEnv::compare_ranks() {
+  if (std::exchange(compared_, true)) return;
+  std::string text;
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    text += fmt::format("environment {}: {}, random numbers {}\n", i, copies_[i].environment->state(),
+                        copies_[i].generator.offset());
+  }
+  check_same_on_all_ranks(*comm_, "environments", text);
+}
+
 void VectorEnv::share(std::vector<Moved>& moved) {
   const auto d = static_cast<size_t>(observation_size()), state = environment().state().size();
   const size_t width = 4 + 2 * d + state;
@@ -117,6 +130,7 @@ VectorEnv::Step VectorEnv::step(std::span<const double> actions) {
         copies_.size(), size, actions.size());
   const bool alone = !comm_ || comm_->size() == 1;
   const Shard own = alone ? Shard{0, count()} : shard_of(count(), comm_->rank(), comm_->size());
+  if (!alone) compare_ranks();
   std::vector<Moved> moved(copies_.size());
   for (int64_t b = own.begin; b < own.end; ++b) {
     const auto i = static_cast<size_t>(b);
@@ -196,6 +210,7 @@ void VectorEnv::set_state(const std::string& text) {
       c.discounted = copies[i].at("discounted").get<double>();
       c.episode_length = copies[i].at("length").get<int64_t>();
     }
+    compared_ = false;
     read_numbers(json.at("observations"), observations_);
     read_moments(json.at("observation_moments"), observation_moments_);
     read_moments(json.at("return_moments"), return_moments_);

@@ -48,7 +48,8 @@ class VectorEnv {
   //
   // On the ranks of `comm` (nullptr: one), which must outlive the result, every rank has all copies, and all must be
   // given the same arguments. step() is then a collective: a rank steps the copies of shard_of(B, rank, size) and sends
-  // what they return and their state to the others, so that all ranks are always in the state of one.
+  // what they return and their state to the others, so that all ranks are always in the state of one. The first step
+  // compares the states: an Error names a rank whose environments differ.
   VectorEnv(const MakeEnvironment& make, int64_t count, const VectorEnvOptions& options, uint64_t seed,
             Comm* comm = nullptr);
 
@@ -97,6 +98,7 @@ class VectorEnv {
     std::vector<double> next;  // the current observation: the first of the next episode if this one ended
   };
   Moved move(size_t copy, std::span<const double> action);
+  void compare_ranks();
   // Gives every rank what the copies of the others returned, and their states.
   void share(std::vector<Moved>& moved);
   // Stores an observation of a copy, normalised if enabled, in observations_.
@@ -105,6 +107,7 @@ class VectorEnv {
 
   VectorEnvOptions options_;
   Comm* comm_;
+  bool compared_ = false;  // the states of the ranks
   std::vector<Copy> copies_;
   std::vector<double> observations_;
   RunningMoments observation_moments_, return_moments_;

@@ -19,7 +19,7 @@ namespace {
 
 // Steps are counted from the start that reset() draws. An episode is terminated at 6, and truncated after 4 steps; both
 // happen, and both at once. `broken`: the copy with this number throws in its 9th step.
-class Stairs final : public Environment {
+class Stairs : public Environment {
  public:
   Stairs(bool discrete, int copy, int broken)
       : Environment({{0, -1}, {6, 1}}, discrete ? ActionSpace{.choices = 3} : ActionSpace{.box = {{-1, -1}, {1, 1}}}, 4,
@@ -27,8 +27,10 @@ class Stairs final : public Environment {
         copy_(copy),
         broken_(broken) {}
 
- private:
+ protected:
   void begin(Generator& g) override { s_ = {static_cast<double>(g.integer(4)), 2 * g.uniform() - 1}; }
+
+ private:
   Outcome advance(std::span<const double> action) override {
     check(copy_ != broken_ || ++steps_ < 9, "stair {} is broken", copy_);
     ++s_[0];
@@ -201,6 +203,36 @@ TEST_CASE("env ranks: a run continues on another number of ranks with the same b
   const bool same = contents(file("ranks3")) == contents(file("whole"));
   CHECK(same);
   REQUIRE(contents(file("whole")).size() > 1000);
+}
+
+TEST_CASE("env ranks: environments that begin differently on a rank are refused", "[env][trainer][ranks]") {
+  std::string sentences;
+  const int status = run_ranks(
+      3,
+      [&](Comm& comm) {
+        // The second environment of rank 2 has drawn once too often.
+        const MakeEnvironment make = [&, copies = std::make_shared<int>(0)]() -> std::unique_ptr<Environment> {
+          class Hasty final : public Stairs {
+           public:
+            using Stairs::Stairs;
+
+           private:
+            void begin(Generator& g) override {
+              g.uniform();
+              Stairs::begin(g);
+            }
+          };
+          if ((*copies)++ == 1 && comm.rank() == 2) return std::make_unique<Hasty>(true, 1, -1);
+          return std::make_unique<Stairs>(true, 0, -1);
+        };
+        record({small("CartPole-v1"), make}, &comm);
+        return 0;
+      },
+      {.timeout = 20}, &sentences);
+  INFO(sentences);
+  CHECK(status == 1);
+  CHECK(sentences.find("the ranks have different environments: rank 2 differs from rank 0: \"environment 1: ") !=
+        std::string::npos);
 }
 
 TEST_CASE("env ranks: an environment that fails on one rank ends all with its sentence", "[env][trainer][ranks]") {
