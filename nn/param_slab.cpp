@@ -67,6 +67,7 @@ ParamSlab::ParamSlab(Module& module, const Sharding& sharding) : sharding_(shard
   });
   module.visit(visitor);
   if (dtype == bf16) copy_own(params_, rounded_);
+  if (zero() > 0) empty_cache(device);  // of the memory that the parameters have left
 }
 
 void ParamSlab::share_out(int64_t size, int64_t element_bytes) {

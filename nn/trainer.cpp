@@ -5,6 +5,7 @@
 
 #include "autograd/op_util.h"
 #include "nn/denoiser.h"
+#include "nn/zero_memory.h"
 #include "tensor/base/random.h"
 #include "tensor/paged_memory.h"
 #include "tensor/timeline.h"
@@ -208,9 +209,28 @@ StepMemory state_memory(Module& model, const ParamSlab& slab, const AdamW& optim
   return m;
 }
 
+namespace {
+
+// Of the model with its optimizer on this rank.
+double formula_of(Transformer& model, const ParamSlab& slab, int ranks) {
+  const auto element = static_cast<double>(size_of(slab.dtype()));
+  const bool rounded = slab.rounded().defined();
+  const StateBytes bytes{rounded ? static_cast<double>(size_of(slab.rounded().dtype())) : element, element,
+                         (rounded ? 3 : 2) * element};
+  double trained = 0, frozen = 0;
+  for (const auto& [name, parameter] : named_parameters(model)) {
+    const auto n = static_cast<double>(parameter.numel());
+    parameter.requires_grad() ? trained += n : frozen += n * static_cast<double>(size_of(parameter.dtype()));
+  }
+  return frozen + zero_bytes(trained, ranks, slab.zero(), bytes);
+}
+
+}  // namespace
+
 StepMemory Trainer::memory() const {
   StepMemory m = state_memory(model_, slab_, optimizer_);
-  m.most_weights += weights_.gathered_bytes();
+  m.most_weights += static_cast<size_t>(weights_.gathered_bytes());
+  if (comm_.size() > 1) m.formula = static_cast<size_t>(formula_of(model_, slab_, comm_.size()));
   m.activations = step_memory_;
   return m;
 }

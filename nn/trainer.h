@@ -65,7 +65,9 @@ struct StepMemory {
   size_t weights = 0;  // including frozen ones and the masters of bf16 weights
   size_t gradients = 0, optimizer = 0;
   size_t most_weights = 0;  // during the step; more than `weights` in stage 3 only
-  size_t activations = 0;   // all other memory at the peak of the step: tensors kept by the tape, and temporaries
+  // On several ranks: what zero_bytes() (nn/zero_memory.h) says of the first three together.
+  size_t formula = 0;
+  size_t activations = 0;  // all other memory at the peak of the step: tensors kept by the tape, and temporaries
 };
 
 // The weights of a model, the gradients of those in the slab, and the state of their optimizer.

@@ -13,6 +13,11 @@ std::vector<Field> fields(EnvTrainConfig& c) {
       {"rollout-steps", &c.rollout_steps, "steps of each environment between updates", whole_from(1, 1 << 30)},
       {"epochs", &c.epochs, "passes over a rollout", whole_from(1)},
       {"minibatches", &c.minibatches, "optimizer steps per epoch", whole_from(1)},
+      {.name = "micro-batch",
+       .value = &c.micro_batch,
+       .about = "steps whose gradient is computed at once; 0: those of a mini-batch",
+       .range = whole_from(0),
+       .absent = "0"},  // checkpoints of older versions lack it
       {"gamma", &c.gamma, "discount of later rewards", kShare},
       {"lambda", &c.lambda, "decay of GAE", kShare},
       {"clip", &c.clip, "clip range of the ratio; 0: the policy gradient without a ratio", kShare},

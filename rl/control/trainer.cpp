@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "nn/optim.h"
 #include "rl/kl.h"
@@ -65,22 +66,59 @@ Tensor permutation(int64_t n, Generator& g) {
   return Tensor::from(order, {n});
 }
 
+// N steps of a rollout.
+struct Samples {
+  Tensor observations, actions;  // [N, D], [N, k]
+  Tensor log_prob, values;       // [N], of the policy that acted
+  Tensor advantages, returns;    // [N, 1], [N]
+  int64_t size() const { return log_prob.numel(); }
+  Samples part(int64_t begin, int64_t end) const {
+    const auto of = [&](const Tensor& x) { return x.view_slice(0, begin, end); };
+    return {of(observations), of(actions), of(log_prob), of(values), of(advantages), of(returns)};
+  }
+};
+
+// Computes the gradient of a micro-batch. `share` is its part of the mini-batch: the losses of all micro-batches add up
+// to the means over the mini-batch. Returns what a report needs: policy loss, value loss, entropy, the number of
+// clipped values, and then (from kFirstRatio on) all ratios.
+constexpr size_t kFirstRatio = 4;
+std::vector<double> backward_of(const Samples& s, double share, const ActorCritic& model, const EnvFunctions& functions,
+                                const EnvTrainConfig& c) {
+  const auto now = model.evaluate(s.observations, s.actions, functions.gaussian_log_prob);
+  const auto term = [&](const Tensor& of_steps) { return share * mean(of_steps); };
+  // The losses take [B, T]: here [N, 1], one column of N steps.
+  const Tensor log_prob = unsqueeze(now.log_prob, 1), ratio = token_ratio(log_prob, unsqueeze(s.log_prob, 1));
+  const Tensor policy = term(c.clip > 0 ? functions.clip_loss(ratio, s.advantages, c.clip, c.clip)
+                                        : log_prob_loss(log_prob, s.advantages));
+  const Tensor value = term(functions.value_loss(now.value, s.returns, s.values, c.value_clip, {}));
+  const Tensor entropy = term(now.entropy);
+  backward(policy + c.value_coef * value - c.entropy_coef * entropy);
+
+  std::vector<double> numbers = ratio.detach().to_vector();
+  numbers.insert(numbers.begin(), {policy.item(), value.item(), entropy.item(),
+                                   clipped_values(now.value.detach(), s.returns, s.values, c.value_clip)});
+  return numbers;
+}
+
 }  // namespace
 
-EnvTrainer::EnvTrainer(const EnvTrainConfig& config, EnvFunctions functions)
+EnvTrainer::EnvTrainer(const EnvTrainConfig& config, EnvFunctions functions, Comm* comm)
     : EnvTrainer(
-          config, [name = config.environment] { return make_environment(name); }, std::move(functions)) {}
+          config, [name = config.environment] { return make_environment(name); }, std::move(functions), comm) {}
 
-EnvTrainer::EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make, EnvFunctions functions)
+EnvTrainer::EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make, EnvFunctions functions, Comm* comm)
     : config_(checked(config)),
       functions_(std::move(functions)),
       make_(make),
+      one_rank_(comm ? nullptr : single_rank()),
+      comm_(comm ? *comm : *one_rank_),
       actions_(random_stream(config.seed, action_stream)),
       minibatches_(random_stream(config.seed, minibatch_stream)),
       envs_(make, config.environments, {config.normalize_observations, config.normalize_rewards, config.gamma},
-            config.seed),
+            config.seed, &comm_),
       model_(first_model(config, envs_)),
       slab_(model_),
+      gradient_({&slab_}, comm_),
       optimizer_(slab_, {.eps = config.adam_eps, .weight_decay = 0}) {}
 
 EnvReport EnvTrainer::step() {
@@ -167,6 +205,7 @@ EnvRollout EnvTrainer::rollout() {
 EnvReport EnvTrainer::update(const EnvRollout& data) {
   EnvReport report{.explained_variance = explained_variance(data.values, data.returns), .lr = learning_rate()};
   const int64_t n = batch_size(), size = n / config_.minibatches;
+  const int64_t micro = config_.micro_batch > 0 ? std::min(config_.micro_batch, size) : size;
   const auto flat = [&](const Tensor& x) {
     return x.rank() == 3 ? x.view_reshape({n, x.size(2)}) : x.view_reshape({n});
   };
@@ -175,45 +214,46 @@ EnvReport EnvTrainer::update(const EnvRollout& data) {
     double epoch_k3 = 0;
     const Tensor order = permutation(n, minibatches_);
     const auto shuffled = [&](const Tensor& x) { return index_select(flat(x), 0, order); };
-    const Tensor observations = shuffled(data.observations), actions = shuffled(data.actions),
-                 old_log_prob = shuffled(data.log_prob), old_values = shuffled(data.values),
-                 advantages = shuffled(data.advantages), returns = shuffled(data.returns);
+    const Samples samples = {shuffled(data.observations),
+                             shuffled(data.actions),
+                             shuffled(data.log_prob),
+                             shuffled(data.values),
+                             unsqueeze(shuffled(data.advantages), 1),
+                             shuffled(data.returns)};
     for (int64_t begin = 0; begin < n; begin += size) {
-      const auto part = [&](const Tensor& x) { return x.view_slice(0, begin, begin + size); };
-      const auto now = model_.evaluate(part(observations), part(actions), functions_.gaussian_log_prob);
-      // The losses take [B, T]: here [size, 1], one column of `size` steps.
-      const Tensor log_prob = unsqueeze(now.log_prob, 1), old = unsqueeze(part(old_log_prob), 1);
-      Tensor advantage = unsqueeze(part(advantages), 1);
-      if (config_.whiten_advantages && size > 1) advantage = whiten(advantage);
-      const Tensor ratio = token_ratio(log_prob, old);
-      const Tensor policy = mean(config_.clip > 0 ? functions_.clip_loss(ratio, advantage, config_.clip, config_.clip)
-                                                  : log_prob_loss(log_prob, advantage));
-      const Tensor value =
-          mean(functions_.value_loss(now.value, part(returns), part(old_values), config_.value_clip, {}));
-      const Tensor entropy = mean(now.entropy);
-      const Tensor loss = policy + config_.value_coef * value - config_.entropy_coef * entropy;
-
-      slab_.zero_grad();
-      backward(loss);
+      Samples mini = samples.part(begin, begin + size);
+      if (config_.whiten_advantages && size > 1) mini.advantages = whiten(mini.advantages);
+      std::vector<std::vector<double>> parts;  // by micro-batch: what backward_of() returns
+      for (int64_t at = 0; at < size; at += micro) {
+        parts.emplace_back(kFirstRatio + static_cast<size_t>(std::min(micro, size - at)));
+      }
+      gradient_.run(std::ssize(parts), [&](int64_t i) {
+        const Samples part = mini.part(i * micro, std::min(size, (i + 1) * micro));
+        const double share = static_cast<double>(part.size()) / static_cast<double>(size);
+        parts[static_cast<size_t>(i)] = backward_of(part, share, model_, functions_, config_);
+      });
       const double norm = grad_norm(slab_);  // throws Error if it is not finite
       optimizer_.step(report.lr, config_.max_grad_norm > 0 ? clip_scale(norm, config_.max_grad_norm) : 1);
 
-      report.policy_loss += policy.item();
-      report.value_loss += value.item();
-      report.value_clip += clipped_values(now.value.detach(), part(returns), part(old_values), config_.value_clip) /
-                           static_cast<double>(size);
-      report.entropy += entropy.item();
+      gather_parts(comm_, parts);
       report.grad_norm += norm;
-      const std::vector<double> ratios = ratio.detach().to_vector();
-      for (double rho : ratios) {
-        const double log_rho = std::log(rho), share = 1 / static_cast<double>(size);
-        report.k1 -= share * log_rho;
-        report.k3 += share * k3_value(log_rho);
-        epoch_k3 += share * k3_value(log_rho);
-        report.clip_low += rho < 1 - config_.clip ? share : 0;
-        report.clip_high += rho > 1 + config_.clip ? share : 0;
-        if (updates == 0) report.first_ratio_error = std::max(report.first_ratio_error, std::abs(rho - 1));
+      double clipped = 0;
+      for (const std::vector<double>& part : parts) {
+        report.policy_loss += part[0];
+        report.value_loss += part[1];
+        report.entropy += part[2];
+        clipped += part[3];
+        for (const double rho : std::span(part).subspan(kFirstRatio)) {
+          const double log_rho = std::log(rho), share = 1 / static_cast<double>(size);
+          report.k1 -= share * log_rho;
+          report.k3 += share * k3_value(log_rho);
+          epoch_k3 += share * k3_value(log_rho);
+          report.clip_low += rho < 1 - config_.clip ? share : 0;
+          report.clip_high += rho > 1 + config_.clip ? share : 0;
+          if (updates == 0) report.first_ratio_error = std::max(report.first_ratio_error, std::abs(rho - 1));
+        }
       }
+      report.value_clip += clipped / static_cast<double>(size);
       ++updates;
     }
     report.epochs = epoch + 1;

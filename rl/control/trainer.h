@@ -8,15 +8,17 @@
 // with a state-independent standard deviation and independent components, actions stored as sampled and clipped only by
 // the environment, observations and rewards normalised and clipped. One thing differs: an episode truncated by
 // the time limit is not treated as terminated. EnvFunctions replaces the functions of the algorithm in the same loop.
-// B environments, T steps of each in a rollout. A seed gives bit-identical results for any thread count, and for a
-// resumed run as for an uninterrupted one.
+// B environments, T steps of each in a rollout. A seed gives bit-identical results for any thread count, for any number
+// of ranks with equal micro-batches, and for a resumed run as for an uninterrupted one.
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "nn/checkpoint.h"
+#include "nn/gradient_sum.h"
 #include "nn/optim.h"
 #include "rl/advantages.h"
 #include "rl/control/actor_critic.h"
@@ -24,6 +26,7 @@
 #include "rl/policy_loss.h"
 #include "rl/value_loss.h"
 #include "tensor/base/fields.h"
+#include "tensor/comm/comm.h"
 
 namespace pg::rl {
 
@@ -34,6 +37,7 @@ struct EnvTrainConfig {
   int64_t rollout_steps = 128;   // T
   int64_t epochs = 4;            // passes over a rollout
   int64_t minibatches = 4;       // per pass: random parts of equal size; must divide B·T
+  int64_t micro_batch = 0;       // steps of a mini-batch whose gradient is computed at once; 0: all of them
   double gamma = 0.99, lambda = 0.95;
   double clip = 0.2;        // of the ratio; 0: the unclipped policy gradient -A·log π
   double value_clip = 0.2;  // 0: no value clipping
@@ -72,14 +76,17 @@ struct EnvRecipe {
 };
 
 // The functions of the algorithm that EnvTrainer calls, with the arguments and results of the engine's functions, which
-// are the defaults. They are no part of the configuration: a checkpoint does not hold them.
+// are the defaults. They are no part of the configuration: a checkpoint does not hold them. An update calls them for
+// one micro-batch at a time, on the rank that it belongs to. Without EnvTrainConfig::micro_batch that is the
+// mini-batch; with it, what they compute for a step must not depend on the other steps, so that all micro-batches add
+// up to the mini-batch.
 struct EnvFunctions {
   std::function<Gae(const Tensor& rewards, const Tensor& values, const Tensor& next_values, const GaeOptions& options)>
-      gae = rl::gae;  // called once per rollout: f32 [B, T], terminated and truncated u8
-  // Called once per mini-batch of N steps: ratio and advantage [N, 1]. With EnvTrainConfig::clip 0 it is not called.
+      gae = rl::gae;  // called once per rollout, on every rank: f32 [B, T], terminated and truncated u8
+  // Called once per micro-batch of N steps: ratio and advantage [N, 1]. With EnvTrainConfig::clip 0 it is not called.
   std::function<Tensor(const Tensor& ratio, const Tensor& advantage, double low, double high)> clip_loss =
       rl::clip_loss;
-  // Called once per mini-batch: values, returns and old_values [N], no mask.
+  // Called once per micro-batch: values, returns and old_values [N], no mask.
   std::function<Tensor(const Tensor& values, const Tensor& returns, const Tensor& old_values, double clip,
                        const Tensor& mask)>
       value_loss = rl::value_loss;
@@ -120,9 +127,14 @@ struct EnvReport {
 
 class EnvTrainer {
  public:
-  explicit EnvTrainer(const EnvTrainConfig& config, EnvFunctions functions = {});
+  // On the ranks of `comm` (nullptr: one), which must outlive the trainer, every rank has the whole model and all
+  // environments, and all must be given the same arguments. They share out the steps of the environments (VectorEnv)
+  // and the micro-batches of a mini-batch: micro-batch i belongs to rank i mod size. step(), rollout() and update() are
+  // collectives. Afterwards all ranks have the same weights, report and state, so any of them may save().
+  explicit EnvTrainer(const EnvTrainConfig& config, EnvFunctions functions = {}, Comm* comm = nullptr);
   // With a custom environment; config.environment is then only a name.
-  EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make, EnvFunctions functions = {});
+  EnvTrainer(const EnvTrainConfig& config, const MakeEnvironment& make, EnvFunctions functions = {},
+             Comm* comm = nullptr);
   EnvTrainer(const EnvTrainer&) = delete;
 
   // One iteration. Throws Error if a gradient is not finite; the weights are then those before the mini-batch.
@@ -146,7 +158,7 @@ class EnvTrainer {
   // Saves a checkpoint: weights, optimizer, random streams, environments with their running statistics, the
   // configuration as metadata "env_train_config", and the metadata in `texts`.
   void save(const std::string& path, std::map<std::string, std::string> texts = {});
-  // Continues from a checkpoint of the same configuration, bit for bit.
+  // Continues from a checkpoint of the same configuration, bit for bit, on any number of ranks.
   void resume(const Checkpoint& checkpoint);
 
  private:
@@ -156,10 +168,13 @@ class EnvTrainer {
   EnvTrainConfig config_;
   EnvFunctions functions_;
   MakeEnvironment make_;
+  const std::unique_ptr<Comm> one_rank_;  // if no group was given
+  Comm& comm_;
   Generator actions_, minibatches_;
   VectorEnv envs_;
   ActorCritic model_;
   ParamSlab slab_;
+  GradientSum gradient_;
   AdamW optimizer_;
   int64_t steps_ = 0;
 };

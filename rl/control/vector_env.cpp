@@ -1,10 +1,14 @@
 // Several environments stepped together, with normalised observations and rewards.
 #include "rl/control/vector_env.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
@@ -37,8 +41,9 @@ void read_moments(const nlohmann::json& json, RunningMoments& m) {
 
 }  // namespace
 
-VectorEnv::VectorEnv(const MakeEnvironment& make, int64_t count, const VectorEnvOptions& options, uint64_t seed)
-    : options_(options), observation_moments_(0), return_moments_(1) {
+VectorEnv::VectorEnv(const MakeEnvironment& make, int64_t count, const VectorEnvOptions& options, uint64_t seed,
+                     Comm* comm)
+    : options_(options), comm_(comm), observation_moments_(0), return_moments_(1) {
   check(count >= 1, "VectorEnv: there must be at least one environment, got {}", count);
   for (int64_t i = 0; i < count; ++i) {
     copies_.push_back({.environment = make(), .generator = random_stream(seed, static_cast<uint64_t>(i))});
@@ -66,19 +71,77 @@ void VectorEnv::set_observation(size_t copy, std::span<const double> observation
   std::copy(x.begin(), x.end(), observations_.begin() + static_cast<ptrdiff_t>(copy * x.size()));
 }
 
+VectorEnv::Moved VectorEnv::move(size_t copy, std::span<const double> action) {
+  Environment& environment = *copies_[copy].environment;
+  Moved moved{.transition = environment.step(action), .next = {}};
+  const std::vector<double>& seen = moved.transition.observation;
+  check(std::isfinite(moved.transition.reward) &&
+            std::all_of(seen.begin(), seen.end(), [](double x) { return std::isfinite(x); }),
+        "VectorEnv: environment {} returned a reward or an observation that is not finite", copy);
+  moved.next = moved.transition.last() ? environment.reset(copies_[copy].generator) : seen;
+  for (const size_t n : {seen.size(), moved.next.size()}) {
+    check(std::cmp_equal(n, observation_size()),
+          "VectorEnv: environment {} returned an observation of {} values, not {}", copy, n, observation_size());
+  }
+  return moved;
+}
+
+void VectorEnv::compare_ranks() {
+  if (std::exchange(compared_, true)) return;
+  std::string text;
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    text += fmt::format("environment {}: {}, random numbers {}\n", i, copies_[i].environment->state(),
+                        copies_[i].generator.offset());
+  }
+  check_same_on_all_ranks(*comm_, "environments", text);
+}
+
+void VectorEnv::share(std::vector<Moved>& moved) {
+  const auto d = static_cast<size_t>(observation_size()), state = environment().state().size();
+  const size_t width = 4 + 2 * d + state;
+  const Tensor rows = Tensor::zeros({count(), static_cast<int64_t>(width)}, f64);
+  const Shard own = shard_of(count(), comm_->rank(), comm_->size());
+  for (int64_t b = own.begin; b < own.end; ++b) {
+    const auto i = static_cast<size_t>(b);
+    const auto& [transition, next] = moved[i];
+    // The bits of the offset, as those of a double: they are only copied.
+    std::vector<double> row = {transition.reward, transition.terminated ? 1.0 : 0.0, transition.truncated ? 1.0 : 0.0,
+                               std::bit_cast<double>(copies_[i].generator.offset())};
+    for (const auto& values : {transition.observation, next, copies_[i].environment->state()}) {
+      row.insert(row.end(), values.begin(), values.end());
+    }
+    check(row.size() == width, "VectorEnv: the state of environment {} has {} values, that of environment 0 has {}", i,
+          row.size() - (width - state), state);
+    std::copy(row.begin(), row.end(), rows.data<double>().begin() + static_cast<ptrdiff_t>(i * width));
+  }
+  comm_->all_gather(rows, rows.size(1));
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    const std::span<const double> row = rows.data<const double>().subspan(i * width, width);
+    const auto values = [](std::span<const double> x) { return std::vector<double>(x.begin(), x.end()); };
+    moved[i] = {{values(row.subspan(4, d)), row[0], row[1] != 0, row[2] != 0}, values(row.subspan(4 + d, d))};
+    copies_[i].generator.set_state(copies_[i].generator.seed(), std::bit_cast<uint64_t>(row[3]));
+    copies_[i].environment->set_state(row.subspan(4 + 2 * d));
+  }
+}
+
 VectorEnv::Step VectorEnv::step(std::span<const double> actions) {
   const auto size = static_cast<size_t>(environment().action_space().size());
   check(actions.size() == copies_.size() * size, "VectorEnv: {} environments with {} numbers per action, got {}",
         copies_.size(), size, actions.size());
+  const bool alone = !comm_ || comm_->size() == 1;
+  const Shard own = alone ? Shard{0, count()} : shard_of(count(), comm_->rank(), comm_->size());
+  if (!alone) compare_ranks();
+  std::vector<Moved> moved(copies_.size());
+  for (int64_t b = own.begin; b < own.end; ++b) {
+    const auto i = static_cast<size_t>(b);
+    moved[i] = move(i, actions.subspan(i * size, size));
+  }
+  if (!alone) share(moved);
   Step result;
   result.final_observations.resize(copies_.size());
-  std::vector<std::vector<double>> next;
   for (size_t i = 0; i < copies_.size(); ++i) {
     Copy& copy = copies_[i];
-    Transition t = copy.environment->step(actions.subspan(i * size, size));
-    check(std::isfinite(t.reward) &&
-              std::all_of(t.observation.begin(), t.observation.end(), [](double x) { return std::isfinite(x); }),
-          "VectorEnv: environment {} returned a reward or an observation that is not finite", i);
+    const Transition& t = moved[i].transition;
     copy.episode_return += t.reward;
     ++copy.episode_length;
     copy.discounted = options_.gamma * copy.discounted + t.reward;
@@ -93,14 +156,12 @@ VectorEnv::Step VectorEnv::step(std::span<const double> actions) {
       if (returns_.size() > kMeanEpisodes) returns_.pop_front(), lengths_.pop_front();
       copy.episode_return = copy.discounted = 0;
       copy.episode_length = 0;
-      result.final_observations[i] = std::move(t.observation);
-      t.observation = copy.environment->reset(copy.generator);
+      result.final_observations[i] = t.observation;
     }
-    observation_moments_.add(t.observation);
-    next.push_back(std::move(t.observation));
+    observation_moments_.add(moved[i].next);
   }
   for (size_t i = 0; i < copies_.size(); ++i) {
-    set_observation(i, next[i]);
+    set_observation(i, moved[i].next);
     if (!result.final_observations[i].empty()) result.final_observations[i] = normalized(result.final_observations[i]);
   }
   if (options_.normalize_rewards) {
@@ -149,6 +210,7 @@ void VectorEnv::set_state(const std::string& text) {
       c.discounted = copies[i].at("discounted").get<double>();
       c.episode_length = copies[i].at("length").get<int64_t>();
     }
+    compared_ = false;
     read_numbers(json.at("observations"), observations_);
     read_moments(json.at("observation_moments"), observation_moments_);
     read_moments(json.at("return_moments"), return_moments_);

@@ -1,6 +1,6 @@
 #pragma once
 // Several copies of an environment in parallel, so that one forward pass serves all of them. A copy whose episode ends
-// is reset immediately. B copies, D values per observation.
+// is reset immediately. B copies, D values per observation. Ranks share out the steps of the copies.
 #include <deque>
 #include <functional>
 #include <memory>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tasks/environment.h"
+#include "tensor/comm/comm.h"
 
 namespace pg::rl {
 
@@ -44,7 +45,13 @@ struct VectorEnvOptions {
 class VectorEnv {
  public:
   // Each copy draws from its own random stream.
-  VectorEnv(const MakeEnvironment& make, int64_t count, const VectorEnvOptions& options, uint64_t seed);
+  //
+  // On the ranks of `comm` (nullptr: one), which must outlive the result, every rank has all copies, and all must be
+  // given the same arguments. step() is then a collective: a rank steps the copies of shard_of(B, rank, size) and sends
+  // what they return and their state to the others, so that all ranks are always in the state of one. The first step
+  // compares the states: an Error names a rank whose environments differ.
+  VectorEnv(const MakeEnvironment& make, int64_t count, const VectorEnvOptions& options, uint64_t seed,
+            Comm* comm = nullptr);
 
   int64_t count() const { return static_cast<int64_t>(copies_.size()); }
   int64_t observation_size() const { return environment().observation_space().size(); }
@@ -59,7 +66,8 @@ class VectorEnv {
     // The last observation of an episode that ended, which observations() no longer contains. Empty for other copies.
     std::vector<std::vector<double>> final_observations;
   };
-  // actions: B times the values of one action. Throws Error if an environment returns a value that is not finite.
+  // actions: B times the values of one action, equal on all ranks. Throws Error if an environment returns a value that
+  // is not finite.
   Step step(std::span<const double> actions);
 
   // The number of episodes finished since the start, and the mean raw return and length of the last hundred of them.
@@ -84,11 +92,22 @@ class VectorEnv {
     double episode_return = 0, discounted = 0;
     int64_t episode_length = 0;
   };
+  // What a copy returns from a step.
+  struct Moved {
+    Transition transition;
+    std::vector<double> next;  // the current observation: the first of the next episode if this one ended
+  };
+  Moved move(size_t copy, std::span<const double> action);
+  void compare_ranks();
+  // Gives every rank what the copies of the others returned, and their states.
+  void share(std::vector<Moved>& moved);
   // Stores an observation of a copy, normalised if enabled, in observations_.
   void set_observation(size_t copy, std::span<const double> observation);
   static double mean_of(const std::deque<double>& values);
 
   VectorEnvOptions options_;
+  Comm* comm_;
+  bool compared_ = false;  // the states of the ranks
   std::vector<Copy> copies_;
   std::vector<double> observations_;
   RunningMoments observation_moments_, return_moments_;

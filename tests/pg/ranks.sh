@@ -1,6 +1,7 @@
 #!/bin/sh
 # Training on several ranks must end with the bytes of one rank: with 2 and 3 ranks, started by pg, by mpirun and by
 # torchrun's variables, resumed with other numbers of ranks, and after ranks were killed or stopped at random moments.
+# First a policy in an environment, then a GPT.
 # Usage: ranks.sh BUILD_FOLDER, from the root.
 set -u
 pg=$1/pg
@@ -19,25 +20,73 @@ train() { # train NAME OPTIONS…: in place of the subshell it is called in, so 
     --batch 4 --accumulate 3 --dropout 0.1 --steps 1500 --warmup 20 --sample-every 400 --eval-every 150 --eval-batches 5 \
     --save-every 11 --threads 1 "$@" >"$work/log" 2>&1
 }
+act() { # act NAME OPTIONS…: the same with pg env
+  name=$1
+  shift
+  exec "$pg" env --environment Pendulum-v1 --environments 3 --rollout-steps 16 --minibatches 2 --epochs 2 --hidden 16 \
+    --total-steps 12000 --eval-episodes 0 --save-every 3 --out "$work/runs" --name "$name" --threads 1 "$@" \
+    >"$work/log" 2>&1
+}
 folder() { echo "$work"/runs/*_"$1"; }
 # What a run measured, without the clock.
-metrics() { sed 's/,"tokens_per_s":[^}]*//' "$1"/metrics.jsonl; }
-same() { # same NAME: the run ended as the one of one rank
-  for file in checkpoint.safetensors best.safetensors; do
-    cmp "$(folder one)/$file" "$(folder "$1")/$file" || fail "$file of the run '$1' differs from that of one rank"
+metrics() { sed 's/,"[a-z]*_per_s[econd]*":[^}]*//' "$1"/metrics.jsonl; }
+same() { # same NAME ONE FILES…: the run ended as ONE, that of one rank
+  name=$1
+  one=$2
+  shift 2
+  for file in "$@"; do
+    cmp "$(folder "$one")/$file" "$(folder "$name")/$file" || fail "$file of the run '$name' differs from that of one rank"
   done
-  metrics "$(folder one)" >"$work/a"
-  metrics "$(folder "$1")" >"$work/b"
-  cmp "$work/a" "$work/b" || fail "the metrics of the run '$1' differ from those of one rank"
+  metrics "$(folder "$one")" >"$work/a"
+  metrics "$(folder "$name")" >"$work/b"
+  cmp "$work/a" "$work/b" || fail "the metrics of the run '$name' differ from those of one rank"
+}
+same_model() { same "$1" one checkpoint.safetensors best.safetensors; }
+same_policy() { same "$1" actor checkpoint.safetensors; }
+# Waits for the first checkpoint of a run whose process is $pid.
+wait_for_checkpoint() {
+  until [ -f "$(folder "$1")/checkpoint.safetensors" ] || ! kill -0 "$pid" 2>/dev/null; do sleep 0.01; done
 }
 processes() { # the processes of the ranks that $pid has started
   cat "/proc/$pid/task/$pid/children" 2>/dev/null
 }
 
+# Mini-batches of 24 steps.
+(act actor --micro-batch 9) || fail "one rank failed with pg env"
+for ranks in 2 3; do
+  (act "actor$ranks" --micro-batch 9 --ranks $ranks) || fail "$ranks ranks failed with pg env"
+  same_policy "actor$ranks"
+done
+act actorpolite --micro-batch 9 --ranks 3 &
+pid=$!
+wait_for_checkpoint actorpolite
+kill -INT "$pid"
+wait "$pid"
+status=$?
+pid=
+[ $status = 130 ] || fail "Ctrl-C ended 3 ranks of pg env with status $status, expected 130"
+"$pg" env --resume "$(folder actorpolite)" --ranks 2 --threads 1 >"$work/log" 2>&1 || fail "pg env did not go on from 3"
+same_policy actorpolite
+act actorkilled --micro-batch 9 --ranks 3 --restarts 1 &
+pid=$!
+wait_for_checkpoint actorkilled
+# shellcheck disable=SC2046
+set -- $(processes)
+[ $# = 3 ] || fail "pg env has $# ranks, expected 3"
+kill -KILL "$2"
+wait "$pid" || fail "ranks of pg env were not started again"
+pid=
+same_policy actorkilled
+grep -q 'ranks start again from' "$work/log" || fail 'the kill came after the end of pg env: lengthen it'
+"$pg" env --ranks 2 --total-steps 512 --eval-episodes 1 --out "$work/runs" --name halves >"$work/log" 2>&1 ||
+  fail 'pg env failed with 2 ranks'
+grep -q '^micro-batch: 64$' "$(folder halves)/config.yaml" || fail "2 ranks do not take half of a mini-batch of 128 each"
+grep -q ' over 1 greedy ones$' "$work/log" || fail 'the policy of 2 ranks was not evaluated'
+
 (train one) || fail "one rank failed"
 for ranks in 2 3; do
   (train "of$ranks" --ranks $ranks) || fail "$ranks ranks failed"
-  same "of$ranks"
+  same_model "of$ranks"
 done
 
 # ZeRO: the weights and metrics of one rank; the optimizer's state is in a file of each rank, from which one rank goes on.
@@ -48,7 +97,7 @@ for stage in 1 2 3; do
   [ "$(echo "$shards" | grep -c '^checkpoint-step1500-0000[123]-of-00003.safetensors$')" = 3 ] ||
     fail "stage $stage: expected three shards of step 1500: $shards"
   "$pg" train --resume "$(folder zero$stage)" --threads 1 >"$work/log" 2>&1 || fail "one rank did not go on from shards"
-  same "zero$stage"
+  same_model "zero$stage"
 done
 
 by=
@@ -60,7 +109,7 @@ if "$pg" doctor 2>/dev/null | grep -q '^mpi .*[0-9]' && command -v mpirun >/dev/
   fi
   for ranks in 2 3; do
     (launcher="mpirun $options -n $ranks" && train "mpi$ranks" </dev/null) || fail "mpirun with $ranks ranks failed"
-    same "mpi$ranks"
+    same_model "mpi$ranks"
   done
   by=', by mpirun'
 else
@@ -82,7 +131,7 @@ pid=$!
 wait "$pid" || fail "rank 1 of torchrun's variables failed"
 pid=
 unset WORLD_SIZE MASTER_ADDR MASTER_PORT
-same tcp
+same_model tcp
 
 # Commands that learn from answers and choices: the weights and metrics of one rank with the same parts of a batch.
 learn() { # learn COMMAND RANKS OPTIONS…: the run COMMAND-RANKS
@@ -107,7 +156,7 @@ done
 # A polite stop, and on with another number of ranks.
 train polite --ranks 3 &
 pid=$!
-until [ -f "$(folder polite)/checkpoint.safetensors" ] || ! kill -0 "$pid" 2>/dev/null; do sleep 0.01; done
+wait_for_checkpoint polite
 kill -INT "$pid"
 wait "$pid"
 status=$?
@@ -115,7 +164,7 @@ pid=
 [ $status = 130 ] || fail "Ctrl-C ended 3 ranks with status $status, expected 130"
 grep -q -- "--resume $(folder polite)" "$work/log" || fail "stopped ranks do not say how to go on"
 "$pg" train --resume "$(folder polite)" --ranks 2 --threads 1 >"$work/log" 2>&1 || fail "2 ranks did not go on from 3"
-same polite
+same_model polite
 
 # Ranks that die or hang at random moments; all start again from the last checkpoint.
 kills=0 stops=0 restarts=0
@@ -144,12 +193,12 @@ disturb() { # disturb KILLS: kills and stops ranks of $pid, whose status becomes
 train killed --ranks 3 --restarts 1000 --rank-timeout 0.5 &
 pid=$!
 disturb 20
-same killed
+same_model killed
 train shards --ranks 3 --zero 3 --restarts 1000 --rank-timeout 0.5 &
 pid=$!
 disturb 15
 "$pg" train --resume "$(folder shards)" --threads 1 >"$work/log" 2>&1 || fail "one rank did not go on from shards"
-same shards
-echo "the same bytes with 2 and 3 ranks$by and by sockets, with ZeRO, in pg train, sft and dpo,"
+same_model shards
+echo "the same bytes with 2 and 3 ranks$by and by sockets, with ZeRO, in pg train, env, sft and dpo,"
 echo "and after $kills kills and $stops stops of ranks ($restarts restarts)"
 if [ $kills -lt 5 ] || [ "$restarts" -lt 5 ]; then fail "fewer than 5 kills met the runs: lengthen them"; fi

@@ -221,6 +221,7 @@ TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", 
   CHECK(contains(env([](EnvTrainConfig& c) { c.adam_eps = 0; }), "adam-eps must be"));
   CHECK(contains(env([](EnvTrainConfig& c) { c.hidden = int64_t{1} << 40; }), "hidden must be"));
   CHECK(contains(env([](EnvTrainConfig& c) { c.environments = -1; }), "environments must be"));
+  CHECK(contains(env([](EnvTrainConfig& c) { c.micro_batch = -1; }), "micro-batch must be"));
   CHECK(contains(env([](EnvTrainConfig& c) { c.entropy_coef = kInf; }), "entropy-coef must be"));
 }
 

@@ -32,10 +32,12 @@ std::vector<double> trained_parameters(const EnvTrainConfig& config, const EnvFu
 
 }  // namespace
 
-TEST_CASE("the trainer calls the functions that it is given, once for each rollout or mini-batch", "[env][trainer]") {
+TEST_CASE("the trainer calls the functions that it is given, once for each rollout or micro-batch", "[env][trainer]") {
   const std::string name = GENERATE("CartPole-v1", "Pendulum-v1");
-  INFO(name);
-  const EnvTrainConfig c = small(name);
+  const int64_t micro_batch = GENERATE(0, 5);
+  INFO(name << " " << micro_batch);
+  EnvTrainConfig c = small(name);
+  c.micro_batch = micro_batch;
   int advantages = 0, policy_losses = 0, value_losses = 0, log_probs = 0;
   EnvFunctions counted;
   counted.gae = [&](const Tensor& rewards, const Tensor& values, const Tensor& next_values, const GaeOptions& options) {
@@ -58,10 +60,11 @@ TEST_CASE("the trainer calls the functions that it is given, once for each rollo
   const bool same = trained_parameters(c, counted) == trained_parameters(c, {});
   CHECK(same);
   const int rollouts = 3, minibatches = rollouts * 2 * 4;
+  const int micro_batches = minibatches * (micro_batch == 0 ? 1 : 7);  // 32 steps in parts of 5
   CHECK(advantages == rollouts);
-  CHECK(policy_losses == minibatches);
-  CHECK(value_losses == minibatches);
-  CHECK(log_probs == (name == "CartPole-v1" ? 0 : rollouts + minibatches));
+  CHECK(policy_losses == micro_batches);
+  CHECK(value_losses == micro_batches);
+  CHECK(log_probs == (name == "CartPole-v1" ? 0 : rollouts + micro_batches));
 }
 
 TEST_CASE("each function of the trainer changes what is learned", "[env][trainer]") {

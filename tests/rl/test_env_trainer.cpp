@@ -130,7 +130,9 @@ TEST_CASE("the trainer's rollout: what the clock cuts is bootstrapped and what h
 }
 
 TEST_CASE("an update by PPO is that of PyTorch", "[env][trainer]") {
-  // From tools/goldens/make_ppo_goldens.py: three updates on the whole batch, so its order does not matter.
+  // From tools/goldens/make_ppo_goldens.py: three updates on the whole batch, so its order does not matter. The
+  // gradients of its micro-batches add up to its gradient.
+  const int64_t micro_batch = GENERATE(0, 1, 7);
   for (const bool discrete : {true, false}) {
     const SafetensorsFile file =
         load_safetensors(std::string("tests/goldens/ppo/") + (discrete ? "discrete" : "continuous") + ".safetensors");
@@ -139,6 +141,7 @@ TEST_CASE("an update by PPO is that of PyTorch", "[env][trainer]") {
                            .rollout_steps = 8,
                            .epochs = 3,
                            .minibatches = 1,
+                           .micro_batch = micro_batch,
                            .gamma = 0.97,
                            .lambda = 0.9,
                            .clip = 0.1,

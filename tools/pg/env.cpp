@@ -8,6 +8,7 @@
 #include "tools/pg/model_options.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
+#include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
 
 namespace pg::tools {
@@ -16,6 +17,7 @@ namespace {
 
 struct EnvOptions {
   RunOptions run;
+  RankOptions ranks;
   Choice<rl::EnvRecipe> recipe = "ppo";
   rl::EnvTrainConfig env;
   int64_t eval_episodes = 100, save_every = 100;
@@ -24,7 +26,7 @@ struct EnvOptions {
 // The environment's name and all that is not in the recipe.
 std::vector<Field> fields(EnvOptions& o) {
   return joined(
-      fields(o.run),
+      joined(fields(o.run), fields(o.ranks)),
       {{"environment", one_of(o.env.environment, names_of(environments())), "what the policy acts in"},
        {"recipe", row_field(o.recipe), "what the options of the recipe are unless given"},
        {"eval-episodes", &o.eval_episodes, "greedy episodes after the last step; 0: none", whole_from(0, 1000000)},
@@ -34,13 +36,18 @@ std::vector<Field> fields(EnvOptions& o) {
 std::vector<Field> recipe_fields(rl::EnvTrainConfig& config) {
   std::vector<Field> all = rl::fields(config);
   std::erase_if(all, [](const Field& field) { return field.name == "environment"; });
-  return all;
+  return annotated(std::move(all), "micro-batch", "with --ranks and unless given, so few that each rank has some");
 }
 
-int run_env(const EnvOptions& o) {
-  std::optional<RunDir> opened = open_run(o.run.resume);
-  const bool resumed = has_checkpoint(opened);
-  start_threads(o.run.threads);
+// The steps of a mini-batch, divided among the ranks.
+int64_t micro_batch_for(const rl::EnvTrainConfig& config, int ranks) {
+  return (config.environments * config.rollout_steps / config.minibatches + ranks - 1) / ranks;
+}
+
+int run_env(const EnvOptions& o, Comm& comm) {
+  OpenedRun opened = open_run(comm, o.run.resume);
+  const bool resumed = opened.has_checkpoint;
+  start_threads(o.run.threads, comm);
   const rl::EnvTrainConfig& config = o.env;
   const auto n = [](int64_t x) { return static_cast<double>(x); };
   check_memory(16 * n(config.layers) * n(config.hidden) * n(config.hidden) +
@@ -48,29 +55,31 @@ int run_env(const EnvOptions& o) {
                fmt::format("a model of {} layers of {} and rollouts of {} x {} steps", config.layers, config.hidden,
                            config.environments, config.rollout_steps),
                "smaller ones");
-  rl::EnvTrainer trainer(config);
+  rl::EnvTrainer trainer(config, {}, &comm);
   if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.run.resume)));
-  RunDir run =
-      start_run(std::move(opened), trainer.steps(), o.run.out, o.run.name.empty() ? config.environment : o.run.name);
-  run.save_config(o.run.config);
+  std::optional<RunDir> run =  // of rank 0
+      start_run(comm, std::move(opened.folder), trainer.steps(), o.run.out,
+                o.run.name.empty() ? config.environment : o.run.name);
+  if (run) run->save_config(o.run.config);
   remark(stdout, "{}: {} parameters, {} environments x {} steps per update; {}\n", config.environment,
-         count_parameters(trainer.model()), config.environments, config.rollout_steps, run.path());
+         count_parameters(trainer.model()), config.environments, config.rollout_steps, run ? run->path() : "");
 
   catch_interrupt();
   std::optional<Progress> progress(std::in_place, trainer.steps(), config.total_steps);
   const auto save = [&] {
-    trainer.save(checkpoint_path(run.path()), {{"kind", "env"}});
-    note_saved(run);
+    if (!run) return;
+    trainer.save(checkpoint_path(run->path()), {{"kind", "env"}});
+    note_saved(*run);
   };
   std::string last;
   int64_t updates = 0;
   while (!trainer.done()) {
-    if (interrupted()) {
+    if (interrupted_anywhere(comm)) {
       save();
-      return end_stopped(*progress, run, "env", fmt::format("{} steps", trainer.steps()));
+      return run ? end_stopped(*progress, *run, "env", fmt::format("{} steps", trainer.steps())) : interrupt_status();
     }
     const rl::EnvReport report = trainer.step();
-    run.log(report.steps, report.named());
+    if (run) run->log(report.steps, report.named());
     last = fmt::format("return {:.1f} over the last {} episodes", report.episode_return,
                        std::min<int64_t>(100, report.episodes));
     progress->update(report.steps,
@@ -81,7 +90,7 @@ int run_env(const EnvOptions& o) {
   save();
   progress.reset();
   remark(stdout, "after {} steps: {}", trainer.steps(), last);
-  if (o.eval_episodes > 0) {
+  if (run && o.eval_episodes > 0) {
     const std::vector<double> returns = trainer.play(o.eval_episodes, /*greedy=*/true, config.seed);
     remark(stdout, "; {:.1f} over {} greedy ones",
            std::accumulate(returns.begin(), returns.end(), 0.0) / static_cast<double>(returns.size()), returns.size());
@@ -98,8 +107,13 @@ Command env_command() {
     read_files(given, o->run);
     o->env = o->recipe.make(o->env.environment);
     given.apply(recipe_fields(o->env));
+    rl::check_config(o->env);
+    // A resumed run has the micro-batches of its beginning: those of an old one are its mini-batches.
+    if (const int ranks = rank_count(o->ranks); ranks > 1 && !given.has("micro-batch") && o->run.resume.empty()) {
+      o->env.micro_batch = micro_batch_for(o->env, ranks);
+    }
     o->run.config = given.yaml(joined(fields(*o), recipe_fields(o->env)));
-    return run_env(*o);
+    return run_on_ranks(o->ranks, Device{}, o->run, [&](Comm& comm) { return run_env(*o, comm); });
   };
   std::string notes = "Environments:\n";
   for (const EnvironmentRow& row : environments()) notes += fmt::format("  {:<19}{}\n", row.name, row.about);

@@ -26,12 +26,17 @@ void ProfileReport::print(std::FILE* out, const StepMemory& m,
   if (!profile_) return;
   std::vector<std::pair<std::string, size_t>> kinds = {
       {"weights", m.weights}, {"gradients", m.gradients}, {"optimizer", m.optimizer}, {"activations", m.activations}};
+  if (m.most_weights > m.weights) kinds.insert(kinds.begin() + 1, {"gathered weights", m.most_weights - m.weights});
   kinds.insert(kinds.end(), more.begin(), more.end());
   const auto mb = [](size_t bytes) { return static_cast<double>(bytes) / 1e6; };
   std::string line;
   for (const auto& [name, bytes] : kinds) line += fmt::format("{}{} {:.1f}", line.empty() ? "" : ", ", name, mb(bytes));
   remark(out, "{}\n{}memory of a step in MB: {}; {:.1f} resident at most\n", profile_->table(), timeline_->text(), line,
          mb(resident()));
+  if (m.formula > 0) {
+    remark(out, "weights, gradients and optimizer of this rank: {:.1f} MB, by the formula of ZeRO {:.1f}\n",
+           mb(m.weights + m.gradients + m.optimizer), mb(m.formula));
+  }
 }
 
 }  // namespace pg::tools
