@@ -100,7 +100,8 @@ Command expert_iteration_command() {
   const auto o = std::make_shared<ExpertIterationOptions>();
   const auto run = [o](Given& given) {
     choose_task(o->common, given);
-    settle_micro_batch(o->config.micro_batch, o->config.batch, o->ranks, given);
+    // A resumed run has the micro-batches of its beginning: those of an old one are its batches.
+    if (o->common.run.resume.empty()) settle_micro_batch(o->config.micro_batch, o->config.batch, o->ranks, given);
     o->common.run.config = given.yaml(joined(fields(*o), o->common.setup.fields));
     return run_on_ranks(o->ranks, parse_device(o->common.device), o->common.run,
                         [&](Comm& comm) { return expert_iteration(*o, comm); });
