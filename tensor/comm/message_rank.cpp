@@ -4,32 +4,42 @@
 #include "tensor/comm/message_rank.h"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <vector>
 
 #include "tensor/base/error.h"
+#include "tensor/comm/activity.h"
 #include "tensor/comm/host_comm.h"
 
 namespace pg {
 namespace {
 
 using Op = CollectiveCall::Op;
-using Clock = std::chrono::steady_clock;
 
 class MessageRank : public HostComm {
  public:
   MessageRank(std::unique_ptr<Links> links, const MessageOptions& options)
       : links_(std::move(links)),
-        timeout_(options.timeout),
+        options_(options),
         // With many ranks less, because memory for two pieces of each is needed.
         piece_(std::max<int64_t>(8, std::min(options.piece_bytes, 8 * options.piece_bytes / size()) / 8 * 8)),
         calls_(static_cast<size_t>(size())),
-        last_(calls_.size()),
+        pids_(calls_.size()),
+        watches_(calls_.size()),
         left_(calls_.size()),
         behind_(calls_.size()) {
-    check(timeout_ > 0, "ranks: the timeout must be above 0 s, got {}", timeout_);
+    for (const double seconds : {options.timeout, options.remote_timeout, options.longest}) {
+      check(seconds > 0, "ranks: a timeout must be above 0 s, got {}", seconds);
+    }
     check(piece_ <= Links::kMostBytes, "ranks: pieces of {} bytes, expected at most {}", piece_, Links::kMostBytes);
+    const ProcessAddress own = this_process();
+    std::vector<ProcessAddress> all(calls_.size());
+    for (int r : others()) {
+      send(r, reinterpret_cast<const char*>(&own), sizeof own);
+      receive(r, reinterpret_cast<char*>(&all[static_cast<size_t>(r)]), sizeof own);
+    }
+    move_until([&](int r) { return open(r) == 0; });
+    for (size_t r = 0; r < all.size(); ++r) pids_[r] = is_visible(all[r]) ? all[r].pid : 0;
   }
   ~MessageRank() override { end_thread(); }
 
@@ -56,7 +66,7 @@ class MessageRank : public HostComm {
       visit(dtype,
             [&]<class T>(std::type_identity<T>) { exchange(reinterpret_cast<T*>(x), reinterpret_cast<T*>(into)); });
     }
-    move_until([&](int r) { return links_->sends_left(r) + links_->receives_left(r) == 0; });
+    move_until([&](int r) { return open(r) == 0; });
   }
 
  private:
@@ -66,9 +76,13 @@ class MessageRank : public HostComm {
     return all;
   }
   int64_t open(int r) const { return links_->sends_left(r) + links_->receives_left(r); }
-  // A rank has the timeout anew whenever something is posted after a pause.
+  // A rank has the timeout anew whenever something is posted after a pause, and whenever something moves.
   void touch(int r) {
-    if (open(r) == 0) last_[static_cast<size_t>(r)] = Clock::now();
+    if (open(r) == 0) watch(r);
+  }
+  void watch(int r) {
+    const auto i = static_cast<size_t>(r);
+    watches_[i] = ActivityWatch(pids_[i], std::min(0.2, options_.timeout / 4));
   }
   void send(int to, const char* data, int64_t bytes) {
     touch(to);
@@ -92,24 +106,35 @@ class MessageRank : public HostComm {
       check(failure.empty(), "{}: {}", name_of_call(rank(), now_, number_), failure);
     }
   }
-  // Gives up if a rank has left, or if the one that was silent for longest was so for too long.
+  // Gives up if a rank has left, or if one was silent for too long: the one that was silent for longest.
   void find_missing(const std::vector<int>& all) {
-    const auto now = Clock::now();
-    int slowest = -1;
+    std::string reason;
+    double longest = 0;
     for (int r : all) {
       const auto i = static_cast<size_t>(r);
       if (open(r) != left_[i]) {
         left_[i] = open(r);
-        last_[i] = now;
+        watch(r);
       }
       if (left_[i] == 0) continue;
       if (links_->has_left(r)) return links_->give_up(fmt::format("rank {} has ended and does not take part", r));
-      if (slowest < 0 || last_[i] < last_[static_cast<size_t>(slowest)]) slowest = r;
+      const double silent = watches_[i].watched_seconds();
+      if (std::string why = why_missing(r); !why.empty() && silent > longest) {
+        longest = silent;
+        reason = std::move(why);
+      }
     }
-    if (slowest < 0) return;
-    if (std::chrono::duration<double>(now - last_[static_cast<size_t>(slowest)]).count() > timeout_) {
-      links_->give_up(fmt::format("rank {} did not come within {:g} s", slowest, timeout_));
+    if (!reason.empty()) links_->give_up(reason);
+  }
+  // "", or why a rank that is silent counts as missing.
+  std::string why_missing(int r) {
+    ActivityWatch& watch = watches_[static_cast<size_t>(r)];
+    const bool visible = pids_[static_cast<size_t>(r)] != 0;
+    if (visible && watch.idle_seconds() > options_.timeout) {
+      return fmt::format("rank {} has not come and has done nothing for {:g} s", r, options_.timeout);
     }
+    const double most = visible ? options_.longest : options_.remote_timeout;
+    return watch.watched_seconds() > most ? fmt::format("rank {} did not come within {:g} s", r, most) : "";
   }
 
   // Waits for the calls of the others. Whoever sees a difference waits until all have been told its own call.
@@ -220,14 +245,15 @@ class MessageRank : public HostComm {
   }
 
   std::unique_ptr<Links> links_;
-  double timeout_;
+  MessageOptions options_;
   int64_t piece_;
   CollectiveCall now_;
   uint64_t number_ = 0;
-  std::vector<CollectiveCall> calls_;    // of each rank
-  std::vector<Clock::time_point> last_;  // when something last moved between this rank and each other one
-  std::vector<int64_t> left_;            // open messages then
-  std::vector<int64_t> behind_;          // messages to each rank that may follow the call before it is compared
+  std::vector<CollectiveCall> calls_;   // of each rank
+  std::vector<int> pids_;               // of the ranks on this machine; 0 for others
+  std::vector<ActivityWatch> watches_;  // since something last moved between this rank and each other one
+  std::vector<int64_t> left_;           // open messages then
+  std::vector<int64_t> behind_;         // messages to each rank that may follow the call before it is compared
   std::vector<uint64_t> memory_;
 };
 

@@ -8,7 +8,9 @@
 namespace pg {
 
 struct MessageOptions {
-  double timeout = 10;            // seconds that a rank waits for another one in a collective
+  // Seconds that a rank waits in a collective for another one that does nothing, if it is on this machine
+  // (tensor/comm/activity.h); for one on another machine, which sends nothing; for one that works.
+  double timeout = 10, remote_timeout = 600, longest = 1800;
   int64_t piece_bytes = 1 << 20;  // about so many are exchanged between two ranks at a time; equal on all ranks
 };
 

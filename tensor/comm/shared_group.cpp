@@ -4,23 +4,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <fstream>
 #include <new>
-#include <sstream>
 #if defined(__linux__)
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #endif
 
 #include "tensor/base/error.h"
+#include "tensor/comm/activity.h"
 #include "tensor/comm/host_comm.h"
 
 namespace pg {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Polls of a word before a thread sleeps: some microseconds.
 constexpr int kSpins = 2000;
@@ -45,27 +41,6 @@ void wake(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, kMostRanks, nullptr, nullptr, 0);
 #else
   static_cast<void>(word);
-#endif
-}
-
-// How much a process has done. Empty if the system does not say.
-std::string activity_of(int pid) {
-#if defined(__linux__)
-  // The state follows the name in parentheses; the times are the 12th and 13th field after it (proc(5)).
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text, word, times;
-  std::getline(file, text);
-  const size_t name_end = text.rfind(')');
-  if (pid == 0 || name_end == std::string::npos) return "";
-  std::istringstream fields(text.substr(name_end + 1));
-  for (int i = 0; fields >> word && i < 13; ++i) {
-    if (i == 0 && word == "D") return fmt::format("disk {}", Clock::now().time_since_epoch().count());
-    if (i >= 11) times += word + " ";
-  }
-  return times;
-#else
-  static_cast<void>(pid);
-  return fmt::format("{}", Clock::now().time_since_epoch().count());
 #endif
 }
 
@@ -132,29 +107,17 @@ std::string SharedGroup::wait_for(int other, uint32_t steps) {
     if (there()) return "";
     pause();
   }
-  const auto start = Clock::now();
-  const auto seconds_since = [](Clock::time_point t) {
-    return std::chrono::duration<double>(Clock::now() - t).count();
-  };
-  auto active = start, looked = start;
-  std::string activity;
+  ActivityWatch watch(member.pid.load(std::memory_order_relaxed), std::min(0.2, timeout_ / 4));
   for (;;) {
     const uint32_t seen = member.steps.load(std::memory_order_acquire);
     const bool left = member.left.load(std::memory_order_acquire);
     if (there()) return "";
     if (gave_up()) return reason_;
     if (left) return give_up(fmt::format("rank {} has ended and does not take part", other));
-    if (seconds_since(looked) > std::min(0.2, timeout_ / 4)) {
-      looked = Clock::now();
-      if (std::string now = activity_of(member.pid.load(std::memory_order_relaxed)); now != activity) {
-        activity = std::move(now);
-        active = looked;
-      }
-    }
-    if (seconds_since(active) > timeout_) {
+    if (watch.idle_seconds() > timeout_) {
       return give_up(fmt::format("rank {} has not come and has done nothing for {:g} s", other, timeout_));
     }
-    if (seconds_since(start) > longest_) {
+    if (watch.watched_seconds() > longest_) {
       return give_up(fmt::format("rank {} did not come within {:g} s", other, longest_));
     }
     sleep_on(member.steps, seen);

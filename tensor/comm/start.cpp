@@ -127,7 +127,7 @@ std::unique_ptr<Comm> comm_of_environment(const StartOptions& options) {
   check(links->rank() == info->rank && links->size() == info->size,
         "ranks: MPI has rank {} of {}, but {} started rank {} of {}; use the mpirun of the MPI that this build uses",
         links->rank(), links->size(), info->source, info->rank, info->size);
-  return message_rank(std::move(links), {.timeout = options.timeout});
+  return message_rank(std::move(links), {.timeout = options.timeout, .remote_timeout = options.remote_timeout});
 }
 
 }  // namespace pg

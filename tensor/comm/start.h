@@ -16,8 +16,8 @@ struct RankInfo {
 };
 
 struct StartOptions {
-  double timeout = 10;          // seconds that a rank waits for another one in a collective
-  double connect_timeout = 60;  // seconds in which all ranks must have come
+  double timeout = 10, remote_timeout = 600;  // MessageOptions
+  double connect_timeout = 60;                // seconds in which all ranks must have come
 };
 
 // What the environment says, without connecting to anyone; nothing for a process that was started alone. Error if its

@@ -26,7 +26,7 @@ ranks 1 0 1 'of 1 by one rank: done' sums
 call='all_reduce of 1000 f32, call 3: rank 1'
 ranks 3 1 2 "$call has ended and does not take part" returns
 ranks 3 1 2 "$call has failed: the moon is full" throws
-ranks 3 1 2 "$call did not come within 2 s" hangs
+ranks 3 1 2 "$call has not come and has done nothing for 2 s" hangs
 ranks 3 1 3 'rank 0: all_reduce of 1000 f32, call 3; rank 1: all_reduce of 999 f32, call 3' differs
 ranks 3 1 1 'signal 9|Killed' killed  # mpirun itself ends the others
 exit $wrong

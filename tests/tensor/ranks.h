@@ -27,14 +27,15 @@ inline int run_on(Transport transport, int ranks, const std::function<int(Comm&)
   const int status = run_ranks(
       ranks,
       [&](Comm& memory) {
-        const auto comm =
-            message_rank(socket_links({.rank = memory.rank(),
-                                       .size = memory.size(),
-                                       .address = "127.0.0.1",
-                                       .port = port,
-                                       .token = "a test",
-                                       .listener = memory.rank() == 0 ? listener : -1}),
-                         {.timeout = options.timeout, .piece_bytes = transport == Transport::sockets ? 1 << 20 : 1000});
+        const auto comm = message_rank(socket_links({.rank = memory.rank(),
+                                                     .size = memory.size(),
+                                                     .address = "127.0.0.1",
+                                                     .port = port,
+                                                     .token = "a test",
+                                                     .listener = memory.rank() == 0 ? listener : -1}),
+                                       {.timeout = options.timeout,
+                                        .longest = options.longest,
+                                        .piece_bytes = transport == Transport::sockets ? 1 << 20 : 1000});
         try {
           return work(*comm);
         } catch (const std::exception& e) {

@@ -114,8 +114,8 @@ std::vector<Field> fields(RankOptions& o) {
       not_in_files({"restarts", &o.restarts, "how often the ranks are started again from the run's folder if one dies",
                     whole_from(0, 1000000)}),
       not_in_files({"rank-timeout", &o.timeout,
-                    "seconds that a rank waits for another one that does nothing; 0: 10, or 600 if mpirun, torchrun or "
-                    "Slurm has started the ranks",
+                    "seconds that a rank waits for another one that does nothing; 0: 10, or 600 for ranks of other "
+                    "machines",
                     kNotNegative})};
 }
 
@@ -159,7 +159,8 @@ int run_on_ranks(const RankOptions& o, const Device& device, RunOptions& run, co
     check(o.ranks == 1 && o.restarts == 0, "--ranks and --restarts: {} has started {} ranks already; leave them out",
           started->source, started->size);
     check(device.on_host(), "ranks of {} need --device cpu, got {}", started->source, to_string(device));
-    const auto comm = comm_of_environment({.timeout = o.timeout > 0 ? o.timeout : 600});
+    const auto comm = comm_of_environment(
+        {.timeout = o.timeout > 0 ? o.timeout : 10, .remote_timeout = o.timeout > 0 ? o.timeout : 600});
     return run_as_rank(*comm, o.log_all, command);
   }
   if (o.ranks == 1 && o.restarts == 0) return command(*single_rank(device));
