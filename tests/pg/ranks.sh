@@ -27,9 +27,16 @@ act() { # act NAME OPTIONS…: the same with pg env
     --total-steps 12000 --eval-episodes 0 --save-every 3 --out "$work/runs" --name "$name" --threads 1 "$@" \
     >"$work/log" 2>&1
 }
+reward() { # reward NAME OPTIONS…: the same with pg rl
+  name=$1
+  shift
+  exec "$pg" rl --task sort --algorithm ppo --steps 1500 --prompts 4 --samples 4 --micro-batch 4 --layers 2 --heads 2 \
+    --width 32 --eval-every 100 --eval-problems 20 --save-every 5 --out "$work/runs" --name "$name" --threads 1 "$@" \
+    >"$work/log" 2>&1
+}
 folder() { echo "$work"/runs/*_"$1"; }
 # What a run measured, without the clock.
-metrics() { sed 's/,"[a-z]*_per_s[econd]*":[^}]*//' "$1"/metrics.jsonl; }
+metrics() { sed 's/,"[a-z]*_per_s[econd]*":[^}]*//; s/,"time[^}]*//' "$1"/metrics.jsonl; }
 same() { # same NAME ONE FILES…: the run ended as ONE, that of one rank
   name=$1
   one=$2
@@ -43,6 +50,7 @@ same() { # same NAME ONE FILES…: the run ended as ONE, that of one rank
 }
 same_model() { same "$1" one checkpoint.safetensors best.safetensors; }
 same_policy() { same "$1" actor checkpoint.safetensors; }
+same_rewarded() { same "$1" rewarded checkpoint.safetensors; }
 # Waits for the first checkpoint of a run whose process is $pid.
 wait_for_checkpoint() {
   until [ -f "$(folder "$1")/checkpoint.safetensors" ] || ! kill -0 "$pid" 2>/dev/null; do sleep 0.01; done
@@ -199,6 +207,11 @@ pid=$!
 disturb 15
 "$pg" train --resume "$(folder shards)" --threads 1 >"$work/log" 2>&1 || fail "one rank did not go on from shards"
 same_model shards
-echo "the same bytes with 2 and 3 ranks$by and by sockets, with ZeRO, in pg train, env, sft and dpo,"
+(reward rewarded) || fail 'one rank failed with pg rl'
+reward rewardkilled --ranks 3 --restarts 1000 --rank-timeout 0.5 &
+pid=$!
+disturb 15
+same_rewarded rewardkilled
+echo "the same bytes with 2 and 3 ranks$by and by sockets, with ZeRO, in pg train, env, sft, dpo and rl,"
 echo "and after $kills kills and $stops stops of ranks ($restarts restarts)"
 if [ $kills -lt 5 ] || [ "$restarts" -lt 5 ]; then fail "fewer than 5 kills met the runs: lengthen them"; fi
