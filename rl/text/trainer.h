@@ -41,15 +41,15 @@ struct RlConfig {
   double critic_lr = 1e-3;                     // of the critic model or head
   AdamWOptions adamw = {0.9, 0.999, 1e-8, 0};  // β2 = 0.999: smaller values track reward noise
   double max_grad_norm = 1;                    // 0: no clipping
-  // The stage of ZeRO on several ranks, 0 to 2 (nn/param_slab.h), of policy and critic. The bits do not depend on it.
-  int zero = 0;
-  double unfinished_penalty = 0;  // subtracted from the reward of a response that reached the length limit
-  double log_prob_credit = 0;     // times log π(token), added to each token's reward
-  bool shuffle_rewards = false;   // a control experiment: permutes rewards over responses, so nothing can be learned
-  int64_t eval_interval = 10;     // 0: only at the end
+  double unfinished_penalty = 0;               // subtracted from the reward of a response that reached the length limit
+  double log_prob_credit = 0;                  // times log π(token), added to each token's reward
+  bool shuffle_rewards = false;  // a control experiment: permutes rewards over responses, so nothing can be learned
+  int64_t eval_interval = 10;    // 0: only at the end
   int64_t eval_problems = 200;
   int64_t checkpoint_interval = 50;  // 0: only at the end
   uint64_t seed = 1;
+  // The stage of ZeRO on several ranks, 0 to 2 (nn/param_slab.h), of policy and critic. The bits do not depend on it.
+  int zero = 0;
 };
 // All fields but the algorithm's, stop_strings and zero.
 std::vector<Field> fields(RlConfig& config);
