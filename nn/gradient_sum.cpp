@@ -155,7 +155,10 @@ struct GradientSum::State {
     terms = static_cast<int>(std::min<int64_t>(comm.size(), micro_batches - round * comm.size()));
     for (Bucket& bucket : buckets) bucket.incomplete = bucket.last - bucket.first;
     for (size_t s = 0; s < slabs.size(); ++s) {
-      if (round == 1 && !extra[s].defined()) extra[s] = slabs[s]->zeros();
+      if (round == 1 && !extra[s].defined()) {
+        extra[s] = slabs[s]->zeros();
+        use_large_pages(extra[s], 0, extra[s].numel());
+      }
       if (round <= 1) slabs[s]->set_grad_memory(memory(s));
       slabs[s]->zero_grad();
     }

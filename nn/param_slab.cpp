@@ -53,6 +53,9 @@ ParamSlab::ParamSlab(Module& module, const Sharding& sharding) : sharding_(shard
   params_ = zeros_of(end, sums, device, zero() >= (dtype == bf16 ? 1 : 3));
   grads_ = zeros_of(end, sums, device, zero() >= 2);
   if (dtype == bf16) rounded_ = zeros_of(end, bf16, device, zero() >= 3);
+  use_large_pages(grads_, 0, end);
+  use_large_pages(values(), 0, end);
+  for (const Shard& own : own_) use_large_pages(params_, own.begin, own.end);
 
   size_t next = 0;
   Visitor visitor([&](const std::string&, Tensor& parameter) {
@@ -120,7 +123,11 @@ Tensor ParamSlab::view_of(const Tensor& slab, const Segment& segment) {
   return slab.view_slice(0, segment.begin, segment.end).view_reshape(segment.shape);
 }
 
-Tensor ParamSlab::zeros() const { return zeros_of(size(), dtype(), params_.device(), zero() >= 1); }
+Tensor ParamSlab::zeros() const {
+  const Tensor slab = zeros_of(size(), dtype(), params_.device(), zero() >= 1);
+  for (const Shard& own : own_) use_large_pages(slab, own.begin, own.end);
+  return slab;
+}
 
 NamedTensors ParamSlab::named_views(const Tensor& slab, const std::string& prefix) const {
   NamedTensors result;

@@ -29,6 +29,11 @@ size_t byte_of(const Tensor& x, int64_t element) {
   return static_cast<size_t>(x.offset() + element) * size_of(x.dtype());
 }
 
+void check_range(const Tensor& x, int64_t begin, int64_t end, const char* name) {
+  check(x.contiguous() && 0 <= begin && begin <= end && end <= x.numel(),
+        "{}: elements [{}, {}) of a tensor {}, expected a range of a contiguous one", name, begin, end, x.shape());
+}
+
 }  // namespace
 
 Tensor paged_zeros(const Shape& shape, DType dtype) {
@@ -37,7 +42,7 @@ Tensor paged_zeros(const Shape& shape, DType dtype) {
       mmap(nullptr, mapped_bytes(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   check(data != MAP_FAILED, "paged_zeros: no room for {} bytes of addresses: {}", bytes, std::strerror(errno));
 #ifdef MADV_NOHUGEPAGE
-  madvise(data, mapped_bytes(bytes), MADV_NOHUGEPAGE);  // a huge page would bring its neighbours into being
+  madvise(data, mapped_bytes(bytes), MADV_NOHUGEPAGE);  // a large page would bring its neighbours into being
 #endif
   Ref<Storage> storage(new Storage);
   storage->data = data;
@@ -50,8 +55,7 @@ Tensor paged_zeros(const Shape& shape, DType dtype) {
 }
 
 void release_pages(const Tensor& x, int64_t begin, int64_t end) {
-  check(x.contiguous() && 0 <= begin && begin <= end && end <= x.numel(),
-        "release_pages: elements [{}, {}) of a tensor {}, expected a range of a contiguous one", begin, end, x.shape());
+  check_range(x, begin, end, "release_pages");
   if (!is_paged(x)) return;
   const Storage& storage = *x.storage();
   const size_t first = rounded_up(byte_of(x, begin)), used = byte_of(x, end);
@@ -59,6 +63,18 @@ void release_pages(const Tensor& x, int64_t begin, int64_t end) {
   if (first >= last) return;
   const int failed = madvise(static_cast<char*>(storage.data) + first, last - first, MADV_DONTNEED);
   check(failed == 0, "release_pages: the system kept them: {}", std::strerror(errno));
+}
+
+void use_large_pages(const Tensor& x, int64_t begin, int64_t end) {
+  check_range(x, begin, end, "use_large_pages");
+#ifdef MADV_HUGEPAGE
+  constexpr size_t kLarge = size_t{2} << 20;
+  if (!is_paged(x)) return;
+  const auto data = reinterpret_cast<size_t>(x.storage()->data);
+  const size_t first = (data + byte_of(x, begin) + kLarge - 1) / kLarge * kLarge;
+  const size_t last = (data + byte_of(x, end)) / kLarge * kLarge;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
 }
 
 size_t resident_bytes(const Tensor& x) {

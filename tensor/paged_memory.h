@@ -14,6 +14,10 @@ Tensor paged_zeros(const Shape& shape, DType dtype);
 // not from paged_zeros(). It is no write of the elements (Storage::writes).
 void release_pages(const Tensor& x, int64_t begin, int64_t end);
 
+// For memory from paged_zeros() whose elements [begin, end) will all be written: lets the system use large pages there,
+// which cost less to bring into being and to address. Does nothing where the system has none.
+void use_large_pages(const Tensor& x, int64_t begin, int64_t end);
+
 // Bytes that the elements of x occupy: of memory from paged_zeros() the pages that exist.
 size_t resident_bytes(const Tensor& x);
 

@@ -36,6 +36,22 @@ TEST_CASE("pages exist from their first write until they are released", "[paged]
   CHECK(resident_bytes(x) == static_cast<size_t>(n) * 4);
 }
 
+TEST_CASE("large pages change no element and are released in parts", "[paged]") {
+  const int64_t n = 6 << 20;  // f32: 24 MB
+  const Tensor x = paged_zeros({n}, f32);
+  use_large_pages(x, 0, n);
+  use_large_pages(x, 5, 5);
+  x.fill(7);
+  CHECK(resident_bytes(x) == static_cast<size_t>(n) * 4);
+  release_pages(x, 16384, n - 16384);
+  CHECK(resident_bytes(x) == 2 * 16384 * 4);
+  CHECK(x.view_select(0, 16383).item() == 7);
+  CHECK(x.view_select(0, 16384).item() == 0);
+  CHECK(x.view_select(0, n - 16384).item() == 7);
+  CHECK_THROWS_AS(use_large_pages(x, 1, n + 1), Error);
+  use_large_pages(Tensor::ones({3}), 0, 3);
+}
+
 TEST_CASE("paged memory under a slice of another slice and bf16", "[paged]") {
   const int64_t page = sysconf(_SC_PAGESIZE) / 2;
   const Tensor x = paged_zeros({4, page}, bf16);
