@@ -50,12 +50,10 @@ int64_t whole(const nlohmann::json& json, int64_t low) {
   return json.get<int64_t>();
 }
 
-// "checkpoint-step200-" for the checkpoints "FOLDER/checkpoint.safetensors" of step 200.
-std::string shard_prefix(const fs::path& path, int64_t step) {
-  return fmt::format("{}-step{}-", path.stem().string(), step);
-}
+// "checkpoint-step200-00001-of-00004.safetensors", beside "checkpoint.safetensors".
 std::string shard_name(const fs::path& path, int64_t step, int rank, int ranks) {
-  return fmt::format("{}{:05}-of-{:05}{}", shard_prefix(path, step), rank + 1, ranks, path.extension().string());
+  return fmt::format("{}-step{}-{:05}-of-{:05}{}", path.stem().string(), step, rank + 1, ranks,
+                     path.extension().string());
 }
 
 // Deletes the files of shards of earlier checkpoints of this path.
@@ -68,20 +66,6 @@ void delete_other_shards(const fs::path& path, const std::vector<std::string>& s
     const bool is_shard = entry.path().extension() == path.extension() && other.starts_with(stem) &&
                           std::regex_match(other.substr(stem.size()), name_of_shard);
     if (is_shard && std::find(shards.begin(), shards.end(), name) == shards.end()) fs::remove(entry.path(), error);
-  }
-}
-
-// The tensors of the shards that the checkpoint `json` names.
-void load_shards(const nlohmann::json& json, const std::string& path, NamedTensors& tensors) {
-  const auto shards = json.value("shards", std::vector<std::string>());
-  for (const std::string& name : shards) {
-    check(fs::path(name).filename() == name, "the shard '{}' is not a file beside it", excerpt(name, 100));
-    const SafetensorsFile shard = load_safetensors((fs::path(path).parent_path() / name).string());
-    for (auto& [tensor_name, tensor] : shard.tensors) {
-      check(tensor_name.find(kOptimizerPrefix) != std::string::npos,
-            "the shard {} has '{}', expected only the state of optimizers", name, tensor_name);
-      tensors.emplace_back(tensor_name, tensor);
-    }
   }
 }
 
@@ -139,7 +123,10 @@ Checkpoint load_checkpoint(const std::string& path) {
     for (const auto& [name, bits] : json.at("generators").items()) state.generators[name] = generator_from(bits);
     const auto optimizer_steps = json.value("optimizer_steps", nlohmann::json{{"", -1}});
     for (const auto& [part, steps] : optimizer_steps.items()) checkpoint.optimizer_steps[part] = whole(steps, -1);
-    load_shards(json, path, checkpoint.file.tensors);
+    checkpoint.shards = json.value("shards", std::vector<std::string>());
+    for (const std::string& name : checkpoint.shards) {
+      check(fs::path(name).filename() == name, "the shard '{}' is not a file beside it", excerpt(name, 100));
+    }
   } catch (const std::exception& e) {  // nlohmann's own exceptions, or a number out of range
     fail("{}: the checkpoint's state is damaged: {}", path, excerpt(e.what(), 200));
   }
@@ -182,8 +169,17 @@ void Checkpoint::restore(Optimizer& optimizer, const std::string& part) const {
   const auto steps = optimizer_steps.find(part);
   check(steps != optimizer_steps.end() && steps->second >= 0, "{}: the checkpoint holds weights only, no optimizer{}",
         file.path, part.empty() ? "" : " of part '" + part + "'");
+  NamedTensors state = tensors_of(file, part, true);
+  for (const std::string& name : shards) {
+    const SafetensorsFile shard = load_safetensors((fs::path(file.path).parent_path() / name).string());
+    for (auto& entry : tensors_of(shard, part, true)) state.push_back(std::move(entry));
+    for (const auto& [tensor, values] : shard.tensors) {
+      check(tensor.find(kOptimizerPrefix) != std::string::npos, "{}: the tensor '{}' is no state of an optimizer",
+            shard.path, tensor);
+    }
+  }
   try {
-    optimizer.load_state(tensors_of(file, part, true), steps->second);
+    optimizer.load_state(state, steps->second);
   } catch (const Error& e) {
     fail("{}: {}", file.path, e.what());
   }

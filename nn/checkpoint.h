@@ -42,6 +42,7 @@ struct Checkpoint {
   SafetensorsFile file;
   RunState state;
   std::map<std::string, int64_t> optimizer_steps = {};  // by part; the main model is part ""; -1: weights only
+  std::vector<std::string> shards = {};  // files beside it with the optimizers' state; read by restore(optimizer)
 
   // The metadata of this name; Error if there is none.
   const std::string& text(const std::string& name) const;

@@ -2,6 +2,7 @@
 #include "nn/gathered_weights.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "nn/gradient_sum.h"
 #include "tensor/paged_memory.h"
@@ -29,7 +30,14 @@ GatheredWeights::GatheredWeights(Transformer& model, const ParamSlab& slab) : mo
 }
 
 GatheredWeights::~GatheredWeights() {
-  if (active()) model_.before_part = {};
+  if (!active()) return;
+  model_.before_part = {};
+  for (Bucket& bucket : buckets_) {
+    try {
+      finish(bucket);                  // it writes into the slab, which may be next to go
+    } catch (const std::exception&) {  // the collective has failed: nothing writes any more
+    }
+  }
 }
 
 int64_t GatheredWeights::bytes(int64_t elements) const {
