@@ -2,6 +2,7 @@
 #include "tensor/sim/api.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -26,6 +27,7 @@ constexpr ErrorText kErrors[] = {
     {cudaSuccess, "cudaSuccess", "no error"},
     {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
     {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {cudaErrorIllegalState, "cudaErrorIllegalState", "the operation cannot be performed in the present state"},
@@ -43,9 +45,16 @@ constexpr ErrorText kErrors[] = {
      "operation would make the legacy stream depend on a capturing blocking stream"},
 };
 
+// As on the GPU, a process that was forked from one that has used devices cannot use them.
+cudaError_t check_process() {
+  static const pid_t first = getpid();
+  return getpid() == first ? cudaSuccess : remember(cudaErrorInitializationError);
+}
+
 cudaError_t allocate_for(void** memory, size_t bytes, MemoryKind kind) {
   if (!memory) return remember(cudaErrorInvalidValue);
   *memory = nullptr;
+  if (const auto error = check_process()) return error;
   if (kind == MemoryKind::device) {
     if (const auto error = forbid_while_capturing()) return error;
   }
@@ -108,10 +117,13 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 0;
+  if (const auto error = check_process()) return error;
   *count = kDevices;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
+  if (const auto error = check_process()) return error;
   if (device < 0 || device >= kDevices) return remember(cudaErrorInvalidDevice);
   current = device;
   return cudaSuccess;

@@ -5,15 +5,15 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <map>
 #include <memory>
-#include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "tensor/sim/include/cuda_bf16.h"
 #include "tensor/sim/memory.h"
+#include "tensor/sim/nccl_world.h"
 #include "tensor/sim/stream.h"
 
 using namespace pg::sim;
@@ -23,7 +23,7 @@ namespace {
 enum class Kind { all_reduce, reduce, reduce_scatter, all_gather, broadcast };
 constexpr const char* kNames[] = {"ncclAllReduce", "ncclReduce", "ncclReduceScatter", "ncclAllGather", "ncclBroadcast"};
 
-// A collective of one rank. What all ranks must agree on comes first.
+// A collective of one rank.
 struct Call {
   Kind kind;
   size_t count;
@@ -32,47 +32,11 @@ struct Call {
   const void* send;
   void* receive;
   cudaStream_t stream;
-  std::vector<char> sent = {};  // a copy of the bytes at `send`
-  bool agrees(const Call& o) const { return kind == o.kind && count == o.count && type == o.type && root == o.root; }
 };
 
 size_t size_of(ncclDataType_t type) {
   return type == ncclUint8 ? 1 : type == ncclBfloat16 ? 2 : type == ncclFloat64 ? 8 : 4;
 }
-
-// A group of ranks.
-struct World {
-  explicit World(int ranks) : ranks(ranks), joined(static_cast<size_t>(ranks)) {}
-  const int ranks;
-  std::mutex mutex;
-  std::vector<bool> joined;
-  bool aborted = false;
-  // By number: the calls of each rank in one group of calls, and how many ranks have their results.
-  struct Round {
-    std::map<int, std::vector<Call>> calls;
-    int taken = 0;
-  };
-  std::map<uint64_t, Round> rounds;
-
-  bool complete(const Round& round) const {
-    if (static_cast<int>(round.calls.size()) < ranks) return false;
-    const auto& first = round.calls.begin()->second;
-    for (const auto& [rank, calls] : round.calls) {
-      if (calls.size() != first.size()) return false;
-      for (size_t i = 0; i < calls.size(); ++i) {
-        if (!calls[i].agrees(first[i])) return false;
-      }
-    }
-    return true;
-  }
-};
-
-std::mutex worlds_mutex;
-std::map<uint64_t, std::weak_ptr<World>>& worlds() {
-  static auto* all = new std::map<uint64_t, std::weak_ptr<World>>;
-  return *all;
-}
-uint64_t world_count = 0;
 
 thread_local int group_depth = 0;
 thread_local std::vector<Call> group_calls;
@@ -114,64 +78,55 @@ void sum_of(ncclDataType_t type, const std::vector<const char*>& terms, size_t f
 }  // namespace
 
 struct ncclComm {
-  std::shared_ptr<World> world;
-  int rank = 0, device = 0;
+  std::unique_ptr<World> world;
+  int rank = 0, ranks = 0, device = 0;
   bool blocking = true;
   std::thread::id thread;  // that has started the work in progress
   bool joins = false, works = false;
-  uint64_t round = 0;  // number of the latest
+  uint64_t round = 0;       // number of the latest
+  std::vector<Call> calls;  // of that round
 
   bool sends(const Call& call) const { return call.kind != Kind::broadcast || call.root == rank; }
   bool receives(const Call& call) const { return call.kind != Kind::reduce || call.root == rank; }
   size_t sent_bytes(const Call& call) const {
     const size_t bytes = call.count * size_of(call.type);
-    return call.kind == Kind::reduce_scatter ? bytes * static_cast<size_t>(world->ranks) : bytes;
+    return call.kind == Kind::reduce_scatter ? bytes * static_cast<size_t>(ranks) : bytes;
   }
 
-  // What this rank receives from a complete round, in the order of its calls.
-  std::vector<std::vector<char>> results(const World::Round& round) const {
-    std::vector<std::vector<char>> all;
-    const std::vector<Call>& own = round.calls.at(rank);
-    for (size_t i = 0; i < own.size(); ++i) {
-      const Call& call = own[i];
-      std::vector<const char*> terms;
-      for (const auto& [r, calls] : round.calls) terms.push_back(calls[i].sent.data());
-      const size_t bytes = call.count * size_of(call.type);
-      std::vector<char>& result = all.emplace_back(bytes * (call.kind == Kind::all_gather ? terms.size() : 1));
-      if (call.kind == Kind::broadcast) {
-        result = round.calls.at(call.root)[i].sent;
-      } else if (call.kind == Kind::all_gather) {
-        for (size_t r = 0; r < terms.size() && bytes > 0; ++r) std::memcpy(result.data() + r * bytes, terms[r], bytes);
-      } else {
-        const size_t first = call.kind == Kind::reduce_scatter ? static_cast<size_t>(rank) * call.count : 0;
-        sum_of(call.type, terms, first, call.count, result.data());
-      }
+  // What this rank receives in call number i of the round, which all ranks have published.
+  std::vector<char> result(size_t i) const {
+    const Call& call = calls[i];
+    const size_t bytes = call.count * size_of(call.type);
+    if (call.kind == Kind::broadcast) {
+      const char* of_root = world->sent(call.root, round, i);
+      return {of_root, of_root + bytes};
     }
-    return all;
+    std::vector<const char*> terms;
+    for (int r = 0; r < ranks; ++r) terms.push_back(world->sent(r, round, i));
+    std::vector<char> result(bytes * (call.kind == Kind::all_gather ? terms.size() : 1));
+    if (call.kind == Kind::all_gather) {
+      for (size_t r = 0; r < terms.size() && bytes > 0; ++r) std::memcpy(result.data() + r * bytes, terms[r], bytes);
+    } else {
+      const size_t first = call.kind == Kind::reduce_scatter ? static_cast<size_t>(rank) * call.count : 0;
+      sum_of(call.type, terms, first, call.count, result.data());
+    }
+    return result;
   }
 
   // The state of the work in progress, which this advances.
   ncclResult_t advance() {
-    std::unique_lock lock(world->mutex);
-    const ncclResult_t not_yet = world->aborted ? ncclRemoteError : ncclInProgress;
+    const ncclResult_t not_yet = world->aborted() ? ncclRemoteError : ncclInProgress;
     if (joins) {
-      for (const bool there : world->joined) {
-        if (!there) return not_yet;
-      }
+      if (!world->complete(ranks)) return not_yet;
       joins = false;
       return ncclSuccess;
     }
-    if (!works) return world->aborted ? ncclRemoteError : ncclSuccess;
-    const auto found = world->rounds.find(round);
-    if (std::this_thread::get_id() != thread || !world->complete(found->second)) return not_yet;
-    const auto received = results(found->second);
-    const std::vector<Call> calls = found->second.calls.at(rank);
-    if (++found->second.taken == world->ranks) world->rounds.erase(found);
+    if (!works) return world->aborted() ? ncclRemoteError : ncclSuccess;
+    if (std::this_thread::get_id() != thread || !world->agreed(ranks, round)) return not_yet;
     works = false;
-    lock.unlock();
     for (size_t i = 0; i < calls.size(); ++i) {
       const Call& call = calls[i];
-      const std::vector<char>& bytes = received[i];
+      const std::vector<char> bytes = result(i);
       if (bytes.empty() || !receives(call)) continue;
       give(call.stream, {kNames[static_cast<int>(call.kind)], [&] {
                            std::memcpy(call.receive, bytes.data(), bytes.size());
@@ -188,9 +143,13 @@ struct ncclComm {
     return state;
   }
 
-  ncclResult_t start(std::vector<Call> calls) {
+  ncclResult_t start(std::vector<Call> given) {
     if (works || joins) return ncclInvalidUsage;
-    for (Call& call : calls) {
+    std::vector<WorldCall> posted;
+    std::vector<std::vector<char>> sent(given.size());
+    for (size_t i = 0; i < given.size(); ++i) {
+      const Call& call = given[i];
+      posted.push_back({static_cast<int>(call.kind), static_cast<int>(call.type), call.root, call.count});
       if (call.stream == nullptr || call.stream->device != device || call.stream->capture) return ncclInvalidUsage;
       const char* name = kNames[static_cast<int>(call.kind)];
       const size_t bytes = sent_bytes(call);
@@ -203,15 +162,13 @@ struct ncclComm {
       if (!sends(call) || bytes == 0) continue;
       give(call.stream, {name, [&] {
                            require_allocated(name, call.send, bytes);
-                           call.sent.assign(static_cast<const char*>(call.send),
-                                            static_cast<const char*>(call.send) + bytes);
+                           sent[i].assign(static_cast<const char*>(call.send),
+                                          static_cast<const char*>(call.send) + bytes);
                            add_use_of(call.send, bytes, false);
                          }});
     }
-    {
-      const std::lock_guard lock(world->mutex);
-      world->rounds[++round].calls[rank] = std::move(calls);
-    }
+    calls = std::move(given);
+    world->post(rank, ++round, posted, sent);
     works = true;
     thread = std::this_thread::get_id();
     return finish();
@@ -221,7 +178,7 @@ struct ncclComm {
 namespace {
 
 ncclResult_t call(ncclComm_t comm, Call one) {
-  if (!comm || one.root < 0 || one.root >= comm->world->ranks) return ncclInvalidArgument;
+  if (!comm || one.root < 0 || one.root >= comm->ranks) return ncclInvalidArgument;
   if (group_depth == 0) return comm->start({std::move(one)});
   if (group_comm && group_comm != comm) return ncclInvalidUsage;  // NCCL could, this one cannot
   group_comm = comm;
@@ -249,31 +206,23 @@ const char* ncclGetErrorString(ncclResult_t result) {
 const char* ncclGetLastError(ncclComm_t) { return ""; }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  const std::lock_guard lock(worlds_mutex);
+  const std::string path = World::new_path();
+  if (path.size() >= sizeof(id->internal)) return ncclSystemError;
   *id = {};
-  ++world_count;
-  std::memcpy(id->internal, &world_count, sizeof(world_count));
+  std::memcpy(id->internal, path.data(), path.size());
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
-  if (ranks < 1 || rank < 0 || rank >= ranks) return ncclInvalidArgument;
-  uint64_t number;
-  std::memcpy(&number, id.internal, sizeof(number));
+  if (ranks < 1 || ranks > World::kMostRanks || rank < 0 || rank >= ranks) return ncclInvalidArgument;
   *comm = new ncclComm;
-  {
-    const std::lock_guard lock(worlds_mutex);
-    (*comm)->world = worlds()[number].lock();
-    if (!(*comm)->world) worlds()[number] = (*comm)->world = std::make_shared<World>(ranks);
-  }
+  (*comm)->world = std::make_unique<World>(id.internal);
   (*comm)->rank = rank;
+  (*comm)->ranks = ranks;
   (*comm)->device = current_device();
   (*comm)->blocking = config->blocking != 0;
   (*comm)->joins = true;
-  {
-    const std::lock_guard lock((*comm)->world->mutex);
-    (*comm)->world->joined[static_cast<size_t>(rank)] = true;
-  }
+  (*comm)->world->join(rank);
   return (*comm)->finish();
 }
 
@@ -287,10 +236,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  {
-    const std::lock_guard lock(comm->world->mutex);
-    comm->world->aborted = true;
-  }
+  comm->world->abort();
   delete comm;
   return ncclSuccess;
 }

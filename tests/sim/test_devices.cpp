@@ -1,5 +1,7 @@
 // Several simulated devices: what belongs to one of them, and misuse of NCCL between them.
 #include <nccl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <functional>
@@ -37,6 +39,22 @@ TEST_CASE("sim: each thread of the host has a current device", "[sim]") {
   CHECK(device == 3);
   std::thread([&] { cudaGetDevice(&device); }).join();
   CHECK(device == 0);
+}
+
+TEST_CASE("sim: a process that is forked after the first use of a device cannot use any", "[sim]") {
+  int count = 0;
+  CHECK(cudaGetDeviceCount(&count) == cudaSuccess);
+  const pid_t child = fork();
+  if (child == 0) {
+    void* memory = nullptr;
+    const bool refused = cudaGetDeviceCount(&count) == cudaErrorInitializationError && count == 0 &&
+                         cudaSetDevice(0) == cudaErrorInitializationError &&
+                         cudaMalloc(&memory, 8) == cudaErrorInitializationError && memory == nullptr;
+    _exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("sim: streams and events are used on their own device", "[sim]") {

@@ -118,7 +118,6 @@ class NcclRank : public Comm {
       if (first.span) {
         cuda::check(cudaStreamWaitEvent(cuda::stream(), first.span->end, 0), "cudaStreamWaitEvent");
       }
-      if (first.sum.defined()) add(first.into, first.sum);
     }
   }
 
@@ -168,13 +167,14 @@ class NcclRank : public Comm {
     Ticket ticket = 0;
     std::shared_ptr<const cuda::Span> span = nullptr;
     Tensor x = {}, into = {};
-    Tensor sum = {};  // to be added to `into`
+    Tensor sum = {};  // is added to `into`
     Tensor zeros = {};
     void* to = nullptr;  // where a reduce_scatter writes
   };
 
-  // In the compute stream.
+  // In the stream of collectives: one that comes later may send the sum.
   void add(const Tensor& y, const Tensor& x) const {
+    const cuda::OnStream here(comm_stream());
     if (x.dtype() != i32) return kernels(device_).accumulate(y, x, 1);
     cuda::add_i32(static_cast<int32_t*>(y.view().data), static_cast<const int32_t*>(x.view().data), x.numel());
   }
@@ -227,6 +227,7 @@ class NcclRank : public Comm {
     cuda::check(cudaEventRecord(span->begin, stream), "cudaEventRecord");
     const std::string what = prefix({call, static_cast<int64_t>(p.ticket)});
     watch_.call(what, [&] { return enqueue(call, x, p, stream); });
+    if (p.sum.defined()) add(p.into, p.sum);
     cuda::check(cudaEventRecord(span->end, stream), "cudaEventRecord");
     p.span = span;
     watch_.observe(what, span);

@@ -93,7 +93,12 @@ Context::Context(int) {
   }
 }
 
-cudaStream_t stream() { return of_current_device<Context>().compute; }
+namespace {
+constinit thread_local cudaStream_t other_stream = nullptr;
+}
+cudaStream_t stream() { return other_stream ? other_stream : of_current_device<Context>().compute; }
+OnStream::OnStream(cudaStream_t stream) { other_stream = stream; }
+OnStream::~OnStream() { other_stream = nullptr; }
 
 bool capturing() {
   cudaStreamCaptureStatus status;

@@ -14,8 +14,15 @@ std::unique_ptr<RecordedWork> record(const std::function<void()>& work);
 std::unique_ptr<AsyncCopy> async_copy(size_t bytes);
 std::unique_ptr<DeviceEvent> record_event();
 
-// The stream of the current device that all its kernels and copies run on, in order.
+// The stream of the current device that all its kernels and copies run on, in order; that of OnStream while one exists.
 cudaStream_t stream();
+// While an object of this class exists, this thread launches kernels on another stream of the current device.
+class OnStream {
+ public:
+  explicit OnStream(cudaStream_t stream);
+  ~OnStream();
+  OnStream(const OnStream&) = delete;
+};
 // Whether work submitted to the stream is being captured for a graph.
 bool capturing();
 [[noreturn]] void fail_copy_in_graph();

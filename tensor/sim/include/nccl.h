@@ -1,8 +1,8 @@
 #pragma once
-// Included in place of NVIDIA's header of this name: NCCL for simulated devices, whose ranks are threads of one
-// process. Names, meanings and values are NCCL's. Sums are added in an order that differs from element to element, and
-// bf16 is rounded after each addition, because NCCL promises neither. Ranks that call different collectives wait for
-// ever, as NCCL's may. docs/SIMULATOR.md has more.
+// Included in place of NVIDIA's header of this name: NCCL for simulated devices, whose ranks are threads or processes
+// of one machine. Names, meanings and values are NCCL's. Sums are added in an order that differs from element to
+// element, and bf16 is rounded after each addition, because NCCL promises neither. Ranks that call different
+// collectives wait for ever, as NCCL's may. docs/SIMULATOR.md has more.
 #include <climits>
 #include <cstddef>
 

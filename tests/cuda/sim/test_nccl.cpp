@@ -161,6 +161,23 @@ TEST_CASE("NCCL: reduce_scatter with units, a target, sums that go on and absent
   }
 }
 
+TEST_CASE("NCCL: a sum that goes on is complete in the collective that was started after it", "[cuda][nccl]") {
+  for (const int ranks : {1, 2, 3}) {
+    on_ranks(ranks, [](Comm& comm) {
+      for (const DType dtype : {f32, i32}) {
+        const int64_t n = 1001;
+        const Tensor total = on_cpu(90, n, dtype).to(comm.device()),
+                     x = on_cpu(comm.rank(), n, dtype).to(comm.device());
+        const Shard own = shard_of(n, comm.rank(), comm.size());
+        const ReduceOptions options{.into = total.view_slice(0, own.begin, own.end), .add = true};
+        comm.start_reduce_scatter(x, options);
+        comm.wait(comm.start_all_gather(total));
+        near_sum(total, comm.size(), n, {0, n}, numbers(on_cpu(90, n, dtype)));
+      }
+    });
+  }
+}
+
 TEST_CASE("NCCL: all_gather and broadcast copy the bits of every type", "[cuda][nccl]") {
   for (const int ranks : {1, 2, 3, 4}) {
     on_ranks(ranks, [](Comm& comm) {
