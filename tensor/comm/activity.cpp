@@ -14,7 +14,8 @@ namespace {
 
 double seconds(std::chrono::steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
-// How much a process has done; a text that always changes if the system does not say.
+}  // namespace
+
 std::string activity_of(int pid) {
   const std::string unknown = fmt::format("{}", std::chrono::steady_clock::now().time_since_epoch().count());
 #if defined(__linux__)
@@ -35,8 +36,6 @@ std::string activity_of(int pid) {
   return unknown;
 #endif
 }
-
-}  // namespace
 
 ProcessAddress this_process() {
   ProcessAddress address{.pid = ::getpid()};

@@ -15,8 +15,11 @@ ProcessAddress this_process();
 // Whether it runs where this process can see what it does.
 bool is_visible(const ProcessAddress& process);
 
-// Watches a process of this machine: a process does something if it uses processor time or waits for a disk. On other
-// systems than Linux, and for pid 0, that cannot be seen, and the process counts as active.
+// A text that changes while a process of this machine does something: uses processor time or waits for a disk. On other
+// systems than Linux, and for pid 0, that cannot be seen, and the text always changes.
+std::string activity_of(int pid);
+
+// Watches a process of this machine by activity_of().
 class ActivityWatch {
  public:
   // Looks at the process at most once in so many seconds.

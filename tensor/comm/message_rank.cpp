@@ -39,7 +39,7 @@ class MessageRank : public HostComm {
       receive(r, reinterpret_cast<char*>(&all[static_cast<size_t>(r)]), sizeof own);
     }
     move_until([&](int r) { return open(r) == 0; });
-    for (size_t r = 0; r < all.size(); ++r) pids_[r] = is_visible(all[r]) ? all[r].pid : 0;
+    for (size_t r = 0; r < all.size(); ++r) pids_[r] = options_.sees_processes && is_visible(all[r]) ? all[r].pid : 0;
   }
   ~MessageRank() override { end_thread(); }
 
@@ -130,10 +130,13 @@ class MessageRank : public HostComm {
   std::string why_missing(int r) {
     ActivityWatch& watch = watches_[static_cast<size_t>(r)];
     const bool visible = pids_[static_cast<size_t>(r)] != 0;
-    if (visible && watch.idle_seconds() > options_.timeout) {
-      return fmt::format("rank {} has not come and has done nothing for {:g} s", r, options_.timeout);
+    const double told = links_->idle_seconds(r);
+    const double idle = visible ? watch.idle_seconds() : std::min(told, watch.watched_seconds());
+    const double patience = visible ? options_.timeout : std::max(options_.timeout, 3 * Links::kBeatSeconds);
+    if (idle > patience) {
+      return fmt::format("rank {} has not come and has done nothing for {:g} s", r, patience);
     }
-    const double most = visible ? options_.longest : options_.remote_timeout;
+    const double most = visible || told >= 0 ? options_.longest : options_.remote_timeout;
     return watch.watched_seconds() > most ? fmt::format("rank {} did not come within {:g} s", r, most) : "";
   }
 

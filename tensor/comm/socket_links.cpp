@@ -1,203 +1,37 @@
-// Links over TCP: how the ranks find each other, and how their messages move.
+// Links over TCP: how messages move, and how the ranks tell each other that they are alive.
 #include "tensor/comm/socket_links.h"
 
 #include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "tensor/base/error.h"
-#include "tensor/comm/sockets.h"
+#include "tensor/comm/activity.h"
+#include "tensor/comm/socket_meeting.h"
 
 namespace pg {
 namespace {
 
-constexpr char kMagic[8] = {'p', 'g', 'r', 'a', 'n', 'k', 's', '1'};
-
-enum class Use : int32_t { control, data };
-
-// The first thing on each connection, from the rank that opened it.
-struct Hello {
-  char magic[8] = {};
-  int32_t rank = 0, size = 0, port = 0;
-  Use use = Use::control;
-  char token[64] = {};
-  bool known() const { return std::memcmp(magic, kMagic, sizeof magic) == 0; }
-};
-// What rank 0 answers, before it sends the addresses of all.
-struct Answer {
-  char magic[8] = {};
-  char error[248] = {};
-};
-
-struct Peer {
-  Socket control, data;
-};
-
-class Meeting {
- public:
-  explicit Meeting(const SocketOptions& o)
-      : o_(o), deadline_(Deadline::in(o.timeout)), peers_(static_cast<size_t>(o.size)) {}
-
-  std::vector<Peer> meet() {
-    if (o_.size == 1) return std::move(peers_);
-    if (o_.rank == 0) {
-      int port = o_.port;
-      Socket listener = o_.listener >= 0 ? Socket(o_.listener) : listen_on(o_.address, port);
-      gather(listener);
-      take(listener, 1);
-    } else {
-      int port = 0;
-      Socket listener = listen_on(o_.address, port);
-      introduce(port);
-      connect(0, Use::data, addresses_[0]);
-      for (int r = 1; r < o_.rank; ++r) {
-        connect(r, Use::control, addresses_[static_cast<size_t>(r)]);
-        connect(r, Use::data, addresses_[static_cast<size_t>(r)]);
-      }
-      take(listener, 2);
-    }
-    return std::move(peers_);
-  }
-
- private:
-  Hello hello(Use use, int port = 0) const {
-    Hello h{.rank = o_.rank, .size = o_.size, .port = port, .use = use};
-    std::memcpy(h.magic, kMagic, sizeof kMagic);
-    std::memcpy(h.token, o_.token.data(), o_.token.size());
-    return h;
-  }
-  Socket& socket(int rank, Use use) {
-    Peer& peer = peers_[static_cast<size_t>(rank)];
-    return use == Use::control ? peer.control : peer.data;
-  }
-  static void answer(int fd, const std::string& error) {
-    Answer a;
-    std::memcpy(a.magic, kMagic, sizeof kMagic);
-    std::memcpy(a.error, error.data(), std::min(error.size(), sizeof a.error - 1));
-    send_all(fd, &a, sizeof a, Deadline::in(1));
-  }
-  // Reads the hello of a connection. A stranger is sent away: false.
-  bool greeted(const Socket& socket, Hello& h) {
-    const Deadline soon = Deadline::in(std::min(2.0, o_.timeout));
-    if (!receive_all(socket.fd(), &h, sizeof h, soon) || !h.known()) return ++strangers_, false;
-    if (std::memcmp(h.token, hello(h.use).token, sizeof h.token) == 0) return true;
-    answer(socket.fd(), "it belongs to another run (the tokens differ)");
-    return ++strangers_, false;
-  }
-  std::string missing(Use use) {
-    std::string text;
-    for (int r = 0; r < o_.size; ++r) {
-      if (r != o_.rank && socket(r, use).fd() < 0 && (r > o_.rank))
-        text += fmt::format("{}{}", text.empty() ? "" : ", ", r);
-    }
-    const std::string others = strangers_ == 0 ? "" : fmt::format(" ({} connections were not of this run)", strangers_);
-    return fmt::format("of {} ranks these did not come to rank {} within {:g} s: {}{}", o_.size, o_.rank, o_.timeout,
-                       text, others);
-  }
-
-  // Rank 0 waits for all, and tells all where the others are, or why it cannot be.
-  void gather(const Socket& listener) {
-    std::vector<Address> all(peers_.size());
-    std::string error;
-    for (int come = 1; come < o_.size && error.empty();) {
-      Socket socket = accept_one(listener.fd(), deadline_);
-      Hello h;
-      if (socket.fd() < 0) {
-        error = missing(Use::control);
-      } else if (greeted(socket, h)) {
-        if (h.size != o_.size) {
-          error = fmt::format("rank {} was started with {} ranks, and rank 0 with {}", h.rank, h.size, o_.size);
-        } else if (h.rank <= 0 || h.rank >= o_.size || peers_[static_cast<size_t>(h.rank)].control.fd() >= 0) {
-          error = fmt::format("two processes were started as rank {}", h.rank);
-        }
-        if (!error.empty()) {
-          answer(socket.fd(), error);
-          break;
-        }
-        Address& at = all[static_cast<size_t>(h.rank)];
-        at = remote_address(socket.fd());
-        at.port = static_cast<uint16_t>(h.port);
-        peers_[static_cast<size_t>(h.rank)].control = std::move(socket);
-        ++come;
-      }
-    }
-    for (const Peer& peer : peers_) {
-      if (peer.control.fd() >= 0) answer(peer.control.fd(), error);
-    }
-    check(error.empty(), "ranks: {}", error);
-    for (const Peer& peer : peers_) {
-      if (peer.control.fd() >= 0) send_all(peer.control.fd(), all.data(), all.size() * sizeof(Address), deadline_);
-    }
-  }
-
-  // Another rank tells rank 0 where it listens, and is told where the others do.
-  void introduce(int port) {
-    Socket& control = peers_[0].control;
-    control = connect_to(o_.address, o_.port, deadline_);
-    const Hello h = hello(Use::control, port);
-    Answer a;
-    addresses_.resize(peers_.size());
-    const std::string where = fmt::format("{} port {}", o_.address, o_.port);
-    // Rank 0 waits for the others until its own deadline, which may be later, and then says who is missing.
-    const double patience = o_.timeout + 2;
-    const Deadline answered = Deadline::in(patience);
-    if (!send_all(control.fd(), &h, sizeof h, answered) || !receive_all(control.fd(), &a, sizeof a, answered)) {
-      fail("ranks: rank 0 at {} gave no answer within {:g} s, or closed the connection", where, patience);
-    }
-    check(std::memcmp(a.magic, kMagic, sizeof kMagic) == 0, "ranks: at {} listens another program than rank 0", where);
-    a.error[sizeof a.error - 1] = 0;
-    check(a.error[0] == 0, "ranks: rank 0 says: {}", a.error);
-    check(receive_all(control.fd(), addresses_.data(), addresses_.size() * sizeof(Address), deadline_),
-          "ranks: rank 0 at {} has ended", where);
-    // A rank on rank 0's machine may have called it there by an address that means another machine elsewhere.
-    const Address zero = remote_address(control.fd());
-    for (Address& at : addresses_) {
-      const uint16_t its = at.port;
-      if (at.family == 0 || at.loopback()) at = zero;
-      at.port = its;
-    }
-    addresses_[0] = zero;
-  }
-  void connect(int r, Use use, const Address& address) {
-    Socket& s = socket(r, use);
-    const Hello h = hello(use);
-    try {
-      s = connect_to(address, deadline_);
-    } catch (const Error& e) {
-      fail("ranks: rank {} cannot reach rank {}: {}", o_.rank, r, e.what());
-    }
-    check(send_all(s.fd(), &h, sizeof h, deadline_), "ranks: rank {} has ended", r);
-  }
-  // Takes `each` connections of every rank that is above this one.
-  void take(const Socket& listener, int each) {
-    for (int left = each * (o_.size - 1 - o_.rank); left > 0;) {
-      Socket s = accept_one(listener.fd(), deadline_);
-      check(s.fd() >= 0, "ranks: {}", missing(Use::data));
-      Hello h;
-      if (!greeted(s, h) || h.rank <= o_.rank || h.rank >= o_.size || socket(h.rank, h.use).fd() >= 0) continue;
-      socket(h.rank, h.use) = std::move(s);
-      --left;
-    }
-  }
-
-  const SocketOptions& o_;
-  Deadline deadline_;
-  std::vector<Peer> peers_;
-  std::vector<Address> addresses_;
-  int strangers_ = 0;
-};
-
 class SocketLinks : public Links {
  public:
-  SocketLinks(const SocketOptions& o, std::vector<Peer> peers)
-      : rank_(o.rank), peers_(std::move(peers)), states_(peers_.size()) {
+  SocketLinks(int rank, std::vector<SocketPeer> peers) : rank_(rank), peers_(std::move(peers)), states_(peers_.size()) {
     check(pipe(wake_) == 0, "ranks: no pipe: {}", std::strerror(errno));
+    if (size() > 1) pulse_ = std::thread([this] { pulse(); });
   }
   ~SocketLinks() override {
+    {
+      const std::lock_guard lock(control_mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+    if (pulse_.joinable()) pulse_.join();
     close(wake_[0]);
     close(wake_[1]);
   }
@@ -212,6 +46,9 @@ class SocketLinks : public Links {
   int64_t sends_left(int to) const override { return std::ssize(state(to).sends); }
   int64_t receives_left(int from) const override { return std::ssize(state(from).receives); }
   bool has_left(int r) const override { return state(r).left; }
+  double idle_seconds(int r) const override {
+    return std::chrono::duration<double>(Clock::now() - state(r).active).count();
+  }
 
   void progress(double seconds) override {
     if (move_all()) return;
@@ -230,9 +67,9 @@ class SocketLinks : public Links {
   void give_up(const std::string& reason) override {
     if (!keep(reason)) return;
     const LastWords words = LastWords::of(reason);
-    for (int r = 0; r < size(); ++r) {  // so few bytes go at once, or not at all
-      if (r != rank_) send_all(peer(r).control.fd(), &words, sizeof words, Deadline::in(0));
-    }
+    std::string message(1, kReason);
+    message.append(words.reason, sizeof words.reason);
+    tell_all(message);
     const char byte = 0;
     if (write(wake_[1], &byte, 1) < 0) return;  // the other thread looks after a moment anyway
   }
@@ -242,6 +79,11 @@ class SocketLinks : public Links {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  // What goes over a control connection: beats, each of which says that the rank did something since the one before,
+  // and at last a reason, with LastWords.
+  static constexpr char kBeat = 'b', kReason = 'r';
+
   struct Message {
     char* data;
     int64_t bytes;
@@ -250,10 +92,12 @@ class SocketLinks : public Links {
     std::deque<Message> sends, receives;
     bool left = false;    // nothing more comes or goes
     bool silent = false;  // it has given its reason, or its control connection has ended
+    bool speaks = false;  // the next bytes are those of its reason
     LastWords words;
     size_t heard = 0;  // bytes of them
+    Clock::time_point active = Clock::now();
   };
-  Peer& peer(int r) { return peers_[static_cast<size_t>(r)]; }
+  SocketPeer& peer(int r) { return peers_[static_cast<size_t>(r)]; }
   State& state(int r) { return states_[static_cast<size_t>(r)]; }
   const State& state(int r) const { return states_[static_cast<size_t>(r)]; }
   bool keep(const std::string& reason) {
@@ -307,39 +151,61 @@ class SocketLinks : public Links {
     }
     return moved;
   }
-  // Reads what rank r says when it gives up.
+  // Reads what rank r says: that it does something, and why it gives up.
   void hear(int r) {
     State& s = state(r);
     while (!s.silent) {
-      const ssize_t n = recv(peer(r).control.fd(), s.words.reason + s.heard, sizeof s.words.reason - s.heard, 0);
+      char one = 0;
+      char* to = s.speaks ? s.words.reason + s.heard : &one;
+      const ssize_t n = recv(peer(r).control.fd(), to, s.speaks ? sizeof s.words.reason - s.heard : 1, 0);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-      s.heard += n > 0 ? static_cast<size_t>(n) : 0;
-      s.silent = n <= 0 || s.heard == sizeof s.words.reason;
-      if (s.heard == sizeof s.words.reason) {
+      if (n <= 0) {
+        s.silent = true;
+      } else if (!s.speaks) {
+        s.active = Clock::now();
+        s.speaks = one == kReason;
+      } else if ((s.heard += static_cast<size_t>(n)) == sizeof s.words.reason) {
+        s.silent = true;
         s.words.reason[sizeof s.words.reason - 1] = 0;
         keep(s.words.reason);
       }
     }
   }
+  // So few bytes go at once, or not at all.
+  void tell_all(const std::string& message) {
+    const std::lock_guard lock(control_mutex_);
+    for (int r = 0; r < size(); ++r) {
+      if (r != rank_) send_all(peer(r).control.fd(), message.data(), message.size(), Deadline::in(0));
+    }
+  }
+  // The life of the thread that sends beats while this process does something.
+  void pulse() {
+    std::string before;
+    std::unique_lock lock(control_mutex_);
+    while (!changed_.wait_for(lock, std::chrono::duration<double>(kBeatSeconds), [&] { return ends_; })) {
+      lock.unlock();
+      std::string now = activity_of(getpid());
+      if (now != before) tell_all(std::string(1, kBeat));
+      before = std::move(now);
+      lock.lock();
+    }
+  }
 
   int rank_;
-  std::vector<Peer> peers_;
+  std::vector<SocketPeer> peers_;
   std::vector<State> states_;
   int wake_[2];
   mutable std::mutex mutex_;
   std::string failure_;
+  std::mutex control_mutex_;  // around what is sent over control connections
+  std::condition_variable changed_;
+  bool ends_ = false;
+  std::thread pulse_;
 };
 
 }  // namespace
 
-int listen_at(const std::string& address, int& port) { return listen_on(address, port).release(); }
-
-std::unique_ptr<Links> socket_links(const SocketOptions& o) {
-  check(o.size >= 1 && o.rank >= 0 && o.rank < o.size, "ranks: rank {} of {} ranks", o.rank, o.size);
-  check(o.port > 0 && o.port < 65536, "ranks: port {}, expected 1 to 65535", o.port);
-  check(o.token.size() < sizeof(Hello::token), "ranks: the token has {} bytes, expected at most 63", o.token.size());
-  return std::make_unique<SocketLinks>(o, Meeting(o).meet());
-}
+std::unique_ptr<Links> socket_links(const SocketOptions& o) { return std::make_unique<SocketLinks>(o.rank, meet(o)); }
 
 }  // namespace pg

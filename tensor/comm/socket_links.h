@@ -1,5 +1,6 @@
 #pragma once
-// Links over TCP. Two connections join every two ranks: one for elements, one for the reason of a rank that gives up.
+// Links over TCP. Two connections join every two ranks: one for elements, one on which each rank tells
+// that it does something, and why it gives up.
 #include <memory>
 #include <string>
 

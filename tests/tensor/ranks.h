@@ -14,7 +14,8 @@
 
 namespace pg::testing {
 
-enum class Transport { shared_memory, sockets, sockets_in_small_pieces };
+// The last one: as if every rank were on a machine of its own.
+enum class Transport { shared_memory, sockets, sockets_in_small_pieces, sockets_of_machines };
 inline constexpr Transport kTransports[] = {Transport::shared_memory, Transport::sockets,
                                             Transport::sockets_in_small_pieces};
 
@@ -27,15 +28,17 @@ inline int run_on(Transport transport, int ranks, const std::function<int(Comm&)
   const int status = run_ranks(
       ranks,
       [&](Comm& memory) {
-        const auto comm = message_rank(socket_links({.rank = memory.rank(),
-                                                     .size = memory.size(),
-                                                     .address = "127.0.0.1",
-                                                     .port = port,
-                                                     .token = "a test",
-                                                     .listener = memory.rank() == 0 ? listener : -1}),
-                                       {.timeout = options.timeout,
-                                        .longest = options.longest,
-                                        .piece_bytes = transport == Transport::sockets ? 1 << 20 : 1000});
+        const auto comm =
+            message_rank(socket_links({.rank = memory.rank(),
+                                       .size = memory.size(),
+                                       .address = "127.0.0.1",
+                                       .port = port,
+                                       .token = "a test",
+                                       .listener = memory.rank() == 0 ? listener : -1}),
+                         {.timeout = options.timeout,
+                          .longest = options.longest,
+                          .sees_processes = transport != Transport::sockets_of_machines,
+                          .piece_bytes = transport == Transport::sockets_in_small_pieces ? 1000 : 1 << 20});
         try {
           return work(*comm);
         } catch (const std::exception& e) {

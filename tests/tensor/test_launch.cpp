@@ -130,6 +130,29 @@ TEST_CASE("a rank that hangs is named after the timeout and killed", "[comm]") {
   REQUIRE(ended.sentences.find("rank 1: was ended by signal 9") != std::string::npos);
 }
 
+TEST_CASE("a rank of another machine that hangs is named and one that computes is waited for", "[comm]") {
+  const auto machines = testing::Transport::sockets_of_machines;
+  const Ended ended = with_rank_1(
+      machines, [](Comm&) { return raise(SIGSTOP); }, 1.6);
+  REQUIRE(ended.status == 1);
+  others_say(ended, "has not come and has done nothing for 1.6 s");
+  const Ended sleeps = with_rank_1(
+      machines, [](Comm&) { return usleep(10'000'000); }, 1.6);
+  others_say(sleeps, "has not come and has done nothing for 1.6 s");
+  const Ended computes = with_rank_1(
+      machines,
+      [](Comm& comm) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(4);
+        while (std::chrono::steady_clock::now() < end) {
+        }
+        comm.all_reduce(Tensor::ones({1000}));
+        return 0;
+      },
+      1.6);
+  REQUIRE(computes.sentences == "");
+  REQUIRE(computes.status == 0);
+}
+
 TEST_CASE("ranks that are killed at random moments leave no process and no wrong success", "[comm]") {
   Generator moments(11);
   for (int i = 0; i < 60; ++i) {
