@@ -67,6 +67,7 @@ clang_warnings() { # the programs that the sanitizers do not run are only checke
 asan_tests() { "build-asan/$1" '~[slow]'; }  # asan_tests TESTS
 tsan_tests() { build build-tsan pool_tests -- --preset tsan && build-tsan/pool_tests; }
 simulated() { build build-sim "$1" -- -DPOLICYGRAD_CUDA=sim && "build-sim/$1"; }  # simulated TESTS
+simulated_ranks() { build build-sim pg -- -DPOLICYGRAD_CUDA=sim && sh tests/cuda/sim/ranks.sh build-sim; }
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 nvcc_tests() { # compiles for GPUs; without one every test that needs it says so and counts as skipped
   if [ -z "$nvcc" ]; then printf 'skipped: no nvcc on this machine\n0 passed, 0 failed, 1 skipped\n'; return; fi
@@ -87,6 +88,7 @@ step 'the sanitizers: the CUDA simulator' asan_tests sim_tests
 step 'the sanitizers: CUDA kernels, simulated' asan_tests cuda_tests
 step 'the CUDA simulator' simulated sim_tests
 step 'CUDA kernels, simulated' simulated cuda_tests
+step 'commands on several GPUs, simulated' simulated_ranks
 step 'CUDA kernels by nvcc' nvcc_tests
 step 'ThreadSanitizer on the pool' tsan_tests
 step 'instructions per kernel, under valgrind' instructions

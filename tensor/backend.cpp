@@ -62,7 +62,10 @@ const Kernels& kernels(Device device) {
   return profiled ? *profiled : cpu_kernels();
 }
 
-Device parse_device(std::string_view text) {
+namespace {
+
+// The device with this name, whether or not it exists.
+Device named_device(std::string_view text) {
   if (text == "cpu") return {};
   const std::string_view kind = text.substr(0, text.find(':'));
   int index = 0;
@@ -74,10 +77,20 @@ Device parse_device(std::string_view text) {
     known = error == std::errc() && stop == end && index >= 0 && index < 256;
   }
   check(known, "device: expected \"cpu\", \"cuda\" or \"cuda:1\", got \"{}\"", text);
+  return {Device::Kind::cuda, static_cast<unsigned char>(index)};
+}
+
+}  // namespace
+
+Device::Kind parse_device_kind(std::string_view text) { return named_device(text).kind; }
+
+Device parse_device(std::string_view text) {
+  const Device device = named_device(text);
+  if (device.on_host()) return device;
   const int count = backend(Device::Kind::cuda).device_count();
   check(count > 0, "device: \"{}\" was requested, but {}", text, backend(Device::Kind::cuda).why_none());
-  check(index < count, "device: \"{}\" was requested, but the last one here is \"cuda:{}\"", text, count - 1);
-  return {Device::Kind::cuda, static_cast<unsigned char>(index)};
+  check(device.index < count, "device: \"{}\" was requested, but the last one here is \"cuda:{}\"", text, count - 1);
+  return device;
 }
 
 std::string to_string(Device device) { return device.on_host() ? "cpu" : fmt::format("cuda:{}", device.index); }

@@ -15,6 +15,9 @@ struct Device {
 
 // "cpu", "cuda" or "cuda:1". Error when the text is none of these, or when this build or machine lacks the device.
 Device parse_device(std::string_view text);
+// The kind of device that such a text names, whether or not it exists. It uses no GPU, so processes that are forked
+// afterwards can use them. Error when the text is none of these.
+Device::Kind parse_device_kind(std::string_view text);
 std::string to_string(Device device);
 
 }  // namespace pg

@@ -29,7 +29,6 @@ std::string tuned_run(const TempDir& dir, const std::string& base, const std::st
   r.run = {.name = name, .out = dir.file(name), .threads = 1};
   r.init = base;
   r.adapter = adapter;
-  r.device = "cpu";
   if (rank > 0) r.lora = {.rank = rank, .alpha = 3, .targets = "q_proj,v_proj,o_proj,down_proj"};
   r.train.max_steps = 3;
   r.train.schedule = {.kind = Schedule::Kind::constant, .lr = 0.1};

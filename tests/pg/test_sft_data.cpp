@@ -29,7 +29,6 @@ TEST_CASE("sft on a file: a run resumed on other ranks has the bytes of one that
     r.run.resume = resume;
     r.run.threads = 1;
     r.init = dir.file("model");
-    r.device = "cpu";
     r.train.max_steps = steps;
     r.train.micro_batches = 3;
     r.train.schedule = {.kind = Schedule::Kind::constant, .lr = 1e-2};
@@ -38,7 +37,7 @@ TEST_CASE("sft on a file: a run resumed on other ranks has the bytes of one that
     r.steps_given = true;
     r.config = [](const TrainConfig&) { return std::string(); };
     const auto work = [&](Comm& comm) { return sft_on_data(options, r, comm); };
-    REQUIRE(run_on_ranks({.ranks = ranks}, Device{}, r.run, work) == 0);
+    REQUIRE(run_on_ranks({.ranks = ranks}, "cpu", r.run, work) == 0);
     return fs::directory_iterator(dir.file(name))->path().string();
   };
   const auto result = [](const std::string& run) {

@@ -113,7 +113,7 @@ Command env_command() {
       o->env.micro_batch = micro_batch_for(o->env, ranks);
     }
     o->run.config = given.yaml(joined(fields(*o), recipe_fields(o->env)));
-    return run_on_ranks(o->ranks, Device{}, o->run, [&](Comm& comm) { return run_env(*o, comm); });
+    return run_on_ranks(o->ranks, "cpu", o->run, [&](Comm& comm) { return run_env(*o, comm); });
   };
   std::string notes = "Environments:\n";
   for (const EnvironmentRow& row : environments()) notes += fmt::format("  {:<19}{}\n", row.name, row.about);

@@ -37,7 +37,7 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
   const bool resumed = opened.has_checkpoint;
   start_threads(o.common.run.threads, comm);
   const auto task = make_task(o.common);
-  const auto policy = make_policy(o.common, *task, o.config.seed);
+  const auto policy = make_policy(o.common, *task, o.config.seed, comm.device());
   check_batch_memory(policy->config, o.config.problems * o.config.samples, "fewer --problems or --samples");
   int64_t done = 0;
   if (resumed) {
@@ -103,7 +103,7 @@ Command expert_iteration_command() {
     // A resumed run has the micro-batches of its beginning: those of an old one are its batches.
     if (o->common.run.resume.empty()) settle_micro_batch(o->config.micro_batch, o->config.batch, o->ranks, given);
     o->common.run.config = given.yaml(joined(fields(*o), o->common.setup.fields));
-    return run_on_ranks(o->ranks, parse_device(o->common.device), o->common.run,
+    return run_on_ranks(o->ranks, o->common.device, o->common.run,
                         [&](Comm& comm) { return expert_iteration(*o, comm); });
   };
   return text_command("expert-iteration", "a GPT-2 imitates those of its own answers that were right", fields(*o), run);

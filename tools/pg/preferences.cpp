@@ -75,7 +75,7 @@ Setting prepare(const PreferenceOptions& o, Comm& comm) {
   Setting s{open_run(comm, o.common.run.resume).folder, {}, {}, {}, {}};
   start_threads(o.common.run.threads, comm);
   s.task = make_task(o.common);
-  s.policy = make_policy(o.common, *s.task, o.preferences.seed);
+  s.policy = make_policy(o.common, *s.task, o.preferences.seed, comm.device());
   s.pairs = draw_pairs(comm, *s.policy, *s.task, o, o.pairs + o.held_out);
   s.held_out.assign(s.pairs.begin() + o.pairs, s.pairs.end());
   s.pairs.resize(static_cast<size_t>(o.pairs));
@@ -198,8 +198,7 @@ Command command_of(std::string name, std::string about, std::vector<Field> (*own
     settle(o->preferences.schedule, o->steps, given);
     settle_micro_batch(o->preferences.micro_batch, o->preferences.batch, o->ranks, given);
     o->common.run.config = given.yaml(joined(own(*o), o->common.setup.fields));
-    return run_on_ranks(o->ranks, parse_device(o->common.device), o->common.run,
-                        [&](Comm& comm) { return action(*o, comm); });
+    return run_on_ranks(o->ranks, o->common.device, o->common.run, [&](Comm& comm) { return action(*o, comm); });
   };
   return text_command(std::move(name), std::move(about), own(*o), run);
 }

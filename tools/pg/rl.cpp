@@ -141,7 +141,7 @@ int run_rl(const RlOptions& o, Comm& comm) {
   rl::check_config(config);
   check(!config.algorithm.reference.is_given || !o.reference_model.empty(),
         "pg rl: --reference given needs --reference-model RUN");
-  const auto policy = make_policy(o.common, *task, config.seed);
+  const auto policy = make_policy(o.common, *task, config.seed, comm.device());
   const int64_t responses = config.batch.prompts * config.batch.samples;
   if (o.sft.max_steps > 0) check_batch_memory(policy->config, o.sft_batch, "a smaller --sft-batch");
   // At least the keys that a rollout keeps.
@@ -155,12 +155,12 @@ int run_rl(const RlOptions& o, Comm& comm) {
   RewardModel reward_model;
   rl::Judge judge;
   if (!o.reward_model.empty()) {
-    reward_model = load_reward_model(o.reward_model, *task, parse_device(o.common.device));
+    reward_model = load_reward_model(o.reward_model, *task, comm.device());
     judge = *reward_model.judge;
   }
   std::unique_ptr<Transformer> reference;
   if (!o.reference_model.empty()) {
-    reference = load_policy(o.reference_model, *task, parse_device(o.common.device), o.common.dtype);
+    reference = load_policy(o.reference_model, *task, comm.device(), o.common.dtype);
   }
   if (!resumed && o.sft.max_steps > 0) imitate(o, *task, *policy);
   rl::RlTrainer trainer(*policy, *task, config, judge, reference.get(), &comm);
@@ -231,8 +231,7 @@ Command rl_command() {
       o->rl.batch.micro_batch = micro_batch_for(o->rl.batch, ranks);
     }
     o->common.run.config = given.yaml(joined(fields(*o), joined(o->common.setup.fields, rl::fields(o->rl.algorithm))));
-    return run_on_ranks(o->ranks, parse_device(o->common.device), o->common.run,
-                        [&](Comm& comm) { return run_rl(*o, comm); });
+    return run_on_ranks(o->ranks, o->common.device, o->common.run, [&](Comm& comm) { return run_rl(*o, comm); });
   };
   Command command = text_command("rl", "a GPT-2 learns a task from rewards", fields(*o), run);
   command.changes.push_back({"Choices of the algorithm", rl::fields(o->rl.algorithm)});

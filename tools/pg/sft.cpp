@@ -45,7 +45,7 @@ int sft(const SftOptions& o, Comm& comm) {
   const bool resumed = opened.has_checkpoint;
   start_threads(o.common.run.threads, comm);
   const auto task = make_task(o.common);
-  const auto policy = make_policy(o.common, *task, o.train.seed);
+  const auto policy = make_policy(o.common, *task, o.train.seed, comm.device());
   check_batch_memory(policy->config, o.batch, "a smaller --batch");
   TrainConfig train = o.train;
   train.zero = o.ranks.zero;
@@ -119,12 +119,11 @@ int sft_on_file(SftOptions& o, Given& given) {
     o.train = train;
     return given.yaml(fields(o));
   };
-  return run_on_ranks(o.ranks, parse_device(o.common.device), o.common.run, [&](Comm& comm) {
+  return run_on_ranks(o.ranks, o.common.device, o.common.run, [&](Comm& comm) {
     return sft_on_data(o.data,
                        {.run = o.common.run,
                         .init = o.common.init,
                         .adapter = o.common.adapter,
-                        .device = o.common.device,
                         .dtype = o.common.dtype.value_or(f32),
                         .lora = o.common.lora,
                         .train = o.train,
@@ -148,8 +147,7 @@ Command sft_command() {
     check_schedule(given.command(), schedule, o->train.max_steps);
     settle_batches(o->train, o->ranks, given);
     o->common.run.config = given.yaml(joined(fields(*o), o->common.setup.fields));
-    return run_on_ranks(o->ranks, parse_device(o->common.device), o->common.run,
-                        [&](Comm& comm) { return sft(*o, comm); });
+    return run_on_ranks(o->ranks, o->common.device, o->common.run, [&](Comm& comm) { return sft(*o, comm); });
   };
   return text_command("sft", "supervised fine-tuning: a model imitates the answers of a task, or those of a file",
                       fields(*o), run);

@@ -79,7 +79,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
   OpenedRun opened = open_run(comm, r.run.resume);
   const bool resumed = opened.has_checkpoint;
   start_threads(r.run.threads, comm);
-  const RunModel start = load_run_model(resumed ? r.run.resume : r.init, parse_device(r.device),
+  const RunModel start = load_run_model(resumed ? r.run.resume : r.init, comm.device(),
                                         {.dtype = r.dtype, .adapter = resumed ? "" : r.adapter});
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(start.tokenizer.get());
   check(tokenizer, "sft: {} does not read text by a byte-level tokenizer, which --data needs", start.path);

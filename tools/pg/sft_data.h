@@ -21,7 +21,7 @@ std::vector<Field> fields(SftDataOptions& options);
 
 struct SftDataRun {
   RunOptions run;
-  std::string init, adapter, device;
+  std::string init, adapter;
   DType dtype = f32;
   LoraConfig lora;
   TrainConfig train;

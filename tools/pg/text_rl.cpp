@@ -132,13 +132,14 @@ void add_adapters(Transformer& model, const LoraConfig& lora, const std::string&
   add_lora(model, lora, init);
 }
 
-std::unique_ptr<Transformer> make_policy(const TextRlOptions& o, const TextTask& task, uint64_t seed) {
+std::unique_ptr<Transformer> make_policy(const TextRlOptions& o, const TextTask& task, uint64_t seed,
+                                         const Device& device) {
   check_adapters(o.lora);
   check(o.lora.rank == 0 || !o.init.empty(),
         "--lora-rank needs --init RUN: adapters change a trained model, and new weights would stay as they are");
   check(o.adapter.empty() || !o.init.empty(), "--adapter needs --init RUN, the model that its adapters belong to");
   if (!o.init.empty()) {
-    auto policy = load_policy(o.init, task, parse_device(o.device), o.dtype);
+    auto policy = load_policy(o.init, task, device, o.dtype);
     load_adapter(*policy, o.init, o.adapter);
     add_adapters(*policy, o.lora, o.init, seed);
     return policy;
@@ -151,7 +152,7 @@ std::unique_ptr<Transformer> make_policy(const TextRlOptions& o, const TextTask&
   check_model_memory(config);
   Generator init(seed);
   auto policy = std::make_unique<Transformer>(config, init);
-  policy->to(parse_device(o.device));
+  policy->to(device);
   return policy;
 }
 

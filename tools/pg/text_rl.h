@@ -37,7 +37,8 @@ void choose_task(TextRlOptions& options, Given& given);
 std::unique_ptr<TextTask> make_task(const TextRlOptions& options);
 // The task's model: loaded from `init` if given, otherwise new with weights drawn from `seed`. With a rank in `lora` it
 // has new adapters, drawn from `seed` too, with `adapter` those of that folder; and only they are trained.
-std::unique_ptr<Transformer> make_policy(const TextRlOptions& options, const TextTask& task, uint64_t seed);
+std::unique_ptr<Transformer> make_policy(const TextRlOptions& options, const TextTask& task, uint64_t seed,
+                                         const Device& device);
 // The model of a run or checkpoint, in `dtype` (none: its own). Throws Error if its vocabulary is not the task's.
 std::unique_ptr<Transformer> load_policy(const std::string& run, const TextTask& task, const Device& device,
                                          std::optional<DType> dtype);

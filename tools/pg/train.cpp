@@ -122,7 +122,7 @@ struct Best {
 int train(const TrainOptions& o, Comm& comm) {
   OpenedRun opened = open_run(comm, o.run.resume);
   const bool resumed = opened.has_checkpoint;
-  const Device device = parse_device(o.device);
+  const Device device = comm.device();
   TrainConfig train = o.train;
   train.zero = o.ranks.zero;
   check(!train.adamw.stochastic_rounding || o.model.dtype == bf16,
@@ -338,7 +338,7 @@ Command train_command() {
     train.adamw.seed = train.seed;
     settle_batches(train, o->ranks, given);
     o->run.config = given.yaml(fields(*o));
-    return run_on_ranks(o->ranks, parse_device(o->device), o->run, [&](Comm& comm) { return tools::train(*o, comm); });
+    return run_on_ranks(o->ranks, o->device, o->run, [&](Comm& comm) { return tools::train(*o, comm); });
   };
   return {"train", "a GPT-2 or a masked denoiser learns a text, its characters or tokens", fields(*o), run};
 }

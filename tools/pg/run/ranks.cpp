@@ -15,8 +15,10 @@
 #include <system_error>
 #include <thread>
 
+#include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tensor/comm/launch.h"
+#include "tensor/comm/nccl_rank.h"
 #include "tensor/comm/start.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
@@ -89,15 +91,28 @@ class Silence {
   int stderr_ = -1;
 };
 
-int run_as_rank(Comm& comm, bool log_all, const std::function<int(Comm&)>& command) {
-  const Silence silence(comm, log_all);
+// The group of the ranks' GPUs, between which NCCL carries the elements.
+std::unique_ptr<Comm> gpu_group(Comm& group, int local_rank, double timeout) {
+  const Backend& cuda = backend(Device::Kind::cuda);
+  const int seen = cuda.device_count();
+  check(seen > 0, "--device cuda: {}", cuda.why_none());
+  NcclOptions options{.compare_calls = true};  // so `group` waits for a rank that is late, and sees whether it works
+  if (timeout > 0) options.timeout = timeout;
+  return nccl_rank(group, seen == 1 ? 0 : local_rank, options);
+}
+
+int run_as_rank(Comm& group, bool on_gpus, int local_rank, const RankOptions& o,
+                const std::function<int(Comm&)>& command) {
+  const Silence silence(group, o.log_all);
   try {
+    const std::unique_ptr<Comm> gpus = on_gpus ? gpu_group(group, local_rank, o.timeout) : nullptr;
+    Comm& comm = on_gpus ? *gpus : group;
     const int status = command(comm);
     flush_output();
     comm.barrier();  // run_ranks() gives the others little time once one has ended with another status than 0
     return status;
   } catch (const std::exception& e) {
-    if (notes) note_failure(comm.rank(), e);
+    if (notes) note_failure(group.rank(), e);
     throw;
   }
 }
@@ -106,16 +121,20 @@ bool requests_end(int signal) { return signal == SIGINT || signal == SIGTERM || 
 
 }  // namespace
 
+Field ranks_field(RankOptions& o) {
+  return not_in_files(
+      {"ranks", &o.ranks, "processes that share the work; they give the same bits as one", whole_from(1, 64)});
+}
+
 std::vector<Field> fields(RankOptions& o) {
   return {
-      not_in_files(
-          {"ranks", &o.ranks, "processes that share the work; they give the same bits as one", whole_from(1, 64)}),
+      ranks_field(o),
       not_in_files(flag("log-all-ranks", o.log_all, "ranks other than 0 write their remarks to standard error too")),
       not_in_files({"restarts", &o.restarts, "how often the ranks are started again from the run's folder if one dies",
                     whole_from(0, 1000000)}),
       not_in_files({"rank-timeout", &o.timeout,
                     "seconds that a rank waits for another one that does nothing; 0: 10, or 600 for ranks of other "
-                    "machines",
+                    "machines that MPI joins",
                     kNotNegative})};
 }
 
@@ -148,7 +167,12 @@ void settle_micro_batch(int64_t& micro_batch, int64_t batch, const RankOptions& 
   if (ranks > 1 && !given.has("micro-batch")) micro_batch = (batch + ranks - 1) / ranks;
 }
 
-int run_on_ranks(const RankOptions& o, const Device& device, RunOptions& run, const std::function<int(Comm&)>& work) {
+int run_on_ranks(const RankOptions& o, const std::string& device, RunOptions& run,
+                 const std::function<int(Comm&)>& work) {
+  const bool on_gpus = parse_device_kind(device) == Device::Kind::cuda;
+  check(rank_count(o) == 1 || device.find(':') == std::string::npos,
+        "--device {}: each of several ranks has a GPU of its own; take cuda, and CUDA_VISIBLE_DEVICES to choose GPUs",
+        device);
   const auto command = [&](Comm& comm) {
     if (comm.size() > 1) {
       check_same_on_all_ranks(comm, "options", fmt::format("{}\nresume: {}\n", run.config, run.resume));
@@ -158,18 +182,16 @@ int run_on_ranks(const RankOptions& o, const Device& device, RunOptions& run, co
   if (const auto started = ranks_of_environment(); started && started->size > 1) {
     check(o.ranks == 1 && o.restarts == 0, "--ranks and --restarts: {} has started {} ranks already; leave them out",
           started->source, started->size);
-    check(device.on_host(), "ranks of {} need --device cpu, got {}", started->source, to_string(device));
     const auto comm = comm_of_environment(
         {.timeout = o.timeout > 0 ? o.timeout : 10, .remote_timeout = o.timeout > 0 ? o.timeout : 600});
-    return run_as_rank(*comm, o.log_all, command);
+    return run_as_rank(*comm, on_gpus, started->local_rank, o, command);
   }
-  if (o.ranks == 1 && o.restarts == 0) return command(*single_rank(device));
-  check(device.on_host(), "--ranks and --restarts need --device cpu, got {}", to_string(device));
+  if (o.ranks == 1 && o.restarts == 0) return command(*single_rank(parse_device(device)));
   for (int restart = 1;; ++restart) {
     const SharedNotes shared;
     std::string sentences;
     const int status = run_ranks(
-        o.ranks, [&](Comm& comm) { return run_as_rank(comm, o.log_all, command); },
+        o.ranks, [&](Comm& comm) { return run_as_rank(comm, on_gpus, comm.rank(), o, command); },
         {.timeout = o.timeout > 0 ? o.timeout : 10}, &sentences);
     const std::string first = sentences.substr(0, sentences.find('\n'));
     const bool killed = first.find("was ended by signal") != std::string::npos;

@@ -17,11 +17,13 @@ struct RankOptions {
   bool log_all = false;  // ranks other than 0 write too
   int restarts = 0;
   int zero = 0;
-  double timeout = 0;  // seconds; 0: 10, but 600 for ranks of other machines, whose processor time cannot be seen
+  double timeout = 0;  // seconds; 0: 10, but 600 for ranks of other machines that MPI joins, which tell nothing
 };
 // The number of ranks: of --ranks, or of mpirun, torchrun or Slurm if they have started this process as one of several.
 int rank_count(const RankOptions& options);
 
+// --ranks, for commands without the others.
+Field ranks_field(RankOptions& options);
 // All but zero.
 std::vector<Field> fields(RankOptions& options);
 // --zero, for commands that know it: which state each rank holds (nn/param_slab.h).
@@ -35,9 +37,14 @@ void settle_batches(TrainConfig& train, const RankOptions& options, const Given&
 inline constexpr const char* kPartForEachRank = "with --ranks and unless given, a batch has one part for each rank";
 void settle_micro_batch(int64_t& micro_batch, int64_t batch, const RankOptions& options, const Given& given);
 
-// Runs `work` with a Comm of tensors on `device`, and returns its exit status. One rank without restarts is this
-// process, and so is a rank that mpirun, torchrun or Slurm has started (tensor/comm/start.h). Otherwise the ranks are
-// new processes (tensor/comm/launch.h) that end together: a rank whose command has returned waits for the others.
+// Runs `work` with a Comm of tensors on `device`, the text of --device, and returns its exit status. One rank without
+// restarts is this process, and so is a rank that mpirun, torchrun or Slurm has started (tensor/comm/start.h).
+// Otherwise the ranks are new processes (tensor/comm/launch.h) that end together: a rank whose command has returned
+// waits for the others.
+//
+// With "cuda", each of several ranks has a GPU of its own, and NCCL between them: the n-th rank of a machine the n-th
+// GPU, or the only one that it sees. Until this returns, the caller must not use a GPU, which forked processes could
+// not use then.
 //
 // All ranks must have equal options (run.config), which is an Error otherwise.
 //
@@ -48,7 +55,7 @@ void settle_micro_batch(int64_t& micro_batch, int64_t batch, const RankOptions& 
 // fails once the run has a folder (start_run below), or a signal ends it, all are started again, at most `restarts`
 // times: they continue from that folder, which becomes run.resume. SIGINT, SIGTERM and SIGHUP request an end, so they
 // start nothing again.
-int run_on_ranks(const RankOptions& options, const Device& device, RunOptions& run,
+int run_on_ranks(const RankOptions& options, const std::string& device, RunOptions& run,
                  const std::function<int(Comm&)>& work);
 
 // start_threads() for a rank: with 0 threads the ranks of a machine share its cores. A collective.
