@@ -5,6 +5,8 @@
 
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/run/ranks.h"
+#include "tools/pg/scale_here.h"
 #include "tools/pg/scale_model.h"
 
 namespace pg::tools {
@@ -14,6 +16,9 @@ struct ScaleOptions {
   std::string params = "124M,1.5B,7B", gpus = "8..1024", zero = "auto";
   Plan plan;
   Cluster cluster;
+  bool measure = false;
+  RankOptions ranks;
+  ScaleHereOptions here;
   // In the units of the options.
   double tflops = 400, inside = 370, between = 48, inside_latency = 5, between_latency = 10, memory = 80;
 };
@@ -33,7 +38,12 @@ std::vector<Field> fields(ScaleOptions& o) {
           {"node-bandwidth", &o.inside, "GB/s of a GPU inside its node, as NCCL's rings reach it", kPositive},
           {"node-latency", &o.inside_latency, "µs of a message there", kNotNegative},
           {"network-bandwidth", &o.between, "GB/s of a GPU between nodes", kPositive},
-          {"network-latency", &o.between_latency, "µs of a message there", kNotNegative}};
+          {"network-latency", &o.between_latency, "µs of a message there", kNotNegative},
+          flag("measure", o.measure,
+               "measure ranks of this machine beside the model: collectives, and steps of training of the first of "
+               "--params, 10M unless given"),
+          ranks_field(o.ranks),
+          threads_field(o.here.threads)};
 }
 
 int scale(ScaleOptions& o) {
@@ -82,8 +92,18 @@ int scale(ScaleOptions& o) {
 
 Command scale_command() {
   const auto o = std::make_shared<ScaleOptions>();
-  return {"scale", "what a model of links and memory expects of training on many GPUs", fields(*o),
-          [o](Given&) { return scale(*o); }};
+  const auto run = [o](Given& given) {
+    if (!o->measure) {
+      check(o->ranks.ranks == 1, "scale: --ranks belongs to --measure; the model takes --gpus");
+      return scale(*o);
+    }
+    if (given.has("params")) o->here.parameters = parse_parameters(o->params.substr(0, o->params.find(',')));
+    if (given.has("batch")) o->here.rows = o->plan.rows;
+    if (given.has("context")) o->here.context = o->plan.context;
+    RunOptions none;
+    return run_on_ranks(o->ranks, "cpu", none, [&](Comm& comm) { return measure_scale(o->here, comm); });
+  };
+  return {"scale", "what a model of links and memory expects of training on many GPUs", fields(*o), run};
 }
 
 }  // namespace pg::tools
