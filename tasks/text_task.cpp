@@ -1,6 +1,8 @@
 // The table of text tasks.
 #include "tasks/text_task.h"
 
+#include "tasks/puzzles/puzzle.h"
+
 namespace pg {
 namespace {
 
@@ -16,19 +18,32 @@ TextTaskRow row(std::string name, std::string about, std::unique_ptr<TextTask> (
 TextTaskRow row(std::string name, std::string about, std::unique_ptr<TextTask> (*make)()) {
   return {std::move(name), std::move(about), [make] { return TextTaskSetup{{}, make}; }};
 }
+// A row whose answers are verified.
+TextTaskRow row(const PuzzleRow& puzzles) {
+  return {puzzles.name, puzzles.about, [&puzzles] {
+            PuzzleSetup setup = puzzles.setup();
+            return TextTaskSetup{setup.fields, [make = setup.make] { return character_task(make()); }};
+          }};
+}
 
 }  // namespace
 
 const std::vector<TextTaskRow>& text_tasks() {
-  static const std::vector<TextTaskRow> all = {
-      row("copy", "copy a string of digits; reward: share of the answer before the first mistake", copy_task),
-      row("reverse", "reverse a string of digits; the same reward", reverse_task),
-      row("sort", "sort a string of digits; the same reward", sort_task),
-      row("digits", "continue a sequence of digits, 3,5:4 -> 7,9,1,3.; the same reward", digit_completion_task),
-      row("keyword", "write a sentence of a tiny language; reward: 1 per \"moon\", which can be hacked", keyword_task),
-      row("guess", "guess a number below 100 in five tries, each answered with < or >; reward: 1 if found", guess_task),
-      row("imitate", "write the next characters of a text; reward: share of characters that match", imitate_task),
-  };
+  static const std::vector<TextTaskRow> all = [] {
+    std::vector<TextTaskRow> rows = {
+        row("copy", "copy a string of digits; reward: share of the answer before the first mistake", copy_task),
+        row("reverse", "reverse a string of digits; the same reward", reverse_task),
+        row("sort", "sort a string of digits; the same reward", sort_task),
+        row("digits", "continue a sequence of digits, 3,5:4 -> 7,9,1,3.; the same reward", digit_completion_task),
+        row("keyword", "write a sentence of a tiny language; reward: 1 per \"moon\", which can be hacked",
+            keyword_task),
+        row("guess", "guess a number below 100 in five tries, each answered with < or >; reward: 1 if found",
+            guess_task),
+        row("imitate", "write the next characters of a text; reward: share of characters that match", imitate_task),
+    };
+    for (const PuzzleRow& puzzles : puzzle_tasks()) rows.push_back(row(puzzles));
+    return rows;
+  }();
   return all;
 }
 

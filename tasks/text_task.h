@@ -17,9 +17,12 @@
 
 namespace pg {
 
+struct Puzzle;  // tasks/puzzles/puzzle.h
+
 struct Problem {
-  std::vector<int32_t> prompt;  // at least one id
-  std::vector<int32_t> answer;  // a response with maximum reward, end of sequence included: to imitate, to score
+  std::vector<int32_t> prompt = {};  // at least one id
+  std::vector<int32_t> answer = {};  // a response with maximum reward, end of sequence included: to imitate, to score
+  std::shared_ptr<const Puzzle> puzzle = nullptr;  // what score() compares with, for tasks whose answers are verified
 };
 
 // The score of a response.
@@ -38,7 +41,7 @@ class TextTask {
   virtual const Tokenizer& tokenizer() const = 0;
   int64_t vocab_size() const { return tokenizer().vocab_size(); }
   // Ends a response. -1: responses always have max_response() tokens.
-  int32_t end_id() const { return tokenizer().end_id(); }
+  virtual int32_t end_id() const { return tokenizer().end_id(); }
   virtual int64_t max_prompt() const = 0;
   virtual int64_t max_response() const = 0;          // including end_id, without the environment's answers
   virtual int64_t max_answers() const { return 0; }  // maximum number of environment tokens in an episode

@@ -1,0 +1,105 @@
+// Sums, differences and products of two numbers.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "tasks/puzzles/puzzle.h"
+#include "tensor/base/error.h"
+
+namespace pg {
+namespace {
+
+struct Operation {
+  char sign;
+  const char* request;  // {0} and {1} are the numbers
+  int64_t (*result)(int64_t a, int64_t b);
+};
+constexpr Operation kOperations[] = {
+    {'+', "What is {} + {}?", [](int64_t a, int64_t b) { return a + b; }},
+    {'-', "What is {} - {}?", [](int64_t a, int64_t b) { return a - b; }},
+    {'*', "What is {} * {}?", [](int64_t a, int64_t b) { return a * b; }},
+};
+
+// A whole number that fills the text: an optional sign, digits, and zeros after a point.
+std::optional<int64_t> number_of(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (const size_t point = text.find('.'); point != std::string_view::npos && point > 0) {
+    if (text.find_first_not_of('0', point + 1) != std::string_view::npos) return {};
+    text = text.substr(0, point);
+  }
+  while (text.size() > 1 && text.front() == '0') text.remove_prefix(1);
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  if (text.empty() || text.size() > 18 || text.find_first_not_of("0123456789") != std::string_view::npos) return {};
+  if (std::from_chars(text.data(), end, value).ptr != end) return {};
+  return negative ? -value : value;
+}
+
+class Arithmetic : public PuzzleTask {
+ public:
+  explicit Arithmetic(const ArithmeticOptions& options) : options_(options) {
+    check_fields("arithmetic", fields(options_));
+    for (const char sign : options_.operations) {
+      const auto* found = std::ranges::find(kOperations, sign, &Operation::sign);
+      check(found != std::end(kOperations), "arithmetic: the operations are some of \"+-*\", got \"{}\"",
+            options_.operations);
+      operations_.push_back(found);
+    }
+    check(!operations_.empty(), "arithmetic: the operations are some of \"+-*\", got none");
+  }
+  std::string name() const override { return "arithmetic"; }
+  std::string about() const override {
+    return fmt::format("{} of two numbers of up to {} digits; reward: 1 for the right number", options_.operations,
+                       options_.digits);
+  }
+  std::string alphabet() const override { return "0123456789+-*"; }
+  std::string answer_form() const override { return "the number"; }
+  int64_t max_question() const override { return 2 * options_.digits + 1; }
+  int64_t max_answer() const override { return 2 * options_.digits + 1; }
+  int64_t max_request() const override { return max_question() + 16; }
+  Puzzle draw(Generator& generator) const override {
+    const Operation& op = *operations_[static_cast<size_t>(generator.integer(std::ssize(operations_)))];
+    const int64_t a = number(generator), b = number(generator);
+    const bool ordered = op.sign == '-';
+    return {.question = fmt::format("{}{}{}", a, op.sign, b),
+            .request = fmt::format(fmt::runtime(op.request), a, b),
+            .answer = fmt::format("{}", op.result(a, b)),
+            .key = fmt::format("{}{}{}", ordered ? a : std::min(a, b), op.sign, ordered ? b : std::max(a, b)),
+            .gold = fmt::format("{}", op.result(a, b)),
+            .subject = std::string(1, op.sign),
+            .level = static_cast<int>(std::max(fmt::format("{}", a).size(), fmt::format("{}", b).size()))};
+  }
+  Score grade(const Puzzle& puzzle, std::string_view answer) const override {
+    Score score;
+    score.solved = number_of(answer) == number_of(puzzle.gold);
+    score.reward = score.solved ? 1 : 0;
+    score.parts = {{"right", score.reward}};
+    return score;
+  }
+
+ private:
+  // Each number of digits is equally likely.
+  int64_t number(Generator& generator) const {
+    const int64_t digits = 1 + generator.integer(options_.digits);
+    const auto least = digits == 1 ? 0 : std::llround(std::pow(10, digits - 1));
+    return least + generator.integer(std::llround(std::pow(10, digits)) - least);
+  }
+
+  ArithmeticOptions options_;
+  std::vector<const Operation*> operations_;
+};
+
+}  // namespace
+
+std::vector<Field> fields(ArithmeticOptions& o) {
+  return {{"operations", &o.operations, "some of +-*"},
+          {"digits", &o.digits, "of each number, at most", whole_from(1, 8)}};
+}
+
+std::unique_ptr<PuzzleTask> arithmetic_puzzles(const ArithmeticOptions& options) {
+  return std::make_unique<Arithmetic>(options);
+}
+
+}  // namespace pg

@@ -1,0 +1,63 @@
+// What all puzzles share: the split, and the table.
+#include "tasks/puzzles/puzzle.h"
+
+#include <set>
+
+#include "tensor/base/error.h"
+
+namespace pg {
+namespace {
+
+constexpr int64_t kMostDraws = 100000;
+constexpr uint64_t kHeldOutSeed = 0x68656c64;  // of the order of held-out puzzles
+
+template <class Options>
+PuzzleRow row(std::string name, std::string about, std::unique_ptr<PuzzleTask> (*make)(const Options&)) {
+  return {std::move(name), std::move(about), [make] {
+            const auto options = std::make_shared<Options>();
+            return PuzzleSetup{fields(*options), [make, options] { return make(*options); }};
+          }};
+}
+
+}  // namespace
+
+const std::vector<PuzzleRow>& puzzle_tasks() {
+  static const std::vector<PuzzleRow> all = {
+      row("arithmetic", "add, subtract or multiply two numbers; reward: 1 for the right number", arithmetic_puzzles),
+  };
+  return all;
+}
+
+bool is_held_out(const Puzzle& puzzle) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : puzzle.key.empty() ? puzzle.question : puzzle.key)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  // Its lowest bits depend on little; those of a product with an odd number depend on all bits below.
+  return (hash * 0x9e3779b97f4a7c15 >> 32) % 10 == 0;
+}
+
+Puzzle draw_puzzle(const PuzzleTask& task, Generator& generator, bool held_out) {
+  for (int64_t i = 0; i < kMostDraws; ++i) {
+    Puzzle puzzle = task.draw(generator);
+    if (is_held_out(puzzle) == held_out) return puzzle;
+  }
+  fail("the task {}: {} draws found no puzzle {}; its options leave too few puzzles", task.name(), kMostDraws,
+       held_out ? "that is held out" : "to train on");
+}
+
+std::vector<Puzzle> held_out_puzzles(const PuzzleTask& task, int64_t count) {
+  Generator generator(kHeldOutSeed);
+  std::set<std::string> seen;
+  std::vector<Puzzle> puzzles;
+  // The number of puzzles is unknown: draws end when many in a row bring nothing new.
+  for (int64_t in_vain = 0; std::ssize(puzzles) < count && in_vain < 1000 + 20 * std::ssize(puzzles); ++in_vain) {
+    Puzzle puzzle = task.draw(generator);
+    if (!is_held_out(puzzle) || !seen.insert(puzzle.question).second) continue;
+    puzzles.push_back(std::move(puzzle));
+    in_vain = -1;
+  }
+  check(!puzzles.empty(), "the task {}: its options leave no puzzle that is held out", task.name());
+  return puzzles;
+}
+
+}  // namespace pg

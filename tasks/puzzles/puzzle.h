@@ -1,0 +1,78 @@
+#pragma once
+// Tasks whose answers can be verified, as text. A task is written once here and serves both kinds of models: those that
+// read characters (character_task) and chat models (tasks/puzzles/chat_task.h).
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tasks/text_task.h"
+
+namespace pg {
+
+struct Puzzle {
+  std::string question;  // the short form, for models of characters, in the task's alphabet: "27+48"
+  std::string request;   // the same in English, for chat models, without a word about the form of the answer
+  std::string answer;    // a right answer, in the task's alphabet: of a solver
+  std::string key;   // equal for puzzles that give each other's answer away, such as 27+48 and 48+27; empty: question
+  std::string gold;  // what grade() needs to know besides; it never reaches the model
+  std::string subject;  // for tables of results, with level; may be empty
+  int level = 0;        // of difficulty, 1 the easiest; 0: none
+};
+
+class PuzzleTask {
+ public:
+  virtual ~PuzzleTask() = default;
+  virtual std::string name() const = 0;
+  virtual std::string about() const = 0;        // one line: the task and its reward
+  virtual std::string alphabet() const = 0;     // of short questions and answers: distinct ASCII characters
+  virtual std::string answer_form() const = 0;  // for requests: "the number", "the expression"
+  virtual int64_t max_question() const = 0;     // characters of a short question
+  virtual int64_t max_answer() const = 0;       // characters that a right answer may need
+  virtual int64_t max_request() const = 0;      // bytes of a request
+  // Any puzzle. Callers keep those apart that are held out.
+  virtual Puzzle draw(Generator& generator) const = 0;
+  // The score of an answer, from 0 to 1; 1 and `solved` only if it is right. Parts of the reward for answers that are
+  // nearly right stay below 1. The text may be anything: it comes from a model.
+  virtual Score grade(const Puzzle& puzzle, std::string_view answer) const = 0;
+};
+
+// Whether a puzzle is for evaluation only: one of ten, by a hash of its key. The same for every model and seed.
+bool is_held_out(const Puzzle& puzzle);
+// A puzzle to train on, or one that is held out. Error if 100,000 draws find none.
+Puzzle draw_puzzle(const PuzzleTask& task, Generator& generator, bool held_out);
+// Distinct puzzles that are held out: `count`, or fewer if there are no more. Every call returns the same ones.
+std::vector<Puzzle> held_out_puzzles(const PuzzleTask& task, int64_t count);
+
+// The task for a model of characters: the prompt is the short question and "=", the response the answer and an end
+// token. A response without its end has no score.
+std::unique_ptr<TextTask> character_task(std::unique_ptr<PuzzleTask> puzzles);
+
+// A task's options at their defaults. Set the fields, then make the task.
+struct PuzzleSetup {
+  std::vector<Field> fields;  // they point into options that live as long as `make`
+  std::function<std::unique_ptr<PuzzleTask>()> make;
+};
+struct PuzzleRow {
+  std::string name, about;
+  std::function<PuzzleSetup()> setup;
+};
+// The tasks with a name. text_tasks() has them too, for models of characters.
+const std::vector<PuzzleRow>& puzzle_tasks();
+
+// ---- arithmetic.cpp
+
+struct ArithmeticOptions {
+  std::string operations = "+";  // of "+-*"
+  int64_t digits = 2;            // of each number, at most
+};
+std::vector<Field> fields(ArithmeticOptions& options);
+
+// One operation on two numbers that are not negative: "27+48" is "75". Reward 1 for the right number in any usual way
+// to write it ("075", "75.0", "+75"), otherwise 0.
+std::unique_ptr<PuzzleTask> arithmetic_puzzles(const ArithmeticOptions& options = {});
+
+}  // namespace pg
