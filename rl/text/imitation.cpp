@@ -19,7 +19,7 @@ TokenBatch sft_batch(std::span<const Problem> problems) {
   const Shape shape = {static_cast<int64_t>(problems.size()), static_cast<int64_t>(longest)};
   const TokenBatch batch{Tensor::zeros(shape, i32), Tensor::full(shape, -100, i32)};
   for (size_t b = 0; b < problems.size(); ++b) {
-    const auto& [prompt, answer] = problems[b];
+    const std::vector<int32_t>&prompt = problems[b].prompt, &answer = problems[b].answer;
     const auto ids = batch.ids.data<int32_t>().subspan(b * longest),
                targets = batch.targets.data<int32_t>().subspan(b * longest);
     std::copy(prompt.begin(), prompt.end(), ids.begin());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "tensor/base/error.h"
+
 namespace pg {
 
 std::string_view trimmed(std::string_view text) {
@@ -37,7 +39,7 @@ std::optional<std::string_view> last_boxed(std::string_view text) {
 }
 
 std::optional<std::string_view> last_tagged(std::string_view text, std::string_view tag) {
-  const std::string open = "<" + std::string(tag) + ">", close = "</" + std::string(tag) + ">";
+  const std::string open = fmt::format("<{}>", tag), close = fmt::format("</{}>", tag);
   const size_t begin = text.rfind(open);
   if (begin == std::string_view::npos) return {};
   const size_t content = begin + open.size(), end = text.find(close, content);
