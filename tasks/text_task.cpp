@@ -22,7 +22,7 @@ TextTaskRow row(std::string name, std::string about, std::unique_ptr<TextTask> (
 TextTaskRow row(const PuzzleRow& puzzles) {
   return {puzzles.name, puzzles.about, [&puzzles] {
             PuzzleSetup setup = puzzles.setup();
-            return TextTaskSetup{setup.fields, [make = setup.make] { return character_task(make()); }};
+            return TextTaskSetup{setup.fields, [make = setup.make] { return character_task(make()); }, setup.make};
           }};
 }
 

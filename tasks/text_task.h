@@ -18,6 +18,7 @@
 namespace pg {
 
 struct Puzzle;  // tasks/puzzles/puzzle.h
+class PuzzleTask;
 
 struct Problem {
   std::vector<int32_t> prompt = {};  // at least one id
@@ -57,6 +58,10 @@ class TextTask {
   virtual std::span<const int32_t> corpus() const { return {}; }
   // One sentence if that text is not the requested one or was changed while reading, else empty.
   virtual std::string note() const { return {}; }
+  // What a checkpoint of a model for this task needs to say besides its tokenizer: metadata by key.
+  virtual std::map<std::string, std::string> metadata() const { return {}; }
+  // A prompt without what all prompts have in common, for tables.
+  virtual std::string shown(std::span<const int32_t> prompt) const { return text(prompt); }
   // The ids as text, for display.
   std::string text(std::span<const int32_t> ids) const { return tokenizer().decode(ids); }
   // The environment's answer to a response so far, as ids that the model reads but is not trained on. Empty: the
@@ -68,6 +73,8 @@ class TextTask {
 struct TextTaskSetup {
   std::vector<Field> fields;  // they point into options that live as long as `make`
   std::function<std::unique_ptr<TextTask>()> make;
+  // The task without a tokenizer, for chat models (tasks/puzzles/chat_task.h); empty for tasks that are not verified.
+  std::function<std::unique_ptr<PuzzleTask>()> puzzles = {};
 };
 struct TextTaskRow {
   std::string name, about;  // about: one line, the task and its reward

@@ -37,6 +37,18 @@ std::optional<int64_t> number_of(std::string_view text) {
   return negative ? -value : value;
 }
 
+// The digits that no other digit follows, with a minus before them if it follows no digit. Empty if there are none.
+std::string_view last_number(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  const size_t last = text.find_last_of(kDigits);
+  if (last == std::string_view::npos) return {};
+  const size_t before = text.find_last_not_of(kDigits, last);
+  size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  if (begin > 0 && text[begin - 1] == '-' && (begin == 1 || kDigits.find(text[begin - 2]) == std::string_view::npos))
+    --begin;
+  return text.substr(begin, last + 1 - begin);
+}
+
 class Arithmetic : public PuzzleTask {
  public:
   explicit Arithmetic(const ArithmeticOptions& options) : options_(options) {
@@ -74,8 +86,14 @@ class Arithmetic : public PuzzleTask {
   Score grade(const Puzzle& puzzle, std::string_view answer) const override {
     Score score;
     score.solved = number_of(answer) == number_of(puzzle.gold);
-    score.reward = score.solved ? 1 : 0;
-    score.parts = {{"right", score.reward}};
+    score.parts = {{"right", score.solved ? 1 : 0}};
+    if (options_.in_words > 0) {
+      const std::string_view number = last_number(answer);
+      const bool right = !score.solved && number_of(number) == number_of(puzzle.gold);
+      const double share = right ? static_cast<double>(number.size()) / static_cast<double>(answer.size()) : 0;
+      score.parts.emplace_back("in words", options_.in_words * share);
+    }
+    for (const auto& [name, value] : score.parts) score.reward += value;
     return score;
   }
 
@@ -95,7 +113,9 @@ class Arithmetic : public PuzzleTask {
 
 std::vector<Field> fields(ArithmeticOptions& o) {
   return {{"operations", &o.operations, "some of +-*"},
-          {"digits", &o.digits, "of each number, at most", whole_from(1, 8)}};
+          {"digits", &o.digits, "of each number, at most", whole_from(1, 8)},
+          {"in-words", &o.in_words,
+           "reward if the last number is right, but not alone: this times its share of the characters", kBelowOne}};
 }
 
 std::unique_ptr<PuzzleTask> arithmetic_puzzles(const ArithmeticOptions& options) {

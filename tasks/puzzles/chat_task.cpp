@@ -28,12 +28,17 @@ class ChatTask : public TextTask {
         tokenizer_(std::move(tokenizer)),
         template_(format),
         options_(options),
-        format_(find_row(answer_formats(), "--answer-format", options.answer_format)) {
+        format_(find_row(answer_formats(), "--answer-format", options.answer_format)),
+        request_(fmt::format(fmt::runtime(format_.request), puzzles_->answer_form())) {
     check_fields(puzzles_->name(), fields(options_));
     const std::vector<int32_t> end = encode_chat(*tokenizer_, {{template_.turn_end, true}}).ids;
     check(end.size() == 1, "{}: the chat template {} has no token that ends a turn", puzzles_->name(), template_.name);
     end_ = end[0];
-    overhead_ = std::ssize(prompt_of(Puzzle{}));
+    const std::vector<int32_t> empty = prompt_of(Puzzle{});
+    overhead_ = std::ssize(empty);
+    const std::string whole = text(empty);
+    before_ = whole.rfind(request_);
+    after_ = whole.size() - before_;
   }
 
   std::string name() const override { return puzzles_->name(); }
@@ -41,7 +46,12 @@ class ChatTask : public TextTask {
     return fmt::format("{}; {}: {}", puzzles_->about(), format_.name, format_.about);
   }
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
+  std::map<std::string, std::string> metadata() const override { return {{"chat_template", template_.name}}; }
   int32_t end_id() const override { return end_; }
+  std::string shown(std::span<const int32_t> prompt) const override {
+    const std::string whole = text(prompt);
+    return whole.size() < before_ + after_ ? whole : whole.substr(before_, whole.size() - before_ - after_);
+  }
   int64_t max_prompt() const override { return overhead_ + puzzles_->max_request(); }  // a token has at least a byte
   int64_t max_response() const override { return options_.response; }
   Problem sample(Generator& generator) const override { return problem_of(draw_puzzle(*puzzles_, generator, false)); }
@@ -51,18 +61,16 @@ class ChatTask : public TextTask {
     return problems;
   }
   Score score(const Problem& problem, std::span<const int32_t> response) const override {
-    if (response.empty() || response.back() != end_) return {};
-    const std::string all = text(response.first(response.size() - 1));
-    const auto answer = format_.find(all);
-    if (!answer) return {};
-    Score score = puzzles_->grade(*problem.puzzle, trimmed(*answer));
+    const bool ends = !response.empty() && response.back() == end_;
+    const std::string all = ends ? text(response.first(response.size() - 1)) : "";
+    const auto answer = ends ? format_.find(all) : std::nullopt;
+    Score score = puzzles_->grade(*problem.puzzle, answer ? trimmed(*answer) : "");
+    if (options_.format_reward == 0) return score;
     const double whole = 1 + options_.format_reward;
+    score.parts.emplace_back("format", answer ? options_.format_reward : 0);
+    score.reward += score.parts.back().second;
     for (auto& [name, value] : score.parts) value /= whole;
     score.reward /= whole;
-    if (options_.format_reward > 0) {
-      score.parts.emplace_back("format", options_.format_reward / whole);
-      score.reward += options_.format_reward / whole;
-    }
     return score;
   }
 
@@ -70,7 +78,7 @@ class ChatTask : public TextTask {
   std::vector<int32_t> prompt_of(const Puzzle& puzzle) const {
     std::vector<ChatMessage> messages;
     if (!options_.system.empty()) messages.push_back({"system", options_.system});
-    messages.push_back({"user", puzzle.request + fmt::format(fmt::runtime(format_.request), puzzles_->answer_form())});
+    messages.push_back({"user", puzzle.request + request_});
     return encode_chat(*tokenizer_, render_chat(template_, messages, /*answer=*/true)).ids;
   }
   Problem problem_of(Puzzle puzzle) const {
@@ -88,7 +96,9 @@ class ChatTask : public TextTask {
   ChatTaskOptions options_;
   const AnswerFormat& format_;
   int32_t end_ = -1;
-  int64_t overhead_ = 0;
+  std::string request_;            // for the form of the answer
+  int64_t overhead_ = 0;           // tokens of a prompt besides the puzzle's request
+  size_t before_ = 0, after_ = 0;  // bytes of a prompt's text around the puzzle's request
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ struct ChatTaskOptions {
   std::string answer_format = "bare";
   int64_t response = 48;     // tokens, the end of the turn included
   double format_reward = 0;  // for a response in that format, besides the reward of its answer
-  std::string system;        // message; empty: that of the template
+  std::string system = {};   // message; empty: that of the template
 };
 std::vector<Field> fields(ChatTaskOptions& options);
 

@@ -36,7 +36,8 @@ class PuzzleTask {
   // Any puzzle. Callers keep those apart that are held out.
   virtual Puzzle draw(Generator& generator) const = 0;
   // The score of an answer, from 0 to 1; 1 and `solved` only if it is right. Parts of the reward for answers that are
-  // nearly right stay below 1. The text may be anything: it comes from a model.
+  // nearly right stay below 1. Every answer has the same parts; "" earns
+  // nothing. The text may be anything: it comes from a model.
   virtual Score grade(const Puzzle& puzzle, std::string_view answer) const = 0;
 };
 
@@ -68,6 +69,9 @@ const std::vector<PuzzleRow>& puzzle_tasks();
 struct ArithmeticOptions {
   std::string operations = "+";  // of "+-*"
   int64_t digits = 2;            // of each number, at most
+  // For a response that is not the number alone, but whose last number is right: this times the number's share of the
+  // response's characters, so that fewer other words earn more.
+  double in_words = 0;
 };
 std::vector<Field> fields(ArithmeticOptions& options);
 

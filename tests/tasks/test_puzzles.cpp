@@ -45,6 +45,12 @@ const std::vector<std::string>& nonsense() {
 
 const std::string& key_of(const Puzzle& p) { return p.key.empty() ? p.question : p.key; }
 
+std::vector<std::string> names_of(const Score& score) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : score.parts) names.push_back(name);
+  return names;
+}
+
 }  // namespace
 
 TEST_CASE("puzzles: every row keeps its promises", "[tasks][puzzles]") {
@@ -91,6 +97,7 @@ TEST_CASE("puzzles: nonsense earns nothing and no answer earns more than a right
       INFO(row.name << ": " << text.substr(0, 40));
       CHECK(score.reward == 0);
       CHECK_FALSE(score.solved);
+      CHECK(names_of(score) == names_of(task->grade(puzzles[0], puzzles[0].answer)));
     }
     for (const Puzzle& p : puzzles) {
       std::vector<std::string> attacks = {p.question,          p.question + "=" + p.answer,
@@ -110,6 +117,7 @@ TEST_CASE("puzzles: nonsense earns nothing and no answer earns more than a right
         REQUIRE(score.reward >= 0);
         REQUIRE(score.solved == (score.reward == 1));
         REQUIRE(score.reward <= 1);
+        REQUIRE(names_of(score) == names_of(task->grade(p, p.answer)));
         double sum = 0;
         for (const auto& [name, value] : score.parts) sum += value;
         REQUIRE(sum == Approx(score.reward));
@@ -156,6 +164,17 @@ TEST_CASE("puzzles: arithmetic reads numbers as they are usually written and not
                             "-120,0", "-1.2e2", "-120\n", "-99999999999999999999999"}) {
     INFO(wrong);
     CHECK(task->grade(p, wrong).reward == 0);
+  }
+  const auto loose = arithmetic_puzzles({.operations = "-", .in_words = 0.25});
+  for (const char* text : {"The answer is -120.", "20 - 140 = -120", "= -120", "-120 ", "-120, I think"}) {
+    INFO(text);
+    CHECK(loose->grade(p, text).reward == 0.25 * 4 / static_cast<double>(std::string_view(text).size()));
+    CHECK_FALSE(loose->grade(p, text).solved);
+  }
+  CHECK(loose->grade(p, "-120").reward == 1);
+  for (const char* text : {"The answer is 120.", "-120 or 5", "20-120", "-1201", "minus 120", "- 120"}) {
+    INFO(text);
+    CHECK(loose->grade(p, text).reward == 0);
   }
   for (const char* operations : {"", "/", "+x"}) {
     CHECK(testing::contains(testing::error_of([&] { arithmetic_puzzles({.operations = operations}); }), "some of"));

@@ -38,7 +38,8 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
   start_threads(o.common.run.threads, comm);
   const auto task = make_task(o.common);
   const auto policy = make_policy(o.common, *task, o.config.seed, comm.device());
-  check_batch_memory(policy->config, o.config.problems * o.config.samples, "fewer --problems or --samples");
+  check_batch_memory(used_config(*policy, *task), o.config.problems * o.config.samples,
+                     "fewer --problems or --samples");
   int64_t done = 0;
   if (resumed) {
     const Checkpoint checkpoint = load_checkpoint(checkpoint_path(o.common.run.resume));

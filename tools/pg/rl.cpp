@@ -75,7 +75,7 @@ std::string sample_table(const TextTask& task, const rl::Experience& experience,
     std::vector<std::string> parts;
     for (const auto& [name, value] : r.score.parts) parts.push_back(fmt::format("{} {:.3g}", name, value));
     table += fmt::format("  {:>6.3f}  {}  {} -> {}{}   ({})\n", r.score.reward, r.score.solved ? "solved" : "      ",
-                         task.text(r.prompt), task.text(r.tokens), r.finished ? "" : " ...", fmt::join(parts, ", "));
+                         task.shown(r.prompt), task.text(r.tokens), r.finished ? "" : " ...", fmt::join(parts, ", "));
   }
   return table;
 }
@@ -143,9 +143,10 @@ int run_rl(const RlOptions& o, Comm& comm) {
         "pg rl: --reference given needs --reference-model RUN");
   const auto policy = make_policy(o.common, *task, config.seed, comm.device());
   const int64_t responses = config.batch.prompts * config.batch.samples;
-  if (o.sft.max_steps > 0) check_batch_memory(policy->config, o.sft_batch, "a smaller --sft-batch");
+  if (o.sft.max_steps > 0) check_batch_memory(used_config(*policy, *task), o.sft_batch, "a smaller --sft-batch");
   // At least the keys that a rollout keeps.
-  check_batch_memory(policy->config, config.max_rows > 0 ? std::min(config.max_rows, responses) : responses,
+  check_batch_memory(used_config(*policy, *task),
+                     config.max_rows > 0 ? std::min(config.max_rows, responses) : responses,
                      "fewer --prompts or --samples, or a smaller --max-rows");
   check_memory(1e3 * static_cast<double>(responses), fmt::format("a step of {} responses", responses),
                "fewer --prompts or --samples");

@@ -46,7 +46,7 @@ int sft(const SftOptions& o, Comm& comm) {
   start_threads(o.common.run.threads, comm);
   const auto task = make_task(o.common);
   const auto policy = make_policy(o.common, *task, o.train.seed, comm.device());
-  check_batch_memory(policy->config, o.batch, "a smaller --batch");
+  check_batch_memory(used_config(*policy, *task), o.batch, "a smaller --batch");
   TrainConfig train = o.train;
   train.zero = o.ranks.zero;
   Trainer trainer(*policy, train, rl::sft_batches(*task, o.batch), &comm);

@@ -67,9 +67,10 @@ bool has_field(const std::vector<Field>& fields, const std::string& name) {
 std::vector<Field> fields(TextRlOptions& o, bool resumes) {
   const NamedValue dtype = named_field<std::optional<DType>>(o.dtype, {{"", {}}, {"f32", f32}, {"bf16", bf16}});
   return joined(
-      joined(fields(o.run, resumes),
+      joined(joined(fields(o.run, resumes), fields(o.chat)),
              {{"task", one_of(o.task, names_of(text_tasks())), "what is learned"},
-              {"init", &o.init, "a run or checkpoint to begin with; its model decides layers, heads and width"},
+              {"init", &o.init,
+               "a run or checkpoint to begin with, or a pretrained chat model; it decides layers, heads and width"},
               device_field(o.device),
               {"dtype", dtype, "type of weights and activations; empty: f32, or that of --init"}}),
       size_fields(o.model));
@@ -101,13 +102,23 @@ void choose_task(TextRlOptions& o, Given& given) {
 }
 
 std::unique_ptr<TextTask> make_task(const TextRlOptions& o) {
-  auto task = o.setup.make();
+  const std::optional<ChatFormat> chat = o.init.empty() ? std::nullopt : chat_format_of(o.init);
+  std::vector<std::string> known;
+  for (const PuzzleRow& row : puzzle_tasks()) known.push_back(row.name);
+  check(!chat || o.setup.puzzles, "{} is a chat model, which has the tasks {}; --task is {}", o.init,
+        fmt::join(known, ", "), o.task);
+  auto task = chat ? chat_task(o.setup.puzzles(), chat->tokenizer, *chat->format, o.chat) : o.setup.make();
   if (const std::string note = task->note(); !note.empty()) remark(stderr, "{}\n", note);
   return task;
 }
 
 std::unique_ptr<Transformer> load_policy(const std::string& run, const TextTask& task, const Device& device,
                                          std::optional<DType> dtype) {
+  if (!pretrained_path(run).empty()) {
+    RunModel m = load_run_model(run, device, {.dtype = dtype.value_or(f32)});
+    check(m.tokenizer->to_json() == task.tokenizer().to_json(), "{}: its tokenizer is not that of the policy", run);
+    return std::move(m.model);
+  }
   const Checkpoint checkpoint = load_checkpoint(checkpoint_of(run));
   const std::string vocabulary = tokenizer_of(checkpoint)->to_json();
   check(vocabulary == task.tokenizer().to_json(),
@@ -120,6 +131,12 @@ std::unique_ptr<Transformer> load_policy(const std::string& run, const TextTask&
   checkpoint.restore(*policy);
   policy->to(device);
   return policy;
+}
+
+TransformerConfig used_config(const Transformer& model, const TextTask& task) {
+  TransformerConfig config = model.config;
+  config.block_size = std::min(config.block_size, rl::block_size_for(task));
+  return config;
 }
 
 void add_adapters(Transformer& model, const LoraConfig& lora, const std::string& owner, uint64_t seed) {
@@ -163,11 +180,13 @@ std::string parameter_text(Transformer& model) {
 }
 
 std::map<std::string, std::string> policy_texts(const TextRlOptions& o, const TextTask& task, const std::string& kind) {
-  return {{"kind", kind},
-          {"task", task.name()},
-          {"task_options", to_json(o.setup.fields)},
-          {"tokenizer", task.tokenizer().to_json()},
-          {"prompt", example_prompt(task)}};
+  std::map<std::string, std::string> texts = task.metadata();
+  texts.insert({{"kind", kind},
+                {"task", task.name()},
+                {"task_options", to_json(o.setup.fields)},
+                {"tokenizer", task.tokenizer().to_json()},
+                {"prompt", example_prompt(task)}});
+  return texts;
 }
 
 }  // namespace pg::tools

@@ -7,6 +7,7 @@
 
 #include "nn/transformer.h"
 #include "rl/text/preferences.h"
+#include "tasks/puzzles/chat_task.h"
 #include "tasks/text_task.h"
 #include "tools/pg/options.h"
 
@@ -22,6 +23,7 @@ struct TextRlOptions {
   std::optional<DType> dtype;  // none: f32, or the dtype of `init`
   LoraConfig lora;             // of pg sft and pg rl: adapters for the model of `init`
   std::string adapter;         // of the same: a folder of PEFT with adapters for that model
+  ChatTaskOptions chat;        // if the model of `init` is a chat model
 };
 // All but the options of the task and those of adapter_fields(). `resumes`: the command has --resume.
 std::vector<Field> fields(TextRlOptions& options, bool resumes = true);
@@ -33,7 +35,8 @@ Command text_command(std::string name, std::string about, std::vector<Field> fie
 // Reads the files, then sets the options of the task. Throws Error for an option of another task on the command line.
 void choose_task(TextRlOptions& options, Given& given);
 
-// The task with its options. A note about its text is written to standard error.
+// The task with its options, in the words of the model of `init`. Error if that is a chat model and the answers of the
+// task are not verified. A note about its text is written to standard error.
 std::unique_ptr<TextTask> make_task(const TextRlOptions& options);
 // The task's model: loaded from `init` if given, otherwise new with weights drawn from `seed`. With a rank in `lora` it
 // has new adapters, drawn from `seed` too, with `adapter` those of that folder; and only they are trained.
@@ -42,6 +45,8 @@ std::unique_ptr<Transformer> make_policy(const TextRlOptions& options, const Tex
 // The model of a run or checkpoint, in `dtype` (none: its own). Throws Error if its vocabulary is not the task's.
 std::unique_ptr<Transformer> load_policy(const std::string& run, const TextTask& task, const Device& device,
                                          std::optional<DType> dtype);
+// The model's sizes with a context no longer than the task needs, for estimates of memory.
+TransformerConfig used_config(const Transformer& model, const TextTask& task);
 // Adds adapters to a model that `owner` names in messages, unless the rank is 0. Error if it has some already, or for
 // settings of adapters without a rank.
 void add_adapters(Transformer& model, const LoraConfig& lora, const std::string& owner, uint64_t seed);

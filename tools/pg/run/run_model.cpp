@@ -198,6 +198,25 @@ RunModel load_run_model(const std::string& run, const Device& device, const Load
   return m;
 }
 
+std::optional<ChatFormat> chat_format_of(const std::string& run) {
+  const std::string pretrained = pretrained_path(run);
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::string format;
+  if (!pretrained.empty()) {
+    tokenizer = load_tokenizer(pretrained);
+    format = chat_template_of(pretrained, open_tensors(pretrained));
+  } else {
+    const Checkpoint checkpoint = load_checkpoint(checkpoint_of(run));
+    tokenizer = tokenizer_of(checkpoint);
+    if (has(checkpoint, "chat_template")) format = checkpoint.text("chat_template");
+  }
+  auto bpe = std::dynamic_pointer_cast<const BpeTokenizer>(tokenizer);
+  if (!bpe) return {};
+  check(!format.empty(), "{}: its model has no chat template, so it cannot be asked; tune it by pg sft --data first",
+        run);
+  return ChatFormat{std::move(bpe), &recognize_chat_template(format, run)};
+}
+
 void check_vocabulary(const Tokenizer& tokenizer, std::string_view text, const std::string& owner) {
   try {
     tokenizer.encode(text);

@@ -1,11 +1,14 @@
 #pragma once
 // Loads the model of a run of any kind, with the vocabulary of its tokens.
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "nn/checkpoint.h"
 #include "nn/tensor_source.h"
 #include "nn/transformer.h"
+#include "tasks/bpe/bpe_tokenizer.h"
+#include "tasks/chat.h"
 #include "tasks/text_task.h"
 
 namespace pg::tools {
@@ -45,6 +48,15 @@ std::string pretrained_path(const std::string& run);
 // The chat template of a GGUF file or, for a Hugging Face folder, of chat_template.jinja or tokenizer_config.json;
 // empty if there is none. `source` is the model at `path`.
 std::string chat_template_of(const std::string& path, const TensorSource& source);
+
+// What a chat model reads: its tokenizer and template.
+struct ChatFormat {
+  std::shared_ptr<const BpeTokenizer> tokenizer;
+  const ChatTemplate* format = nullptr;
+};
+// That of `run`, as in load_run_model(), without its weights; nothing if the model does not read text by a byte-level
+// tokenizer. Error if it does, but names no known template.
+std::optional<ChatFormat> chat_format_of(const std::string& run);
 
 // "\n" if it is in the vocabulary, otherwise the end-of-text token, otherwise the first token.
 std::string default_prompt(const Tokenizer& tokenizer);
