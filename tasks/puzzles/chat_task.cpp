@@ -50,12 +50,16 @@ class ChatTask : public TextTask {
     for (Puzzle& puzzle : held_out_puzzles(*puzzles_, count)) problems.push_back(problem_of(std::move(puzzle)));
     return problems;
   }
+  std::optional<std::string> answer_of(std::span<const int32_t> response) const override {
+    const std::optional<std::string> all = TextTask::answer_of(response);
+    const auto answer = all ? format_.find(*all) : std::nullopt;
+    if (!answer) return std::nullopt;
+    return std::string(trimmed(*answer));
+  }
   Score score(const Problem& problem, std::span<const int32_t> response) const override {
-    if (response.empty() || response.back() != end_) return {};
-    const std::string all = text(response.first(response.size() - 1));
-    const auto answer = format_.find(all);
+    const std::optional<std::string> answer = answer_of(response);
     if (!answer) return {};
-    Score score = puzzles_->grade(*problem.puzzle, trimmed(*answer));
+    Score score = puzzles_->grade(*problem.puzzle, *answer);
     const double whole = 1 + options_.format_reward;
     for (auto& [name, value] : score.parts) value /= whole;
     score.reward /= whole;
