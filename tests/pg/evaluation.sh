@@ -27,8 +27,8 @@ refuses() {
   if [ -e none ]; then bad "'pg eval $*' makes a folder"; rm -r none; fi
 }
 sft() { # sft NAME STEPS
-  "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --batch 32 --warmup 0 --steps "$2" --name "$1" >out 2>err ||
-    bad "pg sft $1"
+  "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --batch 32 --warmup 0 --steps "$2" --name "$1" \
+    >out 2>err || bad "pg sft $1"
 }
 sft a 150
 sft b 300
@@ -77,7 +77,8 @@ grep -q "^solved (pass@1)  *$share %" out || bad "the table does not have the $s
 grep -q "| solved (pass@1) | $share %" four/summary.md || bad "summary.md does not have the $share % of the results"
 case $share in 0.0 | 100.0) bad "the model solves $share %: too simple for these tests" ;; esac
 # pass@4 of 4 samples: the share of problems with a solved one.
-any=$(awk -F, '/"solved":true/ {any[$2] = 1} END {n = 0; for (p in any) ++n; printf "%.1f", 100 * n / 40}' four/results.jsonl)
+any=$(awk -F, '/"solved":true/ {any[$2] = 1} END {n = 0; for (p in any) ++n; printf "%.1f", 100 * n / 40}' \
+  four/results.jsonl)
 grep -q "^pass@4  *$any %" out || bad "pass@4 is not $any %"
 # --json is summary.json.
 cp -r four again
@@ -113,8 +114,10 @@ cp -r four before
   refuses 'it has problems 40, this command 30' "$a" $sort --problems 30 --samples 4 --out four
   refuses 'it has seed 1, this command 2' "$a" $sort --problems 40 --samples 4 --seed 2 --out four
   refuses 'it has temperature 1.0, this command 0.5' "$a" $sort --problems 40 --samples 4 --temperature 0.5 --out four
-  refuses 'it has task "sort", this command "reverse"' "$a" --task reverse --length 3 --problems 40 --samples 4 --out four
-  refuses 'it has a number of models of 1, this command 2' "$a" $sort --problems 40 --samples 4 --against "$b" --out four
+  refuses 'it has task "sort", this command "reverse"' "$a" --task reverse --length 3 --problems 40 --samples 4 \
+    --out four
+  refuses 'it has a number of models of 1, this command 2' "$a" $sort --problems 40 --samples 4 --against "$b" \
+    --out four
   refuses "other weights than those of $b (model 1)" "$b" $sort --problems 40 --samples 4 --out four
   refuses 'but no evaluation.json' "$a" $sort --out .
   diff -r four before >out || bad 'a refused evaluation changes the folder'
@@ -137,7 +140,8 @@ cp -r four before
 # The same weights in another place are the same model.
 cp "$a/checkpoint.safetensors" moved.safetensors
 # shellcheck disable=SC2086
-"$pg" eval moved.safetensors $sort --problems 40 --samples 4 --k 1,2,4 --out before >out 2>err || bad 'a moved model is refused'
+"$pg" eval moved.safetensors $sort --problems 40 --samples 4 --k 1,2,4 --out before >out 2>err ||
+  bad 'a moved model is refused'
 
 # Models side by side: the same problems and seeds. A model beside itself does not differ.
 evaluate --greedy --against "$b" --against "$a" --out three
@@ -146,7 +150,8 @@ grep -qF 'C - A: +0.0 points solved [+0.0, +0.0]; problems solved only by A 0, b
 solved() { grep "^{\"model\":$1,.*\"solved\":true" three/results.jsonl | cut -d, -f2 | sort; }
 solved 0 >in_a
 solved 1 >in_b
-grep -qF "problems solved only by A $(comm -23 in_a in_b | wc -l), by B $(comm -13 in_a in_b | wc -l); McNemar" out ||
+only_a=$(comm -23 in_a in_b | wc -l) only_b=$(comm -13 in_a in_b | wc -l)
+grep -qF "problems solved only by A $only_a, by B $only_b; McNemar" out ||
   bad 'the problems that only one of two models solves are counted wrong'
 [ "$(wc -l <three/results.jsonl)" = 120 ] || bad 'there are not 3 x 40 results'
 evaluate --greedy --out alone
