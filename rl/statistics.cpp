@@ -13,11 +13,6 @@ namespace {
 
 constexpr double kZ = 1.959963984540054;  // the 97.5 % quantile of the normal distribution
 
-double log_choose(int64_t n, int64_t k) {
-  const auto log_factorial = [](int64_t i) { return std::lgamma(static_cast<double>(i) + 1); };
-  return log_factorial(n) - log_factorial(k) - log_factorial(n - k);
-}
-
 double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
@@ -33,22 +28,32 @@ double vote(std::span<const AnswerCount> answers) {
   return most == 0 ? 0 : static_cast<double>(right) / static_cast<double>(tied);
 }
 
+// log i! for i from 0 to n.
+std::vector<double> log_factorials(int64_t n) {
+  std::vector<double> all;
+  for (int64_t i = 0; i <= n; ++i) all.push_back(std::lgamma(static_cast<double>(i) + 1));
+  return all;
+}
+
 // Of the k responses that are chosen at random, the most frequent answers have `most` each. What the vote is worth,
-// times the probability of that.
+// times the probability of that. Answers that fewer than `most` responses have do not matter: they count as `others`,
+// with those that have no answer.
 //
 // The answers are added one after the other. Among the n responses so far, a random choice of s of them has, with
 // probability all(s, t), no answer more than `most` times and t answers as often. right(s, t) is the mean, over the
 // same choices, of how many of these t are right.
 class VotesOf {
  public:
-  VotesOf(int64_t k, int64_t most, int64_t without)
+  // ties: the number of answers with at least `most` responses.
+  VotesOf(int64_t k, int64_t most, int64_t ties, int64_t others, const std::vector<double>& log_factorial)
       : k_(k),
         most_(most),
-        ties_(k / most),
-        n_(without),
+        ties_(std::min(ties, k / most)),
+        n_(others),
+        log_factorial_(log_factorial),
         all_(static_cast<size_t>((k + 1) * (ties_ + 1))),
         right_(all_.size()) {
-    for (int64_t s = 0; s <= std::min(k, without); ++s) all_[at(s, 0)] = 1;
+    for (int64_t s = 0; s <= std::min(k, others); ++s) all_[at(s, 0)] = 1;
   }
 
   void add(const AnswerCount& a) {
@@ -77,8 +82,13 @@ class VotesOf {
 
  private:
   size_t at(int64_t s, int64_t t) const { return static_cast<size_t>(s * (ties_ + 1) + t); }
+  double log_choose(int64_t n, int64_t k) const {
+    return log_factorial_[static_cast<size_t>(n)] - log_factorial_[static_cast<size_t>(k)] -
+           log_factorial_[static_cast<size_t>(n - k)];
+  }
 
   int64_t k_, most_, ties_, n_;
+  const std::vector<double>& log_factorial_;
   std::vector<double> all_, right_;
 };
 
@@ -103,13 +113,22 @@ double majority_at_k(std::span<const AnswerCount> answers, int64_t without, int6
   check(without >= 0, "majority_at_k: {} responses without an answer", without);
   check(1 <= k && k <= n, "majority_at_k: k is {}, expected 1 to the number of responses, {}", k, n);
   if (k == n) return vote(answers);
+  const std::vector<double> log_factorial = log_factorials(n);
   double worth = 0;
   for (int64_t most = 1; most <= std::min(k, most_right); ++most) {
-    VotesOf votes(k, most, without);
-    for (const AnswerCount& a : answers) votes.add(a);
+    int64_t others = n, ties = 0;
+    for (const AnswerCount& a : answers) {
+      if (a.count < most) continue;
+      others -= a.count;
+      ++ties;
+    }
+    VotesOf votes(k, most, ties, others, log_factorial);
+    for (const AnswerCount& a : answers) {
+      if (a.count >= most) votes.add(a);
+    }
     worth += votes.worth();
   }
-  return std::min(worth, 1.0);
+  return worth > 1 - 1e-12 ? 1 : worth;  // the sums are rounded
 }
 
 Interval wilson_interval(int64_t c, int64_t n) {
@@ -140,9 +159,11 @@ Interval bootstrap_interval(std::span<const double> values, const BootstrapOptio
 double mcnemar_p(int64_t first, int64_t second) {
   check(first >= 0 && second >= 0, "mcnemar_p: {} and {} problems", first, second);
   const int64_t n = first + second;
+  const std::vector<double> log_factorial = log_factorials(n);
+  const auto log_of = [&](int64_t i) { return log_factorial[static_cast<size_t>(i)]; };
   double tail = 0;
   for (int64_t i = 0; i <= std::min(first, second); ++i) {
-    tail += std::exp(log_choose(n, i) - static_cast<double>(n) * std::log(2.0));
+    tail += std::exp(log_of(n) - log_of(i) - log_of(n - i) - static_cast<double>(n) * std::log(2.0));
   }
   return std::min(1.0, 2 * tail);
 }

@@ -108,6 +108,8 @@ TEST_CASE("the vote of k in simple cases", "[rl][statistics]") {
   CHECK(rl::majority_at_k(lost, 0, 4) == 0);
   CHECK(std::abs(rl::majority_at_k(lost, 0, 1) - 0.25) < 1e-14);
   CHECK(rl::majority_at_k(none, 3, 2) == 0);  // nobody votes
+  const std::vector<rl::AnswerCount> all = {{5, true}, {7, true}, {3, true}};
+  CHECK(rl::majority_at_k(all, 0, 7) == 1);
   // Two of 400 that hold one answer each half: a right pair 1/2 - e, a tie otherwise.
   const std::vector<rl::AnswerCount> half = {{200, true}, {200, false}};
   CHECK(std::abs(rl::majority_at_k(half, 0, 2) - 0.5) < 1e-11);
@@ -237,4 +239,29 @@ TEST_CASE("McNemar's test is that of a fair coin", "[rl][statistics]") {
   CHECK(rl::mcnemar_p(0, 5) == Approx(2.0 / 32).epsilon(1e-12));
   CHECK(rl::mcnemar_p(10000, 10000) == 1);
   CHECK(rl::mcnemar_p(0, 2000) == 0);  // 2^-1999 is below the smallest double
+}
+
+TEST_CASE("the vote of many responses is that of many tosses", "[rl][statistics]") {
+  // Two answers: the right one wins with more than half of k = 101, so the vote is a tail of the hypergeometric
+  // distribution. 400 others have answers of their own, which lose against any answer that two have.
+  double tail = 0, all = 0;
+  const auto log_choose = [](double n, double k) {
+    return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+  };
+  for (int x = 0; x <= 101; ++x) {
+    const double p = std::exp(log_choose(300, x) + log_choose(280, 101 - x) - log_choose(580, 101));
+    all += p;
+    if (x > 50) tail += p;
+  }
+  REQUIRE(all == Approx(1).epsilon(1e-10));
+  const std::vector<rl::AnswerCount> two = {{300, true}, {280, false}};
+  CHECK(rl::majority_at_k(two, 0, 101) == Approx(tail).epsilon(1e-9));
+  // A right answer of 600 among 1,000 whose other answers are all different always wins a vote of 450, and of three:
+  // two or three of it win, of one of it and two others a third.
+  std::vector<rl::AnswerCount> most = {{600, true}};
+  for (int i = 0; i < 400; ++i) most.push_back({1, false});
+  CHECK(rl::majority_at_k(most, 0, 450) == Approx(1).epsilon(1e-9));
+  const double choices = binomial(1000, 3);
+  const double wins = binomial(600, 3) + binomial(600, 2) * 400 + 600 * binomial(400, 2) / 3;
+  CHECK(rl::majority_at_k(most, 0, 3) == Approx(wins / choices).epsilon(1e-10));
 }

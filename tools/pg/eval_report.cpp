@@ -18,6 +18,12 @@ std::string letter(size_t model) {
   return model < 26 ? std::string(1, static_cast<char>('A' + model)) : fmt::format("M{}", model + 1);
 }
 
+// For a cell of a Markdown table.
+std::string without_bars(std::string text) {
+  for (size_t i = text.find('|'); i != std::string::npos; i = text.find('|', i + 2)) text.insert(i, 1, '\\');
+  return text;
+}
+
 using Row = std::vector<std::string>;
 
 // The rows of a table after its head: a name, and a cell for each model.
@@ -130,7 +136,7 @@ std::string EvalReport::markdown() const {
   text += "\n";
   for (const Row& row : rows_of(models)) {
     text += "|";
-    for (const std::string& cell : row) text += fmt::format(" {} |", cell);
+    for (const std::string& cell : row) text += fmt::format(" {} |", without_bars(cell));
     text += "\n";
   }
   for (size_t i = 0; const rl::EvalComparison& c : comparisons()) text += "\n" + sentence_of(c, ++i) + "\n";

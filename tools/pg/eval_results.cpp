@@ -113,7 +113,9 @@ EvalFolder::EvalFolder(std::string path, const EvalJson& settings)
   std::error_code error;
   bool empty = true;
   for (fs::directory_iterator next(path_, error), end; !error && next != end; next.increment(error)) {
-    if (next->path().extension() == ".tmp") {
+    const std::string name = next->path().filename().string();
+    const bool ours = name.starts_with("evaluation.json.") || name.starts_with("summary.");
+    if (ours && name.ends_with(".tmp")) {
       fs::remove(next->path());  // left by a process that was killed while writing
     } else {
       empty = false;

@@ -50,6 +50,8 @@ struct LoadedModel {
 LoadedModel load_model(const std::string& run, const EvalModelOptions& o, const TextTask& task, const Device& device) {
   LoadedModel m;
   m.run = run;
+  check(pretrained_path(run).empty(), "pg eval: --task takes runs of pg sft, rl, dpo and expert-iteration; {} is none",
+        run);
   const std::string path = checkpoint_of(run, o.best);
   m.step = load_checkpoint(path).state.step;
   m.model = load_policy(path, task, device, std::nullopt);
@@ -122,6 +124,9 @@ int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& give
   for (const LoadedModel& m : models) {
     check_batch_memory(m.model->config, std::min(rows, count) * o.samples, "a smaller --max-rows or fewer --samples");
   }
+  check_memory(1e3 * static_cast<double>(count) * static_cast<double>(o.samples) * static_cast<double>(models.size()),
+               fmt::format("{} x {} responses of {} models", count, o.samples, models.size()),
+               "fewer --problems or --samples");
   const EvalJson settings = settings_of(o, model, models, count, device);
 
   std::optional<EvalFolder> folder;
