@@ -28,6 +28,12 @@ TextTaskRow row(const PuzzleRow& puzzles) {
 
 }  // namespace
 
+std::optional<std::string> TextTask::answer_of(std::span<const int32_t> response) const {
+  if (end_id() < 0) return text(response);
+  if (response.empty() || response.back() != end_id()) return std::nullopt;
+  return text(response.first(response.size() - 1));
+}
+
 const std::vector<TextTaskRow>& text_tasks() {
   static const std::vector<TextTaskRow> all = [] {
     std::vector<TextTaskRow> rows = {

@@ -8,6 +8,7 @@
 
 #include "rl/advantages.h"
 #include "rl/kl.h"
+#include "rl/statistics.h"
 #include "tensor/base/error.h"
 
 namespace pg::rl {
@@ -103,6 +104,20 @@ void add_rollout_metrics(Metrics& m, const Experience& experience) {
   m.add("length/finished_mean", spread_of(finished_lengths).mean);
   m.add("length/truncated", truncated / n);
   m.add("repetition", repetition(all));
+}
+
+void add_eval_metrics(Metrics& m, const Experience& experience) {
+  check(experience.samples == 1, "add_eval_metrics: {} responses to a problem, expected one", experience.samples);
+  Metrics of_rollout;
+  add_rollout_metrics(of_rollout, experience);
+  const auto solved = std::count_if(experience.responses.begin(), experience.responses.end(),
+                                    [](const Response& r) { return r.score.solved; });
+  const auto n = std::ssize(experience.responses);
+  const Interval interval = n == 0 ? Interval{NAN, NAN} : wilson_interval(solved, n);
+  m.add("eval/reward", of_rollout.at("reward/mean"));
+  m.add("eval/solved", of_rollout.at("solved"));
+  m.add("eval/solved_low", interval.low);
+  m.add("eval/solved_high", interval.high);
 }
 
 void PolicyStats::add(const Algorithm& a, const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& entropy,

@@ -25,6 +25,10 @@ class Metrics {
 // Metrics of a rollout: rewards and their parts, lengths, endings, groups.
 void add_rollout_metrics(Metrics& metrics, const Experience& experience);
 
+// Of one response to each held-out problem: "eval/reward", and "eval/solved" with its interval (wilson_interval),
+// "eval/solved_low" to "eval/solved_high". Error if there are several responses to a problem.
+void add_eval_metrics(Metrics& metrics, const Experience& experience);
+
 // How a number of two parts of an update is that of both.
 enum class Merge { sum, least, most };
 

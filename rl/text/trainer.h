@@ -102,7 +102,7 @@ class RlTrainer {
   // Steps until RlConfig::steps or should_stop; true if all steps were done.
   bool run(const RlHooks& hooks);
   // Greedy responses to held-out problems, scored by the task (a Judge might be exploited by the policy):
-  // "eval/reward", "eval/solved", "eval/length", "eval/prompt_length". TextTask::held_out_note says how these problems
+  // add_eval_metrics(), and "eval/length", "eval/prompt_length". TextTask::held_out_note says how these problems
   // differ from those of training; compare "eval/prompt_length" with "prompt/length" of a step.
   Metrics evaluate();
   RlMemory memory() const;

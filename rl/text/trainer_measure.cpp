@@ -34,8 +34,7 @@ Metrics RlTrainer::evaluate() {
   const Experience experience = rollout_on_ranks(comm_, policy_, task_, task_.held_out(config_.eval_problems), options);
   Metrics of_rollout, metrics;
   add_rollout_metrics(of_rollout, experience);
-  metrics.add("eval/reward", of_rollout.at("reward/mean"));
-  metrics.add("eval/solved", of_rollout.at("solved"));
+  add_eval_metrics(metrics, experience);
   metrics.add("eval/length", of_rollout.at("length/mean"));
   metrics.add("eval/prompt_length", of_rollout.at("prompt/length"));
   return metrics;

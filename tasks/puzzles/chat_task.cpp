@@ -60,11 +60,15 @@ class ChatTask : public TextTask {
     for (Puzzle& puzzle : held_out_puzzles(*puzzles_, count)) problems.push_back(problem_of(std::move(puzzle)));
     return problems;
   }
+  std::optional<std::string> answer_of(std::span<const int32_t> response) const override {
+    const std::optional<std::string> all = TextTask::answer_of(response);
+    const auto answer = all ? format_.find(*all) : std::nullopt;
+    if (!answer) return std::nullopt;
+    return std::string(trimmed(*answer));
+  }
   Score score(const Problem& problem, std::span<const int32_t> response) const override {
-    const bool ends = !response.empty() && response.back() == end_;
-    const std::string all = ends ? text(response.first(response.size() - 1)) : "";
-    const auto answer = ends ? format_.find(all) : std::nullopt;
-    Score score = puzzles_->grade(*problem.puzzle, answer ? trimmed(*answer) : "");
+    const std::optional<std::string> answer = answer_of(response);
+    Score score = puzzles_->grade(*problem.puzzle, answer.value_or(""));
     if (options_.format_reward == 0) return score;
     const double whole = 1 + options_.format_reward;
     score.parts.emplace_back("format", answer ? options_.format_reward : 0);

@@ -1,4 +1,4 @@
-// pg eval: the loss of a model on a text.
+// pg eval: the loss of a model on a text; eval_task.cpp has what it does on a task.
 #include "tools/pg/eval.h"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/eval_task.h"
 #include "tools/pg/objective.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
@@ -91,24 +92,27 @@ TextBound text_bound(Transformer& model, const std::vector<int32_t>& ids, int64_
 namespace {
 
 struct EvalOptions {
-  std::string run, text;  // run: a run's folder or a checkpoint; text: a file, "stories" or "tinyshakespeare"
-  std::string device = "cpu", adapter;
-  int threads = 0;
-  bool best = false, exact = false, json = false;
+  EvalModelOptions model;  // its run: a run's folder or a checkpoint
+  EvalTaskOptions on_task;
+  std::string text;  // a file, "stories" or "tinyshakespeare"
   int64_t draws = 4;
 };
 
 std::vector<Field> fields(EvalOptions& o) {
-  return {best_field(o.best),
-          adapter_field(o.adapter),
-          json_field(o.json),
-          device_field(o.device),
-          threads_field(o.threads),
-          exact_field(o.exact),
-          {"draws", &o.draws, "of masks for each window, for a masked denoiser", whole_from(1, 1000000)}};
+  EvalModelOptions& m = o.model;
+  return joined(
+      {best_field(m.best),
+       adapter_field(m.adapter),
+       json_field(m.json),
+       device_field(m.device),
+       threads_field(m.threads),
+       exact_field(m.exact),
+       {"draws", &o.draws, "of masks for each window of a text, for a masked denoiser", whole_from(1, 1000000)}},
+      fields(o.on_task));
 }
 
-int evaluate(const EvalOptions& o, const Given& given) {
+int evaluate_text(const EvalOptions& options, const Given& given) {
+  const EvalModelOptions& o = options.model;
   const Device device = parse_device(o.device);
   backend(device).set_exact(o.exact);
   start_threads(o.threads);
@@ -116,12 +120,12 @@ int evaluate(const EvalOptions& o, const Given& given) {
   const Objective& objective = objective_of(m.model->config);
   const bool causal = objective.causal;
   check(!causal || !given.has("draws"), "eval: --draws is for a masked denoiser; {} predicts the next token", o.run);
-  const Corpus corpus = load_corpus(o.text);
+  const Corpus corpus = load_corpus(options.text);
   if (!corpus.note.empty()) remark(stderr, "{}\n", corpus.note);
   check_vocabulary(*m.tokenizer, corpus.text, o.run);
   const std::vector<int32_t> ids = m.tokenizer->encode(corpus.text);
   // A language model predicts all tokens but the first; a denoiser predicts all tokens.
-  const TextBound bound = causal ? TextBound{text_loss(*m.model, ids)} : text_bound(*m.model, ids, o.draws);
+  const TextBound bound = causal ? TextBound{text_loss(*m.model, ids)} : text_bound(*m.model, ids, options.draws);
   const auto tokens = std::ssize(ids) - (causal ? 1 : 0);
   const size_t bytes = corpus.text.size() - (causal ? m.tokenizer->continuation(-1, ids[0]).size() : 0);
   const double loss = bound.nats / static_cast<double>(tokens);
@@ -139,7 +143,7 @@ int evaluate(const EvalOptions& o, const Given& given) {
                                    {"bits_per_byte", bits_per_byte}};
     if (!causal) {
       json["upper_bound"] = true;
-      json["draws"] = o.draws;
+      json["draws"] = options.draws;
       json["standard_error"] = std::isfinite(error) ? nlohmann::ordered_json(error) : nullptr;
     }
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -151,7 +155,7 @@ int evaluate(const EvalOptions& o, const Given& given) {
   fmt::print("perplexity     {}{:.4g}\n", objective.bound, std::exp(loss));
   fmt::print("bits per byte  {}{:.4f}\n", objective.bound, bits_per_byte);
   if (!causal) {
-    fmt::print("the bound is the mean of {} draws of masks{}\n", o.draws,
+    fmt::print("the bound is the mean of {} draws of masks{}\n", options.draws,
                std::isfinite(error) ? fmt::format("; the standard error of the loss is {:.4f}", error) : "");
   }
   return 0;
@@ -161,12 +165,29 @@ int evaluate(const EvalOptions& o, const Given& given) {
 
 Command eval_command() {
   const auto o = std::make_shared<EvalOptions>();
-  return {.name = "eval",
-          .about = "how well a model of text predicts another text",
-          .fields = fields(*o),
-          .run = [o](Given& given) { return evaluate(*o, given); },
-          .arguments = {{"run", &o->run, "a run's folder, or a checkpoint"},
-                        {"text", &o->text, "a text file, or tinyshakespeare, or stories"}}};
+  Command command =
+      text_command("eval", "how well a model predicts another text, or solves the problems of a task", fields(*o), {});
+  std::vector<std::string> of_task = names_of(fields(o->on_task));  // options that need --task
+  for (const std::string& name : names_of(command.changes.front().fields)) of_task.push_back(name);
+  command.arguments = {
+      {"run", &o->model.run, "a run's folder, or a checkpoint"},
+      {"text", &o->text, "a text file, or tinyshakespeare, or stories; or else --task", /*required=*/false},
+      {"--against", &o->on_task.against, "with --task: another model beside the first; may be given several times",
+       /*required=*/false}};
+  command.run = [o, of_task](Given& given) {
+    const bool task = given.has("task");
+    check(task != !o->text.empty(),
+          "pg eval needs a text or --task NAME, as in pg eval RUN my.txt or pg eval RUN --task sort; it got {}",
+          task ? "both" : "neither");
+    if (task) {
+      check(!given.has("draws"), "pg eval: --draws is for the text of a masked denoiser, not for --task");
+      return evaluate_task(o->on_task, o->model, given);
+    }
+    for (const std::string& name : of_task) check(!given.has(name), "pg eval: --{} needs --task NAME", name);
+    check(o->on_task.against.empty(), "pg eval: --against needs --task NAME");
+    return evaluate_text(*o, given);
+  };
+  return command;
 }
 
 }  // namespace pg::tools

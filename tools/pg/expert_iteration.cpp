@@ -57,11 +57,10 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
   std::string held_out;
   const auto evaluate = [&](int64_t iteration) {
     rl::Metrics metrics;
-    rl::add_rollout_metrics(metrics,
-                            rl::rollout_on_ranks(comm, *policy, *task, problems, {.samples = 1, .greedy = true}));
-    if (run) run->log(iteration, {{"eval/reward", metrics.at("reward/mean")}, {"eval/solved", metrics.at("solved")}});
-    held_out =
-        fmt::format("held-out reward {:.3f}, solved {:.1f} %", metrics.at("reward/mean"), 100 * metrics.at("solved"));
+    rl::add_eval_metrics(metrics, rl::rollout_on_ranks(comm, *policy, *task, problems, {.samples = 1, .greedy = true}));
+    if (run) run->log(iteration, metrics.values());
+    held_out = fmt::format("held-out reward {:.3f}, solved {:.1f} %", metrics.at("eval/reward"),
+                           100 * metrics.at("eval/solved"));
   };
   const auto save = [&](int64_t iteration) {
     if (!run) return;

@@ -163,13 +163,11 @@ int dpo(const PreferenceOptions& o, Comm& comm) {
         const auto responses =
             rl::rollout_on_ranks(comm, *s.policy, *s.task, held_out, {.samples = 1, .seed = o.preferences.seed});
         rl::Metrics metrics;
-        rl::add_rollout_metrics(metrics, responses);
+        rl::add_eval_metrics(metrics, responses);
         const double accuracy = trainer.accuracy(s.held_out);
-        log(run, step,
-            {{"eval/reward", metrics.at("reward/mean")},
-             {"eval/solved", metrics.at("solved")},
-             {"eval/accuracy", accuracy}});
-        const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("reward/mean"));
+        metrics.add("eval/accuracy", accuracy);
+        log(run, step, metrics.values());
+        const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("eval/reward"));
         return step == 0 ? reward : fmt::format("{}, {:.1f} % of the held-out pairs", reward, 100 * accuracy);
       });
   if (!run) return status;

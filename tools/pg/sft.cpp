@@ -71,13 +71,13 @@ int sft(const SftOptions& o, Comm& comm) {
   hooks.on_eval = [&](int64_t step) {
     rl::Metrics metrics;
     trainer.with_all_weights([&] {
-      rl::add_rollout_metrics(metrics,
-                              rl::rollout_on_ranks(comm, *policy, *task, held_out, {.samples = 1, .greedy = true}));
+      rl::add_eval_metrics(metrics,
+                           rl::rollout_on_ranks(comm, *policy, *task, held_out, {.samples = 1, .greedy = true}));
     });
     if (run && (step > start || start == 0))  // else a finished run, already logged
-      run->log(step, {{"eval/reward", metrics.at("reward/mean")}, {"eval/solved", metrics.at("solved")}});
-    last =
-        fmt::format("  held-out reward {:.3f}, solved {:.1f} %", metrics.at("reward/mean"), 100 * metrics.at("solved"));
+      run->log(step, metrics.values());
+    last = fmt::format("  held-out reward {:.3f}, solved {:.1f} %", metrics.at("eval/reward"),
+                       100 * metrics.at("eval/solved"));
     policy->train();
   };
   const auto save = [&](int64_t) {

@@ -1,10 +1,6 @@
 // A run's folder: config, metrics, lock; opening it for a new or resumed run.
 #include "tools/pg/run/run_dir.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -85,18 +81,7 @@ void RunDir::rewind(int64_t step) {
   }
 }
 
-RunDir::RunDir(std::string path) : path_(std::move(path)), lock_(path_) {}
-
-RunDir::Lock::Lock(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  check(file_ >= 0, "run folder {}: {}", path, std::strerror(errno));
-  if (::flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;  // some file systems have no such locks
-  ::close(file_);
-  fail("run folder {}: another process is training in it; wait until it ends, or stop it", path);
-}
-
-RunDir::Lock::~Lock() {
-  if (file_ >= 0) ::close(file_);
-}
+RunDir::RunDir(std::string path) : path_(std::move(path)), lock_(path_, "run folder", "training in") {}
 
 void RunDir::log(int64_t step, const std::vector<std::pair<std::string, double>>& values) {
   if (!metrics_) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "nn/atomic_file.h"
+#include "tools/pg/run/folder_lock.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/tensorboard.h"
 
@@ -40,21 +41,11 @@ class RunDir {
 
  private:
   explicit RunDir(std::string path);
-  // While this object exists, no other process can lock the folder.
-  class Lock {
-   public:
-    explicit Lock(const std::string& path);
-    Lock(Lock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-    ~Lock();
-
-   private:
-    int file_;
-  };
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   std::string path_;
-  Lock lock_;
+  FolderLock lock_;
   std::unique_ptr<std::FILE, Close> metrics_;  // metrics_ and events_ are opened by the first log()
   std::unique_ptr<TensorBoardWriter> events_;
 };

@@ -1,0 +1,60 @@
+// The answer that a response votes with: of tasks for characters and of chat tasks in each form of an answer.
+#include "tasks/bpe/byte_level.h"
+#include "tasks/bpe/tokenizer_files.h"
+#include "tasks/puzzles/chat_task.h"
+#include "tests/catch.h"
+
+using namespace pg;
+
+namespace {
+
+// Bytes, and the two special tokens of ChatML.
+std::shared_ptr<const BpeTokenizer> byte_tokenizer() {
+  GgufVocabulary v;
+  for (int byte = 0; byte < 256; ++byte) v.tokens.push_back(byte_symbol(static_cast<uint8_t>(byte)));
+  v.types.assign(256, 1);
+  for (const char* special : {"<|im_start|>", "<|im_end|>"}) v.tokens.push_back(special), v.types.push_back(3);
+  v.eos = 257;
+  return std::make_shared<const BpeTokenizer>(bpe_from_gguf(v));
+}
+
+std::optional<std::string> answer_of(const TextTask& task, const std::string& text, bool ends = true) {
+  std::vector<int32_t> ids = task.tokenizer().encode(text);
+  if (ends) ids.push_back(task.end_id());
+  return task.answer_of(ids);
+}
+
+}  // namespace
+
+TEST_CASE("a response of characters is its answer if it has ended", "[tasks][puzzles]") {
+  const auto task = make_text_task("arithmetic");
+  CHECK(answer_of(*task, "75") == "75");
+  CHECK(answer_of(*task, "") == "");
+  CHECK(answer_of(*task, "75", /*ends=*/false) == std::nullopt);
+  CHECK(task->answer_of({}) == std::nullopt);
+  // The task imitate has no end.
+  const auto endless = make_text_task("imitate", {{"corpus", "stories"}});
+  REQUIRE(endless->end_id() == -1);
+  CHECK(answer_of(*endless, "the cat", /*ends=*/false) == "the cat");
+}
+
+TEST_CASE("a chat response votes with the answer in its form", "[tasks][puzzles]") {
+  const ChatTemplate& format = find_row(chat_templates(), "template", "smollm2");
+  const auto task = [&](const std::string& form) {
+    ChatTaskOptions options;
+    options.answer_format = form;
+    return chat_task(arithmetic_puzzles(), byte_tokenizer(), format, options);
+  };
+  CHECK(answer_of(*task("bare"), " 75 ") == "75");
+  const auto tags = task("tags"), boxed = task("boxed");
+  CHECK(answer_of(*tags, "27 and 48 are <answer> 75</answer>") == "75");
+  CHECK(answer_of(*tags, "another way to <answer>75</answer>") == answer_of(*tags, "<answer>75</answer>"));
+  CHECK(answer_of(*tags, "75") == std::nullopt);
+  CHECK(answer_of(*tags, "<answer>75</answer>", /*ends=*/false) == std::nullopt);
+  CHECK(answer_of(*boxed, "so \\boxed{75}") == "75");
+  // A response whose answer is right is solved, and one without an answer has no score.
+  const Problem problem = tags->held_out(1)[0];
+  REQUIRE(tags->answer_of(problem.answer) == problem.puzzle->answer);
+  CHECK(tags->score(problem, problem.answer).solved);
+  CHECK(tags->score(problem, tags->tokenizer().encode(problem.puzzle->answer)).reward == 0);
+}

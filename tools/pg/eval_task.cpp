@@ -1,0 +1,185 @@
+// pg eval --task: responses to held-out problems, and the table of what they say.
+#include "tools/pg/eval_task.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "nn/checkpoint.h"
+#include "nn/config_json.h"
+#include "rl/text/evaluation.h"
+#include "rl/text/rollout.h"
+#include "tensor/backend.h"
+#include "tensor/base/error.h"
+#include "tools/pg/eval_report.h"
+#include "tools/pg/eval_results.h"
+#include "tools/pg/model_options.h"
+#include "tools/pg/run/process.h"
+#include "tools/pg/run/progress.h"
+#include "tools/pg/run/run_dir.h"
+#include "tools/pg/run/run_model.h"
+
+namespace pg::tools {
+namespace {
+
+// The numbers of --k, ascending, each once.
+std::vector<int64_t> ks_of(const EvalTaskOptions& o) {
+  if (o.k.empty()) return o.samples == 1 ? std::vector<int64_t>{1} : std::vector<int64_t>{1, o.samples};
+  std::vector<int64_t> ks;
+  for (size_t begin = 0; begin <= o.k.size();) {
+    const size_t end = std::min(o.k.find(',', begin), o.k.size());
+    int64_t k = 0;
+    const auto [rest, error] = std::from_chars(o.k.data() + begin, o.k.data() + end, k);
+    check(error == std::errc() && rest == o.k.data() + end && k >= 1,
+          "pg eval: --k: expected whole numbers of at least 1 with commas between them, as in 1,8; got '{}'", o.k);
+    check(k <= o.samples, "pg eval: --k {} needs at least that many --samples; there are {}", k, o.samples);
+    ks.push_back(k);
+    begin = end + 1;
+  }
+  std::sort(ks.begin(), ks.end());
+  ks.erase(std::unique(ks.begin(), ks.end()), ks.end());
+  return ks;
+}
+
+struct LoadedModel {
+  std::string run;
+  int64_t step = 0;
+  std::unique_ptr<Transformer> model;
+  std::string weights;  // hash
+};
+
+LoadedModel load_model(const std::string& run, const EvalModelOptions& o, const TextTask& task, const Device& device) {
+  LoadedModel m;
+  m.run = run;
+  check(pretrained_path(run).empty(), "pg eval: --task takes runs of pg sft, rl, dpo and expert-iteration; {} is none",
+        run);
+  const std::string path = checkpoint_of(run, o.best);
+  m.step = load_checkpoint(path).state.step;
+  m.model = load_policy(path, task, device, std::nullopt);
+  check(rl::block_size_for(task) <= m.model->config.block_size,
+        "{}: its model has a context of {}, the task {} needs {}; are these the options of the task it was trained on?",
+        run, m.model->config.block_size, task.name(), rl::block_size_for(task));
+  load_adapter(*m.model, run, o.adapter);
+  m.model->eval();
+  m.weights = weights_hash(*m.model);
+  return m;
+}
+
+EvalJson settings_of(const EvalTaskOptions& o, const EvalModelOptions& model, const std::vector<LoadedModel>& models,
+                     int64_t problems, const Device& device) {
+  EvalJson settings = {{"task", o.common.task},
+                       {"task_options", EvalJson::parse(to_json(o.common.setup.fields))},
+                       {"problems", problems},
+                       {"samples", o.samples},
+                       {"greedy", o.greedy},
+                       {"temperature", o.temperature},
+                       {"seed", o.seed},
+                       {"device", device.on_host() ? "cpu"
+                                  : model.exact    ? "gpu, exact"
+                                                   : "gpu"},
+                       {"models", EvalJson::array()}};
+  for (const LoadedModel& m : models) {
+    settings["models"].push_back({{"run", m.run}, {"step", m.step}, {"weights", m.weights}});
+  }
+  return settings;
+}
+
+std::string how_asked(const EvalTaskOptions& o, int64_t problems) {
+  if (o.greedy) return fmt::format("{} held-out problems, a greedy response to each", problems);
+  return fmt::format("{} held-out problems, {} {} to each at temperature {}", problems, o.samples,
+                     o.samples == 1 ? "response" : "responses", o.temperature);
+}
+
+}  // namespace
+
+std::vector<Field> fields(EvalTaskOptions& o) {
+  return {{"task", one_of(o.common.task, names_of(text_tasks())), "evaluate on the held-out problems of a task"},
+          {"problems", &o.problems, "held-out problems, or as many as there are", whole_from(1, 100000)},
+          {"samples", &o.samples, "responses to each problem", whole_from(1, 10000)},
+          {"k", &o.k, "for pass@k and the majority vote maj@k, as in 1,8; empty: 1 and --samples"},
+          {"temperature", &o.temperature, "of the responses; it divides the logits", kPositive},
+          flag("greedy", o.greedy, "the likeliest token instead of a sample"),
+          {"seed", &o.seed, "of the samples; models side by side have the same"},
+          {"max-rows", &o.max_rows, "responses sampled at a time; at least those to a problem", whole_from(1, 1000000)},
+          {"out", &o.out, "a folder for results.jsonl, summary.json and summary.md; an evaluation goes on there"}};
+}
+
+int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& given) {
+  choose_task(o.common, given);
+  const std::vector<int64_t> ks = ks_of(o);
+  check(!o.greedy || o.samples == 1, "pg eval: greedy responses to a problem are all equal; --greedy with --samples {}",
+        o.samples);
+  check(!o.greedy || !given.has("temperature"), "pg eval: --greedy has no --temperature");
+  check(model.adapter.empty() || o.against.empty(),
+        "pg eval: --adapter is for one model; merge the adapters with pg export to compare models");
+  const Device device = parse_device(model.device);
+  backend(device).set_exact(model.exact);
+  start_threads(model.threads);
+  const auto task = make_task(o.common);
+  std::vector<LoadedModel> models;
+  models.push_back(load_model(model.run, model, *task, device));
+  for (const std::string& run : o.against) models.push_back(load_model(run, model, *task, device));
+  const std::vector<Problem> problems = task->held_out(o.problems);
+  check(!problems.empty(), "pg eval: the task {} has no held-out problems", task->name());
+  const int64_t count = std::ssize(problems), rows = std::max<int64_t>(1, o.max_rows / o.samples);
+  for (const LoadedModel& m : models) {
+    check_batch_memory(m.model->config, std::min(rows, count) * o.samples, "a smaller --max-rows or fewer --samples");
+  }
+  check_memory(1e3 * static_cast<double>(count) * static_cast<double>(o.samples) * static_cast<double>(models.size()),
+               fmt::format("{} x {} responses of {} models", count, o.samples, models.size()),
+               "fewer --problems or --samples");
+  const EvalJson settings = settings_of(o, model, models, count, device);
+
+  std::optional<EvalFolder> folder;
+  std::vector<rl::EvalResponse> responses;  // of all models
+  if (!o.out.empty()) {
+    folder.emplace(o.out, settings);
+    responses = folder->read(std::ssize(models), count, o.samples);
+    for (size_t i = 0; i < responses.size(); ++i) {  // its problems may be those of another version of the task
+      const Problem& problem = problems[static_cast<size_t>(responses[i].problem)];
+      check(responses[i].question == rl::question_of(*task, problem),
+            "evaluation folder {}: line {} of its results.jsonl is about '{:.100}', the task asks '{:.100}'", o.out,
+            i + 1, responses[i].question, rl::question_of(*task, problem));
+    }
+    catch_interrupt();
+  }
+  if (count < o.problems)
+    remark(stderr, "{} has {} held-out problems, fewer than {}\n", task->name(), count, o.problems);
+
+  const rl::EvalConfig config{.samples = o.samples, .temperature = o.temperature, .greedy = o.greedy, .seed = o.seed};
+  const int64_t each = count * o.samples, total = each * std::ssize(models);
+  Progress progress(std::ssize(responses), total);
+  while (std::ssize(responses) < total) {
+    const int64_t done = std::ssize(responses), which = done / each, first = done % each / o.samples;
+    std::vector<std::string> lines;
+    for (const rl::EvalResponse& r : rl::evaluate(*models[static_cast<size_t>(which)].model, *task, problems, first,
+                                                  std::min(first + rows, count), config)) {
+      lines.push_back(eval_line(which, r));
+      // What a later call would read, so that it finds the same.
+      responses.push_back(eval_response(lines.back(), which, "pg eval"));
+    }
+    if (folder) folder->append(lines);
+    progress.update(std::ssize(responses), models[static_cast<size_t>(which)].run);
+    if (folder && interrupted() && std::ssize(responses) < total) {
+      progress.print(
+          fmt::format("stopped after {} of {} responses; the same command continues", responses.size(), total));
+      return interrupt_status();
+    }
+  }
+
+  EvalReport report;
+  report.task = fmt::format("{}: {}", task->name(), task->about());
+  report.how = how_asked(o, count);
+  for (size_t i = 0; i < models.size(); ++i) {
+    const auto of_model = std::span(responses).subspan(i * static_cast<size_t>(each), static_cast<size_t>(each));
+    report.models.push_back({models[i].run, models[i].step, rl::summarize(of_model, o.samples, ks)});
+  }
+  const EvalJson json = report.json(settings);
+  if (folder) {
+    folder->write("summary.json", json.dump(2, ' ', false, EvalJson::error_handler_t::replace) + "\n");
+    folder->write("summary.md", report.markdown());
+  }
+  fmt::print("{}", model.json ? json.dump(-1, ' ', false, EvalJson::error_handler_t::replace) + "\n" : report.text());
+  return 0;
+}
+
+}  // namespace pg::tools

@@ -1,0 +1,32 @@
+#pragma once
+// pg eval --task: models on the held-out problems of a task.
+#include <string>
+#include <vector>
+
+#include "tools/pg/options.h"
+#include "tools/pg/text_rl.h"
+
+namespace pg::tools {
+
+struct EvalTaskOptions {
+  TextRlOptions common;              // of it the task only
+  std::vector<std::string> against;  // models beside the first
+  int64_t problems = 200, samples = 1, max_rows = 256;
+  std::string k;  // "1,8"; empty: 1 and samples
+  double temperature = 1;
+  bool greedy = false;
+  uint64_t seed = 1;
+  std::string out;  // a folder for the results; empty: none
+};
+// All but the options of the task.
+std::vector<Field> fields(EvalTaskOptions& options);
+
+// What both kinds of evaluation take.
+struct EvalModelOptions {
+  std::string run, device = "cpu", adapter;
+  bool best = false, exact = false, json = false;
+  int threads = 0;
+};
+int evaluate_task(EvalTaskOptions& options, const EvalModelOptions& model, Given& given);
+
+}  // namespace pg::tools
