@@ -24,6 +24,8 @@ PuzzleRow row(std::string name, std::string about, std::unique_ptr<PuzzleTask> (
 const std::vector<PuzzleRow>& puzzle_tasks() {
   static const std::vector<PuzzleRow> all = {
       row("arithmetic", "add, subtract or multiply two numbers; reward: 1 for the right number", arithmetic_puzzles),
+      row("countdown", "reach a target with given numbers, 3,5,7:22 -> 3*5+7; reward: 1 for the exact target",
+          countdown_puzzles),
   };
   return all;
 }

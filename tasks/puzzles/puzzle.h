@@ -75,4 +75,19 @@ std::vector<Field> fields(ArithmeticOptions& options);
 // to write it ("075", "75.0", "+75"), otherwise 0.
 std::unique_ptr<PuzzleTask> arithmetic_puzzles(const ArithmeticOptions& options = {});
 
+// ---- countdown.cpp
+
+struct CountdownOptions {
+  int64_t count = 3, fewest = 2;  // numbers of a puzzle, at most and at least
+  int64_t largest = 20;           // number
+  int64_t target = 100;           // at most
+  bool all = false;               // every number must be used
+  double near = 0;                // below 1: of the reward for an expression with another value
+};
+std::vector<Field> fields(CountdownOptions& options);
+
+// "3,5,7:22" is 22 by + - * / and parentheses, each number at most once: "3*5+7". Reward 1 for an expression whose
+// exact value is the target. Another value that follows the rules earns near / (1 + distance from the target).
+std::unique_ptr<PuzzleTask> countdown_puzzles(const CountdownOptions& options = {});
+
 }  // namespace pg
