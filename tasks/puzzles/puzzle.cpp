@@ -26,6 +26,7 @@ const std::vector<PuzzleRow>& puzzle_tasks() {
       row("arithmetic", "add, subtract or multiply two numbers; reward: 1 for the right number", arithmetic_puzzles),
       row("countdown", "reach a target with given numbers, 3,5,7:22 -> 3*5+7; reward: 1 for the exact target",
           countdown_puzzles),
+      row("hanoi", "the Tower of Hanoi, 11:3 -> 12 13 23; reward: 1 for moves that solve it", hanoi_puzzles),
   };
   return all;
 }

@@ -90,4 +90,22 @@ std::vector<Field> fields(CountdownOptions& options);
 // exact value is the target. Another value that follows the rules earns near / (1 + distance from the target).
 std::unique_ptr<PuzzleTask> countdown_puzzles(const CountdownOptions& options = {});
 
+// ---- hanoi.cpp
+
+struct HanoiOptions {
+  int64_t disks = 4, fewest = 2;  // of a puzzle, at most and at least
+  std::string start = "random";   // any position; "standard": all disks on one peg
+  bool shortest = false;          // longer solutions earn less
+  double progress = 0;            // below 1: of the reward for coming nearer to the goal
+};
+std::vector<Field> fields(HanoiOptions& options);
+
+// "121:3" has disk 1, the smallest, on peg 1, disk 2 on peg 2 and disk 3 on peg 1; all shall be on peg 3: "13 12 ...".
+// Reward 1 for moves that solve it and end there. With `shortest`, a solution earns the length of a shortest one
+// divided by its own. Moves that do not solve it earn progress * (distance before - distance after) / distance before,
+// at least 0, in shortest solutions; they earn nothing if one of them breaks the rules or follows the solution. With
+// both, a solution earns progress + (1 - progress) * that quotient. Random positions that differ only in the names of
+// the pegs are held out together; of the standard start there are so few that each pair of pegs counts as another one.
+std::unique_ptr<PuzzleTask> hanoi_puzzles(const HanoiOptions& options = {});
+
 }  // namespace pg
