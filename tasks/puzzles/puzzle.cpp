@@ -27,6 +27,8 @@ const std::vector<PuzzleRow>& puzzle_tasks() {
       row("countdown", "reach a target with given numbers, 3,5,7:22 -> 3*5+7; reward: 1 for the exact target",
           countdown_puzzles),
       row("hanoi", "the Tower of Hanoi, 11:3 -> 12 13 23; reward: 1 for moves that solve it", hanoi_puzzles),
+      row("connections", "sort 16 words into 4 groups; reward: share of the groups that are right",
+          connections_puzzles),
   };
   return all;
 }

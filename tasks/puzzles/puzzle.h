@@ -108,4 +108,20 @@ std::vector<Field> fields(HanoiOptions& options);
 // the pegs are held out together; of the standard start there are so few that each pair of pegs counts as another one.
 std::unique_ptr<PuzzleTask> hanoi_puzzles(const HanoiOptions& options = {});
 
+// ---- connections.cpp
+
+struct ConnectionsOptions {
+  std::string file = {};  // with puzzles (tasks/puzzles/connections.h); empty: built-in lists of words
+  double soft = 0;        // share of the reward that is for overlaps
+};
+std::vector<Field> fields(ConnectionsOptions& options);
+
+// Sixteen words in random order, "red,ant,…", are four groups: "red,blue,green,black;ant,bee,…", in any order and case,
+// with ; or line ends between groups. The reward is the number of groups that are exactly right divided by four,
+// whatever the number of groups in the answer. With `soft`, that share of the reward is the mean over the four groups
+// of (most words in common with a group of four words in the answer - 1) / 3. An answer with more than four groups or
+// with a word twice has no reward. Built-in categories, and groups of a file, that are in a held-out puzzle are in no
+// other one.
+std::unique_ptr<PuzzleTask> connections_puzzles(const ConnectionsOptions& options = {});
+
 }  // namespace pg
