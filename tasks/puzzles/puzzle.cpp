@@ -29,6 +29,8 @@ const std::vector<PuzzleRow>& puzzle_tasks() {
       row("hanoi", "the Tower of Hanoi, 11:3 -> 12 13 23; reward: 1 for moves that solve it", hanoi_puzzles),
       row("connections", "sort 16 words into 4 groups; reward: share of the groups that are right",
           connections_puzzles),
+      row("word-problems", "problems in words of several steps, also GSM8K's; reward: 1 for the right number",
+          word_problems),
   };
   return all;
 }

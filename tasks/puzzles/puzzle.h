@@ -124,4 +124,18 @@ std::vector<Field> fields(ConnectionsOptions& options);
 // other one.
 std::unique_ptr<PuzzleTask> connections_puzzles(const ConnectionsOptions& options = {});
 
+// ---- word_problems.cpp
+
+struct WordProblemOptions {
+  int64_t problem_steps = 4;  // operations that lead to the answer, at most
+  std::string file = {};      // like GSM8K's (tasks/puzzles/word_problems.h); empty: generated problems
+};
+std::vector<Field> fields(WordProblemOptions& options);
+
+// "Anna has 12 apples. Anna buys 5 more. … How many apples does Anna have now?" Reward 1 for the right number, which
+// is_answer() reads, otherwise 0. Problems that differ only in names and things are held out together. Generated
+// problems have letters, digits and .,?'$- in their alphabet; those of a file all of ASCII but '=', and a model of
+// characters sees '~' for what is not in it.
+std::unique_ptr<PuzzleTask> word_problems(const WordProblemOptions& options = {});
+
 }  // namespace pg
