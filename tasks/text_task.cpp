@@ -45,6 +45,8 @@ const std::vector<TextTaskRow>& text_tasks() {
             keyword_task),
         row("guess", "guess a number below 100 in five tries, each answered with < or >; reward: 1 if found",
             guess_task),
+        row("adventure", "find a key and the locked room of a small map in some turns; reward: 1 when there",
+            adventure_task),
         row("imitate", "write the next characters of a text; reward: share of characters that match", imitate_task),
     };
     for (const PuzzleRow& puzzles : puzzle_tasks()) rows.push_back(row(puzzles));

@@ -25,6 +25,9 @@ struct Problem {
   std::vector<int32_t> prompt = {};  // at least one id
   std::vector<int32_t> answer = {};  // a response with maximum reward, end of sequence included: to imitate, to score
   std::shared_ptr<const Puzzle> puzzle = nullptr;  // what score() compares with, for tasks whose answers are verified
+  // Of each token of `answer`, 0 if it is the environment's and nothing is learned from it. Empty: all are the
+  // policy's.
+  std::vector<uint8_t> learned = {};
 };
 
 // The score of a response.
@@ -110,6 +113,20 @@ std::unique_ptr<TextTask> digit_completion_task();
 // The policy guesses a number from 0 to 99. The environment answers "<" or ">" (the number is smaller, larger) until
 // the guess is right or five guesses are used. Reward 1 for a right guess. Multi-turn episodes.
 std::unique_ptr<TextTask> guess_task();
+
+// ---- adventure.cpp: multi-turn episodes in a map of rooms
+
+struct AdventureOptions {
+  int64_t rooms = 5;
+  int64_t turns = 14;
+};
+std::vector<Field> fields(AdventureOptions& options);
+
+// A random map without loops. The prompt says where the policy is: "hall north locked east key" is a room with an exit,
+// a locked door and a key. A turn is one command and the end token: north, east, south, west, take (the key), unlock.
+// The environment answers with the description, or "no" if the command is impossible. Reward 1, and the end, in the
+// room behind the locked door; nothing for anything before. Maps are held out whatever the names of their rooms are.
+std::unique_ptr<TextTask> adventure_task(const AdventureOptions& options = {});
 
 // ---- imitate.cpp: continue a text of a corpus
 

@@ -24,7 +24,12 @@ TokenBatch sft_batch(std::span<const Problem> problems) {
                targets = batch.targets.data<int32_t>().subspan(b * longest);
     std::copy(prompt.begin(), prompt.end(), ids.begin());
     std::copy(answer.begin(), answer.end() - 1, ids.begin() + static_cast<int64_t>(prompt.size()));
-    std::copy(answer.begin(), answer.end(), targets.begin() + static_cast<int64_t>(prompt.size()) - 1);
+    const std::vector<uint8_t>& learned = problems[b].learned;
+    check(learned.empty() || learned.size() == answer.size(), "sft_batch: {} of {} tokens say whether they are learned",
+          learned.size(), answer.size());
+    for (size_t t = 0; t < answer.size(); ++t) {
+      if (learned.empty() || learned[t] != 0) targets[prompt.size() - 1 + t] = answer[t];
+    }
   }
   return batch;
 }

@@ -24,6 +24,13 @@ PuzzleRow row(std::string name, std::string about, std::unique_ptr<PuzzleTask> (
 const std::vector<PuzzleRow>& puzzle_tasks() {
   static const std::vector<PuzzleRow> all = {
       row("arithmetic", "add, subtract or multiply two numbers; reward: 1 for the right number", arithmetic_puzzles),
+      row("countdown", "reach a target with given numbers, 3,5,7:22 -> 3*5+7; reward: 1 for the exact target",
+          countdown_puzzles),
+      row("hanoi", "the Tower of Hanoi, 11:3 -> 12 13 23; reward: 1 for moves that solve it", hanoi_puzzles),
+      row("connections", "sort 16 words into 4 groups; reward: share of the groups that are right",
+          connections_puzzles),
+      row("word-problems", "problems in words of several steps, also GSM8K's; reward: 1 for the right number",
+          word_problems),
   };
   return all;
 }

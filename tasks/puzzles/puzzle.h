@@ -79,4 +79,67 @@ std::vector<Field> fields(ArithmeticOptions& options);
 // to write it ("075", "75.0", "+75"), otherwise 0.
 std::unique_ptr<PuzzleTask> arithmetic_puzzles(const ArithmeticOptions& options = {});
 
+// ---- countdown.cpp
+
+struct CountdownOptions {
+  int64_t count = 3, fewest = 2;  // numbers of a puzzle, at most and at least
+  int64_t largest = 20;           // number
+  int64_t target = 100;           // at most
+  bool all = false;               // every number must be used
+  double near = 0;                // below 1: of the reward for an expression with another value
+};
+std::vector<Field> fields(CountdownOptions& options);
+
+// "3,5,7:22" is 22 by + - * / and parentheses, each number at most once: "3*5+7". Reward 1 for an expression whose
+// exact value is the target. Another value that follows the rules earns near / (1 + distance from the target).
+std::unique_ptr<PuzzleTask> countdown_puzzles(const CountdownOptions& options = {});
+
+// ---- hanoi.cpp
+
+struct HanoiOptions {
+  int64_t disks = 4, fewest = 2;  // of a puzzle, at most and at least
+  std::string start = "random";   // any position; "standard": all disks on one peg
+  bool shortest = false;          // longer solutions earn less
+  double progress = 0;            // below 1: of the reward for coming nearer to the goal
+};
+std::vector<Field> fields(HanoiOptions& options);
+
+// "121:3" has disk 1, the smallest, on peg 1, disk 2 on peg 2 and disk 3 on peg 1; all shall be on peg 3: "13 12 ...".
+// Reward 1 for moves that solve it and end there. With `shortest`, a solution earns the length of a shortest one
+// divided by its own. Moves that do not solve it earn progress * (distance before - distance after) / distance before,
+// at least 0, in shortest solutions; they earn nothing if one of them breaks the rules or follows the solution. With
+// both, a solution earns progress + (1 - progress) * that quotient. Random positions that differ only in the names of
+// the pegs are held out together; of the standard start there are so few that each pair of pegs counts as another one.
+std::unique_ptr<PuzzleTask> hanoi_puzzles(const HanoiOptions& options = {});
+
+// ---- connections.cpp
+
+struct ConnectionsOptions {
+  std::string file = {};  // with puzzles (tasks/puzzles/connections.h); empty: built-in lists of words
+  double soft = 0;        // share of the reward that is for overlaps
+};
+std::vector<Field> fields(ConnectionsOptions& options);
+
+// Sixteen words in random order, "red,ant,…", are four groups: "red,blue,green,black;ant,bee,…", in any order and case,
+// with ; or line ends between groups. The reward is the number of groups that are exactly right divided by four,
+// whatever the number of groups in the answer. With `soft`, that share of the reward is the mean over the four groups
+// of (most words in common with a group of four words in the answer - 1) / 3. An answer with more than four groups or
+// with a word twice has no reward. Built-in categories, and groups of a file, that are in a held-out puzzle are in no
+// other one.
+std::unique_ptr<PuzzleTask> connections_puzzles(const ConnectionsOptions& options = {});
+
+// ---- word_problems.cpp
+
+struct WordProblemOptions {
+  int64_t problem_steps = 4;  // operations that lead to the answer, at most
+  std::string file = {};      // like GSM8K's (tasks/puzzles/word_problems.h); empty: generated problems
+};
+std::vector<Field> fields(WordProblemOptions& options);
+
+// "Anna has 12 apples. Anna buys 5 more. … How many apples does Anna have now?" Reward 1 for the right number, which
+// is_answer() reads, otherwise 0. Problems that differ only in names and things are held out together. Generated
+// problems have letters, digits and .,?'$- in their alphabet; those of a file all of ASCII but '=', and a model of
+// characters sees '~' for what is not in it.
+std::unique_ptr<PuzzleTask> word_problems(const WordProblemOptions& options = {});
+
 }  // namespace pg

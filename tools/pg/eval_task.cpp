@@ -50,11 +50,13 @@ struct LoadedModel {
 LoadedModel load_model(const std::string& run, const EvalModelOptions& o, const TextTask& task, const Device& device) {
   LoadedModel m;
   m.run = run;
-  check(pretrained_path(run).empty(), "pg eval: --task takes runs of pg sft, rl, dpo and expert-iteration; {} is none",
-        run);
-  const std::string path = checkpoint_of(run, o.best);
-  m.step = load_checkpoint(path).state.step;
-  m.model = load_policy(path, task, device, std::nullopt);
+  if (pretrained_path(run).empty()) {
+    const std::string path = checkpoint_of(run, o.best);
+    m.step = load_checkpoint(path).state.step;
+    m.model = load_policy(path, task, device, o.dtype);
+  } else {
+    m.model = load_policy(run, task, device, o.dtype);
+  }
   check(rl::block_size_for(task) <= m.model->config.block_size,
         "{}: its model has a context of {}, the task {} needs {}; are these the options of the task it was trained on?",
         run, m.model->config.block_size, task.name(), rl::block_size_for(task));
@@ -68,6 +70,7 @@ EvalJson settings_of(const EvalTaskOptions& o, const EvalModelOptions& model, co
                      int64_t problems, const Device& device) {
   EvalJson settings = {{"task", o.common.task},
                        {"task_options", EvalJson::parse(to_json(o.common.setup.fields))},
+                       {"chat_options", EvalJson::parse(to_json(fields(o.common.chat)))},
                        {"problems", problems},
                        {"samples", o.samples},
                        {"greedy", o.greedy},
@@ -92,7 +95,7 @@ std::string how_asked(const EvalTaskOptions& o, int64_t problems) {
 }  // namespace
 
 std::vector<Field> fields(EvalTaskOptions& o) {
-  return {{"task", one_of(o.common.task, names_of(text_tasks())), "evaluate on the held-out problems of a task"},
+  return joined(fields(o.common.chat), {{"task", one_of(o.common.task, names_of(text_tasks())), "evaluate on the held-out problems of a task"},
           {"problems", &o.problems, "held-out problems, or as many as there are", whole_from(1, 100000)},
           {"samples", &o.samples, "responses to each problem", whole_from(1, 10000)},
           {"k", &o.k, "for pass@k and the majority vote maj@k, as in 1,8; empty: 1 and --samples"},
@@ -100,7 +103,7 @@ std::vector<Field> fields(EvalTaskOptions& o) {
           flag("greedy", o.greedy, "the likeliest token instead of a sample"),
           {"seed", &o.seed, "of the samples; models side by side have the same"},
           {"max-rows", &o.max_rows, "responses sampled at a time; at least those to a problem", whole_from(1, 1000000)},
-          {"out", &o.out, "a folder for results.jsonl, summary.json and summary.md; an evaluation goes on there"}};
+          {"out", &o.out, "a folder for results.jsonl, summary.json and summary.md; an evaluation goes on there"}});
 }
 
 int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& given) {
@@ -114,6 +117,7 @@ int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& give
   const Device device = parse_device(model.device);
   backend(device).set_exact(model.exact);
   start_threads(model.threads);
+  o.common.init = model.run;  // a chat model is asked in its own format
   const auto task = make_task(o.common);
   std::vector<LoadedModel> models;
   models.push_back(load_model(model.run, model, *task, device));
@@ -122,7 +126,7 @@ int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& give
   check(!problems.empty(), "pg eval: the task {} has no held-out problems", task->name());
   const int64_t count = std::ssize(problems), rows = std::max<int64_t>(1, o.max_rows / o.samples);
   for (const LoadedModel& m : models) {
-    check_batch_memory(m.model->config, std::min(rows, count) * o.samples, "a smaller --max-rows or fewer --samples");
+    check_batch_memory(used_config(*m.model, *task), std::min(rows, count) * o.samples, "a smaller --max-rows or fewer --samples");
   }
   check_memory(1e3 * static_cast<double>(count) * static_cast<double>(o.samples) * static_cast<double>(models.size()),
                fmt::format("{} x {} responses of {} models", count, o.samples, models.size()),

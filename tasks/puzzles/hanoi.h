@@ -1,0 +1,33 @@
+#pragma once
+// The Tower of Hanoi from any position to a tower on one peg: shortest solutions and their lengths.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pg {
+
+struct HanoiPosition {
+  std::vector<int> peg;  // of each disk, from the smallest to the largest: 1, 2 or 3
+  int goal = 3;          // the peg on which all disks shall be
+
+  bool solved() const;
+  // Moves the top disk of `from` to `to`; false, and nothing is moved, if the rules forbid it.
+  bool move(int from, int to);
+};
+
+struct HanoiMove {
+  int from = 0, to = 0;
+  bool operator==(const HanoiMove&) const = default;
+};
+
+// The number of moves of a shortest solution: 2^n - 1 for n disks that all are on another peg than the goal.
+int64_t hanoi_distance(const HanoiPosition& position);
+// A shortest solution.
+std::vector<HanoiMove> solve_hanoi(HanoiPosition position);
+
+// "13 12 32" as moves: pairs of pegs, with spaces, commas or line ends between them. Nothing for any other text.
+std::optional<std::vector<HanoiMove>> hanoi_moves(std::string_view text);
+
+}  // namespace pg

@@ -1,0 +1,142 @@
+// Problems in words whose answer is a number: of a generator, or of a file like GSM8K's.
+#include "tasks/puzzles/word_problems.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tasks/grade/extract.h"
+#include "tasks/puzzles/puzzle.h"
+#include "tasks/text_data.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
+
+namespace pg {
+namespace {
+
+using Json = nlohmann::json;
+constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+constexpr std::string_view kSigns = " .,?'$-";                          // of generated problems
+constexpr std::string_view kMoreSigns = "!\"#%&()*+/:;<>@[\\]^_`{|}~";  // and of files: all of ASCII but '='
+constexpr int64_t kLongestStory = 360;
+
+WordProblem problem_of(const std::string& line, const std::string& where) {
+  const Json json = Json::parse(shallow_json(line, where), nullptr, /*allow_exceptions=*/false);
+  check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(line));
+  for (const char* key : {"question", "answer"}) {
+    check(json.contains(key) && json[key].is_string(), "{}: \"{}\" must be a string", where, key);
+  }
+  WordProblem problem;
+  const std::string question = json["question"].get<std::string>(), answer = json["answer"].get<std::string>();
+  problem.text = problem.key = trimmed(question);
+  check(!problem.text.empty(), "{}: the question is empty", where);
+  const size_t mark = answer.rfind("####");
+  const auto number = mark == std::string::npos ? std::nullopt : plain_number(trimmed(answer.substr(mark + 4)));
+  check(number.has_value(), "{}: the answer must end with #### and a number, got '{}'", where,
+        excerpt(answer.substr(mark == std::string::npos ? 0 : mark)));
+  problem.number = *number;
+  for (size_t at = answer.find("<<"); at < mark; at = answer.find("<<", at + 2)) ++problem.steps;
+  return problem;
+}
+
+// In ASCII without '=': usual quotes and dashes as the keys of a keyboard, anything else as '~'.
+std::string ascii(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const Utf8Character c = first_character(text);
+    text.remove_prefix(std::max<size_t>(1, c.length));
+    if (c.value == U'‘' || c.value == U'’')
+      result += '\'';
+    else if (c.value == U'“' || c.value == U'”')
+      result += '"';
+    else if (c.value == U'–' || c.value == U'—' || c.value == U'−')
+      result += '-';
+    else if (c.value == '\n' || c.value == '\r' || c.value == '\t' || c.value == U'\u00a0')
+      result += ' ';
+    else
+      result += c.length == 1 && c.value >= ' ' && c.value <= '~' && c.value != '=' ? static_cast<char>(c.value) : '~';
+  }
+  return result;
+}
+
+class WordProblems : public PuzzleTask {
+ public:
+  explicit WordProblems(const WordProblemOptions& options) : options_(options) {
+    check_fields("word-problems", fields(options_));
+    if (options_.file.empty()) return;
+    problems_ = read_gsm8k(options_.file);
+    question_ = answer_ = 1;
+    for (const WordProblem& problem : problems_) {
+      question_ = std::max(question_, std::ssize(problem.text));
+      answer_ = std::max(answer_, std::ssize(problem.number));
+    }
+  }
+  std::string name() const override { return "word-problems"; }
+  std::string about() const override {
+    return options_.file.empty() ? fmt::format("problems in words of 2 to {} steps; reward: 1 for the right number",
+                                               options_.problem_steps)
+                                 : "problems in words; reward: 1 for the right number";
+  }
+  std::string alphabet() const override {
+    std::string all(kLetters);
+    all += kSigns;
+    return options_.file.empty() ? all : all.append(kMoreSigns);
+  }
+  std::string answer_form() const override { return "the number"; }
+  int64_t max_question() const override { return question_; }
+  int64_t max_answer() const override { return answer_; }
+  int64_t max_request() const override { return question_; }
+  Puzzle draw(Generator& generator) const override {
+    const WordProblem problem =
+        problems_.empty()
+            ? make_word_problem(generator, 2 + static_cast<int>(generator.integer(options_.problem_steps - 1)))
+            : problems_[static_cast<size_t>(generator.integer(std::ssize(problems_)))];
+    return {.question = ascii(problem.text),
+            .request = problem.text,
+            .answer = problem.number,
+            .key = problem.key,
+            .gold = problem.number,
+            .subject = problem.kind,
+            .level = problems_.empty() ? problem.steps - 1 : problem.steps};
+  }
+  Score grade(const Puzzle& puzzle, std::string_view answer) const override {
+    WordProblem problem;
+    problem.text = puzzle.request;
+    problem.number = puzzle.gold;
+    Score score;
+    score.solved = is_answer(problem, answer);
+    score.reward = score.solved ? 1 : 0;
+    score.parts = {{"right", score.reward}};
+    return score;
+  }
+
+ private:
+  WordProblemOptions options_;
+  std::vector<WordProblem> problems_;              // of a file
+  int64_t question_ = kLongestStory, answer_ = 5;  // characters
+};
+
+}  // namespace
+
+std::vector<WordProblem> read_gsm8k(const std::string& path) {
+  std::string note;
+  std::istringstream file(unix_text(read_file(path), path, note));
+  std::vector<WordProblem> problems;
+  std::string line;
+  for (int64_t number = 1; std::getline(file, line); ++number) {
+    if (!trimmed(line).empty()) problems.push_back(problem_of(line, fmt::format("{}:{}", path, number)));
+  }
+  check(!problems.empty(), "{}: the file has no problems", path);
+  return problems;
+}
+
+std::vector<Field> fields(WordProblemOptions& o) {
+  return {{"problem-steps", &o.problem_steps, "operations that lead to the answer, at most", whole_from(2, 4)},
+          {"file", &o.file, "JSONL like GSM8K's, {\"question\": \"…\", \"answer\": \"… #### 42\"}; empty: generated"}};
+}
+
+std::unique_ptr<PuzzleTask> word_problems(const WordProblemOptions& options) {
+  return std::make_unique<WordProblems>(options);
+}
+
+}  // namespace pg
