@@ -47,15 +47,16 @@ struct LoadedModel {
   std::string weights;  // hash
 };
 
-LoadedModel load_model(const std::string& run, const EvalModelOptions& o, const TextTask& task, const Device& device) {
+LoadedModel load_model(const std::string& run, const EvalModelOptions& o, const TextTask& task, const Device& device,
+                       std::optional<DType> dtype) {
   LoadedModel m;
   m.run = run;
   if (pretrained_path(run).empty()) {
     const std::string path = checkpoint_of(run, o.best);
     m.step = load_checkpoint(path).state.step;
-    m.model = load_policy(path, task, device, o.dtype);
+    m.model = load_policy(path, task, device, dtype);
   } else {
-    m.model = load_policy(run, task, device, o.dtype);
+    m.model = load_policy(run, task, device, dtype);
   }
   check(rl::block_size_for(task) <= m.model->config.block_size,
         "{}: its model has a context of {}, the task {} needs {}; are these the options of the task it was trained on?",
@@ -68,9 +69,10 @@ LoadedModel load_model(const std::string& run, const EvalModelOptions& o, const 
 
 EvalJson settings_of(const EvalTaskOptions& o, const EvalModelOptions& model, const std::vector<LoadedModel>& models,
                      int64_t problems, const Device& device) {
+  ChatTaskOptions chat = o.common.chat;
   EvalJson settings = {{"task", o.common.task},
                        {"task_options", EvalJson::parse(to_json(o.common.setup.fields))},
-                       {"chat_options", EvalJson::parse(to_json(fields(o.common.chat)))},
+                       {"chat_options", EvalJson::parse(to_json(fields(chat)))},
                        {"problems", problems},
                        {"samples", o.samples},
                        {"greedy", o.greedy},
@@ -95,15 +97,18 @@ std::string how_asked(const EvalTaskOptions& o, int64_t problems) {
 }  // namespace
 
 std::vector<Field> fields(EvalTaskOptions& o) {
-  return joined(fields(o.common.chat), {{"task", one_of(o.common.task, names_of(text_tasks())), "evaluate on the held-out problems of a task"},
-          {"problems", &o.problems, "held-out problems, or as many as there are", whole_from(1, 100000)},
-          {"samples", &o.samples, "responses to each problem", whole_from(1, 10000)},
-          {"k", &o.k, "for pass@k and the majority vote maj@k, as in 1,8; empty: 1 and --samples"},
-          {"temperature", &o.temperature, "of the responses; it divides the logits", kPositive},
-          flag("greedy", o.greedy, "the likeliest token instead of a sample"),
-          {"seed", &o.seed, "of the samples; models side by side have the same"},
-          {"max-rows", &o.max_rows, "responses sampled at a time; at least those to a problem", whole_from(1, 1000000)},
-          {"out", &o.out, "a folder for results.jsonl, summary.json and summary.md; an evaluation goes on there"}});
+  return joined(
+      fields(o.common.chat),
+      {{"task", one_of(o.common.task, names_of(text_tasks())), "evaluate on the held-out problems of a task"},
+       dtype_field(o.common.dtype),
+       {"problems", &o.problems, "held-out problems, or as many as there are", whole_from(1, 100000)},
+       {"samples", &o.samples, "responses to each problem", whole_from(1, 10000)},
+       {"k", &o.k, "for pass@k and the majority vote maj@k, as in 1,8; empty: 1 and --samples"},
+       {"temperature", &o.temperature, "of the responses; it divides the logits", kPositive},
+       flag("greedy", o.greedy, "the likeliest token instead of a sample"),
+       {"seed", &o.seed, "of the samples; models side by side have the same"},
+       {"max-rows", &o.max_rows, "responses sampled at a time; at least those to a problem", whole_from(1, 1000000)},
+       {"out", &o.out, "a folder for results.jsonl, summary.json and summary.md; an evaluation goes on there"}});
 }
 
 int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& given) {
@@ -120,13 +125,14 @@ int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& give
   o.common.init = model.run;  // a chat model is asked in its own format
   const auto task = make_task(o.common);
   std::vector<LoadedModel> models;
-  models.push_back(load_model(model.run, model, *task, device));
-  for (const std::string& run : o.against) models.push_back(load_model(run, model, *task, device));
+  models.push_back(load_model(model.run, model, *task, device, o.common.dtype));
+  for (const std::string& run : o.against) models.push_back(load_model(run, model, *task, device, o.common.dtype));
   const std::vector<Problem> problems = task->held_out(o.problems);
   check(!problems.empty(), "pg eval: the task {} has no held-out problems", task->name());
   const int64_t count = std::ssize(problems), rows = std::max<int64_t>(1, o.max_rows / o.samples);
   for (const LoadedModel& m : models) {
-    check_batch_memory(used_config(*m.model, *task), std::min(rows, count) * o.samples, "a smaller --max-rows or fewer --samples");
+    check_batch_memory(used_config(*m.model, *task), std::min(rows, count) * o.samples,
+                       "a smaller --max-rows or fewer --samples");
   }
   check_memory(1e3 * static_cast<double>(count) * static_cast<double>(o.samples) * static_cast<double>(models.size()),
                fmt::format("{} x {} responses of {} models", count, o.samples, models.size()),

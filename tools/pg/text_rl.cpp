@@ -64,15 +64,19 @@ bool has_field(const std::vector<Field>& fields, const std::string& name) {
 
 }  // namespace
 
+Field dtype_field(std::optional<DType>& dtype) {
+  return {"dtype", named_field<std::optional<DType>>(dtype, {{"", {}}, {"f32", f32}, {"bf16", bf16}}),
+          "type of weights and activations; empty: that of the model, f32 for a new or a pretrained one"};
+}
+
 std::vector<Field> fields(TextRlOptions& o, bool resumes) {
-  const NamedValue dtype = named_field<std::optional<DType>>(o.dtype, {{"", {}}, {"f32", f32}, {"bf16", bf16}});
   return joined(
       joined(joined(fields(o.run, resumes), fields(o.chat)),
              {{"task", one_of(o.task, names_of(text_tasks())), "what is learned"},
               {"init", &o.init,
                "a run or checkpoint to begin with, or a pretrained chat model; it decides layers, heads and width"},
               device_field(o.device),
-              {"dtype", dtype, "type of weights and activations; empty: f32, or that of --init"}}),
+              dtype_field(o.dtype)}),
       size_fields(o.model));
 }
 

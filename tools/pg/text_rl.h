@@ -25,6 +25,7 @@ struct TextRlOptions {
   std::string adapter;         // of the same: a folder of PEFT with adapters for that model
   ChatTaskOptions chat;        // if the model of `init` is a chat model
 };
+Field dtype_field(std::optional<DType>& dtype);
 // All but the options of the task and those of adapter_fields(). `resumes`: the command has --resume.
 std::vector<Field> fields(TextRlOptions& options, bool resumes = true);
 
