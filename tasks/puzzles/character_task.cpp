@@ -37,8 +37,9 @@ class CharacterTask : public TextTask {
     return problems;
   }
   Score score(const Problem& problem, std::span<const int32_t> response) const override {
-    if (response.empty() || response.back() != end_id()) return {};
-    return puzzles_->grade(*problem.puzzle, text(response.first(response.size() - 1)));
+    // Every score has the same parts: a response without its end is graded as an empty answer, which is wrong.
+    const bool ends = !response.empty() && response.back() == end_id();
+    return puzzles_->grade(*problem.puzzle, ends ? text(response.first(response.size() - 1)) : "");
   }
 
  private:

@@ -51,17 +51,17 @@ class ChatTask : public TextTask {
     return problems;
   }
   Score score(const Problem& problem, std::span<const int32_t> response) const override {
-    if (response.empty() || response.back() != end_) return {};
-    const std::string all = text(response.first(response.size() - 1));
-    const auto answer = format_.find(all);
-    if (!answer) return {};
-    Score score = puzzles_->grade(*problem.puzzle, trimmed(*answer));
+    // Every score has the same parts: a response without an answer is graded as an empty one, which is wrong.
+    const bool ends = !response.empty() && response.back() == end_;
+    const std::string all = ends ? text(response.first(response.size() - 1)) : "";
+    const auto answer = ends ? format_.find(all) : std::nullopt;
+    Score score = puzzles_->grade(*problem.puzzle, answer ? trimmed(*answer) : "");
     const double whole = 1 + options_.format_reward;
     for (auto& [name, value] : score.parts) value /= whole;
     score.reward /= whole;
     if (options_.format_reward > 0) {
-      score.parts.emplace_back("format", options_.format_reward / whole);
-      score.reward += options_.format_reward / whole;
+      score.parts.emplace_back("format", answer ? options_.format_reward / whole : 0);
+      score.reward += score.parts.back().second;
     }
     return score;
   }

@@ -110,6 +110,7 @@ TEST_CASE("puzzles: nonsense earns nothing and no answer earns more than a right
         REQUIRE(score.reward >= 0);
         REQUIRE(score.solved == (score.reward == 1));
         REQUIRE(score.reward <= 1);
+        REQUIRE(score.parts.size() == task->grade(p, p.answer).parts.size());
         double sum = 0;
         for (const auto& [name, value] : score.parts) sum += value;
         REQUIRE(sum == Approx(score.reward));
@@ -130,6 +131,11 @@ TEST_CASE("puzzles: a model of characters gets a score for a response that ends"
       REQUIRE(task->score(p, p.answer).solved);
       REQUIRE(task->score(p, std::span(p.answer).first(p.answer.size() - 1)).reward == 0);
       REQUIRE(task->score(p, {}).reward == 0);
+      // A batch needs the same parts from every response.
+      const Score right = task->score(p, p.answer), unended = task->score(p, std::span(p.answer).first(1)),
+                  none = task->score(p, {});
+      REQUIRE(unended.parts.size() == right.parts.size());
+      REQUIRE(none.parts.size() == right.parts.size());
     }
     const std::vector<Problem> held_out = task->held_out(50);
     REQUIRE_FALSE(held_out.empty());
