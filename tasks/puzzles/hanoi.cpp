@@ -87,7 +87,7 @@ class Hanoi : public PuzzleTask {
     return {.question = short_form(position),
             .request = request_of(position),
             .answer = fmt::format("{}", fmt::join(moves, " ")),
-            .key = standard ? short_form(position) : key_of(position),
+            .key = standard ? fmt::format("from {} to {}", position.peg[0], position.goal) : key_of(position),
             .gold = short_form(position),
             .subject = fmt::format("{} disks", position.peg.size()),
             .level = static_cast<int>(position.peg.size()) - 1};
@@ -124,7 +124,7 @@ class Hanoi : public PuzzleTask {
 }  // namespace
 
 std::vector<Field> fields(HanoiOptions& o) {
-  return {{"disks", &o.disks, "disks of a puzzle, at most", whole_from(2, 8)},
+  return {{"disks", &o.disks, "disks of a puzzle, at most", whole_from(3, 8)},
           {"fewest", &o.fewest, "disks of a puzzle, at least", whole_from(2, 8)},
           {"start", one_of(o.start, {"random", "standard"}), "any position, or all disks on one peg"},
           {"shortest", &o.shortest, "divide the reward of a solution by its length: that of a shortest one keeps it"},

@@ -109,7 +109,8 @@ std::vector<Field> fields(HanoiOptions& options);
 // divided by its own. Moves that do not solve it earn progress * (distance before - distance after) / distance before,
 // at least 0, in shortest solutions; they earn nothing if one of them breaks the rules or follows the solution. With
 // both, a solution earns progress + (1 - progress) * that quotient. Random positions that differ only in the names of
-// the pegs are held out together; of the standard start there are so few that each pair of pegs counts as another one.
+// the pegs are held out together. Of the standard start, one of the six pairs of pegs is held out for every number of
+// disks.
 std::unique_ptr<PuzzleTask> hanoi_puzzles(const HanoiOptions& options = {});
 
 // ---- connections.cpp

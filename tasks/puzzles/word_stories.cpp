@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kNames[] = {"Anna", "Ben",  "Clara", "David", "Emma", "Finn", "Grace", "Henry",
                                   "Iris", "Jack", "Kate",  "Liam",  "Mia",  "Noah", "Olive", "Paul"};
 constexpr const char* kThings[] = {"apples", "marbles", "stickers", "shells", "stamps", "buttons",
-                                   "nuts",   "cards",   "coins",    "beads",  "stones", "pencils"};
+                                   "nuts",   "cards",   "ribbons",  "beads",  "stones", "pencils"};
 // With the word for one of them.
 constexpr std::pair<const char*, const char*> kGoods[] = {{"pen", "pens"},   {"ruler", "rulers"}, {"cup", "cups"},
                                                           {"book", "books"}, {"lamp", "lamps"},   {"ball", "balls"}};

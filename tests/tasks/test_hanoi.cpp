@@ -198,6 +198,19 @@ TEST_CASE("hanoi: options decide the puzzles, and renamed pegs are held out toge
   }
   CHECK(questions == 3 * 26);  // 3 goals
   CHECK(by_key.size() == 13);  // 26 positions for a goal, in pairs with the two other pegs exchanged
-  CHECK(testing::contains(testing::error_of([] { hanoi_puzzles({.disks = 2, .fewest = 3}); }), "fewest"));
+  // Every choice of options leaves puzzles to train on and others that are held out.
+  for (int64_t disks = 3; disks <= 8; ++disks) {
+    for (int64_t fewest = 2; fewest <= disks; ++fewest) {
+      for (const char* start : {"random", "standard"}) {
+        const auto some = hanoi_puzzles({.disks = disks, .fewest = fewest, .start = start});
+        CHECK_FALSE(is_held_out(draw_puzzle(*some, generator, false)));
+        std::set<std::string> keys;
+        for (const Puzzle& p : held_out_puzzles(*some, 20)) keys.insert(p.key);
+        CHECK_FALSE(keys.empty());
+        if (start[0] == 's') CHECK(keys.size() == 1);
+      }
+    }
+  }
+  CHECK(testing::contains(testing::error_of([] { hanoi_puzzles({.disks = 3, .fewest = 4}); }), "fewest"));
   CHECK(testing::contains(testing::error_of([] { hanoi_puzzles({.disks = 9}); }), "disks"));
 }
