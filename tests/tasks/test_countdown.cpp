@@ -98,10 +98,12 @@ TEST_CASE("countdown: texts that break the rules earn nothing", "[tasks][puzzles
                                     "3+5+2+3+5",    "(3+5)*2//1", "x=(3+5)*2",  "[3+5]*2",      "{3+5}*2",
                                     "\\frac{3}{5}", "3+5#",       "3!+5*2",     "sqrt(5)",      "99999999999999999999"};
   wrong.push_back("(3+5)*2" + std::string(1, '\0'));
-  wrong.push_back(std::string(100000, '(') + "3" + std::string(100000, ')'));
+  std::string deep(100000, '(');
+  deep.append(1, '3').append(100000, ')');
+  wrong.push_back(deep);
   wrong.push_back(std::string(100000, '('));
   wrong.push_back(std::string(100000, '3'));
-  wrong.push_back("3" + std::string(100000, '+'));
+  wrong.push_back(fmt::format("3{:+>100000}", ""));
   for (int i = 0; i < 100000; ++i) wrong.back() += "+3";
   for (const std::string& text : wrong) {
     const Score score = task->grade(p, text);
