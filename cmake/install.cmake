@@ -17,6 +17,6 @@ install(EXPORT policygradTargets NAMESPACE policygrad:: DESTINATION ${package_di
 write_basic_package_version_file(policygradConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 configure_file(cmake/policygradConfig.cmake policygradConfig.cmake @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/policygradConfig.cmake ${PROJECT_BINARY_DIR}/policygradConfigVersion.cmake
-              cmake/FindPCRE2.cmake cmake/Findutf8proc.cmake
+              cmake/FindPCRE2.cmake cmake/Findutf8proc.cmake cmake/FindGMP.cmake
               cmake/FindNCCL.cmake
         DESTINATION ${package_dir})

@@ -25,7 +25,7 @@ pg_mpi(pg_tensor)
 pg_layer(pg_autograd FOLDERS autograd LINKS pg_tensor)
 pg_layer(pg_nn FOLDERS nn LINKS pg_autograd)
 pg_layer(pg_tasks FOLDERS tasks tasks/bpe tasks/grade tasks/puzzles LINKS pg_base)
-target_link_libraries(pg_tasks PRIVATE PCRE2::8BIT utf8proc::utf8proc)
+target_link_libraries(pg_tasks PUBLIC GMP::gmpxx PRIVATE PCRE2::8BIT utf8proc::utf8proc)
 pg_layer(pg_rl FOLDERS rl rl/text rl/control LINKS pg_nn pg_tasks)
 
 pg_precompile(pg_tensor tensor/format.h tensor/tensor.h)

@@ -4,6 +4,7 @@ find_dependency(Threads)
 list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})  # FindPCRE2.cmake and others
 find_dependency(PCRE2)
 find_dependency(utf8proc)
+find_dependency(GMP)
 if("@POLICYGRAD_CUDA@" STREQUAL "nvcc")
   find_dependency(CUDAToolkit)
   if("@NCCL_FOUND@")

@@ -30,6 +30,7 @@ have_header nlohmann/json.hpp || need nlohmann-json3-dev nlohmann-json
 have_header yaml-cpp/yaml.h || need libyaml-cpp-dev yaml-cpp
 have_header pcre2.h || need libpcre2-dev pcre2
 have_header utf8proc.h || need libutf8proc-dev utf8proc
+have_header gmpxx.h || need libgmp-dev gmp
 missing=${missing# }
 
 if [ "${1:-}" = --missing ]; then

@@ -11,7 +11,7 @@ pack() {
   local packages file
   sh scripts/setup.sh --missing || { echo "first: sh scripts/setup.sh" >&2; return 1; }
   packages=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' libfmt-dev 'libfmt[0-9]*' libcli11-dev catch2 \
-    nlohmann-json3-dev libyaml-cpp-dev 'libyaml-cpp[0-9]*' libpcre2-dev libpcre2-8-0 'libutf8proc*' | sed -n 's/^ii  *//p')
+    nlohmann-json3-dev libyaml-cpp-dev 'libyaml-cpp[0-9]*' libpcre2-dev libpcre2-8-0 'libutf8proc*' libgmp-dev libgmp10 'libgmpxx*' | sed -n 's/^ii  *//p')
   rm -rf .gpu
   mkdir .gpu
   # shellcheck disable=SC2086  # a list of names
@@ -73,7 +73,7 @@ do_machine() {
 }
 do_build() {
   local options=() package config cap root library
-  [ ! -d .gpu ] || options+=("-DCMAKE_PREFIX_PATH=$PWD/.gpu/usr")  # PCRE2 and utf8proc have no CMake package
+  [ ! -d .gpu ] || options+=("-DCMAKE_PREFIX_PATH=$PWD/.gpu/usr")  # PCRE2, utf8proc and GMP have no CMake package
   for package in fmt nlohmann_json CLI11 yaml-cpp Catch2; do
     config=$(find .gpu -iname "${package}-config.cmake" -o -iname "${package}Config.cmake" 2>/dev/null | head -n 1)
     [ -z "$config" ] || options+=("-D${package}_DIR=$PWD/$(dirname "$config")")

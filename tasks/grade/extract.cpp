@@ -47,4 +47,26 @@ std::optional<std::string_view> last_tagged(std::string_view text, std::string_v
   return text.substr(content, end - content);
 }
 
+FoundAnswer find_answer(std::string_view text) {
+  using Where = FoundAnswer::Where;
+  if (text.find("\\boxed") != std::string_view::npos || text.find("\\fbox") != std::string_view::npos) {
+    const auto boxed = last_boxed(text);
+    return boxed ? FoundAnswer{Where::boxed, trimmed(*boxed)} : FoundAnswer{Where::nowhere};
+  }
+  if (const auto tagged = last_tagged(text, "answer")) return {Where::tagged, trimmed(*tagged)};
+  constexpr std::string_view kPhrase = "answer is";
+  const auto same_letter = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
+  const auto phrase = std::find_end(text.begin(), text.end(), kPhrase.begin(), kPhrase.end(), same_letter);
+  if (phrase == text.end()) return {Where::nowhere};
+  std::string_view rest = text.substr(static_cast<size_t>(phrase - text.begin()) + kPhrase.size());
+  rest = trimmed(rest.substr(0, rest.find('\n')));
+  if (rest.starts_with(':')) rest = trimmed(rest.substr(1));
+  for (size_t i = 0; i + 1 < rest.size(); ++i) {  // a point before a space ends the sentence
+    if (rest[i] == '.' && rest[i + 1] == ' ') rest = rest.substr(0, i);
+  }
+  if (rest.ends_with('.')) rest.remove_suffix(1);
+  if (rest.empty()) return {Where::nowhere};
+  return {Where::phrase, trimmed(rest)};
+}
+
 }  // namespace pg

@@ -13,6 +13,16 @@ std::optional<std::string_view> last_boxed(std::string_view text);
 // follows the end.
 std::optional<std::string_view> last_tagged(std::string_view text, std::string_view tag);
 
+// An answer and where it was found.
+struct FoundAnswer {
+  enum class Where { boxed, tagged, phrase, nowhere } where;
+  std::string_view text = {};  // part of the text that was searched
+};
+// The last \boxed{…} or \fbox{…}; without one the last <answer>…</answer>; without one what follows the last "answer
+// is" (any case; a colon may follow) up to the end of its sentence or line. A box whose braces are not balanced is
+// nowhere: the response is cut.
+FoundAnswer find_answer(std::string_view text);
+
 // Without white space (ASCII) at both ends.
 std::string_view trimmed(std::string_view text);
 

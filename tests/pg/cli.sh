@@ -100,6 +100,14 @@ tiny 0 'using the built-in stories instead' --data tinyshakespeare
 says 1 'tinyshakespeare.txt could not be downloaded' "$pg" fetch tinyshakespeare.txt
 says 1 'known are: tinyshakespeare.txt' "$pg" fetch nothing
 says 0 'public domain' "$pg" fetch --list
+# An answer equals another or not; a broken line of pairs is named.
+says 0 'yes' "$pg" grade '\frac12' 0.5
+says 2 'the normal forms differ' "$pg" grade 3.14159 '\pi' --explain
+says 3 'an operand is missing' "$pg" grade '\frac' 5 --json
+says 1 'two answers are needed' "$pg" grade 5
+printf '{"given":"1/2","gold":"0.5"}\n{"given":"1"}\n' >pairs.jsonl
+says 1 'pairs.jsonl, line 2' "$pg" grade --pairs pairs.jsonl
+says 1 'none.jsonl cannot be read' "$pg" grade --pairs none.jsonl
 # A tokenizer is trained, encodes and decodes; what cannot be read is named.
 printf 'low low lower newest newest <|end|> w\303\251\n' >words.txt
 says 0 '260 tokens' "$pg" tokenize train words.txt --vocab-size 260 --special '<|end|>' --out words.json

@@ -23,6 +23,7 @@ Command bench_command();
 Command tokenize_command();
 Command export_command();
 Command fetch_command();
+Command grade_command();
 Command scale_command();
 Command doctor_command();
 

@@ -1,0 +1,25 @@
+#pragma once
+// Sets of real numbers: unions of intervals and points, from brackets, unions and inequalities of one variable.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tasks/grade/expression.h"
+#include "tasks/grade/grade.h"
+
+namespace pg::grading {
+
+struct Interval {
+  Node low, high;
+  bool low_closed = false, high_closed = false;
+};
+struct RealSet {
+  std::string variable;  // empty if the set has brackets only
+  std::vector<Interval> parts;
+};
+
+// The set that a tree describes, its parts disjoint and ascending. Nothing for other trees and for ends whose order is
+// not certain. `plain_groups`: (a, b) is an interval and no pair, and {a} is a point.
+std::optional<RealSet> real_set(const Node& node, bool plain_groups, const GradeLimits& limits);
+
+}  // namespace pg::grading

@@ -1,0 +1,169 @@
+#pragma once
+// The parser of answers. parser.cpp has what stands around values: lists, relations, sums, products; parser_values.cpp
+// what a value begins with: numbers, words, functions, brackets, commands.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tasks/grade/expression.h"
+#include "tasks/grade/extract.h"
+#include "tasks/grade/grade.h"
+#include "tasks/grade/lexer.h"
+#include "tasks/grade/number_words.h"
+#include "tensor/base/error.h"
+#include "tensor/base/text.h"
+
+namespace pg::grading {
+
+// Whether a word or command is the name of a function that to_text() and numeric.h know.
+bool is_function(std::string_view name);
+
+class Parser {
+ public:
+  using Kind = Node::Kind;
+
+  Parser(std::string_view text, const GradeLimits& limits)
+      : budget_(limits.steps, limits.bits), lexer_(text, budget_), text_(text), limits_(limits) {
+    advance();
+  }
+
+  Node answer() {
+    Node node = list(false);
+    check(token_.kind == Token::Kind::end, "unexpected {} at byte {}", shown(), token_.begin);
+    return node;
+  }
+
+ private:
+  // Counts a level of nesting while it lives.
+  struct Level {
+    explicit Level(Parser& parser) : depth(parser.depth_) {
+      ++depth;
+      check(depth <= parser.limits_.depth, "more than {} levels of nesting", parser.limits_.depth);
+    }
+    ~Level() { --depth; }
+    Level(const Level&) = delete;
+    int64_t& depth;
+  };
+
+  void advance() {
+    budget_.spend();
+    token_ = lexer_.next();
+  }
+  std::string shown() const {
+    return token_.kind == Token::Kind::end ? "end" : fmt::format("'{}'", excerpt(token_.value, 20));
+  }
+  bool accept(char c) {
+    if (!token_.symbol(c)) return false;
+    advance();
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail("expected '{}' instead of {} at byte {}", c, shown(), token_.begin);
+  }
+
+  static std::string inner(const Token& token) { return std::string(trimmed(token.value)); }
+  bool at_separator() const;
+
+  // Statements between commas, "or" and "and". `inside`: in brackets or braces.
+  Node list(bool inside);
+
+  std::string_view relation() const;
+
+  Node statement();
+
+  Node union_of_sets();
+
+  // A sum, with a unit or a noun behind it or a $ before it.
+  Node quantity();
+
+  std::string exponent_digit();
+
+  Node with_unit(Node value, Unit unit);
+
+  bool unit_word() const;
+  bool known_word() const { return is_function(token_.value) || token_.value == "sqrt" || scale_of(token_.value) > 0; }
+
+  Node sum();
+
+  bool starts_factor() const;
+
+  Node product();
+
+  // "7 3/4": adds the proper fraction that follows to the whole number before it.
+  bool mixed(Node& whole);
+  bool back_to(const Token& token) {
+    lexer_.seek(token.end);
+    token_ = token;
+    return false;
+  }
+
+  Node sequence(std::vector<Node> numbers) {
+    check(numbers.size() == 1, "two numbers without a sign between them at byte {}", token_.begin);
+    while (token_.kind == Token::Kind::number) numbers.push_back(number());
+    return make(Kind::sequence, std::move(numbers));
+  }
+
+  Node signed_factor();
+
+  // A primary with what follows it: powers, factorials, percent, degrees.
+  Node factor();
+
+  bool next_is_star() const { return token_.end < text_.size() && text_[token_.end] == '*'; }
+
+  Node exponent();
+
+  // "A3_{16}": a number whose digits include letters. False if there is none at this token.
+  bool take_letter_digits();
+
+  Node number();
+  mpq_class ten_to(int64_t exponent);
+
+  // "42_7": digits in a base from 2 to 36.
+  Node based(const Token& literal);
+
+  // What \frac, \sqrt and _ take: a group in braces, or one digit, letter or command.
+  Node argument(bool one_digit = true);
+
+  static Node letter_of(char c) {
+    if (c == 'e') return make_name(Kind::euler, "");
+    if (c == 'i') return make_name(Kind::imaginary, "");
+    return make_name(Kind::variable, std::string_view(&c, 1));
+  }
+
+  Node primary();
+
+  Node number_or_mixed();
+
+  // \text{…} where a value must be: a name, as in \text{Area} = 5.
+  Node text_name();
+
+  Node word();
+
+  Node subscripted(const std::string& letters);
+
+  Node square_root();
+
+  Node function(std::string name);
+
+  // A statement or a list in brackets: parentheses, a tuple, an interval, a set, an absolute value.
+  Node bracket();
+
+  Node command();
+
+  Node braces(size_t begin);
+
+  std::string environment();
+
+  Node matrix(size_t begin);
+
+  Budget budget_;
+  Lexer lexer_;
+  std::string_view text_;
+  const GradeLimits& limits_;
+  Token token_;
+  int64_t depth_ = 0, quotients_ = 0;
+  int bars_ = 0;
+};
+
+}  // namespace pg::grading

@@ -1,0 +1,29 @@
+// Fuzz target: two answers. The verdict is the same again and in the other direction, and a text equals itself.
+// sources: tasks/grade/compare.cpp tasks/grade/expression.cpp tasks/grade/extract.cpp tasks/grade/grade.cpp
+// sources: tasks/grade/intervals.cpp tasks/grade/lexer.cpp tasks/grade/normal_form.cpp tasks/grade/number_words.cpp
+// sources: tasks/grade/numeric.cpp tasks/grade/parser.cpp tasks/grade/parser_values.cpp tasks/grade/polynomial.cpp
+// sources: tasks/grade/units.cpp tasks/grade/values.cpp tensor/base/text.cpp
+// libraries: gmpxx gmp
+// seed: \\frac12\n0.5
+// seed: \\sqrt[3]{8}x^{-1}\n2/x
+// seed: (-\\infty,1]\\cup[2,3)\nx\\le 1 or 2\\le x<3
+// seed: \\begin{pmatrix}1&2\\\\\\\\3&4\\end{pmatrix}\n\\log_2 8
+// seed: 5\\text{ km/h}\n$5, 42_7
+// seed: |x|!\\binom52\\sin^2 30^\\circ\n\\pm 3%%
+#include "tasks/grade/grade.h"
+
+#include <cstdint>
+
+using namespace pg;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const size_t end = text.find('\n');
+  const std::string_view given = text.substr(0, end), gold = end < size ? text.substr(end + 1) : given;
+  const GradeLimits limits{.bytes = 2000, .steps = 20000};
+  const Verdict verdict = grade_answer(given, gold, limits);
+  if (grade_answer(gold, given, limits).kind != verdict.kind) __builtin_trap();
+  if (grade_answer(given, gold, limits).reason != verdict.reason) __builtin_trap();
+  describe_answer(given, limits);
+  return 0;
+}
