@@ -264,7 +264,7 @@ bool Parser::mixed(Node& whole) {
   if (token_.kind != Token::Kind::number || token_.value.find_first_not_of("0123456789") != std::string::npos) {
     return back_to(numerator);
   }
-  const mpz_class n(numerator.value), d(token_.value);
+  const mpz_class n(numerator.value, 10), d(token_.value, 10);
   if (n >= d) return back_to(numerator);
   advance();
   mpq_class part(n, d);

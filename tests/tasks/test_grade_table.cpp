@@ -24,6 +24,7 @@ void check_pairs(const std::vector<Pair>& pairs, Verdict::Kind kind) {
 // clang-format off
 TEST_CASE("equal answers are equal", "[grade]") {
   check_pairs({
+      {"2 03/08", R"(2\frac38)"},  // decimal, not octal
       {"16.0", "16"}, {"5.", "5"}, {"05", "5"}, {"+5", "5"}, {"-0", "0"}, {"1e3", "1000"}, {"1,000", "1000"},
       {"1{,}000", "1000"}, {R"(11,\!880)", "11880"}, {"1,234,567", "1234567"}, {".5", R"(\frac12)"},
       {"1/2", R"(\frac{1}{2})"}, {"0.25", R"(\frac14)"}, {"1.5", R"(\frac32)"}, {"7.75", R"(7\frac34)"},
