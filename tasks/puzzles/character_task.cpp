@@ -1,6 +1,7 @@
 // Puzzles for a model that reads and writes their characters.
 #include <algorithm>
 
+#include "tasks/puzzles/problem_file.h"
 #include "tasks/puzzles/puzzle.h"
 #include "tensor/base/error.h"
 
@@ -45,7 +46,7 @@ class CharacterTask : public TextTask {
   Problem problem_of(Puzzle puzzle) const {
     Problem problem;
     problem.prompt = tokenizer_.encode(puzzle.question + kAsks);
-    problem.answer = tokenizer_.encode(puzzle.answer);
+    problem.answer = tokenizer_.encode(ascii_of(puzzle.answer));
     problem.answer.push_back(end_id());
     problem.puzzle = std::make_shared<const Puzzle>(std::move(puzzle));
     return problem;

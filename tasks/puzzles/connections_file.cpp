@@ -3,11 +3,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "tasks/grade/extract.h"
 #include "tasks/puzzles/connections.h"
-#include "tasks/text_data.h"
+#include "tasks/puzzles/problem_file.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 
@@ -30,10 +29,8 @@ std::string word_of(const Json& json, const std::string& where) {
   return word;
 }
 
-WordPuzzle puzzle_of(const std::string& line, const std::string& where) {
-  const Json json = Json::parse(shallow_json(line, where), nullptr, /*allow_exceptions=*/false);
-  check(json.is_object() && json.contains("groups"), "{}: expected a JSON object with \"groups\", got '{}'", where,
-        excerpt(line));
+WordPuzzle puzzle_of(const Json& json, const std::string& where) {
+  check(json.contains("groups"), "{}: expected \"groups\"", where);
   const Json& groups = json["groups"];
   check(groups.is_array() && groups.size() == kGroups, "{}: \"groups\" must be a list of {} groups", where, kGroups);
   WordPuzzle puzzle;
@@ -79,14 +76,8 @@ void set_keys(std::vector<WordPuzzle>& puzzles) {
 }  // namespace
 
 std::vector<WordPuzzle> read_word_puzzles(const std::string& path) {
-  std::string note;
-  std::istringstream file(unix_text(read_file(path), path, note));
   std::vector<WordPuzzle> puzzles;
-  std::string line;
-  for (int64_t number = 1; std::getline(file, line); ++number) {
-    if (!trimmed(line).empty()) puzzles.push_back(puzzle_of(line, fmt::format("{}:{}", path, number)));
-  }
-  check(!puzzles.empty(), "{}: the file has no puzzles", path);
+  each_problem(path, [&](const Json& json, const std::string& where) { puzzles.push_back(puzzle_of(json, where)); });
   set_keys(puzzles);
   return puzzles;
 }

@@ -31,6 +31,7 @@ const std::vector<PuzzleRow>& puzzle_tasks() {
           connections_puzzles),
       row("word-problems", "problems in words of several steps, also GSM8K's; reward: 1 for the right number",
           word_problems),
+      row("math", "mathematics with exact answers in LaTeX, also MATH's; reward: 1 for an equal answer", math_puzzles),
   };
   return all;
 }

@@ -16,7 +16,7 @@ namespace pg {
 struct Puzzle {
   std::string question;  // the short form, for models of characters, in the task's alphabet: "27+48"
   std::string request;   // the same in English, for chat models, without a word about the form of the answer
-  std::string answer;    // a right answer, in the task's alphabet: of a solver
+  std::string answer;    // a right answer: of a solver. For models of characters ascii_of() it
   std::string key;   // equal for puzzles that give each other's answer away, such as 27+48 and 48+27; empty: question
   std::string gold;  // what grade() needs to know besides; it never reaches the model
   std::string subject;  // for tables of results, with level; may be empty
@@ -142,5 +142,19 @@ std::vector<Field> fields(WordProblemOptions& options);
 // problems have letters, digits and .,?'$- in their alphabet; those of a file all of ASCII but '=', and a model of
 // characters sees '~' for what is not in it.
 std::unique_ptr<PuzzleTask> word_problems(const WordProblemOptions& options = {});
+
+// ---- math.cpp
+
+struct MathOptions {
+  int64_t easiest = 1, hardest = 5;  // levels; those of a file that are unknown are taken too
+  std::string file = {};             // like MATH's (tasks/puzzles/math.h); empty: generated problems
+};
+std::vector<Field> fields(MathOptions& options);
+
+// Problems of mathematics: "What is $\frac{1}{2} + \frac{1}{3}$?", for models of characters "1/2+1/3". Reward 1 for an
+// answer that grade_answer() (tasks/grade/grade.h) finds equal, otherwise 0. An answer to a generated problem may have
+// no more operations than the expected one, nor other roots, so that the question is no answer. In files of problems it
+// may.
+std::unique_ptr<PuzzleTask> math_puzzles(const MathOptions& options = {});
 
 }  // namespace pg

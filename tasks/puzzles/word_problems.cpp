@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tasks/grade/extract.h"
+#include "tasks/puzzles/problem_file.h"
 #include "tasks/puzzles/puzzle.h"
-#include "tasks/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 
@@ -20,14 +19,9 @@ constexpr std::string_view kSigns = " .,?'$-";                          // of ge
 constexpr std::string_view kMoreSigns = "!\"#%&()*+/:;<>@[\\]^_`{|}~";  // and of files: all of ASCII but '='
 constexpr int64_t kLongestStory = 360;
 
-WordProblem problem_of(const std::string& line, const std::string& where) {
-  const Json json = Json::parse(shallow_json(line, where), nullptr, /*allow_exceptions=*/false);
-  check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(line));
-  for (const char* key : {"question", "answer"}) {
-    check(json.contains(key) && json[key].is_string(), "{}: \"{}\" must be a string", where, key);
-  }
+WordProblem problem_of(const Json& json, const std::string& where) {
   WordProblem problem;
-  const std::string question = json["question"].get<std::string>(), answer = json["answer"].get<std::string>();
+  const std::string question = text_at(json, "question", where), answer = text_at(json, "answer", where);
   problem.text = problem.key = trimmed(question);
   check(!problem.text.empty(), "{}: the question is empty", where);
   const size_t mark = answer.rfind("####");
@@ -37,26 +31,6 @@ WordProblem problem_of(const std::string& line, const std::string& where) {
   problem.number = *number;
   for (size_t at = answer.find("<<"); at < mark; at = answer.find("<<", at + 2)) ++problem.steps;
   return problem;
-}
-
-// In ASCII without '=': usual quotes and dashes as the keys of a keyboard, anything else as '~'.
-std::string ascii(std::string_view text) {
-  std::string result;
-  while (!text.empty()) {
-    const Utf8Character c = first_character(text);
-    text.remove_prefix(std::max<size_t>(1, c.length));
-    if (c.value == U'‘' || c.value == U'’')
-      result += '\'';
-    else if (c.value == U'“' || c.value == U'”')
-      result += '"';
-    else if (c.value == U'–' || c.value == U'—' || c.value == U'−')
-      result += '-';
-    else if (c.value == '\n' || c.value == '\r' || c.value == '\t' || c.value == U'\u00a0')
-      result += ' ';
-    else
-      result += c.length == 1 && c.value >= ' ' && c.value <= '~' && c.value != '=' ? static_cast<char>(c.value) : '~';
-  }
-  return result;
 }
 
 class WordProblems : public PuzzleTask {
@@ -91,7 +65,7 @@ class WordProblems : public PuzzleTask {
         problems_.empty()
             ? make_word_problem(generator, 2 + static_cast<int>(generator.integer(options_.problem_steps - 1)))
             : problems_[static_cast<size_t>(generator.integer(std::ssize(problems_)))];
-    return {.question = ascii(problem.text),
+    return {.question = ascii_of(problem.text),
             .request = problem.text,
             .answer = problem.number,
             .key = problem.key,
@@ -119,14 +93,8 @@ class WordProblems : public PuzzleTask {
 }  // namespace
 
 std::vector<WordProblem> read_gsm8k(const std::string& path) {
-  std::string note;
-  std::istringstream file(unix_text(read_file(path), path, note));
   std::vector<WordProblem> problems;
-  std::string line;
-  for (int64_t number = 1; std::getline(file, line); ++number) {
-    if (!trimmed(line).empty()) problems.push_back(problem_of(line, fmt::format("{}:{}", path, number)));
-  }
-  check(!problems.empty(), "{}: the file has no problems", path);
+  each_problem(path, [&](const Json& json, const std::string& where) { problems.push_back(problem_of(json, where)); });
   return problems;
 }
 

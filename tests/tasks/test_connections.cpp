@@ -211,6 +211,6 @@ TEST_CASE("connections: a file of puzzles, split so that no group is in both par
     CHECK(contains(error, message));
   }
   write("\n \n");
-  CHECK(contains(error_of([&] { connections_puzzles({.file = path}); }), "no puzzles"));
+  CHECK(contains(error_of([&] { connections_puzzles({.file = path}); }), "no problems"));
   CHECK(contains(error_of([&] { connections_puzzles({.file = folder.file("none")}); }), "none"));
 }

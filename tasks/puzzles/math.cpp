@@ -1,0 +1,176 @@
+// Problems of mathematics, generated or of a file, whose answers the exact grader compares.
+#include "tasks/puzzles/math.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tasks/grade/extract.h"
+#include "tasks/grade/grade.h"
+#include "tasks/puzzles/problem_file.h"
+#include "tasks/puzzles/puzzle.h"
+#include "tensor/base/error.h"
+
+namespace pg {
+namespace {
+
+constexpr int64_t kBrief = 40, kAnswer = 40, kText = 160;  // bytes of generated problems at most
+
+// A number, or the digits of "Level 3". "Level ?" is unknown.
+int level_of(const nlohmann::json& json, const std::string& where) {
+  if (!json.contains("level")) return 0;
+  const auto& level = json["level"];
+  if (level.is_number_integer()) return level.get<int>();
+  check(level.is_string(), "{}: \"level\" must be a number or a text like \"Level 3\"", where);
+  const std::string text = level.get<std::string>();
+  const size_t digit = text.find_first_of("0123456789");
+  return digit == std::string::npos ? 0 : text[digit] - '0';
+}
+
+MathProblem problem_of(const nlohmann::json& json, const std::string& where) {
+  MathProblem problem;
+  problem.text = trimmed(text_at(json, "problem", where));
+  check(!problem.text.empty(), "{}: the problem is empty", where);
+  if (json.contains("answer")) {
+    problem.answer = trimmed(text_at(json, "answer", where));
+  } else {
+    check(json.contains("solution"), "{}: expected \"answer\", or \"solution\" with \\boxed{{…}}", where);
+    const std::string solution = text_at(json, "solution", where);
+    const auto boxed = last_boxed(solution);
+    check(boxed.has_value(), "{}: the solution has no \\boxed{{…}}", where);
+    problem.answer = trimmed(*boxed);
+  }
+  check(!problem.answer.empty(), "{}: the answer is empty", where);
+  problem.brief = ascii_of(problem.text);
+  if (json.contains("subject")) problem.subject = text_at(json, "subject", where);
+  problem.level = level_of(json, where);
+  return problem;
+}
+
+int64_t count_of(std::string_view text, std::string_view what) {
+  int64_t count = 0;
+  for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+// The digits behind each "sqrt", in order of size.
+std::vector<std::string> radicands(std::string_view text) {
+  std::vector<std::string> all;
+  for (size_t at = text.find("sqrt"); at != std::string_view::npos; at = text.find("sqrt", at + 1)) {
+    const size_t begin = std::min(text.find_first_of("0123456789", at), text.size());
+    all.emplace_back(text.substr(begin, std::min(text.find_first_not_of("0123456789", begin), text.size()) - begin));
+  }
+  std::ranges::sort(all);
+  return all;
+}
+// Whether an answer has no more operations than the expected one, and the same roots: "1/2+1/3" is equal to "5/6", but
+// it is the question.
+bool is_final(std::string_view answer, std::string_view gold) {
+  for (const auto& signs : {std::vector<std::string_view>{"/", "frac"},
+                            {"("},
+                            {"+"},
+                            {"-"},
+                            {"*", "\\cdot", "\\times"},
+                            {"^"},
+                            {"!", "binom", "choose"},
+                            {"%"}}) {
+    int64_t here = 0, expected = 0;
+    for (const std::string_view sign : signs) {
+      here += count_of(answer, sign);
+      expected += count_of(gold, sign);
+    }
+    if (here > expected) return false;
+  }
+  return radicands(answer) == radicands(gold);
+}
+
+class Math : public PuzzleTask {
+ public:
+  explicit Math(const MathOptions& options) : options_(options) {
+    check_fields("math", fields(options_));
+    check(options_.easiest <= options_.hardest, "math: --easiest {} is above --hardest {}", options_.easiest,
+          options_.hardest);
+    const auto fits = [&](int level) { return level == 0 || (level >= options_.easiest && level <= options_.hardest); };
+    if (options_.file.empty()) {
+      std::ranges::copy_if(math_kinds(), std::back_inserter(kinds_), [&](const MathKind& k) { return fits(k.level); });
+      return;
+    }
+    problems_ = read_math(options_.file);
+    std::erase_if(problems_, [&](const MathProblem& p) { return !fits(p.level); });
+    check(!problems_.empty(), "{}: no problem has a level from {} to {}", options_.file, options_.easiest,
+          options_.hardest);
+    for (const MathProblem& p : problems_) {
+      brief_ = std::max(brief_, std::ssize(p.brief));
+      answer_ = std::max(answer_, std::ssize(ascii_of(p.answer)));
+      text_ = std::max(text_, std::ssize(p.text));
+    }
+  }
+  std::string name() const override { return "math"; }
+  std::string about() const override {
+    return fmt::format("mathematics of levels {} to {}; reward: 1 for an equal answer", options_.easiest,
+                       options_.hardest);
+  }
+  std::string alphabet() const override {
+    std::string all;
+    for (char c = ' '; c <= '~'; ++c) {
+      if (c != '=') all += c;
+    }
+    return all;
+  }
+  std::string answer_form() const override { return "the answer"; }
+  int64_t max_question() const override { return brief_; }
+  int64_t max_answer() const override { return answer_; }
+  int64_t max_request() const override { return text_; }
+  Puzzle draw(Generator& generator) const override {
+    MathProblem p;
+    if (problems_.empty()) {
+      const MathKind& kind = kinds_[static_cast<size_t>(generator.integer(std::ssize(kinds_)))];
+      p = kind.make(generator);
+      p.subject = kind.subject;
+      p.level = kind.level;
+    } else {
+      p = problems_[static_cast<size_t>(generator.integer(std::ssize(problems_)))];
+    }
+    return {.question = p.brief,
+            .request = p.text,
+            .answer = p.answer,
+            .key = p.text,
+            .gold = p.answer,
+            .subject = p.subject,
+            .level = p.level};
+  }
+  Score grade(const Puzzle& puzzle, std::string_view answer) const override {
+    Score score;
+    // The whole text is the answer: what stands around it is for the format of the response.
+    const bool stated =
+        answer.find("boxed") != std::string_view::npos || answer.find("answer") != std::string_view::npos;
+    const bool is_question = problems_.empty() && !is_final(answer, puzzle.gold);
+    score.solved = !stated && !is_question && grade_answer(answer, puzzle.gold).kind == Verdict::Kind::yes;
+    score.reward = score.solved ? 1 : 0;
+    score.parts = {{"right", score.reward}};
+    return score;
+  }
+
+ private:
+  MathOptions options_;
+  std::vector<MathKind> kinds_;
+  std::vector<MathProblem> problems_;  // of a file
+  int64_t brief_ = kBrief, answer_ = kAnswer, text_ = kText;
+};
+
+}  // namespace
+
+std::vector<MathProblem> read_math(const std::string& path) {
+  std::vector<MathProblem> problems;
+  each_problem(
+      path, [&](const nlohmann::json& json, const std::string& where) { problems.push_back(problem_of(json, where)); });
+  return problems;
+}
+
+std::vector<Field> fields(MathOptions& o) {
+  return {{"easiest", &o.easiest, "level of problems", whole_from(1, 5)},
+          {"hardest", &o.hardest, "level of problems", whole_from(1, 5)},
+          {"file", &o.file, "JSONL like MATH's, {\"problem\": \"…\", \"answer\": \"…\"}; empty: generated"}};
+}
+
+std::unique_ptr<PuzzleTask> math_puzzles(const MathOptions& options) { return std::make_unique<Math>(options); }
+
+}  // namespace pg

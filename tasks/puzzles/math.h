@@ -1,0 +1,31 @@
+#pragma once
+// Problems of mathematics with exact answers in LaTeX: a generator, and a reader of files like MATH's.
+#include <string>
+#include <vector>
+
+#include "tensor/base/random.h"
+
+namespace pg {
+
+struct MathProblem {
+  std::string text;     // in English, with LaTeX between dollar signs
+  std::string brief;    // the same in a few ASCII characters, without '='
+  std::string answer;   // in LaTeX
+  std::string subject;  // "Algebra", as MATH names it
+  int level = 0;        // 1 to 5; 0: unknown
+};
+
+// A kind of problem that is generated.
+struct MathKind {
+  const char* subject;
+  int level;
+  MathProblem (*make)(Generator& generator);  // without subject and level
+};
+const std::vector<MathKind>& math_kinds();
+
+// The problems of a JSONL file like MATH's (Hendrycks et al. 2021, arXiv:2103.03874): {"problem", "answer"} and, if
+// there, "subject" and "level", a number or "Level 3". Without "answer", the last \boxed{…} of "solution" is it. Error
+// with the file and the line for anything else. `brief` is the problem in ASCII.
+std::vector<MathProblem> read_math(const std::string& path);
+
+}  // namespace pg
