@@ -96,27 +96,34 @@ void log(std::optional<RunDir>& run, int64_t step, const std::vector<std::pair<s
   if (run) run->log(step, values);
 }
 
-// Runs all steps, or until Ctrl-C: then the result so far is kept. Returns the exit status.
+struct Ended {
+  int status = 0;  // of the program
+  int64_t steps = 0;
+};
+// Runs all steps, or until Ctrl-C: then the result so far is kept.
 template <class Step, class Evaluate>
-int loop(const PreferenceOptions& o, Comm& comm, std::optional<RunDir>& run, const Step& step,
-         const Evaluate& evaluate) {
+Ended loop(const PreferenceOptions& o, Comm& comm, std::optional<RunDir>& run, const Step& step,
+           const Evaluate& evaluate) {
   catch_interrupt();
   Progress progress(0, o.steps);
   progress.print(fmt::format("at the start: {}", evaluate(0)));
   std::string last;
-  bool stopped = false;
+  Ended ended;
   for (int64_t i = 1; i <= o.steps; ++i) {
-    stopped = interrupted_anywhere(comm);
-    if (stopped) break;
+    if (interrupted_anywhere(comm)) {
+      ended.status = interrupt_status();
+      break;
+    }
     const rl::Metrics metrics = step();
+    ended.steps = i;
     log(run, i, metrics.values());
     if (i == o.steps || (o.eval_every > 0 && i % o.eval_every == 0)) last = evaluate(i);
     progress.update(i,
                     fmt::format("loss {:.4f}  accuracy {:.2f}  {}", metrics.at("loss"), metrics.at("accuracy"), last));
   }
-  progress.print(fmt::format("{}: {}   {}", stopped ? "stopped" : fmt::format("after {} steps", o.steps), last,
+  progress.print(fmt::format("{} {} steps: {}   {}", ended.status == 0 ? "after" : "stopped after", ended.steps, last,
                              run ? run->path() : ""));
-  return stopped ? interrupt_status() : 0;
+  return ended;
 }
 
 std::string number(double x) { return fmt::format("{:a}", x); }
@@ -127,7 +134,7 @@ int train_reward_model(const PreferenceOptions& o, Comm& comm) {
   rl::ScalarModel model(*s.policy, 1 / std::sqrt(static_cast<double>(s.policy->config.n_embd) + 1), head);
   rl::RewardModelTrainer trainer(model, s.pairs, o.preferences, &comm);
   std::optional<RunDir> run = begin_run(o, s, "reward_model", comm);
-  const int status = loop(
+  const Ended ended = loop(
       o, comm, run, [&] { return trainer.step(); },
       [&](int64_t step) {
         const double accuracy = trainer.accuracy(s.held_out);
@@ -137,9 +144,9 @@ int train_reward_model(const PreferenceOptions& o, Comm& comm) {
   Generator usual = random_stream(o.preferences.seed, usual_stream);
   model.eval();
   const rl::RewardModelJudge judge(model, write(comm, *s.policy, *s.task, kUsual, 1, usual, 0).responses);
-  if (!run) return status;
+  if (!run) return ended.status;
   save_checkpoint(checkpoint_path(run->path()), model, nullptr,
-                  {o.steps,
+                  {ended.steps,
                    {},
                    {{"model", to_json(s.policy->config)},
                     {"kind", "reward-model"},
@@ -149,7 +156,7 @@ int train_reward_model(const PreferenceOptions& o, Comm& comm) {
   note_saved(*run);
   remark(stdout, "now let it pay:  pg rl --task {} --init {} --reward-model {}\n", s.task->name(), o.common.init,
          run->path());
-  return status;
+  return ended.status;
 }
 
 int dpo(const PreferenceOptions& o, Comm& comm) {
@@ -157,7 +164,7 @@ int dpo(const PreferenceOptions& o, Comm& comm) {
   rl::DpoTrainer trainer(*s.policy, s.pairs, o.preferences, &comm);
   std::optional<RunDir> run = begin_run(o, s, "dpo", comm);
   const auto held_out = s.task->held_out(o.eval_problems);
-  const int status = loop(
+  const Ended ended = loop(
       o, comm, run, [&] { return trainer.step(); },
       [&](int64_t step) {
         const auto responses =
@@ -170,12 +177,12 @@ int dpo(const PreferenceOptions& o, Comm& comm) {
         const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("eval/reward"));
         return step == 0 ? reward : fmt::format("{}, {:.1f} % of the held-out pairs", reward, 100 * accuracy);
       });
-  if (!run) return status;
+  if (!run) return ended.status;
   std::map<std::string, std::string> texts = policy_texts(o.common, *s.task, "dpo");
   texts["model"] = to_json(s.policy->config);
-  save_checkpoint(checkpoint_path(run->path()), *s.policy, nullptr, {o.steps, {}, texts});
+  save_checkpoint(checkpoint_path(run->path()), *s.policy, nullptr, {ended.steps, {}, texts});
   note_saved(*run);
-  return status;
+  return ended.status;
 }
 
 // The fields of a trainer, with how unnamed ones are derived.
