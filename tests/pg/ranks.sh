@@ -34,7 +34,12 @@ reward() { # reward NAME OPTIONS…: the same with pg rl
     --width 32 --eval-every 100 --eval-problems 20 --save-every 5 --out "$work/runs" --name "$name" --threads 1 "$@" \
     >"$work/log" 2>&1
 }
-folder() { echo "$work"/runs/*_"$1"; }
+# The last one of a name: a rank that is killed while it makes the folder leaves it empty, and the next one has another.
+folder() {
+  last=
+  for each in "$work"/runs/*_"$1" "$work"/runs/*_"$1"_[0-9]; do [ ! -d "$each" ] || last=$each; done
+  echo "$last"
+}
 # What a run measured, without the clock.
 metrics() { sed 's/,"[a-z]*_per_s[econd]*":[^}]*//; s/,"time[^}]*//' "$1"/metrics.jsonl; }
 same() { # same NAME ONE FILES…: the run ended as ONE, that of one rank
