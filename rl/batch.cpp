@@ -28,24 +28,24 @@ void index_tokens(TokenRows& rows) {
   rows.indices = vector_tensor(indices);
   rows.tokens = vector_tensor(tokens);
 
+  // A token is kept once for all rows that begin alike up to it: `next` leads from a kept token and the id that follows
+  // it to the kept token of that id.
   std::vector<int32_t> kept, positions, grid, from;
-  std::map<std::vector<int32_t>, size_t> first;  // prompt → flat index at which its first row begins
+  std::map<std::pair<int32_t, int32_t>, int32_t> next;
   for (size_t b = 0; b < rows.prompts.size(); ++b) {
-    const size_t begin = b * columns, prompt = whole(rows.prompts[b]), length = whole(rows.lengths[b]);
-    const auto of_prompt = rows.prompt(b);
-    const auto [known, is_new] = first.try_emplace({of_prompt.begin(), of_prompt.end()}, begin);
-    for (size_t i = 0; i < columns; ++i) {
-      if (i >= length) {
-        from.push_back(from[begin]);
-      } else if (i < prompt && !is_new) {
-        from.push_back(from[known->second + i]);
-      } else {
-        from.push_back(static_cast<int32_t>(kept.size()));
+    const size_t begin = b * columns, length = whole(rows.lengths[b]);
+    int32_t last = -1;  // the kept token before
+    for (size_t i = 0; i < length; ++i) {
+      const auto [known, is_new] = next.try_emplace({last, ids[begin + i]}, static_cast<int32_t>(kept.size()));
+      if (is_new) {
         kept.push_back(ids[begin + i]);
         positions.push_back(static_cast<int32_t>(i));
         grid.push_back(static_cast<int32_t>(begin + i));
       }
+      last = known->second;
+      from.push_back(last);
     }
+    from.resize(begin + columns, from[begin]);  // the padding, which nobody reads
   }
   rows.packed = {std::ssize(rows.prompts), static_cast<int64_t>(columns), vector_tensor(kept),
                  vector_tensor(positions), vector_tensor(grid),           vector_tensor(from)};

@@ -27,7 +27,7 @@ struct TokenRows {
   Tensor mask;                            // u8 [B, T]: the action mask, 1 where the policy sampled the target
   Tensor indices;                         // i32 [M]: flat indices where the mask is 1, row by row
   Tensor tokens;                          // i32 [M]: the targets there
-  PackedBatch packed;                     // ids without padding; a shared prompt is stored once
+  PackedBatch packed;                     // ids without padding; what rows begin with alike is stored once
 
   std::span<const int32_t> prompt(size_t row) const;  // the ids of the prompt
 };

@@ -95,6 +95,7 @@ std::vector<Field> fields(ExpertIterationConfig& c) {
                  micro_batch_field(c.micro_batch, "responses per forward pass, at most; 0: a batch at once"),
                  {"lr", &c.lr, "learning rate", kNotNegative},
                  clip_field(c.max_grad_norm),
+                 {"shuffle-rewards", &c.shuffle_rewards, "a control: other responses count as right"},
                  seed_field(c.seed)},
                 fields(c.adamw));
 }

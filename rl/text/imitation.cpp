@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "rl/text/laps.h"
 #include "rl/text/ranks.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
@@ -49,14 +50,25 @@ NextBatch sft_batches(const TextTask& task, int64_t size) {
 
 namespace {
 
-// Rows [begin, end) of a step whose micro-batch this is. One without rows has a row of which nothing is learned.
-TokenBatch micro_batch_of(std::span<const Problem> rows, int64_t index, int64_t count) {
-  const Shard part = shard_of(std::ssize(rows), static_cast<int>(index), static_cast<int>(count));
-  if (part.size() > 0)
-    return sft_batch(rows.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size())));
-  TokenBatch nothing = sft_batch(rows.first(1));
-  nothing.targets.fill(-100);
-  return nothing;
+// Micro-batch `index` of the `count` that a step of these responses has. One without responses has no targets.
+TokenBatch micro_batch_of(std::span<const Response> step, int64_t index, int64_t count) {
+  const Shard part = shard_of(std::ssize(step), static_cast<int>(index), static_cast<int>(count));
+  const bool nothing = part.size() == 0;
+  const auto responses =
+      nothing ? step.first(1) : step.subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
+  std::vector<Sequence> texts;
+  for (const Response& r : responses) texts.push_back({r.prompt, r.tokens, r.chosen});
+  TokenBatch batch = packed_batch(texts);
+  if (nothing) batch.indices = batch.tokens = Tensor::zeros({0}, i32);
+  return batch;
+}
+
+// Permutes over the responses which of them are solved.
+void shuffle_solved(std::vector<Response>& responses, Generator& generator) {
+  std::vector<uint8_t> solved;
+  for (const Response& r : responses) solved.push_back(r.score.solved);
+  shuffle(solved, generator);
+  for (size_t i = 0; i < responses.size(); ++i) responses[i].score.solved = solved[i] != 0;
 }
 
 }  // namespace
@@ -66,27 +78,28 @@ Metrics expert_iteration(Transformer& policy, const TextTask& task, const Expert
   check_config(config);
   const auto one_rank = comm ? nullptr : single_rank(policy.device());
   if (!comm) comm = one_rank.get();
-  check(task.max_answers() == 0,
-        "expert_iteration: {} is of many turns; the environment's tokens would be imitated too", task.name());
   const auto number = static_cast<uint64_t>(iteration);
   Generator draws = random_stream(config.seed, number);
   std::vector<Problem> problems;
   for (int64_t i = 0; i < config.problems; ++i) problems.push_back(task.sample(draws));
-  const Experience experience = rollout_on_ranks(*comm, policy, task, problems,
-                                                 {.samples = config.samples,
-                                                  .temperature = config.temperature,
-                                                  .seed = random_stream(config.seed, ~uint64_t{0}).seed(),
-                                                  .first_row = number << 32});
-  // Keep each distinct solution once: otherwise those that are already likely would be imitated most.
-  std::set<std::pair<std::vector<int32_t>, std::vector<int32_t>>> seen;
-  std::vector<Problem> kept;
-  for (const Response& r : experience.responses) {
-    if (r.score.solved && seen.insert({r.prompt, r.tokens}).second) kept.push_back({r.prompt, r.tokens});
-  }
-  Metrics metrics;
-  Metrics rolled_out;
+  Timer timer;
+  Experience experience = rollout_on_ranks(*comm, policy, task, problems,
+                                           {.samples = config.samples,
+                                            .temperature = config.temperature,
+                                            .seed = random_stream(config.seed, ~uint64_t{0}).seed(),
+                                            .first_row = number << 32});
+  Metrics metrics, rolled_out;
   add_rollout_metrics(rolled_out, experience);
   metrics.add("solved", rolled_out.at("solved"));
+  metrics.add("length/mean", rolled_out.at("length/mean"));
+  metrics.add("time/rollout_s", timer.lap());
+  if (config.shuffle_rewards) shuffle_solved(experience.responses, draws);
+  // Keep each distinct solution once: otherwise those that are already likely would be imitated most.
+  std::set<std::pair<std::vector<int32_t>, std::vector<int32_t>>> seen;
+  std::vector<Response> kept;
+  for (const Response& r : experience.responses) {
+    if (r.score.solved && seen.insert({r.prompt, r.tokens}).second) kept.push_back(r);
+  }
   metrics.add("kept", static_cast<double>(kept.size()));
   if (kept.empty()) return metrics;
 
@@ -116,6 +129,7 @@ Metrics expert_iteration(Transformer& policy, const TextTask& task, const Expert
     if (step >= train.max_steps - steps_per_epoch) loss += now / static_cast<double>(steps_per_epoch);
   }
   metrics.add("sft_loss", loss);
+  metrics.add("time/update_s", timer.lap());
   return metrics;
 }
 

@@ -29,6 +29,7 @@ struct ExpertIterationConfig {
   double lr = 1e-3;
   AdamWOptions adamw = {0.9, 0.99, 1e-8, 0};  // reinitialized in every iteration
   double max_grad_norm = 1;
+  bool shuffle_rewards = false;  // a control experiment: permutes over the responses which of them count as right
   uint64_t seed = 1;
 };
 std::vector<Field> fields(ExpertIterationConfig& config);
@@ -37,8 +38,9 @@ std::vector<Field> fields(ExpertIterationConfig& config);
 void check_config(const ExpertIterationConfig& config);
 
 // Iteration number `iteration` of a run. Returns "solved" (share of the samples), "kept" (number of distinct responses
-// kept), "sft_loss" (of the last epoch). If nothing is solved, the policy is unchanged. The ranks of `comm` (nullptr:
-// one) share out the problems, and the micro-batches of a step; on the CPU the bits do not depend on their number.
+// kept), "sft_loss" (of the last epoch), "length/mean" and times. If nothing is solved, the policy is unchanged. Of a
+// task of several turns only the policy's tokens are imitated. The ranks of `comm` (nullptr: one) share out the
+// problems, and the micro-batches of a step; on the CPU the bits do not depend on their number.
 Metrics expert_iteration(Transformer& policy, const TextTask& task, const ExpertIterationConfig& config,
                          int64_t iteration, Comm* comm = nullptr);
 

@@ -44,7 +44,9 @@ void imitate(Transformer& policy, const TextTask& task, int64_t steps) {
 }
 
 void add(std::vector<double>& all, const Metrics& metrics) {
-  for (const auto& [name, value] : metrics.values()) all.push_back(value);
+  for (const auto& [name, value] : metrics.values()) {
+    if (!name.starts_with("time/")) all.push_back(value);
+  }
 }
 
 void add_weights(std::vector<double>& all, Module& model) {

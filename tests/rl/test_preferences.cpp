@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <set>
 
 #include "nn/lora.h"
 #include "rl/text/imitation.h"
 #include "rl/text/preferences.h"
 #include "tasks/tiny_language.h"
 #include "tensor/base/parallel.h"
+#include "tensor/base/random.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -248,20 +250,53 @@ TEST_CASE("preferences: a judge pays a deviation above what it was normalised ov
   CHECK(squares / 3 == Approx(1));
 }
 
-TEST_CASE("expert iteration raises the solved share", "[rl][preferences]") {
+TEST_CASE("expert iteration raises the solved share, but not if the rewards are shuffled", "[rl][preferences]") {
   const std::string name = GENERATE("sort", "copy");
+  const bool shuffled = GENERATE(false, true);
   const auto task = make_text_task(name, {{"length", "3"}});
   Transformer policy = make_policy(*task);
   imitate(policy, *task, 60);
-  const ExpertIterationConfig config{.lr = 3e-3};
+  const ExpertIterationConfig config{.lr = 3e-3, .shuffle_rewards = shuffled};
   double first = 0, last = 0;
   for (int64_t i = 0; i < 10; ++i) {
     const Metrics m = expert_iteration(policy, *task, config, i);
     (i == 0 ? first : last) = m.at("solved");
     if (m.at("solved") > 0) CHECK(m.at("kept") > 0);
   }
-  INFO(name << ": " << first << " to " << last);
-  CHECK(last > first + 0.2);
+  INFO(name << ": " << first << " to " << last << (shuffled ? " with shuffled rewards" : ""));
+  if (shuffled) {
+    CHECK(last < first + 0.1);
+  } else {
+    CHECK(last > first + 0.2);
+  }
+}
+
+TEST_CASE("expert iteration: of several turns only the policy's tokens are imitated", "[rl][preferences]") {
+  const auto task = make_text_task("adventure", {{"rooms", "3"}});
+  Transformer policy = make_policy(*task);
+  imitate(policy, *task, 100);
+  // With a learning rate of 0 the loss is that of the policy itself, on the distinct right responses of the rollout.
+  const ExpertIterationConfig config{.problems = 64, .samples = 16, .epochs = 1, .batch = 1024, .lr = 0};
+  Generator draws = random_stream(config.seed, 3);
+  std::vector<Problem> problems;
+  for (int64_t i = 0; i < config.problems; ++i) problems.push_back(task->sample(draws));
+  const Experience seen = rollout(policy, *task, problems,
+                                  {.samples = config.samples,
+                                   .seed = random_stream(config.seed, ~uint64_t{0}).seed(),
+                                   .first_row = uint64_t{3} << 32});
+  double sum = 0, own = 0, of_environment = 0;
+  std::set<std::pair<std::vector<int32_t>, std::vector<int32_t>>> kept;
+  for (const Response& r : seen.responses) {
+    if (!r.score.solved || !kept.emplace(r.prompt, r.tokens).second) continue;
+    const Response* one = &r;
+    for (const double x : score_tokens(policy, token_rows({&one, 1})).log_prob.to_vector()) sum += x;
+    own += static_cast<double>(r.length());
+    of_environment += static_cast<double>(std::ssize(r.tokens) - r.length());
+  }
+  REQUIRE(of_environment > 5);
+  const Metrics metrics = expert_iteration(policy, *task, config, 3);
+  CHECK(metrics.at("kept") == static_cast<double>(kept.size()));
+  CHECK(metrics.at("sft_loss") == Approx(-sum / own));
 }
 
 TEST_CASE("expert iteration leaves the policy alone when nothing is solved", "[rl][preferences]") {

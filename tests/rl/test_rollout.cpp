@@ -204,13 +204,14 @@ TEST_CASE("packed rows: every position once, with the bits of the padded grid", 
   const Experience e = rollout(policy, *task, problems, {.samples = 4, .seed = 3});
   const std::vector<const Response*> all = pointers(e.responses);
   const TokenRows rows = token_rows(all);
-  // The positions that must be computed: each prompt once, and all tokens of each response except the last.
-  size_t least = 0;
-  std::set<std::vector<int32_t>> prompts;
+  // The positions that must be computed: each distinct beginning of prompt and response, without the last token, once.
+  std::set<std::vector<int32_t>> beginnings;
   for (const Response* r : all) {
-    least += r->tokens.size() - 1 + (prompts.insert(r->prompt).second ? r->prompt.size() : 0);
+    std::vector<int32_t> text = r->prompt;
+    text.insert(text.end(), r->tokens.begin(), r->tokens.end());
+    for (size_t n = 1; n < text.size(); ++n) beginnings.emplace(text.begin(), text.begin() + static_cast<int64_t>(n));
   }
-  CHECK(rows.packed.ids.numel() == static_cast<int64_t>(least));
+  CHECK(rows.packed.ids.numel() == static_cast<int64_t>(beginnings.size()));
   CHECK(rows.packed.ids.numel() < rows.ids.numel());
 
   ParamSlab slab(policy);
