@@ -43,8 +43,14 @@ TokenBatch packed_batch(std::span<const Sequence> texts) {
 NextBatch sft_batches(const TextTask& task, int64_t size) {
   return [&task, size](Generator& g) {
     std::vector<Problem> problems;
-    for (int64_t i = 0; i < size; ++i) problems.push_back(task.sample(g));
-    return sft_batch(problems);
+    for (int64_t i = 0; i < size; ++i) {
+      problems.push_back(task.sample(g));
+      Problem& p = problems.back();
+      if (p.learned.empty()) p.learned.assign(p.answer.size(), 1);
+    }
+    std::vector<Sequence> texts;
+    for (const Problem& p : problems) texts.push_back({p.prompt, p.answer, p.learned});
+    return packed_batch(texts);
   };
 }
 

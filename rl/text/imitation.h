@@ -15,7 +15,7 @@ namespace pg::rl {
 TokenBatch sft_batch(std::span<const Problem> problems);
 // Texts without padding, of which the positions are learned that `chosen` names. See token_rows.
 TokenBatch packed_batch(std::span<const Sequence> texts);
-// Batches of `size` problems drawn from the task, for Trainer.
+// Batches of `size` problems drawn from the task, without padding, for Trainer.
 NextBatch sft_batches(const TextTask& task, int64_t size);
 
 // Expert iteration: sample, keep the responses that solved their problem, imitate them, repeat (Anthony et al. 2017,
