@@ -24,10 +24,11 @@ void choose_tokens(Tensor logits, DecodingOptions options, const Tensor& u, cons
   k.token_log_prob(log_probs, entropy, stats, logits, ids);
 }
 
-Decoder::Decoder(const Transformer& model, int64_t rows, int64_t room, const DecodingOptions& options)
+Decoder::Decoder(const Transformer& model, int64_t rows, int64_t room, const DecodingOptions& options, bool holds)
     : model_(model),
       options_(options),
-      cache_(model.new_cache(rows, room)),
+      rows_(rows),
+      cache_(model.new_cache(rows + holds, room)),
       ids_(Tensor::zeros({rows}, i32, model.device())),
       log_probs_(Tensor::zeros({rows}, sum_type(model.config.dtype), model.device())),
       u_(Tensor::zeros({rows}, f64, model.device())),
@@ -60,6 +61,26 @@ void Decoder::prefill(int64_t first, std::span<const std::span<const int32_t>> p
   send(first, rows);
 }
 
+void Decoder::hold(std::span<const int32_t> prompt) {
+  NoGrad no_grad;
+  check(cache_.rows() > rows_, "Decoder: hold() needs a decoder that was made with a place for it");
+  const KvCache place = cache_.slice(rows_, rows_ + 1);
+  place.lengths.fill(0);
+  const auto length = static_cast<int64_t>(prompt.size());
+  held_logits_ = model_.head(select(model_.hidden(Tensor::from(prompt, {1, length}), &place), 1, length - 1));
+}
+
+void Decoder::start_held(int64_t first, std::span<const double> u) {
+  NoGrad no_grad;
+  check(held_logits_.defined(), "Decoder: start_held() needs a prompt that hold() read");
+  const auto count = static_cast<int64_t>(u.size());
+  u_.view_slice(0, first, first + count).copy_from(Tensor::from(u, {count}));
+  for (int64_t row = first; row < first + count; ++row) cache_.copy_row(rows_, row);
+  const Tensor same = Tensor::zeros({count}, i32, held_logits_.device());
+  choose(index_select(held_logits_, 0, same), first, count);
+  send(first, count);
+}
+
 void Decoder::extend(int64_t row, std::span<const int32_t> tokens, double u) {
   NoGrad no_grad;
   const auto count = static_cast<int64_t>(tokens.size());
@@ -74,8 +95,7 @@ void Decoder::next(std::span<const double> u) {
   const auto n = static_cast<int64_t>(u.size());
   // The row count is rounded up to a power of two, so that few different passes are recorded. The rows from n on
   // compute results at position 0 that nobody reads.
-  const int64_t rows =
-      on_host() ? n : std::min(cache_.rows(), static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))));
+  const int64_t rows = on_host() ? n : std::min(rows_, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))));
   std::vector<int32_t> before(static_cast<size_t>(rows)), after(before.size(), 1);
   std::vector<double> draws(u.begin(), u.end());
   draws.resize(before.size());
@@ -117,7 +137,7 @@ void Decoder::send(int64_t first, int64_t rows) {
     return;
   }
   if (spare_.empty())
-    spare_.push_back(std::make_unique<PendingCopy>(backend(ids_.device()), static_cast<size_t>(cache_.rows())));
+    spare_.push_back(std::make_unique<PendingCopy>(backend(ids_.device()), static_cast<size_t>(rows_)));
   auto pending = std::move(spare_.back());
   spare_.pop_back();
   const auto bytes = [](const Tensor& x) { return static_cast<size_t>(x.numel()) * size_of(x.dtype()); };

@@ -25,13 +25,18 @@ void choose_tokens(Tensor logits, DecodingOptions options, const Tensor& u, cons
 
 class Decoder {
  public:
-  // For up to `rows` sequences of `room` positions. The model must outlive it.
-  Decoder(const Transformer& model, int64_t rows, int64_t room, const DecodingOptions& options);
+  // For up to `rows` sequences of `room` positions, and with `holds` one more place for hold(). The model must outlive
+  // it.
+  Decoder(const Transformer& model, int64_t rows, int64_t room, const DecodingOptions& options, bool holds = false);
 
   // Reads prompts of equal length, each into `copies` rows from row `first` on (the rows' old content is lost), and
   // samples the next token of each row with the uniform numbers u.
   void prefill(int64_t first, std::span<const std::span<const int32_t>> prompts, int64_t copies,
                std::span<const double> u);
+  // Reads a prompt and keeps it for start_held(), until the next hold().
+  void hold(std::span<const int32_t> prompt);
+  // Gives the rows from `first` on the held prompt, and samples the next token of each with the uniform numbers u.
+  void start_held(int64_t first, std::span<const double> u);
   // Reads more tokens of one row and samples the next token with u. `tokens` begins with the row's last sampled token
   // unless that was read already.
   void extend(int64_t row, std::span<const int32_t> tokens, double u);
@@ -68,7 +73,9 @@ class Decoder {
 
   const Transformer& model_;
   const DecodingOptions options_;
-  KvCache cache_;
+  const int64_t rows_;
+  KvCache cache_;          // of the rows, then of the held prompt
+  Tensor held_logits_;     // [1, V]
   Tensor ids_;             // i32 [rows]: the last token of each row
   Tensor log_probs_;       // [rows]
   Tensor u_;               // f64 [rows]

@@ -59,6 +59,7 @@ class Generation {
       advance(uncached);
       std::erase_if(uncached, [this](size_t i) { return rows_[i].finished; });
     }
+    if (options_.stats) *options_.stats = stats_;
     return std::move(results_);
   }
 
@@ -75,23 +76,42 @@ class Generation {
     int64_t room = 0;
     for (const Row& row : rows_) room = std::max(room, static_cast<int64_t>(row.ids.size()) + row.limit - 1);
     if (options_.respond) room = block_size_;
-    Decoder decoder(model_, static_cast<int64_t>(capacity), std::min(room, block_size_), decoding_);
+    // A prompt whose rows find too few slots is held until the last of them has one.
+    Decoder decoder(model_, static_cast<int64_t>(capacity), std::min(room, block_size_), decoding_,
+                    capacity < rows_.size() && samples() > 1);
     std::vector<size_t> slots;                  // the row in each slot of the cache
     std::deque<std::vector<size_t>> in_flight;  // the rows of each pass whose results have not been taken
     size_t read = 0;                            // prompts already read
+    size_t held = 0, held_end = 0;              // the rows of the held prompt that have no slot yet
+    // Gives free slots to waiting rows; true if any got one.
     const auto admit = [&] {
-      while (read < waiting.size()) {
-        const size_t fit = (capacity - slots.size()) / samples(), first = slots.size();
-        std::vector<std::span<const int32_t>> prompts;
+      for (const size_t before = slots.size();;) {
+        const size_t first = slots.size(), room_for = capacity - first;
+        for (; held < held_end && slots.size() < capacity; ++held) slots.push_back(held);
+        if (slots.size() > first) {
+          const auto batch = std::span(slots).subspan(first);
+          decoder.start_held(static_cast<int64_t>(first), draws(batch));
+          in_flight.emplace_back(batch.begin(), batch.end());
+          continue;
+        }
+        if (room_for == 0 || read == waiting.size()) return first > before;
         const size_t length_now = length(waiting[read]);
-        for (; read < waiting.size() && prompts.size() < fit && length(waiting[read]) == length_now; ++read) {
-          const size_t row = waiting[read] * samples();
+        if (room_for < samples()) {
+          held = waiting[read++] * samples();
+          held_end = held + samples();
+          decoder.hold(rows_[held].ids);
+          stats_.prompt_tokens += static_cast<int64_t>(length_now);
+          continue;
+        }
+        std::vector<std::span<const int32_t>> prompts;
+        while (read < waiting.size() && slots.size() + samples() <= capacity && length(waiting[read]) == length_now) {
+          const size_t row = waiting[read++] * samples();
           prompts.emplace_back(rows_[row].ids);
           for (size_t sample = 0; sample < samples(); ++sample) slots.push_back(row + sample);
         }
-        if (prompts.empty()) return;
         const auto batch = std::span(slots).subspan(first);
         decoder.prefill(static_cast<int64_t>(first), prompts, options_.samples, draws(batch));
+        stats_.prompt_tokens += static_cast<int64_t>(length_now * prompts.size());
         in_flight.emplace_back(batch.begin(), batch.end());
       }
     };
@@ -114,6 +134,7 @@ class Generation {
           const auto slot = static_cast<int64_t>(p);
           const auto ids = std::span(row.ids).subspan(static_cast<size_t>(decoder.length(slot)));
           decoder.extend(slot, ids, draws({&slots[p], 1})[0]);
+          stats_.prompt_tokens += std::ssize(ids);
           in_flight.push_back({slots[p]});
           take_oldest();
         }
@@ -125,11 +146,17 @@ class Generation {
         }
         slots.pop_back();
       }
+      if (admit()) continue;  // the first token of a row may be its last
       if (!slots.empty()) {
         decoder.next(draws(slots));
         in_flight.push_back(slots);
+        stats_.rows_of_pass.push_back(std::ssize(slots));
+        if (held < held_end || read < waiting.size()) {
+          const auto before = static_cast<double>(stats_.crowded_passes++);
+          const double busy = static_cast<double>(slots.size()) / static_cast<double>(capacity);
+          stats_.slots_busy = (stats_.slots_busy * before + busy) / (before + 1);
+        }
       }
-      admit();
     }
   }
 
@@ -210,6 +237,7 @@ class Generation {
   const int64_t block_size_;
   std::vector<Row> rows_;  // row i belongs to prompt i / samples
   std::vector<Generated> results_;
+  GenerateStats stats_;
 };
 
 }  // namespace
@@ -218,9 +246,9 @@ std::vector<Generated> generate(Transformer& model, const std::vector<std::vecto
                                 const GenerateOptions& options) {
   check_causal(model.config, "generate");
   check(options.max_new_tokens >= 0, "generate: max_new_tokens must not be negative, got {}", options.max_new_tokens);
-  check(options.samples >= 1 && (options.max_rows == 0 || options.max_rows >= options.samples),
-        "generate: expected at least one sample per prompt and max_rows 0 or at least that, got {} and {}",
-        options.samples, options.max_rows);
+  check(options.samples >= 1 && options.max_rows >= 0,
+        "generate: expected at least one sample per prompt and max_rows 0 or more, got {} and {}", options.samples,
+        options.max_rows);
   check(!options.respond || !options.slide,
         "generate: respond and slide cannot be combined: respond needs all positions in the cache");
   if (!options.greedy) check_sample_options(options.sampling);

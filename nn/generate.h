@@ -10,10 +10,19 @@
 
 namespace pg {
 
+// What a generation computed with the cache of keys and values.
+struct GenerateStats {
+  int64_t prompt_tokens = 0;               // read: prompts once for all their rows, and what `respond` answered
+  std::vector<int64_t> rows_of_pass = {};  // rows of each pass over the model for one token per row
+  // Passes while rows waited for a slot, and their rows as a share of the slots: 1 if every slot was in use.
+  int64_t crowded_passes = 0;
+  double slots_busy = 1;
+};
+
 struct GenerateOptions {
   int64_t max_new_tokens = 100;  // per row, tokens from `respond` not counted
   int64_t samples = 1;  // rows per prompt, which is read once: rows i·samples … (i + 1)·samples - 1 belong to prompt i
-  int64_t max_rows = 0;  // maximum rows at a time, at least `samples`; finished rows free their slots. 0: all at once
+  int64_t max_rows = 0;  // maximum rows at a time; a finished row's slot is taken by the next. 0: all at once
   bool greedy = false;   // the most probable token (the first if several are equal) instead of a sample
   SampleOptions sampling = {};
   std::vector<int32_t> stop_ids = {};  // a row ends with the first of these that it produces
@@ -31,6 +40,7 @@ struct GenerateOptions {
   // The environment's answer to a row that stopped: ids that the model reads before the row goes on. The row ends if
   // the answer is empty or does not fit in block_size. Cannot be combined with `slide`.
   std::function<std::vector<int32_t>(int64_t row, std::span<const int32_t> tokens)> respond = {};
+  GenerateStats* stats = nullptr;  // if set, written at the end
 };
 
 enum class FinishReason : uint8_t { length, stop };  // length: no room or max_new_tokens; stop: a stop id or `stop`

@@ -2,6 +2,7 @@
 // conditions, and responses of an environment. The reference is always the plain path: every row alone, with every
 // position recomputed.
 #include <algorithm>
+#include <numeric>
 
 #include "autograd/ops.h"
 #include "nn/generate.h"
@@ -54,12 +55,34 @@ TEST_CASE("generate: a prompt that is read once per group gives the bits of read
   options.kv_cache = true;
   options.samples = 3;
   check_same(generate(model, prompts, options), plain);
-  for (const int64_t rows : {3, 4, 7, 100}) {  // remaining rows wait until others finish
+  for (const int64_t rows : {1, 2, 3, 4, 5, 7, 14, 15, 100}) {  // remaining rows wait until others finish
     options.max_rows = rows;
     check_same(generate(model, prompts, options), plain);
   }
-  options.max_rows = 2;
-  CHECK_THROWS_AS(generate(model, prompts, options), Error);
+  options.max_rows = -1;
+  CHECK(testing::contains(testing::error_of([&] { generate(model, prompts, options); }), "max_rows 0 or more"));
+}
+
+TEST_CASE("generate: a slot that is free is taken by the next row", "[nn][generate]") {
+  Transformer model = make_model();
+  const auto prompts = make_prompts(20, 12);
+  GenerateStats stats;
+  GenerateOptions options{.max_new_tokens = 15, .samples = 6, .stop_ids = {3, 7, 9}, .seed = 2, .stats = &stats};
+  int64_t chosen = 0, prompt_tokens = 0;
+  for (const Generated& row : generate(model, prompts, options)) chosen += std::ssize(row.tokens);
+  for (const auto& prompt : prompts) prompt_tokens += std::ssize(prompt);
+  for (const int64_t slots : {0, 1, 4, 8, 20, 120}) {
+    INFO("slots " << slots);
+    options.max_rows = slots;
+    generate(model, prompts, options);
+    CHECK(stats.prompt_tokens == prompt_tokens);
+    // The first token of each row comes from reading its prompt.
+    const auto& rows = stats.rows_of_pass;
+    CHECK(std::accumulate(rows.begin(), rows.end(), int64_t{0}) == chosen - std::ssize(prompts) * options.samples);
+    CHECK(*std::max_element(rows.begin(), rows.end()) <= (slots == 0 ? 120 : slots));
+    CHECK(stats.slots_busy == 1);  // while any row waits
+    CHECK((stats.crowded_passes > 0) == (slots > 0 && slots < 100));
+  }
 }
 
 TEST_CASE("generate: stop sees all new tokens and ends its row only", "[nn][generate]") {
