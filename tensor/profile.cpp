@@ -80,6 +80,12 @@ Profile::Profile() {
 }
 Profile::~Profile() { active = false; }
 
+double profiled_flops() {
+  double sum = 0;
+  for (const ProfileEntry& entry : counters) sum += entry.flops;
+  return active ? sum : 0;
+}
+
 const Kernels* profiled_kernels() { return active ? &timed_table : nullptr; }
 
 std::vector<ProfileEntry> Profile::entries() const {

@@ -29,6 +29,8 @@ class Profile {
   std::string table() const;
 };
 
+// The floating-point operations that the living Profile has counted; 0 if none is alive.
+double profiled_flops();
 // The table of timing wrappers if a Profile is alive, else null.
 const Kernels* profiled_kernels();
 

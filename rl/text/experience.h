@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "nn/generate.h"
 #include "rl/algorithm.h"
 #include "rl/batch.h"
 #include "tasks/text_task.h"
@@ -28,6 +29,7 @@ struct Experience {
   std::vector<Response> responses;
   int64_t samples = 1;              // G
   std::vector<double> greedy = {};  // [P]: reward of the greedy response, if requested
+  GenerateStats work = {};          // of the rows that this rank generated
 };
 
 std::vector<const Response*> pointers(const std::vector<Response>& responses);

@@ -8,6 +8,7 @@
 #include "rl/text/ranks.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
+#include "tensor/profile.h"
 
 namespace pg::rl {
 
@@ -98,7 +99,8 @@ Metrics expert_iteration(Transformer& policy, const TextTask& task, const Expert
   add_rollout_metrics(rolled_out, experience);
   metrics.add("solved", rolled_out.at("solved"));
   metrics.add("length/mean", rolled_out.at("length/mean"));
-  metrics.add("time/rollout_s", timer.lap());
+  StepWork work{.generations = {experience.work}, .rollout_seconds = timer.lap()};
+  for (const Response& r : experience.responses) work.sampled += static_cast<double>(r.length());
   if (config.shuffle_rewards) shuffle_solved(experience.responses, draws);
   // Keep each distinct solution once: otherwise those that are already likely would be imitated most.
   std::set<std::pair<std::vector<int32_t>, std::vector<int32_t>>> seen;
@@ -124,10 +126,12 @@ Metrics expert_iteration(Transformer& policy, const TextTask& task, const Expert
     const int64_t end = std::min(count, at + config.batch);
     const auto rows = std::span(kept).subspan(static_cast<size_t>(at), static_cast<size_t>(end - at));
     const TokenBatch batch = micro_batch_of(rows, piece, train.micro_batches);
+    work.computed += static_cast<double>(batch.packed.ids.numel());
     piece = (piece + 1) % train.micro_batches;
     if (piece == 0) at = end == count ? 0 : end;
     return batch;
   };
+  const double flops_before = profiled_flops();
   Trainer trainer(policy, train, next, comm);
   double loss = 0;
   for (int64_t step = 0; step < train.max_steps; ++step) {
@@ -135,7 +139,9 @@ Metrics expert_iteration(Transformer& policy, const TextTask& task, const Expert
     if (step >= train.max_steps - steps_per_epoch) loss += now / static_cast<double>(steps_per_epoch);
   }
   metrics.add("sft_loss", loss);
-  metrics.add("time/update_s", timer.lap());
+  work.update_seconds = timer.lap();
+  work.flops = profiled_flops() - flops_before;
+  add_speed_metrics(metrics, policy, work, config.rates);
   return metrics;
 }
 

@@ -7,6 +7,7 @@
 #include "nn/trainer.h"
 #include "rl/text/metrics.h"
 #include "rl/text/rollout.h"
+#include "rl/text/speed.h"
 
 namespace pg::rl {
 
@@ -31,16 +32,18 @@ struct ExpertIterationConfig {
   double max_grad_norm = 1;
   bool shuffle_rewards = false;  // a control experiment: permutes over the responses which of them count as right
   uint64_t seed = 1;
+  MachineRates rates = {};  // if measured, "time/" metrics compare with them; the update's needs a Profile
 };
+// All fields but rates.
 std::vector<Field> fields(ExpertIterationConfig& config);
 
 // Throws Error naming the first field out of its range.
 void check_config(const ExpertIterationConfig& config);
 
 // Iteration number `iteration` of a run. Returns "solved" (share of the samples), "kept" (number of distinct responses
-// kept), "sft_loss" (of the last epoch), "length/mean" and times. If nothing is solved, the policy is unchanged. Of a
-// task of several turns only the policy's tokens are imitated. The ranks of `comm` (nullptr: one) share out the
-// problems, and the micro-batches of a step; on the CPU the bits do not depend on their number.
+// kept), "sft_loss" (of the last epoch), "length/mean" and those of add_speed_metrics(). If nothing is solved, the
+// policy is unchanged. Of a task of several turns only the policy's tokens are imitated. The ranks of `comm` (nullptr:
+// one) share out the problems, and the micro-batches of a step; on the CPU the bits do not depend on their number.
 Metrics expert_iteration(Transformer& policy, const TextTask& task, const ExpertIterationConfig& config,
                          int64_t iteration, Comm* comm = nullptr);
 

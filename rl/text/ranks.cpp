@@ -96,6 +96,7 @@ Experience rollout_on_ranks(Comm& comm, Transformer& policy, const TextTask& tas
   const std::vector<std::vector<double>> of_ranks = gather_values(comm, writer.all);
   Experience all;
   all.samples = options.samples;
+  all.work = own.work;
   for (int r = 0; r < comm.size(); ++r) {
     const Shard part = shard_of(std::ssize(problems), r, comm.size());
     Reader reader(of_ranks[static_cast<size_t>(r)]);

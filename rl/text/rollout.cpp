@@ -105,11 +105,12 @@ Experience rollout(Transformer& policy, const TextTask& task, const std::vector<
   }
   std::vector<std::vector<int32_t>> prompts;
   for (const Problem& problem : problems) prompts.push_back(problem.prompt);
+  Experience experience;
+  experience.samples = o.samples;
+  g.stats = &experience.work;
   std::vector<Generated> rows =
       o.exhaustive ? begin_with_every_token(policy, task, prompts, g) : generate(policy, prompts, g);
 
-  Experience experience;
-  experience.samples = o.samples;
   for (size_t i = 0; i < rows.size(); ++i) {
     const Problem& problem = problem_of(static_cast<int64_t>(i));
     Response r;

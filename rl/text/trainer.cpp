@@ -14,6 +14,7 @@
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
+#include "tensor/profile.h"
 
 namespace pg::rl {
 namespace {
@@ -121,11 +122,14 @@ void RlTrainer::weigh_parts(std::vector<Response>& responses) const {
 }
 
 Experience RlTrainer::sample_on_ranks(const std::vector<Problem>& problems, const RolloutOptions& options) {
-  return rollout_on_ranks(comm_, policy_, task_, problems, options, [this](std::vector<Response>& responses) {
+  Experience all = rollout_on_ranks(comm_, policy_, task_, problems, options, [this](std::vector<Response>& responses) {
     if (judge_) judge_(responses);
     check_scores(responses, task_, judge_ ? "the judge" : "the task");
     if (!config_.algorithm.reward_weights.empty()) weigh_parts(responses);
   });
+  work_.generations.push_back(all.work);
+  for (const Response& r : all.responses) work_.sampled += static_cast<double>(r.length());
+  return all;
 }
 
 // G responses to each prompt, scored by the task or the judge. Dynamic sampling replaces prompts whose responses all
@@ -251,7 +255,7 @@ double RlTrainer::add_kl(Batch& batch, Metrics& metrics) {
 }
 
 // Epochs of optimizer steps on mini-batches of the batch.
-void RlTrainer::learn(const Batch& batch, double temperature, double beta, const RlHooks& hooks, Metrics& metrics) {
+double RlTrainer::learn(const Batch& batch, double temperature, double beta, const RlHooks& hooks, Metrics& metrics) {
   const Algorithm& a = config_.algorithm;
   const BatchShape& b = config_.batch;
   const double lr = config_.schedule.at(step_);
@@ -309,6 +313,7 @@ void RlTrainer::learn(const Batch& batch, double temperature, double beta, const
   metrics.add("sampler/max_log_prob_difference", sums.max_log_prob_difference);
   metrics.add("check/first_ratio_error", first_ratio_error);
   metrics.add("check/parameters_without_gradient", without_gradient);
+  return sums.positions;
 }
 
 Module& RlTrainer::critic_module() const {
@@ -327,6 +332,8 @@ Metrics RlTrainer::step(const RlHooks& hooks) {
   PeakMemory peak(policy_.device());
   Metrics metrics;
 
+  work_ = {};
+
   // Rollout: responses to prompts, scored.
   const double temperature = this->temperature();
   const Experience experience = sample(temperature, metrics);
@@ -337,8 +344,9 @@ Metrics RlTrainer::step(const RlHooks& hooks) {
   // Reward of each token: the score, penalties, and the KL to the reference if the algorithm has it there.
   Batch batch = make_batch(experience, a);
   add_penalties(batch, experience);
-  const double rollout_seconds = timer.lap();
+  work_.rollout_seconds = timer.lap();
   rollout_memory_ = peak.lap();
+  const double flops_before = profiled_flops();
   score_tokens_before_update(batch, temperature);
   const double beta = add_kl(batch, metrics);
   check_probabilities(batch, temperature, metrics);
@@ -351,16 +359,15 @@ Metrics RlTrainer::step(const RlHooks& hooks) {
   if (hooks.on_samples) hooks.on_samples(step_ + 1, experience, batch);
 
   // Update of the policy and the critic, then of the reference.
-  learn(batch, temperature, beta, hooks, metrics);
-  const double update_seconds = timer.lap();
+  work_.computed = learn(batch, temperature, beta, hooks, metrics);
+  work_.update_seconds = timer.lap();
+  work_.flops = profiled_flops() - flops_before;
   update_memory_ = peak.lap();
   ++step_;
   if (a.reference.follow) a.reference.follow(*reference_, policy_, step_, a);
 
   // Metrics.
-  metrics.add("time/rollout_s", rollout_seconds);
-  metrics.add("time/update_s", update_seconds);
-  metrics.add("time/tokens_per_s", sum(batch.mask.to(f64)).item() / (rollout_seconds + update_seconds));
+  add_speed_metrics(metrics, policy_, work_, config_.rates);
   health_checks_ = rl::health_checks(a, metrics, step_, task_.vocab_size());
   return metrics;
 }

@@ -17,6 +17,7 @@
 #include "rl/text/ranks.h"
 #include "rl/text/references.h"
 #include "rl/text/rollout.h"
+#include "rl/text/speed.h"
 #include "tensor/base/fields.h"
 #include "tensor/comm/comm.h"
 
@@ -48,10 +49,11 @@ struct RlConfig {
   int64_t eval_problems = 200;
   int64_t checkpoint_interval = 50;  // 0: only at the end
   uint64_t seed = 1;
+  MachineRates rates = {};  // if measured, "time/" metrics compare with them; the update's needs a Profile
   // The stage of ZeRO on several ranks, 0 to 2 (nn/param_slab.h), of policy and critic. The bits do not depend on it.
   int zero = 0;
 };
-// All fields but the algorithm's, stop_strings and zero.
+// All fields but the algorithm's, stop_strings, rates and zero.
 std::vector<Field> fields(RlConfig& config);
 
 // Throws Error naming the first field out of its range, or fields that contradict each other, including the
@@ -122,7 +124,8 @@ class RlTrainer {
   void add_penalties(Batch& batch, const Experience& experience);
   void score_tokens_before_update(Batch& batch, double temperature);
   double add_kl(Batch& batch, Metrics& metrics);
-  void learn(const Batch& batch, double temperature, double beta, const RlHooks& hooks, Metrics& metrics);
+  // Returns the positions that it computed.
+  double learn(const Batch& batch, double temperature, double beta, const RlHooks& hooks, Metrics& metrics);
   double temperature() const;
   Module& critic_module() const;
   double clip_scale_or_one(double norm) const;
@@ -147,6 +150,7 @@ class RlTrainer {
   MovingBaseline moving_;
   KlControl kl_;
   size_t rollout_memory_ = 0, update_memory_ = 0;  // of the last step
+  StepWork work_;                                  // of this step
   double last_std_ = -1;                           // standard deviation of the last batch's rewards
   int64_t step_ = 0;
   std::vector<HealthCheck> health_checks_;

@@ -48,6 +48,7 @@ Tensor micro_batch_loss(const Update& u, const Batch& cpu, LossSums& sums) {
 
   Tensor loss = aggregate(token_losses(a, scores.log_prob, b));
   sums.policy_loss += loss.item();
+  sums.positions += static_cast<double>(cpu.packed.ids.numel());
   if (a.entropy_bonus != 0) loss = loss - a.entropy_bonus * aggregate(scores.entropy);
   if (a.kl.in_loss) {
     const Tensor kl =

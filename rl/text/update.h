@@ -24,12 +24,14 @@ struct LossSums {
   double loss = 0, policy_loss = 0, kl_loss = 0, value_loss = 0;
   PolicyStats stats;
   double values = 0, clipped_values = 0;  // tokens valued by a critic, and those of them whose value is clipped
+  double positions = 0;                   // that went forward and backward
   double max_log_prob_difference = 0;     // between sampler and trainer
 
   // Calls f(number, how it is merged) for all numbers.
   template <class F>
   void each(F f) {
-    for (double* x : {&loss, &policy_loss, &kl_loss, &value_loss, &values, &clipped_values}) f(*x, Merge::sum);
+    for (double* x : {&loss, &policy_loss, &kl_loss, &value_loss, &values, &clipped_values, &positions})
+      f(*x, Merge::sum);
     f(max_log_prob_difference, Merge::most);
     stats.each(f);
   }

@@ -6,6 +6,7 @@
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"
 #include "tools/pg/run/process.h"
+#include "tools/pg/run/profile_report.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
@@ -20,12 +21,14 @@ struct ExpertIterationOptions {
   RankOptions ranks;
   int64_t iterations = 20, eval_every = 5, eval_problems = 200, save_every = 50;
   rl::ExpertIterationConfig config = {};
+  bool profile = false;
 };
 
 std::vector<Field> fields(ExpertIterationOptions& o) {
   return joined(
       joined(joined(fields(o.common), fields(o.ranks)),
-             {{"iterations", &o.iterations, "iterations of sampling and imitation", whole_from(1)},
+             {profile_field(o.profile),
+              {"iterations", &o.iterations, "iterations of sampling and imitation", whole_from(1)},
               {"eval-every", &o.eval_every, "iterations between evaluations; 0: only at the end", whole_from(0)},
               {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)},
               {"save-every", &o.save_every, "iterations between checkpoints; 0: only at the end", whole_from(0)}}),
@@ -73,6 +76,10 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
     return i == o.iterations || (interval > 0 && i % interval == 0);
   };
 
+  rl::ExpertIterationConfig config = o.config;
+  config.rates = measured_rates(o.profile, policy->config.dtype, comm.device());
+  const ProfileReport profile(o.profile);
+  SpeedReport speed;
   catch_interrupt();
   Progress progress(done, o.iterations);
   if (done == 0) {
@@ -80,7 +87,8 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
     progress.print("at the start: " + held_out);
   }
   for (int64_t i = done + 1; i <= o.iterations; ++i) {
-    const rl::Metrics metrics = rl::expert_iteration(*policy, *task, o.config, i, &comm);
+    const rl::Metrics metrics = rl::expert_iteration(*policy, *task, config, i, &comm);
+    speed.add(metrics);
     if (run) run->log(i, metrics.values());
     if (due(i, o.eval_every)) evaluate(i);
     progress.update(i, fmt::format("solved {:.1f} % of the samples, {} imitated  {}", 100 * metrics.at("solved"),
@@ -90,6 +98,8 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
     if (!stopped) continue;
     return run ? end_stopped(progress, *run, "expert-iteration", fmt::format("iteration {}", i)) : interrupt_status();
   }
+  profile.print(stdout, {});
+  speed.print(stdout, config.rates);
   progress.print(fmt::format("after {} iterations: {}   {}", o.iterations, held_out, path));
   return 0;
 }

@@ -164,6 +164,7 @@ int run_rl(const RlOptions& o, Comm& comm) {
     reference = load_policy(o.reference_model, *task, comm.device(), o.common.dtype);
   }
   if (!resumed && o.sft.max_steps > 0) imitate(o, *task, *policy);
+  config.rates = measured_rates(o.profile, policy->config.dtype, comm.device());
   rl::RlTrainer trainer(*policy, *task, config, judge, reference.get(), &comm);
   if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
   std::optional<RunDir> run =  // of rank 0
@@ -176,7 +177,9 @@ int run_rl(const RlOptions& o, Comm& comm) {
   Progress progress(trainer.steps(), config.steps);
   std::string held_out;
   rl::RlHooks hooks;
+  SpeedReport speed;
   hooks.on_step = [&](int64_t step, const rl::Metrics& metrics) {
+    speed.add(metrics);
     if (run) run->log(step, metrics.values());
     progress.update(step, fmt::format("reward {:.3f}  grad norm {:.2f}  entropy {:.2f}{}", metrics.at("reward/mean"),
                                       metrics.at("grad_norm"), metrics.at("entropy"), held_out));
@@ -203,6 +206,7 @@ int run_rl(const RlOptions& o, Comm& comm) {
   const bool complete = trainer.run(hooks);
   const rl::RlMemory memory = trainer.memory();
   profile.print(stdout, memory.step, {{"reference", memory.reference}, {"rollout", memory.rollout}});
+  speed.print(stdout, config.rates);
   if (!complete) {
     save(trainer.steps());
     return run ? end_stopped(progress, *run, "rl", fmt::format("step {}", trainer.steps())) : interrupt_status();
