@@ -48,6 +48,8 @@ std::vector<Field> fields(RlConfig& c) {
       {"unfinished-penalty", &c.unfinished_penalty, "subtracted from the reward of a response cut at the length limit"},
       {"log-prob-credit", &c.log_prob_credit, "times log-probability, added to each token's reward"},
       {"shuffle-rewards", &c.shuffle_rewards, "a control: rewards go to the wrong responses"},
+      {"skip-zero-advantage", &c.skip_zero_advantage,
+       "leave responses without advantage out of updates: the same gradient in less time"},
       {"eval-every", &c.eval_interval, "steps between evaluations on held-out problems; 0: only at the end",
        whole_from(0)},
       {"eval-problems", &c.eval_problems, "problems of an evaluation", kSize},
@@ -67,6 +69,10 @@ void check_config(const RlConfig& config) {
         c.adaptive_temperature.high);
   check_schedule("RlTrainer", c.schedule, c.steps);
   check_algorithm(c.algorithm, c.batch);
+  const Algorithm& a = c.algorithm;
+  check(!c.skip_zero_advantage || !((a.kl.in_loss && a.kl_control.beta != 0) || a.entropy_bonus != 0 || a.baseline.needs.critic || a.tokens.select),
+        "RlTrainer: skip-zero-advantage is for a loss that is 0 without advantage; a KL or an entropy bonus in the "
+        "loss, a critic and a selection of tokens also learn from such responses");
   const bool changes_sum = c.shuffle_rewards || c.unfinished_penalty != 0 || c.log_prob_credit != 0;
   check(!c.algorithm.baseline.needs.parts || !changes_sum,
         "RlTrainer: baseline {} compares the parts of the reward, and shuffle-rewards, unfinished-penalty and "

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "rl/kl.h"
 #include "rl/masked.h"
 #include "rl/shaping.h"
 #include "rl/text/laps.h"
+#include "rl/text/mini_batch.h"
 #include "rl/text/update.h"
 #include "rl/value_loss.h"
 #include "tensor/backend.h"
@@ -21,41 +21,6 @@ namespace {
 
 enum Stream : uint64_t { problem_stream, order_stream, rollout_stream, critic_stream, random_reference_stream };
 constexpr int64_t kRounds = 8;  // maximum rounds of dynamic sampling; then the step uses the groups it has
-
-// Splits rows of the batch into micro-batches of `size` (0: one). Responses to one prompt are sorted together, so that
-// it is computed once for them.
-std::vector<std::vector<size_t>> micro_batches(const Batch& batch, std::vector<size_t> rows, int64_t size) {
-  std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) {
-    const auto x = batch.prompt(a), y = batch.prompt(b);
-    return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
-  });
-  const size_t n = size == 0 ? rows.size() : static_cast<size_t>(size);
-  std::vector<std::vector<size_t>> pieces;
-  for (size_t begin = 0; begin < rows.size(); begin += n) {
-    pieces.emplace_back(rows.begin() + static_cast<int64_t>(begin),
-                        rows.begin() + static_cast<int64_t>(std::min(rows.size(), begin + n)));
-  }
-  return pieces;
-}
-
-std::vector<size_t> all_rows(const Batch& batch) {
-  std::vector<size_t> rows(batch.prompts.size());
-  std::iota(rows.begin(), rows.end(), size_t{0});
-  return rows;
-}
-
-Denominators denominators_of(const Batch& batch, const std::vector<size_t>& rows, int64_t max_length) {
-  const auto mask = batch.mask.data<const uint8_t>();
-  const auto columns = static_cast<size_t>(batch.mask.size(1));
-  Denominators d{.max_length = static_cast<double>(max_length)};
-  for (const size_t row : rows) {
-    const auto of_row = mask.subspan(row * columns, columns);
-    const auto length = static_cast<double>(std::count(of_row.begin(), of_row.end(), uint8_t{1}));
-    d.tokens += length;
-    d.sequences += length > 0;
-  }
-  return d;
-}
 
 const RlConfig& checked(const RlConfig& config) {
   check_config(config);
@@ -278,7 +243,8 @@ double RlTrainer::learn(const Batch& batch, double temperature, double beta, con
                           .beta = beta,
                           .total = denominators_of(batch, mini, task_.max_response())};
       const double loss_before = sums.loss;
-      const auto pieces = micro_batches(batch, mini, b.micro_batch);
+      const auto pieces =
+          micro_batches(batch, config_.skip_zero_advantage ? rows_with_advantage(batch, mini) : mini, b.micro_batch);
       std::vector<LossSums> of_pieces(pieces.size());
       gradient_->run(std::ssize(pieces), [&](int64_t i) {
         const auto piece = static_cast<size_t>(i);

@@ -45,7 +45,10 @@ struct RlConfig {
   double unfinished_penalty = 0;               // subtracted from the reward of a response that reached the length limit
   double log_prob_credit = 0;                  // times log π(token), added to each token's reward
   bool shuffle_rewards = false;  // a control experiment: permutes rewards over responses, so nothing can be learned
-  int64_t eval_interval = 10;    // 0: only at the end
+  // Responses whose advantage is 0 are left out of the updates, which saves their time and changes no gradient. Metrics
+  // of the update, such as the entropy, are then those of the others.
+  bool skip_zero_advantage = false;
+  int64_t eval_interval = 10;  // 0: only at the end
   int64_t eval_problems = 200;
   int64_t checkpoint_interval = 50;  // 0: only at the end
   uint64_t seed = 1;

@@ -15,14 +15,15 @@ using pg::testing::TempDir;
 
 namespace {
 
-Transformer make_policy(const TextTask& task) {
+Transformer make_policy(const TextTask& task, DType dtype = f32) {
   Generator g(5);
   return Transformer({.vocab_size = task.vocab_size(),
                       .block_size = block_size_for(task),
                       .n_layer = 1,
                       .n_head = 2,
                       .n_embd = 16,
-                      .in_proj_std = 0.18},
+                      .in_proj_std = 0.18,
+                      .dtype = dtype},
                      g);
 }
 
@@ -189,4 +190,56 @@ TEST_CASE("rl methods: advantages of the best responses alone are a learning sig
   CHECK(well("pass_at_k", 0.97));
   CHECK(!well("grpo", 0.97));
   CHECK(!well("pass_at_k", 1));
+}
+
+TEST_CASE("rl methods: responses without advantage may be left out of the update", "[rl][rl_trainer]") {
+  const auto task = make_text_task("sort", {{"length", "3"}});
+  for (const char* name : {"dr_grpo", "rloo", "reinforce_baseline", "gspo", "grpo", "dapo"}) {
+    INFO(name);
+    RlConfig config = small(name);
+    config.batch = {.prompts = 6, .samples = 4, .mini_batches = 2, .micro_batch = 5};
+    config.algorithm.epochs = 2;
+    config.algorithm.kl_control.beta = 0;
+    config.algorithm.dynamic_sampling = false;
+    config.adamw.eps = 1e-3;  // with a small eps, Adam turns gradients that are zero up to rounding into ±1
+    std::vector<double> norms[2], all[2], computed;
+    for (const bool skip : {false, true}) {
+      config.skip_zero_advantage = skip;
+      Transformer policy = make_policy(*task, f64);
+      // Rewards of three of the six groups, of which one has a single right response.
+      RlTrainer trainer(policy, *task, config, [](std::vector<Response>& responses) {
+        for (size_t i = 0; i < responses.size(); ++i) {
+          responses[i].score = {.reward = i == 2 || i == 9 || i == 10 || i == 20 ? 1.0 : 0.0};
+        }
+      });
+      RlHooks hooks;
+      hooks.on_update = [&](const UpdateReport& report) { norms[skip].push_back(report.grad_norm); };
+      const Metrics metrics = trainer.step(hooks);
+      computed.push_back(metrics.at("time/update_tokens_per_s") * metrics.at("time/update_s"));
+      for (const auto& [path, x] : state_dict(policy)) {
+        for (const double value : x.to_vector()) all[skip].push_back(value);
+      }
+    }
+    REQUIRE(norms[0].size() == 4);
+    REQUIRE(all[0].size() == all[1].size());
+    for (size_t i = 0; i < 4; ++i) CHECK(norms[1][i] == Approx(norms[0][i]).epsilon(1e-9));
+    for (size_t i = 0; i < all[0].size(); ++i) CHECK(all[1][i] == Approx(all[0][i]).epsilon(1e-9).margin(1e-9));
+    CHECK(computed[1] < 0.8 * computed[0]);
+  }
+}
+
+TEST_CASE("rl methods: what learns without advantage refuses to leave responses out", "[rl][rl_trainer]") {
+  const auto error = [](const char* name, auto change) {
+    RlConfig config = small(name);
+    config.skip_zero_advantage = true;
+    change(config);
+    return error_of([&] { check_config(config); });
+  };
+  const char* expected = "skip-zero-advantage is for a loss that is 0 without advantage";
+  CHECK(contains(error("grpo", [](RlConfig&) {}), expected));
+  CHECK(contains(error("dr_grpo", [](RlConfig& c) { c.algorithm.entropy_bonus = 0.01; }), expected));
+  CHECK(contains(error("ppo", [](RlConfig&) {}), expected));
+  CHECK(contains(error("kl_cov", [](RlConfig&) {}), expected));
+  CHECK(error("dr_grpo", [](RlConfig&) {}).empty());
+  CHECK(error("grpo", [](RlConfig& c) { c.algorithm.kl_control.beta = 0; }).empty());
 }

@@ -26,7 +26,7 @@ struct ExpertIterationOptions {
 
 std::vector<Field> fields(ExpertIterationOptions& o) {
   return joined(
-      joined(joined(fields(o.common), fields(o.ranks)),
+      joined(joined(joined(fields(o.common), fields(o.ranks)), adapter_fields(o.common)),
              {profile_field(o.profile),
               {"iterations", &o.iterations, "iterations of sampling and imitation", whole_from(1)},
               {"eval-every", &o.eval_every, "iterations between evaluations; 0: only at the end", whole_from(0)},
@@ -54,7 +54,7 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
                 o.common.run.name.empty() ? "expert_iteration_" + task->name() : o.common.run.name);
   const std::string path = run ? run->path() : "";
   if (run) run->save_config(o.common.run.config);
-  remark(stdout, "{}: {}\n{} parameters; {}\n", task->name(), task->about(), count_parameters(*policy), path);
+  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy), path);
 
   const auto problems = task->held_out(o.eval_problems);
   std::string held_out;
