@@ -1,8 +1,10 @@
 // Fuzz target: two answers. The verdict is the same again and in the other direction, and a text equals itself.
 // sources: tasks/grade/compare.cpp tasks/grade/expression.cpp tasks/grade/extract.cpp tasks/grade/grade.cpp
 // sources: tasks/grade/intervals.cpp tasks/grade/lexer.cpp tasks/grade/normal_form.cpp tasks/grade/number_words.cpp
-// sources: tasks/grade/numeric.cpp tasks/grade/parser.cpp tasks/grade/parser_values.cpp tasks/grade/polynomial.cpp
-// sources: tasks/grade/units.cpp tasks/grade/values.cpp tensor/base/text.cpp
+// sources: tasks/grade/numeric.cpp tasks/grade/parser.cpp tasks/grade/parser_numbers.cpp tasks/grade/parser_terms.cpp
+// sources: tasks/grade/parser_values.cpp tasks/grade/polynomial.cpp tasks/grade/quantities.cpp
+// sources: tasks/grade/simplified.cpp tasks/grade/units.cpp tasks/grade/values.cpp
+// sources: tensor/base/text.cpp
 // libraries: gmpxx gmp
 // seed: \\frac12\n0.5
 // seed: \\sqrt[3]{8}x^{-1}\n2/x
