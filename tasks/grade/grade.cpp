@@ -29,7 +29,7 @@ constexpr VerdictRule kRules[] = {
     {"primes", "values at points modulo two primes"},
     {"points", "values at points with bounds of the error"},
     {"limits", "a limit of steps or bits was reached"},
-    {"form", "the strict mode refuses the form of an answer"},
+    {"form", "grade_as_mathd() decides by the form of the answers"},
 };
 
 Answer read_answer(std::string_view text, Work& work) {

@@ -130,50 +130,121 @@ TEST_CASE("no question is an answer", "[grade][puzzles]") {
   }
 }
 
-// clang-format off
 TEST_CASE("simplified forms by rule", "[grade]") {
-  struct Row { const char *gold, *given; bool expected; };
-  for (const Row& row : std::vector<Row>{
-      // Numbers: one number, or a reduced fraction with a positive denominator.
-      {"5", "5", true}, {"5", "5.0", true}, {"5", "2+3", false}, {"5", "10/2", false}, {"5", "5/1", false},
-      {"\\frac12", "0.5", true}, {"\\frac12", "2/4", false}, {"\\frac12", "\\frac{-1}{-2}", false},
-      {"\\frac74", "1\\frac34", true}, {"\\frac74", "1+\\frac34", false}, {"\\frac12", "\\frac{1}{\\frac{4}{2}}", false},
-      {"120", "5!", false}, {"10", "\\binom52", false}, {"3", "\\log_2 8", false}, {"8", "2^3", false},
-      {"\\frac12", "50\\%", false}, {"50\\%", "50\\%", true}, {"5", "|-5|", false}, {"6", "2\\cdot3", false},
-      {"-5", "-5", true}, {"3000000", "3\\times10^6", false}, {"180", "180\\text{ miles}", true},
-      // Roots: no square below the root, none in a denominator, one in a term.
-      {"2\\sqrt2", "2\\sqrt2", true}, {"2\\sqrt2", "\\sqrt8", false}, {"2\\sqrt2", "\\sqrt2\\cdot2", true},
-      {"\\frac{\\sqrt2}{2}", "1/\\sqrt2", false}, {"\\frac{\\sqrt2}{2}", "\\frac12\\sqrt2", true},
-      {"\\sqrt6", "\\sqrt2\\sqrt3", false}, {"\\frac{\\sqrt6}{3}", "\\sqrt{\\frac23}", false},
-      {"5", "\\sqrt{25}", false}, {"2", "\\sqrt[3]8", false}, {"\\sqrt2", "\\sqrt[4]4", false},
-      {"2\\sqrt[3]2", "2\\sqrt[3]{2}", true}, {"1+\\sqrt2", "\\sqrt2+1", true}, {"4\\sqrt2", "3\\sqrt2+\\sqrt2", false},
-      {"\\frac{1+\\sqrt5}{2}", "\\frac12+\\frac{\\sqrt5}{2}", true}, {"\\frac{1+\\sqrt5}{2}", "(\\sqrt5+1)/2", true},
-      {"\\frac{1+\\sqrt5}{2}", "\\frac{2+2\\sqrt5}{4}", false}, {"1+\\sqrt5", "\\frac{2+2\\sqrt5}{2}", false},
-      {"1+\\sqrt2", "\\frac{1}{\\sqrt2-1}", false}, {"1+\\sqrt2", "\\sqrt{3+2\\sqrt2}", false},
-      // Polynomials: expanded, like terms collected, in any order.
-      {"x^2-x-2", "-x+x^2-2", true}, {"x^2-x-2", "-2+x^2-x", true}, {"x^2-x-2", "(x+1)(x-2)", false},
-      {"x^2-x-2", "x^2-2x+x-2", false}, {"x^2-x-2", "x*x-x-2", false}, {"x^2-x-2", "x(x-1)-2", false},
-      {"x^2-x-2", "x^2-(x+2)", false}, {"2x+2", "2(x+1)", false}, {"x", "x^1", false}, {"x", "\\frac{2x}{2}", false},
-      {"x+y", "y+x", true}, {"3xy", "3yx", true}, {"6xy", "2x\\cdot3y", false}, {"x", "-(-x)", true},
-      {"\\frac{x+1}{2}", "\\frac{2x+2}{4}", false}, {"\\frac{3x}{2}", "\\frac32x", true}, {"x+1", "\\frac{x^2-1}{x-1}", false},
-      {"\\frac{x}{x+1}", "\\frac{x}{1+x}", true}, {"\\frac{1}{x}", "x^{-1}", false}, {"x", "x^2/x", false},
-      // Products of factors, if the expected answer is one.
-      {"(x+1)(x-2)", "(x-2)(x+1)", true}, {"(x+1)(x-2)", "x^2-x-2", false}, {"(x+1)(x-2)", "1(x^2-x-2)", false},
-      {"(x+1)(x-2)", "-(x+1)(2-x)", true}, {"2(x+1)(x-2)", "(2x+2)(x-2)", false}, {"2(x+1)(x-2)", "(x-2)\\cdot2(x+1)", true},
-      {"(x+1)^2", "(x+1)(x+1)", true}, {"(x+1)^2", "x^2+2x+1", false}, {"x(x+1)", "(x+1)x", true}, {"x(x+1)", "x^2+x", false},
-      {"x^2(x+1)", "x\\cdot x(x+1)", true}, {"(x+1)(x-1)(x^2+1)", "(x^2-1)(x^2+1)", false}, {"(x+1)(x-2)", "(x+1)(x-1-1)", false},
-      // Complex numbers, pi, e.
-      {"1+2i", "2i+1", true}, {"1+2i", "1+i+i", false}, {"-1", "i^2", false}, {"\\frac{1-i}{2}", "\\frac{1}{1+i}", false},
-      {"\\frac{3\\pi}{4}", "0.75\\pi", true}, {"\\frac{3\\pi}{4}", "135^\\circ", false}, {"2\\pi", "\\pi+\\pi", false},
-      {"e^2", "e\\cdot e", false}, {"\\ln 2", "\\ln 2", true}, {"2^x", "2^{x}", true}, {"n!", "n!", true},
-      // Structures: each part.
-      {"2, 3", "3, 2", true}, {"2, 3", "3, 1+1", false}, {"(1,2)", "(1,4/2)", false}, {"x=5", "x=5", true}, {"5", "x=2+3", false},
-      {"[0,1)", "[0, 1)", true}, {"\\pm3", "3,-3", true}, {"1\\pm\\sqrt2", "1+\\sqrt2, 1-\\sqrt2", true}, {"3,-1", "1\\pm2", false},
-      {"\\begin{pmatrix}1\\\\2\\end{pmatrix}", "\\begin{pmatrix}1\\\\1+1\\end{pmatrix}", false}, {"(-\\infty,2)", "(-\\infty,2)", true},
-      // A gold in none of the forms: the same text only. What cannot be read.
-      {"2^{10}", "2^{10}", true}, {"2^{10}", "1024", false}, {"5", "(", false}, {"5", "", false}, {"5", "the number 5", false}}) {
+  struct Row {
+    const char *gold, *given;
+    bool expected;
+  };
+  for (const Row& row :
+       std::vector<Row>{// Numbers: one number, or a reduced fraction with a positive denominator.
+                        {"5", "5", true},
+                        {"5", "5.0", true},
+                        {"5", "2+3", false},
+                        {"5", "10/2", false},
+                        {"5", "5/1", false},
+                        {"\\frac12", "0.5", true},
+                        {"\\frac12", "2/4", false},
+                        {"\\frac12", "\\frac{-1}{-2}", false},
+                        {"\\frac74", "1\\frac34", true},
+                        {"\\frac74", "1+\\frac34", false},
+                        {"\\frac12", "\\frac{1}{\\frac{4}{2}}", false},
+                        {"120", "5!", false},
+                        {"10", "\\binom52", false},
+                        {"3", "\\log_2 8", false},
+                        {"8", "2^3", false},
+                        {"\\frac12", "50\\%", false},
+                        {"50\\%", "50\\%", true},
+                        {"5", "|-5|", false},
+                        {"6", "2\\cdot3", false},
+                        {"-5", "-5", true},
+                        {"3000000", "3\\times10^6", false},
+                        {"180", "180\\text{ miles}", true},
+                        // Roots: no square below the root, none in a denominator, one in a term.
+                        {"2\\sqrt2", "2\\sqrt2", true},
+                        {"2\\sqrt2", "\\sqrt8", false},
+                        {"2\\sqrt2", "\\sqrt2\\cdot2", true},
+                        {"\\frac{\\sqrt2}{2}", "1/\\sqrt2", false},
+                        {"\\frac{\\sqrt2}{2}", "\\frac12\\sqrt2", true},
+                        {"\\sqrt6", "\\sqrt2\\sqrt3", false},
+                        {"\\frac{\\sqrt6}{3}", "\\sqrt{\\frac23}", false},
+                        {"5", "\\sqrt{25}", false},
+                        {"2", "\\sqrt[3]8", false},
+                        {"\\sqrt2", "\\sqrt[4]4", false},
+                        {"2\\sqrt[3]2", "2\\sqrt[3]{2}", true},
+                        {"1+\\sqrt2", "\\sqrt2+1", true},
+                        {"4\\sqrt2", "3\\sqrt2+\\sqrt2", false},
+                        {"\\frac{1+\\sqrt5}{2}", "\\frac12+\\frac{\\sqrt5}{2}", true},
+                        {"\\frac{1+\\sqrt5}{2}", "(\\sqrt5+1)/2", true},
+                        {"\\frac{1+\\sqrt5}{2}", "\\frac{2+2\\sqrt5}{4}", false},
+                        {"1+\\sqrt5", "\\frac{2+2\\sqrt5}{2}", false},
+                        {"1+\\sqrt2", "\\frac{1}{\\sqrt2-1}", false},
+                        {"1+\\sqrt2", "\\sqrt{3+2\\sqrt2}", false},
+                        // Polynomials: expanded, like terms collected, in any order.
+                        {"x^2-x-2", "-x+x^2-2", true},
+                        {"x^2-x-2", "-2+x^2-x", true},
+                        {"x^2-x-2", "(x+1)(x-2)", false},
+                        {"x^2-x-2", "x^2-2x+x-2", false},
+                        {"x^2-x-2", "x*x-x-2", false},
+                        {"x^2-x-2", "x(x-1)-2", false},
+                        {"x^2-x-2", "x^2-(x+2)", false},
+                        {"2x+2", "2(x+1)", false},
+                        {"x", "x^1", false},
+                        {"x", "\\frac{2x}{2}", false},
+                        {"x+y", "y+x", true},
+                        {"3xy", "3yx", true},
+                        {"6xy", "2x\\cdot3y", false},
+                        {"x", "-(-x)", true},
+                        {"\\frac{x+1}{2}", "\\frac{2x+2}{4}", false},
+                        {"\\frac{3x}{2}", "\\frac32x", true},
+                        {"x+1", "\\frac{x^2-1}{x-1}", false},
+                        {"\\frac{x}{x+1}", "\\frac{x}{1+x}", true},
+                        {"\\frac{1}{x}", "x^{-1}", false},
+                        {"x", "x^2/x", false},
+                        // Products of factors, if the expected answer is one.
+                        {"(x+1)(x-2)", "(x-2)(x+1)", true},
+                        {"(x+1)(x-2)", "x^2-x-2", false},
+                        {"(x+1)(x-2)", "1(x^2-x-2)", false},
+                        {"(x+1)(x-2)", "-(x+1)(2-x)", true},
+                        {"2(x+1)(x-2)", "(2x+2)(x-2)", false},
+                        {"2(x+1)(x-2)", "(x-2)\\cdot2(x+1)", true},
+                        {"(x+1)^2", "(x+1)(x+1)", true},
+                        {"(x+1)^2", "x^2+2x+1", false},
+                        {"x(x+1)", "(x+1)x", true},
+                        {"x(x+1)", "x^2+x", false},
+                        {"x^2(x+1)", "x\\cdot x(x+1)", true},
+                        {"(x+1)(x-1)(x^2+1)", "(x^2-1)(x^2+1)", false},
+                        {"(x+1)(x-2)", "(x+1)(x-1-1)", false},
+                        // Complex numbers, pi, e.
+                        {"1+2i", "2i+1", true},
+                        {"1+2i", "1+i+i", false},
+                        {"-1", "i^2", false},
+                        {"\\frac{1-i}{2}", "\\frac{1}{1+i}", false},
+                        {"\\frac{3\\pi}{4}", "0.75\\pi", true},
+                        {"\\frac{3\\pi}{4}", "135^\\circ", false},
+                        {"2\\pi", "\\pi+\\pi", false},
+                        {"e^2", "e\\cdot e", false},
+                        {"\\ln 2", "\\ln 2", true},
+                        {"2^x", "2^{x}", true},
+                        {"n!", "n!", true},
+                        // Structures: each part.
+                        {"2, 3", "3, 2", true},
+                        {"2, 3", "3, 1+1", false},
+                        {"(1,2)", "(1,4/2)", false},
+                        {"x=5", "x=5", true},
+                        {"5", "x=2+3", false},
+                        {"[0,1)", "[0, 1)", true},
+                        {"\\pm3", "3,-3", true},
+                        {"1\\pm\\sqrt2", "1+\\sqrt2, 1-\\sqrt2", true},
+                        {"3,-1", "1\\pm2", false},
+                        {"\\begin{pmatrix}1\\\\2\\end{pmatrix}", "\\begin{pmatrix}1\\\\1+1\\end{pmatrix}", false},
+                        {"(-\\infty,2)", "(-\\infty,2)", true},
+                        // A gold in none of the forms: the same text only. What cannot be read.
+                        {"2^{10}", "2^{10}", true},
+                        {"2^{10}", "1024", false},
+                        {"5", "(", false},
+                        {"5", "", false},
+                        {"5", "the number 5", false}}) {
     INFO(row.given << " for " << row.gold);
     CHECK(is_simplified(row.given, row.gold) == row.expected);
   }
 }
-// clang-format on
