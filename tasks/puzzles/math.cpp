@@ -113,6 +113,12 @@ class Math : public PuzzleTask {
     score.parts = {{"right", score.reward}};
     return score;
   }
+  // Generated problems refuse some forms of a value: an answer in such a form is not the same as one that is not.
+  bool same_answer(const Puzzle& puzzle, std::string_view a, std::string_view b) const override {
+    if (a == b) return true;
+    const bool same_form = !problems_.empty() || is_simplified(a, puzzle.gold) == is_simplified(b, puzzle.gold);
+    return same_form && grade_answer(a, b).kind == Verdict::Kind::yes;
+  }
 
  private:
   MathOptions options_;
