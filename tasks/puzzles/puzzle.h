@@ -158,4 +158,17 @@ std::vector<Field> fields(MathOptions& options);
 // in simplified form (tasks/grade/simplified.h), so that the question is no answer. In files of problems it need not.
 std::unique_ptr<PuzzleTask> math_puzzles(const MathOptions& options = {});
 
+// ---- sentiment.cpp
+
+struct SentimentOptions {
+  int64_t words = 20;     // of a continuation, at most
+  std::string file = {};  // a text whose sentences are begun; empty: generated reviews
+};
+std::vector<Field> fields(SentimentOptions& options);
+
+// "+ the soup we had on monday" asks for a positive continuation, "-" for a negative, "0" for a neutral one: "was
+// wonderful and we stayed for an hour." The reward is mood_reward() (tasks/puzzles/sentiment.h), by a lexicon with
+// graded words and negation. A beginning is held out in all three moods.
+std::unique_ptr<PuzzleTask> sentiment_puzzles(const SentimentOptions& options = {});
+
 }  // namespace pg
