@@ -162,13 +162,15 @@ std::unique_ptr<PuzzleTask> math_puzzles(const MathOptions& options = {});
 
 struct SentimentOptions {
   int64_t words = 20;     // of a continuation, at most
+  bool fluency = true;    // the reward is multiplied by review_fluency(); false for chat models
   std::string file = {};  // a text whose sentences are begun; empty: generated reviews
 };
 std::vector<Field> fields(SentimentOptions& options);
 
 // "+ the soup we had on monday" asks for a positive continuation, "-" for a negative, "0" for a neutral one: "was
 // wonderful and we stayed for an hour." The reward is mood_reward() (tasks/puzzles/sentiment.h), by a lexicon with
-// graded words and negation. A beginning is held out in all three moods.
+// graded words and negation; with `fluency` it loses the share of word pairs that reviews do not have. A beginning is
+// held out in all three moods.
 std::unique_ptr<PuzzleTask> sentiment_puzzles(const SentimentOptions& options = {});
 
 }  // namespace pg

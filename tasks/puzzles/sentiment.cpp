@@ -54,6 +54,7 @@ class SentimentTask : public PuzzleTask {
     for (const MoodRow& row : kMoods) {
       if (puzzle.gold == std::string_view(&row.code, 1)) {
         score.reward = mood_reward(answer, row.mood, static_cast<int>(options_.words));
+        if (options_.fluency && score.reward > 0) score.reward *= review_fluency(answer);
       }
     }
     score.solved = score.reward == 1;
@@ -70,6 +71,7 @@ class SentimentTask : public PuzzleTask {
 
 std::vector<Field> fields(SentimentOptions& o) {
   return {{"words", &o.words, "of a continuation, at most", whole_from(4, 200)},
+          {"fluency", &o.fluency, "false, for chat models: words need not be those of the generated reviews"},
           {"file", &o.file, "a text whose sentences are begun; empty: generated"}};
 }
 

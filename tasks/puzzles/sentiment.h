@@ -21,6 +21,11 @@ std::string review_end(Generator& generator, Mood mood);
 // than two thirds different words, or more than a third of words with sentiment.
 double mood_reward(std::string_view continuation, Mood mood, int most_words);
 
+// The share of neighbouring words of a continuation, its begin and end included, that neighbour each other in the
+// continuations that review_end() can return, or there with another word of the lexicon or "not" before it. 1 for all
+// of those, less for invented words and for words in another order.
+double review_fluency(std::string_view continuation);
+
 // The first four words of each sentence of at least eight words of a text, in lower case, letters, digits and
 // apostrophes only; each once. Sentences end at . ! ? or an empty line; <br /> is a space.
 std::vector<std::string> sentence_beginnings(std::string_view text);

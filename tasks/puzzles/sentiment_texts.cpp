@@ -31,6 +31,51 @@ std::string one_of_them(Generator& g, const std::string_view (&all)[N]) {
   return std::string(all[static_cast<size_t>(g.integer(static_cast<int64_t>(N)))]);
 }
 
+std::vector<std::string> words_in(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '\'') {
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+// f(a, b) for neighbours; the begin and the end are the word "".
+template <class F>
+void each_pair(const std::vector<std::string>& words, F f) {
+  std::string last;
+  for (const std::string& word : words) {
+    f(last, word);
+    last = word;
+  }
+  f(last, "");
+}
+
+// "was" and what may follow it are one part of a continuation, kAfter the other.
+const std::set<std::pair<std::string, std::string>>& known_pairs() {
+  static const auto all = [] {
+    std::set<std::pair<std::string, std::string>> pairs;
+    const auto add = [&](const std::string& first, std::string_view after) {
+      each_pair(words_in(first + " " + std::string(after)),
+                [&](const std::string& a, const std::string& b) { pairs.emplace(a, b); });
+    };
+    for (const std::string_view after : kAfter) {
+      for (const std::string_view start : kNeutral) add(std::string(start), after);
+      for (const int value : {-3, -2, -1, 1, 2, 3}) {
+        for (const std::string_view word : words_of_sentiment(value)) {
+          add(fmt::format("was {}", word), after);
+          add(fmt::format("was not {}", word), after);
+        }
+      }
+    }
+    return pairs;
+  }();
+  return all;
+}
+
 }  // namespace
 
 std::string review_beginning(Generator& g) { return "the " + one_of_them(g, kThings) + " " + one_of_them(g, kWhen); }
@@ -61,6 +106,16 @@ double mood_reward(std::string_view continuation, Mood mood, int most_words) {
   }
   if (mood == Mood::neutral) return std::clamp(1 - s.strongest / 2, 0.0, 1.0);
   return std::clamp((mood == Mood::positive ? s.value : -s.value) / 2, 0.0, 1.0);
+}
+
+double review_fluency(std::string_view continuation) {
+  if (continuation.size() > 10000) return 0;
+  double known = 0, count = 0;
+  each_pair(words_in(continuation), [&](const std::string& a, const std::string& b) {
+    ++count;
+    known += known_pairs().contains({a, b}) ? 1 : 0;
+  });
+  return known / count;
 }
 
 std::vector<std::string> sentence_beginnings(std::string_view text) {

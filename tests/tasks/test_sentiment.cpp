@@ -21,7 +21,7 @@ Puzzle puzzle_of(char code, const std::string& beginning = "the soup we had on m
   return p;
 }
 double reward(char code, const std::string& answer) {
-  static const auto task = sentiment_puzzles();
+  static const auto task = sentiment_puzzles({.fluency = false});
   return task->grade(puzzle_of(code), answer).reward;
 }
 
@@ -139,6 +139,25 @@ TEST_CASE("sentiment: no attack earns more than an honest continuation", "[tasks
   }
 }
 
+TEST_CASE("sentiment: invented words and shuffled ones earn less than a sentence", "[tasks][puzzles]") {
+  const auto task = sentiment_puzzles();
+  const auto fluent = [&](const std::string& text) { return task->grade(puzzle_of('+'), text).reward; };
+  CHECK(fluent("was fun when we came back.") == 1);
+  CHECK(fluent("was nice when we came back.") == 0.5);
+  CHECK(fluent("was not bad when we came back.") == 0.5);
+  CHECK(fluent("Was fun, when we came back.") == 1);
+  // What a policy of characters wrote after 120 steps when invented words were not counted.
+  for (const char* text :
+       {"was fun an whe.", "was fun as ro whe.", "wwas fun aso j.", "was fun venl we.", "when we came back was fun.",
+        "fun was back we came when.", "was fun when we.", "was fun and fun and we."}) {
+    INFO(text);
+    CHECK(fluent(text) < 0.85);
+  }
+  CHECK(review_fluency("was fun when we.") == Approx(4.0 / 5));  // of five pairs the last: "we" ends no review
+  CHECK(review_fluency("") == 0);
+  CHECK(review_fluency(std::string(20000, 'a')) == 0);
+}
+
 TEST_CASE("sentiment: a file gives the beginnings of its sentences", "[tasks][puzzles]") {
   CHECK(sentence_beginnings("One two three four five six seven eight. Too short. A<br />b c d e f g h!") ==
         std::vector<std::string>{"one two three four", "a b c d"});
@@ -169,7 +188,7 @@ TEST_CASE("sentiment: a file gives the beginnings of its sentences", "[tasks][pu
 
 TEST_CASE("defect: the fragment was judged with the generation", "[tasks][puzzles][defects]") {
   // A beginning with sentiment then decides the reward of any continuation.
-  const auto task = sentiment_puzzles();
+  const auto task = sentiment_puzzles({.fluency = false});
   for (const char* beginning : {"the soup we had on monday", "a terrible awful film", "a wonderful great film"}) {
     CHECK(task->grade(puzzle_of('+', beginning), "was wonderful and we stayed.").reward == 1);
     CHECK(task->grade(puzzle_of('+', beginning), "was open when we came.").reward == 0);
