@@ -16,11 +16,11 @@ namespace pg::rl {
 // A response with everything that a result is computed from.
 struct EvalResponse {
   int64_t problem = 0, sample = 0;
-  std::string question, response;     // without the token that ends it
+  std::string question, response;  // without the token that ends it
   // What it votes for: the first answer to the problem that is the same as its own (TextTask::answer_of, same_answer).
   // None: it does not vote.
   std::optional<std::string> answer;
-  std::string expected;               // a right answer; empty if the task does not know one
+  std::string expected;  // a right answer; empty if the task does not know one
   double reward = 0;
   std::vector<std::pair<std::string, double>> parts;  // of the reward
   bool solved = false, finished = false;              // finished: it ended by itself
