@@ -17,7 +17,7 @@ using Kind = Node::Kind;
 
 // What the expected answer has, and an answer may therefore have too.
 struct Allowed {
-  bool percent = false, degrees = false, sum_below = false;
+  bool percent = false, degrees = false, ratio = false, sum_below = false;
   std::set<std::string> functions;  // names; "!", "binomial" and "abs" too
   std::set<std::string> roots;
 };
@@ -38,6 +38,7 @@ std::string function_name(const Node& node) {
 void collect(const Node& node, Allowed& allowed) {
   allowed.percent = allowed.percent || node.kind == Kind::percent;
   allowed.degrees = allowed.degrees || node.kind == Kind::degrees;
+  allowed.ratio = allowed.ratio || node.kind == Kind::ratio;
   allowed.sum_below = allowed.sum_below || (node.kind == Kind::quotient && node.children[1].kind == Kind::sum);
   if (const std::string name = function_name(node); !name.empty()) allowed.functions.insert(name);
   if (node.kind == Kind::root) allowed.roots.insert(to_text(node));
@@ -90,6 +91,9 @@ class Form {
         return true;
       case Kind::sequence:
         return false;
+      case Kind::ratio:  // 6:8 is an unreduced 3/4
+        if (!allowed_.ratio) return false;
+        break;
       default:
         break;
     }

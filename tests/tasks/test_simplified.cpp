@@ -227,6 +227,8 @@ TEST_CASE("simplified forms by rule", "[grade]") {
                         {"2^x", "2^{x}", true},
                         {"n!", "n!", true},
                         // Structures: each part.
+                        {"\\frac34", "6:8", false},
+                        {"3:4", "3:4", true},
                         {"2, 3", "3, 2", true},
                         {"2, 3", "3, 1+1", false},
                         {"(1,2)", "(1,4/2)", false},
