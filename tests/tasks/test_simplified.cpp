@@ -90,7 +90,8 @@ TEST_CASE("every order and notation of a generated answer is in simplified form 
     for (int i = 0; i < 200; ++i) {
       const MathProblem p = kind.make(g);
       for (const std::string& text : notations(p.answer)) {
-        const Puzzle puzzle{.question = p.brief, .request = p.text, .answer = p.answer, .key = "", .gold = p.answer};
+        const Puzzle puzzle{
+            .question = p.brief, .request = p.text, .answer = p.answer, .key = "", .gold = p.answer, .subject = ""};
         INFO(p.text << " " << p.answer << " as " << text);
         REQUIRE(is_simplified(text, p.answer));
         REQUIRE(task->grade(puzzle, text).solved);
@@ -108,7 +109,8 @@ TEST_CASE("no question is an answer", "[grade][puzzles]") {
   for (const MathKind& kind : math_kinds()) {
     for (int i = 0; i < 300; ++i) {
       const MathProblem p = kind.make(g);
-      const Puzzle puzzle{.question = p.brief, .request = p.text, .answer = p.answer, .key = "", .gold = p.answer};
+      const Puzzle puzzle{
+          .question = p.brief, .request = p.text, .answer = p.answer, .key = "", .gold = p.answer, .subject = ""};
       std::vector<std::string> texts = {p.brief,        p.text,         p.brief + "+0",
                                         "0+" + p.brief, "1*" + p.brief, "(" + p.brief + ")"};
       for (std::sregex_iterator it(p.text.begin(), p.text.end(), formula), end; it != end; ++it) {
