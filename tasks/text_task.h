@@ -74,6 +74,8 @@ class TextTask {
   // The environment's answer to a response so far, as ids that the model reads but is not trained on. Empty: the
   // episode is over.
   virtual std::vector<int32_t> respond(const Problem&, std::span<const int32_t>) const { return {}; }
+  // Whether two answers of answer_of() are the same one, such as "1/2" and "0.5". They then vote together.
+  virtual bool same_answer(const Problem&, std::string_view a, std::string_view b) const { return a == b; }
 };
 
 // A task's options at their defaults. Set the fields, then make the task.

@@ -75,6 +75,23 @@ std::string question_of(const TextTask& task, const Problem& problem) {
   return problem.puzzle ? problem.puzzle->question : task.text(problem.prompt);
 }
 
+void join_same_answers(const TextTask& task, const Problem& problem, std::span<EvalResponse> of_problem) {
+  constexpr size_t kCompared = 32;
+  std::vector<std::string> different;
+  for (EvalResponse& r : of_problem) {
+    if (!r.answer || std::ranges::find(different, *r.answer) != different.end()) continue;
+    const auto compared = different.begin() + static_cast<std::ptrdiff_t>(std::min(different.size(), kCompared));
+    const auto same = std::find_if(different.begin(), compared, [&](const std::string& other) {
+      return task.same_answer(problem, *r.answer, other);
+    });
+    if (same == compared) {
+      different.push_back(*r.answer);
+    } else {
+      r.answer = *same;
+    }
+  }
+}
+
 std::vector<EvalResponse> evaluate(Transformer& model, const TextTask& task, const std::vector<Problem>& problems,
                                    int64_t first, int64_t last, const EvalConfig& config) {
   check(0 <= first && first <= last && last <= std::ssize(problems), "evaluate: problems {} to {} of {}", first, last,
@@ -112,6 +129,9 @@ std::vector<EvalResponse> evaluate(Transformer& model, const TextTask& task, con
     }
     all.push_back(std::move(e));
   }
+  const auto samples = static_cast<size_t>(config.samples);
+  for (size_t i = 0; i < asked.size(); ++i)
+    join_same_answers(task, asked[i], std::span(all).subspan(i * samples, samples));
   return all;
 }
 

@@ -16,9 +16,11 @@ namespace pg::rl {
 // A response with everything that a result is computed from.
 struct EvalResponse {
   int64_t problem = 0, sample = 0;
-  std::string question, response;     // without the token that ends it
-  std::optional<std::string> answer;  // what it votes for (TextTask::answer_of); none: it does not vote
-  std::string expected;               // a right answer; empty if the task does not know one
+  std::string question, response;  // without the token that ends it
+  // What it votes for: the first answer to the problem that is the same as its own (TextTask::answer_of, same_answer).
+  // None: it does not vote.
+  std::optional<std::string> answer;
+  std::string expected;  // a right answer; empty if the task does not know one
   double reward = 0;
   std::vector<std::pair<std::string, double>> parts;  // of the reward
   bool solved = false, finished = false;              // finished: it ended by itself
@@ -36,6 +38,10 @@ struct EvalConfig {
   bool greedy = false;
   uint64_t seed = 1;  // response s to problem p uses random stream p·samples + s, whatever is evaluated at a time
 };
+// Replaces each answer by the first one to the problem that is the same. After 32 different answers only the same text
+// counts, so that the cost is bounded.
+void join_same_answers(const TextTask& task, const Problem& problem, std::span<EvalResponse> of_problem);
+
 // The responses to problems [first, last): those to one problem are neighbours. The result does not depend on how the
 // problems are divided into calls; on a GPU that needs Backend::set_exact.
 std::vector<EvalResponse> evaluate(Transformer& model, const TextTask& task, const std::vector<Problem>& problems,

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tasks/grade/intervals.h"
-#include "tasks/grade/numeric.h"
+#include "tasks/grade/quantities.h"
 #include "tasks/grade/values.h"
 #include "tensor/base/error.h"
 
@@ -12,11 +12,9 @@ namespace {
 
 using Kind = Node::Kind;
 
-Verdict yes(std::string reason) { return {Verdict::Kind::yes, std::move(reason)}; }
-Verdict no(std::string reason) { return {Verdict::Kind::no, std::move(reason)}; }
-Verdict unknown(std::string reason) { return {Verdict::Kind::unknown, std::move(reason)}; }
-
-bool is_structure(Kind kind) { return kind > Kind::quantity; }
+Verdict yes(std::string reason) { return {Verdict::Kind::yes, std::move(reason), "structure"}; }
+Verdict no(std::string reason) { return {Verdict::Kind::no, std::move(reason), "structure"}; }
+Verdict unknown(std::string reason) { return {Verdict::Kind::unknown, std::move(reason), "structure"}; }
 
 bool has_kind(const Node& node, Kind kind) {
   if (node.kind == kind) return true;
@@ -79,16 +77,9 @@ Node difference(const Node& a, const Node& b) {
   return make(Kind::sum, std::move(terms));
 }
 
-Node scaled(const Node& node, const mpq_class& factor) {
-  std::vector<Node> factors;
-  factors.push_back(make_number(factor));
-  factors.push_back(node);
-  return make(Kind::product, std::move(factors));
-}
-
 class Comparer {
  public:
-  explicit Comparer(const GradeLimits& limits) : limits_(limits) {}
+  explicit Comparer(Work& work) : work_(work) {}
 
   Verdict compare(const Node& a, const Node& b) {
     if (++comparisons_ > 2000) return unknown("more than 2000 comparisons");
@@ -105,7 +96,7 @@ class Comparer {
     if (a.kind == Kind::member || b.kind == Kind::member) return no("a set and a value");
     if (a.kind == Kind::ratio || b.kind == Kind::ratio) return compare_ratios(a, b);
     if (is_structure(a.kind) || is_structure(b.kind)) return compare_structures(a, b);
-    return compare_values(a, b);
+    return compare_quantities(a, b, work_);
   }
 
  private:
@@ -126,7 +117,7 @@ class Comparer {
   Verdict compare_lists(const Node& a, const Node& b) {
     const bool a_many = a.kind == Kind::list || a.kind == Kind::set,
                b_many = b.kind == Kind::list || b.kind == Kind::set;
-    if (const auto x = real_set(a, true, limits_), y = real_set(b, true, limits_);
+    if (const auto x = real_set(a, true, work_), y = real_set(b, true, work_);
         x && y && !(a_many && b_many && (a.kind == Kind::set || b.kind == Kind::set)) &&
         (has_kind(a, Kind::relation) || has_kind(b, Kind::relation)) && (is_ordering(a) || is_ordering(b))) {
       return compare_real_sets(*x, *y);
@@ -202,7 +193,7 @@ class Comparer {
     if (equation(a) || equation(b)) return {};
     const auto one_variable = [&](const Node& n) { return n.kind != Kind::group; };
     const bool plain = one_variable(a) || one_variable(b);
-    const auto x = real_set(a, plain, limits_), y = real_set(b, plain, limits_);
+    const auto x = real_set(a, plain, work_), y = real_set(b, plain, work_);
     if (!x || !y) return {};
     return compare_real_sets(*x, *y);
   }
@@ -216,7 +207,7 @@ class Comparer {
       const Interval &p = x.parts[i], &q = y.parts[i];
       if (p.low_closed != q.low_closed || p.high_closed != q.high_closed) return no("the brackets differ");
       for (const auto& [left, right] : {std::pair(&p.low, &q.low), std::pair(&p.high, &q.high)}) {
-        Verdict verdict = compare_values(*left, *right);
+        Verdict verdict = compare_quantities(*left, *right, work_);
         if (verdict.kind != Verdict::Kind::yes) {
           verdict.reason = "an end: " + verdict.reason;
           return verdict;
@@ -255,14 +246,14 @@ class Comparer {
     if (sign == "=" || sign == "!=") {
       if (b.relations[0] != sign) return no("the signs of relation differ");
       return proportional(difference(a.children[0], a.children[1]), difference(b.children[0], b.children[1]), false,
-                          limits_);
+                          work_);
     }
     const Node left = difference(a.children[0], a.children[1]);
     if (b.relations[0] == sign) {
-      return proportional(left, difference(b.children[0], b.children[1]), true, limits_);
+      return proportional(left, difference(b.children[0], b.children[1]), true, work_);
     }
     if (b.relations[0] == turned(sign)) {
-      return proportional(left, difference(b.children[1], b.children[0]), true, limits_);
+      return proportional(left, difference(b.children[1], b.children[0]), true, work_);
     }
     return no("the signs of relation differ");
   }
@@ -311,105 +302,14 @@ class Comparer {
     return compare_elements(a.children, b.children, what);
   }
 
-  // A value with its unit. Degrees and percent at the outside are units too.
-  struct Quantity {
-    Node value;
-    Unit unit;
-    char sign = 0;  // '%' or 'd'
-  };
-  static Quantity quantity_of(const Node& node) {
-    if (node.kind == Kind::quantity) {
-      Quantity inside = quantity_of(node.children[0]);
-      if (inside.sign == 0) return {inside.value, node.unit, 0};
-      return {node.children[0], node.unit, 0};
-    }
-    if (node.kind == Kind::percent) return {node.children[0], {}, '%'};
-    if (node.kind == Kind::degrees) return {node.children[0], {}, 'd'};
-    if (node.kind == Kind::product && node.children.size() == 2 && node.children[0].kind == Kind::number &&
-        (node.children[1].kind == Kind::degrees || node.children[1].kind == Kind::percent)) {  // a minus sign before
-      Quantity inside = quantity_of(node.children[1]);
-      inside.value = scaled(inside.value, node.children[0].number);
-      return inside;
-    }
-    return {node, {}, 0};
-  }
-  // "5 m" without \text is a product with a variable m: where the other side has a unit, m is one.
-  static Quantity with_letter_unit(Quantity quantity) {
-    const Node& node = quantity.value;
-    if (!quantity.unit.empty() || quantity.sign != 0 || node.kind != Kind::product || node.children.size() != 2 ||
-        node.children[0].kind != Kind::number || node.children[1].kind != Kind::variable) {
-      return quantity;
-    }
-    const auto unit = parse_unit(node.children[1].name, true);
-    if (!unit || unit->dims.begin()->first == node.children[1].name) {
-      if (node.children[1].name != "m") return quantity;
-    }
-    return {node.children[0], *unit, 0};
-  }
-
-  Verdict compare_values(const Node& a, const Node& b) {
-    if (a.kind == Kind::based || b.kind == Kind::based) return compare_based(a, b);
-    if (const auto verdict = compare_infinities(a, b)) return *verdict;
-    Quantity x = quantity_of(a), y = quantity_of(b);
-    if (!y.unit.empty()) x = with_letter_unit(std::move(x));
-    if (!x.unit.empty()) y = with_letter_unit(std::move(y));
-    for (const Node* value : {&x.value, &y.value}) {
-      if (has_structure(*value)) return unknown("undecided: a structure inside a value");
-    }
-    if (!x.unit.empty() && !y.unit.empty()) {
-      if (x.unit.dims != y.unit.dims) return no("the units measure different things");
-      if (x.unit.size == y.unit.size) return same_value(x.value, y.value, limits_);
-      return same_value(scaled(x.value, x.unit.size), scaled(y.value, y.unit.size), limits_);
-    }
-    if (x.sign != 0 && x.sign == y.sign) return same_value(x.value, y.value, limits_);
-    if (x.sign != 0 && (y.sign != 0 || !y.unit.empty())) return no("the units measure different things");
-    if (y.sign != 0 && !x.unit.empty()) return no("the units measure different things");
-    Verdict verdict = same_value(x.value, y.value, limits_);
-    if (verdict.kind == Verdict::Kind::yes || (x.sign == 0 && y.sign == 0)) {
-      if (!x.unit.empty() || !y.unit.empty() || x.sign != y.sign) verdict.reason += ", one without a unit";
-      return verdict;
-    }
-    return same_value(a, b, limits_);  // 50% as 0.5 and 90 degrees as pi/2
-  }
-
-  static bool has_structure(const Node& node) {
-    return is_structure(node.kind) || node.kind == Kind::quantity || node.kind == Kind::plus_minus ||
-           std::any_of(node.children.begin(), node.children.end(), has_structure);
-  }
-
-  Verdict compare_based(const Node& a, const Node& b) {
-    const bool both = a.kind == Kind::based && b.kind == Kind::based;
-    if (both && a.children[0].number == b.children[0].number) {
-      return a.number == b.number ? yes("the same digits in the same base") : no("different digits in the same base");
-    }
-    Verdict verdict = same_value(a, b, limits_);
-    if (verdict.kind == Verdict::Kind::yes) return unknown("the same value, written in different bases");
-    return verdict;
-  }
-
-  static int infinite(const Node& node) {
-    if (node.kind == Kind::infinity) return 1;
-    if (node.kind == Kind::product && node.children.size() == 2 && node.children[0].kind == Kind::number &&
-        node.children[0].number == -1) {
-      return -infinite(node.children[1]);
-    }
-    if (node.kind == Kind::sum && node.children.size() == 1) return infinite(node.children[0]);
-    return 0;
-  }
-  static std::optional<Verdict> compare_infinities(const Node& a, const Node& b) {
-    const int x = infinite(a), y = infinite(b);
-    if (x == 0 && y == 0) return {};
-    return x == y ? yes("the same infinity") : no("infinity and another value");
-  }
-
-  const GradeLimits& limits_;
+  Work& work_;
   int comparisons_ = 0;
 };
 
 }  // namespace
 
-Verdict compare_answers(const Node& a, const Node& b, const GradeLimits& limits) {
-  return Comparer(limits).compare(expanded(a), expanded(b));
+Verdict compare_answers(const Node& a, const Node& b, Work& work) {
+  return Comparer(work).compare(expanded(a), expanded(b));
 }
 
 }  // namespace pg::grading

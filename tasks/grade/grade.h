@@ -2,6 +2,7 @@
 // Decides whether an answer in mathematics equals the expected one: exactly where a normal form decides, else by
 // evaluation. docs/GRADER.md lists the notation and the decisions.
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,8 +18,15 @@ struct GradeLimits {
 
 struct Verdict {
   enum class Kind { yes, no, unknown } kind;
-  std::string reason;  // one sentence without a full stop
+  std::string reason;     // one sentence without a full stop
+  std::string rule = {};  // what decided, a row of verdict_rules()
+  int64_t steps = 0;      // of work
 };
+// What can decide a verdict, and what it means.
+struct VerdictRule {
+  std::string_view name, about;
+};
+std::span<const VerdictRule> verdict_rules();
 // "yes", "no" or "unknown".
 std::string_view name_of(Verdict::Kind kind);
 

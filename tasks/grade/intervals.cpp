@@ -27,7 +27,7 @@ int infinite(const Node& node) {
 
 class Builder {
  public:
-  explicit Builder(const GradeLimits& limits) : limits_(limits), budget_(limits.steps, limits.bits) {}
+  explicit Builder(Work& work) : work_(work), budget_(work) {}
 
   bool add(const Node& node, bool plain_groups) {
     if (node.kind == Kind::group && node.children.size() == 2) {
@@ -104,7 +104,7 @@ class Builder {
     } catch (const Error&) {
       return {};
     }
-    if (same_value(a, b, limits_).kind == Verdict::Kind::yes) return 0;
+    if (same_value(a, b, work_).kind == Verdict::Kind::yes) return 0;
     return {};
   }
 
@@ -153,15 +153,15 @@ class Builder {
     return named(sides[1]) && add(sides[0], infinity(1), signs[0].size() == 2, false);
   }
 
-  const GradeLimits& limits_;
+  Work& work_;
   Budget budget_;
 };
 
 }  // namespace
 
-std::optional<RealSet> real_set(const Node& node, bool plain_groups, const GradeLimits& limits) {
+std::optional<RealSet> real_set(const Node& node, bool plain_groups, Work& work) {
   try {
-    Builder builder(limits);
+    Builder builder(work);
     if (!builder.add(node, plain_groups) || !builder.finish()) return {};
     return std::move(builder.set);
   } catch (const Error&) {

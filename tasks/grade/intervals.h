@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tasks/grade/budget.h"
 #include "tasks/grade/expression.h"
-#include "tasks/grade/grade.h"
 
 namespace pg::grading {
 
@@ -20,6 +20,6 @@ struct RealSet {
 
 // The set that a tree describes, its parts disjoint and ascending. Nothing for other trees and for ends whose order is
 // not certain. `plain_groups`: (a, b) is an interval and no pair, and {a} is a point.
-std::optional<RealSet> real_set(const Node& node, bool plain_groups, const GradeLimits& limits);
+std::optional<RealSet> real_set(const Node& node, bool plain_groups, Work& work);
 
 }  // namespace pg::grading

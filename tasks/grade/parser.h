@@ -3,13 +3,13 @@
 #include <string>
 #include <string_view>
 
+#include "tasks/grade/budget.h"
 #include "tasks/grade/expression.h"
-#include "tasks/grade/grade.h"
 
 namespace pg::grading {
 
 // Throws Error with the byte offset for a text that is not an answer in mathematics, or when a limit is reached.
-Node parse_answer(std::string_view text, const GradeLimits& limits);
+Node parse_answer(std::string_view text, Work& work);
 
 // Without what surrounds an answer: white space, $…$, \(…\), \[…\], \boxed{…}, \text{…} and a full stop.
 std::string_view bare_answer(std::string_view text);

@@ -1,6 +1,6 @@
 #pragma once
-// The parser of answers. parser.cpp has what stands around values: lists, relations, sums, products; parser_values.cpp
-// what a value begins with: numbers, words, functions, brackets, commands.
+// The parser of answers. parser.cpp has what stands around values: lists, relations, units; parser_terms.cpp sums,
+// products and powers; parser_numbers.cpp numbers; parser_values.cpp words, functions, brackets and commands.
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,7 +8,6 @@
 
 #include "tasks/grade/expression.h"
 #include "tasks/grade/extract.h"
-#include "tasks/grade/grade.h"
 #include "tasks/grade/lexer.h"
 #include "tasks/grade/number_words.h"
 #include "tensor/base/error.h"
@@ -23,8 +22,7 @@ class Parser {
  public:
   using Kind = Node::Kind;
 
-  Parser(std::string_view text, const GradeLimits& limits)
-      : budget_(limits.steps, limits.bits), lexer_(text, budget_), text_(text), limits_(limits) {
+  Parser(std::string_view text, Work& work) : budget_(work), lexer_(text, budget_), text_(text), limits_(work.limits) {
     advance();
   }
 

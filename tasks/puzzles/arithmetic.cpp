@@ -96,6 +96,10 @@ class Arithmetic : public PuzzleTask {
     for (const auto& [name, value] : score.parts) score.reward += value;
     return score;
   }
+  bool same_answer(const Puzzle&, std::string_view a, std::string_view b) const override {
+    const auto x = number_of(a), y = number_of(b);
+    return x && y ? *x == *y : a == b;
+  }
 
  private:
   // Each number of digits is equally likely.

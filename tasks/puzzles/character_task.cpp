@@ -41,6 +41,9 @@ class CharacterTask : public TextTask {
     const bool ends = !response.empty() && response.back() == end_id();
     return puzzles_->grade(*problem.puzzle, ends ? text(response.first(response.size() - 1)) : "");
   }
+  bool same_answer(const Problem& problem, std::string_view a, std::string_view b) const override {
+    return puzzles_->same_answer(*problem.puzzle, a, b);
+  }
 
  private:
   Problem problem_of(Puzzle puzzle) const {

@@ -66,6 +66,9 @@ class ChatTask : public TextTask {
     if (!answer) return std::nullopt;
     return std::string(trimmed(*answer));
   }
+  bool same_answer(const Problem& problem, std::string_view a, std::string_view b) const override {
+    return puzzles_->same_answer(*problem.puzzle, a, b);
+  }
   Score score(const Problem& problem, std::span<const int32_t> response) const override {
     const std::optional<std::string> answer = answer_of(response);
     Score score = puzzles_->grade(*problem.puzzle, answer.value_or(""));

@@ -6,6 +6,7 @@
 
 #include "tasks/grade/extract.h"
 #include "tasks/grade/grade.h"
+#include "tasks/grade/simplified.h"
 #include "tasks/puzzles/problem_file.h"
 #include "tasks/puzzles/puzzle.h"
 #include "tensor/base/error.h"
@@ -46,42 +47,6 @@ MathProblem problem_of(const nlohmann::json& json, const std::string& where) {
   return problem;
 }
 
-int64_t count_of(std::string_view text, std::string_view what) {
-  int64_t count = 0;
-  for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) ++count;
-  return count;
-}
-// The digits behind each "sqrt", in order of size.
-std::vector<std::string> radicands(std::string_view text) {
-  std::vector<std::string> all;
-  for (size_t at = text.find("sqrt"); at != std::string_view::npos; at = text.find("sqrt", at + 1)) {
-    const size_t begin = std::min(text.find_first_of("0123456789", at), text.size());
-    all.emplace_back(text.substr(begin, std::min(text.find_first_not_of("0123456789", begin), text.size()) - begin));
-  }
-  std::ranges::sort(all);
-  return all;
-}
-// Whether an answer has no more operations than the expected one, and the same roots: "1/2+1/3" is equal to "5/6", but
-// it is the question.
-bool is_final(std::string_view answer, std::string_view gold) {
-  for (const auto& signs : {std::vector<std::string_view>{"/", "frac"},
-                            {"("},
-                            {"+"},
-                            {"-"},
-                            {"*", "\\cdot", "\\times"},
-                            {"^"},
-                            {"!", "binom", "choose"},
-                            {"%"}}) {
-    int64_t here = 0, expected = 0;
-    for (const std::string_view sign : signs) {
-      here += count_of(answer, sign);
-      expected += count_of(gold, sign);
-    }
-    if (here > expected) return false;
-  }
-  return radicands(answer) == radicands(gold);
-}
-
 class Math : public PuzzleTask {
  public:
   explicit Math(const MathOptions& options) : options_(options) {
@@ -115,7 +80,7 @@ class Math : public PuzzleTask {
     }
     return all;
   }
-  std::string answer_form() const override { return "the answer"; }
+  std::string answer_form() const override { return problems_.empty() ? "the answer in simplest form" : "the answer"; }
   int64_t max_question() const override { return brief_; }
   int64_t max_answer() const override { return answer_; }
   int64_t max_request() const override { return text_; }
@@ -142,11 +107,17 @@ class Math : public PuzzleTask {
     // The whole text is the answer: what stands around it is for the format of the response.
     const bool stated =
         answer.find("boxed") != std::string_view::npos || answer.find("answer") != std::string_view::npos;
-    const bool is_question = problems_.empty() && !is_final(answer, puzzle.gold);
-    score.solved = !stated && !is_question && grade_answer(answer, puzzle.gold).kind == Verdict::Kind::yes;
+    score.solved = !stated && (!problems_.empty() || is_simplified(answer, puzzle.gold)) &&
+                   grade_answer(answer, puzzle.gold).kind == Verdict::Kind::yes;
     score.reward = score.solved ? 1 : 0;
     score.parts = {{"right", score.reward}};
     return score;
+  }
+  // Generated problems refuse some forms of a value: an answer in such a form is not the same as one that is not.
+  bool same_answer(const Puzzle& puzzle, std::string_view a, std::string_view b) const override {
+    if (a == b) return true;
+    const bool same_form = !problems_.empty() || is_simplified(a, puzzle.gold) == is_simplified(b, puzzle.gold);
+    return same_form && grade_answer(a, b).kind == Verdict::Kind::yes;
   }
 
  private:

@@ -32,6 +32,8 @@ const std::vector<PuzzleRow>& puzzle_tasks() {
       row("word-problems", "problems in words of several steps, also GSM8K's; reward: 1 for the right number",
           word_problems),
       row("math", "mathematics with exact answers in LaTeX, also MATH's; reward: 1 for an equal answer", math_puzzles),
+      row("sentiment", "continue a review in the mood asked for, + - or 0; reward: up to 1 by a lexicon",
+          sentiment_puzzles),
   };
   return all;
 }

@@ -39,6 +39,8 @@ class PuzzleTask {
   // nearly right stay below 1. Every answer has the same parts; "" earns
   // nothing. The text may be anything: it comes from a model.
   virtual Score grade(const Puzzle& puzzle, std::string_view answer) const = 0;
+  // Whether two answers, right or wrong, are the same one and vote together. Unless a task says more, the same text.
+  virtual bool same_answer(const Puzzle&, std::string_view a, std::string_view b) const { return a == b; }
 };
 
 // Whether a puzzle is for evaluation only: one of ten, by a hash of its key. The same for every model and seed.
@@ -152,9 +154,23 @@ struct MathOptions {
 std::vector<Field> fields(MathOptions& options);
 
 // Problems of mathematics: "What is $\frac{1}{2} + \frac{1}{3}$?", for models of characters "1/2+1/3". Reward 1 for an
-// answer that grade_answer() (tasks/grade/grade.h) finds equal, otherwise 0. An answer to a generated problem may have
-// no more operations than the expected one, nor other roots, so that the question is no answer. In files of problems it
-// may.
+// answer that grade_answer() (tasks/grade/grade.h) finds equal, otherwise 0. An answer to a generated problem must be
+// in simplified form (tasks/grade/simplified.h), so that the question is no answer. In files of problems it need not.
 std::unique_ptr<PuzzleTask> math_puzzles(const MathOptions& options = {});
+
+// ---- sentiment.cpp
+
+struct SentimentOptions {
+  int64_t words = 20;     // of a continuation, at most
+  bool fluency = true;    // the reward is multiplied by review_fluency(); false for chat models
+  std::string file = {};  // a text whose sentences are begun; empty: generated reviews
+};
+std::vector<Field> fields(SentimentOptions& options);
+
+// "+ the soup we had on monday" asks for a positive continuation, "-" for a negative, "0" for a neutral one: "was
+// wonderful and we stayed for an hour." The reward is mood_reward() (tasks/puzzles/sentiment.h), by a lexicon with
+// graded words and negation; with `fluency` it loses the share of word pairs that reviews do not have. A beginning is
+// held out in all three moods.
+std::unique_ptr<PuzzleTask> sentiment_puzzles(const SentimentOptions& options = {});
 
 }  // namespace pg

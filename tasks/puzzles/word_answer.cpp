@@ -107,8 +107,8 @@ std::optional<std::string> plain_number(std::string_view text) {
   return sign + whole + (part.empty() ? "" : "." + part);
 }
 
-bool is_answer(const WordProblem& problem, std::string_view answer) {
-  if (answer.size() > kLongest) return false;
+std::optional<std::string> answer_number(const WordProblem& problem, std::string_view answer) {
+  if (answer.size() > kLongest) return {};
   if (answer.ends_with('.')) answer.remove_suffix(1);
   std::string number;
   if (answer.starts_with('-') || answer.starts_with('+')) {
@@ -116,12 +116,16 @@ bool is_answer(const WordProblem& problem, std::string_view answer) {
     answer.remove_prefix(1);
   }
   if (answer.starts_with('$')) {
-    if (!is_about_dollars(problem.text)) return false;
+    if (!is_about_dollars(problem.text)) return {};
     answer.remove_prefix(1);
   }
   const size_t end = std::min(answer.find_first_not_of("0123456789.,"), answer.size());
   number += answer.substr(0, end);
-  return plain_number(number) == problem.number && is_unit(problem, answer.substr(end));
+  return is_unit(problem, answer.substr(end)) ? plain_number(number) : std::nullopt;
+}
+
+bool is_answer(const WordProblem& problem, std::string_view answer) {
+  return answer_number(problem, answer) == problem.number;
 }
 
 }  // namespace pg

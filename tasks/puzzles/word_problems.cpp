@@ -83,6 +83,12 @@ class WordProblems : public PuzzleTask {
     score.parts = {{"right", score.reward}};
     return score;
   }
+  bool same_answer(const Puzzle& puzzle, std::string_view a, std::string_view b) const override {
+    WordProblem problem;
+    problem.text = puzzle.request;
+    const auto x = answer_number(problem, a), y = answer_number(problem, b);
+    return x && y ? *x == *y : a == b;
+  }
 
  private:
   WordProblemOptions options_;

@@ -28,9 +28,11 @@ std::vector<WordProblem> read_gsm8k(const std::string& path);
 // needless zeros: "-1,234.50" is "-1234.5". Nothing for any other text.
 std::optional<std::string> plain_number(std::string_view text);
 
-// Whether an answer is that number and nothing else. It may end with a period. "$" may precede the number if the
-// problem is about dollars. Words may follow it that stand after "how many" in the problem, such as "more apples", but
-// none that would change the number, such as "dozen".
+// The number that an answer is, as plain_number() writes it; nothing for any other text. It may end with a period. "$"
+// may precede the number if the problem is about dollars. Words may follow it that stand after "how many" in the
+// problem, such as "more apples", but none that would change the number, such as "dozen".
+std::optional<std::string> answer_number(const WordProblem& problem, std::string_view answer);
+// Whether it is the problem's number.
 bool is_answer(const WordProblem& problem, std::string_view answer);
 
 }  // namespace pg

@@ -1,9 +1,12 @@
 // Fuzz target: two answers. The verdict is the same again and in the other direction, and a text equals itself.
 // sources: tasks/grade/compare.cpp tasks/grade/expression.cpp tasks/grade/extract.cpp tasks/grade/grade.cpp
 // sources: tasks/grade/intervals.cpp tasks/grade/lexer.cpp tasks/grade/normal_form.cpp tasks/grade/number_words.cpp
-// sources: tasks/grade/numeric.cpp tasks/grade/parser.cpp tasks/grade/parser_values.cpp tasks/grade/polynomial.cpp
-// sources: tasks/grade/units.cpp tasks/grade/values.cpp tensor/base/text.cpp
+// sources: tasks/grade/numeric.cpp tasks/grade/parser.cpp tasks/grade/parser_numbers.cpp tasks/grade/parser_terms.cpp
+// sources: tasks/grade/parser_values.cpp tasks/grade/polynomial.cpp tasks/grade/quantities.cpp
+// sources: tasks/grade/mathd.cpp tasks/grade/simplified.cpp tasks/grade/units.cpp tasks/grade/values.cpp
+// sources: tensor/base/text.cpp
 // libraries: gmpxx gmp
+// options: -max_len=120 -dict=tests/fuzz/grade.dict
 // seed: \\frac12\n0.5
 // seed: \\sqrt[3]{8}x^{-1}\n2/x
 // seed: (-\\infty,1]\\cup[2,3)\nx\\le 1 or 2\\le x<3
@@ -13,6 +16,9 @@
 #include "tasks/grade/grade.h"
 
 #include <cstdint>
+
+#include "tasks/grade/mathd.h"
+#include "tasks/grade/simplified.h"
 
 using namespace pg;
 
@@ -24,6 +30,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Verdict verdict = grade_answer(given, gold, limits);
   if (grade_answer(gold, given, limits).kind != verdict.kind) __builtin_trap();
   if (grade_answer(given, gold, limits).reason != verdict.reason) __builtin_trap();
+  // What is equal in the strict mode is not different in the other one, and an answer has its own form.
+  const Verdict strict = grade_as_mathd(given, gold, limits);
+  if (strict.kind == Verdict::Kind::yes && grade_answer(given, given, limits).kind == Verdict::Kind::no)
+    __builtin_trap();
+  if (!is_simplified(given, given, limits)) __builtin_trap();
+  is_simplified(given, gold, limits);
   describe_answer(given, limits);
   return 0;
 }

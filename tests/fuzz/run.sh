@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs every fuzz target of this folder under AddressSanitizer and UndefinedBehaviorSanitizer. A target is one file: its
-# comment lines name the sources to compile with it, libraries besides fmt, and its first inputs: `seed:` with printf's
+# comment lines name the sources to compile with it, libraries besides fmt, options of libFuzzer, and its first inputs: `seed:` with printf's
 # escapes, or a `seed-file:` of the tree. Needs clang++ with libFuzzer. It keeps its work, and an input that fails, in
 # build-fuzz.
 # Usage: tests/fuzz/run.sh SECONDS [TARGET...]
@@ -36,7 +36,8 @@ for target in "$@"; do
     count=$((count + 1))
   done
   for seed in $(told seed-file "$file"); do cp "$seed" "$corpus/$(echo "$seed" | tr / .)"; done
-  if "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 -verbosity=0 \
+  # shellcheck disable=SC2046
+  if "$program" $(told options "$file") -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 -verbosity=0 \
     -print_final_stats=1 -artifact_prefix="build-fuzz/$name." "$corpus" >"$program.log" 2>&1; then
     echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$program.log") inputs"
     passed=$((passed + 1)) failed=$((failed - 1))

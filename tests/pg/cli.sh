@@ -105,9 +105,19 @@ says 0 'yes' "$pg" grade '\frac12' 0.5
 says 2 'the normal forms differ' "$pg" grade 3.14159 '\pi' --explain
 says 3 'an operand is missing' "$pg" grade '\frac' 5 --json
 says 1 'two answers are needed' "$pg" grade 5
+says 2 'refuses this form' "$pg" grade 2/4 1/2 --compat mathd --explain
+says 0 yes "$pg" grade 2/4 1/2
+says 1 'sympy' "$pg" grade 2/4 1/2 --compat sympy
+says 1 'audit needs --pairs' "$pg" grade 2/4 1/2 --audit audit.jsonl
 printf '{"given":"1/2","gold":"0.5"}\n{"given":"1"}\n' >pairs.jsonl
 says 1 'pairs.jsonl, line 2' "$pg" grade --pairs pairs.jsonl
 says 1 'none.jsonl cannot be read' "$pg" grade --pairs none.jsonl
+says 1 'pairs.jsonl, line 2' "$pg" grade --pairs pairs.jsonl --audit audit.jsonl
+[ ! -e audit.jsonl ] || bad 'pg grade --audit leaves a file behind pairs that it cannot read'
+printf '{"given":"1/2","gold":"0.5"}\n{"given":"(","gold":"5"}\n' >pairs.jsonl
+says 0 '"verdict":"yes"' "$pg" grade --pairs pairs.jsonl --audit audit.jsonl
+grep -q '"gold":"0.5","verdict":"yes".*"rule":"normal form","steps":[1-9]' audit.jsonl || bad 'pg grade --audit does not write the rule'
+grep -q '"given":"(".*"verdict":"unknown".*"rule":"unreadable"' audit.jsonl || bad 'pg grade --audit does not write what is unreadable'
 # A tokenizer is trained, encodes and decodes; what cannot be read is named.
 printf 'low low lower newest newest <|end|> w\303\251\n' >words.txt
 says 0 '260 tokens' "$pg" tokenize train words.txt --vocab-size 260 --special '<|end|>' --out words.json

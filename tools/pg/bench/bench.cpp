@@ -35,6 +35,7 @@ void print_entry(const Entry& e, const Ceilings& ceilings) {
   } else if (e.bytes > 0) {
     rate = fmt::format("{:8.2f} GB/s    {:4.0f} %", e.bytes / seconds / 1e9, 100 * e.bytes / seconds / ceilings.bytes);
   }
+  if (e.items > 0) rate += fmt::format("  {:.0f}/s", e.items / seconds);
   if (e.tokens > 0) rate += fmt::format("  {:.0f} tokens/s", e.tokens / seconds);
   fmt::print("{:<15} {:<34} {:<22} {:>10}  {}\n", e.name, e.label, e.what, format_time(seconds), rate);
   std::fflush(stdout);
@@ -60,6 +61,7 @@ nlohmann::ordered_json to_json(const std::vector<Entry>& entries, const Ceilings
     if (e.flops > 0) one["gflops"] = e.flops / e.timing.median / 1e9;
     if (e.flops_causal > 0) one["gflops_causal"] = e.flops_causal / e.timing.median / 1e9;
     if (e.bytes > 0) one["gb_per_s"] = e.bytes / e.timing.median / 1e9;
+    if (e.items > 0) one["items_per_s"] = e.items / e.timing.median;
     if (e.tokens > 0) one["tokens_per_s"] = e.tokens / e.timing.median;
     if (!e.check.empty()) one["check"] = e.check;
     all["entries"].push_back(one);
@@ -98,6 +100,7 @@ Benchmarks all_benchmarks(const BenchSettings& settings) {
   const bool on_host = settings.device.on_host();
   if (settings.model.empty() && on_host) {
     add_op_benchmarks(all);
+    add_grade_benchmarks(all);
     add_vector_benchmarks(all);
     add_gemm_benchmarks(all, settings);
   } else if (settings.model.empty()) {

@@ -16,6 +16,7 @@ struct Entry {
   double flops = 0, bytes = 0;     // of one call
   double flops_causal = 0;         // of a training step, with only the half of attention that a causal model needs
   double tokens = 0;               // of a step
+  double items = 0;                // of a call that are counted otherwise, such as verdicts
   std::vector<double> check = {};  // first losses, logits or log-probabilities, for comparison with another engine
 };
 
@@ -42,6 +43,7 @@ struct Benchmark {
 };
 using Benchmarks = std::vector<Benchmark>;
 
+void add_grade_benchmarks(Benchmarks& all);   // verdicts on answers in mathematics
 void add_op_benchmarks(Benchmarks& all);      // the tape, and every op sample marked large
 void add_vector_benchmarks(Benchmarks& all);  // exp, gelu, softmax, …, each with a copy of the same bytes
 void add_gemm_benchmarks(Benchmarks& all, const BenchSettings& settings);        // matrix products of GPT-2's shapes

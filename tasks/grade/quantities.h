@@ -1,0 +1,14 @@
+#pragma once
+// Compares two values with their units, percent signs, degrees and bases. What a unit may be left out for is decided
+// here.
+#include "tasks/grade/budget.h"
+#include "tasks/grade/expression.h"
+
+namespace pg::grading {
+
+// Whether a kind is a structure of values instead of a value.
+inline bool is_structure(Node::Kind kind) { return kind > Node::Kind::quantity; }
+
+Verdict compare_quantities(const Node& a, const Node& b, Work& work);
+
+}  // namespace pg::grading
