@@ -2,6 +2,7 @@
 #include "nn/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "autograd/op_util.h"
 #include "nn/denoiser.h"
@@ -24,6 +25,22 @@ int64_t count_targets(const TokenBatch& batch, const TransformerConfig& model) {
   if (batch.weights.defined()) return batch.ids.numel();
   const auto targets = batch.targets.data<const int32_t>();
   return std::count_if(targets.begin(), targets.end(), [](int32_t target) { return target != kIgnore; });
+}
+
+// The texts of a batch that have a target.
+int64_t count_texts(const TokenBatch& batch) {
+  const bool packed = batch.indices.defined();
+  const auto values = (packed ? batch.indices : batch.targets).data<const int32_t>();
+  const int64_t columns = packed ? batch.packed.columns : batch.targets.size(1);
+  int64_t texts = 0, last = -1;
+  for (int64_t i = 0; i < std::ssize(values); ++i) {
+    const int32_t value = values[static_cast<size_t>(i)];
+    if (!packed && value == kIgnore) continue;
+    const int64_t row = (packed ? value : i) / columns;
+    texts += row != last;  // both are in row-major order
+    last = row;
+  }
+  return texts;
 }
 
 // The operations check ids on the CPU only, because reading them from a GPU would wait for the device.
@@ -71,13 +88,18 @@ Trainer::Trainer(Transformer& model, const TrainConfig& config, NextBatch next_b
       weights_(model, slab_),
       gradients_({&slab_}, comm_) {
   check_fields("Trainer", fields(config_));
+  check(config_.normalizer >= 0 && std::isfinite(config_.normalizer),
+        "Trainer: normalizer must be a number that is not negative, got {}", config_.normalizer);
+  check(config_.normalizer == 0 || model.config.causal,
+        "Trainer: the loss of a masked denoiser is the mean over its tokens; normalizer must be 0");
   check(slab_.zero() < 3 || config_.micro_batches % comm_.size() == 0,
         "Trainer: in stage 3 of ZeRO all ranks must compute equally many batches: {} batches per step are no multiple "
         "of {} ranks",
         config_.micro_batches, comm_.size());
   model_.train();
   if (comm_.size() == 1) return;
-  std::string text = fmt::format("{}\nzero: {}\n", to_json(model_.config), config_.zero);
+  std::string text =
+      fmt::format("{}\nzero: {}\nnormalizer: {}\n", to_json(model_.config), config_.zero, config_.normalizer);
   for (const Field& field : fields(config_)) text += fmt::format("{}: {}\n", field.name, field.text());
   check_same_on_all_ranks(comm_, "configurations", text);
 }
@@ -96,13 +118,17 @@ StepReport Trainer::step() {
   reset_peak_memory(model_.device());
   // All ranks draw all batches, so that they have one data cursor and know the number of targets.
   std::vector<TokenBatch> batches;
+  int64_t texts = 0;
   for (int64_t i = 0; i < config_.micro_batches; ++i) {
     TokenBatch batch = next_batch_(data_);
     report.tokens += count_targets(batch, model_.config);
+    if (config_.normalizer > 0) texts += count_texts(batch);
     if (i % comm_.size() == comm_.rank()) batches.push_back(std::move(batch));
   }
   check(report.tokens > 0, "Trainer: the batch of step {} has no target", steps() + 1);
-  set_batches(std::move(batches), report.tokens);
+  const double divisor =
+      config_.normalizer > 0 ? config_.normalizer * static_cast<double>(texts) : static_cast<double>(report.tokens);
+  set_batches(std::move(batches), divisor);
 
   if (Timeline::current()) Timeline::current()->begin_step();
   report.lr = config_.schedule.at(steps());
@@ -113,7 +139,7 @@ StepReport Trainer::step() {
   std::vector<std::vector<double>> losses(static_cast<size_t>(config_.micro_batches), {0});
   for (size_t k = 0; k < losses_.size(); ++k) {
     const size_t i = k * static_cast<size_t>(comm_.size()) + static_cast<size_t>(comm_.rank());
-    losses[i] = {losses_[k].item() / static_cast<double>(report.tokens)};
+    losses[i] = {losses_[k].item() / divisor};
   }
   report.loss = total_of(std::move(losses));
   report.grad_norm = norm_of(slab_, squared_norm_);
@@ -128,9 +154,9 @@ StepReport Trainer::step() {
 }
 
 // On CUDA, batches with the shapes of the last step are copied to the same addresses.
-void Trainer::set_batches(std::vector<TokenBatch> batches, int64_t tokens) {
+void Trainer::set_batches(std::vector<TokenBatch> batches, double divisor) {
   const Device device = model_.device();
-  const double per_token = 1 / static_cast<double>(tokens);
+  const double per_token = 1 / divisor;
   const auto same = [](const TokenBatch& a, const TokenBatch& b) {
     return !a.indices.defined() && !b.indices.defined() && a.weights.defined() == b.weights.defined() &&
            a.ids.shape() == b.ids.shape();

@@ -22,7 +22,11 @@ struct TrainConfig {
   int64_t micro_batches = 1;  // batches whose gradients are added up in one step, those of all ranks together
   Schedule schedule;
   AdamWOptions adamw = {0.9, 0.99, 1e-8, 0.1};
-  double max_grad_norm = 1;           // 0: no clipping
+  double max_grad_norm = 1;  // 0: no clipping
+  // 0: the loss is the mean over the targets of a step, so long texts weigh more. Above 0: the mean over its texts of
+  // (sum over the text's targets / normalizer), so that a target weighs the same in every text of every step. Texts
+  // without a target do not count. Not for a masked denoiser.
+  double normalizer = 0;
   int64_t eval_interval = 250;        // 0: only at the end
   int64_t checkpoint_interval = 250;  // 0: only at the end
   uint64_t seed = 1337;
@@ -33,7 +37,7 @@ struct TrainConfig {
   int zero = 0;
   int64_t bucket_bytes = int64_t{8} << 20;
 };
-// All fields but graph, zero, bucket_bytes and the stochastic rounding of AdamW.
+// All fields but normalizer, graph, zero, bucket_bytes and the stochastic rounding of AdamW.
 std::vector<Field> fields(TrainConfig& config);
 
 // i32 [B, T] both: token ids, and for each position the next token. Targets of -100 are ignored.
@@ -53,7 +57,8 @@ using NextBatch = std::function<TokenBatch(Generator&)>;
 
 struct StepReport {
   int64_t step = 0;  // steps done, this one included
-  double loss = 0;   // mean over the tokens of the step, nats, before the update; for a denoiser the bound on it
+  double loss = 0;   // mean over the tokens of the step, nats, or as TrainConfig::normalizer says; before the update.
+                     // For a denoiser the bound on it
   double lr = 0;
   double grad_norm = 0;  // before clipping
   int64_t tokens = 0;    // targets; for a denoiser all positions
@@ -115,7 +120,7 @@ class Trainer {
 
  private:
   double total_of(std::vector<std::vector<double>> losses);
-  void set_batches(std::vector<TokenBatch> batches, int64_t tokens);
+  void set_batches(std::vector<TokenBatch> batches, double divisor);
   void run_on_device();
   void compute();
 
@@ -134,7 +139,7 @@ class Trainer {
   // Inputs and results of this rank's micro-batches of a step, other than the weights; a graph has recorded their
   // addresses.
   std::vector<TokenBatch> batches_;
-  Tensor per_token_;  // scalar tensor: 1 / number of targets of the step
+  Tensor per_token_;  // scalar tensor: 1 / number of targets of the step, or as TrainConfig::normalizer says
   std::vector<Tensor> losses_;
   Tensor squared_norm_;
   int64_t steps_alike_ = 0;  // number of previous steps in a row with batches of these shapes

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "tasks/text_data.h"
@@ -44,23 +45,70 @@ TunedText plain_text(const BpeTokenizer& tokenizer, const std::string& prompt, c
   return text;
 }
 
-TunedText read_line(const std::string& line, const std::string& where, const BpeTokenizer& tokenizer,
-                    const ChatTemplate* format) {
+// The text of the first of these keys that the line has.
+std::string text_of(const Json& line, std::initializer_list<const char*> keys, const std::string& where) {
+  for (const char* key : keys) {
+    if (line.contains(key)) return text_at(line, key, where);
+  }
+  return text_at(line, *keys.begin(), where);
+}
+
+// What a line asks in this style.
+std::string question_in(const Json& line, const Prompt& prompt, const std::string& where) {
+  check(!line.contains("messages"),
+        "{}: expected a prompt or a question with a response, as --prompt-style {} has them", where,
+        prompt.style().name);
+  if (line.contains("question")) return text_at(line, "question", where);
+  if (line.contains("problem")) return text_at(line, "problem", where);
+  const std::string text = text_at(line, "prompt", where);
+  const std::optional<std::string> question = prompt.question_of(text);
+  check(question.has_value(),
+        "{}: its prompt is not one of --prompt-style {}, by which the model is asked later: expected '{} … {}', got "
+        "'{} … {}'. Take another style, give the text by --prompt-file, or name the question by the key \"question\"",
+        where, prompt.style().name, excerpt(prompt.before(), 300), prompt.after(), excerpt(text, 300),
+        text.substr(text.size() - std::min(text.size(), prompt.after().size() + 8)));
+  return *question;
+}
+
+// A line, and its prompt as a key to tell prompts apart.
+struct Line {
+  TunedText text;
+  std::string prompt;
+};
+
+Line read_line(const std::string& line, const std::string& where, const BpeTokenizer& tokenizer,
+               const ChatDataOptions& o) {
   const Json json = Json::parse(shallow_json(line, where), nullptr, /*allow_exceptions=*/false);
   check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(line));
+  if (o.prompt) {
+    const std::string question = question_in(json, *o.prompt, where);
+    Line result{{o.prompt->ids(question), {}}, question};
+    TunedText& text = result.text;
+    check(!text.ids.empty(), "{}: the prompt is empty", where);
+    text.learned.assign(text.ids.size(), 0);
+    const auto answer = o.prompt->response_ids(text_of(json, {"response", "completion"}, where));
+    text.ids.insert(text.ids.end(), answer.begin(), answer.end());
+    text.learned.resize(text.ids.size(), 1);
+    return result;
+  }
   std::vector<ChatMessage> messages;
   if (json.contains("messages")) {
     messages = messages_of(json, where);
-    check(format, "{}: messages need a chat template, and the model carries none; choose one with --chat-template",
+    check(o.format, "{}: messages need a chat template, and the model carries none; choose one with --chat-template",
           where);
   } else {
-    const std::string prompt = text_at(json, "prompt", where), response = text_at(json, "response", where);
-    if (!format) return plain_text(tokenizer, prompt, response, where);
+    const std::string prompt = text_at(json, "prompt", where);
+    const std::string response = text_of(json, {"response", "completion"}, where);
+    if (!o.format) return {plain_text(tokenizer, prompt, response, where), prompt};
     messages = {{"user", prompt}, {"assistant", response}};
   }
+  std::string key;
+  for (const ChatMessage& message : messages) {
+    if (message.role != "assistant") key += message.content + '\0';
+  }
   try {
-    ChatIds chat = encode_chat(tokenizer, render_chat(*format, messages, /*answer=*/false));
-    return {std::move(chat.ids), std::move(chat.learned)};
+    ChatIds chat = encode_chat(tokenizer, render_chat(*o.format, messages, /*answer=*/false));
+    return {{std::move(chat.ids), std::move(chat.learned)}, key};
   } catch (const Error& e) {
     fail("{}: {}", where, e.what());
   }
@@ -73,11 +121,15 @@ ChatData read_chat_data(const std::string& path, const BpeTokenizer& tokenizer, 
   std::istringstream file(unix_text(read_file(path), path, note));
   ChatData data;
   std::string line;
+  std::set<std::string> prompts, kept;
   for (int64_t number = 1; std::getline(file, line); ++number) {
     if (line.find_first_not_of(" \t") == std::string::npos) continue;
     ++data.lines;
     const std::string where = fmt::format("{}:{}", path, number);
-    TunedText text = read_line(line, where, tokenizer, options.format);
+    Line read = read_line(line, where, tokenizer, options);
+    TunedText& text = read.text;
+    if (options.unique > 0 && std::ssize(prompts) == options.unique && !prompts.contains(read.prompt)) continue;
+    prompts.insert(read.prompt);
     const auto learned = std::count(text.learned.begin(), text.learned.end(), 1);
     check(learned > 0, "{}: the conversation has no message of the assistant, so nothing would be learned", where);
     if (static_cast<int64_t>(text.ids.size()) > options.max_length) {
@@ -86,11 +138,13 @@ ChatData read_chat_data(const std::string& path, const BpeTokenizer& tokenizer, 
     }
     data.tokens += static_cast<int64_t>(text.ids.size());
     data.learned += learned;
+    kept.insert(read.prompt);
     data.train.push_back(std::move(text));
   }
   check(!data.train.empty(), "{}: {}", path,
         data.lines == 0 ? "the file is empty"
                         : fmt::format("all {} texts have more than {} tokens", data.lines, options.max_length));
+  data.prompts = std::ssize(kept);
   const auto held_out = static_cast<size_t>(options.val_share * static_cast<double>(data.train.size()));
   if (held_out > 0) {
     Generator draws = random_stream(options.seed, 0);

@@ -6,6 +6,7 @@
 
 #include "tasks/bpe/bpe_tokenizer.h"
 #include "tasks/chat.h"
+#include "tasks/puzzles/prompt_style.h"
 #include "tensor/base/random.h"
 
 namespace pg {
@@ -20,20 +21,29 @@ struct ChatData {
   std::vector<TunedText> train, val;
   int64_t lines = 0;                // of the file that are not empty
   int64_t too_long = 0;             // left out: more tokens than allowed
+  int64_t prompts = 0;              // distinct ones of the texts that are kept
   int64_t tokens = 0, learned = 0;  // of the texts that are kept
 };
 
 struct ChatDataOptions {
   const ChatTemplate* format = nullptr;  // null: prompt and response follow each other as plain text
+  const Prompt* prompt = nullptr;        // in place of `format`: the style that evaluations ask in
+  int64_t unique = 0;                    // keep the lines of the first so many distinct prompts; 0: all
   int64_t max_length = 0;                // tokens of a text at most
   double val_share = 0;                  // of the texts; drawn with `seed`
   uint64_t seed = 0;
 };
 
 // Each line of the file is a JSON object {"messages": [{"role": …, "content": …}, …]} or {"prompt": …, "response": …};
-// other keys are ignored. A response ends with the end of the assistant's turn or, without a format, with the
-// tokenizer's end token. LF or CRLF, with or without a byte order mark. An Error names the file and the line: no JSON,
-// a missing key, an unknown role, a conversation in which nothing is learned. Error if no text remains.
+// "completion" is another name of "response"; other keys are ignored. A response ends with the end of the assistant's
+// turn or, without a format, with the tokenizer's end token. LF or CRLF, with or without a byte order mark. An Error
+// names the file and the line: no JSON, a missing key, an unknown role, a conversation in which nothing is learned.
+// Error if no text remains.
+//
+// With `prompt` a line has a "question" or "problem", which is put into the style, or a "prompt". In a style of plain
+// text that is the whole prompt, and Error if the style writes it in another way: the model would be trained on other
+// prompts than it is asked. In a style with turns it is the question. A response is learned as far as it would have
+// been generated: up to its end (Prompt::response_ids).
 ChatData read_chat_data(const std::string& path, const BpeTokenizer& tokenizer, const ChatDataOptions& options);
 
 }  // namespace pg

@@ -36,6 +36,7 @@ struct Score {
   std::vector<std::pair<std::string, double>> parts = {};  // the terms of the reward, which is their sum
   std::vector<double> per_token = {};  // the reward per token, if given per token; else the last token gets all of it
   bool solved = false;                 // whether the task is really done; a flawed reward may not measure that
+  std::optional<bool> formatted = {};  // whether the answer has the form that was asked for; none: no form is asked for
 };
 
 class TextTask {
@@ -47,6 +48,8 @@ class TextTask {
   int64_t vocab_size() const { return tokenizer().vocab_size(); }
   // Ends a response. -1: responses always have max_response() tokens.
   virtual int32_t end_id() const { return tokenizer().end_id(); }
+  // Texts that end a response as end_id does. They stay in the response.
+  virtual std::vector<std::string> stop_texts() const { return {}; }
   virtual int64_t max_prompt() const = 0;
   virtual int64_t max_response() const = 0;          // including end_id, without the environment's answers
   virtual int64_t max_answers() const { return 0; }  // maximum number of environment tokens in an episode

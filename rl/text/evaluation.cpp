@@ -155,6 +155,7 @@ EvalSummary summarize(std::span<const EvalResponse> responses, int64_t samples, 
   s.parts.assign(parts.begin(), parts.end());
   s.length = mean_of(responses, [](const EvalResponse& r) { return r.length; });
   s.truncated = mean_of(responses, [](const EvalResponse& r) { return !r.finished; });
+  s.answered = mean_of(responses, [](const EvalResponse& r) { return r.answer.has_value(); });
   for (const int64_t k : ks) {
     s.at_k.push_back(
         {k,

@@ -62,6 +62,7 @@ struct EvalSummary {
   Estimate solved, reward;                            // means over problems
   std::vector<std::pair<std::string, double>> parts;  // means of the parts of the reward
   double length = 0, truncated = 0;                   // mean tokens, share of responses that ran into the limit
+  double answered = 0;                                // share of responses with an answer in the form asked for
   std::vector<EvalAtK> at_k;
   std::vector<EvalGroup> subjects, levels;  // in order of name and level; empty if the problems have none
 };

@@ -17,6 +17,7 @@ struct Response {
   bool finished = false;                  // ended by itself, not at the length limit
   Score score;                            // as returned by the task or the judge
   std::vector<double> sampler_log_probs;  // per token, at the sampling temperature; 0 where `chosen` is 0
+  double entropy = 0;  // sum over its tokens of the policy's entropy in nats, with RolloutOptions::entropy
 
   int64_t length() const;  // number of tokens sampled by the policy
 };

@@ -78,6 +78,11 @@ void add_rollout_metrics(Metrics& m, const Experience& experience) {
   m.add("reward/max", reward.max);
   for (const auto& [name, value] : parts) m.add("reward/" + name, value);
   m.add("solved", solved / n);
+  if (!all.empty() && all[0].score.formatted) {
+    m.add("format", static_cast<double>(std::ranges::count_if(
+                        all, [](const Response& r) { return r.score.formatted.value_or(false); })) /
+                        n);
+  }
   const size_t g = static_cast<size_t>(experience.samples), groups = all.size() / g;
   double any = 0, alike = 0, all_zero = 0;
   for (size_t p = 0; p < groups; ++p) {
@@ -118,6 +123,15 @@ void add_eval_metrics(Metrics& m, const Experience& experience) {
   m.add("eval/solved", of_rollout.at("solved"));
   m.add("eval/solved_low", interval.low);
   m.add("eval/solved_high", interval.high);
+  if (of_rollout.has("format")) m.add("eval/format", of_rollout.at("format"));
+  double entropy = 0, tokens = 0;
+  for (const Response& r : experience.responses) {
+    entropy += r.entropy;
+    tokens += static_cast<double>(r.length());
+  }
+  m.add("eval/length", of_rollout.at("length/mean"));
+  m.add("eval/prompt_length", of_rollout.at("prompt/length"));
+  m.add("eval/entropy", tokens == 0 ? 0 : entropy / tokens);
 }
 
 void PolicyStats::add(const Algorithm& a, const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& entropy,

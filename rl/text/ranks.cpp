@@ -47,6 +47,8 @@ void write(Writer& to, const Response& r) {
   }
   to.list(r.score.per_token);
   to.number(r.score.solved);
+  to.number(r.score.formatted ? *r.score.formatted : -1);
+  to.number(r.entropy);
 }
 
 Response read(Reader& from) {
@@ -63,6 +65,8 @@ Response read(Reader& from) {
   }
   from.list(r.score.per_token);
   r.score.solved = from.number() != 0;
+  if (const double formatted = from.number(); formatted >= 0) r.score.formatted = formatted != 0;
+  r.entropy = from.number();
   return r;
 }
 
@@ -106,6 +110,15 @@ Experience rollout_on_ranks(Comm& comm, Transformer& policy, const TextTask& tas
     }
   }
   return all;
+}
+
+Metrics evaluate_on_ranks(Comm& comm, Transformer& policy, const TextTask& task, const std::vector<Problem>& problems,
+                          RolloutOptions options) {
+  options.samples = 1;
+  options.greedy = options.entropy = true;
+  Metrics metrics;
+  add_eval_metrics(metrics, rollout_on_ranks(comm, policy, task, problems, options));
+  return metrics;
 }
 
 void share_rows(Comm& comm, const std::vector<Tensor>& tensors, const std::vector<std::vector<size_t>>& rows) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "rl/text/metrics.h"
 #include "rl/text/rollout.h"
 #include "tensor/comm/comm.h"
 
@@ -21,6 +22,11 @@ std::vector<std::vector<double>> gather_values(Comm& comm, const std::vector<dou
 // shard_of(). Rows keep their numbers, and so their random streams.
 Experience rollout_on_ranks(Comm& comm, Transformer& policy, const TextTask& task, const std::vector<Problem>& problems,
                             RolloutOptions options, const Judge& score = {});
+
+// add_eval_metrics() of a greedy response to each problem. The task scores it, since the policy might exploit a Judge.
+// Of the options those count that say how it is sampled and when it ends.
+Metrics evaluate_on_ranks(Comm& comm, Transformer& policy, const TextTask& task, const std::vector<Problem>& problems,
+                          RolloutOptions options = {});
 
 // Rows rows[i] of the f64 tensors [B, T] are known to rank i mod size; afterwards to all.
 void share_rows(Comm& comm, const std::vector<Tensor>& tensors, const std::vector<std::vector<size_t>>& rows);

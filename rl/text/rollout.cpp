@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "nn/generate.h"
 #include "rl/text/models.h"
@@ -58,6 +59,24 @@ void score_first_tokens(const Transformer& policy, Experience& experience, doubl
   }
 }
 
+// In parts, for the memory of the forward pass.
+void measure_entropy(Transformer& policy, Experience& experience, double temperature) {
+  constexpr int64_t kRows = 16;
+  NoGrad no_grad;
+  EvalMode eval_mode(policy);
+  std::vector<Response>& all = experience.responses;
+  in_chunks(std::ssize(all), kRows, [&](int64_t begin, int64_t end) {
+    std::vector<const Response*> part;
+    for (int64_t i = begin; i < end; ++i) part.push_back(&all[static_cast<size_t>(i)]);
+    const std::vector<double> entropy = score_tokens(policy, token_rows(part), temperature).entropy.to_vector();
+    const size_t columns = entropy.size() / part.size();
+    for (size_t i = 0; i < part.size(); ++i) {
+      const auto row = std::span(entropy).subspan(i * columns, columns);
+      all[static_cast<size_t>(begin) + i].entropy = std::accumulate(row.begin(), row.end(), 0.0);
+    }
+  });
+}
+
 }  // namespace
 
 void check_scores(std::span<const Response> responses, const TextTask& task, std::string_view who) {
@@ -93,11 +112,15 @@ Experience rollout(Transformer& policy, const TextTask& task, const std::vector<
                     .first_row = o.first_row,
                     .log_prob_at_temperature = true};
   if (task.end_id() >= 0) g.stop_ids = {task.end_id()};
-  if (!o.stop_strings.empty()) {
-    g.stop = [&](int64_t, std::span<const int32_t> tokens) {
-      const std::string text = task.text(tokens);
-      return std::any_of(o.stop_strings.begin(), o.stop_strings.end(),
-                         [&](const std::string& stop) { return text.find(stop) != std::string::npos; });
+  std::vector<std::string> stops = task.stop_texts();
+  stops.insert(stops.end(), o.stop_strings.begin(), o.stop_strings.end());
+  if (!stops.empty()) {
+    size_t longest = 0;
+    for (const std::string& stop : stops) longest = std::max(longest, stop.size());
+    g.stop = [&task, stops, longest](int64_t, std::span<const int32_t> tokens) {
+      // A token has a byte or more. One token is more than enough: the first of --exhaustive comes with the second.
+      const std::string text = task.text(tokens.last(std::min(tokens.size(), longest + 1)));
+      return std::ranges::any_of(stops, [&](const auto& stop) { return text.find(stop) != std::string::npos; });
     };
   }
   if (task.max_answers() > 0) {
@@ -124,6 +147,7 @@ Experience rollout(Transformer& policy, const TextTask& task, const std::vector<
     experience.responses.push_back(std::move(r));
   }
   if (o.exhaustive) score_first_tokens(policy, experience, o.temperature);
+  if (o.entropy) measure_entropy(policy, experience, o.temperature);
   return experience;
 }
 

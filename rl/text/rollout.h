@@ -21,7 +21,9 @@ struct RolloutOptions {
   // Exhaustive first step: `samples` is the size of the vocabulary, and response v starts with token v, however
   // unlikely. The token's log-probability is the policy's, but it was not sampled. For single-turn tasks.
   bool exhaustive = false;
-  std::vector<std::string> stop_strings = {};  // they end a response, even if found inside a token
+  // They end a response as TextTask::stop_texts() do, even if found inside a token, and stay in it.
+  std::vector<std::string> stop_strings = {};
+  bool entropy = false;  // Response::entropy is measured, which takes one more forward pass
 };
 // Token ids are passed from sampling to learning and never recomputed from text. The log-probabilities are the
 // trainer's own, bit for bit on the CPU. Rewards are those of the task, per token; Score::reward is their sum. Throws

@@ -106,9 +106,8 @@ class RlTrainer {
   int64_t steps() const { return step_; }
   // Steps until RlConfig::steps or should_stop; true if all steps were done.
   bool run(const RlHooks& hooks);
-  // Greedy responses to held-out problems, scored by the task (a Judge might be exploited by the policy):
-  // add_eval_metrics(), and "eval/length", "eval/prompt_length". TextTask::held_out_note says how these problems
-  // differ from those of training; compare "eval/prompt_length" with "prompt/length" of a step.
+  // evaluate_on_ranks() with the held-out problems. TextTask::held_out_note says how these problems differ from those
+  // of training; compare "eval/prompt_length" with "prompt/length" of a step.
   Metrics evaluate();
   RlMemory memory() const;
   const std::vector<HealthCheck>& health_checks() const { return health_checks_; }  // of the last step

@@ -13,6 +13,20 @@ std::optional<std::string_view> last_boxed(std::string_view text);
 // follows the end.
 std::optional<std::string_view> last_tagged(std::string_view text, std::string_view tag);
 
+// The content of the last <answer> before the first </answer>, if </think> and white space precede it; `strict`:
+// exactly one space. Nothing after that </answer> is read. Of a content with \boxed{…} that whose braces are balanced;
+// where they are not, all of the content.
+std::optional<std::string_view> answer_after_thought(std::string_view text, bool strict);
+
+// The last number in a text, as GSM8K's answers are read: digits with a sign, with commas between thousands and with
+// decimals. A full stop that ends a sentence is no part of it.
+std::optional<std::string_view> last_number(std::string_view text);
+
+// The option that an answer to a question of multiple choice states, 'A' to 'D': behind the last "answer is" (any
+// case), or at the beginning of a text that does not say that. The letter may have brackets, and is no word or part of
+// one. None if the text states none.
+std::optional<std::string_view> stated_choice(std::string_view text);
+
 // An answer and where it was found.
 struct FoundAnswer {
   enum class Where { boxed, tagged, phrase, nowhere } where;

@@ -112,7 +112,7 @@ std::string mathd_text(std::string_view answer) {
   replace_all(text, {{"^{\\circ}", ""}, {"^\\circ", ""}, {"\\$", ""}, {"\\%", ""}});
   if (const size_t at = text.find("\\text{ "); at != std::string::npos && at > 0) text.resize(at);
   replace_all(text, {{" .", " 0."}, {"{.", "{0."}});
-  if (text.starts_with('.')) text.insert(0, "0");
+  if (text.starts_with('.')) text.insert(text.begin(), '0');
   if (std::ranges::count(text, '=') == 1) {
     const size_t at = text.find('=');
     if (trimmed(std::string_view(text).substr(0, at)).size() <= 2)
@@ -175,7 +175,8 @@ std::string plain_form(std::string_view answer) {
     for (size_t at = text.find("\\frac{"); at != std::string::npos; at = text.find("\\frac{")) {
       const size_t middle = text.find("}{", at);
       if (middle == std::string::npos) break;
-      text.replace(middle, 2, "/");
+      text.erase(middle, 1);
+      text[middle] = '/';
       text.erase(at, 6);
     }
     for (size_t at = text.find("sqrt{"); at != std::string::npos; at = text.find("sqrt{")) {

@@ -118,7 +118,7 @@ Node Parser::quantity() {
     advance();
     if (token_.symbol('^') && !phrase.empty()) {
       advance();
-      phrase += "^" + exponent_digit();
+      phrase += fmt::format("^{}", exponent_digit());
     }
     if (token_.symbol('/')) {
       advance();

@@ -41,7 +41,7 @@ Node Parser::number() {
     node.decimals = static_cast<int>(digits.size() - point - 1);
     digits.erase(point, 1);
   }
-  if (digits.empty()) digits = "0";
+  if (digits.empty()) digits.push_back('0');
   node.number = mpz_class(digits, 10);
   exponent -= node.decimals;
   if (!token_.repeating.empty()) {  // a.b + c / (10^k - 1) / 10^places

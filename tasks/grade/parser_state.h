@@ -126,7 +126,9 @@ class Parser {
   static Node letter_of(char c) {
     if (c == 'e') return make_name(Kind::euler, "");
     if (c == 'i') return make_name(Kind::imaginary, "");
-    return make_name(Kind::variable, std::string_view(&c, 1));
+    Node letter = make_name(Kind::variable, "");
+    letter.name.push_back(c);
+    return letter;
   }
 
   Node primary();

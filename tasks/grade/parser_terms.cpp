@@ -211,7 +211,6 @@ Node Parser::argument(bool one_digit) {
   }
   if (token_.kind == Token::Kind::word && token_.value.size() > 1 && one_digit) {
     const size_t begin = token_.begin;
-    token_.value = token_.value.substr(0, 1);
     Node letter = letter_of(token_.value[0]);
     lexer_.seek(begin + 1);
     advance();

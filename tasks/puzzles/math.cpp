@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tasks/grade/extract.h"
 #include "tasks/grade/grade.h"
@@ -53,15 +54,29 @@ class Math : public PuzzleTask {
     check_fields("math", fields(options_));
     check(options_.easiest <= options_.hardest, "math: --easiest {} is above --hardest {}", options_.easiest,
           options_.hardest);
+    check(options_.held_out_file.empty() || !options_.file.empty(), "math: --held-out-file needs --file");
     const auto fits = [&](int level) { return level == 0 || (level >= options_.easiest && level <= options_.hardest); };
     if (options_.file.empty()) {
       std::ranges::copy_if(math_kinds(), std::back_inserter(kinds_), [&](const MathKind& k) { return fits(k.level); });
       return;
     }
-    problems_ = read_math(options_.file);
-    std::erase_if(problems_, [&](const MathProblem& p) { return !fits(p.level); });
-    check(!problems_.empty(), "{}: no problem has a level from {} to {}", options_.file, options_.easiest,
-          options_.hardest);
+    const auto read = [&](const std::string& file) {
+      std::vector<MathProblem> problems = read_math(file);
+      std::erase_if(problems, [&](const MathProblem& p) { return !fits(p.level); });
+      check(!problems.empty(), "{}: no problem has a level from {} to {}", file, options_.easiest, options_.hardest);
+      return problems;
+    };
+    problems_ = read(options_.file);
+    if (!options_.held_out_file.empty()) {
+      std::vector<MathProblem> held_out = read(options_.held_out_file);
+      std::set<std::string_view> texts;
+      for (const MathProblem& p : held_out) texts.insert(p.text);
+      std::erase_if(problems_, [&](const MathProblem& p) { return texts.contains(p.text); });
+      check(!problems_.empty(), "{}: all of its problems are in {} too, so none is left to train on", options_.file,
+            options_.held_out_file);
+      to_train_ = problems_.size();
+      std::move(held_out.begin(), held_out.end(), std::back_inserter(problems_));
+    }
     for (const MathProblem& p : problems_) {
       brief_ = std::max(brief_, std::ssize(p.brief));
       answer_ = std::max(answer_, std::ssize(ascii_of(p.answer)));
@@ -84,15 +99,23 @@ class Math : public PuzzleTask {
   int64_t max_question() const override { return brief_; }
   int64_t max_answer() const override { return answer_; }
   int64_t max_request() const override { return text_; }
+  std::vector<std::string> requests() const override {
+    std::vector<std::string> all;
+    for (const MathProblem& p : problems_) all.push_back(p.text);
+    return all;
+  }
   Puzzle draw(Generator& generator) const override {
     MathProblem p;
+    Split split = Split::by_key;
     if (problems_.empty()) {
       const MathKind& kind = kinds_[static_cast<size_t>(generator.integer(std::ssize(kinds_)))];
       p = kind.make(generator);
       p.subject = kind.subject;
       p.level = kind.level;
     } else {
-      p = problems_[static_cast<size_t>(generator.integer(std::ssize(problems_)))];
+      const auto which = static_cast<size_t>(generator.integer(std::ssize(problems_)));
+      p = problems_[which];
+      if (to_train_ > 0) split = which < to_train_ ? Split::train : Split::held_out;
     }
     return {.question = p.brief,
             .request = p.text,
@@ -100,15 +123,13 @@ class Math : public PuzzleTask {
             .key = p.text,
             .gold = p.answer,
             .subject = p.subject,
-            .level = p.level};
+            .level = p.level,
+            .split = split};
   }
   Score grade(const Puzzle& puzzle, std::string_view answer) const override {
     Score score;
-    // The whole text is the answer: what stands around it is for the format of the response.
-    const bool stated =
-        answer.find("boxed") != std::string_view::npos || answer.find("answer") != std::string_view::npos;
-    score.solved = !stated && (!problems_.empty() || is_simplified(answer, puzzle.gold)) &&
-                   grade_answer(answer, puzzle.gold).kind == Verdict::Kind::yes;
+    const bool is_final = !problems_.empty() || is_simplified(answer, puzzle.gold);
+    score.solved = is_final && is_equal_answer(answer, puzzle.gold);
     score.reward = score.solved ? 1 : 0;
     score.parts = {{"right", score.reward}};
     return score;
@@ -123,7 +144,8 @@ class Math : public PuzzleTask {
  private:
   MathOptions options_;
   std::vector<MathKind> kinds_;
-  std::vector<MathProblem> problems_;  // of a file
+  std::vector<MathProblem> problems_;  // of the files
+  size_t to_train_ = 0;                // those before it are of `file`; 0: there is no file of held-out problems
   int64_t brief_ = kBrief, answer_ = kAnswer, text_ = kText;
 };
 
@@ -136,10 +158,22 @@ std::vector<MathProblem> read_math(const std::string& path) {
   return problems;
 }
 
+bool is_equal_answer(std::string_view answer, std::string_view gold) {
+  const bool stated = answer.find("boxed") != std::string_view::npos || answer.find("answer") != std::string_view::npos;
+  return !stated && grade_answer(answer, gold).kind == Verdict::Kind::yes;
+}
+
 std::vector<Field> fields(MathOptions& o) {
   return {{"easiest", &o.easiest, "level of problems", whole_from(1, 5)},
           {"hardest", &o.hardest, "level of problems", whole_from(1, 5)},
-          {"file", &o.file, "JSONL like MATH's, {\"problem\": \"…\", \"answer\": \"…\"}; empty: generated"}};
+          {"file", &o.file, "JSONL like MATH's, {\"problem\": \"…\", \"answer\": \"…\"}; empty: generated"},
+          {"held-out-file",
+           &o.held_out_file,
+           "the same for the held-out problems; empty: one of ten of --file, or of those generated",
+           {},
+           true,
+           false,
+           ""}};
 }
 
 std::unique_ptr<PuzzleTask> math_puzzles(const MathOptions& options) { return std::make_unique<Math>(options); }

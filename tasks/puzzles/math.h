@@ -1,6 +1,7 @@
 #pragma once
 // Problems of mathematics with exact answers in LaTeX: a generator, and a reader of files like MATH's.
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/base/random.h"
@@ -27,5 +28,10 @@ const std::vector<MathKind>& math_kinds();
 // there, "subject" and "level", a number or "Level 3". Without "answer", the last \boxed{…} of "solution" is it. Error
 // with the file and the line for anything else. `brief` is the problem in ASCII.
 std::vector<MathProblem> read_math(const std::string& path);
+
+// Whether an answer is equal to the expected one by grade_answer() (tasks/grade/grade.h). The whole text is the answer:
+// what stands around it is for the format of the response, so a text that states an answer ("the answer is 5",
+// \boxed{5}) is none.
+bool is_equal_answer(std::string_view answer, std::string_view gold);
 
 }  // namespace pg

@@ -13,6 +13,9 @@
 
 namespace pg {
 
+// Which puzzles are for evaluation only.
+enum class Split : uint8_t { by_key, train, held_out };  // by_key: one of ten, by a hash
+
 struct Puzzle {
   std::string question;  // the short form, for models of characters, in the task's alphabet: "27+48"
   std::string request;   // the same in English, for chat models, without a word about the form of the answer
@@ -21,6 +24,7 @@ struct Puzzle {
   std::string gold;  // what grade() needs to know besides; it never reaches the model
   std::string subject;  // for tables of results, with level; may be empty
   int level = 0;        // of difficulty, 1 the easiest; 0: none
+  Split split = Split::by_key;
 };
 
 class PuzzleTask {
@@ -33,6 +37,8 @@ class PuzzleTask {
   virtual int64_t max_question() const = 0;     // characters of a short question
   virtual int64_t max_answer() const = 0;       // characters that a right answer may need
   virtual int64_t max_request() const = 0;      // bytes of a request
+  // All requests, if the puzzles are those of a file, so that their tokens can be counted; else none.
+  virtual std::vector<std::string> requests() const { return {}; }
   // Any puzzle. Callers keep those apart that are held out.
   virtual Puzzle draw(Generator& generator) const = 0;
   // The score of an answer, from 0 to 1; 1 and `solved` only if it is right. Parts of the reward for answers that are
@@ -43,7 +49,8 @@ class PuzzleTask {
   virtual bool same_answer(const Puzzle&, std::string_view a, std::string_view b) const { return a == b; }
 };
 
-// Whether a puzzle is for evaluation only: one of ten, by a hash of its key. The same for every model and seed.
+// Whether a puzzle is for evaluation only: as its split says, or one of ten by a hash of its key. The same for every
+// model and seed.
 bool is_held_out(const Puzzle& puzzle);
 // A puzzle to train on, or one that is held out. Error if 100,000 draws find none.
 Puzzle draw_puzzle(const PuzzleTask& task, Generator& generator, bool held_out);
@@ -150,6 +157,7 @@ std::unique_ptr<PuzzleTask> word_problems(const WordProblemOptions& options = {}
 struct MathOptions {
   int64_t easiest = 1, hardest = 5;  // levels; those of a file that are unknown are taken too
   std::string file = {};             // like MATH's (tasks/puzzles/math.h); empty: generated problems
+  std::string held_out_file = {};    // whose problems are the held-out ones; empty: one of ten of `file`
 };
 std::vector<Field> fields(MathOptions& options);
 

@@ -32,7 +32,7 @@ task='--task arithmetic --digits 1 --system Go. --threads 1'
   says 1 err 'has no chat template' "$pg" rl --init base $task
   says 0 err 'pg chat' "$pg" sft --data data.jsonl --init base --chat-template chatml --epochs 2 --batch 4 --name chat
   chat=$(run chat)
-  says 1 err 'is a chat model, which has the tasks ' "$pg" rl --init "$chat" --task sort
+  says 1 err 'is a pretrained model, which has the tasks ' "$pg" rl --init "$chat" --task sort
   says 1 err 'answer-format: expected one of bare, tags, boxed' "$pg" rl --init "$chat" $task --answer-format xml
   says 0 err 'after 400 steps' "$pg" sft --init "$chat" $task --steps 400 --batch 16 --lr 0.004 --eval-every 0 \
     --eval-problems 9 --name imitated

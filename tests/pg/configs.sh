@@ -1,9 +1,11 @@
 #!/bin/sh
-# Every file in configs/ is read, and its run begins: two steps of each, or a rollout. Then the configs of lesson 8 run as
-# its README uses them, a few steps long. Usage: configs.sh BUILD_FOLDER
+# Every file in configs/ and configs/math is read, and its run begins: a step or two of each, or a rollout. Then the
+# configs of lesson 8 run as its README uses them, a few steps long. Usage: configs.sh BUILD_FOLDER
 set -u
-pg=$(cd "$1" && pwd)/pg
-configs=$(pwd)/configs
+build=$(cd "$1" && pwd)
+pg=$build/pg
+here=$(pwd)
+configs=$here/configs
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -26,6 +28,24 @@ for config in "$configs"/*.yaml; do
   "$pg" "$@" --config "$config" --threads 1 >out 2>&1 || { echo "$config:" >&2; cat out >&2; wrong=1; }
 done
 [ -d runs ] || { echo 'configs: nothing ran' >&2; wrong=1; }
+
+# Those of configs/math, with a small model of Qwen2.5-Math's kind and few problems. Each says its command.
+mkdir math
+cd math || exit 1
+sh "$here"/tests/pg/math_files.sh "$build" || exit 1
+"$pg" grade --filter traces.jsonl --out right.jsonl >out || wrong=1
+for config in "$configs"/math/*.yaml; do
+  command=$(sed -n "s,^#   pg \([a-z-]*\) --config configs/math/$(basename "$config")\$,\1,p" "$config")
+  case $command in
+    sft) set -- --data right.jsonl --steps 1 --batch 2 --accumulate 1 ;;
+    expert-iteration) set -- --iterations 1 --problems 2 --samples 2 --batch 2 ;;
+    rl) set -- --steps 1 --prompts 2 --samples 2 --eval-every 0 ;;
+    *) echo "$config: no line says its command" >&2; wrong=1; continue ;;
+  esac
+  "$pg" "$command" --config "$config" "$@" --init qwen --file train.jsonl --held-out-file val.jsonl --prompt-file prompt.txt \
+    --response 8 --eval-problems 2 --threads 1 >out 2>&1 || { echo "$config:" >&2; cat out >&2; wrong=1; }
+done
+cd ..
 
 rm -rf runs
 bad() { echo "configs: $1" >&2; cat out >&2; wrong=1; }

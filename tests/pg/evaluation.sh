@@ -40,7 +40,6 @@ printf 'a text\n' >text
 evaluate() { "$pg" eval "$a" $sort --problems 40 "$@" >out 2>err || bad "pg eval $*"; }
 
 # A text or a task, and no options of the other.
-refuses 'it got neither' "$a"
 refuses 'it got both' "$a" text --task sort
 refuses '--samples needs --task' "$a" text --samples 3
 refuses '--length needs --task' "$a" text --length 3
@@ -48,6 +47,15 @@ refuses '--against needs --task' "$a" text --against "$b"
 refuses '--draws is for the text' "$a" --task sort --draws 2 --out none
 refuses 'did you mean sort' "$a" --task sorts --out none
 refuses 'the task sort has no option --digits' "$a" --task sort --digits 2 --out none
+# Without --task the task and its options are those of the run. The command line wins.
+evaluate --json
+cp out given
+"$pg" eval "$a" --problems 40 --json >out 2>err || bad 'pg eval RUN fails'
+cmp out given || bad 'pg eval RUN differs from pg eval RUN with the options of the run'
+"$pg" eval "$a" --task sort --problems 40 --json >out 2>err || bad 'pg eval RUN --task fails'
+cmp out given || bad 'pg eval RUN --task differs from pg eval RUN with the options of the run'
+says 0 out 'up to 2 digits' "$pg" eval "$a" --length 2 --problems 10
+refuses 'are these the options of the task' "$a" --task reverse
 # Numbers that cannot be.
 # shellcheck disable=SC2086
 {
@@ -67,7 +75,7 @@ refuses 'are these the options of the task' "$a" --task sort --length 6 --out no
 
 # A table, whose share is that of the lines of results.
 evaluate --samples 4 --k 1,2,4 --out four
-for row in 'solved (pass@1)' pass@2 maj@4 reward length truncated; do
+for row in 'solved (pass@1)' pass@2 maj@4 reward length truncated answered; do
   grep -q "^$row  " out || bad "the table has no row $row"
 done
 [ "$(wc -l <four/results.jsonl)" = 160 ] || bad 'there are not 40 x 4 results'

@@ -143,6 +143,7 @@ TEST_CASE("a summary counts by hand", "[rl][evaluation]") {
   CHECK(s.reward.value == Approx((4 * 1 + 8 * 0.25) / 12));
   CHECK(s.length == 3.5);
   CHECK(s.truncated == Approx(5.0 / 12));
+  CHECK(s.answered == Approx(7.0 / 12));
   REQUIRE(s.parts.size() == 2);
   CHECK(s.parts[0].first == "form");
   CHECK(s.parts[0].second == Approx(0.25));

@@ -71,8 +71,8 @@ TEST_CASE("a chat response votes with the answer in its form", "[tasks][puzzles]
   const ChatTemplate& format = find_row(chat_templates(), "template", "smollm2");
   const auto task = [&](const std::string& form) {
     ChatTaskOptions options;
-    options.answer_format = form;
-    return chat_task(arithmetic_puzzles(), byte_tokenizer(), format, options);
+    options.prompt.answer_format = form;
+    return chat_task(arithmetic_puzzles(), byte_tokenizer(), &format, options);
   };
   CHECK(answer_of(*task("bare"), " 75 ") == "75");
   const auto tags = task("tags"), boxed = task("boxed");

@@ -23,7 +23,7 @@ const ChatTemplate& format(const char* name) { return find_row(chat_templates(),
 
 struct Fixture {
   explicit Fixture(const ChatTaskOptions& options, const ArithmeticOptions& arithmetic = {})
-      : task(chat_task(arithmetic_puzzles(arithmetic), byte_tokenizer(), format("chatml"), options)) {
+      : task(chat_task(arithmetic_puzzles(arithmetic), byte_tokenizer(), &format("chatml"), options)) {
     Generator generator(1);
     problem = task->sample(generator);
     gold = problem.puzzle->gold;
@@ -69,8 +69,9 @@ TEST_CASE("extract: boxed answers and tags", "[tasks][grade]") {
 
 TEST_CASE("chat task: the prompt is the conversation and a right answer has all of the reward", "[tasks][puzzles]") {
   for (const AnswerFormat& row : answer_formats()) {
+    if (row.name == "choice") continue;  // a sum is no letter
     INFO(row.name);
-    const Fixture f({.answer_format = row.name, .system = "Be brief."});
+    const Fixture f({.prompt = {.answer_format = row.name, .system = "Be brief."}});
     const std::string prompt = f.task->text(f.problem.prompt);
     CHECK(prompt.starts_with("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is "));
     CHECK(prompt.ends_with("<|im_end|>\n<|im_start|>assistant\n"));
@@ -89,21 +90,21 @@ TEST_CASE("chat task: the prompt is the conversation and a right answer has all 
 }
 
 TEST_CASE("chat task: the answer is where the format says", "[tasks][puzzles]") {
-  const Fixture bare({.answer_format = "bare"});
+  const Fixture bare({.prompt = {.answer_format = "bare"}});
   CHECK(bare.of(" " + bare.gold + "\n").solved);
   CHECK(bare.of("The answer is " + bare.gold).reward == 0);
   CHECK(bare.of("<answer>" + bare.gold + "</answer>").reward == 0);
-  const Fixture tags({.answer_format = "tags"});
+  const Fixture tags({.prompt = {.answer_format = "tags"}});
   CHECK(tags.of("I think <answer> " + tags.gold + " </answer>").solved);
   CHECK(tags.of("<answer>" + tags.gold + "</answer> or 7").reward == 0);
   CHECK(tags.of(tags.gold).reward == 0);
-  const Fixture boxed({.answer_format = "boxed"});
+  const Fixture boxed({.prompt = {.answer_format = "boxed"}});
   CHECK(boxed.of("so it is \\boxed{" + boxed.gold + "}.").solved);
   CHECK(boxed.of("\\boxed{" + boxed.gold + "} or \\boxed{7777}").reward == 0);
 }
 
 TEST_CASE("chat task: a reward for the format is small and apart", "[tasks][puzzles]") {
-  const Fixture f({.answer_format = "tags", .format_reward = 0.25});
+  const Fixture f({.prompt = {.answer_format = "tags"}, .format_reward = 0.25});
   const Score right = f.of("<answer>" + f.gold + "</answer>"), wrong = f.of("<answer>77777</answer>"), none = f.of("5");
   CHECK(right.reward == Approx(1));
   CHECK(wrong.reward == Approx(0.2));
@@ -118,7 +119,7 @@ TEST_CASE("chat task: a reward for the format is small and apart", "[tasks][puzz
 }
 
 TEST_CASE("chat task: what cannot be asked is an error", "[tasks][puzzles]") {
-  CHECK(contains(error_of([] { Fixture f({.answer_format = "xml"}); }), "bare, tags, boxed"));
+  CHECK(contains(error_of([] { Fixture f({.prompt = {.answer_format = "xml"}}); }), "bare, tags, boxed"));
   CHECK(contains(error_of([] { Fixture f({.response = 1}); }), "response must be"));
-  CHECK(contains(error_of([] { chat_task(arithmetic_puzzles(), byte_tokenizer(), format("llama3")); }), "<|eot_id|>"));
+  CHECK(contains(error_of([] { chat_task(arithmetic_puzzles(), byte_tokenizer(), &format("llama3")); }), "<|eot_id|>"));
 }

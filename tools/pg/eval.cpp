@@ -171,14 +171,18 @@ Command eval_command() {
   for (const std::string& name : names_of(command.changes.front().fields)) of_task.push_back(name);
   command.arguments = {
       {"run", &o->model.run, "a run's folder, or a checkpoint"},
-      {"text", &o->text, "a text file, or tinyshakespeare, or stories; or else --task", /*required=*/false},
+      {"text", &o->text, "a text file, or tinyshakespeare, or stories; without it the run's task, or --task",
+       /*required=*/false},
       {"--against", &o->on_task.against, "with --task: another model beside the first; may be given several times",
        /*required=*/false}};
   command.run = [o, of_task](Given& given) {
-    const bool task = given.has("task");
-    check(task != !o->text.empty(),
-          "pg eval needs a text or --task NAME, as in pg eval RUN my.txt or pg eval RUN --task sort; it got {}",
-          task ? "both" : "neither");
+    check(!given.has("task") || o->text.empty(), "pg eval takes a text or --task NAME; it got both");
+    const bool task = given.has("task") || (o->text.empty() && has_task(o->model.run));
+    check(
+        task || !o->text.empty(),
+        "pg eval needs a text or --task NAME, as in pg eval RUN my.txt or pg eval RUN --task sort, unless the run was "
+        "trained on a task; {} was not",
+        o->model.run);
     if (task) {
       check(!given.has("draws"), "pg eval: --draws is for the text of a masked denoiser, not for --task");
       return evaluate_task(o->on_task, o->model, given);

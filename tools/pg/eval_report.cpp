@@ -56,6 +56,7 @@ std::vector<Row> rows_of(const std::vector<EvaluatedModel>& models) {
   }
   add("length", [](const auto& s) { return fmt::format("{:.1f} tokens", s.length); });
   add("truncated", [](const auto& s) { return fmt::format("{:.1f} %", 100 * s.truncated); });
+  add("answered", [](const auto& s) { return fmt::format("{:.1f} %", 100 * s.answered); });
   for (size_t i = 0; i < first.subjects.size(); ++i) {
     add(fmt::format("subject {} ({})", first.subjects[i].name, first.subjects[i].problems),
         [&](const auto& s) { return percent(s.subjects[i].solved); });
@@ -163,6 +164,7 @@ EvalJson EvalReport::json(const EvalJson& settings) const {
                                {"parts", parts},
                                {"length", s.length},
                                {"truncated", s.truncated},
+                               {"answered", s.answered},
                                {"at_k", at_k},
                                {"subjects", json_of(s.subjects)},
                                {"levels", json_of(s.levels)}});

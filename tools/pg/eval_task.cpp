@@ -111,7 +111,35 @@ std::vector<Field> fields(EvalTaskOptions& o) {
        {"out", &o.out, "a folder for results.jsonl, summary.json and summary.md; an evaluation goes on there"}});
 }
 
+bool has_task(const std::string& run) {
+  if (!pretrained_path(run).empty()) return false;
+  return load_checkpoint(checkpoint_of(run)).state.metadata.contains("task");
+}
+
+namespace {
+
+void take_options_of_run(const EvalModelOptions& model, Given& given) {
+  if (!pretrained_path(model.run).empty()) return;
+  const Checkpoint checkpoint = load_checkpoint(checkpoint_of(model.run, model.best));
+  const auto& texts = checkpoint.state.metadata;
+  const auto take = [&](const std::vector<Field>& fields, const char* key) {
+    if (!texts.contains(key)) return;
+    set_from_json(fields, texts.at(key), model.run + ": " + key);
+    for (const Field& field : fields) given.fall_back(field.name, field.text());
+  };
+  ChatTaskOptions chat;
+  take(fields(chat), "chat_options");
+  if (!texts.contains("task")) return;
+  const std::string& task = texts.at("task");
+  given.fall_back("task", task);
+  if (given.text("task") == task)
+    take(find_row(text_tasks(), model.run + ": task", task).setup().fields, "task_options");
+}
+
+}  // namespace
+
 int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& given) {
+  take_options_of_run(model, given);
   choose_task(o.common, given);
   const std::vector<int64_t> ks = ks_of(o);
   check(!o.greedy || o.samples == 1, "pg eval: greedy responses to a problem are all equal; --greedy with --samples {}",

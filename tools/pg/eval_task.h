@@ -27,6 +27,10 @@ struct EvalModelOptions {
   bool best = false, exact = false, json = false;
   int threads = 0;
 };
+// Whether `run` is a run or checkpoint that was trained or evaluated on a task.
+bool has_task(const std::string& run);
+// Options that are not given are those that the run was trained with: its task, the options of that task, and how it
+// was asked. With another task than the run's the options of the run's task do not count.
 int evaluate_task(EvalTaskOptions& options, const EvalModelOptions& model, Given& given);
 
 }  // namespace pg::tools

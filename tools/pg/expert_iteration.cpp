@@ -59,8 +59,7 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
   const auto problems = task->held_out(o.eval_problems);
   std::string held_out;
   const auto evaluate = [&](int64_t iteration) {
-    rl::Metrics metrics;
-    rl::add_eval_metrics(metrics, rl::rollout_on_ranks(comm, *policy, *task, problems, {.samples = 1, .greedy = true}));
+    const rl::Metrics metrics = rl::evaluate_on_ranks(comm, *policy, *task, problems);
     if (run) run->log(iteration, metrics.values());
     held_out = fmt::format("held-out reward {:.3f}, solved {:.1f} %", metrics.at("eval/reward"),
                            100 * metrics.at("eval/solved"));

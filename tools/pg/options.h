@@ -54,6 +54,12 @@ class Given {
   // value"; a key is an option's name. Throws Error with the file and the line for a key that is no option or is given
   // twice, for a value that the option refuses, and for a second document.
   void read(const std::string& path);
+  // The text of an option that is given.
+  const std::string& text(const std::string& option) const { return texts_.at(option); }
+  // Sets an option that is not given yet, as a file would.
+  void fall_back(const std::string& option, const std::string& text) {
+    if (!has(option)) set(option, text);
+  }
   const std::string& command() const { return command_.name; }
   bool has(const std::string& option) const { return texts_.contains(option); }
   bool on_command_line(const std::string& option) const { return from_command_line_.contains(option); }

@@ -167,8 +167,8 @@ int dpo(const PreferenceOptions& o, Comm& comm) {
   const Ended ended = loop(
       o, comm, run, [&] { return trainer.step(); },
       [&](int64_t step) {
-        const auto responses =
-            rl::rollout_on_ranks(comm, *s.policy, *s.task, held_out, {.samples = 1, .seed = o.preferences.seed});
+        const auto responses = rl::rollout_on_ranks(comm, *s.policy, *s.task, held_out,
+                                                    {.samples = 1, .seed = o.preferences.seed, .entropy = true});
         rl::Metrics metrics;
         rl::add_eval_metrics(metrics, responses);
         const double accuracy = trainer.accuracy(s.held_out);

@@ -32,11 +32,15 @@ struct SftOptions {
 
 std::vector<Field> fields(SftOptions& o) {
   return joined(
-      joined(joined(joined(joined(fields(o.common), joined(fields(o.ranks), {zero_field(o.ranks)})), fields(o.data)),
-                    adapter_fields(o.common)),
-             {profile_field(o.profile),
-              {"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
-              {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
+      joined(
+          joined(joined(joined(fields(o.common), joined(fields(o.ranks), {zero_field(o.ranks)})), fields(o.data)),
+                 adapter_fields(o.common)),
+          {profile_field(o.profile),
+           {"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
+           {"normalizer", &o.train.normalizer,
+            "N: the loss of a response is the sum over its tokens divided by N; 0: the mean over all tokens of a step",
+            kNotNegative},
+           {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
       annotated(annotated(fields(o.train), "min-lr", "unless given, at most --lr"), "accumulate", kOneForEachRank));
 }
 
@@ -70,10 +74,7 @@ int sft(const SftOptions& o, Comm& comm) {
   };
   hooks.on_eval = [&](int64_t step) {
     rl::Metrics metrics;
-    trainer.with_all_weights([&] {
-      rl::add_eval_metrics(metrics,
-                           rl::rollout_on_ranks(comm, *policy, *task, held_out, {.samples = 1, .greedy = true}));
-    });
+    trainer.with_all_weights([&] { metrics = rl::evaluate_on_ranks(comm, *policy, *task, held_out); });
     if (run && (step > start || start == 0))  // else a finished run, already logged
       run->log(step, metrics.values());
     last = fmt::format("  held-out reward {:.3f}, solved {:.1f} %", metrics.at("eval/reward"),
@@ -105,7 +106,10 @@ int sft_on_file(SftOptions& o, Given& given) {
   const auto unless_given = [&](const char* name, auto& value, auto usual) {
     if (!given.has(name)) value = usual;
   };
-  check(!given.on_command_line("task"), "sft: --data is a file instead of a task; leave one of --data and --task out");
+  // The config.yaml of an older run names a task, "digits", that was not used.
+  const bool evaluated = given.on_command_line("task") ||
+                         (given.has("task") && find_row(text_tasks(), "--task", o.common.task).setup().puzzles);
+  if (evaluated) choose_task(o.common, given);
   check(!o.common.init.empty() || !o.common.run.resume.empty(),
         "sft: --data needs a model to begin with: --init smollm2, a Hugging Face folder, a GGUF file or a run");
   unless_given("lr", o.train.schedule.lr, 2e-5);
@@ -114,11 +118,13 @@ int sft_on_file(SftOptions& o, Given& given) {
   o.train.schedule.decay_steps = o.train.max_steps;
   settle_batches(o.train, o.ranks, given);
   o.train.zero = o.ranks.zero;
-  o.common.run.config = given.yaml(fields(o));
   const auto config = [&](const TrainConfig& train) {
     o.train = train;
-    return given.yaml(fields(o));
+    std::vector<Field> all = joined(fields(o), o.common.setup.fields);
+    if (!evaluated) std::erase_if(all, [](const Field& f) { return f.name == "task"; });  // --resume has no task either
+    return given.yaml(all);
   };
+  o.common.run.config = config(o.train);
   return run_on_ranks(o.ranks, o.common.device, o.common.run, [&](Comm& comm) {
     return sft_on_data(o.data,
                        {.run = o.common.run,
@@ -130,7 +136,10 @@ int sft_on_file(SftOptions& o, Given& given) {
                         .batch = o.batch,
                         .profile = o.profile,
                         .steps_given = given.has("steps"),
-                        .config = config},
+                        .config = config,
+                        .chat = o.common.chat,
+                        .evaluation = evaluated ? &o.common : nullptr,
+                        .eval_problems = o.eval_problems},
                        comm);
   });
 }

@@ -7,7 +7,9 @@
 #include <numeric>
 #include <optional>
 
+#include "nn/config_json.h"
 #include "rl/text/imitation.h"
+#include "rl/text/ranks.h"
 #include "tasks/chat_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/table.h"
@@ -58,9 +60,16 @@ class Texts {
   std::vector<size_t> order_;
 };
 
-const ChatTemplate* template_of(const SftDataOptions& o, const RunModel& model) {
+// Null: there is none, or none that is known where none is needed.
+const ChatTemplate* template_of(const SftDataOptions& o, const RunModel& model, bool needed) {
   if (!o.chat_template.empty()) return &find_row(chat_templates(), "--chat-template", o.chat_template);
-  return model.chat_template.empty() ? nullptr : &recognize_chat_template(model.chat_template, model.path);
+  if (model.chat_template.empty()) return nullptr;
+  try {
+    return &recognize_chat_template(model.chat_template, model.path);
+  } catch (const Error&) {
+    if (needed) throw;
+    return nullptr;
+  }
 }
 
 }  // namespace
@@ -72,22 +81,50 @@ std::vector<Field> fields(SftDataOptions& o) {
                        fmt::join(names_of(chat_templates()), ", "))},
           {"epochs", &o.epochs, "with --data: passes over the file, unless --steps is given", kPositive},
           {"val-share", &o.val_share, "with --data: share of the texts for validation", kBelowOne},
-          {"max-length", &o.max_length, "with --data: texts of more tokens are left out", whole_from(2, 1000000)}};
+          {"max-length", &o.max_length, "with --data: texts of more tokens are left out", whole_from(2, 1000000)},
+          {"unique", &o.unique, "with --data: only the lines of the first so many distinct prompts; 0: all",
+           whole_from(0)}};
 }
 
 int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
   OpenedRun opened = open_run(comm, r.run.resume);
   const bool resumed = opened.has_checkpoint;
   start_threads(r.run.threads, comm);
-  const RunModel start = load_run_model(resumed ? r.run.resume : r.init, comm.device(),
-                                        {.dtype = r.dtype, .adapter = resumed ? "" : r.adapter});
+  RunModel start = load_run_model(resumed ? r.run.resume : r.init, comm.device(),
+                                  {.dtype = r.dtype, .adapter = resumed ? "" : r.adapter});
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(start.tokenizer.get());
   check(tokenizer, "sft: {} does not read text by a byte-level tokenizer, which --data needs", start.path);
   if (!resumed) add_adapters(*start.model, r.lora, r.init, r.train.seed);
-  const ChatTemplate* format = template_of(o, start);
+  const PromptStyle& style = find_row(prompt_styles(), "--prompt-style", r.chat.prompt.style);
+  check(style.chat || o.chat_template.empty(),
+        "sft: --chat-template is for turns, and --prompt-style {} has none; leave one of them out", style.name);
+  const ChatTemplate* format = template_of(o, start, style.chat);
+  // Lines in the style "chat" are turns, or plain text for a model without a template, as they stand.
+  std::optional<Prompt> prompt;
+  if (r.chat.prompt.style != PromptOptions{}.style) {
+    prompt.emplace(r.chat.prompt, std::make_shared<const BpeTokenizer>(*tokenizer), format);
+    if (prompt->chat_template()) format = prompt->chat_template();
+  }
+  std::unique_ptr<TextTask> task;
+  std::vector<Problem> problems;
+  if (r.evaluation) {
+    task = make_task(*r.evaluation);
+    check(task->tokenizer().to_json() == tokenizer->to_json(), "sft: {} does not have the tokenizer of {}", r.init,
+          start.path);
+    problems = task->held_out(r.eval_problems);
+    start.model = without_unused_rows(std::move(start.model), task->vocab_size());
+  }
   const int64_t longest = std::min(o.max_length, start.model->config.block_size + 1);
-  const ChatData data = read_chat_data(
-      o.file, *tokenizer, {.format = format, .max_length = longest, .val_share = o.val_share, .seed = r.train.seed});
+  const ChatData data = read_chat_data(o.file, *tokenizer,
+                                       {.format = format,
+                                        .prompt = prompt ? &*prompt : nullptr,
+                                        .unique = o.unique,
+                                        .max_length = longest,
+                                        .val_share = o.val_share,
+                                        .seed = r.train.seed});
+  if (data.prompts < o.unique) {
+    remark(stderr, "{}: it has {} distinct prompts, fewer than --unique {}\n", o.file, data.prompts, o.unique);
+  }
 
   Texts texts(data.train, r.batch, r.train.seed), held_out(data.val, r.batch, 0);
   if (!r.steps_given) {
@@ -107,9 +144,9 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
   const std::string path = path_on_ranks(comm, run, r.train.zero);
   if (run) run->save_config(r.config(r.train));
   remark(stdout,
-         "{}: {} texts, {} left out because they have more than {} tokens; {} for validation; {} tokens, {} of them "
-         "learned\n{}; {} steps of {} texts; {}\n",
-         o.file, data.lines, data.too_long, longest, data.val.size(), data.tokens, data.learned,
+         "{}: {} texts, {} left out because they have more than {} tokens; {} distinct prompts; {} for validation; {} "
+         "tokens, {} of them learned\n{}; {} steps of {} texts; {}\n",
+         o.file, data.lines, data.too_long, longest, data.prompts, data.val.size(), data.tokens, data.learned,
          parameter_text(*start.model), r.train.max_steps, r.batch * r.train.micro_batches, path);
 
   catch_interrupt();
@@ -126,17 +163,34 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
     progress.update(report.step, fmt::format("loss {:.4f}{}", report.loss, last));
   };
   hooks.on_eval = [&](int64_t step) {
-    if (data.val.empty()) return;
-    int64_t at = 0;
-    const double loss = trainer.evaluate([&](Generator&) { return held_out.batch(at++, false); }, held_out.per_epoch());
-    if (run && (step > first || first == 0))  // else a finished run, already logged
-      run->log(step, {{"val_loss", loss}});
-    last = fmt::format("  validation {:.4f}", loss);
+    rl::Metrics metrics;
+    last = "";
+    if (!data.val.empty()) {
+      int64_t at = 0;
+      const double loss =
+          trainer.evaluate([&](Generator&) { return held_out.batch(at++, false); }, held_out.per_epoch());
+      metrics.add("val_loss", loss);
+      last = fmt::format("  validation {:.4f}", loss);
+    }
+    if (task) {
+      rl::Metrics answers;
+      trainer.with_all_weights([&] { answers = rl::evaluate_on_ranks(comm, *start.model, *task, problems); });
+      start.model->train();
+      for (const auto& [name, value] : answers.values()) metrics.add(name, value);
+      last += fmt::format("  held-out reward {:.3f}, solved {:.1f} %", answers.at("eval/reward"),
+                          100 * answers.at("eval/solved"));
+    }
+    if (run && !metrics.values().empty() && (step > first || first == 0))  // else a finished run, already logged
+      run->log(step, metrics.values());
   };
   const auto save = [&](int64_t) {
-    std::map<std::string, std::string> texts_of_run = {
-        {"kind", "sft"}, {"tokenizer", tokenizer->to_json()}, {"prompt", start.prompt}};
+    ChatTaskOptions chat = r.chat;
+    std::map<std::string, std::string> texts_of_run = {{"kind", "sft"},
+                                                       {"tokenizer", tokenizer->to_json()},
+                                                       {"prompt", start.prompt},
+                                                       {"chat_options", to_json(fields(chat))}};
     if (format) texts_of_run["chat_template"] = format->name;
+    if (task) texts_of_run.merge(policy_texts(*r.evaluation, *task, "sft"));
     trainer.save(checkpoint_path(path), texts_of_run);
     if (run) note_saved(*run);
   };
@@ -149,8 +203,10 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
     save(trainer.steps());
     return run ? end_stopped(progress, *run, "sft", fmt::format("step {}", trainer.steps())) : interrupt_status();
   }
-  progress.print(fmt::format("after {} steps:{}\n{}:  pg {} {}", r.train.max_steps, last,
-                             format ? "talk with it" : "hear it speak", format ? "chat" : "sample", path));
+  const std::string advice = task ? fmt::format("now let it learn from rewards:  pg rl --task {} --init", task->name())
+                             : format && style.chat ? "talk with it:  pg chat"
+                                                    : "hear it speak:  pg sample";
+  progress.print(fmt::format("after {} steps:{}\n{} {}", r.train.max_steps, last, advice, path));
   return 0;
 }
 

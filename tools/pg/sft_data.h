@@ -6,7 +6,7 @@
 #include "nn/lora.h"
 #include "nn/trainer.h"
 #include "tensor/comm/comm.h"
-#include "tools/pg/options.h"
+#include "tools/pg/text_rl.h"
 
 namespace pg::tools {
 
@@ -16,6 +16,7 @@ struct SftDataOptions {
   double epochs = 1;         // passes over the file; --steps wins
   double val_share = 0.05;   // of the texts
   int64_t max_length = 512;  // tokens of a text; longer ones are left out
+  int64_t unique = 0;        // of the lines those of the first so many distinct prompts; 0: all
 };
 std::vector<Field> fields(SftDataOptions& options);
 
@@ -29,6 +30,9 @@ struct SftDataRun {
   bool profile = false;
   bool steps_given = false;                               // else they follow from the epochs
   std::function<std::string(const TrainConfig&)> config;  // every option in effect, as YAML
+  ChatTaskOptions chat = {};                              // its prompt is the style of the texts
+  const TextRlOptions* evaluation = nullptr;              // a task whose held-out problems are answered; null: none
+  int64_t eval_problems = 0;                              // of that task
 };
 // Returns the exit status. On several ranks each calls it (tools/pg/run/ranks.h).
 int sft_on_data(const SftDataOptions& options, SftDataRun run, Comm& comm);

@@ -106,12 +106,16 @@ void choose_task(TextRlOptions& o, Given& given) {
 }
 
 std::unique_ptr<TextTask> make_task(const TextRlOptions& o) {
-  const std::optional<ChatFormat> chat = o.init.empty() ? std::nullopt : chat_format_of(o.init);
+  const bool turns = find_row(prompt_styles(), "--prompt-style", o.chat.prompt.style).chat;
+  const std::optional<ChatFormat> chat = o.init.empty() ? std::nullopt : chat_format_of(o.init, turns);
   std::vector<std::string> known;
   for (const PuzzleRow& row : puzzle_tasks()) known.push_back(row.name);
-  check(!chat || o.setup.puzzles, "{} is a chat model, which has the tasks {}; --task is {}", o.init,
+  check(!chat || o.setup.puzzles, "{} is a pretrained model, which has the tasks {}; --task is {}", o.init,
         fmt::join(known, ", "), o.task);
-  auto task = chat ? chat_task(o.setup.puzzles(), chat->tokenizer, *chat->format, o.chat) : o.setup.make();
+  check(chat || o.chat.prompt.style == PromptOptions{}.style,
+        "--prompt-style {} is for a pretrained model; {} reads characters, each task in its own short form",
+        o.chat.prompt.style, o.init.empty() ? "a new model" : o.init);
+  auto task = chat ? chat_task(o.setup.puzzles(), chat->tokenizer, chat->format, o.chat) : o.setup.make();
   if (const std::string note = task->note(); !note.empty()) remark(stderr, "{}\n", note);
   return task;
 }
@@ -121,7 +125,7 @@ std::unique_ptr<Transformer> load_policy(const std::string& run, const TextTask&
   if (!pretrained_path(run).empty()) {
     RunModel m = load_run_model(run, device, {.dtype = dtype.value_or(f32)});
     check(m.tokenizer->to_json() == task.tokenizer().to_json(), "{}: its tokenizer is not that of the policy", run);
-    return std::move(m.model);
+    return without_unused_rows(std::move(m.model), task.vocab_size());
   }
   const Checkpoint checkpoint = load_checkpoint(checkpoint_of(run));
   const std::string vocabulary = tokenizer_of(checkpoint)->to_json();
@@ -134,7 +138,7 @@ std::unique_ptr<Transformer> load_policy(const std::string& run, const TextTask&
   auto policy = std::make_unique<Transformer>(config, unused);
   checkpoint.restore(*policy);
   policy->to(device);
-  return policy;
+  return without_unused_rows(std::move(policy), task.vocab_size());
 }
 
 TransformerConfig used_config(const Transformer& model, const TextTask& task) {
@@ -185,6 +189,8 @@ std::string parameter_text(Transformer& model) {
 
 std::map<std::string, std::string> policy_texts(const TextRlOptions& o, const TextTask& task, const std::string& kind) {
   std::map<std::string, std::string> texts = task.metadata();
+  ChatTaskOptions chat = o.chat;
+  if (dynamic_cast<const BpeTokenizer*>(&task.tokenizer())) texts["chat_options"] = to_json(fields(chat));
   texts.insert({{"kind", kind},
                 {"task", task.name()},
                 {"task_options", to_json(o.setup.fields)},

@@ -23,7 +23,7 @@ struct TextRlOptions {
   std::optional<DType> dtype;  // none: f32, or the dtype of `init`
   LoraConfig lora;             // of pg sft and pg rl: adapters for the model of `init`
   std::string adapter;         // of the same: a folder of PEFT with adapters for that model
-  ChatTaskOptions chat;        // if the model of `init` is a chat model
+  ChatTaskOptions chat;        // if the model of `init` reads text by a byte-level tokenizer
 };
 Field dtype_field(std::optional<DType>& dtype);
 // All but the options of the task and those of adapter_fields(). `resumes`: the command has --resume.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "autograd/ops.h"
 #include "nn/config_json.h"
 #include "nn/peft.h"
 #include "nn/pretrained.h"
@@ -198,7 +199,7 @@ RunModel load_run_model(const std::string& run, const Device& device, const Load
   return m;
 }
 
-std::optional<ChatFormat> chat_format_of(const std::string& run) {
+std::optional<ChatFormat> chat_format_of(const std::string& run, bool needs_template) {
   const std::string pretrained = pretrained_path(run);
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string format;
@@ -212,9 +213,30 @@ std::optional<ChatFormat> chat_format_of(const std::string& run) {
   }
   auto bpe = std::dynamic_pointer_cast<const BpeTokenizer>(tokenizer);
   if (!bpe) return {};
-  check(!format.empty(), "{}: its model has no chat template, so it cannot be asked; tune it by pg sft --data first",
-        run);
-  return ChatFormat{std::move(bpe), &recognize_chat_template(format, run)};
+  if (format.empty()) return ChatFormat{std::move(bpe), nullptr};
+  try {
+    return ChatFormat{std::move(bpe), &recognize_chat_template(format, run)};
+  } catch (const Error&) {
+    if (needs_template) throw;
+    return ChatFormat{std::move(bpe), nullptr};
+  }
+}
+
+std::unique_ptr<Transformer> without_unused_rows(std::unique_ptr<Transformer> model, int64_t tokens) {
+  if (model->config.vocab_size <= tokens) return model;
+  TransformerConfig config = model->config;
+  config.vocab_size = tokens;
+  auto smaller = std::make_unique<Transformer>(Transformer::zeros(config));
+  smaller->to(model->device());
+  const auto from = named_parameters(*model);
+  auto to = named_parameters(*smaller);
+  check(from.size() == to.size(), "without_unused_rows: {} parameters became {}", from.size(), to.size());
+  for (size_t i = 0; i < to.size(); ++i) {
+    NoGrad no_grad;
+    const Tensor& whole = from[i].second;
+    to[i].second.copy_from(slice(whole.detach(), 0, 0, to[i].second.size(0)));
+  }
+  return smaller;
 }
 
 void check_vocabulary(const Tokenizer& tokenizer, std::string_view text, const std::string& owner) {

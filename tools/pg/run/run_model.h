@@ -52,11 +52,16 @@ std::string chat_template_of(const std::string& path, const TensorSource& source
 // What a chat model reads: its tokenizer and template.
 struct ChatFormat {
   std::shared_ptr<const BpeTokenizer> tokenizer;
-  const ChatTemplate* format = nullptr;
+  const ChatTemplate* format = nullptr;  // null: the model has none
 };
 // That of `run`, as in load_run_model(), without its weights; nothing if the model does not read text by a byte-level
-// tokenizer. Error if it does, but names no known template.
-std::optional<ChatFormat> chat_format_of(const std::string& run);
+// tokenizer. If it does, but names a template that is not known: Error if there must be a template, else the format is
+// null.
+std::optional<ChatFormat> chat_format_of(const std::string& run, bool needs_template = true);
+
+// Published models may have more rows of embeddings than their tokenizer has tokens (check_sizes). The model without the
+// rows that are no token, so that it cannot sample one: its first `tokens` rows.
+std::unique_ptr<Transformer> without_unused_rows(std::unique_ptr<Transformer> model, int64_t tokens);
 
 // "\n" if it is in the vocabulary, otherwise the end-of-text token, otherwise the first token.
 std::string default_prompt(const Tokenizer& tokenizer);
