@@ -15,6 +15,7 @@ struct BoxCase {
 const std::string kFirst = "the first box is taken: a model corrects itself, the last one counts";
 const std::string kShort = "the box ends at its first }: count the braces that are open";
 const std::string kGreedy = "the box runs to the last } of the text: it ends where its own brace closes";
+const std::string kBare = "without braces it is no box";
 const std::string kCut = "the last box is cut: what stands in one before it is not the answer";
 
 const std::vector<BoxCase>& box_cases() {
@@ -31,7 +32,7 @@ const std::vector<BoxCase>& box_cases() {
       {"\\boxed{23} wait \\boxed{24",
        {{"\"23\"", kCut}, {"\"24\"", "the brace is never closed: the response was cut"}}},
       {"\\boxed{23} wait \\boxed", {{"\"23\"", kCut}}},
-      {"\\boxed 24", {{"\"24\"", "without braces it is no box"}}},
+      {"\\boxed 24", {{"\"24\"", kBare}, {"\" 24\"", kBare}}},
       {"\\boxed  {5}", {{"nothing", "spaces may stand between the command and its brace"}}},
       {"\\fbox{3}", {{"nothing", "\\fbox{...} is a box, too"}}},
       {"\\boxed{1} or \\fbox{2}", {{"\"1\"", "of \\boxed and \\fbox the one that stands last counts"}}},

@@ -72,7 +72,7 @@ const std::vector<HanoiCase>& hanoi_cases() {
       {three, 3, "13 12 32 13 21 23 13 31 13", {{after, 1.0}}},
       {three, 3, "13 12 32 13 21 23 13 13", {{after, 1.0}}},
       {three, 3, ""},
-      {{3, 1}, 3, "31", {{"a position further away than before is worth 0, not less", -0.5}}},
+      {{2, 1}, 3, "23", {{"a position further away than before is worth 0, not less", -0.5}}},
       {{1, 3, 3}, 3, "12"},
       {{2, 2}, 2, "", {{done, std::nan("")}, {done, 0.0}}},
       {{2, 2}, 2, "21", {{after, 1.0}, {after, -std::numeric_limits<double>::infinity()}}}};

@@ -161,7 +161,7 @@ double wrong_reward(std::string_view answer, std::span<const int64_t> numbers, i
   }
   if (mistake == Pay::format_constant) return near;
   if (mistake == Pay::no_one) return near / std::abs(distance);
-  if (mistake == Pay::signed_distance) return std::max(0.0, near / (1 - distance));
+  if (mistake == Pay::signed_distance) return near / (1 + distance);
   return near / (1 + std::abs(distance));
 }
 
@@ -213,7 +213,7 @@ enum class Same { texts, tolerance, tight, doubles, no_commas, any_commas, prefi
 template <Same mistake>
 bool wrong_same(std::string_view a, std::string_view b) {
   if (mistake == Same::texts) return a == b && pg::same_number(a, b);
-  if (mistake == Same::texts_too) return a == b || pg::same_number(a, b);
+  if (mistake == Same::texts_too) return (a == b && !a.ends_with("/0")) || pg::same_number(a, b);
   const auto bare = [](std::string_view text) {
     std::string cleaned(text);
     if (mistake == Same::any_commas) std::erase(cleaned, ',');
@@ -265,7 +265,7 @@ double wrong_pass(int64_t n, int64_t c, int64_t k) {
   return 1 - factorial(n - c) / factorial(n - c - k) * (factorial(n - k) / factorial(n));
 }
 
-enum class Way { per_move, best, disks, skips, keeps, goes_on, negative, left, to_and_fro, zero };
+enum class Way { per_move, best, disks, skips, keeps, goes_on, negative, left, zero };
 template <Way mistake>
 double wrong_progress(HanoiPosition position, std::span<const HanoiMove> moves) {
   const auto before = static_cast<double>(hanoi_distance(position));
@@ -285,7 +285,7 @@ double wrong_progress(HanoiPosition position, std::span<const HanoiMove> moves) 
   }
   if (before == 0) return mistake == Way::zero ? 0 : 1;
   if (mistake == Way::best) return best;
-  if (mistake == Way::per_move || mistake == Way::to_and_fro) return std::min(1.0, made / before);
+  if (mistake == Way::per_move) return std::min(1.0, made / before);
   if (mistake == Way::disks) return on_goal() / static_cast<double>(position.peg.size());
   if (mistake == Way::left) return 1 - share();
   if (mistake == Way::negative) return share();
@@ -348,7 +348,8 @@ const kit::Mutants<Impl> table = {
     ROW(read_expression, "spaces_join", "10.1", "spaces do not join digits", wrong_read<Read::spaces_join>),
     ROW(read_expression, "no_spaces", "10.1", "spaces may stand around", wrong_read<Read::no_spaces>),
     ROW(read_expression, "no_parentheses", "10.1", "parentheses are not read", wrong_read<Read::no_parentheses>),
-    ROW(read_expression, "half_expression", "10.1", "", wrong_read<Read::half_expression>),
+    ROW(read_expression, "half_expression", "10.1", "an operator without a number behind it",
+        wrong_read<Read::half_expression>),
     ROW(read_expression, "nul_ends", "10.1", "a byte of value 0", wrong_read<Read::nul_ends>),
     ROW(read_expression, "saturates", "10.1", "does not fit in 64 bits", wrong_read<Read::saturates>),
     ROW(read_expression, "product_without_sign", "10.1", "no sign, no product", wrong_read<Read::product_without_sign>),
@@ -361,7 +362,7 @@ const kit::Mutants<Impl> table = {
     ROW(countdown_reward, "close_enough", "10.2", "paid like the target", wrong_reward<Pay::close>),
     ROW(countdown_reward, "cut_to_whole", "10.2", "cut to a whole number", wrong_reward<Pay::whole>),
     ROW(countdown_reward, "form_alone", "10.2", "the form alone is paid", wrong_reward<Pay::format>),
-    ROW(countdown_reward, "form_constant", "10.2", "", wrong_reward<Pay::format_constant>),
+    ROW(countdown_reward, "form_constant", "10.2", "the form alone is paid", wrong_reward<Pay::format_constant>),
     ROW(countdown_reward, "no_one", "10.2", "the 1 is missing", wrong_reward<Pay::no_one>),
     ROW(countdown_reward, "signed_distance", "10.2", "the distance has no sign", wrong_reward<Pay::signed_distance>),
     ROW(countdown_reward, "sign_lost", "10.2", "the sign of the value is lost", wrong_reward<Pay::absolute>),
@@ -373,7 +374,7 @@ const kit::Mutants<Impl> table = {
     ROW(last_boxed, "escaped_brace", "10.3", "an escaped brace is text", wrong_boxed<Box::no_escape>),
     ROW(last_boxed, "no_fbox", "10.3", "is a box, too", wrong_boxed<Box::no_fbox>),
     ROW(last_boxed, "boxed_before_fbox", "10.3", "the one that stands last", wrong_boxed<Box::boxed_wins>),
-    ROW(last_boxed, "no_braces", "10.3", "without braces", wrong_boxed<Box::no_braces>),
+    ROW(last_boxed, "no_braces", "10.3", "without braces it is no box", wrong_boxed<Box::no_braces>),
     ROW(last_boxed, "trimmed", "10.3", "with its spaces", wrong_boxed<Box::trims>),
     ROW(last_boxed, "no_spaces", "10.3", "spaces may stand between", wrong_boxed<Box::no_spaces>),
     ROW(last_boxed, "empty_box", "10.3", "an empty box is a box", wrong_boxed<Box::empty>),
@@ -388,7 +389,7 @@ const kit::Mutants<Impl> table = {
     ROW(same_number, "number_in_front", "10.4", "a number and nothing else", wrong_same<Same::prefix>),
     ROW(same_number, "sign_lost", "10.4", "the sign is lost", wrong_same<Same::sign>),
     ROW(same_number, "division_by_zero", "10.4", "a division by zero", wrong_same<Same::zero>),
-    ROW(same_number, "narrow_products", "10.4", "", wrong_same<Same::narrow>),
+    ROW(same_number, "narrow_products", "10.4", "use __int128", wrong_same<Same::narrow>),
 
     ROW(pass_at_k, "naive", "10.5", "draws with replacement", wrong_pass<Pass::naive>),
     ROW(pass_at_k, "mean", "10.5", "it is pass@1 for every k", wrong_pass<Pass::mean>),
@@ -401,7 +402,7 @@ const kit::Mutants<Impl> table = {
     ROW(pass_at_k, "unchecked", "10.5", "k > n", wrong_pass<Pass::unchecked>),
     ROW(pass_at_k, "clamped", "10.5", "k > n", wrong_pass<Pass::clamps>),
 
-    ROW(hanoi_progress, "per_move", "10.6", "", wrong_progress<Way::per_move>),
+    ROW(hanoi_progress, "per_move", "10.6", "moving to and fro is paid", wrong_progress<Way::per_move>),
     ROW(hanoi_progress, "best_on_the_way", "10.6", "the best position on the way", wrong_progress<Way::best>),
     ROW(hanoi_progress, "disks_on_goal", "10.6", "disks on the goal are no measure", wrong_progress<Way::disks>),
     ROW(hanoi_progress, "skips_illegal", "10.6", "breaks the rules earns nothing", wrong_progress<Way::skips>),
@@ -416,7 +417,7 @@ const kit::Mutants<Impl> table = {
     ROW(majority_vote, "tie_to_the_right", "10.7", "a tie", wrong_vote<Vote::ties_right>),
     ROW(majority_vote, "tie_to_the_wrong", "10.7", "a tie", wrong_vote<Vote::ties_wrong>),
     ROW(majority_vote, "any_right", "10.7", "that is pass@k", wrong_vote<Vote::any>),
-    ROW(majority_vote, "share_of_responses", "10.7", "", wrong_vote<Vote::share>),
+    ROW(majority_vote, "share_of_responses", "10.7", "this is the share of right responses", wrong_vote<Vote::share>),
     ROW(majority_vote, "right_ones_pooled", "10.7", "are not one answer", wrong_vote<Vote::pooled>),
     ROW(majority_vote, "nobody", "10.7", "nobody votes", wrong_vote<Vote::no_votes>),
     ROW(majority_vote, "zero_counts", "10.7", "a count of 0", wrong_vote<Vote::zero_counts>),
