@@ -21,6 +21,7 @@ const std::string kCut = "the last box is cut: what stands in one before it is n
 const std::vector<BoxCase>& box_cases() {
   static const std::vector<BoxCase> cases = {
       {"So it is \\boxed{24}."},
+      {"\\boxed 24", {{"\"24\"", kBare}, {"\" 24\"", kBare}}},
       {"\\boxed{23}? No: \\boxed{24}", {{"\"23\"", kFirst}, {"\"23}? No: \\boxed{24\"", kGreedy}}},
       {"\\boxed{\\frac{1}{2}}", {{"\"\\frac{1\"", kShort}, {"\"\\frac{1}{2\"", kShort}}},
       {"\\boxed{7} and the set {1}", {{"\"7} and the set {1\"", kGreedy}}},
@@ -32,7 +33,6 @@ const std::vector<BoxCase>& box_cases() {
       {"\\boxed{23} wait \\boxed{24",
        {{"\"23\"", kCut}, {"\"24\"", "the brace is never closed: the response was cut"}}},
       {"\\boxed{23} wait \\boxed", {{"\"23\"", kCut}}},
-      {"\\boxed 24", {{"\"24\"", kBare}, {"\" 24\"", kBare}}},
       {"\\boxed  {5}", {{"nothing", "spaces may stand between the command and its brace"}}},
       {"\\fbox{3}", {{"nothing", "\\fbox{...} is a box, too"}}},
       {"\\boxed{1} or \\fbox{2}", {{"\"1\"", "of \\boxed and \\fbox the one that stands last counts"}}},
@@ -55,6 +55,7 @@ struct NumberCase {
   std::string says = "";
 };
 const std::string kTolerance = "a tolerance pays wrong answers: compare the values exactly";
+const std::string kProducts = "the products do not fit in 64 bits: use __int128";
 const std::string kDoubles = "a double has 53 bits: compare whole numbers, a/b = c/d if a·d = c·b";
 
 const std::vector<NumberCase>& number_cases() {
@@ -88,7 +89,8 @@ const std::vector<NumberCase>& number_cases() {
       {"1000000", "1000001", false, kTolerance},
       {"9007199254740993", "9007199254740992", false, kDoubles},
       {"1/10", "0.1", true, forms},
-      {"4000000000/8000000000", "0.5", true, "the products do not fit in 64 bits: use __int128"},
+      {"4000000000000000000/8000000000000000000", "0.5", true, kProducts},
+      {"4294967296", "0/4294967296", false, kProducts},
       {"24 or 25", "24", false, whole},
       {"24.", "24", true},
       {"24abc", "24", false, whole},
@@ -152,7 +154,7 @@ void check_same_number(Grader& g, const Impl& impl) {
     const bool got = impl.same_number(a, other), want = engine.same_number(a, other);
     if (!g.expect(got == want, fmt::format("{} and {}", quoted(a), quoted(other)), name(got), name(want))) return;
   }
-  g.note("42 pairs both ways round, 2,000 random ones");
+  g.note("43 pairs both ways round, 2,000 random ones");
 }
 
 }  // namespace pg::lesson10

@@ -140,6 +140,7 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
     std::vector<kit::Mistake> mistakes = {};
   };
   const std::string form = "the form alone is paid: an expression that breaks the rules earns nothing";
+  const std::string one = "the reward is near / (1 + distance): the 1 is missing";
   const std::string once = "a number is used more often than it is given: strike out each one that is used";
   const std::string strange = "a number that was not given is used: look each one up in `numbers`";
   const std::string close = "a value that is only close is paid like the target: compare exactly, value == target";
@@ -153,11 +154,16 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
       {"4+4+4", {4, 9, 4}, 12, false, 0, {{once, 1.0}}},
       {"3+5", {3, 5, 2}, 8, true, 0, {{"`all`: a number is left over", 1.0}}},
       {"(3+5)*2", {3, 5, 2}, 16, true, 0, {}},
-      {"(3+5)*2=16", {3, 5, 2}, 16, false, 0.9, {{"the text goes on after the expression", 1.0}}},
+      {"(3+5)*2=16", {3, 5, 2}, 16, false, 0.9, {{"the text goes on after the expression", 1.0}, {form, 0.9}}},
       {"33/2", {33, 2}, 16, false, 0, {{"33/2 is 16.5: the value is cut to a whole number", 1.0}, {close, 1.0}}},
       {"301/300", {300, 301}, 1, false, 0, {{close, 1.0}}},
-      {"3*5-2", {3, 5, 2}, 16, false, 0.8, {{"the distance has no sign: |value - target|", -0.4}}},
-      {"3*5", {3, 5, 2}, 16, false, 0.8, {{"the reward is near / (1 + distance): the 1 is missing", 0.8}, {form, 0.8}}},
+      {"3*5-2",
+       {3, 5, 2},
+       16,
+       false,
+       0.8,
+       {{"the distance has no sign: |value - target|", -0.4}, {one, 0.8 / 3}, {form, 0.8}}},
+      {"3*5", {3, 5, 2}, 16, false, 0.8, {{one, 0.8}}},
       {"3*5+2", {3, 5, 2}, 16, false, 0.8, {}},
       {"3/2", {3, 5, 2}, 16, false, 0.8, {}},
       {"7*9", {3, 5, 2}, 16, false, 0.8, {{form, 0.8 / 48}, {form, 0.8}}},

@@ -162,7 +162,7 @@ void check_majority_vote(Grader& g, const Impl& impl) {
   const std::string first = "a tie goes to whoever stands first: each of the tied answers has the same chance";
   const std::string ties = "a tie: each of the most frequent answers has the same chance, so the share that is right";
   const Case cases[] = {
-      {{{3, true}, {2, false}}, 1, {}},
+      {{{3, true}, {2, false}}, 1, {{"this is the share of right responses, pass@1", 0.6}}},
       {{{2, false}, {3, true}, {1, false}}, 1, {{"the first answer is taken: the most frequent one is", 0.0}}},
       {{{3, false}, {2, true}},
        0,

@@ -58,7 +58,7 @@ struct Reader {
       const char op = text[0];
       if (!take()) return {};
       const auto right = mistake == Read::right_to_left ? sum() : product();
-      if (!right) return mistake == Read::half_expression ? value : std::nullopt;
+      if (!right) return mistake == Read::half_expression && next() == '\0' ? value : std::nullopt;
       value = apply(value, op, *right);
     }
     return value;
@@ -112,7 +112,7 @@ std::optional<ReadExpression> wrong_read(std::string_view text, int64_t steps) {
   Reader<mistake> reader{text, mistake == Read::limit_too_strict ? steps - 1 : steps};
   const auto value = reader.sum();
   reader.next();
-  if (!value || (mistake != Read::leftover && mistake != Read::half_expression && !reader.text.empty())) return {};
+  if (!value || (mistake != Read::leftover && !reader.text.empty())) return {};
   return ReadExpression{*value, reader.numbers};
 }
 
@@ -209,7 +209,20 @@ std::optional<std::string_view> wrong_boxed(std::string_view text) {
   return {};
 }
 
-enum class Same { texts, tolerance, tight, doubles, no_commas, any_commas, prefix, sign, zero, texts_too, narrow };
+enum class Same {
+  texts,
+  tolerance,
+  tight,
+  doubles,
+  no_commas,
+  any_commas,
+  prefix,
+  sign,
+  zero,
+  texts_too,
+  narrow,
+  refuses
+};
 template <Same mistake>
 bool wrong_same(std::string_view a, std::string_view b) {
   if (mistake == Same::texts) return a == b && pg::same_number(a, b);
@@ -229,9 +242,11 @@ bool wrong_same(std::string_view a, std::string_view b) {
   if (mistake == Same::tolerance) return difference < 1e-2;
   if (mistake == Same::tight) return difference < 1e-9;
   if (mistake == Same::doubles) return difference == 0;
-  if (mistake == Same::narrow) {
-    const auto wrapped = [](int64_t p, int64_t q) { return static_cast<int32_t>(p * q); };
-    return wrapped(x->numerator, y->denominator) == wrapped(y->numerator, x->denominator);
+  if (mistake == Same::narrow || mistake == Same::refuses) {
+    int64_t left = 0, right = 0;
+    const bool overflow = __builtin_mul_overflow(x->numerator, y->denominator, &left) |
+                          __builtin_mul_overflow(y->numerator, x->denominator, &right);
+    return left == right && (mistake == Same::narrow || !overflow);
   }
   return pg::same_number(bare(a), bare(b));
 }
@@ -389,7 +404,8 @@ const kit::Mutants<Impl> table = {
     ROW(same_number, "number_in_front", "10.4", "a number and nothing else", wrong_same<Same::prefix>),
     ROW(same_number, "sign_lost", "10.4", "the sign is lost", wrong_same<Same::sign>),
     ROW(same_number, "division_by_zero", "10.4", "a division by zero", wrong_same<Same::zero>),
-    ROW(same_number, "narrow_products", "10.4", "use __int128", wrong_same<Same::narrow>),
+    ROW(same_number, "products_wrap", "10.4", "use __int128", wrong_same<Same::narrow>),
+    ROW(same_number, "products_refused", "10.4", "use __int128", wrong_same<Same::refuses>),
 
     ROW(pass_at_k, "naive", "10.5", "draws with replacement", wrong_pass<Pass::naive>),
     ROW(pass_at_k, "mean", "10.5", "it is pass@1 for every k", wrong_pass<Pass::mean>),
