@@ -123,7 +123,7 @@ void check_last_boxed(Grader& g, const Impl& impl) {
   }
   if (!compare({"\\boxed{" + std::string(200000, '{')})) return;
   Generator random(103);
-  const std::vector<std::string> parts = {"{", "}", "\\", "\\boxed", "\\fbox", "\\boxed{", "1", " ", "}"};
+  const std::vector<std::string> parts = {"{", "}", "\\{", "\\\\", "\\boxed", "\\fbox", "\\boxed{", "1", " ", "}"};
   for (int i = 0; i < 500; ++i) {
     BoxCase one;
     for (uint64_t n = 1 + random.integer(14); n > 0; --n) one.text += parts[random.integer(parts.size())];

@@ -40,10 +40,11 @@ double countdown_reward(std::string_view answer, std::span<const int64_t> number
   TODO("10.2 countdown_reward");
 }
 
-// What is between the braces of the last \boxed{...} or \fbox{...}; a part of `text`, unchanged. Braces within it must
-// match: \boxed{\frac{1}{2}} is \frac{1}{2}. A backslash and the character behind it are text, so \{ is no brace.
-// Spaces may stand between the command and its brace. Nothing if there is no box, or if the last one has no brace or
-// none that closes it: the response was cut, and a box before it is not its answer.
+// What is between the braces of the last \boxed{...} or \fbox{...}, of two within each other the inner one: a part of
+// `text`, unchanged. Braces within it must match: \boxed{\frac{1}{2}} is \frac{1}{2}. A backslash and the character
+// behind it are text, so \{ is no brace. Spaces may stand between the command and its brace. Nothing if there is no
+// box, or if the last one has no brace or none that closes it: the response was cut, and a box before it is not its
+// answer.
 std::optional<std::string_view> last_boxed(std::string_view text) {
   // Yours, in place of the next line.
   TODO("10.3 last_boxed");
@@ -62,7 +63,7 @@ bool same_number(std::string_view a, std::string_view b) {
 
 // pass@k, estimated from n responses of which c are right: the share of the choices of k of them that contain a right
 // one, 1 - C(n - c, k) / C(n, k). An Error (check(condition, "pass_at_k: ...")) unless 0 <= c <= n and 1 <= k <= n.
-// n may be 100,000, and C(400, 200) does not fit in a double.
+// n may be 100,000; 200! does not fit in a double.
 double pass_at_k(int64_t n, int64_t c, int64_t k) {
   // Yours, in place of the next line.
   TODO("10.5 pass_at_k");

@@ -244,9 +244,9 @@ bool wrong_same(std::string_view a, std::string_view b) {
   if (mistake == Same::doubles) return difference == 0;
   if (mistake == Same::narrow || mistake == Same::refuses) {
     int64_t left = 0, right = 0;
-    const bool overflow = __builtin_mul_overflow(x->numerator, y->denominator, &left) |
-                          __builtin_mul_overflow(y->numerator, x->denominator, &right);
-    return left == right && (mistake == Same::narrow || !overflow);
+    const bool first = __builtin_mul_overflow(x->numerator, y->denominator, &left);
+    const bool second = __builtin_mul_overflow(y->numerator, x->denominator, &right);
+    return left == right && (mistake == Same::narrow || !(first || second));
   }
   return pg::same_number(bare(a), bare(b));
 }
