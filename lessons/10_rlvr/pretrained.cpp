@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "lessons/10_rlvr/checks.h"
 #include "lessons/10_rlvr/demo.h"
 #include "rl/text/evaluation.h"
 #include "tasks/bpe/tokenizer_files.h"
@@ -26,7 +27,7 @@ void show_pretrained(kit::Demo& demo, const Impl& impl) {
   const std::shared_ptr<const Tokenizer> loaded = load_tokenizer(path);
   const auto tokenizer = std::dynamic_pointer_cast<const BpeTokenizer>(loaded);
   check(tokenizer != nullptr, "lesson 10: {} has no tokenizer of byte pairs", path);
-  constexpr int64_t kProblems = 12, kSamples = 4;
+  constexpr int64_t kProblems = 12, kSamples = 8;
   const auto task = chat_task(arithmetic_puzzles({.digits = 1}), tokenizer, recognize_chat_template("smollm2", path),
                               {.response = 16, .system = "You print one number."});
   const std::vector<Problem> problems = task->held_out(kProblems);
@@ -40,16 +41,16 @@ void show_pretrained(kit::Demo& demo, const Impl& impl) {
     any += 100 * impl.pass_at_k(kSamples, right, kSamples) / static_cast<double>(problems.size());
   }
   demo.say(
-      "SmolLM2 (135 million parameters) is asked for sums of two digits by the bare number. Of its {} responses "
-      "{:.1f} % are that, with {} tries {:.1f} % of the problems. Some of what it writes:",
+      "SmolLM2 (135 million parameters) is asked for sums of two digits, 3+9, and is to print the number alone. Of "
+      "its {} responses {:.1f} % are that; with {} tries {:.1f} % of the problems are solved. Some of what it writes:",
       responses.size(), once, kSamples, any);
   for (size_t i = 0; i < responses.size() && i < 5 * kSamples; i += kSamples) {
-    demo.line("{:<24} {}", responses[i].question, responses[i].response.substr(0, 50));
+    demo.line("{:<8} {}", responses[i].question, quoted(std::string_view(responses[i].response).substr(0, 58)));
   }
   demo.gap();
   demo.say(
-      "It can add, but it does not give the form that is paid. ./pg expert-iteration --config "
-      "configs/smollm2_arithmetic.yaml selects the few that do (docs/PG.md).");
+      "The bare right number is rare among them, so a group of GRPO seldom has one that is paid. ./pg expert-iteration "
+      "--config configs/smollm2_arithmetic.yaml selects the few that are (docs/PG.md).");
 }
 
 }  // namespace pg::lesson10
