@@ -67,7 +67,8 @@ void show_attacks(kit::Demo& demo, const Impl& impl) {
   demo.heading("Thirty texts that want to be paid");
   demo.say(
       "Two questions with the answer 24. Countdown: make 24 of 2, 3 and 8, each at most once. And a question of "
-      "mathematics, whose answer is to be in \\boxed{{...}}. None of these texts answers its question. \"finds 24\": "
+      "mathematics, whose answer is to be in \\boxed{{...}}. By the rules none of these texts is an answer. \"finds "
+      "24\": "
       "the "
       "text contains 24. \"computes\": its value, or else its last number, is within 1 % of 24.");
   demo.line("{:<52}{:>9}{:>10}{:>6}", "the text", "finds 24", "computes", "ours");
