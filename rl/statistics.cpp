@@ -17,17 +17,6 @@ double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// The vote of all n responses.
-double vote(std::span<const AnswerCount> answers) {
-  int64_t most = 0, tied = 0, right = 0;
-  for (const AnswerCount& a : answers) most = std::max(most, a.count);
-  for (const AnswerCount& a : answers) {
-    tied += a.count == most;
-    right += a.count == most && a.right;
-  }
-  return most == 0 ? 0 : static_cast<double>(right) / static_cast<double>(tied);
-}
-
 // log i! for i from 0 to n.
 std::vector<double> log_factorials(int64_t n) {
   std::vector<double> all;
@@ -103,6 +92,16 @@ double pass_at_k(int64_t n, int64_t c, int64_t k) {
   return 1 - none;
 }
 
+double majority_vote(std::span<const AnswerCount> answers) {
+  int64_t most = 0, tied = 0, right = 0;
+  for (const AnswerCount& a : answers) most = std::max(most, a.count);
+  for (const AnswerCount& a : answers) {
+    tied += a.count == most;
+    right += a.count == most && a.right;
+  }
+  return most == 0 ? 0 : static_cast<double>(right) / static_cast<double>(tied);
+}
+
 double majority_at_k(std::span<const AnswerCount> answers, int64_t without, int64_t k) {
   int64_t n = without, most_right = 0;
   for (const AnswerCount& a : answers) {
@@ -112,7 +111,7 @@ double majority_at_k(std::span<const AnswerCount> answers, int64_t without, int6
   }
   check(without >= 0, "majority_at_k: {} responses without an answer", without);
   check(1 <= k && k <= n, "majority_at_k: k is {}, expected 1 to the number of responses, {}", k, n);
-  if (k == n) return vote(answers);
+  if (k == n) return majority_vote(answers);
   const std::vector<double> log_factorial = log_factorials(n);
   double worth = 0;
   for (int64_t most = 1; most <= std::min(k, most_right); ++most) {

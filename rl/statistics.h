@@ -21,10 +21,13 @@ struct AnswerCount {
   int64_t count = 0;
   bool right = false;
 };
-// The probability that the most frequent answer among k of the n responses is right: the mean over all C(n, k) choices
-// (majority vote, "self-consistency": Wang et al. 2023, arXiv:2203.11171). Of m answers that are equally frequent each
-// is taken with probability 1/m. `without` responses have no answer and do not vote; a choice without any vote is
-// wrong. n is the sum of all counts. Error unless 1 <= k <= n.
+// The share of the most frequent answers that are right: 1 or 0, or between them if several are equally frequent and
+// some of them are right. 0 if nobody votes.
+double majority_vote(std::span<const AnswerCount> answers);
+// The probability that the most frequent answer among k of the n responses is right: the mean of majority_vote() over
+// all C(n, k) choices (majority vote, "self-consistency": Wang et al. 2023, arXiv:2203.11171). Of m answers that are
+// equally frequent each is taken with probability 1/m. `without` responses have no answer and do not vote; a choice
+// without any vote is wrong. n is the sum of all counts. Error unless 1 <= k <= n.
 double majority_at_k(std::span<const AnswerCount> answers, int64_t without, int64_t k);
 
 // The score interval of a proportion (Wilson 1927, JASA 22:209): all p with |c/n - p| <= 1.96 sqrt(p (1 - p) / n).

@@ -1,9 +1,8 @@
 // Sums, differences and products of two numbers.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <optional>
 
+#include "tasks/puzzles/exact_number.h"
 #include "tasks/puzzles/puzzle.h"
 #include "tensor/base/error.h"
 
@@ -20,22 +19,6 @@ constexpr Operation kOperations[] = {
     {'-', "What is {} - {}?", [](int64_t a, int64_t b) { return a - b; }},
     {'*', "What is {} * {}?", [](int64_t a, int64_t b) { return a * b; }},
 };
-
-// A whole number that fills the text: an optional sign, digits, and zeros after a point.
-std::optional<int64_t> number_of(std::string_view text) {
-  const bool negative = text.starts_with('-');
-  if (negative || text.starts_with('+')) text.remove_prefix(1);
-  if (const size_t point = text.find('.'); point != std::string_view::npos && point > 0) {
-    if (text.find_first_not_of('0', point + 1) != std::string_view::npos) return {};
-    text = text.substr(0, point);
-  }
-  while (text.size() > 1 && text.front() == '0') text.remove_prefix(1);
-  int64_t value = 0;
-  const char* end = text.data() + text.size();
-  if (text.empty() || text.size() > 18 || text.find_first_not_of("0123456789") != std::string_view::npos) return {};
-  if (std::from_chars(text.data(), end, value).ptr != end) return {};
-  return negative ? -value : value;
-}
 
 // The digits that no other digit follows, with a minus before them if it follows no digit. Empty if there are none.
 std::string_view last_number(std::string_view text) {
@@ -85,11 +68,11 @@ class Arithmetic : public PuzzleTask {
   }
   Score grade(const Puzzle& puzzle, std::string_view answer) const override {
     Score score;
-    score.solved = number_of(answer) == number_of(puzzle.gold);
+    score.solved = same_number(answer, puzzle.gold);
     score.parts = {{"right", score.solved ? 1 : 0}};
     if (options_.in_words > 0) {
       const std::string_view number = last_number(answer);
-      const bool right = !score.solved && number_of(number) == number_of(puzzle.gold);
+      const bool right = !score.solved && same_number(number, puzzle.gold);
       const double share = right ? static_cast<double>(number.size()) / static_cast<double>(answer.size()) : 0;
       score.parts.emplace_back("in words", options_.in_words * share);
     }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "tasks/puzzles/puzzle.h"
 #include "tensor/base/error.h"
@@ -85,17 +84,11 @@ class Countdown : public PuzzleTask {
   }
   Score grade(const Puzzle& puzzle, std::string_view answer) const override {
     const Given given = given_of(puzzle.gold);
-    const auto value = countdown_value(answer, given.numbers, options_.all);
     Score score;
-    score.solved = value && *value == given.target;
+    score.reward = countdown_reward(answer, given.numbers, given.target, options_.all, options_.near);
+    score.solved = score.reward == 1;
     score.parts = {{"right", score.solved ? 1.0 : 0.0}};
-    score.reward = score.solved ? 1 : 0;
-    if (options_.near > 0) {
-      const double distance = value ? std::abs(value->value() - static_cast<double>(given.target)) : 0;
-      const double near = value && !score.solved ? options_.near / (1 + distance) : 0;
-      score.parts.emplace_back("near", near);
-      score.reward += near;
-    }
+    if (options_.near > 0) score.parts.emplace_back("near", score.solved ? 0 : score.reward);
     return score;
   }
 

@@ -95,15 +95,15 @@ class Hanoi : public PuzzleTask {
   Score grade(const Puzzle& puzzle, std::string_view answer) const override {
     Score score;
     double right = 0, nearer = 0;
-    HanoiPosition position = position_of(puzzle.gold);
-    const auto start = static_cast<double>(hanoi_distance(position));
-    if (const auto moves = hanoi_moves(answer); moves && play(position, *moves)) {
-      score.solved = position.solved();
-      const double left = static_cast<double>(hanoi_distance(position));
+    const HanoiPosition position = position_of(puzzle.gold);
+    if (const auto moves = hanoi_moves(answer)) {
+      const double progress = hanoi_progress(position, *moves);
+      score.solved = progress == 1;
       // A longer solution earns more than any answer that does not solve it.
-      const double shortness = options_.shortest ? start / static_cast<double>(std::max<size_t>(1, moves->size())) : 1;
+      const auto shortest = static_cast<double>(hanoi_distance(position));
+      const double shortness = options_.shortest ? shortest / static_cast<double>(moves->size()) : 1;
       if (score.solved) right = options_.progress + (1 - options_.progress) * shortness;
-      if (!score.solved) nearer = options_.progress * std::max(0.0, (start - left) / start);
+      if (!score.solved) nearer = options_.progress * progress;
     }
     score.parts = {{"right", right}};
     if (options_.progress > 0) score.parts.emplace_back("nearer", nearer);
@@ -112,12 +112,6 @@ class Hanoi : public PuzzleTask {
   }
 
  private:
-  // Whether all moves are allowed. No move is once the puzzle is solved.
-  static bool play(HanoiPosition& position, const std::vector<HanoiMove>& moves) {
-    return std::ranges::all_of(moves,
-                               [&](const HanoiMove& m) { return !position.solved() && position.move(m.from, m.to); });
-  }
-
   HanoiOptions options_;
 };
 

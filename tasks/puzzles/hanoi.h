@@ -2,6 +2,7 @@
 // The Tower of Hanoi from any position to a tower on one peg: shortest solutions and their lengths.
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,10 @@ struct HanoiMove {
 int64_t hanoi_distance(const HanoiPosition& position);
 // A shortest solution.
 std::vector<HanoiMove> solve_hanoi(HanoiPosition position);
+
+// The share of the way to the goal that the moves cover: (distance before - distance after) / distance before, at least
+// 0, in moves of shortest solutions; 1 if they solve it. 0 if a move breaks the rules or follows the solution.
+double hanoi_progress(HanoiPosition position, std::span<const HanoiMove> moves);
 
 // "13 12 32" as moves: pairs of pegs, with spaces, commas or line ends between them. Nothing for any other text.
 std::optional<std::vector<HanoiMove>> hanoi_moves(std::string_view text);

@@ -1,4 +1,4 @@
-// Rules, distances and shortest solutions of the Tower of Hanoi.
+// Rules, distances, progress and shortest solutions of the Tower of Hanoi.
 #include <algorithm>
 
 #include "tasks/puzzles/hanoi.h"
@@ -50,6 +50,15 @@ std::vector<HanoiMove> solve_hanoi(HanoiPosition position) {
     moves.push_back(next);
   }
   return moves;
+}
+
+double hanoi_progress(HanoiPosition position, std::span<const HanoiMove> moves) {
+  const int64_t before = hanoi_distance(position);
+  for (const HanoiMove& m : moves) {
+    if (position.solved() || !position.move(m.from, m.to)) return 0;
+  }
+  const int64_t after = hanoi_distance(position);
+  return before == 0 ? 1 : std::max(0.0, static_cast<double>(before - after) / static_cast<double>(before));
 }
 
 std::optional<std::vector<HanoiMove>> hanoi_moves(std::string_view text) {

@@ -85,7 +85,7 @@ struct ArithmeticOptions {
 std::vector<Field> fields(ArithmeticOptions& options);
 
 // One operation on two numbers that are not negative: "27+48" is "75". Reward 1 for the right number in any usual way
-// to write it ("075", "75.0", "+75"), otherwise 0.
+// to write it ("075", "75.0", "+75", "150/2"), otherwise 0.
 std::unique_ptr<PuzzleTask> arithmetic_puzzles(const ArithmeticOptions& options = {});
 
 // ---- countdown.cpp

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every file in configs/ and configs/math is read, and its run begins: a step or two of each, or a rollout. Then the
-# configs of lesson 8 run as its README uses them, a few steps long. Usage: configs.sh BUILD_FOLDER
+# configs of lesson 8 and the three stages of docs/PG.md run after each other, a few steps long. Usage: configs.sh
+# BUILD_FOLDER
 set -u
 build=$(cd "$1" && pwd)
 pg=$build/pg
@@ -18,6 +19,8 @@ for config in "$configs"/*.yaml; do
   fi
   if grep -q '^algorithm:' "$config"; then
     set -- rl --steps 2 --sft-steps 2 --prompts 4 --eval-every 0 --eval-problems 4
+  elif grep -q '^iterations:' "$config"; then
+    set -- expert-iteration --iterations 1 --problems 4 --samples 2 --eval-every 0 --eval-problems 4
   elif grep -q '^environment:' "$config"; then
     set -- env --total-steps 2048 --eval-episodes 1
   elif grep -q '^task:' "$config"; then
@@ -64,4 +67,12 @@ grep -q '^beta: 0.3' runs/*_with/config.yaml || bad 'keyword_ppo.yaml: beta is n
 grep -q '^beta: 0$' runs/*_without/config.yaml || bad 'keyword_ppo_no_kl.yaml: beta is not 0'
 # At the first step the policy is its own reference.
 head -n 2 runs/*_with/metrics.jsonl | grep -q '"ref_kl/k1": *0[,.e}0]' || { cp runs/*_with/metrics.jsonl out; bad 'the first KL is not 0'; }
+rm -rf runs
+for task in countdown hanoi; do
+  says 'after 4 steps' "$pg" sft --config "$configs/${task}_sft.yaml" --steps 4 --eval-problems 8
+  says 'after 1 iterations' "$pg" expert-iteration --config "$configs/${task}_expert.yaml" --init runs/*_${task}_sft \
+    --iterations 1 --problems 4 --samples 2 --eval-problems 8
+  says 'after 2 steps' "$pg" rl --config "$configs/${task}_grpo.yaml" --init runs/*_${task}_expert --steps 2 \
+    --prompts 4 --samples 2 --eval-problems 8
+done
 exit $wrong

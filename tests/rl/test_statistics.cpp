@@ -73,6 +73,16 @@ TEST_CASE("pass at k of many responses does not overflow", "[rl][statistics]") {
   CHECK(rl::pass_at_k(100000, 50001, 50000) == 1);
 }
 
+TEST_CASE("the vote of all is the share of the most frequent answers that are right", "[rl][statistics]") {
+  using Votes = std::vector<rl::AnswerCount>;
+  CHECK(rl::majority_vote(Votes{{3, true}, {2, false}}) == 1);
+  CHECK(rl::majority_vote(Votes{{2, true}, {2, true}, {3, false}}) == 0);
+  CHECK(rl::majority_vote(Votes{{2, false}, {2, true}, {1, true}}) == 0.5);
+  CHECK(rl::majority_vote(Votes{{1, false}, {1, true}, {1, true}}) == Approx(2.0 / 3));
+  CHECK(rl::majority_vote(Votes{}) == 0);
+  CHECK(rl::majority_vote(Votes{{0, true}}) == 0);
+}
+
 TEST_CASE("the vote of k is the mean over all choices", "[rl][statistics]") {
   Generator generator(7);
   for (int round = 0; round < 60; ++round) {

@@ -142,6 +142,15 @@ TEST_CASE("hanoi: progress is the distance to the goal and dithering earns nothi
   }
 }
 
+TEST_CASE("hanoi: the share of the way of a position that is solved is all of it", "[tasks][puzzles]") {
+  const HanoiPosition solved{{2, 2}, 2};
+  const std::vector<HanoiMove> away = {{2, 1}}, none;
+  CHECK(hanoi_progress(solved, none) == 1);
+  CHECK(hanoi_progress(solved, away) == 0);
+  CHECK(hanoi_progress({{1, 1}, 2}, none) == 0);
+  CHECK(hanoi_progress({{2, 1}, 3}, std::vector<HanoiMove>{{2, 3}}) == 0);  // further away than before
+}
+
 TEST_CASE("hanoi: with shortest a longer solution earns less but more than none", "[tasks][puzzles]") {
   const Puzzle p = puzzle_of("11:3");
   const auto reward = [&](double progress, const std::string& text) {

@@ -156,7 +156,7 @@ TEST_CASE("puzzles: arithmetic reads numbers as they are usually written and not
   Generator generator(1);
   Puzzle p = task->draw(generator);
   p.gold = "-120";
-  for (const char* right : {"-120", "-0120", "-120.0", "-120."}) {
+  for (const char* right : {"-120", "-0120", "-120.0", "-120.", "-240/2", "-120.000000000000000000000000"}) {
     INFO(right);
     CHECK(task->grade(p, right).solved);
   }

@@ -1,0 +1,31 @@
+#pragma once
+// The checks of lesson 10 by part.
+#include <string>
+
+#include "lessons/10_rlvr/lesson.h"
+
+namespace pg::lesson10 {
+
+// checks_expression.cpp
+void check_read_expression(kit::Grader& g, const Impl& impl);
+void check_countdown_reward(kit::Grader& g, const Impl& impl);
+// checks_answers.cpp
+void check_last_boxed(kit::Grader& g, const Impl& impl);
+void check_same_number(kit::Grader& g, const Impl& impl);
+// checks_numbers.cpp
+void check_pass_at_k(kit::Grader& g, const Impl& impl);
+void check_hanoi_progress(kit::Grader& g, const Impl& impl);
+void check_majority_vote(kit::Grader& g, const Impl& impl);
+
+// A text for a person to read: in quotes, in the middle cut if long, bytes that are not printable ASCII as \x00.
+std::string quoted(std::string_view text);
+
+// What a wrong answer gives for a case, and what to say then.
+struct WrongWay {
+  std::string gives, says;
+};
+// Compares two texts. `otherwise`: what to say if no wrong way gives the learner's.
+bool same_text(kit::Grader& g, const std::string& input, const std::string& got, const std::string& want,
+               const std::vector<WrongWay>& ways, const std::string& otherwise = "");
+
+}  // namespace pg::lesson10

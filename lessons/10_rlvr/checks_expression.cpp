@@ -1,0 +1,187 @@
+// The checks of lesson 10 on expressions: their reader, and the reward of Countdown.
+#include <numeric>
+
+#include "lessons/10_rlvr/checks.h"
+
+namespace pg::lesson10 {
+namespace {
+
+using kit::Grader;
+
+// "13/5 of 8 5 3"
+std::string text_of(const std::optional<ReadExpression>& read) {
+  if (!read) return "nothing";
+  const int64_t n = read->value.numerator, d = read->value.denominator, divisor = std::max<int64_t>(1, std::gcd(n, d));
+  std::string text =
+      d == divisor ? fmt::format("{} of", n / divisor) : fmt::format("{}/{} of", n / divisor, d / divisor);
+  for (const int64_t number : read->numbers) text += fmt::format(" {}", number);
+  return text;
+}
+
+struct ReadCase {
+  std::string text;
+  std::vector<WrongWay> ways = {};
+  int64_t steps = 256;
+};
+
+const std::string kSigns = "a sign is read as part of a number: here an operator stands between two numbers only";
+const std::string kEnd = "the expression ends before the text does: what is left over must be nothing";
+const std::string kBudget = "more is read than `steps` allows: numbers, operators and parentheses are a step each";
+const std::string kInteger = "the division is one of whole numbers: Fractions keep what it cuts off; use combined()";
+
+std::vector<ReadCase> read_cases() {
+  std::vector<ReadCase> cases = {
+      {"7"},
+      {"8-3-2",
+       {{"7 of 8 3 2", "minus is read from the right, 8-(3-2): take the operators of a chain in their order"}}},
+      {"8/4/2", {{"4 of 8 4 2", "the chain is read from the right, 8/(4/2): take the operators in their order"}}},
+      {"2+3*4", {{"20 of 2 3 4", "+ binds as * does: a sum is made of products, a product of factors"}}},
+      {"3*2-8/4"},
+      {"3/2*4", {{"4 of 3 2 4", kInteger}, {"3/8 of 3 2 4", "the chain is read from the right: 3/(2*4)"}}},
+      {"1/3+1/3+1/3", {{"0 of 1 3 1 3 1 3", kInteger}}},
+      {"0-7", {{"7 of 0 7", "the sign of the value is lost"}}},
+      {"8-(3-2)*1",
+       {{"nothing", "parentheses are not read: a factor is a number, or ( sum )"},
+        {"4 of 8 3 2 1", "the parentheses are ignored"}}},
+      {"((2))*(3+4)"},
+      {" 1 + ( 2 ) ", {{"nothing", "spaces may stand around numbers and signs, also at the end"}}},
+      {"-3+5", {{"2 of 3 5", kSigns}, {"2 of -3 5", kSigns}}},
+      {"5--3", {{"8 of 5 3", kSigns}, {"8 of 5 -3", kSigns}}},
+      {"2*-3", {{"-6 of 2 3", kSigns}, {"-6 of 2 -3", kSigns}}},
+      {"+4", {{"4 of 4", kSigns}}},
+      {"5 3", {{"53 of 53", "spaces do not join digits"}, {"5 of 5", kEnd}}},
+      {"05", {{"5 of 5", "05 is no whole number here: a leading zero"}}},
+      {"1+2=3", {{"3 of 1 2", kEnd}}},
+      {"1+2)", {{"3 of 1 2", kEnd}}},
+      {"(1+2", {{"3 of 1 2", "a parenthesis that is opened must be closed"}}},
+      {"3+", {{"3 of 3", "an operator without a number behind it: nothing, not what was read so far"}}},
+      {"2(3)", {{"6 of 2 3", "no sign, no product"}, {"2 of 2", kEnd}}},
+      {"()"},
+      {""},
+      {" "},
+      {"2**3"},
+      {"7//2", {{"3 of 7 2", kInteger}}},
+      {"3.5"},
+      {"2^3", {{"2 of 2", kEnd}}},
+      {std::string("3\0", 2), {{"3 of 3", "a byte of value 0 is not the end of the text: look at its size"}}},
+      {"1/0"},
+      {"4/(2-2)"},
+      {"9223372036854775807+1"},
+      {"99999999999999999999",
+       {{"9223372036854775807 of 9223372036854775807", "a number that does not fit in 64 bits: see .ec of from_chars"},
+        {"0 of 0", "a number that does not fit in 64 bits: see .ec of from_chars"}}},
+      {"(1+2)", {{"nothing", "five steps are allowed and needed: ( 1 + 2 )"}}, 5},
+      {"(1+2)", {{"3 of 1 2", kBudget}}, 4},
+      {"1+2", {{"3 of 1 2", kBudget}}, 2},
+      {"1", {{"1 of 1", kBudget}}, 0}};
+  return cases;
+}
+
+std::string nested(size_t depth) {
+  std::string text(depth, '(');
+  return text.append("24").append(depth, ')');
+}
+std::string chain(size_t length) {
+  std::string text = "24";
+  for (size_t i = 0; i < length; ++i) text += i % 2 == 0 ? "/1" : "*1";
+  return text;
+}
+
+// A random expression, sometimes with a character that does not belong there.
+std::string random_text(Generator& random, int depth) {
+  const auto digit = [&] { return fmt::format("{}", random.integer(10)); };
+  if (depth == 0 || random.integer(4) == 0) return digit();
+  const std::string inner = random_text(random, depth - 1);
+  std::string text = fmt::format("{}{}{}", inner, "+-*/"[random.integer(4)], random_text(random, depth - 1));
+  if (random.integer(2) == 0) text = fmt::format("({})", text);
+  if (random.integer(12) == 0)
+    text.insert(static_cast<size_t>(random.integer(std::ssize(text))), 1, "+-)( 0x"[random.integer(7)]);
+  return text;
+}
+
+}  // namespace
+
+void check_read_expression(Grader& g, const Impl& impl) {
+  const Impl engine = reference();
+  const auto compare = [&](const ReadCase& one) {
+    const std::string input =
+        one.steps == 256 ? quoted(one.text) : fmt::format("{}, {} steps", quoted(one.text), one.steps);
+    return same_text(g, input, text_of(impl.read_expression(one.text, one.steps)),
+                     text_of(engine.read_expression(one.text, one.steps)), one.ways);
+  };
+  for (const ReadCase& one : read_cases()) {
+    if (!compare(one)) return;
+  }
+  for (const size_t size : {size_t{100}, size_t{200}, size_t{10000}, size_t{1000000}}) {
+    for (const std::string& text : {nested(size), chain(size), std::string(size, '(')}) {
+      // The numbers of a long chain are not printed.
+      const bool got = impl.read_expression(text, 256).has_value(),
+                 want = engine.read_expression(text, 256).has_value();
+      if (!same_text(g, fmt::format("{}, {} bytes", quoted(text), text.size()), got ? "a value" : "nothing",
+                     want ? "a value" : "nothing", {{"a value", kBudget}})) {
+        return;
+      }
+    }
+  }
+  Generator random(101);
+  for (int i = 0; i < 500; ++i) {
+    if (!compare({.text = random_text(random, 4)})) return;
+  }
+  g.note("small texts, 10,000 and a million deep, 500 random ones");
+}
+
+void check_countdown_reward(Grader& g, const Impl& impl) {
+  struct RewardCase {
+    std::string answer;
+    std::vector<int64_t> numbers;
+    int64_t target;
+    bool all;
+    double near;
+    std::vector<kit::Mistake> mistakes = {};
+  };
+  const std::string form = "the form alone is paid: an expression that breaks the rules earns nothing";
+  const std::string one = "the reward is near / (1 + distance): the 1 is missing";
+  const std::string once = "a number is used more often than it is given: strike out each one that is used";
+  const std::string strange = "a number that was not given is used: look each one up in `numbers`";
+  const std::string close = "a value that is only close is paid like the target: compare exactly, value == target";
+  const RewardCase cases[] = {
+      {"(3+5)*2", {3, 5, 2}, 16, false, 0, {}},
+      {"16", {3, 5, 2}, 16, false, 0, {{strange, 1.0}}},
+      {"8*2", {3, 5, 2}, 16, false, 0, {{strange, 1.0}}},
+      {"3*5+3-2", {3, 5, 2}, 16, false, 0, {{once, 1.0}}},
+      {"3+5", {3, 5, 2}, 8, false, 0, {{"not every number must be used, unless `all` says so", 0.0}}},
+      {"4+4", {4, 9, 4}, 8, false, 0, {{"a number that is given twice may be used twice", 0.0}}},
+      {"4+4+4", {4, 9, 4}, 12, false, 0, {{once, 1.0}}},
+      {"3+5", {3, 5, 2}, 8, true, 0, {{"`all`: a number is left over", 1.0}}},
+      {"(3+5)*2", {3, 5, 2}, 16, true, 0, {}},
+      {"(3+5)*2=16", {3, 5, 2}, 16, false, 0.9, {{"the text goes on after the expression", 1.0}, {form, 0.9}}},
+      {"33/2", {33, 2}, 16, false, 0, {{"33/2 is 16.5: the value is cut to a whole number", 1.0}, {close, 1.0}}},
+      {"301/300", {300, 301}, 1, false, 0, {{close, 1.0}}},
+      {"3*5-2",
+       {3, 5, 2},
+       16,
+       false,
+       0.8,
+       {{"the distance has no sign: |value - target|", -0.4}, {one, 0.8 / 3}, {form, 0.8}}},
+      {"3*5", {3, 5, 2}, 16, false, 0.8, {{one, 0.8}}},
+      {"3*5+2", {3, 5, 2}, 16, false, 0.8, {}},
+      {"3/2", {3, 5, 2}, 16, false, 0.8, {}},
+      {"7*9", {3, 5, 2}, 16, false, 0.8, {{form, 0.8 / 48}, {form, 0.8}}},
+      {"3+3", {3, 5, 2}, 16, false, 0.8, {{form, 0.8 / 11}, {form, 0.8}, {once, 0.8 / 11}}},
+      {"2-3", {3, 5, 2}, 1, false, 0, {{"the sign of the value is lost", 1.0}}},
+      {"", {3, 5, 2}, 16, false, 0.8, {{"no text, no reward", 0.8}}},
+      {"5/(3-3)", {3, 5, 3}, 16, false, 0.8, {{form, 0.8}}},
+      {"3+5 is the best I can do", {3, 5, 2}, 16, false, 0.8, {{form, 0.8}, {form, 0.8 / 9}}}};
+  const Impl engine = reference();
+  for (const RewardCase& c : cases) {
+    const std::string input = fmt::format("{} for {} of {}{}{}", quoted(c.answer), c.target, fmt::join(c.numbers, ", "),
+                                          c.all ? ", all" : "", c.near > 0 ? fmt::format(", near {}", c.near) : "");
+    if (!g.equal(input, impl.countdown_reward(c.answer, c.numbers, c.target, c.all, c.near),
+                 engine.countdown_reward(c.answer, c.numbers, c.target, c.all, c.near), {.mistakes = c.mistakes})) {
+      return;
+    }
+  }
+  g.note("22 answers: right, near, and against each rule");
+}
+
+}  // namespace pg::lesson10

@@ -1,0 +1,26 @@
+// The demonstration of lesson 10.
+#include "lessons/10_rlvr/demo.h"
+
+namespace pg::lesson10 {
+
+void demo(kit::Demo& demo, const Impl& impl) {
+  show_attacks(demo, impl);
+  show_estimators(demo, impl);
+  show_stages(demo, impl);
+  show_progress(demo, impl);
+  if (demo.full()) show_pretrained(demo, impl);
+}
+
+}  // namespace pg::lesson10
+
+int main(int argc, char** argv) {
+  using namespace pg::lesson10;
+  return pg::kit::run_lesson(pg::kit::Lesson<Impl>{.number = 10,
+                                                   .folder = "lessons/10_rlvr",
+                                                   .title = "rewards that can be verified",
+                                                   .reference = reference(),
+                                                   .learner = learner(),
+                                                   .checks = checks(),
+                                                   .demo = demo},
+                             argc, argv);
+}
