@@ -1,6 +1,7 @@
 #pragma once
 // The result of a rollout as ragged lists, for tasks, judges and display. Training uses the Batch made from it.
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct Response {
   bool finished = false;                  // ended by itself, not at the length limit
   Score score;                            // as returned by the task or the judge
   std::vector<double> sampler_log_probs;  // per token, at the sampling temperature; 0 where `chosen` is 0
+  std::shared_ptr<const Puzzle> puzzle = nullptr;  // of the problem, if it has one: for display
 
   int64_t length() const;  // number of tokens sampled by the policy
 };

@@ -28,15 +28,16 @@ void RlTrainer::check_probabilities(const Batch& batch, double temperature, Metr
   metrics.add("check/probability_sum_error", worst);
 }
 
-Metrics RlTrainer::evaluate() {
+Metrics RlTrainer::evaluate(Experience* responses) {
   RolloutOptions options{
       .samples = 1, .greedy = true, .max_rows = config_.max_rows, .stop_strings = config_.stop_strings};
-  const Experience experience = rollout_on_ranks(comm_, policy_, task_, task_.held_out(config_.eval_problems), options);
+  Experience experience = rollout_on_ranks(comm_, policy_, task_, task_.held_out(config_.eval_problems), options);
   Metrics of_rollout, metrics;
   add_rollout_metrics(of_rollout, experience);
   add_eval_metrics(metrics, experience);
   metrics.add("eval/length", of_rollout.at("length/mean"));
   metrics.add("eval/prompt_length", of_rollout.at("prompt/length"));
+  if (responses) *responses = std::move(experience);
   return metrics;
 }
 

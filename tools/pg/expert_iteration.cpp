@@ -9,6 +9,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
+#include "tools/pg/samples.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
@@ -57,8 +58,13 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
   std::string held_out;
   const auto evaluate = [&](int64_t iteration) {
     rl::Metrics metrics;
-    rl::add_eval_metrics(metrics, rl::rollout_on_ranks(comm, *policy, *task, problems, {.samples = 1, .greedy = true}));
-    if (run) run->log(iteration, metrics.values());
+    const rl::Experience responses =
+        rl::rollout_on_ranks(comm, *policy, *task, problems, {.samples = 1, .greedy = true});
+    rl::add_eval_metrics(metrics, responses);
+    if (run) {
+      run->log(iteration, metrics.values());
+      append_samples(*run, *task, responses, iteration, kHeldOut);
+    }
     held_out = fmt::format("held-out reward {:.3f}, solved {:.1f} %", metrics.at("eval/reward"),
                            100 * metrics.at("eval/solved"));
   };
