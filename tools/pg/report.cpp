@@ -1,5 +1,7 @@
 // pg report: runs and evaluations as one HTML file.
 #include <ctime>
+#include <map>
+#include <regex>
 #include <set>
 
 #include "nn/atomic_file.h"
@@ -38,7 +40,18 @@ std::string name_of(const ReportData& data, const std::vector<size_t>& runs) {
     const RunValues& config = data.sources[i].config;
     seeds += (seeds.empty() ? "" : ", ") + (config.contains("seed") ? config.at("seed") : "?");
   }
-  return fmt::format("{} and {} more, seeds {}", first, runs.size() - 1, seeds);
+  return fmt::format("{} ({} runs, seeds {})", first, runs.size(), seeds);
+}
+
+// Names without the date of pg's folders, where they differ without it.
+void shorten_names(std::vector<ReportSource>& sources) {
+  const std::regex date("(^|: )[0-9]{8}-[0-9]{6}_(?=.)");
+  std::map<std::string, int> uses;
+  for (const ReportSource& source : sources) ++uses[std::regex_replace(source.name, date, "$1")];
+  for (ReportSource& source : sources) {
+    const std::string name = std::regex_replace(source.name, date, "$1");
+    if (uses[name] == 1) source.name = name;
+  }
 }
 
 // The runs by group, and for each metric the lines of the groups that have it.
@@ -111,6 +124,7 @@ int report(const ReportOptions& o) {
   for (const std::string& folder : o.folders) {
     if (seen.insert(folder).second) read_report_folder(data, folder);
   }
+  shorten_names(data.sources);
   size_t kept = 0;
   const std::string samples = sample_array(data, o.samples, kept);
   ReportJson json = {{"kind", "runs"}, {"made", now_text()}, {"version", version()}, {"sources", ReportJson::array()}};

@@ -151,6 +151,7 @@ function plotOf(data, curve) {
 }
 
 function curvesSection(data) {
+  if (data.sources.every((source) => source.kind === "eval")) return null;
   if (!data.curves.length) return section("curves", "Curves", el("p", {}, "There are no metrics."));
   const by = new Map(data.curves.map((curve) => [curve.name, curve]));
   const {first, rest} = metricOrder([...by.keys()]);

@@ -69,7 +69,7 @@ function overview(data) {
 
 function begin() {
   const data = JSON.parse(document.getElementById("data").textContent), page = document.getElementById("main");
-  chooseTheme(new URLSearchParams(location.hash.slice(1)).get("theme"));
+  chooseTheme(new URLSearchParams(location.search).get("theme"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chooseTheme());
   const title = document.title;
   if (data.kind === "lesson") {

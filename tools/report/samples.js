@@ -57,6 +57,12 @@ function outcomeText(s) {
   return marks;
 }
 
+// The prompt or the problem, whichever is shorter: a chat model's prompt is long, and so is a map.
+function briefly(s) {
+  const texts = [s.prompt, s.problem].map(textOf).filter((text) => text.trim() !== "");
+  return texts.sort((a, b) => a.length - b.length)[0] ?? "";
+}
+
 function rowOf(data, s) {
   const place = [
     isNumber(s.step) ? `step ${s.step}` : null, s.split === "held-out" ? "held-out" : null,
@@ -65,7 +71,7 @@ function rowOf(data, s) {
   return [
     el("div", {}, outcomeText(s), isNumber(s.reward) ? ` ${shown(s.reward)} ` : " ", el("span", {class: "tag"}, place)),
     el("div", {},
-       s.broken === undefined ? `${textOf(s.problem ?? s.prompt).slice(0, 90)} → ${textOf(s.response).slice(0, 90)}` :
+       s.broken === undefined ? `${briefly(s).slice(0, 90)} → ${textOf(s.response).slice(0, 90)}` :
                                 s.broken.slice(0, 160))
   ];
 }

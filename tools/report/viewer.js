@@ -121,8 +121,8 @@ class Viewer {
     return [
       el("h3", {}, "Reward"),
       table(
-          `The reward${rows.length > 1 ? " and its parts" : ""}; bars start at 0, negative ones go left`,
-          ["", "value", ""], rows.map(([name, value]) => [name, shown(value), bar(value)]), (i) => i === 1)
+          "bars start at 0; negative ones go left", ["", "value", ""],
+          rows.map(([name, value]) => [name, shown(value), bar(value)]), (i) => i === 1)
     ];
   }
 }
