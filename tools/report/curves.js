@@ -1,7 +1,9 @@
 // Line plots with bands. A plot is {title, unit, about, xLabel, log, lines: [{name, x, mean, low, high, runs}]}; lines
 // differ in dashes as well as in colour. Each plot has its numbers as a table.
 
-const kWidth = 520, kHeight = 250, kLeft = 58, kRight = 14, kTop = 10, kBottom = 42, kColors = 6;
+// Fewer units across on a phone, so that the text stays large enough to read.
+const kWidth = window.innerWidth < 600 ? 350 : 520, kHeight = 250, kLeft = 58, kRight = 20, kTop = 10, kBottom = 42;
+const kColors = 6;
 const styleOf = (i) => `c${(i % kColors) + 1} d${(i % kColors) + 1}`;
 const fillOf = (i) => `f${(i % kColors) + 1}`;
 
@@ -35,7 +37,7 @@ function axes(canvas, xs, ys, px, py, plot) {
         svg("path", {class: "grid", d: `M${kLeft} ${py(y)}H${right}`}),
         svg("text", {x: kLeft - 6, y: py(y) + 4, "text-anchor": "end"}, shortTick(y)));
   }
-  for (const x of ticks(xs, 6)) {
+  for (const x of ticks(xs, kWidth / 90)) {
     canvas.append(
         svg("path", {class: "axis", d: `M${px(x)} ${bottom}v5`}),
         svg("text", {x: px(x), y: bottom + 18, "text-anchor": "middle"}, shortTick(x)));
@@ -45,11 +47,12 @@ function axes(canvas, xs, ys, px, py, plot) {
       svg("text", {x: (kLeft + right) / 2, y: kHeight - 6, "text-anchor": "middle"}, plot.xLabel));
 }
 
+// Powers of ten, at most eight of them.
 function logTicks(range) {
-  const all = [];
-  for (let e = Math.floor(Math.log10(range.low)); e <= Math.ceil(Math.log10(range.high)); ++e) all.push(10 ** e);
-  const inside = all.filter((x) => x >= range.low && x <= range.high);
-  return inside.length >= 2 ? inside : ticks(range, 4).filter((x) => x > 0);
+  const from = Math.ceil(Math.log10(range.low) - 1e-9), to = Math.floor(Math.log10(range.high) + 1e-9);
+  const by = Math.max(1, Math.ceil((to - from) / 7)), all = [];
+  for (let e = to; e >= from; e -= by) all.push(10 ** e);
+  return all.length >= 2 ? all : ticks(range, 4).filter((x) => x > 0);
 }
 
 function legend(lines) {

@@ -4,7 +4,7 @@ function barsOf(item) {
   const bars = list(item.bars),
         most = item.full > 0 ? item.full : Math.max(1e-300, ...bars.map((b) => b.value).filter(isNumber));
   return table(
-      item.title ?? "bars", ["", "", ""],
+      "bars from 0", ["", "", ""],
       bars.map(
           (b) =>
               [b.label, svg("svg", {width: 240, height: 14, viewBox: "0 0 240 14", "aria-hidden": "true"}, svg("rect", {

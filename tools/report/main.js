@@ -21,7 +21,9 @@ function head(data, title, sections) {
   replace(
       document.getElementById("head"), el("h1", {}, title),
       el("nav", {"aria-label": "sections"}, sections.map(([id, name]) => el("a", {href: "#" + id}, name)),
-         el("span", {class: "muted"}, `${data.made}, policygrad ${data.version}`), toggle));
+         el("span", {class: "muted"},
+            [data.made, data.version ? `policygrad ${data.version}` : ""].filter(Boolean).join(", ")),
+         toggle));
 }
 
 function lastValues(data, i) {
@@ -84,9 +86,9 @@ function begin() {
     replace(page, parts);
     head(data, title, kSections.filter(([id]) => document.getElementById(id)));
   }
-  requestAnimationFrame(() => {
-    document.documentElement.dataset.openMs = performance.now().toFixed(0);
-    document.documentElement.dataset.ready = "1";
-  });
+  for (const start of kStarters) start();
+  document.body.getBoundingClientRect();  // waits for the layout
+  document.documentElement.dataset.openMs = performance.now().toFixed(0);
+  document.documentElement.dataset.ready = "1";
 }
 begin();

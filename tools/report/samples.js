@@ -1,6 +1,7 @@
 // The list of responses: filters, search, and a list that only makes the rows that are seen.
 
 const kRow = 44;
+const kStarters = [];  // called when the page is made: a list needs its height
 
 // What the list and the viewer need of each sample. Fields that a file does not have stay undefined.
 function prepared(samples) {
@@ -209,7 +210,7 @@ function samplesSection(data, samples) {
          values("subject").length > 0 ? choice("subject", options("subject", "all"), "", set("subject")) : null,
          steps ? [number("from", "steps from"), number("to", "to")] : null,
          choice("order", Object.entries(kOrders).map(([k, [text]]) => [k, text]), "file", set("order")), same, count);
-  setTimeout(apply, 0);  // the list has a height when it is in the page
+  kStarters.push(apply);
   return section(
       "samples", "Responses", el("p", {class: "muted"}, "Keys: ↑ ↓ in the list, j and k anywhere, / to search."),
       controls, el("div", {class: "samples"}, rows.box, pane));

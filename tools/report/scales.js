@@ -38,6 +38,7 @@ function scale(range, from, to, log = false) {
 
 function shortTick(x) {
   const size = Math.abs(x);
+  if (size > 0 && size < 1e-4) return x.toExponential(size < 1e-99 ? 0 : 1).replace(".0", "");
   if (size >= 1e6) return Number((x / 1e6).toPrecision(4)) + "M";
   if (size >= 1e4) return Number((x / 1e3).toPrecision(4)) + "k";
   return shown(x);
