@@ -137,6 +137,6 @@
     look();
     root.dataset.tested = tried;
   } catch (error) {
-    root.dataset.failed = `${error.message} ${error.stack}`;
+    root.dataset.failed = error.message;
   }
 })();

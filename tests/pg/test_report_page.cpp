@@ -79,8 +79,8 @@ TEST_CASE("hostile text in a report stays data", "[report]") {
     CAPTURE(tag);
     CHECK(count(page, tag) == count(plain, tag));
   }
-  CHECK(nlohmann::json::parse(between(page, "id=\"data\">", "</script>")) == value);
-  CHECK(nlohmann::json::parse(between(page, "id=\"samples\">", "</script>")) == samples);
+  CHECK(nlohmann::json::parse(between(page, "id=\"report-data\">", "</script>")) == value);
+  CHECK(nlohmann::json::parse(between(page, "id=\"report-samples\">", "</script>")) == samples);
   CHECK(!contains(page, "\xe2\x80\xa8"));
   CHECK(!contains(between(page, "<title>", "</title>"), "<"));
 }

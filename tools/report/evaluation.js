@@ -29,7 +29,7 @@ function evaluationTable(evaluation, names) {
   row("reward", (r) => estimate(r.reward, false));
   for (const part of Object.keys(object(results[0]?.parts)))
     row(`reward: ${part}`, (r) => shown(object(r.parts)[part]));
-  list(results[0]?.at_k).forEach((x, i) => {
+  list(results[0]?.at_k).map(object).forEach((x, i) => {
     const at = (r) => object(list(r.at_k)[i]);
     if (x.k > 1) row(`pass@${x.k}`, (r) => estimate(at(r).pass), (r) => at(r).pass);
     if (x.k > 1) row(`maj@${x.k}`, (r) => estimate(at(r).majority), (r) => at(r).majority);
@@ -37,13 +37,13 @@ function evaluationTable(evaluation, names) {
   row("length (tokens)", (r) => shown(r.length));
   row("truncated", (r) => percent(r.truncated));
   for (const [kind, members] of [["subject", "subjects"], ["level", "levels"]]) {
-    list(results[0]?.[members]).forEach((group, i) => {
+    list(results[0]?.[members]).map(object).forEach((group, i) => {
       const of = (r) => object(list(r[members])[i]).solved;
-      row(`solved, ${kind} ${group.name} (${group.problems})`, (r) => estimate(of(r)), of);
+      row(`solved, ${kind} ${textOf(group.name)} (${textOf(group.problems)})`, (r) => estimate(of(r)), of);
     });
   }
   return table(
-      `${evaluation.task}: ${plural(results[0]?.problems ?? 0, "held-out problem")}, ${
+      `${textOf(evaluation.task)}: ${plural(results[0]?.problems ?? 0, "held-out problem")}, ${
           plural(results[0]?.samples ?? 0, "response")} to each`,
       ["", ...names.flatMap((name) => [name, ""])], rows);
 }
@@ -53,7 +53,8 @@ function comparisonText(c, names, i) {
   return el(
       "p", {},
       `${names[i + 1]} minus ${names[0]}: ${points(d.value)} points solved [${points(d.low)}, ${points(d.high)}]; `,
-      `problems that only the first solves more often: ${c.only_first}, only the second: ${c.only_second}`,
+      `problems that only the first solves more often: ${textOf(c.only_first)}, only the second: ${
+          textOf(c.only_second)}`,
       isNumber(c.mcnemar_p) ? `; McNemar p = ${shown(c.mcnemar_p)}` : "");
 }
 

@@ -70,7 +70,7 @@ function overview(data) {
 }
 
 function begin() {
-  const data = JSON.parse(document.getElementById("data").textContent), page = document.getElementById("main");
+  const data = JSON.parse(document.getElementById("report-data").textContent), page = document.getElementById("main");
   chooseTheme(new URLSearchParams(location.search).get("theme"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chooseTheme());
   const title = document.title;
@@ -78,7 +78,7 @@ function begin() {
     head(data, title, []);
     replace(page, lessonPage(data));
   } else {
-    const samples = prepared(JSON.parse(document.getElementById("samples").textContent));
+    const samples = prepared(JSON.parse(document.getElementById("report-samples").textContent));
     const parts = [
       overview(data), curvesSection(data), healthSection(data), evaluationSection(data),
       samples.length || !list(data.episodes).length ? samplesSection(data, samples) : null, episodesSection(data)

@@ -12,6 +12,7 @@ function rangeOf(values) {
 
 // A range that is wide enough to draw in.
 function widened(range) {
+  if (range.high - range.low === Infinity) return {low: Math.max(range.low, -8e307), high: Math.min(range.high, 8e307)};
   if (range.high > range.low) return range;
   const by = Math.max(1e-9, Math.abs(range.high) * 0.1) || 1;
   return {low: range.low - by, high: range.high + by};
@@ -23,6 +24,7 @@ function ticks(range, count) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw) ?? raw;
   const all = [];
+  if (!Number.isFinite(step)) return all;
   for (let i = Math.ceil(range.low / step - 1e-9); i * step <= range.high + step * 1e-9 && all.length < 50; ++i) {
     all.push(Number((i * step).toPrecision(12)));
   }
