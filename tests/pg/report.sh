@@ -137,6 +137,7 @@ for name in all.html few.html lesson.html $(find runs evaluation hostile strange
   ms=$(sed -n 's/.*data-open-ms="\([0-9]*\)".*/\1/p' dom | head -n 1)
   [ "$name" != large/report.html ] || echo "10,000 responses: open after $ms ms"
   { sed '/http-equiv="Content-Security-Policy"/d' "$name"; echo '<script>'; cat "$here/tests/pg/report_test.js"; echo '</script>'; } >used.html
+  [ "$name" != large/report.html ] || continue
   for width in 390 1920; do
     opens used.html --virtual-time-budget=20000 --window-size=$width,900
     grep -q 'data-tested="[0-9]' dom || { sed -n 's/.*\(data-failed="[^"]*"\).*/\1/p' dom | head -n 1 >out; bad "$name at $width: the reader was stopped"; }

@@ -4,6 +4,7 @@
 
 #include "nn/atomic_file.h"
 #include "rl/text/rollout.h"
+#include "tasks/puzzles/puzzle.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
 #include "tools/pg/report_curves.h"

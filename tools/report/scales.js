@@ -12,7 +12,7 @@ function rangeOf(values) {
 
 // A range that is wide enough to draw in.
 function widened(range) {
-  if (range.high - range.low === Infinity) return {low: Math.max(range.low, -8e307), high: Math.min(range.high, 8e307)};
+  if (range.high - range.low === Infinity) return {low: Math.max(range.low, -4e307), high: Math.min(range.high, 4e307)};
   if (range.high > range.low) return range;
   const by = Math.max(1e-9, Math.abs(range.high) * 0.1) || 1;
   return {low: range.low - by, high: range.high + by};
@@ -35,7 +35,7 @@ function ticks(range, count) {
 function scale(range, from, to, log = false) {
   const f = log ? Math.log10 : (x) => x;
   const low = f(range.low), width = f(range.high) - low;
-  return (x) => from + ((f(x) - low) / width) * (to - from);
+  return (x) => from + Math.min(1.5, Math.max(-0.5, (f(x) - low) / width)) * (to - from);
 }
 
 function shortTick(x) {

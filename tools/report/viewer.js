@@ -45,7 +45,7 @@ class Viewer {
       this.show(this.sample);
     };
     const colorings = coloringsOf(this.sample);
-    const names = [...new Set(this.rivals().map((s) => checkpointName(this.data, s)))];
+    const names = [...new Set(this.rivals().map((s) => checkpointName(this.data, s)))].slice(0, 200);
     if (this.against && !names.includes(this.against)) names.push(this.against);
     return el(
         "div", {class: "row"},
