@@ -10,7 +10,8 @@ set(report_embedded ${PROJECT_BINARY_DIR}/report_files.cpp)
 string(REPLACE ";" "," report_list "${report_files}")
 add_custom_command(OUTPUT ${report_embedded}
                    COMMAND ${CMAKE_COMMAND} -DOUT=${report_embedded} -DHEADER=tools/report/page.h
-                           -DFUNCTION=pg::report_files -DFILES=${report_list} -P ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake
+                           -DFUNCTION=pg::report_files -DFILES=${report_list}
+                           -P ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake
                    DEPENDS ${report_files} ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake VERBATIM)
 add_library(report_page STATIC ${report_folder}/page.cpp ${report_embedded})
 target_link_libraries(report_page PUBLIC pg_tasks)

@@ -27,10 +27,11 @@ small="--layers 1 --heads 2 --width 16"
   quietly "$pg" train --steps 20 --eval-every 10 --sample-every 10 --context 16 --batch 2 $small --name train
   quietly "$pg" sft --task adventure --steps 40 --batch 16 $small --name sft
   for seed in 1 2; do
-    quietly "$pg" rl --task hanoi --disks 3 --steps 4 --eval-every 2 --prompts 2 --samples 4 --seed $seed --name "rl$seed" \
-      --reference frozen --kl loss --sft-steps 20 $small
+    quietly "$pg" rl --task hanoi --disks 3 --steps 4 --eval-every 2 --prompts 2 --samples 4 --seed $seed \
+      --name "rl$seed" --reference frozen --kl loss --sft-steps 20 $small
   done
-  quietly "$pg" rl --task adventure --init runs/*_sft --steps 3 --eval-every 2 --prompts 2 --samples 4 --name adventure
+  quietly "$pg" rl --task adventure --init runs/*_sft --steps 3 --eval-every 2 --prompts 2 --samples 4 \
+    --name adventure
   quietly "$pg" sft --task countdown --steps 20 --batch 16 $small --name countdown
   quietly "$pg" sft --task connections --steps 5 --batch 4 $small --name connections
   quietly "$pg" sft --task keyword --steps 20 --batch 16 $small --name keyword
@@ -78,25 +79,46 @@ if "$pg" report >out 2>err; then bad 'no folder is enough'; fi
 # A run of another machine may have anything in its files.
 mkdir hostile
 {
-  printf '{"step": 1, "prompt": "</script><img src=x onerror=hacked=1>", "response": "<b>x</b> {{script}}", "reward": 1}\n'
-  printf '{"step": 1, "prompt": ["a"], "response": {"b": 1}, "tokens": 7, "parts": 3, "solved": "x", "level": {}}\n'
-  printf '{"step": "x", "response": "y", "tokens": [1, null, "z", "\\u0000"], "log_prob": ["a", null, -1e308, 5], "policy": "01"}\n'
+  cat <<'END'
+{"step": 1, "prompt": "</script><img src=x onerror=hacked=1>", "response": "<b>x</b> {{script}}", "reward": 1}
+{"step": 1, "prompt": ["a"], "response": {"b": 1}, "tokens": 7, "parts": 3, "solved": "x", "level": {}}
+{"step": "x", "response": "y", "tokens": [1, null, "z", "\u0000"], "log_prob": ["a", null, -1e308, 5], "policy": "01"}
+END
   printf '{"step": 1, "response": "\377\376", "reward": 1e400, "kl": {}}\nbroken </script>\n\n[]\n7\n'
-  printf '{"__proto__": {"x": 1}, "step": 3, "response": "constructor", "subject": "__proto__", "problem": "1:4", "split": "<i>"}\n'
+  cat <<'END'
+{"__proto__": {"x": 1}, "step": 3, "response": "constructor", "subject": "__proto__", "problem": "1:4", "split": "<i>"}
+END
   printf '{"step": 2, "response": "%s"}\n' "$(head -c 10000000 /dev/zero | tr '\0' x)"
 } >hostile/samples.jsonl
-printf '{"step": 1, "a</script>": 1, "__proto__": 2, "constructor": 3, "": 4}\n{"step": 2, "loss": null}\n{"step":-9223372036854775808,"loss":1e308}\n{"step":9223372036854775807,"loss":-1e308}\n' >hostile/metrics.jsonl
-printf '{"step": 1, "environment": "__proto__", "states": [[1], [2, 3], "x"], "actions": 5}\n{"step": 2, "environment": "CartPole-v1", "states": [[null, 1, 2, 3], [1]]}\n{"states": []}\n' >hostile/episodes.jsonl
-printf '{"step": 1, "ok": ["</script>"], "failed": [{"name": "__proto__", "why": "<b>"}]}\n{"step": 1, "ok": 5}\n' >hostile/health.jsonl
+cat >hostile/metrics.jsonl <<'END'
+{"step": 1, "a</script>": 1, "__proto__": 2, "constructor": 3, "": 4}
+{"step": 2, "loss": null}
+{"step":-9223372036854775808,"loss":1e308}
+{"step":9223372036854775807,"loss":-1e308}
+END
+cat >hostile/episodes.jsonl <<'END'
+{"step": 1, "environment": "__proto__", "states": [[1], [2, 3], "x"], "actions": 5}
+{"step": 2, "environment": "CartPole-v1", "states": [[null, 1, 2, 3], [1]]}
+{"states": []}
+END
+cat >hostile/health.jsonl <<'END'
+{"step": 1, "ok": ["</script>"], "failed": [{"name": "__proto__", "why": "<b>"}]}
+{"step": 1, "ok": 5}
+END
 printf '# pg <i>rl</i>\ntask: hanoi\nseed: </script>\n' >hostile/config.yaml
 quietly "$pg" report hostile
 has err 'hostile/samples.jsonl: line 5 is broken'
 has err 'line 4 '
 # An evaluation whose files are not what they should be.
 mkdir strange
-printf '{"task": 5, "results": [{"solved": 3, "at_k": [null, {"k": 2}], "subjects": [{"name": {}}]}, null], "comparisons": [1]}' >strange/summary.json
+cat >strange/summary.json <<'END'
+{"task": 5, "results": [{"solved": 3, "at_k": [null, {"k": 2}], "subjects": [{"name": {}}]}, null], "comparisons": [1]}
+END
 printf '{"models": [1, {"run": 5}]}' >strange/evaluation.json
-printf '{"model": -7, "response": "a", "problem": 0}\n{"model": 1e30, "response": "b", "problem": "x"}\n' >strange/results.jsonl
+cat >strange/results.jsonl <<'END'
+{"model": -7, "response": "a", "problem": 0}
+{"model": 1e30, "response": "b", "problem": "x"}
+END
 quietly "$pg" report strange
 # 10,000 responses.
 mkdir large
@@ -136,11 +158,17 @@ for name in all.html few.html lesson.html $(find runs evaluation hostile strange
   has dom 'data-ready="1"'
   ms=$(sed -n 's/.*data-open-ms="\([0-9]*\)".*/\1/p' dom | head -n 1)
   [ "$name" != large/report.html ] || echo "10,000 responses: open after $ms ms"
-  { sed '/http-equiv="Content-Security-Policy"/d' "$name"; echo '<script>'; cat "$here/tests/pg/report_test.js"; echo '</script>'; } >used.html
+  {
+    sed '/http-equiv="Content-Security-Policy"/d' "$name"
+    echo '<script>'
+    cat "$here/tests/pg/report_test.js"
+    echo '</script>'
+  } >used.html
   [ "$name" != large/report.html ] || continue
   for width in 390 1920; do
     opens used.html --virtual-time-budget=20000 --window-size=$width,900
-    grep -q 'data-tested="[0-9]' dom || { sed -n 's/.*\(data-failed="[^"]*"\).*/\1/p' dom | head -n 1 >out; bad "$name at $width: the reader was stopped"; }
+    sed -n 's/.*\(data-failed="[^"]*"\).*/\1/p' dom | head -n 1 >out
+    grep -q 'data-tested="[0-9]' dom || bad "$name at $width: the reader was stopped"
     n=$(sed -n 's/.*data-tested="\([0-9]*\)".*/\1/p' dom | head -n 1)
     tried=$((tried + ${n:-0}))
   done

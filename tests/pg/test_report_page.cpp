@@ -120,7 +120,7 @@ TEST_CASE("colours of a report have the contrast of WCAG AA in both themes", "[r
   const auto light = colors_of(text, ":root"), dark = colors_of(text, ":root[data-theme=\"dark\"]");
   REQUIRE(light.size() == dark.size());
   REQUIRE(light.size() >= 28);
-  const std::regex pair("([a-z0-9]+) ([a-z0-9]+) ([0-9.]+)(;|\\s*$)");
+  const std::regex pair("([a-z0-9]+)\\s+([a-z0-9]+)\\s+([0-9.]+)(;|\\s*$)");
   int checked = 0;
   for (std::sregex_iterator match(pairs.begin(), pairs.end(), pair), end; match != end; ++match) {
     for (const auto* theme : {&light, &dark}) {

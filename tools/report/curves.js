@@ -165,10 +165,10 @@ function curvesSection(data) {
       "curves", "Curves",
       el("p", {class: "muted"},
          seeds ?
-             "Runs that differ in their seed only are one line, their mean; the band goes from the least to the greatest of them. " :
+             "Runs that differ in their seed only are one line, their mean; the band goes from the least to the greatest. " :
              "",
          thinned ?
-             "A long curve is drawn with 600 points at most: each is the mean of neighbouring steps, and the band goes from their least to their greatest value." :
+             "A long curve has 600 points at most: each is the mean of neighbouring steps, and the band has their extremes." :
              ""),
       plots(first.length ? first : rest.slice(0, 6)),
       first.length && rest.length ? later(`${plural(rest.length, "other metric")}`, () => plots(rest)) : null);

@@ -10,7 +10,7 @@ function playEpisode(episode) {
   const states = list(episode.states).filter((s) => Array.isArray(s) && s.length), actions = list(episode.actions),
         rewards = list(episode.rewards);
   if (!states.length) return el("p", {}, "This episode has no states.");
-  const canvas = svg("svg", {viewBox: "0 0 420 200", width: 640, role: "img"});
+  const canvas = svg("svg", {viewBox: "0 0 420 200", width: 640, role: "img", "aria-label": "the environment"});
   const status = el("span", {}),
         slider = el("input", {type: "range", min: 0, max: states.length - 1, value: 0, "aria-label": "time"});
   const totals = [0];
@@ -31,14 +31,15 @@ function playEpisode(episode) {
     playing = false;
     button.textContent = "▶ play";
   };
-  const tick = (now) => {
+  const tick = () => {
+    const now = performance.now();
     if (!playing || !button.isConnected) return stop();
     begun ||= now;
     const t = Math.min(states.length - 1, from + Math.floor((now - begun) / (1000 * row.dt)));
     slider.value = t;
     draw();
     if (t === states.length - 1) return stop();
-    requestAnimationFrame(tick);
+    setTimeout(tick, 16);
   };
   button.addEventListener("click", () => {
     if (playing) return stop();
@@ -47,7 +48,7 @@ function playEpisode(episode) {
     begun = 0;
     from = Number(slider.value);
     button.textContent = "❚❚ pause";
-    requestAnimationFrame(tick);
+    setTimeout(tick, 16);
   });
   slider.addEventListener("input", () => {
     stop();
@@ -82,8 +83,7 @@ function episodesSection(data) {
   show(last);
   return section(
       "episodes", "Episodes",
-      el("p", {class: "muted"},
-         "Episodes that were played during the training, with the likeliest action each time. Those of one number have the same beginning."),
+      el("p", {class: "muted"}, "Episodes that were played during the training, with the likeliest action each time."),
       choice("episode", episodes.map((e, i) => [i, episodeName(data, e, i)]), last, (value) => show(Number(value))),
       pane);
 }

@@ -74,7 +74,7 @@ function mapPicture(map, way, i) {
     const [x, y] = at(name), marks = [];
     if (name === map.start) marks.push("start");
     if (name === map.key) marks.push(way[i].keyTaken ? "key taken" : "key");
-    if (name === map.goal) marks.push("goal, locked");
+    if (name === map.goal) marks.push("goal");
     picture.append(
         svg("rect", {class: `zone ${name === way[i].room ? "here" : ""}`, x, y, width: w, height: h, rx: 6}),
         svg("text", {class: "strong", x: x + w / 2, y: y + 22, "text-anchor": "middle"}, name),
@@ -89,6 +89,6 @@ function drawAdventure(problem, answer, sample) {
   if (!map) return null;
   const way = readWay(map, textOf(sample.response), sample.solved === true);
   return el(
-      "div", {}, el("p", {class: "muted"}, "The dotted door is locked; the dot is the policy."),
+      "div", {}, el("p", {class: "muted"}, "The dotted door is locked at first; the dot is the policy."),
       stepper("turn", way.length, (i) => [mapPicture(map, way, i), way[i].words]));
 }
