@@ -112,9 +112,11 @@
     for (const option of [...select.options].map((o) => o.value)) {
       set(select, option, "change");
       const slider = document.querySelector("#episodes input[type=range]");
+      if (!slider) continue;  // an episode without states
       for (let t = 0; t <= Number(slider.max); t += 7) set(slider, t, "input");
       look();
     }
+    set(select, select.options[0].value, "change");
     const slider = document.querySelector("#episodes input[type=range]"),
           play = document.querySelector("#episodes .row button");
     set(slider, 0, "input");

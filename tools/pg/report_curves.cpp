@@ -33,15 +33,12 @@ Band thinned(const Band& band, size_t most) {
     const size_t end = std::min(count, begin + width);
     double mean = 0;
     for (size_t i = begin; i < end; ++i) mean += band.mean[i] / static_cast<double>(end - begin);
-    const auto part = [&](const auto& values) {
-      return std::ranges::subrange(values.begin() + static_cast<int64_t>(begin),
-                                   values.begin() + static_cast<int64_t>(end));
-    };
+    const auto from = static_cast<int64_t>(begin), to = static_cast<int64_t>(end);
     all.x.push_back(band.x[end - 1]);
     all.mean.push_back(mean);
-    all.low.push_back(std::ranges::min(part(band.low)));
-    all.high.push_back(std::ranges::max(part(band.high)));
-    all.runs.push_back(std::ranges::max(part(band.runs)));
+    all.low.push_back(*std::min_element(band.low.begin() + from, band.low.begin() + to));
+    all.high.push_back(*std::max_element(band.high.begin() + from, band.high.begin() + to));
+    all.runs.push_back(*std::max_element(band.runs.begin() + from, band.runs.begin() + to));
   }
   return all;
 }

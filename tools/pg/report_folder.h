@@ -35,8 +35,8 @@ struct ReportSource {
   std::string name, path, kind;  // kind: the command of pg that made it, "" if it is unknown; "eval" for a model
   RunValues config = {};
   std::map<std::string, CurvePoints> curves = {};  // by metric
-  ReportJson health = ReportJson::array();    // {name, ok: steps, failed: [[first, last]], why, why_step} per check
-  ReportJson missing = ReportJson::array();   // what the folder does not have, as sentences
+  ReportJson health = ReportJson::array();   // {name, ok: steps, failed: [[first, last]], why, why_step} per check
+  ReportJson missing = ReportJson::array();  // what the folder does not have, as sentences
 };
 
 struct ReportData {
