@@ -13,7 +13,7 @@ target_compile_definitions(lesson_kit PRIVATE POLICYGRAD_ROOT="${PROJECT_SOURCE_
 if(POLICYGRAD_CUDA STREQUAL "nvcc")
   target_compile_definitions(lesson_kit PRIVATE POLICYGRAD_NVCC)
 endif()
-target_link_libraries(lesson_kit PUBLIC policygrad PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json yaml-cpp::yaml-cpp)
+target_link_libraries(lesson_kit PUBLIC policygrad report_page PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json yaml-cpp::yaml-cpp)
 
 pg_quick(lesson_kit)
 pg_precompile(lesson_kit lessons/kit/lesson.h tensor/format.h)
@@ -26,7 +26,7 @@ pg_precompile(lesson_headers autograd/ops.h lessons/kit/lesson.h)
 
 include(cmake/lesson.cmake)
 if(NOT POLICYGRAD_CUDA)  # for the test of the runner, which builds a lesson of its own with this kit
-  export(TARGETS ${POLICYGRAD_LAYERS} lesson_kit FILE ${PROJECT_BINARY_DIR}/lesson_kit_targets.cmake)
+  export(TARGETS ${POLICYGRAD_LAYERS} report_page lesson_kit FILE ${PROJECT_BINARY_DIR}/lesson_kit_targets.cmake)
 endif()
 
 file(GLOB lesson_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true lessons/[0-9][0-9]_*)

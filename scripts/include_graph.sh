@@ -2,12 +2,12 @@
 # Prints which layer includes which as a Mermaid graph, from the #include "..." lines of the tree. An arrow that follows
 # from others is left out: a -> c where a -> b -> c. Fails if a layer includes one above it, so there are no cycles.
 # docs/ARCHITECTURE.md shows the output; tests/include_rule.sh compares them. Run from the root.
-find tensor autograd nn tasks rl tools/pg lessons tests \
+find tensor autograd nn tasks rl tools/pg tools/report lessons tests \
   \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.def' \) \
   -exec grep -H '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' {} + | awk '
 BEGIN {
   # From top to bottom.
-  count = split("tests lessons tools/pg tests/op_samples rl/text rl/control rl tasks nn autograd tensor/cpu " \
+  count = split("tests lessons tools/pg tools/report tests/op_samples rl/text rl/control rl tasks nn autograd tensor/cpu " \
                 "tensor/cuda tensor tensor/sim tensor/base", layer, " ")
   for (i = 1; i <= count; ++i) number[layer[i]] = i
   number["lessons/kit/test"] = number["tests"]

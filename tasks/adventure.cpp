@@ -141,6 +141,21 @@ World world_of(std::string_view text) {
   return world;
 }
 
+// The map as text: "hall (north kitchen, east attic); kitchen (south hall); …; key attic; goal kitchen".
+std::string described_world(const World& world) {
+  const auto name = [&](int room) { return kWords[world.names[static_cast<size_t>(room)]]; };
+  std::string text;
+  for (size_t r = 0; r < world.next.size(); ++r) {
+    std::string exits;
+    for (size_t d = 0; d < kDirections; ++d) {
+      if (world.next[r][d] < 0) continue;
+      exits += fmt::format("{}{} {}", exits.empty() ? "" : ", ", kWords[d], name(world.next[r][d]));
+    }
+    text += fmt::format("{} ({}); ", name(static_cast<int>(r)), exits);
+  }
+  return fmt::format("{}key {}; goal {}", text, name(world.key), name(world.goal()));
+}
+
 class Adventure : public TextTask {
  public:
   explicit Adventure(const AdventureOptions& options) : options_(options) {
@@ -169,6 +184,7 @@ class Adventure : public TextTask {
   Ids respond(const Problem& problem, std::span<const int32_t> response) const override {
     return play(problem, response).says;
   }
+  std::string described(const Puzzle& puzzle) const override { return described_world(world_of(puzzle.gold)); }
   Score score(const Problem& problem, std::span<const int32_t> response) const override {
     Score score;
     score.solved = play(problem, response).won;

@@ -34,6 +34,8 @@ std::optional<std::string> TextTask::answer_of(std::span<const int32_t> response
   return text(response.first(response.size() - 1));
 }
 
+std::string TextTask::described(const Puzzle& puzzle) const { return puzzle.question; }
+
 const std::vector<TextTaskRow>& text_tasks() {
   static const std::vector<TextTaskRow> all = [] {
     std::vector<TextTaskRow> rows = {

@@ -74,6 +74,8 @@ class TextTask {
   virtual std::string shown(std::span<const int32_t> prompt) const { return text(prompt); }
   // The ids as text, for display.
   std::string text(std::span<const int32_t> ids) const { return tokenizer().decode(ids); }
+  // The problem as text that a report can draw, of the problem's puzzle: its question, unless a task says more.
+  virtual std::string described(const Puzzle& puzzle) const;
   // The environment's answer to a response so far, as ids that the model reads but is not trained on. Empty: the
   // episode is over.
   virtual std::vector<int32_t> respond(const Problem&, std::span<const int32_t>) const { return {}; }

@@ -25,6 +25,9 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   app.add_flag("--full", demo.full, "The long demonstration (at most two minutes)");
   app.add_flag("--json", json, "Numbers as one JSON object on the last line");
   app.add_flag("--plain", plain, "No colour, ASCII only");
+  const std::string report = fmt::format("lesson{}_report.html", lesson.number);
+  app.add_flag("--report{" + report + "}", demo.report,
+               "The demonstration as one HTML file too, " + report + "; --report=FILE: another one");
   app.add_flag("--rebuilt", rebuilt)->group("");  // for rebuild_if_edited
 
   CLI::App* check_app =

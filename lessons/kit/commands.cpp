@@ -11,7 +11,10 @@
 
 #include "lessons/kit/built.h"
 #include "lessons/kit/isolate.h"
+#include "lessons/kit/record.h"
 #include "lessons/kit/source.h"
+#include "nn/atomic_file.h"
+#include "tools/report/page.h"
 
 namespace pg::kit {
 namespace fs = std::filesystem;
@@ -44,9 +47,10 @@ std::set<std::string> finished_pieces(const LessonEntry& lesson) {
 // Runs the demonstration on the pieces `mine`. If it throws, the piece that threw, or otherwise the one called last,
 // moves from `mine` to `threw`, and the demonstration starts again with the engine's version of it.
 std::vector<Claim> run_demo(const LessonEntry& lesson, bool full, std::set<std::string>& mine,
-                            std::set<std::string>& threw) {
+                            std::set<std::string>& threw, std::unique_ptr<DemoRecord>& record) {
   for (;;) {
-    Demo demo(full);
+    if (record) record = std::make_unique<DemoRecord>();
+    Demo demo(full, record.get());
     begin_pieces();
     try {
       lesson.demo(demo, mine);
@@ -75,11 +79,23 @@ bool confirmed(const std::string& question) {
   return std::getline(std::cin, answer) && (answer == "y" || answer == "Y" || answer == "yes");
 }
 
+// The demonstration as one HTML file.
+void write_report(const std::string& path, const std::string& title, const std::set<std::string>& mine,
+                  const std::set<std::string>& threw, double seconds, const DemoRecord& record) {
+  Json data{{"kind", "lesson"}, {"made", now_text()}, {"seconds", seconds}, {"optimized", optimized_build()},
+            {"mine", mine},     {"threw", threw}};
+  data["items"] = Json::parse(record.items());
+  write_file_atomically(path, report_page(title, data.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  fmt::print("{}\n", path);
+}
+
 // Runs the demonstration and prints its result. Returns the exit status.
 int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<std::string> mine,
                 std::set<std::string> threw) {
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<Claim> claimed = run_demo(lesson, options.full, mine, threw);
+  std::unique_ptr<DemoRecord> record;
+  if (!options.report.empty()) record = std::make_unique<DemoRecord>();
+  const std::vector<Claim> claimed = run_demo(lesson, options.full, mine, threw, record);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   bool pass = threw.empty();
@@ -95,6 +111,10 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
   fmt::print("\n{}", wrapped(fmt::format(
                          "{:.1f} s. Now read {}/README.md and fill in {} beside it, then: make lesson{} && {} check",
                          seconds, lesson.folder, lesson.exercise_file, lesson.number, lesson.program())));
+  if (record) {
+    const std::string title = fmt::format("lesson {}  {}", lesson.number, lesson.title);
+    write_report(options.report, title, mine, threw, seconds, *record);
+  }
   if (options.json) {
     const Json json{{"lesson", lesson.number}, {"title", lesson.title}, {"full", options.full}, {"mine", mine},
                     {"threw", threw},          {"seconds", seconds},    {"claims", claims},     {"pass", pass}};

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "lessons/kit/record.h"
+
 namespace pg::kit {
 
 bool Bound::holds(double measured) const {
@@ -31,6 +33,7 @@ void Demo::write(const std::string& text) {
 }
 
 void Demo::heading(const std::string& text) {
+  if (record_) record_->heading(text);
   const int rule = std::max(0, style().width - text_width(text) - 4);
   std::string dashes;
   for (int i = 0; i < rule; ++i) dashes += style().unicode ? "─" : "-";
@@ -38,9 +41,13 @@ void Demo::heading(const std::string& text) {
                     paint(Color::grey, dashes)));
 }
 
-void Demo::paragraph(const std::string& text) { write(wrapped(text) + "\n"); }
+void Demo::paragraph(const std::string& text) {
+  if (record_) record_->text(text);
+  write(wrapped(text) + "\n");
+}
 
 void Demo::show(const std::string& block) {
+  if (record_) record_->block(block);
   std::istringstream lines(block);
   std::string line, text;
   while (std::getline(lines, line)) text += line.empty() ? "\n" : "  " + line + "\n";
@@ -59,6 +66,7 @@ void Demo::status(const std::string& text) {
 void Demo::claim(const std::string& name, double value, const std::string& unit, Bound bound) {
   claims_.push_back({name, value, unit, bound});
   const bool ok = claims_.back().holds();
+  if (record_) record_->claim(claims_.back());
   const std::string mark = ok ? paint(Color::green, "claim holds") : paint(Color::red, "claim FAILS");
   const std::string measured = fmt::format("{:.4g}{}{}", value, unit.empty() ? "" : " ", unit);
   write(fmt::format("  {}  {}: {}  (bar {})\n", mark, name, paint(Color::bold, measured), bound.text()));

@@ -28,9 +28,12 @@ struct Claim {
   bool holds() const { return bound.holds(value); }
 };
 
+class DemoRecord;  // lessons/kit/record.h
+
 class Demo {
  public:
-  explicit Demo(bool full) : full_(full) {}
+  // What is printed is also kept in `record`, unless it is null.
+  explicit Demo(bool full, DemoRecord* record = nullptr) : full_(full), record_(record) {}
   bool full() const { return full_; }  // --full: up to two minutes instead of twenty seconds
 
   void heading(const std::string& text);
@@ -59,6 +62,7 @@ class Demo {
   void write(const std::string& text);
 
   bool full_;
+  DemoRecord* record_;
   bool status_shown_ = false;
   std::vector<Claim> claims_;
 };

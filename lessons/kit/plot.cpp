@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "lessons/kit/record.h"
 #include "lessons/kit/terminal.h"
 
 namespace pg::kit {
@@ -168,6 +169,7 @@ std::string line_plot(const std::vector<Series>& series, const PlotOptions& opti
   text += std::string(kLabels, ' ') + left + std::string(room / 2, ' ') + options.x_label +
           std::string(room - room / 2, ' ') + right + "\n";
   for (size_t n = 0; n < series.size(); ++n) text += legend(series[n], canvas.marker(static_cast<int>(n)));
+  keep_line_plot(text, series, options);
   return text;
 }
 
@@ -191,6 +193,7 @@ std::string bars(const std::vector<Bar>& bars, double full, int width) {
     }
     text += padded(bar.label, label_width) + "  " + paint(Color::cyan, padded(drawn, width)) + "  " + bar.text + "\n";
   }
+  keep_bars(text, bars, full);
   return text;
 }
 
@@ -241,6 +244,7 @@ std::string heat_map(const std::vector<std::vector<double>>& rows, const HeatOpt
     }
     text += painted >= 0 ? "\x1b[0m\n" : "\n";
   }
+  keep_heat_map(text, rows, options);
   return text;
 }
 

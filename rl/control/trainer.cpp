@@ -266,21 +266,45 @@ EnvReport EnvTrainer::update(const EnvRollout& data) {
   return report;
 }
 
-std::vector<double> EnvTrainer::play(int64_t episodes, bool greedy, uint64_t seed) const {
+void EnvTrainer::watch(int64_t episodes, bool greedy, uint64_t seed,
+                       const std::function<void(const Environment&)>& begun, const Watch& stepped) const {
   const auto environment = make_();
   Generator states = random_stream(seed, 0), actions = random_stream(seed, action_stream);
-  std::vector<double> returns;
   for (int64_t i = 0; i < episodes; ++i) {
     std::vector<double> seen = environment->reset(states);
-    for (returns.push_back(0);;) {
+    begun(*environment);
+    for (;;) {
       const Tensor observation = rows_of(envs_.normalized(seen), envs_.observation_size());
-      const Transition t = environment->step(model_.act(observation, greedy ? nullptr : &actions).to_vector());
-      returns.back() += t.reward;
+      const std::vector<double> action = model_.act(observation, greedy ? nullptr : &actions).to_vector();
+      const Transition t = environment->step(action);
+      stepped(*environment, action, t);
       if (t.last()) break;
       seen = t.observation;
     }
   }
+}
+
+std::vector<double> EnvTrainer::play(int64_t episodes, bool greedy, uint64_t seed) const {
+  std::vector<double> returns;
+  watch(
+      episodes, greedy, seed, [&](const Environment&) { returns.push_back(0); },
+      [&](const Environment&, const std::vector<double>&, const Transition& t) { returns.back() += t.reward; });
   return returns;
+}
+
+EnvEpisode EnvTrainer::record(bool greedy, uint64_t seed) const {
+  EnvEpisode episode;
+  const auto keep = [&](const Environment& environment) {
+    const std::vector<double> state = environment.state();
+    episode.states.emplace_back(state.begin() + 2, state.end());
+  };
+  watch(1, greedy, seed, keep, [&](const Environment& environment, const std::vector<double>& a, const Transition& t) {
+    keep(environment);
+    episode.actions.push_back(a);
+    episode.rewards.push_back(t.reward);
+    episode.terminated = t.terminated;
+  });
+  return episode;
 }
 
 void EnvTrainer::save(const std::string& path, std::map<std::string, std::string> texts) {

@@ -105,6 +105,15 @@ struct EnvRollout {
   Tensor advantages, returns;    // [B, T]
 };
 
+// An episode of EnvTrainer::record().
+struct EnvEpisode {
+  std::vector<std::vector<double>> states;  // Environment::state() without its first two: the initial one, then after
+                                            // each step
+  std::vector<std::vector<double>> actions;
+  std::vector<double> rewards;
+  bool terminated = false;
+};
+
 // Means over the mini-batches of an iteration, unless stated otherwise.
 struct EnvReport {
   int64_t steps = 0;  // environment steps so far, including this iteration
@@ -150,6 +159,8 @@ class EnvTrainer {
   // Raw returns of whole episodes in a separate environment, with sampled actions or, if `greedy`, the most likely
   // ones. It does not affect training.
   std::vector<double> play(int64_t episodes, bool greedy, uint64_t seed) const;
+  // The episode that play(1, greedy, seed) plays.
+  EnvEpisode record(bool greedy, uint64_t seed) const;
 
   const EnvTrainConfig& config() const { return config_; }
   ActorCritic& model() { return model_; }
@@ -162,6 +173,11 @@ class EnvTrainer {
   void resume(const Checkpoint& checkpoint);
 
  private:
+  // What a step of an episode was: the state after it, the action, what came of it.
+  using Watch = std::function<void(const Environment&, const std::vector<double>& action, const Transition&)>;
+  // Whole episodes; `begun` is called after each reset.
+  void watch(int64_t episodes, bool greedy, uint64_t seed, const std::function<void(const Environment&)>& begun,
+             const Watch& stepped) const;
   int64_t batch_size() const { return config_.environments * config_.rollout_steps; }
   double learning_rate() const;
 

@@ -70,7 +70,8 @@ void check_config(const RlConfig& config) {
   check_schedule("RlTrainer", c.schedule, c.steps);
   check_algorithm(c.algorithm, c.batch);
   const Algorithm& a = c.algorithm;
-  check(!c.skip_zero_advantage || !((a.kl.in_loss && a.kl_control.beta != 0) || a.entropy_bonus != 0 || a.baseline.needs.critic || a.tokens.select),
+  check(!c.skip_zero_advantage || !((a.kl.in_loss && a.kl_control.beta != 0) || a.entropy_bonus != 0 ||
+                                    a.baseline.needs.critic || a.tokens.select),
         "RlTrainer: skip-zero-advantage is for a loss that is 0 without advantage; a KL or an entropy bonus in the "
         "loss, a critic and a selection of tokens also learn from such responses");
   const bool changes_sum = c.shuffle_rewards || c.unfinished_penalty != 0 || c.log_prob_credit != 0;

@@ -72,7 +72,7 @@ std::vector<EvalGroup> groups_of(std::span<const EvalResponse> responses, const 
 }  // namespace
 
 std::string question_of(const TextTask& task, const Problem& problem) {
-  return problem.puzzle ? problem.puzzle->question : task.text(problem.prompt);
+  return problem.puzzle && !problem.puzzle->question.empty() ? problem.puzzle->question : task.text(problem.prompt);
 }
 
 void join_same_answers(const TextTask& task, const Problem& problem, std::span<EvalResponse> of_problem) {
@@ -126,6 +126,7 @@ std::vector<EvalResponse> evaluate(Transformer& model, const TextTask& task, con
     if (problem.puzzle) {
       e.subject = problem.puzzle->subject;
       e.level = problem.puzzle->level;
+      e.described = task.described(*problem.puzzle);
     }
     all.push_back(std::move(e));
   }

@@ -26,6 +26,7 @@ struct EvalResponse {
   bool solved = false, finished = false;              // finished: it ended by itself
   int64_t length = 0;                                 // tokens that the model wrote
   std::string subject;                                // of the problem; may be empty
+  std::string described;                              // the problem for reports (TextTask::described); may be empty
   int level = 0;                                      // of the problem; 0: none
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // The result of a rollout as ragged lists, for tasks, judges and display. Training uses the Batch made from it.
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct Response {
   Score score;                            // as returned by the task or the judge
   std::vector<double> sampler_log_probs;  // per token, at the sampling temperature; 0 where `chosen` is 0
   double entropy = 0;  // sum over its tokens of the policy's entropy in nats, with RolloutOptions::entropy
+  std::shared_ptr<const Puzzle> puzzle = nullptr;  // of the problem, if it has one: for display
 
   int64_t length() const;  // number of tokens sampled by the policy
 };

@@ -106,18 +106,22 @@ Experience rollout_on_ranks(Comm& comm, Transformer& policy, const TextTask& tas
     Reader reader(of_ranks[static_cast<size_t>(r)]);
     for (int64_t row = part.begin * options.samples; row < part.end * options.samples; ++row) {
       all.responses.push_back(read(reader));
-      all.responses.back().prompt = problems[static_cast<size_t>(row / options.samples)].prompt;
+      const Problem& problem = problems[static_cast<size_t>(row / options.samples)];
+      all.responses.back().prompt = problem.prompt;
+      all.responses.back().puzzle = problem.puzzle;
     }
   }
   return all;
 }
 
 Metrics evaluate_on_ranks(Comm& comm, Transformer& policy, const TextTask& task, const std::vector<Problem>& problems,
-                          RolloutOptions options) {
+                          RolloutOptions options, Experience* responses) {
   options.samples = 1;
   options.greedy = options.entropy = true;
   Metrics metrics;
-  add_eval_metrics(metrics, rollout_on_ranks(comm, policy, task, problems, options));
+  Experience experience = rollout_on_ranks(comm, policy, task, problems, options);
+  add_eval_metrics(metrics, experience);
+  if (responses) *responses = std::move(experience);
   return metrics;
 }
 

@@ -24,9 +24,10 @@ Experience rollout_on_ranks(Comm& comm, Transformer& policy, const TextTask& tas
                             RolloutOptions options, const Judge& score = {});
 
 // add_eval_metrics() of a greedy response to each problem. The task scores it, since the policy might exploit a Judge.
-// Of the options those count that say how it is sampled and when it ends.
+// Of the options those count that say how it is sampled and when it ends. `responses`, unless it is null, becomes these
+// responses.
 Metrics evaluate_on_ranks(Comm& comm, Transformer& policy, const TextTask& task, const std::vector<Problem>& problems,
-                          RolloutOptions options = {});
+                          RolloutOptions options = {}, Experience* responses = nullptr);
 
 // Rows rows[i] of the f64 tensors [B, T] are known to rank i mod size; afterwards to all.
 void share_rows(Comm& comm, const std::vector<Tensor>& tensors, const std::vector<std::vector<size_t>>& rows);

@@ -344,7 +344,11 @@ bool RlTrainer::run(const RlHooks& hooks) {
     const bool done = step_ >= config_.steps;
     const bool repeated = step_ == start && start > 0 && !done;  // already done by the run that stopped at this step
     const auto due = [&](int64_t interval) { return done || (interval > 0 && step_ % interval == 0 && !repeated); };
-    if (hooks.on_eval && due(config_.eval_interval)) hooks.on_eval(step_, evaluate());
+    if (hooks.on_eval && due(config_.eval_interval)) {
+      Experience responses;
+      hooks.on_eval(step_, evaluate(&responses));
+      if (hooks.on_held_out) hooks.on_held_out(step_, responses);
+    }
     if (hooks.on_checkpoint && step_ > 0 && due(config_.checkpoint_interval)) hooks.on_checkpoint(step_);
     if (done) return true;
     if (hooks.should_stop && hooks.should_stop()) return false;

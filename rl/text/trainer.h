@@ -73,6 +73,7 @@ struct UpdateReport {
 struct RlHooks {
   std::function<void(int64_t step, const Metrics&)> on_step = {};
   std::function<void(int64_t step, const Metrics&)> on_eval = {};  // also before the first step and after the last
+  std::function<void(int64_t step, const Experience&)> on_held_out = {};  // after on_eval: its responses
   // At each step, before the update: the responses, and their numbers per token.
   std::function<void(int64_t step, const Experience&, const Batch&)> on_samples = {};
   std::function<void(const UpdateReport&)> on_update = {};
@@ -108,7 +109,7 @@ class RlTrainer {
   bool run(const RlHooks& hooks);
   // evaluate_on_ranks() with the held-out problems. TextTask::held_out_note says how these problems differ from those
   // of training; compare "eval/prompt_length" with "prompt/length" of a step.
-  Metrics evaluate();
+  Metrics evaluate(Experience* responses = nullptr);
   RlMemory memory() const;
   const std::vector<HealthCheck>& health_checks() const { return health_checks_; }  // of the last step
 

@@ -28,9 +28,9 @@ void RlTrainer::check_probabilities(const Batch& batch, double temperature, Metr
   metrics.add("check/probability_sum_error", worst);
 }
 
-Metrics RlTrainer::evaluate() {
+Metrics RlTrainer::evaluate(Experience* responses) {
   const RolloutOptions options{.max_rows = config_.max_rows, .stop_strings = config_.stop_strings};
-  return evaluate_on_ranks(comm_, policy_, task_, task_.held_out(config_.eval_problems), options);
+  return evaluate_on_ranks(comm_, policy_, task_, task_.held_out(config_.eval_problems), options, responses);
 }
 
 RlMemory RlTrainer::memory() const {

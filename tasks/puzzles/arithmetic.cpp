@@ -80,8 +80,7 @@ class Arithmetic : public PuzzleTask {
     return score;
   }
   bool same_answer(const Puzzle&, std::string_view a, std::string_view b) const override {
-    const auto x = number_of(a), y = number_of(b);
-    return x && y ? *x == *y : a == b;
+    return a == b || same_number(a, b);
   }
 
  private:

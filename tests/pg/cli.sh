@@ -220,7 +220,7 @@ rl() { # rl STATUS TEXT OPTIONS...
 rl 0 'health checks:' --steps 4 --name rl_whole --save-every 2
 whole=$(echo runs/*_rl_whole)
 grep -q '"reward/mean":' "$whole/metrics.jsonl" || bad 'metrics.jsonl has no reward'
-[ "$(wc -l <"$whole/samples.jsonl")" = 32 ] || bad 'samples.jsonl has not eight samples of each step'
+[ "$(grep -c '"split":"training"' "$whole/samples.jsonl")" = 32 ] || bad 'samples.jsonl has not eight samples of each step'
 says 0 'health checks:' "$pg" rl --config "$whole/config.yaml" --name rl_again --threads 1
 cmp -s "$whole/checkpoint.safetensors" runs/*_rl_again/checkpoint.safetensors || bad 'a saved config of pg rl does not repeat its run'
 # As after a crash: the checkpoint is of step 2, two steps more were written down.

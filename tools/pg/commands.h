@@ -24,6 +24,7 @@ Command tokenize_command();
 Command export_command();
 Command fetch_command();
 Command grade_command();
+Command report_command();
 Command scale_command();
 Command doctor_command();
 

@@ -10,6 +10,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
+#include "tools/pg/samples.h"
 
 namespace pg::tools {
 
@@ -71,6 +72,12 @@ int run_env(const EnvOptions& o, Comm& comm) {
     trainer.save(checkpoint_path(run->path()), {{"kind", "env"}});
     note_saved(*run);
   };
+  const auto record = [&](uint64_t seed) {
+    if (!run) return;
+    append_episode(*run, trainer.record(/*greedy=*/true, seed), config.environment, /*greedy=*/true, trainer.steps());
+  };
+  const auto tenth = [&] { return 10 * trainer.steps() / config.total_steps; };
+  if (trainer.steps() == 0) record(config.seed);
   std::string last;
   int64_t updates = 0;
   while (!trainer.done()) {
@@ -78,8 +85,14 @@ int run_env(const EnvOptions& o, Comm& comm) {
       save();
       return run ? end_stopped(*progress, *run, "env", fmt::format("{} steps", trainer.steps())) : interrupt_status();
     }
+    const int64_t before = tenth();
     const rl::EnvReport report = trainer.step();
     if (run) run->log(report.steps, report.named());
+    if (tenth() > before || trainer.done()) record(config.seed);
+    if (trainer.done()) {  // two more of the policy that is kept
+      record(config.seed + 1);
+      record(config.seed + 2);
+    }
     last = fmt::format("return {:.1f} over the last {} episodes", report.episode_return,
                        std::min<int64_t>(100, report.episodes));
     progress->update(report.steps,

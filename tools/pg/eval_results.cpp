@@ -69,6 +69,7 @@ std::string eval_line(int64_t model, const rl::EvalResponse& r) {
                    {"subject", r.subject},
                    {"level", r.level}};
   for (const auto& [name, value] : r.parts) line["parts"][name] = value;
+  if (!r.described.empty() && r.described != r.question) line["described"] = r.described;
   return dump(line);
 }
 
@@ -92,6 +93,7 @@ rl::EvalResponse eval_response(const std::string& line, int64_t model, const std
     json.at("length").get_to(r.length);
     json.at("subject").get_to(r.subject);
     json.at("level").get_to(r.level);
+    r.described = json.value("described", "");  // not in all lines
     return r;
   } catch (const EvalJson::exception& e) {
     fail("{}: it is no result: {}", where, e.what());

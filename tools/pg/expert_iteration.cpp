@@ -10,6 +10,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
+#include "tools/pg/samples.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
@@ -59,8 +60,12 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
   const auto problems = task->held_out(o.eval_problems);
   std::string held_out;
   const auto evaluate = [&](int64_t iteration) {
-    const rl::Metrics metrics = rl::evaluate_on_ranks(comm, *policy, *task, problems);
-    if (run) run->log(iteration, metrics.values());
+    rl::Experience responses;
+    const rl::Metrics metrics = rl::evaluate_on_ranks(comm, *policy, *task, problems, {}, &responses);
+    if (run) {
+      run->log(iteration, metrics.values());
+      append_samples(*run, *task, responses, iteration, kHeldOut);
+    }
     held_out = fmt::format("held-out reward {:.3f}, solved {:.1f} %", metrics.at("eval/reward"),
                            100 * metrics.at("eval/solved"));
   };

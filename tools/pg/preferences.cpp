@@ -10,6 +10,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
+#include "tools/pg/samples.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
@@ -174,6 +175,7 @@ int dpo(const PreferenceOptions& o, Comm& comm) {
         const double accuracy = trainer.accuracy(s.held_out);
         metrics.add("eval/accuracy", accuracy);
         log(run, step, metrics.values());
+        if (run) append_samples(*run, *s.task, responses, step, kHeldOut);
         const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("eval/reward"));
         return step == 0 ? reward : fmt::format("{}, {:.1f} % of the held-out pairs", reward, 100 * accuracy);
       });

@@ -1,9 +1,6 @@
 // pg rl: trains a GPT-2 on a task by reinforcement learning.
 #include <fmt/ranges.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "rl/text/imitation.h"
 #include "rl/text/trainer.h"
 #include "tensor/base/error.h"
@@ -14,6 +11,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
+#include "tools/pg/samples.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
@@ -78,22 +76,6 @@ std::string sample_table(const TextTask& task, const rl::Experience& experience,
                          task.shown(r.prompt), task.text(r.tokens), r.finished ? "" : " ...", fmt::join(parts, ", "));
   }
   return table;
-}
-
-void append_samples(const std::string& path, const TextTask& task, const rl::Experience& experience, int64_t step) {
-  std::ofstream out(path, std::ios::app);
-  for (size_t i = 0; i < std::min<size_t>(8, experience.responses.size()); ++i) {
-    const rl::Response& r = experience.responses[i];
-    nlohmann::ordered_json line = {{"step", step},
-                                   {"prompt", task.text(r.prompt)},
-                                   {"response", task.text(r.tokens)},
-                                   {"reward", r.score.reward},
-                                   {"solved", r.score.solved},
-                                   {"finished", r.finished}};
-    for (const auto& [name, value] : r.score.parts) line["parts"][name] = value;
-    out << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  }
-  check(bool(out), "{}: cannot write", path);
 }
 
 void imitate(const RlOptions& o, const TextTask& task, Transformer& policy) {
@@ -176,22 +158,30 @@ int run_rl(const RlOptions& o, Comm& comm) {
   catch_interrupt();
   Progress progress(trainer.steps(), config.steps);
   std::string held_out;
+  const int64_t start = trainer.steps();
+  const auto is_new = [&](int64_t step) { return step > start || start == 0; };  // else logged before it was resumed
   rl::RlHooks hooks;
   SpeedReport speed;
   hooks.on_step = [&](int64_t step, const rl::Metrics& metrics) {
     speed.add(metrics);
-    if (run) run->log(step, metrics.values());
+    if (run) {
+      run->log(step, metrics.values());
+      append_health(*run, step, trainer.health_checks());
+    }
     progress.update(step, fmt::format("reward {:.3f}  grad norm {:.2f}  entropy {:.2f}{}", metrics.at("reward/mean"),
                                       metrics.at("grad_norm"), metrics.at("entropy"), held_out));
   };
   hooks.on_eval = [&](int64_t step, const rl::Metrics& metrics) {
-    if (run) run->log(step, metrics.values());
+    if (run && is_new(step)) run->log(step, metrics.values());
     held_out =
         fmt::format("  held-out {:.3f}, solved {:.1f} %", metrics.at("eval/reward"), 100 * metrics.at("eval/solved"));
     if (step == 0) progress.print(fmt::format("at the start:{}", held_out));
   };
-  hooks.on_samples = [&](int64_t step, const rl::Experience& experience, const rl::Batch&) {
-    if (run) append_samples(run->file("samples.jsonl"), *task, experience, step);
+  hooks.on_held_out = [&](int64_t step, const rl::Experience& experience) {
+    if (run && is_new(step)) append_samples(*run, *task, experience, step, kHeldOut);
+  };
+  hooks.on_samples = [&](int64_t step, const rl::Experience& experience, const rl::Batch& batch) {
+    if (run) append_samples(*run, *task, experience, step, kTraining, &batch);
     if (step == config.steps || (o.show_every > 0 && step % o.show_every == 0)) {
       progress.print(sample_table(*task, experience, step, 5));
     }

@@ -9,6 +9,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
+#include "tools/pg/samples.h"
 #include "tools/pg/sft_data.h"
 #include "tools/pg/text_rl.h"
 
@@ -74,9 +75,12 @@ int sft(const SftOptions& o, Comm& comm) {
   };
   hooks.on_eval = [&](int64_t step) {
     rl::Metrics metrics;
-    trainer.with_all_weights([&] { metrics = rl::evaluate_on_ranks(comm, *policy, *task, held_out); });
-    if (run && (step > start || start == 0))  // else a finished run, already logged
+    rl::Experience responses;
+    trainer.with_all_weights([&] { metrics = rl::evaluate_on_ranks(comm, *policy, *task, held_out, {}, &responses); });
+    if (run && (step > start || start == 0)) {  // else a finished run, already logged
       run->log(step, metrics.values());
+      append_samples(*run, *task, responses, step, kHeldOut);
+    }
     last = fmt::format("  held-out reward {:.3f}, solved {:.1f} %", metrics.at("eval/reward"),
                        100 * metrics.at("eval/solved"));
     policy->train();

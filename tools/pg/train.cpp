@@ -19,6 +19,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
+#include "tools/pg/samples.h"
 
 namespace pg::tools {
 
@@ -85,18 +86,20 @@ int64_t windows_drawn(const Checkpoint& checkpoint) {
   return drawn;
 }
 
-// The objective's sample, each line prefixed with a bar. If sampling fails because the logits are not finite,
-// it returns that error message instead: showing a sample must not end the training.
+// The objective's sample, and the same with a bar before each line. If sampling fails because the logits are not
+// finite, it returns that error message instead: showing a sample must not end the training.
 std::string short_sample(Transformer& model, const Tokenizer& tokenizer, const std::string& prompt, uint64_t seed) {
-  std::string text = "  | ";
   try {
-    const std::vector<int32_t> tokens = objective_of(model.config).sample(model, tokenizer.encode(prompt), seed);
-    for (const char c : tokenizer.decode(tokens)) {
-      text += c;
-      if (c == '\n') text += "  | ";
-    }
+    return tokenizer.decode(objective_of(model.config).sample(model, tokenizer.encode(prompt), seed));
   } catch (const Error& e) {
-    text += e.what();
+    return e.what();
+  }
+}
+std::string with_bars(const std::string& sample) {
+  std::string text = "  | ";
+  for (const char c : sample) {
+    text += c;
+    if (c == '\n') text += "  | ";
   }
   return text;
 }
@@ -225,8 +228,9 @@ int train(const TrainOptions& o, Comm& comm) {
     if (o.sample_every > 0 && report.step % o.sample_every == 0) {
       trainer.with_all_weights([&] {
         if (!run) return;
-        progress->print(fmt::format("sample at step {}:\n{}", report.step,
-                                    short_sample(model, *text.tokenizer, prompt, train.seed)));
+        const std::string sample = short_sample(model, *text.tokenizer, prompt, train.seed);
+        append_text_sample(*run, report.step, prompt, sample);
+        progress->print(fmt::format("sample at step {}:\n{}", report.step, with_bars(sample)));
       });
       last = Clock::now();
     }

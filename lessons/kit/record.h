@@ -1,0 +1,38 @@
+#pragma once
+// What a demonstration prints, kept for --report: the page shows its plots as curves instead of characters.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lessons/kit/demo.h"
+#include "lessons/kit/plot.h"
+
+namespace pg::kit {
+
+// While one exists, the functions of kit/plot.h keep the data of their plots, so that block() can find them again.
+class DemoRecord {
+ public:
+  DemoRecord();
+  ~DemoRecord();
+  DemoRecord(const DemoRecord&) = delete;
+
+  void heading(const std::string& text);
+  void text(const std::string& text);
+  // A block of lines. Where it contains the text of a plot that was made before, the record has the plot.
+  void block(const std::string& text);
+  void claim(const Claim& claim);
+
+  // The items in their order, as the page of tools/report/lesson.js takes them: a JSON array.
+  std::string items() const;
+
+ private:
+  struct Items;
+  std::unique_ptr<Items> items_;
+};
+
+// Called by kit/plot.cpp with the text of each plot.
+void keep_line_plot(const std::string& text, const std::vector<Series>& series, const PlotOptions& options);
+void keep_bars(const std::string& text, const std::vector<Bar>& bars, double full);
+void keep_heat_map(const std::string& text, const std::vector<std::vector<double>>& rows, const HeatOptions& options);
+
+}  // namespace pg::kit

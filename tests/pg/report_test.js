@@ -1,0 +1,144 @@
+// Uses a report in the browser as a reader would: tests/pg/report.sh adds it to a copy of the page. It ends with
+// data-tested, the number of things it tried, or data-failed, the first thing that was wrong.
+(async () => {
+  const root = document.documentElement;
+  let tried = 0;
+  const check = (ok, what) => {
+    ++tried;
+    if (!ok) throw new Error(what);
+  };
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
+  const key = (target, name) =>
+      target.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true, cancelable: true}));
+  const set = (input, value, type) => {
+    input.value = value;
+    input.dispatchEvent(new Event(type, {bubbles: true}));
+  };
+  const count = () => Number(/^(\d+) of/.exec(document.querySelector("#samples [role=status]").textContent)[1]);
+
+  // What must be true of any state of the page.
+  const look = () => {
+    check(
+        root.scrollWidth <= window.innerWidth,
+        `the page is wider than the window: ${root.scrollWidth} > ${window.innerWidth}`);
+    check(all("img, iframe, object, embed, form").length === 0, "the data made an element");
+    check(document.scripts.length === 4 && window.hacked === undefined, "the data made a script");
+    const ids = all("[id]").map((e) => e.id);
+    check(new Set(ids).size === ids.length, "an id is there twice");
+    for (const control of all("button, input, select")) {
+      const label = control.closest("label")?.textContent ?? "";
+      check(
+          (control.getAttribute("aria-label") ?? control.textContent + label).trim() !== "",
+          `a ${control.tagName} has no name`);
+    }
+    for (const picture of all("svg[role=img]"))
+      check(picture.getAttribute("aria-label"), "a picture has no description");
+    for (const path of all("path")) check(!/NaN|Infinity|undefined/.test(path.getAttribute("d")), "a path has a NaN");
+    check(
+        !/undefined|\[object|NaN/.test(
+            document.querySelector("header").textContent + document.querySelector("h2").textContent),
+        "undefined is shown");
+  };
+
+  const useResponses = async () => {
+    const list = document.querySelector("[role=listbox]"), total = count();
+    check(all("[role=option]").length <= 80, "the list makes rows that are not seen");
+    check(all("#samples article, #samples .card").length >= 1, "no response is shown");
+    list.focus();
+    for (const name of ["ArrowDown", "End", "ArrowUp", "PageUp", "Home", "PageDown", "Home"]) {
+      key(list, name);
+      const chosen = document.getElementById(list.getAttribute("aria-activedescendant"));
+      check(chosen && chosen.getAttribute("aria-selected") === "true", `${name} chooses no row`);
+      look();
+    }
+    if (total > 1) {
+      key(document.body, "j");
+      check(list.getAttribute("aria-activedescendant") === "option-1" || total === 2, "j does not go on");
+      key(document.body, "k");
+      check(list.getAttribute("aria-activedescendant") === "option-0", "k does not go back");
+    }
+    const search = document.querySelector("#samples input[type=search]");
+    key(document.body, "/");
+    check(document.activeElement === search, "/ does not go to the search");
+    set(search, "no response says this \u2603", "input");
+    check(count() === 0, "the search finds what is not there");
+    set(search, "", "input");
+    check(count() === total, "an empty search does not find all");
+    key(search, "Enter");
+    check(document.activeElement === list, "Enter does not go to the list");
+    // Each response of the first ones and of the last, with each colouring, beside each other checkpoint.
+    for (let i = 0; i < Math.min(40, total); ++i) {
+      key(list, "ArrowDown");
+      for (const name of ["colour tokens by", "compare with"]) {
+        const select = () => all("#samples label").find((l) => l.textContent.startsWith(name))?.querySelector("select");
+        for (const value of [...(select()?.options ?? [])].map((o) => o.value).slice(0, 4))
+          set(select(), value, "change");
+        look();
+        if (select())
+          set(select(), name === "compare with" ? "" : select().options[select().options.length - 1].value, "change");
+      }
+      const numbers = all("#samples button").find((b) => b.textContent === "numbers");
+      numbers?.click();
+      const tokens = document.querySelector("#samples .tokens");
+      if (tokens) {
+        key(tokens, "ArrowRight");
+        check(document.querySelector(".token.active"), "no token is active");
+      }
+      for (const slider of all("#samples input[type=range]")) {
+        for (let t = 0; t <= Number(slider.max); ++t) set(slider, t, "input");
+      }
+      all("#samples button").find((b) => b.textContent === "numbers")?.click();
+      look();
+    }
+    // Filters: those of the outcomes are parts of all.
+    for (const select of all("#samples > .row select")) {
+      for (const option of [...select.options].map((o) => o.value)) {
+        set(select, option, "change");
+        check(count() <= total, "a filter finds more than there is");
+      }
+      set(select, select.options[0].value, "change");
+    }
+    check(count() === total, "filters stay");
+    const same = all("#samples button").find((b) => b.textContent.startsWith("only this problem"));
+    same.click();
+    check(count() >= 1 && same.getAttribute("aria-pressed") === "true", "the problem has no response");
+    same.click();
+    check(count() === total, "the filter of a problem stays");
+  };
+
+  const useEpisodes = async () => {
+    const select = document.querySelector("#episodes select");
+    for (const option of [...select.options].map((o) => o.value)) {
+      set(select, option, "change");
+      const slider = document.querySelector("#episodes input[type=range]");
+      if (!slider) continue;  // an episode without states
+      for (let t = 0; t <= Number(slider.max); t += 7) set(slider, t, "input");
+      look();
+    }
+    set(select, select.options[0].value, "change");
+    const slider = document.querySelector("#episodes input[type=range]"),
+          play = document.querySelector("#episodes .row button");
+    set(slider, 0, "input");
+    play.click();
+    for (let i = 0; i < 200 && Number(slider.value) === 0; ++i) await pause();
+    check(Number(slider.value) > 0, "the animation stands still");
+    play.click();
+  };
+
+  try {
+    check(root.dataset.ready === "1", "the page is not ready");
+    for (const details of all("details")) details.open = true;
+    await pause();
+    await pause();
+    look();
+    if (document.querySelector("[role=listbox]")) await useResponses();
+    if (document.querySelector("#episodes")) await useEpisodes();
+    all("header button")[0].click();
+    check(root.dataset.theme === "dark" || root.dataset.theme === "light", "there is no theme");
+    look();
+    root.dataset.tested = tried;
+  } catch (error) {
+    root.dataset.failed = error.message;
+  }
+})();

@@ -1,0 +1,47 @@
+// Axes: ranges, ticks, and the mapping of values to places.
+
+function rangeOf(values) {
+  let low = Infinity, high = -Infinity;
+  for (const x of values) {
+    if (!isNumber(x)) continue;
+    if (x < low) low = x;
+    if (x > high) high = x;
+  }
+  return low <= high ? {low, high} : null;
+}
+
+// A range that is wide enough to draw in.
+function widened(range) {
+  if (range.high - range.low === Infinity) return {low: Math.max(range.low, -4e307), high: Math.min(range.high, 4e307)};
+  if (range.high > range.low) return range;
+  const by = Math.max(1e-9, Math.abs(range.high) * 0.1) || 1;
+  return {low: range.low - by, high: range.high + by};
+}
+
+// About `count` round numbers in a range.
+function ticks(range, count) {
+  const raw = (range.high - range.low) / Math.max(1, count);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw) ?? raw;
+  const all = [];
+  if (!Number.isFinite(step)) return all;
+  for (let i = Math.ceil(range.low / step - 1e-9); i * step <= range.high + step * 1e-9 && all.length < 50; ++i) {
+    all.push(Number((i * step).toPrecision(12)));
+  }
+  return all;
+}
+
+// Maps [range.low, range.high] to [from, to]; with `log` by the logarithm, where values must be positive.
+function scale(range, from, to, log = false) {
+  const f = log ? Math.log10 : (x) => x;
+  const low = f(range.low), width = f(range.high) - low;
+  return (x) => from + Math.min(1.5, Math.max(-0.5, (f(x) - low) / width)) * (to - from);
+}
+
+function shortTick(x) {
+  const size = Math.abs(x);
+  if (size > 0 && size < 1e-4) return x.toExponential(size < 1e-99 ? 0 : 1).replace(".0", "");
+  if (size >= 1e6) return Number((x / 1e6).toPrecision(4)) + "M";
+  if (size >= 1e4) return Number((x / 1e3).toPrecision(4)) + "k";
+  return shown(x);
+}
