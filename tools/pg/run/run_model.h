@@ -59,8 +59,8 @@ struct ChatFormat {
 // null.
 std::optional<ChatFormat> chat_format_of(const std::string& run, bool needs_template = true);
 
-// Published models may have more rows of embeddings than their tokenizer has tokens (check_sizes). The model without the
-// rows that are no token, so that it cannot sample one: its first `tokens` rows.
+// Published models may have more rows of embeddings than their tokenizer has tokens (check_sizes). The model without
+// the rows that are no token, so that it cannot sample one: its first `tokens` rows.
 std::unique_ptr<Transformer> without_unused_rows(std::unique_ptr<Transformer> model, int64_t tokens);
 
 // "\n" if it is in the vocabulary, otherwise the end-of-text token, otherwise the first token.
