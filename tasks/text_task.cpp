@@ -1,7 +1,10 @@
 // The table of text tasks.
 #include "tasks/text_task.h"
 
+#include <algorithm>
+
 #include "tasks/puzzles/puzzle.h"
+#include "tensor/base/error.h"
 
 namespace pg {
 namespace {
@@ -52,6 +55,10 @@ const std::vector<TextTaskRow>& text_tasks() {
         row("imitate", "write the next characters of a text; reward: share of characters that match", imitate_task),
     };
     for (const PuzzleRow& puzzles : puzzle_tasks()) rows.push_back(row(puzzles));
+    for (const TextTaskRow& r : rows) {
+      check(std::ranges::count(rows, r.name, &TextTaskRow::name) == 1, "text_tasks: two tasks have the name {}",
+            r.name);
+    }
     return rows;
   }();
   return all;
