@@ -1,4 +1,5 @@
 // What generation and training steps need from a CUDA device besides compute kernels: sampling, KV caches, graphs.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -197,6 +198,28 @@ TEST_CASE("rows of CUDA generation end by stop ids as on the CPU", "[cuda]") {
       CHECK(got[i].tokens == expected[i].tokens);
       CHECK(got[i].finish == expected[i].finish);
     }
+  }
+}
+
+TEST_CASE("CUDA generation with few slots gives the rows of the CPU", "[cuda]") {
+  Transformer here = small_model(f32), there = small_model(f32);
+  there.to(gpu());
+  GenerateStats stats;
+  GenerateOptions options{.max_new_tokens = 6, .samples = 5, .stop_ids = {3, 11, 20}, .seed = 4};
+  std::vector<std::vector<int32_t>> prompts;
+  for (int32_t i = 0; i < 4; ++i) prompts.push_back(std::vector<int32_t>(static_cast<size_t>(1 + i % 3), i));
+  const auto expected = generate(here, prompts, options);
+  options.stats = &stats;
+  for (const int64_t slots : {1, 3, 4, 7, 20}) {  // a group of 5 has to wait for slots, or for some of them
+    INFO("slots " << slots);
+    options.max_rows = slots;
+    const auto got = generate(there, prompts, options);
+    REQUIRE(got.size() == expected.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      CHECK(got[i].tokens == expected[i].tokens);
+      CHECK(got[i].finish == expected[i].finish);
+    }
+    CHECK(*std::max_element(stats.rows_of_pass.begin(), stats.rows_of_pass.end()) <= slots);
   }
 }
 
