@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs every fuzz target of this folder under AddressSanitizer and UndefinedBehaviorSanitizer. A target is one file: its
-# comment lines name the sources to compile with it, libraries besides fmt, options of libFuzzer, and its first inputs: `seed:` with printf's
-# escapes, or a `seed-file:` of the tree. Needs clang++ with libFuzzer. It keeps its work, and an input that fails, in
+# comment lines name the sources to compile with it, libraries besides fmt, options of libFuzzer, and its first inputs:
+# `seed:` with printf's escapes, or a `seed-file:` of the tree. Needs clang++ with libFuzzer. It keeps its work, and an input that fails, in
 # build-fuzz.
 # Usage: tests/fuzz/run.sh SECONDS [TARGET...]
 set -u
