@@ -138,10 +138,12 @@ int run_ranks(int ranks, const std::function<int(Comm&)>& work, const RanksOptio
       pid = 0;
       --left;
       changed = true;
-      group->set_left(r);
-      if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
       const std::string how = description(status), sentence = group->sentence(r);
-      group->give_up(fmt::format("rank {} {}", r, how));
+      const bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+      // The reason comes first: a rank that sees only that this one has left gives that as its own reason.
+      if (failed) group->give_up(fmt::format("rank {} {}", r, how));
+      group->set_left(r);
+      if (!failed) continue;
       if (sentences) *sentences += fmt::format("rank {}: {}\n", r, sentence.empty() ? how : sentence);
       if (result == 0) result = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
       ends_soon();
