@@ -190,11 +190,17 @@ inline void pack_pairs(float* dst, const BFloat16* src, int64_t line_stride, int
     k = depth / 2;
     pack_panel(dst, reinterpret_cast<const simd::Pair*>(src), line_stride / 2, 1, lines, width, k);
   } else if (line_stride == 1) {
-    for (; 2 * k < depth; ++k) {
-      const BFloat16 *first = src + 2 * k * k_stride, *second = 2 * k + 1 < depth ? first + k_stride : nullptr;
-      for (int64_t g = 0; g < width; g += size) {
-        store(dst + k * width + g,
-              simd::load_pairs(first + g, second ? second + g : nullptr, std::clamp<int64_t>(lines - g, 0, size)));
+    k = depth / 2;
+    for (int64_t g = 0; g < width; g += size) {
+      const int64_t from = std::clamp<int64_t>(lines - g, 0, size);
+      const BFloat16* row = src + g;
+      float* to = dst + g;
+      if (from == size) {
+        for (int64_t i = 0; i < k; ++i)
+          store(to + i * width, simd::load_pairs(row + 2 * i * k_stride, row + (2 * i + 1) * k_stride));
+      } else {
+        for (int64_t i = 0; i < k; ++i)
+          store(to + i * width, simd::load_pairs(row + 2 * i * k_stride, row + (2 * i + 1) * k_stride, from));
       }
     }
   }

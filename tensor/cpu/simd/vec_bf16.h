@@ -26,25 +26,39 @@ inline Halves rounded(Vec<float> x) {
   words = (words & 0x7fffffff) > 0x7f800000 ? quiet : nearest;
   return __builtin_convertvector(words >> 16, Halves);
 }
+inline Halves load_halves(const BFloat16* p) {
+  Halves halves;
+  std::memcpy(&halves, p, sizeof(halves));
+  return halves;
+}
+// The first n, then zeros.
+inline Halves load_halves(const BFloat16* p, int64_t n) {
+  Halves halves{};
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+  const __m256i x = _mm256_maskz_loadu_epi16(static_cast<__mmask16>((1u << n) - 1), p);
+  std::memcpy(&halves, &x, sizeof(halves));
+#else
+  std::memcpy(&halves, p, static_cast<size_t>(n) * sizeof(BFloat16));
+#endif
+  return halves;
+}
 }  // namespace detail
 
-inline Vec<float> load(const BFloat16* p) {
-  detail::Halves halves;
-  std::memcpy(&halves, p, sizeof(halves));
-  return detail::widened(halves);
-}
-inline Vec<float> load(const BFloat16* p, int64_t n) {
-  detail::Halves halves{};
-  std::memcpy(&halves, p, static_cast<size_t>(n) * sizeof(BFloat16));
-  return detail::widened(halves);
-}
+inline Vec<float> load(const BFloat16* p) { return detail::widened(detail::load_halves(p)); }
+inline Vec<float> load(const BFloat16* p, int64_t n) { return detail::widened(detail::load_halves(p, n)); }
 inline void store(BFloat16* p, Vec<float> x) {
   const detail::Halves halves = detail::rounded(x);
   std::memcpy(static_cast<void*>(p), &halves, sizeof(halves));
 }
 inline void store(BFloat16* p, Vec<float> x, int64_t n) {
   const detail::Halves halves = detail::rounded(x);
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+  __m256i bits;
+  std::memcpy(&bits, &halves, sizeof(bits));
+  _mm256_mask_storeu_epi16(p, static_cast<__mmask16>((1u << n) - 1), bits);
+#else
   std::memcpy(static_cast<void*>(p), &halves, static_cast<size_t>(n) * sizeof(BFloat16));
+#endif
 }
 
 // Two adjacent bf16. A Vec<float> holds such pairs as bits.
@@ -64,16 +78,19 @@ inline Vec<float> load(const Pair* p, int64_t n) {
   std::memcpy(&x.v, p, static_cast<size_t>(n) * sizeof(Pair));
   return x;
 }
-// Pairs of the first n elements of two rows; if `second` is null, its elements are 0.
-inline Vec<float> load_pairs(const BFloat16* first, const BFloat16* second, int64_t n) {
-  detail::Halves low{}, high{};
-  std::memcpy(&low, first, static_cast<size_t>(n) * sizeof(BFloat16));
-  if (second) std::memcpy(&high, second, static_cast<size_t>(n) * sizeof(BFloat16));
-  const detail::Words words = __builtin_convertvector(low, detail::Words) | __builtin_convertvector(high, detail::Words)
-                                                                                << 16;
+// Pairs of the elements of two rows: all, or the first n and then zeros.
+inline Vec<float> pairs_of(detail::Halves first, detail::Halves second) {
+  const detail::Words words =
+      __builtin_convertvector(first, detail::Words) | __builtin_convertvector(second, detail::Words) << 16;
   Vec<float> x;
   std::memcpy(&x.v, &words, sizeof(words));
   return x;
+}
+inline Vec<float> load_pairs(const BFloat16* first, const BFloat16* second) {
+  return pairs_of(detail::load_halves(first), detail::load_halves(second));
+}
+inline Vec<float> load_pairs(const BFloat16* first, const BFloat16* second, int64_t n) {
+  return pairs_of(detail::load_halves(first, n), detail::load_halves(second, n));
 }
 
 // True where the processor multiplies pairs faster than floats.
