@@ -12,7 +12,8 @@
 //   │   ││    │ tile   │        Packing puts what the micro-kernel reads next to each other, so that transposed or
 //   └───┘└────┴────┴───┘        strided operands cost no more than plain ones.
 //
-// A row-major a needs no packing, because its rows are contiguous. A transposed a is packed unless it is small.
+// A row-major a needs no packing, because its rows are contiguous; rows of bf16 are read as pairs. A transposed a is
+// packed unless it is small.
 //
 // bf16 operands are widened as they are packed; where the processor multiplies pairs of them, the panels hold pairs
 // (multiply_pairs). Their sums are f32, and are stored outside c when c is bf16.
@@ -80,6 +81,11 @@ struct PanelBlock {
   // Panel ii of a, [depth, rows of the panel], with space for the elements that pack_panel writes beyond it.
   T* panel_a(int64_t ii) const { return packed_a + panels.begin(ii) * depth + ii * Vec<T>::size; }
 
+  // Row `at` of the block in a itself, as words.
+  const T* in_place_a(int64_t at) const {
+    return reinterpret_cast<const T*>(g.a.data + (row + at) * g.a.row + k * per_word * g.a.column);
+  }
+
   void pack_a(int64_t begin, int64_t end) const {
     for (int64_t ii = begin; ii < end; ++ii) {
       const int64_t at = panels.begin(ii), rows = panels.size(ii);
@@ -110,7 +116,7 @@ struct PanelBlock {
       }
     }
     const bool by_rows = !packed_a && g.a.column == 1;
-    const auto& kernels = by_rows ? micro_kernels<T, RowsA> : micro_kernels<T, ColumnsA, Pairs>;
+    const auto& kernels = by_rows ? micro_kernels<T, RowsA, Pairs> : micro_kernels<T, ColumnsA, Pairs>;
     alignas(64) T tile[in_c ? 1 : kMaxRows * kPanel<T>];
     const auto sums_at = [&]([[maybe_unused]] int64_t at, [[maybe_unused]] int64_t column) -> Sums<T> {
       if constexpr (in_c) {
@@ -123,12 +129,8 @@ struct PanelBlock {
     };
     for (int64_t ii = begin; ii < end; ++ii) {
       const int64_t at = panels.begin(ii), rows = panels.size(ii);
-      const T* a = packed_a;
-      if constexpr (std::is_same_v<S, T>) {
-        if (!packed_a) a = g.a.data + (row + at) * g.a.row + k * g.a.column;
-      }
-      if (packed_a) a = panel_a(ii);
-      const int64_t lda = packed_a ? rows : by_rows ? g.a.row : g.a.column;
+      const T* a = packed_a ? panel_a(ii) : in_place_a(at);
+      const int64_t lda = packed_a ? rows : by_rows ? g.a.row / per_word : g.a.column;
       for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
         const int64_t columns = std::min(kPanel<T>, nc - jj);
         const PanelB<T> b = panels_b[jj / kPanel<T>];
@@ -175,20 +177,26 @@ Tiling choose_tiling(int64_t panels_a, int64_t panels_b, int threads, double sec
   return best;
 }
 
+template <class T>
+bool is_aligned(const void* p) {
+  return reinterpret_cast<uintptr_t>(p) % alignof(T) == 0;
+}
+
 template <bool Pairs, class S, class C>
 void run(const Product<S, C>& g, int threads) {
   using T = computes_t<S>;
   const Split block_k(Pairs ? (g.k + 1) / 2 : g.k, kBlockK<T>);
   const bool partial = !std::is_same_v<C, T> && block_k.count > 1;
   const Split block_m(g.m, partial ? std::clamp<int64_t>(kMostPartial / g.n, 16 * kMaxRows, kBlockM) : kBlockM);
-  // Only operands of the type of computation can be read in place.
+  // Only operands of the type of computation can be read in place, and rows of a that consist of whole pairs.
   const bool direct = std::is_same_v<S, T> && g.b.column == 1 &&
                       (g.m <= kDirectRows || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
+  const bool whole_pairs = Pairs && g.k % 2 == 0 && g.a.row % 2 == 0 && is_aligned<T>(g.a.data);
   const bool reads_a =
-      std::is_same_v<S, T> &&
-      (g.a.column == 1 || (g.a.row == 1 && g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kDirectBytes));
+      ((std::is_same_v<S, T> || whole_pairs) && g.a.column == 1) ||
+      (std::is_same_v<S, T> && g.a.row == 1 && g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
   // Rows a multiple of 4 KB apart would evict one another from L1.
-  const bool in_place = reads_a && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
+  const bool in_place = reads_a && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(S)) % 4096 != 0;
   for (int64_t i = 0; i < block_m.count; ++i) {
     for (int64_t p = 0; p < block_k.count; ++p) {
       const int64_t mc = block_m.size(i), kc = block_k.size(p);

@@ -264,13 +264,14 @@ void micro_kernel(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ld
     for (int v = 0; v < Vecs; ++v) bk[v] = simd::load(b + v * size);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
-      const Vec<T> ak = Layout::row == 0 ? triple[r / 3 % kTriples][r % 3 * lda] : a[r * Layout::row];
+      T ak;  // a copy, because a may hold pairs of bf16
+      std::memcpy(&ak, Layout::row == 0 ? triple[r / 3 % kTriples] + r % 3 * lda : a + r * Layout::row, sizeof(T));
 #pragma GCC unroll 4
       for (int v = 0; v < Vecs; ++v) {
         if constexpr (Pairs) {
-          sum[r][v] = simd::dot(ak, bk[v], sum[r][v]);
+          sum[r][v] = simd::dot(Vec<T>(ak), bk[v], sum[r][v]);
         } else {
-          sum[r][v] = fma(ak, bk[v], sum[r][v]);
+          sum[r][v] = fma(Vec<T>(ak), bk[v], sum[r][v]);
         }
       }
     }

@@ -20,6 +20,10 @@ inline Vec<float> widened(Halves halves) {
   return x;
 }
 inline Halves rounded(Vec<float> x) {
+#if defined(__AVX512BF16__) && defined(__AVX512DQ__)
+  // The instruction turns denormal values to 0.
+  if (_mm512_fpclass_ps_mask(x.v, 0x20) == 0) return std::bit_cast<Halves>(_mm512_cvtneps_pbh(x.v));
+#endif
   Words words;
   std::memcpy(&words, &x.v, sizeof(words));
   const Words nearest = words + 0x7fff + ((words >> 16) & 1), quiet = words | 0x400000;
