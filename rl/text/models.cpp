@@ -26,7 +26,7 @@ Tensor spread(const Tensor& values, const TokenRows& rows) {
   return reshape(scatter_add(flat, 0, rows.indices.to(values.device()), values), rows.ids.shape());
 }
 
-int64_t logit_rows(int64_t vocab_size) { return std::max<int64_t>(1, (int64_t{1} << 22) / vocab_size); }
+int64_t logit_rows(int64_t vocab_size) { return std::max<int64_t>(1, (int64_t{1} << 25) / vocab_size); }
 
 LogitsAt logits_at(const Transformer& model, const TokenRows& rows, double temperature) {
   NoGrad no_grad;
@@ -42,7 +42,7 @@ TokenScores score_tokens(const Transformer& policy, const TokenRows& rows, doubl
 }
 
 TokenScores score_hidden(const Transformer& policy, const Tensor& hidden, const TokenRows& rows, double temperature,
-                         const Reference* full_kl_to) {
+                         const Reference* full_kl_to, int64_t most_rows) {
   const Tensor picked = at_indices(hidden, rows), tokens = rows.tokens.to(hidden.device());
   const LogitsAt reference = full_kl_to ? full_kl_to->logits(rows, temperature) : LogitsAt{};
   const int64_t count = picked.size(0);
@@ -58,7 +58,8 @@ TokenScores score_hidden(const Transformer& policy, const Tensor& hidden, const 
     return all;
   };
   // The full KL holds several tensors of the logits' size.
-  const int64_t size = std::max<int64_t>(1, logit_rows(policy.config.vocab_size) / (reference ? 4 : 1));
+  if (most_rows == 0) most_rows = logit_rows(policy.config.vocab_size);
+  const int64_t size = std::max<int64_t>(1, most_rows / (reference ? 4 : 1));
   std::vector<Tensor> all;
   if (count <= size) {
     all = score(picked, 0, count);

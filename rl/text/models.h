@@ -16,7 +16,7 @@ class Reference;
 
 // Logits divided by the temperature.
 Tensor at_temperature(const Tensor& logits, double temperature);
-// Rows of logits held in memory at a time: at most 2^22 values in total, but at least one row.
+// Rows of logits held in memory at a time: at most 2^25 values in total, but at least one row.
 int64_t logit_rows(int64_t vocab_size);
 // Logits [end - begin, V] at the indices begin … end - 1 of TokenRows::indices, divided by the temperature.
 using LogitsAt = std::function<Tensor(int64_t begin, int64_t end)>;
@@ -39,9 +39,10 @@ struct TokenScores {
 // are never in memory as a whole. The policy and the reference must outlive the tape.
 TokenScores score_tokens(const Transformer& policy, const TokenRows& rows, double temperature = 1,
                          const Reference* full_kl_to = nullptr);
-// score_tokens() from policy.hidden(rows.packed), for callers that also use the hidden states.
+// score_tokens() from policy.hidden(rows.packed), for callers that also use the hidden states. `most_rows`: of a chunk,
+// 0 for logit_rows().
 TokenScores score_hidden(const Transformer& policy, const Tensor& hidden, const TokenRows& rows, double temperature = 1,
-                         const Reference* full_kl_to = nullptr);
+                         const Reference* full_kl_to = nullptr, int64_t most_rows = 0);
 // values [M] at TokenRows::indices → [B, T], 0 elsewhere. Differentiable.
 Tensor spread(const Tensor& values, const TokenRows& rows);
 

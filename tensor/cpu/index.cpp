@@ -38,7 +38,8 @@ void scatter_add(const View& y, const View& index, const View& x, int dim) {
     const auto w = plan_loop(lines_x, lines_index, lines_y);
     const int64_t length = x.shape[dim];
     const int64_t x_step = w.inner_stride(0), index_step = w.inner_stride(1), y_step = w.inner_stride(2);
-    parallel_for(w.n, row_grain(length, kGrain), [&](int64_t begin, int64_t end) {
+    constexpr int64_t fewest = 128;  // lines: of contiguous ones, parts of a few cache lines are added
+    parallel_for(w.n, std::max(fewest, row_grain(length, kGrain)), [&](int64_t begin, int64_t end) {
       w.run(begin, end, [&](const auto& at, int64_t n) {
         for (int64_t k = 0; k < length; ++k) {
           const X* from = x.as<const X>() + at[0] + k * x.strides[dim];

@@ -14,7 +14,7 @@ using namespace pg::rl;
 
 namespace {
 
-constexpr int64_t kVocab = 8192;
+constexpr int64_t kVocab = 65536;  // 512 rows of logits are a chunk
 
 // Responses of 128 tokens from a large vocabulary. The reward grows with the first token's id.
 struct LongResponses : TextTask {
@@ -35,9 +35,9 @@ struct LongResponses : TextTask {
   }();
 };
 
-Transformer make_policy(DType dtype) {
+Transformer make_policy(DType dtype, int64_t vocab = kVocab) {
   Generator g(3);
-  return Transformer({.vocab_size = kVocab,
+  return Transformer({.vocab_size = vocab,
                       .block_size = 129,
                       .n_layer = 1,
                       .n_head = 1,
@@ -93,20 +93,21 @@ TEST_CASE("rl memory: the logits of an update are never in memory twice, nor as 
 }
 
 TEST_CASE("rl memory: logits in pieces give the log-probabilities and gradients of the whole", "[rl][rl_memory]") {
-  // 5 responses of 120 tokens: 600 rows, of which 512 fit into a chunk, or 128 with the full KL.
+  // 5 responses of 120 tokens: 600 rows in chunks of 512, or of 128 with the full KL.
+  constexpr int64_t vocab = 1000, chunk = 512;
   Generator g(7);
   std::vector<Response> all(5);
   for (Response& r : all) {
-    r.prompt = {static_cast<int32_t>(g.integer(kVocab))};
-    for (int i = 0; i < 120; ++i) r.tokens.push_back(static_cast<int32_t>(g.integer(kVocab)));
+    r.prompt = {static_cast<int32_t>(g.integer(vocab))};
+    for (int i = 0; i < 120; ++i) r.tokens.push_back(static_cast<int32_t>(g.integer(vocab)));
     r.chosen.assign(120, 1);
   }
   std::vector<const Response*> view;
   for (const Response& r : all) view.push_back(&r);
   const TokenRows rows = token_rows(view);
-  REQUIRE(rows.indices.size(0) > logit_rows(kVocab));
-  Transformer policy = make_policy(f64);
-  Transformer other = make_policy(f64);
+  REQUIRE(rows.indices.size(0) == 600);
+  Transformer policy = make_policy(f64, vocab);
+  Transformer other = make_policy(f64, vocab);
   for (const auto& [name, parameter] : named_parameters(other)) {
     parameter.detach().copy_from(parameter.detach() + Tensor::normal(parameter.shape(), 0, 0.1, g, f64));
   }
@@ -123,7 +124,7 @@ TEST_CASE("rl memory: logits in pieces give the log-probabilities and gradients 
       policy.wte.weight.zero_grad();
       Tensor log_prob, entropy, kl;
       if (pieces) {
-        const TokenScores s = score_hidden(policy, leaf, rows, temperature, full ? &reference : nullptr);
+        const TokenScores s = score_hidden(policy, leaf, rows, temperature, full ? &reference : nullptr, chunk);
         log_prob = s.log_prob;
         entropy = s.entropy;
         kl = s.full_kl;

@@ -91,10 +91,13 @@ struct Forward {
     }
   }
 
-  // Processes the queries [t0, t0 + count) of all heads that use head h of k and v.
+  // Processes the queries [t0, t0 + count) of all heads that use head h of k and v. A tile holds queries of one head,
+  // or in decoding, where there is one query, all heads.
   void run(int64_t b, int64_t h, int64_t t0, int64_t count) const {
-    const Split tiles(count, kMaxRows);
     const int64_t group = s.group(), rows = group * count;
+    const bool decodes = count == 1;
+    const int64_t sets = decodes ? 1 : group, in_set = decodes ? group : count, t_step = decodes ? 0 : 1;
+    const Split tiles(in_set, kMaxRows);
     T* packed_k = scratch<T>(Scratch::attention,
                              kKeys * (2 * s.padded + 1 + kMaxRows) + rows * (s.size + s.padded + 2) + Vec<T>::size);
     T* copied_v = packed_k + kKeys * s.padded;
@@ -107,11 +110,11 @@ struct Forward {
     std::fill(o, o + rows * s.padded, T(0));
     std::fill(m, m + rows, -std::numeric_limits<T>::infinity());
     std::fill(l, l + rows, T(0));
-    for (int64_t g = 0; g < group; ++g) {
+    for (int64_t g = 0; g < sets; ++g) {
       for (int64_t i = 0; i < tiles.count; ++i) {
         const int64_t row = tiles.begin(i), n = tiles.size(i);
-        pack_panel(packed_q + (g * count + row) * s.size, row_of<S>(q, b, h * group + g, t0 + row), q.strides[2], 1, n,
-                   n, s.size);
+        const S* from = decodes ? row_of<S>(q, b, h * group + row, t0) : row_of<S>(q, b, h * group + g, t0 + row);
+        pack_panel(packed_q + (g * in_set + row) * s.size, from, q.strides[decodes ? 1 : 2], 1, n, n, s.size);
       }
     }
     const int64_t length = s.length(b), end = s.visible(t0 + count - 1, length);
@@ -120,10 +123,10 @@ struct Forward {
       if (rows > 1) block.template transposed<S>(s, k, b, h, packed_k);
       const Rows<T> value = block.template rows<S>(s, v, b, h, copied_v);
       const T* keep = block.keep(keep_space);
-      for (int64_t g = 0; g < group; ++g) {
+      for (int64_t g = 0; g < sets; ++g) {
         for (int64_t i = 0; i < tiles.count; ++i) {
-          const int64_t t = t0 + tiles.begin(i), n = tiles.size(i), row = g * count + tiles.begin(i);
-          const int64_t most = block.seen(s, t + n - 1, length);
+          const int64_t t = t0 + t_step * tiles.begin(i), n = tiles.size(i), row = g * in_set + tiles.begin(i);
+          const int64_t most = block.seen(s, t + t_step * (n - 1), length);
           if (most == 0) continue;
           if (rows == 1) {
             const Matrix<S> transposed{row_of<S>(k, b, h, first), 1, k.strides[2]};
@@ -132,7 +135,7 @@ struct Forward {
             multiply_tile<PackedA>(n, round_up(most, Vec<T>::size), s.size, packed_q + row * s.size, packed_k,
                                    int64_t{kKeys}, scores, int64_t{kKeys}, T(0));
           }
-          tile(block, t, n, length, value, keep, scores, m + row, l + row, o + row * s.padded);
+          tile(block, t, t_step, n, length, value, keep, scores, m + row, l + row, o + row * s.padded);
         }
       }
     }
@@ -141,12 +144,13 @@ struct Forward {
     }
   }
 
-  // Adds one tile, the scores of n rows against one block of keys, to the rows' softmax and output.
-  void tile(const KeyBlock<T>& block, int64_t t, int64_t n, int64_t length, Rows<T> value, const T* keep, T* scores,
-            T* m, T* l, T* o) const {
+  // Adds one tile, the scores of n rows against one block of keys, to the rows' softmax and output. Row r is query
+  // t + r·t_step.
+  void tile(const KeyBlock<T>& block, int64_t t, int64_t t_step, int64_t n, int64_t length, Rows<T> value,
+            const T* keep, T* scores, T* m, T* l, T* o) const {
     int64_t seen[kMaxRows], common = kKeys;
     for (int64_t r = 0; r < n; ++r) {
-      seen[r] = block.seen(s, t + r, length);
+      seen[r] = block.seen(s, t + t_step * r, length);
       common = std::min(common, seen[r]);
     }
     advance(n, scores, seen, keep, m, l, o);

@@ -115,16 +115,20 @@ struct KeyBlock {
     if constexpr (std::is_same_v<S, T>) {
       if (s.size == s.padded && !mask) return {from, x.strides[2]};
     }
-    std::fill(space, space + count * s.padded, T(0));
+    if (s.size != s.padded || mask) std::fill(space, space + count * s.padded, T(0));
     for (int64_t i = 0; i < count; ++i) {
       if (attends(i)) simd::convert(space + i * s.padded, from + i * x.strides[2], s.size);
     }
     return {space, s.padded};
   }
-  // The block transposed, [size, kKeys]; the columns after `count` are 0.
+  // The block transposed, [size, kKeys]: `count` columns, padded with 0 to whole vectors. The elements of a row of x
+  // are contiguous.
   template <class S>
   void transposed(const AttentionSizes<T>& s, const View& x, int64_t b, int64_t h, T* space) const {
-    pack_panel(space, row_of<S>(x, b, h, first), x.strides[2], 1, count, kKeys, s.size);
+    constexpr int64_t vector = simd::Vec<T>::size;
+    for (int64_t i = 0; i < count; i += vector) {
+      pack_across(space + i, kKeys, row_of<S>(x, b, h, first + i), x.strides[2], std::min(vector, count - i), s.size);
+    }
   }
   // 1 for keys that the mask allows, 0 for others, in `space` [kKeys]; nullptr without a mask.
   const T* keep(T* space) const {

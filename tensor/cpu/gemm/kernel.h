@@ -131,6 +131,18 @@ template <class T, class S>
 void pack_across(T* dst, int64_t width, const S* src, int64_t line_stride, int64_t lines, int64_t depth) {
   constexpr int size = simd::Vec<T>::size;
   int64_t k = 0;
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<S, BFloat16>) {
+    // Pairs are transposed as words, and widened after that.
+    for (; line_stride % 2 == 0 && k + 2 * size <= depth; k += 2 * size) {
+      simd::Vec<T> block[size];
+      load_transposed<true>(block, reinterpret_cast<const simd::Pair*>(src + k), line_stride / 2, lines, size);
+#pragma GCC unroll 16
+      for (int j = 0; j < size; ++j) {
+        store(dst + (k + 2 * j) * width, simd::firsts(block[j]));
+        store(dst + (k + 2 * j + 1) * width, simd::seconds(block[j]));
+      }
+    }
+  }
   for (; k + size <= depth; k += size) {
     simd::Vec<T> block[size];
     load_transposed<true>(block, src + k, line_stride, lines, size);
