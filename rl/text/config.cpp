@@ -103,6 +103,7 @@ std::vector<Field> fields(ExpertIterationConfig& c) {
                  {"lr", &c.lr, "learning rate", kNotNegative},
                  clip_field(c.max_grad_norm),
                  {"shuffle-rewards", &c.shuffle_rewards, "a control: other responses count as right"},
+                 {"max-rows", &c.max_rows, "responses sampled at a time; 0: all", whole_from(0)},
                  seed_field(c.seed)},
                 fields(c.adamw));
 }

@@ -93,6 +93,7 @@ Metrics expert_iteration(Transformer& policy, const TextTask& task, const Expert
   Experience experience = rollout_on_ranks(*comm, policy, task, problems,
                                            {.samples = config.samples,
                                             .temperature = config.temperature,
+                                            .max_rows = config.max_rows,
                                             .seed = random_stream(config.seed, ~uint64_t{0}).seed(),
                                             .first_row = number << 32});
   Metrics metrics, rolled_out;

@@ -24,6 +24,7 @@ NextBatch sft_batches(const TextTask& task, int64_t size);
 struct ExpertIterationConfig {
   int64_t problems = 64, samples = 8;  // per iteration
   double temperature = 1;
+  int64_t max_rows = 0;     // responses sampled at a time; 0: all
   int64_t epochs = 2;       // passes over the kept responses
   int64_t batch = 64;       // responses per optimizer step
   int64_t micro_batch = 0;  // responses per forward pass, at most; 0: all of a batch

@@ -286,6 +286,9 @@ expert --task sort --length 3 --init runs/*_sft --iterations 1 --name begun
 sed 's/^iterations: 1$/iterations: 2/' "$(echo runs/*_begun)/config.yaml" >more.yaml && mv more.yaml "$(echo runs/*_begun)/config.yaml"
 expert --resume runs/*_begun
 cmp -s runs/*_expert/checkpoint.safetensors runs/*_begun/checkpoint.safetensors || bad 'a resumed pg expert-iteration does not end with the bytes of one that went on'
+expert --task sort --length 3 --init runs/*_sft --iterations 2 --max-rows 3 --name few
+cmp -s runs/*_expert/checkpoint.safetensors runs/*_few/checkpoint.safetensors || bad '--max-rows changes what pg expert-iteration learns'
+says 1 'smaller --max-rows' "$pg" expert-iteration --task sort --problems 16777216 --samples 16777216 --name huge
 says 0 'greedy' "$pg" env --total-steps 2048 --eval-episodes 2 --name cart
 says 0 'greedy' "$pg" env --config "$(echo runs/*_cart)/config.yaml" --name cart_again --threads 1
 cmp -s runs/*_cart/checkpoint.safetensors runs/*_cart_again/checkpoint.safetensors || bad 'a saved config of pg env does not repeat its run'

@@ -159,8 +159,8 @@ int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& give
   check(!problems.empty(), "pg eval: the task {} has no held-out problems", task->name());
   const int64_t count = std::ssize(problems), rows = std::max<int64_t>(1, o.max_rows / o.samples);
   for (const LoadedModel& m : models) {
-    check_batch_memory(used_config(*m.model, *task), std::min(rows, count) * o.samples,
-                       "a smaller --max-rows or fewer --samples");
+    check_rollout_memory(used_config(*m.model, *task), std::min(rows, count) * o.samples,
+                         "a smaller --max-rows or fewer --samples");
   }
   check_memory(1e3 * static_cast<double>(count) * static_cast<double>(o.samples) * static_cast<double>(models.size()),
                fmt::format("{} x {} responses of {} models", count, o.samples, models.size()),

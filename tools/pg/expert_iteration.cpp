@@ -42,8 +42,9 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
   start_threads(o.common.run.threads, comm);
   const auto task = make_task(o.common);
   const auto policy = make_policy(o.common, *task, o.config.seed, comm.device());
-  check_batch_memory(used_config(*policy, *task), o.config.problems * o.config.samples,
-                     "fewer --problems or --samples");
+  const int64_t responses = o.config.problems * o.config.samples, most = o.config.max_rows;
+  check_rollout_memory(used_config(*policy, *task), most > 0 ? std::min(most, responses) : responses,
+                       "a smaller --max-rows, or fewer --problems or --samples");
   int64_t done = 0;
   if (resumed) {
     const Checkpoint checkpoint = load_checkpoint(checkpoint_path(o.common.run.resume));

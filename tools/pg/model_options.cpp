@@ -52,10 +52,20 @@ void check_model_memory(const TransformerConfig& c) {
                "fewer --layers or a smaller --width");
 }
 
-void check_batch_memory(const TransformerConfig& c, int64_t rows, const std::string& remedy) {
-  const auto n = [](int64_t x) { return static_cast<double>(x); };
-  check_memory(n(rows) * n(c.block_size) * n(c.n_layer) * n(c.n_embd) * static_cast<double>(size_of(c.dtype)),
+namespace {
+void check_sequences(const TransformerConfig& c, int64_t rows, double bytes_per_token, const std::string& remedy) {
+  check_memory(static_cast<double>(rows) * static_cast<double>(c.block_size) * bytes_per_token,
                fmt::format("a batch of {} sequences of {} tokens", rows, c.block_size), remedy);
+}
+}  // namespace
+
+void check_batch_memory(const TransformerConfig& c, int64_t rows, const std::string& remedy) {
+  const double inputs = static_cast<double>(c.n_layer) * static_cast<double>(c.n_embd);
+  check_sequences(c, rows, inputs * static_cast<double>(size_of(c.dtype)), remedy);
+}
+
+void check_rollout_memory(const TransformerConfig& c, int64_t rows, const std::string& remedy) {
+  check_sequences(c, rows, cache_bytes_per_token(c), remedy);
 }
 
 }  // namespace pg::tools

@@ -24,5 +24,7 @@ void check_memory(double bytes, const std::string& what, const std::string& reme
 void check_model_memory(const TransformerConfig& config);
 // check_memory() for `rows` sequences in one forward and backward pass. It counts only the inputs of the blocks.
 void check_batch_memory(const TransformerConfig& config, int64_t rows, const std::string& remedy);
+// check_memory() for `rows` sequences that are generated at a time. It counts only their keys and values.
+void check_rollout_memory(const TransformerConfig& config, int64_t rows, const std::string& remedy);
 
 }  // namespace pg::tools

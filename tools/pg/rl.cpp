@@ -126,10 +126,9 @@ int run_rl(const RlOptions& o, Comm& comm) {
   const auto policy = make_policy(o.common, *task, config.seed, comm.device());
   const int64_t responses = config.batch.prompts * config.batch.samples;
   if (o.sft.max_steps > 0) check_batch_memory(used_config(*policy, *task), o.sft_batch, "a smaller --sft-batch");
-  // At least the keys that a rollout keeps.
-  check_batch_memory(used_config(*policy, *task),
-                     config.max_rows > 0 ? std::min(config.max_rows, responses) : responses,
-                     "fewer --prompts or --samples, or a smaller --max-rows");
+  check_rollout_memory(used_config(*policy, *task),
+                       config.max_rows > 0 ? std::min(config.max_rows, responses) : responses,
+                       "fewer --prompts or --samples, or a smaller --max-rows");
   check_memory(1e3 * static_cast<double>(responses), fmt::format("a step of {} responses", responses),
                "fewer --prompts or --samples");
   const std::string note = task->held_out_note().empty() ? "" : "\n" + task->held_out_note();
