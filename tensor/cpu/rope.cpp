@@ -1,6 +1,8 @@
 // Rotary position embedding (Su et al. 2021, arXiv:2104.09864) in the half-split layout: element i pairs with i + D/2
 // and is rotated by position · frequency(base^(-2i/D)).
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "tensor/cpu/kernels_cpu.h"
@@ -18,38 +20,54 @@ void rope(const View& y, const View& x, const RopeArgs& args, double beta) {
     }
     const T b = static_cast<T>(beta);
     // One task rotates all heads at one position, for one row of the batch, or for all rows if they share positions.
-    const int64_t rows = first ? 1 : batch;
-    parallel_for(batch / std::max<int64_t>(1, rows) * steps, row_grain(rows * heads * half, kCostlyGrain),
-                 [&](int64_t begin, int64_t end) {
-                   std::vector<T> cosine(static_cast<size_t>(half)), sine(static_cast<size_t>(half));
-                   for (int64_t task = begin; task < end; ++task) {
-                     const int64_t row0 = task / steps, t = task % steps;
-                     const double position = static_cast<double>((first ? first[row0] : 0) + t);
-                     for (int64_t i = 0; i < half; ++i) {
-                       const double angle = position * frequency[i];
-                       cosine[i] = static_cast<T>(std::cos(angle));
-                       sine[i] = static_cast<T>(args.inverse ? -std::sin(angle) : std::sin(angle));
-                     }
-                     const T *c = cosine.data(), *s = sine.data();
-                     for (int64_t row = row0; row < row0 + rows; ++row) {
-                       for (int64_t h = 0; h < heads; ++h) {
-                         const X* from = x.as<const X>() + row * x.strides[0] + h * x.strides[1] + t * x.strides[2];
-                         Y* to = y.as<Y>() + row * y.strides[0] + h * y.strides[1] + t * y.strides[2];
-                         for_vectors<T>(half, [=](int64_t i, int64_t m) {
-                           const Vec<T> u = load_lanes(from + i, m), v = load_lanes(from + half + i, m);
-                           const Vec<T> ci = load_lanes(c + i, m), si = load_lanes(s + i, m);
-                           Vec<T> low = u * ci - v * si, high = v * ci + u * si;
-                           if (b != 0) {
-                             low += load_lanes(to + i, m) * b;
-                             high += load_lanes(to + half + i, m) * b;
-                           }
-                           store_lanes(to + i, low, m);
-                           store_lanes(to + half + i, high, m);
-                         });
-                       }
-                     }
-                   }
-                 });
+    const int64_t rows = first ? 1 : batch, tasks = batch / std::max<int64_t>(1, rows) * steps;
+    const auto position_of = [=](int64_t task) { return (first ? first[task / steps] : 0) + task % steps; };
+    const auto angles = [&](int64_t position, T* cosine, T* sine) {
+      for (int64_t i = 0; i < half; ++i) {
+        const double angle = static_cast<double>(position) * frequency[i];
+        cosine[i] = static_cast<T>(std::cos(angle));
+        sine[i] = static_cast<T>(args.inverse ? -std::sin(angle) : std::sin(angle));
+      }
+    };
+    // Rows of a batch are often at the same positions: their cosines and sines are computed once.
+    int64_t lowest = std::numeric_limits<int64_t>::max(), highest = 0;
+    for (int64_t task = 0; task < tasks; ++task) {
+      lowest = std::min(lowest, position_of(task));
+      highest = std::max(highest, position_of(task));
+    }
+    const bool shared = highest - lowest < tasks;
+    std::vector<T> table(shared && tasks > 0 ? static_cast<size_t>(2 * half * (highest - lowest + 1)) : 0);
+    if (!table.empty()) {
+      parallel_for(highest - lowest + 1, row_grain(half, kCostlyGrain), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) angles(lowest + i, &table[2 * half * i], &table[(2 * i + 1) * half]);
+      });
+    }
+    parallel_for(tasks, row_grain(rows * heads * half, kCostlyGrain), [&](int64_t begin, int64_t end) {
+      std::vector<T> own(table.empty() ? static_cast<size_t>(2 * half) : 0);
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t row0 = task / steps, t = task % steps;
+        if (table.empty()) angles(position_of(task), own.data(), own.data() + half);
+        const T* c = table.empty() ? own.data() : table.data() + 2 * half * (position_of(task) - lowest);
+        const T* s = c + half;
+        for (int64_t row = row0; row < row0 + rows; ++row) {
+          for (int64_t h = 0; h < heads; ++h) {
+            const X* from = x.as<const X>() + row * x.strides[0] + h * x.strides[1] + t * x.strides[2];
+            Y* to = y.as<Y>() + row * y.strides[0] + h * y.strides[1] + t * y.strides[2];
+            for_vectors<T>(half, [=](int64_t i, int64_t m) {
+              const Vec<T> u = load_lanes(from + i, m), v = load_lanes(from + half + i, m);
+              const Vec<T> ci = load_lanes(c + i, m), si = load_lanes(s + i, m);
+              Vec<T> low = u * ci - v * si, high = v * ci + u * si;
+              if (b != 0) {
+                low += load_lanes(to + i, m) * b;
+                high += load_lanes(to + half + i, m) * b;
+              }
+              store_lanes(to + i, low, m);
+              store_lanes(to + half + i, high, m);
+            });
+          }
+        }
+      }
+    });
   };
   visit_stored(x.dtype, "rope", [&]<class X, class T>(std::type_identity<X> held, std::type_identity<T> computes) {
     y.dtype == x.dtype ? run(computes, held, held) : run(computes, held, computes);
