@@ -100,6 +100,12 @@ tiny 0 'using the built-in stories instead' --data tinyshakespeare
 says 1 'tinyshakespeare.txt could not be downloaded' "$pg" fetch tinyshakespeare.txt
 says 1 'known are: tinyshakespeare.txt' "$pg" fetch nothing
 says 0 'public domain' "$pg" fetch --list
+# Help says once what an option allows.
+for command in $("$pg" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'); do
+  says 0 -h,--help "$pg" "$command" --help
+  grep -E '(\([^()]*\)).*\1$' out && bad "pg $command --help says twice what an option allows"
+done
+says 0 'hanoi: any position, or all disks on one peg (random, standard), default random' "$pg" rl --help
 # An answer equals another or not; a broken line of pairs is named.
 says 0 'yes' "$pg" grade '\frac12' 0.5
 says 2 'the normal forms differ' "$pg" grade 3.14159 '\pi' --explain
