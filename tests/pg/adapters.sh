@@ -35,6 +35,11 @@ train gpt --tokenizer tok.json
 train latent --tokenizer tok.json --kv-latent-size 8
 train chars
 for name in base gpt; do says 0 out "$name" "$pg" export "$(run $name)" $name; done
+# A run's model is named by its type, or as a transformer if it has none of them.
+says 0 out 'model          llama, 2 layers' "$pg" info "$(run base)"
+says 0 out 'model          gpt2, 2 layers' "$pg" info "$(run gpt)"
+says 0 out 'model          transformer, 2 layers' "$pg" info "$(run latent)"
+says 0 out '"architecture":"llama"' "$pg" info "$(run base)" --json
 tune() { # tune STATUS FILE TEXT OPTIONS…
   status=$1 file=$2 text=$3
   shift 3
@@ -67,6 +72,7 @@ for base in base gpt; do
     fi
   done
 done
+says 0 out 'model          llama, 2 layers' "$pg" info "$(run tuned_base)"
 grep -q '"base_model_name_or_path": "base"' adapter_base/adapter_config.json || bad 'the folder does not name its base model'
 # In bf16 too, and from a folder merged into another one.
 if ! echo 'the cat' | "$pg" chat base --adapter adapter_base --dtype bf16 --tokens 4 >out 2>err || ! grep -q . out; then
