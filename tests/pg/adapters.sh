@@ -82,6 +82,18 @@ says 0 out merged_again "$pg" export base merged_again --adapter adapter_base
 cmp -s merged_base/model.safetensors merged_again/model.safetensors || bad 'merging from a folder gives other weights'
 says 0 out adapter_again "$pg" export base adapter_again --adapter adapter_base --adapter-only
 cmp -s adapter_base/adapter_model.safetensors adapter_again/adapter_model.safetensors || bad 'adapters change on their way'
+# Weights that are not finite are refused, of a run, of a folder, of adapters alone and merged.
+says 0 out 'in adapters are trained' "$pg" sft --data data.jsonl --init base --chat-template chatml --lora-rank 2 --lr 1e300 \
+  --min-lr 1e300 --clip 0 --steps 1 --batch 4 --val-share 0 --name ruined
+says 0 out 'pg sample' "$pg" train --data text --tokenizer tok.json --layers 1 --heads 2 --width 16 --context 16 --batch 2 \
+  --eval-batches 1 --warmup 0 --lr 1e300 --min-lr 1e300 --clip 0 --steps 1 --name infinite
+for way in "$(run infinite) none" "$(run ruined) none" "$(run ruined) none --adapter-only"; do
+  # shellcheck disable=SC2086
+  says 1 err "has numbers that are not finite; nothing was written" "$pg" export $way
+  [ "$(wc -l <err)" = 1 ] || bad 'an error is more than a sentence'
+  [ ! -e none ] || bad 'a refused export makes a folder'
+done
+grep -q 'lora_' err || bad 'the error does not name the adapter'
 # A folder that is there is not changed.
 for folder in adapter_base merged_base; do
   says 1 err 'choose another folder' "$pg" export "$(run tuned_base)" $folder --adapter-only
