@@ -197,8 +197,9 @@ sed -i '24s/"response":"\([^"\\]\|\\.\)*"/"response":"(("/; 24s/"finished":false
 sed -i '24s/"solved":true/"solved":false/' audited/results.jsonl
 cp -r audited before_audit
 # shellcheck disable=SC2086
-says 0 err 'audited/audit.jsonl: verdicts of 48 responses' "$pg" eval $graded --audit --json
+says 0 err 'verdicts to look at, of 48 responses' "$pg" eval $graded --audit --json
 [ "$(wc -l <out)" = 1 ] || bad '--audit with --json prints more than an object'
+grep -q "^audited/audit.jsonl: $(wc -l <audited/audit.jsonl) verdicts" err || bad '--audit counts other verdicts than it writes'
 cmp -s before_audit/results.jsonl audited/results.jsonl || bad '--audit changes results'
 grep -q '^{"model":0,.*"why":"outside","given":"[0-9]*".*"verdict":"yes".*"rule":".*"steps":.*"finished":false' \
   audited/audit.jsonl || bad 'the audit lacks an answer outside of the form'

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "nn/checkpoint.h"
 #include "nn/config_json.h"
@@ -140,7 +141,8 @@ void take_options_of_run(const EvalModelOptions& model, Given& given) {
 
 void write_audit(const EvalFolder& folder, const EvalAudit& audit, int64_t responses) {
   folder.write("audit.jsonl", audit.lines);
-  remark(stderr, "{}/audit.jsonl: verdicts of {} responses to look at\n", folder.path(), responses);
+  const int64_t verdicts = std::accumulate(audit.counts.begin(), audit.counts.end(), int64_t{0});
+  remark(stderr, "{}/audit.jsonl: {} verdicts to look at, of {} responses\n", folder.path(), verdicts, responses);
   for (size_t i = 0; i < audit.counts.size(); ++i) {
     remark(stderr, "  {:7} {:6}  {}\n", audit_reasons()[i].name, audit.counts[i], audit_reasons()[i].about);
   }
