@@ -179,9 +179,25 @@ bool like_llama(const TransformerConfig& c) {
   return c.norm == NormKind::rms && c.positions == Positions::rope && c.mlp == MlpKind::swiglu && !c.bias;
 }
 
+// Null: none of the known ones.
+const detail::ModelFamily* family_of(const TransformerConfig& c) {
+  if (c.latent() || !c.causal) return nullptr;
+  for (const detail::ModelFamily& f : detail::model_families()) {
+    const bool alike =
+        f.like_llama ? like_llama(c) && f.has_qkv_bias == c.qkv_bias && f.has_qk_norm == c.qk_norm : like_gpt2(c);
+    if (alike) return &f;
+  }
+  return nullptr;
+}
+
 const char* torch_dtype(DType dtype) { return dtype == bf16 ? "bfloat16" : dtype == f64 ? "float64" : "float32"; }
 
 }  // namespace
+
+std::string_view hf_model_type(const TransformerConfig& c) {
+  const detail::ModelFamily* family = family_of(c);
+  return family ? family->name : "";
+}
 
 void check_no_latent(const TransformerConfig& c) {
   check(!c.latent(), "pretrained: the model has latent attention, which none of the model types {} has",
@@ -202,10 +218,14 @@ TransformerConfig config_from_hf(std::string_view text, std::string_view what) {
 
 std::string config_to_hf(const TransformerConfig& c) {
   check_no_latent(c);
+  const detail::ModelFamily* family = family_of(c);
+  check(family != nullptr,
+        "config.json: no model type of {} has this combination of norm, positions, mlp, biases and attention",
+        fmt::join(names_of(detail::model_families()), ", "));
   Json json;
-  if (like_gpt2(c)) {
-    json = {{"architectures", {"GPT2LMHeadModel"}},
-            {"model_type", "gpt2"},
+  if (!family->like_llama) {
+    json = {{"architectures", {family->architecture}},
+            {"model_type", family->name},
             {"vocab_size", c.vocab_size},
             {"n_positions", c.block_size},
             {"n_ctx", c.block_size},
@@ -219,13 +239,6 @@ std::string config_to_hf(const TransformerConfig& c) {
             {"embd_pdrop", c.dropout},
             {"attn_pdrop", 0.0}};
   } else {
-    const auto family = std::find_if(
-        detail::model_families().begin(), detail::model_families().end(), [&](const detail::ModelFamily& f) {
-          return f.like_llama && f.has_qkv_bias == c.qkv_bias && f.has_qk_norm == c.qk_norm;
-        });
-    check(like_llama(c) && family != detail::model_families().end(),
-          "config.json: no model type of {} has this combination of norm, positions, mlp and biases",
-          fmt::join(names_of(detail::model_families()), ", "));
     json = {{"architectures", {family->architecture}},
             {"model_type", family->name},
             {"vocab_size", c.vocab_size},

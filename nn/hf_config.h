@@ -15,6 +15,9 @@ TransformerConfig config_from_hf(std::string_view json, std::string_view what);
 // The text of a config.json from which transformers builds the same model. An Error names the feature that none of the
 // known types has.
 std::string config_to_hf(const TransformerConfig& config);
+// The model type, as config_to_hf() writes it; empty if no known type has this configuration, such as bidirectional
+// attention.
+std::string_view hf_model_type(const TransformerConfig& config);
 // Error for a model with latent attention, which no known type has.
 void check_no_latent(const TransformerConfig& config);
 

@@ -32,9 +32,13 @@ TextTaskRow row(const PuzzleRow& puzzles) {
 }  // namespace
 
 std::optional<std::string> TextTask::answer_of(std::span<const int32_t> response) const {
-  if (end_id() < 0) return text(response);
-  if (response.empty() || response.back() != end_id()) return std::nullopt;
-  return text(response.first(response.size() - 1));
+  const bool has_end = end_id() >= 0 && !response.empty() && response.back() == end_id();
+  return answer_in(text(has_end ? response.first(response.size() - 1) : response), has_end || end_id() < 0);
+}
+
+std::optional<std::string> TextTask::answer_in(std::string_view response, bool ended) const {
+  if (!ended) return std::nullopt;
+  return std::string(response);
 }
 
 std::string TextTask::described(const Puzzle& puzzle) const { return puzzle.question; }

@@ -61,9 +61,14 @@ class TextTask {
   virtual std::string held_out_note() const { return ""; }
   // Scores the response as sampled, including its end_id if it has one.
   virtual Score score(const Problem& problem, std::span<const int32_t> response) const = 0;
-  // The answer that a response gives, for a vote among responses; none if it gives none. Unless a task says more, the
+  // The answer that a response gives, for a vote among responses; none if it gives none.
+  std::optional<std::string> answer_of(std::span<const int32_t> response) const;
+  // The same of a response's text without its end_id; `ended`: it had one, or needs none. Unless a task says more, the
   // text of a response that has ended.
-  virtual std::optional<std::string> answer_of(std::span<const int32_t> response) const;
+  virtual std::optional<std::string> answer_in(std::string_view response, bool ended) const;
+  // Whether score() compares the answer with the gold answer of the problem's puzzle by grade_answer()
+  // (tasks/grade/grade.h).
+  virtual bool uses_grader() const { return false; }
   // The text that the task is taken from, if any: the data of a bigram baseline.
   virtual std::span<const int32_t> corpus() const { return {}; }
   // One sentence if that text is not the requested one or was changed while reading, else empty.

@@ -172,7 +172,7 @@ void show_stages(kit::Demo& demo, const Impl& impl) {
   demo.heading("Imitate, select, reinforce");
   const OneThread one_thread;
   const auto task = character_task(std::make_unique<GradedCountdown>(impl));
-  const uint64_t seeds = demo.full() ? 5 : 1;
+  const uint64_t seeds = demo.full() ? 10 : 1;
   Transformer untrained = new_policy(*task, 1);
   demo.say(
       "Countdown with two or three numbers up to 20, \"3,5,7:22=\" -> \"3*5+7\". A new GPT reads characters ({} "

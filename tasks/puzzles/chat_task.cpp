@@ -69,14 +69,14 @@ class ChatTask : public TextTask {
     for (Puzzle& puzzle : held_out_puzzles(*puzzles_, count)) problems.push_back(problem_of(std::move(puzzle)));
     return problems;
   }
-  std::optional<std::string> answer_of(std::span<const int32_t> response) const override {
+  std::optional<std::string> answer_in(std::string_view response, bool ended) const override {
     // A response ends with the stop text of its style, if it has one, or with the end token.
-    const std::optional<std::string> all =
-        prompt_.style().stop.empty() ? TextTask::answer_of(response) : text(response);
-    const auto answer = all ? prompt_.answer_in(*all) : std::nullopt;
+    if (prompt_.style().stop.empty() && !ended) return std::nullopt;
+    const auto answer = prompt_.answer_in(response);
     if (!answer) return std::nullopt;
     return std::string(*answer);
   }
+  bool uses_grader() const override { return puzzles_->uses_grader(); }
   bool same_answer(const Problem& problem, std::string_view a, std::string_view b) const override {
     return puzzles_->same_answer(*problem.puzzle, a, b);
   }

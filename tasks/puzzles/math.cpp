@@ -134,6 +134,7 @@ class Math : public PuzzleTask {
     score.parts = {{"right", score.reward}};
     return score;
   }
+  bool uses_grader() const override { return true; }
   // Generated problems refuse some forms of a value: an answer in such a form is not the same as one that is not.
   bool same_answer(const Puzzle& puzzle, std::string_view a, std::string_view b) const override {
     if (a == b) return true;

@@ -45,6 +45,8 @@ class PuzzleTask {
   // nearly right stay below 1. Every answer has the same parts; "" earns
   // nothing. The text may be anything: it comes from a model.
   virtual Score grade(const Puzzle& puzzle, std::string_view answer) const = 0;
+  // Whether grade() compares the answer with the puzzle's gold answer by grade_answer() (tasks/grade/grade.h).
+  virtual bool uses_grader() const { return false; }
   // Whether two answers, right or wrong, are the same one and vote together. Unless a task says more, the same text.
   virtual bool same_answer(const Puzzle&, std::string_view a, std::string_view b) const { return a == b; }
 };

@@ -185,6 +185,22 @@ TEST_CASE("pretrained: configurations that cannot be computed are refused with a
   CHECK(error_of([] { config_from_hf("[1]", "config.json"); }) == "config.json: expected a JSON object, got '[1]'");
 }
 
+TEST_CASE("pretrained: a configuration has the model type that it was read from", "[nn][pretrained]") {
+  for (const std::string type : kTypes) {
+    TransformerConfig c = config_from_hf(text_of(kFolder + type + "/config.json"), "config.json");
+    CHECK(hf_model_type(c) == type);
+    TransformerConfig both_ways = c;
+    both_ways.causal = false;
+    CHECK(hf_model_type(both_ways).empty());
+    CHECK(error_of([&] { config_to_hf(both_ways); }).find("no model type of gpt2") != std::string::npos);
+    c.norm = c.norm == NormKind::rms ? NormKind::layer : NormKind::rms;
+    CHECK(hf_model_type(c).empty());
+  }
+  TransformerConfig latent;
+  latent.kv_latent_size = 8;
+  CHECK(hf_model_type(latent).empty());
+}
+
 TEST_CASE("pretrained: tensors and configuration must belong together", "[nn][pretrained]") {
   const TempDir dir;
   const std::string folder = dir.file("model");

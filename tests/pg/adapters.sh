@@ -35,6 +35,11 @@ train gpt --tokenizer tok.json
 train latent --tokenizer tok.json --kv-latent-size 8
 train chars
 for name in base gpt; do says 0 out "$name" "$pg" export "$(run $name)" $name; done
+# A run's model is named by its type, or as a transformer if it has none of them.
+says 0 out 'model          llama, 2 layers' "$pg" info "$(run base)"
+says 0 out 'model          gpt2, 2 layers' "$pg" info "$(run gpt)"
+says 0 out 'model          transformer, 2 layers' "$pg" info "$(run latent)"
+says 0 out '"architecture":"llama"' "$pg" info "$(run base)" --json
 tune() { # tune STATUS FILE TEXT OPTIONS…
   status=$1 file=$2 text=$3
   shift 3
@@ -67,6 +72,7 @@ for base in base gpt; do
     fi
   done
 done
+says 0 out 'model          llama, 2 layers' "$pg" info "$(run tuned_base)"
 grep -q '"base_model_name_or_path": "base"' adapter_base/adapter_config.json || bad 'the folder does not name its base model'
 # In bf16 too, and from a folder merged into another one.
 if ! echo 'the cat' | "$pg" chat base --adapter adapter_base --dtype bf16 --tokens 4 >out 2>err || ! grep -q . out; then
@@ -76,6 +82,18 @@ says 0 out merged_again "$pg" export base merged_again --adapter adapter_base
 cmp -s merged_base/model.safetensors merged_again/model.safetensors || bad 'merging from a folder gives other weights'
 says 0 out adapter_again "$pg" export base adapter_again --adapter adapter_base --adapter-only
 cmp -s adapter_base/adapter_model.safetensors adapter_again/adapter_model.safetensors || bad 'adapters change on their way'
+# Weights that are not finite are refused, of a run, of a folder, of adapters alone and merged.
+says 0 out 'in adapters are trained' "$pg" sft --data data.jsonl --init base --chat-template chatml --lora-rank 2 --lr 1e300 \
+  --min-lr 1e300 --clip 0 --steps 1 --batch 4 --val-share 0 --name ruined
+says 0 out 'pg sample' "$pg" train --data text --tokenizer tok.json --layers 1 --heads 2 --width 16 --context 16 --batch 2 \
+  --eval-batches 1 --warmup 0 --lr 1e300 --min-lr 1e300 --clip 0 --steps 1 --name infinite
+for way in "$(run infinite) none" "$(run ruined) none" "$(run ruined) none --adapter-only"; do
+  # shellcheck disable=SC2086
+  says 1 err "has numbers that are not finite; nothing was written" "$pg" export $way
+  [ "$(wc -l <err)" = 1 ] || bad 'an error is more than a sentence'
+  [ ! -e none ] || bad 'a refused export makes a folder'
+done
+grep -q 'lora_' err || bad 'the error does not name the adapter'
 # A folder that is there is not changed.
 for folder in adapter_base merged_base; do
   says 1 err 'choose another folder' "$pg" export "$(run tuned_base)" $folder --adapter-only

@@ -100,6 +100,12 @@ tiny 0 'using the built-in stories instead' --data tinyshakespeare
 says 1 'tinyshakespeare.txt could not be downloaded' "$pg" fetch tinyshakespeare.txt
 says 1 'known are: tinyshakespeare.txt' "$pg" fetch nothing
 says 0 'public domain' "$pg" fetch --list
+# Help says once what an option allows.
+for command in $("$pg" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'); do
+  says 0 -h,--help "$pg" "$command" --help
+  grep -E '(\([^()]*\)).*\1$' out && bad "pg $command --help says twice what an option allows"
+done
+says 0 'hanoi: any position, or all disks on one peg (random, standard), default random' "$pg" rl --help
 # An answer equals another or not; a broken line of pairs is named.
 says 0 'yes' "$pg" grade '\frac12' 0.5
 says 2 'the normal forms differ' "$pg" grade 3.14159 '\pi' --explain
@@ -239,6 +245,13 @@ cmp -s runs/*_sft/checkpoint.safetensors runs/*_sft_profiled/checkpoint.safetens
 rl 0 'health checks:' --steps 1 --init runs/*_sft --name rl_plain
 rl 0 ', reference 0.0, rollout 0.' --steps 1 --init runs/*_sft --name rl_profiled --profile
 cmp -s runs/*_rl_plain/checkpoint.safetensors runs/*_rl_profiled/checkpoint.safetensors || bad 'measuring changes the numbers of pg rl'
+# With --exhaustive a group has a response for each token, and the ranks share out those.
+rl 0 'health checks:' --steps 1 --init runs/*_sft --exhaustive true --ranks 2 --name every_token
+tokens=$("$pg" info runs/*_every_token | sed -n 's/.*vocabulary \([0-9]*\).*/\1/p')
+grep -qx "micro-batch: $((2 * tokens))" runs/*_every_token/config.yaml || bad "two ranks share 4 x $tokens responses otherwise"
+rl 0 'health checks:' --steps 1 --init runs/*_sft --exhaustive true --micro-batch $((2 * tokens)) --name every_alone
+cmp -s runs/*_every_token/checkpoint.safetensors runs/*_every_alone/checkpoint.safetensors ||
+  bad 'two ranks that try every token differ from one'
 # Adapters: only they are trained, a resumed run ends with the same bytes, and --init trains them further.
 says 0 'in adapters are trained' "$pg" sft --task sort --length 3 --init runs/*_sft --lora-rank 2 --lora-dropout 0.1 --steps 3 --batch 4 \
   --name adapted

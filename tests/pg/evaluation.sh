@@ -169,6 +169,61 @@ evaluate --samples 2 --against "$b"
 grep -q 'problems solved more often by A' out || bad 'two samples have no comparison'
 if grep -q McNemar out; then bad "McNemar's test of shares"; fi
 
+# --audit: the verdicts of the grader to look at, of the responses that are there. It needs a task that is graded.
+refuses '--audit needs --task' "$a" text --audit
+# shellcheck disable=SC2086
+{
+  refuses '--audit writes audit.jsonl into --out FOLDER' "$a" $sort --audit
+  refuses 'verdicts of the grader of mathematics; the task sort does not use it' "$a" $sort --audit --out none
+}
+for seed in 1 2; do
+  "$pg" sft --task math --hardest 1 --layers 1 --heads 2 --width 16 --batch 8 --steps 20 --eval-problems 5 --seed $seed \
+    --name math$seed >out 2>err || bad 'pg sft --task math'
+done
+graded="$(echo runs/*_math1) --against $(echo runs/*_math2) --problems 12 --samples 2 --out audited"
+# shellcheck disable=SC2086
+"$pg" eval $graded >out 2>err || bad "pg eval $graded"
+[ ! -e audited/audit.jsonl ] || bad 'an evaluation without --audit writes one'
+# A right answer that was cut, one of the first model and one of the second, and an answer that cannot be read.
+cut_answer() { # cut_answer FIRST LAST: in the first of these lines whose right answer is a number
+  line=$(awk -v a="$1" -v b="$2" 'NR >= a && NR <= b && /"expected":"[0-9]+"/ {print NR; exit}' audited/results.jsonl)
+  number=$(sed -n "${line}s/.*\"expected\":\"\([0-9]*\)\".*/\1/p" audited/results.jsonl)
+  sed -i "${line}s/\"response\":\"\([^\"\\]\|\\.\)*\"/\"response\":\"it is $number\"/
+          ${line}s/\"solved\":true/\"solved\":false/; ${line}s/\"finished\":true/\"finished\":false/" audited/results.jsonl
+}
+cut_answer 1 23
+cut_answer 25 48
+sed -i '24s/"response":"\([^"\\]\|\\.\)*"/"response":"(("/; 24s/"finished":false/"finished":true/' audited/results.jsonl
+sed -i '24s/"solved":true/"solved":false/' audited/results.jsonl
+cp -r audited before_audit
+# shellcheck disable=SC2086
+says 0 err 'verdicts to look at, of 48 responses' "$pg" eval $graded --audit --json
+[ "$(wc -l <out)" = 1 ] || bad '--audit with --json prints more than an object'
+grep -q "^audited/audit.jsonl: $(wc -l <audited/audit.jsonl) verdicts" err || bad '--audit counts other verdicts than it writes'
+cmp -s before_audit/results.jsonl audited/results.jsonl || bad '--audit changes results'
+grep -q '^{"model":0,.*"why":"outside","given":"[0-9]*".*"verdict":"yes".*"rule":".*"steps":.*"finished":false' \
+  audited/audit.jsonl || bad 'the audit lacks an answer outside of the form'
+grep -q '^{"model":1,.*"why":"outside"' audited/audit.jsonl || bad 'the audit lacks the second model'
+grep -q '^{"model":0,"problem":11,"sample":1,"why":"unknown","given":"((".*"verdict":"unknown"' audited/audit.jsonl ||
+  bad 'the audit lacks an unknown verdict'
+# What goes on after a stop has the same audit, and an audit that was not written whole is removed.
+mkdir audited_again
+cp audited/evaluation.json audited_again
+head -n 27 audited/results.jsonl >audited_again/results.jsonl
+echo cut >audited_again/audit.jsonl.7-0.tmp
+# shellcheck disable=SC2086
+"$pg" eval ${graded%audited}audited_again --audit >out 2>err || bad 'an audited evaluation does not go on'
+[ ! -e audited_again/audit.jsonl.7-0.tmp ] || bad 'a part of an audit is left'
+[ "$(wc -l <audited_again/results.jsonl)" = 48 ] || bad 'an audited evaluation has not all results'
+grep '^{"model":0' audited/audit.jsonl >want
+grep '^{"model":0' audited_again/audit.jsonl | cmp -s - want || bad 'an evaluation that goes on has another audit'
+# shellcheck disable=SC2086
+"$pg" eval ${graded%audited}audited_again --audit --threads 1 --max-rows 1 >out 2>err || bad 'a second audit fails'
+cp -r audited_again twice
+# shellcheck disable=SC2086
+"$pg" eval ${graded%audited}audited_again --audit >out 2>err || bad 'a third audit fails'
+diff -r audited_again twice >out || bad 'an audit changes when it is written again'
+
 # While one process evaluates, another is refused; Ctrl-C stops after whole problems.
 long="$a $sort --samples 1000 --against $b --max-rows 1000 --k 1 --out long"
 # shellcheck disable=SC2086

@@ -124,6 +124,10 @@ tune="--init qwen --data right.jsonl --batch 8 --accumulate 2 --lr 5e-3 --val-sh
   cmp out alone || bad 'pg eval RUN differs from pg eval RUN with the options of the run'
   says 0 out '"response":12' "$pg" eval "$(run std)" --response 12 --problems 4 --greedy --json
   says 0 out 'subject Algebra' "$pg" eval "$(run tuned)" --against "$(run std)" --problems 20
+  says 0 err 'verdicts to look at, of 32 responses' "$pg" eval "$(run tuned)" --against "$(run std)" --problems 8 --samples 2 \
+    --out audited --audit
+  grep -v '^{"model":[01],"problem":[0-7],"sample":[01],"why":"[a-z]*","given":.*"gold":"[01]",' audited/audit.jsonl &&
+    bad 'the audit has a line of another form'
   says 1 err 'unless the run was trained on a task' "$pg" eval qwen
   # The other styles, also of a model that was not trained.
   says 0 out 'boxed' "$pg" eval qwen --task math --prompt-style qwen --response 8 --problems 4

@@ -3,6 +3,7 @@
 //   evaluation.json   what is evaluated: models, task and options
 //   results.jsonl     one JSON object per response: model by model, problem by problem
 //   summary.json, summary.md   written when all responses are there
+//   audit.jsonl       with --audit, then too: verdicts of the grader to look at
 #include <cstdint>
 #include <cstdio>
 #include <memory>

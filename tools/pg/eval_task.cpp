@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "nn/checkpoint.h"
 #include "nn/config_json.h"
@@ -10,6 +11,7 @@
 #include "rl/text/rollout.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
+#include "tools/pg/audit.h"
 #include "tools/pg/eval_report.h"
 #include "tools/pg/eval_results.h"
 #include "tools/pg/model_options.h"
@@ -108,7 +110,8 @@ std::vector<Field> fields(EvalTaskOptions& o) {
        flag("greedy", o.greedy, "the likeliest token instead of a sample"),
        {"seed", &o.seed, "of the samples; models side by side have the same"},
        {"max-rows", &o.max_rows, "responses sampled at a time; at least those to a problem", whole_from(1, 1000000)},
-       {"out", &o.out, "a folder for results.jsonl, summary.json and summary.md; an evaluation goes on there"}});
+       {"out", &o.out, "a folder for results.jsonl, summary.json and summary.md; an evaluation goes on there"},
+       flag("audit", o.audit, "of a task that the grader of mathematics scores: verdicts to look at, in --out")});
 }
 
 bool has_task(const std::string& run) {
@@ -136,6 +139,15 @@ void take_options_of_run(const EvalModelOptions& model, Given& given) {
     take(find_row(text_tasks(), model.run + ": task", task).setup().fields, "task_options");
 }
 
+void write_audit(const EvalFolder& folder, const EvalAudit& audit, int64_t responses) {
+  folder.write("audit.jsonl", audit.lines);
+  const int64_t verdicts = std::accumulate(audit.counts.begin(), audit.counts.end(), int64_t{0});
+  remark(stderr, "{}/audit.jsonl: {} verdicts to look at, of {} responses\n", folder.path(), verdicts, responses);
+  for (size_t i = 0; i < audit.counts.size(); ++i) {
+    remark(stderr, "  {:7} {:6}  {}\n", audit_reasons()[i].name, audit.counts[i], audit_reasons()[i].about);
+  }
+}
+
 }  // namespace
 
 int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& given) {
@@ -147,11 +159,14 @@ int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& give
   check(!o.greedy || !given.has("temperature"), "pg eval: --greedy has no --temperature");
   check(model.adapter.empty() || o.against.empty(),
         "pg eval: --adapter is for one model; merge the adapters with pg export to compare models");
+  check(!o.audit || !o.out.empty(), "pg eval: --audit writes audit.jsonl into --out FOLDER, which is missing");
   const Device device = parse_device(model.device);
   backend(device).set_exact(model.exact);
   start_threads(model.threads);
   o.common.init = model.run;  // a chat model is asked in its own format
   const auto task = make_task(o.common);
+  check(!o.audit || task->uses_grader(),
+        "pg eval: --audit shows verdicts of the grader of mathematics; the task {} does not use it", task->name());
   std::vector<LoadedModel> models;
   models.push_back(load_model(model.run, model, *task, device, o.common.dtype));
   for (const std::string& run : o.against) models.push_back(load_model(run, model, *task, device, o.common.dtype));
@@ -216,6 +231,7 @@ int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& give
     folder->write("summary.json", json.dump(2, ' ', false, EvalJson::error_handler_t::replace) + "\n");
     folder->write("summary.md", report.markdown());
   }
+  if (o.audit) write_audit(*folder, audit_evaluation(*task, problems, responses, std::ssize(models)), total);
   fmt::print("{}", model.json ? json.dump(-1, ' ', false, EvalJson::error_handler_t::replace) + "\n" : report.text());
   return 0;
 }

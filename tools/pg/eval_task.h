@@ -17,6 +17,7 @@ struct EvalTaskOptions {
   bool greedy = false;
   uint64_t seed = 1;
   std::string out;  // a folder for the results; empty: none
+  bool audit = false;
 };
 // All but the options of the task.
 std::vector<Field> fields(EvalTaskOptions& options);

@@ -1,8 +1,10 @@
 // pg export: a run's model as a folder that Hugging Face's transformers loads, or its adapters as one for PEFT.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "autograd/ops.h"
 #include "nn/atomic_file.h"
 #include "nn/lora.h"
 #include "nn/peft.h"
@@ -72,6 +74,25 @@ void save_tokenizer(const RunModel& model, const std::string& folder) {
   write_file_atomically((to / "tokenizer_config.json").string(), config.dump(2) + "\n");
 }
 
+bool is_finite(const Tensor& tensor) {
+  constexpr int64_t kAtOnce = 1 << 20;
+  const Tensor flat = reshape(tensor, {-1});
+  for (int64_t first = 0; first < flat.numel(); first += kAtOnce) {
+    const auto part = slice(flat, 0, first, std::min(first + kAtOnce, flat.numel())).to_vector();
+    if (!std::all_of(part.begin(), part.end(), [](double x) { return std::isfinite(x); })) return false;
+  }
+  return true;
+}
+
+// Error for a weight that is NaN or infinite, as training with too high a rate leaves it.
+void check_finite(Transformer& model, const std::string& run, bool adapters_only) {
+  NoGrad no_grad;
+  for (const auto& [name, tensor] : state_dict(model)) {
+    if (adapters_only && !is_adapter(name)) continue;
+    check(is_finite(tensor), "export: '{}' of {} has numbers that are not finite; nothing was written", name, run);
+  }
+}
+
 int export_model(const ExportOptions& o) {
   // Both: transformers adds the adapters of a folder to the model of the same folder.
   for (const char* name : {"config.json", "adapter_config.json"}) {
@@ -81,12 +102,16 @@ int export_model(const ExportOptions& o) {
   }
   const RunModel m = load_run_model(o.run, Device{}, {.best = o.best, .dtype = o.dtype, .adapter = o.adapter});
   const LoraConfig& lora = m.model->config.lora;
+  check(!o.adapter_only || lora.rank > 0,
+        "export: {} has no adapters; without --adapter-only its whole model is written", o.run);
+  const std::string source = o.adapter.empty() ? o.run : o.run + " with " + o.adapter;
+  check_finite(*m.model, source, /*adapters_only=*/true);
   if (o.adapter_only) {
-    check(lora.rank > 0, "export: {} has no adapters; without --adapter-only its whole model is written", o.run);
     save_peft(*m.model, o.folder, o.adapter.empty() ? base_of(o.run) : o.run);
   } else {
     if (lora.rank > 0 && !lora.merged) merge_lora(*m.model);
     if (lora.rank > 0) remove_lora(*m.model);
+    check_finite(*m.model, source, /*adapters_only=*/false);
     save_pretrained(*m.model, o.folder);
   }
   save_tokenizer(m, o.folder);

@@ -13,6 +13,7 @@
 #include "tasks/puzzles/prompt_style.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
+#include "tools/pg/audit.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/process.h"
 
@@ -44,16 +45,6 @@ std::string one_line(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// What --audit writes of a verdict.
-std::string audit_line(const Verdict& verdict, const std::string& given, const std::string& gold) {
-  return one_line({{"given", given},
-                   {"gold", gold},
-                   {"verdict", name_of(verdict.kind)},
-                   {"reason", verdict.reason},
-                   {"rule", verdict.rule},
-                   {"steps", verdict.steps}});
-}
-
 // A verdict per line of {"given": …, "gold": …}.
 int grade_pairs(const GradeOptions& o) {
   std::ifstream file;
@@ -71,7 +62,7 @@ int grade_pairs(const GradeOptions& o) {
     const std::string given = pair["given"], gold = pair["gold"];
     const Verdict verdict = verdict_of(o, given, gold);
     fmt::print("{}\n", one_line(json_of(verdict, given, gold, o.explain)));
-    if (!o.audit.empty()) audit += audit_line(verdict, given, gold) + "\n";
+    if (!o.audit.empty()) audit += one_line(audit_of(verdict, given, gold)) + "\n";
   }
   check(in.eof(), "grade: {} cannot be read", o.pairs);
   if (!o.audit.empty()) write_file_atomically(o.audit, audit);

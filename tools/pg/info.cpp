@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "nn/hf_config.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_info.h"
@@ -92,6 +93,8 @@ void add_checkpoint(Json& json, const Checkpoint& checkpoint) {
   json["parameters"] = parameters;
   if (texts.contains("model")) {
     const TransformerConfig model = checkpoint.model_config();
+    const std::string_view type = hf_model_type(model);
+    json["architecture"] = type.empty() ? "transformer" : type;
     json["model"] = Json::parse(to_json(model));
     // A model whose parameters fit into the file has a cache of fewer bytes than 2^63.
     json["cache_bytes_per_token"] = static_cast<int64_t>(cache_bytes_per_token(model));
@@ -152,9 +155,10 @@ void print(const Json& json) {
   show("kind", kind.empty() ? "a model whose command is not recorded" : "pg " + kind);
   if (json.contains("model")) {
     const Json& m = json["model"];
-    show("model", fmt::format("GPT-2, {} layers, {} heads, width {}, context {}, vocabulary {}, {}",
-                              m["n_layer"].dump(), m["n_head"].dump(), m["n_embd"].dump(), m["block_size"].dump(),
-                              m["vocab_size"].dump(), m["dtype"].get<std::string>()));
+    show("model", fmt::format("{}, {} layers, {} heads, width {}, context {}, vocabulary {}, {}",
+                              json["architecture"].get<std::string>(), m["n_layer"].dump(), m["n_head"].dump(),
+                              m["n_embd"].dump(), m["block_size"].dump(), m["vocab_size"].dump(),
+                              m["dtype"].get<std::string>()));
   }
   if (json.contains("objective")) show("objective", json["objective"].get<std::string>());
   if (json.contains("model") && json["model"].contains("lora_rank")) {

@@ -26,8 +26,10 @@ std::string type_of(const Field& field) {
       field.value);
 }
 
-void add_field(CLI::App& app, const Field& field, const std::string& group, bool shows_default) {
-  const std::string allowed = field.allowed(), help = allowed.empty() ? field.about : field.about + " " + allowed;
+// `allowed`: what help says after the field's `about`.
+void add_field(CLI::App& app, const Field& field, const std::string& group, const std::string& allowed,
+               bool shows_default) {
+  const std::string help = allowed.empty() ? field.about : field.about + " " + allowed;
   if (field.is_flag) {
     app.add_flag("--" + field.name, help)->group(group);
     return;
@@ -51,9 +53,11 @@ void add_argument(CLI::App& app, const Argument& argument) {
 void add_command(CLI::App& app, const Command& command) {
   CLI::App* sub = app.add_subcommand(command.name, command.about);
   for (const Argument& argument : command.arguments) add_argument(*sub, argument);
-  for (const Field& field : command.fields) add_field(*sub, field, "Options", true);
+  for (const Field& field : command.fields) add_field(*sub, field, "Options", field.allowed(), true);
   for (const Changes& changes : command.changes) {
-    for (const Field& field : changes.fields) add_field(*sub, field, changes.title, false);
+    for (const Field& field : changes.fields) {
+      add_field(*sub, field, changes.title, changes.explained ? "" : field.allowed(), false);
+    }
   }
   sub->footer(command.notes);
 }

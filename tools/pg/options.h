@@ -28,6 +28,7 @@ struct Argument {
 struct Changes {
   std::string title;  // for help
   std::vector<Field> fields;
+  bool explained = false;  // the fields' `about` says what is allowed, so help does not add it
 };
 
 // A command of pg. The fields and arguments point into its configuration, which `run` keeps alive.

@@ -222,7 +222,9 @@ Command rl_command() {
           reference, o->reference_model.empty() ? "missing" : o->reference_model);
     settle(o->rl.schedule, o->rl.steps, given);
     if (const int ranks = rank_count(o->ranks); ranks > 1 && !given.has("micro-batch")) {
-      o->rl.batch.micro_batch = micro_batch_for(o->rl.batch, ranks);
+      rl::BatchShape batch = o->rl.batch;
+      if (o->rl.exhaustive) batch.samples = make_task(o->common)->vocab_size();
+      o->rl.batch.micro_batch = micro_batch_for(batch, ranks);
     }
     o->common.run.config = given.yaml(joined(fields(*o), joined(o->common.setup.fields, rl::fields(o->rl.algorithm))));
     return run_on_ranks(o->ranks, o->common.device, o->common.run, [&](Comm& comm) { return run_rl(*o, comm); });

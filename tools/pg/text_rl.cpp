@@ -89,7 +89,7 @@ Command text_command(std::string name, std::string about, std::vector<Field> fie
           .about = std::move(about),
           .fields = std::move(fields),
           .run = std::move(run),
-          .changes = {{"Options of the task", options_of_tasks()}},
+          .changes = {{"Options of the task", options_of_tasks(), /*explained=*/true}},
           .notes = notes};
 }
 
