@@ -284,11 +284,11 @@ void show_moons(kit::Demo& demo, const Impl& impl) {
   }
   demo.say(
       "{} points on two half circles, label o or x. A network 2-16-16-1 made of mul, tanh, matmul and add, {} "
-      "steps downhill. The loss is in nats; a coin scores 0.693.",
+      "steps of gradient descent. The loss is in nats; a probability of 0.5 has 0.693.",
       moons.n, steps);
   demo.show(kit::line_plot({series}, {.x_label = "step", .height = 12, .log_y = true}));
   demo.gap();
-  demo.say("What seed 1 thinks of every place ({}), with the points it learned from:",
+  demo.say("The network of seed 1 at every point of the plane ({}), with the points it learned from:",
            kit::style().color ? "blue: o, red: x" : "light: o, dark: x");
   demo.show(decision_map(networks[0], moons));
   demo.gap();
