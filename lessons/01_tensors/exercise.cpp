@@ -2,8 +2,8 @@
 //
 // Useful: shape.rank(), shape[d], numel(shape); Dims::filled(rank, value); check(condition, "text {}", value);
 // normalize_dim(dim, rank, "name") turns -1 into the last dimension and refuses a dim that does not exist. Of a View x:
-// x.as<float>() is the address of its first element, x.shape[0] its first size. All functions: tensor/tensor.h,
-// tensor/shape.h, tensor/view.h.
+// x.as<float>() is the address of its first element, x.shape[0] its first size. More is in tensor/tensor.h,
+// tensor/shape.h, tensor/view.h and tensor/base/error.h (check, fail).
 #include "lessons/01_tensors/lesson.h"
 
 namespace pg::lesson01 {
