@@ -4,6 +4,7 @@
 // normalize_dim(dim, rank, "name") turns -1 into the last dimension and refuses a dim that does not exist. Of a View x:
 // x.as<float>() is the address of its first element, x.shape[0] its first size. More is in tensor/tensor.h,
 // tensor/shape.h, tensor/view.h and tensor/base/error.h (check, fail).
+// The engine has a broadcast_shapes, too: to call yours, write lesson01::broadcast_shapes(...).
 #include "lessons/01_tensors/lesson.h"
 
 namespace pg::lesson01 {

@@ -2,7 +2,7 @@
 //
 // R rows, V characters of the vocabulary. Useful: amax, sum, exp, log (each: x, {dims}, keepdim where it reduces),
 // x - y and x / y with broadcasting, one_hot(ids, V, f64), x.size(dim). All ops are in autograd/ops.h, tensors in
-// tensor/tensor.h. The engine's own softmax is pg::softmax.
+// tensor/tensor.h. The engine's own softmax is pg::softmax, yours is lesson03::softmax.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

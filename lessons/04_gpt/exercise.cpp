@@ -3,7 +3,7 @@
 // B batch, H heads, T positions, D head size, R rows, C channels. Useful: matmul (batched), transpose(x) (the last two
 // dims), softmax(x) (the last dim), where(mask, a, b), sum(x, {dims}, keepdim), mean, x * y, x * 0.5, le(a, b) (1 where
 // a <= b), Tensor::arange(n, dtype), unsqueeze(x, dim), x.size(dim). All ops are in autograd/ops.h, tensors in
-// tensor/tensor.h. The engine's own attention is pg::attention.
+// tensor/tensor.h. The engine's own attention is pg::attention, yours is lesson04::attention.
 #include <cmath>
 
 #include "lessons/04_gpt/lesson.h"
