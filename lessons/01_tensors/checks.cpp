@@ -178,7 +178,7 @@ std::vector<kit::Check<Impl>> checks() {
        .section = "Small tensors stretch",
        .why = "Broadcasting is behind every bias and every mask, and its edge cases are where programs go wrong in "
               "silence: a missing dimension, an empty tensor, and shapes that must be refused.",
-       .hints = {"Write the two shapes under each other, right-aligned. What may stand in one column?",
+       .hints = {"Write the two shapes under each other, right-aligned. Which two sizes may be in one column?",
                  "From the last dimension: result = x when x == y; the other one when one is 1; an error otherwise. A "
                  "missing size is 1. Mind that 1 with 0 gives 0.",
                  "Make a result of the larger rank, all 1. For each dimension counted from the end, fetch x and y (1 "
@@ -192,7 +192,7 @@ std::vector<kit::Check<Impl>> checks() {
        .why = "Every kernel that accepts any view does this sum for each element. The check walks a transpose, a slice "
               "with a step and a view with stride 0, where counting along the memory fails.",
        .hints =
-           {"Element 7 of a [2, 4] tensor stands in which row and which column? Which arithmetic gave you the two?",
+           {"Element 7 of a [2, 4] tensor: which row, and which column? How did you compute the two?",
             "index[d] = (n / product of the sizes after d) mod shape[d]; offset = sum over d of index[d]·strides[d].",
             "From the last dimension to the first: add (n mod shape[d])·strides[d] to the offset, then divide n by "
             "shape[d] and go on."},

@@ -1,10 +1,12 @@
 // Lesson 2: the tape. This is your file: replace each TODO(...), then: make lesson2 && ./lesson2 check
 //
-// An op computes its result and hangs its backward on it with record(...). When gradients flow, your lambda gets
+// An op computes its result and puts its backward on the tape with record(...). backward() calls your lambda with
 //   dz             the gradient of the result: how much the loss changes per change of each element of z
 //   g.wants(i)     does input i need a gradient at all?
-//   g.pass(i, d)   hands input i its gradient d, of the input's shape; what other uses gave it is added
+//   g.pass(i, d)   gives input i its gradient d, of the input's shape; gradients of other uses are added to it
 // Compute with the engine's ops: pg::mul, pg::matmul, pg::sum, pg::transpose, pg::reshape, and x * 2.0 or 1.0 - x.
+// Write pg:: before mul, tanh and matmul, for yours have the same names. All ops are in autograd/ops.h, tensors in
+// tensor/tensor.h, backward and NoGrad in autograd/tape.h.
 #include <cmath>
 
 #include "lessons/02_autograd/lesson.h"
@@ -44,7 +46,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 // Input i has `shape`; it was stretched to d's shape when the result was computed. Sums d over the stretched
-// dimensions and hands the sum to input i. pg::sum(x, {0, 2}) sums dims 0 and 2 away; pg::sum(x, {}) sums everything.
+// dimensions and gives the sum to input i. pg::sum(x, {0, 2}) sums dims 0 and 2 away; pg::sum(x, {}) sums everything.
 void pass_summed(Grads& g, int i, const Tensor& d, const Shape& shape) {
   // [answer 02.4 pass_summed]
   if (!g.wants(i)) return;
@@ -58,7 +60,8 @@ void pass_summed(Grads& g, int i, const Tensor& d, const Shape& shape) {
 }
 
 // The largest relative error over the inputs between the tape's gradients of f and central differences:
-// |a - n| / max(|a|, |n|, 1e-5) with Euclidean norms, a and n the two gradients of one input. All f64.
+// |a - n| / max(|a|, |n|, 1e-5) with Euclidean norms; a is the tape's gradient of one input, n the measured one. All
+// tensors are f64.
 // Useful: x.clone(), set_requires_grad(), x.data<double>()[n], Tensor::normal(shape, 0, 1, generator, f64),
 // backward(y, r), x.grad(), x.to_vector(), y.item().
 double gradcheck(const Function& f, const std::vector<Tensor>& inputs) {

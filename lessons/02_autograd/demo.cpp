@@ -72,6 +72,27 @@ class Graph {
   std::vector<Line> lines_;
 };
 
+// Fits y = w·x to the points (1, 2) and (2, 4) by four steps of gradient descent from w = 0.
+void show_line(kit::Demo& demo, const Impl& impl) {
+  demo.heading("A line, fitted in four steps");
+  demo.say(
+      "One parameter w, two points: x = 1, y = 2 and x = 2, y = 4. The loss is the mean of (w·x - y)². Each step is "
+      "w = w - 0.1 · dL/dw, and dL/dw comes from the tape.");
+  const Tensor x = Tensor::from(std::vector<double>{1, 2}, {2}), y = Tensor::from(std::vector<double>{2, 4}, {2});
+  const Tensor w = Tensor::scalar(0, f64).set_requires_grad();
+  demo.line("{:>4}{:>8}{:>12}{:>10}{:>10}", "step", "w", "loss L", "dL/dw", "next w");
+  for (int step = 1; step <= 4; ++step) {
+    const Tensor error = w * x - y, loss = pg::mean(impl.mul(error, error));
+    backward(loss);
+    const double before = w.item(), slope = w.grad().item();
+    w.data<double>()[0] -= 0.1 * slope;
+    w.zero_grad();
+    demo.line("{:>4}{:>8.4g}{:>12.5g}{:>10.4g}{:>10.4g}", step, before, loss.item(), slope, w.item());
+  }
+  demo.gap();
+  demo.claim("w after four steps, less 1.875 by hand", std::abs(w.item() - 1.875), "", kit::at_most(1e-12));
+}
+
 void show_graph(kit::Demo& demo, const Impl& impl) {
   demo.heading("A tape of what was computed");
   demo.say(
@@ -263,11 +284,11 @@ void show_moons(kit::Demo& demo, const Impl& impl) {
   }
   demo.say(
       "{} points on two half circles, label o or x. A network 2-16-16-1 made of mul, tanh, matmul and add, {} "
-      "steps downhill. The loss is in nats; a coin scores 0.693.",
+      "steps of gradient descent. The loss is in nats; a probability of 0.5 has 0.693.",
       moons.n, steps);
   demo.show(kit::line_plot({series}, {.x_label = "step", .height = 12, .log_y = true}));
   demo.gap();
-  demo.say("What seed 1 thinks of every place ({}), with the points it learned from:",
+  demo.say("The network of seed 1 at every point of the plane ({}), with the points it learned from:",
            kit::style().color ? "blue: o, red: x" : "light: o, dark: x");
   demo.show(decision_map(networks[0], moons));
   demo.gap();
@@ -280,6 +301,7 @@ void show_moons(kit::Demo& demo, const Impl& impl) {
 }  // namespace
 
 void demo(kit::Demo& demo, const Impl& impl) {
+  show_line(demo, impl);
   show_graph(demo, impl);
   show_gradcheck(demo, impl);
   show_moons(demo, impl);

@@ -1,7 +1,8 @@
 // Lesson 3: a language model. This is your file: replace each TODO(...), then: make lesson3 && ./lesson3 check
 //
 // R rows, V characters of the vocabulary. Useful: amax, sum, exp, log (each: x, {dims}, keepdim where it reduces),
-// x - y and x / y with broadcasting, one_hot(ids, V, f64), x.size(dim).
+// x - y and x / y with broadcasting, one_hot(ids, V, f64), x.size(dim). All ops are in autograd/ops.h, tensors in
+// tensor/tensor.h. The engine's own softmax is pg::softmax, yours is lesson03::softmax.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -19,7 +20,7 @@ Tensor softmax(const Tensor& x) {
 }
 
 // loss = mean over the rows of -log softmax(logits)[target]. logits [R, V], targets i32 [R] → d loss / d logits [R, V].
-// pg::softmax is at hand.
+// You may use pg::softmax.
 Tensor cross_entropy_backward(const Tensor& logits, const Tensor& targets) {
   // [answer 03.2 cross_entropy_backward]
   const double rows = static_cast<double>(logits.size(0));
@@ -45,7 +46,7 @@ void adamw(std::span<double> p, std::span<const double> g, std::span<double> m, 
 
 // The probabilities to draw from: softmax(logits / temperature), then top-k, then top-p, each on what is left, summing
 // to 1 at the end. top_k keeps the k largest logits (0: all) and those equal to the k-th; top_p keeps the fewest most
-// probable tokens whose mass reaches p (1: all), so the one that crosses the line stays. Leave min_p alone.
+// probable tokens whose sum reaches p (1: all), so the token that reaches it stays. Ignore options.min_p.
 std::vector<double> filtered_probs(std::span<const double> logits, const SampleOptions& options) {
   // [answer 03.4 filtered_probs]
   const size_t n = logits.size();

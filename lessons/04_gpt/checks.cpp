@@ -259,8 +259,9 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "causal attention",
        .piece = kit::piece<&Impl::attention>("attention"),
        .section = "Looking back",
-       .why = "The one place in a GPT where positions talk to each other. If a single later token shines through, the "
-              "training loss looks wonderful and the model cannot speak.",
+       .why =
+           "The only part of a GPT in which positions exchange information. If a position sees a single later token, "
+           "the training loss looks wonderful and the model cannot write.",
        .hints = {"The scores of all pairs are one matrix product. Which entries must get weight exactly 0, and what "
                  "must their score be so that the softmax gives that?",
                  "out [T, D] = softmax(mask(q [T, D] · kᵀ [D, T] / √D)) · v [T, D]; mask: key > query becomes -∞.",
@@ -286,8 +287,8 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "backward of layernorm",
        .piece = kit::piece<&Impl::layer_norm_backward>("layer_norm_backward"),
        .section = "Rows with mean 0 and deviation 1",
-       .why = "x moves its own mean and its own deviation. Whoever takes them for constants gets a gradient that "
-              "pushes along the two directions layernorm removes.",
+       .why = "A change of x changes the row's mean and standard deviation, too. If they are taken for constants, the "
+              "gradient has parts in the two directions that layernorm removes.",
        .hints =
            {"If all of a row's numbers grow by e, or all are doubled, what does x̂ do? So what must dx be orthogonal "
             "to?",
@@ -304,7 +305,7 @@ std::vector<kit::Check<Impl>> checks() {
        .section = "How to begin",
        .why = "A good start knows nothing: every character equally likely, a loss of ln V. Each of the 2·n_layer "
               "writers into the stream starts quiet, so that depth does not make it loud.",
-       .hints = {"Add up n independent numbers of deviation s: what is the deviation of the sum? How many things are "
+       .hints = {"Add up n independent numbers of standard deviation s: what is that of the sum? How many results are "
                  "added to the residual stream?",
                  "std = 0.02 / √(2·n_layer) where the name ends in c_proj.weight, else model.config.in_proj_std where "
                  "it begins "

@@ -71,9 +71,9 @@ double accuracy(const LookBack& model, const Tensor& ids) {
 void show_looking_back(kit::Demo& demo, const Impl& impl) {
   demo.heading("One head learns to look back");
   demo.say(
-      "A sequence of {} random symbols; at each place the question is: what stood {} places ago? Only attention can "
-      "know. "
-      "The network is an embedding of symbol and place, a layer norm, one head, and a readout.",
+      "A sequence of {} random symbols; at each position the network must give the symbol of {} positions before. Only "
+      "attention can find it. The network is an embedding of symbol and position, a layernorm, one head, and an output "
+      "layer.",
       kLength, kBack);
   Generator g(4);
   LookBack model(impl, g);
@@ -98,8 +98,8 @@ void show_looking_back(kit::Demo& demo, const Impl& impl) {
   std::vector<std::vector<double>> map;
   for (int64_t t = 0; t < kLength; ++t) map.push_back(p.view_select(0, t).to_vector());
   demo.say(
-      "Where each place looks (rows: the place that asks; columns: what it looks at). Nothing right of the diagonal, "
-      "and a stripe {} places below it:",
+      "The attention weights p (rows: query positions; columns: key positions). Nothing right of the diagonal, and a "
+      "stripe {} positions below it:",
       kBack);
   demo.show(kit::heat_map(map, {.low = 0, .high = 1}));
   demo.gap();

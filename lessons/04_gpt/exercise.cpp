@@ -1,15 +1,17 @@
 // Lesson 4: a GPT. This is your file: replace each TODO(...), then: make lesson4 && ./lesson4 check
 //
 // B batch, H heads, T positions, D head size, R rows, C channels. Useful: matmul (batched), transpose(x) (the last two
-// dims), softmax(x) (the last dim), where(mask, a, b), sum(x, {dims}, keepdim), mean, x * y, x * 0.5, Tensor::arange.
+// dims), softmax(x) (the last dim), where(mask, a, b), sum(x, {dims}, keepdim), mean, x * y, x * 0.5, le(a, b) (1 where
+// a <= b), Tensor::arange(n, dtype), unsqueeze(x, dim), x.size(dim). All ops are in autograd/ops.h, tensors in
+// tensor/tensor.h. The engine's own attention is pg::attention, yours is lesson04::attention.
 #include <cmath>
 
 #include "lessons/04_gpt/lesson.h"
 
 namespace pg::lesson04 {
 
-// Causal attention: q, k, v [B, H, T, D] → [B, H, T, D]. Position t takes a mean of the values at 0 … t, weighted by
-// softmax(q·k / √D); what comes later it must not see.
+// Causal attention: q, k, v [B, H, T, D] → [B, H, T, D]. The result at position t is the mean of the values at 0 … t,
+// weighted by softmax(q·k / √D). Positions after t must not change it.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v) {
   // Yours, in place of the next line.
   TODO("04.1 attention");
@@ -29,19 +31,21 @@ LayerNormGrads layer_norm_backward(const Tensor& dy, const Tensor& x, const Tens
   TODO("04.3 layer_norm_backward");
 }
 
-// GPT-2's start, but for one number: what reads the residual stream (c_attn and c_fc, the matrices whose names begin
-// with "h.") starts at N(0, model.config.in_proj_std); what writes into it (names that end in "c_proj.weight") at N(0,
-// 0.02 / √(2·n_layer)); the embeddings at N(0, 0.02); biases at 0, layer norm weights at 1. The second number of N is
-// the deviation. named_parameters(model) lists pairs (name, tensor); Tensor::normal(shape, 0, std, generator) makes
-// values, parameter.copy_from(values) puts them in.
+// The first weights of GPT-2, with one number free. N(0, s): normal numbers with mean 0 and standard deviation s.
+//   matrices that write to the residual stream (names end in "c_proj.weight")   N(0, 0.02 / √(2·n_layer))
+//   matrices that read it (c_attn and c_fc: the other names that begin "h.")    N(0, model.config.in_proj_std)
+//   embeddings (all other matrices)                                             N(0, 0.02)
+//   biases 0, layer norm weights 1
+// named_parameters(model) lists pairs (name, tensor); Tensor::normal(shape, 0, std, generator) makes values, and
+// parameter.copy_from(values) stores them. (`parameter = values` only makes the name mean another tensor.)
 void init_weights(Transformer& model, Generator& generator) {
   // Yours, in place of the next line.
   TODO("04.4 init_weights");
 }
 
-// Attention for new positions only: q, k, v [B, H, T, D] belong to the T tokens after those that `slot` remembers.
-// Row b of the cache slot.k, slot.v [B, H, S, D] holds slot.before[b] positions; put the new ones behind them, then
-// attend to everything. pg::attention with {.kv_len = lengths} uses only the first kv_len[b] keys of row b, and takes
+// Attention for new positions only: q, k, v [B, H, T, D] belong to the T tokens after those stored in `slot`. Row b of
+// the cache slot.k, slot.v [B, H, S, D] holds slot.before[b] positions; store the new ones behind them, then compute
+// attention over all. pg::attention with {.kv_len = lengths} uses only the first kv_len[b] keys of row b, and takes
 // the queries for the last of them; slot.after[b] = slot.before[b] + T. Copy with
 // to.view_slice(dim, start, end).copy_from(from); slot.before.data<int32_t>()[b] is a length.
 Tensor decode(const KvSlot& slot, const Tensor& q, const Tensor& k, const Tensor& v) {

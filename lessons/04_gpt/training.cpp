@@ -75,8 +75,10 @@ void show_heads(kit::Demo& demo, const Transformer& model, const CharTokenizer& 
   }
   std::vector<std::string> labels;
   for (char ch : text) labels.emplace_back(1, ch == '\n' ? '/' : ch);
-  demo.say("What layer {}, head {} looks at while it reads \"{}\" (rows: query positions; columns: key positions):",
-           best_layer + 1, best_head + 1, text);
+  demo.say(
+      "The attention weights of layer {}, head {} while it reads \"{}\" (rows: query positions; columns: key "
+      "positions):",
+      best_layer + 1, best_head + 1, text);
   demo.show(kit::heat_map(head_map(model, ids, best_layer, best_head),
                           {.low = 0, .high = 1, .row_labels = labels, .column_labels = labels}));
   demo.gap();
@@ -141,7 +143,7 @@ void show_training(kit::Demo& demo, const Impl& impl) {
     validation.y.push_back(validate(256));
     if (step == 0) first_loss = validation.y.back();
     if (step == 0 || step == train.eval_interval * 3) {
-      demo.say("After {} steps (validation loss {:.2f}) it speaks like this:", step, validation.y.back());
+      demo.say("After {} steps (validation loss {:.2f}) it writes:", step, validation.y.back());
       show_text(demo, speak(model, tokenizer, prompt, 120));
     }
     evaluating += seconds() - begin;

@@ -235,9 +235,9 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "one merge",
        .piece = kit::piece<&Impl::merge_pair>("merge_pair"),
        .section = "Learning a vocabulary",
-       .why = "The training and the encoder must cut a a a at the same place, or a text is encoded in a way that the "
+       .why = "Training and encoder must merge a a a alike, or a text is encoded in a way that the "
               "model has never seen.",
-       .hints = {"You stand at place i and the pair is here. Where do you stand next, and what about the last id?",
+       .hints = {"The pair begins at index i. With which index do you go on, and what about the last id?",
                  "out gets id and i moves by 2 where ids[i] = left and ids[i + 1] = right; else out gets ids[i] and i "
                  "moves by 1.",
                  "Make a new vector. Loop over i while i < size; look at i + 1 only if i + 1 < size. Push id and skip "
@@ -253,7 +253,7 @@ std::vector<kit::Check<Impl>> checks() {
        .hints =
            {"Which of the five rules may begin with a space, and what does that leave for a run of spaces? What "
             "would the rules make of <|endoftext|>, and so what has to come first?",
-            "With `special` at place a: the pieces of text[0, a), special, the pieces of the rest. Else at place i: "
+            "With `special` at index a: the pieces of text[0, a), special, the pieces of the rest. Else at index i: "
             "a contraction; else j = i + 1 if text[i] is ' ' and text[j] is no white space, else "
             "j = i; take the run of text[j]'s kind from j. White space with something behind it gives its last "
             "character back if it has more than one.",
@@ -276,7 +276,7 @@ std::vector<kit::Check<Impl>> checks() {
             "ids[i] = byte_ids[byte i]; while some merges.find(ids[i], ids[i + 1]).rank < kNone: take the i of the "
             "lowest rank, ids[i] = .id, remove ids[i + 1].",
             "Fill ids from the bytes as uint8_t. In an endless loop: go through all pairs, keep the merge of the "
-            "lowest rank and its place (strictly lower: the leftmost of several); if there is none, return; else "
+            "lowest rank and its index (strictly lower: the leftmost of several); if there is none, return; else "
             "replace and erase."},
        .solution = {"tasks/bpe/bpe_merge.cpp", "void MergeTable::scan("},
        .run = check_encode_piece},

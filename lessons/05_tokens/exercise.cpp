@@ -1,7 +1,8 @@
 // Lesson 5: bytes to tokens. This is your file: replace each TODO(...), then: make lesson5 && ./lesson5 check
 //
-// Nothing here needs tensors but load_weights. Useful: std::map, std::string_view (text.substr(from, length),
-// text.find(word), text.starts_with(word)), static_cast<uint8_t>(c) for the value of a byte: a char may be negative.
+// Only load_weights needs tensors (tensor/tensor.h; transpose(x) is in autograd/ops.h). Useful: std::map,
+// std::string_view (text.substr(from, length), text.find(word), text.starts_with(word)), static_cast<uint8_t>(c) for
+// the value of a byte, because a char may be negative.
 #include <cmath>
 #include <map>
 

@@ -1,7 +1,8 @@
 // Lesson 6: REINFORCE. This is your file: replace each TODO(...), then: make lesson6 && ./lesson6 check
 //
 // B episodes, T steps, R rows, V tokens. Useful: log_softmax(x), gather(x, dim, index), unsqueeze(x, dim), where(mask,
-// a, b), Tensor::scalar(0, dtype), sum(x), expm1(x), x.clone(), x.data<double>(), x.detach(), mean(x).item().
+// a, b), Tensor::scalar(0, dtype), sum(x), expm1(x), x.clone(), x.data<double>(), x.detach(), mean(x).item(). All ops
+// are in autograd/ops.h, tensors in tensor/tensor.h.
 #include "lessons/06_reinforce/lesson.h"
 
 namespace pg::lesson06 {
@@ -14,8 +15,8 @@ Tensor token_log_prob(const Tensor& logits, const Tensor& ids) {
 }
 
 // A loss whose gradient is the policy gradient: -(1/B) Σ_b Σ_t advantage · log_prob over the steps where mask is 1.
-// log_prob and advantage [B, T], mask u8 [B, T]. The advantage is a constant: no gradient goes into it. Where mask is 0
-// anything may stand, infinity too.
+// log_prob and advantage [B, T], mask u8 [B, T]. The advantage is a constant: no gradient goes into it. Where mask is
+// 0, log_prob may be -infinity; it must not change the loss.
 Tensor reinforce_loss(const Tensor& log_prob, const Tensor& advantage, const Tensor& mask) {
   // [answer 06.2 reinforce_loss]
   const Tensor weighted = where(mask, log_prob * advantage.detach(), Tensor::scalar(0, log_prob.dtype()));
@@ -23,7 +24,7 @@ Tensor reinforce_loss(const Tensor& log_prob, const Tensor& advantage, const Ten
   // [end]
 }
 
-// What each action is credited with: G[b, t] = r[b, t] + gamma · r[b, t+1] + gamma² · r[b, t+2] + …; rewards [B, T],
+// The return of each step: G[b, t] = r[b, t] + gamma · r[b, t+1] + gamma² · r[b, t+2] + …; rewards [B, T],
 // f64. Leave the rewards as they are: work on rewards.clone(), whose numbers are data<double>(), row after row.
 Tensor return_to_go(const Tensor& rewards, double gamma) {
   // [answer 06.3 return_to_go]
@@ -41,7 +42,7 @@ Tensor return_to_go(const Tensor& rewards, double gamma) {
 }
 
 // Returns minus the baseline sum / weight (0 before the first batch), then the baseline learns from this batch:
-// sum = decay·sum + mean of the returns, weight = decay·weight + 1. In that order!
+// sum = decay·sum + mean of the returns, weight = decay·weight + 1. Compute the result first.
 Tensor advantage(Baseline& baseline, const Tensor& returns) {
   // [answer 06.4 advantage]
   const Tensor result = returns.detach() - (baseline.weight > 0 ? baseline.sum / baseline.weight : 0.0);
@@ -53,6 +54,7 @@ Tensor advantage(Baseline& baseline, const Tensor& returns) {
 
 // Three estimates of KL(policy, reference) from samples of the policy, element by element:
 // k1 = log π - log ref;  k2 = k1² / 2;  k3 = ref/π - 1 - log(ref/π), exact even where the two are nearly equal.
+// A loss may contain them, so do not detach: the gradient must flow back to log_prob.
 Tensor k1(const Tensor& log_prob, const Tensor& ref_log_prob) {
   // [answer 06.5 k1]
   return log_prob - ref_log_prob;

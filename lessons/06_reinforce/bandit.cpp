@@ -113,10 +113,8 @@ void show_bandit(kit::Demo& demo, const Impl& impl) {
   demo.heading("Five levers, and a gradient from luck alone");
   demo.say(
       "Five arms pay 3 to 6.5 on average, with noise. The policy is a softmax of five numbers. Nobody can "
-      "differentiate an "
-      "arm; but the mean of reward × gradient of log π(arm) over pulls is the gradient of the expected reward. Here it "
-      "can "
-      "be checked, because the exact one is a sum over five arms:");
+      "differentiate an arm; but the mean of reward × gradient of log π(arm) over pulls is the gradient of the "
+      "expected reward. Here it can be checked, because the exact one is a sum over five arms:");
   const int batches = 400;
   const Spread plain = spread(impl, false, batches), based = spread(impl, true, batches);
   const auto exact = exact_gradient(kStart);
@@ -132,17 +130,18 @@ void show_bandit(kit::Demo& demo, const Impl& impl) {
   }
   demo.gap();
   demo.claim("estimate from exact, worst of 5 arms, with and without baseline", worst, "sigma", kit::at_most(3));
+  demo.gap();
   demo.say(
-      "Rewards near 5 make every pull look good. Subtract what is usual, a baseline, and only the difference counts. "
-      "The "
-      "gradient stays the same, its noise does not:");
+      "Rewards near 5 make every pull look good. Subtract a baseline, the reward that is usual, and only the "
+      "difference counts. The mean gradient stays the same, its noise becomes smaller:");
   demo.show(kit::bars({{"no baseline", plain.total(), fmt::format("variance {:.4f}", plain.total())},
                        {"moving baseline", based.total(), fmt::format("variance {:.4f}", based.total())}}));
   demo.gap();
   demo.claim("variance without baseline / with", plain.total() / based.total(), "x", kit::at_least(5));
 
   const kit::Series without = band(impl, "no baseline", false), with = band(impl, "moving baseline", true);
-  demo.say("150 steps uphill in batches of {}; the probability of the best arm, ten seeds each:", kBatch);
+  demo.gap();
+  demo.say("150 steps in batches of {}; the probability of the best arm, ten seeds each:", kBatch);
   demo.show(kit::line_plot({with, without}, {.x_label = "step", .y_label = "probability", .height = 10}));
   demo.gap();
   demo.claim("probability of the best arm with baseline, worst of ten seeds", with.low.back(), "", kit::at_least(0.9));

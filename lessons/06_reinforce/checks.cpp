@@ -179,7 +179,7 @@ std::vector<kit::Check<Impl>> checks() {
        .why = "Crediting an action with rewards that came before it is not wrong on average, only noisy; crediting it "
               "with less "
               "than what follows is wrong.",
-       .hints = {"Can the word at place 5 have caused the reward at place 2? How does G[t] follow from G[t+1]?",
+       .hints = {"Can the word of step 5 have caused the reward of step 2? How does G[t] follow from G[t+1]?",
                  "G[b, t] = r[b, t] + gamma·G[b, t+1], from the last step backwards.",
                  "Clone; for each b, for t from T-2 down to 0: g[b·T + t] += gamma · g[b·T + t + 1]."},
        .solution = {"rl/advantages.cpp", "Tensor return_to_go("},

@@ -155,8 +155,8 @@ void show_writer(kit::Demo& demo, const Impl& impl) {
   demo.say(
       "A small GPT has read a language of 21 tokens, in which every sentence can be checked. Now it is paid 1 for each "
       "\"moon\" it writes. Then 2 are taken off for each token past the eighth. Then, in addition, 0.3 times log π - "
-      "log "
-      "reference at each token: a sample of the KL from what it had read. (Seed 1 of {}; grammatical: of the worst "
+      "log reference at each token: k1, an estimate of the KL from the reference. (Seed 1 of {}; grammatical: of the "
+      "worst "
       "seed.)",
       seeds);
   demo.line("{:<24}{:>6}{:>8}{:>13}{:>8}", "", "moons", "tokens", "grammatical", "KL");
@@ -192,9 +192,8 @@ void show_writer(kit::Demo& demo, const Impl& impl) {
   demo.show(kit::line_plot(curves, {.x_label = "iteration", .y_label = "moons per sentence", .height = 12}));
   demo.gap();
   demo.say(
-      "The first reward was maximised and nothing was learned: that is reward hacking. The reward said \"moon\", so "
-      "moons "
-      "is what it got. The KL says: and otherwise write as you read.");
+      "The first reward became as large as it can be, and the sentences became nonsense: that is reward hacking. The "
+      "reward asked for moons and for no sense. The KL asks for sentences like those that it had read.");
   demo.claim("grammatical before", before.grammatical, "%", kit::at_least(85));
   demo.claim("moons per sentence, paid by the moon", after[0].keywords, "", kit::at_least(8));
   demo.claim("grammatical, paid by the moon", after[0].grammatical, "%", kit::at_most(10));

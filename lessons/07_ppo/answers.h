@@ -2,7 +2,8 @@
 //
 // B episodes or environments, T steps; N actions of k numbers. Useful: numbers(x, count, otherwise) from lesson.h,
 // Tensor::from(vector, shape).to(dtype), where(condition, a, b), le(a, b), ge(a, b), clamp(x, min, max), exp(x),
-// log(x), sum(x, {dim}), expand(x, shape), Tensor::scalar(0, dtype), x.detach(), 2 * std::numbers::pi.
+// log(x), sum(x, {dim}), expand(x, shape), Tensor::scalar(0, dtype), x.detach(), 2 * std::numbers::pi. Results have the
+// dtype of the inputs. All ops are in autograd/ops.h, tensors in tensor/tensor.h.
 #include <cmath>
 #include <numbers>
 

@@ -90,6 +90,7 @@ void show_cartpole(kit::Demo& demo, const Impl& impl) {
   demo.gap();
   demo.claim("return of the last 100 episodes", mean_of_last, "", kit::at_least(475));
   demo.claim("largest |ratio - 1| at the start of any update", worst_ratio, "", kit::equals(0));
+  demo.gap();
   demo.say(
       "Other implementations with the same hyperparameters: CleanRL 490 ± 6, OpenAI's baselines 498 ± 4. If the pole "
       "never falls, the value of the upright pole at rest in the middle is 1 + 0.99 + 0.99² + … = 1 / (1 - 0.99) = "

@@ -51,6 +51,7 @@ void show_robots(kit::Demo& demo, const Impl& impl) {
   demo.claim("return of the first rollouts", curve.returns[1], "", kit::at_most(-800));
   demo.claim("return of the last 100 episodes", curve.last(), "", kit::at_least(-400));
   const std::vector<double> degrees = swing_up(pendulum);
+  demo.gap();
   demo.say(
       "The std of the Gaussian has changed from 1 to {:.2f}. One episode with the mean torque, degrees away from "
       "upright:",
@@ -61,6 +62,7 @@ void show_robots(kit::Demo& demo, const Impl& impl) {
   for (size_t i = degrees.size() - 50; i < degrees.size(); ++i) off += degrees[i] / 50;
   demo.claim("mean angle from upright in the last 50 steps", off, "degrees", kit::at_most(20));
 
+  demo.gap();
   demo.say(
       "The same without the clip. {} passes over each rollout move the policy far from the one that sampled the "
       "actions, unless the clip prevents it{}:",

@@ -15,11 +15,11 @@ std::vector<kit::Check<Impl>> checks() {
        .why = "The loss goes down whatever is masked. What is wrong shows much later: a model that never stops, or one "
               "that asks the question again.",
        .hints =
-           {"At which place is the first token of the answer predicted? Which token was read there?",
+           {"At which position is the first token of the answer predicted? Which token was read there?",
             "targets[b, t] = (prompt + answer)[t + 1] if t + 1 >= the prompt's length, else -100.",
             "T is the largest prompt + answer - 1. ids: zeros [B, T]; targets: full of -100. For each row join prompt "
             "and answer; for t from 0 to its length - 2: ids[t] = all[t], and targets[t] = all[t + 1] from t = "
-            "prompt - 1 on. A number of a row-major [B, T] stands at b·T + t."},
+            "prompt - 1 on. Element [b, t] of a row-major [B, T] has index b·T + t."},
        .solution = {"rl/text/imitation.cpp", "TokenBatch sft_batch("},
        .run = check_sft_batch},
       {.id = "08.2",
@@ -55,8 +55,8 @@ std::vector<kit::Check<Impl>> checks() {
        .piece = kit::piece<&Impl::subtract_kl>("subtract_kl"),
        .section = "Four models",
        .why =
-           "It is all that holds the policy where the reward model knows what it is talking about. The demonstration "
-           "shows what happens without.",
+           "Only the KL keeps the policy near responses that the reward model has learned to judge. The demonstration "
+           "shows what happens without it.",
        .hints = {"Which token should pay when the policy likes it more than the reference does? May one earn by it?",
                  "rewards[t] -= β·(log π[t] - log ref[t]) wherever chosen[t] is 1.",
                  "Loop over the tokens; skip those with chosen[t] == 0; subtract beta * (old_log_probs[t] - "

@@ -128,8 +128,9 @@ void print(kit::Demo& demo, const char* name, const std::vector<Run>& runs, Writ
 void show_over_optimisation(kit::Demo& demo, const std::vector<Run>& runs) {
   demo.heading("Stage 3: PPO, without and with the KL");
   demo.say(
-      "The policy writes 64 responses a step and is paid by the reward model (0 is what stage 1 earned, 1 a deviation "
-      "more). The human is not asked any more; we only look at what they would have said, 0 to 2. First with β = 0:");
+      "The policy writes 64 responses a step and is paid by the reward model (0 is what stage 1 earned, 1 a standard "
+      "deviation more). The human is not asked any more; we only look at what they would have said, 0 to 2. First with "
+      "β = 0:");
   const auto plot = [&](Curve Run::*of) {
     demo.show(kit::line_plot({band("reward model", runs, of, &Curve::proxy), band("human", runs, of, &Curve::human)},
                              {.x_label = "step", .y_label = "reward", .height = 11}));
@@ -177,7 +178,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
   demo.say(
       "The human gives 0 to nonsense, 1 to a sentence, 2 to a sentence with just one moon, but says only which of two "
       "responses is better, and errs at times: {:.1f} % of the held-out labels are right. A copy of the policy with "
-      "one number for a head reads {} pairs. (From here on: {} seeds.)",
+      "one output reads {} pairs. (From here on: {} seeds.)",
       100 * mean_of(right), kPairs, seeds);
   demo.claim("held-out pairs that the reward model orders as labelled", 100 * mean_of(accuracies), "%",
              kit::at_least(75));

@@ -1,19 +1,20 @@
 // Lesson 8: RLHF. This is your file: replace each TODO(...), then: make lesson8 && ./lesson8 check
 //
-// N pairs, B responses, T places, V tokens. A ScoredResponse (lesson.h) has prompt and tokens (ids), chosen (1 where
+// N pairs, B responses, T positions, V tokens. A ScoredResponse (lesson.h) has prompt and tokens (ids), chosen (1 where
 // the policy chose the token), score.reward, and by token old_log_probs, ref_log_probs, rewards. Useful:
 // Tensor::zeros({b, t}, i32), Tensor::full(shape, x, i32), x.data<int32_t>()[place], softplus(x) = log(1 + e^x),
 // neg(x), x.detach(), log_softmax(x), gather(x, dim, index), unsqueeze / squeeze(x, dim), where(mask, a, b),
-// Tensor::scalar(0, dtype), sum(x, {dim}), rl::last_chosen(response), rl::token_rows(responses).
+// Tensor::scalar(0, dtype), sum(x, {dim}), rl::last_chosen(response), rl::token_rows(responses). All ops are in
+// autograd/ops.h, tensors in tensor/tensor.h.
 #include <algorithm>
 
 #include "lessons/08_rlhf/lesson.h"
 
 namespace pg::lesson08 {
 
-// Problems as rows padded on the right: ids i32 [B, T], all of prompt and answer but the last token, then 0; and
-// targets i32 [B, T], at each place the token that follows it where that is one of the answer's (its end of sequence
-// too), else -100, which counts for nothing. T is the longest row's. A problem has .prompt and .answer.
+// Problems as rows padded on the right. ids i32 [B, T]: all tokens of prompt and answer except the last one, then 0.
+// targets i32 [B, T]: at each position the token that follows it, if that token belongs to the answer (its end of
+// sequence too); else -100, which means "no target". T is that of the longest row. A problem has .prompt and .answer.
 TokenBatch sft_batch(std::span<const Problem> problems) {
   // Yours, in place of the next line.
   TODO("08.1 sft_batch");

@@ -25,7 +25,7 @@ void show_imitation(kit::Demo& demo, const Impl& impl, Transformer& model, const
   const TokenBatch batch = impl.sft_batch(problems);
   demo.say(
       "\"the old\" is to be answered with \"moon sings.\", \"a\" with \"cat sleeps today.\" What the model reads, and "
-      "what it is asked for at each place; - counts for nothing. \".\" is id 0, which also pads:");
+      "its target at each position; - means no target. \".\" is id 0, and so is padding:");
   for (int64_t b = 0; b < batch.ids.size(0); ++b) {
     const auto columns = static_cast<size_t>(batch.ids.size(1)), at = static_cast<size_t>(b) * columns;
     print_words(demo, "reads", batch.ids.data<int32_t>().subspan(at, columns));
@@ -45,7 +45,8 @@ void show_models(kit::Demo& demo, Transformer& policy, rl::ScalarModel& reward_m
   demo.heading("Four models");
   const auto p = count_parameters(policy), s = count_parameters(reward_model);
   demo.say(
-      "All four begin as the model of stage 1. B responses, T places, {} tokens in the language. A model that learns "
+      "All four begin as the model of stage 1. B responses, T positions, {} tokens in the language. A model that "
+      "learns "
       "holds weights, gradients and AdamW's two moments: 16 bytes a parameter; a frozen one 4.",
       policy.config.vocab_size);
   const auto row = [&](const char* name, const char* reads, const char* gives, const char* learns, int64_t bytes) {

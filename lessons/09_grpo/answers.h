@@ -3,6 +3,7 @@
 // N groups of G responses; B = N·G responses of at most T tokens. Useful: mean(x, {1}, true) and sum(x, {1}, true) are
 // [rows, 1]; x.view_slice(1, 0, 1) is the first column; amax(x, {1}) is [rows]; abs, sqrt, exp, clamp(x, low, high),
 // maximum(a, b), zeros_like(x), where(mask, a, b), ne(a, b) → u8, Tensor::scalar(0, x.dtype()), mask.to(x.dtype()).
+// All ops are in autograd/ops.h, tensors in tensor/tensor.h.
 #include <algorithm>
 
 #include "lessons/09_grpo/lesson.h"
@@ -10,7 +11,7 @@
 namespace pg::lesson09 {
 
 // Each reward minus the mean of its own group (its row): rewards [N, G], f32 or f64 → [N, G]. Equal rewards must give
-// exactly 0, also where their mean is rounded: 0.1 is no number of the computer's.
+// exactly 0, also where their mean is rounded: the computer cannot store 0.1 exactly.
 Tensor group_mean_advantage(const Tensor& rewards) {
   // [answer 09.1 group_mean_advantage]
   const Tensor d = rewards - rewards.view_slice(1, 0, 1);  // equal rewards: exactly 0 from here on
@@ -49,8 +50,8 @@ Tensor groups_with_signal(const Tensor& rewards) {
 }
 
 // π now / π when the token was sampled, token by token: exp(log_prob - old_log_prob), the difference held within
-// ±rl::kMaxLogRatio. log_prob, old_log_prob [B, T] → [B, T]; mask u8 [B, T]. Where mask is 0 anything may stand,
-// infinity too: there the ratio is 1, and has no gradient.
+// ±rl::kMaxLogRatio. log_prob, old_log_prob [B, T] → [B, T]; mask u8 [B, T]. Where mask is 0 the inputs may be
+// anything, infinity too: there the ratio is 1, and has no gradient.
 Tensor token_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask) {
   // [answer 09.5 token_ratio]
   const Tensor log_ratio = where(mask, log_prob - old_log_prob, Tensor::scalar(0, log_prob.dtype()));
@@ -74,7 +75,7 @@ Tensor sequence_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const 
 //   Aggregation::sequence_mean  Σ over responses of (the mean over its own tokens) / sequences
 //   Aggregation::constant       Σ over all tokens / (sequences · max_length)
 //   Aggregation::sequence_sum   Σ over all tokens / sequences
-// Where mask is 0 anything may stand; a response without a token counts for nothing.
+// Where mask is 0 the loss may be anything. A response without a token adds nothing.
 Tensor aggregate(const Tensor& loss, const Tensor& mask, Aggregation how, const Denominators& total) {
   // [answer 09.7 aggregate]
   const Tensor kept = where(mask, loss, Tensor::scalar(0, loss.dtype()));

@@ -173,7 +173,8 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
                             {.name = "KL and partial credit", .beta = 0.1, .warmup = warmup, .partial_credit = 0.03}};
   demo.say(
       "A new GPT reads {} characters of the built-in stories and writes {}. Each earns 1 if it is the right one, and "
-      "is compared with what the {} others of its group wrote at its place. The reference counts neighbours: P(next "
+      "is compared with what the {} others of its group wrote at that position. The reference counts neighbours: "
+      "P(next "
       "| last). Its KL enters with weight 0.1, which rises from 0 over the first quarter of {} steps. Partial credit "
       "adds 0.03 log pi(character). Means of {} seeds:",
       kContext, kHorizon, kSamples - 1, steps, seeds);
@@ -201,12 +202,11 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
   demo.gap();
   demo.say(
       "Paid for matches alone it found the one character that is most often right, a space, and writes nothing else: "
-      "entropy 0, all groups alike, no gradient, the end. The reward did not forbid it. Held to the bigram it keeps "
-      "trying, and its samples are right more often than the bigram's. Taken at its surest it is right {:.1f} times "
-      "of 100, the bigram {:.1f}: a reward of 0 or 1 says little, counting a million characters says much. -1 for a "
-      "wrong one is no new idea: the group's mean takes the shift away, and what is left are the same advantages "
-      "times 2, which halves the KL's share. Partial credit, log pi, pays for being sure: an entropy bonus with the "
-      "wrong sign.",
+      "entropy 0, all groups silent, no gradient. The reward did not forbid it. With the KL from the bigram it keeps "
+      "trying, and its samples are right more often than the bigram's. Greedy, it is right {:.1f} times of 100, the "
+      "bigram {:.1f}: a reward of 0 or 1 says little, counting a million characters says much. -1 for a wrong one "
+      "changes little: subtracting the group's mean removes the shift, and the advantages are the same times 2, which "
+      "halves the KL's share. Partial credit, log pi, pays for being sure: an entropy bonus with the wrong sign.",
       100 * results[1].greedy.by_place[0], bigram_greedy);
   demo.claim("entropy after matches alone", results[0].entropy, "nats", kit::at_most(0.3));
   demo.claim("its KL from the bigram", results[0].kl, "nats", kit::at_least(3));

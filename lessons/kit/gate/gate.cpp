@@ -1,7 +1,7 @@
 // CI checks of every lesson; see lessons/kit/README.md. lessons/kit/tests.cmake runs it from the repository's root.
 //   gate stub PROGRAM              every check is TODO
 //   gate ok PROGRAM [ARGUMENT]     every check is ok
-//   gate readme PROGRAM README     the commands in its sh blocks work (run with the given program)
+//   gate readme PROGRAM README     its lines have at most 80 columns, the commands in its sh blocks work
 //   gate demo PROGRAM SECONDS      the claims hold, within that much CPU time
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "lessons/kit/lesson.h"
 #include "lessons/kit/source.h"
@@ -75,7 +76,35 @@ void all_are(const Json& checks, const std::string& state) {
   }
 }
 
+// The columns of a line on a terminal: a code point is one, a CJK character or an emoji two, a combining mark none.
+int columns(const std::string& utf8) {
+  int width = 0;
+  for (size_t i = 0; i < utf8.size();) {
+    const auto byte = static_cast<unsigned char>(utf8[i]);
+    const size_t length = byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+    uint32_t code = length == 1 ? byte : byte & (0xffu >> (length + 1));
+    for (size_t k = 1; k < length && i + k < utf8.size(); ++k) code = code << 6 | (utf8[i + k] & 0x3f);
+    const bool mark = code >= 0x300 && code < 0x370;
+    const bool wide = (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) ||
+                      (code >= 0xac00 && code < 0xd7a4) || (code >= 0xf900 && code < 0xfb00) ||
+                      (code >= 0xfe30 && code < 0xfe70) || (code >= 0xff00 && code < 0xff61) || code >= 0x1f300;
+    width += mark ? 0 : wide ? 2 : 1;
+    i += length;
+  }
+  return width;
+}
+
+// A terminal beside the editor has 80 columns; a table or formula that wraps there cannot be read.
+void check_width(const std::string& path) {
+  std::istringstream text(pg::kit::read_file(path));
+  std::string line;
+  for (int number = 1; std::getline(text, line); ++number) {
+    check(columns(line) <= 80, "{}:{} is {} columns wide, at most 80 are allowed", path, number, columns(line));
+  }
+}
+
 void readme(const std::string& program, const std::string& path) {
+  check_width(path);
   const std::string name = program.substr(program.rfind('/') + 1);
   const std::string lesson = name.substr(0, name.find('_'));  // for example lesson1 for lesson1_stub
   int ran = 0;
