@@ -12,8 +12,8 @@
 namespace pg::rl {
 
 // Prompts with their answers as rows padded on the right. Targets are the answer's tokens, including the end of
-// sequence. Targets of the prompt and of the padding are -100 and are ignored. The plain form, which lesson 8 writes and
-// tests compare packed_batch() with.
+// sequence. Targets of the prompt and of the padding are -100 and are ignored. The plain form, which lesson 8 writes
+// and tests compare packed_batch() with.
 TokenBatch sft_batch(std::span<const Problem> problems);
 // Texts without padding, of which the positions are learned that `chosen` names. See token_rows.
 TokenBatch packed_batch(std::span<const Sequence> texts);

@@ -203,7 +203,7 @@ inline void pack_pairs(float* dst, const BFloat16* src, int64_t line_stride, int
     pack_panel(dst, reinterpret_cast<const simd::Pair*>(src), line_stride / 2, 1, lines, width, k);
   } else if (line_stride == 1) {
     k = depth / 2;
-    for (int64_t g = 0; g < width; g += size) {
+    for (int64_t g = (width - 1) / size * size; g >= 0; g -= size) {  // the last first, as in pack_panel()
       const int64_t from = std::clamp<int64_t>(lines - g, 0, size);
       const BFloat16* row = src + g;
       float* to = dst + g;
