@@ -1,6 +1,7 @@
 // Prints a demonstration: paragraphs, lines, plots, claims.
 #include "lessons/kit/demo.h"
 
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -53,13 +54,14 @@ void Demo::write(const std::string& text) {
 
 void Demo::wait(const std::string& prompt) {
   if (!pace_.step || hidden()) return;
+  const bool terminal = isatty(STDIN_FILENO);
+  if (terminal) tcflush(STDIN_FILENO, TCIFLUSH);  // what was typed before the prompt is no answer to it
   write(prompt);
   const auto start = std::chrono::steady_clock::now();
   pace_.step = skip_line();
   waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   // On a terminal Enter has begun a new line; the prompt is erased.
-  const bool typed = pace_.step && isatty(STDIN_FILENO);
-  write(!typed ? "\n" : style().live ? "\x1b[1A\r\x1b[K" : "");
+  write(!terminal || !pace_.step ? "\n" : style().live ? "\x1b[1A\r\x1b[K" : "");
 }
 
 void Demo::heading(const std::string& text) {
@@ -74,12 +76,14 @@ void Demo::heading(const std::string& text) {
 
 void Demo::paragraph(const std::string& text) {
   if (record()) record()->text(text);
+  after_text_ = true;
   write(wrapped(text) + "\n");
 }
 
 void Demo::show(const std::string& block) {
-  const bool lines_follow = block.find('\n') < block.find_last_not_of('\n') + 1;
-  if (lines_follow) wait("  [Enter] ");
+  const bool several = block.find('\n') < block.find_last_not_of('\n') + 1;
+  if (several || after_text_) wait("  [Enter] ");
+  after_text_ = false;
   if (record()) record()->block(block);
   std::istringstream lines(block);
   std::string line, text;
@@ -99,6 +103,7 @@ void Demo::status(const std::string& text) {
 void Demo::claim(const std::string& name, double value, const std::string& unit, Bound bound) {
   if (hidden()) return;
   wait(fmt::format("  {}: ?  [Enter] ", name));
+  after_text_ = false;
   claims_.push_back({name, value, unit, bound});
   const bool ok = claims_.back().holds();
   if (record()) record()->claim(claims_.back());

@@ -32,8 +32,9 @@ class DemoRecord;  // lessons/kit/record.h
 
 // Which parts of a demonstration are shown, and when it waits.
 struct Pace {
-  int part = 0;       // the number of the first heading that is shown; 0: everything
-  bool step = false;  // waits for a line of standard input before each claim and each block of several lines
+  int part = 0;  // the number of the first heading that is shown; 0: everything
+  // Waits for a line of standard input before each claim, each block of several lines, and the first line after text.
+  bool step = false;
 };
 
 class Demo {
@@ -80,7 +81,7 @@ class Demo {
   Pace pace_;
   int headings_ = 0;
   double waited_ = 0;
-  bool status_shown_ = false;
+  bool status_shown_ = false, after_text_ = false;
   std::vector<Claim> claims_;
 };
 

@@ -142,14 +142,14 @@ check="build/lesson1 check"
   says '"threw":\["thrice","twice"\]'
   says '"mine":\[\]'
 
-  # --step takes a line before each claim and each block of lines: three, and leaves the rest. At the end of the input
-  # it waits no more. --part shows and claims only what follows a heading.
+  # --step takes a line before each claim, each block and the first line after text: four, and leaves the rest. At the
+  # end of the input it waits no more. --part shows and claims only what follows a heading.
   answer 'return 2 * x;' 'return 3 * x;'
   expect 0 $check
   expect 0 sh -c 'seq 5 | { build/lesson1 --step && sed "s/^/left over: /"; }'
   says 'twice 5: ?  .Enter.'
-  says 'left over: 4'
-  silent 'left over: 3'
+  says 'left over: 5'
+  silent 'left over: 4'
   awk '/twice 5: [?]/ { asked = 1 } /claim holds  twice 5/ { exit !asked }' "$out" || fail 'the prompt is not first'
   expect 0 build/lesson1 --step
   [ "$(grep -c Enter "$out")" = 1 ] || fail 'it asks again after the end of the input'

@@ -13,6 +13,9 @@ struct Impl {
 
 void demo(kit::Demo& demo, const Impl& impl) {
   demo.heading("Two");
+  demo.say("Lines:");
+  demo.line("first line");
+  demo.line("second line");
   demo.claim("twice 5", impl.twice(5), "", kit::equals(10));
   demo.heading("Three");
   demo.show("five\nfifteen");
