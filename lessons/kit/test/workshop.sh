@@ -42,6 +42,8 @@ if ls "$source"/lessons/[0-9]*/answers.h >/dev/null 2>&1; then
   says 'is a folder'
 fi
 
+command -v sha256sum >/dev/null || { echo 'skipped: the bundle, which needs sha256sum'; exit 77; }
+
 # The bundle: this apt-get writes a file for each package, and this apt-cache adds one package and a virtual one.
 mkdir "$work/bin" "$work/data"
 cat >"$work/bin/apt-cache" <<'END'
