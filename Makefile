@@ -3,6 +3,8 @@
 #   make test        every test                                     make bench       speed of every op and step
 #   make doctor      is this machine ready?                         make progress    your course so far
 #   make watch LESSON=4   check on every save                       make format, make clean
+# For a workshop (lessons/INSTRUCTOR.md): make handout DIR=…, collect DIR=…, bundle DIR=…,
+# answers FILE=….
 # CUDA=1 builds for GPUs with nvcc, CUDA=sim for the simulator (docs/SIMULATOR.md), in folders of their own.
 # NATIVE=0 builds for any CPU of this kind, CXX=clang++ with another compiler, JOBS=N with N compilers at once.
 CUDA ?=
@@ -16,7 +18,7 @@ BUILD_IT = sh scripts/build.sh $(BUILD) $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all lessons test bench doctor progress watch format clean setup configure FORCE
+.PHONY: all lessons test bench doctor progress watch handout collect bundle answers format clean setup configure FORCE
 all: configure
 	@$(BUILD_IT) pg lessons
 	@for folder in lessons/[0-9][0-9]_*; do \
@@ -50,6 +52,19 @@ progress: configure
 
 watch:
 	@sh scripts/watch.sh "$(LESSON)"
+
+handout:
+	@sh scripts/handout.sh "$(DIR)"
+
+bundle:
+	@sh scripts/bundle.sh "$(DIR)"
+
+answers:
+	@sh scripts/answers.sh "$(FILE)"
+
+collect: configure
+	@$(BUILD_IT) lesson_collect
+	@$(BUILD)/lesson_collect "$(DIR)"
 
 format:
 	clang-format -i $$(git ls-files '*.h' '*.cpp' '*.cu')

@@ -18,6 +18,11 @@ target_link_libraries(lesson_kit PUBLIC policygrad report_page PRIVATE CLI11::CL
 pg_quick(lesson_kit)
 pg_precompile(lesson_kit lessons/kit/lesson.h tensor/format.h)
 
+# For make collect.
+add_executable(lesson_collect EXCLUDE_FROM_ALL lessons/kit/collect/main.cpp)
+target_link_libraries(lesson_collect PRIVATE lesson_kit)
+pg_quick(lesson_collect)
+
 # The headers of every lesson, compiled once.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/lesson_headers.cpp CONTENT "// Nothing but the headers.\n")
 add_library(lesson_headers OBJECT ${PROJECT_BINARY_DIR}/lesson_headers.cpp)

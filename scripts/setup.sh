@@ -3,6 +3,8 @@
 # prints the one line to type. With everything present it only looks at files: no network, a few milliseconds.
 #   sh scripts/setup.sh            install what is missing
 #   sh scripts/setup.sh --missing  print the missing packages, install nothing; exit 1 if there are any
+#   sh scripts/setup.sh --packages print all packages of Debian and Ubuntu that it would install on a bare machine
+# shellcheck disable=SC2317  # need() calls the tests
 set -u
 
 system=$(uname -s)
@@ -14,26 +16,40 @@ have_header() {
   command -v "${CXX:-c++}" >/dev/null && echo "#include <$1>" | "${CXX:-c++}" -E -x c++ - >/dev/null 2>&1
 }
 
+have_command() { command -v "$1" >/dev/null; }
+have_catch2() { have_header catch2/catch.hpp || have_header catch2/catch_all.hpp; }
+have_certificates() { [ "$system" = Darwin ] || [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -d /etc/pki/tls/certs ]; }
+
+mode=${1:-}
 missing=
-need() { # need APT_PACKAGE BREW_PACKAGE, after a test of its presence failed
-  if [ "$system" = Darwin ]; then missing="$missing $2"; else missing="$missing $1"; fi
+need() { # need APT_PACKAGE BREW_PACKAGE TEST...: missing unless the test of its presence succeeds
+  apt=$1
+  brew=$2
+  shift 2
+  if [ "$mode" = --packages ]; then missing="$missing $apt"; return; fi
+  if "$@"; then return; fi
+  if [ "$system" = Darwin ]; then missing="$missing $brew"; else missing="$missing $apt"; fi
 }
-command -v "${CXX:-c++}" >/dev/null || need g++ gcc
-command -v make >/dev/null || need make make
-command -v cmake >/dev/null || need cmake cmake
-command -v curl >/dev/null || need curl curl
-[ "$system" = Darwin ] || [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -d /etc/pki/tls/certs ] || need ca-certificates -
-have_header fmt/core.h || need libfmt-dev fmt
-have_header CLI/CLI.hpp || need libcli11-dev cli11
-have_header catch2/catch.hpp || have_header catch2/catch_all.hpp || need catch2 catch2
-have_header nlohmann/json.hpp || need nlohmann-json3-dev nlohmann-json
-have_header yaml-cpp/yaml.h || need libyaml-cpp-dev yaml-cpp
-have_header pcre2.h || need libpcre2-dev pcre2
-have_header utf8proc.h || need libutf8proc-dev utf8proc
-have_header gmpxx.h || need libgmp-dev gmp
+need g++ gcc have_command "${CXX:-c++}"
+need make make have_command make
+need cmake cmake have_command cmake
+need curl curl have_command curl
+need ca-certificates - have_certificates
+need libfmt-dev fmt have_header fmt/core.h
+need libcli11-dev cli11 have_header CLI/CLI.hpp
+need catch2 catch2 have_catch2
+need nlohmann-json3-dev nlohmann-json have_header nlohmann/json.hpp
+need libyaml-cpp-dev yaml-cpp have_header yaml-cpp/yaml.h
+need libpcre2-dev pcre2 have_header pcre2.h
+need libutf8proc-dev utf8proc have_header utf8proc.h
+need libgmp-dev gmp have_header gmpxx.h
 missing=${missing# }
 
-if [ "${1:-}" = --missing ]; then
+if [ "$mode" = --packages ]; then
+  echo "$missing"
+  exit 0
+fi
+if [ "$mode" = --missing ]; then
   [ -z "$missing" ] && exit 0
   echo "$missing"
   exit 1

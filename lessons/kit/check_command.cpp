@@ -1,5 +1,6 @@
 // The command `check`: grades, prints and records.
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "lessons/kit/built.h"
@@ -85,7 +86,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   double seconds = 0;
   Json rows = Json::array();
   Progress progress = options.record ? load_progress(progress_path()) : Progress{};
-  LessonState& state = progress[lesson.number];
+  LessonState& state = progress.lessons[lesson.number];
   if (state.hash != hash) state.checks.clear();
   for (const CheckEntry& check : lesson.checks) state.checks.try_emplace(check.id, State::todo);
   const CheckEntry* next = nullptr;
@@ -96,6 +97,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
     ++count[static_cast<int>(outcome.state)];
     seconds += outcome.seconds;
     state.checks[check->id] = outcome.state;
+    note_outcome(state.history[check->id], outcome, std::time(nullptr));
     if (!next && outcome.state != State::ok) next = check;
     rows.push_back({{"id", check->id},
                     {"title", check->title},
@@ -120,6 +122,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   if (options.record) {
     state.hash = hash;
     state.when = now_text();
+    progress.learner = learner_name(progress.learner);
     save_progress(progress_path(), progress);
   }
   if (options.json) {

@@ -46,18 +46,19 @@ std::set<std::string> finished_pieces(const LessonEntry& lesson) {
 
 // Runs the demonstration on the pieces `mine`. If it throws, the piece that threw, or otherwise the one called last,
 // moves from `mine` to `threw`, and the demonstration starts again with the engine's version of it.
-std::vector<Claim> run_demo(const LessonEntry& lesson, bool full, std::set<std::string>& mine,
-                            std::set<std::string>& threw, std::unique_ptr<DemoRecord>& record) {
+Demo run_demo(const LessonEntry& lesson, const DemoOptions& options, std::set<std::string>& mine,
+              std::set<std::string>& threw, std::unique_ptr<DemoRecord>& record) {
   for (;;) {
     if (record) record = std::make_unique<DemoRecord>();
-    Demo demo(full, record.get());
+    Demo demo(options.full, record.get(), options.pace);
     begin_pieces();
     try {
       lesson.demo(demo, mine);
-      return demo.claims();
+      return demo;
     } catch (...) {
       const LastPiece last = last_piece();
       if (!mine.contains(last.name)) throw;
+      demo.show_all();
       demo.gap();
       const std::string what = describe_exception();
       demo.say("{}",
@@ -70,6 +71,11 @@ std::vector<Claim> run_demo(const LessonEntry& lesson, bool full, std::set<std::
       threw.insert(last.name);
     }
   }
+}
+
+// Whether the tree was made by scripts/handout.sh.
+bool is_handout(const LessonEntry& lesson) {
+  return fs::exists(repository_root() + "/" + lesson.folder + "/exercise.stub");
 }
 
 bool confirmed(const std::string& question) {
@@ -95,12 +101,15 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
   const auto start = std::chrono::steady_clock::now();
   std::unique_ptr<DemoRecord> record;
   if (!options.report.empty()) record = std::make_unique<DemoRecord>();
-  const std::vector<Claim> claimed = run_demo(lesson, options.full, mine, threw, record);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const Demo demo = run_demo(lesson, options, mine, threw, record);
+  pg::check(options.pace.part <= demo.headings(), "--part {}: the demonstration has {} headings", options.pace.part,
+            demo.headings());
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = elapsed - demo.waited_seconds();
 
   bool pass = threw.empty();
   Json claims = Json::array();
-  for (const Claim& claim : claimed) {
+  for (const Claim& claim : demo.claims()) {
     pass &= claim.holds();
     claims.push_back({{"name", claim.name},
                       {"value", claim.value},
@@ -169,7 +178,7 @@ int demo_command(const LessonEntry& lesson, const DemoOptions& options) {
 
 int hint_command(const LessonEntry& lesson, const std::string& name, int level) {
   Progress progress = load_progress(progress_path());
-  LessonState& state = progress[lesson.number];
+  LessonState& state = progress.lessons[lesson.number];
   const CheckEntry& check = name.empty() ? current(lesson, state) : one(lesson, name);
   int& shown = state.hints[check.id];
   if (level == 0) level = std::min(shown + 1, 3);
@@ -202,8 +211,14 @@ int explain_command(const LessonEntry& lesson, const std::string& name) {
 }
 
 int solution_command(const LessonEntry& lesson, const std::string& name) {
+  if (is_handout(lesson)) {
+    fmt::print("{}", wrapped(fmt::format("This is a handout, which has no solutions: {} hint {} helps, and so does "
+                                         "whoever teaches the course.",
+                                         lesson.program(), one(lesson, name).id)));
+    return 0;
+  }
   Progress progress = load_progress(progress_path());
-  LessonState& state = progress[lesson.number];
+  LessonState& state = progress.lessons[lesson.number];
   const CheckEntry& check = one(lesson, name);
   const auto ok = [&] {
     return !edited_since_build(lesson.exercise()) && run_isolated(check, true).state == State::ok;
@@ -241,7 +256,7 @@ int reset_command(const LessonEntry& lesson) {
 }
 
 int progress_command(const LessonEntry& lesson) {
-  const LessonState state = load_progress(progress_path())[lesson.number];
+  const LessonState state = load_progress(progress_path()).lessons[lesson.number];
   const std::string title = padded(fmt::format("lesson {:<2} {}", lesson.number, lesson.title), 34);
   if (state.checks.empty()) {
     fmt::print("{}  not started: {}\n", title, lesson.program());

@@ -23,6 +23,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options);
 
 struct DemoOptions {
   bool full = false, json = false, mine = false;
+  Pace pace = {};
   std::string report = {};  // a file for the demonstration as an HTML page; empty: none
 };
 // Returns 0 if every claim holds.

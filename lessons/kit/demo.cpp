@@ -1,12 +1,31 @@
 // Prints a demonstration: paragraphs, lines, plots, claims.
 #include "lessons/kit/demo.h"
 
+#include <termios.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <sstream>
 
 #include "lessons/kit/record.h"
 
 namespace pg::kit {
+namespace {
+
+// Reads to the end of a line, byte by byte: what follows is left to the process that reads next. False: no line is
+// left.
+bool skip_line() {
+  for (char c;;) {
+    const ssize_t got = ::read(STDIN_FILENO, &c, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    if (c == '\n') return true;
+  }
+}
+
+}  // namespace
 
 bool Bound::holds(double measured) const {
   switch (kind) {
@@ -26,14 +45,28 @@ std::string Bound::text() const {
 }
 
 void Demo::write(const std::string& text) {
+  if (hidden()) return;
   if (status_shown_) std::fputs("\r\x1b[K", stdout);
   status_shown_ = false;
   std::fputs(readable(text).c_str(), stdout);
   std::fflush(stdout);
 }
 
+void Demo::wait(const std::string& prompt) {
+  if (!pace_.step || hidden()) return;
+  const bool terminal = isatty(STDIN_FILENO);
+  if (terminal) tcflush(STDIN_FILENO, TCIFLUSH);  // what was typed before the prompt is no answer to it
+  write(prompt);
+  const auto start = std::chrono::steady_clock::now();
+  pace_.step = skip_line();
+  waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  // On a terminal Enter has begun a new line; the prompt is erased.
+  write(!terminal || !pace_.step ? "\n" : style().live ? "\x1b[1A\r\x1b[K" : "");
+}
+
 void Demo::heading(const std::string& text) {
-  if (record_) record_->heading(text);
+  ++headings_;
+  if (record()) record()->heading(text);
   const int rule = std::max(0, style().width - text_width(text) - 4);
   std::string dashes;
   for (int i = 0; i < rule; ++i) dashes += style().unicode ? "─" : "-";
@@ -42,12 +75,16 @@ void Demo::heading(const std::string& text) {
 }
 
 void Demo::paragraph(const std::string& text) {
-  if (record_) record_->text(text);
+  if (record()) record()->text(text);
+  after_text_ = true;
   write(wrapped(text) + "\n");
 }
 
 void Demo::show(const std::string& block) {
-  if (record_) record_->block(block);
+  const bool several = block.find('\n') < block.find_last_not_of('\n') + 1;
+  if (several || after_text_) wait("  [Enter] ");
+  after_text_ = false;
+  if (record()) record()->block(block);
   std::istringstream lines(block);
   std::string line, text;
   while (std::getline(lines, line)) text += line.empty() ? "\n" : "  " + line + "\n";
@@ -64,9 +101,12 @@ void Demo::status(const std::string& text) {
 }
 
 void Demo::claim(const std::string& name, double value, const std::string& unit, Bound bound) {
+  if (hidden()) return;
+  wait(fmt::format("  {}: ?  [Enter] ", name));
+  after_text_ = false;
   claims_.push_back({name, value, unit, bound});
   const bool ok = claims_.back().holds();
-  if (record_) record_->claim(claims_.back());
+  if (record()) record()->claim(claims_.back());
   const std::string mark = ok ? paint(Color::green, "claim holds") : paint(Color::red, "claim FAILS");
   const std::string measured = fmt::format("{:.4g}{}{}", value, unit.empty() ? "" : " ", unit);
   write(fmt::format("  {}  {}: {}  (bar {})\n", mark, name, paint(Color::bold, measured), bound.text()));

@@ -30,10 +30,18 @@ struct Claim {
 
 class DemoRecord;  // lessons/kit/record.h
 
+// Which parts of a demonstration are shown, and when it waits.
+struct Pace {
+  int part = 0;  // the number of the first heading that is shown; 0: everything
+  // Waits for a line of standard input before each claim, each block of several lines, and the first line after text.
+  bool step = false;
+};
+
 class Demo {
  public:
-  // What is printed is also kept in `record`, unless it is null.
-  explicit Demo(bool full, DemoRecord* record = nullptr) : full_(full), record_(record) {}
+  // What is printed is also kept in `record`, unless it is null. What comes before the heading `pace.part` is computed,
+  // but neither printed nor kept, and its claims are not collected.
+  explicit Demo(bool full, DemoRecord* record = nullptr, Pace pace = {}) : full_(full), record_(record), pace_(pace) {}
   bool full() const { return full_; }  // --full: up to two minutes instead of twenty seconds
 
   void heading(const std::string& text);
@@ -56,14 +64,24 @@ class Demo {
   void claim(const std::string& name, double value, const std::string& unit, Bound bound);
 
   const std::vector<Claim>& claims() const { return claims_; }
+  int headings() const { return headings_; }         // so far, shown or not
+  double waited_seconds() const { return waited_; }  // for lines of standard input
+  void show_all() { pace_.part = 0; }
 
  private:
+  bool hidden() const { return headings_ < pace_.part; }
+  DemoRecord* record() const { return hidden() ? nullptr : record_; }
+  // Prints `prompt` and waits for a line, if the pace is by steps. At the end of the input it waits no more.
+  void wait(const std::string& prompt);
   void paragraph(const std::string& text);
   void write(const std::string& text);
 
   bool full_;
   DemoRecord* record_;
-  bool status_shown_ = false;
+  Pace pace_;
+  int headings_ = 0;
+  double waited_ = 0;
+  bool status_shown_ = false, after_text_ = false;
   std::vector<Claim> claims_;
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -26,12 +27,22 @@ State state_from(const std::string& name) {
   return name == "ok" ? State::ok : name == "WRONG" ? State::wrong : State::todo;
 }
 
+int64_t time_from(const Json& check, const char* name) {
+  const Json& time = check.at(name);
+  pg::check(time.is_number_integer(), "{} is no time", name);
+  return std::max<int64_t>(0, time.get<int64_t>());
+}
+
 LessonState lesson_from(const Json& json) {
   LessonState lesson;
   lesson.hash = json.value("hash", "");
   lesson.when = json.value("when", "");
   for (const auto& [id, state] : json.at("checks").items()) lesson.checks[id] = state_from(state.get<std::string>());
   for (const auto& [id, level] : json.at("hints").items()) lesson.hints[id] = std::clamp(level.get<int>(), 0, 3);
+  const Json history = json.value("history", Json::object());
+  for (const auto& [id, check] : history.items()) {
+    lesson.history[id] = {time_from(check, "checked"), time_from(check, "wrong_since"), check.value("diagnosis", "")};
+  }
   for (const auto& id : json.at("solution_asked")) lesson.solution_asked.insert(id.get<std::string>());
   return lesson;
 }
@@ -39,11 +50,12 @@ LessonState lesson_from(const Json& json) {
 Json to_json(const LessonState& lesson) {
   Json checks = Json::object();
   for (const auto& [id, state] : lesson.checks) checks[id] = name_of(state);
-  return {{"hash", lesson.hash},
-          {"when", lesson.when},
-          {"checks", checks},
-          {"hints", lesson.hints},
-          {"solution_asked", lesson.solution_asked}};
+  Json history = Json::object();
+  for (const auto& [id, check] : lesson.history) {
+    history[id] = {{"checked", check.checked}, {"wrong_since", check.wrong_since}, {"diagnosis", check.diagnosis}};
+  }
+  return {{"hash", lesson.hash}, {"when", lesson.when},   {"checks", checks},
+          {"history", history},  {"hints", lesson.hints}, {"solution_asked", lesson.solution_asked}};
 }
 
 void write_atomically(const std::string& path, const std::string& text) {
@@ -58,22 +70,49 @@ void write_atomically(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-Progress load_progress(const std::string& path) {
-  if (!fs::exists(path)) return {};
+void note_outcome(CheckHistory& history, const Outcome& outcome, int64_t time) {
+  history.checked = time;
+  if (outcome.state == State::ok) {
+    history.wrong_since = 0;
+    history.diagnosis.clear();
+  } else if (outcome.state == State::wrong) {
+    if (history.wrong_since == 0) history.wrong_since = time;
+    history.diagnosis = outcome.diagnosis;
+  }
+}
+
+std::string learner_name(const std::string& known) {
+  if (const char* given = std::getenv("POLICYGRAD_LEARNER"); given && *given) return given;
+  if (!known.empty()) return known;
+  char machine[256] = "";
+  gethostname(machine, sizeof machine - 1);
+  return machine;
+}
+
+Progress parse_progress(const std::string& text) {
+  const Json json = Json::parse(text);
   Progress progress;
-  try {
-    const Json json = Json::parse(read_file(path));
-    for (const auto& [number, lesson] : json.at("lessons").items()) progress[std::stoi(number)] = lesson_from(lesson);
-  } catch (const std::exception& error) {
-    fail("{}: not a record of this course ({}); delete it to begin a new one", path, error.what());
+  progress.learner = json.value("learner", "");
+  for (const auto& [number, lesson] : json.at("lessons").items()) {
+    progress.lessons[std::stoi(number)] = lesson_from(lesson);
   }
   return progress;
 }
 
+Progress load_progress(const std::string& path) {
+  if (!fs::exists(path)) return {};
+  try {
+    return parse_progress(read_file(path));
+  } catch (const std::exception& error) {
+    fail("{}: not a record of this course ({}); delete it to begin a new one", path, error.what());
+  }
+}
+
 void save_progress(const std::string& path, const Progress& progress) {
   Json lessons = Json::object();
-  for (const auto& [number, lesson] : progress) lessons[std::to_string(number)] = to_json(lesson);
-  write_atomically(path, Json{{"lessons", lessons}}.dump(1) + "\n");
+  for (const auto& [number, lesson] : progress.lessons) lessons[std::to_string(number)] = to_json(lesson);
+  const Json json{{"learner", progress.learner}, {"lessons", lessons}};
+  write_atomically(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 std::string repository_root() { return built() ? built()->root : POLICYGRAD_ROOT; }

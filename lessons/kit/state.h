@@ -8,15 +8,33 @@
 
 namespace pg::kit {
 
+// What scripts that help a teacher want to know of a check (lessons/kit/collect.h). Times are seconds since 1970; 0:
+// never.
+struct CheckHistory {
+  int64_t checked = 0;
+  int64_t wrong_since = 0;  // the first WRONG since the last ok; an edit does not change it
+  std::string diagnosis;    // of the last WRONG since the last ok
+};
 struct LessonState {
-  std::string hash;                     // of the exercise when it was graded: after an edit the record is stale
-  std::string when;                     // "2025-03-01 14:05", local time
-  std::map<std::string, State> checks;  // by id
-  std::map<std::string, int> hints;     // the last level shown, by check id
+  std::string hash;                             // of the exercise when it was graded: after an edit the record is stale
+  std::string when;                             // "2025-03-01 14:05", local time
+  std::map<std::string, State> checks;          // by id
+  std::map<std::string, CheckHistory> history;  // by check id
+  std::map<std::string, int> hints;             // the last level shown, by check id
   std::set<std::string> solution_asked;
 };
-using Progress = std::map<int, LessonState>;
+struct Progress {
+  std::string learner;  // the environment variable POLICYGRAD_LEARNER when it was last set, or the machine's name
+  std::map<int, LessonState> lessons;
+};
 
+// Keeps the outcome of a check graded at `time`.
+void note_outcome(CheckHistory& history, const Outcome& outcome, int64_t time);
+// POLICYGRAD_LEARNER, or else `known`, or else the machine's name.
+std::string learner_name(const std::string& known);
+
+// Throws an exception if the text has another format. Records of older versions have neither learner nor history.
+Progress parse_progress(const std::string& text);
 // Empty if there is no file. Throws Error if the file has another format.
 Progress load_progress(const std::string& path);
 // Writes to a temporary file, syncs it and renames it.

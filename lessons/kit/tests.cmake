@@ -7,7 +7,7 @@ file(GLOB kit_test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/kit/t
 add_executable(lesson_kit_tests EXCLUDE_FROM_ALL ${kit_test_sources} ${PROJECT_SOURCE_DIR}/tests/tally.cpp)
 target_link_libraries(lesson_kit_tests PRIVATE lesson_kit nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
 pg_quick(lesson_kit_tests)
-add_dependencies(mutants lesson_gate lesson_kit_tests)
+add_dependencies(mutants lesson_gate lesson_kit_tests lesson_collect)
 
 function(lesson_gate name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
@@ -17,9 +17,12 @@ function(lesson_gate name)
 endfunction()
 
 lesson_gate(lesson_kit lesson_kit_tests)
+lesson_gate(lesson_collect sh lessons/kit/test/collect.sh $<TARGET_FILE:lesson_collect>)
+lesson_gate(lesson_workshop sh lessons/kit/test/workshop.sh ${PROJECT_SOURCE_DIR})
 if(NOT POLICYGRAD_CUDA)
   lesson_gate(lesson_runner sh lessons/kit/test/runner.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND})
-  set_tests_properties(lesson_runner PROPERTIES COST 60)  # the longest tests begin first
+  lesson_gate(lesson_handout sh lessons/kit/test/handout.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND})
+  set_tests_properties(lesson_runner lesson_handout PROPERTIES COST 60)  # the longest tests begin first
 endif()
 
 # Speed is not judged in a build that is slow on purpose.
@@ -43,8 +46,9 @@ foreach(folder ${lesson_folders})
     set(stub ${PROJECT_BINARY_DIR}/${lesson}_stub.cu)
   endif()
   set(cut ${PROJECT_SOURCE_DIR}/scripts/make_exercise.sh)
+  file(GLOB uncut ${folder}/answers.h ${folder}/exercise.stub)  # the second in a handout
   add_custom_command(OUTPUT ${stub} COMMAND sh ${cut} --print ${path} > ${stub}
-                     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DEPENDS ${folder}/answers.h ${cut} VERBATIM)
+                     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DEPENDS ${uncut} ${cut} VERBATIM)
   add_executable(${lesson}_stub EXCLUDE_FROM_ALL)
   lesson_learner(${lesson}_stub ${stub})
   target_link_libraries(${lesson}_stub PRIVATE ${lesson}_parts)

@@ -142,6 +142,50 @@ check="build/lesson1 check"
   says '"threw":\["thrice","twice"\]'
   says '"mine":\[\]'
 
+  # --step takes a line before each claim, each block and the first line after text: four, and leaves the rest. At the
+  # end of the input it waits no more. --part shows and claims only what follows a heading.
+  answer 'return 2 * x;' 'return 3 * x;'
+  expect 0 $check
+  expect 0 sh -c 'seq 5 | { build/lesson1 --step && sed "s/^/left over: /"; }'
+  says 'twice 5: ?  .Enter.'
+  says 'left over: 5'
+  silent 'left over: 4'
+  awk '/twice 5: [?]/ { asked = 1 } /claim holds  twice 5/ { exit !asked }' "$out" || fail 'the prompt is not first'
+  expect 0 build/lesson1 --step
+  [ "$(grep -c Enter "$out")" = 1 ] || fail 'it asks again after the end of the input'
+  says 'claim holds  thrice 5'
+  expect 0 build/lesson1 --part 2 --json
+  silent 'Two'
+  silent 'twice 5'
+  says 'Three'
+  says '"name":"thrice 5"'
+  expect 0 sh -c 'seq 5 | { build/lesson1 mine --step --part 2 && sed "s/^/left over: /"; }'
+  says 'left over: 3'
+  silent 'left over: 2'
+  expect 64 build/lesson1 --part 3
+  says 'the demonstration has 2 headings'
+  expect 64 build/lesson1 --part 0
+
+  # A piece that throws in a part that is not shown is named all the same.
+  answer 'return x == 5 ? throw 42 : 2 * x;' 'return 3 * x;'
+  expect 1 build/lesson1 mine --part 2
+  says 'Your twice threw'
+
+  # The record has the learner, the times of the checks and what is wrong since when; an ok ends that.
+  answer 'return 3 * x;' 'return 3 * x;'
+  expect 1 env POLICYGRAD_LEARNER='Ada <b>' $check
+  grep -q '"learner": "Ada <b>"' "$tree/.progress.json" || fail 'the record has no learner'
+  since=$(sed -n 's/.*"wrong_since": \([1-9][0-9]*\).*/\1/p' "$tree/.progress.json")
+  [ "$since" -ge "$(($(date +%s) - 600))" ] || fail 'the record does not say since when 01.1 is WRONG'
+  sleep 1
+  answer 'return 4 * x;' 'return 3 * x;'
+  expect 1 $check
+  grep -q '"learner": "Ada <b>"' "$tree/.progress.json" || fail 'the record has lost the learner'
+  grep -q "\"wrong_since\": $since\$" "$tree/.progress.json" || fail 'a second WRONG begins anew'
+  answer 'return 2 * x;' 'return 3 * x;'
+  expect 0 $check
+  if grep -q '"wrong_since": [1-9]' "$tree/.progress.json"; then fail 'an ok is WRONG since'; fi
+
   # A copied or moved tree knows the old one's paths.
   answer 'return 2 * x;' 'return 3 * x;'
   expect 0 $check

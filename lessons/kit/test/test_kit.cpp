@@ -124,20 +124,63 @@ TEST_CASE("markdown headings, anchors and commands", "[kit]") {
 
 TEST_CASE("progress survives a round trip and refuses other files", "[kit]") {
   TemporaryFile file;
-  CHECK(load_progress(file.path).empty());
+  CHECK(load_progress(file.path).lessons.empty());
   Progress progress;
-  progress[3] = {"abc", "2025-01-02 03:04", {{"03.1", State::ok}, {"03.2", State::wrong}}, {{"03.2", 2}}, {"03.2"}};
+  progress.learner = "Ada";
+  progress.lessons[3] = {.hash = "abc",
+                         .when = "2025-01-02 03:04",
+                         .checks = {{"03.1", State::ok}, {"03.2", State::wrong}},
+                         .history = {{"03.2", {1700000060, 1700000000, "a sign \xff"}}},
+                         .hints = {{"03.2", 2}},
+                         .solution_asked = {"03.2"}};
+  const LessonState& saved = progress.lessons[3];
   save_progress(file.path, progress);
-  const LessonState back = load_progress(file.path).at(3);
-  CHECK(back.checks == progress[3].checks);
-  CHECK(back.hints == progress[3].hints);
-  CHECK(back.solution_asked == progress[3].solution_asked);
-  CHECK(back.when == progress[3].when);
+  const LessonState back = load_progress(file.path).lessons.at(3);
+  CHECK(back.checks == saved.checks);
+  CHECK(back.hints == saved.hints);
+  CHECK(back.solution_asked == saved.solution_asked);
+  CHECK(back.when == saved.when);
+  CHECK(load_progress(file.path).learner == "Ada");
+  CHECK(back.history.at("03.2").checked == 1700000060);
+  CHECK(back.history.at("03.2").wrong_since == 1700000000);
+  CHECK(back.history.at("03.2").diagnosis == "a sign \xef\xbf\xbd");  // what is no UTF-8 is replaced
   for (const char* hostile :
        {"{", "[]", "{\"lessons\": {\"x\": {}}}", "{\"lessons\": {\"1\": {\"checks\": {\"a\": \"?\"}}}}"}) {
     std::ofstream(file.path) << hostile;
     CHECK_THROWS_AS(load_progress(file.path), Error);
   }
+}
+
+TEST_CASE("records of older versions have no learner and no times", "[kit]") {
+  TemporaryFile file(
+      R"({"lessons": {"1": {"checks": {"01.1": "WRONG"}, "hash": "a", "hints": {}, "solution_asked": [], "when": "b"}}})");
+  const Progress old = load_progress(file.path);
+  CHECK(old.learner.empty());
+  CHECK(old.lessons.at(1).checks.at("01.1") == State::wrong);
+  CHECK(old.lessons.at(1).history.empty());
+}
+
+TEST_CASE("the first WRONG since the last ok is kept", "[kit]") {
+  CheckHistory history;
+  Outcome outcome;
+  outcome.state = State::wrong;
+  outcome.diagnosis = "a sign";
+  note_outcome(history, outcome, 100);
+  outcome.diagnosis = "a factor";
+  note_outcome(history, outcome, 200);
+  CHECK(history.wrong_since == 100);
+  CHECK(history.checked == 200);
+  CHECK(history.diagnosis == "a factor");
+  outcome.state = State::todo;  // after a reset
+  note_outcome(history, outcome, 300);
+  CHECK(history.wrong_since == 100);
+  outcome.state = State::ok;
+  note_outcome(history, outcome, 400);
+  CHECK(history.wrong_since == 0);
+  CHECK(history.diagnosis.empty());
+  outcome.state = State::wrong;
+  note_outcome(history, outcome, 500);
+  CHECK(history.wrong_since == 500);
 }
 
 TEST_CASE("reset keeps the learner's file and makes the stub again", "[kit]") {

@@ -12,7 +12,13 @@ struct Impl {
 };
 
 void demo(kit::Demo& demo, const Impl& impl) {
+  demo.heading("Two");
+  demo.say("Lines:");
+  demo.line("first line");
+  demo.line("second line");
   demo.claim("twice 5", impl.twice(5), "", kit::equals(10));
+  demo.heading("Three");
+  demo.show("five\nfifteen");
   demo.claim("thrice 5", impl.thrice(5), "", kit::equals(15));
   if (impl.twice(6) == 13) fail("mul: dtypes differ");  // as the engine does for a result of the wrong type
 }

@@ -1,0 +1,124 @@
+// Reads the records of many laptops, and sums them up per check.
+#include "lessons/kit/collect.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "lessons/kit/terminal.h"
+#include "tensor/base/error.h"
+
+namespace pg::kit {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr uintmax_t kLargestRecord = 1000000;
+
+// Without control characters, and no longer than `longest` code points.
+std::string clean(const std::string& text, int longest) {
+  std::string result;
+  int length = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xc0) != 0x80 && ++length > longest) break;
+    result += byte < 0x20 || byte == 0x7f ? '?' : c;
+  }
+  return result;
+}
+
+// Whether the id is like 01.2, as all of the course are.
+bool is_id(const std::string& id) {
+  const auto digit = [&](size_t i) { return i < id.size() && std::isdigit(static_cast<unsigned char>(id[i])); };
+  return (id.size() == 4 || (id.size() == 5 && digit(4))) && digit(0) && digit(1) && id[2] == '.' && digit(3);
+}
+
+// Throws an exception if it is no record of this course.
+Progress read_record(const fs::path& path) {
+  const fs::file_status status = fs::symlink_status(path);
+  check(!fs::is_symlink(status), "it is a symbolic link");
+  check(fs::is_regular_file(status), "it is not a file");
+  check(fs::file_size(path) <= kLargestRecord, "it is larger than 1 MB");
+  Progress progress = parse_progress(read_file(path.string()));
+  progress.learner = clean(progress.learner, 40);
+  for (auto& [number, lesson] : progress.lessons) {
+    for (const auto& [id, state] : lesson.checks) check(is_id(id), "it has a check \"{}\"", id);
+    for (auto& [id, history] : lesson.history) history.diagnosis = clean(history.diagnosis, 200);
+  }
+  return progress;
+}
+
+}  // namespace
+
+Room read_room(const std::string& dir) {
+  check(fs::is_directory(dir), "collect: {} is not a folder", dir);
+  Room room;
+  const auto skip = [&](const fs::path& path, const std::string& why) {
+    const std::string where = path.lexically_relative(dir).string();
+    room.skipped.push_back(fmt::format("{} was skipped: {}.", clean(where, 100), clean(why, 150)));
+  };
+  for (const fs::directory_entry& laptop : fs::directory_iterator(dir)) {
+    if (laptop.is_symlink()) skip(laptop.path(), "it is a symbolic link");
+    if (laptop.is_symlink() || !laptop.is_directory()) continue;
+    std::error_code unreadable;
+    const fs::directory_iterator files(laptop.path(), unreadable);
+    if (unreadable) skip(laptop.path(), unreadable.message());
+    int records = 0;
+    for (const fs::directory_entry& file : files) {
+      if (!file.path().filename().string().ends_with("progress.json")) continue;
+      ++records;
+      const std::string folder = clean(laptop.path().filename().string(), 40);
+      try {
+        const Progress progress = read_record(file.path());
+        const bool same = progress.learner.empty() || progress.learner == folder;
+        room.laptops.push_back({same ? folder : fmt::format("{} ({})", folder, progress.learner), progress});
+      } catch (const Error& error) {
+        skip(file.path(), error.what());
+      } catch (const std::exception&) {
+        skip(file.path(), "it is not a record of this course");
+      }
+    }
+    if (records == 0 && !unreadable) skip(laptop.path(), "it has no .progress.json");
+  }
+  std::sort(room.laptops.begin(), room.laptops.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::sort(room.skipped.begin(), room.skipped.end());
+  return room;
+}
+
+int64_t minutes_stuck(const LessonState& lesson, const std::string& check, int64_t now) {
+  const auto state = lesson.checks.find(check);
+  const auto history = lesson.history.find(check);
+  if (state == lesson.checks.end() || state->second == State::ok || history == lesson.history.end()) return 0;
+  const int64_t since = history->second.wrong_since;
+  return since > 0 ? std::max<int64_t>(0, now - since) / 60 : 0;
+}
+
+std::vector<CheckSummary> summaries(const Room& room, int64_t now) {
+  std::map<std::string, CheckSummary> by_id;
+  std::map<std::string, std::map<std::string, int>> diagnoses;
+  for (const Laptop& laptop : room.laptops) {
+    for (const auto& [number, lesson] : laptop.progress.lessons) {
+      for (const auto& [id, state] : lesson.checks) {
+        CheckSummary& sum = by_id[id];
+        ++(state == State::ok ? sum.ok : state == State::wrong ? sum.wrong : sum.todo);
+        sum.longest_stuck = std::max(sum.longest_stuck, minutes_stuck(lesson, id, now));
+        const auto history = lesson.history.find(id);
+        if (state == State::ok || history == lesson.history.end() || history->second.diagnosis.empty()) continue;
+        ++diagnoses[id][history->second.diagnosis];
+      }
+    }
+  }
+  std::vector<CheckSummary> result;
+  for (auto& [id, sum] : by_id) {
+    sum.id = id;
+    int most = 0;
+    for (const auto& [diagnosis, count] : diagnoses[id]) {
+      if (count > most) sum.diagnosis = diagnosis;
+      most = std::max(most, count);
+    }
+    result.push_back(sum);
+  }
+  return result;
+}
+
+}  // namespace pg::kit

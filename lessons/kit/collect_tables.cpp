@@ -1,0 +1,162 @@
+// The table of a workshop as text, as CSV and as an HTML page.
+#include <ctime>
+
+#include "lessons/kit/collect.h"
+#include "lessons/kit/terminal.h"
+
+namespace pg::kit {
+namespace {
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+std::string csv_cell(const std::string& text) {
+  std::string cell = text;
+  if (!cell.empty() && std::string("=+-@").find(cell[0]) != std::string::npos) cell = "'" + cell;
+  if (cell.find_first_of(",\"") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+const LessonState* lesson_of(const Laptop& laptop, const std::string& id) {
+  for (const auto& [number, lesson] : laptop.progress.lessons) {
+    if (lesson.checks.contains(id)) return &lesson;
+  }
+  return nullptr;
+}
+
+// "ok", "W 12" (WRONG, 12 minutes), "t 12" (not graded since an edit, was WRONG 12 minutes ago), "." (TODO), "" (none).
+std::string cell_of(const LessonState* lesson, const std::string& id, int64_t now) {
+  if (!lesson) return "";
+  const State state = lesson->checks.at(id);
+  if (state == State::ok) return "ok";
+  const int64_t minutes = minutes_stuck(*lesson, id, now);
+  const auto history = lesson->history.find(id);
+  const bool was_wrong = history != lesson->history.end() && history->second.wrong_since > 0;
+  if (state == State::todo && !was_wrong) return ".";
+  const char* letter = state == State::wrong ? "W" : "t";
+  return was_wrong ? fmt::format("{} {}", letter, minutes) : letter;  // older records have no times
+}
+
+std::string utc(int64_t time) {
+  if (time <= 0 || time > int64_t{253402300799}) return "";  // the year 9999
+  const std::time_t seconds = time;
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&seconds));
+  return text;
+}
+
+constexpr const char* kLegend =
+    "ok; W 12: WRONG, the first time 12 minutes ago; t 12: to do after such a WRONG; .: to do; empty: lesson not begun";
+
+}  // namespace
+
+std::string room_text(const Room& room, int64_t now) {
+  const std::vector<CheckSummary> checks = summaries(room, now);
+  int width = 7;
+  for (const Laptop& laptop : room.laptops) width = std::max(width, text_width(readable(laptop.name)));
+  width = std::min(width, 40);
+  std::string text;
+  for (size_t first = 0; first < checks.size();) {  // the checks of one lesson
+    size_t last = first;
+    while (last < checks.size() && checks[last].id.substr(0, 2) == checks[first].id.substr(0, 2)) ++last;
+    text += padded("laptop", width);
+    for (size_t i = first; i < last; ++i) text += fmt::format("  {:<5}", checks[i].id);
+    text += "\n";
+    for (const Laptop& laptop : room.laptops) {
+      if (!lesson_of(laptop, checks[first].id)) continue;
+      std::string row = padded(laptop.name, width);
+      for (size_t i = first; i < last; ++i) {
+        row += fmt::format("  {:<5}", cell_of(lesson_of(laptop, checks[i].id), checks[i].id, now));
+      }
+      text += row + "\n";
+    }
+    text += "\n";
+    first = last;
+  }
+  for (const CheckSummary& sum : checks) {
+    text += fmt::format("{}  {} ok  {} WRONG  {} TODO", sum.id, sum.ok, sum.wrong, sum.todo);
+    if (sum.longest_stuck > 0) text += fmt::format("  stuck for up to {} minutes", sum.longest_stuck);
+    text += "\n";
+    if (!sum.diagnosis.empty()) text += wrapped(sum.diagnosis, 7, "often  ");
+  }
+  text += room.laptops.empty() ? "There is no record of a laptop yet.\n" : "\n" + wrapped(kLegend);
+  for (const std::string& sentence : room.skipped) text += sentence + "\n";
+  return text;
+}
+
+std::string room_csv(const Room& room, int64_t now) {
+  std::string csv = "laptop,check,state,minutes_stuck,checked,hints,diagnosis\n";
+  for (const Laptop& laptop : room.laptops) {
+    for (const auto& [number, lesson] : laptop.progress.lessons) {
+      for (const auto& [id, state] : lesson.checks) {
+        const auto found = lesson.history.find(id);
+        const CheckHistory history = found == lesson.history.end() ? CheckHistory{} : found->second;
+        const auto hint = lesson.hints.find(id);
+        csv += fmt::format("{},{},{},{},{},{},{}\n", csv_cell(laptop.name), id, name_of(state),
+                           minutes_stuck(lesson, id, now), utc(history.checked),
+                           hint == lesson.hints.end() ? 0 : hint->second, csv_cell(history.diagnosis));
+      }
+    }
+  }
+  return csv;
+}
+
+std::string room_html(const Room& room, int64_t now) {
+  const std::vector<CheckSummary> checks = summaries(room, now);
+  std::string page =
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>The workshop</title>\n<style>\n"
+      "body { font: 18px sans-serif; margin: 2em; } table { border-collapse: collapse; margin-bottom: 2em; }\n"
+      "th, td { border: 1px solid #888; padding: .3em .6em; text-align: left; }\n"
+      ".ok { background: #cfe8cf; } .wrong { background: #f4c7c3; font-weight: bold; }\n"
+      "</style></head><body>\n";
+  page += fmt::format("<h1>{} laptops, {}</h1>\n<table>\n<tr><th>laptop</th>", room.laptops.size(), utc(now));
+  for (const CheckSummary& sum : checks) page += fmt::format("<th>{}</th>", sum.id);
+  page += "</tr>\n";
+  for (const Laptop& laptop : room.laptops) {
+    page += fmt::format("<tr><th>{}</th>", escaped(laptop.name));
+    for (const CheckSummary& sum : checks) {
+      const std::string cell = cell_of(lesson_of(laptop, sum.id), sum.id, now);
+      const char* style = cell == "ok" ? " class=\"ok\"" : cell.starts_with('W') ? " class=\"wrong\"" : "";
+      page += fmt::format("<td{}>{}</td>", style, cell);
+    }
+    page += "</tr>\n";
+  }
+  page += fmt::format("</table>\n<p>{}</p>\n", escaped(kLegend));
+  page +=
+      "<table>\n<tr><th>check</th><th>ok</th><th>WRONG</th><th>TODO</th><th>stuck, minutes</th>"
+      "<th>commonest diagnosis</th></tr>\n";
+  for (const CheckSummary& sum : checks) {
+    page += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", sum.id, sum.ok,
+                        sum.wrong, sum.todo, sum.longest_stuck, escaped(sum.diagnosis));
+  }
+  page += "</table>\n";
+  for (const std::string& sentence : room.skipped) page += fmt::format("<p>{}</p>\n", escaped(sentence));
+  return page + "</body></html>\n";
+}
+
+}  // namespace pg::kit
