@@ -29,7 +29,7 @@ if(POLICYGRAD_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
 endif()
 
 # The lessons whose checks find every saboteur. The others print what they let pass: lessonN_mutants saboteurs.
-set(saboteur_lessons 1 2 3 4 6 7 8 9 10 13)
+set(saboteur_lessons 1 2 3 4 5 6 7 8 9 10 12 13)
 
 foreach(folder ${lesson_folders})
   get_filename_component(name ${folder} NAME)
