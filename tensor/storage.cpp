@@ -6,12 +6,14 @@
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
+#include "tensor/poison.h"
 
 #ifndef __has_feature  // clang only
 #define __has_feature(feature) 0
@@ -285,7 +287,17 @@ void Storage::release(Storage* block) {
     pool.give_back_elsewhere(block);
 }
 
-Ref<Storage> allocate(size_t bytes, Device device) { return Ref<Storage>(usual(device).current->take(bytes)); }
+namespace {
+std::atomic<bool> poisons{false};
+}  // namespace
+void poison_new_memory(bool on) { poisons = on; }
+
+Ref<Storage> allocate(size_t bytes, Device device) {
+  Storage* const block = usual(device).current->take(bytes);
+  if (poisons.load(std::memory_order_relaxed) && device.on_host()) [[unlikely]]
+    std::memset(block->data, 0xff, bytes);
+  return Ref<Storage>(block);
+}
 
 MemoryStats memory_stats(Device device) { return settled(device).stats; }
 void reset_peak_memory(Device device) {

@@ -171,7 +171,8 @@ std::vector<kit::Check<Impl>> checks() {
                  "Normalise both dims. Copy shape and strides. Exchange entries a and b in each. Return "
                  "Tensor::view_of(x.storage(), x.offset(), shape, strides, x.dtype())."},
        .solution = {"tensor/tensor.cpp", "Tensor Tensor::view_transpose("},
-       .run = check_transpose},
+       .run = check_transpose,
+       .harmless = {{"detached", "the views of Tensor have no tape; those of autograd/ops.h have"}}},
       {.id = "01.2",
        .title = "the shape of a sum",
        .piece = kit::piece<&Impl::broadcast_shapes>("broadcast_shapes"),

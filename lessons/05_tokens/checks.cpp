@@ -176,7 +176,8 @@ void check_merge_pair(Grader& g, const Impl& impl) {
     const auto left = static_cast<int32_t>(random.integer(3)), right = static_cast<int32_t>(random.integer(3));
     if (!compare(ids, left, right, {})) return;
   }
-  g.note("eight cases, and 200 random sequences as the engine merges them");
+  g.equal("1 2 3 1 2 with (1, 2) -> 77", value_of(impl.merge_pair({1, 2, 3, 1, 2}, 1, 2, 77)), Value({3}, {77, 3, 77}));
+  g.note("nine cases, and 200 random sequences as the engine merges them");
 }
 
 void check_bits_per_byte(Grader& g, const Impl& impl) {

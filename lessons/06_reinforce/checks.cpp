@@ -72,7 +72,10 @@ void check_reinforce_loss(Grader& g, const Impl& impl) {
           sum(where(mask, log_prob * advantage, Tensor::scalar(0, f64))) / -3.0,
           {.mistakes = {{"0 times infinity is nan: choose with where(mask, ...) in place of multiplying by the mask",
                          Tensor::scalar(NAN, f64)}}});
-  g.note("gradient, mask, and infinity where nothing counts");
+  const Tensor few = neg(abs(normal({2, 5}, 68))), gains = normal({2, 5}, 69), all = Tensor::ones({2, 5}, u8);
+  g.equal("log_prob, advantage [2, 5], every step counts: the loss itself", impl.reinforce_loss(few, gains, all),
+          sum(few * gains) / -2.0);
+  g.note("gradient, mask, two shapes, and infinity where nothing counts");
 }
 
 void check_return_to_go(Grader& g, const Impl& impl) {
@@ -97,7 +100,9 @@ void check_return_to_go(Grader& g, const Impl& impl) {
   g.equal("the rewards afterwards", r, before,
           {.mistakes = {{"the rewards were overwritten: work on a clone", Value(want)}}});
   g.equal("rewards [2, 1]", impl.return_to_go(Tensor::ones({2, 1}, f64), 0.5), Tensor::ones({2, 1}, f64));
-  g.note("15 numbers, and episodes of one step");
+  const Tensor longer = normal({2, 7}, 70);
+  g.equal("rewards [2, 7], random, gamma 0.5", impl.return_to_go(longer, 0.5), rl::return_to_go(longer, 0.5));
+  g.note("two shapes, and episodes of one step");
 }
 
 void check_advantage(Grader& g, const Impl& impl) {
@@ -140,7 +145,14 @@ void check_kl(Grader& g, const Impl& impl) {
            .mistakes = {
                {"exp(d) - 1 loses its digits where the policies agree, which is where every run begins: use expm1(d)",
                 exp(tiny) - 1.0 - tiny}}});
-  g.note("7 numbers each, and policies that nearly agree");
+  if (g.failed()) return;
+  const Tensor rows = neg(abs(normal({2, 5}, 78))).set_requires_grad(), ref_rows = neg(abs(normal({2, 5}, 79)));
+  const Tensor plain = rows.detach();
+  const std::string taped = "log_prob, ref_log_prob [2, 5], on the tape: ";
+  g.equal(taped + "k1", impl.k1(rows, ref_rows).detach(), rl::k1(plain, ref_rows));
+  g.equal(taped + "k2", impl.k2(rows, ref_rows).detach(), rl::k2(plain, ref_rows));
+  g.equal(taped + "k3", impl.k3(rows, ref_rows).detach(), rl::k3(plain, ref_rows));
+  g.note("two shapes each, and policies that nearly agree");
 }
 
 }  // namespace
@@ -183,7 +195,8 @@ std::vector<kit::Check<Impl>> checks() {
                  "G[b, t] = r[b, t] + gamma·G[b, t+1], from the last step backwards.",
                  "Clone; for each b, for t from T-2 down to 0: g[b·T + t] += gamma · g[b·T + t + 1]."},
        .solution = {"rl/advantages.cpp", "Tensor return_to_go("},
-       .run = check_return_to_go},
+       .run = check_return_to_go,
+       .harmless = {{"detached", "rewards are data: no gradient passes through them"}}},
       {.id = "06.4",
        .title = "the moving baseline",
        .piece = kit::piece<&Impl::advantage>("advantage"),
@@ -196,7 +209,8 @@ std::vector<kit::Check<Impl>> checks() {
                  "decay·weight + 1.",
                  "Compute the result first. Then update sum, then weight."},
        .solution = {"rl/advantages.cpp", "Tensor MovingBaseline::advantage("},
-       .run = check_advantage},
+       .run = check_advantage,
+       .harmless = {{"detached", "an advantage is a number by which gradients are multiplied"}}},
       {.id = "06.5",
        .title = "k1, k2, k3",
        .piece = kit::piece<&Impl::k1, &Impl::k2, &Impl::k3>("k1"),

@@ -24,7 +24,8 @@ std::vector<kit::Check<Impl>> checks() {
                  "Per row: next = next_values[b], after = 0. From the last t down: after = r + gamma·next - v + "
                  "gamma·lambda·after; store it as A, A + v as the return; next = v."},
        .solution = gae_source,
-       .run = check_gae},
+       .run = check_gae,
+       .harmless = {{"detached", "advantages and returns are targets: no gradient passes through them"}}},
       {.id = "07.2",
        .title = "an episode ends",
        .piece = gae_piece,

@@ -80,7 +80,10 @@ void check_clip_loss(Grader& g, const Impl& impl) {
       "ratio [2, 2], one A per row: 1 and -1",
       impl.clip_loss(Tensor::from(Numbers{2, 0.5, 2, 0.5}, {2, 2}), Tensor::from(Numbers{1, -1}, {2, 1}), low, high),
       Value({2, 2}, {-1.3, -0.5, 2, 0.8}));
-  g.note("both signs of A, four ratios each, and the gradient");
+  g.equal("ratio 0.5 0.95 2 with A = -1 1 1; low 0.1, high 0.5",
+          impl.clip_loss(Tensor::from(Numbers{0.5, 0.95, 2}, {3}), Tensor::from(Numbers{-1, 1, 1}, {3}), 0.1, 0.5),
+          Value({3}, {0.9, -0.95, -1.5}));
+  g.note("both signs of A, four ratios each, two ranges, and the gradient");
 }
 
 void check_value_loss(Grader& g, const Impl& impl) {
@@ -129,6 +132,9 @@ void check_value_loss(Grader& g, const Impl& impl) {
                      Value({2, 2}, {2, NAN, 1, NAN})},
                     {"the loss is masked, but its gradient is 0 times infinity: mask the errors before you square them",
                      Value({2, 2}, {2, -NAN, 1, -NAN})}}});
+  const Tensor v3 = Tensor::from(Numbers{0.1, 0.7, -0.3}, {3}), r3 = Tensor::from(Numbers{0.3, -0.2, 0.6}, {3});
+  g.equal("v = 0.1 0.7 -0.3, R = 0.3 -0.2 0.6, clip 0", impl.value_loss(v3, r3, v3, 0, Tensor::ones({3}, u8)),
+          Value({3}, {0.02, 0.405, 0.405}));
   g.note("unclipped, clipped, masked, and the gradients");
 }
 
@@ -187,7 +193,12 @@ void check_log_prob(Grader& g, const Impl& impl) {
   const Tensor d = x.taken - x.mean, variance = exp(x.log_std * 2.0);
   g.equal("the gradient at mean", gradient_of(mean), d / variance);
   g.equal("the gradient at log_std", gradient_of(log_std), sum(d * d / variance - 1.0, {0}));
-  g.note("4 actions of 3 numbers, values and gradients");
+  const Tensor two = Tensor::from(Numbers{0.3, -0.7, 1.1, 0.2}, {2, 2});
+  g.equal(
+      "mean 0, actions {{0.3, -0.7}, {1.1, 0.2}}, log_std {0.1, -0.4}",
+      impl.gaussian_log_prob(Tensor::zeros({2, 2}, f64), Tensor::from(Numbers{0.1, -0.4}, {2}), two).first,
+      Value({2}, {log_density(0.3, 0.1) + log_density(-0.7, -0.4), log_density(1.1, 0.1) + log_density(0.2, -0.4)}));
+  g.note("two shapes, values and gradients");
 }
 
 void check_entropy(Grader& g, const Impl& impl) {

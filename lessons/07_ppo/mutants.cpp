@@ -230,7 +230,7 @@ const kit::Mutants<Impl> mutants = {
     {"entropy_mean", "07.8", "a mean over the k numbers", wrong_gaussian<entropy_mean>},
     {"entropy_no_constant", "07.8", "log(2πe)/2 is missing", wrong_gaussian<entropy_no_constant>},
     {"entropy_no_e", "07.8", "half a nat", wrong_gaussian<entropy_no_e>},
-    {"entropy_no_log_std", "07.8", "log_std is missing", wrong_gaussian<entropy_no_log_std>},
+    {"entropy_no_log_std", "07.8", "log_std is missing", wrong_gaussian<entropy_no_log_std>, "07.7"},
     {"entropy_sampled", "07.8", "of the action taken", wrong_gaussian<entropy_sampled>},
     {"entropy_sign", "07.8", "the sign is flipped", wrong_gaussian<entropy_sign>},
     {"gae_delta_alone", "07.1", "this is delta alone", wrong_gae<gae_delta_alone>, "07.2 07.3 07.4"},

@@ -143,7 +143,10 @@ void check_sequence_log_probs(Grader& g, const Impl& impl) {
                               "without a gradient nothing is learned: no NoGrad and no detach() here")) {
     return;
   }
-  g.note("three responses in one batch, each as if it were alone");
+  const std::vector<const Response*> others = {&responses[2], &responses[0]};
+  g.equal("the third response and the first", impl.sequence_log_probs(policy, others).detach(),
+          Value(std::vector<double>{want[2], want[0]}));
+  g.note("three responses in one batch, and two, each as if it were alone");
 }
 
 void check_dpo_loss(Grader& g, const Impl& impl) {

@@ -45,7 +45,12 @@ void check_sft_batch(Grader& g, const Impl& impl) {
                 Value(shape, {x, 4, 6, 0, x, 0, x, x, x, x, 0, x, x, x, x})},
                {"the answer's first token is not trained: it is predicted at the prompt's last place",
                 Value(shape, {x, x, x, 6, 0, x, 0, x, x, x, x, x, x, x, x})}}});
-  g.note("three rows of unlike lengths, the end of sequence among them");
+  if (g.failed()) return;
+  const std::vector<Problem> two = {{{1}, {2, 3, 0}}, {{4, 4}, {0}}};
+  const TokenBatch other = impl.sft_batch(two);
+  g.equal("prompt | answer: 1 | 2 3 0,  4 4 | 0: ids", other.ids, Value({2, 3}, {1, 2, 3, 4, 4, 0}));
+  g.equal("the same: targets", other.targets, Value({2, 3}, {2, 3, 0, x, 0, x}));
+  g.note("two batches, rows of unlike lengths, the end of sequence among them");
 }
 
 void check_set_rewards(Grader& g, const Impl& impl) {
@@ -109,7 +114,10 @@ void check_subtract_kl(Grader& g, const Impl& impl) {
   same.ref_log_probs = same.old_log_probs;
   impl.subtract_kl(same, 0.2);
   g.equal("the policy is the reference: rewards", Value(same.rewards), Value({4}, {0.5, 0, 0, 2}));
-  g.note("both signs, a token of the world, and a policy that has not moved");
+  ScoredResponse more = sample();
+  impl.subtract_kl(more, 0.5);
+  g.equal("the same with β .5: rewards", Value(more.rewards), Value({4}, {0.35, 0.5, 0, 1.75}));
+  g.note("both signs, two β, a token of the world, and a policy that has not moved");
 }
 
 }  // namespace pg::lesson08

@@ -21,7 +21,8 @@ std::vector<kit::Check<Impl>> checks() {
             "and answer; for t from 0 to its length - 2: ids[t] = all[t], and targets[t] = all[t + 1] from t = "
             "prompt - 1 on. Element [b, t] of a row-major [B, T] has index b·T + t."},
        .solution = {"rl/text/imitation.cpp", "TokenBatch sft_batch("},
-       .run = check_sft_batch},
+       .run = check_sft_batch,
+       .harmless = {{"detached", "ids have no tape"}, {"f32", "ids are integers"}}},
       {.id = "08.2",
        .title = "the pairwise loss",
        .piece = kit::piece<&Impl::bradley_terry_loss>("bradley_terry_loss"),

@@ -144,6 +144,10 @@ void check_group_std(Grader& g, const Impl& impl) {
   check_equal_groups(g, impl.group_std_advantage(equal_groups(), 1e-9, 1),
                      "rounding noise divided by rounding noise is of size 1, and a solved group gets pushed: subtract "
                      "the group's first reward first, then equal rewards are exact zeros");
+  // Their deviation is 0.5, or √(1/2) by the sample.
+  g.equal("rewards {{1, 0}}, eps 0.5, ddof 0",
+          impl.group_std_advantage(Tensor::from<double>(std::vector<double>{1, 0}, {1, 2}), 0.5, 0),
+          Value({1, 2}, {0.5, -0.5}));
   g.note("both deviations, groups of one, and 9 groups of equal rewards: exactly 0");
 }
 

@@ -136,7 +136,12 @@ void check_sequence_ratio(Grader& g, const Impl& impl) {
   g.equal("the gradient at log_prob: s / length", gradient_of(leaf),
           table([&](size_t r, size_t t) { return on(r, t) ? want.v[r] / kLengths[r] : 0; }));
   g.equal("log_prob = -inf where mask is 0", impl.sequence_ratio(endless(now), endless(old), mask()), want);
-  g.note("values, gradient, and infinity where nothing counts");
+  const Tensor short_log_prob = Tensor::from<double>(std::vector<double>{-1, -2, -3, -1, -1, -1}, {2, 3});
+  const Tensor short_mask = Tensor::from<uint8_t>(std::vector<uint8_t>{1, 1, 1, 1, 1, 0}, {2, 3});
+  g.equal("log_prob {{-1, -2, -3}, {-1, -1, -1}}, old_log_prob 0; lengths 3, 2",
+          impl.sequence_ratio(short_log_prob, Tensor::zeros({2, 3}, f64), short_mask),
+          Value({2, 1}, {std::exp(-2.0), std::exp(-1.0)}));
+  g.note("two shapes, a gradient, and infinity where nothing counts");
 }
 
 void check_aggregate(Grader& g, const Impl& impl) {

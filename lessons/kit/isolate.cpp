@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "lessons/kit/terminal.h"
+#include "tensor/poison.h"
 
 namespace pg::kit {
 using Json = nlohmann::json;
@@ -144,6 +145,7 @@ void limit_memory(bool on) {
   for (const int signal : {SIGABRT, SIGFPE, SIGILL}) std::signal(signal, SIG_DFL);
   if (!kSanitized) watch_stack();  // a sanitizer gives a better message
   if (kLimitsMemory) limit_memory(true);
+  poison_new_memory(true);
   const Outcome outcome = grade([&](Grader& grader) { check.run(grader, learner); });
   if (kLimitsMemory) limit_memory(false);
   const std::string text = kResult + pack(outcome);

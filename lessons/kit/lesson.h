@@ -11,10 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "lessons/kit/contract.h"
 #include "lessons/kit/demo.h"
 #include "lessons/kit/grader.h"
 #include "lessons/kit/guard.h"
 #include "lessons/kit/mutants.h"
+#include "lessons/kit/saboteur.h"
 #include "lessons/kit/todo.h"
 
 namespace pg::kit {
@@ -28,8 +30,10 @@ struct Source {
 template <class Impl>
 struct Piece {
   std::string name;
-  std::function<void(Impl& into, const Impl& from)> take;
-  std::function<void(Impl& into, const Impl& from)> watch;  // like take, and last_piece() records the calls
+  // Takes the learner's members; contract_breach() tells what all checks compare (contract.h).
+  std::function<void(Impl& into, const Impl& learner, const Impl& reference)> take;
+  std::function<void(Impl& into, const Impl& learner)> watch;  // last_piece() records the calls
+  std::vector<Saboteur<Impl>> saboteurs;
 };
 template <auto First, auto... Rest>
 auto piece(const std::string& name) {
@@ -39,18 +43,33 @@ auto piece(const std::string& name) {
       Guard<Member>::learner = from.*Member;
       into.*Member = Guard<Member>::call;
     };
+    const auto take_one = []<auto Member>(Impl & into, const Impl& learner, const Impl& reference) {
+      Contract<Member>::learner = learner.*Member;
+      Contract<Member>::reference = reference.*Member;
+      into.*Member = Contract<Member>::call;
+    };
+    std::vector<Saboteur<Impl>> saboteurs;
+    Sabotage<First>::append(saboteurs, "");
+    int number = 1;
+    (Sabotage<Rest>::append(saboteurs, " of function " + std::to_string(++number)), ...);
     return Piece<Impl>{of,
-                       [](Impl& into, const Impl& from) {
-                         into.*First = from.*First;
-                         ((into.*Rest = from.*Rest), ...);
+                       [take_one](Impl& into, const Impl& learner, const Impl& reference) {
+                         take_one.template operator()<First>(into, learner, reference);
+                         (take_one.template operator()<Rest>(into, learner, reference), ...);
                        },
                        [of, watch_one](Impl& into, const Impl& from) {
                          watch_one.template operator()<First>(of, into, from);
                          (watch_one.template operator()<Rest>(of, into, from), ...);
-                       }};
+                       },
+                       saboteurs};
   };
   return build(First, name);
 }
+
+// A saboteur of the check's piece that gives right answers, and why.
+struct Harmless {
+  std::string saboteur, why;
+};
 
 template <class Impl>
 struct Check {
@@ -62,6 +81,7 @@ struct Check {
   std::array<std::string, 3> hints;  // a question; the formula with shapes; the loop in words
   Source solution;
   std::function<void(Grader&, const Impl&)> run;
+  std::vector<Harmless> harmless{};
 };
 
 template <class Impl>
@@ -87,6 +107,7 @@ struct CheckEntry {
   std::array<std::string, 3> hints;
   Source solution;
   std::function<void(Grader&, bool learner)> run;
+  std::vector<Harmless> harmless{};
 };
 struct LessonEntry {
   int number;
@@ -106,6 +127,13 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv);
 // if this machine cannot run the lesson.
 int run_mutants(const LessonEntry& plain, const std::vector<std::pair<MutantRow, LessonEntry>>& mutants);
 
+struct SaboteurRow {
+  std::string piece, name;
+};
+// Prints a table. Returns 0 if for each saboteur a check of its piece is WRONG, or none is and one of them names it as
+// harmless, otherwise 1; kUnavailable if this machine cannot run the lesson.
+int run_saboteurs(const std::vector<std::pair<SaboteurRow, LessonEntry>>& saboteurs, const LessonEntry& plain);
+
 // `lesson` must outlive the result.
 template <class Impl>
 LessonEntry entry_of(const Lesson<Impl>& lesson, const Impl& learner) {
@@ -113,11 +141,17 @@ LessonEntry entry_of(const Lesson<Impl>& lesson, const Impl& learner) {
                     lesson.unavailable, lesson.checks_accesses};
   for (const Check<Impl>& check : lesson.checks) {
     entry.checks.push_back({check.id, check.title, check.piece.name, check.section, check.why, check.hints,
-                            check.solution, [&lesson, &check, from = learner](Grader& grader, bool learners) {
+                            check.solution,
+                            [&lesson, &check, from = learner](Grader& grader, bool learners) {
                               Impl impl = lesson.reference;
-                              if (learners) check.piece.take(impl, from);
+                              begin_contract();
+                              if (learners) check.piece.take(impl, from, lesson.reference);
                               check.run(grader, impl);
-                            }});
+                              if (const auto breach = contract_breach()) {
+                                grader.expect(false, breach->input, breach->got, breach->want, breach->diagnosis);
+                              }
+                            },
+                            check.harmless});
   }
   entry.demo = [&lesson, from = learner](Demo& demo, const std::set<std::string>& learner_pieces) {
     Impl impl = lesson.reference;
@@ -130,9 +164,25 @@ LessonEntry entry_of(const Lesson<Impl>& lesson, const Impl& learner) {
 }
 
 template <class Impl>
+int run_saboteurs(const Lesson<Impl>& lesson) {
+  std::vector<std::pair<SaboteurRow, LessonEntry>> saboteurs;
+  std::set<std::string> pieces;
+  for (const Check<Impl>& check : lesson.checks) {
+    if (!pieces.insert(check.piece.name).second) continue;
+    for (const Saboteur<Impl>& saboteur : check.piece.saboteurs) {
+      Impl wrong = lesson.reference;
+      saboteur.apply(wrong, lesson.reference);
+      saboteurs.emplace_back(SaboteurRow{check.piece.name, saboteur.name}, entry_of(lesson, wrong));
+    }
+  }
+  return run_saboteurs(saboteurs, entry_of(lesson, lesson.reference));
+}
+
+template <class Impl>
 int run_lesson(const Lesson<Impl>& lesson, int argc, char** argv) {
   const LessonEntry entry = entry_of(lesson, lesson.learner);
   if (Mutants<Impl>::all().empty()) return run_lesson(entry, argc, argv);
+  if (argc > 1 && std::string(argv[1]) == "saboteurs") return run_saboteurs(lesson);
   std::vector<std::pair<MutantRow, LessonEntry>> mutants;
   for (const Mutant<Impl>& mutant : Mutants<Impl>::all()) {
     Impl wrong = lesson.learner;

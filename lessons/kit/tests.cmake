@@ -31,6 +31,9 @@ if(POLICYGRAD_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(judges_speed OFF)
 endif()
 
+# The lessons whose checks find every saboteur. The others print what they let pass: lessonN_mutants saboteurs.
+set(saboteur_lessons 1 2 3 4 5 6 7 8 9 10 12 13)
+
 foreach(folder ${lesson_folders})
   get_filename_component(name ${folder} NAME)
   string(REGEX REPLACE "^0?([0-9]+)_.*" "\\1" number ${name})
@@ -68,6 +71,9 @@ foreach(folder ${lesson_folders})
 
   if(TARGET ${lesson}_mutants)
     lesson_gate(${lesson}_mutants ${lesson}_mutants)
+    if(number IN_LIST saboteur_lessons)
+      lesson_gate(${lesson}_saboteurs ${lesson}_mutants saboteurs)
+    endif()
     file(GLOB table CONFIGURE_DEPENDS ${folder}/mutants.cpp ${folder}/mutants.cu)
     file(STRINGS ${table} needs_speed REGEX "\"speed\"")
     if(needs_speed)

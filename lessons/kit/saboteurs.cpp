@@ -1,0 +1,103 @@
+// Runs the checks of a lesson on saboteurs of each piece.
+#include <cmath>
+#include <cstring>
+
+#include "autograd/ops.h"
+#include "lessons/kit/isolate.h"
+#include "lessons/kit/saboteur.h"
+#include "lessons/kit/state.h"
+#include "lessons/kit/terminal.h"
+
+namespace pg::kit {
+
+Tensor in_other_dtype(const Tensor& x) {
+  if (!x.defined()) return x;
+  return is_floating(x.dtype()) ? cast(x, x.dtype() == f64 ? f32 : f64) : x.to(f32);
+}
+Tensor through_f32(const Tensor& x) { return x.defined() && x.dtype() == f64 ? cast(cast(x, f32), f64) : x; }
+Tensor without_last(const Tensor& x) {
+  if (x.numel() == 0) return x;
+  const Tensor keep = Tensor::ones(x.shape(), u8);
+  keep.data<uint8_t>().back() = 0;
+  if (is_floating(x.dtype())) return where(keep, x, Tensor::scalar(0, x.dtype()));
+  std::vector<double> values = x.to_vector();
+  values.back() = 0;
+  return Tensor::from(values, x.shape()).to(x.dtype());
+}
+void overwrite(const Tensor& x) {
+  if (!x.defined() || x.numel() == 0) return;
+  const Tensor value = Tensor::full({1}, is_floating(x.dtype()) ? NAN : 0, x.dtype());
+  for (int64_t i = 0; i < x.numel(); ++i) {  // element by element: x may repeat elements
+    int64_t rest = i, at = 0;
+    for (int d = x.rank() - 1; d >= 0; rest /= x.shape()[d--]) at += rest % x.shape()[d] * x.strides()[d];
+    const size_t size = size_of(x.dtype());
+    std::memcpy(static_cast<char*>(x.view().data) + static_cast<size_t>(at) * size, value.view().data, size);
+  }
+}
+
+std::vector<char> bytes_of(const View& x) {
+  const char* data = x.as<const char>();
+  return {data, data + static_cast<size_t>(x.numel()) * size_of(x.dtype)};
+}
+void restore_last_row(const View& x, const std::vector<char>& before) {
+  if (before.empty() || bytes_of(x) == before) return;
+  const size_t row = size_of(x.dtype) * static_cast<size_t>(x.rank() < 2 ? 1 : x.shape.back());
+  std::memcpy(x.as<char>() + before.size() - row, before.data() + before.size() - row, row);
+}
+
+namespace {
+
+// The id of the first check of the piece that is not ok, "" if all are.
+std::string caught_by(const LessonEntry& lesson, const SaboteurRow& row) {
+  TimeLimit limit;
+  for (const CheckEntry& check : lesson.checks) {
+    if (check.piece == row.piece && run_isolated(check, true, limit).state != State::ok) return check.id;
+  }
+  return "";
+}
+
+const Harmless* harmless(const LessonEntry& lesson, const SaboteurRow& row) {
+  for (const CheckEntry& check : lesson.checks) {
+    if (check.piece != row.piece) continue;
+    for (const Harmless& h : check.harmless) {
+      if (h.saboteur == row.name) return &h;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+int run_saboteurs(const std::vector<std::pair<SaboteurRow, LessonEntry>>& saboteurs, const LessonEntry& plain) {
+  use_plain_style();
+  if (const std::string why = plain.unavailable ? plain.unavailable() : ""; !why.empty()) {
+    fmt::print("{}", wrapped(why));
+    return kUnavailable;
+  }
+  int failed = 0, accepted = 0;
+  for (const auto& [row, lesson] : saboteurs) {
+    const std::string check = caught_by(lesson, row);
+    const Harmless* const reason = harmless(plain, row);
+    const bool bad = check.empty() != (reason != nullptr);
+    failed += bad;
+    accepted += check.empty() && reason;
+    fmt::print("{:<7}{:<24}{:<30}{}\n", bad ? "FAILED" : "ok", row.piece, row.name,
+               !check.empty() ? reason ? "named harmless, but WRONG in " + check : "WRONG in " + check
+               : reason       ? "harmless: " + reason->why
+                              : "every check is ok");
+  }
+  for (const CheckEntry& check : plain.checks) {
+    for (const Harmless& h : check.harmless) {
+      const bool known = std::any_of(saboteurs.begin(), saboteurs.end(), [&](const auto& s) {
+        return s.first.piece == check.piece && s.first.name == h.saboteur;
+      });
+      if (known) continue;
+      fmt::print("FAILED {} names a saboteur that {} does not have: {}\n", check.id, check.piece, h.saboteur);
+      ++failed;
+    }
+  }
+  fmt::print("{} saboteurs, {} harmless, {} wrongly judged\n", saboteurs.size(), accepted, failed);
+  return failed ? 1 : 0;
+}
+
+}  // namespace pg::kit
