@@ -51,7 +51,7 @@ auto piece(const std::string& name) {
     std::vector<Saboteur<Impl>> saboteurs;
     Sabotage<First>::append(saboteurs, "");
     int number = 1;
-    (Sabotage<Rest>::append(saboteurs, " of function " + std::to_string(++number)), ...);
+    (Sabotage<Rest>::append(saboteurs, fmt::format(" of function {}", ++number)), ...);
     return Piece<Impl>{of,
                        [take_one](Impl& into, const Impl& learner, const Impl& reference) {
                          take_one.template operator()<First>(into, learner, reference);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lessons/kit/tensors.h"
+#include "tensor/base/error.h"
 
 namespace pg::kit {
 
@@ -126,7 +127,7 @@ struct Sabotage<Member> {
   // Appends the saboteurs; `suffix` distinguishes the members of a piece of several.
   static void append(std::vector<Saboteur<Impl>>& to, const std::string& suffix) {
     const auto add = [&](const std::string& name, void (*how)(Impl&, const Impl&)) {
-      to.push_back({name + suffix, how});
+      to.push_back({fmt::format("{}{}", name, suffix), how});
     };
     if constexpr (kTensors) {
       add("other dtype", apply<in_other_dtype>);
@@ -141,7 +142,7 @@ struct Sabotage<Member> {
     [&]<size_t... at>(std::index_sequence<at...>) {
       const auto argument = [&]<size_t i>() {
         using Arg = std::tuple_element_t<i, std::tuple<Args...>>;
-        if constexpr (kSimple<Arg>) add("first argument " + std::to_string(i + 1), apply<first_argument<i>>);
+        if constexpr (kSimple<Arg>) add(fmt::format("first argument {}", i + 1), apply<first_argument<i>>);
       };
       (argument.template operator()<at>(), ...);
     }
