@@ -80,9 +80,10 @@ void check_clip_loss(Grader& g, const Impl& impl) {
       "ratio [2, 2], one A per row: 1 and -1",
       impl.clip_loss(Tensor::from(Numbers{2, 0.5, 2, 0.5}, {2, 2}), Tensor::from(Numbers{1, -1}, {2, 1}), low, high),
       Value({2, 2}, {-1.3, -0.5, 2, 0.8}));
-  g.equal("ratio 0.5 0.95 2 with A = -1 1 1; low 0.1, high 0.5",
-          impl.clip_loss(Tensor::from(Numbers{0.5, 0.95, 2}, {3}), Tensor::from(Numbers{-1, 1, 1}, {3}), 0.1, 0.5),
-          Value({3}, {0.9, -0.95, -1.5}));
+  g.equal(
+      "ratio 0.5 0.95 2 with A = -1 1 1; low 0.1, high 0.5",
+      impl.clip_loss(Tensor::from(Numbers{0.5, 0.95, 2}, {3, 1}), Tensor::from(Numbers{-1, 1, 1}, {3, 1}), 0.1, 0.5),
+      Value({3, 1}, {0.9, -0.95, -1.5}));
   g.note("both signs of A, four ratios each, two ranges, and the gradient");
 }
 
