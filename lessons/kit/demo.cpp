@@ -109,7 +109,10 @@ void Demo::claim(const std::string& name, double value, const std::string& unit,
   if (record()) record()->claim(claims_.back());
   const std::string mark = ok ? paint(Color::green, "claim holds") : paint(Color::red, "claim FAILS");
   const std::string measured = fmt::format("{:.4g}{}{}", value, unit.empty() ? "" : " ", unit);
-  write(fmt::format("  {}  {}: {}  (bar {})\n", mark, name, paint(Color::bold, measured), bound.text()));
+  constexpr int kMark = 15;  // "  claim holds  "
+  const bool fits = kMark + text_width(fmt::format("{}: {}  (bar {})", name, measured, bound.text())) <= style().width;
+  const std::string between = fits ? " " : fmt::format("\n{:{}}", "", kMark);
+  write(fmt::format("  {}  {}:{}{}  (bar {})\n", mark, name, between, paint(Color::bold, measured), bound.text()));
 }
 
 }  // namespace pg::kit

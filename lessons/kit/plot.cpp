@@ -85,13 +85,17 @@ class Canvas {
   std::vector<int> cells_, owner_;
 };
 
+constexpr int kIndent = 2;  // of what a demonstration shows
+
 std::string number(double x) { return fmt::format("{:.4g}", x); }
 
 std::string legend(const Series& series, const std::string& marker) {
   if (series.y.empty()) return "";
   const double lowest = *std::min_element(series.y.begin(), series.y.end());
-  return fmt::format("{} {}: first {}, lowest {}, last {}{}\n", marker, series.name, number(series.y.front()),
-                     number(lowest), number(series.y.back()), series.low.empty() ? "" : "; dots: the band");
+  const std::string numbers = fmt::format("first {}, lowest {}, last {}{}", number(series.y.front()), number(lowest),
+                                          number(series.y.back()), series.low.empty() ? "" : "; dots: the band");
+  const bool fits = kIndent + 4 + text_width(series.name) + text_width(numbers) <= style().width;
+  return fmt::format("{} {}:{}{}\n", marker, series.name, fits ? " " : "\n    ", numbers);
 }
 
 }  // namespace
@@ -124,8 +128,8 @@ std::string line_plot(const std::vector<Series>& series, const PlotOptions& opti
 
   // Series that are distinguished only by colour are drawn as letters if there is no colour.
   const bool braille = style().unicode && (series.size() == 1 || style().color);
-  constexpr int kLabels = 10;
-  Canvas canvas(std::max(20, std::min(options.width, style().width - 2) - kLabels), options.height, braille);
+  constexpr int kLabels = 11;  // a number such as 1.649e-09, and the border
+  Canvas canvas(std::max(20, std::min(options.width, style().width - kIndent) - kLabels), options.height, braille);
   const auto column = [&](double x) { return static_cast<int>(std::lround(xs.part(x) * (canvas.width() - 1))); };
   const auto row = [&](double y) {
     return static_cast<int>(std::lround((1 - ys.part(scale(y))) * (canvas.height() - 1)));
@@ -174,12 +178,14 @@ std::string line_plot(const std::vector<Series>& series, const PlotOptions& opti
 }
 
 std::string bars(const std::vector<Bar>& bars, double full, int width) {
-  int label_width = 0;
+  int label_width = 0, text_space = 0;
   double largest = full;
   for (const Bar& bar : bars) {
     label_width = std::max(label_width, text_width(bar.label));
+    text_space = std::max(text_space, text_width(bar.text));
     if (full <= 0) largest = std::max(largest, bar.value);
   }
+  width = std::max(10, std::min(width, style().width - kIndent - label_width - text_space - 4));
   std::string text;
   for (const Bar& bar : bars) {
     const double part = largest > 0 && std::isfinite(bar.value) ? std::clamp(bar.value / largest, 0.0, 1.0) : 0;
