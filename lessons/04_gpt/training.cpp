@@ -37,7 +37,8 @@ std::string speak(Transformer& model, const CharTokenizer& tokenizer, const std:
 void show_text(kit::Demo& demo, const std::string& text) {
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
-    demo.show("| " + text.substr(at, end - at));
+    const std::string line = text.substr(at, end - at);
+    demo.item("| ", line);
     at = end + 1;
   }
   demo.gap();

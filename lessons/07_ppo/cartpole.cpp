@@ -8,16 +8,10 @@
 namespace pg::lesson07 {
 namespace {
 
-// Means of `count` equal parts of x. Values below -1 or not finite count as -1.
-std::vector<double> thinned(const std::vector<double>& x, size_t count) {
-  std::vector<double> result;
-  for (size_t part = 0; part < count; ++part) {
-    const size_t begin = part * x.size() / count, end = (part + 1) * x.size() / count;
-    double sum = 0;
-    for (size_t i = begin; i < end; ++i) sum += std::max(-1.0, x[i]);
-    result.push_back(sum / static_cast<double>(end - begin));
-  }
-  return result;
+// Means of 30 equal parts of x. Values below -1 or not finite count as -1.
+std::vector<double> thinned(std::vector<double> x) {
+  for (double& value : x) value = std::max(-1.0, value);
+  return kit::thinned(x, 30);
 }
 
 }  // namespace
@@ -67,8 +61,8 @@ void show_cartpole(kit::Demo& demo, const Impl& impl) {
     rl::EnvTrainer trainer(config, functions_of(impl));
     const Curve curve = train(trainer);
     if (seed == 1) {
-      entropy = thinned(curve.entropy, 50);
-      explained = thinned(curve.explained_variance, 50);
+      entropy = thinned(curve.entropy);
+      explained = thinned(curve.explained_variance);
       series.x = curve.steps;
       series.y = curve.returns;
       if (seeds > 1) series.low = series.high = series.y;
@@ -85,8 +79,9 @@ void show_cartpole(kit::Demo& demo, const Impl& impl) {
   demo.show(kit::line_plot({series}, {.x_label = "steps", .y_label = "return, last 100", .height = 12}));
   demo.gap();
   demo.line("entropy            {}  {:.2f} to {:.2f} nats", kit::sparkline(entropy), entropy.front(), entropy.back());
-  demo.line("explained variance {}  at most {:.2f} (values below -1 are drawn as -1)", kit::sparkline(explained),
+  demo.line("explained variance {}  at most {:.2f}", kit::sparkline(explained),
             *std::max_element(explained.begin(), explained.end()));
+  demo.line("Each sign: the mean of a thirtieth of the run; below -1 it is drawn as -1.");
   demo.gap();
   demo.claim("return of the last 100 episodes", mean_of_last, "", kit::at_least(475));
   demo.claim("largest |ratio - 1| at the start of any update", worst_ratio, "", kit::equals(0));

@@ -50,13 +50,13 @@ void show_models(kit::Demo& demo, Transformer& policy, rl::ScalarModel& reward_m
       "holds weights, gradients and AdamW's two moments: 16 bytes a parameter; a frozen one 4.",
       policy.config.vocab_size);
   const auto row = [&](const char* name, const char* reads, const char* gives, const char* learns, int64_t bytes) {
-    demo.line("{:<12}{:<20}{:<31}{:<17}{:>5.0f} kB", name, reads, gives, learns, static_cast<double>(bytes) / 1000);
+    demo.line("{:<11}{:<19}{:<26}{:<16}{:>3.0f} kB", name, reads, gives, learns, static_cast<double>(bytes) / 1000);
   };
-  demo.line("{:<12}{:<20}{:<31}{:<17}{:>8}", "", "reads", "gives", "learns", "memory");
+  demo.line("{:<11}{:<19}{:<26}{:<16}{:>6}", "", "reads", "gives", "learns", "memory");
   row("policy", "ids [B, T]", "logits [B, T, 21]", "now", 16 * p);
   row("reference", "ids [B, T]", "log-probabilities [B, T]", "never", 4 * p);
-  row("reward", "prompt + response", "a score at its last token [B]", "stage 2, frozen", 4 * s);
-  row("value", "ids [B, T]", "what is still to come [B, T]", "now", 16 * s);
+  row("reward", "prompt + response", "a score at the end [B]", "stage 2, frozen", 4 * s);
+  row("value", "ids [B, T]", "reward to come [B, T]", "now", 16 * s);
   demo.gap();
 }
 

@@ -72,7 +72,7 @@ void show_first_step(kit::Demo& demo, const Impl& impl) {
       "A small GPT has imitated 60 batches of \"412=\" -> \"214.\" and now goes on from rewards: the share of the "
       "answer that is right up to the first mistake. One step: 16 prompts, 8 responses each, 2 passes over all "
       "of them. The first pass and the second, at lr 0.002:");
-  demo.line("{:<12}{:>10}{:>14}{:>12}{:>14}{:>14}{:>16}", "", "reward", "loss (first)", "grad norm", "|ratio - 1|",
+  demo.line("{:<8}{:>8}{:>13}{:>10}{:>12}{:>12}{:>12}", "", "reward", "loss (first)", "grad norm", "|ratio - 1|",
             "loss (last)", "|ratio - 1|");
   double grpo_loss = 0, norm = 0, ratio = 0, dapo_loss = 0;
   for (const char* name : {"grpo", "dr_grpo", "dapo", "gpg"}) {
@@ -84,7 +84,7 @@ void show_first_step(kit::Demo& demo, const Impl& impl) {
     hooks.on_update = [&](const rl::UpdateReport& report) { updates.push_back(report); };
     const rl::Metrics m = student.step(hooks);
     const rl::UpdateReport &first = updates.front(), &last = updates.back();
-    demo.line("{:<12}{:>10.3f}{:>14.7f}{:>12.3f}{:>14}{:>14.4f}{:>16.3f}", name, m.at("reward/mean"), first.loss,
+    demo.line("{:<8}{:>8.3f}{:>13.7f}{:>10.3f}{:>12.2g}{:>12.4f}{:>12.3f}", name, m.at("reward/mean"), first.loss,
               first.grad_norm, first.ratio_error, last.loss, last.ratio_error);
     if (std::string(name) == "grpo") grpo_loss = std::abs(first.loss), norm = first.grad_norm;
     if (std::string(name) == "dapo") dapo_loss = std::abs(first.loss);
@@ -154,19 +154,16 @@ void show_table(kit::Demo& demo, const Impl& impl) {
       "ten steps: what is optimised. Held-out: greedy answers to 100 problems never trained on, with the lowest and "
       "highest seed. Silent: groups whose rewards are all alike. Clipped: tokens whose gradient the clip took.",
       budget, seeds);
-  demo.line("{:<9}{:>8}{:>22}{:>8}{:>8}{:>9}{:>7}{:>8}", "", "sampled", "held-out", "solved", "silent", "clipped",
+  demo.line("{:<9}{:>8}{:>21}{:>8}{:>8}{:>9}{:>7}{:>8}", "", "sampled", "held-out", "solved", "silent", "clipped",
             "norm", "length");
-  demo.line("{:<9}{:>8.2f}{:>22}{:>6.0f} %", "start", mean_of(rows[0].first), band(before), mean_of(solved_before));
+  demo.line("{:<9}{:>8.2f}{:>21}{:>6.0f} %", "start", mean_of(rows[0].first), band(before), mean_of(solved_before));
   for (const Row& r : rows) {
-    demo.line("{:<9}{:>8.2f}{:>22}{:>6.0f} %{:>6.0f} %{:>7.1f} %{:>7.2f}{:>8.2f}", r.name, mean_of(r.last),
+    demo.line("{:<9}{:>8.2f}{:>21}{:>6.0f} %{:>6.0f} %{:>7.1f} %{:>7.2f}{:>8.2f}", r.name, mean_of(r.last),
               band(r.after), r.solved, r.silent, r.clipped, r.norm, r.length);
   }
   demo.gap();
-  demo.say(
-      "Sampled reward step by step, mean of the seeds, with their lowest and highest for two (dapo needs more "
-      "responses "
-      "per step, so it makes fewer):");
-  for (const Row& r : rows) demo.line("{:<10}{}", r.name, kit::sparkline(curve_of(r).y));
+  demo.say("Sampled reward step by step, mean of the seeds (dapo needs more responses per step, so it makes fewer):");
+  for (const Row& r : rows) demo.line("{:<10}{}", r.name, kit::sparkline(kit::thinned(curve_of(r).y, 40)));
   demo.gap();
   demo.show(kit::line_plot({curve_of(rows[0]), curve_of(rows.back())},
                            {.x_label = "steps", .y_label = "sampled reward", .height = 10}));

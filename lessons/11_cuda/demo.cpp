@@ -28,11 +28,11 @@ void show_grid(kit::Demo& demo, const Impl& impl) {
       n, blocks);
   if (counts_traffic()) {
     const auto line = [&](const char* what, const Traffic& t) {
-      demo.line("{:46} {:4.1f} sectors for an access of a warp, {:3.0f} % used", what,
-                double(t.sectors) / double(t.accesses), 100 * t.used());
+      demo.line("{:44}{:17.1f}{:8.0f} %", what, double(t.sectors) / double(t.accesses), 100 * t.used());
     };
-    line("neighbouring threads, neighbouring elements:", traffic_of([&] { impl.visits(blocks, n); }));
-    line("neighbouring threads, elements 40 apart:", traffic_of([&] { visits_far_apart(blocks, n); }));
+    demo.line("{:44}{:>17}{:>10}", "an access of a warp", "sectors moved", "used");
+    line("neighbouring threads, neighbouring elements", traffic_of([&] { impl.visits(blocks, n); }));
+    line("neighbouring threads, elements 40 apart", traffic_of([&] { visits_far_apart(blocks, n); }));
     demo.gap();
   }
   demo.claim("elements not visited exactly once, by 40 blocks and by 3", wrong, fmt::format("of {}", n),
@@ -56,11 +56,11 @@ void show_banks(kit::Demo& demo, const Impl& impl) {
       "32 banks.");
   if (counts_traffic()) {
     const auto line = [&](const char* what, const Traffic& of) {
-      demo.line("{:18} {} accesses to shared memory, {:6} passes, {:2} ways at worst; {:.0f} % of sectors used", what,
-                of.shared_accesses, of.passes, of.ways, 100 * of.used());
+      demo.line("{:17}{:9}{:8}{:15}{:13.0f} %", what, of.shared_accesses, of.passes, of.ways, 100 * of.used());
     };
-    line("rows of 32 words:", slow);
-    line("11.5:", t);
+    demo.line("{:17}{:>9}{:>8}{:>15}{:>15}", "shared memory", "accesses", "passes", "ways at worst", "sectors used");
+    line("rows of 32 words", slow);
+    line("11.5", t);
     demo.gap();
     demo.claim("passes for the worst access", t.ways, "", kit::equals(1));
   } else if (on_gpu()) {

@@ -38,11 +38,11 @@ struct Shown {
 Shown show_counted(kit::Demo& demo, const Kernel& kernel) {
   Shown shown;
   const Bound least = bound_on(kCard, kernel.least_bytes, kernel.flops, 0);
-  demo.line("at best: {:.1f} kB moved, {:.2g} FLOP per byte, {} on an {} (limit: {})", 1e-3 * kernel.least_bytes,
+  demo.line("at best: {:.1f} kB, {:.2g} FLOP per byte, {} on an {} (limit: {})", 1e-3 * kernel.least_bytes,
             kernel.flops / kernel.least_bytes, duration(least.seconds), kCard.name, least.limit);
   demo.gap();
   const auto header = [&](auto... words) {
-    demo.line("{:11} {:>9} {:>8} {:>7} {:>7} {:>5} {:>7} {:>8} {:7}{:>6}", words...);
+    demo.line("{:10} {:>8} {:>7} {:>7} {:>6} {:>4} {:>6} {:>8} {:7}{:>6}", words...);
   };
   header("", "accesses", "sectors", "moved,", "shared", "bank", "FLOP", "", "", "");
   header("step", "of warps", "used", "x best", "passes", "ways", "/byte", "bound", "limit", "error");
@@ -53,7 +53,7 @@ Shown show_counted(kit::Demo& demo, const Kernel& kernel) {
     const Traffic t = meter.traffic();
     const double error = error_of(got, kernel.want);
     const Bound bound = bound_on(kCard, t.bytes_moved(), kernel.flops, static_cast<double>(t.passes));
-    demo.line("{:11} {:9} {:6.0f} % {:7.1f} {:7} {:5} {:7.2g} {:>8} {:7}{:6.0e}", step.name, t.accesses, 100 * t.used(),
+    demo.line("{:10} {:8} {:5.0f} % {:7.1f} {:6} {:4} {:6.2g} {:>8} {:7}{:6.0e}", step.name, t.accesses, 100 * t.used(),
               t.bytes_moved() / kernel.least_bytes, t.passes, t.ways, kernel.flops / t.bytes_moved(),
               duration(bound.seconds), bound.limit, error);
     shown.worst_error = std::max(shown.worst_error, error);
@@ -186,7 +186,7 @@ double show_kernels(kit::Demo& demo, const Impl& impl) {
                         : counts_traffic() ? show_counted(demo, kernel)
                                            : show_errors(demo, kernel);
     demo.gap();
-    for (const Step& step : kernel.steps) demo.line("{:11} {}", step.name, step.what);
+    for (const Step& step : kernel.steps) demo.item(fmt::format("{:11} ", step.name), step.what);
     demo.gap();
     worst = std::max(worst, shown.worst_error);
     return shown;

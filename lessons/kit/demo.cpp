@@ -91,6 +91,13 @@ void Demo::show(const std::string& block) {
   write(text);
 }
 
+void Demo::item(const std::string& label, const std::string& text) {
+  std::istringstream lines(wrapped(text, 2, label));
+  std::string line, block;
+  while (std::getline(lines, line)) block += line.substr(2) + "\n";
+  show(block);
+}
+
 void Demo::gap() { write("\n"); }
 
 void Demo::status(const std::string& text) {

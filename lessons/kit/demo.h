@@ -55,6 +55,8 @@ class Demo {
   void line(fmt::format_string<Args...> format, Args&&... args) {
     show(fmt::format(format, std::forward<Args>(args)...));
   }
+  // A text behind a label, wrapped, and indented by two.
+  void item(const std::string& label, const std::string& text);
   // A plot or any block of lines, unwrapped and indented by two.
   void show(const std::string& block);
   void gap();  // an empty line

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "lessons/kit/record.h"
 #include "lessons/kit/terminal.h"
@@ -111,6 +112,18 @@ std::string sparkline(std::span<const double> values) {
       text += "_.-~=+*#"[level(range, x, 8)];
   }
   return text;
+}
+
+std::vector<double> thinned(std::span<const double> values, size_t count) {
+  if (values.size() <= count) return {values.begin(), values.end()};
+  std::vector<double> result;
+  for (size_t part = 0; part < count; ++part) {
+    const size_t begin = part * values.size() / count, end = (part + 1) * values.size() / count;
+    result.push_back(std::accumulate(values.begin() + static_cast<ptrdiff_t>(begin),
+                                     values.begin() + static_cast<ptrdiff_t>(end), 0.0) /
+                     static_cast<double>(end - begin));
+  }
+  return result;
 }
 
 std::string line_plot(const std::vector<Series>& series, const PlotOptions& options) {

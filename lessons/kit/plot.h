@@ -9,6 +9,8 @@ namespace pg::kit {
 
 // One character per value, bottom to top.
 std::string sparkline(std::span<const double> values);
+// Means of `count` equal parts of the values, or the values if there are no more.
+std::vector<double> thinned(std::span<const double> values, size_t count);
 
 struct Series {
   std::string name;

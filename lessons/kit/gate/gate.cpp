@@ -2,7 +2,7 @@
 //   gate stub PROGRAM              every check is TODO
 //   gate ok PROGRAM [ARGUMENT]     every check is ok
 //   gate readme PROGRAM README     its lines have at most 80 columns, the commands in its sh blocks work
-//   gate demo PROGRAM SECONDS      the claims hold, within that much CPU time
+//   gate demo PROGRAM SECONDS      the claims hold, within that much CPU time; no line is wider than 80 columns
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -126,6 +126,11 @@ void readme(const std::string& program, const std::string& path) {
 void demo(const std::string& program, double limit) {
   const Run result = run(program + " --json");
   const Json json = last_line(result.output);
+  std::istringstream lines(result.output);
+  for (std::string line; std::getline(lines, line);) {  // an address cannot be broken
+    const bool fits = columns(line) <= 80 || line.starts_with("{") || line.find("://") != std::string::npos;
+    check(fits, "a line is {} columns wide, at most 80 are allowed: {}", columns(line), line);
+  }
   check(!json.at("claims").empty(), "the demonstration claims nothing");
   std::string failures;
   for (const Json& claim : json.at("claims")) {
