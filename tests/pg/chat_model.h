@@ -4,8 +4,7 @@
 #include <string>
 
 #include "nn/pretrained.h"
-#include "tasks/bpe/byte_level.h"
-#include "tasks/bpe/tokenizer_files.h"
+#include "tests/tasks/byte_tokenizer.h"
 
 namespace pg::testing {
 
@@ -27,12 +26,7 @@ inline void write_chat_model(const std::string& folder) {
   Generator random(5);
   Transformer model(config, random);
   save_pretrained(model, folder);
-  GgufVocabulary v;
-  for (int byte = 0; byte < 256; ++byte) v.tokens.push_back(byte_symbol(static_cast<uint8_t>(byte)));
-  v.types.assign(256, 1);
-  for (const char* special : {"<|im_start|>", "<|im_end|>"}) v.tokens.push_back(special), v.types.push_back(3);
-  v.eos = 257;
-  std::ofstream(folder + "/tokenizer.json") << bpe_from_gguf(v).to_json();
+  std::ofstream(folder + "/tokenizer.json") << byte_tokenizer().to_json();
   std::ofstream(folder + "/tokenizer_config.json") << R"({"chat_template": "chatml"})";
 }
 

@@ -2,10 +2,9 @@
 #include <fstream>
 #include <set>
 
-#include "tasks/bpe/byte_level.h"
-#include "tasks/bpe/tokenizer_files.h"
 #include "tasks/puzzles/chat_task.h"
 #include "tests/catch.h"
+#include "tests/tasks/byte_tokenizer.h"
 #include "tools/pg/audit.h"
 
 using namespace pg;
@@ -15,22 +14,13 @@ using Json = nlohmann::json;
 
 namespace {
 
-std::shared_ptr<const BpeTokenizer> byte_tokenizer() {
-  GgufVocabulary v;
-  for (int byte = 0; byte < 256; ++byte) v.tokens.push_back(byte_symbol(static_cast<uint8_t>(byte)));
-  v.types.assign(256, 1);
-  for (const char* special : {"<|im_start|>", "<|im_end|>"}) v.tokens.push_back(special), v.types.push_back(3);
-  v.eos = 257;
-  return std::make_shared<const BpeTokenizer>(bpe_from_gguf(v));
-}
-
 // A task with one held-out problem, whose answer is `gold`, for a pretrained model.
 std::unique_ptr<TextTask> task_of(const TempDir& dir, const std::string& gold, const PromptOptions& prompt) {
   MathOptions math{.file = dir.file("train.jsonl"), .held_out_file = dir.file("held_out.jsonl")};
   std::ofstream(math.file) << Json{{"problem", "What is 1 + 1?"}, {"answer", "2"}}.dump() << "\n";
   std::ofstream(math.held_out_file) << Json{{"problem", "What is it?"}, {"answer", gold}}.dump() << "\n";
-  return chat_task(math_puzzles(math), byte_tokenizer(), &find_row(chat_templates(), "chat template", "chatml"),
-                   {.prompt = prompt});
+  return chat_task(math_puzzles(math), testing::shared_byte_tokenizer(),
+                   &find_row(chat_templates(), "chat template", "chatml"), {.prompt = prompt});
 }
 
 // A response with the score that the task gives it.

@@ -1,22 +1,11 @@
 // The answer that a response votes with: of tasks for characters and of chat tasks in each form of an answer.
-#include "tasks/bpe/byte_level.h"
-#include "tasks/bpe/tokenizer_files.h"
 #include "tasks/puzzles/chat_task.h"
 #include "tests/catch.h"
+#include "tests/tasks/byte_tokenizer.h"
 
 using namespace pg;
 
 namespace {
-
-// Bytes, and the two special tokens of ChatML.
-std::shared_ptr<const BpeTokenizer> byte_tokenizer() {
-  GgufVocabulary v;
-  for (int byte = 0; byte < 256; ++byte) v.tokens.push_back(byte_symbol(static_cast<uint8_t>(byte)));
-  v.types.assign(256, 1);
-  for (const char* special : {"<|im_start|>", "<|im_end|>"}) v.tokens.push_back(special), v.types.push_back(3);
-  v.eos = 257;
-  return std::make_shared<const BpeTokenizer>(bpe_from_gguf(v));
-}
 
 std::optional<std::string> answer_of(const TextTask& task, const std::string& text, bool ends = true) {
   std::vector<int32_t> ids = task.tokenizer().encode(text);
@@ -72,7 +61,7 @@ TEST_CASE("a chat response votes with the answer in its form", "[tasks][puzzles]
   const auto task = [&](const std::string& form) {
     ChatTaskOptions options;
     options.prompt.answer_format = form;
-    return chat_task(arithmetic_puzzles(), byte_tokenizer(), &format, options);
+    return chat_task(arithmetic_puzzles(), testing::shared_byte_tokenizer(), &format, options);
   };
   CHECK(answer_of(*task("bare"), " 75 ") == "75");
   const auto tags = task("tags"), boxed = task("boxed");

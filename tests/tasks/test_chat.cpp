@@ -1,11 +1,10 @@
 // Chat templates: the text of conversations, the tokens that are learned, and what must be refused.
 #include "tasks/bpe/bpe_tokenizer.h"
-#include "tasks/bpe/byte_level.h"
 #include "tasks/bpe/pretokenizer.h"
-#include "tasks/bpe/tokenizer_files.h"
 #include "tasks/chat.h"
 #include "tensor/base/table.h"
 #include "tests/catch.h"
+#include "tests/tasks/byte_tokenizer.h"
 
 using namespace pg;
 using pg::testing::error_of;
@@ -15,17 +14,7 @@ namespace {
 const ChatTemplate& format(const char* name) { return find_row(chat_templates(), "template", name); }
 
 // A tokenizer of single bytes and the special tokens of the formats.
-BpeTokenizer byte_tokenizer() {
-  GgufVocabulary v;
-  for (int byte = 0; byte < 256; ++byte) v.tokens.push_back(byte_symbol(static_cast<uint8_t>(byte)));
-  v.types.assign(256, 1);
-  for (const char* special : {"<|im_start|>", "<|im_end|>", "<|endoftext|>"}) {
-    v.tokens.push_back(special);
-    v.types.push_back(3);
-  }
-  v.eos = 257;
-  return bpe_from_gguf(v);
-}
+BpeTokenizer byte_tokenizer() { return testing::byte_tokenizer({"<|im_start|>", "<|im_end|>", "<|endoftext|>"}); }
 
 }  // namespace
 

@@ -2,11 +2,10 @@
 #include <algorithm>
 #include <fstream>
 
-#include "tasks/bpe/byte_level.h"
-#include "tasks/bpe/tokenizer_files.h"
 #include "tasks/chat_data.h"
 #include "tensor/base/table.h"
 #include "tests/catch.h"
+#include "tests/tasks/byte_tokenizer.h"
 
 using namespace pg;
 using pg::testing::contains;
@@ -15,16 +14,8 @@ using pg::testing::TempDir;
 
 namespace {
 
-// A tokenizer of single bytes, whose ids are the bytes, and the special tokens of ChatML.
 const BpeTokenizer& byte_tokenizer() {
-  static const BpeTokenizer tokenizer = [] {
-    GgufVocabulary v;
-    for (int byte = 0; byte < 256; ++byte) v.tokens.push_back(byte_symbol(static_cast<uint8_t>(byte)));
-    v.types.assign(256, 1);
-    for (const char* special : {"<|im_start|>", "<|im_end|>"}) v.tokens.push_back(special), v.types.push_back(3);
-    v.eos = 257;
-    return bpe_from_gguf(v);
-  }();
+  static const BpeTokenizer tokenizer = testing::byte_tokenizer();
   return tokenizer;
 }
 

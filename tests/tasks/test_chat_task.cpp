@@ -1,9 +1,8 @@
 // Puzzles for chat models: what the model reads, and which part of its response is the answer.
-#include "tasks/bpe/byte_level.h"
-#include "tasks/bpe/tokenizer_files.h"
 #include "tasks/grade/extract.h"
 #include "tasks/puzzles/chat_task.h"
 #include "tests/catch.h"
+#include "tests/tasks/byte_tokenizer.h"
 
 using namespace pg;
 using testing::contains;
@@ -11,19 +10,11 @@ using testing::error_of;
 
 namespace {
 
-std::shared_ptr<const BpeTokenizer> byte_tokenizer() {
-  GgufVocabulary v;
-  for (int byte = 0; byte < 256; ++byte) v.tokens.push_back(byte_symbol(static_cast<uint8_t>(byte)));
-  v.types.assign(256, 1);
-  for (const char* special : {"<|im_start|>", "<|im_end|>"}) v.tokens.push_back(special), v.types.push_back(3);
-  v.eos = 257;
-  return std::make_shared<const BpeTokenizer>(bpe_from_gguf(v));
-}
 const ChatTemplate& format(const char* name) { return find_row(chat_templates(), "template", name); }
 
 struct Fixture {
   explicit Fixture(const ChatTaskOptions& options, const ArithmeticOptions& arithmetic = {})
-      : task(chat_task(arithmetic_puzzles(arithmetic), byte_tokenizer(), &format("chatml"), options)) {
+      : task(chat_task(arithmetic_puzzles(arithmetic), testing::shared_byte_tokenizer(), &format("chatml"), options)) {
     Generator generator(1);
     problem = task->sample(generator);
     gold = problem.puzzle->gold;
@@ -121,5 +112,6 @@ TEST_CASE("chat task: a reward for the format is small and apart", "[tasks][puzz
 TEST_CASE("chat task: what cannot be asked is an error", "[tasks][puzzles]") {
   CHECK(contains(error_of([] { Fixture f({.prompt = {.answer_format = "xml"}}); }), "bare, tags, boxed"));
   CHECK(contains(error_of([] { Fixture f({.response = 1}); }), "response must be"));
-  CHECK(contains(error_of([] { chat_task(arithmetic_puzzles(), byte_tokenizer(), &format("llama3")); }), "<|eot_id|>"));
+  CHECK(contains(error_of([] { chat_task(arithmetic_puzzles(), testing::shared_byte_tokenizer(), &format("llama3")); }),
+                 "<|eot_id|>"));
 }

@@ -2,13 +2,12 @@
 #include <fstream>
 #include <set>
 
-#include "tasks/bpe/byte_level.h"
-#include "tasks/bpe/tokenizer_files.h"
 #include "tasks/chat_data.h"
 #include "tasks/grade/extract.h"
 #include "tasks/puzzles/chat_task.h"
 #include "tasks/puzzles/math.h"
 #include "tests/catch.h"
+#include "tests/tasks/byte_tokenizer.h"
 
 using namespace pg;
 using testing::contains;
@@ -19,13 +18,8 @@ namespace {
 
 // Bytes, and Qwen's special tokens. Without an end, no text ends.
 std::shared_ptr<const BpeTokenizer> qwen_tokenizer(bool with_end = true) {
-  GgufVocabulary v;
-  for (int byte = 0; byte < 256; ++byte) v.tokens.push_back(byte_symbol(static_cast<uint8_t>(byte)));
-  v.types.assign(256, 1);
-  for (const char* special : {"<|endoftext|>", "<|im_start|>", "<|im_end|>"})
-    v.tokens.push_back(special), v.types.push_back(3);
-  if (with_end) v.eos = 256;
-  return std::make_shared<const BpeTokenizer>(bpe_from_gguf(v));
+  return std::make_shared<const BpeTokenizer>(
+      testing::byte_tokenizer({"<|endoftext|>", "<|im_start|>", "<|im_end|>"}, with_end ? 256 : -1));
 }
 std::unique_ptr<TextTask> task_in(const std::string& style, double format_reward = 0) {
   ChatTaskOptions options;
