@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "autograd/ops.h"
 #include "tensor/base/parallel.h"
 #include "tensor/cpu/gemm/gemm.h"
 #include "tensor/tensor.h"
@@ -96,6 +97,30 @@ TEST_CASE("bf16 matmul across blocks", "[gemm][bf16]") {
   check_all({131, 600, 801});
   check_all({3, 1500, 701});
   check_all({70, 70, 1201});
+}
+
+// Pairs of bf16 are read in place only if a row holds whole, aligned pairs. Sums of small integers are exact.
+TEST_CASE("bf16 matmul of operands at odd places equals exact sums", "[gemm][bf16]") {
+  Generator g(6);
+  const auto part = [&](int64_t rows, int64_t columns, int64_t offset, int64_t padding) {
+    const Shape shape = {rows, columns + offset + padding};
+    const Tensor all = Tensor::zeros(shape, bf16);
+    for (BFloat16& x : all.data<BFloat16>()) x = BFloat16(static_cast<float>(g.integer(9)) - 4);
+    return all.view_slice(1, offset, offset + columns);
+  };
+  for (const int64_t m : {5, 61}) {
+    for (const int64_t k : {1, 63, 64, 1541}) {
+      for (const int64_t offset : {0, 1}) {
+        for (const int64_t padding : {0, 1, 2}) {
+          const Tensor a = part(m, k, offset, padding), w = part(33, k, offset, padding);
+          const Tensor c = matmul(a, w.view_transpose(0, 1));
+          const Tensor want = matmul(a.to(f64), w.view_transpose(0, 1).to(f64)).to(bf16);
+          INFO(m << " " << k << " " << offset << " " << padding);
+          REQUIRE(c.to_vector() == want.to_vector());
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("bf16 matmul: an element has the same bits in every product that contains it", "[gemm][bf16]") {
