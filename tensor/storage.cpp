@@ -289,13 +289,16 @@ void Storage::release(Storage* block) {
 
 namespace {
 std::atomic<bool> poisons{false};
+[[gnu::cold, gnu::noinline]] void poison(const Storage& block, Device device, size_t bytes) {
+  if (device.on_host()) std::memset(block.data, 0xff, bytes);
+}
 }  // namespace
 void poison_new_memory(bool on) { poisons = on; }
 
 Ref<Storage> allocate(size_t bytes, Device device) {
   Storage* const block = usual(device).current->take(bytes);
-  if (poisons.load(std::memory_order_relaxed) && device.on_host()) [[unlikely]]
-    std::memset(block->data, 0xff, bytes);
+  if (poisons.load(std::memory_order_relaxed)) [[unlikely]]
+    poison(*block, device, bytes);
   return Ref<Storage>(block);
 }
 
