@@ -65,9 +65,26 @@ clang_warnings() { # the programs that the sanitizers do not run are only checke
   sed -n 's/^  "command": "\(.* -o [^ ]*\(lessons\|tools\)[^ ]* -c .*\)",$/\1 -fsyntax-only/p' build-clang/compile_commands.json |
     sed 's/\\"/"/g; s/\\\\/\\/g' | tr '\n' '\0' | (cd build-clang && xargs -0 -n 1 -P "$jobs" sh -c)
 }
-asan_tests() { "build-asan/$1" '~[slow]'; }  # asan_tests TESTS
+side_by_side() { # side_by_side PROGRAM FILTER...: its tests, a dozen per process, as many processes as hardware threads
+  local program=$1 list=--list-test-names-only log status
+  "$@" -h | grep -q -e "$list" || list='--list-tests --verbosity quiet' # Catch2 3
+  log=$(mktemp)
+  # shellcheck disable=SC2016,SC2086
+  "$@" $list | sed 's/^ *//; /^$/d; s/[][,]/\\&/g' | xargs -d '\n' -n 12 -P "$jobs" bash -c '
+    output=$("$0" "$(IFS=,; echo "$*")" 2>&1)
+    status=$?
+    printf "%s\n" "$output"
+    exit "$status"' "$program" >"$log"
+  status=$?
+  grep -vE '^[0-9]+ passed, |^Filters: |^All tests passed|^=+$|^$' "$log"
+  awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5 }
+       END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit !p }' "$log" || status=1
+  rm -f "$log"
+  return "$status"
+}
+asan_tests() { side_by_side "build-asan/$1" '~[slow]'; }  # asan_tests TESTS
 tsan_tests() { build build-tsan pool_tests -- --preset tsan && build-tsan/pool_tests; }
-simulated() { build build-sim "$1" -- -DPOLICYGRAD_CUDA=sim && "build-sim/$1"; }  # simulated TESTS
+simulated() { build build-sim "$1" -- -DPOLICYGRAD_CUDA=sim && side_by_side "build-sim/$1"; }  # simulated TESTS
 simulated_ranks() { build build-sim pg -- -DPOLICYGRAD_CUDA=sim && sh tests/cuda/sim/ranks.sh build-sim; }
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 nvcc_tests() { # compiles for GPUs; without one every test that needs it says so and counts as skipped
