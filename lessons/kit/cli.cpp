@@ -42,7 +42,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   hint_app->add_option("level", level, "1, 2 or 3")->check(CLI::Range(1, 3));
   CLI::App* explain_app = app.add_subcommand("explain", "Why a check exists, and the numbers it used");
   explain_app->add_option("name", name, "Check")->required();
-  CLI::App* solution_app = app.add_subcommand("solution", "Where the engine does it");
+  CLI::App* solution_app = app.add_subcommand("solution", "A readable answer, then the engine's own function");
   solution_app->add_option("name", name, "Check")->required();
   CLI::App* reset_app = app.add_subcommand("reset", "Keep your file aside and start again");
   CLI::App* progress_app = app.add_subcommand("progress", "One line: how far you are");

@@ -73,6 +73,17 @@ Demo run_demo(const LessonEntry& lesson, const DemoOptions& options, std::set<st
   }
 }
 
+// The piece of a check as the lesson's answers.h has it; "" if it has not. A piece with several checks is marked with
+// the first of them.
+std::string find_answer(const LessonEntry& lesson, const CheckEntry& check) {
+  const std::string text = read_file(repository_root() + "/" + lesson.folder + "/answers.h");
+  for (const CheckEntry& other : lesson.checks) {
+    if (other.piece != check.piece) continue;
+    if (const std::string found = marked_functions(text, other.id); !found.empty()) return found;
+  }
+  return "";
+}
+
 // Whether the tree was made by scripts/handout.sh.
 bool is_handout(const LessonEntry& lesson) {
   return fs::exists(repository_root() + "/" + lesson.folder + "/exercise.stub");
@@ -232,11 +243,14 @@ int solution_command(const LessonEntry& lesson, const std::string& name) {
     state.solution_asked.insert(check.id);
     save_progress(progress_path(), progress);
   }
+  const std::string answer = find_answer(lesson, check);
+  pg::check(!answer.empty(), "solution: {}/answers.h has no answer to {}; please report it", lesson.folder, check.id);
   const Range range = find_function(read_file(repository_root() + "/" + check.solution.file), check.solution.signature);
   pg::check(range.first > 0, "solution: {} no longer holds \"{}\"; please report it", check.solution.file,
             check.solution.signature);
-  fmt::print("{}\n\n{}\n", paint(Color::bold, fmt::format("{}:{}-{}", check.solution.file, range.first, range.last)),
-             range.text);
+  fmt::print("{}\n\n{}\n", paint(Color::bold, "As you could write it:"), answer);
+  fmt::print("{}\n{}\n\n{}\n", paint(Color::bold, "The engine's own:"),
+             fmt::format("{}:{}-{}", check.solution.file, range.first, range.last), range.text);
   return 0;
 }
 
@@ -294,6 +308,7 @@ int lint_command(const LessonEntry& lesson) {
     need(readme.find(fmt::format("{} check {}", lesson.program(), check.id)) != std::string::npos,
          missing(fmt::format("README.md never says: {} check {}", lesson.program(), check.id).c_str()));
     const std::string file = repository_root() + "/" + check.solution.file;
+    need(!find_answer(lesson, check).empty(), missing("answers.h has no part marked with its answer"));
     need(fs::exists(file) && find_function(read_file(file), check.solution.signature).first > 0,
          missing(fmt::format("{} has no function \"{}\"", check.solution.file, check.solution.signature).c_str()));
     need(read_file(repository_root() + "/" + lesson.exercise()).find(check.piece) != std::string::npos,

@@ -1,6 +1,8 @@
 // Finds functions, headings and commands in source files and READMEs.
 #include "lessons/kit/source.h"
 
+#include <fmt/format.h>
+
 #include <cctype>
 #include <sstream>
 
@@ -76,6 +78,32 @@ Range find_function(const std::string& text, const std::string& signature) {
     return range;
   }
   return {};
+}
+
+std::string marked_functions(const std::string& text, const std::string& id) {
+  const std::vector<std::string> lines = split(text);
+  const auto has = [](const std::string& line, const std::string& what) {
+    return line.find(what) != std::string::npos;
+  };
+  // A function begins and ends at the first column. A line there that is no part of one precedes it, or ends it.
+  const auto ends = [](const std::string& line) { return line.starts_with("}"); };
+  const auto outside = [&](const std::string& line) {
+    const bool indented = line.starts_with(" ");
+    return ends(line) || line.starts_with("//") || line.starts_with("#") || line.starts_with("namespace ") ||
+           (!indented && line.ends_with(";"));
+  };
+  std::string result;
+  for (size_t i = 0, begin = 0; i < lines.size(); ++i) {
+    if (outside(lines[i]) || (begin == i && lines[i].empty())) begin = i + 1;
+    if (!has(lines[i], fmt::format("// [answer {} ", id))) continue;
+    if (!result.empty()) result += "\n";
+    for (i = begin; i < lines.size(); ++i) {
+      if (!has(lines[i], "// [answer ") && !has(lines[i], "// [end]")) result += lines[i] + "\n";
+      if (ends(lines[i])) break;
+    }
+    begin = i + 1;
+  }
+  return result;
 }
 
 std::string anchor(const std::string& heading) {

@@ -13,6 +13,8 @@ struct Range {
 // The function or struct whose first line contains `signature`, up to its closing brace; or the row MACRO(…) of a .def
 // file, up to its closing parenthesis.
 Range find_function(const std::string& text, const std::string& signature);
+// The functions of an answers.h that hold a part marked "[answer ID …]", whole and without the marks; "" if none does.
+std::string marked_functions(const std::string& text, const std::string& id);
 
 // GitHub's anchor for a heading: "Why we subtract?" → "why-we-subtract".
 std::string anchor(const std::string& heading);

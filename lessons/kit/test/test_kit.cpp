@@ -115,6 +115,38 @@ TEST_CASE("find_function finds definitions and their end", "[kit]") {
   CHECK(find_function(rows, "ONE(g,").first == 4);
 }
 
+TEST_CASE("marked_functions finds every function with a mark and leaves the marks out", "[kit]") {
+  const std::string text =
+      "#include \"x.h\"\n"
+      "namespace a {\n\n"
+      "// Adds.\n"
+      "int f(int x,\n"
+      "      int y) {\n"
+      "  int z = x;\n\n"
+      "  // [answer 01.1 f]\n"
+      "  if (y) {\n"
+      "  }\n"
+      "  return z;\n"
+      "  // [end]\n"
+      "}\n"
+      "int g() {\n"
+      "  // [answer 01.1 g]\n"
+      "  return 2;\n"
+      "  // [end]\n"
+      "}\n"
+      "int h() {\n"
+      "  // [answer 01.10 h]\n"
+      "  return 3;\n"
+      "  // [end]\n"
+      "}\n\n"
+      "}  // namespace a\n";
+  CHECK(marked_functions(text, "01.1") ==
+        "int f(int x,\n      int y) {\n  int z = x;\n\n  if (y) {\n  }\n  return z;\n}\n"
+        "\nint g() {\n  return 2;\n}\n");
+  CHECK(marked_functions(text, "01.10") == "int h() {\n  return 3;\n}\n");
+  CHECK(marked_functions(text, "01.2").empty());
+}
+
 TEST_CASE("markdown headings, anchors and commands", "[kit]") {
   const std::string text = "# A b\n```sh\n./x y\n# no heading\n```\n## Why we subtract?\n```\nother\n```\n";
   CHECK(headings(text) == std::vector<std::string>{"A b", "Why we subtract?"});
