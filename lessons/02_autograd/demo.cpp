@@ -263,30 +263,25 @@ std::string decision_map(const Network& network, const Moons& moons) {
 void show_moons(kit::Demo& demo, const Impl& impl) {
   demo.heading("An MLP learns two moons");
   const Moons moons = two_moons(200, 11), fresh = two_moons(400, 12);
-  const int steps = demo.full() ? 1500 : 300, seeds = 10;
+  const int steps = demo.full() ? 1500 : 300;
+  const std::vector<uint64_t> seeds = demo.seeds(10);
   std::vector<Network> networks;
-  std::vector<std::vector<double>> losses(seeds);
-  for (int seed = 0; seed < seeds; ++seed) {
-    networks.emplace_back(impl, 100 + seed);
+  std::vector<std::vector<double>> losses;
+  for (const uint64_t seed : seeds) {
+    networks.emplace_back(impl, 99 + seed);
+    losses.emplace_back();
     const Tensor x = moons.x(), y = moons.y();
-    demo.status(fmt::format("seed {} of {} ...", seed + 1, seeds));
-    for (int step = 0; step < steps; ++step) losses[seed].push_back(networks.back().step(x, y, 0.2));
+    demo.status(fmt::format("seed {} of {} ...", seed, seeds.size()));
+    for (int step = 0; step < steps; ++step) losses.back().push_back(networks.back().step(x, y, 0.2));
   }
-  kit::Series series{.name = "loss (seed 1; band over ten seeds)", .y = losses[0]};
-  for (int step = 0; step < steps; ++step) {
-    double low = losses[0][step], high = low;
-    for (const auto& loss : losses) {
-      low = std::min(low, loss[step]);
-      high = std::max(high, loss[step]);
-    }
-    series.low.push_back(low);
-    series.high.push_back(high);
-  }
+  double worst_loss = 0;
+  for (const auto& loss : losses) worst_loss = std::max(worst_loss, loss.back());
   demo.say(
       "{} points on two half circles, label o or x. A network 2-16-16-1 made of mul, tanh, matmul and add, {} "
       "steps of gradient descent. The loss is in nats; a probability of 0.5 has 0.693.",
       moons.n, steps);
-  demo.show(kit::line_plot({series}, {.x_label = "step", .height = 12, .log_y = true}));
+  demo.show(kit::line_plot({demo.on_band({.name = "loss of seed 1", .y = losses[0]})},
+                           {.x_label = "step", .height = 12, .log_y = true}));
   demo.gap();
   demo.say("The network of seed 1 at every point of the plane ({}), with the points it learned from:",
            kit::style().color ? "blue: o, red: x" : "light: o, dark: x");
@@ -295,7 +290,7 @@ void show_moons(kit::Demo& demo, const Impl& impl) {
   double worst = 1;
   for (const Network& network : networks) worst = std::min(worst, network.accuracy(fresh));
   demo.claim("right on 400 fresh points, worst of ten seeds", 100 * worst, "%", kit::at_least(97));
-  demo.claim("loss at the end, worst of ten seeds", series.high.back(), "nats", kit::at_most(0.1));
+  demo.claim("loss at the end, worst of ten seeds", worst_loss, "nats", kit::at_most(0.1));
 }
 
 }  // namespace

@@ -146,6 +146,12 @@ Run train(const Impl& impl, Mlp& model, const Text& text, int steps, Generator& 
   return run;
 }
 
+double worst_of(const std::vector<Run>& runs) {
+  double worst = 0;
+  for (const Run& run : runs) worst = std::max(worst, run.losses.back());
+  return worst;
+}
+
 std::string speak(const Impl& impl, const Mlp& model, const Text& text, const SampleOptions& options, int64_t length) {
   NoGrad guard;
   Generator g(5);
@@ -163,31 +169,24 @@ std::string speak(const Impl& impl, const Mlp& model, const Text& text, const Sa
 
 void show_mlp(kit::Demo& demo, const Impl& impl, const Text& text, double bigram) {
   demo.heading("A network that sees eight characters");
-  const int steps = demo.full() ? 6000 : 1200, seeds = 10;
+  const int steps = demo.full() ? 6000 : 1200;
+  const std::vector<uint64_t> seeds = demo.seeds(10);
   std::vector<Mlp> models;
   std::vector<Run> runs;
-  for (int seed = 0; seed < seeds; ++seed) {
-    Generator g(300 + static_cast<uint64_t>(seed));
+  for (const uint64_t seed : seeds) {
+    Generator g(299 + seed);
     models.emplace_back(text.v(), g);
-    demo.status(fmt::format("seed {} of {} ...", seed + 1, seeds));
+    demo.status(fmt::format("seed {} of {} ...", seed, seeds.size()));
     runs.push_back(train(impl, models.back(), text, steps, g));
   }
-  kit::Series series{.name = "validation loss (seed 1; band over ten seeds)", .y = runs[0].losses, .x = runs[0].steps};
-  for (size_t i = 0; i < runs[0].losses.size(); ++i) {
-    double low = 1e9, high = 0;
-    for (const Run& run : runs) {
-      low = std::min(low, run.losses[i]);
-      high = std::max(high, run.losses[i]);
-    }
-    series.low.push_back(low);
-    series.high.push_back(high);
-  }
+  const kit::Series series =
+      demo.on_band({.name = "validation loss of seed 1", .y = runs[0].losses, .x = runs[0].steps});
   demo.say("Embeddings of the last {} characters, {} hidden units, {} parameters, {} steps of 64 examples:",
            Mlp::kContext, Mlp::kHidden, count_parameters(models[0]), steps);
   demo.show(kit::line_plot({series}, {.x_label = "step", .y_label = "nats per character", .height = 10}));
   demo.gap();
 
-  const double floor = stories_entropy_per_char(), worst = series.high.back();
+  const double floor = stories_entropy_per_char(), worst = worst_of(runs);
   demo.say(
       "No model can do better than the entropy of the process that wrote the text, and of this text we know it: the "
       "stories "
@@ -199,8 +198,7 @@ void show_mlp(kit::Demo& demo, const Impl& impl, const Text& text, double bigram
                        bar("pairs counted", bigram), bar("MLP, worst of ten seeds", worst), bar("the floor", floor)}));
   demo.gap();
   demo.claim("bigram loss minus MLP loss, worst of ten seeds", bigram - worst, "nats", kit::at_least(0.5));
-  demo.claim("MLP loss above the entropy floor, best of ten seeds", series.low.back() - floor, "nats",
-             kit::at_least(0));
+  demo.claim("MLP loss, worst of ten seeds", worst, "nats", kit::at_most(1.3));
 
   demo.heading("Letting it speak");
   demo.say("The same network, five ways to choose the next character (/ is the end of a line):");

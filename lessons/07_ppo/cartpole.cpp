@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lessons/07_ppo/drawings.h"
 #include "lessons/07_ppo/train.h"
 #include "lessons/kit/plot.h"
 
@@ -49,34 +50,51 @@ void show_first_step(kit::Demo& demo, const Impl& impl) {
 }
 
 void show_cartpole(kit::Demo& demo, const Impl& impl) {
-  const uint64_t seeds = demo.full() ? 3 : 1;
+  const std::vector<uint64_t> seeds = demo.seeds(demo.full() ? 3 : 1);
   demo.heading("CartPole-v1, 500,000 steps");
-  kit::Series series{.name = "PPO", .y = {}};
+  kit::Series series{.name = "PPO on CartPole", .y = {}};
   double worst_ratio = 0, mean_of_last = 0, upright = 0;
   std::vector<double> entropy, explained;
-  for (uint64_t seed = 1; seed <= seeds; ++seed) {
-    demo.status(fmt::format("CartPole, seed {} of {} ...", seed, seeds));
+  for (const uint64_t seed : seeds) {
+    demo.status(fmt::format("CartPole, seed {} of {} ...", seed, seeds.size()));
     rl::EnvTrainConfig config;
     config.seed = seed;
     rl::EnvTrainer trainer(config, functions_of(impl));
+    const bool draws = seed == seeds[0];
+    if (draws) {
+      const Episode episode = play(trainer, "CartPole-v1", 1);
+      demo.say(
+          "The policy pushes the cart to the left or to the right. An episode ends when the pole is 12 degrees from "
+          "upright, or the cart 2.4 m from the middle. With its initial weights the pole falls after {} steps:",
+          episode.size());
+      demo.show(draw_cartpole(episode));
+      demo.gap();
+    }
     const Curve curve = train(trainer);
-    if (seed == 1) {
+    if (draws) {
+      const Episode episode = play(trainer, "CartPole-v1", 1);
+      demo.say("After 500,000 steps of training, from the same start, an episode has {} steps (500 is the limit):",
+               episode.size());
+      demo.show(draw_cartpole(episode));
+      demo.gap();
+    }
+    if (seed == seeds[0]) {
       entropy = thinned(curve.entropy);
       explained = thinned(curve.explained_variance);
       series.x = curve.steps;
       series.y = curve.returns;
-      if (seeds > 1) series.low = series.high = series.y;
+      if (seeds.size() > 1) series.low = series.high = series.y;
     }
     for (size_t i = 0; i < series.low.size(); ++i) {
       series.low[i] = std::min(series.low[i], curve.returns[i]);
       series.high[i] = std::max(series.high[i], curve.returns[i]);
     }
     worst_ratio = std::max(worst_ratio, curve.worst_first_ratio);
-    const double share = 1 / static_cast<double>(seeds);
+    const double share = 1 / static_cast<double>(seeds.size());
     mean_of_last += share * curve.last();
     upright += share * trainer.model().value(Tensor::zeros({1, 4})).item();
   }
-  demo.show(kit::line_plot({series}, {.x_label = "steps", .y_label = "return, last 100", .height = 12}));
+  demo.show(kit::line_plot({demo.on_band(series)}, {.x_label = "steps", .y_label = "return, last 100", .height = 12}));
   demo.gap();
   demo.line("entropy            {}  {:.2f} to {:.2f} nats", kit::sparkline(entropy), entropy.front(), entropy.back());
   demo.line("explained variance {}  at most {:.2f}", kit::sparkline(explained),

@@ -2,32 +2,25 @@
 #include <cmath>
 #include <numbers>
 
+#include "lessons/07_ppo/drawings.h"
 #include "lessons/07_ppo/train.h"
 #include "lessons/kit/plot.h"
-#include "tensor/base/random.h"
 
 namespace pg::lesson07 {
 namespace {
 
-Curve train_and_plot(kit::Demo& demo, rl::EnvTrainer& trainer) {
+Curve train_and_plot(kit::Demo& demo, rl::EnvTrainer& trainer, const std::string& name) {
   const Curve curve = train(trainer);
-  demo.show(kit::line_plot({{.name = "PPO", .y = curve.returns, .x = curve.steps}},
+  demo.show(kit::line_plot({demo.on_band({.name = name, .y = curve.returns, .x = curve.steps})},
                            {.x_label = "steps", .y_label = "return, last 100", .height = 10}));
   return curve;
 }
 
-// Degrees from upright along one episode in which the action is the policy's mean torque.
-std::vector<double> swing_up(rl::EnvTrainer& trainer) {
-  const auto pendulum = make_environment("Pendulum-v1");
-  Generator start = random_stream(7, 0);
-  std::vector<double> seen = pendulum->reset(start), degrees;
-  while (true) {
-    degrees.push_back(std::abs(std::atan2(seen[1], seen[0])) * 180 / std::numbers::pi);
-    const Tensor x = Tensor::from(trainer.environments().normalized(seen), {1, 3}).to(f32);
-    const Transition t = pendulum->step(trainer.model().act(x, nullptr).to_vector());
-    if (t.last()) return degrees;
-    seen = t.observation;
-  }
+// Degrees from upright along an episode of the pendulum.
+std::vector<double> degrees_of(const Episode& episode) {
+  std::vector<double> degrees;
+  for (const auto& seen : episode) degrees.push_back(std::abs(std::atan2(seen[1], seen[0])) * 180 / std::numbers::pi);
+  return degrees;
 }
 
 rl::EnvTrainConfig config_for(const std::string& environment, int64_t steps) {
@@ -44,18 +37,22 @@ void show_robots(kit::Demo& demo, const Impl& impl) {
       "The motor is too weak to lift the rod, so the policy must swing it up. The policy is a Gaussian distribution of "
       "torques. Each episode is truncated after 200 steps; none terminates. 100,352 steps:");
   demo.status("Pendulum ...");
-  const rl::EnvTrainConfig config = config_for("Pendulum-v1", 100352);
+  rl::EnvTrainConfig config = config_for("Pendulum-v1", 100352);
+  config.seed = demo.seeds(1)[0];
   rl::EnvTrainer pendulum(config, functions_of(impl));
-  const Curve curve = train_and_plot(demo, pendulum);
+  const Curve curve = train_and_plot(demo, pendulum, "PPO on Pendulum");
   demo.gap();
   demo.claim("return of the first rollouts", curve.returns[1], "", kit::at_most(-800));
   demo.claim("return of the last 100 episodes", curve.last(), "", kit::at_least(-400));
-  const std::vector<double> degrees = swing_up(pendulum);
+  const Episode episode = play(pendulum, "Pendulum-v1", 7);
+  const std::vector<double> degrees = degrees_of(episode);
   demo.gap();
   demo.say(
       "The std of the Gaussian has changed from 1 to {:.2f}. One episode with the mean torque, degrees away from "
       "upright:",
       std::exp(pendulum.model().log_std.to_vector()[0]));
+  demo.show(draw_pendulum(episode));
+  demo.gap();
   demo.show(kit::line_plot({{.name = "angle", .y = degrees}}, {.x_label = "step", .y_label = "degrees", .height = 8}));
   demo.gap();
   double off = 0;
@@ -87,7 +84,10 @@ void show_robots(kit::Demo& demo, const Impl& impl) {
   demo.say("The hand must reach a target. The return is minus the distance in metres, summed over 100 steps.");
   demo.status("the arm ...");
   rl::EnvTrainer arm(config_for("ArmReach-torque", 204800), functions_of(impl));
-  const Curve reach = train_and_plot(demo, arm);
+  const Curve reach = train_and_plot(demo, arm, "PPO on the arm");
+  demo.gap();
+  demo.say("One episode with the mean torques; + is the target, and the number its distance from the hand:");
+  demo.show(draw_arm(play(arm, "ArmReach-torque", 3)));
   demo.gap();
   demo.claim("return of the last 100 episodes / of the first", reach.last() / reach.returns[1], "", kit::at_most(0.6));
 }

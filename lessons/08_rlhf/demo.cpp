@@ -131,14 +131,15 @@ void show_over_optimisation(kit::Demo& demo, const std::vector<Run>& runs) {
       "The policy writes 64 responses a step and is paid by the reward model (0 is what stage 1 earned, 1 a standard "
       "deviation more). The human is not asked any more; we only look at what they would have said, 0 to 2. First with "
       "β = 0:");
-  const auto plot = [&](Curve Run::*of) {
-    demo.show(kit::line_plot({band("reward model", runs, of, &Curve::proxy), band("human", runs, of, &Curve::human)},
+  const auto plot = [&](Curve Run::*of, const std::string& how) {
+    demo.show(kit::line_plot({demo.on_band(band("reward model" + how, runs, of, &Curve::proxy)),
+                              demo.on_band(band("human" + how, runs, of, &Curve::human))},
                              {.x_label = "step", .y_label = "reward", .height = 11}));
     demo.gap();
   };
-  plot(&Run::without);
+  plot(&Run::without, " without KL");
   demo.say("The same with β = {}: each token pays 0.2·(log π - log reference).", kBeta);
-  plot(&Run::with);
+  plot(&Run::with, " with KL");
 }
 
 void claims(kit::Demo& demo, const std::vector<Run>& runs) {
@@ -166,8 +167,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
   show_imitation(demo, impl, sft, task);
 
   std::vector<Run> runs;
-  const uint64_t seeds = demo.full() ? 10 : 3;
-  for (uint64_t seed = 1; seed <= seeds; ++seed) runs.push_back(run(demo, impl, sft, task, seed));
+  for (const uint64_t seed : demo.seeds(demo.full() ? 10 : 3)) runs.push_back(run(demo, impl, sft, task, seed));
 
   std::vector<double> accuracies, right;
   for (const Run& r : runs) {
@@ -179,7 +179,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
       "The human gives 0 to nonsense, 1 to a sentence, 2 to a sentence with just one moon, but says only which of two "
       "responses is better, and errs at times: {:.1f} % of the held-out labels are right. A copy of the policy with "
       "one output reads {} pairs. (From here on: {} seeds.)",
-      100 * mean_of(right), kPairs, seeds);
+      100 * mean_of(right), kPairs, runs.size());
   demo.claim("held-out pairs that the reward model orders as labelled", 100 * mean_of(accuracies), "%",
              kit::at_least(75));
 

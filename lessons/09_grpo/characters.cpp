@@ -163,7 +163,7 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
   const auto signs = imitate_task({.length = kHorizon, .context = kContext, .negative = true, .corpus = "stories"});
   const rl::BigramReference bigram(task->corpus(), task->vocab_size());
   const int64_t steps = demo.full() ? 480 : 160;
-  const uint64_t seeds = demo.full() ? 10 : 3;
+  const std::vector<uint64_t> seeds = demo.seeds(demo.full() ? 10 : 3);
   const Matches by_bigram = write(bigram, *task, false);
   const double bigram_greedy = 100 * write(bigram, *task, true).by_place[0];
   const double warmup = static_cast<double>(steps * kPrompts * kSamples * kHorizon) / 4;
@@ -177,7 +177,7 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
       "P(next "
       "| last). Its KL enters with weight 0.1, which rises from 0 over the first quarter of {} steps. Partial credit "
       "adds 0.03 log pi(character). Means of {} seeds:",
-      kContext, kHorizon, kSamples - 1, steps, seeds);
+      kContext, kHorizon, kSamples - 1, steps, seeds.size());
   const auto line = [&](const std::string& name, const Matches& m, const std::string& rest) {
     demo.line("{:<24}{:>6.1f}{:>6.1f}{:>6.1f}{}", name, 100 * m.by_place[0], 100 * m.by_place[1], 100 * m.by_place[2],
               rest);
@@ -187,8 +187,8 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
   std::vector<Result> results;
   for (const Recipe& recipe : recipes) {
     std::vector<Run> runs;
-    for (uint64_t seed = 1; seed <= seeds; ++seed) {
-      demo.status(fmt::format("{}, seed {} of {} ...", recipe.name, seed, seeds));
+    for (const uint64_t seed : seeds) {
+      demo.status(fmt::format("{}, seed {} of {} ...", recipe.name, seed, seeds.size()));
       runs.push_back(learn(impl, recipe, recipe.negative ? *signs : *task, steps, seed));
     }
     results.push_back(summary(recipe.name, runs));
@@ -197,7 +197,7 @@ void show_characters(kit::Demo& demo, const Impl& impl) {
          fmt::format("{:>12.1f}{:>11.2f}{:>9.2f}", 100 * r.greedy.by_place[0], r.kl, r.entropy));
   }
   demo.gap();
-  demo.show(kit::line_plot({results[0].curve, results[1].curve},
+  demo.show(kit::line_plot({demo.on_band(results[0].curve), demo.on_band(results[1].curve)},
                            {.x_label = "steps", .y_label = "share right", .height = 10}));
   demo.gap();
   demo.say(

@@ -106,11 +106,11 @@ void show_first_step(kit::Demo& demo, const Impl& impl) {
 void show_table(kit::Demo& demo, const Impl& impl) {
   demo.heading("Seven algorithms, one loop");
   const auto task = digits();
-  const uint64_t seeds = demo.full() ? 10 : 3;
+  const std::vector<uint64_t> seeds = demo.seeds(demo.full() ? 10 : 3);
   const double budget = demo.full() ? 15360 : 10240;
   std::vector<std::unique_ptr<Transformer>> starts;
   std::vector<double> before, solved_before;
-  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+  for (const uint64_t seed : seeds) {
     starts.push_back(warm_start(*task, seed));
     const Held held = examine(*starts.back(), *task);
     before.push_back(held.reward);
@@ -121,9 +121,10 @@ void show_table(kit::Demo& demo, const Impl& impl) {
     const bool control = std::string(name) == "shuffled";
     const rl::Algorithm a = with_functions(impl, control ? "dr_grpo" : name);
     Row row{.name = name, .after = {}, .first = {}, .last = {}, .curves = {}};
-    for (uint64_t seed = 1; seed <= seeds; ++seed) {
-      demo.status(fmt::format("{}, seed {} of {} ...", name, seed, seeds));
-      Student student(*starts[seed - 1], a, {.task = *task, .seed = seed, .shuffle = control});
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      const uint64_t seed = seeds[i];
+      demo.status(fmt::format("{}, seed {} of {} ...", name, seed, seeds.size()));
+      Student student(*starts[i], a, {.task = *task, .seed = seed, .shuffle = control});
       double sampled = 0, steps = 0;
       Row sums;
       std::vector<double> curve;
@@ -136,7 +137,7 @@ void show_table(kit::Demo& demo, const Impl& impl) {
         if (a.surrogate.is("clip")) sums.clipped += m.at("clip/low") + m.at("clip/high");
       }
       const Held held = examine(student.policy(), *task);
-      const double n = static_cast<double>(seeds);
+      const double n = static_cast<double>(seeds.size());
       row.after.push_back(held.reward);
       row.first.push_back(curve.front());
       row.last.push_back(mean_of({curve.end() - 10, curve.end()}));
@@ -153,7 +154,7 @@ void show_table(kit::Demo& demo, const Impl& impl) {
       "The same start, the same {:.0f} responses, lr 0.002, no KL; {} seeds. Sampled: reward of the samples, last "
       "ten steps: what is optimised. Held-out: greedy answers to 100 problems never trained on, with the lowest and "
       "highest seed. Silent: groups whose rewards are all alike. Clipped: tokens whose gradient the clip took.",
-      budget, seeds);
+      budget, seeds.size());
   demo.line("{:<9}{:>8}{:>21}{:>8}{:>8}{:>9}{:>7}{:>8}", "", "sampled", "held-out", "solved", "silent", "clipped",
             "norm", "length");
   demo.line("{:<9}{:>8.2f}{:>21}{:>6.0f} %", "start", mean_of(rows[0].first), band(before), mean_of(solved_before));
@@ -165,7 +166,7 @@ void show_table(kit::Demo& demo, const Impl& impl) {
   demo.say("Sampled reward step by step, mean of the seeds (dapo needs more responses per step, so it makes fewer):");
   for (const Row& r : rows) demo.line("{:<10}{}", r.name, kit::sparkline(kit::thinned(curve_of(r).y, 40)));
   demo.gap();
-  demo.show(kit::line_plot({curve_of(rows[0]), curve_of(rows.back())},
+  demo.show(kit::line_plot({demo.on_band(curve_of(rows[0])), demo.on_band(curve_of(rows.back()))},
                            {.x_label = "steps", .y_label = "sampled reward", .height = 10}));
   demo.gap();
   double least = INFINITY, held_out = 0;

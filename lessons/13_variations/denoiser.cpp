@@ -114,7 +114,7 @@ void show_denoiser(kit::Demo& demo, const Impl& impl, const Stories& stories, Va
       "asks for every character with all those before it in sight; here a random part is asked for, with a random part "
       "in sight.",
       variant.steps.back());
-  const kit::Series curve{.name = "bound, nats per character", .y = variant.losses, .x = variant.steps};
+  const kit::Series curve = demo.on_band({.name = "the denoiser's bound", .y = variant.losses, .x = variant.steps});
   demo.show(kit::line_plot({curve}, {.x_label = "step", .y_label = "nats", .height = 8}));
   demo.gap();
   demo.claim("bound, at the end over in the table", variant.loss() / first, "x", kit::at_most(0.97));

@@ -74,6 +74,7 @@ double loss_of(const Impl& impl, const Stories& stories, const Transformer& mode
 
 void train(kit::Demo& demo, const Impl& impl, const Stories& stories, Variant& variant, int64_t steps) {
   TrainConfig recipe;
+  recipe.seed = 1336 + demo.seeds(1)[0];
   recipe.max_steps = steps;
   recipe.schedule = {.lr = 4e-3, .min_lr = 4e-4, .warmup_steps = 50, .decay_steps = steps};
   recipe.eval_interval = recipe.checkpoint_interval = 0;
@@ -111,7 +112,7 @@ std::vector<Variant> show_models(kit::Demo& demo, const Impl& impl, const Storie
       steps, kBatch, kContext);
   std::vector<Variant> variants;
   for (const Named& one : configs(stories.tokenizer.vocab_size(), demo.full())) {
-    Generator generator(5);
+    Generator generator(4 + demo.seeds(1)[0]);
     variants.push_back({one.name, Transformer(one.config, generator), {}, {}});
     train(demo, impl, stories, variants.back(), steps);
   }
@@ -126,7 +127,7 @@ std::vector<Variant> show_models(kit::Demo& demo, const Impl& impl, const Storie
   demo.line("the grammar      {:>12} {:>8.3f}", "", stories_entropy_per_char());
   demo.gap();
   std::vector<kit::Series> curves;
-  for (const Variant& v : variants) curves.push_back({.name = v.name, .y = v.losses, .x = v.steps});
+  for (const Variant& v : variants) curves.push_back(demo.on_band({.name = v.name, .y = v.losses, .x = v.steps}));
   demo.show(kit::line_plot(curves, {.x_label = "step", .y_label = "nats", .height = 12}));
   demo.gap();
   demo.say(

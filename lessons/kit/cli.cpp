@@ -46,6 +46,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
   solution_app->add_option("name", name, "Check")->required();
   CLI::App* reset_app = app.add_subcommand("reset", "Keep your file aside and start again");
   CLI::App* progress_app = app.add_subcommand("progress", "One line: how far you are");
+  CLI::App* band_app = app.add_subcommand("band", "For authors: write band.csv, the bands of ten seeds");
   CLI::App* lint_app = app.add_subcommand("lint", "For authors: is the lesson complete?");
 
   try {
@@ -81,6 +82,7 @@ int run_lesson(const LessonEntry& lesson, int argc, char** argv) {
     if (*solution_app) return solution_command(lesson, name);
     if (*reset_app) return reset_command(lesson);
     if (*progress_app) return progress_command(lesson);
+    if (*band_app) return band_command(lesson);
     if (*lint_app) return lint_command(lesson);
     demo.mine = static_cast<bool>(*mine_app);
     return demo_command(lesson, demo);

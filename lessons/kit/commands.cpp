@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "lessons/kit/built.h"
@@ -44,13 +45,15 @@ std::set<std::string> finished_pieces(const LessonEntry& lesson) {
   return finished;
 }
 
+std::string band_file(const LessonEntry& lesson) { return repository_root() + "/" + lesson.folder + "/band.csv"; }
+
 // Runs the demonstration on the pieces `mine`. If it throws, the piece that threw, or otherwise the one called last,
 // moves from `mine` to `threw`, and the demonstration starts again with the engine's version of it.
 Demo run_demo(const LessonEntry& lesson, const DemoOptions& options, std::set<std::string>& mine,
               std::set<std::string>& threw, std::unique_ptr<DemoRecord>& record) {
   for (;;) {
     if (record) record = std::make_unique<DemoRecord>();
-    Demo demo(options.full, record.get(), options.pace);
+    Demo demo(options.full, record.get(), options.pace, {.known = read_bands(band_file(lesson))});
     begin_pieces();
     try {
       lesson.demo(demo, mine);
@@ -128,6 +131,15 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
                       {"bound", claim.bound.text()},
                       {"pass", claim.holds()}});
   }
+  std::string shares;
+  Json curves = Json::array();
+  for (const OnBand& curve : demo.on_bands()) {
+    curves.push_back({{"name", curve.name}, {"inside", curve.share}});
+    shares += fmt::format("{}{} {:.0f} %", shares.empty() ? "" : ", ", curve.name, 100 * curve.share);
+  }
+  if (!mine.empty() && !shares.empty()) {
+    fmt::print("\n{}", wrapped("Of your curves, so much is inside the engine's bands of ten seeds: " + shares + "."));
+  }
   fmt::print("\n{}", wrapped(fmt::format(
                          "{:.1f} s. Now read {}/README.md and fill in {} beside it, then: make lesson{} && {} check",
                          seconds, lesson.folder, lesson.exercise_file, lesson.number, lesson.program())));
@@ -136,8 +148,9 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
     write_report(options.report, title, mine, threw, seconds, *record);
   }
   if (options.json) {
-    const Json json{{"lesson", lesson.number}, {"title", lesson.title}, {"full", options.full}, {"mine", mine},
-                    {"threw", threw},          {"seconds", seconds},    {"claims", claims},     {"pass", pass}};
+    const Json json{
+        {"lesson", lesson.number}, {"title", lesson.title}, {"full", options.full}, {"mine", mine}, {"threw", threw},
+        {"seconds", seconds},      {"claims", claims},      {"curves", curves},     {"pass", pass}};
     fmt::print("{}\n", json.dump());
   }
   return pass ? 0 : 1;
@@ -287,6 +300,20 @@ int progress_command(const LessonEntry& lesson) {
   const bool edited = hash_of(read_file(repository_root() + "/" + lesson.exercise())) != state.hash;
   fmt::print("{}  {}  {} ok  {} WRONG  {} TODO  {}{}\n", title, paint(Color::green, bar), count[0], count[1], count[2],
              state.when, edited ? "  edited since" : "");
+  return 0;
+}
+
+int band_command(const LessonEntry& lesson) {
+  Bands bands;
+  for (uint64_t seed = 1; seed <= kBandSeeds; ++seed) {
+    fmt::print("seed {} of {}\n", seed, kBandSeeds);
+    std::fflush(stdout);
+    constexpr Pace nothing_shown{.part = std::numeric_limits<int>::max()};
+    Demo demo(false, nullptr, nothing_shown, {.widened = &bands, .seed = seed});
+    lesson.demo(demo, {});
+  }
+  if (!bands.empty()) write_bands(band_file(lesson), bands);
+  fmt::print("{}\n", bands.empty() ? "no curve of this lesson depends on a seed" : lesson.folder + "/band.csv");
   return 0;
 }
 

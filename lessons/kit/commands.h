@@ -35,6 +35,8 @@ int solution_command(const LessonEntry& lesson, const std::string& name);
 int reset_command(const LessonEntry& lesson);
 // Prints one line: the learner's progress as of the last check.
 int progress_command(const LessonEntry& lesson);
+// For authors: writes the lesson's band.csv, in ten demonstrations of which nothing is shown.
+int band_command(const LessonEntry& lesson);
 // For authors: lists hints, README sections and solutions that are missing or incomplete.
 int lint_command(const LessonEntry& lesson);
 

@@ -44,6 +44,19 @@ std::string Bound::text() const {
   return fmt::format("{} {:.6g}", sign, value);
 }
 
+std::vector<uint64_t> Demo::seeds(uint64_t n) const {
+  if (makes_bands()) return {bands_.seed};
+  std::vector<uint64_t> all;
+  for (uint64_t seed = 1; seed <= n; ++seed) all.push_back(seed);
+  return all;
+}
+
+Series Demo::on_band(Series curve) {
+  if (makes_bands()) widen(*bands_.widened, curve);
+  if (!makes_bands() && !full_) on_bands_.push_back(put_on_band(bands_.known, curve));
+  return curve;
+}
+
 void Demo::write(const std::string& text) {
   if (hidden()) return;
   if (status_shown_) std::fputs("\r\x1b[K", stdout);

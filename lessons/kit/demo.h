@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lessons/kit/band.h"
 #include "lessons/kit/terminal.h"
 
 namespace pg::kit {
@@ -37,12 +38,26 @@ struct Pace {
   bool step = false;
 };
 
+// Where the bands of a demonstration's curves come from, or go to.
+struct BandSource {
+  Bands known = {};          // from the lesson's band.csv
+  Bands* widened = nullptr;  // if not null, these are widened by the curves, for `seed`
+  uint64_t seed = 0;
+};
+
 class Demo {
  public:
   // What is printed is also kept in `record`, unless it is null. What comes before the heading `pace.part` is computed,
   // but neither printed nor kept, and its claims are not collected.
-  explicit Demo(bool full, DemoRecord* record = nullptr, Pace pace = {}) : full_(full), record_(record), pace_(pace) {}
+  explicit Demo(bool full, DemoRecord* record = nullptr, Pace pace = {}, BandSource bands = {})
+      : full_(full), record_(record), pace_(pace), bands_(std::move(bands)) {}
   bool full() const { return full_; }  // --full: up to two minutes instead of twenty seconds
+  // The seeds of what is trained: 1 to n, or a single other one while the bands are made.
+  std::vector<uint64_t> seeds(uint64_t n) const;
+  bool makes_bands() const { return bands_.widened; }
+  // The curve of the first of the seeds, or the mean of all, over the band of ten seeds that band.csv has under its
+  // name. With --full, which trains longer, the curve stays as it is.
+  Series on_band(Series curve);
 
   void heading(const std::string& text);
   // A paragraph, wrapped to the width, followed by an empty line.
@@ -66,6 +81,7 @@ class Demo {
   void claim(const std::string& name, double value, const std::string& unit, Bound bound);
 
   const std::vector<Claim>& claims() const { return claims_; }
+  const std::vector<OnBand>& on_bands() const { return on_bands_; }
   int headings() const { return headings_; }         // so far, shown or not
   double waited_seconds() const { return waited_; }  // for lines of standard input
   void show_all() { pace_.part = 0; }
@@ -85,6 +101,8 @@ class Demo {
   double waited_ = 0;
   bool status_shown_ = false, after_text_ = false;
   std::vector<Claim> claims_;
+  BandSource bands_;
+  std::vector<OnBand> on_bands_;
 };
 
 }  // namespace pg::kit

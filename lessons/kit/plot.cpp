@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "lessons/kit/canvas.h"
 #include "lessons/kit/record.h"
 #include "lessons/kit/terminal.h"
 
@@ -30,61 +31,6 @@ int level(const Range& range, double x, int levels) {
   if (!std::isfinite(x)) return 0;
   return std::clamp(static_cast<int>(range.part(x) * levels), 0, levels - 1);
 }
-
-void append_utf8(std::string& text, int code) {
-  text += static_cast<char>(0xe0 | code >> 12);
-  text += static_cast<char>(0x80 | (code >> 6 & 0x3f));
-  text += static_cast<char>(0x80 | (code & 0x3f));
-}
-
-// A grid of dots. Braille has 2 × 4 dots per character; ASCII has one, a letter per series.
-class Canvas {
- public:
-  Canvas(int columns, int rows, bool braille)
-      : braille_(braille), columns_(columns), rows_(rows), cells_(columns * rows), owner_(columns * rows, -1) {}
-  int width() const { return columns_ * (braille_ ? 2 : 1); }
-  int height() const { return rows_ * (braille_ ? 4 : 1); }
-
-  // Sets dot (x, y), counted from the top left, for series `owner`. Lines overwrite the dots of bands.
-  void dot(int x, int y, int owner, bool band) {
-    if (x < 0 || y < 0 || x >= width() || y >= height()) return;
-    constexpr int kDots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
-    const int cell = braille_ ? y / 4 * columns_ + x / 2 : y * columns_ + x;
-    if (braille_) {
-      cells_[cell] |= kDots[y % 4][x % 2];
-    } else if (!band || cells_[cell] == 0) {
-      cells_[cell] = band ? '.' : static_cast<char>('a' + owner % 26);
-    }
-    if (!band || owner_[cell] < 0) owner_[cell] = owner;
-  }
-  std::string row(int r) const {
-    constexpr Color kColors[] = {Color::cyan, Color::yellow, Color::magenta, Color::green, Color::red, Color::blue};
-    std::string text;
-    for (int c = 0; c < columns_; ++c) {
-      const int cell = r * columns_ + c;
-      std::string glyph = " ";
-      if (cells_[cell]) {
-        glyph.clear();
-        if (braille_)
-          append_utf8(glyph, 0x2800 + cells_[cell]);
-        else
-          glyph += static_cast<char>(cells_[cell]);
-      }
-      text += owner_[cell] < 0 ? glyph : paint(kColors[owner_[cell] % 6], glyph);
-    }
-    return text;
-  }
-  std::string marker(int owner) const {
-    constexpr Color kColors[] = {Color::cyan, Color::yellow, Color::magenta, Color::green, Color::red, Color::blue};
-    const std::string glyph = braille_ ? "━━" : std::string(1, static_cast<char>('a' + owner % 26));
-    return paint(kColors[owner % 6], glyph);
-  }
-
- private:
-  bool braille_;
-  int columns_, rows_;
-  std::vector<int> cells_, owner_;
-};
 
 constexpr int kIndent = 2;  // of what a demonstration shows
 

@@ -2,7 +2,8 @@
 //   gate stub PROGRAM              every check is TODO
 //   gate ok PROGRAM [ARGUMENT]     every check is ok
 //   gate readme PROGRAM README     its lines have at most 80 columns, the commands in its sh blocks work
-//   gate demo PROGRAM SECONDS      the claims hold, within that much CPU time; no line is wider than 80 columns
+//   gate demo PROGRAM SECONDS      the claims hold, within that much CPU time; no line is wider than 80 columns; curves
+//                                  are inside the bands of ten seeds
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -132,6 +133,11 @@ void demo(const std::string& program, double limit) {
     check(fits, "a line is {} columns wide, at most 80 are allowed: {}", columns(line), line);
   }
   check(!json.at("claims").empty(), "the demonstration claims nothing");
+  // A seed that made the band is inside; where the processor rounds otherwise, the curve is one of an eleventh seed.
+  for (const Json& curve : json.at("curves")) {
+    check(curve.at("inside").get<double>() >= 0.5, "of the curve \"{}\" {:.0f} % are inside the band of ten seeds",
+          curve.at("name").get<std::string>(), 100 * curve.at("inside").get<double>());
+  }
   std::string failures;
   for (const Json& claim : json.at("claims")) {
     check(claim.at("value").is_number() && !claim.at("bound").get<std::string>().empty(),
