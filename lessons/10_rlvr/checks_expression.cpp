@@ -27,11 +27,19 @@ struct ReadCase {
 const std::string kSigns = "a sign is read as part of a number: here an operator stands between two numbers only";
 const std::string kEnd = "the expression ends before the text does: what is left over must be nothing";
 const std::string kBudget = "more is read than `steps` allows: numbers, operators and parentheses are a step each";
+const std::string kZero = "a division by zero has no value: return nothing, which is what combined() gives";
+const std::string kRemembers =
+    "your reader remembers the steps of earlier calls: begin each call with new variables, none of them static";
+const std::string kFits = "a number that does not fit in 64 bits: see .ec of from_chars";
 const std::string kInteger = "the division is one of whole numbers: Fractions keep what it cuts off; use combined()";
 
 std::vector<ReadCase> read_cases() {
   std::vector<ReadCase> cases = {
       {"7"},
+      {"0", {{"nothing", "0 is a whole number: only a 0 in front of other digits is refused"}}},
+      {"9-4",
+       {{"5 of 4 9", "the numbers are to be in the order of the text"},
+        {"-5 of 9 4", "the two sides of the operator are exchanged: the value so far stands on its left"}}},
       {"8-3-2",
        {{"7 of 8 3 2", "minus is read from the right, 8-(3-2): take the operators of a chain in their order"}}},
       {"8/4/2", {{"4 of 8 4 2", "the chain is read from the right, 8/(4/2): take the operators in their order"}}},
@@ -55,6 +63,7 @@ std::vector<ReadCase> read_cases() {
       {"1+2)", {{"3 of 1 2", kEnd}}},
       {"(1+2", {{"3 of 1 2", "a parenthesis that is opened must be closed"}}},
       {"3+", {{"3 of 3", "an operator without a number behind it: nothing, not what was read so far"}}},
+      {"1\t+2", {{"3 of 1 2", "spaces are allowed, but no other white space"}}},
       {"2(3)", {{"6 of 2 3", "no sign, no product"}, {"2 of 2", kEnd}}},
       {"()"},
       {""},
@@ -64,16 +73,19 @@ std::vector<ReadCase> read_cases() {
       {"3.5"},
       {"2^3", {{"2 of 2", kEnd}}},
       {std::string("3\0", 2), {{"3 of 3", "a byte of value 0 is not the end of the text: look at its size"}}},
-      {"1/0"},
-      {"4/(2-2)"},
+      {"1/0", {{"0 of 1 0", kZero}, {"1 of 1 0", kZero}}},
+      {"4/(2-2)", {{"0 of 4 2 2", kZero}, {"4 of 4 2 2", kZero}}},
       {"9223372036854775807+1"},
       {"99999999999999999999",
-       {{"9223372036854775807 of 9223372036854775807", "a number that does not fit in 64 bits: see .ec of from_chars"},
-        {"0 of 0", "a number that does not fit in 64 bits: see .ec of from_chars"}}},
+       {{"9223372036854775807 of 9223372036854775807", kFits},
+        {"7766279631452241920 of 7766279631452241920", kFits},
+        {"7766279631452241919 of 7766279631452241919", kFits},
+        {"0 of 0", kFits}}},
       {"(1+2)", {{"nothing", "five steps are allowed and needed: ( 1 + 2 )"}}, 5},
       {"(1+2)", {{"3 of 1 2", kBudget}}, 4},
       {"1+2", {{"3 of 1 2", kBudget}}, 2},
-      {"1", {{"1 of 1", kBudget}}, 0}};
+      {"1", {{"1 of 1", kBudget}}, 0},
+      {"128*7", {{"nothing", "a number is one step, however many digits it has"}}, 3}};
   return cases;
 }
 
@@ -104,10 +116,15 @@ std::string random_text(Generator& random, int depth) {
 void check_read_expression(Grader& g, const Impl& impl) {
   const Impl engine = reference();
   const auto compare = [&](const ReadCase& one) {
+    const auto again = [&] { return text_of(impl.read_expression("7", 3)) == "nothing"; };
     const std::string input =
         one.steps == 256 ? quoted(one.text) : fmt::format("{}, {} steps", quoted(one.text), one.steps);
-    return same_text(g, input, text_of(impl.read_expression(one.text, one.steps)),
-                     text_of(engine.read_expression(one.text, one.steps)), one.ways);
+    const std::string want = text_of(engine.read_expression(one.text, one.steps));
+    std::string got;
+    const std::string thrown = exception_of([&] { got = text_of(impl.read_expression(one.text, one.steps)); });
+    if (!thrown.empty()) return g.expect(false, input, thrown, want, kThrows);
+    const bool remembers = got == "nothing" && want != got && again();
+    return same_text(g, input, got, want, remembers ? std::vector<WrongWay>{{got, kRemembers}} : one.ways);
   };
   for (const ReadCase& one : read_cases()) {
     if (!compare(one)) return;
@@ -141,11 +158,14 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
   };
   const std::string form = "the form alone is paid: an expression that breaks the rules earns nothing";
   const std::string one = "the reward is near / (1 + distance): the 1 is missing";
+  const std::string right = "the target itself is worth 1, whatever `near` is";
+  const std::string ignored = "`near` is ignored: another value earns near / (1 + distance)";
+  const std::string cut = "the distance is cut to a whole number: compute it in double";
   const std::string once = "a number is used more often than it is given: strike out each one that is used";
   const std::string strange = "a number that was not given is used: look each one up in `numbers`";
   const std::string close = "a value that is only close is paid like the target: compare exactly, value == target";
   const RewardCase cases[] = {
-      {"(3+5)*2", {3, 5, 2}, 16, false, 0, {}},
+      {"(3+5)*2", {3, 5, 2}, 16, false, 0, {{right, 0.0}}},
       {"16", {3, 5, 2}, 16, false, 0, {{strange, 1.0}}},
       {"8*2", {3, 5, 2}, 16, false, 0, {{strange, 1.0}}},
       {"3*5+3-2", {3, 5, 2}, 16, false, 0, {{once, 1.0}}},
@@ -154,6 +174,7 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
       {"4+4+4", {4, 9, 4}, 12, false, 0, {{once, 1.0}}},
       {"3+5", {3, 5, 2}, 8, true, 0, {{"`all`: a number is left over", 1.0}}},
       {"(3+5)*2", {3, 5, 2}, 16, true, 0, {}},
+      {"2*(3+5)", {3, 5, 2}, 16, true, 0, {{"the numbers may be used in any order", 0.0}}},
       {"(3+5)*2=16", {3, 5, 2}, 16, false, 0.9, {{"the text goes on after the expression", 1.0}, {form, 0.9}}},
       {"33/2", {33, 2}, 16, false, 0, {{"33/2 is 16.5: the value is cut to a whole number", 1.0}, {close, 1.0}}},
       {"301/300", {300, 301}, 1, false, 0, {{close, 1.0}}},
@@ -162,13 +183,20 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
        16,
        false,
        0.8,
-       {{"the distance has no sign: |value - target|", -0.4}, {one, 0.8 / 3}, {form, 0.8}}},
+       {{"the distance has no sign: |value - target|", -0.4}, {one, 0.8 / 3}, {form, 0.8}, {ignored, 0.0}}},
       {"3*5", {3, 5, 2}, 16, false, 0.8, {{one, 0.8}}},
       {"3*5+2", {3, 5, 2}, 16, false, 0.8, {}},
-      {"3/2", {3, 5, 2}, 16, false, 0.8, {}},
+      {"3/2", {3, 5, 2}, 16, false, 0.8, {{cut, 0.8 / 15}, {cut, 0.8 / 16}}},
       {"7*9", {3, 5, 2}, 16, false, 0.8, {{form, 0.8 / 48}, {form, 0.8}}},
       {"3+3", {3, 5, 2}, 16, false, 0.8, {{form, 0.8 / 11}, {form, 0.8}, {once, 0.8 / 11}}},
       {"2-3", {3, 5, 2}, 1, false, 0, {{"the sign of the value is lost", 1.0}}},
+      {"9007199254740993",
+       {9007199254740993},
+       9007199254740992,
+       false,
+       0,
+       {{"a double has 53 bits: compare exactly, value == target", 1.0}}},
+      {"(3+5)*2", {3, 5, 2}, 16, false, 0.8, {{right, 0.8}}},
       {"", {3, 5, 2}, 16, false, 0.8, {{"no text, no reward", 0.8}}},
       {"5/(3-3)", {3, 5, 3}, 16, false, 0.8, {{form, 0.8}}},
       {"3+5 is the best I can do", {3, 5, 2}, 16, false, 0.8, {{form, 0.8}, {form, 0.8 / 9}}}};
@@ -181,7 +209,7 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
       return;
     }
   }
-  g.note("22 answers: right, near, and against each rule");
+  g.note("25 answers: right, near, and against each rule");
 }
 
 }  // namespace pg::lesson10
