@@ -122,8 +122,7 @@ void check_pass_at_k(Grader& g, const Impl& impl) {
     double got = 0;
     if (const std::string thrown = exception_of([&, n = n, c = c, k = k] { got = impl.pass_at_k(n, c, k); });
         !thrown.empty()) {
-      const std::string says = k == n ? "k = n is allowed: all n responses are chosen"
-                                      : "0 <= c <= n and 1 <= k <= n are allowed, c = 0 too";
+      const std::string says = "c = 0 and k = n are allowed: refuse only what is outside 0 <= c <= n or 1 <= k <= n";
       g.expect(false, input, thrown, fmt::format("{}", counted(n, c, k)), says);
       return;
     }

@@ -51,6 +51,7 @@ const kit::Mutants<Impl> table = {
     ROW(read_expression, "division_by_zero", "10.1", "division by zero", wrong_read<Read::division_by_zero>),
     ROW(read_expression, "wraps", "10.1", "does not fit in 64 bits", wrong_read<Read::wraps>),
     ROW(read_expression, "throws", "10.1", "an exception", wrong_read<Read::throws>),
+    ROW(read_expression, "no_numbers", "10.1", "the numbers are missing", wrong_read<Read::no_numbers>),
     ROW(read_expression, "exchanged", "10.1", "are exchanged", wrong_read<Read::exchanged>),
 
     ROW(countdown_reward, "number_reused", "10.2", "more often than it is given", wrong_reward<Pay::reused>),
@@ -128,7 +129,7 @@ const kit::Mutants<Impl> table = {
     ROW(pass_at_k, "long_loop", "10.5", "one factor too many", wrong_pass<Pass::long_loop>),
     ROW(pass_at_k, "wrong_ones", "10.5", "n - c, the wrong ones", wrong_pass<Pass::wrong_ones>),
     ROW(pass_at_k, "same_total", "10.5", "with replacement", wrong_pass<Pass::same_total>),
-    ROW(pass_at_k, "k_n", "10.5", "k = n is allowed", wrong_pass<Pass::k_n>),
+    ROW(pass_at_k, "k_n", "10.5", "k = n are allowed", wrong_pass<Pass::k_n>),
     ROW(pass_at_k, "in_float", "10.5", "computed in float", wrong_pass<Pass::in_float>),
 
     ROW(hanoi_progress, "per_move", "10.6", "moving to and fro is paid", wrong_progress<Way::per_move>),

@@ -41,6 +41,7 @@ enum class Read {
   wraps,
   throws,
   exchanged,
+  no_numbers,
 };
 // The reader with one mistake.
 template <Read mistake>
@@ -141,6 +142,7 @@ std::optional<ReadExpression> wrong_read(std::string_view text, int64_t steps) {
   const auto value = reader.sum();
   reader.next();
   if (mistake == Read::never_reset) used += steps - used - reader.steps;
+  if (mistake == Read::no_numbers) reader.numbers.clear();
   if (mistake == Read::sorted) std::sort(reader.numbers.begin(), reader.numbers.end());
   if (mistake == Read::counted_afterwards && reader.steps < 0) return {};
   if (!value || (mistake != Read::leftover && !reader.text.empty())) return {};

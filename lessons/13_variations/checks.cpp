@@ -270,11 +270,13 @@ Impl reference() {
               [](Linear& layer) {
                 check(!layer.lora.empty(), "merge_lora: the layer has no adapters");
                 check(!layer.lora_merged, "merge_lora: the layer is merged already");
+                // The rows of the unit matrix, sent through the layer without its bias, give the transposed sum.
                 NoGrad no_grad;
-                for (const LoraAdapter& one : layer.lora) {
-                  const Tensor rows = layer.weight.detach().view_slice(0, one.begin, one.end);
-                  rows.copy_from(rows + linear(one.b, transpose(one.a)) * one.scale);
-                }
+                Linear unbiased = layer;
+                unbiased.bias = Tensor();
+                const Tensor ids = Tensor::arange(layer.weight.size(1), i32);
+                const Tensor unit = one_hot(ids, layer.weight.size(1), layer.weight.dtype());
+                layer.weight.detach().copy_from(transpose(unbiased(unit)));
                 layer.lora_merged = true;
               },
           .mask_tokens = pg::mask_tokens,
