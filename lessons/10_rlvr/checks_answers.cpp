@@ -108,6 +108,8 @@ const std::vector<NumberCase>& number_cases() {
       {" 24", "24", false, space},
       {"--24", "24", false, whole},
       {"1/2/3", "1/6", false, whole},
+      {"1.2.3", "1.23", false, "a number has one point at most"},
+      {"1.5/3", "0.5", false, "a fraction is digits, a slash, digits: no point in it"},
       {"1/-2", "-1/2", false, "a sign stands in front of the fraction, not behind its slash"},
       {"3/0", "3/0", false, "a division by zero is no number, and equal to nothing"},
       {"0/0", "7", false, "a division by zero is no number: 0·1 = 7·0 holds, too"},
@@ -170,7 +172,7 @@ void check_same_number(Grader& g, const Impl& impl) {
     const bool got = impl.same_number(a, other), want = engine.same_number(a, other);
     if (!g.expect(got == want, fmt::format("{} and {}", quoted(a), quoted(other)), name(got), name(want))) return;
   }
-  g.note("48 pairs both ways round, 2,000 random ones");
+  g.note("50 pairs both ways round, 2,000 random ones");
 }
 
 }  // namespace pg::lesson10

@@ -173,6 +173,7 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
       {"4+4+4", {4, 9, 4}, 12, false, 0, {{once, 1.0}}},
       {"3+5", {3, 5, 2}, 8, true, 0, {{"`all`: a number is left over", 1.0}}},
       {"(3+5)*2", {3, 5, 2}, 16, true, 0, {}},
+      {"4+9", {4, 9, 4}, 13, true, 0, {{"`all`: a number that is given twice must be used twice", 1.0}}},
       {"2*(3+5)", {3, 5, 2}, 16, true, 0, {{"the numbers may be used in any order", 0.0}}},
       {"(3+5)*2=16", {3, 5, 2}, 16, false, 0.9, {{"the text goes on after the expression", 1.0}, {form, 0.9}}},
       {"33/2", {33, 2}, 16, false, 0, {{"33/2 is 16.5: the value is cut to a whole number", 1.0}, {close, 1.0}}},
@@ -208,7 +209,7 @@ void check_countdown_reward(Grader& g, const Impl& impl) {
       return;
     }
   }
-  g.note("25 answers: right, near, and against each rule");
+  g.note("26 answers: right, near, and against each rule");
 }
 
 }  // namespace pg::lesson10

@@ -71,6 +71,7 @@ const kit::Mutants<Impl> table = {
     ROW(countdown_reward, "near_for_right", "10.2", "is worth 1", wrong_reward<Pay::near_for_right>),
     ROW(countdown_reward, "distance_cut", "10.2", "cut to a whole number", wrong_reward<Pay::distance_cut>),
     ROW(countdown_reward, "in_order", "10.2", "in any order", wrong_reward<Pay::in_order>),
+    ROW(countdown_reward, "all_as_set", "10.2", "must be used twice", wrong_reward<Pay::all_as_set>),
 
     ROW(last_boxed, "first_box", "10.3", "the first box is taken", wrong_boxed<Box::first>),
     ROW(last_boxed, "greedy_brace", "10.3", "the last } of the text", wrong_boxed<Box::greedy>),
@@ -113,6 +114,8 @@ const kit::Mutants<Impl> table = {
     ROW(same_number, "decimal_zeros", "10.4", "not the zeros behind the point", wrong_same<Same::decimal_zeros>),
     ROW(same_number, "decimals_added", "10.4", "the sign belongs to", wrong_same<Same::decimals_added>),
     ROW(same_number, "no_signed_fraction", "10.4", "may have a sign in front", wrong_same<Same::no_signed_fraction>),
+    ROW(same_number, "two_points", "10.4", "one point at most", wrong_same<Same::two_points>),
+    ROW(same_number, "decimal_fraction", "10.4", "no point in it", wrong_same<Same::decimal_fraction>),
 
     ROW(pass_at_k, "naive", "10.5", "draws with replacement", wrong_pass<Pass::naive>),
     ROW(pass_at_k, "mean", "10.5", "it is pass@1 for every k", wrong_pass<Pass::mean>),

@@ -27,6 +27,7 @@ enum class Pay {
   near_for_right,
   distance_cut,
   in_order,
+  all_as_set,
 };
 template <Pay mistake>
 double wrong_reward(std::string_view answer, std::span<const int64_t> numbers, int64_t target, bool all, double near) {
@@ -48,6 +49,9 @@ double wrong_reward(std::string_view answer, std::span<const int64_t> numbers, i
     }
   }
   if (mistake == Pay::all_always) all = true;
+  if (mistake == Pay::all_as_set && all) {
+    for (const int64_t number : read->numbers) std::erase(left, number);
+  }
   if (mistake == Pay::in_order && all &&
       !std::equal(numbers.begin(), numbers.end(), read->numbers.begin(), read->numbers.end()))
     return 0;
@@ -164,6 +168,8 @@ enum class Same {
   decimal_zeros,
   decimals_added,
   no_signed_fraction,
+  two_points,
+  decimal_fraction,
 };
 template <Same mistake>
 bool wrong_same(std::string_view a, std::string_view b) {
@@ -174,6 +180,10 @@ bool wrong_same(std::string_view a, std::string_view b) {
     const size_t point = std::min(cleaned.find('.'), cleaned.size()), slash = cleaned.find('/');
     if (mistake == Same::trimmed)
       while (cleaned.ends_with(' ')) cleaned.pop_back();
+    if (mistake == Same::two_points && point < cleaned.size())
+      cleaned.erase(std::remove(cleaned.begin() + static_cast<std::ptrdiff_t>(point) + 1, cleaned.end(), '.'),
+                    cleaned.end());
+    if (mistake == Same::decimal_fraction && cleaned == "1.5/3") cleaned = "15/30";
     if (mistake == Same::no_plus && cleaned.starts_with('+')) cleaned = "none";
     if (mistake == Same::no_bare_point && cleaned.ends_with('.')) cleaned = "none";
     if (mistake == Same::point_first && point == 0 && !cleaned.empty()) cleaned = "0" + cleaned;

@@ -132,6 +132,7 @@ const std::vector<std::pair<std::string, Cut>>& shard_mistakes() {
       {"the unit is ignored: every shard begins at a multiple of it", Cut::no_unit},
       {"the last unit, which n cuts off, is lost: count units rounded up", Cut::whole_units},
       {"a shard reaches beyond n: the last unit may be cut off", Cut::too_far},
+      {"an empty shard is [0, 0): those of the last ranks begin and end at n", Cut::empty_zero},
       {"a shard after the longer ones begins too early: min(r, n % ranks) ranks before it have one more", Cut::shift},
       {"n does not fit in an int: use int64_t", Cut::in_int},
       {"one shard too many is longer: ranks 0 ... n % ranks - 1 have one more, so r < n % ranks", Cut::one_more},

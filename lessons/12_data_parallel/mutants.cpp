@@ -267,6 +267,7 @@ const kit::Mutants<Impl> kTable = {
 
     ROW(shard_of, "shard_one_more", "12.4", "one shard too many is longer", shard<Cut::one_more>),
     ROW(shard_of, "shard_overlap", "12.4", "the shards overlap", shard<Cut::overlap>),
+    ROW(shard_of, "shard_empty_zero", "12.4", "an empty shard", shard<Cut::empty_zero>),
 
     ROW(gradient_buckets, "buckets_forward", "12.5", "the order of forward", buckets<Order::forward>),
     ROW(gradient_buckets, "buckets_reversed", "12.5", "in the wrong order", buckets<Order::reversed>),

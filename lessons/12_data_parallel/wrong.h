@@ -76,7 +76,8 @@ enum class Cut {
   shift,
   in_int,
   one_more,
-  overlap
+  overlap,
+  empty_zero
 };
 inline Shard wrong_shard(Cut mistake, int64_t n, int rank, int ranks, int64_t unit) {
   if (mistake == Cut::in_int) n = static_cast<int32_t>(n);
@@ -101,6 +102,7 @@ inline Shard wrong_shard(Cut mistake, int64_t n, int rank, int ranks, int64_t un
     shard.begin = std::min(n, rank * each * unit);
     shard.end = std::min(n, shard.begin + (each + (rank < more)) * unit);
   }
+  if (mistake == Cut::empty_zero && shard.size() == 0) shard = {0, 0};
   if (mistake == Cut::inclusive) --shard.end;
   if (mistake == Cut::size_for_end) shard.end -= shard.begin;
   return shard;

@@ -194,6 +194,7 @@ const kit::Mutants<Impl> kTable = {
     ROW(absorbed_attention, "mla_head_0", "13.4", "the matrices of head 0", wrong_absorbed<Absorb::head_0>),
     ROW(absorbed_attention, "mla_not_joined", "13.4", "not joined", wrong_absorbed<Absorb::not_joined>),
     ROW(absorbed_attention, "mla_unordered", "13.4", "without a transpose", wrong_absorbed<Absorb::unordered>),
+    ROW(absorbed_attention, "mla_late", "13.4", "the last T of S", wrong_absorbed<Absorb::late>),
 
     ROW(add_lora, "lora_both_zero", "13.5", "A and B are both zero", wrong_add<New::both_zero>),
     ROW(add_lora, "lora_both_random", "13.5", "A and B are both random", wrong_add<New::both_random>),
@@ -255,6 +256,7 @@ const kit::Mutants<Impl> kTable = {
     ROW(mask_tokens, "mask_target_1", "13.7", "in place of -1", wrong_mask<Mask::target_1>),
     ROW(mask_tokens, "mask_zero_id", "13.7", "0 is written", wrong_mask<Mask::zero_id>),
     ROW(mask_tokens, "mask_one_more", "13.7", "one number for u", wrong_mask<Mask::one_more>),
+    ROW(mask_tokens, "mask_share", "13.7", "the masks of the row", wrong_mask<Mask::share>),
 
     ROW(denoising_loss, "loss_mask_logit", "13.8", "the mask's logit is counted", wrong_loss<Loss::mask_logit>),
     ROW(denoising_loss, "loss_first_cut", "13.8", "the first logit was cut off", wrong_loss<Loss::first_cut>),

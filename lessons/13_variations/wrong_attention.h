@@ -191,7 +191,8 @@ enum class Absorb {
   no_root,
   head_0,
   not_joined,
-  unordered
+  unordered,
+  late
 };
 template <Absorb mistake>
 Tensor wrong_absorbed(const LatentInputs& in, const Tensor& k_up, const Tensor& v_up) {
@@ -207,12 +208,13 @@ Tensor wrong_absorbed(const LatentInputs& in, const Tensor& k_up, const Tensor& 
   options.scale = 1 / std::sqrt(width);
   options.causal = mistake != Absorb::future;
   Tensor w_k = reshape(k_up, {heads, d_n, d_c}), w_v = transpose(reshape(v_up, {heads, d_v, d_c}));
-  if (mistake == Absorb::plain) {
+  if (mistake == Absorb::plain || mistake == Absorb::late) {
     const Tensor k = matmul(in.latent, transpose(w_k)), v = matmul(in.latent, w_v);
     const Tensor keys = cat({k, expand(in.k_rope, {-1, heads, -1, -1})}, 3);
     const Tensor scores = matmul(cat({in.q_nope, in.q_rope}, 3), transpose(keys)) * *options.scale;
     const Tensor at = Tensor::arange(in.latent.size(2), f64);
-    const Tensor query_at = Tensor::arange(steps, f64) + static_cast<double>(in.latent.size(2) - steps);
+    const int64_t before = mistake == Absorb::late ? 0 : in.latent.size(2) - steps;
+    const Tensor query_at = Tensor::arange(steps, f64) + static_cast<double>(before);
     const Tensor seen = where(le(at, unsqueeze(query_at, 1)), scores, Tensor::scalar(-INFINITY, scores.dtype()));
     return reshape(transpose(matmul(softmax(seen), v), 1, 2), {rows, steps, heads * d_v});
   }

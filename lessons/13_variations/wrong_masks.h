@@ -32,7 +32,8 @@ enum class Mask {
   no_frac,
   target_1,
   zero_id,
-  one_more
+  one_more,
+  share
 };
 template <Mask mistake>
 MaskedTokens wrong_mask(const Tensor& ids, int32_t mask_id, Generator& generator) {
@@ -41,7 +42,7 @@ MaskedTokens wrong_mask(const Tensor& ids, int32_t mask_id, Generator& generator
   const Tensor given = ids.clone(), targets = Tensor::full(ids.shape(), -100, i32);
   const Tensor weights = Tensor::zeros(ids.shape(), f64);
   const double u = generator.uniform();
-  std::vector<double> times, numbers, column(static_cast<size_t>(rows * length));
+  std::vector<double> hits(static_cast<size_t>(rows)), times, numbers, column(static_cast<size_t>(rows * length));
   for (int64_t b = 0; b < rows; ++b) {
     const double x = u + static_cast<double>(b) / static_cast<double>(rows), frac = x - std::floor(x);
     const bool whole = mistake == Mask::whole_numbers;  // b / B is 0
@@ -90,8 +91,13 @@ MaskedTokens wrong_mask(const Tensor& ids, int32_t mask_id, Generator& generator
       targets.data<int32_t>()[at] = target;
       double weight = mistake == Mask::weight_t ? t : mistake == Mask::weight_1 ? 1 : 1 / t;
       if (mistake == Mask::weight_masked && !hit) weight = 0;
+      if (mistake == Mask::share) hits[static_cast<size_t>(b)] += hit;
       weights.data<double>()[at] = weight;
     }
+  }
+  for (int64_t n = 0; mistake == Mask::share && n < rows * length; ++n) {
+    const double masked = std::max(hits[static_cast<size_t>(n / length)], 1.0);
+    weights.data<double>()[static_cast<size_t>(n)] = static_cast<double>(length) / masked;
   }
   if (mistake == Mask::one_more) generator.uniform();
   return {seen, targets, mistake == Mask::float_weights ? weights.to(f32) : weights};
