@@ -1,4 +1,5 @@
 // The checks of lesson 9 on ratios and aggregation. Expected values are computed here element by element.
+#include <algorithm>
 #include <cmath>
 
 #include "lessons/09_grpo/lesson.h"
@@ -175,6 +176,53 @@ void check_sequence_ratio(Grader& g, const Impl& impl) {
   g.note("three shapes, gradients, far log-ratios, and infinity where nothing counts");
 }
 
+namespace {
+
+// loss = 0, 1, 2, ..., of which each response has its first tokens: part of an update with these totals.
+struct Part {
+  int64_t rows, steps;
+  std::vector<int64_t> lengths;
+  Denominators total;
+};
+void check_other_shapes(Grader& g, const Impl& impl) {
+  const char* five = "only the first 5 steps are summed: T is loss.size(1)";
+  for (const Part& part : {Part{2, 7, {6, 3}, {.tokens = 40, .sequences = 11, .max_length = 13}},
+                           Part{3, 2, {2, 0, 1}, {.tokens = 9, .sequences = 5, .max_length = 4}},
+                           Part{1, 3, {3}, {.tokens = 3, .sequences = 1, .max_length = 3}}}) {
+    std::vector<uint8_t> mask;
+    double sum = 0, means = 0, of_five = 0;
+    for (int64_t b = 0; b < part.rows; ++b) {
+      const int64_t length = part.lengths[static_cast<size_t>(b)];
+      double row = 0, begin = 0;
+      for (int64_t t = 0; t < part.steps; ++t) {
+        mask.push_back(t < length);
+        const double l = t < length ? static_cast<double>(b * part.steps + t) : 0;
+        row += l;
+        begin += t < 5 ? l : 0;
+      }
+      sum += row;
+      means += row / static_cast<double>(std::max<int64_t>(length, 1));
+      of_five += begin / static_cast<double>(std::clamp<int64_t>(length, 1, 5));
+    }
+    const Tensor loss = Tensor::arange(part.rows * part.steps, f64).view_reshape({part.rows, part.steps});
+    const Tensor kept = Tensor::from(mask, {part.rows, part.steps});
+    const Denominators& total = part.total;
+    const std::string input =
+        fmt::format("loss [{}, {}] = 0, 1, 2 ..., lengths {}, of an update of {} responses, {} tokens: ", part.rows,
+                    part.steps, fmt::join(part.lengths, ", "), total.sequences, total.tokens);
+    g.equal(input + "token_mean", impl.aggregate(loss, kept, Aggregation::token_mean, total), sum / total.tokens);
+    g.equal(input + "sequence_mean", impl.aggregate(loss, kept, Aggregation::sequence_mean, total),
+            means / total.sequences, {.mistakes = {{five, Value(of_five / total.sequences)}}});
+    g.equal(input + "constant", impl.aggregate(loss, kept, Aggregation::constant, total),
+            sum / (total.sequences * total.max_length));
+    g.equal(input + "sequence_sum", impl.aggregate(loss, kept, Aggregation::sequence_sum, total),
+            sum / total.sequences);
+    if (g.failed()) return;
+  }
+}
+
+}  // namespace
+
 void check_aggregate(Grader& g, const Impl& impl) {
   Generator random(96);
   const Tensor loss = Tensor::normal({kRows, kSteps}, 0, 1, random, f64);
@@ -242,23 +290,7 @@ void check_aggregate(Grader& g, const Impl& impl) {
               return on(b, t) ? 1 / (divisor * (by_row ? kLengths[b] : 1)) : 0;
             }));
   }
-  // Another shape: lengths 6, 3.
-  const Tensor longer = Tensor::arange(14, f64).view_reshape({2, 7});
-  const Tensor ends = Tensor::from<uint8_t>(std::vector<uint8_t>{1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0}, {2, 7});
-  const Denominators more{.tokens = 40, .sequences = 11, .max_length = 13};
-  const double first = 0 + 1 + 2 + 3 + 4 + 5, second = 9 + 10 + 11;
-  const char* five = "only the first 5 steps are summed: T is loss.size(1)";
-  for (const auto& [name, how, want] : {How{"token_mean", Aggregation::token_mean, (first + second) / 40},
-                                        How{"sequence_mean", Aggregation::sequence_mean, (first / 6 + second / 3) / 11},
-                                        How{"constant", Aggregation::constant, (first + second) / (11 * 13)},
-                                        How{"sequence_sum", Aggregation::sequence_sum, (first + second) / 11}}) {
-    g.equal("loss [2, 7] = 0 ... 13, lengths 6, 3, of an update of 11 responses, 40 tokens: " + name,
-            impl.aggregate(longer, ends, how, more), want,
-            {.mistakes = {{five, Value(((first - 5) / 5 + second / 3) / 11)},
-                          {five, Value(((first - 5) / 5 + (second - 11) / 2) / 11)},
-                          {five, Value(((first - 5) / 5 + second / 3) / 2)},
-                          {micro, Value((first / 6 + second / 3) / 2)}}});
-  }
+  check_other_shapes(g, impl);
   for (const auto& [name, how, want] : all) {
     g.equal(
         name + ", the loss infinite where mask is 0", impl.aggregate(endless(loss), mask(), how, total), want,
@@ -267,7 +299,7 @@ void check_aggregate(Grader& g, const Impl& impl) {
                       {"0 times infinity is no number: choose with where(mask, ...) instead of multiplying by the mask",
                        Value(-INFINITY)}}});
   }
-  g.note("four aggregations of parts of two updates, their gradients, infinity where nothing counts");
+  g.note("four aggregations of parts of four updates, their gradients, infinity where nothing counts");
 }
 
 }  // namespace pg::lesson09
