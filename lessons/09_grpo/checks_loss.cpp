@@ -1,4 +1,5 @@
 // The checks of lesson 9 on ratios and aggregation. Expected values are computed here element by element.
+#include <algorithm>
 #include <cmath>
 
 #include "lessons/09_grpo/lesson.h"
@@ -81,13 +82,26 @@ void check_token_ratio(Grader& g, const Impl& impl) {
       "log_prob = -inf where mask is 0", impl.token_ratio(endless(now), endless(old), mask()), want,
       {.mistakes = {{"-inf minus -inf is no number: choose with where(mask, ...) instead of multiplying by the mask",
                      masked(NAN, ratio)}}});
+  if (g.failed()) return;
+  Tensor infinite = endless(now).set_requires_grad();
+  backward(impl.token_ratio(infinite, endless(old), mask()), Tensor::ones({kRows, kSteps}, f64));
+  g.equal("the gradient at log_prob = -inf where mask is 0", gradient_of(infinite), masked(0, ratio),
+          {.mistakes = {{"0 times infinity, in the gradient: mask the log-ratio, before exp, not the ratio behind it",
+                         masked(NAN, ratio)}}});
   const Tensor one = Tensor::ones({1, 3}, u8), zero = Tensor::zeros({1, 3}, f64);
   const Tensor far = Tensor::from<double>(std::vector<double>{1000, -1000, 15}, {1, 3});
   g.equal("log-ratios 1000, -1000, 15", impl.token_ratio(far, zero, one),
           Value({1, 3}, {std::exp(20.0), std::exp(-20.0), std::exp(15.0)}),
           {.mistakes = {{"not held within ±20: e^100 is infinite in f32, and infinity times advantage 0 is no number",
-                         Value({1, 3}, {INFINITY, 0, std::exp(15.0)})}}});
-  g.note("values, gradient, infinity where nothing counts, and log-ratios of 1000");
+                         Value({1, 3}, {INFINITY, 0, std::exp(15.0)})},
+                        {"the ratio is held within ±20: hold the log-ratio, not the ratio", Value({1, 3}, {20, 0, 20})},
+                        {"the ratio is held within ±20: hold the log-ratio, not the ratio",
+                         Value({1, 3}, {20, std::exp(-20.0), 20})}}});
+  g.equal("log-ratio -1000",
+          impl.token_ratio(far.view_slice(1, 1, 2), zero.view_slice(1, 0, 1), one.view_slice(1, 0, 1)),
+          Value({1, 1}, {std::exp(-20.0)}),
+          {.mistakes = {{"held from above, not from below: the log-ratio is at least -20", Value({1, 1}, {0})}}});
+  g.note("values, gradients, infinity where nothing counts, and log-ratios of 1000");
 }
 
 void check_sequence_ratio(Grader& g, const Impl& impl) {
@@ -135,14 +149,79 @@ void check_sequence_ratio(Grader& g, const Impl& impl) {
   backward(got, Tensor::ones({kRows, 1}, f64));
   g.equal("the gradient at log_prob: s / length", gradient_of(leaf),
           table([&](size_t r, size_t t) { return on(r, t) ? want.v[r] / kLengths[r] : 0; }));
-  g.equal("log_prob = -inf where mask is 0", impl.sequence_ratio(endless(now), endless(old), mask()), want);
+  const Value lost({kRows, 1}, {want.v[0], NAN, NAN, NAN});
+  g.equal(
+      "log_prob = -inf where mask is 0", impl.sequence_ratio(endless(now), endless(old), mask()), want,
+      {.mistakes = {
+           {"-inf minus -inf is no number: choose with where(mask, ...) instead of multiplying by the mask", lost}}});
+  if (g.failed()) return;
+  Tensor infinite = endless(now).set_requires_grad();
+  backward(impl.sequence_ratio(infinite, endless(old), mask()), Tensor::ones({kRows, 1}, f64));
+  g.equal("the gradient at log_prob = -inf where mask is 0", gradient_of(infinite),
+          table([&](size_t r, size_t t) { return on(r, t) ? want.v[r] / kLengths[r] : 0; }));
+  const Tensor far = Tensor::from<double>(std::vector<double>{100, -40, 60}, {1, 3}), none = Tensor::zeros({1, 3}, f64);
+  const auto is = [](double log_ratio) { return Value({1, 1}, {std::exp(log_ratio)}); };
+  for (const double sign : {1.0, -1.0}) {
+    g.equal(fmt::format("log-ratios {}, {}, {}: their mean is {}", sign * 100, sign * -40, sign * 60, sign * 40),
+            impl.sequence_ratio(far * sign, none, Tensor::ones({1, 3}, u8)), is(sign * 20),
+            {.mistakes = {{"not held within ±20: hold the mean log-ratio before exp, or the ratio may be infinite",
+                           is(sign * 40)},
+                          {"each token's log-ratio is held within ±20: hold the mean", is(sign * 20 / 3)}}});
+  }
   const Tensor short_log_prob = Tensor::from<double>(std::vector<double>{-1, -2, -3, -1, -1, -1}, {2, 3});
   const Tensor short_mask = Tensor::from<uint8_t>(std::vector<uint8_t>{1, 1, 1, 1, 1, 0}, {2, 3});
   g.equal("log_prob {{-1, -2, -3}, {-1, -1, -1}}, old_log_prob 0; lengths 3, 2",
           impl.sequence_ratio(short_log_prob, Tensor::zeros({2, 3}, f64), short_mask),
           Value({2, 1}, {std::exp(-2.0), std::exp(-1.0)}));
-  g.note("two shapes, a gradient, and infinity where nothing counts");
+  g.note("three shapes, gradients, far log-ratios, and infinity where nothing counts");
 }
+
+namespace {
+
+// loss = 0, 1, 2, ..., of which each response has its first tokens: part of an update with these totals.
+struct Part {
+  int64_t rows, steps;
+  std::vector<int64_t> lengths;
+  Denominators total;
+};
+void check_other_shapes(Grader& g, const Impl& impl) {
+  const char* five = "only the first 5 steps are summed: T is loss.size(1)";
+  for (const Part& part : {Part{2, 7, {6, 3}, {.tokens = 40, .sequences = 11, .max_length = 13}},
+                           Part{3, 2, {2, 0, 1}, {.tokens = 9, .sequences = 5, .max_length = 4}},
+                           Part{1, 3, {3}, {.tokens = 3, .sequences = 1, .max_length = 3}}}) {
+    std::vector<uint8_t> mask;
+    double sum = 0, means = 0, of_five = 0;
+    for (int64_t b = 0; b < part.rows; ++b) {
+      const int64_t length = part.lengths[static_cast<size_t>(b)];
+      double row = 0, begin = 0;
+      for (int64_t t = 0; t < part.steps; ++t) {
+        mask.push_back(t < length);
+        const double l = t < length ? static_cast<double>(b * part.steps + t) : 0;
+        row += l;
+        begin += t < 5 ? l : 0;
+      }
+      sum += row;
+      means += row / static_cast<double>(std::max<int64_t>(length, 1));
+      of_five += begin / static_cast<double>(std::clamp<int64_t>(length, 1, 5));
+    }
+    const Tensor loss = Tensor::arange(part.rows * part.steps, f64).view_reshape({part.rows, part.steps});
+    const Tensor kept = Tensor::from(mask, {part.rows, part.steps});
+    const Denominators& total = part.total;
+    const std::string input =
+        fmt::format("loss [{}, {}] = 0, 1, 2 ..., lengths {}, of an update of {} responses, {} tokens: ", part.rows,
+                    part.steps, fmt::join(part.lengths, ", "), total.sequences, total.tokens);
+    g.equal(input + "token_mean", impl.aggregate(loss, kept, Aggregation::token_mean, total), sum / total.tokens);
+    g.equal(input + "sequence_mean", impl.aggregate(loss, kept, Aggregation::sequence_mean, total),
+            means / total.sequences, {.mistakes = {{five, Value(of_five / total.sequences)}}});
+    g.equal(input + "constant", impl.aggregate(loss, kept, Aggregation::constant, total),
+            sum / (total.sequences * total.max_length));
+    g.equal(input + "sequence_sum", impl.aggregate(loss, kept, Aggregation::sequence_sum, total),
+            sum / total.sequences);
+    if (g.failed()) return;
+  }
+}
+
+}  // namespace
 
 void check_aggregate(Grader& g, const Impl& impl) {
   Generator random(96);
@@ -168,6 +247,7 @@ void check_aggregate(Grader& g, const Impl& impl) {
       input + "token_mean", impl.aggregate(loss, mask(), Aggregation::token_mean, total), token_mean,
       {.mistakes = {no_mask,
                     {micro, Value(sum / 8)},
+                    {"0: is 1 / tokens a division of whole numbers? Divide the sum by total.tokens", Value(0.0)},
                     {"this is the sequence mean: token_mean gives every token the same weight", Value(sequence_mean)},
                     {"divided by all places, padding too", Value(sum / (kRows * kSteps))}}});
   g.equal(
@@ -183,23 +263,43 @@ void check_aggregate(Grader& g, const Impl& impl) {
                         {"divided by the longest response here; max_length is the same for every batch",
                          Value(sum / (7 * 5))}}});
   g.equal(input + "sequence_sum", impl.aggregate(loss, mask(), Aggregation::sequence_sum, total), sequence_sum,
-          {.mistakes = {{micro, Value(sum / 4)}, {micro, Value(sum / 3)}}});
-  if (g.failed()) return;
-  Tensor leaf = loss.clone().set_requires_grad();
-  backward(impl.aggregate(leaf, mask(), Aggregation::sequence_mean, total));
-  g.equal("sequence_mean, the gradient at the loss", gradient_of(leaf),
-          table([&](size_t b, size_t t) { return on(b, t) ? 1 / (7 * kLengths[b]) : 0; }));
-  for (const auto& [how, want] :
-       {std::pair{Aggregation::token_mean, token_mean}, std::pair{Aggregation::sequence_mean, sequence_mean},
-        std::pair{Aggregation::constant, constant}}) {
+          {.mistakes = {{micro, Value(sum / 4)},
+                        {micro, Value(sum / 3)},
+                        {"not divided: divide the sum by total.sequences", Value(sum)}}});
+  struct How {
+    std::string name;
+    Aggregation how;
+    double want;
+  };
+  const How all[] = {{"token_mean", Aggregation::token_mean, token_mean},
+                     {"sequence_mean", Aggregation::sequence_mean, sequence_mean},
+                     {"constant", Aggregation::constant, constant},
+                     {"sequence_sum", Aggregation::sequence_sum, sequence_sum}};
+  for (const auto& [name, how, want] : all) {
+    if (g.failed()) return;
+    Tensor leaf = loss.clone().set_requires_grad();
+    const Tensor got = impl.aggregate(leaf, mask(), how, total);
+    if (!g.expect(got.requires_grad(), name + ": the result", "no tape", "a tensor on the tape",
+                  "the tape is cut: use ops all the way, no detach(), item() or data()")) {
+      return;
+    }
+    backward(got);
+    const double divisor = how == Aggregation::token_mean ? 23 : how == Aggregation::constant ? 7 * 9 : 7;
+    const bool by_row = how == Aggregation::sequence_mean;
+    g.equal(name + ", the gradient at the loss", gradient_of(leaf), table([&, by_row = by_row](size_t b, size_t t) {
+              return on(b, t) ? 1 / (divisor * (by_row ? kLengths[b] : 1)) : 0;
+            }));
+  }
+  check_other_shapes(g, impl);
+  for (const auto& [name, how, want] : all) {
     g.equal(
-        "the loss infinite where mask is 0", impl.aggregate(endless(loss), mask(), how, total), want,
+        name + ", the loss infinite where mask is 0", impl.aggregate(endless(loss), mask(), how, total), want,
         {.mistakes = {{"0 times infinity is no number: choose with where(mask, ...) instead of multiplying by the mask",
                        Value(NAN)},
                       {"0 times infinity is no number: choose with where(mask, ...) instead of multiplying by the mask",
                        Value(-INFINITY)}}});
   }
-  g.note("four aggregations of a part of an update, a gradient, infinity where nothing counts");
+  g.note("four aggregations of parts of four updates, their gradients, infinity where nothing counts");
 }
 
 }  // namespace pg::lesson09

@@ -45,8 +45,9 @@ Tensor token_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Ten
   TODO("09.5 token_ratio");
 }
 
-// One ratio per response: exp(mean of the log-ratios over its own tokens), held within ±rl::kMaxLogRatio as above:
-// [B, T] → [B, 1]. A response without a token has ratio 1.
+// One ratio per response, [B, T] → [B, 1]: exp(m), where m is the mean of the log-ratios over the response's own
+// tokens, held within ±rl::kMaxLogRatio: the mean is held, not each log-ratio. A response without a token has ratio 1.
+// Where mask is 0 the inputs may be anything, as above.
 Tensor sequence_ratio(const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& mask) {
   // Yours, in place of the next line.
   TODO("09.6 sequence_ratio");

@@ -178,12 +178,11 @@ void show_table(kit::Demo& demo, const Impl& impl) {
   const Row &control = rows.back(), &grpo = rows[0], &gspo = rows[5];
   demo.say(
       "All seven learn what they are paid for, the reward of the samples. Greedy answers, which were better to begin "
-      "with, gain less; a run seven times as long brings them further (configs/grpo_digits.yaml, seconds). The rows "
-      "differ little more than the seeds do, so one seed does not rank them. What certainly differs is what they do: "
-      "{:.0f} of 100 groups are silent on average, which DAPO "
-      "draws again and pays for; GSPO's clip, 0.0003 wide, takes {:.0f} % of the tokens where GRPO's takes {:.1f} %. "
-      "The last row is the control: the same loop with the rewards dealt out at random. If that row rose, the code "
-      "would be wrong.",
+      "with, gain less; a run seven times as long brings them further (configs/reverse_grpo_quick.yaml, seconds). The "
+      "rows differ little more than the seeds do, so one seed does not rank them. What certainly differs is what they "
+      "do: {:.0f} of 100 groups are silent on average, which DAPO draws again and pays for; GSPO's clip, 0.0003 wide, "
+      "takes {:.0f} % of the tokens where GRPO's takes {:.1f} %. The last row is the control: the same loop with the "
+      "rewards dealt out at random. If that row rose, the code would be wrong.",
       grpo.silent, gspo.clipped, grpo.clipped);
   demo.claim("sampled reward gained, the least of seven", least, "", kit::at_least(0.15));
   demo.claim("held-out, mean of seven, over the start", held_out, "", kit::at_least(0.05));

@@ -20,6 +20,17 @@ std::string quoted(std::string_view text) {
   return shown + "\"";
 }
 
+std::string exception_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Todo&) {
+    throw;
+  } catch (const std::exception&) {
+    return kit::describe_exception();
+  }
+  return "";
+}
+
 bool same_text(kit::Grader& g, const std::string& input, const std::string& got, const std::string& want,
                const std::vector<WrongWay>& ways, const std::string& otherwise) {
   std::string says = otherwise;

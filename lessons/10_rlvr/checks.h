@@ -1,5 +1,6 @@
 #pragma once
 // The checks of lesson 10 by part.
+#include <functional>
 #include <string>
 
 #include "lessons/10_rlvr/lesson.h"
@@ -19,6 +20,11 @@ void check_majority_vote(kit::Grader& g, const Impl& impl);
 
 // A text for a person to read: in quotes, in the middle cut if long, bytes that are not printable ASCII as \x00.
 std::string quoted(std::string_view text);
+
+// What a learner's function threw, as "an exception: ..."; "" if it threw nothing. A TODO passes through.
+std::string exception_of(const std::function<void()>& call);
+inline const char* const kThrows =
+    "an exception: a text that is wrong is no error, it earns nothing; from_chars throws nothing, stoi and stoll do";
 
 // What a wrong answer gives for a case, and what to say then.
 struct WrongWay {

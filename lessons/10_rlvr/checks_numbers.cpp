@@ -53,9 +53,13 @@ const std::vector<HanoiCase>& hanoi_cases() {
   static const std::string best = "this is the best position on the way: only the last one counts";
   static const std::string disks = "disks on the goal are no measure: the largest must go first; use hanoi_distance()";
   static const std::string done = "nothing is left to do, so all of it is done: 1, not 0 divided by 0";
+  static const std::string whole =
+      "0: is the division one of whole numbers, or was the distance before the moves computed after the moves?";
+  static const std::string start =
+      "this is divided by 2^n - 1, a whole tower's distance: divide by the distance from where it starts";
   static const std::vector<int> three = {1, 1, 1};
   static const std::vector<HanoiCase> cases = {
-      {three, 3, "13", {{disks, 1.0 / 3}, {"this is the distance that is left", 6.0 / 7}}},
+      {three, 3, "13", {{whole, 0.0}, {disks, 1.0 / 3}, {"this is the distance that is left", 6.0 / 7}}},
       {three, 3, "13 12 32", {{disks, 0.0}}},
       {three, 3, "13 12 32 13", {{disks, 1.0 / 3}}},
       {three, 3, "13 12 32 13 21 23 13"},
@@ -72,7 +76,12 @@ const std::vector<HanoiCase>& hanoi_cases() {
       {three, 3, "13 12 32 13 21 23 13 31 13", {{after, 1.0}}},
       {three, 3, "13 12 32 13 21 23 13 13", {{after, 1.0}}},
       {three, 3, ""},
-      {{2, 1}, 3, "23", {{"a position further away than before is worth 0, not less", -0.5}}},
+      {{3, 1, 3}, 3, "32 13", {{start, 2.0 / 7}}},
+      {{2, 1},
+       3,
+       "23",
+       {{"a position further away than before is worth 0, not less", -0.5},
+        {"a position further away than before is worth 0, not less", 0.5}}},
       {{1, 3, 3}, 3, "12"},
       {{2, 2}, 2, "", {{done, std::nan("")}, {done, 0.0}}},
       {{2, 2}, 2, "21", {{after, 1.0}, {after, -std::numeric_limits<double>::infinity()}}}};
@@ -82,8 +91,8 @@ const std::vector<HanoiCase>& hanoi_cases() {
 }  // namespace
 
 void check_pass_at_k(Grader& g, const Impl& impl) {
-  // n = 5 and c = 2 first, so that no mistake hides behind a 0 or a 1.
-  std::vector<std::array<int64_t, 3>> cases = {{5, 2, 2}, {5, 2, 3}, {7, 1, 3}, {7, 3, 1}};
+  // First a case in which no two mistakes give the same number.
+  std::vector<std::array<int64_t, 3>> cases = {{11, 3, 3}, {5, 2, 2}, {5, 2, 3}, {7, 1, 3}, {7, 3, 1}};
   for (int64_t n = 1; n <= 9; ++n) {
     for (int64_t c = 0; c <= n; ++c) {
       for (int64_t k = 1; k <= n; ++k) cases.push_back({n, c, k});
@@ -91,18 +100,33 @@ void check_pass_at_k(Grader& g, const Impl& impl) {
   }
   for (const auto& [n, c, k] : cases) {
     const double p = static_cast<double>(c) / static_cast<double>(n), draws = static_cast<double>(k);
+    double same_total = 1;  // each factor is divided by n, in place of n - i
+    for (int64_t i = 0; i < k; ++i)
+      same_total *= static_cast<double>(std::max<int64_t>(0, n - c - i)) / static_cast<double>(n);
     const std::vector<kit::Mistake> mistakes = {
         {"1 - (1 - c/n)^k draws with replacement, and is biased: the k responses are different ones",
          1 - std::pow(1 - p, draws)},
         {"this is c/n: it is pass@1 for every k", p},
         {"k·c/n counts the right ones that are expected: two in one choice are one success", draws * p},
         {"this is 0 or 1, a threshold: it is the mean over all choices of k that is asked for", c * k >= n ? 1.0 : 0.0},
+        {"1: is the division one of whole numbers? Each factor is below 1: divide in double", 1.0},
+        {"one factor too few: k factors, i = 0 ... k - 1; this is pass@(k-1)", k > 1 ? counted(n, c, k - 1) : 0.0},
+        {"one factor too many: k factors, i = 0 ... k - 1; this is pass@(k+1)", k < n ? counted(n, c, k + 1) : 1.0},
+        {"C(c, k) in place of C(n - c, k): count the choices of k from the n - c, the wrong ones",
+         c == n ? 0.0 : counted(n, n - c, k)},
+        {"all factors are divided by n: that is a draw with replacement; n becomes smaller by one each time",
+         1 - same_total},
         {"this is the probability that none is right", counted(n, 0, k) + 1 - counted(n, c, k)},
         {"this is the probability that all k are right", c == n ? 1.0 : 1 - counted(n, n - c, k)}};
-    if (!g.equal(fmt::format("n = {}, c = {}, k = {}", n, c, k), impl.pass_at_k(n, c, k), counted(n, c, k),
-                 {.mistakes = mistakes})) {
+    const std::string input = fmt::format("n = {}, c = {}, k = {}", n, c, k);
+    double got = 0;
+    if (const std::string thrown = exception_of([&, n = n, c = c, k = k] { got = impl.pass_at_k(n, c, k); });
+        !thrown.empty()) {
+      const std::string says = "c = 0 and k = n are allowed: refuse only what is outside 0 <= c <= n or 1 <= k <= n";
+      g.expect(false, input, thrown, fmt::format("{}", counted(n, c, k)), says);
       return;
     }
+    if (!g.equal(input, got, counted(n, c, k), {.mistakes = mistakes})) return;
   }
   for (const auto& [n, c, k] : {std::array<int64_t, 3>{3, 1, 4}, {1, 1, 2}, {3, 0, 0}, {3, 4, 2}, {3, -1, 2}}) {
     if (!refuses(g, impl, n, c, k)) return;
@@ -150,7 +174,7 @@ void check_hanoi_progress(Grader& g, const Impl& impl) {
     }
     if (!compare(start, moves, {})) return;
   }
-  g.note("17 sequences of moves, 3,000 random ones");
+  g.note("18 sequences of moves, 3,000 random ones");
 }
 
 void check_majority_vote(Grader& g, const Impl& impl) {
@@ -161,14 +185,24 @@ void check_majority_vote(Grader& g, const Impl& impl) {
   };
   const std::string first = "a tie goes to whoever stands first: each of the tied answers has the same chance";
   const std::string ties = "a tie: each of the most frequent answers has the same chance, so the share that is right";
+  const std::string whole =
+      "a tie: each of the two has the same chance, so give the share that is right. Is the last answer taken, or is "
+      "the "
+      "division one of whole numbers?";
   const Case cases[] = {
       {{{3, true}, {2, false}}, 1, {{"this is the share of right responses, pass@1", 0.6}}},
-      {{{2, false}, {3, true}, {1, false}}, 1, {{"the first answer is taken: the most frequent one is", 0.0}}},
       {{{3, false}, {2, true}},
        0,
        {{"one right answer is not enough: that is pass@k", 1.0},
         {"this is the share of right responses, pass@1", 0.4}}},
-      {{{2, true}, {2, false}}, 0.5, {{first, 1.0}, {ties, 0.0}}},
+      {{{2, true}, {3, false}, {1, false}},
+       0,
+       {{"the first answer is taken: the most frequent one is", 1.0},
+        {"this is the share of right responses, pass@1", 1.0 / 3}}},
+      {{{2, false}, {3, true}, {1, false}, {1, false}},
+       1,
+       {{"more than half of the votes are not needed: the most frequent answer wins", 0.0}}},
+      {{{2, true}, {2, false}}, 0.5, {{first, 1.0}, {whole, 0.0}}},
       {{{2, false}, {2, true}}, 0.5, {{first, 0.0}, {ties, 1.0}}},
       {{{2, false}, {2, true}, {1, true}, {2, false}},
        1.0 / 3,
@@ -195,7 +229,7 @@ void check_majority_vote(Grader& g, const Impl& impl) {
     for (AnswerCount& a : answers) a = {random.integer(4), random.integer(2) == 0};
     if (!g.equal("random counts", impl.majority_vote(answers), rl::majority_vote(answers))) return;
   }
-  g.note("11 votes, 300 random ones");
+  g.note("12 votes, 300 random ones");
 }
 
 }  // namespace pg::lesson10

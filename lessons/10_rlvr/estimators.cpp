@@ -45,8 +45,8 @@ void show_estimators(kit::Demo& demo, const Impl& impl) {
 void show_progress(kit::Demo& demo, const Impl& impl) {
   demo.heading("Paying for a part of the way");
   demo.say(
-      "The Tower of Hanoi, three disks on peg 1, the goal is peg 3: seven moves. Paid are a tenth for every move "
-      "that the rules allow, or the share of the way that is done:");
+      "The Tower of Hanoi, three disks on peg 1, the goal is peg 3: seven moves. One reward is a tenth for "
+      "each move that the rules allow, the other is the share of the way that is done:");
   std::string circles;
   for (int i = 0; i < 5; ++i) circles += "13 31 ";
   const std::pair<std::string, std::string> rows[] = {{"half of the solution", "13 12 32 13"},

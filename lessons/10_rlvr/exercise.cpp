@@ -17,13 +17,12 @@
 namespace pg::lesson10 {
 
 // The value of "8-(3-2)*1", and its numbers in the order of the text. * and / before + and -, from left to right. It
-// may have whole numbers without leading zeros ("0" is one), + - * / ( ) and spaces between them. Nothing (return {})
-// for any other text, such as "", "-3+5" (a sign), "5 3", "2(3)", "05", "1+2=3", for a division by zero and for a
-// number that does not fit in 64 bits. combined(a, op, b) computes a op b of two exact Fractions, and is nothing where
-// it cannot. A whole number n is Fraction{n, 1}.
-// Each number, operator and parenthesis that is read is a step: nothing for a text of more than `steps`. So the
-// recursion cannot become deep either.
-// A struct inside a function may have member functions, which call each other.
+// may have whole numbers without leading zeros ("0" is one), + - * / ( ), and spaces around them (no tabs). Nothing
+// (return {}) for any other text, such as "", "-3+5" (a sign), "5 3", "2(3)", "05", "1+2=3", for a division by zero and
+// for a number that does not fit in 64 bits. combined(a, op, b) computes a op b of two exact Fractions, and is nothing
+// where it cannot. A whole number n is Fraction{n, 1}. Each number, operator and parenthesis that is read is a step:
+// nothing for a text of more than `steps`. So the recursion cannot become deep either. A struct inside a function may
+// have member functions, which call each other.
 std::optional<ReadExpression> read_expression(std::string_view text, int64_t steps) {
   // Yours, in place of the next line.
   TODO("10.1 read_expression");
@@ -40,21 +39,23 @@ double countdown_reward(std::string_view answer, std::span<const int64_t> number
   TODO("10.2 countdown_reward");
 }
 
-// What is between the braces of the last \boxed{...} or \fbox{...}, of two within each other the inner one: a part of
-// `text`, unchanged. Braces within it must match: \boxed{\frac{1}{2}} is \frac{1}{2}. A backslash and the character
-// behind it are text, so \{ is no brace. Spaces may stand between the command and its brace. Nothing if there is no
-// box, or if the last one has no brace or none that closes it: the response was cut, and a box before it is not its
-// answer.
+// The answer in the last box of a text: what stands between the braces of the last \boxed{...} or \fbox{...}, a part of
+// `text`, unchanged. Of two boxes within each other the inner one counts. Braces within the box must match:
+// \boxed{\frac{1}{2}} gives \frac{1}{2}. Behind the opening brace, a backslash and the character after it are text, so
+// \{ is no brace. The command itself counts wherever its letters stand. Spaces may stand between it and its brace.
+// Nothing if there is no box, or if the last one has no brace or none that closes it: the response was cut, and a box
+// before it is not its answer.
 std::optional<std::string_view> last_boxed(std::string_view text) {
   // Yours, in place of the next line.
   TODO("10.3 last_boxed");
 }
 
-// Whether both texts are numbers, and equal. A number is a sign or none (+ or -), and then digits, with a point and
-// decimals if wanted ("0.5", "2.", not ".5"), and with commas if wanted, which then must stand before each three
-// digits ("1,234.5", not "1,00"); or two whole numbers without signs and a slash ("1/2", not "1/0"). Nothing else is
-// part of a number, no space either. Values are exact: "0.33" is not "1/3". False if a whole number of a fraction, or
-// the digits of a decimal number without the zeros at its end, do not fit in 64 bits.
+// Whether both texts are numbers, and equal. A number is first a + or a - or neither, and then one of two forms:
+//   digits, if wanted with a point and decimals: "7", "0.5", "2.", but not ".5". Before the point there may be commas,
+//     which then must stand before each three digits: "1,234.5", but not "1,00"
+//   digits, a slash, digits: "1/2", but not "1/0"
+// Nothing else is part of a number, no space either. Values are exact: "0.33" is not "1/3". False if a whole number of
+// a fraction, or the digits of a decimal number without the zeros at its end, do not fit in 64 bits.
 // The product of two int64_t fits in an __int128.
 bool same_number(std::string_view a, std::string_view b) {
   // Yours, in place of the next line.

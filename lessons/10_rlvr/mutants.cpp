@@ -2,234 +2,12 @@
 #include "lessons/kit/mutants.h"
 
 #include "lessons/10_rlvr/answers.h"
+#include "lessons/10_rlvr/wrong_numbers.h"
 #include "lessons/10_rlvr/wrong_reader.h"
-#include "tasks/puzzles/exact_number.h"
+#include "lessons/10_rlvr/wrong_texts.h"
 
 namespace pg::lesson10 {
 namespace {
-
-enum class Pay {
-  reused,
-  any_number,
-  only_once,
-  all_ignored,
-  all_always,
-  close,
-  whole,
-  format,
-  format_constant,
-  no_one,
-  signed_distance,
-  absolute,
-};
-template <Pay mistake>
-double wrong_reward(std::string_view answer, std::span<const int64_t> numbers, int64_t target, bool all, double near) {
-  const auto read = pg::read_expression(answer);
-  if (!read) return mistake == Pay::format_constant ? near : 0;
-  std::vector<int64_t> left(numbers.begin(), numbers.end());
-  bool rules = true;
-  for (const int64_t number : read->numbers) {
-    const auto found = std::find(left.begin(), left.end(), number);
-    if (found == left.end()) {
-      const bool given = std::find(numbers.begin(), numbers.end(), number) != numbers.end();
-      rules = rules && ((mistake == Pay::reused && given) || mistake == Pay::any_number);
-      continue;
-    }
-    if (mistake == Pay::only_once) {
-      std::erase(left, number);
-    } else {
-      left.erase(found);
-    }
-  }
-  if (mistake == Pay::all_always) all = true;
-  if (mistake != Pay::all_ignored && all && !left.empty()) rules = false;
-  if (!rules && mistake != Pay::format && mistake != Pay::format_constant) return 0;
-  const double value = read->value.value(), distance = value - static_cast<double>(target);
-  if (rules) {
-    if (mistake == Pay::close && std::abs(distance) < 1e-2) return 1;
-    if (mistake == Pay::whole && static_cast<int64_t>(value) == target) return 1;
-    if (mistake == Pay::absolute && std::abs(value) == static_cast<double>(target)) return 1;
-    if (read->value == target) return 1;
-  }
-  if (mistake == Pay::format_constant) return near;
-  if (mistake == Pay::no_one) return near / std::abs(distance);
-  if (mistake == Pay::signed_distance) return near / (1 + distance);
-  return near / (1 + std::abs(distance));
-}
-
-enum class Box { first, greedy, shortest, cut, no_escape, no_fbox, boxed_wins, no_braces, trims, no_spaces, empty };
-template <Box mistake>
-std::optional<std::string_view> wrong_boxed(std::string_view text) {
-  const auto find = [&](std::string_view command) {
-    return mistake == Box::first ? text.find(command) : text.rfind(command);
-  };
-  size_t begin = 0;
-  for (const std::string_view command : {"\\boxed", "\\fbox"}) {
-    if (mistake == Box::no_fbox && command == "\\fbox") continue;
-    if (mistake == Box::boxed_wins && begin > 0) continue;
-    const size_t at = find(command);
-    if (at != std::string_view::npos && (mistake != Box::first || begin == 0))
-      begin = std::max(begin, at + command.size());
-  }
-  if (begin == 0) return {};
-  const size_t command = begin;
-  while (mistake != Box::no_spaces && begin < text.size() && text[begin] == ' ') ++begin;
-  if (begin == text.size() || text[begin] != '{') {
-    if (mistake == Box::cut && command > 6) return wrong_boxed<mistake>(text.substr(0, command - 6));
-    if (mistake == Box::no_braces) return text.substr(begin);
-    return {};
-  }
-  if (mistake == Box::greedy) {
-    const size_t end = text.rfind('}');
-    return end == text.npos || end < begin ? std::nullopt : std::optional(text.substr(begin + 1, end - begin - 1));
-  }
-  int64_t open = 0;
-  for (size_t i = begin; i < text.size(); ++i) {
-    if (text[i] == '\\' && mistake != Box::no_escape) {
-      ++i;
-    } else if (text[i] == '{') {
-      ++open;
-    } else if (text[i] == '}' && (--open == 0 || mistake == Box::shortest)) {
-      std::string_view content = text.substr(begin + 1, i - begin - 1);
-      while (mistake == Box::trims && content.starts_with(' ')) content.remove_prefix(1);
-      while (mistake == Box::trims && content.ends_with(' ')) content.remove_suffix(1);
-      if (mistake == Box::empty && content.empty()) return {};
-      return content;
-    }
-  }
-  if (mistake == Box::cut && command > 6) return wrong_boxed<mistake>(text.substr(0, command - 6));
-  return {};
-}
-
-enum class Same {
-  texts,
-  tolerance,
-  tight,
-  doubles,
-  no_commas,
-  any_commas,
-  prefix,
-  sign,
-  zero,
-  texts_too,
-  narrow,
-  refuses
-};
-template <Same mistake>
-bool wrong_same(std::string_view a, std::string_view b) {
-  if (mistake == Same::texts) return a == b && pg::same_number(a, b);
-  if (mistake == Same::texts_too) return (a == b && !a.ends_with("/0")) || pg::same_number(a, b);
-  const auto bare = [](std::string_view text) {
-    std::string cleaned(text);
-    if (mistake == Same::any_commas) std::erase(cleaned, ',');
-    if (mistake == Same::sign && cleaned.starts_with('-')) cleaned.erase(0, 1);
-    if (mistake == Same::prefix) cleaned.resize(std::min(cleaned.find_first_not_of("0123456789+-./,"), cleaned.size()));
-    return cleaned;
-  };
-  if (mistake == Same::no_commas && (a.find(',') != a.npos || b.find(',') != b.npos)) return false;
-  const auto x = exact_number(bare(a)), y = exact_number(bare(b));
-  if (mistake == Same::zero && (a.ends_with("/0") || b.ends_with("/0"))) return true;
-  if (!x || !y) return false;
-  const double difference = std::abs(x->value() - y->value());
-  if (mistake == Same::tolerance) return difference < 1e-2;
-  if (mistake == Same::tight) return difference < 1e-9;
-  if (mistake == Same::doubles) return difference == 0;
-  if (mistake == Same::narrow || mistake == Same::refuses) {
-    int64_t left = 0, right = 0;
-    const bool first = __builtin_mul_overflow(x->numerator, y->denominator, &left);
-    const bool second = __builtin_mul_overflow(y->numerator, x->denominator, &right);
-    return left == right && (mistake == Same::narrow || !(first || second));
-  }
-  return pg::same_number(bare(a), bare(b));
-}
-
-enum class Pass { naive, mean, expected, threshold, none, all, factorials, binomials, unchecked, clamps };
-template <Pass mistake>
-double wrong_pass(int64_t n, int64_t c, int64_t k) {
-  if (mistake == Pass::clamps) k = std::min(k, n);
-  if (mistake != Pass::unchecked) check(0 <= c && c <= n && 1 <= k && k <= n, "pass_at_k: {} {} {}", n, c, k);
-  const double p = static_cast<double>(c) / static_cast<double>(n);
-  if (mistake == Pass::naive) return 1 - std::pow(1 - p, static_cast<double>(k));
-  if (mistake == Pass::mean) return p;
-  if (mistake == Pass::expected) return p * static_cast<double>(k);
-  if (mistake == Pass::threshold) return c * k >= n ? 1 : 0;
-  if (mistake == Pass::unchecked)
-    return n < k || n < c ? 1 : rl::pass_at_k(n, std::max<int64_t>(0, c), std::max<int64_t>(1, k));
-  if (mistake == Pass::none) return 1 - rl::pass_at_k(n, c, k);
-  if (mistake == Pass::all) return c == n ? 1 : 1 - rl::pass_at_k(n, n - c, k);
-  if (mistake == Pass::clamps) return rl::pass_at_k(n, c, k);
-  if (n - c < k) return 1;
-  if (mistake == Pass::binomials) {
-    const auto choose = [](int64_t from, int64_t of) {
-      uint64_t result = 1;
-      for (int64_t i = 1; i <= of; ++i)
-        result = result * static_cast<uint64_t>(from - of + i) / static_cast<uint64_t>(i);
-      return static_cast<double>(result);
-    };
-    return 1 - choose(n - c, k) / choose(n, k);
-  }
-  const auto factorial = [](int64_t m) { return std::tgamma(static_cast<double>(m) + 1); };
-  return 1 - factorial(n - c) / factorial(n - c - k) * (factorial(n - k) / factorial(n));
-}
-
-enum class Way { per_move, best, disks, skips, keeps, goes_on, negative, left, zero };
-template <Way mistake>
-double wrong_progress(HanoiPosition position, std::span<const HanoiMove> moves) {
-  const auto before = static_cast<double>(hanoi_distance(position));
-  const auto on_goal = [&] {
-    return static_cast<double>(std::count(position.peg.begin(), position.peg.end(), position.goal));
-  };
-  double best = 0, made = 0;
-  const auto share = [&] { return (before - static_cast<double>(hanoi_distance(position))) / before; };
-  for (const HanoiMove& m : moves) {
-    if (position.solved() && mistake != Way::goes_on) return 0;
-    if (!position.move(m.from, m.to)) {
-      if (mistake == Way::skips) continue;
-      return mistake == Way::keeps && before > 0 ? std::max(0.0, share()) : 0;
-    }
-    made += 1;
-    best = std::max(best, share());
-  }
-  if (before == 0) return mistake == Way::zero ? 0 : 1;
-  if (mistake == Way::best) return best;
-  if (mistake == Way::per_move) return std::min(1.0, made / before);
-  if (mistake == Way::disks) return on_goal() / static_cast<double>(position.peg.size());
-  if (mistake == Way::left) return 1 - share();
-  if (mistake == Way::negative) return share();
-  return std::max(0.0, share());
-}
-
-enum class Vote { first, last, ties_right, ties_wrong, any, share, pooled, no_votes, zero_counts, position };
-template <Vote mistake>
-double wrong_vote(std::span<const AnswerCount> answers) {
-  int64_t most = 0, all = 0, right_votes = 0;
-  for (const AnswerCount& a : answers) {
-    most = std::max(most, a.count);
-    all += a.count;
-    right_votes += a.right ? a.count : 0;
-  }
-  const auto share = [](int64_t p, int64_t q) { return static_cast<double>(p) / static_cast<double>(q); };
-  if (mistake == Vote::position) return !answers.empty() && most > 0 && answers[0].right ? 1 : 0;
-  if (most == 0 && mistake != Vote::no_votes && mistake != Vote::zero_counts) return 0;
-  if (answers.empty() && mistake == Vote::zero_counts) return 0;
-  if (mistake == Vote::any) return right_votes > 0 ? 1 : 0;
-  if (mistake == Vote::share) return share(right_votes, all);
-  if (mistake == Vote::pooled && 2 * right_votes > all) return 1;
-  int64_t tied = 0, right = 0;
-  double first = -1, last = 0;
-  for (const AnswerCount& a : answers) {
-    if (a.count != most) continue;
-    ++tied;
-    right += a.right;
-    last = a.right ? 1 : 0;
-    if (first < 0) first = last;
-  }
-  if (mistake == Vote::first) return first;
-  if (mistake == Vote::last) return last;
-  if (mistake == Vote::ties_right) return right > 0 ? 1 : 0;
-  if (mistake == Vote::ties_wrong) return right == tied ? 1 : 0;
-  return share(right, tied);
-}
 
 #define ROW(piece, name, id, says, ...)                    \
   {                                                        \
@@ -260,6 +38,21 @@ const kit::Mutants<Impl> table = {
     ROW(read_expression, "nul_ends", "10.1", "a byte of value 0", wrong_read<Read::nul_ends>),
     ROW(read_expression, "saturates", "10.1", "does not fit in 64 bits", wrong_read<Read::saturates>),
     ROW(read_expression, "product_without_sign", "10.1", "no sign, no product", wrong_read<Read::product_without_sign>),
+    ROW(read_expression, "zero_refused", "10.1", "0 is a whole number", wrong_read<Read::zero_refused>),
+    ROW(read_expression, "step_per_digit", "10.1", "a number is one step", wrong_read<Read::step_per_digit>),
+    ROW(read_expression, "free_parentheses", "10.1", "more is read than `steps` allows",
+        wrong_read<Read::free_parentheses>),
+    ROW(read_expression, "free_operators", "10.1", "more is read than `steps` allows",
+        wrong_read<Read::free_operators>),
+    ROW(read_expression, "counted_afterwards", "10.1", "calls itself", wrong_read<Read::counted_afterwards>),
+    ROW(read_expression, "never_reset", "10.1", "remembers", wrong_read<Read::never_reset>),
+    ROW(read_expression, "tabs", "10.1", "no other white space", wrong_read<Read::tabs>),
+    ROW(read_expression, "sorted", "10.1", "in the order of the text", wrong_read<Read::sorted>),
+    ROW(read_expression, "division_by_zero", "10.1", "division by zero", wrong_read<Read::division_by_zero>),
+    ROW(read_expression, "wraps", "10.1", "does not fit in 64 bits", wrong_read<Read::wraps>),
+    ROW(read_expression, "throws", "10.1", "an exception", wrong_read<Read::throws>),
+    ROW(read_expression, "no_numbers", "10.1", "the numbers are missing", wrong_read<Read::no_numbers>),
+    ROW(read_expression, "exchanged", "10.1", "are exchanged", wrong_read<Read::exchanged>),
 
     ROW(countdown_reward, "number_reused", "10.2", "more often than it is given", wrong_reward<Pay::reused>),
     ROW(countdown_reward, "any_number", "10.2", "a number that was not given", wrong_reward<Pay::any_number>),
@@ -273,6 +66,12 @@ const kit::Mutants<Impl> table = {
     ROW(countdown_reward, "no_one", "10.2", "the 1 is missing", wrong_reward<Pay::no_one>),
     ROW(countdown_reward, "signed_distance", "10.2", "the distance has no sign", wrong_reward<Pay::signed_distance>),
     ROW(countdown_reward, "sign_lost", "10.2", "the sign of the value is lost", wrong_reward<Pay::absolute>),
+    ROW(countdown_reward, "as_double", "10.2", "a double has 53 bits", wrong_reward<Pay::as_double>),
+    ROW(countdown_reward, "near_ignored", "10.2", "`near` is ignored", wrong_reward<Pay::near_ignored>),
+    ROW(countdown_reward, "near_for_right", "10.2", "is worth 1", wrong_reward<Pay::near_for_right>),
+    ROW(countdown_reward, "distance_cut", "10.2", "cut to a whole number", wrong_reward<Pay::distance_cut>),
+    ROW(countdown_reward, "in_order", "10.2", "in any order", wrong_reward<Pay::in_order>),
+    ROW(countdown_reward, "all_as_set", "10.2", "must be used twice", wrong_reward<Pay::all_as_set>),
 
     ROW(last_boxed, "first_box", "10.3", "the first box is taken", wrong_boxed<Box::first>),
     ROW(last_boxed, "greedy_brace", "10.3", "the last } of the text", wrong_boxed<Box::greedy>),
@@ -285,6 +84,10 @@ const kit::Mutants<Impl> table = {
     ROW(last_boxed, "trimmed", "10.3", "with its spaces", wrong_boxed<Box::trims>),
     ROW(last_boxed, "no_spaces", "10.3", "spaces may stand between", wrong_boxed<Box::no_spaces>),
     ROW(last_boxed, "empty_box", "10.3", "an empty box is a box", wrong_boxed<Box::empty>),
+    ROW(last_boxed, "outer", "10.3", "the inner one", wrong_boxed<Box::outer>),
+    ROW(last_boxed, "previous", "10.3", "two backslashes", wrong_boxed<Box::previous>),
+    ROW(last_boxed, "braces_too", "10.3", "between the braces", wrong_boxed<Box::braces_too>),
+    ROW(last_boxed, "one_brace", "10.3", "between the braces", wrong_boxed<Box::one_brace>),
 
     ROW(same_number, "texts_compared", "10.4", "one number in two forms", wrong_same<Same::texts>),
     ROW(same_number, "texts_too", "10.4", "equal texts that are no numbers", wrong_same<Same::texts_too>),
@@ -298,6 +101,21 @@ const kit::Mutants<Impl> table = {
     ROW(same_number, "division_by_zero", "10.4", "a division by zero", wrong_same<Same::zero>),
     ROW(same_number, "products_wrap", "10.4", "use __int128", wrong_same<Same::narrow>),
     ROW(same_number, "products_refused", "10.4", "use __int128", wrong_same<Same::refuses>),
+    ROW(same_number, "no_plus", "10.4", "a plus may stand", wrong_same<Same::no_plus>),
+    ROW(same_number, "no_bare_point", "10.4", "2. is 2", wrong_same<Same::no_bare_point>),
+    ROW(same_number, "point_first", "10.4", "before the point", wrong_same<Same::point_first>),
+    ROW(same_number, "inner_sign", "10.4", "in front of the fraction", wrong_same<Same::inner_sign>),
+    ROW(same_number, "exponent", "10.4", "an e is no part", wrong_same<Same::exponent>),
+    ROW(same_number, "comma_decimals", "10.4", "behind the point", wrong_same<Same::comma_decimals>),
+    ROW(same_number, "long_first_group", "10.4", "in the wrong place", wrong_same<Same::long_first_group>),
+    ROW(same_number, "comma_fraction", "10.4", "no commas in a fraction", wrong_same<Same::comma_fraction>),
+    ROW(same_number, "zeros_kept", "10.4", "zeros at the end", wrong_same<Same::zeros_kept>),
+    ROW(same_number, "trimmed", "10.4", "no space", wrong_same<Same::trimmed>),
+    ROW(same_number, "decimal_zeros", "10.4", "not the zeros behind the point", wrong_same<Same::decimal_zeros>),
+    ROW(same_number, "decimals_added", "10.4", "the sign belongs to", wrong_same<Same::decimals_added>),
+    ROW(same_number, "no_signed_fraction", "10.4", "may have a sign in front", wrong_same<Same::no_signed_fraction>),
+    ROW(same_number, "two_points", "10.4", "one point at most", wrong_same<Same::two_points>),
+    ROW(same_number, "decimal_fraction", "10.4", "no point in it", wrong_same<Same::decimal_fraction>),
 
     ROW(pass_at_k, "naive", "10.5", "draws with replacement", wrong_pass<Pass::naive>),
     ROW(pass_at_k, "mean", "10.5", "it is pass@1 for every k", wrong_pass<Pass::mean>),
@@ -309,6 +127,13 @@ const kit::Mutants<Impl> table = {
     ROW(pass_at_k, "binomials", "10.5", "a factorial or a binomial", wrong_pass<Pass::binomials>),
     ROW(pass_at_k, "unchecked", "10.5", "k > n", wrong_pass<Pass::unchecked>),
     ROW(pass_at_k, "clamped", "10.5", "k > n", wrong_pass<Pass::clamps>),
+    ROW(pass_at_k, "whole_factors", "10.5", "of whole numbers", wrong_pass<Pass::whole>),
+    ROW(pass_at_k, "short_loop", "10.5", "one factor too few", wrong_pass<Pass::short_loop>),
+    ROW(pass_at_k, "long_loop", "10.5", "one factor too many", wrong_pass<Pass::long_loop>),
+    ROW(pass_at_k, "wrong_ones", "10.5", "n - c, the wrong ones", wrong_pass<Pass::wrong_ones>),
+    ROW(pass_at_k, "same_total", "10.5", "with replacement", wrong_pass<Pass::same_total>),
+    ROW(pass_at_k, "k_n", "10.5", "k = n are allowed", wrong_pass<Pass::k_n>),
+    ROW(pass_at_k, "in_float", "10.5", "computed in float", wrong_pass<Pass::in_float>),
 
     ROW(hanoi_progress, "per_move", "10.6", "moving to and fro is paid", wrong_progress<Way::per_move>),
     ROW(hanoi_progress, "best_on_the_way", "10.6", "the best position on the way", wrong_progress<Way::best>),
@@ -319,6 +144,11 @@ const kit::Mutants<Impl> table = {
     ROW(hanoi_progress, "negative", "10.6", "worth 0, not less", wrong_progress<Way::negative>),
     ROW(hanoi_progress, "what_is_left", "10.6", "the distance that is left", wrong_progress<Way::left>),
     ROW(hanoi_progress, "solved_is_zero", "10.6", "nothing is left to do", wrong_progress<Way::zero>),
+    ROW(hanoi_progress, "whole_share", "10.6", "of whole numbers", wrong_progress<Way::whole>),
+    ROW(hanoi_progress, "tower", "10.6", "from where it starts", wrong_progress<Way::tower>),
+    ROW(hanoi_progress, "stops", "10.6", "the solution is the end", wrong_progress<Way::stops>),
+    ROW(hanoi_progress, "distance_absolute", "10.6", "worth 0, not less", wrong_progress<Way::absolute>),
+    ROW(hanoi_progress, "too_late", "10.6", "after the moves", wrong_progress<Way::too_late>),
 
     ROW(majority_vote, "tie_to_the_first", "10.7", "a tie goes to whoever stands first", wrong_vote<Vote::first>),
     ROW(majority_vote, "tie_to_the_last", "10.7", "the share that is right", wrong_vote<Vote::last>),
@@ -329,7 +159,10 @@ const kit::Mutants<Impl> table = {
     ROW(majority_vote, "right_ones_pooled", "10.7", "are not one answer", wrong_vote<Vote::pooled>),
     ROW(majority_vote, "nobody", "10.7", "nobody votes", wrong_vote<Vote::no_votes>),
     ROW(majority_vote, "zero_counts", "10.7", "a count of 0", wrong_vote<Vote::zero_counts>),
-    ROW(majority_vote, "not_counted", "10.7", "the first answer is taken", wrong_vote<Vote::position>)};
+    ROW(majority_vote, "not_counted", "10.7", "the first answer is taken", wrong_vote<Vote::position>),
+    ROW(majority_vote, "whole_vote", "10.7", "of whole numbers", wrong_vote<Vote::whole>),
+    ROW(majority_vote, "absolute_majority", "10.7", "more than half", wrong_vote<Vote::absolute>),
+    ROW(majority_vote, "no_check", "10.7", "an index outside", wrong_vote<Vote::no_check>)};
 
 }  // namespace
 }  // namespace pg::lesson10

@@ -41,8 +41,19 @@ const std::vector<std::pair<std::string, Mean>>& mean_mistakes() {
       {"a rank with more tokens counts less: multiply by tokens[r]", Mean::inverse},
       {"this is the mean of rank 0 alone", Mean::first_only},
       {"a number of tokens does not fit in an int: use int64_t", Mean::in_int},
-      {"the sum of the tokens does not fit in an int: use int64_t", Mean::truncated}};
+      {"the sum of the tokens does not fit in an int: use int64_t", Mean::truncated},
+      {"tokens[r] / total is a division of whole numbers, and 0: convert to double first", Mean::whole}};
   return all;
+}
+
+// What to do about an error of the engine.
+std::string diagnosis_of(const std::string& error) {
+  const auto has = [&](const char* words) { return error.find(words) != std::string::npos; };
+  if (has("dtype")) {
+    return "two dtypes meet: Tensor::zeros(shape) is f32; begin with an undefined Tensor, or pass means[0].dtype()";
+  }
+  if (has("item")) return "item() is for one number: a mean may be a tensor of any shape, so use a + b and x * 3.0";
+  return has("token_weighted_mean") ? "there are tokens: refuse only if all ranks have 0" : "";
 }
 
 bool is_wrong(Grader& g, bool wrong, const std::string& input, const std::string& got, const std::string& want,
@@ -58,6 +69,7 @@ void check_token_mean(Grader& g, const Impl& impl) {
       {"gradients [2, 3] of 4 ranks, tokens 7 2 11 4", {2, 3}, f64, {7, 2, 11, 4}},
       {"losses, tokens 4 4", {}, f64, {4, 4}},
       {"gradients [5] of 4 ranks, tokens 2 0 9 0, the means of none are nan", {5}, f64, {2, 0, 9, 0}},
+      {"losses, tokens 0 3 0 4, the means of none are nan", {}, f64, {0, 3, 0, 4}},
       {"losses, tokens 3,000,000,000 and 1,500,000,000", {}, f64, {3'000'000'000, 1'500'000'000}},
       {"losses, tokens 2,000,000,000 and 1,000,000,000", {}, f64, {2'000'000'000, 1'000'000'000}},
       {"gradients [3] f32, tokens 5 3", {3}, f32, {5, 3}},
@@ -70,7 +82,15 @@ void check_token_mean(Grader& g, const Impl& impl) {
     for (const auto& [says, rule] : mean_mistakes()) {
       mistakes.push_back({says, wrong_mean(rule, copies, one.tokens)});
     }
-    const Tensor want = pg::token_weighted_mean(copies, one.tokens), got = impl.token_weighted_mean(means, one.tokens);
+    const Tensor want = pg::token_weighted_mean(copies, one.tokens);
+    Tensor got;
+    try {
+      got = impl.token_weighted_mean(means, one.tokens);
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      g.expect(false, one.input, "an Error: " + text, "a mean", diagnosis_of(text));
+      return;
+    }
     if (is_wrong(g, !got.defined(), one.input, "an undefined tensor", "a tensor", "was the result ever returned?") ||
         is_wrong(g, got.dtype() != want.dtype(), one.input, fmt::format("{}", got.dtype()),
                  fmt::format("{}", want.dtype()), "the result has another dtype than the means") ||
@@ -85,6 +105,10 @@ void check_token_mean(Grader& g, const Impl& impl) {
       }
     }
   }
+  const double kept = impl.token_weighted_mean({Tensor::full({}, NAN, f64), Tensor::full({}, 2, f64)}, {3, 1}).item();
+  g.expect(std::isnan(kept), "losses nan and 2, tokens 3 1", fmt::format("{}", kept), "nan",
+           "a nan of a rank that has tokens must stay: something broke there, and nobody would see it. Ask whether "
+           "tokens[r] is 0, not whether the mean is nan");
   g.expect_error(
       "two ranks without tokens",
       [&] {
@@ -108,8 +132,11 @@ const std::vector<std::pair<std::string, Cut>>& shard_mistakes() {
       {"the unit is ignored: every shard begins at a multiple of it", Cut::no_unit},
       {"the last unit, which n cuts off, is lost: count units rounded up", Cut::whole_units},
       {"a shard reaches beyond n: the last unit may be cut off", Cut::too_far},
+      {"an empty shard is [0, 0): those of the last ranks begin and end at n", Cut::empty_zero},
       {"a shard after the longer ones begins too early: min(r, n % ranks) ranks before it have one more", Cut::shift},
-      {"n does not fit in an int: use int64_t", Cut::in_int}};
+      {"n does not fit in an int: use int64_t", Cut::in_int},
+      {"one shard too many is longer: ranks 0 ... n % ranks - 1 have one more, so r < n % ranks", Cut::one_more},
+      {"the shards overlap: those after a longer one begin later, at r·(n / ranks) + min(r, n % ranks)", Cut::overlap}};
   return all;
 }
 
@@ -184,7 +211,11 @@ const std::vector<std::pair<std::string, Order>>& bucket_mistakes() {
       {"one range for all: it is complete when backward ends, and nothing overlaps", Order::whole},
       {"a range that has exactly least_bytes is closed: >= for >", Order::above},
       {"the last range is empty: nothing is left after the first segment", Order::empty_last},
-      {"ranges of equal size split segments: a range begins where a segment begins", Order::split}};
+      {"ranges of equal size split segments: a range begins where a segment begins", Order::split},
+      {"an element is taken to have 4 bytes: it has element_bytes", Order::four_bytes},
+      {"a number of bytes does not fit in an int: use int64_t", Order::in_int},
+      {"only the elements of segments are counted: gaps count as elements of the range too", Order::segments_alone},
+      {"all ranges end at the end of the slab: each next one ends where the range before it begins", Order::end_stays}};
   return all;
 }
 
@@ -199,10 +230,12 @@ void check_buckets(Grader& g, const Impl& impl) {
     const std::vector<Shard>* ranges;
     int64_t least, element;
   };
-  const std::vector<Shard> none, one_only = {{0, 7}};
-  for (const Case& one : {Case{&equal, 64, 4}, Case{&embedding_first, 100, 4}, Case{&embedding_first, 60, 4},
-                          Case{&small_first, 64, 4}, Case{&small_first, 100, 8}, Case{&embedding_first, 0, 4},
-                          Case{&embedding_first, 1 << 20, 2}, Case{&one_only, 100, 4}, Case{&none, 8, 4}}) {
+  const std::vector<Shard> none, one_only = {{0, 7}}, odd = {{0, 5}, {5, 20}, {21, 37}, {37, 52}},
+                                 huge = {{0, 100}, {100, 1'200'000'000}, {1'200'000'000, 2'400'000'000}};
+  for (const Case& one :
+       {Case{&equal, 64, 4}, Case{&embedding_first, 100, 4}, Case{&embedding_first, 60, 4}, Case{&small_first, 64, 4},
+        Case{&small_first, 100, 8}, Case{&embedding_first, 0, 4}, Case{&embedding_first, 1 << 20, 2},
+        Case{&one_only, 100, 4}, Case{&none, 8, 4}, Case{&odd, 70, 4}, Case{&huge, 1'000'000'000, 4}}) {
     std::vector<Segment> segments;
     std::string text;
     for (const Shard& s : *one.ranges) {
@@ -228,7 +261,7 @@ void check_buckets(Grader& g, const Impl& impl) {
       return;
     }
   }
-  g.note("nine slabs, with gaps, remainders and an embedding at the beginning");
+  g.note("eleven slabs, with gaps, remainders and an embedding at the beginning");
 }
 
 }  // namespace pg::lesson12

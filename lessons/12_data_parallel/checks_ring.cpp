@@ -20,6 +20,7 @@ struct Rule {
   int send, receive, sign = -1;
   Store store = Store::add;
   Chunks chunks = Chunks::right;
+  bool at_front = false;  // it is stored at x[0 + i], not at x[begin + i]
 };
 constexpr Rule kReduce{0, -1, -1, Store::add}, kGather{1, 0, -1, Store::overwrite};
 
@@ -42,7 +43,7 @@ std::optional<Rows> after(const Rows& before, int step, const Rule& rule) {
     const Shard into = chunk_of(length, r + rule.receive + rule.sign * step, n, rule.chunks);
     if (from.size() != into.size()) return {};
     for (int64_t i = 0; i < into.size(); ++i) {
-      float& x = rows[static_cast<size_t>(r)][static_cast<size_t>(into.begin + i)];
+      float& x = rows[static_cast<size_t>(r)][static_cast<size_t>((rule.at_front ? 0 : into.begin) + i)];
       const float came = before[static_cast<size_t>(left)][static_cast<size_t>(from.begin + i)];
       if (rule.store == Store::add) x += came;
       if (rule.store == Store::overwrite) x = came;
@@ -84,7 +85,9 @@ const std::vector<Named>& mistakes_of(Phase phase) {
       {"chunks of N / n elements: the last elements belong to none; take pg::shard_of",
        {0, -1, -1, Store::add, Chunks::floor}},
       {"all chunks are rounded up, the last is short: the first are longer by one; take pg::shard_of",
-       {0, -1, -1, Store::add, Chunks::ceiling}}};
+       {0, -1, -1, Store::add, Chunks::ceiling}},
+      {"what came is added at the beginning of x: its place is x[begin + i], of the chunk",
+       {0, -1, -1, Store::add, Chunks::right, true}}};
   static const std::vector<Named> gather = {
       {"a negative index as unsigned is a huge one: it is right only where n is a power of 2; add n first",
        {1, 0, -1, Store::overwrite, Chunks::of_unsigned}},
@@ -101,7 +104,9 @@ const std::vector<Named>& mistakes_of(Phase phase) {
       {"chunks of N / n elements: the last elements belong to none; take pg::shard_of",
        {1, 0, -1, Store::overwrite, Chunks::floor}},
       {"all chunks are rounded up, the last is short: the first are longer by one; take pg::shard_of",
-       {1, 0, -1, Store::overwrite, Chunks::ceiling}}};
+       {1, 0, -1, Store::overwrite, Chunks::ceiling}},
+      {"what came is put at the beginning of x: its place is x[begin + i], of the chunk",
+       {1, 0, -1, Store::overwrite, Chunks::right, true}}};
   return phase == Phase::reduce ? reduce : gather;
 }
 
@@ -149,6 +154,9 @@ bool check_step(Grader& g, const Impl& impl, Phase phase, const Rows& before, in
   for (const Named& one : mistakes_of(phase)) {
     if (const auto rows = after(before, step, one.rule)) mistakes.push_back({one.says, value_of(*rows)});
   }
+  Rows all_steps = before;
+  for (int s = 0; s < n - 1; ++s) all_steps = *after(all_steps, s, right);
+  if (n > 2) mistakes.push_back({"all steps of the phase were made: one call is one step", value_of(all_steps)});
   if (!g.equal(input + ": the elements of all ranks", value_of(got), value_of(*after(before, step, right)),
                {.rtol = 0, .mistakes = mistakes})) {
     return false;

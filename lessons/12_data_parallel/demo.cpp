@@ -51,8 +51,9 @@ void show_table(kit::Demo& demo, const Impl& impl) {
   }
   demo.gap();
   demo.say(
-      "The 2 wanders around and grows. After three steps each rank has one complete sum, a 4, and not the one with its "
-      "own number. Three more steps pass the 4s on.");
+      "Each sum grows by one in each step, on the next rank. After three steps each rank has one complete sum, a 4, "
+      "and "
+      "not in the chunk with its own number. Three more steps pass the 4s on.");
 }
 
 void show_bytes(kit::Demo& demo, const Impl& impl) {

@@ -130,9 +130,8 @@ void show_gradients(kit::Demo& demo, const Impl& impl) {
   const double wrong = impl.token_weighted_mean(losses, std::vector<int64_t>(kRanks, 1)).item();
   demo.say(
       "The loss of the batch is {:.4f}; the mean of the four means is {:.4f}. With the right weights four processes "
-      "have "
-      "the gradient of one process that computes the quarters one after the other and adds them up. Both add in the "
-      "order of the ranks, so there is no rounding to excuse.",
+      "have the gradient of one process that computes the quarters one after the other and adds them up. Both add in "
+      "the order of the ranks, so not even the rounding differs.",
       right, wrong);
   demo.claim("bits that differ between 4 ranks and 1 rank", static_cast<double>(different_bits(one, shared.all())),
              "bits", kit::equals(0));

@@ -1,6 +1,8 @@
 // Wrong answers to lesson 12. The checks must call each WRONG and say why; everything else must stay ok.
 #include "lessons/kit/mutants.h"
 
+#include <cmath>
+
 #include "lessons/12_data_parallel/answers.h"
 #include "lessons/12_data_parallel/wrong.h"
 
@@ -29,7 +31,10 @@ enum class Step {
   ceiling,
   all_elements,
   add,
-  in_pieces
+  in_pieces,
+  no_offset,
+  sent_size,
+  every_step
 };
 
 // Rank r sends chunk r + send - step and receives chunk r + receive - step, with a mistake.
@@ -55,7 +60,9 @@ void wrong_step(Ring& ring, std::span<float> x, int step) {
   if (mistake == Step::from_1) --out, --in;
   std::span<float> sent = chunk(r + out), into = chunk(r + in);
   if (mistake == Step::all_elements) sent = x;
+  if (mistake == Step::no_offset) into = x.first(into.size());
   std::vector<float> received(mistake == Step::all_elements ? x.size() : into.size());
+  if (mistake == Step::sent_size) received.resize(sent.size());
   const bool first = mistake == Step::send_first || (mistake != Step::receive_first && r % 2 == 0);
   const auto send_it = [&] {
     if (mistake == Step::one_silent && r == 0) return;
@@ -90,6 +97,11 @@ void wrong_step(Ring& ring, std::span<float> x, int step) {
     }
   }
 }
+// All steps of the phase in each call.
+template <int send, int receive, bool adds>
+void whole_phase(Ring& ring, std::span<float> x, int) {
+  for (int step = 0; step < ring.size() - 1; ++step) wrong_step<Step::every_step, send, receive, adds>(ring, x, step);
+}
 template <Step mistake>
 constexpr auto wrong_reduce = wrong_step<mistake, 0, -1, true>;
 template <Step mistake>
@@ -99,6 +111,49 @@ template <Mean mistake>
 Tensor mean(const std::vector<Tensor>& means, const std::vector<int64_t>& tokens) {
   return wrong_mean(mistake, means, tokens);
 }
+// Begins with rank 0, tokens or not.
+Tensor mean_from_rank_0(const std::vector<Tensor>& means, const std::vector<int64_t>& tokens) {
+  Tensor sum = means[0] * static_cast<double>(tokens[0]);
+  double total = static_cast<double>(tokens[0]);
+  for (size_t r = 1; r < means.size(); ++r) {
+    if (tokens[r] == 0) continue;
+    sum = sum + means[r] * static_cast<double>(tokens[r]);
+    total += static_cast<double>(tokens[r]);
+  }
+  check(total > 0, "token_weighted_mean: no tokens");
+  return sum / total;
+}
+// Leaves out every mean that is nan.
+Tensor mean_without_nan(const std::vector<Tensor>& means, const std::vector<int64_t>& tokens) {
+  std::vector<int64_t> counted = tokens;
+  for (size_t r = 0; r < means.size(); ++r) {
+    for (const double x : means[r].to_vector())
+      if (std::isnan(x)) counted[r] = 0;
+  }
+  return wrong_mean(Mean::right, means, counted);
+}
+Tensor mean_as_number(const std::vector<Tensor>& means, const std::vector<int64_t>& tokens) {
+  double sum = 0, total = 0;
+  for (size_t r = 0; r < means.size(); ++r) {
+    if (tokens[r] == 0) continue;
+    sum += means[r].item() * static_cast<double>(tokens[r]);
+    total += static_cast<double>(tokens[r]);
+  }
+  check(total > 0, "token_weighted_mean: no tokens");
+  return Tensor::full({}, sum / total, means[0].dtype());
+}
+Tensor mean_from_zeros(const std::vector<Tensor>& means, const std::vector<int64_t>& tokens) {
+  Tensor sum = Tensor::zeros(means[0].shape());
+  double total = 0;
+  for (size_t r = 0; r < means.size(); ++r) {
+    if (tokens[r] == 0) continue;
+    sum = sum + means[r] * static_cast<double>(tokens[r]);
+    total += static_cast<double>(tokens[r]);
+  }
+  check(total > 0, "token_weighted_mean: no tokens");
+  return sum / total;
+}
+
 template <Cut mistake>
 Shard shard(int64_t n, int rank, int ranks, int64_t unit) {
   return wrong_shard(mistake, n, rank, ranks, unit);
@@ -148,6 +203,10 @@ const kit::Mutants<Impl> kTable = {
         wrong_reduce<Step::all_elements>),
     ROW(ring_reduce_step, "reduce_in_pieces", "12.1", "in one message", wrong_reduce<Step::in_pieces>),
 
+    ROW(ring_reduce_step, "reduce_no_offset", "12.1", "x[begin + i]", wrong_reduce<Step::no_offset>),
+    ROW(ring_reduce_step, "reduce_sent_size", "12.1", "the lengths differ", wrong_reduce<Step::sent_size>),
+    ROW(ring_reduce_step, "reduce_whole_phase", "12.1", "one call is one step", (whole_phase<0, -1, true>)),
+
     ROW(ring_gather_step, "gather_negative", "12.2", "in C++ -1 % 4 is -1", wrong_gather<Step::negative>),
     ROW(ring_gather_step, "gather_not_wrapped", "12.2", "modulo n", wrong_gather<Step::not_wrapped>),
     ROW(ring_gather_step, "gather_send_first", "12.2", "all ranks send first", wrong_gather<Step::send_first>),
@@ -167,6 +226,10 @@ const kit::Mutants<Impl> kTable = {
     ROW(ring_gather_step, "gather_all_elements", "12.2", "more is sent than one chunk",
         wrong_gather<Step::all_elements>),
 
+    ROW(ring_gather_step, "gather_no_offset", "12.2", "x[begin + i]", wrong_gather<Step::no_offset>),
+    ROW(ring_gather_step, "gather_sent_size", "12.2", "the lengths differ", wrong_gather<Step::sent_size>),
+    ROW(ring_gather_step, "gather_whole_phase", "12.2", "one call is one step", (whole_phase<1, 0, false>)),
+
     ROW(token_weighted_mean, "mean_of_means", "12.3", "the mean of the means: each token", mean<Mean::of_means>),
     ROW(token_weighted_mean, "mean_of_some", "12.3", "the mean of the means", mean<Mean::of_some>),
     ROW(token_weighted_mean, "mean_not_divided", "12.3", "the sum is not divided", mean<Mean::no_division>),
@@ -182,6 +245,12 @@ const kit::Mutants<Impl> kTable = {
     ROW(token_weighted_mean, "mean_in_place", "12.3", "an input was written to", mean<Mean::in_place>),
     ROW(token_weighted_mean, "mean_in_float", "12.3", "another dtype", mean<Mean::in_float>),
 
+    ROW(token_weighted_mean, "mean_from_rank_0", "12.3", "0 times nan", mean_from_rank_0),
+    ROW(token_weighted_mean, "mean_without_nan", "12.3", "a nan of a rank that has tokens", mean_without_nan),
+    ROW(token_weighted_mean, "mean_as_number", "12.3", "a tensor of any shape", mean_as_number),
+    ROW(token_weighted_mean, "mean_from_zeros", "12.3", "zeros(shape) is f32", mean_from_zeros),
+    ROW(token_weighted_mean, "mean_whole_numbers", "12.3", "whole numbers", mean<Mean::whole>),
+
     ROW(shard_of, "shard_lost", "12.4", "elements are lost", shard<Cut::lost>),
     ROW(shard_of, "shard_last_long", "12.4", "the whole remainder", shard<Cut::last_long>),
     ROW(shard_of, "shard_last_short", "12.4", "the last is short", shard<Cut::last_short>),
@@ -196,6 +265,10 @@ const kit::Mutants<Impl> kTable = {
     ROW(shard_of, "shard_in_int", "12.4", "does not fit in an int", shard<Cut::in_int>),
     ROW(shard_of, "shard_in_double", "12.4", "a double has 53", shard_in_double),
 
+    ROW(shard_of, "shard_one_more", "12.4", "one shard too many is longer", shard<Cut::one_more>),
+    ROW(shard_of, "shard_overlap", "12.4", "the shards overlap", shard<Cut::overlap>),
+    ROW(shard_of, "shard_empty_zero", "12.4", "an empty shard", shard<Cut::empty_zero>),
+
     ROW(gradient_buckets, "buckets_forward", "12.5", "the order of forward", buckets<Order::forward>),
     ROW(gradient_buckets, "buckets_reversed", "12.5", "in the wrong order", buckets<Order::reversed>),
     ROW(gradient_buckets, "buckets_rest_lost", "12.5", "the remainder is lost", buckets<Order::rest_lost>),
@@ -209,7 +282,11 @@ const kit::Mutants<Impl> kTable = {
     ROW(gradient_buckets, "buckets_whole", "12.5", "one range for all", buckets<Order::whole>),
     ROW(gradient_buckets, "buckets_above", "12.5", ">= for >", buckets<Order::above>),
     ROW(gradient_buckets, "buckets_empty_last", "12.5", "the last range is empty", buckets<Order::empty_last>),
-    ROW(gradient_buckets, "buckets_split", "12.5", "split segments", buckets<Order::split>)};
+    ROW(gradient_buckets, "buckets_split", "12.5", "split segments", buckets<Order::split>),
+    ROW(gradient_buckets, "buckets_four_bytes", "12.5", "taken to have 4 bytes", buckets<Order::four_bytes>),
+    ROW(gradient_buckets, "buckets_in_int", "12.5", "does not fit in an int", buckets<Order::in_int>),
+    ROW(gradient_buckets, "buckets_segments_alone", "12.5", "gaps count", buckets<Order::segments_alone>),
+    ROW(gradient_buckets, "buckets_end_stays", "12.5", "where the range before it begins", buckets<Order::end_stays>)};
 
 }  // namespace
 }  // namespace pg::lesson12

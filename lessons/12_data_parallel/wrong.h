@@ -1,6 +1,7 @@
 #pragma once
 // Wrong forms of the functions of lesson 12 that need no ring: what the checks name, and the mutants' answers.
 #include <algorithm>
+#include <numeric>
 
 #include "autograd/ops.h"
 #include "lessons/12_data_parallel/lesson.h"
@@ -22,7 +23,8 @@ enum class Mean {
   truncated,
   unchecked,
   in_place,
-  in_float
+  in_float,
+  whole
 };
 inline Tensor wrong_mean(Mean mistake, const std::vector<Tensor>& means, const std::vector<int64_t>& tokens) {
   Tensor sum;
@@ -33,6 +35,10 @@ inline Tensor wrong_mean(Mean mistake, const std::vector<Tensor>& means, const s
     if (tokens[r] == 0 && mistake != Mean::empty_rank && mistake != Mean::of_means) continue;
     if (mistake == Mean::in_int) weight = static_cast<double>(static_cast<int32_t>(tokens[r]));
     if (mistake == Mean::inverse) weight = 1 / weight;
+    if (mistake == Mean::whole) {
+      const int64_t all = std::accumulate(tokens.begin(), tokens.end(), int64_t{0});
+      weight = static_cast<double>(tokens[r] / all);
+    }
     if (mistake == Mean::of_means || mistake == Mean::of_some || mistake == Mean::sum_of_means) weight = 1;
     const Tensor x = mistake == Mean::in_float ? means[r].to(f32) : means[r];
     const Tensor term = x * weight;
@@ -42,10 +48,11 @@ inline Tensor wrong_mean(Mean mistake, const std::vector<Tensor>& means, const s
     ranks += 1;
     if (mistake == Mean::first_only) break;
   }
-  if (mistake != Mean::unchecked) check(sum.defined() && total != 0, "token_weighted_mean: no tokens");
+  if (mistake != Mean::unchecked)
+    check(sum.defined() && (total != 0 || mistake == Mean::whole), "token_weighted_mean: no tokens");
   if (!sum.defined()) return zeros_like(means[0]);
   if (mistake == Mean::of_means) total = static_cast<double>(means.size());
-  if (mistake == Mean::no_division || mistake == Mean::sum_of_means) total = 1;
+  if (mistake == Mean::no_division || mistake == Mean::sum_of_means || mistake == Mean::whole) total = 1;
   if (mistake == Mean::twice) total *= ranks;
   if (mistake == Mean::by_ranks) total = ranks;
   if (mistake == Mean::truncated) total = static_cast<double>(small_total);
@@ -67,7 +74,10 @@ enum class Cut {
   whole_units,
   too_far,
   shift,
-  in_int
+  in_int,
+  one_more,
+  overlap,
+  empty_zero
 };
 inline Shard wrong_shard(Cut mistake, int64_t n, int rank, int ranks, int64_t unit) {
   if (mistake == Cut::in_int) n = static_cast<int32_t>(n);
@@ -87,6 +97,12 @@ inline Shard wrong_shard(Cut mistake, int64_t n, int rank, int ranks, int64_t un
   };
   Shard shard{begin(rank), begin(rank + 1)};
   if (mistake == Cut::shift) shard.end = shard.begin + (each + (rank < more)) * unit;
+  if (mistake == Cut::one_more) shard.end = std::min(n, shard.begin + (each + (rank <= more)) * unit);
+  if (mistake == Cut::overlap) {
+    shard.begin = std::min(n, rank * each * unit);
+    shard.end = std::min(n, shard.begin + (each + (rank < more)) * unit);
+  }
+  if (mistake == Cut::empty_zero && shard.size() == 0) shard = {0, 0};
   if (mistake == Cut::inclusive) --shard.end;
   if (mistake == Cut::size_for_end) shard.end -= shard.begin;
   return shard;
@@ -107,13 +123,18 @@ enum class Order {
   whole,
   above,
   empty_last,
-  split
+  split,
+  four_bytes,
+  in_int,
+  segments_alone,
+  end_stays
 };
 inline std::vector<Shard> wrong_buckets(Order mistake, const std::vector<Segment>& segments, int64_t least,
                                         int64_t element) {
   std::vector<Shard> ranges;
   if (segments.empty()) return ranges;
   if (mistake == Order::elements) element = 1;
+  if (mistake == Order::four_bytes) element = 4;
   if (mistake == Order::single) least = 0;
   const int64_t slab_end = segments.back().end;
   if (mistake == Order::whole) return {{0, slab_end}};
@@ -137,7 +158,13 @@ inline std::vector<Shard> wrong_buckets(Order mistake, const std::vector<Segment
   if (mistake == Order::embedding_twice || stop == 1) ranges.push_back({0, first_end});
   int64_t end = slab_end;
   for (size_t i = segments.size(); i-- > stop;) {
-    const int64_t begin = segments[i].begin, bytes = (end - begin) * element;
+    const int64_t begin = segments[i].begin;
+    int64_t bytes = (end - begin) * element;
+    if (mistake == Order::in_int) bytes = static_cast<int32_t>(static_cast<uint32_t>(bytes));
+    if (mistake == Order::segments_alone) {
+      bytes = 0;
+      for (const Segment& s : segments) bytes += s.begin >= begin && s.end <= end ? (s.end - s.begin) * element : 0;
+    }
     if (mistake == Order::cap && bytes > least && i + 1 < segments.size() && segments[i + 1].begin < end) {
       ranges.push_back({segments[i + 1].begin, end});
       end = segments[i + 1].begin;
@@ -148,7 +175,7 @@ inline std::vector<Shard> wrong_buckets(Order mistake, const std::vector<Segment
     if (last && !full && mistake == Order::rest_merged && !ranges.empty()) {
       ranges.back().begin = begin;
     } else {
-      ranges.push_back({begin, end});
+      ranges.push_back({begin, mistake == Order::end_stays ? slab_end : end});
     }
     end = begin;
   }

@@ -34,6 +34,27 @@ bool Unchanged::expect(Grader& g, const std::string& input) const {
   return !g.failed();
 }
 
+bool runs(Grader& g, const std::string& input, const std::function<void()>& call,
+          const std::vector<std::pair<std::string, std::string>>& says) {
+  try {
+    call();
+    return true;
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    std::string diagnosis;
+    if (text.find("dtype") != std::string::npos) {
+      diagnosis =
+          "two dtypes meet: make new tensors in the dtype of the input, with x.to(dtype) or zeros(shape, dtype)";
+    }
+    for (const auto& [words, sentence] : says) {
+      if (text.find(words) == std::string::npos) continue;
+      diagnosis = sentence;
+      break;
+    }
+    return g.expect(false, input, "an Error: " + text, "a result", diagnosis);
+  }
+}
+
 void refuses(Grader& g, const std::string& input, const std::function<void()>& call) {
   bool refused = false;
   try {
@@ -203,13 +224,7 @@ std::vector<kit::Check<Impl>> checks() {
 
 Impl reference() {
   return {.rope = pg::rope,
-          .decode =
-              [](const KvSlot& slot, const Tensor& q, const Tensor& k, const Tensor& v, const Rope& options) {
-                slot.store(pg::rope(k, options, slot.before), v);
-                AttentionOptions attend;
-                attend.kv_len = slot.after;
-                return pg::attention(pg::rope(q, options, slot.before), slot.k, slot.v, attend);
-              },
+          .decode = decode_by_rows,
           .repeat_heads =
               [](const Tensor& x, int64_t heads) {
                 check(heads % x.size(1) == 0, "repeat_heads: {} does not divide {}", x.size(1), heads);
@@ -255,11 +270,13 @@ Impl reference() {
               [](Linear& layer) {
                 check(!layer.lora.empty(), "merge_lora: the layer has no adapters");
                 check(!layer.lora_merged, "merge_lora: the layer is merged already");
+                // The rows of the unit matrix, sent through the layer without its bias, give the transposed sum.
                 NoGrad no_grad;
-                for (const LoraAdapter& one : layer.lora) {
-                  const Tensor rows = layer.weight.detach().view_slice(0, one.begin, one.end);
-                  rows.copy_from(rows + linear(one.b, transpose(one.a)) * one.scale);
-                }
+                Linear unbiased = layer;
+                unbiased.bias = Tensor();
+                const Tensor ids = Tensor::arange(layer.weight.size(1), i32);
+                const Tensor unit = one_hot(ids, layer.weight.size(1), layer.weight.dtype());
+                layer.weight.detach().copy_from(transpose(unbiased(unit)));
                 layer.lora_merged = true;
               },
           .mask_tokens = pg::mask_tokens,

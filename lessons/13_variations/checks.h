@@ -12,6 +12,8 @@ namespace pg::lesson13 {
 // checks_rope.cpp
 void check_rope(kit::Grader& g, const Impl& impl);
 void check_decode(kit::Grader& g, const Impl& impl);
+// 13.2, row by row, by pg::rope from position 0 and by a softmax.
+Tensor decode_by_rows(const KvSlot& slot, const Tensor& q, const Tensor& k, const Tensor& v, const Rope& options);
 // checks_heads.cpp
 void check_repeat_heads(kit::Grader& g, const Impl& impl);
 void check_absorbed(kit::Grader& g, const Impl& impl);
@@ -45,6 +47,10 @@ using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 bool same_gradients(kit::Grader& g, const std::string& input, const Function& got, const Function& want,
                     const NamedInputs& inputs);
 
+// Runs `call`, which should not throw. If it throws an Error, that is WRONG: with the diagnosis of the first pair whose
+// words are in the Error's text, else with one for two dtypes, or "".
+bool runs(kit::Grader& g, const std::string& input, const std::function<void()>& call,
+          const std::vector<std::pair<std::string, std::string>>& says = {});
 // `call` must throw an Error.
 void refuses(kit::Grader& g, const std::string& input, const std::function<void()>& call);
 

@@ -26,12 +26,13 @@ std::vector<int32_t> each(int64_t heads, F of) {
 
 void check_repeat_heads(Grader& g, const Impl& impl) {
   struct Case {
-    int64_t shared, heads;
+    int64_t shared, heads, rows, steps, size;
   };
-  for (const Case& one : {Case{2, 6}, Case{3, 6}, Case{1, 5}, Case{3, 3}}) {
+  for (const Case& one : {Case{2, 6, 2, 5, 4}, Case{3, 6, 1, 7, 2}, Case{1, 5, 3, 4, 6}, Case{3, 3, 3, 2, 7}}) {
     const int64_t shared = one.shared, heads = one.heads, groups = heads / shared, last = shared - 1;
-    const Tensor x = random_tensor({2, shared, 5, 4}, 140 + static_cast<uint64_t>(heads));
-    const std::string input = fmt::format("x [2, {}, 5, 4], {} heads", shared, heads);
+    const int64_t rows = one.rows, steps = one.steps, size = one.size;
+    const Tensor x = random_tensor({rows, shared, steps, size}, 140 + static_cast<uint64_t>(heads));
+    const std::string input = fmt::format("x [{}, {}, {}, {}], {} heads", rows, shared, steps, size, heads);
     const std::vector<Mistake> mistakes = {
         {"this is x itself: its heads must be repeated", x},
         {"tiled, 0 1 2 0 1 2: neighbouring heads of queries share one, 0 0 1 1 2 2",
@@ -41,16 +42,19 @@ void check_repeat_heads(Grader& g, const Impl& impl) {
         {"all read the first head", heads_of(x, each(heads, [](int64_t) { return 0; }))},
         {"the groups are in reversed order", heads_of(x, each(heads, [&](int64_t h) { return last - h / groups; }))},
         {"the positions are repeated, not the heads: the new axis comes behind the heads, before T",
-         reshape(expand(unsqueeze(x, 3), {-1, -1, -1, groups, -1}), {2, heads, 5, 4})},
+         reshape(expand(unsqueeze(x, 3), {-1, -1, -1, groups, -1}), {rows, heads, steps, size})},
         {"the rows of the batch are mixed with the heads: repeat along dim 1",
-         reshape(expand(unsqueeze(x, 0), {groups, -1, -1, -1, -1}), {2, heads, 5, 4})},
+         reshape(expand(unsqueeze(x, 0), {groups, -1, -1, -1, -1}), {rows, heads, steps, size})},
+        {"each head is repeated `heads` times: that is the number of heads of the result",
+         heads_of(x, each(shared * heads, [&](int64_t h) { return h / heads; }))},
         {"divided by the size of the group: each head reads the whole key",
          heads_of(x, each(heads, [&](int64_t h) { return h / groups; })) / static_cast<double>(groups)}};
     const Unchanged inputs({x});
     const Tensor want = heads_of(x, each(heads, [&](int64_t h) { return h / groups; }));
     const Tensor got = impl.repeat_heads(x, heads);
     if (!inputs.expect(g, input) || !same_tensor(g, input, got, want, {.mistakes = mistakes})) return;
-    const Tensor q = random_tensor({2, heads, 5, 4}, 141), v = random_tensor({2, shared, 5, 4}, 142);
+    const Tensor q = random_tensor({rows, heads, steps, size}, 141),
+                 v = random_tensor({rows, shared, steps, size}, 142);
     g.equal(input + ": attention with the copies, as pg::attention has it with Hkv heads",
             pg::attention(q, got, impl.repeat_heads(v, heads)), pg::attention(q, x, v));
   }
@@ -101,7 +105,7 @@ struct Form {
   bool transposed_k_up = false;  // only where d_n = d_c
   Tensor k_up = {}, v_up = {};   // other matrices [H·d, d_c]
   bool v_of_next_head = false, head_last = false, not_joined = false, unordered = false, late = false,
-       last_channels = false;
+       last_channels = false, head_0 = false;
 };
 Tensor plain_form(const Latents& x, const Form& how = {}) {
   const int64_t heads = x.heads(), steps = x.in.q_nope.size(2), keys = x.in.latent.size(2);
@@ -116,8 +120,10 @@ Tensor plain_form(const Latents& x, const Form& how = {}) {
       how.scale > 0 ? how.scale : 1 / std::sqrt(static_cast<double>(x.in.q_nope.size(3) + x.in.q_rope.size(3)));
   std::vector<Tensor> results;
   for (int64_t h = 0; h < heads; ++h) {
-    const Tensor w_k = x.w(how.k_up.defined() ? how.k_up : x.k_up, h);
-    const Tensor w_v = x.w(how.v_up.defined() ? how.v_up : x.v_up, how.v_of_next_head ? (h + 1) % heads : h);
+    const Tensor w_k = x.w(how.k_up.defined() ? how.k_up : x.k_up, how.head_0 ? 0 : h);
+    const Tensor w_v = x.w(how.v_up.defined() ? how.v_up : x.v_up, how.head_0           ? 0
+                                                                   : how.v_of_next_head ? (h + 1) % heads
+                                                                                        : h);
     const Tensor k = matmul(latent, how.transposed_k_up ? w_k : transpose(w_k));
     Tensor scores = matmul(select(x.in.q_nope, 1, h), transpose(k));
     if (how.rotary) scores = scores + matmul(select(x.in.q_rope, 1, h), transpose(squeeze(x.in.k_rope, 1)));
@@ -156,6 +162,10 @@ std::vector<Mistake> latent_mistakes(const Latents& x, const Sizes& z) {
       {"scores are divided by √d_n: the rotated channels count too, √(d_n + d_r)",
        plain_form(x, {.scale = root(z.d_n)})},
       {"the scale 1/√(d_n + d_r) is missing", plain_form(x, {.scale = 1})},
+      {"scores are divided by d_n + d_r: the root is missing",
+       plain_form(x, {.scale = 1.0 / static_cast<double>(z.d_n + z.d_r)})},
+      {"all heads use the matrices of head 0: head h has its own rows of k_up and v_up",
+       plain_form(x, {.head_0 = true})},
       {"the future is not masked", plain_form(x, {.causal = false})},
       {"the rotated parts are missing: the query is [W_ukᵀ·q_nope ; q_rope], the key [latent ; k_rope]",
        plain_form(x, {.rotary = false})},

@@ -32,15 +32,18 @@ bool learns(Grader& g, const Linear& layer, const std::string& input, const Tens
                  "A and B are both zero: each one's gradient is a product with the other, so nothing is ever learned");
 }
 
-bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, bool bias, DType dtype) {
-  const LoraConfig config{.rank = 3, .alpha = 5};
-  const std::string input =
-      fmt::format("weight [{}, {}] {}, {}, rank 3, alpha 5", out, in, dtype, bias ? "a bias" : "no bias");
+bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, bool bias, DType dtype,
+                       const LoraConfig& config) {
+  const int64_t rank = config.rank;
+  const double alpha = config.alpha, r = static_cast<double>(rank);
+  const std::string input = fmt::format("weight [{}, {}] {}, {}, rank {}, alpha {}", out, in, dtype,
+                                        bias ? "a bias" : "no bias", rank, alpha);
   Linear layer = random_layer(in, out, bias, 170, dtype);
   const Tensor weight = layer.weight.detach().clone(), x = random_tensor({2, 4, in}, 171, dtype);
   const Tensor before = layer(x).detach(), held = layer.weight;
   Generator random(173), same(173);
-  impl.add_lora(layer, config, random);
+  const std::string no_bias = "a layer may have no bias: it may be undefined, so ask layer.bias.defined() first";
+  if (!runs(g, input, [&] { impl.add_lora(layer, config, random); }, {{"undefined", no_bias}})) return false;
   if (!require(g, layer.lora.size() == 1, input + ": adapters", fmt::format("{}", layer.lora.size()), "1",
                layer.lora.empty() ? "nothing was appended: layer.lora.push_back(adapter)"
                                   : "one adapter for the whole layer is enough") ||
@@ -50,15 +53,15 @@ bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, boo
   }
   LoraAdapter& adapter = layer.lora[0];
   const auto shape_text = [](const Tensor& t) { return t.defined() ? fmt::format("{}", t.shape()) : "undefined"; };
-  require(g, adapter.a.defined() && adapter.a.shape() == Shape{3, in}, input + ": A", shape_text(adapter.a),
-          fmt::format("[3, {}]", in), "A [rank, in] reads x");
-  require(g, adapter.b.defined() && adapter.b.shape() == Shape{out, 3}, input + ": B", shape_text(adapter.b),
-          fmt::format("[{}, 3]", out), "B [out, rank] writes the result");
+  require(g, adapter.a.defined() && adapter.a.shape() == Shape{rank, in}, input + ": A", shape_text(adapter.a),
+          fmt::format("[{}, {}]", rank, in), "A [rank, in] reads x; the rank is config.rank");
+  require(g, adapter.b.defined() && adapter.b.shape() == Shape{out, rank}, input + ": B", shape_text(adapter.b),
+          fmt::format("[{}, {}]", out, rank), "B [out, rank] writes the result; the rank is config.rank");
   require(g, adapter.begin == 0 && adapter.end == out, input + ": rows",
           fmt::format("{} to {}", adapter.begin, adapter.end), fmt::format("0 to {}", out),
           ".begin = 0, .end = out: all rows of the weight");
   if (g.failed()) return false;
-  const Tensor a = adapter.a.detach(), b = adapter.b.detach(), zero = Tensor::zeros({out, 3}, dtype);
+  const Tensor a = adapter.a.detach(), b = adapter.b.detach(), zero = Tensor::zeros({out, rank}, dtype);
   require(g, a.dtype() == dtype && b.dtype() == dtype, input + ": dtypes of A and B",
           fmt::format("{} and {}", a.dtype(), b.dtype()), fmt::format("{}", dtype),
           "both have the weight's dtype: pass layer.weight.dtype()");
@@ -73,28 +76,29 @@ bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, boo
   if (g.failed()) return false;
   const auto uniform = [&](double width) {
     Generator again(173);
-    return kit::Value(Tensor::uniform({3, in}, -width, width, again, dtype));
+    return kit::Value(Tensor::uniform({rank, in}, -width, width, again, dtype));
   };
-  Generator normal(173);
+  Generator normal(173), from_0(173);
   std::vector<Mistake> draws = {
-      {"uniform in ±1/√rank: A reads `in` channels, so it is ±1/√in", uniform(1 / std::sqrt(3.0))},
+      {"uniform in ±1/√rank: A reads `in` channels, so it is ±1/√in", uniform(1 / std::sqrt(r))},
       {"uniform in ±1/√out: A reads `in` channels, so it is ±1/√in", uniform(1 / std::sqrt(static_cast<double>(out)))},
       {"uniform in ±1/in: the root is missing, ±1/√in", uniform(bound * bound)},
       {"uniform in ±1: it is ±1/√in", uniform(1)},
       {"normal, not uniform: Tensor::uniform(shape, -1/√in, 1/√in, generator, dtype)",
-       Tensor::normal({3, in}, 0, bound, normal, dtype)}};
+       Tensor::normal({rank, in}, 0, bound, normal, dtype)},
+      {"uniform from 0 to 1/√in: A has both signs, ±1/√in", Tensor::uniform({rank, in}, 0, bound, from_0, dtype)}};
   if (amax(abs(a)).item() <= bound) {
     draws.push_back({"the numbers are in ±1/√in, but others: draw A from `generator`, in one call", a});
   }
-  g.equal(input + ": A", a, uniform(bound), {.rtol = 0, .mistakes = draws});
-  g.equal(input + ": scale", adapter.scale, 5.0 / 3,
-          {.mistakes = {{"alpha is not divided by the rank: scale = alpha / rank", 5.0},
-                        {"divided by the rank twice: scale = alpha / rank", 5.0 / 9},
-                        {"alpha is missing: scale = alpha / rank", 1.0 / 3},
+  g.equal(input + ": A", a, uniform(bound), {.rtol = dtype == f32 ? 1e-6 : 1e-12, .mistakes = draws});
+  g.equal(input + ": scale", adapter.scale, alpha / r,
+          {.mistakes = {{"alpha is not divided by the rank: scale = alpha / rank", alpha},
+                        {"divided by the rank twice: scale = alpha / rank", alpha / r / r},
+                        {"alpha is missing: scale = alpha / rank", 1 / r},
                         {"the scale is not set: alpha / rank", 1.0},
-                        {"upside down: scale = alpha / rank", 3.0 / 5},
-                        {"integers were divided: static_cast<double>(config.rank)", 1.0},
-                        {"divided by the root of the rank: scale = alpha / rank", 5 / std::sqrt(3.0)}}});
+                        {"upside down: scale = alpha / rank", r / alpha},
+                        {"integers were divided: static_cast<double>(config.rank)", std::floor(alpha / r)},
+                        {"divided by the root of the rank: scale = alpha / rank", alpha / std::sqrt(r)}}});
   require(g, a.storage() != layer.weight.storage() && kit::relative_error(layer.weight.detach(), weight) == 0,
           input + ": the weight", "changed", "as before", "W is frozen: only A and B are new");
   require(g, !layer.lora_merged, input + ": lora_merged", "true", "false",
@@ -108,8 +112,8 @@ bool check_one_adapter(Grader& g, const Impl& impl, int64_t in, int64_t out, boo
   g.equal(input + ": layer(x) before and after", layer(x).detach(), before, {.rtol = 0});
   if (g.failed() || !learns(g, layer, input, x)) return false;
   // As in training, after which A and B are both something: the layer with its low-rank term.
-  adapter.b.detach().copy_from(random_tensor({out, 3}, 174, dtype));
-  const Tensor sum_of_both = weight + matmul(adapter.b.detach(), a) * (5.0 / 3);
+  adapter.b.detach().copy_from(random_tensor({out, rank}, 174, dtype));
+  const Tensor sum_of_both = weight + matmul(adapter.b.detach(), a) * (alpha / r);
   const Tensor bias_now = layer.bias.defined() ? layer.bias.detach() : Tensor();
   return g.equal(input + ": layer(x) with another B", layer(x).detach(), linear(x, sum_of_both, bias_now),
                  {.rtol = dtype == f32 ? 1e-5 : 1e-9});
@@ -122,9 +126,12 @@ void check_add_lora(Grader& g, const Impl& impl) {
     int64_t in, out;
     bool bias;
     DType dtype;
+    int64_t rank;
+    double alpha;
   };
-  for (const auto [in, out, bias, dtype] : {Case{7, 5, true, f64}, Case{4, 10, false, f64}, Case{6, 11, true, f32}}) {
-    if (!check_one_adapter(g, impl, in, out, bias, dtype)) return;
+  for (const Case& one : {Case{7, 5, true, f64, 3, 5}, Case{4, 10, false, f64, 2, 7}, Case{6, 11, true, f32, 5, 4}}) {
+    if (!check_one_adapter(g, impl, one.in, one.out, one.bias, one.dtype, {.rank = one.rank, .alpha = one.alpha}))
+      return;
   }
   g.note("three layers, with and without a bias: same bits, then they learn");
 }

@@ -21,9 +21,9 @@ Tensor random_ids(int64_t rows, int64_t length, int64_t count, uint64_t seed) {
 kit::Value all_of(const MaskedTokens& x) { return stack({x.ids.to(f64), x.targets.to(f64), x.weights.to(f64)}); }
 
 // Masks by other rules.
-enum class Time { right, frac, one, apart };
+enum class Time { right, frac, one, apart, unwrapped };
 enum class Choice { right, visible, row, shared, columns, count, fifteen };
-enum class Target { right, everywhere, inverted, mask };
+enum class Target { right, everywhere, inverted, mask, minus_1 };
 enum class Weight { right, t, one, masked_only, share };
 struct Rule {
   Time time = Time::right;
@@ -40,6 +40,7 @@ MaskedTokens masked(const Tensor& ids, int32_t mask_id, uint64_t seed, const Rul
   for (int64_t b = 0; b < rows; ++b) {
     const double x = u + static_cast<double>(b) / static_cast<double>(rows), frac = x - std::floor(x);
     times.push_back(rule.time == Time::frac ? frac : rule.time == Time::one ? 1 - u : 1 - frac);
+    if (rule.time == Time::unwrapped) times.back() = 1 - x;
     if (rule.time == Time::apart) times.back() = b == 0 ? 1 - u : 1 - random.uniform();
   }
   std::vector<uint8_t> mask(static_cast<size_t>(rows * length));
@@ -75,6 +76,7 @@ MaskedTokens masked(const Tensor& ids, int32_t mask_id, uint64_t seed, const Rul
       if (rule.target == Target::everywhere) target = token[at];
       if (rule.target == Target::inverted) target = hit ? -100 : token[at];
       if (rule.target == Target::mask && hit) target = mask_id;
+      if (rule.target == Target::minus_1 && !hit) target = -1;
       result.targets.data<int32_t>()[at] = target;
       double weight = 1 / t;
       if (rule.weight == Weight::t) weight = t;
@@ -94,12 +96,16 @@ std::vector<Mistake> mask_mistakes(const Tensor& ids, int32_t mask_id, uint64_t 
       {"the targets are inverted: the token where it is masked, -100 where it is visible",
        {.target = Target::inverted}},
       {"the target is the mask itself: it is the token that was hidden", {.target = Target::mask}},
+      {"the target of a visible token is -1: cross_entropy leaves out -100, so -100 in place of -1",
+       {.target = Target::minus_1}},
       {"the weight is t: it is 1/t", {.weight = Weight::t}},
       {"the weights are 1: without 1/t the loss is the bound on nothing", {.weight = Weight::one}},
       {"the weights are 0 at visible tokens: the whole row has 1/t", {.weight = Weight::masked_only}},
       {"the weight is L divided by the masks of the row: here it is 1/t", {.weight = Weight::share}},
       {"t = frac(u + b/B) can be 0, and 1/0 is infinite: t = 1 - frac(u + b/B)", {.time = Time::frac}},
-      {"all rows have the time of row 0: frac(u + b/B) spreads them over (0, 1]", {.time = Time::one}},
+      {"all rows have the time of row 0: frac(u + b/B) spreads them over (0, 1]; in whole numbers b / B would be 0",
+       {.time = Time::one}},
+      {"frac is missing: u + b/B may be above 1, and a time is in (0, 1]", {.time = Time::unwrapped}},
       {"each row draws a time of its own: one u for the batch, and row b has 1 - frac(u + b/B)", {.time = Time::apart}},
       {"one random number for a whole row: draw one for each token", {.choice = Choice::row}},
       {"all rows have the same random numbers: draw one for each token of each row", {.choice = Choice::shared}},
@@ -179,7 +185,7 @@ namespace {
 struct LossRule {
   bool mask_logit = false, first_column = false, visible_too = false;
   double power = 1;  // of the weight
-  enum { all, masked, rows, none, weights } divisor = all;
+  enum { all, masked, rows, length, none, weights } divisor = all;
   double unit = 1;
 };
 Tensor loss_of(const Tensor& logits, const MaskedTokens& tokens, const LossRule& rule) {
@@ -197,6 +203,7 @@ Tensor loss_of(const Tensor& logits, const MaskedTokens& tokens, const LossRule&
   if (rule.divisor == LossRule::all) divisor = static_cast<double>(tokens.ids.numel());
   if (rule.divisor == LossRule::masked) divisor = sum(counted).item();
   if (rule.divisor == LossRule::rows) divisor = static_cast<double>(tokens.ids.size(0));
+  if (rule.divisor == LossRule::length) divisor = static_cast<double>(tokens.ids.size(1));
   if (rule.divisor == LossRule::weights) divisor = sum(weights).item();
   return sum(log(p) * weights.to(p.dtype())) * (-rule.unit / divisor);
 }
@@ -233,6 +240,10 @@ void check_denoising_loss(Grader& g, const Impl& impl) {
          value({.power = 0, .divisor = LossRule::masked})},
         {"divided by the sum of the weights: divide by B·L", value({.divisor = LossRule::weights})},
         {"divided by B only: the loss is per token, so by B·L", value({.divisor = LossRule::rows})},
+        {"divided by L only: the sum is over all rows, so by B·L", value({.divisor = LossRule::length})},
+        {"the mean of the losses times the mean of the weights: each weight belongs to its own token, so multiply "
+         "before you sum",
+         kit::Value(loss_of(logits, tokens, {.power = 0}) * mean(tokens.weights).item())},
         {"this is the sum: divide by B·L", value({.divisor = LossRule::none})},
         {"in bits: nats are natural logarithms", value({.unit = 1 / std::log(2.0)})}};
     const Unchanged inputs({logits, tokens.ids, tokens.targets, tokens.weights});

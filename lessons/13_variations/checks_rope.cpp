@@ -68,7 +68,8 @@ std::vector<Mistake> rope_mistakes(const Tensor& x, double base, const std::vect
        rotated(x, wave(-1 / size))},
       {"the frequency is base^(-4i/D): divide 2i by D, or i by D/2, not both", rotated(x, wave(-4 / size))},
       {"the exponent has the other sign: later pairs turn slower, not faster", rotated(x, wave(2 / size))},
-      {"all pairs turn equally fast: pair i has the frequency base^(-2i/D)", rotated(x, wave(0))},
+      {"all pairs turn equally fast: pair i has the frequency base^(-2i/D); in whole numbers 2i/D would be 0",
+       rotated(x, wave(0))},
       {"10000 is written in: the base is options.base",
        rotated(x, [=](int64_t b, int64_t, int64_t t,
                       int64_t i) { return position(b, t) * std::pow(1e4, -2 * static_cast<double>(i) / size); })},
@@ -126,7 +127,9 @@ void check_rope(Grader& g, const Impl& impl) {
     const Tensor want = pg::rope(one.x, one.base, positions);
     const std::vector<Mistake> mistakes = rope_mistakes(one.x, one.base, one.positions);
     const Unchanged inputs(positions.defined() ? std::vector{one.x, positions} : std::vector{one.x});
-    const Tensor got = impl.rope(one.x, one.base, positions);
+    Tensor got;
+    const std::string undefined = "positions may be undefined: then every row begins at 0 (positions.defined())";
+    if (!runs(g, one.name, [&] { got = impl.rope(one.x, one.base, positions); }, {{"undefined", undefined}})) return;
     if (!inputs.expect(g, one.name) || !same_tensor(g, one.name, got, want, {.mistakes = mistakes})) return;
   }
   const Tensor x = random_tensor({2, 3, 5, 8}, 134, f32), far = tensor_of({5000, 20003});
@@ -172,13 +175,37 @@ Tensor decoded(const KvSlot& slot, const Qkv& x, const Rope& options, const Deco
   return pg::attention(at_or_plain(x.q, options, how.q_at), copy.k, copy.v, attend);
 }
 
+// Attention to what was in the cache before.
+Tensor decoded_late(const KvSlot& slot, const Qkv& x, const Rope& options) {
+  AttentionOptions attend;
+  attend.kv_len = slot.after;
+  return pg::attention(pg::rope(x.q, options, slot.before), slot.k, slot.v, attend);
+}
+// Keys and values in each other's place.
+Tensor decoded_exchanged(const KvSlot& slot, const Qkv& x, const Rope& options) {
+  const KvSlot stored{slot.k.clone(), slot.v.clone(), slot.before, slot.after};
+  stored.store(x.v, pg::rope(x.k, options, slot.before));
+  return decoded_late(stored, x, options);
+}
+
 std::vector<Mistake> decode_mistakes(const KvSlot& slot, const Qkv& x, const Rope& options) {
   const int64_t rows = x.q.size(0);
   const Tensor zero = Tensor::zeros({rows}, i32), before = slot.before, after = slot.after;
   const Tensor row0 = Tensor::full({rows}, before.data<const int32_t>()[0], i32);
   const Tensor all = Tensor::full({rows}, static_cast<double>(slot.k.size(2)), i32);
   const auto value = [&](const Decoding& how) { return kit::Value(decoded(slot, x, options, how)); };
+  const Decoding right{before, before, false, before, after};
+  const Tensor q_turned = pg::rope(x.q, options, before), k_turned = pg::rope(x.k, options, before);
   return {
+      {"attention came before slot.store: store the new keys and values before attention",
+       decoded_late(slot, x, options)},
+      {"only the new keys are read: attend to slot.k and slot.v, the whole cache",
+       pg::attention(q_turned, k_turned, x.v)},
+      {"the base is not that of `options`: pass options to pg::rope", kit::Value(decoded(slot, x, Rope{}, right))},
+      {"keys and values are exchanged: slot.store(k, v)", decoded_exchanged(slot, x, options)},
+      {"k is rotated twice: once, before it is stored",
+       kit::Value(decoded(slot, {x.q, k_turned, x.v}, options, right))},
+      {"q is rotated twice", kit::Value(decoded(slot, {q_turned, x.k, x.v}, options, right))},
       {"this is q itself: attend with it", x.q},
       {"positions begin at 0 again: the first new position of row b is slot.before[b]",
        value({zero, zero, false, before, after})},
@@ -202,24 +229,60 @@ std::vector<Mistake> decode_mistakes(const KvSlot& slot, const Qkv& x, const Rop
 
 }  // namespace
 
-void check_decode(Grader& g, const Impl& impl) {
-  const int64_t rows = 2, heads = 6, shared = 3, room = 9, size = 4;
-  const Rope options(20);
+Tensor decode_by_rows(const KvSlot& slot, const Tensor& q, const Tensor& k, const Tensor& v, const Rope& options) {
+  const int64_t heads = q.size(1), steps = q.size(2), size = q.size(3);
+  std::vector<int32_t> shared;  // the head of keys of each head of queries
+  for (int64_t h = 0; h < heads; ++h) shared.push_back(static_cast<int32_t>(h * k.size(1) / heads));
+  const std::vector<double> first = slot.before.to_vector();
+  std::vector<Tensor> results;
+  for (int64_t b = 0; b < q.size(0); ++b) {
+    const auto begin = static_cast<int64_t>(first[static_cast<size_t>(b)]), end = begin + steps;
+    // Behind as many zeros as the cache holds positions, a vector is rotated as in the whole text.
+    const auto turned = [&](const Tensor& x) {
+      const Tensor zeros = Tensor::zeros({1, x.size(1), begin, size}, x.dtype());
+      return slice(pg::rope(cat({zeros, slice(x, 0, b, b + 1)}, 2), options), 2, begin, end);
+    };
+    const auto row_of = [&](const Tensor& cache, int64_t from) {
+      return cache.view_slice(0, b, b + 1).view_slice(2, from, end);
+    };
+    row_of(slot.k, begin).copy_from(turned(k));
+    row_of(slot.v, begin).copy_from(slice(v, 0, b, b + 1));
+    const auto for_all_heads = [&](const Tensor& x) { return index_select(x, 1, Tensor::from(shared, {heads})); };
+    const Tensor at = Tensor::arange(end, f64),
+                 query_at = unsqueeze(Tensor::arange(steps, f64), 1) + static_cast<double>(begin);
+    const Tensor scores =
+        matmul(turned(q), transpose(for_all_heads(row_of(slot.k, 0)))) / std::sqrt(static_cast<double>(size));
+    const Tensor seen = where(le(at, query_at), scores, Tensor::scalar(-INFINITY, scores.dtype()));
+    results.push_back(matmul(softmax(seen), for_all_heads(row_of(slot.v, 0))));
+  }
+  return cat(results, 0);
+}
+
+namespace {
+
+struct DecodeCase {
+  int64_t rows, heads, shared, room, size;
+  double base;
+  std::vector<int64_t> known, counts;  // positions in the cache of each row; new ones of one call after another
+};
+void check_decode_of(Grader& g, const Impl& impl, const DecodeCase& one) {
+  const int64_t rows = one.rows, heads = one.heads, shared = one.shared, room = one.room, size = one.size;
+  const Rope options(one.base);
   const Qkv x{random_tensor({rows, heads, room, size}, 135), random_tensor({rows, shared, room, size}, 136),
               random_tensor({rows, shared, room, size}, 137)};
   const Tensor keys = pg::rope(x.k, options), whole = pg::attention(pg::rope(x.q, options), keys, x.v);
   KvCache cache(rows, 1, shared, room, size, f64);
   for (const Tensor& part : {cache.k[0], cache.v[0]}) part.fill(50);  // room that must not be read
-  const int64_t known[] = {5, 2};
   const auto part = [](const Tensor& of, int64_t row, int64_t begin, int64_t end) {
     return of.view_select(0, static_cast<int>(row)).view_slice(1, begin, end);
   };
   for (int64_t b = 0; b < rows; ++b) {
-    part(cache.k[0], b, 0, known[b]).copy_from(part(keys, b, 0, known[b]));
-    part(cache.v[0], b, 0, known[b]).copy_from(part(x.v, b, 0, known[b]));
-    cache.lengths.data<int32_t>()[static_cast<size_t>(b)] = static_cast<int32_t>(known[b]);
+    const int64_t n = one.known[static_cast<size_t>(b)];
+    part(cache.k[0], b, 0, n).copy_from(part(keys, b, 0, n));
+    part(cache.v[0], b, 0, n).copy_from(part(x.v, b, 0, n));
+    cache.lengths.data<int32_t>()[static_cast<size_t>(b)] = static_cast<int32_t>(n);
   }
-  for (const int64_t count : {3, 1}) {
+  for (const int64_t count : one.counts) {
     const KvSlot slot = cache.slots(count)[0];
     const auto before = slot.before.to_vector(), after = slot.after.to_vector();
     const auto length = [](double n) { return static_cast<int64_t>(n); };
@@ -230,10 +293,13 @@ void check_decode(Grader& g, const Impl& impl) {
     };
     const Qkv now{fresh(x.q), fresh(x.k), fresh(x.v)};
     const std::string input =
-        fmt::format("rows that hold {:.0f} and {:.0f} positions, {} new", before[0], before[1], count);
+        fmt::format("{} heads of {}, {} of keys, base {}, rows that hold {:.0f} positions, {} new", heads, size, shared,
+                    one.base, fmt::join(before, ", "), count);
     const std::vector<Mistake> mistakes = decode_mistakes(slot, now, options);
     const Unchanged inputs({now.q, now.k, now.v, slot.before, slot.after});
-    const Tensor got = impl.decode(slot, now.q, now.k, now.v, options);
+    Tensor got;
+    const std::string in_use = "options.kv_len = slot.after: so many keys of each row are in use, the new ones too";
+    if (!runs(g, input, [&] { got = impl.decode(slot, now.q, now.k, now.v, options); }, {{"kv_len", in_use}})) return;
     if (!inputs.expect(g, input) || !same_tensor(g, input, got, fresh(whole), {.mistakes = mistakes})) return;
     for (int64_t b = 0; b < rows; ++b) {
       const int64_t n = length(after[b]);
@@ -251,7 +317,18 @@ void check_decode(Grader& g, const Impl& impl) {
     if (g.failed()) return;
     cache.advance(count);
   }
-  g.note("two rows of different length, as the whole sequence gives");
+}
+
+}  // namespace
+
+void check_decode(Grader& g, const Impl& impl) {
+  for (const DecodeCase& one : {DecodeCase{2, 6, 3, 9, 4, 20, {5, 2}, {3, 1}},
+                                {3, 4, 1, 7, 6, 50, {0, 4, 3}, {2, 1}},
+                                {1, 5, 5, 11, 2, 9, {3}, {5, 3}}}) {
+    check_decode_of(g, impl, one);
+    if (g.failed()) return;
+  }
+  g.note("three caches, rows of different length, as the whole sequence gives");
 }
 
 }  // namespace pg::lesson13

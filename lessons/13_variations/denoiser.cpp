@@ -146,8 +146,8 @@ void show_denoiser(kit::Demo& demo, const Impl& impl, const Stories& stories, Va
   const int32_t space = stories.tokenizer.encode(" ")[0];
   const double spaces = share_right(Tensor::full(ids.shape(), space, i32), ids, masked, stories.mask_id());
   demo.say(
-      "In {} lines with a quarter of the characters masked it has {:.0f} % of them right; who always says \" \", "
-      "the most frequent one, has {:.0f} %.",
+      "In {} lines with a quarter of the characters masked it has {:.0f} % of them right. A model that always "
+      "says \" \", the most frequent character, has {:.0f} %.",
       ids.size(0), 100 * right, 100 * spaces);
   demo.claim("masked characters right, over \" \"", right / spaces, "x", kit::at_least(1.5));
   if (!demo.full()) return;

@@ -2,6 +2,7 @@
 #include "lessons/kit/mutants.h"
 
 #include "lessons/13_variations/wrong_attention.h"
+#include "lessons/13_variations/wrong_masks.h"
 
 namespace pg::lesson13 {
 namespace {
@@ -21,23 +22,33 @@ enum class New {
   in_float,
   shapes,
   merged,
-  nothing
+  nothing,
+  by_out,
+  no_root,
+  positive,
+  end_in,
+  bias_needed,
+  rank_3
 };
 template <New mistake>
 void wrong_add(Linear& layer, const LoraConfig& config, Generator& generator) {
   if (mistake == New::nothing) return;
-  const int64_t out = layer.weight.size(0), in = layer.weight.size(1), rank = config.rank;
+  const int64_t out = layer.weight.size(0), in = layer.weight.size(1), rank = mistake == New::rank_3 ? 3 : config.rank;
   const DType dtype = mistake == New::in_float ? f32 : layer.weight.dtype();
-  const double bound = 1 / std::sqrt(static_cast<double>(mistake == New::by_rank ? rank : in));
+  double bound = 1 / std::sqrt(static_cast<double>(mistake == New::by_rank ? rank : in));
+  if (mistake == New::by_out) bound = 1 / std::sqrt(static_cast<double>(out));
+  if (mistake == New::no_root) bound = 1 / static_cast<double>(in);
   if (mistake != New::trainable) layer.weight.set_requires_grad(false);
-  if (mistake != New::bias_left && layer.bias.defined()) layer.bias.set_requires_grad(false);
+  if (mistake != New::bias_left && (layer.bias.defined() || mistake == New::bias_needed))
+    layer.bias.set_requires_grad(false);
   const auto random = [&](const Shape& shape) {
-    return mistake == New::normal ? Tensor::normal(shape, 0, bound, generator, dtype)
-                                  : Tensor::uniform(shape, -bound, bound, generator, dtype);
+    return mistake == New::normal
+               ? Tensor::normal(shape, 0, bound, generator, dtype)
+               : Tensor::uniform(shape, mistake == New::positive ? 0 : -bound, bound, generator, dtype);
   };
   const Shape a = {rank, in}, b = {out, rank};
   LoraAdapter one;
-  one.end = out;
+  one.end = mistake == New::end_in ? in : out;
   one.scale = config.alpha / static_cast<double>(rank);
   if (mistake == New::alpha_only) one.scale = config.alpha;
   if (mistake == New::twice) one.scale /= static_cast<double>(rank);
@@ -52,11 +63,26 @@ void wrong_add(Linear& layer, const LoraConfig& config, Generator& generator) {
   if (mistake == New::merged) layer.lora_merged = true;
 }
 
-enum class Merge { no_scale, twice, again, no_flag, replaces, first_only, row_0, transposed, minus, no_adapter, copy };
+enum class Merge {
+  no_scale,
+  twice,
+  again,
+  no_flag,
+  replaces,
+  first_only,
+  row_0,
+  transposed,
+  minus,
+  no_adapter,
+  copy,
+  term_only,
+  clears,
+  late_check
+};
 template <Merge mistake>
 void wrong_merge(Linear& layer) {
   if (mistake != Merge::no_adapter) check(!layer.lora.empty(), "merge_lora: no adapter");
-  if (mistake != Merge::again) check(!layer.lora_merged, "merge_lora: merged already");
+  if (mistake != Merge::again && mistake != Merge::late_check) check(!layer.lora_merged, "merge_lora: merged already");
   NoGrad no_grad;
   const Tensor copied = layer.weight.detach().clone();
   for (const LoraAdapter& adapter : layer.lora) {
@@ -70,145 +96,13 @@ void wrong_merge(Linear& layer) {
     const bool elsewhere = mistake == Merge::replaces || mistake == Merge::copy;
     const Tensor into = elsewhere ? copied : layer.weight.detach();
     const Tensor rows = into.view_slice(0, begin, begin + adapter.end - adapter.begin);
-    rows.copy_from(rows + term);
+    rows.copy_from(mistake == Merge::term_only ? term : rows + term);
     if (mistake == Merge::first_only) break;
   }
   if (mistake == Merge::replaces) layer.weight = copied;
+  if (mistake == Merge::late_check) check(!layer.lora_merged, "merge_lora: merged already");
+  if (mistake == Merge::clears) layer.lora.clear();
   if (mistake != Merge::no_flag) layer.lora_merged = true;
-}
-
-enum class Mask {
-  everywhere,
-  inverted,
-  mask_target,
-  weight_t,
-  weight_1,
-  weight_masked,
-  frac,
-  one_time,
-  own_times,
-  whole_row,
-  shared,
-  visible,
-  columns,
-  first_tokens,
-  bert,
-  in_place,
-  only_masked_draw,
-  float_weights,
-  nothing
-};
-template <Mask mistake>
-MaskedTokens wrong_mask(const Tensor& ids, int32_t mask_id, Generator& generator) {
-  const int64_t rows = ids.size(0), length = ids.size(1);
-  const Tensor seen = mistake == Mask::in_place ? ids : ids.clone();
-  const Tensor given = ids.clone(), targets = Tensor::full(ids.shape(), -100, i32);
-  const Tensor weights = Tensor::zeros(ids.shape(), f64);
-  const double u = generator.uniform();
-  std::vector<double> times, numbers, column(static_cast<size_t>(rows * length));
-  for (int64_t b = 0; b < rows; ++b) {
-    const double x = u + static_cast<double>(b) / static_cast<double>(rows), frac = x - std::floor(x);
-    double t = mistake == Mask::frac ? frac : mistake == Mask::one_time ? 1 - u : 1 - frac;
-    if (mistake == Mask::own_times) t = b == 0 ? 1 - u : 1 - generator.uniform();
-    times.push_back(t);
-  }
-  if (mistake == Mask::columns) {
-    for (int64_t n = 0; n < rows * length; ++n) {
-      column[static_cast<size_t>(n % rows * length + n / rows)] = generator.uniform();
-    }
-  }
-  for (int64_t b = 0; b < rows; ++b) {
-    const double t = times[static_cast<size_t>(b)];
-    const double row_number = mistake == Mask::whole_row ? generator.uniform() : 0;
-    for (int64_t i = 0; i < length; ++i) {
-      const auto at = static_cast<size_t>(b * length + i);
-      double r = 2;
-      if (mistake == Mask::whole_row) {
-        r = row_number;
-      } else if (mistake == Mask::shared) {
-        if (b == 0) numbers.push_back(generator.uniform());
-        r = numbers[static_cast<size_t>(i)];
-      } else if (mistake == Mask::columns) {
-        r = column[at];
-      } else if (mistake == Mask::first_tokens) {
-        r = static_cast<double>(i) < std::round(t * static_cast<double>(length)) ? -1 : 2;
-      } else if (mistake != Mask::only_masked_draw || t < 1) {
-        r = generator.uniform();
-      }
-      if (mistake == Mask::only_masked_draw && r < t) generator.uniform();
-      bool hit = r < t;
-      if (mistake == Mask::visible) hit = r >= t;
-      if (mistake == Mask::bert) hit = r < 0.15;
-      if (mistake == Mask::nothing) hit = false;
-      const int32_t token = given.data<int32_t>()[at];
-      if (hit) seen.data<int32_t>()[at] = mask_id;
-      int32_t target = hit ? token : -100;
-      if (mistake == Mask::everywhere) target = token;
-      if (mistake == Mask::inverted) target = hit ? -100 : token;
-      if (mistake == Mask::mask_target && hit) target = mask_id;
-      targets.data<int32_t>()[at] = target;
-      double weight = mistake == Mask::weight_t ? t : mistake == Mask::weight_1 ? 1 : 1 / t;
-      if (mistake == Mask::weight_masked && !hit) weight = 0;
-      weights.data<double>()[at] = weight;
-    }
-  }
-  return {seen, targets, mistake == Mask::float_weights ? weights.to(f32) : weights};
-}
-
-enum class Loss {
-  mask_logit,
-  first_cut,
-  no_weight,
-  divides,
-  squares,
-  per_mask,
-  plain_mean,
-  per_weight,
-  per_row,
-  total,
-  bits,
-  visible_too,
-  detached,
-  in_float,
-  mean_of_none,
-  per_token
-};
-template <Loss mistake>
-Tensor wrong_loss(const Tensor& given, const MaskedTokens& tokens) {
-  const int64_t n = tokens.ids.numel(), v = given.size(2) - 1;
-  const Tensor logits = mistake == Loss::detached   ? given.detach()
-                        : mistake == Loss::in_float ? cast(given, f32)
-                                                    : given;
-  const int64_t begin = mistake == Loss::first_cut, end = mistake == Loss::mask_logit ? v + 1 : v + begin;
-  const Tensor rows = reshape(slice(logits, 2, begin, end), {n, end - begin});
-  Tensor targets = reshape(tokens.targets, {n}).clone();
-  double masks = 0;
-  for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
-    int32_t& target = targets.data<int32_t>()[i];
-    masks += target != -100;
-    if (mistake == Loss::visible_too && target == -100) target = tokens.ids.data<const int32_t>()[i];
-  }
-  CrossEntropyOptions options;
-  options.reduction = Reduction::none;
-  const Tensor nats = cross_entropy(rows, targets, options);
-  Tensor weights = reshape(tokens.weights.to(logits.dtype()), {n});
-  if (mistake == Loss::no_weight || mistake == Loss::plain_mean) weights = Tensor::ones({n}, logits.dtype());
-  if (mistake == Loss::divides) weights = 1.0 / weights;
-  if (mistake == Loss::squares) weights = weights * weights;
-  if (mistake == Loss::per_token) return nats * weights;
-  Tensor total = sum(nats * weights);
-  if (mistake == Loss::bits) total = total / std::log(2.0);
-  double divisor = static_cast<double>(n);
-  const bool over_masks = mistake == Loss::per_mask || mistake == Loss::plain_mean;
-  if (over_masks) divisor = std::max(masks, 1.0);
-  if (mistake == Loss::mean_of_none && masks == 0) divisor = 0;
-  if (mistake == Loss::per_row) divisor = static_cast<double>(tokens.ids.size(0));
-  if (mistake == Loss::total) divisor = 1;
-  if (mistake == Loss::per_weight) {
-    const Tensor hidden = ne(reshape(tokens.targets, {n}), Tensor::full({n}, -100, i32));
-    return total / sum(weights * hidden.to(logits.dtype()));
-  }
-  return total / divisor;
 }
 
 #define ROW(piece, name, check, says, wrong)            \
@@ -243,6 +137,8 @@ const kit::Mutants<Impl> kTable = {
     ROW(rope, "rope_flat", "13.1", "only the shape is not", wrong_rope<Turn::flat>),
     ROW(rope, "rope_identity", "13.1", "this is x itself", wrong_rope<Turn::nothing>),
     ROW(rope, "rope_nan", "13.1", "inf or nan", wrong_rope<Turn::not_a_number>),
+    ROW(rope, "rope_whole_numbers", "13.1", "whole numbers", wrong_rope<Turn::whole_numbers>),
+    ROW(rope, "rope_positions_needed", "13.1", "positions may be undefined", wrong_rope<Turn::positions_needed>),
 
     ROW(decode, "decode_restarts", "13.2", "positions begin at 0 again", wrong_decode<Cache::restarts>),
     ROW(decode, "decode_q_restarts", "13.2", "q begins at position 0 again", wrong_decode<Cache::q_restarts>),
@@ -255,6 +151,13 @@ const kit::Mutants<Impl> kTable = {
     ROW(decode, "decode_row_0", "13.2", "rotated as row 0 is", wrong_decode<Cache::row_0>),
     ROW(decode, "decode_whole_room", "13.2", "the unused room", wrong_decode<Cache::room>),
     ROW(decode, "decode_not_stored", "13.2", "not in the cache", wrong_decode<Cache::not_stored>),
+    ROW(decode, "decode_stores_late", "13.2", "before attention", wrong_decode<Cache::stores_late>),
+    ROW(decode, "decode_new_only", "13.2", "only the new", wrong_decode<Cache::new_only>),
+    ROW(decode, "decode_default_base", "13.2", "options", wrong_decode<Cache::default_base>),
+    ROW(decode, "decode_lengths_before", "13.2", "slot.after", wrong_decode<Cache::lengths_before>),
+    ROW(decode, "decode_k_for_v", "13.2", "are exchanged", wrong_decode<Cache::k_for_v>),
+    ROW(decode, "decode_future", "13.2", "causal", wrong_decode<Cache::future>),
+    ROW(decode, "decode_rotates_twice", "13.2", "rotated twice", wrong_decode<Cache::rotates_twice>),
 
     ROW(repeat_heads, "repeat_tiles", "13.3", "tiled", wrong_repeat<Share::tile>),
     ROW(repeat_heads, "repeat_by_count", "13.3", "h / Hkv", wrong_repeat<Share::by_count>),
@@ -265,6 +168,9 @@ const kit::Mutants<Impl> kTable = {
     ROW(repeat_heads, "repeat_unchecked", "13.3", "refuse what cannot be right", wrong_repeat<Share::unchecked>),
     ROW(repeat_heads, "repeat_identity", "13.3", "this is x itself", wrong_repeat<Share::same>),
     ROW(repeat_heads, "repeat_in_float", "13.3", "another dtype", wrong_repeat<Share::in_float>),
+    ROW(repeat_heads, "repeat_reversed", "13.3", "reversed order", wrong_repeat<Share::reversed>),
+    ROW(repeat_heads, "repeat_batch", "13.3", "rows of the batch", wrong_repeat<Share::batch>),
+    ROW(repeat_heads, "repeat_copies", "13.3", "the number of heads of the result", wrong_repeat<Share::copies>),
 
     ROW(absorbed_attention, "mla_wide_scale", "13.4", "√(d_c + d_r)", wrong_absorbed<Absorb::wide_scale>),
     ROW(absorbed_attention, "mla_latent_scale", "13.4", "divided by √d_c", wrong_absorbed<Absorb::latent_scale>),
@@ -284,6 +190,11 @@ const kit::Mutants<Impl> kTable = {
     ROW(absorbed_attention, "mla_plain_form", "13.4", "this is the plain form", wrong_absorbed<Absorb::plain>),
     ROW(absorbed_attention, "mla_expanded", "13.4", "copied for each head", wrong_absorbed<Absorb::expanded>),
     ROW(absorbed_attention, "mla_untaped", "13.4", "the tape is cut", wrong_absorbed<Absorb::untaped>),
+    ROW(absorbed_attention, "mla_no_root", "13.4", "the root is missing", wrong_absorbed<Absorb::no_root>),
+    ROW(absorbed_attention, "mla_head_0", "13.4", "the matrices of head 0", wrong_absorbed<Absorb::head_0>),
+    ROW(absorbed_attention, "mla_not_joined", "13.4", "not joined", wrong_absorbed<Absorb::not_joined>),
+    ROW(absorbed_attention, "mla_unordered", "13.4", "without a transpose", wrong_absorbed<Absorb::unordered>),
+    ROW(absorbed_attention, "mla_late", "13.4", "the last T of S", wrong_absorbed<Absorb::late>),
 
     ROW(add_lora, "lora_both_zero", "13.5", "A and B are both zero", wrong_add<New::both_zero>),
     ROW(add_lora, "lora_both_random", "13.5", "A and B are both random", wrong_add<New::both_random>),
@@ -300,6 +211,12 @@ const kit::Mutants<Impl> kTable = {
     ROW(add_lora, "lora_shapes", "13.5", "A [rank, in] reads x", wrong_add<New::shapes>),
     ROW(add_lora, "lora_marked_merged", "13.5", "does not contain the term yet", wrong_add<New::merged>),
     ROW(add_lora, "lora_nothing", "13.5", "nothing was appended", wrong_add<New::nothing>),
+    ROW(add_lora, "lora_by_out", "13.5", "±1/√out", wrong_add<New::by_out>),
+    ROW(add_lora, "lora_no_root", "13.5", "the root is missing", wrong_add<New::no_root>),
+    ROW(add_lora, "lora_positive", "13.5", "both signs", wrong_add<New::positive>),
+    ROW(add_lora, "lora_end_in", "13.5", ".end = out", wrong_add<New::end_in>),
+    ROW(add_lora, "lora_bias_needed", "13.5", "it may be undefined", wrong_add<New::bias_needed>),
+    ROW(add_lora, "lora_rank_3", "13.5", "config.rank", wrong_add<New::rank_3>),
 
     ROW(merge_lora, "merge_no_scale", "13.6", "the scale is missing", wrong_merge<Merge::no_scale>),
     ROW(merge_lora, "merge_scale_twice", "13.6", "the scale is applied twice", wrong_merge<Merge::twice>),
@@ -312,6 +229,9 @@ const kit::Mutants<Impl> kTable = {
     ROW(merge_lora, "merge_transposed", "13.6", "the term is transposed", wrong_merge<Merge::transposed>),
     ROW(merge_lora, "merge_minus", "13.6", "subtracted", wrong_merge<Merge::minus>),
     ROW(merge_lora, "merge_without", "13.6", "refuse what cannot be right", wrong_merge<Merge::no_adapter>),
+    ROW(merge_lora, "merge_term_only", "13.6", "replaced by the term", wrong_merge<Merge::term_only>),
+    ROW(merge_lora, "merge_clears", "13.6", "the adapters stay", wrong_merge<Merge::clears>),
+    ROW(merge_lora, "merge_late_check", "13.6", "check before you add", wrong_merge<Merge::late_check>),
 
     ROW(mask_tokens, "mask_targets_all", "13.7", "hold the visible tokens too", wrong_mask<Mask::everywhere>),
     ROW(mask_tokens, "mask_inverted", "13.7", "the targets are inverted", wrong_mask<Mask::inverted>),
@@ -331,6 +251,12 @@ const kit::Mutants<Impl> kTable = {
     ROW(mask_tokens, "mask_in_place", "13.7", "an input was written to", wrong_mask<Mask::in_place>),
     ROW(mask_tokens, "mask_float_weights", "13.7", "weights f64", wrong_mask<Mask::float_weights>),
     ROW(mask_tokens, "mask_nothing", "13.7", "nothing is masked", wrong_mask<Mask::nothing>),
+    ROW(mask_tokens, "mask_whole_numbers", "13.7", "whole numbers", wrong_mask<Mask::whole_numbers>),
+    ROW(mask_tokens, "mask_no_frac", "13.7", "frac is missing", wrong_mask<Mask::no_frac>),
+    ROW(mask_tokens, "mask_target_1", "13.7", "in place of -1", wrong_mask<Mask::target_1>),
+    ROW(mask_tokens, "mask_zero_id", "13.7", "0 is written", wrong_mask<Mask::zero_id>),
+    ROW(mask_tokens, "mask_one_more", "13.7", "one number for u", wrong_mask<Mask::one_more>),
+    ROW(mask_tokens, "mask_share", "13.7", "the masks of the row", wrong_mask<Mask::share>),
 
     ROW(denoising_loss, "loss_mask_logit", "13.8", "the mask's logit is counted", wrong_loss<Loss::mask_logit>),
     ROW(denoising_loss, "loss_first_cut", "13.8", "the first logit was cut off", wrong_loss<Loss::first_cut>),
@@ -348,6 +274,8 @@ const kit::Mutants<Impl> kTable = {
     ROW(denoising_loss, "loss_in_float", "13.8", "another dtype", wrong_loss<Loss::in_float>),
     ROW(denoising_loss, "loss_none_masked", "13.8", "inf or nan", wrong_loss<Loss::mean_of_none>),
     ROW(denoising_loss, "loss_not_summed", "13.8", "sum it up", wrong_loss<Loss::per_token>),
+    ROW(denoising_loss, "loss_per_length", "13.8", "divided by L only", wrong_loss<Loss::per_length>),
+    ROW(denoising_loss, "loss_apart", "13.8", "before you sum", wrong_loss<Loss::apart>),
 };
 
 #undef ROW

@@ -46,7 +46,7 @@ shown() { # shown FILE: the names of the answers in a text without spaces
     index(all, $2) { print $1 }' "$work/answers"
 }
 everything >"$work/everything"
-known='11.1_blocks_for 11.1_first_index 11.1_index_step 11.5_slot 13.2_decode'
+known='11.1_blocks_for 11.1_first_index 11.1_index_step 11.5_slot'
 leaked=$(shown "$work/everything" | grep -vxF "$(echo "$known" | tr ' ' '\n')") || true
 [ -z "$leaked" ] || fail "the handout has these answers: $leaked"
 tr -d ' \t\n' <"$source/lessons/01_tensors/answers.h" >"$work/everything" # the search can find something
