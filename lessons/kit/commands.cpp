@@ -210,7 +210,11 @@ int hint_command(const LessonEntry& lesson, const std::string& name, int level) 
   constexpr const char* kKinds[] = {"a question", "the formula", "the steps in words"};
   fmt::print("{}  hint {} of 3: {}\n\n{}", paint(Color::bold, check.id + " " + check.title), level, kKinds[level - 1],
              wrapped(check.hints[level - 1], 2));
-  if (level < 3) fmt::print("\n  More: {} hint {}\n", lesson.program(), check.id);
+  if (level < 3) {
+    fmt::print("\n  More: {} hint {}\n", lesson.program(), check.id);
+  } else if (!is_handout(lesson)) {
+    fmt::print("\n  That was the last hint. An answer: {} solution {}\n", lesson.program(), check.id);
+  }
   save_progress(progress_path(), progress);
   return 0;
 }
