@@ -1,7 +1,9 @@
 // Random tensors: element i is a function of (seed, offset + i) alone, see tensor/base/random.h.
 #include "tensor/base/random.h"
 
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "tensor/cpu/kernels_cpu.h"
@@ -12,32 +14,50 @@ namespace {
 
 using simd::Vec;
 
-constexpr int kBlocks = 16;  // computed together: as many as the widest register has 32-bit lanes
+constexpr int kBlocks = 16;  // computed together
 constexpr int kWords = 4 * kBlocks;
+
+// Lanes of 64 bits, of which the lower halves are the words of one place in several blocks.
+constexpr int kLanes64 = simd::kVectorBytes / 8, kVectors = kBlocks / kLanes64;
+typedef uint64_t Lanes __attribute__((vector_size(simd::kVectorBytes)));
+
+// The products of the lower halves, 64 bits each.
+inline Lanes multiply(Lanes x, uint32_t by) {
+#if defined(__AVX512F__)
+  return (Lanes)_mm512_maskz_mul_epu32(0xff, (__m512i)x, _mm512_set1_epi64(by));  // g++ warns of the other
+#elif defined(__AVX2__)
+  return (Lanes)_mm256_mul_epu32((__m256i)x, _mm256_set1_epi64x(by));
+#else
+  return (x & uint64_t{0xffffffff}) * uint64_t{by};
+#endif
+}
 
 // philox4x32 of the counters first … first + 15; block b's words start at words[4b].
 void philox_blocks(uint64_t key, uint64_t first, uint32_t* words) {
-  uint32_t c[4][kBlocks];
-  for (int b = 0; b < kBlocks; ++b) {
-    const uint64_t counter = first + static_cast<uint64_t>(b);
-    c[0][b] = static_cast<uint32_t>(counter);
-    c[1][b] = static_cast<uint32_t>(counter >> 32);
-    c[2][b] = c[3][b] = 0;
+  Lanes c[4][kVectors];  // what the upper halves hold has no effect until the end
+  for (int v = 0; v < kVectors; ++v) {
+    for (int l = 0; l < kLanes64; ++l) c[0][v][l] = first + static_cast<uint64_t>(v * kLanes64 + l);
+    c[1][v] = c[0][v] >> 32;
+    c[2][v] = c[3][v] = Lanes{};
   }
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < Philox::rounds; ++round) {
-    for (int b = 0; b < kBlocks; ++b) {
-      const uint64_t p0 = uint64_t{Philox::mul0} * c[0][b], p1 = uint64_t{Philox::mul1} * c[2][b];
-      c[0][b] = static_cast<uint32_t>(p1 >> 32) ^ c[1][b] ^ k0;
-      c[1][b] = static_cast<uint32_t>(p1);
-      c[2][b] = static_cast<uint32_t>(p0 >> 32) ^ c[3][b] ^ k1;
-      c[3][b] = static_cast<uint32_t>(p0);
+    for (int v = 0; v < kVectors; ++v) {
+      const Lanes p0 = multiply(c[0][v], Philox::mul0), p1 = multiply(c[2][v], Philox::mul1);
+      c[0][v] = (p1 >> 32) ^ c[1][v] ^ uint64_t { k0 };
+      c[1][v] = p1;
+      c[2][v] = (p0 >> 32) ^ c[3][v] ^ uint64_t { k1 };
+      c[3][v] = p0;
     }
     k0 += Philox::weyl0;
     k1 += Philox::weyl1;
   }
-  for (int b = 0; b < kBlocks; ++b) {
-    for (int w = 0; w < 4; ++w) words[4 * b + w] = c[w][b];
+  static_assert(std::endian::native == std::endian::little);  // the first word of a pair is its lower half
+  for (int v = 0; v < kVectors; ++v) {
+    uint64_t pairs[2 * kLanes64];
+    const Lanes low = (c[0][v] & 0xffffffffu) | c[1][v] << 32, high = (c[2][v] & 0xffffffffu) | c[3][v] << 32;
+    for (int l = 0; l < kLanes64; ++l) pairs[2 * l] = low[l], pairs[2 * l + 1] = high[l];
+    std::memcpy(words + 4 * kLanes64 * v, pairs, sizeof pairs);
   }
 }
 
@@ -117,11 +137,14 @@ void dropout(const View& y, const View& x, double p, uint64_t seed, uint64_t off
     Y* to = y.as<Y>();
     const X* from = x.as<const X>();
     const T scale = static_cast<T>(1 / (1 - p)), b = static_cast<T>(beta);
-    const auto threshold = static_cast<uint64_t>(std::ceil(p * 0x1p32));  // a word below it drops its element
+    // A word below the threshold drops its element. 2^32, for p = 1, is more than a word can hold.
+    const double limit = std::ceil(p * 0x1p32);
+    const bool all = limit >= 0x1p32;
+    const uint32_t threshold = all ? 0 : static_cast<uint32_t>(limit);
     parallel_for(y.numel(), kCostlyGrain, [&](int64_t begin, int64_t end) {
       for_words(seed, offset, begin, end, [=](int64_t i, const uint32_t* words, int64_t n) {
         for (int64_t j = 0; j < n; ++j) {
-          const T kept = words[j] < threshold ? T(0) : static_cast<T>(from[i + j]) * scale;
+          const T kept = (all | (words[j] < threshold)) ? T(0) : static_cast<T>(from[i + j]) * scale;
           to[i + j] = static_cast<Y>(b == 0 ? kept : b * static_cast<T>(to[i + j]) + kept);
         }
       });
