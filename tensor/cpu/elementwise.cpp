@@ -50,6 +50,15 @@ void compare_as(Comparison op, const View& z, const View& x, const View& y) {
   });
 }
 
+// Whether an input of that step is one element for the whole row, or contiguous.
+bool one_or_all(int64_t step) { return step == 0 || step == 1; }
+
+template <int kStepX, int kStepY, class T>
+void choose(T* z, const uint8_t* condition, const T* x, const T* y, int64_t n) {
+  const T x0 = *x, y0 = *y;
+  for (int64_t i = 0; i < n; ++i) z[i] = condition[i] ? (kStepX ? x[i] : x0) : (kStepY ? y[i] : y0);
+}
+
 }  // namespace
 
 void unary(Unary op, const View& y, const View& x, Scalars s) {
@@ -107,11 +116,14 @@ void where(const View& z, const View& condition, const View& x, const View& y) {
         T* out = z.as<T>() + offset[0];
         const uint8_t* c = condition.as<const uint8_t>() + offset[1];
         const T *a = x.as<const T>() + offset[2], *b = y.as<const T>() + offset[3];
-        if (step[0] == 1 && step[1] == 1 && step[2] == 1 && step[3] == 1) {
-          for (int64_t i = 0; i < n; ++i) out[i] = c[i] ? a[i] : b[i];
-        } else {
-          for (int64_t i = 0; i < n; ++i) out[i * step[0]] = c[i * step[1]] ? a[i * step[2]] : b[i * step[3]];
+        if (step[0] == 1 && step[1] == 1 && one_or_all(step[2]) && one_or_all(step[3])) {
+          // With the steps 0 and 1 as constants the loop is vectorised.
+          if (step[2] && step[3]) return choose<1, 1>(out, c, a, b, n);
+          if (step[2]) return choose<1, 0>(out, c, a, b, n);
+          if (step[3]) return choose<0, 1>(out, c, a, b, n);
+          return choose<0, 0>(out, c, a, b, n);
         }
+        for (int64_t i = 0; i < n; ++i) out[i * step[0]] = c[i * step[1]] ? a[i * step[2]] : b[i * step[3]];
       });
     });
   });
