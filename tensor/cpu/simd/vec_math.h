@@ -51,10 +51,9 @@ constexpr T inverse_factorial(int n) {
   return static_cast<T>(f);
 }
 
-// (e^r - 1 - r) / r^2 = 1/2! + r/3! + r^2/4! + …
-template <class T>
+// (e^r - 1 - r) / r^2 = 1/2! + r/3! + r^2/4! + … up to r^(last - 2)/last!
+template <class T, int last = Format<T>::single ? 7 : 13>
 inline Vec<T> exp_series(Vec<T> r) {
-  constexpr int last = Format<T>::single ? 7 : 13;
   Vec<T> sum = inverse_factorial<T>(last);
   [&]<int... I>(std::integer_sequence<int, I...>) { ((sum = fma(sum, r, inverse_factorial<T>(last - 1 - I))), ...); }
   (std::make_integer_sequence<int, last - 2>());
@@ -63,9 +62,8 @@ inline Vec<T> exp_series(Vec<T> r) {
 
 // log(1 + f) for sqrt(1/2) - 1 <= f <= sqrt(2) - 1, plus n·ln 2. With s = f/(2 + f): log(1 + f) = 2·atanh(s)
 // = f - s·(f - R), R = 2(s^2/3 + s^4/5 + …); that form rounds only in the small correction.
-template <class T>
+template <class T, int terms = Format<T>::single ? 4 : 10>
 inline Vec<T> log_series(Vec<T> f, Vec<T> n) {
-  constexpr int terms = Format<T>::single ? 4 : 10;
   const Vec<T> s = f / (f + T(2)), s2 = s * s;
   Vec<T> sum = T(2.0L / (2 * terms + 1));
   [&]<int... I>(std::integer_sequence<int, I...>) { ((sum = fma(sum, s2, T(2.0L / (2 * (terms - 1 - I) + 1)))), ...); }
@@ -228,6 +226,25 @@ inline Vec<double> cos(Vec<double> x) { return detail::sine<1>(x); }
 inline Vec<float> sin(Vec<float> x) { return narrow(sin(widen<false>(x)), sin(widen<true>(x))); }
 inline Vec<float> cos(Vec<float> x) { return narrow(cos(widen<false>(x)), cos(widen<true>(x))); }
 
+namespace detail {
+
+// e^(y·log x) for x >= 0 and y of single precision. In double these have no denormals, and no finite result of single
+// precision is near the limits. The series have as many terms as an error of 2^-27 of the result needs.
+inline Vec<double> power_of_singles(Vec<double> x, Vec<double> y) {
+  using F = Format<double>;
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const auto bits = x.bits(), exponent = (bits - Vec<double>(0.70710678118654752440).bits()) >> F::fraction_bits;
+  const Vec<double> m(bits - (exponent << F::fraction_bits)), magic = F::round_magic;
+  Vec<double> log_x = log_series<double, 6>(m - 1.0, Vec<double>(exponent + magic.bits()) - magic);
+  log_x = select(x < inf, log_x, x);  // infinity and NaN
+  log_x = select(x == 0.0, -inf, log_x);
+  // max and min return their second argument if it is NaN. e^±200 is 0 and infinite in single precision.
+  const Reduced<double> s = reduce_by_ln2(min(Vec<double>(200), max(Vec<double>(-200), y * log_x)));
+  return (fma(s.r * s.r, exp_series<double, 9>(s.r), s.r) + 1.0) * power_of_two<double>(s.n_bits);
+}
+
+}  // namespace detail
+
 inline Vec<double> pow(Vec<double> x, Vec<double> y) {
   double lanes[Vec<double>::size];
   for (int i = 0; i < Vec<double>::size; ++i) lanes[i] = std::pow(x[i], y[i]);
@@ -237,10 +254,11 @@ inline Vec<double> pow(Vec<double> x, Vec<double> y) {
 // need log with more digits than double has.
 inline Vec<float> pow(Vec<float> x, Vec<float> y) {
   constexpr float inf = std::numeric_limits<float>::infinity();
-  constexpr auto power = [](Vec<double> x, Vec<double> y) { return exp(y * log(x)); };
+  using detail::power_of_singles;
   constexpr auto whole = [](Vec<float> a) { return (a >= 0x1p23f) | (a + 0x1p23f - 0x1p23f == a); };
   const Vec<float> base = abs(x), exponent = abs(y);
-  Vec<float> z = narrow(power(widen<false>(base), widen<false>(y)), power(widen<true>(base), widen<true>(y)));
+  Vec<float> z = narrow(power_of_singles(widen<false>(base), widen<false>(y)),
+                        power_of_singles(widen<true>(base), widen<true>(y)));
   z = select(whole(exponent) & ~whole(exponent * 0.5f), copysign(z, x), z);
   z = select((x < 0.0f) & (base < inf) & ~whole(exponent), std::numeric_limits<float>::quiet_NaN(), z);
   return select((y == 0.0f) | (x == 1.0f) | ((base == 1.0f) & (exponent == inf)), 1.0f, z);
