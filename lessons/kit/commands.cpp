@@ -230,9 +230,15 @@ int explain_command(const LessonEntry& lesson, const std::string& name) {
                                2));
   }
   const Outcome shown = outcome.state == State::todo ? run_isolated(check, false) : outcome;
+  const std::string yours = outcome.state == State::todo ? "reference  " : "yours      ";
   for (const Case& c : shown.cases) {
-    fmt::print("{}{}{}\n", wrapped(c.input, 2, "input      "), wrapped(c.want, 2, "expected   "),
-               wrapped(c.got, 2, outcome.state == State::todo ? "reference  " : "yours      "));
+    fmt::print("{}{}{}", wrapped(c.input, 2, "input      "), wrapped(c.want, 2, "expected   "),
+               wrapped(c.got, 2, yours));
+    if (!c.row.empty()) {
+      fmt::print("{}{}{}", wrapped(c.row, 2, "where      "), wrapped(c.want_row, 2, "expected   "),
+                 wrapped(c.got_row, 2, yours));
+    }
+    fmt::print("\n");
   }
   fmt::print("  {}{}\n", name_of(outcome.state), outcome.diagnosis.empty() ? "" : ", likely: " + outcome.diagnosis);
   return 0;

@@ -156,7 +156,8 @@ struct Sabotage<Member> {
   // Leaves the last row of every output as it was.
   static void last_unwritten(Args... args) { after_call(restore_last_row, args...); }
   static Result overwrites_inputs(Args... args) {
-    const auto spoil = [&] { (spoil_input<Args>(args), ...); };
+    bool output = std::is_void_v<Result>;  // the first view is what the function writes
+    const auto spoil = [&] { (spoil_input<Args>(args, output), ...); };
     if constexpr (std::is_void_v<Result>) {
       reference(args...);
       spoil();
@@ -167,8 +168,12 @@ struct Sabotage<Member> {
     }
   }
   template <class Arg, class T>
-  static void spoil_input(T& arg) {
+  static void spoil_input(T& arg, bool& output) {
     if constexpr (input_holds_tensors<Arg>()) for_each_tensor(arg, [](const Tensor& x) { overwrite(x); });
+    if constexpr (std::is_same_v<T, View>) {
+      if (!output) change(arg);
+      output = false;
+    }
   }
   static Result first_result(Args... args) {
     static const Result first = reference(args...);
@@ -280,7 +285,8 @@ struct Sabotage<Member> {
     if constexpr (kList || detail::IsOptional<Result>::value) add("empty result", apply<empty_result>);
     if constexpr (kList) add("last dropped", apply<last_dropped>);
     if constexpr (std::is_void_v<Result> && kOutputs) add("last unwritten", apply<last_unwritten>);
-    if constexpr ((input_holds_tensors<Args>() || ...)) add("overwrites inputs", apply<overwrites_inputs>);
+    if constexpr ((input_holds_tensors<Args>() || ...) || (0 + ... + std::is_same_v<Args, View>) > 1)
+      add("overwrites inputs", apply<overwrites_inputs>);
     [&]<size_t... at>(std::index_sequence<at...>) {
       const auto argument = [&]<size_t i>() {
         using Arg = std::tuple_element_t<i, std::tuple<Args...>>;

@@ -122,6 +122,22 @@ TEST_CASE("predicates of saboteurs hold for the arguments that they name", "[kit
   CHECK(is_strided(seen(Tensor::ones({2, 3}).view_transpose(0, 1))));
 }
 
+TEST_CASE("views after the first one are inputs", "[kit]") {
+  struct Copies {
+    void (*copy)(View, View);
+  };
+  const auto copy = [](View to, View from) { *to.as<float>() = *from.as<float>(); };
+  const auto spoils = [](View to, View from) { *from.as<float>() = *to.as<float>(); };
+  const Tensor a = Tensor::full({1}, 1, f32), b = Tensor::full({1}, 2, f32);
+  for (const bool wrong : {false, true}) {
+    begin_contract();
+    Copies impl{copy};
+    kit::piece<&Copies::copy>("copy").take(impl, {wrong ? +spoils : +copy}, {copy});
+    impl.copy(a.view(), b.view());
+    CHECK(contract_breach().has_value() == wrong);
+  }
+}
+
 TEST_CASE("poisoned memory is not a number", "[kit]") {
   poison_new_memory(true);
   const Tensor x = Tensor::empty({5}, f64), zeros = Tensor::zeros({5}, f64);
