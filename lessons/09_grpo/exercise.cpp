@@ -7,6 +7,10 @@
 // high), maximum(a, b), zeros_like(x), where(mask, a, b), ne(a, b) → u8,
 // Tensor::scalar(0, x.dtype()), mask.to(x.dtype()). All ops are in
 // autograd/ops.h, tensors in tensor/tensor.h.
+//
+// Names: rl::group_mean_advantage is the engine's, yours is
+// lesson09::group_mean_advantage. Where a call is ambiguous, write the one that
+// you mean.
 #include <algorithm>
 
 #include "lessons/09_grpo/lesson.h"
