@@ -267,14 +267,17 @@ struct Sabotage<Member> {
     (add(std::type_identity<Args>{}, args), ...);
     return all;
   }
-  // A wrong result, or wrong outputs, where `holds` is true of the arguments. What can be neither ends with an error.
+  // A wrong result, or wrong outputs, where `holds` is true of the arguments. If nothing can be made wrong: an error.
   static Result wrong_if(bool holds, Args... args) {
     if constexpr (std::is_void_v<Result>) {
-      if (holds && !kOutputs) fail("the saboteur was called");
-      const auto change_written = [=](const View& x, const std::vector<char>& before) {
-        if (holds && bytes_of(x) != before) change(x);
+      bool written = false;
+      const auto change_written = [&](const View& x, const std::vector<char>& before) {
+        if (!holds || bytes_of(x) == before) return;
+        change(x);
+        written = true;
       };
       after_call(change_written, args...);
+      if (holds && !written) fail("the saboteur was called");
     } else {
       Result result = reference(args...);
       if (holds && !can_be_wrong<Result>()) fail("the saboteur was called");
