@@ -216,7 +216,7 @@ void demo(kit::Demo& demo, const Impl& impl) {
   CharTokenizer tokenizer(stories);
   const Text text{tokenizer, split_text(tokenizer.encode(stories))};
   demo.heading("The text");
-  demo.say("{} characters of built-in stories, {} different; a tenth is kept for validation. It begins:",
+  demo.say("{} characters of built-in stories, {} different; a tenth is kept for validation. They begin:",
            stories.size(), text.v());
   for (size_t at = 0, lines = 0; lines < 3; ++lines) {
     const size_t end = stories.find('\n', at);

@@ -146,8 +146,8 @@ const std::vector<MergeCase>& merge_cases() {
        1,
        1,
        {{"replaced from the right: the leftmost pair goes first", {1, 9}},
-        {"an id is used twice: what was merged is gone, go on behind it", {9, 9}},
-        {"an id is used twice: what was merged is gone, go on behind it", {9, 9, 1}}}},
+        {"an id is used twice: what was merged is gone, go on after it", {9, 9}},
+        {"an id is used twice: what was merged is gone, go on after it", {9, 9, 1}}}},
       {{1, 1, 1, 1}, 1, 1, {{"only the first pair is replaced: go on to the end", {9, 1, 1}}}},
       {{1, 3, 2}, 1, 2, {}},
       {{1}, 1, 1, {}},
@@ -209,6 +209,12 @@ void check_bits_per_byte(Grader& g, const Impl& impl) {
   const std::vector<std::string> two = {"x", "yz"};
   g.equal("a model that gives every byte 1/256",
           impl.bits_per_byte({std::log(256.0), 2 * std::log(256.0)}, {0, 1}, two), 8.0);
+  const std::vector<std::string> marked = {"x", "", "yz"};
+  g.equal("the same, and a token without bytes that costs 300 nats",
+          impl.bits_per_byte({std::log(256.0), 300, 2 * std::log(256.0)}, {0, 1, 2}, marked), 8 + 100 / ln2);
+  g.equal(
+      "a token of probability 0", impl.bits_per_byte({INFINITY, 1}, {0, 2}, marked), INFINITY,
+      {.mistakes = {{"an infinite loss must stay infinite: nobody would see that the model is broken", 1 / ln2 / 3}}});
   g.note("tokens of any length in one unit");
 }
 
@@ -256,10 +262,10 @@ std::vector<kit::Check<Impl>> checks() {
             "would the rules make of <|endoftext|>, and so what has to come first?",
             "With `special` at index a: the pieces of text[0, a), special, the pieces of the rest. Else at index i: "
             "a contraction; else j = i + 1 if text[i] is ' ' and text[j] is no white space, else "
-            "j = i; take the run of text[j]'s kind from j. White space with something behind it gives its last "
+            "j = i; take the run of text[j]'s kind from j. White space with something after it gives its last "
             "character back if it has more than one.",
             "If special is not empty and text.find(special) finds it, call split for what is before and what is "
-            "behind it. Otherwise: a function kind(i): letter, digit, white space, other, or end. In a loop: try the "
+            "after it. Otherwise: a function kind(i): letter, digit, white space, other, or end. In a loop: try the "
             "seven contractions "
             "with starts_with; else find `first` as above and let `end` run while kind(end) is kind(first); if "
             "that is white space, end < size and the run is longer than 1, --end. Push text.substr(begin, end - "

@@ -48,7 +48,21 @@ constexpr bool can_be_wrong() {
     }(std::type_identity<decltype(detail::parts_of(std::declval<T&>()))>{});
   }
 }
-// Makes a result wrong, whatever it is: other numbers, another size, a text with a character more or less.
+// Whether T is a tensor or vector, or a struct that holds one.
+template <class T>
+constexpr bool holds_lists() {
+  if constexpr (std::is_same_v<T, Tensor> || detail::IsVector<T>::value) {
+    return true;
+  } else if constexpr (std::is_void_v<T> || std::is_arithmetic_v<T> || detail::kText<T>) {
+    return false;
+  } else {
+    return []<class... Parts>(std::type_identity<std::tuple<Parts...>>) {
+      return (holds_lists<std::remove_cvref_t<Parts>>() || ...);
+    }(std::type_identity<decltype(detail::parts_of(std::declval<T&>()))>{});
+  }
+}
+// Makes a result wrong, whatever it is: other numbers, another size, a text with a character more or less. Of a struct
+// with tensors or vectors these are changed, and sizes beside them stay.
 template <class T>
 void make_wrong(T& x) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -79,7 +93,27 @@ void make_wrong(T& x) {
     else
       x.emplace();
   } else if constexpr (can_be_wrong<T>()) {
-    std::apply([](auto&... part) { (make_wrong(part), ...); }, detail::parts_of(x));
+    const auto one = []<class Part>(Part& part) {
+      if constexpr (holds_lists<Part>() || !holds_lists<T>()) make_wrong(part);
+    };
+    std::apply([&](auto&... part) { (one(part), ...); }, detail::parts_of(x));
+  }
+}
+
+// The last element of every tensor, and of every vector of numbers, becomes 0.
+template <class T>
+void zero_last(T& x) {
+  if constexpr (std::is_same_v<T, Tensor>) {
+    if (x.defined()) x = without_last(x);
+  } else if constexpr (detail::IsVector<T>::value) {
+    using Item = typename T::value_type;
+    if constexpr (std::is_arithmetic_v<Item>) {
+      if (!x.empty()) x.back() = 0;
+    } else {
+      for (Item& item : x) zero_last(item);
+    }
+  } else if constexpr (holds_lists<T>()) {
+    std::apply([](auto&... part) { (zero_last(part), ...); }, detail::parts_of(x));
   }
 }
 
@@ -124,11 +158,7 @@ struct Sabotage<Member> {
   }
   static Result without_last(Args... args) {
     Result result = reference(args...);
-    if constexpr (kVector) {
-      if (!result.empty()) result.back() = 0;
-    } else {
-      for_each_tensor(result, [](Tensor& x) { x = kit::without_last(x); });
-    }
+    zero_last(result);
     return result;
   }
   // Calls f(view) for every output, and every other view.
@@ -237,14 +267,17 @@ struct Sabotage<Member> {
     (add(std::type_identity<Args>{}, args), ...);
     return all;
   }
-  // A wrong result, or wrong outputs, where `holds` is true of the arguments. What can be neither ends with an error.
+  // A wrong result, or wrong outputs, where `holds` is true of the arguments. If nothing can be made wrong: an error.
   static Result wrong_if(bool holds, Args... args) {
     if constexpr (std::is_void_v<Result>) {
-      if (holds && !kOutputs) fail("the saboteur was called");
-      const auto change_written = [=](const View& x, const std::vector<char>& before) {
-        if (holds && bytes_of(x) != before) change(x);
+      bool written = false;
+      const auto change_written = [&](const View& x, const std::vector<char>& before) {
+        if (!holds || bytes_of(x) == before) return;
+        change(x);
+        written = true;
       };
       after_call(change_written, args...);
+      if (holds && !written) fail("the saboteur was called");
     } else {
       Result result = reference(args...);
       if (holds && !can_be_wrong<Result>()) fail("the saboteur was called");
@@ -280,7 +313,7 @@ struct Sabotage<Member> {
       add("always f64", apply<always_f64>);
     }
     if constexpr (kTensors || kVector || kNumber<Result>) add("f32", apply<through_f32>);
-    if constexpr (kTensors || kVector) add("without last", apply<without_last>);
+    if constexpr (kTensors || kVector || (holds_lists<Result>() && !kList)) add("without last", apply<without_last>);
     if constexpr (kTensors || Keepable<Result>) add("first result", apply<first_result>);
     if constexpr (kList || detail::IsOptional<Result>::value) add("empty result", apply<empty_result>);
     if constexpr (kList) add("last dropped", apply<last_dropped>);
