@@ -1,9 +1,11 @@
-// Wrong answers to lesson 6. The checks must call each WRONG and say why; everything else must stay ok.
+// Wrong answers to lesson 6. The checks must call each WRONG and say why; everything else must stay
+// ok. The last rows are right answers.
 #include "lessons/kit/mutants.h"
 
 #include <cmath>
 
 #include "lessons/06_reinforce/answers.h"
+#include "lessons/06_reinforce/right.h"
 
 namespace pg::lesson06 {
 namespace {
@@ -327,6 +329,13 @@ const kit::Mutants<Impl> mutants = {
     {"return_not_own", "06.3", "own reward is missing", wrong_return<return_not_own>},
     {"return_past", "06.3", "sums the past", wrong_return<return_past>},
     {"return_total", "06.3", "did not cause", wrong_return<return_total>},
+    {"right_one_hot", "06.1", "ok", [](Impl& m) { m.token_log_prob = right_one_hot; }},
+    {"right_by_maximum", "06.1", "ok", [](Impl& m) { m.token_log_prob = right_by_maximum; }},
+    {"right_mean_of_episodes", "06.2", "ok", [](Impl& m) { m.reinforce_loss = right_mean_of_episodes; }},
+    {"right_by_definition", "06.3", "ok", [](Impl& m) { m.return_to_go = right_by_definition; }},
+    {"right_by_matrix", "06.3", "ok", [](Impl& m) { m.return_to_go = right_by_matrix; }},
+    {"right_running_mean", "06.4", "ok", [](Impl& m) { m.advantage = right_running_mean; }},
+    {"right_constant_reference", "06.5", "ok", [](Impl& m) { m.k1 = right_k1, m.k2 = right_k2, m.k3 = right_k3; }},
 };
 
 }  // namespace pg::lesson06

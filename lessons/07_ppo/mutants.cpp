@@ -1,7 +1,9 @@
-// Wrong answers to lesson 7. The checks must call each WRONG and say why; everything else must stay ok.
+// Wrong answers to lesson 7. The checks must call each WRONG and say why; everything else must stay
+// ok. The last rows are right answers.
 #include "lessons/kit/mutants.h"
 
 #include "lessons/07_ppo/answers.h"
+#include "lessons/07_ppo/right.h"
 #include "lessons/07_ppo/wrong_gae.h"
 #include "lessons/07_ppo/wrong_losses.h"
 
@@ -112,6 +114,11 @@ const kit::Mutants<Impl> mutants = {
     {"value_old_not_detached", "07.6", "flows into what is a constant", wrong_value_loss<value_old_not_detached>},
     {"value_returns_not_detached", "07.6", "flows into what is a constant",
      wrong_value_loss<value_returns_not_detached>},
+    {"right_by_definition", "07.1", "ok", [](Impl& m) { m.gae = right_by_definition; }},
+    {"right_by_sign", "07.5", "ok", [](Impl& m) { m.clip_loss = right_by_sign; }},
+    {"right_maximum_of_losses", "07.5", "ok", [](Impl& m) { m.clip_loss = right_maximum_of_losses; }},
+    {"right_near_constant", "07.6", "ok", [](Impl& m) { m.value_loss = right_near_constant; }},
+    {"right_by_variance", "07.7", "ok", [](Impl& m) { m.gaussian_log_prob = right_by_variance; }},
 };
 
 }  // namespace pg::lesson07

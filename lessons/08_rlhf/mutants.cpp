@@ -1,7 +1,9 @@
-// Wrong answers to lesson 8. The checks must call each WRONG and say why; everything else must stay ok.
+// Wrong answers to lesson 8. The checks must call each WRONG and say why; everything else must stay
+// ok. The last rows are right answers.
 #include "lessons/kit/mutants.h"
 
 #include "lessons/08_rlhf/answers.h"
+#include "lessons/08_rlhf/right.h"
 #include "lessons/08_rlhf/wrong_pairs.h"
 #include "lessons/08_rlhf/wrong_tokens.h"
 
@@ -101,6 +103,12 @@ const kit::Mutants<Impl> mutants = {
     {"sft_shifted_twice", "08.1", "shifted twice", wrong_sft_batch<sft_shifted_twice>},
     {"sft_too_long", "08.1", "T is one too large", wrong_sft_batch<sft_too_long>},
     {"sft_wide", "08.1", "which need not have either", wrong_sft_batch<sft_wide>},
+    {"right_lists", "08.1", "ok", [](Impl& m) { m.sft_batch = right_lists; }},
+    {"right_stable_form", "08.2", "ok", [](Impl& m) { m.bradley_terry_loss = right_stable_form; }},
+    {"right_backwards", "08.3", "ok", [](Impl& m) { m.set_rewards = right_backwards; }},
+    {"right_by_factor", "08.4", "ok", [](Impl& m) { m.subtract_kl = right_by_factor; }},
+    {"right_one_by_one", "08.5", "ok", [](Impl& m) { m.sequence_log_probs = right_one_by_one; }},
+    {"right_policies_first", "08.6", "ok", [](Impl& m) { m.dpo_loss = right_policies_first; }},
 };
 
 }  // namespace pg::lesson08

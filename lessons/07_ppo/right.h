@@ -1,0 +1,76 @@
+#pragma once
+// Right but unusual answers to lesson 7: the checks must accept them. mutants.cpp has the table.
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "lessons/07_ppo/lesson.h"
+
+namespace pg::lesson07 {
+
+// The definition: from each step a walk to the end of its episode.
+inline Gae right_by_definition(const Tensor& rewards, const Tensor& values, const Tensor& next_values,
+                               const GaeOptions& options) {
+  const int64_t count = rewards.numel();
+  const auto steps = static_cast<size_t>(rewards.size(1));
+  const auto r = rewards.to_vector(), v = values.to_vector(), last = next_values.to_vector();
+  const auto mask = numbers(options.mask, count, 1), final_values = numbers(options.final_values, count, 0);
+  const auto terminated = numbers(options.terminated, count, 0), truncated = numbers(options.truncated, count, 0);
+  std::vector<double> advantages, returns;
+  for (size_t i = 0; i < r.size(); ++i) {
+    const size_t end = (i / steps + 1) * steps;
+    double total = 0, factor = 1;
+    for (size_t j = i, later = i; mask[i] != 0 && j < end; j = later, factor *= options.gamma * options.lambda) {
+      do ++later;
+      while (later < end && mask[later] == 0);
+      const double next = terminated[j] != 0  ? 0
+                          : truncated[j] != 0 ? final_values[j]
+                          : later < end       ? v[later]
+                                              : last[i / steps];
+      total += factor * (r[j] + options.gamma * next - v[j]);
+      if (terminated[j] != 0 || truncated[j] != 0) break;
+    }
+    advantages.push_back(total);
+    returns.push_back(mask[i] != 0 ? total + v[i] : 0);
+  }
+  return {Tensor::from(advantages, rewards.shape()).to(rewards.dtype()),
+          Tensor::from(returns, rewards.shape()).to(rewards.dtype())};
+}
+
+// The clip by the sign of A: above where A is positive, below where it is negative.
+inline Tensor right_by_sign(const Tensor& ratio, const Tensor& advantage, double low, double high) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor a = advantage.detach(), zero = Tensor::scalar(0, a.dtype());
+  return neg(where(gt(a, zero), clamp(ratio, -inf, 1 + high), clamp(ratio, 1 - low, inf)) * a);
+}
+
+// The maximum of the losses, as in the paper's code.
+inline Tensor right_maximum_of_losses(const Tensor& ratio, const Tensor& advantage, double low, double high) {
+  const Tensor a = neg(advantage.detach());
+  return maximum(a * ratio, a * clamp(ratio, 1 - low, 1 + high));
+}
+
+// near as a constant: where the clipped error is the larger one, it does not move with v anyway.
+inline Tensor right_near_constant(const Tensor& values, const Tensor& returns, const Tensor& old_values, double clip,
+                                  const Tensor& mask) {
+  const Tensor all = mask.defined() ? mask : Tensor::ones(values.shape(), u8);
+  const Tensor zero = Tensor::scalar(0, values.dtype());
+  const auto known = [&](const Tensor& x) { return where(all, x, zero); };
+  const Tensor v = known(values), target = known(returns).detach(), error = v - target;
+  const Tensor free = error * error * 0.5;
+  if (clip == 0) return free;
+  const Tensor old = known(old_values).detach(), miss = old + clamp(v.detach() - old, -clip, clip) - target;
+  return where(gt(abs(miss), abs(error)), miss * miss * 0.5, free);
+}
+
+// The variance, and sums of the parts one by one.
+inline std::pair<Tensor, Tensor> right_by_variance(const Tensor& mean, const Tensor& log_std, const Tensor& actions) {
+  const auto k = static_cast<double>(log_std.size(0));
+  const double log_2pi = std::log(2 * std::numbers::pi);
+  const Tensor d = mean - actions, squares = sum(d * d / exp(log_std + log_std), {1});
+  const Tensor width = sum(log_std);
+  const Tensor none = Tensor::zeros({mean.size(0)}, mean.dtype());
+  return {(squares + k * log_2pi) * -0.5 - width, none + (width + 0.5 * k * (log_2pi + 1))};
+}
+
+}  // namespace pg::lesson07
