@@ -104,7 +104,21 @@ struct PanelBlock {
   void multiply(int64_t begin, int64_t end, int64_t j0, int64_t nc) const {
     T* packed_b = scratch<T>(Scratch::gemm_b, depth * (nc + kPanel<T>)+Vec<T>::size);
     PanelB<T> panels_b[kBlockN<T> / kPanel<T>];
+    // The panels that are packed by rows: all whole ones if the rows of b are contiguous.
+    const int64_t by_row = !direct && g.b.column == 1 ? nc / kPanel<T> : 0;
+    if (by_row > 0) {
+      const S* b = g.b.data + k * per_word * g.b.row + j0;
+      if constexpr (Pairs) {
+        pack_rows_of_pairs(packed_b, kPanel<T> * depth, b, g.b.row, by_row, std::min(2 * depth, g.k - 2 * k));
+      } else {
+        pack_rows(packed_b, kPanel<T> * depth, b, g.b.row, by_row, depth);
+      }
+    }
     for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
+      if (jj / kPanel<T> < by_row) {
+        panels_b[jj / kPanel<T>] = {packed_b + jj * depth, kPanel<T>};
+        continue;
+      }
       const int64_t columns = std::min(kPanel<T>, nc - jj);
       const S* b = g.b.data + k * per_word * g.b.row + (j0 + jj) * g.b.column;
       if (direct && columns % Vec<T>::size == 0) {
