@@ -279,16 +279,17 @@ void for_columns(int64_t n, int threads, F f) {
   for_each(threads, n, threads == 1 ? n : (n / (2 * threads) / line + 1) * line, f);
 }
 
-template <class S, class C>
+template <bool Pairs, class S, class C>
 void run_transposed_output(const Product<S, C>& g, int threads) {
-  const TransposedOutput<S, C> product(g);
+  using Transposed = TransposedOutput<S, C, Pairs>;
+  const Transposed product(g);
   auto* packed_a = scratch<computes_t<S>>(Scratch::gemm_a, product.packed_size());
   constexpr int64_t worth_a_thread = 32 << 10;  // elements
   for_each(threads, product.panels(), worth_a_thread * product.panels() / product.packed_size() + 1,
            [&](int64_t i, int64_t end) {
              for (; i < end; ++i) product.pack(packed_a, i);
            });
-  constexpr int64_t most = TransposedOutput<S, C>::kColumns;
+  constexpr int64_t most = Transposed::kColumns;
   for_each(threads, (g.n + most - 1) / most, g.n / (8 * threads * most) + 1, [&](int64_t i, int64_t end) {
     for (; i < end; ++i) product.columns(packed_a, i * most, std::min(most, g.n - i * most));
   });
@@ -343,7 +344,9 @@ void multiply(const Product<S, C>& g) {
     if (simd::kHasDot) return multiply_pairs(g);
     if (is_skinny_pairs(g)) return run_skinny_pairs(g, threads);
   }
-  if (!is_skinny(g)) return suits_transposed_output(g) ? run_transposed_output(g, threads) : run<false>(g, threads);
+  if (!is_skinny(g)) {
+    return suits_transposed_output<false>(g) ? run_transposed_output<false>(g, threads) : run<false>(g, threads);
+  }
   const auto a = contiguous_rows<computes_t<S>>(g.a, g.m, g.k);
   for_columns<S>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, g.b, g.k, a, j, end); });
 }
@@ -352,7 +355,8 @@ template <class C>
 void multiply_pairs(const Product<BFloat16, C>& g) {
   if (g.m == 0 || g.n == 0) return;
   const int threads = threads_for(g.m, g.n, g.k);
-  is_skinny_pairs(g) ? run_skinny_pairs(g, threads) : run<true>(g, threads);
+  if (is_skinny_pairs(g)) return run_skinny_pairs(g, threads);
+  suits_transposed_output<true>(g) ? run_transposed_output<true>(g, threads) : run<true>(g, threads);
 }
 template void multiply(const Product<float, float>& g);
 template void multiply(const Product<double, double>& g);
