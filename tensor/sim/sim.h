@@ -26,6 +26,7 @@ struct LineStats {
   std::string kernel, file;
   int line = 0;
   uint64_t accesses = 0;       // to global memory
+  uint64_t narrow = 0;         // of these, with fewer than 16 bytes per lane, the most of one instruction
   uint64_t bytes = 0;          // requested by all its lanes together
   uint64_t sectors = 0;        // of 32 bytes that had to be moved for them
   uint64_t ideal_sectors = 0;  // if the same distinct bytes were contiguous
@@ -41,6 +42,7 @@ struct KernelStats {
   uint64_t bytes_requested = 0;  // of global memory, by all lanes
   uint64_t bytes_moved = 0;      // 32 per sector
   uint64_t accesses = 0;         // to global memory, of warps
+  uint64_t narrow = 0;           // of these, with fewer than 16 bytes per lane
   uint64_t sectors = 0, ideal_sectors = 0;
   uint64_t shared_accesses = 0;  // of warps
   uint64_t wavefronts = 0;       // passes for them
