@@ -182,7 +182,7 @@ cudaError_t cudaFreeHost(void* memory) { return free_of(memory, MemoryKind::pinn
 
 cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
   *total = device_bytes();
-  *available = *total - std::min(*total, allocated_bytes());
+  *available = *total - std::min(*total, allocated_bytes(current));
   return cudaSuccess;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // The CUDA simulator: its interface for programs. docs/SIMULATOR.md describes how it works and what it can find.
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -19,6 +20,20 @@ class Unchecked {
   ~Unchecked();
   Unchecked(const Unchecked&) = delete;
   Unchecked& operator=(const Unchecked&) = delete;
+};
+
+// While an object of this class exists, each device has so many bytes of memory (never more than the machine):
+// cudaMalloc fails for what does not fit beside the memory that is allocated on the device. The innermost object
+// counts. The environment variable POLICYGRAD_SIM_MEMORY sets the bytes for a whole process.
+class DeviceLimit {
+ public:
+  explicit DeviceLimit(size_t bytes);
+  ~DeviceLimit();
+  DeviceLimit(const DeviceLimit&) = delete;
+  DeviceLimit& operator=(const DeviceLimit&) = delete;
+
+ private:
+  size_t before_;
 };
 
 // How the warps of one kernel accessed memory in one source line. An access is one instruction of one warp.
