@@ -18,6 +18,7 @@ const Backend& cuda_backend() {
       .device_count = [] { return 0; },
       .why_none = why_none,
       .device_info = [](int) -> DeviceInfo { unavailable(); },
+      .memory = [](int) -> DeviceMemory { unavailable(); },
       .allocate = [](size_t, int) -> void* { unavailable(); },
       .release = [](void*, int) { unavailable(); },
       .copy = [](void*, Device, const void*, Device, size_t) { unavailable(); },

@@ -61,6 +61,13 @@ void release(void* data, int device) {
   check(cudaFree(data), "cudaFree");
 }
 
+DeviceMemory memory(int device) {
+  const OnDevice there(device);
+  DeviceMemory memory;
+  check(cudaMemGetInfo(&memory.free, &memory.total), "cudaMemGetInfo");
+  return memory;
+}
+
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
   if (bytes == 0) return;
   if (to_device != from_device && capturing()) fail_copy_in_graph();
@@ -128,6 +135,7 @@ const Backend& cuda_backend() {
       .device_count = cuda::device_count,
       .why_none = cuda::why_none,
       .device_info = cuda::device_info,
+      .memory = cuda::memory,
       .allocate = cuda::allocate,
       .release = cuda::release,
       .copy = cuda::copy_bytes,
