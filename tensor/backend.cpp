@@ -51,6 +51,7 @@ const Backend& backend(Device::Kind kind) {
       .synchronize = [] {},
       .exact = [] { return true; },
       .set_exact = [](bool) {},
+      .records = [] { return false; },
       .record = [](const std::function<void()>&) -> std::unique_ptr<RecordedWork> { nothing_launched(); },
       .async_copy = [](size_t) -> std::unique_ptr<AsyncCopy> { nothing_launched(); },
       .record_event = []() -> std::unique_ptr<DeviceEvent> { nothing_launched(); },

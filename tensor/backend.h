@@ -56,7 +56,7 @@ struct Backend {
   DeviceMemory (*memory)(int device);
 
   // allocate() returns memory aligned to at least 64 bytes, or nullptr if there is not enough. release() waits for the
-  // work that uses the memory.
+  // work that uses the memory; it does not throw: an error of that work is thrown by the thread's next call.
   void* (*allocate)(size_t bytes, int device);
   void (*release)(void* data, int device);
   // Copies bytes between two devices, either of which may be the host, after everything launched before. When copy()
@@ -70,6 +70,9 @@ struct Backend {
   bool (*exact)();
   void (*set_exact)(bool on);
 
+  // Whether record() can be used: not on the CPU, and not under POLICYGRAD_CUDA_SYNC=1, where launches wait for their
+  // kernels.
+  bool (*records)();
   // These three throw Error on the CPU, where kernels run immediately. They and synchronize() mean the device
   // that this thread works with.
   std::unique_ptr<RecordedWork> (*record)(const std::function<void()>& work);

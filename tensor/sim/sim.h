@@ -36,6 +36,17 @@ class DeviceLimit {
   size_t before_;
 };
 
+// While an object of this class exists, an error of a kernel or copy is seen as on a GPU and not as an Error of the
+// launch: the launch succeeds, nothing more runs on that device, and the next call that waits for it returns
+// cudaErrorIllegalAddress, as does every call after that. The end of the object makes the devices usable again.
+class DeferredFaults {
+ public:
+  DeferredFaults();
+  ~DeferredFaults();
+  DeferredFaults(const DeferredFaults&) = delete;
+  DeferredFaults& operator=(const DeferredFaults&) = delete;
+};
+
 // How the warps of one kernel accessed memory in one source line. An access is one instruction of one warp.
 struct LineStats {
   std::string kernel, file;

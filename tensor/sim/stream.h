@@ -35,6 +35,9 @@ struct Capture {
 cudaError_t give(cudaStream_t stream, Work work);
 // Remembers an error for cudaGetLastError, and returns it.
 cudaError_t remember(cudaError_t error);
+// The error of a kernel that the host has waited for in the mode of DeferredFaults: on the current device every call
+// returns it.
+cudaError_t seen_fault();
 // The current device of the calling thread, below kDevices.
 int current_device();
 // An error if a capture forbids calls that wait or allocate; that capture is then invalid.
