@@ -15,6 +15,7 @@
 #include <shared_mutex>
 
 #include "tensor/base/error.h"
+#include "tensor/sim/arena.h"
 #include "tensor/sim/sim.h"
 
 namespace pg::sim {
@@ -74,8 +75,16 @@ void* allocate(size_t bytes, MemoryKind kind, int device) {
   size_t& on_device = all.device_bytes[static_cast<size_t>(device)];
   const size_t total = device_bytes(), used = kind == MemoryKind::device ? std::min(on_device, total) : 0;
   if (bytes > total - used) return nullptr;
-  if (posix_memalign(&memory, kAlignment, padded(bytes)) != 0) return nullptr;
-  std::memset(memory, 0xff, bytes);
+  if (kind == MemoryKind::device && protects_memory()) {
+    memory = arena_allocate(padded(bytes));
+    if (!memory) return nullptr;
+  } else if (posix_memalign(&memory, kAlignment, padded(bytes)) != 0) {
+    return nullptr;
+  }
+  {
+    const OpenArena open;
+    std::memset(memory, 0xff, bytes);
+  }
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   all.live[begin] = {begin, bytes, ++all.count, kind, device};
   if (kind == MemoryKind::device) on_device += bytes;
@@ -100,7 +109,7 @@ void release(void* memory, MemoryKind kind) {
     all.freed[it->first] = it->second;
     all.live.erase(it);
   }
-  std::free(memory);
+  in_arena(memory) ? arena_release(memory) : std::free(memory);
 }
 
 Allocation find_allocation(uintptr_t address) {

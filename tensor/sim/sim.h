@@ -36,6 +36,17 @@ class DeviceLimit {
   size_t before_;
 };
 
+// While an object of this class exists, device memory is allocated where host code cannot access it: a read or write of
+// it ends the process with a message. Only kernels, copies and collectives can, while one of them runs. The environment
+// variable POLICYGRAD_SIM_PROTECT=1 does so for a whole process.
+class ProtectedMemory {
+ public:
+  ProtectedMemory();
+  ~ProtectedMemory();
+  ProtectedMemory(const ProtectedMemory&) = delete;
+  ProtectedMemory& operator=(const ProtectedMemory&) = delete;
+};
+
 // While an object of this class exists, an error of a kernel or copy is seen as on a GPU and not as an Error of the
 // launch: the launch succeeds, nothing more runs on that device, and the next call that waits for it returns
 // cudaErrorIllegalAddress, as does every call after that. The end of the object makes the devices usable again.

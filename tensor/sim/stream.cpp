@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tensor/base/error.h"
+#include "tensor/sim/arena.h"
 #include "tensor/sim/sim.h"
 #include "tensor/sim/symbols.h"
 
@@ -70,6 +71,7 @@ void run_work(const Work& work, int device) {
   cudaError_t& fault = s.faults[static_cast<size_t>(device)];
   if (fault) return;
   take_uses_of_running_work();  // discards the uses of an operation that failed
+  const OpenArena open;
   if (s.deferring == 0) return work.run();
   try {
     work.run();
