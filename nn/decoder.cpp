@@ -109,7 +109,7 @@ void Decoder::next(std::span<const double> u) {
   after_.view_slice(0, 0, rows).copy_from(Tensor::from(after, {rows}));
   u_.view_slice(0, 0, rows).copy_from(Tensor::from(draws, {rows}));
   Pass& pass = passes_[rows];
-  if (!on_host() && pass.ran && !pass.graph) {
+  if (backend(ids_.device()).records() && pass.ran && !pass.graph) {
     pass.graph = std::make_unique<Graph>(ids_.device(), [&] { compute(rows); });
   }
   pass.graph ? pass.graph->replay() : compute(rows);

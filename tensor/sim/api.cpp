@@ -7,11 +7,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
 
 #include "tensor/base/error.h"
 #include "tensor/sim/memory.h"
 #include "tensor/sim/shared.h"
 #include "tensor/sim/stream.h"
+#include "tensor/sim/symbols.h"
 
 using namespace pg::sim;
 
@@ -32,6 +36,9 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {cudaErrorIllegalState, "cudaErrorIllegalState", "the operation cannot be performed in the present state"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
+    {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
      "operation not permitted when stream is capturing"},
     {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
@@ -55,6 +62,7 @@ cudaError_t allocate_for(void** memory, size_t bytes, MemoryKind kind) {
   if (!memory) return remember(cudaErrorInvalidValue);
   *memory = nullptr;
   if (const auto error = check_process()) return error;
+  if (const auto error = seen_fault()) return error;
   if (kind == MemoryKind::device) {
     if (const auto error = forbid_while_capturing()) return error;
   }
@@ -68,10 +76,10 @@ cudaError_t free_of(void* memory, MemoryKind kind) {
   if (const auto error = forbid_while_capturing()) return error;
   const int before = current;  // as on the GPU, the call waits for the device of the memory
   current = find_allocation(reinterpret_cast<uintptr_t>(memory)).device;
-  cudaDeviceSynchronize();
+  const cudaError_t fault = cudaDeviceSynchronize();
   current = before;
   release(memory, kind);
-  return cudaSuccess;
+  return fault;
 }
 
 void use(const void* pointer, size_t bytes, bool write) {
@@ -126,7 +134,7 @@ cudaError_t cudaSetDevice(int device) {
   if (const auto error = check_process()) return error;
   if (device < 0 || device >= kDevices) return remember(cudaErrorInvalidDevice);
   current = device;
-  return cudaSuccess;
+  return seen_fault();
 }
 cudaError_t cudaGetDevice(int* device) {
   *device = current;
@@ -175,6 +183,16 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   return remember(cudaErrorInvalidValue);
 }
 
+cudaError_t cudaFuncGetName(const char** name, const void* function) {
+  static std::mutex mutex;
+  static auto& names = *new std::map<const void*, std::string>;
+  std::lock_guard lock(mutex);
+  std::string& text = names[function];
+  if (text.empty()) text = function_name(function);
+  *name = text.c_str();
+  return cudaSuccess;
+}
+
 cudaError_t cudaMalloc(void** memory, size_t bytes) { return allocate_for(memory, bytes, MemoryKind::device); }
 cudaError_t cudaFree(void* memory) { return free_of(memory, MemoryKind::device); }
 cudaError_t cudaMallocHost(void** memory, size_t bytes) { return allocate_for(memory, bytes, MemoryKind::pinned); }
@@ -182,7 +200,7 @@ cudaError_t cudaFreeHost(void* memory) { return free_of(memory, MemoryKind::pinn
 
 cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
   *total = device_bytes();
-  *available = *total - std::min(*total, allocated_bytes());
+  *available = *total - std::min(*total, allocated_bytes(current));
   return cudaSuccess;
 }
 

@@ -26,6 +26,7 @@ class OnStream {
 // Whether work submitted to the stream is being captured for a graph.
 bool capturing();
 [[noreturn]] void fail_copy_in_graph();
+[[noreturn]] void fail_record();
 
 // Temporary memory for n elements of T from the memory pool of the tensors, uninitialised, on the current device. It
 // may be released as soon as the kernels that use it are launched: the next user of the memory comes later in the

@@ -1,6 +1,7 @@
 // Work of the stream: graphs, which are captured work that can be launched again; asynchronous copies to the host;
 // events, which measure time with the device's clock.
 #include "tensor/cuda/runtime/runtime.h"
+#include "tensor/cuda/runtime/synchronous.h"
 
 namespace pg::cuda {
 namespace {
@@ -18,11 +19,16 @@ class Capture : public RecordedWork {
       destroy();
       throw;
     }
-    check(cudaStreamEndCapture(stream(), &graph_), "cudaStreamEndCapture");
-    check(cudaGraphInstantiate(&exec_, graph_, 0), "cudaGraphInstantiate");
+    try {
+      check(cudaStreamEndCapture(stream(), &graph_), "cudaStreamEndCapture");
+      check(cudaGraphInstantiate(&exec_, graph_, 0), "cudaGraphInstantiate");
+    } catch (...) {
+      destroy();
+      throw;
+    }
   }
   ~Capture() override {
-    cudaStreamSynchronize(stream());  // the graph may still be running
+    note(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");  // the graph may still be running
     destroy();
   }
   Capture(const Capture&) = delete;
@@ -31,8 +37,8 @@ class Capture : public RecordedWork {
 
  private:
   void destroy() {
-    if (exec_) cudaGraphExecDestroy(exec_);
-    if (graph_) cudaGraphDestroy(graph_);
+    if (exec_) note(cudaGraphExecDestroy(exec_), "cudaGraphExecDestroy");
+    if (graph_) note(cudaGraphDestroy(graph_), "cudaGraphDestroy");
   }
 
   cudaGraph_t graph_ = nullptr;
@@ -48,9 +54,9 @@ class PinnedCopy : public AsyncCopy {
     check(status, "cudaEventCreate");
   }
   ~PinnedCopy() override {
-    cudaEventSynchronize(arrived_);  // the copy must not write into freed memory
-    cudaEventDestroy(arrived_);
-    cudaFreeHost(memory_);
+    note(cudaEventSynchronize(arrived_), "cudaEventSynchronize");  // the copy must not write into freed memory
+    note(cudaEventDestroy(arrived_), "cudaEventDestroy");
+    note(cudaFreeHost(memory_), "cudaFreeHost");
   }
   PinnedCopy(const PinnedCopy&) = delete;
 
@@ -74,7 +80,7 @@ class Event : public DeviceEvent {
     check(cudaEventCreate(&event_), "cudaEventCreate");
     check(cudaEventRecord(event_, stream()), "cudaEventRecord");
   }
-  ~Event() override { cudaEventDestroy(event_); }
+  ~Event() override { note(cudaEventDestroy(event_), "cudaEventDestroy"); }
   Event(const Event&) = delete;
 
   double seconds_until(const DeviceEvent& later) const override {
@@ -91,7 +97,10 @@ class Event : public DeviceEvent {
 
 }  // namespace
 
-std::unique_ptr<RecordedWork> record(const std::function<void()>& work) { return std::make_unique<Capture>(work); }
+std::unique_ptr<RecordedWork> record(const std::function<void()>& work) {
+  if (synchronous()) fail_record();
+  return std::make_unique<Capture>(work);
+}
 std::unique_ptr<AsyncCopy> async_copy(size_t bytes) { return std::make_unique<PinnedCopy>(bytes); }
 std::unique_ptr<DeviceEvent> record_event() { return std::make_unique<Event>(); }
 
