@@ -118,7 +118,7 @@ std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids
 
 // ---- normalisation over the last dim C; weight, bias [C] or undefined; eps at least 0
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
-// {x + residual, layer_norm(x + residual)} in one pass.
+// {x + residual, layer_norm(x + residual)} in one pass. The bits are those of two operations; so are add_rms_norm's.
 std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight = {},
                                          const Tensor& bias = {}, double eps = 1e-5);
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);

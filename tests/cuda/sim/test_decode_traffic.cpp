@@ -1,4 +1,5 @@
-// What attention of one query reads, counted by the simulator.
+// What decoding reads and how many kernels it runs, counted by the simulator.
+#include "nn/decoder.h"
 #include "tensor/sim/sim.h"
 #include "tests/cuda/attention_case.h"
 
@@ -64,4 +65,33 @@ TEST_CASE("CUDA attention of one query reads keys and values once in accesses of
       }
     }
   }
+}
+
+TEST_CASE("a token of GPT-2 with 12 layers is decoded by 90 kernels", "[cuda][decode]") {
+  Generator init(3);
+  Transformer model({.vocab_size = 40, .block_size = 64, .n_layer = 12, .n_head = 1, .n_embd = 64, .dtype = bf16},
+                    init);
+  model.to(device());
+  NoGrad no_grad;
+  const int64_t rows = 2;
+  const KvCache cache = model.new_cache(rows);
+  const Tensor ids = Tensor::zeros({rows}, i32, device()), before = Tensor::full({rows}, 5, i32, device());
+  const Tensor after = Tensor::full({rows}, 6, i32, device()), u = Tensor::full({rows}, 0.5, f64, device());
+  const Tensor log_probs = Tensor::zeros({rows}, f32, device());
+  const auto token = [&] {
+    choose_tokens(model.head(model.hidden_next(ids, cache.slots(before, after))), {}, u, ids, log_probs);
+  };
+  token();  // as a Decoder does before it records
+  const Graph graph(device(), token);
+  const sim::Report report;
+  graph.replay();
+  INFO(report.table());
+  // wte and wpe; in each layer a sum with its norm (the first is that of the embeddings), c_attn, attention with its
+  // cache, c_proj, a sum with its norm, c_fc with gelu, the MLP's c_proj; the last sum and norm, the head, the choice
+  // and its log-probability.
+  CHECK(launches(report) == 2 + 12 * 7 + 4);
+  CHECK(launches(report, "norm_kernel") == 25);
+  CHECK(launches(report, "decode_kernel") == 12);
+  CHECK(launches(report, "matmul_kernel") == 4 * 12 + 1);
+  CHECK(launches(report, "embedding") == 2);
 }
