@@ -67,6 +67,22 @@ TEST_CASE("CUDA attention of one query reads keys and values once in accesses of
   }
 }
 
+TEST_CASE("CUDA sampling without filters reads a row twice in accesses of 16 bytes", "[cuda][decode]") {
+  if (!sim::sees_accesses()) SKIP_TEST("this build has a sanitizer instead of the simulator's own checks");
+  const int64_t vocab = 50304;
+  const Tensor logits = random({1, vocab}, bf16, 1).to(device()), ids = Tensor::zeros({1}, i32, device());
+  const Tensor u = Tensor::full({1}, 0.999, f64, device());
+  const sim::Report report;
+  kernels(device()).sample(ids, logits, u, {});
+  INFO(report.table());
+  // Once for the maximum, once for the weights, and of the last part, a 28th, once more to find the token.
+  const auto row = static_cast<uint64_t>(2 * vocab);
+  const sim::KernelStats& stats = report.kernels().begin()->second;
+  CHECK(stats.bytes_moved >= 2 * row);
+  CHECK(stats.bytes_moved <= 2 * row + row / 20);
+  CHECK(stats.accesses <= stats.bytes_moved / 512 + 40);  // u is read by all 32 warps
+}
+
 TEST_CASE("a token of GPT-2 with 12 layers is decoded by 90 kernels", "[cuda][decode]") {
   Generator init(3);
   Transformer model({.vocab_size = 40, .block_size = 64, .n_layer = 12, .n_head = 1, .n_embd = 64, .dtype = bf16},
