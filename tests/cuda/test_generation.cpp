@@ -87,6 +87,11 @@ TEST_CASE("CUDA samples by u among the tokens that the filters leave", "[cuda]")
     }
   }
   check_choices(random_logits(2, 50257, 0, 2).to(bf16), {.top_k = 50, .top_p = 0.8}, 1e-5);
+  for (const int64_t vocab : {4095, 8193}) {  // a warp reads several strips
+    for (const DType dtype : {f32, f64, bf16}) {
+      check_choices(random_logits(7, vocab, 0, 3).to(dtype), {}, dtype == f64 ? 1e-12 : 1e-5);
+    }
+  }
 }
 
 TEST_CASE("CUDA samples no token of probability 0 and returns id 0 for logits that are not finite", "[cuda]") {

@@ -94,3 +94,20 @@ TEST_CASE("CUDA norms of rows far from zero keep their precision", "[cuda]") {
   const Side s = on_cuda(f32), exact{Device{}, f64, f32};
   CHECK(relative_error(layer_norms(s, x, {})[0], layer_norms(exact, x, {})[0]) <= 0x1p-24 * 1000 / std::sqrt(1.0 / 12));
 }
+
+TEST_CASE("a CUDA norm of a sum has the bits of the sum and its norm", "[cuda]") {
+  NoGrad no_grad;
+  for (const DType dtype : {f32, f64, bf16}) {
+    for (const int64_t c : {7, 64, 1500}) {  // 1500: a block per row
+      INFO(name_of(dtype) << ", C = " << c);
+      const Tensor x = random({3, c}, dtype, 1).to(device()), residual = random({3, c}, dtype, 2).to(device());
+      const Tensor w = random({c}, dtype, 3).to(device()), b = random({c}, dtype, 4).to(device());
+      const auto [sum, y] = add_layer_norm(x, residual, w, b);
+      CHECK(same_bits(sum, x + residual));
+      CHECK(same_bits(y, layer_norm(x + residual, w, b)));
+      const auto [rms_sum, rms_y] = add_rms_norm(x, residual, w);
+      CHECK(same_bits(rms_sum, sum));
+      CHECK(same_bits(rms_y, rms_norm(sum, w)));
+    }
+  }
+}
