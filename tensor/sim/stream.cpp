@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "tensor/sim/pinned.h"
 #include "tensor/sim/symbols.h"
 
 namespace pg::sim {
@@ -30,6 +31,11 @@ struct Streams {
       legacy[static_cast<size_t>(i)].number = -(legacy[static_cast<size_t>(i)].device = i);
   }
   Clock& host() { return hosts[std::this_thread::get_id()]; }
+  // The calling thread has waited for what is before `clock`.
+  void wait_for(const Clock& clock) {
+    host().join(clock);
+    check_pinned_memory(host());
+  }
 };
 Streams& streams() {
   static auto* all = new Streams;  // may be used by destructors at exit
@@ -42,6 +48,15 @@ thread_local cudaError_t last_error = cudaSuccess;
 CUstream_st* find(cudaStream_t stream) {
   if (!stream) return &streams().legacy[static_cast<size_t>(current_device())];
   return streams().all.count(stream) ? stream : nullptr;
+}
+
+// Runs the work as an operation of stream `number`; `now` has it as its latest tick.
+void run_now(const Work& work, int number, const Clock& now) {
+  take_uses_of_running_work();  // discards the uses of an operation that failed
+  work.run();
+  const Uses uses = take_uses_of_running_work();
+  check_order(uses, work.name, number, now);
+  follow_pinned_memory(uses, work.name, number, now);
 }
 
 bool is_legacy(const CUstream_st* stream) { return stream->number <= 0; }
@@ -103,9 +118,7 @@ cudaError_t give(cudaStream_t handle, Work work) {
   }
   begin_work(stream);
   stream->clock.tick(stream->number);
-  take_uses_of_running_work();  // discards the uses of an operation that failed
-  work.run();
-  check_order(take_uses_of_running_work(), work.name, stream->number, stream->clock);
+  run_now(work, stream->number, stream->clock);
   return cudaSuccess;
 }
 
@@ -160,7 +173,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   if (stream->capture) return forbid(*stream->capture);
   if (const auto error = forbid_while_capturing()) return error;
   begin_work(stream);
-  s.host().join(stream->clock);
+  s.wait_for(stream->clock);
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
@@ -172,10 +185,11 @@ cudaError_t cudaDeviceSynchronize() {
   for (const auto& capture : s.captures) {
     if (capture->origin->device == device) return forbid(*capture);
   }
-  s.host().join(s.legacy[static_cast<size_t>(device)].clock);
+  Clock all = s.legacy[static_cast<size_t>(device)].clock;
   for (CUstream_st* stream : s.all) {
-    if (stream->device == device) s.host().join(stream->clock);
+    if (stream->device == device) all.join(stream->clock);
   }
+  s.wait_for(all);
   return cudaSuccess;
 }
 
@@ -236,7 +250,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   std::lock_guard lock(s.mutex);
   if (!event) return remember(cudaErrorInvalidResourceHandle);
   if (const auto capture = event->capture.lock()) return forbid(*capture);
-  s.host().join(event->clock);
+  s.wait_for(event->clock);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
@@ -326,9 +340,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
   for (const Work& work : exec->work) {
     Clock clock = work.clock.renamed(exec->numbers, exec->ticks);
     clock.join(before);
-    take_uses_of_running_work();
-    work.run();
-    check_order(take_uses_of_running_work(), work.name, exec->numbers.at(work.stream), clock);
+    run_now(work, exec->numbers.at(work.stream), clock);
     stream->clock.join(clock);
   }
   exec->ticks += exec->work.size();
