@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -51,9 +52,16 @@ const Backend& backend(Device::Kind kind) {
   return kind == Device::Kind::cpu ? cpu : cuda_backend();
 }
 
+namespace {
+std::atomic<int64_t> recorded_graphs{0};
+}
+int64_t graphs_recorded() { return recorded_graphs; }
+
 Graph::Graph(Device device, const std::function<void()>& work) : pool_(device) {
   const PrivatePool::Use use(pool_);
+  backend(device).kernels(device.index);  // makes it the device that this thread works with
   recorded_ = backend(device).record(work);
+  ++recorded_graphs;
 }
 
 const Kernels& kernels(Device device) {
