@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/tape.h"
+#include "nn/kept_decoders.h"
 #include "nn/kv_cache.h"
 #include "nn/latent_attention.h"
 #include "nn/layers.h"
@@ -61,6 +62,7 @@ struct Transformer : Module {
   std::vector<TransformerBlock> h;
   Norm ln_f;
   std::optional<Linear> lm_head;  // the output head, if it is not tied
+  ModelIdentity identity;         // of the decoders that generate() keeps for this model
   // Activation checkpointing: for the backward pass only the input of each block is kept, and the block is computed
   // again. This costs a third more arithmetic; memory for activations is that of one block instead of n_layer.
   bool checkpoint_blocks = false;

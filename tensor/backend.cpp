@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -59,7 +60,13 @@ const Backend& backend(Device::Kind kind) {
   return kind == Device::Kind::cpu ? cpu : cuda_backend();
 }
 
+namespace {
+std::atomic<int64_t> recorded_graphs{0};
+}
+int64_t graphs_recorded() { return recorded_graphs; }
+
 Graph::Graph(Device device, const std::function<void()>& work) {
+  backend(device).kernels(device.index);  // makes it the device that this thread works with
   try {
     record(device, work);
     return;
@@ -76,6 +83,7 @@ void Graph::record(Device device, const std::function<void()>& work) {
   pool_ = std::make_unique<PrivatePool>(device);
   const PrivatePool::Use use(*pool_);
   recorded_ = backend(device).record(work);
+  ++recorded_graphs;
 }
 
 const Kernels& kernels(Device device) {

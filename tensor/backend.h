@@ -74,7 +74,7 @@ struct Backend {
   // kernels.
   bool (*records)();
   // These three throw Error on the CPU, where kernels run immediately. They and synchronize() mean the device
-  // that this thread works with.
+  // that this thread works with; what they return stays with that device.
   std::unique_ptr<RecordedWork> (*record)(const std::function<void()>& work);
   std::unique_ptr<AsyncCopy> (*async_copy)(size_t bytes);
   std::unique_ptr<DeviceEvent> (*record_event)();
@@ -101,5 +101,7 @@ class Graph {
   std::unique_ptr<PrivatePool> pool_;
   std::unique_ptr<RecordedWork> recorded_;
 };
+// The graphs that this process has recorded, on all devices.
+int64_t graphs_recorded();
 
 }  // namespace pg

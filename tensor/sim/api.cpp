@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -13,7 +14,9 @@
 
 #include "tensor/base/error.h"
 #include "tensor/sim/memory.h"
+#include "tensor/sim/pinned.h"
 #include "tensor/sim/shared.h"
+#include "tensor/sim/sim.h"
 #include "tensor/sim/stream.h"
 #include "tensor/sim/symbols.h"
 
@@ -74,10 +77,12 @@ cudaError_t allocate_for(void** memory, size_t bytes, MemoryKind kind) {
 cudaError_t free_of(void* memory, MemoryKind kind) {
   if (!memory) return cudaSuccess;
   if (const auto error = forbid_while_capturing()) return error;
+  const Allocation found = find_allocation(reinterpret_cast<uintptr_t>(memory));
   const int before = current;  // as on the GPU, the call waits for the device of the memory
-  current = find_allocation(reinterpret_cast<uintptr_t>(memory)).device;
+  current = found.device;
   const cudaError_t fault = cudaDeviceSynchronize();
   current = before;
+  forget_pinned_memory(found.begin, found.size);
   release(memory, kind);
   return fault;
 }
@@ -94,11 +99,21 @@ void use(const void* pointer, size_t bytes, bool write) {
 bool to_device(cudaMemcpyKind kind) { return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice; }
 bool from_device(cudaMemcpyKind kind) { return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice; }
 
+std::atomic<uint64_t> pinned_copies{0}, pageable_copies{0};
+
+void count_copy(const void* to, const void* from) {
+  const auto memory = [](const void* p) { return find_allocation(reinterpret_cast<uintptr_t>(p)); };
+  const auto on_device = [](const Allocation& a) { return a.size > 0 && a.kind == MemoryKind::device; };
+  if (!on_device(memory(to)) || on_device(memory(from))) return;
+  ++(memory(from).size > 0 ? pinned_copies : pageable_copies);
+}
+
 void copy(const char* name, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   const auto known = [](const void* p) { return find_allocation(reinterpret_cast<uintptr_t>(p)).size > 0; };
   if (to_device(kind) || known(to)) require_allocated(fmt::format("{}, destination", name).c_str(), to, bytes);
   if (from_device(kind) || known(from)) require_allocated(fmt::format("{}, source", name).c_str(), from, bytes);
   std::memmove(to, from, bytes);
+  count_copy(to, from);
   use(from, bytes, false);
   use(to, bytes, true);
 }
@@ -223,6 +238,8 @@ cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
 namespace pg::sim {
 
 int current_device() { return current; }
+
+CopiesToDevice copies_to_device() { return {pinned_copies, pageable_copies}; }
 
 cudaError_t copy_to_symbol(void* symbol, size_t size, const void* from, size_t bytes, size_t offset) {
   if (offset > size || bytes > size - offset) return remember(cudaErrorInvalidValue);

@@ -58,6 +58,13 @@ class DeferredFaults {
   DeferredFaults& operator=(const DeferredFaults&) = delete;
 };
 
+// The copies from the host to all devices since the program began. A device reads page-locked memory by itself; for
+// other memory, which is pageable, CUDA makes the host wait until a large copy's turn in the stream.
+struct CopiesToDevice {
+  uint64_t pinned = 0, pageable = 0;
+};
+CopiesToDevice copies_to_device();
+
 // How the warps of one kernel accessed memory in one source line. An access is one instruction of one warp.
 struct LineStats {
   std::string kernel, file;

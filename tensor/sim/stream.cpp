@@ -10,6 +10,7 @@
 
 #include "tensor/base/error.h"
 #include "tensor/sim/arena.h"
+#include "tensor/sim/pinned.h"
 #include "tensor/sim/sim.h"
 #include "tensor/sim/symbols.h"
 
@@ -36,6 +37,11 @@ struct Streams {
       legacy[static_cast<size_t>(i)].number = -(legacy[static_cast<size_t>(i)].device = i);
   }
   Clock& host() { return hosts[std::this_thread::get_id()]; }
+  // The calling thread has waited for what is before `clock`.
+  void wait_for(const Clock& clock) {
+    host().join(clock);
+    check_pinned_memory(host());
+  }
 };
 Streams& streams() {
   static auto* all = new Streams;  // may be used by destructors at exit
@@ -78,6 +84,14 @@ void run_work(const Work& work, int device) {
   } catch (const Error&) {
     fault = cudaErrorIllegalAddress;
   }
+}
+
+// run_work() as an operation of stream `number`; `now` has it as its latest tick.
+void run_now(const Work& work, int device, int number, const Clock& now) {
+  run_work(work, device);
+  const Uses uses = take_uses_of_running_work();
+  check_order(uses, work.name, number, now);
+  follow_pinned_memory(uses, work.name, number, now);
 }
 
 // Called when the host has waited for a device.
@@ -148,8 +162,7 @@ cudaError_t give(cudaStream_t handle, Work work) {
   }
   begin_work(stream);
   stream->clock.tick(stream->number);
-  run_work(work, stream->device);
-  check_order(take_uses_of_running_work(), work.name, stream->number, stream->clock);
+  run_now(work, stream->device, stream->number, stream->clock);
   return cudaSuccess;
 }
 
@@ -210,7 +223,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   if (stream->capture) return forbid(*stream->capture);
   if (const auto error = forbid_while_capturing()) return error;
   begin_work(stream);
-  s.host().join(stream->clock);
+  s.wait_for(stream->clock);
   return see_fault(stream->device);
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
@@ -222,10 +235,11 @@ cudaError_t cudaDeviceSynchronize() {
   for (const auto& capture : s.captures) {
     if (capture->origin->device == device) return forbid(*capture);
   }
-  s.host().join(s.legacy[static_cast<size_t>(device)].clock);
+  Clock all = s.legacy[static_cast<size_t>(device)].clock;
   for (CUstream_st* stream : s.all) {
-    if (stream->device == device) s.host().join(stream->clock);
+    if (stream->device == device) all.join(stream->clock);
   }
+  s.wait_for(all);
   return see_fault(device);
 }
 
@@ -287,7 +301,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   std::lock_guard lock(s.mutex);
   if (!event) return remember(cudaErrorInvalidResourceHandle);
   if (const auto capture = event->capture.lock()) return forbid(*capture);
-  s.host().join(event->clock);
+  s.wait_for(event->clock);
   return see_fault(event->device);
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
@@ -379,8 +393,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
   for (const Work& work : exec->work) {
     Clock clock = work.clock.renamed(exec->numbers, exec->ticks);
     clock.join(before);
-    run_work(work, stream->device);
-    check_order(take_uses_of_running_work(), work.name, exec->numbers.at(work.stream), clock);
+    run_now(work, stream->device, exec->numbers.at(work.stream), clock);
     stream->clock.join(clock);
   }
   exec->ticks += exec->work.size();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "nn/generate.h"
 #include "nn/trainer.h"
@@ -163,6 +164,26 @@ TEST_CASE("a graph that cannot be recorded leaves the stream usable", "[cuda]") 
   CHECK_THROWS_AS(Graph(gpu(), [&] { x.to_vector(); }), Error);
   x.fill(2);
   CHECK(x.to_vector()[0] == 2);
+}
+
+TEST_CASE("graphs and copies to the host stay with their device", "[cuda]") {
+  if (backend(Device::Kind::cuda).device_count() < 2) SKIP_TEST("fewer than two CUDA devices");
+  const Device first{Device::Kind::cuda, 0}, second{Device::Kind::cuda, 1};
+  const Tensor x = Tensor::full({100}, 2, f32, second), y = Tensor::zeros({100}, f32, second);
+  const auto work = [&] { kernels(second).binary(Binary::mul, y, x, x); };
+  work();
+  kernels(first);  // makes it the current device
+  auto graph = std::make_unique<Graph>(second, work);
+  const auto copy = backend(second).async_copy(400);
+  x.fill(3);
+  kernels(first);
+  graph->replay();
+  copy->start(y.view().data, 400);
+  CHECK(static_cast<const float*>(copy->wait())[99] == 9);
+  kernels(first);
+  graph->replay();
+  graph.reset();
+  CHECK(y.to_vector() == std::vector<double>(100, 9));
 }
 
 TEST_CASE("a training step is bit-identical with and without a graph, for any batch", "[cuda][slow]") {

@@ -88,8 +88,8 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
     synchronize();  // the work that computes the bytes is in another stream
   }
   const OnDevice here(to_device.on_host() ? from_device.index : to_device.index);
+  if (from_device.on_host()) return copy_to_device(to, from, bytes);
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
-  // A copy from the host returns when the bytes are in one of CUDA's buffers.
   if (to_device.on_host() || between_devices) synchronize();
 }
 

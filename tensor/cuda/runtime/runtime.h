@@ -10,6 +10,8 @@ namespace pg::cuda {
 DeviceInfo device_info(int device);
 bool exact();
 void synchronize();
+// Copies from the host to the current device, after everything in stream(). `from` may change when it returns.
+void copy_to_device(void* to, const void* from, size_t bytes);
 std::unique_ptr<RecordedWork> record(const std::function<void()>& work);
 std::unique_ptr<AsyncCopy> async_copy(size_t bytes);
 std::unique_ptr<DeviceEvent> record_event();
