@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "tasks/stories.h"
@@ -289,6 +290,33 @@ std::string smollm2_path(const FetchPlaces& places) {
       "FILE takes a GGUF file or a wheel that is");
 }
 
+namespace {
+
+// A download that failed less than a day ago is not tried again: behind a firewall that says nothing each try takes ten
+// seconds. The marker beside the file in the cache holds the reason. A mirror that is set, or another one, is tried.
+std::string download_or_remember(const DataFile& file, const FetchPlaces& places,
+                                 const std::function<void(int64_t, int64_t)>& progress) {
+  if (std::string found = find_data(file, places); !found.empty()) return found;
+  const std::string marker = places.cache + "/" + file.name + ".unreachable";
+  std::error_code error;
+  const auto age = fs::file_time_type::clock::now() - fs::last_write_time(marker, error);
+  if (!error && age < std::chrono::hours(24)) {
+    const std::string reason = read_file(marker);
+    const std::string from = places.mirror.empty() ? file.url : places.mirror + "/" + file.name;
+    if (reason.find(" from " + from + ": ") != std::string::npos) {
+      fail("{} (within the last day; ./pg fetch {} tries again)", reason, file.name);
+    }
+  }
+  try {
+    return fetch_data(file, places, progress);
+  } catch (const Error& e) {
+    std::ofstream(marker) << e.what();  // where it cannot be written, the next call tries again
+    throw;
+  }
+}
+
+}  // namespace
+
 Corpus load_corpus(const std::string& data, const FetchPlaces& places,
                    const std::function<void(int64_t, int64_t)>& progress) {
   if (data == "stories") return {data, generate_stories(), ""};
@@ -299,7 +327,7 @@ Corpus load_corpus(const std::string& data, const FetchPlaces& places,
     return corpus;
   }
   try {
-    return {data, read_file(fetch_data(data_file("tinyshakespeare.txt"), places, progress)), ""};
+    return {data, read_file(download_or_remember(data_file("tinyshakespeare.txt"), places, progress)), ""};
   } catch (const Error& e) {
     return {"stories", generate_stories(),
             fmt::format("{}; using the built-in stories instead (--data FILE takes any text).", e.what())};

@@ -59,7 +59,8 @@ struct Corpus {
 };
 
 // The training text. `data` is "tinyshakespeare" (downloaded; if that fails, the built-in stories with a note that says
-// why), "stories", or the path of any text file, read with unix_text (tasks/text_data.h).
+// why, and for a day nothing is downloaded; fetch_data always tries), "stories", or the path of any text file, read
+// with unix_text (tasks/text_data.h).
 Corpus load_corpus(const std::string& data, const FetchPlaces& places = FetchPlaces::from_environment(),
                    const std::function<void(int64_t, int64_t)>& progress = {});
 

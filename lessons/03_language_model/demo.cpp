@@ -217,7 +217,8 @@ void demo(kit::Demo& demo, const Impl& impl) {
   const std::string stories = generate_stories();
   CharTokenizer tokenizer(stories);
   const Text text{tokenizer, split_text(tokenizer.encode(stories))};
-  demo.say("The text: {} characters of built-in stories, {} different; a tenth is kept for validation. It begins:",
+  demo.heading("The text");
+  demo.say("{} characters of built-in stories, {} different; a tenth is kept for validation. They begin:",
            stories.size(), text.v());
   for (size_t at = 0, lines = 0; lines < 3; ++lines) {
     const size_t end = stories.find('\n', at);

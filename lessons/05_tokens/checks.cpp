@@ -146,8 +146,8 @@ const std::vector<MergeCase>& merge_cases() {
        1,
        1,
        {{"replaced from the right: the leftmost pair goes first", {1, 9}},
-        {"an id is used twice: what was merged is gone, go on behind it", {9, 9}},
-        {"an id is used twice: what was merged is gone, go on behind it", {9, 9, 1}}}},
+        {"an id is used twice: what was merged is gone, go on after it", {9, 9}},
+        {"an id is used twice: what was merged is gone, go on after it", {9, 9, 1}}}},
       {{1, 1, 1, 1}, 1, 1, {{"only the first pair is replaced: go on to the end", {9, 1, 1}}}},
       {{1, 3, 2}, 1, 2, {}},
       {{1}, 1, 1, {}},
@@ -256,10 +256,10 @@ std::vector<kit::Check<Impl>> checks() {
             "would the rules make of <|endoftext|>, and so what has to come first?",
             "With `special` at index a: the pieces of text[0, a), special, the pieces of the rest. Else at index i: "
             "a contraction; else j = i + 1 if text[i] is ' ' and text[j] is no white space, else "
-            "j = i; take the run of text[j]'s kind from j. White space with something behind it gives its last "
+            "j = i; take the run of text[j]'s kind from j. White space with something after it gives its last "
             "character back if it has more than one.",
             "If special is not empty and text.find(special) finds it, call split for what is before and what is "
-            "behind it. Otherwise: a function kind(i): letter, digit, white space, other, or end. In a loop: try the "
+            "after it. Otherwise: a function kind(i): letter, digit, white space, other, or end. In a loop: try the "
             "seven contractions "
             "with starts_with; else find `first` as above and let `end` run while kind(end) is kind(first); if "
             "that is white space, end < size and the run is longer than 1, --end. Push text.substr(begin, end - "

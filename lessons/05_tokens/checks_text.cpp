@@ -54,7 +54,7 @@ bool judge(Grader& g, const std::string& input, const std::string& got, const st
   return g.expect(got == want, input, got, want, says);
 }
 
-const std::string kBefore = "the space is on the wrong side: it belongs to the word behind it";
+const std::string kBefore = "the space is on the wrong side: it belongs to the word after it";
 const std::string kOtherSpace = "other characters take the space before them along, too";
 const std::string kSpecialCut = "the special token is split: look for it before the rules";
 
@@ -62,11 +62,11 @@ const std::vector<TextCase>& split_cases() {
   static const std::vector<TextCase> cases = {
       {"The cat sat",
        {{"The_|cat_|sat", kBefore},
-        {"The|_|cat|_|sat", "the space is a piece of its own: one space goes with the word behind it"},
+        {"The|_|cat|_|sat", "the space is a piece of its own: one space goes with the word after it"},
         {"The|cat|sat", "the spaces are lost: joined, the pieces are the text"},
         {"The_cat_sat", "nothing is split"}}},
       {"a  b   c",
-       {{"a|__|b|___|c", "the last space of a run goes with the word behind it"},
+       {{"a|__|b|___|c", "the last space of a run goes with the word after it"},
         {"a|__b|___c", "only one space goes with a word; the others before it are a piece"},
         {"a|_|b|_|c", "spaces are lost: joined, the pieces are the text"}}},
       {"it's we'll 'tis",
@@ -82,8 +82,8 @@ const std::vector<TextCase>& split_cases() {
         {"x|2|_|=|_365|,|_ok|?!", kOtherSpace}}},
       {"end.\n\nNew \n line",
        {{"end|.|\\n\\n|New|_\\n|_line",
-         "white space with a word behind it gives its last character back, a newline too"},
-        {"end|.|\\n|\\nNew|_\\n|_line", "only ' ' goes with the word behind it: a newline stays alone"}}},
+         "white space with a word after it gives its last character back, a newline too"},
+        {"end|.|\\n|\\nNew|_\\n|_line", "only ' ' goes with the word after it: a newline stays alone"}}},
       {"tail  \n",
        {{"tail|_|_\\n", "nothing follows this white space: it stays whole"},
         {"tail|__|\\n", "nothing follows this white space: it stays whole"},

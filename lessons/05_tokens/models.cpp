@@ -135,7 +135,8 @@ TokenModel show_models(kit::Demo& demo, const Impl& impl, const Stories& stories
   demo.gap();
   demo.say(
       "Nobody gets below the grammar. Loss per token compares models of one tokenizer only: here it names another "
-      "winner after 300 steps than after 100, and with --full the first one again. Bits per byte names one. Training "
+      "winner after 300 steps than after 100, and with --full the first one again. Bits per byte names the same winner "
+      "each time. Training "
       "took {:.1f} s and {:.1f} s.",
       by_character.took, by_token.took);
   demo.claim("loss per token, tokens over characters", b.loss / a.loss, "x", kit::at_least(1.1));

@@ -1,7 +1,7 @@
-// The checks of the losses and of the Gaussian policy. Expected values are computed by hand or from the definition.
+// The checks of the two losses. Expected values are computed by hand or element by element, in plain double.
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "lessons/07_ppo/checks.h"
 
@@ -12,216 +12,200 @@ using kit::Grader;
 using kit::Value;
 using Numbers = std::vector<double>;
 
-Tensor normal(const Shape& shape, uint64_t seed) {
-  Generator random(seed);
-  return Tensor::normal(shape, 0, 1, random, f64);
+const std::string kMeanWords = "one loss for each step; the mean is taken later, over the steps that count";
+
+// ratio and A: one A for each ratio, or one for each row [B, 1].
+void compare_clip(Grader& g, const Impl& impl, const std::string& input, const Tensor& ratio, const Tensor& advantage,
+                  double low, double high, double rtol = kDouble) {
+  if (g.failed()) return;
+  const Tensor rho = leaf(ratio), a = leaf(advantage), weight = normal(ratio.shape(), 75, ratio.dtype());
+  const Numbers x = ratio.to_vector(), w = weight.to_vector();
+  const Numbers all = advantage.view_expand(ratio.shape()).to_vector();
+  // loss(ratio, A) of each step
+  const auto values = [&](auto loss) { return each(ratio.shape(), [&](size_t i) { return loss(x[i], all[i]); }); };
+  const auto clipped = [](double p, double below, double above) { return std::min(std::max(p, below), above); };
+  const auto surrogate = [&](double below, double above) {
+    return values([=](double p, double A) { return -std::min(p * A, clipped(p, below, above) * A); });
+  };
+  const auto inside = [=](double p) { return clipped(p, 1 - low, 1 + high); };
+  const double inf = std::numeric_limits<double>::infinity();
+  const Value want = surrogate(1 - low, 1 + high);
+  const Tensor got = impl.clip_loss(rho, a, low, high);
+  g.equal(input, got.detach(), want,
+          {.rtol = rtol,
+           .mistakes = {
+               {"the maximum in place of the minimum: it rewards ratios outside the clip range",
+                values([=](double p, double A) { return -std::max(p * A, inside(p) * A); })},
+               {"the clipped term alone: take the minimum with the unclipped one, or a ratio that moved in the wrong "
+                "direction has no gradient",
+                values([=](double p, double A) { return -inside(p) * A; })},
+               {"the clip is on the wrong side for negative A: the minimum is of the products with A, not of the "
+                "ratios",
+                values([=](double p, double A) { return -std::min(p, inside(p)) * A; })},
+               {"nothing is clipped", values([](double p, double A) { return -p * A; })},
+               {"low and high are exchanged: the range is 1 - low to 1 + high", surrogate(1 - high, 1 + low)},
+               {"low is not used: the range begins at 1 - low", surrogate(1 - high, 1 + high)},
+               {"high is not used: the range ends at 1 + high", surrogate(1 - low, 1 + low)},
+               {"the ratio is clipped only above: where A is negative, 1 - low matters", surrogate(-inf, 1 + high)},
+               {"the ratio is clipped only below: where A is positive, 1 + high matters", surrogate(1 - low, inf)},
+               {"clipped to the range -low to high; the range is about 1", surrogate(-low, high)},
+               {"the range is the same on the scale of logarithms; PPO's is 1 - low to 1 + high",
+                surrogate(std::exp(-low), std::exp(high))},
+               {"the sign is flipped: the loss is minimised",
+                values([=](double p, double A) { return std::min(p * A, inside(p) * A); })},
+               {kMeanWords, Value({}, {mean_of(want)})}}});
+  if (g.failed() || !on_the_tape(g, got)) return;
+  backward(got, weight.to(got.dtype()));
+  // -A where free(ratio, A), else 0
+  const auto gradient = [&](auto free) {
+    return each(ratio.shape(), [&](size_t i) { return free(x[i], all[i]) ? -w[i] * all[i] : 0; });
+  };
+  g.equal(input + ": the gradient at the ratio, 0 only where the ratio is past the clip in the direction A favours",
+          gradient_of(rho), gradient([=](double p, double A) { return p * A <= inside(p) * A; }),
+          as_gradient(rtol, {{"inside of the range there is no gradient: do not detach the clipped ratio",
+                              gradient([=](double p, double A) { return p * A < inside(p) * A; })}}));
+  Value into_advantage(advantage.shape(), Numbers(static_cast<size_t>(advantage.numel()), 0));
+  for (size_t i = 0; i < x.size(); ++i) {  // the loss is linear in A
+    const double used = x[i] * all[i] <= inside(x[i]) * all[i] ? x[i] : inside(x[i]);
+    into_advantage.v[i * into_advantage.v.size() / x.size()] -= w[i] * used;
+  }
+  g.equal(input + ": the gradient at the advantage", gradient_of(a), zeros_like(advantage),
+          {.rtol = rtol, .mistakes = {{"a gradient flows into the advantage: detach() it", into_advantage}}});
 }
-Tensor leaf(const Tensor& x) { return x.clone().set_requires_grad(); }
-Value gradient_of(const Tensor& x) {
-  const Tensor grad = x.grad();
-  return grad.defined() ? Value(grad) : Value(zeros_like(x));
-}
-bool on_the_tape(Grader& g, const Tensor& x) {
-  return g.expect(
-      x.requires_grad(), "the result", "no tape", "a tensor on the tape",
-      "without a gradient nothing is learned: use tensor operations only, without detach() and to_vector()");
+
+void compare_value(Grader& g, const Impl& impl, const std::string& input, const Tensor& values, const Tensor& returns,
+                   const Tensor& old_values, double clip, const Tensor& mask = {}, double rtol = kDouble) {
+  if (g.failed()) return;
+  const Tensor v = leaf(values), target = leaf(returns);
+  const Tensor old = old_values.defined() ? leaf(old_values) : old_values;
+  const Tensor weight = normal(values.shape(), 79, values.dtype());
+  const int64_t count = values.numel();
+  const Numbers x = values.to_vector(), r = returns.to_vector(), w = weight.to_vector();
+  const Numbers kept = numbers(mask, count, 1), before = numbers(old_values, count, 0);
+  const auto held = [=](double change) { return std::min(std::max(change, -clip), clip); };
+  const auto near = [&](size_t i) { return before[i] + held(x[i] - before[i]); };
+  const auto half_square = [](double e) { return e * e / 2; };
+  const auto of = [&](auto loss) { return each(values.shape(), [&](size_t i) { return kept[i] != 0 ? loss(i) : 0; }); };
+  const auto free = [&](size_t i) { return half_square(x[i] - r[i]); };
+  const auto bounded = [&](size_t i) { return clip == 0 ? free(i) : half_square(near(i) - r[i]); };
+  const auto larger_with = [&](auto other) {
+    return of([&, other](size_t i) { return std::max(free(i), half_square(other(i))); });
+  };
+  const auto larger = [&](size_t i) { return std::max(free(i), bounded(i)); };
+  const Value want = of(larger);
+  const Tensor got = impl.value_loss(v, target, old, clip, mask);
+  const std::string clip_zero = "with clip 0 there is no clip: the loss is (v - R)²/2 alone";
+  std::vector<kit::Mistake> mistakes = {
+      {"the factor 1/2 is missing", of([&](size_t i) { return 2 * larger(i); })},
+      {"the minimum in place of the maximum: the loss is the larger of the two errors",
+       of([&](size_t i) { return std::min(free(i), bounded(i)); })},
+      {"the clipped error alone: where v is past the clip, it has no gradient", of(bounded)},
+      {"clip and old_values are not used, or near is held around R: near = old + (v - old, clipped to ±clip)",
+       of(free)},
+      {"old is not added back: near = old + (v - old, clipped to ±clip)",
+       larger_with([&](size_t i) { return held(x[i] - before[i]) - r[i]; })},
+      {"v itself is clipped to ±clip; clip its distance from old",
+       larger_with([&](size_t i) { return held(x[i]) - r[i]; })},
+      {clip_zero, larger_with([&](size_t i) { return before[i] - r[i]; })},
+      {clip_zero, of([&](size_t i) { return half_square(before[i] - r[i]); })},
+      {"the error is not squared: (v - R)², not |v - R|", of([&](size_t i) { return std::sqrt(larger(i) / 2); })},
+      {"the mask is not used", each(values.shape(), larger)},
+      {"0 times infinity is nan: choose with where(mask, ...) in place of multiplying by the mask",
+       each(values.shape(), [&](size_t i) { return kept[i] * larger(i); })},
+      {kMeanWords, Value({}, {mean_of(want)})}};
+  g.equal(input, got.detach(), want, {.rtol = rtol, .mistakes = mistakes});
+  if (g.failed() || !on_the_tape(g, got)) return;
+  backward(got, weight.to(got.dtype()));
+  const std::string late =
+      "the loss is masked, but its gradient is 0 times infinity: mask the errors before you square them";
+  const auto slope = [&](size_t i) { return free(i) >= bounded(i) ? w[i] * (x[i] - r[i]) : 0; };
+  g.equal(
+      input + ": the gradient at v", gradient_of(v), of(slope),
+      as_gradient(rtol, {{late, each(values.shape(), [&](size_t i) { return kept[i] * slope(i) + 0 * (x[i] - r[i]); })},
+                         {late, each(values.shape(), [&](size_t i) {
+                            return kept[i] * slope(i) + 0 * (x[i] - r[i]) + 0 * (before[i] - r[i]);
+                          })}}));
+  const auto constant = [&](const char* name, const Tensor& at) {
+    if (g.failed() || !at.defined()) return;
+    const Value grad = gradient_of(at);
+    g.expect(std::all_of(grad.v.begin(), grad.v.end(), [](double e) { return e == 0; }),
+             input + ": the gradient at the " + name, "not 0", "0",
+             "a gradient flows into what is a constant: detach() it");
+  };
+  constant("returns", target);
+  constant("old_values", old);
 }
 
 }  // namespace
 
 void check_clip_loss(Grader& g, const Impl& impl) {
-  const double low = 0.2, high = 0.3;
-  const Numbers ratios = {0.5, 0.9, 1.25, 1.6};
-  Numbers both = ratios;
-  both.insert(both.end(), ratios.begin(), ratios.end());
-  const Tensor rho = leaf(Tensor::from(both, {2, 4}));
-  const Tensor a = leaf(Tensor::from(Numbers{2, 2, 2, 2, -2, -2, -2, -2}, {2, 4}));
-  const Tensor got = impl.clip_loss(rho, a, low, high);
-  const auto loss = [](Numbers plus, const Numbers& minus) {
-    plus.insert(plus.end(), minus.begin(), minus.end());
-    return Value({2, 4}, plus);
-  };
-  // Computed by hand: the clipped ratios are 0.8 0.9 1.25 1.3.
-  const Value want = loss({-1, -1.8, -2.5, -2.6}, {1.6, 1.8, 2.5, 3.2});
-  Value negative = want;
-  for (double& x : negative.v) x = -x;
-  g.equal(
-      "ratio 0.5 0.9 1.25 1.6 with A = 2 and with A = -2; low 0.2, high 0.3", got.detach(), want,
-      {.mistakes = {
-           {"the maximum in place of the minimum: it rewards ratios outside the clip range",
-            loss({-1.6, -1.8, -2.5, -3.2}, {1, 1.8, 2.5, 2.6})},
-           {"the clipped term alone: take the minimum with the unclipped one, or a ratio that moved in the wrong "
-            "direction has no gradient",
-            loss({-1.6, -1.8, -2.5, -2.6}, {1.6, 1.8, 2.5, 2.6})},
-           {"the clip is on the wrong side for negative A: the minimum is of the products with A, not of the ratios",
-            loss({-1, -1.8, -2.5, -2.6}, {1, 1.8, 2.5, 2.6})},
-           {"nothing is clipped", loss({-1, -1.8, -2.5, -3.2}, {1, 1.8, 2.5, 3.2})},
-           {"low and high are exchanged: the range is 1 - low to 1 + high",
-            loss({-1, -1.8, -2.4, -2.4}, {1.4, 1.8, 2.5, 3.2})},
-           {"clipped to the range -low to high; the range is about 1",
-            loss({-0.6, -0.6, -0.6, -0.6}, {1, 1.8, 2.5, 3.2})},
-           {"the sign is flipped: the loss is minimised", negative}}});
-  if (g.failed() || !on_the_tape(g, got)) return;
-  const Tensor weight = normal({2, 4}, 75);
-  backward(got, weight);
-  const Numbers w = weight.to_vector();
-  const Numbers slope = {-2, -2, -2, 0, 0, 2, 2, 2};
-  Value gradient({2, 4}, Numbers(8)), into_advantage = gradient;
-  for (size_t i = 0; i < 8; ++i) {
-    gradient.v[i] = w[i] * slope[i];
-    into_advantage.v[i] = w[i] * want.v[i] / (i < 4 ? 2 : -2);  // the loss is linear in A
-  }
-  g.equal("the gradient at the ratio: 0 only where the ratio is past the clip in the direction that A favours",
-          gradient_of(rho), gradient);
-  g.equal("the gradient at the advantage", gradient_of(a), Tensor::zeros({2, 4}, f64),
-          {.mistakes = {{"a gradient flows into the advantage: detach() it", into_advantage}}});
+  const Numbers ratios = {0.5, 0.9, 1.25, 1.6, 0.5, 0.9, 1.25, 1.6}, gains = {2, 2, 2, 2, -2, -2, -2, -2};
+  const Tensor rho = Tensor::from(ratios, {2, 4}), a = Tensor::from(gains, {2, 4});
+  compare_clip(g, impl, "ratio 0.5 0.9 1.25 1.6 with A = 2 and with A = -2; low 0.2, high 0.3", rho, a, 0.2, 0.3);
   if (g.failed()) return;
-  g.equal(
-      "ratio [2, 2], one A per row: 1 and -1",
-      impl.clip_loss(Tensor::from(Numbers{2, 0.5, 2, 0.5}, {2, 2}), Tensor::from(Numbers{1, -1}, {2, 1}), low, high),
-      Value({2, 2}, {-1.3, -0.5, 2, 0.8}));
-  g.equal(
-      "ratio 0.5 0.95 2 with A = -1 1 1; low 0.1, high 0.5",
-      impl.clip_loss(Tensor::from(Numbers{0.5, 0.95, 2}, {3, 1}), Tensor::from(Numbers{-1, 1, 1}, {3, 1}), 0.1, 0.5),
-      Value({3, 1}, {0.9, -0.95, -1.5}));
-  g.note("both signs of A, four ratios each, two ranges, and the gradient");
+  // By hand: the clipped ratios are 0.8 0.9 1.25 1.3.
+  g.equal("the same, by hand", impl.clip_loss(rho, a, 0.2, 0.3),
+          Value({2, 4}, {-1, -1.8, -2.5, -2.6, 1.6, 1.8, 2.5, 3.2}));
+  const auto random = [](const Shape& shape, DType dtype = f64) { return exp(normal(shape, 92, dtype) * 0.5); };
+  compare_clip(g, impl, "ratio [3, 5], random; low 0.1, high 0.5", random({3, 5}), normal({3, 5}, 93), 0.1, 0.5);
+  compare_clip(g, impl, "ratio [2, 3], one A for each row; low 0.2, high 0.3", random({2, 3}),
+               Tensor::from(Numbers{1, -1}, {2, 1}), 0.2, 0.3);
+  compare_clip(g, impl, "ratio 1 with A = 1 -1 0; low 0.2, high 0.2", Tensor::ones({1, 3}, f64),
+               Tensor::from(Numbers{1, -1, 0}, {1, 3}), 0.2, 0.2);
+  compare_clip(g, impl, "ratio 0.1 2.5 400 with A = -1 1 1; low 1, high 1",
+               Tensor::from(Numbers{0.1, 2.5, 400}, {3, 1}), Tensor::from(Numbers{-1, 1, 1}, {3, 1}), 1, 1);
+  compare_clip(g, impl, "ratio [4, 3] in f32; low 0.2, high 0.3", random({4, 3}, f32), normal({4, 3}, 94, f32), 0.2,
+               0.3, kSingle);
+  compare_clip(g, impl, "ratio [3, 2], not contiguous; low 0.2, high 0.3", kit::strided(random({3, 2})),
+               kit::strided(normal({3, 2}, 95)), 0.2, 0.3);
+  compare_clip(g, impl, "ratio [2, 0]: no steps", random({2, 0}), normal({2, 0}, 96), 0.2, 0.3);
+  g.note("both signs of A, four ranges, f32, and the gradient");
 }
 
 void check_value_loss(Grader& g, const Impl& impl) {
-  // R = 0 in all cases. near = old ± 0.5 where v is further away from old.
-  const Tensor v = leaf(Tensor::from(Numbers{1, 1, -1, 0.25, 2}, {5}));
-  const Tensor old = leaf(Tensor::from(Numbers{0.2, 2, -0.8, 0.125, -1}, {5}));
-  const Tensor returns = leaf(Tensor::zeros({5}, f64));
-  const double clip = 0.5;
+  // R = 0 in both cases. near = old ± 0.5 where v is further away from old: 0.7, 1.5, -1, 0.25, -0.5.
+  const Tensor v = Tensor::from(Numbers{1, 1, -1, 0.25, 2}, {5}), zero = Tensor::zeros({5}, f64);
+  const Tensor old = Tensor::from(Numbers{0.2, 2, -0.8, 0.125, -1}, {5});
+  compare_value(g, impl, "v 1 1 -1 0.25 2, R = 0, old 0.2 2 -0.8 0.125 -1, clip 0", v, zero, old, 0);
+  compare_value(g, impl, "the same without old", v, zero, {}, 0);
+  const auto of = [](const Shape& shape, uint64_t seed, DType dtype = f64) { return normal(shape, seed, dtype); };
+  compare_value(g, impl, "v, R, old [3, 5], random, clip 0.3, no mask", of({3, 5}, 80), of({3, 5}, 81), of({3, 5}, 82),
+                0.3);
+  compare_value(g, impl, "v 1 1 -1 0.25 2, R = 0, old 0.2 2 -0.8 0.125 -1, clip 0.5", v, zero, old, 0.5);
+  if (g.failed()) return;
   const auto half_squares = [](Numbers x) {
     for (double& e : x) e = e * e / 2;
     return Value({5}, x);
   };
-  g.equal("v 1 1 -1 0.25 2, R = 0, clip 0", impl.value_loss(v.detach(), returns.detach(), {}, 0, {}),
-          half_squares({1, 1, -1, 0.25, 2}), {.mistakes = {{"the factor 1/2 is missing", [] {
-                                                              return Value({5}, {1, 1, 1, 0.0625, 4});
-                                                            }()}}});
-  if (g.failed()) return;
-  const Tensor got = impl.value_loss(v, returns, old, clip, {});
-  // The values of near: 0.7, 1.5, -1, 0.25, -0.5.
-  g.equal("the same with old 0.2 2 -0.8 0.125 -1, clip 0.5", got.detach(), half_squares({1, 1.5, -1, 0.25, 2}),
-          {.mistakes = {{"the minimum in place of the maximum: the loss is the larger of the two errors",
-                         half_squares({0.7, 1, -1, 0.25, -0.5})},
-                        {"the clipped error alone: where v is past the clip, it has no gradient",
-                         half_squares({0.7, 1.5, -1, 0.25, -0.5})},
-                        {"clip and old_values are not used: clip v - old to ±clip, and add old",
-                         half_squares({1, 1, -1, 0.25, 2})}}});
-  if (g.failed() || !on_the_tape(g, got)) return;
-  backward(got, Tensor::ones({5}, f64));
-  g.equal("the gradient at v", gradient_of(v), Value({5}, {1, 0, -1, 0.25, 2}));
-  for (const auto& [name, x] : {std::pair{"returns", returns}, std::pair{"old_values", old}}) {
-    g.expect(!x.grad().defined() || sum(x.grad() * x.grad()).item() == 0, std::string("the gradient at the ") + name,
-             "not 0", "0", "a gradient flows into what is a constant: detach() it");
-  }
-  if (g.failed()) return;
+  g.equal("the same, by hand", impl.value_loss(v, zero, old, 0.5, {}), half_squares({1, 1.5, -1, 0.25, 2}));
+  const auto mask = [](const Shape& shape) {
+    const Tensor m = Tensor::ones(shape, u8);
+    m.view_select(0, 0).fill(0);
+    return m;
+  };
+  compare_value(g, impl, "v, R, old [3, 5], random, clip 0, row 0 masked", of({3, 5}, 80), of({3, 5}, 81),
+                of({3, 5}, 82), 0, mask({3, 5}));
   const double inf = std::numeric_limits<double>::infinity();
-  const Tensor mask = Tensor::from(std::vector<uint8_t>{1, 0, 1, 0}, {2, 2});
-  const Tensor u = leaf(Tensor::from(Numbers{3, 1, -1, 2}, {2, 2}));
-  const Tensor masked = impl.value_loss(u, Tensor::from(Numbers{1, inf, -2, NAN}, {2, 2}),
-                                        Tensor::from(Numbers{3, 0, -1, inf}, {2, 2}), clip, mask);
-  g.equal("mask {{1, 0}, {1, 0}}, nan and infinity where it is 0", masked.detach(), Value({2, 2}, {2, 0, 0.5, 0}));
-  if (g.failed()) return;
-  backward(masked, Tensor::ones({2, 2}, f64));
-  g.equal(
-      "the gradient at v of the same", gradient_of(u), Value({2, 2}, {2, 0, 1, 0}),
-      {.mistakes = {{"the loss is masked, but its gradient is 0 times infinity: mask the errors before you square them",
-                     Value({2, 2}, {2, NAN, 1, NAN})},
-                    {"the loss is masked, but its gradient is 0 times infinity: mask the errors before you square them",
-                     Value({2, 2}, {2, -NAN, 1, -NAN})}}});
-  const Tensor v3 = Tensor::from(Numbers{0.1, 0.7, -0.3}, {3}), r3 = Tensor::from(Numbers{0.3, -0.2, 0.6}, {3});
-  g.equal("v = 0.1 0.7 -0.3, R = 0.3 -0.2 0.6, clip 0", impl.value_loss(v3, r3, v3, 0, Tensor::ones({3}, u8)),
-          Value({3}, {0.02, 0.405, 0.405}));
-  g.note("unclipped, clipped, masked, and the gradients");
-}
-
-namespace {
-
-// N = 4 actions of k = 3 elements.
-struct Actions {
-  Tensor mean = normal({4, 3}, 76), log_std = normal({3}, 77), taken = normal({4, 3}, 78);
-
-  // Σ_i f(a_i - mean_i, log_std_i) for each action.
-  Value sums(double (*f)(double, double), double factor = 1) const {
-    const Numbers m = mean.to_vector(), s = log_std.to_vector(), a = taken.to_vector();
-    Value result({4}, Numbers(4, 0));
-    for (size_t i = 0; i < a.size(); ++i) result.v[i / 3] += factor * f(a[i] - m[i], s[i % 3]);
-    return result;
+  const Tensor two = Tensor::from(std::vector<uint8_t>{1, 0, 1, 0}, {2, 2});
+  const Tensor u = Tensor::from(Numbers{3, 1, -1, 2}, {2, 2}), r = Tensor::from(Numbers{1, inf, -2, NAN}, {2, 2});
+  const std::string odd = "mask {{1, 0}, {1, 0}}, nan and infinity where it is 0, clip ";
+  compare_value(g, impl, odd + "0.5", u, r, Tensor::from(Numbers{3, 0, -1, inf}, {2, 2}), 0.5, two);
+  compare_value(g, impl, odd + "0", u, r, {}, 0, two);
+  compare_value(g, impl, "v nan where the mask is 0, clip 0.5", Tensor::from(Numbers{3, NAN, -1, inf}, {2, 2}), u, u,
+                0.5, two);
+  compare_value(g, impl, "[2, 3], all masked, clip 0.5", of({2, 3}, 83), of({2, 3}, 84), of({2, 3}, 85), 0.5,
+                Tensor::zeros({2, 3}, u8));
+  compare_value(g, impl, "[4, 3] in f32, clip 0.3", of({4, 3}, 86, f32), of({4, 3}, 87, f32), of({4, 3}, 88, f32), 0.3,
+                mask({4, 3}), kSingle);
+  compare_value(g, impl, "[3, 2], not contiguous, clip 0.3", kit::strided(of({3, 2}, 89)), kit::strided(of({3, 2}, 90)),
+                kit::strided(of({3, 2}, 91)), 0.3, kit::strided(mask({3, 2})));
+  compare_value(g, impl, "[1, 3], a hundred times larger, clip 30", of({1, 3}, 92) * 300.0, of({1, 3}, 93) * 300.0,
+                of({1, 3}, 94) * 300.0, 30);
+  for (const Shape& shape : {Shape{}, Shape{2, 1, 3, 5}, Shape{2, 0}}) {
+    compare_value(g, impl, fmt::format("v, R, old {}, clip 0.3", shape), of(shape, 95), of(shape, 96), of(shape, 97),
+                  0.3);
   }
-};
-const double kHalfLog2Pi = std::log(2 * std::numbers::pi) / 2;
-
-double log_density(double d, double s) { return -d * d / (2 * std::exp(2 * s)) - s - kHalfLog2Pi; }
-double entropy_of_one(double, double s) { return s + kHalfLog2Pi + 0.5; }
-
-}  // namespace
-
-void check_log_prob(Grader& g, const Impl& impl) {
-  const Actions x;
-  const Tensor mean = leaf(x.mean), log_std = leaf(x.log_std);
-  const Tensor got = impl.gaussian_log_prob(mean, log_std, x.taken).first;
-  const auto with = [&](double (*f)(double, double)) { return x.sums(f); };
-  g.equal("mean, actions [4, 3], log_std [3], random: log-probability", got.detach(), x.sums(log_density),
-          {.mistakes = {{"the std is taken for the variance: divide by std², which is exp(2·log_std)",
-                         with([](double d, double s) { return -d * d / (2 * std::exp(s)) - s - kHalfLog2Pi; })},
-                        {"log_std is taken for the log of the variance",
-                         with([](double d, double s) { return -d * d / (2 * std::exp(s)) - s / 2 - kHalfLog2Pi; })},
-                        {"log_std is taken for the std: exp() is missing",
-                         with([](double d, double s) { return -d * d / (2 * s * s) - s - kHalfLog2Pi; })},
-                        {"the term log_std is missing: a wider density is lower",
-                         with([](double d, double s) { return -d * d / (2 * std::exp(2 * s)) - kHalfLog2Pi; })},
-                        {"log(2π)/2 is missing: the density does not integrate to 1",
-                         with([](double d, double s) { return -d * d / (2 * std::exp(2 * s)) - s; })},
-                        {"log(2π)/2 is counted once; each of the k numbers has it",
-                         [&] {
-                           Value v = x.sums([](double d, double s) { return -d * d / (2 * std::exp(2 * s)) - s; });
-                           for (double& p : v.v) p -= kHalfLog2Pi;
-                           return v;
-                         }()},
-                        {"a mean over the k numbers: independent probabilities multiply, so their logarithms add up",
-                         x.sums(log_density, 1.0 / 3)},
-                        {"the 1/2 of the square is missing",
-                         with([](double d, double s) { return -d * d / std::exp(2 * s) - s - kHalfLog2Pi; })},
-                        {"the sign of the square is flipped: an action far from the mean is unlikely",
-                         with([](double d, double s) { return d * d / (2 * std::exp(2 * s)) - s - kHalfLog2Pi; })}}});
-  if (g.failed() || !on_the_tape(g, got)) return;
-  // d log p / d mean = (a - mean) / std²,  d log p / d log_std = (a - mean)² / std² - 1, summed over the actions.
-  backward(got, Tensor::ones({4}, f64));
-  const Tensor d = x.taken - x.mean, variance = exp(x.log_std * 2.0);
-  g.equal("the gradient at mean", gradient_of(mean), d / variance);
-  g.equal("the gradient at log_std", gradient_of(log_std), sum(d * d / variance - 1.0, {0}));
-  const Tensor two = Tensor::from(Numbers{0.3, -0.7, 1.1, 0.2}, {2, 2});
-  g.equal(
-      "mean 0, actions {{0.3, -0.7}, {1.1, 0.2}}, log_std {0.1, -0.4}",
-      impl.gaussian_log_prob(Tensor::zeros({2, 2}, f64), Tensor::from(Numbers{0.1, -0.4}, {2}), two).first,
-      Value({2}, {log_density(0.3, 0.1) + log_density(-0.7, -0.4), log_density(1.1, 0.1) + log_density(0.2, -0.4)}));
-  g.note("two shapes, values and gradients");
-}
-
-void check_entropy(Grader& g, const Impl& impl) {
-  const Actions x;
-  const Tensor log_std = leaf(x.log_std);
-  const Tensor got = impl.gaussian_log_prob(x.mean, log_std, x.taken).second;
-  const auto with = [&](double (*f)(double, double)) { return x.sums(f); };
-  g.equal("mean, actions [4, 3], log_std [3], random: entropy", got.detach(), x.sums(entropy_of_one),
-          {.mistakes = {
-               {"the sign is flipped: a wider distribution has more entropy", x.sums(entropy_of_one, -1)},
-               {"a mean over the k numbers: entropies of independent numbers add up", x.sums(entropy_of_one, 1.0 / 3)},
-               {"the e in log(2πe)/2 is missing: half a nat per number",
-                with([](double, double s) { return s + kHalfLog2Pi; })},
-               {"log(2πe)/2 is missing", with([](double, double s) { return s; })},
-               {"log_std is missing: then the entropy bonus has no gradient",
-                with([](double, double) { return kHalfLog2Pi + 0.5; })},
-               {"this is -log p of the action taken: its mean is the entropy; the formula needs no action",
-                x.sums(log_density, -1)}}});
-  if (g.failed() || !on_the_tape(g, got)) return;
-  backward(got, Tensor::from(Numbers{1, 2, 3, 4}, {4}));
-  g.equal("the gradient at log_std for an output gradient of 1 2 3 4", gradient_of(log_std), Value({3}, {10, 10, 10}));
-  g.note("value and gradient");
+  g.note("unclipped, clipped, masked, f32, and the gradients");
 }
 
 }  // namespace pg::lesson07

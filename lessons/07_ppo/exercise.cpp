@@ -1,9 +1,16 @@
-// Lesson 7: PPO. This is your file: replace each TODO(...), then: make lesson7 && ./lesson7 check
+// Lesson 7: PPO. This is your file: replace each TODO(...), then:
+//   make lesson7 && ./lesson7 check
 //
-// B episodes or environments, T steps; N actions of k numbers. Useful: numbers(x, count, otherwise) from lesson.h,
-// Tensor::from(vector, shape).to(dtype), where(condition, a, b), le(a, b), ge(a, b), clamp(x, min, max), exp(x),
-// log(x), sum(x, {dim}), expand(x, shape), Tensor::scalar(0, dtype), x.detach(), 2 * std::numbers::pi. Results have the
-// dtype of the inputs. All ops are in autograd/ops.h, tensors in tensor/tensor.h.
+// B episodes or environments, T steps; N actions of k numbers. Useful:
+// numbers(x, count, otherwise) from lesson.h, x.to_vector(),
+// Tensor::from(vector, shape).to(dtype), where(condition, a, b), le(a, b),
+// ge(a, b), clamp(x, min, max), exp(x), log(x), neg(x), sum(x, {dim}),
+// expand(x, shape), Tensor::scalar(0, dtype), x.detach(),
+// 2 * std::numbers::pi. Results have the dtype of the inputs. All ops are in
+// autograd/ops.h, tensors in tensor/tensor.h.
+//
+// Names: rl::gae is the engine's, yours is lesson07::gae. Where a call is
+// ambiguous, write the one that you mean; a parameter mean hides pg::mean.
 #include <cmath>
 #include <numbers>
 
@@ -11,41 +18,51 @@
 
 namespace pg::lesson07 {
 
-// Generalised advantage estimation, from the last step of each row to the first:
-//   delta[t] = r[t] + gamma·next - V[t];   A[t] = delta[t] + gamma·lambda·A[t+1];   returns[t] = A[t] + V[t]
-// rewards, values [B, T]. `next` is V[t+1], and next_values [B] after the last step (07.1).
-// 07.2: where terminated is 1, the episode ended with this step: next is 0, and A[t+1] is not used.
-// 07.3: where truncated is 1, a time limit cut the episode after this step: next is final_values, and A[t+1] is not
-// used.
-//       Where both are 1, the episode has terminated.
-// 07.4: a slot whose mask is 0 is skipped, as if it did not exist; its results are 0, whatever it holds.
-// Tensors of the options may be undefined: mask then means all 1, the others all 0.
+// Generalised advantage estimation, from the last step of each row backwards:
+//   delta[t] = r[t] + gamma·next - V[t]
+//   A[t] = delta[t] + gamma·lambda·A[t+1]      returns[t] = A[t] + V[t]
+// rewards, values and the tensors of the options [B, T].
+// 07.1: `next` is V[t+1], and next_values [B] after the last step.
+// 07.2: where terminated is 1, the episode ended with this step: next is 0, and
+//       A[t+1] is not used.
+// 07.3: where truncated is 1, a time limit cut the episode after this step:
+//       next is final_values, and A[t+1] is not used. Where both are 1, the
+//       episode has terminated.
+// 07.4: a slot whose mask is 0 is skipped with its flags, as if it did not
+//       exist; its results are 0, whatever it holds, even infinity and nan.
+// Tensors of the options may be undefined: mask then means all 1, the others
+// all 0.
 Gae gae(const Tensor& rewards, const Tensor& values, const Tensor& next_values, const GaeOptions& options) {
   // Yours, in place of the next line.
   TODO("07.1 gae");
 }
 
-// The loss of PPO at each step: -min(ratio·A, clip(ratio, 1 - low, 1 + high)·A), to be minimised. ratio [B, T] is
-// π(action) now / π(action) when it was taken; advantage A [B, T] is a constant.
+// The loss of PPO at each step [B, T], to be minimised:
+//   -min(ratio·A, clip(ratio, 1 - low, 1 + high)·A)
+// ratio [B, T] is π(action) now / π(action) when it was taken, a finite number;
+// the advantage A [B, T], or [B, 1] for a whole row, is a constant.
 Tensor clip_loss(const Tensor& ratio, const Tensor& advantage, double low, double high) {
   // Yours, in place of the next line.
   TODO("07.5 clip_loss");
 }
 
-// What the critic minimises at each step: (v - R)² / 2; with clip > 0 the larger of that and (near - R)² / 2, where
-// near = old + (v - old, clipped to ±clip). One shape for all. returns R and old_values are constants; old_values is
-// undefined where clip is 0. Where mask is 0 the inputs may be anything, and the result is 0; an undefined mask is
-// all 1.
+// What the critic minimises at each step: (v - R)² / 2; with clip > 0 the
+// larger of that and (near - R)² / 2, where near = old + (v - old, clipped to
+// ±clip). All have one shape, of any rank. returns R and old_values are
+// constants; old_values may be undefined where clip is 0. Where mask is 0 the
+// inputs may be anything, even infinity and nan: the result and the gradient
+// there are 0. An undefined mask is all 1.
 Tensor value_loss(const Tensor& values, const Tensor& returns, const Tensor& old_values, double clip,
                   const Tensor& mask) {
   // Yours, in place of the next line.
   TODO("07.6 value_loss");
 }
 
-// For a policy whose k numbers are independent and normal, with std = exp(log_std): {log-probability density of each
-// action [N], entropy [N]}. mean, actions [N, k]; log_std [k], the same for all N.
-//   log p = -Σ_i ((a_i - mean_i)² / (2 std_i²) + log_std_i + log(2π)/2)       (07.7)
-//   H     =  Σ_i (log_std_i + log(2πe)/2)                                      (07.8)
+// For a policy whose k numbers are independent and normal, with std =
+// exp(log_std): {log-probability density of each action [N], entropy [N]}.
+// mean, actions [N, k]; log_std [k], the same for all N.
+//   07.7: log p = -Σ_i ((a_i - mean_i)² / (2 std_i²) + log_std_i + log(2π)/2)
+//   07.8: H     =  Σ_i (log_std_i + log(2πe)/2)
 std::pair<Tensor, Tensor> gaussian_log_prob(const Tensor& mean, const Tensor& log_std, const Tensor& actions) {
   // Yours, in place of the next line.
   TODO("07.7 gaussian_log_prob");

@@ -22,7 +22,7 @@ std::vector<kit::Check<Impl>> checks() {
             "prompt - 1 on. Element [b, t] of a row-major [B, T] has index b·T + t."},
        .solution = {"rl/text/imitation.cpp", "TokenBatch sft_batch("},
        .run = check_sft_batch,
-       .harmless = {{"detached", "ids have no tape"}, {"f32", "ids are integers"}}},
+       .harmless = {{"detached", "ids have no tape"}, {{"f32", "always f64"}, "ids are integers"}}},
       {.id = "08.2",
        .title = "the pairwise loss",
        .piece = kit::piece<&Impl::bradley_terry_loss>("bradley_terry_loss"),
@@ -37,7 +37,8 @@ std::vector<kit::Check<Impl>> checks() {
             "difference = chosen - rejected; if margin.defined(), subtract margin.detach(); softplus(neg(difference)); "
             "add centring * (sum * sum) with sum = chosen + rejected."},
        .solution = {"rl/preference_loss.cpp", "Tensor bradley_terry_loss("},
-       .run = check_bradley_terry_loss},
+       .run = check_bradley_terry_loss,
+       .harmless = {{{"rank 0", "rank 4", "coprime sizes"}, "all are [N]"}, {"infinite", "scores are finite numbers"}}},
       {.id = "08.3",
        .title = "where the score lands",
        .piece = kit::piece<&Impl::set_rewards>("set_rewards"),
@@ -58,7 +59,8 @@ std::vector<kit::Check<Impl>> checks() {
        .why =
            "Only the KL keeps the policy near responses that the reward model has learned to judge. The demonstration "
            "shows what happens without it.",
-       .hints = {"Which token should pay when the policy likes it more than the reference does? May one earn by it?",
+       .hints = {"Which token should pay when the policy likes it more than the reference does? Can a token earn "
+                 "something by this?",
                  "rewards[t] -= β·(log π[t] - log ref[t]) wherever chosen[t] is 1.",
                  "Loop over the tokens; skip those with chosen[t] == 0; subtract beta * (old_log_probs[t] - "
                  "ref_log_probs[t]) from what is there."},
@@ -76,7 +78,8 @@ std::vector<kit::Check<Impl>> checks() {
                  "rows = rl::token_rows(responses); log_softmax(policy(rows.ids)); gather along dim 2 at "
                  "unsqueeze(rows.targets, 2) and squeeze; where(rows.mask, that, a scalar 0); sum over dim 1."},
        .solution = {"rl/text/preferences.cpp", "Tensor sequence_log_probs("},
-       .run = check_sequence_log_probs},
+       .run = check_sequence_log_probs,
+       .harmless = {{"no elements", "there is at least one response"}}},
       {.id = "08.6",
        .title = "DPO",
        .piece = kit::piece<&Impl::dpo_loss>("dpo_loss"),
@@ -88,7 +91,9 @@ std::vector<kit::Check<Impl>> checks() {
                  "detach() both reference tensors; compute c and r; return {softplus(neg(c - r)), c.detach(), "
                  "r.detach()}."},
        .solution = {"rl/preference_loss.cpp", "DpoLoss dpo_loss("},
-       .run = check_dpo_loss},
+       .run = check_dpo_loss,
+       .harmless = {{{"rank 0", "rank 4", "coprime sizes"}, "all are [N]"},
+                    {"infinite", "log-probabilities are finite numbers"}}},
   };
 }
 

@@ -177,7 +177,8 @@ void demo(kit::Demo& demo, const Impl& impl) {
   demo.heading("Stage 2: a reward model from choices");
   demo.say(
       "The human gives 0 to nonsense, 1 to a sentence, 2 to a sentence with just one moon, but says only which of two "
-      "responses is better, and errs at times: {:.1f} % of the held-out labels are right. A copy of the policy with "
+      "responses is better, and is sometimes wrong: {:.1f} % of the held-out labels are right. A copy of the policy "
+      "with "
       "one output reads {} pairs. (From here on: {} seeds.)",
       100 * mean_of(right), kPairs, runs.size());
   demo.claim("held-out pairs that the reward model orders as labelled", 100 * mean_of(accuracies), "%",

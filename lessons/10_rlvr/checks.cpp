@@ -82,7 +82,7 @@ std::vector<kit::Check<Impl>> checks() {
        .hints =
            {"Which } closes \\boxed{\\frac{1}{2}}? And which box counts if there are two?",
             "open = number of { minus number of } so far; the box ends where open is 0 again. A backslash hides the "
-            "character behind it.",
+            "character after it.",
             "text.rfind for both commands, the later one. Skip spaces; there must be a {. Loop: a backslash skips "
             "two, { adds one, } takes one; at 0 return what is between. Nothing after the loop."},
        .solution = {"tasks/grade/extract.cpp", "std::optional<std::string_view> last_boxed("},

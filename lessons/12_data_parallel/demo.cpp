@@ -26,7 +26,7 @@ std::vector<float> random_values(int rank, size_t n) {
 void show_table(kit::Demo& demo, const Impl& impl) {
   constexpr int n = 4, steps = 2 * (n - 1);
   demo.say(
-      "Four ranks, four elements each, all of them 1. An all-reduce shall give every rank the sums. So each number "
+      "Four ranks, four elements each, all of them 1. An all-reduce gives every rank the sums. So each number "
       "below "
       "says how many ranks are in that sum already. Every rank sends one chunk to the right in each step:");
   std::vector<std::vector<std::string>> rows(steps + 1, std::vector<std::string>(n));

@@ -1,7 +1,9 @@
-// Lesson 12: data parallelism. This is your file: replace each TODO(...), then: make lesson12 && ./lesson12 check
+// Lesson 12: data parallelism. This is your file: replace each TODO(...), then:
+// make lesson12 && ./lesson12 check
 //
-// n = ring.size() ranks compute at the same time, and each runs the same code with its own r = ring.rank(). The
-// engine's own functions are pg::shard_of and so on: use pg::shard_of for the chunks of 12.1 and 12.2. x.subspan(begin,
+// n = ring.size() ranks compute at the same time, and each runs the same code
+// with its own r = ring.rank(). The engine's own functions are pg::shard_of and
+// so on: use pg::shard_of for the chunks of 12.1 and 12.2. x.subspan(begin,
 // size) is a part of x, and x.size() its length.
 #include <algorithm>
 
@@ -10,46 +12,57 @@
 
 namespace pg::lesson12 {
 
-// Step s = 0 ... n - 2 of the reduce phase. x is this rank's copy of all elements; chunk c of it is the Shard
-// pg::shard_of(x.size(), c, n), elements [begin, end), and chunks may differ in size. Send chunk (r - s) mod n to the
-// right neighbour, receive from the left one, and add what came to chunk (r - s - 1) mod n.
-// ring.send(span) returns only when the right neighbour has received; ring.receive(span) fills a span with exactly as
-// many elements as the left neighbour sends. A place for them: std::vector<float> received(size).
+// Step s = 0 ... n - 2 of the reduce phase. x is this rank's copy of all
+// elements; chunk c of it is the Shard pg::shard_of(x.size(), c, n), elements
+// [begin, end), and chunks may differ in size. Send chunk (r - s) mod n to the
+// right neighbour, receive from the left one, and add what came to chunk (r - s
+// - 1) mod n. ring.send(span) returns only when the right neighbour has
+// received; ring.receive(span) fills a span with exactly as many elements as
+// the left neighbour sends. A place for them: std::vector<float>
+// received(size).
 void ring_reduce_step(Ring& ring, std::span<float> x, int step) {
   // Yours, in place of the next line.
   TODO("12.1 ring_reduce_step");
 }
 
-// Step s = 0 ... n - 2 of the gather phase. It begins when chunk (r + 1) mod n of rank r is the sum of all ranks. Send
-// chunk (r + 1 - s) mod n, and put what comes from the left neighbour into chunk (r - s) mod n.
+// Step s = 0 ... n - 2 of the gather phase. It begins when chunk (r + 1) mod n
+// of rank r is the sum of all ranks. Send chunk (r + 1 - s) mod n, and put what
+// comes from the left neighbour into chunk (r - s) mod n.
 void ring_gather_step(Ring& ring, std::span<float> x, int step) {
   // Yours, in place of the next line.
   TODO("12.2 ring_gather_step");
 }
 
-// The mean over all tokens of a batch. Rank r has tokens[r] of them, and means[r] is the mean over those: a loss, or a
-// gradient; all are tensors of one shape and dtype, and so is the result. A rank without tokens does not count: its
-// mean is 0/0. An Error (check(condition, "token_weighted_mean: ...")) if there are no tokens at all. a + b, x * 3.0
-// and x / 3.0 work on tensors and make new ones; tensor.defined() is false before the first is assigned.
+// The mean over all tokens of a batch. Rank r has tokens[r] of them, and
+// means[r] is the mean over those: a loss, or a gradient; all are tensors of
+// one shape and dtype, and so is the result. A rank without tokens does not
+// count: its mean is 0/0. An Error (check(condition, "token_weighted_mean:
+// ...")) if there are no tokens at all. a + b, x * 3.0 and x / 3.0 work on
+// tensors and make new ones; tensor.defined() is false before the first is
+// assigned.
 Tensor token_weighted_mean(const std::vector<Tensor>& means, const std::vector<int64_t>& tokens) {
   // Yours, in place of the next line.
   TODO("12.3 token_weighted_mean");
 }
 
-// The elements [begin, end) of n that belong to a rank. All shards together are [0, n), rank 0's first. Each begins at
-// a multiple of `unit` (or is empty, at n), their sizes differ by at most one unit, and the first ranks have the larger
-// ones: 10 elements for 4 ranks are 3 3 2 2. The last unit may be cut off by n. n may be near 2^62.
+// The elements [begin, end) of n that belong to a rank. All shards together are
+// [0, n), rank 0's first. Each begins at a multiple of `unit` (or is empty, at
+// n), their sizes differ by at most one unit, and the first ranks have the
+// larger ones: 10 elements for 4 ranks are 3 3 2 2. The last unit may be cut
+// off by n. n may be near 2^62.
 Shard shard_of(int64_t n, int rank, int ranks, int64_t unit) {
   // Yours, in place of the next line.
   TODO("12.4 shard_of");
 }
 
-// The ranges of a gradient slab in the order in which they are reduced while backward computes. Backward completes the
-// gradients of the segments from the last to the first. The first segment begins at 0. The first range ends where the
-// last segment ends, each next one where the range before it begins. A range begins at the begin of a segment, and is
-// closed as soon as it has least_bytes; an element has element_bytes. The remainder at the beginning of the slab is the
-// last range, however small. There may be gaps between segments; they count as elements of the range. No segments: no
-// ranges.
+// The ranges of a gradient slab in the order in which they are reduced while
+// backward computes. Backward completes the gradients of the segments from the
+// last to the first. The first segment begins at 0. The first range ends where
+// the last segment ends, each next one where the range before it begins. A
+// range begins at the begin of a segment, and is closed as soon as it has
+// least_bytes; an element has element_bytes. The remainder at the beginning of
+// the slab is the last range, however small. There may be gaps between
+// segments; they count as elements of the range. No segments: no ranges.
 std::vector<Shard> gradient_buckets(const std::vector<Segment>& segments, int64_t least_bytes, int64_t element_bytes) {
   // Yours, in place of the next line.
   TODO("12.5 gradient_buckets");

@@ -129,7 +129,7 @@ void show_overlap(kit::Demo& demo, const Impl& impl) {
   demo.say(
       "In the order of forward the first bucket is the embedding, which is complete last: nothing overlaps, and the "
       "sums "
-      "are right. In the order of backward the network works while the blocks below still compute. What remains is the "
+      "are right. In the order of backward the network works while earlier blocks still compute. What remains is the "
       "embedding. It is the output head too, so backward adds to its gradient at the very beginning and at the very "
       "end.");
   demo.claim("model: network time not hidden", 100 * (good.end() - good.backward) / network, "%", kit::at_most(60));

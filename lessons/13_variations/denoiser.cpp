@@ -109,10 +109,10 @@ void show_denoiser(kit::Demo& demo, const Impl& impl, const Stories& stories, Va
   train(demo, impl, stories, variant, demo.full() ? 3000 : 600);
   demo.gap();
   demo.say(
-      "Now the denoiser of the table learns on, to {:.0f} steps in all. It needs more of them: a step of the other "
-      "models "
-      "asks for every character with all those before it in sight; here a random part is asked for, with a random part "
-      "in sight.",
+      "Now the denoiser of the table learns on, to {:.0f} steps in all. It needs more of them: a step of another "
+      "model predicts every character from all those before it; the denoiser predicts a random part from another "
+      "random "
+      "part.",
       variant.steps.back());
   const kit::Series curve = demo.on_band({.name = "the denoiser's bound", .y = variant.losses, .x = variant.steps});
   demo.show(kit::line_plot({curve}, {.x_label = "step", .y_label = "nats", .height = 8}));

@@ -1,6 +1,7 @@
 // The command `check`: grades, prints and records.
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "lessons/kit/built.h"
@@ -10,6 +11,7 @@
 
 namespace pg::kit {
 using Json = nlohmann::json;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -27,7 +29,9 @@ int title_width(const LessonEntry& lesson) {
   return width;
 }
 
-void print_row(const LessonEntry& lesson, const CheckEntry& check, const Outcome& outcome) {
+// `minutes` is the time that the README gives the check, 0 if it gives none; `remark` stands below an ok.
+void print_row(const LessonEntry& lesson, const CheckEntry& check, const Outcome& outcome, int minutes,
+               const std::string& remark) {
   const Color color = outcome.state == State::ok      ? Color::green
                       : outcome.state == State::wrong ? Color::red
                                                       : Color::yellow;
@@ -39,8 +43,9 @@ void print_row(const LessonEntry& lesson, const CheckEntry& check, const Outcome
   if (outcome.state == State::ok) {
     const std::string note = wrapped(outcome.note, indent);
     fmt::print("{}", note.empty() ? "\n" : note.substr(indent));
+    if (!remark.empty()) fmt::print("{}", wrapped(remark, kDetails, "remark  "));
   } else if (outcome.state == State::todo) {
-    fmt::print("not started\n");
+    fmt::print("not started{}\n", minutes ? fmt::format(", about {} minutes", minutes) : "");
   } else {
     fmt::print("{}\n", paint(Color::bold, "in " + check.piece));
     fmt::print("{}", wrapped(outcome.failure.input, kDetails, "input   "));
@@ -82,6 +87,8 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
              options.reference ? "the reference" : lesson.exercise(), hash.substr(0, 6));
   fmt::print("\n");
 
+  const std::map<std::string, int> minutes = minutes_of(lesson);
+  const std::string exercise = options.reference ? "" : read_file(repository_root() + "/" + lesson.exercise());
   int count[3] = {};
   double seconds = 0;
   Json rows = Json::array();
@@ -93,7 +100,10 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   TimeLimit limit;
   for (const CheckEntry* check : checks) {
     const Outcome outcome = run_isolated(*check, !options.reference, limit);
-    print_row(lesson, *check, outcome);
+    const std::string call = engine_call(exercise, check->piece);
+    const std::string remark = call.empty() ? "" : "only calls the engine's own " + call + ": nothing of it is yours";
+    const auto time = minutes.find(check->id);
+    print_row(lesson, *check, outcome, time == minutes.end() ? 0 : time->second, remark);
     ++count[static_cast<int>(outcome.state)];
     seconds += outcome.seconds;
     state.checks[check->id] = outcome.state;
@@ -103,6 +113,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
                     {"title", check->title},
                     {"state", name_of(outcome.state)},
                     {"note", outcome.note},
+                    {"remark", remark},
                     {"input", outcome.failure.input},
                     {"got", outcome.failure.got},
                     {"want", outcome.failure.want},
@@ -132,6 +143,11 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
     fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   return count[1] ? 1 : count[2] ? 2 : 0;
+}
+
+std::map<std::string, int> minutes_of(const LessonEntry& lesson) {
+  const std::string readme = repository_root() + "/" + lesson.folder + "/README.md";
+  return fs::exists(readme) ? minutes_in(read_file(readme)) : std::map<std::string, int>{};
 }
 
 std::string progress_path() { return repository_root() + "/.progress.json"; }

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "lessons/kit/built.h"
 #include "lessons/kit/isolate.h"
@@ -230,9 +231,15 @@ int explain_command(const LessonEntry& lesson, const std::string& name) {
                                2));
   }
   const Outcome shown = outcome.state == State::todo ? run_isolated(check, false) : outcome;
+  const std::string yours = outcome.state == State::todo ? "reference  " : "yours      ";
   for (const Case& c : shown.cases) {
-    fmt::print("{}{}{}\n", wrapped(c.input, 2, "input      "), wrapped(c.want, 2, "expected   "),
-               wrapped(c.got, 2, outcome.state == State::todo ? "reference  " : "yours      "));
+    fmt::print("{}{}{}", wrapped(c.input, 2, "input      "), wrapped(c.want, 2, "expected   "),
+               wrapped(c.got, 2, yours));
+    if (!c.row.empty()) {
+      fmt::print("{}{}{}", wrapped(c.row, 2, "where      "), wrapped(c.want_row, 2, "expected   "),
+                 wrapped(c.got_row, 2, yours));
+    }
+    fmt::print("\n");
   }
   fmt::print("  {}{}\n", name_of(outcome.state), outcome.diagnosis.empty() ? "" : ", likely: " + outcome.diagnosis);
   return 0;
@@ -290,20 +297,27 @@ int progress_command(const LessonEntry& lesson) {
   const LessonState state = load_progress(progress_path()).lessons[lesson.number];
   const std::string title = padded(fmt::format("lesson {:<2} {}", lesson.number, lesson.title), 34);
   if (state.checks.empty()) {
-    fmt::print("{}  not started: {}\n", title, lesson.program());
+    int all = 0;
+    for (const auto& [id, minutes] : minutes_of(lesson)) all += minutes;
+    fmt::print("{}  not started, {} minutes: {}\n", title, all, lesson.program());
     return 0;
   }
   int count[3] = {};
+  const std::map<std::string, int> minutes = minutes_of(lesson);
+  int left = 0;
   for (const CheckEntry& check : lesson.checks) {
     const auto found = state.checks.find(check.id);
-    ++count[static_cast<int>(found == state.checks.end() ? State::todo : found->second)];
+    const State now = found == state.checks.end() ? State::todo : found->second;
+    ++count[static_cast<int>(now)];
+    if (now != State::ok && minutes.contains(check.id)) left += minutes.at(check.id);
   }
   std::string bar;
   const int filled = 10 * count[0] / static_cast<int>(lesson.checks.size());
   for (int i = 0; i < 10; ++i) bar += style().unicode ? (i < filled ? "█" : "░") : (i < filled ? "#" : ".");
   const bool edited = hash_of(read_file(repository_root() + "/" + lesson.exercise())) != state.hash;
-  fmt::print("{}  {}  {} ok  {} WRONG  {} TODO  {}{}\n", title, paint(Color::green, bar), count[0], count[1], count[2],
-             state.when, edited ? "  edited since" : "");
+  const std::string time = left ? fmt::format("  {} minutes left", left) : "";
+  fmt::print("{}  {}  {} ok  {} WRONG  {} TODO{}  {}{}\n", title, paint(Color::green, bar), count[0], count[1],
+             count[2], time, state.when, edited ? "  edited since" : "");
   return 0;
 }
 
@@ -321,10 +335,24 @@ int band_command(const LessonEntry& lesson) {
   return 0;
 }
 
+namespace {
+
+// With single spaces in place of line breaks and what surrounds them.
+std::string one_line(const std::string& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+}  // namespace
+
 int lint_command(const LessonEntry& lesson) {
   const std::string folder = repository_root() + "/" + lesson.folder;
   const std::string readme = read_file(folder + "/README.md");
   const std::vector<std::string> sections = headings(readme);
+  const std::map<std::string, int> minutes = minutes_in(readme);
+  const std::string instructor = one_line(read_file(repository_root() + "/lessons/INSTRUCTOR.md"));
   int problems = 0;
   const auto need = [&](bool ok, const std::string& text) {
     if (!ok) fmt::print("{}\n", text);
@@ -338,6 +366,12 @@ int lint_command(const LessonEntry& lesson) {
          missing(fmt::format("README.md has no heading \"{}\"", check.section).c_str()));
     need(readme.find(fmt::format("{} check {}", lesson.program(), check.id)) != std::string::npos,
          missing(fmt::format("README.md never says: {} check {}", lesson.program(), check.id).c_str()));
+    need(minutes.contains(check.id), missing("README.md gives it no minutes in the item **Time:**"));
+    if (minutes.contains(check.id)) {
+      const std::string entry = fmt::format("{}: {}", check.id, minutes.at(check.id));
+      need(instructor.find(entry + ",") != std::string::npos || instructor.find(entry + ".") != std::string::npos,
+           missing(fmt::format("INSTRUCTOR.md does not say \"{}\" as the README does", entry).c_str()));
+    }
     const std::string file = repository_root() + "/" + check.solution.file;
     need(!find_answer(lesson, check).empty(), missing("answers.h has no part marked with its answer"));
     need(fs::exists(file) && find_function(read_file(file), check.solution.signature).first > 0,

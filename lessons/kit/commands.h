@@ -41,5 +41,7 @@ int band_command(const LessonEntry& lesson);
 int lint_command(const LessonEntry& lesson);
 
 std::string progress_path();
+// The minutes of each check, as the lesson's README gives them. Empty without a README.
+std::map<std::string, int> minutes_of(const LessonEntry& lesson);
 
 }  // namespace pg::kit

@@ -28,13 +28,16 @@ void report_breach(const Breach& breach) {
 }
 
 void Snapshot::add(const Tensor& x) {
-  if (x.defined() && x.numel() > 0 && x.contiguous() && x.device() == Device{}) {
-    contents_.emplace_back(x.detach(), bytes_of(x));
-  }
+  if (!x.defined() || x.device() != Device{}) return;
+  owners_.push_back(x.detach());
+  add(owners_.back().view());
+}
+void Snapshot::add(const View& x) {
+  if (x.numel() > 0 && x.contiguous()) contents_.emplace_back(x, bytes_of(x));
 }
 void Snapshot::restore() const {
   for (const auto& [x, bytes] : contents_) {
-    if (bytes_of(x) != bytes) std::memcpy(x.view().data, bytes.data(), bytes.size());
+    if (bytes_of(x) != bytes) std::memcpy(x.data, bytes.data(), bytes.size());
   }
 }
 std::vector<bool> Snapshot::unchanged() const {

@@ -1,6 +1,7 @@
 #pragma once
-// What is compared whatever a check does: a learner's piece leaves its inputs as they are, and its result has the
-// reference's dtypes and is on the tape where the reference's is. A check judges this after its own comparisons, so
+// What is compared whatever a check does: a learner's piece leaves its inputs as they are (tensors, and the views after
+// the first one of a function that returns nothing), and its result has the reference's dtypes and is on the tape where
+// the reference's is. A check judges this after its own comparisons, so
 // that its own words about a mistake come first.
 #include <functional>
 #include <optional>
@@ -20,16 +21,18 @@ std::optional<Breach> contract_breach();
 void begin_contract();
 void report_breach(const Breach& breach);
 
-// The contents of tensors. Tensors that are not contiguous are left out.
+// The contents of tensors and views. Those that are not contiguous are left out.
 class Snapshot {
  public:
   void add(const Tensor& x);
+  void add(const View& x);
   void restore() const;  // does not count as a write for the tape
   // Whether the contents are still the same.
   std::vector<bool> unchanged() const;
 
  private:
-  std::vector<std::pair<Tensor, std::vector<char>>> contents_;
+  std::vector<std::pair<View, std::vector<char>>> contents_;
+  std::vector<Tensor> owners_;  // of the memory of the views
 };
 
 void compare_results(const std::vector<Tensor>& got, const std::vector<Tensor>& want);
@@ -84,8 +87,13 @@ struct Contract<Member> {
  private:
   static Snapshot snapshot(const std::remove_reference_t<Args>&... args) {
     Snapshot s;
+    bool output = std::is_void_v<Result>;  // the first view is what the function writes
     const auto add = [&]<class Arg>(std::type_identity<Arg>, const auto& arg) {
       if constexpr (input_holds_tensors<Arg>()) for_each_tensor(arg, [&](const Tensor& x) { s.add(x); });
+      if constexpr (std::is_same_v<Arg, View>) {
+        if (!output) s.add(arg);
+        output = false;
+      }
     };
     (add(std::type_identity<Args>{}, args), ...);
     return s;

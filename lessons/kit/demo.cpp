@@ -61,7 +61,13 @@ void Demo::write(const std::string& text) {
   if (hidden()) return;
   if (status_shown_) std::fputs("\r\x1b[K", stdout);
   status_shown_ = false;
-  std::fputs(readable(text).c_str(), stdout);
+  std::string shown;
+  for (const char c : readable(text)) {  // of several empty lines only one is printed
+    if (c == '\n' && line_ends_ == 2) continue;
+    line_ends_ = c == '\n' ? line_ends_ + 1 : 0;
+    shown += c;
+  }
+  std::fputs(shown.c_str(), stdout);
   std::fflush(stdout);
 }
 
@@ -69,12 +75,14 @@ void Demo::wait(const std::string& prompt) {
   if (!pace_.step || hidden()) return;
   const bool terminal = isatty(STDIN_FILENO);
   if (terminal) tcflush(STDIN_FILENO, TCIFLUSH);  // what was typed before the prompt is no answer to it
+  const int ends_before = line_ends_;
   write(prompt);
   const auto start = std::chrono::steady_clock::now();
   pace_.step = skip_line();
   waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   // On a terminal Enter has begun a new line; the prompt is erased.
   write(!terminal || !pace_.step ? "\n" : style().live ? "\x1b[1A\r\x1b[K" : "");
+  line_ends_ = terminal && pace_.step && style().live ? ends_before : 1;
 }
 
 void Demo::heading(const std::string& text) {

@@ -100,6 +100,7 @@ class Demo {
   int headings_ = 0;
   double waited_ = 0;
   bool status_shown_ = false, after_text_ = false;
+  int line_ends_ = 1;  // at the end of what was printed: 2 after an empty line
   std::vector<Claim> claims_;
   BandSource bands_;
   std::vector<OnBand> on_bands_;

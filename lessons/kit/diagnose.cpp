@@ -230,16 +230,17 @@ constexpr Text (*kCatalogue[])(const Value&, const Value&) = {
 
 }  // namespace
 
-std::string diagnose(const Value& got, const Value& want, const std::vector<Mistake>& known,
-                     const std::optional<Value>& before, bool exact) {
-  if (same(got, want)) return float_precision(got, want, exact);
-  for (const Mistake& mistake : known) {
+std::string diagnose(const Value& got, const Value& want, const Compare& how) {
+  if (same(got, want)) return float_precision(got, want, how.rtol == 0);
+  for (const Mistake& mistake : how.mistakes) {
     if (same(got, mistake.value)) return mistake.says;
   }
   if (!(got.shape == want.shape)) return wrong_shape(got, want).value_or("");
-  if (before && before->shape == want.shape) {
+  if (how.gradient && zeros(got, want))
+    return "no gradient arrives: detach(), or a number in place of a tensor, cuts the tape";
+  if (how.before && how.before->shape == want.shape) {
     Value overwritten = want;
-    for (size_t i = 0; i < want.v.size(); ++i) overwritten.v[i] -= before->v[i];
+    for (size_t i = 0; i < want.v.size(); ++i) overwritten.v[i] -= how.before->v[i];
     if (same(got, overwritten)) return "the gradient that was there is overwritten: add to it";
   }
   for (const auto entry : kCatalogue) {

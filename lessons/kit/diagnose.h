@@ -16,9 +16,15 @@ struct Mistake {
   Value value;
 };
 
-// The error of `got`, in one sentence, or "" if no known mistake explains it. `before` is the content of the result
-// when the learner's function was called, for results that must be added to. `exact` requires every bit to agree.
-std::string diagnose(const Value& got, const Value& want, const std::vector<Mistake>& known = {},
-                     const std::optional<Value>& before = {}, bool exact = false);
+// How a check compares.
+struct Compare {
+  double rtol = 1e-9;               // on the largest difference relative to the largest expected value; 0: every bit
+  std::vector<Mistake> mistakes{};  // specific to this check; tried before the catalogue
+  std::optional<Value> before{};    // the previous content of the result, if results are added to it
+  bool gradient = false;            // the values are a gradient: all zero means that none arrives
+};
+
+// The error of `got`, in one sentence, or "" if no known mistake explains it.
+std::string diagnose(const Value& got, const Value& want, const Compare& how = {});
 
 }  // namespace pg::kit

@@ -14,19 +14,40 @@
 namespace pg::kit {
 namespace {
 
+// The element with the largest difference, relative to the largest expected value of its row. Rows of which nothing but
+// rounding errors is expected count only if all others are right; "x is 3, expected 4e-16" tells nobody much.
 size_t worst_element(const Value& got, const Value& want) {
-  size_t worst = 0;
-  double largest = -1;
-  for (size_t i = 0; i < want.v.size(); ++i) {
-    const double difference = std::abs(got.v[i] - want.v[i]);
-    if (std::isfinite(difference) ? difference > largest : got.v[i] != want.v[i]) {
-      worst = i;
-      largest = difference;
-      if (!std::isfinite(difference)) break;
+  const size_t columns = static_cast<size_t>(std::max<int64_t>(want.columns(), 1));
+  const auto largest = [&](size_t first, size_t last) {
+    double scale = 0;
+    for (size_t i = first; i < last; ++i) {
+      if (std::isfinite(want.v[i])) scale = std::max(scale, std::abs(want.v[i]));
+    }
+    return scale;
+  };
+  const double all = largest(0, want.v.size());
+  size_t worst = 0, rounding_only = 0;
+  double worst_share = 0, worst_of_rounding = 0;
+  for (size_t row = 0; row < want.v.size(); row += columns) {
+    const double scale = largest(row, row + columns);
+    for (size_t i = row; i < row + columns; ++i) {
+      if (got.v[i] == want.v[i] || (std::isnan(got.v[i]) && std::isnan(want.v[i]))) continue;
+      const double difference = std::abs(got.v[i] - want.v[i]);
+      if (!std::isfinite(difference)) return i;
+      const bool rounding = scale <= 1e-12 * all;
+      if (rounding && difference > worst_of_rounding) {
+        rounding_only = i;
+        worst_of_rounding = difference;
+      } else if (!rounding && difference / scale > worst_share) {
+        worst = i;
+        worst_share = difference / scale;
+      }
     }
   }
-  return worst;
+  return worst_share > 1e-9 || worst_of_rounding == 0 ? worst : rounding_only;
 }
+
+constexpr size_t kLongest = 16;  // the most elements that are printed all
 
 // x as text, with as many digits as needed to distinguish the element `at` from that of `other`.
 std::string describe(const Value& x, const Value& other, size_t at) {
@@ -36,8 +57,27 @@ std::string describe(const Value& x, const Value& other, size_t at) {
   }
   if (x.v.empty()) return to_text(x);
   const auto digits = [&](int least) { return digits_to_differ(x.v[at], other.v[at], least); };
-  if (std::string numbers = to_text(x, 16, digits(6)); !numbers.empty()) return numbers;
+  if (std::string numbers = to_text(x, kLongest, digits(6)); !numbers.empty()) return numbers;
   return fmt::format("{:.{}g} at {} of {}", x.v[at], digits(9), index_text(x.shape, at), x.shape);
+}
+
+// The row of the element `at`: its numbers around it, with enough digits to see the difference.
+void show_row(Case& shown, const Value& got, const Value& want, size_t at) {
+  constexpr size_t kShown = 9;
+  const size_t columns = static_cast<size_t>(want.columns()), first = at / columns * columns;
+  const size_t column = at - first, begin = column < kShown ? 0 : column - kShown / 2;
+  const size_t end = std::min(columns, begin + kShown);
+  const int digits = digits_to_differ(got.v[at], want.v[at], 6);
+  const auto text = [&](const Value& x) {
+    std::string numbers = begin > 0 ? "..., " : "";
+    for (size_t i = begin; i < end; ++i)
+      numbers += fmt::format("{}{:.{}g}", i > begin ? ", " : "", x.v[first + i], digits);
+    return numbers + (end < columns ? ", ..." : "");
+  };
+  shown.row = fmt::format("elements {} to {}", index_text(want.shape, static_cast<int64_t>(first + begin)),
+                          index_text(want.shape, static_cast<int64_t>(first + end - 1)));
+  shown.got_row = text(got);
+  shown.want_row = text(want);
 }
 
 constexpr size_t kCasesKept = 12;
@@ -55,8 +95,9 @@ bool Grader::equal(const std::string& input, const Value& got, const Value& want
   const bool ok = error <= how.rtol;
   if (ok) worst_ = std::max(worst_, error);
   const size_t at = same_shape && !want.v.empty() ? worst_element(got, want) : 0;
-  return judge(ok, {input, describe(got, want, at), describe(want, got, at)},
-               ok ? "" : diagnose(got, want, how.mistakes, how.before, how.rtol == 0));
+  Case shown{input, describe(got, want, at), describe(want, got, at)};
+  if (!ok && same_shape && want.v.size() > kLongest) show_row(shown, got, want, at);
+  return judge(ok, std::move(shown), ok ? "" : diagnose(got, want, how));
 }
 
 bool Grader::expect(bool ok, const std::string& input, const std::string& got, const std::string& want,
@@ -73,9 +114,11 @@ bool Grader::expect_error(const std::string& input, const std::function<void()>&
     thrown = true;
     got = error.what();
   }
-  return expect(thrown && got.find(words) != std::string::npos, input, got,
-                fmt::format("an error that says \"{}\"", words),
-                thrown ? "" : "refuse what cannot be right: check(condition, \"name: ...\")");
+  return expect(
+      thrown && got.find(words) != std::string::npos, input, got,
+      words.empty() ? "an error" : fmt::format("an error that says \"{}\"", words),
+      thrown ? fmt::format("it is refused, as it must be, but the text of the error does not contain \"{}\"", words)
+             : "refuse what cannot be right: check(condition, \"name: ...\")");
 }
 
 bool Grader::judge(bool ok, Case shown, const std::string& diagnosis) {

@@ -10,9 +10,11 @@ namespace pg::kit {
 
 enum class State { ok, wrong, todo };
 
-// One comparison: the input, the learner's result, the expected result.
+// One comparison: the input, the learner's result, the expected result. Where these are too long to print and differ,
+// `row` names the row of the worst element, and got_row and want_row are its numbers.
 struct Case {
   std::string input, got, want;
+  std::string row{}, got_row{}, want_row{};
 };
 struct Outcome {
   State state = State::ok;
@@ -23,12 +25,6 @@ struct Outcome {
   double seconds = 0;
 };
 
-struct Compare {
-  double rtol = 1e-9;               // on the largest difference relative to the largest expected value
-  std::vector<Mistake> mistakes{};  // specific to this check; tried before the catalogue
-  std::optional<Value> before{};    // the previous content of the result, if results are added to it
-};
-
 class Grader {
  public:
   // Compares values; `input` describes the input in a few words. After the first failure nothing more is judged. The
@@ -37,7 +33,7 @@ class Grader {
   // For anything other than values.
   bool expect(bool ok, const std::string& input, const std::string& got, const std::string& want,
               const std::string& diagnosis = "");
-  // `call` must throw pg::Error with a text that contains `words`.
+  // `call` must throw pg::Error with a text that contains `words`; "" accepts every text.
   bool expect_error(const std::string& input, const std::function<void()>& call, const std::string& words);
   // Text shown after an ok instead of "N comparisons, worst error …".
   void note(const std::string& text) { note_ = text; }

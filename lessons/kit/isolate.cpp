@@ -44,8 +44,13 @@ constexpr bool kLimitsMemory = !kSanitized;
 // The first byte sent by the child: a result follows, or it says how the child ended if the exit status does not.
 constexpr char kResult = 'R', kExit = 'E', kStackOverflow = 'S';
 
-Json to_json(const Case& c) { return {{"input", c.input}, {"got", c.got}, {"want", c.want}}; }
-Case case_from(const Json& json) { return {json.at("input"), json.at("got"), json.at("want")}; }
+Json to_json(const Case& c) {
+  return {{"input", c.input}, {"got", c.got},         {"want", c.want},
+          {"row", c.row},     {"got_row", c.got_row}, {"want_row", c.want_row}};
+}
+Case case_from(const Json& json) {
+  return {json.at("input"), json.at("got"), json.at("want"), json.at("row"), json.at("got_row"), json.at("want_row")};
+}
 
 std::string pack(const Outcome& outcome) {
   Json cases = Json::array();

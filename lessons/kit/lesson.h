@@ -66,9 +66,12 @@ auto piece(const std::string& name) {
   return build(First, name);
 }
 
-// A saboteur of the check's piece that gives right answers, and why.
+// Saboteurs of the check's piece that give right answers, and why.
 struct Harmless {
-  std::string saboteur, why;
+  std::vector<std::string> saboteurs;
+  std::string why;
+  Harmless(const char* saboteur, std::string reason) : saboteurs{saboteur}, why(std::move(reason)) {}
+  Harmless(std::vector<std::string> names, std::string reason) : saboteurs(std::move(names)), why(std::move(reason)) {}
 };
 
 template <class Impl>

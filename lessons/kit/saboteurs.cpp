@@ -1,4 +1,5 @@
 // Runs the checks of a lesson on saboteurs of each piece.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -15,6 +16,33 @@ Tensor in_other_dtype(const Tensor& x) {
   return is_floating(x.dtype()) ? cast(x, x.dtype() == f64 ? f32 : f64) : x.to(f32);
 }
 Tensor through_f32(const Tensor& x) { return x.defined() && x.dtype() == f64 ? cast(cast(x, f32), f64) : x; }
+Tensor in_f64(const Tensor& x) { return x.defined() && x.dtype() == f32 ? cast(x, f64) : x; }
+Tensor ones_like(const Tensor& x) {
+  if (!x.defined() || x.numel() == 0) return x;
+  if (!is_floating(x.dtype())) return Tensor::full(x.shape(), 1, x.dtype());
+  return where(Tensor::zeros(x.shape(), u8), x, Tensor::scalar(1, x.dtype()));
+}
+Tensor changed(const Tensor& x) {
+  if (x.numel() == 0) return Tensor::full({1}, 1, x.dtype());
+  std::vector<double> values = x.detach().to_vector();
+  if (!is_floating(x.dtype())) {
+    for (double& v : values) v = x.dtype() == u8 ? 1 - std::min(v, 1.0) : v + 1;
+    return Tensor::from(values, x.shape()).to(x.dtype());
+  }
+  std::vector<double> finite;
+  for (double& v : values) {
+    finite.push_back(std::isfinite(v));
+    v = std::isfinite(v) ? std::abs(v) + 1 : 0;
+  }
+  const Tensor more = Tensor::from(values, x.shape()).to(x.dtype());
+  return where(Tensor::from(finite, x.shape()).to(u8), x + more, Tensor::scalar(0, x.dtype()));
+}
+void change(const View& x) {
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    if (x.dtype == f32) make_wrong(x.as<float>()[i]);
+    if (x.dtype == f64) make_wrong(x.as<double>()[i]);
+  }
+}
 Tensor without_last(const Tensor& x) {
   if (x.numel() == 0) return x;
   const Tensor keep = Tensor::ones(x.shape(), u8);
@@ -56,14 +84,15 @@ std::string caught_by(const LessonEntry& lesson, const SaboteurRow& row) {
   return "";
 }
 
-const Harmless* harmless(const LessonEntry& lesson, const SaboteurRow& row) {
+// The reason why the saboteur is right, if a check of its piece gives one.
+std::optional<std::string> harmless(const LessonEntry& lesson, const SaboteurRow& row) {
   for (const CheckEntry& check : lesson.checks) {
     if (check.piece != row.piece) continue;
     for (const Harmless& h : check.harmless) {
-      if (h.saboteur == row.name) return &h;
+      if (std::count(h.saboteurs.begin(), h.saboteurs.end(), row.name)) return h.why;
     }
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace
@@ -77,23 +106,25 @@ int run_saboteurs(const std::vector<std::pair<SaboteurRow, LessonEntry>>& sabote
   int failed = 0, accepted = 0;
   for (const auto& [row, lesson] : saboteurs) {
     const std::string check = caught_by(lesson, row);
-    const Harmless* const reason = harmless(plain, row);
-    const bool bad = check.empty() != (reason != nullptr);
+    const std::optional<std::string> reason = harmless(plain, row);
+    const bool bad = check.empty() != reason.has_value();
     failed += bad;
     accepted += check.empty() && reason;
     fmt::print("{:<7}{:<24}{:<30}{}\n", bad ? "FAILED" : "ok", row.piece, row.name,
                !check.empty() ? reason ? "named harmless, but WRONG in " + check : "WRONG in " + check
-               : reason       ? "harmless: " + reason->why
+               : reason       ? "harmless: " + *reason
                               : "every check is ok");
   }
   for (const CheckEntry& check : plain.checks) {
     for (const Harmless& h : check.harmless) {
-      const bool known = std::any_of(saboteurs.begin(), saboteurs.end(), [&](const auto& s) {
-        return s.first.piece == check.piece && s.first.name == h.saboteur;
-      });
-      if (known) continue;
-      fmt::print("FAILED {} names a saboteur that {} does not have: {}\n", check.id, check.piece, h.saboteur);
-      ++failed;
+      for (const std::string& name : h.saboteurs) {
+        const bool known = std::any_of(saboteurs.begin(), saboteurs.end(), [&](const auto& s) {
+          return s.first.piece == check.piece && s.first.name == name;
+        });
+        if (known) continue;
+        fmt::print("FAILED {} names a saboteur that {} does not have: {}\n", check.id, check.piece, name);
+        ++failed;
+      }
     }
   }
   fmt::print("{} saboteurs, {} harmless, {} wrongly judged\n", saboteurs.size(), accepted, failed);

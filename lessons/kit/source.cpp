@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <regex>
 #include <sstream>
 
 namespace pg::kit {
@@ -138,6 +139,32 @@ std::vector<std::string> fenced_lines(const std::string& markdown, const std::st
     }
   }
   return found;
+}
+
+std::map<std::string, int> minutes_in(const std::string& readme) {
+  const size_t begin = readme.find("**Time:**");
+  if (begin == std::string::npos) return {};
+  const std::string item =
+      readme.substr(begin, std::min(readme.find("\n- ", begin), readme.find("\n\n", begin)) - begin);
+  static const std::regex check(R"((\d\d\.\d+)\s+(\d+))");
+  std::map<std::string, int> minutes;
+  for (std::sregex_iterator i(item.begin(), item.end(), check), end; i != end; ++i)
+    minutes[(*i)[1]] = std::stoi((*i)[2]);
+  return minutes;
+}
+
+std::string engine_call(const std::string& text, const std::string& name) {
+  for (size_t at = text.find(name + "("); at != std::string::npos; at = text.find(name + "(", at + 1)) {
+    const char before = at > 0 ? text[at - 1] : ' ';
+    const size_t line = text.rfind('\n', at) + 1, end = closing_brace(text, at);
+    const bool part = std::isalnum(static_cast<unsigned char>(before)) || before == '_' || before == ':';
+    if (part || end == std::string::npos || text.compare(line, 2, "//") == 0) continue;
+    std::string body = text.substr(at, end - at);
+    body = std::regex_replace(body.substr(body.find('{') + 1), std::regex("//[^\n]*"), "");
+    const std::regex call("\\s*(return\\s+)?pg::" + name + "\\s*\\([^;]*\\)\\s*;\\s*");
+    return std::regex_match(body, call) ? "pg::" + name : "";
+  }
+  return "";
 }
 
 }  // namespace pg::kit

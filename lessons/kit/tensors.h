@@ -75,6 +75,16 @@ auto parts_of(T& x) {
 
 }  // namespace detail
 
+// The values of x (rank 1 or more) in every second element of a tensor, so not contiguous. No tape.
+inline Tensor strided(const Tensor& x) {
+  Shape shape = x.shape();
+  const int last = shape.rank() - 1;
+  shape[last] *= 2;
+  const Tensor y = Tensor::zeros(shape, x.dtype()).view_slice(last, 0, shape[last], 2);
+  y.copy_from(x.detach());
+  return y;
+}
+
 template <class T>
 constexpr bool holds_tensors() {
   using Plain = std::remove_cvref_t<T>;

@@ -17,6 +17,7 @@ function(lesson_gate name)
 endfunction()
 
 lesson_gate(lesson_kit lesson_kit_tests)
+lesson_gate(lesson_instructor lesson_gate width lessons/INSTRUCTOR.md)
 lesson_gate(lesson_collect sh lessons/kit/test/collect.sh $<TARGET_FILE:lesson_collect>)
 lesson_gate(lesson_workshop sh lessons/kit/test/workshop.sh ${PROJECT_SOURCE_DIR})
 if(NOT POLICYGRAD_CUDA)
@@ -32,7 +33,9 @@ if(POLICYGRAD_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
 endif()
 
 # The lessons whose checks find every saboteur. The others print what they let pass: lessonN_mutants saboteurs.
-set(saboteur_lessons 1 2 3 4 5 6 7 8 9 10 12 13)
+set(saboteur_lessons 1 2 3 4 5 6 7 8 9 10 11 12 13)
+# The lessons whose exercise has comments of at most 80 columns.
+set(wrapped_lessons 5 6 7 8 9 10 11 12 13)
 
 foreach(folder ${lesson_folders})
   get_filename_component(name ${folder} NAME)
@@ -62,6 +65,9 @@ foreach(folder ${lesson_folders})
   lesson_gate(${lesson}_reference lesson_gate ok $<TARGET_FILE:${lesson}> --reference)
   lesson_gate(${lesson}_complete ${lesson}_stub lint)
   lesson_gate(${lesson}_readme lesson_gate readme $<TARGET_FILE:${lesson}_stub> ${path}/README.md)
+  if(number IN_LIST wrapped_lessons)
+    lesson_gate(${lesson}_comments lesson_gate comments ${stub})
+  endif()
   lesson_gate(${lesson}_exercise sh scripts/make_exercise.sh --verify ${path})
   if(judges_speed)
     # Twenty seconds on two cores, and half again for slower ones.

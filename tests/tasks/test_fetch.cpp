@@ -164,6 +164,25 @@ TEST_CASE("without a connection one sentence says so and the stories serve", "[f
   CHECK(corpus.note.find('\n') == std::string::npos);
 }
 
+TEST_CASE("a corpus that could not be downloaded is not tried again for a day", "[fetch]") {
+  need_curl();
+  const Folder folder;
+  FetchPlaces places = folder.places();
+  places.mirror = "http://127.0.0.1:" + std::to_string(closed_port());
+  const auto remembered = [&] {
+    return contains(load_corpus("tinyshakespeare", places).note, "within the last day; ./pg fetch tinyshakespeare.txt");
+  };
+  CHECK(!remembered());
+  CHECK(remembered());
+  CHECK(contains(error_of([&] { fetch_data(data_file("tinyshakespeare.txt"), places); }), "no connection"));
+  const fs::path marker = folder.path / "cache/tinyshakespeare.txt.unreachable";
+  fs::last_write_time(marker, fs::file_time_type::clock::now() - std::chrono::hours(25));
+  CHECK(!remembered());
+  CHECK(remembered());
+  places.mirror = folder.places().mirror;  // another source
+  CHECK(!remembered());
+}
+
 TEST_CASE("any file can be the corpus", "[fetch]") {
   const Folder folder;
   folder.write("mine.txt", "my text");

@@ -2,6 +2,8 @@
 //   gate stub PROGRAM              every check is TODO
 //   gate ok PROGRAM [ARGUMENT]     every check is ok
 //   gate readme PROGRAM README     its lines have at most 80 columns, the commands in its sh blocks work
+//   gate width FILE                its lines have at most 80 columns
+//   gate comments FILE             so have the lines of C++ that are comments
 //   gate demo PROGRAM SECONDS      the claims hold, within that much CPU time; no line is wider than 80 columns; curves
 //                                  are inside the bands of ten seeds
 #include <sys/resource.h>
@@ -96,10 +98,12 @@ int columns(const std::string& utf8) {
 }
 
 // A terminal beside the editor has 80 columns; a table or formula that wraps there cannot be read.
-void check_width(const std::string& path) {
+void check_width(const std::string& path, bool comments_only = false) {
   std::istringstream text(pg::kit::read_file(path));
   std::string line;
   for (int number = 1; std::getline(text, line); ++number) {
+    const size_t first = line.find_first_not_of(' ');
+    if (comments_only && (first == std::string::npos || line.compare(first, 2, "//") != 0)) continue;
     check(columns(line) <= 80, "{}:{} is {} columns wide, at most 80 are allowed", path, number, columns(line));
   }
 }
@@ -158,6 +162,8 @@ int main(int argc, char** argv) {
     const std::string third = a.size() > 2 ? a[2] : "";
     if (a[0] == "stub") return all_are(graded(a[1], "", 2), "TODO"), 0;
     if (a[0] == "ok") return all_are(graded(a[1], third, 0), "ok"), 0;
+    if (a[0] == "width") return check_width(a[1]), 0;
+    if (a[0] == "comments") return check_width(a[1], true), 0;
     if (a[0] == "readme") return readme(a[1], third), 0;
     if (a[0] == "demo") return demo(a[1], std::stod(third)), 0;
     pg::fail("gate: unknown gate {}", a[0]);

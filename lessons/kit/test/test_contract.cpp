@@ -1,5 +1,6 @@
 // Tests of what every check compares: dtype, tape, inputs; of saboteurs; and of poisoned memory.
 #include <cmath>
+#include <limits>
 
 #include "autograd/ops.h"
 #include "lessons/kit/lesson.h"
@@ -38,18 +39,102 @@ TEST_CASE("a piece is held to dtype tape and inputs whatever its check compares"
   CHECK(testing::contains(overwritten, "overwritten"));
 }
 
-TEST_CASE("every saboteur of a piece changes what it says", "[kit]") {
+namespace {
+
+// Whether impl.twice does what right() does, for tensors of every kind that a saboteur looks for.
+bool is_right(const Impl& impl) {
+  const auto one = [](const Shape& shape, double value, DType dtype = f64) {
+    return Tensor::full(shape, value, dtype).set_requires_grad();
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<Tensor> inputs = {one({3}, 0.1),
+                                      one({2}, 0.3),
+                                      one({}, 0.1),
+                                      one({0}, 0.1),
+                                      one({1}, 0.1),
+                                      one({2, 3}, 0.1),
+                                      one({3, 2}, 101),
+                                      one({2, 2}, infinity),
+                                      one({2, 2}, 1, f32),
+                                      one({2, 2, 2, 2}, 1),
+                                      one({2, 4, 2}, 1).view_transpose(0, 1)};
+  for (const Tensor& x : inputs) {
+    const std::vector<double> before = x.to_vector();
+    const Tensor y = impl.twice(x), want = right(x);
+    if (y.shape() != want.shape() || y.dtype() != want.dtype() || y.requires_grad() != want.requires_grad() ||
+        y.to_vector() != want.to_vector() || x.to_vector() != before)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("every saboteur of a piece is wrong somewhere", "[kit]") {
   const auto piece = kit::piece<&Impl::twice>("twice");
-  CHECK(piece.saboteurs.size() == 6);
+  CHECK(piece.saboteurs.size() == 18);
+  CHECK(is_right({right}));
   for (const auto& saboteur : piece.saboteurs) {
     INFO(saboteur.name);
     Impl impl{};
     saboteur.apply(impl, {right});
-    const Tensor x = Tensor::full({3}, 0.1, f64).set_requires_grad(), other = Tensor::full({2}, 0.3, f64);
-    const Tensor y = impl.twice(x), z = impl.twice(other);
-    const bool same = y.dtype() == f64 && y.requires_grad() && y.to_vector() == std::vector<double>(3, 0.2) &&
-                      z.numel() == 2 && x.to_vector() == std::vector<double>(3, 0.1);
-    CHECK(!same);
+    CHECK(!is_right(impl));
+  }
+}
+
+TEST_CASE("saboteurs make results of every type wrong", "[kit]") {
+  const auto wrong = [](auto x) {
+    make_wrong(x);
+    return x;
+  };
+  CHECK(wrong(2.0) != 2.0);
+  CHECK(wrong(-1.0) != -1.0);
+  CHECK(wrong(1e300) != 1e300);
+  CHECK(wrong(std::numeric_limits<double>::infinity()) == 0);
+  CHECK(wrong(true) == false);
+  CHECK(wrong(int64_t{-1}) != -1);
+  CHECK(wrong(Shape{2, 3}) == Shape{2, 4});
+  CHECK(wrong(Shape{}) == Shape{1});
+  CHECK(wrong(std::string("ab")) == "b");
+  CHECK(wrong(std::string_view()) == "?");
+  CHECK(wrong(std::vector<int32_t>{1, 0}) == std::vector<int32_t>{3, 1});
+  CHECK(wrong(std::vector<int32_t>{}).size() == 1);
+  CHECK(wrong(std::vector<std::string_view>{"a"}) == std::vector<std::string_view>{""});
+  CHECK(!wrong(std::optional<int>(0)));
+  CHECK(wrong(std::optional<int>()) == 0);
+  CHECK(wrong(std::pair<int, bool>(0, false)) == std::pair<int, bool>(1, true));
+}
+
+TEST_CASE("predicates of saboteurs hold for the arguments that they name", "[kit]") {
+  const auto seen = [](const auto& x) {
+    Arguments all;
+    collect(all, x);
+    return all;
+  };
+  CHECK(has_coprime_sizes(seen(Shape{2, 1, 3})));
+  CHECK(!has_coprime_sizes(seen(Shape{2, 3, 4})));
+  CHECK(!has_coprime_sizes(seen(Shape{1, 3})));
+  CHECK(has_size_1(seen(std::vector<int32_t>{7})));
+  CHECK(has_no_elements(seen(std::string_view())));
+  CHECK(is_large(seen(std::vector<Tensor>{Tensor::full({1}, -101, f32)})));
+  CHECK(!is_large(seen(std::vector<double>{100, std::numeric_limits<double>::infinity()})));
+  CHECK(is_infinite(seen(std::vector<double>{-std::numeric_limits<double>::infinity()})));
+  CHECK(is_strided(seen(Tensor::ones({2, 3}).view_transpose(0, 1))));
+}
+
+TEST_CASE("views after the first one are inputs", "[kit]") {
+  struct Copies {
+    void (*copy)(View, View);
+  };
+  const auto copy = [](View to, View from) { *to.as<float>() = *from.as<float>(); };
+  const auto spoils = [](View to, View from) { *from.as<float>() = *to.as<float>(); };
+  const Tensor a = Tensor::full({1}, 1, f32), b = Tensor::full({1}, 2, f32);
+  for (const bool wrong : {false, true}) {
+    begin_contract();
+    Copies impl{copy};
+    kit::piece<&Copies::copy>("copy").take(impl, {wrong ? +spoils : +copy}, {copy});
+    impl.copy(a.view(), b.view());
+    CHECK(contract_breach().has_value() == wrong);
   }
 }
 

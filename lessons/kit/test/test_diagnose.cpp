@@ -86,7 +86,7 @@ TEST_CASE("diagnose names sums that are missing", "[kit]") {
   Value overwritten = kWant;
   const Value before({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12.5});
   for (size_t i = 0; i < overwritten.v.size(); ++i) overwritten.v[i] -= before.v[i];
-  CHECK(diagnose(overwritten, kWant, {}, before).find("overwritten") != std::string::npos);
+  CHECK(diagnose(overwritten, kWant, {.before = before}).find("overwritten") != std::string::npos);
 }
 
 TEST_CASE("an answer in float is named before any other guess", "[kit]") {
@@ -101,8 +101,9 @@ TEST_CASE("an answer in float is named before any other guess", "[kit]") {
   Value even_in_float = even;
   for (double& x : even_in_float.v) x = static_cast<float>(x);
   CHECK(says(even_in_float, "computed in float", even));
-  CHECK(diagnose(in_float, want, {{"a known mistake", in_float}}).find("computed in float") != std::string::npos);
-  CHECK(diagnose(in_float, want, {}, {}, true).find("every bit must agree") != std::string::npos);
+  CHECK(diagnose(in_float, want, {.mistakes = {{"a known mistake", in_float}}}).find("computed in float") !=
+        std::string::npos);
+  CHECK(diagnose(in_float, want, {.rtol = 0}).find("every bit must agree") != std::string::npos);
   CHECK(diagnose(want, want).empty());
 }
 
@@ -140,7 +141,7 @@ TEST_CASE("diagnose knows the mistakes of its check and else keeps silent", "[ki
   Value odd = kWant;
   odd.v[5] = 11;
   CHECK(diagnose(odd, kWant).empty());
-  CHECK(diagnose(odd, kWant, {{"seven became eleven", odd}}) == "seven became eleven");
+  CHECK(diagnose(odd, kWant, {.mistakes = {{"seven became eleven", odd}}}) == "seven became eleven");
   CHECK(diagnose(Value(1.5), Value(3.0)).find("half") != std::string::npos);
   CHECK(diagnose(Value(1.7), Value(3.0)).empty());
   CHECK(diagnose(Value(std::vector<double>{}), Value(kWant)).empty());
@@ -168,4 +169,60 @@ TEST_CASE("the grader keeps the first failure and turns exceptions into outcomes
   CHECK(grade([&](Grader& g) { g.equal("nan", std::nan(""), 1.0); }).state == State::wrong);
   CHECK(grade([&](Grader& g) { g.equal("zero", 1e-12, 0.0); }).state == State::ok);
   CHECK(grade([&](Grader& g) { g.equal("shape", Value({1, 2}, {1, 2}), Value({2}, {1, 2})); }).state == State::wrong);
+}
+
+TEST_CASE("a gradient of zeros does not arrive", "[kit]") {
+  const Value none = mapped([](double) { return 0.0; });
+  CHECK(diagnose(none, kWant, {.gradient = true}).find("no gradient arrives") != std::string::npos);
+  CHECK(diagnose(mapped([](double x) { return -x; }), kWant, {.gradient = true}) == "the sign is flipped");
+}
+
+TEST_CASE("a long result is shown at its worst element relative to its row", "[kit]") {
+  Value want({3, 6}, std::vector<double>(18, 1000)), got;
+  for (int c = 0; c < 6; ++c) {
+    want.v[6 + c] = 2 + c;       // a row of small numbers
+    want.v[12 + c] = 1e-16 * c;  // a row of rounding errors
+  }
+  got = want;
+  got.v[1] = 1001;  // the largest difference but for one, 0.1 % of its row
+  got.v[8] = 4.5;   // 7 % of its row
+  got.v[14] = 3;    // everything of its row
+  Grader g;
+  CHECK(!g.equal("x", got, want));
+  const Case shown = g.outcome().failure;
+  CHECK(shown.got == "4.5 at [1, 2] of [3, 6]");
+  CHECK(shown.row == "elements [1, 0] to [1, 5]");
+  CHECK(shown.got_row == "2, 3, 4.5, 5, 6, 7");
+  CHECK(shown.want_row == "2, 3, 4, 5, 6, 7");
+
+  got = want;
+  got.v[14] = 3;
+  Grader rounding;
+  rounding.equal("x", got, want);
+  CHECK(rounding.outcome().failure.got == "3 at [2, 2] of [3, 6]");
+
+  Value row({40}, std::vector<double>(40, 1));
+  want = row;
+  row.v[20] = 7;
+  Grader wide;
+  wide.equal("x", row, want);
+  CHECK(wide.outcome().failure.got_row == "..., 1, 1, 1, 1, 7, 1, 1, 1, 1, ...");
+  CHECK(wide.outcome().failure.row == "elements [16] to [24]");
+
+  row.v[20] = NAN;
+  Grader nan;
+  nan.equal("x", row, want);
+  CHECK(nan.outcome().failure.got == "nan at [20] of [40]");
+}
+
+TEST_CASE("an error with other words is told from no error", "[kit]") {
+  Grader words, none, any;
+  words.expect_error(
+      "x", [] { fail("axis out of range"); }, "dim");
+  CHECK(words.outcome().diagnosis.find("does not contain \"dim\"") != std::string::npos);
+  none.expect_error(
+      "x", [] {}, "dim");
+  CHECK(none.outcome().diagnosis.find("refuse what cannot be right") != std::string::npos);
+  CHECK(any.expect_error(
+      "x", [] { fail("axis out of range"); }, ""));
 }

@@ -147,6 +147,25 @@ TEST_CASE("marked_functions finds every function with a mark and leaves the mark
   CHECK(marked_functions(text, "01.2").empty());
 }
 
+TEST_CASE("minutes are read from the item of a README", "[kit]") {
+  const auto minutes = minutes_in(
+      "- **Time:** 15 minutes to read; to write: 01.1 10 minutes, 01.2 15, 01.3 10,\n  01.4 30.\n- **Words:** 01.5 "
+      "7\n");
+  CHECK(minutes == std::map<std::string, int>{{"01.1", 10}, {"01.2", 15}, {"01.3", 10}, {"01.4", 30}});
+  CHECK(minutes_in("No such item. 01.1 10").empty());
+}
+
+TEST_CASE("a body that only calls the engine's function of the same name is found", "[kit]") {
+  CHECK(engine_call("Tensor mul(const Tensor& a) { return pg::mul(a); }", "mul") == "pg::mul");
+  CHECK(engine_call("// mul(x) is a product.\nTensor mul(T a) {\n  // the product\n  return pg::mul(a, {1});\n}\n",
+                    "mul") == "pg::mul");
+  CHECK(engine_call("Tensor matmul(T a) { return pg::matmul(a); }\nTensor mul(T a) { return a * a; }", "mul").empty());
+  CHECK(engine_call("Tensor mul(T a) { return pg::add(a, a); }", "mul").empty());
+  CHECK(engine_call("Tensor mul(T a) { const T b = a; return pg::mul(a, b); }", "mul").empty());
+  CHECK(engine_call("Tensor mul(T a) { TODO(\"01.1 mul\"); }", "mul").empty());
+  CHECK(engine_call("Tensor mul(T a);", "mul").empty());
+}
+
 TEST_CASE("markdown headings, anchors and commands", "[kit]") {
   const std::string text = "# A b\n```sh\n./x y\n# no heading\n```\n## Why we subtract?\n```\nother\n```\n";
   CHECK(headings(text) == std::vector<std::string>{"A b", "Why we subtract?"});
