@@ -209,6 +209,12 @@ void check_bits_per_byte(Grader& g, const Impl& impl) {
   const std::vector<std::string> two = {"x", "yz"};
   g.equal("a model that gives every byte 1/256",
           impl.bits_per_byte({std::log(256.0), 2 * std::log(256.0)}, {0, 1}, two), 8.0);
+  const std::vector<std::string> marked = {"x", "", "yz"};
+  g.equal("the same, and a token without bytes that costs 300 nats",
+          impl.bits_per_byte({std::log(256.0), 300, 2 * std::log(256.0)}, {0, 1, 2}, marked), 8 + 100 / ln2);
+  g.equal(
+      "a token of probability 0", impl.bits_per_byte({INFINITY, 1}, {0, 2}, marked), INFINITY,
+      {.mistakes = {{"an infinite loss must stay infinite: nobody would see that the model is broken", 1 / ln2 / 3}}});
   g.note("tokens of any length in one unit");
 }
 

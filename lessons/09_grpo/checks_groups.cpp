@@ -74,6 +74,12 @@ Tensor wide() {
   Generator random(97);
   return Tensor::normal({2, 7}, -1, 1.5, random, f64);
 }
+// In hundreds, f32, and not contiguous.
+Tensor large() {
+  Generator random(98);
+  return kit::strided(Tensor::normal({2, 7}, 0, 500, random, f32));
+}
+const char* const kLarge = "rewards [2, 7] in hundreds, f32, every second element of a tensor";
 // Powers of 2, so that nothing is rounded.
 constexpr double kTiny = 1.0 / (1 << 30);
 Tensor nearly_equal() { return Tensor::from<double>(std::vector<double>{0, kTiny, 0, kTiny}, {1, 4}); }
@@ -123,7 +129,8 @@ void check_group_mean(Grader& g, const Impl& impl) {
   check_equal_groups(g, impl.group_mean_advantage(equal_groups()),
                      "the mean of seven times 0.9 is not 0.9 in floating point: subtract the group's first reward from "
                      "all of it before the mean, then equal rewards are exact zeros");
-  g.note("two shapes, groups of one, and 9 groups of equal rewards: exactly 0");
+  g.equal(kLarge, impl.group_mean_advantage(large()), by_row(large(), off_mean), {.rtol = 1e-5});
+  g.note("three shapes, groups of one, and 9 groups of equal rewards: exactly 0");
 }
 
 void check_group_std(Grader& g, const Impl& impl) {
@@ -191,6 +198,8 @@ void check_group_std(Grader& g, const Impl& impl) {
   g.equal("rewards {{1, 0}}, eps 0.5, ddof 0",
           impl.group_std_advantage(Tensor::from<double>(std::vector<double>{1, 0}, {1, 2}), 0.5, 0),
           Value({1, 2}, {0.5, -0.5}));
+  g.equal(std::string(kLarge) + ", eps 0.05, ddof 1", impl.group_std_advantage(large(), eps, 1),
+          by_row(large(), scaled(0, eps, 1)), {.rtol = 1e-5});
   g.note("both deviations, groups of one, and 9 groups of equal rewards: exactly 0");
 }
 
@@ -223,7 +232,8 @@ void check_leave_one_out(Grader& g, const Impl& impl) {
   check_equal_groups(g, impl.leave_one_out_advantage(equal_groups()),
                      "the mean of six times 0.9 is not 0.9 in floating point: subtract the group's first reward from "
                      "all of it before the mean, then equal rewards are exact zeros");
-  g.note("two shapes, a pair, groups of one, and 9 groups of equal rewards: exactly 0");
+  g.equal(kLarge, impl.leave_one_out_advantage(large()), by_row(large(), off_others), {.rtol = 1e-5});
+  g.note("three shapes, a pair, groups of one, and 9 groups of equal rewards: exactly 0");
 }
 
 void check_signal(Grader& g, const Impl& impl) {
@@ -258,6 +268,7 @@ void check_signal(Grader& g, const Impl& impl) {
            "0 0 0 0 0 0 0 0 0", kRounded);
   if (g.failed()) return;
   g.equal("two groups of one", impl.groups_with_signal(Tensor::full({2, 1}, 3, f64)), Tensor::zeros({2}, u8));
+  g.equal(kLarge, impl.groups_with_signal(large()), Value({2}, {1, 1}));
   g.note("7 groups by hand, the smallest difference, rounding, groups of one");
 }
 

@@ -101,6 +101,9 @@ void check_token_ratio(Grader& g, const Impl& impl) {
           impl.token_ratio(far.view_slice(1, 1, 2), zero.view_slice(1, 0, 1), one.view_slice(1, 0, 1)),
           Value({1, 1}, {std::exp(-20.0)}),
           {.mistakes = {{"held from above, not from below: the log-ratio is at least -20", Value({1, 1}, {0})}}});
+  g.equal("log_prob, old_log_prob [4, 5] f32, every second element of a tensor",
+          impl.token_ratio(kit::strided(now.to(f32)), kit::strided(old.to(f32)), kit::strided(mask())), want,
+          {.rtol = 1e-5});
   g.note("values, gradients, infinity where nothing counts, and log-ratios of 1000");
 }
 
@@ -159,13 +162,14 @@ void check_sequence_ratio(Grader& g, const Impl& impl) {
   backward(impl.sequence_ratio(infinite, endless(old), mask()), Tensor::ones({kRows, 1}, f64));
   g.equal("the gradient at log_prob = -inf where mask is 0", gradient_of(infinite),
           table([&](size_t r, size_t t) { return on(r, t) ? want.v[r] / kLengths[r] : 0; }));
-  const Tensor far = Tensor::from<double>(std::vector<double>{100, -40, 60}, {1, 3}), none = Tensor::zeros({1, 3}, f64);
+  const Tensor far = Tensor::from<double>(std::vector<double>{200, -80, 120}, {1, 3}),
+               none = Tensor::zeros({1, 3}, f64);
   const auto is = [](double log_ratio) { return Value({1, 1}, {std::exp(log_ratio)}); };
   for (const double sign : {1.0, -1.0}) {
-    g.equal(fmt::format("log-ratios {}, {}, {}: their mean is {}", sign * 100, sign * -40, sign * 60, sign * 40),
+    g.equal(fmt::format("log-ratios {}, {}, {}: their mean is {}", sign * 200, sign * -80, sign * 120, sign * 80),
             impl.sequence_ratio(far * sign, none, Tensor::ones({1, 3}, u8)), is(sign * 20),
             {.mistakes = {{"not held within ±20: hold the mean log-ratio before exp, or the ratio may be infinite",
-                           is(sign * 40)},
+                           is(sign * 80)},
                           {"each token's log-ratio is held within ±20: hold the mean", is(sign * 20 / 3)}}});
   }
   const Tensor short_log_prob = Tensor::from<double>(std::vector<double>{-1, -2, -3, -1, -1, -1}, {2, 3});
@@ -173,6 +177,9 @@ void check_sequence_ratio(Grader& g, const Impl& impl) {
   g.equal("log_prob {{-1, -2, -3}, {-1, -1, -1}}, old_log_prob 0; lengths 3, 2",
           impl.sequence_ratio(short_log_prob, Tensor::zeros({2, 3}, f64), short_mask),
           Value({2, 1}, {std::exp(-2.0), std::exp(-1.0)}));
+  g.equal("log_prob, old_log_prob [4, 5] f32, every second element of a tensor",
+          impl.sequence_ratio(kit::strided(now.to(f32)), kit::strided(old.to(f32)), kit::strided(mask())), want,
+          {.rtol = 1e-5});
   g.note("three shapes, gradients, far log-ratios, and infinity where nothing counts");
 }
 
@@ -291,6 +298,11 @@ void check_aggregate(Grader& g, const Impl& impl) {
             }));
   }
   check_other_shapes(g, impl);
+  const Tensor thousands = kit::strided((loss * 1000.0).to(f32));
+  for (const auto& [name, how, want] : all) {
+    g.equal(name + ", the loss in thousands, f32, every second element of a tensor",
+            impl.aggregate(thousands, kit::strided(mask()), how, total), 1000 * want, {.rtol = 1e-4});
+  }
   for (const auto& [name, how, want] : all) {
     g.equal(
         name + ", the loss infinite where mask is 0", impl.aggregate(endless(loss), mask(), how, total), want,

@@ -1,15 +1,30 @@
-// Lesson 11: the same kernels on a GPU. This is your file: replace each TODO(...), then: make lesson11 && ./lesson11
-// check
+// Lesson 11: the same kernels on a GPU. This is your file: replace each
+// TODO(...), then: make lesson11 && ./lesson11 check
 //
-// Every function here is device code: each of the threads of a grid runs it. threadIdx.x is a thread's number in its
-// block, blockIdx.x the block's number in the grid; blockDim.x and gridDim.x are how many there are. The kernels that
-// call your functions are in harness.h. Without a GPU they run in the simulator, which names your mistakes by line.
+// Every function here but blocks_for is device code: each thread of a grid runs
+// it. The kernels that call your functions are in harness.h. Without a GPU they
+// run in the simulator, which names your mistakes by line.
+//
+// What you may use (pieces.h declares the types and the constants):
+//   threadIdx.x, blockIdx.x     this thread's number in its block, and the
+//                               block's number in the grid; from 0 on
+//   blockDim.x, gridDim.x       how many threads a block has, and how many
+//                               blocks the grid
+//   __shfl_xor_sync(0xffffffffu, x, step)
+//                               the x of lane (mine ^ step), for all 32 lanes
+//   __shared__ T parts[8];      memory that all threads of a block see
+//   __syncthreads();            waits until all threads of the block are here
+//   ::expf(x), std::clamp(x, least, most)
+//   Team::rank(), Team::reduce(x, f), Plus{}, Max{}, kLowest      for 11.4
+//   cuda::multiply<kTile>(sums, left, right)                      for 11.3
+//   kThreads = 256, kWarp = 32, kTile = 64, kDepth = 16, kN = 4
 #include "lessons/11_cuda/pieces.h"
 
 namespace pg::lesson11 {
 
-// How many blocks of kThreads (256) threads to start for n elements: enough for one thread each, but at least 1 and at
-// most 4096. This one runs on the CPU. std::clamp(x, least, most) helps.
+// How many blocks of kThreads (256) threads to start for n elements: enough for
+// one thread each, but at least 1 and at most 4096. This one runs on the CPU.
+// std::clamp<int64_t>(x, least, most) helps.
 unsigned blocks_for(int64_t n) {
   // [answer 11.1 blocks_for]
   return static_cast<unsigned>(std::clamp<int64_t>((n + kThreads - 1) / kThreads, 1, 4096));
@@ -18,7 +33,8 @@ unsigned blocks_for(int64_t n) {
 
 // The loop of every kernel that works element by element is
 //   for (int64_t i = first_index(); i < n; i += index_step()) …
-// All threads of the grid together must come to each element once, and neighbouring threads to neighbouring elements.
+// All threads of the grid together must visit each element once, and
+// neighbouring threads must visit neighbouring elements.
 __device__ int64_t first_index() {
   // [answer 11.1 first_index]
   return int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -30,10 +46,13 @@ __device__ int64_t index_step() {
   // [end]
 }
 
-// f over the x of kSize neighbouring threads: a warp (32), or the whole block of kThreads. Every one of them gets the
-// result, and all of them call this, several times in a row. f(a, b) is a sum or a maximum.
-// __shfl_xor_sync(0xffffffffu, x, step) gives the x of lane (mine ^ step), and takes mine to it. A block needs more:
-// one number per warp in shared memory, `__shared__ T parts[kSize / kWarp];`, and __syncthreads().
+// f over the x of kSize neighbouring threads: a warp (32), or the whole block
+// of kThreads. Every one of them gets the result, and all of them call this,
+// several times in a row. f(a, b) is a sum or a maximum.
+// __shfl_xor_sync(0xffffffffu, x, step) gives the x of lane (mine ^ step), and
+// takes mine to it. A block needs more: one number per warp in shared memory,
+// `__shared__ T parts[kSize / kWarp];`, and __syncthreads(). What only a block
+// needs belongs in `if constexpr (kSize > kWarp) { … }`.
 template <int kSize, class T, class F>
 __device__ T reduce(T x, F f) {
   // [answer 11.2 reduce]
@@ -50,11 +69,14 @@ __device__ T reduce(T x, F f) {
   // [end]
 }
 
-// sums += a·b for the block's tile of kTile x kTile, of which this thread has kN x kN. Element d of row r of a lies at
-// a.data[r * a.row_step + d * a.depth_step]; of b likewise, whose "rows" are the columns of the product.
-// Take the k elements in slices of kDepth: all 256 threads copy left[d][r] and right[d][r] from memory (0 where
-// r >= rows or d >= k), then cuda::multiply<kTile>(sums, left, right) adds what the slices give. Neighbouring threads
-// must read neighbouring addresses: along d where depth_step is 1, along r otherwise.
+// sums += a·b for the block's tile of kTile x kTile, of which this thread has
+// kN x kN. Element d of row r of a lies at a.data[r * a.row_step + d *
+// a.depth_step]; of b likewise, whose "rows" are the columns of the product.
+// Take the k elements in slices of kDepth: all 256 threads copy left[d][r] and
+// right[d][r] from memory (0 where r >= rows or d >= k), then
+// cuda::multiply<kTile>(sums, left, right) adds what the slices give.
+// Neighbouring threads must read neighbouring addresses: along d where
+// depth_step is 1, along r otherwise.
 __device__ void add_product(float (&sums)[kN][kN], Slice& left, Slice& right, Operand a, Operand b, int64_t k) {
   // [answer 11.3 add_product]
   const auto stage = [&](Slice& to, const Operand& from, int64_t first) {
@@ -75,11 +97,14 @@ __device__ void add_product(float (&sums)[kN][kN], Slice& left, Slice& right, Op
   // [end]
 }
 
-// The largest of the n numbers at x, and Σ e^(x - max), in one pass: each is read once. The 32 lanes of a warp share
-// the row, Team::rank() is this lane's number, and all of them get the result. Team::reduce(v, f) is 11.2, done:
+// The largest of the n numbers at x, and Σ e^(x - max), in one pass: each is
+// read once. The 32 lanes of a warp share the row, Team::rank() is this lane's
+// number, and all of them get the result. Team::reduce(v, f) is 11.2, done:
 // f(a, b) over all lanes; Plus{} and Max{} are such f. ::expf(x) is e^x.
-// Numbers of -inf (masked scores) count as 0, and a row may be shorter than 32: a lane that has seen nothing has the
-// maximum -inf (kLowest). Mind that -inf - -inf is NaN.
+// Numbers of -inf (masked scores) count as 0, and a row may be shorter than 32:
+// a lane that has seen nothing has the maximum -inf (kLowest). Note that -inf -
+// -inf is NaN. A row of -inf only has the maximum -inf and the sum NaN: it has
+// no probabilities, and 0 would hide that.
 __device__ RowStats row_stats(const float* x, int64_t n) {
   // [answer 11.4 row_stats]
   float top = kLowest, sum = 0;
@@ -97,8 +122,10 @@ __device__ RowStats row_stats(const float* x, int64_t n) {
   // [end]
 }
 
-// Where element (row, column) of a tile of 32 x 32 lies in shared memory, which has room for kSlots = 32·33 floats. A
-// warp writes rows of the tile and reads columns; word number s is in bank s % 32, and a bank gives one word at a time.
+// Where element (row, column) of a tile of 32 x 32 lies in shared memory, which
+// has room for kSlots = 32·33 floats. A warp writes rows of the tile and reads
+// columns; word number s is in bank s % 32, and a bank gives one word at a
+// time.
 __device__ int slot(int row, int column) {
   // [answer 11.5 slot]
   return row * (kSquare + 1) + column;

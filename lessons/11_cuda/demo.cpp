@@ -98,6 +98,7 @@ void show_race(kit::Demo& demo) {
 }  // namespace
 
 void demo(kit::Demo& demo, const Impl& impl) {
+  demo.heading("What the tables show");
   if (on_gpu()) {
     demo.say("On this machine's {}.", gpu_name());
   } else {

@@ -16,6 +16,7 @@ struct MeanCase {
   Shape shape;
   DType dtype;
   std::vector<int64_t> tokens;
+  bool strided = false;
 };
 
 std::vector<Tensor> random_means(const MeanCase& one) {
@@ -24,6 +25,7 @@ std::vector<Tensor> random_means(const MeanCase& one) {
   for (const int64_t tokens : one.tokens) {
     means.push_back(Tensor::normal(one.shape, 2, 1, random, one.dtype));
     if (tokens == 0) means.back().fill(NAN);
+    if (one.strided) means.back() = kit::strided(means.back());
   }
   return means;
 }
@@ -40,6 +42,8 @@ const std::vector<std::pair<std::string, Mean>>& mean_mistakes() {
       {"the sum of the means: weight each by its tokens, and divide by all tokens", Mean::sum_of_means},
       {"a rank with more tokens counts less: multiply by tokens[r]", Mean::inverse},
       {"this is the mean of rank 0 alone", Mean::first_only},
+      {"a rank without tokens is counted as one token: add tokens[r] to the total, not at least 1", Mean::empty_counts},
+      {"divided by the tokens of the longest rank: divide by those of all ranks", Mean::by_largest},
       {"a number of tokens does not fit in an int: use int64_t", Mean::in_int},
       {"the sum of the tokens does not fit in an int: use int64_t", Mean::truncated},
       {"tokens[r] / total is a division of whole numbers, and 0: convert to double first", Mean::whole}};
@@ -73,7 +77,13 @@ void check_token_mean(Grader& g, const Impl& impl) {
       {"losses, tokens 3,000,000,000 and 1,500,000,000", {}, f64, {3'000'000'000, 1'500'000'000}},
       {"losses, tokens 2,000,000,000 and 1,000,000,000", {}, f64, {2'000'000'000, 1'000'000'000}},
       {"gradients [3] f32, tokens 5 3", {3}, f32, {5, 3}},
-      {"one rank, 6 tokens", {2}, f64, {6}}};
+      {"one rank, 6 tokens", {2}, f64, {6}},
+      {"gradients [2, 1, 3, 5] of 3 ranks, every second element of a tensor, tokens 2 7 3",
+       {2, 1, 3, 5},
+       f64,
+       {2, 7, 3},
+       true},
+      {"gradients [0], tokens 2 3", {0}, f64, {2, 3}}};
   for (const MeanCase& one : cases) {
     const std::vector<Tensor> means = random_means(one);
     std::vector<Tensor> copies;
@@ -109,6 +119,8 @@ void check_token_mean(Grader& g, const Impl& impl) {
   g.expect(std::isnan(kept), "losses nan and 2, tokens 3 1", fmt::format("{}", kept), "nan",
            "a nan of a rank that has tokens must stay: something broke there, and nobody would see it. Ask whether "
            "tokens[r] is 0, not whether the mean is nan");
+  const Tensor infinite = Tensor::full({2}, INFINITY, f64), two = Tensor::full({2}, 2, f64);
+  g.equal("gradients inf and 2, tokens 3 1", impl.token_weighted_mean({infinite, two}, {3, 1}), infinite);
   g.expect_error(
       "two ranks without tokens",
       [&] {
@@ -126,6 +138,8 @@ const std::vector<std::pair<std::string, Cut>>& shard_mistakes() {
       {"the last shard gets the whole remainder: sizes differ by one unit at most", Cut::last_long},
       {"all shards are rounded up, so the last is short or empty: sizes differ by one unit at most", Cut::last_short},
       {"the last shards are the longer ones: the first are", Cut::last_longer},
+      {"the longer shards are counted in elements: units % ranks of them have one more unit, not n % ranks",
+       Cut::longer_by_elements},
       {"the longer shards are spread (r·n / ranks): the first are longer", Cut::spread},
       {"the end is one unit too small: [begin, end) ends before `end`", Cut::inclusive},
       {"`end` is the size: it is where the shard ends, begin + size", Cut::size_for_end},

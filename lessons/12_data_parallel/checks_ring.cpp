@@ -1,4 +1,5 @@
 // The checks of lesson 12 on the ring: one step at a time, from the right elements before it.
+#include <cmath>
 #include <optional>
 
 #include "lessons/12_data_parallel/checks.h"
@@ -180,13 +181,15 @@ void check_phase(Grader& g, const Impl& impl, Phase phase) {
     int ranks;
     int64_t length;
   };
-  for (const Case& one : {Case{4, 8}, Case{3, 6}, Case{4, 10}, Case{2, 5}, Case{5, 3}, Case{7, 25}}) {
+  for (const Case& one :
+       {Case{4, 8}, Case{3, 6}, Case{4, 10}, Case{2, 5}, Case{5, 3}, Case{3, 1}, Case{3, 0}, Case{7, 25}}) {
     Rows rows;
     for (int r = 0; r < one.ranks; ++r) {
       rows.emplace_back();
       // Whole numbers, so that every order of addition gives the same bits.
       for (int64_t i = 0; i < one.length; ++i) rows.back().push_back(static_cast<float>(100 * (r + 1) + (r + 3) * i));
     }
+    if (one.ranks == 7) rows[2][5] = INFINITY;
     for (int step = 0; step < one.ranks - 1; ++step) {
       if (phase == Phase::reduce && !check_step(g, impl, phase, rows, step)) return;
       rows = *after(rows, step, kReduce);
@@ -196,7 +199,7 @@ void check_phase(Grader& g, const Impl& impl, Phase phase) {
       rows = *after(rows, step, kGather);
     }
   }
-  g.note("every step of 2, 3, 4, 5 and 7 ranks, chunks of uneven size too");
+  g.note("every step of 2, 3, 4, 5 and 7 ranks, chunks of uneven size too, and of none");
 }
 
 }  // namespace

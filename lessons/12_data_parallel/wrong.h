@@ -24,7 +24,9 @@ enum class Mean {
   unchecked,
   in_place,
   in_float,
-  whole
+  whole,
+  empty_counts,
+  by_largest
 };
 inline Tensor wrong_mean(Mean mistake, const std::vector<Tensor>& means, const std::vector<int64_t>& tokens) {
   Tensor sum;
@@ -32,6 +34,7 @@ inline Tensor wrong_mean(Mean mistake, const std::vector<Tensor>& means, const s
   int32_t small_total = 0;
   for (size_t r = 0; r < means.size(); ++r) {
     double weight = static_cast<double>(tokens[r]);
+    if (tokens[r] == 0 && mistake == Mean::empty_counts) total += 1;
     if (tokens[r] == 0 && mistake != Mean::empty_rank && mistake != Mean::of_means) continue;
     if (mistake == Mean::in_int) weight = static_cast<double>(static_cast<int32_t>(tokens[r]));
     if (mistake == Mean::inverse) weight = 1 / weight;
@@ -55,6 +58,7 @@ inline Tensor wrong_mean(Mean mistake, const std::vector<Tensor>& means, const s
   if (mistake == Mean::no_division || mistake == Mean::sum_of_means || mistake == Mean::whole) total = 1;
   if (mistake == Mean::twice) total *= ranks;
   if (mistake == Mean::by_ranks) total = ranks;
+  if (mistake == Mean::by_largest) total = static_cast<double>(*std::max_element(tokens.begin(), tokens.end()));
   if (mistake == Mean::truncated) total = static_cast<double>(small_total);
   const Tensor result = sum / total;
   if (mistake == Mean::in_place) means[0].copy_from(result);
@@ -77,13 +81,14 @@ enum class Cut {
   in_int,
   one_more,
   overlap,
-  empty_zero
+  empty_zero,
+  longer_by_elements
 };
 inline Shard wrong_shard(Cut mistake, int64_t n, int rank, int ranks, int64_t unit) {
   if (mistake == Cut::in_int) n = static_cast<int32_t>(n);
   if (mistake == Cut::no_unit) unit = 1;
   const int64_t units = mistake == Cut::whole_units ? n / unit : n / unit + (n % unit != 0);
-  const int64_t each = units / ranks, more = units % ranks;
+  const int64_t each = units / ranks, more = (mistake == Cut::longer_by_elements ? n : units) % ranks;
   const auto begin = [&](int64_t r) {
     int64_t at = r * each + std::min(r, more);
     if (mistake == Cut::lost || mistake == Cut::last_long) at = r * each;

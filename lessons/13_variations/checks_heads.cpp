@@ -60,6 +60,10 @@ void check_repeat_heads(Grader& g, const Impl& impl) {
   }
   const Tensor small = Tensor::arange(6, f64).view_reshape({1, 3, 1, 2});
   same_tensor(g, "x [1, 3, 1, 2] = 0 ... 5, 6 heads", impl.repeat_heads(small, 6), heads_of(small, {0, 0, 1, 1, 2, 2}));
+  const Tensor hundreds = random_tensor({2, 3, 5, 1}, 146) * 300.0;
+  hundreds.data<double>()[4] = INFINITY;
+  same_tensor(g, "x [2, 3, 5, 1] in hundreds, one inf, every second element of a tensor, 6 heads",
+              impl.repeat_heads(kit::strided(hundreds), 6), heads_of(hundreds, {0, 0, 1, 1, 2, 2}));
   const Tensor f = random_tensor({1, 2, 3, 5}, 143, f32);
   same_tensor(g, "x [1, 2, 3, 5] f32, 4 heads", impl.repeat_heads(f, 4), heads_of(f, {0, 0, 1, 1}));
   same_gradients(
@@ -240,6 +244,11 @@ void check_absorbed(Grader& g, const Impl& impl) {
   const Sizes z{2, 3, 3, 5, 4, 2, 6, 1};
   const Latents x = random_latents(z, 190), f = random_latents(z, 190, f32);
   same_tensor(g, z.text() + ", f32", impl.absorbed_attention(f.in, f.k_up, f.v_up), plain_form(f), {.rtol = 1e-5});
+  const auto laid = [](const Tensor& of) { return kit::strided(of); };
+  const LatentInputs apart{laid(x.in.q_nope), laid(x.in.q_rope), laid(x.in.latent), laid(x.in.k_rope)};
+  const Tensor large = x.v_up * 300.0;
+  same_tensor(g, z.text() + ", v_up in hundreds, every second element of tensors",
+              impl.absorbed_attention(apart, laid(x.k_up), laid(large)), plain_form({x.in, x.k_up, large}));
   const auto latents_of = [](const std::vector<Tensor>& in) -> Latents {
     return {{in[0], in[1], in[2], in[3]}, in[4], in[5]};
   };

@@ -176,7 +176,11 @@ void check_mask_tokens(Grader& g, const Impl& impl) {
       return;
     }
   }
-  g.note("four batches, every number as the engine draws it");
+  const Tensor ids = random_ids(3, 4, 11, 197);
+  Generator mine(198), engine(198);
+  g.equal("ids [3, 4], every second element of a tensor: ids, targets, weights",
+          all_of(impl.mask_tokens(kit::strided(ids), 12, mine)), all_of(pg::mask_tokens(ids, 12, engine)));
+  g.note("five batches, every number as the engine draws it");
 }
 
 namespace {
@@ -217,7 +221,7 @@ void check_denoising_loss(Grader& g, const Impl& impl) {
     uint64_t seed;
     double mask_logit;
   };
-  for (const Case& one : {Case{3, 5, 11, 201, 1}, Case{4, 7, 6, 202, 30}, Case{1, 6, 13, 208, -2}}) {
+  for (const Case& one : {Case{3, 5, 11, 201, 1}, Case{4, 7, 6, 202, 300}, Case{1, 6, 13, 208, INFINITY}}) {
     const int32_t mask_id = one.mask_id;
     const Tensor ids = random_ids(one.rows, one.length, mask_id, one.seed);
     Generator random(one.seed);
@@ -271,6 +275,9 @@ void check_denoising_loss(Grader& g, const Impl& impl) {
   g.equal("a batch in which nothing is masked", impl.denoising_loss(logits, none), 0.0);
   Generator random(206);
   const MaskedTokens tokens = pg::mask_tokens(ids, 11, random);
+  const MaskedTokens apart{kit::strided(tokens.ids), kit::strided(tokens.targets), kit::strided(tokens.weights)};
+  same_tensor(g, "logits [2, 3, 12], every second element of tensors", impl.denoising_loss(kit::strided(logits), apart),
+              loss_of(logits, tokens, {}));
   same_tensor(g, "logits [2, 3, 12] f32", impl.denoising_loss(logits.to(f32), tokens),
               loss_of(logits.to(f32), tokens, {}), {.rtol = 1e-6});
   g.note("three batches and one without masks, with gradients");
