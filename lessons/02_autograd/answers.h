@@ -1,11 +1,16 @@
-// Lesson 2: the tape. This is your file: replace each TODO(...), then: make lesson2 && ./lesson2 check
+// Lesson 2: the tape. This is your file: replace each TODO(...), then:
+//   make lesson2 && ./lesson2 check
 //
-// An op computes its result and puts its backward on the tape with record(...). backward() calls your lambda with
-//   dz             the gradient of the result: how much the loss changes per change of each element of z
+// An op computes its result and puts its backward on the tape with record(...).
+// backward() calls your lambda with
+//   dz             the gradient of the result: how much the loss changes per
+//                  change of each element of z
 //   g.wants(i)     does input i need a gradient at all?
-//   g.pass(i, d)   gives input i its gradient d, of the input's shape; gradients of other uses are added to it
-// Compute with the engine's ops: pg::mul, pg::matmul, pg::sum, pg::transpose, pg::reshape, and x * 2.0 or 1.0 - x.
-// Write pg:: before mul, tanh and matmul, for yours have the same names. All ops are in autograd/ops.h, tensors in
+//   g.pass(i, d)   gives input i its gradient d, of i's shape and dtype;
+//                  gradients of other uses are added to it
+// Compute with the engine's ops: pg::mul, pg::matmul, pg::sum, pg::transpose,
+// pg::reshape, and x * 2.0 or 1.0 - x. Write pg:: before mul, tanh and matmul,
+// for yours have the same names. All ops are in autograd/ops.h, tensors in
 // tensor/tensor.h, backward and NoGrad in autograd/tape.h.
 #include <cmath>
 
@@ -45,8 +50,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   });
 }
 
-// Input i has `shape`; it was stretched to d's shape when the result was computed. Sums d over the stretched
-// dimensions and gives the sum to input i. pg::sum(x, {0, 2}) sums dims 0 and 2 away; pg::sum(x, {}) sums everything.
+// Input i has `shape`; it was stretched to d's shape when the result was
+// computed. Sums d over the stretched dimensions and gives the sum to input i.
+// pg::sum(x, {0, 2}) sums dims 0 and 2 away; pg::sum(x, {}) sums everything.
 void pass_summed(Grads& g, int i, const Tensor& d, const Shape& shape) {
   // [answer 02.4 pass_summed]
   if (!g.wants(i)) return;
@@ -59,11 +65,14 @@ void pass_summed(Grads& g, int i, const Tensor& d, const Shape& shape) {
   // [end]
 }
 
-// The largest relative error over the inputs between the tape's gradients of f and central differences:
-// |a - n| / max(|a|, |n|, 1e-5) with Euclidean norms; a is the tape's gradient of one input, n the measured one. All
-// tensors are f64.
-// Useful: x.clone(), set_requires_grad(), x.data<double>()[n], Tensor::normal(shape, 0, 1, generator, f64),
-// backward(y, r), x.grad(), x.to_vector(), y.item().
+// The largest relative error over the inputs between the tape's gradients of f
+// and central differences: |a - n| / max(|a|, |n|, 1e-5) with Euclidean norms;
+// a is the tape's gradient of one input, n the measured one. All tensors are
+// f64. Where f does not use an input, x.grad() is undefined (x.grad().defined()
+// says so), and a is 0. A gradient that is nan is an error of INFINITY.
+// Useful: x.clone(), set_requires_grad(), x.data<double>()[n], x.numel(),
+// Tensor::normal(shape, 0, 1, generator, f64), backward(y, r), x.grad(),
+// x.to_vector(), y.item(), std::isnan(number).
 double gradcheck(const Function& f, const std::vector<Tensor>& inputs) {
   // [answer 02.5 gradcheck]
   std::vector<Tensor> x;
@@ -77,7 +86,8 @@ double gradcheck(const Function& f, const std::vector<Tensor>& inputs) {
   const double h = 1e-5;
   double worst = 0;
   for (const Tensor& input : x) {
-    const std::vector<double> analytic = input.grad().to_vector();
+    const bool used = input.grad().defined();
+    const std::vector<double> analytic = used ? input.grad().to_vector() : std::vector<double>(input.numel());
     double difference = 0, norm_a = 0, norm_n = 0;
     for (int64_t n = 0; n < input.numel(); ++n) {
       double& element = input.data<double>()[n];
@@ -92,7 +102,8 @@ double gradcheck(const Function& f, const std::vector<Tensor>& inputs) {
       norm_a += analytic[n] * analytic[n];
       norm_n += numeric * numeric;
     }
-    worst = std::max(worst, std::sqrt(difference) / std::max({std::sqrt(norm_a), std::sqrt(norm_n), 1e-5}));
+    const double error = std::sqrt(difference) / std::max({std::sqrt(norm_a), std::sqrt(norm_n), 1e-5});
+    worst = std::max(worst, std::isnan(error) ? INFINITY : error);
   }
   return worst;
   // [end]

@@ -1,9 +1,10 @@
 // The checks of lesson 2.
+#include "lessons/02_autograd/checks.h"
+
 #include <cmath>
 
 #include "autograd/gradcheck.h"
 #include "autograd/op_util.h"
-#include "lessons/02_autograd/lesson.h"
 
 namespace pg::lesson02 {
 namespace {
@@ -11,160 +12,216 @@ namespace {
 using kit::Grader;
 using kit::Value;
 
-Tensor random_leaf(const Shape& shape, Generator& random) {
-  Tensor x = Tensor::normal(shape, 0, 1, random, f64);
-  x.set_requires_grad();
-  return x;
+const std::string kKept = "something is kept between calls: this is made of the inputs of a later call";
+
+// backward(y, dy) with words about what goes wrong. Returns whether the check goes on.
+bool pass_back(Grader& g, const std::string& input, const Tensor& y, const Tensor& dy) {
+  if (!y.requires_grad()) {
+    return g.expect(false, input, "no tape", "a result on the tape",
+                    "record() puts the result on the tape: return what it returns");
+  }
+  try {
+    backward(y, dy);
+  } catch (const Error& error) {
+    return g.expect(false, input + ": backward", error.what(), "a gradient for each input",
+                    "what g.pass(i, …) gives has the shape and the dtype of input i");
+  }
+  return true;
 }
-Tensor random_like(const Tensor& x, Generator& random) { return Tensor::normal(x.shape(), 0, 1, random, f64); }
-// The gradient of a leaf, or zeros if it has none.
-Value gradient_of(const Tensor& leaf) {
-  const Tensor grad = leaf.grad();
-  return grad.defined() ? Value(grad) : Value(zeros_like(leaf));
-}
-Tensor product(const Tensor& a, const Tensor& b) { return pg::mul(a.detach(), b.detach()); }
-Tensor matrix(const Tensor& a, const Tensor& b) { return pg::matmul(a.detach(), b.detach()); }
-Tensor turned(const Tensor& a) { return a.detach().view_transpose(0, 1); }
 
 void check_mul(Grader& g, const Impl& impl) {
   Generator random(21);
-  const Tensor a = random_leaf({2, 3}, random), b = random_leaf({2, 3}, random);
-  Tensor z = impl.mul(a, b);
-  const Tensor dz = random_like(z, random);
-  g.equal("a [2, 3], b [2, 3]: the product itself", z.detach(), product(a, b));
-  backward(z, dz);
-  const std::string exchanged = "da and db are exchanged: what multiplies dz is the other factor";
-  const std::string forgotten = "the incoming gradient dz is forgotten: multiply by it";
-  g.equal("a [2, 3], b [2, 3], random dz: da", gradient_of(a), product(dz, b),
-          {.mistakes = {{exchanged, product(dz, a)}, {forgotten, b.detach()}}});
-  g.equal("the same: db", gradient_of(b), product(dz, a),
-          {.mistakes = {{exchanged, product(dz, b)}, {forgotten, a.detach()}}});
+  const std::pair<Shape, DType> cases[] = {{{2, 3}, f64}, {{5}, f64}, {{3, 1, 4, 7}, f64}, {{}, f64},
+                                           {{0, 3}, f64}, {{7}, f32}, {{4, 3}, f64},       {{3}, f64}};
+  for (const auto& [shape, dtype] : cases) {
+    Tensor a = random_leaf(shape, random, dtype), b = random_leaf(shape, random, dtype);
+    if (shape == Shape{5}) a.data<double>()[2] = 0;
+    if (shape == Shape{4, 3}) a = turned(random_leaf({3, 4}, random)).set_requires_grad();
+    if (shape == Shape{3}) {
+      a.fill(1e3);
+      b.data<double>()[1] = INFINITY;
+    }
+    const Tensor z = impl.mul(a, b), dz = random_like(z, random);
+    const std::string input = fmt::format("a {0}, b {0} in {1}", shape, dtype);
+    if (!g.equal(input + ": the product itself", z.detach(), product(a, b), {.rtol = tolerance(a)})) return;
+    if (impl.mul(a.detach(), b.detach()).requires_grad()) {
+      g.expect(false, input + ", neither on the tape", "a result on the tape", "a result that is not",
+               "record() decides what is on the tape: return its result");
+      return;
+    }
+    if (!pass_back(g, input, z, dz)) return;
+    const std::string exchanged = "da and db are exchanged: what multiplies dz is the other factor";
+    const std::string forgotten = "the incoming gradient dz is forgotten: multiply by it";
+    const std::string quotient =
+        "the result divided by a factor is nan where the factor is 0: multiply by the other one";
+    const std::string both = "dz, a and b are added or multiplied at once: da = dz · b";
+    if (!g.equal(input + ", random dz: da", gradient_of(a), product(dz, b),
+                 {.rtol = tolerance(a),
+                  .mistakes = {{exchanged, product(dz, a)},
+                               {forgotten, b.detach()},
+                               {both, pg::add(dz, b.detach())},
+                               {both, product(dz, z)},
+                               {quotient, pg::div(product(dz, z), a.detach())},
+                               {kNoPass, zeros_like(a)}}}) ||
+        !g.equal("the same: db", gradient_of(b), product(dz, a),
+                 {.rtol = tolerance(a),
+                  .mistakes = {{exchanged, product(dz, b)},
+                               {forgotten, a.detach()},
+                               {both, pg::add(dz, a.detach())},
+                               {both, product(dz, z)},
+                               {quotient, pg::div(product(dz, z), b.detach())},
+                               {kNoPass, zeros_like(a)}}}))
+      return;
+    if (dtype == f64) continue;
+    if (!pass_back(g, input, impl.mul(a, b), dz)) return;
+    const Tensor first = product(dz, b), twice = first * 2.0;
+    const std::string over = "a gradient was there already: the second must be added, not written over the first";
+    const std::string type = "what g.pass(i, …) gives has the shape and the dtype of input i";
+    if (!g.expect(kit::relative_error(gradient_of(a), twice) <= tolerance(a), input + ", again without zero_grad: da",
+                  kit::to_text(gradient_of(a)), kit::to_text(twice),
+                  kit::relative_error(gradient_of(a), first) <= tolerance(a) ? over : type))
+      return;
+  }
 
   const Tensor c = random_leaf({4}, random);
-  z = impl.mul(c, c);
+  Tensor z = impl.mul(c, c);
   const Tensor d = random_like(z, random);
   backward(z, d);
-  g.equal(
-      "c used twice, z = mul(c, c): dc", gradient_of(c), product(d, c * 2.0),
-      {.mistakes = {{"c is used twice and two gradients arrive: the second must be added, not written over the first",
-                     product(d, c)}}});
+  const std::string twice =
+      "c is used twice and two gradients arrive: the second must be added, not written over the first";
+  const Value once = product(d, c * 2.0);
+  if (!g.equal("c used twice, z = mul(c, c): dc", gradient_of(c), once, {.mistakes = {{twice, product(d, c)}}})) return;
 
-  const Tensor constant = Tensor::ones({4}, f64);
-  backward(impl.mul(c, constant), d);  // input 1 needs no gradient; the leaf accumulates
-  g.equal("mul(c, constant) after it, without zero_grad: dc", gradient_of(c), pg::add(product(d, c * 2.0), d),
-          {.before = Value(product(d, c * 2.0))});
-  g.note("two inputs, one used twice, one constant");
+  const Tensor constant = Tensor::normal({4}, 0, 1, random, f64);
+  Value sum = once;
+  for (const bool first : {false, true}) {  // the leaf accumulates; the constant needs no gradient
+    const Value before = sum;
+    backward(first ? impl.mul(constant, c) : impl.mul(c, constant), d);
+    for (size_t i = 0; i < sum.v.size(); ++i) sum.v[i] += product(d, constant).to_vector()[i];
+    if (!g.equal(fmt::format("mul({}) after it, without zero_grad: dc", first ? "constant, c" : "c, constant"),
+                 gradient_of(c), sum, {.mistakes = {{kNoPass, before}}, .before = before}))
+      return;
+  }
+  // Two products on the tape before the first backward; the gradient that arrives has the strides of a transpose.
+  const Tensor p = random_leaf({2, 3}, random), q = random_leaf({2, 3}, random);
+  const Tensor other = random_leaf({2, 3}, random);
+  const Tensor early = pg::transpose(impl.mul(p, q)), late = impl.mul(other, other);
+  const Tensor de = random_like(early, random);
+  if (!pass_back(g, "two products recorded", early, de)) return;
+  const Value kept = product(turned(de), other);
+  g.equal("two products recorded, then backward through a transpose of the first: dp", gradient_of(p),
+          product(turned(de), q), {.mistakes = {{kKept, kept}}});
+  g.equal("the same: dq", gradient_of(q), product(turned(de), p), {.mistakes = {{kKept, kept}}});
+  g.note("6 shapes, one factor used twice, one constant");
 }
 
 void check_tanh(Grader& g, const Impl& impl) {
   Generator random(22);
-  const Tensor x = random_leaf({3, 4}, random);
-  Tensor y = impl.tanh(x);
-  const Tensor dy = random_like(y, random), t = y.detach();
-  backward(y, dy);
-  const Tensor square = product(t, t);
-  g.equal("x [3, 4], random dy: dx", gradient_of(x), product(dy, 1.0 - square),
-          {.mistakes = {{"the incoming gradient dy is forgotten: multiply by it", 1.0 - square},
-                        {"1 - x² in place of 1 - y²: the derivative is written in terms of the result",
-                         product(dy, 1.0 - product(x, x))},
-                        {"1 - y in place of 1 - y²: the square is missing", product(dy, 1.0 - t)},
-                        {"this is the derivative of the sigmoid", product(dy, product(t, 1.0 - t))}}});
-  const Tensor far = Tensor::from<double>(std::vector<double>{-40, 0, 40}, {3}).set_requires_grad();
-  backward(impl.tanh(far), Tensor::ones({3}, f64));
-  g.equal("x = {-40, 0, 40}, dy = 1: dx", gradient_of(far), Value({3}, {0, 1, 0}));
-  g.note(fmt::format("12 random numbers to {:.0e}, and the flat ends", std::max(1e-16, g.worst_error())));
+  const std::pair<Shape, DType> cases[] = {{{3, 4}, f64}, {{5, 1, 2, 3}, f64}, {{}, f64},
+                                           {{0, 2}, f64}, {{7}, f32},          {{4, 3}, f64}};
+  for (const auto& [shape, dtype] : cases) {
+    Tensor x = random_leaf(shape, random, dtype);
+    if (shape == Shape{4, 3}) x = turned(random_leaf({3, 4}, random)).set_requires_grad();
+    const Tensor y = impl.tanh(x), later = impl.tanh(x * 2.0);
+    const Tensor dy = random_like(y, random), t = y.detach(), square = product(t, t), again = pg::tanh(t);
+    const std::string input = fmt::format("x {} in {}", shape, dtype);
+    if (!g.equal(input + ": tanh itself", t, pg::tanh(x.detach()), {.rtol = tolerance(x)}) ||
+        !pass_back(g, input, y, dy))
+      return;
+    if (!g.equal(fmt::format("x {} in {}, random dy: dx", shape, dtype), gradient_of(x), product(dy, 1.0 - square),
+                 {.rtol = tolerance(x),
+                  .mistakes = {
+                      {"the incoming gradient dy is forgotten: multiply by it", 1.0 - square},
+                      {"1 - x² in place of 1 - y²: the derivative is written in terms of the result",
+                       product(dy, 1.0 - product(x, x))},
+                      {"1 - y in place of 1 - y²: the square is missing", product(dy, 1.0 - t)},
+                      {"1 + y² in place of 1 - y²: tanh is flat where |y| is near 1", product(dy, 1.0 + square)},
+                      {"this is the derivative of the sigmoid", product(dy, product(t, 1.0 - t))},
+                      {"y is tanh(x) already: the tanh of y is not needed", product(dy, 1.0 - product(again, again))},
+                      {"dy multiplies only the 1: write dy · (1 - y²)", dy - square},
+                      {"the 1 is missing: dx = dy · (1 - y²)", product(dy, square)},
+                      {"(1 - y)² in place of 1 - y²", product(dy, product(1.0 - t, 1.0 - t))},
+                      {"1 - 2y in place of 1 - y²", product(dy, 1.0 - 2.0 * t)},
+                      {"this is the root of 1 - y²: no root is needed", product(dy, pg::sqrt(1.0 - square))},
+                      {kKept, product(dy, 1.0 - product(later.detach(), later.detach()))},
+                      {kNoPass, zeros_like(x)}}}))
+      return;
+  }
+  const Tensor far =
+      Tensor::from<double>(std::vector<double>{-40, 0, 400, -INFINITY, INFINITY}, {5}).set_requires_grad();
+  const Tensor flat = impl.tanh(far);
+  if (!g.equal("x = {-40, 0, 400, -inf, inf}: tanh itself", flat.detach(), Value({5}, {-1, 0, 1, -1, 1}))) return;
+  backward(flat, Tensor::ones({5}, f64));
+  if (!g.equal("x = {-40, 0, 400, -inf, inf}, dy = 1: dx", gradient_of(far), Value({5}, {0, 1, 0, 0, 0}))) return;
+  backward(impl.tanh(far), Tensor::ones({5}, f64));
+  g.equal("the same again, without zero_grad: dx", gradient_of(far), Value({5}, {0, 2, 0, 0, 0}),
+          {.before = Value({5}, {0, 1, 0, 0, 0})});
+  g.note(fmt::format("{} shapes to {:.0e}, and the flat ends", std::size(cases), std::max(1e-16, g.worst_error())));
 }
 
 void check_matmul(Grader& g, const Impl& impl) {
   Generator random(23);
-  for (const auto& [m, k, n] : {std::array<int64_t, 3>{3, 3, 3}, {2, 3, 4}, {1, 5, 1}}) {
-    const Tensor a = random_leaf({m, k}, random), b = random_leaf({k, n}, random);
+  struct Sizes {
+    int64_t m, k, n;
+    DType dtype = f64;
+  };
+  const Sizes cases[] = {{3, 3, 3}, {2, 3, 4}, {1, 5, 1}, {5, 1, 7}, {3, 0, 2}, {0, 3, 2}, {4, 3, 5, f32}, {5, 7, 9}};
+  for (const auto& [m, k, n, dtype] : cases) {
+    Tensor a = random_leaf({m, k}, random, dtype), b = random_leaf({k, n}, random, dtype);
+    if (n == 9) {  // views, large and infinite numbers
+      a = turned(random_leaf({k, m}, random)).set_requires_grad();
+      b = turned(random_leaf({n, k}, random)).set_requires_grad();
+      a.view_select(0, 1).fill(1e3);
+      b.view_select(0, 0).view_slice(0, 0, 1).fill(INFINITY);
+    }
     const Tensor c = impl.matmul(a, b), dc = random_like(c, random);
-    const std::string input = fmt::format("a [{}, {}], b [{}, {}], random dc [{}, {}]", m, k, k, n, m, n);
-    backward(c, dc);
+    const std::string input = fmt::format("a [{}, {}], b [{}, {}], random dc [{}, {}] in {}", m, k, k, n, m, n, dtype);
+    if (!g.equal(input + ": the product itself", c.detach(), matrix(a, b), {.rtol = tolerance(a)})) return;
+    if (!pass_back(g, input, c, dc)) return;
     kit::Compare da, db;
+    da.rtol = db.rtol = tolerance(a);
+    da.mistakes.push_back({kNoPass, zeros_like(a)});
+    db.mistakes.push_back({kNoPass, zeros_like(b)});
     if (m == k && k == n) {  // in a wrong order the shapes only fit for squares
       da.mistakes = {{"b is not transposed: compare da [M, K] with dc [M, N] and b [K, N]", matrix(dc, b)},
                      {"the factors are in the wrong order: dc stands first", matrix(turned(b), dc)},
-                     {"da and db are exchanged", matrix(turned(a), dc)}};
+                     {"da and db are exchanged", matrix(turned(a), dc)},
+                     {"the incoming gradient dc is forgotten", turned(b)},
+                     {"dc is transposed in place of b", matrix(turned(dc), b)},
+                     {"a matrix product is needed, not a product of elements", product(dc, turned(b))},
+                     {kNoPass, zeros_like(a)}};
       db.mistakes = {{"a is not transposed: compare db [K, N] with a [M, K] and dc [M, N]", matrix(a, dc)},
                      {"the factors are in the wrong order: dc stands last", matrix(dc, turned(a))},
-                     {"da and db are exchanged", matrix(dc, turned(b))}};
+                     {"da and db are exchanged", matrix(dc, turned(b))},
+                     {"the incoming gradient dc is forgotten", turned(a)},
+                     {"dc is transposed in place of a", matrix(a, turned(dc))},
+                     {kNoPass, zeros_like(b)}};
     }
-    g.equal(input + ": da", gradient_of(a), matrix(dc, turned(b)), da);
-    g.equal(input + ": db", gradient_of(b), matrix(turned(a), dc), db);
+    if (!g.equal(input + ": da", gradient_of(a), matrix(dc, turned(b)), da)) return;
+    if (!g.equal(input + ": db", gradient_of(b), matrix(turned(a), dc), db)) return;
   }
-  g.note("3 shapes, da and db");
-}
-
-void check_pass_summed(Grader& g, const Impl& impl) {
-  Generator random(24);
-  const std::pair<Shape, Shape> cases[] = {{{4}, {3, 4}},    {{3, 1}, {3, 4}}, {{}, {2, 3}}, {{2, 1, 3}, {4, 2, 5, 3}},
-                                           {{3, 4}, {3, 4}}, {{1}, {1}}};
-  for (const auto& [shape, result] : cases) {
-    const Tensor b = random_leaf(shape, random), x = Tensor::zeros(result, f64);
-    const Tensor z = add(impl, x, b), dz = random_like(z, random);
-    const std::string input = fmt::format("b {} stretched to {}: db", shape, result);
-    try {
-      backward(z, dz);
-    } catch (const Error& error) {
-      const bool unsummed = std::string(error.what()).find(fmt::format("has shape {}", result)) != std::string::npos;
-      g.expect(false, input, error.what(), fmt::format("a gradient of shape {}", shape),
-               unsummed ? "the sum over the broadcast axis is missing: one number fed many, so many gradients come back"
-                        : "");
-      return;
-    }
-    Tensor want = dz.detach();
-    while (want.rank() > shape.rank()) want = pg::sum(want, {0});
-    for (int d = 0; d < shape.rank(); ++d) {
-      if (shape[d] == 1) want = pg::sum(want, {d}, true);
-    }
-    const double repeats = static_cast<double>(numel(result)) / static_cast<double>(numel(shape));
-    kit::Compare how;
-    if (repeats > 1)
-      how.mistakes = {{"this is the mean over the stretched dimensions; add up instead", want / repeats}};
-    g.equal(input, gradient_of(b), want, how);
-  }
-  // An input that needs no gradient must be left unchanged.
-  const Tensor b = random_leaf({2}, random);
-  backward(add(impl, b, Tensor::ones({3, 2}, f64)), Tensor::ones({3, 2}, f64));
-  g.equal("b + constant, b [2] stretched to [3, 2], dz = 1: db", gradient_of(b), Value({2}, {3, 3}));
-  g.note("6 ways to stretch, one constant");
-}
-
-void check_gradcheck(Grader& g, const Impl& impl) {
-  Generator random(25);
-  const auto normal = [&](const Shape& shape) { return Tensor::normal(shape, 0, 1, random, f64); };
-  const Tensor x = normal({2, 3}), square = normal({3, 3}), other = normal({3, 3});
-  const std::vector<double> before = square.to_vector();
-  const auto judge = [&](const std::string& what, const Function& f, const std::vector<Tensor>& inputs, bool right,
-                         const std::string& diagnosis) {
-    if (g.failed()) return;
-    const double error = impl.gradcheck(f, inputs);
-    g.expect(right ? error <= 1e-6 : error >= 1e-2, what, fmt::format("{:.2e}", error),
-             right ? "an error of at most 1e-6: this backward is right" : "an error of at least 0.01: it is wrong",
-             diagnosis);
-  };
-  judge(
-      "tanh whose backward lacks the square", [](auto in) { return tanh_without_square(in[0]); }, {x}, false,
-      "a wrong backward passes: are the two gradients compared at all?");
-  judge(
-      "exp(3x)", [](auto in) { return pg::exp(in[0] * 3.0); }, {x}, true,
-      "a right backward is called wrong: take central differences, (f(x+h) - f(x-h)) / 2h, with h near 1e-5");
-  judge(
-      "matmul, right", [](auto in) { return pg::matmul(in[0], in[1]); }, {square, other}, true,
-      "a right backward is called wrong: restore each element before you go on to the next");
-  judge(
-      "matmul whose second gradient is wrong", [](auto in) { return matmul_untransposed(in[0], in[1]); },
-      {square, other}, false, "a wrong gradient of the second input passes: check every input");
-  judge(
-      "softmax whose gradient is doubled", [](auto in) { return softmax_doubled(in[0]); }, {x}, false,
-      "a doubled gradient passes: the outputs of a softmax sum to 1, so the plain sum of the outputs has gradient 0. "
-      "Take random weights r");
-  judge(
-      "softmax, right", [](auto in) { return pg::softmax(in[0]); }, {x}, true, "a right backward is called wrong");
-  g.equal("the inputs after all that", square, Value(square.shape(), before));
-  g.note("3 right ops pass, 3 planted bugs are found");
+  const Tensor a = random_leaf({2, 3}, random), b = random_leaf({3, 5}, random),
+               dc = Tensor::normal({2, 5}, 0, 1, random, f64);
+  backward(impl.matmul(a, b.detach()), dc);
+  backward(impl.matmul(a.detach(), b), dc);
+  kit::Compare no_da, no_db;
+  no_da.mistakes.push_back({kNoPass, zeros_like(a)});
+  no_db.mistakes.push_back({kNoPass, zeros_like(b)});
+  if (!g.equal("matmul(a, constant): da", gradient_of(a), matrix(dc, turned(b)), no_da)) return;
+  if (!g.equal("matmul(constant, b): db", gradient_of(b), matrix(turned(a), dc), no_db)) return;
+  const Tensor s = random_leaf({3, 3}, random), ds = Tensor::normal({3, 3}, 0, 1, random, f64);
+  const Tensor other = random_leaf({3, 3}, random);
+  const Tensor square = pg::transpose(impl.matmul(s, s)), later = impl.matmul(other, other);
+  if (!pass_back(g, "s used twice, matmul(s, s)", square, ds)) return;
+  const std::string twice =
+      "s is used twice and two gradients arrive: the second must be added, not written over the first";
+  const Tensor left = matrix(turned(ds), turned(s)), right = matrix(turned(s), turned(ds));
+  g.equal("s used twice, matmul(s, s), gradient through a transpose: ds", gradient_of(s), left + right,
+          {.mistakes = {{twice, left},
+                        {twice, right},
+                        {kKept, matrix(turned(ds), turned(other)) + right},
+                        {kKept, matrix(turned(ds), turned(other)) + matrix(turned(other), turned(ds))}}});
+  g.note(fmt::format("{} shapes, da and db; constants; a factor used twice", std::size(cases)));
 }
 
 }  // namespace
@@ -174,26 +231,6 @@ Tensor add(const Impl& impl, const Tensor& a, const Tensor& b) {
   return record(Op::add, z, {&a, &b}, [&impl, sa = a.shape(), sb = b.shape()](const Tensor& dz, Grads& g) {
     impl.pass_summed(g, 0, dz, sa);
     impl.pass_summed(g, 1, dz, sb);
-  });
-}
-
-Tensor tanh_without_square(const Tensor& x) {
-  Tensor y = pg::tanh(x.detach());
-  return record(Op::tanh, y, {&x}, [y](const Tensor& dy, Grads& g) {
-    if (g.wants(0)) g.pass(0, pg::mul(dy, 1.0 - y));
-  });
-}
-Tensor matmul_untransposed(const Tensor& a, const Tensor& b) {
-  Tensor c = pg::matmul(a.detach(), b.detach());
-  return record(Op::matmul, c, {&a, &b}, [a = a.detach(), b = b.detach()](const Tensor& dc, Grads& g) {
-    if (g.wants(0)) g.pass(0, pg::matmul(dc, pg::transpose(b)));
-    if (g.wants(1)) g.pass(1, pg::matmul(a, dc));
-  });
-}
-Tensor softmax_doubled(const Tensor& x) {
-  Tensor y = pg::softmax(x.detach());
-  return record(Op::softmax, y, {&x}, [y](const Tensor& dy, Grads& g) {
-    if (g.wants(0)) g.pass(0, pg::mul(y, dy - pg::sum(pg::mul(dy, y), {-1}, true)) * 2.0);
   });
 }
 
@@ -232,7 +269,8 @@ std::vector<kit::Check<Impl>> checks() {
                  "da [M, K] = dc [M, N] · bᵀ [N, K];  db [K, N] = aᵀ [K, M] · dc [M, N].",
                  "pg::matmul of dc and pg::transpose(b) goes to input 0; of pg::transpose(a) and dc to input 1."},
        .solution = {"autograd/matmul.cpp", "Tensor matmul_rows("},
-       .run = check_matmul},
+       .run = check_matmul,
+       .harmless = {{{"rank 0", "rank 1", "rank 4"}, "a and b are matrices"}}},
       {.id = "02.4",
        .title = "backward of broadcasting",
        .piece = kit::piece<&Impl::pass_summed>("pass_summed"),
@@ -250,8 +288,9 @@ std::vector<kit::Check<Impl>> checks() {
        .title = "gradcheck",
        .piece = kit::piece<&Impl::gradcheck>("gradcheck"),
        .section = "The proof that it is right",
-       .why = "A checker that cannot fail is worth nothing. So yours must pass what is right and catch three bugs: a "
-              "plain one, one in the second input, and one that is invisible when the outputs are simply summed.",
+       .why = "A checker that cannot fail is worth nothing. So yours must pass what is right and catch bugs: a plain "
+              "one, one in a single element, one in the second input, one that is invisible when the outputs are "
+              "simply summed, and a gradient that is nan.",
        .hints = {"How can you measure the slope of a function that you can only evaluate? And what would that say of a "
                  "softmax if you summed its outputs first?",
                  "n[i] = (L(x + h·e_i) - L(x - h·e_i)) / 2h with L = sum(r · f(x)), r random; a = gradients after "
@@ -261,17 +300,19 @@ std::vector<kit::Check<Impl>> checks() {
                  "Sum squares of a - n, a and n; take roots; keep the worst ratio."},
        .solution = {"autograd/gradcheck.cpp", "class Check"},
        .run = check_gradcheck,
-       .harmless = {{"f32", "an error is compared with bounds, not digit by digit"}}},
+       .harmless = {{"infinite", "there is no difference quotient at infinity"},
+                    {"f32", "an error is compared to three digits: more depend on r and h"}}},
   };
 }
 
 Impl reference() {
-  return {
-      .mul = pg::mul,
-      .tanh = pg::tanh,
-      .matmul = pg::matmul,
-      .pass_summed = detail::pass_summed,
-      .gradcheck = [](const Function& f, const std::vector<Tensor>& inputs) { return pg::gradcheck(f, inputs).error; }};
+  return {.mul = pg::mul,
+          .tanh = pg::tanh,
+          .matmul = pg::matmul,
+          .pass_summed = detail::pass_summed,
+          .gradcheck = [](const Function& f, const std::vector<Tensor>& inputs) {
+            return pg::gradcheck(f, inputs, {.tolerance = INFINITY}).error;  // not only up to the first wrong input
+          }};
 }
 
 Impl learner() { return {mul, tanh, matmul, pass_summed, gradcheck}; }

@@ -114,7 +114,7 @@ void show_graph(kit::Demo& demo, const Impl& impl) {
                slope = (std::pow(std::tanh((-1.5 + h) * 0.5 + 1), 2) - std::pow(std::tanh((-1.5 - h) * 0.5 + 1), 2)) /
                        (2 * h);
   demo.say(
-      "Is that so? Raise w by 0.00001, lower it by as much, and divide the change of the loss by 0.00002: {:.8f}. "
+      "Let us check. Raise w by 0.00001, lower it by as much, and divide the change of the loss by 0.00002: {:.8f}. "
       "The tape says {:.8f}.",
       slope, w.grad().item());
   demo.claim("tape against difference, d loss / d w", std::abs(w.grad().item() - slope), "", kit::at_most(1e-8));

@@ -1,328 +1,138 @@
-// Wrong answers to lesson 2. The checks must call each WRONG and say why; everything else must stay ok.
+// Wrong answers to lesson 2. The checks must call each WRONG and say why; everything else must
+// stay ok. The last rows are right answers.
 #include "lessons/kit/mutants.h"
 
-#include "lessons/02_autograd/answers.h"
+#include "lessons/02_autograd/right.h"
+#include "lessons/02_autograd/wrong.h"
 
 namespace pg::lesson02 {
 
 const kit::Mutants<Impl> mutants = {
     {"gradcheck_first_input", "02.5", "check every input",
-     [](Impl& m) {
-       m.gradcheck = [](const Function& f, const std::vector<Tensor>& inputs) -> double {
-         std::vector<Tensor> x;
-         for (const Tensor& input : inputs) x.push_back(input.clone().set_requires_grad());
-         const Tensor y = f(x);
-         Generator random(7);
-         const Tensor r = Tensor::normal(y.shape(), 0, 1, random, f64);
-         backward(y, r);
-
-         NoGrad guard;
-         const double h = 1e-5;
-         double worst = 0;
-         for (const Tensor& input : {x[0]}) {
-           const std::vector<double> analytic = input.grad().to_vector();
-           double difference = 0, norm_a = 0, norm_n = 0;
-           for (int64_t n = 0; n < input.numel(); ++n) {
-             double& element = input.data<double>()[n];
-             const double before = element;
-             element = before + h;
-             const double above = pg::sum(pg::mul(f(x), r)).item();
-             element = before - h;
-             const double below = pg::sum(pg::mul(f(x), r)).item();
-             element = before;
-             const double numeric = (above - below) / (2 * h);
-             difference += (analytic[n] - numeric) * (analytic[n] - numeric);
-             norm_a += analytic[n] * analytic[n];
-             norm_n += numeric * numeric;
-           }
-           worst = std::max(worst, std::sqrt(difference) / std::max({std::sqrt(norm_a), std::sqrt(norm_n), 1e-5}));
-         }
-         return worst;
-       };
-     }},
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::first_input>; }},
     {"gradcheck_large_step", "02.5", "take central differences",
-     [](Impl& m) {
-       m.gradcheck = [](const Function& f, const std::vector<Tensor>& inputs) -> double {
-         std::vector<Tensor> x;
-         for (const Tensor& input : inputs) x.push_back(input.clone().set_requires_grad());
-         const Tensor y = f(x);
-         Generator random(7);
-         const Tensor r = Tensor::normal(y.shape(), 0, 1, random, f64);
-         backward(y, r);
-
-         NoGrad guard;
-         const double h = 0.1;
-         double worst = 0;
-         for (const Tensor& input : x) {
-           const std::vector<double> analytic = input.grad().to_vector();
-           double difference = 0, norm_a = 0, norm_n = 0;
-           for (int64_t n = 0; n < input.numel(); ++n) {
-             double& element = input.data<double>()[n];
-             const double before = element;
-             element = before + h;
-             const double above = pg::sum(pg::mul(f(x), r)).item();
-             element = before - h;
-             const double below = pg::sum(pg::mul(f(x), r)).item();
-             element = before;
-             const double numeric = (above - below) / (2 * h);
-             difference += (analytic[n] - numeric) * (analytic[n] - numeric);
-             norm_a += analytic[n] * analytic[n];
-             norm_n += numeric * numeric;
-           }
-           worst = std::max(worst, std::sqrt(difference) / std::max({std::sqrt(norm_a), std::sqrt(norm_n), 1e-5}));
-         }
-         return worst;
-       };
-     }},
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::large_step>; }},
     {"gradcheck_never_compares", "02.5", "are the two gradients compared",
-     [](Impl& m) {
-       m.gradcheck = [](const Function& f, const std::vector<Tensor>& inputs) -> double {
-         std::vector<Tensor> x;
-         for (const Tensor& input : inputs) x.push_back(input.clone().set_requires_grad());
-         const Tensor y = f(x);
-         Generator random(7);
-         const Tensor r = Tensor::normal(y.shape(), 0, 1, random, f64);
-         backward(y, r);
-
-         NoGrad guard;
-         const double h = 1e-5;
-         double worst = 0;
-         for (const Tensor& input : x) {
-           const std::vector<double> analytic = input.grad().to_vector();
-           double difference = 0, norm_a = 0, norm_n = 0;
-           for (int64_t n = 0; n < input.numel(); ++n) {
-             double& element = input.data<double>()[n];
-             const double before = element;
-             element = before + h;
-             const double above = pg::sum(pg::mul(f(x), r)).item();
-             element = before - h;
-             const double below = pg::sum(pg::mul(f(x), r)).item();
-             element = before;
-             const double numeric = analytic[n] + 0 * (above - below);
-             difference += (analytic[n] - numeric) * (analytic[n] - numeric);
-             norm_a += analytic[n] * analytic[n];
-             norm_n += numeric * numeric;
-           }
-           worst = std::max(worst, std::sqrt(difference) / std::max({std::sqrt(norm_a), std::sqrt(norm_n), 1e-5}));
-         }
-         return worst;
-       };
-     }},
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::never_compares>; }},
     {"gradcheck_not_restored", "02.5", "restore each element",
-     [](Impl& m) {
-       m.gradcheck = [](const Function& f, const std::vector<Tensor>& inputs) -> double {
-         std::vector<Tensor> x;
-         for (const Tensor& input : inputs) x.push_back(input.clone().set_requires_grad());
-         const Tensor y = f(x);
-         Generator random(7);
-         const Tensor r = Tensor::normal(y.shape(), 0, 1, random, f64);
-         backward(y, r);
-
-         NoGrad guard;
-         const double h = 1e-5;
-         double worst = 0;
-         for (const Tensor& input : x) {
-           const std::vector<double> analytic = input.grad().to_vector();
-           double difference = 0, norm_a = 0, norm_n = 0;
-           for (int64_t n = 0; n < input.numel(); ++n) {
-             double& element = input.data<double>()[n];
-             const double before = element;
-             element = before + h;
-             const double above = pg::sum(pg::mul(f(x), r)).item();
-             element = before - h;
-             const double below = pg::sum(pg::mul(f(x), r)).item();
-             const double numeric = (above - below) / (2 * h);
-             difference += (analytic[n] - numeric) * (analytic[n] - numeric);
-             norm_a += analytic[n] * analytic[n];
-             norm_n += numeric * numeric;
-           }
-           worst = std::max(worst, std::sqrt(difference) / std::max({std::sqrt(norm_a), std::sqrt(norm_n), 1e-5}));
-         }
-         return worst;
-       };
-     }},
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::not_restored>; }},
     {"gradcheck_ones", "02.5", "sum of the outputs has gradient 0",
-     [](Impl& m) {
-       m.gradcheck = [](const Function& f, const std::vector<Tensor>& inputs) -> double {
-         std::vector<Tensor> x;
-         for (const Tensor& input : inputs) x.push_back(input.clone().set_requires_grad());
-         const Tensor y = f(x);
-         const Tensor r = Tensor::ones(y.shape(), f64);
-         backward(y, r);
-
-         NoGrad guard;
-         const double h = 1e-5;
-         double worst = 0;
-         for (const Tensor& input : x) {
-           const std::vector<double> analytic = input.grad().to_vector();
-           double difference = 0, norm_a = 0, norm_n = 0;
-           for (int64_t n = 0; n < input.numel(); ++n) {
-             double& element = input.data<double>()[n];
-             const double before = element;
-             element = before + h;
-             const double above = pg::sum(pg::mul(f(x), r)).item();
-             element = before - h;
-             const double below = pg::sum(pg::mul(f(x), r)).item();
-             element = before;
-             const double numeric = (above - below) / (2 * h);
-             difference += (analytic[n] - numeric) * (analytic[n] - numeric);
-             norm_a += analytic[n] * analytic[n];
-             norm_n += numeric * numeric;
-           }
-           worst = std::max(worst, std::sqrt(difference) / std::max({std::sqrt(norm_a), std::sqrt(norm_n), 1e-5}));
-         }
-         return worst;
-       };
-     }},
-    {"matmul_a_untransposed", "02.3", "a is not transposed",
-     [](Impl& m) {
-       m.matmul = [](const Tensor& a, const Tensor& b) -> Tensor {
-         Tensor c = pg::matmul(a.detach(), b.detach());
-         return record(Op::matmul, c, {&a, &b}, [a = a.detach(), b = b.detach()](const Tensor& dc, Grads& g) {
-           if (g.wants(0)) g.pass(0, pg::matmul(dc, pg::transpose(b)));
-           if (g.wants(1)) g.pass(1, pg::matmul(a, dc));
-         });
-       };
-     }},
-    {"matmul_b_untransposed", "02.3", "b is not transposed",
-     [](Impl& m) {
-       m.matmul = [](const Tensor& a, const Tensor& b) -> Tensor {
-         Tensor c = pg::matmul(a.detach(), b.detach());
-         return record(Op::matmul, c, {&a, &b}, [a = a.detach(), b = b.detach()](const Tensor& dc, Grads& g) {
-           if (g.wants(0)) g.pass(0, pg::matmul(dc, b));
-           if (g.wants(1)) g.pass(1, pg::matmul(pg::transpose(a), dc));
-         });
-       };
-     }},
-    {"matmul_order", "02.3", "dc stands last",
-     [](Impl& m) {
-       m.matmul = [](const Tensor& a, const Tensor& b) -> Tensor {
-         Tensor c = pg::matmul(a.detach(), b.detach());
-         return record(Op::matmul, c, {&a, &b}, [a = a.detach(), b = b.detach()](const Tensor& dc, Grads& g) {
-           if (g.wants(0)) g.pass(0, pg::matmul(dc, pg::transpose(b)));
-           if (g.wants(1)) g.pass(1, pg::matmul(dc, pg::transpose(a)));
-         });
-       };
-     }},
-    {"mul_exchanged", "02.1", "da and db are exchanged",
-     [](Impl& m) {
-       m.mul = [](const Tensor& a, const Tensor& b) -> Tensor {
-         Tensor z = pg::mul(a.detach(), b.detach());
-         return record(Op::mul, z, {&a, &b},
-                       [a = a.detach(), b = b.detach()]([[maybe_unused]] const Tensor& dz, Grads& g) {
-                         if (g.wants(0)) g.pass(0, pg::mul(dz, a));
-                         if (g.wants(1)) g.pass(1, pg::mul(dz, b));
-                       });
-       };
-     }},
-    {"mul_minus", "02.1", "the sign is flipped",
-     [](Impl& m) {
-       m.mul = [](const Tensor& a, const Tensor& b) -> Tensor {
-         Tensor z = pg::mul(a.detach(), b.detach());
-         return record(Op::mul, z, {&a, &b},
-                       [a = a.detach(), b = b.detach()]([[maybe_unused]] const Tensor& dz, Grads& g) {
-                         if (g.wants(0)) g.pass(0, pg::neg(pg::mul(dz, b)));
-                         if (g.wants(1)) g.pass(1, pg::mul(dz, a));
-                       });
-       };
-     }},
-    {"mul_no_dz", "02.1", "dz is forgotten",
-     [](Impl& m) {
-       m.mul = [](const Tensor& a, const Tensor& b) -> Tensor {
-         Tensor z = pg::mul(a.detach(), b.detach());
-         return record(Op::mul, z, {&a, &b},
-                       [a = a.detach(), b = b.detach()]([[maybe_unused]] const Tensor& dz, Grads& g) {
-                         if (g.wants(0)) g.pass(0, b);
-                         if (g.wants(1)) g.pass(1, a);
-                       });
-       };
-     }},
-    {"mul_nothing", "02.1", "all zeros",
-     [](Impl& m) {
-       m.mul = [](const Tensor& a, const Tensor& b) -> Tensor {
-         Tensor z = pg::mul(a.detach(), b.detach());
-         return record(Op::mul, z, {&a, &b},
-                       [a = a.detach(), b = b.detach()]([[maybe_unused]] const Tensor& dz, Grads& g) {
-                         if (g.wants(1)) g.pass(1, pg::mul(dz, a));
-                       });
-       };
-     }},
-    {"mul_overwrites", "02.1", "the second must be added",
-     [](Impl& m) {
-       m.mul = [](const Tensor& a, const Tensor& b) -> Tensor {
-         Tensor z = pg::mul(a.detach(), b.detach());
-         return record(Op::mul, z, {&a, &b},
-                       [a = a.detach(), b = b.detach()]([[maybe_unused]] const Tensor& dz, Grads& g) {
-                         // Writes without looking at beta, which says whether a gradient is there already.
-                         if (auto da = g[0]) da.into->copy_from(pg::mul(dz, b));
-                         if (auto db = g[1]) db.into->copy_from(pg::mul(dz, a));
-                       });
-       };
-     }},
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::ones>; }},
+    {"gradcheck_equal_weights", "02.5", "sum of the outputs has gradient 0",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::positive_r>; }},
+    {"gradcheck_last_input", "02.5", "keep the largest",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::last_input>; }},
+    {"gradcheck_mean", "02.5", "the mean over the inputs", [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::mean>; }},
+    {"gradcheck_adds", "02.5", "are added up", [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::adds_inputs>; }},
+    {"gradcheck_smallest", "02.5", "check every input",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::smallest>; }},
+    {"gradcheck_element", "02.5", "the largest relative error of one element",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::element>; }},
+    {"gradcheck_by_a", "02.5", "divided by |a| alone", [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::by_a>; }},
+    {"gradcheck_by_n", "02.5", "divided by |n| alone", [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::by_n>; }},
+    {"gradcheck_by_both", "02.5", "divided by |a| + |n|",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::by_both>; }},
+    {"gradcheck_absolute", "02.5", "is yours divided", [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::absolute>; }},
+    {"gradcheck_squares", "02.5", "are the roots taken",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::squares>; }},
+    {"gradcheck_sums", "02.5", "sums of absolute values", [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::sums>; }},
+    {"gradcheck_largest_element", "02.5", "those of the largest element",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::largest_element>; }},
+    {"gradcheck_no_floor", "02.5", "two zero gradients agree",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::no_floor>; }},
+    {"gradcheck_nan", "02.5", "ask std::isnan first",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::ignores_nan>; }},
+    {"gradcheck_forward", "02.5", "take central differences",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::forward>; }},
+    {"gradcheck_half_slope", "02.5", "take central differences",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::half_slope>; }},
+    {"gradcheck_first_element", "02.5", "compare every element",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::first_element>; }},
+    {"gradcheck_first_16", "02.5", "compare every element",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::first_16>; }},
+    {"gradcheck_skips_zeros", "02.5", "compare every element",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::skips_zeros>; }},
+    {"gradcheck_new_r", "02.5", "take central differences",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::new_r>; }},
+    {"gradcheck_changes_inputs", "02.5", "work on a clone",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::changes_inputs>; }},
+    {"gradcheck_unused_input", "02.5", "an index outside its memory",
+     [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::needs_gradient>; }},
+    {"gradcheck_tiny_step", "02.5", "h near 1e-5", [](Impl& m) { m.gradcheck = wrong_gradcheck<Slope::tiny_step>; }},
+    {"matmul_a_untransposed", "02.3", "a is not transposed", [](Impl& m) { m.matmul = wrong_matmul<Order::a_plain>; }},
+    {"matmul_b_untransposed", "02.3", "b is not transposed", [](Impl& m) { m.matmul = wrong_matmul<Order::b_plain>; }},
+    {"matmul_order", "02.3", "dc stands last", [](Impl& m) { m.matmul = wrong_matmul<Order::dc_last>; }},
+    {"matmul_exchanged", "02.3", "da and db are exchanged", [](Impl& m) { m.matmul = wrong_matmul<Order::exchanged>; }},
+    {"matmul_no_dc", "02.3", "dc is forgotten", [](Impl& m) { m.matmul = wrong_matmul<Order::no_dc>; }},
+    {"matmul_dc_turned", "02.3", "dc is transposed in place of b",
+     [](Impl& m) { m.matmul = wrong_matmul<Order::dc_turned>; }},
+    {"matmul_elements", "02.3", "not a product of elements", [](Impl& m) { m.matmul = wrong_matmul<Order::elements>; }},
+    {"matmul_else_if", "02.3", "an input that needs a gradient gets none",
+     [](Impl& m) { m.matmul = wrong_matmul<Order::else_if>; }},
+    {"matmul_wrong_wants", "02.3", "an input that needs a gradient gets none",
+     [](Impl& m) { m.matmul = wrong_matmul<Order::wrong_wants>; }},
+    {"matmul_reshaped", "02.3", "b is not transposed", [](Impl& m) { m.matmul = wrong_matmul<Order::reshaped>; }},
+    {"matmul_overwrites", "02.3", "the second must be added",
+     [](Impl& m) { m.matmul = wrong_matmul<Order::copies_into_a>; }},
+    {"matmul_by_inner_size", "02.3", "divide by", [](Impl& m) { m.matmul = wrong_matmul<Order::by_inner_size>; }},
+    {"matmul_keeps_latest", "02.3", "a later call", [](Impl& m) { m.matmul = wrong_matmul<Order::keeps_latest>; }},
+    {"mul_exchanged", "02.1", "da and db are exchanged", [](Impl& m) { m.mul = wrong_mul<Product::exchanged>; }},
+    {"mul_minus", "02.1", "the sign is flipped", [](Impl& m) { m.mul = wrong_mul<Product::minus>; }},
+    {"mul_no_dz", "02.1", "dz is forgotten", [](Impl& m) { m.mul = wrong_mul<Product::no_dz>; }},
+    {"mul_nothing", "02.1", "an input that needs a gradient gets none",
+     [](Impl& m) { m.mul = wrong_mul<Product::nothing_for_a>; }},
+    {"mul_else_if", "02.1", "an input that needs a gradient gets none",
+     [](Impl& m) { m.mul = wrong_mul<Product::else_if>; }},
+    {"mul_overwrites", "02.1", "the second must be added", [](Impl& m) { m.mul = wrong_mul<Product::overwrites>; }},
+    {"mul_wrong_wants", "02.1", "an input that needs a gradient gets none",
+     [](Impl& m) { m.mul = wrong_mul<Product::wrong_wants>; }},
+    {"mul_quotient", "02.1", "nan where the factor is 0", [](Impl& m) { m.mul = wrong_mul<Product::quotient>; }},
+    {"mul_sum", "02.1", "da = dz · b", [](Impl& m) { m.mul = wrong_mul<Product::sum>; }},
+    {"mul_result", "02.1", "da = dz · b", [](Impl& m) { m.mul = wrong_mul<Product::result>; }},
+    {"mul_keeps_latest", "02.1", "a later call", [](Impl& m) { m.mul = wrong_mul<Product::keeps_latest>; }},
+    {"mul_off_the_tape", "02.1", "record()", [](Impl& m) { m.mul = wrong_mul<Product::off_the_tape>; }},
+    {"mul_always_taped", "02.1", "record() decides", [](Impl& m) { m.mul = wrong_mul<Product::always_taped>; }},
+    {"mul_in_f64", "02.1", "the dtype of input i", [](Impl& m) { m.mul = wrong_mul<Product::in_f64>; }},
+    {"mul_square_once", "02.1", "the second must be added", [](Impl& m) { m.mul = wrong_mul<Product::square_once>; }},
+    {"mul_absolute", "02.1", "the sign is lost", [](Impl& m) { m.mul = wrong_mul<Product::absolute>; }},
     {"sum_leading_only", "02.4", "the sum over the broadcast axis is missing",
-     [](Impl& m) {
-       m.pass_summed = [](Grads& g, int i, const Tensor& d, const Shape& shape) -> void {
-         if (!g.wants(i)) return;
-         Tensor sum = d;
-         while (sum.rank() > shape.rank()) sum = pg::sum(sum, {0});
-         g.pass(i, sum);
-       };
-     }},
-    {"sum_mean", "02.4", "this is the mean",
-     [](Impl& m) {
-       m.pass_summed = [](Grads& g, int i, const Tensor& d, const Shape& shape) -> void {
-         if (!g.wants(i)) return;
-         const int extra = d.rank() - shape.rank();
-         std::vector<int> stretched;
-         for (int dim = 0; dim < d.rank(); ++dim) {
-           if (dim < extra || shape[dim - extra] != d.size(dim)) stretched.push_back(dim);
-         }
-         g.pass(i, stretched.empty() ? d : pg::reshape(pg::mean(d, stretched), shape));
-       };
-     }},
+     [](Impl& m) { m.pass_summed = wrong_sum<Sum::leading_only>; }},
+    {"sum_mean", "02.4", "this is the mean", [](Impl& m) { m.pass_summed = wrong_sum<Sum::mean>; }},
     {"sum_missing", "02.4", "the sum over the broadcast axis is missing",
-     [](Impl& m) {
-       m.pass_summed = [](Grads& g, int i, const Tensor& d, const Shape& shape) -> void {
-         if (g.wants(i)) g.pass(i, d);
-         (void)shape;
-       };
-     }},
-    {"tanh_no_dy", "02.2", "dy is forgotten",
-     [](Impl& m) {
-       m.tanh = [](const Tensor& x) -> Tensor {
-         Tensor y = pg::tanh(x.detach());
-         return record(Op::tanh, y, {&x}, [y, x = x.detach()]([[maybe_unused]] const Tensor& dy, Grads& g) {
-           if (g.wants(0)) g.pass(0, 1.0 - pg::mul(y, y));
-         });
-       };
-     }},
-    {"tanh_no_square", "02.2", "the square is missing",
-     [](Impl& m) {
-       m.tanh = [](const Tensor& x) -> Tensor {
-         Tensor y = pg::tanh(x.detach());
-         return record(Op::tanh, y, {&x}, [y, x = x.detach()]([[maybe_unused]] const Tensor& dy, Grads& g) {
-           if (g.wants(0)) g.pass(0, pg::mul(dy, 1.0 - y));
-         });
-       };
-     }},
-    {"tanh_of_x", "02.2", "1 - x² in place",
-     [](Impl& m) {
-       m.tanh = [](const Tensor& x) -> Tensor {
-         Tensor y = pg::tanh(x.detach());
-         return record(Op::tanh, y, {&x}, [y, x = x.detach()]([[maybe_unused]] const Tensor& dy, Grads& g) {
-           if (g.wants(0)) g.pass(0, pg::mul(dy, 1.0 - pg::mul(x, x)));
-         });
-       };
-     }},
-    {"tanh_sigmoid", "02.2", "derivative of the sigmoid",
-     [](Impl& m) {
-       m.tanh = [](const Tensor& x) -> Tensor {
-         Tensor y = pg::tanh(x.detach());
-         return record(Op::tanh, y, {&x}, [y, x = x.detach()]([[maybe_unused]] const Tensor& dy, Grads& g) {
-           if (g.wants(0)) g.pass(0, pg::mul(dy, pg::mul(y, 1.0 - y)));
-         });
-       };
-     }},
+     [](Impl& m) { m.pass_summed = wrong_sum<Sum::missing>; }},
+    {"sum_everything", "02.4", "sums everything", [](Impl& m) { m.pass_summed = wrong_sum<Sum::everything>; }},
+    {"sum_first_copy", "02.4", "only the first of the stretched copies",
+     [](Impl& m) { m.pass_summed = wrong_sum<Sum::first_copy>; }},
+    {"sum_left", "02.4", "aligned at the right", [](Impl& m) { m.pass_summed = wrong_sum<Sum::left>; }},
+    {"sum_not_reshaped", "02.4", "own shape", [](Impl& m) { m.pass_summed = wrong_sum<Sum::not_reshaped>; }},
+    {"sum_by_numel", "02.4", "own shape", [](Impl& m) { m.pass_summed = wrong_sum<Sum::by_numel>; }},
+    {"sum_never", "02.4", "an input that needs a gradient gets none",
+     [](Impl& m) { m.pass_summed = wrong_sum<Sum::never>; }},
+    {"sum_ones_only", "02.4", "the sum over the broadcast axis is missing",
+     [](Impl& m) { m.pass_summed = wrong_sum<Sum::ones_only>; }},
+    {"sum_largest", "02.4", "only the largest", [](Impl& m) { m.pass_summed = wrong_sum<Sum::largest>; }},
+    {"tanh_no_dy", "02.2", "dy is forgotten", [](Impl& m) { m.tanh = wrong_tanh<Curve::no_dy>; }},
+    {"tanh_no_square", "02.2", "the square is missing", [](Impl& m) { m.tanh = wrong_tanh<Curve::no_square>; }},
+    {"tanh_of_x", "02.2", "1 - x² in place", [](Impl& m) { m.tanh = wrong_tanh<Curve::of_x>; }},
+    {"tanh_sigmoid", "02.2", "derivative of the sigmoid", [](Impl& m) { m.tanh = wrong_tanh<Curve::sigmoid>; }},
+    {"tanh_plus", "02.2", "1 + y² in place", [](Impl& m) { m.tanh = wrong_tanh<Curve::plus>; }},
+    {"tanh_again", "02.2", "is tanh(x) already", [](Impl& m) { m.tanh = wrong_tanh<Curve::tanh_again>; }},
+    {"tanh_precedence", "02.2", "dy multiplies only the 1", [](Impl& m) { m.tanh = wrong_tanh<Curve::precedence>; }},
+    {"tanh_no_one", "02.2", "the 1 is missing", [](Impl& m) { m.tanh = wrong_tanh<Curve::no_one>; }},
+    {"tanh_square_of_difference", "02.2", "(1 - y)² in place",
+     [](Impl& m) { m.tanh = wrong_tanh<Curve::square_of_difference>; }},
+    {"tanh_twice_y", "02.2", "1 - 2y in place", [](Impl& m) { m.tanh = wrong_tanh<Curve::twice_y>; }},
+    {"tanh_root", "02.2", "no root is needed", [](Impl& m) { m.tanh = wrong_tanh<Curve::root>; }},
+    {"tanh_quotient", "02.2", "inf or nan", [](Impl& m) { m.tanh = wrong_tanh<Curve::quotient>; }},
+    {"tanh_never", "02.2", "an input that needs a gradient gets none",
+     [](Impl& m) { m.tanh = wrong_tanh<Curve::never>; }},
+    {"tanh_overwrites", "02.2", "overwritten: add", [](Impl& m) { m.tanh = wrong_tanh<Curve::overwrites>; }},
+    {"tanh_keeps_latest", "02.2", "a later call", [](Impl& m) { m.tanh = wrong_tanh<Curve::keeps_latest>; }},
+    {"right_mul", "02.1", "ok", [](Impl& m) { m.mul = right_mul; }},
+    {"right_tanh", "02.2", "ok", [](Impl& m) { m.tanh = right_tanh; }},
+    {"right_matmul", "02.3", "ok", [](Impl& m) { m.matmul = right_matmul; }},
+    {"right_sum", "02.4", "ok", [](Impl& m) { m.pass_summed = right_sum; }},
+    {"right_gradcheck", "02.5", "ok", [](Impl& m) { m.gradcheck = right_gradcheck; }},
 };
 
 }  // namespace pg::lesson02

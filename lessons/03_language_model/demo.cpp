@@ -46,8 +46,7 @@ double show_bigrams(kit::Demo& demo, const Impl& impl, const Text& text) {
   }
   demo.say(
       "Two ways to guess the next character from the one before: count all pairs in the text, or train a network with "
-      "one "
-      "score per pair. The largest difference between its {} probabilities and the counted ones, step by step:",
+      "one score per pair. The largest difference between its {} probabilities and the counted ones, step by step:",
       v * v);
   demo.show(
       kit::line_plot({{.name = "largest difference", .y = distance}}, {.x_label = "step", .height = 8, .log_y = true}));
@@ -188,9 +187,8 @@ void show_mlp(kit::Demo& demo, const Impl& impl, const Text& text, double bigram
 
   const double floor = stories_entropy_per_char(), worst = worst_of(runs);
   demo.say(
-      "No model can do better than the entropy of the process that wrote the text, and of this text we know it: the "
-      "stories "
-      "come from a grammar whose choices can be counted.");
+      "No model can do better than the entropy of the process that wrote the text. For this text we know the "
+      "entropy: the stories come from a grammar whose choices can be counted.");
   const auto bar = [](const std::string& label, double value) {
     return kit::Bar{label, value, fmt::format("{:.3f} nats", value)};
   };

@@ -1,346 +1,145 @@
-// Wrong answers to lesson 3. The checks must call each WRONG and say why; everything else must stay ok.
+// Wrong answers to lesson 3. The checks must call each WRONG and say why; everything else must
+// stay ok. The last rows are right answers.
 #include "lessons/kit/mutants.h"
 
-#include "lessons/03_language_model/answers.h"
+#include "lessons/03_language_model/right.h"
+#include "lessons/03_language_model/wrong.h"
 
 namespace pg::lesson03 {
 
 const kit::Mutants<Impl> mutants = {
-    {"adamw_eps_inside", "03.3", "eps stands inside",
-     [](Impl& m) {
-       m.adamw = [](std::span<double> p, std::span<const double> g, std::span<double> m, std::span<double> v,
-                    const AdamWArgs& a) -> void {
-         for (size_t i = 0; i < p.size(); ++i) {
-           const double gradient = a.grad_scale * g[i];
-           p[i] -= a.lr * a.weight_decay * p[i];
-           m[i] = a.beta1 * m[i] + (1 - a.beta1) * gradient;
-           v[i] = a.beta2 * v[i] + (1 - a.beta2) * gradient * gradient;
-           p[i] -= a.lr * (m[i] / a.bias_correction1) / std::sqrt(v[i] / a.bias_correction2 + a.eps);
-         }
-       };
-     }},
-    {"adamw_float", "03.3", "computed in float",
-     [](Impl& m) {
-       m.adamw = [](std::span<double> p, std::span<const double> g, std::span<double> m, std::span<double> v,
-                    const AdamWArgs& a) -> void {
-         for (size_t i = 0; i < p.size(); ++i) {
-           const float gradient = a.grad_scale * g[i];
-           p[i] -= a.lr * a.weight_decay * p[i];
-           m[i] = a.beta1 * m[i] + (1 - a.beta1) * gradient;
-           v[i] = a.beta2 * v[i] + (1 - a.beta2) * gradient * gradient;
-           const float step = (m[i] / a.bias_correction1) / (std::sqrt(v[i] / a.bias_correction2) + a.eps);
-           p[i] -= a.lr * step;
-         }
-       };
-     }},
-    {"adamw_l2", "03.3", "the decay went into the gradient",
-     [](Impl& m) {
-       m.adamw = [](std::span<double> p, std::span<const double> g, std::span<double> m, std::span<double> v,
-                    const AdamWArgs& a) -> void {
-         for (size_t i = 0; i < p.size(); ++i) {
-           const double gradient = a.grad_scale * g[i] + a.weight_decay * p[i];
-           m[i] = a.beta1 * m[i] + (1 - a.beta1) * gradient;
-           v[i] = a.beta2 * v[i] + (1 - a.beta2) * gradient * gradient;
-           p[i] -= a.lr * (m[i] / a.bias_correction1) / (std::sqrt(v[i] / a.bias_correction2) + a.eps);
-         }
-       };
-     }},
+    {"adamw_in_float", "03.3", "computed in float", [](Impl& m) { m.adamw = wrong_adamw<Adams::in_float>; }},
+    {"adamw_l2", "03.3", "the decay went into the gradient", [](Impl& m) { m.adamw = wrong_adamw<Adams::l2>; }},
     {"adamw_no_correction", "03.3", "the bias correction is missing",
-     [](Impl& m) {
-       m.adamw = [](std::span<double> p, std::span<const double> g, std::span<double> m, std::span<double> v,
-                    const AdamWArgs& a) -> void {
-         for (size_t i = 0; i < p.size(); ++i) {
-           const double gradient = a.grad_scale * g[i];
-           p[i] -= a.lr * a.weight_decay * p[i];
-           m[i] = a.beta1 * m[i] + (1 - a.beta1) * gradient;
-           v[i] = a.beta2 * v[i] + (1 - a.beta2) * gradient * gradient;
-           p[i] -= a.lr * m[i] / (std::sqrt(v[i]) + a.eps);
-         }
-       };
-     }},
-    {"adamw_unscaled", "03.3", "grad_scale is ignored",
-     [](Impl& m) {
-       m.adamw = [](std::span<double> p, std::span<const double> g, std::span<double> m, std::span<double> v,
-                    const AdamWArgs& a) -> void {
-         for (size_t i = 0; i < p.size(); ++i) {
-           const double gradient = g[i];
-           p[i] -= a.lr * a.weight_decay * p[i];
-           m[i] = a.beta1 * m[i] + (1 - a.beta1) * gradient;
-           v[i] = a.beta2 * v[i] + (1 - a.beta2) * gradient * gradient;
-           p[i] -= a.lr * (m[i] / a.bias_correction1) / (std::sqrt(v[i] / a.bias_correction2) + a.eps);
-         }
-       };
-     }},
-    {"adamw_v_abs", "03.3", "squares of g",
-     [](Impl& m) {
-       m.adamw = [](std::span<double> p, std::span<const double> g, std::span<double> m, std::span<double> v,
-                    const AdamWArgs& a) -> void {
-         for (size_t i = 0; i < p.size(); ++i) {
-           const double gradient = a.grad_scale * g[i];
-           p[i] -= a.lr * a.weight_decay * p[i];
-           m[i] = a.beta1 * m[i] + (1 - a.beta1) * gradient;
-           v[i] = a.beta2 * v[i] + (1 - a.beta2) * std::abs(gradient);
-           p[i] -= a.lr * (m[i] / a.bias_correction1) / (std::sqrt(v[i] / a.bias_correction2) + a.eps);
-         }
-       };
-     }},
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::no_correction>; }},
+    {"adamw_unscaled", "03.3", "grad_scale is ignored", [](Impl& m) { m.adamw = wrong_adamw<Adams::unscaled>; }},
+    {"adamw_absolute", "03.3", "squares of g", [](Impl& m) { m.adamw = wrong_adamw<Adams::absolute>; }},
+    {"adamw_eps_inside", "03.3", "eps stands inside the root",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::eps_inside>; }},
+    {"adamw_decay_last", "03.3", "the decay comes after the step",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::decay_last>; }},
+    {"adamw_decay_without_lr", "03.3", "the decay lacks the factor lr",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::decay_without_lr>; }},
+    {"adamw_eps_early", "03.3", "eps is added before the correction",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::eps_early>; }},
+    {"adamw_v_unscaled", "03.3", "v takes the unscaled gradient",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::v_unscaled>; }},
+    {"adamw_corrections_swapped", "03.3", "the two corrections are exchanged",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::corrections_swapped>; }},
+    {"adamw_betas_swapped", "03.3", "β1 and β2 are exchanged",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::betas_swapped>; }},
+    {"adamw_shares_swapped", "03.3", "β and 1 - β are exchanged",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::shares_swapped>; }},
+    {"adamw_no_shares", "03.3", "the factors 1 - β are missing",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::no_shares>; }},
+    {"adamw_old_means", "03.3", "m and v of the step before", [](Impl& m) { m.adamw = wrong_adamw<Adams::old_means>; }},
+    {"adamw_no_root", "03.3", "the root of v is missing", [](Impl& m) { m.adamw = wrong_adamw<Adams::no_root>; }},
+    {"adamw_uphill", "03.3", "p goes uphill", [](Impl& m) { m.adamw = wrong_adamw<Adams::uphill>; }},
+    {"adamw_stores_corrected", "03.3", "the correction is for this step only",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::stores_corrected>; }},
+    {"adamw_by_four", "03.3", "elements are left out", [](Impl& m) { m.adamw = wrong_adamw<Adams::by_four>; }},
+    {"adamw_first_only", "03.3", "elements are left out", [](Impl& m) { m.adamw = wrong_adamw<Adams::first_only>; }},
+    {"adamw_decays_positive_only", "03.3", "negative parameters decay",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::decays_positive_only>; }},
+    {"adamw_scale_everything", "03.3", "grad_scale multiplies the step",
+     [](Impl& m) { m.adamw = wrong_adamw<Adams::scale_everything>; }},
+    {"adamw_keeps_m", "03.3", "between calls", [](Impl& m) { m.adamw = wrong_adamw<Adams::keeps_m>; }},
     {"backward_no_target", "03.2", "is not subtracted",
-     [](Impl& m) {
-       m.cross_entropy_backward = [](const Tensor& logits, [[maybe_unused]] const Tensor& targets) -> Tensor {
-         const double rows = static_cast<double>(logits.size(0));
-         return pg::softmax(logits) / rows;
-       };
-     }},
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::no_target>; }},
     {"backward_sign", "03.2", "raising the target",
-     [](Impl& m) {
-       m.cross_entropy_backward = [](const Tensor& logits, const Tensor& targets) -> Tensor {
-         const double rows = static_cast<double>(logits.size(0));
-         return (one_hot(targets, logits.size(1), logits.dtype()) - pg::softmax(logits)) / rows;
-       };
-     }},
-    {"backward_sum", "03.2", "divide by their number",
-     [](Impl& m) {
-       m.cross_entropy_backward = [](const Tensor& logits, const Tensor& targets) -> Tensor {
-         const double rows = static_cast<double>(logits.size(0));
-         return (pg::softmax(logits) - one_hot(targets, logits.size(1), logits.dtype())) / (rows / rows);
-       };
-     }},
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::sign>; }},
+    {"backward_no_mean", "03.2", "divide by their number",
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::no_mean>; }},
     {"backward_vocabulary", "03.2", "vocabulary",
-     [](Impl& m) {
-       m.cross_entropy_backward = [](const Tensor& logits, const Tensor& targets) -> Tensor {
-         const double rows = static_cast<double>(logits.size(1));
-         return (pg::softmax(logits) - one_hot(targets, logits.size(1), logits.dtype())) / rows;
-       };
-     }},
-    {"filter_k_plus_one", "03.4", "one too many",
-     [](Impl& m) {
-       m.filtered_probs = [](std::span<const double> logits, const SampleOptions& options) -> std::vector<double> {
-         const size_t n = logits.size();
-         std::vector<size_t> order(n);  // most probable first
-         std::iota(order.begin(), order.end(), size_t{0});
-         std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
-         const double largest = logits[order[0]];
-         const size_t k = options.top_k == 0 ? n : std::min(n, static_cast<size_t>(options.top_k) + 1);
-         const double threshold = logits[order[k - 1]];
-
-         std::vector<double> probs(n, 0);
-         for (size_t i = 0; i < n; ++i) {
-           if (logits[i] >= threshold) probs[i] = std::exp((logits[i] - largest) / options.temperature);
-         }
-         const double total = std::accumulate(probs.begin(), probs.end(), 0.0);
-         double mass = 0;
-         for (size_t i : order) {
-           const double before = mass;
-           mass += probs[i] / total;
-           if (options.top_p < 1 && before >= options.top_p) probs[i] = 0;
-         }
-         const double kept = std::accumulate(probs.begin(), probs.end(), 0.0);
-         for (double& p : probs) p /= kept;
-         return probs;
-       };
-     }},
-    {"filter_not_renormalised", "03.4", "does not sum to 1",
-     [](Impl& m) {
-       m.filtered_probs = [](std::span<const double> logits, const SampleOptions& options) -> std::vector<double> {
-         const size_t n = logits.size();
-         std::vector<size_t> order(n);  // most probable first
-         std::iota(order.begin(), order.end(), size_t{0});
-         std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
-         const double largest = logits[order[0]];
-         const size_t k = options.top_k == 0 ? n : std::min(n, static_cast<size_t>(options.top_k));
-         const double threshold = logits[order[k - 1]];
-
-         std::vector<double> probs(n, 0);
-         for (size_t i = 0; i < n; ++i) {
-           if (logits[i] >= threshold) probs[i] = std::exp((logits[i] - largest) / options.temperature);
-         }
-         const double total = std::accumulate(probs.begin(), probs.end(), 0.0);
-         double mass = 0;
-         for (size_t i : order) {
-           const double before = mass;
-           mass += probs[i] / total;
-           if (options.top_p < 1 && before >= options.top_p) probs[i] = 0;
-         }
-         const double kept = [&] {
-           double all = 0;
-           for (double x : logits) all += std::exp((x - largest) / options.temperature);
-           return all;
-         }();
-         for (double& p : probs) p /= kept;
-         return probs;
-       };
-     }},
-    {"filter_overflow", "03.4", "inf or nan",
-     [](Impl& m) {
-       m.filtered_probs = [](std::span<const double> logits, const SampleOptions& options) -> std::vector<double> {
-         const size_t n = logits.size();
-         std::vector<size_t> order(n);  // most probable first
-         std::iota(order.begin(), order.end(), size_t{0});
-         std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
-         const size_t k = options.top_k == 0 ? n : std::min(n, static_cast<size_t>(options.top_k));
-         const double threshold = logits[order[k - 1]];
-
-         std::vector<double> probs(n, 0);
-         for (size_t i = 0; i < n; ++i) {
-           if (logits[i] >= threshold) probs[i] = std::exp(logits[i] / options.temperature);
-         }
-         const double total = std::accumulate(probs.begin(), probs.end(), 0.0);
-         double mass = 0;
-         for (size_t i : order) {
-           const double before = mass;
-           mass += probs[i] / total;
-           if (options.top_p < 1 && before >= options.top_p) probs[i] = 0;
-         }
-         const double kept = std::accumulate(probs.begin(), probs.end(), 0.0);
-         for (double& p : probs) p /= kept;
-         return probs;
-       };
-     }},
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::vocabulary>; }},
+    {"backward_all_numbers", "03.2", "not by R·V",
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::all_numbers>; }},
+    {"backward_target_only", "03.2", "only the target's score",
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::target_only>; }},
+    {"backward_next_target", "03.2", "off by one row",
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::next_target>; }},
+    {"backward_columns", "03.2", "each row of p sums to 1",
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::columns>; }},
+    {"backward_overflows", "03.2", "exp overflows",
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::overflows>; }},
+    {"backward_in_f64", "03.2", "the dtype is not",
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::in_f64>; }},
+    {"backward_loss", "03.2", "this is the loss",
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::loss>; }},
+    {"backward_half", "03.2", "half of expected",
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::half>; }},
+    {"backward_changes_logits", "03.2", "work on a clone",
+     [](Impl& m) { m.cross_entropy_backward = wrong_cross_entropy<Surprise::changes_logits>; }},
+    {"filter_one_more", "03.4", "one too many", [](Impl& m) { m.filtered_probs = wrong_filter<Filter::one_more>; }},
+    {"filter_not_scaled_again", "03.4", "does not sum to 1",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::not_scaled_again>; }},
+    {"filter_overflows", "03.4", "exp overflows", [](Impl& m) { m.filtered_probs = wrong_filter<Filter::overflows>; }},
     {"filter_p_before_k", "03.4", "must judge what top-k left",
-     [](Impl& m) {
-       m.filtered_probs = [](std::span<const double> logits, const SampleOptions& options) -> std::vector<double> {
-         const size_t n = logits.size();
-         std::vector<size_t> order(n);  // most probable first
-         std::iota(order.begin(), order.end(), size_t{0});
-         std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
-         const double largest = logits[order[0]];
-         const size_t k = options.top_k == 0 ? n : std::min(n, static_cast<size_t>(options.top_k));
-         const double threshold = logits[order[k - 1]];
-
-         std::vector<double> probs(n, 0);
-         for (size_t i = 0; i < n; ++i) {
-           if (logits[i] >= threshold) probs[i] = std::exp((logits[i] - largest) / options.temperature);
-         }
-         double total = 0;
-         for (double x : logits) total += std::exp((x - largest) / options.temperature);
-         double mass = 0;
-         for (size_t i : order) {
-           const double before = mass;
-           mass += probs[i] / total;
-           if (options.top_p < 1 && before >= options.top_p) probs[i] = 0;
-         }
-         const double kept = std::accumulate(probs.begin(), probs.end(), 0.0);
-         for (double& p : probs) p /= kept;
-         return probs;
-       };
-     }},
-    {"filter_p_drops_crossing", "03.4", "crosses the line",
-     [](Impl& m) {
-       m.filtered_probs = [](std::span<const double> logits, const SampleOptions& options) -> std::vector<double> {
-         const size_t n = logits.size();
-         std::vector<size_t> order(n);  // most probable first
-         std::iota(order.begin(), order.end(), size_t{0});
-         std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
-         const double largest = logits[order[0]];
-         const size_t k = options.top_k == 0 ? n : std::min(n, static_cast<size_t>(options.top_k));
-         const double threshold = logits[order[k - 1]];
-
-         std::vector<double> probs(n, 0);
-         for (size_t i = 0; i < n; ++i) {
-           if (logits[i] >= threshold) probs[i] = std::exp((logits[i] - largest) / options.temperature);
-         }
-         const double total = std::accumulate(probs.begin(), probs.end(), 0.0);
-         double mass = 0;
-         for (size_t i : order) {
-           mass += probs[i] / total;
-           if (options.top_p < 1 && mass >= options.top_p) probs[i] = 0;
-         }
-         const double kept = std::accumulate(probs.begin(), probs.end(), 0.0);
-         for (double& p : probs) p /= kept;
-         return probs;
-       };
-     }},
-    {"filter_temperature_times", "03.4", "divide",
-     [](Impl& m) {
-       m.filtered_probs = [](std::span<const double> logits, const SampleOptions& options) -> std::vector<double> {
-         const size_t n = logits.size();
-         std::vector<size_t> order(n);  // most probable first
-         std::iota(order.begin(), order.end(), size_t{0});
-         std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
-         const double largest = logits[order[0]];
-         const size_t k = options.top_k == 0 ? n : std::min(n, static_cast<size_t>(options.top_k));
-         const double threshold = logits[order[k - 1]];
-
-         std::vector<double> probs(n, 0);
-         for (size_t i = 0; i < n; ++i) {
-           if (logits[i] >= threshold) probs[i] = std::exp((logits[i] - largest) * options.temperature);
-         }
-         const double total = std::accumulate(probs.begin(), probs.end(), 0.0);
-         double mass = 0;
-         for (size_t i : order) {
-           const double before = mass;
-           mass += probs[i] / total;
-           if (options.top_p < 1 && before >= options.top_p) probs[i] = 0;
-         }
-         const double kept = std::accumulate(probs.begin(), probs.end(), 0.0);
-         for (double& p : probs) p /= kept;
-         return probs;
-       };
-     }},
-    {"sample_at_most", "03.5", "compare with <",
-     [](Impl& m) {
-       m.sample_token = [](std::span<const double> probs, double u) -> int32_t {
-         double sum_so_far = 0;
-         int32_t last = 0;
-         for (size_t i = 0; i < probs.size(); ++i) {
-           if (probs[i] == 0) continue;
-           sum_so_far += probs[i];
-           last = static_cast<int32_t>(i);
-           if (u <= sum_so_far) break;
-         }
-         return last;
-       };
-     }},
-    {"sample_last", "03.5", "must catch the rest",
-     [](Impl& m) {
-       m.sample_token = [](std::span<const double> probs, double u) -> int32_t {
-         double sum_so_far = 0;
-         int32_t last = 0;
-         for (size_t i = 0; i < probs.size(); ++i) {
-           if (probs[i] == 0) continue;
-           sum_so_far += probs[i];
-           last = static_cast<int32_t>(i);
-           if (u < sum_so_far) return last;
-         }
-         return 0;
-       };
-     }},
-    {"sample_zero", "03.5", "probability 0",
-     [](Impl& m) {
-       m.sample_token = [](std::span<const double> probs, double u) -> int32_t {
-         double sum_so_far = 0;
-         int32_t last = 0;
-         for (size_t i = 0; i < probs.size(); ++i) {
-           sum_so_far += probs[i];
-           last = static_cast<int32_t>(i);
-           if (u <= sum_so_far) break;
-         }
-         return last;
-       };
-     }},
-    {"softmax_columns", "03.1", "the columns sum to 1",
-     [](Impl& m) {
-       m.softmax = [](const Tensor& x) -> Tensor {
-         const Tensor e = exp(x - amax(x));
-         return e / sum(e, {0}, true);
-       };
-     }},
-    {"softmax_float", "03.1", "computed in float",
-     [](Impl& m) {
-       m.softmax = [](const Tensor& x) -> Tensor {
-         const Tensor e = exp((x - amax(x, {-1}, true)).to(f32));
-         return (e / sum(e, {-1}, true)).to(f64);
-       };
-     }},
-    {"softmax_overflow", "03.1", "exp overflows",
-     [](Impl& m) {
-       m.softmax = [](const Tensor& x) -> Tensor {
-         const Tensor e = exp(x);
-         return e / sum(e, {-1}, true);
-       };
-     }},
-    {"softmax_unnormalised", "03.1", "nothing is divided",
-     [](Impl& m) { m.softmax = [](const Tensor& x) -> Tensor { return exp(x); }; }},
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::p_before_k>; }},
+    {"filter_drops_crossing", "03.4", "crosses the line",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::drops_crossing>; }},
+    {"filter_times_temperature", "03.4", "divide",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::times_temperature>; }},
+    {"filter_overflows_when_cold", "03.4", "subtract the largest before",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::overflows_when_cold>; }},
+    {"filter_past_p", "03.4", "p is reached exactly", [](Impl& m) { m.filtered_probs = wrong_filter<Filter::past_p>; }},
+    {"filter_reads_beyond", "03.4", "larger than the vocabulary",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::reads_beyond>; }},
+    {"filter_no_ties", "03.4", "equal to the k-th", [](Impl& m) { m.filtered_probs = wrong_filter<Filter::no_ties>; }},
+    {"filter_sorted", "03.4", "in the order of the ids",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::sorted>; }},
+    {"filter_first_ids", "03.4", "the first k ids",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::first_ids>; }},
+    {"filter_temperature_last", "03.4", "after the temperature",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::temperature_last>; }},
+    {"filter_k_or_p", "03.4", "must judge what top-k left",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::k_or_p>; }},
+    {"filter_maximum_0", "03.4", "of all logits, which may be negative",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::maximum_0>; }},
+    {"filter_last_of_equals", "03.4", "the smaller id",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::last_of_equals>; }},
+    {"filter_in_float", "03.4", "computed in float",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::in_float>; }},
+    {"filter_one_token_nan", "03.4", "inf or nan",
+     [](Impl& m) { m.filtered_probs = wrong_filter<Filter::one_token_nan>; }},
+    {"sample_at_most", "03.5", "compare with <", [](Impl& m) { m.sample_token = wrong_draw<Draw::at_most>; }},
+    {"sample_returns_0", "03.5", "must catch the rest", [](Impl& m) { m.sample_token = wrong_draw<Draw::returns_0>; }},
+    {"sample_zeros_count", "03.5", "probability 0", [](Impl& m) { m.sample_token = wrong_draw<Draw::zeros_count>; }},
+    {"sample_last_id", "03.5", "a token of probability 0", [](Impl& m) { m.sample_token = wrong_draw<Draw::last_id>; }},
+    {"sample_one_past", "03.5", "no such token", [](Impl& m) { m.sample_token = wrong_draw<Draw::one_past>; }},
+    {"sample_in_float", "03.5", "added up in float", [](Impl& m) { m.sample_token = wrong_draw<Draw::in_float>; }},
+    {"sample_most_probable", "03.5", "whatever u is",
+     [](Impl& m) { m.sample_token = wrong_draw<Draw::most_probable>; }},
+    {"sample_one_later", "03.5", "probability 0", [](Impl& m) { m.sample_token = wrong_draw<Draw::one_later>; }},
+    {"sample_reversed", "03.5", "from token 0 on", [](Impl& m) { m.sample_token = wrong_draw<Draw::reversed>; }},
+    {"sample_rounds", "03.5", "no such token", [](Impl& m) { m.sample_token = wrong_draw<Draw::rounds>; }},
+    {"softmax_columns", "03.1", "the columns sum to 1", [](Impl& m) { m.softmax = wrong_softmax<Row::columns>; }},
+    {"softmax_in_float", "03.1", "computed in float", [](Impl& m) { m.softmax = wrong_softmax<Row::in_float>; }},
+    {"softmax_overflows", "03.1", "exp overflows", [](Impl& m) { m.softmax = wrong_softmax<Row::overflows>; }},
+    {"softmax_not_divided", "03.1", "nothing is divided", [](Impl& m) { m.softmax = wrong_softmax<Row::not_divided>; }},
+    {"softmax_whole_sum", "03.1", "the whole tensor sums to 1",
+     [](Impl& m) { m.softmax = wrong_softmax<Row::whole_sum>; }},
+    {"softmax_whole_maximum", "03.1", "the maximum of the whole tensor",
+     [](Impl& m) { m.softmax = wrong_softmax<Row::whole_maximum>; }},
+    {"softmax_absolute_maximum", "03.1", "the largest absolute value",
+     [](Impl& m) { m.softmax = wrong_softmax<Row::absolute_maximum>; }},
+    {"softmax_minimum", "03.1", "the smallest score", [](Impl& m) { m.softmax = wrong_softmax<Row::minimum>; }},
+    {"softmax_clamps", "03.1", "cut off", [](Impl& m) { m.softmax = wrong_softmax<Row::clamps>; }},
+    {"softmax_logs", "03.1", "this is the log", [](Impl& m) { m.softmax = wrong_softmax<Row::logs>; }},
+    {"softmax_of_scores", "03.1", "e^x, not x", [](Impl& m) { m.softmax = wrong_softmax<Row::of_scores>; }},
+    {"softmax_off_the_tape", "03.1", "no detach()", [](Impl& m) { m.softmax = wrong_softmax<Row::off_the_tape>; }},
+    {"softmax_cut_maximum_and_sum", "03.1", "the sum is detached",
+     [](Impl& m) { m.softmax = wrong_softmax<Row::cut_maximum_and_sum>; }},
+    {"softmax_in_f64", "03.1", "the dtype is not", [](Impl& m) { m.softmax = wrong_softmax<Row::in_f64>; }},
+    {"softmax_one_column", "03.1", "a single score", [](Impl& m) { m.softmax = wrong_softmax<Row::one_column>; }},
+    {"softmax_contiguous_order", "03.1", "may be a view",
+     [](Impl& m) { m.softmax = wrong_softmax<Row::contiguous_order>; }},
+    {"right_softmax", "03.1", "ok", [](Impl& m) { m.softmax = right_softmax; }},
+    {"right_detached_maximum", "03.1", "ok", [](Impl& m) { m.softmax = right_detached_maximum; }},
+    {"right_cross_entropy", "03.2", "ok", [](Impl& m) { m.cross_entropy_backward = right_cross_entropy; }},
+    {"right_adamw", "03.3", "ok", [](Impl& m) { m.adamw = right_adamw; }},
+    {"right_filter", "03.4", "ok", [](Impl& m) { m.filtered_probs = right_filter; }},
+    {"right_draw", "03.5", "ok", [](Impl& m) { m.sample_token = right_draw; }},
 };
 
 }  // namespace pg::lesson03

@@ -215,6 +215,12 @@ void check_encode_piece(Grader& g, const Impl& impl) {
       return;
     }
   }
+  ByteIds backwards{};
+  for (int32_t byte = 0; byte < 256; ++byte) backwards[static_cast<size_t>(byte)] = 255 - byte;
+  MergeTable one_merge(1);
+  one_merge.set(255 - 'a', 255 - 'b', {0, 300});
+  g.equal("\"abba\" where byte b has the id 255 - b, and a b becomes 300",
+          value_of(impl.encode_piece("abba", backwards, one_merge)), kit::Value({3}, {300, 255 - 'b', 255 - 'a'}));
   g.note("nine small pieces, and 501 of the stories as the engine encodes them");
 }
 

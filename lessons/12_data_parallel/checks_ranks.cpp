@@ -136,10 +136,10 @@ const std::vector<std::pair<std::string, Cut>>& shard_mistakes() {
   static const std::vector<std::pair<std::string, Cut>> all = {
       {"elements are lost: all shards have n / ranks, which rounds down; the first n % ranks have one more", Cut::lost},
       {"the last shard gets the whole remainder: sizes differ by one unit at most", Cut::last_long},
-      {"all shards are rounded up, so the last is short or empty: sizes differ by one unit at most", Cut::last_short},
-      {"the last shards are the longer ones: the first are", Cut::last_longer},
       {"the longer shards are counted in elements: units % ranks of them have one more unit, not n % ranks",
        Cut::longer_by_elements},
+      {"all shards are rounded up, so the last is short or empty: sizes differ by one unit at most", Cut::last_short},
+      {"the last shards are the longer ones: the first are", Cut::last_longer},
       {"the longer shards are spread (r·n / ranks): the first are longer", Cut::spread},
       {"the end is one unit too small: [begin, end) ends before `end`", Cut::inclusive},
       {"`end` is the size: it is where the shard ends, begin + size", Cut::size_for_end},

@@ -298,9 +298,11 @@ void check_decode_of(Grader& g, const Impl& impl, const DecodeCase& one) {
       for (int64_t b = 0; b < rows; ++b) parts.push_back(part(of, b, length(before[b]), length(after[b])));
       return stack(parts);
     };
-    // Those of the second call are not contiguous, as heads that a transpose made.
+    // Those of the second call lie as a transpose leaves the heads of [B, T, H, D].
     const bool second = before[0] > static_cast<double>(one.known[0]);
-    const auto laid = [&](const Tensor& of) { return second ? kit::strided(fresh(of)) : fresh(of); };
+    const auto laid = [&](const Tensor& of) {
+      return second ? fresh(of).view_transpose(1, 2).clone().view_transpose(1, 2) : fresh(of);
+    };
     const Qkv now{laid(x.q), laid(x.k), laid(x.v)};
     const std::string input =
         fmt::format("{} heads of {}, {} of keys, base {}, rows that hold {:.0f} positions, {} new", heads, size, shared,

@@ -9,22 +9,23 @@
 namespace pg::kit {
 namespace {
 
-// "" if the checks report the mutant as its row says. Only the checks of the piece that the mutant replaces can detect
-// it: every other check grades the reference.
+// "" if the checks report the mutant as its row says: a right answer as ok. Only the checks of the piece that the
+// mutant replaces can detect it: every other check grades the reference.
 std::string complaint(const LessonEntry& lesson, const MutantRow& row) {
   const auto named = std::find_if(lesson.checks.begin(), lesson.checks.end(),
                                   [&](const CheckEntry& check) { return check.id == row.check; });
   if (named == lesson.checks.end()) return fmt::format("the lesson has no check {}", row.check);
-  if (row.says.size() < 5) return "which words must the diagnosis hold?";
+  if (row.says.size() < 5 && !row.right()) return "which words must the diagnosis hold?";
   TimeLimit limit;
   for (const CheckEntry& check : lesson.checks) {
     if (check.piece != named->piece) continue;
     const Outcome outcome = run_isolated(check, true, limit);
-    const bool wrong = check.id == row.check || row.also.find(check.id) != std::string::npos;
+    const bool wrong = !row.right() && (check.id == row.check || row.also.find(check.id) != std::string::npos);
     if (outcome.state != (wrong ? State::wrong : State::ok)) {
-      return fmt::format("{} is {}, expected {}", check.id, name_of(outcome.state), wrong ? "WRONG" : "ok");
+      return fmt::format("{} is {}, expected {}{}{}", check.id, name_of(outcome.state), wrong ? "WRONG" : "ok",
+                         outcome.diagnosis.empty() ? "" : ": ", outcome.diagnosis);
     }
-    if (check.id == row.check && outcome.diagnosis.find(row.says) == std::string::npos) {
+    if (wrong && check.id == row.check && outcome.diagnosis.find(row.says) == std::string::npos) {
       return fmt::format("the diagnosis of {} is \"{}\", expected \"{}\"", check.id, outcome.diagnosis, row.says);
     }
   }

@@ -1,7 +1,7 @@
 #pragma once
 // Known wrong answers to a lesson, as rows of one table in lessons/NN_name/mutants.cpp (or mutants.cu). The program
 // lessonN_mutants runs the checks on each: the named check must be WRONG and its diagnosis must contain the words in
-// `says`; the others must stay ok.
+// `says`; the others must stay ok. A row that says "ok" is a right but unusual answer, and all checks must accept it.
 #include <string>
 #include <vector>
 
@@ -10,10 +10,12 @@ namespace pg::kit {
 struct MutantRow {
   std::string name;
   std::string check;      // "03.3"
-  std::string says;       // text that the diagnosis must contain
+  std::string says;       // text that the diagnosis must contain; "ok": the answer is right
   std::string also = "";  // other checks that must be WRONG too: "07.2 07.3"
   // "speed": run only in an optimised build; "simulator": only where Lesson::checks_accesses() is true
   std::string needs = "";
+
+  bool right() const { return says == "ok"; }
 };
 
 template <class Impl>
