@@ -127,7 +127,7 @@ TEST_CASE("views after the first one are inputs", "[kit]") {
     void (*copy)(View, View);
   };
   const auto copy = [](View to, View from) { *to.as<float>() = *from.as<float>(); };
-  const auto spoils = [](View to, View from) { *from.as<float>() = *to.as<float>(); };
+  const auto spoils = [](View to, View from) { *to.as<float>() = (*from.as<float>())++; };
   const Tensor a = Tensor::full({1}, 1, f32), b = Tensor::full({1}, 2, f32);
   for (const bool wrong : {false, true}) {
     begin_contract();
