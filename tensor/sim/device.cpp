@@ -77,6 +77,8 @@ T atomicCAS(T* address, std::type_identity_t<T> compare, std::type_identity_t<T>
   return compare;
 }
 
+void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
 // The types for which CUDA has these functions.
 template float atomicAdd(float*, float);
 template double atomicAdd(double*, double);
