@@ -124,7 +124,7 @@ TEST_CASE("sim: a fault elsewhere is left to the handler that was there", "[sim]
   DeviceArray<float> x(counted(4));
   const Ended ended = in_child([] { *reinterpret_cast<volatile int*>(nowhere) = 1; });
   CHECK(!ended.well());
-  CHECK(!contains(ended.output, "device memory"));
+  CHECK(!contains(ended.output, "CUDA simulator: the host"));  // the handler may print names of tests
 }
 
 TEST_CASE("sim: protected memory has the same contents for kernels and graphs and in any order of release", "[sim]") {
