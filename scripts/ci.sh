@@ -85,7 +85,6 @@ side_by_side() { # side_by_side PROGRAM FILTER...: its tests, a dozen per proces
 asan_tests() { side_by_side "build-asan/$1" '~[slow]'; }  # asan_tests TESTS
 tsan_tests() { build build-tsan pool_tests -- --preset tsan && build-tsan/pool_tests; }
 simulated() { build build-sim "$1" -- -DPOLICYGRAD_CUDA=sim && side_by_side "build-sim/$1"; }  # simulated TESTS
-protected() { POLICYGRAD_SIM_PROTECT=1 simulated cuda_tests; } # host code that uses device memory ends the process
 simulated_ranks() { build build-sim pg -- -DPOLICYGRAD_CUDA=sim && sh tests/cuda/sim/ranks.sh build-sim; }
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 nvcc_tests() { # compiles for GPUs; without one every test that needs it says so and counts as skipped
@@ -106,7 +105,7 @@ step 'the sanitizers: tests' asan_tests pg_tests
 step 'the sanitizers: the CUDA simulator' asan_tests sim_tests
 step 'the sanitizers: CUDA kernels, simulated' asan_tests cuda_tests
 step 'the CUDA simulator' simulated sim_tests
-step 'CUDA kernels, simulated' protected
+step 'CUDA kernels, simulated' simulated cuda_tests
 step 'commands on several GPUs, simulated' simulated_ranks
 step 'CUDA kernels by nvcc' nvcc_tests
 step 'ThreadSanitizer on the pool' tsan_tests

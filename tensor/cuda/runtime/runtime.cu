@@ -23,7 +23,8 @@ constinit thread_local int current = 0;
 cudaError_t select(int device) {
   if (current == device) return cudaSuccess;
   const cudaError_t status = cudaSetDevice(device);
-  if (status == cudaSuccess) current = device;
+  current = device;
+  if (status != cudaSuccess) cudaGetDevice(&current);  // it may return an error of an earlier kernel and do its work
   return status;
 }
 

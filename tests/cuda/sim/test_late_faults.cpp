@@ -48,7 +48,7 @@ TEST_CASE("a kernel's error is thrown by the next wait and the objects around it
   {
     const sim::DeferredFaults faults;
     const std::string error = error_of([] {
-      const Tensor x = Tensor::full({1000}, 1, f32, kGpu), y = Tensor::full({1000}, 1, f32, kOther);
+      const Tensor y = Tensor::full({1000}, 1, f32, kOther), x = Tensor::full({1000}, 1, f32, kGpu);
       Tensor kept;
       const Graph graph(kGpu, [&] {
         kept = Tensor::empty({1000}, f32, kGpu);
