@@ -15,7 +15,12 @@ std::vector<Tensor> rms_norms(const Side& s, const Tensor& rows, const NormOptio
   const Tensor w = o.weight ? s.in(uniform(columns, 3)) : Tensor{}, sum = o.residual ? s.out(shape) : Tensor{};
   const Tensor y = s.out(shape), rstd = s.per_row(shape[0]), dx = s.gradient(shape, o.beta);
   const Tensor dw = s.per_row(o.beta == 0 ? Tensor::full(columns, NAN) : uniform(columns, 7));
-  s.k().rms_norm(y, rstd, sum, x, residual, w, kEps);
+  if (o.residual && s.rounds_to != s.dtype) {
+    sum.copy_from(stored_sum(s, x, residual));
+    s.k().rms_norm(y, rstd, {}, sum, {}, w, kEps);
+  } else {
+    s.k().rms_norm(y, rstd, sum, x, residual, w, kEps);
+  }
   s.k().rms_norm_backward(dx, dw, s.in(uniform(shape, 5)), o.residual ? s.in(sum) : x, w, rstd, o.beta, o.beta);
   std::vector<Tensor> results{y, rstd, dx, dw};
   if (o.residual) results.push_back(sum);
