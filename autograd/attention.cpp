@@ -43,6 +43,13 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
   }
 }
 
+// Memory for the results of attention: out [B, H, T, D], such that merging the heads is a view, and lse [B, H, T].
+std::pair<Tensor, Tensor> results_for(const Tensor& q) {
+  const int64_t b = q.size(0), h = q.size(1), t = q.size(2), d = q.size(3);
+  return {Tensor::empty({b, t, h, d}, q.dtype(), q.device()).view_transpose(1, 2),
+          Tensor::empty({b, h, t}, sum_type(q.dtype()), q.device())};
+}
+
 // [B, T, H·D] viewed as [B, H, T, D].
 Tensor heads_of(const Tensor& x, int64_t heads) {
   return x.view_reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).view_transpose(1, 2);
@@ -56,10 +63,9 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   o.key_mask = packed(o.key_mask);
   o.kv_len = packed(o.kv_len);
   const Tensor qr = head_rows(q), kr = head_rows(k), vr = head_rows(v);
-  const int64_t b = q.size(0), h = q.size(1), t = q.size(2), d = q.size(3);
-  const Tensor out =
-      Tensor::empty({b, t, h, d}, q.dtype(), q.device()).view_transpose(1, 2);  // merging heads is then a view
-  const Tensor lse = Tensor::empty({b, h, t}, sum_type(q.dtype()), q.device());
+  const int64_t d = q.size(3);
+  const auto results = results_for(q);
+  const Tensor out = results.first, lse = results.second;
   kernels_of(q).attention(out, lse, qr, kr, vr, args_of(o, d));
   const SavedIds kv_len(o.kv_len, taped({&q, &k, &v}));
   return record(Op::attention, out, {&q, &k, &v}, {&qr, &kr, &vr, &out, &o.key_mask}, [=](const Tensor& dy, Grads& g) {
@@ -71,6 +77,29 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
     g.pass(1, dk);
     g.pass(2, dv);
   });
+}
+
+Tensor attention_append(const Tensor& q, const Tensor& new_k, const Tensor& new_v, const Tensor& k, const Tensor& v,
+                        const Tensor& before, const AttentionOptions& options) {
+  check_attention(q, k, v, options);
+  for (const Tensor* x : {&new_k, &new_v}) {
+    check_same_dtype(*x, k, "attention_append");
+    check(x->shape() == Shape{k.size(0), k.size(1), q.size(2), k.size(3)},
+          "attention_append: expected new keys and values [{}, {}, {}, {}], got {}", k.size(0), k.size(1), q.size(2),
+          k.size(3), x->shape());
+  }
+  check(k.strides() == v.strides() && (k.size(3) == 1 || k.strides().back() == 1),
+        "attention_append: expected caches of equal strides, the elements of a head adjacent");
+  check(options.kv_len.defined() && before.defined() && before.shape() == options.kv_len.shape(),
+        "attention_append: expected kv_len and before, both [{}]", k.size(0));
+  check_device(q, before, "attention_append");
+  AttentionOptions o = options;
+  o.key_mask = packed(o.key_mask);
+  o.kv_len = packed(o.kv_len);
+  const auto results = results_for(q);
+  kernels_of(q).attention_append(results.first, results.second, head_rows(q), k, v, head_rows(new_k), head_rows(new_v),
+                                 packed(before), args_of(o, q.size(3)));
+  return results.first;
 }
 
 Tensor attention_qkv(const Tensor& qkv, int heads, bool causal) {

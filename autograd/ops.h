@@ -118,7 +118,7 @@ std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids
 
 // ---- normalisation over the last dim C; weight, bias [C] or undefined; eps at least 0
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
-// {x + residual, layer_norm(x + residual)} in one pass.
+// {x + residual, layer_norm(x + residual)} in one pass. The bits are those of two operations; so are add_rms_norm's.
 std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight = {},
                                          const Tensor& bias = {}, double eps = 1e-5);
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);
@@ -135,6 +135,11 @@ struct AttentionOptions {
 };
 // softmax(scale·q kᵀ + mask) v: q [B, H, T, D], k and v [B, Hkv, S, D] with Hkv dividing H → [B, H, T, D].
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+// Stores new_k and new_v [B, Hkv, T, D] in a cache k, v [B, Hkv, S, D], row b from position before[b] (i32 [B]) on, and
+// returns attention(q, k, v, options) with q [B, H, T, D]; on a GPU in one kernel. options.kv_len must be before + T.
+// Nothing is recorded on the tape.
+Tensor attention_append(const Tensor& q, const Tensor& new_k, const Tensor& new_v, const Tensor& k, const Tensor& v,
+                        const Tensor& before, const AttentionOptions& options);
 // Self-attention on the packed projection [B, T, 3·H·D] (q, k, v concatenated) → [B, T, H·D]. The arithmetic is that of
 // attention(); q, k and v are not copied.
 Tensor attention_qkv(const Tensor& qkv, int heads, bool causal = true);

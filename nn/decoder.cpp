@@ -6,6 +6,21 @@
 #include "autograd/ops.h"
 
 namespace pg {
+namespace {
+
+size_t bytes_of(const Tensor& x) { return static_cast<size_t>(x.numel()) * size_of(x.dtype()); }
+
+// [n] elements of another dtype in the memory of x, from a byte of x on.
+Tensor view_as(const Tensor& x, DType dtype, size_t at, int64_t n) {
+  const size_t begin = static_cast<size_t>(x.offset()) * size_of(x.dtype()) + at;
+  return Tensor::view_of(x.storage(), static_cast<int64_t>(begin / size_of(dtype)), {n}, {1}, dtype);
+}
+
+// The positions in the inputs of a pass of n rows.
+Tensor before_in(const Tensor& inputs, int64_t n) { return view_as(inputs, i32, static_cast<size_t>(n) * 8, n); }
+Tensor after_in(const Tensor& inputs, int64_t n) { return view_as(inputs, i32, static_cast<size_t>(n) * 12, n); }
+
+}  // namespace
 
 void choose_tokens(Tensor logits, DecodingOptions options, const Tensor& u, const Tensor& ids,
                    const Tensor& log_probs) {
@@ -29,11 +44,10 @@ Decoder::Decoder(const Transformer& model, int64_t rows, int64_t room, const Dec
       options_(options),
       rows_(rows),
       cache_(model.new_cache(rows + holds, room)),
-      ids_(Tensor::zeros({rows}, i32, model.device())),
-      log_probs_(Tensor::zeros({rows}, sum_type(model.config.dtype), model.device())),
-      u_(Tensor::zeros({rows}, f64, model.device())),
-      before_(zeros_like(ids_)),
-      after_(zeros_like(ids_)) {}
+      results_(Tensor::zeros({2 * rows}, sum_type(model.config.dtype), model.device())),
+      log_probs_(results_.view_slice(0, 0, rows)),
+      ids_(view_as(results_, i32, bytes_of(log_probs_), rows)),
+      inputs_(Tensor::zeros({2 * rows}, f64, model.device())) {}
 
 void Decoder::prefill(int64_t first, std::span<const std::span<const int32_t>> prompts, int64_t copies,
                       std::span<const double> u) {
@@ -43,7 +57,7 @@ void Decoder::prefill(int64_t first, std::span<const std::span<const int32_t>> p
   const Tensor ids = Tensor::empty({count, length}, i32);
   auto to = ids.data<int32_t>().begin();
   for (const auto& prompt : prompts) to = std::copy(prompt.begin(), prompt.end(), to);
-  u_.view_slice(0, first, first + rows).copy_from(Tensor::from(u, {rows}));
+  inputs_.view_slice(0, first, first + rows).copy_from(Tensor::from(u, {rows}));
   const KvCache part = cache_.slice(first, first + count);
   part.lengths.fill(0);
   Tensor logits = model_.head(select(model_.hidden(ids, &part), 1, length - 1));
@@ -74,7 +88,7 @@ void Decoder::start_held(int64_t first, std::span<const double> u) {
   NoGrad no_grad;
   check(held_logits_.defined(), "Decoder: start_held() needs a prompt that hold() read");
   const auto count = static_cast<int64_t>(u.size());
-  u_.view_slice(0, first, first + count).copy_from(Tensor::from(u, {count}));
+  inputs_.view_slice(0, first, first + count).copy_from(Tensor::from(u, {count}));
   for (int64_t row = first; row < first + count; ++row) cache_.copy_row(rows_, row);
   const Tensor same = Tensor::zeros({count}, i32, held_logits_.device());
   choose(index_select(held_logits_, 0, same), first, count);
@@ -84,7 +98,7 @@ void Decoder::start_held(int64_t first, std::span<const double> u) {
 void Decoder::extend(int64_t row, std::span<const int32_t> tokens, double u) {
   NoGrad no_grad;
   const auto count = static_cast<int64_t>(tokens.size());
-  u_.view_slice(0, row, row + 1).fill(u);
+  inputs_.view_slice(0, row, row + 1).fill(u);
   const KvCache part = cache_.slice(row, row + 1);
   choose(model_.head(select(model_.hidden(Tensor::from(tokens, {1, count}), &part), 1, count - 1)), row, 1);
   send(row, 1);
@@ -96,20 +110,19 @@ void Decoder::next(std::span<const double> u) {
   // The row count is rounded up to a power of two, so that few different passes are recorded. The rows from n on
   // compute results at position 0 that nobody reads.
   const int64_t rows = on_host() ? n : std::min(rows_, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))));
-  std::vector<int32_t> before(static_cast<size_t>(rows)), after(before.size(), 1);
-  std::vector<double> draws(u.begin(), u.end());
-  draws.resize(before.size());
+  const Tensor inputs = Tensor::zeros({2 * rows}, f64);
+  std::copy(u.begin(), u.end(), inputs.data<double>().begin());
+  const auto before = before_in(inputs, rows).data<int32_t>(), after = after_in(inputs, rows).data<int32_t>();
+  std::fill(after.begin(), after.end(), 1);
   const auto lengths = cache_.lengths.data<int32_t>();
   for (int64_t i = 0; i < n; ++i) {
     check(lengths[i] < cache_.room(), "Decoder: row {} has no room for another position", i);
     before[i] = lengths[i];
     after[i] = ++lengths[i];
   }
-  before_.view_slice(0, 0, rows).copy_from(Tensor::from(before, {rows}));
-  after_.view_slice(0, 0, rows).copy_from(Tensor::from(after, {rows}));
-  u_.view_slice(0, 0, rows).copy_from(Tensor::from(draws, {rows}));
+  inputs_.view_slice(0, 0, 2 * rows).copy_from(inputs);
   Pass& pass = passes_[rows];
-  if (!on_host() && pass.ran && !pass.graph) {
+  if (backend(ids_.device()).records() && pass.ran && !pass.graph) {
     pass.graph = std::make_unique<Graph>(ids_.device(), [&] { compute(rows); });
   }
   pass.graph ? pass.graph->replay() : compute(rows);
@@ -119,14 +132,15 @@ void Decoder::next(std::span<const double> u) {
 
 // The device part of a pass.
 void Decoder::compute(int64_t rows) const {
-  const auto part = [rows](const Tensor& x) { return x.view_slice(0, 0, rows); };
-  const Tensor hidden = model_.hidden_next(part(ids_), cache_.slice(0, rows).slots(part(before_), part(after_)));
+  const KvCache part = cache_.slice(0, rows);
+  const Tensor hidden =
+      model_.hidden_next(ids_.view_slice(0, 0, rows), part.slots(before_in(inputs_, rows), after_in(inputs_, rows)));
   choose(model_.head(hidden), 0, rows);
 }
 
 void Decoder::choose(const Tensor& logits, int64_t first, int64_t rows) const {
   const auto part = [&](const Tensor& x) { return x.view_slice(0, first, first + rows); };
-  choose_tokens(logits, options_, part(u_), part(ids_), part(log_probs_));
+  choose_tokens(logits, options_, part(inputs_), part(ids_), part(log_probs_));
 }
 
 void Decoder::send(int64_t first, int64_t rows) {
@@ -136,14 +150,18 @@ void Decoder::send(int64_t first, int64_t rows) {
     arrived_.push_back({{tokens.begin(), tokens.end()}, log_probs.to_vector()});
     return;
   }
-  if (spare_.empty())
-    spare_.push_back(std::make_unique<PendingCopy>(backend(ids_.device()), static_cast<size_t>(rows_)));
+  if (spare_.empty()) {
+    kernels(ids_.device());  // makes it the device that this thread works with
+    spare_.push_back(std::make_unique<PendingCopy>());
+    spare_.back()->copy = backend(ids_.device()).async_copy(bytes_of(results_));
+  }
   auto pending = std::move(spare_.back());
   spare_.pop_back();
-  const auto bytes = [](const Tensor& x) { return static_cast<size_t>(x.numel()) * size_of(x.dtype()); };
-  pending->tokens->start(ids.view().data, bytes(ids));
-  pending->log_probs->start(log_probs.view().data, bytes(log_probs));
+  const auto* begin = static_cast<const char*>(log_probs.view().data);
+  const auto* tokens = static_cast<const char*>(ids.view().data);
+  pending->tokens_at = static_cast<size_t>(tokens - begin);
   pending->count = rows;
+  pending->copy->start(begin, pending->tokens_at + bytes_of(ids));
   in_flight_.push_back(std::move(pending));
 }
 
@@ -156,11 +174,11 @@ Decoder::Choices Decoder::take() {
   }
   auto pending = std::move(in_flight_.front());
   in_flight_.pop_front();
-  const auto* tokens = static_cast<const int32_t*>(pending->tokens->wait());
-  const void* log_probs = pending->log_probs->wait();
+  const auto* results = static_cast<const char*>(pending->copy->wait());
+  const auto* tokens = reinterpret_cast<const int32_t*>(results + pending->tokens_at);
   choices.tokens.assign(tokens, tokens + pending->count);
   visit_floating(log_probs_.dtype(), "Decoder", [&]<class T>(std::type_identity<T>) {
-    const T* values = static_cast<const T*>(log_probs);
+    const T* values = reinterpret_cast<const T*>(results);
     choices.log_probs.assign(values, values + pending->count);
   });
   spare_.push_back(std::move(pending));

@@ -18,6 +18,8 @@ struct DecodingOptions {
   bool greedy = false;  // the most probable token (the first if several are equal) instead of a sample
   SampleOptions sampling;
   bool log_prob_at_temperature = false;  // log-probabilities at the sampling temperature instead of at 1
+
+  bool operator==(const DecodingOptions&) const = default;
 };
 // Selects one token for each row of logits [R, V]; u f64 [R] in [0, 1) are the uniform random numbers for sampling.
 // Writes ids i32 [R] and log_probs [R], log softmax(logits)[id] without filters; NaN where the logits are not finite.
@@ -50,15 +52,15 @@ class Decoder {
   };
   // The result of the oldest prefill() or next() that has not been taken; waits for it.
   Choices take();
+  bool all_taken() const { return in_flight_.empty() && arrived_.empty(); }
 
   // Moves row `from` to row `to`.
   void move_row(int64_t from, int64_t to) const;
 
  private:
   struct PendingCopy {  // results that are being copied to the host
-    PendingCopy(const Backend& from, size_t rows)
-        : tokens(from.async_copy(rows * 4)), log_probs(from.async_copy(rows * 8)) {}
-    std::unique_ptr<AsyncCopy> tokens, log_probs;
+    std::unique_ptr<AsyncCopy> copy;
+    size_t tokens_at = 0;  // the first byte of the tokens; the log-probabilities are in front
     int64_t count = 0;
   };
   struct Pass {  // for one row count
@@ -74,12 +76,14 @@ class Decoder {
   const Transformer& model_;
   const DecodingOptions options_;
   const int64_t rows_;
-  KvCache cache_;          // of the rows, then of the held prompt
-  Tensor held_logits_;     // [1, V]
-  Tensor ids_;             // i32 [rows]: the last token of each row
-  Tensor log_probs_;       // [rows]
-  Tensor u_;               // f64 [rows]
-  Tensor before_, after_;  // i32 [rows]: positions in the cache
+  KvCache cache_;       // of the rows, then of the held prompt
+  Tensor held_logits_;  // [1, V]
+  Tensor results_;      // the memory of the next two, which one copy brings to the host
+  Tensor log_probs_;    // [rows]
+  Tensor ids_;          // i32 [rows]: the last token of each row
+  // f64 [2 · rows], which one copy brings to the device: f64 [n] random numbers, then, in a pass of n rows, i32 [n] and
+  // i32 [n] positions of the cache in use before and after it.
+  Tensor inputs_;
   std::map<int64_t, Pass> passes_;
   std::vector<std::unique_ptr<PendingCopy>> spare_;
   std::deque<std::unique_ptr<PendingCopy>> in_flight_;

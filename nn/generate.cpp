@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "nn/decoder.h"
+#include "nn/kept_decoders.h"
 #include "tensor/base/random.h"
 
 namespace pg {
@@ -25,7 +26,7 @@ struct Row {
 
 class Generation {
  public:
-  Generation(const Transformer& model, const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options)
+  Generation(Transformer& model, const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options)
       : model_(model),
         options_(options),
         decoding_{options.greedy, options.sampling, options.log_prob_at_temperature},
@@ -77,8 +78,8 @@ class Generation {
     for (const Row& row : rows_) room = std::max(room, static_cast<int64_t>(row.ids.size()) + row.limit - 1);
     if (options_.respond) room = block_size_;
     // A prompt whose rows find too few slots is held until the last of them has one.
-    Decoder decoder(model_, static_cast<int64_t>(capacity), std::min(room, block_size_), decoding_,
-                    capacity < rows_.size() && samples() > 1);
+    DecoderLease decoder(model_, static_cast<int64_t>(capacity), std::min(room, block_size_), decoding_,
+                         capacity < rows_.size() && samples() > 1);
     std::vector<size_t> slots;                  // the row in each slot of the cache
     std::deque<std::vector<size_t>> in_flight;  // the rows of each pass whose results have not been taken
     size_t read = 0;                            // prompts already read
@@ -90,7 +91,7 @@ class Generation {
         for (; held < held_end && slots.size() < capacity; ++held) slots.push_back(held);
         if (slots.size() > first) {
           const auto batch = std::span(slots).subspan(first);
-          decoder.start_held(static_cast<int64_t>(first), draws(batch));
+          decoder->start_held(static_cast<int64_t>(first), draws(batch));
           in_flight.emplace_back(batch.begin(), batch.end());
           continue;
         }
@@ -99,7 +100,7 @@ class Generation {
         if (room_for < samples()) {
           held = waiting[read++] * samples();
           held_end = held + samples();
-          decoder.hold(rows_[held].ids);
+          decoder->hold(rows_[held].ids);
           stats_.prompt_tokens += static_cast<int64_t>(length_now);
           continue;
         }
@@ -110,13 +111,13 @@ class Generation {
           for (size_t sample = 0; sample < samples(); ++sample) slots.push_back(row + sample);
         }
         const auto batch = std::span(slots).subspan(first);
-        decoder.prefill(static_cast<int64_t>(first), prompts, options_.samples, draws(batch));
+        decoder->prefill(static_cast<int64_t>(first), prompts, options_.samples, draws(batch));
         stats_.prompt_tokens += static_cast<int64_t>(length_now * prompts.size());
         in_flight.emplace_back(batch.begin(), batch.end());
       }
     };
     const auto take_oldest = [&] {
-      const Decoder::Choices choices = decoder.take();
+      const Decoder::Choices choices = decoder->take();
       const std::vector<size_t> rows = std::move(in_flight.front());
       in_flight.pop_front();
       for (size_t i = 0; i < rows.size(); ++i) take(rows[i], choices.tokens[i], choices.log_probs[i]);
@@ -132,8 +133,8 @@ class Generation {
         while (row.answered) {
           row.answered = false;
           const auto slot = static_cast<int64_t>(p);
-          const auto ids = std::span(row.ids).subspan(static_cast<size_t>(decoder.length(slot)));
-          decoder.extend(slot, ids, draws({&slots[p], 1})[0]);
+          const auto ids = std::span(row.ids).subspan(static_cast<size_t>(decoder->length(slot)));
+          decoder->extend(slot, ids, draws({&slots[p], 1})[0]);
           stats_.prompt_tokens += std::ssize(ids);
           in_flight.push_back({slots[p]});
           take_oldest();
@@ -141,14 +142,14 @@ class Generation {
         const bool full = static_cast<int64_t>(row.ids.size()) + row.unseen > block_size_;
         if (!row.finished && row.chosen < row.limit && !full) continue;
         if (p + 1 != slots.size()) {
-          decoder.move_row(static_cast<int64_t>(slots.size()) - 1, static_cast<int64_t>(p));
+          decoder->move_row(static_cast<int64_t>(slots.size()) - 1, static_cast<int64_t>(p));
           slots[p] = slots.back();
         }
         slots.pop_back();
       }
       if (admit()) continue;  // the first token of a row may be its last
       if (!slots.empty()) {
-        decoder.next(draws(slots));
+        decoder->next(draws(slots));
         in_flight.push_back(slots);
         stats_.rows_of_pass.push_back(std::ssize(slots));
         if (held < held_end || read < waiting.size()) {
@@ -158,6 +159,7 @@ class Generation {
         }
       }
     }
+    decoder.keep();
   }
 
   // Samples one more token for each row, recomputing all of its last positions.
@@ -231,7 +233,7 @@ class Generation {
 
   size_t samples() const { return static_cast<size_t>(options_.samples); }
 
-  const Transformer& model_;
+  Transformer& model_;
   const GenerateOptions& options_;
   const DecodingOptions decoding_;
   const int64_t block_size_;

@@ -6,7 +6,7 @@
 
 namespace pg {
 
-void KvSlot::store(const Tensor& new_k, const Tensor& new_v) const {
+void KvSlot::check_new(const Tensor& new_k, const Tensor& new_v) const {
   for (const Tensor& x : {new_k, new_v}) {
     check(x.dtype() == k.dtype() && x.device() == k.device() && x.rank() == 4 && x.strides()[3] == 1 &&
               x.size(0) == k.size(0) && x.size(1) == k.size(1) && x.size(3) == k.size(3),
@@ -14,7 +14,21 @@ void KvSlot::store(const Tensor& new_k, const Tensor& new_v) const {
           "adjacent, got {} {}",
           k.dtype(), k.size(0), k.size(1), k.size(3), x.dtype(), x.shape());
   }
+}
+
+void KvSlot::store(const Tensor& new_k, const Tensor& new_v) const {
+  check_new(new_k, new_v);
   kernels(k.device()).kv_append(k, v, new_k, new_v, before);  // to the same place twice if the values are the keys
+}
+
+Tensor KvSlot::attention(const Tensor& q, const Tensor& new_k, const Tensor& new_v, AttentionOptions options) const {
+  options.kv_len = after;
+  if (grad_enabled()) {  // the tape may need q's gradient
+    store(new_k, new_v);
+    return pg::attention(q, k, v, options);
+  }
+  check_new(new_k, new_v);
+  return attention_append(q, new_k, new_v, k, v, before, options);
 }
 
 KvCache::KvCache(int64_t rows, int64_t layers, int64_t heads, int64_t room, int64_t head_size, DType dtype,

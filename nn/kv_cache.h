@@ -3,6 +3,7 @@
 // latent attention (nn/latent_attention.h) one tensor serves as both.
 #include <vector>
 
+#include "autograd/ops.h"
 #include "tensor/tensor.h"
 
 namespace pg {
@@ -15,6 +16,11 @@ struct KvSlot {
 
   // Copies new keys and values [B, H, T, D] into the cache.
   void store(const Tensor& new_k, const Tensor& new_v) const;
+  // store(), then attention() of the queries q [B, heads, T, D] of the new positions over the positions in use.
+  Tensor attention(const Tensor& q, const Tensor& new_k, const Tensor& new_v, AttentionOptions options = {}) const;
+
+ private:
+  void check_new(const Tensor& new_k, const Tensor& new_v) const;
 };
 
 // Rows have different lengths without padding. Copies of a KvCache share the memory.

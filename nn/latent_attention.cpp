@@ -166,10 +166,7 @@ Tensor LatentAttention::operator()(const Tensor& x, const KvSlot& slot) const {
   check_incremental();
   const Inputs in = inputs(x, slot.before);
   const Tensor k = key(in);
-  slot.store(k, k);
-  AttentionOptions o = options();
-  o.kv_len = slot.after;
-  return project(latents(attention(query(in), slot.k, slot.v, o)));
+  return project(latents(slot.attention(query(in), k, k, options())));
 }
 
 Tensor LatentAttention::operator()(const Tensor& x, const PackedBatch& rows) const {

@@ -167,10 +167,7 @@ Tensor CausalSelfAttention::operator()(const Tensor& x) const {
 Tensor CausalSelfAttention::operator()(const Tensor& x, const KvSlot& slot) const {
   check(config.causal, "CausalSelfAttention: a KV cache needs causal attention");
   const auto [q, k, v] = split(c_attn(x), slot.before);
-  slot.store(k, v);
-  AttentionOptions options;
-  options.kv_len = slot.after;
-  return project(attention(q, slot.k, slot.v, options));
+  return project(slot.attention(q, k, v));
 }
 
 Tensor CausalSelfAttention::operator()(const Tensor& x, const PackedBatch& rows) const {

@@ -193,9 +193,10 @@ void Trainer::set_batches(std::vector<TokenBatch> batches, double divisor) {
 
 void Trainer::run_on_device() {
   const bool can_record =
-      config_.graph && comm_.size() == 1 && !model_.device().on_host() && model_.config.largest_dropout() == 0;
+      config_.graph && comm_.size() == 1 && backend(model_.device()).records() && model_.config.largest_dropout() == 0;
   // From the second step on, all memory is allocated and all algorithms are selected.
   if (can_record && !graph_ && steps_alike_ >= 2) {
+    release_idle_decoders();
     empty_cache(model_.device());  // a graph has its own memory
     graph_ = std::make_unique<Graph>(model_.device(), [this] { compute(); });
   }

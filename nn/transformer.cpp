@@ -2,6 +2,7 @@
 #include "nn/transformer.h"
 
 #include <cmath>
+#include <tuple>
 
 #include "autograd/op_util.h"
 
@@ -36,6 +37,7 @@ Tensor Norm::operator()(const Tensor& x) const {
   return kind == NormKind::rms ? rms_norm(x, weight, eps) : layer_norm(x, weight, bias, eps);
 }
 std::pair<Tensor, Tensor> Norm::add(const Tensor& x, const Tensor& residual) const {
+  if (!residual.defined()) return {x, (*this)(x)};
   return kind == NormKind::rms ? add_rms_norm(x, residual, weight, eps)
                                : add_layer_norm(x, residual, weight, bias, eps);
 }
@@ -77,15 +79,21 @@ TransformerBlock::TransformerBlock(const TransformerConfig& c)
   attn.emplace(c.n_embd, heads, Init::zeros(c.dtype));
 }
 
-Tensor TransformerBlock::operator()(const Tensor& x, const KvSlot* slot) const {
-  const Tensor normed = ln_1(x);
-  const auto [sum, normed_sum] = ln_2.add(x, slot ? attend(normed, *slot) : attend(normed));
+Tensor TransformerBlock::operator()(const Tensor& x) const {
+  const auto [sum, normed_sum] = ln_2.add(x, attend(ln_1(x)));
   return sum + mlp(normed_sum);
 }
 
 Tensor TransformerBlock::operator()(const Tensor& x, const PackedBatch& rows) const {
   const auto [sum, normed_sum] = ln_2.add(x, attend(ln_1(x), rows));
   return sum + mlp(normed_sum);
+}
+
+std::pair<Tensor, Tensor> TransformerBlock::unsummed(const Tensor& x, const Tensor& residual,
+                                                     const KvSlot& slot) const {
+  const auto [in, normed] = ln_1.add(x, residual);
+  const auto [sum, normed_sum] = ln_2.add(in, attend(normed, slot));
+  return {sum, mlp(normed_sum)};
 }
 
 void TransformerBlock::visit(Visitor& visitor) {
@@ -200,12 +208,20 @@ Tensor Transformer::positions(int64_t t) const {
 
 Tensor Transformer::forward_cached(const Tensor& ids, const Tensor& positions, const std::vector<KvSlot>& slots) const {
   check(!grad_enabled(), "Transformer: a KV cache holds no tape; call it under NoGrad");
-  Tensor x = embed(ids, positions);
+  Tensor x, residual;
+  if (drop.training && drop.p > 0) {  // dropout needs the sum of the embeddings
+    x = embed(ids, positions);
+  } else {
+    begin_part(0);
+    x = wte(ids);
+    if (wpe.weight.defined()) residual = wpe(positions);
+  }
   for (size_t i = 0; i < h.size(); ++i) {
     begin_part(i + 1);
-    x = h[i](x, &slots[i]);
+    std::tie(x, residual) = h[i].unsummed(x, residual, slots[i]);
   }
-  return last_norm(x);
+  begin_part(parts() - 1);
+  return ln_f.add(x, residual).second;
 }
 
 Tensor Transformer::loss(const Tensor& ids, const Tensor& targets) const {

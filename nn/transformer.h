@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/tape.h"
+#include "nn/kept_decoders.h"
 #include "nn/kv_cache.h"
 #include "nn/latent_attention.h"
 #include "nn/layers.h"
@@ -25,7 +26,7 @@ struct Norm : Module {
 
   explicit Norm(const TransformerConfig& config);
   Tensor operator()(const Tensor& x) const;
-  // {x + residual, its norm} in one pass.
+  // {x + residual, its norm} in one pass, with the bits of the two operations. `residual` may be undefined: {x, norm}.
   std::pair<Tensor, Tensor> add(const Tensor& x, const Tensor& residual) const;
   void visit(Visitor& visitor) override;
 };
@@ -38,9 +39,12 @@ struct TransformerBlock : Module {
   MLP mlp;
 
   explicit TransformerBlock(
-      const TransformerConfig& config);  // linear layers are all zero: Transformer initialises them
-  Tensor operator()(const Tensor& x, const KvSlot* slot = nullptr) const;  // [B, T, C] → [B, T, C]
-  Tensor operator()(const Tensor& x, const PackedBatch& rows) const;       // [N, C] → [N, C]
+      const TransformerConfig& config);      // linear layers are all zero: Transformer initialises them
+  Tensor operator()(const Tensor& x) const;  // [B, T, C] → [B, T, C]
+  Tensor operator()(const Tensor& x, const PackedBatch& rows) const;  // [N, C] → [N, C]
+  // The block on x + residual with a KV cache, without its last sum: the block's result is the sum of the two. So each
+  // sum is computed together with the norm that follows it. `residual` may be undefined.
+  std::pair<Tensor, Tensor> unsummed(const Tensor& x, const Tensor& residual, const KvSlot& slot) const;
   void visit(Visitor& visitor) override;
 
  private:
@@ -58,6 +62,7 @@ struct Transformer : Module {
   std::vector<TransformerBlock> h;
   Norm ln_f;
   std::optional<Linear> lm_head;  // the output head, if it is not tied
+  ModelIdentity identity;         // of the decoders that generate() keeps for this model
   // Activation checkpointing: for the backward pass only the input of each block is kept, and the block is computed
   // again. This costs a third more arithmetic; memory for activations is that of one block instead of n_layer.
   bool checkpoint_blocks = false;

@@ -2,7 +2,9 @@
 #include "tensor/backend.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +27,11 @@ void* allocate_host(size_t bytes, int) {
   return data;
 }
 
+DeviceMemory host_memory(int) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return {static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES)) * page, static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * page};
+}
+
 [[noreturn]] void nothing_launched() { fail("cpu: work cannot be recorded: kernels run immediately"); }
 
 }  // namespace
@@ -38,12 +45,14 @@ const Backend& backend(Device::Kind kind) {
           [](int) {
             return DeviceInfo{"CPU", 0, 0, false};
           },
+      .memory = host_memory,
       .allocate = allocate_host,
       .release = [](void* data, int) { std::free(data); },
       .copy = [](void* to, Device, const void* from, Device, size_t bytes) { std::memcpy(to, from, bytes); },
       .synchronize = [] {},
       .exact = [] { return true; },
       .set_exact = [](bool) {},
+      .records = [] { return false; },
       .record = [](const std::function<void()>&) -> std::unique_ptr<RecordedWork> { nothing_launched(); },
       .async_copy = [](size_t) -> std::unique_ptr<AsyncCopy> { nothing_launched(); },
       .record_event = []() -> std::unique_ptr<DeviceEvent> { nothing_launched(); },
@@ -51,9 +60,30 @@ const Backend& backend(Device::Kind kind) {
   return kind == Device::Kind::cpu ? cpu : cuda_backend();
 }
 
-Graph::Graph(Device device, const std::function<void()>& work) : pool_(device) {
-  const PrivatePool::Use use(pool_);
+namespace {
+std::atomic<int64_t> recorded_graphs{0};
+}
+int64_t graphs_recorded() { return recorded_graphs; }
+
+Graph::Graph(Device device, const std::function<void()>& work) {
+  backend(device).kernels(device.index);  // makes it the device that this thread works with
+  try {
+    record(device, work);
+    return;
+  } catch (const Error&) {
+    if (!pool_->ran_out()) throw;
+  }
+  // Idle memory could not be released during the recording.
+  pool_.reset();
+  release_idle_memory(device);
+  record(device, work);
+}
+
+void Graph::record(Device device, const std::function<void()>& work) {
+  pool_ = std::make_unique<PrivatePool>(device);
+  const PrivatePool::Use use(*pool_);
   recorded_ = backend(device).record(work);
+  ++recorded_graphs;
 }
 
 const Kernels& kernels(Device device) {

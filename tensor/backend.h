@@ -18,6 +18,10 @@ struct DeviceInfo {
   bool simulated = false;        // timings on a simulated device are meaningless
 };
 
+struct DeviceMemory {
+  size_t free = 0, total = 0;  // bytes
+};
+
 // Work that a device has recorded.
 class RecordedWork {
  public:
@@ -49,9 +53,10 @@ struct Backend {
   int (*device_count)();                  // devices that kernels can run on; 0 if the build or the machine has none
   std::string (*why_none)();  // why there is none, phrased as the end of a sentence: "this build has no CUDA; …"
   DeviceInfo (*device_info)(int device);
+  DeviceMemory (*memory)(int device);
 
   // allocate() returns memory aligned to at least 64 bytes, or nullptr if there is not enough. release() waits for the
-  // work that uses the memory.
+  // work that uses the memory; it does not throw: an error of that work is thrown by the thread's next call.
   void* (*allocate)(size_t bytes, int device);
   void (*release)(void* data, int device);
   // Copies bytes between two devices, either of which may be the host, after everything launched before. When copy()
@@ -65,8 +70,11 @@ struct Backend {
   bool (*exact)();
   void (*set_exact)(bool on);
 
+  // Whether record() can be used: not on the CPU, and not under POLICYGRAD_CUDA_SYNC=1, where launches wait for their
+  // kernels.
+  bool (*records)();
   // These three throw Error on the CPU, where kernels run immediately. They and synchronize() mean the device
-  // that this thread works with.
+  // that this thread works with; what they return stays with that device.
   std::unique_ptr<RecordedWork> (*record)(const std::function<void()>& work);
   std::unique_ptr<AsyncCopy> (*async_copy)(size_t bytes);
   std::unique_ptr<DeviceEvent> (*record_event)();
@@ -81,14 +89,19 @@ class Graph {
  public:
   // Runs `work` once. Its kernels and its copies between device memory are recorded instead of executed; everything
   // else it does is done now and not on replay. All of `work` must have run before, because matrix products choose
-  // their algorithm on their first run. Memory allocated during the recording stays with the graph. Error if `work`
+  // their algorithm on their first run. Memory allocated during the recording stays with the graph. If the device is
+  // full, idle memory is released (release_idle_memory) and `work` runs once more from the beginning. Error if `work`
   // waits for the device or reads from it.
   Graph(Device device, const std::function<void()>& work);
   void replay() const { recorded_->launch(); }
 
  private:
-  PrivatePool pool_;
+  void record(Device device, const std::function<void()>& work);
+
+  std::unique_ptr<PrivatePool> pool_;
   std::unique_ptr<RecordedWork> recorded_;
 };
+// The graphs that this process has recorded, on all devices.
+int64_t graphs_recorded();
 
 }  // namespace pg

@@ -45,6 +45,10 @@ double attention_flops(const View& q, const View& k, bool causal) {
 double flops_of(const View&, const View&, const View& q, const View& k, const View&, const AttentionArgs& args) {
   return attention_flops(q, k, args.causal);
 }
+double flops_of(const View&, const View&, const View& q, const View& k, const View&, const View&, const View&,
+                const View&, const AttentionArgs& args) {
+  return attention_flops(q, k, args.causal);
+}
 // Backward computes the scores again: five matrix products instead of two.
 double flops_of(const View&, const View&, const View&, const View&, const View&, const View&, const View& q,
                 const View& k, const View&, const AttentionArgs& args, double) {

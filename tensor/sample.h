@@ -13,6 +13,8 @@ struct SampleOptions {
   int64_t top_k = 0;       // keep the k largest logits and those equal to the k-th; 0: all
   double top_p = 1;        // keep the smallest set of most probable tokens whose mass reaches p, in (0, 1]; 1: all
   double min_p = 0;        // keep tokens with at least min_p times the probability of the most probable, in [0, 1]
+
+  bool operator==(const SampleOptions&) const = default;
 };
 
 // Error naming the option that is out of range.

@@ -14,6 +14,7 @@
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tensor/poison.h"
+#include "tensor/reclaim.h"
 
 #ifndef __has_feature  // clang only
 #define __has_feature(feature) 0
@@ -56,17 +57,20 @@ SizeClass size_class(size_t bytes) {
 // The free blocks of one thread on one device. A block goes back to the pool that it came from: directly on the pool's
 // own thread, otherwise through `returned`, which the owner empties before it requests more from the system. A pool
 // whose thread has ended keeps no blocks: it releases each block that still comes back, and destroys itself with the
-// last one. A block of device memory may be reused while kernels still use it, because all kernels of a device
-// run in one stream, in order; events order the collectives in another stream with it.
+// last one, as a private pool does whose owner is gone. A block of device memory may be reused while kernels still use
+// it, because all kernels of a device run in one stream, in order; events order the collectives in another stream with
+// it.
 struct Pool {
   Pool(Device device, Pool* home) : device(device), home(home ? home : this) {
-    if (home) ++home->private_pools;
+    if (!home) return;
+    const std::lock_guard lock(home->mutex);
+    home->private_pools.push_back(this);
   }
   const Device device;
   Pool* const home;        // the thread's usual pool (this, unless private); it counts memory from the system
   bool abandoned = false;  // the private pool's owner is gone: destroyed when all blocks have come back
+  bool ran_out = false;    // a request has failed
   size_t live = 0;         // blocks held by tensors
-  int private_pools = 0;   // number of private pools whose home this is
   std::array<std::vector<Storage*>, kSmallClasses + 8 * (64 - kSmallOctave)> free;
   MemoryStats stats;
 
@@ -74,6 +78,7 @@ struct Pool {
   // other threads may also access everything above.
   std::mutex mutex;
   std::vector<Storage*> returned;
+  std::vector<Pool*> private_pools;  // whose home this is
   std::atomic<bool> any_returned{false};
   bool orphaned = false;
 
@@ -106,12 +111,18 @@ struct Pool {
 
   void* from_system(size_t bytes) {
     void* data = try_system(bytes);
-    if (!data) {
-      release_unused();
+    if (!data && !recording()) {
+      home->release_idle();
       data = try_system(bytes);
-      check(data != nullptr,
-            "out of memory on {}: {} bytes requested, {} in use by tensors; a smaller batch or context needs less",
-            to_string(device), bytes, system_stats().in_use);
+    }
+    if (!data && !recording()) {
+      call_reclaimers(device);  // last, because what they free takes time to make again
+      home->release_idle();
+      data = try_system(bytes);
+    }
+    if (!data) {
+      ran_out = true;
+      fail_full(bytes);
     }
     system_stats().reserved += bytes;
     ++system_stats().system_calls;
@@ -123,8 +134,11 @@ struct Pool {
   // Called on the pool's own thread.
   void give_back(Storage* block) {
     leave(block);
-    free[size_class(block->bytes).index].push_back(block);
-    if (abandoned && live == 0) destroy();
+    if (!abandoned || recording()) return free[size_class(block->bytes).index].push_back(block);
+    to_system(block);
+    if (live > 0) return;
+    const std::lock_guard lock(home->mutex);
+    destroy();
   }
 
   // Called on any other thread, or after the pool's own thread has ended.
@@ -170,9 +184,12 @@ struct Pool {
   // For a private pool, called when its owner is destroyed.
   void abandon() {
     Pool& h = *home;
-    if (is_own_thread()) h.collect_returned();
+    const bool own = is_own_thread();
+    if (own) h.collect_returned();
     std::unique_lock lock(h.mutex);
     abandoned = true;
+    if (own && recording()) return;
+    if (own) release_unused();
     if (live == 0) destroy();
     if (h.orphaned) h.destroy_orphan(std::move(lock));
   }
@@ -184,7 +201,28 @@ struct Pool {
     }
   }
 
+  // For a home pool, called on its own thread: returns to the system what no tensor and no graph needs. The free blocks
+  // of a private pool that has an owner are not idle: a graph that is replayed writes to them.
+  void release_idle() {
+    collect_returned();
+    release_unused();
+    release_abandoned();
+  }
+  // For a home pool, called on its own thread.
+  void release_abandoned() {
+    const std::lock_guard lock(mutex);
+    for (size_t i = private_pools.size(); i-- > 0;) {
+      Pool* p = private_pools[i];
+      if (!p->abandoned) continue;
+      p->release_unused();
+      if (p->live == 0) p->destroy();
+    }
+  }
+
   bool is_own_thread() const;
+  // Whether this thread allocates from a private pool of this pool's device now, which it does while it records a
+  // graph. The device must not be waited for then, and to return memory to the system waits for it.
+  bool recording() const;
 
  private:
   void leave(Storage* block) {
@@ -198,19 +236,37 @@ struct Pool {
     if (on_cpu()) {
       ASAN_UNPOISON_MEMORY_REGION(block->data, block->bytes);
     }
-    try {
-      backend(device).release(block->data, device.index);
-    } catch (const Error&) {  // a driver that is shutting down has released everything
-    }
+    backend(device).release(block->data, device.index);
     delete block;
   }
   void destroy() {  // called for a private pool whose blocks have all come back
     release_unused();
-    --home->private_pools;
+    std::erase(home->private_pools, this);
     delete this;
   }
+  size_t unused_bytes() const {
+    size_t bytes = 0;
+    for (const auto& list : free) {
+      for (const Storage* block : list) bytes += block->bytes;
+    }
+    return bytes;
+  }
+  [[noreturn]] void fail_full(size_t bytes) const {
+    const DeviceMemory memory = backend(device).memory(device.index);
+    size_t used = home->stats.in_use, kept = 0;
+    const std::lock_guard lock(home->mutex);
+    for (const Pool* p : home->private_pools) {
+      used += p->stats.in_use;
+      if (!p->abandoned) kept += p->unused_bytes();
+    }
+    const char* when = this == home ? "" : " while a graph is recorded";
+    fail(
+        "out of memory on {}{}: {} bytes requested, {} of {} are free; this thread's pools hold {}: {} in tensors, {} "
+        "that graphs write to; a smaller batch or context needs less",
+        to_string(device), when, bytes, memory.free, memory.total, home->stats.reserved, used, kept);
+  }
   void destroy_orphan(std::unique_lock<std::mutex> lock) {
-    if (live > 0 || private_pools > 0) return;
+    if (live > 0 || !private_pools.empty()) return;
     lock.unlock();
     delete this;
   }
@@ -269,14 +325,19 @@ bool Pool::is_own_thread() const {
   const Usual* u = slot(device);
   return u && u->pool == home;
 }
+bool Pool::recording() const { return slot(device)->current != home; }
 
 PrivatePool::PrivatePool(Device device) : pool_(new Pool(device, usual(device).pool)) {}
 PrivatePool::~PrivatePool() { pool_->abandon(); }
+bool PrivatePool::ran_out() const { return pool_->ran_out; }
 
 PrivatePool::Use::Use(PrivatePool& pool) : current_(usual(pool.pool_->device).current), before_(current_) {
   current_ = pool.pool_;
 }
-PrivatePool::Use::~Use() { current_ = before_; }
+PrivatePool::Use::~Use() {
+  current_ = before_;
+  if (before_ == before_->home) before_->release_abandoned();
+}
 
 void Storage::release(Storage* block) {
   if (!block->pool) return block->free(block);
@@ -307,6 +368,10 @@ void reset_peak_memory(Device device) {
   MemoryStats& stats = settled(device).stats;
   stats.peak = stats.in_use;
 }
-void empty_cache(Device device) { settled(device).release_unused(); }
+void empty_cache(Device device) { settled(device).release_idle(); }
+void release_idle_memory(Device device) {
+  call_reclaimers(device);
+  empty_cache(device);
+}
 
 }  // namespace pg

@@ -21,19 +21,22 @@ struct Storage : RefCounted {
   static void release(Storage*);
 };
 
-// At least `bytes` bytes, 64-byte aligned, uninitialised.
+// At least `bytes` bytes, 64-byte aligned, uninitialised. If the device is full, unused blocks of this thread's pools
+// return to the system, then what its reclaimers release (reclaim.h). An Error says what holds the memory if that is
+// not enough.
 Ref<Storage> allocate(size_t bytes, Device device);
 
 // A pool separate from the thread's usual one. No other allocation takes its blocks, because the addresses in a
-// captured graph must stay valid. The memory returns to the system when the pool is destroyed, or with its last tensor
-// if that is released later.
+// captured graph must stay valid. The memory returns to the system when the pool is destroyed; what tensors still hold
+// then, with each of them.
 class PrivatePool {
  public:
   explicit PrivatePool(Device device);
   ~PrivatePool();
   PrivatePool(const PrivatePool&) = delete;
 
-  // While a Use exists, this thread's allocations on that device come from the pool.
+  // While a Use exists, this thread's allocations on that device come from the pool, and no memory of the device
+  // returns to the system, because that waits for the device.
   class Use {
    public:
     explicit Use(PrivatePool& pool);
@@ -44,6 +47,8 @@ class PrivatePool {
     Pool*& current_;
     Pool* before_;
   };
+  // Whether a request failed because the device is full.
+  bool ran_out() const;
 
  private:
   Pool* pool_;
@@ -62,5 +67,7 @@ MemoryStats memory_stats(Device device = {});
 void reset_peak_memory(Device device = {});
 // Returns unused blocks to the system.
 void empty_cache(Device device = {});
+// Has this thread's reclaimers (reclaim.h) release what they hold, and returns all unused blocks to the system.
+void release_idle_memory(Device device);
 
 }  // namespace pg

@@ -108,11 +108,20 @@ Tensor Tensor::to(DType dtype) const {
   kernels(device()).copy(t, view());
   return t;
 }
+
+namespace {
+// Both are contiguous, of equal shape and dtype, on different devices.
+void copy_between_devices(const Tensor& to, const Tensor& from) {
+  backend(to.device().on_host() ? from.device() : to.device())
+      .copy(to.view().data, to.device(), from.view().data, from.device(),
+            static_cast<size_t>(to.numel()) * size_of(to.dtype()));
+}
+}  // namespace
+
 Tensor Tensor::to(Device target) const {
   if (!defined() || target == device()) return detach();
-  const Tensor from = contiguous_copy(), t = empty(shape_, dtype_, target);
-  backend(target.on_host() ? device() : target)
-      .copy(t.view().data, target, from.view().data, device(), static_cast<size_t>(numel()) * size_of(dtype_));
+  const Tensor t = empty(shape_, dtype_, target);
+  copy_between_devices(t, contiguous_copy());
   return t;
 }
 
@@ -147,6 +156,11 @@ void Tensor::copy_from(const Tensor& source) const {
         "copy_from: the destination {} repeats its elements along dim {} (a view made by expand); write to the tensor "
         "that was expanded",
         shape_, d);
+  }
+  if (source.device() != device() && source.dtype() == dtype_ && source.shape() == shape_ && contiguous() &&
+      source.contiguous()) {
+    count_write();
+    return copy_between_devices(*this, source);
   }
   Tensor from = source.to(device()).view_expand(shape_);
   if (overlap(*this, from)) from = from.clone();

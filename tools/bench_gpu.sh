@@ -94,7 +94,10 @@ do_build() {
   tail -n 30 "$results/build.log"
   return 1
 }
-do_tests() {
+do_tests() { # first with launches that wait for their kernels, so that an error names its kernel
+  limited 180 tests_sync.log env POLICYGRAD_CUDA_SYNC=1 $build/cuda_tests --durations yes
+  say "cuda_tests, each kernel waited for: $(grep -E '^[0-9]+ passed' "$results/tests_sync.log" || echo 'did not end')"
+  grep -E 'CUDA says|FAILED:' "$results/tests_sync.log" | head -n 20 | tee -a "$summary"
   limited 180 tests.log $build/cuda_tests --durations yes
   say "cuda_tests: $(grep -E '^[0-9]+ passed' "$results/tests.log" || echo 'did not end')"
   grep -E '^skipped:|FAILED:' "$results/tests.log" | head -n 20 | tee -a "$summary"

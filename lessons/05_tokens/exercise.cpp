@@ -38,8 +38,8 @@ std::vector<int32_t> merge_pair(const std::vector<int32_t>& ids, int32_t left, i
 //      a run of one kind, with the one space (' ') before it if there is one
 //   5. a run of white space; if something follows it, without its last
 //     character, if that leaves any
-// White space is ' ' and '\t' '\n' '\v' '\f' '\r'. Bytes from 128 on (é, 猫) are
-// taken for letters here.
+// White space is ' ' and '\t' '\n' '\v' '\f' '\r'. Bytes from 128 on (é, 猫)
+// are taken for letters here.
 std::vector<std::string_view> split(std::string_view text, std::string_view special) {
   // Yours, in place of the next line.
   TODO("05.3 split");

@@ -320,7 +320,7 @@ const kit::Mutants<Impl> mutants = {
     {"loss_token_mean", "06.2", "divide by the episodes", wrong_loss<loss_token_mean>},
     {"loss_whitened", "06.2", "take them as they are", wrong_loss<loss_whitened>},
     {"return_across_rows", "06.3", "an episode of its own", wrong_return<return_across_rows>},
-    {"return_divided", "06.3", "do not divide by", wrong_return<return_divided>},
+    {"return_divided", "06.3", "a division by zero", wrong_return<return_divided>},
     {"return_from_start", "06.3", "distance from the start", wrong_return<return_from_start>},
     {"return_in_place", "06.3", "work on a clone", wrong_return<return_in_place>},
     {"return_late", "06.3", "it comes at once", wrong_return<return_late>},

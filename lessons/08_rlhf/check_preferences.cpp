@@ -146,10 +146,10 @@ void compare_dpo(Grader& g, const Impl& impl, const std::string& input, Pairs p,
            {"the sign of Δ: this makes the rejected response likelier", of([&](size_t i) { return -b * delta(i); })},
            {"the reference is not used: before the first step the loss is ln 2 for every pair",
             of([&](size_t i) { return b * (p.c[i] - p.r[i]); })},
-           {"the reference's log-probabilities are added",
+           {"the reference's log-probabilities are added, or the two references are exchanged: c = chosen - "
+            "ref_chosen, "
+            "r = rejected - ref_rejected",
             of([&](size_t i) { return b * ((p.c[i] + p.rc[i]) - (p.r[i] + p.rr[i])); })},
-           {"the two references are exchanged: c = chosen - ref_chosen, r = rejected - ref_rejected",
-            of([&](size_t i) { return b * ((p.c[i] - p.rr[i]) - (p.r[i] - p.rc[i])); })},
            {"c and r are added; Δ = c - r", of([&](size_t i) { return b * (c(i) + r(i)); })},
            {"only the chosen response is used; Δ = c - r", of([&](size_t i) { return b * c(i); })},
            {"β is forgotten", of([&](size_t i) { return delta(i); })},

@@ -79,13 +79,15 @@ Value gradient(DType dtype, const std::vector<const Response*>& responses, const
     all.insert(all.end(), r.tokens.begin(), r.tokens.end());
     const auto count = static_cast<int64_t>(all.size());
     const Tensor logits = policy(Tensor::from(all, {1, count}));
+    Tensor total;
     for (size_t t = 0; t < r.tokens.size(); ++t) {
       if (r.chosen[t] == 0) continue;
       const Tensor scores = select(select(logits, 1, static_cast<int64_t>(r.prompt.size() + t) - 1), 0, 0);
       const Tensor norm = logsumexp(scores);
       const Tensor log_p = select(scores, 0, r.tokens[t]) - (normaliser ? norm : norm.detach());
-      backward(log_p * weight[b]);
+      total = total.defined() ? total + log_p : log_p;
     }
+    if (total.defined()) backward(total * weight[b]);
   }
   return policy.wte.weight.grad();
 }

@@ -1,5 +1,6 @@
 #pragma once
 // The arguments of a call, whatever their types: what saboteurs ask of them, and copies that outlive the call.
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,6 +67,10 @@ inline constexpr bool kText = std::is_same_v<T, std::string> || std::is_same_v<T
 template <class T>
 inline constexpr bool kWritable = std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
 
+template <class T>
+struct IsArray : std::false_type {};
+template <class T, size_t n>
+struct IsArray<std::array<T, n>> : std::true_type {};
 template <class T>
 struct IsOptional : std::false_type {};
 template <class T>
@@ -150,7 +155,7 @@ constexpr bool owns() {
   if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, Tensor> || std::is_same_v<T, Dims> ||
                 std::is_same_v<T, std::string>) {
     return true;
-  } else if constexpr (detail::IsVector<T>::value || detail::IsOptional<T>::value) {
+  } else if constexpr (detail::IsVector<T>::value || detail::IsOptional<T>::value || detail::IsArray<T>::value) {
     return owns<typename T::value_type>();
   } else {
     return []<class... Parts>(std::type_identity<std::tuple<Parts...>>) {

@@ -33,12 +33,16 @@ concept TupleLike = requires {
   std::tuple_size<T>::value;
 };
 
-// References to the parts of x: the fields of a plain struct, or the elements of a tuple. () for every other type.
+// References to the parts of x: the fields of a plain struct, or the elements of a tuple or array of at most
+// kMostFields. () for every other type.
 template <class T>
 auto parts_of(T& x) {
   using Plain = std::remove_const_t<T>;
   if constexpr (TupleLike<Plain>) {
-    return std::apply([](auto&... part) { return std::tie(part...); }, x);
+    if constexpr (std::tuple_size_v < Plain >> kMostFields)
+      return std::tie();
+    else
+      return std::apply([](auto&... part) { return std::tie(part...); }, x);
   } else if constexpr (std::is_aggregate_v<Plain> && std::is_class_v<Plain>) {
     constexpr size_t n = field_count<Plain>();
     if constexpr (n == 1) {

@@ -54,6 +54,7 @@ std::string to_text(const Node& node) {
   if (node.kind == Kind::group) text = std::string("group") + node.open + node.close;
   if (node.kind == Kind::matrix) text += " of " + node.number.get_str() + " columns";
   for (const auto& relation : node.relations) text += " " + relation;
+  if (!node.unit.empty() && node.unit.size != 1) text += fmt::format(" {}", node.unit.size.get_str());
   for (const auto& [dimension, exponent] : node.unit.dims) text += fmt::format(" {}^{}", dimension, exponent);
   for (const Node& child : node.children) text.append(" ").append(to_text(child));
   return node.children.empty() && node.unit.empty() ? text : fmt::format("({})", text);

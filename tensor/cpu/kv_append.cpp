@@ -1,4 +1,4 @@
-// Copies new keys and values to their positions in a KV cache.
+// Copies new keys and values to their positions in a KV cache; attention that does so first.
 #include <cstring>
 
 #include "tensor/base/parallel.h"
@@ -23,6 +23,12 @@ void kv_append(const View& k, const View& v, const View& new_k, const View& new_
                    }
                  }
                });
+}
+
+void attention_append(const View& out, const View& lse, const View& q, const View& k, const View& v, const View& new_k,
+                      const View& new_v, const View& starts, const AttentionArgs& args) {
+  kv_append(k, v, new_k, new_v, starts);
+  attention(out, lse, q, k, v, args);
 }
 
 }  // namespace pg::cpu

@@ -8,10 +8,11 @@ namespace {
 
 constexpr int64_t kColumns = 128;  // columns per task for the gradients of the weights
 
-// Calls f(r, row, n) for the rows of x or, with a residual, of x + residual, which is written to `sum`.
+// Calls f(r, row, n) for the rows of x or, with a residual, of x + residual, which is written to `sum`; f gets it as it
+// is stored there, rounded if it is bf16.
 template <class T, class F>
 void for_sums(const View& x, const View& residual, const View& sum, F f) {
-  const InRows<T> in(x, 0), added(residual, 1);
+  const InRows<T> in(x, 0), added(residual, 1), stored(sum, 3);
   const OutRows<T> sums(sum, 3);
   const int64_t n = in.size;
   parallel_for(in.count, row_grain(n, kGrain), [&](int64_t begin, int64_t end) {
@@ -22,11 +23,13 @@ void for_sums(const View& x, const View& residual, const View& sum, F f) {
         continue;
       }
       const T* add = added[r];
-      const auto total = sums.row(r, false);
-      T* to = total;
-      for_vectors<T>(
-          n, [=](int64_t i, int64_t m) { store_lanes(to + i, load_lanes(row + i, m) + load_lanes(add + i, m), m); });
-      f(r, to, n);
+      {
+        const auto total = sums.row(r, false);
+        T* to = total;
+        for_vectors<T>(
+            n, [=](int64_t i, int64_t m) { store_lanes(to + i, load_lanes(row + i, m) + load_lanes(add + i, m), m); });
+      }
+      f(r, stored[r], n);
     }
   });
 }

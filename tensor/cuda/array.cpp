@@ -17,4 +17,8 @@ namespace pg::cuda {
   fail("cuda: a graph cannot hold a copy from or to the CPU; move the data before or after it is recorded");
 }
 
+[[noreturn]] void fail_record() {
+  fail("cuda: a graph cannot be recorded under POLICYGRAD_CUDA_SYNC=1, where each launch waits for its kernel");
+}
+
 }  // namespace pg::cuda

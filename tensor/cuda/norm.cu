@@ -9,7 +9,15 @@
 namespace pg::cuda {
 namespace {
 
-// Layer norm and, without `mean`, RMS norm. With `residual` it normalises x + residual and writes that to `sum`. The
+// x as an element of type R stores it.
+template <class R, class T>
+__device__ __forceinline__ T as_stored(T x) {
+  R element;
+  store(&element, x);
+  return load<T>(&element);
+}
+
+// Layer norm and, without `mean`, RMS norm. With `residual` it normalises x + residual, as it is stored in `sum`. The
 // squared differences from the mean are summed, so that a large mean does not cost precision. residual, sum, mean, w
 // and b may be null.
 template <class Group, class T, class R, class S>
@@ -27,7 +35,7 @@ __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R>
       if (!added) return;
       T more[N];
       load_chunk(more, added, i, n, T(0));
-      for (int j = 0; j < N; ++j) v[j] += more[j];
+      for (int j = 0; j < N; ++j) v[j] = i + j < n ? as_stored<R>(v[j] + more[j]) : centre;
     };
     if (mean) {
       T total = 0;
@@ -52,7 +60,7 @@ __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R>
       vector_load(v, from + i);
       if (added) {
         vector_load(other, added + i);
-        for (int j = 0; j < K; ++j) v[j] += other[j];
+        for (int j = 0; j < K; ++j) v[j] = as_stored<R>(v[j] + other[j]);
         vector_store(to_sum + i, v);
       }
       for (int j = 0; j < K; ++j) v[j] = (v[j] - centre) * scale;

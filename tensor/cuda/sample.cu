@@ -62,43 +62,67 @@ __device__ auto threshold(const S* row, int64_t n, T target, Weight weight) {
 }
 
 // The first i at which the running sum of weight(i, x) exceeds fraction·(total weight) + offset; the last i with a
-// positive weight if there is none because of rounding; -1 if no weight is positive.
+// positive weight if there is none because of rounding; -1 if no weight is positive. A warp sums a part of the row, in
+// strips in which each lane reads 16 bytes; the first warp then walks through the strips of the part that contains i.
 template <class S, class T, class Weight>
 __device__ int64_t first_past(const S* row, int64_t n, T fraction, T offset, Weight weight) {
+  constexpr int N = kChunk<S>, kStrip = kWarp * N;
   __shared__ T mass[kWarps];
   __shared__ int64_t result;
   const int lane = static_cast<int>(threadIdx.x % kWarp), warp = static_cast<int>(threadIdx.x / kWarp);
-  const int64_t length = (n + kWarps - 1) / kWarps, begin = std::min(n, warp * length);
-  T sum = 0;
-  for (int64_t i = begin + lane; i < std::min(n, begin + length); i += kWarp) sum += weight(i, load<T>(row + i));
+  const int64_t strips = (n + kStrip - 1) / kStrip, length = (strips + kWarps - 1) / kWarps * kStrip;
+  // The weights of elements [i, i + N), 0 past the end; returns their sum.
+  const auto weigh = [&](T(&w)[N], int64_t i) {
+    T x[N] = {}, total = 0;
+    if (i < n) load_chunk(x, row, i, n, -std::numeric_limits<T>::infinity());
+    for (int j = 0; j < N; ++j) {
+      w[j] = i + j < n ? weight(i + j, x[j]) : T(0);
+      total += w[j];
+    }
+    return total;
+  };
+  const int64_t begin = warp * length, end = std::min(n, begin + length);
+  T w[N], sum = 0;
+  for (int64_t i = begin + lane * N; i < end; i += kStrip) sum += weigh(w, i);
   for (int step = kWarp / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
   __syncthreads();  // other threads may still be reading the previous call's result
   if (lane == 0) mass[warp] = sum;
   __syncthreads();
   if (warp == 0) {
     T total = 0;
-    for (int w = 0; w < kWarps; ++w) total += mass[w];
+    for (int k = 0; k < kWarps; ++k) total += mass[k];
     const T target = fraction * total + offset;
     T before = 0;
     int part = -1;
-    for (int w = 0; w < kWarps; ++w) {
-      if (mass[w] == 0) continue;
+    for (int k = 0; k < kWarps; ++k) {
+      if (mass[k] == 0) continue;
       if (part >= 0) before += mass[part];
-      part = w;
-      if (before + mass[w] > target) break;
+      part = k;
+      if (before + mass[k] > target) break;
     }
     int64_t found = -1;
-    for (int64_t first = part < 0 ? n : part * length, i = first; i < std::min(n, first + length); i += kWarp) {
-      const int64_t mine = i + lane;
-      const T w = mine < std::min(n, first + length) ? weight(mine, load<T>(row + mine)) : T(0);
-      T running = w;
+    for (int64_t i = part < 0 ? n : part * length, stop = std::min(n, i + length); i < stop; i += kStrip) {
+      const T own = weigh(w, i + lane * N);
+      T running = own;
       for (int step = 1; step < kWarp; step *= 2) {
         const T other = __shfl_up_sync(0xffffffffu, running, step);
         if (lane >= step) running += other;
       }
-      const unsigned heavy = __ballot_sync(0xffffffffu, w > 0);
-      const unsigned past = __ballot_sync(0xffffffffu, w > 0 && before + running > target);
-      if (heavy) found = i + (past ? __ffs(past) - 1 : 31 - __clz(heavy));
+      const unsigned heavy = __ballot_sync(0xffffffffu, own > 0);
+      const unsigned past = __ballot_sync(0xffffffffu, own > 0 && before + running > target);
+      if (heavy) {
+        // The element is in this lane's chunk.
+        const int from = past ? __ffs(static_cast<int>(past)) - 1 : 31 - __clz(static_cast<int>(heavy));
+        const T behind = __shfl_up_sync(0xffffffffu, running, 1);
+        T reached = lane == 0 ? before : before + behind;
+        int at = -1;
+        for (int j = 0; j < N; ++j) {
+          if (!(w[j] > 0) || (at >= 0 && past && reached > target)) continue;
+          at = j;
+          reached += w[j];
+        }
+        found = i + from * N + __shfl_sync(0xffffffffu, at, from);
+      }
       if (past) break;
       before += __shfl_sync(0xffffffffu, running, kWarp - 1);
     }

@@ -5,13 +5,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
 
 #include "tensor/base/error.h"
 #include "tensor/sim/memory.h"
+#include "tensor/sim/pinned.h"
 #include "tensor/sim/shared.h"
+#include "tensor/sim/sim.h"
 #include "tensor/sim/stream.h"
+#include "tensor/sim/symbols.h"
 
 using namespace pg::sim;
 
@@ -32,6 +39,9 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {cudaErrorIllegalState, "cudaErrorIllegalState", "the operation cannot be performed in the present state"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
+    {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
      "operation not permitted when stream is capturing"},
     {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
@@ -55,6 +65,7 @@ cudaError_t allocate_for(void** memory, size_t bytes, MemoryKind kind) {
   if (!memory) return remember(cudaErrorInvalidValue);
   *memory = nullptr;
   if (const auto error = check_process()) return error;
+  if (const auto error = seen_fault()) return error;
   if (kind == MemoryKind::device) {
     if (const auto error = forbid_while_capturing()) return error;
   }
@@ -66,12 +77,14 @@ cudaError_t allocate_for(void** memory, size_t bytes, MemoryKind kind) {
 cudaError_t free_of(void* memory, MemoryKind kind) {
   if (!memory) return cudaSuccess;
   if (const auto error = forbid_while_capturing()) return error;
+  const Allocation found = find_allocation(reinterpret_cast<uintptr_t>(memory));
   const int before = current;  // as on the GPU, the call waits for the device of the memory
-  current = find_allocation(reinterpret_cast<uintptr_t>(memory)).device;
-  cudaDeviceSynchronize();
+  current = found.device;
+  const cudaError_t fault = cudaDeviceSynchronize();
   current = before;
+  forget_pinned_memory(found.begin, found.size);
   release(memory, kind);
-  return cudaSuccess;
+  return fault;
 }
 
 void use(const void* pointer, size_t bytes, bool write) {
@@ -86,11 +99,21 @@ void use(const void* pointer, size_t bytes, bool write) {
 bool to_device(cudaMemcpyKind kind) { return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice; }
 bool from_device(cudaMemcpyKind kind) { return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice; }
 
+std::atomic<uint64_t> pinned_copies{0}, pageable_copies{0};
+
+void count_copy(const void* to, const void* from) {
+  const auto memory = [](const void* p) { return find_allocation(reinterpret_cast<uintptr_t>(p)); };
+  const auto on_device = [](const Allocation& a) { return a.size > 0 && a.kind == MemoryKind::device; };
+  if (!on_device(memory(to)) || on_device(memory(from))) return;
+  ++(memory(from).size > 0 ? pinned_copies : pageable_copies);
+}
+
 void copy(const char* name, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   const auto known = [](const void* p) { return find_allocation(reinterpret_cast<uintptr_t>(p)).size > 0; };
   if (to_device(kind) || known(to)) require_allocated(fmt::format("{}, destination", name).c_str(), to, bytes);
   if (from_device(kind) || known(from)) require_allocated(fmt::format("{}, source", name).c_str(), from, bytes);
   std::memmove(to, from, bytes);
+  count_copy(to, from);
   use(from, bytes, false);
   use(to, bytes, true);
 }
@@ -126,7 +149,7 @@ cudaError_t cudaSetDevice(int device) {
   if (const auto error = check_process()) return error;
   if (device < 0 || device >= kDevices) return remember(cudaErrorInvalidDevice);
   current = device;
-  return cudaSuccess;
+  return seen_fault();
 }
 cudaError_t cudaGetDevice(int* device) {
   *device = current;
@@ -175,6 +198,16 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   return remember(cudaErrorInvalidValue);
 }
 
+cudaError_t cudaFuncGetName(const char** name, const void* function) {
+  static std::mutex mutex;
+  static auto& names = *new std::map<const void*, std::string>;
+  std::lock_guard lock(mutex);
+  std::string& text = names[function];
+  if (text.empty()) text = function_name(function);
+  *name = text.c_str();
+  return cudaSuccess;
+}
+
 cudaError_t cudaMalloc(void** memory, size_t bytes) { return allocate_for(memory, bytes, MemoryKind::device); }
 cudaError_t cudaFree(void* memory) { return free_of(memory, MemoryKind::device); }
 cudaError_t cudaMallocHost(void** memory, size_t bytes) { return allocate_for(memory, bytes, MemoryKind::pinned); }
@@ -182,7 +215,7 @@ cudaError_t cudaFreeHost(void* memory) { return free_of(memory, MemoryKind::pinn
 
 cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
   *total = device_bytes();
-  *available = *total - std::min(*total, allocated_bytes());
+  *available = *total - std::min(*total, allocated_bytes(current));
   return cudaSuccess;
 }
 
@@ -205,6 +238,8 @@ cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
 namespace pg::sim {
 
 int current_device() { return current; }
+
+CopiesToDevice copies_to_device() { return {pinned_copies, pageable_copies}; }
 
 cudaError_t copy_to_symbol(void* symbol, size_t size, const void* from, size_t bytes, size_t offset) {
   if (offset > size || bytes > size - offset) return remember(cudaErrorInvalidValue);

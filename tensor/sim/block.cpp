@@ -301,7 +301,9 @@ void Block::fail_stuck() {
                              name_of(threads_[waiting].meeting), absent, whereabouts(absent))};
 }
 
-void Block::on_access(uintptr_t address, size_t bytes, uint8_t kind, const void* pc) {
+void Block::on_access(uintptr_t address, size_t bytes, size_t alignment, uint8_t kind, const void* pc) {
+  if (address & (alignment - 1)) [[unlikely]]
+    checker_.misaligned({address, bytes, kind, pc, current_}, alignment);
   const uintptr_t offset = address - reinterpret_cast<uintptr_t>(stacks_);
   if (offset < kMaxThreads * kStackBytes) {
     if (static_cast<int>(offset / kStackBytes) != threads_[current_].stack)

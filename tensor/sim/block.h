@@ -33,7 +33,8 @@ class Block {
   // For the running thread:
   uint64_t meet(Meeting meeting, unsigned mask, uint64_t value, int source, const void* pc);
   [[noreturn]] void stop(const void* pc, std::string text);
-  void on_access(uintptr_t address, size_t bytes, uint8_t kind, const void* pc);
+  // `alignment`: the power of two that the address must be a multiple of; 1 if the type of the access promises none.
+  void on_access(uintptr_t address, size_t bytes, size_t alignment, uint8_t kind, const void* pc);
   // A read or write by an instruction that can access only shared memory; `name` is the name of the instruction.
   void on_shared_access(const char* name, uintptr_t address, size_t bytes, uint8_t kind, const void* pc);
   void begin_copy(uintptr_t to, uintptr_t from, size_t bytes, size_t zeros, const void* pc);  // cp.async

@@ -167,6 +167,20 @@ void Checker::check_global(const Access& access) {
   });
 }
 
+void Checker::misaligned(const Access& access, size_t alignment) const {
+  size_t position = 0;
+  const auto shared = shared_.locate(access.address, access.bytes, dynamic_bytes_, &position);
+  const Allocation found = find_allocation(access.address);
+  std::string location = fmt::format("address {:#x}", access.address);
+  if (found.size)
+    location = fmt::format("byte {} of a device allocation of {} bytes", access.address - found.begin, found.size);
+  if (shared == SharedMemory::Where::inside) location = shared_.describe(position, dynamic_bytes_);
+  stop(access.pc, fmt::format("misaligned address: {} {} bytes at {}, {} bytes past a multiple of {}; a GPU accesses a "
+                              "type of {} bytes only at multiples of {}",
+                              verb(access.kind), access.bytes, location, access.address % alignment, alignment,
+                              access.bytes, alignment));
+}
+
 void Checker::out_of_bounds(const Access& access) {
   const Allocation found = find_allocation(access.address);
   if (found.size) {

@@ -38,6 +38,8 @@ class Checker {
   // The kind of memory that is accessed; Space::none for a thread's own variables, constants and arguments. Stops the
   // kernel if it is out of bounds.
   Space locate(const Access& access, size_t* shared_position);
+  // Stops the kernel because the address is no multiple of `alignment`.
+  [[noreturn]] void misaligned(const Access& access, size_t alignment) const;
   // Stop the kernel if the access races. A read of bytes that no thread has written is kept in unwritten(): if another
   // thread writes there before the next barrier, the error is the race.
   void check_shared(const Access& access, size_t position);

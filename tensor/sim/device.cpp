@@ -17,7 +17,7 @@ int barrier(Meeting meeting, int predicate, const void* pc) {
 // Reports one access by an atomic function that the .cu file calls at `pc`.
 void see(void* address, size_t bytes, const void* pc) {
   if (pg::sim::observed_block)
-    pg::sim::observed_block->on_access(reinterpret_cast<uintptr_t>(address), bytes, pg::sim::Touch::atomic, pc);
+    pg::sim::observed_block->on_access(reinterpret_cast<uintptr_t>(address), bytes, bytes, pg::sim::Touch::atomic, pc);
 }
 
 // *address = f(*address) in one atomic step, for any type of 4 or 8 bytes. Returns the old value.
@@ -76,6 +76,8 @@ T atomicCAS(T* address, std::type_identity_t<T> compare, std::type_identity_t<T>
   __atomic_compare_exchange_n(address, &compare, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   return compare;
 }
+
+void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 // The types for which CUDA has these functions.
 template float atomicAdd(float*, float);

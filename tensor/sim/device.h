@@ -137,8 +137,8 @@ T atomicCAS(T* address, std::type_identity_t<T> compare, std::type_identity_t<T>
 // Writes of a thread become visible in order anyway, because a block's threads take turns on one host thread and blocks
 // synchronise through atomics.
 PG_SIM_INLINE void __threadfence_block() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
-PG_SIM_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-PG_SIM_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __threadfence();  // blocks run on several host threads
+PG_SIM_INLINE void __threadfence_system() { __threadfence(); }
 
 // Loads and stores with a cache hint; the simulator has no cache.
 #define PG_SIM_LOAD(Name)                  \

@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -11,6 +15,7 @@
 #include <shared_mutex>
 
 #include "tensor/base/error.h"
+#include "tensor/sim/arena.h"
 #include "tensor/sim/sim.h"
 
 namespace pg::sim {
@@ -24,7 +29,7 @@ struct Registry {
   std::map<uintptr_t, Allocation> live;
   std::map<uintptr_t, Allocation> freed;  // the latest, for messages
   uint64_t count = 0;
-  size_t device_bytes = 0;
+  std::array<size_t, kDevices> device_bytes{};
 };
 
 Registry& registry() {
@@ -39,22 +44,50 @@ size_t padded(size_t bytes) {
   return (bytes + 2 * kAlignment - 1) / kAlignment * kAlignment;
 }
 
+constexpr size_t kNoLimit = SIZE_MAX;
+
+size_t limit_of_environment() {
+  const char* text = std::getenv("POLICYGRAD_SIM_MEMORY");
+  if (!text) return kNoLimit;
+  size_t bytes = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, bytes);
+  check(error == std::errc() && stop == end, "POLICYGRAD_SIM_MEMORY: expected a number of bytes, got \"{}\"", text);
+  return bytes;
+}
+std::atomic<size_t> limit{kNoLimit};  // of the innermost DeviceLimit
+
 }  // namespace
 
+DeviceLimit::DeviceLimit(size_t bytes) : before_(limit.exchange(bytes)) {}
+DeviceLimit::~DeviceLimit() { limit = before_; }
+
 size_t device_bytes() {
-  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  static const size_t whole = std::min(limit_of_environment(), static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
+                                                                   static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+  return std::min(limit.load(), whole);
 }
 
 void* allocate(size_t bytes, MemoryKind kind, int device) {
   void* memory = nullptr;
-  if (bytes > device_bytes()) return nullptr;
-  if (posix_memalign(&memory, kAlignment, padded(bytes)) != 0) return nullptr;
-  std::memset(memory, 0xff, bytes);
   auto& all = registry();
   std::lock_guard lock(all.mutex);
+  size_t& on_device = all.device_bytes[static_cast<size_t>(device)];
+  const size_t total = device_bytes(), used = kind == MemoryKind::device ? std::min(on_device, total) : 0;
+  if (bytes > total - used) return nullptr;
+  if (kind == MemoryKind::device && protects_memory()) {
+    memory = arena_allocate(padded(bytes));
+    if (!memory) return nullptr;
+  } else if (posix_memalign(&memory, kAlignment, padded(bytes)) != 0) {
+    return nullptr;
+  }
+  {
+    const OpenArena open;
+    std::memset(memory, 0xff, bytes);
+  }
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   all.live[begin] = {begin, bytes, ++all.count, kind, device};
-  if (kind == MemoryKind::device) all.device_bytes += bytes;
+  if (kind == MemoryKind::device) on_device += bytes;
   std::erase_if(all.freed, [&](const auto& entry) {
     const Allocation& old = entry.second;
     return old.begin < begin + bytes + kAlignment && begin < old.begin + old.size + kAlignment;
@@ -71,12 +104,12 @@ void release(void* memory, MemoryKind kind) {
     check(it != all.live.end() && it->second.kind == kind,
           "{}: expected a pointer that {} returned and that is not freed yet, got {}",
           device ? "cudaFree" : "cudaFreeHost", device ? "cudaMalloc" : "cudaMallocHost", fmt::ptr(memory));
-    if (device) all.device_bytes -= it->second.size;
+    if (device) all.device_bytes[static_cast<size_t>(it->second.device)] -= it->second.size;
     if (all.freed.size() >= 1000) all.freed.clear();
     all.freed[it->first] = it->second;
     all.live.erase(it);
   }
-  std::free(memory);
+  in_arena(memory) ? arena_release(memory) : std::free(memory);
 }
 
 Allocation find_allocation(uintptr_t address) {
@@ -88,10 +121,10 @@ Allocation find_allocation(uintptr_t address) {
   return it->second.contains(address, 0) ? it->second : Allocation{};
 }
 
-size_t allocated_bytes() {
+size_t allocated_bytes(int device) {
   auto& all = registry();
   std::shared_lock lock(all.mutex);
-  return all.device_bytes;
+  return all.device_bytes[static_cast<size_t>(device)];
 }
 
 std::string describe_address(uintptr_t address) {

@@ -6,6 +6,8 @@
 
 namespace pg::sim {
 
+constexpr int kDevices = 8;
+
 enum class MemoryKind { device, pinned };
 
 struct Allocation {
@@ -19,17 +21,18 @@ struct Allocation {
   }
 };
 
-// The size of the device's memory: that of this machine.
+// The size of each device's memory: that of this machine, or what DeviceLimit or POLICYGRAD_SIM_MEMORY says.
 size_t device_bytes();
-// Memory whose bytes are 0xff: a NaN as f32, f64 and bf16, -1 as an integer. nullptr if there is not enough.
+// Memory whose bytes are 0xff: a NaN as f32, f64 and bf16, -1 as an integer. nullptr if the device, or for pinned
+// memory this machine, has not enough.
 void* allocate(size_t bytes, MemoryKind kind, int device = 0);
 // Throws pg::Error unless `memory` came from allocate() with this kind and has not been released.
 void release(void* memory, MemoryKind kind);
 
 // The allocation that holds this address; size 0 if there is none.
 Allocation find_allocation(uintptr_t address);
-// The total size of all device allocations.
-size_t allocated_bytes();
+// The total size of the allocations on a device.
+size_t allocated_bytes(int device);
 
 // Describes, for a message, the location of an address that must not be accessed: "an address 8 bytes past the
 // end of a device allocation of 1024 bytes".

@@ -151,7 +151,7 @@ void Block::on_shared_access(const char* name, uintptr_t address, size_t bytes, 
 
 void Block::begin_copy(uintptr_t to, uintptr_t from, size_t bytes, size_t zeros, const void* pc) {
   if (observed_block) {
-    if (bytes > 0) on_access(from, bytes, Touch::read, pc);
+    if (bytes > 0) on_access(from, bytes, bytes, Touch::read, pc);
     on_shared_access("cp.async", to, bytes + zeros, Touch::write, pc);
     const Access write{to, bytes + zeros, Touch::write, pc, current_};
     size_t position = 0;

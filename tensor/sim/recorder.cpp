@@ -8,6 +8,7 @@ namespace pg::sim {
 
 void InstructionStats::add(const InstructionStats& other) {
   accesses += other.accesses;
+  narrow += other.narrow;
   bytes += other.bytes;
   sectors += other.sectors;
   ideal_sectors += other.ideal_sectors;
@@ -31,6 +32,7 @@ void count_sectors(const std::vector<uintptr_t>& addresses, size_t bytes, Instru
     next_sector = std::max(next_sector, behind);
   }
   ++stats->accesses;
+  if (bytes < 16) ++stats->narrow;
   stats->bytes += bytes * addresses.size();
   stats->sectors += sectors;
   stats->ideal_sectors += (distinct + 31) / 32;
@@ -115,6 +117,7 @@ void Recorder::add_to(Report::Data& data, const std::string& kernel, uint64_t ba
     sum.bytes_requested += stats.bytes;
     sum.bytes_moved += 32 * stats.sectors;
     sum.accesses += stats.accesses;
+    sum.narrow += stats.narrow;
     sum.sectors += stats.sectors;
     sum.ideal_sectors += stats.ideal_sectors;
     sum.shared_accesses += stats.shared_accesses;

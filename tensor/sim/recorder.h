@@ -16,7 +16,7 @@
 namespace pg::sim {
 
 struct InstructionStats {
-  uint64_t accesses = 0, bytes = 0, sectors = 0, ideal_sectors = 0;
+  uint64_t accesses = 0, narrow = 0, bytes = 0, sectors = 0, ideal_sectors = 0;
   uint64_t shared_accesses = 0, wavefronts = 0, ideal_wavefronts = 0;
   int worst_ways = 0;
   void add(const InstructionStats& other);
@@ -60,7 +60,7 @@ class Recorder {
 };
 
 // Counts the sectors that a warp's access to global memory moves, and the fewest that could hold the same distinct
-// bytes.
+// bytes; `bytes` per lane.
 void count_sectors(const std::vector<uintptr_t>& addresses, size_t bytes, InstructionStats* stats);
 // Counts passes over the 32 banks of 4 bytes: accesses of 8 or 16 bytes per lane are made in two or four parts of the
 // warp.

@@ -56,7 +56,7 @@ std::vector<LineStats> Report::lines() const {
   }
   std::vector<LineStats> out;
   for (const auto& [key, s] : by_line) {
-    out.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), s.accesses, s.bytes, s.sectors,
+    out.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), s.accesses, s.narrow, s.bytes, s.sectors,
                    s.ideal_sectors, s.shared_accesses, s.wavefronts, s.ideal_wavefronts, s.worst_ways});
   }
   return out;
@@ -75,16 +75,16 @@ std::string Report::table() const {
     for (const LineStats& s : all) {
       if (s.kernel == name) width = std::max(width, fmt::format("{}:{}", s.file, s.line).size());
     }
-    out += fmt::format("  {:{}} {:>10} {:>10} {:>10} {:>6}   {:>10} {:>10} {:>6}\n", "line", width, "global", "sectors",
-                       "ideal", "", "shared", "passes", "ways");
+    out += fmt::format("  {:{}} {:>10} {:>10} {:>10} {:>10} {:>6}   {:>10} {:>10} {:>6}\n", "line", width, "global",
+                       "narrow", "sectors", "ideal", "", "shared", "passes", "ways");
     for (const LineStats& s : all) {
       if (s.kernel != name) continue;
       out += fmt::format("  {:{}}", fmt::format("{}:{}", s.file, s.line), width);
       if (s.accesses) {
-        out += fmt::format(" {:>10} {:>10} {:>10} {:>6}  ", s.accesses, s.sectors, s.ideal_sectors,
+        out += fmt::format(" {:>10} {:>10} {:>10} {:>10} {:>6}  ", s.accesses, s.narrow, s.sectors, s.ideal_sectors,
                            percent(s.ideal_sectors, s.sectors));
       } else {
-        out += fmt::format(" {:>10} {:>10} {:>10} {:>6}  ", "", "", "", "");
+        out += fmt::format(" {:>10} {:>10} {:>10} {:>10} {:>6}  ", "", "", "", "", "");
       }
       if (s.shared_accesses) out += fmt::format(" {:>10} {:>10} {:>6}", s.shared_accesses, s.wavefronts, s.worst_ways);
       out += '\n';

@@ -8,6 +8,10 @@
 #include <thread>
 #include <utility>
 
+#include "tensor/base/error.h"
+#include "tensor/sim/arena.h"
+#include "tensor/sim/pinned.h"
+#include "tensor/sim/sim.h"
 #include "tensor/sim/symbols.h"
 
 namespace pg::sim {
@@ -24,12 +28,20 @@ struct Streams {
   // of two threads on the same memory must be ordered by streams and events.
   std::map<std::thread::id, Clock> hosts;
   int count = 0;
+  // In the mode of DeferredFaults, by device: the error of a kernel, and the same once the host has waited for it.
+  int deferring = 0;
+  std::array<cudaError_t, kDevices> faults{}, seen{};
 
   Streams() {
     for (int i = 0; i < kDevices; ++i)
       legacy[static_cast<size_t>(i)].number = -(legacy[static_cast<size_t>(i)].device = i);
   }
   Clock& host() { return hosts[std::this_thread::get_id()]; }
+  // The calling thread has waited for what is before `clock`.
+  void wait_for(const Clock& clock) {
+    host().join(clock);
+    check_pinned_memory(host());
+  }
 };
 Streams& streams() {
   static auto* all = new Streams;  // may be used by destructors at exit
@@ -59,7 +71,53 @@ void begin_work(CUstream_st* stream) {
   }
 }
 
+// Runs the work on a device that has made no error, unless the error is to be seen later.
+void run_work(const Work& work, int device) {
+  auto& s = streams();
+  cudaError_t& fault = s.faults[static_cast<size_t>(device)];
+  if (fault) return;
+  take_uses_of_running_work();  // discards the uses of an operation that failed
+  const OpenArena open;
+  if (s.deferring == 0) return work.run();
+  try {
+    work.run();
+  } catch (const Error&) {
+    fault = cudaErrorIllegalAddress;
+  }
+}
+
+// run_work() as an operation of stream `number`; `now` has it as its latest tick.
+void run_now(const Work& work, int device, int number, const Clock& now) {
+  run_work(work, device);
+  const Uses uses = take_uses_of_running_work();
+  check_order(uses, work.name, number, now);
+  follow_pinned_memory(uses, work.name, number, now);
+}
+
+// Called when the host has waited for a device.
+cudaError_t see_fault(int device) {
+  auto& s = streams();
+  return s.seen[static_cast<size_t>(device)] = s.faults[static_cast<size_t>(device)];
+}
+
 }  // namespace
+
+DeferredFaults::DeferredFaults() {
+  std::lock_guard lock(streams().mutex);
+  ++streams().deferring;
+}
+DeferredFaults::~DeferredFaults() {
+  auto& s = streams();
+  std::lock_guard lock(s.mutex);
+  --s.deferring;
+  s.faults.fill(cudaSuccess);
+  s.seen.fill(cudaSuccess);
+}
+
+cudaError_t seen_fault() {
+  std::lock_guard lock(streams().mutex);
+  return streams().seen[static_cast<size_t>(current_device())];
+}
 
 cudaError_t remember(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
@@ -86,6 +144,7 @@ cudaError_t give(cudaStream_t handle, Work work) {
   std::lock_guard lock(s.mutex);
   CUstream_st* stream = find(handle);
   if (!stream) return remember(cudaErrorInvalidResourceHandle);
+  if (const auto error = seen_fault()) return error;
   if (stream->capture) {
     if (stream->capture->invalid) return remember(cudaErrorStreamCaptureInvalidated);
     stream->captured.tick(stream->number);
@@ -103,9 +162,7 @@ cudaError_t give(cudaStream_t handle, Work work) {
   }
   begin_work(stream);
   stream->clock.tick(stream->number);
-  take_uses_of_running_work();  // discards the uses of an operation that failed
-  work.run();
-  check_order(take_uses_of_running_work(), work.name, stream->number, stream->clock);
+  run_now(work, stream->device, stream->number, stream->clock);
   return cudaSuccess;
 }
 
@@ -127,8 +184,14 @@ void enqueue(Kernel kernel, void* stream) {
 
 using namespace pg::sim;
 
-cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
-cudaError_t cudaPeekAtLastError() { return last_error; }
+cudaError_t cudaGetLastError() {
+  const cudaError_t fault = seen_fault(), last = std::exchange(last_error, cudaSuccess);
+  return fault ? fault : last;
+}
+cudaError_t cudaPeekAtLastError() {
+  const cudaError_t fault = seen_fault();
+  return fault ? fault : last_error;
+}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   if (!stream || flags > cudaStreamNonBlocking) return remember(cudaErrorInvalidValue);
@@ -160,8 +223,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   if (stream->capture) return forbid(*stream->capture);
   if (const auto error = forbid_while_capturing()) return error;
   begin_work(stream);
-  s.host().join(stream->clock);
-  return cudaSuccess;
+  s.wait_for(stream->clock);
+  return see_fault(stream->device);
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
 
@@ -172,11 +235,12 @@ cudaError_t cudaDeviceSynchronize() {
   for (const auto& capture : s.captures) {
     if (capture->origin->device == device) return forbid(*capture);
   }
-  s.host().join(s.legacy[static_cast<size_t>(device)].clock);
+  Clock all = s.legacy[static_cast<size_t>(device)].clock;
   for (CUstream_st* stream : s.all) {
-    if (stream->device == device) s.host().join(stream->clock);
+    if (stream->device == device) all.join(stream->clock);
   }
-  return cudaSuccess;
+  s.wait_for(all);
+  return see_fault(device);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
@@ -219,6 +283,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
   std::lock_guard lock(s.mutex);
   CUstream_st* stream = find(handle);
   if (!stream || !event || event->device != stream->device) return remember(cudaErrorInvalidResourceHandle);
+  if (const auto error = seen_fault()) return error;
   event->capture = stream->capture;
   if (stream->capture) {
     event->clock = stream->captured;
@@ -236,8 +301,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   std::lock_guard lock(s.mutex);
   if (!event) return remember(cudaErrorInvalidResourceHandle);
   if (const auto capture = event->capture.lock()) return forbid(*capture);
-  s.host().join(event->clock);
-  return cudaSuccess;
+  s.wait_for(event->clock);
+  return see_fault(event->device);
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
 
@@ -253,6 +318,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
   CUstream_st* stream = find(handle);
   if (!stream) return remember(cudaErrorInvalidResourceHandle);
   if (is_legacy(stream)) return remember(cudaErrorStreamCaptureUnsupported);
+  if (const auto error = seen_fault()) return error;
   if (stream->capture) return remember(cudaErrorIllegalState);
   stream->capture = std::make_shared<Capture>(Capture{stream, mode, {}});
   stream->captured = {};
@@ -315,6 +381,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
   std::lock_guard lock(s.mutex);
   CUstream_st* stream = find(handle);
   if (!exec || !stream) return remember(cudaErrorInvalidResourceHandle);
+  if (const auto error = seen_fault()) return error;
   if (stream->capture) {  // becomes part of the captured graph, one operation after the other
     for (const Work& work : exec->work) {
       if (const auto error = give(handle, work)) return error;
@@ -326,9 +393,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
   for (const Work& work : exec->work) {
     Clock clock = work.clock.renamed(exec->numbers, exec->ticks);
     clock.join(before);
-    take_uses_of_running_work();
-    work.run();
-    check_order(take_uses_of_running_work(), work.name, exec->numbers.at(work.stream), clock);
+    run_now(work, stream->device, exec->numbers.at(work.stream), clock);
     stream->clock.join(clock);
   }
   exec->ticks += exec->work.size();

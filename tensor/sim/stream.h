@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tensor/sim/api.h"
+#include "tensor/sim/memory.h"
 #include "tensor/sim/order.h"
 
 namespace pg::sim {
@@ -34,8 +35,10 @@ struct Capture {
 cudaError_t give(cudaStream_t stream, Work work);
 // Remembers an error for cudaGetLastError, and returns it.
 cudaError_t remember(cudaError_t error);
+// The error of a kernel that the host has waited for in the mode of DeferredFaults: on the current device every call
+// returns it.
+cudaError_t seen_fault();
 // The current device of the calling thread, below kDevices.
-constexpr int kDevices = 8;
 int current_device();
 // An error if a capture forbids calls that wait or allocate; that capture is then invalid.
 cudaError_t forbid_while_capturing();

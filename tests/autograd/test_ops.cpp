@@ -177,3 +177,21 @@ TEST_CASE("invalid calls give errors that name the problem", "[ops]") {
     }
   }
 }
+
+TEST_CASE("a norm of a sum has the bits of the sum and its norm", "[ops]") {
+  NoGrad no_grad;
+  Generator g(1);
+  for (const DType dtype : {f32, f64, bf16}) {
+    for (const int64_t c : {7, 64, 1500}) {
+      INFO(name_of(dtype) << ", C = " << c);
+      const auto random = [&](const Shape& shape) { return Tensor::normal(shape, 0, 1, g).to(dtype); };
+      const Tensor x = random({3, c}), residual = random({3, c}), w = random({c}), b = random({c});
+      const auto [sum, y] = add_layer_norm(x, residual, w, b);
+      CHECK(same_bits(sum, x + residual));
+      CHECK(same_bits(y, layer_norm(x + residual, w, b)));
+      const auto [rms_sum, rms_y] = add_rms_norm(x, residual, w);
+      CHECK(same_bits(rms_sum, sum));
+      CHECK(same_bits(rms_y, rms_norm(sum, w)));
+    }
+  }
+}

@@ -63,13 +63,26 @@ struct NormOptions {
   bool residual = false, weight = true, bias = true;
   double beta = 0;
 };
+// x + residual as it is stored, rounded: what a norm with a residual normalises. The sums of bf16 values are exact in
+// f64.
+inline Tensor stored_sum(const Side& s, const Tensor& x, const Tensor& residual) {
+  std::vector<double> values = x.to_vector();
+  const std::vector<double> added = residual.to_vector();
+  for (size_t i = 0; i < values.size(); ++i) values[i] += added[i];
+  return s.in(Tensor::from(values, x.shape()));
+}
 inline std::vector<Tensor> layer_norms(const Side& s, const Tensor& rows, const NormOptions& o) {
   const Shape shape = rows.shape(), columns{rows.size(1)};
   const Tensor x = s.in(rows), residual = o.residual ? s.in(uniform(shape, 2)) : Tensor{};
   const Tensor w = o.weight ? s.in(uniform(columns, 3)) : Tensor{}, b = o.bias ? s.in(uniform(columns, 4)) : Tensor{};
   const Tensor y = s.out(shape), sum = o.residual ? s.out(shape) : Tensor{};
   const Tensor mean = s.per_row(shape[0]), rstd = s.per_row(shape[0]);
-  s.k().layer_norm(y, mean, rstd, sum, x, residual, w, b, kEps);
+  if (o.residual && s.rounds_to != s.dtype) {
+    sum.copy_from(stored_sum(s, x, residual));
+    s.k().layer_norm(y, mean, rstd, {}, sum, {}, w, b, kEps);
+  } else {
+    s.k().layer_norm(y, mean, rstd, sum, x, residual, w, b, kEps);
+  }
   const auto column_gradient = [&] {
     return s.per_row(o.beta == 0 ? Tensor::full(columns, NAN) : uniform(columns, 7));
   };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "nn/generate.h"
 #include "nn/trainer.h"
@@ -15,6 +16,10 @@ namespace {
 Device gpu() {
   if (backend(Device::Kind::cuda).device_count() == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
   return {Device::Kind::cuda, 0};
+}
+
+void needs_graphs() {
+  if (!backend(gpu()).records()) SKIP_TEST("POLICYGRAD_CUDA_SYNC=1 records no graphs");
 }
 
 // Rows of logits with `levels` different values (0: all values differ).
@@ -83,6 +88,11 @@ TEST_CASE("CUDA samples by u among the tokens that the filters leave", "[cuda]")
     }
   }
   check_choices(random_logits(2, 50257, 0, 2).to(bf16), {.top_k = 50, .top_p = 0.8}, 1e-5);
+  for (const int64_t vocab : {4095, 8193}) {  // a warp reads several strips
+    for (const DType dtype : {f32, f64, bf16}) {
+      check_choices(random_logits(7, vocab, 0, 3).to(dtype), {}, dtype == f64 ? 1e-12 : 1e-5);
+    }
+  }
 }
 
 TEST_CASE("CUDA samples no token of probability 0 and returns id 0 for logits that are not finite", "[cuda]") {
@@ -126,6 +136,7 @@ TEST_CASE("CUDA appends keys and values at the same cache positions as the CPU",
 }
 
 TEST_CASE("a graph replays its kernels on the current content of its buffers", "[cuda]") {
+  needs_graphs();
   const Tensor x = Tensor::full({1000}, 1, f32, gpu()), y = Tensor::full({1000}, 0, f32, gpu());
   const Kernels& k = kernels(gpu());
   Tensor kept;
@@ -148,10 +159,31 @@ TEST_CASE("a graph replays its kernels on the current content of its buffers", "
 }
 
 TEST_CASE("a graph that cannot be recorded leaves the stream usable", "[cuda]") {
+  needs_graphs();
   const Tensor x = Tensor::full({3}, 1, f32, gpu());
   CHECK_THROWS_AS(Graph(gpu(), [&] { x.to_vector(); }), Error);
   x.fill(2);
   CHECK(x.to_vector()[0] == 2);
+}
+
+TEST_CASE("graphs and copies to the host stay with their device", "[cuda]") {
+  if (backend(Device::Kind::cuda).device_count() < 2) SKIP_TEST("fewer than two CUDA devices");
+  const Device first{Device::Kind::cuda, 0}, second{Device::Kind::cuda, 1};
+  const Tensor x = Tensor::full({100}, 2, f32, second), y = Tensor::zeros({100}, f32, second);
+  const auto work = [&] { kernels(second).binary(Binary::mul, y, x, x); };
+  work();
+  kernels(first);  // makes it the current device
+  auto graph = std::make_unique<Graph>(second, work);
+  const auto copy = backend(second).async_copy(400);
+  x.fill(3);
+  kernels(first);
+  graph->replay();
+  copy->start(y.view().data, 400);
+  CHECK(static_cast<const float*>(copy->wait())[99] == 9);
+  kernels(first);
+  graph->replay();
+  graph.reset();
+  CHECK(y.to_vector() == std::vector<double>(100, 9));
 }
 
 TEST_CASE("a training step is bit-identical with and without a graph, for any batch", "[cuda][slow]") {

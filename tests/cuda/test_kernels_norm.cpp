@@ -15,7 +15,12 @@ std::vector<Tensor> rms_norms(const Side& s, const Tensor& rows, const NormOptio
   const Tensor w = o.weight ? s.in(uniform(columns, 3)) : Tensor{}, sum = o.residual ? s.out(shape) : Tensor{};
   const Tensor y = s.out(shape), rstd = s.per_row(shape[0]), dx = s.gradient(shape, o.beta);
   const Tensor dw = s.per_row(o.beta == 0 ? Tensor::full(columns, NAN) : uniform(columns, 7));
-  s.k().rms_norm(y, rstd, sum, x, residual, w, kEps);
+  if (o.residual && s.rounds_to != s.dtype) {
+    sum.copy_from(stored_sum(s, x, residual));
+    s.k().rms_norm(y, rstd, {}, sum, {}, w, kEps);
+  } else {
+    s.k().rms_norm(y, rstd, sum, x, residual, w, kEps);
+  }
   s.k().rms_norm_backward(dx, dw, s.in(uniform(shape, 5)), o.residual ? s.in(sum) : x, w, rstd, o.beta, o.beta);
   std::vector<Tensor> results{y, rstd, dx, dw};
   if (o.residual) results.push_back(sum);
@@ -93,4 +98,21 @@ TEST_CASE("CUDA norms of rows far from zero keep their precision", "[cuda]") {
   // f32 has 24 bits of precision, of which the mean takes 10.
   const Side s = on_cuda(f32), exact{Device{}, f64, f32};
   CHECK(relative_error(layer_norms(s, x, {})[0], layer_norms(exact, x, {})[0]) <= 0x1p-24 * 1000 / std::sqrt(1.0 / 12));
+}
+
+TEST_CASE("a CUDA norm of a sum has the bits of the sum and its norm", "[cuda]") {
+  NoGrad no_grad;
+  for (const DType dtype : {f32, f64, bf16}) {
+    for (const int64_t c : {7, 64, 1500}) {  // 1500: a block per row
+      INFO(name_of(dtype) << ", C = " << c);
+      const Tensor x = random({3, c}, dtype, 1).to(device()), residual = random({3, c}, dtype, 2).to(device());
+      const Tensor w = random({c}, dtype, 3).to(device()), b = random({c}, dtype, 4).to(device());
+      const auto [sum, y] = add_layer_norm(x, residual, w, b);
+      CHECK(same_bits(sum, x + residual));
+      CHECK(same_bits(y, layer_norm(x + residual, w, b)));
+      const auto [rms_sum, rms_y] = add_rms_norm(x, residual, w);
+      CHECK(same_bits(rms_sum, sum));
+      CHECK(same_bits(rms_y, rms_norm(sum, w)));
+    }
+  }
 }

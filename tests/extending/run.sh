@@ -69,5 +69,5 @@ says 'greedy ones' "$pg" env --environment Corridor --total-steps 4096 --hidden 
 
 rows=$(grep -c '^    {"' "$tree/lessons/03_language_model/mutants.cpp")
 says "$rows mutants, 0 wrongly graded" ../build/lesson3_mutants
-grep -q backward_only_target "$tree/lessons/03_language_model/mutants.cpp" || fail 'there is no new mutant'
+grep -q backward_three_times "$tree/lessons/03_language_model/mutants.cpp" || fail 'there is no new mutant'
 echo 'extending: eight examples work'

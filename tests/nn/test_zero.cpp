@@ -1,4 +1,8 @@
 // ZeRO: the bits of one rank, what each rank holds, checkpoints by shards.
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -61,6 +65,10 @@ TEST_CASE("a rank of ZeRO has memory for its shards only", "[zero]") {
     for (const int zero : {0, 1, 2, 3}) {
       for (const int ranks : {2, 4}) {
         const std::string failures = sentences_of(ranks, [&](Comm& comm) {
+#ifdef __linux__
+          // The system may join pages to large ones at any time, which would count their neighbours.
+          prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+#endif
           TransformerConfig model_config = tiny({.dtype = dtype, .dropout = 0});
           model_config.n_layer = 4;
           model_config.n_embd = 192;

@@ -214,6 +214,27 @@ __global__ void address_of_local_kernel(int* y, bool fault) {
   __syncthreads();
 }
 
+__global__ void misaligned_vector_kernel(const float* x, float* y, int first) {
+  const float4 v = *reinterpret_cast<const float4*>(x + first + 4 * threadIdx.x);  // FAULT: misaligned_vector
+  y[threadIdx.x] = v.x + v.y + v.z + v.w;
+}
+
+__global__ void misaligned_pair_kernel(float* y, int first) {
+  *reinterpret_cast<float2*>(y + first + 2 * threadIdx.x) = make_float2(1, 2);  // FAULT: misaligned_pair
+}
+
+__global__ void misaligned_shared_kernel(int* y, int first) {
+  __shared__ int words[40];
+  for (int i = threadIdx.x; i < 40; i += 32) words[i] = 0;
+  __syncthreads();
+  const char* bytes = reinterpret_cast<const char*>(words);
+  y[threadIdx.x] = *reinterpret_cast<const int*>(bytes + first + 4 * threadIdx.x);  // FAULT: misaligned_shared
+}
+
+__global__ void misaligned_atomic_kernel(unsigned char* y, int first) {
+  atomicAdd(reinterpret_cast<unsigned*>(y + first), 1u);  // FAULT: misaligned_atomic
+}
+
 }  // namespace
 
 using cuda::launch;
@@ -227,6 +248,12 @@ void vector_past_the_end(const float* x, float* y, int n, bool fault) {
   launch(vector_past_the_end_kernel, 1, 32, 0, nullptr, reinterpret_cast<const float4*>(x),
          reinterpret_cast<float4*>(y), n, fault);
 }
+void misaligned_vector(const float* x, float* y, int first) {
+  launch(misaligned_vector_kernel, 1, 32, 0, nullptr, x, y, first);
+}
+void misaligned_pair(float* y, int first) { launch(misaligned_pair_kernel, 1, 32, 0, nullptr, y, first); }
+void misaligned_shared(int* y, int first) { launch(misaligned_shared_kernel, 1, 32, 0, nullptr, y, first); }
+void misaligned_atomic(unsigned char* y, int first) { launch(misaligned_atomic_kernel, 1, 32, 0, nullptr, y, first); }
 void shared_past_the_end(float* y, bool fault) { launch(shared_past_the_end_kernel, 1, 64, 0, nullptr, y, fault); }
 void shared_of_another(float* y, bool fault) { launch(shared_of_another_kernel, 1, 16, 0, nullptr, y, fault); }
 void dynamic_past_the_end(float* y, bool fault) {

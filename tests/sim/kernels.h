@@ -42,6 +42,10 @@ void copy_past_the_end(const float* x, float* y, int n, bool fault);    // grid 
 void copy_from(const float* x, float* y, int n);                        // correct if x is device memory
 void write_before(float* y, bool fault);                                // y[-1]
 void vector_past_the_end(const float* x, float* y, int n, bool fault);  // last float4 half outside
+void misaligned_vector(const float* x, float* y, int first);            // float4 at x[first]; y [32]
+void misaligned_pair(float* y, int first);                              // float2 at y[first]
+void misaligned_shared(int* y, int first);                              // int at byte `first` of a shared array
+void misaligned_atomic(unsigned char* y, int first);                    // an atomic unsigned at byte `first`
 void shared_past_the_end(float* y, bool fault);                         // past the end of one of two shared arrays
 void shared_of_another(float* y, bool fault);                           // one row too far, into the next array
 void dynamic_past_the_end(float* y, bool fault);                        // one element past the requested size

@@ -1,8 +1,10 @@
 // Several simulated devices: what belongs to one of them, and misuse of NCCL between them.
+#include <fcntl.h>
 #include <nccl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -55,6 +57,78 @@ TEST_CASE("sim: a process that is forked after the first use of a device cannot 
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
+}
+
+TEST_CASE("sim: the memory of a device can be limited, and all its allocations together must fit", "[sim]") {
+  size_t free = 0, total = 0, used = 0;
+  cudaMemGetInfo(&free, &total);
+  used = total - free;
+  {
+    const sim::DeviceLimit limit(used + 1000);
+    cudaDeviceProp properties;
+    cudaGetDeviceProperties(&properties, 0);
+    CHECK(properties.totalGlobalMem == used + 1000);
+    float *a = nullptr, *b = nullptr, *c = nullptr;
+    CHECK(cudaMalloc(&a, 600) == cudaSuccess);
+    cudaMemGetInfo(&free, &total);
+    CHECK(free == 400);
+    CHECK(total == used + 1000);
+    CHECK(cudaMalloc(&b, 401) == cudaErrorMemoryAllocation);  // fits into the device, but not beside `a`
+    CHECK(cudaGetLastError() == cudaErrorMemoryAllocation);
+    CHECK(b == nullptr);
+    CHECK(cudaMalloc(&b, 400) == cudaSuccess);
+    CHECK(cudaMalloc(&c, 1) == cudaErrorMemoryAllocation);
+    CHECK(cudaMallocHost(&c, 800) == cudaSuccess);  // the host's memory
+    CHECK(cudaFreeHost(c) == cudaSuccess);
+    {
+      const OnDevice there(1);  // has as much again
+      CHECK(cudaMalloc(&c, used + 1000) == cudaSuccess);
+      CHECK(cudaFree(c) == cudaSuccess);
+    }
+    {
+      const sim::DeviceLimit less(10);  // than is allocated
+      cudaMemGetInfo(&free, &total);
+      CHECK(free == 0);
+      CHECK(cudaMalloc(&c, 1) == cudaErrorMemoryAllocation);
+    }
+    CHECK(cudaFree(a) == cudaSuccess);
+    CHECK(cudaMalloc(&a, 600) == cudaSuccess);
+    CHECK(cudaFree(a) == cudaSuccess);
+    CHECK(cudaFree(b) == cudaSuccess);
+    cudaGetLastError();
+  }
+  float* more = nullptr;
+  CHECK(cudaMalloc(&more, 2000) == cudaSuccess);
+  CHECK(cudaFree(more) == cudaSuccess);
+}
+
+TEST_CASE("sim: POLICYGRAD_SIM_MEMORY is a number of bytes", "[sim]") {
+  // It is read once in a process, so this program runs again.
+  const auto run = [](const char* bytes, const char* test) {
+    const pid_t child = fork();
+    if (child == 0) {
+      setenv("POLICYGRAD_SIM_MEMORY", bytes, 1);
+      dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+      execl("/proc/self/exe", "sim_tests", test, nullptr);
+      _exit(126);
+    }
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  const char* const test = "sim: a device has 1000 bytes if the environment says so";
+  CHECK(run("1000", test) == 0);
+  CHECK(run("1001", test) != 0);
+  CHECK(run("1000 bytes", test) != 0);
+  CHECK(run("", test) != 0);
+}
+
+TEST_CASE("sim: a device has 1000 bytes if the environment says so", "[.]") {
+  if (!std::getenv("POLICYGRAD_SIM_MEMORY")) SKIP_TEST("the test before runs it with the variable");
+  size_t free = 0, total = 0;
+  CHECK(cudaMemGetInfo(&free, &total) == cudaSuccess);
+  CHECK(total == 1000);
+  CHECK(free == 1000);
 }
 
 TEST_CASE("sim: streams and events are used on their own device", "[sim]") {

@@ -126,6 +126,40 @@ TEST_CASE("sim report: vectors and bytes are one access each, a broadcast one se
   check_traffic(report, "byte_copy reads", {16, 512, 16, 16});
 }
 
+TEST_CASE("sim report: accesses of fewer than 16 bytes per lane are counted as narrow", "[sim]") {
+  needs_accesses();
+  const int n = 512;
+  DeviceArray<float> x(std::vector<float>(n, 1.0f)), y(n);
+  DeviceArray<unsigned char> a(std::vector<unsigned char>(n, 1)), b(n);
+  const sim::Report report;
+  strided_copy(x.data(), y.data(), 100, 1, 0);  // 3 warps, and one of 4 lanes
+  vector_copy(x.data(), y.data(), n);
+  byte_copy(a.data(), b.data(), n);
+  shared_vectors(y.data());
+  CHECK(stats_of(report, "strided_copy reads").narrow == 4);
+  CHECK(stats_of(report, "strided_copy writes").narrow == 4);
+  CHECK(stats_of(report, "vector_copy reads").narrow == 0);
+  CHECK(stats_of(report, "byte_copy reads").narrow == 16);
+  CHECK(stats_of(report, "shared_vectors reads").narrow == 0);  // shared memory is not counted
+  CHECK(report.kernels().at("pg::testing::strided_copy_kernel").narrow == 8);
+  CHECK(report.kernels().at("pg::testing::vector_copy_kernel").narrow == 0);
+  CHECK(report.kernels().at("pg::testing::byte_copy_kernel").narrow == 32);
+  // The table has the count beside that of all accesses.
+  const std::string table = report.table();
+  INFO(table);
+  const auto row = [&](const std::string& mark) {
+    const size_t at = table.find("tests/sim/traffic.cu:" + std::to_string(line_number(mark)));
+    std::string kept;
+    for (char c : table.substr(at, table.find('\n', at) - at)) {
+      if (c != ' ' || kept.back() != ' ') kept += c;
+    }
+    return kept;
+  };
+  CHECK(contains(row("strided_copy reads"), " 4 4 13 13 100 %"));  // 3 · 4 sectors and one of 4 · 4 bytes
+  CHECK(contains(row("vector_copy reads"), " 4 0 64 64 100 %"));
+  CHECK(contains(table, "    global     narrow    sectors      ideal"));
+}
+
 TEST_CASE("sim report: lanes that leave a loop early", "[sim]") {
   needs_accesses();
   DeviceArray<float> x(std::vector<float>(1024, 1.0f)), y(32);

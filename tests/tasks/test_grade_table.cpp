@@ -152,3 +152,8 @@ TEST_CASE("what has no certain verdict is unknown", "[grade]") {
   }, Verdict::Kind::unknown);
 }
 // clang-format on
+
+TEST_CASE("the description of an answer tells units of different sizes apart", "[grade]") {
+  CHECK(describe_answer("5 km") == "(quantity 1000 m^1 5)");
+  CHECK(describe_answer("5 inches") == "(quantity 127/5000 m^1 5)");  // an inch is 25.4 mm
+}

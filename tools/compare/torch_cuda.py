@@ -226,7 +226,7 @@ def case_of(name):
     sizes = {"vocab": 50304, "layers": 12, "heads": 12, "width": 768}
     if name.startswith("train"):
         return CudaTrain(Config(context=length, **sizes), rows)
-    return CudaGenerate(Config(context=1024, **sizes), rows, length)
+    return CudaGenerate(Config(context=1024, **sizes), rows, length, tokens=129)  # as tools/pg/bench/generate.cpp
 
 
 def answer(request, built):

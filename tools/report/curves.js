@@ -37,7 +37,7 @@ function axes(canvas, xs, ys, px, py, plot) {
         svg("path", {class: "grid", d: `M${kLeft} ${py(y)}H${right}`}),
         svg("text", {x: kLeft - 6, y: py(y) + 4, "text-anchor": "end"}, shortTick(y)));
   }
-  for (const x of ticks(xs, kWidth / 90)) {
+  for (const x of ticks(xs, kWidth / 90, plot.xLabel === "step")) {
     canvas.append(
         svg("path", {class: "axis", d: `M${px(x)} ${bottom}v5`}),
         svg("text", {x: px(x), y: bottom + 18, "text-anchor": "middle"}, shortTick(x)));

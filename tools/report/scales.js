@@ -14,15 +14,17 @@ function rangeOf(values) {
 function widened(range) {
   if (range.high - range.low === Infinity) return {low: Math.max(range.low, -4e307), high: Math.min(range.high, 4e307)};
   if (range.high > range.low) return range;
-  const by = Math.max(1e-9, Math.abs(range.high) * 0.1) || 1;
+  if (range.high === 0) return {low: 0, high: 1};
+  const by = Math.max(1e-9, Math.abs(range.high) * 0.1);
   return {low: range.low - by, high: range.high + by};
 }
 
-// About `count` round numbers in a range.
-function ticks(range, count) {
+// About `count` round numbers in a range; `whole`: whole numbers only.
+function ticks(range, count, whole = false) {
   const raw = (range.high - range.low) / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw) ?? raw;
+  const round = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw) ?? raw;
+  const step = whole ? Math.max(1, round) : round;
   const all = [];
   if (!Number.isFinite(step)) return all;
   for (let i = Math.ceil(range.low / step - 1e-9); i * step <= range.high + step * 1e-9 && all.length < 50; ++i) {

@@ -98,6 +98,7 @@ struct Forward {
     const bool decodes = count == 1;
     const int64_t sets = decodes ? 1 : group, in_set = decodes ? group : count, t_step = decodes ? 0 : 1;
     const Split tiles(in_set, kMaxRows);
+    const bool in_place = decodes && reads_values(rows);
     T* packed_k = scratch<T>(Scratch::attention,
                              kKeys * (2 * s.padded + 1 + kMaxRows) + rows * (s.size + s.padded + 2) + Vec<T>::size);
     T* copied_v = packed_k + kKeys * s.padded;
@@ -121,7 +122,8 @@ struct Forward {
     for (int64_t first = 0; first < end; first += kKeys) {
       const KeyBlock<T> block(s, b, first, length);
       if (rows > 1) block.template transposed<S>(s, k, b, h, packed_k);
-      const Rows<T> value = block.template rows<S>(s, v, b, h, copied_v);
+      const S* const v_in_place = in_place ? row_of<S>(v, b, h, first) : nullptr;
+      const Rows<T> value = in_place ? Rows<T>{} : block.template rows<S>(s, v, b, h, copied_v);
       const T* keep = block.keep(keep_space);
       for (int64_t g = 0; g < sets; ++g) {
         for (int64_t i = 0; i < tiles.count; ++i) {
@@ -129,13 +131,12 @@ struct Forward {
           const int64_t most = block.seen(s, t + t_step * (n - 1), length);
           if (most == 0) continue;
           if (rows == 1) {
-            const Matrix<S> transposed{row_of<S>(k, b, h, first), 1, k.strides[2]};
-            multiply_skinny(SkinnyProduct<S, T>{1, most, s.size, packed_q, s.size, transposed, scores, kKeys, T(0)});
+            multiply_one(most, packed_q, row_of<S>(k, b, h, first), scores);
           } else {
             multiply_tile<PackedA>(n, round_up(most, Vec<T>::size), s.size, packed_q + row * s.size, packed_k,
                                    int64_t{kKeys}, scores, int64_t{kKeys}, T(0));
           }
-          tile(block, t, t_step, n, length, value, keep, scores, m + row, l + row, o + row * s.padded);
+          tile(block, t, t_step, n, length, value, v_in_place, keep, scores, m + row, l + row, o + row * s.padded);
         }
       }
     }
@@ -144,16 +145,66 @@ struct Forward {
     }
   }
 
+  // scores [keys] = q·kᵀ for one query. Rows of bf16 are transposed as words, and widened after that.
+  void multiply_one(int64_t keys, const T* query, const S* key, T* scores) const {
+    const int64_t step = k.strides[2];
+    if constexpr (std::is_same_v<S, BFloat16>) {
+      if (s.size % 2 == 0 && step % 2 == 0) {
+        const Matrix<simd::Pair> words{reinterpret_cast<const simd::Pair*>(key), 1, step / 2};
+        multiply_skinny<false>(
+            SkinnyProduct<simd::Pair, T>{1, keys, s.size / 2, query, s.size, words, scores, kKeys, T(0)});
+        return;
+      }
+    }
+    multiply_skinny(SkinnyProduct<S, T>{1, keys, s.size, query, s.size, {key, 1, step}, scores, kKeys, T(0)});
+  }
+
+  // Whether so few rows of a decoding step read the values in place, where otherwise they are widened first.
+  bool reads_values(int64_t rows) const {
+    return !std::is_same_v<S, T> && rows <= kFewRows && s.size == s.padded && !s.args.key_mask;
+  }
+  // o [N, size] += p·v over `keys` rows of v, read in place.
+  template <int N>
+  void add_values(int64_t keys, const T* p, const S* value, T* o) const {
+    constexpr int64_t wide = 4 * Vec<T>::size;
+    int64_t d = 0;
+    for (; d + wide <= s.size; d += wide) add_columns<N, 4>(keys, p, value + d, o + d);
+    for (; d < s.size; d += Vec<T>::size) add_columns<N, 1>(keys, p, value + d, o + d);
+  }
+  template <int N, int Vecs>
+  void add_columns(int64_t keys, const T* p, const S* value, T* o) const {
+    constexpr int size = Vec<T>::size;
+    Vec<T> sum[N][Vecs];
+#pragma GCC unroll 16
+    for (int i = 0; i < N * Vecs; ++i) sum[i / Vecs][i % Vecs] = simd::load(o + i / Vecs * s.padded + i % Vecs * size);
+    for (int64_t j = 0; j < keys; ++j, value += v.strides[2]) {
+#pragma GCC unroll 4
+      for (int i = 0; i < Vecs; ++i) {
+        const Vec<T> x = simd::load(value + i * size);
+#pragma GCC unroll 4
+        for (int r = 0; r < N; ++r) sum[r][i] = fma(Vec<T>(p[r * kKeys + j]), x, sum[r][i]);
+      }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < N * Vecs; ++i) store(o + i / Vecs * s.padded + i % Vecs * size, sum[i / Vecs][i % Vecs]);
+  }
+
   // Adds one tile, the scores of n rows against one block of keys, to the rows' softmax and output. Row r is query
-  // t + r·t_step.
+  // t + r·t_step. The values are `value`, or `v_in_place` unless it is null.
   void tile(const KeyBlock<T>& block, int64_t t, int64_t t_step, int64_t n, int64_t length, Rows<T> value,
-            const T* keep, T* scores, T* m, T* l, T* o) const {
+            const S* v_in_place, const T* keep, T* scores, T* m, T* l, T* o) const {
     int64_t seen[kMaxRows], common = kKeys;
     for (int64_t r = 0; r < n; ++r) {
       seen[r] = block.seen(s, t + t_step * r, length);
       common = std::min(common, seen[r]);
     }
     advance(n, scores, seen, keep, m, l, o);
+    if (v_in_place) {  // all rows are one query, so they attend to the same keys
+      using Add = void (Forward::*)(int64_t, const T*, const S*, T*) const;
+      constexpr Add add[] = {&Forward::add_values<1>, &Forward::add_values<2>, &Forward::add_values<3>,
+                             &Forward::add_values<4>};
+      return (this->*add[n - 1])(common, scores, v_in_place, o);
+    }
     // The keys that all rows attend to go through the micro-kernel; the further keys of each row follow in order.
     multiply_tile<ScoresA>(n, s.padded, common, scores, value.data, value.ld, o, s.padded, T(1));
     for (int64_t r = 0; r < n; ++r) {

@@ -104,7 +104,21 @@ struct PanelBlock {
   void multiply(int64_t begin, int64_t end, int64_t j0, int64_t nc) const {
     T* packed_b = scratch<T>(Scratch::gemm_b, depth * (nc + kPanel<T>)+Vec<T>::size);
     PanelB<T> panels_b[kBlockN<T> / kPanel<T>];
+    // The panels that are packed by rows: all whole ones if the rows of b are contiguous.
+    const int64_t by_row = !direct && g.b.column == 1 ? nc / kPanel<T> : 0;
+    if (by_row > 0) {
+      const S* b = g.b.data + k * per_word * g.b.row + j0;
+      if constexpr (Pairs) {
+        pack_rows_of_pairs(packed_b, kPanel<T> * depth, b, g.b.row, by_row, std::min(2 * depth, g.k - 2 * k));
+      } else {
+        pack_rows(packed_b, kPanel<T> * depth, b, g.b.row, by_row, depth);
+      }
+    }
     for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
+      if (jj / kPanel<T> < by_row) {
+        panels_b[jj / kPanel<T>] = {packed_b + jj * depth, kPanel<T>};
+        continue;
+      }
       const int64_t columns = std::min(kPanel<T>, nc - jj);
       const S* b = g.b.data + k * per_word * g.b.row + (j0 + jj) * g.b.column;
       if (direct && columns % Vec<T>::size == 0) {
@@ -265,16 +279,17 @@ void for_columns(int64_t n, int threads, F f) {
   for_each(threads, n, threads == 1 ? n : (n / (2 * threads) / line + 1) * line, f);
 }
 
-template <class S, class C>
+template <bool Pairs, class S, class C>
 void run_transposed_output(const Product<S, C>& g, int threads) {
-  const TransposedOutput<S, C> product(g);
+  using Transposed = TransposedOutput<S, C, Pairs>;
+  const Transposed product(g);
   auto* packed_a = scratch<computes_t<S>>(Scratch::gemm_a, product.packed_size());
   constexpr int64_t worth_a_thread = 32 << 10;  // elements
   for_each(threads, product.panels(), worth_a_thread * product.panels() / product.packed_size() + 1,
            [&](int64_t i, int64_t end) {
              for (; i < end; ++i) product.pack(packed_a, i);
            });
-  constexpr int64_t most = TransposedOutput<S, C>::kColumns;
+  constexpr int64_t most = Transposed::kColumns;
   for_each(threads, (g.n + most - 1) / most, g.n / (8 * threads * most) + 1, [&](int64_t i, int64_t end) {
     for (; i < end; ++i) product.columns(packed_a, i * most, std::min(most, g.n - i * most));
   });
@@ -329,7 +344,9 @@ void multiply(const Product<S, C>& g) {
     if (simd::kHasDot) return multiply_pairs(g);
     if (is_skinny_pairs(g)) return run_skinny_pairs(g, threads);
   }
-  if (!is_skinny(g)) return suits_transposed_output(g) ? run_transposed_output(g, threads) : run<false>(g, threads);
+  if (!is_skinny(g)) {
+    return suits_transposed_output<false>(g) ? run_transposed_output<false>(g, threads) : run<false>(g, threads);
+  }
   const auto a = contiguous_rows<computes_t<S>>(g.a, g.m, g.k);
   for_columns<S>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, g.b, g.k, a, j, end); });
 }
@@ -338,7 +355,8 @@ template <class C>
 void multiply_pairs(const Product<BFloat16, C>& g) {
   if (g.m == 0 || g.n == 0) return;
   const int threads = threads_for(g.m, g.n, g.k);
-  is_skinny_pairs(g) ? run_skinny_pairs(g, threads) : run<true>(g, threads);
+  if (is_skinny_pairs(g)) return run_skinny_pairs(g, threads);
+  suits_transposed_output<true>(g) ? run_transposed_output<true>(g, threads) : run<true>(g, threads);
 }
 template void multiply(const Product<float, float>& g);
 template void multiply(const Product<double, double>& g);

@@ -192,6 +192,25 @@ void pack_panel(T* dst, const S* src, int64_t line_stride, int64_t k_stride, int
   }
 }
 
+// Packs `panels` whole panels of b that lie beside each other, panel p to dst + p·step: dst[p·step + k·width + i] =
+// src[k·k_stride + p·width + i], where a panel is `width` = kMaxVecs vectors wide. Whole stretches of the rows are
+// read, because rows far apart lie in different pages. The rows that follow are prefetched.
+template <class T, class S>
+void pack_rows(T* dst, int64_t step, const S* src, int64_t k_stride, int64_t panels, int64_t depth) {
+  constexpr int64_t size = simd::Vec<T>::size, width = kMaxVecs * size, line = 64 / sizeof(S), ahead = 8;
+  for (int64_t k = 0; k < depth; ++k) {
+    const S* row = src + k * k_stride;
+    T* to = dst + k * width;
+    for (int64_t at = 0; k + ahead < depth && at < panels * width; at += line) {
+      __builtin_prefetch(row + ahead * k_stride + at, 0, 2);
+    }
+    for (int64_t p = 0; p < panels; ++p, row += width, to += step) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kMaxVecs; ++v) store(to + v * size, simd::load(row + v * size));
+    }
+  }
+}
+
 // pack_panel with two elements of k in each word: dst[k·width + i] = (element 2k, element 2k + 1) of line i, with 0
 // after an odd depth.
 inline void pack_pairs(float* dst, const BFloat16* src, int64_t line_stride, int64_t k_stride, int64_t lines,
@@ -222,6 +241,29 @@ inline void pack_pairs(float* dst, const BFloat16* src, int64_t line_stride, int
       const BFloat16* at = src + i * line_stride + 2 * k * k_stride;
       const bool inside = i < lines, odd = inside && 2 * k + 1 < depth;
       dst[k * width + i] = static_cast<float>(simd::Pair{inside ? *at : zero, odd ? at[k_stride] : zero});
+    }
+  }
+}
+
+// pack_rows with two elements of k in each word, as pack_pairs packs them; depth counts elements.
+inline void pack_rows_of_pairs(float* dst, int64_t step, const BFloat16* src, int64_t k_stride, int64_t panels,
+                               int64_t depth) {
+  constexpr int64_t size = simd::Vec<float>::size, width = kMaxVecs * size, line = 32, ahead = 8;
+  for (int64_t k = 0; k < depth; k += 2) {
+    const BFloat16* row = src + k * k_stride;
+    float* to = dst + k / 2 * width;
+    for (int64_t at = 0; k + ahead + 1 < depth && at < panels * width; at += line) {
+      __builtin_prefetch(row + ahead * k_stride + at, 0, 2);
+      __builtin_prefetch(row + (ahead + 1) * k_stride + at, 0, 2);
+    }
+    const bool pair = k + 1 < depth;
+    for (int64_t p = 0; p < panels; ++p, row += width, to += step) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kMaxVecs; ++v) {
+        const BFloat16* at = row + v * size;
+        store(to + v * size, pair ? simd::load_pairs(at, at + k_stride)
+                                  : simd::pairs_of(simd::detail::load_halves(at), simd::detail::Halves{}));
+      }
     }
   }
 }

@@ -8,9 +8,9 @@
 
 namespace pg::cpu {
 
-// c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S. S may be Pair, two steps of k each: k then counts pairs, and
-// a holds pairs too if one instruction multiplies them, else floats, twice as many. The elements of a row of a are
-// contiguous.
+// c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S. S may be Pair, two steps of k each: k then counts pairs. a
+// holds pairs too if one instruction shall multiply them (Dot), else floats, twice as many. The elements of a row of a
+// are contiguous.
 template <class S, class T>
 struct SkinnyProduct {
   int64_t m, n, k;
@@ -29,11 +29,11 @@ struct SkinnyProduct {
 // transpose(w) of a layer's w [N, K]): blocks of size × size are transposed in registers. The chains of one group wait
 // for their own additions, so several groups are computed at once.
 // Ahead: each step also prefetches a part of the columns of the next call into L2.
-template <int Rows, int Groups, bool Ahead, class S, class T>
+template <int Rows, int Groups, bool Ahead, bool Dot, class S, class T>
 void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   using simd::Vec;
   constexpr int size = Vec<T>::size;
-  constexpr bool split_pairs = std::is_same_v<S, simd::Pair> && !simd::kHasDot;
+  constexpr bool split_pairs = std::is_same_v<S, simd::Pair> && !Dot;
   const auto columns = [&](int v) { return Groups > 1 ? size : std::min<int64_t>(size, g.n - j - v * size); };
   Vec<T> sum[Groups][Rows];
   for (int v = 0; v < Groups; ++v) {
@@ -53,7 +53,7 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
         const T* a = g.a + r * g.lda + (k + i) * (split_pairs ? 2 : 1);
         if constexpr (!std::is_same_v<S, simd::Pair>) {
           sum[v][r] = fma(Vec<T>(*a), block[i], sum[v][r]);
-        } else if constexpr (simd::kHasDot) {
+        } else if constexpr (Dot) {
           sum[v][r] = simd::dot(Vec<T>(*a), block[i], sum[v][r]);
         } else {
           sum[v][r] = fma(Vec<T>(a[0]), firsts(block[i]), sum[v][r]);
@@ -86,19 +86,19 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   }
 }
 
-template <int Rows, bool Ahead, class S, class T>
+template <int Rows, bool Ahead, bool Dot, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
   constexpr int64_t size = simd::Vec<T>::size, groups = 2, line = 64 / sizeof(S);
   for (int64_t i = 0; Ahead && i < std::min(groups * size, g.n) * g.k; i += line) {
     __builtin_prefetch(g.b.data + i, 0, 2);  // the columns of the first call
   }
   int64_t j = 0;
-  for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups, Ahead>(g, j);
-  for (; j < g.n; j += size) skinny_groups<Rows, 1, Ahead>(g, j);
+  for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups, Ahead, Dot>(g, j);
+  for (; j < g.n; j += size) skinny_groups<Rows, 1, Ahead, Dot>(g, j);
 }
-template <int Rows, class S, class T>
+template <int Rows, bool Dot, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
-  g.prefetches() ? skinny_columns<Rows, true>(g) : skinny_columns<Rows, false>(g);
+  g.prefetches() ? skinny_columns<Rows, true, Dot>(g) : skinny_columns<Rows, false, Dot>(g);
 }
 
 // b's rows are contiguous: a few of them at a time are added to a stretch of c that stays in L1.
@@ -140,11 +140,11 @@ template <class S, class C>
 bool is_skinny(const Product<S, C>& g) {
   return g.m <= kFewRows && (g.b.row == 1 || g.b.column == 1);
 }
-template <class S, class T>
+template <bool Dot = simd::kHasDot, class S, class T>
 void multiply_skinny(const SkinnyProduct<S, T>& g) {
   using Run = void (*)(const SkinnyProduct<S, T>&);
-  constexpr Run by_columns[] = {skinny_columns<1, S, T>, skinny_columns<2, S, T>, skinny_columns<3, S, T>,
-                                skinny_columns<4, S, T>};
+  constexpr Run by_columns[] = {skinny_columns<1, Dot, S, T>, skinny_columns<2, Dot, S, T>,
+                                skinny_columns<3, Dot, S, T>, skinny_columns<4, Dot, S, T>};
   if constexpr (std::is_same_v<S, simd::Pair>) {
     by_columns[g.m - 1](g);
   } else {

@@ -2,7 +2,7 @@
 // Products with a dozen to some dozens of rows, as in batched decoding: packing b would take a large part of the time
 // of the arithmetic. If b's columns are contiguous (b = transpose(w) of a layer's w [N, K]), the transposed product cᵀ
 // = bᵀ·aᵀ needs no packed b: the micro-kernel reads b's columns in place as its rows, and only a is packed. The chains
-// over k are those of gemm.cpp.
+// over k are those of gemm.cpp. Pairs: both operands are read as words, pairs of bf16 along k.
 #include <algorithm>
 
 #include "tensor/cpu/gemm/epilogue.h"
@@ -11,10 +11,10 @@
 
 namespace pg::cpu {
 
-template <class S, class C>
+template <class S, class C, bool Pairs>
 class TransposedOutput {
   using T = computes_t<S>;
-  static constexpr int64_t size = simd::Vec<T>::size;
+  static constexpr int64_t size = simd::Vec<T>::size, per_word = Pairs ? 2 : 1;
 
  public:
   static constexpr int64_t kColumns = 48;  // columns of c computed at a time
@@ -23,13 +23,19 @@ class TransposedOutput {
 
   // a in panels [depth, 1 or 2 vectors of rows], one block of K after the other; `space` holds packed_size elements.
   // The panels may be packed in any order, by several threads.
-  int64_t packed_size() const { return width * g.k; }
+  int64_t packed_size() const { return width * block_k.n; }
   int64_t panels() const { return block_k.count * across; }
   void pack(T* space, int64_t panel) const {
     const int64_t p = panel / across, i = panel % across * kPanel<T>;
     const int64_t at = block_k.begin(p), depth = block_k.size(p);
-    pack_panel(space + at * width + i * depth, g.a.data + i * g.a.row + at * g.a.column, g.a.row, g.a.column,
-               std::min(kPanel<T>, g.m - i), std::min(kPanel<T>, width - i), depth);
+    const S* a = g.a.data + i * g.a.row + at * per_word * g.a.column;
+    const int64_t lines = std::min(kPanel<T>, g.m - i), panel_width = std::min(kPanel<T>, width - i);
+    T* const to = space + at * width + i * depth;
+    if constexpr (Pairs) {
+      pack_pairs(to, a, g.a.row, g.a.column, lines, panel_width, 2 * depth);
+    } else {
+      pack_panel(to, a, g.a.row, g.a.column, lines, panel_width, depth);
+    }
   }
 
   // Computes the columns [begin, begin + n) of c, n <= kColumns.
@@ -49,7 +55,7 @@ class TransposedOutput {
         const Matrix<T> b = lines(begin + j, rows, at, depth);
         for (int64_t i = 0; i < width; i += kPanel<T>) {
           const int64_t panel = std::min(kPanel<T>, width - i);
-          micro_kernels<T, StreamedRowsA>[panel > size][rows - 1](
+          micro_kernels<T, StreamedRowsA, Pairs>[panel > size][rows - 1](
               depth, b.data, b.row, packed_a + at * width + i * depth, panel, sums + j * width + i, width, panel,
               p == 0 ? g.beta : T(1), reinterpret_cast<const T*>(ahead), ahead_step);
           ahead += depth * ahead_step * sizeof(T) / sizeof(S);
@@ -64,10 +70,12 @@ class TransposedOutput {
   }
 
  private:
-  // Elements [at, at + depth) of b's columns j … j + rows - 1, as rows.
+  // Elements (words if Pairs) [at, at + depth) of b's columns j … j + rows - 1, as rows.
   Matrix<T> lines(int64_t j, int64_t rows, int64_t at, int64_t depth) const {
-    const S* b = g.b.data + j * g.b.column + at;
-    if constexpr (std::is_same_v<S, T>) {
+    const S* b = g.b.data + j * g.b.column + at * per_word;
+    if constexpr (Pairs) {
+      return {reinterpret_cast<const T*>(b), g.b.column / 2, 1};
+    } else if constexpr (std::is_same_v<S, T>) {
       return {b, g.b.column, 1};
     } else {
       T* space = scratch<T>(Scratch::gemm_b, rows * depth);
@@ -77,14 +85,18 @@ class TransposedOutput {
   }
 
   const Product<S, C>& g;
-  const Split block_k{g.k, 4096 / static_cast<int64_t>(sizeof(T))};  // b's columns of one tile fill most of L1
+  const Split block_k{g.k / per_word,
+                      4096 / static_cast<int64_t>(sizeof(T))};  // b's columns of one tile fill most of L1
   const int64_t width = (g.m + size - 1) / size * size, across = (g.m + kPanel<T> - 1) / kPanel<T>;
 };
 
-// Transposing c must cost less than packing b would, and the panels of a should stay in the cache.
-template <class S, class C>
+// Transposing c must cost less than packing b would, and the panels of a should stay in the cache. Pairs: the columns
+// of b must consist of whole, aligned words.
+template <bool Pairs, class S, class C>
 bool suits_transposed_output(const Product<S, C>& g) {
-  return g.b.row == 1 && 3 * g.m <= g.k && g.m <= 256;
+  constexpr int64_t per_word = Pairs ? 2 : 1;
+  const bool whole = !Pairs || (g.k % 2 == 0 && g.b.column % 2 == 0 && reinterpret_cast<uintptr_t>(g.b.data) % 4 == 0);
+  return g.b.row == 1 && whole && 3 * g.m <= g.k / per_word && g.m <= 256;
 }
 
 }  // namespace pg::cpu

@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads)
 void attention(const View& out, const View& lse, const View& q, const View& k, const View& v,
                const AttentionArgs& args) {
   if (out.numel() == 0) return;
-  if (q.shape[2] <= kDecodeQueries && !exact()) return attention_decode(out, lse, q, k, v, args);
+  if (q.shape[2] <= kDecodeQueries && !exact()) return attention_decode(out, lse, q, k, v, {}, {}, {}, args);
   if (takes_mma({q, k, v, out}, args)) return attention_mma(out, lse, q, k, v, args);
   visit_heads(q, "attention",
               [&]<class S, class T, int kSize>(std::type_identity<S>, std::type_identity<T>,
@@ -111,6 +111,15 @@ void attention(const View& out, const View& lse, const View& q, const View& k, c
                 launch(attention_kernel<kSize, S, T>, static_cast<unsigned>(blocks), kThreads, 0, stream(), s,
                        Heads<S>(out), lse.as<T>(), Heads<const S>(q), Heads<const S>(k), Heads<const S>(v));
               });
+}
+
+void attention_append(const View& out, const View& lse, const View& q, const View& k, const View& v, const View& new_k,
+                      const View& new_v, const View& starts, const AttentionArgs& args) {
+  if (out.numel() > 0 && q.shape[2] <= kDecodeQueries && !exact() && !args.key_mask) {
+    return attention_decode(out, lse, q, k, v, new_k, new_v, starts, args);
+  }
+  kv_append(k, v, new_k, new_v, starts);
+  attention(out, lse, q, k, v, args);
 }
 
 }  // namespace pg::cuda

@@ -25,8 +25,9 @@ void attention_backward_mma(const View& dq, const View& dk, const View& dv, cons
 
 inline constexpr int64_t kDecodeQueries = 8;  // attention() uses attention_decode up to this number of queries
 
-// attention of tensor/kernels.h, for at least one query.
-void attention_decode(const View& out, const View& lse, const View& q, const View& k, const View& v,
-                      const AttentionArgs& args);
+// attention of tensor/kernels.h, for at least one query. With `starts`, attention_append: the kernel stores new_k and
+// new_v in the cache while it reads them; there must be no key mask.
+void attention_decode(const View& out, const View& lse, const View& q, const View& k, const View& v, const View& new_k,
+                      const View& new_v, const View& starts, const AttentionArgs& args);
 
 }  // namespace pg::cuda

@@ -16,6 +16,7 @@
 #include "tensor/base/error.h"
 #include "tensor/cuda/gemm/plan_file.h"
 #include "tensor/cuda/runtime/runtime.h"
+#include "tensor/cuda/runtime/synchronous.h"
 #include "tensor/format.h"
 #include "tensor/strided_loop.h"
 
@@ -224,6 +225,16 @@ cublasStatus_t start(const Plan& plan, const Request& r, const cublasLtMatmulAlg
                         library().workspace, kWorkspace, stream());
 }
 
+// Under POLICYGRAD_CUDA_SYNC=1, waits for the product that was started, so that an error names it.
+void wait_if_synchronous(const Request& r) {
+  if (!synchronous()) return;
+  const cudaError_t status = cudaStreamSynchronize(stream());
+  if (status == cudaSuccess) return;
+  check(status, fmt::format("cuBLASLt product of {} x {} x {} (m, n, k; {} of them), {} to {}, epilogue {}", r.m, r.n,
+                            r.k, r.batch, name_of(r.inputs), name_of(r.result), static_cast<int>(r.epilogue))
+                    .c_str());
+}
+
 // The fastest of several algorithms. If the product does not add to c, the timed runs overwrite c; otherwise they write
 // to scratch memory.
 std::optional<cublasLtMatmulAlgo_t> fastest(const Plan& plan, const Request& r,
@@ -239,6 +250,7 @@ std::optional<cublasLtMatmulAlgo_t> fastest(const Plan& plan, const Request& r,
   float best_time = 0;
   for (const cublasLtMatmulAlgo_t& algorithm : algorithms) {
     if (start(plan, r, algorithm, to) != CUBLAS_STATUS_SUCCESS) continue;  // also loads the kernel
+    wait_if_synchronous(r);
     check(cudaEventRecord(begin.get(), stream()), "cudaEventRecord");
     for (int i = 0; i < kTimedRuns; ++i) check_blas(start(plan, r, algorithm, to), "cublasLtMatmul");
     check(cudaEventRecord(end.get(), stream()), "cudaEventRecord");
@@ -273,6 +285,12 @@ std::optional<cublasLtMatmulAlgo_t> remembered(const PlanFile& file, const Plan&
   return good ? std::optional(algorithm) : std::nullopt;
 }
 
+// Runs the product by the plan's algorithm.
+void multiply(const Plan& plan, const Request& r) {
+  check_blas(start(plan, r, *plan.algorithm, r.c_data), "cublasLtMatmul");
+  wait_if_synchronous(r);
+}
+
 // False if cuBLASLt has no algorithm for the product. While a graph is captured nothing can be timed: then the first
 // suggestion is used, and the choice is not stored.
 bool run(const Request& r) {
@@ -284,7 +302,7 @@ bool run(const Request& r) {
     const Plan& plan = known->second;
     if (!plan.algorithm) return false;
     point(plan, r);
-    check_blas(start(plan, r, *plan.algorithm, r.c_data), "cublasLtMatmul");
+    multiply(plan, r);
     return true;
   }
   Plan plan = describe(r);
@@ -302,7 +320,7 @@ bool run(const Request& r) {
     }
   }
   const bool done = plan.algorithm.has_value();
-  if (done) check_blas(start(plan, r, *plan.algorithm, r.c_data), "cublasLtMatmul");
+  if (done) multiply(plan, r);
   if (chosen) plans.known.emplace(key, std::move(plan));
   return done;
 }

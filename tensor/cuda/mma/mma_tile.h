@@ -32,6 +32,7 @@ template <int kSize>
 class MmaTile {
  public:
   static constexpr int kChunks = kSize / 8, kRowBytes = 2 * kSize;
+  static_assert(kChunks >= 8 && kChunks % 8 == 0, "the positions c ^ r % 8 of a row's chunks must be inside the row");
 
   // `begin` must be a multiple of kRowBytes.
   __device__ explicit MmaTile(const void* begin)

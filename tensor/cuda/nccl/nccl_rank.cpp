@@ -99,7 +99,7 @@ class NcclRank : public Comm {
       }
     } catch (const std::exception&) {  // the watch aborts the communicator
     }
-    cudaEventDestroy(ready_);
+    cuda::note(cudaEventDestroy(ready_), "cudaEventDestroy");
   }
 
   int rank() const override { return bootstrap_.rank(); }

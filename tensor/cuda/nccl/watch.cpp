@@ -28,8 +28,8 @@ Span::Span() {
   check(status, "cudaEventCreate");
 }
 Span::~Span() {
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
+  note(cudaEventDestroy(begin), "cudaEventDestroy");
+  note(cudaEventDestroy(end), "cudaEventDestroy");
 }
 
 Watch::Watch(int device, double timeout, std::function<std::string(const std::string&)> explain)

@@ -14,12 +14,13 @@ inline constexpr int kMostDevices = 256;  // Device::index has 8 bits
 // The current device of this thread. Before the first set_device() it is 0, as in CUDA.
 int current_device();
 void set_device(int device);
+void return_to_device(int device) noexcept;  // set_device() for destructors: a failure is noted
 
 // While an object of this class exists, `device` is the current device of this thread.
 class OnDevice {
  public:
   explicit OnDevice(int device) : before_(current_device()) { set_device(device); }
-  ~OnDevice() { set_device(before_); }
+  ~OnDevice() { return_to_device(before_); }
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
 

@@ -11,12 +11,17 @@
 
 namespace pg::cuda {
 
-// Throws pg::Error "operation: CUDA says …" unless `status` is cudaSuccess.
+// Throws pg::Error "operation: CUDA says …" unless `status` is cudaSuccess and this thread has noted no failure.
 void check(cudaError_t status, const char* operation);
+// check() for destructors and other functions that must not throw: the thread's first failure is kept, and its next
+// check() or launch() throws it.
+void note(cudaError_t status, const char* operation) noexcept;
 
 namespace detail {
-// check() for a launch; the Error names the kernel and its launch shape.
-void check_launch(cudaError_t status, const void* kernel, dim3 grid, dim3 block, size_t shared_bytes);
+// check() for a launch; the Error names the kernel and its launch shape. Waits for the kernel if synchronous()
+// (synchronous.h).
+void check_launch(cudaError_t status, const void* kernel, dim3 grid, dim3 block, size_t shared_bytes,
+                  cudaStream_t stream);
 }  // namespace detail
 
 #if defined(__CUDACC__) || defined(POLICYGRAD_CUDA_SIMULATOR)  // else: a .cpp file of a build with nvcc
@@ -47,7 +52,7 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_byte
                     }},
                stream);
 #endif
-  detail::check_launch(cudaGetLastError(), reinterpret_cast<const void*>(kernel), grid, block, shared_bytes);
+  detail::check_launch(cudaGetLastError(), reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, stream);
 }
 
 // The block's dynamic shared memory, aligned to 256 bytes. It replaces `extern __shared__ T name[]`, which would need a

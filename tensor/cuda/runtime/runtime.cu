@@ -4,6 +4,7 @@
 #include "tensor/backend.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
+#include "tensor/cuda/runtime/synchronous.h"
 
 namespace pg::cuda {
 namespace {
@@ -18,6 +19,14 @@ const Kernels& table(int device) {
 }
 
 constinit thread_local int current = 0;
+
+cudaError_t select(int device) {
+  if (current == device) return cudaSuccess;
+  const cudaError_t status = cudaSetDevice(device);
+  current = device;
+  if (status != cudaSuccess) cudaGetDevice(&current);  // it may return an error of an earlier kernel and do its work
+  return status;
+}
 
 cudaError_t count_devices(int* count) {
   *count = 0;
@@ -56,9 +65,19 @@ void* allocate(size_t bytes, int device) {
   return data;
 }
 
+// Destructors call it, also while an exception ends their functions.
 void release(void* data, int device) {
+  const int before = current;
+  return_to_device(device);
+  note(cudaFree(data), "cudaFree");
+  return_to_device(before);
+}
+
+DeviceMemory memory(int device) {
   const OnDevice there(device);
-  check(cudaFree(data), "cudaFree");
+  DeviceMemory memory;
+  check(cudaMemGetInfo(&memory.free, &memory.total), "cudaMemGetInfo");
+  return memory;
 }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
@@ -70,8 +89,8 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
     synchronize();  // the work that computes the bytes is in another stream
   }
   const OnDevice here(to_device.on_host() ? from_device.index : to_device.index);
+  if (from_device.on_host()) return copy_to_device(to, from, bytes);
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
-  // A copy from the host returns when the bytes are in one of CUDA's buffers.
   if (to_device.on_host() || between_devices) synchronize();
 }
 
@@ -81,11 +100,8 @@ bool exact() { return exact_results; }
 
 int current_device() { return current; }
 
-void set_device(int device) {
-  if (current == device) return;
-  check(cudaSetDevice(device), "cudaSetDevice");
-  current = device;
-}
+void set_device(int device) { check(select(device), "cudaSetDevice"); }
+void return_to_device(int device) noexcept { note(select(device), "cudaSetDevice"); }
 
 Context::Context(int) {
   for (cudaStream_t* made : {&compute, &comm}) {
@@ -128,12 +144,14 @@ const Backend& cuda_backend() {
       .device_count = cuda::device_count,
       .why_none = cuda::why_none,
       .device_info = cuda::device_info,
+      .memory = cuda::memory,
       .allocate = cuda::allocate,
       .release = cuda::release,
       .copy = cuda::copy_bytes,
       .synchronize = cuda::synchronize,
       .exact = cuda::exact,
       .set_exact = cuda::set_exact,
+      .records = [] { return !cuda::synchronous(); },
       .record = cuda::record,
       .async_copy = cuda::async_copy,
       .record_event = cuda::record_event,

@@ -10,6 +10,8 @@ namespace pg::cuda {
 DeviceInfo device_info(int device);
 bool exact();
 void synchronize();
+// Copies from the host to the current device, after everything in stream(). `from` may change when it returns.
+void copy_to_device(void* to, const void* from, size_t bytes);
 std::unique_ptr<RecordedWork> record(const std::function<void()>& work);
 std::unique_ptr<AsyncCopy> async_copy(size_t bytes);
 std::unique_ptr<DeviceEvent> record_event();
@@ -26,6 +28,7 @@ class OnStream {
 // Whether work submitted to the stream is being captured for a graph.
 bool capturing();
 [[noreturn]] void fail_copy_in_graph();
+[[noreturn]] void fail_record();
 
 // Temporary memory for n elements of T from the memory pool of the tensors, uninitialised, on the current device. It
 // may be released as soon as the kernels that use it are launched: the next user of the memory comes later in the
