@@ -9,7 +9,7 @@
 namespace pg::cpu {
 
 // c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S. S may be Pair, two steps of k each: k then counts pairs. a
-// holds pairs too if one instruction shall multiply them (Dot), else floats, twice as many. The elements of a row of a
+// holds pairs too if one instruction multiplies them (Dot), else floats, twice as many. The elements of a row of a
 // are contiguous.
 template <class S, class T>
 struct SkinnyProduct {
