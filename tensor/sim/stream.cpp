@@ -163,6 +163,7 @@ cudaError_t give(cudaStream_t handle, Work work) {
   begin_work(stream);
   stream->clock.tick(stream->number);
   run_now(work, stream->device, stream->number, stream->clock);
+  stream->seconds += work.seconds;
   return cudaSuccess;
 }
 
@@ -291,7 +292,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
   }
   begin_work(stream);
   event->clock = stream->clock;
-  event->time = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> more(stream->seconds);
+  event->time = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(more);
   event->recorded = true;
   return cudaSuccess;
 }
@@ -395,6 +397,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     clock.join(before);
     run_now(work, stream->device, exec->numbers.at(work.stream), clock);
     stream->clock.join(clock);
+    stream->seconds += work.seconds;
   }
   exec->ticks += exec->work.size();
   return cudaSuccess;

@@ -20,6 +20,7 @@ struct Work {
   // In a graph: the number of the stream that it was captured from, and what it comes after, itself included.
   int stream = 0;
   Clock clock{};
+  double seconds = 0;  // that events count for it, beside the time that it takes
 };
 
 // A recording of one or several streams. `work` is in the order of submission, which respects every dependency, because
@@ -52,6 +53,7 @@ struct CUstream_st {
   pg::sim::Clock clock;
   std::shared_ptr<pg::sim::Capture> capture;
   pg::sim::Clock captured;  // like `clock`, for the work in the capture
+  double seconds = 0;       // of Work::seconds, so far
 };
 struct CUevent_st {
   int device = 0;  // that was current
