@@ -111,10 +111,11 @@ function(pg_kernels target)
   target_link_libraries(${target} PUBLIC cuda_runtime)
 endfunction()
 
-# pg_cublas(TARGET): adds the matrix products of cuBLASLt, which a simulated build does not have.
+# pg_cublas(TARGET): adds the matrix products of cuBLASLt, which the simulator simulates.
 function(pg_cublas target)
+  file(GLOB gemm CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tensor/cuda/gemm/*.cpp)
+  target_sources(${target} PRIVATE ${gemm})
   if(POLICYGRAD_CUDA STREQUAL "nvcc")
-    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/cuda/gemm/blas.cpp)
     target_link_libraries(${target} PUBLIC CUDA::cublasLt)
   endif()
 endfunction()

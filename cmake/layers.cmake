@@ -36,7 +36,7 @@ pg_precompile(pg_rl autograd/ops.h nn/transformer.h tensor/format.h)
 
 if(POLICYGRAD_CUDA)
   file(GLOB cuda_sources CONFIGURE_DEPENDS tensor/cuda/*.cu tensor/cuda/*/*.cu)
-  target_sources(pg_tensor PRIVATE tensor/cuda/array.cpp tensor/cuda/gemm/plan_file.cpp)
+  target_sources(pg_tensor PRIVATE tensor/cuda/array.cpp)
   target_link_libraries(pg_tensor PUBLIC cuda_runtime)
   list(APPEND POLICYGRAD_LAYERS cuda_runtime)
   pg_cuda(pg_tensor ${cuda_sources})

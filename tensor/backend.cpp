@@ -52,6 +52,7 @@ const Backend& backend(Device::Kind kind) {
       .synchronize = [] {},
       .exact = [] { return true; },
       .set_exact = [](bool) {},
+      .last_matmul = [] { return std::string(); },
       .records = [] { return false; },
       .record = [](const std::function<void()>&) -> std::unique_ptr<RecordedWork> { nothing_launched(); },
       .async_copy = [](size_t) -> std::unique_ptr<AsyncCopy> { nothing_launched(); },

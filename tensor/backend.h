@@ -70,6 +70,10 @@ struct Backend {
   bool (*exact)();
   void (*set_exact)(bool on);
 
+  // How this thread's latest matrix product was computed on a CUDA device: by which algorithm of cuBLASLt and with
+  // which of its epilogues, and what the timings were that selected it. For benchmarks; empty on the CPU.
+  std::string (*last_matmul)();
+
   // Whether record() can be used: not on the CPU, and not under POLICYGRAD_CUDA_SYNC=1, where launches wait for their
   // kernels.
   bool (*records)();

@@ -1,5 +1,7 @@
 #pragma once
-// Matrix products with NVIDIA's library cuBLASLt, if the build has it.
+// Matrix products with NVIDIA's library cuBLASLt, or its simulation.
+#include <string>
+
 #include "tensor/cuda/runtime/launch.h"
 #include "tensor/kernels.h"
 
@@ -7,11 +9,13 @@ namespace pg::cuda {
 
 // matmul of tensor/kernels.h, for c that is not empty. Returns false and does nothing if cuBLASLt does not support it:
 // matrices without adjacent rows or columns, batches with more than one stride, an activation in f32 or f64 (cuBLASLt's
-// is accurate for bf16 only), row sums that are added to existing values. In a simulated build it always returns false.
-#if defined(POLICYGRAD_CUDA_SIMULATOR)
-inline bool blas_matmul(const View&, const View&, const View&, const MatmulArgs&) { return false; }
-#else
+// is accurate for bf16 only), row sums that are added to existing values, or what the library itself refuses.
 bool blas_matmul(const View& c, const View& a, const View& b, const MatmulArgs& args);
-#endif
+
+// For last_matmul(): a kernel of ours computed the thread's latest product, or this part of it.
+void note_own_matmul();
+void note_own_part(const char* part);
+// How the latest product of this thread was computed, in words (documented in tensor/backend.h).
+std::string last_matmul();
 
 }  // namespace pg::cuda

@@ -142,28 +142,41 @@ bool matmul_then_activation(const View& c, const View& a, const View& b, const M
     const View& pre = args.pre_activation ? args.pre_activation : c;
     if (c.dtype == bf16 || !blas_matmul(pre, a, b, {.bias = args.bias})) return false;
     unary(Unary::gelu_tanh, c, pre, {});
-    return true;
+  } else if (args.activation == Activation::gelu_tanh_backward) {
+    if (!blas_matmul(c, a, b, {.bias = args.bias})) return false;
+    unary_backward(Unary::gelu_tanh, c, c, args.pre_activation, {}, 0);
+  } else {
+    return false;
   }
-  if (args.activation != Activation::gelu_tanh_backward || !blas_matmul(c, a, b, {.bias = args.bias})) return false;
-  unary_backward(Unary::gelu_tanh, c, c, args.pre_activation, {}, 0);
+  note_own_part("gelu");
   return true;
 }
 
-}  // namespace
-
-void matmul(const View& c_any, const View& a_any, const View& b_any, const MatmulArgs& args_any) {
+// The product without row sums.
+void product(const View& c_any, const View& a_any, const View& b_any, const MatmulArgs& args_any) {
   View c = c_any, a = a_any, b = b_any;
   MatmulArgs args = args_any;
-  if (args.row_sums) {
-    if (c.numel() > 0 && !exact() && matmul_with_sums(c, a, b, args)) return;
-    reduce(Reduce::sum, as_column(args.row_sums), a, 1, args.row_sums_beta);
-    args.row_sums = {};
-  }
-  if (c.numel() == 0) return;
   fold_batch_into_rows(c, a, b, args.pre_activation);
   // In exact mode every sum over k has a fixed order, whatever m and n are.
   if (!exact() && (blas_matmul(c, a, b, args) || matmul_then_activation(c, a, b, args))) return;
   tiled_matmul(c, a, b, args);
+  note_own_matmul();
+}
+
+}  // namespace
+
+void matmul(const View& c, const View& a, const View& b, const MatmulArgs& args) {
+  if (!args.row_sums) {
+    if (c.numel() > 0) product(c, a, b, args);
+    return;
+  }
+  if (c.numel() > 0 && !exact() && matmul_with_sums(c, a, b, args)) return;
+  reduce(Reduce::sum, as_column(args.row_sums), a, 1, args.row_sums_beta);
+  if (c.numel() == 0) return;
+  MatmulArgs rest = args;
+  rest.row_sums = {};
+  product(c, a, b, rest);
+  note_own_part("row sums");
 }
 
 }  // namespace pg::cuda

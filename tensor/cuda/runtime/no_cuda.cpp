@@ -25,6 +25,7 @@ const Backend& cuda_backend() {
       .synchronize = [] {},
       .exact = [] { return true; },
       .set_exact = [](bool) {},
+      .last_matmul = [] { return std::string(); },
       .records = [] { return false; },
       .record = [](const std::function<void()>&) -> std::unique_ptr<RecordedWork> { unavailable(); },
       .async_copy = [](size_t) -> std::unique_ptr<AsyncCopy> { unavailable(); },

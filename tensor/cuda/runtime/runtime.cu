@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tensor/backend.h"
+#include "tensor/cuda/gemm/blas.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/runtime/synchronous.h"
@@ -151,6 +152,7 @@ const Backend& cuda_backend() {
       .synchronize = cuda::synchronize,
       .exact = cuda::exact,
       .set_exact = cuda::set_exact,
+      .last_matmul = cuda::last_matmul,
       .records = [] { return !cuda::synchronous(); },
       .record = cuda::record,
       .async_copy = cuda::async_copy,

@@ -8,6 +8,8 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "ranks on GPUs: $1" >&2; cat "$work"/log* >&2; exit 1; }
 # The last step evaluates the whole validation text, a tenth of this one.
 head -c 3000 README.md | tr -d '\200-\377' >"$work/text"
+# The processes share a file of cuBLASLt's algorithms, which begins empty.
+export POLICYGRAD_CACHE="$work/cache"
 small='--layers 1 --heads 1 --width 16 --threads 1'
 log=log
 train() { # train NAME OPTIONS…
@@ -91,4 +93,9 @@ says 'each of several ranks has a GPU of its own; take cuda' train bad --ranks 2
 device=cuda batches=9
 says 'rank 8 is to use cuda:8, but this machine has 8 CUDA devices' train bad --ranks 9
 says 'ZeRO needs parameters on the CPU' train bad --ranks 3 --zero 1
+# Of each entry all but the algorithm and the checksum: one algorithm per kind of product.
+cat "$work"/cache/cublaslt-*.txt >"$work/log_plans" || fail 'no algorithms were kept'
+[ "$(grep -vc '^#' "$work/log_plans")" -gt 10 ] || fail 'too few algorithms were kept'
+grep -v '^#' "$work/log_plans" | awk '{ NF -= 9; if (seen[$0]++) { print; twice = 1 } } END { exit twice }' ||
+  fail 'an algorithm was kept twice'
 if ls "${TMPDIR:-/tmp}"/policygrad-nccl-* >/dev/null 2>&1; then fail 'the simulated NCCL left a file behind'; fi
