@@ -1,8 +1,14 @@
 // Which products of views cuBLASLt computes, and how it is asked.
 #include "tensor/cuda/gemm/blas.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <cstdio>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "tensor/cuda/gemm/request.h"
 #include "tensor/strided_loop.h"
@@ -78,7 +84,8 @@ bool blas_matmul(const View& c, const View& a, const View& b, const MatmulArgs& 
   const auto kept = pre ? stored(pre, step(3)) : Stored{};
   if (!to || !left || !right || !kept || to->transposed || kept->transposed) return false;
   if (batch.n > 1 && to->batch_step == 0) return false;
-  if (kept->ld % 8 != 0 || kept->batch_step % 8 != 0) return false;  // required by cuBLASLt
+  // Required by cuBLASLt.
+  if (kept->ld % 8 != 0 || kept->batch_step % 8 != 0 || (pre && Request::alignment_of(pre.data) < 16)) return false;
   return run({.m = c.shape[r],
               .n = c.shape[r + 1],
               .k = a.shape.back(),
@@ -97,6 +104,29 @@ bool blas_matmul(const View& c, const View& a, const View& b, const MatmulArgs& 
               .bias = vector.data,
               .pre_data = pre.data,
               .bias_type = vector.dtype});
+}
+
+void warn_if_slow(const View& c, const View& a, const MatmulArgs& args) {
+  const int64_t m = c.shape[c.rank() - 2], n = c.shape.back(), k = a.shape.back(), batch = c.numel() / (m * n);
+  if (2.0 * static_cast<double>(c.numel()) * static_cast<double>(k) < 1e9) return;
+  std::string rest = fmt::format("{} to {}", name_of(a.dtype), name_of(c.dtype));
+  if (args.beta != 0) rest += ", added to the result";
+  if (args.bias) rest += fmt::format(", bias in {}", name_of(args.bias.dtype));
+  if (args.activation == Activation::gelu_tanh) rest += ", gelu";
+  if (args.activation == Activation::gelu_tanh_backward) rest += ", gelu backward";
+  using R = Request;
+  const std::string kind =
+      fmt::format("{} {} {} {} {}", R::rounded(m), R::rounded(n), R::rounded(k), R::rounded(batch), rest);
+  static std::mutex mutex;
+  static auto& warned = *new std::set<std::string>;
+  {
+    const std::lock_guard lock(mutex);
+    if (!warned.insert(kind).second) return;
+  }
+  fmt::print(stderr,
+             "warning: {} matrix product(s) of {} x {} x {} (m, n, k), {}: cuBLASLt has no algorithm for them, and the "
+             "engine's own kernel is many times slower\n",
+             batch, m, n, k, rest);
 }
 
 }  // namespace pg::cuda

@@ -18,4 +18,7 @@ void note_own_part(const char* part);
 // How the latest product of this thread was computed, in words (documented in tensor/backend.h).
 std::string last_matmul();
 
+// Warns, once for each kind of product, if a product of more than 1 GFLOP is left to the engine's own kernel.
+void warn_if_slow(const View& c, const View& a, const MatmulArgs& args);
+
 }  // namespace pg::cuda

@@ -136,11 +136,12 @@ bool matmul_with_sums(const View& c, const View& a, const View& b, const MatmulA
   return true;
 }
 
-// Computes the product with cuBLASLt and the activation with a separate kernel.
+// Computes the product with cuBLASLt and the activation with a separate kernel, which reads the product rounded to the
+// type of the result.
 bool matmul_then_activation(const View& c, const View& a, const View& b, const MatmulArgs& args) {
   if (args.activation == Activation::gelu_tanh) {
     const View& pre = args.pre_activation ? args.pre_activation : c;
-    if (c.dtype == bf16 || !blas_matmul(pre, a, b, {.bias = args.bias})) return false;
+    if (!blas_matmul(pre, a, b, {.bias = args.bias})) return false;
     unary(Unary::gelu_tanh, c, pre, {});
   } else if (args.activation == Activation::gelu_tanh_backward) {
     if (!blas_matmul(c, a, b, {.bias = args.bias})) return false;
@@ -158,7 +159,10 @@ void product(const View& c_any, const View& a_any, const View& b_any, const Matm
   MatmulArgs args = args_any;
   fold_batch_into_rows(c, a, b, args.pre_activation);
   // In exact mode every sum over k has a fixed order, whatever m and n are.
-  if (!exact() && (blas_matmul(c, a, b, args) || matmul_then_activation(c, a, b, args))) return;
+  if (!exact()) {
+    if (blas_matmul(c, a, b, args) || matmul_then_activation(c, a, b, args)) return;
+    warn_if_slow(c, a, args);
+  }
   tiled_matmul(c, a, b, args);
   note_own_matmul();
 }

@@ -1,5 +1,7 @@
-// Products by cuBLASLt, in the simulator: layouts and epilogues against the CPU backend.
+// Products by cuBLASLt, in the simulator: layouts and epilogues against the CPU backend, and what happens to products
+// that the library refuses.
 #include "tests/cuda/sim/blas_case.h"
+#include "tests/stderr_text.h"
 
 using namespace pg;
 using namespace pg::testing;
@@ -127,7 +129,7 @@ TEST_CASE("cuBLASLt computes the epilogues of a model", "[cuda][blas]") {
   check_fused(added, kRowSums);
 }
 
-TEST_CASE("a bias at any address gives right results", "[cuda][blas]") {
+TEST_CASE("a bias or an input of GELU at any address gives right results", "[cuda][blas]") {
   const FreshPlans plans;
   for (const DType dtype : {f32, bf16}) {
     Product p = plain(24, 40, 32, dtype);
@@ -138,6 +140,23 @@ TEST_CASE("a bias at any address gives right results", "[cuda][blas]") {
   Product first = gelu(24, 40, 32, true, true), second = gelu(24, 40, 32, true, true);
   second.bias = on_device({40}, bf16, 5);
   for (const Product& p : {first, second, first}) check_fused(p, kGelu | kAux | kBias);
+  // The stride of the GELU's input must be a multiple of 8 elements, its address one of 16 bytes.
+  for (const int64_t offset : {0, 8, 1}) {
+    for (const int64_t columns : {40, 41}) {
+      Product forward = gelu(24, 40, 32, true, true), backward = gelu_backward(24, 40, 32);
+      const Tensor pre = Tensor::full({24, columns + 24}, 7, bf16, device());
+      forward.pre = pre.view_slice(1, offset, offset + 40);
+      check_product(forward);
+      INFO(how());
+      const bool fits = offset != 1 && columns == 40;
+      CHECK(by_library());
+      CHECK(contains(how(), "gelu by a separate kernel") == !fits);
+      backward.pre = forward.pre;
+      check_product(backward);
+      CHECK(by_library());
+      CHECK(contains(how(), "gelu by a separate kernel") == !fits);
+    }
+  }
 }
 
 TEST_CASE("empty products ask nothing of cuBLASLt", "[cuda][blas]") {
@@ -150,6 +169,74 @@ TEST_CASE("empty products ask nothing of cuBLASLt", "[cuda][blas]") {
     plain(4, 0, 8).run(kernels(device()));
   });
   CHECK(calls.heuristics + calls.checks + calls.products == 0);
+}
+
+TEST_CASE("an epilogue that cuBLASLt refuses is computed by a kernel after the product", "[cuda][blas]") {
+  for (const bool invalid : {false, true}) {
+    const FreshPlans plans;
+    const sim::BlasRefusal refusal([](const sim::BlasProduct& p, auto) { return (p.epilogue & ~kBias) > kDefault; },
+                                   invalid);
+    for (const bool biased : {false, true}) {
+      for (const bool stored : {false, true}) {
+        const auto calls = calls_of([&] { check_product(gelu(24, 40, 32, biased, stored)); });
+        CHECK(calls.by_epilogue.at(biased ? kBias : kDefault) == calls.products);
+        CHECK(contains(how(), "; gelu by a separate kernel"));
+        CHECK(contains(how(), ", with bias") == biased);
+      }
+    }
+    check_product(gelu_backward(24, 40, 32));
+    CHECK(contains(how(), "; gelu by a separate kernel"));
+    check_product(with_sums(24, 40, 32));
+    CHECK(contains(how(), "; row sums by a separate kernel"));
+  }
+}
+
+TEST_CASE("a product that cuBLASLt refuses is computed by the engine's own kernel", "[cuda][blas]") {
+  using Call = sim::BlasRefusal::Call;
+  for (const bool invalid : {false, true}) {
+    for (const bool early : {true, false}) {  // refused by the heuristic, or only when it begins
+      const FreshPlans plans;
+      INFO((invalid ? "CUBLAS_STATUS_INVALID_VALUE" : "CUBLAS_STATUS_NOT_SUPPORTED") << (early ? ", early" : ""));
+      const sim::BlasRefusal refusal([early](const auto&, Call call) { return early || call == Call::product; },
+                                     invalid);
+      const std::string said = stderr_of([] {
+        for (int i = 0; i < 2; ++i) {
+          check_product(plain(24, 40, 32));
+          CHECK(by_own_kernel());
+          Product p = gelu(24, 40, 32, true, true);
+          check_product(p);
+          CHECK(by_own_kernel());
+          check_product(with_sums(24, 40, 32));
+          CHECK(how() == "the engine's own kernel; row sums by a separate kernel");
+        }
+      });
+      CHECK(said.empty());  // they are small
+    }
+  }
+}
+
+TEST_CASE("a large product without cuBLASLt makes one warning per kind", "[cuda][blas]") {
+  if (!backend(device()).records()) SKIP_TEST("POLICYGRAD_CUDA_SYNC=1 records no graphs");
+  const FreshPlans plans;
+  const sim::BlasRefusal refusal([](const auto&, auto) { return true; });
+  const auto said = [](int64_t m, int64_t n, int64_t k, float beta = 0) {
+    return stderr_of([&] {
+      Product p{Tensor::zeros({m, n}, f32, device()), Tensor::empty({m, k}, f32, device()),
+                Tensor::empty({k, n}, f32, device())};
+      p.beta = beta;
+      // Recorded and never executed.
+      const Graph graph(device(), [&] { p.run(kernels(device())); });
+    });
+  };
+  const std::string text = said(1000, 1000, 501);
+  CHECK(text ==
+        "warning: 1 matrix product(s) of 1000 x 1000 x 501 (m, n, k), f32 to f32: cuBLASLt has no algorithm for them, "
+        "and the engine's own kernel is many times slower\n");
+  CHECK(said(1000, 1000, 501).empty());
+  CHECK(said(990, 1000, 505).empty());   // of the same kind
+  CHECK(said(1000, 1000, 499).empty());  // less than 1 GFLOP
+  CHECK(contains(said(1000, 1000, 501, 1), "f32 to f32, added to the result: "));
+  CHECK(contains(said(2000, 1000, 501), "2000 x 1000 x 501"));
 }
 
 TEST_CASE("in exact mode the engine's own kernel computes every product", "[cuda][blas]") {
