@@ -38,6 +38,7 @@ void print_entry(const Entry& e, const Ceilings& ceilings) {
   if (e.items > 0) rate += fmt::format("  {:.0f}/s", e.items / seconds);
   if (e.tokens > 0) rate += fmt::format("  {:.0f} tokens/s", e.tokens / seconds);
   fmt::print("{:<15} {:<34} {:<22} {:>10}  {}\n", e.name, e.label, e.what, format_time(seconds), rate);
+  if (!e.how.empty()) fmt::print("{:<15} {}\n", "", e.how);
   std::fflush(stdout);
 }
 
@@ -63,6 +64,7 @@ nlohmann::ordered_json to_json(const std::vector<Entry>& entries, const Ceilings
     if (e.bytes > 0) one["gb_per_s"] = e.bytes / e.timing.median / 1e9;
     if (e.items > 0) one["items_per_s"] = e.items / e.timing.median;
     if (e.tokens > 0) one["tokens_per_s"] = e.tokens / e.timing.median;
+    if (!e.how.empty()) one["how"] = e.how;
     if (!e.check.empty()) one["check"] = e.check;
     all["entries"].push_back(one);
   }

@@ -17,6 +17,7 @@ struct Entry {
   double flops_causal = 0;         // of a training step, with only the half of attention that a causal model needs
   double tokens = 0;               // of a step
   double items = 0;                // of a call that are counted otherwise, such as verdicts
+  std::string how = {};            // the algorithm that computed it, where one is chosen
   std::vector<double> check = {};  // first losses, logits or log-probabilities, for comparison with another engine
 };
 

@@ -3,6 +3,7 @@
 // [N, K].
 #include <array>
 
+#include "tensor/backend.h"
 #include "tensor/kernels.h"
 #include "tools/pg/bench/bench.h"
 
@@ -38,6 +39,7 @@ std::vector<Entry> bench_training(const Product& p, const BenchSettings& s, int 
     Entry entry{"gemm", p.label(), what};
     entry.flops = p.flops();
     entry.timing = time_cold(s.device, call, repeat);
+    entry.how = backend(s.device).last_matmul();
     entries.push_back(entry);
   };
   MatmulArgs args;
@@ -68,6 +70,7 @@ std::vector<Entry> bench_decoding(const Product& p, const BenchSettings& s, int 
   }
   entry.timing = time_cold(
       s.device, [&] { kernels(s.device).matmul(y, x, w.view_transpose(0, 1), {}); }, repeat);
+  entry.how = backend(s.device).last_matmul();
   return {entry};
 }
 
