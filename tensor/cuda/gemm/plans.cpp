@@ -195,9 +195,10 @@ std::optional<Choice> fastest(const Plan& plan, const Request& r, const std::vec
   std::optional<Choice> best;
   std::vector<double> seconds;
   for (const cublasLtMatmulAlgo_t& algorithm : algorithms) {
-    const cublasStatus_t status = start(plan, r, algorithm, to);  // also loads the kernel
-    if (refused(status)) continue;
-    check_blas(status, "cublasLtMatmul");
+    if (start(plan, r, algorithm, to) != CUBLAS_STATUS_SUCCESS) {  // also loads the kernel
+      check(cudaGetLastError(), "cublasLtMatmul");                 // an error of an earlier kernel
+      continue;
+    }
     wait_if_synchronous(r);
     check(cudaEventRecord(begin.get(), stream()), "cudaEventRecord");
     for (int i = 0; i < kTimedRuns; ++i) check_blas(start(plan, r, algorithm, to), "cublasLtMatmul");

@@ -1,6 +1,8 @@
 // The algorithm of each kind of product: chosen at the first product, for all sizes of the kind, and kept in a file.
 #include <fstream>
 
+#include "autograd/ops.h"
+#include "nn/transformer.h"
 #include "tensor/cuda/runtime/synchronous.h"
 #include "tensor/sim/sim.h"
 #include "tests/cuda/sim/blas_case.h"
@@ -64,6 +66,33 @@ TEST_CASE("the rows of many batches need few choices", "[cuda][blas]") {
   });
   CHECK(calls.heuristics == 8);  // eight kinds per octave
   CHECK(calls.products == 8 * kAll + 64);
+}
+
+TEST_CASE("a training step on other rows of the same kinds asks no heuristic", "[cuda][blas]") {
+  for (const DType dtype : {f32, bf16}) {
+    const FreshPlans plans;
+    INFO(name_of(dtype));
+    Generator init(3);
+    Transformer model({.vocab_size = 40, .block_size = 20, .n_layer = 2, .n_head = 2, .n_embd = 32, .dtype = dtype},
+                      init);
+    model.to(device());
+    const auto step = [&](int64_t batch, int64_t length) {
+      const Tensor ids = Tensor::full({batch, length}, 7, i32);
+      return calls_of([&] { backward(model.loss(ids, ids)); });
+    };
+    const auto first = step(9, 15);  // 135 rows, of the kind 129 to 144
+    CHECK(first.heuristics > 10);
+    CHECK(first.products > 10 * kTimed);
+    CHECK(step(9, 15).heuristics > 0);  // gradients of weights are now added to
+    const auto known = step(9, 15);
+    CHECK(known.heuristics + known.checks == 0);
+    for (const auto& [batch, length] : {std::pair{8, 17}, {10, 14}, {7, 19}}) {
+      const auto later = step(batch, length);
+      CHECK(later.heuristics == 0);
+      CHECK(later.checks > 0);
+      CHECK(later.products == known.products);
+    }
+  }
 }
 
 TEST_CASE("a kind is another one with other types, transposes, epilogues or alignments", "[cuda][blas]") {
