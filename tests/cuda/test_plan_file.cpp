@@ -40,7 +40,8 @@ TEST_CASE("stored plans are found again only on the same machine", "[cuda][blas]
   CHECK(pg::cuda::plan_path("card A") != pg::cuda::plan_path("card B"));
 }
 
-TEST_CASE("plans that several processes add at the same time are all kept; the first for a key stays", "[cuda][blas]") {
+TEST_CASE("plans that several processes add at the same time are all kept and the first for a key stays",
+          "[cuda][blas]") {
   const pg::testing::TempDir folder;
   const std::string path = folder.file("plans.txt");
   PlanFile first(path, "card"), second(path, "card");
@@ -89,7 +90,7 @@ TEST_CASE("processes that add plans at once agree on every algorithm", "[cuda][b
   CHECK(found == agreed);
 }
 
-TEST_CASE("an entry of a damaged file is not found, and the rest of the file is used", "[cuda][blas]") {
+TEST_CASE("an entry that is damaged is not found and the rest of the file is used", "[cuda][blas]") {
   const pg::testing::TempDir folder;
   const std::string path = folder.file("plans.txt");
   PlanFile(path, "card").add(kKey, kAlgorithm);

@@ -90,7 +90,7 @@ TEST_CASE("sim: cuBLASLt's epilogues are those of the definition", "[sim][blas]"
   }
 }
 
-TEST_CASE("sim: cuBLASLt's algorithms add in different orders, and events count their times", "[sim][blas]") {
+TEST_CASE("sim: cuBLASLt's algorithms add in different orders and events count their times", "[sim][blas]") {
   const BlasCase p{16, 16, 100};
   BlasLibrary l(p);
   BlasArrays x(p);

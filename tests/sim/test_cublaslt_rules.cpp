@@ -167,7 +167,7 @@ TEST_CASE("sim: cuBLASLt's products are ordered with other work of streams and g
   for (auto s : streams) cudaStreamDestroy(s);
 }
 
-TEST_CASE("sim: cuBLASLt's calls are counted, and tests can refuse them", "[sim][blas]") {
+TEST_CASE("sim: cuBLASLt's calls are counted and tests can refuse them", "[sim][blas]") {
   const BlasCase p{16, 8, 32};
   BlasLibrary l(p);
   const BlasArrays x(p);

@@ -51,7 +51,7 @@ Product with_sums(int64_t m, int64_t n, int64_t k) {
 
 }  // namespace
 
-TEST_CASE("cuBLASLt computes products of all transposes, also with one row or column", "[cuda][blas]") {
+TEST_CASE("cuBLASLt computes products of all transposes and of one row or column", "[cuda][blas]") {
   const FreshPlans plans;
   const int64_t sizes[][3] = {{1, 8, 16}, {8, 1, 16}, {8, 16, 1}, {1, 1, 5}, {5, 7, 9}, {16, 24, 32}, {33, 40, 64}};
   for (const auto& [m, n, k] : sizes) {

@@ -95,7 +95,7 @@ TEST_CASE("a training step on other rows of the same kinds asks no heuristic", "
   }
 }
 
-TEST_CASE("a kind is another one with other types, transposes, epilogues or alignments", "[cuda][blas]") {
+TEST_CASE("other types or transposes or epilogues or alignments are other kinds", "[cuda][blas]") {
   const FreshPlans plans;
   const auto is_new = [](const Product& p) {
     const auto calls = calls_of([&] { p.run(kernels(device())); });
@@ -233,7 +233,7 @@ TEST_CASE("an entry of the file that is no algorithm of this cuBLASLt does no ha
   CHECK(contains(how(), "the first suggestion"));
 }
 
-TEST_CASE("a graph replays the algorithm of its kind, and an unknown kind is not chosen there", "[cuda][blas]") {
+TEST_CASE("a graph replays the algorithm of its kind and chooses none for an unknown kind", "[cuda][blas]") {
   if (!backend(device()).records()) SKIP_TEST("POLICYGRAD_CUDA_SYNC=1 records no graphs");
   const FreshPlans plans;
   const Tensor expected = result(33);
