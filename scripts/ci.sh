@@ -101,6 +101,7 @@ nvcc_tests() { # compiles for GPUs; without one every test that needs it says so
     -DPOLICYGRAD_WERROR=ON && build/cuda_tests
 }
 instructions() { sh tests/instructions/run.sh || [ $? = 77 ]; }  # 77: it said why it was skipped
+sass() { sh tests/sass/run.sh || [ $? = 77 ]; }
 formatting() { git ls-files '*.h' '*.cpp' '*.cu' | xargs clang-format --dry-run -Werror; }
 scripts() { git ls-files "*.sh" .ci/run | xargs shellcheck; }
 
@@ -111,6 +112,7 @@ step 'the CUDA simulator' simulated sim_tests
 step 'CUDA kernels, simulated' simulated cuda_tests
 step 'commands on several GPUs, simulated' simulated_ranks
 step 'CUDA kernels by nvcc' nvcc_tests
+step 'instructions per element of CUDA kernels' sass
 step 'clang++ -Werror with AddressSanitizer and UndefinedBehaviorSanitizer' asan_build
 step 'clang++ -Werror on the other programs' clang_warnings
 step 'the sanitizers: tests' asan_tests pg_tests
