@@ -43,6 +43,7 @@ std::string meaning(const std::string& message, const Meanings& here) {
   if (has("uninitialised")) {
     return says(here.uninitialised, "shared memory is read before any thread has written it");
   }
+  if (has("misaligned")) return "several numbers can be read at once only where the address is a multiple of 16";
   if (has("illegal memory access")) {
     return "an index outside of its memory: compare it with the size before reading";
   }

@@ -124,6 +124,15 @@ struct WarpZeroOnly {
     return x;
   }
 };
+struct BarrierOfWarp {
+  template <class T, class F>
+  static __device__ T meet(T x, F f) {
+    __shared__ T parts[kWarps];
+    if (lane() == 0) parts[warp()] = x;
+    __syncwarp();
+    return all_of(parts, f);
+  }
+};
 struct BarrierInIf {
   template <class T, class F>
   static __device__ T meet(T x, F f) {
@@ -283,6 +292,7 @@ const kit::Mutants<Impl> mutants_of_block = {
      "simulator"},
     {"reduce_thread_zero_only", "11.2", "only the team's first thread has the result", block_by<ThreadZeroOnly>},
     {"reduce_warp_zero_only", "11.2", "only the block's first warp has the result", block_by<WarpZeroOnly>},
+    {"reduce_barrier_of_warp", "11.2", "between writing and reading", block_by<BarrierOfWarp>, "", "simulator"},
     {"reduce_barrier_in_if", "11.2", "between writing and reading", block_by<BarrierInIf>, "", "simulator"},
     {"reduce_barrier_before_write_only", "11.2", "between writing and reading", block_by<BarrierBeforeWriteOnly>, "",
      "simulator"},

@@ -49,55 +49,52 @@ void copied_by(Impl& m) {
   product<OfCopy<Copy>>(m);
 }
 
+// The right elements in the right order, with Find's way of reading one.
+template <class Find>
+struct OfFind {
+  static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
+    for (int i = thread(); i < kTile * kDepth; i += kThreads) {
+      const auto [r, d] = element_of(i, x);
+      to[d][r] = Find::find(x, r, d, first, k);
+    }
+  }
+};
+template <class Find>
+void found_by(Impl& m) {
+  copied_by<OfFind<Find>>(m);
+}
+
 // ---- the copy of a slice
 
 struct ReadsAnyway {  // the 0 comes too late: the address has been read
-  static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
-    for (int i = thread(); i < kTile * kDepth; i += kThreads) {
-      const auto [r, d] = element_of(i, x);
-      const volatile float v = at(x, r, first + d);
-      to[d][r] = r < x.rows && first + d < k ? v : 0.0f;
-    }
+  static __device__ float find(const Operand& x, int r, int d, int64_t first, int64_t k) {
+    const volatile float v = at(x, r, first + d);
+    return r < x.rows && first + d < k ? v : 0.0f;
   }
 };
 struct TimesZero {
-  static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
-    for (int i = thread(); i < kTile * kDepth; i += kThreads) {
-      const auto [r, d] = element_of(i, x);
-      to[d][r] = at(x, r, first + d) * static_cast<float>(r < x.rows && first + d < k);
-    }
+  static __device__ float find(const Operand& x, int r, int d, int64_t first, int64_t k) {
+    return at(x, r, first + d) * static_cast<float>(r < x.rows && first + d < k);
   }
 };
 struct OneRowMore {
-  static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
-    for (int i = thread(); i < kTile * kDepth; i += kThreads) {
-      const auto [r, d] = element_of(i, x);
-      to[d][r] = r <= x.rows && first + d < k ? at(x, r, first + d) : 0.0f;
-    }
+  static __device__ float find(const Operand& x, int r, int d, int64_t first, int64_t k) {
+    return r <= x.rows && first + d < k ? at(x, r, first + d) : 0.0f;
   }
 };
 struct OneDeeper {
-  static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
-    for (int i = thread(); i < kTile * kDepth; i += kThreads) {
-      const auto [r, d] = element_of(i, x);
-      to[d][r] = r < x.rows && first + d <= k ? at(x, r, first + d) : 0.0f;
-    }
+  static __device__ float find(const Operand& x, int r, int d, int64_t first, int64_t k) {
+    return r < x.rows && first + d <= k ? at(x, r, first + d) : 0.0f;
   }
 };
 struct BoundOfSlice {  // d counts within the slice, k over all slices
-  static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
-    for (int i = thread(); i < kTile * kDepth; i += kThreads) {
-      const auto [r, d] = element_of(i, x);
-      to[d][r] = r < x.rows && d < k ? at(x, r, first + d) : 0.0f;
-    }
+  static __device__ float find(const Operand& x, int r, int d, int64_t first, int64_t k) {
+    return r < x.rows && d < k ? at(x, r, first + d) : 0.0f;
   }
 };
 struct SameSlice {  // the bound moves on, the address does not
-  static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
-    for (int i = thread(); i < kTile * kDepth; i += kThreads) {
-      const auto [r, d] = element_of(i, x);
-      to[d][r] = r < x.rows && first + d < k ? at(x, r, d) : 0.0f;
-    }
+  static __device__ float find(const Operand& x, int r, int d, int64_t first, int64_t k) {
+    return r < x.rows && first + d < k ? at(x, r, d) : 0.0f;
   }
 };
 struct RowsUnwritten {  // the sums of these rows are not stored, but left[d][r] shall be 0 there
@@ -117,18 +114,11 @@ struct DepthUnwritten {  // what the previous slice left there is added once mor
     }
   }
 };
-struct AlongRows {
+template <bool kAlongDepth>
+struct Along {
   static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
     for (int i = thread(); i < kTile * kDepth; i += kThreads) {
-      const int r = i % kTile, d = i / kTile;
-      to[d][r] = r < x.rows && first + d < k ? at(x, r, first + d) : 0.0f;
-    }
-  }
-};
-struct AlongDepth {
-  static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
-    for (int i = thread(); i < kTile * kDepth; i += kThreads) {
-      const int r = i / kDepth, d = i % kDepth;
+      const int r = kAlongDepth ? i / kDepth : i % kTile, d = kAlongDepth ? i % kDepth : i / kTile;
       to[d][r] = r < x.rows && first + d < k ? at(x, r, first + d) : 0.0f;
     }
   }
@@ -152,6 +142,21 @@ struct EveryThreadAll {
 struct OneThreadAll {
   static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
     if (thread() == 0) EveryThreadAll::copy(to, x, first, k);
+  }
+};
+struct ByFour {  // 16 bytes at a time, which begin at a multiple of 16 bytes only in some matrices
+  static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
+    if (x.depth_step != 1) return stage(to, x, first, k);
+    const int r = thread() / 4, d = thread() % 4 * 4;
+    float4 v = {};
+    if (r < x.rows && first + d + 3 < k) {
+      v = *reinterpret_cast<const float4*>(&at(x, r, first + d));
+    } else if (r < x.rows) {
+      if (first + d < k) v.x = at(x, r, first + d);
+      if (first + d + 1 < k) v.y = at(x, r, first + d + 1);
+      if (first + d + 2 < k) v.z = at(x, r, first + d + 2);
+    }
+    to[d][r] = v.x, to[d + 1][r] = v.y, to[d + 2][r] = v.z, to[d + 3][r] = v.w;
   }
 };
 struct HalfOfTheThreads {
@@ -281,8 +286,9 @@ struct WithoutSlices {  // every number is read once for each of the 64 rows or 
     }
   }
 };
-// Writes the loops of multiply anew. The wrong ones take rows and columns that are 16 apart, or exchange sums[i][j].
-enum Own { own_right, own_interleaved, own_transposed };
+// Writes the loops of multiply anew, to k or over the whole slice. The wrong ones take rows and columns that are 16
+// apart, or exchange sums[i][j].
+enum Own { own_right, own_to_depth, own_interleaved, own_transposed };
 template <Own own>
 struct OwnLoops {
   static __device__ void add_product(float (&sums)[kN][kN], Slice& left, Slice& right, Operand a, Operand b,
@@ -295,7 +301,7 @@ struct OwnLoops {
         for (int j = 0; j < kN; ++j) {
           const int row = own == own_interleaved ? cuda::tile_row() + 16 * i : cuda::tile_row() * kN + i;
           const int column = own == own_interleaved ? cuda::tile_column() + 16 * j : cuda::tile_column() * kN + j;
-          for (int d = 0; d < kDepth; ++d) {
+          for (int d = 0; d < kDepth && (own != own_to_depth || first + d < k); ++d) {
             (own == own_transposed ? sums[j][i] : sums[i][j]) += left[d][row] * right[d][column];
           }
         }
@@ -338,29 +344,26 @@ struct Prefetch {
 // Right: along r where row_step is 1.
 struct ByRowStep {
   static __device__ void copy(Slice& to, const Operand& x, int64_t first, int64_t k) {
-    if (x.row_step == 1) {
-      AlongRows::copy(to, x, first, k);
-    } else {
-      AlongDepth::copy(to, x, first, k);
-    }
+    x.row_step == 1 ? Along<false>::copy(to, x, first, k) : Along<true>::copy(to, x, first, k);
   }
 };
 
 const kit::Mutants<Impl> mutants_of_product = {
-    {"product_reads_anyway", "11.3", "counted over all slices, with k", copied_by<ReadsAnyway>, "", "simulator"},
-    {"product_times_zero", "11.3", "counted over all slices, with k", copied_by<TimesZero>, "", "simulator"},
-    {"product_one_row_more", "11.3", "counted over all slices, with k", copied_by<OneRowMore>, "", "simulator"},
-    {"product_one_deeper", "11.3", "counted over all slices, with k", copied_by<OneDeeper>, "", "simulator"},
-    {"product_bound_of_slice", "11.3", "counted over all slices, with k", copied_by<BoundOfSlice>, "", "simulator"},
-    {"product_same_slice", "11.3", "every slice holds the first 16 numbers", copied_by<SameSlice>},
+    {"product_reads_anyway", "11.3", "counted over all slices, with k", found_by<ReadsAnyway>, "", "simulator"},
+    {"product_times_zero", "11.3", "counted over all slices, with k", found_by<TimesZero>, "", "simulator"},
+    {"product_one_row_more", "11.3", "counted over all slices, with k", found_by<OneRowMore>, "", "simulator"},
+    {"product_one_deeper", "11.3", "counted over all slices, with k", found_by<OneDeeper>, "", "simulator"},
+    {"product_bound_of_slice", "11.3", "counted over all slices, with k", found_by<BoundOfSlice>, "", "simulator"},
+    {"product_same_slice", "11.3", "every slice holds the first 16 numbers", found_by<SameSlice>},
     {"product_rows_unwritten", "11.3", "0 where r >= rows or d >= k", copied_by<RowsUnwritten>, "", "simulator"},
     {"product_depth_unwritten", "11.3", "the last slice still holds numbers of the one before",
      copied_by<DepthUnwritten>},
-    {"product_along_rows", "11.3", "read addresses far apart", copied_by<AlongRows>, "", "simulator"},
-    {"product_along_depth", "11.3", "read addresses far apart", copied_by<AlongDepth>, "", "simulator"},
+    {"product_along_rows", "11.3", "read addresses far apart", copied_by<Along<false>>, "", "simulator"},
+    {"product_along_depth", "11.3", "read addresses far apart", copied_by<Along<true>>, "", "simulator"},
     {"product_four_neighbours", "11.3", "read addresses far apart", copied_by<FourNeighbours>, "", "simulator"},
     {"product_every_thread_all", "11.3", "each number is one thread's", copied_by<EveryThreadAll>, "", "simulator"},
     {"product_one_thread_all", "11.3", "it reads more often than it must", copied_by<OneThreadAll>, "", "simulator"},
+    {"product_by_four", "11.3", "only where the address is a multiple of 16", copied_by<ByFour>, "", "simulator"},
     {"product_half_of_the_threads", "11.3", "some warps copy and the others wait", copied_by<HalfOfTheThreads>, "",
      "simulator"},
     {"product_wrong_indices", "11.3", "counted over all slices, with k", copied_by<WrongIndices>, "", "simulator"},
@@ -368,6 +371,7 @@ const kit::Mutants<Impl> mutants_of_product = {
      "simulator"},
     {"product_without_slices", "11.3", "it reads more often than it must", product<WithoutSlices>, "", "simulator"},
     {"product_own_loops", "11.3", "ok", product<OwnLoops<own_right>>},
+    {"product_own_loops_to_depth", "11.3", "ok", product<OwnLoops<own_to_depth>>},
     {"product_own_loops_interleaved", "11.3", "these are 16 apart", product<OwnLoops<own_interleaved>>},
     {"product_own_loops_transposed", "11.3", "each thread's sums are transposed", product<OwnLoops<own_transposed>>},
     {"product_prefetch", "11.3", "ok", product<Prefetch>},

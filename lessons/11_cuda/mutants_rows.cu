@@ -119,6 +119,20 @@ struct InShared {  // one row of shared memory for the block's eight warps
     return {max, Team::reduce(sum, Plus{})};
   }
 };
+struct ByFour {  // rows whose length is no multiple of 4 do not begin at a multiple of 16 bytes
+  static __device__ RowStats row_stats(const float* x, int64_t n) {
+    Seen seen;
+    for (int64_t i = 4 * Team::rank(); i < n; i += 4 * kWarp) {
+      if (i + 3 < n) {
+        const float4 v = *reinterpret_cast<const float4*>(x + i);
+        seen.add(v.x), seen.add(v.y), seen.add(v.z), seen.add(v.w);
+      } else {
+        for (int64_t j = i; j < n; ++j) seen.add(x[j]);
+      }
+    }
+    return seen.together();
+  }
+};
 struct Halves {  // lane i takes elements 2i and 2i + 1: each byte of a sector is used, but by two accesses
   static __device__ RowStats row_stats(const float* x, int64_t n) {
     Seen seen;
@@ -193,6 +207,7 @@ const kit::Mutants<Impl> mutants_of_rows = {
     {"stats_in_registers_8", "11.4", "only the first 256 numbers count", stats<InRegisters<8>>},
     {"stats_in_registers_32", "11.4", "only the first 1024 numbers count", stats<InRegisters<32>>},
     {"stats_in_shared", "11.4", "several warps write to the same shared memory", stats<InShared>, "", "simulator"},
+    {"stats_by_four", "11.4", "only where the address is a multiple of 16", stats<ByFour>, "", "simulator"},
     {"stats_halves", "11.4", "the lanes are far apart", stats<Halves>, "", "simulator"},
     {"stats_in_double", "11.4", "ok", stats<InDouble>},
     {"stats_round_by_round", "11.4", "ok", stats<RoundByRound>},
