@@ -24,16 +24,16 @@ int64_t count_of(const Tensor& x, const std::vector<int>& dims) {
 }  // namespace
 
 // max + log Σ exp(x - max)
-Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+Tensor logsumexp(const Tensor& x, const ReduceDims& dims, bool keepdim) {
   const Tensor m = maximum_of(x, dims);
   return without_dims(m + log(sum(exp(x - m), dims, true)), dims, keepdim);
 }
 
-Tensor mean(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+Tensor mean(const Tensor& x, const ReduceDims& dims, bool keepdim) {
   return sum(x, dims, keepdim) / static_cast<double>(count_of(x, dims));
 }
 
-Tensor var(const Tensor& x, const std::vector<int>& dims, int correction, bool keepdim) {
+Tensor var(const Tensor& x, const ReduceDims& dims, int correction, bool keepdim) {
   const Tensor centred = x - composed::mean(x, dims, true);
   return sum(centred * centred, dims, keepdim) /
          static_cast<double>(std::max<int64_t>(0, count_of(x, dims) - correction));

@@ -9,9 +9,9 @@
 
 namespace pg::composed {
 
-Tensor logsumexp(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
-Tensor mean(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
-Tensor var(const Tensor& x, const std::vector<int>& dims = {}, int correction = 1, bool keepdim = false);
+Tensor logsumexp(const Tensor& x, const ReduceDims& dims = {}, bool keepdim = false);
+Tensor mean(const Tensor& x, const ReduceDims& dims = {}, bool keepdim = false);
+Tensor var(const Tensor& x, const ReduceDims& dims = {}, int correction = 1, bool keepdim = false);
 Tensor softmax(const Tensor& x, int dim = -1);
 Tensor log_softmax(const Tensor& x, int dim = -1);
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options = {});

@@ -4,6 +4,8 @@
 // operation checks its shapes and throws Error with a sentence that names the operation, also for undefined tensors.
 // For operations along a dim of an existing tensor (reductions, cumsum, softmax, gather and similar), a tensor of rank
 // 0 counts as one of shape [1], with dims 0 and -1.
+#include <concepts>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -59,14 +61,28 @@ Tensor silu(const Tensor& x);  // x·sigmoid(x)
 Tensor clamp(const Tensor& x, double min, double max);
 Tensor cast(const Tensor& x, DType dtype);  // differentiable between floating dtypes
 
-// ---- reductions over `dims` (empty: all); keepdim leaves size 1. For zero elements, sum is 0, mean and var are NaN
+// The dimensions that a reduction removes: -1, {0, 1}, a vector, or {} for all.
+class ReduceDims {
+ public:
+  ReduceDims() = default;
+  template <std::same_as<int> Int>  // int only: a bool in this position is a keepdim one argument early
+  ReduceDims(Int dim) : dims_{dim} {}
+  ReduceDims(std::initializer_list<int> dims) : dims_(dims) {}
+  ReduceDims(std::vector<int> dims) : dims_(std::move(dims)) {}
+  operator const std::vector<int>&() const { return dims_; }
+
+ private:
+  std::vector<int> dims_;
+};
+
+// ---- reductions over `dims` (default: all); keepdim leaves size 1. For zero elements, sum is 0, mean and var are NaN
 // and logsumexp is -inf; amax and argmax throw Error.
-Tensor sum(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
-Tensor mean(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
-Tensor amax(const Tensor& x, const std::vector<int>& dims = {},
+Tensor sum(const Tensor& x, const ReduceDims& dims = {}, bool keepdim = false);
+Tensor mean(const Tensor& x, const ReduceDims& dims = {}, bool keepdim = false);
+Tensor amax(const Tensor& x, const ReduceDims& dims = {},
             bool keepdim = false);  // ties share the gradient evenly
-Tensor logsumexp(const Tensor& x, const std::vector<int>& dims = {}, bool keepdim = false);
-Tensor var(const Tensor& x, const std::vector<int>& dims = {}, int correction = 1,
+Tensor logsumexp(const Tensor& x, const ReduceDims& dims = {}, bool keepdim = false);
+Tensor var(const Tensor& x, const ReduceDims& dims = {}, int correction = 1,
            bool keepdim = false);  // divides by max(0, n - correction), correction at least 0
 Tensor cumsum(const Tensor& x, int dim);
 Tensor argmax(const Tensor& x, int dim = -1, bool keepdim = false);  // i32, the first of equal maxima, no gradient

@@ -42,7 +42,7 @@ Tensor reduced(Reduce op, const Tensor& x, const Plan& p, double divisor = 1) {
 
 }  // namespace
 
-Tensor sum(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+Tensor sum(const Tensor& x, const ReduceDims& dims, bool keepdim) {
   const Plan p = plan(x, dims, keepdim, "sum");
   Tensor y = reduced(Reduce::sum, x, p).view_reshape(p.result);
   return record(Op::sum, y, {&x}, [keep = p.keep, shape = x.shape()](const Tensor& dy, Grads& g) {
@@ -50,7 +50,7 @@ Tensor sum(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
   });
 }
 
-Tensor mean(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+Tensor mean(const Tensor& x, const ReduceDims& dims, bool keepdim) {
   const Plan p = plan(x, dims, keepdim, "mean");
   Tensor y = reduced(Reduce::sum, x, p, p.count).view_reshape(p.result);
   return record(Op::mean, y, {&x}, [keep = p.keep, shape = x.shape(), n = p.count](const Tensor& dy, Grads& g) {
@@ -58,7 +58,7 @@ Tensor mean(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
   });
 }
 
-Tensor amax(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+Tensor amax(const Tensor& x, const ReduceDims& dims, bool keepdim) {
   const Plan p = plan(x, dims, keepdim, "amax");
   check(p.count > 0, "amax: no maximum of zero elements, shape {}", x.shape());
   if (x.dtype() == bf16) return in_f32(x, [&](const Tensor& wide) { return amax(wide, dims, keepdim); });
@@ -71,7 +71,7 @@ Tensor amax(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
                 });
 }
 
-Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+Tensor logsumexp(const Tensor& x, const ReduceDims& dims, bool keepdim) {
   const Plan p = plan(x, dims, keepdim, "logsumexp");
   if (x.dtype() == bf16) return in_f32(x, [&](const Tensor& wide) { return logsumexp(wide, dims, keepdim); });
   Tensor y, top, total;
@@ -90,7 +90,7 @@ Tensor logsumexp(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
                 });
 }
 
-Tensor var(const Tensor& x, const std::vector<int>& dims, int correction, bool keepdim) {
+Tensor var(const Tensor& x, const ReduceDims& dims, int correction, bool keepdim) {
   const Plan p = plan(x, dims, keepdim, "var");
   check(correction >= 0, "var: expected a correction of 0 or more, got {}", correction);
   if (x.dtype() == bf16) return in_f32(x, [&](const Tensor& wide) { return var(wide, dims, correction, keepdim); });

@@ -114,22 +114,33 @@ thread_local CapturedLeaves* read_in_checkpoint = nullptr;  // while a checkpoin
 
 bool owned_alone(const Tensor& t) { return t.storage()->ref_count == 1 && t.contiguous(); }
 
+// y = beta·y + x. The kernels add bf16 to f32; every other pair of dtypes is made equal first.
+void accumulate(const Tensor& y, const Tensor& x, double beta) {
+  const bool readable = x.dtype() == y.dtype() || (y.dtype() == f32 && x.dtype() == bf16);
+  kernels(y.device()).accumulate(y, readable ? x : x.to(y.dtype()), beta);
+}
+
 // Adds `gradient` to output `output` of `node`, or stores it as the first gradient.
 void give(Node& node, int output, const Tensor& gradient) {
   Tensor& held = node.output(output).grad;
   const Shape& shape = node.output(output).shape;
+  check(gradient.defined(), "backward of {}: the gradient is undefined", name_of(node.op));
   check(gradient.shape() == shape, "backward of {}: gradient has shape {}, expected {}", name_of(node.op),
         gradient.shape(), shape);
+  check(is_floating(gradient.dtype()), "backward of {}: the gradient is {}, expected {}", name_of(node.op),
+        gradient.dtype(), node.dtype);
+  check(gradient.device() == node.device, "backward of {}: the gradient is on {}, expected {}", name_of(node.op),
+        to_string(gradient.device()), to_string(node.device));
   if (node.op == Op::leaf) {  // a leaf's gradient has its own memory
     if (!held.defined()) held = Tensor::empty(shape, node.dtype, node.device);
     reach(node);
-    kernels(node.device).accumulate(held, gradient, node.has_grad ? 1 : 0);
+    accumulate(held, gradient, node.has_grad ? 1 : 0);
     node.has_grad = true;
   } else if (!held.defined()) {
     held = gradient.to(node.dtype);
   } else {
     if (!owned_alone(held)) held = held.clone();
-    kernels(node.device).accumulate(held, gradient, 1);
+    accumulate(held, gradient, 1);
   }
 }
 

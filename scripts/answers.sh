@@ -23,9 +23,9 @@ answers_of() {
     inside { print; next }
     /^./ && !/^}/ && !/^\/\// && !/^#/ { head = head $0 "\n" }' "$1"
 }
-# Rows "name", "01.2", "words": | check | name | words |.
+# Rows "name", "01.2", "words" of some tables: | check | name | words |.
 mistakes_of() {
-  tr '\n' ' ' <"$1" | tr -s ' ' | awk '
+  cat "$@" | tr '\n' ' ' | tr -s ' ' | awk '
     {
       while (match($0, /"[A-Za-z0-9_]+", *"[0-9][0-9]\.[0-9]+", *"([^"\\]|\\.)*"/)) {
         row = substr($0, RSTART + 1, RLENGTH - 2)
@@ -55,7 +55,7 @@ mistakes_of() {
     answers_of "$lesson/answers.h"
     # shellcheck disable=SC2016
     printf 'Known mistakes, and words of the diagnosis that `check` gives for each:\n\n| check | mistake | diagnosis |\n|---|---|---|\n'
-    for table in "$lesson"/mutants.*; do mistakes_of "$table"; done
+    mistakes_of "$lesson"/mutants*.c*
   done
 } >"$file.tmp"
 mv "$file.tmp" "$file"

@@ -55,6 +55,13 @@ build() { # build FOLDER TARGETS... -- CMAKE_OPTIONS...: quiet unless it fails
   { cmake -S . -B "$folder" -G Ninja "$@" && cmake --build "$folder" --parallel "$jobs" --target "${targets[@]}"; } \
     >"$folder.log" 2>&1 || { tail -n 60 "$folder.log"; return 1; }
 }
+build_on() { # build_on TARGETS CMAKE_OPTIONS...: in the folder of the README's build
+  local names=$1
+  shift
+  # shellcheck disable=SC2086  # a list of targets
+  { cmake -S . -B build "$@" && cmake --build build --parallel "$jobs" --target $names; } >build/ci.log 2>&1 ||
+    { tail -n 60 build/ci.log; return 1; }
+}
 asan_build() { # undefined behaviour traps (SIGILL) without a message, at half the compile time; without the flag it says where
   build build-asan pg_tests sim_tests cuda_tests -- --preset asan -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_CXX_FLAGS=-fsanitize-trap=undefined -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_CUDA=sim
@@ -84,30 +91,33 @@ side_by_side() { # side_by_side PROGRAM FILTER...: its tests, a dozen per proces
 }
 asan_tests() { side_by_side "build-asan/$1" '~[slow]'; }  # asan_tests TESTS
 tsan_tests() { build build-tsan pool_tests -- --preset tsan && build-tsan/pool_tests; }
-simulated() { build build-sim "$1" -- -DPOLICYGRAD_CUDA=sim && side_by_side "build-sim/$1"; }  # simulated TESTS
-simulated_ranks() { build build-sim pg -- -DPOLICYGRAD_CUDA=sim && sh tests/cuda/sim/ranks.sh build-sim; }
+# The README's build folder goes on as a build for the simulator, then for nvcc: what CUDA does not concern is there.
+simulated() { build_on "$1" -DPOLICYGRAD_CUDA=sim && side_by_side "build/$1"; }  # simulated TESTS
+simulated_ranks() { build_on pg -DPOLICYGRAD_CUDA=sim && sh tests/cuda/sim/ranks.sh build; }
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 nvcc_tests() { # compiles for GPUs; without one every test that needs it says so and counts as skipped
   if [ -z "$nvcc" ]; then printf 'skipped: no nvcc on this machine\n0 passed, 0 failed, 1 skipped\n'; return; fi
-  build build-cuda sim_kernels cuda_tests pg -- -DPOLICYGRAD_CUDA=nvcc -DCMAKE_CUDA_ARCHITECTURES=90-real \
-    -DPOLICYGRAD_WERROR=ON && build-cuda/cuda_tests
+  build_on 'sim_kernels cuda_tests pg' -DPOLICYGRAD_CUDA=nvcc -DCMAKE_CUDA_ARCHITECTURES=90-real \
+    -DPOLICYGRAD_WERROR=ON && build/cuda_tests
 }
 instructions() { sh tests/instructions/run.sh || [ $? = 77 ]; }  # 77: it said why it was skipped
+sass() { sh tests/sass/run.sh || [ $? = 77 ]; }
 formatting() { git ls-files '*.h' '*.cpp' '*.cu' | xargs clang-format --dry-run -Werror; }
 scripts() { git ls-files "*.sh" .ci/run | xargs shellcheck; }
 
 if ! ci_tools >/dev/null; then echo 'apt-get failed; what is missing will show below'; fi
 step 'the README: set-up and make test' readme_test
 step 'the examples of docs/EXTENDING.md' sh tests/extending/run.sh build cmake
+step 'the CUDA simulator' simulated sim_tests
+step 'CUDA kernels, simulated' simulated cuda_tests
+step 'commands on several GPUs, simulated' simulated_ranks
+step 'CUDA kernels by nvcc' nvcc_tests
+step 'instructions per element of CUDA kernels' sass
 step 'clang++ -Werror with AddressSanitizer and UndefinedBehaviorSanitizer' asan_build
 step 'clang++ -Werror on the other programs' clang_warnings
 step 'the sanitizers: tests' asan_tests pg_tests
 step 'the sanitizers: the CUDA simulator' asan_tests sim_tests
 step 'the sanitizers: CUDA kernels, simulated' asan_tests cuda_tests
-step 'the CUDA simulator' simulated sim_tests
-step 'CUDA kernels, simulated' simulated cuda_tests
-step 'commands on several GPUs, simulated' simulated_ranks
-step 'CUDA kernels by nvcc' nvcc_tests
 step 'ThreadSanitizer on the pool' tsan_tests
 step 'instructions per kernel, under valgrind' instructions
 step 'fuzz targets, five seconds each' sh tests/fuzz/run.sh 5

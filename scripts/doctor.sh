@@ -91,7 +91,7 @@ for root in "${NCCL_ROOT:-}" "${NCCL_HOME:-}" /usr/local/cuda /usr; do
     nccl=$(sed -n 's/^#define NCCL_\(MAJOR\|MINOR\|PATCH\) *\([0-9]*\).*/\2/p' "$header" | paste -sd. -)
   fi
 done
-show nccl "${nccl:-not found}; for several GPUs, not used yet"
+show nccl "${nccl:-not found}; only several GPUs need it"
 
 if [ "$json" = --json ]; then
   if [ -z "$first" ]; then ready=true; else ready=false; fi

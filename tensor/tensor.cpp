@@ -83,13 +83,14 @@ template std::span<const int32_t> Tensor::data() const;
 template std::span<const uint8_t> Tensor::data() const;
 
 double Tensor::item() const {
-  check(defined() && numel() == 1, "item: expected one element, got shape {}", shape_);
+  check_defined(*this, "item");
+  check(numel() == 1, "item: expected one element, got shape {}", shape_);
   return to_vector()[0];
 }
 
 std::vector<double> Tensor::to_vector() const {
+  check_defined(*this, "to_vector");
   const Tensor t = to(Device{}).to(f64).contiguous_copy();
-  if (!t.defined()) return {};
   const auto values = t.data<const double>();
   return {values.begin(), values.end()};
 }

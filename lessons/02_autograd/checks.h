@@ -1,8 +1,10 @@
 #pragma once
 // The checks of lesson 2 that have a file of their own, and what the checks share.
 #include "lessons/02_autograd/lesson.h"
+#include "lessons/kit/gradients.h"
 
 namespace pg::lesson02 {
+using kit::gradient_of;
 
 // checks_broadcast.cpp
 void check_pass_summed(kit::Grader& g, const Impl& impl);
@@ -16,11 +18,6 @@ inline Tensor random_leaf(const Shape& shape, Generator& random, DType dtype = f
 }
 inline Tensor random_like(const Tensor& x, Generator& random) {
   return Tensor::normal(x.shape(), 0, 1, random, x.dtype());
-}
-// The gradient of a leaf, or zeros if it has none.
-inline kit::Value gradient_of(const Tensor& leaf) {
-  const Tensor grad = leaf.grad();
-  return grad.defined() ? kit::Value(grad) : kit::Value(zeros_like(leaf));
 }
 inline Tensor product(const Tensor& a, const Tensor& b) { return pg::mul(a.detach(), b.detach()); }
 inline Tensor matrix(const Tensor& a, const Tensor& b) { return pg::matmul(a.detach(), b.detach()); }

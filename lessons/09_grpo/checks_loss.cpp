@@ -3,11 +3,14 @@
 #include <cmath>
 
 #include "lessons/09_grpo/lesson.h"
+#include "lessons/kit/gradients.h"
 
 namespace pg::lesson09 {
 namespace {
 
 using kit::Grader;
+using kit::gradient_of;
+using kit::on_the_tape;
 using kit::Value;
 
 constexpr size_t kRows = 4, kSteps = 5;
@@ -21,10 +24,6 @@ Tensor log_probs(uint64_t seed) {
 }
 // log_prob with -inf where the mask is 0.
 Tensor endless(const Tensor& x) { return where(mask(), x, Tensor::scalar(-INFINITY, f64)); }
-Value gradient_of(const Tensor& leaf) {
-  const Tensor grad = leaf.grad();
-  return grad.defined() ? Value(grad) : Value(zeros_like(leaf));
-}
 
 // f(b, t) at every position.
 template <class F>
@@ -72,10 +71,7 @@ void check_token_ratio(Grader& g, const Impl& impl) {
                {"the mask is not used", table(ratio)},
                {"masked places are 0: mask the log-ratio, before exp, and they are 1", masked(0, ratio)}}});
   if (g.failed()) return;
-  if (!g.expect(got.requires_grad(), "the result", "no tape", "a tensor on the tape",
-                "the whole gradient flows through the ratio: use ops all the way, no detach() and no data()")) {
-    return;
-  }
+  if (!on_the_tape(g, got)) return;
   backward(got, Tensor::ones({kRows, kSteps}, f64));
   g.equal("the gradient at log_prob: the ratio itself, 0 where masked", gradient_of(leaf), masked(0, ratio));
   g.equal(
@@ -145,10 +141,7 @@ void check_sequence_ratio(Grader& g, const Impl& impl) {
                   return v;
                 }()}}});
   if (g.failed()) return;
-  if (!g.expect(got.requires_grad(), "the result", "no tape", "a tensor on the tape",
-                "the whole gradient flows through the ratio: use ops all the way, no detach() and no data()")) {
-    return;
-  }
+  if (!on_the_tape(g, got)) return;
   backward(got, Tensor::ones({kRows, 1}, f64));
   g.equal("the gradient at log_prob: s / length", gradient_of(leaf),
           table([&](size_t r, size_t t) { return on(r, t) ? want.v[r] / kLengths[r] : 0; }));
@@ -286,10 +279,7 @@ void check_aggregate(Grader& g, const Impl& impl) {
     if (g.failed()) return;
     Tensor leaf = loss.clone().set_requires_grad();
     const Tensor got = impl.aggregate(leaf, mask(), how, total);
-    if (!g.expect(got.requires_grad(), name + ": the result", "no tape", "a tensor on the tape",
-                  "the tape is cut: use ops all the way, no detach(), item() or data()")) {
-      return;
-    }
+    if (!on_the_tape(g, got, kit::kUseOps, name + ": the result")) return;
     backward(got);
     const double divisor = how == Aggregation::token_mean ? 23 : how == Aggregation::constant ? 7 * 9 : 7;
     const bool by_row = how == Aggregation::sequence_mean;

@@ -15,24 +15,37 @@ Matrix random_matrix(int64_t rows, int64_t columns, Generator& random) {
   return {rows, columns, Numbers(t.data<float>().begin(), t.data<float>().end())};
 }
 
-std::string meaning(const std::string& message) {
-  static constexpr std::pair<const char*, const char*> kMeanings[] = {
-      {"race:",
-       "two threads use the same memory and nothing orders them: between writing and reading, and before "
-       "writing again, stands __syncthreads()"},
-      {"divergent barrier",
-       "a __syncthreads() that not every thread of the block reaches: none inside an if, no return "
-       "before one"},
-      {"does not name", "the mask names the lanes that come: 0xffffffff, all 32 of them"},
-      {"names lane", "every lane that the mask names must come to the shuffle: none inside an if"},
-      {"out of bounds",
-       "an index outside of its memory: compare it with the size before reading; the last tile is "
-       "seldom full"},
-      {"uninitialised", "shared memory is read before any thread has written it"},
-      {"illegal memory access", "an index outside of its memory: compare it with the size before reading"},
+std::string meaning(const std::string& message, const Meanings& here) {
+  const auto has = [&](const char* words) { return message.find(words) != std::string::npos; };
+  const auto says = [](const std::string& in_this_kernel, const char* everywhere) {
+    return in_this_kernel.empty() ? everywhere : in_this_kernel;
   };
-  for (const auto& [words, says] : kMeanings) {
-    if (message.find(words) != std::string::npos) return says;
+  if (has("race: writes") && has(" writes (")) {
+    return says(here.both_write, "two threads write to the same memory: each needs a place of its own");
+  }
+  if (has("race:")) {
+    return says(here.race,
+                "two threads use the same memory and nothing orders them: between writing and reading, and before "
+                "writing again, stands a __syncthreads() that every thread reaches, lanes of one warp too");
+  }
+  if (has("divergent barrier")) {
+    return "a __syncthreads() that not every thread of the block reaches: none inside an if, no return before one";
+  }
+  if (has("does not name")) return "the mask names the lanes that come: 0xffffffff, all 32 of them";
+  if (has("names lane")) {
+    return says(here.shuffle, "every lane that the mask names must come to the shuffle: none inside an if");
+  }
+  if (has("out of bounds")) {
+    return says(
+        here.bounds,
+        "an index outside of its memory: compare it with the size before reading; the last tile is seldom full");
+  }
+  if (has("uninitialised")) {
+    return says(here.uninitialised, "shared memory is read before any thread has written it");
+  }
+  if (has("misaligned")) return "several numbers can be read at once only where the address is a multiple of 16";
+  if (has("illegal memory access")) {
+    return "an index outside of its memory: compare it with the size before reading";
   }
   return "";
 }
@@ -77,7 +90,7 @@ std::vector<kit::Check<Impl>> checks() {
                      "a row without numbers has no mean, and a grid of no blocks is refused"}}},
       {.id = "11.3",
        .title = "tiled matrix product",
-       .piece = kit::piece<&Impl::matmul>("add_product"),
+       .piece = kit::piece<&Impl::matmul, &Impl::add_matmul>("add_product"),
        .section = "Read once, use often",
        .why =
            "A model spends most of its time in this kernel. With tiles its limit is arithmetic; without them, memory.",

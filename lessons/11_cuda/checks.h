@@ -1,5 +1,7 @@
 #pragma once
 // The checks of lesson 11 by part, and what they share.
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "lessons/11_cuda/lesson.h"
@@ -9,31 +11,43 @@ namespace pg::lesson11 {
 // checks_threads.cpp
 void check_grid(kit::Grader& g, const Impl& impl);
 void check_slot(kit::Grader& g, const Impl& impl);
-// checks_rows.cpp
+// checks_reduce.cpp
 void check_reduce(kit::Grader& g, const Impl& impl);
+// checks_stats.cpp
 void check_row_stats(kit::Grader& g, const Impl& impl);
 // checks_product.cpp
 void check_matmul(kit::Grader& g, const Impl& impl);
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// x with all numbers below -3: a thread that takes part with 0 changes every maximum.
+inline Matrix negative(Matrix x) {
+  for (float& v : x.v) v = -3 - std::abs(v);
+  return x;
+}
 
 inline kit::Value value_of(const Numbers& x) { return std::vector<double>(x.begin(), x.end()); }
 inline kit::Value value_of(const Matrix& x) {
   return {{x.rows, x.columns}, std::vector<double>(x.v.begin(), x.v.end())};
 }
 
+// What errors of the simulator mean in one kernel. Where a text is empty, meaning() has one for every kernel.
+struct Meanings {
+  std::string race = "", both_write = "", bounds = "", uninitialised = "", shuffle = "";
+};
 // Explains a message of the simulator or of CUDA, "" if it is not known.
-std::string meaning(const std::string& message);
+std::string meaning(const std::string& message, const Meanings& here);
 
-// Returns the result of `call`. A launch that fails is reported as WRONG with the simulator's message and what it means
-// (`race`, if given, is what a race means), and nothing is returned.
+// Returns the result of `call`. A launch that fails is reported as WRONG with the simulator's message and what it
+// means, and nothing is returned.
 template <class F>
-auto launched(kit::Grader& g, const std::string& input, F call, const std::string& race = "")
+auto launched(kit::Grader& g, const std::string& input, F call, const Meanings& here = {})
     -> std::optional<decltype(call())> {
   try {
     return call();
   } catch (const Error& error) {
     const std::string message = error.what();
-    const bool is_race = !race.empty() && message.find("race:") != std::string::npos;
-    g.expect(false, input, message, "a launch without mistakes", is_race ? race : meaning(message));
+    g.expect(false, input, message, "a launch without mistakes", meaning(message, here));
     return {};
   }
 }

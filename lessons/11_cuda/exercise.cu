@@ -48,8 +48,9 @@ __device__ int64_t index_step() {
 // several times in a row. f(a, b) is a sum or a maximum.
 // __shfl_xor_sync(0xffffffffu, x, step) gives the x of lane (mine ^ step), and
 // takes mine to it. A block needs more: one number per warp in shared memory,
-// `__shared__ T parts[kSize / kWarp];`, and __syncthreads(). What only a block
-// needs belongs in `if constexpr (kSize > kWarp) { … }`.
+// `__shared__ T parts[kSize / kWarp];`, each written by one lane, and
+// __syncthreads(). What only a block needs belongs in
+// `if constexpr (kSize > kWarp) { … }`.
 template <int kSize, class T, class F>
 __device__ T reduce(T x, F f) {
   // Yours, in place of the next line.
@@ -57,8 +58,9 @@ __device__ T reduce(T x, F f) {
 }
 
 // sums += a·b for the block's tile of kTile x kTile, of which this thread has
-// kN x kN. Element d of row r of a lies at a.data[r * a.row_step + d *
-// a.depth_step]; of b likewise, whose "rows" are the columns of the product.
+// kN x kN; sums need not be 0 before. Element d of row r of a lies at
+// a.data[r * a.row_step + d * a.depth_step]; of b likewise, whose "rows" are
+// the columns of the product. Row 0 is the first row of the block's tile.
 // Take the k elements in slices of kDepth: all 256 threads copy left[d][r] and
 // right[d][r] from memory (0 where r >= rows or d >= k), then
 // cuda::multiply<kTile>(sums, left, right) adds what the slices give.
@@ -71,21 +73,23 @@ __device__ void add_product(float (&sums)[kN][kN], Slice& left, Slice& right, Op
 
 // The largest of the n numbers at x, and Σ e^(x - max), in one pass: each is
 // read once. The 32 lanes of a warp share the row, Team::rank() is this lane's
-// number, and all of them get the result. Team::reduce(v, f) is 11.2, done:
-// f(a, b) over all lanes; Plus{} and Max{} are such f. ::expf(x) is e^x.
-// Numbers of -inf (masked scores) count as 0, and a row may be shorter than 32:
-// a lane that has seen nothing has the maximum -inf (kLowest). Note that -inf -
-// -inf is NaN. A row of -inf only has the maximum -inf and the sum NaN: it has
-// no probabilities, and 0 would hide that.
+// number, and all of them get the result. Neighbouring lanes must read
+// neighbouring numbers. Team::reduce(v, f) is 11.2, done: f(a, b) over all
+// lanes, which all must call; Plus{} and Max{} are such f. ::expf(x) is e^x.
+// Numbers of -inf (masked scores) add nothing to the sum; a finite number is no
+// mask, however low it is. A row may have any length, also less than 32: a lane
+// that has seen nothing has the maximum -inf (kLowest). Note that -inf - -inf
+// is NaN. A row of -inf only has the maximum -inf and the sum NaN: it has no
+// probabilities, and 0 would hide that.
 __device__ RowStats row_stats(const float* x, int64_t n) {
   // Yours, in place of the next line.
   TODO("11.4 row_stats");
 }
 
 // Where element (row, column) of a tile of 32 x 32 lies in shared memory, which
-// has room for kSlots = 32·33 floats. A warp writes rows of the tile and reads
-// columns; word number s is in bank s % 32, and a bank gives one word at a
-// time.
+// has room for kSlots = 32·33 floats, numbers 0 to kSlots - 1. Each element has
+// a slot of its own. A warp writes rows of the tile and reads columns; word
+// number s is in bank s % 32, and a bank gives one word at a time.
 __device__ int slot(int row, int column) {
   // Yours, in place of the next line.
   TODO("11.5 slot");

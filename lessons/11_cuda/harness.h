@@ -12,7 +12,9 @@ inline unsigned blocks_of(int64_t n, int64_t each) { return static_cast<unsigned
 
 template <class Pieces>
 __global__ void visits_kernel(float* visits, int64_t n) {
-  for (int64_t i = Pieces::first_index(); i < n; i += Pieces::index_step()) visits[i] += 1;
+  // As exercise.cu has it, but never more than n + 1 steps: with a step of 0 the loop would not end.
+  int64_t left = n + 1;
+  for (int64_t i = Pieces::first_index(); i < n && left > 0; i += Pieces::index_step(), --left) visits[i] += 1;
 }
 
 template <class Pieces>
@@ -73,21 +75,26 @@ Matrix layer_norm(const Matrix& x, const Numbers& w, const Numbers& b) {
 
 // ---- 11.3
 
-// c [m, n]. Block (x, y) computes the tile at row y·kTile, column x·kTile; each thread computes kN x kN elements of it.
-template <class Pieces>
+// c [m, n] = a·b, or c += a·b. Block (x, y) computes the tile at row y·kTile, column x·kTile; each thread computes
+// kN x kN elements of it.
+template <class Pieces, bool kAdds>
 __global__ void matmul_kernel(float* c, Operand a, Operand b, int64_t k) {
   __shared__ __align__(16) Slice left;
   __shared__ __align__(16) Slice right;
   const int64_t i0 = int64_t{blockIdx.y} * kTile, j0 = int64_t{blockIdx.x} * kTile, n = b.rows;
   float sums[kN][kN] = {};
+  const auto for_sums = [&](auto f) {
+    for (int i = 0; i < kN; ++i) {
+      for (int j = 0; j < kN; ++j) {
+        const int64_t row = i0 + cuda::tile_row() * kN + i, column = j0 + cuda::tile_column() * kN + j;
+        if (row < a.rows && column < n) f(sums[i][j], c[row * n + column]);
+      }
+    }
+  };
+  if constexpr (kAdds) for_sums([](float& sum, float& element) { sum = element; });
   Pieces::add_product(sums, left, right, {a.data + i0 * a.row_step, a.row_step, a.depth_step, a.rows - i0},
                       {b.data + j0 * b.row_step, b.row_step, b.depth_step, n - j0}, k);
-  for (int i = 0; i < kN; ++i) {
-    for (int j = 0; j < kN; ++j) {
-      const int64_t row = i0 + cuda::tile_row() * kN + i, column = j0 + cuda::tile_column() * kN + j;
-      if (row < a.rows && column < n) c[row * n + column] = sums[i][j];
-    }
-  }
+  for_sums([](float& sum, float& element) { element = sum; });
 }
 
 template <class Pieces>
@@ -99,10 +106,21 @@ Matrix matmul(const Matrix& a, const Matrix& b, bool turn_a, bool turn_b) {
       turn_b ? Operand{right.data(), b.columns, 1, b.rows} : Operand{right.data(), 1, b.columns, b.columns};
   const OnDevice c(rows.rows * columns.rows);
   start([&] {
-    cuda::launch(matmul_kernel<Pieces>, dim3(blocks_of(columns.rows, kTile), blocks_of(rows.rows, kTile)), kThreads, 0,
-                 nullptr, c.data(), rows, columns, turn_a ? a.rows : a.columns);
+    cuda::launch(matmul_kernel<Pieces, false>, dim3(blocks_of(columns.rows, kTile), blocks_of(rows.rows, kTile)),
+                 kThreads, 0, nullptr, c.data(), rows, columns, turn_a ? a.rows : a.columns);
   });
   return {rows.rows, columns.rows, c.numbers()};
+}
+
+template <class Pieces>
+Matrix add_matmul(const Matrix& c, const Matrix& a, const Matrix& b) {
+  const OnDevice left(a.v), right(b.v), to(c.v);
+  start([&] {
+    cuda::launch(matmul_kernel<Pieces, true>, dim3(blocks_of(c.columns, kTile), blocks_of(c.rows, kTile)), kThreads, 0,
+                 nullptr, to.data(), Operand{left.data(), a.columns, 1, a.rows},
+                 Operand{right.data(), 1, b.columns, b.columns}, a.columns);
+  });
+  return {c.rows, c.columns, to.numbers()};
 }
 
 // ---- 11.4: one warp per row
@@ -179,6 +197,7 @@ Impl impl_of() {
           .reduce = reduced<Pieces>,
           .layer_norm = layer_norm<Pieces>,
           .matmul = matmul<Pieces>,
+          .add_matmul = add_matmul<Pieces>,
           .row_stats = row_stats<Pieces>,
           .softmax = softmax<Pieces>,
           .transpose = transpose<Pieces>};

@@ -33,6 +33,7 @@ struct Impl {
   Matrix (*layer_norm)(const Matrix& x, const Numbers& w, const Numbers& b);  // one block per row
   // 11.3: op(a)·op(b), where op transposes if `turn_a` or `turn_b` is set
   Matrix (*matmul)(const Matrix& a, const Matrix& b, bool turn_a, bool turn_b);
+  Matrix (*add_matmul)(const Matrix& c, const Matrix& a, const Matrix& b);  // c + a·b
   // 11.4
   Stats (*row_stats)(const Matrix& x);
   Matrix (*softmax)(const Matrix& x);

@@ -33,6 +33,7 @@ Traffic Meter::traffic() const {
     sum.ideal_sectors += k.ideal_sectors;
     sum.shared_accesses += k.shared_accesses;
     sum.passes += k.wavefronts;
+    sum.busiest_warp = std::max(sum.busiest_warp, k.busiest_warp);
     sum.ways = std::max(sum.ways, k.worst_ways);
     sum.barriers += k.barriers;
   }

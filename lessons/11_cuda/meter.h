@@ -9,6 +9,7 @@ struct Traffic {
   // Only with a simulator that sees accesses. An access is one instruction of one warp.
   uint64_t accesses = 0, sectors = 0, ideal_sectors = 0;  // global memory, in sectors of 32 bytes
   uint64_t shared_accesses = 0, passes = 0;               // shared memory
+  uint64_t busiest_warp = 0;                              // most global accesses of one warp
   int ways = 0;                                           // most passes for one access
   uint64_t barriers = 0;
   // Only on a GPU.

@@ -196,6 +196,7 @@ struct WrongProduct {
 template <ProductMistake mistake>
 void wrong_product(Impl& m) {
   m.matmul = matmul<WrongProduct<mistake>>;
+  m.add_matmul = add_matmul<WrongProduct<mistake>>;
 }
 
 // ---- 11.4
@@ -326,8 +327,8 @@ const kit::Mutants<Impl> mutants = {
     {"product_tile_transposed", "11.3", "both tiles are loaded transposed", wrong_product<product_tile_transposed>, "",
      "simulator"},
     {"product_twice", "11.3", "2 x expected", wrong_product<product_twice>},
-    {"reduce_always_a_block", "11.2", "an index outside of its memory", wrong_reduce<reduce_always_a_block>, "",
-     "simulator"},
+    {"reduce_always_a_block", "11.2", "what only a block needs belongs in if constexpr",
+     wrong_reduce<reduce_always_a_block>, "", "simulator"},
     {"reduce_half_warp", "11.2", "only 16 lanes take part", wrong_reduce<reduce_half_warp>},
     {"reduce_leader_only", "11.2", "only the team's first thread has the result", wrong_reduce<reduce_leader_only>},
     {"reduce_mask", "11.2", "the mask names the lanes that come", wrong_reduce<reduce_mask>, "", "simulator"},
@@ -343,16 +344,16 @@ const kit::Mutants<Impl> mutants = {
      wrong_reduce<reduce_return_before_barrier>, "", "simulator"},
     {"reduce_shuffle_in_branch", "11.2", "every lane that the mask names must come",
      wrong_reduce<reduce_shuffle_in_branch>, "", "simulator"},
-    {"reduce_step_of_32", "11.2", "2 x expected", wrong_reduce<reduce_step_of_32>},
+    {"reduce_step_of_32", "11.2", "a shuffle stays within its warp", wrong_reduce<reduce_step_of_32>},
     {"slot_no_pad", "11.5", "lanes want words of one bank", wrong_slot<slot_no_pad>, "", "simulator"},
-    {"slot_no_row", "11.5", "two threads use the same memory", wrong_slot<slot_no_row>, "", "simulator"},
+    {"slot_no_row", "11.5", "the same slot", wrong_slot<slot_no_row>, "", "simulator"},
     {"slot_of_eight", "11.5", "4 lanes want words of one bank", [](Impl& m) { m.transpose = transpose<SlotOfEight>; },
      "", "simulator"},
-    {"slot_overlap", "11.5", "two threads use the same memory", wrong_slot<slot_overlap>, "", "simulator"},
-    {"slot_two_words", "11.5", "an index outside of its memory", wrong_slot<slot_two_words>, "", "simulator"},
+    {"slot_overlap", "11.5", "the same slot", wrong_slot<slot_overlap>, "", "simulator"},
+    {"slot_two_words", "11.5", "a slot outside of the tile", wrong_slot<slot_two_words>, "", "simulator"},
     {"stats_far_apart", "11.4", "the lanes are far apart", wrong_stats<stats_far_apart>, "", "simulator"},
     {"stats_inverted", "11.4", "rescaled by the inverse", wrong_stats<stats_inverted>},
-    {"stats_lane_0", "11.4", "the maximum of one lane", wrong_stats<stats_lane_0>},
+    {"stats_lane_0", "11.4", "the result of one lane", wrong_stats<stats_lane_0>},
     {"stats_largest_sum", "11.4", "the largest of the lanes' sums", wrong_stats<stats_largest_sum>},
     {"stats_leader_only", "11.4", "only lane 0 has the result", wrong_stats<stats_leader_only>},
     {"stats_masked_zero", "11.4", "a row of -inf only has no probabilities", wrong_stats<stats_masked_zero>},

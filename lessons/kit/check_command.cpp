@@ -57,6 +57,22 @@ void print_row(const LessonEntry& lesson, const CheckEntry& check, const Outcome
   }
 }
 
+// What is said below an ok: that the answer only calls the engine, or that it is much slower than the engine, whose
+// time is measured here. "" if neither is so.
+std::string remark_on(const CheckEntry& check, const Outcome& outcome, const std::string& exercise, TimeLimit& limit) {
+  if (outcome.state != State::ok || exercise.empty()) return "";
+  const std::string call = engine_call(exercise, check.piece);
+  if (!call.empty()) return "only calls the engine's own " + call + ": nothing of it is yours";
+  constexpr double kSlow = 2;
+  if (outcome.seconds < kSlow) return "";
+  const double engine = run_isolated(check, false, limit).seconds;
+  if (outcome.seconds < 4 * engine) return "";
+  return fmt::format(
+      "slow: this check took {:.1f} s with your answer and {:.1f} s with the engine's. Is something computed again in "
+      "each pass of a loop?",
+      outcome.seconds, engine);
+}
+
 }  // namespace
 
 std::vector<const CheckEntry*> select(const LessonEntry& lesson, const std::vector<std::string>& names) {
@@ -100,8 +116,7 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
   TimeLimit limit;
   for (const CheckEntry* check : checks) {
     const Outcome outcome = run_isolated(*check, !options.reference, limit);
-    const std::string call = engine_call(exercise, check->piece);
-    const std::string remark = call.empty() ? "" : "only calls the engine's own " + call + ": nothing of it is yours";
+    const std::string remark = remark_on(*check, outcome, exercise, limit);
     const auto time = minutes.find(check->id);
     print_row(lesson, *check, outcome, time == minutes.end() ? 0 : time->second, remark);
     ++count[static_cast<int>(outcome.state)];

@@ -1,5 +1,5 @@
 #pragma once
-// Known wrong answers to a lesson, as rows of one table in lessons/NN_name/mutants.cpp (or mutants.cu). The program
+// Known wrong answers to a lesson, as rows of tables in lessons/NN_name/mutants*.cpp (or mutants*.cu). The program
 // lessonN_mutants runs the checks on each: the named check must be WRONG and its diagnosis must contain the words in
 // `says`; the others must stay ok. A row that says "ok" is a right but unusual answer, and all checks must accept it.
 #include <string>
@@ -27,10 +27,10 @@ struct Mutant {
   MutantRow row() const { return {name, check, says, also, needs}; }
 };
 
-// The table of a lesson. A program that contains one runs it instead of the lesson's commands.
+// A table of a lesson; each one adds its rows. A program that contains one runs them instead of the lesson's commands.
 template <class Impl>
 struct Mutants {
-  Mutants(std::initializer_list<Mutant<Impl>> rows) { all() = rows; }
+  Mutants(std::initializer_list<Mutant<Impl>> rows) { all().insert(all().end(), rows); }
   static std::vector<Mutant<Impl>>& all() {
     static std::vector<Mutant<Impl>> rows;
     return rows;

@@ -72,8 +72,8 @@ template <int N>
 __device__ __forceinline__ void offsets_of(const StridedLoop<N>& w, int64_t i, int64_t (&offset)[N]) {
   for (int k = 0; k < N; ++k) offset[k] = 0;
   for (int d = w.rank - 1; d >= 0; --d) {
-    const int64_t at = d == 0 ? i : i % w.size[d];
-    i /= w.size[d];
+    const int64_t rest = d == 0 ? 0 : i / w.size[d], at = i - rest * w.size[d];
+    i = rest;
     for (int k = 0; k < N; ++k) offset[k] += at * w.stride[k][d];
   }
 }
@@ -84,14 +84,14 @@ __device__ __forceinline__ T max_with_nan(T a, T b) {
   return b > a || b != b ? b : a;
 }
 
-// ---- packs: four adjacent elements of a contiguous array as one memory access, the unit of work of a thread in
-// memory-bound kernels
+// ---- packs: adjacent elements of a contiguous array as one memory access, the unit of work of a thread in
+// memory-bound kernels; four of them where nothing else is stated
 
 inline constexpr int kPack = 4;
 
-template <class S>
-struct alignas(kPack * sizeof(S)) Pack {
-  S v[kPack];
+template <class S, int kSize = kPack>
+struct alignas(kSize * sizeof(S)) Pack {
+  S v[kSize];
 };
 
 // Whether a pack can start at every fourth element of each array.

@@ -1,7 +1,7 @@
 // Copy with conversion, fill, accumulate.
 #include <limits>
 
-#include "tensor/cuda/array.h"
+#include "tensor/cuda/elementwise_loop.h"
 #include "tensor/cuda/kernels_cuda.h"
 
 namespace pg::cuda {
@@ -25,50 +25,43 @@ __host__ __device__ To convert(From x) {
   }
 }
 
-template <class Y, class X>
-__global__ void copy_kernel(StridedLoop<2> w, Y* y, const X* x) {
-  for (int64_t i = first_index(); i < w.n; i += index_step()) {
-    int64_t at[2];
-    offsets_of(w, i, at);
-    y[at[0]] = convert<Y>(x[at[1]]);
+struct Convert : OverwritingFunction {
+  template <class Y, class X>
+  __device__ void operator()(Y* y, const X* x) const {
+    *y = convert<Y>(*x);
   }
-}
+};
 
 template <class Y>
-__global__ void fill_kernel(StridedLoop<1> w, Y* y, Y value) {
-  for (int64_t i = first_index(); i < w.n; i += index_step()) {
-    int64_t at[1];
-    offsets_of(w, i, at);
-    y[at[0]] = value;
-  }
-}
+struct Fill : OverwritingFunction {
+  Y value;
+  explicit Fill(Y v) : value(v) {}
+  __device__ void operator()(Y* y) const { *y = value; }
+};
 
-template <class R, class S, class T>
-__global__ void accumulate_kernel(StridedLoop<2> w, stored_t<R>* y, const stored_t<S>* x, T beta) {
-  for (int64_t i = first_index(); i < w.n; i += index_step()) {
-    int64_t at[2];
-    offsets_of(w, i, at);
-    store(y + at[0], beta * load<T>(y + at[0]) + load<T>(x + at[1]));
+template <class T>
+struct Accumulate {
+  T beta;
+  static constexpr bool reads_result() { return true; }
+  template <class R, class S>
+  __device__ void operator()(R* y, const S* x) const {
+    store(y, beta * load<T>(y) + load<T>(x));
   }
-}
+};
 
 }  // namespace
 
 void copy(const View& y, const View& x) {
   visit(y.dtype, [&]<class Y>(std::type_identity<Y>) {
     visit(x.dtype, [&]<class X>(std::type_identity<X>) {
-      const auto w = plan_loop(y, x);
-      launch(copy_kernel<stored_t<Y>, stored_t<X>>, blocks_for(w.n), kThreads, 0, stream(), w, data_of<Y>(y),
-             data_of<X>(x));
+      elementwise(Convert{}, Operand<stored_t<Y>>{y}, Operand<stored_t<X>>{x});
     });
   });
 }
 
 void fill(const View& y, double value) {
   visit(y.dtype, [&]<class Y>(std::type_identity<Y>) {
-    const auto w = plan_loop(y);
-    launch(fill_kernel<stored_t<Y>>, blocks_for(w.n), kThreads, 0, stream(), w, data_of<Y>(y),
-           convert<stored_t<Y>>(value));
+    elementwise(Fill(convert<stored_t<Y>>(value)), Operand<stored_t<Y>>{y});
   });
 }
 
@@ -76,9 +69,7 @@ void accumulate(const View& y, const View& x, double beta) {
   if (beta == 0) return copy(y, x);
   visit_result(y, x, "accumulate",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
-                 const auto w = plan_loop(y, x);
-                 launch(accumulate_kernel<R, S, T>, blocks_for(w.n), kThreads, 0, stream(), w, data_of<R>(y),
-                        data_of<S>(x), beta);
+                 elementwise(Accumulate<T>{static_cast<T>(beta)}, Operand<stored_t<R>>{y}, Operand<stored_t<S>>{x});
                });
 }
 

@@ -1,5 +1,5 @@
 // unary, binary, where and their backward passes: the functions of tensor/functors.h for any strides.
-#include "tensor/cuda/array.h"
+#include "tensor/cuda/elementwise_loop.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/scalar.h"
 #include "tensor/functors.h"
@@ -9,73 +9,74 @@ namespace {
 
 using elementwise::visit_op;
 
-template <class Op, class R, class S, class T>
-__global__ void unary_kernel(StridedLoop<2> w, stored_t<R>* y, const stored_t<S>* x, Scalars s) {
-  for (int64_t i = first_index(); i < w.n; i += index_step()) {
-    int64_t at[2];
-    offsets_of(w, i, at);
-    store(y + at[0], Op::value(Scalar<T>(load<T>(x + at[1])), s).v);
+template <class Op, class T>
+struct UnaryFunction : OverwritingFunction {
+  Scalars s;
+  explicit UnaryFunction(Scalars scalars) : s(scalars) {}
+  template <class R, class S>
+  __device__ void operator()(R* y, const S* x) const {
+    store(y, Op::value(Scalar<T>(load<T>(x)), s).v);
   }
-}
+};
 
 // dx = beta·dx + grad
-template <class Op, class R, class S, class T>
-__global__ void unary_backward_kernel(StridedLoop<3> w, stored_t<R>* dx, const stored_t<S>* dy, const stored_t<S>* v,
-                                      Scalars s, T beta) {
-  for (int64_t i = first_index(); i < w.n; i += index_step()) {
-    int64_t at[3];
-    offsets_of(w, i, at);
-    const T grad = Op::grad(Scalar<T>(load<T>(dy + at[1])), Scalar<T>(load<T>(v + at[2])), s).v;
-    store(dx + at[0], beta == 0 ? grad : load<T>(dx + at[0]) * beta + grad);
+template <class T>
+struct GradientFunction {
+  T beta;
+  __device__ bool reads_result() const { return beta != 0; }
+  template <class R>
+  __device__ void write(R* dx, T grad) const {
+    store(dx, beta == 0 ? grad : load<T>(dx) * beta + grad);
   }
-}
+};
 
-template <class Op, class R, class S, class T>
-__global__ void binary_kernel(StridedLoop<3> w, stored_t<R>* z, const stored_t<S>* x, const stored_t<S>* y) {
-  for (int64_t i = first_index(); i < w.n; i += index_step()) {
-    int64_t at[3];
-    offsets_of(w, i, at);
-    store(z + at[0], Op::value(Scalar<T>(load<T>(x + at[1])), Scalar<T>(load<T>(y + at[2]))).v);
+template <class Op, class T>
+struct UnaryGradient : GradientFunction<T> {
+  Scalars s;
+  UnaryGradient(Scalars scalars, double beta) : GradientFunction<T>{static_cast<T>(beta)}, s(scalars) {}
+  template <class R, class S>
+  __device__ void operator()(R* dx, const S* dy, const S* kept) const {
+    this->write(dx, Op::grad(Scalar<T>(load<T>(dy)), Scalar<T>(load<T>(kept)), s).v);
   }
-}
+};
 
-// d = beta·d + gradient with respect to x (kSide 0) or y (kSide 1).
-template <class Op, int kSide, class R, class S, class T>
-__global__ void binary_backward_kernel(StridedLoop<4> w, stored_t<R>* d, const stored_t<S>* dz, const stored_t<S>* x,
-                                       const stored_t<S>* y, T beta) {
-  for (int64_t i = first_index(); i < w.n; i += index_step()) {
-    int64_t at[4];
-    offsets_of(w, i, at);
-    const Scalar<T> g = load<T>(dz + at[1]), a = load<T>(x + at[2]), b = load<T>(y + at[3]);
-    const T grad = kSide == 0 ? Op::grad_x(g, a, b).v : Op::grad_y(g, a, b).v;
-    store(d + at[0], beta == 0 ? grad : load<T>(d + at[0]) * beta + grad);
+template <class Op, class T>
+struct BinaryFunction : OverwritingFunction {
+  template <class R, class S>
+  __device__ void operator()(R* z, const S* x, const S* y) const {
+    store(z, Op::value(Scalar<T>(load<T>(x)), Scalar<T>(load<T>(y))).v);
   }
-}
+};
 
-template <class Op, class S, class T>
-__global__ void compare_kernel(StridedLoop<3> w, uint8_t* z, const stored_t<S>* x, const stored_t<S>* y) {
-  for (int64_t i = first_index(); i < w.n; i += index_step()) {
-    int64_t at[3];
-    offsets_of(w, i, at);
-    z[at[0]] = Op::holds(load<T>(x + at[1]), load<T>(y + at[2]));
+// The gradient with respect to x (kSide 0) or y (kSide 1).
+template <class Op, int kSide, class T>
+struct BinaryGradient : GradientFunction<T> {
+  template <class R, class S>
+  __device__ void operator()(R* d, const S* dz, const S* x, const S* y) const {
+    const Scalar<T> g = load<T>(dz), a = load<T>(x), b = load<T>(y);
+    this->write(d, kSide == 0 ? Op::grad_x(g, a, b).v : Op::grad_y(g, a, b).v);
   }
-}
+};
 
-template <class S>
-__global__ void where_kernel(StridedLoop<4> w, S* z, const uint8_t* condition, const S* x, const S* y) {
-  for (int64_t i = first_index(); i < w.n; i += index_step()) {
-    int64_t at[4];
-    offsets_of(w, i, at);
-    z[at[0]] = condition[at[1]] ? x[at[2]] : y[at[3]];
+template <class Op, class T>
+struct Compare : OverwritingFunction {
+  template <class S>
+  __device__ void operator()(uint8_t* z, const S* x, const S* y) const {
+    *z = Op::holds(load<T>(x), load<T>(y));
   }
-}
+};
+
+struct Where : OverwritingFunction {
+  template <class S>
+  __device__ void operator()(S* z, const uint8_t* condition, const S* x, const S* y) const {
+    *z = *condition ? *x : *y;
+  }
+};
 
 template <class S, class T>
 void compare_as(Comparison op, const View& z, const View& x, const View& y) {
-  const auto w = plan_loop(z, x, y);
   visit_op(op, [&](auto f) {
-    launch(compare_kernel<decltype(f), S, T>, blocks_for(w.n), kThreads, 0, stream(), w, z.as<uint8_t>(), data_of<S>(x),
-           data_of<S>(y));
+    elementwise(Compare<decltype(f), T>{}, Operand<uint8_t>{z}, Operand<stored_t<S>>{x}, Operand<stored_t<S>>{y});
   });
 }
 
@@ -84,10 +85,8 @@ void compare_as(Comparison op, const View& z, const View& x, const View& y) {
 void unary(Unary op, const View& y, const View& x, Scalars s) {
   visit_result(y, x, "unary",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
-                 const auto w = plan_loop(y, x);
                  visit_op(op, [&](auto f) {
-                   launch(unary_kernel<decltype(f), R, S, T>, blocks_for(w.n), kThreads, 0, stream(), w, data_of<R>(y),
-                          data_of<S>(x), s);
+                   elementwise(UnaryFunction<decltype(f), T>(s), Operand<stored_t<R>>{y}, Operand<stored_t<S>>{x});
                  });
                });
 }
@@ -96,10 +95,9 @@ void unary_backward(Unary op, const View& dx, const View& dy, const View& kept, 
   visit_result(dx, dy, "unary_backward",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
                  const View& v = keeps(op) == Keeps::nothing ? dy : kept;
-                 const auto w = plan_loop(dx, dy, v);
                  visit_op(op, [&](auto f) {
-                   launch(unary_backward_kernel<decltype(f), R, S, T>, blocks_for(w.n), kThreads, 0, stream(), w,
-                          data_of<R>(dx), data_of<S>(dy), data_of<S>(v), s, beta);
+                   elementwise(UnaryGradient<decltype(f), T>(s, beta), Operand<stored_t<R>>{dx},
+                               Operand<stored_t<S>>{dy}, Operand<stored_t<S>>{v});
                  });
                });
 }
@@ -107,10 +105,9 @@ void unary_backward(Unary op, const View& dx, const View& dy, const View& kept, 
 void binary(Binary op, const View& z, const View& x, const View& y) {
   visit_result(z, x, "binary",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
-                 const auto w = plan_loop(z, x, y);
                  visit_op(op, [&](auto f) {
-                   launch(binary_kernel<decltype(f), R, S, T>, blocks_for(w.n), kThreads, 0, stream(), w, data_of<R>(z),
-                          data_of<S>(x), data_of<S>(y));
+                   elementwise(BinaryFunction<decltype(f), T>{}, Operand<stored_t<R>>{z}, Operand<stored_t<S>>{x},
+                               Operand<stored_t<S>>{y});
                  });
                });
 }
@@ -119,12 +116,14 @@ void binary_backward(Binary op, int side, const View& d, const View& dz, const V
   visit_result(d, dz, "binary_backward",
                [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
                  const View &a = x ? x : dz, &b = y ? y : dz;
-                 const auto w = plan_loop(d, dz, a, b);
+                 const T scale = static_cast<T>(beta);
                  visit_op(op, [&](auto f) {
-                   const auto kernel = side == 0 ? binary_backward_kernel<decltype(f), 0, R, S, T>
-                                                 : binary_backward_kernel<decltype(f), 1, R, S, T>;
-                   launch(kernel, blocks_for(w.n), kThreads, 0, stream(), w, data_of<R>(d), data_of<S>(dz),
-                          data_of<S>(a), data_of<S>(b), beta);
+                   const auto run = [&](const auto& gradient) {
+                     elementwise(gradient, Operand<stored_t<R>>{d}, Operand<stored_t<S>>{dz}, Operand<stored_t<S>>{a},
+                                 Operand<stored_t<S>>{b});
+                   };
+                   if (side == 0) return run(BinaryGradient<decltype(f), 0, T>{{scale}});
+                   run(BinaryGradient<decltype(f), 1, T>{{scale}});
                  });
                });
 }
@@ -138,9 +137,8 @@ void compare(Comparison op, const View& z, const View& x, const View& y) {
 
 void where(const View& z, const View& condition, const View& x, const View& y) {
   visit(z.dtype, [&]<class S>(std::type_identity<S>) {
-    const auto w = plan_loop(z, condition, x, y);
-    launch(where_kernel<stored_t<S>>, blocks_for(w.n), kThreads, 0, stream(), w, data_of<S>(z), condition.as<uint8_t>(),
-           data_of<S>(x), data_of<S>(y));
+    elementwise(Where{}, Operand<stored_t<S>>{z}, Operand<uint8_t>{condition}, Operand<stored_t<S>>{x},
+                Operand<stored_t<S>>{y});
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "tensor/cuda/array.h"
 #include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/loop32.h"
 
 namespace pg::cuda {
 namespace {
@@ -42,11 +43,12 @@ bool is_vector_aligned(const View& x, Steps... steps) {
 // w loops over y, x without the indexed dimension, and index; `along` is x's stride in that dimension, `size` its size
 // in x.
 template <class P>
-__global__ void gather_kernel(StridedLoop<3> w, P* y, const P* x, const int32_t* index, int64_t along, int64_t size,
-                              P none) {
-  for (int64_t i = first_index(); i < w.n; i += index_step()) {
-    int64_t at[3];
-    offsets_of(w, i, at);
+__global__ void gather_kernel(__grid_constant__ const Loop32<3> w, P* y, const P* x, const int32_t* index,
+                              int64_t along, int64_t size, P none) {
+  const uint32_t step = gridDim.x * kThreads;
+  for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < w.n; i += step) {
+    uint32_t at[3];
+    w.offsets(i, at);
     const int64_t id = index[at[2]];
     y[at[0]] = id >= 0 && id < size ? x[at[1] + id * along] : none;
   }
@@ -90,15 +92,6 @@ __global__ void scatter_add_kernel(StridedLoop<3> lines, Along along, stored_t<R
   }
 }
 
-template <class P>
-__global__ void embedding_kernel(P* y, int64_t y_step, const P* w, int64_t w_step, const int32_t* ids, int64_t rows,
-                                 int64_t columns, int64_t vocabulary, P none) {
-  for (int64_t i = first_index(); i < rows * columns; i += index_step()) {
-    const int64_t row = i / columns, c = i % columns, id = ids[row];
-    y[row * y_step + c] = id >= 0 && id < vocabulary ? w[id * w_step + c] : none;
-  }
-}
-
 // Whether scatter_add adds whole rows: y [V, C] receives x [R, C] at index [R].
 bool adds_rows(const View& y, const View& index, const View& x, int dim) {
   return x.rank() == 2 && dim == 0 && index.strides[1] == 0 && index.strides[0] == 1 && x.strides[1] == 1 &&
@@ -112,12 +105,15 @@ void gather(const View& y, const View& x, const View& index, int dim) {
   base.shape = y.shape;
   base.strides[dim] = 0;
   auto w = plan_loop(y, base, index);
+  if (w.n == 0) return;
   visit(y.dtype, [&]<class S>(std::type_identity<S>) {
     constexpr int64_t per_vector = kVectorBytes / sizeof(S);
     const auto start = [&](auto none, int64_t along) {
       using P = decltype(none);
-      launch(gather_kernel<P>, blocks_for(w.n), kThreads, 0, stream(), w, y.as<P>(), x.as<P>(), index.as<int32_t>(),
-             along, x.shape[dim], none);
+      for_loops32(w, [&](const Loop32<3>& part, const std::array<int64_t, 3>& begin) {
+        launch(gather_kernel<P>, blocks_for(part.n), kThreads, 0, stream(), part, y.as<P>() + begin[0],
+               x.as<P>() + begin[1], index.as<int32_t>() + begin[2], along, x.shape[dim], none);
+      });
     };
     if (vectorize(w, y, x, x.strides[dim], per_vector)) {
       return start(vector_without_value<stored_t<S>>(), x.strides[dim] / per_vector);
@@ -144,20 +140,6 @@ void scatter_add(const View& y, const View& index, const View& x, int dim) {
                });
 }
 
-void embedding(const View& y, const View& w, const View& ids) {
-  visit(w.dtype, [&]<class S>(std::type_identity<S>) {
-    const auto start = [&](auto none, int64_t per_vector) {
-      using P = decltype(none);
-      const int64_t rows = y.shape[0], columns = y.shape[1] / per_vector;
-      launch(embedding_kernel<P>, blocks_for(rows * columns), kThreads, 0, stream(), y.as<P>(),
-             y.strides[0] / per_vector, w.as<P>(), w.strides[0] / per_vector, ids.as<int32_t>(), rows, columns,
-             w.shape[0], none);
-    };
-    if (is_vector_aligned(y, y.strides[0], y.shape[1]) && is_vector_aligned(w, w.strides[0])) {
-      return start(vector_without_value<stored_t<S>>(), kVectorBytes / sizeof(S));
-    }
-    start(no_value<stored_t<S>>(), 1);
-  });
-}
+void embedding(const View& y, const View& w, const View& ids) { gather(y, w, {ids.data, i32, y.shape, {1, 0}}, 0); }
 
 }  // namespace pg::cuda

@@ -1,10 +1,11 @@
-// Reductions. A block computes several results at once. Each of the kAlong threads of a result combines every kAlong-th
-// of its terms, and a tree reduction combines the threads. For few results with many terms, the terms are also split
-// over blocks, and a second launch reduces the partial results. The order of a sum depends on shapes and strides only.
+// Reductions. Sums over the rows of a matrix load 16 bytes at a time (column_sum_kernel). Elsewhere a block computes
+// several results at once. Each of the kAlong threads of a result combines every kAlong-th of its terms, and a tree
+// reduction combines the threads. For few results with many terms, the terms are also split over blocks, and a second
+// launch reduces the partial results. The order of a sum depends on shapes and strides only.
 #include <limits>
 
-#include "tensor/cuda/array.h"
 #include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/row.h"
 #include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
@@ -37,6 +38,14 @@ __device__ __forceinline__ T combine(T a, T b) {
   if constexpr (kOp == Reduce::max) return max_with_nan(a, b);
 }
 
+// to = beta·to + total / divisor
+template <class R, class T>
+__device__ __forceinline__ void store_sum(R* to, T total, T divisor, T beta) {
+  total /= divisor;
+  if (beta != 0) total += beta * load<T>(to);
+  store(to, total);
+}
+
 struct Plan : ReductionLoops {
   bool columns;  // neighbouring results are closer in x than neighbouring terms of one result
 };
@@ -45,8 +54,9 @@ struct Plan : ReductionLoops {
 // results of split i begin at offset i · split_step. Neighbouring threads belong to one result if its terms are
 // adjacent; with kColumns they belong to neighbouring results.
 template <Reduce kOp, int kAlong, bool kColumns, class R, class S, class T>
-__global__ void reduce_kernel(StridedLoop<2> kept, StridedLoop<1> reduced, int64_t per_split, R* y, int64_t split_step,
-                              const S* x, T divisor, T beta) {
+__global__ void reduce_kernel(__grid_constant__ const StridedLoop<2> kept,
+                              __grid_constant__ const StridedLoop<1> reduced, int64_t per_split, R* y,
+                              int64_t split_step, const S* x, T divisor, T beta) {
   constexpr int kAcross = kThreads / kAlong, kStep = kColumns ? kAcross : 1;
   __shared__ T values[kThreads];
   const int t = static_cast<int>(threadIdx.x);
@@ -68,10 +78,10 @@ __global__ void reduce_kernel(StridedLoop<2> kept, StridedLoop<1> reduced, int64
     if (mine && along == 0) {
       R* to = y + at[1] + blockIdx.y * split_step;
       if constexpr (kOp == Reduce::sum) {
-        total /= divisor;
-        if (beta != 0) total += beta * load<T>(to);
+        store_sum(to, total, divisor, beta);
+      } else {
+        store(to, total);
       }
-      store(to, total);
     }
   }
 }
@@ -104,10 +114,101 @@ void run(const Plan& p, R* y, const S* x, T divisor, T beta) {
          whole.kept, whole.reduced, splits, y, 0, parts.data(), divisor, beta);
 }
 
+// ---- chunks of 16 bytes
+
+constexpr int kAtOnce = 4;  // chunks that a thread loads before it adds them
+
+// Calls f(v) for the elements v [N] of the chunks at p + u·apart, in order; all are aligned.
+template <class T, class S, class F>
+__device__ __forceinline__ void for_aligned_chunks(const S* p, int64_t apart, F f) {
+  constexpr int N = kChunk<S>;
+  uint4 bits[kAtOnce];
+  for (int u = 0; u < kAtOnce; ++u) bits[u] = *reinterpret_cast<const uint4*>(p + u * apart);
+  for (int u = 0; u < kAtOnce; ++u) {
+    alignas(16) S held[N];
+    *reinterpret_cast<uint4*>(held) = bits[u];
+    T v[N];
+    for (int j = 0; j < N; ++j) v[j] = load<T>(held + j);
+    f(v);
+  }
+}
+
+// The columns' sums of a matrix x [rows, columns] with contiguous rows `step` apart: y = beta·y + (sum over rows
+// [blockIdx.y · per_split, + per_split)) / divisor. The results of split i begin at y + i · split_step. A thread adds
+// one chunk of every kAlong-th row; one thread adds the kAlong sums of a column, in order. `aligned`: all chunks are
+// whole and aligned; this changes no result.
+template <int kAcross, class R, class S, class T>
+__global__ void __launch_bounds__(kThreads)
+    column_sum_kernel(const S* x, int64_t step, int64_t rows, int64_t columns, int64_t per_split, R* y, int64_t y_step,
+                      int64_t split_step, T divisor, T beta, bool aligned) {
+  constexpr int N = kChunk<S>, kAlong = kThreads / kAcross, kColumns = kAcross * N;
+  static_assert(kColumns <= kThreads);
+  __shared__ __align__(16) T sums[kAlong][kColumns];
+  const int t = static_cast<int>(threadIdx.x), along = t / kAcross, across = t % kAcross;
+  const int64_t first = int64_t{blockIdx.x} * kColumns, column = first + across * N;
+  const int64_t begin = blockIdx.y * per_split, end = min(begin + per_split, rows);
+  T sum[N] = {};
+  const auto add = [&](const T(&v)[N]) {
+    for (int j = 0; j < N; ++j) sum[j] += v[j];
+  };
+  if (column < columns) {
+    int64_t row = begin + along;
+    if (aligned) {
+      for (; row + (kAtOnce - 1) * kAlong < end; row += kAtOnce * kAlong) {
+        for_aligned_chunks<T>(x + row * step + column, kAlong * step, add);
+      }
+    }
+    for (; row < end; row += kAlong) {
+      T v[N];
+      load_chunk(v, x + row * step, column, columns, T(0));
+      add(v);
+    }
+  }
+  vector_store(&sums[along][across * N], sum);
+  __syncthreads();
+  if (t >= kColumns || first + t >= columns) return;
+  T total = sums[0][t];
+  for (int a = 1; a < kAlong; ++a) total += sums[a][t];
+  store_sum(y + (first + t) * y_step + blockIdx.y * split_step, total, divisor, beta);
+}
+
+// If the rows are split, a second launch adds the sums of the splits.
+template <int kAcross, class R, class S, class T>
+void sum_columns(const S* x, int64_t step, int64_t rows, int64_t columns, R* y, int64_t y_step, T divisor, T beta) {
+  constexpr int64_t N = kChunk<S>, kAlong = kThreads / kAcross;
+  const int64_t tasks = (columns + kAcross * N - 1) / (kAcross * N);
+  const int64_t wanted = std::max<int64_t>(1, std::min(kBlocks / tasks, rows / (kAlong * kTerms)));
+  const int64_t per_split = (rows + wanted - 1) / wanted, splits = (rows + per_split - 1) / per_split;
+  const bool aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0 && step % N == 0 && columns % N == 0;
+  const dim3 grid(static_cast<unsigned>(tasks), static_cast<unsigned>(splits));
+  if (splits == 1) {
+    launch(column_sum_kernel<kAcross, R, S, T>, grid, kThreads, 0, stream(), x, step, rows, columns, per_split, y,
+           y_step, 0, divisor, beta, aligned);
+    return;
+  }
+  const Scratch<T> parts(splits * columns);  // [splits, columns]
+  launch(column_sum_kernel<kAcross, T, S, T>, grid, kThreads, 0, stream(), x, step, rows, columns, per_split,
+         parts.data(), 1, columns, 1, 0, aligned);
+  sum_columns<8, R, T, T>(parts.data(), columns, splits, columns, y, y_step, divisor, beta);
+}
+
+// Whether x is a matrix of many rows, or a list of them, whose rows are summed.
+template <class S>
+bool sums_rows(const Plan& p) {
+  return p.kept.rank == 1 && p.kept.stride[0][0] == 1 && p.kept.n >= 8 * kChunk<S> && p.reduced.rank == 1 &&
+         p.reduced.stride[0][0] > 0;
+}
+
 template <Reduce kOp, class R, class S, class T>
 void reduce_as(const Plan& p, R* y, const S* x, T divisor, T beta) {
   constexpr int64_t kShort = 8;  // up to this number of terms, one thread adds them
   if (p.columns && p.reduced.n <= kShort) return run<kOp, 1, true>(p, y, x, divisor, beta);
+  if constexpr (kOp == Reduce::sum) {
+    if (p.columns && sums_rows<S>(p)) {
+      const auto sum = p.kept.n >= 32 * kChunk<S> ? sum_columns<32, R, S, T> : sum_columns<8, R, S, T>;
+      return sum(x, p.reduced.stride[0][0], p.reduced.n, p.kept.n, y, p.kept.stride[1][0], divisor, beta);
+    }
+  }
   if (p.columns) return run<kOp, 8, true>(p, y, x, divisor, beta);
   if (p.reduced.n <= kShort) return run<kOp, 1, false>(p, y, x, divisor, beta);
   if (p.reduced.n <= 1024) return run<kOp, 32, false>(p, y, x, divisor, beta);
@@ -123,11 +224,24 @@ Plan plan(const View& y, const View& x) {
 // parts[block] = its part of Σ x², in double: the squares must not overflow.
 template <class S>
 __global__ void squares_kernel(double* parts, const S* x, int64_t n) {
+  constexpr int N = kChunk<S>;
   __shared__ double values[kThreads];
   double total = 0;
-  for (int64_t i = first_index(); i < n; i += index_step()) {
-    const double v = load<double>(x + i);
-    total += v * v;
+  const auto add = [&](const double(&v)[N]) {
+    for (int j = 0; j < N; ++j) total += v[j] * v[j];
+  };
+  constexpr int64_t kTile = kAtOnce * kThreads * N;
+  const int64_t step = gridDim.x * kTile;
+  int64_t i = blockIdx.x * kTile + threadIdx.x * N;
+  if (is_aligned(x)) {
+    for (; i + ((kAtOnce - 1) * kThreads + 1) * N <= n; i += step) for_aligned_chunks<double>(x + i, kThreads * N, add);
+  }
+  for (; i < n; i += step) {
+    for (int64_t at = i; at < n && at < i + kTile; at += kThreads * N) {
+      double v[N];
+      load_chunk(v, x, at, n, 0.0);
+      add(v);
+    }
   }
   total = block_reduce<kThreads, 1>(values, total, [](double a, double b) { return a + b; });
   if (threadIdx.x == 0) parts[blockIdx.x] = total;
@@ -190,7 +304,8 @@ void argmax(const View& index, const View& x) {
 
 void sum_of_squares(const View& y, const View& x) {
   visit_stored(x.dtype, "sum_of_squares", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
-    const int64_t n = x.numel(), blocks = std::clamp<int64_t>(n / (kThreads * kTerms), 1, 2 * kBlocks);
+    const int64_t n = x.numel(), per_block = kThreads * kAtOnce * kChunk<stored_t<S>>;
+    const int64_t blocks = std::clamp<int64_t>(n / per_block, 1, 2 * kBlocks);
     const Scratch<double> parts(blocks);
     launch(squares_kernel<stored_t<S>>, static_cast<unsigned>(blocks), kThreads, 0, stream(), parts.data(),
            data_of<S>(x), n);

@@ -64,6 +64,7 @@ void count_banks(const std::array<uintptr_t, 32>& positions, uint32_t lanes, siz
 void Recorder::begin_block(int threads) {
   warps_.resize((threads + 31) / 32);
   all_lanes_.assign(warps_.size(), 0xffffffffu);
+  global_accesses_.assign(warps_.size(), 0);
   if (threads % 32) all_lanes_.back() = (1u << threads % 32) - 1;
 }
 
@@ -78,7 +79,7 @@ void Recorder::record(const Access& access, Space space, size_t shared_position)
   group.space = space;
   group.address[lane] = space == Space::shared ? shared_position : access.address;
   while (!instruction.waiting.empty() && instruction.waiting.front().lanes == all_lanes_[warp]) {
-    count(access.pc, instruction.waiting.front());
+    count(warp, access.pc, instruction.waiting.front());
     instruction.waiting.pop_front();
     ++instruction.first;
   }
@@ -87,7 +88,7 @@ void Recorder::record(const Access& access, Space space, size_t shared_position)
 void Recorder::warp_met(int warp) {
   for (auto& [pc, instruction] : warps_[warp]) {
     for (const WarpAccess& access : instruction.waiting) {
-      if (access.lanes) count(pc, access);
+      if (access.lanes) count(warp, pc, access);
     }
     instruction.waiting.clear();
     instruction.count.fill(0);
@@ -95,7 +96,7 @@ void Recorder::warp_met(int warp) {
   }
 }
 
-void Recorder::count(const void* pc, const WarpAccess& access) {
+void Recorder::count(int warp, const void* pc, const WarpAccess& access) {
   InstructionStats& stats = totals_[pc];
   if (access.space == Space::shared) {
     count_banks(access.address, access.lanes, access.bytes, &stats);
@@ -106,6 +107,7 @@ void Recorder::count(const void* pc, const WarpAccess& access) {
     if (access.lanes >> lane & 1) addresses.push_back(access.address[lane]);
   }
   count_sectors(addresses, access.bytes, &stats);
+  busiest_warp_ = std::max(busiest_warp_, ++global_accesses_[warp]);
 }
 
 void Recorder::add_to(Report::Data& data, const std::string& kernel, uint64_t barriers) {
@@ -124,6 +126,8 @@ void Recorder::add_to(Report::Data& data, const std::string& kernel, uint64_t ba
     sum.wavefronts += stats.wavefronts;
     sum.worst_ways = std::max(sum.worst_ways, stats.worst_ways);
   }
+  sum.busiest_warp = std::max(sum.busiest_warp, busiest_warp_);
+  busiest_warp_ = 0;
   sum.barriers += barriers;
   totals_.clear();
 }

@@ -52,10 +52,12 @@ class Recorder {
     uint32_t first = 0;
     std::deque<WarpAccess> waiting;
   };
-  void count(const void* pc, const WarpAccess& access);
+  void count(int warp, const void* pc, const WarpAccess& access);
 
   std::vector<std::unordered_map<const void*, Instruction>> warps_;
-  std::vector<uint32_t> all_lanes_;  // per warp, the lanes that exist
+  std::vector<uint32_t> all_lanes_;        // per warp, the lanes that exist
+  std::vector<uint64_t> global_accesses_;  // of each warp of this block
+  uint64_t busiest_warp_ = 0;              // the most, over the blocks since add_to
   std::unordered_map<const void*, InstructionStats> totals_;
 };
 

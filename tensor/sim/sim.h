@@ -86,6 +86,7 @@ struct KernelStats {
   uint64_t bytes_requested = 0;  // of global memory, by all lanes
   uint64_t bytes_moved = 0;      // 32 per sector
   uint64_t accesses = 0;         // to global memory, of warps
+  uint64_t busiest_warp = 0;     // most of them by one warp
   uint64_t narrow = 0;           // of these, with fewer than 16 bytes per lane
   uint64_t sectors = 0, ideal_sectors = 0;
   uint64_t shared_accesses = 0;  // of warps

@@ -205,6 +205,32 @@ TEST_CASE("backward runs once per graph", "[autograd]") {
   }
 }
 
+TEST_CASE("a gradient of another floating dtype is converted, the first and every later one", "[autograd]") {
+  // y = x, whose backward passes ones of the dtype `given`.
+  const auto passing = [](const Tensor& x, DType given) {
+    return record(Op::add, x.clone(), {&x}, [given](const Tensor& dy, Grads& g) {
+      g.pass(0, Tensor::ones(dy.shape(), given));
+      g.pass(0, Tensor::full(dy.shape(), 0.5, given));
+    });
+  };
+  for (const DType own : {f32, f64, bf16}) {
+    for (const DType given : {f32, f64, bf16}) {
+      CAPTURE(own, given);
+      const Tensor x = random_leaf({3, 2}, 1, f32).detach().to(own).set_requires_grad();
+      for (int uses = 1; uses <= 2; ++uses) backward(passing(x, given), Tensor::ones(x.shape(), own));
+      CHECK(x.grad().to_vector() == Values(6, 3));  // two backward passes of 1 + 0.5
+      const Tensor z = random_leaf({3, 2}, 2, f32).detach().to(own).set_requires_grad();
+      const Tensor inner = z * 2.0;  // a gradient between two nodes
+      backward(passing(inner, given), Tensor::ones(z.shape(), own));
+      CHECK(z.grad().to_vector() == Values(6, 3));
+    }
+  }
+  const Tensor x = leaf({1, 2});
+  CHECK(contains(error_of([&] { backward(passing(x, i32), Tensor::ones({2}, f64)); }), "the gradient is i32"));
+  const Tensor y = record(Op::add, x.clone(), {&x}, [](const Tensor&, Grads& g) { g.pass(0, Tensor()); });
+  CHECK(contains(error_of([&] { backward(y, Tensor::ones({2}, f64)); }), "the gradient is undefined"));
+}
+
 TEST_CASE("backward's errors", "[autograd]") {
   const Tensor x = leaf({1, 2});
   CHECK(contains(error_of([&] { backward(x * x); }), "expected a scalar loss, got shape [2]"));

@@ -205,6 +205,21 @@ TEST_CASE("where: the operand that is not selected gets gradient 0 and spreads n
   CHECK(b.grad().to_vector() == Values{0, 3});
 }
 
+TEST_CASE("the dims of a reduction are a number, a list, a vector or all", "[ops][values]") {
+  const Tensor x = reshape(make({1, 5, 2, 7, 3, 4}), {2, 3});
+  for (const Tensor& y : {amax(x, -1, true), amax(x, {-1}, true), amax(x, std::vector<int>{1}, true)}) {
+    CHECK(y.shape() == Shape{2, 1});
+    CHECK(y.to_vector() == Values{5, 7});
+  }
+  for (const Tensor& y : {sum(x, {}, true), sum(x, {0, 1}, true), sum(x, std::vector<int>{}, true)}) {
+    CHECK(y.shape() == Shape{1, 1});
+    CHECK(y.item() == 22);
+  }
+  CHECK(mean(x, 0).to_vector() == Values{4, 4, 3});
+  CHECK(var(x, 0, 0).to_vector() == Values{9, 1, 1});
+  STATIC_REQUIRE(!std::is_convertible_v<bool, ReduceDims>);  // sum(x, true) would reduce dim 1
+}
+
 TEST_CASE("argmax returns the first of equal maxima", "[ops][values]") {
   const Tensor x = Tensor::from(Values{1, 3, 3, 5, 0, 5}, {2, 3});
   CHECK(argmax(x).to_vector() == Values{1, 0});

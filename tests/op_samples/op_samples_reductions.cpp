@@ -32,7 +32,7 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-using Reduction = Tensor (*)(const Tensor&, const std::vector<int>&, bool);
+using Reduction = Tensor (*)(const Tensor&, const ReduceDims&, bool);
 
 void add(std::vector<OpSample>& out, Op op, Inputs (*inputs)(std::vector<Shape>), Reduction call, Reduction twin) {
   auto push = [&](const Case& c, bool large) {
@@ -49,7 +49,8 @@ void add(std::vector<OpSample>& out, Op op, Inputs (*inputs)(std::vector<Shape>)
 }
 
 // Computes sums as a product with ones: another summation order and another kernel.
-Tensor sum_by_matmul(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+Tensor sum_by_matmul(const Tensor& x, const ReduceDims& reduce, bool keepdim) {
+  const std::vector<int>& dims = reduce;
   const int rank = std::max(x.rank(), 1);  // a scalar has dims 0 and -1
   std::vector<bool> reduced(static_cast<size_t>(rank), dims.empty());
   for (int d : dims) reduced[static_cast<size_t>(normalize_dim(d, rank, "sum"))] = true;
@@ -72,9 +73,9 @@ Tensor sum_by_matmul(const Tensor& x, const std::vector<int>& dims, bool keepdim
   return reshape(matmul(table, Tensor::ones({columns, 1}, x.dtype())), keepdim ? kept : result);
 }
 
-Tensor unbiased_var(const Tensor& x, const std::vector<int>& dims, bool keepdim) { return var(x, dims, 1, keepdim); }
-Tensor biased_var(const Tensor& x, const std::vector<int>& dims, bool keepdim) { return var(x, dims, 0, keepdim); }
-Tensor biased_var_twin(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
+Tensor unbiased_var(const Tensor& x, const ReduceDims& dims, bool keepdim) { return var(x, dims, 1, keepdim); }
+Tensor biased_var(const Tensor& x, const ReduceDims& dims, bool keepdim) { return var(x, dims, 0, keepdim); }
+Tensor biased_var_twin(const Tensor& x, const ReduceDims& dims, bool keepdim) {
   return composed::var(x, dims, 0, keepdim);
 }
 

@@ -111,6 +111,21 @@ TEST_CASE("sim report: a last warp of few lanes", "[sim]") {
   CHECK(kernel.threads == 256);
 }
 
+TEST_CASE("sim report: the busiest warp", "[sim]") {
+  needs_accesses();
+  DeviceArray<float> x(std::vector<float>(1024, 1.0f)), y(1024);
+  const sim::Report report;
+  strided_copy(x.data(), y.data(), 1000, 1, 0);
+  CHECK(report.kernels().at("pg::testing::strided_copy_kernel").accesses == 64);
+  CHECK(report.kernels().at("pg::testing::strided_copy_kernel").busiest_warp == 2);  // a read and a write, in any block
+  // Lane 31 reads 31 times; each lane writes once.
+  for (const uint64_t launches : {1, 2}) {
+    divergent_loop(x.data(), y.data());
+    CHECK(report.kernels().at("pg::testing::divergent_loop_kernel").accesses == 32 * launches);
+    CHECK(report.kernels().at("pg::testing::divergent_loop_kernel").busiest_warp == 32);
+  }
+}
+
 TEST_CASE("sim report: vectors and bytes are one access each, a broadcast one sector", "[sim]") {
   needs_accesses();
   const int n = 512;

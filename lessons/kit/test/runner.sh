@@ -99,6 +99,12 @@ check="build/lesson1 check"
   expect 0 $check
   says 'warning: comparison of integer'
 
+  # A right answer that is much slower than the engine's is ok, with a remark.
+  answer 'static const int slept = std::system("sleep 2"); return slept + 2 * x;' 'return 3 * x;'
+  expect 0 $check
+  says 'remark  slow: this check took 2.* s with your answer and 0.0 s with the'
+  recorded 'ok ok'
+
   # A header of the learner's own is a part of the answers.
   echo 'inline double factor() { return 2; }' >"$tree/lessons/01_mini/own.h"
   answer 'return factor() * x;' 'return 3 * x;'

@@ -34,7 +34,7 @@ if ls "$source"/lessons/[0-9]*/answers.h >/dev/null 2>&1; then
   for names in transpose_copies:01.1 grid_no_block:11.1 rope_neighbours:13.1; do
     grep -q "^| ${names#*:} | \`${names%:*}\` | [^|]\{4,\} |\$" "$page" || fail "the page lacks the mistake $names"
   done
-  rows=$(cat "$source"/lessons/[0-9]*/mutants.* | tr '\n' ' ' | tr -s ' ' | grep -oE '"[0-9]{2}\.[0-9]+", "' | wc -l)
+  rows=$(cat "$source"/lessons/[0-9]*/mutants*.c* | tr '\n' ' ' | tr -s ' ' | grep -oE '"[0-9]{2}\.[0-9]+", "' | wc -l)
   [ "$(grep -c '^| [0-9]' "$page")" = "$rows" ] || fail "the page does not have the $rows mistakes of the tables"
   expect 1 sh "$source/scripts/answers.sh"
   says 'make answers FILE='
@@ -42,25 +42,34 @@ if ls "$source"/lessons/[0-9]*/answers.h >/dev/null 2>&1; then
   says 'is a folder'
 fi
 
-command -v sha256sum >/dev/null || { echo 'skipped: the bundle, which needs sha256sum'; exit 77; }
+for tool in sha256sum dpkg-deb; do
+  command -v "$tool" >/dev/null || { echo "skipped: the bundle, which needs $tool"; exit 77; }
+done
 
-# The bundle: this apt-get writes a file for each package, and this apt-cache adds one package and a virtual one.
+# The bundle: this apt-get makes a package of each name, and one more that has an epoch.
 mkdir "$work/bin" "$work/data"
-cat >"$work/bin/apt-cache" <<'END'
-#!/bin/sh
-for word; do case $word in depends | -*) ;; *) printf '%s\n  Depends: libc6\n  Depends: <awk>\n' "$word" ;; esac; done
-printf 'libc6\n<awk>\n    mawk\n'
-END
 cat >"$work/bin/apt-get" <<'END'
 #!/bin/sh
 if [ "${NO_NETWORK:-}" ]; then
   echo 'E: Failed to fetch something' >&2
   exit 100
 fi
-shift
-for word; do echo "$word" >"${word}_1_amd64.deb"; done
+for word; do
+  case $word in Dir::Cache::archives=*) archives=${word#*=} ;; esac
+done
+make_package() { # make_package NAME VERSION FILE
+  mkdir -p "$archives/made/DEBIAN"
+  printf 'Package: %s\nVersion: %s\nArchitecture: amd64\nMaintainer: a test\nDescription: a test\n' "$1" "$2" \
+    >"$archives/made/DEBIAN/control"
+  dpkg-deb --build "$archives/made" "$archives/$3" >/dev/null
+  rm -r "$archives/made"
+}
+for word; do
+  case $word in install | -* | *=*) ;; *) make_package "$word" 1 "${word}_1_amd64.deb" ;; esac
+done
+make_package zlib1g 1:2 zlib1g_1%3a2_amd64.deb
 END
-chmod +x "$work/bin/apt-cache" "$work/bin/apt-get"
+chmod +x "$work/bin/apt-get"
 echo 'to be' >"$work/data/tinyshakespeare.txt"
 echo 'private' >"$work/data/other.txt"
 verify() { (cd "$stick" && sha256sum -c SHA256SUMS); }
@@ -72,16 +81,28 @@ packages=$(sh "$source/scripts/setup.sh" --packages)
 for name in g++ cmake libgmp-dev; do
   case " $packages " in *" $name "*) ;; *) fail "scripts/setup.sh --packages does not name $name" ;; esac
 done
-for name in $packages libc6; do
+[ "$(cat "$stick/packages.txt")" = "$packages" ] || fail 'packages.txt does not have the packages'
+for name in $packages; do
   [ -e "$stick/packages/${name}_1_amd64.deb" ] || fail "the bundle lacks $name"
+  grep -qxF "Filename: packages/${name}_1_amd64.deb" "$stick/Packages" || fail "the index lacks $name"
 done
+grep -qxF 'Filename: packages/zlib1g_2_amd64.deb' "$stick/Packages" || fail 'a file name keeps its epoch'
+grep -qxF "SHA256: $(sha256sum <"$stick/packages/zlib1g_2_amd64.deb" | cut -d ' ' -f 1)" "$stick/Packages" ||
+  fail 'the index does not have the checksum of zlib1g'
 count=$(($(echo "$packages" | wc -w) + 1))
 says "has $count packages and 1 data files."
 [ "$(ls "$stick/data")" = tinyshakespeare.txt ] || fail 'the data files are not those of pg fetch'
-[ "$(wc -l <"$stick/SHA256SUMS")" = "$((count + 1))" ] || fail 'SHA256SUMS does not have every file'
+[ "$(wc -l <"$stick/SHA256SUMS")" = "$((count + 4))" ] || fail 'SHA256SUMS does not have every file'
 expect 0 verify
 echo 'changed' >>"$stick/data/tinyshakespeare.txt"
 expect 1 verify
+if [ "$(id -u)" = 0 ]; then
+  expect 1 sh "$stick/install.sh" # before it installs anything
+  says 'install: the bundle is damaged: copy it again'
+else
+  expect 1 sh "$stick/install.sh"
+  says 'type: sudo sh install.sh'
+fi
 
 expect 1 bundle sh "$source/scripts/bundle.sh" "$stick"
 says 'is not empty'

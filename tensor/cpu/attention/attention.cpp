@@ -91,9 +91,20 @@ struct Forward {
     }
   }
 
+  // Rows of k that are read next. A decoding step reads keys and values once and in short stretches, which the
+  // processor does not recognise: the values are prefetched during the product with the keys, the next keys during the
+  // product with the values.
+  struct NextKeys {
+    const S* data = nullptr;
+    int64_t count = 0;
+  };
+  NextKeys next_keys(int64_t b, int64_t h, int64_t first) const {
+    return {row_of<S>(k, b, h, first), std::min<int64_t>(kKeys, s.length(b) - first)};
+  }
+
   // Processes the queries [t0, t0 + count) of all heads that use head h of k and v. A tile holds queries of one head,
-  // or in decoding, where there is one query, all heads.
-  void run(int64_t b, int64_t h, int64_t t0, int64_t count) const {
+  // or in decoding, where there is one query, all heads. `after`: the first keys of this thread's next call.
+  void run(int64_t b, int64_t h, int64_t t0, int64_t count, const NextKeys& after) const {
     const int64_t group = s.group(), rows = group * count;
     const bool decodes = count == 1;
     const int64_t sets = decodes ? 1 : group, in_set = decodes ? group : count, t_step = decodes ? 0 : 1;
@@ -125,18 +136,20 @@ struct Forward {
       const S* const v_in_place = in_place ? row_of<S>(v, b, h, first) : nullptr;
       const Rows<T> value = in_place ? Rows<T>{} : block.template rows<S>(s, v, b, h, copied_v);
       const T* keep = block.keep(keep_space);
+      const NextKeys next = first + kKeys < end ? next_keys(b, h, first + kKeys) : after;
       for (int64_t g = 0; g < sets; ++g) {
         for (int64_t i = 0; i < tiles.count; ++i) {
           const int64_t t = t0 + t_step * tiles.begin(i), n = tiles.size(i), row = g * in_set + tiles.begin(i);
           const int64_t most = block.seen(s, t + t_step * (n - 1), length);
           if (most == 0) continue;
           if (rows == 1) {
-            multiply_one(most, packed_q, row_of<S>(k, b, h, first), scores);
+            multiply_one(most, packed_q, row_of<S>(k, b, h, first), row_of<S>(v, b, h, first), scores);
           } else {
             multiply_tile<PackedA>(n, round_up(most, Vec<T>::size), s.size, packed_q + row * s.size, packed_k,
                                    int64_t{kKeys}, scores, int64_t{kKeys}, T(0));
           }
-          tile(block, t, t_step, n, length, value, v_in_place, keep, scores, m + row, l + row, o + row * s.padded);
+          tile(block, t, t_step, n, length, value, v_in_place, next, keep, scores, m + row, l + row,
+               o + row * s.padded);
         }
       }
     }
@@ -145,39 +158,45 @@ struct Forward {
     }
   }
 
-  // scores [keys] = q·kᵀ for one query. Rows of bf16 are transposed as words, and widened after that.
-  void multiply_one(int64_t keys, const T* query, const S* key, T* scores) const {
+  // scores [keys] = q·kᵀ for one query; `value` is prefetched. Rows of bf16 are transposed as words, and widened after
+  // that.
+  void multiply_one(int64_t keys, const T* query, const S* key, const S* value, T* scores) const {
     const int64_t step = k.strides[2];
     if constexpr (std::is_same_v<S, BFloat16>) {
       if (s.size % 2 == 0 && step % 2 == 0) {
-        const Matrix<simd::Pair> words{reinterpret_cast<const simd::Pair*>(key), 1, step / 2};
+        const auto words = [](const S* from) { return reinterpret_cast<const simd::Pair*>(from); };
+        const Matrix<simd::Pair> b{words(key), 1, step / 2};
         multiply_skinny<false>(
-            SkinnyProduct<simd::Pair, T>{1, keys, s.size / 2, query, s.size, words, scores, kKeys, T(0)});
+            SkinnyProduct<simd::Pair, T>{1, keys, s.size / 2, query, s.size, b, scores, kKeys, T(0), words(value)});
         return;
       }
     }
-    multiply_skinny(SkinnyProduct<S, T>{1, keys, s.size, query, s.size, {key, 1, step}, scores, kKeys, T(0)});
+    multiply_skinny(SkinnyProduct<S, T>{1, keys, s.size, query, s.size, {key, 1, step}, scores, kKeys, T(0), value});
   }
 
-  // Whether so few rows of a decoding step read the values in place, where otherwise they are widened first.
-  bool reads_values(int64_t rows) const {
-    return !std::is_same_v<S, T> && rows <= kFewRows && s.size == s.padded && !s.args.key_mask;
-  }
-  // o [N, size] += p·v over `keys` rows of v, read in place.
+  // Whether so few rows of a decoding step read the values in place, where otherwise a tile of them is computed.
+  bool reads_values(int64_t rows) const { return rows <= kFewRows && s.size == s.padded && !s.args.key_mask; }
+  // o [N, size] += p·v over `keys` rows of v, read in place. Prefetches `next`.
   template <int N>
-  void add_values(int64_t keys, const T* p, const S* value, T* o) const {
+  void add_values(int64_t keys, const T* p, const S* value, const NextKeys& next, T* o) const {
     constexpr int64_t wide = 4 * Vec<T>::size;
     int64_t d = 0;
-    for (; d + wide <= s.size; d += wide) add_columns<N, 4>(keys, p, value + d, o + d);
-    for (; d < s.size; d += Vec<T>::size) add_columns<N, 1>(keys, p, value + d, o + d);
+    for (; d + wide <= s.size; d += wide) add_columns<N, 4>(keys, p, value + d, d == 0 ? next : NextKeys{}, o + d);
+    for (; d < s.size; d += Vec<T>::size) add_columns<N, 1>(keys, p, value + d, d == 0 ? next : NextKeys{}, o + d);
   }
   template <int N, int Vecs>
-  void add_columns(int64_t keys, const T* p, const S* value, T* o) const {
+  void add_columns(int64_t keys, const T* p, const S* value, const NextKeys& next, T* o) const {
     constexpr int size = Vec<T>::size;
+    const auto prefetch = [&](int64_t row) {
+      constexpr int64_t line = 64 / sizeof(S);
+      const S* from = next.data + row * k.strides[2];
+      for (int64_t d = 0; d < s.size; d += line) __builtin_prefetch(from + d, 0, 2);
+    };
     Vec<T> sum[N][Vecs];
 #pragma GCC unroll 16
     for (int i = 0; i < N * Vecs; ++i) sum[i / Vecs][i % Vecs] = simd::load(o + i / Vecs * s.padded + i % Vecs * size);
     for (int64_t j = 0; j < keys; ++j, value += v.strides[2]) {
+      if (j < next.count) prefetch(j);
 #pragma GCC unroll 4
       for (int i = 0; i < Vecs; ++i) {
         const Vec<T> x = simd::load(value + i * size);
@@ -185,6 +204,7 @@ struct Forward {
         for (int r = 0; r < N; ++r) sum[r][i] = fma(Vec<T>(p[r * kKeys + j]), x, sum[r][i]);
       }
     }
+    for (int64_t j = keys; j < next.count; ++j) prefetch(j);
 #pragma GCC unroll 16
     for (int i = 0; i < N * Vecs; ++i) store(o + i / Vecs * s.padded + i % Vecs * size, sum[i / Vecs][i % Vecs]);
   }
@@ -192,7 +212,7 @@ struct Forward {
   // Adds one tile, the scores of n rows against one block of keys, to the rows' softmax and output. Row r is query
   // t + r·t_step. The values are `value`, or `v_in_place` unless it is null.
   void tile(const KeyBlock<T>& block, int64_t t, int64_t t_step, int64_t n, int64_t length, Rows<T> value,
-            const S* v_in_place, const T* keep, T* scores, T* m, T* l, T* o) const {
+            const S* v_in_place, const NextKeys& next, const T* keep, T* scores, T* m, T* l, T* o) const {
     int64_t seen[kMaxRows], common = kKeys;
     for (int64_t r = 0; r < n; ++r) {
       seen[r] = block.seen(s, t + t_step * r, length);
@@ -200,10 +220,10 @@ struct Forward {
     }
     advance(n, scores, seen, keep, m, l, o);
     if (v_in_place) {  // all rows are one query, so they attend to the same keys
-      using Add = void (Forward::*)(int64_t, const T*, const S*, T*) const;
+      using Add = void (Forward::*)(int64_t, const T*, const S*, const NextKeys&, T*) const;
       constexpr Add add[] = {&Forward::add_values<1>, &Forward::add_values<2>, &Forward::add_values<3>,
                              &Forward::add_values<4>};
-      return (this->*add[n - 1])(common, scores, v_in_place, o);
+      return (this->*add[n - 1])(common, scores, v_in_place, next, o);
     }
     // The keys that all rows attend to go through the micro-kernel; the further keys of each row follow in order.
     multiply_tile<ScoresA>(n, s.padded, common, scores, value.data, value.ld, o, s.padded, T(1));
@@ -249,7 +269,10 @@ void attention(const View& out, const View& lse, const View& q, const View& k, c
     const auto run = [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t t = i % parts * kQueries, h = i / parts % s.kv_heads, b = i / parts / s.kv_heads;
-        f.run(b, h, t, std::min(kQueries, s.queries - t));
+        const bool follows = s.queries == 1 && i + 1 < end;
+        f.run(
+            b, h, t, std::min(kQueries, s.queries - t),
+            follows ? f.next_keys((i + 1) / s.kv_heads, (i + 1) % s.kv_heads, 0) : typename Forward<S, T>::NextKeys{});
       }
     };
     run_items(items, 4.0 * s.heads * s.queries * s.keys * s.size * s.batch * sizeof(T) / 400e9, run);

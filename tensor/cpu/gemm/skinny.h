@@ -20,15 +20,17 @@ struct SkinnyProduct {
   T* c;
   int64_t ldc;
   T beta;
+  // What the caller reads next, as large as b: prefetched in place of b's own columns. Null: nothing.
+  const S* next = nullptr;
   // b's columns follow each other in memory and do not fit into L1: the next columns are prefetched, because the
   // processor cannot follow as many columns at once as are computed.
-  bool prefetches() const { return b.column == k && n * k * static_cast<int64_t>(sizeof(S)) > 32 * 1024; }
+  bool prefetches() const { return b.column == k && (next || n * k * static_cast<int64_t>(sizeof(S)) > 32 * 1024); }
 };
 
 // Computes the columns [j, j + Groups vectors) of c; a single group is cut off at n. b's columns are contiguous (b =
 // transpose(w) of a layer's w [N, K]): blocks of size × size are transposed in registers. The chains of one group wait
 // for their own additions, so several groups are computed at once.
-// Ahead: each step also prefetches a part of the columns of the next call into L2.
+// Ahead: each step also prefetches a part of the columns of the next call, or of g.next.
 template <int Rows, int Groups, bool Ahead, bool Dot, class S, class T>
 void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   using simd::Vec;
@@ -64,12 +66,12 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   };
   constexpr int64_t line = 64 / sizeof(S);  // whole cache lines of b: rows far apart may evict one another from L1
   constexpr int64_t ahead_lines = Groups * size;
-  const S* ahead = g.b.data + (j + Groups * size) * g.b.column;
+  const S* ahead = g.next ? g.next + j * g.b.column : g.b.data + (j + Groups * size) * g.b.column;
   int64_t k = 0;
   for (; k + line <= g.k; k += line) {
     if constexpr (Ahead) {
 #pragma GCC unroll 32
-      for (int64_t i = 0; i < ahead_lines; ++i) __builtin_prefetch(ahead + i * line, 0, 2);
+      for (int64_t i = 0; i < ahead_lines; ++i) __builtin_prefetch(ahead + i * line, 0, 3);
       ahead += ahead_lines * line;
     }
 #pragma GCC unroll 4
@@ -89,8 +91,8 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
 template <int Rows, bool Ahead, bool Dot, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
   constexpr int64_t size = simd::Vec<T>::size, groups = 2, line = 64 / sizeof(S);
-  for (int64_t i = 0; Ahead && i < std::min(groups * size, g.n) * g.k; i += line) {
-    __builtin_prefetch(g.b.data + i, 0, 2);  // the columns of the first call
+  for (int64_t i = 0; Ahead && !g.next && i < std::min(groups * size, g.n) * g.k; i += line) {
+    __builtin_prefetch(g.b.data + i, 0, 3);  // the columns of the first call
   }
   int64_t j = 0;
   for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups, Ahead, Dot>(g, j);

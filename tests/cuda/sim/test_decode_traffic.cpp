@@ -113,5 +113,5 @@ TEST_CASE("a token of GPT-2 with 12 layers is decoded by 90 kernels", "[cuda][de
   CHECK(launches(report, "norm_kernel") == 25);
   CHECK(launches(report, "decode_kernel") == 12);
   CHECK(launches(report, "cublasLtMatmul") == 4 * 12 + 1);
-  CHECK(launches(report, "embedding") == 2);
+  CHECK(launches(report, "gather_kernel") == 2);
 }

@@ -105,7 +105,7 @@ TEST_CASE("with POLICYGRAD_CUDA_SYNC=1 the error of a kernel names it", "[cuda][
   const std::string error = error_of([] { launch_faulty(); });
   INFO(error);
   CHECK(contains(error, "pg::cuda::"));
-  CHECK(contains(error, "fill_kernel"));
+  CHECK(contains(error, "Fill"));
   CHECK(contains(error, ": CUDA says an illegal memory access was encountered (cudaErrorIllegalAddress); grid "));
   CHECK(!contains(error, "earlier kernel"));
   CHECK(!contains(error, "launch of"));
