@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <thread>
 
 #include "nn/generate.h"
 #include "nn/trainer.h"
@@ -184,6 +185,23 @@ TEST_CASE("graphs and copies to the host stay with their device", "[cuda]") {
   graph->replay();
   graph.reset();
   CHECK(y.to_vector() == std::vector<double>(100, 9));
+}
+
+TEST_CASE("a thread copies to and from its device while work of another device is recorded", "[cuda]") {
+  needs_graphs();
+  if (backend(Device::Kind::cuda).device_count() < 2) SKIP_TEST("fewer than two CUDA devices");
+  const Device first{Device::Kind::cuda, 0}, second{Device::Kind::cuda, 1};
+  const Tensor x = Tensor::full({100}, 2, f32, first), host = Tensor::full({100}, 5, f32);
+  std::string error;
+  const Graph graph(first, [&] {
+    kernels(first).binary(Binary::mul, x, x, x);
+    std::thread([&] {
+      error = testing::error_of([&] { check(host.to(second).to_vector() == host.to_vector(), "other values"); });
+    }).join();
+  });
+  CHECK(error == "");
+  graph.replay();
+  CHECK(x.to_vector() == std::vector<double>(100, 4));
 }
 
 TEST_CASE("a training step is bit-identical with and without a graph, for any batch", "[cuda][slow]") {

@@ -83,13 +83,14 @@ DeviceMemory memory(int device) {
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
   if (bytes == 0) return;
-  if (to_device != from_device && capturing()) fail_copy_in_graph();
   const bool between_devices = !to_device.on_host() && !from_device.on_host() && to_device != from_device;
   if (between_devices) {
     const OnDevice source(from_device.index);
+    if (capturing()) fail_copy_in_graph();
     synchronize();  // the work that computes the bytes is in another stream
   }
   const OnDevice here(to_device.on_host() ? from_device.index : to_device.index);
+  if (to_device != from_device && capturing()) fail_copy_in_graph();
   if (from_device.on_host()) return copy_to_device(to, from, bytes);
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
   if (to_device.on_host() || between_devices) synchronize();
