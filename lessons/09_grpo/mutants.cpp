@@ -101,7 +101,8 @@ const kit::Mutants<Impl> mutants = {
     ROW(aggregate, "aggregate_sum_not_divided", "09.7", "not divided", wrong_sum<Sum::sum_not_divided>),
     ROW(aggregate, "aggregate_sum_product", "09.7", "choose with where", wrong_sum<Sum::sum_product>),
     ROW(aggregate, "aggregate_whole_numbers", "09.7", "whole numbers", wrong_sum<Sum::whole_numbers>),
-    ROW(aggregate, "aggregate_constant_untaped", "09.7", "without a gradient nothing is learned", wrong_sum<Sum::constant_untaped>),
+    ROW(aggregate, "aggregate_constant_untaped", "09.7", "without a gradient nothing is learned",
+        wrong_sum<Sum::constant_untaped>),
     ROW(aggregate, "aggregate_width_5", "09.7", "the first 5 steps", wrong_sum<Sum::width_5>),
 };
 
