@@ -3,28 +3,32 @@
 
 #include <algorithm>
 
+#include "autograd/leaf.h"
+
 namespace pg {
+namespace detail {
+
+constinit thread_local CapturedLeaves* read_in_checkpoint = nullptr;
+
+void check_unwritten(Op op, const Storage& storage, uint64_t writes) {
+  check(storage.writes == writes,
+        "backward of {}: a tensor that it needs was written after the forward pass; write to a clone(), or call "
+        "backward first (data<T>() counts as a write; data<const T>() only reads)",
+        name_of(op));
+}
+
+}  // namespace detail
+
 namespace {
+
+using detail::check_unwritten;
+using detail::finish_use;
+using detail::Leaf;
+using detail::leaf_of;
+using detail::node_of;
 
 thread_local bool grad_mode = true;
 thread_local uint64_t next_id = 1;
-
-struct Leaf final : Node {
-  int uses = 0;  // edges that end here, and checkpoints that will read it again
-  std::function<void()> ready;
-  void run(const Tensor&, Grads&) override {}
-  void drop() override {}
-};
-
-Node* node_of(const Ref<GradNode>& ref) { return static_cast<Node*>(ref.get()); }
-Leaf* leaf_of(const Ref<GradNode>& ref) {
-  return ref && node_of(ref)->op == Op::leaf ? static_cast<Leaf*>(node_of(ref)) : nullptr;
-}
-
-// Ends one use of a leaf by a backward that has run.
-void finish_use(Leaf& leaf) {
-  if (--leaf.uses == 0 && leaf.has_grad && leaf.ready) leaf.ready();
-}
 
 // The leaves that the running backward() has reached; if several are nested (checkpoint), those of the innermost one.
 thread_local std::vector<Ref<GradNode>>* reached_leaves = nullptr;
@@ -65,52 +69,6 @@ void drop_grads(Node& node) {
   node.first.grad = {};
   if (node.second) node.second->grad = {};
 }
-
-void check_unwritten(Op op, const Storage& storage, uint64_t writes) {
-  check(storage.writes == writes,
-        "backward of {}: a tensor that it needs was written after the forward pass; write to a clone(), or call "
-        "backward first (data<T>() counts as a write; data<const T>() only reads)",
-        name_of(op));
-}
-
-// The weights and other leaves that the function of a checkpoint() captures and reads, with their write counts at that
-// time.
-class CapturedLeaves {
- public:
-  void note(const Tensor& t) {
-    if (!t.requires_grad()) return;
-    const auto same = [&](const auto& entry) { return entry.first == t.storage(); };
-    if (std::none_of(entries_.begin(), entries_.end(), same)) entries_.emplace_back(t.storage(), t.storage()->writes);
-    if (leaf_of(t.node()) && std::find(leaves_.begin(), leaves_.end(), t.node()) == leaves_.end()) {
-      leaves_.push_back(t.node());
-    }
-  }
-  // A use of each leaf, from the forward pass until the backward that reads it again has run.
-  class Uses {
-   public:
-    explicit Uses(const CapturedLeaves& captured) : leaves_(captured.leaves_) {
-      for (const auto& leaf : leaves_) ++leaf_of(leaf)->uses;
-    }
-    Uses(Uses&& other) noexcept : leaves_(std::exchange(other.leaves_, {})) {}
-    ~Uses() {
-      for (const auto& leaf : leaves_) --leaf_of(leaf)->uses;
-    }
-    void finish() {
-      for (const auto& leaf : std::exchange(leaves_, {})) finish_use(*leaf_of(leaf));
-    }
-
-   private:
-    std::vector<Ref<GradNode>> leaves_;
-  };
-  void check_unwritten() const {
-    for (const auto& [storage, writes] : entries_) pg::check_unwritten(Op::checkpoint, *storage, writes);
-  }
-
- private:
-  std::vector<std::pair<Ref<Storage>, uint64_t>> entries_;
-  std::vector<Ref<GradNode>> leaves_;
-};
-thread_local CapturedLeaves* read_in_checkpoint = nullptr;  // while a checkpoint() runs its function without a tape
 
 bool owned_alone(const Tensor& t) { return t.storage()->ref_count == 1 && t.contiguous(); }
 
@@ -344,84 +302,6 @@ void backward(const Tensor& output, const Tensor& gradient) {
     spending.finish(queue);
   }
   reached.finish();
-}
-
-namespace {
-
-constexpr int kDeepestCheckpoint = 256;  // calls nested in one another: each takes a few kilobytes of stack
-thread_local int checkpoint_depth = 0;
-
-class CheckpointDepth {
- public:
-  CheckpointDepth() {
-    check(checkpoint_depth < kDeepestCheckpoint, "checkpoint: more than {} calls are nested in one another",
-          kDeepestCheckpoint);
-    ++checkpoint_depth;
-  }
-  CheckpointDepth(const CheckpointDepth&) = delete;
-  ~CheckpointDepth() { --checkpoint_depth; }
-};
-
-// While it exists, ops record nothing, and the leaves that they read are noted in `leaves`.
-class Noting {
- public:
-  explicit Noting(CapturedLeaves& leaves) : outer_(std::exchange(read_in_checkpoint, &leaves)) {}
-  Noting(const Noting&) = delete;
-  ~Noting() { read_in_checkpoint = outer_; }
-
- private:
-  NoGrad no_grad_;
-  CapturedLeaves* const outer_;
-};
-
-// Sets the default generator to the state `to` while it exists, and restores the current state afterwards, also when an
-// exception is thrown.
-class Rewound {
- public:
-  explicit Rewound(const Generator& to) : after_(std::exchange(default_generator(), to)) {}
-  Rewound(const Rewound&) = delete;
-  ~Rewound() { default_generator() = after_; }
-
- private:
-  const Generator after_;
-};
-
-}  // namespace
-
-Tensor checkpoint(std::function<Tensor(const Tensor&)> f, const Tensor& x) {
-  check(bool(f), "checkpoint: the function is empty");
-  check(x.defined(), "checkpoint: the tensor is undefined");
-  const CheckpointDepth depth;
-  if (!grad_mode) return f(x.detach()).detach();
-  const Generator before = default_generator();
-  Tensor y;
-  CapturedLeaves captured;
-  {
-    const Noting noting(captured);
-    y = f(x.detach()).detach();
-  }
-  check(y.defined(), "checkpoint: the function's result is undefined");
-  auto backward_of = [f = std::move(f), x, before, captured, uses = CapturedLeaves::Uses(captured)](const Tensor& dy,
-                                                                                                    Grads& g) mutable {
-    captured.check_unwritten();
-    EnableGrad enable;
-    Tensor input = x.detach();
-    if (g.wants(0)) input.set_requires_grad();
-    const Tensor again = [&] {
-      const Rewound rewound(before);
-      return f(input);
-    }();
-    const CheckpointDepth nested;  // a checkpoint() inside f runs in the next line
-    if (again.requires_grad()) backward(again, dy);
-    if (g.wants(0) && has_grad(input)) g.pass(0, input.grad());
-    uses.finish();
-  };
-  // Always recorded: leaves that f captures may need gradients even when x does not.
-  auto* node = new detail::OpNode<decltype(backward_of)>(std::move(backward_of));
-  detail::add_edge(*node, x);
-  detail::keep(*node, {&x});
-  detail::attach(node, Op::checkpoint, y, nullptr);
-  return y;
 }
 
 Tensor before_backward(const Tensor& x, std::function<void()> hook) {

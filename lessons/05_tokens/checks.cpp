@@ -1,12 +1,13 @@
-// The checks of lesson 5: the merges and the measure. checks_text.cpp and checks_weights.cpp have the others.
+// The checks of lesson 5, and that of the measure. checks_*.cpp have the others.
 #include "lessons/05_tokens/checks.h"
 
 #include <cmath>
-#include <map>
+#include <set>
 
 #include "nn/pretrained.h"
-#include "tasks/bpe/bpe_train.h"
+#include "tasks/bpe/added_tokens.h"
 #include "tasks/bpe/byte_level.h"
+#include "tasks/bpe/normalizer.h"
 #include "tasks/bpe/pretokenizer.h"
 #include "tensor/base/table.h"
 
@@ -14,7 +15,6 @@ namespace pg::lesson05 {
 
 using kit::Grader;
 using kit::Mistake;
-using kit::Value;
 
 const ByteIds& gpt2_byte_ids() {
   static const ByteIds ids = [] {
@@ -26,192 +26,79 @@ const ByteIds& gpt2_byte_ids() {
   return ids;
 }
 
-Value value_of(const std::vector<int32_t>& ids) { return std::vector<double>(ids.begin(), ids.end()); }
-
 namespace {
 
-Value triple(const PairCount& pair) {
-  return std::vector<double>{static_cast<double>(pair.left), static_cast<double>(pair.right),
-                             static_cast<double>(pair.count)};
-}
-
-std::string text_of(const std::vector<Word>& words) {
-  std::string text;
-  for (const Word& word : words) {
-    text += text.empty() ? "" : ", ";
-    text += fmt::format("{} x [", word.count);
-    for (size_t i = 0; i < word.ids.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : " ", word.ids[i]);
-    text += "]";
-  }
-  return text;
-}
-
-// Of these words' pairs the most frequent one, the smallest of several. The check and the demonstration hold it against
-// train_bpe, whose counting cannot be called by itself.
-PairCount count_pairs(const std::vector<Word>& words) {
-  std::map<std::pair<int32_t, int32_t>, int64_t> counts;
-  PairCount best;
-  for (const Word& word : words) {
-    for (size_t i = 1; i < word.ids.size(); ++i) {
-      const auto pair = std::pair(word.ids[i - 1], word.ids[i]);
-      const int64_t count = counts[pair] += word.count;
-      if (count > best.count || (count == best.count && pair < std::pair(best.left, best.right))) {
-        best = {pair.first, pair.second, count};
-      }
-    }
-  }
-  return best;
-}
-
-struct PairCase {
-  std::vector<Word> words;
-  std::vector<std::pair<std::string, PairCount>> mistakes;
-};
-
-const std::vector<PairCase>& pair_cases() {
-  static const std::vector<PairCase> cases = {
-      {{{{5, 6}, 7}, {{7, 8}, 1}, {{7, 8, 9}, 1}, {{3, 7, 8}, 1}},
-       {{"each word is counted once: it occurs `count` times", {7, 8, 3}}}},
-      {{{{1, 1, 1}, 3}, {{2, 3}, 5}},
-       {{"1 1 1 has the pair (1, 1) twice, at its first and at its second place: only merging must not overlap",
-         {2, 3, 5}}}},
-      {{{{4}, 9}, {{4}, 9}, {{6, 5}, 1}},
-       {{"a pair reaches over the border of two words: the last id of one, the first of the next", {4, 4, 9}}}},
-      {{{{5, 6}, 2}, {{3, 8}, 2}, {{3, 4}, 2}, {{6, 1}, 2}, {{9, 7}, 2}},
-       {{"of equally frequent pairs the last one is taken: the smallest ids go first (> in place of >=)", {9, 7, 2}},
-        {"of equally frequent pairs the one that was seen first is taken: the smallest ids go first", {5, 6, 2}},
-        {"equally frequent pairs are compared by the right id: the left one goes first", {6, 1, 2}},
-        {"of equal left ids the smaller right id goes first", {3, 8, 2}}}},
-      {{{{1, 70000}, 2}, {{2, 4464}, 2}, {{8, 9}, 3}},
-       {{"two pairs share a counter: ids do not fit in 16 bits", {1, 70000, 4}},
-        {"two pairs share a counter: ids do not fit in 16 bits", {2, 4464, 4}}}},
-      {{{{1, 2}, 3'000'000'000}, {{3, 4}, 2'000'000'000}},
-       {{"a count of 3,000,000,000 does not fit in an int: use int64_t", {3, 4, 2'000'000'000}}}},
-      {{{{4}, 3}, {{}, 2}}, {}},
-  };
-  return cases;
-}
-
-// The pieces of a text as words of bytes.
-std::vector<Word> words_of(std::string_view text) {
-  std::map<std::string_view, int64_t> counts;
-  for (const std::string_view piece : reference().split(text, "")) ++counts[piece];
-  std::vector<Word> words;
-  for (const auto& [piece, count] : counts) {
-    Word& word = words.emplace_back(Word{{}, count});
-    for (const char c : piece) word.ids.push_back(gpt2_byte_ids()[static_cast<uint8_t>(c)]);
-  }
-  return words;
-}
-
-void check_best_pair(Grader& g, const Impl& impl) {
-  for (const PairCase& one : pair_cases()) {
-    std::vector<Mistake> mistakes;
-    for (const auto& [says, pair] : one.mistakes) mistakes.push_back({says, triple(pair)});
-    if (!g.equal(text_of(one.words) + ": left, right, count", triple(impl.best_pair(one.words)),
-                 triple(count_pairs(one.words)), {.mistakes = mistakes})) {
-      return;
-    }
-  }
-  const std::string_view text = "she sells sea shells by the sea shore; the shells she sells are sea shells";
-  BpeTrainOptions options;
-  options.vocab_size = 257;
-  const BpeTokenizer engine = train_bpe(std::vector{text}, options);
-  const BpeData::Merge& first = engine.data().merges.at(0);
-  const PairCount got = impl.best_pair(words_of(text));
-  g.equal(fmt::format("the first merge of \"{}…\", as train_bpe finds it", text.substr(0, 24)),
-          value_of(std::vector{got.left, got.right}), value_of(std::vector{first.left, first.right}));
-  g.note("ties, borders, 1 1 1 and the engine's first merge");
-}
-
-struct MergeCase {
-  std::vector<int32_t> ids;
-  int32_t left, right;
-  std::vector<std::pair<std::string, std::vector<int32_t>>> mistakes;
-};
-constexpr int32_t kNew = 9;
-
-const std::vector<MergeCase>& merge_cases() {
-  static const std::vector<MergeCase> cases = {
-      {{1, 2, 3, 1, 2, 4, 1, 2},
-       1,
-       2,
-       {{"only the first pair is replaced: go on to the end", {9, 3, 1, 2, 4, 1, 2}},
-        {"the right half stays behind: one id replaces both", {9, 2, 3, 9, 2, 4, 9, 2}},
-        {"the pair at the end is missed: does the loop end one step early?", {9, 3, 9, 4, 1, 2}},
-        {"the last id is lost: the loop over pairs ends before it", {9, 3, 9, 4}}}},
-      {{1, 2, 3}, 1, 2, {{"the last id is lost: the loop over pairs ends before it", {9}}}},
-      {{2, 1, 3, 1, 2}, 1, 2, {{"2 1 is another pair than 1 2", {9, 3, 9}}}},
-      {{1, 1, 1},
-       1,
-       1,
-       {{"replaced from the right: the leftmost pair goes first", {1, 9}},
-        {"an id is used twice: what was merged is gone, go on after it", {9, 9}},
-        {"an id is used twice: what was merged is gone, go on after it", {9, 9, 1}}}},
-      {{1, 1, 1, 1}, 1, 1, {{"only the first pair is replaced: go on to the end", {9, 1, 1}}}},
-      {{1, 3, 2}, 1, 2, {}},
-      {{1}, 1, 1, {}},
-      {{}, 1, 1, {}},
-  };
-  return cases;
-}
-
-void check_merge_pair(Grader& g, const Impl& impl) {
-  const Impl engine = reference();
-  const auto compare = [&](const std::vector<int32_t>& ids, int32_t left, int32_t right,
-                           const std::vector<Mistake>& mistakes) {
-    return g.equal(fmt::format("{} with ({}, {}) -> {}", kit::to_text(value_of(ids), 40), left, right, kNew),
-                   value_of(impl.merge_pair(ids, left, right, kNew)),
-                   value_of(engine.merge_pair(ids, left, right, kNew)), {.mistakes = mistakes});
-  };
-  for (const MergeCase& one : merge_cases()) {
-    std::vector<Mistake> mistakes;
-    for (const auto& [says, ids] : one.mistakes) mistakes.push_back({says, value_of(ids)});
-    if (!compare(one.ids, one.left, one.right, mistakes)) return;
-  }
-  Generator random(52);
-  for (int i = 0; i < 200; ++i) {
-    std::vector<int32_t> ids(random.integer(24));
-    for (int32_t& id : ids) id = static_cast<int32_t>(random.integer(3));
-    const auto left = static_cast<int32_t>(random.integer(3)), right = static_cast<int32_t>(random.integer(3));
-    if (!compare(ids, left, right, {})) return;
-  }
-  g.equal("1 2 3 1 2 with (1, 2) -> 77", value_of(impl.merge_pair({1, 2, 3, 1, 2}, 1, 2, 77)), Value({3}, {77, 3, 77}));
-  g.note("nine cases, and 200 random sequences as the engine merges them");
-}
-
 void check_bits_per_byte(Grader& g, const Impl& impl) {
-  const std::vector<std::string> tokens = {"a", " the", "é", " ", "\n\n"};
+  const std::vector<std::string> tokens = {"a", " the", "é", " ", "\n\n", "xyz", "in", "qu"};
   const std::vector<int32_t> ids = {1, 2, 3, 1, 0, 4, 2};
   const std::vector<double> nats = {1.5, 0.25, 3.125, 0.75, 2.5, 0.5, 1.25};
-  double sum = 0, bytes = 0, characters = 0, ratios = 0;
+  double sum = 0, bytes = 0, characters = 0, ascii = 0, ratios = 0, exponents = 0, logarithms = 0;
+  double once = 0, bytes_once = 0, in_order = 0, vocabulary = 0;
+  std::set<int32_t> seen;
   for (size_t i = 0; i < ids.size(); ++i) {
     const double size = static_cast<double>(tokens[static_cast<size_t>(ids[i])].size());
+    const bool accent = ids[i] == 2, first = seen.insert(ids[i]).second;
     sum += nats[i];
     bytes += size;
-    characters += ids[i] == 2 ? 1 : size;
+    characters += accent ? 1 : size;
+    ascii += accent ? 0 : size;
     ratios += nats[i] / size;
+    exponents += std::exp(nats[i]);
+    logarithms += std::log2(nats[i]);
+    once += first ? nats[i] : 0;
+    bytes_once += first ? size : 0;
+    in_order += static_cast<double>(tokens[i].size());
   }
-  const double count = static_cast<double>(ids.size()), ln2 = std::log(2.0);
-  g.equal(
-      "7 tokens of 1 to 4 bytes", impl.bits_per_byte(nats, ids, tokens), reference().bits_per_byte(nats, ids, tokens),
-      {.mistakes = {
-           {"this is the loss per token: a token of four bytes counts like one of a single byte", sum / ln2 / count},
-           {"this is the loss per token, in nats", sum / count},
-           {"nats, not bits: 1 nat is 1 / ln 2 bits", sum / bytes},
-           {"multiplied by ln 2: 1 nat is 1 / ln 2 = 1.44 bits, so divide", sum * ln2 / bytes},
-           {"the mean of the tokens' own bits per byte: add up nats and bytes first, then divide",
-            ratios / ln2 / count},
-           {"characters are counted, not bytes: é has two", sum / ln2 / characters},
-           {"divided by the bytes of the vocabulary, not of the text: tokens[ids[i]]", sum / ln2 / 10}}});
-  if (g.failed()) return;
+  for (const std::string& token : tokens) vocabulary += static_cast<double>(token.size());
+  const double count = static_cast<double>(ids.size()), ln2 = std::log(2.0), want = sum / ln2 / bytes;
+  const std::string of_text = "divided by the bytes of other tokens than the text's: they are tokens[ids[i]]";
+  const std::string logarithm = "nats[i] is -ln p already: no exp and no logarithm is taken of it";
+  const std::string sums = "add up the nats and the bytes of all tokens, and divide the first sum by the second";
+  const std::string repeated = "a token counts as often as it occurs in the text";
+  const std::string all = "a token at the border is left out: all of them count";
+  const std::vector<Mistake> mistakes = {
+      {"this is the loss per token: a token of four bytes counts like one of a single byte", sum / ln2 / count},
+      {"this is the loss per token, in nats", sum / count},
+      {"this is the perplexity, which depends on the tokens: bits per byte have no exp", std::exp(sum / count)},
+      {"nats, not bits: 1 nat is 1 / ln 2 bits", sum / bytes},
+      {"multiplied by ln 2: 1 nat is 1 / ln 2 = 1.44 bits, so divide", sum * ln2 / bytes},
+      {"divided by log10 of 2: nats are natural logarithms, so std::log(2)", sum / std::log10(2.0) / bytes},
+      {"divided by 8: bits are counted, for each byte", want / 8},
+      {"the mean of the tokens' own bits per byte: add up nats and bytes first, then divide", ratios / ln2 / count},
+      {"characters are counted, not bytes: é has two", sum / ln2 / characters},
+      {"bytes from 128 on are bytes, too: é has two", sum / ln2 / ascii},
+      {of_text, sum / ln2 / vocabulary},
+      {of_text, sum / ln2 / in_order},
+      {repeated, once / ln2 / bytes_once},
+      {repeated, sum / ln2 / bytes_once},
+      {all, (sum - nats.front()) / ln2 / (bytes - 4)},
+      {all, (sum - nats.back()) / ln2 / (bytes - 2)},
+      {"not divided by the number of bytes", sum / ln2},
+      {"the wrong way round: " + sums, bytes / sum / ln2},
+      {"the wrong way round: " + sums, bytes / sum * ln2},
+      {logarithm, exponents / ln2 / bytes},
+      {logarithm, logarithms / bytes},
+      {"a division of whole numbers has no fraction: use double", 0.0},
+  };
+  if (!g.equal("7 tokens of 1 to 4 bytes", impl.bits_per_byte(nats, ids, tokens),
+               reference().bits_per_byte(nats, ids, tokens), {.mistakes = mistakes})) {
+    return;
+  }
   // Every byte alike: 8 bits, whatever the tokens.
-  const std::vector<std::string> two = {"x", "yz"};
-  g.equal("a model that gives every byte 1/256",
-          impl.bits_per_byte({std::log(256.0), 2 * std::log(256.0)}, {0, 1}, two), 8.0);
-  const std::vector<std::string> marked = {"x", "", "yz"};
+  const double byte = std::log(256.0);
+  const std::vector<std::string> marked = {"x", "", "yz", std::string("\0\0\0", 3)};
+  g.equal("a model that gives every byte 1/256", impl.bits_per_byte({byte, 2 * byte}, {0, 2}, marked), 8.0,
+          {.mistakes = {{"something is kept between calls: these are the sums of two texts",
+                         (sum + 3 * byte) / ln2 / (bytes + 3)}}});
+  const double again = impl.bits_per_byte(nats, ids, tokens);
+  g.expect(std::abs(again - want) < 1e-9, "the 7 tokens once more", fmt::format("{}", again), fmt::format("{}", want),
+           kKept);
   g.equal("the same, and a token without bytes that costs 300 nats",
-          impl.bits_per_byte({std::log(256.0), 300, 2 * std::log(256.0)}, {0, 1, 2}, marked), 8 + 100 / ln2);
+          impl.bits_per_byte({byte, 300, 2 * byte}, {0, 1, 2}, marked), 8 + 100 / ln2,
+          {.mistakes = {{"a token without bytes adds its nats and no byte", (3 * byte + 300) / ln2 / 4},
+                        {"a token without bytes adds its nats and no byte", 8.0}}});
+  g.equal("a token of three bytes 0", impl.bits_per_byte({byte, 3 * byte}, {0, 3}, marked), 8.0,
+          {.mistakes = {{"a byte 0 does not end a token: a string has a size()", 32.0}}});
   g.equal(
       "a token of probability 0", impl.bits_per_byte({INFINITY, 1}, {0, 2}, marked), INFINITY,
       {.mistakes = {{"an infinite loss must stay infinite: nobody would see that the model is broken", 1 / ln2 / 3}}});

@@ -16,30 +16,33 @@ namespace pg::lesson05 {
 // words[w].count times, and so do its pairs. Every position counts: 1 1 1 has
 // the pair (1, 1) twice. The last id of a word and the first of the next are no
 // pair. Of equally frequent pairs the one with the smaller left id is taken,
-// then the one with the smaller right id.
+// then the one with the smaller right id. Without any pair: PairCount{}. Ids
+// and counts may be large: after 70,000 merges there is an id 70,255.
 PairCount best_pair(const std::vector<Word>& words) {
   // Yours, in place of the next line.
   TODO("05.1 best_pair");
 }
 
 // The ids with `id` in place of each `left` that has `right` after it, from
-// left to right: 1 1 1 with (1, 1) → 9 becomes 9 1.
+// left to right: 1 1 1 with (1, 1) → 9 becomes 9 1. `id` is new: `ids` has
+// none.
 std::vector<int32_t> merge_pair(const std::vector<int32_t>& ids, int32_t left, int32_t right, int32_t id) {
   // Yours, in place of the next line.
   TODO("05.2 merge_pair");
 }
 
-// GPT-2's pieces of a text, in order; joined they are the text. First, wherever
-// `special` stands (such as "<|endoftext|>"; "": nowhere), it is one piece, and
-// what is before and after it is split as a text of its own. The rest by these
-// rules; at each place the first one that fits takes as much as it can:
+// GPT-2's pieces of a text, in order, as views of it (text.substr); joined they
+// are the text, and none is empty. First, wherever `special` occurs (such as
+// "<|endoftext|>"; "": nowhere), it is one piece, and what is before and after
+// it is split as a text of its own. The rest by these rules; where a piece
+// begins, the first rule that fits takes as much as it can:
 //   1. 's 't 're 've 'm 'll 'd                             (small letters only)
 //   2. letters, and 3. digits, and 4. other characters that are no white space:
 //      a run of one kind, with the one space (' ') before it if there is one
 //   5. a run of white space; if something follows it, without its last
 //     character, if that leaves any
-// White space is ' ' and '\t' '\n' '\v' '\f' '\r'. Bytes from 128 on (é, 猫)
-// are taken for letters here.
+// White space is ' ' and '\t' '\n' '\v' '\f' '\r' only. Bytes from 128 on (é,
+// 猫) are taken for letters here; a byte 0 is a character like any other.
 std::vector<std::string_view> split(std::string_view text, std::string_view special) {
   // Yours, in place of the next line.
   TODO("05.3 split");
@@ -47,9 +50,10 @@ std::vector<std::string_view> split(std::string_view text, std::string_view spec
 
 // The tokens of one piece. It begins as byte_ids[byte] for each of its bytes.
 // merges.find(left, right) says what a pair becomes, .id, and how early that
-// merge was learned, .rank (MergeTable::kNone, the largest rank: never). Of all
-// pairs the one of the lowest rank is replaced, the leftmost of several, again
-// and again until no pair has a rank.
+// merge was learned, .rank (MergeTable::kNone, the largest rank: never). Ids
+// need not be in the order of the ranks. Of all pairs the one of the lowest
+// rank is replaced, the leftmost of several, again and again until no pair has
+// a rank.
 std::vector<int32_t> encode_piece(std::string_view piece, const ByteIds& byte_ids, const MergeTable& merges) {
   // Yours, in place of the next line.
   TODO("05.4 encode_piece");
@@ -62,7 +66,8 @@ std::vector<int32_t> encode_piece(std::string_view piece, const ByteIds& byte_id
 // parameter.copy_from(values) puts values in. In the file the matrices of
 // c_attn, c_proj (two of them in each block) and c_fc are [in, out], in our
 // model [out, in]; everything else is stored alike. c_attn holds the columns of
-// q, then those of k, then those of v, and so do our rows.
+// q, then those of k, then those of v, and so do our rows. A tensor that the
+// file lacks is an error (read gives one); what else the file has is ignored.
 void load_weights(Transformer& model, const TensorSource& source) {
   // Yours, in place of the next line.
   TODO("05.5 load_weights");

@@ -1,398 +1,247 @@
-// Wrong answers to lesson 5. The checks must call each WRONG and say why; everything else must stay ok.
+// Wrong answers to lesson 5. The checks must call each WRONG and say why; everything else must stay ok. The last rows
+// are right answers.
 #include "lessons/kit/mutants.h"
 
-#include <algorithm>
-
 #include "lessons/05_tokens/answers.h"
+#include "lessons/05_tokens/right.h"
+#include "lessons/05_tokens/wrong_encode.h"
+#include "lessons/05_tokens/wrong_split.h"
+#include "lessons/05_tokens/wrong_train.h"
+#include "lessons/05_tokens/wrong_weights.h"
 
 namespace pg::lesson05 {
-namespace {
-
-using Ids = std::vector<int32_t>;
-
-enum class Count { once, apart, across, last, first, by_right, left_only, short_keys, small };
-template <Count mistake>
-PairCount wrong_best_pair(const std::vector<Word>& words) {
-  std::map<std::pair<int32_t, int32_t>, int64_t> counts;
-  std::vector<std::pair<int32_t, int32_t>> seen;
-  const auto add = [&](int32_t left, int32_t right, int64_t count) {
-    if (mistake == Count::small) count = static_cast<int32_t>(count);
-    std::pair<int32_t, int32_t> key{left, right};
-    if (mistake == Count::short_keys) {
-      const uint32_t packed = static_cast<uint32_t>(left) * 65536u + static_cast<uint32_t>(right);
-      key = {static_cast<int32_t>(packed >> 16), static_cast<int32_t>(packed & 65535u)};
-    }
-    if (!counts.contains(key)) seen.push_back(key);
-    counts[key] += mistake == Count::once ? 1 : count;
-  };
-  int32_t before = -1;
-  for (const Word& word : words) {
-    if (mistake == Count::across && before >= 0 && !word.ids.empty()) add(before, word.ids[0], word.count);
-    if (!word.ids.empty()) before = word.ids.back();
-    for (size_t i = 0; i + 1 < word.ids.size(); ++i) {
-      add(word.ids[i], word.ids[i + 1], word.count);
-      const bool triple = i + 2 < word.ids.size() && word.ids[i] == word.ids[i + 1] && word.ids[i] == word.ids[i + 2];
-      if (mistake == Count::apart && triple) ++i;
-    }
-  }
-  if (mistake == Count::by_right) {
-    std::sort(seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  } else if (mistake == Count::left_only) {
-    std::stable_sort(seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  } else if (mistake != Count::first) {
-    std::sort(seen.begin(), seen.end());
-  }
-  PairCount best;
-  for (const auto& pair : seen) {
-    const int64_t count = counts[pair];
-    if (count > best.count || (mistake == Count::last && count == best.count)) best = {pair.first, pair.second, count};
-  }
-  return best;
-}
-
-enum class Merge { first_only, keeps_right, misses_end, loses_end, either_order, from_right, overlaps };
-template <Merge mistake>
-Ids wrong_merge_pair(const Ids& ids, int32_t left, int32_t right, int32_t id) {
-  if (mistake == Merge::from_right) {
-    Ids merged = merge_pair(Ids(ids.rbegin(), ids.rend()), right, left, id);
-    std::reverse(merged.begin(), merged.end());
-    return merged;
-  }
-  Ids merged;
-  bool done = false;
-  for (size_t i = 0; i < ids.size() && !(mistake == Merge::loses_end && i + 1 == ids.size()); ++i) {
-    const bool last = i + 1 >= ids.size(), end = i + 2 >= ids.size();
-    bool here = !last && ids[i] == left && ids[i + 1] == right;
-    if (mistake == Merge::either_order) here = here || (!last && ids[i] == right && ids[i + 1] == left);
-    if (mistake == Merge::misses_end && end) here = false;
-    if (mistake == Merge::first_only && done) here = false;
-    merged.push_back(here ? id : ids[i]);
-    done = done || here;
-    const bool used = mistake != Merge::keeps_right && mistake != Merge::overlaps;
-    if (here && used) ++i;
-    // The right one may begin the next pair; if it does not, it is used up.
-    const bool again = i + 2 < ids.size() && ids[i + 1] == left && ids[i + 2] == right;
-    if (here && mistake == Merge::overlaps && !again) ++i;
-  }
-  return merged;
-}
-
-enum class Split {
-  space_before,
-  space_alone,
-  space_lost,
-  last_space,
-  run_joins,
-  no_contractions,
-  quote_alone,
-  capitals,
-  words_of_both,
-  digits,
-  others,
-  other_space,
-  newlines,
-  newline_joins,
-  end_run,
-  ascii,
-  special_late,
-  special_first,
-  special_space
-};
-template <Split mistake>
-std::vector<std::string_view> wrong_split(std::string_view text, std::string_view special) {
-  std::vector<std::string_view> pieces;
-  const size_t at = special.empty() || mistake == Split::special_late ? text.npos : text.find(special);
-  if (at != text.npos) {
-    const bool joins = mistake == Split::special_space && at > 0 && text[at - 1] == ' ';
-    pieces = wrong_split<mistake>(text.substr(0, at - joins), special);
-    pieces.push_back(text.substr(at - joins, special.size() + joins));
-    const std::string_view then = mistake == Split::special_first ? "" : special;
-    for (const auto piece : wrong_split<mistake>(text.substr(at + special.size()), then)) pieces.push_back(piece);
-    return pieces;
-  }
-  const auto kind = [&](size_t i) -> char {
-    if (i >= text.size()) return 0;
-    const auto c = static_cast<uint8_t>(text[i]);
-    if (c >= 128) return mistake == Split::ascii ? 'o' : 'l';
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return 'l';
-    if (c >= '0' && c <= '9') return mistake == Split::words_of_both ? 'l' : 'd';
-    return c == ' ' || (c >= '\t' && c <= '\r') ? 'w' : 'o';
-  };
-  const auto contraction = [&](size_t i) -> size_t {
-    if (mistake == Split::no_contractions) {  // an apostrophe is a letter within a word
-      return 0;
-    }
-    for (const std::string_view end : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "'S", "'T"}) {
-      if (mistake != Split::capitals && end[1] < 'a') continue;
-      if (text.substr(i).starts_with(end)) return mistake == Split::quote_alone ? 1 : end.size();
-    }
-    return 0;
-  };
-  for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {
-    end = begin + contraction(begin);
-    if (end == begin) {
-      const bool joins = text[begin] == ' ' || (mistake == Split::newline_joins && text[begin] == '\n');
-      size_t first = joins && kind(begin + 1) != 'w' && kind(begin + 1) != 0 ? begin + 1 : begin;
-      if (mistake == Split::space_before || mistake == Split::space_alone) first = begin;
-      if (mistake == Split::other_space && kind(first) == 'o') first = begin;
-      const char run = kind(first);
-      const bool single = (mistake == Split::digits && run == 'd') || (mistake == Split::others && run == 'o');
-      for (end = first + 1;
-           !single && (kind(end) == run || (mistake == Split::no_contractions && run == 'l' && kind(end) == 'o' &&
-                                            text[end] == '\'' && kind(end + 1) == 'l'));) {
-        ++end;
-      }
-      if (mistake == Split::space_before && run != 'w' && kind(end) == 'w' && text[end] == ' ') ++end;
-      const bool whole = mistake == Split::last_space || mistake == Split::space_alone ||
-                         (mistake == Split::newlines && text[end - 1] != ' ');
-      const bool followed = end < text.size() || mistake == Split::end_run;
-      if (run == 'w' && followed && end - begin > 1 && !whole) --end;
-      if (mistake == Split::run_joins && run == 'w' && end < text.size() && text[end] == ' ') {
-        for (end += 1, first = end; kind(end) == kind(first) && kind(end) != 0;) ++end;
-      }
-    }
-    if (mistake == Split::space_lost && text[begin] == ' ' && end - begin > 1) ++begin;
-    pieces.push_back(text.substr(begin, end - begin));
-  }
-  return pieces;
-}
-
-enum class Encode { leftmost, longest, highest, rightmost, once, pass, never, code_points, replaced, skipped, values };
-template <Encode mistake>
-Ids wrong_encode_piece(std::string_view piece, const ByteIds& byte_ids, const MergeTable& merges) {
-  Ids ids;
-  const auto id_of = [&](int byte) { return mistake == Encode::values ? byte : byte_ids[static_cast<size_t>(byte)]; };
-  for (size_t i = 0; i < piece.size(); ++i) {
-    const int byte = static_cast<uint8_t>(piece[i]);
-    const bool two = byte >= 0xc2 && byte < 0xe0 && i + 1 < piece.size();
-    if (mistake == Encode::code_points && two) {
-      ids.push_back(id_of(((byte & 3) << 6) | (static_cast<uint8_t>(piece[++i]) & 63)));
-    } else if (mistake == Encode::replaced && byte >= 0xf8) {
-      for (const int part : {0xef, 0xbf, 0xbd}) ids.push_back(id_of(part));
-    } else if (mistake != Encode::skipped || byte < 0xf8) {
-      ids.push_back(id_of(byte));
-    }
-  }
-  if (mistake == Encode::never) return ids;
-  if (mistake == Encode::longest) {  // at each place the longest run of symbols that becomes one token
-    Ids tokens;
-    for (size_t begin = 0; begin < ids.size();) {
-      size_t length = ids.size() - begin;
-      Ids token;
-      for (; length > 0; --length) {
-        token = Ids(ids.begin() + static_cast<std::ptrdiff_t>(begin),
-                    ids.begin() + static_cast<std::ptrdiff_t>(begin + length));
-        MergeTable::Scratch scratch;
-        merges.apply(token, scratch);
-        if (token.size() == 1) break;
-      }
-      tokens.push_back(token[0]);
-      begin += length;
-    }
-    return tokens;
-  }
-  if (mistake == Encode::pass) {
-    Ids tokens;
-    for (size_t i = 0; i < ids.size(); ++i) {
-      const MergeTable::Merge merge = i + 1 < ids.size() ? merges.find(ids[i], ids[i + 1]) : MergeTable::Merge{};
-      tokens.push_back(merge.id >= 0 ? merge.id : ids[i]);
-      i += merge.id >= 0;
-    }
-    return tokens;
-  }
-  for (;;) {
-    MergeTable::Merge best;
-    size_t at = 0;
-    for (size_t i = 0; i + 1 < ids.size(); ++i) {
-      const MergeTable::Merge merge = merges.find(ids[i], ids[i + 1]);
-      if (merge.id < 0) continue;
-      const bool better = best.id < 0                    ? true
-                          : mistake == Encode::leftmost  ? false
-                          : mistake == Encode::highest   ? merge.rank > best.rank
-                          : mistake == Encode::rightmost ? merge.rank <= best.rank
-                                                         : merge.rank < best.rank;
-      if (better) {
-        best = merge;
-        at = i;
-      }
-    }
-    if (best.id < 0) return ids;
-    ids[at] = best.id;
-    ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(at) + 1);
-    if (mistake == Encode::once) return ids;
-  }
-}
-
-enum class Load { untransposed, square, reshaped, embeddings, no_prefix, permuted, by_head, handle };
-template <Load mistake>
-void wrong_load_weights(Transformer& model, const TensorSource& source) {
-  const std::string prefix = mistake != Load::no_prefix && source.find("transformer.wte.weight") ? "transformer." : "";
-  for (auto& [name, parameter] : named_parameters(model)) {
-    const Tensor stored = source.read(prefix + name, f32);
-    const bool square = stored.rank() == 2 && stored.size(0) == stored.size(1);
-    bool linear = name.starts_with("h.") && stored.rank() == 2;
-    if (mistake == Load::embeddings) linear = stored.rank() == 2;
-    if (mistake == Load::untransposed || (mistake == Load::square && square)) linear = false;
-    Tensor value = linear ? transpose(stored) : stored;
-    if (mistake == Load::reshaped && linear) value = reshape(stored, parameter.shape());
-    if (name.ends_with("c_attn.weight") && mistake == Load::permuted) {
-      const int64_t c = value.size(1);
-      value = cat({slice(value, 0, c, 2 * c), slice(value, 0, 0, c), slice(value, 0, 2 * c, 3 * c)}, 0);
-    }
-    if (name.ends_with("c_attn.weight") && mistake == Load::by_head) {
-      const int64_t c = value.size(1), heads = model.config.n_head;
-      value = reshape(permute(reshape(value, {3, heads, c / heads, c}), {1, 0, 2, 3}), {3 * c, c});
-    }
-    if (mistake == Load::handle) {
-      Tensor own = parameter;
-      own = value;
-    } else {
-      parameter.copy_from(value);
-    }
-  }
-}
-
-enum class Bits { per_token, per_token_nats, nats, inverse, of_ratios, characters, vocabulary };
-template <Bits mistake>
-double wrong_bits_per_byte(const std::vector<double>& nats, const Ids& ids, const std::vector<std::string>& tokens) {
-  double sum = 0, bytes = 0, ratios = 0;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const std::string& token = tokens[static_cast<size_t>(ids[i])];
-    const auto later = [](char c) { return (c & 0xc0) == 0x80; };  // a byte of UTF-8 within a character
-    const auto within = mistake == Bits::characters ? std::count_if(token.begin(), token.end(), later) : 0;
-    const double size = static_cast<double>(std::ssize(token) - within);
-    sum += nats[i];
-    bytes += size;
-    ratios += nats[i] / size;
-  }
-  const double count = static_cast<double>(ids.size()), ln2 = std::log(2.0);
-  if (mistake == Bits::vocabulary) {
-    bytes = 0;
-    for (const std::string& token : tokens) bytes += static_cast<double>(token.size());
-  }
-  if (mistake == Bits::per_token) return sum / ln2 / count;
-  if (mistake == Bits::per_token_nats) return sum / count;
-  if (mistake == Bits::nats) return sum / bytes;
-  if (mistake == Bits::inverse) return sum * ln2 / bytes;
-  if (mistake == Bits::of_ratios) return ratios / ln2 / count;
-  return sum / ln2 / bytes;
-}
-
-}  // namespace
 
 const kit::Mutants<Impl> mutants = {
-    {"count_once", "05.1", "each word is counted once", [](Impl& m) { m.best_pair = wrong_best_pair<Count::once>; }},
-    {"count_aaa_apart", "05.1", "1 1 1 has the pair (1, 1) twice",
-     [](Impl& m) { m.best_pair = wrong_best_pair<Count::apart>; }},
-    {"count_across_words", "05.1", "over the border of two words",
-     [](Impl& m) { m.best_pair = wrong_best_pair<Count::across>; }},
-    {"count_tie_last", "05.1", "the last one is taken", [](Impl& m) { m.best_pair = wrong_best_pair<Count::last>; }},
-    {"count_tie_first_seen", "05.1", "the one that was seen first",
-     [](Impl& m) { m.best_pair = wrong_best_pair<Count::first>; }},
-    {"count_tie_by_right", "05.1", "compared by the right id",
-     [](Impl& m) { m.best_pair = wrong_best_pair<Count::by_right>; }},
-    {"count_tie_left_only", "05.1", "of equal left ids",
-     [](Impl& m) { m.best_pair = wrong_best_pair<Count::left_only>; }},
-    {"count_keys_of_16_bits", "05.1", "do not fit in 16 bits",
-     [](Impl& m) { m.best_pair = wrong_best_pair<Count::short_keys>; }},
-    {"count_in_int", "05.1", "does not fit in an int", [](Impl& m) { m.best_pair = wrong_best_pair<Count::small>; }},
-
-    {"merge_first_only", "05.2", "only the first pair",
-     [](Impl& m) { m.merge_pair = wrong_merge_pair<Merge::first_only>; }},
-    {"merge_keeps_right", "05.2", "the right half stays behind",
-     [](Impl& m) { m.merge_pair = wrong_merge_pair<Merge::keeps_right>; }},
-    {"merge_misses_end", "05.2", "the pair at the end is missed",
-     [](Impl& m) { m.merge_pair = wrong_merge_pair<Merge::misses_end>; }},
-    {"merge_loses_end", "05.2", "the last id is lost",
-     [](Impl& m) { m.merge_pair = wrong_merge_pair<Merge::loses_end>; }},
-    {"merge_either_order", "05.2", "2 1 is another pair",
-     [](Impl& m) { m.merge_pair = wrong_merge_pair<Merge::either_order>; }},
-    {"merge_from_right", "05.2", "replaced from the right",
-     [](Impl& m) { m.merge_pair = wrong_merge_pair<Merge::from_right>; }},
-    {"merge_overlaps", "05.2", "an id is used twice",
-     [](Impl& m) { m.merge_pair = wrong_merge_pair<Merge::overlaps>; }},
-
-    {"split_space_before", "05.3", "the space is on the wrong side",
-     [](Impl& m) { m.split = wrong_split<Split::space_before>; }},
-    {"split_space_alone", "05.3", "the space is a piece of its own",
-     [](Impl& m) { m.split = wrong_split<Split::space_alone>; }},
-    {"split_space_lost", "05.3", "the spaces are lost", [](Impl& m) { m.split = wrong_split<Split::space_lost>; }},
-    {"split_last_space", "05.3", "the last space of a run", [](Impl& m) { m.split = wrong_split<Split::last_space>; }},
-    {"split_run_joins", "05.3", "only one space goes with a word",
-     [](Impl& m) { m.split = wrong_split<Split::run_joins>; }},
-    {"split_no_contractions", "05.3", "contractions are cut off",
-     [](Impl& m) { m.split = wrong_split<Split::no_contractions>; }},
-    {"split_quote_alone", "05.3", "contractions stay together",
-     [](Impl& m) { m.split = wrong_split<Split::quote_alone>; }},
-    {"split_capitals", "05.3", "small letters only", [](Impl& m) { m.split = wrong_split<Split::capitals>; }},
-    {"split_letters_and_digits", "05.3", "letters and digits are two kinds",
-     [](Impl& m) { m.split = wrong_split<Split::words_of_both>; }},
-    {"split_digits", "05.3", "digits stand in one piece", [](Impl& m) { m.split = wrong_split<Split::digits>; }},
-    {"split_others", "05.3", "a run of other characters", [](Impl& m) { m.split = wrong_split<Split::others>; }},
-    {"split_other_space", "05.3", "take the space before them",
-     [](Impl& m) { m.split = wrong_split<Split::other_space>; }},
-    {"split_newlines", "05.3", "a newline too", [](Impl& m) { m.split = wrong_split<Split::newlines>; }},
-    {"split_newline_joins", "05.3", "only ' ' goes with the word",
-     [](Impl& m) { m.split = wrong_split<Split::newline_joins>; }},
-    {"split_end_run", "05.3", "nothing follows this white space",
-     [](Impl& m) { m.split = wrong_split<Split::end_run>; }},
-    {"split_ascii", "05.3", "bytes from 128 on", [](Impl& m) { m.split = wrong_split<Split::ascii>; }},
-    {"split_special", "05.3", "the special token is split",
-     [](Impl& m) { m.split = wrong_split<Split::special_late>; }},
-    {"split_special_once", "05.3", "only the first special token",
-     [](Impl& m) { m.split = wrong_split<Split::special_first>; }},
-    {"split_special_space", "05.3", "the space before the special token",
-     [](Impl& m) { m.split = wrong_split<Split::special_space>; }},
-
-    {"encode_once", "05.4", "one pass only", [](Impl& m) { m.encode_piece = wrong_encode_piece<Encode::once>; }},
-    {"encode_one_pass", "05.4", "one pass only", [](Impl& m) { m.encode_piece = wrong_encode_piece<Encode::pass>; }},
-    {"encode_never", "05.4", "nothing is merged", [](Impl& m) { m.encode_piece = wrong_encode_piece<Encode::never>; }},
-    {"encode_highest", "05.4", "the highest rank",
-     [](Impl& m) { m.encode_piece = wrong_encode_piece<Encode::highest>; }},
-    {"encode_leftmost", "05.4", "the leftmost merge goes first",
-     [](Impl& m) { m.encode_piece = wrong_encode_piece<Encode::leftmost>; }},
-    {"encode_longest", "05.4", "the longest token goes first",
-     [](Impl& m) { m.encode_piece = wrong_encode_piece<Encode::longest>; }},
-    {"encode_rightmost", "05.4", "the rightmost goes first",
-     [](Impl& m) { m.encode_piece = wrong_encode_piece<Encode::rightmost>; }},
-    {"encode_code_points", "05.4", "code points in place of bytes",
-     [](Impl& m) { m.encode_piece = wrong_encode_piece<Encode::code_points>; }},
-    {"encode_invalid_replaced", "05.4", "no UTF-8 is replaced",
-     [](Impl& m) { m.encode_piece = wrong_encode_piece<Encode::replaced>; }},
-    {"encode_invalid_skipped", "05.4", "no UTF-8 is left out",
-     [](Impl& m) { m.encode_piece = wrong_encode_piece<Encode::skipped>; }},
-    {"encode_byte_values", "05.4", "the value of a byte is not its id",
-     [](Impl& m) { m.encode_piece = wrong_encode_piece<Encode::values>; }},
-
-    {"load_untransposed", "05.5", "a shape that does not fit",
-     [](Impl& m) { m.load_weights = wrong_load_weights<Load::untransposed>; }},
-    {"load_square_untransposed", "05.5", "a square matrix fits either way",
-     [](Impl& m) { m.load_weights = wrong_load_weights<Load::square>; }},
-    {"load_reshaped", "05.5", "reshaped, not transposed",
-     [](Impl& m) { m.load_weights = wrong_load_weights<Load::reshaped>; }},
-    {"load_embeddings_transposed", "05.5", "a shape that does not fit",
-     [](Impl& m) { m.load_weights = wrong_load_weights<Load::embeddings>; }},
-    {"load_without_prefix", "05.5", "a name that is not in the file",
-     [](Impl& m) { m.load_weights = wrong_load_weights<Load::no_prefix>; }},
-    {"load_qkv_permuted", "05.5", "q, k and v are permuted",
-     [](Impl& m) { m.load_weights = wrong_load_weights<Load::permuted>; }},
-    {"load_qkv_by_head", "05.5", "alternate head by head",
-     [](Impl& m) { m.load_weights = wrong_load_weights<Load::by_head>; }},
-    {"load_handle", "05.5", "nothing was written", [](Impl& m) { m.load_weights = wrong_load_weights<Load::handle>; }},
-
-    {"bits_per_token", "05.6", "this is the loss per token",
-     [](Impl& m) { m.bits_per_byte = wrong_bits_per_byte<Bits::per_token>; }},
-    {"bits_loss_per_token", "05.6", "this is the loss per token, in nats",
-     [](Impl& m) { m.bits_per_byte = wrong_bits_per_byte<Bits::per_token_nats>; }},
-    {"bits_in_nats", "05.6", "nats, not bits", [](Impl& m) { m.bits_per_byte = wrong_bits_per_byte<Bits::nats>; }},
-    {"bits_inverse", "05.6", "multiplied by ln 2",
-     [](Impl& m) { m.bits_per_byte = wrong_bits_per_byte<Bits::inverse>; }},
-    {"bits_mean_of_ratios", "05.6", "the mean of the tokens' own",
-     [](Impl& m) { m.bits_per_byte = wrong_bits_per_byte<Bits::of_ratios>; }},
-    {"bits_per_character", "05.6", "characters are counted",
-     [](Impl& m) { m.bits_per_byte = wrong_bits_per_byte<Bits::characters>; }},
-    {"bits_of_vocabulary", "05.6", "the bytes of the vocabulary",
-     [](Impl& m) { m.bits_per_byte = wrong_bits_per_byte<Bits::vocabulary>; }},
+    {"count_aaa_apart", "05.1", "1 1 1 has the pair (1, 1) twice", wrong_best_pair<count_aaa_apart>},
+    {"count_across_words", "05.1", "over the border of two words", wrong_best_pair<count_across_words>},
+    {"count_all", "05.1", "the count of all pairs together", wrong_best_pair<count_all>},
+    {"count_best_word", "05.1", "add up over all words", wrong_best_pair<count_best_word>},
+    {"count_both_orders", "05.1", "1 2 and 2 1 are two pairs", wrong_best_pair<count_both_orders>},
+    {"count_bytes_only", "05.1", "ids go beyond 255", wrong_best_pair<count_bytes_only>},
+    {"count_equal_ids_not", "05.1", "two equal ids are a pair", wrong_best_pair<count_equal_ids_not>},
+    {"count_first_not", "05.1", "the first pair of each word", wrong_best_pair<count_first_not>},
+    {"count_in_float", "05.1", "counted in float", wrong_best_pair<count_in_float>},
+    {"count_in_int", "05.1", "does not fit in an int", wrong_best_pair<count_in_int>},
+    {"count_keeps", "05.1", "something is kept between calls", wrong_best_pair<count_keeps>},
+    {"count_keys_of_16_bits", "05.1", "do not fit in 16 bits", wrong_best_pair<count_keys_of_16_bits>},
+    {"count_keys_or", "05.1", "do not fit in 16 bits", wrong_best_pair<count_keys_or>},
+    {"count_last_not", "05.1", "the last pair of each word", wrong_best_pair<count_last_not>},
+    {"count_least_two", "05.1", "occurs once is a pair", wrong_best_pair<count_least_two>},
+    {"count_no_pair_is_zero", "05.1", "where there is no pair", wrong_best_pair<count_no_pair_is_zero>},
+    {"count_number_of_words", "05.1", "this is the number of words", wrong_best_pair<count_number_of_words>},
+    {"count_once", "05.1", "each word is counted once", wrong_best_pair<count_once>},
+    {"count_once_in_a_word", "05.1", "every position of a word counts", wrong_best_pair<count_once_in_a_word>},
+    {"count_past_end", "05.1", "an index outside its memory", wrong_best_pair<count_past_end>},
+    {"count_tie_as_text", "05.1", "compared as text", wrong_best_pair<count_tie_as_text>},
+    {"count_tie_by_right", "05.1", "compared by the right id", wrong_best_pair<count_tie_by_right>},
+    {"count_tie_by_sum", "05.1", "a number made of both ids", wrong_best_pair<count_tie_by_sum>},
+    {"count_tie_by_words", "05.1", "the one in more words is taken", wrong_best_pair<count_tie_by_words>},
+    {"count_tie_first_seen", "05.1", "the one that was seen first", wrong_best_pair<count_tie_first_seen>},
+    {"count_tie_last", "05.1", "the last one is taken", wrong_best_pair<count_tie_last>},
+    {"count_tie_left_only", "05.1", "of equal left ids", wrong_best_pair<count_tie_left_only>},
+    {"count_tie_low_byte", "05.1", "do not fit in a byte", wrong_best_pair<count_tie_low_byte>},
+    {"count_times_length", "05.1", "multiplied by the length", wrong_best_pair<count_times_length>},
+    {"count_two_ids_not", "05.1", "words of two ids are left out", wrong_best_pair<count_two_ids_not>},
+    {"count_zero_not", "05.1", "0 is an id like any other", wrong_best_pair<count_zero_not>},
+    {"merge_bytes", "05.2", "do not fit in a byte", wrong_merge_pair<merge_bytes>},
+    {"merge_copies_next", "05.2", "pairs may follow each other", wrong_merge_pair<merge_copies_next>},
+    {"merge_either_order", "05.2", "2 1 is another pair", wrong_merge_pair<merge_either_order>},
+    {"merge_equal_not", "05.2", "two equal ids are a pair", wrong_merge_pair<merge_equal_not>},
+    {"merge_first_of_run", "05.2", "pairs may follow each other", wrong_merge_pair<merge_first_of_run>},
+    {"merge_first_only", "05.2", "only the first pair", wrong_merge_pair<merge_first_only>},
+    {"merge_from_right", "05.2", "replaced from the right", wrong_merge_pair<merge_from_right>},
+    {"merge_in_16_bits", "05.2", "do not fit in 16 bits", wrong_merge_pair<merge_in_16_bits>},
+    {"merge_keeps", "05.2", "something is kept between calls", wrong_merge_pair<merge_keeps>},
+    {"merge_keeps_right", "05.2", "the right half stays behind", wrong_merge_pair<merge_keeps_right>},
+    {"merge_largest_id", "05.2", "the new id is `id`", wrong_merge_pair<merge_largest_id>},
+    {"merge_left_alone", "05.2", "`left` alone is no pair", wrong_merge_pair<merge_left_alone>},
+    {"merge_loses_end", "05.2", "the last id is lost", wrong_merge_pair<merge_loses_end>},
+    {"merge_misses_end", "05.2", "the pair at the end is missed", wrong_merge_pair<merge_misses_end>},
+    {"merge_overlaps", "05.2", "an id is used twice", wrong_merge_pair<merge_overlaps>},
+    {"merge_past_end", "05.2", "an index outside its memory", wrong_merge_pair<merge_past_end>},
+    {"merge_reads_beyond", "05.2", "reads past the end of ids", wrong_merge_pair<merge_reads_beyond>},
+    {"merge_same_size", "05.2", "the result is shorter than ids", wrong_merge_pair<merge_same_size>},
+    {"merge_skips_next", "05.2", "the id after a merged pair is lost", wrong_merge_pair<merge_skips_next>},
+    {"merge_writes_input", "05.2", "the input was overwritten", wrong_merge_pair<merge_writes_input>},
+    {"merge_zero_not", "05.2", "0 is an id like any other", wrong_merge_pair<merge_zero_not>},
+    {"split_any_space", "05.3", "only ' ' goes with the word", wrong_split<split_any_space>},
+    {"split_ascii", "05.3", "bytes from 128 on", wrong_split<split_ascii>},
+    {"split_byte_127", "05.3", "the byte 127 is no letter", wrong_split<split_byte_127>},
+    {"split_byte_128", "05.3", "0x80 in À too", wrong_split<split_byte_128>},
+    {"split_byte_255", "05.3", "the byte 255 is a letter", wrong_split<split_byte_255>},
+    {"split_capitals", "05.3", "small letters only", wrong_split<split_capitals>},
+    {"split_control", "05.3", "other control characters are of kind 4", wrong_split<split_control>},
+    {"split_digits", "05.3", "digits are in one piece", wrong_split<split_digits>},
+    {"split_empty_text", "05.3", "a piece is empty", wrong_split<split_empty_text>},
+    {"split_end_run", "05.3", "nothing follows this white space", wrong_split<split_end_run>},
+    {"split_follows_special", "05.3", "nothing follows its white space", wrong_split<split_follows_special>},
+    {"split_keeps", "05.3", "something is kept between calls", wrong_split<split_keeps>},
+    {"split_last_space", "05.3", "the last space of a run", wrong_split<split_last_space>},
+    {"split_latin_1", "05.3", "are no white space", wrong_split<split_latin_1>},
+    {"split_letters_and_digits", "05.3", "letters and digits are two kinds", wrong_split<split_letters_and_digits>},
+    {"split_newline_joins", "05.3", "only ' ' goes with the word", wrong_split<split_newline_joins>},
+    {"split_newlines", "05.3", "a newline too", wrong_split<split_newlines>},
+    {"split_no_carriage_return", "05.3", "\\x0d is white space", wrong_split<split_no_carriage_return>},
+    {"split_no_contractions", "05.3", "contractions are cut off", wrong_split<split_no_contractions>},
+    {"split_no_vertical", "05.3", "\\x0b is white space", wrong_split<split_no_vertical>},
+    {"split_nul_ends", "05.3", "a byte 0 does not end a text", wrong_split<split_nul_ends>},
+    {"split_of_copy", "05.3", "no view of `text`", wrong_split<split_of_copy>},
+    {"split_of_static_copy", "05.3", "no view of `text`", wrong_split<split_of_static_copy>},
+    {"split_other_space", "05.3", "take the space before them", wrong_split<split_other_space>},
+    {"split_others", "05.3", "a run of other characters", wrong_split<split_others>},
+    {"split_quote_alone", "05.3", "contractions stay together", wrong_split<split_quote_alone>},
+    {"split_quote_at_word_end", "05.3", "a contraction may have letters after it",
+     wrong_split<split_quote_at_word_end>},
+    {"split_quote_ends_run", "05.3", "takes an apostrophe along", wrong_split<split_quote_ends_run>},
+    {"split_quote_first_letter", "05.3", "'re, 've and 'll have two letters", wrong_split<split_quote_first_letter>},
+    {"split_quote_in_run", "05.3", "takes an apostrophe along", wrong_split<split_quote_in_run>},
+    {"split_quote_joins", "05.3", "an apostrophe is no letter", wrong_split<split_quote_joins>},
+    {"split_quote_needs_letter", "05.3", "asks for nothing before the apostrophe",
+     wrong_split<split_quote_needs_letter>},
+    {"split_quote_needs_word", "05.3", "asks for nothing before the apostrophe", wrong_split<split_quote_needs_word>},
+    {"split_quote_no_d", "05.3", "'d is a contraction, too", wrong_split<split_quote_no_d>},
+    {"split_quote_no_ll", "05.3", "'ll is a contraction, too", wrong_split<split_quote_no_ll>},
+    {"split_quote_no_m", "05.3", "'m is a contraction, too", wrong_split<split_quote_no_m>},
+    {"split_quote_no_re", "05.3", "'re is a contraction, too", wrong_split<split_quote_no_re>},
+    {"split_quote_no_s", "05.3", "'s is a contraction, too", wrong_split<split_quote_no_s>},
+    {"split_quote_no_t", "05.3", "'t is a contraction, too", wrong_split<split_quote_no_t>},
+    {"split_quote_no_ve", "05.3", "'ve is a contraction, too", wrong_split<split_quote_no_ve>},
+    {"split_quote_past_end", "05.3", "'l alone is no contraction", wrong_split<split_quote_past_end>},
+    {"split_quote_reads_beyond", "05.3", "past the end of `text`", wrong_split<split_quote_reads_beyond>},
+    {"split_quote_with_space", "05.3", "takes no space along", wrong_split<split_quote_with_space>},
+    {"split_reads_beyond", "05.3", "past the end of `text`", wrong_split<split_reads_beyond>},
+    {"split_run_joins", "05.3", "only one space goes with a word", wrong_split<split_run_joins>},
+    {"split_separators", "05.3", "other control characters are of kind 4", wrong_split<split_separators>},
+    {"split_space_alone", "05.3", "the space is a piece of its own", wrong_split<split_space_alone>},
+    {"split_space_before", "05.3", "the space is on the wrong side", wrong_split<split_space_before>},
+    {"split_space_for_letters", "05.3", "digits and other characters take the space",
+     wrong_split<split_space_for_letters>},
+    {"split_space_lost", "05.3", "the spaces are lost", wrong_split<split_space_lost>},
+    {"split_spaces_one_by_one", "05.3", "the spaces before the last one are one piece",
+     wrong_split<split_spaces_one_by_one>},
+    {"split_special", "05.3", "the special token is split", wrong_split<split_special>},
+    {"split_special_empty", "05.3", "a piece is empty", wrong_split<split_special_empty>},
+    {"split_special_fixed", "05.3", "is text like any other", wrong_split<split_special_fixed>},
+    {"split_special_from_right", "05.3", "found from the left", wrong_split<split_special_from_right>},
+    {"split_special_lost", "05.3", "the special token is a piece of the text", wrong_split<split_special_lost>},
+    {"split_special_not_in_word", "05.3", "the special token is split", wrong_split<split_special_not_in_word>},
+    {"split_special_once", "05.3", "only the first special token", wrong_split<split_special_once>},
+    {"split_special_rest", "05.3", "after the special token is split as well", wrong_split<split_special_rest>},
+    {"split_special_rest_lost", "05.3", "what is after the special token is lost",
+     wrong_split<split_special_rest_lost>},
+    {"split_special_space", "05.3", "the space before the special token", wrong_split<split_special_space>},
+    {"split_three_digits", "05.3", "however long", wrong_split<split_three_digits>},
+    {"split_trailing_lost", "05.3", "the white space at the end is lost", wrong_split<split_trailing_lost>},
+    {"split_underscore", "05.3", "an underscore is no letter", wrong_split<split_underscore>},
+    {"split_utf8_each", "05.3", "bytes from 128 on", wrong_split<split_utf8_each>},
+    {"split_white_space_lost", "05.3", "a part of it is lost", wrong_split<split_white_space_lost>},
+    {"encode_byte_values", "05.4", "the value of a byte is not its id", wrong_encode<encode_byte_values>},
+    {"encode_char", "05.4", "a char may be negative", wrong_encode<encode_char>},
+    {"encode_code_points", "05.4", "code points in place of bytes", wrong_encode<encode_code_points>},
+    {"encode_exchanged", "05.4", "left and right are exchanged", wrong_encode<encode_exchanged>},
+    {"encode_first_not", "05.4", "a pair at the border is left out", wrong_encode<encode_first_not>},
+    {"encode_highest", "05.4", "the highest rank", wrong_encode<encode_highest>},
+    {"encode_invalid_replaced", "05.4", "no UTF-8 is replaced", wrong_encode<encode_invalid_replaced>},
+    {"encode_invalid_skipped", "05.4", "no UTF-8 is left out", wrong_encode<encode_invalid_skipped>},
+    {"encode_keeps_address", "05.4", "not its address", wrong_encode<encode_keeps_address>},
+    {"encode_keeps_ids", "05.4", "depend on byte_ids and merges", wrong_encode<encode_keeps_ids>},
+    {"encode_keeps_text", "05.4", "depend on byte_ids and merges", wrong_encode<encode_keeps_text>},
+    {"encode_last_not", "05.4", "a pair at the border is left out", wrong_encode<encode_last_not>},
+    {"encode_leftmost", "05.4", "the leftmost merge goes first", wrong_encode<encode_leftmost>},
+    {"encode_longest", "05.4", "the longest token goes first", wrong_encode<encode_longest>},
+    {"encode_lowest_id", "05.4", "the lowest id goes first", wrong_encode<encode_lowest_id>},
+    {"encode_most_frequent", "05.4", "the most frequent pair", wrong_encode<encode_most_frequent>},
+    {"encode_never", "05.4", "nothing is merged", wrong_encode<encode_never>},
+    {"encode_never_back", "05.4", "on both of its sides", wrong_encode<encode_never_back>},
+    {"encode_no_new_pairs", "05.4", "pairs with new tokens too", wrong_encode<encode_no_new_pairs>},
+    {"encode_nul_ends", "05.4", "a byte 0 does not end a piece", wrong_encode<encode_nul_ends>},
+    {"encode_once", "05.4", "one pass only", wrong_encode<encode_once>},
+    {"encode_one_pass", "05.4", "one pass only", wrong_encode<encode_one_pass>},
+    {"encode_past_end", "05.4", "an index outside its memory", wrong_encode<encode_past_end>},
+    {"encode_rank_0_not", "05.4", "rank 0 is a rank", wrong_encode<encode_rank_0_not>},
+    {"encode_rank_for_id", "05.4", "not 256 + rank", wrong_encode<encode_rank_for_id>},
+    {"encode_rank_in_16_bits", "05.4", "does not fit in 16 bits", wrong_encode<encode_rank_in_16_bits>},
+    {"encode_rank_in_int", "05.4", "in an int it is -1", wrong_encode<encode_rank_in_int>},
+    {"encode_rightmost", "05.4", "the rightmost goes first", wrong_encode<encode_rightmost>},
+    {"encode_to_255", "05.4", "a pair that has a rank is left", wrong_encode<encode_to_255>},
+    {"heap_both_stale", "05.4", "or not any more", wrong_heap<heap_both_stale>},
+    {"heap_left_forgotten", "05.4", "on both of its sides", wrong_heap<heap_left_forgotten>},
+    {"heap_no_order", "05.4", "the rightmost goes first", wrong_heap<heap_no_order>},
+    {"heap_right_forgotten", "05.4", "pairs with new tokens too", wrong_heap<heap_right_forgotten>},
+    {"heap_right_stale", "05.4", "or not any more", wrong_heap<heap_right_stale>},
+    {"load_adds", "05.5", "copy_from overwrites", wrong_load<load_adds>},
+    {"load_attn_only", "05.5", "a shape that does not fit", wrong_load<load_attn_only>},
+    {"load_attn_proj_twice", "05.5", "a square matrix fits either way", wrong_load<load_attn_proj_twice>},
+    {"load_biases_skipped", "05.5", "bias is not filled", wrong_load<load_biases_skipped>},
+    {"load_biases_transposed", "05.5", "a bias has one dimension", wrong_load<load_biases_transposed>},
+    {"load_block_0", "05.5", "the numbers of h.0", wrong_load<load_block_0>},
+    {"load_embeddings_transposed", "05.5", "a shape that does not fit", wrong_load<load_embeddings_transposed>},
+    {"load_by_position", "05.5", "take each tensor by its name", wrong_load<load_by_position>},
+    {"load_first_file", "05.5", "something is kept between calls", wrong_load<load_first_file>},
+    {"load_handle", "05.5", "nothing was written", wrong_load<load_handle>},
+    {"load_in_bf16", "05.5", "rounded to bf16", wrong_load<load_in_bf16>},
+    {"load_k_and_v", "05.5", "q, k and v are permuted", wrong_load<load_k_and_v>},
+    {"load_last_block_left_out", "05.5", "h.1.ln_1.weight is not filled", wrong_load<load_last_block_left_out>},
+    {"load_last_norm_left_out", "05.5", "ln_f.weight is not filled", wrong_load<load_last_norm_left_out>},
+    {"load_mlp_not", "05.5", "a shape that does not fit", wrong_load<load_mlp_not>},
+    {"load_norms_skipped", "05.5", "h.0.ln_1.weight is not filled", wrong_load<load_norms_skipped>},
+    {"load_positions_skipped", "05.5", "wpe.weight is not filled", wrong_load<load_positions_skipped>},
+    {"load_qkv_by_head", "05.5", "alternate head by head", wrong_load<load_qkv_by_head>},
+    {"load_qkv_permuted", "05.5", "q, k and v are permuted", wrong_load<load_qkv_permuted>},
+    {"load_refuses_others", "05.5", "the file may hold other tensors", wrong_load<load_refuses_others>},
+    {"load_reshaped", "05.5", "reshaped, not transposed", wrong_load<load_reshaped>},
+    {"load_skips_missing", "05.5", "a missing tensor must be an error", wrong_load<load_skips_missing>},
+    {"load_square_transposed", "05.5", "an embedding is a table", wrong_load<load_square_transposed>},
+    {"load_square_untransposed", "05.5", "a square matrix fits either way", wrong_load<load_square_untransposed>},
+    {"load_two_blocks", "05.5", "h.2.ln_1.weight is not filled", wrong_load<load_two_blocks>},
+    {"load_untransposed", "05.5", "a shape that does not fit", wrong_load<load_untransposed>},
+    {"load_with_prefix", "05.5", "others have not", wrong_load<load_with_prefix>},
+    {"load_without_prefix", "05.5", "a name that is not in the file", wrong_load<load_without_prefix>},
+    {"bits_ascii", "05.6", "bytes from 128 on are bytes", wrong_bits<bits_ascii>},
+    {"bits_distinct", "05.6", "as often as it occurs", wrong_bits<bits_distinct>},
+    {"bits_distinct_bytes", "05.6", "as often as it occurs", wrong_bits<bits_distinct_bytes>},
+    {"bits_e_to_the", "05.6", "no exp and no logarithm", wrong_bits<bits_e_to_the>},
+    {"bits_eighth", "05.6", "divided by 8", wrong_bits<bits_eighth>},
+    {"bits_empty_is_one", "05.6", "adds its nats and no byte", wrong_bits<bits_empty_is_one>},
+    {"bits_exchanged", "05.6", "the wrong way round", wrong_bits<bits_exchanged>},
+    {"bits_f32", "05.6", "computed in float", wrong_bits<bits_f32>},
+    {"bits_first_left_out", "05.6", "a token at the border", wrong_bits<bits_first_left_out>},
+    {"bits_float_sum", "05.6", "computed in float", wrong_bits<bits_float_sum>},
+    {"bits_in_nats", "05.6", "nats, not bits", wrong_bits<bits_in_nats>},
+    {"bits_integer", "05.6", "a division of whole numbers", wrong_bits<bits_integer>},
+    {"bits_inverse", "05.6", "multiplied by ln 2", wrong_bits<bits_inverse>},
+    {"bits_keeps", "05.6", "something is kept between calls", wrong_bits<bits_keeps>},
+    {"bits_last_left_out", "05.6", "a token at the border", wrong_bits<bits_last_left_out>},
+    {"bits_log10", "05.6", "log10 of 2", wrong_bits<bits_log10>},
+    {"bits_log2_of_nats", "05.6", "no exp and no logarithm", wrong_bits<bits_log2_of_nats>},
+    {"bits_loss_per_token", "05.6", "this is the loss per token, in nats", wrong_bits<bits_loss_per_token>},
+    {"bits_mean_of_ratios", "05.6", "the mean of the tokens' own", wrong_bits<bits_mean_of_ratios>},
+    {"bits_nul_ends", "05.6", "a byte 0 does not end a token", wrong_bits<bits_nul_ends>},
+    {"bits_of_vocabulary", "05.6", "bytes of other tokens", wrong_bits<bits_of_vocabulary>},
+    {"bits_per_character", "05.6", "characters are counted", wrong_bits<bits_per_character>},
+    {"bits_per_token", "05.6", "this is the loss per token", wrong_bits<bits_per_token>},
+    {"bits_perplexity", "05.6", "this is the perplexity", wrong_bits<bits_perplexity>},
+    {"bits_position", "05.6", "bytes of other tokens", wrong_bits<bits_position>},
+    {"bits_total", "05.6", "not divided by the number", wrong_bits<bits_total>},
+    {"right_sorted", "05.1", "ok", [](Impl& m) { m.best_pair = right_sorted; }},
+    {"right_nested", "05.1", "ok", [](Impl& m) { m.best_pair = right_nested; }},
+    {"right_hashed", "05.1", "ok", [](Impl& m) { m.best_pair = right_hashed; }},
+    {"right_erase", "05.2", "ok", [](Impl& m) { m.merge_pair = right_erase; }},
+    {"right_stack", "05.2", "ok", [](Impl& m) { m.merge_pair = right_stack; }},
+    {"right_search", "05.2", "ok", [](Impl& m) { m.merge_pair = right_search; }},
+    {"right_regex", "05.3", "ok", [](Impl& m) { m.split = right_regex; }},
+    {"right_borders", "05.3", "ok", [](Impl& m) { m.split = right_borders; }},
+    {"right_recursive", "05.4", "ok", [](Impl& m) { m.encode_piece = right_recursive; }},
+    {"right_engine", "05.4", "ok", [](Impl& m) { m.encode_piece = right_engine; }},
+    {"right_sweeps", "05.4", "ok", [](Impl& m) { m.encode_piece = right_sweeps; }},
+    {"right_heap", "05.4", "ok", [](Impl& m) { m.encode_piece = right_heap; }},
+    {"right_into_transposed", "05.5", "ok", [](Impl& m) { m.load_weights = right_into_transposed; }},
+    {"right_engine_load", "05.5", "ok", [](Impl& m) { m.load_weights = right_engine_load; }},
+    {"right_state_dict", "05.5", "ok", [](Impl& m) { m.load_weights = right_state_dict; }},
+    {"right_from_file", "05.5", "ok", [](Impl& m) { m.load_weights = right_from_file; }},
+    {"right_means", "05.6", "ok", [](Impl& m) { m.bits_per_byte = right_means; }},
+    {"right_joined", "05.6", "ok", [](Impl& m) { m.bits_per_byte = right_joined; }},
+    {"right_long_double", "05.6", "ok", [](Impl& m) { m.bits_per_byte = right_long_double; }},
 };
 
 }  // namespace pg::lesson05

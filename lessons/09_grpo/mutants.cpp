@@ -62,7 +62,7 @@ const kit::Mutants<Impl> mutants = {
     ROW(groups_with_signal, "signal_columns", "09.4", "across prompts", wrong_signal<Signal::columns>),
     ROW(groups_with_signal, "signal_kept", "09.4", "only the shape is not", wrong_signal<Signal::kept>),
 
-    ROW(token_ratio, "ratio_detached", "09.5", "flows through the ratio", wrong_ratio<Ratio::detached>),
+    ROW(token_ratio, "ratio_detached", "09.5", "without a gradient nothing is learned", wrong_ratio<Ratio::detached>),
     ROW(token_ratio, "ratio_exchanged", "09.5", "the two are exchanged", wrong_ratio<Ratio::exchanged>),
     ROW(token_ratio, "ratio_mask_last", "09.5", "mask the log-ratio, before exp", wrong_ratio<Ratio::mask_last>),
     ROW(token_ratio, "ratio_mask_product", "09.5", "choose with where", wrong_ratio<Ratio::mask_product>),
@@ -101,7 +101,8 @@ const kit::Mutants<Impl> mutants = {
     ROW(aggregate, "aggregate_sum_not_divided", "09.7", "not divided", wrong_sum<Sum::sum_not_divided>),
     ROW(aggregate, "aggregate_sum_product", "09.7", "choose with where", wrong_sum<Sum::sum_product>),
     ROW(aggregate, "aggregate_whole_numbers", "09.7", "whole numbers", wrong_sum<Sum::whole_numbers>),
-    ROW(aggregate, "aggregate_constant_untaped", "09.7", "without a gradient nothing is learned", wrong_sum<Sum::constant_untaped>),
+    ROW(aggregate, "aggregate_constant_untaped", "09.7", "without a gradient nothing is learned",
+        wrong_sum<Sum::constant_untaped>),
     ROW(aggregate, "aggregate_width_5", "09.7", "the first 5 steps", wrong_sum<Sum::width_5>),
 };
 

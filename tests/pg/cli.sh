@@ -209,6 +209,7 @@ grep -qE 'was requested, but|says nothing about time|nothing matches' out || bad
 says 0 ' 0 wrong' "$pg" gradcheck relu
 says 1 'known are: add' "$pg" gradcheck nothing
 says 0 '"tape"' "$pg" bench --filter '16-element' --json --repeat 1
+says 0 'cross_entropy' "$pg" bench --filter 'x 1024 cross_entropy' --repeat 1
 says 1 'nothing matches' "$pg" bench --filter xyzzy --repeat 1
 says 1 'pg: open no-model' "$pg" bench --model no-model
 # Reinforcement learning: a saved config repeats its run, a resumed run ends with the bytes of one that went on.

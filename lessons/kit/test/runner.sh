@@ -102,7 +102,7 @@ check="build/lesson1 check"
   # A right answer that is much slower than the engine's is ok, with a remark.
   answer 'static const int slept = std::system("sleep 2"); return slept + 2 * x;' 'return 3 * x;'
   expect 0 $check
-  says 'remark  slow: this check took 2.* s with your answer and 0.0 s with the'
+  says 'remark  slow: this check took 2.* s with your answer and 0.0 s with'
   recorded 'ok ok'
 
   # A header of the learner's own is a part of the answers.

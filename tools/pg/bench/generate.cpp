@@ -217,8 +217,7 @@ void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings) {
   const TransformerConfig larger = {
       .vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384, .dtype = dtype};
   const TransformerConfig gpt2 = {.dtype = dtype};
-  decode("124M", of(gpt2), 1);
-  decode("124M", of(gpt2), 32);
+  for (int64_t rows : {1, 2, 4, 5, 8, 16, 32, 64}) decode("124M", of(gpt2), rows);  // up to 4 read b in place
   decode("6 layers 384 wide", of(larger), 32);
   decode("6 layers 384 wide", of(larger), 256);
   prefill("124M", of(gpt2), 512);

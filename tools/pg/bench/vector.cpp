@@ -12,43 +12,42 @@ namespace {
 
 constexpr int64_t kColumns = 1024;
 
-// A kernel for x [R, C] and, in most cases, y of the same shape. One call reads x and writes y, or only reads x.
+struct Operands {
+  Tensor y, x;            // [R, C]
+  Tensor per_row, other;  // [R]
+  Tensor stats;           // [R, 2]
+  Tensor ids;             // [R]
+};
+// A kernel that reads x and writes y, or only reads x.
 struct VectorKernel {
   const char* name;
   bool writes;
-  void (*call)(const Kernels& k, const Tensor& y, const Tensor& x, const Tensor& per_row, const Tensor& ids);
+  void (*call)(const Kernels& k, const Operands& o);
 };
 constexpr VectorKernel kVectorKernels[] = {
-    {"exp", true,
-     [](const Kernels& k, const Tensor& y, const Tensor& x, const Tensor&, const Tensor&) {
-       k.unary(Unary::exp, y, x, {});
-     }},
-    {"gelu", true,
-     [](const Kernels& k, const Tensor& y, const Tensor& x, const Tensor&, const Tensor&) {
-       k.unary(Unary::gelu_tanh, y, x, {});
-     }},
-    {"softmax", true,
-     [](const Kernels& k, const Tensor& y, const Tensor& x, const Tensor&, const Tensor&) { k.softmax(y, x, false); }},
+    {"exp", true, [](const Kernels& k, const Operands& o) { k.unary(Unary::exp, o.y, o.x, {}); }},
+    {"gelu", true, [](const Kernels& k, const Operands& o) { k.unary(Unary::gelu_tanh, o.y, o.x, {}); }},
+    {"softmax", true, [](const Kernels& k, const Operands& o) { k.softmax(o.y, o.x, false); }},
     {"layer_norm", true,
-     [](const Kernels& k, const Tensor& y, const Tensor& x, const Tensor& per_row, const Tensor&) {
-       k.layer_norm(y, per_row, per_row, {}, x, {}, {}, {}, 1e-5);
-     }},
+     [](const Kernels& k, const Operands& o) { k.layer_norm(o.y, o.per_row, o.other, {}, o.x, {}, {}, {}, 1e-5); }},
     {"cross_entropy", false,
-     [](const Kernels& k, const Tensor&, const Tensor& x, const Tensor& per_row, const Tensor& ids) {
-       k.cross_entropy(per_row, per_row, x, ids, {});
-     }},
+     [](const Kernels& k, const Operands& o) { k.cross_entropy(o.per_row, o.stats, o.x, o.ids, {}); }},
 };
 
 std::vector<Entry> bench_vector(const VectorKernel& kernel, const std::string& label, int64_t rows, int repeat) {
   Generator g(1);
-  const Tensor x = Tensor::normal({rows, kColumns}, 0, 1, g), y = Tensor::zeros({rows, kColumns});
-  const Tensor per_row = Tensor::zeros({rows}), ids = Tensor::zeros({rows}, i32);
+  const Operands o{.y = Tensor::zeros({rows, kColumns}),
+                   .x = Tensor::normal({rows, kColumns}, 0, 1, g),
+                   .per_row = Tensor::zeros({rows}),
+                   .other = Tensor::zeros({rows}),
+                   .stats = Tensor::zeros({rows, 2}),
+                   .ids = Tensor::zeros({rows}, i32)};
   const Kernels& k = kernels(Device{});
   Entry entry{"vector", label, kernel.name}, probe{"vector", label, kernel.writes ? "copy" : "max"};
   entry.bytes = probe.bytes = static_cast<double>(rows * kColumns * 4) * (kernel.writes ? 2 : 1);
-  entry.timing = time_of([&] { kernel.call(k, y, x, per_row, ids); }, repeat);
+  entry.timing = time_of([&] { kernel.call(k, o); }, repeat);
   const Tensor one = Tensor::zeros({1, 1});
-  probe.timing = time_of([&] { kernel.writes ? k.copy(y, x) : k.reduce(Reduce::max, one, x, 1, 0); }, repeat);
+  probe.timing = time_of([&] { kernel.writes ? k.copy(o.y, o.x) : k.reduce(Reduce::max, one, o.x, 1, 0); }, repeat);
   return {entry, probe};
 }
 

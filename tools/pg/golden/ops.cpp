@@ -64,7 +64,7 @@ void add_elementwise(Table& t) {
 }
 
 void add_reductions(Table& t) {
-  using Reduce = Tensor (*)(const Tensor&, const std::vector<int>&, bool);
+  using Reduce = Tensor (*)(const Tensor&, const ReduceDims&, bool);
   constexpr std::pair<const char*, Reduce> reductions[] = {
       {"sum", sum}, {"mean", mean}, {"amax", amax}, {"logsumexp", logsumexp}};
   for (const auto& [name, f] : reductions)
