@@ -14,11 +14,10 @@ namespace {
 
 using simd::Vec;
 
-constexpr int kBlocks = 16;  // computed together
-constexpr int kWords = 4 * kBlocks;
-
 // Lanes of 64 bits, of which the lower halves are the words of one place in several blocks.
-constexpr int kLanes64 = simd::kVectorBytes / 8, kVectors = kBlocks / kLanes64;
+constexpr int kLanes64 = simd::kVectorBytes / 8;
+constexpr int kVectors = 4;  // computed together: a round waits for its products, so others are computed meanwhile
+constexpr int kBlocks = kVectors * kLanes64, kWords = 4 * kBlocks;
 typedef uint64_t Lanes __attribute__((vector_size(simd::kVectorBytes)));
 
 // The products of the lower halves, 64 bits each.
@@ -32,7 +31,7 @@ inline Lanes multiply(Lanes x, uint32_t by) {
 #endif
 }
 
-// philox4x32 of the counters first … first + 15; block b's words start at words[4b].
+// philox4x32 of kBlocks counters from `first` on; block b's words start at words[4b].
 void philox_blocks(uint64_t key, uint64_t first, uint32_t* words) {
   Lanes c[4][kVectors];  // what the upper halves hold has no effect until the end
   for (int v = 0; v < kVectors; ++v) {

@@ -7,6 +7,7 @@
 
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/row_ops.h"
+#include "tensor/cpu/simd/vec_math.h"
 
 namespace pg::cpu {
 
@@ -23,11 +24,11 @@ void rope(const View& y, const View& x, const RopeArgs& args, double beta) {
     const int64_t rows = first ? 1 : batch, tasks = batch / std::max<int64_t>(1, rows) * steps;
     const auto position_of = [=](int64_t task) { return (first ? first[task / steps] : 0) + task % steps; };
     const auto angles = [&](int64_t position, T* cosine, T* sine) {
-      for (int64_t i = 0; i < half; ++i) {
-        const double angle = static_cast<double>(position) * frequency[i];
-        cosine[i] = static_cast<T>(std::cos(angle));
-        sine[i] = static_cast<T>(args.inverse ? -std::sin(angle) : std::sin(angle));
-      }
+      for_vectors<double>(half, [&](int64_t i, int64_t m) {
+        const Vec<double> angle = load_lanes(&frequency[i], m) * static_cast<double>(position);
+        const Vec<double> c = cos(angle), s = args.inverse ? -sin(angle) : sin(angle);
+        for (int l = 0; l < m; ++l) cosine[i + l] = static_cast<T>(c[l]), sine[i + l] = static_cast<T>(s[l]);
+      });
     };
     // Rows of a batch are often at the same positions: their cosines and sines are computed once.
     int64_t lowest = std::numeric_limits<int64_t>::max(), highest = 0;

@@ -272,11 +272,13 @@ int threads_for(int64_t m, int64_t n, int64_t k) {
   return product_seconds(m, n, k) < kWorthThreads ? 1 : parallelism();
 }
 
-// Calls f(begin, end) for ranges of columns in whole cache lines.
+// Calls f(begin, end) for ranges of columns in whole cache lines. Each range begins with a wait for memory, so only
+// many columns are divided into more ranges than there are threads.
 template <class S, class F>
 void for_columns(int64_t n, int threads, F f) {
-  constexpr int64_t line = 64 / sizeof(S);
-  for_each(threads, n, threads == 1 ? n : (n / (2 * threads) / line + 1) * line, f);
+  constexpr int64_t line = 64 / sizeof(S), many = 2048;
+  const int64_t ranges = threads * std::clamp<int64_t>(n / threads / many, 1, 4);
+  for_each(threads, n, threads == 1 ? n : (n / ranges / line + 1) * line, f);
 }
 
 template <bool Pairs, class S, class C>

@@ -70,7 +70,7 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   int64_t k = 0;
   for (; k + line <= g.k; k += line) {
     if constexpr (Ahead) {
-#pragma GCC unroll 32
+#pragma GCC unroll 1  // one instruction: the processor follows the addresses of an instruction and runs ahead of them
       for (int64_t i = 0; i < ahead_lines; ++i) __builtin_prefetch(ahead + i * line, 0, 3);
       ahead += ahead_lines * line;
     }
@@ -90,7 +90,9 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
 
 template <int Rows, bool Ahead, bool Dot, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
-  constexpr int64_t size = simd::Vec<T>::size, groups = 2, line = 64 / sizeof(S);
+  // What is prefetched must stay in L1 beside what is computed.
+  constexpr int64_t size = simd::Vec<T>::size, groups = Ahead ? std::max<int64_t>(1, 16 / size) : 2;
+  constexpr int64_t line = 64 / sizeof(S);
   for (int64_t i = 0; Ahead && !g.next && i < std::min(groups * size, g.n) * g.k; i += line) {
     __builtin_prefetch(g.b.data + i, 0, 3);  // the columns of the first call
   }
