@@ -1,4 +1,5 @@
 // Launches of kernels and waits of the host in training steps, counted by the simulator.
+#include <cmath>
 #include <string>
 
 #include "nn/optim.h"
