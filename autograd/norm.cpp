@@ -47,15 +47,17 @@ void layer_norm_grads(const Saved& s, const Tensor& dy, View dx, double beta_x, 
   pass_columns(g, iw + 1, db);
 }
 
-// For an op with the outputs sum = x + residual, whose gradient is d_sum, and y = norm(sum): inputs 0 and 1 (x and
-// residual) both receive d_sum plus the gradient through y, which add(dy, d, beta) adds to d. Either gradient may be
-// undefined.
+// For an op with the outputs sum = x + residual and y = norm(sum): inputs 0 and 1 (x and residual) both receive the
+// gradient of sum plus the gradient through y, which add(dy, d, beta) adds to d. Either gradient may be undefined.
 template <class F>
-void pass_to_both(Grads& g, const Tensor& d_sum, const Shape& shape, F add) {
-  Tensor d = d_sum;
+void pass_to_both(Grads& g, const Shape& shape, F add) {
+  const bool has_sum = g.output(0).defined();
+  Tensor d;
   if (const Tensor& dy = g.output(1); dy.defined()) {
-    d = d_sum.defined() ? d_sum.clone() : Tensor::empty(shape, dy.dtype(), dy.device());
-    add(dy, d, d_sum.defined() ? 1 : 0);
+    d = has_sum ? g.writable_output(0) : Tensor::empty(shape, dy.dtype(), dy.device());
+    add(dy, d, has_sum ? 1 : 0);
+  } else {
+    d = g.output(0);
   }
   g.pass(0, d);
   g.pass(1, d);
@@ -89,9 +91,8 @@ std::pair<Tensor, Tensor> add_layer_norm(const Tensor& x, const Tensor& residual
   kernels_of(x).layer_norm(y, s.mean, s.rstd, sum, s.x, rows(residual), s.weight, packed(bias), eps);
   s.x = sum;
   return record2(Op::add_layer_norm, sum.view_reshape(x.shape()), y.view_reshape(x.shape()),
-                 {&x, &residual, &weight, &bias}, {&s.x, &s.weight},
-                 [s, shape = x.shape()](const Tensor& d_sum, Grads& g) {
-                   pass_to_both(g, d_sum, shape, [&](const Tensor& dy, const Tensor& d, double beta) {
+                 {&x, &residual, &weight, &bias}, {&s.x, &s.weight}, [s, shape = x.shape()](const Tensor&, Grads& g) {
+                   pass_to_both(g, shape, [&](const Tensor& dy, const Tensor& d, double beta) {
                      layer_norm_grads(s, dy, d.view_reshape(s.x.shape()), beta, g, 2);
                    });
                  });
@@ -131,8 +132,8 @@ std::pair<Tensor, Tensor> add_rms_norm(const Tensor& x, const Tensor& residual, 
   const Tensor rstd = Tensor::empty({x2.size(0)}, sum_type(x.dtype()), x.device());
   kernels_of(x).rms_norm(y, rstd, sum, x2, rows(residual), w, eps);
   return record2(Op::add_rms_norm, sum.view_reshape(x.shape()), y.view_reshape(x.shape()), {&x, &residual, &weight},
-                 {&sum, &w}, [sum, w, rstd, shape = x.shape()](const Tensor& d_sum, Grads& g) {
-                   pass_to_both(g, d_sum, shape, [&](const Tensor& dy, const Tensor& d, double beta) {
+                 {&sum, &w}, [sum, w, rstd, shape = x.shape()](const Tensor&, Grads& g) {
+                   pass_to_both(g, shape, [&](const Tensor& dy, const Tensor& d, double beta) {
                      rms_norm_grads(sum, w, rstd, dy, d.view_reshape(sum.shape()), beta, g, 2);
                    });
                  });

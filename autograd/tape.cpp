@@ -266,6 +266,10 @@ void Grads::pass(int input, const Tensor& gradient) {
 }
 
 const Tensor& Grads::output(int i) const { return node_.output(i).grad; }
+Tensor Grads::writable_output(int i) const {
+  const Tensor& held = node_.output(i).grad;
+  return owned_alone(held) ? held : held.clone();
+}
 
 void backward(const Tensor& loss) {
   check(loss.defined(), "backward: the loss is undefined");

@@ -47,6 +47,9 @@ class Grads {
   void pass(int input, const Tensor& gradient);
   // The gradient of output `i`; undefined when nothing used that output.
   const Tensor& output(int i) const;
+  // The gradient of output `i`, which must be defined, in memory that the caller may write: in its own if nothing else
+  // uses that, otherwise a copy.
+  Tensor writable_output(int i) const;
 
  private:
   Node& node_;

@@ -155,6 +155,22 @@ void Sgd::update(double lr, double grad_scale) {
   slab_.round_params();
 }
 
+namespace {
+
+// A flag for each kDecayUnit elements of the slab: 1 for segments with decay (AdamWArgs::decayed).
+Tensor decay_flags(const ParamSlab& slab) {
+  const Tensor flags = Tensor::zeros({(slab.size() + kDecayUnit - 1) / kDecayUnit}, u8);
+  const auto of_unit = flags.data<uint8_t>();
+  static_assert(ParamSlab::kAlign % kDecayUnit == 0);  // no unit has elements of two segments
+  for (const ParamSlab::Segment& segment : slab.segments()) {
+    if (!segment.decay) continue;
+    for (int64_t i = segment.begin; i < segment.end; i += kDecayUnit) of_unit[static_cast<size_t>(i / kDecayUnit)] = 1;
+  }
+  return flags.to(slab.params().device());
+}
+
+}  // namespace
+
 AdamW::AdamW(ParamSlab& slab, const AdamWOptions& o)
     : Optimizer(slab),
       options_(o),
@@ -165,6 +181,7 @@ AdamW::AdamW(ParamSlab& slab, const AdamWOptions& o)
         o.beta1, o.beta2);
   check(o.eps > 0 && o.weight_decay >= 0, "AdamW: eps must be positive and weight_decay not negative, got {} and {}",
         o.eps, o.weight_decay);
+  if (o.weight_decay > 0) decayed_ = decay_flags(slab);
 }
 
 NamedTensors AdamW::own_state() const { return {{"m.", m_}, {"v.", v_}}; }
@@ -197,28 +214,20 @@ void AdamW::send_numbers(double lr, int64_t step) {
 }
 
 void AdamW::run(AdamWArgs args) {
-  const auto& segments = slab_.segments();
   args.beta1 = options_.beta1;
   args.beta2 = options_.beta2;
   args.eps = options_.eps;
   args.now = now_;
   args.stochastic_rounding = options_.stochastic_rounding;
   args.seed = options_.seed;
-  const auto decay = [&](size_t i) { return segments[i].decay ? options_.weight_decay : 0; };
-  for (size_t first = 0; first < segments.size();) {
-    size_t last = first;
-    while (last + 1 < segments.size() && decay(last + 1) == decay(first)) ++last;
-    args.weight_decay = decay(first);
-    for (const Shard& own : slab_.own()) {
-      // Gaps between segments hold zeros in all four slabs and remain zero.
-      const int64_t begin = std::max(own.begin, segments[first].begin), end = std::min(own.end, segments[last].end);
-      if (begin >= end) continue;
-      const auto part = [&](const Tensor& slab) { return slab.view_slice(0, begin, end); };
-      if (slab_.rounded().defined()) args.rounded = part(slab_.rounded());
-      args.first = begin;
-      kernels(slab_.params().device()).adamw(part(slab_.params()), part(slab_.grads()), part(m_), part(v_), args);
-    }
-    first = last + 1;
+  args.weight_decay = options_.weight_decay;
+  if (decayed_.defined()) args.decayed = decayed_;
+  // Gaps between segments hold zeros in all four slabs and remain zero.
+  for (const Shard& own : slab_.own()) {
+    const auto part = [&](const Tensor& slab) { return slab.view_slice(0, own.begin, own.end); };
+    if (slab_.rounded().defined()) args.rounded = part(slab_.rounded());
+    args.first = own.begin;
+    kernels(slab_.params().device()).adamw(part(slab_.params()), part(slab_.grads()), part(m_), part(v_), args);
   }
 }
 

@@ -74,8 +74,8 @@ struct AdamWOptions {
 // The two decays, eps and weight decay.
 std::vector<Field> fields(AdamWOptions& options);
 
-// Adam with decoupled weight decay (Loshchilov & Hutter 2019): one pass per run of neighbouring segments with equal
-// weight decay.
+// Adam with decoupled weight decay (Loshchilov & Hutter 2019), in one pass over the slab, or over each of this rank's
+// shards.
 class AdamW final : public Optimizer {
  public:
   explicit AdamW(ParamSlab& slab, const AdamWOptions& options = {});
@@ -99,7 +99,8 @@ class AdamW final : public Optimizer {
 
   AdamWOptions options_;
   Tensor m_, v_;
-  Tensor now_;  // f64 [4]: lr, the two bias corrections, t
+  Tensor decayed_;  // AdamWArgs::decayed; undefined without weight decay
+  Tensor now_;      // f64 [4]: lr, the two bias corrections, t
 };
 
 // The learning rate of each step.

@@ -21,8 +21,6 @@ Tensor zeros_of(int64_t n, DType dtype, Device device, bool paged) {
 
 }  // namespace
 
-constexpr int64_t kAlign = 256;  // elements
-
 ParamSlab::ParamSlab(Module& module, const Sharding& sharding) : sharding_(sharding) {
   check(sharding.zero >= 0 && sharding.zero <= 3, "ParamSlab: expected a stage of ZeRO from 0 to 3, got {}",
         sharding.zero);

@@ -26,6 +26,7 @@ struct Sharding {
 
 class ParamSlab {
  public:
+  static constexpr int64_t kAlign = 256;  // elements: each parameter begins at a multiple of it
   struct Segment {
     std::string name;
     Shape shape;
@@ -34,7 +35,7 @@ class ParamSlab {
   };
 
   // Moves the parameters of `module` that require a gradient into the slab (their values stay) and gives each its part
-  // of the gradient slab; the others stay where they are. Each begins at a multiple of 256 elements. Error if there are
+  // of the gradient slab; the others stay where they are. Error if there are
   // none, and unless all have one floating dtype and one device; for a stage of ZeRO that does not exist, and for one
   // on a GPU. The module and the group must outlive the slab. Tensors copied from the parameters earlier are no longer
   // its parameters.

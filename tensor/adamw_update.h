@@ -17,6 +17,7 @@ namespace pg {
 struct AdamWScalars {
   double lr, beta1, beta2, eps, weight_decay, bias_correction1, bias_correction2, grad_scale, max_norm;
   const double *now, *sum_of_squares;  // in device memory; may be null
+  const uint8_t* decayed;              // in device memory; may be null
   uint64_t seed, t, first;
 
   explicit AdamWScalars(const AdamWArgs& a)
@@ -31,6 +32,7 @@ struct AdamWScalars {
         max_norm(a.max_norm),
         now(a.now.as<const double>()),
         sum_of_squares(a.sum_of_squares.as<const double>()),
+        decayed(a.decayed.as<const uint8_t>()),
         seed(a.seed),
         t(0),
         first(static_cast<uint64_t>(a.first)) {}
@@ -43,10 +45,14 @@ struct AdamWScalars {
     grad_scale = max_norm > 0 && clipped < 1 ? clipped : 1;
     return norm < HUGE_VAL;
   }
+
+  // The unit of element i of the array, and whether weight decay applies to it.
+  constexpr uint64_t unit_of(int64_t i) const { return (first + static_cast<uint64_t>(i)) / kDecayUnit; }
+  constexpr bool decays(int64_t i) const { return !decayed || decayed[unit_of(i)] != 0; }
 };
 
 template <class T>
-struct AdamWUpdate {
+struct AdamWUpdate {  // for elements with weight decay; keep is 1 for elements without
   T keep, grad_scale, one_minus_beta1, beta2, one_minus_beta2, root_scale, eps, step;
   AdamWUpdate() = default;
   constexpr explicit AdamWUpdate(const AdamWScalars& a)

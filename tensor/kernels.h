@@ -87,8 +87,11 @@ struct RopeArgs {
   View positions = {};   // ? i32 [B]: position of query 0 of row b; absent means 0
   bool inverse = false;  // rotate back (the backward pass)
 };
+inline constexpr int64_t kDecayUnit = 256;  // elements that share a flag of AdamWArgs::decayed
 struct AdamWArgs {
   double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  // ? u8: 0 for units without weight decay. Element i of p is in unit (first + i) / kDecayUnit. Empty: all have it.
+  View decayed = {};
   double bias_correction1 = 1, bias_correction2 = 1;  // 1 - beta^t
   double grad_scale = 1;                              // applied to g first: the clip factor
   View rounded = {};  // ? bf16, p's shape: receives p rounded, for models that compute in bf16

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "rl/read_back.h"
 #include "rl/text/ranks.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
@@ -40,9 +41,10 @@ std::pair<Tensor, Tensor> halves(const Tensor& x) {
   return {slice(x, 0, 0, n), slice(x, 0, n, 2 * n)};
 }
 
-double count_greater(const Tensor& a, const Tensor& b) { return sum(gt(a.detach(), b.detach()).to(f64)).item(); }
+// The number of elements of a that are greater than those of b, in their dtype: exact for up to 2^24 pairs.
+Tensor count_greater(const Tensor& a, const Tensor& b) { return sum(gt(a.detach(), b.detach()).to(a.dtype())); }
 
-double mean_of(const Tensor& x) { return mean(x.detach()).item(); }
+Tensor mean_of(const Tensor& x) { return mean(x.detach()); }
 
 // Clips and updates; returns the gradient norm. Throws Error if a gradient is not finite.
 double apply(ParamSlab& slab, AdamW& optimizer, const PreferenceConfig& config) {
@@ -134,6 +136,12 @@ Metrics PreferenceSteps::step(const std::vector<const char*>& others, const Mean
   std::vector<std::vector<double>> parts(static_cast<size_t>((n + size - 1) / size),
                                          std::vector<double>(2 + others.size()));
   const Generator dropout = random_stream(config_.seed, dropout_stream);
+  struct Part {
+    size_t index;
+    double share;  // of the batch
+  };
+  std::vector<Part> mine;
+  std::vector<Tensor> scalars;
   gradient_.run(std::ssize(parts), [&](int64_t i) {
     const auto begin = static_cast<size_t>(i * size), end = std::min(batch.size(), begin + static_cast<size_t>(size));
     const std::vector<Response> responses = both(pairs_, std::span(batch).subspan(begin, end - begin));
@@ -143,10 +151,15 @@ Metrics PreferenceSteps::step(const std::vector<const char*>& others, const Mean
     const Tensor loss = mean_loss(pointers(responses), means);
     const double share = static_cast<double>(end - begin) / static_cast<double>(n);
     backward(share * loss);
-    std::vector<double>& part = parts[static_cast<size_t>(i)];
-    part = {share * means.loss, means.ordered};
-    for (const double x : means.others) part.push_back(share * x);
+    mine.push_back({static_cast<size_t>(i), share});
+    scalars.insert(scalars.end(), {means.loss, means.ordered});
+    scalars.insert(scalars.end(), means.others.begin(), means.others.end());
   });
+  const std::vector<Tensor> on_host = read_back(scalars);
+  auto next = on_host.begin();
+  for (const auto& [index, share] : mine) {
+    for (size_t k = 0; k < parts[index].size(); ++k, ++next) parts[index][k] = (k == 1 ? 1 : share) * next->item();
+  }
   gather_parts(comm_, parts);
   std::vector<double> total = parts[0];
   for (size_t i = 1; i < parts.size(); ++i) {
@@ -170,7 +183,7 @@ double PreferenceSteps::ordered_share(const std::vector<Preference>& pairs,
     std::iota(which.begin(), which.end(), static_cast<size_t>(mine.begin));
     const std::vector<Response> responses = both(pairs, which);
     const auto [chosen, rejected] = halves(values_of(pointers(responses)));
-    ordered = count_greater(chosen, rejected);
+    ordered = count_greater(chosen, rejected).item();
   }
   double total = 0;
   for (const auto& of_rank : gather_values(comm_, {ordered})) total += of_rank[0];
@@ -186,7 +199,7 @@ Metrics RewardModelTrainer::step() {
     const Tensor scores = sequence_scores(model_, responses);
     const auto [chosen, rejected] = halves(scores);
     const Tensor loss = mean(bradley_terry_loss(chosen, rejected, {}, centring_));
-    means = {loss.item(), count_greater(chosen, rejected), {mean_of(scores)}};
+    means = {loss.detach(), count_greater(chosen, rejected), {mean_of(scores)}};
     return loss;
   });
 }
@@ -248,7 +261,7 @@ Metrics DpoTrainer::step() {
         const auto [chosen, rejected] = halves(sequence_log_probs(policy_, responses));
         const DpoLoss dpo = dpo_loss(chosen, rejected, ref_chosen, ref_rejected, options_);
         const Tensor loss = mean(dpo.loss);
-        means = {loss.item(),
+        means = {loss.detach(),
                  count_greater(dpo.chosen_reward, dpo.rejected_reward),
                  {mean_of(dpo.chosen_reward), mean_of(dpo.rejected_reward), mean_of(chosen), mean_of(rejected)}};
         return loss;

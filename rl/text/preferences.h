@@ -64,11 +64,12 @@ class PreferenceSteps {
  public:
   PreferenceSteps(Module& model, std::vector<Preference> pairs, const PreferenceConfig& config, Comm* comm);
 
-  // The mean loss of some pairs. Their responses are the chosen ones followed by the rejected ones. It also writes how
-  // many pairs are ordered as labelled, and means over the pairs.
+  // The mean loss of some pairs. Their responses are the chosen ones followed by the rejected ones. It also writes
+  // scalars of one dtype without gradient: the loss, how many pairs are ordered as labelled, and means over the pairs.
+  // step() reads them from the device, once for all micro-batches.
   struct Means {
-    double loss = 0, ordered = 0;
-    std::vector<double> others = {};
+    Tensor loss, ordered;
+    std::vector<Tensor> others;
   };
   using MeanLoss = std::function<Tensor(std::span<const Response* const> responses, Means& means)>;
   // One optimizer step on the next batch. Dropout draws from a stream for each step and micro-batch. Returns the

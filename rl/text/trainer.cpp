@@ -6,6 +6,7 @@
 
 #include "rl/kl.h"
 #include "rl/masked.h"
+#include "rl/read_back.h"
 #include "rl/shaping.h"
 #include "rl/text/laps.h"
 #include "rl/text/mini_batch.h"
@@ -179,21 +180,33 @@ void RlTrainer::score_tokens_before_update(Batch& batch, double temperature) {
   batch.value = zeros_if(critic_ || value_head_);
   batch.ref_log_prob = zeros_if(bool(reference_));
   const auto pieces = micro_batches(batch, all_rows(batch), config_.batch.micro_batch);
+  struct Scored {
+    const Tensor& to;
+    const std::vector<size_t>& rows;
+  };
+  std::vector<Scored> scored;
+  std::vector<Tensor> on_device;
+  const auto put = [&](const Tensor& to, const std::vector<size_t>& rows, const Tensor& values) {
+    scored.push_back({to, rows});
+    on_device.push_back(values);
+  };
   for (auto i = static_cast<size_t>(comm_.rank()); i < pieces.size(); i += static_cast<size_t>(comm_.size())) {
     const std::vector<size_t>& rows = pieces[i];
     const Batch part = rows_of(batch, rows);
     if (!same || a.tokens.needs_entropy) {
       const TokenScores scores = score_tokens(policy_, part, temperature);
-      if (!same) put_rows(batch.old_log_prob, rows, scores.log_prob);
-      if (a.tokens.needs_entropy) put_rows(batch.entropy, rows, scores.entropy);
+      if (!same) put(batch.old_log_prob, rows, scores.log_prob);
+      if (a.tokens.needs_entropy) put(batch.entropy, rows, scores.entropy);
     }
     if (batch.value.defined()) {
       const Tensor values =
           critic_ ? (*critic_)(part.packed) : scalar_at_positions(*value_head_, policy_.hidden(part.packed));
-      put_rows(batch.value, rows, masked(values, part.mask.to(values.device()), 0, "value"));
+      put(batch.value, rows, masked(values, part.mask.to(values.device()), 0, "value"));
     }
-    if (reference_) put_rows(batch.ref_log_prob, rows, reference_->log_prob(part, temperature));
+    if (reference_) put(batch.ref_log_prob, rows, reference_->log_prob(part, temperature));
   }
+  const std::vector<Tensor> on_host = read_back(on_device);
+  for (size_t i = 0; i < scored.size(); ++i) put_rows(scored[i].to, scored[i].rows, on_host[i]);
   std::vector<Tensor> shared;
   if (!same) shared.push_back(batch.old_log_prob);
   for (const Tensor& x : {batch.entropy, batch.value, batch.ref_log_prob}) {
@@ -245,11 +258,14 @@ double RlTrainer::learn(const Batch& batch, double temperature, double beta, con
       const double loss_before = sums.loss;
       const auto pieces =
           micro_batches(batch, config_.skip_zero_advantage ? rows_with_advantage(batch, mini) : mini, b.micro_batch);
-      std::vector<LossSums> of_pieces(pieces.size());
+      std::vector<LossTerms> terms;  // of this rank's pieces
+      std::vector<size_t> mine;
       gradient_->run(std::ssize(pieces), [&](int64_t i) {
-        const auto piece = static_cast<size_t>(i);
-        backward(micro_batch_loss(update, rows_of(batch, pieces[piece]), of_pieces[piece]));
+        mine.push_back(static_cast<size_t>(i));
+        backward(micro_batch_loss(update, rows_of(batch, pieces[mine.back()]), terms.emplace_back()));
       });
+      std::vector<LossSums> of_pieces(pieces.size()), of_mine = read_sums(a, terms);
+      for (size_t i = 0; i < mine.size(); ++i) of_pieces[mine[i]] = std::move(of_mine[i]);
       for (const LossSums& piece : gathered(comm_, of_pieces)) sums.add(piece);
       if (epoch == 0 && m == 0) {
         first_ratio_error = sums.stats.worst_ratio_error();

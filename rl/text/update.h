@@ -37,12 +37,22 @@ struct LossSums {
   }
   void add(LossSums part);
 };
+// What a micro-batch leaves on the policy's device for its LossSums. Reading it makes the host wait for the device.
+struct LossTerms {
+  Batch batch;                 // on the CPU, as it was given
+  Tensor loss, policy_loss;    // scalars; loss is without the critic's
+  Tensor kl_loss, value_loss;  // scalars; undefined if the algorithm has none
+  Tensor log_prob, entropy;    // [B, T]
+  Tensor values;               // [B, T], by the critic; undefined without one
+};
+// The sums of each of these micro-batches, which are read with one wait for the device.
+std::vector<LossSums> read_sums(const Algorithm& algorithm, const std::vector<LossTerms>& terms);
 // The sums of all micro-batches, on all ranks. Those of number i are known to rank i mod size.
 std::vector<LossSums> gathered(Comm& comm, std::vector<LossSums> parts);
 
 // The loss to be minimised, including the critic's. The losses of the parts of a mini-batch add up to its loss.
 // `part` must have old_log_prob, sampler_log_prob and advantage; for a KL in the loss also ref_log_prob; for a critic
-// also value and returns.
-Tensor micro_batch_loss(const Update& update, const Batch& part, LossSums& sums);
+// also value and returns. Writes `terms` and reads nothing from the policy's device.
+Tensor micro_batch_loss(const Update& update, const Batch& part, LossTerms& terms);
 
 }  // namespace pg::rl

@@ -10,6 +10,17 @@ using simd::Vec;
 
 namespace {
 
+// The end of the elements from `begin` on that have its weight decay, at most `end`.
+int64_t end_of_run(const AdamWScalars& scalars, int64_t begin, int64_t end) {
+  if (!scalars.decayed) return end;
+  const auto start_of = [&](uint64_t unit) { return static_cast<int64_t>(unit * kDecayUnit - scalars.first); };
+  uint64_t unit = scalars.unit_of(begin);
+  const uint8_t flag = scalars.decayed[unit];
+  do ++unit;
+  while (start_of(unit) < end && scalars.decayed[unit] == flag);
+  return std::min(start_of(unit), end);
+}
+
 // rounded[i] for i in [begin, end), begin a multiple of 4.
 void round_stochastically(const AdamWScalars& scalars, BFloat16* rounded, const float* p, int64_t begin, int64_t end) {
   uint32_t word[4];
@@ -29,18 +40,23 @@ void adamw(const View& p, const View& g, const View& m, const View& v, const Ada
     // 16 K elements: about 20 µs, and the four arrays of a chunk fit in L2.
     parallel_for(p.numel(), 16384, [&](int64_t begin, int64_t end) {
       // Local variables, which stores to the arrays cannot change.
-      const AdamWUpdate<T> update(scalars);
+      const AdamWUpdate<T> with_decay(scalars);
       T *pp = p.as<T>(), *mp = m.as<T>(), *vp = v.as<T>();
       const T* gp = g.as<T>();
-      for (int64_t i = begin; i < end; i += size) {
-        const int64_t n = end - i;
-        const auto at = [&](const T* x) { return n >= size ? simd::load(x + i) : simd::load(x + i, n); };
-        const auto put = [&](T* x, Vec<T> y) { n >= size ? store(x + i, y) : store(x + i, y, n); };
-        Vec<T> pi = at(pp), mi = at(mp), vi = at(vp);
-        update(pi, at(gp), mi, vi);
-        put(pp, pi);
-        put(mp, mi);
-        put(vp, vi);
+      for (int64_t first = begin, last = begin; first < end; first = last) {
+        last = end_of_run(scalars, first, end);
+        AdamWUpdate<T> update = with_decay;
+        if (!scalars.decays(first)) update.keep = 1;
+        for (int64_t i = first; i < last; i += size) {
+          const int64_t n = last - i;
+          const auto at = [&](const T* x) { return n >= size ? simd::load(x + i) : simd::load(x + i, n); };
+          const auto put = [&](T* x, Vec<T> y) { n >= size ? store(x + i, y) : store(x + i, y, n); };
+          Vec<T> pi = at(pp), mi = at(mp), vi = at(vp);
+          update(pi, at(gp), mi, vi);
+          put(pp, pi);
+          put(mp, mi);
+          put(vp, vi);
+        }
       }
       if constexpr (std::is_same_v<T, float>) {  // while the chunk is in L2
         auto* rounded = args.rounded.as<BFloat16>();

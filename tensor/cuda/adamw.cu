@@ -21,9 +21,11 @@ __global__ void adamw_kernel(T* p, const T* g, T* m, T* v, __nv_bfloat16* rounde
   }
   __syncthreads();
   if (!ready) return;
-  const AdamWUpdate<T> update = shared;
+  AdamWUpdate<T> update = shared;
+  const T keep = update.keep;
   scalars.t = t;
   for (int64_t i = kPack * first_index(); i < n; i += kPack * index_step()) {
+    update.keep = scalars.decays(i) ? keep : T(1);  // a pack is in one unit: `first` is a multiple of kPack
     T pi[kPack], gi[kPack], mi[kPack], vi[kPack];
     load_pack(pi, p, i, n, aligned);
     load_pack(gi, g, i, n, aligned);

@@ -121,7 +121,7 @@ __device__ __forceinline__ void write_gradient(S* to, T (&g)[N], T beta) {
   vector_store(to, g);
 }
 
-__device__ __forceinline__ bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
+__host__ __device__ __forceinline__ bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
 // The 16 bytes at p, a multiple of 2: two aligned loads, combined by shifts. Reads up to 14 bytes before or after them.
 __device__ __forceinline__ uint4 load_unaligned(const void* p) {

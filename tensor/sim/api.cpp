@@ -99,13 +99,13 @@ void use(const void* pointer, size_t bytes, bool write) {
 bool to_device(cudaMemcpyKind kind) { return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice; }
 bool from_device(cudaMemcpyKind kind) { return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice; }
 
-std::atomic<uint64_t> pinned_copies{0}, pageable_copies{0};
+std::atomic<uint64_t> pinned_copies{0}, pageable_copies{0}, copies_from_devices{0};
 
 void count_copy(const void* to, const void* from) {
   const auto memory = [](const void* p) { return find_allocation(reinterpret_cast<uintptr_t>(p)); };
   const auto on_device = [](const Allocation& a) { return a.size > 0 && a.kind == MemoryKind::device; };
-  if (!on_device(memory(to)) || on_device(memory(from))) return;
-  ++(memory(from).size > 0 ? pinned_copies : pageable_copies);
+  if (on_device(memory(to)) == on_device(memory(from))) return;
+  ++(on_device(memory(from)) ? copies_from_devices : memory(from).size > 0 ? pinned_copies : pageable_copies);
 }
 
 void copy(const char* name, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
@@ -240,6 +240,7 @@ namespace pg::sim {
 int current_device() { return current; }
 
 CopiesToDevice copies_to_device() { return {pinned_copies, pageable_copies}; }
+uint64_t copies_to_host() { return copies_from_devices; }
 
 cudaError_t copy_to_symbol(void* symbol, size_t size, const void* from, size_t bytes, size_t offset) {
   if (offset > size || bytes > size - offset) return remember(cudaErrorInvalidValue);

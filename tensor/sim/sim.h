@@ -64,6 +64,8 @@ struct CopiesToDevice {
   uint64_t pinned = 0, pageable = 0;
 };
 CopiesToDevice copies_to_device();
+// The copies from all devices to the host since the program began. The host waits for each before it reads the values.
+uint64_t copies_to_host();
 
 // How the warps of one kernel accessed memory in one source line. An access is one instruction of one warp.
 struct LineStats {

@@ -178,6 +178,37 @@ TEST_CASE("invalid calls give errors that name the problem", "[ops]") {
   }
 }
 
+// Their backward writes the gradient of the inputs into that of the sum, if nothing else uses its memory.
+TEST_CASE("norms of a sum leave gradients alone that others use", "[ops]") {
+  Generator g(1);
+  const auto random = [&] { return Tensor::normal({3, 8}, 0, 1, g, f64); };
+  const Tensor x = random().set_requires_grad(), residual = random().set_requires_grad(), given = random();
+  const std::vector<double> before = given.to_vector();
+  const auto both = [&](bool rms) { return rms ? add_rms_norm(x, residual) : add_layer_norm(x, residual); };
+  const auto gradients = [&](const Tensor& y) {
+    x.zero_grad(), residual.zero_grad();
+    backward(y, given);
+    std::vector<double> all = x.grad().to_vector();
+    for (const double d : residual.grad().to_vector()) all.push_back(d);
+    return all;
+  };
+  for (const bool rms : {false, true}) {
+    // In the first of each two the gradient of the sum is `given` or shares memory with that of y, in the second it is
+    // alone.
+    const auto [sum, y] = both(rms);
+    const std::vector<double> shared = gradients(sum + y);
+    CHECK(given.to_vector() == before);
+    const auto [sum2, y2] = both(rms);
+    CHECK(gradients(sum2 * 1.0 + y2 * 1.0) == shared);
+    // The sum is also used by an older operation, whose gradient is complete only later.
+    const auto [sum3, y3] = both(rms);
+    const std::vector<double> thrice = gradients((sum3 + sum3) + y3);
+    CHECK(given.to_vector() == before);
+    const auto [sum4, y4] = both(rms);
+    CHECK(gradients(sum4 * 2.0 + y4) == thrice);
+  }
+}
+
 TEST_CASE("a norm of a sum has the bits of the sum and its norm", "[ops]") {
   NoGrad no_grad;
   Generator g(1);

@@ -6,6 +6,7 @@
 #include "tensor/base/parallel.h"
 #include "tensor/base/random.h"
 #include "tensor/cpu/kernels_cpu.h"
+#include "tests/adamw_runs.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -98,6 +99,14 @@ TEST_CASE("adamw has the same bits for any number of threads", "[adamw]") {
     REQUIRE(std::memcmp(one.p.data(), more.p.data(), n * sizeof(float)) == 0);
     REQUIRE(std::memcmp(one.m.data(), more.m.data(), n * sizeof(float)) == 0);
     REQUIRE(std::memcmp(one.v.data(), more.v.data(), n * sizeof(float)) == 0);
+  }
+}
+
+TEST_CASE("adamw with flags has the bits of a call per run of equal decay", "[adamw]") {
+  for (const int threads : {1, 2}) {
+    Threads guard(threads);
+    pg::testing::check_adamw_runs(Device{}, f32);
+    pg::testing::check_adamw_runs(Device{}, f64);
   }
 }
 

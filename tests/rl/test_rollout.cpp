@@ -272,8 +272,8 @@ TEST_CASE("update: the gradient over all responses is that of the expected rewar
   a.weight = "none";
   ParamSlab slab(policy);
   slab.zero_grad();
-  LossSums sums;
-  backward(micro_batch_loss({.algorithm = a, .policy = policy, .total = {.sequences = n}}, batch, sums));
+  LossTerms terms;
+  backward(micro_batch_loss({.algorithm = a, .policy = policy, .total = {.sequences = n}}, batch, terms));
   slab.fill_missing_grads();
   const auto expected_reward = [&] {
     const std::vector<double> now = probabilities();
@@ -312,20 +312,21 @@ TEST_CASE("update: a value head on the policy has the gradients of finite differ
   }
   Algorithm a = algorithm("ppo");
   a.value_coef = 0.7;
-  LossSums sums;
+  LossTerms terms;
   const Update update{.algorithm = a, .policy = policy, .value_head = &head, .total = {.tokens = 9, .sequences = 3}};
   ParamSlab trunk(policy), top(head);
   trunk.zero_grad();
   top.zero_grad();
-  backward(micro_batch_loss(update, batch, sums));
+  backward(micro_batch_loss(update, batch, terms));
   trunk.fill_missing_grads();
   const auto loss = [&] {
     NoGrad no_grad;
-    LossSums unused;
+    LossTerms unused;
     return micro_batch_loss(update, batch, unused).item();
   };
   check_gradient(trunk, loss);
   check_gradient(top, loss);
+  const LossSums sums = read_sums(a, {terms})[0];
   CHECK(sums.value_loss > 0.01);
   CHECK(sums.loss + a.value_coef * sums.value_loss == Approx(loss()).epsilon(1e-12));
 
@@ -335,7 +336,7 @@ TEST_CASE("update: a value head on the policy has the gradients of finite differ
   const Update apart{.algorithm = a, .policy = policy, .critic = &model, .total = {.tokens = 9, .sequences = 3}};
   const std::vector<double> shared = trunk.grads().to_vector();
   trunk.zero_grad();
-  LossSums again;
+  LossTerms again;
   const Tensor separate = micro_batch_loss(apart, batch, again);
   CHECK(separate.item() == Approx(loss()).epsilon(1e-12));
   backward(separate);

@@ -115,10 +115,11 @@ TEST_CASE("sim: a device may change page-locked memory after it has read it", "[
   c.send(c.stream);  // freed while the copy may run: cudaFreeHost waits
 }
 
-TEST_CASE("sim: copies to a device are counted by the memory that they read", "[sim]") {
+TEST_CASE("sim: copies between host and device are counted, to a device by the memory that they read", "[sim]") {
   Copier c;
   const std::vector<float> pageable(4, 3);
   const auto before = sim::copies_to_device();
+  const uint64_t to_host = sim::copies_to_host();
   c.send(c.stream);
   c.send(c.stream);
   cudaStreamSynchronize(c.stream);
@@ -129,4 +130,5 @@ TEST_CASE("sim: copies to a device are counted by the memory that they read", "[
   const auto after = sim::copies_to_device();
   CHECK(after.pinned - before.pinned == 2);
   CHECK(after.pageable - before.pageable == 1);
+  CHECK(sim::copies_to_host() - to_host == 1);
 }

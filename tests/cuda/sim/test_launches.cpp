@@ -1,0 +1,99 @@
+// Launches of kernels and waits of the host in training steps, counted by the simulator.
+#include <cmath>
+#include <string>
+
+#include "nn/optim.h"
+#include "nn/transformer.h"
+#include "rl/text/preferences.h"
+#include "rl/text/trainer.h"
+#include "tasks/text_task.h"
+#include "tensor/sim/sim.h"
+#include "tests/cuda/on_device.h"
+
+using namespace pg;
+using namespace pg::testing;
+
+namespace {
+
+uint64_t launches_of(const sim::Report& report, const std::string& kernel) {
+  uint64_t launches = 0;
+  for (const auto& [name, stats] : report.kernels()) launches += name.find(kernel) != name.npos ? stats.launches : 0;
+  return launches;
+}
+
+Transformer model_of(const TransformerConfig& config) {
+  Generator init(3);
+  Transformer model(config, init);
+  model.to(device());
+  return model;
+}
+
+// Copies to the host in the second step of RlTrainer.
+uint64_t reads_of_step(const std::string& algorithm, const rl::BatchShape& batch) {
+  const auto task = imitate_task({.length = 3, .context = 3});
+  Transformer policy = model_of({.vocab_size = task->vocab_size(),
+                                 .block_size = rl::block_size_for(*task),
+                                 .n_layer = 1,
+                                 .n_head = 2,
+                                 .n_embd = 16});
+  rl::RlConfig config;
+  config.algorithm = rl::algorithm(algorithm);
+  config.batch = batch;
+  rl::RlTrainer trainer(policy, *task, config);
+  trainer.step();
+  const uint64_t before = sim::copies_to_host();
+  trainer.step();
+  return sim::copies_to_host() - before;
+}
+
+}  // namespace
+
+TEST_CASE("AdamW on CUDA is one launch, with the bits of a launch per parameter", "[cuda][adamw]") {
+  for (const DType dtype : {f32, bf16}) {
+    INFO(name_of(dtype));
+    Transformer model =
+        model_of({.vocab_size = 29, .block_size = 96, .n_layer = 3, .n_head = 2, .n_embd = 20, .dtype = dtype});
+    ParamSlab slab(model);
+    const AdamWOptions options{.weight_decay = 0.3, .stochastic_rounding = dtype == bf16, .seed = 4};
+    AdamW optimizer(slab, options);
+    Tensor p = slab.params().clone(), m = slab.zeros(), v = slab.zeros();
+    const Tensor rounded = slab.rounded().defined() ? slab.rounded().clone() : Tensor{};
+    for (int t = 1; t <= 2; ++t) {
+      for (size_t i = 0; i < slab.leaves().size(); ++i) {
+        backward(slab.leaves()[i], random(slab.leaves()[i].shape(), dtype, 100 * t + i).to(device()));
+      }
+      {
+        const sim::Report report;
+        optimizer.step(0.02, 0.5);
+        if (sim::sees_accesses()) CHECK(launches_of(report, "adamw_kernel") == 1);
+      }
+      const std::vector<double> numbers = {0.02, 1 - std::pow(0.9, t), 1 - std::pow(0.999, t), double(t)};
+      const Tensor now = Tensor::from(std::span<const double>(numbers), {4}).to(device());
+      for (const auto& segment : slab.segments()) {
+        const auto part = [&](const Tensor& x) { return x.view_slice(0, segment.begin, segment.end); };
+        AdamWArgs args{.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .grad_scale = 0.5, .now = now};
+        args.weight_decay = segment.decay ? 0.3 : 0;
+        args.stochastic_rounding = options.stochastic_rounding;
+        args.seed = options.seed;
+        args.first = segment.begin;
+        if (rounded.defined()) args.rounded = part(rounded);
+        kernels(device()).adamw(part(p), part(slab.grads()), part(m), part(v), args);
+      }
+      slab.zero_grad();
+      CHECK(same_bits(p, slab.params()));
+      if (rounded.defined()) CHECK(same_bits(rounded, slab.rounded()));
+    }
+  }
+}
+
+TEST_CASE("the host's reads of the device in an RL step do not grow with the micro-batches", "[cuda][rl]") {
+  for (const char* algorithm : {"grpo", "ppo"}) {
+    INFO(algorithm);
+    const uint64_t whole = reads_of_step(algorithm, {.prompts = 2, .samples = 4, .mini_batches = 2});
+    CHECK(reads_of_step(algorithm, {.prompts = 2, .samples = 4, .mini_batches = 2, .micro_batch = 1}) == whole);
+    // An update reads the sums of its losses and the norm of the gradient, and that of the critic.
+    const uint64_t of_update = std::string(algorithm) == "ppo" ? 3 : 2;
+    const uint64_t updates = 2 * rl::algorithm(algorithm).epochs;  // more with four mini-batches than with two
+    CHECK(reads_of_step(algorithm, {.prompts = 2, .samples = 4, .mini_batches = 4}) == whole + updates * of_update);
+  }
+}
