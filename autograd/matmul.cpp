@@ -80,16 +80,6 @@ int64_t row_count(const Tensor& x) {
   return r;
 }
 
-// Memory for a result [..., n]. On CUDA its rows begin at multiples of 16 bytes, as the fast matrix products require;
-// unpadded rows of GPT-2's vocabulary size, 50257, would not.
-Tensor aligned_rows(const Shape& shape, DType dtype, Device device) {
-  const int64_t n = shape.back(), step = 16 / static_cast<int64_t>(size_of(dtype));
-  if (device.on_host() || n % step == 0 || n < step) return Tensor::empty(shape, dtype, device);
-  Shape wider = shape;
-  wider[shape.rank() - 1] = (n + step - 1) / step * step;
-  return Tensor::empty(wider, dtype, device).view_slice(-1, 0, n);
-}
-
 Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const char* op, MatmulArgs args,
                       Tensor& x2) {
   check_same_dtype(x, weight, op);

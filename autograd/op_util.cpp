@@ -72,4 +72,12 @@ void pass_summed(Grads& g, int i, const Tensor& d, const Shape& shape) {
   if (auto slot = g[i]) kernels_of(d).reduce(Reduce::sum, with_rank(*slot.into, d.rank()), d, 1, slot.beta);
 }
 
+Tensor aligned_rows(const Shape& shape, DType dtype, Device device) {
+  const int64_t n = shape.back(), step = 16 / static_cast<int64_t>(size_of(dtype));
+  if (device.on_host() || n % step == 0 || n < step) return Tensor::empty(shape, dtype, device);
+  Shape wider = shape;
+  wider[shape.rank() - 1] = (n + step - 1) / step * step;
+  return Tensor::empty(wider, dtype, device).view_slice(-1, 0, n);
+}
+
 }  // namespace pg::detail

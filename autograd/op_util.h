@@ -30,6 +30,10 @@ Tensor reshaped(const Tensor& x, const Shape& shape);
 // x of rank 1 or more with its last dim kept and the others merged: [R, C], contiguous; no tape.
 Tensor rows(const Tensor& x);
 
+// Memory for a result [..., n]. On CUDA its rows begin at multiples of 16 bytes, as the fast matrix products require;
+// unpadded rows of GPT-2's vocabulary size, 50257, would not.
+Tensor aligned_rows(const Shape& shape, DType dtype, Device device);
+
 // Ids that a backward reads again, kept as a copy: a caller may reuse the memory for the next batch, and an id out of
 // range would let a kernel write outside its tensor.
 class SavedIds {

@@ -95,6 +95,18 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias = {
 // linear(linear_gelu(x, w1, b1), w2, b2), GPT-2's MLP: x [..., K], w1 [H, K], w2 [N, H]; b1, b2 or undefined
 Tensor mlp_gelu(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2);
 
+// A norm over the last dim: layer_norm, or rms_norm, which has no bias.
+struct RowNorm {
+  bool rms = false;
+  Tensor weight = {}, bias = {};
+  double eps = 1e-5;
+};
+// {sum, linear(norm(sum), weight, bias)} with sum = x + residual, or x itself without a residual, and, with `gelu`,
+// linear_gelu in place of linear: x [..., K], weight [N, K] → [..., K] and [..., N]. On the CPU the bits are those of
+// the separate operations. On a GPU one kernel computes it for a few rows. Nothing is recorded on the tape.
+std::pair<Tensor, Tensor> add_norm_linear(const Tensor& x, const Tensor& residual, const RowNorm& norm,
+                                          const Tensor& weight, const Tensor& bias = {}, bool gelu = false);
+
 // ---- shape: views where strides allow
 Tensor reshape(const Tensor& x, const Shape& shape);  // one size may be -1; copies only when strides force it
 Tensor transpose(const Tensor& x, int dim0 = -2, int dim1 = -1);

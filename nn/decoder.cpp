@@ -133,9 +133,8 @@ void Decoder::next(std::span<const double> u) {
 // The device part of a pass.
 void Decoder::compute(int64_t rows) const {
   const KvCache part = cache_.slice(0, rows);
-  const Tensor hidden =
-      model_.hidden_next(ids_.view_slice(0, 0, rows), part.slots(before_in(inputs_, rows), after_in(inputs_, rows)));
-  choose(model_.head(hidden), 0, rows);
+  choose(model_.logits_next(ids_.view_slice(0, 0, rows), part.slots(before_in(inputs_, rows), after_in(inputs_, rows))),
+         0, rows);
 }
 
 void Decoder::choose(const Tensor& logits, int64_t first, int64_t rows) const {

@@ -164,9 +164,11 @@ Tensor CausalSelfAttention::operator()(const Tensor& x) const {
   return project(attention(q, k, v, options));
 }
 
-Tensor CausalSelfAttention::operator()(const Tensor& x, const KvSlot& slot) const {
+Tensor CausalSelfAttention::operator()(const Tensor& x, const KvSlot& slot) const { return from_qkv(c_attn(x), slot); }
+
+Tensor CausalSelfAttention::from_qkv(const Tensor& qkv, const KvSlot& slot) const {
   check(config.causal, "CausalSelfAttention: a KV cache needs causal attention");
-  const auto [q, k, v] = split(c_attn(x), slot.before);
+  const auto [q, k, v] = split(qkv, slot.before);
   return project(slot.attention(q, k, v));
 }
 

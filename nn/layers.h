@@ -153,6 +153,8 @@ struct CausalSelfAttention : Module {
   // Attention for new positions of known sequences: keys and values are stored in `slot` and read from there. The
   // result is bit-identical to the call without cache on the whole sequence.
   Tensor operator()(const Tensor& x, const KvSlot& slot) const;
+  // The call with a cache from the result of c_attn on.
+  Tensor from_qkv(const Tensor& qkv, const KvSlot& slot) const;
   // x [N, C] → [N, C]; `rows` must be on the device of the weights.
   Tensor operator()(const Tensor& x, const PackedBatch& rows) const;
   void visit(Visitor& visitor) override;

@@ -41,6 +41,10 @@ std::pair<Tensor, Tensor> Norm::add(const Tensor& x, const Tensor& residual) con
   return kind == NormKind::rms ? add_rms_norm(x, residual, weight, eps)
                                : add_layer_norm(x, residual, weight, bias, eps);
 }
+std::pair<Tensor, Tensor> Norm::add_linear(const Tensor& x, const Tensor& residual, const Tensor& layer_weight,
+                                           const Tensor& layer_bias, bool gelu) const {
+  return add_norm_linear(x, residual, {kind == NormKind::rms, weight, bias, eps}, layer_weight, layer_bias, gelu);
+}
 void Norm::visit(Visitor& visitor) {
   visitor("weight", weight);
   visitor("bias", bias);
@@ -91,9 +95,22 @@ Tensor TransformerBlock::operator()(const Tensor& x, const PackedBatch& rows) co
 
 std::pair<Tensor, Tensor> TransformerBlock::unsummed(const Tensor& x, const Tensor& residual,
                                                      const KvSlot& slot) const {
-  const auto [in, normed] = ln_1.add(x, residual);
-  const auto [sum, normed_sum] = ln_2.add(in, attend(normed, slot));
-  return {sum, mlp(normed_sum)};
+  Tensor in, attended;
+  if (attn && attn->c_attn.plain()) {
+    const auto [x_sum, qkv] = ln_1.add_linear(x, residual, attn->c_attn.weight, attn->c_attn.bias);
+    in = x_sum;
+    attended = attn->from_qkv(qkv, slot);
+  } else {
+    const auto [x_sum, normed] = ln_1.add(x, residual);
+    in = x_sum;
+    attended = attend(normed, slot);
+  }
+  if (mlp.c_gate || !mlp.c_fc.plain()) {  // a gated MLP reads the norm twice
+    const auto [sum, normed_sum] = ln_2.add(in, attended);
+    return {sum, mlp(normed_sum)};
+  }
+  const auto [sum, hidden] = ln_2.add_linear(in, attended, mlp.c_fc.weight, mlp.c_fc.bias, /*gelu=*/true);
+  return {sum, mlp.drop(mlp.c_proj(hidden))};
 }
 
 void TransformerBlock::visit(Visitor& visitor) {
@@ -166,9 +183,9 @@ Tensor Transformer::hidden(const Tensor& given, const KvCache* cache) const {
         cache->rows(), cache->k.size());
   check(cache->room() <= config.block_size, "Transformer: the cache has room for {} positions, block_size is {}",
         cache->room(), config.block_size);
-  const Tensor x = forward_cached(ids, new_positions(cache->lengths, t).to(device()), cache->slots(t));
+  const auto [x, residual] = forward_cached(ids, new_positions(cache->lengths, t).to(device()), cache->slots(t));
   cache->advance(t);
-  return x;
+  return ln_f.add(x, residual).second;
 }
 
 Tensor Transformer::hidden(const PackedBatch& given) const {
@@ -193,10 +210,11 @@ Tensor Transformer::hidden(const PackedBatch& given) const {
   return reshape(index_select(last_norm(x), 0, rows.from), {rows.rows, rows.columns, config.n_embd});
 }
 
-Tensor Transformer::hidden_next(const Tensor& ids, const std::vector<KvSlot>& slots) const {
+Tensor Transformer::logits_next(const Tensor& ids, const std::vector<KvSlot>& slots) const {
   const int64_t rows = ids.size(0);
-  const Tensor x = forward_cached(ids.view_reshape({rows, 1}), slots[0].before.view_reshape({rows, 1}), slots);
-  return x.view_reshape({rows, config.n_embd});
+  const auto [x, residual] =
+      forward_cached(ids.view_reshape({rows, 1}), slots[0].before.view_reshape({rows, 1}), slots);
+  return ln_f.add_linear(x, residual, head_weight()).second.view_select(1, 0);
 }
 
 Tensor Transformer::positions(int64_t t) const {
@@ -206,7 +224,8 @@ Tensor Transformer::positions(int64_t t) const {
   return positions_.view_slice(0, 0, t);
 }
 
-Tensor Transformer::forward_cached(const Tensor& ids, const Tensor& positions, const std::vector<KvSlot>& slots) const {
+std::pair<Tensor, Tensor> Transformer::forward_cached(const Tensor& ids, const Tensor& positions,
+                                                      const std::vector<KvSlot>& slots) const {
   check(!grad_enabled(), "Transformer: a KV cache holds no tape; call it under NoGrad");
   Tensor x, residual;
   if (drop.training && drop.p > 0) {  // dropout needs the sum of the embeddings
@@ -221,7 +240,7 @@ Tensor Transformer::forward_cached(const Tensor& ids, const Tensor& positions, c
     std::tie(x, residual) = h[i].unsummed(x, residual, slots[i]);
   }
   begin_part(parts() - 1);
-  return ln_f.add(x, residual).second;
+  return {x, residual};
 }
 
 Tensor Transformer::loss(const Tensor& ids, const Tensor& targets) const {

@@ -28,6 +28,9 @@ struct Norm : Module {
   Tensor operator()(const Tensor& x) const;
   // {x + residual, its norm} in one pass, with the bits of the two operations. `residual` may be undefined: {x, norm}.
   std::pair<Tensor, Tensor> add(const Tensor& x, const Tensor& residual) const;
+  // {x + residual, linear(its norm)}, or linear_gelu: add_norm_linear(), for decoding. The layer has no adapter.
+  std::pair<Tensor, Tensor> add_linear(const Tensor& x, const Tensor& residual, const Tensor& layer_weight,
+                                       const Tensor& layer_bias = {}, bool gelu = false) const;
   void visit(Visitor& visitor) override;
 };
 
@@ -91,13 +94,13 @@ struct Transformer : Module {
   // undefined values at padding. Every other position is bit-identical to hidden(ids). Error if the model is not
   // causal.
   Tensor hidden(const PackedBatch& rows) const;
-  // One more token for each row, ids i32 [B] on the model's device: → [B, C]. All inputs are on the device, so that
-  // this can be recorded in a graph; the caller maintains the lengths. Only outside the tape.
-  Tensor hidden_next(const Tensor& ids, const std::vector<KvSlot>& slots) const;
+  // One more token for each row, ids i32 [B] on the model's device: → logits [B, V]. All inputs are on the device, so
+  // that this can be recorded in a graph; the caller maintains the lengths. Only outside the tape.
+  Tensor logits_next(const Tensor& ids, const std::vector<KvSlot>& slots) const;
   // hidden [..., C] → logits [..., V]
   Tensor head(const Tensor& hidden) const {
     begin_part(parts() - 1);
-    return end_part(parts() - 1, linear(hidden, lm_head ? lm_head->weight : wte.weight));
+    return end_part(parts() - 1, linear(hidden, head_weight()));
   }
   // ids i32 [B, T] → logits [B, T, V]; row (b, t) predicts the token after ids[b, t], or
   // without `causal` that at (b, t).
@@ -121,7 +124,10 @@ struct Transformer : Module {
   // ids and their positions of equal shape → the input of the first block [..., C]
   Tensor embed(const Tensor& ids, const Tensor& positions) const;
   Tensor positions(int64_t t) const;  // 0 … t - 1, on the model's device
-  Tensor forward_cached(const Tensor& ids, const Tensor& positions, const std::vector<KvSlot>& slots) const;
+  // The input of ln_f, as x and residual (maybe undefined), whose sum it is.
+  std::pair<Tensor, Tensor> forward_cached(const Tensor& ids, const Tensor& positions,
+                                           const std::vector<KvSlot>& slots) const;
+  const Tensor& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 
   mutable Tensor positions_;  // [block_size]
 };

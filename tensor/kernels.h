@@ -70,6 +70,15 @@ struct MatmulArgs {
                        // is the gradient of a weight and this is the gradient of its bias
   float row_sums_beta = 0;
 };
+struct NormMatmulArgs {
+  bool rms = false;                       // RMS norm instead of layer norm
+  View norm_weight = {}, norm_bias = {};  // ? [K], contiguous; norm_bias for a layer norm only
+  double eps = 0;
+  View bias = {};                            // ? [N], contiguous
+  Activation activation = Activation::none;  // none or gelu_tanh
+  // Memory for the normalised rows [R, K] and the statistics [R], which a backend may use; undefined afterwards.
+  View normed = {}, mean = {}, rstd = {};
+};
 struct CrossEntropyArgs {
   int32_t ignore_index = -100;
   double label_smoothing = 0;

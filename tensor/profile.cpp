@@ -36,6 +36,9 @@ double flops_of(const Args&...) {
 double flops_of(const View& c, const View& a, const View&, const MatmulArgs&) {
   return 2.0 * static_cast<double>(c.numel()) * static_cast<double>(a.shape.back());
 }
+double flops_of(const View& c, const View&, const View& x, const View&, const View&, const NormMatmulArgs&) {
+  return 2.0 * static_cast<double>(c.numel()) * static_cast<double>(x.shape.back());
+}
 // Two matrix products over the keys that a query attends to; a causal query attends to half of the last T keys on
 // average.
 double attention_flops(const View& q, const View& k, bool causal) {

@@ -1,18 +1,11 @@
 // Layer norm (Ba et al. 2016, arXiv:1607.06450) and RMS norm (Zhang and Sennrich 2019, arXiv:1910.07467) of rows.
 #include "tensor/cuda/held_row.h"
 #include "tensor/cuda/kernels_cuda.h"
+#include "tensor/cuda/norm_row.h"
 #include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
 namespace {
-
-// x as an element of type R stores it.
-template <class R, class T>
-__device__ __forceinline__ T as_stored(T x) {
-  R element;
-  store(&element, x);
-  return load<T>(&element);
-}
 
 // Layer norm and, without `mean`, RMS norm, of rows of any length and alignment. A row is read from memory once; the
 // second and third read hit the cache. With `residual` it normalises x + residual, as it is stored in `sum`. The
@@ -25,32 +18,15 @@ __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R>
   const int64_t n = shape.size;
   for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
     const S *from = x[r], *added = residual.data ? residual[r] : nullptr;
-    T centre = 0;
-    // Loads elements [i, i + N) of the input of the normalisation; elements past its end are set to the mean, so that
-    // they add nothing.
-    const auto load_sum = [&](T(&v)[N], int64_t i) {
-      load_chunk(v, from, i, n, centre);
+    const auto load_sum = [&](T(&v)[N], int64_t i, T other) {
+      load_chunk(v, from, i, n, other);
       if (!added) return;
       T more[N];
       load_chunk(more, added, i, n, T(0));
-      for (int j = 0; j < N; ++j) v[j] = i + j < n ? as_stored<R>(v[j] + more[j]) : centre;
+      for (int j = 0; j < N; ++j) v[j] = i + j < n ? as_stored<R>(v[j] + more[j]) : other;
     };
-    if (mean) {
-      T total = 0;
-      for_chunks<Group, N>(n, [&](int64_t i) {
-        T v[N];
-        load_sum(v, i);
-        for (int j = 0; j < N; ++j) total += v[j];
-      });
-      centre = Group::sum(total) / static_cast<T>(n);
-    }
-    T squares = 0;
-    for_chunks<Group, N>(n, [&](int64_t i) {
-      T v[N];
-      load_sum(v, i);
-      for (int j = 0; j < N; ++j) squares += (v[j] - centre) * (v[j] - centre);
-    });
-    const T scale = 1 / ::sqrt(Group::sum(squares) / static_cast<T>(n) + eps);
+    const NormStats<T> stats = norm_stats<Group, N>(n, mean != nullptr, eps, load_sum);
+    const T centre = stats.centre, scale = stats.scale;
     R *to = y[r], *to_sum = added ? sum[r] : nullptr;
     for_vectors<Group, N>(n, unaligned_head<N>(n, from, added, to, to_sum, w, b), [&](int64_t i, auto lanes) {
       constexpr int K = decltype(lanes)::value;

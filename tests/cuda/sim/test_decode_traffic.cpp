@@ -87,7 +87,7 @@ TEST_CASE("CUDA sampling without filters reads a row twice in accesses of 16 byt
   CHECK(stats.accesses <= stats.bytes_moved / 512 + 40);  // u is read by all 32 warps
 }
 
-TEST_CASE("a token of GPT-2 with 12 layers is decoded by 90 kernels", "[cuda][decode]") {
+TEST_CASE("a token of GPT-2 with 12 layers is decoded by 65 kernels", "[cuda][decode]") {
   Generator init(3);
   Transformer model({.vocab_size = 40, .block_size = 64, .n_layer = 12, .n_head = 1, .n_embd = 64, .dtype = bf16},
                     init);
@@ -98,20 +98,47 @@ TEST_CASE("a token of GPT-2 with 12 layers is decoded by 90 kernels", "[cuda][de
   const Tensor ids = Tensor::zeros({rows}, i32, device()), before = Tensor::full({rows}, 5, i32, device());
   const Tensor after = Tensor::full({rows}, 6, i32, device()), u = Tensor::full({rows}, 0.5, f64, device());
   const Tensor log_probs = Tensor::zeros({rows}, f32, device());
-  const auto token = [&] {
-    choose_tokens(model.head(model.hidden_next(ids, cache.slots(before, after))), {}, u, ids, log_probs);
-  };
+  const auto token = [&] { choose_tokens(model.logits_next(ids, cache.slots(before, after)), {}, u, ids, log_probs); };
   token();  // as a Decoder does before it records
   const Graph graph(device(), token);
   const sim::Report report;
   graph.replay();
   INFO(report.table());
-  // wte and wpe; in each layer a sum with its norm (the first is that of the embeddings), c_attn, attention with its
-  // cache, c_proj, a sum with its norm, c_fc with gelu, the MLP's c_proj; the last sum and norm, the head, the choice
-  // and its log-probability.
-  CHECK(launches(report) == 2 + 12 * 7 + 4);
-  CHECK(launches(report, "norm_kernel") == 25);
+  // wte and wpe; in each layer c_attn with the sum and norm before it (the first sum is that of the embeddings),
+  // attention with its cache, c_proj, c_fc with the sum and norm before it and gelu, the MLP's c_proj; the head with
+  // the last sum and norm, the choice and its log-probability.
+  CHECK(launches(report) == 2 + 12 * 5 + 3);
+  CHECK(launches(report, "norm_matmul_kernel") == 25);
   CHECK(launches(report, "decode_kernel") == 12);
-  CHECK(launches(report, "cublasLtMatmul") == 4 * 12 + 1);
+  CHECK(launches(report, "cublasLtMatmul") == 2 * 12);
   CHECK(launches(report, "gather_kernel") == 2);
+}
+
+TEST_CASE("CUDA norm_matmul of a few rows reads the matrix once in accesses of 16 bytes", "[cuda][decode]") {
+  if (!sim::sees_accesses()) SKIP_TEST("this build has a sanitizer instead of the simulator's own checks");
+  NoGrad no_grad;
+  const int64_t k = 768, n = 2304;
+  const Tensor weight = random({n, k}, bf16, 1).to(device()), bias = random({n}, bf16, 2).to(device());
+  const Tensor w = random({k}, bf16, 3).to(device()), b = random({k}, bf16, 4).to(device());
+  for (const int64_t rows : {1, 8}) {
+    INFO(rows << " rows");
+    const Tensor x = random({rows, k}, bf16, 5).to(device()), residual = random({rows, k}, bf16, 6).to(device());
+    const sim::Report report;
+    add_norm_linear(x, residual, {.weight = w, .bias = b}, weight, bias);
+    INFO(report.table());
+    CHECK(launches(report) == 1);
+    const sim::KernelStats& stats = report.kernels().begin()->second;
+    const auto matrix = static_cast<uint64_t>(2 * n * k);
+    // Each of the 288 blocks reads the rows of x and residual, and w and b once per row.
+    const auto rest = static_cast<uint64_t>(288 * rows * 4 * k * 2);
+    CHECK(stats.bytes_moved >= matrix + rest);
+    // A column's bias and its results are numbers by themselves; each moves a sector of 32 bytes. Block 0 writes the
+    // sum.
+    CHECK(stats.bytes_moved <= matrix + rest + static_cast<uint64_t>(n * (rows + 1) * 32 + rows * k * 2));
+    uint64_t wide = 0;
+    for (const sim::LineStats& line : report.lines()) {
+      if (line.bytes == 512 * line.accesses && line.sectors <= line.bytes / 32) wide = std::max(wide, line.bytes);
+    }
+    CHECK(wide >= matrix);
+  }
 }

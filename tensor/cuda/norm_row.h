@@ -1,0 +1,46 @@
+#pragma once
+// The statistics of a row's norm, computed in one order by every kernel that normalises.
+#include "tensor/cuda/row.h"
+
+namespace pg::cuda {
+
+// x as an element of type R stores it.
+template <class R, class T>
+__device__ __forceinline__ T as_stored(T x) {
+  R element;
+  store(&element, x);
+  return load<T>(&element);
+}
+
+// norm(x) = (x - centre)·scale; centre is 0 for an RMS norm.
+template <class T>
+struct NormStats {
+  T centre, scale;
+};
+
+// Of a row of n elements, layer norm or, without `centred`, RMS norm. load(v, i, other) loads elements [i, i + N) into
+// v; those past the row's end must be `other`. The squared differences from the mean are summed, so that a large mean
+// does not cost precision.
+template <class Group, int N, class T, class Load>
+__device__ __forceinline__ NormStats<T> norm_stats(int64_t n, bool centred, T eps, Load load) {
+  T centre = 0;
+  if (centred) {
+    T total = 0;
+    for_chunks<Group, N>(n, [&](int64_t i) {
+      T v[N];
+      load(v, i, T(0));
+      for (int j = 0; j < N; ++j) total += v[j];
+    });
+    centre = Group::sum(total) / static_cast<T>(n);
+  }
+  T squares = 0;
+  for_chunks<Group, N>(n, [&](int64_t i) {
+    T v[N];
+    load(v, i, centre);
+    for (int j = 0; j < N; ++j) squares += (v[j] - centre) * (v[j] - centre);
+  });
+  const T scale = 1 / ::sqrt(Group::sum(squares) / static_cast<T>(n) + eps);
+  return {centre, scale};
+}
+
+}  // namespace pg::cuda
