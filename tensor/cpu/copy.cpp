@@ -4,6 +4,7 @@
 
 #include "tensor/cpu/elementwise_loop.h"
 #include "tensor/cpu/kernels_cpu.h"
+#include "tensor/cpu/simd/transpose.h"
 
 namespace pg::cpu {
 namespace {
@@ -39,6 +40,27 @@ void copy_run(Y* y, const X* x, int64_t n) {
   }
 }
 
+// y[i·y_step + j] = x[i + j·x_step] for i < rows, j < columns.
+template <class Y, class X>
+void transpose_tile(Y* y, int64_t y_step, const X* x, int64_t x_step, int64_t rows, int64_t columns) {
+  if constexpr (std::is_same_v<Y, X> && std::is_floating_point_v<X>) {
+    constexpr int size = simd::Vec<X>::size;
+    if (rows % size == 0 && columns % size == 0) {
+      for (int64_t i = 0; i < rows; i += size) {
+        for (int64_t j = 0; j < columns; j += size) {
+          simd::Vec<X> block[size];
+          load_transposed<true>(block, x + i + j * x_step, x_step, size, size);
+          for (int k = 0; k < size; ++k) store(y + (i + k) * y_step + j, block[k]);
+        }
+      }
+      return;
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) y[i * y_step + j] = convert<Y>(x[i + j * x_step]);
+  }
+}
+
 // A plane y[i, j] = x[i, j] where y is contiguous in j and x in i: with small tiles, the cache lines of both sides stay
 // in the cache.
 template <class Y, class X>
@@ -60,12 +82,8 @@ void copy_transposed(const StridedLoop<2>& w, int along, Y* y, const X* x) {
       const int64_t first = item++ / below % outer.size[along] * kTile;
       const int64_t rows = std::min(kTile, w.size[along] - first);
       for (int64_t j0 = 0; j0 < w.size[inner]; j0 += kTile) {
-        const int64_t columns = std::min(kTile, w.size[inner] - j0);
-        for (int64_t i = 0; i < rows; ++i) {
-          Y* to = y + offset[0] + i * w.stride[0][along] + j0;
-          const X* from = x + offset[1] + i + j0 * w.stride[1][inner];
-          for (int64_t j = 0; j < columns; ++j) to[j] = convert<Y>(from[j * w.stride[1][inner]]);
-        }
+        transpose_tile(y + offset[0] + j0, w.stride[0][along], x + offset[1] + j0 * w.stride[1][inner],
+                       w.stride[1][inner], rows, std::min(kTile, w.size[inner] - j0));
       }
     });
   });

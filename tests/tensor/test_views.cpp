@@ -155,3 +155,23 @@ TEST_CASE("a step far beyond the size takes the first element", "[tensor]") {
     CHECK(x.view_slice(1, 4, 4, step).shape() == Shape{3, 0});
   }
 }
+
+TEST_CASE("a copy of a transposed view has its elements, in whole blocks of registers or not", "[tensor]") {
+  for (const DType dtype : {f32, f64, bf16, i32, u8}) {
+    for (const Shape& shape : {Shape{16, 16}, Shape{32, 64}, Shape{96, 40}, Shape{33, 70}, Shape{64, 65}, Shape{1, 7},
+                               Shape{3, 48, 32}, Shape{2, 31, 16}}) {
+      INFO(fmt::format("{} {}", name_of(dtype), shape));
+      const int64_t rows = shape[shape.size() - 2], columns = shape.back(), n = numel(shape);
+      Values values(static_cast<size_t>(n)), expected;
+      for (int64_t i = 0; i < n; ++i) values[static_cast<size_t>(i)] = static_cast<double>(i * 37 % 251);
+      for (int64_t plane = 0; plane < n; plane += rows * columns) {
+        for (int64_t j = 0; j < columns; ++j) {
+          for (int64_t i = 0; i < rows; ++i) expected.push_back(values[static_cast<size_t>(plane + i * columns + j)]);
+        }
+      }
+      const Tensor transposed = Tensor::from(values, shape).to(dtype).view_transpose(-2, -1);
+      CHECK(transposed.clone().to_vector() == expected);
+      CHECK(transposed.to(f64).to_vector() == expected);
+    }
+  }
+}
