@@ -27,6 +27,8 @@ std::pair<Tensor, Tensor> add_norm_linear(const Tensor& x, const Tensor& residua
   check_vector(norm.weight, k, "the norm's weight");
   check_vector(norm.bias, k, "the norm's bias");
   check_vector(bias, n, "bias");
+  check(!taped({&x, &residual, &norm.weight, &norm.bias, &weight, &bias}),
+        "{}: has no gradient; call it under NoGrad, or use add_layer_norm or add_rms_norm, and linear", op);
 
   Shape shape = x.shape();
   shape[x.rank() - 1] = n;

@@ -35,10 +35,9 @@ class ParamSlab {
   };
 
   // Moves the parameters of `module` that require a gradient into the slab (their values stay) and gives each its part
-  // of the gradient slab; the others stay where they are. Error if there are
-  // none, and unless all have one floating dtype and one device; for a stage of ZeRO that does not exist, and for one
-  // on a GPU. The module and the group must outlive the slab. Tensors copied from the parameters earlier are no longer
-  // its parameters.
+  // of the gradient slab; the others stay where they are. Error if there are none, and unless all have one floating
+  // dtype and one device; for a stage of ZeRO that does not exist, and for one on a GPU. The module and the group must
+  // outlive the slab. Tensors copied from the parameters earlier are no longer its parameters.
   explicit ParamSlab(Module& module, const Sharding& sharding = {});
 
   const std::vector<Segment>& segments() const { return segments_; }

@@ -41,8 +41,8 @@ std::pair<Tensor, Tensor> halves(const Tensor& x) {
   return {slice(x, 0, 0, n), slice(x, 0, n, 2 * n)};
 }
 
-// The number of elements of a that are greater than those of b, in their dtype: exact for up to 2^24 pairs.
-Tensor count_greater(const Tensor& a, const Tensor& b) { return sum(gt(a.detach(), b.detach()).to(a.dtype())); }
+// The number of elements of a that are greater than those of b, in f32: exact for up to 2^24 pairs.
+Tensor count_greater(const Tensor& a, const Tensor& b) { return sum(gt(a.detach(), b.detach()).to(f32)); }
 
 Tensor mean_of(const Tensor& x) { return mean(x.detach()); }
 
