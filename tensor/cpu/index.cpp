@@ -5,6 +5,14 @@
 #include "tensor/cpu/rows.h"
 
 namespace pg::cpu {
+namespace {
+
+template <class T>
+void pick(T* __restrict to, const T* __restrict from, const int32_t* __restrict ids, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = from[ids[i]];
+}
+
+}  // namespace
 
 void gather(const View& y, const View& x, const View& index, int dim) {
   visit(y.dtype, [&]<class T>(std::type_identity<T>) {
@@ -21,6 +29,8 @@ void gather(const View& y, const View& x, const View& index, int dim) {
         const int32_t* ids = index.as<const int32_t>() + at[2];
         if (index_step == 0 && x_step == 1 && y_step == 1) {  // one index for a whole row
           std::copy_n(from + *ids * along, n, to);
+        } else if (index_step == 1 && x_step == 0 && y_step == 1 && along == 1) {  // vectorised
+          pick(to, from, ids, n);
         } else {
           for (int64_t i = 0; i < n; ++i) to[i * y_step] = from[i * x_step + ids[i * index_step] * along];
         }
@@ -38,20 +48,32 @@ void scatter_add(const View& y, const View& index, const View& x, int dim) {
     const auto w = plan_loop(lines_x, lines_index, lines_y);
     const int64_t length = x.shape[dim];
     const int64_t x_step = w.inner_stride(0), index_step = w.inner_stride(1), y_step = w.inner_stride(2);
+    const auto add = [=](T* to, const X* from, const int32_t* ids) {
+      to[*ids * y.strides[dim]] += static_cast<T>(*from);
+    };
+    // The elements of a line are nearer to one another than those of neighbouring lines: line by line.
+    const bool by_line = x.strides[dim] < x_step;
     constexpr int64_t fewest = 128;  // lines: of contiguous ones, parts of a few cache lines are added
-    parallel_for(w.n, std::max(fewest, row_grain(length, kGrain)), [&](int64_t begin, int64_t end) {
+    parallel_for(w.n, std::max(by_line ? 1 : fewest, row_grain(length, kGrain)), [&](int64_t begin, int64_t end) {
       w.run(begin, end, [&](const auto& at, int64_t n) {
-        for (int64_t k = 0; k < length; ++k) {
-          const X* from = x.as<const X>() + at[0] + k * x.strides[dim];
-          const int32_t* ids = index.as<const int32_t>() + at[1] + k * index.strides[dim];
-          T* to = y.as<T>() + at[2];
-          if (index_step == 0 && x_step == 1 && y_step == 1) {
-            to += *ids * y.strides[dim];
-            for (int64_t i = 0; i < n; ++i) to[i] += static_cast<T>(from[i]);
-          } else {
-            for (int64_t i = 0; i < n; ++i) {
-              to[i * y_step + ids[i * index_step] * y.strides[dim]] += static_cast<T>(from[i * x_step]);
+        const X* from = x.as<const X>() + at[0];
+        const int32_t* ids = index.as<const int32_t>() + at[1];
+        T* to = y.as<T>() + at[2];
+        if (by_line) {
+          for (int64_t i = 0; i < n; ++i) {
+            for (int64_t k = 0; k < length; ++k) {
+              add(to + i * y_step, from + i * x_step + k * x.strides[dim],
+                  ids + i * index_step + k * index.strides[dim]);
             }
+          }
+          return;
+        }
+        for (int64_t k = 0; k < length; ++k, from += x.strides[dim], ids += index.strides[dim]) {
+          if (index_step == 0 && x_step == 1 && y_step == 1) {
+            T* row = to + *ids * y.strides[dim];
+            for (int64_t i = 0; i < n; ++i) row[i] += static_cast<T>(from[i]);
+          } else {
+            for (int64_t i = 0; i < n; ++i) add(to + i * y_step, from + i * x_step, ids + i * index_step);
           }
         }
       });

@@ -142,6 +142,12 @@ void dropout(const View& y, const View& x, double p, uint64_t seed, uint64_t off
     const uint32_t threshold = all ? 0 : static_cast<uint32_t>(limit);
     parallel_for(y.numel(), kCostlyGrain, [&](int64_t begin, int64_t end) {
       for_words(seed, offset, begin, end, [=](int64_t i, const uint32_t* words, int64_t n) {
+        // The processor does not look past the arithmetic of the next words.
+        constexpr int64_t ahead = 2 * kWords, line = 64 / sizeof(X);
+        for (int64_t j = ahead; j < ahead + n && i + j < end; j += line) {
+          __builtin_prefetch(from + i + j);
+          __builtin_prefetch(to + i + j, 1);
+        }
         for (int64_t j = 0; j < n; ++j) {
           const T kept = (all | (words[j] < threshold)) ? T(0) : static_cast<T>(from[i + j]) * scale;
           to[i + j] = static_cast<Y>(b == 0 ? kept : b * static_cast<T>(to[i + j]) + kept);
