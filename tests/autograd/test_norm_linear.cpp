@@ -3,6 +3,7 @@
 #include "tests/catch.h"
 
 using namespace pg;
+using pg::testing::error_of;
 
 namespace {
 

@@ -161,7 +161,7 @@ TEST_CASE("a copy of a transposed view has its elements, in whole blocks of regi
     for (const Shape& shape : {Shape{16, 16}, Shape{32, 64}, Shape{96, 40}, Shape{33, 70}, Shape{64, 65}, Shape{1, 7},
                                Shape{3, 48, 32}, Shape{2, 31, 16}}) {
       INFO(fmt::format("{} {}", name_of(dtype), shape));
-      const int64_t rows = shape[shape.size() - 2], columns = shape.back(), n = numel(shape);
+      const int64_t rows = shape[shape.rank() - 2], columns = shape.back(), n = numel(shape);
       Values values(static_cast<size_t>(n)), expected;
       for (int64_t i = 0; i < n; ++i) values[static_cast<size_t>(i)] = static_cast<double>(i * 37 % 251);
       for (int64_t plane = 0; plane < n; plane += rows * columns) {
