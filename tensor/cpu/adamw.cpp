@@ -21,6 +21,22 @@ int64_t end_of_run(const AdamWScalars& scalars, int64_t begin, int64_t end) {
   return std::min(start_of(unit), end);
 }
 
+// The update is a copy, which stores to the arrays cannot change.
+template <class T>
+void update_run(const AdamWUpdate<T> update, T* p, const T* g, T* m, T* v, int64_t n) {
+  constexpr int size = Vec<T>::size;
+  for (int64_t i = 0; i < n; i += size) {
+    const int64_t lanes = n - i;
+    const auto at = [&](const T* x) { return lanes >= size ? simd::load(x + i) : simd::load(x + i, lanes); };
+    const auto put = [&](T* x, Vec<T> y) { lanes >= size ? store(x + i, y) : store(x + i, y, lanes); };
+    Vec<T> pi = at(p), mi = at(m), vi = at(v);
+    update(pi, at(g), mi, vi);
+    put(p, pi);
+    put(m, mi);
+    put(v, vi);
+  }
+}
+
 // rounded[i] for i in [begin, end), begin a multiple of 4.
 void round_stochastically(const AdamWScalars& scalars, BFloat16* rounded, const float* p, int64_t begin, int64_t end) {
   uint32_t word[4];
@@ -36,27 +52,16 @@ void adamw(const View& p, const View& g, const View& m, const View& v, const Ada
   AdamWScalars scalars(args);
   if (!scalars.read_device_scalars()) return;
   visit_floating(p.dtype, "adamw", [&]<class T>(std::type_identity<T>) {
-    constexpr int size = Vec<T>::size;
+    T* const pp = p.as<T>();
     // 16 K elements: about 20 µs, and the four arrays of a chunk fit in L2.
     parallel_for(p.numel(), 16384, [&](int64_t begin, int64_t end) {
-      // Local variables, which stores to the arrays cannot change.
       const AdamWUpdate<T> with_decay(scalars);
-      T *pp = p.as<T>(), *mp = m.as<T>(), *vp = v.as<T>();
-      const T* gp = g.as<T>();
+      AdamWUpdate<T> without = with_decay;
+      without.keep = 1;
       for (int64_t first = begin, last = begin; first < end; first = last) {
         last = end_of_run(scalars, first, end);
-        AdamWUpdate<T> update = with_decay;
-        if (!scalars.decays(first)) update.keep = 1;
-        for (int64_t i = first; i < last; i += size) {
-          const int64_t n = last - i;
-          const auto at = [&](const T* x) { return n >= size ? simd::load(x + i) : simd::load(x + i, n); };
-          const auto put = [&](T* x, Vec<T> y) { n >= size ? store(x + i, y) : store(x + i, y, n); };
-          Vec<T> pi = at(pp), mi = at(mp), vi = at(vp);
-          update(pi, at(gp), mi, vi);
-          put(pp, pi);
-          put(mp, mi);
-          put(vp, vi);
-        }
+        update_run(scalars.decays(first) ? with_decay : without, pp + first, g.as<const T>() + first, m.as<T>() + first,
+                   v.as<T>() + first, last - first);
       }
       if constexpr (std::is_same_v<T, float>) {  // while the chunk is in L2
         auto* rounded = args.rounded.as<BFloat16>();
