@@ -59,9 +59,9 @@ __device__ __forceinline__ void write_partial(const T (&sums)[kSums][N], T* part
     }
   }
 }
-// The blocks of held_backward_kernel that a multiprocessor has registers for, without spills.
+// The blocks of held_backward_kernel that a multiprocessor has registers for, without spills; the simulator ignores it.
 template <int kHeld, class S>
-inline constexpr int kBlocksPerProcessor = sizeof(S) == 2 && kHeld <= 24 ? 2 : 1;
+[[maybe_unused]] inline constexpr int kBlocksPerProcessor = sizeof(S) == 2 && kHeld <= 24 ? 2 : 1;
 
 // With h = (x - mean)·rstd and g = dy·w: dx = beta·dx + rstd·(g - avg(g) - h·avg(g·h)). For RMS norm `mean` is null and
 // the term avg(g) is left out. dx and w may be null. Every thread accumulates kHeld columns for `partials`; the columns
