@@ -46,6 +46,9 @@ void transpose_tile(Y* y, int64_t y_step, const X* x, int64_t x_step, int64_t ro
   if constexpr (std::is_same_v<Y, X> && std::is_floating_point_v<X>) {
     constexpr int size = simd::Vec<X>::size;
     if (rows % size == 0 && columns % size == 0) {
+      for (int64_t j = columns; j < 2 * columns; ++j) {  // the next tile; a prefetch may be of any address
+        for (int64_t i = 0; i < rows; i += 64 / sizeof(X)) __builtin_prefetch(x + i + j * x_step);
+      }
       for (int64_t i = 0; i < rows; i += size) {
         for (int64_t j = 0; j < columns; j += size) {
           simd::Vec<X> block[size];

@@ -5,14 +5,6 @@
 #include "tensor/cpu/rows.h"
 
 namespace pg::cpu {
-namespace {
-
-template <class T>
-void pick(T* __restrict to, const T* __restrict from, const int32_t* __restrict ids, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = from[ids[i]];
-}
-
-}  // namespace
 
 void gather(const View& y, const View& x, const View& index, int dim) {
   visit(y.dtype, [&]<class T>(std::type_identity<T>) {
@@ -29,8 +21,6 @@ void gather(const View& y, const View& x, const View& index, int dim) {
         const int32_t* ids = index.as<const int32_t>() + at[2];
         if (index_step == 0 && x_step == 1 && y_step == 1) {  // one index for a whole row
           std::copy_n(from + *ids * along, n, to);
-        } else if (index_step == 1 && x_step == 0 && y_step == 1 && along == 1) {  // vectorised
-          pick(to, from, ids, n);
         } else {
           for (int64_t i = 0; i < n; ++i) to[i * y_step] = from[i * x_step + ids[i * index_step] * along];
         }
