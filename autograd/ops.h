@@ -103,8 +103,8 @@ struct RowNorm {
 };
 // {sum, linear(norm(sum), weight, bias)} with sum = x + residual, or x itself without a residual, and, with `gelu`,
 // linear_gelu in place of linear: x [..., K], weight [N, K] → [..., K] and [..., N]. On the CPU the bits are those of
-// the separate operations. On a GPU one kernel computes it for a few rows. It has no gradient: Error
-// if the tape would record it.
+// the separate operations. On a GPU one kernel computes it for a few rows. It has no gradient: Error if the tape would
+// record it.
 std::pair<Tensor, Tensor> add_norm_linear(const Tensor& x, const Tensor& residual, const RowNorm& norm,
                                           const Tensor& weight, const Tensor& bias = {}, bool gelu = false);
 

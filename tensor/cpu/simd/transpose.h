@@ -88,8 +88,8 @@ inline void load_transposed_words(simd::Vec<float> (&x)[16], const float* src, i
 #endif
 
 // Loads a block of `lines` <= size rows of src, `depth` <= size elements each (exactly size if Whole), transposed: row
-// k of the result holds element k of every line, then 0. One register addresses three lines, as in the
-// micro-kernel. S is T, or bf16 if T is float, or words of two bf16.
+// k of the result holds element k of every line, then 0. One register addresses three lines, as in the micro-kernel. S
+// is T, or bf16 if T is float, or words of two bf16.
 template <bool Whole, class T, class S>
 inline void load_transposed(simd::Vec<T> (&block)[simd::Vec<T>::size], const S* src, int64_t line_stride, int64_t lines,
                             int64_t depth) {
