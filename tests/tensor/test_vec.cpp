@@ -276,7 +276,7 @@ TEST_CASE("vector functions stay within their bounds of the exact values", "[vec
 }
 
 TEST_CASE("sine and cosine stay within their bounds of the exact values", "[vec]") {
-  check_trigonometry<float>(0.51);
+  check_trigonometry<float>(0.85);
   check_trigonometry<double>(3.0);
 }
 

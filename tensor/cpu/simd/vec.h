@@ -7,6 +7,7 @@
 //   int64_t i = 0;
 //   for (; i + Vec<T>::size <= n; i += Vec<T>::size) store(y + i, f(load(x + i)));
 //   if (i < n) store(y + i, f(load(x + i, n - i)), n - i);
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -282,7 +283,15 @@ inline T horizontal_max(Vec<T> x) {
 }
 template <class T>
 inline bool any(Mask<T> condition) {
+#if defined(__AVX512F__)
+  const auto bits = std::bit_cast<__m512i>(condition);
+  return _mm512_test_epi64_mask(bits, bits) != 0;
+#elif defined(__AVX2__)
+  const auto bits = std::bit_cast<__m256i>(condition);
+  return !_mm256_testz_si256(bits, bits);
+#else
   return horizontal_max(select(condition, T(1), T(0))) > 0;
+#endif
 }
 
 }  // namespace pg::simd

@@ -191,14 +191,31 @@ inline Vec<float> erf(Vec<float> x) {
 namespace detail {
 
 // 1/First! - t/(First + 2)! + t^2/(First + 4)! - …
-template <int First, int Terms>
-inline Vec<double> alternating_series(Vec<double> t) {
-  Vec<double> sum = 0.0;
+template <int First, int Terms, class T>
+inline Vec<T> alternating_series(Vec<T> t) {
+  Vec<T> sum = T(0);
   [&]<int... I>(std::integer_sequence<int, I...>) {
-    ((sum = fma(-sum, t, inverse_factorial<double>(First + 2 * (Terms - 1 - I)))), ...);
+    ((sum = fma(-sum, t, inverse_factorial<T>(First + 2 * (Terms - 1 - I)))), ...);
   }
   (std::make_integer_sequence<int, Terms>());
   return sum;
+}
+
+// The result of quadrant n from the sine and the cosine of the remainder: turns = n, or n + 1 for a cosine.
+template <class T>
+inline Vec<T> of_quadrant(typename Vec<T>::Bits turns, Vec<T> s, Vec<T> c) {
+  return Vec<T>(select(Mask<T>{-(turns & 1)}, c, s).bits() ^ ((turns >> 1) << (8 * sizeof(T) - 1)));
+}
+
+// Lanes with |x| >= limit are computed by libm, in double.
+template <int Quarters, class T>
+[[gnu::noinline, gnu::cold]] Vec<T> with_large(Vec<T> x, Mask<T> reducible, Vec<T> y) {
+  return select(reducible, y, map(x, [](double lane) { return T(Quarters ? std::cos(lane) : std::sin(lane)); }));
+}
+template <int Quarters, class T>
+inline Vec<T> replace_large(Vec<T> x, double limit, Vec<T> y) {
+  const Mask<T> reducible = abs(x) < static_cast<T>(limit);
+  return any(~reducible) ? with_large<Quarters>(x, reducible, y) : y;
 }
 
 // sin(x + Quarters·π/2) = ±sin(r) or ±cos(r) with r = x - n·π/2, |r| <= π/4. π/2 is split into three parts, the first
@@ -208,23 +225,38 @@ inline Vec<double> sine(Vec<double> x) {
   constexpr double magic = Format<double>::round_magic;
   const Vec<double> shifted = fma(x, 0.63661977236758134308, magic), n = shifted - magic;
   const Vec<double> r = x - n * 0x1.921fb544p+0 - n * 0x1.0b4611a6p-34 - n * 0x1.3198a2e037073p-69, r2 = r * r;
-  const auto turns = shifted.bits() + Quarters;
   const Vec<double> s = r * (1.0 - r2 * alternating_series<3, 8>(r2));
   const Vec<double> c = 1.0 - r2 * (0.5 - r2 * alternating_series<4, 7>(r2));
-  const Vec<double> y = select(Mask<double>{-(turns & 1)}, c, s);
-  const Vec<double> signed_y(y.bits() ^ ((turns >> 1) << 63));
-  const Mask<double> reducible = abs(x) < 1e6;
-  if (!any(~reducible)) return signed_y;
-  return select(reducible, signed_y, map(x, [](double lane) { return Quarters ? std::cos(lane) : std::sin(lane); }));
+  return replace_large<Quarters>(x, 1e6, of_quadrant(shifted.bits() + Quarters, s, c));
+}
+
+// The same in single precision, within 0.85 ulp: the remainder is r + low. n·(the first part of π/2) is exact within
+// fma, and so is x minus it; `low` collects what the other subtractions and products lose. Without fma the computation
+// is done in double. The sine of |x| gets the sign of x, so that -0 stays -0.
+template <int Quarters>
+inline Vec<float> sine(Vec<float> x) {
+  if constexpr (!kHasFma) return narrow(sine<Quarters>(widen<false>(x)), sine<Quarters>(widen<true>(x)));
+  constexpr float magic = Format<float>::round_magic, part2 = -0x1.777a5cp-25F, part3 = -0x1.ee59dap-50F;
+  const Vec<float> size = abs(x), shifted = fma(size, 0.63661977236758134308F, magic), n = shifted - magic;
+  const Vec<float> a = fma(n, -0x1.921fb6p+0F, size), b = n * part2, r = a - b, r2 = r * r;
+  const Vec<float> low = ((a - r) - b) - fma(n, part3, fma(n, part2, -b));
+  const Vec<float> s = r + fma(-r * r2, alternating_series<3, 4>(r2), low);
+  const Vec<float> half = r2 * 0.5F, w = 1.0F - half;
+  const Vec<float> c = w + (((1.0F - w) - half) + fma(r2 * r2, alternating_series<4, 4>(r2), -(r * low)));
+  const Vec<float> y = of_quadrant(shifted.bits() + Quarters, s, c);
+  return replace_large<Quarters>(x, 1e5, Quarters ? y : Vec<float>(y.bits() ^ (x.bits() ^ size.bits())));
 }
 
 }  // namespace detail
 
-// The f32 versions compute in double, so that their error is little more than that of the last rounding.
-inline Vec<double> sin(Vec<double> x) { return detail::sine<0>(x); }
-inline Vec<double> cos(Vec<double> x) { return detail::sine<1>(x); }
-inline Vec<float> sin(Vec<float> x) { return narrow(sin(widen<false>(x)), sin(widen<true>(x))); }
-inline Vec<float> cos(Vec<float> x) { return narrow(cos(widen<false>(x)), cos(widen<true>(x))); }
+template <class T>
+inline Vec<T> sin(Vec<T> x) {
+  return detail::sine<0>(x);
+}
+template <class T>
+inline Vec<T> cos(Vec<T> x) {
+  return detail::sine<1>(x);
+}
 
 namespace detail {
 
