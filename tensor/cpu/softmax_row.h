@@ -35,7 +35,7 @@ struct KeptStats {
 // `keep(i, m, e)` is called with each vector e^(x - max) of the sum.
 template <bool kEntropy, class T, class Keep>
 RowStats<T> row_stats(const T* x, int64_t n, Keep keep) {
-  const T top = max_row(x, n);
+  const T top = max_row_of_numbers(x, n);  // a NaN is in the sum
   const auto sums = sum_vectors < T,
              kEntropy ? 2 : 1 > (n, [=](int64_t i, int64_t m) {
                               const Vec<T> shifted = load_lanes(x + i, m) - top, e = exp_flushed(shifted);
