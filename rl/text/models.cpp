@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rl/kl.h"
+#include "rl/read_back.h"
 #include "rl/text/references.h"
 #include "tensor/base/error.h"
 
@@ -34,6 +35,19 @@ LogitsAt logits_at(const Transformer& model, const TokenRows& rows, double tempe
     NoGrad inner;
     return at_temperature(model.head(hidden.view_slice(0, begin, end)), temperature);
   };
+}
+
+double probability_sum_error(const LogitsAt& logits, int64_t count, int64_t most_rows) {
+  NoGrad no_grad;
+  std::vector<Tensor> errors;  // of each chunk, the largest
+  in_chunks(count, most_rows, [&](int64_t begin, int64_t end) {
+    const Tensor rows = logits(begin, end);
+    const Tensor total = sum(exp(log_softmax(rows.to(sum_type(rows.dtype())))), {-1});
+    errors.push_back(amax(abs(total - 1)));
+  });
+  double worst = 0;
+  for (const Tensor& error : read_back(errors)) worst = std::max(worst, error.item());
+  return worst;
 }
 
 TokenScores score_tokens(const Transformer& policy, const TokenRows& rows, double temperature,

@@ -30,6 +30,10 @@ void in_chunks(int64_t count, int64_t size, F f) {
   for (int64_t begin = 0; begin < count; begin += size) f(begin, std::min(count, begin + size));
 }
 
+// The largest |sum of the probabilities - 1| over rows 0 … count - 1 of the logits, of which at most `most_rows` are in
+// memory at a time. The host waits for the device once.
+double probability_sum_error(const LogitsAt& logits, int64_t count, int64_t most_rows);
+
 struct TokenScores {
   Tensor log_prob, entropy;  // [B, T], 0 where the mask is 0; at the temperature; f32 for a bf16 policy
   Tensor full_kl;            // [B, T] likewise, if there is a reference: KL(π ‖ reference) over the vocabulary

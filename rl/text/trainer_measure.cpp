@@ -17,15 +17,9 @@ void RlTrainer::check_probabilities(const Batch& batch, double temperature, Metr
   metrics.add("check/max_log_prob", highest);
   const size_t first = 0;
   const Batch rows = rows_of(batch, {&first, 1});
-  const LogitsAt logits = logits_at(policy_, rows, temperature);
-  const int64_t count = rows.indices.size(0), size = logit_rows(policy_.config.vocab_size);
-  double worst = 0;
-  for (int64_t begin = 0; begin < count; begin += size) {
-    const Tensor of_rows = logits(begin, std::min(count, begin + size));
-    const Tensor total = sum(exp(log_softmax(of_rows.to(sum_type(of_rows.dtype())))), {-1});
-    worst = std::max(worst, amax(abs(total - 1)).item());
-  }
-  metrics.add("check/probability_sum_error", worst);
+  metrics.add("check/probability_sum_error",
+              probability_sum_error(logits_at(policy_, rows, temperature), rows.indices.size(0),
+                                    logit_rows(policy_.config.vocab_size)));
 }
 
 Metrics RlTrainer::evaluate(Experience* responses) {

@@ -12,10 +12,6 @@ namespace {
 
 using Kind = Node::Kind;
 
-Verdict yes(std::string reason) { return {Verdict::Kind::yes, std::move(reason), "structure"}; }
-Verdict no(std::string reason) { return {Verdict::Kind::no, std::move(reason), "structure"}; }
-Verdict unknown(std::string reason) { return {Verdict::Kind::unknown, std::move(reason), "structure"}; }
-
 bool has_kind(const Node& node, Kind kind) {
   if (node.kind == kind) return true;
   return std::any_of(node.children.begin(), node.children.end(), [&](const Node& c) { return has_kind(c, kind); });

@@ -10,10 +10,6 @@ namespace {
 
 using Kind = Node::Kind;
 
-Verdict yes(std::string reason) { return {Verdict::Kind::yes, std::move(reason), "structure"}; }
-Verdict no(std::string reason) { return {Verdict::Kind::no, std::move(reason), "structure"}; }
-Verdict unknown(std::string reason) { return {Verdict::Kind::unknown, std::move(reason), "structure"}; }
-
 Node scaled(const Node& node, const mpq_class& factor) {
   std::vector<Node> factors;
   factors.push_back(make_number(factor));

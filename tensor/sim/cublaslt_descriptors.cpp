@@ -1,5 +1,7 @@
 // The descriptors of the simulated cuBLASLt, and the names of its statuses.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "tensor/sim/cublaslt.h"
 
@@ -14,37 +16,32 @@ cublasStatus_t take(T* to, const void* value, size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+struct Status {
+  cublasStatus_t status;
+  const char *name, *text;
+};
+constexpr Status kStatuses[] = {
+    {CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"},
+    {CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED", "the library was not initialized"},
+    {CUBLAS_STATUS_INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE",
+     "an unsupported value or parameter was passed to the function"},
+    {CUBLAS_STATUS_EXECUTION_FAILED, "CUBLAS_STATUS_EXECUTION_FAILED", "the function failed to launch on the GPU"},
+    {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED", "the functionality requested is not supported"}};
+// nullptr for a number that is no status.
+const Status* find(cublasStatus_t status) {
+  const auto* found = std::ranges::find(kStatuses, status, &Status::status);
+  return found == std::end(kStatuses) ? nullptr : found;
+}
+
 }  // namespace
 
 const char* cublasLtGetStatusName(cublasStatus_t status) {
-  switch (status) {
-    case CUBLAS_STATUS_SUCCESS:
-      return "CUBLAS_STATUS_SUCCESS";
-    case CUBLAS_STATUS_NOT_INITIALIZED:
-      return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case CUBLAS_STATUS_INVALID_VALUE:
-      return "CUBLAS_STATUS_INVALID_VALUE";
-    case CUBLAS_STATUS_EXECUTION_FAILED:
-      return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case CUBLAS_STATUS_NOT_SUPPORTED:
-      return "CUBLAS_STATUS_NOT_SUPPORTED";
-  }
-  return "unknown status";
+  const Status* found = find(status);
+  return found ? found->name : "unknown status";
 }
 const char* cublasLtGetStatusString(cublasStatus_t status) {
-  switch (status) {
-    case CUBLAS_STATUS_SUCCESS:
-      return "success";
-    case CUBLAS_STATUS_NOT_INITIALIZED:
-      return "the library was not initialized";
-    case CUBLAS_STATUS_INVALID_VALUE:
-      return "an unsupported value or parameter was passed to the function";
-    case CUBLAS_STATUS_EXECUTION_FAILED:
-      return "the function failed to launch on the GPU";
-    case CUBLAS_STATUS_NOT_SUPPORTED:
-      return "the functionality requested is not supported";
-  }
-  return "unknown status";
+  const Status* found = find(status);
+  return found ? found->text : "unknown status";
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows,

@@ -221,17 +221,7 @@ class Generate:
         return run
 
     def transformers(self, model, ids, mode):
-        from transformers import GPT2Config, GPT2LMHeadModel
-
-        c = self.config
-        theirs = GPT2LMHeadModel(GPT2Config(
-            vocab_size=c.vocab, n_positions=c.context, n_embd=c.width, n_layer=c.layers, n_head=c.heads,
-            bos_token_id=None, eos_token_id=None, pad_token_id=0, attn_implementation="sdpa")).eval()
-        # They hold the weights of linear layers as [in, out], as GPT-2's files do.
-        weights = {f"transformer.{name}": w.t() if w.dim() == 2 and name.startswith("h.") else w
-                   for name, w in model.pg_weights().items()}
-        theirs.load_state_dict(weights | {"lm_head.weight": model.wte.weight})
-        theirs = theirs.to(model.wte.weight.dtype)
+        theirs = model.to_transformers().to(model.wte.weight.dtype)
         return transformers_generate(theirs, ids, mode, self.tokens)
 
 

@@ -191,17 +191,9 @@ class CudaGenerate(Generate):
 
     def generate(self, model, ids):
         """transformers' generate() with the cache it takes by itself."""
-        from transformers import GPT2Config, GPT2LMHeadModel, StoppingCriteria
+        from transformers import StoppingCriteria
 
-        c = self.config
-        theirs = GPT2LMHeadModel(GPT2Config(
-            vocab_size=c.vocab, n_positions=c.context, n_embd=c.width, n_layer=c.layers, n_head=c.heads,
-            bos_token_id=None, eos_token_id=None, pad_token_id=0, attn_implementation="sdpa")).eval()
-        # They hold the weights of linear layers as [in, out], as GPT-2's files do.
-        weights = {f"transformer.{name}": w.t() if w.dim() == 2 and name.startswith("h.") else w
-                   for name, w in model.pg_weights().items()}
-        theirs.load_state_dict(weights | {"lm_head.weight": model.wte.weight})
-        theirs = theirs.to(DEVICE, BF16)
+        theirs = model.to_transformers().to(DEVICE, BF16)
 
         class Stamp(StoppingCriteria):
             def __init__(self, stamps):

@@ -69,6 +69,20 @@ class Gpt(nn.Module):
         return {".".join(names.get(part, part) for part in name.split(".")): w.detach()
                 for name, w in self.named_parameters()}
 
+    def to_transformers(self):
+        """transformers' GPT-2 with these weights, in f32."""
+        from transformers import GPT2Config, GPT2LMHeadModel
+
+        c = self.config
+        theirs = GPT2LMHeadModel(GPT2Config(
+            vocab_size=c.vocab, n_positions=c.context, n_embd=c.width, n_layer=c.layers, n_head=c.heads,
+            bos_token_id=None, eos_token_id=None, pad_token_id=0, attn_implementation="sdpa")).eval()
+        # They hold the weights of linear layers as [in, out], as GPT-2's files do.
+        weights = {f"transformer.{name}": w.t() if w.dim() == 2 and name.startswith("h.") else w
+                   for name, w in self.pg_weights().items()}
+        theirs.load_state_dict(weights | {"lm_head.weight": self.wte.weight})
+        return theirs
+
     def adamw(self, lr, betas=(0.9, 0.999), weight_decay=0.1):
         return adamw_of(self, lr, betas, weight_decay)
 

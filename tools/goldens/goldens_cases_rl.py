@@ -1,6 +1,8 @@
-"""Golden cases of rl/: policy gradients as verl, TRL, TorchRL and PyTorch compute them (goldens_rl.py)."""
+"""Golden cases of rl/: policy gradients as verl (goldens_verl.py), TRL, TorchRL and PyTorch (goldens_rl.py) compute
+them."""
 
 import goldens_rl as rl
+import goldens_verl as verl
 import torch
 from goldens_registry import BOTH, case, mask
 
@@ -39,16 +41,16 @@ policy("gspo_ratio", tokens, rl.trl_policy_loss, "TRL", ratio="sequence", surrog
        aggregation="sequence_mean")
 for how in ("token_mean", "sequence_sum"):
     policy(f"dual_clip_{how}", lambda r: tokens(r, EMPTY, per_token=True, spread=1.5),
-           rl.verl_policy_loss("compute_policy_loss_vanilla"), "verl", BOTH, ratio="token", surrogate="dual_clip",
+           verl.policy_loss("compute_policy_loss_vanilla"), "verl", BOTH, ratio="token", surrogate="dual_clip",
            low=0.2, high=0.2, c=3, aggregation=how)
-    policy(f"gspo_token_{how}", lambda r: tokens(r, per_token=True), rl.verl_policy_loss("compute_policy_loss_gspo"),
+    policy(f"gspo_token_{how}", lambda r: tokens(r, per_token=True), verl.policy_loss("compute_policy_loss_gspo"),
            "verl", BOTH, ratio="sequence_token", surrogate="clip", low=0.1, high=0.15, aggregation=how)
-    policy(f"cispo_{how}", lambda r: tokens(r, EMPTY), rl.verl_policy_loss("compute_policy_loss_cispo"), "verl", BOTH,
+    policy(f"cispo_{how}", lambda r: tokens(r, EMPTY), verl.policy_loss("compute_policy_loss_cispo"), "verl", BOTH,
            ratio="token", surrogate="cispo", low=0.2, high=0.3, aggregation=how)
     policy(f"log_prob_{how}", lambda r: tokens(r, EMPTY, per_token=True),
-           rl.verl_policy_loss("compute_policy_loss_gpg"), "verl", ratio="token", surrogate="log_prob", aggregation=how)
+           verl.policy_loss("compute_policy_loss_gpg"), "verl", ratio="token", surrogate="log_prob", aggregation=how)
 for how in ("token_mean", "sequence_sum", "constant"):
-    case("rl.aggregate", how, lambda r: [r.normal(4, 5), padded(r, (5, 0, 2, 3), 5)], BOTH, compute=rl.verl_aggregate,
+    case("rl.aggregate", how, lambda r: [r.normal(4, 5), padded(r, (5, 0, 2, 3), 5)], BOTH, compute=verl.aggregate,
          source="verl", aggregation=how, **({"max_length": 7} if how == "constant" else {}))
 
 # --- single methods ------------------------------------------------------------------------------------------------
@@ -85,12 +87,12 @@ for share in (0.2, 0.5):
            clip_low=0.2, clip_high=0.28, tokens="high_entropy", token_share=share)
 for how in ("token_mean", "sequence_sum"):
     method("clip_cov", f"clip_cov_{how}", near,
-           rl.verl_covariance("compute_policy_loss_clip_cov", token_share="clip_cov_ratio",
+           verl.covariance("compute_policy_loss_clip_cov", token_share="clip_cov_ratio",
                               covariance_low="clip_cov_lb", covariance_high="clip_cov_ub"),
            "verl", surrogate="clip", aggregation=how, clip_low=0.2, clip_high=0.28, tokens="clip_cov", token_share=1,
            covariance_low=0.1, covariance_high=1)
     method("kl_cov", f"kl_cov_{how}", lambda r: tokens(r, EMPTY, per_token=True, spread=0.8),
-           rl.verl_covariance("compute_policy_loss_kl_cov", token_share="kl_cov_ratio", covariance_coef="ppo_kl_coef"),
+           verl.covariance("compute_policy_loss_kl_cov", token_share="kl_cov_ratio", covariance_coef="ppo_kl_coef"),
            "verl", surrogate="ratio", aggregation=how, tokens="kl_cov", token_share=0.35, covariance_coef=0.7)
 
 
@@ -114,12 +116,12 @@ WEIGHTS = {"truncate": {"weight_cap": 2}, "full": {}, "mask": {"weight_floor": 0
            "sequence_truncate": {"weight_cap": 2}, "sequence_mask": {"weight_cap": 2}}
 for weight, bounds in WEIGHTS.items():
     case("rl.weight", weight, lambda r: [r.normal(5, 5), r.normal(5, 5), padded(r, (5, 0, 2, 3, 1), 5)], BOTH,
-         compute=rl.verl_weight, source="verl", constant=(0, 1), weight=weight, **bounds)
+         compute=verl.rollout_weight, source="verl", constant=(0, 1), weight=weight, **bounds)
 
 # --- the KL to a reference ----------------------------------------------------------------------------------------
 for kind in ("k1", "k2", "k3"):
     case(f"rl.{kind}", "odd", lambda r: [r.normal(3, 5, mean=-2), r.normal(3, 5, mean=-2)], BOTH,
-         compute=rl.verl_kl(kind), source="verl")
+         compute=verl.kl(kind), source="verl")
 case("rl.weighted_k3", "off_policy", lambda r: [r.normal(3, 5, mean=-2) for _ in range(3)], BOTH,
      compute=rl.trl_weighted_k3, source="TRL", constant=(1, 2))
 case("rl.full_kl", "odd", lambda r: [r.normal(3, 7, std=2), r.normal(3, 7, std=2)], BOTH, compute=rl.torch_full_kl,
@@ -142,17 +144,17 @@ with_kl("grpo_weighted_k3", rl.trl_loss_with_kl, "TRL", ratio="token", low=0.2, 
 with_kl("gspo_k3", rl.trl_loss_with_kl, "TRL", ratio="sequence", low=0.1, high=0.15, aggregation="constant",
         estimator="k3", beta=0.05, max_length=9)
 for kind in ("k1", "k2"):
-    with_kl(f"dual_clip_{kind}", rl.verl_loss_with_kl, "verl", lambda r: tokens(r, EMPTY, per_token=True),
+    with_kl(f"dual_clip_{kind}", verl.loss_with_kl, "verl", lambda r: tokens(r, EMPTY, per_token=True),
             ratio="token", surrogate="dual_clip", low=0.2, high=0.2, c=3, aggregation="token_mean", estimator=kind,
             beta=0.3)
-with_kl("truncated_k3", rl.verl_loss_with_kl, "verl", lambda r: tokens(r, per_token=True), sampler=True, ratio="token",
+with_kl("truncated_k3", verl.loss_with_kl, "verl", lambda r: tokens(r, per_token=True), sampler=True, ratio="token",
         surrogate="dual_clip", low=0.2, high=0.2, c=3, aggregation="sequence_sum", estimator="k3", beta=0.1, cap=2)
 
 for weight, bounds in WEIGHTS.items():
     def weighted(r):
         inputs = tokens(r, EMPTY, per_token=True)
         return inputs + [r.values(x + r.normal(*x.shape, std=0.7)) for x in inputs[:2]]
-    case("rl.loss", f"weight_{weight}", weighted, BOTH, compute=rl.verl_weighted_loss, source="verl",
+    case("rl.loss", f"weight_{weight}", weighted, BOTH, compute=verl.weighted_loss, source="verl",
          constant=(1, 2, 4, 5), ratio="token", surrogate="dual_clip", clip_low=0.2,
          clip_high=0.28, dual_clip=3, aggregation="token_mean", kl_estimator="k3", beta=0.1, weight=weight, **bounds)
 
@@ -163,7 +165,7 @@ case("rl.truncated_weight", "cap3", lambda r: [r.normal(3, 4, std=2), r.normal(3
      compute=rl.formula_truncated_weight, source="formula", cap=3, **constants)
 case("rl.overlong_penalty", "around", lambda r: [torch.arange(1, 24, dtype=torch.int32)], compute=rl.trl_overlong,
      source="TRL", max_length=20, cache=8)
-case("rl.kl_control", "adaptive", lambda r: [r.uniform(0, 15, 12)], compute=rl.verl_adaptive_kl, source="verl",
+case("rl.kl_control", "adaptive", lambda r: [r.uniform(0, 15, 12)], compute=verl.adaptive_kl, source="verl",
      schedule="adaptive", beta=0.15, target=6, horizon=1000, responses=64, **constants)
 case("rl.kl_control", "warmup", lambda r: [r.uniform(0, 15, 7)], compute=rl.formula_warmup, source="formula",
      schedule="warmup", beta=0.2, warmup_tokens=1000, tokens=230, **constants)
@@ -184,36 +186,36 @@ def observed(r):
     return mask([[1, 1, 0, 0, 1, 1, 0], [1, 0, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1]])
 
 
-advantages("group_mean", "odd", rewards, rl.verl_group("compute_grpo_outcome_advantage", norm_adv_by_std_in_grpo=False),
+advantages("group_mean", "odd", rewards, verl.group("compute_grpo_outcome_advantage", norm_adv_by_std_in_grpo=False),
            "verl", BOTH)
 advantages("group_std", "ddof1", rewards, rl.formula_group_std, "formula", BOTH, eps=1e-6, ddof=1)
 advantages("group_std", "ddof0", rewards, rl.formula_group_std, "formula", eps=1e-4, ddof=0)
 advantages("group_std", "verl", rewards,
-           lambda x, eps, ddof: rl.verl_group("compute_grpo_outcome_advantage")(x, eps=eps), "verl", BOTH, eps=1e-6,
+           lambda x, eps, ddof: verl.group("compute_grpo_outcome_advantage")(x, eps=eps), "verl", BOTH, eps=1e-6,
            ddof=1)
-advantages("rloo", "odd", rewards, rl.verl_group("compute_rloo_outcome_advantage"), "verl", BOTH)
-advantages("rloo", "vectorised", rewards, rl.verl_group("compute_rloo_vectorized_outcome_advantage"), "verl")
+advantages("rloo", "odd", rewards, verl.group("compute_rloo_outcome_advantage"), "verl", BOTH)
+advantages("rloo", "vectorised", rewards, verl.group("compute_rloo_vectorized_outcome_advantage"), "verl")
 advantages("batch_std", "odd", rewards, rl.formula_batch_std, "formula", eps=1e-6, ddof=1)
 advantages("maxrl", "odd", rewards, rl.formula_maxrl, "formula", BOTH)
-advantages("opo", "odd", lambda r: [*rewards(r), r.values(r.ids(9, 3, 5) + 1)], rl.verl_opo, "verl", BOTH)
-advantages("remax", "odd", lambda r: [*rewards(r), r.uniform(0, 1, 3, 1)], rl.verl_remax, "verl")
+advantages("opo", "odd", lambda r: [*rewards(r), r.values(r.ids(9, 3, 5) + 1)], verl.opo, "verl", BOTH)
+advantages("remax", "odd", lambda r: [*rewards(r), r.uniform(0, 1, 3, 1)], verl.remax, "verl")
 # verl counts responses with a reward other than 0 as valid: the same as ours when only the equal group is all zeros.
 advantages("gpg", "one_group_failed",
            lambda r: [r.values(r.uniform(0.1, 1, 3, 5) * torch.tensor([[1.0], [0.0], [1.0]]))],
-           rl.verl_group("compute_gpg_outcome_advantage"), "verl", BOTH)
+           verl.group("compute_gpg_outcome_advantage"), "verl", BOTH)
 advantages("advantage", "group_std", rewards,
-           lambda x, baseline, eps: rl.verl_group("compute_grpo_outcome_advantage")(x, eps=eps), "verl", BOTH,
+           lambda x, baseline, eps: verl.group("compute_grpo_outcome_advantage")(x, eps=eps), "verl", BOTH,
            baseline="group_std", eps=1e-6)
-advantages("advantage", "pass_at_k", rewards, rl.verl_pass_at_k, "verl", BOTH, baseline="pass_at_k", eps=1e-6, ddof=1)
+advantages("advantage", "pass_at_k", rewards, verl.pass_at_k, "verl", BOTH, baseline="pass_at_k", eps=1e-6, ddof=1)
 advantages("advantage", "pass_at_k_solved",  # none, one, some and all of the responses are right
-           lambda r: [r.values([[0, 0, 0, 0], [0, 0, 1, 0], [1, 0, 1, 0], [1, 1, 1, 1]])], rl.verl_pass_at_k, "verl",
+           lambda r: [r.values([[0, 0, 0, 0], [0, 0, 1, 0], [1, 0, 1, 0], [1, 1, 1, 1]])], verl.pass_at_k, "verl",
            BOTH, baseline="pass_at_k", eps=1e-6, ddof=1)
 # TRL computes n / (n - 1) in float32: it is exact for groups of 3 and 5, and for batches of 9 and 65.
 advantages("advantage", "gdpo", lambda r: [r.uniform(0, 1, 13, 5), r.normal(13, 5, std=20), r.values(r.bits(13, 5))],
            rl.trl_gdpo, "TRL", BOTH, baseline="gdpo", eps=1e-4, ddof=1)
 advantages("advantage", "gdpo_weights", lambda r: [r.uniform(0, 1, 3, 3), r.normal(3, 3), r.normal(3, 3)], rl.trl_gdpo,
            "TRL", BOTH, baseline="gdpo", eps=1e-4, ddof=1, reward_weights="0=1,2=-0.5")
-advantages("return_to_go", "observed", lambda r: [r.normal(3, 7), observed(r)], rl.verl_return_to_go, "verl", BOTH,
+advantages("return_to_go", "observed", lambda r: [r.normal(3, 7), observed(r)], verl.return_to_go, "verl", BOTH,
            gamma=0.9)
 advantages("whiten", "ddof0", lambda r: [r.normal(3, 7, mean=2), observed(r)], rl.formula_whiten, "formula", BOTH,
            ddof=0, shift_mean=True, eps=1e-8)
@@ -221,7 +223,7 @@ advantages("whiten", "keeps_mean", lambda r: [r.normal(3, 7, mean=2), observed(r
            ddof=1, shift_mean=False, eps=1e-8)
 advantages("gae", "observed",
            lambda r: [r.normal(3, 7), r.normal(3, 7), torch.zeros(3, dtype=torch.float64), observed(r)],
-           rl.verl_gae, "verl", BOTH, gamma=0.97, **{"lambda": 0.9})
+           verl.gae, "verl", BOTH, gamma=0.97, **{"lambda": 0.9})
 advantages("gae", "ends", lambda r: [r.normal(3, 7), r.normal(3, 7), r.normal(3), torch.ones(3, 7, dtype=torch.uint8),
                                      r.bits(3, 7) & r.bits(3, 7), r.bits(3, 7) & r.bits(3, 7), r.normal(3, 7)],
            rl.torchrl_gae, "TorchRL", BOTH, gamma=0.96875, **{"lambda": 0.9375})  # TorchRL rounds both to f32
@@ -229,7 +231,7 @@ advantages("gae", "ends", lambda r: [r.normal(3, 7), r.normal(3, 7), r.normal(3)
 # --- critics and preferences --------------------------------------------------------------------------------------
 case("rl.value_loss", "clip",
      lambda r: [r.normal(4, 5), r.normal(4, 5), r.normal(4, 5), padded(r, (5, 0, 2, 3), 5)], BOTH,
-     compute=rl.verl_value_loss, source="verl", constant=(1, 2), clip=0.5)
+     compute=verl.value_loss, source="verl", constant=(1, 2), clip=0.5)
 case("rl.bradley_terry", "plain", lambda r: [r.normal(7, std=3), r.normal(7, std=3)], BOTH,
      compute=rl.trl_bradley_terry, source="TRL")
 case("rl.bradley_terry", "margin", lambda r: [r.normal(7), r.normal(7), r.uniform(0, 3, 7)],

@@ -97,3 +97,16 @@ TEST_CASE("the host's reads of the device in an RL step do not grow with the mic
     CHECK(reads_of_step(algorithm, {.prompts = 2, .samples = 4, .mini_batches = 4}) == whole + updates * of_update);
   }
 }
+
+TEST_CASE("the host reads the device once to check that probabilities add up to 1", "[cuda][rl]") {
+  const Tensor logits = random({7, 11}, f32, 5).to(device());
+  const rl::LogitsAt rows = [&](int64_t begin, int64_t end) { return logits.view_slice(0, begin, end); };
+  const double error = amax(abs(sum(exp(log_softmax(logits)), {-1}) - 1)).item();
+  CHECK(error > 0);
+  CHECK(error < 1e-6);
+  for (const int64_t most_rows : {1, 3, 7}) {
+    const uint64_t before = sim::copies_to_host();
+    CHECK(rl::probability_sum_error(rows, 7, most_rows) == error);
+    CHECK(sim::copies_to_host() - before == 1);
+  }
+}
