@@ -27,7 +27,7 @@ Tensor integers(const Int8Weight& w, DType dtype) {
 }  // namespace
 
 Int8Weight quantize_int8(const Tensor& weight, std::string_view name) {
-  check(weight.rank() == 2 && (weight.dtype() == f32 || weight.dtype() == bf16),
+  check(weight.rank() == 2 && weight.size(1) >= 1 && (weight.dtype() == f32 || weight.dtype() == bf16),
         "quantize_int8: expected a weight [N, K] of f32 or bf16, '{}' is {} {}", name, weight.dtype(), weight.shape());
   const int64_t n = weight.size(0), k = weight.size(1), panels = (n + kPanel - 1) / kPanel;
   const Tensor host = packed(weight.detach().to(Device{}).to(f32));

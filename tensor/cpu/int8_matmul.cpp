@@ -1,7 +1,7 @@
 // The product with a matrix of int8 and a scale for each of its rows. The sums over k are those of gemm.cpp for a
 // matrix that holds the integers as f32 or bf16, which are exact: one chain for each element, whatever the number of
 // rows. Few rows widen the integers in registers, which reads a quarter of the bytes of f32. Many rows widen a block of
-// them at a time into memory that stays in L2, and multiply it as any other matrix.
+// them at a time into memory that stays in L1, and multiply it as any other matrix.
 #include <algorithm>
 
 #include "tensor/base/parallel.h"
