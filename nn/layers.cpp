@@ -39,7 +39,7 @@ void Linear::visit(Visitor& visitor) {
 // The terms of all adapters are one tensor [..., out], with zeros for the rows that have none, which is added once. All
 // of it is computed in the dtype of the adapters.
 Tensor Linear::adapted(const Tensor& x) const {
-  const Tensor y = linear(x, weight, bias);
+  const Tensor y = product(x);
   const DType dtype = lora[0].a.dtype();
   const Tensor in = cast(x, dtype);
   std::vector<Tensor> terms;
@@ -56,7 +56,7 @@ Tensor Linear::adapted(const Tensor& x) const {
     terms.push_back(linear(low * adapter.scale, adapter.b));
     row = adapter.end;
   }
-  fill_to(weight.size(0));
+  fill_to(y.size(-1));
   return cast(cast(y, dtype) + (terms.size() == 1 ? terms[0] : cat(terms, -1)), y.dtype());
 }
 

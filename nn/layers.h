@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/int8_linear.h"
 #include "autograd/ops.h"
 #include "nn/kv_cache.h"
 #include "nn/module.h"
@@ -37,18 +38,21 @@ struct LoraAdapter {
 
 // x [..., in] → x weightᵀ + bias [..., out]. Weight and bias uniform in ±1/sqrt(in).
 struct Linear : Module {
-  Tensor weight;                  // [out, in]
-  Tensor bias;                    // [out], or undefined
-  std::vector<LoraAdapter> lora;  // of rows that do not overlap, in their order
-  bool lora_merged = false;       // the weight contains the adapters' terms
+  Tensor weight;                   // [out, in]; undefined if `int8` holds the weight
+  Tensor bias;                     // [out], or undefined
+  std::optional<Int8Weight> int8;  // in place of the weight (nn/int8.h): for decoding, without gradients
+  std::vector<LoraAdapter> lora;   // of rows that do not overlap, in their order
+  bool lora_merged = false;        // the weight contains the adapters' terms
 
   Linear(int64_t in, int64_t out, bool with_bias = true, const Init& init = {});
-  Tensor operator()(const Tensor& x) const { return plain() ? linear(x, weight, bias) : adapted(x); }
-  // Whether weight and bias are all of it: no adapter adds a term.
-  bool plain() const { return lora.empty() || lora_merged; }
+  Tensor operator()(const Tensor& x) const { return adds_terms() ? adapted(x) : product(x); }
+  // Whether weight and bias are all of it: no int8 weight is in their place, and no adapter adds a term.
+  bool plain() const { return !int8 && !adds_terms(); }
   void visit(Visitor& visitor) override;
 
  private:
+  bool adds_terms() const { return !lora.empty() && !lora_merged; }  // of adapters
+  Tensor product(const Tensor& x) const { return int8 ? int8_linear(x, *int8, bias) : linear(x, weight, bias); }
   Tensor adapted(const Tensor& x) const;
 };
 

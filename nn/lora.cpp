@@ -77,6 +77,8 @@ void add_to_weights(Transformer& model, double sign) {
   for (const LoraSite& site : lora_sites(model.config)) {
     for (TransformerBlock& block : model.h) {
       Linear& layer = layer_of(block, site.target.module);
+      check(!layer.int8,
+            "LoRA: the model has 8-bit weights (nn/int8.h); merge the adapters before the weights are 8-bit");
       for (const LoraAdapter& adapter : layer.lora) {
         if (adapter.begin != site.begin || adapter.end != site.end) continue;
         const Tensor rows = layer.weight.detach().view_slice(0, adapter.begin, adapter.end);

@@ -214,6 +214,7 @@ Tensor Transformer::logits_next(const Tensor& ids, const std::vector<KvSlot>& sl
   const int64_t rows = ids.size(0);
   const auto [x, residual] =
       forward_cached(ids.view_reshape({rows, 1}), slots[0].before.view_reshape({rows, 1}), slots);
+  if (int8_head()) return int8_linear(ln_f.add(x, residual).second, *int8_head()).view_select(1, 0);
   return ln_f.add_linear(x, residual, head_weight()).second.view_select(1, 0);
 }
 

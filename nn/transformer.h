@@ -64,8 +64,9 @@ struct Transformer : Module {
   Dropout drop;
   std::vector<TransformerBlock> h;
   Norm ln_f;
-  std::optional<Linear> lm_head;  // the output head, if it is not tied
-  ModelIdentity identity;         // of the decoders that generate() keeps for this model
+  std::optional<Linear> lm_head;        // the output head, if it is not tied
+  std::optional<Int8Weight> tied_int8;  // of a tied head: a copy of wte.weight that the head uses instead (nn/int8.h)
+  ModelIdentity identity;               // of the decoders that generate() keeps for this model
   // Activation checkpointing: for the backward pass only the input of each block is kept, and the block is computed
   // again. This costs a third more arithmetic; memory for activations is that of one block instead of n_layer.
   bool checkpoint_blocks = false;
@@ -100,7 +101,7 @@ struct Transformer : Module {
   // hidden [..., C] → logits [..., V]
   Tensor head(const Tensor& hidden) const {
     begin_part(parts() - 1);
-    return end_part(parts() - 1, linear(hidden, head_weight()));
+    return end_part(parts() - 1, int8_head() ? int8_linear(hidden, *int8_head()) : linear(hidden, head_weight()));
   }
   // ids i32 [B, T] → logits [B, T, V]; row (b, t) predicts the token after ids[b, t], or
   // without `causal` that at (b, t).
@@ -127,6 +128,7 @@ struct Transformer : Module {
   // The input of ln_f, as x and residual (maybe undefined), whose sum it is.
   std::pair<Tensor, Tensor> forward_cached(const Tensor& ids, const Tensor& positions,
                                            const std::vector<KvSlot>& slots) const;
+  const std::optional<Int8Weight>& int8_head() const { return lm_head ? lm_head->int8 : tied_int8; }
   const Tensor& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 
   mutable Tensor positions_;  // [block_size]

@@ -75,6 +75,11 @@ done
 says 0 out 'model          llama, 2 layers' "$pg" info "$(run tuned_base)"
 grep -q '"base_model_name_or_path": "base"' adapter_base/adapter_config.json || bad 'the folder does not name its base model'
 # In bf16 too, and from a folder merged into another one.
+for dtype in f32 bf16; do
+  echo 'the cat' | "$pg" chat base --adapter adapter_base --dtype $dtype --int8 --tokens 4 >out 2>err ||
+    bad "pg chat --int8 with adapters fails in $dtype"
+  grep -q '8-bit weights: .* nats' err || bad "pg chat --int8 in $dtype does not say what changes"
+done
 if ! echo 'the cat' | "$pg" chat base --adapter adapter_base --dtype bf16 --tokens 4 >out 2>err || ! grep -q . out; then
   bad 'pg chat says nothing in bf16'
 fi

@@ -89,6 +89,22 @@ says 1 'name one model' "$pg" sample "$first" --model "$first"
 says 1 'name one model' "$pg" sample
 says 1 "'§'" "$pg" sample "$first" --prompt 'a§'
 says 1 'some.yaml' "$pg" sample some.yaml
+
+# 8-bit weights: one line on standard error says what they change; the text does not depend on the threads.
+says 0 '8-bit weights: ' "$pg" sample "$first" --int8 --tokens 5
+grep -qE '8-bit weights: [0-9.]+ MB become [0-9.]+ MB; on 16 tokens a log-probability changes by [0-9.e-]+ on average and [0-9.e-]+ at most, KL -?[0-9.e-]+ nats, [0-9.]+ % of the likeliest tokens stay$' out ||
+  bad 'pg sample --int8 does not say what changes'
+"$pg" sample "$first" --int8 --tokens 30 --threads 1 >one 2>/dev/null
+"$pg" sample "$first" --int8 --tokens 30 --threads 2 >two 2>/dev/null
+cmp -s one two || bad 'two threads give another sample with --int8'
+[ "$(wc -c <one)" -gt 20 ] || bad 'pg sample --int8 writes nothing'
+"$pg" sample "$first" --int8 --json --tokens 3 >out 2>err || bad 'pg sample --int8 --json fails'
+[ "$(wc -l <out)" = 1 ] && [ "$(wc -l <err)" = 1 ] || bad 'pg sample --int8 --json writes more than one line to each stream'
+says 0 '8-bit weights: ' "$pg" sample "$latent" --int8 --tokens 5
+says 0 '8-bit weights: ' "$pg" sample runs/*_bf16 --int8 --tokens 5
+"$pg" sample "$first" --prompt "$(printf 'Once upon a time, %.0s' 1 2 3 4 5 6 7 8 9)" --int8 --tokens 3 >out 2>&1 ||
+  bad 'pg sample --int8 fails on a prompt longer than the context'
+says 1 "'§'" "$pg" sample "$first" --int8 --prompt 'a§'
 head -c 1000 "$first/checkpoint.safetensors" >cut.safetensors
 says 1 'cut.safetensors' "$pg" sample cut.safetensors
 

@@ -48,6 +48,7 @@ train 0 out 'at most' --data stories --objective denoise --steps 2 --dtype bf16 
 printf 'low low lower newest newest\n' >words.txt
 says 0 out 'tokens' "$pg" tokenize train words.txt --vocab-size 260 --out words.json
 train 0 out 'nats per token' --data stories --tokenizer words.json --objective denoise --steps 2 --name tokens
+says 1 err 'is a masked denoiser' "$pg" sample "$(run tokens)" --int8
 says 0 err '16 tokens' "$pg" sample "$(run tokens)"
 # Token files go together with it, also when a run is resumed.
 yes 'low lower newest' | head -n 200 >corpus.txt

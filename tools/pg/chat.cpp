@@ -24,6 +24,7 @@ struct ChatOptions {
   std::string model = "smollm2";
   std::string device = "cpu", chat_template, system, adapter;
   DType dtype = f32;
+  bool int8 = false;
   int threads = 0;
   uint64_t seed = 1;
   int64_t tokens = 512, context = 2048;
@@ -47,6 +48,7 @@ std::vector<Field> fields(ChatOptions& o) {
                       fmt::format("{}", fmt::join(names_of(chat_templates()), ", ")) + ")"},
                  {"context", &o.context, "tokens of the whole conversation at most", whole_from(16, INT32_MAX)},
                  adapter_field(o.adapter),
+                 int8_field(o.int8),
                  {"dtype", float_type(o.dtype), "type of the weights in memory"},
                  {"seed", &o.seed, "the same seed and the same messages give the same answers"},
                  device_field(o.device),
@@ -161,7 +163,7 @@ bool obey(const std::string& line, ChatOptions& o, Conversation& conversation) {
 int chat(ChatOptions& o) {
   const Device device = parse_device(o.device);
   start_threads(o.threads);
-  const RunModel model = load_run_model(o.model, device, {.dtype = o.dtype, .adapter = o.adapter});
+  RunModel model = load_run_model(o.model, device, {.dtype = o.dtype, .adapter = o.adapter});
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(model.tokenizer.get());
   check(tokenizer && (!model.chat_template.empty() || !o.chat_template.empty()),
         "chat: {} is not a chat model: it carries no chat template; pg sample continues a text with it, and "
@@ -169,6 +171,7 @@ int chat(ChatOptions& o) {
         model.path, fmt::join(names_of(chat_templates()), ", "));
   const ChatTemplate& format = o.chat_template.empty() ? recognize_chat_template(model.chat_template, model.path)
                                                        : find_row(chat_templates(), "--chat-template", o.chat_template);
+  if (o.int8) hold_int8(model);
   Conversation conversation(o, model, *tokenizer, format);
   const bool terminal = isatty(STDIN_FILENO) == 1;
   if (terminal) remark(stderr, "/help lists the commands, Ctrl-D ends.\n");

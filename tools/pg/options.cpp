@@ -161,6 +161,9 @@ Field best_field(bool& best) {
 Field adapter_field(std::string& folder) {
   return {"adapter", &folder, "a folder of PEFT whose adapters the model gets (LoRA); it has none of its own"};
 }
+Field int8_field(bool& int8) {
+  return flag("int8", int8, "hold weights as 8-bit integers, and print how the probabilities change");
+}
 Field profile_field(bool& profile) {
   return not_in_files(flag("profile", profile, "end with a table of where the time went, and the memory of a step"));
 }

@@ -101,6 +101,7 @@ Field device_field(std::string& device);
 Field exact_field(bool& exact);
 Field best_field(bool& best);
 Field adapter_field(std::string& folder);
+Field int8_field(bool& int8);
 Field profile_field(bool& profile);
 Field json_field(bool& json, std::string about = "write one JSON object instead of lines");
 // f32 or bf16.

@@ -37,7 +37,7 @@ struct SampleCommandOptions {
   uint64_t seed = 1;
   int64_t tokens = 500, count = 1;
   SampleOptions sampling = {.temperature = 0.8};
-  bool greedy = false, exact = false;
+  bool greedy = false, exact = false, int8 = false;
   // For a masked denoiser.
   int64_t steps = 0;
   Choice<UnmaskOrder> order = "confidence";
@@ -48,6 +48,7 @@ std::vector<Field> fields(SampleCommandOptions& o) {
   return {
       best_field(o.best),
       adapter_field(o.adapter),
+      int8_field(o.int8),
       {"model", &o.model, "the same as the argument without a name"},
       {"prompt", &o.prompt, "the text to continue; -: standard input; default: a new line, or a problem of the task"},
       {"prompt-file", &o.prompt_file, "a file with the text to continue"},
@@ -249,6 +250,7 @@ int sample(const SampleCommandOptions& o, const Given& given) {
   RunModel model = load_run_model(o.run.empty() ? o.model : o.run, device,
                                   {.best = o.best, .denoisers = true, .adapter = o.adapter});
   Sampler sampler(o, given, model);
+  if (o.int8) hold_int8(model, prompt);
   if (o.interactive) {
     interact(sampler, model.prompt);
   } else {

@@ -97,6 +97,12 @@ inline Vec<float> load_pairs(const BFloat16* first, const BFloat16* second, int6
   return pairs_of(detail::load_halves(first, n), detail::load_halves(second, n));
 }
 
+// Pairs of values that are exact in bf16.
+inline Vec<float> pair_of(Vec<float> first, Vec<float> second) {
+  const auto words = std::bit_cast<detail::Words>(first.v) >> 16 | std::bit_cast<detail::Words>(second.v);
+  return {std::bit_cast<Vec<float>::Raw>(words)};
+}
+
 // True where the processor multiplies pairs faster than floats.
 #if defined(__AVX512BF16__)
 inline constexpr bool kHasDot = true;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "nn/int8.h"
 #include "tensor/base/parallel.h"
 #include "tools/pg/bench/bench.h"
 #include "tools/pg/bench/ceilings.h"
@@ -116,14 +117,16 @@ int64_t block_parameters(Transformer& model) {
 }
 
 // One token of every row per call. With one row the time is bound by reading the weights, with many by arithmetic.
-std::vector<Entry> bench_decode(const std::string& label, const BenchModel& make, int64_t rows,
+// Bytes of 8-bit weights are those of the integers, and the probe reads as many bytes of bf16.
+std::vector<Entry> bench_decode(const std::string& label, const BenchModel& make, int64_t rows, bool int8,
                                 const GivenWeights& given, int repeat) {
   constexpr int64_t context = 64;
   Transformer model = make();
   const TransformerConfig& config = model.config;
   const auto prompts = random_prompts(rows, context, config.vocab_size, given);
-  const Timed timed = time_generation(model, prompts, 1 + kDecoded, repeat);
   const auto parameters = static_cast<double>(block_parameters(model) + config.vocab_size * config.n_embd);
+  if (int8) quantize_weights(model);
+  const Timed timed = time_generation(model, prompts, 1 + kDecoded, repeat);
   Entry entry{"decode", label, "token"};
   entry.timing = timed.rest;
   entry.check = timed.log_probs;
@@ -133,8 +136,10 @@ std::vector<Entry> bench_decode(const std::string& label, const BenchModel& make
     return {entry};
   }
   Entry probe{"decode", label, "probe"};
-  entry.bytes = probe.bytes = static_cast<double>(size_of(config.dtype)) * parameters;
-  probe.timing = time_reading(static_cast<int64_t>(parameters) / config.n_embd, config.n_embd, config.dtype, repeat);
+  entry.bytes = probe.bytes = (int8 ? 1 : static_cast<double>(size_of(config.dtype))) * parameters;
+  const DType read = int8 ? bf16 : config.dtype;
+  const auto elements = static_cast<int64_t>(entry.bytes) / static_cast<int64_t>(size_of(read));
+  probe.timing = time_reading(elements / config.n_embd, config.n_embd, read, repeat);
   return {entry, probe};
 }
 
@@ -181,13 +186,15 @@ void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings) {
   const GivenWeights given = settings.given;
   const DType dtype = settings.dtype;
   const bool of_gpt2 = settings.model.empty();
-  const auto decode = [&](const std::string& model, const BenchModel& make, int64_t rows, int64_t context = 0) {
-    const std::string label = context > 0 ? fmt::format("{}, {} x {}", model, rows, context)
-                                          : fmt::format("{}, {} row{}", model, rows, rows == 1 ? "" : "s");
+  const auto decode = [&](const std::string& model, const BenchModel& make, int64_t rows, int64_t context = 0,
+                          bool int8 = false) {
+    const std::string label =
+        context > 0 ? fmt::format("{}, {} x {}", model, rows, context)
+                    : fmt::format("{}{}, {} row{}", model, int8 ? " int8" : "", rows, rows == 1 ? "" : "s");
     all.push_back({"decode", label,
                    [=](int repeat) {
                      return context > 0 ? bench_cuda_decode(label, make, rows, context, settings, repeat)
-                                        : bench_decode(label, make, rows, given, repeat);
+                                        : bench_decode(label, make, rows, int8, given, repeat);
                    },
                    of_gpt2 && context == 0});
   };
@@ -218,6 +225,7 @@ void add_generation_benchmarks(Benchmarks& all, const BenchSettings& settings) {
       .vocab_size = 65, .block_size = 256, .n_layer = 6, .n_head = 6, .n_embd = 384, .dtype = dtype};
   const TransformerConfig gpt2 = {.dtype = dtype};
   for (int64_t rows : {1, 2, 4, 5, 8, 16, 32, 64}) decode("124M", of(gpt2), rows);  // up to 4 read b in place
+  for (int64_t rows : {1, 4, 8, 32}) decode("124M", of(gpt2), rows, 0, /*int8=*/true);
   decode("6 layers 384 wide", of(larger), 32);
   decode("6 layers 384 wide", of(larger), 256);
   prefill("124M", of(gpt2), 512);

@@ -7,6 +7,8 @@
 
 #include "autograd/ops.h"
 #include "nn/config_json.h"
+#include "nn/generate.h"
+#include "nn/int8.h"
 #include "nn/peft.h"
 #include "nn/pretrained.h"
 #include "tasks/bpe/tokenizer_files.h"
@@ -20,6 +22,7 @@
 #include "tensor/base/text.h"
 #include "tools/pg/objective.h"
 #include "tools/pg/options.h"
+#include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 
 namespace pg::tools {
@@ -262,6 +265,30 @@ void check_vocabulary(const Tokenizer& tokenizer, std::string_view text, const s
   }
   fail("the vocabulary of {} ({} tokens) lacks {} of the text's {} characters: {}{}", owner, tokenizer.vocab_size(),
        count, characters.size(), missing, count > 8 ? ", …" : "");
+}
+
+void hold_int8(RunModel& m, const std::string& text) {
+  constexpr size_t kFewest = 64, kMost = 256;
+  Transformer& model = *m.model;
+  check(model.config.causal, "--int8 is for models that predict the next token; {} is a masked denoiser", m.path);
+  const auto context = static_cast<size_t>(model.config.block_size);
+  check(context >= 2, "--int8 compares predictions of two tokens; {} has a context of one", m.path);
+  std::vector<int32_t> ids = m.tokenizer->encode(text.empty() ? m.prompt : text);
+  check(!ids.empty(), "--int8: the prompt must have at least one token");
+  if (const size_t most = std::min(kMost, context); ids.size() > most) {
+    ids.erase(ids.begin(), ids.end() - static_cast<int64_t>(most));
+  }
+  if (const size_t fewest = std::min(kFewest, context); ids.size() < fewest) {
+    const GenerateOptions options{.max_new_tokens = static_cast<int64_t>(fewest - ids.size()), .seed = 1};
+    const Generated more = generate(model, {ids}, options)[0];
+    ids.insert(ids.end(), more.tokens.begin(), more.tokens.end());
+  }
+  const Int8Effect effect = quantize_weights(model, ids);
+  remark(stderr,
+         "8-bit weights: {:.4g} MB become {:.4g} MB; on {} tokens a log-probability changes by {:.2g} on average and "
+         "{:.2g} at most, KL {:.2g} nats, {:.3g} % of the likeliest tokens stay\n",
+         static_cast<double>(effect.bytes_before) / 1e6, static_cast<double>(effect.bytes_after) / 1e6, effect.tokens,
+         effect.mean_difference, effect.largest_difference, effect.kl, 100 * effect.same_choice);
 }
 
 }  // namespace pg::tools

@@ -39,6 +39,9 @@ struct LoadOptions {
 };
 // `run` is a run's folder, a checkpoint, a Hugging Face folder, a GGUF file, or "smollm2" (smollm2_path).
 RunModel load_run_model(const std::string& run, const Device& device, const LoadOptions& options = {});
+// quantize_weights() (nn/int8.h), and a line on standard error: what it changes on the last tokens of `text` (of
+// m.prompt if that is empty), which the model continues before the change if they are few. Error for a denoiser.
+void hold_int8(RunModel& m, const std::string& text = {});
 // load_peft() for the model that `run` names in messages; nothing if `folder` is empty.
 void load_adapter(Transformer& model, const std::string& run, const std::string& folder);
 // Whether a path leads to a Hugging Face folder or a GGUF file.
