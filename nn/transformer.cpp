@@ -83,16 +83,6 @@ TransformerBlock::TransformerBlock(const TransformerConfig& c)
   attn.emplace(c.n_embd, heads, Init::zeros(c.dtype));
 }
 
-Tensor TransformerBlock::operator()(const Tensor& x) const {
-  const auto [sum, normed_sum] = ln_2.add(x, attend(ln_1(x)));
-  return sum + mlp(normed_sum);
-}
-
-Tensor TransformerBlock::operator()(const Tensor& x, const PackedBatch& rows) const {
-  const auto [sum, normed_sum] = ln_2.add(x, attend(ln_1(x), rows));
-  return sum + mlp(normed_sum);
-}
-
 std::pair<Tensor, Tensor> TransformerBlock::unsummed(const Tensor& x, const Tensor& residual,
                                                      const KvSlot& slot) const {
   Tensor in, attended;
@@ -107,10 +97,10 @@ std::pair<Tensor, Tensor> TransformerBlock::unsummed(const Tensor& x, const Tens
   }
   if (mlp.c_gate || !mlp.c_fc.plain()) {  // a gated MLP reads the norm twice
     const auto [sum, normed_sum] = ln_2.add(in, attended);
-    return {sum, mlp(normed_sum)};
+    return {mlp(normed_sum), sum};
   }
   const auto [sum, hidden] = ln_2.add_linear(in, attended, mlp.c_fc.weight, mlp.c_fc.bias, /*gelu=*/true);
-  return {sum, mlp.drop(mlp.c_proj(hidden))};
+  return {mlp.drop(mlp.c_proj(hidden)), sum};
 }
 
 void TransformerBlock::visit(Visitor& visitor) {
@@ -149,9 +139,21 @@ bool Transformer::part_reads(size_t part, const std::string& name) const {
   return name.starts_with("ln_f.") || name.starts_with(lm_head ? "lm_head." : "wte.");
 }
 
-Tensor Transformer::last_norm(const Tensor& x) const {
+template <class... Where>
+Tensor Transformer::hidden_of(Tensor x, const Where&... where) const {
+  Tensor residual;
+  for (size_t i = 0; i < h.size(); ++i) {
+    const TransformerBlock& block = h[i];
+    begin_part(i + 1);
+    if (checkpoint_blocks) {
+      x = checkpoint([&block, where...](const Tensor& in) { return block(in, where...); }, x);
+    } else {
+      std::tie(x, residual) = block.unsummed(x, residual, where...);
+    }
+    x = end_part(i + 1, x);
+  }
   begin_part(parts() - 1);
-  return end_part(parts() - 1, ln_f(x));
+  return end_part(parts() - 1, ln_f.add(x, residual).second);
 }
 
 Tensor Transformer::embed(const Tensor& ids, const Tensor& positions) const {
@@ -167,16 +169,7 @@ Tensor Transformer::hidden(const Tensor& given, const KvCache* cache) const {
   const Tensor ids = given.to(device());
   const int64_t t = ids.size(1);
   check(t <= config.block_size, "Transformer: {} positions, block_size is {}", t, config.block_size);
-  if (!cache) {
-    Tensor x = embed(ids, positions(t));
-    for (size_t i = 0; i < h.size(); ++i) {
-      const TransformerBlock& block = h[i];
-      begin_part(i + 1);
-      x = checkpoint_blocks ? checkpoint([&block](const Tensor& in) { return block(in); }, x) : block(x);
-      x = end_part(i + 1, x);
-    }
-    return last_norm(x);
-  }
+  if (!cache) return hidden_of(embed(ids, positions(t)));
   check_causal(config, "Transformer with a KV cache");
   check(cache->rows() == ids.size(0) && cache->k.size() == h.size(),
         "Transformer: ids have {} rows and the model {} layers, the cache has {} and {}", ids.size(0), h.size(),
@@ -199,15 +192,8 @@ Tensor Transformer::hidden(const PackedBatch& given) const {
                          given.positions.to(device()),
                          given.grid.to(device()),
                          given.from.to(device())};
-  Tensor x = embed(rows.ids, rows.positions);
-  for (size_t i = 0; i < h.size(); ++i) {
-    const TransformerBlock& block = h[i];
-    begin_part(i + 1);
-    x = checkpoint_blocks ? checkpoint([&block, rows](const Tensor& in) { return block(in, rows); }, x)
-                          : block(x, rows);
-    x = end_part(i + 1, x);
-  }
-  return reshape(index_select(last_norm(x), 0, rows.from), {rows.rows, rows.columns, config.n_embd});
+  const Tensor packed = hidden_of(embed(rows.ids, rows.positions), rows);
+  return reshape(index_select(packed, 0, rows.from), {rows.rows, rows.columns, config.n_embd});
 }
 
 Tensor Transformer::logits_next(const Tensor& ids, const std::vector<KvSlot>& slots) const {

@@ -41,12 +41,23 @@ struct TransformerBlock : Module {
   Norm ln_2;
   MLP mlp;
 
-  explicit TransformerBlock(
-      const TransformerConfig& config);      // linear layers are all zero: Transformer initialises them
-  Tensor operator()(const Tensor& x) const;  // [B, T, C] → [B, T, C]
-  Tensor operator()(const Tensor& x, const PackedBatch& rows) const;  // [N, C] → [N, C]
-  // The block on x + residual with a KV cache, without its last sum: the block's result is the sum of the two. So each
-  // sum is computed together with the norm that follows it. `residual` may be undefined.
+  // All linear layers are zero: Transformer initialises them.
+  explicit TransformerBlock(const TransformerConfig& config);
+  // [B, T, C] → [B, T, C], or [N, C] → [N, C] with a PackedBatch.
+  template <class... Where>
+  Tensor operator()(const Tensor& x, const Where&... where) const {
+    const auto [y, residual] = unsummed(x, {}, where...);
+    return y + residual;
+  }
+  // The block on x + residual, without its last sum: {result of the MLP, what is added to it}. So each sum is computed
+  // together with the norm that follows it. `residual` may be undefined.
+  template <class... Where>
+  std::pair<Tensor, Tensor> unsummed(const Tensor& x, const Tensor& residual, const Where&... where) const {
+    const auto [in, normed] = ln_1.add(x, residual);
+    const auto [sum, normed_sum] = ln_2.add(in, attend(normed, where...));
+    return {mlp(normed_sum), sum};
+  }
+  // With a KV cache; outside the tape.
   std::pair<Tensor, Tensor> unsummed(const Tensor& x, const Tensor& residual, const KvSlot& slot) const;
   void visit(Visitor& visitor) override;
 
@@ -121,7 +132,9 @@ struct Transformer : Module {
   Tensor end_part(size_t part, const Tensor& x) const {
     return before_part ? before_backward(x, [this, part] { begin_part(part); }) : x;
   }
-  Tensor last_norm(const Tensor& x) const;
+  // The input of the first block → the result of the last norm. `where`: nothing or a PackedBatch.
+  template <class... Where>
+  Tensor hidden_of(Tensor x, const Where&... where) const;
   // ids and their positions of equal shape → the input of the first block [..., C]
   Tensor embed(const Tensor& ids, const Tensor& positions) const;
   Tensor positions(int64_t t) const;  // 0 … t - 1, on the model's device

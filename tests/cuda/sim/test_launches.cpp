@@ -1,5 +1,6 @@
 // Launches of kernels and waits of the host in training steps, counted by the simulator.
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "nn/optim.h"
@@ -47,6 +48,47 @@ uint64_t reads_of_step(const std::string& algorithm, const rl::BatchShape& batch
 }
 
 }  // namespace
+
+// As the difference between two layers and one. Forward: two norms that also add, the products of c_attn, attn.c_proj,
+// c_fc and mlp.c_proj, attention: 7; in f32 also GELU, which is part of c_fc's product in bf16. Backward: two products
+// for each of the four, with the sums of the biases; three kernels of attention; for each norm its kernel, the sum of
+// the parts of its weight and bias, and a copy of each of the two to its gradient: 8 + 3 + 2 * 4 = 19; in f32 also
+// GELU.
+TEST_CASE("a layer of GPT-2 in training on CUDA is 26 launches, none of them a sum", "[cuda][transformer]") {
+  if (!sim::sees_accesses()) return;
+  for (const DType dtype : {f32, bf16}) {
+    const int64_t gelu = dtype == f32 ? 1 : 0;
+    std::map<std::string, int64_t> forward, step;
+    for (const int64_t layers : {1, 2}) {
+      Transformer model =
+          model_of({.vocab_size = 29, .block_size = 8, .n_layer = layers, .n_head = 2, .n_embd = 32, .dtype = dtype});
+      const Tensor ids = Tensor::arange(8, i32).view_reshape({1, 8}).to(device());
+      for (int i = 0; i < 4; ++i) backward(model.loss(ids, ids));  // cuBLASLt's algorithms are selected
+      for (const auto& [name, parameter] : named_parameters(model)) parameter.zero_grad();
+      const auto add = [&](std::map<std::string, int64_t>& counts, const sim::Report& report) {
+        for (const auto& [name, stats] : report.kernels()) {
+          const auto launches = static_cast<int64_t>(stats.launches);
+          for (const std::string& key : {name, std::string("all")}) counts[key] += layers == 2 ? launches : -launches;
+        }
+      };
+      const sim::Report report;
+      const Tensor loss = model.loss(ids, ids);
+      add(forward, report);
+      backward(loss);
+      add(step, report);
+    }
+    std::string all;
+    for (const auto& [name, launches] : step) {
+      if (launches != 0) all += fmt::format("{} {}\n", launches, name);
+    }
+    INFO(name_of(dtype) << "\n" << all);
+    CHECK(forward["all"] == 7 + gelu);
+    CHECK(step["all"] == 26 + 2 * gelu);
+    for (const auto& [name, launches] : step) {
+      if (name.find("add_functor") != name.npos) CHECK(launches == 0);
+    }
+  }
+}
 
 TEST_CASE("AdamW on CUDA is one launch, with the bits of a launch per parameter", "[cuda][adamw]") {
   for (const DType dtype : {f32, bf16}) {
