@@ -1,24 +1,7 @@
 #!/bin/sh
 # Adapters (LoRA) of a tuned model: exported as a folder of PEFT, used on the base model, merged, trained further.
 # Usage: adapters.sh BUILD_FOLDER
-set -u
-pg=$(cd "$1" && pwd)/pg
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR
-wrong=0
-bad() { echo "adapters: $1" >&2; cat out err >&2; wrong=1; }
-# says STATUS FILE TEXT COMMAND…: the command ends with this status and prints this text to FILE, out or err
-says() {
-  status=$1 file=$2 text=$3
-  shift 3
-  "$@" >out 2>err </dev/null
-  got=$?
-  [ $got = "$status" ] || bad "'$*' ended with status $got, expected $status"
-  grep -qF -- "$text" "$file" || bad "'$*' does not say '$text' on std$file"
-}
-run() { echo "$work"/runs/*_"$1"; }
+. tests/pg/setup.sh
 
 # A base model without a chat template whose embedding has more rows than the tokenizer has tokens, and one of GPT-2.
 printf 'the cat sat on the mat. a dog ran to the cat and sat too.\n%.0s' $(seq 60) >text

@@ -1,24 +1,7 @@
 #!/bin/sh
 # A chat model learns a task whose answers are verified: supervised, from rewards, with adapters, on ranks, resumed.
 # Usage: chat_rl.sh BUILD_FOLDER
-set -u
-pg=$(cd "$1" && pwd)/pg
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR
-wrong=0
-bad() { echo "chat_rl: $1" >&2; cat out err >&2; wrong=1; }
-# says STATUS FILE TEXT COMMAND…: the command ends with this status and prints this text to FILE, out or err
-says() {
-  status=$1 file=$2 text=$3
-  shift 3
-  "$@" >out 2>err </dev/null
-  got=$?
-  [ $got = "$status" ] || bad "'$*' ended with status $got, expected $status"
-  grep -qF -- "$text" "$file" || bad "'$*' does not say '$text' on std$file"
-}
-run() { echo "$work"/runs/*_"$1"; }
+. tests/pg/setup.sh
 
 printf 'What is 1 + 2? Answer with the number only. 0 3 4 5 6 7 8 9\n%.0s' $(seq 200) >text
 yes '{"prompt": "1 + 1", "response": "2"}' | head -n 8 >data.jsonl

@@ -1,16 +1,8 @@
 #!/bin/sh
 # The pg command as a user meets it. Usage: cli.sh BUILD_FOLDER
-set -u
-pg=$(cd "$1" && pwd)/pg
-root=$PWD
+. tests/pg/setup.sh
 gguf=$root/tests/goldens/gguf/blocks.gguf
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR
-wrong=0
-bad() { echo "cli: $1" >&2; cat out >&2; wrong=1; }
-# says STATUS TEXT COMMAND…: the command ends with this status and prints this text
+# says STATUS TEXT COMMAND…: the command ends with this status and prints this text, on either stream
 says() {
   status=$1 text=$2
   shift 2

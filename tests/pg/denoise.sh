@@ -1,22 +1,6 @@
 #!/bin/sh
 # A masked denoiser as pg trains, samples, evaluates and refuses it. Usage: denoise.sh BUILD_FOLDER
-set -u
-pg=$(cd "$1" && pwd)/pg
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR
-wrong=0
-bad() { echo "denoise: $1" >&2; cat out err >&2; wrong=1; }
-# says STATUS FILE TEXT COMMAND…: the command ends with this status and prints this text to FILE, out or err
-says() {
-  status=$1 file=$2 text=$3
-  shift 3
-  "$@" >out 2>err
-  got=$?
-  [ $got = "$status" ] || bad "'$*' ended with status $got, expected $status"
-  grep -qF -- "$text" "$file" || bad "'$*' does not say '$text' on std$file"
-}
+. tests/pg/setup.sh
 # same FILE WHAT: out has exactly what FILE has.
 same() { cmp -s "$1" out || bad "$2"; }
 train() { # train STATUS FILE TEXT OPTIONS…: the same of a short training run
@@ -24,7 +8,6 @@ train() { # train STATUS FILE TEXT OPTIONS…: the same of a short training run
   shift 3
   says "$status" "$file" "$text" "$pg" train --layers 1 --heads 2 --width 16 --context 16 --batch 2 --eval-batches 1 "$@"
 }
-run() { echo "$work"/runs/*_"$1"; }
 
 # Training says that the loss is a bound; a saved config and a resumed run repeat it, with any number of threads.
 train 0 out 'validation loss at most' --data stories --objective denoise --steps 6 --eval-every 3 --sample-every 3 --name whole --threads 1

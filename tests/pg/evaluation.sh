@@ -1,22 +1,6 @@
 #!/bin/sh
 # pg eval --task: its options, its results folder, and what continues there. Usage: evaluation.sh BUILD_FOLDER
-set -u
-pg=$(cd "$1" && pwd)/pg
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR
-wrong=0
-bad() { echo "evaluation: $1" >&2; head -c 2000 out >&2; head -c 2000 err >&2; wrong=1; }
-# says STATUS FILE TEXT COMMAND…: the command ends with this status and prints this text to FILE, out or err
-says() {
-  status=$1 file=$2 text=$3
-  shift 3
-  "$@" >out 2>err
-  got=$?
-  [ $got = "$status" ] || bad "'$*' ended with status $got, expected $status"
-  grep -qF -- "$text" "$file" || bad "'$*' does not say '$text' on std$file"
-}
+. tests/pg/setup.sh
 # refuses TEXT OPTIONS…: pg eval says one sentence with this text and writes no folder
 refuses() {
   text=$1

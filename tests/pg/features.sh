@@ -1,24 +1,8 @@
 #!/bin/sh
 # What pg does with a trained model: samples of every kind of run, evaluation, information, fine-tuning, JSON. Usage:
 # features.sh BUILD_FOLDER
-set -u
-pg=$(cd "$1" && pwd)/pg
-goldens=$(pwd)/tests/goldens
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR
-wrong=0
-bad() { echo "features: $1" >&2; cat out err >&2; wrong=1; }
-# says STATUS FILE TEXT COMMAND…: the command ends with this status and prints this text to FILE, out or err
-says() {
-  status=$1 file=$2 text=$3
-  shift 3
-  "$@" >out 2>err
-  got=$?
-  [ $got = "$status" ] || bad "'$*' ended with status $got, expected $status"
-  grep -qF -- "$text" "$file" || bad "'$*' does not say '$text' on std$file"
-}
+. tests/pg/setup.sh
+goldens=$root/tests/goldens
 # equal WHAT: out has exactly what standard input has.
 equal() { cat >want; cmp -s want out || bad "$1"; }
 train() { # train STATUS FILE TEXT OPTIONS…: the same of a short training run
@@ -26,7 +10,6 @@ train() { # train STATUS FILE TEXT OPTIONS…: the same of a short training run
   shift 3
   says "$status" "$file" "$text" "$pg" train --layers 1 --heads 2 --width 16 --context 16 --batch 2 --steps 6 --eval-every 3 --eval-batches 1 "$@"
 }
-run() { echo "$work"/runs/*_"$1"; }
 
 train 0 out 'pg sample' --data stories --name gpt
 says 0 err 'pg rl --task sort' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 30 --batch 16 --name sft

@@ -1,15 +1,9 @@
 #!/bin/sh
 # The pg command in bad surroundings: full disks, closed streams, signals, two processes on one run, damaged folders and
 # files, wrong options. Usage: hostile.sh BUILD_FOLDER
-set -u
-pg=$(cd "$1" && pwd)/pg
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR POLICYGRAD_THREADS
-wrong=0
-bad() { echo "hostile: $1" >&2; head -c 2000 out >&2; wrong=1; }
-# says STATUS TEXT COMMAND…: the command ends with this status and prints this text
+. tests/pg/setup.sh
+unset POLICYGRAD_THREADS
+# says STATUS TEXT COMMAND…: the command ends with this status and prints this text, on either stream
 says() {
   status=$1 text=$2
   shift 2
@@ -25,11 +19,11 @@ refuses() {
   shift
   timeout 20 "$pg" "$@" --out refused >out 2>err </dev/null
   got=$?
-  cat err >>out
   [ $got = 1 ] || bad "'pg $*' ended with status $got, expected 1"
   grep -qF -- "$text" err || bad "'pg $*' does not say '$text'"
   [ "$(wc -l <err)" = 1 ] || bad "'pg $*' does not say one sentence"
   if [ -e refused ]; then bad "'pg $*' makes a run folder"; rm -r refused; fi
+  rm err
 }
 printf 'hello world, this is a text.\n%.0s' $(seq 40) >text
 small="--layers 1 --heads 1 --width 8 --context 8 --batch 2 --eval-batches 1 --threads 1"

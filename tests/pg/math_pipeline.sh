@@ -1,27 +1,8 @@
 #!/bin/sh
 # Post-training on mathematics from end to end, on a small model of Qwen2.5-Math's kind: traces, filter, supervised
 # fine-tuning, expert iteration, GRPO and its ablations, evaluation; each can be resumed. Usage: math_pipeline.sh BUILD
-set -u
-build=$(cd "$1" && pwd)
-here=$(pwd)
-pg=$build/pg
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR
-sh "$here"/tests/pg/math_files.sh "$build" || exit 1
-wrong=0
-bad() { echo "math_pipeline: $1" >&2; cat out err >&2; wrong=1; }
-# says STATUS FILE TEXT COMMAND…: the command ends with this status and prints this text to FILE, out or err
-says() {
-  status=$1 file=$2 text=$3
-  shift 3
-  "$@" >out 2>err </dev/null
-  got=$?
-  [ $got = "$status" ] || bad "'$*' ended with status $got, expected $status"
-  grep -qF -- "$text" "$file" || bad "'$*' does not say '$text' on std$file"
-}
-run() { echo "$work"/runs/*_"$1"; }
+. tests/pg/setup.sh
+sh "$root"/tests/pg/math_files.sh "$build" || exit 1
 # last RUN NAME: the last value of a metric
 last() { grep -o "\"$2\":[-0-9.e]*" "$(run "$1")/metrics.jsonl" | tail -n 1 | cut -d: -f2; }
 above() { awk -v x="$1" -v y="$2" 'BEGIN { exit !(x > y) }'; }

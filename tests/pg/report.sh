@@ -1,16 +1,8 @@
 #!/bin/sh
 # pg report: pages of runs of every kind and of damaged files, opened in a browser if this machine has one.
 # Usage: report.sh BUILD_FOLDER
-set -u
-pg=$(cd "$1" && pwd)/pg
-lesson=$(cd "$1" && pwd)/lesson2
-here=$(pwd)
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR
-wrong=0
-bad() { echo "report: $1" >&2; head -c 2000 out >&2; head -c 2000 err >&2; wrong=1; }
+. tests/pg/setup.sh
+lesson=$build/lesson2
 quietly() { "$@" >out 2>err || bad "'$*' failed"; }
 refuses() { # refuses TEXT FOLDERS…: pg report says one sentence with this text and writes nothing
   text=$1
@@ -161,7 +153,7 @@ for name in all.html few.html lesson.html $(find runs evaluation hostile strange
   {
     sed '/http-equiv="Content-Security-Policy"/d' "$name"
     echo '<script>'
-    cat "$here/tests/pg/report_test.js"
+    cat "$root/tests/pg/report_test.js"
     echo '</script>'
   } >used.html
   [ "$name" != large/report.html ] || continue
