@@ -7,6 +7,9 @@
 
 namespace pg::rl {
 
+// The larger of two numbers; NaN if one of them is, so that a check does not lose a NaN as with std::max.
+inline double max_with_nan(double a, double b) { return b > a || b != b ? b : a; }
+
 struct Interval {
   double low = 0, high = 0;
 };

@@ -8,6 +8,7 @@
 
 #include "nn/optim.h"
 #include "rl/kl.h"
+#include "rl/statistics.h"
 #include "tensor/base/random.h"
 
 namespace pg::rl {
@@ -250,7 +251,7 @@ EnvReport EnvTrainer::update(const EnvRollout& data) {
           epoch_k3 += share * k3_value(log_rho);
           report.clip_low += rho < 1 - config_.clip ? share : 0;
           report.clip_high += rho > 1 + config_.clip ? share : 0;
-          if (updates == 0) report.first_ratio_error = std::max(report.first_ratio_error, std::abs(rho - 1));
+          if (updates == 0) report.first_ratio_error = max_with_nan(report.first_ratio_error, std::abs(rho - 1));
         }
       }
       report.value_clip += clipped / static_cast<double>(size);

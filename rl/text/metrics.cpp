@@ -156,8 +156,8 @@ void PolicyStats::add(const Algorithm& a, const Tensor& log_prob, const Tensor& 
       k3_ += k3_value(now[i] - old[i]);
       ratio_ += ratio;
       ratio_min_ = std::min(ratio_min_, ratio);
-      ratio_max_ = std::max(ratio_max_, ratio);
-      worst_ratio_error_ = std::max(worst_ratio_error_, std::abs(ratio - 1));
+      ratio_max_ = max_with_nan(ratio_max_, ratio);
+      worst_ratio_error_ = max_with_nan(worst_ratio_error_, std::abs(ratio - 1));
       // Counted only where the clip removes a gradient.
       low_ += ratio < 1 - a.clip_low && worth[i] < 0;
       high_ += ratio > 1 + a.clip_high && worth[i] > 0;

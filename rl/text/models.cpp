@@ -6,6 +6,7 @@
 
 #include "rl/kl.h"
 #include "rl/read_back.h"
+#include "rl/statistics.h"
 #include "rl/text/references.h"
 #include "tensor/base/error.h"
 
@@ -46,7 +47,7 @@ double probability_sum_error(const LogitsAt& logits, int64_t count, int64_t most
     errors.push_back(amax(abs(total - 1)));
   });
   double worst = 0;
-  for (const Tensor& error : read_back(errors)) worst = std::max(worst, error.item());
+  for (const Tensor& error : read_back(errors)) worst = max_with_nan(worst, error.item());
   return worst;
 }
 

@@ -31,7 +31,7 @@ void in_chunks(int64_t count, int64_t size, F f) {
 }
 
 // The largest |sum of the probabilities - 1| over rows 0 … count - 1 of the logits, of which at most `most_rows` are in
-// memory at a time. The host waits for the device once.
+// memory at a time; NaN if a sum is. The host waits for the device once.
 double probability_sum_error(const LogitsAt& logits, int64_t count, int64_t most_rows);
 
 struct TokenScores {

@@ -1,8 +1,8 @@
 // Measurements of RlTrainer outside its updates: a check of the probabilities, greedy answers to held-out problems, and
 // memory.
-#include <algorithm>
 #include <cmath>
 
+#include "rl/statistics.h"
 #include "rl/text/trainer.h"
 
 namespace pg::rl {
@@ -12,7 +12,7 @@ void RlTrainer::check_probabilities(const Batch& batch, double temperature, Metr
   const std::vector<double> log_probs = batch.sampler_log_prob.to_vector(), mask = batch.mask.to_vector();
   double highest = -INFINITY;
   for (size_t i = 0; i < mask.size(); ++i) {
-    if (mask[i] != 0) highest = std::max(highest, log_probs[i]);
+    if (mask[i] != 0) highest = max_with_nan(highest, log_probs[i]);
   }
   metrics.add("check/max_log_prob", highest);
   const size_t first = 0;

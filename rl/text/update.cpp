@@ -5,6 +5,7 @@
 
 #include "nn/gradient_sum.h"
 #include "rl/read_back.h"
+#include "rl/statistics.h"
 #include "rl/value_loss.h"
 
 namespace pg::rl {
@@ -24,7 +25,7 @@ void LossSums::add(LossSums part) {
   auto other = others.begin();
   each([&](double& x, Merge merge) {
     const double y = *other++;
-    x = merge == Merge::sum ? x + y : merge == Merge::least ? std::min(x, y) : std::max(x, y);
+    x = merge == Merge::sum ? x + y : merge == Merge::least ? std::min(x, y) : max_with_nan(x, y);
   });
 }
 
@@ -98,7 +99,7 @@ std::vector<LossSums> read_sums(const Algorithm& a, const std::vector<LossTerms>
       sums.clipped_values = clipped_values(t.values, b.returns, b.value, a.value_clip, b.mask);
     }
     sums.stats.add(a, t.log_prob, b.old_log_prob, t.entropy, b.advantage, b);
-    sums.max_log_prob_difference = std::max(0.0, amax(abs(b.old_log_prob - b.sampler_log_prob)).item());
+    sums.max_log_prob_difference = max_with_nan(0, amax(abs(b.old_log_prob - b.sampler_log_prob)).item());
   }
   return all;
 }

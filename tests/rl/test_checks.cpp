@@ -4,7 +4,9 @@
 #include <limits>
 
 #include "rl/control/trainer.h"
+#include "rl/statistics.h"
 #include "rl/text/imitation.h"
+#include "rl/text/models.h"
 #include "rl/text/preferences.h"
 #include "rl/text/trainer.h"
 #include "rl/value_loss.h"
@@ -293,6 +295,32 @@ TEST_CASE("rl checks: one health check tells of shuffled rewards, another of adv
   const HealthCheck* found = check_of(nothing.health_checks(), "advantages");
   REQUIRE(found != nullptr);
   CHECK_FALSE(found->ok);
+}
+
+TEST_CASE("rl checks: NaN is not lost among other numbers and fails the health check", "[rl][rl_checks]") {
+  const std::vector<float> good = {0, 1}, bad = {2, NAN};
+  for (const size_t bad_row : {size_t{0}, size_t{1}, size_t{2}}) {
+    std::vector<float> all;
+    for (size_t r = 0; r < 3; ++r) {
+      const std::vector<float>& row = r == bad_row ? bad : good;
+      all.insert(all.end(), row.begin(), row.end());
+    }
+    const Tensor rows = Tensor::from(all, {3, 2});
+    for (const int64_t most_rows : {1, 2, 3}) {
+      const double error = probability_sum_error(
+          [&](int64_t begin, int64_t end) { return rows.view_slice(0, begin, end); }, 3, most_rows);
+      CHECK(std::isnan(error));
+      Metrics metrics;
+      metrics.add("check/probability_sum_error", error);
+      const std::vector<HealthCheck> checks = health_checks(algorithm("reinforce"), metrics, 2, 10);
+      REQUIRE(checks.size() == 1);
+      CHECK_FALSE(checks[0].ok);
+    }
+  }
+  CHECK(std::isnan(max_with_nan(kNan, 1)));
+  CHECK(std::isnan(max_with_nan(1, kNan)));
+  CHECK(max_with_nan(-kInf, -2) == -2);
+  CHECK(max_with_nan(3, -2) == 3);
 }
 
 TEST_CASE("rl checks: held-out problems have the lengths of training, or their task says that they differ",
