@@ -32,7 +32,7 @@ def make_model(vocab):
     return GPT2LMHeadModel(config)
 
 
-def write_checkpoint(model, path, vocab):
+def write_checkpoint(model, path, characters):
     """The weights as policygrad's checkpoint: linear layers are [out, in] there, [in, out] in transformers' GPT-2."""
     from safetensors.torch import save_file
 
@@ -40,20 +40,23 @@ def write_checkpoint(model, path, vocab):
     for name, w in model.transformer.state_dict().items():
         linear = w.dim() == 2 and (".attn." in name or ".mlp." in name)
         tensors[name] = (w.t() if linear else w).contiguous().clone()
-    config = {"vocab_size": vocab, "block_size": CONTEXT + LENGTH, "n_layer": LAYERS, "n_head": HEADS, "n_embd": WIDTH,
-              "dropout": 0.0, "bias": True, "in_proj_std": 0.02, "dtype": "f32"}
-    state = {"step": 0, "texts": {"model": json.dumps(config)}, "generators": {}}
+    config = {"vocab_size": len(characters), "block_size": CONTEXT + LENGTH, "n_layer": LAYERS, "n_head": HEADS,
+              "n_embd": WIDTH, "dropout": 0.0, "bias": True, "in_proj_std": 0.02, "dtype": "f32"}
+    texts = {"model": json.dumps(config), "tokenizer": json.dumps({"type": "char", "characters": "".join(characters)})}
+    state = {"step": 0, "texts": texts, "generators": {}}
     save_file(tensors, path, {"format": "pt", "policygrad": json.dumps(state)})
 
 
 def run_pg(args, checkpoint, corpus):
     with tempfile.TemporaryDirectory() as out:
-        subprocess.run([args.pg, "rl", "--task", "imitate", "--corpus", corpus, "--context", str(CONTEXT), "--length",
-                        str(LENGTH), "--init", checkpoint, "--algorithm", "grpo", "--kl", "none", "--reference", "none",
-                        "--prompts", str(PROMPTS), "--samples", str(SAMPLES), "--micro-batch", str(args.micro_batch),
-                        "--steps", str(args.steps), "--lr", "1e-5", "--eval-every", "0", "--eval-problems", "1",
-                        "--save-every", "0", "--threads", str(args.threads), "--out", out],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [args.pg, "rl", "--task", "imitate", "--corpus", corpus, "--context", str(CONTEXT), "--length",
+                   str(LENGTH), "--init", checkpoint, "--algorithm", "grpo", "--kl", "none", "--reference", "none",
+                   "--prompts", str(PROMPTS), "--samples", str(SAMPLES), "--micro-batch", str(args.micro_batch),
+                   "--steps", str(args.steps), "--lr", "1e-5", "--eval-every", "0", "--eval-problems", "1",
+                   "--save-every", "0", "--threads", str(args.threads), "--out", out]
+        run = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if run.returncode != 0:
+            sys.exit(run.stderr)
         with open(glob.glob(out + "/*/metrics.jsonl")[0]) as lines:
             steps = [s for s in map(json.loads, lines) if "time/update_s" in s]
     return [{"rollout": s["time/rollout_s"], "update": s["time/update_s"], "entropy": s["entropy"],
@@ -152,7 +155,7 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = folder + "/start.safetensors"
-        write_checkpoint(make_model(vocab), checkpoint, vocab)
+        write_checkpoint(make_model(vocab), checkpoint, sorted(set(text)))
         tried = {}
 
         def attempt(setting):
