@@ -82,7 +82,7 @@ __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, R
     }
     const bool valid = is_column(id, shape.size);
     const T top = valid ? kept.max(r) : kNaN<T>, inverse = 1 / kept.sum(r), d = *dloss[r];
-    const T at_target = valid ? target.of(id) : T(0);
+    const T at_target = valid ? target.of(id) * d : T(0), spread = target.spread * d;
     T weights = static_cast<T>(shape.size);  // Σ w
     if (w && target.spread != 0) {
       weights = 0;
@@ -94,24 +94,36 @@ __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, R
       weights = Group::sum(weights);
     }
     const int64_t head = unaligned_head<N>(shape.size, x, to, w);
-    for_vectors<Group, N>(shape.size, head, [&](int64_t i, auto lanes) {
-      constexpr int K = decltype(lanes)::value;
-      T g[K], p[K];
-      vector_load(p, x + i);
-      const int at = static_cast<int>(id - i);
-      for (int j = 0; j < K; ++j) {
-        p[j] = ::exp(p[j] - top) * inverse;
-        g[j] = (p[j] - (j == at ? T(1) : T(0))) * at_target;
-      }
-      if (target.spread != 0) {
-        T weight[K];
-        for (int j = 0; j < K; ++j) weight[j] = 1;
-        if (w) vector_load(weight, w + i);
-        for (int j = 0; j < K; ++j) g[j] += (p[j] * weights - weight[j]) * target.spread;
-      }
-      for (int j = 0; j < K; ++j) g[j] *= d;
-      write_gradient(to + i, g, beta);
-    });
+    const auto write = [&](auto plain) {  // plain: without smoothing and beta
+      for_loaded<Group, T>(x, shape.size, head, [&]<int K>(int64_t i, T(&p)[K]) {
+        T g[K];
+        for (int j = 0; j < K; ++j) {
+          p[j] = exp_of<S>(p[j] - top) * inverse;
+          g[j] = p[j] * at_target;
+        }
+        if (const int64_t at = id - i; at >= 0 && at < K) {
+          for (int j = 0; j < K; ++j) {
+            if (j == at) g[j] = (p[j] - T(1)) * at_target;
+          }
+        }
+        if constexpr (decltype(plain)::value) {
+          vector_store(to + i, g);
+        } else {
+          if (target.spread != 0) {
+            T weight[K];
+            for (int j = 0; j < K; ++j) weight[j] = 1;
+            if (w) vector_load(weight, w + i);
+            for (int j = 0; j < K; ++j) g[j] += (p[j] * weights - weight[j]) * spread;
+          }
+          write_gradient(to + i, g, beta);
+        }
+      });
+    };
+    if (target.spread == 0 && beta == 0) {
+      write(std::true_type{});
+    } else {
+      write(std::false_type{});
+    }
   }
 }
 
@@ -145,13 +157,10 @@ __global__ void token_log_prob_backward_kernel(RowShape shape, Rows<R> dlogits, 
     const T dh = dentropy.data ? *dentropy[r] : T(0);
     // log p + entropy = (x - max) - (log Σ - entropy)
     const T mean_shifted = dentropy.data ? ::log(kept.sum(r)) - *entropy[r] : T(0);
-    for_vectors<Group, N>(shape.size, unaligned_head<N>(shape.size, x, to), [&](int64_t i, auto lanes) {
-      constexpr int K = decltype(lanes)::value;
-      T g[K];
-      vector_load(g, x + i);
+    for_loaded<Group, T>(x, shape.size, unaligned_head<N>(shape.size, x, to), [&]<int K>(int64_t i, T(&g)[K]) {
       const int at = static_cast<int>(id - i);
       for (int j = 0; j < K; ++j) {
-        const T shifted = g[j] - top, p = ::exp(shifted) * inverse;
+        const T shifted = g[j] - top, p = exp_of<S>(shifted) * inverse;
         const T share = p == 0 ? T(0) : p * (d + (shifted - mean_shifted) * dh);  // -inf·0 would be NaN
         g[j] = (j == at ? d : T(0)) - share;
       }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tensor/cuda/array.h"
+#include "tensor/cuda/mma/mma.h"
 
 namespace pg::cuda {
 
@@ -187,6 +188,40 @@ __device__ __forceinline__ void for_vectors(int64_t n, int64_t head, F f) {
   }
 }
 
+inline constexpr int kInFlight = 4;  // chunks that a thread loads before it uses them
+
+// for_vectors for x as one of the operands: f(i, v) for v = elements [i, i + K) of the row x. Loads of x precede f's
+// writes to the same elements.
+template <class Group, class T, class S, class F>
+__device__ __forceinline__ void for_loaded(const S* x, int64_t n, int64_t head, F f) {
+  constexpr int N = kChunk<S>;
+  constexpr int64_t step = Group::kThreadsPerRow * N;
+  const int64_t end = head + (n - head) / N * N, singles = head + (n - end);
+  int64_t i = head + int64_t{Group::rank()} * N;
+  for (; i + (kInFlight - 1) * step < end; i += kInFlight * step) {
+    alignas(16) S held[kInFlight][N];
+    for (int k = 0; k < kInFlight; ++k) {
+      *reinterpret_cast<uint4*>(held[k]) = *reinterpret_cast<const uint4*>(x + i + k * step);
+    }
+    for (int k = 0; k < kInFlight; ++k) {
+      T v[N];
+      for (int j = 0; j < N; ++j) v[j] = load<T>(held[k] + j);
+      f(i + k * step, v);
+    }
+  }
+  for (; i < end; i += step) {
+    T v[N];
+    vector_load(v, x + i);
+    f(i, v);
+  }
+  for (int64_t k = Group::rank(); k < singles; k += Group::kThreadsPerRow) {
+    const int64_t single = k < head ? k : end + (k - head);
+    T v[1];
+    vector_load(v, x + single);
+    f(single, v);
+  }
+}
+
 // ---- log-sum-exp
 
 // A product that is rounded separately: otherwise nvcc may fuse it with an addition in one kernel and not in another.
@@ -219,9 +254,9 @@ struct KeptStats {
 // A thread's running statistics of the elements it has processed.
 template <bool kEntropy, class T>
 struct RunningSums {
-  T top = -std::numeric_limits<T>::infinity();
-  T sum = 0;  // Σ e^(x - top)
-  T dot = 0;  // Σ e^(x - top)·(x - top)
+  T top = std::numeric_limits<T>::lowest();  // and not -inf, because e^(-inf + inf) would be NaN
+  T sum = 0;                                 // Σ e^(x - top)
+  T dot = 0;                                 // Σ e^(x - top)·(x - top)
 
   // Rescales the sums to a larger maximum.
   __device__ __forceinline__ void raise(T next) {
@@ -234,29 +269,65 @@ struct RunningSums {
   }
 };
 
+// e^x of a difference x from the largest element of a row that is stored as S. For bf16 it is 2^(x·log2 e), with a
+// relative error below 2^-21 + |x|·2^-24; the elements themselves have errors of 2^-9.
+template <class S, class T>
+__device__ __forceinline__ T exp_of(T x) {
+  if constexpr (sizeof(S) == 2) {
+    return ex2(x * T(1.44269504088896340736));
+  } else {
+    return ::exp(x);
+  }
+}
+
 // One pass over the row: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018, arXiv:1805.02867).
+// A thread takes kInFlight chunks at a time; which elements these are depends on n only. The maximum leaves NaN out:
+// the sum is then NaN, and with it every result.
 template <class Group, bool kEntropy, class T, class S>
 __device__ __forceinline__ RowStats<T> row_stats(const S* x, int64_t n) {
   constexpr int N = kChunk<S>;
-  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  constexpr int64_t step = Group::kThreadsPerRow * N;
+  constexpr T past_end = -std::numeric_limits<T>::infinity();
   RunningSums<kEntropy, T> seen;
-  for_chunks<Group, N>(n, [&](int64_t i) {
-    T v[N];
-    load_chunk(v, x, i, n, lowest);
+  const auto add = [&]<int M>(const T(&v)[M][N]) {
     T top = seen.top;
-    for (int j = 0; j < N; ++j) top = max_with_nan(top, v[j]);
-    if (top == lowest) return;  // e^(-inf + inf) would be NaN
-    if (top != seen.top) seen.raise(top);
-    for (int j = 0; j < N; ++j) {
-      const T shifted = v[j] - top, e = ::exp(shifted);
-      seen.sum += e;
-      if constexpr (kEntropy) seen.dot += e == 0 ? T(0) : e * shifted;  // p = 0 contributes 0
+    for (int k = 0; k < M; ++k) {
+      for (int j = 0; j < N; ++j) top = ::fmax(top, v[k][j]);
     }
-  });
-  const T max = Group::reduce(seen.top, [](T a, T b) { return max_with_nan(a, b); });
+    if (top != seen.top) seen.raise(top);
+    for (int k = 0; k < M; ++k) {
+      for (int j = 0; j < N; ++j) {
+        const T shifted = v[k][j] - top, e = exp_of<S>(shifted);
+        seen.sum += e;
+        if constexpr (kEntropy) seen.dot += e == 0 ? T(0) : e * shifted;  // p = 0 contributes 0
+      }
+    }
+  };
+  int64_t i = int64_t{Group::rank()} * N;
+  const auto groups = [&](auto load) {
+    for (; i + (kInFlight - 1) * step + N <= n; i += kInFlight * step) {
+      T v[kInFlight][N];
+      for (int k = 0; k < kInFlight; ++k) load(v[k], i + k * step);
+      add(v);
+    }
+  };
+  if (is_aligned(x)) {
+    groups([&](T(&v)[N], int64_t at) { vector_load(v, x + at); });
+  } else {
+    groups([&](T(&v)[N], int64_t at) { load_chunk(v, x, at, n, past_end); });
+  }
+  for (; i < n; i += step) {
+    T v[1][N];
+    load_chunk(v[0], x, i, n, past_end);
+    add(v);
+  }
+  T max = Group::reduce(seen.top, [](T a, T b) { return ::fmax(a, b); });
   seen.raise(max);
   T sum = Group::sum(seen.sum);
-  if (max == lowest) sum = std::numeric_limits<T>::quiet_NaN();
+  if (sum == 0) {  // every element is -inf
+    max = -std::numeric_limits<T>::infinity();
+    sum = std::numeric_limits<T>::quiet_NaN();
+  }
   const T log_sum = ::log(sum);
   T mean_shifted = 0;
   if constexpr (kEntropy) mean_shifted = Group::sum(seen.dot) / sum;

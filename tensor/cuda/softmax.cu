@@ -14,11 +14,8 @@ __global__ void softmax_kernel(RowShape shape, Rows<R> y, Rows<S> x, bool log) {
     const RowStats<T> stats = row_stats<Group, false, T>(from, shape.size);
     const T inverse = 1 / stats.sum;
     const int64_t head = unaligned_head<N>(shape.size, from, to);
-    for_vectors<Group, N>(shape.size, head, [&](int64_t i, auto lanes) {
-      constexpr int K = decltype(lanes)::value;
-      T v[K];
-      vector_load(v, from + i);
-      for (int j = 0; j < K; ++j) v[j] = log ? stats.log_prob(v[j]) : ::exp(v[j] - stats.max) * inverse;
+    for_loaded<Group, T>(from, shape.size, head, [&]<int K>(int64_t i, T(&v)[K]) {
+      for (int j = 0; j < K; ++j) v[j] = log ? stats.log_prob(v[j]) : exp_of<S>(v[j] - stats.max) * inverse;
       vector_store(to + i, v);
     });
   }

@@ -78,12 +78,15 @@ TEST_CASE("CUDA logits of every length", "[cuda][slow]") {
 }
 
 TEST_CASE("CUDA logits of a whole vocabulary", "[cuda]") {
-  const Tensor x = uniform({3, 50257}, 1, -6, 6), ids = Tensor::from(std::vector<int32_t>{50256, 0, 777}, {3});
-  for (DType dtype : {f32, f64, bf16}) {
-    const Side cuda = on_cuda(dtype);
-    check_against_cpu(cuda, [&](const Side& s) { return softmaxes(s, x, 0); });
-    check_against_cpu(cuda, [&](const Side& s) { return cross_entropies(s, x, ids, 0, false, 0); });
-    check_against_cpu(cuda, [&](const Side& s) { return token_log_probs(s, x, ids, 0); });
+  const Tensor ids = Tensor::from(std::vector<int32_t>{50256, 0, 777}, {3});
+  for (const int64_t v : {50257, 50304}) {
+    const Tensor x = uniform({3, v}, 1, -6, 6);
+    for (DType dtype : {f32, f64, bf16}) {
+      const Side cuda = on_cuda(dtype);
+      check_against_cpu(cuda, [&](const Side& s) { return softmaxes(s, x, 0); });
+      check_against_cpu(cuda, [&](const Side& s) { return cross_entropies(s, x, ids, 0, false, 0); });
+      check_against_cpu(cuda, [&](const Side& s) { return token_log_probs(s, x, ids, 0); });
+    }
   }
 }
 
@@ -181,11 +184,18 @@ TEST_CASE("CUDA gradients of logits far from 0 keep their precision", "[cuda]") 
 
 TEST_CASE("CUDA handles huge and infinite logits", "[cuda]") {
   for (int64_t v : {64, 2051}) {
-    // Row 0: huge but equal; 1: one logit far above the others; 2: every third is -inf; 3: all are -inf; 4: one NaN.
+    // Row 0: huge but equal; 1: one logit far above the others; 2: every third is -inf; 3: all are -inf; 4: one NaN;
+    // 5: one NaN among -inf and one 0, each read by another thread; 6: one +inf.
     std::vector<float> values;
-    for (int r = 0; r < 5; ++r) {
+    for (int r = 0; r < 7; ++r) {
       for (int64_t i = 0; i < v; ++i) {
-        const double rows[] = {1e4, i == 18 ? 1e4 : -1e4, i % 3 == 0 ? -kInf : 0, -kInf, i == 40 ? NAN : 0};
+        const double rows[] = {1e4,
+                               i == 18 ? 1e4 : -1e4,
+                               i % 3 == 0 ? -kInf : 0,
+                               -kInf,
+                               i == 40 ? NAN : 0,
+                               i == 40 ? NAN : (i == 1 ? 0 : -kInf),
+                               i == 40 ? kInf : 0};
         values.push_back(static_cast<float>(rows[r]));
       }
     }
@@ -193,11 +203,11 @@ TEST_CASE("CUDA handles huge and infinite logits", "[cuda]") {
     for (DType dtype : {f32, f64, bf16}) {
       INFO(name_of(dtype) << ", V = " << v);
       const Side s = on_cuda(dtype);
-      const Tensor x = s.in(Tensor::from(values, {5, v}));
-      const Tensor ids = s.in(Tensor::from(std::vector<int32_t>{3, 18, 40, 5, 6}, {5}));
+      const Tensor x = s.in(Tensor::from(values, {7, v}));
+      const Tensor ids = s.in(Tensor::from(std::vector<int32_t>{3, 18, 40, 5, 6, 1, 2}, {7}));
       const Tensor p = s.out(x.shape()), log_p = s.out(x.shape()), dx = s.out(x.shape());
-      const Tensor log_prob = s.per_row(5), entropy = s.per_row(5), stats = s.per_row_stats(5),
-                   one = s.per_row(Tensor::ones({5}));
+      const Tensor log_prob = s.per_row(7), entropy = s.per_row(7), stats = s.per_row_stats(7),
+                   one = s.per_row(Tensor::ones({7}));
       s.k().softmax(p, x, false);
       s.k().softmax(log_p, x, true);
       s.k().token_log_prob(log_prob, entropy, stats, x, ids);
@@ -208,11 +218,13 @@ TEST_CASE("CUDA handles huge and infinite logits", "[cuda]") {
       const auto ps = p.to_vector(), log_ps = log_p.to_vector(), dxs = dx.to_vector();
       for (int64_t i = 0; i < v; ++i) {
         const auto at = [&](const std::vector<double>& t, int64_t r) { return t[static_cast<size_t>(r * v + i)]; };
+        const auto none = [&](int64_t r) {
+          return std::isnan(at(ps, r)) && std::isnan(at(log_ps, r)) && std::isnan(at(dxs, r));
+        };
         const bool good = near(at(ps, 0), 1 / all) && at(ps, 1) == (i == 18) &&
                           (i % 3 == 0 ? at(ps, 2) == 0 && at(log_ps, 2) == -kInf && at(dxs, 2) == 0
                                       : near(at(ps, 2), 1 / possible) && near(at(log_ps, 2), -std::log(possible))) &&
-                          std::isnan(at(ps, 3)) && std::isnan(at(log_ps, 3)) && std::isnan(at(ps, 4)) &&
-                          std::isnan(at(log_ps, 4)) && std::isnan(at(dxs, 3)) && std::isnan(at(dxs, 4));
+                          none(3) && none(4) && none(5) && none(6);
         if (!good) FAIL_CHECK("column " << i);
       }
       const auto lps = log_prob.to_vector(), hs = entropy.to_vector(), sums = stats.to_vector();
@@ -222,7 +234,8 @@ TEST_CASE("CUDA handles huge and infinite logits", "[cuda]") {
       CHECK(hs[1] == 0);
       CHECK(std::abs(lps[2] + std::log(possible)) <= row_tolerance * 10);
       CHECK(std::abs(hs[2] - std::log(possible)) <= row_tolerance * 10);
-      for (size_t r : {3u, 4u}) CHECK((std::isnan(lps[r]) && std::isnan(hs[r]) && std::isnan(sums[2 * r + 1])));
+      CHECK(sums[6] == -kInf);
+      for (size_t r : {3u, 4u, 5u, 6u}) CHECK((std::isnan(lps[r]) && std::isnan(hs[r]) && std::isnan(sums[2 * r + 1])));
     }
   }
 }

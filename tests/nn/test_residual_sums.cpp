@@ -81,7 +81,7 @@ TEST_CASE("transformer: sums inside the norms give the bits of separate sums", "
       }
       const auto want = values_of(model, [&] { return with_separate_sums(model, ids, places.view_slice(0, 0, 4)); });
       const auto want_packed = values_of(model, [&] {
-        return reshape(with_separate_sums(model, rows.ids, rows.positions, rows), {2, 4, config.n_embd});
+        return reshape(with_separate_sums(model, rows.ids, rows.positions, rows), {2, 4, model.config.n_embd});
       });
       CHECK(want.size() > 10);
       for (const bool checkpoint_blocks : {false, true}) {

@@ -39,13 +39,13 @@ grep -v '^#' "$limits" | while read -r name measured limit file elements operand
     /^\.L_[a-z0-9_]*:/ { label = $1; sub(/:.*/, "", label); start[label] = instructions; before[label] = wide; next }
     /^ *\/\*[0-9a-f]+\*\// {
       ++instructions
-      wide += /(LDG|STG)[A-Z0-9.]*\.128/
+      wide += operands == "exp" ? /MUFU\.EX2/ : /(LDG|STG)[A-Z0-9.]*\.128/
       if (!match($0, /BRA .*`\(\.L_[a-z0-9_]*\)/)) next
       label = substr($0, RSTART, RLENGTH)
       sub(/.*`\(/, "", label)
       sub(/\).*/, "", label)
       if (!(label in start) || wide == before[label]) next  # no loop, or one without packs
-      count = (instructions - start[label]) * operands / (elements * (wide - before[label]))
+      count = (instructions - start[label]) * (operands == "exp" ? 1 : operands) / (elements * (wide - before[label]))
       if (!loops++ || count < least) least = count
     }
     END {
