@@ -91,7 +91,7 @@ grep -qE '8-bit weights: [0-9.]+ MB become [0-9.]+ MB; on 16 tokens a log-probab
 cmp -s one two || bad 'two threads give another sample with --int8'
 [ "$(wc -c <one)" -gt 20 ] || bad 'pg sample --int8 writes nothing'
 "$pg" sample "$first" --int8 --json --tokens 3 >out 2>err || bad 'pg sample --int8 --json fails'
-[ "$(wc -l <out)" = 1 ] && [ "$(wc -l <err)" = 1 ] || bad 'pg sample --int8 --json writes more than one line to each stream'
+[ "$(wc -l <out) $(wc -l <err)" = '1 1' ] || bad 'pg sample --int8 --json writes more than one line to each stream'
 says 0 '8-bit weights: ' "$pg" sample "$latent" --int8 --tokens 5
 says 0 '8-bit weights: ' "$pg" sample runs/*_bf16 --int8 --tokens 5
 "$pg" sample "$first" --prompt "$(printf 'Once upon a time, %.0s' 1 2 3 4 5 6 7 8 9)" --int8 --tokens 3 >out 2>&1 ||
