@@ -29,7 +29,7 @@ struct Int8Product {
   int64_t x_step;
   const int8_t* w;
   const float* scale;
-  const S* bias;  // ?
+  const S* bias;  // may be null
   S* c;
   int64_t c_step;
 
