@@ -199,6 +199,7 @@ TEST_CASE("matmul equals the textbook product across blocks", "[gemm]") {
     check_shape<float>(60, 70, 1200, transpose & 1, transpose & 2, -0.5f);
     check_shape<double>(70, 300, 410, transpose & 1, transpose & 2, 1);
     check_shape<float>(3, 1500, 700, transpose & 1, transpose & 2, 1);
+    check_shape<float>(251, 769, 378, transpose & 1, transpose & 2, 1);
   }
   check_shape<float>(3500, 40, 50, false, false, 0);
   check_shape<double>(1, 3000, 400, false, true, 2);
@@ -225,6 +226,7 @@ TEST_CASE("matmul with a size of 0", "[gemm]") {
 TEMPLATE_TEST_CASE("a matmul element has the same bits in every product that contains it", "[gemm]", float, double) {
   check_bits<TestType>(50, 70, 60, false);
   check_bits<TestType>(50, 70, 61, true);
+  check_bits<TestType>(200, 800, 384, true);
   check_bits<TestType>(29, 129, 900, false);
   check_bits<TestType>(29, 129, 900, true);
   check_bits<TestType>(200, 333, 500, true);

@@ -57,6 +57,10 @@ constexpr int64_t kMostPartial = 16 << 20;  // elements of partial sums stored o
 // transposed a of at most kDirectBytes is read in place too.
 constexpr int64_t kDirectRows = 4 * kMaxRows, kDirectBytes = 32 * 1024;
 
+struct Columns {
+  int64_t begin, count;
+};
+
 // A panel of b, in the memory from which the micro-kernel reads it.
 template <class T>
 struct PanelB {
@@ -100,8 +104,21 @@ struct PanelBlock {
     }
   }
 
-  // Multiplies the panels [begin, end) of rows by nc <= kBlockN columns from j0 on.
-  void multiply(int64_t begin, int64_t end, int64_t j0, int64_t nc) const {
+  // Elements [k, k + depth) of a column of a transposed b, into L2. One instruction in a loop that is not unrolled:
+  // many prefetch instructions, each with few addresses, are slower (docs/benchmarks/LOG.md, 2026-11-25).
+  void prefetch_column(int64_t j) const {
+    const auto* at = reinterpret_cast<const char*>(g.b.data + k * per_word + j * g.b.column);
+    const char* const end = at + depth * per_word * static_cast<int64_t>(sizeof(S));
+#pragma GCC unroll 1
+    for (; at < end; at += 64) __builtin_prefetch(at, 0, 2);
+  }
+
+  // Multiplies the panels [begin, end) of rows by nc <= kBlockN columns from j0 on. The `next` columns of a transposed
+  // b, which this thread will probably pack after these, are prefetched meanwhile: the processor does not predict them.
+  void multiply(int64_t begin, int64_t end, int64_t j0, int64_t nc, Columns next) const {
+    if (direct || g.b.row != 1 || g.b.column == 1) next.count = 0;
+    const int64_t tiles = (end - begin) * ((nc + kPanel<T> - 1) / kPanel<T>);
+    int64_t tile_number = 0, fetched = 0;
     T* packed_b = scratch<T>(Scratch::gemm_b, depth * (nc + kPanel<T>)+Vec<T>::size);
     PanelB<T> panels_b[kBlockN<T> / kPanel<T>];
     // The panels that are packed by rows: all whole ones if the rows of b are contiguous.
@@ -149,6 +166,9 @@ struct PanelBlock {
         const int64_t columns = std::min(kPanel<T>, nc - jj);
         const PanelB<T> b = panels_b[jj / kPanel<T>];
         const Sums<T> c = sums_at(at, j0 + jj);
+        ++tile_number;
+        for (; next.count > 0 && fetched < tile_number * next.count / tiles; ++fetched)
+          prefetch_column(next.begin + fetched);
         if constexpr (!in_c) {
           if (first && g.beta != T(0)) begin_sums(g, c, row + at, j0 + jj, rows, columns);
         }
@@ -179,14 +199,20 @@ Tiling choose_tiling(int64_t panels_a, int64_t panels_b, int threads, double sec
   Tiling best{Split(panels_a, panels_a), Split(panels_b, most_columns)};
   if (threads == 1) return best;
   double shortest = HUGE_VAL;
-  for (int64_t chunks = 1; chunks <= std::min(wanted, panels_a); chunks *= 2) {
-    const int64_t blocks = std::clamp<int64_t>((wanted + chunks - 1) / chunks, 1, panels_b);
-    const Tiling one{Split(panels_a, (panels_a + chunks - 1) / chunks),
-                     Split(panels_b, std::min(most_columns, (panels_b + blocks - 1) / blocks))};
+  const auto consider = [&](int64_t chunks, int64_t blocks) {
+    const int64_t width = (panels_b + blocks - 1) / blocks;
+    const Tiling one{Split(panels_a, (panels_a + chunks - 1) / chunks), Split(panels_b, std::min(most_columns, width))};
     const int64_t rounds = (one.rows.count * one.columns.count + threads - 1) / threads;
     const int64_t rows = one.rows.most() * kMaxRows + kPackRows;
     const auto time = static_cast<double>(rounds * one.columns.most() * rows);
     if (time < shortest) best = one, shortest = time;
+  };
+  for (int64_t chunks = 1; chunks <= std::min(wanted, panels_a); chunks *= 2) {
+    const int64_t blocks = (wanted + chunks - 1) / chunks;
+    consider(chunks, blocks);
+    // Somewhat fewer or more may divide evenly: of 36 panels in 8 blocks one thread takes those of 5 and one those
+    // of 4.
+    for (int64_t other = (3 * blocks + 3) / 4; other <= (3 * blocks + 1) / 2; ++other) consider(chunks, other);
   }
   return best;
 }
@@ -235,10 +261,16 @@ void run(const Product<S, C>& g, int threads) {
       const Tiling tiling =
           choose_tiling(panels.count, panels_b, threads, product_seconds(mc, g.n, kc), kBlockN<T> / kPanel<T>);
       for_each(threads, tiling.rows.count * tiling.columns.count, 1, [&](int64_t x, int64_t end) {
+        const auto columns_of = [&](int64_t task) -> Columns {
+          const int64_t c = task / tiling.rows.count, j0 = tiling.columns.begin(c) * kPanel<T>;
+          if (c >= tiling.columns.count) return {0, 0};
+          return {j0, std::min(g.n - j0, tiling.columns.size(c) * kPanel<T>)};
+        };
         for (; x < end; ++x) {
-          const int64_t r = x % tiling.rows.count, c = x / tiling.rows.count, j0 = tiling.columns.begin(c) * kPanel<T>;
-          block.multiply(tiling.rows.begin(r), tiling.rows.begin(r + 1), j0,
-                         std::min(g.n - j0, tiling.columns.size(c) * kPanel<T>));
+          const int64_t r = x % tiling.rows.count;
+          const Columns columns = columns_of(x);
+          block.multiply(tiling.rows.begin(r), tiling.rows.begin(r + 1), columns.begin, columns.count,
+                         columns_of(x + threads));
         }
       });
     }

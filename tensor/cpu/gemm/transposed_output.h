@@ -96,7 +96,8 @@ template <bool Pairs, class S, class C>
 bool suits_transposed_output(const Product<S, C>& g) {
   constexpr int64_t per_word = Pairs ? 2 : 1;
   const bool whole = !Pairs || (g.k % 2 == 0 && g.b.column % 2 == 0 && reinterpret_cast<uintptr_t>(g.b.data) % 4 == 0);
-  return g.b.row == 1 && whole && 3 * g.m <= g.k / per_word && g.m <= 256;
+  const int64_t share = g.n >= 16 * TransposedOutput<S, C, Pairs>::kColumns ? 2 : 1;  // few tasks divide unevenly
+  return g.b.row == 1 && whole && 3 * g.m <= share * g.k / per_word && g.m <= 256;
 }
 
 }  // namespace pg::cpu
