@@ -1,5 +1,5 @@
 #pragma once
-// Products with a dozen to some dozens of rows, as in batched decoding: packing b would take a large part of the time
+// Products with a dozen to 256 rows, as in batched decoding: packing b would take a large part of the time
 // of the arithmetic. If b's columns are contiguous (b = transpose(w) of a layer's w [N, K]), the transposed product cᵀ
 // = bᵀ·aᵀ needs no packed b: the micro-kernel reads b's columns in place as its rows, and only a is packed. The chains
 // over k are those of gemm.cpp. Pairs: both operands are read as words, pairs of bf16 along k.
