@@ -57,6 +57,7 @@ constexpr int64_t kMostPartial = 16 << 20;  // elements of partial sums stored o
 // transposed a of at most kDirectBytes is read in place too.
 constexpr int64_t kDirectRows = 4 * kMaxRows, kDirectBytes = 32 * 1024;
 
+// Columns of c and b.
 struct Columns {
   int64_t begin, count;
 };
@@ -104,8 +105,8 @@ struct PanelBlock {
     }
   }
 
-  // Elements [k, k + depth) of a column of a transposed b, into L2. One instruction in a loop that is not unrolled:
-  // many prefetch instructions, each with few addresses, are slower (docs/benchmarks/LOG.md, 2026-11-25).
+  // Prefetches elements [k, k + depth) of a column of a transposed b into L2. One instruction in a loop that is not
+  // unrolled: many prefetch instructions, each with few addresses, are slower (docs/benchmarks/LOG.md, 2026-11-25).
   void prefetch_column(int64_t j) const {
     const auto* at = reinterpret_cast<const char*>(g.b.data + k * per_word + j * g.b.column);
     const char* const end = at + depth * per_word * static_cast<int64_t>(sizeof(S));
@@ -210,8 +211,7 @@ Tiling choose_tiling(int64_t panels_a, int64_t panels_b, int threads, double sec
   for (int64_t chunks = 1; chunks <= std::min(wanted, panels_a); chunks *= 2) {
     const int64_t blocks = (wanted + chunks - 1) / chunks;
     consider(chunks, blocks);
-    // Somewhat fewer or more may divide evenly: of 36 panels in 8 blocks one thread takes those of 5 and one those
-    // of 4.
+    // Somewhat fewer or more may divide evenly. With 36 panels in 8 blocks one thread takes 20 panels, the other 16.
     for (int64_t other = (3 * blocks + 3) / 4; other <= (3 * blocks + 1) / 2; ++other) consider(chunks, other);
   }
   return best;

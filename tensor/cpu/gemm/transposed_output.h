@@ -1,8 +1,8 @@
 #pragma once
-// Products with a dozen to 256 rows, as in batched decoding: packing b would take a large part of the time
-// of the arithmetic. If b's columns are contiguous (b = transpose(w) of a layer's w [N, K]), the transposed product cᵀ
-// = bᵀ·aᵀ needs no packed b: the micro-kernel reads b's columns in place as its rows, and only a is packed. The chains
-// over k are those of gemm.cpp. Pairs: both operands are read as words, pairs of bf16 along k.
+// Products with a dozen to 256 rows, as in batched decoding: packing b would take a large part of the time of the
+// arithmetic. If b's columns are contiguous (b = transpose(w) of a layer's w [N, K]), the transposed product cᵀ = bᵀ·aᵀ
+// needs no packed b: the micro-kernel reads b's columns in place as its rows, and only a is packed. The chains over k
+// are those of gemm.cpp. Pairs: both operands are read as words, pairs of bf16 along k.
 #include <algorithm>
 
 #include "tensor/cpu/gemm/epilogue.h"
@@ -96,7 +96,8 @@ template <bool Pairs, class S, class C>
 bool suits_transposed_output(const Product<S, C>& g) {
   constexpr int64_t per_word = Pairs ? 2 : 1;
   const bool whole = !Pairs || (g.k % 2 == 0 && g.b.column % 2 == 0 && reinterpret_cast<uintptr_t>(g.b.data) % 4 == 0);
-  const int64_t share = g.n >= 16 * TransposedOutput<S, C, Pairs>::kColumns ? 2 : 1;  // few tasks divide unevenly
+  // Twice as many rows if there are enough columns for the threads to divide evenly.
+  const int64_t share = g.n >= 16 * TransposedOutput<S, C, Pairs>::kColumns ? 2 : 1;
   return g.b.row == 1 && whole && 3 * g.m <= share * g.k / per_word && g.m <= 256;
 }
 
