@@ -126,7 +126,12 @@ struct Forward {
       for (int64_t i = 0; i < tiles.count; ++i) {
         const int64_t row = tiles.begin(i), n = tiles.size(i);
         const S* from = decodes ? row_of<S>(q, b, h * group + row, t0) : row_of<S>(q, b, h * group + g, t0 + row);
-        pack_panel(packed_q + (g * in_set + row) * s.size, from, q.strides[decodes ? 1 : 2], 1, n, n, s.size);
+        T* const to = packed_q + (g * in_set + row) * s.size;
+        if (n == 1) {
+          simd::convert(to, from, s.size);
+        } else {
+          pack_panel(to, from, q.strides[decodes ? 1 : 2], 1, n, n, s.size);
+        }
       }
     }
     const int64_t length = s.length(b), end = s.visible(t0 + count - 1, length);

@@ -18,7 +18,7 @@
 // bf16 operands are widened as they are packed; where the processor multiplies pairs of them, the panels hold pairs
 // (multiply_pairs). Their sums are f32, and are stored outside c when c is bf16.
 //
-// With few rows and b transposed, packing b would be much of the work: see transposed_output.h, and skinny.h for 1 to 4
+// With few rows and b transposed, packing b would be much of the work: see transposed_output.h, and skinny.h for 1 to 8
 // rows.
 //
 // Threads: all threads pack the block of a together; then each takes blocks of columns as it becomes free, and packs
@@ -345,7 +345,7 @@ RowsOf<T> contiguous_rows(const Matrix<S>& a, int64_t m, int64_t k) {
 // Few rows times a b whose columns are contiguous and of even length: b is read in pairs.
 template <class C>
 bool is_skinny_pairs(const Product<BFloat16, C>& g) {
-  return g.m <= kFewRows && g.b.row == 1 && g.b.column % 2 == 0 && g.k % 2 == 0;
+  return g.m <= kSkinnyRows && g.b.row == 1 && g.b.column % 2 == 0 && g.k % 2 == 0;
 }
 template <class C>
 void run_skinny_pairs(const Product<BFloat16, C>& g, int threads) {

@@ -2,11 +2,21 @@
 // Products with so few rows that b is read once: packing it would cost more than the arithmetic. The chains over k are
 // those of the micro-kernel; b is read directly from memory.
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "tensor/cpu/gemm/gemm.h"
 #include "tensor/cpu/gemm/kernel.h"
 
 namespace pg::cpu {
+
+inline constexpr int kFewRows = 4;
+// Rows of products with a transposed b: as many as have their sums in registers beside a block of b.
+#if defined(__AVX512F__)
+inline constexpr int kSkinnyRows = 8;
+#else
+inline constexpr int kSkinnyRows = kFewRows;
+#endif
 
 // c [m, n] = beta·c + a [m, k] · b [k, n] where b holds S. S may be Pair, two steps of k each: k then counts pairs. a
 // holds pairs too if one instruction multiplies them (Dot), else floats, twice as many. The elements of a row of a
@@ -22,16 +32,20 @@ struct SkinnyProduct {
   T beta;
   // What the caller reads next, as large as b: prefetched in place of b's own columns. Null: nothing.
   const S* next = nullptr;
-  // b's columns follow each other in memory and do not fit into L1: the next columns are prefetched, because the
-  // processor cannot follow as many columns at once as are computed.
-  bool prefetches() const { return b.column == k && (next || n * k * static_cast<int64_t>(sizeof(S)) > 32 * 1024); }
+  // If b's columns follow each other in memory and do not fit into L1, the next columns are prefetched, because the
+  // processor cannot follow as many columns at once as are computed. `columns`: computed at once.
+  Prefetch prefetch(int64_t columns) const {
+    const int64_t column_bytes = k * static_cast<int64_t>(sizeof(S));
+    const bool ahead = b.column == k && (next || n * column_bytes > 32 * 1024);
+    return ahead ? prefetch_level(columns * column_bytes) : Prefetch::none;
+  }
 };
 
 // Computes the columns [j, j + Groups vectors) of c; a single group is cut off at n. b's columns are contiguous (b =
 // transpose(w) of a layer's w [N, K]): blocks of size × size are transposed in registers. The chains of one group wait
 // for their own additions, so several groups are computed at once.
-// Ahead: each step also prefetches a part of the columns of the next call, or of g.next.
-template <int Rows, int Groups, bool Ahead, bool Dot, class S, class T>
+// Each step also prefetches a part of the columns of the next call, or of g.next, to the level Ahead.
+template <int Rows, int Groups, Prefetch Ahead, bool Dot, class S, class T>
 void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   using simd::Vec;
   constexpr int size = Vec<T>::size;
@@ -50,7 +64,7 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
 #pragma GCC unroll 16
     for (int i = 0; i < size; ++i) {
       if (!Whole && i >= depth) break;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < Rows; ++r) {
         const T* a = g.a + r * g.lda + (k + i) * (split_pairs ? 2 : 1);
         if constexpr (!std::is_same_v<S, simd::Pair>) {
@@ -69,9 +83,9 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   const S* ahead = g.next ? g.next + j * g.b.column : g.b.data + (j + Groups * size) * g.b.column;
   int64_t k = 0;
   for (; k + line <= g.k; k += line) {
-    if constexpr (Ahead) {
+    if constexpr (Ahead != Prefetch::none) {
 #pragma GCC unroll 1  // one instruction: the processor follows the addresses of an instruction and runs ahead of them
-      for (int64_t i = 0; i < ahead_lines; ++i) __builtin_prefetch(ahead + i * line, 0, 3);
+      for (int64_t i = 0; i < ahead_lines; ++i) prefetch_to<Ahead>(ahead + i * line);
       ahead += ahead_lines * line;
     }
 #pragma GCC unroll 4
@@ -88,13 +102,19 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
   }
 }
 
-template <int Rows, bool Ahead, bool Dot, class S, class T>
+// Vectors of columns that are computed at once: few if the next are prefetched, which need space in the cache too, or
+// if the sums of many rows fill the registers.
+template <int Rows, class T>
+constexpr int64_t skinny_group_count(bool prefetches) {
+  constexpr int64_t size = simd::Vec<T>::size;
+  return prefetches ? std::max<int64_t>(1, 16 / size) : Rows > kFewRows ? 1 : 2;
+}
+template <int Rows, Prefetch Ahead, bool Dot, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
-  // What is prefetched must stay in L1 beside what is computed.
-  constexpr int64_t size = simd::Vec<T>::size, groups = Ahead ? std::max<int64_t>(1, 16 / size) : 2;
+  constexpr int64_t size = simd::Vec<T>::size, groups = skinny_group_count<Rows, T>(Ahead != Prefetch::none);
   constexpr int64_t line = 64 / sizeof(S);
-  for (int64_t i = 0; Ahead && !g.next && i < std::min(groups * size, g.n) * g.k; i += line) {
-    __builtin_prefetch(g.b.data + i, 0, 3);  // the columns of the first call
+  for (int64_t i = 0; Ahead != Prefetch::none && !g.next && i < std::min(groups * size, g.n) * g.k; i += line) {
+    prefetch_to<Ahead>(g.b.data + i);  // the columns of the first call
   }
   int64_t j = 0;
   for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups, Ahead, Dot>(g, j);
@@ -102,7 +122,14 @@ void skinny_columns(const SkinnyProduct<S, T>& g) {
 }
 template <int Rows, bool Dot, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
-  g.prefetches() ? skinny_columns<Rows, true, Dot>(g) : skinny_columns<Rows, false, Dot>(g);
+  switch (g.prefetch(skinny_group_count<Rows, T>(true) * simd::Vec<T>::size)) {
+    case Prefetch::none:
+      return skinny_columns<Rows, Prefetch::none, Dot>(g);
+    case Prefetch::into_l1:
+      return skinny_columns<Rows, Prefetch::into_l1, Dot>(g);
+    case Prefetch::into_l2:
+      return skinny_columns<Rows, Prefetch::into_l2, Dot>(g);
+  }
 }
 
 // b's rows are contiguous: a few of them at a time are added to a stretch of c that stays in L1.
@@ -138,23 +165,23 @@ void skinny_rows(const SkinnyProduct<S, T>& g) {
   }
 }
 
-inline constexpr int64_t kFewRows = 4;
-
 template <class S, class C>
 bool is_skinny(const Product<S, C>& g) {
-  return g.m <= kFewRows && (g.b.row == 1 || g.b.column == 1);
+  return g.b.row == 1 ? g.m <= kSkinnyRows : g.b.column == 1 && g.m <= kFewRows;
 }
+// b's columns are contiguous and g.m is at most kSkinnyRows, or b's rows are and g.m is at most kFewRows.
 template <bool Dot = simd::kHasDot, class S, class T>
 void multiply_skinny(const SkinnyProduct<S, T>& g) {
   using Run = void (*)(const SkinnyProduct<S, T>&);
-  constexpr Run by_columns[] = {skinny_columns<1, Dot, S, T>, skinny_columns<2, Dot, S, T>,
-                                skinny_columns<3, Dot, S, T>, skinny_columns<4, Dot, S, T>};
-  if constexpr (std::is_same_v<S, simd::Pair>) {
-    by_columns[g.m - 1](g);
-  } else {
+  if constexpr (!std::is_same_v<S, simd::Pair>) {
     constexpr Run by_rows[] = {skinny_rows<1, S, T>, skinny_rows<2, S, T>, skinny_rows<3, S, T>, skinny_rows<4, S, T>};
-    (g.b.column == 1 ? by_rows : by_columns)[g.m - 1](g);
+    if (g.b.row != 1) return by_rows[g.m - 1](g);
   }
+  constexpr auto by_columns = []<int... R>(std::integer_sequence<int, R...>) {
+    return std::array<Run, sizeof...(R)>{skinny_columns<R + 1, Dot, S, T>...};
+  }
+  (std::make_integer_sequence<int, kSkinnyRows>());
+  by_columns[static_cast<size_t>(g.m - 1)](g);
 }
 
 }  // namespace pg::cpu

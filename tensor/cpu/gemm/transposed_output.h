@@ -50,14 +50,18 @@ class TransposedOutput {
       const int64_t j = groups.begin(x), rows = groups.size(x), ahead_step = rows / across + 1;
       // The next columns, prefetched evenly over all steps.
       const S* ahead = g.b.data + (begin + j + rows) * g.b.column;
+      const auto level =
+          prefetch_level(rows * std::min(g.k, block_k.most() * per_word) * static_cast<int64_t>(sizeof(S)));
+      const auto& kernels = level == Prefetch::into_l1 ? micro_kernels<T, StreamedRowsA<Prefetch::into_l1>, Pairs>
+                                                       : micro_kernels<T, StreamedRowsA<Prefetch::into_l2>, Pairs>;
       for (int64_t p = 0; p < block_k.count; ++p) {
         const int64_t at = block_k.begin(p), depth = block_k.size(p);
         const Matrix<T> b = lines(begin + j, rows, at, depth);
         for (int64_t i = 0; i < width; i += kPanel<T>) {
           const int64_t panel = std::min(kPanel<T>, width - i);
-          micro_kernels<T, StreamedRowsA, Pairs>[panel > size][rows - 1](
-              depth, b.data, b.row, packed_a + at * width + i * depth, panel, sums + j * width + i, width, panel,
-              p == 0 ? g.beta : T(1), reinterpret_cast<const T*>(ahead), ahead_step);
+          kernels[panel > size][rows - 1](depth, b.data, b.row, packed_a + at * width + i * depth, panel,
+                                          sums + j * width + i, width, panel, p == 0 ? g.beta : T(1),
+                                          reinterpret_cast<const T*>(ahead), ahead_step);
           ahead += depth * ahead_step * sizeof(T) / sizeof(S);
         }
       }
@@ -90,15 +94,17 @@ class TransposedOutput {
   const int64_t width = (g.m + size - 1) / size * size, across = (g.m + kPanel<T> - 1) / kPanel<T>;
 };
 
-// Transposing c must cost less than packing b would, and the panels of a should stay in the cache. Pairs: the columns
-// of b must consist of whole, aligned words.
+// Transposing c must cost less than packing b would, and the panels of a, which are read once for every tile of
+// columns, must stay in the cache. Pairs: the columns of b must consist of whole, aligned words.
 template <bool Pairs, class S, class C>
 bool suits_transposed_output(const Product<S, C>& g) {
   constexpr int64_t per_word = Pairs ? 2 : 1;
+  constexpr int64_t most_bytes = 2 << 20;
   const bool whole = !Pairs || (g.k % 2 == 0 && g.b.column % 2 == 0 && reinterpret_cast<uintptr_t>(g.b.data) % 4 == 0);
   // Twice as many rows if there are enough columns for the threads to divide evenly.
   const int64_t share = g.n >= 16 * TransposedOutput<S, C, Pairs>::kColumns ? 2 : 1;
-  return g.b.row == 1 && whole && 3 * g.m <= share * g.k / per_word && g.m <= 256;
+  return g.b.row == 1 && whole && 3 * g.m <= share * g.k / per_word && g.m <= 256 &&
+         g.m * g.k * static_cast<int64_t>(sizeof(computes_t<S>)) / per_word <= most_bytes;
 }
 
 }  // namespace pg::cpu
