@@ -139,9 +139,18 @@ struct CrossEntropyOptions {
   int32_t ignore_index = -100;
   double label_smoothing = 0;
   Tensor weight = {};  // [V], no gradient
+  // The gradient that backward() will pass to the result, with the result's shape and dtype; may be undefined. It lets
+  // the forward pass write the gradient of the logits over the logits, so that they are read from memory once and
+  // written once (the fused classifier of llm.c, Karpathy 2024). That is done when the call is recorded and nothing
+  // else holds the logits: pass a temporary, or std::move() them. Otherwise `upstream` changes nothing.
+  //
+  // backward() compares the gradient that arrives with `upstream`. If they differ, it multiplies the gradient of the
+  // logits by their quotient, which costs two more roundings, for bf16 logits one of them to bf16. From an `upstream`
+  // of 0, inf or NaN that is impossible: an Error on the CPU, NaN on a GPU.
+  Tensor upstream = {};
 };
 // logits [..., V], targets i32 [...]; in nats.
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+Tensor cross_entropy(Tensor logits, const Tensor& targets, const CrossEntropyOptions& options = {});
 // log softmax(logits)[id] and the entropy of softmax(logits), in nats: logits [..., V], ids [...] → two tensors [...].
 std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids);
 

@@ -1,4 +1,7 @@
 // Softmax of rows of scores, and the losses computed from it.
+#include <cmath>
+#include <vector>
+
 #include "autograd/op_util.h"
 
 namespace pg {
@@ -36,12 +39,45 @@ Tensor target_weight(const Tensor& targets, const CrossEntropyOptions& options, 
   return sum(index_select(options.weight.to(dtype), 0, ids) * counted.to(dtype));
 }
 
+// ---- CrossEntropyOptions::upstream
+
+void check_upstream(const Tensor& logits, const Tensor& upstream, const Shape& shape) {
+  check_device(logits, upstream, "cross_entropy");
+  check(upstream.shape() == shape && upstream.dtype() == sum_type(logits.dtype()),
+        "cross_entropy: upstream must be {} {}, as the result is, got {} {}", sum_type(logits.dtype()), shape,
+        upstream.dtype(), upstream.shape());
+}
+
+// Whether nothing but `logits` can see the memory of `x`, which is `logits` or a copy of it.
+bool holds_alone(const Tensor& x, const Tensor& logits) {
+  return x.storage()->ref_count == (x.storage() == logits.storage() ? 2 : 1);
+}
+
+// The gradient of each row's loss, [rows], from that of the result, computed as the backward of the reduction does.
+Tensor upstream_of_rows(const Tensor& upstream, const Tensor& divisor, int64_t rows) {
+  NoGrad guard;
+  const Tensor d = (divisor.defined() ? upstream / divisor : upstream).detach();
+  return d.rank() == 0 ? d.view_expand({rows}) : reshaped(d, {rows});
+}
+
+// On the host, which can read both without waiting for a device: Error if now[r]/before[r] is needed and undefined.
+void check_quotient(const Tensor& now, const Tensor& before) {
+  if (!now.device().on_host()) return;
+  const std::vector<double> a = now.to_vector(), b = before.to_vector();
+  for (size_t r = 0; r < a.size(); ++r) {
+    check(a[r] == b[r] || std::isnan(a[r]) || (b[r] != 0 && std::isfinite(b[r])),
+          "backward of cross_entropy: the gradient of row {} is {}, and CrossEntropyOptions::upstream gave {}, from "
+          "which it cannot be computed; leave upstream undefined",
+          r, a[r], b[r]);
+  }
+}
+
 }  // namespace
 
 Tensor softmax(const Tensor& x, int dim) { return softmax_dim(Op::softmax, x, dim, false); }
 Tensor log_softmax(const Tensor& x, int dim) { return softmax_dim(Op::log_softmax, x, dim, true); }
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+Tensor cross_entropy(Tensor logits, const Tensor& targets, const CrossEntropyOptions& options) {
   check_floating(logits, "cross_entropy");
   check(targets.defined(), "cross_entropy: the targets are undefined");
   check(
@@ -56,29 +92,39 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
     check_same_dtype(logits, options.weight, "cross_entropy");
     check(options.weight.shape() == Shape{v}, "cross_entropy: weight must be [{}], got {}", v, options.weight.shape());
   }
+  const bool reduces = options.reduction != Reduction::none;
+  if (options.upstream.defined()) check_upstream(logits, options.upstream, reduces ? Shape{} : targets.shape());
   const Tensor x = rows(logits), weight = packed(options.weight);
   const Tensor ids = packed(targets).view_reshape({x.size(0)});
-  const Tensor loss = Tensor::empty({x.size(0)}, sum_type(x.dtype()), x.device()), stats = row_stats(x);
-  kernels_of(x).cross_entropy(loss, stats, x, ids, {options.ignore_index, options.label_smoothing, weight});
-  Tensor each =
-      record(Op::cross_entropy, loss.view_reshape(targets.shape()), {&logits}, {&x, &weight},
-             [x, saved = SavedIds(ids, taped({&logits})), stats, weight, shape = logits.shape(),
-              ignore = options.ignore_index, smoothing = options.label_smoothing](const Tensor& dy, Grads& g) {
-               const Tensor d = packed(reshaped(dy, {x.size(0)}));
-               const Tensor& ids = saved.get(Op::cross_entropy);
-               write_over(g, 0, x, shape, [&](const Tensor& into, double beta) {
-                 kernels_of(dy).cross_entropy_backward(into, d, x, stats, ids, {ignore, smoothing, weight}, beta);
-               });
-             });
-  switch (options.reduction) {
-    case Reduction::none:
-      return each;
-    case Reduction::sum:
-      return sum(each);
-    case Reduction::mean:
-      break;
+  const Tensor loss = Tensor::empty({x.size(0)}, sum_type(x.dtype()), x.device());
+  const CrossEntropyArgs args{options.ignore_index, options.label_smoothing, weight};
+  const Tensor divisor = options.reduction == Reduction::mean ? target_weight(ids, options, loss.dtype()) : Tensor{};
+  Tensor each;
+  if (options.upstream.defined() && taped({&logits}) && holds_alone(x, logits)) {
+    const Tensor dloss = upstream_of_rows(options.upstream, divisor, x.size(0));
+    kernels_of(x).cross_entropy_with_gradient(loss, x, dloss, ids, args);
+    each = record(Op::cross_entropy, loss.view_reshape(targets.shape()), {&logits}, {&dloss},
+                  [dx = x, dloss, shape = logits.shape()](const Tensor& dy, Grads& g) {
+                    const Tensor now = reshaped(dy, dloss.shape());
+                    check_quotient(now, dloss);
+                    kernels_of(dx).rescale_rows(dx, now, dloss);
+                    g.pass(0, dx.view_reshape(shape));
+                  });
+  } else {
+    const Tensor stats = row_stats(x);
+    kernels_of(x).cross_entropy(loss, stats, x, ids, args);
+    each = record(Op::cross_entropy, loss.view_reshape(targets.shape()), {&logits}, {&x, &weight},
+                  [x, saved = SavedIds(ids, taped({&logits})), stats, weight, shape = logits.shape(),
+                   ignore = options.ignore_index, smoothing = options.label_smoothing](const Tensor& dy, Grads& g) {
+                    const Tensor d = reshaped(dy, {x.size(0)});
+                    const Tensor& ids = saved.get(Op::cross_entropy);
+                    write_over(g, 0, x, shape, [&](const Tensor& into, double beta) {
+                      kernels_of(dy).cross_entropy_backward(into, d, x, stats, ids, {ignore, smoothing, weight}, beta);
+                    });
+                  });
   }
-  return sum(each) / target_weight(ids, options, each.dtype());
+  if (!reduces) return each;
+  return divisor.defined() ? sum(each) / divisor : sum(each);
 }
 
 std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids) {

@@ -49,11 +49,14 @@ void check_batch(const TokenBatch& batch, int64_t vocab_size) {
   detail::check_ids(batch.targets, vocab_size - (batch.weights.defined() ? 1 : 0), "Trainer", &kIgnore);
 }
 
-Tensor summed_loss(const Transformer& model, const TokenBatch& batch) {
+// `upstream`: the gradient that backward() will pass to it, if any. The logits are temporaries, so that the forward
+// pass writes their gradient over them.
+Tensor summed_loss(const Transformer& model, const TokenBatch& batch, const Tensor& upstream = {}) {
   if (batch.weights.defined()) {
     return summed_denoising_loss(masked_denoiser(model), {batch.ids, batch.targets, batch.weights});
   }
   CrossEntropyOptions options;
+  options.upstream = upstream;
   options.reduction = Reduction::sum;
   options.ignore_index = kIgnore;
   if (batch.indices.defined()) {
@@ -213,7 +216,7 @@ void Trainer::compute() {
     Tensor loss;
     {
       const TimelineSpan span(Timeline::Lane::computing, "forward");
-      loss = summed_loss(model_, batches_[static_cast<size_t>(i / comm_.size())]);
+      loss = summed_loss(model_, batches_[static_cast<size_t>(i / comm_.size())], per_token_);
     }
     losses_.push_back(loss.detach());
     const TimelineSpan span(Timeline::Lane::computing, "backward");

@@ -32,6 +32,40 @@ struct Target {
   double of(int32_t target) const { return (1 - smoothing) * (weight ? static_cast<double>(weight[target]) : 1.0); }
 };
 
+// The loss of a row whose logit of the target is `at`. With smoothing it reads the row.
+template <class T>
+T loss_of(const RowStats<T>& row, T at, int32_t id, const T* x, int64_t n, const Target<T>& target) {
+  T loss = -row.log_prob(at) * static_cast<T>(target.of(id));
+  if (target.smoothing != 0) {
+    const T* w = target.weight;
+    const double all = sum_vectors<T, 1>(n, [=](int64_t i, int64_t m) {
+      const Vec<T> log_prob = load_lanes(x + i, m) - row.max - row.log_sum;
+      return std::array{w ? load_lanes(w + i, m) * log_prob : log_prob};
+    })[0];
+    loss -= static_cast<T>(target.spread * all);
+  }
+  return loss;
+}
+
+// to = beta·to + d·(((1 - s)·w[t] + s/V·Σ w)·p - s/V·w - (1 - s)·w[t]·[v = t]) with p = e^(x - max) / sum; exp_at(i, m)
+// returns e^(x - max).
+template <class T, class F>
+void write_row_gradient(T* to, int64_t n, T beta, T d, T sum, int32_t id, const Target<T>& target, F exp_at) {
+  const T *w = target.weight, at_target = static_cast<T>(target.of(id)), spread = static_cast<T>(target.spread);
+  const T factor = static_cast<T>((target.of(id) + target.spread * target.weights) / static_cast<double>(sum));
+  write_gradient(to, n, beta, [=](int64_t i, int64_t m) {
+    Vec<T> g = exp_at(i, m) * factor;
+    if (spread != 0) g -= (w ? load_lanes(w + i, m) : Vec<T>(T(1))) * spread;
+    return g * d;
+  });
+  to[id] -= at_target * d;
+}
+
+template <class T>
+void write_zeros(T* to, int64_t n, T beta) {
+  write_gradient(to, n, beta, [](int64_t, int64_t) { return Vec<T>(T(0)); });
+}
+
 }  // namespace
 
 void cross_entropy(const View& loss, const View& stats, const View& logits, const View& targets,
@@ -48,23 +82,15 @@ void cross_entropy(const View& loss, const View& stats, const View& logits, cons
         losses[r] = kept.max(r) = kept.sum(r) = 0;
         const int32_t id = ids[r];
         if (id == args.ignore_index) continue;
-        const T *x = rows[r], *w = target.weight;
+        const T* x = rows[r];
         const RowStats<T> row = row_stats<false>(x, n);
         kept.keep(r, row);
-        losses[r] = -row.log_prob(x[id]) * static_cast<T>(target.of(id));
-        if (target.smoothing != 0) {
-          const double all = sum_vectors<T, 1>(n, [=](int64_t i, int64_t m) {
-            const Vec<T> log_prob = load_lanes(x + i, m) - row.max - row.log_sum;
-            return std::array{w ? load_lanes(w + i, m) * log_prob : log_prob};
-          })[0];
-          losses[r] -= static_cast<T>(target.spread * all);
-        }
+        losses[r] = loss_of(row, x[id], id, x, n, target);
       }
     });
   });
 }
 
-// dlogits = dloss·(((1 - s)·w[t] + s/V·Σ w)·p - s/V·w - (1 - s)·w[t]·[v = t])
 void cross_entropy_backward(const View& dlogits, const View& dloss, const View& logits, const View& stats,
                             const View& targets, const CrossEntropyArgs& args, double beta) {
   visit_floating(logits.dtype, "cross_entropy_backward", [&]<class T>(std::type_identity<T>) {
@@ -78,25 +104,71 @@ void cross_entropy_backward(const View& dlogits, const View& dloss, const View& 
     const T b = static_cast<T>(beta);
     parallel_for(rows.count, row_grain(n, kCostlyGrain), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
-        const auto grad = grads.row(r, b != 0);
-        T* to = grad;
+        const auto to = grads.row(r, b != 0);
         const int32_t id = ids[r];
         if (id == args.ignore_index) {
-          write_gradient(to, n, b, [](int64_t, int64_t) { return Vec<T>(T(0)); });
+          write_zeros<T>(to, n, b);
           continue;
         }
-        const T *x = rows[r], *w = target.weight;
-        const T top = kept.max(r), d = dlosses[r];
-        const T at_target = static_cast<T>(target.of(id));
-        const T factor =
-            static_cast<T>((target.of(id) + target.spread * target.weights) / static_cast<double>(kept.sum(r)));
-        const T spread = static_cast<T>(target.spread);
-        write_gradient(to, n, b, [=](int64_t i, int64_t m) {
-          Vec<T> g = exp_flushed(load_lanes(x + i, m) - top) * factor;
-          if (spread != 0) g -= (w ? load_lanes(w + i, m) : Vec<T>(T(1))) * spread;
-          return g * d;
-        });
-        to[id] -= at_target * d;
+        const T *x = rows[r], top = kept.max(r);
+        write_row_gradient<T>(to, n, b, dlosses[r], kept.sum(r), id, target,
+                              [=](int64_t i, int64_t m) { return exp_flushed(load_lanes(x + i, m) - top); });
+      }
+    });
+  });
+}
+
+// Without smoothing the row holds e^(x - max) between the two passes, so that each is computed once.
+void cross_entropy_with_gradient(const View& loss, const View& logits, const View& dloss, const View& targets,
+                                 const CrossEntropyArgs& args) {
+  visit_floating(logits.dtype, "cross_entropy_with_gradient", [&]<class T>(std::type_identity<T>) {
+    const OutRows<T> rows(logits, 0);
+    const PerRow<T> losses(loss);
+    const PerRow<const T> dlosses(dloss);
+    const PerRow<const int32_t> ids(targets);
+    const int64_t n = rows.size;
+    const Target<T> target(args, n);
+    parallel_for(rows.count, row_grain(n, kCostlyGrain), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const int32_t id = ids[r];
+        const bool ignored = id == args.ignore_index;
+        const auto held = rows.row(r, !ignored);
+        T* x = held;
+        if (ignored) {
+          losses[r] = 0;
+          write_zeros<T>(x, n, 0);
+          continue;
+        }
+        const T at = x[id];
+        if (target.smoothing == 0) {
+          const RowStats<T> row =
+              row_stats<false>(x, n, [x](int64_t i, int64_t m, Vec<T> e) { store_lanes(x + i, e, m); });
+          losses[r] = loss_of(row, at, id, x, n, target);
+          write_row_gradient<T>(x, n, 0, dlosses[r], static_cast<T>(row.sum), id, target,
+                                [x](int64_t i, int64_t m) { return load_lanes(x + i, m); });
+        } else {
+          const RowStats<T> row = row_stats<false>(x, n);
+          losses[r] = loss_of(row, at, id, x, n, target);
+          write_row_gradient<T>(x, n, 0, dlosses[r], static_cast<T>(row.sum), id, target,
+                                [=](int64_t i, int64_t m) { return exp_flushed(load_lanes(x + i, m) - row.max); });
+        }
+      }
+    });
+  });
+}
+
+void rescale_rows(const View& x, const View& now, const View& before) {
+  visit_floating(x.dtype, "rescale_rows", [&]<class T>(std::type_identity<T>) {
+    const OutRows<T> rows(x, 0);
+    const PerRow<const T> nows(now), befores(before);
+    const int64_t n = rows.size;
+    parallel_for(rows.count, row_grain(n, kGrain), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        if (nows[r] == befores[r]) continue;
+        const T factor = nows[r] / befores[r];
+        const auto held = rows.row(r, true);
+        T* to = held;
+        for_vectors<T>(n, [=](int64_t i, int64_t m) { store_lanes(to + i, load_lanes(to + i, m) * factor, m); });
       }
     });
   });

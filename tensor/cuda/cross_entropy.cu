@@ -28,10 +28,34 @@ Target<stored_t<S>, T> target_of(const CrossEntropyArgs& args, int64_t classes) 
           static_cast<T>(args.label_smoothing / static_cast<double>(classes)), args.ignore_index};
 }
 
+// The loss of the row x of n logits whose logit of the target is `at`. All threads of the group must call it together.
+template <class Group, class T, class S>
+__device__ __forceinline__ T loss_of(const RowStats<T>& stats, T at, int32_t id, const S* x, int64_t n,
+                                     const Target<S, T>& target) {
+  constexpr int N = kChunk<S>;
+  T all = 0;  // Σ w·log p
+  if (target.spread != 0) {
+    for_chunks<Group, N>(n, [&](int64_t i) {
+      T v[N], w[N];
+      load_chunk(v, x, i, n, stats.max);
+      for (int j = 0; j < N; ++j) w[j] = i + j < n;
+      if (target.weight) load_chunk(w, target.weight, i, n, T(0));
+      for (int j = 0; j < N; ++j) all += w[j] * stats.log_prob(v[j]);
+    });
+    all = Group::sum(all);
+  }
+  return is_column(id, n) ? -stats.log_prob(at) * target.of(id) - target.spread * all : kNaN<T>;
+}
+
+// The logit of the target, 0 without one.
+template <class T, class S>
+__device__ __forceinline__ T target_logit(const S* x, int32_t id, int64_t n) {
+  return is_column(id, n) ? load<T>(x + id) : T(0);
+}
+
 template <class Group, class T, class S>
 __global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, KeptStats<T> kept, Rows<S> logits,
                                      Rows<const int32_t> ids, Target<S, T> target) {
-  constexpr int N = kChunk<S>;
   for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
     const int32_t id = *ids[r];
     const bool first = Group::rank() == 0;
@@ -44,86 +68,132 @@ __global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, KeptStats<T> 
     }
     const S* x = logits[r];
     const RowStats<T> stats = row_stats<Group, false, T>(x, shape.size);
-    T all = 0;  // Σ w·log p
-    if (target.spread != 0) {
-      for_chunks<Group, N>(shape.size, [&](int64_t i) {
-        T v[N], w[N];
-        load_chunk(v, x, i, shape.size, stats.max);
-        for (int j = 0; j < N; ++j) w[j] = i + j < shape.size;
-        if (target.weight) load_chunk(w, target.weight, i, shape.size, T(0));
-        for (int j = 0; j < N; ++j) all += w[j] * stats.log_prob(v[j]);
-      });
-      all = Group::sum(all);
-    }
+    const T value = loss_of<Group>(stats, target_logit<T>(x, id, shape.size), id, x, shape.size, target);
     if (first) {
       kept.keep(r, stats.max, stats.sum);
-      *loss[r] =
-          is_column(id, shape.size) ? -stats.log_prob(load<T>(x + id)) * target.of(id) - target.spread * all : kNaN<T>;
+      *loss[r] = value;
     }
   }
 }
 
-// dlogits = beta·dlogits + dloss·((1 - s)·w[t]·(p - [v = t]) + s/V·(p·Σ w - w))
+// to = beta·to + d·((1 - s)·w[t]·(p - [v = t]) + s/V·(p·Σ w - w)) with p = e^(x - max) / sum
+template <class Group, class T, class R, class S>
+__device__ __forceinline__ void write_row_gradient(R* to, const S* x, int64_t n, T max, T sum, T d, int32_t id,
+                                                   const Target<S, T>& target, T beta) {
+  constexpr int N = kChunk<S>;
+  const S* w = target.weight;
+  const bool valid = is_column(id, n);
+  const T top = valid ? max : kNaN<T>, inverse = 1 / sum;
+  const T at_target = valid ? target.of(id) * d : T(0), spread = target.spread * d;
+  T weights = static_cast<T>(n);  // Σ w
+  if (w && target.spread != 0) {
+    weights = 0;
+    for_chunks<Group, N>(n, [&](int64_t i) {
+      T v[N];
+      load_chunk(v, w, i, n, T(0));
+      for (int j = 0; j < N; ++j) weights += v[j];
+    });
+    weights = Group::sum(weights);
+  }
+  const int64_t head = unaligned_head<N>(n, x, to, w);
+  const auto write = [&](auto plain) {  // plain: without smoothing and beta
+    for_loaded<Group, T>(x, n, head, [&]<int K>(int64_t i, T(&p)[K]) {
+      T g[K];
+      for (int j = 0; j < K; ++j) {
+        p[j] = exp_of<S>(p[j] - top) * inverse;
+        g[j] = p[j] * at_target;
+      }
+      if (const int64_t at = id - i; at >= 0 && at < K) {
+        for (int j = 0; j < K; ++j) {
+          if (j == at) g[j] = (p[j] - T(1)) * at_target;
+        }
+      }
+      if constexpr (decltype(plain)::value) {
+        vector_store(to + i, g);
+      } else {
+        if (target.spread != 0) {
+          T weight[K];
+          for (int j = 0; j < K; ++j) weight[j] = 1;
+          if (w) vector_load(weight, w + i);
+          for (int j = 0; j < K; ++j) g[j] += (p[j] * weights - weight[j]) * spread;
+        }
+        write_gradient(to + i, g, beta);
+      }
+    });
+  };
+  if (target.spread == 0 && beta == 0) {
+    write(std::true_type{});
+  } else {
+    write(std::false_type{});
+  }
+}
+
+// The gradient of an ignored row: to = beta·to.
+template <class Group, class T, class R, class S>
+__device__ __forceinline__ void write_zeros(R* to, const S* x, int64_t n, T beta) {
+  constexpr int N = kChunk<S>;
+  for_vectors<Group, N>(n, unaligned_head<N>(n, x, to), [&](int64_t i, auto lanes) {
+    T g[decltype(lanes)::value] = {};
+    write_gradient(to + i, g, beta);
+  });
+}
+
 template <class Group, class T, class R, class S>
 __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, Rows<const T> dloss, Rows<S> logits,
                                               KeptStats<const T> kept, Rows<const int32_t> ids, Target<S, T> target,
                                               T beta) {
-  constexpr int N = kChunk<S>;
   for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
-    const S *x = logits[r], *w = target.weight;
-    R* to = dlogits[r];
+    const S* x = logits[r];
     const int32_t id = *ids[r];
     if (id == target.ignore_index) {
-      for_vectors<Group, N>(shape.size, unaligned_head<N>(shape.size, x, to), [&](int64_t i, auto lanes) {
-        T g[decltype(lanes)::value] = {};
-        write_gradient(to + i, g, beta);
-      });
-      continue;
-    }
-    const bool valid = is_column(id, shape.size);
-    const T top = valid ? kept.max(r) : kNaN<T>, inverse = 1 / kept.sum(r), d = *dloss[r];
-    const T at_target = valid ? target.of(id) * d : T(0), spread = target.spread * d;
-    T weights = static_cast<T>(shape.size);  // Σ w
-    if (w && target.spread != 0) {
-      weights = 0;
-      for_chunks<Group, N>(shape.size, [&](int64_t i) {
-        T v[N];
-        load_chunk(v, w, i, shape.size, T(0));
-        for (int j = 0; j < N; ++j) weights += v[j];
-      });
-      weights = Group::sum(weights);
-    }
-    const int64_t head = unaligned_head<N>(shape.size, x, to, w);
-    const auto write = [&](auto plain) {  // plain: without smoothing and beta
-      for_loaded<Group, T>(x, shape.size, head, [&]<int K>(int64_t i, T(&p)[K]) {
-        T g[K];
-        for (int j = 0; j < K; ++j) {
-          p[j] = exp_of<S>(p[j] - top) * inverse;
-          g[j] = p[j] * at_target;
-        }
-        if (const int64_t at = id - i; at >= 0 && at < K) {
-          for (int j = 0; j < K; ++j) {
-            if (j == at) g[j] = (p[j] - T(1)) * at_target;
-          }
-        }
-        if constexpr (decltype(plain)::value) {
-          vector_store(to + i, g);
-        } else {
-          if (target.spread != 0) {
-            T weight[K];
-            for (int j = 0; j < K; ++j) weight[j] = 1;
-            if (w) vector_load(weight, w + i);
-            for (int j = 0; j < K; ++j) g[j] += (p[j] * weights - weight[j]) * spread;
-          }
-          write_gradient(to + i, g, beta);
-        }
-      });
-    };
-    if (target.spread == 0 && beta == 0) {
-      write(std::true_type{});
+      write_zeros<Group>(dlogits[r], x, shape.size, beta);
     } else {
-      write(std::false_type{});
+      write_row_gradient<Group>(dlogits[r], x, shape.size, kept.max(r), kept.sum(r), *dloss[r], id, target, beta);
     }
+  }
+}
+
+// Both of the above: the second pass over a row reads from the cache what the first has read from memory.
+template <class Group, class T, class S>
+__global__ void with_gradient_kernel(RowShape shape, Rows<T> loss, Rows<S> logits, Rows<const T> dloss,
+                                     Rows<const int32_t> ids, Target<S, T> target) {
+  for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
+    S* x = logits[r];
+    const int32_t id = *ids[r];
+    T value = 0;
+    if (id == target.ignore_index) {
+      write_zeros<Group>(x, x, shape.size, T(0));
+    } else {
+      const RowStats<T> stats = row_stats<Group, false, T>(x, shape.size);
+      value = loss_of<Group>(stats, target_logit<T>(x, id, shape.size), id, x, shape.size, target);
+      Group::sync();  // every thread has read the row before one writes to it
+      write_row_gradient<Group>(x, x, shape.size, stats.max, stats.sum, *dloss[r], id, target, T(0));
+    }
+    if (Group::rank() == 0) *loss[r] = value;
+  }
+}
+
+// The blocks of with_gradient_kernel: so few that the rows they work on, which take 24 MiB, stay in the second level of
+// the cache (50 MB on an H100), but at least two for each of its 132 multiprocessors.
+template <class Group>
+unsigned blocks_in_cache(const RowShape& shape, size_t element) {
+  const size_t block = static_cast<size_t>(shape.size) * element * Group::kRows;
+  return std::min(Group::blocks(shape.count),
+                  std::max(264u, static_cast<unsigned>((24u << 20) / std::max<size_t>(block, 1))));
+}
+
+template <class Group, class T, class S>
+__global__ void rescale_rows_kernel(RowShape shape, Rows<S> x, Rows<const T> now, Rows<const T> before) {
+  constexpr int N = kChunk<S>;
+  for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
+    const T to = *now[r], from = *before[r];
+    if (to == from) continue;
+    S* row = x[r];
+    const T factor = to / from;
+    for_loaded<Group, T>(row, shape.size, unaligned_head<N>(shape.size, row), [&]<int K>(int64_t i, T(&v)[K]) {
+      for (int j = 0; j < K; ++j) v[j] *= factor;
+      vector_store(row + i, v);
+    });
   }
 }
 
@@ -195,6 +265,29 @@ void cross_entropy_backward(const View& dlogits, const View& dloss, const View& 
                           values_of<const int32_t>(targets), target_of<S, T>(args, shape.size), beta);
                  });
                });
+}
+
+void cross_entropy_with_gradient(const View& loss, const View& logits, const View& dloss, const View& targets,
+                                 const CrossEntropyArgs& args) {
+  visit_stored(
+      logits.dtype, "cross_entropy_with_gradient", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
+        const RowShape shape(logits);
+        visit_thread_group(shape, [&]<class Group>(Group) {
+          launch(with_gradient_kernel<Group, T, stored_t<S>>, blocks_in_cache<Group>(shape, sizeof(stored_t<S>)),
+                 kThreads, 0, stream(), shape, values_of<T>(loss), rows_of<S>(logits), values_of<const T>(dloss),
+                 values_of<const int32_t>(targets), target_of<S, T>(args, shape.size));
+        });
+      });
+}
+
+void rescale_rows(const View& x, const View& now, const View& before) {
+  visit_stored(x.dtype, "rescale_rows", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
+    const RowShape shape(x);
+    visit_thread_group(shape, [&]<class Group>(Group) {
+      launch(rescale_rows_kernel<Group, T, stored_t<S>>, Group::blocks(shape.count), kThreads, 0, stream(), shape,
+             rows_of<S>(x), values_of<const T>(now), values_of<const T>(before));
+    });
+  });
 }
 
 void token_log_prob(const View& log_prob, const View& entropy, const View& stats, const View& logits, const View& ids) {

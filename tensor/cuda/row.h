@@ -71,6 +71,14 @@ struct ThreadGroup {
   static __device__ __forceinline__ T sum(T x) {
     return reduce(x, [](T a, T b) { return a + b; });
   }
+  // Memory that a thread of the group read or wrote before it may be written or read by another one after it.
+  static __device__ __forceinline__ void sync() {
+    if constexpr (kSize == kWarp) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  }
 };
 
 // Calls f(Group) with the thread group for rows of this shape; the choice depends on the row length only. Does nothing

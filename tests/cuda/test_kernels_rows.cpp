@@ -33,6 +33,12 @@ std::vector<Tensor> cross_entropies(const Side& s, const Tensor& logits, const T
   const Tensor loss = s.per_row(x.size(0)), stats = s.per_row_stats(x.size(0)), dx = s.gradient(x.shape(), beta);
   s.k().cross_entropy(loss, stats, x, ids, args);
   s.k().cross_entropy_backward(dx, dloss, x, stats, ids, args, beta);
+  if (beta == 0) {
+    const Tensor over = s.in(logits), loss_too = s.per_row(x.size(0));
+    s.k().cross_entropy_with_gradient(loss_too, over, dloss, ids, args);
+    CHECK(same_bits(over, dx));
+    CHECK(same_bits(loss_too, loss));
+  }
   return {loss, stats, dx};
 }
 std::vector<Tensor> token_log_probs(const Side& s, const Tensor& logits, const Tensor& tokens, double beta) {
@@ -247,11 +253,16 @@ TEST_CASE("CUDA: an id out of range gives NaN in its row only", "[cuda]") {
     const Tensor x = s.in(uniform({5, v}, 1)), ids = s.in(Tensor::from(given, {5})), one = s.per_row(Tensor::ones({5}));
     const Tensor loss = s.per_row(5), stats = s.per_row_stats(5), log_prob = s.per_row(5), entropy = s.per_row(5);
     const Tensor dloss = s.out(x.shape()), dlog_prob = s.out(x.shape());
-    const CrossEntropyArgs args{.label_smoothing = 0.1, .weight = s.in(uniform({v}, 2, 0.5, 2))};
+    const Tensor weight = s.in(uniform({v}, 2, 0.5, 2));
+    const CrossEntropyArgs args{.label_smoothing = 0.1, .weight = weight};
     s.k().cross_entropy(loss, stats, x, ids, args);
     s.k().cross_entropy_backward(dloss, one, x, stats, ids, args, 0);
     s.k().token_log_prob(log_prob, entropy, stats, x, ids);
     s.k().token_log_prob_backward(dlog_prob, one, {}, x, stats, entropy, ids, 0);
+    const Tensor over = x.clone(), loss_too = s.per_row(5);
+    s.k().cross_entropy_with_gradient(loss_too, over, one, ids, args);
+    CHECK(same_bits(over, dloss));
+    CHECK(same_bits(loss_too, loss));
     const auto losses = loss.to_vector(), lps = log_prob.to_vector();
     const auto d = dloss.to_vector(), dl = dlog_prob.to_vector();
     for (size_t r = 0; r < 5; ++r) {
@@ -264,6 +275,26 @@ TEST_CASE("CUDA: an id out of range gives NaN in its row only", "[cuda]") {
       }
     }
     CHECK(losses[3] == 0);
+  }
+}
+
+TEST_CASE("CUDA rescale_rows multiplies the rows whose factors differ", "[cuda]") {
+  for (DType dtype : {f32, f64, bf16}) {
+    for (int64_t v : {1, 7, 64, 1000, 3001}) {
+      for (int64_t spare : {0, 16, 5}) {
+        const Side s = on_cuda(dtype, spare);
+        const Tensor x = s.in(uniform({4, v}, 1)), old = x.to(f64).to(Device{});
+        const auto factors = [&](const std::vector<float>& values) { return s.per_row(Tensor::from(values, {4})); };
+        s.k().rescale_rows(x, factors({0.75, -3, 0, 8}), factors({0.75, 1.5, 7, 0.5}));
+        const Tensor quotients = Tensor::from(std::vector<double>{1, -2, 0, 16}, {4, 1});  // exact products
+        CHECK(x.to_vector() == mul(old, quotients).to_vector());
+        // A quotient that is not exact: one rounding more than the product.
+        const Tensor y = s.in(uniform({4, v}, 2)), want = affine(y.to(f64).to(Device{}), 1.0 / 3, 0);
+        s.k().rescale_rows(y, s.per_row(Tensor::full({1}, 1)).view_expand({4}),
+                           s.per_row(Tensor::full({1}, 3)).view_expand({4}));
+        CHECK(relative_error(y, want) <= (dtype == bf16 ? 0x1p-8 : tolerance(dtype)));
+      }
+    }
   }
 }
 
@@ -292,6 +323,8 @@ TEST_CASE("CUDA row kernels repeat their bits for any number of threads", "[cuda
 TEST_CASE("CUDA row kernels accept 0 rows", "[cuda]") {
   const Side s = on_cuda(f32);
   CHECK(softmaxes(s, Tensor::empty({0, 7}), 0)[0].numel() == 0);
+  CHECK(cross_entropies(s, Tensor::empty({0, 7}), Tensor::empty({0}, i32), 0.1, true, 0)[0].numel() == 0);
+  s.k().rescale_rows(s.out({0, 7}), s.per_row(0), s.per_row(0));
   // With no rows, the gradient of the weights is unchanged.
   const std::vector<Tensor> norms = layer_norms(s, Tensor::empty({0, 7}), {.beta = 1});
   CHECK(relative_error(norms[3], uniform({7}, 7)) == 0);

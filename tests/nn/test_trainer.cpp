@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "autograd/ops.h"
 #include "nn/trainer.h"
 #include "tensor/base/parallel.h"
+#include "tensor/profile.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -298,4 +300,23 @@ TEST_CASE("trainer: logits and their gradient share one block of memory", "[nn][
   const size_t logits = 4 * vocabulary * tokens;
   CHECK(trainer.memory().activations > logits);
   CHECK(trainer.memory().activations < logits + logits / 4);
+}
+
+// That the bits are those of a separate backward pass is part of the test of accumulated micro-batches.
+TEST_CASE("trainer: the forward pass writes the gradient of the logits over them", "[nn][trainer]") {
+  TrainConfig c = config(3);
+  c.micro_batches = 2;
+  Transformer model = seeded(tiny());
+  Trainer trainer(model, c, batches(2));
+  const Profile profile;
+  trainer.run({});
+  std::map<std::string, int64_t> calls;
+  for (const ProfileEntry& entry : profile.entries()) calls[entry.kernel] = entry.calls;
+  CHECK(calls["cross_entropy_with_gradient"] == 6);
+  CHECK(calls["cross_entropy"] == 0);
+  CHECK(calls["cross_entropy_backward"] == 0);
+  trainer.evaluate(batches(2), 1);
+  for (const ProfileEntry& entry : profile.entries()) calls[entry.kernel] = entry.calls;
+  CHECK(calls["cross_entropy_with_gradient"] == 6);
+  CHECK(calls["cross_entropy"] == 1);
 }

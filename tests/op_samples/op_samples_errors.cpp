@@ -265,6 +265,18 @@ void row_errors(std::vector<OpError>& out) {
                    cross_entropy(z({3, 9}), five, weight);
                  },
                  {"cross_entropy", "weight", "[9]", "[4]"}});
+  out.push_back({Op::cross_entropy,
+                 "shape of upstream",
+                 [=] {
+                   cross_entropy(z({3, 9}), five, {.upstream = Tensor::ones({3})});
+                 },
+                 {"cross_entropy", "upstream", "f32 []", "f32 [3]"}});
+  out.push_back({Op::cross_entropy,
+                 "dtype of upstream",
+                 [=] {
+                   cross_entropy(z({3, 9}), five, {.reduction = Reduction::none, .upstream = Tensor::ones({3}, f64)});
+                 },
+                 {"cross_entropy", "upstream", "f32 [3]", "f64 [3]"}});
   out.push_back({Op::token_log_prob,
                  "id too large",
                  [=] {

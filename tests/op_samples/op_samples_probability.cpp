@@ -75,6 +75,24 @@ void cross_entropy_samples(std::vector<OpSample>& out) {
   push("all ignored, sum", {2, 7}, ids({-100, -100}, {2}), {Reduction::sum}, false);
   push("large", {301, 701}, random_ids(301, 701, 7), {}, false, true);
   push("large, smoothing", {301, 701}, random_ids(301, 701, 8), {Reduction::mean, -100, 0.1}, false, true);
+  // The gradient of the temporary logits is written over them for `upstream`, which another gradient then rescales.
+  for (const auto& [name, reduction] : reductions) {
+    for (double smoothing : {0.0, 0.1}) {
+      const CrossEntropyOptions options{reduction, -100, smoothing};
+      const Shape result = reduction == Reduction::none ? Shape{5} : Shape{};
+      out.push_back({Op::cross_entropy,
+                     name + (smoothing == 0 ? ", upstream" : ", upstream and smoothing"),
+                     with_constants(uniform({{5, 7}, result}, 0.5, 2), {some_ignored}),
+                     fn([=](In x) {
+                       CrossEntropyOptions o = options;
+                       const bool floating = x[1].defined() && is_floating(x[1].dtype());
+                       o.upstream = floating ? x[1].to(sum_type(x[0].dtype())) : x[1];
+                       return cross_entropy(x[0] * 1.5, x[2], o);
+                     }),
+                     fn([=](In x) { return composed::cross_entropy(x[0] * 1.5, x[2], options); }),
+                     {1}});
+    }
+  }
   out.push_back({Op::cross_entropy, "of scaled logits", with_constants(normal({{5, 7}}), {targets}),
                  fn([](In x) { return cross_entropy(x[0] * 3, x[1]) + cross_entropy(x[0], x[1]); }), fn([](In x) {
                    return composed::cross_entropy(x[0] * 3, x[1]) + composed::cross_entropy(x[0], x[1]);

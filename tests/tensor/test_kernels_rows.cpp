@@ -184,11 +184,62 @@ TEST_CASE("cross-entropy with smoothing and weights and ignored rows", "[kernels
           // Stored over the logits, with one gradient shared by all rows.
           Buffer apart({rows, n}, type, Layout::padded), one({1}, type);
           one.set(0, 0.25);
+          Buffer fused({rows, n}, type, Layout::padded), fused_loss({rows}, type);
+          fused.assign(x.values());
           k.cross_entropy_backward(apart, expand(one, 0, rows), x, stats, targets, args, 0);
           k.cross_entropy_backward(x, expand(one, 0, rows), x, stats, targets, args, 0);
           CHECK(x.bytes() == apart.bytes());
+          k.cross_entropy_with_gradient(fused_loss.poison(), fused, expand(one, 0, rows), targets, args);
+          CHECK(fused.bytes() == apart.bytes());
+          CHECK(fused_loss.bytes() == loss.bytes());
         }
       }
+    }
+  }
+}
+
+TEST_CASE("cross-entropy with its gradient has the bits of two kernels for bf16 and impossible tokens", "[kernels]") {
+  const int64_t rows = 7, n = 1037;
+  for (DType type : {f32, f64, bf16}) {
+    for (double smoothing : {0.0, 0.1}) {
+      Buffer x({rows, n}, type), targets({rows}, i32), dloss({rows}, sum_type(type));
+      x.random(1, -30, 30), targets.integers(2, n), dloss.random(3);
+      targets.set(1, -100);
+      for (int64_t i = 0; i < n; ++i) {
+        if (i % 3 != 0) x.set(2 * n + i, -kInf);
+        x.set(3 * n + i, -kInf);
+      }
+      x.set(4 * n + 70, std::numeric_limits<double>::quiet_NaN());
+      x.set(5 * n + 70, kInf);
+      CrossEntropyArgs args;
+      args.label_smoothing = smoothing;
+      Buffer loss({rows}, sum_type(type)), stats({rows, 2}, sum_type(type)), dx({rows, n}, type);
+      k.cross_entropy(loss, stats, x, targets, args);
+      k.cross_entropy_backward(dx, dloss, x, stats, targets, args, 0);
+      Buffer fused_loss({rows}, sum_type(type));
+      k.cross_entropy_with_gradient(fused_loss, x, dloss, targets, args);
+      CHECK(x.bytes() == dx.bytes());
+      CHECK(fused_loss.bytes() == loss.bytes());
+      for (int64_t i = 0; i < n; ++i) CHECK(x.get(n + i) == 0);
+    }
+  }
+}
+
+TEST_CASE("rescale_rows multiplies the rows whose factors differ", "[kernels]") {
+  for (DType type : {f32, f64, bf16}) {
+    for (int64_t n : {1, 5, 64, 1000}) {
+      Buffer x({4, n}, type, Layout::padded), now({4}, sum_type(type)), before({4}, sum_type(type));
+      x.random(1);
+      x.set(0, std::numeric_limits<double>::quiet_NaN());
+      now.assign({0.75, -3, 0, 8}), before.assign({0.75, 1.5, 7, 0.5});
+      const std::vector<double> old = x.values();
+      k.rescale_rows(x, now, before);
+      CHECK(std::isnan(x.get(0)));
+      for (int64_t i = 1; i < 4 * n; ++i) {
+        const double factors[] = {1, -2, 0, 16};  // exact products
+        CHECK(x.get(i) == factors[i / n] * old[static_cast<size_t>(i)]);
+      }
+      CHECK(x.guards_intact());
     }
   }
 }

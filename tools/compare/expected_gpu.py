@@ -37,7 +37,7 @@ def training(batch):
         ("attention, forward", flops / ATTENTION["forward"], "tensor cores"),
         ("attention, backward", 2.5 * flops / ATTENTION["backward"], "tensor cores"),
         ("norms, sums, embedding", (norms + embedding) / (STREAM * COPY), "memory"),
-        ("cross-entropy, 3 passes over the logits", 3 * logits / (STREAM * COPY), "memory"),
+        ("cross-entropy, logits read and written once", 2 * logits / (STREAM * COPY), "memory"),
         ("norm of the gradients and AdamW, 34 bytes a weight", 34 * PARAMETERS / (STREAM * COPY), "memory"),
         ("about 340 kernels, 26 of each layer", 340 * NODE, "launches"),
     ]

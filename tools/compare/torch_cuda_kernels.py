@@ -111,10 +111,18 @@ def over_logits(sizes, what):
         hit = torch.arange(vocab, device=DEVICE) == ids[:, None]
         return (torch.where(hit, p - 1, p) / rows).to(BF16)
 
+    def with_gradient():
+        wide = logits.float()
+        log_p = wide - torch.logsumexp(wide, 1)[:, None]
+        hit = torch.arange(vocab, device=DEVICE) == ids[:, None]
+        p = log_p.exp()
+        return -torch.where(hit, log_p, 0).sum(1), (torch.where(hit, p - 1, p) / rows).to(BF16)
+
     return {
         "softmax": {"softmax": lambda: F.softmax(logits, 1)},
         "cross_entropy": {"in bf16": lambda: F.cross_entropy(logits, ids), "compiled": torch.compile(loss)},
         "cross_entropy backward": {"compiled": torch.compile(gradient)},
+        "cross_entropy with gradient": {"compiled": torch.compile(with_gradient)},
     }[what]
 
 
@@ -196,7 +204,7 @@ def ways_of(name, label, what):
         return decode_attention(sizes, what)
     groups = {"elementwise": ("copy", "add", "gelu", "gelu backward", "to f32"),
               "norm": ("layer_norm", "layer_norm backward", "bias gradient"),
-              "logits": ("softmax", "cross_entropy", "cross_entropy backward"),
+              "logits": ("softmax", "cross_entropy", "cross_entropy backward", "cross_entropy with gradient"),
               "embedding": ("embedding", "embedding backward"), "optimizer": ("adamw", "gradient norm")}
     group = next(g for g, members in groups.items() if what in members)
     if group == "optimizer":

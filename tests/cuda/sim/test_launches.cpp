@@ -4,6 +4,7 @@
 #include <string>
 
 #include "nn/optim.h"
+#include "nn/trainer.h"
 #include "nn/transformer.h"
 #include "rl/text/preferences.h"
 #include "rl/text/trainer.h"
@@ -87,6 +88,49 @@ TEST_CASE("a layer of GPT-2 in training on CUDA is 26 launches, none of them a s
     for (const auto& [name, launches] : step) {
       if (name.find("add_functor") != name.npos) CHECK(launches == 0);
     }
+  }
+}
+
+// Forward, their sum, and the comparison of the gradient that arrives with the one that was expected.
+TEST_CASE("the loss of a training step on CUDA is three launches", "[cuda][transformer]") {
+  if (!sim::sees_accesses()) return;
+  for (const DType dtype : {f32, bf16}) {
+    Transformer model =
+        model_of({.vocab_size = 29, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 32, .dtype = dtype});
+    const Tensor ids = Tensor::arange(8, i32).view_reshape({1, 8});
+    Trainer trainer(model, {}, [&](Generator&) { return TokenBatch{ids, ids}; });
+    for (int step = 0; step < 5; ++step) {  // from the fourth on a graph
+      const sim::Report report;
+      trainer.step();
+      CHECK(launches_of(report, "with_gradient_kernel") == 1);
+      CHECK(launches_of(report, "rescale_rows_kernel") == 1);
+      CHECK(launches_of(report, "cross_entropy_kernel") == 0);
+      CHECK(launches_of(report, "cross_entropy_backward_kernel") == 0);
+    }
+  }
+}
+
+TEST_CASE("CUDA cross-entropy with its gradient reads and writes 16 bytes at a time", "[cuda]") {
+  if (!sim::sees_accesses()) return;
+  for (const DType dtype : {f32, bf16}) {
+    const int64_t rows = 16, v = 2048;
+    const Tensor x = random({rows, v}, dtype, 1).to(device()), loss = Tensor::empty({rows}, f32, device());
+    const Tensor ids = Tensor::full({rows}, 7, i32, device()), one = Tensor::full({rows}, 1, f32, device());
+    const uint64_t matrix = static_cast<uint64_t>(rows * v) * size_of(dtype), threads = rows * 256;
+    {
+      const sim::Report report;
+      kernels(device()).cross_entropy_with_gradient(loss, x, one, ids, {});
+      uint64_t wide = 0;
+      for (const sim::LineStats& line : report.lines()) wide += line.narrow == 0 ? line.bytes : 0;
+      // Read once from memory and once from the cache, then written. Each thread reads target, logit and gradient.
+      CHECK(wide == 3 * matrix);
+      CHECK(report.kernels().size() == 1);
+      CHECK(report.kernels().begin()->second.bytes_requested == 3 * matrix + threads * (8 + size_of(dtype)) + rows * 4);
+    }
+    const sim::Report report;
+    kernels(device()).rescale_rows(x, one, one);
+    CHECK(report.kernels().size() == 1);
+    CHECK(report.kernels().begin()->second.bytes_requested == threads * 8);
   }
 }
 

@@ -85,7 +85,10 @@ std::vector<Entry> bench_logits(Bench& b, const std::string& label) {
               "cross_entropy", label, [&] { k.cross_entropy(loss, stats, logits, ids, {}); }, logits),
           b.time(
               "cross_entropy backward", label,
-              [&] { k.cross_entropy_backward(gradient, one, logits, stats, ids, {}, 0); }, logits, gradient)};
+              [&] { k.cross_entropy_backward(gradient, one, logits, stats, ids, {}, 0); }, logits, gradient),
+          b.time(
+              "cross_entropy with gradient", label,
+              [&] { k.cross_entropy_with_gradient(loss, gradient, one, ids, {}); }, gradient, gradient)};
 }
 
 std::vector<Entry> bench_embedding(Bench& b, const std::string& label) {
