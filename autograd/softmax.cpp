@@ -19,10 +19,42 @@ Tensor softmax_last(Op op, const Tensor& x, bool log) {
   });
 }
 
+int64_t elements_after(const Tensor& x, int d) {
+  int64_t n = 1;
+  for (int i = d + 1; i < x.rank(); ++i) n *= x.size(i);
+  return n;
+}
+
+// Whether the CPU's kernels read the rows along dim d where they are, as columns: of matrices that fit in a cache and
+// have at least a vector of columns. Rows copied by a transposition get the same bits.
+bool as_columns(const Tensor& x, int d) {
+  constexpr int64_t fewest = 16, cached = int64_t{1} << 20;
+  const int64_t n = elements_after(x, d);
+  return x.device().on_host() && n >= fewest && n * x.size(d) <= cached && x.strides()[d] != 1;
+}
+
+// Row-major x as [A, R, C], C along dim d and R the dims after it.
+Tensor columns(const Tensor& x, int d) {
+  int64_t before = 1;
+  for (int i = 0; i < d; ++i) before *= x.size(i);
+  return x.view_reshape({before, x.size(d), elements_after(x, d)}).view_transpose(1, 2);
+}
+
+Tensor softmax_columns(Op op, const Tensor& x, int d, bool log) {
+  const Tensor from = packed(x), y = empty_like(from);
+  kernels_of(x).softmax(columns(y, d), columns(from, d), log);
+  return record(op, y, {&x}, {&y}, [y, d, log](const Tensor& dy, Grads& g) {
+    auto dx = g[0];
+    if (!dx) return;
+    kernels_of(dy).softmax_backward(columns(*dx.into, d), columns(packed(dy), d), columns(y, d), log, dx.beta);
+  });
+}
+
 Tensor softmax_dim(Op op, const Tensor& x, int dim, bool log) {
   check_floating(x, name_of(op));
   const int d = dim_along(x, dim, name_of(op));
   if (d >= x.rank() - 1) return softmax_last(op, x, log);
+  if (as_columns(x, d)) return softmax_columns(op, x, d, log);
   return transpose(softmax_last(op, transpose(x, d, -1), log), d, -1);
 }
 

@@ -2,7 +2,7 @@
 #include "tensor/cpu/elementwise_loop.h"
 #include "tensor/cpu/kernels_cpu.h"
 #include "tensor/cpu/row_ops.h"
-#include "tensor/cpu/simd/vec_math.h"
+#include "tensor/cpu/simd/vec_pow.h"
 #include "tensor/functors.h"
 
 namespace pg::cpu {

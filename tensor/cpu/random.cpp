@@ -16,7 +16,8 @@ using simd::Vec;
 
 // Lanes of 64 bits, of which the lower halves are the words of one place in several blocks.
 constexpr int kLanes64 = simd::kVectorBytes / 8;
-constexpr int kVectors = 4;  // computed together: a round waits for its products, so others are computed meanwhile
+// Computed together: a round waits for its products, so others are computed meanwhile. With 16 registers 4 are slower.
+constexpr int kVectors = simd::kVectorBytes == 64 ? 4 : 3;
 constexpr int kBlocks = kVectors * kLanes64, kWords = 4 * kBlocks;
 typedef uint64_t Lanes __attribute__((vector_size(simd::kVectorBytes)));
 
@@ -31,32 +32,63 @@ inline Lanes multiply(Lanes x, uint32_t by) {
 #endif
 }
 
+// The upper half of p, in the lower half, ^ c ^ key.
+inline Lanes mix(Lanes p, Lanes c, uint32_t key) {
+#if defined(__AVX512F__)
+  constexpr int kXor3 = 0x96;
+  return (Lanes)_mm512_ternarylogic_epi64((__m512i)(p >> 32), (__m512i)c, _mm512_set1_epi64(key), kXor3);
+#else
+  return (p >> 32) ^ c ^ uint64_t { key };
+#endif
+}
+
+// The lower halves of a and b in turns: a[0], b[0], a[1], …
+inline Lanes pairs(Lanes a, Lanes b) {
+  typedef uint32_t Words __attribute__((vector_size(simd::kVectorBytes)));
+  constexpr int n = 2 * kLanes64;
+  return [&]<int... I>(std::integer_sequence<int, I...>) {
+    return (Lanes)__builtin_shufflevector((Words)a, (Words)b, (I % 2 ? n + I - 1 : I)...);
+  }
+  (std::make_integer_sequence<int, n>());
+}
+
+// Lanes a[0], b[0], a[1], b[1], … to `words`.
+inline void store_in_turns(uint32_t* words, Lanes a, Lanes b) {
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    const Lanes lower = __builtin_shufflevector(a, b, (I / 2 + I % 2 * kLanes64)...);
+    const Lanes upper = __builtin_shufflevector(a, b, (I / 2 + I % 2 * kLanes64 + kLanes64 / 2)...);
+    std::memcpy(words, &lower, sizeof lower);
+    std::memcpy(words + 2 * kLanes64, &upper, sizeof upper);
+  }
+  (std::make_integer_sequence<int, kLanes64>());
+}
+
 // philox4x32 of kBlocks counters from `first` on; block b's words start at words[4b].
 void philox_blocks(uint64_t key, uint64_t first, uint32_t* words) {
-  Lanes c[4][kVectors];  // what the upper halves hold has no effect until the end
+  Lanes c[4][kVectors], counter;  // what the upper halves hold has no effect until the end
+  for (int l = 0; l < kLanes64; ++l) counter[l] = static_cast<uint64_t>(l);
   for (int v = 0; v < kVectors; ++v) {
-    for (int l = 0; l < kLanes64; ++l) c[0][v][l] = first + static_cast<uint64_t>(v * kLanes64 + l);
+    c[0][v] = counter + (first + static_cast<uint64_t>(v * kLanes64));
     c[1][v] = c[0][v] >> 32;
     c[2][v] = c[3][v] = Lanes{};
   }
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < Philox::rounds; ++round) {
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       const Lanes p0 = multiply(c[0][v], Philox::mul0), p1 = multiply(c[2][v], Philox::mul1);
-      c[0][v] = (p1 >> 32) ^ c[1][v] ^ uint64_t { k0 };
+      c[0][v] = mix(p1, c[1][v], k0);
       c[1][v] = p1;
-      c[2][v] = (p0 >> 32) ^ c[3][v] ^ uint64_t { k1 };
+      c[2][v] = mix(p0, c[3][v], k1);
       c[3][v] = p0;
     }
     k0 += Philox::weyl0;
     k1 += Philox::weyl1;
   }
   static_assert(std::endian::native == std::endian::little);  // the first word of a pair is its lower half
+#pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
-    uint64_t pairs[2 * kLanes64];
-    const Lanes low = (c[0][v] & 0xffffffffu) | c[1][v] << 32, high = (c[2][v] & 0xffffffffu) | c[3][v] << 32;
-    for (int l = 0; l < kLanes64; ++l) pairs[2 * l] = low[l], pairs[2 * l + 1] = high[l];
-    std::memcpy(words + 4 * kLanes64 * v, pairs, sizeof pairs);
+    store_in_turns(words + 4 * kLanes64 * v, pairs(c[0][v], c[1][v]), pairs(c[2][v], c[3][v]));
   }
 }
 

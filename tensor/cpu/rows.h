@@ -55,22 +55,22 @@ class OutRows : private InRows<T> {
   using Base::Base;
   using Base::count;
   using Base::size;
-  // A row to be written; it contains its previous values if `reads`. A bf16 row is rounded and stored when the Row goes
-  // out of scope.
+  using Base::step;
+  // A row, or n elements of one, to be written; it contains its previous values if `reads`. A bf16 row is rounded and
+  // stored when the Row goes out of scope.
   class Row {
    public:
-    Row(const OutRows& rows, int64_t row, bool reads) : rows_(rows), row_(row) {
+    Row(const OutRows& rows, int64_t at, int64_t n, bool reads) : rows_(rows), at_(at), n_(n) {
       if (rows.held_) {
-        data_ = rows.view_.template as<T>() + row * rows.step;
+        data_ = rows.view_.template as<T>() + at;
       } else {
-        data_ = reads ? rows.widened(row * rows.step, rows.size) : row_buffer<T>(rows.buffer_, rows.size);
+        data_ = reads ? rows.widened(at, n) : row_buffer<T>(rows.buffer_, n);
       }
     }
     ~Row() {
       if constexpr (std::is_same_v<T, float>) {
         if (!rows_.held_) {
-          simd::convert(rows_.view_.template as<BFloat16>() + row_ * rows_.step, static_cast<const T*>(data_),
-                        rows_.size);
+          simd::convert(rows_.view_.template as<BFloat16>() + at_, static_cast<const T*>(data_), n_);
         }
       }
     }
@@ -79,10 +79,13 @@ class OutRows : private InRows<T> {
 
    private:
     const OutRows& rows_;
-    int64_t row_;
+    int64_t at_, n_;
     T* data_;
   };
-  Row row(int64_t index, bool reads) const { return Row(*this, index, reads); }
+  Row row(int64_t index, bool reads) const { return part(index, 0, size, reads); }
+  Row part(int64_t index, int64_t begin, int64_t n, bool reads) const {
+    return Row(*this, index * step + begin, n, reads);
+  }
 };
 
 // A whole vector such as a layer's weights; null for an empty view. Valid until this thread requests the same buffer

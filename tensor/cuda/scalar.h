@@ -47,6 +47,7 @@ struct Scalar {
   POLICYGRAD_HD friend Scalar erf(Scalar x) { return ::erf(x.v); }
   POLICYGRAD_HD friend Scalar pow(Scalar x, Scalar y) { return ::pow(x.v, y.v); }
   // clang-format on
+  POLICYGRAD_HD friend Scalar softplus(Scalar x) { return max(Scalar(0), x) + log1p(exp(-abs(x))); }
   POLICYGRAD_HD friend Scalar sigmoid(Scalar x) {
     const Scalar e = exp(-abs(x));
     return select(x < T(0), e, T(1)) / (e + T(1));

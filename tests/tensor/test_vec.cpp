@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tensor/base/random.h"
-#include "tensor/cpu/simd/vec_math.h"
+#include "tensor/cpu/simd/vec_pow.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -77,6 +77,7 @@ void check_accuracy(double bound) {
   const auto log1p = [](Vec<T> x) { return simd::log1p(x); };
   const auto tanh = [](Vec<T> x) { return simd::tanh(x); };
   const auto sigmoid = [](Vec<T> x) { return simd::sigmoid(x); };
+  const auto softplus = [](Vec<T> x) { return simd::softplus(x); };
   const auto erf = [](Vec<T> x) { return simd::erf(x); };
   const auto gelu = [](Vec<T> x) { return simd::gelu_tanh(x); };
   CHECK(worst_ulps<T>(
@@ -106,6 +107,9 @@ void check_accuracy(double bound) {
             tanh, [](long double x) { return std::tanh(x); }, -1, 1) <= bound);
   CHECK(worst_ulps<T>(
             sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }, -100, 100) <= bound);
+  const auto exact_softplus = [](long double x) { return std::max(x, 0.0L) + std::log1p(std::exp(-std::abs(x))); };
+  CHECK(worst_ulps<T>(softplus, exact_softplus, single ? -110 : -750, 110) <= bound);
+  CHECK(worst_ulps<T>(softplus, exact_softplus, -3, 3) <= bound);
   CHECK(worst_ulps<T>(
             erf, [](long double x) { return std::erf(x); }, -6, 6) <= bound);
   // Left of -1, gelu is nearly x·e^2u with 2u down to -17. The rounding errors in 2u (up to 2 units) count |2u| times.
@@ -208,8 +212,14 @@ void check_borders() {
   }
   CHECK(ulps(at<T>(l, std::numeric_limits<T>::max()), std::log((long double)std::numeric_limits<T>::max())) <= 2);
   const auto lp = [](Vec<T> x) { return simd::log1p(x); };
+  // Just above -1, where 1 + x is exact; the largest; denormal arguments.
+  for (const T x : {std::nextafter(T(-1), T(0)), std::numeric_limits<T>::max()}) {
+    CHECK(ulps(at<T>(lp, x), std::log1p(static_cast<long double>(x))) <= 2);
+  }
+  const T tiny = -std::numeric_limits<T>::min() / 3;
+  CHECK(same(at<T>(lp, tiny), tiny));
   CHECK(same(at<T>(lp, -1), -inf));
-  CHECK(same(at<T>(lp, -2), nan));
+  for (const double below : {-2.0, -inf}) CHECK(same(at<T>(lp, below), nan));
   CHECK(same(at<T>(lp, inf), inf));
   CHECK(same(at<T>(lp, nan), nan));
   CHECK(same(at<T>(lp, -0.0), -0.0));
@@ -231,6 +241,10 @@ void check_borders() {
   CHECK(same(at<T>(s, 1e4), 1));
   CHECK(same(at<T>(s, 0), 0.5));
   CHECK(same(at<T>(s, nan), nan));
+  const auto sp = [](Vec<T> x) { return simd::softplus(x); };
+  for (const double low : {-inf, -1e4}) CHECK(same(at<T>(sp, low), 0));
+  for (const double high : {inf, 1e4, nan}) CHECK(same(at<T>(sp, high), high));
+  CHECK(ulps(at<T>(sp, -0.0), std::log(2.0L)) <= 1);
   const auto g = [](Vec<T> x) { return simd::gelu_tanh(x); };
   CHECK(same(at<T>(g, 1e4), 1e4));
   CHECK(same(at<T>(g, -1e4), -0.0));

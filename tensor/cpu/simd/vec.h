@@ -195,18 +195,40 @@ template <class T>
 inline Vec<T> select(Mask<T> condition, std::type_identity_t<Vec<T>> yes, std::type_identity_t<Vec<T>> no) {
   return {condition.m ? yes.v : no.v};
 }
-// The second argument if either is NaN.
+// The second argument if either is NaN, or both are zeros, as x86's instructions have it.
 template <class T>
 inline Vec<T> min(Vec<T> a, std::type_identity_t<Vec<T>> b) {
+  [[maybe_unused]] constexpr bool single = sizeof(T) == 4;
+#if defined(__AVX512F__)  // the masked form, because the plain one trips a warning in g++ 12
+  if constexpr (single) return {_mm512_maskz_min_ps(0xffff, a.v, b.v)};
+  if constexpr (!single) return {_mm512_maskz_min_pd(0xff, a.v, b.v)};
+#elif defined(__AVX2__)
+  if constexpr (single) return {_mm256_min_ps(a.v, b.v)};
+  if constexpr (!single) return {_mm256_min_pd(a.v, b.v)};
+#else
   return select(a < b, a, b);
+#endif
 }
 template <class T>
 inline Vec<T> max(Vec<T> a, std::type_identity_t<Vec<T>> b) {
+  [[maybe_unused]] constexpr bool single = sizeof(T) == 4;
+#if defined(__AVX512F__)
+  if constexpr (single) return {_mm512_maskz_max_ps(0xffff, a.v, b.v)};
+  if constexpr (!single) return {_mm512_maskz_max_pd(0xff, a.v, b.v)};
+#elif defined(__AVX2__)
+  if constexpr (single) return {_mm256_max_ps(a.v, b.v)};
+  if constexpr (!single) return {_mm256_max_pd(a.v, b.v)};
+#else
   return select(a > b, a, b);
+#endif
 }
 template <class T>
 inline Vec<T> abs(Vec<T> x) {
   return Vec<T>(x.bits() & ~Vec<T>(T(-0.0)).bits());
+}
+template <class T>
+inline Vec<T> minus_abs(Vec<T> x) {
+  return Vec<T>(x.bits() | Vec<T>(T(-0.0)).bits());
 }
 // |x| with the sign of s.
 template <class T>

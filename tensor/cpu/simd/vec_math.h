@@ -1,7 +1,8 @@
 #pragma once
-// exp, log, sin, pow and related functions on Vec<T>: each reduces its argument to a small interval and sums a series
-// there, with more terms for f64. Within 2.5 ulp in f32 and 3 in f64 (tests/tensor/test_vec.cpp), with IEEE's results
-// at special values: exp(-inf) = 0, log(0) = -inf, log(-1) = NaN, NaN stays NaN.
+// exp, log, sin and related functions on Vec<T> (powers are in vec_pow.h): each reduces its argument to a small
+// interval and sums a series there, with more terms for f64. Within 2.5 ulp in f32 and 3 in f64
+// (tests/tensor/test_vec.cpp), with IEEE's results at special values: exp(-inf) = 0, log(0) = -inf, log(-1) = NaN, NaN
+// stays NaN.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -51,41 +52,81 @@ constexpr T inverse_factorial(int n) {
   return static_cast<T>(f);
 }
 
+// The polynomial of t with these coefficients, that of the highest power first.
+template <class T, class... C>
+inline Vec<T> polynomial(Vec<T> t, T highest, C... lower) {
+  Vec<T> sum = highest;
+  ((sum = fma(sum, t, static_cast<T>(lower))), ...);
+  return sum;
+}
+
 // (e^r - 1 - r) / r^2 = 1/2! + r/3! + r^2/4! + … up to r^(last - 2)/last!
 template <class T, int last = Format<T>::single ? 7 : 13>
-inline Vec<T> exp_series(Vec<T> r) {
+inline Vec<T> expm1_series(Vec<T> r) {
   Vec<T> sum = inverse_factorial<T>(last);
   [&]<int... I>(std::integer_sequence<int, I...>) { ((sum = fma(sum, r, inverse_factorial<T>(last - 1 - I))), ...); }
   (std::make_integer_sequence<int, last - 2>());
   return sum;
 }
 
+// The same for e^r, where the terms count less. In single precision a minimax fit, to 3e-9 of e^r.
+inline Vec<double> exp_series(Vec<double> r) { return expm1_series(r); }
+inline Vec<float> exp_series(Vec<float> r) {
+  return polynomial(r, 0x1.6ac73cp-10F, 0x1.123dep-7F, 0x1.555858p-5F, 0x1.55548cp-3F, 0x1.fffffcp-2F);
+}
+
 // log(1 + f) for sqrt(1/2) - 1 <= f <= sqrt(2) - 1, plus n·ln 2. With s = f/(2 + f): log(1 + f) = 2·atanh(s)
 // = f - s·(f - R), R = 2(s^2/3 + s^4/5 + …); that form rounds only in the small correction.
-template <class T, int terms = Format<T>::single ? 4 : 10>
-inline Vec<T> log_series(Vec<T> f, Vec<T> n) {
-  const Vec<T> s = f / (f + T(2)), s2 = s * s;
-  Vec<T> sum = T(2.0L / (2 * terms + 1));
-  [&]<int... I>(std::integer_sequence<int, I...>) { ((sum = fma(sum, s2, T(2.0L / (2 * (terms - 1 - I) + 1)))), ...); }
+template <int terms = 10>
+inline Vec<double> log_series(Vec<double> f, Vec<double> n) {
+  using F = Format<double>;
+  const Vec<double> s = f / (f + 2.0), s2 = s * s;
+  Vec<double> sum = 2.0 / (2 * terms + 1);
+  [&]<int... I>(std::integer_sequence<int, I...>) { ((sum = fma(sum, s2, 2.0 / (2 * (terms - 1 - I) + 1))), ...); }
   (std::make_integer_sequence<int, terms - 1>());
-  const Vec<T> correction = fma(n, Format<T>::ln2_low, -(s * (f - sum * s2)));
-  return fma(n, Format<T>::ln2_high, f + correction);
+  const Vec<double> correction = fma(n, F::ln2_low, -(s * (f - sum * s2)));
+  return fma(n, F::ln2_high, f + correction);
+}
+
+// log(1 + f) for -1/3 <= f <= 1/3 in single precision without a division, plus n·ln 2. (log(1 + f) - f)/f^2 is a
+// minimax fit, to 3e-8 of the logarithm. Its odd and even powers are summed apart: shorter chains.
+inline Vec<float> log_series(Vec<float> f, Vec<float> n) {
+  const Vec<float> f2 = f * f;
+  const Vec<float> odd = polynomial(f2, 0x1.152a3ap-3F, 0x1.209dcap-3F, 0x1.99b65ep-3F, 0x1.55553ap-2F);
+  const Vec<float> even = polynomial(f2, -0x1.3d009p-3F, -0x1.4fde4p-3F, -0x1.0016acp-2F, -0x1.ffffcep-2F);
+  return fma(n, 0x1.62e43p-1F, fma(f2, fma(odd, f, even), f));
 }
 
 }  // namespace detail
 
+// e^x for x up to 89 (710 in f64), rounded once when it is scaled by 2^n: it may be denormal or infinite. Far below 0
+// it is 0 without a multiplication, because masked scores are -inf and a denormal result costs some processors a
+// hundred cycles.
 template <class T>
-inline Vec<T> exp(Vec<T> x) {
+inline Vec<T> exp_up_to_limit(Vec<T> x) {
   using namespace detail;
-  // Beyond these limits the result is 0 or infinite. Masked scores are -inf: they must not reach the last product,
-  // because a denormal result costs the processor some hundred cycles. min returns its second argument, x, if x is NaN.
-  constexpr T lowest = sizeof(T) == 4 ? T(-104) : T(-746), highest = sizeof(T) == 4 ? T(89) : T(710);
-  const Mask<T> zero = x < lowest;
-  const Reduced<T> s = reduce_by_ln2(select(zero, T(0), min(Vec<T>(highest), x)));
+  [[maybe_unused]] constexpr bool single = sizeof(T) == 4;
+  const Mask<T> zero = x < (single ? T(-104) : T(-746));
+#if defined(__AVX512F__)
+  const Reduced<T> s = reduce_by_ln2(x);
+#else
+  const Reduced<T> s = reduce_by_ln2(select(zero, T(0), x));
+#endif
   const Vec<T> p = fma(s.r * s.r, exp_series(s.r), s.r) + T(1);
+#if defined(__AVX512F__)
+  const auto bits = std::bit_cast<__m512i>(~zero);
+  if constexpr (single) return {_mm512_maskz_scalef_ps(_mm512_test_epi32_mask(bits, bits), p.v, s.n.v)};
+  if constexpr (!single) return {_mm512_maskz_scalef_pd(_mm512_test_epi64_mask(bits, bits), p.v, s.n.v)};
+#else
   // Two factors, because 2^n alone can be outside the normal range when the result is not.
   const auto half = s.n_bits >> 1;
   return select(zero, T(0), p * power_of_two<T>(half) * power_of_two<T>(s.n_bits - half));
+#endif
+}
+// Beyond the limit the result is infinite. min returns its second argument, x, if x is NaN.
+template <class T>
+inline Vec<T> exp(Vec<T> x) {
+  return exp_up_to_limit(min(Vec<T>(sizeof(T) == 4 ? T(89) : T(710)), x));
 }
 
 // e^x for x up to 88 (709 in f64), as after the subtraction of a maximum, in two thirds of exp's instructions. Denormal
@@ -103,68 +144,101 @@ inline Vec<T> exp_flushed(Vec<T> x) {
   return select(x < lowest, T(0), p * Vec<T>(shifted.bits() << F::fraction_bits));
 }
 
-// e^x - 1 without the loss of digits near 0, for an x within the limits of expm1; -0 gives 0.
-template <class T>
-inline Vec<T> expm1_within(Vec<T> x) {
-  using namespace detail;
-  const Reduced<T> s = reduce_by_ln2(x);
-  const Vec<T> p = fma(s.r * s.r, exp_series(s.r), s.r);
-  // 2^n·p + (2^n - 1), through half of it so that 2^n can't overflow early.
-  const Vec<T> half = power_of_two<T>(s.n_bits - 1);
-  return fma(half, p, half - T(0.5)) * T(2);
-}
+// e^x - 1 without the loss of digits near 0.
 template <class T>
 inline Vec<T> expm1(Vec<T> x) {
+  using namespace detail;
   constexpr T lowest = sizeof(T) == 4 ? T(-30) : T(-60), highest = sizeof(T) == 4 ? T(89) : T(710);
-  const Vec<T> y = expm1_within(min(Vec<T>(highest), max(Vec<T>(lowest), x)));
-  return select(x == T(0), x, y);
+  const Reduced<T> s = reduce_by_ln2(min(Vec<T>(highest), max(Vec<T>(lowest), x)));
+  const Vec<T> p = fma(s.r * s.r, expm1_series(s.r), s.r);
+  // 2^n·p + (2^n - 1), through half of it so that 2^n can't overflow early.
+  const Vec<T> half = power_of_two<T>(s.n_bits - 1);
+  return select(x == T(0), x, fma(half, p, half - T(0.5)) * T(2));
 }
+
+namespace detail {
+
+// x = 2^n·(1 + f). For normal x > 0; others give any n and f.
+template <class T>
+struct Split {
+  Vec<T> f, n;
+};
+template <class T>
+inline Split<T> split(Vec<T> x) {
+  using F = Format<T>;
+  constexpr T lowest = F::single ? T(2.0L / 3) : T(0.70710678118654752440L);  // of 1 + f: keeps f small
+  const auto exponent = (x.bits() - Vec<T>(lowest).bits()) >> F::fraction_bits;
+  const Vec<T> magic = F::round_magic;
+  return {Vec<T>(x.bits() - (exponent << F::fraction_bits)) - T(1), Vec<T>(exponent + magic.bits()) - magic};
+}
+
+}  // namespace detail
 
 template <class T>
 inline Vec<T> log(Vec<T> x) {
   using namespace detail;
-  using F = Format<T>;
   constexpr T inf = std::numeric_limits<T>::infinity();
+  constexpr int up = Format<T>::fraction_bits + 1;
   const Mask<T> denormal = x < std::numeric_limits<T>::min();
-  const T up = T(int64_t{1} << (F::fraction_bits + 1));
-  const auto bits = abs(select(denormal, x * up, x)).bits();
-  // x = 2^n·(1 + f): moving the boundary between exponents to sqrt(1/2) keeps f small.
-  const auto exponent = (bits - Vec<T>(T(0.70710678118654752440L)).bits()) >> F::fraction_bits;
-  const Vec<T> m(bits - (exponent << F::fraction_bits));
-  const Vec<T> magic = F::round_magic;
-  const Vec<T> n = Vec<T>(exponent + magic.bits()) - magic;
-  Vec<T> y = log_series(m - T(1), n - select(denormal, T(F::fraction_bits + 1), T(0)));
+  const Split<T> s = split(abs(select(denormal, x * T(int64_t{1} << up), x)));
+  Vec<T> y = log_series(s.f, s.n - select(denormal, T(up), T(0)));
   y = select(x < inf, y, x);  // infinity and NaN
   y = select(x == T(0), -inf, y);
   return select(x < T(0), std::numeric_limits<T>::quiet_NaN(), y);
 }
 
 // log(1 + x): u = 1 + x rounds; (x - (u - 1))/u adds what the rounding lost.
-template <class T>
-inline Vec<T> log1p(Vec<T> x) {
-  constexpr T inf = std::numeric_limits<T>::infinity();
-  const Vec<T> u = x + T(1);
-  const Vec<T> y = log(u);
-  const Vec<T> corrected = y + (x - (u - T(1))) / u;
-  return select(x == T(0), x, select(abs(y) < inf, corrected, y));
+inline Vec<double> log1p(Vec<double> x) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const Vec<double> u = x + 1.0, y = log(u);
+  const Vec<double> corrected = y + (x - (u - 1.0)) / u;
+  return select(x == 0.0, x, select(abs(y) < inf, corrected, y));
+}
+// With 1 + x rounded to 2^n·m, f = x/2^n + (1/2^n - 1) rounds only once.
+inline Vec<float> log1p(Vec<float> x) {
+  constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const Vec<float> u = x + 1.0F;
+  const auto n_bits = (u.bits() - Vec<float>(2.0F / 3).bits()) & Vec<float>(-inf).bits();  // n, shifted to its place
+  const Vec<float> four_over(Vec<float>(4.0F).bits() - n_bits);                            // 4/2^n is never denormal
+  const Vec<float> f = Vec<float>(x.bits() - n_bits) + fma(four_over, 0.25F, -1.0F);
+  Vec<float> y = detail::log_series(f, Vec<float>(__builtin_convertvector(n_bits >> 23, Vec<float>::Raw)));
+  y = select((x == 0.0F) | ~(x < inf), x, y);  // zeros, infinity and NaN
+  y = select(x == -1.0F, -inf, y);
+  return select(x < -1.0F, nan, y);
 }
 
+// log(1 + e^x), with the exponential of -|x|, which cannot overflow.
+inline Vec<double> softplus(Vec<double> x) { return max(Vec<double>(0.0), x) + log1p(exp(-abs(x))); }
+// With e = e^-|x|, (log(1 + e) - e)/e^2 is a minimax fit of t = e - 1/2, to 4e-8 of the logarithm. Its odd and even
+// powers are summed apart.
+inline Vec<float> softplus(Vec<float> x) {
+  using detail::polynomial;
+  const Vec<float> e = exp_up_to_limit(minus_abs(x)), t = e - 0.5F, t2 = t * t;
+  const Vec<float> odd = polynomial(t2, 0x1.5f95b4p-8F, 0x1.195ab8p-6F, 0x1.a224bep-5F, 0x1.6f0df6p-3F);
+  const Vec<float> even = polynomial(t2, -0x1.71ea18p-7F, -0x1.d7e59ep-6F, -0x1.7de322p-4F, -0x1.833704p-2F);
+  return max(Vec<float>(0.0F), x) + fma(e * e, fma(odd, t, even), e);
+}
+
+// (e^2a - 1)/(e^2a + 1) of |x|
 template <class T>
 inline Vec<T> tanh(Vec<T> x) {
+  using namespace detail;
   const Vec<T> a = min(Vec<T>(sizeof(T) == 4 ? T(10) : T(20)), abs(x));  // beyond it tanh rounds to 1
-  const Vec<T> e = expm1_within(a + a);
+  const Reduced<T> s = reduce_by_ln2(a + a);
+  const Vec<T> scale = power_of_two<T>(s.n_bits);
+  const Vec<T> e = fma(scale, fma(s.r * s.r, expm1_series(s.r), s.r), scale - T(1));
   return copysign(e / (e + T(2)), x);
 }
 
 // 1/(1 + e^-x); the exponential never overflows.
 template <class T>
 inline Vec<T> sigmoid(Vec<T> x) {
-  const Vec<T> e = exp(-abs(x));
+  const Vec<T> e = exp_up_to_limit(minus_abs(x));
   return select(x < T(0), e, T(1)) / (e + T(1));
 }
 template <class T>
 inline Vec<T> sigmoid_flushed(Vec<T> x) {
-  const Vec<T> e = exp_flushed(-abs(x));
+  const Vec<T> e = exp_flushed(minus_abs(x));
   return select(x < T(0), e, T(1)) / (e + T(1));
 }
 
@@ -173,18 +247,15 @@ inline Vec<double> erf(Vec<double> x) {
 }
 // Minimax fits: x·P(x^2) below 1, 1 - e^Q(x) above; from 4 on the result rounds to 1.
 inline Vec<float> erf(Vec<float> x) {
-  constexpr auto horner = [](Vec<float> t, auto... c) {
-    Vec<float> sum = 0.0f;
-    ((sum = fma(sum, t, static_cast<float>(c))), ...);
-    return sum;
-  };
+  using detail::polynomial;
   const Vec<float> a = min(Vec<float>(4.0f), abs(x));
   const Vec<float> small =
-      x * horner(x * x, 7.853847134277248e-05, -0.0008010189317609911, 0.005188327195277853, -0.026853811677107535,
-                 0.11283585142441926, -0.37612625823689433, 1.1283791657266322);
+      x * polynomial(x * x, 7.853847134277248e-05F, -0.0008010189317609911, 0.005188327195277853, -0.026853811677107535,
+                     0.11283585142441926, -0.37612625823689433, 1.1283791657266322);
   const Vec<float> large =
-      1.0f - exp(horner(a, 0.00018638273610099946, -0.0029476920256119713, 0.02183819485800478, -0.10310701979284619,
-                        -0.6381445363780474, -1.1270893635231893, -0.0003414815270437188));
+      1.0f - exp_up_to_limit(polynomial(a, 0.00018638273610099946F, -0.0029476920256119713, 0.02183819485800478,
+                                        -0.10310701979284619, -0.6381445363780474, -1.1270893635231893,
+                                        -0.0003414815270437188));
   return select(abs(x) < 1.0f, small, copysign(large, x));
 }
 
@@ -193,18 +264,18 @@ namespace detail {
 // 1/First! - t/(First + 2)! + t^2/(First + 4)! - …
 template <int First, int Terms, class T>
 inline Vec<T> alternating_series(Vec<T> t) {
-  Vec<T> sum = T(0);
+  Vec<T> sum = inverse_factorial<T>(First + 2 * (Terms - 1));
   [&]<int... I>(std::integer_sequence<int, I...>) {
-    ((sum = fma(-sum, t, inverse_factorial<T>(First + 2 * (Terms - 1 - I)))), ...);
+    ((sum = fma(-sum, t, inverse_factorial<T>(First + 2 * (Terms - 2 - I)))), ...);
   }
-  (std::make_integer_sequence<int, Terms>());
+  (std::make_integer_sequence<int, Terms - 1>());
   return sum;
 }
 
 // The result of quadrant n from the sine and the cosine of the remainder: turns = n, or n + 1 for a cosine.
 template <class T>
 inline Vec<T> of_quadrant(typename Vec<T>::Bits turns, Vec<T> s, Vec<T> c) {
-  return Vec<T>(select(Mask<T>{-(turns & 1)}, c, s).bits() ^ ((turns >> 1) << (8 * sizeof(T) - 1)));
+  return Vec<T>(select(Mask<T>{turns & 1}, c, s).bits() ^ ((turns >> 1) << (8 * sizeof(T) - 1)));
 }
 
 // Lanes with |x| >= limit are computed by libm, in double.
@@ -240,7 +311,7 @@ inline Vec<float> sine(Vec<float> x) {
   const Vec<float> size = abs(x), shifted = fma(size, 0.63661977236758134308F, magic), n = shifted - magic;
   const Vec<float> a = fma(n, -0x1.921fb6p+0F, size), b = n * part2, r = a - b, r2 = r * r;
   const Vec<float> low = ((a - r) - b) - fma(n, part3, fma(n, part2, -b));
-  const Vec<float> s = r + fma(-r * r2, alternating_series<3, 4>(r2), low);
+  const Vec<float> s = r + fma(-(r * r2), alternating_series<3, 4>(r2), low);
   const Vec<float> half = r2 * 0.5F, w = 1.0F - half;
   const Vec<float> c = w + (((1.0F - w) - half) + fma(r2 * r2, alternating_series<4, 4>(r2), -(r * low)));
   const Vec<float> y = of_quadrant(shifted.bits() + Quarters, s, c);
@@ -256,116 +327,6 @@ inline Vec<T> sin(Vec<T> x) {
 template <class T>
 inline Vec<T> cos(Vec<T> x) {
   return detail::sine<1>(x);
-}
-
-namespace detail {
-
-// x^y = e^(y·log x) for x >= 0 and y of single precision, in double. There they have no denormals, and no finite result
-// of single precision is near the limits. The series have as many terms as an error of 2^-27 of the result needs.
-inline Vec<double> power_of_singles(Vec<double> x, Vec<double> y) {
-  using F = Format<double>;
-  constexpr double inf = std::numeric_limits<double>::infinity();
-  const auto bits = x.bits(), exponent = (bits - Vec<double>(0.70710678118654752440).bits()) >> F::fraction_bits;
-  const Vec<double> m(bits - (exponent << F::fraction_bits)), magic = F::round_magic;
-  Vec<double> log_x = log_series<double, 6>(m - 1.0, Vec<double>(exponent + magic.bits()) - magic);
-  log_x = select(x < inf, log_x, x);  // infinity and NaN
-  log_x = select(x == 0.0, -inf, log_x);
-  // max and min return their second argument if it is NaN. e^±200 is 0 and infinite in single precision.
-  const Reduced<double> s = reduce_by_ln2(min(Vec<double>(200), max(Vec<double>(-200), y * log_x)));
-  return (fma(s.r * s.r, exp_series<double, 9>(s.r), s.r) + 1.0) * power_of_two<double>(s.n_bits);
-}
-
-// The same in single precision with fma: y·log2(x) is a sum of two floats, high + low, in the arithmetic of Dekker
-// (Numerische Mathematik 18, 1971). The coefficients are minimax fits. A normal result is rounded once, from a value
-// within 0.26 ulp of the exact one in all that was measured, so a power that is a float is exact.
-struct FloatPair {
-  Vec<float> high, low;
-};
-
-// y·log2(x). x = 2^e·m with m from sqrt(1/2) to sqrt(2), log2(m) = 2/ln 2·atanh(f/(m + 1)) with f = m - 1. The quotient
-// is s - over/(m + 1), and s·(c1 + c3·s^2 + …) is the series of 2/ln 2·atanh(s). The sum has a relative error of 2^-35.
-// With Any, x may be 0, denormal, infinite or NaN.
-template <bool Any>
-inline FloatPair times_log2(Vec<float> x, Vec<float> y) {
-  constexpr float inf = std::numeric_limits<float>::infinity();
-  constexpr float c1 = 0x1.715476p+1F, c1_low = 0x1.4ae0cp-25F, c3 = 0x1.ec709ep-1F;
-  const Mask<float> denormal = x < std::numeric_limits<float>::min();
-  const auto bits = Any ? select(denormal, x * 0x1p24F, x).bits() : x.bits();
-  const auto exponent = (bits - Vec<float>(0.70710678F).bits()) >> 23;
-  const Vec<float> m(bits - (exponent << 23)), f = m - 1.0F, r = 1.0F / (m + 1.0F);
-  Vec<float> e = __builtin_convertvector(exponent, Vec<float>::Raw);
-  if constexpr (Any) e = e - select(denormal, 24.0F, 0.0F);
-  // The inner fma in `over` is exact, because 2s is near f.
-  const Vec<float> s = f * r, over = fma(s, f, fma(s, 2.0F, -f)), s2 = s * s;
-  const Vec<float> rest = fma(fma(s2, 0x1.589d32p-2F, 0x1.a5cfaap-2F), s2, 0x1.2776ep-1F);
-  const Vec<float> q = fma(s2, c3, c1);
-  const Vec<float> q_low = fma(s2 * s2, rest, fma(s2, c3, c1 - q) + fma(fma(s, s, -s2), c3, c1_low));
-  Vec<float> l = fma(s, q, e);
-  const Vec<float> l_low = fma(s, q_low, fma(over, r * fma(s2, -3 * c3, -c1), fma(s, q, e - l)));
-  if constexpr (Any) l = select(x == 0.0F, -inf, select(x < inf, l, x));
-  const Vec<float> product = y * l;
-  return {product, fma(y, l_low, fma(y, l, -product))};
-}
-
-// 2^(high + low) = 2^n·fraction, sqrt(1/2) <= fraction <= sqrt(2). `shifted` has n in its low bits.
-struct ScaledPower {
-  Vec<float> fraction;
-  Vec<float>::Bits shifted;
-};
-inline ScaledPower exp2(FloatPair p) {
-  constexpr float magic = Format<float>::round_magic, ln2 = 0x1.62e43p-1F;
-  const Vec<float> shifted = p.high + magic, a = p.high - (shifted - magic);
-  const Vec<float> g = a + p.low, g_low = p.low - (g - a), g2 = g * g;
-  const Vec<float> v = fma(g, ln2, 1.0F), v_low = fma(g_low, ln2, fma(g, ln2, 1.0F - v));
-  const Vec<float> high = fma(fma(g, 0x1.eb77a8p-17F, 0x1.443f4ap-13F), g2, fma(g, 0x1.5d9deap-10F, 0x1.3b2a24p-7F));
-  const Vec<float> series = fma(high, g2, fma(g, 0x1.c6b072p-5F, 0x1.ebfbep-3F));  // (2^g - 1 - g·ln 2)/g^2
-  return {v + fma(g2, series, v_low), shifted.bits()};
-}
-
-// From z = |x|^y: IEEE's rules for negative x and for results that 0·infinity made NaN.
-inline Vec<float> with_sign(Vec<float> z, Vec<float> x, Vec<float> y) {
-  constexpr float inf = std::numeric_limits<float>::infinity();
-  constexpr auto whole = [](Vec<float> a) { return (a >= 0x1p23f) | (a + 0x1p23f - 0x1p23f == a); };
-  const Vec<float> base = abs(x), exponent = abs(y);
-  z = select(whole(exponent) & ~whole(exponent * 0.5f), copysign(z, x), z);
-  z = select((x < 0.0f) & (base < inf) & ~whole(exponent), std::numeric_limits<float>::quiet_NaN(), z);
-  return select((y == 0.0f) | (x == 1.0f) | ((base == 1.0f) & (exponent == inf)), 1.0f, z);
-}
-
-// x^y for any x and y; the same bits as pow's shorter way where that applies.
-[[gnu::noinline, gnu::cold]] inline Vec<float> power_of_any(Vec<float> x, Vec<float> y) {
-  const FloatPair p = times_log2<true>(abs(x), y);
-  // max and min return their second argument if it is NaN. 2^±200 is 0 and infinite in single precision.
-  const Vec<float> high = min(Vec<float>(200), max(Vec<float>(-200), p.high));
-  const ScaledPower w = exp2({high, select(p.high == high, p.low, 0.0f)});
-  const auto n = w.shifted - Vec<float>(Format<float>::round_magic).bits(), half = n >> 1;
-  return with_sign(w.fraction * power_of_two<float>(half) * power_of_two<float>(n - half), x, y);
-}
-
-}  // namespace detail
-
-inline Vec<double> pow(Vec<double> x, Vec<double> y) {
-  double lanes[Vec<double>::size];
-  for (int i = 0; i < Vec<double>::size; ++i) lanes[i] = std::pow(x[i], y[i]);
-  return load(lanes);
-}
-// Within 0.76 ulp, 0.82 if the result is denormal; without fma the computation is done in double, within 0.51 ulp. A
-// vector with a lane whose x is 0, infinite, NaN, negative or denormal takes twice the time, and one with a result near
-// the limits three times. An f64 version would need log with more digits than double has.
-inline Vec<float> pow(Vec<float> x, Vec<float> y) {
-  using namespace detail;
-  if constexpr (!kHasFma) {
-    const Vec<float> base = abs(x);
-    return with_sign(narrow(power_of_singles(widen<false>(base), widen<false>(y)),
-                            power_of_singles(widen<true>(base), widen<true>(y))),
-                     x, y);
-  }
-  constexpr float smallest = std::numeric_limits<float>::min(), inf = std::numeric_limits<float>::infinity();
-  if (any(~((x >= smallest) & (x < inf)))) return power_of_any(x, y);
-  const FloatPair p = times_log2<false>(x, y);
-  if (any(~(abs(p.high) < 125.0f))) return power_of_any(x, y);
-  const ScaledPower w = exp2(p);
-  return Vec<float>(w.fraction.bits() + (w.shifted << 23));
 }
 
 // x/2·(1 + tanh(u)), u = sqrt(2/pi)·(x + 0.044715 x^3), written as x·sigmoid(2u): one exponential, no cancellation.
