@@ -65,11 +65,7 @@ class SocketLinks : public Links {
   }
 
   void give_up(const std::string& reason) override {
-    if (!keep(reason)) return;
-    const LastWords words = LastWords::of(reason);
-    std::string message(1, kReason);
-    message.append(words.reason, sizeof words.reason);
-    tell_all(message);
+    if (!fail_with(reason)) return;
     const char byte = 0;
     if (write(wake_[1], &byte, 1) < 0) return;  // the other thread looks after a moment anyway
   }
@@ -100,10 +96,18 @@ class SocketLinks : public Links {
   SocketPeer& peer(int r) { return peers_[static_cast<size_t>(r)]; }
   State& state(int r) { return states_[static_cast<size_t>(r)]; }
   const State& state(int r) const { return states_[static_cast<size_t>(r)]; }
-  bool keep(const std::string& reason) {
-    const std::lock_guard lock(mutex_);
-    if (!failure_.empty()) return false;
-    failure_ = reason;
+  // Keeps the first reason and tells it to all ranks, also if another rank gave it: this rank ends because of it, and
+  // whoever sees that must know the reason by then.
+  bool fail_with(const std::string& reason) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!failure_.empty()) return false;
+      failure_ = reason;
+    }
+    const LastWords words = LastWords::of(reason);
+    std::string message(1, kReason);
+    message.append(words.reason, sizeof words.reason);
+    tell_all(message);
     return true;
   }
 
@@ -168,7 +172,7 @@ class SocketLinks : public Links {
       } else if ((s.heard += static_cast<size_t>(n)) == sizeof s.words.reason) {
         s.silent = true;
         s.words.reason[sizeof s.words.reason - 1] = 0;
-        keep(s.words.reason);
+        fail_with(s.words.reason);
       }
     }
   }

@@ -24,7 +24,7 @@ struct World {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0, size = 1;
   std::string failure;
-  // One message from each other rank: the reason why it gives up, or "" at its end.
+  // One message from each other rank: the reason why it gives up, its own or another rank's, or "" at its end.
   std::vector<LastWords> words;
   std::vector<MPI_Request> hears;
   std::vector<bool> left;
@@ -68,7 +68,7 @@ World& world() {
 void end() {
   World& w = world();
   const std::lock_guard lock(w.mutex);
-  w.say("");
+  w.say(w.failure);
   const auto start = Clock::now();
   for (;;) {
     w.hear();
@@ -111,7 +111,7 @@ class MpiLinks : public Links {
   MpiLinks() : w_(world()), sends_(static_cast<size_t>(w_.size)), receives_(sends_.size()) {}
   ~MpiLinks() override {
     const std::lock_guard lock(w_.mutex);
-    w_.say("");
+    w_.say(w_.failure);
   }
   int rank() const override { return w_.rank; }
   int size() const override { return w_.size; }
