@@ -2,10 +2,10 @@
 //
 //             N                 The loops, outermost first (run() below):
 //        ┌────┬────┬───┐          i   blocks of kBlockM rows of a
-//      K │    │ b  │   │          p   blocks of kBlockK of K: pack a's block into panels of `rows` rows   (L3 / L2)
+//      K │    │ b  │   │          p   blocks of block_k of K: pack a's block into panels of `rows` rows   (L3 / L2)
 //        ├────┼────┼───┤          j   blocks of kBlockN columns of b: pack b's block into panels of 2 vectors     (L2)
-//        └────┴────┴───┘            ii   one panel of a, [kBlockK, rows]                                          (L1)
-//     K                               jj   one panel of b, [kBlockK, 2 vectors]: streams from L2
+//        └────┴────┴───┘            ii   one panel of a, [block_k, rows]                                          (L1)
+//     K                               jj   one panel of b, [block_k, 2 vectors]: streams from L2
 //   ┌───┐┌────┬────┬───┐                 the micro-kernel: a tile of c, rows × 2 vectors, stays in registers
 //   │ a ││    │ c  │   │                 while it walks along k
 // M ├───┤├────┼────┼───┤
@@ -48,9 +48,15 @@ namespace {
 using simd::Vec;
 
 template <class T>
-constexpr int64_t kBlockK = 1536 / sizeof(T);  // a panel of a fills about half of a 32 KB L1
+constexpr int64_t kBlockN = 16 * Vec<T>::size;
+constexpr int64_t kBytesK = 1536;  // a panel of a with so many bytes of each row fills about half of an L1 of 32 KB
+// Depth of a block, for which block_k × kBlockN of b fill 3/8 of L2: another thread may share L2. Twice kBytesK at
+// most, which an L2 of 2 MB has room for: the sums are then stored and read half as often (docs/benchmarks/LOG.md,
+// 2026-11-26).
 template <class T>
-constexpr int64_t kBlockN = 16 * Vec<T>::size;  // kBlockK × kBlockN of b fill 3/8 of L2, which another thread may share
+int64_t block_k() {
+  return std::clamp(3 * l2_bytes() / 8 / kBlockN<T>, kBytesK, 2 * kBytesK) / static_cast<int64_t>(sizeof(T));
+}
 constexpr int64_t kBlockM = 3072;
 constexpr int64_t kMostPartial = 16 << 20;  // elements of partial sums stored outside c
 // With at most kDirectRows rows, or a b of at most kDirectBytes, b is read in place: packing it would not pay off. A
@@ -225,8 +231,8 @@ bool is_aligned(const void* p) {
 template <bool Pairs, class S, class C>
 void run(const Product<S, C>& g, int threads) {
   using T = computes_t<S>;
-  const Split block_k(Pairs ? (g.k + 1) / 2 : g.k, kBlockK<T>);
-  const bool partial = !std::is_same_v<C, T> && block_k.count > 1;
+  const Split blocks_k(Pairs ? (g.k + 1) / 2 : g.k, block_k<T>());
+  const bool partial = !std::is_same_v<C, T> && blocks_k.count > 1;
   const Split block_m(g.m, partial ? std::clamp<int64_t>(kMostPartial / g.n, 16 * kMaxRows, kBlockM) : kBlockM);
   // Only operands of the type of computation can be read in place, and rows of a that consist of whole pairs.
   const bool direct = std::is_same_v<S, T> && g.b.column == 1 &&
@@ -235,23 +241,25 @@ void run(const Product<S, C>& g, int threads) {
   const bool reads_a =
       ((std::is_same_v<S, T> || whole_pairs) && g.a.column == 1) ||
       (std::is_same_v<S, T> && g.a.row == 1 && g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
-  // Rows a multiple of 4 KB apart would evict one another from L1.
-  const bool in_place = reads_a && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(S)) % 4096 != 0;
+  // Rows a multiple of 4 KB apart would evict one another from an L1 with fewer ways of 4 KB than a panel has rows.
+  const bool evict =
+      l1_bytes() < 12 * 4096 && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(S)) % 4096 == 0;
+  const bool in_place = reads_a && !evict;
   for (int64_t i = 0; i < block_m.count; ++i) {
-    for (int64_t p = 0; p < block_k.count; ++p) {
-      const int64_t mc = block_m.size(i), kc = block_k.size(p);
+    for (int64_t p = 0; p < blocks_k.count; ++p) {
+      const int64_t mc = block_m.size(i), kc = blocks_k.size(p);
       const Split panels(mc, kMaxRows);
       const PanelBlock<S, C, Pairs> block{
           .g = g,
           .row = block_m.begin(i),
-          .k = block_k.begin(p),
+          .k = blocks_k.begin(p),
           .depth = kc,
           .panels = panels,
           .direct = direct,
           .packed_a = in_place ? nullptr : scratch<T>(Scratch::gemm_a, mc * kc + panels.count * Vec<T>::size),
           .partial = partial ? scratch<T>(Scratch::gemm_sums, mc * g.n) : nullptr,
           .first = p == 0,
-          .last = p + 1 == block_k.count};
+          .last = p + 1 == blocks_k.count};
       if (!in_place) {
         for_each(threads, panels.count, panels.count / (2 * threads) + 1,
                  [&](int64_t x, int64_t end) { block.pack_a(x, end); });

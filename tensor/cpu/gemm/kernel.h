@@ -165,17 +165,27 @@ inline void pack_rows_of_pairs(float* dst, int64_t step, const BFloat16* src, in
   }
 }
 
+// Bytes of the first and the second level of cache for data; 0 if unknown.
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+inline int64_t l1_bytes() {
+  static const int64_t bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+  return bytes;
+}
+inline int64_t l2_bytes() {
+  static const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes;
+}
+#else
+inline int64_t l1_bytes() { return 0; }
+inline int64_t l2_bytes() { return 0; }
+#endif
+
 // The cache into which data that is read next is prefetched.
 enum class Prefetch : uint8_t { none, into_l1, into_l2 };
 // The cache for so many bytes, if as many others are read in the meantime. An L1 of 32 KB must hold both (Zen 4; L2 is
 // up to 1.9 times as fast otherwise). A larger one (Zen 5) was the better place for any number of bytes.
 inline Prefetch prefetch_level(int64_t bytes) {
-#ifdef _SC_LEVEL1_DCACHE_SIZE
-  static const int64_t l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE);  // 0 if unknown
-#else
-  constexpr int64_t l1 = 0;
-#endif
-  return l1 > 32 * 1024 || bytes < 16 * 1024 ? Prefetch::into_l1 : Prefetch::into_l2;
+  return l1_bytes() > 32 * 1024 || bytes < 16 * 1024 ? Prefetch::into_l1 : Prefetch::into_l2;
 }
 template <Prefetch To>
 inline void prefetch_to(const void* p) {
