@@ -182,10 +182,14 @@ inline int64_t l2_bytes() { return 0; }
 
 // The cache into which data that is read next is prefetched.
 enum class Prefetch : uint8_t { none, into_l1, into_l2 };
-// The cache for so many bytes, if as many others are read in the meantime. An L1 of 32 KB must hold both (Zen 4; L2 is
-// up to 1.9 times as fast otherwise). A larger one (Zen 5) was the better place for any number of bytes.
+// The cache for so many bytes, if as many others are read in the meantime, as measured (docs/benchmarks/LOG.md): into
+// L1 up to 12 KB if L1 has 32 KB (Zen 4), up to 24 KB if it has 48 KB before an L2 of 2 MB (Emerald Rapids), and always
+// before an L2 of 1 MB (Zen 5).
 inline Prefetch prefetch_level(int64_t bytes) {
-  return l1_bytes() > 32 * 1024 || bytes < 16 * 1024 ? Prefetch::into_l1 : Prefetch::into_l2;
+  constexpr int64_t KB = 1024;
+  const bool large = l1_bytes() > 32 * KB;
+  if (large && l2_bytes() <= 1024 * KB) return Prefetch::into_l1;
+  return bytes <= (large ? 24 : 12) * KB ? Prefetch::into_l1 : Prefetch::into_l2;
 }
 template <Prefetch To>
 inline void prefetch_to(const void* p) {
