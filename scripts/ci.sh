@@ -36,11 +36,11 @@ step() { # step NAME COMMAND...: runs it; adds the tally it ends with, or counts
 as_root=$([ "$(id -u)" = 0 ] || echo sudo)
 ci_tools() { # what only CI needs; setup.sh installs the rest
   command -v clang++ && command -v clang-format && command -v shellcheck && command -v ninja && command -v valgrind && command -v mpirun && command -v mpicxx &&
-    command -v chromium &&
+    command -v chromium && command -v patch &&
     echo 'int main() {}' | clang++ -fsanitize=address -x c++ - -o /dev/null && return
   $as_root apt-get update &&
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends clang libclang-rt-dev clang-format shellcheck ninja-build valgrind \
-      libopenmpi-dev openmpi-bin chromium
+      libopenmpi-dev openmpi-bin chromium patch
 }
 readme_test() { # the very command that the README promises
   local command
