@@ -172,7 +172,7 @@ TEST_CASE("AdamW on CUDA is one launch, with the bits of a launch per parameter"
   }
 }
 
-TEST_CASE("the host's reads of the device in an RL step do not grow with the micro-batches", "[cuda][rl]") {
+TEST_CASE("the host's reads of the device in an RL step do not grow with the micro-batches", "[cuda][rl][slow]") {
   for (const char* algorithm : {"grpo", "ppo"}) {
     INFO(algorithm);
     const uint64_t whole = reads_of_step(algorithm, {.prompts = 2, .samples = 4, .mini_batches = 2});
