@@ -191,6 +191,9 @@ inline Prefetch prefetch_level(int64_t bytes) {
   if (large && l2_bytes() <= 1024 * KB) return Prefetch::into_l1;
   return bytes <= (large ? 24 : 12) * KB ? Prefetch::into_l1 : Prefetch::into_l2;
 }
+// Whether products of few rows prefetch between their multiply-adds, not in one loop before they load what they
+// multiply: faster on an Emerald Rapids, where many prefetches delay the loads that follow (docs/benchmarks/LOG.md).
+inline bool spreads_prefetches() { return l1_bytes() > 32 * 1024 && l2_bytes() > 1024 * 1024; }
 template <Prefetch To>
 inline void prefetch_to(const void* p) {
   if constexpr (To != Prefetch::none) __builtin_prefetch(p, 0, To == Prefetch::into_l1 ? 3 : 2);

@@ -41,15 +41,20 @@ struct SkinnyProduct {
   }
 };
 
+// When skinny_groups prefetches: in one loop before each block of b, or in two parts between the multiply-adds.
+enum class Ahead : uint8_t { never, before, between };
+
 // Computes the columns [j, j + Groups vectors) of c; a single group is cut off at n. b's columns are contiguous (b =
 // transpose(w) of a layer's w [N, K]): blocks of size × size are transposed in registers. The chains of one group wait
 // for their own additions, so several groups are computed at once.
-// Each step also prefetches a part of the columns of the next call, or of g.next, to the level Ahead.
-template <int Rows, int Groups, Prefetch Ahead, bool Dot, class S, class T>
-void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
+// Each step also prefetches a part of the columns of the next call, or of g.next, to `level`.
+template <int Rows, int Groups, Ahead When, bool Dot, class S, class T>
+void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j, [[maybe_unused]] Prefetch level) {
   using simd::Vec;
   constexpr int size = Vec<T>::size;
   constexpr bool split_pairs = std::is_same_v<S, simd::Pair> && !Dot;
+  constexpr int64_t line = 64 / sizeof(S);  // whole cache lines of b: rows far apart may evict one another from L1
+  const S* ahead = g.next ? g.next + j * g.b.column : g.b.data + (j + Groups * size) * g.b.column;
   const auto columns = [&](int v) { return Groups > 1 ? size : std::min<int64_t>(size, g.n - j - v * size); };
   Vec<T> sum[Groups][Rows];
   for (int v = 0; v < Groups; ++v) {
@@ -64,6 +69,14 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
 #pragma GCC unroll 16
     for (int i = 0; i < size; ++i) {
       if (!Whole && i >= depth) break;
+      if constexpr (Whole && When == Ahead::between) {
+        constexpr int part = size / 2;
+        if (i % part == 0) {
+#pragma GCC unroll 8
+          for (int64_t at = 0; at < part * size; at += line) prefetch_to<Prefetch::into_l2>(ahead + at);
+          ahead += part * size;
+        }
+      }
 #pragma GCC unroll 8
       for (int r = 0; r < Rows; ++r) {
         const T* a = g.a + r * g.lda + (k + i) * (split_pairs ? 2 : 1);
@@ -78,15 +91,18 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j) {
       }
     }
   };
-  constexpr int64_t line = 64 / sizeof(S);  // whole cache lines of b: rows far apart may evict one another from L1
-  constexpr int64_t ahead_lines = Groups * size;
-  const S* ahead = g.next ? g.next + j * g.b.column : g.b.data + (j + Groups * size) * g.b.column;
   int64_t k = 0;
   for (; k + line <= g.k; k += line) {
-    if constexpr (Ahead != Prefetch::none) {
-#pragma GCC unroll 1  // one instruction: the processor follows the addresses of an instruction and runs ahead of them
-      for (int64_t i = 0; i < ahead_lines; ++i) prefetch_to<Ahead>(ahead + i * line);
-      ahead += ahead_lines * line;
+    if constexpr (When == Ahead::before) {
+      const S* const end = ahead + Groups * size * line;
+      // One instruction: the processor follows the addresses of an instruction and runs ahead of them.
+      if (level == Prefetch::into_l1) {
+#pragma GCC unroll 1
+        for (; ahead < end; ahead += line) prefetch_to<Prefetch::into_l1>(ahead);
+      } else {
+#pragma GCC unroll 1
+        for (; ahead < end; ahead += line) prefetch_to<Prefetch::into_l2>(ahead);
+      }
     }
 #pragma GCC unroll 4
     for (int v = 0; v < Groups; ++v) {
@@ -109,27 +125,23 @@ constexpr int64_t skinny_group_count(bool prefetches) {
   constexpr int64_t size = simd::Vec<T>::size;
   return prefetches ? std::max<int64_t>(1, 16 / size) : Rows > kFewRows ? 1 : 2;
 }
-template <int Rows, Prefetch Ahead, bool Dot, class S, class T>
-void skinny_columns(const SkinnyProduct<S, T>& g) {
-  constexpr int64_t size = simd::Vec<T>::size, groups = skinny_group_count<Rows, T>(Ahead != Prefetch::none);
+template <int Rows, Ahead When, bool Dot, class S, class T>
+void skinny_columns(const SkinnyProduct<S, T>& g, Prefetch level) {
+  constexpr int64_t size = simd::Vec<T>::size, groups = skinny_group_count<Rows, T>(When != Ahead::never);
   constexpr int64_t line = 64 / sizeof(S);
-  for (int64_t i = 0; Ahead != Prefetch::none && !g.next && i < std::min(groups * size, g.n) * g.k; i += line) {
-    prefetch_to<Ahead>(g.b.data + i);  // the columns of the first call
+  for (int64_t i = 0; When != Ahead::never && !g.next && i < std::min(groups * size, g.n) * g.k; i += line) {
+    prefetch_to<Prefetch::into_l2>(g.b.data + i);  // the columns of the first call
   }
   int64_t j = 0;
-  for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups, Ahead, Dot>(g, j);
-  for (; j < g.n; j += size) skinny_groups<Rows, 1, Ahead, Dot>(g, j);
+  for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups, When, Dot>(g, j, level);
+  for (; j < g.n; j += size) skinny_groups<Rows, 1, When, Dot>(g, j, level);
 }
 template <int Rows, bool Dot, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
-  switch (g.prefetch(skinny_group_count<Rows, T>(true) * simd::Vec<T>::size)) {
-    case Prefetch::none:
-      return skinny_columns<Rows, Prefetch::none, Dot>(g);
-    case Prefetch::into_l1:
-      return skinny_columns<Rows, Prefetch::into_l1, Dot>(g);
-    case Prefetch::into_l2:
-      return skinny_columns<Rows, Prefetch::into_l2, Dot>(g);
-  }
+  const Prefetch level = g.prefetch(skinny_group_count<Rows, T>(true) * simd::Vec<T>::size);
+  if (level == Prefetch::none) return skinny_columns<Rows, Ahead::never, Dot>(g, level);
+  if (level == Prefetch::into_l2 && spreads_prefetches()) return skinny_columns<Rows, Ahead::between, Dot>(g, level);
+  skinny_columns<Rows, Ahead::before, Dot>(g, level);
 }
 
 // b's rows are contiguous: a few of them at a time are added to a stretch of c that stays in L1.

@@ -1,8 +1,8 @@
 #pragma once
-// Products with a dozen to 256 rows, as in batched decoding: packing b would take a large part of the time of the
-// arithmetic. If b's columns are contiguous (b = transpose(w) of a layer's w [N, K]), the transposed product cᵀ = bᵀ·aᵀ
-// needs no packed b: the micro-kernel reads b's columns in place as its rows, and only a is packed. The chains over k
-// are those of gemm.cpp. Pairs: both operands are read as words, pairs of bf16 along k.
+// Products with a dozen to 256 rows at most, as in batched decoding: packing b would take a large part of the time of
+// the arithmetic. If b's columns are contiguous (b = transpose(w) of a layer's w [N, K]), the transposed product cᵀ =
+// bᵀ·aᵀ needs no packed b: the micro-kernel reads b's columns in place as its rows, and only a is packed. The chains
+// over k are those of gemm.cpp. Pairs: both operands are read as words, pairs of bf16 along k.
 #include <algorithm>
 
 #include "tensor/cpu/gemm/epilogue.h"
@@ -103,7 +103,9 @@ bool suits_transposed_output(const Product<S, C>& g) {
   const bool whole = !Pairs || (g.k % 2 == 0 && g.b.column % 2 == 0 && reinterpret_cast<uintptr_t>(g.b.data) % 4 == 0);
   // Twice as many rows if there are enough columns for the threads to divide evenly.
   const int64_t share = g.n >= 16 * TransposedOutput<S, C, Pairs>::kColumns ? 2 : 1;
-  return g.b.row == 1 && whole && 3 * g.m <= share * g.k / per_word && g.m <= 256 &&
+  // Packing b costs less where its blocks are deeper (docs/benchmarks/LOG.md, 2026-11-26).
+  const int64_t most_rows = l2_bytes() >= 2048 * 1024 ? 96 : 256;
+  return g.b.row == 1 && whole && 3 * g.m <= share * g.k / per_word && g.m <= most_rows &&
          g.m * g.k * static_cast<int64_t>(sizeof(computes_t<S>)) / per_word <= most_bytes;
 }
 
