@@ -23,7 +23,7 @@
 //
 // Threads: all threads pack the block of a together; then each takes blocks of columns as it becomes free, and packs
 // its own b. There are several blocks per thread, so that a thread that starts late, or runs on a slow core, costs
-// little.
+// little. With few columns each thread takes a range of rows instead, and packs all of b and its own a.
 //
 // Arithmetic: an element of c is ONE chain of fused multiply-adds over k = 0 … K-1 that starts at beta·c (0 for beta
 // 0). Between two blocks of K the partial sum is stored in c. Nothing about the chain depends on M, N, the batch, the
@@ -35,8 +35,7 @@
 #include <cmath>
 
 #include "tensor/base/parallel.h"
-#include "tensor/cpu/gemm/epilogue.h"
-#include "tensor/cpu/gemm/kernel.h"
+#include "tensor/cpu/gemm/panel_block.h"
 #include "tensor/cpu/gemm/skinny.h"
 #include "tensor/cpu/gemm/transposed_output.h"
 #include "tensor/cpu/scratch.h"
@@ -47,145 +46,11 @@ namespace {
 
 using simd::Vec;
 
-template <class T>
-constexpr int64_t kBlockN = 16 * Vec<T>::size;
-constexpr int64_t kBytesK = 1536;  // a panel of a with so many bytes of each row fills about half of an L1 of 32 KB
-// Depth of a block, for which block_k × kBlockN of b fill 3/8 of L2: another thread may share L2. Twice kBytesK at
-// most, which an L2 of 2 MB has room for: the sums are then stored and read half as often (docs/benchmarks/LOG.md,
-// 2026-11-26).
-template <class T>
-int64_t block_k() {
-  return std::clamp(3 * l2_bytes() / 8 / kBlockN<T>, kBytesK, 2 * kBytesK) / static_cast<int64_t>(sizeof(T));
-}
 constexpr int64_t kBlockM = 3072;
 constexpr int64_t kMostPartial = 16 << 20;  // elements of partial sums stored outside c
 // With at most kDirectRows rows, or a b of at most kDirectBytes, b is read in place: packing it would not pay off. A
 // transposed a of at most kDirectBytes is read in place too.
 constexpr int64_t kDirectRows = 4 * kMaxRows, kDirectBytes = 32 * 1024;
-
-// Columns of c and b.
-struct Columns {
-  int64_t begin, count;
-};
-
-// A panel of b, in the memory from which the micro-kernel reads it.
-template <class T>
-struct PanelB {
-  const T* data;
-  int64_t ld;
-};
-
-// The work of one step of the two outer loops: rows [row, row + panels.n) of c, k in [k, k + depth).
-template <class S, class C, bool Pairs>
-struct PanelBlock {
-  using T = computes_t<S>;
-  static constexpr int64_t per_word = Pairs ? 2 : 1;
-  static constexpr bool in_c = std::is_same_v<C, T>;  // the sums are kept in c
-  const Product<S, C>& g;
-  int64_t row, k, depth;  // k and depth in words of the panels
-  Split panels;           // of the rows
-  bool direct;            // b is read in place
-  T* packed_a;            // null: a is read in place
-  T* partial;             // [panels.n, n]: sums between two blocks of K if c cannot hold them; null with one block
-  bool first, last;
-
-  // Panel ii of a, [depth, rows of the panel], with space for the elements that pack_panel writes beyond it.
-  T* panel_a(int64_t ii) const { return packed_a + panels.begin(ii) * depth + ii * Vec<T>::size; }
-
-  // Row `at` of the block in a itself, as words.
-  const T* in_place_a(int64_t at) const {
-    return reinterpret_cast<const T*>(g.a.data + (row + at) * g.a.row + k * per_word * g.a.column);
-  }
-
-  void pack_a(int64_t begin, int64_t end) const {
-    for (int64_t ii = begin; ii < end; ++ii) {
-      const int64_t at = panels.begin(ii), rows = panels.size(ii);
-      pack(panel_a(ii), g.a.data + (row + at) * g.a.row + k * per_word * g.a.column, g.a.row, g.a.column, rows, rows);
-    }
-  }
-  void pack(T* dst, const S* src, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t width) const {
-    if constexpr (Pairs) {
-      pack_pairs(dst, src, line_stride, k_stride, lines, width, std::min(2 * depth, g.k - 2 * k));
-    } else {
-      pack_panel(dst, src, line_stride, k_stride, lines, width, depth);
-    }
-  }
-
-  // Prefetches elements [k, k + depth) of a column of a transposed b into L2. One instruction in a loop that is not
-  // unrolled: many prefetch instructions, each with few addresses, are slower (docs/benchmarks/LOG.md, 2026-11-25).
-  void prefetch_column(int64_t j) const {
-    const auto* at = reinterpret_cast<const char*>(g.b.data + k * per_word + j * g.b.column);
-    const char* const end = at + depth * per_word * static_cast<int64_t>(sizeof(S));
-#pragma GCC unroll 1
-    for (; at < end; at += 64) __builtin_prefetch(at, 0, 2);
-  }
-
-  // Multiplies the panels [begin, end) of rows by nc <= kBlockN columns from j0 on. The `next` columns of a transposed
-  // b, which this thread will probably pack after these, are prefetched meanwhile: the processor does not predict them.
-  void multiply(int64_t begin, int64_t end, int64_t j0, int64_t nc, Columns next) const {
-    if (direct || g.b.row != 1 || g.b.column == 1) next.count = 0;
-    const int64_t tiles = (end - begin) * ((nc + kPanel<T> - 1) / kPanel<T>);
-    int64_t tile_number = 0, fetched = 0;
-    T* packed_b = scratch<T>(Scratch::gemm_b, depth * (nc + kPanel<T>)+Vec<T>::size);
-    PanelB<T> panels_b[kBlockN<T> / kPanel<T>];
-    // The panels that are packed by rows: all whole ones if the rows of b are contiguous.
-    const int64_t by_row = !direct && g.b.column == 1 ? nc / kPanel<T> : 0;
-    if (by_row > 0) {
-      const S* b = g.b.data + k * per_word * g.b.row + j0;
-      if constexpr (Pairs) {
-        pack_rows_of_pairs(packed_b, kPanel<T> * depth, b, g.b.row, by_row, std::min(2 * depth, g.k - 2 * k));
-      } else {
-        pack_rows(packed_b, kPanel<T> * depth, b, g.b.row, by_row, depth);
-      }
-    }
-    for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
-      if (jj / kPanel<T> < by_row) {
-        panels_b[jj / kPanel<T>] = {packed_b + jj * depth, kPanel<T>};
-        continue;
-      }
-      const int64_t columns = std::min(kPanel<T>, nc - jj);
-      const S* b = g.b.data + k * per_word * g.b.row + (j0 + jj) * g.b.column;
-      if (direct && columns % Vec<T>::size == 0) {
-        if constexpr (std::is_same_v<S, T>) panels_b[jj / kPanel<T>] = {b, g.b.row};
-      } else {
-        const int64_t width = columns <= Vec<T>::size ? Vec<T>::size : kPanel<T>;
-        pack(packed_b + jj * depth, b, g.b.column, g.b.row, columns, width);
-        panels_b[jj / kPanel<T>] = {packed_b + jj * depth, width};
-      }
-    }
-    const bool by_rows = !packed_a && g.a.column == 1;
-    const auto& kernels = by_rows ? micro_kernels<T, RowsA, Pairs> : micro_kernels<T, ColumnsA, Pairs>;
-    alignas(64) T tile[in_c ? 1 : kMaxRows * kPanel<T>];
-    const auto sums_at = [&]([[maybe_unused]] int64_t at, [[maybe_unused]] int64_t column) -> Sums<T> {
-      if constexpr (in_c) {
-        return {g.c + (row + at) * g.ldc + column, g.ldc};
-      } else if (partial) {
-        return {partial + at * g.n + column, g.n};
-      } else {
-        return {tile, kPanel<T>};
-      }
-    };
-    for (int64_t ii = begin; ii < end; ++ii) {
-      const int64_t at = panels.begin(ii), rows = panels.size(ii);
-      const T* a = packed_a ? panel_a(ii) : in_place_a(at);
-      const int64_t lda = packed_a ? rows : by_rows ? g.a.row / per_word : g.a.column;
-      for (int64_t jj = 0; jj < nc; jj += kPanel<T>) {
-        const int64_t columns = std::min(kPanel<T>, nc - jj);
-        const PanelB<T> b = panels_b[jj / kPanel<T>];
-        const Sums<T> c = sums_at(at, j0 + jj);
-        ++tile_number;
-        for (; next.count > 0 && fetched < tile_number * next.count / tiles; ++fetched)
-          prefetch_column(next.begin + fetched);
-        if constexpr (!in_c) {
-          if (first && g.beta != T(0)) begin_sums(g, c, row + at, j0 + jj, rows, columns);
-        }
-        kernels[columns > Vec<T>::size][rows - 1](depth, a, lda, b.data, b.ld, c.data, c.ld, columns,
-                                                  first ? g.beta : T(1), nullptr, 0);
-        if (last) finish(g, c, row + at, j0 + jj, rows, columns);
-      }
-    }
-  }
-};
 
 template <class F>
 void for_each(int threads, int64_t n, int64_t grain, F&& f) {
@@ -245,22 +110,30 @@ void run(const Product<S, C>& g, int threads) {
   const bool evict =
       l1_bytes() < 12 * 4096 && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(S)) % 4096 == 0;
   const bool in_place = reads_a && !evict;
+  // Each thread packs b and its own rows of a if L2 holds all columns of b, and the rows are many enough to pack b for.
+  const bool each_packs_a = has_large_l2() && g.n <= 2 * kBlockN<T> && g.n <= g.m && g.m >= 64 * threads;
   for (int64_t i = 0; i < block_m.count; ++i) {
     for (int64_t p = 0; p < blocks_k.count; ++p) {
       const int64_t mc = block_m.size(i), kc = blocks_k.size(p);
       const Split panels(mc, kMaxRows);
-      const PanelBlock<S, C, Pairs> block{
-          .g = g,
-          .row = block_m.begin(i),
-          .k = blocks_k.begin(p),
-          .depth = kc,
-          .panels = panels,
-          .direct = direct,
-          .packed_a = in_place ? nullptr : scratch<T>(Scratch::gemm_a, mc * kc + panels.count * Vec<T>::size),
-          .partial = partial ? scratch<T>(Scratch::gemm_sums, mc * g.n) : nullptr,
-          .first = p == 0,
-          .last = p + 1 == blocks_k.count};
+      PanelBlock<S, C, Pairs> block{.g = g,
+                                    .row = block_m.begin(i),
+                                    .k = blocks_k.begin(p),
+                                    .depth = kc,
+                                    .panels = panels,
+                                    .direct = direct,
+                                    .packed_a = nullptr,
+                                    .partial = partial ? scratch<T>(Scratch::gemm_sums, mc * g.n) : nullptr,
+                                    .first = p == 0,
+                                    .last = p + 1 == blocks_k.count};
+      if (!in_place && each_packs_a) {
+        for_each(threads, threads, 1, [&](int64_t x, int64_t end) {
+          block.multiply_packing_a(x * panels.count / threads, end * panels.count / threads);
+        });
+        continue;
+      }
       if (!in_place) {
+        block.packed_a = scratch<T>(Scratch::gemm_a, block.packed_size(mc, kc, panels.count));
         for_each(threads, panels.count, panels.count / (2 * threads) + 1,
                  [&](int64_t x, int64_t end) { block.pack_a(x, end); });
       }

@@ -179,6 +179,7 @@ inline int64_t l2_bytes() {
 inline int64_t l1_bytes() { return 0; }
 inline int64_t l2_bytes() { return 0; }
 #endif
+inline bool has_large_l2() { return l2_bytes() >= 2048 * 1024; }
 
 // The cache into which data that is read next is prefetched.
 enum class Prefetch : uint8_t { none, into_l1, into_l2 };
@@ -188,12 +189,12 @@ enum class Prefetch : uint8_t { none, into_l1, into_l2 };
 inline Prefetch prefetch_level(int64_t bytes) {
   constexpr int64_t KB = 1024;
   const bool large = l1_bytes() > 32 * KB;
-  if (large && l2_bytes() <= 1024 * KB) return Prefetch::into_l1;
+  if (large && !has_large_l2()) return Prefetch::into_l1;
   return bytes <= (large ? 24 : 12) * KB ? Prefetch::into_l1 : Prefetch::into_l2;
 }
 // Whether products of few rows prefetch between their multiply-adds, not in one loop before they load what they
 // multiply: faster on an Emerald Rapids, where many prefetches delay the loads that follow (docs/benchmarks/LOG.md).
-inline bool spreads_prefetches() { return l1_bytes() > 32 * 1024 && l2_bytes() > 1024 * 1024; }
+inline bool spreads_prefetches() { return l1_bytes() > 32 * 1024 && has_large_l2(); }
 template <Prefetch To>
 inline void prefetch_to(const void* p) {
   if constexpr (To != Prefetch::none) __builtin_prefetch(p, 0, To == Prefetch::into_l1 ? 3 : 2);
