@@ -23,7 +23,8 @@
 //
 // Threads: all threads pack the block of a together; then each takes blocks of columns as it becomes free, and packs
 // its own b. There are several blocks per thread, so that a thread that starts late, or runs on a slow core, costs
-// little. With few columns each thread takes a range of rows instead, and packs all of b and its own a.
+// little. With few columns each thread takes a range of rows instead, and packs all of b and its own a, if they are
+// packed at all.
 //
 // Arithmetic: an element of c is ONE chain of fused multiply-adds over k = 0 … K-1 that starts at beta·c (0 for beta
 // 0). Between two blocks of K the partial sum is stored in c. Nothing about the chain depends on M, N, the batch, the
@@ -49,8 +50,9 @@ using simd::Vec;
 constexpr int64_t kBlockM = 3072;
 constexpr int64_t kMostPartial = 16 << 20;  // elements of partial sums stored outside c
 // With at most kDirectRows rows, or a b of at most kDirectBytes, b is read in place: packing it would not pay off. A
-// transposed a of at most kDirectBytes is read in place too.
-constexpr int64_t kDirectRows = 4 * kMaxRows, kDirectBytes = 32 * 1024;
+// transposed a of at most kDirectBytes is read in place too, and with few columns a b whose rows are at most
+// kDirectStep bytes apart.
+constexpr int64_t kDirectRows = 4 * kMaxRows, kDirectBytes = 32 * 1024, kDirectStep = 2048;
 
 template <class F>
 void for_each(int threads, int64_t n, int64_t grain, F&& f) {
@@ -99,19 +101,21 @@ void run(const Product<S, C>& g, int threads) {
   const Split blocks_k(Pairs ? (g.k + 1) / 2 : g.k, block_k<T>());
   const bool partial = !std::is_same_v<C, T> && blocks_k.count > 1;
   const Split block_m(g.m, partial ? std::clamp<int64_t>(kMostPartial / g.n, 16 * kMaxRows, kBlockM) : kBlockM);
+  // With few columns each thread multiplies a range of rows by all columns, if L2 holds all of b and the rows are many
+  // enough to pack b for them alone.
+  const bool few_columns = has_large_l2() && g.n <= 2 * kBlockN<T> && g.n <= g.m && g.m >= 64 * threads;
   // Only operands of the type of computation can be read in place, and rows of a that consist of whole pairs.
-  const bool direct = std::is_same_v<S, T> && g.b.column == 1 &&
-                      (g.m <= kDirectRows || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
+  constexpr auto bytes = static_cast<int64_t>(sizeof(T));
+  const bool direct =
+      std::is_same_v<S, T> && g.b.column == 1 &&
+      (g.m <= kDirectRows || g.k * g.n * bytes <= kDirectBytes || (few_columns && g.b.row * bytes <= kDirectStep));
   const bool whole_pairs = Pairs && g.k % 2 == 0 && g.a.row % 2 == 0 && is_aligned<T>(g.a.data);
-  const bool reads_a =
-      ((std::is_same_v<S, T> || whole_pairs) && g.a.column == 1) ||
-      (std::is_same_v<S, T> && g.a.row == 1 && g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kDirectBytes);
+  const bool reads_a = ((std::is_same_v<S, T> || whole_pairs) && g.a.column == 1) ||
+                       (std::is_same_v<S, T> && g.a.row == 1 && g.m * g.k * bytes <= kDirectBytes);
   // Rows a multiple of 4 KB apart would evict one another from an L1 with fewer ways of 4 KB than a panel has rows.
   const bool evict =
       l1_bytes() < 12 * 4096 && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(S)) % 4096 == 0;
   const bool in_place = reads_a && !evict;
-  // Each thread packs b and its own rows of a if L2 holds all columns of b, and the rows are many enough to pack b for.
-  const bool each_packs_a = has_large_l2() && g.n <= 2 * kBlockN<T> && g.n <= g.m && g.m >= 64 * threads;
   for (int64_t i = 0; i < block_m.count; ++i) {
     for (int64_t p = 0; p < blocks_k.count; ++p) {
       const int64_t mc = block_m.size(i), kc = blocks_k.size(p);
@@ -126,9 +130,9 @@ void run(const Product<S, C>& g, int threads) {
                                     .partial = partial ? scratch<T>(Scratch::gemm_sums, mc * g.n) : nullptr,
                                     .first = p == 0,
                                     .last = p + 1 == blocks_k.count};
-      if (!in_place && each_packs_a) {
+      if (few_columns) {
         for_each(threads, threads, 1, [&](int64_t x, int64_t end) {
-          block.multiply_packing_a(x * panels.count / threads, end * panels.count / threads);
+          block.multiply_all_columns(x * panels.count / threads, end * panels.count / threads, in_place);
         });
         continue;
       }

@@ -130,11 +130,13 @@ struct PanelBlock {
     multiply(begin, end, j0, nc, panels_of_b(j0, nc), next);
   }
 
-  // Multiplies the panels [begin, end) of rows by all columns, at most two blocks, and packs a few panels of a before
-  // it multiplies them: they stay in this core's cache, and no thread waits until all of a is packed.
-  void multiply_packing_a(int64_t begin, int64_t end) const {
-    constexpr int64_t few = 4;
+  // Multiplies the panels [begin, end) of rows by all columns, at most two blocks. Unless a is read in place, a few
+  // panels of a are packed before they are multiplied: they stay in this core's cache, and no thread waits until all of
+  // a is packed.
+  void multiply_all_columns(int64_t begin, int64_t end, bool in_place) const {
     const PanelsB<T> panels_b = panels_of_b(0, g.n);
+    if (in_place) return multiply(begin, end, 0, g.n, panels_b, {0, 0});
+    constexpr int64_t few = 4;
     PanelBlock part = *this;
     part.packed_a = scratch<T>(Scratch::gemm_a, packed_size(few * kMaxRows, depth, few));
     for (int64_t ii = begin; ii < end; ii += few) {
