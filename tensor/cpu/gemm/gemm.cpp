@@ -98,24 +98,26 @@ bool is_aligned(const void* p) {
 template <bool Pairs, class S, class C>
 void run(const Product<S, C>& g, int threads) {
   using T = computes_t<S>;
-  const Split blocks_k(Pairs ? (g.k + 1) / 2 : g.k, block_k<T>());
-  const bool partial = !std::is_same_v<C, T> && blocks_k.count > 1;
-  const Split block_m(g.m, partial ? std::clamp<int64_t>(kMostPartial / g.n, 16 * kMaxRows, kBlockM) : kBlockM);
-  // With few columns each thread multiplies a range of rows by all columns, if L2 holds all of b and the rows are many
-  // enough to pack b for them alone.
-  const bool few_columns = has_large_l2() && g.n <= 2 * kBlockN<T> && g.n <= g.m && g.m >= 64 * threads;
-  // Only operands of the type of computation can be read in place, and rows of a that consist of whole pairs.
   constexpr auto bytes = static_cast<int64_t>(sizeof(T));
-  const bool direct =
-      std::is_same_v<S, T> && g.b.column == 1 &&
-      (g.m <= kDirectRows || g.k * g.n * bytes <= kDirectBytes || (few_columns && g.b.row * bytes <= kDirectStep));
+  // Only operands of the type of computation can be read in place, and rows of a that consist of whole pairs.
+  constexpr bool same_type = std::is_same_v<S, T>;
   const bool whole_pairs = Pairs && g.k % 2 == 0 && g.a.row % 2 == 0 && is_aligned<T>(g.a.data);
-  const bool reads_a = ((std::is_same_v<S, T> || whole_pairs) && g.a.column == 1) ||
-                       (std::is_same_v<S, T> && g.a.row == 1 && g.m * g.k * bytes <= kDirectBytes);
+  const bool reads_a = ((same_type || whole_pairs) && g.a.column == 1) ||
+                       (same_type && g.a.row == 1 && g.m * g.k * bytes <= kDirectBytes);
   // Rows a multiple of 4 KB apart would evict one another from an L1 with fewer ways of 4 KB than a panel has rows.
   const bool evict =
       l1_bytes() < 12 * 4096 && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(S)) % 4096 == 0;
   const bool in_place = reads_a && !evict;
+  // With few columns each thread multiplies a range of rows by all columns, if L2 holds these and the rows are many
+  // enough to pack b for them alone.
+  const bool near_rows = same_type && g.b.column == 1 && g.b.row * bytes <= kDirectStep;
+  const bool few_columns =
+      has_large_l2() && g.n <= (in_place ? 2 : 3) * kBlockN<T> && g.n <= g.m && g.m >= (near_rows ? 64 : 128) * threads;
+  const bool direct = same_type && g.b.column == 1 &&
+                      (g.m <= kDirectRows || g.k * g.n * bytes <= kDirectBytes || (few_columns && near_rows));
+  const Split blocks_k(Pairs ? (g.k + 1) / 2 : g.k, block_k<T>(few_columns ? g.n : kBlockN<T>));
+  const bool partial = !std::is_same_v<C, T> && blocks_k.count > 1;
+  const Split block_m(g.m, partial ? std::clamp<int64_t>(kMostPartial / g.n, 16 * kMaxRows, kBlockM) : kBlockM);
   for (int64_t i = 0; i < block_m.count; ++i) {
     for (int64_t p = 0; p < blocks_k.count; ++p) {
       const int64_t mc = block_m.size(i), kc = blocks_k.size(p);

@@ -15,12 +15,14 @@ template <class T>
 inline constexpr int64_t kBlockN = 16 * simd::Vec<T>::size;  // columns of a block of b
 // A panel of a with so many bytes of each row fills about half of an L1 of 32 KB.
 inline constexpr int64_t kBytesK = 1536;
-// Depth of a block, for which block_k × kBlockN of b fill 3/8 of L2: another thread may share L2. Twice kBytesK at
-// most, which an L2 of 2 MB has room for: the sums are then stored and read half as often (docs/benchmarks/LOG.md,
-// 2026-11-26).
+// Depth of a block of so many columns of b. kBlockN of them fill 3/8 of L2, because another thread may share it, and
+// more columns at most 3/4. Twice kBytesK at most, which an L2 of 2 MB has room for: the sums are then stored and read
+// half as often (docs/benchmarks/LOG.md, 2026-11-26).
 template <class T>
-int64_t block_k() {
-  return std::clamp(3 * l2_bytes() / 8 / kBlockN<T>, kBytesK, 2 * kBytesK) / static_cast<int64_t>(sizeof(T));
+int64_t block_k(int64_t columns) {
+  const int64_t deep = std::clamp(3 * l2_bytes() / 8 / kBlockN<T>, kBytesK, 2 * kBytesK);
+  const int64_t most = columns > kBlockN<T> ? 3 * l2_bytes() / 4 / columns : deep;
+  return std::min(deep, most) / static_cast<int64_t>(sizeof(T));
 }
 
 // Columns of c and b.
@@ -34,9 +36,9 @@ struct PanelB {
   const T* data;
   int64_t ld;
 };
-// The panels of the columns that are multiplied at once: of two blocks at most.
+// The panels of the columns that are multiplied at once: of three blocks at most.
 template <class T>
-using PanelsB = std::array<PanelB<T>, 2 * kBlockN<T> / kPanel<T>>;
+using PanelsB = std::array<PanelB<T>, 3 * kBlockN<T> / kPanel<T>>;
 
 // The work of one step of the two outer loops: rows [row, row + panels.n) of c, k in [k, k + depth).
 template <class S, class C, bool Pairs>
@@ -130,7 +132,7 @@ struct PanelBlock {
     multiply(begin, end, j0, nc, panels_of_b(j0, nc), next);
   }
 
-  // Multiplies the panels [begin, end) of rows by all columns, at most two blocks. Unless a is read in place, a few
+  // Multiplies the panels [begin, end) of rows by all columns, at most three blocks. Unless a is read in place, a few
   // panels of a are packed before they are multiplied: they stay in this core's cache, and no thread waits until all of
   // a is packed.
   void multiply_all_columns(int64_t begin, int64_t end, bool in_place) const {
