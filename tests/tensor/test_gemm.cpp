@@ -200,7 +200,10 @@ TEST_CASE("matmul equals the textbook product across blocks", "[gemm]") {
     check_shape<double>(70, 300, 410, transpose & 1, transpose & 2, 1);
     check_shape<float>(3, 1500, 700, transpose & 1, transpose & 2, 1);
     check_shape<float>(251, 769, 378, transpose & 1, transpose & 2, 1);
+    check_shape<float>(300, 202, 800, transpose & 1, transpose & 2, 1);  // ranges of rows, if L2 is large
+    check_shape<double>(290, 270, 410, transpose & 1, transpose & 2, 0);
   }
+  check_shape<float>(520, 515, 790, true, false, 1);  // three blocks of columns by two of K
   check_shape<float>(3500, 40, 50, false, false, 0);
   check_shape<double>(1, 3000, 400, false, true, 2);
 }
@@ -230,6 +233,8 @@ TEMPLATE_TEST_CASE("a matmul element has the same bits in every product that con
   check_bits<TestType>(29, 129, 900, false);
   check_bits<TestType>(29, 129, 900, true);
   check_bits<TestType>(200, 333, 500, true);
+  check_bits<TestType>(300, 250, 450, false);
+  check_bits<TestType>(300, 250, 450, true);
 }
 
 TEST_CASE("matmul over batches repeats operands of stride 0", "[gemm]") {

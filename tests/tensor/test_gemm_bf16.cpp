@@ -127,7 +127,8 @@ TEST_CASE("bf16 matmul of operands at odd places equals exact sums", "[gemm][bf1
 TEST_CASE("bf16 matmul: an element has the same bits in every product that contains it", "[gemm][bf16]") {
   pairs = GENERATE(false, true);
   const int before = num_threads();
-  for (const Case& c : {Case{67, 150, 901}, Case{29, 600, 64}, Case{300, 70, 902}, Case{150, 800, 640}}) {
+  for (const Case& c :
+       {Case{67, 150, 901}, Case{29, 600, 64}, Case{300, 70, 902}, Case{150, 800, 640}, Case{300, 270, 1601}}) {
     for (bool transposed : {false, true}) {
       const Tensor a = matrix(c.m, c.k, false, 4), b = matrix(c.k, c.n, transposed, 5), bias = random({c.n}, 6);
       const MatmulArgs args{.bias = bias, .activation = Activation::gelu_tanh};
