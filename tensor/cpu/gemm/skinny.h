@@ -130,7 +130,9 @@ void skinny_columns(const SkinnyProduct<S, T>& g, Prefetch level) {
   constexpr int64_t size = simd::Vec<T>::size, groups = skinny_group_count<Rows, T>(When != Ahead::never);
   constexpr int64_t line = 64 / sizeof(S);
   for (int64_t i = 0; When != Ahead::never && !g.next && i < std::min(groups * size, g.n) * g.k; i += line) {
-    prefetch_to<Prefetch::into_l2>(g.b.data + i);  // the columns of the first call
+    // The columns of the first call.
+    level == Prefetch::into_l1 ? prefetch_to<Prefetch::into_l1>(g.b.data + i)
+                               : prefetch_to<Prefetch::into_l2>(g.b.data + i);
   }
   int64_t j = 0;
   for (; j + groups * size <= g.n; j += groups * size) skinny_groups<Rows, groups, When, Dot>(g, j, level);
