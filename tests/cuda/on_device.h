@@ -13,6 +13,11 @@ inline Device device() {
   return {Device::Kind::cuda, 0};
 }
 
+// Skips a test that needs recorded graphs.
+inline void need_graphs() {
+  if (!backend(device()).records()) SKIP_TEST("POLICYGRAD_CUDA_SYNC=1 records no graphs");
+}
+
 inline double tolerance(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 1e-5 : 1e-2; }
 
 inline Tensor random(const Shape& shape, DType dtype, uint64_t seed) {

@@ -63,7 +63,7 @@ TEST_CASE("CUDA int8_linear of every row count and size", "[cuda][int8]") {
 }
 
 TEST_CASE("CUDA int8_linear in a graph follows its inputs", "[cuda][int8]") {
-  if (!backend(device()).records()) SKIP_TEST("POLICYGRAD_CUDA_SYNC=1 records no graphs");
+  need_graphs();
   const NoGrad no_grad;
   const Int8Weight w = on_device(quantize_int8(random({24, 64}, f32, 1), "w"));
   for (const int64_t rows : {2, 12}) {

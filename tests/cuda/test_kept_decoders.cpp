@@ -22,6 +22,7 @@ namespace {
 Device gpu(int index = 0) {
   const int count = backend(Device::Kind::cuda).device_count();
   if (count == 0) SKIP_TEST("cuda: " + backend(Device::Kind::cuda).why_none());
+  if (!backend(Device::Kind::cuda).records()) SKIP_TEST("POLICYGRAD_CUDA_SYNC=1 records no graphs");
   return {Device::Kind::cuda, static_cast<unsigned char>(index % count)};
 }
 

@@ -234,7 +234,7 @@ TEST_CASE("an entry of the file that is no algorithm of this cuBLASLt does no ha
 }
 
 TEST_CASE("a graph replays the algorithm of its kind and chooses none for an unknown kind", "[cuda][blas]") {
-  if (!backend(device()).records()) SKIP_TEST("POLICYGRAD_CUDA_SYNC=1 records no graphs");
+  need_graphs();
   const FreshPlans plans;
   const Tensor expected = result(33);
   const auto recorded = [](int64_t m) {
