@@ -2,7 +2,7 @@
 // stored. The backward passes read the logits once and may overwrite them. Target ids are not checked on the host: a
 // row whose id is out of range gives NaN.
 #include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/row.h"
+#include "tensor/cuda/shared_row.h"
 
 namespace pg::cuda {
 namespace {
@@ -76,10 +76,11 @@ __global__ void cross_entropy_kernel(RowShape shape, Rows<T> loss, KeptStats<T> 
   }
 }
 
-// to = beta·to + d·((1 - s)·w[t]·(p - [v = t]) + s/V·(p·Σ w - w)) with p = e^(x - max) / sum
-template <class Group, class T, class R, class S>
+// to = beta·to + d·((1 - s)·w[t]·(p - [v = t]) + s/V·(p·Σ w - w)) with p = e^(x - max) / sum. Calls
+// used(i, integral_constant<int, K>) after elements [i, i + K).
+template <class Group, class T, class R, class S, class F>
 __device__ __forceinline__ void write_row_gradient(R* to, const S* x, int64_t n, T max, T sum, T d, int32_t id,
-                                                   const Target<S, T>& target, T beta) {
+                                                   const Target<S, T>& target, T beta, F used) {
   constexpr int N = kChunk<S>;
   const S* w = target.weight;
   const bool valid = is_column(id, n);
@@ -109,7 +110,7 @@ __device__ __forceinline__ void write_row_gradient(R* to, const S* x, int64_t n,
         }
       }
       if constexpr (decltype(plain)::value) {
-        vector_store(to + i, g);
+        device_store(to + i, g);
       } else {
         if (target.spread != 0) {
           T weight[K];
@@ -119,6 +120,7 @@ __device__ __forceinline__ void write_row_gradient(R* to, const S* x, int64_t n,
         }
         write_gradient(to + i, g, beta);
       }
+      used(i, std::integral_constant<int, K>{});
     });
   };
   if (target.spread == 0 && beta == 0) {
@@ -148,9 +150,21 @@ __global__ void cross_entropy_backward_kernel(RowShape shape, Rows<R> dlogits, R
     if (id == target.ignore_index) {
       write_zeros<Group>(dlogits[r], x, shape.size, beta);
     } else {
-      write_row_gradient<Group>(dlogits[r], x, shape.size, kept.max(r), kept.sum(r), *dloss[r], id, target, beta);
+      write_row_gradient<Group>(dlogits[r], x, shape.size, kept.max(r), kept.sum(r), *dloss[r], id, target, beta,
+                                [](int64_t, auto) {});
     }
   }
+}
+
+// Returns the loss of the row x and writes its gradient to `to`, which may be x. `used`: of write_row_gradient.
+template <class Group, class T, class S, class F>
+__device__ __forceinline__ T loss_with_gradient(S* to, const S* x, int64_t n, T d, int32_t id,
+                                                const Target<S, T>& target, F used) {
+  const RowStats<T> stats = row_stats<Group, false, T>(x, n);
+  const T value = loss_of<Group>(stats, target_logit<T>(x, id, n), id, x, n, target);
+  Group::sync();  // every thread has read the row before one writes to it
+  write_row_gradient<Group>(to, x, n, stats.max, stats.sum, d, id, target, T(0), used);
+  return value;
 }
 
 // Both of the above: the second pass over a row reads from the cache what the first has read from memory.
@@ -164,12 +178,41 @@ __global__ void with_gradient_kernel(RowShape shape, Rows<T> loss, Rows<S> logit
     if (id == target.ignore_index) {
       write_zeros<Group>(x, x, shape.size, T(0));
     } else {
-      const RowStats<T> stats = row_stats<Group, false, T>(x, shape.size);
-      value = loss_of<Group>(stats, target_logit<T>(x, id, shape.size), id, x, shape.size, target);
-      Group::sync();  // every thread has read the row before one writes to it
-      write_row_gradient<Group>(x, x, shape.size, stats.max, stats.sum, *dloss[r], id, target, T(0));
+      value = loss_with_gradient<Group, T, S>(x, x, shape.size, *dloss[r], id, target, [](int64_t, auto) {});
     }
     if (Group::rank() == 0) *loss[r] = value;
+  }
+}
+
+// with_gradient_kernel with rows and weights that begin at multiples of 16 bytes. The rows in shared memory are those
+// that are not ignored.
+template <class Group, class T, class S>
+__global__ void with_gradient_shared_kernel(RowShape shape, Rows<T> loss, Rows<S> logits, Rows<const T> dloss,
+                                            Rows<const int32_t> ids, Target<S, T> target) {
+  if constexpr (kTensorCores) {
+    const auto not_ignored = [&](int64_t r) {  // the first such row of this block from r on
+      while (r < shape.count && *ids[r] == target.ignore_index) r += Group::row_step();
+      return r;
+    };
+    const auto row_at = [&](int64_t r) -> const S* { return r < shape.count ? logits[r] : nullptr; };
+    SharedRow<Group, S> row(shape.size);
+    int64_t next = not_ignored(Group::first_row());
+    row.begin(row_at(next));
+    for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
+      S* to = logits[r];
+      T value = 0;
+      if (r < next) {
+        write_zeros<Group>(to, to, shape.size, T(0));
+      } else {
+        const T d = *dloss[r];
+        const int32_t id = *ids[r];
+        next = not_ignored(r + Group::row_step());
+        const S* x = row.wait(row_at(next));
+        value = loss_with_gradient<Group, T, S>(to, x, shape.size, d, id, target,
+                                                [&](int64_t i, auto lanes) { row.replace(i, lanes); });
+      }
+      if (Group::rank() == 0) *loss[r] = value;
+    }
   }
 }
 
@@ -192,7 +235,7 @@ __global__ void rescale_rows_kernel(RowShape shape, Rows<S> x, Rows<const T> now
     const T factor = to / from;
     for_loaded<Group, T>(row, shape.size, unaligned_head<N>(shape.size, row), [&]<int K>(int64_t i, T(&v)[K]) {
       for (int j = 0; j < K; ++j) v[j] *= factor;
-      vector_store(row + i, v);
+      device_store(row + i, v);
     });
   }
 }
@@ -272,10 +315,20 @@ void cross_entropy_with_gradient(const View& loss, const View& logits, const Vie
   visit_stored(
       logits.dtype, "cross_entropy_with_gradient", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
         const RowShape shape(logits);
+        const auto losses = values_of<T>(loss);
+        const auto rows = rows_of<S>(logits);
+        const auto slopes = values_of<const T>(dloss);
+        const auto ids = values_of<const int32_t>(targets);
+        const auto target = target_of<S, T>(args, shape.size);
         visit_thread_group(shape, [&]<class Group>(Group) {
+          if constexpr (Group::kRows == 1) {
+            const auto kernel = with_gradient_shared_kernel<Group, T, stored_t<S>>;
+            if (begin_aligned(shape, rows) && is_aligned(target.weight) &&
+                launch_with_shared_row<stored_t<S>>(kernel, shape, losses, rows, slopes, ids, target))
+              return;
+          }
           launch(with_gradient_kernel<Group, T, stored_t<S>>, blocks_in_cache<Group>(shape, sizeof(stored_t<S>)),
-                 kThreads, 0, stream(), shape, values_of<T>(loss), rows_of<S>(logits), values_of<const T>(dloss),
-                 values_of<const int32_t>(targets), target_of<S, T>(args, shape.size));
+                 kThreads, 0, stream(), shape, losses, rows, slopes, ids, target);
         });
       });
 }

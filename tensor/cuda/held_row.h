@@ -1,6 +1,7 @@
 #pragma once
 // Rows in registers, for kernels that use a row several times and read it once.
 #include "tensor/cuda/row.h"
+#include "tensor/cuda/runtime/early.h"
 
 namespace pg::cuda {
 
@@ -23,15 +24,19 @@ bool visit_held(int64_t n, int64_t threads, F f) {
 template <class S>
 inline constexpr bool can_hold = !std::is_same_v<S, double>;
 
-// Whether every row of every operand begins at a multiple of 16 bytes and has whole chunks of 16 bytes. Operands may be
-// null.
+// Whether every row of every operand begins at a multiple of 16 bytes. Operands may be null.
 template <class... S>
-bool rows_of_vectors(const RowShape& shape, const Rows<S>&... rows) {
+bool begin_aligned(const RowShape& shape, const Rows<S>&... rows) {
   const auto good = [&](const auto& x) {
     constexpr int64_t N = 16 / sizeof(*x.data);
-    return shape.size % N == 0 && (!x.data || (is_aligned(x.data) && (shape.count == 1 || x.step % N == 0)));
+    return !x.data || (is_aligned(x.data) && (shape.count == 1 || x.step % N == 0));
   };
   return (... && good(rows));
+}
+// Whether they also consist of whole chunks of 16 bytes.
+template <class... S>
+bool rows_of_vectors(const RowShape& shape, const Rows<S>&... rows) {
+  return (... && (shape.size % kChunk<S> == 0)) && begin_aligned(shape, rows...);
 }
 
 // A thread's kChunks chunks of a row of n elements, as they are stored: chunk k begins at index(k), as in for_chunks.
@@ -48,12 +53,31 @@ struct HeldRow {
       if (index(k) < n) chunks[k] = *reinterpret_cast<const uint4*>(row + index(k));
     }
   }
+  // Moves a row to the second-level cache, for load().
+  static __device__ __forceinline__ void prefetch(const S* row, int n) {
+#pragma unroll
+    for (int k = 0; k < kChunks; ++k) {
+      if (index(k) < n) cuda::prefetch(row + index(k));
+    }
+  }
+  __device__ __forceinline__ void save(S* row, int n) const {
+#pragma unroll
+    for (int k = 0; k < kChunks; ++k) {
+      if (index(k) < n) *reinterpret_cast<uint4*>(row + index(k)) = chunks[k];
+    }
+  }
   // The elements of chunk k, which must be within the row.
   template <class T>
   __device__ __forceinline__ void get(T (&v)[N], int k) const {
     alignas(16) S held[N];
     *reinterpret_cast<uint4*>(held) = chunks[k];
     for (int j = 0; j < N; ++j) v[j] = cuda::load<T>(held + j);
+  }
+  template <class T>
+  __device__ __forceinline__ void put(int k, const T (&v)[N]) {
+    alignas(16) S held[N];
+    for (int j = 0; j < N; ++j) store(held + j, v[j]);
+    chunks[k] = *reinterpret_cast<const uint4*>(held);
   }
 };
 

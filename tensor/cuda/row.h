@@ -119,6 +119,25 @@ __device__ __forceinline__ void vector_store(S* p, const T (&v)[N]) {
     for (int i = 0; i < N / kChunk<S>; ++i) reinterpret_cast<uint4*>(p)[i] = reinterpret_cast<const uint4*>(held)[i];
   }
 }
+// vector_store to device memory. The instruction is chosen here because nvcc splits the assignment of a uint4 into four
+// stores in some kernels.
+template <int N, class T, class S>
+__device__ __forceinline__ void device_store(S* p, const T (&v)[N]) {
+#if defined(__CUDACC__)
+  if constexpr (N > 1) {
+    alignas(16) S held[N];
+    for (int j = 0; j < N; ++j) store(held + j, v[j]);
+    for (int i = 0; i < N / kChunk<S>; ++i) {
+      const uint4 x = reinterpret_cast<const uint4*>(held)[i];
+      asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p + i * kChunk<S>)),
+                   "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+                   : "memory");
+    }
+    return;
+  }
+#endif
+  vector_store(p, v);
+}
 // to = beta·to + g; for beta 0 `to` is not read.
 template <int N, class T, class S>
 __device__ __forceinline__ void write_gradient(S* to, T (&g)[N], T beta) {
@@ -127,7 +146,7 @@ __device__ __forceinline__ void write_gradient(S* to, T (&g)[N], T beta) {
     vector_load(old, to);
     for (int j = 0; j < N; ++j) g[j] += old[j] * beta;
   }
-  vector_store(to, g);
+  device_store(to, g);
 }
 
 __host__ __device__ __forceinline__ bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }

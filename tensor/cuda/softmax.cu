@@ -1,23 +1,40 @@
 // Softmax and log-softmax of rows.
 #include "tensor/cuda/kernels_cuda.h"
-#include "tensor/cuda/row.h"
+#include "tensor/cuda/shared_row.h"
 
 namespace pg::cuda {
 namespace {
 
+// Calls used(i, integral_constant<int, K>) after the results of elements [i, i + K).
+template <class Group, class T, class R, class S, class F>
+__device__ __forceinline__ void write_softmax(R* to, const S* x, int64_t n, bool log, F used) {
+  const RowStats<T> stats = row_stats<Group, false, T>(x, n);
+  const T inverse = 1 / stats.sum;
+  for_loaded<Group, T>(x, n, unaligned_head<kChunk<S>>(n, x, to), [&]<int K>(int64_t i, T(&v)[K]) {
+    for (int j = 0; j < K; ++j) v[j] = log ? stats.log_prob(v[j]) : exp_of<S>(v[j] - stats.max) * inverse;
+    device_store(to + i, v);
+    used(i, std::integral_constant<int, K>{});
+  });
+}
+
 template <class Group, class T, class R, class S>
 __global__ void softmax_kernel(RowShape shape, Rows<R> y, Rows<S> x, bool log) {
-  constexpr int N = kChunk<S>;
   for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
-    const S* from = x[r];
-    R* to = y[r];
-    const RowStats<T> stats = row_stats<Group, false, T>(from, shape.size);
-    const T inverse = 1 / stats.sum;
-    const int64_t head = unaligned_head<N>(shape.size, from, to);
-    for_loaded<Group, T>(from, shape.size, head, [&]<int K>(int64_t i, T(&v)[K]) {
-      for (int j = 0; j < K; ++j) v[j] = log ? stats.log_prob(v[j]) : exp_of<S>(v[j] - stats.max) * inverse;
-      vector_store(to + i, v);
-    });
+    write_softmax<Group, T>(y[r], x[r], shape.size, log, [](int64_t, auto) {});
+  }
+}
+
+// softmax_kernel with rows that begin at multiples of 16 bytes, and at most one block per row.
+template <class Group, class T, class R, class S>
+__global__ void softmax_shared_kernel(RowShape shape, Rows<R> y, Rows<S> x, bool log) {
+  if constexpr (kTensorCores) {
+    SharedRow<Group, S> row(shape.size);
+    row.begin(x[Group::first_row()]);
+    for (int64_t r = Group::first_row(), next; r < shape.count; r = next) {
+      next = r + Group::row_step();
+      const S* from = row.wait(next < shape.count ? x[next] : nullptr);
+      write_softmax<Group, T>(y[r], from, shape.size, log, [&](int64_t i, auto lanes) { row.replace(i, lanes); });
+    }
   }
 }
 
@@ -52,14 +69,22 @@ __global__ void softmax_backward_kernel(RowShape shape, Rows<R> dx, Rows<S> dy, 
 
 // A row whose logits are all -inf gives NaN; single -inf logits give probability 0.
 void softmax(const View& y, const View& x, bool log) {
-  visit_result(y, x, "softmax",
-               [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
-                 const RowShape shape(x);
-                 visit_thread_group(shape, [&]<class Group>(Group) {
-                   launch(softmax_kernel<Group, T, stored_t<R>, stored_t<S>>, Group::blocks(shape.count), kThreads, 0,
-                          stream(), shape, rows_of<R>(y), rows_of<S>(x), log);
-                 });
-               });
+  visit_result(
+      y, x, "softmax",
+      [&]<class R, class S, class T>(std::type_identity<R>, std::type_identity<S>, std::type_identity<T>) {
+        const RowShape shape(x);
+        const auto to = rows_of<R>(y);
+        const auto from = rows_of<S>(x);
+        visit_thread_group(shape, [&]<class Group>(Group) {
+          if constexpr (Group::kRows == 1) {
+            const auto kernel = softmax_shared_kernel<Group, T, stored_t<R>, stored_t<S>>;
+            if (begin_aligned(shape, to, from) && launch_with_shared_row<stored_t<S>>(kernel, shape, to, from, log))
+              return;
+          }
+          launch(softmax_kernel<Group, T, stored_t<R>, stored_t<S>>, Group::blocks(shape.count), kThreads, 0, stream(),
+                 shape, to, from, log);
+        });
+      });
 }
 
 void softmax_backward(const View& dx, const View& dy, const View& y, bool log, double beta) {

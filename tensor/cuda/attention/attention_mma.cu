@@ -142,20 +142,12 @@ bool rows_aligned(const View& x) {
   return aligned;
 }
 
-struct Capability {
-  explicit Capability(int device) {
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-  }
-  int major;
-};
-bool has_tensor_cores() { return of_current_device<Capability>().major >= 8; }
-
 }  // namespace
 
 bool takes_mma(std::initializer_list<View> operands, const AttentionArgs& args) {
   const View& q = *operands.begin();
   if (q.dtype != bf16 || (q.shape[3] != 64 && q.shape[3] != 128) || !(args.scale > 0) || args.key_mask) return false;
-  return std::all_of(operands.begin(), operands.end(), rows_aligned) && has_tensor_cores();
+  return std::all_of(operands.begin(), operands.end(), rows_aligned) && limits().major >= 8;
 }
 
 void attention_mma(const View& out, const View& lse, const View& q, const View& k, const View& v,

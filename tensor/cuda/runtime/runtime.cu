@@ -134,6 +134,16 @@ DeviceInfo device_info(int device) {
   return info;
 }
 
+Limits::Limits(int device) {
+  const auto get = [&](int* value, cudaDeviceAttr attribute) {
+    check(cudaDeviceGetAttribute(value, attribute, device), "cudaDeviceGetAttribute");
+  };
+  get(&multiprocessors, cudaDevAttrMultiProcessorCount);
+  get(&major, cudaDevAttrComputeCapabilityMajor);
+  get(&block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+}
+const Limits& limits() { return of_current_device<Limits>(); }
+
 void synchronize() { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
 
 }  // namespace pg::cuda

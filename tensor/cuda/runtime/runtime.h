@@ -8,6 +8,14 @@
 namespace pg::cuda {
 
 DeviceInfo device_info(int device);
+// What kernels of the current device may use.
+struct Limits {
+  explicit Limits(int device);
+  int multiprocessors;
+  int major;        // of the compute capability
+  int block_bytes;  // of shared memory that one block can have
+};
+const Limits& limits();
 bool exact();
 void synchronize();
 // Copies from the host to the current device, after everything in stream(). `from` may change when it returns.
