@@ -2,7 +2,7 @@
 #include "tensor/cuda/held_row.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/norm_row.h"
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/cuda/runtime/early.h"
 
 namespace pg::cuda {
 namespace {
@@ -16,6 +16,7 @@ __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R>
                             const S* w, const S* b, T eps) {
   constexpr int N = kChunk<S>;
   const int64_t n = shape.size;
+  wait_for_earlier_kernels();
   for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
     const S *from = x[r], *added = residual.data ? residual[r] : nullptr;
     const auto load_sum = [&](T(&v)[N], int64_t i, T other) {
@@ -64,12 +65,17 @@ __global__ void held_norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Ro
   constexpr int N = kChunk<S>, kChunks = kHeld / N;
   using Row = HeldRow<Group, kChunks, S>;
   const int n = static_cast<int>(shape.size);
-  const T count = static_cast<T>(n);
+  let_next_kernel_start();
+  if (threadIdx.x < Group::kThreadsPerRow) {
+    if (w) Row::prefetch(w, n);
+    if (b) Row::prefetch(b, n);
+  }
+  wait_for_earlier_kernels();
   for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
     Row row, added;
     row.load(x[r], n);
     if (residual.data) added.load(residual[r], n);
-    T v[kChunks][N], total = 0;
+    T v[kChunks][N];
 #pragma unroll
     for (int k = 0; k < kChunks; ++k) {
       if (Row::index(k) >= n) continue;
@@ -80,18 +86,9 @@ __global__ void held_norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Ro
         for (int j = 0; j < N; ++j) v[k][j] = as_stored<R>(v[k][j] + more[j]);
         vector_store(sum[r] + Row::index(k), v[k]);
       }
-      if (mean) {
-        for (int j = 0; j < N; ++j) total += v[k][j];
-      }
     }
-    const T centre = mean ? Group::sum(total) / count : T(0);
-    T squares = 0;
-#pragma unroll
-    for (int k = 0; k < kChunks; ++k) {
-      if (Row::index(k) >= n) continue;
-      for (int j = 0; j < N; ++j) squares += (v[k][j] - centre) * (v[k][j] - centre);
-    }
-    const T scale = 1 / ::sqrt(Group::sum(squares) / count + eps);
+    const NormStats<T> stats = held_norm_stats<Group>(v, n, mean != nullptr, eps);
+    const T centre = stats.centre, scale = stats.scale;
     R* to = y[r];
 #pragma unroll
     for (int k = 0; k < kChunks; ++k) {
@@ -128,8 +125,8 @@ void norm(const View& y, const View& mean, const View& rstd, const View& sum, co
                  const auto *weight = data_of<S>(w), *bias = data_of<S>(b);
                  visit_thread_group(shape, [&]<class Group>(Group) {
                    const auto start = [&](auto* kernel) {
-                     launch(kernel, Group::blocks(shape.count), kThreads, 0, stream(), shape, to, mean.as<T>(),
-                            rstd.as<T>(), to_sum, from, added, weight, bias, eps);
+                     launch_early(kernel, Group::blocks(shape.count), kThreads, 0, shape, to, mean.as<T>(),
+                                  rstd.as<T>(), to_sum, from, added, weight, bias, eps);
                    };
                    if constexpr (can_hold<S>) {
                      const bool vectors =

@@ -1,6 +1,6 @@
 #pragma once
 // The statistics of a row's norm, computed in one order by every kernel that normalises.
-#include "tensor/cuda/row.h"
+#include "tensor/cuda/held_row.h"
 
 namespace pg::cuda {
 
@@ -39,6 +39,30 @@ __device__ __forceinline__ NormStats<T> norm_stats(int64_t n, bool centred, T ep
     load(v, i, centre);
     for (int j = 0; j < N; ++j) squares += (v[j] - centre) * (v[j] - centre);
   });
+  const T scale = 1 / ::sqrt(Group::sum(squares) / static_cast<T>(n) + eps);
+  return {centre, scale};
+}
+
+// norm_stats, with the same bits, of a row that the group holds in v as HeldRow does.
+template <class Group, int kChunks, int N, class T>
+__device__ __forceinline__ NormStats<T> held_norm_stats(const T (&v)[kChunks][N], int n, bool centred, T eps) {
+  const auto index = [](int k) { return (k * Group::kThreadsPerRow + Group::rank()) * N; };
+  T centre = 0;
+  if (centred) {
+    T total = 0;
+#pragma unroll
+    for (int k = 0; k < kChunks; ++k) {
+      if (index(k) >= n) continue;
+      for (int j = 0; j < N; ++j) total += v[k][j];
+    }
+    centre = Group::sum(total) / static_cast<T>(n);
+  }
+  T squares = 0;
+#pragma unroll
+  for (int k = 0; k < kChunks; ++k) {
+    if (index(k) >= n) continue;
+    for (int j = 0; j < N; ++j) squares += (v[k][j] - centre) * (v[k][j] - centre);
+  }
   const T scale = 1 / ::sqrt(Group::sum(squares) / static_cast<T>(n) + eps);
   return {centre, scale};
 }

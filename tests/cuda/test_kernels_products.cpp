@@ -177,3 +177,35 @@ TEST_CASE("CUDA matmul also computes the row sums of its left operand", "[cuda][
   empty.sums = Tensor::full({5}, NAN, f32, device());
   check_product(empty);
 }
+
+TEST_CASE("CUDA matmul of a large size that is no multiple of 8", "[cuda][matmul]") {
+  // Rows as linear() has them: at multiples of 16 bytes. The elements between them are 7 and must stay so.
+  const auto apart = [](const Tensor& x, bool transposed) {
+    const Tensor from = transposed ? x.view_transpose(0, 1) : x;
+    const int64_t columns = from.size(1);
+    const Tensor whole = Tensor::full({from.size(0), (columns + 7) / 8 * 8}, 7, x.dtype(), device());
+    const Tensor part = whole.view_slice(1, 0, columns);
+    part.copy_from(from.to(device()));
+    return std::pair{transposed ? part.view_transpose(0, 1) : part, whole};
+  };
+  const int64_t sizes[][3] = {{16, 1027, 24}, {1027, 16, 24}, {16, 24, 1027}, {1025, 1031, 16}, {9, 1032, 1025}};
+  for (const auto& [m, n, k] : sizes) {
+    for (const bool transposed : {false, true}) {
+      for (const DType result : {bf16, f32}) {
+        for (const float beta : {0.0f, -0.5f}) {
+          INFO(m << " x " << n << " x " << k << " into " << name_of(result) << ", beta " << beta
+                 << (transposed ? ", transposed" : ""));
+          const auto [c, whole] = apart(random({m, n}, result, 3), false);
+          if (beta == 0) c.fill(NAN);
+          Product p{c, apart(random({m, k}, bf16, 1), transposed).first,
+                    apart(random({k, n}, bf16, 2), transposed).first};
+          p.beta = beta;
+          check_product(p);
+          p.bias = random({n}, bf16, 4).to(device());
+          check_product(p);
+          if (n % 8 != 0) CHECK(all_equal(whole.view_slice(1, n, whole.size(1)), 7));
+        }
+      }
+    }
+  }
+}

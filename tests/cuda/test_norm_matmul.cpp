@@ -119,7 +119,7 @@ TEST_CASE("CUDA add_norm_linear takes views at any address", "[cuda][decode][nor
 }
 
 TEST_CASE("CUDA add_norm_linear in a graph follows its inputs", "[cuda][decode][norm_matmul]") {
-  if (!backend(device()).records()) SKIP_TEST("POLICYGRAD_CUDA_SYNC=1 records no graphs");
+  need_graphs();
   NoGrad no_grad;
   const Tensors t = mapped(inputs({2, 64, 24}, bf16), [](const Tensor& x) { return x.to(device()); });
   std::pair<Tensor, Tensor> recorded;

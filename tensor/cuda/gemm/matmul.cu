@@ -1,5 +1,7 @@
-// matmul: with cuBLASLt if it supports the strides and the epilogue, else with a kernel that supports all of them.
+// matmul: with a kernel for few rows, or with cuBLASLt if it supports the strides and the epilogue, else with a kernel
+// that supports all of them.
 #include "tensor/cuda/gemm/blas.h"
+#include "tensor/cuda/gemm/few_rows.h"
 #include "tensor/cuda/gemm/tile.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/runtime.h"
@@ -153,6 +155,48 @@ bool matmul_then_activation(const View& c, const View& a, const View& b, const M
   return true;
 }
 
+View part_of(View x, int dim, int64_t begin, int64_t end) {
+  x.data = static_cast<char*>(x.data) + begin * x.strides[dim] * static_cast<int64_t>(size_of(x.dtype));
+  x.shape[dim] = end - begin;
+  return x;
+}
+
+// cuBLASLt's kernels for tensor cores want sizes that are multiples of 16 bytes; the others take five times as long. If
+// a large size is none, as a vocabulary of 50257 is, the product is computed in two: of the multiple, and of the rest.
+bool matmul_in_parts(const View& c, const View& a, const View& b, const MatmulArgs& args) {
+  constexpr int64_t kStep = 8, kLarge = 1024;
+  if (a.dtype != bf16 || c.rank() != 2 || args.activation != Activation::none) return false;
+  for (const View& x : {c, a, b}) {
+    const int64_t between = x.strides[0] == 1 ? x.strides[1] : x.strides[0];
+    if ((x.strides[0] != 1 && x.strides[1] != 1) || between % kStep != 0) return false;
+  }
+  const auto split = [](int64_t size) { return size > kLarge && size % kStep != 0 ? size - size % kStep : 0; };
+  MatmulArgs first = args, second = args;
+  if (const int64_t n = split(c.shape[1])) {
+    if (args.bias) {
+      first.bias = part_of(args.bias, 0, 0, n);
+      second.bias = part_of(args.bias, 0, n, c.shape[1]);
+    }
+    matmul(part_of(c, 1, 0, n), a, part_of(b, 1, 0, n), first);
+    matmul(part_of(c, 1, n, c.shape[1]), a, part_of(b, 1, n, c.shape[1]), second);
+    return true;
+  }
+  if (const int64_t m = split(c.shape[0])) {
+    matmul(part_of(c, 0, 0, m), part_of(a, 0, 0, m), b, first);
+    matmul(part_of(c, 0, m, c.shape[0]), part_of(a, 0, m, c.shape[0]), b, second);
+    return true;
+  }
+  if (const int64_t k = split(a.shape[1])) {
+    // The small part comes first, so that its rounding to the type of the result is a small one.
+    second.bias = {};
+    second.beta = 1;
+    matmul(c, part_of(a, 1, k, a.shape[1]), part_of(b, 0, k, a.shape[1]), first);
+    matmul(c, part_of(a, 1, 0, k), part_of(b, 0, 0, k), second);
+    return true;
+  }
+  return false;
+}
+
 // The product without row sums.
 void product(const View& c_any, const View& a_any, const View& b_any, const MatmulArgs& args_any) {
   View c = c_any, a = a_any, b = b_any;
@@ -160,6 +204,8 @@ void product(const View& c_any, const View& a_any, const View& b_any, const Matm
   fold_batch_into_rows(c, a, b, args.pre_activation);
   // In exact mode every sum over k has a fixed order, whatever m and n are.
   if (!exact()) {
+    if (few_rows_matmul(c, a, b, args)) return note_own_matmul();
+    if (matmul_in_parts(c, a, b, args)) return;
     if (blas_matmul(c, a, b, args) || matmul_then_activation(c, a, b, args)) return;
     warn_if_slow(c, a, args);
   }

@@ -1,7 +1,7 @@
 // norm_matmul: for a few rows, one kernel that streams the matrix once; else a norm and a product.
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/norm_row.h"
-#include "tensor/cuda/runtime/runtime.h"
+#include "tensor/cuda/runtime/early.h"
 #include "tensor/cuda/scalar.h"
 
 namespace pg::cuda {
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMostRows = 8;
 constexpr int64_t kMostShared = 47 * 1024;  // bytes of normalised rows: with the reductions' no opt-in is needed
-constexpr int64_t kMostBlocks = 512;        // all run at once on a large GPU; each normalises the rows once
+constexpr int64_t kMostBlocks = 264;        // two per multiprocessor of an H100; each normalises the rows once
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kReads = 4;  // 16-byte loads of a lane in flight
 
@@ -23,7 +23,22 @@ struct NormProduct {
   const S *norm_weight, *norm_bias, *bias;  // may be null
   bool rms, gelu;
   T eps;
-  int64_t step;  // elements between the normalised rows in shared memory, a multiple of 16 bytes
+  int64_t step;       // elements between the normalised rows in shared memory, a multiple of 16 bytes
+  bool in_registers;  // normalise_in_registers() can be used
+
+  // The elements of a column of c, from each lane's part of their sums.
+  template <int kRows>
+  __device__ __forceinline__ void finish(const T (&sums)[kRows], int64_t column) const {
+    const T added = bias ? load<T>(bias + column) : T(0);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (r >= shape.count) break;
+      T y = ThreadGroup<kWarp>::sum(sums[r]) + added;
+      if (static_cast<int>(threadIdx.x % kWarp) != r) continue;
+      if (gelu) y = gelu_tanh(Scalar<T>(y)).v;
+      store(c[r] + column, y);
+    }
+  }
 };
 
 // Writes the norm of every row to `rows`, rounded as norm_kernel rounds it, with the bits of norm_kernel. Elements past
@@ -74,6 +89,57 @@ __device__ __forceinline__ void normalise(const NormProduct<T, S>& g, S* rows) {
   }
 }
 
+// A row of at most kReads · 32 chunks of 16 bytes in the registers of a warp.
+template <class S>
+using WarpRow = HeldRow<ThreadGroup<kWarp>, kReads, S>;
+
+// normalise() for row r, with the same bits, into a warp's registers. All loads are issued first; without kEarly those
+// of the norm's weight and bias come later, which takes fewer registers. The caller has checked that all operands
+// consist of whole chunks. One warp of the grid's first block `stores` the sum with the residual.
+template <bool kEarly, class T, class S>
+__device__ __forceinline__ void normalise_in_registers(const NormProduct<T, S>& g, int r, bool stores,
+                                                       WarpRow<S>& row) {
+  using Row = WarpRow<S>;
+  constexpr int N = Row::N;
+  const int k = static_cast<int>(g.shape.size);
+  Row added, norm_weight, norm_bias;
+  row.load(g.x[r], k);
+  if (g.residual.data) added.load(g.residual[r], k);
+  const auto load_affine = [&] {
+    if (g.norm_weight) norm_weight.load(g.norm_weight, k);
+    if (g.norm_bias) norm_bias.load(g.norm_bias, k);
+  };
+  if constexpr (kEarly) load_affine();
+  T v[kReads][N];
+#pragma unroll
+  for (int u = 0; u < kReads; ++u) {
+    if (Row::index(u) >= k) continue;
+    row.get(v[u], u);
+    if (!g.residual.data) continue;
+    T more[N];
+    added.get(more, u);
+    for (int j = 0; j < N; ++j) v[u][j] = as_stored<S>(v[u][j] + more[j]);
+    if (stores && blockIdx.x == 0) vector_store(g.sum[r] + Row::index(u), v[u]);
+  }
+  const NormStats<T> stats = held_norm_stats<ThreadGroup<kWarp>>(v, k, !g.rms, g.eps);
+  if constexpr (!kEarly) load_affine();
+#pragma unroll
+  for (int u = 0; u < kReads; ++u) {
+    if (Row::index(u) >= k) continue;
+    T other[N];
+    for (int j = 0; j < N; ++j) v[u][j] = (v[u][j] - stats.centre) * stats.scale;
+    if (g.norm_weight) {
+      norm_weight.get(other, u);
+      for (int j = 0; j < N; ++j) v[u][j] *= other[j];
+    }
+    if (g.norm_bias) {
+      norm_bias.get(other, u);
+      for (int j = 0; j < N; ++j) v[u][j] += other[j];
+    }
+    row.put(u, v[u]);
+  }
+}
+
 // A lane's part of a column: kReads times 16 bytes, 32 · 16 bytes apart.
 template <class S>
 struct alignas(16) Held {
@@ -105,17 +171,25 @@ struct alignas(16) Held {
 // A warp computes one column of c after another. Its first loads of b are in flight while the rows are normalised, and
 // later ones while it multiplies. The order of a sum depends on K only. At most kRows rows.
 template <int kRows, bool kWhole, class T, class S>
-__global__ void __launch_bounds__(kThreads) norm_matmul_kernel(NormProduct<T, S> g) {
+__global__ void __launch_bounds__(kThreads, 2) norm_matmul_kernel(NormProduct<T, S> g) {
   constexpr int N = kChunk<S>;
   constexpr int64_t kStep = kReads * kWarp * N;
   S* const rows = dynamic_shared<S>();
-  const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int count = static_cast<int>(g.shape.count);
   const int64_t k = g.shape.size;
   int64_t column = int64_t{blockIdx.x} * kWarps + warp, begin = 0;
+  let_next_kernel_start();
+  wait_for_earlier_kernels();
   Held<S> held = {}, next = {};
   if (column < g.n) held.template read<kWhole>(g.b + column * g.b_step, 0, k);
-  if (k <= kWarpRow) {
+  if (g.in_registers) {
+    for (int r = warp; r < count; r += kWarps) {
+      WarpRow<S> row;
+      normalise_in_registers<false>(g, r, true, row);
+      row.save(rows + r * g.step, static_cast<int>(k));
+    }
+  } else if (k <= kWarpRow) {
     normalise<ThreadGroup<kWarp>>(g, rows);
   } else {
     normalise<ThreadGroup<kThreads>>(g, rows);
@@ -145,20 +219,48 @@ __global__ void __launch_bounds__(kThreads) norm_matmul_kernel(NormProduct<T, S>
       }
     }
     if (ends) {
-      const T bias = g.bias ? load<T>(g.bias + column) : T(0);
+      g.finish(sums, column);
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        if (r >= count) break;
-        T y = ThreadGroup<kWarp>::sum(sums[r]) + bias;
-        sums[r] = 0;
-        if (lane != r) continue;
-        if (g.gelu) y = gelu_tanh(Scalar<T>(y)).v;
-        store(g.c[r] + column, y);
-      }
+      for (int r = 0; r < kRows; ++r) sums[r] = 0;
     }
     held = next;
     column = next_column;
     begin = next_begin;
+  }
+}
+
+// norm_matmul_kernel, with the same bits, for one row that a warp can hold in registers. Every warp normalises it
+// itself, so that no thread waits for another one, and issues the loads of its first two columns before.
+template <class T, class S>
+__global__ void __launch_bounds__(kThreads, 2) one_row_kernel(NormProduct<T, S> g) {
+  using Row = WarpRow<S>;
+  constexpr int N = Row::N;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp, k = static_cast<int>(g.shape.size);
+  const int64_t step = int64_t{gridDim.x} * kWarps;
+  int64_t column = int64_t{blockIdx.x} * kWarps + warp;
+  let_next_kernel_start();
+  if (column < g.n) Row::prefetch(g.b + column * g.b_step, k);
+  if (column + step < g.n) Row::prefetch(g.b + (column + step) * g.b_step, k);
+  if (warp == 0 && g.norm_weight) Row::prefetch(g.norm_weight, k);
+  if (warp == 0 && g.norm_bias) Row::prefetch(g.norm_bias, k);
+  wait_for_earlier_kernels();
+  Row row, held, next;
+  if (column < g.n) held.load(g.b + column * g.b_step, k);
+  if (column + step < g.n) next.load(g.b + (column + step) * g.b_step, k);
+  normalise_in_registers<true>(g, 0, warp == 0, row);
+  for (; column < g.n; column += step) {
+    T sums[1] = {};
+#pragma unroll
+    for (int u = 0; u < kReads; ++u) {
+      if (Row::index(u) >= k) continue;
+      T weight[N], v[N];
+      held.get(weight, u);
+      row.get(v, u);
+      for (int j = 0; j < N; ++j) sums[0] = ::fma(v[j], weight[j], sums[0]);
+    }
+    held = next;
+    if (column + 2 * step < g.n) next.load(g.b + (column + 2 * step) * g.b_step, k);
+    g.finish(sums, column);
   }
 }
 
@@ -168,32 +270,38 @@ void launch_fused(const View& c, const View& sum, const View& x, const View& res
   using Stored = stored_t<S>;
   constexpr int N = kChunk<Stored>;
   const RowShape shape(x);
-  const NormProduct<T, Stored> g{.shape = shape,
-                                 .n = c.shape[1],
-                                 .c = rows_of<S>(c),
-                                 .sum = sum ? rows_of<S>(sum) : Rows<Stored>{},
-                                 .x = rows_of<S>(x),
-                                 .residual = residual ? rows_of<S>(residual) : Rows<Stored>{},
-                                 .b = data_of<S>(b),
-                                 .b_step = b.strides[1],
-                                 .norm_weight = data_of<S>(args.norm_weight),
-                                 .norm_bias = data_of<S>(args.norm_bias),
-                                 .bias = data_of<S>(args.bias),
-                                 .rms = args.rms,
-                                 .gelu = args.activation == Activation::gelu_tanh,
-                                 .eps = static_cast<T>(args.eps),
-                                 .step = (shape.size + N - 1) / N * N};
-  const auto start = [&](auto kernel) {
-    const int64_t blocks = std::min(kMostBlocks, (g.n + kWarps - 1) / kWarps);
-    launch(kernel, static_cast<unsigned>(blocks), kThreads, static_cast<size_t>(shape.count * g.step) * sizeof(Stored),
-           stream(), g);
-  };
+  NormProduct<T, Stored> g{.shape = shape,
+                           .n = c.shape[1],
+                           .c = rows_of<S>(c),
+                           .sum = sum ? rows_of<S>(sum) : Rows<Stored>{},
+                           .x = rows_of<S>(x),
+                           .residual = residual ? rows_of<S>(residual) : Rows<Stored>{},
+                           .b = data_of<S>(b),
+                           .b_step = b.strides[1],
+                           .norm_weight = data_of<S>(args.norm_weight),
+                           .norm_bias = data_of<S>(args.norm_bias),
+                           .bias = data_of<S>(args.bias),
+                           .rms = args.rms,
+                           .gelu = args.activation == Activation::gelu_tanh,
+                           .eps = static_cast<T>(args.eps),
+                           .step = (shape.size + N - 1) / N * N,
+                           .in_registers = false};
   const bool whole = reinterpret_cast<uintptr_t>(b.data) % 16 == 0 && shape.size % N == 0 && g.b_step % N == 0;
-  if (!whole) return start(norm_matmul_kernel<8, false, T, Stored>);
-  if (shape.count == 1) return start(norm_matmul_kernel<1, true, T, Stored>);
-  if (shape.count == 2) return start(norm_matmul_kernel<2, true, T, Stored>);
-  if (shape.count <= 4) return start(norm_matmul_kernel<4, true, T, Stored>);
-  start(norm_matmul_kernel<8, true, T, Stored>);
+  g.in_registers = shape.size <= kReads * kWarp * N && rows_of_vectors(shape, g.sum, g.x, g.residual) &&
+                   is_aligned(g.norm_weight) && is_aligned(g.norm_bias);
+  const auto start = [&](auto kernel, int64_t columns, size_t shared_bytes) {  // columns that a warp computes at least
+    const int64_t blocks = std::min(kMostBlocks, (g.n + columns * kWarps - 1) / (columns * kWarps));
+    launch_early(kernel, static_cast<unsigned>(blocks), kThreads, shared_bytes, g);
+  };
+  if (whole && g.in_registers && shape.count == 1) return start(one_row_kernel<T, Stored>, 2, 0);
+  const auto start_many = [&](auto kernel) {
+    start(kernel, 1, static_cast<size_t>(shape.count * g.step) * sizeof(Stored));
+  };
+  if (!whole) return start_many(norm_matmul_kernel<8, false, T, Stored>);
+  if (shape.count == 1) return start_many(norm_matmul_kernel<1, true, T, Stored>);
+  if (shape.count == 2) return start_many(norm_matmul_kernel<2, true, T, Stored>);
+  if (shape.count <= 4) return start_many(norm_matmul_kernel<4, true, T, Stored>);
+  start_many(norm_matmul_kernel<8, true, T, Stored>);
 }
 
 // Whether norm_matmul_kernel computes it. In exact mode a row must have the bits that it has among many rows.
