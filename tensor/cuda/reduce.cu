@@ -265,14 +265,34 @@ __device__ Candidate<T> better(Candidate<T> a, Candidate<T> b) {
 // index [R] of x [R, C], whose rows are x_step apart; kAlong threads per row.
 template <int kAlong, class S, class T>
 __global__ void argmax_kernel(int32_t* index, const S* x, int64_t x_step, int64_t rows, int64_t columns) {
-  constexpr int kAcross = kThreads / kAlong;
+  constexpr int kAcross = kThreads / kAlong, N = kChunk<S>;
   __shared__ Candidate<T> values[kThreads];
   const int along = static_cast<int>(threadIdx.x) % kAlong, across = static_cast<int>(threadIdx.x) / kAlong;
   for (int64_t first = int64_t{blockIdx.x} * kAcross; first < rows; first += int64_t{gridDim.x} * kAcross) {
     const int64_t row = first + across;
     Candidate<T> top{-std::numeric_limits<T>::infinity(), std::numeric_limits<int32_t>::max()};
-    for (int64_t c = along; row < rows && c < columns; c += kAlong) {
-      top = better(top, Candidate<T>{load<T>(x + row * x_step + c), static_cast<typename Candidate<T>::Index>(c)});
+    if (row < rows) {
+      const S* const elements = x + row * x_step;
+      const auto take = [&](const T& value, int64_t column) {
+        top = better(top, Candidate<T>{value, static_cast<typename Candidate<T>::Index>(column)});
+      };
+      const int64_t chunks = is_aligned(elements) ? columns / N : 0;  // the others are read one by one
+      int64_t chunk = along;
+      for (; chunk + (kInFlight - 1) * kAlong < chunks; chunk += kInFlight * kAlong) {
+        T v[kInFlight][N];
+#pragma unroll
+        for (int u = 0; u < kInFlight; ++u) vector_load(v[u], elements + (chunk + u * kAlong) * N);
+#pragma unroll
+        for (int u = 0; u < kInFlight; ++u) {
+          for (int j = 0; j < N; ++j) take(v[u][j], (chunk + u * kAlong) * N + j);
+        }
+      }
+      for (; chunk < chunks; chunk += kAlong) {
+        T v[N];
+        vector_load(v, elements + chunk * N);
+        for (int j = 0; j < N; ++j) take(v[j], chunk * N + j);
+      }
+      for (int64_t c = chunks * N + along; c < columns; c += kAlong) take(load<T>(elements + c), c);
     }
     top = block_reduce<kAlong, 1>(values, top, [](Candidate<T> a, Candidate<T> b) { return better(a, b); });
     if (along == 0 && row < rows) index[row] = static_cast<int32_t>(top.index);

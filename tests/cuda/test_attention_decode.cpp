@@ -153,6 +153,31 @@ TEST_CASE("CUDA attention of few queries has the same bits in any room and any b
   }
 }
 
+TEST_CASE("CUDA attention of one query has the same bits for one row and among many", "[cuda][attention][decode]") {
+  // Many rows have several splits of the keys in a block; of 2100 keys, two blocks.
+  const int64_t batch = 270;
+  for (const DType dtype : {bf16, f32}) {
+    for (const int64_t heads : {1, 2}) {
+      for (const int32_t room : {600, 2100}) {
+        std::vector<int32_t> lens;
+        for (int32_t b = 0; b < batch; ++b) lens.push_back(b % 90 == 0 ? room - 30 * b / 90 : b % 7);
+        const auto same_for_all = [&](uint64_t seed) {
+          return random({1, 1, room, 64}, dtype, seed).to(device()).view_expand({batch, 1, room, 64});
+        };
+        const Tensor q = random({batch, heads, 1, 64}, dtype, 1).to(device());
+        const Tensor k = same_for_all(2), v = same_for_all(3);
+        const Results all = run(q, k, v, lens);
+        for (const int64_t b : {0, 1, 90, 180, 266, 269}) {
+          INFO(name_of(dtype) << ", " << heads << " heads, room " << room << ", row " << b);
+          const auto row = [b](const Tensor& x) { return x.view_slice(0, b, b + 1); };
+          const Results one = run(row(q), row(k), row(v), {lens[static_cast<size_t>(b)]});
+          check_same({row(all.out), row(all.lse)}, one);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("CUDA attention of few queries has the same bits for rows that are not aligned",
           "[cuda][attention][decode]") {
   for (const DType dtype : {bf16, f32, f64}) {
@@ -213,6 +238,7 @@ TEST_CASE("CUDA attention_append is kv_append and attention", "[cuda][attention]
 }
 
 TEST_CASE("CUDA attention_append in a graph follows growing lengths", "[cuda][attention][decode]") {
+  need_graphs();
   // The first attention over several splits with as many rows may be the one that is recorded.
   const int64_t batch = 3, heads = 2, room = 1030;
   const Tensor q = random({batch, heads, 1, 64}, bf16, 1).to(device());
@@ -247,17 +273,19 @@ TEST_CASE("CUDA attention_append in a graph follows growing lengths", "[cuda][at
 }
 
 TEST_CASE("CUDA attention records more rows than any call before it", "[cuda][attention][decode]") {
+  need_graphs();
   // Its counters must be 0 although they are made while a graph is recorded.
   const int64_t batch = 150;
   const Tensor q = random({batch, 1, 1, 8}, f32, 1).to(device());
-  const Tensor k = random({batch, 1, 513, 8}, f32, 2).to(device());
+  const Tensor k = random({batch, 1, 1030, 8}, f32, 2).to(device());
   Results once;
   const auto work = [&] {
     once = {Tensor::empty(q.shape(), f32, device()), Tensor::empty({batch, 1, 1}, f32, device())};
     kernels(device()).attention(once.out, once.lse, q, k, k, {0.3, true, {}, {}});
   };
   const Graph graph(device(), work);
-  const auto expected = by_loops(wide(q), wide(k), wide(k), std::vector<int32_t>(static_cast<size_t>(batch), 513), 0.3);
+  const std::vector<int32_t> lens(static_cast<size_t>(batch), 1030);
+  const auto expected = by_loops(wide(q), wide(k), wide(k), lens, 0.3);
   for (int i = 0; i < 2; ++i) {
     once.out.fill(NAN);
     graph.replay();

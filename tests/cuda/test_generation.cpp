@@ -56,6 +56,39 @@ void check_choices(const Tensor& logits, const SampleOptions& options, double to
   }
 }
 
+// The ids sampled from one row, one for each u. The row begins `offset` elements after a multiple of 16 bytes, among
+// large values.
+std::vector<double> sampled(const Tensor& row, const std::vector<double>& u, double temperature, int64_t offset) {
+  const auto rows = static_cast<int64_t>(u.size());
+  const int64_t vocab = row.size(1);
+  const Tensor around = Tensor::full({1, offset + vocab + 8}, 1e4, row.dtype(), gpu());
+  const Tensor there = around.view_slice(1, offset, offset + vocab), ids = Tensor::full({rows}, -7, i32, gpu());
+  there.copy_from(row.to(gpu()));
+  kernels(gpu()).sample(ids, there.view_expand({rows, vocab}), Tensor::from(u, {rows}).to(gpu()),
+                        {.temperature = temperature});
+  return ids.to_vector();
+}
+
+// Checks that aligned rows, which a kernel holds in registers, give the same tokens as unaligned rows, which it does
+// not. Most u are limits between two tokens, where a different rounding of one sum gives another token.
+void check_held_row(const std::vector<float>& values, double temperature, int64_t draws, uint64_t seed) {
+  const auto vocab = std::ssize(values);
+  const Tensor row = Tensor::from(values, {1, vocab}).to(bf16);
+  const std::vector<double> probs = filtered_probs(row.to_vector(), {.temperature = temperature});
+  std::vector<double> before(1), u = {0, 0.3, 0.9999, 1 - 0x1p-24, 1 - 0x1p-53};
+  for (const double p : probs) before.push_back(before.back() + p);
+  Generator g(seed);
+  while (std::ssize(u) < draws) u.push_back(std::min(before[static_cast<size_t>(g.integer(vocab))], 1 - 0x1p-53));
+  const std::vector<double> held = sampled(row, u, temperature, 8), read = sampled(row, u, temperature, 1);
+  CHECK(held == read);
+  for (size_t k = 0; k < u.size(); ++k) {
+    INFO(vocab << " logits, u = " << u[k] << ", id " << held[k]);
+    REQUIRE((held[k] >= 0 && held[k] < static_cast<double>(vocab)));
+    const auto id = static_cast<size_t>(held[k]);
+    CHECK((probs[id] > 0 && before[id] - 2e-5 <= u[k] && u[k] <= before[id + 1] + 2e-5));
+  }
+}
+
 Transformer small_model(DType dtype) {
   Generator init(3);
   return Transformer({.vocab_size = 29, .block_size = 12, .n_layer = 2, .n_head = 2, .n_embd = 32, .dtype = dtype},
@@ -93,6 +126,59 @@ TEST_CASE("CUDA samples by u among the tokens that the filters leave", "[cuda]")
     for (const DType dtype : {f32, f64, bf16}) {
       check_choices(random_logits(7, vocab, 0, 3).to(dtype), {}, dtype == f64 ? 1e-12 : 1e-5);
     }
+  }
+}
+
+TEST_CASE("CUDA samples the same tokens from rows of bf16 in registers as from memory", "[cuda]") {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  // 57344 is the longest row that is held.
+  for (const int64_t vocab : {8, 256, 264, 8192, 8200, 50257, 50304, 57344, 57352}) {
+    const std::vector<double> random = random_logits(1, vocab, 0, 5).to_vector();
+    std::vector<float> normal, steep, third, late, equal(static_cast<size_t>(vocab), -2);
+    for (int64_t i = 0; i < vocab; ++i) {
+      const auto x = static_cast<float>(random[static_cast<size_t>(i)]);
+      normal.push_back(x);
+      steep.push_back(12 * x);  // weights below the normal numbers, and 0
+      third.push_back(i % 3 == 0 ? -inf : x);
+      late.push_back(i < vocab / 2 ? -inf : x);
+    }
+    for (const double temperature : {1.0, 0.7}) {
+      for (const auto& values : {normal, steep, third, late, equal}) {
+        check_held_row(values, temperature, temperature == 1 && vocab < 50000 ? 40 : 12, 6);
+      }
+    }
+    check_held_row(normal, 1e-30, 5, 6);  // most quotients overflow
+    for (const int64_t at : {int64_t{0}, vocab / 3, vocab - 1}) {
+      std::vector<float> one(static_cast<size_t>(vocab), -inf);
+      one[static_cast<size_t>(at)] = -300;
+      check_held_row(one, 1, 5, 6);
+      // Not finite: id 0.
+      for (const float bad : {inf, static_cast<float>(NAN), -static_cast<float>(NAN), -inf}) {
+        one[static_cast<size_t>(at)] = bad;
+        const Tensor row = Tensor::from(one, {1, vocab}).to(bf16);
+        CHECK(sampled(row, {0, 0.5, 0.999}, 1, 8) == std::vector<double>{0, 0, 0});
+        std::vector<float> among = normal;
+        among[static_cast<size_t>(at)] = bad == -inf ? inf : bad;
+        CHECK(sampled(Tensor::from(among, {1, vocab}).to(bf16), {0.999}, 1.5, 8) == std::vector<double>{0});
+      }
+    }
+  }
+}
+
+TEST_CASE("CUDA samples from aligned rows that are apart", "[cuda]") {
+  for (const int64_t vocab : {40, 8200, 50257}) {
+    const Tensor logits = random_logits(5, vocab, 0, 7).to(bf16);
+    const std::vector<double> u = {0.1, 0.99, 0.5, 0, 0.7};
+    std::vector<double> expected;
+    for (int64_t r = 0; r < 5; ++r) {
+      expected.push_back(sampled(logits.view_slice(0, r, r + 1), {u[static_cast<size_t>(r)]}, 1, 1)[0]);
+    }
+    const Tensor apart = Tensor::full({5, (vocab + 31) / 8 * 8}, 1e4, bf16, gpu()).view_slice(1, 16, 16 + vocab);
+    apart.copy_from(logits.to(gpu()));
+    const Tensor ids = Tensor::full({5}, -7, i32, gpu());
+    kernels(gpu()).sample(ids, apart, Tensor::from(u, {5}).to(gpu()), {});
+    CHECK(ids.to_vector() == expected);
+    check_choices(logits, {.temperature = 1.4}, 2e-5);
   }
 }
 
