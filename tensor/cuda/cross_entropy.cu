@@ -243,6 +243,7 @@ __global__ void rescale_rows_kernel(RowShape shape, Rows<S> x, Rows<const T> now
 template <class Group, class T, class S>
 __global__ void token_log_prob_kernel(RowShape shape, Rows<T> log_prob, Rows<T> entropy, KeptStats<T> kept,
                                       Rows<S> logits, Rows<const int32_t> ids) {
+  wait_for_earlier_kernels();
   for (int64_t r = Group::first_row(); r < shape.count; r += Group::row_step()) {
     const S* x = logits[r];
     const RowStats<T> stats = row_stats<Group, true, T>(x, shape.size);
@@ -347,9 +348,9 @@ void token_log_prob(const View& log_prob, const View& entropy, const View& stats
   visit_stored(logits.dtype, "token_log_prob", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
     const RowShape shape(logits);
     visit_thread_group(shape, [&]<class Group>(Group) {
-      launch(token_log_prob_kernel<Group, T, stored_t<S>>, Group::blocks(shape.count), kThreads, 0, stream(), shape,
-             values_of<T>(log_prob), values_of<T>(entropy), KeptStats<T>{stats.as<T>()}, rows_of<S>(logits),
-             values_of<const int32_t>(ids));
+      launch_early(token_log_prob_kernel<Group, T, stored_t<S>>, Group::blocks(shape.count), kThreads, 0, shape,
+                   values_of<T>(log_prob), values_of<T>(entropy), KeptStats<T>{stats.as<T>()}, rows_of<S>(logits),
+                   values_of<const int32_t>(ids));
     });
   });
 }

@@ -328,6 +328,8 @@ __global__ void __launch_bounds__(kSampleThreads)
   const int lane = static_cast<int>(threadIdx.x % kWarp), warp = static_cast<int>(threadIdx.x / kWarp);
   const int strips = (n + kHeldStrip - 1) / kHeldStrip, length = (strips + kWarps - 1) / kWarps * kHeldStrip;
   const int begin = std::min(n, warp * length), end = std::min(n, begin + length);
+  let_next_kernel_start();
+  wait_for_earlier_kernels();
   HeldPart part;
   part.load(logits[blockIdx.x], begin, end);
   const float fraction = warp == 0 ? static_cast<float>(u[blockIdx.x]) : 0;
@@ -372,9 +374,9 @@ void sample(const View& ids, const View& logits, const View& u, const SampleOpti
     if constexpr (std::is_same_v<stored_t<Stored>, Held>) {
       if (can_sample_held(shape, rows_of<Stored>(logits), options)) {
         const auto temperature = static_cast<float>(options.temperature);
-        launch(temperature == 1 ? sample_held_kernel<false> : sample_held_kernel<true>,
-               static_cast<unsigned>(shape.count), kSampleThreads, 0, stream(), ids.as<int32_t>(),
-               rows_of<Stored>(logits), static_cast<int>(shape.size), u.as<const double>(), temperature);
+        launch_early(temperature == 1 ? sample_held_kernel<false> : sample_held_kernel<true>,
+                     static_cast<unsigned>(shape.count), kSampleThreads, 0, ids.as<int32_t>(), rows_of<Stored>(logits),
+                     static_cast<int>(shape.size), u.as<const double>(), temperature);
         return;
       }
     }

@@ -91,9 +91,11 @@ __global__ void __launch_bounds__(kMostThreads<kRows>)
 
   let_next_kernel_start();
   if (splits.prefetches) {
-    // The first keys and values of the warp. The length may be an old one here: it is only a hint.
+    // The first keys and values of the warp. The length may be an old one here, and is only a hint; it is read past the
+    // first-level cache, so that the length below is not this one.
     const int64_t first = int64_t{block} * splits.per_block * kSplit + int64_t{warp} * kPart;
-    const int64_t behind = std::min(s.length(b), first + kPart);
+    const int64_t likely = s.kv_len ? __ldcg(s.kv_len + b * s.kv_len_step) : s.keys;
+    const int64_t behind = std::min(std::min(likely, s.keys), first + kPart);
     for (int64_t key = first + lane; key < behind; key += kWarp) {
       for (int d = 0; d < s.size; d += 128 / static_cast<int>(sizeof(S))) {
         prefetch(k.at(b, kv, key) + d);

@@ -95,10 +95,9 @@ using WarpRow = HeldRow<ThreadGroup<kWarp>, kReads, S>;
 
 // normalise() for row r, with the same bits, into a warp's registers. All loads are issued first; without kEarly those
 // of the norm's weight and bias come later, which takes fewer registers. The caller has checked that all operands
-// consist of whole chunks. One warp of the grid's first block `stores` the sum with the residual.
+// consist of whole chunks. The grid's first block stores the sum with the residual.
 template <bool kEarly, class T, class S>
-__device__ __forceinline__ void normalise_in_registers(const NormProduct<T, S>& g, int r, bool stores,
-                                                       WarpRow<S>& row) {
+__device__ __forceinline__ void normalise_in_registers(const NormProduct<T, S>& g, int r, WarpRow<S>& row) {
   using Row = WarpRow<S>;
   constexpr int N = Row::N;
   const int k = static_cast<int>(g.shape.size);
@@ -119,7 +118,7 @@ __device__ __forceinline__ void normalise_in_registers(const NormProduct<T, S>& 
     T more[N];
     added.get(more, u);
     for (int j = 0; j < N; ++j) v[u][j] = as_stored<S>(v[u][j] + more[j]);
-    if (stores && blockIdx.x == 0) vector_store(g.sum[r] + Row::index(u), v[u]);
+    if (blockIdx.x == 0) vector_store(g.sum[r] + Row::index(u), v[u]);
   }
   const NormStats<T> stats = held_norm_stats<ThreadGroup<kWarp>>(v, k, !g.rms, g.eps);
   if constexpr (!kEarly) load_affine();
@@ -186,7 +185,7 @@ __global__ void __launch_bounds__(kThreads, 2) norm_matmul_kernel(NormProduct<T,
   if (g.in_registers) {
     for (int r = warp; r < count; r += kWarps) {
       WarpRow<S> row;
-      normalise_in_registers<false>(g, r, true, row);
+      normalise_in_registers<false>(g, r, row);
       row.save(rows + r * g.step, static_cast<int>(k));
     }
   } else if (k <= kWarpRow) {
@@ -229,8 +228,8 @@ __global__ void __launch_bounds__(kThreads, 2) norm_matmul_kernel(NormProduct<T,
   }
 }
 
-// norm_matmul_kernel, with the same bits, for one row that a warp can hold in registers. Every warp normalises it
-// itself, so that no thread waits for another one, and issues the loads of its first two columns before.
+// norm_matmul_kernel, with the same bits, for one row that a warp can hold in registers. One warp of a block normalises
+// it while the first two columns of every warp are loaded.
 template <class T, class S>
 __global__ void __launch_bounds__(kThreads, 2) one_row_kernel(NormProduct<T, S> g) {
   using Row = WarpRow<S>;
@@ -244,10 +243,16 @@ __global__ void __launch_bounds__(kThreads, 2) one_row_kernel(NormProduct<T, S> 
   if (warp == 0 && g.norm_weight) Row::prefetch(g.norm_weight, k);
   if (warp == 0 && g.norm_bias) Row::prefetch(g.norm_bias, k);
   wait_for_earlier_kernels();
+  __shared__ uint4 normed[kReads * kWarp];
   Row row, held, next;
   if (column < g.n) held.load(g.b + column * g.b_step, k);
   if (column + step < g.n) next.load(g.b + (column + step) * g.b_step, k);
-  normalise_in_registers<true>(g, 0, warp == 0, row);
+  if (warp == 0) {
+    normalise_in_registers<true>(g, 0, row);
+    row.save(reinterpret_cast<S*>(normed), k);
+  }
+  __syncthreads();
+  row.load(reinterpret_cast<const S*>(normed), k);
   for (; column < g.n; column += step) {
     T sums[1] = {};
 #pragma unroll
