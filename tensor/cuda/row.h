@@ -146,7 +146,7 @@ __device__ __forceinline__ void write_gradient(S* to, T (&g)[N], T beta) {
     vector_load(old, to);
     for (int j = 0; j < N; ++j) g[j] += old[j] * beta;
   }
-  device_store(to, g);
+  vector_store(to, g);
 }
 
 __host__ __device__ __forceinline__ bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
