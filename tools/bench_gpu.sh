@@ -2,7 +2,10 @@
 # Tests and measures policygrad on a GPU, within a time, and PyTorch beside it where python3 has it. What was found so far
 # is in the results' folder at any moment; summary.txt is also printed.
 #   tools/bench_gpu.sh pack      copies the packages that a build needs into .gpu/: for a machine that has only nvcc, CMake
-#                                and a C++ compiler. On Debian and Ubuntu.
+#                                and a C++ compiler. On Debian and Ubuntu. It also packs the programs of build-cuda, if
+#                                they are there, so that none is compiled on the other machine; they must fit its card and
+#                                processor: cmake -S . -B build-cuda -DPOLICYGRAD_CUDA=nvcc -DCMAKE_CUDA_ARCHITECTURES=90-real \
+#                                -DPOLICYGRAD_NATIVE=OFF -DCMAKE_CXX_FLAGS=-march=x86-64-v3
 #   tools/bench_gpu.sh [--minutes 10] [--steps "machine build tests sanitizer bench rivals"] [RESULTS, else gpu-results]
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -18,6 +21,16 @@ pack() {
   dpkg-query -L $packages | grep -E '^/usr/(include|lib|share/cmake)|/cmake/' | sort -u | while read -r file; do
     [ -d "$file" ] || cp -L --parents "$file" .gpu  # links become files: not every way of copying keeps them
   done
+  if [ -x build-cuda/pg ] && [ -x build-cuda/cuda_tests ]; then
+    mkdir -p .gpu/built/lib
+    cp build-cuda/pg build-cuda/cuda_tests .gpu/built
+    # The C and C++ libraries and CUDA's are those of the other machine.
+    ldd .gpu/built/pg .gpu/built/cuda_tests | sed -n 's|.*=> \(/[^ ]*\) .*|\1|p' |
+      grep -vE '/lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+)\.so|/lib(cu|nccl)' | sort -u |
+      while read -r file; do cp -L "$file" .gpu/built/lib; done
+    strip .gpu/built/pg .gpu/built/cuda_tests
+    tar -C .gpu/built -cJf .gpu/built.tar.xz . && rm -r .gpu/built
+  fi
   echo "packed: $(du -sh .gpu | cut -f1) in .gpu/"
 }
 if [ "${1:-}" = pack ]; then pack; exit; fi
@@ -27,7 +40,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --minutes) minutes=$2; shift 2 ;;
     --steps) steps=$2; shift 2 ;;
-    -*) sed -n '2,7p' "$0"; exit 2 ;;
+    -*) sed -n '2,11p' "$0"; exit 2 ;;
     *) results=$1; shift ;;
   esac
 done
@@ -72,6 +85,16 @@ do_machine() {
   say "$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>&1 | head -n 1)"
 }
 do_build() {
+  if [ -e .gpu/built.tar.xz ]; then
+    mkdir -p $build && tar -C $build -xJf .gpu/built.tar.xz || return 1
+    local path=$PWD/$build/lib folder
+    for folder in /usr/local/cuda/lib64 $(python3 -c 'import site; print(*site.getsitepackages())' 2>/dev/null |
+      tr ' ' '\n' | while read -r site; do ls -d "$site"/nvidia/*/lib 2>/dev/null; done); do path+=:$folder; done
+    export LD_LIBRARY_PATH=$path
+    say "the programs of .gpu/built.tar.xz"
+    limited 60 build.log $build/pg --version
+    return
+  fi
   local options=() package config cap root library
   [ ! -d .gpu ] || options+=("-DCMAKE_PREFIX_PATH=$PWD/.gpu/usr")  # PCRE2, utf8proc and GMP have no CMake package
   for package in fmt nlohmann_json CLI11 yaml-cpp Catch2; do
@@ -94,12 +117,30 @@ do_build() {
   tail -n 30 "$results/build.log"
   return 1
 }
+all_tests() { # LOG [VARIABLE=VALUE]...: all tests, in several processes; prints "N passed, N failed, N skipped"
+  local log=$1 parts i names
+  shift
+  parts=$(($(nproc) < 6 ? $(nproc) : 6))
+  # Only Catch2 2 lists names so; a comma would separate two tests.
+  $build/cuda_tests --list-test-names-only 2>/dev/null | sed 's/[],[]/\\&/g' >"$results/names"
+  [ -s "$results/names" ] || parts=1
+  for i in $(seq "$parts"); do
+    awk -v parts="$parts" -v i="$i" 'NR % parts == i % parts' "$results/names" >"$results/names.$i"
+    names=()
+    [ ! -s "$results/names.$i" ] || names=(-f "$results/names.$i")
+    limited 180 "$log.$i" env POLICYGRAD_CACHE="$results/cache.$i" "$@" $build/cuda_tests --durations yes "${names[@]}" &
+  done
+  for i in $(jobs -p | grep -vx "$watcher"); do wait "$i"; done
+  cat "$results/$log".[0-9] >>"$results/$log"
+  grep -hE '^[0-9]+ passed' "$results/$log".[0-9] | awk -v parts="$parts" '
+    { passed += $1; failed += $3; skipped += $5 }
+    END { print passed + 0 " passed, " failed + 0 " failed, " skipped + 0 " skipped" (NR < parts ? "; not all ended" : "") }'
+  rm -f "$results/$log".[0-9] "$results"/names*
+}
 do_tests() { # first with launches that wait for their kernels, so that an error names its kernel
-  limited 180 tests_sync.log env POLICYGRAD_CUDA_SYNC=1 $build/cuda_tests --durations yes
-  say "cuda_tests, each kernel waited for: $(grep -E '^[0-9]+ passed' "$results/tests_sync.log" || echo 'did not end')"
+  say "cuda_tests, each kernel waited for: $(all_tests tests_sync.log POLICYGRAD_CUDA_SYNC=1)"
   grep -E 'CUDA says|FAILED:' "$results/tests_sync.log" | head -n 20 | tee -a "$summary"
-  limited 180 tests.log $build/cuda_tests --durations yes
-  say "cuda_tests: $(grep -E '^[0-9]+ passed' "$results/tests.log" || echo 'did not end')"
+  say "cuda_tests: $(all_tests tests.log)"
   grep -E '^skipped:|FAILED:' "$results/tests.log" | head -n 20 | tee -a "$summary"
 }
 do_sanitizer() {

@@ -1,9 +1,10 @@
 """What GPT-2 124M can be expected to reach on a GPU, from counts of bytes, operations and kernels. Prints Markdown.
 
-    python3 tools/compare/expected_gpu.py [--kernels-per-token N]
+    python3 tools/compare/expected_gpu.py [--kernels-per-token N] [--copy 3.02e12 --tensor 818e12]
 
-Nothing is measured here: the rates below are published or measured ones for an H200, and the shares that a kernel
-reaches are assumptions that stand beside them. tools/bench_gpu.sh measures the same rows on a card.
+Nothing is measured here: the rates below are published or measured ones for an H200 (in the call above those of an
+H100), and the shares that a kernel reaches are assumptions that stand beside them. tools/bench_gpu.sh measures the same
+rows on a card.
 """
 import argparse
 
@@ -70,9 +71,13 @@ def table(title, rows, tokens, goal):
 
 
 def main():
+    global COPY, TENSOR
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernels-per-token", type=int, help="of a decoding step (default: 65 for up to 8 rows, 90 for more)")
-    given = parser.parse_args().kernels_per_token
+    parser.add_argument("--copy", type=float, default=COPY, help="bytes/s of a copy, read and written")
+    parser.add_argument("--tensor", type=float, default=TENSOR, help="FLOP/s of a product of bf16, 8192 x 8192 x 8192")
+    options = parser.parse_args()
+    COPY, TENSOR, given = options.copy, options.tensor, options.kernels_per_token
     table("Training, 64 x 1024 tokens", training(64), 64 * CONTEXT, "600k")
     for rows, context, goal in (1, 512, "5k"), (64, 512, "110k"), (1024, 128, "400k"):
         kernels = given or (65 if rows <= 8 else 90)  # sums and norms are part of the products of a few rows
