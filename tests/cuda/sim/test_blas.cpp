@@ -98,6 +98,15 @@ TEST_CASE("cuBLASLt computes products of parts of wider matrices and of batches"
   check_fused({Tensor::full({16, 3, 8}, NAN, f32, device()).view_transpose(0, 1), a, b}, kDefault);
 }
 
+TEST_CASE("a large size that is no multiple of 8 makes two products", "[cuda][blas]") {
+  const FreshPlans plans;
+  for (const int64_t m : {1032, 1027}) {
+    Product p = plain(m, 24, 16, bf16);
+    p.run(kernels(device()));  // chooses algorithms
+    CHECK(calls_of([&] { check_product(p); }).products == (m == 1032 ? 1 : 2));
+  }
+}
+
 TEST_CASE("cuBLASLt adds to beta times the result", "[cuda][blas]") {
   const FreshPlans plans;
   for (const DType dtype : {f32, bf16, f64}) {
