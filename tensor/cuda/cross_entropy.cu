@@ -348,9 +348,9 @@ void token_log_prob(const View& log_prob, const View& entropy, const View& stats
   visit_stored(logits.dtype, "token_log_prob", [&]<class S, class T>(std::type_identity<S>, std::type_identity<T>) {
     const RowShape shape(logits);
     visit_thread_group(shape, [&]<class Group>(Group) {
-      launch_early(token_log_prob_kernel<Group, T, stored_t<S>>, Group::blocks(shape.count), kThreads, 0, shape,
-                   values_of<T>(log_prob), values_of<T>(entropy), KeptStats<T>{stats.as<T>()}, rows_of<S>(logits),
-                   values_of<const int32_t>(ids));
+      launch_early(token_log_prob_kernel<Group, T, stored_t<S>>, Group::blocks(shape.count), kThreads, 0, stream(),
+                   shape, values_of<T>(log_prob), values_of<T>(entropy), KeptStats<T>{stats.as<T>()},
+                   rows_of<S>(logits), values_of<const int32_t>(ids));
     });
   });
 }

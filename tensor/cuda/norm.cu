@@ -3,6 +3,7 @@
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/norm_row.h"
 #include "tensor/cuda/runtime/early.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
 namespace {
@@ -125,7 +126,7 @@ void norm(const View& y, const View& mean, const View& rstd, const View& sum, co
                  const auto *weight = data_of<S>(w), *bias = data_of<S>(b);
                  visit_thread_group(shape, [&]<class Group>(Group) {
                    const auto start = [&](auto* kernel) {
-                     launch_early(kernel, Group::blocks(shape.count), kThreads, 0, shape, to, mean.as<T>(),
+                     launch_early(kernel, Group::blocks(shape.count), kThreads, 0, stream(), shape, to, mean.as<T>(),
                                   rstd.as<T>(), to_sum, from, added, weight, bias, eps);
                    };
                    if constexpr (can_hold<S>) {

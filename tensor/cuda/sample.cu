@@ -375,8 +375,8 @@ void sample(const View& ids, const View& logits, const View& u, const SampleOpti
       if (can_sample_held(shape, rows_of<Stored>(logits), options)) {
         const auto temperature = static_cast<float>(options.temperature);
         launch_early(temperature == 1 ? sample_held_kernel<false> : sample_held_kernel<true>,
-                     static_cast<unsigned>(shape.count), kSampleThreads, 0, ids.as<int32_t>(), rows_of<Stored>(logits),
-                     static_cast<int>(shape.size), u.as<const double>(), temperature);
+                     static_cast<unsigned>(shape.count), kSampleThreads, 0, stream(), ids.as<int32_t>(),
+                     rows_of<Stored>(logits), static_cast<int>(shape.size), u.as<const double>(), temperature);
         return;
       }
     }

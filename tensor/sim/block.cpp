@@ -182,6 +182,9 @@ void Block::thread_main() {
   } catch (...) {
     fault_ = Fault{nullptr, current_, "", std::current_exception()};
   }
+  if (!fault_ && kernel_->early && !threads_[current_].waited) {
+    stop(nullptr, "ends without wait_for_earlier_kernels(); the kernels after it may then start too early");
+  }
   if (fault_) leave_thread(true);
   Warp& warp = warps_[current_ / 32];
   const unsigned bit = 1u << current_ % 32;
@@ -318,6 +321,11 @@ void Block::on_access(uintptr_t address, size_t bytes, size_t alignment, uint8_t
 Space Block::judge(const Access& access, size_t* position) {
   const Space space = checker_.locate(access, position);
   if (space == Space::none) return space;
+  if (space == Space::global && kernel_->early && !threads_[current_].waited) {
+    stop(access.pc,
+         "accesses device memory before wait_for_earlier_kernels(); launch_early() may start a kernel before the one "
+         "ahead of it has ended");
+  }
   if (check_) {
     if (space == Space::shared) {
       checker_.check_shared(access, *position);

@@ -40,6 +40,7 @@ class Block {
   void begin_copy(uintptr_t to, uintptr_t from, size_t bytes, size_t zeros, const void* pc);  // cp.async
   void commit_copies() { ++threads_[current_].groups; }
   void wait_for_copies(unsigned pending_groups);
+  void wait_for_earlier_kernels() { threads_[current_].waited = true; }
   void on_function_entry(uintptr_t stack_pointer, const void* pc);
   int thread() const { return current_; }
   bool whole_warp() const { return warps_[current_ / 32].exists == 0xffffffffu; }
@@ -67,6 +68,7 @@ class Block {
     void* fake_stack = nullptr;  // AddressSanitizer's
     std::vector<Copy> copies;
     unsigned groups = 0;  // number of committed groups
+    bool waited = false;  // for the kernels ahead of this one
   };
   struct Warp {
     unsigned exists = 0, ready = 0, done = 0;

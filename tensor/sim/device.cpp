@@ -52,6 +52,7 @@ uint64_t meet(Meeting meeting, unsigned mask, uint64_t value, int source) {
 int lane() { return block().thread() % 32; }
 unsigned active_lanes() { return block().active_lanes(); }
 void* dynamic_shared() { return block().dynamic_shared(); }
+void wait_for_earlier_kernels() { block().wait_for_earlier_kernels(); }
 
 }  // namespace pg::sim
 

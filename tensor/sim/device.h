@@ -51,6 +51,7 @@ PG_SIM_MEETING uint64_t meet(Meeting meeting, unsigned mask, uint64_t value, int
 int lane();
 unsigned active_lanes();
 void* dynamic_shared();
+void wait_for_earlier_kernels();
 
 template <class T>
 PG_SIM_INLINE T shuffle(Meeting meeting, unsigned mask, T value, int source) {

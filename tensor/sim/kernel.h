@@ -16,6 +16,7 @@ struct Kernel {
   std::shared_ptr<const void> arguments;                      // a tuple, copied at the launch
   size_t argument_bytes = 0;                                  // its size
   void (*call)(const void* function, const void* arguments);  // the kernel on these arguments, for one thread
+  bool early = false;                                         // each thread must call wait_for_earlier_kernels()
   int device = 0;                                             // set when it is launched
 };
 

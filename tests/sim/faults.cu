@@ -1,4 +1,5 @@
 // Kernels with one mistake each, for the simulator's tests.
+#include "tensor/cuda/runtime/early.h"
 #include "tests/sim/kernels.h"
 
 namespace pg::testing {
@@ -24,6 +25,18 @@ __global__ void write_before_kernel(float* y, bool fault) {
 __global__ void vector_past_the_end_kernel(const float4* x, float4* y, int n, bool fault) {
   const int i = threadIdx.x;
   if (i < (fault ? (n + 3) / 4 : n / 4)) y[i] = x[i];  // FAULT: vector_past_the_end
+}
+
+__global__ void early_access_kernel(const float* x, float* y, bool fault) {
+  if (!fault) cuda::wait_for_earlier_kernels();
+  y[threadIdx.x] = x[threadIdx.x];  // FAULT: early_access
+  cuda::wait_for_earlier_kernels();
+}
+
+__global__ void early_end_kernel(float* y, bool fault) {
+  if (fault && threadIdx.x == 5) return;
+  cuda::wait_for_earlier_kernels();
+  y[threadIdx.x] = 1;
 }
 
 __global__ void shared_past_the_end_kernel(float* y, bool fault) {
@@ -259,6 +272,10 @@ void shared_of_another(float* y, bool fault) { launch(shared_of_another_kernel, 
 void dynamic_past_the_end(float* y, bool fault) {
   launch(dynamic_past_the_end_kernel, 1, 64, 64 * sizeof(float), nullptr, y, fault);
 }
+void early_access(const float* x, float* y, bool fault) {
+  cuda::launch_early(early_access_kernel, 1, 64, 0, nullptr, x, y, fault);
+}
+void early_end(float* y, bool fault) { cuda::launch_early(early_end_kernel, 1, 64, 0, nullptr, y, fault); }
 void uninitialised(float* y, int written) { launch(uninitialised_kernel, 1, 64, 0, nullptr, y, written); }
 void uninitialised_half(unsigned short* y, bool fault) {
   launch(uninitialised_half_kernel, 1, 32, 0, nullptr, y, fault);

@@ -232,6 +232,21 @@ TEST_CASE("sim: shuffles that a named lane does not reach are refused", "[sim]")
             [&] { barrier_and_shuffle(y.data(), true); });
 }
 
+TEST_CASE("sim: a kernel that may start early waits for those ahead of it", "[sim]") {
+  DeviceArray<float> x(std::vector<float>(64, 3.0f)), y(64);
+  early_end(y.data(), false);
+  CHECK(y.host() == std::vector<float>(64, 1.0f));
+  const std::string message = message_of([&] { early_end(y.data(), true); });
+  INFO(message);
+  CHECK(message.find("early_end_kernel, block 0, thread 5: ends without wait_for_earlier_kernels()") !=
+        std::string::npos);
+  early_access(x.data(), y.data(), false);
+  CHECK(y.host() == x.host());
+  needs_accesses();
+  must_find("early_access", "block 0, thread 0", {"accesses device memory before wait_for_earlier_kernels()"},
+            [&] { early_access(x.data(), y.data(), true); });
+}
+
 TEST_CASE("sim: __trap ends the kernel", "[sim]") {
   DeviceArray<int> y(32);
   trap(y.data(), false);

@@ -16,6 +16,7 @@
 #include "tensor/cuda/attention/attention_decode_parts.h"
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/runtime/early.h"
+#include "tensor/cuda/runtime/runtime.h"
 
 namespace pg::cuda {
 namespace {
@@ -91,11 +92,10 @@ __global__ void __launch_bounds__(kMostThreads<kRows>)
 
   let_next_kernel_start();
   if (splits.prefetches) {
-    // The first keys and values of the warp. The length may be an old one here, and is only a hint; it is read past the
-    // first-level cache, so that the length below is not this one.
+    // The first keys and values of the warp.
     const int64_t first = int64_t{block} * splits.per_block * kSplit + int64_t{warp} * kPart;
-    const int64_t likely = s.kv_len ? __ldcg(s.kv_len + b * s.kv_len_step) : s.keys;
-    const int64_t behind = std::min(std::min(likely, s.keys), first + kPart);
+    const int64_t length = s.kv_len ? likely(s.kv_len + b * s.kv_len_step, 0) : s.keys;
+    const int64_t behind = std::min(std::min(length, s.keys), first + kPart);
     for (int64_t key = first + lane; key < behind; key += kWarp) {
       for (int d = 0; d < s.size; d += 128 / static_cast<int>(sizeof(S))) {
         prefetch(k.at(b, kv, key) + d);
@@ -338,8 +338,8 @@ void launch_decode(const AttentionSizes<T>& s, const View& out, const View& lse,
                          .sets = static_cast<unsigned>(sets),
                          .prefetches = all_sets < kManySets};
   launch_early(decode_kernel<kSize, kRows, kWhole, S, T>, static_cast<unsigned>(all_sets * blocks),
-               static_cast<unsigned>(warps * kWarp), 0, s, splits, Heads<S>(out), lse.as<T>(), Heads<const S>(q),
-               Heads<S>(k), Heads<S>(v), fresh);
+               static_cast<unsigned>(warps * kWarp), 0, stream(), s, splits, Heads<S>(out), lse.as<T>(),
+               Heads<const S>(q), Heads<S>(k), Heads<S>(v), fresh);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "tensor/cuda/gemm/few_rows.h"
 #include "tensor/cuda/held_row.h"
 #include "tensor/cuda/runtime/early.h"
+#include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/scalar.h"
 
 namespace pg::cuda {
@@ -112,7 +113,8 @@ bool start(const View& c, const View& a, const View& b, const MatmulArgs& args) 
   const auto blocks = [&] { return (g.n + g.columns - 1) / g.columns; };
   while (g.columns > 1 && blocks() < kBlocks) g.columns /= 2;
   const auto launch_kernel = [&](auto kernel) {
-    launch_early(kernel, static_cast<unsigned>(blocks()), static_cast<unsigned>(g.columns * g.parts * kWarp), 0, g);
+    launch_early(kernel, static_cast<unsigned>(blocks()), static_cast<unsigned>(g.columns * g.parts * kWarp), 0,
+                 stream(), g);
     return true;
   };
   if (g.rows == 1) return launch_kernel(few_rows_kernel<1, T, Stored>);

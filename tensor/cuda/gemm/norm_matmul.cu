@@ -2,6 +2,7 @@
 #include "tensor/cuda/kernels_cuda.h"
 #include "tensor/cuda/norm_row.h"
 #include "tensor/cuda/runtime/early.h"
+#include "tensor/cuda/runtime/runtime.h"
 #include "tensor/cuda/scalar.h"
 
 namespace pg::cuda {
@@ -296,7 +297,7 @@ void launch_fused(const View& c, const View& sum, const View& x, const View& res
                    is_aligned(g.norm_weight) && is_aligned(g.norm_bias);
   const auto start = [&](auto kernel, int64_t columns, size_t shared_bytes) {  // columns that a warp computes at least
     const int64_t blocks = std::min(kMostBlocks, (g.n + columns * kWarps - 1) / (columns * kWarps));
-    launch_early(kernel, static_cast<unsigned>(blocks), kThreads, shared_bytes, g);
+    launch_early(kernel, static_cast<unsigned>(blocks), kThreads, shared_bytes, stream(), g);
   };
   if (whole && g.in_registers && shape.count == 1) return start(one_row_kernel<T, Stored>, 2, 0);
   const auto start_many = [&](auto kernel) {

@@ -2,15 +2,17 @@
 // Kernels that are started before the kernel ahead of them in the stream has ended, so that their launch, and what they
 // do before they need its results, costs no time ("programmatic dependent launch", CUDA C++ Programming Guide). It
 // matters for the kernels of a decoded token, which take a few microseconds each. Devices before compute capability 9.0
-// and the simulator start them in the usual way.
-#include "tensor/cuda/runtime/runtime.h"
+// start them in the usual way; the simulator also does, and reports those that do not wait.
+#include "tensor/cuda/runtime/launch.h"
 
 namespace pg::cuda {
 
 // In a kernel of launch_early(): waits until all kernels ahead of it have ended and their results are visible. Every
-// thread must call it before it reads anything that a kernel writes, and before it writes anything.
+// thread must call it before it reads or writes device memory.
 __device__ __forceinline__ void wait_for_earlier_kernels() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if !defined(__CUDACC__)
+  sim::wait_for_earlier_kernels();
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
@@ -30,27 +32,39 @@ __device__ __forceinline__ void prefetch([[maybe_unused]] const void* address) {
 #endif
 }
 
-// launch() on stream(), for a kernel that calls wait_for_earlier_kernels().
-template <class... Params, class... Args>
-void launch_early(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes, Args&&... args) {
-#if defined(__CUDACC__)
-  if (limits().major >= 9) {
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = block;
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = stream();
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    const cudaError_t status = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
-    cudaGetLastError();  // the same error
-    return detail::check_launch(status, reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, stream());
-  }
+// *address before wait_for_earlier_kernels(), as a hint for prefetch(): it may be an old value. `otherwise` where
+// kernels do not start early. It is read past the first-level cache, so that later reads do not get the old value.
+template <class T>
+__device__ __forceinline__ T likely([[maybe_unused]] const T* address, T otherwise) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  return __ldcg(address);
+#else
+  return otherwise;
 #endif
-  launch(kernel, grid, block, shared_bytes, stream(), std::forward<Args>(args)...);
+}
+
+// launch() for a kernel whose threads call wait_for_earlier_kernels().
+template <class... Params, class... Args>
+void launch_early(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                  Args&&... args) {
+#if defined(__CUDACC__)
+  if (!starts_early()) return launch(kernel, grid, block, shared_bytes, stream, std::forward<Args>(args)...);
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  const cudaError_t status = cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...);
+  cudaGetLastError();  // the same error
+  detail::check_launch(status, reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, stream);
+#else
+  detail::simulate<true>(kernel, grid, block, shared_bytes, stream, std::forward<Args>(args)...);
+#endif
 }
 
 }  // namespace pg::cuda

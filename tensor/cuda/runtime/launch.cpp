@@ -53,6 +53,13 @@ void throw_noted() {
 bool synchronous() { return waits().load(std::memory_order_relaxed); }
 void set_synchronous(bool on) { waits() = on; }
 
+bool starts_early() {
+  int device = 0, major = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  return major >= 9;
+}
+
 void check(cudaError_t status, const char* operation) {
   throw_noted();
   if (status != cudaSuccess) fail("{}: {}", operation, says(status));

@@ -17,6 +17,9 @@ void check(cudaError_t status, const char* operation);
 // check() or launch() throws it.
 void note(cudaError_t status, const char* operation) noexcept;
 
+// Whether the current device starts kernels before the kernel ahead of them has ended (early.h).
+bool starts_early();
+
 namespace detail {
 // check() for a launch; the Error names the kernel and its launch shape. Waits for the kernel if synchronous()
 // (synchronous.h).
@@ -25,6 +28,31 @@ void check_launch(cudaError_t status, const void* kernel, dim3 grid, dim3 block,
 }  // namespace detail
 
 #if defined(__CUDACC__) || defined(POLICYGRAD_CUDA_SIMULATOR)  // else: a .cpp file of a build with nvcc
+
+#if !defined(__CUDACC__)
+namespace detail {
+// A launch in the simulator. kEarly: by launch_early() (early.h).
+template <bool kEarly, class... Params, class... Args>
+void simulate(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+              Args&&... args) {
+  using Arguments = std::tuple<std::remove_cv_t<Params>...>;
+  sim::enqueue({.function = reinterpret_cast<const void*>(kernel),
+                .grid = grid,
+                .block = block,
+                .shared_bytes = shared_bytes,
+                .arguments = std::make_shared<const Arguments>(static_cast<Params>(args)...),
+                .argument_bytes = sizeof(Arguments),
+                .call =
+                    [](const void* function, const void* arguments) {
+                      std::apply(reinterpret_cast<void (*)(Params...)>(const_cast<void*>(function)),
+                                 *static_cast<const Arguments*>(arguments));
+                    },
+                .early = kEarly},
+               stream);
+  check_launch(cudaGetLastError(), reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, stream);
+}
+}  // namespace detail
+#endif
 
 // kernel<<<grid, block, shared_bytes, stream>>>(args...): `block` threads in each of `grid` blocks, with `shared_bytes`
 // of dynamic shared memory. Arguments are converted to the kernel's parameter types and copied. If the launch is
@@ -37,22 +65,10 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_byte
                 "launch: the number of arguments is not the number of the kernel's parameters");
 #if defined(__CUDACC__)
   kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Params>(args)...);
-#else
-  using Arguments = std::tuple<std::remove_cv_t<Params>...>;
-  sim::enqueue({.function = reinterpret_cast<const void*>(kernel),
-                .grid = grid,
-                .block = block,
-                .shared_bytes = shared_bytes,
-                .arguments = std::make_shared<const Arguments>(static_cast<Params>(args)...),
-                .argument_bytes = sizeof(Arguments),
-                .call =
-                    [](const void* function, const void* arguments) {
-                      std::apply(reinterpret_cast<void (*)(Params...)>(const_cast<void*>(function)),
-                                 *static_cast<const Arguments*>(arguments));
-                    }},
-               stream);
-#endif
   detail::check_launch(cudaGetLastError(), reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, stream);
+#else
+  detail::simulate<false>(kernel, grid, block, shared_bytes, stream, std::forward<Args>(args)...);
+#endif
 }
 
 // The block's dynamic shared memory, aligned to 256 bytes. It replaces `extern __shared__ T name[]`, which would need a

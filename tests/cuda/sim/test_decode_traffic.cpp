@@ -32,10 +32,10 @@ Moved check_reads(int64_t heads, int64_t kv_heads, int64_t size, int64_t length,
   CHECK(launches(report) == 1);
   const auto needed = static_cast<uint64_t>(2 * kv_heads * length * size * 2);
   const sim::KernelStats& all = report.kernels().begin()->second;
-  // Each warp reads the length twice and the queries of its heads. Each head has an output and an lse and, above 512
+  // Each warp reads the length and the queries of its heads. Each head has an output and an lse and, above 512
   // keys, a part for each split of 512, which is written and read once. A number by itself moves a sector of 32 bytes.
   const int64_t splits = (room + 511) / 512, warps = static_cast<int64_t>(all.threads / 32);
-  int64_t rest = warps * (heads / kv_heads * size * 2 + 64) + heads * (size * 2 + 32);
+  int64_t rest = warps * (heads / kv_heads * size * 2 + 32) + heads * (size * 2 + 32);
   // A warp that combines parts has 32 elements of the output.
   if (splits > 1) rest += heads * splits * (2 * size * 4 + 64 + size / 32 * 96) + kv_heads * splits * 64;
   CHECK(all.bytes_moved >= needed);
@@ -65,7 +65,7 @@ TEST_CASE("CUDA attention of one query reads keys and values once in accesses of
         const Moved tight = check_reads(heads, kv_heads, size, length, room);
         // Each warp for unused room reads the length and its queries and nothing else.
         const Moved doubled = check_reads(heads, kv_heads, size, length, 2 * room);
-        const auto idle = static_cast<uint64_t>(64 + heads / kv_heads * size * 2);
+        const auto idle = static_cast<uint64_t>(32 + heads / kv_heads * size * 2);
         CHECK(doubled.bytes == tight.bytes + idle * (doubled.warps - tight.warps));
         CHECK(tight.warps == static_cast<uint64_t>(kv_heads * (room <= 512 ? room / 64 : (room + 511) / 512 * 8)));
       }
