@@ -3,9 +3,10 @@
 # is in the results' folder at any moment; summary.txt is also printed.
 #   tools/bench_gpu.sh pack      copies the packages that a build needs into .gpu/: for a machine that has only nvcc, CMake
 #                                and a C++ compiler. On Debian and Ubuntu. It also packs the programs of build-cuda, if
-#                                they are there, so that none is compiled on the other machine; they must fit its card and
-#                                processor: cmake -S . -B build-cuda -DPOLICYGRAD_CUDA=nvcc -DCMAKE_CUDA_ARCHITECTURES=90-real \
-#                                -DPOLICYGRAD_NATIVE=OFF -DCMAKE_CXX_FLAGS=-march=x86-64-v3
+#                                they are there, so that none is compiled on the other machine. They must fit its card
+#                                and processor: cmake -S . -B build-cuda -DPOLICYGRAD_CUDA=nvcc
+#                                -DCMAKE_CUDA_ARCHITECTURES=90-real -DPOLICYGRAD_NATIVE=OFF
+#                                -DCMAKE_CXX_FLAGS=-march=x86-64-v3
 #   tools/bench_gpu.sh [--minutes 10] [--steps "machine build tests sanitizer bench rivals"] [RESULTS, else gpu-results]
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -40,7 +41,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --minutes) minutes=$2; shift 2 ;;
     --steps) steps=$2; shift 2 ;;
-    -*) sed -n '2,11p' "$0"; exit 2 ;;
+    -*) sed -n '2,10p' "$0"; exit 2 ;;
     *) results=$1; shift ;;
   esac
 done

@@ -318,18 +318,18 @@ void cross_entropy_with_gradient(const View& loss, const View& logits, const Vie
         const RowShape shape(logits);
         const auto losses = values_of<T>(loss);
         const auto rows = rows_of<S>(logits);
-        const auto slopes = values_of<const T>(dloss);
+        const auto dlosses = values_of<const T>(dloss);
         const auto ids = values_of<const int32_t>(targets);
         const auto target = target_of<S, T>(args, shape.size);
         visit_thread_group(shape, [&]<class Group>(Group) {
           if constexpr (Group::kRows == 1) {
             const auto kernel = with_gradient_shared_kernel<Group, T, stored_t<S>>;
             if (begin_aligned(shape, rows) && is_aligned(target.weight) &&
-                launch_with_shared_row<stored_t<S>>(kernel, shape, losses, rows, slopes, ids, target))
+                launch_with_shared_row<stored_t<S>>(kernel, shape, losses, rows, dlosses, ids, target))
               return;
           }
           launch(with_gradient_kernel<Group, T, stored_t<S>>, blocks_in_cache<Group>(shape, sizeof(stored_t<S>)),
-                 kThreads, 0, stream(), shape, losses, rows, slopes, ids, target);
+                 kThreads, 0, stream(), shape, losses, rows, dlosses, ids, target);
         });
       });
 }

@@ -83,3 +83,18 @@ TEST_CASE("CUDA products of few rows of parts of wider matrices, and those left 
     CHECK(!by_own_kernel());
   }
 }
+
+TEST_CASE("CUDA products of repeated rows, of one column between others, and of no rows", "[cuda][matmul][decode]") {
+  for (const DType dtype : {f32, bf16}) {
+    const Tensor b = placed(random({80, 24}, dtype, 2), true);
+    check_product({nan_matrix(3, 24, dtype), random({1, 80}, dtype, 1).to(device()).view_expand({3, 80}), b});
+    CHECK(by_own_kernel());
+    const Tensor column = random({80, 3}, dtype, 3).to(device()).view_slice(1, 1, 2);  // its elements are apart
+    check_product({nan_matrix(3, 1, dtype), random({3, 80}, dtype, 1).to(device()), column});
+    CHECK(!by_own_kernel());
+    check_product({nan_matrix(0, 24, dtype), Tensor::empty({0, 80}, dtype, device()), b});
+    // A large size of repeated rows, in two parts.
+    const Tensor row = random({1, 16}, dtype, 4).to(device());
+    check_product({nan_matrix(1027, 24, dtype), row.view_expand({1027, 16}), random({16, 24}, dtype, 5).to(device())});
+  }
+}
