@@ -13,8 +13,8 @@ namespace {
 // order is fixed.
 
 constexpr int kWarps = kThreads / kWarp;
-constexpr int64_t kGroupRows = 4;     // minimum rows per thread group: writing a block's sums costs as much as a row
-constexpr int64_t kMostBlocks = 264;  // maximum blocks that write sums: two for each multiprocessor of an H100
+constexpr int64_t kGroupRows = 4;  // minimum rows per thread group: writing a block's sums costs as much as a row
+constexpr int64_t kMostBlocks = kBusyBlocks;  // maximum blocks that write sums
 
 // Sums each of kWarp·N columns over the warps of a block; every lane contributes N columns. Thread c calls f(c, total)
 // for column c.

@@ -25,8 +25,8 @@ constexpr int kWarp = 32;
 constexpr int kPart = 64;  // keys
 constexpr int kParts = 8;  // per split
 constexpr int kSplit = kPart * kParts;
-constexpr int64_t kManySets = 264;      // two per multiprocessor of an H100: enough blocks without dividing the keys
-constexpr int64_t kWarpsAtOnce = 2112;  // on an H100, by the registers of kernels with one row per set
+constexpr int64_t kManySets = kBusyBlocks;  // enough blocks without dividing the keys
+constexpr int64_t kWarpsAtOnce = 2112;      // on an H100, by the registers of kernels with one row per set
 template <class T>
 constexpr int kMostRows = sizeof(T) == 8 ? 1 : 4;  // maximum rows of a set, limited by registers
 // Maximum splits of a block, whose parts take at most 32 KB of shared memory.

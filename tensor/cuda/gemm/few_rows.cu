@@ -12,7 +12,6 @@ namespace {
 constexpr int64_t kMostRows = 8;
 constexpr int kWarps = kThreads / kWarp;  // at most, in a block
 constexpr int kReads = 4;                 // 16-byte loads of a lane in flight, of a column and of each row
-constexpr int64_t kBlocks = 264;          // two per multiprocessor of an H100
 
 template <class S>
 using Stretch = HeldRow<ThreadGroup<kWarp>, kReads, S>;  // elements of a column, or of a row, that a warp holds
@@ -111,7 +110,7 @@ bool start(const View& c, const View& a, const View& b, const MatmulArgs& args) 
                     .columns = static_cast<int>(kWarps / parts),
                     .gelu = args.activation == Activation::gelu_tanh};
   const auto blocks = [&] { return (g.n + g.columns - 1) / g.columns; };
-  while (g.columns > 1 && blocks() < kBlocks) g.columns /= 2;
+  while (g.columns > 1 && blocks() < kBusyBlocks) g.columns /= 2;
   const auto launch_kernel = [&](auto kernel) {
     launch_early(kernel, static_cast<unsigned>(blocks()), static_cast<unsigned>(g.columns * g.parts * kWarp), 0,
                  stream(), g);

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int64_t kMostRows = 8;
 constexpr int64_t kMostShared = 47 * 1024;  // bytes of normalised rows: with the reductions' no opt-in is needed
-constexpr int64_t kMostBlocks = 264;        // two per multiprocessor of an H100; each normalises the rows once
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kReads = 4;  // 16-byte loads of a lane in flight
 
@@ -296,7 +295,7 @@ void launch_fused(const View& c, const View& sum, const View& x, const View& res
   g.in_registers = shape.size <= kReads * kWarp * N && rows_of_vectors(shape, g.sum, g.x, g.residual) &&
                    is_aligned(g.norm_weight) && is_aligned(g.norm_bias);
   const auto start = [&](auto kernel, int64_t columns, size_t shared_bytes) {  // columns that a warp computes at least
-    const int64_t blocks = std::min(kMostBlocks, (g.n + columns * kWarps - 1) / (columns * kWarps));
+    const int64_t blocks = std::min(kBusyBlocks, (g.n + columns * kWarps - 1) / (columns * kWarps));
     launch_early(kernel, static_cast<unsigned>(blocks), kThreads, shared_bytes, stream(), g);
   };
   if (whole && g.in_registers && shape.count == 1) return start(one_row_kernel<T, Stored>, 2, 0);

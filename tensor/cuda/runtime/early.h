@@ -3,9 +3,13 @@
 // do before they need its results, costs no time ("programmatic dependent launch", CUDA C++ Programming Guide). It
 // matters for the kernels of a decoded token, which take a few microseconds each. Devices before compute capability 9.0
 // start them in the usual way; the simulator also does, and reports those that do not wait.
+#include <cstdint>
+
 #include "tensor/cuda/runtime/launch.h"
 
 namespace pg::cuda {
+
+inline constexpr int64_t kBusyBlocks = 264;  // two per multiprocessor of an H100
 
 // In a kernel of launch_early(): waits until all kernels ahead of it have ended and their results are visible. Every
 // thread must call it before it reads or writes device memory.
