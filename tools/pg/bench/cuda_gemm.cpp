@@ -28,7 +28,8 @@ struct Product {
 
 // The products that autograd/matmul.cpp computes. The gradient of the weight is f32, as in training.
 std::vector<Entry> bench_training(const Product& p, const BenchSettings& s, int repeat) {
-  const auto& [name, n, k] = p.layer;
+  const std::string name = p.layer.name;
+  const int64_t n = p.layer.n, k = p.layer.k;
   const Kernels& kernel = kernels(s.device);
   Generator g(1);
   const auto normal = [&](const Shape& shape) { return Tensor::normal(shape, 0, 1, g, s.dtype, s.device); };
@@ -48,7 +49,7 @@ std::vector<Entry> bench_training(const Product& p, const BenchSettings& s, int 
   MatmulArgs args;
   if (!head) args.bias = bias;
   add("forward", [&] { kernel.matmul(y, x, w.view_transpose(0, 1), args); });
-  if (std::string(name) == "fc") {
+  if (name == "fc") {
     const Tensor pre = empty_like(y);
     args.activation = Activation::gelu_tanh;
     args.pre_activation = pre;
@@ -61,7 +62,7 @@ std::vector<Entry> bench_training(const Product& p, const BenchSettings& s, int 
 
 // With few rows the time is bound by reading the weights, so the bytes of all operands are counted.
 std::vector<Entry> bench_decoding(const Product& p, const BenchSettings& s, int repeat) {
-  const auto& [name, n, k] = p.layer;
+  const int64_t n = p.layer.n, k = p.layer.k;
   Generator g(1);
   const Tensor x = Tensor::normal({p.m, k}, 0, 1, g, s.dtype, s.device);
   const Tensor w = Tensor::normal({n, k}, 0, 1, g, s.dtype, s.device), y = Tensor::empty({p.m, n}, s.dtype, s.device);
