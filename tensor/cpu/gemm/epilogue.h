@@ -20,6 +20,17 @@ void begin_sums(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t colum
   for (int64_t r = 0; r < rows; ++r) simd::convert(sums.data + r * sums.ld, g.c + (row + r) * g.ldc + column, columns);
 }
 
+// Prefetches the part of `pre` that finish() will read or write for a tile, while its sums are computed.
+template <class S, class C>
+void prefetch_pre(const Product<S, C>& g, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+  if (!g.pre) return;
+  constexpr int64_t line = 64 / sizeof(C);
+  for (int64_t r = 0; r < rows; ++r) {
+    const C* const at = g.pre + (row + r) * g.ld_pre + column;
+    for (int64_t j = 0; j < columns; j += line) __builtin_prefetch(at + j);
+  }
+}
+
 // Adds the bias, applies the activation and rounds to C, while the tile is still in L1.
 template <class S, class C, class T>
 void finish(const Product<S, C>& g, Sums<T> sums, int64_t row, int64_t column, int64_t rows, int64_t columns) {

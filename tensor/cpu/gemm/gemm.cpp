@@ -23,8 +23,8 @@
 //
 // Threads: all threads pack the block of a together; then each takes blocks of columns as it becomes free, and packs
 // its own b. There are several blocks per thread, so that a thread that starts late, or runs on a slow core, costs
-// little. With few columns each thread takes a range of rows instead, and packs all of b and its own a, if they are
-// packed at all.
+// little. With few columns each thread takes panels of rows instead, first those of its own range and then what others
+// have left (shared_ranges.h), and packs all of b and its own a, if they are packed at all.
 //
 // Arithmetic: an element of c is ONE chain of fused multiply-adds over k = 0 … K-1 that starts at beta·c (0 for beta
 // 0). Between two blocks of K the partial sum is stored in c. Nothing about the chain depends on M, N, the batch, the
@@ -108,7 +108,7 @@ void run(const Product<S, C>& g, int threads) {
   const bool evict =
       l1_bytes() < 12 * 4096 && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(S)) % 4096 == 0;
   const bool in_place = reads_a && !evict;
-  // With few columns each thread multiplies a range of rows by all columns, if L2 holds these and the rows are many
+  // With few columns each thread multiplies panels of rows by all columns, if L2 holds these and the rows are many
   // enough to pack b for them alone.
   const bool near_rows = same_type && g.b.column == 1 && g.b.row * bytes <= kDirectStep;
   const bool few_columns =
@@ -133,9 +133,8 @@ void run(const Product<S, C>& g, int threads) {
                                     .first = p == 0,
                                     .last = p + 1 == blocks_k.count};
       if (few_columns) {
-        for_each(threads, threads, 1, [&](int64_t x, int64_t end) {
-          block.multiply_all_columns(x * panels.count / threads, end * panels.count / threads, in_place);
-        });
+        SharedRanges ranges(panels.count, threads);
+        for_each(threads, threads, 1, [&](int64_t x, int64_t) { block.multiply_all_columns(ranges, x, in_place); });
         continue;
       }
       if (!in_place) {

@@ -7,6 +7,7 @@
 #include "tensor/cpu/gemm/epilogue.h"
 #include "tensor/cpu/gemm/gemm.h"
 #include "tensor/cpu/gemm/kernel.h"
+#include "tensor/cpu/gemm/shared_ranges.h"
 #include "tensor/cpu/scratch.h"
 
 namespace pg::cpu {
@@ -132,21 +133,21 @@ struct PanelBlock {
     multiply(begin, end, j0, nc, panels_of_b(j0, nc), next);
   }
 
-  // Multiplies the panels [begin, end) of rows by all columns, at most three blocks. Unless a is read in place, a few
-  // panels of a are packed before they are multiplied: they stay in this core's cache, and no thread waits until all of
-  // a is packed.
-  void multiply_all_columns(int64_t begin, int64_t end, bool in_place) const {
+  // Multiplies panels of rows, those of `ranges` that this thread takes, by all columns, at most three blocks. Unless a
+  // is read in place, the few panels that are taken at once are packed: they stay in this core's cache, and no thread
+  // waits until all of a is packed.
+  void multiply_all_columns(SharedRanges& ranges, int64_t own, bool in_place) const {
+    int64_t begin, end;
+    if (!ranges.take(own, begin, end)) return;
     const PanelsB<T> panels_b = panels_of_b(0, g.n);
-    if (in_place) return multiply(begin, end, 0, g.n, panels_b, {0, 0});
-    constexpr int64_t few = 4;
     PanelBlock part = *this;
-    part.packed_a = scratch<T>(Scratch::gemm_a, packed_size(few * kMaxRows, depth, few));
-    for (int64_t ii = begin; ii < end; ii += few) {
-      const int64_t after = std::min(ii + few, end);
-      part.first_panel = ii;
-      part.pack_a(ii, after);
-      part.multiply(ii, after, 0, g.n, panels_b, {0, 0});
-    }
+    constexpr int64_t few = SharedRanges::kMostTaken;
+    if (!in_place) part.packed_a = scratch<T>(Scratch::gemm_a, packed_size(few * kMaxRows, depth, few));
+    do {
+      part.first_panel = begin;
+      if (!in_place) part.pack_a(begin, end);
+      part.multiply(begin, end, 0, g.n, panels_b, {0, 0});
+    } while (ranges.take(own, begin, end));
   }
 
  private:
@@ -179,6 +180,7 @@ struct PanelBlock {
         if constexpr (!in_c) {
           if (first && g.beta != T(0)) begin_sums(g, c, row + at, j0 + jj, rows, columns);
         }
+        if (last) prefetch_pre(g, row + at, j0 + jj, rows, columns);
         kernels[columns > simd::Vec<T>::size][rows - 1](depth, a, lda, b.data, b.ld, c.data, c.ld, columns,
                                                         first ? g.beta : T(1), nullptr, 0);
         if (last) finish(g, c, row + at, j0 + jj, rows, columns);
