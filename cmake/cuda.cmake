@@ -70,8 +70,9 @@ endfunction()
 function(pg_simulated target)
   target_sources(${target} PRIVATE ${ARGN})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/sim/include)
-  # #pragma unroll is for nvcc; & of comparisons in tensor/functors.h is for vectors.
-  set(options -g -O1 -Wno-unknown-pragmas
+  # #pragma unroll is for nvcc; & of comparisons in tensor/functors.h is for vectors. Reports need lines (-g1); names of
+  # variables take a third more time.
+  set(options $<IF:$<CONFIG:Debug>,-g,-g1> -O1 -Wno-unknown-pragmas
               $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed$<SEMICOLON>-Wno-bitwise-instead-of-logical>)
   if(POLICYGRAD_SIM_HOOKS)
     list(APPEND options -fsanitize=thread)
@@ -82,12 +83,9 @@ function(pg_simulated target)
   elseif(POLICYGRAD_SANITIZE MATCHES "thread")
     list(APPEND options -fno-sanitize=thread)
   endif()
-  # These halve the compile time of kernels. Builds with hooks check alignment.
+  # It takes a part of the compile time of kernels. Builds with hooks check alignment.
   if(POLICYGRAD_SANITIZE MATCHES "undefined")
     list(APPEND options -fno-sanitize=alignment,object-size)
-  endif()
-  if(POLICYGRAD_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    list(APPEND options -g1 -mllvm -asan-instrumentation-with-call-threshold=0)
   endif()
   set_property(SOURCE ${ARGN} PROPERTY LANGUAGE CXX)
   set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)  # their flags differ

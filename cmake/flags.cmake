@@ -51,6 +51,10 @@ if(POLICYGRAD_SANITIZE)
   if(POLICYGRAD_SANITIZE MATCHES undefined)
     add_compile_options(-fno-sanitize=null,pointer-overflow)
   endif()
+  # Checks as calls, not inline: the kernels' unrolled loops compile in a third of the time.
+  if(POLICYGRAD_SANITIZE MATCHES address AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    add_compile_options("SHELL:-mllvm -asan-instrumentation-with-call-threshold=0")
+  endif()
   add_link_options(-fsanitize=${POLICYGRAD_SANITIZE})
 endif()
 
