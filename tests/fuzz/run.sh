@@ -12,19 +12,25 @@ shift
 mkdir -p build-fuzz
 passed=0 failed=$#
 sanitizers="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
-cache=$(command -v ccache)
 told() { sed -n "s|^// $1: ||p" "$2"; } # told WORD FILE: what the comment lines of FILE say after WORD
+object() { echo "build-fuzz/$(echo "$1" | tr / .).o"; }
+
+# Every source once, as many at a time as there are processors.
+for file in "$@"; do
+  file=tests/fuzz/$(basename "$file" .cpp).cpp
+  for source in "$file" $(told sources "$file"); do
+    rm -f "$(object "$source")" # of an earlier run, if it does not compile now
+    echo "$source" "$(object "$source")"
+  done
+done | sort -u | xargs -P "$(nproc)" -n 2 sh -c "
+  $(command -v ccache) clang++ -std=c++20 -O1 -g1 -I. -ffp-contract=off $sanitizers -c \"\$0\" -o \"\$1\""
+
 for target in "$@"; do
   name=$(basename "$target" .cpp)
   file=tests/fuzz/$name.cpp
   program=build-fuzz/$name corpus=build-fuzz/$name.corpus
   objects=
-  for source in "$file" $(told sources "$file"); do
-    object=build-fuzz/$(echo "$source" | tr / .).o
-    # shellcheck disable=SC2086
-    $cache clang++ -std=c++20 -O1 -g1 -I. -ffp-contract=off $sanitizers -c "$source" -o "$object" || continue 2
-    objects="$objects $object"
-  done
+  for source in "$file" $(told sources "$file"); do objects="$objects $(object "$source")"; done
   libraries=$(told libraries "$file" | sed 's/[^ ][^ ]*/-l&/g')
   # shellcheck disable=SC2086
   clang++ $sanitizers -fsanitize=fuzzer $objects -lfmt $libraries -o "$program" || continue

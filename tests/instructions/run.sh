@@ -41,11 +41,14 @@ trap 'rm -f "$log"' EXIT
   exit 1
 }
 
+counts=$(mktemp -d)
+trap 'rm -rf "$log" "$counts"' EXIT
+"$build/instructions" | xargs -P "$(nproc)" -I KERNEL valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+  --toggle-collect=measured --cache-sim=yes --I1=32768,8,64 --D1=32768,8,64 --LL=524288,8,64 \
+  --log-file="$counts/KERNEL" "$build/instructions" KERNEL >"$log" 2>&1
 count() { # count KERNEL: instructions and misses of both levels in its calls, start-up and inputs left out
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=measured --cache-sim=yes \
-    --I1=32768,8,64 --D1=32768,8,64 --LL=524288,8,64 "$build/instructions" "$1" 2>&1 |
-    awk '/ Events +: / { for (i = 4; i <= NF; ++i) column[$i] = i }
-      / Collected : / { print $4, $column["D1mr"] + $column["D1mw"], $column["DLmr"] + $column["DLmw"] }'
+  awk '/ Events +: / { for (i = 4; i <= NF; ++i) column[$i] = i }
+    / Collected : / { print $4, $column["D1mr"] + $column["D1mw"], $column["DLmr"] + $column["DLmw"] }' "$counts/$1"
 }
 
 if [ "${1:-}" = --record ]; then
