@@ -1,4 +1,7 @@
 // The ranges of panels that the threads of a product share.
+#include <algorithm>
+#include <atomic>
+#include <functional>
 #include <thread>
 #include <vector>
 
