@@ -1,4 +1,4 @@
-// Policies learn in environments: a short test, and the thresholds of docs/BENCHMARKS.md.
+// Policies learn in environments: a short test, and the thresholds of docs/benchmarks/LEARNING.md.
 #include <fmt/format.h>
 
 #include "rl/control/trainer.h"
@@ -17,7 +17,7 @@ TEST_CASE("CartPole is half learned in a second", "[env][trainer]") {
   CHECK(report.explained_variance <= 1);
 }
 
-// The curves of docs/BENCHMARKS.md. Hidden by its tag, because it takes two or three minutes in total.
+// The curves of docs/benchmarks/LEARNING.md. Hidden by its tag, because it takes two or three minutes in total.
 TEST_CASE("the recipes reach their bars on three seeds", "[.curve][slow]") {
   const std::vector<std::pair<std::string, double>> bars = {
       {"CartPole-v1", 475},  {"Acrobot-v1", -100},     {"MountainCar-v0", -200},
