@@ -87,6 +87,7 @@ function(pg_simulated target)
   if(POLICYGRAD_SANITIZE MATCHES "undefined")
     list(APPEND options -fno-sanitize=alignment,object-size)
   endif()
+  pg_unrolled(${ARGN})
   set_property(SOURCE ${ARGN} PROPERTY LANGUAGE CXX)
   set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)  # their flags differ
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS "${options}")
