@@ -70,8 +70,8 @@ endfunction()
 function(pg_simulated target)
   target_sources(${target} PRIVATE ${ARGN})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tensor/sim/include)
-  # #pragma unroll is for nvcc; & of comparisons in tensor/functors.h is for vectors. Reports need lines (-g1); names of
-  # variables take a third more time.
+  # #pragma unroll is for nvcc; & of comparisons in tensor/functors.h is for vectors. The
+  # simulator's reports name lines of the source, which -g1 records; with -g kernels take a third longer to compile.
   set(options $<IF:$<CONFIG:Debug>,-g,-g1> -O1 -Wno-unknown-pragmas
               $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed$<SEMICOLON>-Wno-bitwise-instead-of-logical>)
   if(POLICYGRAD_SIM_HOOKS)
@@ -83,7 +83,7 @@ function(pg_simulated target)
   elseif(POLICYGRAD_SANITIZE MATCHES "thread")
     list(APPEND options -fno-sanitize=thread)
   endif()
-  # It takes a part of the compile time of kernels. Builds with hooks check alignment.
+  # Kernels compile faster without these two checks. Builds with hooks check alignment.
   if(POLICYGRAD_SANITIZE MATCHES "undefined")
     list(APPEND options -fno-sanitize=alignment,object-size)
   endif()

@@ -54,8 +54,8 @@ if(POLICYGRAD_SANITIZE)
   add_link_options(-fsanitize=${POLICYGRAD_SANITIZE})
 endif()
 
-# pg_unrolled(SOURCE...): kernels of unrolled loops. AddressSanitizer's checks in them are calls, not inline, so that they
-# compile in a third of the time. Elsewhere that would cost more time than it saves.
+# pg_unrolled(SOURCE...): sources of kernels with unrolled loops. clang++ makes calls of AddressSanitizer's checks in them,
+# not inline code, which takes a third of the compile time. In other sources the slower tests would cost more than that.
 function(pg_unrolled)
   if(POLICYGRAD_SANITIZE MATCHES address AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -mllvm -asan-instrumentation-with-call-threshold=0)

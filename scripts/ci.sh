@@ -66,7 +66,7 @@ asan_build() { # undefined behaviour traps (SIGILL) without a message, at half t
   build build-asan pg_tests sim_tests cuda_tests -- --preset asan -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_CXX_FLAGS=-fsanitize-trap=undefined -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_CUDA=sim
 }
-clang_warnings() { # the other programs are only checked, as far as the sanitizers' build has not compiled them
+clang_warnings() { # checks, without making code, the lessons and tools that the sanitizers' build did not compile
   cmake -S . -B build-clang -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_PRECOMPILE=OFF \
     -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >build-clang.log 2>&1 || { cat build-clang.log; return 1; }
   sed -n 's/^  "command": "\(.* -o \([^ ]*\(lessons\|tools\)[^ ]*\) -c .*\)",$/\2 \1 -fsyntax-only/p' build-clang/compile_commands.json |

@@ -15,11 +15,11 @@ sanitizers="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=al
 told() { sed -n "s|^// $1: ||p" "$2"; } # told WORD FILE: what the comment lines of FILE say after WORD
 object() { echo "build-fuzz/$(echo "$1" | tr / .).o"; }
 
-# Every source once, as many at a time as there are processors.
+# Compiles every source once, as many at a time as there are processors.
 for file in "$@"; do
   file=tests/fuzz/$(basename "$file" .cpp).cpp
   for source in "$file" $(told sources "$file"); do
-    rm -f "$(object "$source")" # of an earlier run, if it does not compile now
+    rm -f "$(object "$source")" # else a source that does not compile would be linked as it was before
     echo "$source" "$(object "$source")"
   done
 done | sort -u | xargs -P "$(nproc)" -n 2 sh -c "

@@ -1,6 +1,7 @@
 #pragma once
-// Ranges of panels, one per thread, that threads take a few at a time: each its own first, so that it finds rows in its
-// cache which it has computed before; then what others have left. No thread waits for another for longer than one take.
+// The division of a product's panels of rows among threads. Each thread has a range of panels and takes a few of them
+// at a time. Its rows of a are often in its cache, because it computed them in the product before. A thread whose range
+// is empty takes panels of other ranges, so that at the end it waits only for panels that another thread is computing.
 #include <algorithm>
 #include <atomic>
 #include <memory>
