@@ -43,6 +43,7 @@ trap 'rm -f "$log"' EXIT
 
 counts=$(mktemp -d)
 trap 'rm -rf "$log" "$counts"' EXIT
+export POLICYGRAD_CACHE="$counts/none" # no settings that `pg tune` found on this machine
 "$build/instructions" | xargs -P "$(nproc)" -I KERNEL valgrind --tool=callgrind --callgrind-out-file=/dev/null \
   --toggle-collect=measured --cache-sim=yes --I1=32768,8,64 --D1=32768,8,64 --LL=524288,8,64 \
   --log-file="$counts/KERNEL" "$build/instructions" KERNEL >"$log" 2>&1

@@ -9,6 +9,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset POLICYGRAD_DATA POLICYGRAD_CACHE POLICYGRAD_MIRROR
+export XDG_CACHE_HOME="$work/cache"
 wrong=0 # a test ends with this status
 bad() { # bad TEXT: a failure, with what the last command printed
   echo "$(basename "$0" .sh): $1" >&2

@@ -20,6 +20,7 @@ Command env_command();
 Command gradcheck_command();
 Command golden_command();
 Command bench_command();
+Command tune_command();
 Command tokenize_command();
 Command export_command();
 Command fetch_command();

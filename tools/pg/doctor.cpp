@@ -10,6 +10,7 @@
 #include "tensor/comm/mpi_links.h"
 #include "tensor/comm/nccl_rank.h"
 #include "tensor/comm/start.h"
+#include "tensor/cpu/gemm/tuning.h"
 #include "tensor/device.h"
 #include "tools/pg/commands.h"
 
@@ -67,6 +68,10 @@ int doctor(bool json) {
 #endif
   show("vectors", vectors());
   show("threads", std::to_string(num_threads()));
+  cpu::GemmTuning tuning{};
+  const std::string tuned = cpu::gemm_tuning_path();
+  const bool measured = !tuned.empty() && cpu::read_gemm_tuning(tuned, cpu::processor_name(), tuning);
+  show("products", measured ? tuned : "set by the sizes of caches; `pg tune` measures what is fastest");
   show("devices", "cpu");
   const std::string mpi = mpi_version(), nccl = nccl_version();
   show("ranks", "shared memory, sockets");

@@ -111,8 +111,8 @@ void run(const Product<S, C>& g, int threads) {
   // With few columns each thread multiplies panels of rows by all columns, if L2 holds these and the rows are many
   // enough to pack b for them alone.
   const bool near_rows = same_type && g.b.column == 1 && g.b.row * bytes <= kDirectStep;
-  const bool few_columns =
-      has_large_l2() && g.n <= (in_place ? 2 : 3) * kBlockN<T> && g.n <= g.m && g.m >= (near_rows ? 64 : 128) * threads;
+  const bool few_columns = gemm_tuning().shared_rows && g.n <= (in_place ? 2 : 3) * kBlockN<T> && g.n <= g.m &&
+                           g.m >= (near_rows ? 64 : 128) * threads;
   const bool direct = same_type && g.b.column == 1 &&
                       (g.m <= kDirectRows || g.k * g.n * bytes <= kDirectBytes || (few_columns && near_rows));
   const Split blocks_k(Pairs ? (g.k + 1) / 2 : g.k, block_k<T>(few_columns ? g.n : kBlockN<T>));

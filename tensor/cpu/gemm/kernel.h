@@ -1,11 +1,10 @@
 #pragma once
 // The two inner parts of the matrix product: packing a panel, and the micro-kernel that multiplies two panels.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "tensor/cpu/gemm/tuning.h"
 #include "tensor/cpu/simd/transpose.h"
 
 namespace pg::cpu {
@@ -165,36 +164,12 @@ inline void pack_rows_of_pairs(float* dst, int64_t step, const BFloat16* src, in
   }
 }
 
-// Bytes of the first and the second level of cache for data; 0 if unknown.
-#ifdef _SC_LEVEL1_DCACHE_SIZE
-inline int64_t l1_bytes() {
-  static const int64_t bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
-  return bytes;
-}
-inline int64_t l2_bytes() {
-  static const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes;
-}
-#else
-inline int64_t l1_bytes() { return 0; }
-inline int64_t l2_bytes() { return 0; }
-#endif
-inline bool has_large_l2() { return l2_bytes() >= 2048 * 1024; }
-
 // The cache into which data that is read next is prefetched.
 enum class Prefetch : uint8_t { none, into_l1, into_l2 };
-// The cache for so many bytes, if as many others are read in the meantime, as measured (docs/benchmarks/LOG.md): into
-// L1 up to 12 KB if L1 has 32 KB (Zen 4), up to 24 KB if it has 48 KB before an L2 of 2 MB (Emerald Rapids), and always
-// before an L2 of 1 MB (Zen 5).
+// The cache for so many bytes, if as many others are read in the meantime.
 inline Prefetch prefetch_level(int64_t bytes) {
-  constexpr int64_t KB = 1024;
-  const bool large = l1_bytes() > 32 * KB;
-  if (large && !has_large_l2()) return Prefetch::into_l1;
-  return bytes <= (large ? 24 : 12) * KB ? Prefetch::into_l1 : Prefetch::into_l2;
+  return bytes <= gemm_tuning().prefetch_l1 ? Prefetch::into_l1 : Prefetch::into_l2;
 }
-// Whether products of few rows prefetch between their multiply-adds, not in one loop before they load what they
-// multiply: faster on an Emerald Rapids, where many prefetches delay the loads that follow (docs/benchmarks/LOG.md).
-inline bool spreads_prefetches() { return l1_bytes() > 32 * 1024 && has_large_l2(); }
 template <Prefetch To>
 inline void prefetch_to(const void* p) {
   if constexpr (To != Prefetch::none) __builtin_prefetch(p, 0, To == Prefetch::into_l1 ? 3 : 2);

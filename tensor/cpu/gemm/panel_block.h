@@ -16,13 +16,18 @@ template <class T>
 inline constexpr int64_t kBlockN = 16 * simd::Vec<T>::size;  // columns of a block of b
 // A panel of a with so many bytes of each row fills about half of an L1 of 32 KB.
 inline constexpr int64_t kBytesK = 1536;
-// Depth of a block of so many columns of b. kBlockN of them fill 3/8 of L2, because another thread may share it, and
-// more columns at most 3/4. Twice kBytesK at most, which an L2 of 2 MB has room for: the sums are then stored and read
-// half as often (docs/benchmarks/LOG.md, 2026-11-26).
+// Bytes of a row in a block of K: kBlockN columns of b fill 3/8 of L2, because another thread may share it. Twice
+// kBytesK at most, which an L2 of 2 MB has room for: the sums are then stored and read half as often
+// (docs/benchmarks/LOG.md, 2026-11-26).
+template <class T>
+int64_t block_depth_of_l2(int64_t l2) {
+  return std::clamp(3 * l2 / 8 / kBlockN<T>, kBytesK, 2 * kBytesK);
+}
+// Depth of a block of so many columns of b. More than kBlockN of them fill at most 3/4 of L2.
 template <class T>
 int64_t block_k(int64_t columns) {
-  const int64_t deep = std::clamp(3 * l2_bytes() / 8 / kBlockN<T>, kBytesK, 2 * kBytesK);
-  const int64_t most = columns > kBlockN<T> ? 3 * l2_bytes() / 4 / columns : deep;
+  const int64_t deep = std::is_same_v<T, float> ? gemm_tuning().block_depth : block_depth_of_l2<T>(l2_bytes());
+  const int64_t most = columns > kBlockN<T> ? std::max(kBytesK / 4, 3 * l2_bytes() / 4 / columns) : deep;
   return std::min(deep, most) / static_cast<int64_t>(sizeof(T));
 }
 

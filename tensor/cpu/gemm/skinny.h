@@ -142,7 +142,8 @@ template <int Rows, bool Dot, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
   const Prefetch level = g.prefetch(skinny_group_count<Rows, T>(true) * simd::Vec<T>::size);
   if (level == Prefetch::none) return skinny_columns<Rows, Ahead::never, Dot>(g, level);
-  if (level == Prefetch::into_l2 && spreads_prefetches()) return skinny_columns<Rows, Ahead::between, Dot>(g, level);
+  if (level == Prefetch::into_l2 && gemm_tuning().prefetch_between)
+    return skinny_columns<Rows, Ahead::between, Dot>(g, level);
   skinny_columns<Rows, Ahead::before, Dot>(g, level);
 }
 

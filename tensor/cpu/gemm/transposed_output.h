@@ -103,9 +103,7 @@ bool suits_transposed_output(const Product<S, C>& g) {
   const bool whole = !Pairs || (g.k % 2 == 0 && g.b.column % 2 == 0 && reinterpret_cast<uintptr_t>(g.b.data) % 4 == 0);
   // Twice as many rows if there are enough columns for the threads to divide evenly.
   const int64_t share = g.n >= 16 * TransposedOutput<S, C, Pairs>::kColumns ? 2 : 1;
-  // Packing b costs less where its blocks are deeper (docs/benchmarks/LOG.md, 2026-11-26).
-  const int64_t most_rows = has_large_l2() ? 96 : 256;
-  return g.b.row == 1 && whole && 3 * g.m <= share * g.k / per_word && g.m <= most_rows &&
+  return g.b.row == 1 && whole && 3 * g.m <= share * g.k / per_word && g.m <= gemm_tuning().transposed_rows &&
          g.m * g.k * static_cast<int64_t>(sizeof(computes_t<S>)) / per_word <= most_bytes;
 }
 

@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <utility>
+
+#include "tensor/base/machine_file.h"
 
 namespace pg::cuda {
 namespace {
@@ -19,12 +20,6 @@ namespace {
 constexpr const char* kHead = "# policygrad cuBLASLt plans 2, ";
 constexpr int64_t kMostBytes = int64_t{16} << 20;
 constexpr size_t kMostNumbers = 64;  // per key
-
-uint64_t checksum(const std::string& text) {  // FNV-1a
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
 
 // An open file; closing it releases its lock.
 struct File {
@@ -127,15 +122,6 @@ PlanFile::Algorithm PlanFile::add(const Key& key, const Algorithm& algorithm) {
   return entry->second;
 }
 
-std::string plan_path(const std::string& machine) {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  std::string folder = variable("POLICYGRAD_CACHE");
-  if (folder.empty() && !variable("XDG_CACHE_HOME").empty()) folder = variable("XDG_CACHE_HOME") + "/policygrad";
-  if (folder.empty() && !variable("HOME").empty()) folder = variable("HOME") + "/.cache/policygrad";
-  return folder.empty() ? "" : fmt::format("{}/cublaslt-{:016x}.txt", folder, checksum(kHead + machine));
-}
+std::string plan_path(const std::string& machine) { return machine_file("cublaslt", kHead + machine); }
 
 }  // namespace pg::cuda
