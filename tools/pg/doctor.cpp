@@ -71,7 +71,7 @@ int doctor(bool json) {
   cpu::GemmTuning tuning{};
   const std::string tuned = cpu::gemm_tuning_path();
   const bool measured = !tuned.empty() && cpu::read_gemm_tuning(tuned, cpu::processor_name(), tuning);
-  show("products", measured ? tuned : "set by the sizes of caches; `pg tune` measures what is fastest");
+  show("matmul", measured ? tuned : "settings by the sizes of caches; `pg tune` measures what is fastest");
   show("devices", "cpu");
   const std::string mpi = mpi_version(), nccl = nccl_version();
   show("ranks", "shared memory, sockets");

@@ -73,8 +73,7 @@ int tune(const TuneOptions& o) {
   const cpu::GemmTuning found = search_tuning(steps, from, compare_by_time(o.repeat), print);
   if (o.dry_run) return 0;
   write_file_atomically(path, cpu::gemm_tuning_text(found, cpu::processor_name()));
-  fmt::print("\n{}\nkept in {}\n", found == from ? "nothing is faster than before" : "the settings taken are faster",
-             path);
+  fmt::print("\n{}\nkept in {}\n", found == from ? "no other setting is faster" : "faster settings were found", path);
   return 0;
 }
 
