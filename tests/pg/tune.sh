@@ -22,7 +22,7 @@ fi
 
 if "$pg" tune --only 'few columns' --repeat 1 >out 2>err; then
   grep -qF "kept in $(file)" out || bad 'pg tune does not say where the file is'
-  [ "$(wc -l <"$(file)")" = 6 ] || bad 'the file has not a title and five lines'
+  [ "$(wc -l <"$(file)")" = 7 ] || bad 'the file has not a title and six lines'
   [ "$(find "$work/cache" -type f | wc -l)" = 1 ] || bad 'pg tune leaves more than one file'
   says 0 out "$(file)" "$pg" doctor
   # The other setting of each choice gives the same bits.

@@ -26,18 +26,25 @@ std::vector<std::string> step_names() {
   return names;
 }
 
-// "prefetch_l1 12288, prefetch_between 0": the choices of a step.
+std::vector<cpu::GemmChoice> choices_of(const TuningStep& step) {
+  std::vector<cpu::GemmChoice> choices = cpu::gemm_choices();
+  std::erase_if(choices, [&](const cpu::GemmChoice& one) {
+    return std::count(step.choices.begin(), step.choices.end(), one.name) == 0;
+  });
+  return choices;
+}
+// "prefetch_l1 12288, prefetch_between 0"
 std::string text_of(const TuningStep& step, const cpu::GemmTuning& tuning) {
   std::string text;
-  for (const cpu::GemmChoice& choice : cpu::gemm_choices()) {
-    if (std::count(step.choices.begin(), step.choices.end(), choice.name) == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", choice.name, tuning.*choice.value);
-  }
+  for (const cpu::GemmChoice& one : choices_of(step))
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", one.name, tuning.*one.value);
   return text;
 }
 
 void print(const StepResult& r) {
-  fmt::print("\n{}\n  {:<44} 1.000\n", r.step.name, text_of(r.step, r.before));
+  fmt::print("\n{}\n", r.step.name);
+  for (const cpu::GemmChoice& one : choices_of(r.step)) fmt::print("  {}: {}\n", one.name, one.about);
+  fmt::print("  {:<44} 1.000\n", text_of(r.step, r.before));
   for (size_t i = 0; i < r.candidates.size(); ++i) {
     fmt::print("  {:<44} {:.3f}{}\n", text_of(r.step, r.candidates[i]), r.shares[i],
                r.candidates[i] == r.after ? fmt::format(", again {:.3f}: taken", r.again) : "");

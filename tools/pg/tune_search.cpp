@@ -95,7 +95,7 @@ std::vector<double> shares_of(const TunedProducts& products, const std::vector<G
 
 const std::vector<TuningStep>& tuning_steps() {
   static const std::vector<TuningStep> steps = [] {
-    TuningStep blocks{"blocks", {"block_depth"}, {}}, columns{"few columns", {"shared_rows"}, {}},
+    TuningStep blocks{"blocks", {"tile_rows", "block_depth"}, {}}, columns{"few columns", {"shared_rows"}, {}},
         rows{"few rows", {"prefetch_l1", "prefetch_between"}, {}}, batch{"batches", {"transposed_rows"}, {}};
     for (const DType dtype : {f32, bf16}) {
       for (const GemmForm form : {GemmForm::nn, GemmForm::nt, GemmForm::tn}) {
@@ -103,7 +103,7 @@ const std::vector<TuningStep>& tuning_steps() {
         columns.products.push_back({dtype, form, 2048, layer(128)});
         columns.products.push_back({dtype, form, 1024, layer(384)});
       }
-      // More than most L3 caches hold.
+      // 9 layers of f32, 18 of bf16: 255 MB, more than most L3 caches hold.
       const int copies = 9 * static_cast<int>(sizeof(float) / size_of(dtype));
       for (const int64_t m : {1, 4, 8, 16, 32}) rows.products.push_back({dtype, GemmForm::nt, m, layer(768), copies});
       for (const int64_t m : {64, 128, 192, 256}) {

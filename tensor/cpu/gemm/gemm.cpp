@@ -77,7 +77,7 @@ Tiling choose_tiling(int64_t panels_a, int64_t panels_b, int threads, double sec
     const int64_t width = (panels_b + blocks - 1) / blocks;
     const Tiling one{Split(panels_a, (panels_a + chunks - 1) / chunks), Split(panels_b, std::min(most_columns, width))};
     const int64_t rounds = (one.rows.count * one.columns.count + threads - 1) / threads;
-    const int64_t rows = one.rows.most() * kMaxRows + kPackRows;
+    const int64_t rows = one.rows.most() * gemm_tuning().tile_rows + kPackRows;
     const auto time = static_cast<double>(rounds * one.columns.most() * rows);
     if (time < shortest) best = one, shortest = time;
   };
@@ -121,7 +121,7 @@ void run(const Product<S, C>& g, int threads) {
   for (int64_t i = 0; i < block_m.count; ++i) {
     for (int64_t p = 0; p < blocks_k.count; ++p) {
       const int64_t mc = block_m.size(i), kc = blocks_k.size(p);
-      const Split panels(mc, kMaxRows);
+      const Split panels(mc, gemm_tuning().tile_rows);
       PanelBlock<S, C, Pairs> block{.g = g,
                                     .row = block_m.begin(i),
                                     .k = blocks_k.begin(p),

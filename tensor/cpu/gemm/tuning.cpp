@@ -97,19 +97,23 @@ GemmTuning& current() {
 
 const std::vector<GemmChoice>& gemm_choices() {
   static const std::vector<GemmChoice> choices = {
+      {"tile_rows",
+       &GemmTuning::tile_rows,
+       {2 * kMaxRows / 3, 5 * kMaxRows / 6, kMaxRows},
+       "rows of a tile of c in registers"},
       {"block_depth",
        &GemmTuning::block_depth,
        {kBytesK, 3 * kBytesK / 2, 2 * kBytesK},
        "bytes of a row of a in a block of K"},
-      {"shared_rows", &GemmTuning::shared_rows, {0, 1}, "with few columns threads share panels of rows"},
+      {"shared_rows", &GemmTuning::shared_rows, {0, 1}, "1: threads share panels of rows; 0: each takes columns"},
       {"prefetch_l1",
        &GemmTuning::prefetch_l1,
        {0, 12 * KB, 24 * KB, kAll},
-       "most bytes that few rows prefetch into L1, not L2"},
+       "bytes up to which few rows prefetch into L1; more go into L2"},
       {"prefetch_between",
        &GemmTuning::prefetch_between,
        {0, 1},
-       "few rows prefetch into L2 between multiply-adds, not before loads"},
+       "1: they prefetch into L2 between multiply-adds; 0: before loads"},
       {"transposed_rows",
        &GemmTuning::transposed_rows,
        {48, 96, 160, 256},
@@ -122,7 +126,8 @@ const std::vector<GemmChoice>& gemm_choices() {
 // before an L2 of 2 MB (Emerald Rapids).
 GemmTuning gemm_tuning_of_caches(int64_t l1, int64_t l2) {
   const bool large_l1 = l1 > 32 * KB, large_l2 = l2 >= 2048 * KB;
-  return {.block_depth = block_depth_of_l2<float>(l2),
+  return {.tile_rows = kMaxRows,
+          .block_depth = block_depth_of_l2<float>(l2),
           .shared_rows = large_l2,
           .prefetch_l1 = !large_l1  ? 12 * KB
                          : large_l2 ? 0

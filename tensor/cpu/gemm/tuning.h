@@ -26,6 +26,7 @@ inline int64_t l2_bytes() { return 0; }
 #endif
 
 struct GemmTuning {
+  int64_t tile_rows;         // rows of the tile of c that the micro-kernel keeps in registers, at most kMaxRows
   int64_t block_depth;       // bytes of a row of a in a block of K, in f32
   int64_t shared_rows;       // 1: with few columns the threads share panels of rows (shared_ranges.h)
   int64_t prefetch_l1;       // most bytes that are prefetched into L1; more go into L2
