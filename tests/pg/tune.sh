@@ -12,7 +12,7 @@ says 1 err 'repeat' "$pg" tune --repeat 0
 says 0 out 'the sizes of caches' "$pg" doctor
 train before
 
-if "$pg" tune --only 'few columns' --repeat 1 --dry-run >out 2>err; then
+if "$pg" tune --only 'few columns' --repeat 3 --dry-run >out 2>err; then
   grep -q '^few columns$' out || bad 'pg tune does not name the step'
   grep -qE '^  shared_rows [01] +[0-9.]+' out || bad 'pg tune does not show what it measured'
   [ ! -e "$(file)" ] || bad '--dry-run keeps a file'
@@ -20,7 +20,7 @@ else
   bad 'pg tune --dry-run fails'
 fi
 
-if "$pg" tune --only 'few columns' --repeat 1 >out 2>err; then
+if "$pg" tune --only 'few columns' --repeat 3 >out 2>err; then
   grep -qF "kept in $(file)" out || bad 'pg tune does not say where the file is'
   [ "$(wc -l <"$(file)")" = 7 ] || bad 'the file has not a title and six lines'
   [ "$(find "$work/cache" -type f | wc -l)" = 1 ] || bad 'pg tune leaves more than one file'
@@ -38,7 +38,7 @@ if "$pg" tune --only 'few columns' --repeat 1 >out 2>err; then
   [ "$(grep -c "^warning: $(file) is ignored: 'block_depth 7' is none of the values" err)" = 1 ] ||
     bad 'a damaged file brings no warning'
   says 0 out 'the sizes of caches' "$pg" doctor
-  says 0 out 'kept in' "$pg" tune --only 'few columns' --repeat 1
+  says 0 out 'kept in' "$pg" tune --only 'few columns' --repeat 3
   says 0 out "$(file)" "$pg" doctor
 else # a build for the debugger
   grep -q 'use --dry-run' err || bad 'pg tune fails'

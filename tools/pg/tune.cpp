@@ -93,7 +93,7 @@ Command tune_command() {
           .fields = {{"only", one_of(o->only, step_names()), "one step of the search"},
                      flag("dry-run", o->dry_run, "measure, and keep nothing"),
                      threads_field(o->threads),
-                     {"repeat", &o->repeat, "rounds; a result is a median over them", whole_from(1, 1000)}},
+                     {"repeat", &o->repeat, "rounds; a result is a median over them", whole_from(3, 1000)}},
           .run = [o](Given&) { return tune(*o); }};
 }
 
