@@ -68,7 +68,7 @@ int doctor(bool json) {
 #endif
   show("vectors", vectors());
   show("threads", std::to_string(num_threads()));
-  cpu::GemmTuning tuning{};
+  cpu::GemmTuning tuning = cpu::gemm_tuning_of_caches(cpu::l1_bytes(), cpu::l2_bytes());
   const std::string tuned = cpu::gemm_tuning_path();
   const bool measured = !tuned.empty() && cpu::read_gemm_tuning(tuned, cpu::processor_name(), tuning);
   show("matmul", measured ? tuned : "settings by the sizes of caches; `pg tune` measures what is fastest");
