@@ -10,19 +10,19 @@
 #include <utility>
 
 #include "autograd/tape.h"
+#include "tensor/base/text.h"
 #include "tensor/paged_memory.h"
 
 namespace pg {
 namespace {
 
-// FNV-1a of the bytes of the parameters.
+// A hash of the bytes of the parameters.
 uint64_t hash_of(const Tensor& parameters) {
   const Tensor on_host = parameters.to(Device{});
-  uint64_t hash = 0xcbf29ce484222325;
+  uint64_t hash = 0;
   visit(on_host.dtype(), [&]<class T>(std::type_identity<T>) {
-    for (const std::byte byte : std::as_bytes(on_host.data<const T>())) {
-      hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
-    }
+    const auto bytes = std::as_bytes(on_host.data<const T>());
+    hash = checksum({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   });
   return hash;
 }

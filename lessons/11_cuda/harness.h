@@ -1,6 +1,8 @@
 #pragma once
 // The kernels that call the exercise functions, and the functions of Impl that launch these kernels. `Pieces` holds the
 // engine's device functions (reference.cu) or yours (exercise.cu).
+#include <algorithm>
+
 #include "lessons/11_cuda/device.h"
 #include "lessons/11_cuda/pieces.h"
 
@@ -10,20 +12,23 @@ inline unsigned blocks_of(int64_t n, int64_t each) { return static_cast<unsigned
 
 // ---- 11.1
 
-// visits [gridDim.x, n]: each block counts in its own row. Blocks run at the same time, and two of them that wrote to
-// one count could lose a visit.
+// More blocks than any check or demonstration asks for.
+inline constexpr unsigned kMostCounted = 64;
+
+// visits [min(gridDim.x, kMostCounted), n]: up to kMostCounted blocks each count in a row of their own. Blocks run at
+// the same time, and two of them that wrote to one count could lose a visit.
 template <class Pieces>
 __global__ void visits_kernel(float* visits, int64_t n) {
   // As exercise.cu has it, but never more than n + 1 steps: with a step of 0 the loop would not end.
   int64_t left = n + 1;
   for (int64_t i = Pieces::first_index(); i < n && left > 0; i += Pieces::index_step(), --left) {
-    visits[blockIdx.x * n + i] += 1;
+    visits[blockIdx.x % kMostCounted * n + i] += 1;
   }
 }
 
 template <class Pieces>
 Numbers visits(unsigned blocks, int64_t n) {
-  const OnDevice count(blocks * n);
+  const OnDevice count(std::min(blocks, kMostCounted) * n);
   start([&] { cuda::launch(visits_kernel<Pieces>, blocks, kThreads, 0, nullptr, count.data(), n); });
   const Numbers of_blocks = count.numbers();
   Numbers sums(static_cast<size_t>(n));

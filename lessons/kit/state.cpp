@@ -15,6 +15,7 @@
 
 #include "lessons/kit/built.h"
 #include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg::kit {
 namespace fs = std::filesystem;
@@ -125,12 +126,7 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-// FNV-1a, 64 bits: it detects edits; protection against forgery is not needed.
-std::string hash_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
-  return fmt::format("{:016x}", hash);
-}
+std::string hash_of(const std::string& text) { return fmt::format("{:016x}", checksum(text)); }
 
 std::string now_text() {
   const std::time_t now = std::time(nullptr);

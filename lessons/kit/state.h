@@ -42,7 +42,7 @@ void save_progress(const std::string& path, const Progress& progress);
 
 std::string repository_root();
 std::string read_file(const std::string& path);  // throws Error if it cannot be read
-std::string hash_of(const std::string& text);    // 16 hex digits
+std::string hash_of(const std::string& text);    // 16 hex digits; detects edits
 std::string now_text();
 const char* name_of(State state);  // "ok", "WRONG", "TODO"
 

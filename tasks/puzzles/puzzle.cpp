@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 namespace {
@@ -40,9 +41,7 @@ const std::vector<PuzzleRow>& puzzle_tasks() {
 
 bool is_held_out(const Puzzle& puzzle) {
   if (puzzle.split != Split::by_key) return puzzle.split == Split::held_out;
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : puzzle.key.empty() ? puzzle.question : puzzle.key)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  const uint64_t hash = checksum(puzzle.key.empty() ? puzzle.question : puzzle.key);
   // Its lowest bits depend on little; those of a product with an odd number depend on all bits below.
   return (hash * 0x9e3779b97f4a7c15 >> 32) % 10 == 0;
 }

@@ -1,16 +1,13 @@
+// The folder and the name of a machine's file.
 #include "tensor/base/machine_file.h"
 
 #include <fmt/format.h>
 
 #include <cstdlib>
 
-namespace pg {
+#include "tensor/base/text.h"
 
-uint64_t checksum(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
+namespace pg {
 
 std::string machine_file(std::string_view kind, std::string_view machine) {
   const auto variable = [](const char* name) {

@@ -1,13 +1,9 @@
 #pragma once
 // The paths of files that keep what was measured on one machine, such as its fastest algorithms.
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace pg {
-
-// FNV-1a, 64 bits.
-uint64_t checksum(std::string_view text);
 
 // `kind`-<checksum of machine>.txt in the folder POLICYGRAD_CACHE, else XDG_CACHE_HOME/policygrad, else
 // ~/.cache/policygrad; "" if none of these variables is set. `machine`: everything that determines what was measured.

@@ -98,4 +98,10 @@ std::string excerpt(std::string_view text, size_t longest) {
   return text.size() > longest ? shown + "..." : shown;
 }
 
+uint64_t checksum(std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
 }  // namespace pg

@@ -1,5 +1,7 @@
 #pragma once
-// Text from external sources: suggestions for mistyped names, checks of JSON and UTF-8, and excerpts for messages.
+// Text from external sources: suggestions for mistyped names, checks of JSON and UTF-8, excerpts for messages, and a
+// hash.
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,5 +29,8 @@ bool is_utf8(std::string_view text);
 
 // The first `longest` bytes of a text without control characters, for messages.
 std::string excerpt(std::string_view text, size_t longest = 80);
+
+// FNV-1a, 64 bits, of the bytes. It detects accidents; it does not protect against forgery.
+uint64_t checksum(std::string_view bytes);
 
 }  // namespace pg

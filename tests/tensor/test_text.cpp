@@ -9,6 +9,7 @@
 #include "tasks/tokenizer.h"
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
+#include "tensor/base/text.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -151,4 +152,12 @@ TEST_CASE("windows cover the text once", "[text]") {
 TEST_CASE("a missing file is named", "[text]") {
   CHECK(contains(error_of([] { read_file("no/such/file.txt"); }), "no/such/file.txt: No such file"));
   CHECK(contains(error_of([] { read_file("."); }), "folder"));
+}
+
+TEST_CASE("checksum: the test vectors of FNV-1a") {
+  // Fowler, Noll, Vo: the 64-bit values of the authors' list.
+  CHECK(checksum("") == 0xcbf29ce484222325);
+  CHECK(checksum("a") == 0xaf63dc4c8601ec8c);
+  CHECK(checksum("foobar") == 0x85944171f73967e8);
+  CHECK(checksum("\xff") != checksum("\x7f"));
 }

@@ -1,7 +1,9 @@
 // pg tune: measures which settings of the matrix product are fastest on this processor, and keeps them in a file.
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include "nn/atomic_file.h"
 #include "tensor/base/error.h"
@@ -53,7 +55,7 @@ void print(const StepResult& r) {
   std::fflush(stdout);
 }
 
-// The path of the file, in a folder that can be written: known before minutes of measuring.
+// The path of the file. Fails before anything is measured if its folder cannot be written.
 std::string path_to_write() {
   const std::string path = cpu::gemm_tuning_path();
   check(!path.empty(), "tune: there is no folder for the file; set POLICYGRAD_CACHE to one, or use --dry-run");

@@ -27,7 +27,7 @@ std::vector<TunedProducts::Matrix> layer(int64_t width) {
   return {{3 * width, width}, {width, width}, {4 * width, width}, {width, 4 * width}};
 }
 
-// Matrices, results and rows, and a function that computes all products.
+// The operands of products. Calling it computes them all.
 class Run {
  public:
   explicit Run(const TunedProducts& p) {
@@ -59,18 +59,19 @@ double seconds_of(const Run& run, int calls) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The setting in use while this object lives.
-class InUse {
+// Sets, at its end, the tuning that was in use at its beginning.
+class RestoreTuning {
  public:
-  InUse() : before_(cpu::gemm_tuning()) {}
-  ~InUse() { cpu::set_gemm_tuning(before_); }
-  InUse(const InUse&) = delete;
-  InUse& operator=(const InUse&) = delete;
+  RestoreTuning() : before_(cpu::gemm_tuning()) {}
+  ~RestoreTuning() { cpu::set_gemm_tuning(before_); }
+  RestoreTuning(const RestoreTuning&) = delete;
+  RestoreTuning& operator=(const RestoreTuning&) = delete;
 
  private:
   GemmTuning before_;
 };
 
+// The time of the products with each setting as a share of that with the first: medians over `repeat` rounds.
 std::vector<double> shares_of(const TunedProducts& products, const std::vector<GemmTuning>& settings, int repeat) {
   constexpr double long_enough = 0.003;
   const Run run(products);
@@ -80,7 +81,7 @@ std::vector<double> shares_of(const TunedProducts& products, const std::vector<G
   std::vector<double> seconds(settings.size());
   for (int round = 0; round < repeat; ++round) {
     for (size_t i = 0; i < settings.size(); ++i) {
-      const size_t turn = (i + static_cast<size_t>(round)) % settings.size();  // none is always the first
+      const size_t turn = (i + static_cast<size_t>(round)) % settings.size();  // each setting begins some rounds
       cpu::set_gemm_tuning(settings[turn]);
       seconds[turn] = seconds_of(run, calls);
     }
@@ -135,7 +136,7 @@ std::vector<GemmTuning> candidates_of(const TuningStep& step, const GemmTuning& 
 
 Compare compare_by_time(int repeat) {
   return [repeat](const TuningStep& step, const GemmTuning& present, const std::vector<GemmTuning>& candidates) {
-    const InUse restore;
+    const RestoreTuning restore;
     std::vector<GemmTuning> settings = {present};
     settings.insert(settings.end(), candidates.begin(), candidates.end());
     std::vector<double> logs(candidates.size());

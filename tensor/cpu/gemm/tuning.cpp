@@ -1,3 +1,4 @@
+// The settings of the matrix product, and the file that keeps them.
 #include "tensor/cpu/gemm/tuning.h"
 
 #include <fcntl.h>

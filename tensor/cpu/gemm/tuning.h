@@ -25,6 +25,7 @@ inline int64_t l1_bytes() { return 0; }
 inline int64_t l2_bytes() { return 0; }
 #endif
 
+// Settings of the matrix product, for one kind of processor.
 struct GemmTuning {
   int64_t tile_rows;         // rows of the tile of c that the micro-kernel keeps in registers, at most kMaxRows
   int64_t block_depth;       // bytes of a row of a in a block of K, in f32
@@ -35,7 +36,7 @@ struct GemmTuning {
   bool operator==(const GemmTuning&) const = default;
 };
 
-// A member of GemmTuning. `pg tune` measures these values.
+// A member of GemmTuning: its name in files, and the values that a file may have and that `pg tune` measures.
 struct GemmChoice {
   const char* name;
   int64_t GemmTuning::*value;
@@ -44,10 +45,11 @@ struct GemmChoice {
 };
 const std::vector<GemmChoice>& gemm_choices();
 
-// What the sizes of caches say, from the processors that were measured (docs/benchmarks/LOG.md).
+// The settings for these sizes of caches, in bytes: those that were fastest on the measured processor whose caches are
+// most like them (docs/benchmarks/LOG.md).
 GemmTuning gemm_tuning_of_caches(int64_t l1, int64_t l2);
 
-// In use: of the file gemm_tuning_path(), else of the caches.
+// The settings in use: those of the file gemm_tuning_path(), else those of this processor's caches.
 const GemmTuning& gemm_tuning();
 // For `pg tune` and tests. No product may be computed meanwhile.
 void set_gemm_tuning(const GemmTuning& tuning);
@@ -58,8 +60,9 @@ const std::string& processor_name();
 std::string gemm_tuning_path();
 // The content of such a file: a title, and a line `name value` for each choice.
 std::string gemm_tuning_text(const GemmTuning& tuning, std::string_view processor);
-// Reads a file. `tuning` stays as it is if there is no file, or if the file is damaged or of another processor, of
-// which a warning tells. Returns whether the file counts.
+// Reads a file into `tuning` and returns true. Returns false and leaves `tuning` as it is if there is no file, or, with
+// a warning on standard error, if the file is damaged or of another processor. A choice may also keep the value that
+// `tuning` has.
 bool read_gemm_tuning(const std::string& path, std::string_view processor, GemmTuning& tuning);
 
 }  // namespace pg::cpu

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "tensor/base/machine_file.h"
+#include "tensor/base/text.h"
 
 namespace pg::cuda {
 namespace {
