@@ -11,6 +11,7 @@
 #include "tensor/base/parallel.h"
 #include "tensor/cpu/gemm/tuning.h"
 #include "tensor/kernels.h"
+#include "tensor/tensor.h"
 #include "tests/catch.h"
 #include "tests/stderr_text.h"
 
