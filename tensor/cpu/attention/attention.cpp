@@ -171,12 +171,12 @@ struct Forward {
       if (s.size % 2 == 0 && step % 2 == 0) {
         const auto words = [](const S* from) { return reinterpret_cast<const simd::Pair*>(from); };
         const Matrix<simd::Pair> b{words(key), 1, step / 2};
-        multiply_skinny<false>(
+        multiply_row<false>(
             SkinnyProduct<simd::Pair, T>{1, keys, s.size / 2, query, s.size, b, scores, kKeys, T(0), words(value)});
         return;
       }
     }
-    multiply_skinny(SkinnyProduct<S, T>{1, keys, s.size, query, s.size, {key, 1, step}, scores, kKeys, T(0), value});
+    multiply_row(SkinnyProduct<S, T>{1, keys, s.size, query, s.size, {key, 1, step}, scores, kKeys, T(0), value});
   }
 
   // Whether so few rows of a decoding step read the values in place, where otherwise a tile of them is computed.

@@ -184,6 +184,11 @@ template <class S, class C>
 bool is_skinny(const Product<S, C>& g) {
   return g.b.row == 1 ? g.m <= kSkinnyRows : g.b.column == 1 && g.m <= kFewRows;
 }
+// One row, for callers that never have more: the code for more rows is not compiled for them. b's columns are contiguous.
+template <bool Dot = simd::kHasDot, class S, class T>
+void multiply_row(const SkinnyProduct<S, T>& g) {
+  skinny_columns<1, Dot>(g);
+}
 // b's columns are contiguous and g.m is at most kSkinnyRows, or b's rows are and g.m is at most kFewRows.
 template <bool Dot = simd::kHasDot, class S, class T>
 void multiply_skinny(const SkinnyProduct<S, T>& g) {
