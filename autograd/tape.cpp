@@ -187,6 +187,7 @@ const char* name_of(Op op) {
 #undef X
 #define UNARY(name, ...) #name,
 #include "tensor/elementwise.def"
+#include "tensor/kernels.h"
   };
   return names[static_cast<int>(op)];
 }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "autograd/op.h"
-#include "tensor/kernels.h"
 #include "tensor/tensor.h"
 
 namespace pg {

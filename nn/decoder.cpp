@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "autograd/ops.h"
+#include "tensor/kernels.h"
 
 namespace pg {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "autograd/ops.h"
 #include "tensor/base/error.h"
+#include "tensor/kernels.h"
 
 namespace pg {
 

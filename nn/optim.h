@@ -10,9 +10,10 @@
 
 #include "nn/param_slab.h"
 #include "tensor/base/fields.h"
-#include "tensor/kernels.h"
 
 namespace pg {
+
+struct AdamWArgs;  // tensor/kernels.h
 
 class Optimizer {
  public:

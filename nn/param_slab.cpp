@@ -7,6 +7,7 @@
 
 #include "autograd/tape.h"
 #include "nn/data_parallel.h"
+#include "tensor/kernels.h"
 #include "tensor/paged_memory.h"
 
 namespace pg {

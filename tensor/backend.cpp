@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "tensor/base/error.h"
+#include "tensor/kernels.h"
 #include "tensor/profile.h"
 
 namespace pg {

@@ -7,10 +7,11 @@
 #include <string>
 
 #include "tensor/device.h"
-#include "tensor/kernels.h"
 #include "tensor/storage.h"
 
 namespace pg {
+
+struct Kernels;  // tensor/kernels.h
 
 struct DeviceInfo {
   std::string name;              // "NVIDIA H200"

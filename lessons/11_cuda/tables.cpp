@@ -5,6 +5,7 @@
 #include "lessons/11_cuda/cards.h"
 #include "lessons/11_cuda/lesson.h"
 #include "lessons/11_cuda/versions.h"
+#include "tensor/kernels.h"
 
 namespace pg::lesson11 {
 namespace {

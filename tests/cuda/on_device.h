@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tensor/backend.h"
+#include "tensor/kernels.h"
 #include "tests/autograd/op_runs.h"
 
 namespace pg::testing {

@@ -3,6 +3,7 @@
 // tensor/backend.h), the stream that all work of a device runs on, and temporary memory for kernels.
 #include "tensor/backend.h"
 #include "tensor/cuda/runtime/context.h"
+#include "tensor/kernels.h"
 #include "tensor/storage.h"
 
 namespace pg::cuda {

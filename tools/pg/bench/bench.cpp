@@ -8,6 +8,7 @@
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
+#include "tensor/kernels.h"
 #include "tools/pg/bench/ceilings.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/process.h"

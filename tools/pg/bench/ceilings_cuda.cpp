@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tensor/backend.h"
+#include "tensor/kernels.h"
 #include "tensor/tensor.h"
 #include "tools/pg/bench/ceilings.h"
 
