@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <thread>
 #if defined(__linux__)
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -18,8 +19,9 @@
 namespace pg {
 namespace {
 
-// Polls of a word before a thread sleeps: some microseconds.
-constexpr int kSpins = 2000;
+// Polls of a word before a thread sleeps, some microseconds. None if there are more ranks than processors: the rank
+// that is waited for would need this one.
+int spins_for(int ranks) { return static_cast<unsigned>(ranks) <= std::thread::hardware_concurrency() ? 2000 : 0; }
 
 void pause() {
 #if defined(__x86_64__)
@@ -60,6 +62,9 @@ size_t SharedGroup::bytes(int ranks) {
   const auto n = static_cast<size_t>(ranks);
   return whole_pages(sizeof(SharedGroup)) + 2 * n * n * static_cast<size_t>(kPieceBytes);
 }
+
+SharedGroup::SharedGroup(int ranks, double timeout, double longest)
+    : ranks_(ranks), timeout_(timeout), longest_(longest), spins_(spins_for(ranks)) {}
 
 SharedGroup* SharedGroup::create(int ranks, double timeout, double longest) {
   check(ranks >= 1 && ranks <= kMostRanks, "ranks: expected 1 to {}, got {}", kMostRanks, ranks);
@@ -103,7 +108,7 @@ std::string SharedGroup::wait_for(int other, uint32_t steps) {
   Member& member = members_[other];
   // Counters wrap around, so their difference is compared.
   const auto there = [&] { return static_cast<int32_t>(member.steps.load(std::memory_order_acquire) - steps) >= 0; };
-  for (int i = 0; i < kSpins; ++i) {
+  for (int i = 0; i < spins_; ++i) {
     if (there()) return "";
     pause();
   }

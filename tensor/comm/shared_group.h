@@ -50,7 +50,7 @@ class SharedGroup {
     char sentence[480] = {};
   };
 
-  SharedGroup(int ranks, double timeout, double longest) : ranks_(ranks), timeout_(timeout), longest_(longest) {}
+  SharedGroup(int ranks, double timeout, double longest);
   static size_t bytes(int ranks);
   bool gave_up() const { return failure_.load(std::memory_order_acquire) == 2; }
   // "", or why the other rank does not come.
@@ -58,6 +58,7 @@ class SharedGroup {
 
   int ranks_;
   double timeout_, longest_;          // RanksOptions
+  int spins_;                         // polls before a rank sleeps
   std::atomic<uint32_t> failure_{0};  // 1: reason_ is being written, 2: it is written
   char reason_[480] = {};
   Member members_[kMostRanks];
