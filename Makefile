@@ -1,6 +1,6 @@
 # A thin front of CMake (CMakeLists.txt is the one build description).
 #   make             the engine, the pg command and all lessons     make lesson4     one lesson, then: ./lesson4
-#   make test        every test                                     make bench       speed of every op and step
+#   make test        every test but the long ones; LONG=1: all      make bench       speed of every op and step
 #   make doctor      is this machine ready?                         make progress    your course so far
 #   make watch LESSON=4   check on every save                       make format, make clean
 # For a workshop (lessons/INSTRUCTOR.md): make handout DIR=…, collect DIR=…, bundle DIR=…,

@@ -26,3 +26,8 @@ endfunction()
 function(pg_quick target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
+
+# pg_plain(TARGET): no optimisation in a release, for tests that call the engine and compute little themselves.
+function(pg_plain target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+endfunction()

@@ -1,11 +1,20 @@
 #!/bin/sh
-# run_tests.sh BUILD JOBS [CTEST OPTION...]: runs CTest in BUILD, shows what failed and what was skipped, and ends with
-# "N passed, N failed, N skipped". A test that prints such a line counts by it, any other test counts as one.
+# run_tests.sh BUILD JOBS [CTEST OPTION...]: runs CTest in BUILD, shows what failed, what was skipped and the ten tests
+# that took the most processor time, and ends with "N passed, N failed, N skipped". A test that prints such a line counts
+# by it, any other test counts as one.
+#   LONG=1       runs the long tests too (label `long`); without it they are left out, and a line says how many.
+#   BUDGET=1     a test that is not long fails if it takes more processor time than tests/costs.txt allows.
+#   RECORD=1     writes the costs of this run to tests/costs.txt.
 set -u
 build=$1
 jobs=$2
 shift 2
 log=$build/tests.log
+left_out=0
+if [ -z "${LONG:-}" ]; then
+  left_out=$(ctest --test-dir "$build" -N -L long | sed -n 's/^Total Tests: //p')
+  set -- "$@" -LE long
+fi
 ctest --test-dir "$build" -V -j "$jobs" "$@" >"$log" 2>&1
 awk '
 function count(id, status,    ok, outcome) {
@@ -17,9 +26,19 @@ function count(id, status,    ok, outcome) {
     if (outcome == "skipped") skipped[id] = 1
   }
   if (outcome == "failed" && !failed[id]) failed[id] = 1
+  if (outcome == "passed" && budget && cpu[id] > allowed(name[id])) {
+    failed[id] += 1
+    status = "passed, but over its budget of " allowed(name[id]) " s of processor time: " cpu[id] " s"
+  }
   if (failed[id]) { printf "\nFAILED  %s (%s)\n%s", name[id], status, output[id] }
   all_passed += passed[id]; all_failed += failed[id]; all_skipped += skipped[id]
   if (failed[id]) failures = failures "\n  FAILED  " name[id]
+}
+function allowed(test) { return test in budgets ? budgets[test] : default_budget }
+FILENAME == costs {
+  if ($1 == "default") default_budget = $2
+  if ($1 == "budget") { value = $2; sub(/^budget +[0-9.]+ +/, ""); budgets[$0] = value }
+  next
 }
 /^ *Start +[0-9]+: / {
   line = $0; sub(/^ *Start +/, "", line); id = line; sub(/:.*/, "", id); sub(/^[0-9]+: /, "", line); name[id] = line; next
@@ -27,6 +46,7 @@ function count(id, status,    ok, outcome) {
 /^[0-9]+: / {
   id = $0; sub(/:.*/, "", id); text = $0; sub(/^[0-9]+: /, "", text)
   if (text ~ /^(Test command:|Working Directory:|Test timeout computed)/) next
+  if (text ~ /^cpu [0-9.]+ s$/) { split(text, part, " "); cpu[id] = part[2] + 0; next }
   if (lines[id]++ < 300) output[id] = output[id] "  " text "\n"
   if (text ~ /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/) {
     split(text, part, " "); passed[id] = part[1]; failed[id] = part[3]; skipped[id] = part[5]; tallied[id] = 1
@@ -42,9 +62,24 @@ function count(id, status,    ok, outcome) {
 }
 END {
   if (skips != "") print "\nSkipped:" skips
+  print "\nThe tests that took the most processor time, in seconds:"
+  sorted = "sort -rn | head -n 10"
+  for (id in cpu) printf "  %6.2f  %s\n", cpu[id], name[id] | sorted
+  close(sorted)
+  if (record) {
+    for (id in cpu) if (cpu[id] >= 0.5) printf "cost %.1f %s\n", cpu[id], name[id] | "sort -k 2,2rn -k 3 >" record
+    close("sort -k 2,2rn -k 3 >" record)
+  }
   if (failures != "") print "\nFailed:" failures
   if (all_passed + all_failed + all_skipped == 0) { print "No test ran."; all_failed = 1 }
   if (all_failed) print "\nThe whole log is in " log_path "."
+  if (left_out > 0) print left_out " long tests are left out: make test LONG=1 runs them."
   printf "%d passed, %d failed, %d skipped\n", all_passed, all_failed, all_skipped
   exit all_failed > 0
-}' log_path="$log" "$log"
+}' costs=tests/costs.txt log_path="$log" left_out="$left_out" budget="${BUDGET:-}" \
+  record="${RECORD:+$build/costs.txt}" tests/costs.txt "$log"
+status=$?
+if [ -n "${RECORD:-}" ]; then
+  { grep -v '^cost ' tests/costs.txt; cat "$build/costs.txt"; } >"$build/costs.new" && cp "$build/costs.new" tests/costs.txt
+fi
+exit "$status"

@@ -1,5 +1,9 @@
-// Ends every run of pg_tests with the line "N passed, N failed, N skipped", one count per test case.
+// Ends every run of a test program with the line "N passed, N failed, N skipped", one count per test case, and with the
+// processor time, "cpu S s", which scripts/run_tests.sh reads.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
+#include <sys/resource.h>
+
+#include <iomanip>
 #include <iostream>
 
 #include "tests/catch.h"
@@ -20,6 +24,19 @@ using Listener = Catch::EventListenerBase;
 using Listener = Catch::TestEventListenerBase;
 #endif
 
+// The processor time of this process and of the children that it waited for.
+double cpu_seconds() {
+  double seconds = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage used{};
+    getrusage(who, &used);
+    for (const timeval& t : {used.ru_utime, used.ru_stime}) {
+      seconds += static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    }
+  }
+  return seconds;
+}
+
 class Tally : public Listener {
  public:
   using Listener::Listener;
@@ -38,7 +55,8 @@ class Tally : public Listener {
   }
 
   void testRunEnded(const Catch::TestRunStats&) override {
-    std::cout << passed_ << " passed, " << failed_ << " failed, " << skipped_ << " skipped" << std::endl;
+    std::cout << passed_ << " passed, " << failed_ << " failed, " << skipped_ << " skipped\n";
+    std::cout << "cpu " << std::fixed << std::setprecision(2) << cpu_seconds() << " s" << std::endl;
   }
 
  private:

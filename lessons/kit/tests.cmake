@@ -10,8 +10,7 @@ pg_quick(lesson_kit_tests)
 add_dependencies(mutants lesson_gate lesson_kit_tests lesson_collect)
 
 function(lesson_gate name)
-  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+  pg_test(${name} 300 ${ARGN})
   # The tests share the machine with each other: waiting for a processor is not an endless loop.
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT POLICYGRAD_CHECK_SECONDS=60)
 endfunction()
@@ -23,7 +22,6 @@ lesson_gate(lesson_workshop sh lessons/kit/test/workshop.sh ${PROJECT_SOURCE_DIR
 if(NOT POLICYGRAD_CUDA)
   lesson_gate(lesson_runner sh lessons/kit/test/runner.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND})
   lesson_gate(lesson_handout sh lessons/kit/test/handout.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_COMMAND})
-  set_tests_properties(lesson_runner lesson_handout PROPERTIES COST 60)  # the longest tests begin first
 endif()
 
 # Speed is not judged in a build that is slow on purpose.
@@ -34,6 +32,9 @@ endif()
 
 # The lessons whose checks find every saboteur. The others print what they let pass: lessonN_mutants saboteurs.
 set(saboteur_lessons 1 2 3 4 5 6 7 8 9 10 11 12 13)
+# The lessons whose demonstration trains to a curve, and those whose demonstration measures times.
+set(long_demos 4 5 6 7 9 13)
+set(timed_demos 1 4 5 12 13)
 # The lessons whose exercise has comments of at most 80 columns.
 set(wrapped_lessons 5 6 7 8 9 10 11 12 13)
 
@@ -72,7 +73,13 @@ foreach(folder ${lesson_folders})
   if(judges_speed)
     # Twenty seconds on two cores, and half again for slower ones.
     lesson_gate(${lesson}_demo lesson_gate demo $<TARGET_FILE:${lesson}> 60)
-    set_tests_properties(${lesson}_demo PROPERTIES RUN_SERIAL ON TIMEOUT 900)
+    set_tests_properties(${lesson}_demo PROPERTIES TIMEOUT 900)
+    if(number IN_LIST timed_demos)
+      set_tests_properties(${lesson}_demo PROPERTIES RUN_SERIAL ON)
+    endif()
+    if(number IN_LIST long_demos)
+      pg_long(${lesson}_demo)
+    endif()
   endif()
 
   if(TARGET ${lesson}_mutants)

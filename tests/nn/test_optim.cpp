@@ -9,6 +9,7 @@
 #include "tests/catch.h"
 
 using namespace pg;
+using pg::testing::contains;
 using pg::testing::error_of;
 
 namespace {
@@ -279,4 +280,15 @@ TEST_CASE("schedule: warm-up, then cosine or linear decay, then the floor", "[nn
   s.kind = Schedule::Kind::constant;
   CHECK(s.at(50) == Approx(1e-3 * 51 / 101));
   CHECK(s.at(5000) == 1e-3);
+}
+
+TEST_CASE("an optimizer's step between forward and backward is an error", "[writes]") {
+  Linear layer(2, 2);
+  ParamSlab slab(layer);
+  AdamW adamw(slab, {});
+  const Tensor x = Tensor::from(std::vector<float>{1, 2}, {1, 2}).set_requires_grad();
+  backward(sum(layer(x)));
+  const Tensor stale = sum(layer(x));
+  adamw.step(1e-3);
+  CHECK(contains(error_of([&] { backward(stale); }), "backward of linear"));
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# pg report: pages of runs of every kind and of damaged files, opened in a browser if this machine has one.
-# Usage: report.sh BUILD_FOLDER
+# pg report: pages of runs of every kind and of damaged files.
+# Usage: report.sh BUILD_FOLDER [browser]. With `browser` the pages are opened in Chromium too.
 . tests/pg/setup.sh
 lesson=$build/lesson2
 quietly() { "$@" >out 2>err || bad "'$*' failed"; }
@@ -123,6 +123,10 @@ if [ -x "$lesson" ]; then
   has out 'lesson.html'
 fi
 
+if [ "${2:-}" != browser ]; then
+  [ $wrong = 0 ]
+  exit
+fi
 browser=
 for name in chromium chromium-browser google-chrome; do
   if command -v $name >/dev/null; then browser=$name && break; fi

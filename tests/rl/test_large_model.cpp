@@ -1,5 +1,5 @@
 // A model of the size of Qwen2.5-Math-1.5B with random weights: loading it, a step of supervised tuning and a step of
-// GRPO with adapters in bf16 fit into 16 GB. Hidden: it takes minutes, and 3 GB on the disk. pg_tests "[.large]" -s
+// GRPO with adapters in bf16 fit into 16 GB. Hidden: it takes minutes, and 3 GB on the disk. rl_tests "[.large]" -s
 // prints the memory by category.
 #include <sys/resource.h>
 
