@@ -14,7 +14,7 @@ status=$(mktemp)
 trap 'rm -f "$status"' EXIT
 {
   code=0
-  cmake --build "$build" --parallel "$jobs" --target "$@" 2>&1 || code=$?
+  sh "$(dirname "$0")/cpu_seconds.sh" cmake --build "$build" --parallel "$jobs" --target "$@" 2>&1 || code=$?
   echo "$code" >"$status"
 } | {
   red=$(printf '\033[31m')
@@ -26,6 +26,7 @@ trap 'rm -f "$status"' EXIT
       continue
     fi
     case $line in
+      'cpu '*' s') printf '%s\n' "$line" >"$build/build.times" && continue ;; # for scripts/build_budget.sh
       *'Re-checking globbed directories'* | 'ninja: no work to do.' | 'ninja: build stopped'*) continue ;;
       'FAILED: '* | "$red"'FAILED: '*) command_follows=1 ; continue ;;
       '['[0-9]*/[0-9]*'] '*)

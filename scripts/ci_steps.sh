@@ -1,0 +1,171 @@
+# The steps of scripts/ci.sh, which reads this file.
+# shellcheck shell=bash disable=SC2154  # ci.sh sets `changed`
+passed=0 failed=0 skipped=0
+jobs=$(nproc)
+layer_tests='tensor_tests autograd_tests nn_tests tasks_tests rl_tests pg_tests'
+rows=() left_out=()
+
+step() { # step NAME COMMAND...: runs it; adds the tally it ends with, or counts it as one; notes its time
+  local name=$1 log times stamp tally status start=$SECONDS compiled p f s cpu
+  shift
+  log=$(mktemp) times=$(mktemp) stamp=$(mktemp)
+  echo "== $name"
+  TIMEFORMAT='%U %S'
+  { time { "$@" 2>&1 | tee "$log"; status=${PIPESTATUS[0]}; }; } 2>"$times"
+  tally=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
+  if [ -n "$tally" ]; then
+    read -r p _ f _ s _ <<<"$tally"
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    if [ "$status" != 0 ] && [ "$f" = 0 ]; then failed=$((failed + 1)); fi
+  elif [ "$status" = 0 ]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+  [ "$status" = 0 ] || echo "FAILED: $name"
+  compiled=$(find . -path ./.git -prune -o \( -name '*.o' -o -name '*.gch' -o -name '*.pch' \) -newer "$stamp" -print | wc -l)
+  cpu=$(awk 'END { printf "%.0f", $1 + $2 }' "$times")
+  rows+=("$(printf '%6d %9d %9d  %s' $((SECONDS - start)) "$cpu" "$compiled" "$name")")
+  echo "== $name: $((SECONDS - start)) s, $cpu s of processor time, $compiled files compiled"
+  rm -f "$log" "$times" "$stamp"
+}
+summary() { # what each step took, and what was left out
+  printf '\n%6s %9s %9s\n' seconds cpu compiled
+  printf '%s\n' "${rows[@]}"
+  printf '%6d seconds in all\n' $SECONDS
+  [ ${#left_out[@]} = 0 ] || printf 'left out: %s\n' "${left_out[@]}"
+}
+
+as_root=$([ "$(id -u)" = 0 ] || echo sudo)
+ci_packages() { # ci_packages GATE: all packages in one call, if a program is missing
+  local packages='ninja-build clang libclang-rt-dev lld clang-format shellcheck patch' program
+  local programs='ninja clang++ ld.lld clang-format shellcheck patch'
+  if [ "$1" = full ]; then
+    packages+=' valgrind libopenmpi-dev openmpi-bin chromium'
+    programs+=' valgrind mpirun mpicxx chromium'
+  fi
+  for program in $programs; do command -v "$program" >/dev/null || break; done
+  if command -v "$program" >/dev/null && sh scripts/setup.sh --missing &&
+    echo 'int main() {}' | clang++ -fsanitize=address -x c++ - -o /dev/null; then
+    return
+  fi
+  # shellcheck disable=SC2086,SC2046  # lists of packages
+  $as_root apt-get -qq update && $as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -qq install -y --no-install-recommends $(sh scripts/setup.sh --packages) $packages
+}
+formatting() { git ls-files '*.h' '*.cpp' '*.cu' | xargs -P "$jobs" -n 60 clang-format --dry-run -Werror; }
+scripts() { git ls-files '*.sh' .ci/run | xargs -P "$jobs" -n 8 shellcheck -x; }
+
+readme_test() { # the very command that the README promises
+  local command
+  command=$(grep -E '^sh scripts/setup\.sh && make test$' README.md) || { echo 'README.md has lost its test command'; return 1; }
+  BUDGET=1 bash -c "$command"
+}
+
+build() { # build FOLDER TARGETS... -- CMAKE_OPTIONS...: quiet unless it fails
+  local folder=$1 targets=()
+  shift
+  while [ "$1" != -- ]; do targets+=("$1"); shift; done
+  shift
+  { cmake -S . -B "$folder" -G Ninja "$@" && cmake --build "$folder" --parallel "$jobs" --target "${targets[@]}"; } \
+    >"$folder.log" 2>&1 || { tail -n 60 "$folder.log"; return 1; }
+}
+build_on() { # build_on TARGETS CMAKE_OPTIONS...: in the folder of the README's build
+  local names=$1
+  shift
+  # shellcheck disable=SC2086  # a list of targets
+  { cmake -S . -B build "$@" && cmake --build build --parallel "$jobs" --target $names; } >build/ci.log 2>&1 ||
+    { tail -n 60 build/ci.log; return 1; }
+}
+side_by_side() { # side_by_side PROGRAM FILTER...: its tests, a dozen per process, as many processes as hardware threads
+  local program=$1 list=--list-test-names-only log status
+  "$@" -h | grep -q -e "$list" || list='--list-tests --verbosity quiet' # Catch2 3
+  log=$(mktemp)
+  # shellcheck disable=SC2016,SC2086
+  "$@" $list | sed 's/^ *//; /^$/d; s/[][,]/\\&/g' | xargs -d '\n' -n 12 -P "$jobs" bash -c '
+    output=$("$0" "$(IFS=,; echo "$*")" 2>&1)
+    status=$?
+    printf "%s\n" "$output"
+    exit "$status"' "$program" >"$log"
+  status=$?
+  grep -vE '^[0-9]+ passed, |^Filters: |^All tests passed|^cpu |^=+$|^$' "$log"
+  awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5 }
+       END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit !p }' "$log" || status=1
+  rm -f "$log"
+  return "$status"
+}
+
+# Objects with AddressSanitizer and libraries without: a container that both change has marks of only one.
+mixed=detect_container_overflow=0
+sanitized_layer() { # sanitized_layer FOLDER LAYER...: their sources and tests/FOLDER; the rest is from the README's build
+  local folder=$1
+  bash scripts/sanitize_layer.sh build "$@" && ASAN_OPTIONS=$mixed side_by_side "build-asan/${folder}_tests" '~[slow]'
+}
+commands_of() { # commands_of BUILD: the tests of pg's commands that try the most, on the pg of that build
+  local test
+  for test in cli hostile; do sh tests/pg/$test.sh "$1" || return; done
+}
+sanitized_commands() { ASAN_OPTIONS=$mixed commands_of build-asan; }
+tsan_tests() { build build-tsan pool_tests -- --preset tsan && build-tsan/pool_tests; }
+
+# The README's build folder goes on as a build for the simulator, then for nvcc: what CUDA does not concern is there.
+simulated() { build_on "$1" -DPOLICYGRAD_CUDA=sim && side_by_side "build/$1" ${2:+"$2"}; }  # simulated TESTS [FILTER]
+simulated_ranks() { build_on pg -DPOLICYGRAD_CUDA=sim && sh tests/cuda/sim/ranks.sh build; }
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+no_nvcc() { printf 'skipped: no nvcc on this machine\n0 passed, 0 failed, 1 skipped\n'; }
+on_nvcc() { build_on "$1" -DPOLICYGRAD_CUDA=nvcc -DCMAKE_CUDA_ARCHITECTURES=90-real -DPOLICYGRAD_WERROR=ON; }
+nvcc_tests() { # compiles for GPUs; without one every test that needs it says so and counts as skipped
+  if [ -z "$nvcc" ]; then no_nvcc; return; fi
+  on_nvcc 'sim_kernels cuda_tests pg' && build/cuda_tests
+}
+nvcc_changed() { # compiles the changed kernels for GPUs
+  if [ -z "$nvcc" ]; then no_nvcc; return; fi
+  on_nvcc "$(grep -E '^tensor/cuda/.*\.cu$' <<<"$changed" | while read -r file; do
+    [ ! -e "$file" ] || echo "CMakeFiles/pg_tensor.dir/$file.o"
+  done | tr '\n' ' ')"
+}
+
+clang_changed() { # clang_changed PATHS: clang++ -Werror on the changed files that match, without making code
+  local files
+  files=$(grep -E "$1" <<<"$changed" | while read -r file; do [ ! -e "$file" ] || echo "$file"; done)
+  [ -n "$files" ] || return 0
+  clang_commands
+  while read -r file; do grep -F -e " -c $PWD/$file" build-clang/commands; done <<<"$files" | run_clang_commands
+}
+clang_commands() { # every compilation of the tree by clang++ as a line of build-clang/commands
+  cmake -S . -B build-clang -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_PRECOMPILE=OFF \
+    >build-clang.log 2>&1 || { cat build-clang.log; return 1; }
+  sed -n 's/^  "command": "\(.*\) -o \([^ ]*\) -c \(.*\)",$/\1 -fsyntax-only -c \3/p' build-clang/compile_commands.json |
+    sed 's/\\"/"/g; s/\\\\/\\/g' >build-clang/commands
+}
+run_clang_commands() { tr '\n' '\0' | (cd build-clang && xargs -0 -r -n 1 -P "$jobs" sh -c); }
+asan_build() {
+  # shellcheck disable=SC2086  # a list of targets
+  build build-asan $layer_tests sim_tests cuda_tests pg -- --preset asan -DCMAKE_CXX_COMPILER=clang++ \
+    -DCMAKE_CXX_FLAGS=-fsanitize-trap=undefined -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_CUDA=sim
+}
+clang_warnings() { # checks, without making code, the lessons and tools that the sanitizers' build did not compile
+  clang_commands && grep -E -- '-c [^ ]*/(lessons|tools)/' build-clang/commands | run_clang_commands
+}
+instructions() { sh tests/instructions/run.sh || [ $? = 77 ]; }  # 77: it said why it was skipped
+sass() { sh tests/sass/run.sh || [ $? = 77 ]; }
+
+fuzz_sources() { sed -n 's|^// sources: ||p' "$1" | tr ' ' '\n'; }
+fuzz_paths() { # the sources and headers of all fuzz targets, as a pattern
+  { echo tests/fuzz/; for target in tests/fuzz/*.cpp; do fuzz_sources "$target"; done; } |
+    sed 's/\.cpp$/./; s/\./\\./g; s/^/^/' | sort -u | paste -sd '|'
+}
+fuzz_changed() { # the targets with a changed source or header
+  local target targets=()
+  for target in tests/fuzz/*.cpp; do
+    if grep -qFf <({ echo "$target"; fuzz_sources "$target"; } | sed 's/\.cpp$/./') <<<"$changed"; then
+      targets+=("$target")
+    fi
+  done
+  [ ${#targets[@]} = 0 ] || sh tests/fuzz/run.sh 5 "${targets[@]}"
+}
+changed_demos() { # the long demonstrations of the lessons that changed
+  local numbers
+  numbers=$(sed -n 's|^lessons/0*\([0-9]*\)_.*|\1|p' <<<"$changed" | sort -u | paste -sd '|')
+  LONG=1 sh scripts/run_tests.sh build "$jobs" -R "^lesson($numbers)_demo$" -L long
+}
