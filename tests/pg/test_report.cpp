@@ -231,7 +231,7 @@ TEST_CASE("a line of samples says what each token says", "[report]") {
     CHECK(line["solved"] == true);
     std::string text;
     for (const auto& token : line["tokens"]) text += token.get<std::string>();
-    CHECK(text == line["response"]);
+    CHECK(line["response"] == text);
     REQUIRE(line["tokens"].size() == r.tokens.size());
     for (size_t t = 0; t < r.tokens.size(); ++t) {
       CHECK(line["log_prob"][t] == -0.6931);
