@@ -37,7 +37,8 @@ void check_attention(const Tensor& q, const Tensor& k, const Tensor& v, const At
     check(o.kv_len.shape() == Shape{k.size(0)}, "attention: kv_len must be [{}], got {}", k.size(0), o.kv_len.shape());
     check_ids(o.kv_len, k.size(2) + 1, "attention kv_len");
     if (!o.kv_len.device().on_host()) return;  // as in check_ids
-    for (int32_t len : packed(o.kv_len).data<const int32_t>()) {
+    const Tensor lengths = packed(o.kv_len);
+    for (int32_t len : lengths.data<const int32_t>()) {
       check(!o.causal || len >= q.size(2), "attention: {} queries but kv_len is {}", q.size(2), len);
     }
   }

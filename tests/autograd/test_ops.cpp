@@ -230,3 +230,22 @@ TEST_CASE("a norm of a sum has the bits of the sum and its norm", "[ops]") {
     }
   }
 }
+
+TEST_CASE("attention reads the lengths of its keys with any stride", "[ops]") {
+  Generator g(6);
+  const Tensor q = Tensor::normal({2, 2, 3, 4}, 0, 1, g, f64), k = Tensor::normal({2, 2, 8, 4}, 0, 1, g, f64);
+  const Tensor v = Tensor::normal({2, 2, 8, 4}, 0, 1, g, f64);
+  const Tensor table = Tensor::from(std::vector<int32_t>{5, 1, 7, 2}, {2, 2});
+  AttentionOptions used;
+  used.kv_len = table.view_select(1, 0);
+  const Tensor y = attention(q, k, v, used);
+  for (const int64_t row : {0, 1}) {
+    const int64_t length = row == 0 ? 5 : 7;
+    const auto part = [row](const Tensor& x, int64_t count) {
+      return x.view_slice(0, row, row + 1).view_slice(2, 0, count);
+    };
+    CHECK(part(y, 3).to_vector() == attention(part(q, 3), part(k, length), part(v, length)).to_vector());
+  }
+  used.kv_len = table.view_select(1, 1);
+  CHECK(contains(error_of([&] { attention(q, k, v, used); }), "3 queries but kv_len is 1"));
+}
