@@ -173,7 +173,7 @@ void check_fields(std::string_view owner, const std::vector<Field>& fields) {
   }
 }
 
-const Field& find_field(const std::vector<Field>& fields, std::string_view owner, std::string_view name) {
+Field find_field(const std::vector<Field>& fields, std::string_view owner, std::string_view name) {
   return find_row(fields, fmt::format("option of {}", owner), name);
 }
 

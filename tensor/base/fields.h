@@ -96,8 +96,9 @@ struct Field {
 
 // Throws Error "OWNER: NAME must be RANGE, got VALUE" for the first number out of its range.
 void check_fields(std::string_view owner, const std::vector<Field>& fields);
-// The field with this name; Error with the known names if there is none.
-const Field& find_field(const std::vector<Field>& fields, std::string_view owner, std::string_view name);
+// A copy of the field with this name, which sets the same value, so `fields` may be a temporary. Error with the known
+// names if there is none.
+Field find_field(const std::vector<Field>& fields, std::string_view owner, std::string_view name);
 // Sets the fields that `values` names. An empty text leaves a field as it is.
 void set_fields(const std::vector<Field>& fields, std::string_view owner,
                 const std::map<std::string, std::string>& values);

@@ -26,6 +26,9 @@ const Row& find_row(const std::vector<Row>& rows, std::string_view what, std::st
   if (found == rows.end()) fail_unknown(what, name, names_of(rows));
   return *found;
 }
+// A temporary's row would be gone before it is used.
+template <class Row>
+const Row& find_row(const std::vector<Row>&& rows, std::string_view what, std::string_view name) = delete;
 
 // One row of Row::table(), chosen by its name: `Choice<Baseline> b = "group_std"`. It is a copy of the row, whose
 // members may then be replaced, for example by a function of one's own. Row has a member `name`, a static function

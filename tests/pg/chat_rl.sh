@@ -20,7 +20,38 @@ task='--task arithmetic --digits 1 --system Go. --threads 1'
   says 0 err 'after 400 steps' "$pg" sft --init "$chat" $task --steps 400 --batch 16 --lr 0.004 --eval-every 0 \
     --eval-problems 9 --name imitated
   says 0 out 'arithmetic' "$pg" info "$(run imitated)"
-  echo 'What is 1 + 1?' | "$pg" chat "$(run imitated)" --temperature 0 --tokens 4 >out 2>err || bad 'pg chat fails'
+
+  # Every /command of a conversation. MALLOC_PERTURB_ fills freed memory, so that a command which reads it fails.
+  question='What is 1 + 1?'
+  talk() { # talk LINE…: a conversation of these lines
+    printf '%s\n' "$@" | MALLOC_PERTURB_=165 "$pg" chat "$(run imitated)" --temperature 0 --tokens 4 >out 2>err ||
+      bad "pg chat fails after: $*"
+  }
+  for command in 'temperature 0.5' 'top-k 3' 'top-p 0.5' 'min-p 0.25' 'tokens 2' 'system Be brief.'; do
+    name=${command%% *}
+    talk "/$command" "/$name" /help
+    [ "$(cat err)" = "pg: chat: /$name is ${command#* }; /$name VALUE changes it" ] || bad "/$command is not told by /$name"
+    grep -q "^/$command  " out || bad "/help does not tell what /$command has set"
+    [ "$(grep -c '^/' out)" = 8 ] || bad '/help has other commands than /reset, /quit and those that are tested here'
+  done
+  talk '/temperature -1' '/temprature 1'
+  grep -q '^pg: temperature: expected a number of at least 0, got -1$' err || bad '/temperature -1 is not refused'
+  grep -q '^pg: .*temperature.*"temprature"' err || bad '/temprature is not refused'
+  talk "$question"
+  mv out greedy
+  [ "$(wc -l <greedy)" = 1 ] || bad 'one message has another number of answers'
+  for command in 'top-k 1' 'top-p 0' 'min-p 1'; do # each leaves the likeliest token only
+    talk '/temperature 9' "/$command" "$question"
+    cmp greedy out || bad "/$command does not leave the likeliest token only"
+  done
+  talk "$question" /reset "$question" /quit "$question"
+  cat greedy greedy | cmp - out || bad 'after /reset the same message has another answer'
+  talk '/tokens 1' 'What is 2 + 3?'
+  grep -q -e '--tokens is reached' err || bad '/tokens 1 does not end the answer after a token'
+  talk '/system Go.' "$question"
+  mv out with_system
+  echo "$question" | "$pg" chat "$(run imitated)" --system Go. --temperature 0 --tokens 4 >out 2>err || bad 'pg chat fails'
+  cmp with_system out || bad '/system differs from --system'
 
   learn='--prompts 4 --samples 4 --micro-batch 4 --response 6 --eval-every 1 --eval-problems 4'
   says 0 err 'after 2 steps' "$pg" rl --init "$(run imitated)" $task $learn --steps 2 --name one

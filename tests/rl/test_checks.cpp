@@ -149,7 +149,7 @@ TEST_CASE("rl checks: a field out of its range is refused by its row, wherever i
     INFO(w.field << " " << w.value);
     Algorithm a = algorithm("grpo");
     const std::vector<Field> all = fields(a);
-    const Field& field = find_field(all, "grpo", w.field);
+    const Field field = find_field(all, "grpo", w.field);
     const std::string before = field.text(), error = error_of([&] { field.set(w.value); });
     INFO(error);
     CHECK(contains(error, w.says));

@@ -152,7 +152,7 @@ bool obey(const std::string& line, ChatOptions& o, Conversation& conversation) {
   } else if (name == "reset") {
     conversation.reset();
   } else {
-    const Field& field = find_field(sampling_fields(o), "chat", name);
+    const Field field = find_field(sampling_fields(o), "chat", name);
     check(space != std::string::npos, "chat: /{} is {}; /{} VALUE changes it", name, field.text(), name);
     field.set(line.substr(space + 1));
     name == "system" ? conversation.reset() : conversation.restart();
