@@ -14,14 +14,21 @@ cd "$(dirname "$0")/.." || exit 1
 pack() {
   local packages file
   sh scripts/setup.sh --missing || { echo "first: sh scripts/setup.sh" >&2; return 1; }
-  packages=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' libfmt-dev 'libfmt[0-9]*' libcli11-dev catch2 \
-    nlohmann-json3-dev libyaml-cpp-dev 'libyaml-cpp[0-9]*' libpcre2-dev libpcre2-8-0 'libutf8proc*' libgmp-dev libgmp10 'libgmpxx*' | sed -n 's/^ii  *//p')
+  packages=$(sh scripts/setup.sh --packages | tr ' ' '\n' | grep -vxE 'g\+\+|make|cmake|curl|ca-certificates')
+  # What they need, one level deep: shared libraries; where catch2 is a name only, the package with its header and library.
+  # shellcheck disable=SC2016,SC2086  # dpkg's variables; a list of names
+  packages+=$'\n'$(dpkg-query -W -f '${Depends}\n' $packages | tr ',' '\n' | sed 's/^ *//; s/[ |(:].*//' | sort -u |
+    grep -vE '^(libc6.*|libc-dev|libstdc.*|libgcc.*|)$') || return
   rm -rf .gpu
   mkdir .gpu
   # shellcheck disable=SC2086  # a list of names
   dpkg-query -L $packages | grep -E '^/usr/(include|lib|share/cmake)|/cmake/' | sort -u | while read -r file; do
     [ -d "$file" ] || cp -L --parents "$file" .gpu  # links become files: not every way of copying keeps them
   done
+  if [ -z "$(find .gpu -name 'catch*.hpp')" ] || [ -z "$(find .gpu -name 'libCatch2*')" ]; then
+    echo "pack: expected the header and the library of Catch2, found only $(find .gpu -iname '*catch2*' -print -quit)" >&2
+    return 1
+  fi
   if [ -x build-cuda/pg ] && [ -x build-cuda/cuda_tests ]; then
     mkdir -p .gpu/built/lib
     cp build-cuda/pg build-cuda/cuda_tests .gpu/built
