@@ -90,6 +90,7 @@ fast() {
 full() {
   export LONG=1
   step 'the README: set-up and make test' readme_test
+  step 'the cost of the build' sh scripts/build_budget.sh build
   step 'the examples of docs/EXTENDING.md' sh tests/extending/run.sh build cmake
   step 'the CUDA simulator' simulated sim_tests
   step 'CUDA kernels, simulated' simulated cuda_tests
@@ -97,7 +98,9 @@ full() {
   step 'CUDA kernels by nvcc' nvcc_tests
   step 'instructions per element of CUDA kernels' sass
   step 'clang++ -Werror with AddressSanitizer and UndefinedBehaviorSanitizer' asan_build
-  step 'clang++ -Werror on the other programs' clang_warnings
+  for compiler in clang++ $other_compilers; do
+    step "no warnings under $compiler" bash scripts/warnings.sh "$compiler"
+  done
   for program in $layer_tests sim_tests cuda_tests; do
     step "the sanitizers: $program" side_by_side "build-asan/$program" '~[slow]'
   done

@@ -37,21 +37,25 @@ summary() { # what each step took, and what was left out
 }
 
 as_root=$([ "$(id -u)" = 0 ] || echo sudo)
-ci_packages() { # ci_packages GATE: all packages in one call, if a program is missing
+other_compilers='clang++-19 g++-13 g++-14' # those of Debian and Ubuntu that no build of a gate uses
+ci_packages() { # ci_packages GATE: all packages in one call; the fast gate calls only if a program is missing
   local packages='ninja-build clang libclang-rt-dev lld clang-format shellcheck patch' program
-  local programs='ninja clang++ ld.lld clang-format shellcheck patch'
+  if [ "$1" = fast ]; then
+    for program in ninja clang++ ld.lld clang-format shellcheck patch; do command -v "$program" >/dev/null || break; done
+    if command -v "$program" && sh scripts/setup.sh --missing &&
+      echo 'int main() {}' | clang++ -fsanitize=address -x c++ - -o /dev/null; then return; fi
+  fi
+  $as_root apt-get -qq update
   if [ "$1" = full ]; then
     packages+=' valgrind libopenmpi-dev openmpi-bin chromium'
-    programs+=' valgrind mpirun mpicxx chromium'
-  fi
-  for program in $programs; do command -v "$program" >/dev/null || break; done
-  if command -v "$program" >/dev/null && sh scripts/setup.sh --missing &&
-    echo 'int main() {}' | clang++ -fsanitize=address -x c++ - -o /dev/null; then
-    return
+    for program in $other_compilers; do
+      program=${program/clang++/clang}
+      [ -z "$(apt-cache pkgnames | grep -xF "$program")" ] || packages+=" $program"
+    done
   fi
   # shellcheck disable=SC2086,SC2046  # lists of packages
-  $as_root apt-get -qq update && $as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get -qq install -y --no-install-recommends $(sh scripts/setup.sh --packages) $packages
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
+    $(sh scripts/setup.sh --packages) $packages >/dev/null
 }
 formatting() { git ls-files '*.h' '*.cpp' '*.cu' | xargs -P "$jobs" -n 60 clang-format --dry-run -Werror; }
 scripts() { git ls-files '*.sh' .ci/run | xargs -P "$jobs" -n 8 shellcheck -x; }
@@ -125,27 +129,15 @@ nvcc_changed() { # compiles the changed kernels for GPUs
   done | tr '\n' ' ')"
 }
 
-clang_changed() { # clang_changed PATHS: clang++ -Werror on the changed files that match, without making code
+clang_changed() { # clang_changed PATHS: clang++ -Werror on the changed sources that match, without making code
   local files
-  files=$(grep -E "$1" <<<"$changed" | while read -r file; do [ ! -e "$file" ] || echo "$file"; done)
-  [ -n "$files" ] || return 0
-  clang_commands
-  while read -r file; do grep -F -e " -c $PWD/$file" build-clang/commands; done <<<"$files" | run_clang_commands
+  files=$(grep -E "$1" <<<"$changed" | while read -r file; do [ ! -e "$file" ] || echo "/$file\$"; done | paste -sd '|')
+  [ -z "$files" ] || ONLY=$files bash scripts/warnings.sh clang++ build-clang
 }
-clang_commands() { # every compilation of the tree by clang++ as a line of build-clang/commands
-  cmake -S . -B build-clang -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_PRECOMPILE=OFF \
-    >build-clang.log 2>&1 || { cat build-clang.log; return 1; }
-  sed -n 's/^  "command": "\(.*\) -o \([^ ]*\) -c \(.*\)",$/\1 -fsyntax-only -c \3/p' build-clang/compile_commands.json |
-    sed 's/\\"/"/g; s/\\\\/\\/g' >build-clang/commands
-}
-run_clang_commands() { tr '\n' '\0' | (cd build-clang && xargs -0 -r -n 1 -P "$jobs" sh -c); }
 asan_build() {
   # shellcheck disable=SC2086  # a list of targets
   build build-asan $layer_tests sim_tests cuda_tests pg -- --preset asan -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_CXX_FLAGS=-fsanitize-trap=undefined -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_CUDA=sim
-}
-clang_warnings() { # checks, without making code, the lessons and tools that the sanitizers' build did not compile
-  clang_commands && grep -E -- '-c [^ ]*/(lessons|tools)/' build-clang/commands | run_clang_commands
 }
 instructions() { sh tests/instructions/run.sh || [ $? = 77 ]; }  # 77: it said why it was skipped
 sass() { sh tests/sass/run.sh || [ $? = 77 ]; }

@@ -4,7 +4,8 @@
 # only while it optimises, such as -Wmaybe-uninitialized: a build shows those. It ends with "N passed, N failed, N
 # skipped", which counts sources; a compiler that is not installed counts as one skipped.
 # Usage: scripts/warnings.sh COMPILER [BUILD, else build-warnings-COMPILER]
-#   JOBS=N  checks N sources at once, instead of one for each processor
+#   JOBS=N      checks N sources at once, instead of one for each processor
+#   ONLY=PATHS  checks only the sources whose path matches this pattern (grep -E), without precompiled headers
 set -u
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD
@@ -17,7 +18,7 @@ fi
 mkdir -p "$build" && cd "$build" || exit 1
 build=$PWD
 if ! cmake -S "$root" -B . -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DPOLICYGRAD_CUDA=sim -DPOLICYGRAD_WERROR=ON \
-  >configure.log 2>&1; then
+  -DPOLICYGRAD_PRECOMPILE="$([ "${ONLY:-}" ] && echo OFF || echo ON)" >configure.log 2>&1; then
   cat configure.log
   echo '0 passed, 1 failed, 0 skipped'
   exit 1
@@ -40,7 +41,7 @@ each() { # each: runs the commands of the input, a line each, side by side; writ
 {
   commands | grep 'cmake_pch\.hxx\.cxx$' | each # the precompiled headers first
   # What the build writes, such as the page of pg report as an array, is not there.
-  { commands | grep -vF -e " -c $build/"; others; } | sed 's/$/ -fsyntax-only/' | each
+  { commands | grep -vF -e " -c $build/"; others; } | grep -E -e "${ONLY:-.}" | sed 's/$/ -fsyntax-only/' | each
 } >results
 awk '$1 == 0 { ++passed } $1 != 0 { ++failed }
      END { printf "%d passed, %d failed, 0 skipped\n", passed, failed; exit !passed || failed > 0 }' results
