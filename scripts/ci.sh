@@ -56,7 +56,7 @@ rules() {
   layer_rule tensor '^tensor/(base|cpu|comm)/|^tensor/[^/]*$|^tests/tensor/' pg_base pg_tensor
   layer_rule autograd '^tensor/cpu/|^tensor/[^/]*$|^autograd/|^tests/(autograd|op_samples)/' pg_autograd op_samples
   rule 'the CUDA simulator' "$cuda_paths|^tests/sim/" simulated sim_tests
-  rule 'CUDA kernels, simulated' "$cuda_paths|^tests/cuda/" simulated cuda_tests
+  rule 'CUDA kernels, simulated' "$cuda_paths|^tests/cuda/" simulated cuda_tests '~[slow]'
   layer_rule nn '^nn/|^tests/nn/' pg_nn
   layer_rule rl '^rl/|^tests/rl/' pg_rl
   layer_rule tasks '^tasks/|^tests/tasks/' pg_tasks

@@ -50,7 +50,7 @@ ci_packages() { # ci_packages GATE: all packages in one call; the fast gate call
     packages+=' valgrind libopenmpi-dev openmpi-bin chromium'
     for program in $other_compilers; do
       program=${program/clang++/clang}
-      [ -z "$(apt-cache pkgnames | grep -xF "$program")" ] || packages+=" $program"
+      if apt-cache pkgnames | grep -qxF "$program"; then packages+=" $program"; fi
     done
   fi
   # shellcheck disable=SC2086,SC2046  # lists of packages

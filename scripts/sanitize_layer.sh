@@ -1,15 +1,21 @@
 #!/bin/bash
 # sanitize_layer.sh BUILT FOLDER LAYER...: compiles the sources of these layers and of their tests with clang++,
 # AddressSanitizer and UndefinedBehaviorSanitizer, warnings as errors, into build-asan, and links the program FOLDER_tests
-# of tests/FOLDER with them. All other libraries are those of the build folder BUILT (g++, without sanitizers), so that
-# nothing else is compiled. With the layer pg_parts the program pg is linked, too. An error in another layer is found where
-# the changed code calls an instrumented function, or the run time a checked one (memcpy, free).
+# of tests/FOLDER with them, and the program pg if pg_parts is one of them. Layers that an earlier call compiled are
+# brought up to date and linked, too. All other libraries are those of the build folder BUILT (g++, without sanitizers), so
+# that nothing else is compiled. An error in another layer is found where the changed code calls an instrumented function,
+# or the run time a checked one (memcpy, free).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 built=$(cd "$1" && pwd)
 folder=$2
 shift 2
 build='build-asan'
+shopt -s nullglob
+for library in $build/lib*.a; do
+  name=$(basename "$library" .a)
+  case " $* " in *" ${name#lib} "*) ;; *) set -- "$@" "${name#lib}" ;; esac
+done
 log=$build.log
 jobs=$(nproc)
 
