@@ -12,7 +12,7 @@ folder=$2
 shift 2
 build='build-asan'
 shopt -s nullglob
-for library in $build/lib*.a; do
+for library in "$build"/lib*.a; do
   name=$(basename "$library" .a)
   case " $* " in *" ${name#lib} "*) ;; *) set -- "$@" "${name#lib}" ;; esac
 done
