@@ -78,4 +78,4 @@ setup:
 
 # Runs CMake when there is no build folder yet or the options have changed; CMake sees changed sources itself.
 configure: setup
-	@sh scripts/configure.sh $(BUILD) $(JOBS) $(or $(firstword $(MAKECMDGOALS)),all) $(OPTIONS)
+	@sh scripts/configure.sh $(BUILD) $(OPTIONS)

@@ -1,13 +1,18 @@
 # The engine: one static library per layer. A layer links only what it may use, so that a call to a layer above it does
 # not link. The target `policygrad` is all of them.
 
-# pg_layer(NAME FOLDERS folder... LINKS layer...): the library NAME of all .cpp files in these folders.
+# pg_layer(NAME [FOLDERS folder...] [WITHOUT file...] [FILES file...] LINKS layer...): the library NAME of all .cpp
+# files in these folders WITHOUT some, and of these FILES. Paths begin at the repository's root.
 set(POLICYGRAD_LAYERS)
 function(pg_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FOLDERS;LINKS")
-  list(TRANSFORM arg_FOLDERS APPEND /*.cpp)
-  file(GLOB sources CONFIGURE_DEPENDS ${arg_FOLDERS})
-  add_library(${name} STATIC ${sources})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FOLDERS;WITHOUT;FILES;LINKS")
+  set(sources)
+  foreach(folder ${arg_FOLDERS})
+    file(GLOB found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${folder}/*.cpp)
+    list(APPEND sources ${found})
+  endforeach()
+  list(REMOVE_ITEM sources "" ${arg_WITHOUT})  # CMake asks for an item
+  add_library(${name} STATIC ${sources} ${arg_FILES})
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                             $<INSTALL_INTERFACE:include/policygrad>)
@@ -17,23 +22,40 @@ endfunction()
 
 include(cmake/quick_build.cmake)
 
-pg_layer(pg_base FOLDERS tensor/base LINKS fmt::fmt Threads::Threads)
+# Files that are in another layer than the rest of their folder, so that a lesson need not compile what it does not use.
+set(file_writer nn/atomic_file.cpp)
+set(comm_interface tensor/comm/comm.cpp)
+set(model_readers nn/gguf_config.cpp nn/hf_config.cpp nn/peft.cpp nn/pretrained.cpp)
+set(texts tasks/fetch.cpp tasks/sha256.cpp tasks/stories.cpp tasks/story_grammar.cpp tasks/text_data.cpp
+          tasks/tiny_language.cpp tasks/tokenizer.cpp tasks/utf8.cpp)
+
+pg_layer(pg_base FOLDERS tensor/base FILES ${file_writer} LINKS fmt::fmt Threads::Threads)
 include(cmake/cuda.cmake)
 include(cmake/mpi.cmake)
-pg_layer(pg_tensor FOLDERS tensor tensor/comm tensor/cpu tensor/cpu/attention tensor/cpu/gemm LINKS pg_base)
+pg_layer(pg_tensor FOLDERS tensor tensor/cpu tensor/cpu/attention tensor/cpu/gemm FILES ${comm_interface} LINKS pg_base)
 pg_unrolled(${PROJECT_SOURCE_DIR}/tensor/cpu/gemm/gemm.cpp ${PROJECT_SOURCE_DIR}/tensor/cpu/attention/attention.cpp)
-pg_mpi(pg_tensor)
+pg_layer(pg_comm FOLDERS tensor/comm WITHOUT ${comm_interface} LINKS pg_tensor)
+pg_mpi(pg_comm)
 pg_layer(pg_autograd FOLDERS autograd LINKS pg_tensor)
-pg_layer(pg_nn FOLDERS nn LINKS pg_autograd)
-pg_layer(pg_tasks FOLDERS tasks tasks/bpe tasks/grade tasks/puzzles LINKS pg_base)
-target_link_libraries(pg_tasks PUBLIC GMP::gmpxx PRIVATE PCRE2::8BIT utf8proc::utf8proc)
-pg_layer(pg_rl FOLDERS rl rl/text rl/control LINKS pg_nn pg_tasks)
+pg_layer(pg_nn FOLDERS nn WITHOUT ${file_writer} ${model_readers} LINKS pg_autograd)
+pg_layer(pg_models FILES ${model_readers} LINKS pg_nn)
+pg_layer(pg_text FILES ${texts} LINKS pg_base)
+pg_layer(pg_bpe FOLDERS tasks/bpe LINKS pg_text)
+target_link_libraries(pg_bpe PRIVATE PCRE2::8BIT utf8proc::utf8proc)
+pg_layer(pg_tasks FOLDERS tasks tasks/grade tasks/puzzles WITHOUT ${texts} LINKS pg_bpe)
+target_link_libraries(pg_tasks PUBLIC GMP::gmpxx)
+pg_layer(pg_rl FOLDERS rl LINKS pg_autograd)
+pg_layer(pg_rl_text FOLDERS rl/text LINKS pg_rl pg_nn pg_tasks)
+pg_layer(pg_rl_control FOLDERS rl/control LINKS pg_rl pg_nn pg_tasks)
 
 pg_precompile(pg_tensor tensor/format.h tensor/tensor.h)
+pg_precompile(pg_comm tensor/base/error.h tensor/tensor.h)
 pg_precompile(pg_autograd autograd/op_util.h)
 pg_precompile(pg_nn autograd/ops.h nn/module.h tensor/format.h)
+pg_precompile(pg_bpe tensor/base/error.h <string> <vector>)
 pg_precompile(pg_tasks tensor/base/error.h <string> <vector>)
-pg_precompile(pg_rl autograd/ops.h nn/transformer.h tensor/format.h)
+pg_precompile(pg_rl autograd/ops.h tensor/format.h)
+pg_precompile(pg_rl_text autograd/ops.h nn/transformer.h tensor/format.h)
 
 # Builds with sanitizers compile without optimisation, three times as fast, but for what computes much in tests.
 if(POLICYGRAD_SANITIZE)
@@ -56,6 +78,6 @@ else()
 endif()
 
 add_library(policygrad INTERFACE)
-target_link_libraries(policygrad INTERFACE pg_rl)
+target_link_libraries(policygrad INTERFACE pg_comm pg_models pg_rl_text pg_rl_control)
 add_library(policygrad::policygrad ALIAS policygrad)  # the name that find_package gives it
 list(APPEND POLICYGRAD_LAYERS policygrad)

@@ -1,4 +1,5 @@
-# lessons/NN_name/*.cpp and *.cu become the executable lessonN. lessons/NN_name/mutants*.cpp, or mutants*.cu where the
+# lessons/NN_name/*.cpp and *.cu become the executable lessonN, with the layers of the engine (cmake/layers.cmake) that
+# lessons/NN_name/uses.txt names. lessons/NN_name/mutants*.cpp, or mutants*.cu where the
 # exercise is a .cu file, are tables of wrong answers and become lessonN_mutants, built only for the tests (target
 # `mutants`).
 file(GLOB kit_sources CONFIGURE_DEPENDS lessons/kit/*.cpp)
@@ -13,14 +14,17 @@ target_compile_definitions(lesson_kit PRIVATE POLICYGRAD_ROOT="${PROJECT_SOURCE_
 if(POLICYGRAD_CUDA STREQUAL "nvcc")
   target_compile_definitions(lesson_kit PRIVATE POLICYGRAD_NVCC)
 endif()
-target_link_libraries(lesson_kit PUBLIC policygrad report_page PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json yaml-cpp::yaml-cpp)
+target_link_libraries(lesson_kit PUBLIC pg_autograd report_page PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json)
 
 pg_quick(lesson_kit)
 pg_precompile(lesson_kit lessons/kit/lesson.h tensor/format.h)
 
 # For make collect.
+add_library(lesson_room STATIC EXCLUDE_FROM_ALL lessons/kit/collect/collect.cpp lessons/kit/collect/tables.cpp)
+target_link_libraries(lesson_room PUBLIC lesson_kit)
+pg_quick(lesson_room)
 add_executable(lesson_collect EXCLUDE_FROM_ALL lessons/kit/collect/main.cpp)
-target_link_libraries(lesson_collect PRIVATE lesson_kit)
+target_link_libraries(lesson_collect PRIVATE lesson_room)
 pg_quick(lesson_collect)
 
 # The headers of every lesson, compiled once.
@@ -33,6 +37,20 @@ include(cmake/lesson.cmake)
 if(NOT POLICYGRAD_CUDA)  # for the test of the runner, which builds a lesson of its own with this kit
   export(TARGETS ${POLICYGRAD_LAYERS} report_page lesson_kit FILE ${PROJECT_BINARY_DIR}/lesson_kit_targets.cmake)
 endif()
+
+# lesson_uses(TARGET FILE): links the layers that FILE names, separated by spaces.
+function(lesson_uses target file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} uses)
+  string(REGEX MATCHALL "[^ \n]+" uses "${uses}")
+  foreach(layer ${uses})
+    if(NOT layer IN_LIST POLICYGRAD_LAYERS)
+      string(REPLACE ";" " " known "${POLICYGRAD_LAYERS}")
+      message(FATAL_ERROR "${file}: expected layers of the engine (${known}), got ${layer}")
+    endif()
+  endforeach()
+  target_link_libraries(${target} PUBLIC ${uses})
+endfunction()
 
 file(GLOB lesson_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true lessons/[0-9][0-9]_*)
 foreach(folder ${lesson_folders})
@@ -49,6 +67,7 @@ foreach(folder ${lesson_folders})
   list(REMOVE_ITEM kernels ${exercise} ${tables})
   add_library(lesson${number}_parts OBJECT ${sources})
   target_link_libraries(lesson${number}_parts PUBLIC lesson_kit)
+  lesson_uses(lesson${number}_parts ${folder}/uses.txt)
   pg_precompiled_by(lesson${number}_parts lesson_headers)
   if(kernels)
     pg_kernels(lesson${number}_parts ${kernels})

@@ -1,34 +1,15 @@
-// The tokenizers, and reading any of them from JSON.
+// Tokenizers whose vocabulary is a list of characters or of texts, and texts from tokens as they come.
 #include "tasks/tokenizer.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tasks/bpe/tokenizer_files.h"
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 
 namespace pg {
-namespace {
-
-struct Type {
-  const char* name;
-  std::unique_ptr<Tokenizer> (*read)(std::string_view json);
-};
-constexpr Type kTypes[] = {
-    {"char",
-     [](std::string_view json) -> std::unique_ptr<Tokenizer> {
-       return std::make_unique<CharTokenizer>(CharTokenizer::from_json(json));
-     }},
-    {"list",
-     [](std::string_view json) -> std::unique_ptr<Tokenizer> {
-       return std::make_unique<TokenList>(TokenList::from_json(json));
-     }},
-};
-
-}  // namespace
 
 std::string Tokenizer::continuation(int32_t before, int32_t id) const {
   if (before < 0) return decode({&id, 1});
@@ -55,19 +36,6 @@ std::string StreamDecoder::push(int32_t id) {
 }
 
 std::string StreamDecoder::flush() { return replace_invalid_utf8(std::exchange(pending_, "")); }
-
-std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view text) {
-  if (is_tokenizer_json(text)) return std::make_unique<BpeTokenizer>(bpe_from_json(text));
-  const auto json = nlohmann::json::parse(shallow_json(text, "tokenizer"), nullptr, /*allow_exceptions=*/false);
-  check(json.is_object() && json.contains("type") && json["type"].is_string(),
-        "tokenizer: expected a JSON object with a \"type\", got {:.80}", text);
-  std::string known;
-  for (const Type& type : kTypes) {
-    if (json["type"] == type.name) return type.read(text);
-    known += fmt::format(" {}", type.name);
-  }
-  fail("tokenizer: the type '{:.40}' is not known; known are:{}", json["type"].get<std::string>(), known);
-}
 
 CharTokenizer::CharTokenizer(std::string_view text) : characters_(decode_utf8(text, "CharTokenizer")) {
   check(!characters_.empty(), "CharTokenizer: expected a text with at least one character, got an empty one");

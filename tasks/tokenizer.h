@@ -21,7 +21,7 @@ class Tokenizer {
   virtual int64_t vocab_size() const = 0;
   // The token that ends a text; -1: there is none.
   virtual int32_t end_id() const { return -1; }
-  // {"type": …, …}, the input of tokenizer_from_json.
+  // {"type": …, …}, the input of tokenizer_from_json (tasks/bpe/tokenizer_files.h).
   virtual std::string to_json() const = 0;
 
   // The bytes that `id` appends after the token `before` (-1: to an empty text). A byte-level tokenizer has tokens that
@@ -44,10 +44,6 @@ class StreamDecoder {
   int32_t before_;
   std::string pending_;  // the beginning of a character
 };
-
-// Any tokenizer from its to_json(), or a byte-level BPE tokenizer from Hugging Face's tokenizer.json (it has a
-// "model"). Error if it is damaged or of an unknown type.
-std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json);
 
 // The smallest tokenizer: one token per character (Unicode code point), ids in code point order.
 // Tiny Shakespeare has 65 characters: '\n' is 0, ' ' is 1, ... 'z' is 64.

@@ -8,7 +8,7 @@
 
 namespace pg::kit {
 
-// What scripts that help a teacher want to know of a check (lessons/kit/collect.h). Times are seconds since 1970; 0:
+// What scripts that help a teacher want to know of a check (lessons/kit/collect). Times are seconds since 1970; 0:
 // never.
 struct CheckHistory {
   int64_t checked = 0;

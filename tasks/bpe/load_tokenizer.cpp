@@ -1,11 +1,13 @@
-// Finds out which kind of tokenizer a path leads to, and reads it.
+// Finds out which kind of tokenizer a path leads to, or a JSON text is, and reads it.
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/gguf.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 namespace {
@@ -21,6 +23,22 @@ constexpr const char* kKinds =
 std::unique_ptr<Tokenizer> shared(BpeTokenizer tokenizer) {
   return std::make_unique<BpeTokenizer>(std::move(tokenizer));
 }
+
+struct Type {
+  const char* name;
+  std::unique_ptr<Tokenizer> (*read)(std::string_view json);
+};
+// What to_json() writes as the "type" of a tokenizer that is no BpeTokenizer.
+constexpr Type kTypes[] = {
+    {"char",
+     [](std::string_view json) -> std::unique_ptr<Tokenizer> {
+       return std::make_unique<CharTokenizer>(CharTokenizer::from_json(json));
+     }},
+    {"list",
+     [](std::string_view json) -> std::unique_ptr<Tokenizer> {
+       return std::make_unique<TokenList>(TokenList::from_json(json));
+     }},
+};
 
 std::unique_ptr<Tokenizer> load_file(const std::string& path, const std::string& pattern);
 
@@ -68,6 +86,19 @@ std::unique_ptr<Tokenizer> load_file(const std::string& path, const std::string&
 }
 
 }  // namespace
+
+std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view text) {
+  if (is_tokenizer_json(text)) return shared(bpe_from_json(text));
+  const auto json = nlohmann::json::parse(shallow_json(text, "tokenizer"), nullptr, /*allow_exceptions=*/false);
+  check(json.is_object() && json.contains("type") && json["type"].is_string(),
+        "tokenizer: expected a JSON object with a \"type\", got {:.80}", text);
+  std::string known;
+  for (const Type& type : kTypes) {
+    if (json["type"] == type.name) return type.read(text);
+    known += fmt::format(" {}", type.name);
+  }
+  fail("tokenizer: the type '{:.40}' is not known; known are:{}", json["type"].get<std::string>(), known);
+}
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path, const std::string& pattern) {
   check(fs::exists(path), "{}: there is no such file or folder; expected {}", path, kKinds);

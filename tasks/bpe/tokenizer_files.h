@@ -1,5 +1,6 @@
 #pragma once
-// The files that byte-level BPE tokenizers are published in.
+// The files that tokenizers are published in or kept in.
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,10 @@ struct GgufVocabulary {
 BpeTokenizer bpe_from_gguf(const GgufVocabulary& vocabulary);
 // Error for a tokenizer of another kind, and for metadata that is missing or has another type.
 GgufVocabulary gguf_vocabulary(const GgufFile& file);
+
+// Any tokenizer from its to_json(), or a byte-level BPE tokenizer from Hugging Face's tokenizer.json (it has a
+// "model"). Error if it is damaged or of an unknown type.
+std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json);
 
 // A tokenizer from a path, by its name and content: a file tokenizer.json, *.tiktoken or *.gguf, a file vocab.json (or
 // encoder.json) with merges.txt (or vocab.bpe) beside it, or a folder with one of these. `pattern` is needed where the

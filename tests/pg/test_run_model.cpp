@@ -5,6 +5,7 @@
 
 #include "nn/checkpoint.h"
 #include "nn/trainer.h"
+#include "tasks/bpe/tokenizer_files.h"
 #include "tasks/text_task.h"
 #include "tasks/tiny_language.h"
 #include "tasks/tokenizer.h"

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "lessons/kit/collect.h"
+#include "lessons/kit/collect/collect.h"
 #include "nn/atomic_file.h"
 
 int main(int argc, char** argv) {

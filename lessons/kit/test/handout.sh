@@ -62,7 +62,7 @@ for lesson in "$source"/lessons/[0-9]*; do
 done
 
 PATH=$(dirname "$cmake"):$PATH
-expect 0 sh scripts/configure.sh all 2 lesson1 -DCMAKE_BUILD_TYPE=Debug -DPOLICYGRAD_PRECOMPILE=OFF \
+expect 0 sh scripts/configure.sh all -DCMAKE_BUILD_TYPE=Debug -DPOLICYGRAD_PRECOMPILE=OFF \
   -DCMAKE_CXX_COMPILER="$(cache CMAKE_CXX_COMPILER)"
 for lesson in "$source"/lessons/[0-9]*; do
   number=$(basename "$lesson" | sed 's/^0*\([0-9]*\)_.*/\1/')
@@ -73,7 +73,7 @@ done
 rm -rf "$tree/all"
 
 cp "$source/lessons/kit/test/mini/CMakeLists.txt" "$tree"
-expect 0 sh scripts/configure.sh build 2 lesson1 -DKIT_SOURCE="$source" -DKIT_BUILD="$build" -DCMAKE_BUILD_TYPE=Debug \
+expect 0 sh scripts/configure.sh build -DKIT_SOURCE="$source" -DKIT_BUILD="$build" -DCMAKE_BUILD_TYPE=Debug \
   -DCMAKE_CXX_COMPILER="$(cache CMAKE_CXX_COMPILER)" -DPOLICYGRAD_SANITIZE="$(cache POLICYGRAD_SANITIZE)"
 expect 0 sh scripts/build.sh build 2 lesson1
 expect 2 build/lesson1 check

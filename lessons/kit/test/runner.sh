@@ -41,7 +41,7 @@ sh "$source/scripts/make_exercise.sh" --print "$tree/lessons/01_mini" >"$work/st
 cp "$work/stub.cpp" "$tree/$exercise"
 cache() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 configure() { # in a folder that is the tree
-  sh scripts/configure.sh build 2 lesson1 -DKIT_SOURCE="$source" -DKIT_BUILD="$build" -DCMAKE_BUILD_TYPE=Debug \
+  sh scripts/configure.sh build -DKIT_SOURCE="$source" -DKIT_BUILD="$build" -DCMAKE_BUILD_TYPE=Debug \
     -DCMAKE_CXX_COMPILER="$(cache CMAKE_CXX_COMPILER)" -DPOLICYGRAD_SANITIZE="$(cache POLICYGRAD_SANITIZE)"
 }
 PATH=$(dirname "$cmake"):$PATH

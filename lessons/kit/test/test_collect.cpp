@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lessons/kit/collect.h"
+#include "lessons/kit/collect/collect.h"
 #include "tests/catch.h"
 
 using namespace pg;

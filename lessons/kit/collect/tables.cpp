@@ -1,7 +1,7 @@
 // The table of a workshop as text, as CSV and as an HTML page.
 #include <ctime>
 
-#include "lessons/kit/collect.h"
+#include "lessons/kit/collect/collect.h"
 #include "lessons/kit/terminal.h"
 
 namespace pg::kit {

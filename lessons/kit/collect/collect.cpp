@@ -1,5 +1,5 @@
 // Reads the records of many laptops, and sums them up per check.
-#include "lessons/kit/collect.h"
+#include "lessons/kit/collect/collect.h"
 
 #include <algorithm>
 #include <cctype>
