@@ -24,7 +24,18 @@ endfunction()
 
 # pg_quick(TARGET): little optimisation in a release, for what only parses options, prints or checks.
 function(pg_quick target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+endfunction()
+
+# pg_hot(SOURCE...): sources of a quick target whose speed matters. They get full optimisation in a release, and a
+# little in a build with sanitizers, which has none else. Headers precompiled at another level crash g++ 12.
+function(pg_hot)
+  set(level $<$<CONFIG:Release>:-O3>)
+  if(POLICYGRAD_SANITIZE)
+    set(level -O1)
+  endif()
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS ${level})
+  set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 # pg_plain(TARGET): no optimisation in a release, for tests that call the engine and compute little themselves.

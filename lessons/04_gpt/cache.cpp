@@ -1,4 +1,5 @@
 // The demonstration of lesson 4, third part: generation with and without the KV cache.
+// Full optimisation: it times decoding.
 #include <bit>
 #include <chrono>
 

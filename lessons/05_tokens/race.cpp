@@ -1,4 +1,5 @@
 // The demonstration of lesson 5, third part: how fast a text is encoded, and that it comes back.
+// Full optimisation: it times encoders.
 #include "lessons/05_tokens/demo.h"
 #include "lessons/kit/clock.h"
 #include "lessons/kit/plot.h"

@@ -1,4 +1,5 @@
 // The demonstration of lesson 13, second part: what a model remembers of a token.
+// Full optimisation: it times attention.
 #include <cmath>
 
 #include "lessons/13_variations/demo.h"
