@@ -265,7 +265,10 @@ void multiply(const Product<S, C>& g) {
     if (is_skinny_pairs(g)) return run_skinny_pairs(g, threads);
   }
   if (!is_skinny(g)) {
-    return suits_transposed_output<false>(g) ? run_transposed_output<false>(g, threads) : run<false>(g, threads);
+    if constexpr (!std::is_same_v<S, double>) {  // f64 is for exact comparisons: fewer forms compile faster
+      if (suits_transposed_output<false>(g)) return run_transposed_output<false>(g, threads);
+    }
+    return run<false>(g, threads);
   }
   const auto a = contiguous_rows<computes_t<S>>(g.a, g.m, g.k);
   for_columns<S>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, g.b, g.k, a, j, end); });

@@ -140,11 +140,13 @@ void skinny_columns(const SkinnyProduct<S, T>& g, Prefetch level) {
 }
 template <int Rows, bool Dot, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
-  const Prefetch level = g.prefetch(skinny_group_count<Rows, T>(true) * simd::Vec<T>::size);
-  if (level == Prefetch::none) return skinny_columns<Rows, Ahead::never, Dot>(g, level);
-  if (level == Prefetch::into_l2 && gemm_tuning().prefetch_between)
-    return skinny_columns<Rows, Ahead::between, Dot>(g, level);
-  skinny_columns<Rows, Ahead::before, Dot>(g, level);
+  if constexpr (!std::is_same_v<T, double>) {  // f64 is for exact comparisons: fewer forms compile faster
+    const Prefetch level = g.prefetch(skinny_group_count<Rows, T>(true) * simd::Vec<T>::size);
+    if (level == Prefetch::into_l2 && gemm_tuning().prefetch_between)
+      return skinny_columns<Rows, Ahead::between, Dot>(g, level);
+    if (level != Prefetch::none) return skinny_columns<Rows, Ahead::before, Dot>(g, level);
+  }
+  skinny_columns<Rows, Ahead::never, Dot>(g, Prefetch::none);
 }
 
 // b's rows are contiguous: a few of them at a time are added to a stretch of c that stays in L1.
