@@ -52,17 +52,26 @@ pg_precompile(pg_tensor tensor/format.h tensor/tensor.h)
 pg_precompile(pg_comm tensor/base/error.h tensor/tensor.h)
 pg_precompile(pg_autograd autograd/op_util.h)
 pg_precompile(pg_nn autograd/ops.h nn/module.h tensor/format.h)
-pg_precompile(pg_bpe tensor/base/error.h <string> <vector>)
-pg_precompile(pg_tasks tensor/base/error.h <string> <vector>)
+pg_precompile(pg_bpe tensor/base/error.h <algorithm> <string> <vector>)
+pg_precompile(pg_tasks tensor/base/error.h <algorithm> <fmt/format.h> <fmt/ranges.h> <functional> <map> <string>
+                       <vector>)
 pg_precompile(pg_rl autograd/ops.h tensor/format.h)
 pg_precompile(pg_rl_text autograd/ops.h nn/transformer.h tensor/format.h)
 
-# Builds with sanitizers compile without optimisation, three times as fast, but for what computes much in tests.
-if(POLICYGRAD_SANITIZE)
+# Above the operations little time is spent outside of kernels, but for these files.
+foreach(layer pg_nn pg_models pg_text pg_bpe pg_tasks pg_rl pg_rl_text pg_rl_control)
+  pg_quick(${layer})
+endforeach()
+file(GLOB graders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} tasks/grade/*.cpp)
+pg_hot(${graders}
+       nn/tensor_source.cpp
+       rl/advantages.cpp rl/control/actor_critic.cpp rl/control/trainer.cpp rl/control/vector_env.cpp
+       tasks/bandit.cpp tasks/bpe/bpe_merge.cpp tasks/bpe/bpe_tokenizer.cpp tasks/bpe/bpe_train.cpp
+       tasks/bpe/byte_level.cpp tasks/bpe/piece_counts.cpp tasks/bpe/pretokenizer.cpp tasks/bpe/regex.cpp
+       tasks/control.cpp tasks/sha256.cpp tasks/tokenizer.cpp tasks/utf8.cpp)
+if(POLICYGRAD_SANITIZE)  # compiles the rest without optimisation
   target_compile_options(pg_tensor PRIVATE -O1)
   target_compile_options(pg_autograd PRIVATE -O1)
-  file(GLOB hot CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tasks/bpe/*.cpp ${PROJECT_SOURCE_DIR}/tasks/grade/*.cpp)
-  set_property(SOURCE ${hot} APPEND PROPERTY COMPILE_OPTIONS -O1)
 endif()
 
 if(POLICYGRAD_CUDA)
