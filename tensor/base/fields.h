@@ -28,7 +28,8 @@ struct Range {
   bool whole = false;
 };
 inline constexpr Range kAnyNumber, kNotNegative{.low = 0}, kPositive{.low = 0, .open_low = true},
-    kShare{.low = 0, .high = 1}, kBelowOne{.low = 0, .high = 1, .open_high = true};
+    kShare{.low = 0, .high = 1}, kSomeShare{.low = 0, .high = 1, .open_low = true},
+    kBelowOne{.low = 0, .high = 1, .open_high = true};
 // Whole numbers. A double represents all of them up to 2^53 exactly.
 constexpr Range whole_from(double low, double high = 0x1p53) { return {.low = low, .high = high, .whole = true}; }
 

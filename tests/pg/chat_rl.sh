@@ -34,13 +34,14 @@ task='--task arithmetic --digits 1 --system Go. --threads 1'
     grep -q "^/$command  " out || bad "/help does not tell what /$command has set"
     [ "$(grep -c '^/' out)" = 8 ] || bad '/help has other commands than /reset, /quit and those that are tested here'
   done
-  talk '/temperature -1' '/temprature 1'
+  talk '/temperature -1' '/temprature 1' '/top-p 0'
   grep -q '^pg: temperature: expected a number of at least 0, got -1$' err || bad '/temperature -1 is not refused'
+  grep -q '^pg: top-p: expected a number above 0 and at most 1, got 0$' err || bad '/top-p 0 is not refused'
   grep -q '^pg: .*temperature.*"temprature"' err || bad '/temprature is not refused'
   talk "$question"
   mv out greedy
   [ "$(wc -l <greedy)" = 1 ] || bad 'one message has another number of answers'
-  for command in 'top-k 1' 'top-p 0' 'min-p 1'; do # each leaves the likeliest token only
+  for command in 'top-k 1' 'top-p 0.000001' 'min-p 1'; do # each leaves the likeliest token only
     talk '/temperature 9' "/$command" "$question"
     cmp greedy out || bad "/$command does not leave the likeliest token only"
   done

@@ -35,7 +35,7 @@ struct ChatOptions {
 std::vector<Field> sampling_fields(ChatOptions& o) {
   return {{"temperature", &o.sampling.temperature, "divides the logits; 0: always the likeliest token", kNotNegative},
           {"top-k", &o.sampling.top_k, "choose among the k likeliest tokens; 0: all", whole_from(0)},
-          {"top-p", &o.sampling.top_p, "choose among the likeliest tokens that make up this probability", kShare},
+          {"top-p", &o.sampling.top_p, "choose among the likeliest tokens that make up this probability", kSomeShare},
           {"min-p", &o.sampling.min_p, "leave out tokens less likely than this times the likeliest", kShare},
           {"tokens", &o.tokens, "tokens of an answer at most", whole_from(1)},
           {"system", &o.system, "the system message; default: that of the chat template"}};

@@ -58,7 +58,7 @@ std::vector<Field> fields(SampleCommandOptions& o) {
       {"seed", &o.seed, "the same seed gives the same text"},
       {"temperature", &s.temperature, "divides the logits; 0: always the likeliest token", kNotNegative},
       {"top-k", &s.top_k, "choose among the k likeliest tokens; 0: all", whole_from(0)},
-      {"top-p", &s.top_p, "choose among the likeliest tokens that make up this probability", kShare},
+      {"top-p", &s.top_p, "choose among the likeliest tokens that make up this probability", kSomeShare},
       {"min-p", &s.min_p, "leave out tokens less likely than this times the likeliest", kShare},
       flag("greedy", o.greedy, "always the likeliest token"),
       {"steps", &o.steps, "of a masked denoiser, from all masks to none; 0: one for each token", whole_from(0)},
