@@ -8,6 +8,7 @@
 #include "nn/generate.h"
 #include "nn/trainer.h"
 #include "tensor/backend.h"
+#include "tensor/kernels.h"
 #include "tests/catch.h"
 
 using namespace pg;

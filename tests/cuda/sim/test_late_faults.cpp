@@ -7,6 +7,7 @@
 #include "nn/trainer.h"
 #include "tensor/backend.h"
 #include "tensor/cuda/runtime/synchronous.h"
+#include "tensor/kernels.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"
 

@@ -5,6 +5,7 @@
 
 #include "nn/decoder.h"
 #include "tensor/backend.h"
+#include "tensor/kernels.h"
 #include "tensor/reclaim.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"
