@@ -21,7 +21,6 @@ struct OverwritingFunction {
 template <class S>
 struct Operand {
   const View& view;
-  S* data() const { return view.as<S>(); }
 };
 
 // Operands whose elements are adjacent (stride 1), or one element for all positions (stride 0).
@@ -115,52 +114,27 @@ __global__ void __launch_bounds__(kThreads)
   run_elementwise<kWidth>(std::index_sequence_for<S...>{}, w, f, y, x...);
 }
 
-// begin[k]: offset of the loop's first element in operand k.
-template <int kWidth, size_t... K, class Loop, class F, class R, class... S>
-void launch_elementwise(std::index_sequence<K...>, const Loop& w, const std::array<int64_t, 1 + sizeof...(S)>& begin,
-                        const F& f, R* y, const S*... x) {
-  constexpr int kAtOnce = packs_at_once(kWidth);
-  launch(elementwise_kernel<kWidth, Loop, F, R, S...>, blocks_for((int64_t{w.n} + kAtOnce - 1) / kAtOnce), kThreads, 0,
-         stream(), w, f, y + begin[0], x + begin[K + 1]...);
-}
-
-// Whether w can run as a ContiguousLoop in packs of `width` elements. past[k]: how many elements operand k begins past
-// a multiple of a pack's size.
+// The kernels of one function on operands of given types.
+struct ElementwiseKernels {
+  AnyKernel contiguous, strided;  // elementwise_kernel with ContiguousLoop and Loop32
+  int width;                      // elements in a pack of `contiguous`
+};
+struct AnyOperand {
+  const View* view;
+  size_t bytes;  // of an element
+};
+// Starts the kernels for `operands`, y first. `f` points to the function. It is compiled once for all functions, in
+// elementwise_loop.cu, for N up to 4.
 template <int N>
-bool is_contiguous_loop(const StridedLoop<N>& w, const std::array<int, N>& past, ContiguousLoop<N>& contiguous,
-                        int width) {
-  if (w.rank != 1) return false;
-  for (int k = 0; k < N; ++k) {
-    const int64_t stride = w.stride[k][0];
-    contiguous.adjacent[k] = stride == 1;
-    if (stride == 1 ? past[k] != past[0] : stride != 0 || k == 0) return false;
-  }
-  contiguous.head = static_cast<int>(std::min<int64_t>((width - past[0]) % width, w.n));
-  const int64_t packs = (w.n - contiguous.head) / width;
-  contiguous.n = static_cast<uint32_t>(packs);
-  contiguous.extra = static_cast<int>(w.n - packs * width);
-  return packs <= Loop32<N>::kMost;
-}
+void start_elementwise(const ElementwiseKernels& kernels, const void* f, const std::array<AnyOperand, N>& operands);
 
 // y = f of the elements of the inputs x; all views have one shape. y may be one of the inputs.
 template <class F, class R, class... S>
 void elementwise(const F& f, Operand<R> y, Operand<S>... x) {
   constexpr int N = 1 + sizeof...(S), kWidth = static_cast<int>(16 / std::max({sizeof(R), sizeof(S)...}));
-  constexpr auto inputs = std::index_sequence_for<S...>{};
-  const StridedLoop<N> w = plan_loop(y.view, x.view...);
-  if (w.n == 0) return;
-  const auto past = [](auto* data) {
-    return static_cast<int>(reinterpret_cast<uintptr_t>(data) / sizeof(*data) % kWidth);
-  };
-  ContiguousLoop<N> contiguous;
-  if (is_contiguous_loop<N>(w, {past(y.data()), past(x.data())...}, contiguous, kWidth)) {
-    std::array<int64_t, N> begin;
-    for (int k = 0; k < N; ++k) begin[k] = contiguous.adjacent[k] ? contiguous.head : 0;
-    return launch_elementwise<kWidth>(inputs, contiguous, begin, f, y.data(), x.data()...);
-  }
-  for_loops32(w, [&](const Loop32<N>& part, const std::array<int64_t, N>& begin) {
-    launch_elementwise<1>(inputs, part, begin, f, y.data(), x.data()...);
-  });
+  start_elementwise<N>({any_kernel(elementwise_kernel<kWidth, ContiguousLoop<N>, F, R, S...>),
+                        any_kernel(elementwise_kernel<1, Loop32<N>, F, R, S...>), kWidth},
+                       &f, {{{&y.view, sizeof(R)}, {&x.view, sizeof(S)}...}});
 }
 
 }  // namespace pg::cuda

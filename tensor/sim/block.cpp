@@ -176,7 +176,7 @@ void Block::leave_thread(bool for_ever) {
 void Block::thread_main() {
   after_switch(nullptr, &scheduler_stack_, &scheduler_stack_size_);
   try {
-    kernel_->call(kernel_->function, kernel_->arguments.get());
+    kernel_->signature->call(kernel_->function, kernel_->arguments.get());
   } catch (const std::exception& error) {
     stop(nullptr, fmt::format("the kernel threw an exception: {}", error.what()));
   } catch (...) {

@@ -38,7 +38,7 @@ Checker::Checker(const SharedMemory& shared)
 
 void Checker::begin_launch(const Kernel& kernel) {
   arguments_ = reinterpret_cast<uintptr_t>(kernel.arguments.get());
-  argument_bytes_ = kernel.argument_bytes;
+  argument_bytes_ = kernel.signature->bytes;
   dynamic_bytes_ = kernel.shared_bytes;
   device_ = kernel.device;
 }

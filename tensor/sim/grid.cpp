@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -71,6 +72,16 @@ void set_dynamic_shared_limit(const void* function, size_t bytes) {
   auto& limits = dynamic_limits();
   std::lock_guard lock(limits.mutex);
   limits.bytes[function] = bytes;
+}
+
+std::shared_ptr<const void> copy_of(const Signature& signature, const void* const* arguments) {
+  using Unit = std::max_align_t;
+  std::shared_ptr<Unit[]> copy(new Unit[signature.bytes / sizeof(Unit) + 1]);
+  for (int i = 0; i < signature.count; ++i) {
+    const Signature::Parameter& p = signature.parameters[i];
+    std::memcpy(reinterpret_cast<char*>(copy.get()) + p.offset, arguments[i], p.bytes);
+  }
+  return copy;
 }
 
 void run(const Kernel& kernel) {

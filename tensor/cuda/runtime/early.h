@@ -67,7 +67,7 @@ void launch_early(void (*kernel)(Params...), dim3 grid, dim3 block, size_t share
   cudaGetLastError();  // the same error
   detail::check_launch(status, reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, stream);
 #else
-  detail::simulate<true>(kernel, grid, block, shared_bytes, stream, std::forward<Args>(args)...);
+  detail::simulate(kernel, grid, block, shared_bytes, stream, true, static_cast<Params>(args)...);
 #endif
 }
 

@@ -86,4 +86,29 @@ void detail::check_launch(cudaError_t status, const void* kernel, dim3 grid, dim
        grid.y, grid.z, block.x, block.y, block.z, shared_bytes);
 }
 
+#if defined(POLICYGRAD_CUDA_SIMULATOR)
+void detail::simulate(const AnyKernel& kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                      bool early, const void* const* arguments) {
+  sim::enqueue({.function = kernel.function,
+                .grid = grid,
+                .block = block,
+                .shared_bytes = shared_bytes,
+                .signature = kernel.signature,
+                .arguments = sim::copy_of(*kernel.signature, arguments),
+                .early = early},
+               stream);
+  check_launch(cudaGetLastError(), kernel.function, grid, block, shared_bytes, stream);
+}
+#endif
+
+void launch(const AnyKernel& kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+            const void* const* arguments) {
+#if defined(POLICYGRAD_CUDA_SIMULATOR)
+  detail::simulate(kernel, grid, block, shared_bytes, stream, false, arguments);
+#else
+  cudaLaunchKernel(kernel.function, grid, block, const_cast<void**>(arguments), shared_bytes, stream);
+  detail::check_launch(cudaGetLastError(), kernel.function, grid, block, shared_bytes, stream);
+#endif
+}
+
 }  // namespace pg::cuda

@@ -5,8 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <memory>
-#include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace pg::cuda {
@@ -27,29 +26,39 @@ void check_launch(cudaError_t status, const void* kernel, dim3 grid, dim3 block,
                   cudaStream_t stream);
 }  // namespace detail
 
+// A kernel of any parameters.
+struct AnyKernel {
+  const void* function;
+#if defined(POLICYGRAD_CUDA_SIMULATOR)
+  const sim::Signature* signature;
+#endif
+};
+// launch() for code that many kernels share: arguments[i] points to an object of the type of the kernel's parameter i.
+// These are copied.
+void launch(const AnyKernel& kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+            const void* const* arguments);
+
 #if defined(__CUDACC__) || defined(POLICYGRAD_CUDA_SIMULATOR)  // else: a .cpp file of a build with nvcc
+
+template <class... Params>
+AnyKernel any_kernel(void (*kernel)(Params...)) {
+#if defined(__CUDACC__)
+  return {reinterpret_cast<const void*>(kernel)};
+#else
+  return {reinterpret_cast<const void*>(kernel), &sim::kSignature<Params...>};
+#endif
+}
 
 #if !defined(__CUDACC__)
 namespace detail {
-// A launch in the simulator. kEarly: by launch_early() (early.h).
-template <bool kEarly, class... Params, class... Args>
-void simulate(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
-              Args&&... args) {
-  using Arguments = std::tuple<std::remove_cv_t<Params>...>;
-  sim::enqueue({.function = reinterpret_cast<const void*>(kernel),
-                .grid = grid,
-                .block = block,
-                .shared_bytes = shared_bytes,
-                .arguments = std::make_shared<const Arguments>(static_cast<Params>(args)...),
-                .argument_bytes = sizeof(Arguments),
-                .call =
-                    [](const void* function, const void* arguments) {
-                      std::apply(reinterpret_cast<void (*)(Params...)>(const_cast<void*>(function)),
-                                 *static_cast<const Arguments*>(arguments));
-                    },
-                .early = kEarly},
-               stream);
-  check_launch(cudaGetLastError(), reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, stream);
+// A launch in the simulator. early: by launch_early() (early.h).
+void simulate(const AnyKernel& kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, bool early,
+              const void* const* arguments);
+template <class... Params>
+void simulate(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, bool early,
+              const std::type_identity_t<Params>&... args) {
+  const void* const arguments[] = {&args..., nullptr};
+  simulate(any_kernel(kernel), grid, block, shared_bytes, stream, early, arguments);
 }
 }  // namespace detail
 #endif
@@ -67,7 +76,7 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_byte
   kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Params>(args)...);
   detail::check_launch(cudaGetLastError(), reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, stream);
 #else
-  detail::simulate<false>(kernel, grid, block, shared_bytes, stream, std::forward<Args>(args)...);
+  detail::simulate(kernel, grid, block, shared_bytes, stream, false, static_cast<Params>(args)...);
 #endif
 }
 
