@@ -75,6 +75,9 @@ function(pg_simulated target)
   set(options $<IF:$<CONFIG:Debug>,-g,-g1> -O1 -Wno-unknown-pragmas
               $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed$<SEMICOLON>-Wno-bitwise-instead-of-logical>)
   if(POLICYGRAD_SIM_HOOKS)
+    if(POLICYGRAD_SANITIZE MATCHES "address|leak")
+      list(APPEND options -fno-sanitize=address,leak)
+    endif()
     list(APPEND options -fsanitize=thread)
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
       # Without it a read just before a write of the same address would go unseen.
@@ -83,11 +86,10 @@ function(pg_simulated target)
   elseif(POLICYGRAD_SANITIZE MATCHES "thread")
     list(APPEND options -fno-sanitize=thread)
   endif()
-  # Kernels compile faster without these two checks. Builds with hooks check alignment.
+  # Kernels compile faster without this check; the hooks find what it finds.
   if(POLICYGRAD_SANITIZE MATCHES "undefined")
-    list(APPEND options -fno-sanitize=alignment,object-size)
+    list(APPEND options -fno-sanitize=object-size)
   endif()
-  pg_unrolled(${ARGN})
   set_property(SOURCE ${ARGN} PROPERTY LANGUAGE CXX)
   set_property(SOURCE ${ARGN} PROPERTY SKIP_PRECOMPILE_HEADERS ON)  # their flags differ
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS "${options}")
@@ -140,9 +142,9 @@ function(pg_nccl target)
 endfunction()
 
 # The simulator sees accesses of .cu files through calls that -fsanitize=thread compiles into them, answered by hooks.cpp
-# instead of ThreadSanitizer. No other sanitizer can be had in the same file.
+# instead of ThreadSanitizer. UndefinedBehaviorSanitizer can check the same files, AddressSanitizer the others.
 if(NOT POLICYGRAD_CUDA STREQUAL "nvcc")
-  if(POLICYGRAD_SANITIZE MATCHES "address|thread|memory|leak")
+  if(POLICYGRAD_SANITIZE MATCHES "thread|memory")
     set(POLICYGRAD_SIM_HOOKS 0)
   else()
     set(POLICYGRAD_SIM_HOOKS 1)
@@ -167,6 +169,9 @@ else()
   target_compile_definitions(cuda_runtime PRIVATE POLICYGRAD_SIM_HOOKS=${POLICYGRAD_SIM_HOOKS}
                                                   POLICYGRAD_SIM_ASAN=${POLICYGRAD_SIM_ASAN}
                                                   POLICYGRAD_SOURCES="${PROJECT_SOURCE_DIR}/")
+  if(POLICYGRAD_SANITIZE)  # it checks each access of the kernels in tests
+    target_compile_options(cuda_runtime PRIVATE -O1)
+  endif()
   if(POLICYGRAD_SANITIZE MATCHES "thread")  # ThreadSanitizer cannot follow a change of stacks
     target_compile_options(cuda_runtime PRIVATE -fno-sanitize=thread)
   endif()

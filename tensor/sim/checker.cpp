@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tensor/base/error.h"
 #include "tensor/sim/symbols.h"
@@ -14,6 +15,12 @@ namespace {
 
 const char* verb(uint8_t kind) {
   return kind == Touch::read ? "reads" : kind == Touch::write ? "writes" : "atomically changes";
+}
+
+// stop() with the text that f returns. All else that f allocates is free before: no destructors run after stop().
+template <class F>
+[[noreturn]] void stop_with(const void* pc, F f) {
+  stop(pc, f());
 }
 
 // Memory that the system zeroes on first access, so that tables for the largest shared memory cost nothing if less is
@@ -126,11 +133,13 @@ void Checker::check_shared(const Access& access, size_t position) {
     if (const Touch* other = find_race(word.last, touch(access, bytes), clocks_))
       race(access, *other, shared_.describe(index * 4, dynamic_bytes_));
     if (bytes & word.delayed) {
-      stop(access.pc, fmt::format("cp.async not complete: {} {}, which an asynchronous copy may not have written yet; "
-                                  "the thread that started the "
-                                  "copy must wait for its group (cp.async.wait_group), and other threads then for a "
-                                  "barrier (__syncthreads())",
-                                  verb(access.kind), shared_.describe(index * 4, dynamic_bytes_)));
+      stop_with(access.pc, [&] {
+        return fmt::format(
+            "cp.async not complete: {} {}, which an asynchronous copy may not have written yet; the "
+            "thread that started the copy must wait for its group (cp.async.wait_group), and other "
+            "threads then for a barrier (__syncthreads())",
+            verb(access.kind), shared_.describe(index * 4, dynamic_bytes_));
+      });
     }
     if (uninitialised && !unwritten_) {
       const std::string location = shared_.describe(std::max(position, index * 4), dynamic_bytes_);
@@ -168,45 +177,53 @@ void Checker::check_global(const Access& access) {
 }
 
 void Checker::misaligned(const Access& access, size_t alignment) const {
-  size_t position = 0;
-  const auto shared = shared_.locate(access.address, access.bytes, dynamic_bytes_, &position);
-  const Allocation found = find_allocation(access.address);
-  std::string location = fmt::format("address {:#x}", access.address);
-  if (found.size)
-    location = fmt::format("byte {} of a device allocation of {} bytes", access.address - found.begin, found.size);
-  if (shared == SharedMemory::Where::inside) location = shared_.describe(position, dynamic_bytes_);
-  stop(access.pc, fmt::format("misaligned address: {} {} bytes at {}, {} bytes past a multiple of {}; a GPU accesses a "
-                              "type of {} bytes only at multiples of {}",
-                              verb(access.kind), access.bytes, location, access.address % alignment, alignment,
-                              access.bytes, alignment));
+  stop_with(access.pc, [&] {
+    size_t position = 0;
+    const auto shared = shared_.locate(access.address, access.bytes, dynamic_bytes_, &position);
+    const Allocation found = find_allocation(access.address);
+    std::string location = fmt::format("address {:#x}", access.address);
+    if (found.size)
+      location = fmt::format("byte {} of a device allocation of {} bytes", access.address - found.begin, found.size);
+    if (shared == SharedMemory::Where::inside) location = shared_.describe(position, dynamic_bytes_);
+    return fmt::format(
+        "misaligned address: {} {} bytes at {}, {} bytes past a multiple of {}; a GPU accesses a type of {} bytes only "
+        "at multiples of {}",
+        verb(access.kind), access.bytes, location, access.address % alignment, alignment, access.bytes, alignment);
+  });
 }
 
 void Checker::out_of_bounds(const Access& access) {
   const Allocation found = find_allocation(access.address);
-  if (found.size) {
-    stop(access.pc, fmt::format("out of bounds: {} {} bytes at byte {} of a device allocation of {} bytes",
-                                verb(access.kind), access.bytes, access.address - found.begin, found.size));
-  }
-  stop(access.pc, fmt::format("out of bounds: {} {} bytes at {}; compare the index with the size before the access",
-                              verb(access.kind), access.bytes, describe_address(access.address)));
+  stop_with(access.pc, [&] {
+    if (found.size) {
+      return fmt::format("out of bounds: {} {} bytes at byte {} of a device allocation of {} bytes", verb(access.kind),
+                         access.bytes, access.address - found.begin, found.size);
+    }
+    return fmt::format("out of bounds: {} {} bytes at {}; compare the index with the size before the access",
+                       verb(access.kind), access.bytes, describe_address(access.address));
+  });
 }
 
 void Checker::out_of_shared(const Access& access, size_t position) {
-  stop(access.pc, fmt::format("out of bounds: {} {} bytes at {}", verb(access.kind), access.bytes,
-                              shared_.describe(position, dynamic_bytes_)));
+  stop_with(access.pc, [&] {
+    return fmt::format("out of bounds: {} {} bytes at {}", verb(access.kind), access.bytes,
+                       shared_.describe(position, dynamic_bytes_));
+  });
 }
 
-void Checker::race(const Access& access, const Touch& other, const std::string& location) {
-  const void* pc = reinterpret_cast<const void*>(image_begin_ + other.line);
-  const bool one_warp = access.thread / 32 == other.thread / 32;
-  stop(access.pc,
-       fmt::format("race: {} {}, which thread {} {} ({}), and the two accesses are not ordered; put {} between them",
-                   verb(access.kind), location, other.thread,
-                   other.kind == Touch::read    ? "reads"
-                   : other.kind == Touch::write ? "writes"
-                                                : "atomically changes",
-                   to_string(source_lines({pc})[0], pc),
-                   one_warp ? "__syncwarp() or __syncthreads()" : "__syncthreads()"));
+void Checker::race(const Access& access, const Touch& other, std::string location) {
+  stop_with(access.pc, [&] {
+    const std::string place = std::move(location);
+    const void* pc = reinterpret_cast<const void*>(image_begin_ + other.line);
+    const bool one_warp = access.thread / 32 == other.thread / 32;
+    return fmt::format(
+        "race: {} {}, which thread {} {} ({}), and the two accesses are not ordered; put {} between them",
+        verb(access.kind), place, other.thread,
+        other.kind == Touch::read    ? "reads"
+        : other.kind == Touch::write ? "writes"
+                                     : "atomically changes",
+        to_string(source_lines({pc})[0], pc), one_warp ? "__syncwarp() or __syncthreads()" : "__syncthreads()");
+  });
 }
 
 }  // namespace pg::sim

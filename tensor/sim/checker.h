@@ -71,7 +71,7 @@ class Checker {
   };
   [[noreturn]] void out_of_bounds(const Access& access);
   [[noreturn]] void out_of_shared(const Access& access, size_t position);
-  [[noreturn]] void race(const Access& access, const Touch& other, const std::string& location);
+  [[noreturn]] void race(const Access& access, const Touch& other, std::string location);
   Touch touch(const Access& access, uint8_t bytes) const;
 
   const SharedMemory& shared_;

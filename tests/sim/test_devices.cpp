@@ -229,6 +229,7 @@ TEST_CASE("sim: NCCL waits for the other ranks and for the events of its stream"
         sums[static_cast<size_t>(r)] = x.host()[15];
       });
       ncclCommDestroy(comm);
+      cudaEventDestroy(ready);
     };
     std::thread other([&] { rank(1); });
     rank(0);
