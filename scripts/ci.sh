@@ -92,18 +92,18 @@ full() {
   step 'the README: set-up and make test' readme_test
   step 'the cost of the build' sh scripts/build_budget.sh build
   step 'the examples of docs/EXTENDING.md' sh tests/extending/run.sh build cmake
-  step 'the CUDA simulator' simulated sim_tests
-  step 'CUDA kernels, simulated' simulated cuda_tests
-  step 'commands on several GPUs, simulated' simulated_ranks
   step 'CUDA kernels by nvcc' nvcc_tests
   step 'instructions per element of CUDA kernels' sass
   step 'clang++ -Werror with AddressSanitizer and UndefinedBehaviorSanitizer' asan_build
   for compiler in clang++ $other_compilers; do
     step "no warnings under $compiler" bash scripts/warnings.sh "$compiler"
   done
-  for program in $layer_tests sim_tests cuda_tests; do
+  for program in $layer_tests; do
     step "the sanitizers: $program" side_by_side "build-asan/$program" '~[slow]'
   done
+  step 'the CUDA simulator' side_by_side build-asan/sim_tests
+  step 'CUDA kernels, simulated' side_by_side build-asan/cuda_tests
+  step 'commands on several GPUs, simulated' sh tests/cuda/sim/ranks.sh build-asan
   step 'the sanitizers: tests/pg/cli.sh and hostile.sh' commands_of build-asan
   step 'ThreadSanitizer on the pool' tsan_tests
   step 'instructions per kernel, under valgrind' instructions

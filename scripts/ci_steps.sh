@@ -114,7 +114,6 @@ tsan_tests() { build build-tsan pool_tests -- --preset tsan && build-tsan/pool_t
 
 # The README's build folder goes on as a build for the simulator, then for nvcc: what CUDA does not concern is there.
 simulated() { build_on "$1" -DPOLICYGRAD_CUDA=sim && side_by_side "build/$1" ${2:+"$2"}; }  # simulated TESTS [FILTER]
-simulated_ranks() { build_on pg -DPOLICYGRAD_CUDA=sim && sh tests/cuda/sim/ranks.sh build; }
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 no_nvcc() { printf 'skipped: no nvcc on this machine\n0 passed, 0 failed, 1 skipped\n'; }
 on_nvcc() { build_on "$1" -DPOLICYGRAD_CUDA=nvcc -DCMAKE_CUDA_ARCHITECTURES=90-real -DPOLICYGRAD_WERROR=ON; }
@@ -134,7 +133,7 @@ clang_changed() { # clang_changed PATHS: clang++ -Werror on the changed sources 
   files=$(grep -E "$1" <<<"$changed" | while read -r file; do [ ! -e "$file" ] || echo "/$file\$"; done | paste -sd '|')
   [ -z "$files" ] || ONLY=$files bash scripts/warnings.sh clang++ build-clang
 }
-asan_build() {
+asan_build() { # host code under both sanitizers; .cu files under the second and the simulator's checks
   # shellcheck disable=SC2086  # a list of targets
   build build-asan $layer_tests sim_tests cuda_tests pg -- --preset asan -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_CXX_FLAGS=-fsanitize-trap=undefined -DPOLICYGRAD_WERROR=ON -DPOLICYGRAD_CUDA=sim
