@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "nn/transformer.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg {
@@ -35,18 +35,16 @@ NamedTensors tensors_of(const SafetensorsFile& file, const std::string& part, bo
 }
 
 // The state of a Generator as strings: not every JSON reader preserves numbers above 2^53.
-nlohmann::json generator_json(const Generator& g) { return {std::to_string(g.seed()), std::to_string(g.offset())}; }
+Json generator_json(const Generator& g) { return {std::to_string(g.seed()), std::to_string(g.offset())}; }
 
-Generator generator_from(const nlohmann::json& json) {
+Generator generator_from(const Json& json) {
   Generator g;
   g.set_state(std::stoull(json.at(0).get<std::string>()), std::stoull(json.at(1).get<std::string>()));
   return g;
 }
 
-int64_t whole(const nlohmann::json& json, int64_t low) {
-  const bool fits = !json.is_number_unsigned() || json.get<uint64_t>() <= INT64_MAX;
-  check(json.is_number_integer() && fits && json.get<int64_t>() >= low,
-        "the number of steps must be an integer of at least {}", low);
+int64_t whole(const Json& json, int64_t low) {
+  check(json.is_integer_in(low, INT64_MAX), "the number of steps must be an integer of at least {}", low);
   return json.get<int64_t>();
 }
 
@@ -73,11 +71,11 @@ void delete_other_shards(const fs::path& path, const std::vector<std::string>& s
 
 void save_checkpoint(const std::string& path, Module& model, const Optimizer* optimizer, const RunState& state,
                      const std::vector<CheckpointPart>& parts) {
-  nlohmann::json json = {{"step", state.step}, {"texts", state.metadata}, {"generators", nlohmann::json::object()}};
+  Json json = {{"step", state.step}, {"texts", state.metadata}, {"generators", Json::object()}};
   for (const auto& [name, generator] : state.generators) json["generators"][name] = generator_json(generator);
   NamedTensors tensors, shard;
   Comm* comm = nullptr;  // of the ranks that share out the optimizers' state
-  json["optimizer_steps"] = nlohmann::json::object();
+  json["optimizer_steps"] = Json::object();
   const auto add = [&](const std::string& part, Module& module, const Optimizer* owner) {
     for (auto& [name, tensor] : state_dict(module)) tensors.emplace_back(prefix_of(part) + name, std::move(tensor));
     json["optimizer_steps"][part] = owner ? owner->steps() : -1;
@@ -103,8 +101,8 @@ void save_checkpoint(const std::string& path, Module& model, const Optimizer* op
   }
   std::string text;
   try {
-    text = json.dump();
-  } catch (const nlohmann::json::exception& e) {
+    text = sorted_by_key(std::move(json)).dump();
+  } catch (const Error& e) {
     fail("save {}: the metadata must be UTF-8: {}", path, e.what());
   }
   // transformers refuses files without "format".
@@ -116,18 +114,18 @@ Checkpoint load_checkpoint(const std::string& path) {
   Checkpoint checkpoint{load_safetensors(path), {}};
   check(checkpoint.file.metadata.count(kStateKey), "{}: not a policygrad checkpoint: the file has only tensors", path);
   try {
-    const auto json = nlohmann::json::parse(shallow_json(checkpoint.file.metadata.at(kStateKey), path));
+    const Json json = Json::parse(shallow_json(checkpoint.file.metadata.at(kStateKey), path));
     RunState& state = checkpoint.state;
     state.step = whole(json.at("step"), 0);
     state.metadata = json.at("texts").get<std::map<std::string, std::string>>();
     for (const auto& [name, bits] : json.at("generators").items()) state.generators[name] = generator_from(bits);
-    const auto optimizer_steps = json.value("optimizer_steps", nlohmann::json{{"", -1}});
+    const Json optimizer_steps = json.value("optimizer_steps", Json{{"", -1}});
     for (const auto& [part, steps] : optimizer_steps.items()) checkpoint.optimizer_steps[part] = whole(steps, -1);
     checkpoint.shards = json.value("shards", std::vector<std::string>());
     for (const std::string& name : checkpoint.shards) {
       check(fs::path(name).filename() == name, "the shard '{}' is not a file beside it", excerpt(name, 100));
     }
-  } catch (const std::exception& e) {  // nlohmann's own exceptions, or a number out of range
+  } catch (const std::exception& e) {  // an Error, or one of stoull
     fail("{}: the checkpoint's state is damaged: {}", path, excerpt(e.what(), 200));
   }
   return checkpoint;

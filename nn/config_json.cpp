@@ -2,16 +2,14 @@
 #include "nn/config_json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string key_of(const Field& field) {
   std::string key = field.name;
@@ -48,7 +46,7 @@ bool same_type(const Field& field, const Json& value) {
 }
 
 // Also works for a value whose strings are not UTF-8.
-std::string printed(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string printed(const Json& value) { return value.dump(-1, Json::Utf8::replace); }
 
 }  // namespace
 
@@ -61,20 +59,20 @@ std::string to_json(const std::vector<Field>& fields) {
 }
 
 void set_from_json(const std::vector<Field>& fields, std::string_view text, std::string_view what) {
-  const Json given = Json::parse(shallow_json(text, what), nullptr, /*allow_exceptions=*/false);
+  const Json given = Json::try_parse(shallow_json(text, what));
   check(given.is_object(), "{}: expected a JSON object, got '{}'", what, excerpt(text));
-  for (const auto& item : given.items()) {
-    const std::string& key = item.key();
-    const bool known = std::any_of(fields.begin(), fields.end(), [&](const Field& f) { return key_of(f) == key; });
+  for (const auto& [key, value] : given.items()) {
+    const bool known =
+        std::any_of(fields.begin(), fields.end(), [&key = key](const Field& f) { return key_of(f) == key; });
     check(known, "{}: unknown key '{}'", what, excerpt(key));
   }
   for (const Field& field : fields) {
-    const auto found = given.find(key_of(field));
-    if (found == given.end() && field.absent) {
+    const Json* found = given.find(key_of(field));
+    if (!found && field.absent) {
       field.set(*field.absent);
       continue;
     }
-    check(found != given.end(), "{}: '{}' is missing", what, key_of(field));
+    check(found != nullptr, "{}: '{}' is missing", what, key_of(field));
     const std::string value = found->is_string() ? found->get<std::string>() : printed(*found);
     check(same_type(field, *found) && field.refusal(value).empty(), "{}: '{}' cannot be {}", what, key_of(field),
           excerpt(printed(*found)));

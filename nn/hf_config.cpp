@@ -4,15 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/table.h"
 #include "tensor/base/text.h"
 
 namespace pg {
-
-using Json = nlohmann::ordered_json;
 
 // The values of a JSON object, with errors that name the key.
 class detail::HfObject {
@@ -20,17 +18,17 @@ class detail::HfObject {
   HfObject(const Json& json, std::string_view what) : json_(json), what_(what) {}
 
   // Null counts as absent, as it does for transformers.
-  bool has(const char* key) const { return json_.contains(key) && !json_[key].is_null(); }
+  bool has(const char* key) const { return !json_[key].is_null(); }
   int64_t size(const char* key) const {
     const Json& value = at(key);
-    check(value.is_number_integer() && value >= 1 && value <= INT32_MAX,
-          "{}: '{}' must be a whole number from 1 to {}, got {}", what_, key, INT32_MAX, printed(value));
+    check(value.is_integer_in(1, INT32_MAX), "{}: '{}' must be a whole number from 1 to {}, got {}", what_, key,
+          INT32_MAX, printed(value));
     return value.get<int64_t>();
   }
   int64_t size(const char* key, int64_t absent) const { return has(key) ? size(key) : absent; }
   double positive(const char* key) const {
     const Json& value = at(key);
-    check(value.is_number() && value > 0.0 && std::isfinite(value.get<double>()),
+    check(value.is_number() && value.get<double>() > 0 && std::isfinite(value.get<double>()),
           "{}: '{}' must be a number above 0, got {}", what_, key, printed(value));
     return value.get<double>();
   }
@@ -65,9 +63,7 @@ class detail::HfObject {
     check(has(key), "{}: '{}' is missing", what_, key);
     return json_[key];
   }
-  static std::string printed(const Json& value) {
-    return excerpt(value.dump(-1, ' ', false, Json::error_handler_t::replace));
-  }
+  static std::string printed(const Json& value) { return excerpt(value.dump(-1, Json::Utf8::replace)); }
 
   const Json& json_;
   const std::string what_;
@@ -205,7 +201,7 @@ void check_no_latent(const TransformerConfig& c) {
 }
 
 TransformerConfig config_from_hf(std::string_view text, std::string_view what) {
-  const Json json = Json::parse(shallow_json(text, what), nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::try_parse(shallow_json(text, what));
   check(json.is_object(), "{}: expected a JSON object, got '{}'", what, excerpt(text));
   const HfObject o(json, what);
   check(o.has("model_type"), "{}: 'model_type' is missing", what);

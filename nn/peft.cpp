@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -14,13 +13,12 @@
 #include "nn/pretrained.h"
 #include "nn/tensor_source.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/table.h"
 #include "tensor/base/text.h"
 
 namespace pg {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kConfigFile = "adapter_config.json";
 constexpr const char* kTensorFile = "adapter_model.safetensors";
@@ -57,7 +55,7 @@ std::string target_name(const TransformerConfig& c, const LoraSite& site) {
   return tail(name, alike == 1 ? 1 : 2);
 }
 
-std::string printed(const Json& value) { return excerpt(value.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+std::string printed(const Json& value) { return excerpt(value.dump(-1, Json::Utf8::replace)); }
 
 // A key of adapter_config.json, and its values that mean plain LoRA. None: it does not change the result, or load_peft
 // reads it.
@@ -93,10 +91,9 @@ const std::vector<Key>& keys() {
 // empty.
 void check_keys(const Json& json, const std::string& file) {
   check(json.contains("peft_type"), "{}: 'peft_type' is missing", file);
-  for (const auto& item : json.items()) {
-    const std::string& name = item.key();
-    const auto& value = item.value();
-    const auto row = std::find_if(keys().begin(), keys().end(), [&](const Key& k) { return k.name == name; });
+  for (const auto& [name, value] : json.items()) {
+    const auto row =
+        std::find_if(keys().begin(), keys().end(), [&name = name](const Key& k) { return k.name == name; });
     const bool off = value.is_null() || value == false || value == "" || (value.is_structured() && value.empty());
     if (row == keys().end()) {
       check(off, "{}: '{}' is {}; adapters with that are not supported", file, excerpt(name), printed(value));
@@ -159,7 +156,7 @@ Json read_json(const std::string& file) {
   text << in.rdbuf();
   check(in.good(), "{}: the file cannot be read", file);
   const std::string content = text.str();
-  Json json = Json::parse(shallow_json(content, file), nullptr, /*allow_exceptions=*/false);
+  Json json = Json::try_parse(shallow_json(content, file));
   check(json.is_object(), "{}: expected a JSON object, got '{}'", file, excerpt(content));
   return json;
 }
@@ -211,7 +208,7 @@ void save_peft(Transformer& model, const std::string& folder, const std::string&
                      {"rank_pattern", Json::object()},
                      {"alpha_pattern", Json::object()},
                      {"init_lora_weights", true}};
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = json.dump(2, Json::Utf8::replace) + "\n";
   make_folder(folder);
   const std::filesystem::path to(folder);
   save_safetensors((to / kTensorFile).string(), tensors, {{"format", "pt"}});
@@ -243,10 +240,9 @@ void load_peft(Transformer& model, const std::string& folder) {
   const std::vector<LoraSite> sites = sites_of(json, c, source, file);
   lora.targets.clear();
   std::set<std::string> used;
-  const auto named = json.find("base_model_name_or_path");
-  const std::string base = named != json.end() && named->is_string() && *named != ""
-                               ? fmt::format("; the adapters are for {}", excerpt(named->get<std::string>()))
-                               : "";
+  const Json& named = json["base_model_name_or_path"];
+  const std::string base =
+      named.is_string() && named != "" ? fmt::format("; the adapters are for {}", excerpt(named.text())) : "";
   const auto check_tensor = [&](const std::string& name, const Shape& shape) {
     const SourceTensor& tensor = source.at(name);
     check(tensor.shape == shape, "{}: '{}' is {}, expected {} for r = {} and this model{}", source.path(), name,

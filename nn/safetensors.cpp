@@ -2,13 +2,13 @@
 #include "nn/safetensors.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "nn/atomic_file.h"
 #include "nn/safetensors_header.h"
 #include "nn/safetensors_source.h"
+#include "tensor/base/json.h"
 
 namespace pg {
 
@@ -58,7 +58,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
     return std::tie(type_a, a.first) < std::tie(type_b, b.first);
   });
 
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::set<std::string> names = {"__metadata__"};
   uint64_t position = 0;
@@ -66,16 +66,15 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
     check(names.insert(name).second, "save {}: the tensor name '{}' is used twice or reserved", path, name);
     check(tensor.defined(), "save {}: tensor '{}' is undefined", path, name);
     const uint64_t end = position + static_cast<uint64_t>(tensor.numel()) * size_of(tensor.dtype());
-    header.push_back({name,
-                      {{"dtype", stored_type(tensor.dtype())->name},
-                       {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
-                       {"data_offsets", {position, end}}}});
+    header[name] = {{"dtype", stored_type(tensor.dtype())->name},
+                    {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
+                    {"data_offsets", {position, end}}};
     position = end;
   }
   std::string json;
   try {
     json = header.dump();
-  } catch (const nlohmann::json::exception& e) {
+  } catch (const Error& e) {
     fail("save {}: names and metadata must be UTF-8: {}", path, e.what());
   }
   json.resize((json.size() + 7) / 8 * 8, ' ');  // aligns the start of the data

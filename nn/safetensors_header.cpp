@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "tensor/base/json_events.h"
 #include "tensor/base/text.h"
 #include "tensor/format.h"
 #include "tensor/shape.h"
@@ -14,11 +14,11 @@ namespace pg::detail {
 namespace {
 
 // Parses the JSON as a stream, so that a malicious header cannot take more memory than its valid parts need.
-class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
+class HeaderReader : public JsonEvents {
  public:
   HeaderReader(SafetensorsHeader& header, const std::string& path) : header_(header), path_(path) {}
 
-  bool start_object(size_t) override {
+  void start_object() override {
     if (state_ == State::start) {
       state_ = State::top;
     } else if (state_ == State::top_value) {
@@ -26,10 +26,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     } else {
       refuse("an object");
     }
-    return true;
   }
 
-  bool key(std::string& text) override {
+  void key(std::string& text) override {
     if (state_ == State::top) {
       if (!names_.insert(text).second) fail("load {}: the name '{}' appears twice", path_, excerpt(text));
       in_metadata_ = text == "__metadata__";
@@ -52,19 +51,17 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       seen = true;
       state_ = text == "dtype" ? State::type : text == "shape" ? State::shape : State::offsets;
     }
-    return true;
   }
 
-  bool end_object() override {
+  void end_object() override {
     if (state_ == State::tensor) {
       const char* missing = !seen_type_ ? "dtype" : !seen_shape_ ? "shape" : !seen_offsets_ ? "data_offsets" : nullptr;
       if (missing) fail("load {}: tensor '{}' has no '{}'", path_, excerpt(place_), missing);
     }
     state_ = State::top;
-    return true;
   }
 
-  bool start_array(size_t) override {
+  void start_array() override {
     if (state_ == State::shape) {
       state_ = State::shape_items;
     } else if (state_ == State::offsets) {
@@ -73,18 +70,16 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     } else {
       refuse("an array");
     }
-    return true;
   }
 
-  bool end_array() override {
+  void end_array() override {
     if (state_ == State::offset_items && num_offsets_ != 2) {
       fail("load {}: tensor '{}' needs two data_offsets, got {}", path_, excerpt(place_), num_offsets_);
     }
     state_ = State::tensor;
-    return true;
   }
 
-  bool string(std::string& text) override {
+  void string(std::string& text) override {
     if (state_ == State::metadata_value) {
       *metadata_value_ = std::move(text);
       state_ = State::metadata;
@@ -95,10 +90,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     } else {
       refuse("a string");
     }
-    return true;
   }
 
-  bool number_unsigned(uint64_t value) override {
+  void whole(uint64_t value) override {
     HeaderTensor* tensor = header_.tensors.empty() ? nullptr : &header_.tensors.back();
     if (state_ == State::shape_items) {
       if (tensor->shape.size() == kMaxDims) {
@@ -112,16 +106,14 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     } else {
       refuse("a number");
     }
-    return true;
   }
 
-  bool number_integer(int64_t) override { return refuse("a negative number"); }
-  bool number_float(double, const std::string&) override { return refuse("a number that is not an integer"); }
-  bool boolean(bool) override { return refuse("true or false"); }
-  bool null() override { return refuse("null"); }
-  bool binary(nlohmann::json::binary_t&) override { return refuse("binary data"); }
+  void integer(int64_t) override { refuse("a negative number"); }
+  void real(double) override { refuse("a number that is not an integer"); }
+  void boolean(bool) override { refuse("true or false"); }
+  void null() override { refuse("null"); }
 
-  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
+  void error(size_t position, const char*) override {
     fail("load {}: the header is not valid JSON (at byte {} of the header)", path_, position);
   }
 
@@ -140,7 +132,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     offset_items
   };
 
-  bool refuse(const char* what) const {
+  [[noreturn]] void refuse(const char* what) const {
     fail("load {}: the header has {} where the format allows none (at '{}')", path_, what, excerpt(place_));
   }
   bool& unknown_field(const std::string& text) {
@@ -158,55 +150,52 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 };
 
 // Parses the JSON as a stream: an index with keys given twice is refused, and values of no interest take no memory.
-class IndexReader : public nlohmann::json_sax<nlohmann::json> {
+class IndexReader : public JsonEvents {
  public:
   IndexReader(SafetensorsIndex& index, const std::string& path) : index_(index), path_(path) {}
 
-  bool start_object(size_t) override {
+  void start_object() override {
     if (depth_ == 1 && section_ == "weight_map") has_map_ = true;
-    return open(depth_ == 0 || (depth_ == 1 && section_ == "weight_map"), "an object");
+    open(depth_ == 0 || (depth_ == 1 && section_ == "weight_map"), "an object");
   }
-  bool start_array(size_t) override { return open(false, "an array"); }
-  bool end_object() override { return --depth_, true; }
-  bool end_array() override { return --depth_, true; }
+  void start_array() override { open(false, "an array"); }
+  void end_object() override { --depth_; }
+  void end_array() override { --depth_; }
 
-  bool key(std::string& text) override {
+  void key(std::string& text) override {
     if (depth_ == 1) {
       if (!sections_.insert(text).second) fail("load {}: the key '{}' appears twice", path_, excerpt(text));
       section_ = text;
       key_.clear();
     }
     if (depth_ == 2) key_ = text;
-    return true;
   }
 
-  bool string(std::string& text) override {
+  void string(std::string& text) override {
     if (depth_ == 2 && section_ == "weight_map") {
       const bool is_new = index_.weight_map.emplace(key_, text).second;
       if (!is_new) fail("load {}: the weight_map names the tensor '{}' twice", path_, excerpt(key_));
       check_file_name(text);
-      return true;
+      return;
     }
-    return value("a string");
+    value("a string");
   }
 
-  bool number_unsigned(uint64_t number) override {
+  void whole(uint64_t number) override {
     if (!at_total_size()) return value("a number");
     if (index_.total_size) fail("load {}: total_size appears twice", path_);
     index_.total_size = number;
-    return true;
   }
-  bool number_float(double number, const std::string&) override {
+  void real(double number) override {
     if (!at_total_size()) return value("a number");
     // Some programs write 1.5e10. Above 2^53 a double is no exact count of bytes.
-    if (number < 0 || number > 0x1p53 || number != std::floor(number)) return refuse("a number that is no size");
-    return number_unsigned(static_cast<uint64_t>(number));
+    if (number < 0 || number > 0x1p53 || number != std::floor(number)) refuse("a number that is no size");
+    whole(static_cast<uint64_t>(number));
   }
-  bool number_integer(int64_t) override { return value("a negative number"); }
-  bool boolean(bool) override { return value("true or false"); }
-  bool null() override { return value("null"); }
-  bool binary(nlohmann::json::binary_t&) override { return value("binary data"); }
-  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
+  void integer(int64_t) override { value("a negative number"); }
+  void boolean(bool) override { value("true or false"); }
+  void null() override { value("null"); }
+  void error(size_t position, const char*) override {
     fail("load {}: the index is not valid JSON (at byte {})", path_, position);
   }
 
@@ -215,19 +204,17 @@ class IndexReader : public nlohmann::json_sax<nlohmann::json> {
  private:
   bool at_total_size() const { return depth_ == 2 && section_ == "metadata" && key_ == "total_size"; }
 
-  bool refuse(const char* what) const {
+  [[noreturn]] void refuse(const char* what) const {
     fail("load {}: the index has {} where the format allows none (at '{}')", path_, what,
          excerpt(depth_ < 2 ? section_ : key_));
   }
   // A value that is ignored, except where something else must be.
-  bool value(const char* what) const {
+  void value(const char* what) const {
     if (depth_ == 0 || section_ == "weight_map" || at_total_size()) refuse(what);
-    return true;
   }
-  bool open(bool expected, const char* what) {
+  void open(bool expected, const char* what) {
     if (!expected) value(what);
     ++depth_;
-    return true;
   }
 
   // A file name of another folder could name any file of the machine.
@@ -265,7 +252,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
         path);
   SafetensorsHeader header;
   HeaderReader reader(header, path);
-  nlohmann::json::sax_parse(json.begin(), json.end(), &reader);
+  read_json(json, reader);
 
   std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const HeaderTensor& a, const HeaderTensor& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -294,7 +281,7 @@ SafetensorsIndex parse_safetensors_index(std::string_view json, const std::strin
         kMaxHeaderBytes);
   SafetensorsIndex index;
   IndexReader reader(index, path);
-  nlohmann::json::sax_parse(json.begin(), json.end(), &reader);
+  read_json(json, reader);
   reader.finish();
   return index;
 }

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/random.h"
 #include "tensor/base/text.h"
 
@@ -22,18 +22,18 @@ constexpr size_t kMeanEpisodes = 100;  // mean_return() and mean_length() are me
 
 size_t values_per_observation(const VectorEnv& envs) { return static_cast<size_t>(envs.observation_size()); }
 
-nlohmann::json json_of(const RunningMoments& m) { return {m.count, m.mean, m.squares}; }
+Json json_of(const RunningMoments& m) { return {m.count, m.mean, m.squares}; }
 
-uint64_t bits(const nlohmann::json& json) { return std::stoull(json.get<std::string>()); }
+uint64_t bits(const Json& json) { return std::stoull(json.get<std::string>()); }
 
 // Reads numbers into a vector. Throws Error unless there are as many as the vector has.
-void read_numbers(const nlohmann::json& json, std::vector<double>& into) {
+void read_numbers(const Json& json, std::vector<double>& into) {
   const auto numbers = json.get<std::vector<double>>();
   check(numbers.size() == into.size(), "expected {} numbers, got {}", into.size(), numbers.size());
   into = numbers;
 }
 
-void read_moments(const nlohmann::json& json, RunningMoments& m) {
+void read_moments(const Json& json, RunningMoments& m) {
   m.count = json.at(0).get<double>();
   read_numbers(json.at(1), m.mean);
   read_numbers(json.at(2), m.squares);
@@ -177,7 +177,7 @@ double VectorEnv::mean_of(const std::deque<double>& values) {
 }
 
 std::string VectorEnv::state() const {
-  nlohmann::json copies = nlohmann::json::array();
+  Json copies = Json::array();
   for (const Copy& c : copies_) {
     copies.push_back(
         {{"state", c.environment->state()},
@@ -187,20 +187,20 @@ std::string VectorEnv::state() const {
          {"discounted", c.discounted},
          {"length", c.episode_length}});
   }
-  return nlohmann::json{{"copies", copies},
+  return sorted_by_key({{"copies", std::move(copies)},
                         {"observations", observations_},
                         {"observation_moments", json_of(observation_moments_)},
                         {"return_moments", json_of(return_moments_)},
                         {"episodes", episodes_},
                         {"returns", returns_},
-                        {"lengths", lengths_}}
+                        {"lengths", lengths_}})
       .dump();
 }
 
 void VectorEnv::set_state(const std::string& text) {
   try {
-    const auto json = nlohmann::json::parse(shallow_json(text, "VectorEnv"));
-    const auto& copies = json.at("copies");
+    const Json json = Json::parse(shallow_json(text, "VectorEnv"));
+    const Json& copies = json.at("copies");
     check(copies.size() == copies_.size(), "the state is of {} environments, not {}", copies.size(), copies_.size());
     for (size_t i = 0; i < copies_.size(); ++i) {
       Copy& c = copies_[i];

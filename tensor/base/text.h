@@ -13,8 +13,8 @@ namespace pg {
 std::string did_you_mean(std::string_view given, const std::vector<std::string>& known);
 
 // Returns `text`, a JSON value, if it nests at most 64 levels deep; Error naming `what` if it nests deeper. Every JSON
-// text that comes from a file passes through this function before it is parsed, because printing and copying a value
-// are recursive.
+// text that comes from a file passes through this function before it is parsed, because some readers of values are
+// recursive.
 std::string_view shallow_json(std::string_view text, std::string_view what);
 
 // The character that `text` begins with and its length in bytes. The length is 0 if UTF-8 has no such character:
