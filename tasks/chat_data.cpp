@@ -2,18 +2,16 @@
 #include "tasks/chat_data.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg {
 namespace {
-
-using Json = nlohmann::json;
 
 std::string text_at(const Json& object, const char* key, const std::string& where) {
   check(object.contains(key), "{}: the key \"{}\" is missing", where, key);
@@ -78,7 +76,7 @@ struct Line {
 
 Line read_line(const std::string& line, const std::string& where, const BpeTokenizer& tokenizer,
                const ChatDataOptions& o) {
-  const Json json = Json::parse(shallow_json(line, where), nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::try_parse(shallow_json(line, where));
   check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(line));
   if (o.prompt) {
     const std::string question = question_in(json, *o.prompt, where);

@@ -2,11 +2,11 @@
 #include "tasks/tokenizer.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg {
@@ -76,14 +76,11 @@ std::string CharTokenizer::vocabulary() const {
   return text;
 }
 
-std::string CharTokenizer::to_json() const {
-  return nlohmann::json{{"type", "char"}, {"characters", vocabulary()}}.dump();
-}
+std::string CharTokenizer::to_json() const { return Json{{"characters", vocabulary()}, {"type", "char"}}.dump(); }
 
 CharTokenizer CharTokenizer::from_json(std::string_view json) {
-  const auto parsed = nlohmann::json::parse(shallow_json(json, "tokenizer"), nullptr, /*allow_exceptions=*/false);
-  check(parsed.is_object() && parsed.contains("type") && parsed["type"] == "char" && parsed.contains("characters") &&
-            parsed["characters"].is_string(),
+  const Json parsed = Json::try_parse(shallow_json(json, "tokenizer"));
+  check(parsed["type"] == "char" && parsed["characters"].is_string(),
         "CharTokenizer::from_json: expected {{\"type\": \"char\", \"characters\": \"...\"}}, got {}", excerpt(json));
   return CharTokenizer(parsed["characters"].get<std::string>());
 }
@@ -155,20 +152,18 @@ std::string TokenList::decode(std::span<const int32_t> ids) const {
 }
 
 std::string TokenList::to_json() const {
-  return nlohmann::json{{"type", "list"}, {"tokens", tokens_}, {"words", words_}, {"end", end_}}.dump();
+  return Json{{"end", end_}, {"tokens", tokens_}, {"type", "list"}, {"words", words_}}.dump();
 }
 
 TokenList TokenList::from_json(std::string_view text) {
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const bool ok = json.is_object() && json.value("type", nlohmann::json()) == "list" && json.contains("tokens") &&
-                  json["tokens"].is_array() && json.contains("words") && json["words"].is_boolean() &&
-                  json.contains("end") && json["end"].is_number_integer() && json["end"] >= -1 &&
-                  json["end"] <= INT32_MAX;
+  const Json json = Json::try_parse(text);
+  const bool ok = json["type"] == "list" && json["tokens"].is_array() && json["words"].is_boolean() &&
+                  json["end"].is_integer_in(-1, INT32_MAX);
   check(ok,
         "TokenList::from_json: expected {{\"type\": \"list\", \"tokens\": […], \"words\": …, \"end\": …}}, got {:.80}",
         text);
   std::vector<std::string> tokens;
-  for (const auto& token : json["tokens"]) {
+  for (const Json& token : json["tokens"]) {
     check(token.is_string(), "TokenList::from_json: a token must be a string");
     tokens.push_back(token.get<std::string>());
   }

@@ -1,12 +1,12 @@
 // Finds out which kind of tokenizer a path leads to, or a JSON text is, and reads it.
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/gguf.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg {
@@ -89,9 +89,8 @@ std::unique_ptr<Tokenizer> load_file(const std::string& path, const std::string&
 
 std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view text) {
   if (is_tokenizer_json(text)) return shared(bpe_from_json(text));
-  const auto json = nlohmann::json::parse(shallow_json(text, "tokenizer"), nullptr, /*allow_exceptions=*/false);
-  check(json.is_object() && json.contains("type") && json["type"].is_string(),
-        "tokenizer: expected a JSON object with a \"type\", got {:.80}", text);
+  const Json json = Json::try_parse(shallow_json(text, "tokenizer"));
+  check(json["type"].is_string(), "tokenizer: expected a JSON object with a \"type\", got {:.80}", text);
   std::string known;
   for (const Type& type : kTypes) {
     if (json["type"] == type.name) return type.read(text);

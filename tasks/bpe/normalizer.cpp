@@ -5,16 +5,14 @@
 
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/table.h"
 
 namespace pg {
 namespace {
-
-using Json = nlohmann::json;
 
 struct NormalizerType {
   const char* name;
@@ -27,8 +25,7 @@ const std::vector<NormalizerType>& normalizer_types() {
       {"NFC", [](const Json&) { return true; }},
       {"Sequence",
        [](const Json& sequence) {
-         check(sequence.contains("normalizers") && sequence["normalizers"].is_array(),
-               "tokenizer: the normalizer Sequence needs a list \"normalizers\"");
+         check(sequence["normalizers"].is_array(), "tokenizer: the normalizer Sequence needs a list \"normalizers\"");
          bool any = false;
          for (const Json& part : sequence["normalizers"]) any = is_nfc(part) || any;
          return any;
@@ -39,9 +36,8 @@ const std::vector<NormalizerType>& normalizer_types() {
 
 bool is_nfc(const Json& normalizer) {
   if (normalizer.is_null()) return false;
-  check(normalizer.is_object() && normalizer.contains("type") && normalizer["type"].is_string(),
-        "tokenizer: expected a normalizer with a \"type\", or null");
-  const auto type = normalizer["type"].get<std::string>();
+  check(normalizer["type"].is_string(), "tokenizer: expected a normalizer with a \"type\", or null");
+  const std::string& type = normalizer["type"].text();
   return find_row(normalizer_types(), "tokenizer: type of a normalizer", type).is_nfc(normalizer);
 }
 
@@ -85,7 +81,7 @@ std::string nfc(std::string_view text) {
 }
 
 Normalizer::Normalizer(std::string_view json) {
-  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = sorted_by_key(Json::try_parse(json));
   json_ = parsed.dump();
   nfc_ = is_nfc(parsed);
 }

@@ -1,26 +1,22 @@
 // Post-processors: templates of special tokens around a text.
 #include "tasks/bpe/post_processor.h"
 
-#include <nlohmann/json.hpp>
-
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/table.h"
 #include "tensor/base/text.h"
 
 namespace pg {
 namespace {
 
-using Json = nlohmann::json;
-
 void add(PostProcessor& all, const Json& part);
 
 std::vector<int32_t> ids_of(const Json& tokens, const std::string& name) {
-  const Json token = tokens.is_object() ? tokens.value(name, Json()) : Json();
-  const Json ids = token.is_object() ? token.value("ids", Json()) : Json();
+  const Json& ids = tokens[name]["ids"];
   check(ids.is_array(), "tokenizer: the template names '{}', which is not among its special_tokens", excerpt(name, 40));
   std::vector<int32_t> result;
   for (const Json& id : ids) {
-    check(id.is_number_integer() && id >= 0 && id < std::numeric_limits<int32_t>::max(),
+    check(id.is_integer_in(0, std::numeric_limits<int32_t>::max() - 1),
           "tokenizer: expected ids of the special token '{}' in the template, got {}", excerpt(name, 40),
           excerpt(id.dump(), 40));
     result.push_back(id.get<int32_t>());
@@ -29,20 +25,19 @@ std::vector<int32_t> ids_of(const Json& tokens, const std::string& name) {
 }
 
 void add_template(PostProcessor& all, const Json& part) {
-  const Json single = part.value("single", Json());
+  const Json& single = part["single"];
   check(single.is_array(), "tokenizer: a TemplateProcessing needs a list \"single\"");
   int texts = 0;
   std::vector<int32_t> before, after;
   for (const Json& item : single) {
-    const Json special = item.is_object() ? item.value("SpecialToken", Json()) : Json();
-    const Json sequence = item.is_object() ? item.value("Sequence", Json()) : Json();
-    if (special.is_object() && special.contains("id") && special["id"].is_string()) {
-      const auto ids = ids_of(part.value("special_tokens", Json()), special["id"].get<std::string>());
+    const Json& special = item["SpecialToken"]["id"];
+    if (special.is_string()) {
+      const auto ids = ids_of(part["special_tokens"], special.text());
       std::vector<int32_t>& side = texts == 0 ? before : after;
       side.insert(side.end(), ids.begin(), ids.end());
     } else {
-      check(sequence.is_object() && sequence.value("id", Json()) == "A",
-            "tokenizer: expected a SpecialToken or the Sequence A in a template, got {}", excerpt(item.dump()));
+      check(item["Sequence"]["id"] == "A", "tokenizer: expected a SpecialToken or the Sequence A in a template, got {}",
+            excerpt(item.dump()));
       ++texts;
     }
   }
@@ -60,7 +55,7 @@ const std::vector<ProcessorType>& processor_types() {
       {"ByteLevel", [](PostProcessor&, const Json&) {}},
       {"TemplateProcessing", add_template},
       {"Sequence", [](PostProcessor& all, const Json& part) {
-         const Json processors = part.value("processors", Json());
+         const Json& processors = part["processors"];
          check(processors.is_array(), "tokenizer: the post-processor Sequence needs a list \"processors\"");
          for (const Json& inner : processors) add(all, inner);
        }}};
@@ -69,9 +64,8 @@ const std::vector<ProcessorType>& processor_types() {
 
 void add(PostProcessor& all, const Json& part) {
   if (part.is_null()) return;
-  check(part.is_object() && part.contains("type") && part["type"].is_string(),
-        "tokenizer: expected a post-processor with a \"type\", or null");
-  const auto type = part["type"].get<std::string>();
+  check(part["type"].is_string(), "tokenizer: expected a post-processor with a \"type\", or null");
+  const std::string& type = part["type"].text();
   find_row(processor_types(), "tokenizer: type of a post-processor", type).add(all, part);
 }
 
@@ -79,7 +73,7 @@ void add(PostProcessor& all, const Json& part) {
 
 PostProcessor post_processor(std::string_view json) {
   PostProcessor all;
-  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = sorted_by_key(Json::try_parse(json));
   all.json = parsed.dump();
   add(all, parsed);
   return all;

@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "tasks/bpe/split_regexes.h"
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/table.h"
 #include "tensor/base/text.h"
 
 namespace pg {
 namespace {
-
-using Json = nlohmann::json;
 
 // What the components of a pre-tokenizer amount to.
 struct Steps {
@@ -26,19 +24,19 @@ struct Steps {
 bool flag_of(const Json& component, const char* name, bool otherwise) {
   if (!component.contains(name)) return otherwise;
   check(component[name].is_boolean(), "tokenizer: {} of the pre-tokenizer {} must be true or false", name,
-        component["type"].get<std::string>());
+        component["type"].text());
   return component[name].get<bool>();
 }
 
 void add_component(Steps& steps, const Json& component);
 
 void add_split(Steps& steps, const Json& split) {
-  const Json pattern = split.value("pattern", Json()), behavior = split.value("behavior", Json());
+  const Json &pattern = split["pattern"], &behavior = split["behavior"];
   const bool invert = flag_of(split, "invert", false);
-  const char* kind = pattern.is_object() && pattern.contains("Regex") ? "Regex" : "String";
-  check(pattern.is_object() && pattern.contains(kind) && pattern[kind].is_string(),
+  const char* kind = pattern.contains("Regex") ? "Regex" : "String";
+  check(pattern[kind].is_string(),
         "tokenizer: the pre-tokenizer Split needs a pattern {{\"Regex\": …}} or {{\"String\": …}}");
-  const auto text = pattern[kind].get<std::string>();
+  const std::string& text = pattern[kind].text();
   check(!text.empty(), "tokenizer: the pattern of the pre-tokenizer Split is empty");
   const std::string regex = std::string_view(kind) == "Regex" ? text : regex_of_text(text);
   // Isolated keeps what matches and what does not, so that `invert` changes nothing.
@@ -64,7 +62,7 @@ void add_byte_level(Steps& steps, const Json& byte_level) {
 }
 
 void add_sequence(Steps& steps, const Json& sequence) {
-  const Json parts = sequence.value("pretokenizers", Json());
+  const Json& parts = sequence["pretokenizers"];
   check(parts.is_array(), "tokenizer: the pre-tokenizer Sequence needs a list \"pretokenizers\"");
   for (const Json& part : parts) add_component(steps, part);
 }
@@ -80,9 +78,8 @@ const std::vector<ComponentType>& component_types() {
 }
 
 void add_component(Steps& steps, const Json& component) {
-  check(component.is_object() && component.contains("type") && component["type"].is_string(),
-        "tokenizer: expected a pre-tokenizer with a \"type\"");
-  const auto type = component["type"].get<std::string>();
+  check(component["type"].is_string(), "tokenizer: expected a pre-tokenizer with a \"type\"");
+  const std::string& type = component["type"].text();
   const ComponentType& row = find_row(component_types(), "tokenizer: type of a pre-tokenizer", type);
   check(!steps.byte_level, "tokenizer: the pre-tokenizer {} after a ByteLevel is not supported", type);
   constexpr size_t most = 64;
@@ -117,19 +114,20 @@ std::string sequence(const std::vector<std::string>& regexes) {
     parts.push_back({{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}, {"invert", false}});
   }
   parts.push_back({{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}});
-  return Json{{"type", "Sequence"}, {"pretokenizers", parts}}.dump();
+  return sorted_by_key({{"type", "Sequence"}, {"pretokenizers", std::move(parts)}}).dump();
 }
 
 std::vector<SplitPattern> known_patterns() {
-  const auto byte_level =
-      Json{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
-  const auto smollm =
-      Json{{"type", "Sequence"}, {"pretokenizers", {{{"type", "Digits"}, {"individual_digits", true}}, byte_level}}};
+  const Json byte_level = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  const Json digits = {{"type", "Digits"}, {"individual_digits", true}};
+  const Json smollm = {{"type", "Sequence"}, {"pretokenizers", {digits, byte_level}}};
   return {
-      {"gpt2", "gpt-2", "GPT-2: words and numbers with the space before them", byte_level.dump(), "null"},
+      {"gpt2", "gpt-2", "GPT-2: words and numbers with the space before them", sorted_by_key(byte_level).dump(),
+       "null"},
       {"llama3", "llama-bpe", "Llama 3: at most three digits", sequence({kLlama3Regex}), "null"},
       {"qwen2", "qwen2", "Qwen 2, 2.5 and 3: single digits, NFC", sequence({kQwen2Regex}), R"({"type":"NFC"})"},
-      {"smollm", "smollm", "SmolLM2: single digits, then as GPT-2", smollm.dump(), "null"},
+      {"smollm", "smollm", "SmolLM2: single digits, then as GPT-2", sorted_by_key(smollm).dump(), "null"},
       {"cl100k", "", "GPT-4: as Llama 3, with the white space at the end of a text in one piece",
        sequence({kCl100kRegex}), "null"},
       {"o200k", "", "GPT-4o: words by upper and lower case", sequence({kO200kRegex}), "null"},
@@ -141,7 +139,7 @@ std::vector<SplitPattern> known_patterns() {
 }  // namespace
 
 Pretokenizer::Pretokenizer(std::string_view json) {
-  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = sorted_by_key(Json::try_parse(json));
   json_ = parsed.dump();
   Steps steps;
   add_component(steps, parsed);

@@ -3,12 +3,12 @@
 
 #include <array>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "tasks/bpe/byte_level.h"
 #include "tasks/bpe/pretokenizer.h"
 #include "tasks/bpe/vocabulary.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/table.h"
 #include "tensor/base/text.h"
 
@@ -42,13 +42,13 @@ bool decode_base64(std::string_view text, std::string& bytes) {
 }  // namespace
 
 BpeTokenizer bpe_from_vocab(std::string_view vocab, std::string_view merges, std::string_view pattern) {
-  const auto json = nlohmann::json::parse(shallow_json(vocab, "vocab.json"), nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::try_parse(shallow_json(vocab, "vocab.json"));
   check(json.is_object(), "vocab.json: expected a JSON object of tokens and ids, got {}", excerpt(vocab));
   BpeData data;
   set_pattern(data, find_row(split_patterns(), "--pattern", pattern));
   Vocabulary vocabulary("vocab.json", json.size());
   for (const auto& [token, id] : json.items()) {
-    if (!id.is_number_integer()) {
+    if (!id.is_integer_in(INT64_MIN, INT64_MAX)) {
       fail("vocab.json: the token '{}' has the id {}; expected a whole number", excerpt(token, 40),
            excerpt(id.dump(), 40));
     }

@@ -1,27 +1,26 @@
 // Hugging Face's tokenizer.json: reading and writing.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/bpe/vocabulary.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg {
 namespace {
 
-using Json = nlohmann::json;
 constexpr int32_t kLargestId = std::numeric_limits<int32_t>::max();
 
 // A field of the file that must be absent, null, or one of the values that change nothing.
 void refuse(const Json& object, const char* name, std::initializer_list<Json> harmless = {}) {
-  const Json value = object.value(name, Json());
+  const Json& value = object[name];
   if (value.is_null() || std::find(harmless.begin(), harmless.end(), value) != harmless.end()) return;
   fail("tokenizer.json: {} {} is not supported", name, excerpt(value.dump(), 40));
 }
 
 bool flag(const Json& object, const char* name) {
-  const Json value = object.value(name, Json());
+  const Json& value = object[name];
   check(value.is_null() || value.is_boolean(), "tokenizer.json: {} must be true or false, got {}", name,
         excerpt(value.dump(), 40));
   return value.is_boolean() && value.get<bool>();
@@ -34,13 +33,12 @@ std::pair<std::string, std::string> pair_of(const Json& merge) {
   if (!merge.is_string()) {
     fail("tokenizer.json: expected a merge \"a b\" or [\"a\", \"b\"], got {}", excerpt(merge.dump(), 40));
   }
-  return split_merge(merge.get<std::string>(), "tokenizer.json");
+  return split_merge(merge.text(), "tokenizer.json");
 }
 
 AddedToken added_token(const Json& token, bool& ends_text) {
-  const Json id = token.is_object() ? token.value("id", Json()) : Json();
-  const Json content = token.is_object() ? token.value("content", Json()) : Json();
-  check(id.is_number_integer() && id >= 0 && id <= kLargestId && content.is_string(),
+  const Json &id = token["id"], &content = token["content"];
+  check(id.is_integer_in(0, kLargestId) && content.is_string(),
         "tokenizer.json: expected an added token with an \"id\" and a \"content\", got {}", excerpt(token.dump()));
   ends_text = flag(token, "ends_text");
   return {.id = id.get<int32_t>(),
@@ -76,9 +74,9 @@ bool is_tokenizer_json(std::string_view text) {
 }
 
 BpeTokenizer bpe_from_json(std::string_view text) {
-  const Json json = Json::parse(shallow_json(text, "tokenizer.json"), nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::try_parse(shallow_json(text, "tokenizer.json"));
   check(json.is_object(), "tokenizer.json: expected a JSON object, got {}", excerpt(text));
-  const Json model = json.value("model", Json());
+  const Json& model = json["model"];
   check(model.is_object(), "tokenizer.json: expected a \"model\" that is an object");
   const Json type = model.value("type", Json("BPE"));
   check(type == "BPE", "tokenizer.json: the model type {} is not supported; supported is \"BPE\"",
@@ -91,12 +89,12 @@ BpeTokenizer bpe_from_json(std::string_view text) {
   refuse(model, "byte_fallback", {false});
 
   BpeData data;
-  const Json vocab = model.value("vocab", Json()), merges = model.value("merges", Json());
+  const Json &vocab = model["vocab"], &merges = model["merges"];
   check(vocab.is_object(), "tokenizer.json: expected an object \"vocab\" in the model");
   check(merges.is_array(), "tokenizer.json: expected a list \"merges\" in the model");
   Vocabulary vocabulary("tokenizer.json", vocab.size());
   for (const auto& [token, id] : vocab.items()) {
-    if (!id.is_number_integer() || id < 0 || id > kLargestId) {
+    if (!id.is_integer_in(0, kLargestId)) {
       fail("tokenizer.json: the token '{}' has the id {}; expected one from 0 to {}", excerpt(token, 40),
            excerpt(id.dump(), 40), kLargestId);
     }
@@ -120,28 +118,27 @@ BpeTokenizer bpe_from_json(std::string_view text) {
           excerpt(last.content, 40), last.id, id);
   }
   data.tokens = vocabulary.take();
-  data.pre_tokenizer = json.value("pre_tokenizer", Json()).dump();
-  data.normalizer = json.value("normalizer", Json()).dump();
-  data.post_processor = post_processor(json.value("post_processor", Json()).dump());
+  data.pre_tokenizer = sorted_by_key(json["pre_tokenizer"]).dump();
+  data.normalizer = sorted_by_key(json["normalizer"]).dump();
+  data.post_processor = post_processor(json["post_processor"].dump());
   return BpeTokenizer(std::move(data));
 }
 
 std::string json_of(const BpeTokenizer& tokenizer) {
-  using Ordered = nlohmann::ordered_json;
   const BpeData& data = tokenizer.data();
-  Ordered added = Ordered::array();
+  Json added = Json::array();
   std::vector<const AddedToken*> added_by_id(static_cast<size_t>(tokenizer.vocab_size()), nullptr);
   for (const AddedToken& token : data.added) {
     added_by_id[static_cast<size_t>(token.id)] = &token;
-    Ordered entry = {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
-                     {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
-                     {"special", token.special}};
+    Json entry = {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
+                  {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
+                  {"special", token.special}};
     if (token.id == tokenizer.end_id()) entry["ends_text"] = true;
     added.push_back(std::move(entry));
   }
 
   // An added token with an id of the vocabulary must be in it, or others would give it another id. The objects are
-  // written by hand because ordered_json looks through all keys for each new one.
+  // written by hand because Json looks through all keys for each new one.
   std::string vocab, merges;
   const auto quoted = [](const std::string& token) { return Json(token).dump(); };
   for (size_t id = 0; id < data.tokens.size(); ++id) {

@@ -1,19 +1,18 @@
 // Reads puzzles of the task connections from a file.
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "tasks/grade/extract.h"
 #include "tasks/puzzles/connections.h"
 #include "tasks/puzzles/problem_file.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg {
 namespace {
 
-using Json = nlohmann::json;
 constexpr size_t kGroups = 4, kWords = 4, kLongest = 40;
 
 std::string word_of(const Json& json, const std::string& where) {

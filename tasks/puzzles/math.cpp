@@ -2,7 +2,6 @@
 #include "tasks/puzzles/math.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "tasks/grade/extract.h"
@@ -11,6 +10,7 @@
 #include "tasks/puzzles/problem_file.h"
 #include "tasks/puzzles/puzzle.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 
 namespace pg {
 namespace {
@@ -18,17 +18,17 @@ namespace {
 constexpr int64_t kBrief = 40, kAnswer = 40, kText = 160;  // bytes of generated problems at most
 
 // A number, or the digits of "Level 3". "Level ?" is unknown.
-int level_of(const nlohmann::json& json, const std::string& where) {
+int level_of(const Json& json, const std::string& where) {
   if (!json.contains("level")) return 0;
   const auto& level = json["level"];
-  if (level.is_number_integer()) return level.get<int>();
+  if (level.is_integer_in(INT32_MIN, INT32_MAX)) return level.get<int>();
   check(level.is_string(), "{}: \"level\" must be a number or a text like \"Level 3\"", where);
   const std::string text = level.get<std::string>();
   const size_t digit = text.find_first_of("0123456789");
   return digit == std::string::npos ? 0 : text[digit] - '0';
 }
 
-MathProblem problem_of(const nlohmann::json& json, const std::string& where) {
+MathProblem problem_of(const Json& json, const std::string& where) {
   MathProblem problem;
   problem.text = trimmed(text_at(json, "problem", where));
   check(!problem.text.empty(), "{}: the problem is empty", where);
@@ -154,8 +154,7 @@ class Math : public PuzzleTask {
 
 std::vector<MathProblem> read_math(const std::string& path) {
   std::vector<MathProblem> problems;
-  each_problem(
-      path, [&](const nlohmann::json& json, const std::string& where) { problems.push_back(problem_of(json, where)); });
+  each_problem(path, [&](const Json& json, const std::string& where) { problems.push_back(problem_of(json, where)); });
   return problems;
 }
 

@@ -1,24 +1,24 @@
 #include "tasks/puzzles/problem_file.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tasks/grade/extract.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg {
 
-void each_problem(const std::string& path, const std::function<void(const nlohmann::json&, const std::string&)>& f) {
+void each_problem(const std::string& path, const std::function<void(const Json&, const std::string&)>& f) {
   std::string note, line;
   std::istringstream file(unix_text(read_file(path), path, note));
   bool any = false;
   for (int64_t number = 1; std::getline(file, line); ++number) {
     if (trimmed(line).empty()) continue;
     const std::string where = fmt::format("{}:{}", path, number);
-    const auto json = nlohmann::json::parse(shallow_json(line, where), nullptr, /*allow_exceptions=*/false);
+    const Json json = Json::try_parse(shallow_json(line, where));
     check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(line));
     f(json, where);
     any = true;
@@ -26,8 +26,8 @@ void each_problem(const std::string& path, const std::function<void(const nlohma
   check(any, "{}: the file has no problems", path);
 }
 
-std::string text_at(const nlohmann::json& object, const char* key, const std::string& where) {
-  check(object.contains(key) && object[key].is_string(), "{}: \"{}\" must be a string", where, key);
+std::string text_at(const Json& object, const char* key, const std::string& where) {
+  check(object[key].is_string(), "{}: \"{}\" must be a string", where, key);
   return object[key].get<std::string>();
 }
 

@@ -1,17 +1,18 @@
 #pragma once
 // What the readers of files of problems share.
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+
+#include "tensor/base/json.h"
 
 namespace pg {
 
 // Calls f(object, where) for each line of a JSONL file that is not empty; `where` is "FILE:LINE" for messages. Error
 // with that for a line that is no JSON object, and for a file without any.
-void each_problem(const std::string& path, const std::function<void(const nlohmann::json&, const std::string&)>& f);
+void each_problem(const std::string& path, const std::function<void(const Json&, const std::string&)>& f);
 // The text of that key. Error if there is none.
-std::string text_at(const nlohmann::json& object, const char* key, const std::string& where);
+std::string text_at(const Json& object, const char* key, const std::string& where);
 
 // The text in ASCII without '=', for models of characters: usual quotes and dashes as the keys of a keyboard, anything
 // else as '~'.

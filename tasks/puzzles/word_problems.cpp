@@ -2,18 +2,17 @@
 #include "tasks/puzzles/word_problems.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "tasks/grade/extract.h"
 #include "tasks/puzzles/problem_file.h"
 #include "tasks/puzzles/puzzle.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg {
 namespace {
 
-using Json = nlohmann::json;
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 constexpr std::string_view kSigns = " .,?'$-";                          // of generated problems
 constexpr std::string_view kMoreSigns = "!\"#%&()*+/:;<>@[\\]^_`{|}~";  // and of files: all of ASCII but '='
