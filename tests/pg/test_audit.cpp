@@ -10,7 +10,6 @@
 using namespace pg;
 using namespace pg::testing;
 using namespace pg::tools;
-using Json = nlohmann::json;
 
 namespace {
 
@@ -126,7 +125,7 @@ TEST_CASE("an audit shows where the grader and the reward disagree", "[eval][aud
   CHECK(lines[0].at("why") == "task");
   CHECK(lines[0].at("verdict") == "yes");
   CHECK(lines[0].at("rule") == "normal form");
-  CHECK(lines[0].at("steps") > 0);
+  CHECK(lines[0].at("steps").get<int>() > 0);
   CHECK(lines[0].at("gold") == "\\frac{1}{2}");
   CHECK(lines[0].at("solved") == false);
   CHECK(lines[0].at("model") == 0);

@@ -28,7 +28,7 @@ rl::EvalResponse response(int64_t problem, int64_t sample) {
   return r;
 }
 
-EvalJson settings() { return {{"task", "sort"}, {"samples", 2}, {"models", {{{"run", "a"}, {"weights", "1"}}}}}; }
+Json settings() { return {{"task", "sort"}, {"samples", 2}, {"models", {{{"run", "a"}, {"weights", "1"}}}}}; }
 
 }  // namespace
 
@@ -90,7 +90,7 @@ TEST_CASE("an evaluation folder keeps whole problems", "[eval]") {
     CHECK(contains(error_of([&] { folder.read(1, 1, 2); }), "expected 2 lines, it has more"));
     CHECK(contains(error_of([&] { folder.read(1, 3, 4); }), "expected problem 0, sample 2, got 1, 0"));
   }
-  EvalJson other = settings();
+  Json other = settings();
   other["samples"] = 3;
   CHECK(contains(error_of([&] { EvalFolder(path, other); }), "it has samples 2, this command 3"));
   other = settings();

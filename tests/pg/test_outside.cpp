@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "nn/atomic_file.h"
 #include "nn/checkpoint.h"
 #include "nn/transformer.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 #include "tests/catch.h"
 #include "tools/pg/golden/attributes.h"

@@ -1,9 +1,9 @@
 // The shape of Qwen2.5-Math-1.5B is accepted, without its weights, and so are embeddings with rows that are no token.
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "nn/hf_config.h"
+#include "tensor/base/json.h"
 #include "tests/catch.h"
 #include "tools/pg/model_info.h"
 #include "tools/pg/run/run_model.h"
@@ -25,7 +25,7 @@ constexpr const char* kConfig = R"({
 
 // A file of safetensors whose tensors are zeros, which take no room on the disk.
 void write_zeros(const std::string& path, const std::vector<std::pair<std::string, std::vector<int64_t>>>& tensors) {
-  nlohmann::ordered_json header;
+  Json header;
   int64_t end = 0;
   for (const auto& [name, shape] : tensors) {
     int64_t bytes = 2;

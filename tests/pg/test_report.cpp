@@ -109,10 +109,10 @@ TEST_CASE("damaged lines become notes with file and line and are kept", "[report
   CHECK(data.sources[0].curves.at("loss") == CurvePoints{{1, 2}});
   CHECK(data.sources[0].curves.at("lr") == CurvePoints{{3, 4}});
   REQUIRE(data.samples.size() == 6);  // all but the line that is cut off
-  CHECK(ReportJson::parse(data.samples[2])["broken"] == "[1, 2]");
-  CHECK(ReportJson::parse(data.samples[3])["response"] == "\xef\xbf\xbd\xef\xbf\xbd <b>");
-  CHECK(ReportJson::parse(data.samples[4])["response"] == std::string("\0</script>", 10));
-  CHECK(ReportJson::parse(data.samples[4])["line"] == 5);
+  CHECK(Json::parse(data.samples[2])["broken"] == "[1, 2]");
+  CHECK(Json::parse(data.samples[3])["response"] == "\xef\xbf\xbd\xef\xbf\xbd <b>");
+  CHECK(Json::parse(data.samples[4])["response"] == std::string("\0</script>", 10));
+  CHECK(Json::parse(data.samples[4])["line"] == 5);
 }
 
 TEST_CASE("an answer of 10 MB is read whole", "[report]") {
@@ -122,7 +122,7 @@ TEST_CASE("an answer of 10 MB is read whole", "[report]") {
   ReportData data;
   read_report_folder(data, run);
   REQUIRE(data.samples.size() == 1);
-  CHECK(ReportJson::parse(data.samples[0])["response"].get<std::string>() == answer);
+  CHECK(Json::parse(data.samples[0])["response"].get<std::string>() == answer);
   CHECK(data.notes.sentences().empty());
   CHECK(data.sources[0].missing.size() == 2);  // no config, no metrics
 }
@@ -176,7 +176,7 @@ TEST_CASE("failures of a health check in a row are one span", "[report]") {
   ReportData data;
   write(folder.file("config.yaml"), "# pg rl\n");
   read_report_folder(data, folder.path());
-  const ReportJson& health = data.sources[0].health;
+  const Json& health = data.sources[0].health;
   REQUIRE(health.size() == 2);
   CHECK(health[0]["name"] == "ratio 1");
   CHECK(health[0]["ok"] == 6);
@@ -222,7 +222,7 @@ TEST_CASE("a line of samples says what each token says", "[report]") {
   const std::vector<std::string> lines = sample_lines(*task, experience, 7, kTraining, &batch);
   REQUIRE(lines.size() == 4);
   for (size_t i = 0; i < 4; ++i) {
-    const ReportJson line = ReportJson::parse(lines[i]);
+    const Json line = Json::parse(lines[i]);
     const rl::Response& r = experience.responses[i];
     CHECK(line["step"] == 7);
     CHECK(line["group"] == i / 2);
@@ -241,7 +241,7 @@ TEST_CASE("a line of samples says what each token says", "[report]") {
     CHECK(!line.contains("policy"));
   }
   // Without a batch only the sampler's numbers are known.
-  const ReportJson plain = ReportJson::parse(sample_lines(*task, experience, 0, kHeldOut)[0]);
+  const Json plain = Json::parse(sample_lines(*task, experience, 0, kHeldOut)[0]);
   CHECK(plain.contains("log_prob"));
   CHECK(!plain.contains("advantage"));
 }
@@ -259,7 +259,7 @@ TEST_CASE("what is kept of a step is bounded", "[report]") {
   const std::vector<std::string> lines = sample_lines(*task, experience, 1, kTraining);
   REQUIRE(lines.size() == kResponsesPerStep);
   for (const std::string& text : lines) {
-    const ReportJson line = ReportJson::parse(text);
+    const Json line = Json::parse(text);
     CHECK(line["tokens_left_out"] == 100000);
     CHECK(line["bytes_left_out"] == 100000 - kBytesPerText);
     CHECK(!line.contains("tokens"));
@@ -306,7 +306,7 @@ TEST_CASE("an episode line has the states of the environment", "[report]") {
   const rl::EnvTrainer trainer(config);
   const rl::EnvEpisode episode = trainer.record(true, 3);
   const std::vector<double> returns = trainer.play(1, true, 3);
-  const ReportJson line = ReportJson::parse(episode_line(episode, "CartPole-v1", true, 9));
+  const Json line = Json::parse(episode_line(episode, "CartPole-v1", true, 9));
   CHECK(line["return"] == returns[0]);  // CartPole pays 1 per step
   CHECK(line["length"] == returns[0]);
   CHECK(line["states"].size() == line["actions"].size() + 1);
@@ -314,7 +314,7 @@ TEST_CASE("an episode line has the states of the environment", "[report]") {
   for (const auto& state : line["states"]) REQUIRE(state.size() == 4);
   // Gymnasium's initial states are within 0.05; an episode ends beyond 2.4 or 12 degrees.
   for (const auto& x : line["states"][0]) CHECK(std::abs(x.get<double>()) <= 0.05);
-  const ReportJson last = line["states"].back();
+  const Json last = line["states"].back();
   CHECK((std::abs(last[0].get<double>()) > 2.4 || std::abs(last[2].get<double>()) > 0.2094));
 }
 

@@ -1,9 +1,9 @@
 // The page of a report: its data stays data, and its colours have enough contrast.
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <regex>
 
+#include "tensor/base/json.h"
 #include "tests/catch.h"
 #include "tools/report/page.h"
 
@@ -70,8 +70,8 @@ TEST_CASE("hostile text in a report stays data", "[report]") {
                                   "</script><script>alert(1)</script><!--<script><img src=x onerror=alert(2)>"
                                   "{{script}}{{policy}} \xe2\x80\xa8\xe2\x80\xa9 \\u003c \" ' & ") +
                               '\0' + "\x01\x7f end";
-  const nlohmann::json value = {{"kind", "runs"}, {"text", hostile}, {hostile, 1}};
-  const nlohmann::json samples = nlohmann::json::array({{{"response", hostile}}});
+  const Json value = {{"kind", "runs"}, {"text", hostile}, {hostile, 1}};
+  const Json samples = Json::array({{{"response", hostile}}});
   const std::string page = report_page(hostile, value.dump(), samples.dump());
   const std::string plain = report_page("title", "{}");
   // The page has the elements of one with harmless data, and the data is what it was.
@@ -79,8 +79,8 @@ TEST_CASE("hostile text in a report stays data", "[report]") {
     CAPTURE(tag);
     CHECK(count(page, tag) == count(plain, tag));
   }
-  CHECK(nlohmann::json::parse(between(page, "id=\"report-data\">", "</script>")) == value);
-  CHECK(nlohmann::json::parse(between(page, "id=\"report-samples\">", "</script>")) == samples);
+  CHECK(Json::parse(between(page, "id=\"report-data\">", "</script>")) == value);
+  CHECK(Json::parse(between(page, "id=\"report-samples\">", "</script>")) == samples);
   CHECK(!contains(between(page, "id=\"report-data\">", "</body>"), "\xe2\x80\xa8"));
   CHECK(!contains(between(page, "<title>", "</title>"), "<"));
 }

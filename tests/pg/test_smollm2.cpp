@@ -1,13 +1,13 @@
 // A real pretrained model, SmolLM2-135M-Instruct as GGUF, compared with transformers: ids, log-probabilities and greedy
 // answers. tools/goldens/make_smollm2_goldens.py made the expected numbers from the same file.
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "nn/generate.h"
 #include "tasks/bpe/bpe_tokenizer.h"
 #include "tasks/chat.h"
 #include "tasks/fetch.h"
+#include "tasks/text_data.h"
+#include "tensor/base/json.h"
 #include "tests/catch.h"
 #include "tools/pg/run/run_model.h"
 
@@ -26,18 +26,17 @@ std::string model_path() {
 TEST_CASE("smollm2: ids, log-probabilities and greedy answers are those of transformers", "[pg][pretrained]") {
   const tools::RunModel model = tools::load_run_model(model_path(), Device{});
   const auto& tokenizer = dynamic_cast<const BpeTokenizer&>(*model.tokenizer);
-  std::ifstream in("tests/goldens/pretrained/smollm2.json");
-  const auto golden = nlohmann::json::parse(in);
+  const Json golden = Json::parse(read_file("tests/goldens/pretrained/smollm2.json"));
   NoGrad no_grad;
   for (const auto& text : golden.at("texts")) {
     INFO(text.at("text"));
-    const std::vector<int32_t> ids = text.at("ids");
+    const auto ids = text.at("ids").get<std::vector<int32_t>>();
     CHECK(tokenizer.encode(text.at("text").get<std::string>()) == ids);
     const auto count = static_cast<int64_t>(ids.size());
     const Tensor all = Tensor::from(ids, {1, count});
     const Tensor logits = (*model.model)(all.view_slice(1, 0, count - 1));
     const auto got = token_log_prob(logits, all.view_slice(1, 1, count)).first.to_vector();
-    const std::vector<double> want = text.at("log_probs");
+    const auto want = text.at("log_probs").get<std::vector<double>>();
     REQUIRE(got.size() == want.size());
     for (size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - want[i]) <= 1e-4);
   }
@@ -45,7 +44,7 @@ TEST_CASE("smollm2: ids, log-probabilities and greedy answers are those of trans
   CHECK(format.name == "smollm2");
   for (const auto& chat : golden.at("chats")) {
     INFO(chat.at("question"));
-    const auto ids = encode_chat(tokenizer, render_chat(format, {{"user", chat.at("question")}}, true)).ids;
+    const auto ids = encode_chat(tokenizer, render_chat(format, {{"user", chat.at("question").text()}}, true)).ids;
     CHECK(ids == chat.at("ids").get<std::vector<int32_t>>());
     GenerateOptions options;
     options.greedy = true;

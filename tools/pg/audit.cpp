@@ -52,7 +52,7 @@ std::optional<Graded> outside_of(const std::optional<Graded>& answer, std::strin
 
 }  // namespace
 
-nlohmann::ordered_json audit_of(const Verdict& verdict, std::string_view given, std::string_view gold) {
+Json audit_of(const Verdict& verdict, std::string_view given, std::string_view gold) {
   return {{"given", given},           {"gold", gold},         {"verdict", name_of(verdict.kind)},
           {"reason", verdict.reason}, {"rule", verdict.rule}, {"steps", verdict.steps}};
 }
@@ -72,13 +72,13 @@ EvalAudit audit_evaluation(const TextTask& of, const std::vector<Problem>& probl
     const auto which = static_cast<size_t>(r.problem);
     const std::string& gold = problems[which].puzzle->gold;
     const auto add = [&](Reason why, const Graded& g) {
-      nlohmann::ordered_json line = {{"model", static_cast<int64_t>(i) / each},
-                                     {"problem", r.problem},
-                                     {"sample", r.sample},
-                                     {"why", kReasons[why].name}};
+      Json line = {{"model", static_cast<int64_t>(i) / each},
+                   {"problem", r.problem},
+                   {"sample", r.sample},
+                   {"why", kReasons[why].name}};
       line.update(audit_of(g.verdict, g.given, gold));
       line.update({{"solved", r.solved}, {"finished", r.finished}, {"question", r.question}, {"response", r.response}});
-      audit.lines += line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+      audit.lines += line.dump(-1, Json::Utf8::replace) + "\n";
       ++audit.counts[why];
     };
     std::optional<Graded> answer;

@@ -1,7 +1,6 @@
 #pragma once
 // Audits: verdicts of the grader (docs/GRADER.md) as lines for a person to read.
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,11 +8,12 @@
 
 #include "rl/text/evaluation.h"
 #include "tasks/grade/grade.h"
+#include "tensor/base/json.h"
 
 namespace pg::tools {
 
 // A verdict with what decided it: given, gold, verdict, reason, rule and steps.
-nlohmann::ordered_json audit_of(const Verdict& verdict, std::string_view given, std::string_view gold);
+Json audit_of(const Verdict& verdict, std::string_view given, std::string_view gold);
 
 // Why a person should look at a verdict of an evaluation.
 struct AuditReason {

@@ -2,10 +2,10 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "tasks/fetch.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/parallel.h"
 #include "tensor/comm/mpi_links.h"
 #include "tensor/comm/nccl_rank.h"
@@ -47,7 +47,7 @@ bool can_write(const std::string& path) {
 }
 
 int doctor(bool json) {
-  nlohmann::ordered_json all;  // entries shown several times are arrays
+  Json all;  // entries shown several times are arrays
   const auto show = [&](const std::string& what, const std::string& value) {
     if (!json) {
       fmt::print("{:<10} {}\n", what, value);
@@ -104,7 +104,7 @@ int doctor(bool json) {
   if (json) {
     all["ready"] = first.empty();
     all["first"] = first;
-    fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", all.dump(-1, Json::Utf8::replace));
     return first.empty() ? 0 : 1;
   }
   fmt::print("{}\n", first.empty() ? "ready" : "first: " + first);

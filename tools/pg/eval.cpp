@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
 #include "nn/denoiser.h"
@@ -11,6 +10,7 @@
 #include "tasks/text_data.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/eval_task.h"
 #include "tools/pg/objective.h"
@@ -132,21 +132,21 @@ int evaluate_text(const EvalOptions& options, const Given& given) {
   const double bits_per_byte = bound.nats / std::log(2.0) / static_cast<double>(bytes);
   const double error = bound.standard_error / static_cast<double>(tokens);
   if (o.json) {
-    nlohmann::ordered_json json = {{"run", o.run},
-                                   {"checkpoint", m.path},
-                                   {"step", m.state.step},
-                                   {"text", corpus.name},
-                                   {"tokens", tokens},
-                                   {"bytes", bytes},
-                                   {"loss", loss},
-                                   {"perplexity", std::exp(loss)},
-                                   {"bits_per_byte", bits_per_byte}};
+    Json json = {{"run", o.run},
+                 {"checkpoint", m.path},
+                 {"step", m.state.step},
+                 {"text", corpus.name},
+                 {"tokens", tokens},
+                 {"bytes", bytes},
+                 {"loss", loss},
+                 {"perplexity", std::exp(loss)},
+                 {"bits_per_byte", bits_per_byte}};
     if (!causal) {
       json["upper_bound"] = true;
       json["draws"] = options.draws;
-      json["standard_error"] = std::isfinite(error) ? nlohmann::ordered_json(error) : nullptr;
+      json["standard_error"] = std::isfinite(error) ? Json(error) : nullptr;
     }
-    fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json.dump(-1, Json::Utf8::replace));
     return 0;
   }
   fmt::print("{}: {} tokens, {} bytes; {}{}\n", corpus.name, tokens, bytes, m.path,

@@ -82,15 +82,15 @@ std::string name_of(size_t i, const EvaluatedModel& model) {
   return fmt::format("{}: {}, step {}", letter(i), model.run, model.step);
 }
 
-EvalJson json_of(const rl::Estimate& e) {
+Json json_of(const rl::Estimate& e) {
   return {{"value", e.value},
           {"low", e.interval.low},
           {"high", e.interval.high},
           {"interval", e.wilson ? "wilson" : "bootstrap"}};
 }
 
-EvalJson json_of(const std::vector<rl::EvalGroup>& groups) {
-  EvalJson all = EvalJson::array();
+Json json_of(const std::vector<rl::EvalGroup>& groups) {
+  Json all = Json::array();
   for (const rl::EvalGroup& g : groups) {
     all.push_back({{"name", g.name}, {"problems", g.problems}, {"solved", json_of(g.solved)}});
   }
@@ -145,12 +145,12 @@ std::string EvalReport::markdown() const {
          "\nIntervals are those of 95 %: Wilson's where each problem counts 0 or 1, otherwise the bootstrap's.\n";
 }
 
-EvalJson EvalReport::json(const EvalJson& settings) const {
-  EvalJson json = settings;
-  json["results"] = EvalJson::array();
+Json EvalReport::json(const Json& settings) const {
+  Json json = settings;
+  json["results"] = Json::array();
   for (const EvaluatedModel& m : models) {
     const rl::EvalSummary& s = m.summary;
-    EvalJson at_k = EvalJson::array(), parts = EvalJson::object();
+    Json at_k = Json::array(), parts = Json::object();
     for (const rl::EvalAtK& x : s.at_k) {
       at_k.push_back({{"k", x.k}, {"pass", json_of(x.pass)}, {"majority", json_of(x.majority)}});
     }
@@ -169,14 +169,14 @@ EvalJson EvalReport::json(const EvalJson& settings) const {
                                {"subjects", json_of(s.subjects)},
                                {"levels", json_of(s.levels)}});
   }
-  json["comparisons"] = EvalJson::array();
+  json["comparisons"] = Json::array();
   for (size_t i = 0; const rl::EvalComparison& c : comparisons()) {
     json["comparisons"].push_back({{"first", models[0].run},
                                    {"second", models[++i].run},
                                    {"difference", json_of(c.difference)},
                                    {"only_first", c.only_first},
                                    {"only_second", c.only_second},
-                                   {"mcnemar_p", c.mcnemar ? EvalJson(*c.mcnemar) : EvalJson(nullptr)}});
+                                   {"mcnemar_p", c.mcnemar ? Json(*c.mcnemar) : Json(nullptr)}});
   }
   return json;
 }

@@ -23,7 +23,7 @@ struct EvalReport {
   std::string text() const;
   std::string markdown() const;
   // `settings` and then the results.
-  EvalJson json(const EvalJson& settings) const;
+  Json json(const Json& settings) const;
 };
 
 }  // namespace pg::tools

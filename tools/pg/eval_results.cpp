@@ -20,9 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWhat = "evaluation folder";
 
-std::string dump(const EvalJson& json, int indent = -1) {
-  return json.dump(indent, ' ', false, EvalJson::error_handler_t::replace);
-}
+std::string dump(const Json& json, int indent = -1) { return json.dump(indent, Json::Utf8::replace); }
 
 std::string made(std::string path) {
   make_folder(path);
@@ -30,8 +28,8 @@ std::string made(std::string path) {
 }
 
 // Error for the first setting that differs. Paths may: equal weights are the same model.
-void check_same(const EvalJson& before, const EvalJson& now, const std::string& path) {
-  const auto differ = [&](const std::string& name, const EvalJson& a, const EvalJson& b) {
+void check_same(const Json& before, const Json& now, const std::string& path) {
+  const auto differ = [&](const std::string& name, const Json& a, const Json& b) {
     check(a == b, "{} {}: it has {} {}, this command {}; take the same options, or another folder", kWhat, path, name,
           dump(a), dump(b));
   };
@@ -39,7 +37,7 @@ void check_same(const EvalJson& before, const EvalJson& now, const std::string& 
     check(before.contains(name), "{} {}: its evaluation.json lacks '{}'", kWhat, path, name);
     if (name != "models") differ(name, before[name], value);
   }
-  const EvalJson &old_models = before["models"], &models = now["models"];
+  const Json &old_models = before["models"], &models = now["models"];
   check(old_models.is_array(), "{} {}: its evaluation.json has no list of models", kWhat, path);
   differ("a number of models of", old_models.size(), models.size());
   for (size_t i = 0; i < models.size(); ++i) {
@@ -54,32 +52,24 @@ void check_same(const EvalJson& before, const EvalJson& now, const std::string& 
 }  // namespace
 
 std::string eval_line(int64_t model, const rl::EvalResponse& r) {
-  EvalJson line = {{"model", model},
-                   {"problem", r.problem},
-                   {"sample", r.sample},
-                   {"question", r.question},
-                   {"response", r.response},
-                   {"answer", r.answer ? EvalJson(*r.answer) : EvalJson(nullptr)},
-                   {"expected", r.expected},
-                   {"reward", r.reward},
-                   {"parts", EvalJson::object()},
-                   {"solved", r.solved},
-                   {"finished", r.finished},
-                   {"length", r.length},
-                   {"subject", r.subject},
-                   {"level", r.level}};
+  Json line = {
+      {"model", model},         {"problem", r.problem},   {"sample", r.sample},
+      {"question", r.question}, {"response", r.response}, {"answer", r.answer ? Json(*r.answer) : Json(nullptr)},
+      {"expected", r.expected}, {"reward", r.reward},     {"parts", Json::object()},
+      {"solved", r.solved},     {"finished", r.finished}, {"length", r.length},
+      {"subject", r.subject},   {"level", r.level}};
   for (const auto& [name, value] : r.parts) line["parts"][name] = value;
   if (!r.described.empty() && r.described != r.question) line["described"] = r.described;
   return dump(line);
 }
 
 rl::EvalResponse eval_response(const std::string& line, int64_t model, const std::string& where) {
-  const auto json = EvalJson::parse(shallow_json(line, where), nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::try_parse(shallow_json(line, where));
   check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(line));
+  rl::EvalResponse r;
+  int64_t of = 0;
   try {
-    rl::EvalResponse r;
-    check(json.at("model").get<int64_t>() == model, "{}: expected model {}, got {}", where, model,
-          json.at("model").get<int64_t>());
+    json.at("model").get_to(of);
     json.at("problem").get_to(r.problem);
     json.at("sample").get_to(r.sample);
     json.at("question").get_to(r.question);
@@ -94,10 +84,11 @@ rl::EvalResponse eval_response(const std::string& line, int64_t model, const std
     json.at("subject").get_to(r.subject);
     json.at("level").get_to(r.level);
     r.described = json.value("described", "");  // not in all lines
-    return r;
-  } catch (const EvalJson::exception& e) {
+  } catch (const Error& e) {
     fail("{}: it is no result: {}", where, e.what());
   }
+  check(of == model, "{}: expected model {}, got {}", where, model, of);
+  return r;
 }
 
 std::string weights_hash(Transformer& model) {
@@ -110,7 +101,7 @@ std::string weights_hash(Transformer& model) {
   return sha256(all);
 }
 
-EvalFolder::EvalFolder(std::string path, const EvalJson& settings)
+EvalFolder::EvalFolder(std::string path, const Json& settings)
     : path_(made(std::move(path))), lock_(path_, kWhat, "evaluating into") {
   std::error_code error;
   bool empty = true;
@@ -132,7 +123,7 @@ EvalFolder::EvalFolder(std::string path, const EvalJson& settings)
   check(fs::exists(file("evaluation.json")), "{} {}: it has files, but no evaluation.json; take a new folder", kWhat,
         path_);
   const std::string text = read_file(file("evaluation.json"));
-  const auto before = EvalJson::parse(shallow_json(text, file("evaluation.json")), nullptr, false);
+  const Json before = Json::try_parse(shallow_json(text, file("evaluation.json")));
   check(before.is_object(), "{} {}: its evaluation.json is damaged: '{}'", kWhat, path_, excerpt(text));
   check_same(before, settings, path_);
 }

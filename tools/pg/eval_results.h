@@ -7,16 +7,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "rl/text/evaluation.h"
+#include "tensor/base/json.h"
 #include "tools/pg/run/folder_lock.h"
 
 namespace pg::tools {
-
-using EvalJson = nlohmann::ordered_json;
 
 // A line of results.jsonl without its newline, and the response of such a line. The text of a response is stored as
 // UTF-8: bytes that are none become U+FFFD. Error naming `where` for a line that lacks something.
@@ -31,7 +29,7 @@ class EvalFolder {
   // A new folder, or one that an evaluation with the same settings has begun. `settings` has the models as an array
   // "models" of objects; their "run", a path, may differ. Throws Error that names the first setting that differs, for a
   // folder with other files, and if another process holds the folder.
-  EvalFolder(std::string path, const EvalJson& settings);
+  EvalFolder(std::string path, const Json& settings);
 
   // The responses that are there, at most `models` times `problems` times `samples`: of whole problems, in order. A
   // line that was cut off and the beginning of a problem are removed from the file. Throws Error that names the line

@@ -69,21 +69,21 @@ LoadedModel load_model(const std::string& run, const EvalModelOptions& o, const 
   return m;
 }
 
-EvalJson settings_of(const EvalTaskOptions& o, const EvalModelOptions& model, const std::vector<LoadedModel>& models,
-                     int64_t problems, const Device& device) {
+Json settings_of(const EvalTaskOptions& o, const EvalModelOptions& model, const std::vector<LoadedModel>& models,
+                 int64_t problems, const Device& device) {
   ChatTaskOptions chat = o.common.chat;
-  EvalJson settings = {{"task", o.common.task},
-                       {"task_options", EvalJson::parse(to_json(o.common.setup.fields))},
-                       {"chat_options", EvalJson::parse(to_json(fields(chat)))},
-                       {"problems", problems},
-                       {"samples", o.samples},
-                       {"greedy", o.greedy},
-                       {"temperature", o.temperature},
-                       {"seed", o.seed},
-                       {"device", device.on_host() ? "cpu"
-                                  : model.exact    ? "gpu, exact"
-                                                   : "gpu"},
-                       {"models", EvalJson::array()}};
+  Json settings = {{"task", o.common.task},
+                   {"task_options", Json::parse(to_json(o.common.setup.fields))},
+                   {"chat_options", Json::parse(to_json(fields(chat)))},
+                   {"problems", problems},
+                   {"samples", o.samples},
+                   {"greedy", o.greedy},
+                   {"temperature", o.temperature},
+                   {"seed", o.seed},
+                   {"device", device.on_host() ? "cpu"
+                              : model.exact    ? "gpu, exact"
+                                               : "gpu"},
+                   {"models", Json::array()}};
   for (const LoadedModel& m : models) {
     settings["models"].push_back({{"run", m.run}, {"step", m.step}, {"weights", m.weights}});
   }
@@ -180,7 +180,7 @@ int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& give
   check_memory(1e3 * static_cast<double>(count) * static_cast<double>(o.samples) * static_cast<double>(models.size()),
                fmt::format("{} x {} responses of {} models", count, o.samples, models.size()),
                "fewer --problems or --samples");
-  const EvalJson settings = settings_of(o, model, models, count, device);
+  const Json settings = settings_of(o, model, models, count, device);
 
   std::optional<EvalFolder> folder;
   std::vector<rl::EvalResponse> responses;  // of all models
@@ -226,13 +226,13 @@ int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& give
     const auto of_model = std::span(responses).subspan(i * static_cast<size_t>(each), static_cast<size_t>(each));
     report.models.push_back({models[i].run, models[i].step, rl::summarize(of_model, o.samples, ks)});
   }
-  const EvalJson json = report.json(settings);
+  const Json json = report.json(settings);
   if (folder) {
-    folder->write("summary.json", json.dump(2, ' ', false, EvalJson::error_handler_t::replace) + "\n");
+    folder->write("summary.json", json.dump(2, Json::Utf8::replace) + "\n");
     folder->write("summary.md", report.markdown());
   }
   if (o.audit) write_audit(*folder, audit_evaluation(*task, problems, responses, std::ssize(models)), total);
-  fmt::print("{}", model.json ? json.dump(-1, ' ', false, EvalJson::error_handler_t::replace) + "\n" : report.text());
+  fmt::print("{}", model.json ? json.dump(-1, Json::Utf8::replace) + "\n" : report.text());
   return 0;
 }
 

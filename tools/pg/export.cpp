@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
 #include "nn/atomic_file.h"
@@ -13,6 +12,7 @@
 #include "tasks/bpe/bpe_tokenizer.h"
 #include "tasks/chat.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
@@ -56,9 +56,9 @@ std::string base_of(const std::string& run) {
 void save_tokenizer(const RunModel& model, const std::string& folder) {
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(model.tokenizer.get());
   if (!tokenizer) return remark(stderr, "the tokenizer is not byte-level BPE; the folder has no tokenizer\n");
-  nlohmann::ordered_json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                   {"model_max_length", model.model->config.block_size},
-                                   {"clean_up_tokenization_spaces", false}};
+  Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                 {"model_max_length", model.model->config.block_size},
+                 {"clean_up_tokenization_spaces", false}};
   if (tokenizer->end_id() >= 0) {
     const int32_t end = tokenizer->end_id();
     config["eos_token"] = tokenizer->decode({&end, 1});

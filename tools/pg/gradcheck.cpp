@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 #include "tests/op_samples/op_samples.h"
 #include "tools/pg/commands.h"
@@ -32,17 +32,17 @@ GradcheckResult check_sample(const OpSample& sample) {
 }
 
 int print_json(const std::vector<Line>& lines, bool by_op) {
-  nlohmann::ordered_json ops = nlohmann::ordered_json::array();
+  Json ops = Json::array();
   int wrong = 0;
   for (const Line& line : lines) {
-    nlohmann::ordered_json one = {{"op", line.name}, {"samples", line.samples}, {"error", line.error}};
+    Json one = {{"op", line.name}, {"samples", line.samples}, {"error", line.error}};
     if (!by_op) one["sample"] = line.label;
     one["wrong"] = line.messages;
     wrong += static_cast<int>(line.messages.size());
     ops.push_back(std::move(one));
   }
-  const nlohmann::ordered_json all = {{"ops", ops}, {"wrong", wrong}};
-  fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  const Json all = {{"ops", ops}, {"wrong", wrong}};
+  fmt::print("{}\n", all.dump(-1, Json::Utf8::replace));
   return wrong == 0 ? 0 : 1;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "nn/atomic_file.h"
 #include "tasks/grade/extract.h"
@@ -12,6 +11,7 @@
 #include "tasks/puzzles/math.h"
 #include "tasks/puzzles/prompt_style.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 #include "tools/pg/audit.h"
 #include "tools/pg/commands.h"
@@ -30,9 +30,8 @@ Verdict verdict_of(const GradeOptions& o, const std::string& given, const std::s
   return o.compat == "mathd" ? grade_as_mathd(given, gold) : grade_answer(given, gold);
 }
 
-nlohmann::ordered_json json_of(const Verdict& verdict, const std::string& given, const std::string& gold,
-                               bool explain) {
-  nlohmann::ordered_json line = {{"verdict", name_of(verdict.kind)}, {"reason", verdict.reason}};
+Json json_of(const Verdict& verdict, const std::string& given, const std::string& gold, bool explain) {
+  Json line = {{"verdict", name_of(verdict.kind)}, {"reason", verdict.reason}};
   if (explain) {
     line["given"] = describe_answer(given);
     line["gold"] = describe_answer(gold);
@@ -41,9 +40,7 @@ nlohmann::ordered_json json_of(const Verdict& verdict, const std::string& given,
 }
 
 // Bytes of an answer that are no UTF-8 are printed as U+FFFD.
-std::string one_line(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
+std::string one_line(const Json& json) { return json.dump(-1, Json::Utf8::replace); }
 
 // A verdict per line of {"given": …, "gold": …}.
 int grade_pairs(const GradeOptions& o) {
@@ -54,12 +51,11 @@ int grade_pairs(const GradeOptions& o) {
   std::string text, audit;
   for (int64_t number = 1; std::getline(in, text); ++number) {
     const std::string where = fmt::format("{}, line {}", o.pairs, number);
-    const auto pair = nlohmann::json::parse(shallow_json(text, where), nullptr, /*allow_exceptions=*/false);
+    const Json pair = Json::try_parse(shallow_json(text, where));
     for (const char* name : {"given", "gold"}) {
-      check(pair.is_object() && pair.contains(name) && pair[name].is_string(),
-            "grade: {}: expected a JSON object with the texts given and gold", where);
+      check(pair[name].is_string(), "grade: {}: expected a JSON object with the texts given and gold", where);
     }
-    const std::string given = pair["given"], gold = pair["gold"];
+    const std::string &given = pair["given"].text(), &gold = pair["gold"].text();
     const Verdict verdict = verdict_of(o, given, gold);
     fmt::print("{}\n", one_line(json_of(verdict, given, gold, o.explain)));
     if (!o.audit.empty()) audit += one_line(audit_of(verdict, given, gold)) + "\n";
@@ -71,10 +67,10 @@ int grade_pairs(const GradeOptions& o) {
 }
 
 // The text of the first of these keys that the line has; a number as it is written.
-std::optional<std::string> text_of(const nlohmann::json& line, std::initializer_list<const char*> keys) {
+std::optional<std::string> text_of(const Json& line, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
-    if (line.contains(key) && line[key].is_string()) return line[key].get<std::string>();
-    if (line.contains(key) && line[key].is_number()) return line[key].dump();
+    if (line[key].is_string()) return line[key].text();
+    if (line[key].is_number()) return line[key].dump();
   }
   return {};
 }
@@ -97,7 +93,7 @@ int filter_traces(const GradeOptions& o) {
     if (number == 1 && text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
     if (text.empty()) continue;
     const std::string where = fmt::format("{}:{}", o.filter, number);
-    const auto json = nlohmann::json::parse(shallow_json(text, where), nullptr, /*allow_exceptions=*/false);
+    const Json json = Json::try_parse(shallow_json(text, where));
     check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(text));
     ++scanned;
     const auto response = text_of(json, {"response", "completion"});

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "nn/hf_config.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_info.h"
 #include "tools/pg/objective.h"
@@ -17,8 +17,6 @@
 
 namespace pg::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // The commands that make runs.
 struct Kind {
@@ -53,10 +51,10 @@ Json last_measurements(const std::string& folder) {
   Json last = Json::object();
   std::ifstream in(folder + "/metrics.jsonl");
   for (std::string line; std::getline(in, line);) {
-    const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) continue;
+    const Json object = Json::try_parse(line);
+    if (!object["step"].is_number_integer()) continue;
     for (const char* name : kMeasurements) {
-      if (object.contains(name) && object[name].is_number()) {
+      if (object[name].is_number()) {
         last[name] = {{"step", object["step"]}, {"value", object[name]}};
       }
     }
@@ -126,7 +124,7 @@ Json describe(const std::string& run) {
     if (const std::string kind = kind_of(checkpoint); !kind.empty()) json["kind"] = kind;
     add_checkpoint(json, checkpoint);
   }
-  const std::string name = json["kind"];
+  const std::string name = json["kind"].text();
   const Kind* kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& k) { return k.name == name; });
   if (kind == std::end(kKinds)) return json;
   if (name == "train" && json.contains("model")) {
@@ -150,7 +148,7 @@ Json describe(const std::string& run) {
 
 void print(const Json& json) {
   if (json.contains("format")) return print_file(json);
-  const std::string kind = json["kind"];
+  const std::string kind = json["kind"].text();
   show("run", json["run"].get<std::string>());
   show("kind", kind.empty() ? "a model whose command is not recorded" : "pg " + kind);
   if (json.contains("model")) {
@@ -198,7 +196,7 @@ int info(const InfoOptions& o) {
   for (const std::string& run : o.runs) {
     const Json json = describe(run);
     if (o.json) {
-      fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+      fmt::print("{}\n", json.dump(-1, Json::Utf8::replace));
     } else {
       if (&run != &o.runs.front()) fmt::print("\n");
       print(json);

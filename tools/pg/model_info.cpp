@@ -21,8 +21,6 @@ namespace pg::tools {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 bool is_gguf(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;  // the open of a pipe would wait for a writer
@@ -114,10 +112,10 @@ Json describe_token_file(const std::string& path) {
 Json describe_folder(const std::string& path) {
   const std::string config_path = fs::path(path) / "config.json";
   const std::string text = read_file(config_path);
-  const auto config = Json::parse(shallow_json(text, config_path), nullptr, /*allow_exceptions=*/false);
+  const Json config = Json::try_parse(shallow_json(text, config_path));
   check(config.is_object(), "{}: expected a JSON object, got '{}'", config_path, excerpt(text));
   Json json = {{"file", path}, {"format", "Hugging Face folder"}};
-  if (config.contains("model_type") && config["model_type"].is_string()) json["architecture"] = config["model_type"];
+  if (config["model_type"].is_string()) json["architecture"] = config["model_type"];
   const TensorSource source = open_tensors(path);
   json["sizes"] = Json::object();
   try {
@@ -195,7 +193,8 @@ void print_token_file(const Json& json) {
   show("format", json["format"].get<std::string>());
   show("tokens", fmt::format("{} of {} bytes each, of {} texts with {} bytes", json["tokens"].dump(),
                              json["bytes_per_id"].dump(), json["texts"].dump(), json["bytes"].dump()));
-  show("end", json["end_id"] < 0 ? "no token follows a text" : fmt::format("{} follows a text", json["end_id"].dump()));
+  show("end", json["end_id"].get<int64_t>() < 0 ? "no token follows a text"
+                                                : fmt::format("{} follows a text", json["end_id"].dump()));
   show("tokenizer",
        fmt::format("{} tokens, SHA-256 {}", json["vocabulary"].dump(), json["tokenizer_sha256"].get<std::string>()));
 }

@@ -23,11 +23,11 @@ struct ReportOptions {
   int64_t samples = 20000;
 };
 
-std::string dump(const ReportJson& json) { return json.dump(-1, ' ', false, ReportJson::error_handler_t::replace); }
+std::string dump(const Json& json) { return json.dump(-1, Json::Utf8::replace); }
 
 // Null for what is not finite: then the curve has a gap.
-ReportJson numbers(const std::vector<double>& values) {
-  ReportJson all = ReportJson::array();
+Json numbers(const std::vector<double>& values) {
+  Json all = Json::array();
   for (const double x : values) all.push_back(std::strtod(fmt::format("{:.6g}", x).c_str(), nullptr));
   return all;
 }
@@ -55,12 +55,12 @@ void shorten_names(std::vector<ReportSource>& sources) {
 }
 
 // The runs by group, and for each metric the lines of the groups that have it.
-void add_curves(ReportJson& json, const ReportData& data) {
+void add_curves(Json& json, const ReportData& data) {
   std::vector<RunValues> configs;
   for (const ReportSource& source : data.sources)
     configs.push_back(source.kind == "eval" ? RunValues{} : source.config);
   const std::vector<std::vector<size_t>> groups = seed_groups(configs);
-  json["groups"] = ReportJson::array();
+  json["groups"] = Json::array();
   std::vector<std::string> metrics;  // in the order of their first source, which is alphabetical in each
   for (const std::vector<size_t>& runs : groups) {
     json["groups"].push_back({{"name", name_of(data, runs)}, {"sources", runs}});
@@ -70,9 +70,9 @@ void add_curves(ReportJson& json, const ReportData& data) {
       }
     }
   }
-  json["curves"] = ReportJson::array();
+  json["curves"] = Json::array();
   for (const std::string& metric : metrics) {
-    ReportJson lines = ReportJson::array();
+    Json lines = Json::array();
     for (size_t g = 0; g < groups.size(); ++g) {
       std::vector<const CurvePoints*> points;
       for (const size_t i : groups[g]) {
@@ -81,7 +81,7 @@ void add_curves(ReportJson& json, const ReportData& data) {
       }
       if (points.empty()) continue;
       const Band band = thinned(band_of(points), kPointsPerCurve);
-      ReportJson line = {{"group", g}, {"x", band.x}, {"mean", numbers(band.mean)}};
+      Json line = {{"group", g}, {"x", band.x}, {"mean", numbers(band.mean)}};
       if (band.low != band.high) {
         line["low"] = numbers(band.low);
         line["high"] = numbers(band.high);
@@ -127,7 +127,7 @@ int report(const ReportOptions& o) {
   shorten_names(data.sources);
   size_t kept = 0;
   const std::string samples = sample_array(data, o.samples, kept);
-  ReportJson json = {{"kind", "runs"}, {"made", now_text()}, {"version", version()}, {"sources", ReportJson::array()}};
+  Json json = {{"kind", "runs"}, {"made", now_text()}, {"version", version()}, {"sources", Json::array()}};
   for (ReportSource& source : data.sources) {
     json["sources"].push_back({{"name", source.name},
                                {"path", source.path},

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kNotesPerFile = 10;
 
-std::string dump(const ReportJson& json) { return json.dump(-1, ' ', false, ReportJson::error_handler_t::replace); }
+std::string dump(const Json& json) { return json.dump(-1, Json::Utf8::replace); }
 
 bool exists(const std::string& path) {
   std::error_code error;
@@ -36,12 +36,12 @@ std::string repaired(std::string_view text) {
 }
 
 // A JSON value, or null. Names the reason in `why`.
-ReportJson parsed(std::string_view text, std::string& why) {
+Json parsed(std::string_view text, std::string& why) {
   try {
-    return ReportJson::parse(shallow_json(text, "JSON"));
-  } catch (const ReportJson::exception& e) {
+    Json json = Json::try_parse(shallow_json(text, "JSON"));
+    if (!json.is_discarded()) return json;
     why = "it is no JSON";
-  } catch (const Error& e) {
+  } catch (const Error&) {
     why = "it nests too deep";
   }
   return nullptr;
@@ -65,8 +65,8 @@ std::string last_name(const std::string& folder) {
 void read_metrics(ReportSource& source, ReportNotes& notes) {
   const std::string path = source.path + "/metrics.jsonl";
   std::map<std::string, int64_t> not_finite;
-  const bool there = read_jsonl(path, notes, [&](const ReportJson& object, int64_t line) {
-    if (!object.contains("step") || !object["step"].is_number_integer()) {
+  const bool there = read_jsonl(path, notes, [&](const Json& object, int64_t line) {
+    if (!object["step"].is_integer_in(INT64_MIN, INT64_MAX)) {
       notes.add(path, fmt::format("line {} has no whole number \"step\"; its values are not in the curves", line));
       return;
     }
@@ -92,25 +92,25 @@ void read_metrics(ReportSource& source, ReportNotes& notes) {
 
 void read_health(ReportSource& source, ReportNotes& notes) {
   const std::string path = source.path + "/health.jsonl";
-  std::vector<ReportJson> checks;
-  const auto check_of = [&](const std::string& name) -> ReportJson& {
-    for (ReportJson& check : checks) {
+  std::vector<Json> checks;
+  const auto check_of = [&](const std::string& name) -> Json& {
+    for (Json& check : checks) {
       if (check["name"] == name) return check;
     }
-    checks.push_back({{"name", name}, {"ok", 0}, {"failed", ReportJson::array()}});
+    checks.push_back({{"name", name}, {"ok", 0}, {"failed", Json::array()}});
     return checks.back();
   };
-  const bool there = read_jsonl(path, notes, [&](const ReportJson& object, int64_t line) {
+  const bool there = read_jsonl(path, notes, [&](const Json& object, int64_t line) {
     try {
       const auto step = object.at("step").get<int64_t>();
-      for (const ReportJson& name : object.at("ok")) {
-        ReportJson& check = check_of(name.get<std::string>());
+      for (const Json& name : object.at("ok")) {
+        Json& check = check_of(name.get<std::string>());
         check["ok"] = check["ok"].get<int64_t>() + 1;
         check["last"] = "ok";
       }
-      for (const ReportJson& failed : object.at("failed")) {
-        ReportJson& check = check_of(failed.at("name").get<std::string>());
-        ReportJson& spans = check["failed"];
+      for (const Json& failed : object.at("failed")) {
+        Json& check = check_of(failed.at("name").get<std::string>());
+        Json& spans = check["failed"];
         // Steps in a row become one span.
         if (check.value("last", "") == "failed" && !spans.empty()) {
           spans.back()[1] = step;
@@ -122,16 +122,16 @@ void read_health(ReportSource& source, ReportNotes& notes) {
         check["why"] = failed.at("why").get<std::string>();
         check["why_step"] = step;
       }
-    } catch (const ReportJson::exception&) {
+    } catch (const Error&) {
       notes.add(path, fmt::format("line {} is no result of health checks", line));
     }
   });
-  for (ReportJson& check : checks) source.health.push_back(std::move(check));
+  for (Json& check : checks) source.health.push_back(std::move(check));
   if (!there && source.kind == "rl") source.missing.push_back("no health.jsonl: health checks were not recorded");
 }
 
 // Adds what a line says, with where it is from. A line without a response is kept as it is.
-void add_sample(ReportData& data, ReportJson& object, size_t source, const std::string& path, int64_t line) {
+void add_sample(ReportData& data, Json& object, size_t source, const std::string& path, int64_t line) {
   if (!object.contains("response") || !object["response"].is_string()) {
     data.notes.add(path, fmt::format("line {} has no text \"response\"; the report shows what it has", line));
   }
@@ -156,9 +156,9 @@ void read_run(ReportData& data, const std::string& folder) {
   const size_t number = data.sources.size();
   const std::string samples = folder + "/samples.jsonl", episodes = folder + "/episodes.jsonl";
   const bool has_samples = read_jsonl(
-      samples, data.notes, [&](ReportJson& o, int64_t line) { add_sample(data, o, number, samples, line); },
+      samples, data.notes, [&](Json& o, int64_t line) { add_sample(data, o, number, samples, line); },
       [&](const std::string& text, int64_t line) { add_broken(data, text, number, line); });
-  const bool has_episodes = read_jsonl(episodes, data.notes, [&](ReportJson& o, int64_t) {
+  const bool has_episodes = read_jsonl(episodes, data.notes, [&](Json& o, int64_t) {
     o["source"] = number;
     data.episodes.push_back(dump(o));
   });
@@ -169,28 +169,28 @@ void read_run(ReportData& data, const std::string& folder) {
 }
 
 // The object in a file; null, and a note, if it is damaged.
-ReportJson object_in(const std::string& path, ReportNotes& notes) {
+Json object_in(const std::string& path, ReportNotes& notes) {
   if (!exists(path)) return nullptr;
   std::string why;
-  ReportJson json = parsed(repaired(read_file(path)), why);
+  Json json = parsed(repaired(read_file(path)), why);
   if (json.is_object()) return json;
   notes.add(path, fmt::format("{}; it is left out", why.empty() ? "it is no JSON object" : why));
   return nullptr;
 }
 
 // The text of a member of an object; empty if it has none.
-std::string text_in(const ReportJson& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end()) return "";
-  return found->is_string() ? found->get<std::string>() : dump(*found);
+std::string text_in(const Json& object, const char* name) {
+  const Json* found = object.find(name);
+  if (!found) return "";
+  return found->is_string() ? found->text() : dump(*found);
 }
 
 void read_evaluation(ReportData& data, const std::string& folder) {
   const std::string path = folder + "/results.jsonl";
-  const ReportJson settings = object_in(folder + "/evaluation.json", data.notes);
-  ReportJson summary = object_in(folder + "/summary.json", data.notes);
+  const Json settings = object_in(folder + "/evaluation.json", data.notes);
+  Json summary = object_in(folder + "/summary.json", data.notes);
   const size_t first = data.sources.size();
-  const auto add_model = [&](const ReportJson& model) {
+  const auto add_model = [&](const Json& model) {
     const size_t i = data.sources.size() - first;
     const std::string run = model.is_object() ? text_in(model, "run") : "";
     ReportSource source{
@@ -206,20 +206,20 @@ void read_evaluation(ReportData& data, const std::string& folder) {
     data.sources.push_back(std::move(source));
   };
   if (settings.is_object() && settings.contains("models") && settings["models"].is_array()) {
-    for (const ReportJson& model : settings["models"]) add_model(model);
+    for (const Json& model : settings["models"]) add_model(model);
   }
-  const auto source_of = [&](const ReportJson& object) {
-    const auto model = object.find("model");
-    const int64_t i = model != object.end() && model->is_number_integer() ? model->get<int64_t>() : 0;
+  const auto source_of = [&](const Json& object) {
+    const Json* model = object.find("model");
+    const int64_t i = model && model->is_integer_in(INT64_MIN, INT64_MAX) ? model->get<int64_t>() : 0;
     const auto models = static_cast<int64_t>(data.sources.size() - first);
     return first + static_cast<size_t>(std::clamp<int64_t>(i, 0, models - 1));
   };
   if (data.sources.size() == first) add_model(nullptr);
   const bool has_results = read_jsonl(
       path, data.notes,
-      [&](ReportJson& object, int64_t line) {
+      [&](Json& object, int64_t line) {
         const size_t source = source_of(object);
-        object["step"] = object.contains("step") ? object["step"] : ReportJson(nullptr);
+        object["step"] = object.contains("step") ? object["step"] : Json(nullptr);
         add_sample(data, object, source, path, line);
       },
       [&](const std::string& text, int64_t line) { add_broken(data, text, first, line); });
@@ -266,7 +266,7 @@ bool read_jsonl(const std::string& path, ReportNotes& notes, const OnObject& f, 
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     std::string why;
     const bool sound = is_utf8(line);
-    ReportJson object = parsed(sound ? line : line = repaired(line), why);
+    Json object = parsed(sound ? line : line = repaired(line), why);
     if (object.is_object()) {
       if (!sound) notes.add(path, fmt::format("line {} has bytes that are no UTF-8; they are shown as U+FFFD", number));
       f(object, number);

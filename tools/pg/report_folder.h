@@ -3,15 +3,13 @@
 // written: what cannot be read becomes a note with file and line, and everything else is kept.
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "tensor/base/json.h"
 #include "tools/pg/report_curves.h"
 
 namespace pg::tools {
-
-using ReportJson = nlohmann::ordered_json;
 
 // Sentences for the reader, each with a file and a line; of each file the first ten, and how many more there are.
 class ReportNotes {
@@ -26,7 +24,7 @@ class ReportNotes {
 // Calls f(object, line number) for each line of a JSONL file that is a JSON object. Bytes that are no UTF-8 are read as
 // U+FFFD. A line that is no object goes to `broken` with its text, if there is one, and becomes a note, as does a last
 // line that is cut off. A file that does not exist has no lines. False if there is none.
-using OnObject = std::function<void(ReportJson& object, int64_t line)>;
+using OnObject = std::function<void(Json& object, int64_t line)>;
 using OnBroken = std::function<void(const std::string& text, int64_t line)>;
 bool read_jsonl(const std::string& path, ReportNotes& notes, const OnObject& f, const OnBroken& broken = {});
 
@@ -35,13 +33,13 @@ struct ReportSource {
   std::string name, path, kind;  // kind: the command of pg that made it, "" if it is unknown; "eval" for a model
   RunValues config = {};
   std::map<std::string, CurvePoints> curves = {};  // by metric
-  ReportJson health = ReportJson::array();   // {name, ok: steps, failed: [[first, last]], why, why_step} per check
-  ReportJson missing = ReportJson::array();  // what the folder does not have, as sentences
+  Json health = Json::array();   // {name, ok: steps, failed: [[first, last]], why, why_step} per check
+  Json missing = Json::array();  // what the folder does not have, as sentences
 };
 
 struct ReportData {
   std::vector<ReportSource> sources;
-  ReportJson evaluations = ReportJson::array();  // summary.json of each, with "sources": the numbers of its models
+  Json evaluations = Json::array();  // summary.json of each, with "sources": the numbers of its models
   // JSON objects: what samples.jsonl, or results.jsonl, says, with "source", "file" and "line".
   std::vector<std::string> samples;
   std::vector<size_t> sample_sources;  // of each

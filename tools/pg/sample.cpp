@@ -7,13 +7,13 @@
 #include <functional>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "nn/generate.h"
 #include "nn/unmask.h"
 #include "tasks/text_data.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
@@ -104,12 +104,12 @@ class Sampler {
       tokens += sample.tokens;
       seconds += sample.seconds;
       if (o_.json) {
-        const nlohmann::ordered_json line = {{"prompt", prompt},
-                                             {"text", sample.text},
-                                             {"tokens", sample.tokens},
-                                             {"finish", sample.stopped ? "stop" : "length"},
-                                             {"seconds", sample.seconds}};
-        fmt::print("{}", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        const Json line = {{"prompt", prompt},
+                           {"text", sample.text},
+                           {"tokens", sample.tokens},
+                           {"finish", sample.stopped ? "stop" : "length"},
+                           {"seconds", sample.seconds}};
+        fmt::print("{}", line.dump(-1, Json::Utf8::replace));
       }
       fmt::print("\n");
       flush_output();

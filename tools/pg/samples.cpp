@@ -6,17 +6,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "tasks/puzzles/puzzle.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Four significant digits; null for what is not finite.
 Json number(double x) {
@@ -29,7 +27,7 @@ Json numbers(std::span<const double> values) {
   return all;
 }
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& json) { return json.dump(-1, Json::Utf8::replace); }
 
 void append(const RunDir& run, const std::string& name, const std::vector<std::string>& lines) {
   std::string text;

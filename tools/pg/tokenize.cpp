@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "tasks/bpe/bpe_train.h"
@@ -15,6 +14,7 @@
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/mapped_file.h"
 #include "tensor/base/text.h"
 #include "tools/pg/commands.h"
@@ -136,8 +136,7 @@ int run_count(const TokenizeOptions& o) {
   for (const auto& ids : encoded) tokens += std::ssize(ids);
   const double per_token = tokens > 0 ? static_cast<double>(bytes) / static_cast<double>(tokens) : 0;
   if (o.json) {
-    const nlohmann::ordered_json line = {
-        {"tokens", tokens}, {"bytes", bytes}, {"bytes_per_token", per_token}, {"seconds", seconds}};
+    const Json line = {{"tokens", tokens}, {"bytes", bytes}, {"bytes_per_token", per_token}, {"seconds", seconds}};
     fmt::print("{}\n", line.dump());
   } else {
     fmt::print("{} tokens, {} bytes, {:.3f} bytes per token\n", tokens, bytes, per_token);
@@ -231,13 +230,13 @@ int run_pack(const TokenizeOptions& o) {
   const TokenFileHeader& h = result.header;
   for (const std::string& note : result.notes) remark(stderr, "{}\n", note);
   if (o.json) {
-    const nlohmann::ordered_json line = {{"file", o.out},
-                                         {"tokens", h.tokens},
-                                         {"bytes", h.bytes},
-                                         {"texts", h.texts},
-                                         {"vocabulary", h.vocab_size},
-                                         {"bytes_per_id", h.width},
-                                         {"seconds", seconds_since(begin)}};
+    const Json line = {{"file", o.out},
+                       {"tokens", h.tokens},
+                       {"bytes", h.bytes},
+                       {"texts", h.texts},
+                       {"vocabulary", h.vocab_size},
+                       {"bytes_per_id", h.width},
+                       {"seconds", seconds_since(begin)}};
     fmt::print("{}\n", line.dump());
   } else {
     fmt::print("{}: {} tokens of {} texts, {} bytes of text, {} bytes per id\n", o.out, h.tokens, h.texts, h.bytes,

@@ -4,13 +4,13 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "nn/pretrained.h"
 #include "nn/trainer.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_options.h"
 #include "tools/pg/objective.h"
@@ -283,13 +283,13 @@ int train(const TrainOptions& o, Comm& comm) {
            interrupted() ? "" : fmt::format(", for {:g} minutes are over", o.minutes), path);
   }
   if (o.json) {
-    nlohmann::ordered_json json = {{"kind", "train"}, {"run", path}, {"step", trainer.steps()}, {"complete", complete}};
+    Json json = {{"kind", "train"}, {"run", path}, {"step", trainer.steps()}, {"complete", complete}};
     if (complete) {
       json["val_loss"] = val_loss;
       json["val_bits_per_byte"] = val_loss * text.bits_per_nat;
     }
     if (best.step >= 0) json["best"] = {{"step", best.step}, {"val_loss", best.loss}};
-    fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json.dump(-1, Json::Utf8::replace));
   }
   return status;
 }

@@ -2,11 +2,11 @@
 #include "tools/pg/bench/bench.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "nn/pretrained.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/parallel.h"
 #include "tensor/kernels.h"
 #include "tools/pg/bench/ceilings.h"
@@ -43,8 +43,8 @@ void print_entry(const Entry& e, const Ceilings& ceilings) {
   std::fflush(stdout);
 }
 
-nlohmann::ordered_json to_json(const std::vector<Entry>& entries, const Ceilings& ceilings, Device device) {
-  nlohmann::ordered_json all;
+Json to_json(const std::vector<Entry>& entries, const Ceilings& ceilings, Device device) {
+  Json all;
   if (device.on_host()) {
     all["threads"] = num_threads();
     all["ceilings"] = {{"gflops_one_thread", ceilings.flops_one_thread / 1e9},
@@ -55,11 +55,11 @@ nlohmann::ordered_json to_json(const std::vector<Entry>& entries, const Ceilings
     all["ceilings"] = {{"gflops", ceilings.flops / 1e9}, {"copy_gb_per_s", ceilings.bytes / 1e9}};
   }
   for (const Entry& e : entries) {
-    nlohmann::ordered_json one = {{"name", e.name},
-                                  {"label", e.label},
-                                  {"what", e.what},
-                                  {"seconds", e.timing.median},
-                                  {"fastest", e.timing.fastest}};
+    Json one = {{"name", e.name},
+                {"label", e.label},
+                {"what", e.what},
+                {"seconds", e.timing.median},
+                {"fastest", e.timing.fastest}};
     if (e.flops > 0) one["gflops"] = e.flops / e.timing.median / 1e9;
     if (e.flops_causal > 0) one["gflops_causal"] = e.flops_causal / e.timing.median / 1e9;
     if (e.bytes > 0) one["gb_per_s"] = e.bytes / e.timing.median / 1e9;

@@ -5,17 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg::tools {
 namespace {
 
-using Json = nlohmann::json;
-
-std::string printed(const Json& value) { return excerpt(value.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+std::string printed(const Json& value) { return excerpt(value.dump(-1, Json::Utf8::replace)); }
 
 int64_t as_integer(double x, const std::string& op, const std::string& name) {
   check(std::abs(x) < 2147483648.0 && x == std::floor(x),
@@ -26,12 +24,11 @@ int64_t as_integer(double x, const std::string& op, const std::string& name) {
 }  // namespace
 
 GoldenAttributes::GoldenAttributes(std::string op, const std::string& json) : op_(std::move(op)) {
-  const Json object = Json::parse(shallow_json(json, op_ + ": the attributes"), nullptr, false);
+  const Json object = Json::try_parse(shallow_json(json, op_ + ": the attributes"));
   check(object.is_object(), "{}: the attributes are not a JSON object: {}", op_, excerpt(json));
   for (const auto& [name, value] : object.items()) {
-    const auto all = [&v = value](auto is) { return std::all_of(v.begin(), v.end(), is); };
     if (name == "layout") {
-      check(value.is_object() && all([](const Json& v) { return v.is_string(); }),
+      check(value.is_object() && std::ranges::all_of(value.items(), [](const auto& v) { return v.second.is_string(); }),
             "{}: attribute 'layout': expected an object of words like {{\"in.0\": \"transposed\"}}, got {}", op_,
             printed(value));
       layout_ = value.get<std::map<std::string, std::string>>();
@@ -42,7 +39,7 @@ GoldenAttributes::GoldenAttributes(std::string op, const std::string& json) : op
     } else if (value.is_string()) {
       values_[name] = value.get<std::string>();
     } else {
-      check(value.is_array() && all([](const Json& v) { return v.is_number(); }),
+      check(value.is_array() && std::ranges::all_of(value, [](const Json& v) { return v.is_number(); }),
             "{}: attribute '{}': expected a boolean, a number, a word or a list of numbers, got {}", op_, name,
             printed(value));
       values_[name] = value.get<std::vector<double>>();

@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "autograd/ops.h"
 #include "nn/safetensors.h"
+#include "tensor/base/json.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/golden/ops.h"
 
@@ -93,8 +93,8 @@ void run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>&
 }
 
 // An infinite error becomes null.
-nlohmann::ordered_json to_json(const GoldenResult& result) {
-  nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
+Json to_json(const GoldenResult& result) {
+  Json tensors = Json::array();
   for (const GoldenError& t : result.tensors) {
     tensors.push_back({{"name", t.name}, {"error", t.error}, {"tolerance", t.tolerance}});
   }
@@ -192,7 +192,7 @@ std::vector<std::string> golden_files(const std::vector<std::string>& paths) {
 }
 
 int run_golden(const std::vector<std::string>& paths, std::FILE* out, bool json) {
-  nlohmann::ordered_json cases = nlohmann::ordered_json::array();
+  Json cases = Json::array();
   size_t count = 0, failed = 0;
   const auto fails = [&](const std::string& what, const std::exception& error) {
     ++failed;
@@ -227,8 +227,8 @@ int run_golden(const std::vector<std::string>& paths, std::FILE* out, bool json)
     }
   }
   if (json) {
-    const nlohmann::ordered_json all = {{"cases", cases}, {"failed", failed}};
-    fmt::print(out, "{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    const Json all = {{"cases", cases}, {"failed", failed}};
+    fmt::print(out, "{}\n", all.dump(-1, Json::Utf8::replace));
     return failed == 0 ? 0 : 1;
   }
   fmt::print(out, "{} cases, {} within tolerance, {} failed\n", count, count - failed, failed);

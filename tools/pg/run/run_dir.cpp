@@ -7,9 +7,9 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 #include "tools/pg/run/process.h"
 
@@ -35,9 +35,8 @@ std::string lines_before(const fs::path& path, int64_t step) {
   std::string kept;
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
-    const auto object = nlohmann::json::parse(shallow_json(line, path.string()), nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) continue;
-    if (object["step"].get<int64_t>() < step) kept += line + "\n";
+    const Json object = Json::try_parse(shallow_json(line, path.string()));
+    if (object["step"].is_integer_in(INT64_MIN, step - 1)) kept += line + "\n";
   }
   return kept;
 }
@@ -89,8 +88,8 @@ void RunDir::log(int64_t step, const std::vector<std::pair<std::string, double>>
     check(metrics_ != nullptr, "run folder {}: cannot write metrics.jsonl: {}", path_, std::strerror(errno));
     events_ = std::make_unique<TensorBoardWriter>(path_);
   }
-  nlohmann::ordered_json line = {{"step", step}};
-  for (const auto& [name, value] : values) line[name] = std::isfinite(value) ? nlohmann::ordered_json(value) : nullptr;
+  Json line = {{"step", step}};
+  for (const auto& [name, value] : values) line[name] = std::isfinite(value) ? Json(value) : nullptr;
   const std::string text = line.dump() + "\n";
   const bool ok = std::fwrite(text.data(), 1, text.size(), metrics_.get()) == text.size();
   check(ok && std::fflush(metrics_.get()) == 0, "run folder {}: cannot write metrics.jsonl: {}", path_,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "autograd/ops.h"
 #include "nn/config_json.h"
@@ -19,6 +18,7 @@
 #include "tasks/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/gguf.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 #include "tools/pg/objective.h"
 #include "tools/pg/options.h"
@@ -120,10 +120,10 @@ std::string chat_template_in(const std::filesystem::path& folder) {
   const std::string file = folder / "tokenizer_config.json";
   if (!std::filesystem::exists(file)) return "";
   const std::string text = read_file(file);
-  const auto json = nlohmann::json::parse(shallow_json(text, file), nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::try_parse(shallow_json(text, file));
   check(json.is_object(), "{}: expected a JSON object, got '{}'", file, excerpt(text));
-  const auto found = json.find("chat_template");
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+  const Json& chat_template = json["chat_template"];
+  return chat_template.is_string() ? chat_template.text() : "";
 }
 
 }  // namespace
