@@ -2,15 +2,14 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "lessons/kit/built.h"
 #include "lessons/kit/commands.h"
 #include "lessons/kit/isolate.h"
 #include "lessons/kit/source.h"
+#include "tensor/base/json.h"
 
 namespace pg::kit {
-using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
@@ -152,10 +151,11 @@ int check_command(const LessonEntry& lesson, const CheckOptions& options) {
     save_progress(progress_path(), progress);
   }
   if (options.json) {
-    const Json json{{"lesson", lesson.number}, {"title", lesson.title}, {"file", lesson.exercise()}, {"hash", hash},
-                    {"checks", rows},          {"ok", count[0]},        {"wrong", count[1]},         {"todo", count[2]},
-                    {"seconds", seconds}};
-    fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    const Json json = {
+        {"lesson", lesson.number}, {"title", lesson.title}, {"file", lesson.exercise()}, {"hash", hash},
+        {"checks", rows},          {"ok", count[0]},        {"wrong", count[1]},         {"todo", count[2]},
+        {"seconds", seconds}};
+    fmt::print("{}\n", sorted_by_key(json).dump(-1, Json::Utf8::replace));
   }
   return count[1] ? 1 : count[2] ? 2 : 0;
 }

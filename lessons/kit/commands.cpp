@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "lessons/kit/built.h"
@@ -16,11 +15,11 @@
 #include "lessons/kit/record.h"
 #include "lessons/kit/source.h"
 #include "nn/atomic_file.h"
+#include "tensor/base/json.h"
 #include "tools/report/page.h"
 
 namespace pg::kit {
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 namespace {
 
@@ -103,10 +102,10 @@ bool confirmed(const std::string& question) {
 // The demonstration as one HTML file.
 void write_report(const std::string& path, const std::string& title, const std::set<std::string>& mine,
                   const std::set<std::string>& threw, double seconds, const DemoRecord& record) {
-  Json data{{"kind", "lesson"}, {"made", now_text()}, {"seconds", seconds}, {"optimized", optimized_build()},
-            {"mine", mine},     {"threw", threw}};
+  Json data = {{"kind", "lesson"}, {"made", now_text()}, {"seconds", seconds}, {"optimized", optimized_build()},
+               {"mine", mine},     {"threw", threw}};
   data["items"] = Json::parse(record.items());
-  write_file_atomically(path, report_page(title, data.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  write_file_atomically(path, report_page(title, sorted_by_key(std::move(data)).dump(-1, Json::Utf8::replace)));
   fmt::print("{}\n", path);
 }
 
@@ -149,10 +148,10 @@ int demonstrate(const LessonEntry& lesson, const DemoOptions& options, std::set<
     write_report(options.report, title, mine, threw, seconds, *record);
   }
   if (options.json) {
-    const Json json{
+    const Json json = {
         {"lesson", lesson.number}, {"title", lesson.title}, {"full", options.full}, {"mine", mine}, {"threw", threw},
         {"seconds", seconds},      {"claims", claims},      {"curves", curves},     {"pass", pass}};
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", sorted_by_key(json).dump());
   }
   return pass ? 0 : 1;
 }

@@ -14,14 +14,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "lessons/kit/terminal.h"
+#include "tensor/base/json.h"
 #include "tensor/poison.h"
 
 namespace pg::kit {
-using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -49,29 +48,30 @@ Json to_json(const Case& c) {
           {"row", c.row},     {"got_row", c.got_row}, {"want_row", c.want_row}};
 }
 Case case_from(const Json& json) {
-  return {json.at("input"), json.at("got"), json.at("want"), json.at("row"), json.at("got_row"), json.at("want_row")};
+  const auto text = [&](const char* key) { return json.at(key).text(); };
+  return {text("input"), text("got"), text("want"), text("row"), text("got_row"), text("want_row")};
 }
 
 std::string pack(const Outcome& outcome) {
   Json cases = Json::array();
   for (const Case& c : outcome.cases) cases.push_back(to_json(c));
-  const Json json{{"state", static_cast<int>(outcome.state)},
-                  {"note", outcome.note},
-                  {"diagnosis", outcome.diagnosis},
-                  {"failure", to_json(outcome.failure)},
-                  {"cases", cases}};
+  const Json json = {{"state", static_cast<int>(outcome.state)},
+                     {"note", outcome.note},
+                     {"diagnosis", outcome.diagnosis},
+                     {"failure", to_json(outcome.failure)},
+                     {"cases", cases}};
   // A learner's memory may contain anything: invalid UTF-8 must not stop the report.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, Json::Utf8::replace);
 }
 // nullopt if the child ended before it had sent everything.
 std::optional<Outcome> unpack(const std::string& text) {
   if (text.empty() || text[0] != kResult) return {};
-  const Json json = Json::parse(text.begin() + 1, text.end(), nullptr, false);
+  const Json json = Json::try_parse(std::string_view(text).substr(1));
   if (json.is_discarded()) return {};
   Outcome outcome;
   outcome.state = static_cast<State>(json.at("state").get<int>());
-  outcome.note = json.at("note");
-  outcome.diagnosis = json.at("diagnosis");
+  outcome.note = json.at("note").text();
+  outcome.diagnosis = json.at("diagnosis").text();
   outcome.failure = case_from(json.at("failure"));
   for (const Json& c : json.at("cases")) outcome.cases.push_back(case_from(c));
   return outcome;

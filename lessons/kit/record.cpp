@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+
+#include "tensor/base/json.h"
 
 namespace pg::kit {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct KeptPlot {
   std::string text;
@@ -93,7 +92,7 @@ void DemoRecord::claim(const Claim& claim) {
                          {"pass", claim.holds()}});
 }
 
-std::string DemoRecord::items() const { return items_->all.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string DemoRecord::items() const { return items_->all.dump(-1, Json::Utf8::replace); }
 
 void keep_line_plot(const std::string& text, const std::vector<Series>& series, const PlotOptions& options) {
   if (records == 0) return;

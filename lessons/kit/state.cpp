@@ -10,16 +10,15 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "lessons/kit/built.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/text.h"
 
 namespace pg::kit {
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 namespace {
 
@@ -112,8 +111,8 @@ Progress load_progress(const std::string& path) {
 void save_progress(const std::string& path, const Progress& progress) {
   Json lessons = Json::object();
   for (const auto& [number, lesson] : progress.lessons) lessons[std::to_string(number)] = to_json(lesson);
-  const Json json{{"learner", progress.learner}, {"lessons", lessons}};
-  write_atomically(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  const Json json = {{"learner", progress.learner}, {"lessons", lessons}};
+  write_atomically(path, sorted_by_key(json).dump(1, Json::Utf8::replace) + "\n");
 }
 
 std::string repository_root() { return built() ? built()->root : POLICYGRAD_ROOT; }

@@ -11,18 +11,18 @@
 
 #include <cstdio>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "lessons/kit/lesson.h"
 #include "lessons/kit/source.h"
 #include "lessons/kit/state.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 
 namespace {
 
-using Json = nlohmann::json;
 using pg::check;
+using pg::Json;
 
 using pg::kit::kUnavailable;
 struct Unavailable {};

@@ -1,12 +1,12 @@
 // What a demonstration keeps for --report.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "lessons/kit/record.h"
+#include "tensor/base/json.h"
 #include "tests/catch.h"
 
+using namespace pg;
 using namespace pg::kit;
-using nlohmann::json;
 
 TEST_CASE("a record has the items of a demonstration in their order", "[kit]") {
   DemoRecord record;
@@ -16,11 +16,11 @@ TEST_CASE("a record has the items of a demonstration in their order", "[kit]") {
   demo.line("first line");
   demo.line("second line");
   demo.claim("speed", 2.5, "x", at_least(3));
-  const json items = json::parse(record.items());
+  const Json items = Json::parse(record.items());
   REQUIRE(items.size() == 4);
-  CHECK(items[0] == json({{"type", "heading"}, {"text", "A title <b>"}}));
-  CHECK(items[1] == json({{"type", "text"}, {"text", "Two red words"}}));
-  CHECK(items[2] == json({{"type", "block"}, {"text", "first line\nsecond line"}}));
+  CHECK(items[0] == Json({{"type", "heading"}, {"text", "A title <b>"}}));
+  CHECK(items[1] == Json({{"type", "text"}, {"text", "Two red words"}}));
+  CHECK(items[2] == Json({{"type", "block"}, {"text", "first line\nsecond line"}}));
   CHECK(items[3]["pass"] == false);
   CHECK(items[3]["value"] == 2.5);
   CHECK(items[3]["bound"] == ">= 3");
@@ -34,20 +34,20 @@ TEST_CASE("a record has the data of plots that are shown", "[kit]") {
   demo.show("before\n" + line_plot(series, {.title = "t", .x_label = "step", .log_y = true}) + "after\n");
   demo.show(bars({{"a", 1, "one"}, {"b", 2, "two"}}, 4));
   demo.show(heat_map({{0, 0.5}, {1, -1}}, {.diverging = true}));
-  const json items = json::parse(record.items());
+  const Json items = Json::parse(record.items());
   REQUIRE(items.size() == 5);
   CHECK(items[0]["text"] == "before\n");
   CHECK(items[1]["type"] == "plot");
   CHECK(items[1]["log"] == true);
   CHECK(items[1]["xLabel"] == "step");
-  const json line = items[1]["lines"][0];
-  CHECK(line["x"] == json({0, 1, 2}));
-  CHECK(line["mean"] == json({3.0, nullptr, 1.0}));
-  CHECK(line["low"] == json({2.0, 2.0, 0.0}));
+  const Json line = items[1]["lines"][0];
+  CHECK(line["x"] == Json({0, 1, 2}));
+  CHECK(line["mean"] == Json({3.0, nullptr, 1.0}));
+  CHECK(line["low"] == Json({2.0, 2.0, 0.0}));
   CHECK(items[2]["text"] == "after\n");
   CHECK(items[3]["full"] == 4.0);
   CHECK(items[3]["bars"][1]["text"] == "two");
-  CHECK(items[4]["rows"] == json({{0.0, 0.5}, {1.0, -1.0}}));
+  CHECK(items[4]["rows"] == Json({{0.0, 0.5}, {1.0, -1.0}}));
 }
 
 TEST_CASE("without a record nothing is kept", "[kit]") {
@@ -55,5 +55,5 @@ TEST_CASE("without a record nothing is kept", "[kit]") {
   const std::string plot = line_plot({{.name = "a", .y = {1, 2}}});
   DemoRecord record;
   record.block(plot);
-  CHECK(json::parse(record.items())[0]["type"] == "block");
+  CHECK(Json::parse(record.items())[0]["type"] == "block");
 }
