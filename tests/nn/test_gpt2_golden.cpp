@@ -1,9 +1,9 @@
 // A 2-layer GPT-2 compared with PyTorch. docs/GOLDENS.md describes what the file holds and how it was made.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "nn/optim.h"
 #include "nn/transformer.h"
+#include "tensor/base/json.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -23,12 +23,13 @@ double relative_error(const std::vector<double>& got, const std::vector<double>&
 
 void replay(DType dtype, double tolerance) {
   const SafetensorsFile file = load_safetensors("tests/goldens/gpt2/gpt2.safetensors");
-  const auto a = nlohmann::json::parse(file.metadata_at("attributes"));
-  Transformer model({.vocab_size = a.at("vocab_size"),
-                     .block_size = a.at("n_positions"),
-                     .n_layer = a.at("n_layer"),
-                     .n_head = a.at("n_head"),
-                     .n_embd = a.at("n_embd"),
+  const Json a = Json::parse(file.metadata_at("attributes"));
+  const auto size = [&](const char* name) { return a.at(name).get<int64_t>(); };
+  Transformer model({.vocab_size = size("vocab_size"),
+                     .block_size = size("n_positions"),
+                     .n_layer = size("n_layer"),
+                     .n_head = size("n_head"),
+                     .n_embd = size("n_embd"),
                      .dropout = 0,
                      .bias = true,
                      .dtype = dtype});
@@ -42,10 +43,12 @@ void replay(DType dtype, double tolerance) {
   };
 
   ParamSlab slab(model);
-  AdamW optimizer(slab, {a.at("betas")[0], a.at("betas")[1], a.at("eps"), a.at("weight_decay")});
+  const auto number = [&](const char* name) { return a.at(name).get<double>(); };
+  const auto betas = a.at("betas").get<std::vector<double>>();
+  AdamW optimizer(slab, {betas.at(0), betas.at(1), number("eps"), number("weight_decay")});
   const Tensor ids = file.at("ids"), targets = file.at("targets");
   std::vector<double> losses, norms;
-  for (int step = 0; step < a.at("steps"); ++step) {
+  for (int step = 0; step < a.at("steps").get<int>(); ++step) {
     slab.zero_grad();
     const Tensor loss = model.loss(ids, targets);
     losses.push_back(loss.item());
@@ -57,7 +60,7 @@ void replay(DType dtype, double tolerance) {
       for (const auto& [name, parameter] : named_parameters(model)) close("grad." + name, parameter.grad().to_vector());
     }
     norms.push_back(grad_norm(slab));
-    optimizer.step(a.at("lr"), clip_scale(norms.back(), a.at("max_norm")));
+    optimizer.step(number("lr"), clip_scale(norms.back(), number("max_norm")));
   }
   close("losses", losses);
   close("grad_norms", norms);

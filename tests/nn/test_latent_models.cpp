@@ -2,10 +2,10 @@
 // docs/GOLDENS.md says how the files of DeepSeek-V3 were made.
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "nn/generate.h"
 #include "nn/trainer.h"
+#include "tensor/base/json.h"
 #include "tests/catch.h"
 #include "tests/nn/latent_models.h"
 
@@ -16,7 +16,7 @@ using namespace pg::testing::latent;
 namespace {
 
 // The configuration of a model that tools/goldens/make_latent_attention_goldens.py made.
-TransformerConfig deepseek(const nlohmann::json& a, DType dtype) {
+TransformerConfig deepseek(const Json& a, DType dtype) {
   const auto size = [&](const char* name) { return a.at(name).is_null() ? int64_t{0} : a.at(name).get<int64_t>(); };
   return {.vocab_size = size("vocab_size"),
           .block_size = size("max_position_embeddings"),
@@ -28,9 +28,9 @@ TransformerConfig deepseek(const nlohmann::json& a, DType dtype) {
           .head_size = size("qk_nope_head_dim"),
           .n_hidden = size("intermediate_size"),
           .norm = NormKind::rms,
-          .norm_eps = a.at("rms_norm_eps"),
+          .norm_eps = a.at("rms_norm_eps").get<double>(),
           .positions = Positions::rope,
-          .rope = Rope(a.at("rope_parameters").at("rope_theta")),
+          .rope = Rope(a.at("rope_parameters").at("rope_theta").get<double>()),
           .mlp = MlpKind::swiglu,
           .tied = false,
           .kv_latent_size = size("kv_lora_rank"),
@@ -50,7 +50,7 @@ TEST_CASE("latent models: logits and gradients and greedy tokens are those of De
         INFO(name << " " << name_of(dtype) << (absorbed ? " absorbed" : " plain"));
         // transformers computes norms and rotations in float32, also in a model of float64.
         const double tolerance = dtype == f32 ? 1e-5 : 2e-6;
-        Transformer model = Transformer::zeros(deepseek(nlohmann::json::parse(file.metadata_at("attributes")), dtype));
+        Transformer model = Transformer::zeros(deepseek(Json::parse(file.metadata_at("attributes")), dtype));
         NamedTensors weights;
         for (const auto& [own, parameter] : named_parameters(model)) weights.emplace_back(own, file.at(own));
         load_state_dict(model, weights);

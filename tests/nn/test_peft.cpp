@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "nn/peft.h"
+#include "tensor/base/json.h"
 #include "tests/model_files.h"
 #include "tests/nn/lora_case.h"
 
@@ -155,10 +155,9 @@ TEST_CASE("lora: adapter folders that cannot be computed are refused with a sent
       std::filesystem::copy(kAdapters + "llama" + file, folder + file);
     }
   };
-  const auto with_key = [&](const std::string& key, const nlohmann::json& value, bool erase = false) {
+  const auto with_key = [&](const std::string& key, const Json& value, bool erase = false) {
     reset();
-    std::ifstream in(folder + "/adapter_config.json");
-    auto json = nlohmann::json::parse(in);
+    Json json = Json::parse(read_bytes(folder + "/adapter_config.json"));
     json[key] = value;
     if (erase) json.erase(key);
     std::ofstream(folder + "/adapter_config.json") << json.dump();
@@ -177,8 +176,7 @@ TEST_CASE("lora: adapter folders that cannot be computed are refused with a sent
   CHECK(contains(with_key("a key of the future", 1), "'a key of the future' is 1"));
   CHECK(contains(with_key("init_lora_weights", "pissa"), "'init_lora_weights' is \"pissa\""));
   CHECK(contains(with_key("r", 4), "is [3, 24], expected [4, 24] for r = 4"));
-  for (const nlohmann::json& r : {nlohmann::json(0), nlohmann::json(-1), nlohmann::json(2.5), nlohmann::json("3"),
-                                  nlohmann::json(1ull << 40), nlohmann::json(nullptr)}) {
+  for (const Json& r : {Json(0), Json(-1), Json(2.5), Json("3"), Json(1ull << 40), Json(nullptr)}) {
     CHECK(contains(with_key("r", r), "'r' must be a whole number from 1 to"));
   }
   CHECK(contains(with_key("r", 3, true), "'r' is missing"));
@@ -191,7 +189,7 @@ TEST_CASE("lora: adapter folders that cannot be computed are refused with a sent
   CHECK(contains(with_key("target_modules", "all-linear"), "k_proj.lora_A.weight"));
   CHECK(contains(with_key("target_modules", nullptr), "'target_modules' must be a list of names or a string"));
   CHECK(contains(with_key("target_modules", {3}), "'target_modules' must be a list of names or a string"));
-  CHECK(contains(with_key("target_modules", nlohmann::json::array()), "names no linear layer"));
+  CHECK(contains(with_key("target_modules", Json::array()), "names no linear layer"));
 
   reset();
   std::ofstream(folder + "/adapter_config.json") << "[1]";
@@ -234,8 +232,7 @@ TEST_CASE("lora: adapter folders that cannot be computed are refused with a sent
 
 TEST_CASE("lora: target_modules of PEFT may be a regular expression", "[nn][lora]") {
   const TempDir dir;
-  std::ifstream in(kAdapters + "llama/adapter_config.json");
-  auto json = nlohmann::json::parse(in);
+  Json json = Json::parse(read_bytes(kAdapters + "llama/adapter_config.json"));
   json["target_modules"] = ".*(q_proj|v_proj|o_proj|gate_proj|down_proj)";
   std::filesystem::copy(kAdapters + "llama/adapter_model.safetensors", dir.file("adapter_model.safetensors"));
   std::ofstream(dir.file("adapter_config.json")) << json.dump();

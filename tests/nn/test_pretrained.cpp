@@ -3,12 +3,12 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "nn/generate.h"
 #include "nn/optim.h"
 #include "nn/pretrained.h"
+#include "tensor/base/json.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -47,9 +47,10 @@ SafetensorsFile saved(Transformer& model) {
 
 void compare(Transformer& model, const SafetensorsFile& expected, const std::string& prefix, double tolerance) {
   const SafetensorsFile got = saved(model);
-  const auto a = nlohmann::json::parse(expected.metadata_at("attributes"));
+  const Json a = Json::parse(expected.metadata_at("attributes"));
   CHECK(got.tensors.size() == a.at("parameters").size());
-  for (const std::string name : a.at("parameters")) {
+  for (const Json& parameter : a.at("parameters")) {
+    const std::string& name = parameter.text();
     INFO(prefix << name);
     CHECK(relative_error(got.at(name).to_vector(), expected.at(prefix + name).to_vector()) <= tolerance);
   }
@@ -65,14 +66,16 @@ TEST_CASE("pretrained: logits, gradients, a step of AdamW and greedy tokens are 
       // transformers computes norms and rotations in float32, also in a model of float64.
       const double tolerance = dtype == f32 ? 1e-5 : 2e-6;
       const SafetensorsFile expected = load_safetensors(kFolder + type + "/expected.safetensors");
-      const auto a = nlohmann::json::parse(expected.metadata_at("attributes"));
+      const Json a = Json::parse(expected.metadata_at("attributes"));
       Transformer model = load_pretrained(kFolder + type, dtype);
       {
         NoGrad no_grad;
         CHECK(relative_error(model(expected.at("ids")).to_vector(), expected.at("logits").to_vector()) <= tolerance);
       }
       ParamSlab slab(model);
-      AdamW optimizer(slab, {a.at("betas")[0], a.at("betas")[1], a.at("eps"), a.at("weight_decay")});
+      const auto number = [&](const char* name) { return a.at(name).get<double>(); };
+      const auto betas = a.at("betas").get<std::vector<double>>();
+      AdamW optimizer(slab, {betas.at(0), betas.at(1), number("eps"), number("weight_decay")});
       slab.zero_grad();
       const Tensor loss = model.loss(expected.at("ids"), expected.at("targets"));
       CHECK(std::abs(loss.item() - expected.at("loss").to_vector()[0]) <= tolerance);
@@ -92,7 +95,7 @@ TEST_CASE("pretrained: logits, gradients, a step of AdamW and greedy tokens are 
       const auto greedy = expected.at("greedy").to_vector();
       CHECK(result[0].tokens == std::vector<int32_t>(greedy.begin(), greedy.end()));
 
-      optimizer.step(a.at("lr"));
+      optimizer.step(number("lr"));
       compare(model, expected, "after.", dtype == f32 ? 1e-4 : 1e-5);
     }
   }
@@ -147,8 +150,8 @@ TEST_CASE("pretrained: a saved model is read back with equal bits and its config
 }
 
 TEST_CASE("pretrained: configurations that cannot be computed are refused with a sentence", "[nn][pretrained]") {
-  const auto refused = [](const std::string& type, const std::string& key, const nlohmann::json& value) {
-    auto json = nlohmann::json::parse(text_of(kFolder + type + "/config.json"));
+  const auto refused = [](const std::string& type, const std::string& key, const Json& value) {
+    Json json = Json::parse(text_of(kFolder + type + "/config.json"));
     if (value.is_null())
       json.erase(key);
     else
@@ -160,8 +163,7 @@ TEST_CASE("pretrained: configurations that cannot be computed are refused with a
   CHECK(refused("llama", "model_type", nullptr) == "config.json: 'model_type' is missing");
   CHECK(refused("llama", "model_type", 3) == "config.json: 'model_type' must be a string, got 3");
   CHECK(refused("llama", "hidden_size", nullptr) == "config.json: 'hidden_size' is missing");
-  for (const nlohmann::json& value : {nlohmann::json(0), nlohmann::json(-4), nlohmann::json(1ull << 40),
-                                      nlohmann::json(2.5), nlohmann::json("24"), nlohmann::json({1})}) {
+  for (const Json& value : {Json(0), Json(-4), Json(1ull << 40), Json(2.5), Json("24"), Json({1})}) {
     CHECK(refused("llama", "hidden_size", value).starts_with("config.json: 'hidden_size' must be a whole number from"));
   }
   CHECK(refused("llama", "rms_norm_eps", "small").find("'rms_norm_eps' must be a number above 0") != std::string::npos);
@@ -177,9 +179,8 @@ TEST_CASE("pretrained: configurations that cannot be computed are refused with a
   CHECK(refused("llama", "head_dim", 7) == "config.json: rotary positions need an even head_size, got 7");
   CHECK(refused("gpt2", "n_head", 5).starts_with("config.json: n_embd "));
   CHECK(refused("qwen3", "head_dim", 1 << 30).starts_with("config.json: queries, keys and values have "));
-  const nlohmann::json stretch = {{"rope_type", "llama3"},  {"factor", 2},
-                                  {"low_freq_factor", 4.0}, {"high_freq_factor", 4.0},
-                                  {"rope_theta", 1e4},      {"original_max_position_embeddings", 8}};
+  const Json stretch = {{"rope_type", "llama3"},   {"factor", 2},       {"low_freq_factor", 4.0},
+                        {"high_freq_factor", 4.0}, {"rope_theta", 1e4}, {"original_max_position_embeddings", 8}};
   CHECK(refused("llama", "rope_parameters", stretch) ==
         "config.json: 'high_freq_factor' must be above 'low_freq_factor', got 4 and 4");
   CHECK(error_of([] { config_from_hf("[1]", "config.json"); }) == "config.json: expected a JSON object, got '[1]'");
@@ -204,11 +205,11 @@ TEST_CASE("pretrained: a configuration has the model type that it was read from"
 TEST_CASE("pretrained: tensors and configuration must belong together", "[nn][pretrained]") {
   const TempDir dir;
   const std::string folder = dir.file("model");
-  const auto refused = [&](const std::string& type, const std::string& key, const nlohmann::json& value) {
+  const auto refused = [&](const std::string& type, const std::string& key, const Json& value) {
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     std::filesystem::copy(kFolder + type + "/model.safetensors", folder + "/model.safetensors");
-    auto json = nlohmann::json::parse(text_of(kFolder + type + "/config.json"));
+    Json json = Json::parse(text_of(kFolder + type + "/config.json"));
     json[key] = value;
     std::ofstream(folder + "/config.json") << json.dump();
     return error_of([&] { load_pretrained(folder); });

@@ -12,24 +12,24 @@ using namespace pg::testing;
 
 namespace {
 
-const nlohmann::json& golden() {
-  static const auto json = nlohmann::json::parse(read_file("tests/goldens/tokenizers/cases.json"));
+const Json& golden() {
+  static const Json json = Json::parse(read_file("tests/goldens/tokenizers/cases.json"));
   return json;
 }
 
 // The tokenizer.json of a kind.
-nlohmann::json whole(const nlohmann::json& kind) {
-  nlohmann::json json = {{"version", "1.0"},
-                         {"added_tokens", golden()["added_tokens"]},
-                         {"normalizer", kind["normalizer"]},
-                         {"pre_tokenizer", kind["pre_tokenizer"]},
-                         {"post_processor", kind["post_processor"]},
-                         {"model", golden()["model"]}};
+Json whole(const Json& kind) {
+  Json json = {{"version", "1.0"},
+               {"added_tokens", golden()["added_tokens"]},
+               {"normalizer", kind["normalizer"]},
+               {"pre_tokenizer", kind["pre_tokenizer"]},
+               {"post_processor", kind["post_processor"]},
+               {"model", golden()["model"]}};
   json["model"]["ignore_merges"] = kind["ignore_merges"];
   return json;
 }
 
-void check_ids(const BpeTokenizer& tokenizer, const nlohmann::json& ids, const EncodeOptions& options = {}) {
+void check_ids(const BpeTokenizer& tokenizer, const Json& ids, const EncodeOptions& options = {}) {
   const auto& texts = golden()["texts"];
   REQUIRE(ids.size() == texts.size());
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -83,14 +83,14 @@ TEST_CASE("a tiktoken file with the patterns of GPT-4 and GPT-4o gives the ids o
 
 TEST_CASE("training gives the vocabulary and the merges of BpeTrainer", "[bpe]") {
   std::string text;
-  for (size_t i = golden()["first_learned"]; i < golden()["texts"].size(); ++i) {
+  for (auto i = golden()["first_learned"].get<size_t>(); i < golden()["texts"].size(); ++i) {
     text += golden()["texts"][i].get<std::string>() + "\n";
   }
   text.pop_back();
   const std::string_view texts[] = {text};
   const auto& model = golden()["model"];
   const BpeTokenizer trained = train_bpe(texts, {.vocab_size = std::ssize(model["vocab"]), .special = {}});
-  const auto json = nlohmann::json::parse(trained.to_json());
+  const Json json = Json::parse(trained.to_json());
   CHECK(json["model"]["vocab"] == model["vocab"]);
   CHECK(json["model"]["merges"] == model["merges"]);
 }

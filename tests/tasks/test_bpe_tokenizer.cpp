@@ -13,7 +13,7 @@ using namespace pg::testing;
 namespace {
 
 // Ids 256 and 257 are "ab" and "abc".
-BpeTokenizer with_added(const std::vector<nlohmann::json>& added) {
+BpeTokenizer with_added(const std::vector<Json>& added) {
   auto json = tokenizer_json({{"a", "b"}, {"ab", "c"}});
   json["added_tokens"] = added;
   return bpe_from_json(json.dump());
@@ -105,7 +105,7 @@ TEST_CASE("bytes that are no text are a piece of their own and come back", "[bpe
   CHECK(t.decode_bytes(t.encode("ab\xe2\x82")) == "ab\xe2\x82");
   CHECK(t.decode(t.encode("ab\xe2\x82")) == "ab\xef\xbf\xbd");
   auto json = tokenizer_json({{"a", "b"}});
-  json["added_tokens"] = nlohmann::json::array({added_token(257, "<a>")});
+  json["added_tokens"] = Json::array({added_token(257, "<a>")});
   const BpeTokenizer added = bpe_from_json(json.dump());
   Generator g(9);
   for (int round = 0; round < 200; ++round) {

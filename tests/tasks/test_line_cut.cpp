@@ -87,7 +87,7 @@ TEST_CASE("the ids of parts are those of the whole for every pattern", "[bpe]") 
 }
 
 TEST_CASE("a tokenizer whose pieces may reach over a line end is not cut", "[bpe]") {
-  const auto with = [](const nlohmann::json& pre_tokenizer, const std::vector<nlohmann::json>& added) {
+  const auto with = [](const Json& pre_tokenizer, const std::vector<Json>& added) {
     auto json = tokenizer_json();
     if (!pre_tokenizer.is_null()) json["pre_tokenizer"] = pre_tokenizer;
     json["added_tokens"] = added;
@@ -104,10 +104,10 @@ TEST_CASE("a tokenizer whose pieces may reach over a line end is not cut", "[bpe
   CHECK(!spaced.splits_at_line_cuts());
   CHECK(ids_of_parts(spaced, "a\nb") != spaced.encode("a\nb", kPlain));
   const auto split = [](const char* regex) {
-    return nlohmann::json{{"type", "Sequence"},
-                          {"pretokenizers",
-                           {{{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}},
-                            {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}};
+    return Json{{"type", "Sequence"},
+                {"pretokenizers",
+                 {{{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}},
+                  {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}};
   };
   CHECK(!with(split("\\s?\\p{L}+|[^\\p{L}]"), {}).splits_at_line_cuts());
   CHECK(!with(split("\\p{N}"), {}).splits_at_line_cuts());  // leaves the line end inside a piece

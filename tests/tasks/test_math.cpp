@@ -220,7 +220,8 @@ TEST_CASE("math: levels are chosen and a file is read or refused with its line",
            {"{\"problem\": \" \", \"answer\": \"1\"}", "the problem is empty"},
            {"{\"problem\": \"a\", \"answer\": \" \"}", "the answer is empty"},
            {"{\"problem\": \"a\", \"solution\": \"1\"}", "has no \\boxed"},
-           {"{\"problem\": \"a\", \"answer\": \"1\", \"level\": []}", "\"level\" must be"}}) {
+           {"{\"problem\": \"a\", \"answer\": \"1\", \"level\": []}", "\"level\" must be"},
+           {"{\"problem\": \"a\", \"answer\": \"1\", \"level\": 4294967297}", "\"level\" must be"}}) {
     write(good + line + "\n");
     const std::string error = error_of([&] { read_math(path); });
     INFO(error);

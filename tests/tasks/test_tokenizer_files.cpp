@@ -10,8 +10,6 @@ using namespace pg::testing;
 
 namespace {
 
-using Json = nlohmann::json;
-
 std::string error_of_json(const std::function<void(Json&)>& change) {
   Json json = tokenizer_json({{"a", "b"}});
   change(json);
