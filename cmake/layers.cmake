@@ -16,7 +16,7 @@ function(pg_layer name)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                             $<INSTALL_INTERFACE:include/policygrad>)
-  target_link_libraries(${name} PUBLIC ${arg_LINKS} PRIVATE $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+  target_link_libraries(${name} PUBLIC ${arg_LINKS})
   set(POLICYGRAD_LAYERS ${POLICYGRAD_LAYERS} ${name} PARENT_SCOPE)
 endfunction()
 
@@ -30,6 +30,7 @@ set(texts tasks/fetch.cpp tasks/sha256.cpp tasks/stories.cpp tasks/story_grammar
           tasks/tiny_language.cpp tasks/tokenizer.cpp tasks/utf8.cpp)
 
 pg_layer(pg_base FOLDERS tensor/base FILES ${file_writer} LINKS fmt::fmt Threads::Threads)
+target_link_libraries(pg_base PRIVATE $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)  # for tensor/base/json_text.cpp
 include(cmake/cuda.cmake)
 include(cmake/mpi.cmake)
 pg_layer(pg_tensor FOLDERS tensor tensor/cpu tensor/cpu/attention tensor/cpu/gemm FILES ${comm_interface} LINKS pg_base)

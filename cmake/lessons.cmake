@@ -14,7 +14,7 @@ target_compile_definitions(lesson_kit PRIVATE POLICYGRAD_ROOT="${PROJECT_SOURCE_
 if(POLICYGRAD_CUDA STREQUAL "nvcc")
   target_compile_definitions(lesson_kit PRIVATE POLICYGRAD_NVCC)
 endif()
-target_link_libraries(lesson_kit PUBLIC pg_autograd report_page PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json)
+target_link_libraries(lesson_kit PUBLIC pg_autograd report_page PRIVATE CLI11::CLI11)
 
 pg_quick(lesson_kit)
 pg_precompile(lesson_kit lessons/kit/lesson.h tensor/format.h)

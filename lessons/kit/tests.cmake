@@ -1,11 +1,11 @@
 # The gates of every lesson (lessons/kit/README.md). Included by tests/CMakeLists.txt; runs from the repository's root.
 add_executable(lesson_gate EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/lessons/kit/gate/gate.cpp)
-target_link_libraries(lesson_gate PRIVATE lesson_kit nlohmann_json::nlohmann_json)
+target_link_libraries(lesson_gate PRIVATE lesson_kit)
 pg_quick(lesson_gate)
 
 file(GLOB kit_test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/kit/test/*.cpp)
 add_executable(lesson_kit_tests EXCLUDE_FROM_ALL ${kit_test_sources} ${PROJECT_SOURCE_DIR}/tests/tally.cpp)
-target_link_libraries(lesson_kit_tests PRIVATE lesson_room nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
+target_link_libraries(lesson_kit_tests PRIVATE lesson_room Catch2::Catch2WithMain)
 pg_quick(lesson_kit_tests)
 add_dependencies(mutants lesson_gate lesson_kit_tests lesson_collect)
 
