@@ -55,17 +55,18 @@ rules() {
   rule 'ThreadSanitizer on the pool' '^tensor/base/|^tests/tensor/test_(parallel|shared_ranges)' tsan_tests
   layer_rule tensor '^tensor/(base|cpu|comm)/|^tensor/[^/]*$|^nn/atomic_file|^tests/tensor/' pg_base pg_tensor pg_comm
   layer_rule autograd '^tensor/cpu/|^tensor/[^/]*$|^autograd/|^tests/(autograd|op_samples)/' pg_autograd op_samples
-  rule 'the CUDA simulator' "$cuda_paths|^tests/sim/" simulated sim_tests
-  rule 'CUDA kernels, simulated' "$cuda_paths|^tests/cuda/" simulated cuda_tests '~[slow]'
   layer_rule nn '^nn/|^tests/nn/' pg_nn pg_models
   layer_rule rl '^rl/|^tests/rl/' pg_rl pg_rl_text pg_rl_control
   layer_rule tasks '^tasks/|^tests/tasks/' pg_text pg_bpe pg_tasks
   layer_rule pg '^tools/(pg|report)/|^tests/pg/' pg_parts
   rule 'the sanitizers: tests/pg/cli.sh and hostile.sh' '^tools/pg/' sanitized_commands
   rule 'fuzz targets, five seconds each' "$(fuzz_paths)" fuzz_changed
-  rule 'CUDA kernels by nvcc' '^tensor/cuda/.*\.cu$' nvcc_changed
   rule 'clang++ -Werror on lessons' '^lessons/.*\.(cpp|h)$' clang_changed '^lessons/.*\.cpp$'
   rule 'the demonstrations of changed lessons' '^lessons/[0-9]' changed_demos
+  # These turn the README's build into one for CUDA.
+  rule 'the CUDA simulator' "$cuda_paths|^tests/sim/" simulated sim_tests
+  rule 'CUDA kernels, simulated' "$cuda_paths|^tests/cuda/" simulated cuda_tests '~[slow]'
+  rule 'CUDA kernels by nvcc' '^tensor/cuda/.*\.cu$' nvcc_changed
   rule 'the examples of docs/EXTENDING.md' '^docs/EXTENDING.md$' sh tests/extending/run.sh build cmake
 }
 cuda_paths='^tensor/(cuda|sim)/|^tensor/(kernels\.def|elementwise\.def|functors\.h)$'
