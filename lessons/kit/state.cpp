@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "lessons/kit/built.h"
@@ -30,7 +30,7 @@ State state_from(const std::string& name) {
 int64_t time_from(const Json& check, const char* name) {
   const Json& time = check.at(name);
   pg::check(time.is_number_integer(), "{} is no time", name);
-  return std::max<int64_t>(0, time.get<int64_t>());
+  return time.is_integer_in(0, std::numeric_limits<int64_t>::max()) ? time.get<int64_t>() : 0;
 }
 
 LessonState lesson_from(const Json& json) {

@@ -73,7 +73,8 @@ Room read_room(const std::string& dir) {
         const bool same = progress.learner.empty() || progress.learner == folder;
         room.laptops.push_back({same ? folder : fmt::format("{} ({})", folder, progress.learner), progress});
       } catch (const Error& error) {
-        skip(file.path(), error.what());
+        const std::string why = error.what();
+        skip(file.path(), why.starts_with("[json.") ? "it is not a record of this course" : why);
       } catch (const std::exception&) {
         skip(file.path(), "it is not a record of this course");
       }
