@@ -186,7 +186,8 @@ template <class S, class C>
 bool is_skinny(const Product<S, C>& g) {
   return g.b.row == 1 ? g.m <= kSkinnyRows : g.b.column == 1 && g.m <= kFewRows;
 }
-// One row, for callers that never have more: the code for more rows is not compiled for them. b's columns are contiguous.
+// One row, for callers that never have more: the code for more rows is not compiled for them. b's columns are
+// contiguous.
 template <bool Dot = simd::kHasDot, class S, class T>
 void multiply_row(const SkinnyProduct<S, T>& g) {
   skinny_columns<1, Dot>(g);
