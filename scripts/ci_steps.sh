@@ -42,7 +42,7 @@ ci_packages() { # ci_packages GATE: all packages in one call; the fast gate call
   local packages='ninja-build clang libclang-rt-dev lld clang-format shellcheck patch' program
   if [ "$1" = fast ]; then
     for program in ninja clang++ ld.lld clang-format shellcheck patch; do command -v "$program" >/dev/null || break; done
-    if command -v "$program" && sh scripts/setup.sh --missing &&
+    if command -v "$program" >/dev/null && sh scripts/setup.sh --missing &&
       echo 'int main() {}' | clang++ -fsanitize=address -x c++ - -o /dev/null; then return; fi
   fi
   $as_root apt-get -qq update
