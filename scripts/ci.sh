@@ -133,7 +133,8 @@ if [ $gate = full ] && [ "$failed" = 0 ]; then
   echo "$(git rev-parse HEAD) $(date -u +%Y-%m-%d)" >$record
   echo "$record has this commit and date now; commit it."
 elif [ $gate = fast ]; then
-  echo "The full gate: ${age:+passed $age days ago}${age:-is not recorded}; it runs with: bash scripts/ci.sh --full"
+  if [ "$age" ]; then said="passed $age days ago"; else said='is not recorded as passed'; fi
+  echo "The full gate (bash scripts/ci.sh --full) $said."
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
