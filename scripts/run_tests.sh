@@ -4,12 +4,16 @@
 # by it, any other test counts as one.
 #   LONG=1       runs the long tests too (label `long`); without it they are left out, and a line says how many.
 #   BUDGET=1     a test that is not long fails if it takes more processor time than tests/costs.txt allows.
-#   RECORD=1     writes the costs of this run to tests/costs.txt.
+#   RECORD=1     writes the costs of this run, which must be of all tests, to tests/costs.txt.
 set -u
 build=$1
 jobs=$2
 shift 2
 log=$build/tests.log
+if [ -n "${RECORD:-}" ] && [ $# -gt 0 ]; then
+  echo "run_tests: RECORD=1 takes the costs of all tests, so it takes no options of CTest; got: $*" >&2
+  exit 2
+fi
 left_out=0
 if [ -z "${LONG:-}" ]; then
   left_out=$(ctest --test-dir "$build" -N -L long | sed -n 's/^Total Tests: //p')
@@ -79,7 +83,7 @@ END {
 }' costs=tests/costs.txt log_path="$log" left_out="$left_out" budget="${BUDGET:-}" \
   record="${RECORD:+$build/costs.txt}" tests/costs.txt "$log"
 status=$?
-if [ -n "${RECORD:-}" ]; then
+if [ -n "${RECORD:-}" ] && [ -s "$build/costs.txt" ]; then
   { grep -v '^cost ' tests/costs.txt; cat "$build/costs.txt"; } >"$build/costs.new" && cp "$build/costs.new" tests/costs.txt
 fi
 exit "$status"
