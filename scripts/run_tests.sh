@@ -3,7 +3,8 @@
 # that took the most processor time, and ends with "N passed, N failed, N skipped". A test that prints such a line counts
 # by it, any other test counts as one.
 #   LONG=1       runs the long tests too (label `long`); without it they are left out, and a line says how many.
-#   BUDGET=1     a test that is not long fails if it takes more processor time than tests/costs.txt allows.
+#   BUDGET=1     a test that is not long fails if it takes more processor time than tests/costs.txt allows. Machines
+#                differ: the times count in seconds of the machine that recorded the costs, by the median of all tests.
 #   RECORD=1     writes the costs of this run, which must be of all tests, to tests/costs.txt.
 set -u
 build=$1
@@ -21,27 +22,38 @@ if [ -z "${LONG:-}" ]; then
 fi
 ctest --test-dir "$build" -V -j "$jobs" "$@" >"$log" 2>&1
 awk '
-function count(id, status,    ok, outcome) {
-  if (!(id in tallied)) { passed[id] = failed[id] = skipped[id] = 0 }
-  ok = status ~ /^ *Passed/
-  outcome = ok ? "passed" : status ~ /\*\*\*Skipped/ ? "skipped" : "failed"
+function count(id,    status, outcome, spent) {
+  status = result[id]
+  outcome = status ~ /^ *Passed/ ? "passed" : status ~ /\*\*\*Skipped/ ? "skipped" : "failed"
   if (!(id in tallied)) {
-    if (outcome == "passed") passed[id] = 1
-    if (outcome == "skipped") skipped[id] = 1
+    passed[id] = outcome == "passed"; skipped[id] = outcome == "skipped"; failed[id] = 0
   }
   if (outcome == "failed" && !failed[id]) failed[id] = 1
-  if (outcome == "passed" && budget && cpu[id] > allowed(name[id])) {
+  spent = cpu[id] / speed
+  if (outcome == "passed" && budget && spent > allowed(name[id])) {
     failed[id] += 1
-    status = "passed, but over its budget of " allowed(name[id]) " s of processor time: " cpu[id] " s"
+    status = sprintf("passed, but over its budget of %s s of processor time: %.1f s", allowed(name[id]), spent)
   }
   if (failed[id]) { printf "\nFAILED  %s (%s)\n%s", name[id], status, output[id] }
   all_passed += passed[id]; all_failed += failed[id]; all_skipped += skipped[id]
   if (failed[id]) failures = failures "\n  FAILED  " name[id]
 }
 function allowed(test) { return test in budgets ? budgets[test] : default_budget }
+# The time of this machine for a second of the one that recorded: the median of the tests that took a second there.
+function machine_speed(    id, n, i, j, ratio, ratios) {
+  for (id in cpu) if (recorded[name[id]] >= 1) ratios[++n] = cpu[id] / recorded[name[id]]
+  if (n < 20) return 1
+  for (i = 2; i <= n; ++i) {
+    ratio = ratios[i]
+    for (j = i - 1; j > 0 && ratios[j] > ratio; --j) ratios[j + 1] = ratios[j]
+    ratios[j + 1] = ratio
+  }
+  return ratios[int((n + 1) / 2)]
+}
 FILENAME == costs {
   if ($1 == "default") default_budget = $2
   if ($1 == "budget") { value = $2; sub(/^budget +[0-9.]+ +/, ""); budgets[$0] = value }
+  if ($1 == "cost") { value = $2; sub(/^cost +[0-9.]+ +/, ""); recorded[$0] = value }
   next
 }
 /^ *Start +[0-9]+: / {
@@ -62,14 +74,17 @@ FILENAME == costs {
   id = $0; sub(/^[^#]*#/, "", id); sub(/:.*/, "", id)
   status = $0
   if (!match(status, /(Passed|\*\*\*[A-Za-z].*) +[0-9.]+ sec *$/)) RSTART = 1
-  count(id, substr(status, RSTART))
+  result[id] = substr(status, RSTART); finished[++tests] = id
 }
 END {
+  speed = machine_speed()
+  for (i = 1; i <= tests; ++i) count(finished[i])
   if (skips != "") print "\nSkipped:" skips
   print "\nThe tests that took the most processor time, in seconds:"
   sorted = "sort -rn | head -n 10"
   for (id in cpu) printf "  %6.2f  %s\n", cpu[id], name[id] | sorted
   close(sorted)
+  if (budget) printf "Budgets: a second of the recorded costs took %.2f s here.\n", speed
   if (record) {
     for (id in cpu) if (cpu[id] >= 0.5) printf "cost %.1f %s\n", cpu[id], name[id] | "sort -k 2,2rn -k 3 >" record
     close("sort -k 2,2rn -k 3 >" record)
