@@ -40,9 +40,24 @@ void copy_run(Y* y, const X* x, int64_t n) {
   }
 }
 
-// y[i·y_step + j] = x[i + j·x_step] for i < rows, j < columns.
+// A stretch of n elements whose neighbours are y_step and x_step elements apart. The loops below know only the sizes of
+// elements: one for each pair of types would take long to compile.
+using Row = void (*)(void* y, int64_t y_step, const void* x, int64_t x_step, int64_t n);
 template <class Y, class X>
-void transpose_tile(Y* y, int64_t y_step, const X* x, int64_t x_step, int64_t rows, int64_t columns) {
+void copy_row(void* to, int64_t y_step, const void* from, int64_t x_step, int64_t n) {
+  Y* y = static_cast<Y*>(to);
+  const X* x = static_cast<const X*>(from);
+  if (y_step == 1 && x_step == 1) return copy_run(y, x, n);
+  if (y_step == 1 && x_step == 0) return static_cast<void>(std::fill_n(y, n, convert<Y>(*x)));
+  for (int64_t i = 0; i < n; ++i) y[i * y_step] = convert<Y>(x[i * x_step]);
+}
+
+// y[i·y_step + j] = x[i + j·x_step] for i < rows, j < columns.
+using Tile = void (*)(void* y, int64_t y_step, const void* x, int64_t x_step, int64_t rows, int64_t columns);
+template <class Y, class X>
+void transpose_tile(void* to, int64_t y_step, const void* from, int64_t x_step, int64_t rows, int64_t columns) {
+  Y* y = static_cast<Y*>(to);
+  const X* x = static_cast<const X*>(from);
   if constexpr (std::is_same_v<Y, X> && std::is_floating_point_v<X>) {
     constexpr int size = simd::Vec<X>::size;
     if (rows % size == 0 && columns % size == 0) {
@@ -64,10 +79,18 @@ void transpose_tile(Y* y, int64_t y_step, const X* x, int64_t x_step, int64_t ro
   }
 }
 
+// The operands of a copy without their types.
+struct Operands {
+  char* y;
+  const char* x;
+  int64_t y_bytes, x_bytes;  // of an element
+  char* y_at(int64_t offset) const { return y + offset * y_bytes; }
+  const char* x_at(int64_t offset) const { return x + offset * x_bytes; }
+};
+
 // A plane y[i, j] = x[i, j] where y is contiguous in j and x in i: with small tiles, the cache lines of both sides stay
 // in the cache.
-template <class Y, class X>
-void copy_transposed(const StridedLoop<2>& w, int along, Y* y, const X* x) {
+void copy_transposed(const StridedLoop<2>& w, int along, const Operands& operands, Tile tile) {
   constexpr int64_t kTile = 32;
   const int inner = w.rank - 1;
   StridedLoop<2> outer = w;  // the other dimensions, and the tiles of `along`
@@ -85,50 +108,57 @@ void copy_transposed(const StridedLoop<2>& w, int along, Y* y, const X* x) {
       const int64_t first = item++ / below % outer.size[along] * kTile;
       const int64_t rows = std::min(kTile, w.size[along] - first);
       for (int64_t j0 = 0; j0 < w.size[inner]; j0 += kTile) {
-        transpose_tile(y + offset[0] + j0, w.stride[0][along], x + offset[1] + j0 * w.stride[1][inner],
-                       w.stride[1][inner], rows, std::min(kTile, w.size[inner] - j0));
+        tile(operands.y_at(offset[0] + j0), w.stride[0][along], operands.x_at(offset[1] + j0 * w.stride[1][inner]),
+             w.stride[1][inner], rows, std::min(kTile, w.size[inner] - j0));
       }
     });
   });
 }
 
+// The functions for two types. Bits of elements of one type are moved, so those of i32 move as those of f32.
+struct Functions {
+  Row row;
+  Tile tile;  // or null: tiles are for the copies that a training step makes
+};
 template <class Y, class X>
-void copy_as(const View& y, const View& x) {
-  Y* to = y.as<Y>();
-  const X* from = x.as<const X>();
-  if (dense(y) && dense(x)) {
-    parallel_for(y.numel(), kGrain,
-                 [&](int64_t begin, int64_t end) { copy_run(to + begin, from + begin, end - begin); });
-    return;
+Functions functions_of() {
+  constexpr bool stores_bf16 = std::is_same_v<std::pair<Y, X>, std::pair<BFloat16, float>>;
+  constexpr bool loads_bf16 = std::is_same_v<std::pair<Y, X>, std::pair<float, BFloat16>>;
+  if constexpr (std::is_same_v<Y, X> && std::is_same_v<Y, int32_t>) {
+    return functions_of<float, float>();
+  } else if constexpr (std::is_same_v<Y, X> || stores_bf16 || loads_bf16) {
+    return {&copy_row<Y, X>, &transpose_tile<Y, X>};
+  } else {
+    return {&copy_row<Y, X>, nullptr};
   }
-  const auto w = plan_loop(y, x);
-  if (w.n == 0) return;
-  const int64_t y_step = w.inner_stride(0), x_step = w.inner_stride(1);
-  if (y_step == 1 && x_step > 1) {
-    for (int d = 0; d + 1 < w.rank; ++d) {
-      if (w.stride[1][d] == 1) return copy_transposed(w, d, to, from);
-    }
-  }
-  parallel_for(w.n, kGrain, [&](int64_t begin, int64_t end) {
-    w.run(begin, end, [&](const auto& offset, int64_t count) {
-      Y* a = to + offset[0];
-      const X* b = from + offset[1];
-      if (y_step == 1 && x_step == 1) {
-        copy_run(a, b, count);
-      } else if (y_step == 1 && x_step == 0) {
-        std::fill_n(a, count, convert<Y>(*b));
-      } else {
-        for (int64_t i = 0; i < count; ++i) a[i * y_step] = convert<Y>(b[i * x_step]);
-      }
-    });
-  });
 }
 
 }  // namespace
 
 void copy(const View& y, const View& x) {
-  visit(y.dtype, [&]<class Y>(std::type_identity<Y>) {
-    visit(x.dtype, [&]<class X>(std::type_identity<X>) { copy_as<Y, X>(y, x); });
+  const Functions functions = visit(y.dtype, [&]<class Y>(std::type_identity<Y>) {
+    return visit(x.dtype, [&]<class X>(std::type_identity<X>) { return functions_of<Y, X>(); });
+  });
+  const Operands operands{y.as<char>(), x.as<const char>(), static_cast<int64_t>(size_of(y.dtype)),
+                          static_cast<int64_t>(size_of(x.dtype))};
+  if (dense(y) && dense(x)) {
+    parallel_for(y.numel(), kGrain, [&](int64_t begin, int64_t end) {
+      functions.row(operands.y_at(begin), 1, operands.x_at(begin), 1, end - begin);
+    });
+    return;
+  }
+  const auto w = plan_loop(y, x);
+  if (w.n == 0) return;
+  const int64_t y_step = w.inner_stride(0), x_step = w.inner_stride(1);
+  if (functions.tile && y_step == 1 && x_step > 1) {
+    for (int d = 0; d + 1 < w.rank; ++d) {
+      if (w.stride[1][d] == 1) return copy_transposed(w, d, operands, functions.tile);
+    }
+  }
+  parallel_for(w.n, kGrain, [&](int64_t begin, int64_t end) {
+    w.run(begin, end, [&](const auto& offset, int64_t count) {
+      functions.row(operands.y_at(offset[0]), y_step, operands.x_at(offset[1]), x_step, count);
+    });
   });
 }
 
