@@ -40,14 +40,16 @@ void binary_backward_row(T* d, const T* dz, const T* x, const T* y, int64_t n, T
   });
 }
 
+template <class Op, class T>
+void compare_row(uint8_t* z, const T* x, const T* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) z[i] = Op::holds(x[i], y[i]);
+}
 template <class T>
 void compare_as(Comparison op, const View& z, const View& x, const View& y) {
-  elementwise::visit_op(op, [&](auto f) {
-    elementwise_loop<uint8_t, T, 2>(z, {&x, &y}, false, kGrain, [=](uint8_t* out, const T* const* in, int64_t n) {
-      const T *a = in[0], *b = in[1];
-      for (int64_t i = 0; i < n; ++i) out[i] = f.holds(a[i], b[i]);
-    });
-  });
+  using Row = void (*)(uint8_t*, const T*, const T*, int64_t);
+  const Row row = visit_op(op, [](auto f) -> Row { return &compare_row<decltype(f), T>; });
+  elementwise_loop<uint8_t, T, 2>(z, {&x, &y}, false, kGrain,
+                                  [=](uint8_t* out, const T* const* in, int64_t n) { row(out, in[0], in[1], n); });
 }
 
 // Whether an input of that step is one element for the whole row, or contiguous.

@@ -38,10 +38,27 @@ void scatter_strided(const View& v, int64_t offset, int64_t step, const T* from,
   scatter_to(v.as<T>() + offset);
 }
 
+// A reference to a function row(out, in, n), so that the loop below is compiled once for all functions.
+template <class Out, class In>
+class RowFunction {
+ public:
+  template <class F>
+  RowFunction(const F& f)
+      : f_(&f), call_([](const void* g, Out* out, const In* const* in, int64_t n) {
+          (*static_cast<const F*>(g))(out, in, n);
+        }) {}
+  void operator()(Out* out, const In* const* in, int64_t n) const { call_(f_, out, in, n); }
+
+ private:
+  const void* f_;
+  void (*call_)(const void*, Out*, const In* const*, int64_t);
+};
+
 // Calls row(out, in, n), in[k] being the k-th input, until all elements of `out` are written. The inputs have out's
 // shape. `reads_out`: row also reads the previous values of out.
-template <class Out, class In, int K, class Row>
-void elementwise_loop(const View& out, const std::array<const View*, K>& in, bool reads_out, int64_t grain, Row row) {
+template <class Out, class In, int K>
+void elementwise_loop(const View& out, const std::array<const View*, K>& in, bool reads_out, int64_t grain,
+                      RowFunction<Out, In> row) {
   bool in_place = out.dtype == dtype_of<Out>(), all_dense = dense(out);
   for (const View* v : in) {
     all_dense = all_dense && dense(*v);
