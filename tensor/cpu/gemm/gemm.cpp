@@ -107,13 +107,13 @@ void run(const Product<S, C>& g, int threads) {
   // Rows a multiple of 4 KB apart would evict one another from an L1 with fewer ways of 4 KB than a panel has rows.
   const bool evict =
       l1_bytes() < 12 * 4096 && std::max(g.a.row, g.a.column) * static_cast<int64_t>(sizeof(S)) % 4096 == 0;
-  const bool in_place = reads_a && !evict;
+  const bool in_place = kAllForms<T> && reads_a && !evict;
   // With few columns each thread multiplies panels of rows by all columns, if L2 holds these and the rows are many
   // enough to pack b for them alone.
   const bool near_rows = same_type && g.b.column == 1 && g.b.row * bytes <= kDirectStep;
   const bool few_columns = gemm_tuning().shared_rows && g.n <= (in_place ? 2 : 3) * kBlockN<T> && g.n <= g.m &&
                            g.m >= (near_rows ? 64 : 128) * threads;
-  const bool direct = same_type && g.b.column == 1 &&
+  const bool direct = kAllForms<T> && same_type && g.b.column == 1 &&
                       (g.m <= kDirectRows || g.k * g.n * bytes <= kDirectBytes || (few_columns && near_rows));
   const Split blocks_k(Pairs ? (g.k + 1) / 2 : g.k, block_k<T>(few_columns ? g.n : kBlockN<T>));
   const bool partial = !std::is_same_v<C, T> && blocks_k.count > 1;
@@ -264,14 +264,14 @@ void multiply(const Product<S, C>& g) {
     if (simd::kHasDot) return multiply_pairs(g);
     if (is_skinny_pairs(g)) return run_skinny_pairs(g, threads);
   }
-  if (!is_skinny(g)) {
-    if constexpr (!std::is_same_v<S, double>) {  // f64 is for exact comparisons: fewer forms compile faster
-      if (suits_transposed_output<false>(g)) return run_transposed_output<false>(g, threads);
+  if constexpr (kAllForms<computes_t<S>>) {
+    if (is_skinny(g)) {
+      const auto a = contiguous_rows<computes_t<S>>(g.a, g.m, g.k);
+      return for_columns<S>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, g.b, g.k, a, j, end); });
     }
-    return run<false>(g, threads);
+    if (suits_transposed_output<false>(g)) return run_transposed_output<false>(g, threads);
   }
-  const auto a = contiguous_rows<computes_t<S>>(g.a, g.m, g.k);
-  for_columns<S>(g.n, threads, [&](int64_t j, int64_t end) { run_skinny(g, g.b, g.k, a, j, end); });
+  run<false>(g, threads);
 }
 
 template <class C>

@@ -20,6 +20,11 @@ inline constexpr int kMaxRows = 6;
 #endif
 inline constexpr int kMaxVecs = 2;
 
+// Whether products of T have the forms that only make some sizes faster. f64 is for exact comparisons: it has panels of
+// packed operands only, which compile faster and have the same bits.
+template <class T>
+inline constexpr bool kAllForms = !std::is_same_v<T, double>;
+
 // The next two functions pack one vector of lines: dst[k·width + i] is element k of line i, and 0 after the last line.
 // Here and below S is T, or bf16 if T is float.
 // They store whole vectors: elements stored past the width are overwritten by the next k.

@@ -159,8 +159,9 @@ struct PanelBlock {
   void multiply(int64_t begin, int64_t end, int64_t j0, int64_t nc, const PanelsB<T>& panels_b, Columns next) const {
     const int64_t tiles = (end - begin) * ((nc + kPanel<T> - 1) / kPanel<T>);
     int64_t tile_number = 0, fetched = 0;
-    const bool by_rows = !packed_a && g.a.column == 1;
-    const auto& kernels = by_rows ? micro_kernels<T, RowsA, Pairs> : micro_kernels<T, ColumnsA, Pairs>;
+    const bool by_rows = kAllForms<T> && !packed_a && g.a.column == 1;
+    using InPlace = std::conditional_t<kAllForms<T>, RowsA, ColumnsA>;
+    const auto& kernels = by_rows ? micro_kernels<T, InPlace, Pairs> : micro_kernels<T, ColumnsA, Pairs>;
     alignas(64) T tile[in_c ? 1 : kMaxRows * kPanel<T>];
     const auto sums_at = [&]([[maybe_unused]] int64_t at, [[maybe_unused]] int64_t column) -> Sums<T> {
       if constexpr (in_c) {

@@ -42,6 +42,7 @@ struct SkinnyProduct {
 };
 
 // When skinny_groups prefetches: in one loop before each block of b, or in two parts between the multiply-adds.
+// `before` without a level prefetches nothing.
 enum class Ahead : uint8_t { never, before, between };
 
 // Computes the columns [j, j + Groups vectors) of c; a single group is cut off at n. b's columns are contiguous (b =
@@ -94,7 +95,7 @@ void skinny_groups(const SkinnyProduct<S, T>& g, int64_t j, [[maybe_unused]] Pre
   int64_t k = 0;
   for (; k + line <= g.k; k += line) {
     if constexpr (When == Ahead::before) {
-      const S* const end = ahead + Groups * size * line;
+      const S* const end = level == Prefetch::none ? ahead : ahead + Groups * size * line;
       // One instruction: the processor follows the addresses of an instruction and runs ahead of them.
       if (level == Prefetch::into_l1) {
 #pragma GCC unroll 1
@@ -129,7 +130,8 @@ template <int Rows, Ahead When, bool Dot, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g, Prefetch level) {
   constexpr int64_t size = simd::Vec<T>::size, groups = skinny_group_count<Rows, T>(When != Ahead::never);
   constexpr int64_t line = 64 / sizeof(S);
-  for (int64_t i = 0; When != Ahead::never && !g.next && i < std::min(groups * size, g.n) * g.k; i += line) {
+  const bool first = When != Ahead::never && level != Prefetch::none && !g.next;
+  for (int64_t i = 0; first && i < std::min(groups * size, g.n) * g.k; i += line) {
     // The columns of the first call.
     level == Prefetch::into_l1 ? prefetch_to<Prefetch::into_l1>(g.b.data + i)
                                : prefetch_to<Prefetch::into_l2>(g.b.data + i);
@@ -140,13 +142,14 @@ void skinny_columns(const SkinnyProduct<S, T>& g, Prefetch level) {
 }
 template <int Rows, bool Dot, class S, class T>
 void skinny_columns(const SkinnyProduct<S, T>& g) {
-  if constexpr (!std::is_same_v<T, double>) {  // f64 is for exact comparisons: fewer forms compile faster
+  if constexpr (kAllForms<T>) {
     const Prefetch level = g.prefetch(skinny_group_count<Rows, T>(true) * simd::Vec<T>::size);
     if (level == Prefetch::into_l2 && gemm_tuning().prefetch_between)
       return skinny_columns<Rows, Ahead::between, Dot>(g, level);
-    if (level != Prefetch::none) return skinny_columns<Rows, Ahead::before, Dot>(g, level);
+    // Many rows hide the question for a level; fewer forms compile faster.
+    if (level != Prefetch::none || Rows > kFewRows) return skinny_columns<Rows, Ahead::before, Dot>(g, level);
   }
-  skinny_columns<Rows, Ahead::never, Dot>(g, Prefetch::none);
+  if constexpr (!kAllForms<T> || Rows <= kFewRows) skinny_columns<Rows, Ahead::never, Dot>(g, Prefetch::none);
 }
 
 // b's rows are contiguous: a few of them at a time are added to a stretch of c that stays in L1.

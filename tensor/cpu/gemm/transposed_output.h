@@ -17,7 +17,8 @@ class TransposedOutput {
   static constexpr int64_t size = simd::Vec<T>::size, per_word = Pairs ? 2 : 1;
 
  public:
-  static constexpr int64_t kColumns = 48;  // columns of c computed at a time
+  // Columns of c computed at a time: whole tiles, for which alone there are kernels that prefetch.
+  static constexpr int64_t kColumns = 48 / kMaxRows * kMaxRows;
 
   explicit TransposedOutput(const Product<S, C>& g) : g(g) {}
 
@@ -45,23 +46,18 @@ class TransposedOutput {
     for (int64_t j = 0; g.beta != T(0) && j < n; ++j) {
       for (int64_t i = 0; i < g.m; ++i) sums[j * width + i] = static_cast<T>(g.c[i * g.ldc + begin + j]);
     }
-    const Split groups(n, kMaxRows);
-    for (int64_t x = 0; x < groups.count; ++x) {
-      const int64_t j = groups.begin(x), rows = groups.size(x), ahead_step = rows / across + 1;
+    for (int64_t j = 0; j < n; j += kMaxRows) {
+      const int64_t rows = std::min<int64_t>(kMaxRows, n - j), ahead_step = rows / across + 1;
       // The next columns, prefetched evenly over all steps.
       const S* ahead = g.b.data + (begin + j + rows) * g.b.column;
-      const auto level =
-          prefetch_level(rows * std::min(g.k, block_k.most() * per_word) * static_cast<int64_t>(sizeof(S)));
-      const auto& kernels = level == Prefetch::into_l1 ? micro_kernels<T, StreamedRowsA<Prefetch::into_l1>, Pairs>
-                                                       : micro_kernels<T, StreamedRowsA<Prefetch::into_l2>, Pairs>;
+      const auto kernels = kernels_of(rows);
       for (int64_t p = 0; p < block_k.count; ++p) {
         const int64_t at = block_k.begin(p), depth = block_k.size(p);
         const Matrix<T> b = lines(begin + j, rows, at, depth);
         for (int64_t i = 0; i < width; i += kPanel<T>) {
           const int64_t panel = std::min(kPanel<T>, width - i);
-          kernels[panel > size][rows - 1](depth, b.data, b.row, packed_a + at * width + i * depth, panel,
-                                          sums + j * width + i, width, panel, p == 0 ? g.beta : T(1),
-                                          reinterpret_cast<const T*>(ahead), ahead_step);
+          kernels[panel > size](depth, b.data, b.row, packed_a + at * width + i * depth, panel, sums + j * width + i,
+                                width, panel, p == 0 ? g.beta : T(1), reinterpret_cast<const T*>(ahead), ahead_step);
           ahead += depth * ahead_step * sizeof(T) / sizeof(S);
         }
       }
@@ -74,6 +70,21 @@ class TransposedOutput {
   }
 
  private:
+  // The kernels for one vector and for two. Only those of whole tiles prefetch, since most tiles are whole.
+  std::array<MicroKernel<T>, 2> kernels_of(int64_t rows) const {
+    const auto streamed = []<Prefetch level>(std::integral_constant<Prefetch, level>) {
+      return std::array<MicroKernel<T>, 2>{micro_kernel<T, StreamedRowsA<level>, Pairs, kMaxRows, 1>,
+                                           micro_kernel<T, StreamedRowsA<level>, Pairs, kMaxRows, 2>};
+    };
+    const auto& others = micro_kernels<T, RowsA, Pairs>;
+    if (rows < kMaxRows) return {others[0][rows - 1], others[1][rows - 1]};
+    const int64_t bytes = rows * std::min(g.k, block_k.most() * per_word) * static_cast<int64_t>(sizeof(S));
+    if (prefetch_level(bytes) == Prefetch::into_l1) {
+      return streamed(std::integral_constant<Prefetch, Prefetch::into_l1>());
+    }
+    return streamed(std::integral_constant<Prefetch, Prefetch::into_l2>());
+  }
+
   // Elements (words if Pairs) [at, at + depth) of b's columns j … j + rows - 1, as rows.
   Matrix<T> lines(int64_t j, int64_t rows, int64_t at, int64_t depth) const {
     const S* b = g.b.data + j * g.b.column + at * per_word;
