@@ -2,8 +2,8 @@
 #include "nn/checkpoint.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
-#include <regex>
 
 #include "nn/transformer.h"
 #include "tensor/base/json.h"
@@ -54,15 +54,24 @@ std::string shard_name(const fs::path& path, int64_t step, int rank, int ranks) 
                      path.extension().string());
 }
 
+// Whether a text has the form "-step200-00001-of-00004".
+bool ends_name_of_shard(std::string text) {
+  for (char& c : text) {
+    if (std::isdigit(static_cast<unsigned char>(c))) c = '0';
+  }
+  constexpr std::string_view step = "-step0", part = "-00000-of-00000";
+  return text.starts_with(step) && text.ends_with(part) &&
+         text.find_first_not_of('0', step.size()) == text.size() - part.size();
+}
+
 // Deletes the files of shards of earlier checkpoints of this path.
 void delete_other_shards(const fs::path& path, const std::vector<std::string>& shards) {
-  const std::regex name_of_shard("-step[0-9]+-[0-9]{5}-of-[0-9]{5}");
   const std::string stem = path.stem().string();
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path.has_parent_path() ? path.parent_path() : ".", error)) {
     const std::string name = entry.path().filename().string(), other = entry.path().stem().string();
     const bool is_shard = entry.path().extension() == path.extension() && other.starts_with(stem) &&
-                          std::regex_match(other.substr(stem.size()), name_of_shard);
+                          ends_name_of_shard(other.substr(stem.size()));
     if (is_shard && std::find(shards.begin(), shards.end(), name) == shards.end()) fs::remove(entry.path(), error);
   }
 }

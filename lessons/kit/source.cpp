@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
-#include <regex>
 #include <sstream>
 
 namespace pg::kit {
@@ -15,6 +15,13 @@ std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
+// Whether a word is the number of a check, such as "04.2".
+bool is_check(const std::string& word) {
+  return word.size() > 3 && is_digit(word[0]) && is_digit(word[1]) && word[2] == '.' &&
+         std::all_of(word.begin() + 3, word.end(), is_digit);
 }
 
 // The index into the text at which the brace opened after `start` is closed; npos if it is not. Skips comments, strings
@@ -146,10 +153,12 @@ std::map<std::string, int> minutes_in(const std::string& readme) {
   if (begin == std::string::npos) return {};
   const std::string item =
       readme.substr(begin, std::min(readme.find("\n- ", begin), readme.find("\n\n", begin)) - begin);
-  static const std::regex check(R"((\d\d\.\d+)\s+(\d+))");
+  std::istringstream words(item);
   std::map<std::string, int> minutes;
-  for (std::sregex_iterator i(item.begin(), item.end(), check), end; i != end; ++i)
-    minutes[(*i)[1]] = std::stoi((*i)[2]);
+  std::string check, word;
+  for (; words >> word; check = word) {  // "01.2" before "15"
+    if (is_check(check) && is_digit(word[0])) minutes[check] = std::stoi(word);
+  }
   return minutes;
 }
 
@@ -159,10 +168,15 @@ std::string engine_call(const std::string& text, const std::string& name) {
     const size_t line = text.rfind('\n', at) + 1, end = closing_brace(text, at);
     const bool part = std::isalnum(static_cast<unsigned char>(before)) || before == '_' || before == ':';
     if (part || end == std::string::npos || text.compare(line, 2, "//") == 0) continue;
-    std::string body = text.substr(at, end - at);
-    body = std::regex_replace(body.substr(body.find('{') + 1), std::regex("//[^\n]*"), "");
-    const std::regex call("\\s*(return\\s+)?pg::" + name + "\\s*\\([^;]*\\)\\s*;\\s*");
-    return std::regex_match(body, call) ? "pg::" + name : "";
+    const std::string call = "pg::" + name + "(";
+    std::string body;  // without comments and white space
+    bool comment = false;
+    for (size_t i = text.find('{', at) + 1; i < end; ++i) {
+      comment = text[i] != '\n' && (comment || text.compare(i, 2, "//") == 0);
+      if (!comment && !std::isspace(static_cast<unsigned char>(text[i]))) body += text[i];
+    }
+    if (body.starts_with("return")) body.erase(0, 6);
+    return body.starts_with(call) && body.ends_with(");") && body.find(';') + 1 == body.size() ? "pg::" + name : "";
   }
   return "";
 }
