@@ -8,7 +8,7 @@ cmake=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset POLICYGRAD_CHECK_SECONDS
-tree="$work/a learner's tree" # paths may hold spaces and quotes
+tree="$work/a tree" # paths may hold spaces; the moved tree below has a quote, too
 exercise=lessons/01_mini/exercise.cpp
 out=$work/out
 
@@ -206,7 +206,7 @@ check="build/lesson1 check"
   done
   [ "$(cat "$original/.progress.json")" = "$before" ] || fail "a copy's check was recorded in the original"
   grep -q 'return 2' "$original/$exercise" || fail "a copy's reset wrote the original's exercise"
-  tree=$work/moved
+  tree="$work/a learner's tree"
   mv "$original" "$tree"
   expect 3 $check
   expect 0 configure
