@@ -52,12 +52,15 @@ pg_layer(pg_rl_control FOLDERS rl/control LINKS pg_rl pg_nn pg_tasks)
 pg_precompile(pg_tensor tensor/format.h tensor/tensor.h)
 pg_precompile(pg_comm tensor/base/error.h tensor/tensor.h)
 pg_precompile(pg_autograd autograd/op_util.h)
-pg_precompile(pg_nn autograd/ops.h nn/module.h tensor/format.h)
 pg_precompile(pg_bpe tensor/base/error.h <algorithm> <string> <vector>)
 pg_precompile(pg_tasks tensor/base/error.h <algorithm> <fmt/format.h> <fmt/ranges.h> <functional> <map> <string>
                        <vector>)
-pg_precompile(pg_rl autograd/ops.h tensor/format.h)
-pg_precompile(pg_rl_text autograd/ops.h nn/transformer.h tensor/format.h)
+# The headers of what is built on the operations, compiled once for all of it.
+pg_headers(quick_headers pg_autograd autograd/ops.h tensor/format.h)
+pg_quick(quick_headers)
+foreach(layer pg_nn pg_models pg_rl pg_rl_text pg_rl_control)
+  pg_precompiled_by(${layer} quick_headers)
+endforeach()
 
 # Above the operations little time is spent outside of kernels, but for these files.
 foreach(layer pg_nn pg_models pg_text pg_bpe pg_tasks pg_rl pg_rl_text pg_rl_control)

@@ -10,14 +10,20 @@ if(NOT kit_sources)
 endif()
 
 add_library(lesson_kit STATIC ${kit_sources})
-target_compile_definitions(lesson_kit PRIVATE POLICYGRAD_ROOT="${PROJECT_SOURCE_DIR}")
+set_property(SOURCE lessons/kit/state.cpp APPEND PROPERTY COMPILE_DEFINITIONS POLICYGRAD_ROOT="${PROJECT_SOURCE_DIR}")
 if(POLICYGRAD_CUDA STREQUAL "nvcc")
-  target_compile_definitions(lesson_kit PRIVATE POLICYGRAD_NVCC)
+  set_property(SOURCE lessons/kit/isolate.cpp APPEND PROPERTY COMPILE_DEFINITIONS POLICYGRAD_NVCC)
 endif()
 target_link_libraries(lesson_kit PUBLIC pg_autograd report_page PRIVATE CLI11::CLI11)
-
 pg_quick(lesson_kit)
-pg_precompile(lesson_kit lessons/kit/lesson.h tensor/format.h)
+
+# The headers of the kit and of every lesson, compiled once for each level of optimisation: for learners' files and for
+# the rest.
+foreach(headers lesson_headers lesson_headers_quick)
+  pg_headers(${headers} "pg_autograd;report_page" autograd/ops.h lessons/kit/lesson.h)
+endforeach()
+pg_quick(lesson_headers_quick)
+pg_precompiled_by(lesson_kit lesson_headers_quick)
 
 # For make collect.
 add_library(lesson_room STATIC EXCLUDE_FROM_ALL lessons/kit/collect/collect.cpp lessons/kit/collect/tables.cpp)
@@ -26,15 +32,6 @@ pg_quick(lesson_room)
 add_executable(lesson_collect EXCLUDE_FROM_ALL lessons/kit/collect/main.cpp)
 target_link_libraries(lesson_collect PRIVATE lesson_room)
 pg_quick(lesson_collect)
-
-# The headers of every lesson, compiled once for each level of optimisation: for learners' files and for the rest.
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/lesson_headers.cpp CONTENT "// Nothing but the headers.\n")
-foreach(headers lesson_headers lesson_headers_quick)
-  add_library(${headers} OBJECT ${PROJECT_BINARY_DIR}/lesson_headers.cpp)
-  target_link_libraries(${headers} PUBLIC lesson_kit)
-  pg_precompile(${headers} autograd/ops.h lessons/kit/lesson.h)
-endforeach()
-pg_quick(lesson_headers_quick)
 
 include(cmake/lesson.cmake)
 if(NOT POLICYGRAD_CUDA)  # for the test of the runner, which builds a lesson of its own with this kit

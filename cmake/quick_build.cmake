@@ -1,5 +1,6 @@
-# What makes a build quick. Headers that many files of a target include are compiled once.
-if(POLICYGRAD_CUDA STREQUAL "nvcc")
+# What makes a build quick. Headers that many files of a target include are compiled once. In a folder with a quote in its
+# name CMake 3.25 writes their dependencies wrongly, and every build would compile everything again.
+if(POLICYGRAD_CUDA STREQUAL "nvcc" OR PROJECT_BINARY_DIR MATCHES "'")
   set(precompile OFF)
 else()
   set(precompile ON)
@@ -13,6 +14,15 @@ function(pg_precompile target)
     list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/ REGEX "^[^<]")
     target_precompile_headers(${target} PRIVATE ${headers})
   endif()
+endfunction()
+
+# pg_headers(NAME LIBRARIES header...): a target of nothing but these headers, which others take by
+# pg_precompiled_by().
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/nothing.cpp CONTENT "// Nothing but the headers.\n")
+function(pg_headers name libraries)
+  add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/nothing.cpp)
+  target_link_libraries(${name} PUBLIC ${libraries})
+  pg_precompile(${name} ${ARGN})
 endfunction()
 
 # pg_precompiled_by(TARGET OTHER): TARGET takes those of OTHER, which has the same flags.
