@@ -35,6 +35,22 @@ inline std::string error_of(const std::function<void()>& f) {
 
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
+// The number of random cases that a test tries: n, or a fifth of it under AddressSanitizer, where a case takes as long
+// as five.
+constexpr int rounds(int n) {
+#if defined(__SANITIZE_ADDRESS__)
+  return n / 5;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  return n / 5;
+#else
+  return n;
+#endif
+#else
+  return n;
+#endif
+}
+
 // A folder that is removed when the test ends.
 struct TempDir {
   std::filesystem::path path;

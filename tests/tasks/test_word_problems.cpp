@@ -85,7 +85,7 @@ TEST_CASE("word problems: every story has the answer that its words say", "[task
   Generator generator(2);
   for (int steps = 2; steps <= 4; ++steps) {
     std::map<std::string, int> kinds;
-    for (int i = 0; i < 6000; ++i) {
+    for (int i = 0; i < testing::rounds(6000); ++i) {
       const WordProblem p = make_word_problem(generator, steps);
       INFO(p.kind << ": " << p.text << " " << p.number);
       REQUIRE(p.steps == steps);
@@ -119,14 +119,14 @@ TEST_CASE("word problems: other names and things are the same problem for the sp
           "book|"
           "lamp|ball)s?)\\b");
   size_t same = 0;
-  for (int i = 0; i < 30000; ++i) {
+  for (int i = 0; i < testing::rounds(30000); ++i) {
     const WordProblem p = make_word_problem(generator, 2);
     const std::string bare = std::regex_replace(std::regex_replace(p.text, name, "N"), thing, "T");
     const auto [at, is_new] = seen.emplace(bare, p.key);
     REQUIRE(at->second == p.key);
     same += !is_new;
   }
-  CHECK(same > 100);
+  CHECK(same > testing::rounds(100));
 }
 
 TEST_CASE("word problems: plain numbers", "[tasks][puzzles]") {

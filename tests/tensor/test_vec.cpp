@@ -33,8 +33,8 @@ template <class T, class F, class G>
 double worst_ulps(F f, G exact, double low, double high) {
   std::vector<T> xs;
   Generator g(1);
-  for (int i = 0; i < 200000; ++i) xs.push_back(static_cast<T>(low + (high - low) * g.uniform()));
-  for (int i = 0; i < 100000; ++i) {
+  for (int i = 0; i < testing::rounds(200000); ++i) xs.push_back(static_cast<T>(low + (high - low) * g.uniform()));
+  for (int i = 0; i < testing::rounds(100000); ++i) {
     const double magnitude = std::exp2(-30 + 40 * g.uniform());
     for (const double x : {magnitude, -magnitude}) {
       if (x >= low && x <= high) xs.push_back(static_cast<T>(x));
@@ -303,7 +303,7 @@ TEST_CASE("powers stay within their bounds from denormal results to overflow", "
   constexpr int size = Vec<float>::size;
   Generator g(7);
   double normal = 0, denormal = 0;
-  for (int i = 0; i < 400000; i += size) {
+  for (int i = 0; i < testing::rounds(400000); i += size) {
     float x[size], y[size];
     for (int lane = 0; lane < size; ++lane) {
       const double near = std::exp2(-20 * g.uniform());  // bases near 1 have the largest exponents
