@@ -15,13 +15,15 @@ if [ -n "${RECORD:-}" ] && [ $# -gt 0 ]; then
   echo "run_tests: RECORD=1 takes the costs of all tests, so it takes no options of CTest; got: $*" >&2
   exit 2
 fi
+long=$(ctest --test-dir "$build" -N -L long | sed -n 's/^ *Test *#[0-9]*: //p' | tr '\n' ';') # names have no semicolons
 left_out=0
 if [ -z "${LONG:-}" ]; then
-  left_out=$(ctest --test-dir "$build" -N -L long | sed -n 's/^Total Tests: //p')
+  left_out=$(printf %s "$long" | tr -cd ';' | wc -c)
   set -- "$@" -LE long
 fi
 ctest --test-dir "$build" -V -j "$jobs" "$@" >"$log" 2>&1
 awk '
+NR == 1 { for (i = split(long, names, ";"); i > 0; --i) is_long[names[i]] }
 function count(id,    status, outcome, spent) {
   status = result[id]
   outcome = status ~ /^ *Passed/ ? "passed" : status ~ /\*\*\*Skipped/ ? "skipped" : "failed"
@@ -38,7 +40,7 @@ function count(id,    status, outcome, spent) {
   all_passed += passed[id]; all_failed += failed[id]; all_skipped += skipped[id]
   if (failed[id]) failures = failures "\n  FAILED  " name[id]
 }
-function allowed(test) { return test in budgets ? budgets[test] : default_budget }
+function allowed(test) { return test in is_long ? 1e9 : test in budgets ? budgets[test] : default_budget }
 # The time of this machine for a second of the one that recorded: the median of the tests that took a second there.
 function machine_speed(    id, n, i, j, ratio, ratios) {
   for (id in cpu) if (recorded[name[id]] >= 1) ratios[++n] = cpu[id] / recorded[name[id]]
@@ -95,7 +97,7 @@ END {
   if (left_out > 0) print left_out " long tests are left out: make test LONG=1 runs them."
   printf "%d passed, %d failed, %d skipped\n", all_passed, all_failed, all_skipped
   exit all_failed > 0
-}' costs=tests/costs.txt log_path="$log" left_out="$left_out" budget="${BUDGET:-}" \
+}' costs=tests/costs.txt log_path="$log" long="$long" left_out="$left_out" budget="${BUDGET:-}" \
   record="${RECORD:+$build/costs.txt}" tests/costs.txt "$log"
 status=$?
 if [ -n "${RECORD:-}" ] && [ -s "$build/costs.txt" ]; then
