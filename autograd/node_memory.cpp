@@ -7,8 +7,6 @@ namespace {
 constexpr size_t kStep = 64, kClasses = 32;
 using FreeLists = std::array<std::vector<void*>, kClasses>;
 
-using FreeLists = std::array<std::vector<void*>, kClasses>;
-
 // The free nodes of this thread by size, until the thread ends. Plain values, because a tensor with static lifetime may
 // release its node after that.
 constinit thread_local FreeLists* free_lists = nullptr;
