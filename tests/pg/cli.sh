@@ -138,6 +138,13 @@ says 0 '260 tokens' "$pg" tokenize train words.txt --vocab-size 260 --special '<
 "$pg" tokenize encode --tokenizer words.json --file words.txt >ids
 "$pg" tokenize decode --tokenizer words.json --file ids >decoded
 cmp -s words.txt decoded || bad 'pg tokenize decode does not repeat what was encoded'
+# Without --out it replaces nothing.
+says 0 'tokenizer.json: 258 tokens' "$pg" tokenize train words.txt --vocab-size 258
+cp tokenizer.json first.json
+says 1 'tokenizer.json is here already; --out tokenizer.json replaces it' "$pg" tokenize train words.txt --vocab-size 259
+cmp -s tokenizer.json first.json || bad 'pg tokenize train writes over a file that was not named'
+says 0 'tokenizer.json: 259 tokens' "$pg" tokenize train words.txt --vocab-size 259 --out tokenizer.json
+rm tokenizer.json
 says 0 '0 ' "$pg" tokenize encode --tokenizer words.json '<|end|>low'
 says 0 '"bytes":40' "$pg" tokenize count --tokenizer words.json --file words.txt --json
 says 1 'vocab.json with merges.txt' "$pg" tokenize encode --tokenizer nothing a

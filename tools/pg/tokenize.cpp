@@ -4,11 +4,12 @@
 
 #include <chrono>
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <optional>
 
+#include "nn/atomic_file.h"
 #include "tasks/bpe/bpe_train.h"
 #include "tasks/bpe/pretokenizer.h"
 #include "tasks/bpe/tokenizer_files.h"
@@ -147,6 +148,9 @@ int run_count(const TokenizeOptions& o) {
 
 int run_train(const TokenizeOptions& o) {
   check(!o.inputs.empty(), "tokenize train: name the files of the text to learn from");
+  const std::string path = o.out.empty() ? "tokenizer.json" : o.out;
+  check(!o.out.empty() || !std::filesystem::exists(path),
+        "tokenize train: {0} is here already; --out {0} replaces it, --out FILE writes another one", path);
   std::vector<std::unique_ptr<MappedFile>> files;
   std::vector<std::string_view> texts;
   for (const std::string& path : o.inputs) {
@@ -165,11 +169,7 @@ int run_train(const TokenizeOptions& o) {
   const Clock::time_point begin = Clock::now();
   const BpeTokenizer tokenizer = train_bpe(texts, options);
   if (terminal) remark(stderr, "\r\x1b[K");
-  const std::string path = o.out.empty() ? "tokenizer.json" : o.out;
-  std::ofstream out(path, std::ios::binary);
-  out << tokenizer.to_json() << '\n';
-  out.close();
-  check(out.good(), "tokenize train: {} cannot be written", path);
+  write_file_atomically(path, tokenizer.to_json() + "\n");
   fmt::print("{}: {} tokens\n", path, tokenizer.vocab_size());
   remark(stderr, "{:.2f} s\n", seconds_since(begin));
   if (tokenizer.vocab_size() < o.vocab_size) {
