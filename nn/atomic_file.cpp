@@ -81,4 +81,20 @@ void write_file_atomically(const std::string& path, std::string_view content) {
   file.commit();
 }
 
+std::string_view name_of_temporary(std::string_view temporary) {
+  const auto drop = [&](std::string_view end) {
+    if (!temporary.ends_with(end)) return false;
+    temporary.remove_suffix(end.size());
+    return true;
+  };
+  const auto drop_number = [&] {
+    const size_t size = temporary.find_last_not_of("0123456789") + 1;
+    const bool found = size < temporary.size();
+    temporary = temporary.substr(0, size);
+    return found;
+  };
+  const bool has_form = drop(".tmp") && drop_number() && drop("-") && drop_number() && drop(".");
+  return has_form ? temporary : std::string_view();
+}
+
 }  // namespace pg

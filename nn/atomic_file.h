@@ -32,4 +32,8 @@ class AtomicFile {
 void make_folder(const std::string& path);
 void write_file_atomically(const std::string& path, std::string_view content);
 
+// The name of the file that a temporary file of AtomicFile is written for: "a.json" for "a.json.12-0.tmp". Empty for
+// any other name. A process that is killed leaves such a file.
+std::string_view name_of_temporary(std::string_view temporary);
+
 }  // namespace pg

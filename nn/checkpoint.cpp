@@ -66,17 +66,21 @@ bool ends_name_of_shard(std::string text) {
 
 // Deletes the files of shards of earlier checkpoints of this path.
 void delete_other_shards(const fs::path& path, const std::vector<std::string>& shards) {
-  const std::string stem = path.stem().string();
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path.has_parent_path() ? path.parent_path() : ".", error)) {
-    const std::string name = entry.path().filename().string(), other = entry.path().stem().string();
-    const bool is_shard = entry.path().extension() == path.extension() && other.starts_with(stem) &&
-                          ends_name_of_shard(other.substr(stem.size()));
-    if (is_shard && std::find(shards.begin(), shards.end(), name) == shards.end()) fs::remove(entry.path(), error);
+    const std::string name = entry.path().filename().string();
+    const bool named = std::find(shards.begin(), shards.end(), name) != shards.end();
+    if (is_shard_of(path.string(), name) && !named) fs::remove(entry.path(), error);
   }
 }
 
 }  // namespace
+
+bool is_shard_of(const std::string& path, const std::string& name) {
+  const std::string stem = fs::path(path).stem().string(), extension = fs::path(path).extension().string();
+  return name.starts_with(stem) && name.ends_with(extension) && name.size() >= stem.size() + extension.size() &&
+         ends_name_of_shard(name.substr(stem.size(), name.size() - stem.size() - extension.size()));
+}
 
 void save_checkpoint(const std::string& path, Module& model, const Optimizer* optimizer, const RunState& state,
                      const std::vector<CheckpointPart>& parts) {

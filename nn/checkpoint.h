@@ -37,6 +37,9 @@ struct CheckpointPart {
 void save_checkpoint(const std::string& path, Module& model, const Optimizer* optimizer, const RunState& state,
                      const std::vector<CheckpointPart>& parts = {});
 
+// Whether `name` is that of a shard which save_checkpoint(path) writes beside `path` for some step and rank.
+bool is_shard_of(const std::string& path, const std::string& name);
+
 // A checkpoint in memory: read `state`, build the model it describes, then restore() it.
 struct Checkpoint {
   SafetensorsFile file;

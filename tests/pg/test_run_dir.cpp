@@ -128,6 +128,76 @@ TEST_CASE("a resumed run drops what comes again and a cut line", "[run]") {
   CHECK_THROWS_AS(RunDir::open(path + "/none"), Error);
 }
 
+TEST_CASE("a resumed run leaves the user's files as they are", "[run]") {
+  const Folder folder;
+  std::string path;
+  {
+    RunDir run = RunDir::create(folder.path.string(), "x");
+    path = run.path();
+    for (int step : {0, 10, 20, 30}) run.log(step, {{"loss", 1.0}});
+    run.append("samples.jsonl", {"{\"step\":30}"});
+  }
+  const std::vector<std::string> names = {
+      "my_chats.jsonl",
+      "right.jsonl",
+      "steps.jsonl",
+      "audit.jsonl",
+      "results.jsonl",
+      "train.metrics.jsonl",
+      "metrics.jsonl.old",
+      "metrics.jsonl.bak",
+      "metrics.jsonl~",
+      "metrics.jsonl.tmp",
+      "metrics.jsonl.1.tmp",
+      "metrics.jsonl.1-0",
+      "metrics.jsonl.-0.tmp",
+      "metrics.jsonl.1-.tmp",
+      "metrics.jsonl1-0.tmp",
+      "notes.tmp",
+      "important.7-0.tmp",
+      "7-0.tmp",
+      ".7-0.tmp",
+      "checkpoint.tmp",
+      "checkpoint-old.safetensors",
+      "checkpoint-step1.safetensors.1-0.tmp",
+      "checkpoint-step1-00001-of-00002.safetensors.bak",
+      "my-checkpoint-step1-00001-of-00002.safetensors.1-0.tmp",
+      "config.yaml.orig",
+      "events.out.tfevents.1700000000.host.1234",
+      "events.out.tfevents.1700000000.host.1234.0",
+      "tfevents.policygrad",
+      "notes \n line.jsonl",
+      "ä.jsonl",
+  };
+  const std::string text = "{\"question\":\"2+2\"}\n{\"step\":40,\"loss\":1}\nno json";
+  for (const std::string& name : names) std::ofstream(path + "/" + name) << text;
+  std::filesystem::create_directory(path + "/empty.tmp");
+  std::filesystem::create_directory(path + "/prompts.jsonl");
+  RunDir run = RunDir::open(path);
+  run.rewind(20);
+  run.log(20, {{"loss", 0.5}});
+  for (const std::string& name : names) {
+    INFO(name);
+    CHECK(read(path + "/" + name) == text);
+  }
+  CHECK(std::filesystem::is_directory(path + "/empty.tmp"));
+  CHECK(std::filesystem::is_directory(path + "/prompts.jsonl"));
+  CHECK(read(path + "/samples.jsonl").empty());
+  CHECK(testing::error_of([&] { run.append("other.jsonl", {"{}"}); }).find("expected one of metrics.jsonl") !=
+        std::string::npos);
+}
+
+TEST_CASE("a resumed run removes what a killed process left of its own files", "[run]") {
+  const Folder folder;
+  const std::string path = RunDir::create(folder.path.string(), "x").path();
+  const std::string left[] = {"metrics.jsonl.7-0.tmp",    "checkpoint.safetensors.7-12.tmp",
+                              "best.safetensors.7-0.tmp", "checkpoint-step30-00002-of-00004.safetensors.99-1.tmp",
+                              "config.yaml.1-0.tmp",      "events.out.tfevents.1700000000.host.12.policygrad.3-0.tmp"};
+  for (const std::string& name : left) std::ofstream(path + "/" + name) << "cut";
+  RunDir::open(path);
+  for (const std::string& name : left) CHECK_FALSE(std::filesystem::exists(path + "/" + name));
+}
+
 TEST_CASE("durations read well", "[run]") {
   CHECK(format_duration(7.6) == "8 s");
   CHECK(format_duration(59.6) == "1 min 00 s");

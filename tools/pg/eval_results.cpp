@@ -107,9 +107,8 @@ EvalFolder::EvalFolder(std::string path, const Json& settings)
   bool empty = true;
   for (fs::directory_iterator next(path_, error), end; !error && next != end; next.increment(error)) {
     const std::string name = next->path().filename().string();
-    const bool ours =
-        name.starts_with("evaluation.json.") || name.starts_with("summary.") || name.starts_with("audit.jsonl.");
-    if (ours && name.ends_with(".tmp")) {
+    const std::string_view of = name_of_temporary(name);
+    if (of == "evaluation.json" || of == "summary.json" || of == "summary.md" || of == "audit.jsonl") {
       fs::remove(next->path());  // left by a process that was killed while writing
     } else {
       empty = false;

@@ -1,11 +1,8 @@
 // Lines of samples.jsonl, health.jsonl and episodes.jsonl.
 #include "tools/pg/samples.h"
 
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <numeric>
 
 #include "tasks/puzzles/puzzle.h"
@@ -28,17 +25,6 @@ Json numbers(std::span<const double> values) {
 }
 
 std::string dump(const Json& json) { return json.dump(-1, Json::Utf8::replace); }
-
-void append(const RunDir& run, const std::string& name, const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  const std::string path = run.file(name);
-  std::FILE* file = std::fopen(path.c_str(), "abe");
-  check(file != nullptr, "{}: cannot write: {}", path, std::strerror(errno));
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = std::fclose(file) == 0;
-  check(written && closed, "{}: cannot write: {}", path, std::strerror(errno));
-}
 
 // The beginning of a text, in whole characters.
 std::string_view beginning(std::string_view text) {
@@ -131,12 +117,13 @@ std::vector<std::string> sample_lines(const TextTask& task, const rl::Experience
 
 void append_samples(const RunDir& run, const TextTask& task, const rl::Experience& experience, int64_t step,
                     std::string_view split, const rl::Batch* batch) {
-  append(run, "samples.jsonl", sample_lines(task, experience, step, split, batch));
+  run.append("samples.jsonl", sample_lines(task, experience, step, split, batch));
 }
 
 void append_text_sample(const RunDir& run, int64_t step, std::string_view prompt, std::string_view text) {
-  append(run, "samples.jsonl",
-         {dump({{"step", step}, {"split", kHeldOut}, {"prompt", beginning(prompt)}, {"response", beginning(text)}})});
+  run.append(
+      "samples.jsonl",
+      {dump({{"step", step}, {"split", kHeldOut}, {"prompt", beginning(prompt)}, {"response", beginning(text)}})});
 }
 
 void append_health(const RunDir& run, int64_t step, const std::vector<rl::HealthCheck>& checks) {
@@ -148,7 +135,7 @@ void append_health(const RunDir& run, int64_t step, const std::vector<rl::Health
       line["failed"].push_back({{"name", check.name}, {"why", check.why}});
     }
   }
-  append(run, "health.jsonl", {dump(line)});
+  run.append("health.jsonl", {dump(line)});
 }
 
 std::string episode_line(const rl::EnvEpisode& e, std::string_view environment, bool greedy, int64_t step) {
@@ -169,7 +156,7 @@ std::string episode_line(const rl::EnvEpisode& e, std::string_view environment, 
 
 void append_episode(const RunDir& run, const rl::EnvEpisode& episode, std::string_view environment, bool greedy,
                     int64_t step) {
-  append(run, "episodes.jsonl", {episode_line(episode, environment, greedy, step)});
+  run.append("episodes.jsonl", {episode_line(episode, environment, greedy, step)});
 }
 
 }  // namespace pg::tools

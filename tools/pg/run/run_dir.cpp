@@ -1,6 +1,9 @@
 // A run's folder: config, metrics, lock; opening it for a new or resumed run.
 #include "tools/pg/run/run_dir.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -8,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "nn/checkpoint.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"
@@ -18,6 +22,22 @@ namespace pg {
 namespace fs = std::filesystem;
 
 namespace {
+
+const std::string kCheckpoint = "checkpoint.safetensors", kBestCheckpoint = "best.safetensors";
+// A marker file that exists from the folder's creation until its first checkpoint.
+const std::string kUnsavedMark = "not_saved_yet";
+
+// The files that grow by lines at each step.
+const std::vector<std::string> kStepLogs = {"metrics.jsonl", "health.jsonl", "samples.jsonl", "episodes.jsonl"};
+bool is_step_log(const std::string& name) {
+  return std::find(kStepLogs.begin(), kStepLogs.end(), name) != kStepLogs.end();
+}
+
+// Whether a run writes a file of this name into its folder.
+bool is_own(const std::string& name) {
+  return is_step_log(name) || is_tensorboard_file(name) || name == "config.yaml" || name == kUnsavedMark ||
+         name == kCheckpoint || name == kBestCheckpoint || is_shard_of(kCheckpoint, name);
+}
 
 // The files of a folder. Throws Error naming the folder and the system's error.
 std::vector<fs::path> files_of(const std::string& folder) {
@@ -67,7 +87,8 @@ RunDir RunDir::open(const std::string& path) {
   check(folder, "run folder {}: {}", path, error ? error.message() : "it is a file, expected a folder");
   RunDir run(path);
   for (const fs::path& file : files_of(path)) {
-    if (file.extension() == ".tmp") fs::remove(file, error);  // left by a process that was killed while writing
+    const std::string name = file.filename().string();
+    if (is_own(std::string(name_of_temporary(name)))) fs::remove(file, error);  // of a process that was killed
   }
   return run;
 }
@@ -75,8 +96,9 @@ RunDir RunDir::open(const std::string& path) {
 void RunDir::rewind(int64_t step) {
   check(!metrics_, "run folder {}: rewind() after log()", path_);
   for (const fs::path& file : files_of(path_)) {
-    if (file.extension() == ".jsonl") write_file_atomically(file.string(), lines_before(file, step));
-    if (is_tensorboard_file(file.filename().string())) drop_tensorboard_steps(file.string(), step);
+    const std::string name = file.filename().string();
+    if (is_step_log(name)) write_file_atomically(file.string(), lines_before(file, step));
+    if (is_tensorboard_file(name)) drop_tensorboard_steps(file.string(), step);
   }
 }
 
@@ -97,15 +119,28 @@ void RunDir::log(int64_t step, const std::vector<std::pair<std::string, double>>
   for (const auto& [name, value] : values) events_->scalar(name, step, value);
 }
 
+void RunDir::append(const std::string& name, const std::vector<std::string>& lines) const {
+  check(is_step_log(name), "run folder {}: expected one of {}, got {}", path_, fmt::join(kStepLogs, ", "), name);
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  std::FILE* out = std::fopen(file(name).c_str(), "abe");
+  check(out != nullptr, "{}: cannot write: {}", file(name), std::strerror(errno));
+  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
+  const bool closed = std::fclose(out) == 0;
+  check(written && closed, "{}: cannot write: {}", file(name), std::strerror(errno));
+}
+
 }  // namespace pg
 
 namespace pg::tools {
 namespace {
 
-// A marker file that exists from the folder's creation until its first checkpoint.
-std::string unsaved_mark(const RunDir& run) { return run.file("not_saved_yet"); }
+std::string unsaved_mark(const RunDir& run) { return run.file(kUnsavedMark); }
 
 }  // namespace
+
+std::string checkpoint_path(const std::string& run) { return run + "/" + kCheckpoint; }
+std::string best_checkpoint_path(const std::string& run) { return run + "/" + kBestCheckpoint; }
 
 std::string checkpoint_of(const std::string& run, bool best) {
   std::error_code error;

@@ -27,12 +27,15 @@ class RunDir {
   static RunDir create(const std::string& root, const std::string& name);
   // An existing run. Throws Error if there is none or another process holds it.
   static RunDir open(const std::string& path);
-  // Removes the entries of `step` and later steps from the .jsonl and TensorBoard files, because the continued run logs
-  // them again. Call it before the first log().
+  // Removes the entries of `step` and later steps from the files that log() and append() write, because the continued
+  // run logs them again. Call it before the first log(). Other files of the folder are the user's: nothing changes
+  // them.
   void rewind(int64_t step);
 
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
+  // Appends lines to a file that grows at each step, flushed: health.jsonl, samples.jsonl or episodes.jsonl.
+  void append(const std::string& name, const std::vector<std::string>& lines) const;
   void save_config(std::string_view yaml) const { write_file_atomically(file("config.yaml"), yaml); }
 
   // Writes one line of metrics.jsonl, flushed, and one TensorBoard scalar per value. NaN and infinity are null in the
@@ -55,9 +58,9 @@ class RunDir {
 namespace pg::tools {
 
 // The checkpoint of a run's folder.
-inline std::string checkpoint_path(const std::string& run) { return run + "/checkpoint.safetensors"; }
+std::string checkpoint_path(const std::string& run);
 // The run's checkpoint of the lowest validation loss, weights only.
-inline std::string best_checkpoint_path(const std::string& run) { return run + "/best.safetensors"; }
+std::string best_checkpoint_path(const std::string& run);
 // If `run` is a run's folder: its last checkpoint or, with `best`, that of the lowest validation loss. If `run` is a
 // checkpoint: itself. Throws Error if the folder has no checkpoint.
 std::string checkpoint_of(const std::string& run, bool best = false);

@@ -19,7 +19,8 @@ namespace pg {
 
 namespace {
 
-constexpr std::string_view kFilePrefix = "events.out.tfevents.";
+// TensorBoard reads every file with "tfevents" in its name. The ending tells ours from those of other programs.
+constexpr std::string_view kFilePrefix = "events.out.tfevents.", kFileSuffix = ".policygrad";
 
 constexpr std::array<uint32_t, 256> make_crc_table() {
   std::array<uint32_t, 256> table = {};
@@ -120,7 +121,7 @@ std::string tensorboard_scalar_event(double wall_time, int64_t step, std::string
   return event;
 }
 
-bool is_tensorboard_file(std::string_view name) { return name.starts_with(kFilePrefix); }
+bool is_tensorboard_file(std::string_view name) { return name.starts_with(kFilePrefix) && name.ends_with(kFileSuffix); }
 
 void drop_tensorboard_steps(const std::string& path, int64_t step) {
   std::ifstream in(path, std::ios::binary);
@@ -143,7 +144,7 @@ TensorBoardWriter::TensorBoardWriter(const std::string& folder) {
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);
   const double now = seconds_since_1970();
-  path_ = fmt::format("{}/{}{}.{}.{}", folder, kFilePrefix, static_cast<int64_t>(now), host, getpid());
+  path_ = fmt::format("{}/{}{}.{}.{}{}", folder, kFilePrefix, static_cast<int64_t>(now), host, getpid(), kFileSuffix);
   file_.reset(std::fopen(path_.c_str(), "abe"));
   check(file_ != nullptr, "TensorBoardWriter: cannot write {}: {}", path_, std::strerror(errno));
   write(tensorboard_version_event(now));

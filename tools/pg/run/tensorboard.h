@@ -23,7 +23,8 @@ bool is_tensorboard_file(std::string_view name);
 // truncated record is dropped too, because a reader cannot find it.
 void drop_tensorboard_steps(const std::string& path, int64_t step);
 
-// Writes `folder`/events.out.tfevents.<seconds>.<host>.<process>, a new file per writer. Each scalar is flushed.
+// Writes `folder`/events.out.tfevents.<seconds>.<host>.<process>.policygrad, a new file per writer. Each scalar is
+// flushed.
 class TensorBoardWriter {
  public:
   explicit TensorBoardWriter(const std::string& folder);
