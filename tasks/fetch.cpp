@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -52,9 +53,9 @@ int64_t size_or_zero(const std::string& path) {
 }
 
 // Runs a program without a shell and returns its exit status, 127 if it is not installed. What it prints goes to the
-// file `output`, unless that is empty. Calls `tick` a few times a second.
+// file `output`, unless that is empty. Calls `go_on` a few times a second; if that is false the program is ended.
 int run_program(const std::vector<std::string>& words, const std::string& output,
-                const std::function<void()>& tick = {}) {
+                const std::function<bool()>& go_on = {}) {
   std::vector<char*> arguments;
   for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -74,19 +75,23 @@ int run_program(const std::vector<std::string>& words, const std::string& output
     const pid_t ended = waitpid(child, &status, WNOHANG);
     if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     check(ended == 0 || errno == EINTR, "fetch: lost {}: {}", words[0], std::strerror(errno));
-    if (tick) tick();
+    if (go_on && !go_on()) kill(child, SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
 
-int run_curl(const std::string& url, const std::string& path, const std::function<void()>& tick) {
-  return run_program({"curl", "--fail", "--location", "--silent", "--connect-timeout", "10", "--speed-time", "30",
-                      "--speed-limit", "100", "--continue-at", "-", "--output", path, "--", url},
-                     "", tick);
+// --disable: without the user's .curlrc, which may send the file elsewhere or turn off the checks of TLS.
+int run_curl(const std::string& url, const std::string& path, const std::function<bool()>& go_on) {
+  return run_program(
+      {"curl", "--disable", "--fail", "--location", "--proto-redir", "=https,http", "--silent", "--connect-timeout",
+       "10", "--speed-time", "30", "--speed-limit", "100", "--continue-at", "-", "--output", path, "--", url},
+      "", go_on);
 }
 
 std::string curl_reason(int status) {
   switch (status) {
+    case 1:
+      return "it redirects to something else than https or http";
     case 3:
       return "the URL is malformed";
     case 5:
@@ -94,8 +99,13 @@ std::string curl_reason(int status) {
       return "its host name is unknown here";
     case 7:
       return "no connection";
+    case 18:
+    case 56:
+      return "the connection was cut";
     case 22:
       return "the server refused it";
+    case 23:
+      return "it cannot be written here; is the disk full?";
     case 28:
       return "the server is too slow";
     case 35:
@@ -103,6 +113,8 @@ std::string curl_reason(int status) {
       return "no trusted connection";
     case 37:
       return "no such file";
+    case 47:
+      return "it redirects without an end";
     case 127:
       return "curl is not installed";
     default:
@@ -219,15 +231,22 @@ std::string fetch_data(const DataFile& file, const FetchPlaces& places,
 
   const std::string url = places.mirror.empty() ? file.url : places.mirror + "/" + file.name;
   const auto tick = [&] {
-    if (progress) progress(size_or_zero(part), file.bytes);
+    const int64_t bytes = size_or_zero(part);
+    if (progress) progress(std::min(bytes, file.bytes), file.bytes);
+    return bytes <= file.bytes;
   };
+  if (fs::is_symlink(part, error)) fs::remove(part, error);  // curl would write where it points to
   // The second attempt starts from nothing: the rest of an earlier download may belong to another file.
   std::string reason;
   for (int attempt = 0; attempt < 2; ++attempt) {
     const bool resumed = size_or_zero(part) > 0;
     int status = 0;
     if (size_or_zero(part) < file.bytes) status = run_curl(url, part, tick);
-    if (status != 0) {
+    if (size_or_zero(part) > file.bytes) {
+      reason = fmt::format("it sends more than the {} bytes of the file", file.bytes);
+      fs::remove(part, error);
+      status = 0;
+    } else if (status != 0) {
       reason = curl_reason(status);
     } else if (std::string wrong = difference(file, part); !wrong.empty()) {
       reason = "what came has " + wrong;

@@ -130,6 +130,23 @@ TEST_CASE("the remains of another download do not spoil this one", "[fetch]") {
   CHECK(read_file(fetch_data(known_file(), folder.places())) == kText);
 }
 
+TEST_CASE("a download follows no link and obeys no .curlrc", "[fetch]") {
+  need_curl();
+  const Folder folder;
+  folder.write("mirror/text.txt", kText);
+  folder.write("precious", "of the user");
+  folder.write("home/.curlrc", "output = \"" + (folder.path / "stolen").string() + "\"\n");
+  fs::create_directories(folder.path / "cache");
+  fs::create_symlink(folder.path / "precious", folder.path / "cache/text.txt.part");
+  const std::string home = std::getenv("HOME") ? std::getenv("HOME") : "";
+  setenv("HOME", (folder.path / "home").c_str(), 1);
+  const std::string path = fetch_data(known_file(), folder.places());
+  setenv("HOME", home.c_str(), 1);
+  CHECK(read_file(path) == kText);
+  CHECK(read_file((folder.path / "precious").string()) == "of the user");
+  CHECK(!fs::exists(folder.path / "stolen"));
+}
+
 TEST_CASE("a wrong file is refused", "[fetch]") {
   need_curl();
   const Folder folder;
@@ -142,6 +159,13 @@ TEST_CASE("a wrong file is refused", "[fetch]") {
   SECTION("too short") {
     folder.write("mirror/text.txt", kText.substr(0, 100));
     CHECK(contains(error_of([&] { fetch_data(known_file(), folder.places()); }), "100 bytes instead of"));
+  }
+  SECTION("without an end") {
+    fs::create_directories(folder.path / "mirror");
+    fs::create_symlink("/dev/zero", folder.path / "mirror/text.txt");
+    CHECK(contains(error_of([&] { fetch_data(known_file(), folder.places()); }), "it sends more than the"));
+    CHECK(!fs::exists(folder.path / "cache/text.txt.part"));
+    fs::remove(folder.path / "mirror/text.txt");
   }
   CHECK(!fs::exists(folder.path / "cache/text.txt"));
   // The corrupt download is not resumed later.

@@ -50,6 +50,7 @@ void flush_output() {
 int run_process(const std::function<int()>& command) {
   open_closed_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a training run continues after its reader has exited
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails, and its error is a sentence
   try {
     const int status = command();
     flush_output();
