@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "autograd/leaf.h"
+#include "tensor/kernels.h"
 
 namespace pg {
 namespace detail {
@@ -187,7 +188,6 @@ const char* name_of(Op op) {
 #undef X
 #define UNARY(name, ...) #name,
 #include "tensor/elementwise.def"
-#include "tensor/kernels.h"
   };
   return names[static_cast<int>(op)];
 }

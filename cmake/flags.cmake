@@ -36,6 +36,18 @@ if(POLICYGRAD_WERROR)
   add_compile_options(-Werror)
 endif()
 
+# clang++ 19 warns of a deprecated function that the std::stable_sort of g++ 12's library calls.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_FLAGS "-std=c++20 -Wall -Werror")
+  check_cxx_source_compiles("#include <algorithm>
+    int main() { int x[2] = {2, 1}; std::stable_sort(x, x + 2); return x[0] - 1; }" POLICYGRAD_SORTS_WITHOUT_WARNING)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(NOT POLICYGRAD_SORTS_WITHOUT_WARNING)
+    add_compile_options(-Wno-deprecated-declarations)
+  endif()
+endif()
+
 if(POLICYGRAD_NATIVE)
   check_cxx_compiler_flag(-march=native POLICYGRAD_HAS_MARCH_NATIVE)
   check_cxx_compiler_flag(-mcpu=native POLICYGRAD_HAS_MCPU_NATIVE)
