@@ -2,8 +2,8 @@
 # Checks that the whole tree compiles under one compiler without a warning: engine, tools, lessons, tests, fuzz targets,
 # and the CUDA kernels as the simulator compiles them. It makes no code, so g++ does not show the warnings that it knows
 # only while it optimises, such as -Wmaybe-uninitialized: a build shows those. It uses no precompiled headers, so a
-# source that does not include what it uses is found, too. It ends with "N passed, N failed, N
-# skipped", which counts sources; a compiler that is not installed counts as one skipped.
+# source that does not include what it uses is found, too. It ends with "N passed, N failed, N skipped", which counts
+# sources; a compiler that is not installed counts as one skipped.
 # Usage: scripts/warnings.sh COMPILER [BUILD, else build-warnings-COMPILER]
 #   JOBS=N      checks N sources at once, instead of one for each processor
 #   ONLY=PATHS  checks only the sources whose path matches this pattern (grep -E)
