@@ -87,6 +87,8 @@ fast() {
     left_out+=('a changed build description: bash scripts/ci.sh --full')
   fi
 }
+# The sources that asan_build does not compile, as a pattern.
+not_in_asan_build='/(lessons|tests/(fuzz|comm|instructions|pg/models))/|/no_[a-z]*\.cpp'
 full() {
   export LONG=1
   step 'the README: set-up and make test' readme_test
