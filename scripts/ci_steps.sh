@@ -81,13 +81,26 @@ build_on() { # build_on TARGETS CMAKE_OPTIONS...: in the folder of the README's 
   { cmake -S . -B build "$@" && cmake --build build --parallel "$jobs" --target $names; } >build/ci.log 2>&1 ||
     { tail -n 60 build/ci.log; return 1; }
 }
-side_by_side() { # side_by_side PROGRAM FILTER...: its tests, a dozen per process, as many processes as hardware threads
+batches() { # batches: groups the tests of the input, one group per line: dear ones alone and first, six of the others
+  awk '
+    FILENAME != "-" {
+      if ($1 == "cost" && $2 >= 2) { sub(/^cost +[0-9.]+ +/, ""); dear[++n] = $0; is_dear[$0] = 1 }
+      next
+    }
+    $0 in is_dear { here[$0] = 1; next }
+    { others[++count] = $0 }
+    END {
+      for (i = 1; i <= n; ++i) if (dear[i] in here) print dear[i]
+      for (i = 1; i <= count; ++i) printf "%s%s", others[i], i % 6 && i < count ? "," : "\n"
+    }' tests/costs.txt -
+}
+side_by_side() { # side_by_side PROGRAM FILTER...: its tests, some per process, as many processes as hardware threads
   local program=$1 list=--list-test-names-only log status
   "$@" -h | grep -q -e "$list" || list='--list-tests --verbosity quiet' # Catch2 3
   log=$(mktemp)
   # shellcheck disable=SC2016,SC2086
-  "$@" $list | sed 's/^ *//; /^$/d; s/[][,]/\\&/g' | xargs -d '\n' -n 12 -P "$jobs" bash -c '
-    output=$("$0" "$(IFS=,; echo "$*")" 2>&1)
+  "$@" $list | sed 's/^ *//; /^$/d; s/[][,]/\\&/g' | batches | xargs -d '\n' -n 1 -P "$jobs" bash -c '
+    output=$("$0" "$1" 2>&1)
     status=$?
     printf "%s\n" "$output"
     exit "$status"' "$program" >"$log"
