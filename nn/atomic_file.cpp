@@ -15,6 +15,11 @@
 namespace pg {
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  std::error_code unknown;  // what cannot be looked at is an error below
+  const auto type = std::filesystem::status(path_, unknown).type();
+  const bool is_file = type == std::filesystem::file_type::regular || type == std::filesystem::file_type::directory;
+  check(unknown || is_file || type == std::filesystem::file_type::not_found,
+        "write {}: it is a device or a pipe, which the file would replace; expected the name of a file", path_);
   // The name contains the process id. It is taken already if a killed process with the same id left its file.
   for (int i = 0; file_ < 0; ++i) {
     temporary_ = fmt::format("{}.{}-{}.tmp", path_, ::getpid(), i);

@@ -8,7 +8,8 @@ namespace pg {
 
 // Writes `path` through a temporary file in the same folder, `path`.<process>-<number>.tmp. A reader, or a machine that
 // stops at any time, finds the old file or the new one, never a part. Two processes that write one path do not disturb
-// each other; the last rename wins. An Error names the path and the system's reason.
+// each other; the last rename wins. An Error names the path and the system's reason, or says that the path is a device
+// or a pipe.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);

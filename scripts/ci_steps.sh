@@ -81,16 +81,16 @@ build_on() { # build_on TARGETS CMAKE_OPTIONS...: in the folder of the README's 
   { cmake -S . -B build "$@" && cmake --build build --parallel "$jobs" --target $names; } >build/ci.log 2>&1 ||
     { tail -n 60 build/ci.log; return 1; }
 }
-batches() { # batches: groups the tests of the input, one group per line: dear ones alone and first, six of the others
+batches() { # batches: groups the tests of the input, a group per line: costly ones first and alone, the others by six
   awk '
     FILENAME != "-" {
-      if ($1 == "cost" && $2 >= 2) { sub(/^cost +[0-9.]+ +/, ""); dear[++n] = $0; is_dear[$0] = 1 }
+      if ($1 == "cost" && $2 >= 2) { sub(/^cost +[0-9.]+ +/, ""); costly[++n] = $0; is_costly[$0] = 1 }
       next
     }
-    $0 in is_dear { here[$0] = 1; next }
+    $0 in is_costly { here[$0] = 1; next }
     { others[++count] = $0 }
     END {
-      for (i = 1; i <= n; ++i) if (dear[i] in here) print dear[i]
+      for (i = 1; i <= n; ++i) if (costly[i] in here) print costly[i]
       for (i = 1; i <= count; ++i) printf "%s%s", others[i], i % 6 && i < count ? "," : "\n"
     }' tests/costs.txt -
 }

@@ -115,7 +115,7 @@ void copy_transposed(const StridedLoop<2>& w, int along, const Operands& operand
   });
 }
 
-// The functions for two types. Bits of elements of one type are moved, so those of i32 move as those of f32.
+// The functions for two types. A copy within one type moves bits, so i32 uses the functions of f32.
 struct Functions {
   Row row;
   Tile tile;  // or null: tiles are for the copies that a training step makes

@@ -145,6 +145,14 @@ says 1 'tokenizer.json is here already; --out tokenizer.json replaces it' "$pg" 
 cmp -s tokenizer.json first.json || bad 'pg tokenize train writes over a file that was not named'
 says 0 'tokenizer.json: 259 tokens' "$pg" tokenize train words.txt --vocab-size 259 --out tokenizer.json
 rm tokenizer.json
+# A link is the user's, too, and a device stays one.
+ln -s nowhere tokenizer.json
+says 1 'tokenizer.json is here already' "$pg" tokenize train words.txt --vocab-size 259
+rm tokenizer.json
+mkfifo pipe
+says 1 'it is a device or a pipe' "$pg" tokenize train words.txt --vocab-size 259 --out pipe
+[ -p pipe ] || bad 'pg tokenize train replaces a pipe'
+rm pipe
 says 0 '0 ' "$pg" tokenize encode --tokenizer words.json '<|end|>low'
 says 0 '"bytes":40' "$pg" tokenize count --tokenizer words.json --file words.txt --json
 says 1 'vocab.json with merges.txt' "$pg" tokenize encode --tokenizer nothing a

@@ -149,12 +149,12 @@ int run_count(const TokenizeOptions& o) {
 int run_train(const TokenizeOptions& o) {
   check(!o.inputs.empty(), "tokenize train: name the files of the text to learn from");
   const std::string path = o.out.empty() ? "tokenizer.json" : o.out;
-  check(!o.out.empty() || !std::filesystem::exists(path),
+  check(!o.out.empty() || !std::filesystem::exists(std::filesystem::symlink_status(path)),
         "tokenize train: {0} is here already; --out {0} replaces it, --out FILE writes another one", path);
   std::vector<std::unique_ptr<MappedFile>> files;
   std::vector<std::string_view> texts;
-  for (const std::string& path : o.inputs) {
-    files.push_back(std::make_unique<MappedFile>(path));
+  for (const std::string& input : o.inputs) {
+    files.push_back(std::make_unique<MappedFile>(input));
     const auto bytes = files.back()->bytes();
     texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }

@@ -146,7 +146,7 @@ void skinny_columns(const SkinnyProduct<S, T>& g) {
     const Prefetch level = g.prefetch(skinny_group_count<Rows, T>(true) * simd::Vec<T>::size);
     if (level == Prefetch::into_l2 && gemm_tuning().prefetch_between)
       return skinny_columns<Rows, Ahead::between, Dot>(g, level);
-    // Many rows hide the question for a level; fewer forms compile faster.
+    // With many rows the test of the level costs next to nothing, and fewer forms compile faster.
     if (level != Prefetch::none || Rows > kFewRows) return skinny_columns<Rows, Ahead::before, Dot>(g, level);
   }
   if constexpr (!kAllForms<T> || Rows <= kFewRows) skinny_columns<Rows, Ahead::never, Dot>(g, Prefetch::none);
