@@ -3,7 +3,7 @@
 # Usage: adapters.sh BUILD_FOLDER
 . tests/pg/setup.sh
 
-# A base model without a chat template whose embedding has more rows than the tokenizer has tokens, and one of GPT-2.
+# A base model without a chat template, and one of GPT-2.
 printf 'the cat sat on the mat. a dog ran to the cat and sat too.\n%.0s' $(seq 60) >text
 yes '{"prompt": "the cat", "response": " ran ran ran to the dog"}' | head -n 8 >data.jsonl
 says 0 out 'tok.json' "$pg" tokenize train text --vocab-size 280 --special '<|im_start|>' --special '<|im_end|>' --out tok.json
@@ -81,6 +81,10 @@ for way in "$(run infinite) none" "$(run ruined) none" "$(run ruined) none --ada
   [ "$(wc -l <err)" = 1 ] || bad 'an error is more than a sentence'
   [ ! -e none ] || bad 'a refused export makes a folder'
 done
+echo 'the cat' | "$pg" chat "$(run ruined)" >out 2>err || bad 'a model that is not finite ends a conversation'
+if ! grep -q 'are not finite' err || [ -s out ]; then bad 'pg chat answers with weights that are not finite'; fi
+says 1 err 'are not finite' "$pg" chat "$(run ruined)" --prompt 'the cat'
+says 1 err "has numbers that are not finite; nothing was written" "$pg" export "$(run ruined)" none --adapter-only
 grep -q 'lora_' err || bad 'the error does not name the adapter'
 # A folder that is there is not changed.
 for folder in adapter_base merged_base; do

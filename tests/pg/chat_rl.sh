@@ -34,13 +34,37 @@ task='--task arithmetic --digits 1 --system Go. --threads 1'
     grep -q "^/$command  " out || bad "/help does not tell what /$command has set"
     [ "$(grep -c '^/' out)" = 8 ] || bad '/help has other commands than /reset, /quit and those that are tested here'
   done
-  talk '/temperature -1' '/temprature 1' '/top-p 0'
+  # A value that is refused ends no conversation, and a blank behind a value is no part of it.
+  for value in -1 abc nan 1e400 ''; do
+    talk "/temperature $value" '/temperature 0.5 ' /temperature
+    [ "$(wc -l <err)" = 2 ] || bad "/temperature $value has another number of remarks"
+    [ "$(tail -n 1 err)" = 'pg: chat: /temperature is 0.5; /temperature VALUE changes it' ] || bad "'/temperature 0.5 ' fails"
+  done
+  talk '/temperature -1' '/top-p 0'
   grep -q '^pg: temperature: expected a number of at least 0, got -1$' err || bad '/temperature -1 is not refused'
   grep -q '^pg: top-p: expected a number above 0 and at most 1, got 0$' err || bad '/top-p 0 is not refused'
-  grep -q '^pg: .*temperature.*"temprature"' err || bad '/temprature is not refused'
+  # Other words after a slash are messages; a misspelt command is named.
+  talk /no_think '//temperature 0'
+  [ "$(wc -l <out)" = 2 ] || bad 'a message cannot begin with a slash'
+  [ ! -s err ] || bad 'a message that begins with a slash has a remark'
+  talk '/temprature 1'
+  grep -q 'temprature is no command (did you mean temperature?)' err || bad '/temprature is not named'
   talk "$question"
   mv out greedy
   [ "$(wc -l <greedy)" = 1 ] || bad 'one message has another number of answers'
+  # The only message, from the options; and a message of several lines.
+  "$pg" chat "$(run imitated)" --temperature 0 --tokens 4 --prompt "$question" >out 2>err || bad 'pg chat --prompt fails'
+  cmp greedy out || bad '--prompt has another answer'
+  echo "$question" >question
+  for how in '--prompt -' '--prompt-file question'; do
+    # shellcheck disable=SC2086
+    "$pg" chat "$(run imitated)" --temperature 0 --tokens 4 $how --json <question >out 2>err || bad "pg chat $how fails"
+    grep -q "^{\"prompt\":\"$question\",\"text\":\"$(cat greedy)\",\"tokens\":[0-9],\"finish\":\"stop\",\"seconds\":[0-9.e-]*}$" out ||
+      bad "pg chat $how --json writes something else"
+  done
+  says 1 err 'give one' "$pg" chat "$(run imitated)" --prompt 1 --prompt-file question
+  talk '"""What is' '1 + 1?"""' "What is\\" '1 + 1?'
+  [ "$(wc -l <out)" = 2 ] || bad 'a message of several lines has several answers'
   for command in 'top-k 1' 'top-p 0.000001' 'min-p 1'; do # each leaves the likeliest token only
     talk '/temperature 9' "/$command" "$question"
     cmp greedy out || bad "/$command does not leave the likeliest token only"
@@ -69,4 +93,9 @@ task='--task arithmetic --digits 1 --system Go. --threads 1'
     --eval-problems 4 --name expert
   says 1 err 'rollout: arithmetic needs a block_size of' "$pg" rl --init "$chat" $task --response 120
 }
+
+# Rows of the embedding that are no token are never sampled.
+"$build"/write_qwen tok.json padded
+says 0 err 'tokens/s' "$pg" sample padded --prompt 'the cat' --temperature 90 --tokens 900
+says 0 out '' "$pg" chat padded --chat-template chatml --prompt 'the cat' --temperature 90 --tokens 900
 [ $wrong = 0 ]

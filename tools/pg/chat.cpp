@@ -2,26 +2,37 @@
 #include "tasks/chat.h"
 
 #include <fmt/ranges.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <iostream>
 #include <optional>
+#include <system_error>
 
 #include "nn/decoder.h"
 #include "tasks/bpe/bpe_tokenizer.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/table.h"
+#include "tensor/base/text.h"
+#include "tools/pg/chat_input.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/prompt_text.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_model.h"
+#include "tools/pg/run/terminal_text.h"
 
 namespace pg::tools {
 namespace {
 
 struct ChatOptions {
   std::string model = "smollm2";
+  std::string prompt, prompt_file;  // the only message
+  bool json = false;
   std::string device = "cpu", chat_template, system, adapter;
   DType dtype = f32;
   bool int8 = false;
@@ -43,7 +54,10 @@ std::vector<Field> sampling_fields(ChatOptions& o) {
 
 std::vector<Field> fields(ChatOptions& o) {
   return joined(sampling_fields(o),
-                {{"chat-template", &o.chat_template,
+                {{"prompt", &o.prompt, "the only message; -: all of standard input"},
+                 {"prompt-file", &o.prompt_file, "a file with the only message"},
+                 json_field(o.json, "a line with a JSON object for each answer, and nothing else on standard output"),
+                 {"chat-template", &o.chat_template,
                   "the format of turns; default: the one that the model carries (" +
                       fmt::format("{}", fmt::join(names_of(chat_templates()), ", ")) + ")"},
                  {"context", &o.context, "tokens of the whole conversation at most", whole_from(16, INT32_MAX)},
@@ -54,6 +68,12 @@ std::vector<Field> fields(ChatOptions& o) {
                  device_field(o.device),
                  threads_field(o.threads)});
 }
+
+struct ChatAnswer {
+  std::string text;
+  int64_t tokens = 0;  // the one that ends the turn included
+  std::string limit;   // why the answer is cut; empty if the model ended its turn
+};
 
 // The model's state in a conversation: every token so far is in its cache, but the last sampled one.
 class Conversation {
@@ -75,8 +95,24 @@ class Conversation {
     read_ = 0;
   }
 
-  // Prints the answer to a message while it is generated.
-  void answer(const std::string& message) {
+  // The answer to a message, which is shown while it is generated. After an Error the conversation is as before.
+  ChatAnswer answer(const std::string& message) {
+    const size_t before = ids_.size();
+    try {
+      begin_turn(message);
+      return finish_turn();
+    } catch (...) {
+      ids_.resize(before);
+      restart();
+      throw;
+    }
+  }
+
+ private:
+  int64_t room() const { return std::min(o_.context, m_.model->config.block_size); }
+
+  // Reads the message, and samples the first token of the answer.
+  void begin_turn(const std::string& message) {
     std::vector<ChatMessage> messages;
     if (ids_.empty() && !o_.system.empty()) messages.push_back({"system", o_.system});
     messages.push_back({"user", message});
@@ -97,21 +133,32 @@ class Conversation {
       decoder_->extend(0, unread, random_.uniform());
     }
     read_ = ids_.size();
+  }
+
+  ChatAnswer finish_turn() {
+    ChatAnswer answer;
     StreamDecoder stream(tokenizer_);
-    for (int64_t count = 0;; ++count) {
-      const int32_t token = decoder_->take().tokens[0];
+    const auto show = [&](const std::string& text) {
+      answer.text += text;
+      if (o_.json) return;
+      fmt::print("{}", for_terminal(stdout, text));
+      flush_output();
+    };
+    for (;;) {
+      const Decoder::Choices choice = decoder_->take();
+      check(!std::isnan(choice.log_probs[0]), "chat: the logits of {} after {} tokens are not finite", m_.path,
+            ids_.size());
+      const int32_t token = choice.tokens[0];
       ids_.push_back(token);
+      ++answer.tokens;
       if (token == end_ || token == tokenizer_.end_id()) {
         ids_.back() = end_;
         break;
       }
-      fmt::print("{}", stream.push(token));
-      flush_output();
+      show(stream.push(token));
       const bool full = static_cast<int64_t>(ids_.size()) >= room();
-      if (full || count + 1 >= o_.tokens) {
-        fmt::print("{}", stream.flush());
-        flush_output();
-        remark(stderr, " [{}]", full ? "the context is full" : "--tokens is reached");
+      if (full || answer.tokens >= o_.tokens) {
+        answer.limit = full ? "the context is full" : "--tokens is reached";
         ids_.push_back(end_);
         break;
       }
@@ -119,12 +166,9 @@ class Conversation {
       decoder_->next({&u, 1});
       read_ = ids_.size();
     }
-    fmt::print("{}\n", stream.flush());
-    flush_output();
+    show(stream.flush());
+    return answer;
   }
-
- private:
-  int64_t room() const { return std::min(o_.context, m_.model->config.block_size); }
 
   const ChatOptions& o_;
   const RunModel& m_;
@@ -140,12 +184,21 @@ class Conversation {
 void print_help(ChatOptions& o) {
   fmt::print("/reset  begins a new conversation\n/quit   ends the program, as the end of the input does\n");
   for (const Field& field : sampling_fields(o)) fmt::print("/{} {}  {}\n", field.name, field.text(), field.about);
+  fmt::print(
+      "Other lines are messages. A message of several lines begins and ends with \"\"\", or its lines but the last end "
+      "with \\.\n");
 }
 
-// A line that begins with '/'. False ends the program.
-bool obey(const std::string& line, ChatOptions& o, Conversation& conversation) {
-  const size_t space = line.find(' ');
-  const std::string name = line.substr(1, space - 1);
+std::vector<std::string> command_names(ChatOptions& o) {
+  std::vector<std::string> names = names_of(sampling_fields(o));
+  names.insert(names.end(), {"help", "reset", "quit", "exit"});
+  return names;
+}
+
+// "NAME" or "NAME VALUE". False ends the program.
+bool obey(const std::string& command, ChatOptions& o, Conversation& conversation) {
+  const size_t blank = command.find_first_of(" \t");
+  const std::string name = command.substr(0, blank);
   if (name == "quit" || name == "exit") return false;
   if (name == "help") {
     print_help(o);
@@ -153,14 +206,72 @@ bool obey(const std::string& line, ChatOptions& o, Conversation& conversation) {
     conversation.reset();
   } else {
     const Field field = find_field(sampling_fields(o), "chat", name);
-    check(space != std::string::npos, "chat: /{} is {}; /{} VALUE changes it", name, field.text(), name);
-    field.set(line.substr(space + 1));
+    check(blank != std::string::npos, "chat: /{} is {}; /{} VALUE changes it", name, field.text(), name);
+    field.set(command.substr(command.find_first_not_of(" \t", blank)));
     name == "system" ? conversation.reset() : conversation.restart();
   }
   return true;
 }
 
+void answer(const std::string& message, const ChatOptions& o, Conversation& conversation) {
+  const auto begin = std::chrono::steady_clock::now();
+  const ChatAnswer answer = conversation.answer(message);
+  if (o.json) {
+    const Json line = {{"prompt", message},
+                       {"text", answer.text},
+                       {"tokens", answer.tokens},
+                       {"finish", answer.limit.empty() ? "stop" : "length"},
+                       {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()}};
+    fmt::print("{}", line.dump(-1, Json::Utf8::replace));
+  } else if (!answer.limit.empty()) {
+    remark(stderr, " [{}]", answer.limit);
+  }
+  fmt::print("\n");
+  flush_output();
+}
+
+// Says which command was meant by a message that begins with the misspelt name of one.
+void remark_on_slash(const std::string& message, ChatOptions& o) {
+  if (!message.starts_with('/')) return;
+  const std::string name = message.substr(1, message.find_first_of(" \t\n") - 1);
+  const std::vector<std::string> known = command_names(o);
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  if (const std::string hint = did_you_mean(name, known); !hint.empty())
+    remark(stderr, "pg: chat: /{} is no command{}, so the line is a message\n", name, hint);
+}
+
+// Whether a line that was pasted is there already.
+bool pasted_more() {
+  pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  return ::poll(&input, 1, /*timeout in ms=*/20) > 0 && (input.revents & POLLIN) != 0;
+}
+
+void converse(ChatOptions& o, Conversation& conversation) {
+  const bool terminal = isatty(STDIN_FILENO) == 1;
+  if (terminal) remark(stderr, "/help lists the commands, Ctrl-D ends.\n");
+  ChatReader reader(std::cin, command_names(o), [terminal] { return terminal && pasted_more(); });
+  for (;;) {
+    if (terminal) remark(stderr, "> ");
+    const std::optional<ChatInput> input = reader.next();
+    if (!input) break;
+    try {
+      if (input->command) {
+        if (!obey(input->text, o, conversation)) break;
+      } else {
+        remark_on_slash(input->text, o);
+        answer(input->text, o, conversation);
+      }
+    } catch (const std::system_error&) {  // nobody reads the answers
+      throw;
+    } catch (const std::exception& e) {
+      remark(stderr, "pg: {}\n", sentence_of(e));
+    }
+  }
+}
+
 int chat(ChatOptions& o) {
+  const bool only_message = !o.prompt.empty() || !o.prompt_file.empty();
+  check(o.prompt.empty() || o.prompt_file.empty(), "chat: --prompt and --prompt-file each state the message; give one");
   const Device device = parse_device(o.device);
   start_threads(o.threads);
   RunModel model = load_run_model(o.model, device, {.dtype = o.dtype, .adapter = o.adapter});
@@ -171,26 +282,13 @@ int chat(ChatOptions& o) {
         model.path, fmt::join(names_of(chat_templates()), ", "));
   const ChatTemplate& format = o.chat_template.empty() ? recognize_chat_template(model.chat_template, model.path)
                                                        : find_row(chat_templates(), "--chat-template", o.chat_template);
+  model.model = without_unused_rows(std::move(model.model), tokenizer->vocab_size());
   if (o.int8) hold_int8(model);
   Conversation conversation(o, model, *tokenizer, format);
-  const bool terminal = isatty(STDIN_FILENO) == 1;
-  if (terminal) remark(stderr, "/help lists the commands, Ctrl-D ends.\n");
-  const auto ask = [&] {
-    if (terminal) remark(stderr, "> ");
-  };
-  ask();
-  for (std::string line; std::getline(std::cin, line); ask()) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.empty()) continue;
-    try {
-      if (!line.starts_with('/')) {
-        conversation.answer(line);
-      } else if (!obey(line, o, conversation)) {
-        break;
-      }
-    } catch (const Error& e) {
-      remark(stderr, "pg: {}\n", e.what());
-    }
+  if (only_message) {
+    answer(given_prompt(o.prompt, o.prompt_file), o, conversation);
+  } else {
+    converse(o, conversation);
   }
   return 0;
 }
@@ -199,13 +297,14 @@ int chat(ChatOptions& o) {
 
 Command chat_command() {
   const auto o = std::make_shared<ChatOptions>();
-  return {.name = "chat",
-          .about = "talk with a chat model",
-          .fields = fields(*o),
-          .run = [o](Given&) { return chat(*o); },
-          .arguments = {{"model", &o->model, "a Hugging Face folder, a GGUF file, or a run; default: smollm2",
-                         /*required=*/false}},
-          .notes = "Each line of the input is a message. Lines that begin with / are commands; /help lists them."};
+  return {
+      .name = "chat",
+      .about = "talk with a chat model",
+      .fields = fields(*o),
+      .run = [o](Given&) { return chat(*o); },
+      .arguments = {{"model", &o->model, "a Hugging Face folder, a GGUF file, or a run; default: smollm2",
+                     /*required=*/false}},
+      .notes = "Each line of the input is a message. /help lists the commands, and how a message has several lines."};
 }
 
 }  // namespace pg::tools

@@ -129,6 +129,8 @@ int evaluate_text(const EvalOptions& options, const Given& given) {
   const auto tokens = std::ssize(ids) - (causal ? 1 : 0);
   const size_t bytes = corpus.text.size() - (causal ? m.tokenizer->continuation(-1, ids[0]).size() : 0);
   const double loss = bound.nats / static_cast<double>(tokens);
+  check(std::isfinite(loss), "eval: the loss of {} on {} is not finite; it may have weights that are not", m.path,
+        corpus.name);
   const double bits_per_byte = bound.nats / std::log(2.0) / static_cast<double>(bytes);
   const double error = bound.standard_error / static_cast<double>(tokens);
   if (o.json) {

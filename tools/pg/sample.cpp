@@ -6,18 +6,18 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <iterator>
 
 #include "nn/generate.h"
 #include "nn/unmask.h"
-#include "tasks/text_data.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/prompt_text.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_model.h"
+#include "tools/pg/run/terminal_text.h"
 #include "tools/pg/stop_text.h"
 
 namespace pg::tools {
@@ -98,7 +98,7 @@ class Sampler {
     double seconds = 0;
     for (int64_t i = 1; i <= o_.count; ++i) {
       if (!o_.json && o_.count > 1) fmt::print("---- {}\n", i);
-      if (!o_.json && show_prompt) fmt::print("{}", prompt);
+      if (!o_.json && show_prompt) fmt::print("{}", for_terminal(stdout, prompt));
       flush_output();
       const Sample sample = write(ids);
       tokens += sample.tokens;
@@ -146,7 +146,7 @@ class Sampler {
     const auto show = [&](const std::string& text) {
       sample.text += text;
       if (o_.json) return;
-      fmt::print("{}", text);
+      fmt::print("{}", for_terminal(stdout, text));
       flush_output();
     };
     options_.first_row = row_++;
@@ -207,15 +207,6 @@ class Sampler {
   uint64_t row_ = 0;  // each sample draws from its own random stream
 };
 
-// Removes the newline at the end of files, pipes and lines, which is not meant as part of the prompt.
-std::string prompt_in(std::string text, const std::string& name) {
-  std::string note;
-  text = unix_text(std::move(text), name, note);
-  if (!note.empty()) remark(stderr, "{}\n", note);
-  if (text.ends_with('\n')) text.pop_back();
-  return text;
-}
-
 void interact(Sampler& sampler, const std::string& usual) {
   const bool terminal = isatty(STDIN_FILENO) == 1;
   const auto ask = [&] {
@@ -242,13 +233,12 @@ int sample(const SampleCommandOptions& o, const Given& given) {
     remark(stderr, "--exact has no effect on the CPU: there log-probabilities are always equal to the bit\n");
   }
   start_threads(o.threads);
-  std::string prompt = o.prompt;
-  if (!o.prompt_file.empty()) prompt = prompt_in(read_file(o.prompt_file), o.prompt_file);
-  if (o.prompt == "-") {
-    prompt = prompt_in({std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}, "the prompt");
-  }
+  const std::string prompt = given_prompt(o.prompt, o.prompt_file);
   RunModel model = load_run_model(o.run.empty() ? o.model : o.run, device,
                                   {.best = o.best, .denoisers = true, .adapter = o.adapter});
+  if (model.model->config.causal) {  // a denoiser has a row for its mask
+    model.model = without_unused_rows(std::move(model.model), model.tokenizer->vocab_size());
+  }
   Sampler sampler(o, given, model);
   if (o.int8) hold_int8(model, prompt);
   if (o.interactive) {

@@ -21,6 +21,7 @@
 #include "tools/pg/commands.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
+#include "tools/pg/run/terminal_text.h"
 #include "tools/pg/token_pack.h"
 
 namespace pg::tools {
@@ -121,6 +122,7 @@ int run_decode(const TokenizeOptions& o) {
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }
+  decoded = for_terminal(stdout, decoded);
   std::fwrite(decoded.data(), 1, decoded.size(), stdout);
   if (isatty(STDOUT_FILENO) == 1 && !decoded.ends_with('\n')) fmt::print("\n");
   return 0;

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tools/pg/run/terminal_text.h"
+
 namespace pg {
 
 namespace {
@@ -110,7 +112,7 @@ void Progress::update(int64_t done, const std::string& status) {
 
 void Progress::print(const std::string& line) {
   erase();
-  write_remark(out_, line + "\n");
+  write_remark(out_, tools::for_terminal(out_, line) + "\n");
 }
 
 void Progress::erase() {

@@ -43,7 +43,8 @@ class Progress {
   // `done` steps of `total` are finished. `status` is shown next to them: "loss 2.310, 51,000 tokens/s". On a terminal
   // the line is cut where it would wrap.
   void update(int64_t done, const std::string& status);
-  // Prints a separate line that is not overwritten, of any length.
+  // Prints a separate line that is not overwritten, of any length. On a terminal it is for_terminal() of the line,
+  // because it may contain a text of a model.
   void print(const std::string& line);
 
  private:

@@ -227,19 +227,16 @@ std::optional<ChatFormat> chat_format_of(const std::string& run, bool needs_temp
 
 std::unique_ptr<Transformer> without_unused_rows(std::unique_ptr<Transformer> model, int64_t tokens) {
   if (model->config.vocab_size <= tokens) return model;
-  TransformerConfig config = model->config;
-  config.vocab_size = tokens;
-  auto smaller = std::make_unique<Transformer>(Transformer::zeros(config));
-  smaller->to(model->device());
-  const auto from = named_parameters(*model);
-  auto to = named_parameters(*smaller);
-  check(from.size() == to.size(), "without_unused_rows: {} parameters became {}", from.size(), to.size());
-  for (size_t i = 0; i < to.size(); ++i) {
-    NoGrad no_grad;
-    const Tensor& whole = from[i].second;
-    to[i].second.copy_from(slice(whole.detach(), 0, 0, to[i].second.size(0)));
+  std::vector<Tensor*> weights = {&model->wte.weight};
+  if (model->lm_head) weights.push_back(&model->lm_head->weight);
+  for (Tensor* const weight : weights) {
+    check(weight->defined(), "without_unused_rows: a weight of the model is quantized");
+    Tensor rows = slice(weight->detach(), 0, 0, tokens).clone();
+    rows.set_requires_grad(weight->requires_grad());
+    *weight = std::move(rows);
   }
-  return smaller;
+  model->config.vocab_size = tokens;
+  return model;
 }
 
 void check_vocabulary(const Tokenizer& tokenizer, std::string_view text, const std::string& owner) {

@@ -63,7 +63,8 @@ struct ChatFormat {
 std::optional<ChatFormat> chat_format_of(const std::string& run, bool needs_template = true);
 
 // Published models may have more rows of embeddings than their tokenizer has tokens (check_sizes). The model without
-// the rows that are no token, so that it cannot sample one: its first `tokens` rows.
+// the rows that are no token, so that it cannot sample one: its first `tokens` rows. To be called before the model
+// generates, is quantized, or is given to an optimizer.
 std::unique_ptr<Transformer> without_unused_rows(std::unique_ptr<Transformer> model, int64_t tokens);
 
 // "\n" if it is in the vocabulary, otherwise the end-of-text token, otherwise the first token.
