@@ -41,6 +41,7 @@ class CharacterTask : public TextTask {
     const bool ends = !response.empty() && response.back() == end_id();
     return puzzles_->grade(*problem.puzzle, ends ? text(response.first(response.size() - 1)) : "");
   }
+  std::string note() const override { return puzzles_->note(); }
   bool uses_grader() const override { return puzzles_->uses_grader(); }
   bool same_answer(const Problem& problem, std::string_view a, std::string_view b) const override {
     return puzzles_->same_answer(*problem.puzzle, a, b);

@@ -33,6 +33,15 @@ class ChatTask : public TextTask {
       before_ = prompt_.before().size();
       after_ = prompt_.after().size();
     }
+    if (options_.max_prompt > 0) {
+      const int64_t left_out = puzzles_->keep([&](const std::string& request) {
+        return std::ssize(prompt_.ids(request + request_)) <= options_.max_prompt;
+      });
+      if (left_out > 0) {
+        note_ = fmt::format("{}: problems left out because their prompts have more than {} tokens (--max-prompt): {}. ",
+                            puzzles_->name(), options_.max_prompt, left_out);
+      }
+    }
     max_prompt_ = std::ssize(empty) + puzzles_->max_request();  // a token has at least a byte
     if (const std::vector<std::string> all = puzzles_->requests(); !all.empty()) {
       max_prompt_ = 0;
@@ -47,6 +56,7 @@ class ChatTask : public TextTask {
     return fmt::format("{}; {}: {}", puzzles_->about(), prompt_.format().name, prompt_.format().about);
   }
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
+  std::string note() const override { return note_ + puzzles_->note(); }
   std::map<std::string, std::string> metadata() const override {
     const ChatTemplate* format = prompt_.style().chat ? prompt_.chat_template() : own_template_;
     if (!format) return {};
@@ -110,6 +120,7 @@ class ChatTask : public TextTask {
   Prompt prompt_;
   std::string request_;  // for the form of the answer
   int64_t max_prompt_ = 0;
+  std::string note_;               // of problems that are left out
   size_t before_ = 0, after_ = 0;  // bytes of a prompt's text around the puzzle's request
 };
 
@@ -126,6 +137,9 @@ std::vector<Field> fields(PromptOptions& o) {
 std::vector<Field> fields(ChatTaskOptions& o) {
   return joined(fields(o.prompt),
                 {{"response", &o.response, "tokens of a pretrained model's response at most", whole_from(2, 100000)},
+                 {"max-prompt", &o.max_prompt,
+                  "tokens of a prompt; longer problems of a file are left out. 0: what the model's context leaves",
+                  whole_from(0), true, false, "0"},
                  {"format-reward", &o.format_reward, "for a response in that format, right or wrong", kNotNegative}});
 }
 

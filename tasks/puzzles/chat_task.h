@@ -10,6 +10,7 @@ namespace pg {
 struct ChatTaskOptions {
   PromptOptions prompt = {};
   int64_t response = 48;     // tokens, its end included
+  int64_t max_prompt = 0;    // tokens; longer problems of a file are left out. 0: all are kept
   double format_reward = 0;  // for a response in the form of its style, besides the reward of its answer
 };
 std::vector<Field> fields(ChatTaskOptions& options);

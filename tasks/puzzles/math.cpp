@@ -2,15 +2,17 @@
 #include "tasks/puzzles/math.h"
 
 #include <algorithm>
-#include <set>
+#include <tuple>
 
 #include "tasks/grade/extract.h"
 #include "tasks/grade/grade.h"
 #include "tasks/grade/simplified.h"
 #include "tasks/puzzles/problem_file.h"
+#include "tasks/puzzles/problem_pool.h"
 #include "tasks/puzzles/puzzle.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 namespace {
@@ -28,25 +30,20 @@ int level_of(const Json& json, const std::string& where) {
   return digit == std::string::npos ? 0 : text[digit] - '0';
 }
 
-MathProblem problem_of(const Json& json, const std::string& where) {
+MathProblem problem_of(const Json& json, const ProblemColumns& columns, const std::string& where) {
+  ProblemText text = problem_text(json, columns, where);
   MathProblem problem;
-  problem.text = trimmed(text_at(json, "problem", where));
-  check(!problem.text.empty(), "{}: the problem is empty", where);
-  if (json.contains("answer")) {
-    problem.answer = trimmed(text_at(json, "answer", where));
-  } else {
-    check(json.contains("solution"), "{}: expected \"answer\", or \"solution\" with \\boxed{{…}}", where);
-    const std::string solution = text_at(json, "solution", where);
-    const auto boxed = last_boxed(solution);
-    check(boxed.has_value(), "{}: the solution has no \\boxed{{…}}", where);
-    problem.answer = trimmed(*boxed);
-  }
-  check(!problem.answer.empty(), "{}: the answer is empty", where);
+  problem.text = std::move(text.question);
+  problem.answer = std::move(text.answer);
   problem.brief = ascii_of(problem.text);
   if (json.contains("subject")) problem.subject = text_at(json, "subject", where);
   problem.level = level_of(json, where);
+  problem.where = where;
   return problem;
 }
+
+// Whether the grader can read the answer: without that only the same text would be right.
+bool is_readable(const MathProblem& p) { return grade_answer("0", p.answer).rule != "unreadable"; }
 
 class Math : public PuzzleTask {
  public:
@@ -61,27 +58,15 @@ class Math : public PuzzleTask {
       return;
     }
     const auto read = [&](const std::string& file) {
-      std::vector<MathProblem> problems = read_math(file);
+      std::vector<MathProblem> problems = read_math(file, options_.columns);
       std::erase_if(problems, [&](const MathProblem& p) { return !fits(p.level); });
       check(!problems.empty(), "{}: no problem has a level from {} to {}", file, options_.easiest, options_.hardest);
+      check_answers(problems, file);
       return problems;
     };
-    problems_ = read(options_.file);
-    if (!options_.held_out_file.empty()) {
-      std::vector<MathProblem> held_out = read(options_.held_out_file);
-      std::set<std::string_view> texts;
-      for (const MathProblem& p : held_out) texts.insert(p.text);
-      std::erase_if(problems_, [&](const MathProblem& p) { return texts.contains(p.text); });
-      check(!problems_.empty(), "{}: all of its problems are in {} too, so none is left to train on", options_.file,
-            options_.held_out_file);
-      to_train_ = problems_.size();
-      std::move(held_out.begin(), held_out.end(), std::back_inserter(problems_));
-    }
-    for (const MathProblem& p : problems_) {
-      brief_ = std::max(brief_, std::ssize(p.brief));
-      answer_ = std::max(answer_, std::ssize(ascii_of(p.answer)));
-      text_ = std::max(text_, std::ssize(p.text));
-    }
+    pool_ = {options_.file, read(options_.file),
+             options_.held_out_file.empty() ? std::vector<MathProblem>() : read(options_.held_out_file)};
+    measure();
   }
   std::string name() const override { return "math"; }
   std::string about() const override {
@@ -95,27 +80,32 @@ class Math : public PuzzleTask {
     }
     return all;
   }
-  std::string answer_form() const override { return problems_.empty() ? "the answer in simplest form" : "the answer"; }
+  std::string answer_form() const override { return pool_.empty() ? "the answer in simplest form" : "the answer"; }
   int64_t max_question() const override { return brief_; }
   int64_t max_answer() const override { return answer_; }
   int64_t max_request() const override { return text_; }
   std::vector<std::string> requests() const override {
     std::vector<std::string> all;
-    for (const MathProblem& p : problems_) all.push_back(p.text);
+    pool_.each([&](const MathProblem& p) { all.push_back(p.text); });
     return all;
   }
+  int64_t keep(const std::function<bool(const std::string&)>& fits) override {
+    if (pool_.empty()) return 0;
+    const int64_t left_out = pool_.keep([&](const MathProblem& p) { return fits(p.text); });
+    measure();
+    return left_out;
+  }
+  std::string note() const override { return note_ + pool_.note(); }
   Puzzle draw(Generator& generator) const override {
     MathProblem p;
     Split split = Split::by_key;
-    if (problems_.empty()) {
+    if (pool_.empty()) {
       const MathKind& kind = kinds_[static_cast<size_t>(generator.integer(std::ssize(kinds_)))];
       p = kind.make(generator);
       p.subject = kind.subject;
       p.level = kind.level;
     } else {
-      const auto which = static_cast<size_t>(generator.integer(std::ssize(problems_)));
-      p = problems_[which];
-      if (to_train_ > 0) split = which < to_train_ ? Split::train : Split::held_out;
+      std::tie(p, split) = pool_.draw(generator);
     }
     return {.question = p.brief,
             .request = p.text,
@@ -128,7 +118,7 @@ class Math : public PuzzleTask {
   }
   Score grade(const Puzzle& puzzle, std::string_view answer) const override {
     Score score;
-    const bool is_final = !problems_.empty() || is_simplified(answer, puzzle.gold);
+    const bool is_final = !pool_.empty() || is_simplified(answer, puzzle.gold);
     score.solved = is_final && is_equal_answer(answer, puzzle.gold);
     score.reward = score.solved ? 1 : 0;
     score.parts = {{"right", score.reward}};
@@ -138,23 +128,48 @@ class Math : public PuzzleTask {
   // Generated problems refuse some forms of a value: an answer in such a form is not the same as one that is not.
   bool same_answer(const Puzzle& puzzle, std::string_view a, std::string_view b) const override {
     if (a == b) return true;
-    const bool same_form = !problems_.empty() || is_simplified(a, puzzle.gold) == is_simplified(b, puzzle.gold);
+    const bool same_form = !pool_.empty() || is_simplified(a, puzzle.gold) == is_simplified(b, puzzle.gold);
     return same_form && grade_answer(a, b).kind == Verdict::Kind::yes;
   }
 
  private:
+  // Counts the problems whose answer the grader cannot read, so that hardly a response would be right.
+  void check_answers(std::vector<MathProblem>& problems, const std::string& file) {
+    const auto bad = std::find_if_not(problems.begin(), problems.end(), is_readable);
+    if (bad == problems.end()) return;
+    const std::string first =
+        fmt::format("{}: '{}' ({})", bad->where, excerpt(bad->answer), grade_answer("0", bad->answer).reason);
+    const auto count = std::count_if(bad, problems.end(), [](const MathProblem& p) { return !is_readable(p); });
+    check(count < std::ssize(problems),
+          "{}: none of the {} answers can be read, so that only the same texts would be right; {}", file, count, first);
+    note_ += fmt::format(
+        "{}: {} of {} answers cannot be read, so that only the same text is right{}; the first is {}. ", file, count,
+        problems.size(), options_.skip_unreadable ? ", and are left out" : " (--skip-unreadable true leaves them out)",
+        first);
+    if (options_.skip_unreadable) std::erase_if(problems, [](const MathProblem& p) { return !is_readable(p); });
+  }
+  void measure() {
+    brief_ = answer_ = text_ = 1;
+    pool_.each([&](const MathProblem& p) {
+      brief_ = std::max(brief_, std::ssize(p.brief));
+      answer_ = std::max(answer_, std::ssize(ascii_of(p.answer)));
+      text_ = std::max(text_, std::ssize(p.text));
+    });
+  }
+
   MathOptions options_;
   std::vector<MathKind> kinds_;
-  std::vector<MathProblem> problems_;  // of the files
-  size_t to_train_ = 0;                // those before it are of `file`; 0: there is no file of held-out problems
+  ProblemPool<MathProblem> pool_;  // of the files
+  std::string note_;
   int64_t brief_ = kBrief, answer_ = kAnswer, text_ = kText;
 };
 
 }  // namespace
 
-std::vector<MathProblem> read_math(const std::string& path) {
+std::vector<MathProblem> read_math(const std::string& path, const ProblemColumns& columns) {
   std::vector<MathProblem> problems;
-  each_problem(path, [&](const Json& json, const std::string& where) { problems.push_back(problem_of(json, where)); });
+  each_problem(
+      path, [&](const Json& json, const std::string& where) { problems.push_back(problem_of(json, columns, where)); });
   return problems;
 }
 
@@ -164,16 +179,19 @@ bool is_equal_answer(std::string_view answer, std::string_view gold) {
 }
 
 std::vector<Field> fields(MathOptions& o) {
-  return {{"easiest", &o.easiest, "level of problems", whole_from(1, 5)},
-          {"hardest", &o.hardest, "level of problems", whole_from(1, 5)},
-          {"file", &o.file, "JSONL like MATH's, {\"problem\": \"…\", \"answer\": \"…\"}; empty: generated"},
-          {"held-out-file",
-           &o.held_out_file,
-           "the same for the held-out problems; empty: one of ten of --file, or of those generated",
-           {},
-           true,
-           false,
-           ""}};
+  const auto in_new_files = [](Field field) {  // older checkpoints lack it
+    field.absent = field.text();
+    return field;
+  };
+  return joined(
+      {{"easiest", &o.easiest, "level of problems", whole_from(1, 5)},
+       {"hardest", &o.hardest, "level of problems", whole_from(1, 5)},
+       {"file", &o.file, "JSONL like MATH's, {\"problem\": \"…\", \"answer\": \"…\"}; empty: generated"},
+       in_new_files({"held-out-file", &o.held_out_file,
+                     "the same for the held-out problems; empty: one of ten of --file, or of those generated"}),
+       in_new_files(
+           {"skip-unreadable", &o.skip_unreadable, "leave out problems of files whose answer the grader cannot read"})},
+      fields(o.columns));
 }
 
 std::unique_ptr<PuzzleTask> math_puzzles(const MathOptions& options) { return std::make_unique<Math>(options); }

@@ -1,8 +1,10 @@
 // What all puzzles share: the split, and the table.
 #include "tasks/puzzles/puzzle.h"
 
+#include <algorithm>
 #include <set>
 
+#include "tasks/puzzles/problem_pool.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 
@@ -11,6 +13,9 @@ namespace {
 
 constexpr int64_t kMostDraws = 100000;
 constexpr uint64_t kHeldOutSeed = 0x68656c64;  // of the order of held-out puzzles
+
+// The lowest bits of a checksum depend on little; those of its product with an odd number depend on all bits below.
+uint64_t split_hash(std::string_view key) { return checksum(key) * 0x9e3779b97f4a7c15 >> 32; }
 
 template <class Options>
 PuzzleRow row(std::string name, std::string about, std::unique_ptr<PuzzleTask> (*make)(const Options&)) {
@@ -41,9 +46,18 @@ const std::vector<PuzzleRow>& puzzle_tasks() {
 
 bool is_held_out(const Puzzle& puzzle) {
   if (puzzle.split != Split::by_key) return puzzle.split == Split::held_out;
-  const uint64_t hash = checksum(puzzle.key.empty() ? puzzle.question : puzzle.key);
-  // Its lowest bits depend on little; those of a product with an odd number depend on all bits below.
-  return (hash * 0x9e3779b97f4a7c15 >> 32) % 10 == 0;
+  return split_hash(puzzle.key.empty() ? puzzle.question : puzzle.key) % 10 == 0;
+}
+
+std::vector<Split> forced_split(const std::vector<std::string_view>& texts) {
+  const auto held_out = [](std::string_view text) { return split_hash(text) % 10 == 0; };
+  const auto count = std::count_if(texts.begin(), texts.end(), held_out);
+  if (count > 0 && count < std::ssize(texts)) return {};
+  const std::string_view chosen = *std::min_element(
+      texts.begin(), texts.end(), [](std::string_view a, std::string_view b) { return split_hash(a) < split_hash(b); });
+  std::vector<Split> splits;
+  for (const std::string_view text : texts) splits.push_back(text == chosen ? Split::held_out : Split::train);
+  return splits;
 }
 
 Puzzle draw_puzzle(const PuzzleTask& task, Generator& generator, bool held_out) {

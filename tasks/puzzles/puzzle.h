@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tasks/puzzles/problem_file.h"
 #include "tasks/text_task.h"
 
 namespace pg {
@@ -39,6 +40,10 @@ class PuzzleTask {
   virtual int64_t max_request() const = 0;      // bytes of a request
   // All requests, if the puzzles are those of a file, so that their tokens can be counted; else none.
   virtual std::vector<std::string> requests() const { return {}; }
+  // Leaves out the problems of a file whose request `fits` refuses, and returns how many. Error if too few are left.
+  virtual int64_t keep(const std::function<bool(const std::string& request)>&) { return 0; }
+  // Sentences about the problems of a file that the user should know, else empty.
+  virtual std::string note() const { return ""; }
   // Any puzzle. Callers keep those apart that are held out.
   virtual Puzzle draw(Generator& generator) const = 0;
   // The score of an answer, from 0 to 1; 1 and `solved` only if it is right. Parts of the reward for answers that are
@@ -145,6 +150,7 @@ std::unique_ptr<PuzzleTask> connections_puzzles(const ConnectionsOptions& option
 struct WordProblemOptions {
   int64_t problem_steps = 4;  // operations that lead to the answer, at most
   std::string file = {};      // like GSM8K's (tasks/puzzles/word_problems.h); empty: generated problems
+  ProblemColumns columns = {};
 };
 std::vector<Field> fields(WordProblemOptions& options);
 
@@ -160,6 +166,8 @@ struct MathOptions {
   int64_t easiest = 1, hardest = 5;  // levels; those of a file that are unknown are taken too
   std::string file = {};             // like MATH's (tasks/puzzles/math.h); empty: generated problems
   std::string held_out_file = {};    // whose problems are the held-out ones; empty: one of ten of `file`
+  ProblemColumns columns = {};
+  bool skip_unreadable = false;  // leave out problems of files whose answer grade_answer() cannot read
 };
 std::vector<Field> fields(MathOptions& options);
 

@@ -2,9 +2,10 @@
 #include "tasks/puzzles/word_problems.h"
 
 #include <algorithm>
+#include <tuple>
 
-#include "tasks/grade/extract.h"
 #include "tasks/puzzles/problem_file.h"
+#include "tasks/puzzles/problem_pool.h"
 #include "tasks/puzzles/puzzle.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
@@ -18,17 +19,16 @@ constexpr std::string_view kSigns = " .,?'$-";                          // of ge
 constexpr std::string_view kMoreSigns = "!\"#%&()*+/:;<>@[\\]^_`{|}~";  // and of files: all of ASCII but '='
 constexpr int64_t kLongestStory = 360;
 
-WordProblem problem_of(const Json& json, const std::string& where) {
+WordProblem problem_of(const Json& json, const ProblemColumns& columns, const std::string& where) {
+  ProblemText text = problem_text(json, columns, where);
   WordProblem problem;
-  const std::string question = text_at(json, "question", where), answer = text_at(json, "answer", where);
-  problem.text = problem.key = trimmed(question);
-  check(!problem.text.empty(), "{}: the question is empty", where);
-  const size_t mark = answer.rfind("####");
-  const auto number = mark == std::string::npos ? std::nullopt : plain_number(trimmed(answer.substr(mark + 4)));
-  check(number.has_value(), "{}: the answer must end with #### and a number, got '{}'", where,
-        excerpt(answer.substr(mark == std::string::npos ? 0 : mark)));
+  problem.text = problem.key = std::move(text.question);
+  const auto number = plain_number(text.answer);
+  check(number.has_value(), "{}: the answer must be a number, or end with #### and a number, got '{}'", where,
+        excerpt(text.answer));
   problem.number = *number;
-  for (size_t at = answer.find("<<"); at < mark; at = answer.find("<<", at + 2)) ++problem.steps;
+  const size_t mark = text.working.rfind("####");
+  for (size_t at = text.working.find("<<"); at < mark; at = text.working.find("<<", at + 2)) ++problem.steps;
   return problem;
 }
 
@@ -37,12 +37,8 @@ class WordProblems : public PuzzleTask {
   explicit WordProblems(const WordProblemOptions& options) : options_(options) {
     check_fields("word-problems", fields(options_));
     if (options_.file.empty()) return;
-    problems_ = read_gsm8k(options_.file);
-    question_ = answer_ = 1;
-    for (const WordProblem& problem : problems_) {
-      question_ = std::max(question_, std::ssize(problem.text));
-      answer_ = std::max(answer_, std::ssize(problem.number));
-    }
+    pool_ = {options_.file, read_gsm8k(options_.file, options_.columns)};
+    measure();
   }
   std::string name() const override { return "word-problems"; }
   std::string about() const override {
@@ -59,18 +55,34 @@ class WordProblems : public PuzzleTask {
   int64_t max_question() const override { return question_; }
   int64_t max_answer() const override { return answer_; }
   int64_t max_request() const override { return question_; }
+  std::vector<std::string> requests() const override {
+    std::vector<std::string> all;
+    pool_.each([&](const WordProblem& p) { all.push_back(p.text); });
+    return all;
+  }
+  int64_t keep(const std::function<bool(const std::string&)>& fits) override {
+    if (pool_.empty()) return 0;
+    const int64_t left_out = pool_.keep([&](const WordProblem& p) { return fits(p.text); });
+    measure();
+    return left_out;
+  }
+  std::string note() const override { return pool_.note(); }
   Puzzle draw(Generator& generator) const override {
-    const WordProblem problem =
-        problems_.empty()
-            ? make_word_problem(generator, 2 + static_cast<int>(generator.integer(options_.problem_steps - 1)))
-            : problems_[static_cast<size_t>(generator.integer(std::ssize(problems_)))];
+    WordProblem problem;
+    Split split = Split::by_key;
+    if (pool_.empty()) {
+      problem = make_word_problem(generator, 2 + static_cast<int>(generator.integer(options_.problem_steps - 1)));
+    } else {
+      std::tie(problem, split) = pool_.draw(generator);
+    }
     return {.question = ascii_of(problem.text),
             .request = problem.text,
             .answer = problem.number,
             .key = problem.key,
             .gold = problem.number,
             .subject = problem.kind,
-            .level = problems_.empty() ? problem.steps - 1 : problem.steps};
+            .level = pool_.empty() ? problem.steps - 1 : problem.steps,
+            .split = split};
   }
   Score grade(const Puzzle& puzzle, std::string_view answer) const override {
     WordProblem problem;
@@ -90,22 +102,33 @@ class WordProblems : public PuzzleTask {
   }
 
  private:
+  void measure() {
+    question_ = answer_ = 1;
+    pool_.each([&](const WordProblem& p) {
+      question_ = std::max(question_, std::ssize(p.text));
+      answer_ = std::max(answer_, std::ssize(p.number));
+    });
+  }
+
   WordProblemOptions options_;
-  std::vector<WordProblem> problems_;              // of a file
+  ProblemPool<WordProblem> pool_;                  // of a file
   int64_t question_ = kLongestStory, answer_ = 5;  // characters
 };
 
 }  // namespace
 
-std::vector<WordProblem> read_gsm8k(const std::string& path) {
+std::vector<WordProblem> read_gsm8k(const std::string& path, const ProblemColumns& columns) {
   std::vector<WordProblem> problems;
-  each_problem(path, [&](const Json& json, const std::string& where) { problems.push_back(problem_of(json, where)); });
+  each_problem(
+      path, [&](const Json& json, const std::string& where) { problems.push_back(problem_of(json, columns, where)); });
   return problems;
 }
 
 std::vector<Field> fields(WordProblemOptions& o) {
-  return {{"problem-steps", &o.problem_steps, "operations that lead to the answer, at most", whole_from(2, 4)},
-          {"file", &o.file, "JSONL like GSM8K's, {\"question\": \"…\", \"answer\": \"… #### 42\"}; empty: generated"}};
+  return joined(
+      {{"problem-steps", &o.problem_steps, "operations that lead to the answer, at most", whole_from(2, 4)},
+       {"file", &o.file, "JSONL like GSM8K's, {\"question\": \"…\", \"answer\": \"… #### 42\"}; empty: generated"}},
+      fields(o.columns));
 }
 
 std::unique_ptr<PuzzleTask> word_problems(const WordProblemOptions& options) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tasks/puzzles/problem_file.h"
 #include "tensor/base/random.h"
 
 namespace pg {
@@ -20,9 +21,9 @@ struct WordProblem {
 // A problem of two to four steps.
 WordProblem make_word_problem(Generator& generator, int steps);
 
-// The problems of a JSONL file like GSM8K's: {"question": "…", "answer": "… #### 42"}. The steps are the calculations
-// in << >>. Error with the file and the line for anything else.
-std::vector<WordProblem> read_gsm8k(const std::string& path);
+// The problems of a JSONL file like GSM8K's: {"question": "…", "answer": "… #### 42"}, as problem_text() reads them.
+// The steps are the calculations in << >>. Error with the file and the line for anything else.
+std::vector<WordProblem> read_gsm8k(const std::string& path, const ProblemColumns& columns = {});
 
 // A number with digits, an optional sign, correct commas between thousands and a decimal part, without its commas and
 // needless zeros: "-1,234.50" is "-1234.5". Nothing for any other text.

@@ -115,7 +115,9 @@ std::unique_ptr<TextTask> make_task(const TextRlOptions& o) {
   check(chat || o.chat.prompt.style == PromptOptions{}.style,
         "--prompt-style {} is for a pretrained model; {} reads characters, each task in its own short form",
         o.chat.prompt.style, o.init.empty() ? "a new model" : o.init);
-  auto task = chat ? chat_task(o.setup.puzzles(), chat->tokenizer, chat->format, o.chat) : o.setup.make();
+  ChatTaskOptions options = o.chat;
+  if (chat && options.max_prompt == 0) options.max_prompt = std::max<int64_t>(0, chat->context - options.response);
+  auto task = chat ? chat_task(o.setup.puzzles(), chat->tokenizer, chat->format, options) : o.setup.make();
   if (const std::string note = task->note(); !note.empty()) remark(stderr, "{}\n", note);
   return task;
 }

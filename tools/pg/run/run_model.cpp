@@ -206,22 +206,26 @@ std::optional<ChatFormat> chat_format_of(const std::string& run, bool needs_temp
   const std::string pretrained = pretrained_path(run);
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string format;
+  int64_t context = 0;
   if (!pretrained.empty()) {
     tokenizer = load_tokenizer(pretrained);
-    format = chat_template_of(pretrained, open_tensors(pretrained));
+    const TensorSource source = open_tensors(pretrained);
+    format = chat_template_of(pretrained, source);
+    context = pretrained_config(pretrained, source).block_size;
   } else {
     const Checkpoint checkpoint = load_checkpoint(checkpoint_of(run));
     tokenizer = tokenizer_of(checkpoint);
     if (has(checkpoint, "chat_template")) format = checkpoint.text("chat_template");
+    context = checkpoint.model_config().block_size;
   }
   auto bpe = std::dynamic_pointer_cast<const BpeTokenizer>(tokenizer);
   if (!bpe) return {};
-  if (format.empty()) return ChatFormat{std::move(bpe), nullptr};
+  if (format.empty()) return ChatFormat{std::move(bpe), nullptr, context};
   try {
-    return ChatFormat{std::move(bpe), &recognize_chat_template(format, run)};
+    return ChatFormat{std::move(bpe), &recognize_chat_template(format, run), context};
   } catch (const Error&) {
     if (needs_template) throw;
-    return ChatFormat{std::move(bpe), nullptr};
+    return ChatFormat{std::move(bpe), nullptr, context};
   }
 }
 

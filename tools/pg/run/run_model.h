@@ -56,6 +56,7 @@ std::string chat_template_of(const std::string& path, const TensorSource& source
 struct ChatFormat {
   std::shared_ptr<const BpeTokenizer> tokenizer;
   const ChatTemplate* format = nullptr;  // null: the model has none
+  int64_t context = 0;                   // tokens that the model reads at once
 };
 // That of `run`, as in load_run_model(), without its weights; nothing if the model does not read text by a byte-level
 // tokenizer. If it does, but names a template that is not known: Error if there must be a template, else the format is
