@@ -229,6 +229,9 @@ TEST_CASE("a line of samples says what each token says", "[report]") {
     CHECK(line["sample"] == i % 2);
     CHECK(line["problem"] == r.puzzle->question);
     CHECK(line["solved"] == true);
+    CHECK(line["expected"] == r.puzzle->answer);
+    CHECK(line["answer"] == r.puzzle->answer);
+    CHECK(!line.contains("verdict"));
     std::string text;
     for (const auto& token : line["tokens"]) text += token.get<std::string>();
     CHECK(line["response"] == text);
@@ -244,6 +247,33 @@ TEST_CASE("a line of samples says what each token says", "[report]") {
   const Json plain = Json::parse(sample_lines(*task, experience, 0, kHeldOut)[0]);
   CHECK(plain.contains("log_prob"));
   CHECK(!plain.contains("advantage"));
+}
+
+TEST_CASE("a line of samples says what was expected and why an answer is wrong", "[report]") {
+  const auto task = make_text_task("math");
+  rl::Experience experience = experience_of(*task);
+  const auto answer = [&](size_t i, const std::string& text) {
+    rl::Response& r = experience.responses[i];
+    r.tokens = task->tokenizer().encode(text);
+    r.tokens.push_back(task->end_id());
+    r.chosen.assign(r.tokens.size(), 1);
+    r.sampler_log_probs.assign(r.tokens.size(), -1);
+    r.score = task->score({.prompt = r.prompt, .puzzle = r.puzzle}, r.tokens);
+  };
+  answer(0, "-987654321");
+  answer(1, "(");
+  experience.responses[2].tokens.pop_back();  // without its end a response has no answer
+  experience.responses[2].chosen.pop_back();
+  experience.responses[2].sampler_log_probs.pop_back();
+  const auto lines = sample_lines(*task, experience, 0, kTraining);
+  const Json wrong = Json::parse(lines[0]), unreadable = Json::parse(lines[1]), none = Json::parse(lines[2]);
+  CHECK(wrong["expected"] == experience.responses[0].puzzle->gold);
+  CHECK(wrong["answer"] == "-987654321");
+  CHECK(wrong["verdict"].is_string());
+  CHECK(unreadable["answer"] == "(");
+  CHECK(testing::contains(unreadable["verdict"].get<std::string>(), "cannot be read"));
+  CHECK(none["answer"].is_null());
+  CHECK(none["expected"] == experience.responses[2].puzzle->gold);
 }
 
 TEST_CASE("what is kept of a step is bounded", "[report]") {

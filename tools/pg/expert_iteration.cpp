@@ -56,7 +56,7 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
                 o.common.run.name.empty() ? "expert_iteration_" + task->name() : o.common.run.name);
   const std::string path = run ? run->path() : "";
   if (run) run->save_config(o.common.run.config);
-  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy), path);
+  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy, o.common.init), path);
 
   const auto problems = task->held_out(o.eval_problems);
   std::string held_out;

@@ -11,6 +11,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
+#include "tools/pg/run/run_model.h"
 #include "tools/pg/samples.h"
 #include "tools/pg/text_rl.h"
 
@@ -52,8 +53,10 @@ std::vector<Field> fields(RlOptions& o) {
   return joined(
       joined(joined(fields(o.common), joined(fields(o.ranks), {zero_field(o.ranks)})), adapter_fields(o.common)),
       joined(std::move(all),
-             annotated(annotated(rl::fields(o.rl), "min-lr", "unless given, a tenth of --lr"), "micro-batch",
-                       "with --ranks and unless given, so few that each rank has some")));
+             annotated(annotated(annotated(annotated(rl::fields(o.rl), "lr", kPretrainedLr), "prompts",
+                                           "unless given, 8 for a pretrained model"),
+                                 "min-lr", "unless given, a tenth of --lr"),
+                       "micro-batch", "with --ranks and unless given, so few that each rank has some")));
 }
 
 // The preset with the options that change it.
@@ -133,7 +136,7 @@ int run_rl(const RlOptions& o, Comm& comm) {
                "fewer --prompts or --samples");
   const std::string note = task->held_out_note().empty() ? "" : "\n" + task->held_out_note();
   remark(stdout, "{}: {}{}\n{}; {} x {} responses a step, {}\n", task->name(), task->about(), note,
-         parameter_text(*policy), config.batch.prompts, config.batch.samples, config.algorithm.name);
+         parameter_text(*policy, o.common.init), config.batch.prompts, config.batch.samples, config.algorithm.name);
   RewardModel reward_model;
   rl::Judge judge;
   if (!o.reward_model.empty()) {
@@ -220,6 +223,10 @@ Command rl_command() {
     check((reference == "given") == !o->reference_model.empty(),
           "pg rl: --reference given and --reference-model RUN go together; --reference is {}, --reference-model is {}",
           reference, o->reference_model.empty() ? "missing" : o->reference_model);
+    if (!o->common.init.empty() && chat_format_of(o->common.init, /*needs_template=*/false)) {
+      settle_pretrained_lr(o->rl.schedule, o->common, given);
+      if (!given.has("prompts")) o->rl.batch.prompts = 8;
+    }
     settle(o->rl.schedule, o->rl.steps, given);
     if (const int ranks = rank_count(o->ranks); ranks > 1 && !given.has("micro-batch")) {
       rl::BatchShape batch = o->rl.batch;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "tasks/grade/grade.h"
 #include "tasks/puzzles/puzzle.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
@@ -43,6 +44,16 @@ std::string piece(const Tokenizer& tokenizer, int32_t before, int32_t id) {
     text += fmt::format("{}{:02X}", text.size() > 1 ? " " : "", static_cast<unsigned char>(byte));
   }
   return text + ">";
+}
+
+// The right answer, the answer of the response, and why the grader does not find them equal.
+void add_answers(Json& line, const TextTask& task, const rl::Response& r) {
+  line["expected"] = beginning(r.puzzle->answer);
+  const std::optional<std::string> answer = task.answer_of(r.tokens);
+  line["answer"] = answer ? Json(beginning(*answer)) : Json(nullptr);
+  if (answer && task.uses_grader() && !r.score.solved) {
+    line["verdict"] = grade_answer(*answer, r.puzzle->gold).reason;
+  }
 }
 
 // What is known of each token of response b.
@@ -100,6 +111,7 @@ std::vector<std::string> sample_lines(const TextTask& task, const rl::Experience
     for (const auto& [name, value] : r.score.parts) line["parts"][name] = number(value);
     if (r.puzzle) {
       if (const std::string text = task.described(*r.puzzle); !text.empty()) line["problem"] = text;
+      add_answers(line, task, r);
       if (!r.puzzle->subject.empty()) line["subject"] = r.puzzle->subject;
       if (r.puzzle->level > 0) line["level"] = r.puzzle->level;
     }

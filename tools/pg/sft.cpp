@@ -37,12 +37,14 @@ std::vector<Field> fields(SftOptions& o) {
           joined(joined(joined(fields(o.common), joined(fields(o.ranks), {zero_field(o.ranks)})), fields(o.data)),
                  adapter_fields(o.common)),
           {profile_field(o.profile),
-           {"batch", &o.batch, "problems per batch", whole_from(1, 1000000)},
+           {"batch", &o.batch, "problems per batch; with --data and unless given, 8 texts", whole_from(1, 1000000)},
            {"normalizer", &o.train.normalizer,
             "N: the loss of a response is the sum over its tokens divided by N; 0: the mean over all tokens of a step",
             kNotNegative},
            {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
-      annotated(annotated(fields(o.train), "min-lr", "unless given, at most --lr"), "accumulate", kOneForEachRank));
+      annotated(annotated(annotated(fields(o.train), "lr", fmt::format("with --data {}", kPretrainedLr)), "min-lr",
+                          "unless given, at most --lr, and 0 with --data"),
+                "accumulate", kOneForEachRank));
 }
 
 int sft(const SftOptions& o, Comm& comm) {
@@ -62,7 +64,7 @@ int sft(const SftOptions& o, Comm& comm) {
                 o.common.run.name.empty() ? "sft_" + task->name() : o.common.run.name);
   const std::string path = path_on_ranks(comm, run, train.zero);
   if (run) run->save_config(o.common.run.config);
-  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy), path);
+  remark(stdout, "{}: {}\n{}; {}\n", task->name(), task->about(), parameter_text(*policy, o.common.init), path);
 
   const auto held_out = task->held_out(o.eval_problems);
   catch_interrupt();
@@ -116,7 +118,7 @@ int sft_on_file(SftOptions& o, Given& given) {
   if (evaluated) choose_task(o.common, given);
   check(!o.common.init.empty() || !o.common.run.resume.empty(),
         "sft: --data needs a model to begin with: --init smollm2, a Hugging Face folder, a GGUF file or a run");
-  unless_given("lr", o.train.schedule.lr, 2e-5);
+  settle_pretrained_lr(o.train.schedule, o.common, given);
   unless_given("min-lr", o.train.schedule.min_lr, 0.0);
   unless_given("batch", o.batch, int64_t{8});
   o.train.schedule.decay_steps = o.train.max_steps;

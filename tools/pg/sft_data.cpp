@@ -147,7 +147,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
          "{}: {} texts, {} left out because they have more than {} tokens; {} distinct prompts; {} for validation; {} "
          "tokens, {} of them learned\n{}; {} steps of {} texts; {}\n",
          o.file, data.lines, data.too_long, longest, data.prompts, data.val.size(), data.tokens, data.learned,
-         parameter_text(*start.model), r.train.max_steps, r.batch * r.train.micro_batches, path);
+         parameter_text(*start.model, r.init), r.train.max_steps, r.batch * r.train.micro_batches, path);
 
   catch_interrupt();
   Progress progress(first, r.train.max_steps);

@@ -183,10 +183,17 @@ std::unique_ptr<Transformer> make_policy(const TextRlOptions& o, const TextTask&
   return policy;
 }
 
-std::string parameter_text(Transformer& model) {
-  const int64_t all = count_parameters(model);
-  if (model.config.lora.rank == 0) return fmt::format("{} parameters", all);
-  return fmt::format("{} parameters, of which {:.0f} in adapters are trained", all, lora_parameters(model.config));
+std::string parameter_text(Transformer& model, const std::string& init) {
+  const std::string pretrained = init.empty() ? "" : pretrained_path(init);
+  std::string text = fmt::format("{} parameters", count_parameters(model));
+  if (!init.empty()) text += fmt::format(" of {}", pretrained.empty() ? init : pretrained);
+  if (model.config.lora.rank == 0) return text;
+  return fmt::format("{}, of which {:.0f} in adapters are trained", text, lora_parameters(model.config));
+}
+
+void settle_pretrained_lr(Schedule& schedule, const TextRlOptions& o, const Given& given) {
+  if (given.has("lr")) return;
+  schedule.lr = o.lora.rank > 0 || !o.adapter.empty() ? 2e-4 : 2e-5;
 }
 
 std::map<std::string, std::string> policy_texts(const TextRlOptions& o, const TextTask& task, const std::string& kind) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "nn/optim.h"
 #include "nn/transformer.h"
 #include "rl/text/preferences.h"
 #include "tasks/puzzles/chat_task.h"
@@ -51,8 +52,13 @@ TransformerConfig used_config(const Transformer& model, const TextTask& task);
 // Adds adapters to a model that `owner` names in messages, unless the rank is 0. Error if it has some already, or for
 // settings of adapters without a rank.
 void add_adapters(Transformer& model, const LoraConfig& lora, const std::string& owner, uint64_t seed);
-// "1234 parameters", and how many of them are trained if these are adapters.
-std::string parameter_text(Transformer& model);
+// "1234 parameters of FILE", the file that `init` stands for (nothing for a new model), and how many of the parameters
+// are trained if these are adapters.
+std::string parameter_text(Transformer& model, const std::string& init);
+// The learning rate of a pretrained model unless --lr is given: 2e-5, or 2e-4 if adapters are trained. It is for models
+// that read text by a byte-level tokenizer; the rate of a small model on a task would destroy what they know.
+void settle_pretrained_lr(Schedule& schedule, const TextRlOptions& options, const Given& given);
+inline constexpr const char* kPretrainedLr = "unless given, 2e-5 for a pretrained model, 2e-4 for its adapters";
 // Metadata of a policy's checkpoint; `kind` is the command that writes it.
 std::map<std::string, std::string> policy_texts(const TextRlOptions& options, const TextTask& task,
                                                 const std::string& kind);

@@ -99,7 +99,9 @@ class Viewer {
             el("p", {class: "warn"}, `Only its beginning was recorded: ${s.bytes_left_out} bytes are left out.`) :
             null,
         typeof s.answer === "string" ? el("p", {}, "Counted as the answer: ", el("code", {}, s.answer.slice(0, 500))) :
+            s.answer === null        ? el("p", {}, "The response gives no answer in the form that was asked for.") :
                                        null,
+        s.verdict ? el("p", {}, `Not the right answer: ${textOf(s.verdict).slice(0, 500)}.`) : null,
         this.rewards(s), drawing ? [el("h3", {}, "Drawing"), drawing] : null);
   }
   // The reward and the parts that it is made of, as bars from 0.
