@@ -38,6 +38,19 @@ tune="--init qwen --data right.jsonl --batch 8 --accumulate 2 --lr 5e-3 --val-sh
   says 1 err 'must have {question} once' "$pg" sft --init qwen --data right.jsonl --prompt-style r1-zero --prompt-file text
   says 1 err 'is for --prompt-style chat' "$pg" rl --init qwen $task --answer-format boxed
   says 1 err '--prompt-style r1-zero is for a pretrained model' "$pg" rl --task math --prompt-style r1-zero
+  # Problems at other keys; the learning rate of a pretrained model, and the file that it is read from.
+  sed 's/"problem"/"ask"/; s/"answer": "\([01]\)"/"right": \1/' train.jsonl >own.jsonl
+  printf '{"ask": "%s mod 2?", "right": 0}\n' "$(seq -s ' ' 5000)" >>own.jsonl
+  own="--task math --file own.jsonl $ask --response 8 --prompts 2 --samples 2 --eval-problems 2 --steps 1"
+  says 1 err 'own.jsonl:1: expected the question at one of the keys problem, question,' "$pg" rl --init qwen $own
+  own="$own --question-column ask --answer-column right"
+  says 0 out 'parameters of qwen; 2 x 2 responses' "$pg" rl --init qwen $own --name own
+  grep -q 'math: problems left out because their prompts have more than [0-9]* tokens (--max-prompt): 1' err ||
+    bad 'one long prompt is not counted'
+  says 0 out 'in adapters are trained' "$pg" rl --init qwen $own --lora-rank 2 --name own_adapters
+  [ "$(grep -h '^lr: ' "$(run own)/config.yaml" "$(run own_adapters)/config.yaml" | tr -d '\n')" = 'lr: 2e-05lr: 0.0002' ] ||
+    bad 'the learning rate is not that of a pretrained model'
+  grep -q '"expected":"[01]","answer"' "$(run own)/samples.jsonl" || bad 'samples do not say what was expected'
   says 0 err 'distinct prompts, fewer than --unique 60' "$pg" sft --init qwen --data right.jsonl $ask --unique 60 --steps 1
   # One pass over 20 lines of ten questions in batches of 8 is 3 steps: the last batch is not full.
   says 0 out '3 steps of 8 texts' "$pg" sft --init qwen --data right.jsonl $ask --unique 10 --batch 8 --val-share 0
