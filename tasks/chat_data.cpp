@@ -1,7 +1,10 @@
 // Reads conversations and prompts with responses from JSONL files.
 #include "tasks/chat_data.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -19,11 +22,32 @@ std::string text_at(const Json& object, const char* key, const std::string& wher
   return object[key].get<std::string>();
 }
 
-std::vector<ChatMessage> messages_of(const Json& line, const std::string& where) {
+using KeyCounts = std::map<std::string, int64_t>;
+
+// A key whose value says nothing: null, "", [] or {}.
+bool is_blank(const Json& value) { return value.is_null() || value.empty() || value == ""; }
+
+// Error for a message with words at another key than "content"; counts its other keys.
+void check_keys(const Json& message, const std::string& where, KeyCounts& ignored) {
+  for (const auto& [key, value] : message.items()) {
+    if (key == "role" || key == "content" || is_blank(value)) continue;
+    for (const char* const words : {"reasoning_content", "reasoning", "thinking", "tool_calls", "function_call"}) {
+      check(key != words,
+            "{}: a message has the key \"{}\", which would not be learned; write its words into \"content\", as the "
+            "model shall write them, or leave the key out",
+            where, key);
+    }
+    ++ignored[excerpt(key, 30)];
+  }
+}
+
+std::vector<ChatMessage> messages_of(const Json& line, const std::string& where, KeyCounts& ignored) {
+  check(is_blank(line["tools"]), "{}: \"tools\" are not supported: no template would write them", where);
   check(line["messages"].is_array() && !line["messages"].empty(), "{}: \"messages\" must be a list of messages", where);
   std::vector<ChatMessage> messages;
   for (const Json& message : line["messages"]) {
     check(message.is_object(), "{}: a message must be an object with \"role\" and \"content\"", where);
+    check_keys(message, where, ignored);
     messages.push_back({text_at(message, "role", where), text_at(message, "content", where)});
   }
   return messages;
@@ -75,7 +99,7 @@ struct Line {
 };
 
 Line read_line(const std::string& line, const std::string& where, const BpeTokenizer& tokenizer,
-               const ChatDataOptions& o) {
+               const ChatDataOptions& o, KeyCounts& ignored) {
   const Json json = Json::try_parse(shallow_json(line, where));
   check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(line));
   if (o.prompt) {
@@ -91,7 +115,7 @@ Line read_line(const std::string& line, const std::string& where, const BpeToken
   }
   std::vector<ChatMessage> messages;
   if (json.contains("messages")) {
-    messages = messages_of(json, where);
+    messages = messages_of(json, where, ignored);
     check(o.format, "{}: messages need a chat template, and the model carries none; choose one with --chat-template",
           where);
   } else {
@@ -120,11 +144,12 @@ ChatData read_chat_data(const std::string& path, const BpeTokenizer& tokenizer, 
   ChatData data;
   std::string line;
   std::set<std::string> prompts, kept;
+  KeyCounts ignored;
   for (int64_t number = 1; std::getline(file, line); ++number) {
     if (line.find_first_not_of(" \t") == std::string::npos) continue;
     ++data.lines;
     const std::string where = fmt::format("{}:{}", path, number);
-    Line read = read_line(line, where, tokenizer, options);
+    Line read = read_line(line, where, tokenizer, options, ignored);
     TunedText& text = read.text;
     if (options.unique > 0 && std::ssize(prompts) == options.unique && !prompts.contains(read.prompt)) continue;
     prompts.insert(read.prompt);
@@ -143,6 +168,10 @@ ChatData read_chat_data(const std::string& path, const BpeTokenizer& tokenizer, 
         data.lines == 0 ? "the file is empty"
                         : fmt::format("all {} texts have more than {} tokens", data.lines, options.max_length));
   data.prompts = std::ssize(kept);
+  std::vector<std::string> keys;
+  for (const auto& [key, count] : ignored) keys.push_back(fmt::format("{} ({} times)", key, count));
+  if (!keys.empty())
+    data.note = fmt::format("{}: keys of messages that are not read: {}.", path, fmt::join(keys, ", "));
   const auto held_out = static_cast<size_t>(options.val_share * static_cast<double>(data.train.size()));
   if (held_out > 0) {
     Generator draws = random_stream(options.seed, 0);

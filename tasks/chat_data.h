@@ -23,6 +23,7 @@ struct ChatData {
   int64_t too_long = 0;             // left out: more tokens than allowed
   int64_t prompts = 0;              // distinct ones of the texts that are kept
   int64_t tokens = 0, learned = 0;  // of the texts that are kept
+  std::string note;                 // a sentence about keys of messages that are not read; empty: there are none
 };
 
 struct ChatDataOptions {
@@ -35,10 +36,11 @@ struct ChatDataOptions {
 };
 
 // Each line of the file is a JSON object {"messages": [{"role": …, "content": …}, …]} or {"prompt": …, "response": …};
-// "completion" is another name of "response"; other keys are ignored. A response ends with the end of the assistant's
-// turn or, without a format, with the tokenizer's end token. LF or CRLF, with or without a byte order mark. An Error
-// names the file and the line: no JSON, a missing key, an unknown role, a conversation in which nothing is learned.
-// Error if no text remains.
+// "completion" is another name of "response"; other keys are ignored, those of messages are counted in the note. Error
+// for keys with words that the template would have to write: thoughts, calls of tools, and tools. A response ends with
+// the end of the assistant's turn or, without a format, with the tokenizer's end token. LF or CRLF, with or without a
+// byte order mark. An Error names the file and the line: no JSON, a missing key, an unknown role, a conversation in
+// which nothing is learned. Error if no text remains.
 //
 // With `prompt` a line has a "question" or "problem", which is put into the style, or a "prompt". In a style of plain
 // text that is the whole prompt, and Error if the style writes it in another way: the model would be trained on other

@@ -86,6 +86,26 @@ TEST_CASE("chat data: long texts are counted and left out, and the held-out shar
   for (size_t i = 0; i < data.val.size(); ++i) CHECK(again.val[i].ids == data.val[i].ids);
 }
 
+TEST_CASE("chat data: reasoning is not dropped in silence", "[tasks][chat]") {
+  const auto line = [](const std::string& key, const std::string& value) {
+    return R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", ")" + key + "\": " + value +
+           R"(, "content": "ok"}]})";
+  };
+  for (const char* key : {"reasoning_content", "reasoning", "thinking", "tool_calls", "function_call"}) {
+    const std::string error = error_of([&] { read(line(key, R"("let me think")"), "chatml"); });
+    INFO(error);
+    CHECK(contains(error, fmt::format("data.jsonl:1: a message has the key \"{}\", which would not be learned", key)));
+    for (const char* nothing : {"null", "\"\"", "[]", "{}"}) {
+      CHECK(read(line(key, nothing), "chatml").note.empty());
+    }
+  }
+  CHECK(contains(error_of([&] { read(R"({"tools": [{"name": "f"}], )" + line("id", "1").substr(1), "chatml"); }),
+                 "\"tools\" are not supported"));
+  const ChatData data = read(line("id", "1") + "\n" + line("id", "2") + "\n" + line("weight", "0.5"), "chatml");
+  CHECK(contains(data.note, "keys of messages that are not read: id (2 times), weight (1 times)."));
+  CHECK(data.train.size() == 3);
+}
+
 TEST_CASE("chat data: a damaged line is an error that names it", "[tasks][chat]") {
   const auto refused = [](const std::string& line, const char* format = "chatml") {
     const std::string message =

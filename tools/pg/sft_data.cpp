@@ -143,6 +143,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
                                         r.run.name.empty() ? "sft" : r.run.name);  // of rank 0
   const std::string path = path_on_ranks(comm, run, r.train.zero);
   if (run) run->save_config(r.config(r.train));
+  if (!data.note.empty()) remark(stderr, "{}\n", data.note);
   remark(stdout,
          "{}: {} texts, {} left out because they have more than {} tokens; {} distinct prompts; {} for validation; {} "
          "tokens, {} of them learned\n{}; {} steps of {} texts; {}\n",
