@@ -130,7 +130,8 @@ TransformerConfig read_llama(const HfObject& o) {
   o.only("hidden_act", o.text("hidden_act", "silu"), {"silu"});
   o.only("attention_bias", false);
   o.only("mlp_bias", false);
-  o.only("use_sliding_window", false);
+  // Layers from max_window_layers on have a window: none of them if it is the number of layers.
+  if (!o.has("max_window_layers") || o.size("max_window_layers") < c.n_layer) o.only("use_sliding_window", false);
   return c;
 }
 

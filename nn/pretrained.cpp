@@ -110,6 +110,26 @@ std::vector<Part> parts_of(const std::string& ours, const Tensor& parameter, con
   return parts;
 }
 
+constexpr const char* kHead = "lm_head.weight";
+
+// The embedding in a Hugging Face file; null if there is none of a known name.
+const SourceTensor* embedding_of(const TensorSource& source) {
+  for (const char* name :
+       {"model.embed_tokens.weight", "embed_tokens.weight", "transformer.wte.weight", "wte.weight"}) {
+    if (const SourceTensor* embedding = source.find(name)) return embedding;
+  }
+  return nullptr;
+}
+
+// Whether the file has a head that differs from the embedding. transformers 5 then does not tie them, whatever
+// tie_word_embeddings says; PEFT's modules_to_save makes such files.
+bool has_own_head(const TensorSource& source) {
+  const SourceTensor *head = source.find(kHead), *embedding = embedding_of(source);
+  if (!head || !embedding) return false;
+  return head->type != embedding->type || head->shape != embedding->shape ||
+         !std::equal(head->data.begin(), head->data.end(), embedding->data.begin(), embedding->data.end());
+}
+
 bool ignored(const std::string& name, const TransformerConfig& c) {
   if (c.tied && name.ends_with("lm_head.weight")) return true;
   return std::any_of(std::begin(kIgnored), std::end(kIgnored),
@@ -135,6 +155,9 @@ TransformerConfig pretrained_config(const std::string& path, const TensorSource&
     const std::string file = ((std::filesystem::is_directory(p) ? p : p.parent_path()) / "config.json").string();
     check(std::filesystem::exists(file), "{}: there is no config.json beside the tensors", path);
     config = config_from_hf(text_of(file), file);
+    if (config.tied && has_own_head(source)) config.tied = false;
+    check(config.tied || source.find(kHead) || !embedding_of(source),
+          "{}: there is no tensor '{}', and tie_word_embeddings is false in {}", path, kHead, file);
   }
   double values = 0;
   for (const SourceTensor& tensor : source.tensors()) values += static_cast<double>(numel(tensor.shape));
@@ -149,11 +172,14 @@ void load_weights(Transformer& model, const TensorSource& source) {
   const Layout layout = layout_of(c, source.gguf() != nullptr);
   const bool interleaved = source.gguf() && source.gguf()->string_at("general.architecture") == "llama";
   const std::string prefix = source.find("transformer.wte.weight") ? "transformer." : "";
+  // A model without its head, as AutoModel saves it, has names that do not begin with "model.".
+  const bool bare = layout == Layout::llama && source.find("embed_tokens.weight");
   std::set<std::string> used;
   for (const auto& [name, parameter] : named_parameters(model)) {
     if (is_adapter(name)) continue;
     const std::string own = name.starts_with("lm_head") ? "" : prefix;
-    for (const Part& part : parts_of(name, parameter, c, layout, own, interleaved)) {
+    for (Part& part : parts_of(name, parameter, c, layout, own, interleaved)) {
+      if (bare && part.name.starts_with("model.")) part.name.erase(0, std::string_view("model.").size());
       part.interleaved > 0 ? source.read_interleaved_into(part.name, part.rows, part.interleaved)
                            : source.read_into(part.name, part.rows);
       used.insert(part.name);

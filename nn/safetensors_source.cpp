@@ -26,6 +26,8 @@ Opened open_file(const MappedFile& file) {
   const std::span<const std::byte> bytes = file.bytes();
   const std::string& path = file.path();
   check(bytes.size() >= 8, "load {}: {} bytes are too few for a safetensors file", path, bytes.size());
+  check(!text_of(bytes).starts_with("version https://git-lfs"),
+        "load {}: this is a pointer of Git LFS, not the file itself; `git lfs pull` gets it", path);
   uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, bytes.data(), 8);
   check(header_bytes <= detail::kMaxHeaderBytes,

@@ -148,6 +148,11 @@ std::string model_file(const std::filesystem::path& folder) {
     if (it->path().extension() == ".gguf") found.push_back(it->path().string());
   }
   check(!error, "open {}: {}", folder.string(), error.message());
+  check(
+      !fs::exists(folder / "pytorch_model.bin", error),
+      "open {}: the folder has its weights as pytorch_model.bin, which is not read because reading it runs code; save "
+      "them as safetensors, as save_pretrained of transformers does",
+      folder.string());
   check(found.size() == 1,
         "open {}: the folder has {} .gguf files, expected model.safetensors, model.safetensors.index.json or one .gguf "
         "file",

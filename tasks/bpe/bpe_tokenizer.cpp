@@ -80,8 +80,9 @@ MergeTable merge_table(const BpeData& data) {
   return table;
 }
 
-// The token that ends a text, by the names that published models give it.
-int32_t end_among(const std::vector<AddedToken>& added) {
+}  // namespace
+
+int32_t usual_end(const std::vector<AddedToken>& added) {
   for (const char* name : {"<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "<|eot_id|>", "</s>"}) {
     for (const AddedToken& token : added) {
       if (token.content == name) return token.id;
@@ -89,8 +90,6 @@ int32_t end_among(const std::vector<AddedToken>& added) {
   }
   return -1;
 }
-
-}  // namespace
 
 struct BpeTokenizer::State {
   explicit State(BpeData d)
@@ -101,7 +100,7 @@ struct BpeTokenizer::State {
         merges(merge_table(data)),
         raw_added(data.added, false, normalizer),
         normalized_added(data.added, true, normalizer),
-        end(data.end >= 0 ? data.end : end_among(data.added)) {
+        end(data.end >= 0 ? data.end : usual_end(data.added)) {
     for (size_t b = 0; b < byte_ids.size(); ++b) {
       const char byte = static_cast<char>(b);
       byte_ids[b] = table.find({&byte, 1});

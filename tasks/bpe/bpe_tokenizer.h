@@ -30,9 +30,10 @@ struct BpeData {
   std::string pre_tokenizer;      // JSON, see Pretokenizer
   std::string normalizer = "null";
   PostProcessor post_processor = {};
-  int32_t end = -1;  // the token that ends a text; -1: the first of <|endoftext|>, <|end_of_text|>, <|im_end|>,
-                     // <|eot_id|> and </s> that is an added token
+  int32_t end = -1;  // the token that ends a text; -1: usual_end()
 };
+// The first of <|endoftext|>, <|end_of_text|>, <|im_end|>, <|eot_id|> and </s> that is an added token; -1: none is.
+int32_t usual_end(const std::vector<AddedToken>& added);
 
 struct EncodeOptions {
   bool surround = true;        // put the post-processor's tokens around the text

@@ -14,9 +14,11 @@ class GgufFile;
 
 // Hugging Face's tokenizer.json. What is not supported is named in the Error: another model than BPE, dropout, prefixes
 // and suffixes of words, byte fallback, other normalizers, pre-tokenizers and post-processors. An id that the file
-// states for an added token is kept, even where ids are left out. The decoder is not read: bytes are joined.
+// states for an added token is kept, even where ids are left out. The decoder is not read: bytes are joined. Truncation
+// and padding are not read: they are settings of a call that transformers saves, and no part of a text's ids.
 BpeTokenizer bpe_from_json(std::string_view text);
-// The tokenizer.json of a tokenizer. An added token that ends a text is marked with "ends_text", which others ignore.
+// The tokenizer.json of a tokenizer. A token that ends a text, but is not usual_end(), is marked with "ends_text",
+// which others ignore.
 std::string json_of(const BpeTokenizer& tokenizer);
 // Whether a JSON text looks like a tokenizer.json: it is an object with a key "model".
 bool is_tokenizer_json(std::string_view text);

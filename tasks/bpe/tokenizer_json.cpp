@@ -81,8 +81,6 @@ BpeTokenizer bpe_from_json(std::string_view text) {
   const Json type = model.value("type", Json("BPE"));
   check(type == "BPE", "tokenizer.json: the model type {} is not supported; supported is \"BPE\"",
         excerpt(type.dump(), 40));
-  refuse(json, "truncation");
-  refuse(json, "padding");
   refuse(model, "dropout", {0});
   refuse(model, "continuing_subword_prefix", {""});
   refuse(model, "end_of_word_suffix", {""});
@@ -133,7 +131,7 @@ std::string json_of(const BpeTokenizer& tokenizer) {
     Json entry = {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
                   {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
                   {"special", token.special}};
-    if (token.id == tokenizer.end_id()) entry["ends_text"] = true;
+    if (token.id == tokenizer.end_id() && token.id != usual_end(data.added)) entry["ends_text"] = true;
     added.push_back(std::move(entry));
   }
 

@@ -169,7 +169,6 @@ TEST_CASE("pretrained: configurations that cannot be computed are refused with a
   CHECK(refused("llama", "rms_norm_eps", "small").find("'rms_norm_eps' must be a number above 0") != std::string::npos);
   CHECK(refused("llama", "hidden_act", "relu").find("'hidden_act': expected silu, got \"relu\"") != std::string::npos);
   CHECK(refused("llama", "attention_bias", true).find("'attention_bias' is true") != std::string::npos);
-  CHECK(refused("qwen2", "use_sliding_window", true).find("'use_sliding_window' is true") != std::string::npos);
   CHECK(refused("llama", "rope_parameters", {{"rope_type", "yarn"}}).find("default, llama3, got \"yarn\"") !=
         std::string::npos);
   CHECK(refused("llama", "rope_parameters", {{"rope_type", "llama3"}}).find("'factor' is missing") !=

@@ -143,4 +143,30 @@ for command in "chat base" "eval base text" "export base none"; do
   says 1 err 'nowhere has no adapter_config.json' "$pg" $command --adapter nowhere
 done
 [ ! -e none ] || bad 'a refused export makes a folder'
+
+# The tokens that end a text are in the exported folder, or generate() of transformers would go on after the end: the
+# token <|im_end|> has the id 1 here. What the source states about them is kept.
+flat() { tr -d ' \n' <"$1"; } # flat FILE: its JSON without white space
+for folder in base merged_base; do
+  for file in config.json generation_config.json; do
+    case $(flat $folder/$file) in
+      *'"eos_token_id":1,"pad_token_id":1'*) ;;
+      *) bad "$folder/$file does not say which token ends a text" ;;
+    esac
+  done
+  grep -q '"eos_token": "<|im_end|>"' $folder/tokenizer_config.json || bad "$folder/tokenizer_config.json has no eos_token"
+done
+cp -r base stated
+echo '{"temperature": 0.6, "eos_token_id": [1, 7], "bos_token_id": 0}' >stated/generation_config.json
+sed -i 's/"pad_token_id": 1/"pad_token_id": 5/' stated/config.json
+says 0 out again "$pg" export stated again
+[ "$(flat again/generation_config.json)" = '{"temperature":0.6,"eos_token_id":[1,7],"bos_token_id":0,"pad_token_id":5}' ] ||
+  bad 'an exported folder has another generation_config.json than its source'
+case $(flat again/config.json) in
+  *'"eos_token_id":[1,7],"bos_token_id":0,"pad_token_id":5}') ;;
+  *) bad 'an exported config.json has other tokens than its source' ;;
+esac
+echo '{"eos_token_id": 100000}' >stated/generation_config.json
+says 1 err '"eos_token_id" must be a token of the model, below 280, got 100000' "$pg" export stated third
+[ ! -e third ] || bad 'a refused export makes a folder'
 exit $wrong

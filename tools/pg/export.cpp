@@ -14,6 +14,7 @@
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/export_ids.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
@@ -53,15 +54,16 @@ std::string base_of(const std::string& run) {
 }
 
 // tokenizer.json and tokenizer_config.json, for byte-level BPE only.
-void save_tokenizer(const RunModel& model, const std::string& folder) {
+void save_tokenizer(const RunModel& model, const TokenIds& ids, const std::string& folder) {
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(model.tokenizer.get());
   if (!tokenizer) return remark(stderr, "the tokenizer is not byte-level BPE; the folder has no tokenizer\n");
   Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                  {"model_max_length", model.model->config.block_size},
                  {"clean_up_tokenization_spaces", false}};
-  if (tokenizer->end_id() >= 0) {
-    const int32_t end = tokenizer->end_id();
-    config["eos_token"] = tokenizer->decode({&end, 1});
+  const std::optional<int32_t> eos = ids.eos.empty() ? std::nullopt : std::optional(ids.eos[0]);
+  for (const auto& [key, id] :
+       {std::pair("eos_token", eos), std::pair("bos_token", ids.bos), std::pair("pad_token", ids.pad)}) {
+    if (id) config[key] = tokenizer->decode({&*id, 1});
   }
   if (!model.chat_template.empty()) {
     const auto& rows = chat_templates();
@@ -105,6 +107,7 @@ int export_model(const ExportOptions& o) {
   check(!o.adapter_only || lora.rank > 0,
         "export: {} has no adapters; without --adapter-only its whole model is written", o.run);
   const std::string source = o.adapter.empty() ? o.run : o.run + " with " + o.adapter;
+  const TokenIds ids = token_ids_of(o.run, m);
   check_finite(*m.model, source, /*adapters_only=*/true);
   if (o.adapter_only) {
     save_peft(*m.model, o.folder, o.adapter.empty() ? base_of(o.run) : o.run);
@@ -113,8 +116,9 @@ int export_model(const ExportOptions& o) {
     if (lora.rank > 0) remove_lora(*m.model);
     check_finite(*m.model, source, /*adapters_only=*/false);
     save_pretrained(*m.model, o.folder);
+    write_token_ids(ids, o.folder);
   }
-  save_tokenizer(m, o.folder);
+  save_tokenizer(m, ids, o.folder);
   fmt::print("{}\n", o.folder);
   return 0;
 }
