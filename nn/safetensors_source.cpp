@@ -28,6 +28,9 @@ Opened open_file(const MappedFile& file) {
   check(bytes.size() >= 8, "load {}: {} bytes are too few for a safetensors file", path, bytes.size());
   check(!text_of(bytes).starts_with("version https://git-lfs"),
         "load {}: this is a pointer of Git LFS, not the file itself; `git lfs pull` gets it", path);
+  const std::string_view start = text_of(bytes).substr(0, 8);
+  check(!std::all_of(start.begin(), start.end(), [](unsigned char c) { return c >= ' ' || c == '\n' || c == '\t'; }),
+        "load {}: this is a text, no safetensors file", path);
   uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, bytes.data(), 8);
   check(header_bytes <= detail::kMaxHeaderBytes,

@@ -60,7 +60,7 @@ std::unique_ptr<Tokenizer> read_kind(const std::string& path, const std::string&
   if (path.ends_with(".tiktoken")) {
     return shared(bpe_from_tiktoken(read_file(path), pattern));
   }
-  if (path.ends_with(".gguf")) return shared(bpe_from_gguf(gguf_vocabulary(GgufFile(path))));
+  if (path.ends_with(".gguf") || is_gguf_file(path)) return shared(bpe_from_gguf(gguf_vocabulary(GgufFile(path))));
   for (const auto& [vocab, merges] : kPairs) {
     for (const std::string name : {vocab, merges}) {
       if (!path.ends_with(name)) continue;

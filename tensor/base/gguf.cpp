@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <set>
 
@@ -220,6 +221,11 @@ GgufTensor read_tensor(Cursor& cursor, const std::string& path) {
 }
 
 }  // namespace
+
+bool is_gguf_file(const std::string& path) {
+  char begin[4] = {};
+  return std::ifstream(path, std::ios::binary).read(begin, 4) && std::string_view(begin, 4) == "GGUF";
+}
 
 std::string_view name_of(GgufType type) { return row_of(type).name; }
 

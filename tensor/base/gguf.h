@@ -18,6 +18,9 @@
 
 namespace pg {
 
+// Whether a file begins as GGUF does; false if there is no such file.
+bool is_gguf_file(const std::string& path);
+
 enum class GgufType : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
 std::string_view name_of(GgufType type);  // "u8", ..., "string"
 

@@ -109,6 +109,17 @@ says 1 'tinyshakespeare.txt could not be downloaded' "$pg" fetch tinyshakespeare
 says 1 'known are: tinyshakespeare.txt' "$pg" fetch nothing
 says 0 'public domain' "$pg" fetch --list
 # Help says once what an option allows.
+says 0 'Usage: pg' "$pg" help
+says 0 '--lr' "$pg" help train
+says 0 'pg 0.' "$pg" version
+# A GGUF file is known by its content, and a text is named as one.
+ln -s "$gguf" blob
+says 1 "gguf blob: there is no key 'tokenizer.ggml.model'" "$pg" chat blob
+says 0 'GGUF' "$pg" info blob
+echo '{"question": "q", "answer": "1"}' >own.jsonl
+says 1 'this is a text, no safetensors file' "$pg" eval own.jsonl own.jsonl
+# A name of a run that would lie in another folder, before any work.
+says 1 "the name of a run, '../../evil', must have" "$pg" train --data nowhere --name ../../evil
 for command in $("$pg" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'); do
   says 0 -h,--help "$pg" "$command" --help
   grep -E '(\([^()]*\)).*\1$' out && bad "pg $command --help says twice what an option allows"

@@ -98,7 +98,8 @@ TEST_CASE("adapters: a run, its folder of PEFT on the base model, and its merged
   export_with({run, adapter, "--adapter-only"});
   export_with({run, merged});
   CHECK(files_of(adapter) == "adapter_config.json adapter_model.safetensors tokenizer.json tokenizer_config.json ");
-  CHECK(files_of(merged) == "config.json model.safetensors tokenizer.json tokenizer_config.json ");
+  CHECK(files_of(merged) ==
+        "config.json generation_config.json model.safetensors tokenizer.json tokenizer_config.json ");
   CHECK(contains(read_file(adapter + "/adapter_config.json"), "\"base_model_name_or_path\": \"" + base + "\""));
 
   const Tensor plain = logits_of(base), tuned = logits_of(run);

@@ -58,6 +58,16 @@ TEST_CASE("several lines pasted are one message", "[pg][chat]") {
   CHECK(inputs("/quit\nnext", 1) == Texts{"!quit", "next"});
 }
 
+TEST_CASE("a path in a command line to type is quoted for a shell", "[pg]") {
+  for (const char* text : {"runs/20261127-1_train", "../a+b=c,d:e@f%g",
+                           "Gr\xc3\xbc\xc3\x9f"
+                           "e"})
+    CHECK(shell_word(text) == text);
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("my runs/x # y: [z") == "'my runs/x # y: [z'");
+  CHECK(shell_word("it's $HOME") == "'it'\\''s $HOME'");
+}
+
 TEST_CASE("control characters of a text are shown, not sent to a terminal", "[pg][chat]") {
   CHECK(with_carets("\x1b]0;title\x07 \x1b[31mred\rback\x7f\b") == "^[]0;title^G ^[[31mred^Mback^?^H");
   CHECK(with_carets(std::string_view("a\0b", 3)) == "a^@b");

@@ -68,6 +68,18 @@ std::vector<std::string> event_files(const fs::path& folder) {
 }  // namespace
 
 // The check value of the CRC catalogue; RFC 3720, B.4: 32 bytes of zeros and of ones.
+TEST_CASE("a name of a run is a part of the name of a folder", "[pg]") {
+  for (const char* name : {"", "a b", "x # y: [z", "..", "Gr\xc3\xbc"})
+    CHECK(testing::error_of([&] { check_run_name(name); }).empty());
+  for (const std::string& name : {std::string("a/b"), std::string("../../evil"), std::string("a\nb: c"),
+                                  std::string("\x1b[31m"), std::string("a\0b", 3), std::string(201, 'x')}) {
+    const std::string error = testing::error_of([&] { check_run_name(name); });
+    INFO(error);
+    CHECK(error.find("must have at most 200 bytes, and no / and no control character") != std::string::npos);
+    CHECK(std::none_of(error.begin(), error.end(), [](unsigned char c) { return c < 0x20; }));
+  }
+}
+
 TEST_CASE("CRC-32C gives the published values", "[run]") {
   CHECK(crc32c("123456789") == 0xE3069283);
   CHECK(crc32c(std::string(32, '\0')) == 0x8a9136aa);

@@ -6,6 +6,7 @@
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 #include "tools/pg/options.h"
+#include "tools/pg/run/run_dir.h"
 
 namespace pg::tools {
 namespace {
@@ -117,6 +118,7 @@ std::string Given::yaml(const std::vector<Field>& fields) const {
 void read_files(Given& given, const RunOptions& o) {
   if (!o.config_file.empty()) given.read(o.config_file);
   if (!o.resume.empty()) given.read(o.resume + "/config.yaml");
+  check_run_name(o.name);
 }
 
 std::map<std::string, std::string> config_values(const std::string& path) {

@@ -14,6 +14,7 @@
 #include "tools/pg/objective.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
+#include "tools/pg/run/terminal_text.h"
 
 namespace pg::tools {
 namespace {
@@ -118,7 +119,7 @@ Json describe(const std::string& run) {
   const bool saved = !folder || fs::exists(path, error);
   check(saved || !config.empty(), "info: {} is no run: it has neither a checkpoint nor a config.yaml", run);
 
-  Json json = {{"run", run}, {"kind", kind_in_config(config_path)}};
+  Json json = {{"run", shell_word(run)}, {"kind", kind_in_config(config_path)}};
   if (saved) {
     const Checkpoint checkpoint = load_checkpoint(path);
     if (const std::string kind = kind_of(checkpoint); !kind.empty()) json["kind"] = kind;
@@ -136,12 +137,13 @@ Json describe(const std::string& run) {
   if (folder) json["last"] = last_measurements(run);
   const int64_t step = json.value("step", int64_t{0});
   if (folder && kind->resumes && step < total) {
-    json["go_on"] = fmt::format("pg {} --resume {}", name, run);
+    json["go_on"] = fmt::format("pg {} --resume {}", name, shell_word(run));
   } else {
     const bool on_file = name == "sft" && !json.contains("task");  // pg sft --data
     const char* next = !on_file ? kind->next : json.contains("chat_template") ? "pg chat {run}" : "pg sample {run}";
     json["go_on"] = filled_in(
-        next, {{"run", run}, {"task", json.value("task", "TASK")}, {"init", value_or(config, "init", "RUN")}});
+        next,
+        {{"run", run}, {"task", json.value("task", "TASK")}, {"init", shell_word(value_or(config, "init", "RUN"))}});
   }
   return json;
 }

@@ -116,8 +116,16 @@ int run_command(const std::vector<Command>& commands, int argc, char** argv) {
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default();
   for (const Command& command : commands) add_command(app, command);
+  // `pg help`, `pg help train` and `pg version` are other spellings of options.
+  std::vector<char*> words(argv, argv + argc);
+  char help[] = "--help", version_flag[] = "--version";
+  if (argc == 2 && words[1] == std::string_view("version")) words[1] = version_flag;
+  if (argc >= 2 && words[1] == std::string_view("help")) {
+    words.erase(words.begin() + 1);
+    words.push_back(help);
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::Success& e) {  // --help
     std::ostringstream text;
     app.exit(e, text, text);

@@ -10,6 +10,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
+#include "tools/pg/run/terminal_text.h"
 #include "tools/pg/samples.h"
 #include "tools/pg/text_rl.h"
 
@@ -155,8 +156,8 @@ int train_reward_model(const PreferenceOptions& o, Comm& comm) {
                     {"score_mean", number(judge.mean())},
                     {"score_std", number(judge.std())}}});
   note_saved(*run);
-  remark(stdout, "now let it pay:  pg rl --task {} --init {} --reward-model {}\n", s.task->name(), o.common.init,
-         run->path());
+  remark(stdout, "now let it pay:  pg rl --task {} --init {} --reward-model {}\n", s.task->name(),
+         shell_word(o.common.init), shell_word(run->path()));
   return ended.status;
 }
 

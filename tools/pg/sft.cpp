@@ -9,6 +9,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
+#include "tools/pg/run/terminal_text.h"
 #include "tools/pg/samples.h"
 #include "tools/pg/sft_data.h"
 #include "tools/pg/text_rl.h"
@@ -101,7 +102,7 @@ int sft(const SftOptions& o, Comm& comm) {
     return run ? end_stopped(progress, *run, "sft", fmt::format("step {}", trainer.steps())) : interrupt_status();
   }
   progress.print(fmt::format("after {} steps:{}\nnow let it learn from rewards:  pg rl --task {} --init {}",
-                             o.train.max_steps, last, task->name(), path));
+                             o.train.max_steps, last, task->name(), shell_word(path)));
   return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "tools/pg/run/ranks.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
+#include "tools/pg/run/terminal_text.h"
 #include "tools/pg/text_rl.h"
 
 namespace pg::tools {
@@ -207,7 +208,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
   const std::string advice = task ? fmt::format("now let it learn from rewards:  pg rl --task {} --init", task->name())
                              : format && style.chat ? "talk with it:  pg chat"
                                                     : "hear it speak:  pg sample";
-  progress.print(fmt::format("after {} steps:{}\n{} {}", r.train.max_steps, last, advice, path));
+  progress.print(fmt::format("after {} steps:{}\n{} {}", r.train.max_steps, last, advice, shell_word(path)));
   return 0;
 }
 

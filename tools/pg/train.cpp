@@ -19,6 +19,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
+#include "tools/pg/run/terminal_text.h"
 #include "tools/pg/samples.h"
 
 namespace pg::tools {
@@ -277,10 +278,10 @@ int train(const TrainOptions& o, Comm& comm) {
            "validation loss {}{:.4f} nats per {}, {}{:.4f} bits per byte, over the whole validation text{}\n{}hear it "
            "speak:  pg sample {}\n",
            objective.bound, val_loss, characters ? "character" : "token", objective.bound, val_loss * text.bits_per_nat,
-           objective.note, best_text, path);
+           objective.note, best_text, shell_word(path));
   } else {
     remark(out, "{}stopped after step {}{}; continue with:  pg train --resume {}\n", best_text, trainer.steps(),
-           interrupted() ? "" : fmt::format(", for {:g} minutes are over", o.minutes), path);
+           interrupted() ? "" : fmt::format(", for {:g} minutes are over", o.minutes), shell_word(path));
   }
   if (o.json) {
     Json json = {{"kind", "train"}, {"run", path}, {"step", trainer.steps()}, {"complete", complete}};

@@ -16,6 +16,7 @@
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"
 #include "tools/pg/run/process.h"
+#include "tools/pg/run/terminal_text.h"
 
 namespace pg {
 
@@ -63,7 +64,16 @@ std::string lines_before(const fs::path& path, int64_t step) {
 
 }  // namespace
 
+void check_run_name(const std::string& name) {
+  const auto bad = [](unsigned char c) { return c < 0x20 || c == 0x7f || c == '/'; };
+  check(std::none_of(name.begin(), name.end(), bad) && name.size() <= 200,
+        "the name of a run, '{}', must have at most 200 bytes, and no / and no control character: it is a part of the "
+        "name of the run's folder, and --out says where that is made",
+        excerpt(name));
+}
+
 RunDir RunDir::create(const std::string& root, const std::string& name) {
+  check_run_name(name);
   const std::time_t now = std::time(nullptr);
   std::tm local = {};
   localtime_r(&now, &local);
@@ -187,7 +197,8 @@ void note_saved(const RunDir& run) {
 }
 
 int end_stopped(Progress& progress, const RunDir& run, std::string_view command, const std::string& after) {
-  progress.print(fmt::format("stopped after {}; continue with:  pg {} --resume {}", after, command, run.path()));
+  progress.print(
+      fmt::format("stopped after {}; continue with:  pg {} --resume {}", after, command, shell_word(run.path())));
   return interrupt_status();
 }
 

@@ -20,6 +20,9 @@
 
 namespace pg {
 
+// Error for a name of a run that cannot be a part of its folder's name, or would not be readable in a terminal.
+void check_run_name(const std::string& name);
+
 class RunDir {
  public:
   // A new folder root/<date>-<time>_<name>, with suffix _2, _3 … if it already exists. Throws Error naming the path and

@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+
 namespace pg::tools {
 
 std::string with_carets(std::string_view text) {
@@ -28,6 +31,17 @@ std::string with_carets(std::string_view text) {
 
 std::string for_terminal(std::FILE* out, std::string_view text) {
   return isatty(fileno(out)) == 1 ? with_carets(text) : std::string(text);
+}
+
+std::string shell_word(std::string_view text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c >= 0x80 ||
+           std::string_view("_-./+,:=@%").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
 }
 
 }  // namespace pg::tools

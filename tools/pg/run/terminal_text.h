@@ -14,4 +14,7 @@ std::string with_carets(std::string_view text);
 // with_carets() if `out` is a terminal, otherwise the text as it is.
 std::string for_terminal(std::FILE* out, std::string_view text);
 
+// A path or name as a word of a command line that is shown: in single quotes if a shell would not read it as it is.
+std::string shell_word(std::string_view text);
+
 }  // namespace pg::tools
