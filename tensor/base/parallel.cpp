@@ -15,6 +15,7 @@
 #endif
 #include <unistd.h>
 
+#include "tensor/base/cores.h"
 #include "tensor/base/error.h"
 
 namespace pg {
@@ -169,8 +170,7 @@ int default_threads() {
           "POLICYGRAD_THREADS: expected a number of threads from 1 to 1024, got \"{}\"", text);
     return static_cast<int>(n);
   }
-  const unsigned cores = std::thread::hardware_concurrency();
-  return cores ? static_cast<int>(cores) : 1;
+  return usable_cores();
 }
 
 std::atomic<int>& thread_count() {

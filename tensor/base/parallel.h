@@ -7,7 +7,7 @@
 namespace pg {
 
 // Threads that parallel_for may use, the caller included. Default: the environment variable POLICYGRAD_THREADS, else
-// the number of cores. The threads are started by the first parallel_for that needs them, which throws Error if the
+// usable_cores(). The threads are started by the first parallel_for that needs them, which throws Error if the
 // system refuses to start one.
 int num_threads();
 void set_num_threads(int n);

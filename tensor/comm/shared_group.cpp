@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #endif
 
+#include "tensor/base/cores.h"
 #include "tensor/base/error.h"
 #include "tensor/comm/activity.h"
 #include "tensor/comm/host_comm.h"
@@ -21,7 +22,7 @@ namespace {
 
 // Polls of a word before a thread sleeps, some microseconds. None if there are more ranks than processors: the rank
 // that is waited for would need this one.
-int spins_for(int ranks) { return static_cast<unsigned>(ranks) <= std::thread::hardware_concurrency() ? 2000 : 0; }
+int spins_for(int ranks) { return ranks <= usable_cores() ? 2000 : 0; }
 
 void pause() {
 #if defined(__x86_64__)

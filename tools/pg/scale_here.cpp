@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nn/trainer.h"
+#include "tensor/base/cores.h"
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
 #include "tools/pg/run/ranks.h"
@@ -137,7 +138,7 @@ int measure_scale(const ScaleHereOptions& o, Comm& comm) {
   plan.context = o.context;
   plan.bytes = {4, 4, 8};  // f32
   // Ranks that use all cores compute more slowly while they send.
-  plan.overlap = static_cast<int>(std::thread::hardware_concurrency()) >= 2 * comm.size() * num_threads();
+  plan.overlap = usable_cores() >= 2 * comm.size() * num_threads();
   Cluster cluster;
   cluster.per_node = comm.size();
   cluster.inside = link;

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "tensor/backend.h"
+#include "tensor/base/cores.h"
 #include "tensor/base/error.h"
 #include "tensor/comm/launch.h"
 #include "tensor/comm/nccl_rank.h"
@@ -218,7 +219,7 @@ void start_threads(int threads, Comm& comm) {
     comm.all_gather(all);
     hosts = all.to_vector();
     const auto here = static_cast<int>(std::count(hosts.begin(), hosts.end(), own));
-    threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / here);
+    threads = std::max(1, usable_cores() / here);
   }
   start_threads(threads);
 }
