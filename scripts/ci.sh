@@ -107,8 +107,7 @@ full() {
   done
   step 'the CUDA simulator' side_by_side build-asan/sim_tests
   step 'CUDA kernels, simulated' side_by_side build-asan/cuda_tests '~[slow]'
-  step 'commands on several GPUs, simulated' sh tests/cuda/sim/ranks.sh build-asan
-  step 'the sanitizers: tests/pg/cli.sh and hostile.sh' commands_of build-asan
+  step 'the sanitizers: tests/pg/cli.sh and hostile.sh, and commands on several simulated GPUs' all_commands build-asan
   step 'ThreadSanitizer on the pool' tsan_tests
   step 'instructions per kernel, under valgrind' instructions
   step 'fuzz targets, thirty seconds each' sh tests/fuzz/run.sh 30

@@ -119,8 +119,19 @@ sanitized_layer() { # sanitized_layer FOLDER LAYER...: their sources and tests/F
   bash scripts/sanitize_layer.sh build "$@" && ASAN_OPTIONS=$mixed side_by_side "build-asan/${folder}_tests" '~[slow]'
 }
 commands_of() { # commands_of BUILD: the tests of pg's commands that try the most, on the pg of that build
-  local test
-  for test in cli hostile; do sh tests/pg/$test.sh "$1" || return; done
+  local test status=0
+  for test in cli hostile; do sh tests/pg/$test.sh "$1" || status=1; done
+  return $status
+}
+all_commands() { # all_commands BUILD: those, while commands run on several simulated GPUs; each mostly uses a core
+  local log status=0
+  log=$(mktemp)
+  sh tests/cuda/sim/ranks.sh "$1" >"$log" 2>&1 &
+  commands_of "$1" || status=1
+  wait $! || status=1
+  cat "$log"
+  rm -f "$log"
+  return $status
 }
 sanitized_commands() { ASAN_OPTIONS=$mixed commands_of build-asan; }
 tsan_tests() { build build-tsan pool_tests -- --preset tsan && build-tsan/pool_tests; }
