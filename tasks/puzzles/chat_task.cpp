@@ -17,7 +17,7 @@ class ChatTask : public TextTask {
         own_template_(format),
         options_(options),
         prompt_(options.prompt, tokenizer, format),
-        request_(fmt::format(fmt::runtime(prompt_.format().request), puzzles_->answer_form())) {
+        request_(prompt_.request(puzzles_->answer_form())) {
     check_fields(puzzles_->name(), fields(options_));
     const std::vector<int32_t> empty = prompt_.ids(request_);
     if (prompt_.chat_template()) {
@@ -128,7 +128,7 @@ class ChatTask : public TextTask {
 
 std::vector<Field> fields(PromptOptions& o) {
   return {{"prompt-style", one_of(o.style, names_of(prompt_styles())), "of the prompt of a pretrained model"},
-          {"prompt-file", &o.file, "a text with {question} that replaces that of a style of plain text"},
+          {"prompt-file", &o.file, "a text with {question} that replaces the prompt, or the user's turn, of the style"},
           {"answer-format", one_of(o.answer_format, names_of(answer_formats())),
            "of a pretrained model's response, with --prompt-style chat"},
           {"system", &o.system, "message to a chat model; empty: that of its template"}};

@@ -122,21 +122,20 @@ Prompt::Prompt(const PromptOptions& o, std::shared_ptr<const BpeTokenizer> token
   check(!style_.format || o.answer_format == PromptOptions{}.answer_format,
         "--answer-format {} is for --prompt-style chat; the answer of the style {} is: {}", o.answer_format,
         style_.name, format_.about);
-  check(o.file.empty() || !style_.chat, "--prompt-file is for plain text, as of --prompt-style r1-zero; {} has turns",
-        style_.name);
+  own_text_ = !o.file.empty();
+  std::string text = style_.chat ? std::string(kQuestion) : style_.text, note;
+  if (own_text_) {
+    text = unix_text(read_file(o.file), o.file, note);
+    if (text.ends_with('\n')) text.pop_back();
+  }
+  const size_t at = text.find(kQuestion);
+  check(at != std::string::npos && text.find(kQuestion, at + 1) == std::string::npos,
+        "--prompt-file {}: the text must have {{question}} once", o.file);
+  before_ = text.substr(0, at);
+  after_ = text.substr(at + kQuestion.size());
   if (!style_.chat) {
     check(system_.empty(), "--system is for turns; a prompt of the style {} has none", style_.name);
     template_ = nullptr;
-    std::string text = style_.text, note;
-    if (!o.file.empty()) {
-      text = unix_text(read_file(o.file), o.file, note);
-      if (text.ends_with('\n')) text.pop_back();
-    }
-    const size_t at = text.find(kQuestion);
-    check(at != std::string::npos && text.find(kQuestion, at + 1) == std::string::npos,
-          "--prompt-file {}: the text must have {{question}} once", o.file);
-    before_ = text.substr(0, at);
-    after_ = text.substr(at + kQuestion.size());
     end_ = tokenizer_->end_id();
     check(end_ >= 0 || !style_.stop.empty(),
           "--prompt-style {}: the model's tokenizer has no token that ends a text, so no response could end",
@@ -156,13 +155,16 @@ Prompt::Prompt(const PromptOptions& o, std::shared_ptr<const BpeTokenizer> token
   end_ = end[0];
 }
 
+std::string Prompt::request(const std::string& answer_form) const {
+  return own_text_ ? "" : fmt::format(fmt::runtime(format_.request), answer_form);
+}
+
 std::vector<int32_t> Prompt::ids(std::string_view question) const {
-  if (!template_) {
-    return tokenizer_->encode(before_ + std::string(question) + after_, {.surround = true, .special_tokens = false});
-  }
+  const std::string text = before_ + std::string(question) + after_;
+  if (!template_) return tokenizer_->encode(text, {.surround = true, .special_tokens = false});
   std::vector<ChatMessage> messages;
   if (!system_.empty()) messages.push_back({"system", system_});
-  messages.push_back({"user", std::string(question)});
+  messages.push_back({"user", text});
   return encode_chat(*tokenizer_, render_chat(*template_, messages, /*answer=*/true)).ids;
 }
 

@@ -40,7 +40,7 @@ std::optional<std::string_view> answer_in(const PromptStyle& style, const Answer
 struct PromptOptions {
   std::string style = "chat", answer_format = "bare";
   std::string system = {};  // message of a turn style; empty: that of the template
-  std::string file = {};    // with another text for a style without turns; it has {question} once
+  std::string file = {};    // with the text of a prompt, or of the user's turn; it has {question} once
 };
 
 // A style with its options, for one model.
@@ -53,12 +53,14 @@ class Prompt {
   const PromptStyle& style() const { return style_; }
   const AnswerFormat& format() const { return format_; }
   const ChatTemplate* chat_template() const { return template_; }  // null: plain text
+  // What follows a question: the form of the answer that is asked for. Empty with a file, which words it itself.
+  std::string request(const std::string& answer_form) const;
   // The ids that the model reads.
   std::vector<int32_t> ids(std::string_view question) const;
-  // The question of a plain prompt; none if the text is not a prompt of this style. Every text is one of a style with
-  // turns.
+  // The question of a plain prompt; none if the text is not a prompt of this style. In a style with turns every text is
+  // a question.
   std::optional<std::string> question_of(std::string_view prompt) const;
-  // The text before and after the question in a plain prompt.
+  // The text before and after the question in a plain prompt or in the turn.
   const std::string& before() const { return before_; }
   const std::string& after() const { return after_; }
   int32_t end_id() const { return end_; }
@@ -74,6 +76,7 @@ class Prompt {
   std::shared_ptr<const BpeTokenizer> tokenizer_;
   const ChatTemplate* template_;
   std::string system_, before_, after_;
+  bool own_text_ = false;  // of a file
   int32_t end_ = -1;
 };
 

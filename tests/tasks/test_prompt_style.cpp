@@ -268,7 +268,6 @@ TEST_CASE("prompt styles: what contradicts itself is refused", "[tasks][puzzles]
   CHECK(contains(error({.style = "r1zero"}), "r1-zero"));
   CHECK(contains(error({.style = "r1-zero", .answer_format = "boxed"}), "is for --prompt-style chat"));
   CHECK(contains(error({.style = "question", .system = "Be brief."}), "--system is for turns"));
-  CHECK(contains(error({.style = "qwen", .file = "x"}), "--prompt-file is for plain text"));
   CHECK(contains(error({.style = "r1-zero", .file = dir.file("none")}), dir.file("none")));
   for (const char* text : {"", "no question", "{question} and {question}"}) {
     std::ofstream(dir.file("prompt")) << text;
@@ -281,6 +280,22 @@ TEST_CASE("prompt styles: what contradicts itself is refused", "[tasks][puzzles]
     CHECK(contains(error_of([&] { Prompt({.style = "question"}, endless, nullptr); }), "no token that ends a text"));
     CHECK(error_of([&] { Prompt({.style = "r1-zero"}, endless, nullptr); }) == "");
   }
+}
+
+TEST_CASE("the user words the request of a turn", "[tasks][puzzles]") {
+  const TempDir dir;
+  const std::string own = dir.file("turn.txt"), file = dir.file("problems.jsonl");
+  std::ofstream(own) << "Think first.\n{question}\nEnd with \\boxed{}.\n";
+  std::ofstream(file) << R"({"problem": "What is 6 times 7?", "answer": "42"})";
+  const auto task =
+      chat_task(math_puzzles({.file = file}), qwen_tokenizer(), &find_row(chat_templates(), "template", "chatml"),
+                {.prompt = {.answer_format = "boxed", .file = own}});
+  Generator generator(1);
+  const Problem problem = task->sample(generator);
+  CHECK(task->text(problem.prompt) ==
+        "<|im_start|>user\nThink first.\nWhat is 6 times 7?\nEnd with \\boxed{}.<|im_end|>\n<|im_start|>assistant\n");
+  CHECK(task->shown(problem.prompt) == "What is 6 times 7?");
+  CHECK(task->score(problem, problem.answer).solved);
 }
 
 TEST_CASE("math: the held-out problems are those of the other file", "[tasks][puzzles][cs336]") {
