@@ -34,8 +34,8 @@ std::vector<Field> options_of_tasks() {
   for (size_t i = 0; i < setups.size(); ++i) {
     for (const Field& field : setups[i].fields) {
       const std::string allowed = field.allowed();
-      const std::string text =
-          fmt::format("{}{}{}, default {}", field.about, allowed.empty() ? "" : " ", allowed, field.text());
+      const std::string text = fmt::format("{}{}{}{}{}", field.about, allowed.empty() ? "" : " ", allowed,
+                                           field.text().empty() ? "" : ", default ", field.text());
       auto same = std::find_if(meanings.begin(), meanings.end(),
                                [&](const Meaning& m) { return m.option == field.name && m.text == text; });
       if (same == meanings.end()) same = meanings.insert(same, {field.name, text, {}});
@@ -84,7 +84,9 @@ std::vector<Field> adapter_fields(TextRlOptions& o) { return joined(fields(o.lor
 
 Command text_command(std::string name, std::string about, std::vector<Field> fields, std::function<int(Given&)> run) {
   std::string notes = "Tasks:\n";
-  for (const TextTaskRow& row : text_tasks()) notes += fmt::format("  {:<10}{}\n", row.name, row.about);
+  size_t width = 0;
+  for (const TextTaskRow& row : text_tasks()) width = std::max(width, row.name.size() + 2);
+  for (const TextTaskRow& row : text_tasks()) notes += fmt::format("  {:<{}}{}\n", row.name, width, row.about);
   return {.name = std::move(name),
           .about = std::move(about),
           .fields = std::move(fields),
