@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "tasks/bpe/bpe_tokenizer.h"
+#include "tasks/jinja/template.h"
 #include "tensor/base/error.h"
+#include "tensor/base/json.h"
 #include "tensor/base/table.h"
 #include "tensor/base/text.h"
 
@@ -108,18 +110,56 @@ const std::vector<ChatTemplate>& chat_templates() {
   return rows;
 }
 
+namespace {
+
+// Whether a template writes conversations as the row does. Those here tell apart whether a system message is added,
+// white space of contents is removed, and older turns are changed.
+bool renders_as(const jinja::Template& jinja, const ChatTemplate& row) {
+  static const std::vector<std::vector<ChatMessage>> conversations = {
+      {{"user", "Hello there"}},
+      {{"system", "Be brief."}, {"user", " a question\n"}},
+      {{"user", "one"}, {"assistant", " first answer \n"}, {"user", "two\n\nlines"}},
+      {{"system", "s"}, {"user", "u"}, {"assistant", "a"}, {"user", "v"}, {"assistant", "b"}, {"user", "w"}}};
+  for (const std::vector<ChatMessage>& conversation : conversations) {
+    Json messages = Json::array();
+    for (const ChatMessage& m : conversation) messages.push_back({{"role", m.role}, {"content", m.content}});
+    const Json variables = {{"messages", std::move(messages)},
+                            {"add_generation_prompt", true},
+                            {"bos_token", row.text_start.empty() ? "<bos>" : row.text_start},
+                            {"eos_token", row.turn_end}};
+    if (jinja.render(variables) != text_of(render_chat(row, conversation, /*answer=*/true))) return false;
+  }
+  return true;
+}
+
+// The row that a program writes conversations as; null if there is none. A row whose mark it has comes first.
+const ChatTemplate* row_of(std::string_view program, std::string& why) {
+  const auto has = [&](const std::string& text) { return program.find(text) != std::string_view::npos; };
+  try {
+    const jinja::Template jinja(program);
+    for (const bool marked : {true, false}) {
+      for (const ChatTemplate& row : chat_templates()) {
+        if (marked && !(has(row.mark) && (row.not_mark.empty() || !has(row.not_mark)))) continue;
+        if (renders_as(jinja, row)) return &row;
+      }
+    }
+    why = "it writes conversations in another way than these do";
+  } catch (const Error& e) {
+    why = e.what();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 const ChatTemplate& recognize_chat_template(std::string_view jinja, std::string_view what) {
   for (const ChatTemplate& row : chat_templates()) {
     if (jinja == row.name) return row;
   }
-  for (const ChatTemplate& row : chat_templates()) {
-    if (jinja.find(row.mark) != std::string_view::npos &&
-        (row.not_mark.empty() || jinja.find(row.not_mark) == std::string_view::npos)) {
-      return row;
-    }
-  }
-  fail("{}: the chat template is not known (it begins with '{}'); choose the nearest with --chat-template: {}", what,
-       excerpt(jinja, 60), fmt::join(names_of(chat_templates()), ", "));
+  std::string why;
+  if (const ChatTemplate* const row = row_of(jinja, why)) return *row;
+  fail("{}: the chat template is not known (it begins with '{}'): {}; choose the nearest with --chat-template: {}",
+       what, excerpt(jinja, 60), why, fmt::join(names_of(chat_templates()), ", "));
 }
 
 std::string jinja_of(const ChatTemplate& format) {

@@ -23,15 +23,16 @@ struct ChatTemplate {
   std::string text_start, turn_start, header_end, turn_end;
   std::string before_content, after_turn;  // text
   std::string default_system = {};         // the system message of a conversation that has none; empty: none
-  // How the template that a model carries, a program in Jinja, is recognised: it contains the first text and not the
-  // second.
+  // Which row is tried first for the template that a model carries, a program in Jinja: one whose first text it has,
+  // and whose second it has not.
   std::string mark = {}, not_mark = {};
   bool trims = false;  // white space at both ends of a content is removed
 };
 // Error for an unknown name: find_row(chat_templates(), "--chat-template", name).
 const std::vector<ChatTemplate>& chat_templates();
-// The row for the template that a model carries: a row's name or a program in Jinja. Error naming `what` and the option
-// if none is recognised.
+// The row for the template that a model carries: a row's name, or a program in Jinja (tasks/jinja) that writes some
+// fixed conversations, each up to the beginning of an answer, as the row does. Error naming `what` and the option if
+// there is none.
 const ChatTemplate& recognize_chat_template(std::string_view jinja, std::string_view what);
 
 // The template as a program in Jinja, for tokenizer_config.json. recognize_chat_template gives the row back.

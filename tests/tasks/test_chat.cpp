@@ -77,18 +77,42 @@ TEST_CASE("chat: a message cannot write special tokens", "[tasks][chat]") {
   CHECK(tokenizer.decode(chat.ids) == "<|im_start|>user\n" + attack + "<|im_end|>\n");
 }
 
-TEST_CASE("chat: templates are recognised, and others are refused", "[tasks][chat]") {
+TEST_CASE("chat: templates are recognised by what they write, and others are refused", "[tasks][chat]") {
   for (const ChatTemplate& row : chat_templates()) {
     CHECK(recognize_chat_template(row.name, "here").name == row.name);
     if (row.name != "qwen3") CHECK(recognize_chat_template(jinja_of(row), "here").name == row.name);
-    CHECK(recognize_chat_template("{{ '" + row.mark + "' }}", "here").name == row.name);
   }
-  CHECK(recognize_chat_template("{{'<|im_start|>' + message['role'] + '\n'}}", "here").name == "chatml");
-  const std::string foreign = error_of([] {
-    recognize_chat_template("{% if messages[0]['role'] != 'system' %}<|im_start|>system\nYou are Zed", "m.gguf");
-  });
-  CHECK(foreign.starts_with("m.gguf: the chat template is not known"));
-  CHECK(foreign.find("--chat-template: smollm2, ") != std::string::npos);
+  const std::string plain = jinja_of(format("chatml"));
+  CHECK(recognize_chat_template("{# enable_thinking #}" + plain, "here").name == "qwen3");
+  // The same bytes by another program.
+  CHECK(recognize_chat_template(
+            "{%- for m in messages -%}\n<|im_start|>{{ m.role ~ '\\n' ~ m.content }}<|im_end|>\n\n"
+            "{%- if loop.last and add_generation_prompt %}\n{{ '\\n<|im_start|>assistant\\n' }}{% else %}\n"
+            "{{ '\\n' }}{% endif %}{% endfor %}",
+            "here")
+            .name == "chatml");
+  // Each has the marks of a known one and writes something else.
+  const std::pair<const char*, const char*> changes[] = {
+      {"assistant", "assistant\\n<think>"},                                       // thinks before it answers
+      {"{% for", "{{ '<|im_start|>system\\nYou are Zed<|im_end|>\\n' }}{% for"},  // another system message
+      {"message['role']", "message['role'] | upper"},
+      {"message['content']", "message['content'] | trim"},
+      {"<|im_end|>", "<|end|>"},
+      {"message['role'] + '\\n'", "message['role'] + ': '"}};
+  for (const auto& [from, to] : changes) {
+    std::string changed = plain;
+    REQUIRE(changed.find(from) != std::string::npos);
+    changed.replace(changed.find(from), std::string_view(from).size(), to);
+    if (std::string_view(from) == "assistant")
+      changed = std::string(plain).replace(plain.rfind("assistant"), 9, "assistant\\n<think>");
+    const std::string error = error_of([&] { recognize_chat_template(changed, "m.gguf"); });
+    INFO(changed << "\n" << error);
+    CHECK(error.starts_with("m.gguf: the chat template is not known"));
+    CHECK(error.find("it writes conversations in another way than these do") != std::string::npos);
+    CHECK(error.find("--chat-template: smollm2, ") != std::string::npos);
+  }
+  const std::string no_jinja = error_of([] { recognize_chat_template("{% if %}", "m.gguf"); });
+  CHECK(no_jinja.find("chat template: line 1: ") != std::string::npos);
   CHECK(error_of([] {
           render_chat(format("chatml"), {{"tool", "x"}}, false);
         }) == "chat: the role of a message: expected system, user, assistant, got \"tool\"");
