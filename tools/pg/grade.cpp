@@ -180,11 +180,13 @@ Command grade_command() {
                json_field(o->json, "write one JSON object")},
           .run = [o](Given&) { return grade(*o); },
           .arguments = {{"given", &o->given,
-                         "the answer, or a text that states it in \\boxed{}, in <answer> or after "
-                         "\"answer is\"",
+                         "the answer, or a text that states it in \\boxed{}, in <answer> or behind ####, "
+                         "\"answer is\" or \"Answer:\"",
                          /*required=*/false},
                         {"gold", &o->gold, "the expected answer", /*required=*/false}},
-          .notes = "Exit status: 0 yes, 2 no, 3 unknown; 1 an error."};
+          .notes =
+              "Exit status: 0 yes, 2 no, 3 unknown; 1 an error. An answer such as -x, which may be an option, stands "
+              "behind --."};
 }
 
 }  // namespace pg::tools

@@ -13,6 +13,16 @@
 namespace pg::tools {
 namespace {
 
+// Marks a text that begins with "-" and is no option, as the answer -\frac12: the parser of the command line takes
+// every "-" before a character that is no digit for an option. own_text() removes the mark.
+constexpr char kTextMark = '\x01';
+std::string marked_text(std::string text) {
+  const bool formula = text.size() > 1 && text[0] == '-' && text[1] != '-' &&
+                       text.find_first_of("\\^+(){}|$*,; ", 1) != std::string::npos;
+  return formula ? kTextMark + text : text;
+}
+std::string own_text(const std::string& text) { return text.starts_with(kTextMark) ? text.substr(1) : text; }
+
 // "whole number" and so on, for help.
 std::string type_of(const Field& field) {
   return std::visit(
@@ -34,7 +44,7 @@ void add_field(CLI::App& app, const Field& field, const std::string& group, cons
     app.add_flag("--" + field.name, help)->group(group);
     return;
   }
-  const auto refusal = [field](const std::string& text) { return field.refusal(text); };
+  const auto refusal = [field](const std::string& text) { return field.refusal(own_text(text)); };
   CLI::Option* option = app.add_option_function<std::string>(
       "--" + field.name, [](const std::string&) {}, help);
   option->group(group)->type_name(type_of(field))->check(CLI::Validator(refusal, ""));
@@ -45,6 +55,7 @@ void add_argument(CLI::App& app, const Argument& argument) {
   std::visit(
       [&](auto* value) {
         CLI::Option* option = app.add_option(argument.name, *value, argument.about)->required(argument.required);
+        option->transform([](const std::string& text) { return own_text(text); });
         if (argument.name.starts_with("-")) option->allow_extra_args(false);
       },
       argument.value);
@@ -66,6 +77,7 @@ void add_command(CLI::App& app, const Command& command) {
 std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   std::vector<std::string> commands, options, rest = app.remaining(/*recurse=*/true);
+  for (std::string& text : rest) text = own_text(text);
   for (const CLI::App* sub : app.get_subcommands(nullptr)) commands.push_back(sub->get_name());
   const CLI::App& current = chosen.empty() ? app : *chosen.front();
   for (const CLI::Option* option : current.get_options()) {
@@ -75,8 +87,9 @@ std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
   if (!rest.empty() && rest.front().starts_with("-")) {
     const std::string option = rest.front().substr(0, rest.front().find('='));
     const std::string bare = option.substr(std::min(option.size(), option.find_first_not_of('-')));
-    return fmt::format("{} has no option {}{}; `{} --help` lists them", name, option, did_you_mean(bare, options),
-                       name);
+    const bool text = option.size() > 1 && option[1] != '-';
+    return fmt::format("{} has no option {}{}; `{} --help` lists them{}", name, option, did_you_mean(bare, options),
+                       name, text ? "; a text that begins with - stands behind --" : "");
   }
   const std::string known = fmt::format("known are {}", fmt::join(commands, ", "));
   if (chosen.empty() && !rest.empty()) {
@@ -99,7 +112,7 @@ std::map<std::string, std::string> given_texts(const CLI::App& sub, const Comman
   const auto add = [&](const std::vector<Field>& fields) {
     for (const Field& field : fields) {
       const CLI::Option* option = sub.get_option("--" + field.name);
-      if (option->count() > 0) texts[field.name] = option->results().back();
+      if (option->count() > 0) texts[field.name] = own_text(option->results().back());
     }
   };
   add(command.fields);
@@ -116,16 +129,17 @@ int run_command(const std::vector<Command>& commands, int argc, char** argv) {
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default();
   for (const Command& command : commands) add_command(app, command);
+  std::vector<std::string> texts(argv + 1, argv + argc);
   // `pg help`, `pg help train` and `pg version` are other spellings of options.
-  std::vector<char*> words(argv, argv + argc);
-  char help[] = "--help", version_flag[] = "--version";
-  if (argc == 2 && words[1] == std::string_view("version")) words[1] = version_flag;
-  if (argc >= 2 && words[1] == std::string_view("help")) {
-    words.erase(words.begin() + 1);
-    words.push_back(help);
+  if (texts == std::vector<std::string>{"version"}) texts = {"--version"};
+  if (!texts.empty() && texts[0] == "help") {
+    texts.erase(texts.begin());
+    texts.push_back("--help");
   }
+  std::transform(texts.begin(), texts.end(), texts.begin(), marked_text);
+  std::reverse(texts.begin(), texts.end());  // CLI11 takes the last one first
   try {
-    app.parse(static_cast<int>(words.size()), words.data());
+    app.parse(std::move(texts));
   } catch (const CLI::Success& e) {  // --help
     std::ostringstream text;
     app.exit(e, text, text);
