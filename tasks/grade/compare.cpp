@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tasks/grade/intervals.h"
+#include "tasks/grade/number_words.h"
+#include "tasks/grade/parser.h"
 #include "tasks/grade/quantities.h"
 #include "tasks/grade/values.h"
 #include "tensor/base/error.h"
@@ -11,11 +13,6 @@ namespace pg::grading {
 namespace {
 
 using Kind = Node::Kind;
-
-bool has_kind(const Node& node, Kind kind) {
-  if (node.kind == kind) return true;
-  return std::any_of(node.children.begin(), node.children.end(), [&](const Node& c) { return has_kind(c, kind); });
-}
 
 // One value of each ±: `upper` takes + for ± and - for ∓.
 Node choose_sign(const Node& node, bool upper) {
@@ -50,26 +47,25 @@ Node expanded(const Node& node) {
   return make(Kind::list, std::move(both));
 }
 
-// A name that an equation may give a value: x, x_1, f(x), \text{Area}.
-bool is_name(const Node& node) {
-  if (node.kind == Kind::variable) return true;
-  return node.kind == Kind::product && node.children.size() == 2 && node.children[0].kind == Kind::variable &&
-         (node.children[1].kind == Kind::variable || node.children[1].kind == Kind::group) &&
-         std::string_view("fghpFGHPTuvyS").find(node.children[0].name[0]) != std::string_view::npos &&
-         node.children[0].name.size() == 1;
-}
+// Whether a relation is an equation, or states a rounded value.
+bool is_equality(const std::string& sign) { return sign == "=" || sign == "~"; }
+
 const Node* assigned(const Node& node) {
-  if (node.kind != Kind::relation || node.relations.size() != 1 || node.relations[0] != "=") return nullptr;
+  if (node.kind != Kind::relation || node.relations.size() != 1 || !is_equality(node.relations[0])) return nullptr;
   if (is_name(node.children[0])) return &node.children[1];
   if (node.children[1].kind == Kind::variable) return node.children.data();
   return nullptr;
 }
 const Node& assigned_name(const Node& node) { return is_name(node.children[0]) ? node.children[0] : node.children[1]; }
 
+// In an equation the letters of a text are factors.
+const Node& letters_of(const Node& node) {
+  return node.kind == Kind::text && !node.children.empty() ? node.children[0] : node;
+}
 Node difference(const Node& a, const Node& b) {
   std::vector<Node> terms;
-  terms.push_back(a);
-  terms.push_back(negated(b));
+  terms.push_back(letters_of(a));
+  terms.push_back(negated(letters_of(b)));
   return make(Kind::sum, std::move(terms));
 }
 
@@ -90,12 +86,30 @@ class Comparer {
     if (const auto verdict = compare_sets(a, b)) return *verdict;
     if (a.kind == Kind::relation || b.kind == Kind::relation) return compare_relations(a, b);
     if (a.kind == Kind::member || b.kind == Kind::member) return no("a set and a value");
+    if (a.kind == Kind::text || b.kind == Kind::text) return compare_texts(a, b);
     if (a.kind == Kind::ratio || b.kind == Kind::ratio) return compare_ratios(a, b);
     if (is_structure(a.kind) || is_structure(b.kind)) return compare_structures(a, b);
     return compare_quantities(a, b, work_);
   }
 
  private:
+  // A text equals the same words, up to case where its letters are no variables. The letters of "ab" may also be
+  // factors.
+  Verdict compare_texts(const Node& a, const Node& b) {
+    const Verdict differ{Verdict::Kind::no, "the words differ", "words"};
+    if (a.kind != b.kind) {
+      const Node &text = a.kind == Kind::text ? a : b, &other = a.kind == Kind::text ? b : a;
+      return text.children.empty() ? differ : compare(text.children[0], other);
+    }
+    const bool letters =
+        is_product_of_letters(a.name) && is_product_of_letters(b.name) && !a.children.empty() && !b.children.empty();
+    if (a.name == b.name || (!letters && plain_text(a.name) == plain_text(b.name))) {
+      return {Verdict::Kind::yes, "the same text", "text"};
+    }
+    if (!letters || lower(a.name) != a.name || lower(b.name) != b.name) return differ;
+    return compare(a.children[0], b.children[0]);
+  }
+
   Verdict compare_elements(const std::vector<Node>& a, const std::vector<Node>& b, std::string_view what) {
     if (a.size() != b.size()) return no(fmt::format("{} of different lengths", what));
     std::optional<Verdict> undecided;
@@ -121,6 +135,7 @@ class Comparer {
     if (!a_many || !b_many) return compare_list_with_one(a_many ? a : b, a_many ? b : a);
     const bool as_sets = a.kind == Kind::set || b.kind == Kind::set;
     if (!as_sets && a.children.size() != b.children.size()) return no("lists of different lengths");
+    if (!as_sets && (is_sequence(a) || is_sequence(b))) return compare_elements(a.children, b.children, "lists");
     if (a.children.size() * b.children.size() > 1000) return unknown("long lists");
     bool undecided = false;
     std::vector<bool> used(b.children.size(), false), matched(b.children.size(), false);
@@ -149,9 +164,19 @@ class Comparer {
     return yes("the same elements");
   }
 
+  // Texts, capital letters and what has "..." are listed in an order.
+  static bool is_sequence(const Node& list) {
+    const auto is_dots = [](const Node& n) { return n.kind == Kind::text && n.name == "..."; };
+    const auto is_named = [](const Node& n) {
+      return n.kind == Kind::text || (n.kind == Kind::variable && n.name[0] >= 'A' && n.name[0] <= 'Z');
+    };
+    return std::any_of(list.children.begin(), list.children.end(), is_dots) ||
+           std::all_of(list.children.begin(), list.children.end(), is_named);
+  }
+
   static bool is_ordering(const Node& node) {
-    if (node.kind == Kind::relation) return node.relations[0] != "=";
-    if (node.kind == Kind::set_union || node.kind == Kind::member) return true;
+    if (node.kind == Kind::relation) return !is_equality(node.relations[0]);
+    if (node.kind == Kind::set_union || node.kind == Kind::set_difference || node.kind == Kind::member) return true;
     return node.kind == Kind::list && std::any_of(node.children.begin(), node.children.end(), is_ordering);
   }
 
@@ -182,10 +207,11 @@ class Comparer {
   // Nothing if the two are not sets of real numbers, or are both pairs or closed brackets.
   std::optional<Verdict> compare_sets(const Node& a, const Node& b) {
     const auto open_to_it = [](const Node& n) {
-      return n.kind == Kind::group || n.kind == Kind::set_union || n.kind == Kind::member || n.kind == Kind::relation;
+      return n.kind == Kind::group || n.kind == Kind::set_union || n.kind == Kind::set_difference ||
+             n.kind == Kind::member || n.kind == Kind::relation;
     };
     if (!open_to_it(a) || !open_to_it(b)) return {};
-    const auto equation = [](const Node& n) { return n.kind == Kind::relation && n.relations[0] == "="; };
+    const auto equation = [](const Node& n) { return n.kind == Kind::relation && is_equality(n.relations[0]); };
     if (equation(a) || equation(b)) return {};
     const auto one_variable = [&](const Node& n) { return n.kind != Kind::group; };
     const bool plain = one_variable(a) || one_variable(b);
@@ -217,9 +243,9 @@ class Comparer {
     if (a.kind != Kind::relation) return compare_equation_with_value(b, a);
     if (b.kind != Kind::relation) return compare_equation_with_value(a, b);
     const Node *x = assigned(a), *y = assigned(b);
-    if (x != nullptr && y != nullptr && to_name(assigned_name(a)) == to_name(assigned_name(b))) {
+    if (x != nullptr && y != nullptr && to_text(assigned_name(a)) == to_text(assigned_name(b))) {
       const Verdict verdict = compare(*x, *y);
-      if (verdict.kind != Verdict::Kind::no) return verdict;
+      if (verdict.kind != Verdict::Kind::no || x->kind == Kind::text || y->kind == Kind::text) return verdict;
     }
     if (a.relations.size() != b.relations.size()) return no("chains of different lengths");
     if (a.relations.size() > 1) {
@@ -232,6 +258,10 @@ class Comparer {
       if (signs == a.relations) return compare_elements(a.children, sides, "chains");
       return a.relations == b.relations ? forward : no("the signs of relation differ");
     }
+    if (a.relations == b.relations) {
+      const Verdict sides = compare_elements(a.children, b.children, "equations");
+      if (sides.kind == Verdict::Kind::yes) return sides;
+    }
     for (const Node* node : {&a, &b}) {
       for (const Node& side : node->children) {
         if (is_structure(side.kind) || side.kind == Kind::quantity)
@@ -239,6 +269,7 @@ class Comparer {
       }
     }
     const std::string sign = a.relations[0];
+    if (sign == "~" || b.relations[0] == "~") return unknown("undecided: values that are only about equal");
     if (sign == "=" || sign == "!=") {
       if (b.relations[0] != sign) return no("the signs of relation differ");
       return proportional(difference(a.children[0], a.children[1]), difference(b.children[0], b.children[1]), false,
@@ -254,11 +285,6 @@ class Comparer {
     return no("the signs of relation differ");
   }
 
-  static std::string to_name(const Node& node) {
-    std::string name = node.name;
-    for (const Node& child : node.children) name.append(" ").append(to_name(child));
-    return name;
-  }
   static std::string turned(const std::string& sign) {
     std::string result = sign;
     if (sign[0] == '<') result[0] = '>';
@@ -293,7 +319,9 @@ class Comparer {
     if (a.kind == Kind::matrix && (a.number != b.number || a.children.size() != b.children.size())) {
       return no("matrices of different sizes");
     }
-    if (a.kind == Kind::set_union) return unknown("undecided: a union whose ends have no order");
+    if (a.kind == Kind::set_union || a.kind == Kind::set_difference) {
+      return unknown("undecided: a set whose ends have no order");
+    }
     const char* what = a.kind == Kind::group ? "tuples" : a.kind == Kind::matrix ? "matrices" : "sequences";
     return compare_elements(a.children, b.children, what);
   }
@@ -303,6 +331,20 @@ class Comparer {
 };
 
 }  // namespace
+
+bool is_name(const Node& node) {
+  if (node.kind == Kind::variable) return true;
+  if (node.kind != Kind::product || node.children.size() != 2 || node.children[0].kind != Kind::variable) return false;
+  const Node &function = node.children[0], &argument = node.children[1];
+  return (argument.kind == Kind::variable || argument.kind == Kind::group || argument.kind == Kind::number) &&
+         std::string_view("fghpFGHPTuvyS").find(function.name[0]) != std::string_view::npos &&
+         function.name.size() == 1;
+}
+
+bool has_kind(const Node& node, Kind kind) {
+  if (node.kind == kind) return true;
+  return std::any_of(node.children.begin(), node.children.end(), [&](const Node& c) { return has_kind(c, kind); });
+}
 
 Verdict compare_answers(const Node& a, const Node& b, Work& work) {
   return Comparer(work).compare(expanded(a), expanded(b));

@@ -5,7 +5,12 @@
 
 namespace pg::grading {
 
-// Throws nothing but std::bad_alloc.
+// The verdict is the same if a and b change places. Throws nothing but std::bad_alloc.
 Verdict compare_answers(const Node& a, const Node& b, Work& work);
+
+// A name that an equation may give a value: x, x_1, f(x), f(3), \text{Area}.
+bool is_name(const Node& node);
+// Whether a node of this kind is in the tree.
+bool has_kind(const Node& node, Node::Kind kind);
 
 }  // namespace pg::grading

@@ -33,23 +33,25 @@ struct Node {
     percent,     // argument
     degrees,     // argument
     based,       // number: the value; name: the digits; children: the base
+    text,        // name: the words; children: the product of its letters, if it may be read as one
     // Structures of values.
-    quantity,   // value; unit
-    group,      // elements between open and close: tuple, interval
-    set,        // elements
-    list,       // elements, in any order
-    ratio,      // elements of a:b:c
-    sequence,   // numbers with only a space between them
-    set_union,  // sets
-    matrix,     // elements by row; number: columns
-    relation,   // sides; relations: one sign between neighbours
-    member,     // element, set
+    quantity,        // value; unit
+    group,           // elements between open and close: tuple, interval
+    set,             // elements
+    list,            // elements, in any order; name "or" if one of the separators is "or"
+    ratio,           // elements of a:b:c
+    sequence,        // numbers with only a space between them
+    set_union,       // sets
+    set_difference,  // a set, what is left out of it
+    matrix,          // elements by row; number: columns
+    relation,        // sides; relations: one sign between neighbours
+    member,          // element, set
   };
   Kind kind = Kind::number;
   mpq_class number;
   std::string name;
   std::vector<Node> children;
-  std::vector<std::string> relations;  // "=", "<", "<=", ">", ">=", "!="
+  std::vector<std::string> relations;  // "=", "<", "<=", ">", ">=", "!=", "~"
   Unit unit;
   char open = 0, close = 0;
   int decimals = 0;  // digits after the point

@@ -1,6 +1,7 @@
 #include "tasks/grade/extract.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string>
 
 #include "tensor/base/error.h"
@@ -73,13 +74,52 @@ namespace {
 
 bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// What follows the last "answer is" in any case; none if the text does not say it.
-std::optional<std::string_view> after_answer_is(std::string_view text) {
-  constexpr std::string_view kPhrase = "answer is";
-  const auto same_letter = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
-  const auto phrase = std::find_end(text.begin(), text.end(), kPhrase.begin(), kPhrase.end(), same_letter);
-  if (phrase == text.end()) return {};
-  return text.substr(static_cast<size_t>(phrase - text.begin()) + kPhrase.size());
+bool same_letters(std::string_view text, std::string_view lower) {
+  return text.size() >= lower.size() && std::equal(lower.begin(), lower.end(), text.begin(), [](char a, char b) {
+           return a == (b >= 'A' && b <= 'Z' ? b - 'A' + 'a' : b);
+         });
+}
+
+std::string_view without(std::string_view text, std::string_view marks) {
+  text.remove_prefix(std::min(text.find_first_not_of(marks), text.size()));
+  return text;
+}
+
+// What follows the last "answer is", "answer:" or heading "final answer", in any case, also with "answers" and in bold
+// letters. None if the text says none of them.
+std::optional<std::string_view> after_answer(std::string_view text) {
+  constexpr std::string_view kBold = "*_ \t";
+  for (size_t at = text.size(); at-- > 0;) {
+    if (!same_letters(text.substr(at), "answer")) continue;
+    if (at > 0 && is_letter_or_digit(text[at - 1])) continue;
+    std::string_view rest = text.substr(at + 6);
+    if (same_letters(rest, "s")) rest.remove_prefix(1);
+    rest = without(rest, kBold);
+    if (rest.starts_with(':')) return rest;
+    for (const std::string_view verb : {"is", "are"}) {
+      if (!same_letters(rest, verb) || (rest.size() > verb.size() && is_letter_or_digit(rest[verb.size()]))) continue;
+      return rest.substr(verb.size());
+    }
+    const bool heading = rest.starts_with('\n') && at >= 6 && same_letters(text.substr(at - 6), "final ");
+    if (heading) return rest;
+  }
+  return {};
+}
+
+// What follows the first "####" up to the end of its line, as in GSM8K: a text after it may be another question. A
+// heading, as "#### Step 1" or "#### 2. Sum", is none.
+std::optional<std::string_view> after_marks(std::string_view text) {
+  constexpr std::string_view kMark = "####";
+  for (size_t at = text.find(kMark); at != std::string_view::npos; at = text.find(kMark, at + kMark.size())) {
+    std::string_view line = text.substr(at + kMark.size());
+    line = trimmed(line.substr(0, line.find('\n')));
+    const size_t number = std::min(line.find_first_not_of("0123456789"), line.size());
+    const bool numbered = number > 0 && line.substr(number).starts_with(". ");
+    const bool word = line.size() > 1 && std::isalpha(static_cast<unsigned char>(line[0])) &&
+                      std::isalpha(static_cast<unsigned char>(line[1]));
+    if (!line.empty() && line[0] != '#' && line[0] != '*' && !numbered && !word) return line;
+  }
+  return {};
 }
 
 }  // namespace
@@ -110,9 +150,13 @@ std::optional<std::string_view> last_number(std::string_view text) {
   return text.substr(begin, last + 1 - begin);
 }
 
+std::optional<std::string_view> final_number(std::string_view text) {
+  return last_number(after_marks(text).value_or(text));
+}
+
 std::optional<std::string_view> stated_choice(std::string_view text) {
   constexpr std::string_view kBefore = " \t\r\n:([{*\"'";
-  const auto stated = after_answer_is(text);
+  const auto stated = after_answer(text);
   text = stated.value_or(text);
   text.remove_prefix(std::min(text.find_first_not_of(kBefore), text.size()));
   if (text.empty() || text[0] < 'A' || text[0] > 'D') return {};
@@ -121,6 +165,36 @@ std::optional<std::string_view> stated_choice(std::string_view text) {
   return text.substr(0, 1);
 }
 
+namespace {
+
+// The answer at the beginning of what follows "answer is" or a mark: a formula between $$ or \[, or the text up to the
+// end of its sentence, line or bold letters.
+std::string_view first_statement(std::string_view rest) {
+  const size_t size = rest.size();
+  const bool new_line = rest.starts_with(':') || rest.starts_with('\n');
+  rest = without(rest, new_line ? " \t\r\n:*" : " \t\r:*");
+  const bool bold = size > rest.size() && rest.data()[-1] == '*';
+  for (const auto& [open, close] : {std::pair<std::string_view, std::string_view>("$$", "$$"), {"\\[", "\\]"}}) {
+    const std::string_view formula = trimmed(rest);
+    if (!formula.starts_with(open)) continue;
+    const size_t end = formula.find(close, open.size());
+    if (end != std::string_view::npos) return trimmed(formula.substr(open.size(), end - open.size()));
+  }
+  rest = trimmed(rest.substr(0, rest.find('\n')));
+  const auto ends = [&](size_t i) {
+    if (rest[i] == '.' && rest[i + 1] == ' ') return !rest.substr(0, i).ends_with("sq");
+    const bool power = i + 2 < rest.size() && (is_letter_or_digit(rest[i + 2]) || rest[i + 2] == '(');
+    return rest[i] == '*' && rest[i + 1] == '*' && !power && (bold || i > 0);
+  };
+  for (size_t i = 0; i + 1 < rest.size(); ++i) {
+    if (ends(i)) rest = rest.substr(0, i);
+  }
+  if (rest.ends_with('.')) rest.remove_suffix(1);
+  return trimmed(rest);
+}
+
+}  // namespace
+
 FoundAnswer find_answer(std::string_view text) {
   using Where = FoundAnswer::Where;
   if (text.find("\\boxed") != std::string_view::npos || text.find("\\fbox") != std::string_view::npos) {
@@ -128,17 +202,13 @@ FoundAnswer find_answer(std::string_view text) {
     return boxed ? FoundAnswer{Where::boxed, trimmed(*boxed)} : FoundAnswer{Where::nowhere};
   }
   if (const auto tagged = last_tagged(text, "answer")) return {Where::tagged, trimmed(*tagged)};
-  const auto stated = after_answer_is(text);
-  if (!stated) return {Where::nowhere};
-  std::string_view rest = *stated;
-  rest = trimmed(rest.substr(0, rest.find('\n')));
-  if (rest.starts_with(':')) rest = trimmed(rest.substr(1));
-  for (size_t i = 0; i + 1 < rest.size(); ++i) {  // a point before a space ends the sentence
-    if (rest[i] == '.' && rest[i + 1] == ' ') rest = rest.substr(0, i);
+  if (const auto marked = after_marks(text)) {
+    const std::string_view found = first_statement(*marked);
+    if (!found.empty()) return {Where::marked, found};
   }
-  if (rest.ends_with('.')) rest.remove_suffix(1);
-  if (rest.empty()) return {Where::nowhere};
-  return {Where::phrase, trimmed(rest)};
+  const auto stated = after_answer(text);
+  const std::string_view found = stated ? first_statement(*stated) : std::string_view();
+  return found.empty() ? FoundAnswer{Where::nowhere} : FoundAnswer{Where::phrase, found};
 }
 
 }  // namespace pg

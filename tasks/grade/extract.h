@@ -22,18 +22,24 @@ std::optional<std::string_view> answer_after_thought(std::string_view text, bool
 // decimals. A full stop that ends a sentence is no part of it.
 std::optional<std::string_view> last_number(std::string_view text);
 
-// The option that an answer to a question of multiple choice states, 'A' to 'D': behind the last "answer is" (any
-// case), or at the beginning of a text that does not say that. The letter may have brackets, and is no word or part of
-// one. None if the text states none.
+// The number that a response ends with: the last one on the line of the first "####" that is no heading, as GSM8K's
+// answers are written; without one the last of the text. What a model writes after its answer, another question for
+// example, then changes nothing.
+std::optional<std::string_view> final_number(std::string_view text);
+
+// The option that an answer to a question of multiple choice states, 'A' to 'D': behind the last "answer is" or
+// "answer:" (any case), or at the beginning of a text that does not say that. The letter may have brackets, and is no
+// word or part of one. None if the text states none.
 std::optional<std::string_view> stated_choice(std::string_view text);
 
 // An answer and where it was found.
 struct FoundAnswer {
-  enum class Where { boxed, tagged, phrase, nowhere } where;
+  enum class Where { boxed, tagged, marked, phrase, nowhere } where;
   std::string_view text = {};  // part of the text that was searched
 };
-// The last \boxed{…} or \fbox{…}; without one the last <answer>…</answer>; without one what follows the last "answer
-// is" (any case; a colon may follow) up to the end of its sentence or line. A box whose braces are not balanced is
+// The first that the text has: the last \boxed{…} or \fbox{…}; the last <answer>…</answer>; the line of the first
+// "####" that is no heading; what follows the last "answer is", "answer:" or heading "final answer" (any case, also in
+// bold letters) up to the end of its sentence, line, formula or bold letters. A box whose braces are not balanced is
 // nowhere: the response is cut.
 FoundAnswer find_answer(std::string_view text);
 

@@ -40,11 +40,15 @@ class Builder {
       return std::all_of(node.children.begin(), node.children.end(),
                          [&](const Node& point) { return add(point, point, true, true); });
     }
+    if (node.kind == Kind::set_difference) return add_difference(node);
     if (node.kind == Kind::set_union) {
       return std::all_of(node.children.begin(), node.children.end(), [&](const Node& part) { return add(part, true); });
     }
     if (node.kind == Kind::member) {
       return named(node.children[0]) && add(node.children[1], true);
+    }
+    if (node.kind == Kind::list && node.name != "or") {  // all conditions hold, or one if all cannot
+      if (const auto common = intersection_of(node); !common || add_all(*common)) return common.has_value();
     }
     if (node.kind == Kind::list) {
       return std::all_of(node.children.begin(), node.children.end(), [&](const Node& part) {
@@ -90,6 +94,78 @@ class Builder {
   RealSet set;
 
  private:
+  bool add_all(const RealSet& other) {
+    for (const Interval& part : other.parts) set.parts.push_back(part);
+    set.variable = other.variable;
+    return !other.parts.empty();
+  }
+
+  // The numbers that satisfy all conditions of a list. Nothing if they are no conditions or an order is not certain.
+  std::optional<RealSet> intersection_of(const Node& list) {
+    RealSet common;
+    for (size_t i = 0; i < list.children.size(); ++i) {
+      const Node& condition = list.children[i];
+      if (condition.kind != Kind::relation && condition.kind != Kind::member) return {};
+      Builder one(work_);
+      one.set.variable = common.variable;
+      if (!one.add(condition, true) || !one.finish()) return {};
+      if (i == 0) {
+        common = std::move(one.set);
+        continue;
+      }
+      RealSet both;
+      both.variable = one.set.variable;
+      for (const Interval& a : common.parts) {
+        for (const Interval& b : one.set.parts) {
+          if (!add_common(a, b, both)) return {};
+        }
+      }
+      common = std::move(both);
+    }
+    return common;
+  }
+  // Adds what two intervals share. False if an order is not certain.
+  bool add_common(const Interval& a, const Interval& b, RealSet& both) {
+    const auto lows = compare(a.low, b.low), highs = compare(a.high, b.high);
+    if (!lows || !highs) return false;
+    const Interval &below = *lows > 0 ? a : b, &above = *highs < 0 ? a : b;
+    Interval part{below.low, above.high, below.low_closed, above.high_closed};
+    if (*lows == 0) part.low_closed = a.low_closed && b.low_closed;
+    if (*highs == 0) part.high_closed = a.high_closed && b.high_closed;
+    const auto order = compare(part.low, part.high);
+    if (!order) return false;
+    if (*order < 0 || (*order == 0 && part.low_closed && part.high_closed)) both.parts.push_back(std::move(part));
+    check(both.parts.size() < 100, "more than 100 intervals");
+    return true;
+  }
+
+  // A set without the numbers of another.
+  bool add_difference(const Node& node) {
+    Builder left(work_), right(work_);
+    if (!left.add(node.children[0], true) || !right.add(node.children[1], true) || !left.finish()) return false;
+    for (const Interval& removed : right.set.parts) {
+      RealSet rest;
+      for (const Interval& part : left.set.parts) {
+        if (!add_common(part, {infinity(-1), removed.low, false, !removed.low_closed}, rest) ||
+            !add_common(part, {removed.high, infinity(1), !removed.high_closed, false}, rest)) {
+          return false;
+        }
+      }
+      left.set = std::move(rest);
+    }
+    for (Interval& part : left.set.parts) set.parts.push_back(std::move(part));
+    return true;
+  }
+
+  // |x| < a and |x| > a.
+  bool add_distance(const Node& distance, const Node& limit, bool inside, bool closed) {
+    if (!named(distance.children[0])) return false;
+    const Node lower = negated(limit);
+    if (inside) return add(lower, limit, closed, closed);
+    const auto order = compare(lower, limit);
+    return order && *order <= 0 && add(infinity(-1), lower, false, closed) && add(limit, infinity(1), closed, false);
+  }
+
   // -1, 0 or 1; nothing if it is not certain.
   std::optional<int> compare(const Node& a, const Node& b) {
     const int x = infinite(a), y = infinite(b);
@@ -135,7 +211,7 @@ class Builder {
              add(node.children[1], infinity(1), false, false);
     }
     for (const std::string& sign : node.relations) {
-      if (sign == "=" || sign == "!=" || sign[0] != node.relations[0][0]) return false;
+      if ((sign[0] != '<' && sign[0] != '>') || sign[0] != node.relations[0][0]) return false;
     }
     std::vector<Node> sides = node.children;
     std::vector<std::string> signs = node.relations;
@@ -147,6 +223,11 @@ class Builder {
       return named(sides[1]) && add(sides[0], sides[2], signs[0].size() == 2, signs[1].size() == 2);
     }
     if (sides.size() != 2) return false;
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      if (sides[i].kind == Kind::absolute && sides[i].children[0].kind == Kind::variable) {
+        return add_distance(sides[i], sides[1 - i], i == 0, signs[0].size() == 2);
+      }
+    }
     if (sides[0].kind == Kind::variable) {
       return named(sides[0]) && add(infinity(-1), sides[1], false, signs[0].size() == 2);
     }

@@ -19,7 +19,8 @@ struct RealSet {
 };
 
 // The set that a tree describes, its parts disjoint and ascending. Nothing for other trees and for ends whose order is
-// not certain. `plain_groups`: (a, b) is an interval and no pair, and {a} is a point.
+// not certain. A list of conditions is what satisfies them all; if nothing does, or if "or" is between them, what
+// satisfies one. `plain_groups`: (a, b) is an interval and no pair, and {a} is a point.
 std::optional<RealSet> real_set(const Node& node, bool plain_groups, Work& work);
 
 }  // namespace pg::grading

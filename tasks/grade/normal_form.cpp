@@ -257,6 +257,7 @@ class Normalizer {
       return power(of(e), argument, e);
     }
     if (name == "ln") return logarithm(argument);
+    if (name == "floor" || name == "ceil") return whole_part(node, argument);
     if (name == "log") {
       const Quotient base = node.children.size() > 1 ? of(node.children[1]) : constant(10);
       return algebra_.multiply(logarithm(argument), algebra_.inverse(logarithm(base)));
@@ -276,6 +277,20 @@ class Normalizer {
       if (const auto angle = arc_of(name, argument)) return *angle;
     }
     return algebra_.quotient(algebra_.opaque(name, {argument}));
+  }
+
+  // The floor or ceiling of a number; that of a function is an atom.
+  Quotient whole_part(const Node& node, const Quotient& argument) {
+    const bool down = node.name == "floor";
+    if (const auto q = Algebra::rational(argument)) {
+      mpz_class whole;
+      (down ? mpz_fdiv_q : mpz_cdiv_q)(whole.get_mpz_t(), q->get_num_mpz_t(), q->get_den_mpz_t());
+      return constant(whole);
+    }
+    if (algebra_.has_variables(argument)) return algebra_.quotient(algebra_.opaque(node.name, {argument}));
+    const Ball whole = evaluate(node, {}, budget_);
+    check(std::abs(whole.value) < 0x1p60L, "a value is too large");
+    return constant(static_cast<long>(whole.value.real()));
   }
 
   // The angle among the multiples of pi/12, if it is one.

@@ -1,5 +1,7 @@
 #pragma once
-// Words of answers: "twenty-one", "million", "Monday".
+// Words of answers: "twenty-one", "million", "dozen", "Monday".
+#include <gmpxx.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,12 +9,23 @@
 
 namespace pg::grading {
 
-// The value of English number words below a hundred, also with a hyphen; any case. Nothing for another text.
-std::optional<int64_t> number_of_words(std::string_view text);
-// 10^6 for "million", "billion", "trillion", "thousand", "hundred" accordingly; 0 for another word.
+// The text with a to z for A to Z.
+std::string lower(std::string_view text);
+
+// 0 to 19, 20, 30 … 90 for "zero" … "ninety", in any case. Nothing for another word.
+std::optional<int64_t> number_word(std::string_view word);
+// 100, 1000, 10^6, 10^9, 10^12 for "hundred" … "trillion"; 0 for another word.
 int64_t scale_of(std::string_view word);
-// Whether a text of two or three letters is a word that an answer may be ("no", "odd", "mon") instead of variables.
+// The factor of a word that counts, in singular or plural: that of scale_of(), 12 for "dozen", 2 for "pair", 1/2 for
+// "half", 1/3 for "third". Nothing for another word.
+std::optional<mpq_class> counting_word(std::string_view word);
+
+// Whether a text of two or three letters is an English word that an answer may be ("no", "odd", "men") instead of a
+// product of variables.
 bool is_plain_word(std::string_view text);
+// Whether two or three letters are as those of a product of variables: "ab", "xyz", "pqr", but not "cat" or "on". Of
+// such letters the case counts.
+bool is_product_of_letters(std::string_view text);
 // Lower case letters, one space between words, without commands for fonts, $, braces and a full stop: two answers that
 // are texts are equal if these are.
 std::string plain_text(std::string_view text);

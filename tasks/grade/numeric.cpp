@@ -86,6 +86,15 @@ Ball root(const Ball& a, long n) {
   return rounded(value, 2 * std::abs(value) * a.error / size, 40);
 }
 
+// The floor (`down`) or ceiling of a value that is certainly not next to a whole number.
+Ball whole_part(const Ball& a, bool down) {
+  check(a.is_real(), "a whole part of a number that is not real");
+  const auto part = [&](long double x) { return down ? std::floor(x) : std::ceil(x); };
+  const long double low = part(a.value.real() - 2 * a.error), high = part(a.value.real() + 2 * a.error);
+  check(low == high, "a whole part at a whole number");
+  return {Complex(low)};
+}
+
 Ball power(Ball base, const mpz_class& exponent, Budget& budget) {
   check(mpz_sizeinbase(exponent.get_mpz_t(), 2) < 40, "an exponent is too large");
   int64_t n = exponent.get_si();
@@ -138,6 +147,15 @@ Ball trigonometric(const std::string& name, const Ball& a) {
   if (name == "cosh") return product(total, {0.5L});
   if (name == "tanh") return product(difference, inverse(total));
   fail("no rule for {}", name);
+}
+
+// `base`: of a logarithm.
+Ball function(const Node& node, const Ball& argument, const Ball& base) {
+  if (node.name == "exp") return exponential(argument);
+  if (node.name == "ln") return logarithm(argument);
+  if (node.name == "floor" || node.name == "ceil") return whole_part(argument, node.name == "floor");
+  if (node.name == "log") return product(logarithm(argument), inverse(logarithm(base)));
+  return trigonometric(node.name, argument);
 }
 
 }  // namespace
@@ -194,13 +212,7 @@ Ball evaluate(const Node& node, const Point& point, Budget& budget) {
     case Kind::degrees:
       return product(child(0), {kPi / 180, kEpsilon});
     case Kind::function:
-      if (node.name == "exp") return exponential(child(0));
-      if (node.name == "ln") return logarithm(child(0));
-      if (node.name == "log") {
-        const Ball base = node.children.size() > 1 ? child(1) : Ball{10};
-        return product(logarithm(child(0)), inverse(logarithm(base)));
-      }
-      return trigonometric(node.name, child(0));
+      return function(node, child(0), node.children.size() > 1 ? child(1) : Ball{10});
     default:
       fail("no rule for this expression");
   }

@@ -1,4 +1,4 @@
-// What stands around values: lists, relations, unions of sets, units; and the start of the parser.
+// What stands around values: lists, relations, sets; and the start of the parser.
 #include "tasks/grade/parser.h"
 
 #include <algorithm>
@@ -11,20 +11,50 @@ namespace {
 
 using Kind = Node::Kind;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kRelations = {{{"le", "<="},
-                                                                                       {"leq", "<="},
-                                                                                       {"leqslant", "<="},
-                                                                                       {"ge", ">="},
-                                                                                       {"geq", ">="},
-                                                                                       {"geqslant", ">="},
-                                                                                       {"ne", "!="},
-                                                                                       {"neq", "!="},
-                                                                                       {"lt", "<"},
-                                                                                       {"gt", ">"},
-                                                                                       {"<", "<"},
-                                                                                       {">", ">"},
-                                                                                       {"=", "="}}};
+constexpr std::pair<std::string_view, std::string_view> kRelations[] = {
+    {"le", "<="},       {"leq", "<="},   {"leqslant", "<="}, {"ge", ">="},   {"geq", ">="},        {"ne", "!="},
+    {"geqslant", ">="}, {"neq", "!="},   {"lt", "<"},        {"gt", ">"},    {"<", "<"},           {">", ">"},
+    {"=", "="},         {"approx", "~"}, {"approxeq", "~"},  {"simeq", "~"}, {"thickapprox", "~"}, {"doteq", "~"}};
+
+// Texts are elements of an answer, as in "x = even" or "red, blue". Elsewhere the letters of a text are factors, and a
+// name stands on the left of a relation.
+void settle_texts(Node& node, bool element) {
+  if (node.kind == Kind::text && !element) {
+    check(!node.children.empty(), "the text '{}' stands for a value", excerpt(node.name, 20));
+    Node product = std::move(node.children[0]);
+    node = std::move(product);
+  }
+  const bool holds = node.kind == Kind::list || node.kind == Kind::set || node.kind == Kind::group ||
+                     node.kind == Kind::matrix || node.kind == Kind::relation || node.kind == Kind::member;
+  for (size_t i = 0; i < node.children.size(); ++i) {
+    Node& child = node.children[i];
+    settle_texts(child, holds);
+    if (child.kind == Kind::text && child.children.empty() && node.kind == Kind::relation &&
+        i + 1 < node.children.size()) {
+      child.kind = Kind::variable;
+    }
+  }
+}
+
+// "5 hours and 30 minutes": adds a smaller unit of the same kind to a quantity. False if the two are no such pair.
+bool add_smaller_unit(Node& whole, const Node& part) {
+  if (whole.kind != Kind::quantity || part.kind != Kind::quantity || whole.unit.dims != part.unit.dims) return false;
+  const Node &x = whole.children[0], &y = part.children[0];
+  if (x.kind != Kind::number || y.kind != Kind::number || x.number <= 0 || y.number <= 0) return false;
+  const mpq_class ratio = part.unit.size / whole.unit.size;
+  if (y.number * ratio >= 1 || ratio == 1) return false;
+  whole.children[0] = make_number(x.number + y.number * ratio);
+  return true;
+}
+
 }  // namespace
+
+Node Parser::answer() {
+  Node node = list(false);
+  check(token_.kind == Token::Kind::end, "unexpected {} at byte {}", shown(), token_.begin);
+  settle_texts(node, true);
+  return node;
+}
 
 bool Parser::at_separator() const {
   if (token_.symbol(',') || token_.symbol(';')) return true;
@@ -36,27 +66,42 @@ bool Parser::at_separator() const {
 Node Parser::list(bool inside) {
   std::vector<Node> items;
   items.push_back(statement());
+  bool alternatives = false;
   while (at_separator()) {
+    const bool joined = inner(token_) == "and", comma = token_.symbol(',') || token_.symbol(';');
+    alternatives = alternatives || (!joined && !comma);
     advance();
     if (at_separator()) advance();  // "1, 2, and 3"
-    if (!inside && token_.kind == Token::Kind::end) break;
-    items.push_back(statement());
+    if (!inside && comma && token_.kind == Token::Kind::end) break;
+    Node item = statement();
+    if (!joined || !add_smaller_unit(items.back(), item)) items.push_back(std::move(item));
   }
   if (items.size() == 1) return std::move(items[0]);
-  return make(Kind::list, std::move(items));
+  const bool excludes =
+      items[0].kind == Kind::relation && items[0].relations[0] == "!=" && items[0].children.size() == 2;
+  for (size_t i = 1; excludes && i < items.size(); ++i) {  // "x \ne 1, 2"
+    if (items[i].kind == Kind::relation) continue;
+    Node relation = items[0];
+    relation.children[1] = std::move(items[i]);
+    items[i] = std::move(relation);
+  }
+  Node all = make(Kind::list, std::move(items));
+  if (alternatives) all.name = "or";
+  return all;
 }
 
 std::string_view Parser::relation() const {
+  if (token_.kind != Token::Kind::symbol && token_.kind != Token::Kind::command) return {};
   for (const auto& [name, sign] : kRelations) {
-    if (token_.value == name && (token_.kind == Token::Kind::symbol || token_.kind == Token::Kind::command)) {
-      return sign;
-    }
+    if (token_.value == name) return sign;
   }
   return {};
 }
 
 Node Parser::statement() {
   const Level level(*this);
+  if (relation() == "~" || token_.command("sim")) advance();  // "\approx 3.5"
+  if (const Token first = token_; take_word({"about", "approximately", "roughly"}) && at_element_end()) back_to(first);
   Node first = union_of_sets();
   if (token_.command("in")) {
     advance();
@@ -79,111 +124,38 @@ Node Parser::statement() {
 }
 
 Node Parser::union_of_sets() {
-  std::vector<Node> sets;
-  sets.push_back(quantity());
-  while (token_.command("cup") || token_.word("U") || token_.command("bigcup")) {
+  Node result = quantity();
+  for (;;) {
+    const bool joins = token_.command("cup") || token_.word("U") || token_.command("bigcup");
+    if (!joins && !token_.command("setminus") && !token_.command("backslash")) return result;
     advance();
-    sets.push_back(quantity());
-  }
-  if (sets.size() == 1) return std::move(sets[0]);
-  return make(Kind::set_union, std::move(sets));
-}
-
-Node Parser::quantity() {
-  if (token_.command("$")) {
-    advance();
-    return with_unit(sum(), *parse_unit("dollar", false));
-  }
-  if (token_.kind == Token::Kind::text && inner(token_).empty()) advance();
-  Node value = sum();
-  if (token_.symbol(':')) {
+    if (joins && result.kind == Kind::set_union) {
+      result.children.push_back(quantity());
+      continue;
+    }
     std::vector<Node> parts;
-    parts.push_back(std::move(value));
-    while (accept(':')) parts.push_back(sum());
-    return make(Kind::ratio, std::move(parts));
+    parts.push_back(std::move(result));
+    parts.push_back(quantity());
+    result = make(joins ? Kind::set_union : Kind::set_difference, std::move(parts));
   }
-  if (value.kind == Kind::product && value.children.size() == 2 && value.children[0].kind == Kind::degrees &&
-      (value.children[1].name == "C" || value.children[1].name == "F")) {  // a temperature
-    Node degrees = std::move(value.children[0].children[0]);
-    return with_unit(std::move(degrees), *parse_unit(value.children[1].name == "C" ? "celsius" : "fahrenheit", false));
-  }
-  std::string phrase;
-  bool letters = false;
-  size_t end = token_.begin;
-  while (unit_word()) {
-    letters = letters || token_.kind == Token::Kind::text;
-    phrase += " " + token_.value;
-    end = token_.end;
-    const size_t begin = token_.begin;
-    advance();
-    if (token_.symbol('^') && !phrase.empty()) {
-      advance();
-      phrase += fmt::format("^{}", exponent_digit());
-    }
-    if (token_.symbol('/')) {
-      advance();
-      check(unit_word(), "a unit is missing at byte {}", token_.begin);
-      phrase += " /";
-    }
-    check(token_.begin > begin, "no progress at byte {}", begin);
-  }
-  if (phrase.empty()) return value;
-  if (value.kind == Kind::degrees) {  // "99^\circ C" and "20 degrees Celsius"
-    Node inside = std::move(value.children[0]);
-    value = std::move(inside);
-    phrase += " degree";
-  }
-  const std::optional<Unit> unit = parse_unit(phrase, letters);
-  check(unit.has_value(), "'{}' before byte {} is no unit", excerpt(trimmed(phrase), 40), end);
-  return with_unit(std::move(value), *unit);
 }
 
-std::string Parser::exponent_digit() {
-  const bool brace = accept('{');
-  check(token_.kind == Token::Kind::number && token_.value.size() == 1, "expected a digit at byte {}", token_.begin);
-  std::string digit = token_.value;
-  advance();
-  if (brace) expect('}');
-  return digit;
-}
-
-Node Parser::with_unit(Node value, Unit unit) {
-  Node node;
-  node.kind = Kind::quantity;
-  node.unit = std::move(unit);
-  node.children.push_back(std::move(value));
-  return node;
-}
-
-bool Parser::unit_word() const {
-  if (at_separator()) return false;
-  if (token_.kind == Token::Kind::text) return true;
-  return token_.kind == Token::Kind::word &&
-         (is_unit_word(token_.value) || token_.value == "per" || (token_.value.size() > 3 && !known_word()));
-}
-
-Node parse_answer(std::string_view text, Work& work) {
+Node parse_answer(std::string_view text, std::string_view whole, Work& work) {
   check(static_cast<int64_t>(text.size()) <= work.limits.bytes, "the text has {} bytes, more than {}", text.size(),
         work.limits.bytes);
   text = bare_answer(text);
   check(!text.empty(), "the text is empty");
-  if (const std::optional<int64_t> value = number_of_words(text)) return make_number(mpz_class(*value));
-  const std::string_view first = text.substr(0, text.find(' '));
-  check(!is_plain_word(first) || (first != text && !is_wordy(plain_text(text))), "'{}' is a word", first);
-  if (std::count(text.begin(), text.end(), '$') % 2 == 1) {  // "$5": the others are signs of mathematics
-    const size_t at = text.find('$');
-    if (at == 0 || text[at - 1] != '\\') {
-      Parser parser(text, work);
-      Node node = parser.answer();
-      if (node.kind == Kind::quantity || at != 0) return node;
-      Node money;
-      money.kind = Kind::quantity;
-      money.unit = *parse_unit("dollar", false);
-      money.children.push_back(std::move(node));
-      return money;
-    }
-  }
-  return Parser(text, work).answer();
+  const auto begin = static_cast<size_t>(text.data() - whole.data());
+  whole = whole.substr(0, begin + text.size());
+  Node node = Parser(whole, begin, work).answer();
+  const size_t at = text.find('$');
+  const bool money = at == 0 && std::count(text.begin(), text.end(), '$') % 2 == 1;  // others are signs of mathematics
+  if (!money || node.kind == Kind::quantity) return node;
+  Node dollars;
+  dollars.kind = Kind::quantity;
+  dollars.unit = *parse_unit("dollar", false);
+  dollars.children.push_back(std::move(node));
+  return dollars;
 }
 
 }  // namespace pg::grading

@@ -8,10 +8,12 @@
 
 namespace pg::grading {
 
-// Throws Error with the byte offset for a text that is not an answer in mathematics, or when a limit is reached.
-Node parse_answer(std::string_view text, Work& work);
+// Throws Error for a text that is not an answer in mathematics, or when a limit is reached. `text` is a part of
+// `whole`, which the byte offsets in messages count from.
+Node parse_answer(std::string_view text, std::string_view whole, Work& work);
 
-// Without what surrounds an answer: white space, $…$, \(…\), \[…\], \boxed{…}, \text{…} and a full stop.
+// Without what surrounds an answer: white space, $…$, \(…\), \[…\], **…**, \boxed{…}, \text{…} and a full stop. A
+// \text{…} of letters and spaces alone remains: it may be a text whose letters are no factors.
 std::string_view bare_answer(std::string_view text);
 
 // The tree as a text: "(quotient 1 2)".

@@ -1,6 +1,8 @@
 #pragma once
-// The parser of answers. parser.cpp has what stands around values: lists, relations, units; parser_terms.cpp sums,
-// products and powers; parser_numbers.cpp numbers; parser_values.cpp words, functions, brackets and commands.
+// The parser of answers. parser.cpp has what stands around values: lists, relations, sets; parser_units.cpp values with
+// units; parser_words.cpp texts and numbers in words; parser_terms.cpp sums, products and powers; parser_numbers.cpp
+// numbers; parser_values.cpp variables, functions and brackets; parser_commands.cpp commands of LaTeX.
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,22 +17,28 @@
 
 namespace pg::grading {
 
-// Whether a word or command is the name of a function that to_text() and numeric.h know.
-bool is_function(std::string_view name);
+// Functions that may stand before one letter without a space: "sinx".
+inline constexpr std::string_view kGluedFunctions[] = {"sqrt", "sin", "cos", "tan", "log", "ln"};
+
+inline Node letter_of(char c) {
+  if (c == 'e') return make_name(Node::Kind::euler, "");
+  if (c == 'i') return make_name(Node::Kind::imaginary, "");
+  Node letter = make_name(Node::Kind::variable, "");
+  letter.name.push_back(c);
+  return letter;
+}
 
 class Parser {
  public:
   using Kind = Node::Kind;
 
-  Parser(std::string_view text, Work& work) : budget_(work), lexer_(text, budget_), text_(text), limits_(work.limits) {
+  // Reads `text` from byte `begin` on.
+  Parser(std::string_view text, size_t begin, Work& work)
+      : work_(work), budget_(work), lexer_(text, begin, budget_), text_(text), limits_(work.limits) {
     advance();
   }
 
-  Node answer() {
-    Node node = list(false);
-    check(token_.kind == Token::Kind::end, "unexpected {} at byte {}", shown(), token_.begin);
-    return node;
-  }
+  Node answer();
 
  private:
   // Counts a level of nesting while it lives.
@@ -72,15 +80,28 @@ class Parser {
 
   Node union_of_sets();
 
-  // A sum, with a unit or a noun behind it or a $ before it.
+  // A text, or a sum with a unit or a noun behind it or a $ before it.
   Node quantity();
-
+  std::optional<Unit> currency() const;
+  std::optional<Unit> unit_behind(Node& value);
+  Node with_smaller_units(Node whole);
   std::string exponent_digit();
+  static Node with_unit(Node value, Unit unit);
+  bool at_unit_quotient() const;
+  bool is_ordinal() const;
+  bool is_short_noun() const;
+  bool unit_word(const Node& value, const std::string& phrase, bool behind_slash) const;
+  bool known_word() const { return is_function(token_.value) || token_.value == "sqrt"; }
 
-  Node with_unit(Node value, Unit unit);
-
-  bool unit_word() const;
-  bool known_word() const { return is_function(token_.value) || token_.value == "sqrt" || scale_of(token_.value) > 0; }
+  bool at_element_end() const;
+  bool begins_value(std::string_view word) const;
+  std::optional<Node> text_element();
+  bool value_in_text(std::string_view content) const;
+  bool take_word(std::initializer_list<std::string_view> names);
+  std::optional<mpq_class> take_counting_word();
+  void take_first_word(size_t size);
+  std::string_view hyphened_word() const;
+  Node number_in_words();
 
   Node sum();
 
@@ -109,6 +130,10 @@ class Parser {
 
   bool next_is_star() const { return token_.end < text_.size() && text_[token_.end] == '*'; }
 
+  bool take_division();
+  int take_power_word();
+  bool take_percent();
+  bool take_degree();
   Node exponent();
 
   // "A3_{16}": a number whose digits include letters. False if there is none at this token.
@@ -123,14 +148,6 @@ class Parser {
   // What \frac, \sqrt and _ take: a group in braces, or one digit, letter or command.
   Node argument(bool one_digit = true);
 
-  static Node letter_of(char c) {
-    if (c == 'e') return make_name(Kind::euler, "");
-    if (c == 'i') return make_name(Kind::imaginary, "");
-    Node letter = make_name(Kind::variable, "");
-    letter.name.push_back(c);
-    return letter;
-  }
-
   Node primary();
 
   Node number_or_mixed();
@@ -138,6 +155,7 @@ class Parser {
   // \text{…} where a value must be: a name, as in \text{Area} = 5.
   Node text_name();
 
+  std::string_view next_word() const;
   Node word();
 
   Node subscripted(const std::string& letters);
@@ -149,14 +167,20 @@ class Parser {
   // A statement or a list in brackets: parentheses, a tuple, an interval, a set, an absolute value.
   Node bracket();
 
+  // What stands in { }, also a \over b and n \choose k. The first brace is taken.
+  Node braced(bool one_value);
+
   Node command();
-
+  std::optional<Node> fraction_command(const std::string& name);
+  std::optional<Node> set_command(const std::string& name, size_t begin);
+  std::optional<Node> bracket_command(const std::string& name, size_t begin);
+  Node named_figure(const std::string& name);
   Node braces(size_t begin);
-
+  std::optional<Node> set_builder();
   std::string environment();
-
   Node matrix(size_t begin);
 
+  Work& work_;
   Budget budget_;
   Lexer lexer_;
   std::string_view text_;
@@ -164,6 +188,7 @@ class Parser {
   Token token_;
   int64_t depth_ = 0, quotients_ = 0;
   int bars_ = 0;
+  size_t counted_until_ = 0;  // where the last word that counts ends: "3 pairs of socks"
 };
 
 }  // namespace pg::grading

@@ -39,7 +39,11 @@ bool Parser::starts_factor() const {
     case Token::Kind::number:
       return true;
     case Token::Kind::word:
-      if (token_.value == "or" || token_.value == "and" || token_.value == "U" || token_.value == "per") return false;
+      for (const std::string_view name : {"or", "and", "U", "per", "of"}) {
+        if (token_.value == name) return false;
+      }
+      if (token_.space_before && is_plain_word(token_.value)) return false;
+      if (number_word(token_.value) || is_short_noun() || at_unit_quotient()) return false;
       return known_word() || (token_.value.size() <= 3 && !is_unit_word(token_.value)) || token_.value == "infinity";
     case Token::Kind::text:
       return false;
@@ -47,9 +51,10 @@ bool Parser::starts_factor() const {
       return token_.symbol('(') || token_.symbol('{') || (token_.symbol('|') && bars_ == 0 && token_.side != 'r');
     case Token::Kind::command:
       for (const std::string_view name :
-           {"cup",    "in",    "pm",    "mp",     "cdot",    "times", "div",   "circ", "degree",
-            "begin",  "end",   "}",     "&",      "\\",      "$",     "lor",   "vee",  "rangle",
-            "rfloor", "rceil", "right", "bigcup", "squared", "cubed", "prime", "colon"}) {
+           {"cup",      "in",        "pm",      "mp",    "cdot",  "times", "div",   "circ",     "degree", "begin",
+            "end",      "}",         "&",       "\\",    "$",     "lor",   "vee",   "rangle",   "rfloor", "rceil",
+            "right",    "bigcup",    "squared", "cubed", "prime", "colon", "rvert", "over",     "choose", "mid",
+            "setminus", "backslash", "ldots",   "dots",  "cdots", "sim",   "euro",  "sterling", "yen"}) {
         if (token_.value == name) return false;
       }
       return relation().empty();
@@ -65,8 +70,7 @@ Node Parser::product() {
     if (token_.symbol('*') || token_.command("cdot") || token_.command("times")) {
       advance();
       factors.push_back(signed_factor());
-    } else if (token_.symbol('/') || token_.command("div")) {
-      advance();
+    } else if (take_division()) {
       Node numerator = factors.size() == 1 ? std::move(factors[0]) : make(Kind::product, std::move(factors));
       std::vector<Node> parts;
       parts.push_back(std::move(numerator));
@@ -76,12 +80,8 @@ Node Parser::product() {
       const Level level(*this);
       ++quotients_;
       check(quotients_ <= limits_.depth, "more than {} divisions", limits_.depth);
-    } else if (token_.kind == Token::Kind::word && scale_of(token_.value) > 0) {
-      factors.push_back(make_number(scale_of(token_.value)));
-      advance();
-    } else if (token_.kind == Token::Kind::text && scale_of(inner(token_)) > 0) {
-      factors.push_back(make_number(scale_of(inner(token_))));
-      advance();
+    } else if (const auto count = take_counting_word()) {
+      factors.push_back(make_number(*count));
     } else if (starts_factor()) {
       if (token_.kind == Token::Kind::number && factors.back().kind == Kind::number) {
         if (!mixed(factors.back())) return sequence(std::move(factors));
@@ -94,6 +94,17 @@ Node Parser::product() {
   }
   if (factors.size() == 1) return std::move(factors[0]);
   return make(Kind::product, std::move(factors));
+}
+
+// A sign of division, or "out of".
+bool Parser::take_division() {
+  if (token_.symbol('/') || token_.command("div")) {
+    advance();
+    return true;
+  }
+  if (!take_word({"out"})) return false;
+  check(take_word({"of"}), "expected 'out of' at byte {}", token_.begin);
+  return true;
 }
 
 Node Parser::signed_factor() {
@@ -135,10 +146,9 @@ Node Parser::factor() {
       parts.push_back(std::move(base));
       parts.push_back(exponent());
       base = make(Kind::power, std::move(parts));
-    } else if (token_.command("squared") || token_.command("cubed")) {
+    } else if (const int power = take_power_word(); power > 0) {
       parts.push_back(std::move(base));
-      parts.push_back(make_number(token_.value == "squared" ? 2 : 3));
-      advance();
+      parts.push_back(make_number(power));
       base = make(Kind::power, std::move(parts));
     } else if (token_.symbol('*') && next_is_star()) {
       advance();
@@ -152,19 +162,43 @@ Node Parser::factor() {
       parts.push_back(std::move(base));
       base = make(Kind::factorial, std::move(parts));
       base.number = step;
-    } else if (token_.symbol('%')) {
-      advance();
+    } else if (take_percent()) {
       parts.push_back(std::move(base));
       base = make(Kind::percent, std::move(parts));
-    } else if (token_.command("circ") || token_.command("degree") || token_.word("degrees") || token_.word("degree") ||
-               (token_.kind == Token::Kind::text && (inner(token_) == "degrees" || inner(token_) == "degree"))) {
-      advance();
+    } else if (take_degree()) {
       parts.push_back(std::move(base));
       base = make(Kind::degrees, std::move(parts));
     } else {
       return base;
     }
   }
+}
+
+// 2 for "squared" and a raised 2, 3 for "cubed" and a raised 3, else 0.
+int Parser::take_power_word() {
+  if (take_word({"squared"})) return 2;
+  if (take_word({"cubed"})) return 3;
+  if (!token_.command("squared") && !token_.command("cubed")) return 0;
+  const int power = token_.command("squared") ? 2 : 3;
+  advance();
+  return power;
+}
+
+bool Parser::take_percent() {
+  if (accept('%') || take_word({"percent", "percents"})) return true;
+  if (!token_.word("per")) return false;
+  const Token per = token_;
+  advance();
+  if (!token_.word("cent")) return back_to(per);
+  advance();
+  return true;
+}
+
+bool Parser::take_degree() {
+  if (take_word({"degrees", "degree", "deg"})) return true;
+  if (!token_.command("circ") && !token_.command("degree")) return false;
+  advance();
+  return true;
 }
 
 Node Parser::exponent() {
@@ -192,12 +226,7 @@ Node Parser::exponent() {
 
 Node Parser::argument(bool one_digit) {
   const Level level(*this);
-  if (token_.symbol('{')) {
-    advance();
-    Node node = statement();
-    expect('}');
-    return node;
-  }
+  if (token_.symbol('{')) return braced(/*one_value=*/true);
   if (token_.kind == Token::Kind::number && one_digit && token_.value.size() > 1) {
     Node digit = make_number(token_.value[0] - '0');
     lexer_.seek(token_.begin + 1);

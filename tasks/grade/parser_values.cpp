@@ -1,6 +1,5 @@
-// What a value begins with, numbers apart: words, functions, brackets, commands.
+// What a value begins with, numbers and commands apart: variables, functions, brackets.
 #include <algorithm>
-#include <array>
 
 #include "tasks/grade/parser_state.h"
 
@@ -9,8 +8,6 @@ namespace {
 
 using Kind = Node::Kind;
 
-constexpr std::string_view kGreek[] = {"alpha", "beta",  "gamma", "delta", "epsilon", "theta", "lambda", "mu",
-                                       "rho",   "sigma", "tau",   "phi",   "omega",   "psi",   "xi",     "ell"};
 constexpr std::string_view kFunctions[] = {"sin",    "cos",    "tan",  "cot",  "sec",  "csc", "arcsin",
                                            "arccos", "arctan", "sinh", "cosh", "tanh", "log", "ln",
                                            "lg",     "exp",    "asin", "acos", "atan"};
@@ -44,14 +41,13 @@ Node Parser::primary() {
   fail("an operand is missing at byte {}", token_.begin);
 }
 
-Node Parser::text_name() {
-  Node node = make_name(Kind::variable, inner(token_));
-  check(!node.name.empty() &&
-            node.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ") == std::string::npos,
-        "a text at byte {} is no name", token_.begin);
-  advance();
-  check(node.name.size() == 1 || !relation().empty(), "a text stands for a value before byte {}", token_.begin);
-  return node;
+// The letters behind this token and a space.
+std::string_view Parser::next_word() const {
+  size_t begin = token_.end;
+  while (begin < text_.size() && text_[begin] == ' ') ++begin;
+  size_t end = begin;
+  while (end < text_.size() && is_letter(text_[end])) ++end;
+  return text_.substr(begin, end - begin);
 }
 
 Node Parser::word() {
@@ -68,15 +64,17 @@ Node Parser::word() {
     advance();
     return function(value);
   }
-  for (const std::string_view name : {"sqrt", "sin", "cos", "tan", "log", "ln"}) {  // "sinx"
+  for (const std::string_view name : kGluedFunctions) {
     if (value.size() == name.size() + 1 && value.starts_with(name)) {
       lexer_.seek(token_.begin + name.size());
       advance();
       return name == "sqrt" ? square_root() : function(std::string(name));
     }
   }
-  check(value.size() <= 3 && scale_of(value) == 0 && value != "or" && value != "and", "'{}' at byte {} is a word",
-        value.substr(0, 20), token_.begin);
+  if (number_word(value) || value == "half") return number_in_words();
+  if ((value == "a" || value == "an") && counting_word(next_word())) return number_in_words();
+  check(value.size() <= 3 && value != "or" && value != "and", "'{}' at byte {} is a word", value.substr(0, 20),
+        token_.begin);
   // The letters are variables; the powers and subscripts that follow belong to the last one.
   lexer_.seek(token_.begin + 1);
   advance();
@@ -176,19 +174,25 @@ Node Parser::bracket() {
   }
   check(open == '(' || open == '[' || open == '{', "unexpected {} at byte {}", shown(), token_.begin);
   const int bars = std::exchange(bars_, 0);
-  if (open != '{') ++lexer_.brackets;
-  advance();
-  Node content = list(true);
-  if (open != '{') --lexer_.brackets;
-  bars_ = bars;
-  const char close = token_.kind == Token::Kind::symbol ? token_.value[0] : 0;
-  check(open == '{' ? close == '}' : close == ')' || close == ']', "the bracket at byte {} is not closed", begin);
-  advance();
   if (open == '{') {
+    Node content = braced(/*one_value=*/false);
+    bars_ = bars;
     if (content.kind == Kind::list) content.kind = Kind::set;
     return content;
   }
+  ++lexer_.brackets;
+  advance();
+  Node content = list(true);
+  --lexer_.brackets;
+  bars_ = bars;
+  const char close = token_.kind == Token::Kind::symbol ? token_.value[0] : 0;
+  check(close == ')' || close == ']', "the bracket at byte {} is not closed", begin);
+  advance();
+  if (content.kind == Kind::matrix) return content;
   if (content.kind != Kind::list) {
+    if (open == '[' && close == ']' && content.kind == Kind::text) {  // the area [ABC]
+      return make_name(Kind::variable, "[" + content.name + "]");
+    }
     check(open == '(' && close == ')', "one element in square brackets at byte {}", begin);
     return content;
   }
@@ -198,121 +202,19 @@ Node Parser::bracket() {
   return content;
 }
 
-Node Parser::command() {
-  const std::string name = token_.value;
-  const size_t begin = token_.begin;
-  advance();
-  if (name == "frac" || name == "dfrac" || name == "tfrac" || name == "cfrac" || name == "binom" || name == "dbinom" ||
-      name == "tbinom") {
-    std::vector<Node> parts;
-    parts.push_back(argument());
-    parts.push_back(argument());
-    return make(name.ends_with("frac") ? Kind::quotient : Kind::binomial, std::move(parts));
-  }
-  if (name == "sqrt") return square_root();
-  if (name == "pi") return make_name(Kind::pi, "");
-  if (name == "infty") return make_name(Kind::infinity, "");
-  if (is_function(name)) return function(name);
-  if (name == "boxed" || name == "fbox" || name == "overline") {
-    check(name != "overline", "a bar at byte {}", begin);
-    return argument();
-  }
-  if (name == "{") return braces(begin);
-  if (name == "emptyset" || name == "varnothing") return make(Kind::set, {});
-  if (name == "reals" || (name == "mathbb" && (token_.symbol('{') || token_.word("R")))) {
-    if (name == "mathbb") {
-      const Node field = argument();
-      check(field.name == "R", "an unknown set at byte {}", begin);
-    }
-    std::vector<Node> ends;
-    ends.push_back(negated(make_name(Kind::infinity, "")));
-    ends.push_back(make_name(Kind::infinity, ""));
-    Node all = make(Kind::group, std::move(ends));
-    all.open = '(', all.close = ')';
-    return all;
-  }
-  if (name == "begin") return matrix(begin);
-  if (name == "lvert" || name == "vert") {
-    std::vector<Node> one;
-    ++bars_;
-    one.push_back(sum());
-    --bars_;
-    check(token_.command("rvert") || token_.command("vert"), "the bar at byte {} is not closed", begin);
-    advance();
-    return make(Kind::absolute, std::move(one));
-  }
-  for (const std::string_view greek : kGreek) {
-    if (name == greek) {
-      return token_.symbol('_') ? subscripted(name) : make_name(Kind::variable, name);
-    }
-  }
-  fail("an unknown command '\\{}' at byte {}", name.substr(0, 20), begin);
-}
-
-Node Parser::braces(size_t begin) {
-  const int bars = std::exchange(bars_, 0);
-  ++lexer_.brackets;
-  Node content;
-  if (token_.command("}")) {
-    content = make(Kind::set, {});
-  } else {
-    content = list(true);
-    if (content.kind == Kind::list) {
-      content.kind = Kind::set;
-    } else {
-      std::vector<Node> one;
-      one.push_back(std::move(content));
-      content = make(Kind::set, std::move(one));
-    }
-  }
-  --lexer_.brackets;
-  bars_ = bars;
-  check(token_.command("}"), "the brace at byte {} is not closed", begin);
-  advance();
-  return content;
-}
-
-std::string Parser::environment() {
+Node Parser::braced(bool one_value) {
   expect('{');
-  std::string name = token_.value;
-  check(token_.kind == Token::Kind::word, "an environment's name is missing at byte {}", token_.begin);
-  advance();
-  expect('}');
-  return name;
-}
-
-Node Parser::matrix(size_t begin) {
-  const std::string name = environment();
-  check(name == "pmatrix" || name == "bmatrix" || name == "matrix" || name == "array" || name == "smallmatrix",
-        "an unknown environment '{}' at byte {}", name.substr(0, 20), begin);
-  if (name == "array" && token_.symbol('{')) {
-    while (!token_.symbol('}')) {
-      check(token_.kind != Token::Kind::end, "the array at byte {} has no columns", begin);
-      advance();
-    }
+  Node content = one_value ? statement() : list(true);
+  if (token_.command("over") || token_.command("choose")) {
+    const bool over = token_.command("over");
     advance();
+    std::vector<Node> parts;
+    parts.push_back(std::move(content));
+    parts.push_back(sum());
+    content = make(over ? Kind::quotient : Kind::binomial, std::move(parts));
   }
-  Node node;
-  node.kind = Kind::matrix;
-  int64_t columns = 0, column = 0;
-  while (!token_.command("end")) {
-    node.children.push_back(statement());
-    ++column;
-    if (token_.symbol('&')) {
-      advance();
-      continue;
-    }
-    const bool row_ends = token_.command("\\");
-    if (row_ends) advance();
-    check(row_ends || token_.command("end"), "the matrix at byte {} has no end", begin);
-    check(columns == 0 || column == columns, "the rows of the matrix at byte {} have different lengths", begin);
-    columns = column;
-    column = 0;
-  }
-  advance();
-  check(environment() == name && column == 0 && columns > 0, "the matrix at byte {} has no end", begin);
-  node.number = columns;
-  return node;
+  expect('}');
+  return content;
 }
 
 }  // namespace pg::grading

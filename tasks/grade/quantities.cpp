@@ -26,8 +26,8 @@ struct Quantity {
 Quantity quantity_of(const Node& node) {
   if (node.kind == Kind::quantity) {
     Quantity inside = quantity_of(node.children[0]);
-    if (inside.sign == 0) return {inside.value, node.unit, 0};
-    return {node.children[0], node.unit, 0};
+    inside.unit = node.unit;
+    return inside;
   }
   if (node.kind == Kind::percent) return {node.children[0], {}, '%'};
   if (node.kind == Kind::degrees) return {node.children[0], {}, 'd'};
@@ -38,6 +38,17 @@ Quantity quantity_of(const Node& node) {
     return inside;
   }
   return {node, {}, 0};
+}
+bool is_radian(const Unit& unit) {
+  return unit.dims.size() == 1 && unit.dims.begin()->second == 1 &&
+         (unit.dims.begin()->first == "radian" || unit.dims.begin()->first == "rad");
+}
+// The value with its percent sign or degrees.
+Node with_sign(const Quantity& quantity) {
+  if (quantity.sign == 0) return quantity.value;
+  std::vector<Node> one;
+  one.push_back(quantity.value);
+  return make(quantity.sign == '%' ? Kind::percent : Kind::degrees, std::move(one));
 }
 // "5 m" without \text is a product with a variable m: where the other side has a unit, m is one.
 Quantity with_letter_unit(Quantity quantity) {
@@ -94,20 +105,31 @@ Verdict compare_quantities(const Node& a, const Node& b, Work& work) {
   for (const Node* value : {&x.value, &y.value}) {
     if (has_structure(*value)) return unknown("undecided: a structure inside a value");
   }
-  if (!x.unit.empty() && !y.unit.empty()) {
-    if (x.unit.dims != y.unit.dims) return no("the units measure different things");
-    if (x.unit.size == y.unit.size) return same_value(x.value, y.value, work);
-    return same_value(scaled(x.value, x.unit.size), scaled(y.value, y.unit.size), work);
+  const bool both_units = !x.unit.empty() && !y.unit.empty(), both_signs = x.sign != 0 && y.sign != 0;
+  if ((both_units && x.unit.dims != y.unit.dims) || (both_signs && x.sign != y.sign)) {
+    return no("the units measure different things");
   }
-  if (x.sign != 0 && x.sign == y.sign) return same_value(x.value, y.value, work);
-  if (x.sign != 0 && (y.sign != 0 || !y.unit.empty())) return no("the units measure different things");
-  if (y.sign != 0 && !x.unit.empty()) return no("the units measure different things");
+  for (const auto& [angle, other] : {std::pair(&x, &y), std::pair(&y, &x)}) {
+    if (angle->sign != 'd' || !angle->unit.empty() || other->sign != 0 || !is_radian(other->unit)) continue;
+    return same_value(with_sign(*angle), other->value, work);
+  }
+  if ((x.sign != 0 && y.sign == 0 && x.unit.empty() && !y.unit.empty()) ||
+      (y.sign != 0 && x.sign == 0 && y.unit.empty() && !x.unit.empty())) {
+    return no("the units measure different things");
+  }
+  if (both_units && x.sign != y.sign) return same_value(with_sign(x), with_sign(y), work);  // 20% of 20 people
+  if (both_units && x.unit.size != y.unit.size) {
+    x.value = scaled(x.value, x.unit.size);
+    y.value = scaled(y.value, y.unit.size);
+  }
   Verdict verdict = same_value(x.value, y.value, work);
-  if (verdict.kind == Verdict::Kind::yes || (x.sign == 0 && y.sign == 0)) {
-    if (!x.unit.empty() || !y.unit.empty() || x.sign != y.sign) verdict.reason += ", one without a unit";
-    return verdict;
+  if (verdict.kind == Verdict::Kind::yes) {
+    const bool missing = x.unit.empty() != y.unit.empty();
+    if (missing && (x.unit.doubtful || y.unit.doubtful)) return unknown("a short word may be a unit or variables");
+    if (missing || x.sign != y.sign) verdict.reason += ", one without a unit";
   }
-  return same_value(a, b, work);  // 50% as 0.5 and 90 degrees as pi/2
+  if (verdict.kind == Verdict::Kind::yes || x.sign == y.sign) return verdict;
+  return same_value(with_sign(x), with_sign(y), work);  // 50% as 0.5 and 90 degrees as pi/2
 }
 
 }  // namespace pg::grading

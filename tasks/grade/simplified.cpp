@@ -323,7 +323,7 @@ bool is_simplified(std::string_view given, std::string_view gold, const GradeLim
   if (given == gold) return true;
   try {
     Work work{limits};
-    const Node answer = parse_answer(given, work), expected = parse_answer(gold, work);
+    const Node answer = parse_answer(given, given, work), expected = parse_answer(gold, gold, work);
     Allowed allowed;
     collect(expected, allowed);
     const Form form(allowed);

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
+#include <vector>
+
+#include "tasks/grade/number_words.h"
 
 namespace pg::grading {
 namespace {
@@ -36,12 +40,6 @@ constexpr Row kUnits[] = {
     {"dollar", "$", 1, 1, 1},
     {"cent", "$", 1, 1, 100},
 };
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 bool names(const Row& row, std::string_view word) {
   for (std::string_view rest = row.names; !rest.empty();) {
@@ -82,58 +80,83 @@ void multiply(Unit& unit, std::string_view word, int exponent) {
   unit.dims[noun] += exponent;
 }
 
-}  // namespace
+// Words behind a value that are no unit: they change it.
+constexpr std::string_view kNoUnits[] = {"or",    "and",  "more",    "less",      "fewer", "than",   "not",
+                                         "least", "most", "to",      "from",      "minus", "plus",   "divided",
+                                         "mod",   "over", "below",   "under",     "if",    "when",   "where",
+                                         "for",   "base", "squared", "factorial", "cubed", "choose", "modulo"};
 
-bool is_unit_word(std::string_view word) { return word == "mph" || (word.size() > 1 && find_unit(lower(word))); }
+// A word of a phrase with the exponent behind it (0: none), or "/".
+struct UnitWord {
+  std::string text;
+  int exponent = 0;
+};
 
-std::optional<Unit> parse_unit(std::string_view phrase, bool letters) {
-  if (phrase.size() > 80) return {};
-  const std::string text = lower(phrase);
-  Unit unit;
-  int sign = 1, next_power = 1;
-  bool any = false;
+// Nothing if the phrase has other characters than letters, spaces, points, hyphens, "/" and exponents of one digit.
+std::optional<std::vector<UnitWord>> words_of(const std::string& text) {
+  std::vector<UnitWord> words;
   for (size_t i = 0; i < text.size();) {
     const char c = text[i];
     if (c == ' ' || c == '.' || c == '-') {
       ++i;
     } else if (c == '/') {
-      sign = -1, ++i;
+      words.push_back({"/"}), ++i;
     } else if (std::isalpha(static_cast<unsigned char>(c))) {
       size_t end = i;
       while (end < text.size() && std::isalpha(static_cast<unsigned char>(text[end]))) ++end;
-      const std::string_view word = std::string_view(text).substr(i, end - i);
+      words.push_back({text.substr(i, end - i)});
       i = end;
-      if (word == "per") {
-        sign = -1;
-        continue;
-      }
-      if (word == "square" || word == "sq" || word == "cubic" || word == "cu") {
-        next_power = word.starts_with('s') ? 2 : 3;
-        continue;
-      }
-      if (word.size() == 1 && !(letters && find_unit(word))) {
-        if (!letters) return {};
-      }
-      int exponent = next_power;
-      next_power = 1;
-      if (i + 1 < text.size() && text[i] == '^') {
-        size_t at = i + 1;
-        const bool brace = text[at] == '{';
-        if (brace) ++at;
-        if (at >= text.size() || text[at] < '1' || text[at] > '9') return {};
-        exponent = text[at++] - '0';
-        if (brace && (at >= text.size() || text[at++] != '}')) return {};
-        i = at;
-      }
-      any = true;
-      if (word == "mph") {
-        multiply(unit, "mile", sign);
-        multiply(unit, "hour", -sign);
-      } else {
-        multiply(unit, word, sign * exponent);
-      }
+    } else if (c == '^' && i + 1 < text.size() && !words.empty() && words.back().exponent == 0) {
+      const bool brace = text[i + 1] == '{';
+      i += brace ? 2 : 1;
+      if (i >= text.size() || text[i] < '1' || text[i] > '9') return {};
+      words.back().exponent = text[i++] - '0';
+      if (brace && (i >= text.size() || text[i++] != '}')) return {};
     } else {
       return {};
+    }
+  }
+  return words;
+}
+
+}  // namespace
+
+bool is_unit_word(std::string_view word) {
+  return word == "mph" || word == "sq" || word == "cu" || (word.size() > 1 && find_unit(lower(word)));
+}
+
+bool is_unit_letter(std::string_view word) { return word.size() == 1 && find_unit(word) != nullptr; }
+
+std::optional<Unit> parse_unit(std::string_view phrase, bool letters) {
+  if (phrase.size() > 80) return {};
+  const auto words = words_of(lower(phrase));
+  if (!words) return {};
+  Unit unit;
+  int sign = 1, next_power = 1;
+  bool any = false;
+  for (size_t i = 0; i < words->size(); ++i) {
+    const auto& [word, exponent] = (*words)[i];
+    if (word == "of" || word == "the" || (i > 0 && (word == "a" || word == "an"))) continue;
+    if (word == "/" || word == "per") {
+      sign = -1;
+      continue;
+    }
+    if (word == "square" || word == "sq" || word == "cubic" || word == "cu") {
+      next_power = word.starts_with('s') ? 2 : 3;
+      continue;
+    }
+    if (word.size() == 1 && !letters) return {};
+    if (std::find(std::begin(kNoUnits), std::end(kNoUnits), word) != std::end(kNoUnits)) return {};
+    int power = exponent > 0 ? exponent : std::exchange(next_power, 1);
+    if (i + 1 < words->size() && ((*words)[i + 1].text == "squared" || (*words)[i + 1].text == "cubed")) {
+      power = (*words)[++i].text == "squared" ? 2 : 3;
+    }
+    any = true;
+    if (word == "mph") {
+      multiply(unit, "mile", sign);
+      multiply(unit, "hour", -sign);
+    } else {
+      multiply(unit, word, sign * power);
     }
   }
   if (!any) return {};

@@ -174,7 +174,9 @@ std::vector<MathProblem> read_math(const std::string& path, const ProblemColumns
 }
 
 bool is_equal_answer(std::string_view answer, std::string_view gold) {
-  const bool stated = answer.find("boxed") != std::string_view::npos || answer.find("answer") != std::string_view::npos;
+  const bool stated = answer.find("boxed") != std::string_view::npos ||
+                      answer.find("answer") != std::string_view::npos ||
+                      find_answer(answer).where != FoundAnswer::Where::nowhere;
   return !stated && grade_answer(answer, gold).kind == Verdict::Kind::yes;
 }
 

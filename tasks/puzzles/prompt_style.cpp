@@ -62,8 +62,8 @@ const std::vector<AnswerFormat>& answer_formats() {
        [](std::string_view text) { return last_tagged(text, "answer"); }},
       {"boxed", "the last \\boxed{…}", "\\boxed{", "}", " Put {} in \\boxed{{}}.",
        [](std::string_view text) { return last_boxed(text); }},
-      {"number", "the last number in the response", "", "", " End with {} as a number.",
-       [](std::string_view text) { return last_number(text); }},
+      {"number", "the last number in the response, or on the line of its first ####", "", "",
+       " End with {} as a number.", [](std::string_view text) { return final_number(text); }},
       {"choice", "the letter A to D that the response states", "The answer is ", ".",
        " Say \"The answer is\" and its letter.", [](std::string_view text) { return stated_choice(text); }},
   };

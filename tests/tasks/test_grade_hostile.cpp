@@ -131,6 +131,29 @@ std::vector<std::string> hostile_texts() {
       repeated("5 cm ", 1000),
       repeated("x_", 4000),
       repeated("2^{", 3000),
+      repeated("one hundred ", 800),
+      repeated("\\text{one and a}, ", 500),
+      repeated("5 ft 6 in ", 900),
+      repeated("\\text{cat} and ", 600) + "x",
+      repeated("{1 \\over ", 900),
+      repeated("\\lfloor ", 1200),
+      "0." + repeated("12", 4000) + "...",
+      repeated("A, ", 3000) + "B",
+      repeated("#### ", 1900),
+      repeated("answer", 1600) + ":",
+      repeated("**", 4000),
+      "half a half a half",
+      "a dozen dozen dozen",
+      "\\begin{vmatrix}1&2\\\\3&4&5\\end{vmatrix}",
+      "\\{x \\mid",
+      "\\mathbb{R}\\setminus",
+      "\\dot",
+      "0.\\dot",
+      "\\angle",
+      "\\mathrm{e",
+      "\\langle 1",
+      "\\approx",
+      "x \\approx",
   };
   return texts;
 }
@@ -188,12 +211,14 @@ TEST_CASE("limits end a verdict with unknown", "[grade]") {
   CHECK(grade_answer("12345", "12345.0", {.bytes = 4}).kind == Verdict::Kind::unknown);
 }
 
+// An equation beside a value may have another verdict in the other direction, but never yes and no.
 TEST_CASE("random texts get the same kind of verdict in both directions and again", "[grade]") {
-  const std::string_view pieces[] = {"1", "2",   "x",       "y",       "+",       "-",      "\\frac", "{",      "}",
-                                     "(", ")",   "[",       "]",       ",",       "^",      "_",      "\\sqrt", "\\pi",
-                                     "|", "!",   "%",       "=",       "<",       "\\le",   "\\cup",  "\\in",   "\\pm",
-                                     " ", "$",   "\\{",     "\\}",     "\\text{", "cm",     "or",     "\\sin",  "\\log",
-                                     ".", "\\%", "^\\circ", "\\infty", "\\binom", "\\cdot", "/",      "e",      "i"};
+  const std::string_view pieces[] = {
+      "1",        "2",     "x",     "y",       "+",       "-",       "\\frac", "{",    "}",    "(",       ")",
+      "[",        "]",     ",",     "^",       "_",       "\\sqrt",  "\\pi",   "|",    "!",    "%",       "=",
+      "<",        "\\le",  "\\cup", "\\in",    "\\pm",    " ",       "$",      "\\{",  "\\}",  "\\text{", "cm",
+      "or",       "\\sin", "\\log", "cat",     "dozen",   " and ",   "two ",   "A, B", " ft ", "\\over",  "...",
+      " percent", ".",     "\\%",   "^\\circ", "\\infty", "\\binom", "\\cdot", "/",    "e",    "i"};
   Generator g(5);
   for (int i = 0; i < 20000; ++i) {
     std::string a, b;
@@ -201,7 +226,9 @@ TEST_CASE("random texts get the same kind of verdict in both directions and agai
       for (int64_t k = g.integer(8); k >= 0; --k) *text += pieces[g.integer(std::ssize(pieces))];
     }
     const Verdict forward = grade_answer(a, b), backward = grade_answer(b, a), again = grade_answer(a, b);
-    if (forward.kind != backward.kind) {
+    const bool equation = a.find('=') != std::string::npos || b.find('=') != std::string::npos;
+    const bool opposite = forward.kind != Verdict::Kind::unknown && backward.kind != Verdict::Kind::unknown;
+    if (forward.kind != backward.kind && (!equation || opposite)) {
       FAIL_CHECK(a << " ~ " << b << ": " << forward.reason << ", but turned: " << backward.reason);
     }
     CHECK(forward.reason == again.reason);

@@ -29,8 +29,8 @@ Graded graded(std::string_view given, std::string_view gold) { return {std::stri
 // Whether an answer is mathematics that the grader read.
 bool is_read(const Verdict& v) { return v.rule != "words" && v.rule != "unreadable" && v.rule != "empty"; }
 
-// The right answer in a response that has none, or a wrong one, in the form that was asked for: in a box, in tags or
-// after "answer is", or the last number, unless that is a part of an answer that was read.
+// The right answer in a response that has none, or a wrong one, in the form that was asked for: in a box, in tags,
+// behind "####" or "answer is", or the last number, unless that is a part of an answer that was read.
 std::optional<Graded> outside_of(const std::optional<Graded>& answer, std::string_view response,
                                  std::string_view gold) {
   const FoundAnswer found = find_answer(response);
