@@ -149,6 +149,8 @@ class EnvTrainer {
   // One iteration. Throws Error if a gradient is not finite; the weights are then those before the mini-batch.
   EnvReport step();
   bool done() const { return steps_ + batch_size() > config_.total_steps; }
+  // steps() when done: the largest multiple of a rollout's steps that is at most EnvTrainConfig::total_steps.
+  int64_t last_step() const { return config_.total_steps / batch_size() * batch_size(); }
   int64_t steps() const { return steps_; }  // environment steps so far
 
   // The two halves of step(). rollout() acts for T steps, which advances the environments. update() takes

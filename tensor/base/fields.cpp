@@ -48,18 +48,17 @@ std::optional<bool> truth_of(std::string_view text) {
   return std::nullopt;
 }
 
-// The names that a field allows; empty if it is none of names.
-const std::vector<std::string>& names_of(const Field& field) {
-  static const std::vector<std::string> none;
-  const auto* named = std::get_if<NamedValue>(&field.value);
-  return named ? named->names : none;
+// "f32, bf16". An empty name is a value to leave as it is, which lists leave out.
+std::string listed(std::vector<std::string> names) {
+  std::erase(names, "");
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace
 
 void fail_unknown(std::string_view what, std::string_view given, const std::vector<std::string>& known) {
   if (known.empty()) fail("{}: there is none, got \"{}\"", what, excerpt(given));
-  fail("{}: expected {}, got \"{}\"{}", what, fmt::join(known, ", "), excerpt(given), did_you_mean(given, known));
+  fail("{}: expected {}, got \"{}\"{}", what, listed(known), excerpt(given), did_you_mean(given, known));
 }
 
 NamedValue one_of(std::string& value, std::vector<std::string> names) {
@@ -119,7 +118,7 @@ std::string Field::refusal(std::string_view text) const {
         using V = std::decay_t<decltype(v)>;
         if constexpr (std::is_same_v<V, NamedValue>) {
           if (std::find(v.names.begin(), v.names.end(), text) != v.names.end()) return "";
-          return fmt::format("expected one of {}, got {}{}", fmt::join(v.names, ", "), excerpt(text),
+          return fmt::format("expected one of {}, got {}{}", listed(v.names), excerpt(text),
                              did_you_mean(text, v.names));
         } else {
           using T = std::remove_pointer_t<V>;
@@ -156,8 +155,8 @@ void Field::set(std::string_view text) const {
 std::string Field::allowed() const {
   const std::string bounds = bounds_of(range);
   if (!bounds.empty()) return fmt::format("({})", bounds);
-  const auto& names = names_of(*this);
-  return names.empty() ? "" : fmt::format("({})", fmt::join(names, ", "));
+  const auto* named = std::get_if<NamedValue>(&value);
+  return named ? fmt::format("({})", listed(named->names)) : "";
 }
 
 void check_fields(std::string_view owner, const std::vector<Field>& fields) {

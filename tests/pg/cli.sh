@@ -343,6 +343,9 @@ cmp -s runs/*_expert/checkpoint.safetensors runs/*_few/checkpoint.safetensors ||
 says 1 'smaller --max-rows' "$pg" expert-iteration --task sort --problems 16777216 --samples 16777216 --name huge
 says 0 'greedy' "$pg" env --total-steps 2048 --eval-episodes 2 --name cart
 says 0 'greedy' "$pg" env --config "$(echo runs/*_cart)/config.yaml" --name cart_again --threads 1
+# Only whole rollouts are run, and the progress ends with the last of them.
+says 0 'step 20/20' "$pg" env --total-steps 25 --environments 1 --rollout-steps 10 --minibatches 1 --eval-episodes 0 \
+  --name short
 cmp -s runs/*_cart/checkpoint.safetensors runs/*_cart_again/checkpoint.safetensors || bad 'a saved config of pg env does not repeat its run'
 says 1 '--epochs: expected a whole number of at least 1, got 2.5' "$pg" env --epochs 2.5
 says 1 'CartPole-v1' "$pg" env --environment Chess

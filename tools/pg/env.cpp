@@ -66,7 +66,7 @@ int run_env(const EnvOptions& o, Comm& comm) {
          count_parameters(trainer.model()), config.environments, config.rollout_steps, run ? run->path() : "");
 
   catch_interrupt();
-  std::optional<Progress> progress(std::in_place, trainer.steps(), config.total_steps);
+  std::optional<Progress> progress(std::in_place, trainer.steps(), trainer.last_step());
   const auto save = [&] {
     if (!run) return;
     trainer.save(checkpoint_path(run->path()), {{"kind", "env"}});
@@ -76,7 +76,7 @@ int run_env(const EnvOptions& o, Comm& comm) {
     if (!run) return;
     append_episode(*run, trainer.record(/*greedy=*/true, seed), config.environment, /*greedy=*/true, trainer.steps());
   };
-  const auto tenth = [&] { return 10 * trainer.steps() / config.total_steps; };
+  const auto tenth = [&] { return 10 * trainer.steps() / trainer.last_step(); };
   if (trainer.steps() == 0) record(config.seed);
   std::string last;
   int64_t updates = 0;

@@ -51,7 +51,7 @@ std::vector<Field> fields(RlOptions& o) {
       {"sft-until", &o.sft_until,
        "held-out reward that ends the imitation, measured every 20 steps; 0: it ends after all steps", kNotNegative}};
   return joined(
-      joined(joined(fields(o.common), joined(fields(o.ranks), {zero_field(o.ranks)})), adapter_fields(o.common)),
+      joined(joined(fields(o.common), joined(fields(o.ranks), {zero_field(o.ranks, 2)})), adapter_fields(o.common)),
       joined(std::move(all),
              annotated(annotated(annotated(annotated(rl::fields(o.rl), "lr", kPretrainedLr), "prompts",
                                            "unless given, 8 for a pretrained model"),

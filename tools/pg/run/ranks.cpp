@@ -139,11 +139,12 @@ std::vector<Field> fields(RankOptions& o) {
                     kNotNegative})};
 }
 
-Field zero_field(RankOptions& o) {
+Field zero_field(RankOptions& o, int most) {
   return not_in_files({"zero", &o.zero,
-                       "with several ranks: each holds its share of 1: the optimizer's state, 2: the gradients too, 3: "
-                       "the weights too; 0: each holds all",
-                       whole_from(0, 3)});
+                       fmt::format("with several ranks: each holds its share of 1: the optimizer's state, 2: the "
+                                   "gradients too{}; 0: each holds all",
+                                   most < 3 ? "" : ", 3: the weights too"),
+                       whole_from(0, most)});
 }
 
 int rank_count(const RankOptions& o) {

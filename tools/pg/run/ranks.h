@@ -26,8 +26,8 @@ int rank_count(const RankOptions& options);
 Field ranks_field(RankOptions& options);
 // All but zero.
 std::vector<Field> fields(RankOptions& options);
-// --zero, for commands that know it: which state each rank holds (nn/param_slab.h).
-Field zero_field(RankOptions& options);
+// --zero, for commands that know it, up to the stage `most`: which state each rank holds (nn/param_slab.h).
+Field zero_field(RankOptions& options, int most = 3);
 
 // The note for --accumulate in help, and what it says: unless given, a step has one batch for each rank. Error if there
 // are fewer batches than ranks, and for --zero 3 unless all ranks have equally many.
