@@ -52,10 +52,18 @@ Tensor maxrl_advantage(const Tensor& rewards, const Tensor& mask = {});
 // arXiv:2504.02546). The scale compensates for groups without a learning signal.
 Tensor gpg_advantage(const Tensor& rewards, const Tensor& mask = {});
 
-// (best - second best) / (std + eps) for the best response of the group, 0 for the others: the gradient of pass@G needs
-// only the response that decides it (Walder and Karkhanis 2025, arXiv:2503.19595, best-only form as in verl). Without
-// the division its sum over the group is an unbiased estimate of the gradient of E[best of G].
+// best - second best for the best response of the group, 0 for the others: the gradient of E[best of G] needs only the
+// response that decides it (Tang, Zheng, Synnaeve and Munos 2025, arXiv:2503.19595). Its sum over the group is an
+// unbiased estimate of that gradient.
+Tensor best_only_advantage(const Tensor& rewards, const Tensor& mask = {});
+// The same divided by std + eps, as in verl: biased unless all groups with different rewards have the same std.
 Tensor pass_at_k_advantage(const Tensor& rewards, double eps = 1e-6, int ddof = 1, const Tensor& mask = {});
+// PKPO: n / C(n, k) · Σ over the sets of k of the group's n responses that contain this one of (the set's best reward -
+// that of its others). Its mean over the group is an unbiased estimate of the gradient of E[best of k], for any k from
+// 2 to n: n times the estimator s^(loo-1) of Walder and Karkhanis 2025, arXiv:2505.15201, whose baseline leaves the
+// response out. For k = n it is n·best_only_advantage; k = 1 would be leave_one_out_advantage. A group of fewer than k
+// responses gets 0. Error for k below 2.
+Tensor pkpo_advantage(const Tensor& rewards, int64_t k, const Tensor& mask = {});
 // GDPO: several rewards, each [N, G], are normalised in their groups before they are added, so that a reward with a
 // small spread counts as much as one with a large spread: Σ_k w_k·group_std_advantage(r_k), then the same over the
 // batch, minus its mean and divided by its std + eps (Liu et al. 2026, arXiv:2601.05242, and TRL; verl divides by

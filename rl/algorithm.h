@@ -60,7 +60,7 @@ struct Baseline {
     bool critic = false;    // a value model
     bool parts = false;     // the parts of the reward: what changes only their sum is not allowed
   } needs = {};
-  bool best_only = false;  // at most one response of a group has an advantage other than 0
+  bool sparse = false;  // most responses of a group may have an advantage of 0, such as all but the best
 };
 // The function of a baseline that compares groups, from its estimator, [N, G] → [N, G]. A credit per token is compared
 // with the credits at the same position of the other responses. With over_batch the batch is one group.
@@ -176,6 +176,7 @@ struct Algorithm {
   double gamma = 1, lambda = 0.95;  // gamma: to_go and critic
   int ddof = 1;                     // of standard deviations: in the advantage and in whiten
   double eps = 1e-6;                // added to standard deviations
+  int64_t best_of = 4;              // pkpo: number of responses of which the best counts
   bool whiten = false;              // whitens the advantages of all tokens of the batch, as the last step
 
   std::string reward_weights = {};  // "exact=1,format=0.5": weights of the reward's parts; empty: 1 each

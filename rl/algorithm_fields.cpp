@@ -14,6 +14,7 @@ std::vector<Field> fields(Algorithm& a) {
       {"lambda", &a.lambda, "decay of GAE", kShare},
       {"ddof", &a.ddof, "0 or 1: standard deviations divide by n or n - 1", whole_from(0, 1)},
       {"eps", &a.eps, "added to standard deviations", kNotNegative},
+      {"best-of", &a.best_of, "pkpo: number of responses of which the best counts", whole_from(2)},
       {"whiten", &a.whiten, "advantages have mean 0 and standard deviation 1 over the batch"},
       {"reward-weights", &a.reward_weights, "weights of the reward's parts, as in exact=1,format=0.5; empty: 1 each"},
       {"ratio", row_field(a.ratio), "ratio of the policy to that of the rollout"},
@@ -119,6 +120,10 @@ void check_algorithm(const Algorithm& a, const BatchShape& shape) {
         "{}: baseline {} compares the responses to one prompt with each other, and samples is 1: every advantage would "
         "be 0; take 2 samples or more, or baseline moving, batch_mean or remax",
         a.name, a.baseline.name);
+  check(!a.baseline.is("pkpo") || a.best_of <= b.samples,
+        "{}: the best of {} responses is estimated from a group of as many or more, and samples is {}: take more "
+        "samples, or a smaller best-of",
+        a.name, a.best_of, b.samples);
   check(b.samples > 1 || !a.dynamic_sampling,
         "{}: dynamic-sampling keeps prompts whose responses earn different rewards, and samples is 1: take 2 samples "
         "or more, or dynamic-sampling false",

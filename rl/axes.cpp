@@ -86,9 +86,20 @@ const std::vector<Baseline>& Baseline::table() {
        compared(of_credit<maxrl_advantage>), group},
       {"gpg", "A = alpha (R - group mean), alpha = responses / responses in groups with different rewards",
        "Chu et al. 2025, arXiv:2504.02546", compared(of_credit<gpg_advantage>), group},
-      {"pass_at_k", "A = (R - second best R) / (std + {eps}) for the best of the group, 0 for the others",
-       "Walder and Karkhanis 2025, arXiv:2503.19595", compared(of_deviation<pass_at_k_advantage>), group,
-       /*best_only=*/true},
+      {"best_only", "A = R - second best R for the best of the group, 0 for the others",
+       "Tang, Zheng, Synnaeve and Munos 2025, arXiv:2503.19595", compared(of_credit<best_only_advantage>), group,
+       /*sparse=*/true},
+      {"pass_at_k",
+       "A = (R - second best R) / (std + {eps}) for the best of the group, 0 for the others, variance divided by n - "
+       "{ddof}",
+       "Tang, Zheng, Synnaeve and Munos 2025, arXiv:2503.19595; divided by the deviation as in verl",
+       compared(of_deviation<pass_at_k_advantage>), group, /*sparse=*/true},
+      {"pkpo",
+       "A = n / C(n, {best-of}) sum over the sets of {best-of} of the group's n responses that contain this one of "
+       "(best R of the set - best R of its others)",
+       "Walder and Karkhanis 2025, arXiv:2505.15201",
+       compared([](const Groups& g, const Algorithm& a) { return pkpo_advantage(g.credit, a.best_of, g.mask); }), whole,
+       /*sparse=*/true},
       {"gdpo",
        "A = sum over the reward's parts of w (R_part - mean) / (std + {eps}) over the group, then normalised over the "
        "batch; w from reward-weights \"{reward-weights}\", 1 each if that is empty",

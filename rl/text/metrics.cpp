@@ -194,7 +194,7 @@ std::vector<HealthCheck> health_checks(const Algorithm& a, const Metrics& m, int
             "KL(policy || reference) should be 0 at step 1: the two models differ");
   examine("groups", "groups/alike", at_most(0.9), "of the groups have equal rewards and give no learning signal");
   examine(
-      "advantages", "advantage/zero", [&](double x) { return a.baseline.best_only ? x < 1 : x <= 0.9; },
+      "advantages", "advantage/zero", [&](double x) { return a.baseline.sparse ? x < 1 : x <= 0.9; },
       "of the tokens have an advantage of exactly 0: there is no learning signal, as when a group has one response "
       "only");
   examine("rewards", "check/rewards_shuffled", at_most(0),

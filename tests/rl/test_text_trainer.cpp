@@ -119,7 +119,7 @@ TEST_CASE("rl trainer: every row of the table takes steps, its first ratio is ex
 
 TEST_CASE("rl trainer: micro-batches of any size give the gradient of the whole", "[rl][rl_trainer]") {
   for (const char* name : {"grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "sapo", "gmpo", "grpo_two_sided", "icepop",
-                           "decoupled_ppo", "pass_at_k", "gdpo", "clip_cov", "kl_cov", "high_entropy"}) {
+                           "decoupled_ppo", "pass_at_k", "pkpo", "gdpo", "clip_cov", "kl_cov", "high_entropy"}) {
     INFO(name);
     RlConfig config = small(name);
     config.algorithm.token_share = 0.3;
