@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -213,7 +214,7 @@ TEST_CASE("golden operations on losses take every field of an algorithm", "[gold
   };
   CHECK(contains(fails("rl.policy_loss", inputs, R"({"surrogate": "clip"})"), "surrogate clip needs a ratio"));
   CHECK(contains(fails("rl.policy_loss", inputs, R"({"surrogate": "clap"})"), "expected one of log_prob, "));
-  CHECK(contains(fails("rl.policy_loss", inputs, R"({"clip_low": 2})"), "clip-low: expected"));
+  CHECK(contains(fails("rl.policy_loss", inputs, R"({"clip_low": "narrow"})"), "clip-low: expected"));
   CHECK(contains(fails("rl.policy_loss", inputs, R"({"clip_low": [1]})"), "clip_low"));
   CHECK(contains(fails("rl.policy_loss", inputs, R"({"low": 0.1, "clip_low": 0.1})"), "are one field"));
   CHECK(contains(fails("rl.policy_loss", inputs, R"({"tokens": "high_entropy"})"), "needs the entropy"));
@@ -223,4 +224,35 @@ TEST_CASE("golden operations on losses take every field of an algorithm", "[gold
   CHECK(run("rl.advantage", {advantage}, R"({"baseline": "none"})") == std::vector<double>{2, -1, 3});
   CHECK(run("rl.advantage", {advantage, old}, R"({"baseline": "none", "reward_weights": "0=2"})") ==
         std::vector<double>{4, -2, 6});
+}
+
+// CS336's tests have a cliprange of 10, which clips nothing from below.
+TEST_CASE("defect: a golden operation refuses numbers that its function takes, such as a clip range of 10",
+          "[golden]") {
+  const Tensor log_prob = Tensor::from<double>({-0.5, -0.5, -0.5, -0.5}, {1, 4}),
+               old = Tensor::from<double>({-3.5, -0.25, -3.5, -0.25}, {1, 4});
+  const Tensor advantage = Tensor::from<double>({1, 1, -1, -1}, {1, 4}), mask = Tensor::ones({1, 4}, u8);
+  const auto run = [&](const std::string& op, const std::vector<Tensor>& inputs, const std::string& json) {
+    return apply_golden_op(op, inputs, GoldenAttributes(op, json))[0].to_vector();
+  };
+  const auto loss = [&](const std::string& json) {
+    return run("rl.policy_loss", {log_prob, old, advantage, mask}, json);
+  };
+  const auto with_range = [](const std::string& range) {
+    return R"({"ratio": "token", "surrogate": "clip", "aggregation": "token_mean", "low": )" + range + R"(, "high": )" +
+           range + "}";
+  };
+  // Ratios e^3 = 20.09 and e^-.25 = .7788: only the first, of a good action, is above 11.
+  const double large = std::exp(3.0), small = std::exp(-0.25);
+  REQUIRE(loss(with_range("10")).size() == 1);
+  CHECK(std::abs(loss(with_range("10"))[0] - (-11 - small + large + small) / 4) < 1e-12);
+  // The functions keep their own ranges.
+  const auto fails = [&](const std::string& json) { return testing::error_of([&] { loss(json); }); };
+  CHECK(contains(fails(with_range("-1")), "clip_loss: the clip range must not be negative"));
+  const auto refused = [&](const std::string& op, const std::string& json) {
+    return testing::error_of([&] { run(op, {advantage}, json); });
+  };
+  CHECK(contains(refused("rl.advantage", R"({"baseline": "group_std", "ddof": 2})"), "ddof must be 0 or 1, got 2"));
+  CHECK(contains(refused("rl.advantage", R"({"baseline": "pkpo", "best_of": 1})"), "k must be at least 2, got 1"));
+  CHECK(contains(refused("rl.advantage", R"({"baseline": "group_std", "ddof": 0.5})"), "whole number"));
 }

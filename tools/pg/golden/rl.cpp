@@ -36,10 +36,12 @@ std::vector<std::string> with_fields(std::vector<std::string> others = {}) {
   return others;
 }
 
-// The algorithm that the attributes describe. A field without an attribute has its default.
+// The algorithm that the attributes describe. A field without an attribute has its default. Numbers may be outside the
+// ranges of options, which leave out what is useless in training: the functions check what they need.
 rl::Algorithm algorithm_of(const Attributes& attributes) {
   rl::Algorithm a;
-  const std::vector<Field> fields = rl::fields(a);
+  std::vector<Field> fields = rl::fields(a);
+  for (Field& field : fields) field.range = kAnyNumber;
   for (const Field& field : fields) {
     if (const std::string name = attribute_of(field.name); attributes.has(name)) field.set(attributes.text(name));
   }
