@@ -12,12 +12,15 @@
 namespace pg::rl {
 namespace {
 
+// Differences of this share of a reward are rounding: sums of the same parts in another order differ by it.
+constexpr double kRounding = 1e-12;
+
 // Mean and standard deviation over unmasked values. Accumulates x - x[0] in f64, so that equal rewards give exactly
 // zero variance.
 struct Moments {
   double mean = 0, std = 0;
   size_t count = 0;
-  bool equal = true;
+  bool equal = true;  // up to rounding
 };
 Moments moments(std::span<const double> x, std::span<const uint8_t> keep, int ddof) {
   Moments m;
@@ -25,7 +28,7 @@ Moments moments(std::span<const double> x, std::span<const uint8_t> keep, int dd
   for (size_t i = 0; i < x.size(); ++i) {
     if (!keep[i]) continue;
     if (m.count++ == 0) first = x[i];
-    m.equal = m.equal && x[i] == first;
+    m.equal = m.equal && std::abs(x[i] - first) <= kRounding * std::max(std::abs(x[i]), std::abs(first));
     sum += x[i] - first;
   }
   if (m.count == 0) return m;

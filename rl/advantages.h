@@ -36,7 +36,7 @@ Tensor group_mean_advantage(const Tensor& rewards, const Tensor& mask = {});
 // estimators that is unbiased and unscaled. A response without others in its group gets 0.
 Tensor leave_one_out_advantage(const Tensor& rewards, const Tensor& mask = {});
 // (r - mean) / (std + eps): GRPO (Shao et al. 2024, arXiv:2402.03300). ddof 1 divides the variance by G-1 (TRL, verl),
-// ddof 0 by G. Equal rewards give exactly 0, regardless of rounding in mean and std. This is not the gradient of any
+// ddof 0 by G. Equal rewards, also those that differ by rounding only, give exactly 0. This is not the gradient of any
 // expected reward: it weights prompts by 1/std, and it can flip the sign of an action's gradient.
 Tensor group_std_advantage(const Tensor& rewards, double eps = 1e-6, int ddof = 1, const Tensor& mask = {});
 // (r - mean of its group) / (std over the batch + eps): Lite-PPO (Liu et al. 2025, arXiv:2508.08221).
@@ -71,8 +71,8 @@ Tensor pkpo_advantage(const Tensor& rewards, int64_t k, const Tensor& mask = {})
 Tensor gdpo_advantage(const std::vector<Tensor>& rewards, const std::vector<double>& weights, double eps = 1e-6,
                       int ddof = 1);
 
-// u8 [N]: 1 for groups whose rewards differ. The other groups give no learning signal; DAPO's dynamic sampling replaces
-// them (Yu et al. 2025, arXiv:2503.14476).
+// u8 [N]: 1 for groups whose rewards differ by more than 1e-12 of their size, which is rounding. The other groups give
+// no learning signal; DAPO's dynamic sampling replaces them (Yu et al. 2025, arXiv:2503.14476).
 Tensor groups_with_signal(const Tensor& rewards, const Tensor& mask = {});
 
 // ---- whole batches

@@ -207,13 +207,20 @@ struct Algorithm {
 
   double entropy_bonus = 0;                   // c_H: adds -c_H times the entropy, aggregated like the loss
   double value_coef = 0.1, value_clip = 0.2;  // for a critic
-  bool dynamic_sampling = false;              // replaces prompts whose responses all have equal rewards before shaping
-  double overlong_cache = 0;                  // length penalty over this share of the maximum response length; 0: none
-  int64_t epochs = 1;                         // passes over a rollout
+  // Replaces prompts whose responses all have equal rewards before shaping. What is left of them after kSamplingRounds
+  // has no advantage.
+  bool dynamic_sampling = false;
+  // Length penalty over this share of the maximum response length; 0: none. Not for a response that is right or no
+  // longer than the answer of its problem.
+  double overlong_cache = 0;
+  int64_t epochs = 1;  // passes over a rollout
 
   // score [B, 1] and mask u8 [B, T] → reward [B, T]: where the reward of a whole response goes.
   std::function<Tensor(const Tensor& score, const Tensor& mask)> place_reward = reward_at_end;
 };
+
+// The most rounds of dynamic sampling in a step.
+constexpr int64_t kSamplingRounds = 8;
 
 // The published algorithms (rl/algorithms.cpp).
 const std::vector<Algorithm>& algorithms();
@@ -226,7 +233,9 @@ std::vector<Field> fields(Algorithm& a);
 // each if it is empty. Throws Error for a text of another form, and for an unknown part, with the known ones.
 std::vector<double> part_weights(const Algorithm& algorithm, const std::vector<std::string>& parts);
 
-// The advantage of every token, [B, T] f64: credit, baseline and whitening. Sets batch.returns for a critic.
+// The advantage of every token, [B, T] f64: credit, baseline and whitening. 0 for responses without batch.signal, which
+// do not count in the whitening. Sets batch.returns for a critic, and first batch.reward to its carried_rewards().
+// Throws Error for a response in which the policy sampled no token.
 Tensor advantages(const Algorithm& algorithm, Batch& batch, MovingBaseline& moving);
 // reward [B, T] - beta·(log π - log ref) where the mask is 1, without gradient. With return-to-go its gradient is that
 // of β·KL(π ‖ ref) of whole responses (Ziegler et al. 2019, arXiv:1909.08593).

@@ -51,7 +51,8 @@ std::vector<Field> fields(Algorithm& a) {
       {"value-coef", &a.value_coef, "weight of the critic's loss", kNotNegative},
       {"value-clip", &a.value_clip, "largest change of a value in a step; 0: any", kNotNegative},
       {"dynamic-sampling", &a.dynamic_sampling, "replace prompts whose responses all have equal rewards"},
-      {"overlong-cache", &a.overlong_cache, "share of the longest length within which length is penalized", kShare},
+      {"overlong-cache", &a.overlong_cache,
+       "share of the longest length within which length is penalized, except of right answers", kShare},
       {"epochs", &a.epochs, "passes over a rollout", whole_from(1)},
   };
 }

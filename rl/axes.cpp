@@ -9,7 +9,6 @@ namespace pg::rl {
 
 const std::vector<Credit>& Credit::table() {
   static const std::vector<Credit> rows = {
-      // The sum is over all tokens: the final reward may be on an environment's token.
       {"response", "R = sum of the response's rewards, equal for each of its tokens",
        [](const Tensor& reward, const Tensor&, double) { return sum(reward, {1}, true); }, true},
       {"to_go", "R_t = sum over t' >= t of gamma^(t'-t) r_t', gamma = {gamma}",
@@ -291,10 +290,19 @@ const std::vector<KlEstimator>& KlEstimator::table() {
 }
 
 Tensor advantages(const Algorithm& a, Batch& batch, MovingBaseline& moving) {
+  const std::vector<double> tokens = response_lengths(batch.mask).to_vector();
+  for (size_t b = 0; b < tokens.size(); ++b) {
+    check(tokens[b] > 0, "advantages: the policy sampled no token of response {}, which would still count in its group",
+          b);
+  }
+  batch.reward = carried_rewards(batch.reward, batch);
   const Tensor of_baseline = a.baseline.advantage(batch, a, moving);
   const Tensor each = contiguous(expand(of_baseline, batch.mask.shape()));
-  const Tensor kept = masked(each, batch.mask, 0, "advantages");
-  return a.whiten ? whiten(kept, batch.mask, a.ddof) : kept;
+  const Tensor counted = batch.signal.defined()
+                             ? where(expand(batch.signal, batch.mask.shape()), batch.mask, Tensor::zeros({1}, u8))
+                             : batch.mask;
+  const Tensor kept = masked(each, counted, 0, "advantages");
+  return a.whiten ? whiten(kept, counted, a.ddof) : kept;
 }
 
 Tensor token_losses(const Algorithm& a, const Tensor& log_prob, const Batch& b) {

@@ -158,6 +158,30 @@ Tensor reward_at_end(const Tensor& score, const Tensor& mask) {
   return Tensor::from(reward, mask.shape());
 }
 
+Tensor carried_rewards(const Tensor& reward, const TokenRows& rows) {
+  check(reward.shape() == rows.mask.shape(), "carried_rewards: the reward must be {}, got {}", rows.mask.shape(),
+        reward.shape());
+  std::vector<double> value = reward.to_vector();
+  const std::vector<double> kept = rows.mask.to_vector();
+  const size_t columns = whole(rows.mask.size(1));
+  bool moved = false;
+  for (size_t b = 0; b < rows.prompts.size(); ++b) {
+    const size_t begin = b * columns;
+    size_t action = columns;  // the policy's last token so far
+    for (size_t t = 0; t < columns; ++t) {
+      if (kept[begin + t] != 0) action = t;
+      if (kept[begin + t] != 0 || value[begin + t] == 0) continue;
+      check(action < columns && t < whole(rows.lengths[b]),
+            "carried_rewards: response {} has a reward of {} at position {}, which is {}", b, value[begin + t], t,
+            action < columns ? "padding" : "before the first token that the policy sampled: no action earned it");
+      value[begin + action] += value[begin + t];
+      value[begin + t] = 0;
+      moved = true;
+    }
+  }
+  return moved ? Tensor::from(value, reward.shape()).to(reward.dtype()).to(reward.device()) : reward;
+}
+
 Tensor response_lengths(const Tensor& mask) { return sum(mask.to(f64), {1}, true); }
 
 }  // namespace pg::rl

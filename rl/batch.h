@@ -35,13 +35,15 @@ struct TokenRows {
 TokenRows token_rows(std::span<const Sequence> sequences);
 
 // B = P·G responses: rows p·G … p·G + G - 1 answer prompt p. The tensors [B, T] of numbers are f64, on the CPU, and 0
-// where the mask is 0, except rewards, which an environment's token may carry too. Tensors that the algorithm does not
-// use are undefined. Log-probabilities are at the sampling temperature.
+// where the mask is 0, except rewards: an environment's token may carry one until advantages() moves it to the policy's
+// token before (carried_rewards). Tensors that the algorithm does not use are undefined. Log-probabilities are at the
+// sampling temperature.
 struct Batch : TokenRows {
   int64_t samples = 1;                         // G
   std::vector<Tensor> parts;                   // [B, 1] each: the terms of the reward, in the task's order
   std::vector<std::string> part_names;         // their names
   Tensor greedy;                               // [P, 1]: reward of the greedy response
+  Tensor signal;                               // u8 [B, 1]: 0 for responses that get no advantage; undefined: all 1
   Tensor sampler_log_prob;                     // [B, T]: by the sampler
   Tensor old_log_prob, ref_log_prob, entropy;  // [B, T]: by the policy before the update, and by the reference
   Tensor reward, value, advantage, returns;    // [B, T]
@@ -49,8 +51,8 @@ struct Batch : TokenRows {
 
   int64_t size() const { return static_cast<int64_t>(prompts.size()); }
 };
-// The rows with these indices, in that order, without the columns that are then only padding. samples is 1, and parts
-// and greedy are left out: they belong to whole groups.
+// The rows with these indices, in that order, without the columns that are then only padding. samples is 1, and parts,
+// greedy and signal are left out: they belong to whole groups.
 Batch rows_of(const Batch& batch, std::span<const size_t> indices);
 // The batch with its numbers in this dtype, and them and the masks on this device. The token ids stay on the CPU.
 Batch moved_to(const Batch& batch, DType dtype, const Device& device);
@@ -60,6 +62,10 @@ void put_rows(const Tensor& to, std::span<const size_t> indices, const Tensor& v
 // score [B, 1] at the last position of each row that the policy sampled, 0 elsewhere: [B, T]. The last position is that
 // of the end of sequence, if there is one. Throws Error for a row in which the policy sampled nothing.
 Tensor reward_at_end(const Tensor& score, const Tensor& mask);
+// reward [B, T] in which the reward of an environment's token is added to that of the last token before it that the
+// policy sampled, the action that it answers: 0 where the mask is 0. Discounts count the policy's tokens, so a return
+// has it undiscounted there. Throws Error for a reward before the first of these tokens, or behind the row's end.
+Tensor carried_rewards(const Tensor& reward, const TokenRows& rows);
 // Number of tokens that the policy sampled: u8 [B, T] → f64 [B, 1].
 Tensor response_lengths(const Tensor& mask);
 

@@ -5,7 +5,9 @@
 namespace pg::rl {
 
 // DAPO's soft penalty for responses that reach the length limit (Yu et al. 2025, arXiv:2503.14476): 0 up to max_length
-// - cache tokens, then falling linearly to -1 at max_length, -1 beyond.
+// - cache tokens, then falling linearly to -1 at max_length, -1 beyond. In the paper the limit is no answer's length.
+// Here right answers may fill it, so the trainer asks only for responses that are not right and longer than such an
+// answer.
 double overlong_penalty(int64_t length, int64_t max_length, int64_t cache);
 
 // Sampling temperature that rises when the rewards have little spread: base·target_std / std, clamped to [low, high].

@@ -24,6 +24,20 @@ size_t last_chosen(const Response& r) {
   return static_cast<size_t>(r.chosen.rend() - last) - 1;
 }
 
+void set_problem(Response& response, const Problem& problem) {
+  response.prompt = problem.prompt;
+  response.puzzle = problem.puzzle;
+  response.answer_length = problem.learned.empty()
+                               ? std::ssize(problem.answer)
+                               : std::count(problem.learned.begin(), problem.learned.end(), uint8_t{1});
+}
+
+Tensor groups_with_signal(const Experience& experience) {
+  std::vector<double> rewards;
+  for (const Response& r : experience.responses) rewards.push_back(r.score.reward);
+  return groups_with_signal(Tensor::from(rewards, {std::ssize(rewards) / experience.samples, experience.samples}));
+}
+
 std::vector<const Response*> pointers(const std::vector<Response>& responses) {
   std::vector<const Response*> all;
   for (const Response& r : responses) all.push_back(&r);

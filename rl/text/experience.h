@@ -20,6 +20,7 @@ struct Response {
   std::vector<double> sampler_log_probs;  // per token, at the sampling temperature; 0 where `chosen` is 0
   double entropy = 0;  // sum over its tokens of the policy's entropy in nats, with RolloutOptions::entropy
   std::shared_ptr<const Puzzle> puzzle = nullptr;  // of the problem, if it has one: for display
+  int64_t answer_length = 0;  // number of the policy's tokens in the problem's own answer; 0 if it has none
 
   int64_t length() const;  // number of tokens sampled by the policy
 };
@@ -35,6 +36,10 @@ struct Experience {
   GenerateStats work = {};          // of the rows that this rank generated
 };
 
+// What a response has of its problem: prompt, puzzle and answer_length.
+void set_problem(Response& response, const Problem& problem);
+// u8 [P]: rl/advantages.h, of the scores.
+Tensor groups_with_signal(const Experience& experience);
 std::vector<const Response*> pointers(const std::vector<Response>& responses);
 TokenRows token_rows(std::span<const Response* const> responses);
 // The experience as tensors: ids, masks, the sampler's log-probabilities, the reward's parts, and the reward per token.

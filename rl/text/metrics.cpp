@@ -84,16 +84,16 @@ void add_rollout_metrics(Metrics& m, const Experience& experience) {
                         n);
   }
   const size_t g = static_cast<size_t>(experience.samples), groups = all.size() / g;
+  const std::vector<double> signal = groups_with_signal(experience).to_vector();
   double any = 0, alike = 0, all_zero = 0;
   for (size_t p = 0; p < groups; ++p) {
-    bool one = false, same = true, zero = true;
+    bool one = false, zero = true;
     for (size_t i = p * g; i < (p + 1) * g; ++i) {
       one = one || all[i].score.solved;
-      same = same && rewards[i] == rewards[p * g];
       zero = zero && rewards[i] == 0;
     }
     any += one;
-    alike += same;
+    alike += signal[p] == 0;
     all_zero += zero;
   }
   const auto share = [&](double count) { return count / static_cast<double>(groups); };

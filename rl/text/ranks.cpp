@@ -106,9 +106,7 @@ Experience rollout_on_ranks(Comm& comm, Transformer& policy, const TextTask& tas
     Reader reader(of_ranks[static_cast<size_t>(r)]);
     for (int64_t row = part.begin * options.samples; row < part.end * options.samples; ++row) {
       all.responses.push_back(read(reader));
-      const Problem& problem = problems[static_cast<size_t>(row / options.samples)];
-      all.responses.back().prompt = problem.prompt;
-      all.responses.back().puzzle = problem.puzzle;
+      set_problem(all.responses.back(), problems[static_cast<size_t>(row / options.samples)]);
     }
   }
   return all;

@@ -137,8 +137,7 @@ Experience rollout(Transformer& policy, const TextTask& task, const std::vector<
   for (size_t i = 0; i < rows.size(); ++i) {
     const Problem& problem = problem_of(static_cast<int64_t>(i));
     Response r;
-    r.prompt = problem.prompt;
-    r.puzzle = problem.puzzle;
+    set_problem(r, problem);
     r.tokens = std::move(rows[i].tokens);
     r.chosen = std::move(rows[i].chosen);
     r.finished = rows[i].finish == FinishReason::stop || task.end_id() < 0;

@@ -21,7 +21,6 @@ namespace pg::rl {
 namespace {
 
 enum Stream : uint64_t { problem_stream, order_stream, rollout_stream, critic_stream, random_reference_stream };
-constexpr int64_t kRounds = 8;  // maximum rounds of dynamic sampling; then the step uses the groups it has
 
 const RlConfig& checked(const RlConfig& config) {
   check_config(config);
@@ -99,13 +98,13 @@ Experience RlTrainer::sample_on_ranks(const std::vector<Problem>& problems, cons
 }
 
 // G responses to each prompt, scored by the task or the judge. Dynamic sampling replaces prompts whose responses all
-// have equal rewards.
+// have equal rewards, but keeps those of its last round if there are too few others.
 Experience RlTrainer::sample(double temperature, Metrics& metrics) {
   const BatchShape& b = config_.batch;
   Experience all;
   all.samples = b.samples;
   const auto wanted = static_cast<size_t>(b.prompts * b.samples);
-  const int64_t rounds = config_.algorithm.dynamic_sampling ? kRounds : 1;
+  const int64_t rounds = config_.algorithm.dynamic_sampling ? kSamplingRounds : 1;
   std::vector<Problem> problems_kept;
   double responses = 0, reward = 0, groups = 0, groups_alike = 0;  // of all rounds
   for (int64_t round = 0; round < rounds && all.responses.size() < wanted; ++round) {
@@ -120,10 +119,10 @@ Experience RlTrainer::sample(double temperature, Metrics& metrics) {
                            .stop_strings = config_.stop_strings};
     Experience part = sample_on_ranks(problems, options);
     const auto g = static_cast<size_t>(b.samples);
+    const std::vector<double> signal = groups_with_signal(part).to_vector();
     for (size_t p = 0; p < problems.size(); ++p) {
       const auto group = std::span(part.responses).subspan(p * g, g);
-      const bool alike = std::all_of(group.begin(), group.end(),
-                                     [&](const Response& r) { return r.score.reward == group[0].score.reward; });
+      const bool alike = signal[p] == 0;
       for (const Response& r : group) reward += r.score.reward;
       responses += static_cast<double>(g);
       ++groups;
@@ -157,7 +156,8 @@ void RlTrainer::add_penalties(Batch& batch, const Experience& experience) {
   std::vector<double> penalty;
   for (const Response& r : experience.responses) {
     penalty.push_back(r.finished ? 0 : -config_.unfinished_penalty);
-    if (a.overlong_cache > 0) penalty.back() += overlong_penalty(r.length(), longest, cache);
+    const bool is_long = !r.score.solved && (!r.finished || r.length() > r.answer_length);
+    if (a.overlong_cache > 0 && is_long) penalty.back() += overlong_penalty(r.length(), longest, cache);
   }
   const Shape column = {batch.size(), 1};
   batch.reward = batch.reward + reward_at_end(Tensor::from(penalty, column), batch.mask);
@@ -333,7 +333,11 @@ Metrics RlTrainer::step(const RlHooks& hooks) {
   const double beta = add_kl(batch, metrics);
   check_probabilities(batch, temperature, metrics);
 
-  // Advantage of each token.
+  // Advantage of each token. A group that was kept though its scores are equal must not learn from penalties alone.
+  if (a.dynamic_sampling) {
+    const Tensor signal = groups_with_signal(experience).view_reshape({-1, 1});
+    batch.signal = contiguous(expand(signal, {signal.size(0), batch.samples})).view_reshape({batch.size(), 1});
+  }
   batch.advantage = advantages(a, batch, moving_);
   if (a.tokens.select) batch.selected = a.tokens.select(batch, a, order_);
   metrics.add("advantage/zero", share_without_advantage(batch));
