@@ -92,6 +92,9 @@ struct Surrogate {
   std::function<Tensor(const TokenInputs& in, const Algorithm& algorithm)> loss;  // → [B, T]
   bool needs_ratio = true;
   bool of_tokens = false;  // only for the ratio per token
+  // Whether the clip removes the gradient of a token with this log(ratio) and this advantage: -1 if the ratio is too
+  // low for it, 1 if it is too high, 0 if the token keeps its gradient. Empty: the loss has no clip that does so.
+  std::function<int(double log_ratio, double advantage, const Algorithm& algorithm)> stopped = {};
 };
 
 // Weights of tokens for the difference between the policy before the update and the sampler (another kernel, another

@@ -1,4 +1,6 @@
 // The axes of an algorithm: one table per choice. A row is a name, a formula, a source and a function.
+#include <cmath>
+
 #include "autograd/ops.h"
 #include "rl/algorithm.h"
 #include "rl/kl.h"
@@ -128,6 +130,29 @@ const std::vector<Ratio>& Ratio::table() {
   return rows;
 }
 
+// Surrogate::stopped of the clip to [1 - clip_low, 1 + clip_high], and of losses that have a bound for bad actions too.
+namespace {
+
+int stopped_by_clip(double log_ratio, double advantage, const Algorithm& a) {
+  const double ratio = std::exp(log_ratio);
+  if (advantage < 0 && ratio < 1 - a.clip_low) return -1;
+  return advantage > 0 && ratio > 1 + a.clip_high ? 1 : 0;
+}
+
+template <double Algorithm::*Bound>
+int stopped_by_clip_or(double log_ratio, double advantage, const Algorithm& a) {
+  if (advantage < 0 && std::exp(log_ratio) > a.*Bound) return 1;
+  return stopped_by_clip(log_ratio, advantage, a);
+}
+
+// The range of GMPO is one of log(ratio).
+int stopped_by_log_clip(double log_ratio, double advantage, const Algorithm& a) {
+  if (advantage < 0 && log_ratio < -a.clip_low) return -1;
+  return advantage > 0 && log_ratio > a.clip_high ? 1 : 0;
+}
+
+}  // namespace
+
 const std::vector<Surrogate>& Surrogate::table() {
   static const std::vector<Surrogate> rows = {
       {"log_prob", "l = -A log pi", "Williams 1992",
@@ -139,18 +164,21 @@ const std::vector<Surrogate>& Surrogate::table() {
        "Schulman et al. 2017, arXiv:1707.06347",
        [](const TokenInputs& in, const Algorithm& a) {
          return clip_loss(in.ratio, in.advantage, a.clip_low, a.clip_high);
-       }},
+       },
+       /*needs_ratio=*/true, /*of_tokens=*/false, stopped_by_clip},
       {"dual_clip",
        "l = -min(rho A, clip(rho, 1 - {clip-low}, 1 + {clip-high}) A), at most {dual-clip} |A| where A < 0",
        "Ye et al. 2019, arXiv:1912.09729",
        [](const TokenInputs& in, const Algorithm& a) {
          return dual_clip_loss(in.ratio, in.advantage, a.clip_low, a.clip_high, a.dual_clip);
-       }},
+       },
+       /*needs_ratio=*/true, /*of_tokens=*/false, stopped_by_clip_or<&Algorithm::dual_clip>},
       {"two_sided_clip", "l = -min(min(rho, {delta}) A, clip(rho, 1 - {clip-low}, 1 + {clip-high}) A)",
        "Prime Intellect 2025, arXiv:2505.07291",
        [](const TokenInputs& in, const Algorithm& a) {
          return two_sided_clip_loss(in.ratio, in.advantage, a.clip_low, a.clip_high, a.delta);
-       }},
+       },
+       /*needs_ratio=*/true, /*of_tokens=*/false, stopped_by_clip_or<&Algorithm::delta>},
       {"sapo", "l = -(4/tau) sigmoid(tau (rho - 1)) A, tau = {tau-positive} where A > 0, else {tau-negative}",
        "Gao et al. 2025, arXiv:2511.20347",
        [](const TokenInputs& in, const Algorithm& a) {
@@ -164,7 +192,7 @@ const std::vector<Surrogate>& Surrogate::table() {
          const Tensor loss = gmpo_loss(in.log_prob, in.old_log_prob, in.advantage, a.clip_low, a.clip_high, in.mask);
          return expand(loss, in.log_prob.shape());
        },
-       /*needs_ratio=*/true, /*of_tokens=*/true},
+       /*needs_ratio=*/true, /*of_tokens=*/true, stopped_by_log_clip},
       {"cispo", "l = -sg(clip(rho, 1 - {clip-low}, 1 + {clip-high})) A log pi", "MiniMax 2025, arXiv:2506.13585",
        [](const TokenInputs& in, const Algorithm& a) {
          return cispo_loss(in.log_prob, in.ratio, in.advantage, a.clip_low, a.clip_high, in.mask);

@@ -158,20 +158,22 @@ void PolicyStats::add(const Algorithm& a, const Tensor& log_prob, const Tensor& 
       ratio_min_ = std::min(ratio_min_, ratio);
       ratio_max_ = max_with_nan(ratio_max_, ratio);
       worst_ratio_error_ = max_with_nan(worst_ratio_error_, std::abs(ratio - 1));
-      // Counted only where the clip removes a gradient.
-      low_ += ratio < 1 - a.clip_low && worth[i] < 0;
-      high_ += ratio > 1 + a.clip_high && worth[i] > 0;
+      const int stopped = a.surrogate.stopped ? a.surrogate.stopped(log_ratio, worth[i], a) : 0;
+      low_ += stopped < 0;
+      high_ += stopped > 0;
     }
   }
 }
 
-void PolicyStats::report(Metrics& m) const {
+void PolicyStats::report(const Algorithm& a, Metrics& m) const {
   const double n = std::max(1.0, tokens_);
   m.add("entropy", entropy_ / n);
   m.add("old_kl/k1", k1_ / n);
   m.add("old_kl/k3", k3_ / n);
-  m.add("clip/low", low_ / n);
-  m.add("clip/high", high_ / n);
+  if (a.surrogate.stopped) {
+    m.add("clip/low", low_ / n);
+    m.add("clip/high", high_ / n);
+  }
   m.add("ratio/min", ratio_min_);
   m.add("ratio/mean", ratio_ / n);
   m.add("ratio/max", ratio_max_);
@@ -199,12 +201,9 @@ std::vector<HealthCheck> health_checks(const Algorithm& a, const Metrics& m, int
       "only");
   examine("rewards", "check/rewards_shuffled", at_most(0),
           "the rewards are shuffled on purpose over the responses: nothing can be learned");
-  if (a.ratio.compute) {
-    examine("clip low", "clip/low", at_most(0.3),
-            "of the tokens are clipped from below: smaller steps, or fewer epochs");
-    examine("clip high", "clip/high", at_most(0.3),
-            "of the tokens are clipped from above: smaller steps, or fewer epochs");
-  }
+  examine("clip low", "clip/low", at_most(0.3), "of the tokens are clipped from below: smaller steps, or fewer epochs");
+  examine("clip high", "clip/high", at_most(0.3),
+          "of the tokens are clipped from above: smaller steps, or fewer epochs");
   const double most = std::log(static_cast<double>(vocab_size));
   examine("entropy floor", "entropy", at_least(0.01 * most), "nats of entropy: the policy no longer explores");
   examine("entropy", "entropy", at_most(0.98 * most), "nats of entropy: the policy is all but uniform");

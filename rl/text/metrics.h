@@ -37,10 +37,12 @@ enum class Merge { sum, least, most };
 // Sums over the tokens of a micro-batch or of several.
 class PolicyStats {
  public:
-  // log_prob, old_log_prob, entropy [B, T], without gradient; ref_log_prob [B, T] or undefined.
+  // log_prob, old_log_prob, entropy, advantage [B, T], without gradient.
   void add(const Algorithm& algorithm, const Tensor& log_prob, const Tensor& old_log_prob, const Tensor& entropy,
            const Tensor& advantage, const TokenRows& rows);
-  void report(Metrics& metrics) const;
+  // "clip/low" and "clip/high" are the shares of the tokens that the clip stopped because the ratio was too low or too
+  // high; a surrogate without a clip has neither.
+  void report(const Algorithm& algorithm, Metrics& metrics) const;
   double worst_ratio_error() const { return worst_ratio_error_; }  // max |ρ - 1|
   // Calls f(number, how it is merged) for all numbers.
   template <class F>

@@ -289,7 +289,7 @@ double RlTrainer::learn(const Batch& batch, double temperature, double beta, con
     metrics.add("value/clip", sums.clipped_values / sums.values);
     metrics.add("value/explained_variance", explained_variance(batch.value, batch.returns, batch.mask));
   }
-  sums.stats.report(metrics);
+  sums.stats.report(a, metrics);
   metrics.add("grad_norm", grad_norm_sum / updates);
   metrics.add("lr", lr);
   metrics.add("sampler/max_log_prob_difference", sums.max_log_prob_difference);

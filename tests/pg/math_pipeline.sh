@@ -95,7 +95,7 @@ tune="--init qwen --data right.jsonl --batch 8 --accumulate 2 --lr 5e-3 --val-sh
     says 0 err 'after 2 steps' "$pg" rl $learn "$@" --steps 2 --name "${name}_stopped"
     says 0 err 'after 3 steps' "$pg" rl --resume "$(run "${name}_stopped")" --steps 3
     same "$(run "$name")" "$(run "${name}_stopped")"
-    for metric in format reward/mean entropy clip/high eval/format eval/entropy eval/solved; do
+    for metric in format reward/mean entropy eval/format eval/entropy eval/solved; do
       [ -n "$(last "$name" $metric)" ] || bad "$name does not measure $metric"
     done
   }
@@ -103,7 +103,9 @@ tune="--init qwen --data right.jsonl --batch 8 --accumulate 2 --lr 5e-3 --val-sh
   row no_baseline $none --baseline none --ratio none --surrogate log_prob
   row std $none --baseline group_std --ratio none --surrogate log_prob
   row clipped $none --baseline group_mean --aggregation constant --epochs 2 --mini-batches 2
+  [ -n "$(last clipped clip/high)" ] || bad 'a clip does not measure what it stops'
   row unclipped $none --baseline group_mean --surrogate ratio --epochs 2 --mini-batches 2
+  [ -z "$(last unclipped clip/high)" ] || bad 'a loss without a clip measures what it stops'
   says 0 err 'after 3 steps' "$pg" rl $learn $none --baseline group_mean --aggregation constant --epochs 2 --mini-batches 2 \
     --steps 3 --ranks 2 --name clip_ranks
   same "$(run clipped)" "$(run clip_ranks)"

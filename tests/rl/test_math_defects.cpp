@@ -138,7 +138,7 @@ TEST_CASE("defect: the clip fraction counts prompts and padding", "[rl][cs336]")
   const Tensor zero = Tensor::zeros({2, 4}, f64);
   stats.add(algorithm("grpo"), Tensor::from(now, {2, 4}), zero, zero, Tensor::from(advantage, {2, 4}), rows);
   Metrics m;
-  stats.report(m);
+  stats.report(algorithm("grpo"), m);
   CHECK(m.at("clip/high") == Approx(0.25));  // 1.5 with A > 0, of 4 tokens
   CHECK(m.at("clip/low") == Approx(0.25));   // 0.5 with A < 0
 }

@@ -123,7 +123,7 @@ TEST_CASE("entropy, KL and clip fraction are of the policy's tokens, not of prom
       stats.add(a, scores.log_prob, old, scores.entropy, advantage, rows);
     }
     Metrics m;
-    stats.report(m);
+    stats.report(a, m);
     return m;
   };
   const Metrics alone = stats(1), together = stats(8);
