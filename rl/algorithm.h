@@ -263,9 +263,18 @@ void check_algorithm(const Algorithm& a);
 // baseline requires at least two samples.
 void check_algorithm(const Algorithm& a, const BatchShape& batch);
 
+// A field of an algorithm that its chosen rows do not use, and why, for users: "it is an option of …; … has …".
+struct UnusedField {
+  std::string name, why;
+};
+// The fields that change nothing with the algorithm's choices: no formula of a chosen row names them, or they are of a
+// KL that there is not.
+std::vector<UnusedField> unused_fields(const Algorithm& a);
+
 // The formula of a row, in which each {name} is replaced by the value of that field. Throws Error for another name.
 std::string formula_text(std::string_view formula, const Algorithm& algorithm);
 // The formulas of the chosen rows, with the values of their fields, and the arithmetic of the batch, as text for users.
+// The first line has the source, and what differs from the row of algorithms() with that name or source.
 // Throws Error like check_algorithm.
 std::string explain(const Algorithm& a, const BatchShape& batch);
 

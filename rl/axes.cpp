@@ -103,7 +103,7 @@ const std::vector<Baseline>& Baseline::table() {
        /*sparse=*/true},
       {"gdpo",
        "A = sum over the reward's parts of w (R_part - mean) / (std + {eps}) over the group, then normalised over the "
-       "batch; w from reward-weights \"{reward-weights}\", 1 each if that is empty",
+       "batch, variances divided by n - {ddof}; w from reward-weights \"{reward-weights}\", 1 each if that is empty",
        "Liu et al. 2026, arXiv:2601.05242",
        by_gdpo,
        {.group = true, .response = true, .parts = true}},
@@ -253,15 +253,17 @@ Tensor penalty_on_selected(const Tensor& loss, const Tensor& selected, const Tok
 const std::vector<TokenSelection>& TokenSelection::table() {
   static const std::vector<TokenSelection> rows = {
       {"all", "all tokens", "", {}, {}},
-      {"high_entropy", "l = 0 except for the share {token-share} of the tokens with the highest entropy",
+      {"high_entropy",
+       "l = 0 except for the share {token-share} of the tokens with the highest entropy; selected once per rollout, by "
+       "the policy before the update",
        "Wang et al. 2025, arXiv:2506.01939",
        [](const Batch& b, const Algorithm& a, Generator&) {
          return high_entropy_tokens(b.entropy, b.mask, a.token_share);
        },
        only_selected, /*needs_entropy=*/true},
       {"clip_cov",
-       "l = 0 for a share {token-share} of the tokens, drawn among those whose covariance of log pi and A is between "
-       "{covariance-low} and {covariance-high}",
+       "l = 0 for a share {token-share} of the tokens, drawn once per rollout among those whose covariance of log old "
+       "and A is between {covariance-low} and {covariance-high}",
        "Cui et al. 2025, arXiv:2505.22617",
        [](const Batch& b, const Algorithm& a, Generator& generator) {
          return clip_cov_tokens(b.old_log_prob, b.advantage, b.mask, a.token_share, a.covariance_low, a.covariance_high,
@@ -270,8 +272,7 @@ const std::vector<TokenSelection>& TokenSelection::table() {
        without_selected},
       {"kl_cov",
        "l += {covariance-coef} |log pi - log old| for the share {token-share} of the tokens with the largest "
-       "covariance "
-       "of log pi and A",
+       "covariance of log old and A, selected once per rollout",
        "Cui et al. 2025, arXiv:2505.22617",
        [](const Batch& b, const Algorithm& a, Generator&) {
          return kl_cov_tokens(b.old_log_prob, b.advantage, b.mask, a.token_share);

@@ -59,6 +59,19 @@ std::vector<Field> fields(RlConfig& c) {
   return joined(joined(fields(c.batch), std::move(all)), joined(fields(c.schedule), fields(c.adamw)));
 }
 
+std::vector<UnusedField> unused_fields(const RlConfig& c) {
+  std::vector<UnusedField> all = unused_fields(c.algorithm);
+  if (!c.algorithm.baseline.needs.critic) {
+    for (const char* name : {"shared-critic", "critic-lr"})
+      all.push_back({name, fmt::format("it is for a critic, and the baseline is {}", c.algorithm.baseline.name)});
+  }
+  if (c.adaptive_temperature.target_std == 0) {
+    for (const char* name : {"lowest-temperature", "highest-temperature"})
+      all.push_back({name, "it is for a temperature that changes (target-std), and target-std is 0"});
+  }
+  return all;
+}
+
 void check_config(const RlConfig& config) {
   RlConfig c = config;
   check_fields("RlTrainer", fields(c));

@@ -59,6 +59,9 @@ struct RlConfig {
 // All fields but the algorithm's, stop_strings, rates and zero.
 std::vector<Field> fields(RlConfig& config);
 
+// The fields of the configuration and its algorithm that change nothing with its choices (rl/algorithm.h).
+std::vector<UnusedField> unused_fields(const RlConfig& config);
+
 // Throws Error naming the first field out of its range, or fields that contradict each other, including the
 // algorithm's.
 void check_config(const RlConfig& config);

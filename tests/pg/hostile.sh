@@ -156,6 +156,25 @@ for yaml in 'eval_every: 5|(did you mean eval-every?)' 'steps: 5\nlr: 1\nsteps: 
   printf "${yaml%%|*}\n" >wrong.yaml
   refuses "${yaml#*|}" train --config wrong.yaml
 done
+# Options that no chosen row uses. The sentence names the rows that do, and the options of the chosen ones.
+refuses '--clip-low has no effect: it is an option of surrogate clip, dual_clip, two_sided_clip, gmpo, cispo; here is' \
+  rl --algorithm reinforce --clip-low 0.1
+refuses "here is surrogate log_prob. The options of reinforce's rows are gamma, weight-cap" \
+  rl --algorithm reinforce --clip-low 0.1
+refuses "kl is none. The options of dr_grpo's rows are clip-low, clip-high, weight-cap" \
+  rl --algorithm dr_grpo --beta 0.1
+refuses '--reference has no effect: it is for a KL to a reference (kl reward or loss), and kl is none' \
+  rl --reference ema --kl none
+refuses '--reference-model has no effect: ' rl --algorithm dr_grpo --reference-model runs/x
+refuses '--lowest-temperature has no effect: ' rl --lowest-temperature 0.7
+refuses '--beta has no effect: ' rl --explain dapo --beta 0.1
+for option in gamma=.9 lambda=.9 baseline-decay=.5 best-of=3 dual-clip=2 delta=5 tau-positive=2 tau-negative=2 \
+  weight-floor=.4 token-share=.1 covariance-low=0 covariance-high=9 covariance-coef=2 kl-warmup-tokens=9 \
+  kl-target=3 kl-horizon=5000 reference-interval=5 reference-decay=.9 value-coef=.5 value-clip=0 critic-lr=1e-3 shared-critic=true; do
+  refuses "--${option%%=*} has no effect: it is " rl --algorithm grpo "--$option"
+done
+printf 'algorithm: rloo\nclip-high: 0.3\n' >wrong.yaml
+refuses '--clip-high has no effect: ' rl --config wrong.yaml
 # Numbers: no octal, no wrap, nothing behind them, no NaN, the range in the sentence.
 refuses '--steps: expected a whole number of at least 1, got 99999999999999999999999' train --steps 99999999999999999999999
 refuses '--steps: expected a whole number of at least 1, got 5x' train --steps 5x

@@ -59,13 +59,34 @@ std::vector<Field> fields(RlOptions& o) {
                        "micro-batch", "with --ranks and unless given, so few that each rank has some")));
 }
 
+// Error for an option that is given and changes nothing. The config.yaml of a resumed run is left alone.
+void check_used(const RlOptions& o, const Given& given) {
+  const bool resumed = !o.common.run.resume.empty();
+  for (const rl::UnusedField& unused : rl::unused_fields(o.rl)) {
+    const bool by_model = unused.name == rl::ReferenceKind::axis && !o.reference_model.empty();
+    const std::string option = by_model ? "reference-model" : unused.name;
+    check(!(resumed ? given.on_command_line(option) : given.has(option)), "pg rl: --{} has no effect: {}", option,
+          unused.why);
+  }
+}
+
 // The preset with the options that change it.
 void choose_algorithm(RlOptions& o, const Given& given) {
   if (!o.explain.empty()) o.algorithm = o.explain;
-  o.rl.algorithm = rl::algorithm(o.algorithm);
-  const std::vector<Field> choices = rl::fields(o.rl.algorithm);
-  given.apply(choices);
-  if (!o.reference_model.empty() && !given.has("reference")) find_field(choices, "pg rl", "reference").set("given");
+  rl::Algorithm& a = o.rl.algorithm = rl::algorithm(o.algorithm);
+  given.apply(rl::fields(a));
+  if (!o.reference_model.empty() && !given.has("reference")) a.reference = "given";
+  check_used(o, given);
+  // Without a KL the preset's reference would only cost a forward pass. An old run that is resumed may have one.
+  if (!a.kl.in_reward && !a.kl.in_loss && o.common.run.resume.empty()) a.reference = "none";
+}
+
+// Every option in effect, as YAML. It leaves out what has no effect, so that it can be given again.
+std::string config_of(RlOptions& o, const Given& given) {
+  std::vector<Field> all = joined(fields(o), joined(o.common.setup.fields, rl::fields(o.rl.algorithm)));
+  for (const rl::UnusedField& unused : rl::unused_fields(o.rl))
+    std::erase_if(all, [&](const Field& field) { return field.name == unused.name; });
+  return given.yaml(all);
 }
 
 // A table of the first responses of a step with their rewards and reward parts.
@@ -233,7 +254,7 @@ Command rl_command() {
       if (o->rl.exhaustive) batch.samples = make_task(o->common)->vocab_size();
       o->rl.batch.micro_batch = micro_batch_for(batch, ranks);
     }
-    o->common.run.config = given.yaml(joined(fields(*o), joined(o->common.setup.fields, rl::fields(o->rl.algorithm))));
+    o->common.run.config = config_of(*o, given);
     return run_on_ranks(o->ranks, o->common.device, o->common.run, [&](Comm& comm) { return run_rl(*o, comm); });
   };
   Command command = text_command("rl", "a GPT-2 learns a task from rewards", fields(*o), run);
