@@ -26,7 +26,7 @@ include(cmake/quick_build.cmake)
 set(file_writer nn/atomic_file.cpp)
 set(comm_interface tensor/comm/comm.cpp)
 set(model_readers nn/gguf_config.cpp nn/hf_config.cpp nn/peft.cpp nn/pretrained.cpp)
-set(texts tasks/fetch.cpp tasks/sha256.cpp tasks/stories.cpp tasks/story_grammar.cpp tasks/text_data.cpp
+set(texts tasks/fetch.cpp tasks/stories.cpp tasks/story_grammar.cpp tasks/text_data.cpp
           tasks/tiny_language.cpp tasks/tokenizer.cpp tasks/utf8.cpp)
 
 pg_layer(pg_base FOLDERS tensor/base FILES ${file_writer} LINKS fmt::fmt Threads::Threads)
@@ -72,7 +72,7 @@ pg_hot(${graders}
        rl/advantages.cpp rl/control/actor_critic.cpp rl/control/trainer.cpp rl/control/vector_env.cpp
        tasks/bandit.cpp tasks/bpe/bpe_merge.cpp tasks/bpe/bpe_tokenizer.cpp tasks/bpe/bpe_train.cpp
        tasks/bpe/byte_level.cpp tasks/bpe/piece_counts.cpp tasks/bpe/pretokenizer.cpp tasks/bpe/regex.cpp
-       tasks/control.cpp tasks/sha256.cpp tasks/tokenizer.cpp tasks/utf8.cpp)
+       tasks/control.cpp tasks/tokenizer.cpp tasks/utf8.cpp)
 if(POLICYGRAD_SANITIZE)  # compiles the rest without optimisation
   target_compile_options(pg_tensor PRIVATE -O1)
   target_compile_options(pg_autograd PRIVATE -O1)

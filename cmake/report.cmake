@@ -14,5 +14,5 @@ add_custom_command(OUTPUT ${report_embedded}
                            -P ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake
                    DEPENDS ${report_files} ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake VERBATIM)
 add_library(report_page STATIC ${report_folder}/page.cpp ${report_embedded})
-target_link_libraries(report_page PUBLIC pg_text)
+target_link_libraries(report_page PUBLIC pg_base)
 pg_quick(report_page)

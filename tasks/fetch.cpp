@@ -21,6 +21,7 @@
 #include "tasks/stories.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
+#include "tensor/base/sha256.h"
 #include "tensor/base/text.h"
 
 extern char** environ;

@@ -64,7 +64,4 @@ struct Corpus {
 Corpus load_corpus(const std::string& data, const FetchPlaces& places = FetchPlaces::from_environment(),
                    const std::function<void(int64_t, int64_t)>& progress = {});
 
-// SHA-256 (FIPS 180-4), to verify files: 64 lower-case hexadecimal digits.
-std::string sha256(std::string_view bytes);
-
 }  // namespace pg

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tasks/fetch.h"
 #include "tensor/base/error.h"
+#include "tensor/base/sha256.h"
 
 namespace pg {
 namespace {

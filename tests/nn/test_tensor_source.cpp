@@ -5,8 +5,8 @@
 #include "nn/safetensors.h"
 #include "nn/safetensors_source.h"
 #include "nn/tensor_source.h"
-#include "tasks/fetch.h"
 #include "tensor/base/parallel.h"
+#include "tensor/base/sha256.h"
 #include "tests/catch.h"
 #include "tests/model_files.h"
 

@@ -12,6 +12,7 @@
 #include "tasks/stories.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
+#include "tensor/base/sha256.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -58,15 +59,6 @@ void need_curl() {
 }
 
 }  // namespace
-
-// The examples of FIPS 180-4 as NIST publishes them (one block, two blocks, a million letters), and the empty message.
-TEST_CASE("SHA-256 gives the published digests", "[fetch]") {
-  CHECK(sha256("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  CHECK(sha256("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  CHECK(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
-        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  CHECK(sha256(std::string(1000000, 'a')) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-}
 
 TEST_CASE("the manifest names its files completely", "[fetch]") {
   for (const auto& file : data_manifest()) {

@@ -8,9 +8,9 @@
 #include "nn/atomic_file.h"
 #include "nn/module.h"
 #include "nn/transformer_config.h"
-#include "tasks/fetch.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
+#include "tensor/base/sha256.h"
 #include "tensor/base/text.h"
 
 namespace pg::tools {

@@ -7,6 +7,7 @@
 #include "tasks/fetch.h"
 #include "tasks/tokenizer.h"
 #include "tensor/base/error.h"
+#include "tensor/base/sha256.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/train.h"

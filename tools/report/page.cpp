@@ -3,8 +3,8 @@
 
 #include <charconv>
 
-#include "tasks/fetch.h"
 #include "tensor/base/error.h"
+#include "tensor/base/sha256.h"
 #include "tensor/base/text.h"
 
 namespace pg {

@@ -1,11 +1,11 @@
-// SHA-256 (FIPS 180-4).
-#include <array>
+// SHA-256 (FIPS 180-4) and HMAC (RFC 2104).
+#include "tensor/base/sha256.h"
+
+#include <fmt/core.h>
+
 #include <bit>
 #include <cstdint>
 #include <cstring>
-
-#include "tasks/fetch.h"
-#include "tensor/base/error.h"
 
 namespace pg {
 
@@ -46,7 +46,7 @@ void add_block(std::array<uint32_t, 8>& state, const uint8_t* block) {
 
 }  // namespace
 
-std::string sha256(std::string_view bytes) {
+Digest sha256_digest(std::string_view bytes) {
   std::array<uint32_t, 8> state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
@@ -63,9 +63,39 @@ std::string sha256(std::string_view bytes) {
   for (size_t i = 0; i < 8; ++i) tail[tail_size - 1 - i] = static_cast<uint8_t>(bits >> (8 * i));
   for (size_t i = 0; i < tail_size; i += 64) add_block(state, tail + i);
 
+  Digest digest;
+  for (size_t i = 0; i < digest.size(); ++i) digest[i] = static_cast<unsigned char>(state[i / 4] >> (24 - 8 * (i % 4)));
+  return digest;
+}
+
+std::string sha256(std::string_view bytes) {
   std::string hex;
-  for (uint32_t word : state) hex += fmt::format("{:08x}", word);
+  for (const unsigned char byte : sha256_digest(bytes)) hex += fmt::format("{:02x}", byte);
   return hex;
+}
+
+Digest hmac_sha256(std::string_view key, std::string_view message) {
+  const auto text = [](const Digest& digest) {
+    return std::string_view(reinterpret_cast<const char*>(digest.data()), digest.size());
+  };
+  constexpr size_t block = 64;
+  std::string padded(block, '\0');
+  if (key.size() <= block) {
+    key.copy(padded.data(), key.size());
+  } else {
+    text(sha256_digest(key)).copy(padded.data(), sizeof(Digest));
+  }
+  std::string inner = padded, outer = padded;
+  for (char& c : inner) c = static_cast<char>(c ^ 0x36);
+  for (char& c : outer) c = static_cast<char>(c ^ 0x5c);
+  const Digest digest = sha256_digest(inner.append(message));
+  return sha256_digest(outer.append(text(digest)));
+}
+
+bool same_digest(const Digest& a, const Digest& b) {
+  unsigned difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
 }
 
 }  // namespace pg
