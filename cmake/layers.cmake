@@ -24,7 +24,7 @@ include(cmake/quick_build.cmake)
 
 # Files that are in another layer than the rest of their folder, so that a lesson need not compile what it does not use.
 set(file_writer nn/atomic_file.cpp)
-set(comm_interface tensor/comm/comm.cpp)
+set(comm_interface tensor/comm/collective_call.cpp tensor/comm/comm.cpp)
 set(model_readers nn/gguf_config.cpp nn/hf_config.cpp nn/peft.cpp nn/pretrained.cpp)
 set(texts tasks/fetch.cpp tasks/stories.cpp tasks/story_grammar.cpp tasks/text_data.cpp
           tasks/tiny_language.cpp tasks/tokenizer.cpp tasks/utf8.cpp)

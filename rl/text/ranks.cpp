@@ -1,6 +1,9 @@
 // Shares out rollouts, and the numbers per token.
 #include "rl/text/ranks.h"
 
+#include <cmath>
+#include <limits>
+
 #include "nn/gradient_sum.h"
 #include "tensor/base/error.h"
 
@@ -19,17 +22,36 @@ class Writer {
   std::vector<double> all;
 };
 
+// Reads what another rank wrote. Error where that cannot be.
 class Reader {
  public:
   explicit Reader(const std::vector<double>& all) : all_(all) {}
-  double number() { return all_.at(at_++); }
+  double number() {
+    check(at_ < all_.size(), "rollout: another rank sent responses that end too early, after {} numbers", at_);
+    return all_[at_++];
+  }
+  // The length of a list, whose elements have at least one number each.
+  size_t length() { return static_cast<size_t>(whole(number(), 0, static_cast<double>(all_.size() - at_))); }
   template <class List>
   void list(List& values) {
-    values.resize(static_cast<size_t>(number()));
-    for (auto& value : values) value = static_cast<typename List::value_type>(number());
+    using T = typename List::value_type;
+    values.resize(length());
+    for (T& value : values) {
+      if constexpr (std::is_integral_v<T>) {
+        value = static_cast<T>(whole(number(), std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+      } else {
+        value = static_cast<T>(number());
+      }
+    }
   }
 
  private:
+  static double whole(double x, double least, double most) {
+    check(x >= least && x <= most && x == std::floor(x),
+          "rollout: another rank sent {} in its responses, expected a whole number from {} to {}", x, least, most);
+    return x;
+  }
+
   const std::vector<double>& all_;
   size_t at_ = 0;
 };
@@ -58,7 +80,7 @@ Response read(Reader& from) {
   r.finished = from.number() != 0;
   from.list(r.sampler_log_probs);
   r.score.reward = from.number();
-  r.score.parts.resize(static_cast<size_t>(from.number()));
+  r.score.parts.resize(from.length());
   for (auto& [name, value] : r.score.parts) {
     from.list(name);
     value = from.number();
@@ -77,7 +99,12 @@ std::vector<std::vector<double>> gather_values(Comm& comm, const std::vector<dou
   std::vector<std::vector<double>> sizes(ranks, {0}), all(ranks);
   sizes[rank] = {static_cast<double>(own.size())};
   gather_parts(comm, sizes);
-  for (size_t r = 0; r < ranks; ++r) all[r].resize(static_cast<size_t>(sizes[r][0]));
+  for (size_t r = 0; r < ranks; ++r) {
+    constexpr double most = 1 << 28;  // 2 GB
+    check(sizes[r][0] >= 0 && sizes[r][0] <= most, "gather_values: rank {} has {} values, expected 0 to {}", r,
+          sizes[r][0], most);
+    all[r].resize(static_cast<size_t>(sizes[r][0]));
+  }
   all[rank] = own;
   gather_parts(comm, all);
   return all;

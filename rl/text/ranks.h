@@ -15,7 +15,8 @@ namespace pg::rl {
 // score a response without regard to those to other problems.
 using Judge = std::function<void(std::vector<Response>&)>;
 
-// What every rank gives: the element of rank r is element r of the result, on all ranks.
+// What every rank gives: the element of rank r is element r of the result, on all ranks. Error if a rank gives more
+// than 2^28 values.
 std::vector<std::vector<double>> gather_values(Comm& comm, const std::vector<double>& own);
 
 // rollout() and then `score`, if there is one. Each rank samples the responses to neighbouring problems: those of

@@ -52,7 +52,7 @@ ProcessAddress this_process() {
 }
 
 bool is_visible(const ProcessAddress& process) {
-  return process.machine[0] != 0 && process.machine == this_process().machine;
+  return process.pid > 0 && process.machine[0] != 0 && process.machine == this_process().machine;
 }
 
 ActivityWatch::ActivityWatch(int pid, double interval)

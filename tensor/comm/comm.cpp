@@ -42,7 +42,7 @@ CollectiveCall checked(const Comm& comm, Op op, const Tensor& x) {
   check(x.device() == comm.device(), "{}: the tensor is on {}, expected {}", name, to_string(x.device()),
         to_string(comm.device()));
   check(x.contiguous(), "{}: the tensor {} is not contiguous; use contiguous_copy()", name, x.shape());
-  const bool reduces = op == Op::all_reduce || op == Op::reduce_scatter;
+  const bool reduces = adds_up(op);
   check(!reduces || x.dtype() != u8, "{}: u8 cannot be added up without loss; convert to i32", name);
   return {.op = op, .dtype = static_cast<int32_t>(x.dtype()), .terms = reduces ? comm.size() : 0, .n = x.numel()};
 }
@@ -59,20 +59,6 @@ Shard shard_of(int64_t n, int rank, int ranks, int64_t unit) {
     return first >= units ? n : first * unit;
   };
   return {begin(rank), begin(rank + 1)};
-}
-
-const char* name_of(Op op) {
-  static constexpr const char* names[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
-  return names[static_cast<int>(op)];
-}
-
-std::string name_of(const CollectiveCall& call) {
-  const std::string name = name_of(call.op);
-  if (call.op == Op::barrier) return name;
-  std::string text = fmt::format("{} of {} {}", name, call.n, name_of(static_cast<DType>(call.dtype)));
-  if (call.op == Op::broadcast) text += fmt::format(" from rank {}", call.root);
-  if (call.unit != 1) text += fmt::format(" in units of {}", call.unit);
-  return text;
 }
 
 Comm::Ticket Comm::begin_all_reduce(const Tensor& x, bool waits) {
@@ -119,6 +105,9 @@ std::string broadcast_text(Comm& comm, const std::string& text) {
   // The length first, then the bytes.
   const Tensor length = Tensor::full({1}, static_cast<double>(text.size()), f64).to(comm.device());
   comm.broadcast(length, 0);
+  constexpr double most = 256 << 20;
+  check(length.item() >= 0 && length.item() <= most, "broadcast_text: rank 0 has {} bytes, expected 0 to {}",
+        length.item(), most);
   std::vector<int32_t> bytes(static_cast<size_t>(length.item()));
   for (size_t i = 0; comm.rank() == 0 && i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(text[i]);
   const Tensor all = Tensor::from(bytes, {std::ssize(bytes)}).to(comm.device());

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "tensor/comm/collective_call.h"
 #include "tensor/tensor.h"
 
 namespace pg {
@@ -29,18 +30,6 @@ struct ReduceOptions {
   bool add = false;  // the sum begins with what is there: ((into + x_0) + x_1) + …
   int terms = 0;     // only the first ranks' x are added up; the others take part without a term. 0: all
 };
-
-// A call of a collective, as the ranks compare it. It has no padding and no pointers.
-struct CollectiveCall {
-  enum class Op : int32_t { all_reduce, reduce_scatter, all_gather, broadcast, barrier };
-  Op op = Op::barrier;
-  int32_t dtype = 0, root = 0, terms = 0;
-  int64_t n = 0, unit = 1, add = 0;
-  bool operator==(const CollectiveCall&) const = default;
-};
-const char* name_of(CollectiveCall::Op op);
-// "all_reduce of 5 f32".
-std::string name_of(const CollectiveCall& call);
 
 class Comm {
  public:
@@ -96,7 +85,7 @@ class Comm {
 // The group of one rank, on any device. Its collectives check their arguments; reduce_scatter adds to `into`.
 std::unique_ptr<Comm> single_rank(Device device = {});
 
-// The text of rank 0, on every rank. A collective.
+// The text of rank 0, on every rank. A collective. Error for a text of more than 256 MiB.
 std::string broadcast_text(Comm& comm, const std::string& text);
 // What all ranks must have in common, such as the configuration of a run: throws on every rank if a text differs from
 // that of rank 0, naming the first such rank, `what`, and the first line that differs.

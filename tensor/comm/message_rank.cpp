@@ -143,6 +143,13 @@ class MessageRank : public HostComm {
   // Waits for the calls of the others. Whoever sees a difference waits until all have been told its own call.
   void compare() {
     move_until([&](int r) { return links_->receives_left(r) == 0; });
+    for (int r : others()) {
+      const std::string defect = defect_of(calls_[static_cast<size_t>(r)], size());
+      if (defect.empty()) continue;
+      const std::string reason = fmt::format("rank {} sent no call of a collective: {}", r, defect);
+      links_->give_up(reason);
+      fail("{}: {}", name_of_call(rank(), now_, number_), reason);
+    }
     for (int r = 1; r < size(); ++r) {
       if (calls_[static_cast<size_t>(r)] == calls_[0]) continue;
       // The call is the first message; more may be behind it that no one will take.

@@ -280,3 +280,32 @@ TEST_CASE("learning on ranks: other pairs or weights on a rank are an error", "[
   CHECK(contains(error_if_differs(8, 0, lr), "the ranks have different preferences: rank 2 differs"));
   CHECK(contains(error_if_differs(9, 0, 2 * lr), "the ranks have different preferences: rank 2 differs"));
 }
+
+TEST_CASE("learning on ranks: responses that no rank can have written are an error", "[rl][preferences][ranks]") {
+  const auto error_of_rank_0 = [](const std::vector<double>& sent) {
+    std::string sentences;
+    run_ranks(
+        2,
+        [&](Comm& comm) {
+          const auto task = sorting();
+          Transformer policy = new_policy(*task);
+          if (comm.rank() == 0) {
+            rollout_on_ranks(comm, policy, *task, task->held_out(2), {.samples = 1, .greedy = true});
+          } else {
+            gather_values(comm, sent);
+          }
+          return 0;
+        },
+        {.timeout = 60}, &sentences);
+    return sentences;
+  };
+  const double nan = std::nan("");
+  CHECK(contains(error_of_rank_0({}), "another rank sent responses that end too early, after 0 numbers"));
+  CHECK(contains(error_of_rank_0({1, 2, 0}), "another rank sent responses that end too early, after 3 numbers"));
+  CHECK(contains(error_of_rank_0({nan, 1}), "another rank sent nan in its responses, expected a whole number from 0"));
+  CHECK(contains(error_of_rank_0({1e300, 1}), "another rank sent 1e+300 in its responses"));
+  CHECK(contains(error_of_rank_0({-1, 1}), "another rank sent -1 in its responses"));
+  CHECK(contains(error_of_rank_0({2, 1}), "another rank sent 2 in its responses, expected a whole number from 0 to 1"));
+  CHECK(contains(error_of_rank_0({1, 1e12}), "expected a whole number from -2147483648 to 2147483647"));
+  CHECK(contains(error_of_rank_0({1, 2, 1, 256}), "expected a whole number from 0 to 255"));
+}

@@ -244,6 +244,7 @@ bool agreed(Comm& comm, bool here) { return most(comm, here) != 0; }
 
 bool interrupted_anywhere(Comm& comm) {
   const int32_t signal = most(comm, interrupted() ? interrupt_status() - 128 : 0);
+  check(signal >= 0 && signal < NSIG, "ranks: a rank was interrupted by signal {}, expected 1 to {}", signal, NSIG - 1);
   if (signal != 0) set_interrupt(signal);  // a signal that comes in between counts the next time
   return signal != 0;
 }
