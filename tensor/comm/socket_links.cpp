@@ -169,6 +169,10 @@ class SocketLinks : public Links {
       } else if (!s.speaks) {
         s.active = Clock::now();
         s.speaks = one == kReason;
+        s.silent = !s.speaks && one != kBeat;
+        if (s.silent)
+          fail_with(fmt::format("rank {} sent {:#x} where it may only say that it works or why it ends", r,
+                                static_cast<unsigned char>(one)));
       } else if ((s.heard += static_cast<size_t>(n)) == sizeof s.words.reason) {
         s.silent = true;
         s.words.reason[sizeof s.words.reason - 1] = 0;

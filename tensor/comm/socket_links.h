@@ -12,17 +12,23 @@ struct SocketOptions {
   int rank = 0, size = 1;
   std::string address = "127.0.0.1";  // of rank 0: a name, or a number of IPv4 or IPv6
   int port = 29500;                   // where rank 0 listens for the others
-  std::string token = {};             // keeps runs apart: at most 63 bytes, equal on all ranks. It protects nothing
-  double timeout = 60;                // seconds in which all ranks must have come
-  int listener = -1;                  // for rank 0: a socket that listens already; it is closed
+  // A secret that all ranks know. Each proves it to the others before it is believed, and it is never sent. It may be
+  // "" if the address is the loopback.
+  std::string token = {};
+  std::string run = {};  // keeps runs apart where there is no token; no secret
+  double timeout = 60;   // seconds in which all ranks must have come
+  int listener = -1;     // for rank 0: a socket that listens already; it is closed
 };
 
-// Returns once all ranks are connected. Error if they do not come in time, if two have the same number, or if they
-// differ in their number of ranks or in the token.
+// Returns once all ranks are connected. Rank 0 listens at the address and at no other, and every other rank at the one
+// from which it reaches rank 0. Connections that do not prove the token are closed and delay nothing. A second process
+// with a rank's number, or one with another number of ranks, ends with an Error that says so; the start goes on.
+//
+// Error if not all ranks come in time, if the other side of a connection does not know the token, if the address is not
+// the loopback and the token has fewer than 16 bytes, or if rank 0 cannot listen at the address.
 std::unique_ptr<Links> socket_links(const SocketOptions& options);
 
-// A socket that listens at `port`, or at any free one if that is 0, and becomes it. It takes connections of this
-// machine only if the address is one of the machine itself, as 127.0.0.1 and ::1 are.
+// A socket that listens at the address and at no other, at `port`, or at any free one if that is 0, and becomes it.
 int listen_at(const std::string& address, int& port);
 
 }  // namespace pg

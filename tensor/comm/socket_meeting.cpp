@@ -1,121 +1,134 @@
 // How the ranks of a TCP group find each other: all call rank 0, which tells each where the others listen.
 #include "tensor/comm/socket_meeting.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cerrno>
 
 #include "tensor/base/error.h"
+#include "tensor/comm/authentication.h"
 
 namespace pg {
 namespace {
 
-constexpr char kMagic[8] = {'p', 'g', 'r', 'a', 'n', 'k', 's', '1'};
-
-enum class Use : int32_t { control, data };
-
-// The first thing on each connection, from the rank that opened it.
-struct Hello {
-  char magic[8] = {};
-  int32_t rank = 0, size = 0, port = 0;
-  Use use = Use::control;
-  char token[64] = {};
-  bool known() const { return std::memcmp(magic, kMagic, sizeof magic) == 0; }
-};
-// What rank 0 answers, before it sends the addresses of all.
-struct Answer {
-  char magic[8] = {};
-  char error[248] = {};
-};
+// Beyond the loopback every machine may call, so the ranks must know a secret that cannot be guessed from a handshake.
+void check_token(const SocketOptions& o, bool loopback) {
+  constexpr size_t least = 16;
+  check(loopback || o.token.size() >= least,
+        "ranks: {} is not the loopback, so other machines may call: all ranks need the same secret POLICYGRAD_TOKEN of "
+        "at least {} characters ({}). Make one with `openssl rand -hex 32`, and `export POLICYGRAD_TOKEN=...` for each "
+        "rank",
+        o.address, least, o.token.empty() ? "it is not set" : fmt::format("it has {}", o.token.size()));
+}
 
 class Meeting {
  public:
   explicit Meeting(const SocketOptions& o)
-      : o_(o), deadline_(Deadline::in(o.timeout)), peers_(static_cast<size_t>(o.size)) {}
+      : o_(o),
+        key_(o.token.empty() ? o.run : o.token),
+        deadline_(Deadline::in(o.timeout)),
+        peers_(static_cast<size_t>(o.size)) {}
 
   std::vector<SocketPeer> meet() {
     if (o_.size == 1) return std::move(peers_);
     if (o_.rank == 0) {
       int port = o_.port;
       Socket listener = o_.listener >= 0 ? Socket(o_.listener) : listen_on(o_.address, port);
-      gather(listener);
-      take(listener, 1);
-    } else {
-      int port = 0;
-      Socket listener = listen_on(o_.address, port);
-      introduce(port);
-      connect(0, Use::data, addresses_[0]);
-      for (int r = 1; r < o_.rank; ++r) {
-        connect(r, Use::control, addresses_[static_cast<size_t>(r)]);
-        connect(r, Use::data, addresses_[static_cast<size_t>(r)]);
-      }
-      take(listener, 2);
+      listens_at_ = local_address(listener.fd());
+      check_token(o_, listens_at_.loopback());
+      Acceptor acceptor(std::move(listener), key_);
+      gather(acceptor);
+      take(acceptor, 1);
+      return std::move(peers_);
     }
+    check_token(o_, is_loopback(o_.address));
+    Socket& control = peers_[0].control;
+    control = connect_to(o_.address, o_.port, deadline_);
+    check_token(o_, remote_address(control.fd()).loopback());
+    Socket listener = listen_on(local_address(control.fd()));  // where rank 0 sees it, and so will the others
+    listens_at_ = local_address(listener.fd());
+    ask_rank_0(listens_at_.port);
+    connect(0, Use::data);
+    for (int r = 1; r < o_.rank; ++r) {
+      connect(r, Use::control);
+      connect(r, Use::data);
+    }
+    Acceptor acceptor(std::move(listener), key_);
+    take(acceptor, 2);
     return std::move(peers_);
   }
 
  private:
-  Hello hello(Use use, int port = 0) const {
-    Hello h{.rank = o_.rank, .size = o_.size, .port = port, .use = use};
-    std::memcpy(h.magic, kMagic, sizeof kMagic);
-    std::memcpy(h.token, o_.token.data(), o_.token.size());
-    return h;
-  }
   Socket& socket(int rank, Use use) {
     SocketPeer& peer = peers_[static_cast<size_t>(rank)];
     return use == Use::control ? peer.control : peer.data;
   }
-  static void answer(int fd, const std::string& error) {
-    Answer a;
-    std::memcpy(a.magic, kMagic, sizeof kMagic);
-    std::memcpy(a.error, error.data(), std::min(error.size(), sizeof a.error - 1));
-    send_all(fd, &a, sizeof a, Deadline::in(1));
+  static void answer(const Socket& socket, const std::string& error) {
+    const Answer a = new_answer(error);
+    send_all(socket.fd(), &a, sizeof a, Deadline::in(1));
   }
-  // Reads the hello of a connection. A stranger is sent away: false.
-  bool greeted(const Socket& socket, Hello& h) {
-    const Deadline soon = Deadline::in(std::min(2.0, o_.timeout));
-    if (!receive_all(socket.fd(), &h, sizeof h, soon) || !h.known()) return ++strangers_, false;
-    if (std::memcmp(h.token, hello(h.use).token, sizeof h.token) == 0) return true;
-    answer(socket.fd(), "it belongs to another run (the tokens differ)");
-    return ++strangers_, false;
-  }
+  // The ranks above this one that have not come, as "2, 3".
   std::string missing(Use use) {
     std::string text;
-    for (int r = 0; r < o_.size; ++r) {
-      if (r != o_.rank && socket(r, use).fd() < 0 && (r > o_.rank))
-        text += fmt::format("{}{}", text.empty() ? "" : ", ", r);
+    for (int r = o_.rank + 1; r < o_.size; ++r) {
+      if (socket(r, use).fd() < 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", r);
     }
-    const std::string others = strangers_ == 0 ? "" : fmt::format(" ({} connections were not of this run)", strangers_);
-    return fmt::format("of {} ranks these did not come to rank {} within {:g} s: {}{}", o_.size, o_.rank, o_.timeout,
-                       text, others);
+    return text;
+  }
+  std::string why_incomplete(Use use, const Acceptor& acceptor) {
+    std::string text = fmt::format("of {} ranks these did not come to rank {} within {:g} s: {}", o_.size, o_.rank,
+                                   o_.timeout, missing(use));
+    if (!refused_.empty()) text += fmt::format("; one was refused: {}", refused_);
+    if (acceptor.strangers() > 0) text += fmt::format("; {} connections were not of this run", acceptor.strangers());
+    // Debian's installer gives a machine's own name 127.0.1.1, but only on that machine.
+    const bool name = o_.address != "localhost" && o_.address != text_of(listens_at_);
+    if (o_.rank == 0 && listens_at_.loopback() && name) {
+      text += fmt::format("; {} is {} here, which no other machine reaches", o_.address, text_of(listens_at_));
+    }
+    return text;
   }
 
-  // Rank 0 waits for all, and tells all where the others are, or why it cannot be.
-  void gather(const Socket& listener) {
-    std::vector<Address> all(peers_.size());
-    std::string error;
-    for (int come = 1; come < o_.size && error.empty();) {
-      Socket socket = accept_one(listener.fd(), deadline_);
-      Hello h;
-      if (socket.fd() < 0) {
-        error = missing(Use::control);
-      } else if (greeted(socket, h)) {
-        if (h.size != o_.size) {
-          error = fmt::format("rank {} was started with {} ranks, and rank 0 with {}", h.rank, h.size, o_.size);
-        } else if (h.rank <= 0 || h.rank >= o_.size || peers_[static_cast<size_t>(h.rank)].control.fd() >= 0) {
-          error = fmt::format("two processes were started as rank {}", h.rank);
-        }
-        if (!error.empty()) {
-          answer(socket.fd(), error);
-          break;
-        }
-        Address& at = all[static_cast<size_t>(h.rank)];
-        at = remote_address(socket.fd());
-        at.port = static_cast<uint16_t>(h.port);
-        peers_[static_cast<size_t>(h.rank)].control = std::move(socket);
-        ++come;
-      }
+  // "", or why rank 0 has no place for a rank.
+  std::string refusal(const Hello& hello) {
+    if (hello.size != o_.size) {
+      return fmt::format("rank {} was started with {} ranks, and rank 0 with {}", hello.rank, hello.size, o_.size);
     }
+    if (hello.use != Use::control || hello.port == 0) return fmt::format("rank {} did not say its port", hello.rank);
+    return socket(hello.rank, Use::control).fd() < 0 ? ""
+                                                     : fmt::format("two processes were started as rank {}", hello.rank);
+  }
+  static bool has_left(const SocketPeer& peer) {
+    char byte = 0;
+    const ssize_t n = recv(peer.control.fd(), &byte, 1, MSG_PEEK);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+  }
+  // The next one, if it comes soon: then this rank looks whether those that have come are still there.
+  std::optional<Acceptor::Arrival> next(Acceptor& acceptor) {
+    return acceptor.next({std::min(deadline_.at, Deadline::in(0.2).at)});
+  }
+  // Rank 0 waits for all, and tells all where the others are, or who is missing. Nothing that one rank says ends the
+  // start of the others.
+  void gather(Acceptor& acceptor) {
+    std::vector<Address> all(peers_.size());
+    while (!missing(Use::control).empty() && !deadline_.over()) {
+      auto arrival = next(acceptor);
+      for (SocketPeer& peer : peers_) {  // the place of one that has left is free again
+        if (peer.control.fd() >= 0 && has_left(peer)) peer.control.close();
+      }
+      if (!arrival) continue;
+      const Hello& hello = arrival->hello;
+      if (std::string why = refusal(hello); !why.empty()) {
+        answer(arrival->socket, why);
+        refused_ = std::move(why);
+        continue;
+      }
+      Address& at = all[static_cast<size_t>(hello.rank)];
+      at = remote_address(arrival->socket.fd());
+      at.port = static_cast<uint16_t>(hello.port);
+      socket(hello.rank, Use::control) = std::move(arrival->socket);
+    }
+    const std::string error = missing(Use::control).empty() ? "" : why_incomplete(Use::control, acceptor);
     for (const SocketPeer& peer : peers_) {
-      if (peer.control.fd() >= 0) answer(peer.control.fd(), error);
+      if (peer.control.fd() >= 0) answer(peer.control, error);
     }
     check(error.empty(), "ranks: {}", error);
     for (const SocketPeer& peer : peers_) {
@@ -124,60 +137,65 @@ class Meeting {
   }
 
   // Another rank tells rank 0 where it listens, and is told where the others do.
-  void introduce(int port) {
-    Socket& control = peers_[0].control;
-    control = connect_to(o_.address, o_.port, deadline_);
-    const Hello h = hello(Use::control, port);
-    Answer a;
-    addresses_.resize(peers_.size());
-    const std::string where = fmt::format("{} port {}", o_.address, o_.port);
+  void ask_rank_0(int port) {
+    const Socket& control = peers_[0].control;
+    const std::string rank_0 = fmt::format("rank 0 at {} port {}", o_.address, o_.port);
+    introduce(control.fd(), new_hello(o_.rank, o_.size, port, Use::control), key_, rank_0, deadline_);
     // Rank 0 waits for the others until its own deadline, which may be later, and then says who is missing.
-    const double patience = o_.timeout + 2;
-    const Deadline answered = Deadline::in(patience);
-    if (!send_all(control.fd(), &h, sizeof h, answered) || !receive_all(control.fd(), &a, sizeof a, answered)) {
-      fail("ranks: rank 0 at {} gave no answer within {:g} s, or closed the connection", where, patience);
+    const Deadline answered = Deadline::in(o_.timeout + 2);
+    const auto hear = [&](size_t bytes) {
+      std::string message(bytes, '\0');
+      check(receive_all(control.fd(), message.data(), bytes, answered), "ranks: {} has ended, or is silent", rank_0);
+      return message;
+    };
+    const auto error = parse_answer(hear(sizeof(Answer)));
+    check(error && error->empty(), "ranks: rank 0 says: {}", error.value_or("what this program does not understand"));
+    const auto addresses = parse_addresses(hear(peers_.size() * sizeof(Address)), peers_.size());
+    check(addresses.has_value(), "ranks: {} sent no addresses of the other ranks", rank_0);
+    addresses_ = *addresses;
+    addresses_[0] = remote_address(control.fd());
+    for (size_t r = 1; r < addresses_.size(); ++r) {
+      check(
+          addresses_[r].loopback() == addresses_[0].loopback(),
+          "ranks: rank {} is at {} for rank 0, which this rank reaches at {}; give all ranks the same MASTER_ADDR, an "
+          "address that all machines reach",
+          r, text_of(addresses_[r]), text_of(addresses_[0]));
     }
-    check(std::memcmp(a.magic, kMagic, sizeof kMagic) == 0, "ranks: at {} listens another program than rank 0", where);
-    a.error[sizeof a.error - 1] = 0;
-    check(a.error[0] == 0, "ranks: rank 0 says: {}", a.error);
-    check(receive_all(control.fd(), addresses_.data(), addresses_.size() * sizeof(Address), deadline_),
-          "ranks: rank 0 at {} has ended", where);
-    // A rank on rank 0's machine may have called it there by an address that means another machine elsewhere.
-    const Address zero = remote_address(control.fd());
-    for (Address& at : addresses_) {
-      const uint16_t its = at.port;
-      if (at.family == 0 || at.loopback()) at = zero;
-      at.port = its;
-    }
-    addresses_[0] = zero;
   }
-  void connect(int r, Use use, const Address& address) {
+  void connect(int r, Use use) {
+    const Address& address = addresses_[static_cast<size_t>(r)];
     Socket& s = socket(r, use);
-    const Hello h = hello(use);
     try {
       s = connect_to(address, deadline_);
     } catch (const Error& e) {
-      fail("ranks: rank {} cannot reach rank {}: {}", o_.rank, r, e.what());
+      fail("ranks: rank {} cannot reach rank {} at {}: {}", o_.rank, r, text_of(address), e.what());
     }
-    check(send_all(s.fd(), &h, sizeof h, deadline_), "ranks: rank {} has ended", r);
+    introduce(s.fd(), new_hello(o_.rank, o_.size, 0, use), key_, fmt::format("rank {}", r), deadline_);
   }
   // Takes `each` connections of every rank that is above this one.
-  void take(const Socket& listener, int each) {
+  void take(Acceptor& acceptor, int each) {
     for (int left = each * (o_.size - 1 - o_.rank); left > 0;) {
-      Socket s = accept_one(listener.fd(), deadline_);
-      check(s.fd() >= 0, "ranks: {}", missing(Use::data));
-      Hello h;
-      if (!greeted(s, h) || h.rank <= o_.rank || h.rank >= o_.size || socket(h.rank, h.use).fd() >= 0) continue;
-      socket(h.rank, h.use) = std::move(s);
+      auto arrival = next(acceptor);
+      for (int r = 0; r < o_.size; ++r) {
+        const SocketPeer& peer = peers_[static_cast<size_t>(r)];
+        check(peer.control.fd() < 0 || !has_left(peer), "ranks: rank {} has ended", r);
+      }
+      check(arrival || !deadline_.over(), "ranks: {}", arrival ? "" : why_incomplete(Use::data, acceptor));
+      if (!arrival) continue;
+      const Hello& hello = arrival->hello;
+      if (hello.size != o_.size || hello.rank <= o_.rank || socket(hello.rank, hello.use).fd() >= 0) continue;
+      socket(hello.rank, hello.use) = std::move(arrival->socket);
       --left;
     }
   }
 
   const SocketOptions& o_;
+  std::string key_;
   Deadline deadline_;
   std::vector<SocketPeer> peers_;
-  std::vector<Address> addresses_;
-  int strangers_ = 0;
+  std::vector<Address> addresses_;  // of all ranks, for one that is not rank 0
+  Address listens_at_;
+  std::string refused_;  // why rank 0 had no place for the last one
 };
 
 }  // namespace
@@ -187,7 +205,6 @@ int listen_at(const std::string& address, int& port) { return listen_on(address,
 std::vector<SocketPeer> meet(const SocketOptions& o) {
   check(o.size >= 1 && o.rank >= 0 && o.rank < o.size, "ranks: rank {} of {} ranks", o.rank, o.size);
   check(o.port > 0 && o.port < 65536, "ranks: port {}, expected 1 to 65535", o.port);
-  check(o.token.size() < sizeof(Hello::token), "ranks: the token has {} bytes, expected at most 63", o.token.size());
   return Meeting(o).meet();
 }
 

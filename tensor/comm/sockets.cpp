@@ -1,6 +1,7 @@
 // Sockets that do not block, with deadlines.
 #include "tensor/comm/sockets.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -44,11 +45,11 @@ bool ready(int fd, short events, const Deadline& deadline) {
 }
 
 using Found = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
-Found find(const std::string& address, int port, int flags, int& error) {
+Found find(const std::string& address, int port, int& error) {
   addrinfo hints{}, *first = nullptr;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  error = getaddrinfo(address.empty() ? nullptr : address.c_str(), std::to_string(port).c_str(), &hints, &first);
+  hints.ai_flags = AI_NUMERICSERV;
+  error = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &first);
   return {error == 0 ? first : nullptr, [](addrinfo* a) {
             if (a) freeaddrinfo(a);
           }};
@@ -71,6 +72,36 @@ Address address_of(const sockaddr* at) {
     }
   }
   return a;
+}
+
+// The length of what it writes.
+socklen_t store(const Address& address, sockaddr_storage& at) {
+  at = {};
+  if (address.family == 4) {
+    auto* four = reinterpret_cast<sockaddr_in*>(&at);
+    four->sin_family = AF_INET;
+    four->sin_port = htons(address.port);
+    std::memcpy(&four->sin_addr, address.bytes, 4);
+    return sizeof *four;
+  }
+  auto* six = reinterpret_cast<sockaddr_in6*>(&at);
+  six->sin6_family = AF_INET6;
+  six->sin6_port = htons(address.port);
+  six->sin6_scope_id = address.scope;
+  std::memcpy(&six->sin6_addr, address.bytes, 16);
+  return sizeof *six;
+}
+
+// A socket that listens there, or the number of the error.
+Socket listening(const sockaddr* at, socklen_t length, int& error) {
+  Socket socket(::socket(at->sa_family, SOCK_STREAM, 0));
+  error = socket.fd() < 0 ? errno : 0;
+  if (error != 0) return socket;
+  prepare(socket.fd());
+  const int on = 1;
+  setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (bind(socket.fd(), at, length) != 0 || listen(socket.fd(), 1024) != 0) error = errno;
+  return socket;
 }
 
 // 0, or the number of the error.
@@ -115,6 +146,12 @@ bool Address::loopback() const {
   return family == 4 ? bytes[0] == 127 : std::memcmp(bytes, one, 16) == 0;
 }
 
+std::string text_of(const Address& address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  inet_ntop(address.family == 4 ? AF_INET : AF_INET6, address.bytes, text, sizeof text);
+  return text;
+}
+
 Address remote_address(int fd) {
   sockaddr_storage at{};
   socklen_t length = sizeof at;
@@ -122,61 +159,71 @@ Address remote_address(int fd) {
   return address_of(reinterpret_cast<sockaddr*>(&at));
 }
 
+Address local_address(int fd) {
+  sockaddr_storage at{};
+  socklen_t length = sizeof at;
+  getsockname(fd, reinterpret_cast<sockaddr*>(&at), &length);
+  return address_of(reinterpret_cast<sockaddr*>(&at));
+}
+
+bool is_loopback(const std::string& address) {
+  int error = 0;
+  const Found found = find(address, 0, error);
+  for (const addrinfo* a = found.get(); a; a = a->ai_next) {
+    if (!address_of(a->ai_addr).loopback()) return false;
+  }
+  return found != nullptr;
+}
+
 Socket listen_on(const std::string& address, int& port) {
-  // At the address itself if it is a number or name of this machine alone, otherwise at all of this machine.
   int error = 0, last = 0;
-  Found found = find(address, port, 0, error);
-  const bool local = found && address_of(found->ai_addr).loopback() &&
-                     (address == "localhost" || address.find_first_not_of("0123456789.:") == std::string::npos);
-  if (!local) found = find("", port, AI_PASSIVE, error);
+  const Found found = find(address, port, error);
   check(error == 0, "ranks: {} is no address: {}", address, gai_strerror(error));
-  // IPv6 first: such a socket takes IPv4 too.
-  for (const int family : {AF_INET6, AF_INET}) {
+  for (const bool loopback : {false, true}) {
     for (const addrinfo* a = found.get(); a; a = a->ai_next) {
-      if (a->ai_family != family) continue;
-      Socket socket(::socket(family, SOCK_STREAM, 0));
-      if (socket.fd() < 0) {
-        last = errno;
-        continue;
-      }
-      prepare(socket.fd());
-      const int on = 1, off = 0;
-      setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-      if (family == AF_INET6) setsockopt(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-      if (bind(socket.fd(), a->ai_addr, a->ai_addrlen) != 0 || listen(socket.fd(), 1024) != 0) {
-        last = errno;
-        if (last == EADDRINUSE) fail("ranks: port {} is in use; set MASTER_PORT to another one", port);
-        continue;
-      }
-      sockaddr_storage at{};
-      socklen_t length = sizeof at;
-      getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&at), &length);
-      port = address_of(reinterpret_cast<sockaddr*>(&at)).port;
+      if (address_of(a->ai_addr).loopback() != loopback) continue;
+      Socket socket = listening(a->ai_addr, a->ai_addrlen, error);
+      check(error != EADDRINUSE, "ranks: port {} is in use; set MASTER_PORT to another one", port);
+      last = error;
+      if (error != 0) continue;
+      port = local_address(socket.fd()).port;
       return socket;
     }
   }
-  fail("ranks: cannot listen at port {}: {}", port, std::strerror(last));
+  check(last != EADDRNOTAVAIL,
+        "ranks: rank 0 cannot listen at {}: it is no address of this machine; set MASTER_ADDR to one that is", address);
+  fail("ranks: cannot listen at {} port {}: {}", address, port, std::strerror(last));
 }
 
-Socket accept_one(int listener, const Deadline& deadline) {
-  while (ready(listener, POLLIN, deadline)) {
+Socket listen_on(Address address) {
+  address.port = 0;
+  sockaddr_storage at;
+  const socklen_t length = store(address, at);
+  int error = 0;
+  Socket socket = listening(reinterpret_cast<sockaddr*>(&at), length, error);
+  check(error == 0, "ranks: cannot listen at {}: {}", text_of(address), std::strerror(error));
+  return socket;
+}
+
+Socket accept_one(int listener, int& error) {
+  for (;;) {
     Socket socket(accept(listener, nullptr, nullptr));
+    error = 0;
     if (socket.fd() >= 0) {
       prepare(socket.fd());
       return socket;
     }
-    if (errno != EINTR && errno != EAGAIN && errno != ECONNABORTED) {
-      fail("ranks: cannot take a connection: {}", std::strerror(errno));
-    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) error = errno;
+    return socket;
   }
-  return Socket();
 }
 
 Socket connect_to(const std::string& address, int port, const Deadline& deadline) {
   std::string why;
   do {
     int error = 0;
-    const Found found = find(address, port, 0, error);
+    const Found found = find(address, port, error);
     if (error != 0) why = gai_strerror(error);
     for (const addrinfo* a = found.get(); a; a = a->ai_next) {
       Socket socket;
@@ -190,22 +237,8 @@ Socket connect_to(const std::string& address, int port, const Deadline& deadline
 }
 
 Socket connect_to(const Address& address, const Deadline& deadline) {
-  sockaddr_storage at{};
-  socklen_t length = 0;
-  if (address.family == 4) {
-    auto* four = reinterpret_cast<sockaddr_in*>(&at);
-    four->sin_family = AF_INET;
-    four->sin_port = htons(address.port);
-    std::memcpy(&four->sin_addr, address.bytes, 4);
-    length = sizeof *four;
-  } else {
-    auto* six = reinterpret_cast<sockaddr_in6*>(&at);
-    six->sin6_family = AF_INET6;
-    six->sin6_port = htons(address.port);
-    six->sin6_scope_id = address.scope;
-    std::memcpy(&six->sin6_addr, address.bytes, 16);
-    length = sizeof *six;
-  }
+  sockaddr_storage at;
+  const socklen_t length = store(address, at);
   Socket socket;
   const int error = connect_once(socket, reinterpret_cast<sockaddr*>(&at), length, deadline);
   check(error == 0, "port {}: {}", address.port, std::strerror(error));

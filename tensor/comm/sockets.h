@@ -38,11 +38,21 @@ struct Address {
   unsigned char bytes[16] = {};
   bool loopback() const;
 };
+// "10.0.0.1".
+std::string text_of(const Address& address);
 Address remote_address(int fd);
+Address local_address(int fd);
+// Whether a name or number means the loopback and nothing else: no other machine reaches it.
+bool is_loopback(const std::string& address);
 
+// A socket that listens at the address and at no other, at `port`, or at any free one if that is 0, and becomes it.
+// Of several addresses that a name has, it takes the first one of this machine, and the loopback last. Error if the
+// name is unknown or means no address of this machine, or if the port is in use.
 Socket listen_on(const std::string& address, int& port);
-// An invalid Socket if none comes in time.
-Socket accept_one(int listener, const Deadline& deadline);
+// The same at any free port; that of `address` does not count.
+Socket listen_on(Address address);
+// The next connection that waits, if any. `error`: 0, or its number if the system cannot give one.
+Socket accept_one(int listener, int& error);
 // Tries again until the deadline while no one listens there.
 Socket connect_to(const std::string& address, int port, const Deadline& deadline);
 Socket connect_to(const Address& address, const Deadline& deadline);

@@ -39,7 +39,8 @@ constexpr const char* kAgentHasPort = "TORCHELASTIC_USE_AGENT_STORE";
 constexpr const char* kHosts[] = {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"};
 constexpr const char* kLaunchAddress = "SLURM_LAUNCH_NODE_IPADDR";
 constexpr const char* kJob = "SLURM_JOB_ID";
-constexpr const char* kTokens[] = {"POLICYGRAD_TOKEN", "TORCHELASTIC_RUN_ID", kJob};
+constexpr const char* kToken = "POLICYGRAD_TOKEN";
+constexpr const char* kRuns[] = {"TORCHELASTIC_RUN_ID", kJob};  // other users may know them
 
 std::string text_of(const char* name) {
   const char* text = std::getenv(name);
@@ -83,8 +84,9 @@ SocketOptions meeting_point(const RankInfo& info, const StartOptions& options) {
   } else {
     o.port = 20000 + number_of(kJob, 0, INT32_MAX) % 10000;
   }
-  for (const char* token : kTokens) {
-    if (o.token.empty()) o.token = text_of(token);
+  o.token = text_of(kToken);
+  for (const char* run : kRuns) {
+    if (o.run.empty()) o.run = text_of(run);
   }
   return o;
 }

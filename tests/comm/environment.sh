@@ -5,7 +5,7 @@ program=$(cd "$1" && pwd)/rank_program
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 wrong=0
-unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
+unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT POLICYGRAD_TOKEN TORCHELASTIC_RUN_ID
 names=$(env | sed -n 's/^\(OMPI_[A-Z_]*\|PMI_[A-Z_]*\|PMIX_[A-Z_]*\|SLURM_[A-Z_]*\)=.*/\1/p')
 for name in $names; do unset "$name"; done
 port=$((10000 + $$ % 10000))
@@ -59,9 +59,10 @@ if command -v curl >/dev/null; then  # a stranger does not disturb the ranks
   sleep 0.5
   curl -s -m 1 "http://127.0.0.1:$port/" >/dev/null
   POLICYGRAD_TOKEN=other torch 1 2 sums 2
+  TORCHELASTIC_RUN_ID=other torch 1 2 sums 2
   torch 1 2 sums 1
   wait
-  says 1 'it belongs to another run'
+  says 2 'it belongs to another run'
   says 2 'of 2 by sockets: done'
 fi
 
@@ -89,4 +90,14 @@ one 'RANK is "two", expected a number from 0' RANK=two WORLD_SIZE=2
 one 'RANK is 2, but WORLD_SIZE is 2' RANK=2 WORLD_SIZE=2
 one 'MASTER_ADDR is not set' RANK=0 WORLD_SIZE=2
 one 'MASTER_PORT is "0", expected a number from 1 to 65535' RANK=0 WORLD_SIZE=2 MASTER_ADDR=::1 MASTER_PORT=0
+beyond=198.51.100.7 # an address of no machine (RFC 5737)
+for rank in 0 1; do
+  one 'POLICYGRAD_TOKEN of at least 16 characters \(it is not set\)' RANK=$rank WORLD_SIZE=2 MASTER_ADDR=0.0.0.0 \
+    MASTER_PORT=$port TORCHELASTIC_RUN_ID=the-identity-of-a-run
+  one 'POLICYGRAD_TOKEN of at least 16 characters \(it has 5\)' RANK=$rank WORLD_SIZE=2 MASTER_ADDR=0.0.0.0 \
+    MASTER_PORT=$port POLICYGRAD_TOKEN=short
+done
+one 'openssl rand -hex 32' RANK=1 WORLD_SIZE=2 MASTER_ADDR=$beyond MASTER_PORT=$port
+one "rank 0 cannot listen at $beyond: it is no address of this machine" RANK=0 WORLD_SIZE=2 MASTER_ADDR=$beyond \
+  MASTER_PORT=$port POLICYGRAD_TOKEN=a-secret-of-this-test
 exit $wrong
