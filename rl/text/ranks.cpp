@@ -31,7 +31,10 @@ class Reader {
     return all_[at_++];
   }
   // The length of a list, whose elements have at least one number each.
-  size_t length() { return static_cast<size_t>(whole(number(), 0, static_cast<double>(all_.size() - at_))); }
+  size_t length() {
+    const double count = number();
+    return static_cast<size_t>(whole(count, 0, static_cast<double>(all_.size() - at_)));
+  }
   template <class List>
   void list(List& values) {
     using T = typename List::value_type;

@@ -24,7 +24,7 @@ void introduce(int fd, const Hello& hello, std::string_view key, const std::stri
   const auto challenge = parse_challenge(hear(sizeof(Challenge)));
   check(challenge.has_value(), "ranks: {} is another program, or another version of this one", peer);
   say(proof_of(Side::opener, key, hello, *challenge));
-  const auto verdict = parse_verdict(hear(sizeof(Verdict)));
+  const auto verdict = parse_verdict(hear(sizeof(KeyVerdict)));
   check(verdict.has_value(), "ranks: {} is another program, or another version of this one", peer);
   check(verdict->same_key == 1, "ranks: {} says: it belongs to another run (the tokens differ)", peer);
   check(same_digest(verdict->proof, proof_of(Side::listener, key, hello, *challenge)),
@@ -62,7 +62,7 @@ Acceptor::State Acceptor::advance(Open& one) const {
     one.bytes.append(buffer, static_cast<size_t>(n));
     if (one.bytes.size() < wanted) continue;
     if (one.hello) {
-      const Verdict verdict = verdict_on(one.bytes, key_, *one.hello, one.challenge);
+      const KeyVerdict verdict = verdict_on(one.bytes, key_, *one.hello, one.challenge);
       const bool told = send_all(one.socket.fd(), &verdict, sizeof verdict, Deadline::in(0));
       return told && verdict.same_key == 1 ? State::proved : State::ends;
     }

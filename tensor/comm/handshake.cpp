@@ -74,8 +74,8 @@ Proof proof_of(Side side, std::string_view key, const Hello& hello, const Challe
   return hmac_sha256(key, message);
 }
 
-Verdict verdict_on(std::string_view proof, std::string_view key, const Hello& hello, const Challenge& challenge) {
-  Verdict verdict = marked<Verdict>();
+KeyVerdict verdict_on(std::string_view proof, std::string_view key, const Hello& hello, const Challenge& challenge) {
+  KeyVerdict verdict = marked<KeyVerdict>();
   Proof given;
   if (proof.size() != sizeof given) return verdict;
   std::memcpy(given.data(), proof.data(), sizeof given);
@@ -94,8 +94,8 @@ std::optional<Hello> parse_hello(std::string_view bytes) {
 
 std::optional<Challenge> parse_challenge(std::string_view bytes) { return read<Challenge>(bytes); }
 
-std::optional<Verdict> parse_verdict(std::string_view bytes) {
-  const auto verdict = read<Verdict>(bytes);
+std::optional<KeyVerdict> parse_verdict(std::string_view bytes) {
+  const auto verdict = read<KeyVerdict>(bytes);
   return verdict && (verdict->same_key == 0 || verdict->same_key == 1) ? verdict : std::nullopt;
 }
 

@@ -6,7 +6,7 @@
 //   from the opener    Hello      who it is, and a nonce
 //   from the listener  Challenge  a nonce
 //   from the opener    Proof      HMAC-SHA-256 of the hello, the challenge and its side
-//   from the listener  Verdict    the same with the other side, or that the proof was wrong
+//   from the listener  KeyVerdict the same with the other side, or that the proof was wrong
 //
 // On rank 0's control connections Answer follows, and the addresses of all ranks. What follows a handshake is neither
 // encrypted nor authenticated. The functions here read bytes of a network: any bytes are allowed.
@@ -40,7 +40,7 @@ struct Challenge {
   char magic[8] = {};
   Nonce nonce = {};
 };
-struct Verdict {
+struct KeyVerdict {
   char magic[8] = {};
   int32_t same_key = 0;  // 1, and the proof; or 0
   Proof proof = {};
@@ -58,12 +58,12 @@ Answer new_answer(const std::string& error);
 
 Proof proof_of(Side side, std::string_view key, const Hello& hello, const Challenge& challenge);
 // What the listener says to a proof, which has sizeof(Proof) bytes.
-Verdict verdict_on(std::string_view proof, std::string_view key, const Hello& hello, const Challenge& challenge);
+KeyVerdict verdict_on(std::string_view proof, std::string_view key, const Hello& hello, const Challenge& challenge);
 
 // A hello whose numbers are those of some rank of some group, from rank 1 on: rank 0 opens no connections.
 std::optional<Hello> parse_hello(std::string_view bytes);
 std::optional<Challenge> parse_challenge(std::string_view bytes);
-std::optional<Verdict> parse_verdict(std::string_view bytes);
+std::optional<KeyVerdict> parse_verdict(std::string_view bytes);
 // The error that rank 0 names, or "".
 std::optional<std::string> parse_answer(std::string_view bytes);
 // Of so many ranks, by rank; the first one, of rank 0, is empty.

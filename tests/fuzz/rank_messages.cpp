@@ -36,7 +36,7 @@ void handshake(std::string_view bytes) {
   const std::string_view given = take<Proof>(bytes);
   const Proof proof = proof_of(Side::opener, "key", *hello, challenge);
   const std::string_view right(reinterpret_cast<const char*>(proof.data()), proof.size());
-  const Verdict verdict = verdict_on(given, "key", *hello, challenge);
+  const KeyVerdict verdict = verdict_on(given, "key", *hello, challenge);
   expect(verdict.same_key == (given == right));
   expect(verdict_on(right, "key", *hello, challenge).proof == proof_of(Side::listener, "key", *hello, challenge));
 }
@@ -44,7 +44,7 @@ void handshake(std::string_view bytes) {
 // What rank 0 or another listener says.
 void answers(std::string_view bytes) {
   parse_challenge(bytes.substr(0, sizeof(Challenge)));
-  if (const auto verdict = parse_verdict(bytes.substr(0, sizeof(Verdict)))) {
+  if (const auto verdict = parse_verdict(bytes.substr(0, sizeof(KeyVerdict)))) {
     expect(verdict->same_key == 0 || verdict->same_key == 1);
   }
   std::string whole(bytes.substr(0, sizeof(Answer)));

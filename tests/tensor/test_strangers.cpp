@@ -157,7 +157,7 @@ TEST_CASE("a proof of another key or of another conversation is refused", "[comm
     const auto challenge = parse_challenge(hear(stranger, sizeof(Challenge)));
     REQUIRE(challenge.has_value());
     say(stranger, bytes_of(proof(hello, *challenge)));
-    const auto verdict = parse_verdict(hear(stranger, sizeof(Verdict)));
+    const auto verdict = parse_verdict(hear(stranger, sizeof(KeyVerdict)));
     REQUIRE(verdict.has_value());
     return verdict->same_key == 0 && verdict->proof == Proof{};
   };
@@ -281,7 +281,7 @@ TEST_CASE("a rank sends no token and believes no one who does not know it", "[co
     return rank.get().error;
   };
   const auto accepts = [](const Proof& proof) {
-    Verdict verdict{.same_key = 1, .proof = proof};
+    KeyVerdict verdict{.same_key = 1, .proof = proof};
     std::memcpy(verdict.magic, kMagic, sizeof kMagic);
     return bytes_of(verdict);
   };
@@ -293,7 +293,7 @@ TEST_CASE("a rank sends no token and believes no one who does not know it", "[co
   CHECK(testing::contains(
       says_of([&](auto&, auto&, auto& p) { return bytes_of(verdict_on(bytes_of(p), kSecret, {}, {})); }),
       "it belongs to another run (the tokens differ)"));
-  CHECK(testing::contains(says_of([&](auto&, auto&, auto&) { return std::string(sizeof(Verdict), 'x'); }),
+  CHECK(testing::contains(says_of([&](auto&, auto&, auto&) { return std::string(sizeof(KeyVerdict), 'x'); }),
                           "is another program"));
   // It goes on with one who knows the token.
   CHECK(testing::contains(
