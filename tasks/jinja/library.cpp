@@ -162,7 +162,10 @@ Value sorted(const Value& v, const Arguments& a) {
     Value r = key.is_none() ? item : attribute(item, text_of(key, "sort"));
     return folds && r.text() ? Value(mapped(*r.text(), std::tolower)) : r;
   };
-  std::stable_sort(items.begin(), items.end(), [&](const Value& x, const Value& y) { return less(rank(x), rank(y)); });
+  std::stable_sort(items.begin(), items.end(), [&](const Value& x, const Value& y) {
+    spend(10);
+    return less(rank(x), rank(y));
+  });
   if (is_true(argument(a, 0, "reverse"))) std::reverse(items.begin(), items.end());
   return Value::list(std::move(items));
 }
@@ -187,7 +190,7 @@ Value first_or_last(const Value& v, bool first) {
   return first ? items.front() : items.back();
 }
 Value as_integer(const Value& v, const Arguments& a) {
-  if (v.is_number()) return static_cast<int64_t>(std::trunc(number_of(v, "int")));
+  if (v.is_number()) return checked_integer(std::trunc(number_of(v, "int")));
   const std::string text = v.text() ? stripped(*v.text(), {}, true, true) : "";
   char* end = nullptr;
   const int64_t x = std::strtoll(text.c_str(), &end, 10);
@@ -195,7 +198,7 @@ Value as_integer(const Value& v, const Arguments& a) {
     const Value other = argument(a, 0, "default");
     return other.is_none() ? Value(int64_t{0}) : other;
   }
-  return x;
+  return checked_integer(static_cast<double>(x));
 }
 std::string indented(const std::string& text, const Arguments& a) {
   const Value width = argument(a, 0, "width");

@@ -14,6 +14,7 @@ namespace {
 using Kind = Token::Kind;
 using Node = Expression::Kind;
 constexpr int kDeepest = 100, kDeepestTree = 500;
+constexpr size_t kMostSource = 256 << 10;  // bytes; published templates have up to 30 KB
 
 class Parser {
  public:
@@ -288,7 +289,12 @@ class Parser {
       while (is(Kind::string)) text += take().text;
       return constant(std::move(text));
     }
-    if (is(Kind::integer)) return constant(static_cast<int64_t>(std::strtoll(take().text.c_str(), nullptr, 10)));
+    if (is(Kind::integer)) {
+      const double x = std::strtod(now().text.c_str(), nullptr);
+      if (x > static_cast<double>(kLargestInteger)) refuse("the integer is too large");
+      take();
+      return constant(checked_integer(x));
+    }
     if (is(Kind::number)) return constant(std::strtod(take().text.c_str(), nullptr));
     if (skip_sign("(")) {
       ExpressionPtr e = is_sign(")") ? make(Node::list) : tuple();
@@ -406,6 +412,10 @@ class Parser {
 
 }  // namespace
 
-std::vector<Statement> parse_template(std::string_view source) { return Parser(source).all(); }
+std::vector<Statement> parse_template(std::string_view source) {
+  check(source.size() <= kMostSource, "chat template: it has {} bytes, at most {} are allowed", source.size(),
+        kMostSource);
+  return Parser(source).all();
+}
 
 }  // namespace pg::jinja

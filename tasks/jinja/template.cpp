@@ -13,7 +13,6 @@ namespace pg::jinja {
 namespace {
 
 using Node = Expression::Kind;
-constexpr int64_t kMostSteps = 1000000;
 constexpr size_t kMostItems = 100000;  // of a list
 constexpr int kDeepestCall = 50;
 
@@ -27,7 +26,7 @@ Value range_of(const Arguments& a) {
   check(step != 0, "range: the step is 0");
   List numbers;
   for (int64_t i = first; step > 0 ? i < last : i > last; i += step) {
-    check(numbers.size() < 100000, "range: more than 100000 numbers");
+    check(numbers.size() < kMostItems, "range: more than {} numbers", kMostItems);
     numbers.emplace_back(i);
   }
   return Value::list(std::move(numbers));
@@ -42,6 +41,7 @@ Value dict_of(const Arguments& a) {
 class Run {
  public:
   explicit Run(const Json& variables) {
+    begin_work();
     scopes_.push_back(*Value::of(variables).members());
     Dict& globals = scopes_[0];
     const auto add = [&](const char* name, Function f) { set_member(globals, name, Value::function(std::move(f))); };
@@ -104,8 +104,11 @@ class Run {
     }
     return Flow::on;
   }
-  void step() { check(++steps_ <= kMostSteps, "more than {} steps", kMostSteps); }
+  static void step() { spend(10); }
+  // A text is copied each time that it is a value.
+  static void spend_copy(const std::string& copied) { spend(std::ssize(copied) / 64); }
   void write(const std::string& more) {
+    spend_copy(more);
     text += more;
     check_bytes(text.size());
   }
@@ -200,6 +203,7 @@ class Run {
 
   const Value* lookup(const std::string& name) const {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+      spend(std::ssize(*scope) / 8);
       for (const auto& [key, v] : *scope) {
         if (key == name) return &v;
       }
@@ -209,7 +213,9 @@ class Run {
   Value value(const Expression& e) {
     step();
     try {
-      return evaluated(e);
+      Value v = evaluated(e);
+      if (v.text()) spend_copy(*v.text());
+      return v;
     } catch (const Error& error) {
       const std::string_view what = error.what();
       if (what.starts_with("line ")) throw;
@@ -285,9 +291,11 @@ class Run {
       return found ? *found : member(v, *key.text());
     }
     if (!key.integer() || (!v.items() && !v.text())) return Value::undefined(to_text(key));
-    const List items = elements_of(v);
-    const int64_t i = *key.integer() < 0 ? *key.integer() + std::ssize(items) : *key.integer();
-    return i < 0 || i >= std::ssize(items) ? Value::undefined(to_text(key)) : items[static_cast<size_t>(i)];
+    const auto at = [&](const auto& items) -> Value {
+      const int64_t i = *key.integer() < 0 ? *key.integer() + std::ssize(items) : *key.integer();
+      return i < 0 || i >= std::ssize(items) ? Value::undefined(to_text(key)) : Value(items[static_cast<size_t>(i)]);
+    };
+    return v.items() ? at(*v.items()) : at(characters_of(*v.text()));
   }
 
   Value binary(const Expression& e) {
@@ -330,13 +338,11 @@ class Run {
                      : sign == "%"  ? x - y * std::floor(x / y)
                                     : std::pow(x, y);
     if (!whole || sign == "/") return z;
-    check(std::abs(z) < 0x1p53, "{} is too large", z);
-    return static_cast<int64_t>(z);
+    return checked_integer(z);
   }
 
   std::vector<Dict> scopes_;
   std::vector<std::shared_ptr<Dict>> changed_;  // namespaces with a member that was set
-  int64_t steps_ = 0;
   int calls_ = 0;
 };
 

@@ -19,10 +19,10 @@ class Template {
   ~Template();
   Template(Template&&) noexcept;
 
-  // The text for these variables, an object. Known besides them are range, namespace, dict, raise_exception and
-  // strftime_now; the last is an Error unless the variables have "date_string", because the same conversation must
-  // give the same text every day. Error with the line for what Jinja refuses, for a call of raise_exception, and for
-  // more than a million steps or 16 MiB of text.
+  // The text for these variables, an object. Besides them a template knows range, namespace, dict and raise_exception.
+  // A call of strftime_now is an Error, because the text would be another one every day; templates that call it read
+  // the variable "date_string" first. Error with the line for what Jinja refuses, for a call of raise_exception, and
+  // for more than kMostSteps of work or kMostBytes of text (tasks/jinja/value.h).
   std::string render(const Json& variables) const;
 
  private:

@@ -164,7 +164,7 @@ Value Value::dict(Dict members) {
 
 Value Value::of(const Json& json) {
   if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_integer()) return json.get<int64_t>();
+  if (json.is_integer_in(-kLargestInteger, kLargestInteger)) return json.get<int64_t>();
   if (json.is_number()) return json.get<double>();
   if (json.is_string()) return json.get<std::string>();
   if (json.is_array()) {
@@ -200,8 +200,24 @@ bool is_true(const Value& v) {
 
 void check_bytes(size_t bytes) { check(bytes <= kMostBytes, "more than {} bytes", kMostBytes); }
 
+namespace {
+thread_local int64_t steps_left = 0;
+}  // namespace
+
+void begin_work() { steps_left = kMostSteps; }
+void spend(int64_t steps) {
+  check(steps <= steps_left, "more than {} steps", kMostSteps);
+  steps_left -= steps;
+}
+
+int64_t checked_integer(double x) {
+  check(std::abs(x) <= static_cast<double>(kLargestInteger), "{} is too large for an integer", x);
+  return static_cast<int64_t>(x);
+}
+
 bool equal(const Value& a, const Value& b) {
   const Nested nested;
+  spend(1);
   if (a.is_number() && b.is_number()) return number_of(a, "") == number_of(b, "");
   if (a.text() && b.text()) return *a.text() == *b.text();
   if (a.items() && b.items())
@@ -259,6 +275,7 @@ int64_t integer_of(const Value& v, std::string_view what) {
 }
 
 const Value* find_member(const Value& dict, std::string_view key) {
+  spend(std::ssize(*dict.members()) / 8);
   for (const auto& [name, value] : *dict.members()) {
     if (name == key) return &value;
   }
@@ -267,6 +284,7 @@ const Value* find_member(const Value& dict, std::string_view key) {
 
 void set_member(Dict& dict, const std::string& key, Value value) {
   dict.depth = deeper(dict.depth, value);
+  spend(std::ssize(dict) / 8);
   for (auto& [name, old] : dict) {
     if (name == key) return void(old = std::move(value));
   }
@@ -274,7 +292,10 @@ void set_member(Dict& dict, const std::string& key, Value value) {
 }
 
 List elements_of(const Value& v) {
-  if (v.items()) return *v.items();
+  if (v.items()) {
+    spend(std::ssize(*v.items()));
+    return *v.items();
+  }
   List items;
   if (v.members()) {
     for (const auto& member : *v.members()) items.emplace_back(member.first);
@@ -289,7 +310,10 @@ List elements_of(const Value& v) {
 Value slice_of(const Value& value, const Value& begin, const Value& end, const Value& step) {
   const int64_t by = step.is_none() ? 1 : integer_of(step, "the step of a slice");
   check(by != 0, "the step of a slice is 0");
-  if (value.items()) return Value::list(sliced(*value.items(), begin, end, by));
+  if (value.items()) {
+    spend(std::ssize(*value.items()));
+    return Value::list(sliced(*value.items(), begin, end, by));
+  }
   check(value.text() != nullptr, "{} cannot be sliced", value.kind());
   std::string text;
   for (const std::string& c : sliced(characters_of(*value.text()), begin, end, by)) text += c;
@@ -297,6 +321,7 @@ Value slice_of(const Value& value, const Value& begin, const Value& end, const V
 }
 
 std::vector<std::string> characters_of(std::string_view text) {
+  spend(std::ssize(text));
   std::vector<std::string> all;
   while (!text.empty()) {
     const size_t length = std::max<size_t>(1, first_character(text).length);

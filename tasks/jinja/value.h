@@ -23,9 +23,20 @@ struct Dict;
 struct Arguments;
 using Function = std::function<Value(const Arguments&)>;
 
-// Of a text that a template makes. A check throws Error for a larger one.
+// A text that a template makes has at most so many bytes: Error for more.
 inline constexpr size_t kMostBytes = 16 << 20;
 void check_bytes(size_t bytes);
+
+// The work that a template may do, in steps. There is no timer, so that the same template gives the same result on
+// every machine. begin_work() is called once for each run of this thread; spend() throws Error when the steps are used
+// up.
+inline constexpr int64_t kMostSteps = 20000000;
+void begin_work();
+void spend(int64_t steps);
+
+// Larger integers are an Error, so that no sum or negative overflows.
+inline constexpr int64_t kLargestInteger = int64_t{1} << 53;
+int64_t checked_integer(double x);
 
 // A tuple is a list. Lists and dicts are shared by the values that were copied from one another, as in Python.
 class Value {
@@ -87,8 +98,6 @@ bool is_true(const Value& value);
 // Python's == and <. Error for an order of different kinds.
 bool equal(const Value& a, const Value& b);
 bool less(const Value& a, const Value& b);
-// Those of lists and dicts that nest more than 64 deep are an Error, here and below.
-//
 // As {{ … }} writes it: Python's str, nothing for an undefined value.
 std::string to_text(const Value& value);
 // Python's json.dumps(value, ensure_ascii=False); `indent` below 0: on one line. Error for functions.
