@@ -38,7 +38,7 @@ class ChatTask : public TextTask {
         return std::ssize(prompt_.ids(request + request_)) <= options_.max_prompt;
       });
       if (left_out > 0) {
-        note_ = fmt::format("{}: problems left out because their prompts have more than {} tokens (--max-prompt): {}. ",
+        note_ = fmt::format("{}: problems left out because their prompts have more than {} tokens (--max-prompt): {}.",
                             puzzles_->name(), options_.max_prompt, left_out);
       }
     }
@@ -56,7 +56,7 @@ class ChatTask : public TextTask {
     return fmt::format("{}; {}: {}", puzzles_->about(), prompt_.format().name, prompt_.format().about);
   }
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
-  std::string note() const override { return note_ + puzzles_->note(); }
+  std::string note() const override { return both_notes(note_, puzzles_->note()); }
   std::map<std::string, std::string> metadata() const override {
     const ChatTemplate* format = prompt_.style().chat ? prompt_.chat_template() : own_template_;
     if (!format) return {};

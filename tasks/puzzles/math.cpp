@@ -84,18 +84,13 @@ class Math : public PuzzleTask {
   int64_t max_question() const override { return brief_; }
   int64_t max_answer() const override { return answer_; }
   int64_t max_request() const override { return text_; }
-  std::vector<std::string> requests() const override {
-    std::vector<std::string> all;
-    pool_.each([&](const MathProblem& p) { all.push_back(p.text); });
-    return all;
-  }
+  std::vector<std::string> requests() const override { return pool_.texts(); }
   int64_t keep(const std::function<bool(const std::string&)>& fits) override {
-    if (pool_.empty()) return 0;
-    const int64_t left_out = pool_.keep([&](const MathProblem& p) { return fits(p.text); });
-    measure();
+    const int64_t left_out = pool_.keep(fits);
+    if (left_out > 0) measure();
     return left_out;
   }
-  std::string note() const override { return note_ + pool_.note(); }
+  std::string note() const override { return both_notes(note_, pool_.note()); }
   Puzzle draw(Generator& generator) const override {
     MathProblem p;
     Split split = Split::by_key;
@@ -142,10 +137,11 @@ class Math : public PuzzleTask {
     const auto count = std::count_if(bad, problems.end(), [](const MathProblem& p) { return !is_readable(p); });
     check(count < std::ssize(problems),
           "{}: none of the {} answers can be read, so that only the same texts would be right; {}", file, count, first);
-    note_ += fmt::format(
-        "{}: {} of {} answers cannot be read, so that only the same text is right{}; the first is {}. ", file, count,
+    const std::string note = fmt::format(
+        "{}: {} of {} answers cannot be read, so that only the same text is right{}; the first is {}.", file, count,
         problems.size(), options_.skip_unreadable ? ", and are left out" : " (--skip-unreadable true leaves them out)",
         first);
+    note_ = both_notes(note_, note);
     if (options_.skip_unreadable) std::erase_if(problems, [](const MathProblem& p) { return !is_readable(p); });
   }
   void measure() {

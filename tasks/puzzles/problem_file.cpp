@@ -38,7 +38,7 @@ Found find_column(const Json& object, const std::string& column, const char* con
     if (Json value = value_at(object, column); !value.is_null()) return {column, std::move(value)};
   } else {
     for (const char* const key : usual) {
-      if (object.contains(key)) return {key, object[key]};
+      if (!object[key].is_null()) return {key, object[key]};
     }
   }
   std::vector<std::string> keys;
@@ -81,16 +81,17 @@ std::string read_problems(const std::string& path) {
 void each_problem(const std::string& path, const std::function<void(const Json&, const std::string&)>& f) {
   const std::string text = read_problems(path);
   bool any = false;
-  const auto call = [&](const Json& json, const std::string& where, std::string_view shown) {
-    check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(shown));
+  const auto call = [&](const Json& json, const std::string& where, std::string_view line) {
+    if (!json.is_object()) {
+      fail("{}: expected a JSON object, got '{}'", where,
+           excerpt(line.empty() ? json.dump(-1, Json::Utf8::replace) : std::string(line)));
+    }
     f(json, where);
     any = true;
   };
   if (const Json whole = trimmed(text).starts_with('[') ? Json::try_parse(shallow_json(text, path)) : Json();
       whole.is_array() && whole.size() > 0 && whole[0].is_object()) {
-    for (size_t i = 0; i < whole.size(); ++i) {
-      call(whole[i], fmt::format("{}[{}]", path, i), whole[i].dump(-1, Json::Utf8::replace));
-    }
+    for (size_t i = 0; i < whole.size(); ++i) call(whole[i], fmt::format("{}[{}]", path, i), "");
     return;
   }
   std::istringstream lines(text);
@@ -101,6 +102,10 @@ void each_problem(const std::string& path, const std::function<void(const Json&,
     call(Json::try_parse(shallow_json(line, where)), where, line);
   }
   check(any, "{}: the file has no problems", path);
+}
+
+std::string both_notes(const std::string& a, const std::string& b) {
+  return a + (a.empty() || b.empty() ? "" : " ") + b;
 }
 
 std::string text_at(const Json& object, const char* key, const std::string& where) {

@@ -14,11 +14,14 @@ namespace pg {
 // JSON array; `where` is "FILE:LINE" or "FILE[INDEX]" for messages. Error with that for what is no JSON object, and for
 // a file without any.
 void each_problem(const std::string& path, const std::function<void(const Json&, const std::string&)>& f);
+// Two notes for the user, each a sentence or empty, as one text.
+std::string both_notes(const std::string& a, const std::string& b);
 // The text of that key. Error if there is none.
 std::string text_at(const Json& object, const char* key, const std::string& where);
 
 // The keys of the question and of the answer. Empty: the first usual name that the object has, such as problem,
-// question or prompt, and answer, ground_truth or solution. "a.b" is the key b of the object a.
+// question or prompt, and answer, ground_truth or solution; a key whose value is null does not count. "a.b" is the key
+// b of the object a.
 struct ProblemColumns {
   std::string question = {}, answer = {};
 };

@@ -2,8 +2,6 @@
 // The problems of a file: which are held out, and which are left out.
 #include <algorithm>
 #include <functional>
-#include <iterator>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -49,11 +47,22 @@ class ProblemPool {
     for (const P& p : train_) f(p);
     for (const P& p : held_out_) f(p);
   }
-  // Leaves out the problems that `fits` refuses, and returns how many. Error if none is left to train on or held out.
-  int64_t keep(const std::function<bool(const P&)>& fits) {
-    const auto refused = [&](const P& p) { return !fits(p); };
+  std::vector<std::string> texts() const {
+    std::vector<std::string> all;
+    each([&](const P& p) { all.push_back(p.text); });
+    return all;
+  }
+  // Leaves out the problems whose texts `fits` refuses, and returns how many: PuzzleTask::keep(). Error if none is left
+  // to train on or held out.
+  int64_t keep(const std::function<bool(const std::string&)>& fits) {
+    if (empty()) return 0;
+    const auto refused = [&](const P& p) { return !fits(p.text); };
     const auto count = static_cast<int64_t>(std::erase_if(train_, refused) + std::erase_if(held_out_, refused));
-    check(!train_.empty() && (!own_file_ || !held_out_.empty()), "{}: all problems are left out", file_);
+    check(!train_.empty() && (!own_file_ || !held_out_.empty()),
+          "{}: every prompt is too long, so that no problem is left; take a larger --max-prompt, a shorter --response, "
+          "or "
+          "a model with a longer context",
+          file_);
     if (count > 0) divide();
     return count;
   }

@@ -16,6 +16,7 @@ constexpr uint64_t kHeldOutSeed = 0x68656c64;  // of the order of held-out puzzl
 
 // The lowest bits of a checksum depend on little; those of its product with an odd number depend on all bits below.
 uint64_t split_hash(std::string_view key) { return checksum(key) * 0x9e3779b97f4a7c15 >> 32; }
+bool is_held_out(std::string_view key) { return split_hash(key) % 10 == 0; }
 
 template <class Options>
 PuzzleRow row(std::string name, std::string about, std::unique_ptr<PuzzleTask> (*make)(const Options&)) {
@@ -46,12 +47,11 @@ const std::vector<PuzzleRow>& puzzle_tasks() {
 
 bool is_held_out(const Puzzle& puzzle) {
   if (puzzle.split != Split::by_key) return puzzle.split == Split::held_out;
-  return split_hash(puzzle.key.empty() ? puzzle.question : puzzle.key) % 10 == 0;
+  return is_held_out(puzzle.key.empty() ? puzzle.question : puzzle.key);
 }
 
 std::vector<Split> forced_split(const std::vector<std::string_view>& texts) {
-  const auto held_out = [](std::string_view text) { return split_hash(text) % 10 == 0; };
-  const auto count = std::count_if(texts.begin(), texts.end(), held_out);
+  const auto count = std::count_if(texts.begin(), texts.end(), [](std::string_view text) { return is_held_out(text); });
   if (count > 0 && count < std::ssize(texts)) return {};
   const std::string_view chosen = *std::min_element(
       texts.begin(), texts.end(), [](std::string_view a, std::string_view b) { return split_hash(a) < split_hash(b); });

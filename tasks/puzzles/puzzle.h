@@ -40,7 +40,8 @@ class PuzzleTask {
   virtual int64_t max_request() const = 0;      // bytes of a request
   // All requests, if the puzzles are those of a file, so that their tokens can be counted; else none.
   virtual std::vector<std::string> requests() const { return {}; }
-  // Leaves out the problems of a file whose request `fits` refuses, and returns how many. Error if too few are left.
+  // Leaves out the problems of a file whose request `fits` refuses because it is too long, and returns how many. Error
+  // if none is left.
   virtual int64_t keep(const std::function<bool(const std::string& request)>&) { return 0; }
   // Sentences about the problems of a file that the user should know, else empty.
   virtual std::string note() const { return ""; }

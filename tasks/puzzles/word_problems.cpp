@@ -55,15 +55,10 @@ class WordProblems : public PuzzleTask {
   int64_t max_question() const override { return question_; }
   int64_t max_answer() const override { return answer_; }
   int64_t max_request() const override { return question_; }
-  std::vector<std::string> requests() const override {
-    std::vector<std::string> all;
-    pool_.each([&](const WordProblem& p) { all.push_back(p.text); });
-    return all;
-  }
+  std::vector<std::string> requests() const override { return pool_.texts(); }
   int64_t keep(const std::function<bool(const std::string&)>& fits) override {
-    if (pool_.empty()) return 0;
-    const int64_t left_out = pool_.keep([&](const WordProblem& p) { return fits(p.text); });
-    measure();
+    const int64_t left_out = pool_.keep(fits);
+    if (left_out > 0) measure();
     return left_out;
   }
   std::string note() const override { return pool_.note(); }

@@ -80,7 +80,8 @@ TEST_CASE("own problems: an answer may be a number, and a prompt a chat", "[task
   CHECK(answer("[64]") == "64");
   CHECK(answer(R"("6 * 7 = 42\n#### 42")") == "42");
   CHECK(answer(R"("It is \\boxed{42}.")") == "42");
-  for (const char* value : {"null", "[1, 2]", "{}", "[]", "[[1]]"}) {
+  CHECK(only(R"({"problem": "p", "answer": null, "solution": "\\boxed{7}"})").answer == "7");
+  for (const char* value : {"[null]", "[1, 2]", "{}", "[]", "[[1]]"}) {
     CHECK(contains(refusal(fmt::format(R"({{"problem": "p", "answer": {}}})", value)), "\"answer\" must be a text or"));
   }
   CHECK(only(R"({"prompt": [{"role": "user", "content": "6 times 7?"}], "solution": "\\boxed{42}"})").text ==
@@ -163,5 +164,5 @@ TEST_CASE("own problems: one long prompt is left out and counted", "[tasks][puzz
   CHECK(task->max_prompt() <= 100);
   CHECK(contains(task->note(), "more than 100 tokens (--max-prompt): 1."));
   CHECK(make(10000)->note().empty());
-  CHECK(contains(error_of([&] { make(3); }), "all problems are left out"));
+  CHECK(contains(error_of([&] { make(3); }), "every prompt is too long"));
 }

@@ -261,7 +261,7 @@ TEST_CASE("word problems: files like GSM8K's", "[tasks][puzzles]") {
       {"nonsense", "expected a JSON object"},
       {"{}", "expected the question at one of the keys problem, question,"},
       {R"({"question": "q?"})", "expected the answer at one of the keys answer,"},
-      {R"({"question": "q?", "answer": null})", "\"answer\" must be a text or a number, got null"},
+      {R"({"question": "q?", "answer": null})", "expected the answer at one of the keys answer,"},
       {R"({"question": " ", "answer": "#### 4"})", "the question is empty"},
       {R"({"question": "q?", "answer": "#### "})", "the answer is empty"},
       {R"({"question": "q?", "answer": "four"})", "must be a number, or end with ####"},
