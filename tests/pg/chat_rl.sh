@@ -43,6 +43,8 @@ task='--task arithmetic --digits 1 --system Go. --threads 1'
   talk '/temperature -1' '/top-p 0'
   grep -q '^pg: temperature: expected a number of at least 0, got -1$' err || bad '/temperature -1 is not refused'
   grep -q '^pg: top-p: expected a number above 0 and at most 1, got 0$' err || bad '/top-p 0 is not refused'
+  talk '/system Be brief.' '/system ' /system
+  [ "$(cat err)" = 'pg: chat: /system is ; /system VALUE changes it' ] || bad '/system without a value does not clear it'
   # Other words after a slash are messages; a misspelt command is named.
   talk /no_think '//temperature 0'
   [ "$(wc -l <out)" = 2 ] || bad 'a message cannot begin with a slash'

@@ -102,8 +102,10 @@ class Conversation {
       begin_turn(message);
       return finish_turn();
     } catch (...) {
-      ids_.resize(before);
-      restart();
+      if (ids_.size() != before) {  // the cache has tokens of this turn
+        ids_.resize(before);
+        restart();
+      }
       throw;
     }
   }
@@ -195,7 +197,7 @@ std::vector<std::string> command_names(ChatOptions& o) {
   return names;
 }
 
-// "NAME" or "NAME VALUE". False ends the program.
+// "NAME" or "NAME VALUE"; blanks around the value are no part of it. False ends the program.
 bool obey(const std::string& command, ChatOptions& o, Conversation& conversation) {
   const size_t blank = command.find_first_of(" \t");
   const std::string name = command.substr(0, blank);
@@ -207,7 +209,8 @@ bool obey(const std::string& command, ChatOptions& o, Conversation& conversation
   } else {
     const Field field = find_field(sampling_fields(o), "chat", name);
     check(blank != std::string::npos, "chat: /{} is {}; /{} VALUE changes it", name, field.text(), name);
-    field.set(command.substr(command.find_first_not_of(" \t", blank)));
+    const size_t begin = std::min(command.size(), command.find_first_not_of(" \t", blank));
+    field.set(command.substr(begin, command.find_last_not_of(" \t") + 1 - begin));
     name == "system" ? conversation.reset() : conversation.restart();
   }
   return true;

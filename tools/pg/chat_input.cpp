@@ -54,10 +54,7 @@ std::string ChatReader::continued(std::string first) {
 
 std::optional<ChatInput> ChatReader::next() {
   while (std::optional<std::string> first = line()) {
-    if (is_command(*first)) {
-      first->erase(first->find_last_not_of(kBlank) + 1);
-      return ChatInput{true, first->substr(1)};
-    }
+    if (is_command(*first)) return ChatInput{true, first->substr(1)};
     std::string text;
     if (first->starts_with(kQuotes)) {
       text = quoted(first->substr(kQuotes.size()));

@@ -53,17 +53,15 @@ std::string base_of(const std::string& run) {
   return at;
 }
 
-// tokenizer.json and tokenizer_config.json, for byte-level BPE only.
-void save_tokenizer(const RunModel& model, const TokenIds& ids, const std::string& folder) {
-  const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(model.tokenizer.get());
-  if (!tokenizer) return remark(stderr, "the tokenizer is not byte-level BPE; the folder has no tokenizer\n");
+// The text of tokenizer_config.json.
+std::string tokenizer_config(const RunModel& model, const BpeTokenizer& tokenizer, const TokenIds& ids) {
   Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                  {"model_max_length", model.model->config.block_size},
                  {"clean_up_tokenization_spaces", false}};
   const std::optional<int32_t> eos = ids.eos.empty() ? std::nullopt : std::optional(ids.eos[0]);
   for (const auto& [key, id] :
        {std::pair("eos_token", eos), std::pair("bos_token", ids.bos), std::pair("pad_token", ids.pad)}) {
-    if (id) config[key] = tokenizer->decode({&*id, 1});
+    if (id) config[key] = tokenizer.decode({&*id, 1});
   }
   if (!model.chat_template.empty()) {
     const auto& rows = chat_templates();
@@ -71,9 +69,7 @@ void save_tokenizer(const RunModel& model, const TokenIds& ids, const std::strin
         std::find_if(rows.begin(), rows.end(), [&](const ChatTemplate& t) { return t.name == model.chat_template; });
     config["chat_template"] = row == rows.end() ? model.chat_template : jinja_of(*row);
   }
-  const fs::path to(folder);
-  write_file_atomically((to / "tokenizer.json").string(), tokenizer->to_json());
-  write_file_atomically((to / "tokenizer_config.json").string(), config.dump(2) + "\n");
+  return config.dump(2) + "\n";
 }
 
 bool is_finite(const Tensor& tensor) {
@@ -108,6 +104,8 @@ int export_model(const ExportOptions& o) {
         "export: {} has no adapters; without --adapter-only its whole model is written", o.run);
   const std::string source = o.adapter.empty() ? o.run : o.run + " with " + o.adapter;
   const TokenIds ids = token_ids_of(o.run, m);
+  const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(m.tokenizer.get());
+  const std::string config = tokenizer ? tokenizer_config(m, *tokenizer, ids) : "";  // an Error comes before any file
   check_finite(*m.model, source, /*adapters_only=*/true);
   if (o.adapter_only) {
     save_peft(*m.model, o.folder, o.adapter.empty() ? base_of(o.run) : o.run);
@@ -118,7 +116,12 @@ int export_model(const ExportOptions& o) {
     save_pretrained(*m.model, o.folder);
     write_token_ids(ids, o.folder);
   }
-  save_tokenizer(m, ids, o.folder);
+  if (tokenizer) {
+    write_file_atomically((fs::path(o.folder) / "tokenizer.json").string(), tokenizer->to_json());
+    write_file_atomically((fs::path(o.folder) / "tokenizer_config.json").string(), config);
+  } else {
+    remark(stderr, "the tokenizer is not byte-level BPE; the folder has no tokenizer\n");
+  }
   fmt::print("{}\n", o.folder);
   return 0;
 }

@@ -20,7 +20,7 @@ constexpr char kTextMark = '\x01';
 std::string marked_text(std::string text) {
   const bool formula = text.size() > 1 && text[0] == '-' && text[1] != '-' &&
                        text.find_first_of("\\^+(){}|$*,; ", 1) != std::string::npos;
-  return formula ? kTextMark + text : text;
+  return formula || text.starts_with(kTextMark) ? kTextMark + text : text;
 }
 std::string own_text(const std::string& text) { return text.starts_with(kTextMark) ? text.substr(1) : text; }
 

@@ -28,9 +28,10 @@ inline constexpr size_t kResponsesPerStep = 8, kTokensPerStep = 4096, kBytesPerT
 // from `batch`, if there is one, kl (log_prob minus that of the reference) and advantage. "policy" has a character per
 // token, 1 for the policy's and 0 for the environment's; it is left out if all are the policy's. "problem" describes
 // the problem (TextTask::described), with its subject and level; "expected" is a right answer, "answer" that of the
-// response (null: it gives none), and "verdict" says why the exact grader does not find the two equal. Of a step,
-// kTokensPerStep tokens have their own numbers: "tokens_left_out" counts those of a response that have none. Of texts
-// of more than kBytesPerText bytes the beginning is kept, and "bytes_left_out" counts the rest of the response.
+// response (null: it gives none), and "verdict" says why the exact grader does not find the two equal. The
+// numbers of tokens are kept for kTokensPerStep tokens of a step: "tokens_left_out" counts those of a response that
+// have none. The beginning of a text of more than kBytesPerText bytes is kept, and "bytes_left_out" counts the rest of
+// the response.
 std::vector<std::string> sample_lines(const TextTask& task, const rl::Experience& experience, int64_t step,
                                       std::string_view split, const rl::Batch* batch = nullptr);
 void append_samples(const RunDir& run, const TextTask& task, const rl::Experience& experience, int64_t step,
