@@ -11,6 +11,7 @@
 #include "rl/text/trainer.h"
 #include "rl/value_loss.h"
 #include "tests/catch.h"
+#include "tests/rl/small_policy.h"
 
 using namespace pg;
 using pg::testing::contains;
@@ -22,16 +23,7 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-Transformer make_policy(const TextTask& task) {
-  Generator g(5);
-  return Transformer({.vocab_size = task.vocab_size(),
-                      .block_size = block_size_for(task),
-                      .n_layer = 1,
-                      .n_head = 2,
-                      .n_embd = 16,
-                      .in_proj_std = 0.25},
-                     g);
-}
+Transformer make_policy(const TextTask& task) { return testing::small_policy(task); }
 
 // The copy task with a second reward part that may be invalid.
 struct Broken : TextTask {

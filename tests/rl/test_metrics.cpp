@@ -6,22 +6,14 @@
 #include "rl/text/models.h"
 #include "rl/text/trainer.h"
 #include "tests/catch.h"
+#include "tests/rl/small_policy.h"
 
 using namespace pg;
 using namespace pg::rl;
 
 namespace {
 
-Transformer make_policy(const TextTask& task) {
-  Generator g(5);
-  return Transformer({.vocab_size = task.vocab_size(),
-                      .block_size = block_size_for(task),
-                      .n_layer = 1,
-                      .n_head = 2,
-                      .n_embd = 32,
-                      .in_proj_std = 0.18},
-                     g);
-}
+Transformer make_policy(const TextTask& task) { return testing::small_policy(task, 32, 0.18); }
 
 Response response(std::vector<int32_t> prompt, std::vector<int32_t> tokens) {
   Response r;

@@ -7,6 +7,7 @@
 #include "rl/text/trainer.h"
 #include "tests/catch.h"
 #include "tests/rl/policies.h"
+#include "tests/rl/small_policy.h"
 
 using namespace pg;
 using namespace pg::rl;
@@ -17,16 +18,7 @@ using testing::error_of;
 
 namespace {
 
-Transformer make_policy(const TextTask& task) {
-  Generator g(5);
-  return Transformer({.vocab_size = task.vocab_size(),
-                      .block_size = block_size_for(task),
-                      .n_layer = 1,
-                      .n_head = 2,
-                      .n_embd = 16,
-                      .in_proj_std = 0.25},
-                     g);
-}
+Transformer make_policy(const TextTask& task) { return testing::small_policy(task); }
 
 RlConfig small(const char* name) {
   RlConfig config;
