@@ -14,8 +14,8 @@ namespace pg {
 void introduce(int fd, const Hello& hello, std::string_view key, const std::string& peer, const Deadline& deadline);
 
 // The listener's side: takes connections, and returns those that have proved that they know the key. All others are
-// polled together, so that one which says nothing delays no other; each has kPatience seconds. Of more than kMostOpen
-// the oldest is closed.
+// polled together, so that one which says nothing delays no other; each has kPatience seconds. The oldest is closed if
+// there are more than kMostOpen.
 class Acceptor {
  public:
   static constexpr double kPatience = 10;

@@ -46,7 +46,7 @@ Address local_address(int fd);
 bool is_loopback(const std::string& address);
 
 // A socket that listens at the address and at no other, at `port`, or at any free one if that is 0, and becomes it.
-// Of several addresses that a name has, it takes the first one of this machine, and the loopback last. Error if the
+// A name may have several addresses: the first one of this machine is taken, and the loopback last. Error if the
 // name is unknown or means no address of this machine, or if the port is in use.
 Socket listen_on(const std::string& address, int& port);
 // The same at any free port; that of `address` does not count.
