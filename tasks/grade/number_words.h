@@ -23,8 +23,8 @@ std::optional<mpq_class> counting_word(std::string_view word);
 // Whether a text of two or three letters is an English word that an answer may be ("no", "odd", "men") instead of a
 // product of variables.
 bool is_plain_word(std::string_view text);
-// Whether two or three letters are as those of a product of variables: "ab", "xyz", "pqr", but not "cat" or "on". Of
-// such letters the case counts.
+// Whether two or three letters are as those of a product of variables: "ab", "xyz", "pqr", but not "cat" or "on". Upper
+// and lower case of such letters differ.
 bool is_product_of_letters(std::string_view text);
 // Lower case letters, one space between words, without commands for fonts, $, braces and a full stop: two answers that
 // are texts are equal if these are.

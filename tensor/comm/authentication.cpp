@@ -74,7 +74,7 @@ Acceptor::State Acceptor::advance(Open& one) const {
   }
 }
 
-// Until something comes, the deadline is over, or the patience with a connection.
+// Waits until a connection has something to read, until the deadline, or until a handshake has taken too long.
 void Acceptor::wait(const Deadline& deadline) const {
   std::vector<pollfd> all{{listener_.fd(), POLLIN, 0}};
   int milliseconds = deadline.milliseconds_left();

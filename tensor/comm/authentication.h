@@ -9,8 +9,9 @@
 namespace pg {
 
 // The opener's side: says hello on a new connection, proves that it knows the key, and returns once the other side has
-// proved it too. `peer` names that one in errors: "rank 0 at 10.0.0.1 port 29500". Error if it does not come so far
-// by the deadline, if it is another program, if it refuses the proof, or if its own proof is wrong.
+// proved it too. `peer` names that one in errors: "rank 0 at 10.0.0.1 port 29500". Error if the
+// handshake is not finished by the deadline, if the other side is another program, if it refuses the proof, or if its
+// own proof is wrong.
 void introduce(int fd, const Hello& hello, std::string_view key, const std::string& peer, const Deadline& deadline);
 
 // The listener's side: takes connections, and returns those that have proved that they know the key. All others are

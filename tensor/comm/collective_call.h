@@ -1,5 +1,6 @@
 #pragma once
-// A call of a collective, as the ranks compare it: what of it may be believed that comes from another rank.
+// A call of a collective as numbers. The ranks send each other theirs, to see that they are equal, and check the numbers
+// of the others before they use them.
 #include <cstdint>
 #include <string>
 
@@ -20,8 +21,8 @@ bool adds_up(CollectiveCall::Op op);
 const char* name_of(CollectiveCall::Op op);
 // "all_reduce of 5 f32". It may be called with any numbers.
 std::string name_of(const CollectiveCall& call);
-// "", or the first number that no call in a group of so many ranks has: "operation 7, expected 0 to 4". A call that
-// comes from another process must pass before anything else reads it.
+// The first number that no call in a group of so many ranks can have, "operation 7, expected 0 to 4"; empty if there is
+// none. A call from another process is checked by this function before anything else reads it.
 std::string defect_of(const CollectiveCall& call, int ranks);
 
 }  // namespace pg

@@ -101,7 +101,8 @@ class Meeting {
     const ssize_t n = recv(peer.control.fd(), &byte, 1, MSG_PEEK);
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
   }
-  // The next one, if it comes soon: then this rank looks whether those that have come are still there.
+  // The next arrival, if it comes within 0.2 s. Between two calls this rank sees whether the ranks that have come are
+  // still connected.
   std::optional<Acceptor::Arrival> next(Acceptor& acceptor) {
     return acceptor.next({std::min(deadline_.at, Deadline::in(0.2).at)});
   }

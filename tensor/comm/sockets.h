@@ -45,7 +45,7 @@ Address local_address(int fd);
 // Whether a name or number means the loopback and nothing else: no other machine reaches it.
 bool is_loopback(const std::string& address);
 
-// A socket that listens at the address and at no other, at `port`, or at any free one if that is 0, and becomes it.
+// A socket that listens at this address only, at `port`. If `port` is 0, it is set to a free port, which is taken.
 // A name may have several addresses: the first one of this machine is taken, and the loopback last. Error if the
 // name is unknown or means no address of this machine, or if the port is in use.
 Socket listen_on(const std::string& address, int& port);
