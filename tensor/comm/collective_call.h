@@ -1,6 +1,6 @@
 #pragma once
-// A call of a collective as numbers. The ranks send each other theirs, to see that they are equal, and check the numbers
-// of the others before they use them.
+// A call of a collective as numbers. The ranks send each other theirs, to see that they are equal, and check the
+// numbers of the others before they use them.
 #include <cstdint>
 #include <string>
 
