@@ -99,8 +99,9 @@ full() {
   step 'clang++ -Werror with AddressSanitizer and UndefinedBehaviorSanitizer' asan_build
   step 'no warnings under clang++: the rest' \
     env ONLY="$not_in_asan_build" PRECOMPILE=ON bash scripts/warnings.sh clang++
-  for compiler in $other_compilers; do
-    step "no warnings under $compiler" bash scripts/warnings.sh "$compiler"
+  for compiler in $other_compilers; do # g++ works without precompiled headers, so it finds a missing #include
+    case $compiler in clang*) headers=ON ;; *) headers=OFF ;; esac
+    step "no warnings under $compiler" env PRECOMPILE=$headers bash scripts/warnings.sh "$compiler"
   done
   for program in $layer_tests; do
     step "the sanitizers: $program" side_by_side "build-asan/$program" '~[slow]'
