@@ -66,6 +66,8 @@ endforeach()
 foreach(layer pg_nn pg_models pg_text pg_bpe pg_tasks pg_rl pg_rl_text pg_rl_control)
   pg_quick(${layer})
 endforeach()
+pg_hardened(pg_base)
+pg_hardened(pg_comm)
 file(GLOB graders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} tasks/grade/*.cpp)
 pg_hot(${graders}
        nn/tensor_source.cpp
