@@ -8,6 +8,30 @@
 namespace pg::cuda {
 namespace {
 
+// Writes K elements of a normalised row to `to`: (v - centre) scale w + b of those that begin at element i.
+template <int K, class T, class R, class S>
+__device__ __forceinline__ void store_normalised(R* to, T (&v)[K], int64_t i, const NormStats<T>& stats, const S* w,
+                                                 const S* b) {
+  T other[K];
+  for (int j = 0; j < K; ++j) v[j] = (v[j] - stats.centre) * stats.scale;
+  if (w) {
+    vector_load(other, w + i);
+    for (int j = 0; j < K; ++j) v[j] *= other[j];
+  }
+  if (b) {
+    vector_load(other, b + i);
+    for (int j = 0; j < K; ++j) v[j] += other[j];
+  }
+  vector_store(to + i, v);
+}
+// Writes what the backward needs of row r, by one thread of its group.
+template <class Group, class T>
+__device__ __forceinline__ void store_stats(T* mean, T* rstd, int64_t r, const NormStats<T>& stats) {
+  if (Group::rank() != 0) return;
+  if (mean) mean[r] = stats.centre;
+  rstd[r] = stats.scale;
+}
+
 // Layer norm and, without `mean`, RMS norm, of rows of any length and alignment. A row is read from memory once; the
 // second and third read hit the cache. With `residual` it normalises x + residual, as it is stored in `sum`. The
 // squared differences from the mean are summed, so that a large mean does not cost precision. residual, sum, mean, w
@@ -28,32 +52,19 @@ __global__ void norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Rows<R>
       for (int j = 0; j < N; ++j) v[j] = i + j < n ? as_stored<R>(v[j] + more[j]) : other;
     };
     const NormStats<T> stats = norm_stats<Group, N>(n, mean != nullptr, eps, load_sum);
-    const T centre = stats.centre, scale = stats.scale;
     R *to = y[r], *to_sum = added ? sum[r] : nullptr;
     for_vectors<Group, N>(n, unaligned_head<N>(n, from, added, to, to_sum, w, b), [&](int64_t i, auto lanes) {
       constexpr int K = decltype(lanes)::value;
-      T v[K], other[K];
+      T v[K], more[K];
       vector_load(v, from + i);
       if (added) {
-        vector_load(other, added + i);
-        for (int j = 0; j < K; ++j) v[j] = as_stored<R>(v[j] + other[j]);
+        vector_load(more, added + i);
+        for (int j = 0; j < K; ++j) v[j] = as_stored<R>(v[j] + more[j]);
         vector_store(to_sum + i, v);
       }
-      for (int j = 0; j < K; ++j) v[j] = (v[j] - centre) * scale;
-      if (w) {
-        vector_load(other, w + i);
-        for (int j = 0; j < K; ++j) v[j] *= other[j];
-      }
-      if (b) {
-        vector_load(other, b + i);
-        for (int j = 0; j < K; ++j) v[j] += other[j];
-      }
-      vector_store(to + i, v);
+      store_normalised(to, v, i, stats, w, b);
     });
-    if (Group::rank() == 0) {
-      if (mean) mean[r] = centre;
-      rstd[r] = scale;
-    }
+    store_stats<Group>(mean, rstd, r, stats);
   }
 }
 
@@ -89,28 +100,12 @@ __global__ void held_norm_kernel(RowShape shape, Rows<R> y, T* mean, T* rstd, Ro
       }
     }
     const NormStats<T> stats = held_norm_stats<Group>(v, n, mean != nullptr, eps);
-    const T centre = stats.centre, scale = stats.scale;
-    R* to = y[r];
+    R* const to = y[r];
 #pragma unroll
     for (int k = 0; k < kChunks; ++k) {
-      const int i = Row::index(k);
-      if (i >= n) continue;
-      T other[N];
-      for (int j = 0; j < N; ++j) v[k][j] = (v[k][j] - centre) * scale;
-      if (w) {
-        vector_load(other, w + i);
-        for (int j = 0; j < N; ++j) v[k][j] *= other[j];
-      }
-      if (b) {
-        vector_load(other, b + i);
-        for (int j = 0; j < N; ++j) v[k][j] += other[j];
-      }
-      vector_store(to + i, v[k]);
+      if (Row::index(k) < n) store_normalised(to, v[k], Row::index(k), stats, w, b);
     }
-    if (Group::rank() == 0) {
-      if (mean) mean[r] = centre;
-      rstd[r] = scale;
-    }
+    store_stats<Group>(mean, rstd, r, stats);
   }
 }
 
