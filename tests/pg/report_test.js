@@ -89,6 +89,15 @@
         for (let t = 0; t <= Number(slider.max); ++t) set(slider, t, "input");
       }
       all("#samples button").find((b) => b.textContent === "numbers")?.click();
+      const others = all("#samples article button").filter((b) => /^response \d+$/.test(b.textContent));
+      if (others.length) {
+        check(others.filter((b) => b.disabled).length === 1, "the response that is shown is not one of its group");
+        const other = others.find((b) => !b.disabled), number = other.textContent;
+        other.click();
+        check(
+            document.querySelector("#samples article h3").textContent.includes(`, ${number}`),
+            "a button of the group shows another response");
+      }
       look();
     }
     // Filters: those of the outcomes are parts of all.
@@ -105,6 +114,22 @@
     check(count() >= 1 && same.getAttribute("aria-pressed") === "true", "the problem has no response");
     same.click();
     check(count() === total, "the filter of a problem stays");
+  };
+
+  // Each way to draw the curves; shares that are not all small have an axis up to 1.
+  const useCurves = () => {
+    for (const button of all("#curves .row button")) {
+      button.click();
+      look();
+      button.click();
+      look();
+    }
+    for (const figure of all("#curves figure").filter((f) => f.textContent.startsWith("Held-out problems solved"))) {
+      const numbers = [...figure.querySelectorAll("td:nth-child(3)")].map((cell) => Number(cell.textContent));
+      const axis = [...figure.querySelectorAll("svg text[text-anchor=end]")].map((t) => Number(t.textContent));
+      check(Math.min(...axis) === 0, "the axis of a share does not begin at 0");
+      if (Math.max(...numbers) >= 0.2) check(Math.max(...axis) === 1, "the axis of a share does not end at 1");
+    }
   };
 
   const useEpisodes = async () => {
@@ -132,6 +157,7 @@
     await pause();
     await pause();
     look();
+    useCurves();
     if (document.querySelector("[role=listbox]")) await useResponses();
     if (document.querySelector("#episodes")) await useEpisodes();
     all("header button")[0].click();

@@ -1,8 +1,8 @@
-// Line plots with bands. A plot is {title, unit, about, xLabel, log, lines: [{name, x, mean, low, high, runs}]}; lines
-// differ in dashes as well as in colour. Each plot has its numbers as a table.
+// Line plots with bands. A plot is {title, unit, about, xLabel, log, smooth, lines: [{name, x, mean, low, high, runs}]};
+// lines differ in dashes as well as in colour. Each plot has its numbers as a table.
 
 // Fewer units across on a phone, so that the text stays large enough to read.
-const kWidth = window.innerWidth < 600 ? 350 : 520, kHeight = 250, kLeft = 58, kRight = 20, kTop = 10, kBottom = 42;
+const kWidth = window.innerWidth < 600 ? 350 : 520, kHeight = 250, kLeft = 58, kRight = 20, kTop = 14, kBottom = 42;
 const kColors = 6;
 const styleOf = (i) => `c${(i % kColors) + 1} d${(i % kColors) + 1}`;
 const fillOf = (i) => `f${(i % kColors) + 1}`;
@@ -19,6 +19,26 @@ function pathOf(xs, ys, px, py, good) {
     pen = true;
   }
   return path;
+}
+
+// The mean of each point and its neighbours, a thirtieth of the line. Short lines stay as they are.
+function smoothed(ys) {
+  const half = Math.floor(ys.length / 60);
+  if (half < 1) return ys;
+  return ys.map((y, i) => {
+    if (!isNumber(y)) return y;
+    const near = ys.slice(Math.max(0, i - half), i + half + 1).filter(isNumber);
+    return near.reduce((sum, x) => sum + x / near.length, 0);
+  });
+}
+
+// The range of the axis: shares begin at 0, and those that are not all small end at 1, so that a small change looks small.
+function axisOf(plot, range) {
+  if (plot.log) return widened(range);
+  if (plot.unit === "share" && range.low >= 0 && range.high <= 1) {
+    return {low: 0, high: range.high >= 0.2 ? 1 : range.high > 0 ? rounded({low: 0, high: range.high}, 5).high : 1};
+  }
+  return rounded(widened(range), 5);
 }
 
 function bandPath(line, px, py, good) {
@@ -55,14 +75,17 @@ function logTicks(range) {
   return all.length >= 2 ? all : ticks(range, 4).filter((x) => x > 0);
 }
 
-function legend(lines) {
+const lastText = (line) => {
+  const last = line.mean.findLast(isNumber);
+  return `${line.name}${last === undefined ? "" : `: last ${shown(last)}`}`;
+};
+
+// The lines' marks beside `texts`, an element for each.
+function legend(lines, texts) {
   const mark = (i) =>
       svg("svg", {width: 34, height: 10, "aria-hidden": "true"},
           svg("path", {class: `series ${styleOf(i)}`, d: "M1 5H33"}));
-  return el("ul", {class: "legend"}, lines.map((line, i) => {
-    const last = line.mean.findLast(isNumber);
-    return el("li", {}, mark(i), `${line.name}${last === undefined ? "" : `: last ${shown(last)}`}`);
-  }));
+  return el("ul", {class: "legend"}, lines.map((line, i) => el("li", {}, mark(i), texts[i])));
 }
 
 function numbersOf(plot) {
@@ -78,30 +101,30 @@ function numbersOf(plot) {
   return table(caption, ["line", plot.xLabel, "mean", "least", "greatest", "runs"], kept, (i) => i > 0);
 }
 
-// The values under the pointer, below the plot.
-function followPointer(canvas, plot, px, readout) {
+// The values under the pointer, in the texts of the legend.
+function followPointer(canvas, plot, px, texts) {
   const cursor = svg("path", {class: "axis", d: ""});
   canvas.append(cursor);
   canvas.addEventListener("pointermove", (event) => {
     const box = canvas.getBoundingClientRect();
     const at = (event.clientX - box.left) * (kWidth / box.width);
-    const parts = [];
-    let place = null, nearest = null;
-    for (const line of plot.lines) {
+    let place = null;
+    plot.lines.forEach((line, k) => {
       let best = 0;
       for (let i = 1; i < line.x.length; ++i) {
         if (Math.abs(px(line.x[i]) - at) < Math.abs(px(line.x[best]) - at)) best = i;
       }
-      if (!line.x.length) continue;
+      if (!line.x.length) return;
       place = px(line.x[best]);
-      nearest = line.x[best];
-      parts.push(
-          `${plot.lines.length > 1 ? line.name + " " : ""}${shown(line.mean[best])}` +
-          (line.low ? ` (${shown(line.low[best])} to ${shown(line.high[best])})` : ""));
-    }
-    if (place === null) return;
-    cursor.setAttribute("d", `M${place} ${kTop}V${kHeight - kBottom}`);
-    readout.textContent = `${plot.xLabel} ${shown(nearest)}: ${parts.join("; ")}`;
+      texts[k].textContent =
+          `${line.name}: ${shown(line.mean[best])}` +
+          `${line.low ? ` (${shown(line.low[best])} to ${shown(line.high[best])})` : ""} at ${shown(line.x[best])}`;
+    });
+    if (place !== null) cursor.setAttribute("d", `M${place} ${kTop}V${kHeight - kBottom}`);
+  });
+  canvas.addEventListener("pointerleave", () => {
+    cursor.setAttribute("d", "");
+    plot.lines.forEach((line, k) => replace(texts[k], lastText(line)));
   });
 }
 
@@ -118,7 +141,7 @@ function drawPlot(plot) {
     plot.about ? el("span", {class: "muted"}, ` ${plot.about}`) : null
   ];
   if (!xRange || !yRange) return el("figure", {}, el("figcaption", {}, title, ": no value is a number"));
-  const xs = widened(xRange), ys = widened(yRange);
+  const xs = widened(xRange), ys = axisOf(plot, yRange);
   const px = scale(xs, kLeft, kWidth - kRight), py = scale(ys, kHeight - kBottom, kTop, plot.log);
   const canvas = svg("svg", {
     viewBox: `0 0 ${kWidth} ${kHeight}`,
@@ -133,32 +156,72 @@ function drawPlot(plot) {
       canvas.append(svg("path", {class: `band ${fillOf(i)}`, d: bandPath(line, px, py, good)}));
   });
   plot.lines.forEach((line, i) => {
-    canvas.append(svg("path", {class: `series ${styleOf(i)}`, d: pathOf(line.x, line.mean, px, py, good)}));
+    const ys = plot.smooth ? smoothed(line.mean) : line.mean;
+    if (ys !== line.mean && !line.low)
+      canvas.append(svg("path", {class: `raw c${(i % kColors) + 1}`, d: pathOf(line.x, line.mean, px, py, good)}));
+    canvas.append(svg("path", {class: `series ${styleOf(i)}`, d: pathOf(line.x, ys, px, py, good)}));
     if (line.mean.filter(good).length === 1) {
       const at = line.mean.findIndex(good);
       canvas.append(svg("circle", {class: fillOf(i), cx: px(line.x[at]), cy: py(line.mean[at]), r: 4}));
     }
   });
-  const readout = el("div", {class: "muted", "aria-hidden": "true"}, "\u00a0");
-  followPointer(canvas, plot, px, readout);
+  const texts = plot.lines.map((line) => el("span", {}, lastText(line)));
+  followPointer(canvas, plot, px, texts);
   return el(
-      "figure", {}, el("figcaption", {}, title), canvas, readout, legend(plot.lines),
+      "figure", {}, el("figcaption", {}, title), canvas, legend(plot.lines, texts),
       later("Numbers", () => numbersOf(plot)));
 }
 
-function plotOf(data, curve) {
-  const lines = curve.lines.map((line) => ({...line, name: data.groups[line.group].name}));
+// The intervals of NAME are in the metrics NAME_low and NAME_high.
+const isInterval = (name, by) => /_(low|high)$/.test(name) && by.has(name.replace(/_(low|high)$/, ""));
+
+// A line with the interval of each of its points; lines that already have a band stay as they are.
+function withInterval(line, name, by) {
+  if (line.low) return line;
+  const values = (end) => {
+    const other = by.get(name + end)?.lines.find((l) => l.group === line.group);
+    return other && new Map(other.x.map((x, i) => [x, other.mean[i]]));
+  };
+  const low = values("_low"), high = values("_high");
+  if (!low || !high) return line;
+  return {...line, low: line.x.map((x) => low.get(x) ?? null), high: line.x.map((x) => high.get(x) ?? null)};
+}
+
+// The plot of a curve; `view`: {smooth, log}.
+function plotOf(data, curve, by, view) {
+  const lines =
+      curve.lines.map((line) => ({...withInterval(line, curve.name, by), name: data.groups[line.group].name}));
   const kinds = new Set(curve.lines.map((line) => data.sources[data.groups[line.group].sources[0]].kind));
   const xLabel = kinds.size === 1 ? kStepNames[[...kinds][0]] ?? "step" : "step";
-  return {...metricTitle(curve.name), xLabel, lines};
+  const positive = curve.lines.every((line) => line.mean.every((y) => !isNumber(y) || y > 0));
+  const title = metricTitle(curve.name);
+  const interval = lines.some((line, i) => line.low && !curve.lines[i].low);
+  if (interval) title.about = [title.about, "the band is the 95 % interval"].filter(Boolean).join("; ");
+  return {...title, xLabel, lines, smooth: view.smooth, log: view.log && positive};
 }
 
 function curvesSection(data) {
   if (data.sources.every((source) => source.kind === "eval")) return null;
   if (!data.curves.length) return section("curves", "Curves", el("p", {}, "There are no metrics."));
   const by = new Map(data.curves.map((curve) => [curve.name, curve]));
-  const {first, rest} = metricOrder([...by.keys()]);
-  const plots = (names) => el("div", {class: "plots"}, names.map((name) => drawPlot(plotOf(data, by.get(name)))));
+  const {first, rest} = metricOrder([...by.keys()].filter((name) => !isInterval(name, by)));
+  const view = {smooth: true, log: false}, drawn = el("div", {});
+  const plots =
+      (names) => el("div", {class: "plots"}, names.map((name) => drawPlot(plotOf(data, by.get(name), by, view))));
+  const draw = () => replace(
+      drawn, plots(first.length ? first : rest.slice(0, 6)),
+      first.length && rest.length ? later(`${plural(rest.length, "other metric")}`, () => plots(rest)) : null);
+  const toggle = (name, text) => el("button", {
+    type: "button",
+    "aria-pressed": String(view[name]),
+    onclick: (event) => {
+      view[name] = !view[name];
+      event.currentTarget.setAttribute("aria-pressed", String(view[name]));
+      draw();
+    }
+  },
+                                    text);
+  draw();
   const thinned = data.curves.some((curve) => curve.lines.some((line) => line.steps_per_point));
   const seeds = data.groups.some((group) => group.sources.length > 1);
   return section(
@@ -170,6 +233,5 @@ function curvesSection(data) {
          thinned ?
              "A long curve has 600 points at most: each is the mean of neighbouring steps, and the band has their extremes." :
              ""),
-      plots(first.length ? first : rest.slice(0, 6)),
-      first.length && rest.length ? later(`${plural(rest.length, "other metric")}`, () => plots(rest)) : null);
+      el("div", {class: "row"}, toggle("smooth", "smooth long curves"), toggle("log", "logarithmic")), drawn);
 }

@@ -15,7 +15,7 @@ function intervalBar(x) {
   const value = object(x), px = scale({low: 0, high: 1}, 4, 136);
   if (![value.value, value.low, value.high].every(isNumber)) return "";
   return svg(
-      "svg", {width: 140, height: 14, viewBox: "0 0 140 14", role: "img", "aria-label": estimate(x)},
+      "svg", {class: "interval", width: 140, height: 14, viewBox: "0 0 140 14", role: "img", "aria-label": estimate(x)},
       svg("path", {class: "axis", d: "M4 13H136M4 9V13M136 9V13M70 11V13"}),
       svg("path", {class: "series c1", d: `M${px(value.low)} 6H${px(value.high)}`}),
       svg("circle", {class: "f1", cx: px(value.value), cy: 6, r: 4}));

@@ -29,25 +29,27 @@ function healthOf(source) {
   const last = Math.max(
       0, ...checks.flatMap((check) => check.failed.map(([, to]) => to)),
       ...checks.map((c) => (c.ok ?? 0) + (c.count ?? 0)));
-  const rows = checks.map((check) => {
-    const failed = check.count ?? 0;
-    return [
-      check.name,
-      failed === 0 ? el("span", {class: "good"}, "✓ ok") :
-                     el("span", {class: "bad"}, `✗ failed in ${failed} of ${failed + check.ok}`),
-      failureStrip(check, last),
-      failed ? [`at step ${check.why_step}: ${check.why}`, el("div", {class: "muted"}, `steps ${spans(check)}`)] : ""
-    ];
-  });
+  const failed = checks.filter((check) => (check.count ?? 0) > 0), never = checks.filter((c) => !failed.includes(c));
+  const rows = failed.map((check) => [
+    check.name, el("span", {class: "bad"}, `✗ failed in ${check.count} of ${check.count + check.ok}`),
+    failureStrip(check, last),
+    [`at step ${check.why_step}: ${check.why}`, el("div", {class: "muted"}, `steps ${spans(check)}`)]
+  ]);
   const failing = checks.filter((check) => check.last === "failed").length;
   return [
     el("h3", {}, source.name),
     el("p", {},
        failing ? el("span", {class: "bad"}, `✗ ${plural(failing, "check")} failed at the last step`) :
                  el("span", {class: "good"}, "✓ all checks were ok at the last step")),
-    table(
-        `Health checks of ${source.name}; the strip is the run from its first to its last step, with failures marked`,
-        ["check", "result", "when", "why, the last time"], rows)
+    rows.length ?
+        el("div", {class: "health"},
+           table(
+               `Health checks of ${source.name} that failed at a step; the strip is the run from its first to its last ` +
+                   "step, with failures marked",
+               ["check", "result", "when", "why, the last time"], rows)) :
+        null,
+    never.length ? el("p", {}, el("span", {class: "good"}, "✓ never failed: "), never.map((c) => c.name).join(", ")) :
+                   null
   ];
 }
 

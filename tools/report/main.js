@@ -26,49 +26,6 @@ function head(data, title, sections) {
          toggle));
 }
 
-function lastValues(data, i) {
-  const group = data.groups.findIndex((g) => g.sources.includes(i));
-  if (group < 0 || data.groups[group].sources.length > 1) return null;
-  const names = metricOrder(data.curves.map((curve) => curve.name)).first.slice(0, 6), rows = [];
-  for (const name of names) {
-    const line = data.curves.find((curve) => curve.name === name).lines.find((l) => l.group === group);
-    const last = line?.mean.findLast(isNumber);
-    if (last !== undefined) rows.push([metricTitle(name).title, shown(last), metricTitle(name).unit]);
-  }
-  return rows.length ? table("last values", ["", "value", "unit"], rows, (k) => k === 1) : null;
-}
-
-function sourceCard(data, source, i) {
-  const config = Object.entries(object(source.config));
-  const about = [
-    source.kind === "eval" ? "a model of pg eval" :
-        source.kind        ? `pg ${source.kind}` :
-                             "a run",
-    object(source.config).task ?? object(source.config).environment
-  ].filter(Boolean).join(", ");
-  return el(
-      "div", {class: "card"}, el("h3", {}, source.name), el("p", {class: "muted"}, `${about}; ${source.path}`),
-      list(source.missing).map((text) => el("p", {class: "warn"}, text)), lastValues(data, i),
-      config.length ? later(
-                          plural(config.length, "option"),
-                          () => table("options", ["", ""], config.map(([k, v]) => [k, textOf(v)]))) :
-                      null);
-}
-
-function overview(data) {
-  const bands = data.groups.filter((group) => group.sources.length > 1);
-  return section(
-      "overview", "Overview", el("div", {class: "cards"}, data.sources.map((source, i) => sourceCard(data, source, i))),
-      bands.length ?
-          el("p", {}, "Equal but for seed, name, folder, threads and device: ", bands.map((g) => g.name).join("; "),
-             ".") :
-          null,
-      list(data.notes).length ?
-          el("div", {class: "card notes"}, el("h3", {class: "warn"}, "What could not be read, or is left out"),
-             el("ul", {}, data.notes.map((note) => el("li", {}, note)))) :
-          null);
-}
-
 function begin() {
   const data = JSON.parse(document.getElementById("report-data").textContent), page = document.getElementById("main");
   chooseTheme(new URLSearchParams(location.search).get("theme"));

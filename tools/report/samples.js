@@ -71,9 +71,9 @@ function rowOf(data, s) {
   ].filter(Boolean).join(", ");
   return [
     el("div", {}, outcomeText(s), isNumber(s.reward) ? ` ${shown(s.reward)} ` : " ", el("span", {class: "tag"}, place)),
-    el("div", {},
-       s.broken === undefined ? `${briefly(s).slice(0, 90)} → ${textOf(s.response).slice(0, 90)}` :
-                                s.broken.slice(0, 160))
+    s.broken === undefined ?
+        el("div", {}, `${textOf(s.response).slice(0, 90)} `, el("span", {class: "tag"}, `← ${briefly(s).slice(0, 90)}`)) :
+        el("div", {}, s.broken.slice(0, 160))
   ];
 }
 
@@ -200,16 +200,19 @@ function samplesSection(data, samples) {
   const steps = samples.some((s) => isNumber(s.step));
   const number = (name, label) => el(
       "label", {}, label, el("input", {type: "number", size: 6, onchange: (event) => set(name)(event.target.value)}));
-  const controls =
-      el("div", {class: "row"}, search,
-         choice("result", Object.entries(kOutcomes).map(([k, [text]]) => [k, text]), "all", set("outcome")),
+  const more =
+      el("div", {class: "row"},
          data.sources.length > 1 ?
              choice("from", [["", "all"], ...data.sources.map((s, i) => [i, textOf(s.name)])], "", set("source")) :
              null,
          values("split").length > 1 ? choice("problems", options("split", "all"), "", set("split")) : null,
          values("subject").length > 0 ? choice("subject", options("subject", "all"), "", set("subject")) : null,
          steps ? [number("from", "steps from"), number("to", "to")] : null,
-         choice("order", Object.entries(kOrders).map(([k, [text]]) => [k, text]), "file", set("order")), same, count);
+         choice("order", Object.entries(kOrders).map(([k, [text]]) => [k, text]), "file", set("order")), same);
+  const controls =
+      el("div", {class: "row"}, search,
+         choice("result", Object.entries(kOutcomes).map(([k, [text]]) => [k, text]), "all", set("outcome")), count,
+         el("details", {class: "filters", open: window.innerWidth >= 600}, el("summary", {}, "more filters"), more));
   kStarters.push(apply);
   return section(
       "samples", "Responses", el("p", {class: "muted"}, "Keys: ↑ ↓ in the list, j and k anywhere, / to search."),

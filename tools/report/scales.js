@@ -19,11 +19,26 @@ function widened(range) {
   return {low: range.low - by, high: range.high + by};
 }
 
-// About `count` round numbers in a range; `whole`: whole numbers only.
-function ticks(range, count, whole = false) {
+// The distance of about `count` round numbers in a range.
+function tickStep(range, count) {
   const raw = (range.high - range.low) / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(raw));
-  const round = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw) ?? raw;
+  return [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw) ?? raw;
+}
+
+// The range from the last round number below it to the first above it.
+function rounded(range, count) {
+  const step = tickStep(range, count);
+  const whole = {
+    low: Math.floor(range.low / step + 1e-9) * step,
+    high: Math.ceil(range.high / step - 1e-9) * step
+  };
+  return Number.isFinite(whole.low) && Number.isFinite(whole.high) && whole.high > whole.low ? whole : range;
+}
+
+// About `count` round numbers in a range; `whole`: whole numbers only.
+function ticks(range, count, whole = false) {
+  const round = tickStep(range, count);
   const step = whole ? Math.max(1, round) : round;
   const all = [];
   if (!Number.isFinite(step)) return all;
