@@ -1,5 +1,5 @@
-// Line plots with bands. A plot is {title, unit, about, xLabel, log, smooth, lines: [{name, x, mean, low, high, runs}]};
-// lines differ in dashes as well as in colour. Each plot has its numbers as a table.
+// Line plots with bands. A plot is {title, unit, about, xLabel, log, smooth, lines}, a line {name, x, mean, low, high,
+// runs}. Lines differ in dashes as well as in colour. Each plot has its numbers as a table.
 
 // Fewer units across on a phone, so that the text stays large enough to read.
 const kWidth = window.innerWidth < 600 ? 350 : 520, kHeight = 250, kLeft = 58, kRight = 20, kTop = 14, kBottom = 42;
@@ -32,7 +32,8 @@ function smoothed(ys) {
   });
 }
 
-// The range of the axis: shares begin at 0, and those that are not all small end at 1, so that a small change looks small.
+// The range of the axis: shares begin at 0, and those that are not all small end at 1, so that a small change looks
+// small.
 function axisOf(plot, range) {
   if (plot.log) return widened(range);
   if (plot.unit === "share" && range.low >= 0 && range.high <= 1) {

@@ -67,7 +67,8 @@ function sourceCard(data, source, i) {
   const alone = group >= 0 && data.groups[group].sources.length === 1;
   const result = alone ? resultText(data, group) : null, seconds = alone ? secondsOf(data, group) : 0;
   return el(
-      "div", {class: "card"}, el("h3", {}, source.name), el("p", {class: "muted"}, `${aboutRun(source)}; ${source.path}`),
+      "div", {class: "card"}, el("h3", {}, source.name),
+      el("p", {class: "muted"}, `${aboutRun(source)}; ${source.path}`),
       result ? el("p", {}, result, seconds > 0 ? `; rollouts and updates took ${duration(seconds)}` : "") : null,
       list(source.missing).map((text) => el("p", {class: "warn"}, text)),
       config.length ? later(

@@ -72,7 +72,8 @@ function rowOf(data, s) {
   return [
     el("div", {}, outcomeText(s), isNumber(s.reward) ? ` ${shown(s.reward)} ` : " ", el("span", {class: "tag"}, place)),
     s.broken === undefined ?
-        el("div", {}, `${textOf(s.response).slice(0, 90)} `, el("span", {class: "tag"}, `← ${briefly(s).slice(0, 90)}`)) :
+        el("div", {}, `${textOf(s.response).slice(0, 90)} `,
+           el("span", {class: "tag"}, `← ${briefly(s).slice(0, 90)}`)) :
         el("div", {}, s.broken.slice(0, 160))
   ];
 }

@@ -102,7 +102,8 @@ class Viewer {
             s.answer === null        ? el("p", {}, "The response gives no answer in the form that was asked for.") :
                                        null,
         s.verdict ? el("p", {}, `Not the right answer: ${textOf(s.verdict).slice(0, 500)}.`) : null,
-        this.rewards(s), groupTable(this.samples, s, (other) => this.show(other)), drawing ? [el("h3", {}, "Drawing"), drawing] : null);
+        this.rewards(s), groupTable(this.samples, s, (other) => this.show(other)),
+        drawing ? [el("h3", {}, "Drawing"), drawing] : null);
   }
   // The reward and the parts that it is made of, as bars from 0.
   rewards(s) {
