@@ -20,10 +20,10 @@ class Parser {
  public:
   explicit Parser(std::string_view source) : tokens_(tokens_of(source)) {}
 
-  std::vector<Statement> all() {
+  Program all() {
     std::vector<Statement> statements = body({});
     if (!is(Kind::end)) refuse("this block ends nothing");
-    return statements;
+    return {std::move(statements), std::move(names_)};
   }
 
  private:
@@ -306,6 +306,7 @@ class Parser {
     if (word == "true" || word == "True") return constant(true);
     if (word == "false" || word == "False") return constant(false);
     if (word == "none" || word == "None") return constant({});
+    names_.insert(word);
     return make(Node::name, word);
   }
   ExpressionPtr constant(Value value) const {
@@ -406,13 +407,14 @@ class Parser {
   }
 
   std::vector<Token> tokens_;
+  std::set<std::string> names_;
   size_t at_ = 0;
   int depth_ = 0;
 };
 
 }  // namespace
 
-std::vector<Statement> parse_template(std::string_view source) {
+Program parse_template(std::string_view source) {
   check(source.size() <= kMostSource, "chat template: it has {} bytes, at most {} are allowed", source.size(),
         kMostSource);
   return Parser(source).all();

@@ -2,6 +2,7 @@
 // The syntax tree of a chat template.
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,7 +64,12 @@ struct Statement {
   std::vector<Statement> body = {}, orelse = {};
 };
 
+// A template's statements, and the names of all variables in its expressions.
+struct Program {
+  std::vector<Statement> statements;
+  std::set<std::string> names;
+};
 // Parses a template. Error with the line for what is no Jinja, or is none of these constructs.
-std::vector<Statement> parse_template(std::string_view source);
+Program parse_template(std::string_view source);
 
 }  // namespace pg::jinja

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 
 #include "tasks/jinja/library.h"
 #include "tasks/jinja/parser.h"
@@ -38,6 +39,28 @@ Value dict_of(const Arguments& a) {
   return Value::dict(std::move(members));
 }
 
+// Python's datetime(2024, 7, 26).strftime(format), a Friday.
+Value fixed_date(const Arguments& a) {
+  check(a.values.size() == 1 && a.values[0].text(), "strftime_now: expected a format");
+  const std::string& format = *a.values[0].text();
+  for (size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 1)) {
+    if (++at < format.size() && (format[at] == '-' || format[at] == '_')) ++at;
+    // Others depend on the time zone, or are not there in every C library.
+    check(at < format.size() && std::string_view("aAbBdDeFHIjmMpRSTuUVwWyY%").find(format[at]) != std::string::npos,
+          "strftime_now: the format '{}' is not supported", excerpt(format));
+  }
+  std::tm date = {};
+  date.tm_mday = 26;
+  date.tm_mon = 6;
+  date.tm_year = 2024 - 1900;
+  date.tm_wday = 5;
+  date.tm_yday = 207;
+  char text[1024];
+  const size_t length = std::strftime(text, sizeof text, format.c_str(), &date);
+  check(length > 0 || format.empty(), "strftime_now: the text is too long, or there is none");
+  return std::string(text, length);
+}
+
 class Run {
  public:
   explicit Run(const Json& variables) {
@@ -51,7 +74,7 @@ class Run {
     add("raise_exception", [](const Arguments& a) -> Value {
       fail("the template refuses the conversation: {}", a.values.empty() ? "" : excerpt(to_text(a.values[0]), 300));
     });
-    add("strftime_now", [](const Arguments&) -> Value { fail("strftime_now: give the variable date_string"); });
+    add("strftime_now", fixed_date);
   }
 
   // Namespaces may contain each other: each is emptied while all are still held.
@@ -348,16 +371,17 @@ class Run {
 
 }  // namespace
 
-Template::Template(std::string_view source)
-    : statements_(std::make_unique<std::vector<Statement>>(parse_template(source))) {}
+Template::Template(std::string_view source) : program_(std::make_unique<Program>(parse_template(source))) {}
 Template::~Template() = default;
 Template::Template(Template&&) noexcept = default;
+
+bool Template::reads(const std::string& variable) const { return program_->names.contains(variable); }
 
 std::string Template::render(const Json& variables) const {
   check(variables.is_object(), "chat template: expected an object of variables");
   try {
     Run run(variables);
-    run.execute(*statements_);
+    run.execute(program_->statements);
     return std::move(run.text);
   } catch (const Error& e) {
     fail("chat template: {}", e.what());

@@ -9,7 +9,7 @@
 
 namespace pg::jinja {
 
-struct Statement;
+struct Program;
 
 class Template {
  public:
@@ -20,13 +20,16 @@ class Template {
   Template(Template&&) noexcept;
 
   // The text for these variables, an object. Besides them a template knows range, namespace, dict and raise_exception.
-  // A call of strftime_now is an Error, because the text would be another one every day; templates that call it read
-  // the variable "date_string" first. Error with the line for what Jinja refuses, for a call of raise_exception, and
-  // for more than kMostSteps of work or kMostBytes of text (tasks/jinja/value.h).
+  // strftime_now writes 26 July 2024, the date that Llama 3.1's own template has, so that the text is the same one
+  // every day; most templates that call it read the variable "date_string" first. Error with the line for what Jinja
+  // refuses, for a call of raise_exception, and for more than kMostSteps of work or kMostBytes of text
+  // (tasks/jinja/value.h).
   std::string render(const Json& variables) const;
+  // Whether an expression of the program has a variable of this name.
+  bool reads(const std::string& variable) const;
 
  private:
-  std::unique_ptr<std::vector<Statement>> statements_;
+  std::unique_ptr<Program> program_;
 };
 
 }  // namespace pg::jinja

@@ -50,13 +50,22 @@ TEST_CASE("jinja: templates write what Jinja writes, and refuse what it refuses"
   CHECK(refused >= 15);
 }
 
+TEST_CASE("jinja: the date is the same one every day", "[tasks][jinja]") {
+  CHECK(render("{{ strftime_now('%d %b %Y, %A, %j, %-d. %m., %H:%M %%') }}") ==
+        "26 Jul 2024, Friday, 208, 26. 07., 00:00 %");
+  CHECK(render("{{ strftime_now('') }}").empty());
+  for (const char* format : {"%", "%-", "%s", "%Z", "%1000d", "%c%"}) {
+    CHECK(contains(refusal(fmt::format("{{{{ strftime_now('{}') }}}}", format)), "is not supported"));
+  }
+}
+
 TEST_CASE("jinja: what is not supported is named with its line", "[tasks][jinja]") {
   CHECK(contains(refusal("a\n{% include 'x' %}"), "line 2: expected if, for, set, macro"));
   CHECK(contains(refusal("{% for a in [1] recursive %}{% endfor %}"), "recursive loops are not supported"));
   CHECK(contains(refusal("\n\n{{ 1 | trimm }}"), "line 3: filter: expected trim, length"));
   CHECK(contains(refusal("{{ 1 is evne }}"), "did you mean even?"));
   CHECK(contains(refusal("{{ raise_exception('roles must alternate') }}"), "refuses the conversation: roles must"));
-  CHECK(contains(refusal("{{ strftime_now('%d %b %Y') }}"), "give the variable date_string"));
+  CHECK(contains(refusal("{{ strftime_now('%s') }}"), "the format '%s' is not supported"));
 }
 
 TEST_CASE("jinja: no template runs or grows without a bound", "[tasks][jinja]") {
