@@ -105,6 +105,12 @@ void Decoder::extend(int64_t row, std::span<const int32_t> tokens, double u) {
   send(row, 1);
 }
 
+void Decoder::rewind(int64_t row, int64_t length) {
+  int32_t& now = cache_.lengths.data<int32_t>()[static_cast<size_t>(row)];
+  check(length >= 0 && length <= now, "Decoder: row {} has read {} positions, {} are to be kept", row, now, length);
+  now = static_cast<int32_t>(length);
+}
+
 void Decoder::next(std::span<const double> u) {
   NoGrad no_grad;
   const auto n = static_cast<int64_t>(u.size());

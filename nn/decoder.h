@@ -42,6 +42,8 @@ class Decoder {
   // Reads more tokens of one row and samples the next token with u. `tokens` begins with the row's last sampled token
   // unless that was read already.
   void extend(int64_t row, std::span<const int32_t> tokens, double u);
+  // Forgets what a row has read after its first `length` positions; extend() reads on from there.
+  void rewind(int64_t row, int64_t length);
   int64_t length(int64_t row) const { return cache_.lengths.data<const int32_t>()[row]; }  // positions read so far
   // Samples the next token of the rows [0, u.size()).
   void next(std::span<const double> u);
