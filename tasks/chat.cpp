@@ -1,234 +1,297 @@
-// The formats of conversations that published models were trained with.
+// Conversations as token ids.
 #include "tasks/chat.h"
-
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "tasks/bpe/bpe_tokenizer.h"
-#include "tasks/jinja/template.h"
+#include "tasks/utf8.h"
 #include "tensor/base/error.h"
-#include "tensor/base/json.h"
-#include "tensor/base/table.h"
 #include "tensor/base/text.h"
 
 namespace pg {
 namespace {
 
-ChatTemplate chatml(std::string name, std::string about, std::string default_system, std::string mark,
-                    std::string not_mark = {}) {
-  return {.name = std::move(name),
-          .about = std::move(about),
-          .text_start = "",
-          .turn_start = "<|im_start|>",
-          .header_end = "",
-          .turn_end = "<|im_end|>",
-          .before_content = "\n",
-          .after_turn = "\n",
-          .default_system = std::move(default_system),
-          .mark = std::move(mark),
-          .not_mark = std::move(not_mark)};
+// A conversation from which the tokens of a template are read.
+constexpr const char *kAsked = "What is asked?", *kSaid = "This is said.";
+
+// Added tokens for the text of a conversation. Special ones are looked for before any normalization, so that no content
+// becomes one by it.
+std::vector<AddedToken> tokens_of_turns(const BpeTokenizer& tokenizer) {
+  std::vector<AddedToken> added = tokenizer.data().added;
+  for (AddedToken& token : added) token.normalized = token.normalized && !token.special;
+  return added;
 }
 
-std::string trimmed(const std::string& text) {
-  const char* const space = " \t\n\v\f\r";
-  const size_t first = text.find_first_not_of(space);
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(space) - first + 1);
+std::vector<std::string> special_texts(const BpeTokenizer& tokenizer) {
+  std::vector<std::string> texts;
+  for (const AddedToken& token : tokenizer.data().added) {
+    if (token.special) texts.push_back(token.content);
+  }
+  return texts;
 }
 
-class Renderer {
- public:
-  explicit Renderer(const ChatTemplate& format) : format_(format) {}
+std::vector<ChatMessage> first_of(const std::vector<ChatMessage>& messages, size_t count) {
+  return {messages.begin(), messages.begin() + static_cast<int64_t>(count)};
+}
 
-  void special(const std::string& token, bool learned = false) {
-    if (!token.empty()) parts_.push_back({token, true, learned});
+std::string without(std::string_view text, const std::string& mark) {
+  std::string rest;
+  for (size_t at = 0; at < text.size();) {
+    const size_t found = mark.empty() ? std::string_view::npos : text.find(mark, at);
+    rest += text.substr(at, found == std::string_view::npos ? found : found - at);
+    if (found == std::string_view::npos) break;
+    at = found + mark.size();
   }
-  void text(const std::string& text, bool learned = false) {
-    if (text.empty()) return;
-    if (!parts_.empty() && !parts_.back().special && parts_.back().learned == learned && !begins_content_) {
-      parts_.back().text += text;
-    } else {
-      parts_.push_back({text, false, learned});
-    }
-    begins_content_ = false;
-  }
-  void header(const std::string& role) {
-    special(format_.turn_start);
-    text(role);
-    special(format_.header_end);
-    text(format_.before_content);
-    // An answer is generated token by token after its header, so it is never one piece with it.
-    begins_content_ = role == "assistant";
-  }
-  void turn(const ChatMessage& message) {
-    static const std::vector<std::string> roles = {"system", "user", "assistant"};
-    if (std::find(roles.begin(), roles.end(), message.role) == roles.end()) {
-      fail_unknown("chat: the role of a message", message.role, roles);
-    }
-    const bool answer = message.role == "assistant";
-    header(message.role);
-    text(format_.trims ? trimmed(message.content) : message.content, answer);
-    special(format_.turn_end, answer);
-    begins_content_ = false;
-    text(format_.after_turn);
-  }
-  std::vector<ChatPart> take() { return std::move(parts_); }
+  return rest;
+}
 
- private:
-  const ChatTemplate& format_;
-  std::vector<ChatPart> parts_;
-  bool begins_content_ = false;
+// `content` with the mark inside each of these texts, after its first character, or before it if it has no other.
+std::string marked(const std::string& content, const std::vector<std::string>& texts, const std::string& mark) {
+  std::vector<size_t> places;
+  for (const std::string& text : texts) {
+    const size_t first = first_unit(text).bytes;
+    for (size_t at = content.find(text); at != std::string::npos; at = content.find(text, at + 1)) {
+      places.push_back(at + (first < text.size() ? first : 0));
+    }
+  }
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  std::string result;
+  size_t done = 0;
+  for (const size_t place : places) {
+    result.append(content, done, place - done).append(mark);
+    done = place;
+  }
+  return result.append(content, done);
+}
+
+// A character of the private planes that none of these texts has.
+std::string unused_character(const std::vector<std::string_view>& texts) {
+  constexpr char32_t kFirst = 0xF0000, kLast = 0x10FFFF;
+  std::vector<bool> used(kLast - kFirst + 1);
+  for (const std::string_view text : texts) {
+    for (size_t at = 0; at < text.size();) {
+      const Utf8Unit unit = first_unit(text.substr(at));
+      if (unit.kind == Utf8Unit::character && unit.value >= kFirst) used[unit.value - kFirst] = true;
+      at += unit.bytes;
+    }
+  }
+  const auto free = std::find(used.begin(), used.end(), false);
+  check(free != used.end(), "chat: the messages have every character of the private planes");
+  std::string character;
+  append_utf8(character, kFirst + static_cast<char32_t>(free - used.begin()));
+  return character;
+}
+
+}  // namespace
+
+// Messages whose special tokens have the mark inside, and the text that the template writes of them.
+struct ChatEncoder::Safe {
+  std::vector<ChatMessage> messages;
+  std::string text, mark;  // empty mark: no content has a special token
 };
 
-}  // namespace
-
-const std::vector<ChatTemplate>& chat_templates() {
-  static const std::vector<ChatTemplate> rows = {
-      chatml("smollm2", "SmolLM2 Instruct", "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
-             "named SmolLM, trained by Hugging Face"),
-      chatml("qwen2.5-math", "Qwen2.5 Math Instruct",
-             "Please reason step by step, and put your final answer within \\boxed{}.",
-             "Please reason step by step, and put your final answer within"),
-      chatml("qwen2.5", "Qwen2.5 Instruct", "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.",
-             "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."),
-      chatml("qwen2", "Qwen2 Instruct", "You are a helpful assistant.", "You are a helpful assistant"),
-      chatml("qwen3", "Qwen3", "", "enable_thinking"),
-      chatml("chatml", "turns between <|im_start|> and <|im_end|>, no system message of its own", "", "<|im_start|>",
-             "!= 'system'"),
-      {.name = "llama3",
-       .about = "Llama 3 Instruct, without the dates that 3.1 adds",
-       .text_start = "<|begin_of_text|>",
-       .turn_start = "<|start_header_id|>",
-       .header_end = "<|end_header_id|>",
-       .turn_end = "<|eot_id|>",
-       .before_content = "\n\n",
-       .after_turn = "",
-       .mark = "<|start_header_id|>",
-       .not_mark = "Cutting Knowledge Date",
-       .trims = true},
-  };
-  return rows;
-}
-
-namespace {
-
-// Whether a template writes conversations as the row does. Those here tell apart whether a system message is added,
-// white space of contents is removed, and older turns are changed.
-bool renders_as(const jinja::Template& jinja, const ChatTemplate& row) {
-  static const std::vector<std::vector<ChatMessage>> conversations = {
-      {{"user", "Hello there"}},
-      {{"system", "Be brief."}, {"user", " a question\n"}},
-      {{"user", "one"}, {"assistant", " first answer \n"}, {"user", "two\n\nlines"}},
-      {{"system", "s"}, {"user", "u"}, {"assistant", "a"}, {"user", "v"}, {"assistant", "b"}, {"user", "w"}}};
-  for (const std::vector<ChatMessage>& conversation : conversations) {
-    Json messages = Json::array();
-    for (const ChatMessage& m : conversation) messages.push_back({{"role", m.role}, {"content", m.content}});
-    const Json variables = {{"messages", std::move(messages)},
-                            {"add_generation_prompt", true},
-                            {"bos_token", row.text_start.empty() ? "<bos>" : row.text_start},
-                            {"eos_token", row.turn_end}};
-    if (jinja.render(variables) != text_of(render_chat(row, conversation, /*answer=*/true))) return false;
+ChatEncoder::ChatEncoder(BpeTokenizer tokenizer, ChatTemplate format)
+    : tokenizer_(std::move(tokenizer)),
+      format_(std::move(format)),
+      special_(special_texts(tokenizer_)),
+      added_(tokens_of_turns(tokenizer_), false, Normalizer()) {
+  if (const ChatTemplateRow* const row = format_.row()) {
+    const std::vector<AddedToken>& added = tokenizer_.data().added;
+    for (const std::string& token : row->tokens) {
+      check(std::any_of(added.begin(), added.end(), [&](const AddedToken& one) { return one.content == token; }),
+            "chat: the tokenizer has no added token {}, which the chat template {} writes", token, row->name);
+    }
   }
-  return true;
+  find_tokens();
 }
 
-// The row that a program writes conversations as; null if there is none. A row whose mark it has comes first.
-const ChatTemplate* row_of(std::string_view program, std::string& why) {
-  const auto has = [&](const std::string& text) { return program.find(text) != std::string_view::npos; };
+void ChatEncoder::find_tokens() {
+  const auto added_token = [&](int32_t id) -> const AddedToken* {
+    const std::vector<AddedToken>& all = tokenizer_.data().added;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const AddedToken& one) { return one.id == id; });
+    return found == all.end() ? nullptr : &*found;
+  };
+  const std::string said = kSaid;
+  const ChatMessage user{"user", kAsked}, assistant{"assistant", said};
+  const std::string prompt = format_.render({user}, true);
+  check(prompt != format_.render({{"user", "Another question."}}, true),
+        "chat: the chat template ({}) does not write the words of the user; for a question it writes '{}'",
+        format_.about(), excerpt(prompt, 200));
+  RegexScratch scratch;
   try {
-    const jinja::Template jinja(program);
-    for (const bool marked : {true, false}) {
-      for (const ChatTemplate& row : chat_templates()) {
-        if (marked && !(has(row.mark) && (row.not_mark.empty() || !has(row.not_mark)))) continue;
-        if (renders_as(jinja, row)) return &row;
-      }
+    const std::string text = format_.render({user, assistant}, false);
+    continues_ = text.starts_with(prompt);
+    const AddedToken* end = nullptr;
+    const size_t at = text.rfind(said);
+    const std::string_view rest =
+        std::string_view(text).substr(at == std::string::npos ? text.size() : at + said.size());
+    for (const AddedTokens::Part& part : added_.split(rest, false, scratch)) {
+      const AddedToken* const token = added_token(part.id);
+      if (token && (!end || (token->special && !end->special))) end = token;
     }
-    why = "it writes conversations in another way than these do";
-  } catch (const Error& e) {
-    why = e.what();
+    if (end) end_ = end->id, end_text_ = end->content, end_strips_ = end->rstrip;
+    const std::string turns = format_.render({user, assistant, user, assistant}, false);
+    const auto parts = added_.split(turns, false, scratch);
+    const auto same = [&](const AddedTokens::Part& part) { return part.id >= 0 && part.id == parts[0].id; };
+    if (std::count_if(parts.begin(), parts.end(), same) == 1) begin_ = parts[0].id;
+  } catch (const Error&) {  // a template may refuse these turns
   }
-  return nullptr;
+  if (end_text_.empty()) end_ = tokenizer_.end_id();
+  check(
+      end_ >= 0,
+      "chat: the chat template ({}) writes no token after the assistant's words, and the tokenizer has none that ends "
+      "a text, so no answer could end",
+      format_.about());
 }
 
-}  // namespace
-
-const ChatTemplate& recognize_chat_template(std::string_view jinja, std::string_view what) {
-  for (const ChatTemplate& row : chat_templates()) {
-    if (jinja == row.name) return row;
-  }
-  std::string why;
-  if (const ChatTemplate* const row = row_of(jinja, why)) return *row;
-  fail("{}: the chat template is not known (it begins with '{}'): {}; choose the nearest with --chat-template: {}",
-       what, excerpt(jinja, 60), why, fmt::join(names_of(chat_templates()), ", "));
-}
-
-std::string jinja_of(const ChatTemplate& format) {
-  const auto literal = [](const std::string& text) {
-    std::string quoted = "'";
-    for (const char c : text) {
-      if (c == '\n') {
-        quoted += "\\n";
-        continue;
-      }
-      if (c == '\'' || c == '\\') quoted += '\\';
-      quoted += c;
+ChatEncoder::Safe ChatEncoder::safe(const std::vector<ChatMessage>& messages, bool answer) const {
+  check(!messages.empty(), "chat: the conversation has no messages");
+  Safe result{messages, format_.render(messages, answer), ""};
+  std::vector<std::vector<std::string>> found(messages.size());
+  bool any = false;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    for (const std::string& token : special_) {
+      if (messages[i].content.find(token) != std::string::npos) found[i].push_back(token), any = true;
     }
-    return quoted + "'";
-  };
-  const auto header = [&](const std::string& role) {  // an expression
-    return literal(format.turn_start) + " + " + role + " + " + literal(format.header_end + format.before_content);
-  };
-  const std::string end = literal(format.turn_end + format.after_turn);
-  std::string program = format.text_start.empty() ? "" : "{{ " + literal(format.text_start) + " }}";
-  program += "{% for message in messages %}";
-  if (!format.default_system.empty()) {
-    program += "{% if loop.first and messages[0]['role'] != 'system' %}{{ " + header("'system'") + " + " +
-               literal(format.default_system) + " + " + end + " }}{% endif %}";
   }
-  program += "{{ " + header("message['role']") + " + message['content']" + (format.trims ? " | trim" : "") + " + " +
-             end + " }}{% endfor %}{% if add_generation_prompt %}{{ " + header("'assistant'") + " }}{% endif %}";
-  return program;
-}
+  if (!any) return result;
+  const std::string variables = format_.variables().dump(-1, Json::Utf8::replace);
+  std::vector<std::string_view> texts = {format_.program(), variables};
+  for (const ChatMessage& message : messages) texts.push_back(message.content);
+  texts.insert(texts.end(), special_.begin(), special_.end());
+  result.mark = unused_character(texts);
 
-std::vector<ChatPart> render_chat(const ChatTemplate& format, const std::vector<ChatMessage>& messages, bool answer) {
-  Renderer renderer(format);
-  renderer.special(format.text_start);
-  if (!format.default_system.empty() && (messages.empty() || messages[0].role != "system")) {
-    renderer.turn({"system", format.default_system});
+  // Takes changed messages if the template writes the same text of them.
+  const auto take = [&](std::vector<ChatMessage> changed) {
+    try {
+      std::string text = format_.render(changed, answer);
+      if (without(text, result.mark) != without(result.text, result.mark)) return false;
+      result.messages = std::move(changed);
+      result.text = std::move(text);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  const auto with = [&](size_t i, const std::vector<std::string>& tokens) {
+    std::vector<ChatMessage> changed = result.messages;
+    changed[i].content = marked(messages[i].content, tokens, result.mark);
+    return changed;
+  };
+  std::vector<ChatMessage> all = messages;
+  for (size_t i = 0; i < all.size(); ++i) all[i].content = marked(all[i].content, found[i], result.mark);
+  if (take(std::move(all))) return result;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    if (found[i].empty() || take(with(i, found[i]))) continue;
+    std::vector<std::string> kept;
+    for (const std::string& token : found[i]) {
+      kept.push_back(token);
+      if (!take(with(i, kept))) kept.pop_back();
+    }
   }
-  for (const ChatMessage& message : messages) renderer.turn(message);
-  if (answer) renderer.header("assistant");
-  return renderer.take();
+  return result;
 }
 
-std::vector<ChatPart> render_reply(const ChatTemplate& format, const std::vector<ChatMessage>& messages) {
-  Renderer renderer(format);
-  renderer.text(format.after_turn);
-  for (const ChatMessage& message : messages) renderer.turn(message);
-  renderer.header("assistant");
-  return renderer.take();
+std::vector<int32_t> ChatEncoder::encode(std::string_view text, const std::string& mark) const {
+  std::vector<int32_t> ids;
+  RegexScratch scratch;
+  for (const AddedTokens::Part& part : added_.split(text, false, scratch)) {
+    // A token of one character has the mark before it.
+    const std::string_view before = text.substr(0, static_cast<size_t>(part.text.data() - text.data()));
+    if (part.id >= 0 && (mark.empty() || !before.ends_with(mark))) {
+      ids.push_back(part.id);
+      continue;
+    }
+    const auto more = tokenizer_.encode(without(part.text, mark), {.surround = false, .special_tokens = false});
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+  return ids;
 }
 
-std::string text_of(const std::vector<ChatPart>& parts) {
-  std::string text;
-  for (const ChatPart& part : parts) text += part.text;
-  return text;
+std::vector<int32_t> ChatEncoder::prompt(const std::vector<ChatMessage>& messages) const {
+  const Safe all = safe(messages, true);
+  std::vector<int32_t> ids = encode(all.text, all.mark);
+  check(!ids.empty(), "chat: the chat template ({}) writes nothing for this conversation", format_.about());
+  return ids;
 }
 
-ChatIds encode_chat(const BpeTokenizer& tokenizer, const std::vector<ChatPart>& parts) {
+// Where the first end of a turn behind `begin` ends, with the white space that the token takes along; npos: nowhere.
+size_t ChatEncoder::end_of_turn(std::string_view text, size_t begin) const {
+  const size_t at = text.find(end_text_, begin);
+  if (at == std::string_view::npos) return at;
+  const size_t end = at + end_text_.size();
+  const size_t next = end_strips_ ? text.find_first_not_of(" \t\n\v\f\r", end) : end;
+  return std::min(next, text.size());
+}
+
+ChatIds ChatEncoder::tuned(const std::vector<ChatMessage>& messages) const {
+  check_learnable();
+  const Safe all = safe(messages, false);
+  const std::string_view whole = all.text;
   ChatIds chat;
-  for (const ChatPart& part : parts) {
-    if (part.special) {
-      const auto id = tokenizer.token_id(part.text);
-      check(id.has_value(), "chat: the tokenizer has no token {}, which the chat template needs", part.text);
-      chat.ids.push_back(*id);
-    } else {
-      const auto ids = tokenizer.encode(part.text, {.surround = false, .special_tokens = false});
-      chat.ids.insert(chat.ids.end(), ids.begin(), ids.end());
+  const auto append = [&](size_t from, size_t to, bool learned) {
+    const std::vector<int32_t> ids = encode(whole.substr(from, to - from), all.mark);
+    chat.ids.insert(chat.ids.end(), ids.begin(), ids.end());
+    chat.learned.resize(chat.ids.size(), learned ? 1 : 0);
+  };
+  size_t done = 0;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].role != "assistant") continue;
+    ++chat.turns;
+    const std::string turn = format_.render(first_of(all.messages, i + 1), false);
+    std::string prompt;
+    try {
+      prompt = format_.render(first_of(all.messages, i), true);
+    } catch (const Error&) {  // a template may refuse a conversation that the assistant begins
+      if (i > 0) throw;
     }
-    chat.learned.resize(chat.ids.size(), part.learned ? 1 : 0);
+    const size_t end = end_of_turn(turn, prompt.size());
+    if (prompt.empty() || prompt.size() < done || end == std::string::npos || !turn.starts_with(prompt) ||
+        !whole.starts_with(std::string_view(turn).substr(0, end))) {
+      ++chat.rewritten;
+      continue;
+    }
+    append(done, prompt.size(), false);
+    append(prompt.size(), end, true);
+    done = end;
   }
+  append(done, whole.size(), false);
   return chat;
+}
+
+void ChatEncoder::check_learnable() const {
+  check(!end_text_.empty(),
+        "chat: the chat template ({}) writes no token after the assistant's words, so a model that learned them would "
+        "not learn to end; choose another by --chat-template",
+        format_.about());
+  if (continues_) return;
+  const ChatMessage user{"user", kAsked}, assistant{"assistant", kSaid};
+  const auto last = [](const std::string& text) {
+    return text.substr(text.size() - std::min<size_t>(text.size(), 80));
+  };
+  fail(
+      "chat: the chat template ({}) asks for an answer by '…{}' and writes that answer as '…{}', so that what is "
+      "learned "
+      "would not follow its prompt; choose another by --chat-template",
+      format_.about(), last(format_.render({user}, true)), last(format_.render({user, assistant}, false)));
+}
+
+std::vector<int32_t> ChatEncoder::answer(const std::vector<ChatMessage>& messages) const {
+  const ChatIds chat = tuned(messages);
+  const auto last = std::find(chat.learned.rbegin(), chat.learned.rend(), 1);
+  check(last != chat.learned.rend(), "chat: the chat template ({}) does not write this answer behind its prompt",
+        format_.about());
+  const auto before = std::find(last, chat.learned.rend(), 0);
+  return {chat.ids.begin() + (chat.learned.rend() - before), chat.ids.begin() + (chat.learned.rend() - last)};
+}
+
+void ChatEncoder::check_system(const std::string& system) const {
+  const ChatMessage user{"user", kAsked};
+  check(
+      format_.render({{"system", system}, user}, true) != format_.render({user}, true),
+      "chat: the chat template ({}) writes the same text with a system message and without it, so the model would not "
+      "read it",
+      format_.about());
 }
 
 }  // namespace pg

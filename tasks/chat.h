@@ -1,62 +1,134 @@
 #pragma once
-// Conversations as text for chat models: the formats of turns, by name, and their token ids.
+// Conversations as chat models read them: chat templates, which are programs in Jinja, and the token ids of what they
+// write. The ids are those of transformers' apply_chat_template.
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tasks/bpe/added_tokens.h"
+#include "tasks/bpe/bpe_tokenizer.h"
+#include "tensor/base/json.h"
+
 namespace pg {
 
-class BpeTokenizer;
+namespace jinja {
+class Template;
+}
 
 struct ChatMessage {
   std::string role;  // "system", "user" or "assistant"
   std::string content;
 };
 
-// The format of a conversation: a text start, then for each turn
-//   turn_start ROLE header_end before_content CONTENT turn_end after_turn
-// and before an answer everything up to before_content.
-struct ChatTemplate {
+// Formats of turns that are chosen by name (tasks/chat_rows.cpp).
+struct ChatTemplateRow {
   std::string name, about;
-  // Special tokens; empty: none.
-  std::string text_start, turn_start, header_end, turn_end;
-  std::string before_content, after_turn;  // text
-  std::string default_system = {};         // the system message of a conversation that has none; empty: none
-  // Which row is tried first for the template that a model carries, a program in Jinja: one whose first text it has,
-  // and whose second it has not.
-  std::string mark = {}, not_mark = {};
-  bool trims = false;  // white space at both ends of a content is removed
+  std::string program;              // in Jinja
+  std::vector<std::string> tokens;  // special tokens that it writes
 };
-// Error for an unknown name: find_row(chat_templates(), "--chat-template", name).
-const std::vector<ChatTemplate>& chat_templates();
-// The row for the template that a model carries: a row's name, or a program in Jinja (tasks/jinja) that writes some
-// fixed conversations, each up to the beginning of an answer, as the row does. Error naming `what` and the option if
-// there is none.
-const ChatTemplate& recognize_chat_template(std::string_view jinja, std::string_view what);
+const std::vector<ChatTemplateRow>& chat_templates();
 
-// The template as a program in Jinja, for tokenizer_config.json. recognize_chat_template gives the row back.
-std::string jinja_of(const ChatTemplate& format);
+// The format of a conversation: a program in Jinja and its variables. One without a program is false: a model that has
+// none.
+class ChatTemplate {
+ public:
+  ChatTemplate() = default;
+  // `program` is a program in Jinja, or the name of a row, which stands for the row's program. `variables` is an
+  // object: what the program can read besides the conversation, such as "bos_token". A program that cannot be run is an
+  // Error when it is used.
+  explicit ChatTemplate(std::string program, Json variables = Json::object());
 
-// A part of a conversation as the model sees it.
-struct ChatPart {
-  std::string text;
-  bool special = false;  // `text` is one special token. Other parts are plain text even where they look like one.
-  bool learned = false;  // supervised tuning learns it: the content and the end of the assistant's turns
+  explicit operator bool() const { return !program_.empty(); }
+  const std::string& program() const { return program_; }
+  const Json& variables() const { return variables_; }
+  // The row of this program; null if it is none.
+  const ChatTemplateRow* row() const;
+  // The row's name, or how long the program is and why it cannot be run.
+  std::string about() const;
+  // Whether the program has a variable of this name.
+  bool reads(const std::string& variable) const;
+  // The template that --chat-template names, a row or a file that ends in .jinja, with the variables of this one; this
+  // one if the option is empty. Error for an unknown name.
+  ChatTemplate chosen(const std::string& option) const;
+  // This template with more variables: the members of a JSON object, as text. Error for a text that is no object, for
+  // variables that the program does not read, and for those that the conversation gives. Empty: none.
+  ChatTemplate with(const std::string& json) const;
+
+  // The text of a conversation; with `answer`, up to the beginning of the assistant's answer. Error for a role that is
+  // not one of the three, for a program that cannot be run, and for what the program refuses.
+  std::string render(const std::vector<ChatMessage>& messages, bool answer) const;
+
+ private:
+  std::string program_, error_;
+  Json variables_ = Json::object();
+  std::shared_ptr<const jinja::Template> jinja_;
 };
-// A conversation; with `answer`, followed by the beginning of the assistant's turn. Error for an unknown role.
-std::vector<ChatPart> render_chat(const ChatTemplate& format, const std::vector<ChatMessage>& messages, bool answer);
-// The turns that follow an earlier conversation which ended with the assistant's content and turn_end: after_turn, then
-// these messages, then the beginning of the assistant's turn.
-std::vector<ChatPart> render_reply(const ChatTemplate& format, const std::vector<ChatMessage>& messages);
-// The text of all parts.
-std::string text_of(const std::vector<ChatPart>& parts);
+
+// A checkpoint's metadata: "chat_template", the row's name or the program, and "chat_variables"; neither if empty.
+std::map<std::string, std::string> metadata_of(const ChatTemplate& format);
+ChatTemplate chat_template_in(const std::map<std::string, std::string>& metadata);
 
 struct ChatIds {
   std::vector<int32_t> ids;
-  std::vector<uint8_t> learned;  // 1 for tokens of parts that are learned
+  std::vector<uint8_t> learned;  // 1 for what supervised tuning learns
+  int64_t turns = 0;             // of the assistant
+  int64_t rewritten = 0;         // those of them that are not learned, see ChatEncoder::tuned
 };
-// Error naming a special token that the tokenizer does not have.
-ChatIds encode_chat(const BpeTokenizer& tokenizer, const std::vector<ChatPart>& parts);
+
+// Writes conversations of one model as token ids. A special token in the content of a message is plain text, unless the
+// template looks for it in that message, as templates look for </think>: it is then what it is in transformers. Added
+// tokens that are not special are tokens in contents too. Two messages that a template writes without anything between
+// them can still form a special token.
+class ChatEncoder {
+ public:
+  // Error for a template that is empty, cannot be run or does not write the words of a user, for a tokenizer that lacks
+  // a token of a row, and for one without any token that could end an answer.
+  ChatEncoder(BpeTokenizer tokenizer, ChatTemplate format);
+
+  const ChatTemplate& format() const { return format_; }
+  // The token that ends an answer: the first special token after the assistant's words, else the first added token, and
+  // if the template writes neither, the token that ends a text.
+  int32_t end_id() const { return end_; }
+  // The token that stands once at the beginning of a conversation of several turns; none if there is no such token.
+  std::optional<int32_t> begin_id() const { return begin_; }
+  // Whether the template writes an assistant's turn as its prompt, the answer and a token that ends it, so that tuned()
+  // can learn it.
+  bool writes_answers() const { return continues_ && !end_text_.empty(); }
+
+  // A conversation up to the beginning of the assistant's answer.
+  std::vector<int32_t> prompt(const std::vector<ChatMessage>& messages) const;
+  // A whole conversation, cut into tokens where its answers begin, because an answer is generated token by token after
+  // its prompt. A turn of the assistant is learned from there to the token that ends it, that one included. What
+  // follows is not learned. A turn is rewritten, and not learned, if the template writes it in another way once
+  // messages follow it, as Qwen3's drops the thoughts of older turns, or if its prompt is no beginning of it. Error
+  // unless writes_answers().
+  ChatIds tuned(const std::vector<ChatMessage>& messages) const;
+  // What tuned() learns of the last message, which is the assistant's. Error if that is nothing.
+  std::vector<int32_t> answer(const std::vector<ChatMessage>& messages) const;
+  // Error if the template writes the same text with this system message and without it.
+  void check_system(const std::string& system) const;
+
+ private:
+  struct Safe;
+  void find_tokens();
+  void check_learnable() const;
+  Safe safe(const std::vector<ChatMessage>& messages, bool answer) const;
+  std::vector<int32_t> encode(std::string_view text, const std::string& mark) const;
+  size_t end_of_turn(std::string_view text, size_t begin) const;
+
+  BpeTokenizer tokenizer_;
+  ChatTemplate format_;
+  std::vector<std::string> special_;  // texts of special tokens
+  AddedTokens added_;                 // special ones are looked for in the text as it is
+  int32_t end_ = -1;
+  std::string end_text_;  // empty: the template writes no token that ends a turn
+  bool end_strips_ = false;
+  bool continues_ = false;  // a turn of the assistant starts with its prompt
+  std::optional<int32_t> begin_;
+};
 
 }  // namespace pg

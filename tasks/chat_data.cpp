@@ -96,10 +96,11 @@ std::string question_in(const Json& line, const Prompt& prompt, const std::strin
 struct Line {
   TunedText text;
   std::string prompt;
+  int64_t turns = 0, rewritten = 0;
 };
 
 Line read_line(const std::string& line, const std::string& where, const BpeTokenizer& tokenizer,
-               const ChatDataOptions& o, KeyCounts& ignored) {
+               const ChatEncoder* chat, const ChatDataOptions& o, KeyCounts& ignored) {
   const Json json = Json::try_parse(shallow_json(line, where));
   check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(line));
   if (o.prompt) {
@@ -108,7 +109,13 @@ Line read_line(const std::string& line, const std::string& where, const BpeToken
     TunedText& text = result.text;
     check(!text.ids.empty(), "{}: the prompt is empty", where);
     text.learned.assign(text.ids.size(), 0);
-    const auto answer = o.prompt->response_ids(text_of(json, {"response", "completion"}, where));
+    const std::string response = text_of(json, {"response", "completion"}, where);
+    std::vector<int32_t> answer;
+    try {
+      answer = o.prompt->response_ids(question, response);
+    } catch (const Error& e) {
+      fail("{}: {}", where, e.what());
+    }
     text.ids.insert(text.ids.end(), answer.begin(), answer.end());
     text.learned.resize(text.ids.size(), 1);
     return result;
@@ -116,12 +123,12 @@ Line read_line(const std::string& line, const std::string& where, const BpeToken
   std::vector<ChatMessage> messages;
   if (json.contains("messages")) {
     messages = messages_of(json, where, ignored);
-    check(o.format, "{}: messages need a chat template, and the model carries none; choose one with --chat-template",
+    check(chat, "{}: messages need a chat template, and the model carries none; choose one with --chat-template",
           where);
   } else {
     const std::string prompt = text_at(json, "prompt", where);
     const std::string response = text_of(json, {"response", "completion"}, where);
-    if (!o.format) return {plain_text(tokenizer, prompt, response, where), prompt};
+    if (!chat) return {plain_text(tokenizer, prompt, response, where), prompt};
     messages = {{"user", prompt}, {"assistant", response}};
   }
   std::string key;
@@ -129,8 +136,12 @@ Line read_line(const std::string& line, const std::string& where, const BpeToken
     if (message.role != "assistant") key += message.content + '\0';
   }
   try {
-    ChatIds chat = encode_chat(tokenizer, render_chat(*o.format, messages, /*answer=*/false));
-    return {{std::move(chat.ids), std::move(chat.learned)}, key};
+    ChatIds ids = chat->tuned(messages);
+    check(ids.turns > 0, "the conversation has no message of the assistant, so nothing would be learned");
+    check(ids.rewritten < ids.turns,
+          "the chat template writes no turn of the assistant here as the model would write it, so nothing would be "
+          "learned; let the conversation begin with a user's message and end with the assistant's");
+    return {{std::move(ids.ids), std::move(ids.learned)}, key, ids.turns, ids.rewritten};
   } catch (const Error& e) {
     fail("{}: {}", where, e.what());
   }
@@ -145,22 +156,26 @@ ChatData read_chat_data(const std::string& path, const BpeTokenizer& tokenizer, 
   std::string line;
   std::set<std::string> prompts, kept;
   KeyCounts ignored;
+  std::optional<ChatEncoder> chat;
+  if (options.format && !options.prompt) chat.emplace(tokenizer, options.format);
   for (int64_t number = 1; std::getline(file, line); ++number) {
     if (line.find_first_not_of(" \t") == std::string::npos) continue;
     ++data.lines;
     const std::string where = fmt::format("{}:{}", path, number);
-    Line read = read_line(line, where, tokenizer, options, ignored);
+    Line read = read_line(line, where, tokenizer, chat ? &*chat : nullptr, options, ignored);
     TunedText& text = read.text;
     if (options.unique > 0 && std::ssize(prompts) == options.unique && !prompts.contains(read.prompt)) continue;
     prompts.insert(read.prompt);
     const auto learned = std::count(text.learned.begin(), text.learned.end(), 1);
-    check(learned > 0, "{}: the conversation has no message of the assistant, so nothing would be learned", where);
+    check(learned > 0, "{}: nothing would be learned", where);
     if (static_cast<int64_t>(text.ids.size()) > options.max_length) {
       ++data.too_long;
       continue;
     }
     data.tokens += static_cast<int64_t>(text.ids.size());
     data.learned += learned;
+    data.turns += read.turns;
+    data.rewritten += read.rewritten;
     kept.insert(read.prompt);
     data.train.push_back(std::move(text));
   }
@@ -172,6 +187,12 @@ ChatData read_chat_data(const std::string& path, const BpeTokenizer& tokenizer, 
   for (const auto& [key, count] : ignored) keys.push_back(fmt::format("{} ({} times)", key, count));
   if (!keys.empty())
     data.note = fmt::format("{}: keys of messages that are not read: {}.", path, fmt::join(keys, ", "));
+  if (data.rewritten > 0) {
+    data.note += fmt::format(
+        "{}{}: of {} turns of the assistant {} are not learned, because the chat template writes them in another way "
+        "once messages follow them. To learn such a turn, let it end a line of its own.",
+        data.note.empty() ? "" : "\n", path, data.turns, data.rewritten);
+  }
   const auto held_out = static_cast<size_t>(options.val_share * static_cast<double>(data.train.size()));
   if (held_out > 0) {
     Generator draws = random_stream(options.seed, 0);

@@ -28,7 +28,7 @@ void show_pretrained(kit::Demo& demo, const Impl& impl) {
   const auto tokenizer = std::dynamic_pointer_cast<const BpeTokenizer>(loaded);
   check(tokenizer != nullptr, "lesson 10: {} has no tokenizer of byte pairs", path);
   constexpr int64_t kProblems = 12, kSamples = 8;
-  const auto task = chat_task(arithmetic_puzzles({.digits = 1}), tokenizer, &recognize_chat_template("smollm2", path),
+  const auto task = chat_task(arithmetic_puzzles({.digits = 1}), tokenizer, ChatTemplate("smollm2"),
                               {.prompt = {.system = "You print one number."}, .response = 16});
   const std::vector<Problem> problems = task->held_out(kProblems);
   demo.status("SmolLM2 answers");

@@ -11,7 +11,7 @@ namespace {
 class ChatTask : public TextTask {
  public:
   ChatTask(std::unique_ptr<PuzzleTask> puzzles, std::shared_ptr<const BpeTokenizer> tokenizer,
-           const ChatTemplate* format, const ChatTaskOptions& options)
+           const ChatTemplate& format, const ChatTaskOptions& options)
       : puzzles_(std::move(puzzles)),
         tokenizer_(tokenizer),
         own_template_(format),
@@ -19,30 +19,25 @@ class ChatTask : public TextTask {
         prompt_(options.prompt, tokenizer, format),
         request_(prompt_.request(puzzles_->answer_form())) {
     check_fields(puzzles_->name(), fields(options_));
-    const std::vector<int32_t> empty = prompt_.ids(request_);
-    if (prompt_.chat_template()) {
-      const std::string whole = text(empty);
-      before_ = whole.rfind(request_);
-      after_ = whole.size() - before_;
-      if (request_.empty()) {  // the question stands before what every prompt ends with
-        const std::string marked = text(prompt_.ids("?"));
-        before_ = static_cast<size_t>(std::ranges::mismatch(marked, whole).in1 - marked.begin());
-        after_ = whole.size() - before_;
-      }
-    } else {
-      before_ = prompt_.before().size();
-      after_ = prompt_.after().size();
-    }
+    // What the prompts of two questions have in common.
+    const std::vector<int32_t> shortest = prompt_.ids("1" + request_);
+    const std::string one = text(shortest), two = text(prompt_.ids("2" + request_));
+    before_ = static_cast<size_t>(std::ranges::mismatch(one, two).in1 - one.begin());
+    while (after_ + before_ < std::min(one.size(), two.size()) && one.rbegin()[after_] == two.rbegin()[after_])
+      ++after_;
+    note_ = prompt_.note();
     if (options_.max_prompt > 0) {
       const int64_t left_out = puzzles_->keep([&](const std::string& request) {
         return std::ssize(prompt_.ids(request + request_)) <= options_.max_prompt;
       });
       if (left_out > 0) {
-        note_ = fmt::format("{}: problems left out because their prompts have more than {} tokens (--max-prompt): {}.",
-                            puzzles_->name(), options_.max_prompt, left_out);
+        note_ = both_notes(
+            note_,
+            fmt::format("{}: problems left out because their prompts have more than {} tokens (--max-prompt): {}.",
+                        puzzles_->name(), options_.max_prompt, left_out));
       }
     }
-    max_prompt_ = std::ssize(empty) + puzzles_->max_request();  // a token has at least a byte
+    max_prompt_ = std::ssize(shortest) + puzzles_->max_request();  // a token has at least a byte
     if (const std::vector<std::string> all = puzzles_->requests(); !all.empty()) {
       max_prompt_ = 0;
       for (const std::string& request : all) {
@@ -58,9 +53,7 @@ class ChatTask : public TextTask {
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   std::string note() const override { return both_notes(note_, puzzles_->note()); }
   std::map<std::string, std::string> metadata() const override {
-    const ChatTemplate* format = prompt_.style().chat ? prompt_.chat_template() : own_template_;
-    if (!format) return {};
-    return {{"chat_template", format->name}};
+    return metadata_of(prompt_.style().chat ? prompt_.chat_template() : own_template_);
   }
   int32_t end_id() const override { return prompt_.end_id(); }
   std::vector<std::string> stop_texts() const override {
@@ -108,14 +101,15 @@ class ChatTask : public TextTask {
   Problem problem_of(Puzzle puzzle) const {
     Problem problem;
     problem.prompt = prompt_of(puzzle);
-    problem.answer = prompt_.response_ids(prompt_.format().before + puzzle.answer + prompt_.format().after);
+    problem.answer = prompt_.response_ids(puzzle.request + request_,
+                                          prompt_.format().before + puzzle.answer + prompt_.format().after);
     problem.puzzle = std::make_shared<const Puzzle>(std::move(puzzle));
     return problem;
   }
 
   std::unique_ptr<PuzzleTask> puzzles_;
   std::shared_ptr<const BpeTokenizer> tokenizer_;
-  const ChatTemplate* own_template_;  // of the model
+  ChatTemplate own_template_;  // of the model
   ChatTaskOptions options_;
   Prompt prompt_;
   std::string request_;  // for the form of the answer
@@ -126,12 +120,17 @@ class ChatTask : public TextTask {
 
 }  // namespace
 
+Field template_kwargs_field(std::string& kwargs) {
+  return {"chat-template-kwargs", &kwargs, "variables of the chat template, as JSON: {\"enable_thinking\": false}"};
+}
+
 std::vector<Field> fields(PromptOptions& o) {
   return {{"prompt-style", one_of(o.style, names_of(prompt_styles())), "of the prompt of a pretrained model"},
           {"prompt-file", &o.file, "a text with {question} that replaces the prompt, or the user's turn, of the style"},
           {"answer-format", one_of(o.answer_format, names_of(answer_formats())),
            "of a pretrained model's response, with --prompt-style chat"},
-          {"system", &o.system, "message to a chat model; empty: that of its template"}};
+          {"system", &o.system, "message to a chat model; empty: that of its template"},
+          template_kwargs_field(o.template_kwargs)};
 }
 
 std::vector<Field> fields(ChatTaskOptions& o) {
@@ -144,7 +143,7 @@ std::vector<Field> fields(ChatTaskOptions& o) {
 }
 
 std::unique_ptr<TextTask> chat_task(std::unique_ptr<PuzzleTask> puzzles, std::shared_ptr<const BpeTokenizer> tokenizer,
-                                    const ChatTemplate* format, const ChatTaskOptions& options) {
+                                    const ChatTemplate& format, const ChatTaskOptions& options) {
   return std::make_unique<ChatTask>(std::move(puzzles), std::move(tokenizer), format, options);
 }
 

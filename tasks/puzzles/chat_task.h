@@ -14,13 +14,15 @@ struct ChatTaskOptions {
   double format_reward = 0;  // for a response in the form of its style, besides the reward of its answer
 };
 std::vector<Field> fields(ChatTaskOptions& options);
+// --chat-template-kwargs
+Field template_kwargs_field(std::string& kwargs);
 // Only those of the prompt.
 std::vector<Field> fields(PromptOptions& options);
 
 // A response whose answer is not in the form of the prompt's style, or that does not end within its tokens, has no
 // reward. With `format_reward` the score has a part "format", and rewards are divided by 1 + format_reward. `format` is
-// the model's chat template; null: it has none, and the style must be one of plain text. Error for what Prompt refuses.
+// the model's chat template; if it has none, the style must be one of plain text. Error for what Prompt refuses.
 std::unique_ptr<TextTask> chat_task(std::unique_ptr<PuzzleTask> puzzles, std::shared_ptr<const BpeTokenizer> tokenizer,
-                                    const ChatTemplate* format, const ChatTaskOptions& options = {});
+                                    const ChatTemplate& format, const ChatTaskOptions& options = {});
 
 }  // namespace pg

@@ -113,11 +113,10 @@ std::optional<std::string_view> answer_in(const PromptStyle& style, const Answer
   return trimmed(*answer);
 }
 
-Prompt::Prompt(const PromptOptions& o, std::shared_ptr<const BpeTokenizer> tokenizer, const ChatTemplate* format)
+Prompt::Prompt(const PromptOptions& o, std::shared_ptr<const BpeTokenizer> tokenizer, const ChatTemplate& format)
     : style_(find_row(prompt_styles(), "--prompt-style", o.style)),
       format_(style_.format ? *style_.format : find_row(answer_formats(), "--answer-format", o.answer_format)),
       tokenizer_(std::move(tokenizer)),
-      template_(format),
       system_(o.system) {
   check(!style_.format || o.answer_format == PromptOptions{}.answer_format,
         "--answer-format {} is for --prompt-style chat; the answer of the style {} is: {}", o.answer_format,
@@ -135,24 +134,31 @@ Prompt::Prompt(const PromptOptions& o, std::shared_ptr<const BpeTokenizer> token
   after_ = text.substr(at + kQuestion.size());
   if (!style_.chat) {
     check(system_.empty(), "--system is for turns; a prompt of the style {} has none", style_.name);
-    template_ = nullptr;
+    check(o.template_kwargs.empty(), "--chat-template-kwargs is for turns; a prompt of the style {} has none",
+          style_.name);
     end_ = tokenizer_->end_id();
     check(end_ >= 0 || !style_.stop.empty(),
           "--prompt-style {}: the model's tokenizer has no token that ends a text, so no response could end",
           style_.name);
     return;
   }
-  if (!style_.chat_template.empty()) {
-    template_ = &find_row(chat_templates(), "--chat-template", style_.chat_template);
-  }
+  const ChatTemplate of_turns = format.chosen(style_.chat_template);
   check(
-      template_ != nullptr,
+      bool(of_turns),
       "--prompt-style {}: the model has no chat template, so it cannot be asked in turns; take a style of plain text, "
       "r1-zero or question, or tune it by pg sft --data first",
       style_.name);
-  const std::vector<int32_t> end = encode_chat(*tokenizer_, {{template_->turn_end, true}}).ids;
-  check(end.size() == 1, "the chat template {} has no token that ends a turn", template_->name);
-  end_ = end[0];
+  chat_.emplace(*tokenizer_, of_turns.with(o.template_kwargs));
+  if (!system_.empty()) chat_->check_system(system_);
+  end_ = chat_->end_id();
+}
+
+std::string Prompt::note() const {
+  if (!chat_ || chat_->writes_answers()) return "";
+  return fmt::format(
+      "The chat template ({}) does not write an assistant's turn as its prompt, the answer and a token that ends it: "
+      "imitated answers stand behind the prompt as they are.",
+      chat_->format().about());
 }
 
 std::string Prompt::request(const std::string& answer_form) const {
@@ -161,22 +167,38 @@ std::string Prompt::request(const std::string& answer_form) const {
 
 std::vector<int32_t> Prompt::ids(std::string_view question) const {
   const std::string text = before_ + std::string(question) + after_;
-  if (!template_) return tokenizer_->encode(text, {.surround = true, .special_tokens = false});
+  if (!chat_) return tokenizer_->encode(text, {.surround = true, .special_tokens = false});
+  return chat_->prompt(turns(question));
+}
+
+std::vector<ChatMessage> Prompt::turns(std::string_view question) const {
   std::vector<ChatMessage> messages;
   if (!system_.empty()) messages.push_back({"system", system_});
-  messages.push_back({"user", text});
-  return encode_chat(*tokenizer_, render_chat(*template_, messages, /*answer=*/true)).ids;
+  messages.push_back({"user", before_ + std::string(question) + after_});
+  return messages;
 }
 
 std::optional<std::string> Prompt::question_of(std::string_view prompt) const {
-  if (template_) return std::string(prompt);
+  if (chat_) return std::string(prompt);
   if (prompt.size() <= before_.size() + after_.size() || !prompt.starts_with(before_) || !prompt.ends_with(after_)) {
     return std::nullopt;
   }
   return std::string(prompt.substr(before_.size(), prompt.size() - before_.size() - after_.size()));
 }
 
-std::vector<int32_t> Prompt::response_ids(std::string_view response) const {
+std::optional<std::string_view> Prompt::answer_in(std::string_view response) const {
+  constexpr std::string_view kThought = "</think>";
+  const size_t thought = style_.chat ? response.rfind(kThought) : std::string_view::npos;
+  if (thought != std::string_view::npos) response.remove_prefix(thought + kThought.size());
+  return pg::answer_in(style_, format_, response);
+}
+
+std::vector<int32_t> Prompt::response_ids(std::string_view question, std::string_view response) const {
+  if (chat_ && chat_->writes_answers()) {
+    std::vector<ChatMessage> messages = turns(question);
+    messages.push_back({"assistant", std::string(response)});
+    return chat_->answer(messages);
+  }
   const Found whole = ended(style_, response);
   std::vector<int32_t> ids = tokenizer_->encode(whole.value_or(response), {.surround = false, .special_tokens = false});
   if (style_.stop.empty() || !whole) {

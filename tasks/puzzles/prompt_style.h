@@ -39,20 +39,24 @@ std::optional<std::string_view> answer_in(const PromptStyle& style, const Answer
 
 struct PromptOptions {
   std::string style = "chat", answer_format = "bare";
-  std::string system = {};  // message of a turn style; empty: that of the template
-  std::string file = {};    // with the text of a prompt, or of the user's turn; it has {question} once
+  std::string system = {};           // message of a turn style; empty: that of the template
+  std::string file = {};             // with the text of a prompt, or of the user's turn; it has {question} once
+  std::string template_kwargs = {};  // variables of the chat template, a JSON object (ChatTemplate::with)
 };
 
 // A style with its options, for one model.
 class Prompt {
  public:
-  // `format` is the model's own template; null: it has none. Error for options that contradict each other, a file
-  // without {question}, and special tokens that the tokenizer does not have.
-  Prompt(const PromptOptions& options, std::shared_ptr<const BpeTokenizer> tokenizer, const ChatTemplate* format);
+  // `format` is the model's own template, or none. Error for options that contradict each other, a file without
+  // {question}, and for what ChatEncoder and ChatEncoder::check_system refuse.
+  Prompt(const PromptOptions& options, std::shared_ptr<const BpeTokenizer> tokenizer, const ChatTemplate& format);
 
   const PromptStyle& style() const { return style_; }
   const AnswerFormat& format() const { return format_; }
-  const ChatTemplate* chat_template() const { return template_; }  // null: plain text
+  // The template of the turns; none: plain text.
+  ChatTemplate chat_template() const { return chat_ ? chat_->format() : ChatTemplate(); }
+  // A sentence if imitated responses are not what the template would write, else empty.
+  std::string note() const;
   // What follows a question: the form of the answer that is asked for. Empty with a file, which words it itself.
   std::string request(const std::string& answer_form) const;
   // The ids that the model reads.
@@ -64,17 +68,19 @@ class Prompt {
   const std::string& before() const { return before_; }
   const std::string& after() const { return after_; }
   int32_t end_id() const { return end_; }
-  std::optional<std::string_view> answer_in(std::string_view response) const {
-    return pg::answer_in(style_, format_, response);
-  }
-  // The ids of a response that is imitated, up to and including its end.
-  std::vector<int32_t> response_ids(std::string_view response) const;
+  // In a style with turns, what follows the last </think> of a response.
+  std::optional<std::string_view> answer_in(std::string_view response) const;
+  // The ids of a response to a question that is imitated, up to and including its end. In a style with turns they are
+  // what the template writes after the prompt, such as Qwen3's empty thoughts.
+  std::vector<int32_t> response_ids(std::string_view question, std::string_view response) const;
 
  private:
+  std::vector<ChatMessage> turns(std::string_view question) const;
+
   const PromptStyle& style_;
   const AnswerFormat& format_;
   std::shared_ptr<const BpeTokenizer> tokenizer_;
-  const ChatTemplate* template_;
+  std::optional<ChatEncoder> chat_;  // of the turns
   std::string system_, before_, after_;
   bool own_text_ = false;  // of a file
   int32_t end_ = -1;

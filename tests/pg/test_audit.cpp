@@ -18,8 +18,7 @@ std::unique_ptr<TextTask> task_of(const TempDir& dir, const std::string& gold, c
   MathOptions math{.file = dir.file("train.jsonl"), .held_out_file = dir.file("held_out.jsonl")};
   std::ofstream(math.file) << Json{{"problem", "What is 1 + 1?"}, {"answer", "2"}}.dump() << "\n";
   std::ofstream(math.held_out_file) << Json{{"problem", "What is it?"}, {"answer", gold}}.dump() << "\n";
-  return chat_task(math_puzzles(math), testing::shared_byte_tokenizer(),
-                   &find_row(chat_templates(), "chat template", "chatml"), {.prompt = prompt});
+  return chat_task(math_puzzles(math), testing::shared_byte_tokenizer(), ChatTemplate("chatml"), {.prompt = prompt});
 }
 
 // A response with the score that the task gives it.

@@ -10,6 +10,7 @@
 #include "tasks/tiny_language.h"
 #include "tasks/tokenizer.h"
 #include "tests/catch.h"
+#include "tests/pg/chat_model.h"
 #include "tools/pg/eval.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/stop_text.h"
@@ -222,4 +223,32 @@ TEST_CASE("evaluation of a denoiser: every token counts once for each draw", "[p
   config.causal = true;
   Transformer causal = Transformer::zeros(config);
   CHECK(contains(error_of([&] { text_bound(causal, ids, 1); }), "attention is causal"));
+}
+
+TEST_CASE("the chat template of a folder has the tokens that the folder names", "[pg][chat]") {
+  const TempDir dir;
+  const std::string folder = dir.file("model");
+  pg::testing::write_chat_model(folder);
+  const auto format = [&] { return chat_format_of(folder)->format; };
+  const auto write = [&](const std::string& file, const std::string& text) {
+    std::ofstream(folder + "/" + file) << text;
+  };
+  CHECK(format().row()->name == "chatml");
+  write("tokenizer_config.json",
+        R"({"bos_token": "<a>", "eos_token": {"content": "<b>", "special": true}, "pad_token": null,
+    "chat_template": [{"name": "tool_use", "template": "no"},
+                      {"name": "default", "template": "yes {{ bos_token }}"}]})");
+  CHECK(format().program() == "yes {{ bos_token }}");
+  CHECK(format().variables().dump() == R"({"bos_token":"<a>","eos_token":"<b>"})");
+  write("special_tokens_map.json", R"({"bos_token": "<other>", "unk_token": "<u>"})");
+  CHECK(format().variables().dump() == R"({"bos_token":"<a>","eos_token":"<b>","unk_token":"<u>"})");
+  write("chat_template.jinja", "file");
+  CHECK(format().program() == "file");
+  write("tokenizer_config.json", "[]");
+  CHECK(contains(error_of(format), "tokenizer_config.json: expected a JSON object"));
+  // A base model has none, but the tokens are there for the template that an option names.
+  write("chat_template.jinja", "");
+  write("tokenizer_config.json", R"({"bos_token": "<a>"})");
+  CHECK_FALSE(format());
+  CHECK(format().chosen("chatml").variables()["bos_token"] == "<a>");
 }

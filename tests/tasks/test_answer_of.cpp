@@ -57,11 +57,11 @@ TEST_CASE("a response of characters is its answer if it has ended", "[tasks][puz
 }
 
 TEST_CASE("a chat response votes with the answer in its form", "[tasks][puzzles]") {
-  const ChatTemplate& format = find_row(chat_templates(), "template", "smollm2");
+  const ChatTemplate format("smollm2");
   const auto task = [&](const std::string& form) {
     ChatTaskOptions options;
     options.prompt.answer_format = form;
-    return chat_task(arithmetic_puzzles(), testing::shared_byte_tokenizer(), &format, options);
+    return chat_task(arithmetic_puzzles(), testing::shared_byte_tokenizer(), format, options);
   };
   CHECK(answer_of(*task("bare"), " 75 ") == "75");
   const auto tags = task("tags"), boxed = task("boxed");

@@ -27,9 +27,9 @@ struct File {
 
 ChatData read(const std::string& text, const char* format, double val_share = 0, int64_t max_length = 100) {
   const File file(text);
-  const ChatTemplate* row = format ? &find_row(chat_templates(), "template", format) : nullptr;
-  return read_chat_data(file.path, byte_tokenizer(),
-                        {.format = row, .max_length = max_length, .val_share = val_share, .seed = 3});
+  return read_chat_data(
+      file.path, byte_tokenizer(),
+      {.format = ChatTemplate(format ? format : ""), .max_length = max_length, .val_share = val_share, .seed = 3});
 }
 
 std::string learned_text(const TunedText& text) {
@@ -84,6 +84,42 @@ TEST_CASE("chat data: long texts are counted and left out, and the held-out shar
   CHECK(std::unique(all.begin(), all.end()) == all.end());
   const ChatData again = read(text, "chatml", 0.25);
   for (size_t i = 0; i < data.val.size(); ++i) CHECK(again.val[i].ids == data.val[i].ids);
+}
+
+TEST_CASE("chat data: a turn that the template rewrites later is not learned as its model never writes it",
+          "[tasks][chat]") {
+  const std::string two = R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},)"
+                          R"( {"role": "user", "content": "c"}, {"role": "assistant", "content": "d"}]})";
+  const ChatData data = read(two + "\n" + R"({"prompt": "2+2?", "response": "<think>\nadd\n</think>\n\n4"})", "qwen3");
+  CHECK(learned_text(data.train[0]) == "<think>\n\n</think>\n\nd<|im_end|>");
+  CHECK(learned_text(data.train[1]) == "<think>\nadd\n</think>\n\n4<|im_end|>");
+  CHECK(contains(data.note, "data.jsonl: of 3 turns of the assistant 1 are not learned"));
+  CHECK(contains(error_of([&] { read(two.substr(0, two.rfind(", {")) + "]}", "qwen3"); }),
+                 "data.jsonl:1: the chat template writes no turn of the assistant here as the model would"));
+}
+
+TEST_CASE("chat data: what a template refuses or cannot learn names the line", "[tasks][chat]") {
+  const char* const gemma =
+      "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}{% for m in messages %}"
+      "<|im_start|>{{ m.role }}: {{ m.content }}<|im_end|>{% endfor %}{% if add_generation_prompt %}<|im_start|>"
+      "assistant: {% endif %}";
+  CHECK(learned_text(read(R"({"prompt": "a", "response": "b"})", gemma).train[0]) == "b<|im_end|>");
+  CHECK(contains(error_of([&] {
+                   read(R"({"messages": [{"role": "system", "content": "s"}, {"role": "assistant", "content": "b"}]})",
+                        gemma);
+                 }),
+                 "data.jsonl:1: chat template: line 1: the template refuses the conversation: no system"));
+  // The prompt begins a thought that the turn does not have.
+  const char* const thinks =
+      "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}{% if add_generation_prompt %}"
+      "<|im_start|><think>{% endif %}";
+  CHECK(contains(error_of([&] { read(R"({"prompt": "a", "response": "b"})", thinks); }),
+                 "asks for an answer by '…<|im_start|>What is asked?<|im_end|><|im_start|><think>' and writes "));
+  const char* const endless =
+      "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant: {% "
+      "endif %}";
+  CHECK(contains(error_of([&] { read(R"({"prompt": "a", "response": "b"})", endless); }),
+                 "writes no token after the assistant's words"));
 }
 
 TEST_CASE("chat data: reasoning is not dropped in silence", "[tasks][chat]") {

@@ -10,11 +10,11 @@ using testing::error_of;
 
 namespace {
 
-const ChatTemplate& format(const char* name) { return find_row(chat_templates(), "template", name); }
+ChatTemplate format(const char* name) { return ChatTemplate(name); }
 
 struct Fixture {
   explicit Fixture(const ChatTaskOptions& options, const ArithmeticOptions& arithmetic = {})
-      : task(chat_task(arithmetic_puzzles(arithmetic), testing::shared_byte_tokenizer(), &format("chatml"), options)) {
+      : task(chat_task(arithmetic_puzzles(arithmetic), testing::shared_byte_tokenizer(), format("chatml"), options)) {
     Generator generator(1);
     problem = task->sample(generator);
     gold = problem.puzzle->gold;
@@ -112,6 +112,39 @@ TEST_CASE("chat task: a reward for the format is small and apart", "[tasks][puzz
 TEST_CASE("chat task: what cannot be asked is an error", "[tasks][puzzles]") {
   CHECK(contains(error_of([] { Fixture f({.prompt = {.answer_format = "xml"}}); }), "bare, tags, boxed"));
   CHECK(contains(error_of([] { Fixture f({.response = 1}); }), "response must be"));
-  CHECK(contains(error_of([] { chat_task(arithmetic_puzzles(), testing::shared_byte_tokenizer(), &format("llama3")); }),
+  CHECK(contains(error_of([] { chat_task(arithmetic_puzzles(), testing::shared_byte_tokenizer(), format("llama3")); }),
                  "<|eot_id|>"));
+}
+
+TEST_CASE("chat task: an imitated answer is the turn that the model's own template writes", "[tasks][puzzles]") {
+  const auto tokenizer = testing::shared_byte_tokenizer();
+  const auto task = chat_task(arithmetic_puzzles({}), tokenizer, format("qwen3"), {});
+  const Problem problem = task->held_out(1)[0];
+  CHECK(task->text(problem.answer) == "<think>\n\n</think>\n\n" + problem.puzzle->answer + "<|im_end|>");
+  CHECK(task->score(problem, problem.answer).reward == 1);
+  // The thought is no part of the answer.
+  const auto of = [&](const std::string& text) {
+    std::vector<int32_t> ids = tokenizer->encode(text);
+    ids.push_back(task->end_id());
+    return task->score(problem, ids);
+  };
+  CHECK(of("<think>\nI add.\n</think>\n\n" + problem.puzzle->answer).solved);
+  CHECK_FALSE(of("<think>\n" + problem.puzzle->answer + "\n</think>\n\nno").solved);
+  // Without thinking, the prompt has the empty thought, and the answer is bare.
+  const auto quick = chat_task(arithmetic_puzzles({}), tokenizer, format("qwen3"),
+                               {.prompt = {.template_kwargs = R"({"enable_thinking": false})"}});
+  const Problem other = quick->held_out(1)[0];
+  CHECK(quick->text(other.prompt).ends_with("<|im_start|>assistant\n<think>\n\n</think>\n\n"));
+  CHECK(quick->text(other.answer) == other.puzzle->answer + "<|im_end|>");
+  CHECK(quick->metadata().at("chat_variables") == R"({"enable_thinking":false})");
+}
+
+TEST_CASE("chat task: a template that trims contents has prompts that are shown", "[tasks][puzzles]") {
+  const ChatTemplate trims(
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content | trim }}<|im_end|>\n{% endfor %}"
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}");
+  const auto task = chat_task(arithmetic_puzzles({}), testing::shared_byte_tokenizer(), trims, {});
+  const Problem problem = task->held_out(1)[0];
+  CHECK(task->shown(problem.prompt) == problem.puzzle->request);
+  CHECK(task->metadata().at("chat_template") == trims.program());
 }

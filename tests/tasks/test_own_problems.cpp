@@ -157,7 +157,7 @@ TEST_CASE("own problems: one long prompt is left out and counted", "[tasks][puzz
     ChatTaskOptions options;
     options.prompt.style = "question";
     options.max_prompt = max_prompt;
-    return chat_task(math_puzzles({.file = file.path}), tokenizer, nullptr, options);
+    return chat_task(math_puzzles({.file = file.path}), tokenizer, {}, options);
   };
   CHECK(make(0)->max_prompt() >= 5000);
   const auto task = make(100);

@@ -26,7 +26,7 @@ std::unique_ptr<TextTask> task_in(const std::string& style, double format_reward
   options.prompt.style = style;
   options.format_reward = format_reward;
   options.response = 400;
-  return chat_task(math_puzzles(), qwen_tokenizer(), nullptr, options);
+  return chat_task(math_puzzles(), qwen_tokenizer(), {}, options);
 }
 Score score(const TextTask& task, const Problem& problem, const std::string& response, bool ends = false) {
   std::vector<int32_t> ids = task.tokenizer().encode(response);
@@ -113,8 +113,7 @@ TEST_CASE("CS336 parse_mmlu_response: the letter of a choice", "[tasks][grade][c
   }
   ChatTaskOptions options;
   options.prompt.answer_format = "choice";
-  const auto task = chat_task(math_puzzles({.file = file}), qwen_tokenizer(),
-                              &find_row(chat_templates(), "template", "qwen2.5"), options);
+  const auto task = chat_task(math_puzzles({.file = file}), qwen_tokenizer(), ChatTemplate("qwen2.5"), options);
   const Problem problem = task->held_out(1)[0];
   CHECK(task->score(problem, problem.answer).reward == 1);
   CHECK(score(*task, problem, "B. it is one more", true).solved);
@@ -192,10 +191,10 @@ TEST_CASE("defect: the prompt of training is not that of evaluation", "[tasks][p
   const auto tokenizer = qwen_tokenizer();
   for (const bool with_file : {false, true}) {
     const PromptOptions options{.style = "r1-zero", .file = with_file ? custom : ""};
-    const Prompt prompt(options, tokenizer, nullptr);
+    const Prompt prompt(options, tokenizer, {});
     ChatTaskOptions of_task;
     of_task.prompt = options;
-    const auto task = chat_task(math_puzzles(), tokenizer, nullptr, of_task);
+    const auto task = chat_task(math_puzzles(), tokenizer, {}, of_task);
     const Problem problem = task->held_out(1)[0];
     const std::string text = task->text(problem.prompt), question = problem.puzzle->request;
     CHECK(prompt.question_of(text) == question);
@@ -246,7 +245,7 @@ TEST_CASE("defect: unique examples are rows", "[tasks][cs336]") {
     }
   }
   const auto tokenizer = qwen_tokenizer();
-  const Prompt prompt({.style = "r1-zero"}, tokenizer, nullptr);
+  const Prompt prompt({.style = "r1-zero"}, tokenizer, {});
   const auto read = [&](int64_t unique) {
     return read_chat_data(file, *tokenizer, {.prompt = &prompt, .unique = unique, .max_length = 1000});
   };
@@ -261,7 +260,7 @@ TEST_CASE("defect: unique examples are rows", "[tasks][cs336]") {
 TEST_CASE("prompt styles: what contradicts itself is refused", "[tasks][puzzles][cs336]") {
   const TempDir dir;
   const auto tokenizer = qwen_tokenizer();
-  const auto error = [&](PromptOptions o, const ChatTemplate* format = nullptr) {
+  const auto error = [&](PromptOptions o, const ChatTemplate& format = {}) {
     return error_of([&] { Prompt(o, tokenizer, format); });
   };
   CHECK(contains(error({.style = "chat"}), "has no chat template"));
@@ -274,11 +273,18 @@ TEST_CASE("prompt styles: what contradicts itself is refused", "[tasks][puzzles]
     CHECK(contains(error({.style = "r1-zero", .file = dir.file("prompt")}), "must have {question} once"));
   }
   CHECK(error({.style = "qwen"}) == "");
+  CHECK(contains(error({.style = "question", .template_kwargs = "{}"}), "--chat-template-kwargs is for turns"));
+  CHECK(contains(error({.style = "qwen", .template_kwargs = "{\"enable_thinking\": false}"}),
+                 "the chat template (qwen2.5-math) does not read the variable enable_thinking"));
+  const ChatTemplate no_system(
+      "{% for m in messages %}{% if m.role == 'user' %}<|im_start|>{{ m.content }}<|im_end|>"
+      "{% endif %}{% endfor %}");
+  CHECK(contains(error({.system = "Be brief."}, no_system), "the same text with a system message and without it"));
   CHECK(error({.style = "qwen", .system = "Be brief."}) == "");
   const auto endless = qwen_tokenizer(/*with_end=*/false);
   if (endless->end_id() < 0) {
-    CHECK(contains(error_of([&] { Prompt({.style = "question"}, endless, nullptr); }), "no token that ends a text"));
-    CHECK(error_of([&] { Prompt({.style = "r1-zero"}, endless, nullptr); }) == "");
+    CHECK(contains(error_of([&] { Prompt({.style = "question"}, endless, {}); }), "no token that ends a text"));
+    CHECK(error_of([&] { Prompt({.style = "r1-zero"}, endless, {}); }) == "");
   }
 }
 
@@ -287,9 +293,8 @@ TEST_CASE("the user words the request of a turn", "[tasks][puzzles]") {
   const std::string own = dir.file("turn.txt"), file = dir.file("problems.jsonl");
   std::ofstream(own) << "Think first.\n{question}\nEnd with \\boxed{}.\n";
   std::ofstream(file) << R"({"problem": "What is 6 times 7?", "answer": "42"})";
-  const auto task =
-      chat_task(math_puzzles({.file = file}), qwen_tokenizer(), &find_row(chat_templates(), "template", "chatml"),
-                {.prompt = {.answer_format = "boxed", .file = own}});
+  const auto task = chat_task(math_puzzles({.file = file}), qwen_tokenizer(), ChatTemplate("chatml"),
+                              {.prompt = {.answer_format = "boxed", .file = own}});
   Generator generator(1);
   const Problem problem = task->sample(generator);
   CHECK(task->text(problem.prompt) ==

@@ -14,6 +14,7 @@
 
 #include "nn/decoder.h"
 #include "tasks/bpe/bpe_tokenizer.h"
+#include "tasks/puzzles/chat_task.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/table.h"
@@ -33,7 +34,7 @@ struct ChatOptions {
   std::string model = "smollm2";
   std::string prompt, prompt_file;  // the only message
   bool json = false;
-  std::string device = "cpu", chat_template, system, adapter;
+  std::string device = "cpu", chat_template, template_kwargs, system, adapter;
   DType dtype = f32;
   bool int8 = false;
   int threads = 0;
@@ -58,8 +59,10 @@ std::vector<Field> fields(ChatOptions& o) {
                  {"prompt-file", &o.prompt_file, "a file with the only message"},
                  json_field(o.json, "a line with a JSON object for each answer, and nothing else on standard output"),
                  {"chat-template", &o.chat_template,
-                  "the format of turns; default: the one that the model carries (" +
-                      fmt::format("{}", fmt::join(names_of(chat_templates()), ", ")) + ")"},
+                  fmt::format("the format of turns ({}, or a file that ends in .jinja); default: the one that the "
+                              "model carries",
+                              fmt::join(names_of(chat_templates()), ", "))},
+                 template_kwargs_field(o.template_kwargs),
                  {"context", &o.context, "tokens of the whole conversation at most", whole_from(16, INT32_MAX)},
                  adapter_field(o.adapter),
                  int8_field(o.int8),
@@ -75,37 +78,41 @@ struct ChatAnswer {
   std::string limit;   // why the answer is cut; empty if the model ended its turn
 };
 
-// The model's state in a conversation: every token so far is in its cache, but the last sampled one.
+// The messages of a conversation, and the model's cache of them. The template writes the whole conversation at each
+// turn, because it may write older turns in another way; what the cache has of it is not read again.
 class Conversation {
  public:
   Conversation(const ChatOptions& o, const RunModel& m, const BpeTokenizer& tokenizer, const ChatTemplate& format)
-      : o_(o), m_(m), tokenizer_(tokenizer), format_(format), random_(random_stream(o.seed, 0)) {
-    end_ = encode_chat(tokenizer, {{format.turn_end, true}}).ids[0];
+      : o_(o), m_(m), tokenizer_(tokenizer), chat_(tokenizer, format), random_(random_stream(o.seed, 0)) {
     reset();
   }
 
-  // Forgets every message. Also for changed sampling options, with the tokens of before.
+  // Forgets every message.
   void reset() {
-    ids_.clear();
+    if (!o_.system.empty()) chat_.check_system(o_.system);
+    messages_.clear();
+    if (!o_.system.empty()) messages_.push_back({"system", o_.system});
     restart();
   }
+  // For changed sampling options, with the messages of before.
   void restart() {
     const DecodingOptions decoding = {.greedy = o_.sampling.temperature == 0, .sampling = o_.sampling};
     decoder_.emplace(*m_.model, 1, room(), decoding);
-    read_ = 0;
+    cached_.clear();
   }
 
   // The answer to a message, which is shown while it is generated. After an Error the conversation is as before.
   ChatAnswer answer(const std::string& message) {
-    const size_t before = ids_.size();
+    const size_t before = messages_.size();
+    messages_.push_back({"user", message});
     try {
-      begin_turn(message);
-      return finish_turn();
+      read(chat_.prompt(messages_));
+      ChatAnswer answer = finish_turn();
+      messages_.push_back({"assistant", answer.text});
+      return answer;
     } catch (...) {
-      if (ids_.size() != before) {  // the cache has tokens of this turn
-        ids_.resize(before);
-        restart();
-      }
+      messages_.resize(before);
+      if (!decoder_->all_taken()) restart();
       throw;
     }
   }
@@ -113,28 +120,23 @@ class Conversation {
  private:
   int64_t room() const { return std::min(o_.context, m_.model->config.block_size); }
 
-  // Reads the message, and samples the first token of the answer.
-  void begin_turn(const std::string& message) {
-    std::vector<ChatMessage> messages;
-    if (ids_.empty() && !o_.system.empty()) messages.push_back({"system", o_.system});
-    messages.push_back({"user", message});
-    const std::vector<ChatPart> parts =
-        ids_.empty() ? render_chat(format_, messages, /*answer=*/true) : render_reply(format_, messages);
-    const std::vector<int32_t> turn = encode_chat(tokenizer_, parts).ids;
-    const auto after = static_cast<int64_t>(ids_.size() + turn.size());
-    check(after < room(),
-          "chat: the conversation would have {} tokens of at most {} (--context); /reset begins a new one", after,
+  // Reads the conversation, and samples the first token of the answer.
+  void read(const std::vector<int32_t>& ids) {
+    check(std::ssize(ids) < room(),
+          "chat: the conversation would have {} tokens of at most {} (--context); /reset begins a new one", ids.size(),
           room());
-    ids_.insert(ids_.end(), turn.begin(), turn.end());
-
-    const std::span<const int32_t> unread = std::span(ids_).subspan(read_);
-    if (read_ == 0) {
-      const double u = random_.uniform();
+    // The last token is read in any case, because the answer follows from it.
+    const auto same = std::mismatch(ids.begin(), ids.end() - 1, cached_.begin(), cached_.end()).first - ids.begin();
+    const std::span<const int32_t> unread = std::span(ids).subspan(static_cast<size_t>(same));
+    const double u = random_.uniform();
+    cached_.resize(static_cast<size_t>(same));
+    if (same == 0) {
       decoder_->prefill(0, std::span(&unread, 1), 1, {&u, 1});
     } else {
-      decoder_->extend(0, unread, random_.uniform());
+      decoder_->rewind(0, same);
+      decoder_->extend(0, unread, u);
     }
-    read_ = ids_.size();
+    cached_ = ids;
   }
 
   ChatAnswer finish_turn() {
@@ -149,24 +151,19 @@ class Conversation {
     for (;;) {
       const Decoder::Choices choice = decoder_->take();
       check(!std::isnan(choice.log_probs[0]), "chat: the logits of {} after {} tokens are not finite", m_.path,
-            ids_.size());
+            cached_.size());
       const int32_t token = choice.tokens[0];
-      ids_.push_back(token);
       ++answer.tokens;
-      if (token == end_ || token == tokenizer_.end_id()) {
-        ids_.back() = end_;
-        break;
-      }
+      if (token == chat_.end_id() || token == tokenizer_.end_id()) break;
       show(stream.push(token));
-      const bool full = static_cast<int64_t>(ids_.size()) >= room();
+      const bool full = std::ssize(cached_) + 1 >= room();
       if (full || answer.tokens >= o_.tokens) {
         answer.limit = full ? "the context is full" : "--tokens is reached";
-        ids_.push_back(end_);
         break;
       }
       const double u = random_.uniform();
       decoder_->next({&u, 1});
-      read_ = ids_.size();
+      cached_.push_back(token);
     }
     show(stream.flush());
     return answer;
@@ -175,11 +172,10 @@ class Conversation {
   const ChatOptions& o_;
   const RunModel& m_;
   const BpeTokenizer& tokenizer_;
-  const ChatTemplate& format_;
+  const ChatEncoder chat_;
   Generator random_;
-  int32_t end_ = -1;
-  std::vector<int32_t> ids_;  // of the whole conversation
-  size_t read_ = 0;           // the first of them, which the cache holds
+  std::vector<ChatMessage> messages_;
+  std::vector<int32_t> cached_;  // what the decoder has read
   std::optional<Decoder> decoder_;
 };
 
@@ -210,8 +206,14 @@ bool obey(const std::string& command, ChatOptions& o, Conversation& conversation
     const Field field = find_field(sampling_fields(o), "chat", name);
     check(blank != std::string::npos, "chat: /{} is {}; /{} VALUE changes it", name, field.text(), name);
     const size_t begin = std::min(command.size(), command.find_first_not_of(" \t", blank));
+    const std::string before = field.text();
     field.set(command.substr(begin, command.find_last_not_of(" \t") + 1 - begin));
-    name == "system" ? conversation.reset() : conversation.restart();
+    try {
+      name == "system" ? conversation.reset() : conversation.restart();
+    } catch (const Error&) {  // the template writes no system message
+      field.set(before);
+      throw;
+    }
   }
   return true;
 }
@@ -279,15 +281,14 @@ int chat(ChatOptions& o) {
   start_threads(o.threads);
   RunModel model = load_run_model(o.model, device, {.dtype = o.dtype, .adapter = o.adapter});
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(model.tokenizer.get());
-  check(tokenizer && (!model.chat_template.empty() || !o.chat_template.empty()),
+  const ChatTemplate format = model.chat_template.chosen(o.chat_template);
+  check(tokenizer && format,
         "chat: {} is not a chat model: it carries no chat template; pg sample continues a text with it, and "
-        "--chat-template chooses one of {}",
+        "--chat-template chooses one of {}, or a file that ends in .jinja",
         model.path, fmt::join(names_of(chat_templates()), ", "));
-  const ChatTemplate& format = o.chat_template.empty() ? recognize_chat_template(model.chat_template, model.path)
-                                                       : find_row(chat_templates(), "--chat-template", o.chat_template);
   model.model = without_unused_rows(std::move(model.model), tokenizer->vocab_size());
   if (o.int8) hold_int8(model);
-  Conversation conversation(o, model, *tokenizer, format);
+  Conversation conversation(o, model, *tokenizer, format.with(o.template_kwargs));
   if (only_message) {
     answer(given_prompt(o.prompt, o.prompt_file), o, conversation);
   } else {

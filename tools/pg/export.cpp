@@ -10,7 +10,6 @@
 #include "nn/pretrained.h"
 #include "nn/tensor_source.h"
 #include "tasks/bpe/bpe_tokenizer.h"
-#include "tasks/chat.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tools/pg/commands.h"
@@ -61,14 +60,14 @@ std::string tokenizer_config(const RunModel& model, const BpeTokenizer& tokenize
   const std::optional<int32_t> eos = ids.eos.empty() ? std::nullopt : std::optional(ids.eos[0]);
   for (const auto& [key, id] :
        {std::pair("eos_token", eos), std::pair("bos_token", ids.bos), std::pair("pad_token", ids.pad)}) {
-    if (id) config[key] = tokenizer.decode({&*id, 1});
+    if (id && !model.chat_template.reads(key)) config[key] = tokenizer.decode({&*id, 1});
   }
-  if (!model.chat_template.empty()) {
-    const auto& rows = chat_templates();
-    const auto row =
-        std::find_if(rows.begin(), rows.end(), [&](const ChatTemplate& t) { return t.name == model.chat_template; });
-    config["chat_template"] = row == rows.end() ? model.chat_template : jinja_of(*row);
+  if (!model.chat_template) return config.dump(2) + "\n";
+  // A token that the template writes by its name stays the one that it is run with here.
+  for (const auto& [name, value] : model.chat_template.variables().items()) {
+    if (name.ends_with("_token") && model.chat_template.reads(name)) config[name] = value;
   }
+  config["chat_template"] = model.chat_template.program();
   return config.dump(2) + "\n";
 }
 

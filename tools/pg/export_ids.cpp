@@ -47,14 +47,6 @@ std::optional<int32_t> first_of(const std::vector<int32_t>& ids) {
   return ids.empty() ? std::nullopt : std::optional(ids[0]);
 }
 
-const ChatTemplate* known_template(const std::string& text) {
-  try {
-    return text.empty() ? nullptr : &recognize_chat_template(text, "export");
-  } catch (const Error&) {
-    return nullptr;
-  }
-}
-
 // What the source states itself.
 TokenIds stated_ids(const std::string& run, int64_t tokens) {
   TokenIds ids;
@@ -85,9 +77,14 @@ TokenIds stated_ids(const std::string& run, int64_t tokens) {
 TokenIds token_ids_of(const std::string& run, const RunModel& model) {
   TokenIds stated = stated_ids(run, model.model->config.vocab_size), ids;
   if (const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(model.tokenizer.get())) {
-    const ChatTemplate* const format = known_template(model.chat_template);
-    if (format && !format->turn_end.empty()) add(ids.eos, tokenizer->token_id(format->turn_end).value_or(-1));
-    if (format && !format->text_start.empty() && !stated.bos) stated.bos = tokenizer->token_id(format->text_start);
+    try {
+      if (model.chat_template) {
+        const ChatEncoder chat(*tokenizer, model.chat_template);
+        add(ids.eos, chat.end_id());
+        if (!stated.bos) stated.bos = chat.begin_id();
+      }
+    } catch (const Error&) {  // a template that is not supported is exported as it is
+    }
   }
   for (const int32_t id : stated.eos) add(ids.eos, id);
   add(ids.eos, model.tokenizer->end_id());

@@ -18,7 +18,7 @@ struct TokenIds {
 };
 
 // Those of the Hugging Face folder or GGUF file that `run` names, as far as it states them. The end of a turn of the
-// model's chat template, if that is known, is the first of `eos`, and the tokenizer's end is among them; `pad` is the
+// model's chat template, if that can be run, is the first of `eos`, and the tokenizer's end is among them; `pad` is the
 // first of `eos` unless the source has another. Error for a config.json whose ids are no tokens.
 TokenIds token_ids_of(const std::string& run, const RunModel& model);
 

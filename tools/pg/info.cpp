@@ -9,6 +9,7 @@
 #include "nn/hf_config.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
+#include "tensor/base/text.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/model_info.h"
 #include "tools/pg/objective.h"
@@ -98,9 +99,10 @@ void add_checkpoint(Json& json, const Checkpoint& checkpoint) {
     // A model whose parameters fit into the file has a cache of fewer bytes than 2^63.
     json["cache_bytes_per_token"] = static_cast<int64_t>(cache_bytes_per_token(model));
   }
-  for (const char* name : {"corpus", "validation", "task", "chat_template"}) {
+  for (const char* name : {"corpus", "validation", "task"}) {
     if (texts.contains(name)) json[name] = texts.at(name);
   }
+  if (const ChatTemplate format = chat_template_in(texts)) json["chat_template"] = format.about();
   if (texts.contains("best_val_loss")) {
     json["best"] = {{"step", std::strtoll(value_or(texts, "best_step", "0").c_str(), nullptr, 10)},
                     {"val_loss", std::strtod(texts.at("best_val_loss").c_str(), nullptr)}};
@@ -175,7 +177,7 @@ void print(const Json& json) {
   for (const char* name : {"corpus", "validation", "task", "environment"}) {
     if (json.contains(name)) show(name, json[name].get<std::string>());
   }
-  if (json.contains("chat_template")) show("chat", json["chat_template"].get<std::string>());
+  if (json.contains("chat_template")) show("chat", excerpt(json["chat_template"].text(), 200));
   if (json.contains("best")) {
     show("best", fmt::format("validation loss {:.4f} at step {}", json["best"]["val_loss"].get<double>(),
                              json["best"]["step"].dump()));

@@ -63,14 +63,9 @@ void add_tensor(Json& json, const StoredType& stored, uint64_t bytes) {
   type["bytes"] = type["bytes"].get<uint64_t>() + bytes;
 }
 
-// The name of the chat template, if the model carries one.
-void add_chat_template(Json& json, const std::string& path, const std::string& jinja) {
-  if (jinja.empty()) return;
-  try {
-    json["chat_template"] = recognize_chat_template(jinja, path).name;
-  } catch (const Error&) {
-    json["chat_template"] = "not known";
-  }
+// What the chat template is, if the model carries one.
+void add_chat_template(Json& json, const ChatTemplate& format) {
+  if (format) json["chat_template"] = format.about();
 }
 
 Json describe_gguf(const std::string& path) {
@@ -96,7 +91,7 @@ Json describe_gguf(const std::string& path) {
     }
   }
   const char* const jinja = "tokenizer.chat_template";
-  add_chat_template(json, path, file.find(jinja) ? std::string(file.string_at(jinja)) : "");
+  add_chat_template(json, ChatTemplate(file.find(jinja) ? std::string(file.string_at(jinja)) : ""));
   for (const auto& [key, value] : file.metadata()) json["metadata"][std::string(key)] = value_of(value);
   return json;
 }
@@ -139,7 +134,7 @@ Json describe_folder(const std::string& path) {
   } catch (const Error& e) {
     json["tokenizer"] = {{"error", e.what()}};
   }
-  add_chat_template(json, path, chat_template_of(path, source));
+  add_chat_template(json, chat_template_of(path, source));
   return json;
 }
 
@@ -180,7 +175,7 @@ void print_model(const Json& json) {
     }
     show("tokenizer", text);
   }
-  if (json.contains("chat_template")) show("chat", one_line(json["chat_template"]));
+  if (json.contains("chat_template")) show("chat", excerpt(json["chat_template"].text(), 200));
   if (json.contains("not_supported")) show("not read", json["not_supported"].get<std::string>());
   if (!json.contains("metadata")) return;
   for (const auto& [key, value] : json["metadata"].items()) {

@@ -244,7 +244,7 @@ Command rl_command() {
     check((reference == "given") == !o->reference_model.empty(),
           "pg rl: --reference given and --reference-model RUN go together; --reference is {}, --reference-model is {}",
           reference, o->reference_model.empty() ? "missing" : o->reference_model);
-    if (!o->common.init.empty() && chat_format_of(o->common.init, /*needs_template=*/false)) {
+    if (!o->common.init.empty() && chat_format_of(o->common.init)) {
       settle_pretrained_lr(o->rl.schedule, o->common, given);
       if (!given.has("prompts")) o->rl.batch.prompts = 8;
     }

@@ -61,30 +61,19 @@ class Texts {
   std::vector<size_t> order_;
 };
 
-// Null: there is none, or none that is known where none is needed.
-const ChatTemplate* template_of(const SftDataOptions& o, const RunModel& model, bool needed) {
-  if (!o.chat_template.empty()) return &find_row(chat_templates(), "--chat-template", o.chat_template);
-  if (model.chat_template.empty()) return nullptr;
-  try {
-    return &recognize_chat_template(model.chat_template, model.path);
-  } catch (const Error&) {
-    if (needed) throw;
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 std::vector<Field> fields(SftDataOptions& o) {
-  return {{"data", &o.file, "a JSONL file of messages, or of prompts with responses, instead of a task"},
-          {"chat-template", &o.chat_template,
-           fmt::format("with --data: the format of turns; default: that of the model ({})",
-                       fmt::join(names_of(chat_templates()), ", "))},
-          {"epochs", &o.epochs, "with --data: passes over the file, unless --steps is given", kPositive},
-          {"val-share", &o.val_share, "with --data: share of the texts for validation", kBelowOne},
-          {"max-length", &o.max_length, "with --data: texts of more tokens are left out", whole_from(2, 1000000)},
-          {"unique", &o.unique, "with --data: only the lines of the first so many distinct prompts; 0: all",
-           whole_from(0)}};
+  return {
+      {"data", &o.file, "a JSONL file of messages, or of prompts with responses, instead of a task"},
+      {"chat-template", &o.chat_template,
+       fmt::format("with --data: the format of turns ({}, or a file that ends in .jinja); default: that of the model",
+                   fmt::join(names_of(chat_templates()), ", "))},
+      {"epochs", &o.epochs, "with --data: passes over the file, unless --steps is given", kPositive},
+      {"val-share", &o.val_share, "with --data: share of the texts for validation", kBelowOne},
+      {"max-length", &o.max_length, "with --data: texts of more tokens are left out", whole_from(2, 1000000)},
+      {"unique", &o.unique, "with --data: only the lines of the first so many distinct prompts; 0: all",
+       whole_from(0)}};
 }
 
 int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
@@ -99,12 +88,15 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
   const PromptStyle& style = find_row(prompt_styles(), "--prompt-style", r.chat.prompt.style);
   check(style.chat || o.chat_template.empty(),
         "sft: --chat-template is for turns, and --prompt-style {} has none; leave one of them out", style.name);
-  const ChatTemplate* format = template_of(o, start, style.chat);
+  ChatTemplate format = start.chat_template.chosen(o.chat_template);
   // Lines in the style "chat" are turns, or plain text for a model without a template, as they stand.
   std::optional<Prompt> prompt;
   if (r.chat.prompt.style != PromptOptions{}.style) {
     prompt.emplace(r.chat.prompt, std::make_shared<const BpeTokenizer>(*tokenizer), format);
     if (prompt->chat_template()) format = prompt->chat_template();
+    if (const std::string note = prompt->note(); !note.empty()) remark(stderr, "{}\n", note);
+  } else {
+    format = format.with(r.chat.prompt.template_kwargs);
   }
   std::unique_ptr<TextTask> task;
   std::vector<Problem> problems;
@@ -191,7 +183,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
                                                        {"tokenizer", tokenizer->to_json()},
                                                        {"prompt", start.prompt},
                                                        {"chat_options", to_json(fields(chat))}};
-    if (format) texts_of_run["chat_template"] = format->name;
+    texts_of_run.merge(metadata_of(format));
     if (task) texts_of_run.merge(policy_texts(*r.evaluation, *task, "sft"));
     trainer.save(checkpoint_path(path), texts_of_run);
     if (run) note_saved(*run);

@@ -108,8 +108,7 @@ void choose_task(TextRlOptions& o, Given& given) {
 }
 
 std::unique_ptr<TextTask> make_task(const TextRlOptions& o) {
-  const bool turns = find_row(prompt_styles(), "--prompt-style", o.chat.prompt.style).chat;
-  const std::optional<ChatFormat> chat = o.init.empty() ? std::nullopt : chat_format_of(o.init, turns);
+  const std::optional<ChatFormat> chat = o.init.empty() ? std::nullopt : chat_format_of(o.init);
   std::vector<std::string> known;
   for (const PuzzleRow& row : puzzle_tasks()) known.push_back(row.name);
   check(!chat || o.setup.puzzles, "{} is a pretrained model, which has the tasks {}; --task is {}", o.init,

@@ -10,7 +10,6 @@
 #include "tasks/chat.h"
 #include "tasks/fetch.h"
 #include "tensor/base/error.h"
-#include "tensor/base/table.h"
 
 namespace {
 
@@ -35,13 +34,8 @@ void write_qwen(const std::string& tokenizer_path, const std::string& folder) {
   pg::Transformer model(config, random);
   pg::save_pretrained(model, folder);
   pg::write_file_atomically(folder + "/tokenizer.json", tokenizer->to_json());
-  const pg::ChatTemplate& format = pg::find_row(pg::chat_templates(), "template", "qwen2.5-math");
-  std::string jinja;
-  for (const char c : pg::jinja_of(format)) {  // as a JSON string
-    if (c == '"' || c == '\\') jinja += '\\';
-    jinja += c;
-  }
-  pg::write_file_atomically(folder + "/tokenizer_config.json", "{\"chat_template\": \"" + jinja + "\"}\n");
+  const pg::Json tokenizer_config = {{"chat_template", pg::ChatTemplate("qwen2.5-math").program()}};
+  pg::write_file_atomically(folder + "/tokenizer_config.json", tokenizer_config.dump() + "\n");
 }
 
 }  // namespace

@@ -114,24 +114,57 @@ std::string pretrained_path(const std::string& run) {
 
 namespace {
 
-// The chat template that a folder carries in the files of transformers; empty if there is none.
-std::string chat_template_in(const std::filesystem::path& folder) {
-  if (std::filesystem::exists(folder / "chat_template.jinja")) return read_file(folder / "chat_template.jinja");
-  const std::string file = folder / "tokenizer_config.json";
-  if (!std::filesystem::exists(file)) return "";
+// The object in a file of a folder; an empty one if there is no such file.
+Json object_in(const std::string& file) {
+  if (!std::filesystem::exists(file)) return Json::object();
   const std::string text = read_file(file);
-  const Json json = Json::try_parse(shallow_json(text, file));
+  Json json = Json::try_parse(shallow_json(text, file));
   check(json.is_object(), "{}: expected a JSON object, got '{}'", file, excerpt(text));
-  const Json& chat_template = json["chat_template"];
-  return chat_template.is_string() ? chat_template.text() : "";
+  return json;
+}
+
+// The special tokens that templates write by name. Later versions of transformers write them into the first file only.
+Json special_tokens_in(const std::filesystem::path& folder, const Json& config) {
+  const Json map = object_in(folder / "special_tokens_map.json");
+  Json tokens = Json::object();
+  for (const char* const name :
+       {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
+    const Json& value = config.contains(name) ? config[name] : map[name];
+    const Json& text = value.is_object() ? value["content"] : value;
+    if (text.is_string()) tokens[name] = text;
+  }
+  return tokens;
+}
+
+// The chat template that a folder carries in the files of transformers.
+ChatTemplate template_in_folder(const std::filesystem::path& folder) {
+  const Json config = object_in(folder / "tokenizer_config.json");
+  std::string program;
+  const Json& own = config["chat_template"];
+  if (own.is_string()) program = own.text();
+  if (own.is_array()) {
+    for (const Json& one : own) {
+      if (one.is_object() && one["name"] == "default" && one["template"].is_string()) program = one["template"].text();
+    }
+  }
+  if (std::filesystem::exists(folder / "chat_template.jinja")) program = read_file(folder / "chat_template.jinja");
+  return ChatTemplate(std::move(program), special_tokens_in(folder, config));
 }
 
 }  // namespace
 
-std::string chat_template_of(const std::string& path, const TensorSource& source) {
-  if (!source.gguf()) return chat_template_in(path);
+ChatTemplate chat_template_of(const std::string& path, const TensorSource& source) {
+  if (!source.gguf()) return template_in_folder(path);
+  const GgufFile& file = *source.gguf();
   const char* const key = "tokenizer.chat_template";
-  return source.gguf()->find(key) ? std::string(source.gguf()->string_at(key)) : "";
+  Json tokens = Json::object();
+  if (file.find("tokenizer.ggml.model") && file.string_at("tokenizer.ggml.model") == "gpt2") {
+    const GgufVocabulary v = gguf_vocabulary(file);
+    for (const auto& [name, id] : {std::pair("bos_token", v.bos), std::pair("eos_token", v.eos)}) {
+      if (id >= 0 && id < std::ssize(v.tokens)) tokens[name] = v.tokens[static_cast<size_t>(id)];
+    }
+  }
+  return ChatTemplate(file.find(key) ? std::string(file.string_at(key)) : "", std::move(tokens));
 }
 
 void load_adapter(Transformer& model, const std::string& run, const std::string& folder) {
@@ -180,7 +213,7 @@ RunModel load_checkpoint_model(const std::string& run, bool best, bool denoisers
   } else {
     m.prompt = default_prompt(*m.tokenizer);
   }
-  if (has(checkpoint, "chat_template")) m.chat_template = checkpoint.text("chat_template");
+  m.chat_template = chat_template_in(checkpoint.state.metadata);
   m.model = std::make_unique<Transformer>(Transformer::zeros(checkpoint.model_config()));
   checkpoint.restore(*m.model);
   m.state = std::move(checkpoint.state);
@@ -195,17 +228,17 @@ RunModel load_run_model(const std::string& run, const Device& device, const Load
       pretrained.empty() ? load_checkpoint_model(run, o.best, o.denoisers) : load_pretrained_model(pretrained, o.dtype);
   if (!o.adapter.empty()) {
     load_adapter(*m.model, run, o.adapter);
-    if (std::string format = chat_template_in(o.adapter); !format.empty()) m.chat_template = std::move(format);
+    if (ChatTemplate format = template_in_folder(o.adapter)) m.chat_template = std::move(format);
   }
   m.model->to(device);
   m.model->eval();
   return m;
 }
 
-std::optional<ChatFormat> chat_format_of(const std::string& run, bool needs_template) {
+std::optional<ChatFormat> chat_format_of(const std::string& run) {
   const std::string pretrained = pretrained_path(run);
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::string format;
+  ChatTemplate format;
   int64_t context = 0;
   if (!pretrained.empty()) {
     tokenizer = load_tokenizer(pretrained);
@@ -215,18 +248,12 @@ std::optional<ChatFormat> chat_format_of(const std::string& run, bool needs_temp
   } else {
     const Checkpoint checkpoint = load_checkpoint(checkpoint_of(run));
     tokenizer = tokenizer_of(checkpoint);
-    if (has(checkpoint, "chat_template")) format = checkpoint.text("chat_template");
+    format = chat_template_in(checkpoint.state.metadata);
     context = checkpoint.model_config().block_size;
   }
   auto bpe = std::dynamic_pointer_cast<const BpeTokenizer>(tokenizer);
   if (!bpe) return {};
-  if (format.empty()) return ChatFormat{std::move(bpe), nullptr, context};
-  try {
-    return ChatFormat{std::move(bpe), &recognize_chat_template(format, run), context};
-  } catch (const Error&) {
-    if (needs_template) throw;
-    return ChatFormat{std::move(bpe), nullptr, context};
-  }
+  return ChatFormat{std::move(bpe), std::move(format), context};
 }
 
 std::unique_ptr<Transformer> without_unused_rows(std::unique_ptr<Transformer> model, int64_t tokens) {

@@ -29,7 +29,7 @@ struct RunModel {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<Transformer> model;  // in eval mode
   std::string prompt;                  // default prompt if the user gives none; empty for a denoiser
-  std::string chat_template;           // as the model carries it: a name or a program in Jinja; empty: none
+  ChatTemplate chat_template;          // with the variables that the model states; none: it has none
 };
 struct LoadOptions {
   bool best = false;         // of a run's folder: the checkpoint of the lowest validation loss
@@ -48,20 +48,21 @@ void load_adapter(Transformer& model, const std::string& run, const std::string&
 bool is_pretrained(const std::string& path);
 // The path of the Hugging Face folder or GGUF file that `run` names, "smollm2" included; empty if it names none.
 std::string pretrained_path(const std::string& run);
-// The chat template of a GGUF file or, for a Hugging Face folder, of chat_template.jinja or tokenizer_config.json;
-// empty if there is none. `source` is the model at `path`.
-std::string chat_template_of(const std::string& path, const TensorSource& source);
+// The chat template of a GGUF file or, for a Hugging Face folder, of chat_template.jinja or tokenizer_config.json, with
+// the special tokens that these files name ("bos_token", "eos_token", …) as variables. It is none, but may have
+// variables, if they have no template. Of several templates in tokenizer_config.json it is the one named "default".
+// `source` is the model at `path`.
+ChatTemplate chat_template_of(const std::string& path, const TensorSource& source);
 
 // What a chat model reads: its tokenizer and template.
 struct ChatFormat {
   std::shared_ptr<const BpeTokenizer> tokenizer;
-  const ChatTemplate* format = nullptr;  // null: the model has none
-  int64_t context = 0;                   // tokens that the model reads at once
+  ChatTemplate format;  // none: the model has none
+  int64_t context = 0;  // tokens that the model reads at once
 };
 // That of `run`, as in load_run_model(), without its weights; nothing if the model does not read text by a byte-level
-// tokenizer. If it does, but names a template that is not known: Error if there must be a template, else the format is
-// null.
-std::optional<ChatFormat> chat_format_of(const std::string& run, bool needs_template = true);
+// tokenizer.
+std::optional<ChatFormat> chat_format_of(const std::string& run);
 
 // Published models may have more rows of embeddings than their tokenizer has tokens (check_sizes). The model without
 // the rows that are no token, so that it cannot sample one: its first `tokens` rows. To be called before the model
