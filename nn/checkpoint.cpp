@@ -5,6 +5,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "nn/safetensors_checksum.h"
 #include "nn/transformer.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"
@@ -15,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kStateKey = "policygrad";  // the metadata entry that holds RunState
+constexpr int64_t kVersion = 2;                  // of the layout; 2 has a checksum
 constexpr std::string_view kOptimizerPrefix = "optim.";
 
 constexpr std::string_view kPartPrefix = "part.";
@@ -46,6 +48,24 @@ Generator generator_from(const Json& json) {
 int64_t whole(const Json& json, int64_t low) {
   check(json.is_integer_in(low, INT64_MAX), "the number of steps must be an integer of at least {}", low);
   return json.get<int64_t>();
+}
+
+// The completed steps of each part's optimizer, -1 for weights only. Before there were parts this was a number.
+std::map<std::string, int64_t> optimizer_steps_from(const Json& json) {
+  if (json.is_null()) return {{"", -1}};
+  if (!json.is_object()) return {{"", whole(json, 0)}};
+  std::map<std::string, int64_t> result;
+  for (const auto& [part, steps] : json.items()) result[part] = whole(steps, -1);
+  return result;
+}
+
+void check_version(const Json& version, bool has_checksum) {
+  if (version.is_null()) return;
+  check(version.is_integer_in(2, INT64_MAX), "its version must be an integer of at least 2");
+  check(version.get<int64_t>() <= kVersion,
+        "its version is {}, and this program reads versions up to {}: a later policygrad wrote it", version.dump(),
+        kVersion);
+  check(has_checksum, "its checksum is gone");
 }
 
 // "checkpoint-step200-00001-of-00004.safetensors", beside "checkpoint.safetensors".
@@ -84,7 +104,7 @@ bool is_shard_of(const std::string& path, const std::string& name) {
 
 void save_checkpoint(const std::string& path, Module& model, const Optimizer* optimizer, const RunState& state,
                      const std::vector<CheckpointPart>& parts) {
-  Json json = {{"step", state.step}, {"texts", state.metadata}, {"generators", Json::object()}};
+  Json json = {{"version", kVersion}, {"step", state.step}, {"texts", state.metadata}, {"generators", Json::object()}};
   for (const auto& [name, generator] : state.generators) json["generators"][name] = generator_json(generator);
   NamedTensors tensors, shard;
   Comm* comm = nullptr;  // of the ranks that share out the optimizers' state
@@ -124,22 +144,23 @@ void save_checkpoint(const std::string& path, Module& model, const Optimizer* op
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
-  Checkpoint checkpoint{load_safetensors(path), {}};
+  LoadedSafetensors loaded = load_verified(path);
+  Checkpoint checkpoint{std::move(loaded.file), {}};
   check(checkpoint.file.metadata.count(kStateKey), "{}: not a policygrad checkpoint: the file has only tensors", path);
   try {
     const Json json = Json::parse(shallow_json(checkpoint.file.metadata.at(kStateKey), path));
+    check_version(json["version"], loaded.checksum.has_value());
     RunState& state = checkpoint.state;
     state.step = whole(json.at("step"), 0);
     state.metadata = json.at("texts").get<std::map<std::string, std::string>>();
     for (const auto& [name, bits] : json.at("generators").items()) state.generators[name] = generator_from(bits);
-    const Json optimizer_steps = json.value("optimizer_steps", Json{{"", -1}});
-    for (const auto& [part, steps] : optimizer_steps.items()) checkpoint.optimizer_steps[part] = whole(steps, -1);
+    checkpoint.optimizer_steps = optimizer_steps_from(json["optimizer_steps"]);
     checkpoint.shards = json.value("shards", std::vector<std::string>());
     for (const std::string& name : checkpoint.shards) {
       check(fs::path(name).filename() == name, "the shard '{}' is not a file beside it", excerpt(name, 100));
     }
   } catch (const std::exception& e) {  // an Error, or one of stoull
-    fail("{}: the checkpoint's state is damaged: {}", path, excerpt(e.what(), 200));
+    fail("{}: the checkpoint's state cannot be read: {}", path, excerpt(e.what(), 200));
   }
   return checkpoint;
 }

@@ -6,6 +6,9 @@
 // With ZeRO (nn/param_slab.h) every rank writes the part of the optimizer's state that it updates, in a file beside it:
 // "checkpoint-step200-00001-of-00004.safetensors". The checkpoint names these files, is written last, and replaces the
 // one before as a whole. Any number of ranks can continue from it, with or without ZeRO.
+//
+// Each of these files has a checksum, with which it is compared when it is read. The checkpoint has the version of its
+// layout: 2, or none before there were checksums. docs/PG.md, "Checkpoints of older versions", says what opens.
 #include <map>
 #include <string>
 #include <vector>
@@ -57,6 +60,7 @@ struct Checkpoint {
   void restore(Module& model, const std::string& part = "") const;
   void restore(Optimizer& optimizer, const std::string& part = "") const;
 };
+// Error that names the file if it is damaged, if it is no checkpoint, or if a later version of policygrad wrote it.
 Checkpoint load_checkpoint(const std::string& path);
 
 }  // namespace pg

@@ -11,6 +11,7 @@
 
 #include "nn/atomic_file.h"
 #include "nn/pretrained.h"
+#include "nn/safetensors_checksum.h"
 #include "nn/tensor_source.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
@@ -237,6 +238,7 @@ void load_peft(Transformer& model, const std::string& folder) {
   }
 
   const TensorSource source = open_tensors((std::filesystem::path(folder) / kTensorFile).string());
+  verify_checksums(source);
   const std::vector<LoraSite> sites = sites_of(json, c, source, file);
   lora.targets.clear();
   std::set<std::string> used;

@@ -9,6 +9,7 @@
 
 #include "autograd/tape.h"
 #include "nn/atomic_file.h"
+#include "nn/safetensors_checksum.h"
 #include "tensor/base/error.h"
 #include "tensor/base/gguf.h"
 #include "tensor/base/table.h"
@@ -168,6 +169,7 @@ TransformerConfig pretrained_config(const std::string& path, const TensorSource&
 }
 
 void load_weights(Transformer& model, const TensorSource& source) {
+  verify_checksums(source);
   const TransformerConfig& c = model.config;
   const Layout layout = layout_of(c, source.gguf() != nullptr);
   const bool interleaved = source.gguf() && source.gguf()->string_at("general.architecture") == "llama";

@@ -6,8 +6,10 @@
 #include <tuple>
 
 #include "nn/atomic_file.h"
+#include "nn/safetensors_checksum.h"
 #include "nn/safetensors_header.h"
 #include "nn/safetensors_source.h"
+#include "tensor/base/crc32c.h"
 #include "tensor/base/json.h"
 
 namespace pg {
@@ -18,6 +20,34 @@ namespace {
 const StoredType* stored_type(DType dtype) {
   const auto& types = stored_types();
   return &*std::find_if(types.begin(), types.end(), [&](const StoredType& type) { return same_bytes(type) == dtype; });
+}
+
+// The header of a file with the tensors in this order, and zeros for the checksum.
+std::string header_of(const std::string& path, const NamedTensors& tensors,
+                      std::map<std::string, std::string> metadata) {
+  metadata[kChecksumKey] = kNoChecksum;
+  Json header = {{"__metadata__", metadata}};
+  std::set<std::string> names = {"__metadata__"};
+  uint64_t position = 0;
+  for (const auto& [name, tensor] : tensors) {
+    check(names.insert(name).second, "save {}: the tensor name '{}' is used twice or reserved", path, name);
+    check(tensor.defined(), "save {}: tensor '{}' is undefined", path, name);
+    const uint64_t end = position + static_cast<uint64_t>(tensor.numel()) * size_of(tensor.dtype());
+    header[name] = {{"dtype", stored_type(tensor.dtype())->name},
+                    {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
+                    {"data_offsets", {position, end}}};
+    position = end;
+  }
+  std::string json;
+  try {
+    json = header.dump();
+  } catch (const Error& e) {
+    fail("save {}: names and metadata must be UTF-8: {}", path, e.what());
+  }
+  json.resize((json.size() + 7) / 8 * 8, ' ');  // aligns the start of the data
+  check(json.size() <= detail::kMaxHeaderBytes, "save {}: a header of {} bytes, readers accept {}", path, json.size(),
+        detail::kMaxHeaderBytes);
+  return json;
 }
 
 }  // namespace
@@ -40,14 +70,18 @@ const std::string& SafetensorsFile::metadata_at(const std::string& key) const {
   return found->second;
 }
 
-SafetensorsFile load_safetensors(const std::string& path) {
-  const TensorSource source = open_safetensors(std::make_shared<MappedFile>(path));
-  SafetensorsFile result{path, {}, source.metadata()};
+LoadedSafetensors load_verified(const std::string& path) {
+  const auto mapped = std::make_shared<const MappedFile>(path);
+  const TensorSource source = open_safetensors(mapped);
+  const std::optional<uint32_t> checksum = verify_checksum(*mapped);  // g++ 12 destroys twice if it throws below
+  LoadedSafetensors result{{path, {}, source.metadata()}, checksum};
   for (const SourceTensor& tensor : source.tensors()) {
-    result.tensors.emplace_back(tensor.name, source.read(tensor.name, default_dtype(*tensor.type)));
+    result.file.tensors.emplace_back(tensor.name, source.read(tensor.name, default_dtype(*tensor.type)));
   }
   return result;
 }
+
+SafetensorsFile load_safetensors(const std::string& path) { return load_verified(path).file; }
 
 void save_safetensors(const std::string& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata) {
@@ -57,38 +91,23 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
     const StoredType *type_a = stored_type(a.second.dtype()), *type_b = stored_type(b.second.dtype());
     return std::tie(type_a, a.first) < std::tie(type_b, b.first);
   });
-
-  Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
-  std::set<std::string> names = {"__metadata__"};
-  uint64_t position = 0;
-  for (const auto& [name, tensor] : sorted) {
-    check(names.insert(name).second, "save {}: the tensor name '{}' is used twice or reserved", path, name);
-    check(tensor.defined(), "save {}: tensor '{}' is undefined", path, name);
-    const uint64_t end = position + static_cast<uint64_t>(tensor.numel()) * size_of(tensor.dtype());
-    header[name] = {{"dtype", stored_type(tensor.dtype())->name},
-                    {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
-                    {"data_offsets", {position, end}}};
-    position = end;
-  }
-  std::string json;
-  try {
-    json = header.dump();
-  } catch (const Error& e) {
-    fail("save {}: names and metadata must be UTF-8: {}", path, e.what());
-  }
-  json.resize((json.size() + 7) / 8 * 8, ' ');  // aligns the start of the data
-  check(json.size() <= detail::kMaxHeaderBytes, "save {}: a header of {} bytes, readers accept {}", path, json.size(),
-        detail::kMaxHeaderBytes);
+  const std::string header = header_of(path, sorted, metadata);
 
   AtomicFile file(path);
-  const uint64_t header_bytes = json.size();
-  file.write(&header_bytes, 8);
-  file.write(json.data(), json.size());
+  uint32_t crc = 0;
+  const auto write = [&](const void* data, size_t bytes) {
+    file.write(data, bytes);
+    crc = crc32c({static_cast<const char*>(data), bytes}, crc);
+  };
+  const uint64_t header_bytes = header.size();
+  write(&header_bytes, sizeof header_bytes);
+  write(header.data(), header.size());
   for (const auto& [name, tensor] : sorted) {
     const Tensor packed = tensor.contiguous_copy().to(Device{});
-    file.write(packed.view().data, static_cast<size_t>(packed.numel()) * size_of(packed.dtype()));
+    write(packed.view().data, static_cast<size_t>(packed.numel()) * size_of(packed.dtype()));
   }
+  const std::string digits = fmt::format("{:08x}", crc);
+  file.rewrite(sizeof header_bytes + place_of_checksum(header), digits.data(), digits.size());
   file.commit();
 }
 

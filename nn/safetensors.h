@@ -18,7 +18,7 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 struct SafetensorsFile {
   std::string path;                             // for messages
   NamedTensors tensors;                         // in the order of their data
-  std::map<std::string, std::string> metadata;  // the header's "__metadata__"
+  std::map<std::string, std::string> metadata;  // the header's "__metadata__" without the checksum
 
   // Null if there is none of that name.
   const Tensor* find(std::string_view name) const;
@@ -28,11 +28,12 @@ struct SafetensorsFile {
 };
 
 // Reads a whole file. F32, F64, BF16, I32 and U8 keep their type; F16 becomes f32, BOOL u8, and I64 i32 (Error if a
-// value does not fit). For anything else an Error names the file, the tensor and the reason.
+// value does not fit). For anything else an Error names the file, the tensor and the reason. A file with a checksum
+// (nn/safetensors_checksum.h) is compared with it; an Error names the file if they differ.
 SafetensorsFile load_safetensors(const std::string& path);
 
 // Writes a file atomically that other readers of the format accept: wider types first, then by name, so that all data
-// are aligned. Names must be distinct; "__metadata__" is reserved.
+// are aligned. Names must be distinct; "__metadata__" is reserved. The file gets a checksum.
 void save_safetensors(const std::string& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "nn/safetensors_checksum.h"
 #include "nn/safetensors_header.h"
 #include "tensor/base/text.h"
 
@@ -42,6 +43,7 @@ Opened open_file(const MappedFile& file) {
   detail::SafetensorsHeader header =
       detail::parse_safetensors_header(text_of(bytes.subspan(8, header_bytes)), data.size(), path);
   Opened opened{{}, std::move(header.metadata)};
+  opened.metadata.erase(kChecksumKey);
   for (detail::HeaderTensor& tensor : header.tensors) {
     opened.tensors.push_back({std::move(tensor.name), tensor.type, Shape(tensor.shape),
                               data.subspan(tensor.begin, tensor.end - tensor.begin), &file});

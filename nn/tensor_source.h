@@ -47,7 +47,7 @@ class TensorSource {
   const SourceTensor* find(std::string_view name) const;
   // An Error names the file, and the nearest known name, if there is none of that name.
   const SourceTensor& at(std::string_view name) const;
-  // The "__metadata__" of a safetensors file; empty for shards and GGUF.
+  // The "__metadata__" of a safetensors file without the checksum; empty for shards and GGUF.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   // The GGUF file with its metadata; null for other files.
   const GgufFile* gguf() const { return gguf_.get(); }

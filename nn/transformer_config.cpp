@@ -73,7 +73,11 @@ std::string to_json(const TransformerConfig& config) {
 
 TransformerConfig transformer_config_from_json(std::string_view text) {
   TransformerConfig config;
-  set_from_json(fields(config), text, "Transformer config");
+  std::vector<Field> all = fields(config);
+  for (Field& field : all) {  // the first checkpoints had no "in_proj_std"
+    if (field.name == "in-proj-std") field.absent = field.text();
+  }
+  set_from_json(all, text, "Transformer config");
   return config;
 }
 

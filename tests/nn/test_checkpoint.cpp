@@ -176,7 +176,7 @@ TEST_CASE("checkpoint: other files and damaged checkpoints are refused", "[nn][c
         R"({"step":1,"texts":{},"generators":{"data":["x","99999999999999999999"]}})"}) {
     save_safetensors(path, {{"w", Tensor::ones({2})}}, {{"policygrad", state}});
     INFO(state);
-    CHECK(error_of([&] { load_checkpoint(path); }).find("is damaged") != std::string::npos);
+    CHECK(error_of([&] { load_checkpoint(path); }).find("state cannot be read") != std::string::npos);
   }
   Transformer model = small_model(1);
   save_safetensors(path, {{"w", Tensor::ones({2})}},

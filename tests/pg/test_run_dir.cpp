@@ -67,7 +67,6 @@ std::vector<std::string> event_files(const fs::path& folder) {
 
 }  // namespace
 
-// The check value of the CRC catalogue; RFC 3720, B.4: 32 bytes of zeros and of ones.
 TEST_CASE("a name of a run is a part of the name of a folder", "[pg]") {
   for (const char* name : {"", "a b", "x # y: [z", "..", "Gr\xc3\xbc"})
     CHECK(testing::error_of([&] { check_run_name(name); }).empty());
@@ -78,13 +77,6 @@ TEST_CASE("a name of a run is a part of the name of a folder", "[pg]") {
     CHECK(error.find("must have at most 200 bytes, and no / and no control character") != std::string::npos);
     CHECK(std::none_of(error.begin(), error.end(), [](unsigned char c) { return c < 0x20; }));
   }
-}
-
-TEST_CASE("CRC-32C gives the published values", "[run]") {
-  CHECK(crc32c("123456789") == 0xE3069283);
-  CHECK(crc32c(std::string(32, '\0')) == 0x8a9136aa);
-  CHECK(crc32c(std::string(32, '\xff')) == 0x62a8ab43);
-  CHECK(crc32c("") == 0);
 }
 
 // These bytes were decoded with protoc --decode_raw.

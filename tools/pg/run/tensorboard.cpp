@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <bit>
 #include <cerrno>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include <optional>
 
 #include "nn/atomic_file.h"
+#include "tensor/base/crc32c.h"
 #include "tensor/base/error.h"
 
 namespace pg {
@@ -21,17 +21,6 @@ namespace {
 
 // TensorBoard reads every file with "tfevents" in its name. The ending tells ours from those of other programs.
 constexpr std::string_view kFilePrefix = "events.out.tfevents.", kFileSuffix = ".policygrad";
-
-constexpr std::array<uint32_t, 256> make_crc_table() {
-  std::array<uint32_t, 256> table = {};
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t c = i;
-    for (int bit = 0; bit < 8; ++bit) c = (c >> 1) ^ ((c & 1) != 0 ? 0x82F63B78u : 0u);
-    table[i] = c;
-  }
-  return table;
-}
-constexpr auto kCrcTable = make_crc_table();
 
 template <class T>
 void put_little_endian(std::string& out, T value) {
@@ -83,12 +72,6 @@ double seconds_since_1970() {
 }
 
 }  // namespace
-
-uint32_t crc32c(std::string_view bytes) {
-  uint32_t c = ~0u;
-  for (char byte : bytes) c = kCrcTable[(c ^ static_cast<uint8_t>(byte)) & 0xff] ^ (c >> 8);
-  return ~c;
-}
 
 std::string tensorboard_record(std::string_view payload) {
   std::string record;

@@ -9,8 +9,6 @@
 
 namespace pg {
 
-// CRC-32C (Castagnoli): reflected polynomial 0x82F63B78.
-uint32_t crc32c(std::string_view bytes);
 // Length, masked checksum of the length, payload, masked checksum of the payload.
 std::string tensorboard_record(std::string_view payload);
 // The first event of a file. wall_time in seconds since 1970.
