@@ -1,11 +1,13 @@
 // Token files: the header, the tokenizer's identity, and reading ids.
 #include "tasks/token_file.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "tasks/bpe/bpe_merge.h"
 #include "tensor/base/error.h"
 #include "tensor/base/sha256.h"
 
@@ -72,6 +74,8 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+uint64_t hash_with(uint64_t hash, int64_t id) { return mix_bits(hash ^ (static_cast<uint64_t>(id) + 1)); }
 
 std::string TokenFileHeader::to_bytes() const {
   check_header(*this, "token file");
@@ -142,6 +146,22 @@ void TokenFile::read(int64_t first, std::span<int32_t> ids) const {
     check(ids[i] >= 0 && ids[i] < header_.vocab_size, "{}: token {} has the id {}, the vocabulary has {}", path(),
           first + static_cast<int64_t>(i), static_cast<uint32_t>(ids[i]), header_.vocab_size);
   }
+}
+
+void TokenFile::verify() const {
+  std::vector<int32_t> ids;
+  uint64_t hash = 0;
+  constexpr int64_t block = 1 << 16;
+  for (int64_t at = 0; at < header_.tokens; at += std::ssize(ids)) {
+    ids.resize(static_cast<size_t>(std::min(block, header_.tokens - at)));
+    read(at, ids);
+    for (const int32_t id : ids) hash = hash_with(hash, id);
+  }
+  check(hash == header_.hash,
+        "{}: the file is damaged: the hash of its ids is {:016x}, and its header says {:016x}; take a copy of it, or "
+        "make "
+        "it again with pg tokenize pack",
+        path(), hash, header_.hash);
 }
 
 bool is_token_file(const std::string& path) {

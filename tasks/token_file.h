@@ -10,7 +10,7 @@
 //   offset 32  u64 number of bytes of the text, without end-of-text tokens
 //   offset 40  u64 number of texts
 //   offset 48  i64 the id that follows each text, -1 if none does
-//   offset 56  u64 a hash of the ids in their order
+//   offset 56  u64 a hash of the ids in their order: hash_with() of each, from 0
 //   offset 64  64 characters: TokenTexts::sha256 of the tokenizer
 // The ids follow, u16 or u32, to the end of the file.
 #include <cstdint>
@@ -25,6 +25,9 @@
 namespace pg {
 
 inline constexpr const char* kTokenFileEnding = ".tokens";
+
+// The hash of ids with one more at their end.
+uint64_t hash_with(uint64_t hash, int64_t id);
 
 struct TokenFileHeader {
   static constexpr size_t size = 128;  // bytes
@@ -67,6 +70,8 @@ class TokenFile {
   // The ids [first, first + ids.size()), of which each is compared with the size of the vocabulary. Error if the file
   // has no such ids, has become shorter, or has an id outside the vocabulary.
   void read(int64_t first, std::span<int32_t> ids) const;
+  // Reads all ids. Error if their hash is not that of the header: the file is damaged.
+  void verify() const;
 
  private:
   MappedFile file_;

@@ -242,6 +242,39 @@ says 1 'cut.gguf: ' "$pg" info cut.gguf
 mkfifo pipe.gguf
 says 1 'pipe.gguf' timeout 5 "$pg" info pipe.gguf
 
+# Files have checksums: a flipped bit is found when a file is read, and by --verify, which reads it whole.
+flip() { # flip FILE: one bit of the byte 40 bytes before its end
+  at=$(($(wc -c <"$1") - 40))
+  byte=$(od -An -tu1 -j$at -N1 "$1")
+  # shellcheck disable=SC2059,SC2094
+  printf "\\$(printf %o $((byte ^ 1)))" | dd of="$1" bs=1 seek=$at conv=notrunc 2>/dev/null
+}
+cp -r "$packed" damaged
+mv exported/config.json.bak exported/config.json
+says 0 'right          damaged/checkpoint.safetensors, CRC-32C ' "$pg" info damaged exported corpus.tokens --verify
+grep -q '^right          damaged/best.safetensors, CRC-32C ' out || bad 'pg info --verify passes over best.safetensors'
+grep -q '^right          exported/model.safetensors, CRC-32C ' out || bad 'pg info --verify passes over a model'
+grep -q '^right          corpus.tokens, hash ' out || bad 'pg info --verify passes over token files'
+says 0 "no checksum    $gguf" "$pg" info "$gguf" --verify
+says 0 '"checksum":null' "$pg" info "$gguf" --verify --json
+mkdir nothing
+says 1 'has no file with a checksum' "$pg" info nothing --verify
+for file in damaged/checkpoint.safetensors damaged/best.safetensors exported/model.safetensors corpus.tokens; do
+  cp $file kept
+  flip $file
+  says 1 "$file: the file is damaged: " "$pg" info $file --verify
+  says 1 '"error":"' "$pg" info $file --verify --json
+  cp kept $file
+done
+cp corpus.txt elsewhere.txt && flip damaged/checkpoint.safetensors && flip exported/model.safetensors
+says 1 'damaged/checkpoint.safetensors: the file is damaged' "$pg" sample damaged
+says 1 'damaged/checkpoint.safetensors: the file is damaged' "$pg" eval damaged elsewhere.txt
+says 1 'damaged/checkpoint.safetensors: the file is damaged' "$pg" train --resume damaged
+says 1 'damaged/checkpoint.safetensors: the file is damaged' "$pg" train --init damaged --data corpus.txt
+says 1 'exported/model.safetensors: the file is damaged' "$pg" chat exported
+says 0 'right ' "$pg" info damaged/best.safetensors --verify
+rm -r damaged exported
+
 if "$pg" bench --device cuda --filter nothing >out 2>&1; then bad 'pg bench finds a benchmark named nothing'; fi
 grep -qE 'was requested, but|says nothing about time|nothing matches' out || bad 'pg bench --device cuda does not say why not'
 says 0 ' 0 wrong' "$pg" gradcheck relu

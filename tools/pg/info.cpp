@@ -16,6 +16,7 @@
 #include "tools/pg/run/run_dir.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/run/terminal_text.h"
+#include "tools/pg/verify.h"
 
 namespace pg::tools {
 namespace {
@@ -194,9 +195,36 @@ void print(const Json& json) {
 struct InfoOptions {
   std::vector<std::string> runs;  // folders, checkpoints or files
   bool json = false;
+  bool verify = false;
 };
 
+// Whether all files of a run are right; prints a line for each.
+bool verify(const std::string& run, bool json) {
+  bool right = true;
+  for (const VerifiedFile& file : verify_files(run)) {
+    right = right && file.damage.empty();
+    if (json) {
+      Json line = {{"file", file.path}, {"checksum", nullptr}};
+      if (!file.checksum.empty()) line["checksum"] = file.checksum;
+      if (!file.damage.empty()) line["error"] = file.damage;
+      fmt::print("{}\n", line.dump(-1, Json::Utf8::replace));
+    } else if (!file.damage.empty()) {
+      show("damaged", file.damage);
+    } else if (file.checksum.empty()) {
+      show("no checksum", file.path);
+    } else {
+      show("right", fmt::format("{}, {}", file.path, file.checksum));
+    }
+  }
+  return right;
+}
+
 int info(const InfoOptions& o) {
+  if (o.verify) {
+    bool right = true;
+    for (const std::string& run : o.runs) right = verify(run, o.json) && right;
+    return right ? 0 : 1;
+  }
   for (const std::string& run : o.runs) {
     const Json json = describe(run);
     if (o.json) {
@@ -213,12 +241,15 @@ int info(const InfoOptions& o) {
 
 Command info_command() {
   const auto o = std::make_shared<InfoOptions>();
-  return {.name = "info",
-          .about = "what a run is, how far it is, and the command that continues it; what a model or token file holds",
-          .fields = {json_field(o->json, "a line with a JSON object for each run or file")},
-          .run = [o](Given&) { return info(*o); },
-          .arguments = {
-              {"runs", &o->runs, "folders of runs or Hugging Face models, checkpoints, GGUF files or token files"}}};
+  return {
+      .name = "info",
+      .about = "what a run is, how far it is, and the command that continues it; what a model or token file holds",
+      .fields = {json_field(o->json, "a line with a JSON object for each run or file"),
+                 flag("verify", o->verify, "read the files whole and compare them with their checksums instead")},
+      .run = [o](Given&) { return info(*o); },
+      .arguments = {{"runs", &o->runs,
+                     "folders of runs or Hugging Face models, checkpoints, GGUF files or token files; with --verify "
+                     "also folders of adapters and of token files"}}};
 }
 
 }  // namespace pg::tools

@@ -91,7 +91,7 @@ void TokenFileWriter::add(std::span<const int32_t> ids) {
     const int32_t id = ids[i];
     check(id >= 0 && id < header_.vocab_size, "token file: expected ids in [0, {}), got {}", header_.vocab_size, id);
     if (id != header_.end_id) header_.bytes += texts_.bytes[static_cast<size_t>(id)];
-    header_.hash = mix_bits(header_.hash ^ (static_cast<uint64_t>(id) + 1));
+    header_.hash = hash_with(header_.hash, id);
     std::memcpy(encoded_.data() + i * width, &id, width);  // the low bytes come first
   }
   file_.write(encoded_.data(), encoded_.size());
