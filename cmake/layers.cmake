@@ -25,7 +25,7 @@ include(cmake/quick_build.cmake)
 # Files that are in another layer than the rest of their folder, so that a lesson need not compile what it does not use.
 set(file_writer nn/atomic_file.cpp)
 set(comm_interface tensor/comm/collective_call.cpp tensor/comm/comm.cpp)
-set(model_readers nn/gguf_config.cpp nn/hf_config.cpp nn/peft.cpp nn/pretrained.cpp)
+set(model_readers nn/gguf_config.cpp nn/hf_config.cpp nn/peft.cpp nn/peft_pattern.cpp nn/pretrained.cpp)
 set(texts tasks/fetch.cpp tasks/stories.cpp tasks/story_grammar.cpp tasks/text_data.cpp
           tasks/tiny_language.cpp tasks/tokenizer.cpp tasks/utf8.cpp)
 
@@ -40,6 +40,7 @@ pg_mpi(pg_comm)
 pg_layer(pg_autograd FOLDERS autograd LINKS pg_tensor)
 pg_layer(pg_nn FOLDERS nn WITHOUT ${file_writer} ${model_readers} LINKS pg_autograd)
 pg_layer(pg_models FILES ${model_readers} LINKS pg_nn)
+target_link_libraries(pg_models PRIVATE PCRE2::8BIT)
 pg_layer(pg_text FILES ${texts} LINKS pg_base)
 pg_layer(pg_bpe FOLDERS tasks/bpe LINKS pg_text)
 target_link_libraries(pg_bpe PRIVATE PCRE2::8BIT utf8proc::utf8proc)

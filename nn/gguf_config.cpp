@@ -52,6 +52,9 @@ TransformerConfig config_from_gguf(const TensorSource& source) {
         "{}: '{}' is '{}'; it is not supported", file.path(), key("rope.scaling.type"),
         file.find(key("rope.scaling.type")) ? file.string_at(key("rope.scaling.type")) : "");
   if (source.find("rope_freqs.weight")) {  // Llama 3.1 and later: divisors of the frequencies
+    const Shape& shape = source.at("rope_freqs.weight").shape;
+    check(shape == Shape({c.head_width() / 2}), "{}: 'rope_freqs.weight' must be [{}], it is {}", file.path(),
+          c.head_width() / 2, shape);
     const std::vector<double> divisors = source.read("rope_freqs.weight", f32).to_vector();
     for (const double divisor : divisors) c.rope.factor = std::max(c.rope.factor, divisor);
     const auto half = static_cast<int64_t>(divisors.size());

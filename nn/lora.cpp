@@ -2,12 +2,15 @@
 #include "nn/lora.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <sstream>
+#include <tuple>
 
 #include "autograd/ops.h"
 #include "nn/transformer.h"
 #include "tensor/base/error.h"
+#include "tensor/base/text.h"
 
 namespace pg {
 namespace {
@@ -74,22 +77,47 @@ std::vector<std::string> parts_of_list(const std::string& list) {
 // Adds sign·scale·B·A to the weights of all layers with adapters.
 void add_to_weights(Transformer& model, double sign) {
   NoGrad no_grad;
-  for (const LoraSite& site : lora_sites(model.config)) {
-    for (TransformerBlock& block : model.h) {
-      Linear& layer = layer_of(block, site.target.module);
-      check(!layer.int8,
-            "LoRA: the model has 8-bit weights (nn/int8.h); merge the adapters before the weights are 8-bit");
-      for (const LoraAdapter& adapter : layer.lora) {
-        if (adapter.begin != site.begin || adapter.end != site.end) continue;
-        const Tensor rows = layer.weight.detach().view_slice(0, adapter.begin, adapter.end);
-        const Tensor product = matmul(adapter.b.detach(), adapter.a.detach()) * (sign * adapter.scale);
-        rows.copy_from(rows.to(product.dtype()) + product);
-        ++layer.weight.storage()->version;
-      }
-      layer.lora_merged = sign > 0;
+  for (const auto& [site, block, rank, alpha] : lora_places(model.config)) {
+    Linear& layer = layer_of(model.h[static_cast<size_t>(block)], site.target.module);
+    check(!layer.int8,
+          "LoRA: the model has 8-bit weights (nn/int8.h); merge the adapters before the weights are 8-bit");
+    for (const LoraAdapter& adapter : layer.lora) {
+      if (adapter.begin != site.begin || adapter.end != site.end) continue;
+      const Tensor rows = layer.weight.detach().view_slice(0, adapter.begin, adapter.end);
+      const Tensor product = matmul(adapter.b.detach(), adapter.a.detach()) * (sign * adapter.scale);
+      rows.copy_from(rows.to(product.dtype()) + product);
+      ++layer.weight.storage()->version;
     }
+    layer.lora_merged = sign > 0;
   }
   model.config.lora.merged = sign > 0;
+}
+
+// An element of LoraConfig::modules: a possible site in a block, with rank and alpha.
+LoraPlace place_of(const std::string& text, const TransformerConfig& c, const std::vector<LoraSite>& possible) {
+  LoraPlace p;
+  const size_t dot = text.find('.'), rank = text.find(':'), alpha = text.rfind(':');
+  const auto number = [&](size_t from, size_t to, auto& value) {
+    const auto [end, error] = std::from_chars(text.data() + from, text.data() + to, value);
+    return error == std::errc() && end == text.data() + to;
+  };
+  const bool parts = dot < rank && rank < alpha && alpha != std::string::npos && number(0, dot, p.block) &&
+                     number(rank + 1, alpha, p.rank) && number(alpha + 1, text.size(), p.alpha);
+  check(parts && p.block >= 0 && p.block < c.n_layer && p.rank >= 1 && p.rank <= INT32_MAX && p.alpha > 0 &&
+            std::isfinite(p.alpha),
+        "LoRA: expected BLOCK.TARGET:RANK:ALPHA with a block from 0 to {}, a rank of at least 1 and an alpha above 0, "
+        "as in 0.q_proj:8:16, got {}",
+        c.n_layer - 1, excerpt(text));
+  const std::string name = text.substr(dot + 1, rank - dot - 1);
+  const auto site =
+      std::find_if(possible.begin(), possible.end(), [&](const LoraSite& s) { return s.target.name == name; });
+  if (site == possible.end()) {
+    std::vector<std::string> known;
+    for (const LoraSite& one : possible) known.push_back(one.target.name);
+    fail_unknown("LoRA: the targets of this model", excerpt(name), known);
+  }
+  p.site = *site;
+  return p;
 }
 
 }  // namespace
@@ -149,10 +177,40 @@ std::vector<LoraSite> lora_sites(const TransformerConfig& c) {
   return sites;
 }
 
+std::vector<LoraPlace> lora_places(const TransformerConfig& c) {
+  std::vector<LoraPlace> places;
+  if (c.lora.modules.empty()) {
+    const std::vector<LoraSite> sites = lora_sites(c);
+    for (int64_t block = 0; block < c.n_layer; ++block) {
+      for (const LoraSite& site : sites) places.push_back({site, block, c.lora.rank, c.lora.alpha});
+    }
+    return places;
+  }
+  const std::vector<LoraSite> possible = possible_sites(c);
+  for (const std::string& module : parts_of_list(c.lora.modules)) places.push_back(place_of(module, c, possible));
+  // The rows of a layer in their order, as Linear needs them.
+  const auto order = [](const LoraPlace& p) { return std::tuple(p.block, p.site.target.module, p.site.begin); };
+  std::sort(places.begin(), places.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  for (size_t i = 1; i < places.size(); ++i) {
+    const LoraSite &a = places[i - 1].site, &b = places[i].site;
+    check(places[i - 1].block != places[i].block || a.target.module != b.target.module || a.end <= b.begin,
+          "LoRA: the adapters {} and {} of block {} have rows of {} in common", a.target.name, b.target.name,
+          places[i].block, a.target.module);
+  }
+  return places;
+}
+
 bool is_adapter(std::string_view parameter) { return parameter.ends_with(".lora_A") || parameter.ends_with(".lora_B"); }
 
 double lora_parameters(const TransformerConfig& c) {
   if (c.lora.rank == 0) return 0;
+  if (!c.lora.modules.empty()) {
+    double values = 0;
+    for (const LoraPlace& p : lora_places(c)) {
+      values += static_cast<double>(p.rank) * static_cast<double>(p.site.in + p.site.end - p.site.begin);
+    }
+    return values;
+  }
   double columns_and_rows = 0;
   for (const LoraSite& site : lora_sites(c)) columns_and_rows += static_cast<double>(site.in + site.end - site.begin);
   return static_cast<double>(c.n_layer) * static_cast<double>(c.lora.rank) * columns_and_rows;
@@ -160,27 +218,24 @@ double lora_parameters(const TransformerConfig& c) {
 
 void detail::attach_lora(Transformer& model, Generator* generator) {
   const LoraConfig& c = model.config.lora;
-  const std::vector<LoraSite> sites = lora_sites(model.config);
+  const std::vector<LoraPlace> places = lora_places(model.config);
   Visitor freeze([](const std::string&, Tensor& parameter) { parameter.set_requires_grad(false); });
   model.visit(freeze);
   const DType dtype = model.config.trained_dtype();
-  for (TransformerBlock& block : model.h) {
-    for (const LoraSite& site : sites) {
-      const double bound = 1 / std::sqrt(static_cast<double>(site.in));
-      const Shape shape = {c.rank, site.in};
-      const Tensor a =
-          generator ? Tensor::uniform(shape, -bound, bound, *generator, dtype) : Tensor::zeros(shape, dtype);
-      const Tensor b = Tensor::zeros({site.end - site.begin, c.rank}, dtype);
-      Linear& layer = layer_of(block, site.target.module);
-      layer.lora_merged = c.merged;
-      layer.lora.push_back({.prefix = site.all_rows ? "" : site.target.name + ".",
-                            .begin = site.begin,
-                            .end = site.end,
-                            .scale = c.alpha / static_cast<double>(c.rank),
-                            .dropout = c.dropout,
-                            .a = a.to(model.device()).set_requires_grad(),
-                            .b = b.to(model.device()).set_requires_grad()});
-    }
+  for (const auto& [site, block, rank, alpha] : places) {
+    const double bound = 1 / std::sqrt(static_cast<double>(site.in));
+    const Shape shape = {rank, site.in};
+    const Tensor a = generator ? Tensor::uniform(shape, -bound, bound, *generator, dtype) : Tensor::zeros(shape, dtype);
+    const Tensor b = Tensor::zeros({site.end - site.begin, rank}, dtype);
+    Linear& layer = layer_of(model.h[static_cast<size_t>(block)], site.target.module);
+    layer.lora_merged = c.merged;
+    layer.lora.push_back({.prefix = site.all_rows ? "" : site.target.name + ".",
+                          .begin = site.begin,
+                          .end = site.end,
+                          .scale = alpha / static_cast<double>(rank),
+                          .dropout = c.dropout,
+                          .a = a.to(model.device()).set_requires_grad(),
+                          .b = b.to(model.device()).set_requires_grad()});
   }
 }
 
@@ -193,7 +248,7 @@ void add_lora(Transformer& model, const LoraConfig& config, Generator& generator
   TransformerConfig whole = model.config;
   whole.lora = copy;
   whole.lora.merged = false;
-  lora_sites(whole);
+  lora_places(whole);
   model.config = whole;
   detail::attach_lora(model, &generator);
 }
@@ -212,12 +267,10 @@ void unmerge_lora(Transformer& model) {
 
 void remove_lora(Transformer& model) {
   check(model.config.lora.rank > 0, "remove_lora: the model has no adapters");
-  for (const LoraSite& site : lora_sites(model.config)) {
-    for (TransformerBlock& block : model.h) {
-      Linear& layer = layer_of(block, site.target.module);
-      layer.lora.clear();
-      layer.lora_merged = false;
-    }
+  for (const LoraPlace& place : lora_places(model.config)) {
+    Linear& layer = layer_of(model.h[static_cast<size_t>(place.block)], place.site.target.module);
+    layer.lora.clear();
+    layer.lora_merged = false;
   }
   model.config.lora = {};
   Visitor thaw([](const std::string&, Tensor& parameter) { parameter.set_requires_grad(); });

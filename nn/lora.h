@@ -29,10 +29,14 @@ struct LoraConfig {
   // The linear layers that get adapters, separated by commas: names of lora_targets(), or "all-linear".
   std::string targets = "all-linear";
   bool merged = false;  // B·A is part of the weights
+  // If not empty, these have adapters, each of its own rank and alpha, instead of `targets` in every block, as adapters
+  // of PEFT may be (nn/peft.h): "BLOCK.TARGET:RANK:ALPHA" with commas between them, "0.q_proj:8:16,3.v_proj:4:16".
+  // `rank` is the largest of theirs.
+  std::string modules = {};
 
   bool operator==(const LoraConfig&) const = default;
 };
-// All fields but `merged`.
+// All fields but `merged` and `modules`.
 std::vector<Field> fields(LoraConfig& config);
 
 // The linear layers of a block, by the names that PEFT's adapters of the Llama family have. A target also names the
@@ -46,7 +50,7 @@ struct LoraTarget {
 };
 const std::vector<LoraTarget>& lora_targets();
 
-// One adapter of each block: which rows of which linear layer.
+// Which rows of which linear layer of a block.
 struct LoraSite {
   LoraTarget target;
   int64_t in = 0, begin = 0, end = 0;  // columns; rows [begin, end) of the weight
@@ -56,6 +60,14 @@ struct LoraSite {
 // "c_attn" is one adapter of all its rows, otherwise one each for queries, keys and values. An Error lists the known
 // names for a name that is unknown or that this model lacks, and names two targets with rows in common.
 std::vector<LoraSite> lora_sites(const TransformerConfig& config);
+// The adapters of such a model, block after block, those of a layer in the order of its rows: a site in a block, with
+// its rank and alpha. An Error also names an element of config.lora.modules that this model cannot have.
+struct LoraPlace {
+  LoraSite site;
+  int64_t block = 0, rank = 0;
+  double alpha = 0;
+};
+std::vector<LoraPlace> lora_places(const TransformerConfig& config);
 // Whether a parameter is one of an adapter, by its name: "h.3.attn.c_attn.q_proj.lora_A".
 bool is_adapter(std::string_view parameter);
 // The number of values in the adapters of such a model.

@@ -57,7 +57,8 @@ std::vector<Field> fields(TransformerConfig& c) {
   const auto later = [](TransformerConfig& of) {
     const std::vector<Field> states = {
         {"causal", &of.causal, "a position sees only itself and earlier ones"},
-        {"lora-merged", &of.lora.merged, "the weights contain the terms of the adapters"}};
+        {"lora-merged", &of.lora.merged, "the weights contain the terms of the adapters"},
+        {"lora-modules", &of.lora.modules, "the linear layers with adapters of their own rank and alpha"}};
     return joined(joined(family_fields(of), states), fields(of.lora));
   };
   const std::vector<Field> defaults = later(gpt2);

@@ -14,6 +14,9 @@ namespace pg::testing::lora {
 
 inline const std::string kModels = "tests/goldens/pretrained/", kAdapters = "tests/goldens/peft/";
 inline constexpr const char* kTypes[] = {"gpt2", "llama"};
+// Folders of PEFT's adapters that are not the same in every block, and their base models.
+inline constexpr std::pair<const char*, const char*> kUnevenAdapters[] = {
+    {"llama_full_names", "llama"}, {"llama_layers", "llama"}, {"llama_regex", "llama"}, {"gpt2_exclude", "gpt2"}};
 
 inline Tensor some_ids() { return load_safetensors(kModels + "gpt2/expected.safetensors").at("ids"); }
 

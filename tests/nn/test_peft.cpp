@@ -2,86 +2,26 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include "nn/peft.h"
 #include "tensor/base/json.h"
-#include "tests/model_files.h"
+#include "tests/nn/gguf_model.h"
 #include "tests/nn/lora_case.h"
 
 using namespace pg;
 using namespace pg::testing;
 using namespace pg::testing::lora;
 
-namespace {
-
-std::string floats(const Tensor& x) {
-  std::string bytes;
-  for (const double value : x.to_vector()) bytes += bytes_of({static_cast<float>(value)});
-  return bytes;
-}
-
-// The rows of each head in the order 0, d/2, 1, d/2 + 1, ..., as GGUF files of llama have those of queries and keys.
-Tensor interleaved(const Tensor& rows, int64_t heads) {
-  const int64_t half = rows.size(0) / heads / 2;
-  const Tensor result = Tensor::empty(rows.shape());
-  for (int64_t row = 0; row < rows.size(0); ++row) {
-    const int64_t head = row / (2 * half), i = row % (2 * half), from = i % 2 * half + i / 2;
-    result.view_slice(0, row, row + 1)
-        .copy_from(rows.view_slice(0, head * 2 * half + from, head * 2 * half + from + 1));
-  }
-  return result;
-}
-
-// A model of the Llama family without biases as a GGUF file in f32.
-std::string gguf_of(Transformer& model) {
-  const TransformerConfig& c = model.config;
-  std::map<std::string, Tensor> ours;
-  for (const auto& [name, tensor] : state_dict(model)) ours[name] = tensor;
-  GgufBuilder b;
-  b.string("general.architecture", "llama");
-  const auto number = [&](const char* key, int64_t value) {
-    b.number<uint32_t>(std::string("llama.") + key, GgufType::u32, static_cast<uint32_t>(value));
-  };
-  number("context_length", c.block_size);
-  number("block_count", c.n_layer);
-  number("attention.head_count", c.n_head);
-  number("attention.head_count_kv", c.kv_heads());
-  number("embedding_length", c.n_embd);
-  number("feed_forward_length", c.hidden_width());
-  b.number<float>("llama.attention.layer_norm_rms_epsilon", GgufType::f32, 0.5f);
-  const auto add = [&](const std::string& name, const Tensor& x) {
-    std::vector<uint64_t> sizes;
-    for (int i = x.rank(); i-- > 0;) sizes.push_back(static_cast<uint64_t>(x.size(i)));
-    b.tensor(name + ".weight", sizes, 0, floats(x));
-  };
-  add("token_embd", ours.at("wte.weight"));
-  add("output_norm", ours.at("ln_f.weight"));
-  for (int64_t i = 0; i < c.n_layer; ++i) {
-    const std::string block = fmt::format("blk.{}.", i), own = fmt::format("h.{}.", i);
-    const Tensor all = ours.at(own + "attn.c_attn.weight");
-    const int64_t q = c.n_head * c.head_width(), k = c.kv_heads() * c.head_width();
-    add(block + "attn_q", interleaved(all.view_slice(0, 0, q), c.n_head));
-    add(block + "attn_k", interleaved(all.view_slice(0, q, q + k), c.kv_heads()));
-    add(block + "attn_v", all.view_slice(0, q + k, q + 2 * k));
-    const std::pair<const char*, const char*> names[] = {{"attn_norm", "ln_1"},          {"ffn_norm", "ln_2"},
-                                                         {"attn_output", "attn.c_proj"}, {"ffn_gate", "mlp.c_gate"},
-                                                         {"ffn_up", "mlp.c_fc"},         {"ffn_down", "mlp.c_proj"}};
-    for (const auto& [theirs, mine] : names) add(block + theirs, ours.at(own + mine + ".weight"));
-  }
-  return b.file();
-}
-
-}  // namespace
-
 TEST_CASE("lora: adapters of PEFT compute what PEFT computes", "[nn][lora]") {
-  for (const std::string type : kTypes) {
+  std::vector<std::pair<std::string, std::string>> adapters(std::begin(kUnevenAdapters), std::end(kUnevenAdapters));
+  for (const std::string type : kTypes) adapters.emplace_back(type, type);
+  for (const auto& [type, base] : adapters) {
     for (const DType dtype : {f32, f64}) {
       INFO(type << " " << name_of(dtype));
       // transformers computes norms and rotations in float32, also in a model of float64.
       const double tolerance = dtype == f32 ? 1e-5 : 2e-6;
       const SafetensorsFile expected = load_safetensors(kAdapters + type + "/expected.safetensors");
-      Transformer model = load_pretrained(kModels + type, dtype);
+      Transformer model = load_pretrained(kModels + base, dtype);
       load_peft(model, kAdapters + type);
       CHECK(relative_error(logits_of(model, expected.at("ids")), expected.at("logits")) <= tolerance);
       const Tensor loss = model.loss(expected.at("ids"), expected.at("targets"));
@@ -169,10 +109,14 @@ TEST_CASE("lora: adapter folders that cannot be computed are refused with a sent
   CHECK(contains(with_key("bias", "all"), "'bias' is \"all\"; supported: \"none\""));
   CHECK(contains(with_key("use_dora", true), "'use_dora' is true; adapters with that are not supported"));
   CHECK(contains(with_key("modules_to_save", {"lm_head"}), "'modules_to_save' is [\"lm_head\"]; adapters with that"));
-  CHECK(contains(with_key("rank_pattern", {{"q_proj", 8}}), "'rank_pattern' is {\"q_proj\":8}"));
-  CHECK(contains(with_key("alpha_pattern", {{"q_proj", 8}}), "'alpha_pattern' is"));
+  CHECK(contains(with_key("rank_pattern", {{"q_proj", 8}}), "q_proj.lora_A.weight' is [3, 24], expected [8, 24]"));
+  CHECK(contains(with_key("rank_pattern", {{"q_proj", 2.5}}), "'rank_pattern' of 'q_proj' must be a whole number"));
+  CHECK(contains(with_key("rank_pattern", {3}), "'rank_pattern' must be an object of names and numbers, got [3]"));
+  CHECK(contains(with_key("alpha_pattern", {{"q_proj", -1}}), "'alpha_pattern' of 'q_proj' must be a number above 0"));
+  CHECK(contains(with_key("alpha_pattern", {{"(q_proj", 1}}), "the key '(q_proj' is no regular expression"));
+  CHECK(contains(with_key("alpha_pattern", {{"([a-z_.0-9]+)*[A-Z]", 1}}), "cannot be matched to"));
+  CHECK(contains(with_key("alpha_pattern", {{std::string(2000, 'a'), 1}}), "keys of at most 1000 bytes"));
   CHECK(contains(with_key("lora_bias", true), "'lora_bias' is true"));
-  CHECK(contains(with_key("layers_to_transform", {0}), "'layers_to_transform' is [0]"));
   CHECK(contains(with_key("a key of the future", 1), "'a key of the future' is 1"));
   CHECK(contains(with_key("init_lora_weights", "pissa"), "'init_lora_weights' is \"pissa\""));
   CHECK(contains(with_key("r", 4), "is [3, 24], expected [4, 24] for r = 4"));
@@ -230,6 +174,53 @@ TEST_CASE("lora: adapter folders that cannot be computed are refused with a sent
   CHECK(contains(error(), "'target_modules' of this model"));
 }
 
+TEST_CASE("lora: adapters that are not the same in every block lost their ranks, scales or places", "[nn][lora]") {
+  const TempDir dir;
+  for (const auto& [type, base] : kUnevenAdapters) {
+    INFO(type);
+    Transformer model = load_pretrained(kModels + base);
+    load_peft(model, kAdapters + type);
+    const TransformerConfig config = model.config;
+    CHECK(!config.lora.modules.empty());
+    CHECK(transformer_config_from_json(to_json(config)) == config);  // in a checkpoint
+    size_t values = 0;
+    for (const auto& [name, tensor] : trainable_parameters(model)) values += static_cast<size_t>(tensor.numel());
+    CHECK(lora_parameters(config) == static_cast<double>(values));
+
+    Transformer rebuilt = Transformer::zeros(config);
+    load_state_dict(rebuilt, state_dict(model));
+    check_equal_bits(rebuilt, model);
+    CHECK(equal_bits(logits_of(rebuilt, some_ids()), logits_of(model, some_ids())));
+
+    save_peft(model, dir.file(type), base);
+    Transformer back = load_pretrained(kModels + base);
+    load_peft(back, dir.file(type));
+    CHECK(back.config == config);
+    check_equal_bits(back, model);
+
+    remove_lora(model);
+    CHECK(trainable_parameters(model).size() == named_parameters(model).size());
+    Transformer plain = load_pretrained(kModels + base);
+    check_equal_bits(model, plain);
+  }
+}
+
+TEST_CASE("lora: modules that a model cannot have are refused", "[nn][lora]") {
+  Transformer model = load_pretrained(kModels + "llama");
+  Generator g(1);
+  const auto error = [&](const std::string& modules) {
+    return error_of([&] { add_lora(model, {.rank = 2, .modules = modules}, g); });
+  };
+  for (const char* text : {"q_proj", "0.q_proj", "0.q_proj:2", "2.q_proj:2:4", "-1.q_proj:2:4", "0.q_proj:0:4",
+                           "0.q_proj:2:0", "0.q_proj:2:nan", "0.q_proj:2:4x", "0.q_proj:2:4,,1.q_proj:2:4", ":.:"}) {
+    INFO(text);
+    CHECK(contains(error(text), "expected BLOCK.TARGET:RANK:ALPHA with a block from 0 to 1"));
+  }
+  CHECK(contains(error("0.qproj:2:4"), "q_proj"));
+  CHECK(contains(error("1.q_proj:2:4,0.v_proj:2:4,1.q_proj:3:4"), "q_proj and q_proj of block 1 have rows of"));
+  CHECK(model.config.lora == LoraConfig{});
+}
+
 TEST_CASE("lora: target_modules of PEFT may be a regular expression", "[nn][lora]") {
   const TempDir dir;
   Json json = Json::parse(read_bytes(kAdapters + "llama/adapter_config.json"));
@@ -245,14 +236,7 @@ TEST_CASE("lora: target_modules of PEFT may be a regular expression", "[nn][lora
 
 TEST_CASE("lora: adapters fit a GGUF file of their base model", "[nn][lora]") {
   const TempDir dir;
-  TransformerConfig c{.vocab_size = 11, .block_size = 8, .n_layer = 2, .n_head = 4, .n_embd = 16, .in_proj_std = 0.3};
-  c.n_kv_head = 2;
-  c.n_hidden = 24;
-  c.bias = false;
-  c.norm = NormKind::rms;
-  c.norm_eps = 0.5;
-  c.positions = Positions::rope;
-  c.mlp = MlpKind::swiglu;
+  const TransformerConfig c = small_llama();
   Generator g(4);
   Transformer model(c, g);
   const std::string file = dir.file("model.gguf");

@@ -166,8 +166,10 @@ void print(const Json& json) {
   if (json.contains("objective")) show("objective", json["objective"].get<std::string>());
   if (json.contains("model") && json["model"].contains("lora_rank")) {
     const TransformerConfig model = transformer_config_from_json(json["model"].dump());
-    show("adapters", fmt::format("LoRA of rank {}, alpha {:g}, {}{}", model.lora.rank, model.lora.alpha,
-                                 model.lora.targets, model.lora.merged ? ", merged" : ""));
+    const LoraConfig& lora = model.lora;
+    const std::string own = lora.modules.empty() ? "" : "some modules of ";
+    show("adapters", fmt::format("LoRA of rank {}, alpha {:g}, {}{}{}", lora.rank, lora.alpha, own, lora.targets,
+                                 lora.merged ? ", merged" : ""));
   }
   if (json.contains("parameters")) show("parameters", json["parameters"].dump());
   if (json.contains("cache_bytes_per_token")) {
