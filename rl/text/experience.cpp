@@ -14,6 +14,14 @@ void set_response(const Tensor& to, const TokenRows& rows, size_t b, const std::
   std::copy(values.begin(), values.end(), to.data<double>().begin() + begin);
 }
 
+// groups_with_signal() of one number of each response.
+template <class F>
+Tensor signal_of(const Experience& experience, F number) {
+  std::vector<double> values;
+  for (const Response& r : experience.responses) values.push_back(number(r));
+  return groups_with_signal(Tensor::from(values, {std::ssize(values) / experience.samples, experience.samples}));
+}
+
 }  // namespace
 
 int64_t Response::length() const { return std::count(chosen.begin(), chosen.end(), uint8_t{1}); }
@@ -32,10 +40,34 @@ void set_problem(Response& response, const Problem& problem) {
                                : std::count(problem.learned.begin(), problem.learned.end(), uint8_t{1});
 }
 
+std::vector<std::pair<std::string, Tensor>> parts_with_signal(const Experience& experience) {
+  std::vector<std::pair<std::string, Tensor>> all;
+  if (experience.responses.empty()) return all;
+  const auto& parts = experience.responses[0].score.parts;
+  for (size_t k = 0; k < parts.size(); ++k) {
+    all.emplace_back(parts[k].first, signal_of(experience, [k](const Response& r) {
+                       return k < r.score.parts.size() ? r.score.parts[k].second : 0.0;
+                     }));
+  }
+  return all;
+}
+
 Tensor groups_with_signal(const Experience& experience) {
-  std::vector<double> rewards;
-  for (const Response& r : experience.responses) rewards.push_back(r.score.reward);
-  return groups_with_signal(Tensor::from(rewards, {std::ssize(rewards) / experience.samples, experience.samples}));
+  return signal_of(experience, [](const Response& r) { return r.score.reward; });
+}
+
+Tensor groups_with_signal(const Experience& experience, const Algorithm& algorithm) {
+  if (!algorithm.baseline.needs.parts) return groups_with_signal(experience);
+  const auto parts = parts_with_signal(experience);
+  std::vector<std::string> names;
+  for (const auto& [name, signal] : parts) names.push_back(name);
+  const std::vector<double> weights = part_weights(algorithm, names);
+  const Tensor any = Tensor::zeros({std::ssize(experience.responses) / experience.samples}, u8);
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const auto signal = parts[k].second.data<const uint8_t>();
+    for (size_t p = 0; p < signal.size(); ++p) any.data<uint8_t>()[p] |= weights[k] != 0 && signal[p] != 0;
+  }
+  return any;
 }
 
 std::vector<const Response*> pointers(const std::vector<Response>& responses) {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "nn/generate.h"
@@ -40,6 +42,11 @@ struct Experience {
 void set_problem(Response& response, const Problem& problem);
 // u8 [P]: rl/advantages.h, of the scores.
 Tensor groups_with_signal(const Experience& experience);
+// The same as the algorithm's baseline sees it: one that compares the parts of the reward has a signal where a part
+// with a weight differs, though the parts may cancel in their sum.
+Tensor groups_with_signal(const Experience& experience, const Algorithm& algorithm);
+// The names of the reward's parts, and u8 [P] for each: in which groups it differs.
+std::vector<std::pair<std::string, Tensor>> parts_with_signal(const Experience& experience);
 std::vector<const Response*> pointers(const std::vector<Response>& responses);
 TokenRows token_rows(std::span<const Response* const> responses);
 // The experience as tensors: ids, masks, the sampler's log-probabilities, the reward's parts, and the reward per token.

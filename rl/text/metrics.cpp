@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "rl/advantages.h"
@@ -13,6 +14,8 @@
 
 namespace pg::rl {
 namespace {
+
+const std::string kVaried = "groups/varied/";
 
 struct Spread {
   double mean = 0, std = 0, min = 0, max = 0;
@@ -41,6 +44,31 @@ double repetition(const std::vector<Response>& responses) {
     }
   }
   return triples == 0 ? 0 : again / triples;
+}
+
+// Of a reward with several parts: the share of groups in which each part differs, and in which none does.
+void add_parts(Metrics& m, const Experience& experience) {
+  const auto parts = parts_with_signal(experience);
+  if (parts.size() < 2) return;
+  std::vector<double> any(experience.responses.size() / static_cast<size_t>(experience.samples));
+  const auto groups = static_cast<double>(any.size());
+  for (const auto& [name, signal] : parts) {
+    const std::vector<double> flags = signal.to_vector();
+    m.add(kVaried + name, std::accumulate(flags.begin(), flags.end(), 0.0) / groups);
+    for (size_t p = 0; p < any.size(); ++p) any[p] = std::max(any[p], flags[p]);
+  }
+  m.add("groups/alike_in_all_parts", 1 - std::accumulate(any.begin(), any.end(), 0.0) / groups);
+}
+
+// "; parts of it differ: format in 100 % of the groups" if the reward has parts and one does, else nothing.
+std::string varied_parts(const Metrics& m) {
+  std::string text;
+  for (const auto& [name, value] : m.values()) {
+    if (!name.starts_with(kVaried) || value == 0) continue;
+    text += fmt::format("{}{} in {:.3g} % of the groups", text.empty() ? "; parts of it differ: " : ", ",
+                        name.substr(kVaried.size()), 100 * value);
+  }
+  return text;
 }
 
 }  // namespace
@@ -101,6 +129,7 @@ void add_rollout_metrics(Metrics& m, const Experience& experience) {
     m.add(fmt::format("solved_by_any_of_{}", g), share(any));
     m.add("groups/alike", share(alike));
     m.add("groups/all_zero", share(all_zero));
+    add_parts(m, experience);
   }
   m.add("prompt/length", prompt_length / n);
   m.add("length/mean", length.mean);
@@ -194,7 +223,11 @@ std::vector<HealthCheck> health_checks(const Algorithm& a, const Metrics& m, int
   if (step == 1)
     examine("KL 0", "ref_kl/k3", at_most(a.reference.is_policy ? 0 : INFINITY),
             "KL(policy || reference) should be 0 at step 1: the two models differ");
-  examine("groups", "groups/alike", at_most(0.9), "of the groups have equal rewards and give no learning signal");
+  // The baseline of a reward's parts has a signal where the parts differ, though their sum may be constant.
+  const char* alike =
+      a.baseline.needs.parts && m.has("groups/alike_in_all_parts") ? "groups/alike_in_all_parts" : "groups/alike";
+  examine("groups", alike, at_most(0.9),
+          "of the groups have equal rewards and give no learning signal" + varied_parts(m));
   examine(
       "advantages", "advantage/zero", [&](double x) { return a.baseline.sparse ? x < 1 : x <= 0.9; },
       "of the tokens have an advantage of exactly 0: there is no learning signal, as when a group has one response "

@@ -88,9 +88,14 @@ void RlTrainer::weigh_parts(std::vector<Response>& responses) const {
 
 Experience RlTrainer::sample_on_ranks(const std::vector<Problem>& problems, const RolloutOptions& options) {
   Experience all = rollout_on_ranks(comm_, policy_, task_, problems, options, [this](std::vector<Response>& responses) {
-    if (judge_) judge_(responses);
-    check_scores(responses, task_, judge_ ? "the judge" : "the task");
-    if (!config_.algorithm.reward_weights.empty()) weigh_parts(responses);
+    if (judge_) {  // rollout() has checked the task's own scores
+      judge_(responses);
+      check_scores(responses, task_, "the judge");
+    }
+    if (!config_.algorithm.reward_weights.empty()) {
+      weigh_parts(responses);
+      check_scores(responses, task_, "reward-weights");
+    }
   });
   work_.generations.push_back(all.work);
   for (const Response& r : all.responses) work_.sampled += static_cast<double>(r.length());
@@ -119,7 +124,7 @@ Experience RlTrainer::sample(double temperature, Metrics& metrics) {
                            .stop_strings = config_.stop_strings};
     Experience part = sample_on_ranks(problems, options);
     const auto g = static_cast<size_t>(b.samples);
-    const std::vector<double> signal = groups_with_signal(part).to_vector();
+    const std::vector<double> signal = groups_with_signal(part, config_.algorithm).to_vector();
     for (size_t p = 0; p < problems.size(); ++p) {
       const auto group = std::span(part.responses).subspan(p * g, g);
       const bool alike = signal[p] == 0;
@@ -335,7 +340,7 @@ Metrics RlTrainer::step(const RlHooks& hooks) {
 
   // Advantage of each token. A group that was kept though its scores are equal must not learn from penalties alone.
   if (a.dynamic_sampling) {
-    const Tensor signal = groups_with_signal(experience).view_reshape({-1, 1});
+    const Tensor signal = groups_with_signal(experience, a).view_reshape({-1, 1});
     batch.signal = contiguous(expand(signal, {signal.size(0), batch.samples})).view_reshape({batch.size(), 1});
   }
   batch.advantage = advantages(a, batch, moving_);

@@ -287,6 +287,32 @@ TEST_CASE("sample: filters compared with enumeration", "[nn][generate]") {
   CHECK(error_of([&] { filtered_probs(std::vector<double>{NAN, 1}, {}); }).find("finite") != std::string::npos);
 }
 
+TEST_CASE("sample: top-p was taken of probabilities that top-k had not normalised", "[nn][generate]") {
+  const std::vector<double> logits = {std::log(0.5), std::log(0.3), std::log(0.2)};
+  CHECK(filtered_probs(logits, {.top_k = 2, .top_p = 0.6}) == std::vector<double>{1, 0, 0});  // 0.5 / 0.8 is enough
+  CHECK(filtered_probs(logits, {.temperature = 1e-30}) == std::vector<double>{1, 0, 0});
+  for (const double p : filtered_probs(logits, {.temperature = 1e30})) CHECK(p == Approx(1. / 3).epsilon(1e-12));
+  CHECK(filtered_probs(logits, {.top_k = 0}) == filtered_probs(logits, {}));  // 0 is all, not none
+}
+
+TEST_CASE("sample: a token outside of the kept set was drawn by the last random numbers", "[nn][generate]") {
+  Generator g(8);
+  for (const SampleOptions& o : {SampleOptions{.top_k = 5}, SampleOptions{.top_p = 0.7}, SampleOptions{.min_p = 0.2},
+                                 SampleOptions{.temperature = 0.3, .top_k = 7, .top_p = 0.95, .min_p = 1e-3}}) {
+    for (int round = 0; round < 20; ++round) {
+      std::vector<double> logits;
+      for (int i = 0; i < 300; ++i) logits.push_back(3 * g.normal());
+      const std::vector<double> probs = filtered_probs(logits, o);
+      REQUIRE(std::count(probs.begin(), probs.end(), 0.0) > 0);
+      bool kept = true;
+      const auto draw = [&](double u) { kept = kept && probs[static_cast<size_t>(sample_token(probs, u))] > 0; };
+      for (const double u : {0.0, 1e-300, 1 - 0x1p-53, 1 - 0x1p-52, 1 - 0x1p-50, 1 - 1e-13}) draw(u);
+      for (int i = 0; i < 2000; ++i) draw(g.uniform());
+      CHECK(kept);
+    }
+  }
+}
+
 TEST_CASE("generate: frequencies of sampled tokens are the filtered probabilities", "[nn][generate]") {
   Transformer model = make_model(f64, 9);
   GenerateOptions options;

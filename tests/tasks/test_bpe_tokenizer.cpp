@@ -96,6 +96,21 @@ TEST_CASE("added tokens are found before anything else and the longest wins", "[
   CHECK(t.encode("a<s>", as_text) == Ids{64, 261});
 }
 
+TEST_CASE("added tokens were decoded by the table of bytes", "[bpe]") {
+  // é and ☃ are symbols of bytes, or none, in the alphabet of byte-level tokenizers; an added token is plain text.
+  const BpeTokenizer t = with_added({added_token(258, "é☃"), added_token(259, "☃é", {"special"})});
+  const std::string text = "aé☃b☃é é";
+  const Ids ids = t.encode(text);
+  CHECK(std::count(ids.begin(), ids.end(), 258) == 1);
+  CHECK(std::count(ids.begin(), ids.end(), 259) == 1);
+  CHECK(t.decode(ids) == text);
+  CHECK(t.decode_bytes(ids) == text);
+  StreamDecoder stream(t);
+  std::string shown;
+  for (const int32_t id : ids) shown += stream.push(id);
+  CHECK(shown + stream.flush() == text);
+}
+
 TEST_CASE("bytes that are no text are a piece of their own and come back", "[bpe]") {
   const BpeTokenizer t = with_added({});
   // 0xff and 0xfe stand between two texts that are split alone.

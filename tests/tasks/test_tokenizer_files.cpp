@@ -97,6 +97,15 @@ TEST_CASE("what a tokenizer.json has and we do not is named", "[bpe]") {
   says("end_of_word_suffix", [](Json& j) { j["model"]["end_of_word_suffix"] = "</w>"; });
   says("expected NFC, Sequence, got", [](Json& j) { j["normalizer"] = {{"type", "NFKC"}}; });
   says("Split, ByteLevel, Digits, Sequence, got", [](Json& j) { j["pre_tokenizer"] = {{"type", "Metaspace"}}; });
+  // Falcon's: another pre-tokenizer in its place would give other ids in silence.
+  says("got \"Punctuation\"", [](Json& j) {
+    const Json level = j["pre_tokenizer"];
+    j["pre_tokenizer"] = {{"type", "Sequence"},
+                          {"pretokenizers",
+                           {{{"type", "Punctuation"}, {"behavior", "Contiguous"}},
+                            level,
+                            {{"type", "Digits"}, {"individual_digits", false}}}}};
+  });
   says("byte-level", [](Json& j) { j["pre_tokenizer"] = {{"type", "Digits"}}; });
   says("expected a pre-tokenizer", [](Json& j) { j["pre_tokenizer"] = nullptr; });
   says("\"MergedWithNext\"", [](Json& j) {
