@@ -49,14 +49,14 @@ class Generation {
     std::vector<size_t> uncached;
     if (options_.kv_cache) {
       run_cached();
-      for (size_t i = 0; i < rows_.size(); ++i) {
+      for (size_t i = 0; i < rows_.size() && !stopped_; ++i) {
         if (!rows_[i].finished) uncached.push_back(i);  // past block_size
       }
     } else {
       uncached.resize(rows_.size());
       std::iota(uncached.begin(), uncached.end(), size_t{0});
     }
-    while (!uncached.empty()) {
+    while (!uncached.empty() && !should_stop()) {
       advance(uncached);
       std::erase_if(uncached, [this](size_t i) { return rows_[i].finished; });
     }
@@ -95,7 +95,7 @@ class Generation {
           in_flight.emplace_back(batch.begin(), batch.end());
           continue;
         }
-        if (room_for == 0 || read == waiting.size()) return first > before;
+        if (room_for == 0 || read == waiting.size() || should_stop()) return first > before;
         const size_t length_now = length(waiting[read]);
         if (room_for < samples()) {
           held = waiting[read++] * samples();
@@ -127,6 +127,7 @@ class Generation {
     const size_t ahead = model_.device().on_host() || options_.respond ? 0 : 1;
     admit();
     while (!in_flight.empty()) {
+      if (should_stop()) return;
       while (in_flight.size() > ahead || (!in_flight.empty() && slots.empty())) take_oldest();
       for (size_t p = slots.size(); p-- > 0;) {
         Row& row = rows_[slots[p]];
@@ -231,6 +232,8 @@ class Generation {
     results_[i].chosen.push_back(chosen);
   }
 
+  bool should_stop() { return stopped_ = stopped_ || (options_.should_stop && options_.should_stop()); }
+
   size_t samples() const { return static_cast<size_t>(options_.samples); }
 
   Transformer& model_;
@@ -240,6 +243,7 @@ class Generation {
   std::vector<Row> rows_;  // row i belongs to prompt i / samples
   std::vector<Generated> results_;
   GenerateStats stats_;
+  bool stopped_ = false;  // by should_stop
 };
 
 }  // namespace

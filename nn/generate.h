@@ -40,6 +40,8 @@ struct GenerateOptions {
   // The environment's answer to a row that stopped: ids that the model reads before the row goes on. The row ends if
   // the answer is empty or does not fit in block_size. Cannot be combined with `slide`.
   std::function<std::vector<int32_t>(int64_t row, std::span<const int32_t> tokens)> respond = {};
+  // If set, asked before each pass over the model: after true no more tokens come, and all rows stay as they are.
+  std::function<bool()> should_stop = {};
   GenerateStats* stats = nullptr;  // if set, written at the end
 };
 

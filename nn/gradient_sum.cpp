@@ -169,6 +169,13 @@ struct GradientSum::State {
     while (next < buckets.size()) send(buckets[next++]);
   }
 
+  // Waits for what was sent and returns to the gradients of the slabs.
+  void leave() {
+    while (!sent.empty()) release_sent();
+    comm.wait(ticket);
+    for (const ParamSlab* slab : slabs) slab->set_grad_memory(slab->grads());
+  }
+
   // All ranks agree on the parameters that have a gradient.
   void finish() {
     std::vector<int32_t> flags;
@@ -194,19 +201,27 @@ GradientSum::GradientSum(std::vector<ParamSlab*> slabs, Comm& comm)
     : state_(std::make_unique<State>(std::move(slabs), comm)) {}
 GradientSum::~GradientSum() = default;
 
-void GradientSum::run(int64_t micro_batches, const std::function<void(int64_t)>& backward_of) {
+bool GradientSum::run(int64_t micro_batches, const std::function<void(int64_t)>& backward_of,
+                      const std::function<bool()>& should_stop) {
   check(micro_batches >= 1, "GradientSum: expected at least one micro-batch, got {}", micro_batches);
   State& s = *state_;
   if (micro_batches == 1 && s.comm.size() == 1) {
     for (const ParamSlab* slab : s.slabs) slab->zero_grad();
-    return backward_of(0);
+    backward_of(0);
+    return true;
   }
   s.compare_weights();
   s.extra.resize(s.slabs.size());
   for (auto& flags : s.received) std::fill(flags.begin(), flags.end(), char{0});
   s.rounds = (micro_batches + s.comm.size() - 1) / s.comm.size();
   try {
-    for (s.round = 0; s.round < s.rounds; ++s.round) s.run_round(micro_batches, backward_of);
+    for (s.round = 0; s.round < s.rounds; ++s.round) {
+      if (s.round > 0 && should_stop && s.comm.device().on_host() && should_stop()) {
+        s.leave();
+        return false;
+      }
+      s.run_round(micro_batches, backward_of);
+    }
     s.finish();
   } catch (const std::exception& e) {
     s.sends = false;
@@ -215,6 +230,7 @@ void GradientSum::run(int64_t micro_batches, const std::function<void(int64_t)>&
     for (const ParamSlab* slab : s.slabs) slab->set_grad_memory(slab->grads());
     throw;
   }
+  return true;
 }
 
 void check_same_weights(Comm& comm, const std::vector<const ParamSlab*>& slabs) {

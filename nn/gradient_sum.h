@@ -24,9 +24,14 @@ class GradientSum {
   // a slab whose gradients are complete is sent while backward() still runs, the end of a slab first. With more than
   // one micro-batch on a rank it keeps a second slab of gradients.
   //
+  // `should_stop`, if given, is called by all ranks, and must answer the same to all, before each further micro-batch
+  // of a rank. After true the sum is left: run() returns false, and the gradients are undefined. On a GPU, whose work
+  // waits in a queue, it is not called.
+  //
   // If backward_of throws, the work of all ranks ends. The first call compares the weights of the ranks: an Error names
   // a rank whose weights differ.
-  void run(int64_t micro_batches, const std::function<void(int64_t)>& backward_of);
+  bool run(int64_t micro_batches, const std::function<void(int64_t)>& backward_of,
+           const std::function<bool()>& should_stop = {});
 
  private:
   struct State;

@@ -115,8 +115,9 @@ double Trainer::total_of(std::vector<std::vector<double>> losses) {
   return sum;
 }
 
-StepReport Trainer::step() {
+StepReport Trainer::step(const std::function<bool()>& should_stop) {
   StepReport report;
+  const Generator data = data_;
   const size_t before = memory_stats(model_.device()).in_use;
   reset_peak_memory(model_.device());
   // All ranks draw all batches, so that they have one data cursor and know the number of targets.
@@ -137,8 +138,12 @@ StepReport Trainer::step() {
   report.lr = config_.schedule.at(steps());
   optimizer_.begin_step(report.lr);
   weights_.release();
-  run_on_device();
+  const bool done = run_on_device(should_stop);
   weights_.release();
+  if (!done) {
+    data_ = data;
+    return {.step = steps()};
+  }
   std::vector<std::vector<double>> losses(static_cast<size_t>(config_.micro_batches), {0});
   for (size_t k = 0; k < losses_.size(); ++k) {
     const size_t i = k * static_cast<size_t>(comm_.size()) + static_cast<size_t>(comm_.rank());
@@ -194,23 +199,26 @@ void Trainer::set_batches(std::vector<TokenBatch> batches, double divisor) {
   if (!alike) batches_ = std::move(batches);
 }
 
-void Trainer::run_on_device() {
+// False if should_stop answered true, which a recorded step does not ask.
+bool Trainer::run_on_device(const std::function<bool()>& should_stop) {
   const bool can_record =
       config_.graph && comm_.size() == 1 && backend(model_.device()).records() && model_.config.largest_dropout() == 0;
   // From the second step on, all memory is allocated and all algorithms are selected.
   if (can_record && !graph_ && steps_alike_ >= 2) {
     release_idle_decoders();
     empty_cache(model_.device());  // a graph has its own memory
-    graph_ = std::make_unique<Graph>(model_.device(), [this] { compute(); });
+    graph_ = std::make_unique<Graph>(model_.device(), [this] { compute({}); });
   }
-  graph_ ? graph_->replay() : compute();
+  if (!graph_) return compute(should_stop);
+  graph_->replay();
+  return true;
 }
 
 // The device part of a step.
-void Trainer::compute() {
+bool Trainer::compute(const std::function<bool()>& should_stop) {
   losses_.clear();
   const Generator dropout = random_stream(config_.seed, dropout_stream);
-  gradients_.run(config_.micro_batches, [&](int64_t i) {
+  const auto backward_of = [&](int64_t i) {
     const auto stream = static_cast<uint64_t>(steps() * config_.micro_batches + i);
     default_generator() = random_stream(dropout.seed(), stream);
     Tensor loss;
@@ -221,10 +229,12 @@ void Trainer::compute() {
     losses_.push_back(loss.detach());
     const TimelineSpan span(Timeline::Lane::computing, "backward");
     backward(loss, per_token_);
-  });
+  };
+  if (!gradients_.run(config_.micro_batches, backward_of, should_stop)) return false;
   const TimelineSpan span(Timeline::Lane::computing, "update");
   squared_norm_ = squared_grad_norm(slab_);
   optimizer_.update_by_norm(squared_norm_, config_.max_grad_norm);
+  return true;
 }
 
 StepMemory state_memory(Module& model, const ParamSlab& slab, const AdamW& optimizer) {
@@ -275,7 +285,8 @@ bool Trainer::run(const TrainHooks& hooks) {
     if (hooks.on_checkpoint && steps() > 0 && due(config_.checkpoint_interval)) hooks.on_checkpoint(steps());
     if (done) return true;
     if (hooks.should_stop && hooks.should_stop()) return false;
-    const StepReport report = step();
+    const StepReport report = step(hooks.should_stop);
+    if (report.tokens == 0) return false;
     if (hooks.on_step) hooks.on_step(report);
   }
 }

@@ -82,7 +82,9 @@ struct TrainHooks {
   std::function<void(const StepReport&)> on_step = {};
   std::function<void(int64_t step)> on_eval = {};  // every eval_interval steps, before the first and after the last
   std::function<void(int64_t step)> on_checkpoint = {};  // every checkpoint_interval steps and after the last
-  std::function<bool()> should_stop = {};                // called before every step
+  // Called before every step, and by step() as GradientSum::run() says, on all ranks: true ends the run. A step that
+  // was begun is then left out, as if it had not begun.
+  std::function<bool()> should_stop = {};
 };
 
 class Trainer {
@@ -97,8 +99,11 @@ class Trainer {
 
   // One optimizer step over micro_batches batches; the host waits for the device once, at the end of the step. The
   // gradient is that of the mean loss over all their tokens: the sum of the gradients of the micro-batches, in their
-  // order. Dropout draws from a stream for each step and micro-batch, which default_generator() is set to.
-  StepReport step();
+  // order. Dropout draws from a stream for each step and micro-batch, which default_generator() is set to. If
+  // should_stop answers true between two micro-batches, steps(), weights and the data cursor stay as they were, so that
+  // the next call is the same step, and the report has no tokens. A state of next_batch_ outside of its generator does
+  // not return.
+  StepReport step(const std::function<bool()>& should_stop = {});
   int64_t steps() const { return optimizer_.steps(); }
   StepMemory memory() const;
   // Steps until max_steps or should_stop; true if max_steps was reached. Evaluation and checkpoints that are due run
@@ -121,8 +126,8 @@ class Trainer {
  private:
   double total_of(std::vector<std::vector<double>> losses);
   void set_batches(std::vector<TokenBatch> batches, double divisor);
-  void run_on_device();
-  void compute();
+  bool run_on_device(const std::function<bool()>& should_stop);
+  bool compute(const std::function<bool()>& should_stop);
 
   Transformer& model_;
   TrainConfig config_;

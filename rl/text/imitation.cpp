@@ -81,7 +81,8 @@ void shuffle_solved(std::vector<Response>& responses, Generator& generator) {
 }  // namespace
 
 Metrics expert_iteration(Transformer& policy, const TextTask& task, const ExpertIterationConfig& config,
-                         int64_t iteration, Comm* comm) {
+                         int64_t iteration, Comm* comm, const std::function<bool()>& should_stop,
+                         const std::function<bool()>& should_stop_anywhere) {
   check_config(config);
   const auto one_rank = comm ? nullptr : single_rank(policy.device());
   if (!comm) comm = one_rank.get();
@@ -95,7 +96,9 @@ Metrics expert_iteration(Transformer& policy, const TextTask& task, const Expert
                                             .temperature = config.temperature,
                                             .max_rows = config.max_rows,
                                             .seed = random_stream(config.seed, ~uint64_t{0}).seed(),
-                                            .first_row = number << 32});
+                                            .first_row = number << 32,
+                                            .should_stop = should_stop});
+  if (should_stop_anywhere && should_stop_anywhere()) return {};
   Metrics metrics, rolled_out;
   add_rollout_metrics(rolled_out, experience);
   metrics.add("solved", rolled_out.at("solved"));

@@ -1,5 +1,6 @@
 #pragma once
 // Imitation of answers: supervised fine-tuning, and expert iteration, in which the answers are the policy's own.
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -46,7 +47,10 @@ void check_config(const ExpertIterationConfig& config);
 // kept), "sft_loss" (of the last epoch), "length/mean" and those of add_speed_metrics(). If nothing is solved, the
 // policy is unchanged. Of a task of several turns only the policy's tokens are imitated. The ranks of `comm` (nullptr:
 // one) share out the problems, and the micro-batches of a step; on the CPU the bits do not depend on their number.
+// `should_stop` is asked while the rank samples, as RolloutOptions says, and `should_stop_anywhere` after it, on all
+// ranks: if that answers true, the policy is unchanged and there are no metrics.
 Metrics expert_iteration(Transformer& policy, const TextTask& task, const ExpertIterationConfig& config,
-                         int64_t iteration, Comm* comm = nullptr);
+                         int64_t iteration, Comm* comm = nullptr, const std::function<bool()>& should_stop = {},
+                         const std::function<bool()>& should_stop_anywhere = {});
 
 }  // namespace pg::rl

@@ -129,7 +129,9 @@ PreferenceSteps::PreferenceSteps(Module& model, std::vector<Preference> pairs, c
   check_same_on_all_ranks(comm_, "preferences", text);
 }
 
-Metrics PreferenceSteps::step(const std::vector<const char*>& others, const MeanLoss& mean_loss) {
+Metrics PreferenceSteps::step(const std::vector<const char*>& others, const MeanLoss& mean_loss,
+                              const std::function<bool()>& should_stop) {
+  const PreferenceOrder order = order_;
   const std::vector<size_t> batch = order_.next(config_.batch);
   const int64_t n = config_.batch, size = config_.micro_batch == 0 ? n : std::min(n, config_.micro_batch);
   // The loss, the number of ordered pairs and the others, of each micro-batch.
@@ -142,7 +144,7 @@ Metrics PreferenceSteps::step(const std::vector<const char*>& others, const Mean
   };
   std::vector<Part> mine;
   std::vector<Tensor> scalars;
-  gradient_.run(std::ssize(parts), [&](int64_t i) {
+  const auto backward_of = [&](int64_t i) {
     const auto begin = static_cast<size_t>(i * size), end = std::min(batch.size(), begin + static_cast<size_t>(size));
     const std::vector<Response> responses = both(pairs_, std::span(batch).subspan(begin, end - begin));
     default_generator() =
@@ -154,7 +156,11 @@ Metrics PreferenceSteps::step(const std::vector<const char*>& others, const Mean
     mine.push_back({static_cast<size_t>(i), share});
     scalars.insert(scalars.end(), {means.loss, means.ordered});
     scalars.insert(scalars.end(), means.others.begin(), means.others.end());
-  });
+  };
+  if (!gradient_.run(std::ssize(parts), backward_of, should_stop)) {
+    order_ = order;
+    return {};
+  }
   const std::vector<Tensor> on_host = read_back(scalars);
   auto next = on_host.begin();
   for (const auto& [index, share] : mine) {
@@ -194,14 +200,15 @@ RewardModelTrainer::RewardModelTrainer(ScalarModel& model, std::vector<Preferenc
                                        const PreferenceConfig& config, Comm* comm)
     : model_(model), centring_(config.centring), steps_(model, std::move(pairs), config, comm) {}
 
-Metrics RewardModelTrainer::step() {
-  return steps_.step({"score/mean"}, [&](std::span<const Response* const> responses, PreferenceSteps::Means& means) {
+Metrics RewardModelTrainer::step(const std::function<bool()>& should_stop) {
+  const auto mean_loss = [&](std::span<const Response* const> responses, PreferenceSteps::Means& means) {
     const Tensor scores = sequence_scores(model_, responses);
     const auto [chosen, rejected] = halves(scores);
     const Tensor loss = mean(bradley_terry_loss(chosen, rejected, {}, centring_));
     means = {loss.detach(), count_greater(chosen, rejected), {mean_of(scores)}};
     return loss;
-  });
+  };
+  return steps_.step({"score/mean"}, mean_loss, should_stop);
 }
 
 double RewardModelTrainer::accuracy(const std::vector<Preference>& pairs) const {
@@ -253,19 +260,19 @@ DpoTrainer::DpoTrainer(Transformer& policy, std::vector<Preference> pairs, const
   check(dropout == 0, "DpoTrainer: the policy has dropout {}: its log-probabilities would be random", dropout);
 }
 
-Metrics DpoTrainer::step() {
-  return steps_.step(
-      {"reward/chosen", "reward/rejected", "log_prob/chosen", "log_prob/rejected"},
-      [&](std::span<const Response* const> responses, PreferenceSteps::Means& means) {
-        const auto [ref_chosen, ref_rejected] = halves(reference_log_probs(responses));
-        const auto [chosen, rejected] = halves(sequence_log_probs(policy_, responses));
-        const DpoLoss dpo = dpo_loss(chosen, rejected, ref_chosen, ref_rejected, options_);
-        const Tensor loss = mean(dpo.loss);
-        means = {loss.detach(),
-                 count_greater(dpo.chosen_reward, dpo.rejected_reward),
-                 {mean_of(dpo.chosen_reward), mean_of(dpo.rejected_reward), mean_of(chosen), mean_of(rejected)}};
-        return loss;
-      });
+Metrics DpoTrainer::step(const std::function<bool()>& should_stop) {
+  const auto mean_loss = [&](std::span<const Response* const> responses, PreferenceSteps::Means& means) {
+    const auto [ref_chosen, ref_rejected] = halves(reference_log_probs(responses));
+    const auto [chosen, rejected] = halves(sequence_log_probs(policy_, responses));
+    const DpoLoss dpo = dpo_loss(chosen, rejected, ref_chosen, ref_rejected, options_);
+    const Tensor loss = mean(dpo.loss);
+    means = {loss.detach(),
+             count_greater(dpo.chosen_reward, dpo.rejected_reward),
+             {mean_of(dpo.chosen_reward), mean_of(dpo.rejected_reward), mean_of(chosen), mean_of(rejected)}};
+    return loss;
+  };
+  return steps_.step({"reward/chosen", "reward/rejected", "log_prob/chosen", "log_prob/rejected"}, mean_loss,
+                     should_stop);
 }
 
 Tensor DpoTrainer::reference_log_probs(std::span<const Response* const> responses) const {

@@ -74,8 +74,10 @@ class PreferenceSteps {
   using MeanLoss = std::function<Tensor(std::span<const Response* const> responses, Means& means)>;
   // One optimizer step on the next batch. Dropout draws from a stream for each step and micro-batch. Returns the
   // metrics "loss", "accuracy" (share of pairs ordered as labelled), those of `others` in the order in which a MeanLoss
-  // writes them, and "grad_norm".
-  Metrics step(const std::vector<const char*>& others, const MeanLoss& mean_loss);
+  // writes them, and "grad_norm". If should_stop answers true as GradientSum::run() says, nothing is done, and there
+  // are no metrics.
+  Metrics step(const std::vector<const char*>& others, const MeanLoss& mean_loss,
+               const std::function<bool()>& should_stop);
 
   // Share of pairs whose chosen response has the higher value. `values_of` is called without gradient, for a rank's own
   // pairs, and returns one value for each response.
@@ -98,7 +100,8 @@ class RewardModelTrainer {
  public:
   RewardModelTrainer(ScalarModel& model, std::vector<Preference> pairs, const PreferenceConfig& config,
                      Comm* comm = nullptr);
-  Metrics step();                                               // "loss", "accuracy", "score/mean", "grad_norm"
+  // "loss", "accuracy", "score/mean", "grad_norm". None if should_stop has ended it (PreferenceSteps::step).
+  Metrics step(const std::function<bool()>& should_stop = {});
   double accuracy(const std::vector<Preference>& pairs) const;  // share of pairs whose chosen response scores higher
 
  private:
@@ -130,8 +133,8 @@ class DpoTrainer {
   DpoTrainer(Transformer& policy, std::vector<Preference> pairs, const PreferenceConfig& config, Comm* comm = nullptr);
   // Returns "loss", "accuracy" (of the implicit rewards), "reward/chosen", "reward/rejected", "log_prob/chosen",
   // "log_prob/rejected", "grad_norm". Both log-probabilities may fall while the margin grows, so they are reported
-  // separately.
-  Metrics step();
+  // separately. None if should_stop has ended the step (PreferenceSteps::step).
+  Metrics step(const std::function<bool()>& should_stop = {});
   double accuracy(const std::vector<Preference>& pairs) const;  // share of pairs whose chosen response has the higher
                                                                 // implicit reward
 

@@ -121,7 +121,8 @@ Experience rollout_on_ranks(Comm& comm, Transformer& policy, const TextTask& tas
   own.samples = options.samples;
   if (mine.size() > 0) {
     own = rollout(policy, task, {problems.begin() + mine.begin, problems.begin() + mine.end}, options);
-    if (score) score(own.responses);
+    const bool stopped = options.should_stop && options.should_stop();
+    if (score && !stopped) score(own.responses);
   }
   if (comm.size() == 1) return own;
 

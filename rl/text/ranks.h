@@ -20,7 +20,8 @@ using Judge = std::function<void(std::vector<Response>&)>;
 std::vector<std::vector<double>> gather_values(Comm& comm, const std::vector<double>& own);
 
 // rollout() and then `score`, if there is one. Each rank samples the responses to neighbouring problems: those of
-// shard_of(). Rows keep their numbers, and so their random streams.
+// shard_of(). Rows keep their numbers, and so their random streams. A rank that should stop (RolloutOptions) does not
+// score, and takes part in the exchange.
 Experience rollout_on_ranks(Comm& comm, Transformer& policy, const TextTask& task, const std::vector<Problem>& problems,
                             RolloutOptions options, const Judge& score = {});
 

@@ -110,7 +110,8 @@ Experience rollout(Transformer& policy, const TextTask& task, const std::vector<
                     .sampling = {.temperature = o.temperature},
                     .seed = o.seed,
                     .first_row = o.first_row,
-                    .log_prob_at_temperature = true};
+                    .log_prob_at_temperature = true,
+                    .should_stop = o.should_stop};
   if (task.end_id() >= 0) g.stop_ids = {task.end_id()};
   std::vector<std::string> stops = task.stop_texts();
   stops.insert(stops.end(), o.stop_strings.begin(), o.stop_strings.end());
@@ -133,6 +134,10 @@ Experience rollout(Transformer& policy, const TextTask& task, const std::vector<
   g.stats = &experience.work;
   std::vector<Generated> rows =
       o.exhaustive ? begin_with_every_token(policy, task, prompts, g) : generate(policy, prompts, g);
+  if (o.should_stop && o.should_stop()) {
+    experience.responses.resize(rows.size());
+    return experience;
+  }
 
   for (size_t i = 0; i < rows.size(); ++i) {
     const Problem& problem = problem_of(static_cast<int64_t>(i));

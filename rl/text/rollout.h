@@ -1,6 +1,7 @@
 #pragma once
 // Groups of scored responses to problems. Sampling uses the whole softmax at the temperature, without top-k or top-p:
 // only then is the sampled distribution the trained one.
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ struct RolloutOptions {
   // They end a response as TextTask::stop_texts() do, even if found inside a token, and stay in it.
   std::vector<std::string> stop_strings = {};
   bool entropy = false;  // Response::entropy is measured, which takes one more forward pass
+  // If set, asked between tokens, on this rank only. Once it has answered true, which it must repeat, the responses are
+  // without tokens and scores; the caller must not use them.
+  std::function<bool()> should_stop = {};
 };
 // Token ids are passed from sampling to learning and never recomputed from text. The log-probabilities are the
 // trainer's own, bit for bit on the CPU. Rewards are those of the task, per token; Score::reward is their sum. Throws

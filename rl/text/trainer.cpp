@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "rl/kl.h"
 #include "rl/masked.h"
@@ -103,10 +104,9 @@ Experience RlTrainer::sample_on_ranks(const std::vector<Problem>& problems, cons
 }
 
 // G responses to each prompt, scored by the task or the judge. Dynamic sampling replaces prompts whose responses all
-// have equal rewards, but keeps those of its last round if there are too few others.
-Experience RlTrainer::sample(double temperature, Metrics& metrics) {
+// have equal rewards, but keeps those of its last round if there are too few others. False: hooks.should_stop.
+bool RlTrainer::sample(double temperature, const RlHooks& hooks, Metrics& metrics, Experience& all) {
   const BatchShape& b = config_.batch;
-  Experience all;
   all.samples = b.samples;
   const auto wanted = static_cast<size_t>(b.prompts * b.samples);
   const int64_t rounds = config_.algorithm.dynamic_sampling ? kSamplingRounds : 1;
@@ -121,8 +121,10 @@ Experience RlTrainer::sample(double temperature, Metrics& metrics) {
                            .seed = rollout_seed_,
                            .first_row = (static_cast<uint64_t>(step_) << 32) + (static_cast<uint64_t>(round) << 24),
                            .exhaustive = config_.exhaustive,
-                           .stop_strings = config_.stop_strings};
+                           .stop_strings = config_.stop_strings,
+                           .should_stop = hooks.should_stop_here};
     Experience part = sample_on_ranks(problems, options);
+    if (hooks.should_stop && hooks.should_stop()) return false;
     const auto g = static_cast<size_t>(b.samples);
     const std::vector<double> signal = groups_with_signal(part, config_.algorithm).to_vector();
     for (size_t p = 0; p < problems.size(); ++p) {
@@ -145,11 +147,13 @@ Experience RlTrainer::sample(double temperature, Metrics& metrics) {
                                  .temperature = temperature,
                                  .greedy = true,
                                  .max_rows = config_.max_rows,
-                                 .stop_strings = config_.stop_strings};
+                                 .stop_strings = config_.stop_strings,
+                                 .should_stop = hooks.should_stop_here};
     const Experience greedy = sample_on_ranks(problems_kept, options);
+    if (hooks.should_stop && hooks.should_stop()) return false;
     for (const Response& r : greedy.responses) all.greedy.push_back(r.score.reward);
   }
-  return all;
+  return true;
 }
 
 // Changes of the reward that do not depend on the algorithm's KL: penalties for length, credit for log-probability, and
@@ -174,7 +178,7 @@ void RlTrainer::add_penalties(Batch& batch, const Experience& experience) {
 }
 
 // What is constant during the update: the policy's log-probabilities, and what the critic and the reference say.
-void RlTrainer::score_tokens_before_update(Batch& batch, double temperature) {
+void RlTrainer::score_tokens_before_update(Batch& batch, double temperature, const RlHooks& hooks) {
   NoGrad no_grad;
   const Algorithm& a = config_.algorithm;
   const bool same = backend(policy_.device()).exact();  // then the sampler's log-probabilities are the policy's
@@ -196,6 +200,7 @@ void RlTrainer::score_tokens_before_update(Batch& batch, double temperature) {
     on_device.push_back(values);
   };
   for (auto i = static_cast<size_t>(comm_.rank()); i < pieces.size(); i += static_cast<size_t>(comm_.size())) {
+    if (hooks.should_stop_here && hooks.should_stop_here()) break;
     const std::vector<size_t>& rows = pieces[i];
     const Batch part = rows_of(batch, rows);
     if (!same || a.tokens.needs_entropy) {
@@ -238,7 +243,8 @@ double RlTrainer::add_kl(Batch& batch, Metrics& metrics) {
 }
 
 // Epochs of optimizer steps on mini-batches of the batch.
-double RlTrainer::learn(const Batch& batch, double temperature, double beta, const RlHooks& hooks, Metrics& metrics) {
+std::optional<double> RlTrainer::learn(const Batch& batch, double temperature, double beta, const RlHooks& hooks,
+                                       Metrics& metrics) {
   const Algorithm& a = config_.algorithm;
   const BatchShape& b = config_.batch;
   const double lr = config_.schedule.at(step_);
@@ -265,14 +271,16 @@ double RlTrainer::learn(const Batch& batch, double temperature, double beta, con
           micro_batches(batch, config_.skip_zero_advantage ? rows_with_advantage(batch, mini) : mini, b.micro_batch);
       std::vector<LossTerms> terms;  // of this rank's pieces
       std::vector<size_t> mine;
-      gradient_->run(std::ssize(pieces), [&](int64_t i) {
+      const auto backward_of = [&](int64_t i) {
         mine.push_back(static_cast<size_t>(i));
         backward(micro_batch_loss(update, rows_of(batch, pieces[mine.back()]), terms.emplace_back()));
-      });
+      };
+      const bool first = epoch == 0 && m == 0;  // later the weights have changed
+      if (!gradient_->run(std::ssize(pieces), backward_of, first ? hooks.should_stop : nullptr)) return std::nullopt;
       std::vector<LossSums> of_pieces(pieces.size()), of_mine = read_sums(a, terms);
       for (size_t i = 0; i < mine.size(); ++i) of_pieces[mine[i]] = std::move(of_mine[i]);
       for (const LossSums& piece : gathered(comm_, of_pieces)) sums.add(piece);
-      if (epoch == 0 && m == 0) {
+      if (first) {
         first_ratio_error = sums.stats.worst_ratio_error();
         for (const auto& [name, parameter] : trainable_parameters(policy_)) without_gradient += !has_grad(parameter);
       }
@@ -313,6 +321,14 @@ double RlTrainer::clip_scale_or_one(double norm) const {
 }
 
 Metrics RlTrainer::step(const RlHooks& hooks) {
+  const auto state = std::tuple(problems_, order_, moving_, kl_, last_std_);
+  const int64_t before = step_;
+  Metrics metrics = try_step(hooks);
+  if (step_ == before) std::tie(problems_, order_, moving_, kl_, last_std_) = state;
+  return metrics;
+}
+
+Metrics RlTrainer::try_step(const RlHooks& hooks) {
   const Algorithm& a = config_.algorithm;
   EvalMode eval_mode(policy_);
   Timer timer;
@@ -323,7 +339,8 @@ Metrics RlTrainer::step(const RlHooks& hooks) {
 
   // Rollout: responses to prompts, scored.
   const double temperature = this->temperature();
-  const Experience experience = sample(temperature, metrics);
+  Experience experience;
+  if (!sample(temperature, hooks, metrics, experience)) return {};
   last_std_ = reward_std(experience);
   add_rollout_metrics(metrics, experience);
   if (config_.adaptive_temperature.target_std > 0) metrics.add("temperature", temperature);
@@ -334,7 +351,8 @@ Metrics RlTrainer::step(const RlHooks& hooks) {
   work_.rollout_seconds = timer.lap();
   rollout_memory_ = peak.lap();
   const double flops_before = profiled_flops();
-  score_tokens_before_update(batch, temperature);
+  score_tokens_before_update(batch, temperature, hooks);
+  if (hooks.should_stop && hooks.should_stop()) return {};
   const double beta = add_kl(batch, metrics);
   check_probabilities(batch, temperature, metrics);
 
@@ -350,7 +368,9 @@ Metrics RlTrainer::step(const RlHooks& hooks) {
   if (hooks.on_samples) hooks.on_samples(step_ + 1, experience, batch);
 
   // Update of the policy and the critic, then of the reference.
-  work_.computed = learn(batch, temperature, beta, hooks, metrics);
+  const std::optional<double> positions = learn(batch, temperature, beta, hooks, metrics);
+  if (!positions) return {};
+  work_.computed = *positions;
   work_.update_seconds = timer.lap();
   work_.flops = profiled_flops() - flops_before;
   update_memory_ = peak.lap();
@@ -377,7 +397,9 @@ bool RlTrainer::run(const RlHooks& hooks) {
     if (hooks.on_checkpoint && step_ > 0 && due(config_.checkpoint_interval)) hooks.on_checkpoint(step_);
     if (done) return true;
     if (hooks.should_stop && hooks.should_stop()) return false;
+    const int64_t before = step_;
     const Metrics metrics = step(hooks);
+    if (step_ == before) return false;
     if (hooks.on_step) hooks.on_step(step_, metrics);
   }
 }

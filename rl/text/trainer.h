@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "nn/checkpoint.h"
@@ -81,7 +82,13 @@ struct RlHooks {
   std::function<void(int64_t step, const Experience&, const Batch&)> on_samples = {};
   std::function<void(const UpdateReport&)> on_update = {};
   std::function<void(int64_t step)> on_checkpoint = {};
+  // Called before every step, and in a step after sampling, after scoring and between the micro-batches of the first
+  // update, on all ranks: true ends the run. The step that was begun is then left out, as if it had not begun. From its
+  // first update on a step is finished.
   std::function<bool()> should_stop = {};
+  // Called between tokens and between scored micro-batches, on each rank for itself: true ends the sampling early. Then
+  // should_stop must answer true on all ranks from then on.
+  std::function<bool()> should_stop_here = {};
 };
 
 // Memory of tensors, in bytes.
@@ -105,7 +112,8 @@ class RlTrainer {
   RlTrainer(const RlTrainer&) = delete;
 
   // One rollout and all its updates. Throws Error naming the first reward, reward part or parameter gradient that is
-  // not finite; then nothing was updated. Of the hooks it calls on_samples and on_update.
+  // not finite; then nothing was updated. Of the hooks it calls on_samples, on_update and the two that stop it.
+  // If the step is left out, steps() and the state of the trainer are as before, and there are no metrics.
   Metrics step(const RlHooks& hooks = {});
   int64_t steps() const { return step_; }
   // Steps until RlConfig::steps or should_stop; true if all steps were done.
@@ -124,14 +132,16 @@ class RlTrainer {
   void resume(const Checkpoint& checkpoint);
 
  private:
-  Experience sample(double temperature, Metrics& metrics);
+  Metrics try_step(const RlHooks& hooks);
+  bool sample(double temperature, const RlHooks& hooks, Metrics& metrics, Experience& experience);
   Experience sample_on_ranks(const std::vector<Problem>& problems, const RolloutOptions& options);
   void weigh_parts(std::vector<Response>& responses) const;
   void add_penalties(Batch& batch, const Experience& experience);
-  void score_tokens_before_update(Batch& batch, double temperature);
+  void score_tokens_before_update(Batch& batch, double temperature, const RlHooks& hooks);
   double add_kl(Batch& batch, Metrics& metrics);
-  // Returns the positions that it computed.
-  double learn(const Batch& batch, double temperature, double beta, const RlHooks& hooks, Metrics& metrics);
+  // Returns the positions that it computed; none if hooks.should_stop has left the step.
+  std::optional<double> learn(const Batch& batch, double temperature, double beta, const RlHooks& hooks,
+                              Metrics& metrics);
   double temperature() const;
   Module& critic_module() const;
   double clip_scale_or_one(double norm) const;

@@ -69,6 +69,26 @@ TEST_CASE("a run goes on from a checkpoint with another number of ranks", "[rank
   }
 }
 
+TEST_CASE("ranks that stop within a step leave what they were sending", "[ranks]") {
+  for (const int zero : {0, 1, 2, 3}) {
+    INFO("stage " << zero);
+    const Case c{.micro_batches = 8, .steps = 3, .zero = zero};
+    const Case plain{.micro_batches = 8, .steps = 3};
+    require_same_as_one_rank(2, [&](Comm* comm) {
+      if (!comm) return train(plain, nullptr);
+      Generator init(5);
+      Transformer model(tiny(c), init);
+      Trainer trainer(model, config_of(c), some_batch, comm);
+      for (const int stop_at : {1, 2, 3}) {
+        int asked = 0;
+        const StepReport report = trainer.step([&] { return ++asked == stop_at; });
+        check(report.tokens == 0 && trainer.steps() == 0 && asked == stop_at, "the step was done");
+      }
+      return bytes_of_run(model, trainer, c.steps);
+    });
+  }
+}
+
 TEST_CASE("ranks with different configurations name the first line that differs", "[ranks]") {
   const auto sentences_of = [](const std::function<void(Case&, TrainConfig&, Generator&)>& change) {
     std::string sentences;

@@ -178,6 +178,39 @@ TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn]
   CHECK(error_of([&] { wrong.resume(checkpoint); }).find("of another model") != std::string::npos);
 }
 
+TEST_CASE("trainer: a stop waited for the end of the step", "[nn][trainer]") {
+  TrainConfig recipe = config(3);
+  recipe.micro_batches = 6;
+  Transformer whole = seeded(tiny(0.2));
+  Trainer uninterrupted(whole, recipe, batches(2));
+  uninterrupted.run({});
+  TempDir dir;
+  const std::string path = dir.file("checkpoint.safetensors");
+  // A step asks six times: before it, and before each micro-batch but the first.
+  for (const int stop_at : {2, 6, 7, 9, 18}) {
+    INFO("stopped by question " << stop_at);
+    Transformer model = seeded(tiny(0.2));
+    Trainer trainer(model, recipe, batches(2));
+    int asked = 0, steps = 0;
+    TrainHooks hooks;
+    hooks.on_step = [&](const StepReport&) { ++steps; };
+    hooks.should_stop = [&] { return ++asked == stop_at; };
+    CHECK_FALSE(trainer.run(hooks));
+    CHECK(asked == stop_at);
+    CHECK(steps == (stop_at - 1) / 6);
+    CHECK(trainer.steps() == steps);
+    trainer.save(path);
+    CHECK(trainer.run({}));  // goes on
+    CHECK(all_parameters(model) == all_parameters(whole));
+
+    Transformer other = seeded(tiny(0.2), 77);
+    Trainer resumed(other, recipe, batches(2));
+    resumed.resume(load_checkpoint(path));
+    CHECK(resumed.run({}));
+    CHECK(all_parameters(other) == all_parameters(whole));
+  }
+}
+
 TEST_CASE("trainer: accumulated micro-batches equal one big batch", "[nn][trainer]") {
   // The same eight rows, as one batch and as four micro-batches of two rows. Some targets are ignored, and their number
   // differs between the micro-batches.

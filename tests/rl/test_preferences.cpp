@@ -302,6 +302,44 @@ TEST_CASE("expert iteration leaves the policy alone when nothing is solved", "[r
   CHECK(weights(policy) == before);
 }
 
+TEST_CASE("preferences: a stop waited for the end of the step", "[rl][preferences]") {
+  const auto task = make_text_task("keyword");
+  PreferenceConfig config = config_of(1e-3);
+  config.micro_batch = 8;  // four of them
+  const auto dpo = [&](bool stopped) {
+    Transformer policy = make_policy(*task);
+    DpoTrainer trainer(policy, moon_pairs(64, 1), config);
+    for (int step = 0; step < 3; ++step) {
+      int asked = 0;
+      if (stopped) CHECK(trainer.step([&] { return ++asked == 2; }).values().empty());
+      trainer.step();
+    }
+    return weights(policy);
+  };
+  CHECK(dpo(true) == dpo(false));
+  const auto reward_model = [&](bool stopped) {
+    Transformer policy = make_policy(*task);
+    Generator g(7);
+    ScalarModel model(policy, 0.2, g);
+    RewardModelTrainer trainer(model, moon_pairs(64, 1), config);
+    trainer.step();
+    if (stopped) CHECK(trainer.step([] { return true; }).values().empty());
+    trainer.step();
+    return weights(model);
+  };
+  CHECK(reward_model(true) == reward_model(false));
+
+  const auto sort = make_text_task("sort", {{"length", "2"}});
+  Transformer policy = make_policy(*sort);
+  imitate(policy, *sort, 30);
+  const auto before = weights(policy);
+  int asked = 0;
+  const auto soon = [&] { return ++asked > 1; };
+  CHECK(expert_iteration(policy, *sort, {}, 0, nullptr, soon, soon).values().empty());
+  CHECK(asked < 8);
+  CHECK(weights(policy) == before);
+}
+
 TEST_CASE("preferences: the same seed gives the same bits for one thread and for two", "[rl][preferences]") {
   const auto task = make_text_task("keyword");
   const auto reward_model = [&] {

@@ -56,6 +56,7 @@ struct Job {
   Judge judge = {};
   int64_t steps = 2;
   std::string from = {}, to = {};  // checkpoints
+  bool leave = false;              // the last rank asks to stop while it samples, before all others
 };
 
 // All numbers of some steps: metrics but the clock's, losses of updates, the weights after them.
@@ -80,6 +81,16 @@ std::vector<double> numbers(const Job& job, Comm* comm) {
       all.push_back(r.score.reward);
     }
   };
+  if (job.leave) {
+    bool stopped = false;
+    RlHooks leaving;
+    leaving.should_stop_here = [&] { return stopped = comm->rank() + 1 == comm->size(); };
+    leaving.should_stop = [&] {
+      std::vector<std::vector<double>> of_ranks = gather_values(*comm, {static_cast<double>(stopped)});
+      return of_ranks.back()[0] != 0;
+    };
+    check(trainer.step(leaving).values().empty() && trainer.steps() == 0, "the step was done");
+  }
   while (trainer.steps() < job.steps) add(trainer.step(hooks));
   add(trainer.evaluate());
   for (const auto& [name, tensor] : state_dict(policy)) {
@@ -98,6 +109,17 @@ void check_equal(const Job& job, std::initializer_list<int> numbers_of_ranks = {
 }
 
 }  // namespace
+
+TEST_CASE("rl ranks: a step that is left on all ranks leaves nothing behind", "[rl][rl_trainer][ranks]") {
+  const Job job{sorting(), small(algorithm("ppo"))};
+  pg::testing::check_equal_on_ranks(
+      [&](Comm* comm) {
+        Job of_rank = job;
+        of_rank.leave = comm && comm->size() > 1;
+        return numbers(of_rank, comm);
+      },
+      {2, 3});
+}
 
 TEST_CASE("rl ranks: every algorithm has the bits of one rank", "[rl][rl_trainer][ranks]") {
   for (const Algorithm& a : algorithms()) {

@@ -91,17 +91,20 @@ int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
     evaluate(0);
     progress.print("at the start: " + held_out);
   }
+  const auto stop_anywhere = [&] { return interrupted_anywhere(comm); };
   for (int64_t i = done + 1; i <= o.iterations; ++i) {
-    const rl::Metrics metrics = rl::expert_iteration(*policy, *task, config, i, &comm);
+    const rl::Metrics metrics = rl::expert_iteration(*policy, *task, config, i, &comm, interrupted, stop_anywhere);
+    if (metrics.values().empty()) {
+      save(i - 1);
+      return run ? end_stopped(progress, *run, "expert-iteration", fmt::format("iteration {}", i - 1))
+                 : interrupt_status();
+    }
     speed.add(metrics);
     if (run) run->log(i, metrics.values());
     if (due(i, o.eval_every)) evaluate(i);
     progress.update(i, fmt::format("solved {:.1f} % of the samples, {} imitated  {}", 100 * metrics.at("solved"),
                                    metrics.at("kept"), held_out));
-    const bool stopped = i < o.iterations && interrupted_anywhere(comm);
-    if (due(i, o.save_every) || stopped) save(i);
-    if (!stopped) continue;
-    return run ? end_stopped(progress, *run, "expert-iteration", fmt::format("iteration {}", i)) : interrupt_status();
+    if (due(i, o.save_every)) save(i);
   }
   profile.print(stdout, {});
   speed.print(stdout, config.rates);

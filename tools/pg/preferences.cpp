@@ -102,7 +102,7 @@ struct Ended {
   int status = 0;  // of the program
   int64_t steps = 0;
 };
-// Runs all steps, or until Ctrl-C: then the result so far is kept.
+// Runs all steps, or until Ctrl-C: then the result of the steps that were finished is kept.
 template <class Step, class Evaluate>
 Ended loop(const PreferenceOptions& o, Comm& comm, std::optional<RunDir>& run, const Step& step,
            const Evaluate& evaluate) {
@@ -111,12 +111,13 @@ Ended loop(const PreferenceOptions& o, Comm& comm, std::optional<RunDir>& run, c
   progress.print(fmt::format("at the start: {}", evaluate(0)));
   std::string last;
   Ended ended;
+  const std::function<bool()> should_stop = [&] { return interrupted_anywhere(comm); };
   for (int64_t i = 1; i <= o.steps; ++i) {
-    if (interrupted_anywhere(comm)) {
+    const rl::Metrics metrics = should_stop() ? rl::Metrics{} : step(should_stop);
+    if (metrics.values().empty()) {
       ended.status = interrupt_status();
       break;
     }
-    const rl::Metrics metrics = step();
     ended.steps = i;
     log(run, i, metrics.values());
     if (i == o.steps || (o.eval_every > 0 && i % o.eval_every == 0)) last = evaluate(i);
@@ -137,7 +138,7 @@ int train_reward_model(const PreferenceOptions& o, Comm& comm) {
   rl::RewardModelTrainer trainer(model, s.pairs, o.preferences, &comm);
   std::optional<RunDir> run = begin_run(o, s, "reward_model", comm);
   const Ended ended = loop(
-      o, comm, run, [&] { return trainer.step(); },
+      o, comm, run, [&](const auto& should_stop) { return trainer.step(should_stop); },
       [&](int64_t step) {
         const double accuracy = trainer.accuracy(s.held_out);
         log(run, step, {{"eval/accuracy", accuracy}});
@@ -167,7 +168,7 @@ int dpo(const PreferenceOptions& o, Comm& comm) {
   std::optional<RunDir> run = begin_run(o, s, "dpo", comm);
   const auto held_out = s.task->held_out(o.eval_problems);
   const Ended ended = loop(
-      o, comm, run, [&] { return trainer.step(); },
+      o, comm, run, [&](const auto& should_stop) { return trainer.step(should_stop); },
       [&](int64_t step) {
         const auto responses = rl::rollout_on_ranks(comm, *s.policy, *s.task, held_out,
                                                     {.samples = 1, .seed = o.preferences.seed, .entropy = true});

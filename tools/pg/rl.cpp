@@ -215,6 +215,7 @@ int run_rl(const RlOptions& o, Comm& comm) {
   };
   hooks.on_checkpoint = save;
   hooks.should_stop = [&] { return interrupted_anywhere(comm); };
+  hooks.should_stop_here = interrupted;
   const ProfileReport profile(o.profile);
   const bool complete = trainer.run(hooks);
   const rl::RlMemory memory = trainer.memory();

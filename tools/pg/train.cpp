@@ -203,10 +203,11 @@ int train(const TrainOptions& o, Comm& comm) {
   const Clock::time_point begin = Clock::now();
   Clock::time_point last = begin;
   double rate = 0;  // tokens/s, an exponential moving average
+  int64_t drawn = text.shuffled ? text.shuffled->drawn : 0;  // by the finished steps
   const auto texts = [&] {
     std::map<std::string, std::string> all = text.texts;
     best.write(all);
-    if (text.shuffled) all[kWindowsDrawn] = fmt::format("{}", text.shuffled->drawn);
+    if (text.shuffled) all[kWindowsDrawn] = fmt::format("{}", drawn);
     return all;
   };
   const auto save = [&] {
@@ -221,6 +222,7 @@ int train(const TrainOptions& o, Comm& comm) {
     const double tokens_per_s = static_cast<double>(report.tokens) / std::chrono::duration<double>(now - last).count();
     rate = rate == 0 ? tokens_per_s : 0.95 * rate + 0.05 * tokens_per_s;
     last = now;
+    if (text.shuffled) drawn = text.shuffled->drawn;
     if (run)
       run->log(
           report.step,

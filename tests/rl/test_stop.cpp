@@ -1,0 +1,117 @@
+// A request to stop within a step of reinforcement learning: the step is left out, as if it had not begun.
+#include <functional>
+
+#include "rl/text/imitation.h"
+#include "rl/text/trainer.h"
+#include "tests/catch.h"
+#include "tests/rl/small_policy.h"
+
+using namespace pg;
+using namespace pg::rl;
+using pg::testing::TempDir;
+
+namespace {
+
+Transformer make_policy(const TextTask& task) { return testing::small_policy(task, 32, 0.18); }
+
+// Trains on the correct answers for some steps, so that rewards differ.
+void warm_up(Transformer& policy, const TextTask& task, int64_t steps) {
+  TrainConfig config;
+  config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
+  Trainer trainer(policy, config, sft_batches(task, 32));
+  for (int64_t i = 0; i < steps; ++i) trainer.step();
+}
+
+RlConfig small(const char* name) {
+  RlConfig config;
+  config.algorithm = algorithm(name);
+  config.batch = {.prompts = 6, .samples = 4};
+  config.schedule.lr = 3e-3;
+  config.steps = 4;
+  config.eval_problems = 20;
+  return config;
+}
+
+std::vector<double> weights(Transformer& policy) {
+  std::vector<double> all;
+  for (const auto& [name, tensor] : state_dict(policy)) {
+    const auto values = tensor.to_vector();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("rl trainer: a stop waited for the end of the step", "[rl][rl_trainer]") {
+  TempDir dir;
+  const auto task = make_text_task("sort", {{"length", "3"}});
+  for (const char* name : {"ppo", "reinforce_baseline", "dapo"}) {
+    RlConfig config = small(name);
+    config.batch.micro_batch = 4;
+    config.batch.mini_batches = 2;
+    config.adaptive_temperature.target_std = 0.3;
+    config.eval_interval = 0;
+    config.steps = 3;
+    const auto make = [&] {
+      Transformer policy = make_policy(*task);
+      warm_up(policy, *task, 20);
+      return policy;
+    };
+    Transformer whole = make();
+    RlTrainer uninterrupted(whole, *task, config);
+    uninterrupted.run({});
+    for (const int stop_at : {1, 2, 3, 4, 5}) {
+      // In the second step: before it, after sampling, after scoring, before two micro-batches of the first update.
+      INFO(name << ", question " << stop_at);
+      Transformer policy = make();
+      RlTrainer trainer(policy, *task, config);
+      int asked = 0, updates = 0;
+      RlHooks hooks;
+      hooks.on_update = [&](const UpdateReport&) { ++updates; };
+      hooks.should_stop = [&] { return trainer.steps() == 1 && ++asked == stop_at; };
+      CHECK_FALSE(trainer.run(hooks));
+      CHECK(trainer.steps() == 1);
+      CHECK(asked == stop_at);
+      CHECK(updates == 2 * config.algorithm.epochs);
+      trainer.save(dir.file("c.safetensors"));
+      CHECK(trainer.run({}));  // goes on
+      CHECK(weights(policy) == weights(whole));
+
+      Transformer again = make_policy(*task);
+      RlTrainer resumed(again, *task, config);
+      resumed.resume(load_checkpoint(dir.file("c.safetensors")));
+      CHECK(resumed.run({}));
+      CHECK(weights(again) == weights(whole));
+    }
+  }
+}
+
+TEST_CASE("rl trainer: a stop waited for the end of the sampling", "[rl][rl_trainer]") {
+  const auto task = make_text_task("sort", {{"length", "3"}});
+  for (const int64_t max_rows : {0, 2}) {
+    Transformer policy = make_policy(*task);
+    RlConfig config = small("grpo");
+    config.max_rows = max_rows;
+    RlTrainer trainer(policy, *task, config);
+    int asked = 0, stop_at = 3;
+    RlHooks hooks;
+    hooks.should_stop_here = [&] { return ++asked >= stop_at; };
+    hooks.should_stop = [&] { return asked >= stop_at; };
+    hooks.on_samples = [](int64_t, const Experience&, const Batch&) { FAIL("the responses are used"); };
+    CHECK(trainer.step(hooks).values().empty());
+    CHECK(trainer.steps() == 0);
+    CHECK(asked < 8);
+    const int early = asked;
+    stop_at = 1 << 30;
+    asked = 0;
+    hooks.on_samples = {};
+    trainer.step(hooks);
+    CHECK(asked > early);  // a whole step asks for each token of each row
+
+    Transformer other = make_policy(*task);
+    RlTrainer expected(other, *task, config);
+    expected.step();
+    CHECK(weights(policy) == weights(other));
+  }
+}
