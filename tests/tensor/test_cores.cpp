@@ -1,9 +1,10 @@
-// The CPU quota of control groups, from files as Linux shows them.
+// The CPU quota and the memory of control groups, from files as Linux shows them.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "tensor/base/control_group.h"
 #include "tensor/base/cores.h"
 #include "tests/catch.h"
 
@@ -70,4 +71,30 @@ TEST_CASE("a damaged file of a quota counts as none", "[parallel]") {
 TEST_CASE("a process has at least a core and at most those of its affinity", "[parallel]") {
   CHECK(pg::usable_cores() >= 1);
   CHECK(pg::usable_cores() <= static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+TEST_CASE("the limit of memory of a control group was not seen", "[parallel]") {
+  const Groups g;
+  const auto memory = [&](const char* groups) { return pg::detail::group_memory(groups, g.root); };
+  CHECK(std::isinf(memory("0::/\n").limit));
+  CHECK(std::isinf(memory("0::/\n").free));
+  g.write("memory.max", "max\n");
+  g.write("memory.current", "1000\n");
+  CHECK(std::isinf(memory("0::/\n").limit));
+  g.write("a/memory.max", "8000\n");
+  g.write("a/memory.current", "3000\n");
+  g.write("a/memory.stat", "anon 2500\nfile 500\ninactive_file 400\nactive_file 100\n");
+  CHECK(memory("0::/a/b\n").limit == 8000);
+  CHECK(memory("0::/a/b\n").free == 8000 - 3000 + 400);  // cached pages of files can be taken
+  g.write("a/b/memory.max", "2000\n");
+  g.write("a/b/memory.current", "2500\n");
+  CHECK(memory("0::/a/b\n").limit == 2000);
+  CHECK(memory("0::/a/b\n").free == 0);
+  g.write("memory/docker/x/memory.limit_in_bytes", "5000\n");
+  g.write("memory/docker/x/memory.usage_in_bytes", "1000\n");
+  g.write("memory/docker/x/memory.stat", "inactive_file 1\ntotal_inactive_file 30\n");
+  CHECK(memory("7:memory:/docker/x\n").limit == 5000);
+  CHECK(memory("7:memory:/docker/x\n").free == 4030);
+  CHECK(pg::machine_memory().limit > 1e8);
+  CHECK(pg::machine_memory().free <= pg::machine_memory().limit);
 }

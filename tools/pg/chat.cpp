@@ -21,6 +21,7 @@
 #include "tensor/base/text.h"
 #include "tools/pg/chat_input.h"
 #include "tools/pg/commands.h"
+#include "tools/pg/model_options.h"
 #include "tools/pg/prompt_text.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
@@ -287,6 +288,12 @@ int chat(ChatOptions& o) {
         "--chat-template chooses one of {}, or a file that ends in .jinja",
         model.path, fmt::join(names_of(chat_templates()), ", "));
   model.model = without_unused_rows(std::move(model.model), tokenizer->vocab_size());
+  if (!only_message) {
+    const TransformerConfig& c = model.model->config;
+    print_memory(isatty(STDIN_FILENO) ? stderr : nullptr,
+                 {.model = c, .cache_rows = 1, .cache_columns = std::min(o.context, c.block_size)}, device,
+                 weight_bytes(*model.model), "a smaller --context, or --dtype bf16");
+  }
   if (o.int8) hold_int8(model);
   Conversation conversation(o, model, *tokenizer, format.with(o.template_kwargs));
   if (only_message) {

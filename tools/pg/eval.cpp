@@ -13,6 +13,7 @@
 #include "tensor/base/json.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/eval_task.h"
+#include "tools/pg/model_options.h"
 #include "tools/pg/objective.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/progress.h"
@@ -124,6 +125,7 @@ int evaluate_text(const EvalOptions& options, const Given& given) {
   if (!corpus.note.empty()) remark(stderr, "{}\n", corpus.note);
   check_vocabulary(*m.tokenizer, corpus.text, o.run);
   const std::vector<int32_t> ids = m.tokenizer->encode(corpus.text);
+  print_memory(stderr, {.model = m.model->config}, device, weight_bytes(*m.model), "--dtype bf16");
   // A language model predicts all tokens but the first; a denoiser predicts all tokens.
   const TextBound bound = causal ? TextBound{text_loss(*m.model, ids)} : text_bound(*m.model, ids, options.draws);
   const auto tokens = std::ssize(ids) - (causal ? 1 : 0);

@@ -200,6 +200,14 @@ int evaluate_task(EvalTaskOptions& o, const EvalModelOptions& model, Given& give
 
   const rl::EvalConfig config{.samples = o.samples, .temperature = o.temperature, .greedy = o.greedy, .seed = o.seed};
   const int64_t each = count * o.samples, total = each * std::ssize(models);
+  const TransformerConfig used = used_config(*models[0].model, *task);
+  print_memory(stderr,
+               {.model = used,
+                .references = std::ssize(models) - 1,
+                .cache_rows = std::min(rows, count) * o.samples,
+                .cache_columns = used.block_size},
+               device, static_cast<double>(models.size()) * weight_bytes(*models[0].model),
+               "a smaller --max-rows, fewer --samples, or --dtype bf16");
   Progress progress(std::ssize(responses), total);
   while (std::ssize(responses) < total) {
     const int64_t done = std::ssize(responses), which = done / each, first = done % each / o.samples;

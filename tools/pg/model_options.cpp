@@ -1,24 +1,14 @@
 // Options that pg train and the commands for text tasks share, and checks of memory.
 #include "tools/pg/model_options.h"
 
-#include <unistd.h>
-
 #include <string>
 
+#include "tensor/backend.h"
+#include "tensor/base/control_group.h"
 #include "tensor/base/error.h"
+#include "tools/pg/run/progress.h"
 
 namespace pg::tools {
-
-namespace {
-
-std::string readable(double bytes) {
-  const char* const units[] = {"MB", "GB", "TB", "PB", "EB"};
-  size_t unit = 0;
-  for (bytes /= 1e6; bytes >= 1000 && unit + 1 < std::size(units); bytes /= 1000) ++unit;
-  return fmt::format("{:.3g} {}", bytes, units[unit]);
-}
-
-}  // namespace
 
 std::vector<Field> size_fields(TransformerConfig& model) {
   return {{"layers", &model.n_layer, "transformer blocks", whole_from(1, 100000)},
@@ -40,15 +30,33 @@ void settle(Schedule& schedule, int64_t steps, const Given& given) {
   check_schedule(given.command(), schedule, steps);
 }
 
+void print_memory(std::FILE* out, const RunShape& shape, const Device& device, double held, const std::string& remedy) {
+  const RunMemory memory = run_memory(shape);
+  const double free =
+      device.on_host() ? machine_memory().free : static_cast<double>(backend(device).memory(device.index).free);
+  if (out) remark(out, "memory: {}\n", to_text(memory));
+  if (memory.total() - held <= free) return;
+  remark(stderr, "warning: {} more of memory is needed, and {} is free; take {}\n", bytes_text(memory.total() - held),
+         bytes_text(free), remedy);
+}
+
+double weight_bytes(Transformer& model) {
+  double bytes = 0;
+  for (const auto& [name, parameter] : named_parameters(model)) {
+    bytes += static_cast<double>(parameter.numel()) * static_cast<double>(size_of(parameter.dtype()));
+  }
+  return bytes;
+}
+
 void check_memory(double bytes, const std::string& what, const std::string& remedy) {
-  const double available = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  check(bytes <= available, "{} needs at least {} of memory, this machine has {}; take {}", what, readable(bytes),
-        readable(available), remedy);
+  const double available = machine_memory().limit;
+  check(bytes <= available, "{} needs at least {} of memory, this machine has {}; take {}", what, bytes_text(bytes),
+        bytes_text(available), remedy);
 }
 
 void check_model_memory(const TransformerConfig& c) {
-  // f32: weights, gradients and two moments. bf16: two of these in 16 bits, and an f32 master copy of the weights.
-  check_memory(16 * least_parameters(c), fmt::format("a model of {} blocks of width {}", c.n_layer, c.n_embd),
+  check_memory(run_memory({.model = c, .trained = 1}).total(),
+               fmt::format("a model of {} blocks of width {}", c.n_layer, c.n_embd),
                "fewer --layers or a smaller --width");
 }
 

@@ -81,6 +81,19 @@ Setting prepare(const PreferenceOptions& o, Comm& comm) {
   s.pairs = draw_pairs(comm, *s.policy, *s.task, o, o.pairs + o.held_out);
   s.held_out.assign(s.pairs.begin() + o.pairs, s.pairs.end());
   s.pairs.resize(static_cast<size_t>(o.pairs));
+  const TransformerConfig used = used_config(*s.policy, *s.task);
+  const int64_t batch = o.preferences.batch, part = o.preferences.micro_batch;
+  const int64_t micro = part > 0 ? std::min(batch, part) : batch;
+  print_memory(stdout,
+               {.model = used,
+                .trained = 1,
+                .references = 1,  // of pg reward-model the policy
+                .ranks = comm.size(),
+                .rows = 2 * micro,
+                .columns = used.block_size,
+                .micro_batches = ranks_share(ranks_share(batch, micro), comm.size()),
+                .logit_rows = rl::logit_rows(used.vocab_size)},
+               comm.device(), weight_bytes(*s.policy), "a smaller --micro-batch, or --dtype bf16");
   remark(stdout, "{}: {}\n{} pairs by {}; {} more are held out\n", s.task->name(), s.task->about(), o.pairs,
          o.common.init, o.held_out);
   return s;

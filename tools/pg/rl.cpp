@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "rl/text/imitation.h"
+#include "rl/text/models.h"
 #include "rl/text/trainer.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
@@ -136,6 +137,25 @@ int64_t micro_batch_for(const rl::BatchShape& b, int ranks) {
   return divided(rows, ranks * rounds);
 }
 
+// For the estimate of memory. Prompts that responses share are counted with each of them.
+RunShape shape_of(const rl::RlConfig& c, const TransformerConfig& used, int ranks) {
+  const int64_t responses = c.batch.prompts * c.batch.samples,
+                mini = std::max<int64_t>(1, responses / c.batch.mini_batches);
+  const int64_t micro = c.batch.micro_batch > 0 ? std::min(c.batch.micro_batch, mini) : mini;
+  const int64_t here = ranks_share(std::max(responses, c.eval_problems), ranks);
+  return {.model = used,
+          .trained = c.algorithm.baseline.needs.critic && !c.shared_critic ? 2 : 1,
+          .references = c.algorithm.reference.make ? 1 : 0,
+          .ranks = ranks,
+          .zero = c.zero,
+          .rows = micro,
+          .columns = used.block_size,
+          .micro_batches = ranks_share(ranks_share(mini, micro), ranks),
+          .logit_rows = rl::logit_rows(used.vocab_size),
+          .cache_rows = c.max_rows > 0 ? std::min(c.max_rows, here) : here,
+          .cache_columns = used.block_size};
+}
+
 int run_rl(const RlOptions& o, Comm& comm) {
   OpenedRun opened = open_run(comm, o.common.run.resume);
   const bool resumed = opened.has_checkpoint;
@@ -158,6 +178,8 @@ int run_rl(const RlOptions& o, Comm& comm) {
   const std::string note = task->held_out_note().empty() ? "" : "\n" + task->held_out_note();
   remark(stdout, "{}: {}{}\n{}; {} x {} responses a step, {}\n", task->name(), task->about(), note,
          parameter_text(*policy, o.common.init), config.batch.prompts, config.batch.samples, config.algorithm.name);
+  print_memory(stdout, shape_of(config, used_config(*policy, *task), comm.size()), comm.device(), weight_bytes(*policy),
+               "a smaller --micro-batch or --max-rows, fewer --samples, --lora-rank, or --dtype bf16");
   RewardModel reward_model;
   rl::Judge judge;
   if (!o.reward_model.empty()) {

@@ -57,6 +57,19 @@ int sft(const SftOptions& o, Comm& comm) {
   check_batch_memory(used_config(*policy, *task), o.batch, "a smaller --batch");
   TrainConfig train = o.train;
   train.zero = o.ranks.zero;
+  const TransformerConfig used = used_config(*policy, *task);
+  print_memory(stdout,
+               {.model = used,
+                .trained = 1,
+                .ranks = comm.size(),
+                .zero = train.zero,
+                .rows = o.batch,
+                .columns = used.block_size,
+                .micro_batches = ranks_share(train.micro_batches, comm.size()),
+                .cache_rows = ranks_share(o.eval_problems, comm.size()),
+                .cache_columns = used.block_size},
+               comm.device(), weight_bytes(*policy),
+               "a smaller --batch with a larger --accumulate, fewer --eval-problems, --lora-rank, or --dtype bf16");
   Trainer trainer(*policy, train, rl::sft_batches(*task, o.batch), &comm);
   if (resumed) trainer.resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
   const int64_t start = trainer.steps();

@@ -13,6 +13,7 @@
 #include "tasks/chat_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/table.h"
+#include "tools/pg/model_options.h"
 #include "tools/pg/run/process.h"
 #include "tools/pg/run/profile_report.h"
 #include "tools/pg/run/progress.h"
@@ -60,6 +61,17 @@ class Texts {
   int64_t epoch_ = -1;
   std::vector<size_t> order_;
 };
+
+// The tokens of a batch of `batch` texts at most.
+int64_t most_tokens(const ChatData& data, int64_t batch) {
+  std::vector<int64_t> lengths;
+  for (const auto* texts : {&data.train, &data.val}) {
+    for (const TunedText& text : *texts) lengths.push_back(std::ssize(text.ids));
+  }
+  std::sort(lengths.rbegin(), lengths.rend());
+  lengths.resize(static_cast<size_t>(std::min(batch, std::ssize(lengths))));
+  return std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+}
 
 }  // namespace
 
@@ -126,6 +138,18 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
     r.train.schedule.decay_steps = r.train.max_steps;
     check_schedule("sft", r.train.schedule, r.train.max_steps);
   }
+  print_memory(stdout,
+               {.model = start.model->config,
+                .trained = 1,
+                .ranks = comm.size(),
+                .zero = r.train.zero,
+                .rows = 1,
+                .columns = most_tokens(data, r.batch),
+                .micro_batches = ranks_share(r.train.micro_batches, comm.size()),
+                .cache_rows = ranks_share(std::ssize(problems), comm.size()),
+                .cache_columns = task ? used_config(*start.model, *task).block_size : 0},
+               comm.device(), weight_bytes(*start.model),
+               "a smaller --batch with a larger --accumulate, a smaller --max-length, --lora-rank, or --dtype bf16");
   int64_t next = 0;
   Trainer trainer(
       *start.model, r.train, [&](Generator&) { return texts.batch(next++); }, &comm);

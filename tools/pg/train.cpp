@@ -63,9 +63,8 @@ void take_architecture_of_init(TrainOptions& o, const Given& given) {
   }
 }
 
-// Loss over every window of the validation text, each evaluated once.
-double full_loss(Trainer& trainer, const TrainText& text, const TransformerConfig& model) {
-  constexpr int64_t rows = 64;
+// Loss over every window of the validation text, each evaluated once, `rows` of them at a time.
+double full_loss(Trainer& trainer, const TrainText& text, const TransformerConfig& model, int64_t rows) {
   const int64_t windows = text.val_windows;
   int64_t next = 0;
   return trainer.evaluate(
@@ -169,6 +168,18 @@ int train(const TrainOptions& o, Comm& comm) {
         text.tokenizer->vocab_size(), config.vocab_size);
   check_model_memory(config);
   check_batch_memory(config, o.batch, "a smaller --batch (--accumulate adds batches up) or --context");
+  print_memory(out,
+               {.model = config,
+                .trained = 1,
+                .ranks = comm.size(),
+                .zero = train.zero,
+                .rows = o.batch,
+                .columns = config.block_size,
+                .micro_batches = ranks_share(train.micro_batches, comm.size()),
+                .checkpoint_blocks = o.checkpoint_blocks},
+               device, 0,
+               "a smaller --batch with a larger --accumulate, a smaller --context or model, --checkpoint-blocks, or "
+               "--dtype bf16");
   Generator init(train.seed);
   Transformer model(config, init);
   model.checkpoint_blocks = o.checkpoint_blocks;
@@ -202,7 +213,7 @@ int train(const TrainOptions& o, Comm& comm) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   Clock::time_point last = begin;
-  double rate = 0;  // tokens/s, an exponential moving average
+  double rate = 0;                                           // tokens/s, an exponential moving average
   int64_t drawn = text.shuffled ? text.shuffled->drawn : 0;  // by the finished steps
   const auto texts = [&] {
     std::map<std::string, std::string> all = text.texts;
@@ -250,7 +261,7 @@ int train(const TrainOptions& o, Comm& comm) {
         if (run) save_checkpoint(best_checkpoint_path(path), model, nullptr, {step, {}, all});
       });
     }
-    val_loss = final ? full_loss(trainer, text, config) : estimate;
+    val_loss = final ? full_loss(trainer, text, config, std::min<int64_t>(64, o.batch)) : estimate;
     if (run && (step > start || start == 0))  // else a finished run, already logged
       run->log(step, {{"val_loss", val_loss}, {"val_bits_per_byte", val_loss * text.bits_per_nat}});
     val_text = fmt::format("  val {:.4f}", val_loss);
