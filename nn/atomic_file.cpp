@@ -2,6 +2,8 @@
 #include "nn/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +15,31 @@
 #include "tensor/base/error.h"
 
 namespace pg {
+namespace {
+
+// Locks the temporary file of this process. False if another process removes it as one that nobody holds, between its
+// creation and now. On a file system without such locks nobody removes it.
+bool hold(int file) {
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+  struct stat status = {};
+  return ::fstat(file, &status) != 0 || status.st_nlink > 0;
+}
+
+// Removes the temporary files for `path` that no process holds: those of processes that were killed.
+void remove_abandoned(const std::string& path) {
+  const std::filesystem::path file(path);
+  const auto folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code error;
+  for (std::filesystem::directory_iterator next(folder, error), end; !error && next != end; next.increment(error)) {
+    if (name_of_temporary(next->path().filename().string()) != file.filename().string()) continue;
+    const int abandoned = ::open(next->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (abandoned < 0) continue;
+    if (::flock(abandoned, LOCK_EX | LOCK_NB) == 0) ::unlink(next->path().c_str());
+    ::close(abandoned);
+  }
+}
+
+}  // namespace
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   std::error_code unknown;  // what cannot be looked at is an error below
@@ -20,11 +47,15 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   const bool is_file = type == std::filesystem::file_type::regular || type == std::filesystem::file_type::directory;
   check(unknown || is_file || type == std::filesystem::file_type::not_found,
         "write {}: it is a device or a pipe, which the file would replace; expected the name of a file", path_);
-  // The name contains the process id. It is taken already if a killed process with the same id left its file.
+  remove_abandoned(path_);
   for (int i = 0; file_ < 0; ++i) {
     temporary_ = fmt::format("{}.{}-{}.tmp", path_, ::getpid(), i);
     file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file_ < 0 && errno != EEXIST) fail_with_errno("open");
+    if (file_ >= 0 && !hold(file_)) {
+      ::close(file_);
+      file_ = -1;
+    }
   }
 }
 

@@ -8,8 +8,9 @@ namespace pg {
 
 // Writes `path` through a temporary file in the same folder, `path`.<process>-<number>.tmp. A reader, or a machine that
 // stops at any time, finds the old file or the new one, never a part. Two processes that write one path do not disturb
-// each other; the last rename wins. An Error names the path and the system's reason, or says that the path is a device
-// or a pipe.
+// each other; the last rename wins. A process that is killed leaves its temporary file: the next one that writes `path`
+// removes it. It tells it from that of a living process by the lock (flock) that such a one holds. An Error names the
+// path and the system's reason, or says that the path is a device or a pipe.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -34,7 +35,7 @@ void make_folder(const std::string& path);
 void write_file_atomically(const std::string& path, std::string_view content);
 
 // The name of the file that a temporary file of AtomicFile is written for: "a.json" for "a.json.12-0.tmp". Empty for
-// any other name. A process that is killed leaves such a file.
+// any other name.
 std::string_view name_of_temporary(std::string_view temporary);
 
 }  // namespace pg

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "nn/atomic_file.h"
 #include "nn/peft_pattern.h"
@@ -16,6 +14,7 @@
 #include "nn/tensor_source.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
+#include "tensor/base/mapped_file.h"
 #include "tensor/base/table.h"
 #include "tensor/base/text.h"
 
@@ -177,11 +176,8 @@ class Targets {
 };
 
 Json read_json(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  check(in.good(), "{}: the file cannot be read", file);
-  const std::string content = text.str();
+  const MappedFile mapped(file);
+  const std::string content(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
   Json json = Json::try_parse(shallow_json(content, file));
   check(json.is_object(), "{}: expected a JSON object, got '{}'", file, excerpt(content));
   return json;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -12,6 +11,7 @@
 #include "nn/safetensors_checksum.h"
 #include "tensor/base/error.h"
 #include "tensor/base/gguf.h"
+#include "tensor/base/mapped_file.h"
 #include "tensor/base/table.h"
 
 namespace pg {
@@ -138,11 +138,8 @@ bool ignored(const std::string& name, const TransformerConfig& c) {
 }
 
 std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  check(in.good(), "{}: the file cannot be read", path);
-  return text.str();
+  const MappedFile file(path);
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
 }  // namespace

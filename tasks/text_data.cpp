@@ -2,10 +2,11 @@
 #include "tasks/text_data.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <memory>
+#include <vector>
 
 #include "tensor/base/error.h"
 
@@ -31,12 +32,14 @@ std::string read_file(const std::string& path) {
   const auto kind = std::filesystem::status(path, error).type();
   check(kind != std::filesystem::file_type::directory, "read {}: it is a folder, expected a file", path);
   check(kind != std::filesystem::file_type::character, "read {}: it is a device, expected a file", path);
-  std::ifstream in(path, std::ios::binary);
-  check(in.good(), "read {}: {}", path, std::strerror(errno));
-  std::ostringstream text;
-  text << in.rdbuf();
-  check(!in.bad(), "read {}: {}", path, std::strerror(errno));
-  return std::move(text).str();
+  // Not by a stream, which ends early and says nothing if memory runs out.
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(path.c_str(), "rbe"), std::fclose);
+  check(in != nullptr, "read {}: {}", path, std::strerror(errno));
+  std::string text;
+  std::vector<char> block(1 << 16);
+  while (const size_t read = std::fread(block.data(), 1, block.size(), in.get())) text.append(block.data(), read);
+  check(std::ferror(in.get()) == 0, "read {}: {}", path, std::strerror(errno));
+  return text;
 }
 
 std::string unix_text(std::string text, const std::string& name, std::string& note) {

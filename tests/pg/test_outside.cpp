@@ -5,7 +5,9 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <new>
 
 #include "nn/atomic_file.h"
 #include "nn/checkpoint.h"
@@ -116,6 +118,43 @@ TEST_CASE("two writers of one file do not take each other's temporary file", "[o
   }
   CHECK(read(path) == "two");
   CHECK(std::distance(std::filesystem::directory_iterator(dir.path), {}) == 1);
+}
+
+TEST_CASE("the temporary file of a killed writer is removed by the next one", "[outside]") {
+  const TempDir dir;
+  const std::string path = dir.file("a");
+  std::ofstream(dir.file("a.7-0.tmp")) << "cut";
+  std::ofstream(dir.file("ab.7-0.tmp")) << "of another file";
+  std::ofstream(dir.file("a.mine.tmp")) << "of a user";
+  write_file_atomically(path, "new");
+  CHECK(read(path) == "new");
+  CHECK(!std::filesystem::exists(dir.file("a.7-0.tmp")));
+  CHECK(std::filesystem::exists(dir.file("ab.7-0.tmp")));
+  CHECK(std::filesystem::exists(dir.file("a.mine.tmp")));
+}
+
+TEST_CASE("memory that runs out where nothing may be thrown ends the process with a sentence", "[outside]") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(ends[1], STDERR_FILENO);
+    tools::run_process([] {
+      const auto destroy = [](const std::function<void()>& f) noexcept { f(); };
+      destroy([] { throw std::bad_alloc(); });
+      return 0;
+    });
+    ::_exit(2);
+  }
+  ::close(ends[1]);
+  char text[200] = {};
+  CHECK(::read(ends[0], text, sizeof text - 1) > 0);
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 1);
+  CHECK(std::string(text).starts_with("pg: out of memory"));
 }
 
 TEST_CASE("a run folder has one holder at a time", "[outside]") {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 
 #include "autograd/ops.h"
 #include "nn/atomic_file.h"
@@ -90,9 +92,36 @@ void check_finite(Transformer& model, const std::string& run, bool adapters_only
   }
 }
 
+// The file without which a folder is no model, or no adapters. Both: transformers adds the adapters of a folder to the
+// model of the same folder.
+constexpr const char* kConfigs[] = {"config.json", "adapter_config.json"};
+
+// Calls write(FOLDER) for a folder within `folder`, and then moves the files that it has written up into `folder`, the
+// configuration last: what is no whole export has none. The inner folder is removed in any case, also one that a killed
+// process has left.
+void write_whole(const std::string& folder, const std::function<void(const std::string&)>& write) {
+  const fs::path to(folder), unfinished = to / "unfinished_export";
+  std::error_code error;
+  make_folder(folder);
+  fs::remove_all(unfinished, error);
+  try {
+    make_folder(unfinished.string());
+    write(unfinished.string());
+    std::vector<fs::path> files(fs::directory_iterator(unfinished), fs::directory_iterator{});
+    const auto is_config = [](const fs::path& file) {
+      return std::count(std::begin(kConfigs), std::end(kConfigs), file.filename().string()) > 0;
+    };
+    std::stable_partition(files.begin(), files.end(), [&](const fs::path& file) { return !is_config(file); });
+    for (const fs::path& file : files) fs::rename(file, to / file.filename());
+  } catch (...) {
+    fs::remove_all(unfinished, error);
+    throw;
+  }
+  fs::remove(unfinished, error);
+}
+
 int export_model(const ExportOptions& o) {
-  // Both: transformers adds the adapters of a folder to the model of the same folder.
-  for (const char* name : {"config.json", "adapter_config.json"}) {
+  for (const char* name : kConfigs) {
     std::error_code error;
     check(!fs::exists(fs::path(o.folder) / name, error), "export: {} holds a model already, {}; choose another folder",
           o.folder, name);
@@ -106,21 +135,23 @@ int export_model(const ExportOptions& o) {
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(m.tokenizer.get());
   const std::string config = tokenizer ? tokenizer_config(m, *tokenizer, ids) : "";  // an Error comes before any file
   check_finite(*m.model, source, /*adapters_only=*/true);
-  if (o.adapter_only) {
-    save_peft(*m.model, o.folder, o.adapter.empty() ? base_of(o.run) : o.run);
-  } else {
+  if (!o.adapter_only) {
     if (lora.rank > 0 && !lora.merged) merge_lora(*m.model);
     if (lora.rank > 0) remove_lora(*m.model);
     check_finite(*m.model, source, /*adapters_only=*/false);
-    save_pretrained(*m.model, o.folder);
-    write_token_ids(ids, o.folder);
   }
-  if (tokenizer) {
-    write_file_atomically((fs::path(o.folder) / "tokenizer.json").string(), tokenizer->to_json());
-    write_file_atomically((fs::path(o.folder) / "tokenizer_config.json").string(), config);
-  } else {
-    remark(stderr, "the tokenizer is not byte-level BPE; the folder has no tokenizer\n");
-  }
+  write_whole(o.folder, [&](const std::string& folder) {
+    if (o.adapter_only) {
+      save_peft(*m.model, folder, o.adapter.empty() ? base_of(o.run) : o.run);
+    } else {
+      save_pretrained(*m.model, folder);
+      write_token_ids(ids, folder);
+    }
+    if (!tokenizer) return;
+    write_file_atomically((fs::path(folder) / "tokenizer.json").string(), tokenizer->to_json());
+    write_file_atomically((fs::path(folder) / "tokenizer_config.json").string(), config);
+  });
+  if (!tokenizer) remark(stderr, "the tokenizer is not byte-level BPE; the folder has no tokenizer\n");
   fmt::print("{}\n", o.folder);
   return 0;
 }

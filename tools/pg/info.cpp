@@ -5,8 +5,10 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <sstream>
 
 #include "nn/hf_config.h"
+#include "tasks/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"
@@ -52,7 +54,8 @@ std::string value_or(const Values& values, const std::string& key, const std::st
 // The last value of each measurement in metrics.jsonl, with its step.
 Json last_measurements(const std::string& folder) {
   Json last = Json::object();
-  std::ifstream in(folder + "/metrics.jsonl");
+  const std::string path = folder + "/metrics.jsonl";
+  std::istringstream in(std::filesystem::exists(path) ? read_file(path) : "");
   for (std::string line; std::getline(in, line);) {
     const Json object = Json::try_parse(line);
     if (!object["step"].is_number_integer()) continue;

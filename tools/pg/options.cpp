@@ -109,11 +109,14 @@ std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
 
 // The texts that the command line gives for the fields of a command.
 std::map<std::string, std::string> given_texts(const CLI::App& sub, const Command& command) {
-  std::map<std::string, std::string> texts;
+  std::map<std::string, std::string> given, texts;
+  for (const CLI::Option* option : sub.get_options()) {  // get_option() copies all names, and may not run out of memory
+    if (option->count() == 0) continue;
+    for (const std::string& name : option->get_lnames()) given[name] = option->results().back();
+  }
   const auto add = [&](const std::vector<Field>& fields) {
     for (const Field& field : fields) {
-      const CLI::Option* option = sub.get_option("--" + field.name);
-      if (option->count() > 0) texts[field.name] = own_text(option->results().back());
+      if (given.contains(field.name)) texts[field.name] = own_text(given.at(field.name));
     }
   };
   add(command.fields);

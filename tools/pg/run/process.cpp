@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <string>
 #include <system_error>
@@ -26,6 +27,25 @@ void open_closed_streams() {
   }
 }
 
+constexpr const char* kNoMemory = "out of memory; take a smaller model, batch, context or file";
+
+std::terminate_handler terminate_before = nullptr;
+
+// A function that must not throw has run out of memory, here or in a library: a destructor, a thread, CLI11. What is on
+// the disk is whole at any time, so the process ends as it does after an exception.
+void end_without_memory() {
+  try {
+    if (const auto exception = std::current_exception()) std::rethrow_exception(exception);
+  } catch (const std::bad_alloc&) {
+    for (const char* text : {"pg: ", kNoMemory, "\n"}) {
+      if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) break;
+    }
+    ::_exit(1);
+  } catch (...) {
+  }
+  terminate_before();
+}
+
 int complain(std::string sentence) {
   std::replace_if(
       sentence.begin(), sentence.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
@@ -37,7 +57,7 @@ int complain(std::string sentence) {
 
 std::string sentence_of(const std::exception& e) {
   const bool no_memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
-  return no_memory ? "out of memory; take a smaller model, batch, context or file" : e.what();
+  return no_memory ? kNoMemory : e.what();
 }
 
 void flush_output() {
@@ -49,6 +69,7 @@ void flush_output() {
 
 int run_process(const std::function<int()>& command) {
   open_closed_streams();
+  terminate_before = std::set_terminate(end_without_memory);
   std::signal(SIGPIPE, SIG_IGN);  // a training run continues after its reader has exited
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails, and its error is a sentence
   try {

@@ -9,7 +9,8 @@ namespace pg::tools {
 // Runs `command` and returns the exit status of the process: the status it returns, or 1 after an exception or if its
 // output could not be written. An exception is printed as one sentence on standard error. Standard streams that were
 // closed are first opened on /dev/null, so that no file of the command gets their descriptors. If nobody reads the
-// output, the process ends by SIGPIPE.
+// output, the process ends by SIGPIPE. Where memory runs out in a function that must not throw, it ends with the same
+// sentence and status 1.
 int run_process(const std::function<int()>& command);
 
 // What run_process() says of an exception.

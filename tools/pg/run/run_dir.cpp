@@ -9,9 +9,9 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 
 #include "nn/checkpoint.h"
+#include "tasks/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"
@@ -54,8 +54,10 @@ std::vector<fs::path> files_of(const std::string& folder) {
 // The lines of a .jsonl file before `step`. A line truncated by a crash is not a JSON object and is dropped too.
 std::string lines_before(const fs::path& path, int64_t step) {
   std::string kept;
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) {
+  const std::string text = read_file(path.string());
+  for (size_t begin = 0; begin < text.size();) {
+    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
+    begin += line.size() + 1;
     const Json object = Json::try_parse(shallow_json(line, path.string()));
     if (object["step"].is_integer_in(INT64_MIN, step - 1)) kept += line + "\n";
   }

@@ -7,11 +7,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "nn/atomic_file.h"
+#include "tasks/text_data.h"
 #include "tensor/base/crc32c.h"
 #include "tensor/base/error.h"
 
@@ -107,9 +106,7 @@ std::string tensorboard_scalar_event(double wall_time, int64_t step, std::string
 bool is_tensorboard_file(std::string_view name) { return name.starts_with(kFilePrefix) && name.ends_with(kFileSuffix); }
 
 void drop_tensorboard_steps(const std::string& path, int64_t step) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string all{std::istreambuf_iterator<char>(in), {}};
-  check(in.good(), "TensorBoard file {}: cannot read it", path);
+  const std::string all = read_file(path);
   std::string kept;
   for (std::string_view rest = all; rest.size() >= 16;) {
     const auto length = get_little_endian<uint64_t>(rest);
