@@ -226,7 +226,8 @@ def with_model(name, change):
     state = json.loads(header["__metadata__"]["policygrad"])
     model = json.loads(state["texts"]["model"])
     state["texts"]["model"] = change(model)
-    copy = dict(header, __metadata__=dict(header["__metadata__"], policygrad=json.dumps(state)))
+    state.pop("version")  # as a file that never had a checksum
+    copy = dict(header, __metadata__={"policygrad": json.dumps(state)})
     write(name, json.dumps(copy))
 deep = "[" * 200000 + "]" * 200000
 with_model("deep_model.safetensors", lambda m: '{"n_head": ' + deep + "}")

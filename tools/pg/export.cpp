@@ -97,11 +97,12 @@ void check_finite(Transformer& model, const std::string& run, bool adapters_only
 constexpr const char* kConfigs[] = {"config.json", "adapter_config.json"};
 
 // Calls write(FOLDER) for a folder within `folder`, and then moves the files that it has written up into `folder`, the
-// configuration last: what is no whole export has none. The inner folder is removed in any case, also one that a killed
-// process has left.
+// configuration last: what is no whole export has none. After an exception both folders are gone, unless `folder` was
+// there. An inner folder that a killed process has left is removed.
 void write_whole(const std::string& folder, const std::function<void(const std::string&)>& write) {
   const fs::path to(folder), unfinished = to / "unfinished_export";
   std::error_code error;
+  const bool is_new = !fs::exists(to, error);
   make_folder(folder);
   fs::remove_all(unfinished, error);
   try {
@@ -115,6 +116,7 @@ void write_whole(const std::string& folder, const std::function<void(const std::
     for (const fs::path& file : files) fs::rename(file, to / file.filename());
   } catch (...) {
     fs::remove_all(unfinished, error);
+    if (is_new) fs::remove(to, error);
     throw;
   }
   fs::remove(unfinished, error);
