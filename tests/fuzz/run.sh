@@ -1,8 +1,10 @@
 #!/bin/sh
 # Runs every fuzz target of this folder under AddressSanitizer and UndefinedBehaviorSanitizer, as many at a time as there
 # are processors. A target is one file: its comment lines name the sources to compile with it, libraries besides fmt,
-# options of libFuzzer, and its first inputs: `seed:` with printf's escapes, or a `seed-file:` of the tree. Needs clang++
-# with libFuzzer. It keeps its work, and an input that fails, in build-fuzz.
+# options of libFuzzer, and its first inputs: `seed:` with printf's escapes, or a `seed-file:` of the tree. `archives:`
+# are layers of the engine that it links as the folder FUZZ_BUILD (build) has them, without the fuzzer's eyes; if they
+# are not built, the target is skipped. Needs clang++ with libFuzzer. It keeps its work, and an input that fails, in
+# build-fuzz.
 # Usage: tests/fuzz/run.sh SECONDS [TARGET...]
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,6 +12,7 @@ seconds=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET...]}
 shift
 [ $# -gt 0 ] || set -- tests/fuzz/*.cpp
 mkdir -p build-fuzz
+build=${FUZZ_BUILD:-build}
 sanitizers="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
 told() { sed -n "s|^// $1: ||p" "$2"; } # told WORD FILE: what the comment lines of FILE say after WORD
 object() { echo "build-fuzz/$(echo "$1" | tr / .).o"; }
@@ -31,13 +34,21 @@ run_target() { # run_target TARGET SECONDS: links it and runs it; the last line 
   objects=
   for source in "$file" $(told sources "$file"); do objects="$objects $(object "$source")"; done
   libraries=$(told libraries "$file" | sed 's/[^ ][^ ]*/-l&/g')
+  archives=$(told archives "$file" | sed "s|[^ ][^ ]*|$build/lib&.a|g")
+  for archive in $archives; do
+    if [ ! -f "$archive" ]; then
+      echo "$name: skipped, $archive is not built"
+      return 77
+    fi
+  done
   # shellcheck disable=SC2086
-  clang++ $sanitizers -fsanitize=fuzzer $objects -lfmt $libraries -o "$program" || return
+  clang++ $sanitizers -fsanitize=fuzzer $objects -Wl,--start-group $archives -Wl,--end-group -lfmt $libraries \
+    -o "$program" || return
   mkdir -p "$corpus"
   count=0
   told seed "$file" | while IFS= read -r seed; do
     # shellcheck disable=SC2059
-    printf "$seed" >"$corpus/seed.$count"
+    printf -- "$seed" >"$corpus/seed.$count"
     count=$((count + 1))
   done
   for seed in $(told seed-file "$file"); do cp "$seed" "$corpus/$(echo "$seed" | tr / .)"; done
@@ -51,7 +62,7 @@ run_target() { # run_target TARGET SECONDS: links it and runs it; the last line 
     return 1
   fi
 }
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 while [ $# -gt 0 ]; do # as many at a time as there are processors
   pids=
   for _ in $(seq "$(nproc)"); do
@@ -61,8 +72,13 @@ while [ $# -gt 0 ]; do # as many at a time as there are processors
     shift
   done
   for pid in $pids; do
-    if wait "$pid"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    wait "$pid"
+    case $? in
+    0) passed=$((passed + 1)) ;;
+    77) skipped=$((skipped + 1)) ;;
+    *) failed=$((failed + 1)) ;;
+    esac
   done
 done
-echo "$passed passed, $failed failed, 0 skipped"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -107,3 +107,14 @@ TEST_CASE("options: what is refused is refused in one sentence that names the op
   CHECK(contains(file("gamme: 1\n"), "(did you mean gamma?); known are: steps name kind exact gamma epochs"));
   CHECK(contains(file("steps: 3\nsteps: 4\n"), "line 2: 'steps' is given a second time, after line 1"));
 }
+
+TEST_CASE("options: a config.yaml that is no list of options has no values", "[pg]") {
+  const TempDir folder;
+  for (const char* text : {"- a\n- b\n", "a", "", "a: [", "--- 1\n--- 2\n", ", n", "a: \xff"}) {
+    std::ofstream(folder.file("c.yaml")) << text;
+    INFO(text);
+    CHECK(config_values(folder.file("c.yaml")).empty());
+  }
+  std::ofstream(folder.file("c.yaml")) << "a: 1\nb: [2]\nc: x\n";
+  CHECK(config_values(folder.file("c.yaml")) == std::map<std::string, std::string>{{"a", "1"}, {"c", "x"}});
+}

@@ -1,6 +1,9 @@
 // What is given for a command's options: YAML files, presets, and the config.yaml of a run.
 #include <fmt/ranges.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
+
+#include <sstream>
 
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
@@ -11,15 +14,35 @@
 namespace pg::tools {
 namespace {
 
+// Notes where documents begin.
+struct Documents : YAML::EventHandler {
+  std::vector<int> lines;
+
+  void OnDocumentStart(const YAML::Mark& mark) override { lines.push_back(mark.line + 1); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
 // The single document of the file.
 YAML::Node load(const std::string& path) {
+  const std::string text = read_file(path);
+  check(is_utf8(text), "config {}: expected UTF-8, it has bytes that are none", path);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(read_file(path));
-    if (documents.empty()) return {};
-    if (documents.size() > 1) {
-      fail("config {}: line {}: a second document begins; expected one", path, documents[1].Mark().line + 1);
+    // Two at most: yaml-cpp finds one document after the other in a text such as ", n", without an end.
+    std::istringstream in(text);
+    YAML::Parser parser(in);
+    Documents documents;
+    while (documents.lines.size() < 2 && parser.HandleNextDocument(documents)) continue;
+    if (documents.lines.size() > 1) {
+      fail("config {}: line {}: a second document begins; expected one", path, documents.lines[1]);
     }
-    return documents.front();
+    return YAML::Load(text);
   } catch (const YAML::Exception& e) {
     fail("config {}: line {}: {}", path, e.mark.line + 1, e.msg);
   }
@@ -124,7 +147,9 @@ void read_files(Given& given, const RunOptions& o) {
 std::map<std::string, std::string> config_values(const std::string& path) {
   std::map<std::string, std::string> values;
   try {
-    for (const auto& entry : load(path)) {
+    const YAML::Node root = load(path);
+    if (!root.IsMap()) return {};
+    for (const auto& entry : root) {
       if (entry.first.IsScalar() && entry.second.IsScalar()) values[entry.first.Scalar()] = entry.second.Scalar();
     }
   } catch (const Error&) {
