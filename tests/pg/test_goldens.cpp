@@ -38,6 +38,7 @@ struct Copy {
       if (golden.name == name) save_safetensors(path, golden.file.tensors, golden.file.metadata);
     }
     bytes = read(path);
+    replace("policygrad_crc32c", "without__checksum");  // the tests change what it covers
   }
   ~Copy() { std::remove(path.c_str()); }
   void replace(const std::string& from, const std::string& to) {
