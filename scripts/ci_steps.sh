@@ -57,7 +57,15 @@ ci_packages() { # ci_packages GATE: all packages in one call; the fast gate call
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
     $(sh scripts/setup.sh --packages) $packages >/dev/null
 }
-formatting() { git ls-files '*.h' '*.cpp' '*.cu' | xargs -P "$jobs" -n 60 clang-format --dry-run -Werror; }
+formatting() { # by the version that decides the layout; another one would lay out some lines differently
+  local version
+  version=$(clang-format --version | sed 's/.*version \([0-9]*\).*/\1/')
+  if [ "$version" != 14 ]; then
+    printf 'skipped: clang-format 14 decides the layout, and this is version %s\n0 passed, 0 failed, 1 skipped\n' "$version"
+    return
+  fi
+  git ls-files '*.h' '*.cpp' '*.cu' | xargs -P "$jobs" -n 60 clang-format --dry-run -Werror
+}
 scripts() { git ls-files '*.sh' .ci/run | xargs -P "$jobs" -n 8 shellcheck -x; }
 
 readme_test() { # the very command that the README promises
