@@ -74,7 +74,8 @@ if(POLICYGRAD_SANITIZE)
 endif()
 
 # pg_hardened(TARGET): a release ends with a message where it would read or write outside of a container of the library,
-# a buffer of the C library or an array on the stack. For all that reads files, texts and networks. Kernels do without.
+# a buffer of the C library or an array on the stack. For all that reads files, texts and networks. Kernels do without,
+# and so do lessons, whose checks say themselves what a learner's mistake is.
 check_cxx_compiler_flag(-fstack-protector-strong POLICYGRAD_HAS_STACK_PROTECTOR)
 set(hardened -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -D_GLIBCXX_ASSERTIONS
              $<$<BOOL:${POLICYGRAD_HAS_STACK_PROTECTOR}>:-fstack-protector-strong>)

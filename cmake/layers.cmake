@@ -59,6 +59,7 @@ pg_precompile(pg_tasks tensor/base/error.h <algorithm> <fmt/format.h> <fmt/range
 # The headers of what is built on the operations, compiled once for all of it.
 pg_headers(quick_headers pg_autograd autograd/ops.h tensor/format.h)
 pg_quick(quick_headers)
+pg_hardened(quick_headers)
 foreach(layer pg_nn pg_models pg_rl pg_rl_text pg_rl_control)
   pg_precompiled_by(${layer} quick_headers)
 endforeach()
@@ -66,6 +67,7 @@ endforeach()
 # Above the operations little time is spent outside of kernels, but for these files.
 foreach(layer pg_nn pg_models pg_text pg_bpe pg_tasks pg_rl pg_rl_text pg_rl_control)
   pg_quick(${layer})
+  pg_hardened(${layer})
 endforeach()
 pg_hardened(pg_base)
 pg_hardened(pg_comm)

@@ -32,10 +32,9 @@ function(pg_precompiled_by target other)
   endif()
 endfunction()
 
-# pg_quick(TARGET): little optimisation in a release, for what only parses options, prints or checks; hardened.
+# pg_quick(TARGET): little optimisation in a release, for what only parses options, prints or checks.
 function(pg_quick target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
-  pg_hardened(${target})
 endfunction()
 
 # pg_hot(SOURCE...): sources of a quick target whose speed matters. They get full optimisation in a release, and a

@@ -16,3 +16,4 @@ add_custom_command(OUTPUT ${report_embedded}
 add_library(report_page STATIC ${report_folder}/page.cpp ${report_embedded})
 target_link_libraries(report_page PUBLIC pg_base)
 pg_quick(report_page)
+pg_hardened(report_page)

@@ -1,7 +1,7 @@
 // Fuzz target: a JSONL file of conversations, or of prompts and responses. A text that is kept has a mark for each id,
 // and one that is learned.
-// sources: tasks/chat_data.cpp tasks/chat.cpp tasks/text_data.cpp tensor/base/json.cpp tensor/base/json_text.cpp
-// sources: tensor/base/text.cpp
+// sources: tasks/chat_data.cpp tasks/chat.cpp tasks/chat_rows.cpp tasks/chat_template.cpp tasks/text_data.cpp
+// sources: tensor/base/json.cpp tensor/base/json_text.cpp tensor/base/text.cpp
 // archives: pg_tasks pg_bpe pg_text pg_base
 // libraries: pcre2-8 utf8proc gmpxx gmp
 // options: -max_len=3000 -dict=tests/fuzz/chat_data.dict
@@ -12,8 +12,6 @@
 // seed: {"messages":[{"role":"assistant","content":"b","tool_calls":[]},{"role":"user","thinking":"t","content":"c"}]}
 #include "tasks/chat_data.h"
 
-#include <algorithm>
-
 #include "tests/fuzz/driver/files.h"
 #include "tests/tasks/byte_tokenizer.h"
 
@@ -21,11 +19,9 @@ using namespace pg;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const BpeTokenizer tokenizer = testing::byte_tokenizer();
-  const auto& formats = chat_templates();
-  const ChatTemplate& chatml =
-      *std::find_if(formats.begin(), formats.end(), [](const ChatTemplate& row) { return row.name == "chatml"; });
+  static const ChatTemplate formats[] = {ChatTemplate(), ChatTemplate("chatml"), ChatTemplate("qwen3")};
   const std::string path = fuzz::file("x.jsonl", fuzz::text_of(data, size));
-  for (const ChatTemplate* format : {static_cast<const ChatTemplate*>(nullptr), &chatml}) {
+  for (const ChatTemplate& format : formats) {
     fuzz::no_worse_than_error([&] {
       const ChatData read = read_chat_data(path, tokenizer, {.format = format, .max_length = 200, .val_share = 0.3});
       fuzz::expect(!read.train.empty() || !read.val.empty());

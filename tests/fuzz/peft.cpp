@@ -1,7 +1,8 @@
 // Fuzz target: a folder of PEFT: adapter_config.json, a zero byte, the header of adapter_model.safetensors as JSON, a
 // zero byte, its data. Adapters that are read are written as the same; a model whose adapters are refused has none.
-// sources: nn/peft.cpp nn/safetensors_source.cpp nn/safetensors_header.cpp nn/safetensors_checksum.cpp
-// sources: tensor/base/json.cpp tensor/base/json_text.cpp tensor/base/text.cpp
+// sources: nn/peft.cpp nn/peft_pattern.cpp nn/safetensors_source.cpp nn/safetensors_header.cpp
+// sources: nn/safetensors_checksum.cpp tensor/base/json.cpp tensor/base/json_text.cpp tensor/base/text.cpp
+// libraries: pcre2-8
 // archives: pg_models pg_nn pg_autograd pg_tensor pg_base
 // options: -max_len=1500 -dict=tests/fuzz/peft.dict
 // seed-file: tests/fuzz/corpus/peft.q_proj
