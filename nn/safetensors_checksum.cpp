@@ -25,8 +25,13 @@ std::optional<uint32_t> verify_checksum(const MappedFile& file) {
   if (place == std::string_view::npos) return {};
   file.check_size();
   const size_t begin = sizeof header_bytes + place, end = begin + kNoChecksum.size();
-  const uint32_t crc = crc32c(all.substr(end), crc32c(kNoChecksum, crc32c(all.substr(0, begin))));
   const std::string_view told = all.substr(begin, kNoChecksum.size());
+  check(
+      told.size() == kNoChecksum.size() && told.find_first_not_of("0123456789abcdef") == std::string_view::npos,
+      "read {}: the file is damaged: its metadata '{}' must have eight hexadecimal digits, got '{}'; take a copy of it "
+      "or another checkpoint",
+      file.path(), kChecksumKey, excerpt(told));
+  const uint32_t crc = crc32c(all.substr(end), crc32c(kNoChecksum, crc32c(all.substr(0, begin))));
   check(told == fmt::format("{:08x}", crc),
         "read {}: the file is damaged: its checksum (CRC-32C) is {:08x}, and the file says {}; take a copy of it or "
         "another checkpoint. A program that changes such a file must leave out its metadata '{}'",

@@ -48,6 +48,22 @@ std::optional<uint32_t> verify(const std::string& path) { return verify_checksum
 
 }  // namespace
 
+TEST_CASE("safetensors: a checksum at the file's end that is cut was read past the end", "[safetensors][checksum]") {
+  const TempDir dir;
+  const std::string path = dir.file("a.safetensors");
+  for (const char* digits : {"", "12", "1234567", "xxxxxxxx", "1234ABCD"}) {
+    INFO(digits);
+    const std::string header =
+        fmt::format(R"({{"w":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}},"__metadata__":{{"{}":"{}"}}}})",
+                    kChecksumKey, digits);
+    std::string bytes(8, '\0');
+    bytes[0] = static_cast<char>(header.size());
+    write_bytes(path, bytes + header);
+    CHECK(contains(error_of([&] { verify(path); }), "must have eight hexadecimal digits"));
+    CHECK(contains(error_of([&] { load_safetensors(path); }), "must have eight hexadecimal digits"));
+  }
+}
+
 TEST_CASE("safetensors: the checksum is the CRC-32C of the file with zeros for its digits", "[safetensors][checksum]") {
   const TempDir dir;
   const std::string path = dir.file("a.safetensors");

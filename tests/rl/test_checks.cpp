@@ -17,6 +17,7 @@ using namespace pg;
 using pg::testing::contains;
 using pg::testing::error_of;
 using namespace pg::rl;
+using pg::testing::weights;
 
 namespace {
 
@@ -56,15 +57,6 @@ RlConfig small(const char* name) {
   config.batch = {.prompts = 4, .samples = 4};
   config.eval_problems = 10;
   return config;
-}
-
-std::vector<double> weights(Transformer& policy) {
-  std::vector<double> all;
-  for (const auto& [name, tensor] : state_dict(policy)) {
-    const auto values = tensor.to_vector();
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
 }
 
 const HealthCheck* check_of(const std::vector<HealthCheck>& checks, std::string_view name) {

@@ -15,26 +15,12 @@
 
 using namespace pg;
 using namespace pg::rl;
+using pg::testing::warm_up;
+using pg::testing::weights;
 
 namespace {
 
 Transformer make_policy(const TextTask& task) { return testing::small_policy(task, 32, 0.18); }
-
-void imitate(Transformer& policy, const TextTask& task, int64_t steps) {
-  TrainConfig config;
-  config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
-  Trainer trainer(policy, config, sft_batches(task, 32));
-  for (int64_t i = 0; i < steps; ++i) trainer.step();
-}
-
-std::vector<double> weights(Module& model) {
-  std::vector<double> all;
-  for (const auto& [name, tensor] : state_dict(model)) {
-    const auto values = tensor.to_vector();
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
-}
 
 // Chosen: sentences with a moon. Rejected: sentences without a moon. There are no intermediate cases.
 std::vector<Preference> moon_pairs(size_t count, uint64_t seed) {
@@ -154,7 +140,7 @@ TEST_CASE("preferences: log-probabilities of sequences are the sums of the sampl
           "[rl][preferences]") {
   const auto task = make_text_task("keyword");
   Transformer policy = make_policy(*task);
-  imitate(policy, *task, 20);
+  warm_up(policy, *task, 20);
   NoGrad no_grad;
   Generator g(3);
   std::vector<Problem> problems(5, task->sample(g));
@@ -168,7 +154,7 @@ TEST_CASE("preferences: log-probabilities of sequences are the sums of the sampl
 TEST_CASE("preferences: DPO begins at ln 2 and parts chosen from rejected", "[rl][preferences]") {
   const auto task = make_text_task("keyword");
   Transformer policy = make_policy(*task);
-  imitate(policy, *task, 60);
+  warm_up(policy, *task, 60);
   DpoTrainer trainer(policy, moon_pairs(200, 3), config_of(1e-3));
   const Metrics first = trainer.step();
   CHECK(first.at("loss") == Approx(std::numbers::ln2).margin(1e-7));
@@ -247,7 +233,7 @@ TEST_CASE("expert iteration raises the solved share, but not if the rewards are 
   const bool shuffled = GENERATE(false, true);
   const auto task = make_text_task(name, {{"length", "3"}});
   Transformer policy = make_policy(*task);
-  imitate(policy, *task, 60);
+  warm_up(policy, *task, 60);
   const ExpertIterationConfig config{.lr = 3e-3, .shuffle_rewards = shuffled};
   double first = 0, last = 0;
   for (int64_t i = 0; i < 10; ++i) {
@@ -266,7 +252,7 @@ TEST_CASE("expert iteration raises the solved share, but not if the rewards are 
 TEST_CASE("expert iteration: of several turns only the policy's tokens are imitated", "[rl][preferences]") {
   const auto task = make_text_task("adventure", {{"rooms", "3"}});
   Transformer policy = make_policy(*task);
-  imitate(policy, *task, 100);
+  warm_up(policy, *task, 100);
   // With a learning rate of 0 the loss is that of the policy itself, on the distinct right responses of the rollout.
   const ExpertIterationConfig config{.problems = 64, .samples = 16, .epochs = 1, .batch = 1024, .lr = 0};
   Generator draws = random_stream(config.seed, 3);
@@ -331,7 +317,7 @@ TEST_CASE("preferences: a stop waited for the end of the step", "[rl][preference
 
   const auto sort = make_text_task("sort", {{"length", "2"}});
   Transformer policy = make_policy(*sort);
-  imitate(policy, *sort, 30);
+  warm_up(policy, *sort, 30);
   const auto before = weights(policy);
   int asked = 0;
   const auto soon = [&] { return ++asked > 1; };
@@ -359,7 +345,7 @@ TEST_CASE("preferences: the same seed gives the same bits for one thread and for
   const auto expert = [] {
     const auto sort = make_text_task("sort", {{"length", "2"}});
     Transformer policy = make_policy(*sort);
-    imitate(policy, *sort, 30);
+    warm_up(policy, *sort, 30);
     REQUIRE(expert_iteration(policy, *sort, {}, 0).at("kept") > 0);
     return weights(policy);
   };

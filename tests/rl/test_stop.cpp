@@ -9,18 +9,12 @@
 using namespace pg;
 using namespace pg::rl;
 using pg::testing::TempDir;
+using pg::testing::warm_up;
+using pg::testing::weights;
 
 namespace {
 
 Transformer make_policy(const TextTask& task) { return testing::small_policy(task, 32, 0.18); }
-
-// Trains on the correct answers for some steps, so that rewards differ.
-void warm_up(Transformer& policy, const TextTask& task, int64_t steps) {
-  TrainConfig config;
-  config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
-  Trainer trainer(policy, config, sft_batches(task, 32));
-  for (int64_t i = 0; i < steps; ++i) trainer.step();
-}
 
 RlConfig small(const char* name) {
   RlConfig config;
@@ -30,15 +24,6 @@ RlConfig small(const char* name) {
   config.steps = 4;
   config.eval_problems = 20;
   return config;
-}
-
-std::vector<double> weights(Transformer& policy) {
-  std::vector<double> all;
-  for (const auto& [name, tensor] : state_dict(policy)) {
-    const auto values = tensor.to_vector();
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
 }
 
 }  // namespace

@@ -8,11 +8,14 @@
 #include "rl/text/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tests/catch.h"
+#include "tests/rl/small_policy.h"
 
 using namespace pg;
 using pg::testing::error_of;
 using namespace pg::rl;
 using pg::testing::TempDir;
+using pg::testing::warm_up;
+using pg::testing::weights;
 
 namespace {
 
@@ -29,14 +32,6 @@ Transformer make_policy(const TextTask& task, DType dtype = f32, double dropout 
                      g);
 }
 
-// Trains on the correct answers for some steps, so that rewards differ.
-void warm_up(Transformer& policy, const TextTask& task, int64_t steps) {
-  TrainConfig config;
-  config.schedule = {.kind = Schedule::Kind::constant, .lr = 3e-3};
-  Trainer trainer(policy, config, sft_batches(task, 32));
-  for (int64_t i = 0; i < steps; ++i) trainer.step();
-}
-
 RlConfig small(const char* name) {
   RlConfig config;
   config.algorithm = algorithm(name);
@@ -45,15 +40,6 @@ RlConfig small(const char* name) {
   config.steps = 4;
   config.eval_problems = 20;
   return config;
-}
-
-std::vector<double> weights(Transformer& policy) {
-  std::vector<double> all;
-  for (const auto& [name, tensor] : state_dict(policy)) {
-    const auto values = tensor.to_vector();
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
 }
 
 // The weights after `steps` steps from a warmed-up policy.
