@@ -111,7 +111,7 @@ std::optional<Fault> Block::run(uint3 index) {
   checker_.begin_block(count_);
   if (report_) recorder_.begin_block(count_);
   if (!sees_accesses()) shared_.poison();
-  observed_block = sees_accesses() && (check_ || report_) ? this : nullptr;
+  observes_ = sees_accesses() && (check_ || report_);
 
   bool done = false;
   while (!done) {
@@ -134,7 +134,6 @@ std::optional<Fault> Block::run(uint3 index) {
       fail_stuck();
     }
   }
-  observed_block = nullptr;
   if (fault_) free_all_stacks();  // threads that never end hold some
   if (report_) {
     for (size_t w = 0; w < warps_.size(); ++w) recorder_.warp_met(static_cast<int>(w));
@@ -158,7 +157,9 @@ void Block::continue_thread(int thread) {
     t.context = prepare_fiber(stack_of(thread), kStackBytes - shift, fiber_entry);
   }
   before_switch(&scheduler_fake_stack_, stack_of(thread), kStackBytes);
+  observed_block = observes_ ? this : nullptr;
   switch_fiber(&scheduler_, t.context);
+  observed_block = nullptr;
   after_switch(scheduler_fake_stack_, nullptr, nullptr);
   if (*reinterpret_cast<uint64_t*>(stack_of(thread)) != kCanary && !fault_)
     fault_ = Fault{nullptr, thread, "the thread's local variables need more stack than the simulator has"};
@@ -178,6 +179,7 @@ void Block::thread_main() {
   try {
     kernel_->signature->call(kernel_->function, kernel_->arguments.get());
   } catch (const std::exception& error) {
+    const Unobserved own_code;
     stop(nullptr, fmt::format("the kernel threw an exception: {}", error.what()));
   } catch (...) {
     fault_ = Fault{nullptr, current_, "", std::current_exception()};
@@ -195,6 +197,7 @@ void Block::thread_main() {
 }
 
 void Block::stop(const void* pc, std::string text) {
+  observed_block = nullptr;  // until another thread continues
   fault_ = Fault{pc, current_, std::move(text)};
   // A read of unwritten bytes may be the cause of an access out of bounds, so it is reported instead; a race may be the
   // cause of the unwritten bytes, so it is reported itself.
@@ -210,6 +213,7 @@ bool Block::at_barrier(int thread) const {
 }
 
 uint64_t Block::meet(Meeting meeting, unsigned mask, uint64_t value, int source, const void* pc) {
+  const Unobserved own_code;
   Thread& t = threads_[current_];
   t.meeting = meeting;
   t.mask = mask;
@@ -305,6 +309,7 @@ void Block::fail_stuck() {
 }
 
 void Block::on_access(uintptr_t address, size_t bytes, size_t alignment, uint8_t kind, const void* pc) {
+  const Unobserved own_code;
   if (address & (alignment - 1)) [[unlikely]]
     checker_.misaligned({address, bytes, kind, pc, current_}, alignment);
   const uintptr_t offset = address - reinterpret_cast<uintptr_t>(stacks_);
@@ -339,6 +344,7 @@ Space Block::judge(const Access& access, size_t* position) {
 
 void Block::on_function_entry(uintptr_t stack_pointer, const void* pc) {
   if (stack_pointer - reinterpret_cast<uintptr_t>(stack_of(current_)) < kStackReserve) {
+    const Unobserved own_code;
     stop(pc, fmt::format("the thread's local variables need more than the {} bytes of stack that the simulator has; "
                          "make arrays smaller or recursion shallower",
                          kStackBytes - kStackReserve));

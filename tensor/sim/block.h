@@ -98,6 +98,7 @@ class Block {
   std::optional<Fault> fault_;
   char* stacks_ = nullptr;
   std::vector<int> free_stacks_;
+  bool observes_ = false;  // accesses of the kernel that runs
   void* scheduler_ = nullptr;
   void* scheduler_fake_stack_ = nullptr;
   const void* scheduler_stack_ = nullptr;
@@ -112,7 +113,20 @@ class Block {
 
 // The block that runs on this host thread, or ran last.
 extern constinit thread_local Block* running_block;
-// The block that runs on this host thread and observes accesses; nullptr: no block does.
+// The block whose kernel code runs on this host thread, if its accesses are observed; else nullptr.
 extern constinit thread_local Block* observed_block;
+
+// While it lives, the simulator's own code runs on the stack of a kernel's thread, and no accesses are observed. Inline
+// functions of the standard library that a .cu file uses call the hooks too, and the linker may take these for all.
+class Unobserved {
+ public:
+  Unobserved() : block_(observed_block) { observed_block = nullptr; }
+  ~Unobserved() { observed_block = block_; }
+  Unobserved(const Unobserved&) = delete;
+  Unobserved& operator=(const Unobserved&) = delete;
+
+ private:
+  Block* block_;
+};
 
 }  // namespace pg::sim

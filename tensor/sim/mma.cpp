@@ -144,13 +144,15 @@ void Block::exchange_fragments(Meeting meeting, int warp) {
 }
 
 void Block::on_shared_access(const char* name, uintptr_t address, size_t bytes, uint8_t kind, const void* pc) {
+  const Unobserved own_code;
   size_t position = 0;
   if (judge({address, bytes, kind, pc, current_}, &position) != Space::shared)
     stop(pc, fmt::format("{}: the address is not in shared memory", name));
 }
 
 void Block::begin_copy(uintptr_t to, uintptr_t from, size_t bytes, size_t zeros, const void* pc) {
-  if (observed_block) {
+  const Unobserved own_code;
+  if (observes_) {
     if (bytes > 0) on_access(from, bytes, bytes, Touch::read, pc);
     on_shared_access("cp.async", to, bytes + zeros, Touch::write, pc);
     const Access write{to, bytes + zeros, Touch::write, pc, current_};
@@ -163,13 +165,14 @@ void Block::begin_copy(uintptr_t to, uintptr_t from, size_t bytes, size_t zeros,
 }
 
 void Block::wait_for_copies(unsigned pending_groups) {
+  const Unobserved own_code;
   Thread& t = threads_[current_];
   const auto arrives = [&](const Copy& copy) { return copy.group + pending_groups < t.groups; };
   for (const Copy& copy : t.copies) {
     if (!arrives(copy)) continue;
     std::memcpy(reinterpret_cast<void*>(copy.to), reinterpret_cast<const void*>(copy.from), copy.bytes);
     std::memset(reinterpret_cast<char*>(copy.to) + copy.bytes, 0, copy.zeros);
-    if (!observed_block || !check_) continue;
+    if (!observes_ || !check_) continue;
     const Access write{copy.to, copy.bytes + copy.zeros, Touch::write, copy.pc, current_};
     size_t position = 0;
     checker_.locate(write, &position);

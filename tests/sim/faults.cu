@@ -1,6 +1,17 @@
 // Kernels with one mistake each, for the simulator's tests.
+#include <map>
+#include <vector>
+
 #include "tensor/cuda/runtime/early.h"
+#include "tensor/sim/symbols.h"
 #include "tests/sim/kernels.h"
+
+// Containers that the simulator uses while it reports a fault. Here they are compiled with calls of the hooks, and the
+// linker takes these functions for the whole program: the simulator must not observe itself.
+template class std::map<const void*, pg::sim::SourceLine>;
+template class std::map<uintptr_t, std::vector<size_t>>;
+template class std::vector<pg::sim::SourceLine>;
+template class std::vector<const void*>;
 
 namespace pg::testing {
 
