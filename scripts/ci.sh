@@ -131,6 +131,7 @@ step 'packages' ci_packages $gate
 step 'clang-format' formatting
 step 'shellcheck' scripts
 step 'the include rule' sh tests/include_rule.sh
+step 'the budget of lines' sh scripts/lines.sh
 if [ "$failed" = 0 ]; then $gate; else left_out+=('all else, because a step above failed'); fi
 summary
 if [ $gate = full ] && [ "$failed" = 0 ]; then
