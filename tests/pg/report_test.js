@@ -132,6 +132,26 @@
     }
   };
 
+  // In a histogram of rewards each response of a step is in one row; a problem is not solved more often than tried.
+  const useGrids = async () => {
+    for (const numbers of all("#samples > details figure details")) numbers.open = true;
+    await pause();
+    await pause();
+    for (const figure of all("#samples > details figure")) {
+      const rows = [...figure.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent));
+      check(rows.length > 0, "a grid has no numbers");
+      const found = new Map(), of = new Map();
+      for (const [, steps, part, whole] of rows) {
+        check(Number(part) <= Number(whole), "a cell of a grid is more than whole");
+        found.set(steps, (found.get(steps) ?? 0) + Number(part));
+        of.set(steps, Number(whole));
+      }
+      if (figure.textContent.startsWith("Rewards by step") && rows.length < 1200) {
+        for (const [steps, count] of found) check(count === of.get(steps), `the rewards of ${steps} are not all there`);
+      }
+    }
+  };
+
   const useEpisodes = async () => {
     const select = document.querySelector("#episodes select");
     for (const option of [...select.options].map((o) => o.value)) {
@@ -158,6 +178,7 @@
     await pause();
     look();
     useCurves();
+    await useGrids();
     if (document.querySelector("[role=listbox]")) await useResponses();
     if (document.querySelector("#episodes")) await useEpisodes();
     all("header button")[0].click();

@@ -217,5 +217,5 @@ function samplesSection(data, samples) {
   kStarters.push(apply);
   return section(
       "samples", "Responses", el("p", {class: "muted"}, "Keys: ↑ ↓ in the list, j and k anywhere, / to search."),
-      controls, el("div", {class: "samples"}, rows.box, pane));
+      rewardsByStep(data, samples), controls, el("div", {class: "samples"}, rows.box, pane));
 }
