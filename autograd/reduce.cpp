@@ -124,6 +124,9 @@ Tensor argmax(const Tensor& x, int dim, bool keepdim) {
   const int d = dim_along(x, dim, "argmax");
   if (x.rank() == 0) return argmax(at_least_1d(x), 0, false);
   check(x.shape()[d] > 0, "argmax: no elements along dim {}, shape {}", d, x.shape());
+  check(x.shape()[d] <= std::numeric_limits<int32_t>::max(),
+        "argmax: expected at most 2^31 - 1 elements along dim {}, whose indices an i32 holds, got shape {}", d,
+        x.shape());
   const Tensor moved = packed(x.view_transpose(d, -1));
   Shape shape = moved.shape();
   const Tensor flat = rows(moved);

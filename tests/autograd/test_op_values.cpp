@@ -227,6 +227,9 @@ TEST_CASE("argmax returns the first of equal maxima", "[ops][values]") {
   CHECK(argmax(x, 1, true).shape() == Shape{2, 1});
   CHECK(argmax(x).dtype() == i32);
   CHECK(argmax(make({-kInf, -kInf})).item() == 0);
+  // One element that is seen 2^31 times: the index of the last one is too large for an i32.
+  const Tensor many = make({1}).view_expand({int64_t{1} << 31});
+  CHECK(testing::error_of([&] { argmax(many); }).find("at most 2^31 - 1 elements") != std::string::npos);
 }
 
 TEST_CASE("one_hot, cumsum and scatter_add by hand", "[ops][values]") {

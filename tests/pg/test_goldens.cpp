@@ -177,6 +177,13 @@ TEST_CASE("golden cases that the runner does not understand are refused", "[gold
     copy.replace("\\\"transposed\\\"", "\\\"transmogri\\\"");
     CHECK(contains(error_of(copy.write()), "unknown layout 'transmogri'"));
   }
+  SECTION("a result of gigabytes") {
+    const Tensor ids = Tensor::from(std::vector<int32_t>{0, 1}, {2});
+    Copy copy("argmax.f32.last");
+    save_safetensors(copy.path, {{"a/in.0", ids}, {"a/out.0", ids}},
+                     {{"a/op", "one_hot"}, {"a/attributes", "{\"num_classes\": 2147483647}"}});
+    CHECK(contains(error_of(copy.path), "num_classes: expected at most 1048576, got 2147483647"));
+  }
   SECTION("value of an attribute") {
     Copy copy("softmax.f64.odd");
     copy.replace(": -1", ": .5");
