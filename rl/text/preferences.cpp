@@ -1,14 +1,18 @@
 // Reward models and DPO: pairs, trainers, judges.
 #include "rl/text/preferences.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include "rl/read_back.h"
 #include "rl/text/ranks.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
+#include "tensor/base/text.h"
 
 namespace pg::rl {
 namespace {
@@ -45,6 +49,16 @@ std::pair<Tensor, Tensor> halves(const Tensor& x) {
 Tensor count_greater(const Tensor& a, const Tensor& b) { return sum(gt(a.detach(), b.detach()).to(f32)); }
 
 Tensor mean_of(const Tensor& x) { return mean(x.detach()); }
+
+// A number that tells lists of pairs apart.
+std::string fingerprint(const std::vector<Preference>& pairs) {
+  std::string bytes;
+  for (const Preference& pair : pairs) {
+    for (const auto* tokens : {&pair.prompt, &pair.chosen, &pair.rejected})
+      bytes += fmt::format("{};", fmt::join(*tokens, " "));
+  }
+  return fmt::format("{} pairs, {:016x}", pairs.size(), checksum(bytes));
+}
 
 // Clips and updates; returns the gradient norm. Throws Error if a gradient is not finite.
 double apply(ParamSlab& slab, AdamW& optimizer, const PreferenceConfig& config) {
@@ -107,12 +121,14 @@ std::vector<size_t> PreferenceOrder::next(int64_t count) {
     }
     batch.push_back(order_[at_++]);
   }
+  drawn_ += count;
   return batch;
 }
 
 PreferenceSteps::PreferenceSteps(Module& model, std::vector<Preference> pairs, const PreferenceConfig& config,
                                  Comm* comm)
-    : pairs_(std::move(pairs)),
+    : model_(model),
+      pairs_(std::move(pairs)),
       config_(checked(config)),
       slab_(model),
       one_rank_(comm ? nullptr : single_rank(slab_.params().device())),
@@ -194,6 +210,27 @@ double PreferenceSteps::ordered_share(const std::vector<Preference>& pairs,
   double total = 0;
   for (const auto& of_rank : gather_values(comm_, {ordered})) total += of_rank[0];
   return total / static_cast<double>(pairs.size());
+}
+
+void PreferenceSteps::save(const std::string& path, std::map<std::string, std::string> texts) const {
+  texts["pairs"] = fingerprint(pairs_);
+  texts["pairs_drawn"] = fmt::format("{}", order_.drawn());
+  save_checkpoint(path, model_, &optimizer_, {steps(), {}, std::move(texts)});
+}
+
+void PreferenceSteps::resume(const Checkpoint& checkpoint) {
+  const std::string& path = checkpoint.file.path;
+  const auto saved = checkpoint.state.metadata.find("pairs");
+  check(saved != checkpoint.state.metadata.end(),
+        "{}: it has no state to continue from: an earlier version saved the weights only", path);
+  check(saved->second == fingerprint(pairs_),
+        "{}: the run learned from other pairs ({}) than those that are drawn now ({}): the model that writes them, or "
+        "an option of the task or of the pairs, has changed since",
+        path, saved->second, fingerprint(pairs_));
+  checkpoint.restore(model_);
+  checkpoint.restore(optimizer_);
+  order_ = PreferenceOrder(pairs_.size(), random_stream(config_.seed, order_stream));
+  order_.next(std::strtoll(checkpoint.text("pairs_drawn").c_str(), nullptr, 10));
 }
 
 RewardModelTrainer::RewardModelTrainer(ScalarModel& model, std::vector<Preference> pairs,

@@ -2,10 +2,13 @@
 // Learning from preference pairs of responses: reward models and DPO.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "nn/checkpoint.h"
 #include "nn/gradient_sum.h"
 #include "nn/optim.h"
 #include "rl/preference_loss.h"
@@ -50,11 +53,13 @@ class PreferenceOrder {
  public:
   PreferenceOrder(size_t pairs, Generator generator);
   std::vector<size_t> next(int64_t count);
+  int64_t drawn() const { return drawn_; }  // the number of indices that next() has returned
 
  private:
   Generator generator_;
   std::vector<size_t> order_;
   size_t at_ = 0;
+  int64_t drawn_ = 0;
 };
 
 // The steps of both trainers. The ranks of `comm` (nullptr: one) share out the micro-batches of a step, and the pairs
@@ -84,7 +89,15 @@ class PreferenceSteps {
   double ordered_share(const std::vector<Preference>& pairs,
                        const std::function<Tensor(std::span<const Response* const>)>& values_of) const;
 
+  int64_t steps() const { return optimizer_.steps(); }
+  // Writes a checkpoint: the model, the optimizer, the place in the order of the pairs, and `texts` as metadata.
+  void save(const std::string& path, std::map<std::string, std::string> texts) const;
+  // Continues with the next step after save(), bit for bit. Error if the pairs are not those of the run, or if the
+  // checkpoint has no state of an optimizer.
+  void resume(const Checkpoint& checkpoint);
+
  private:
+  Module& model_;
   const std::vector<Preference> pairs_;
   const PreferenceConfig config_;
   ParamSlab slab_;
@@ -103,6 +116,7 @@ class RewardModelTrainer {
   // "loss", "accuracy", "score/mean", "grad_norm". None if should_stop has ended it (PreferenceSteps::step).
   Metrics step(const std::function<bool()>& should_stop = {});
   double accuracy(const std::vector<Preference>& pairs) const;  // share of pairs whose chosen response scores higher
+  PreferenceSteps& state() { return steps_; }
 
  private:
   ScalarModel& model_;
@@ -137,6 +151,8 @@ class DpoTrainer {
   Metrics step(const std::function<bool()>& should_stop = {});
   double accuracy(const std::vector<Preference>& pairs) const;  // share of pairs whose chosen response has the higher
                                                                 // implicit reward
+  // Its resume() changes the policy only: the reference is the policy that the trainer was made with.
+  PreferenceSteps& state() { return steps_; }
 
  private:
   Tensor reference_log_probs(std::span<const Response* const> responses) const;

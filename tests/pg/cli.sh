@@ -353,8 +353,9 @@ choose() { # choose STATUS TEXT COMMAND OPTIONS...
   status=$1 text=$2 command=$3
   shift 3
   says "$status" "$text" "$pg" "$command" --task sort --length 3 --init "$(echo runs/*_sft)" --pairs 20 --held-out 10 \
-    --steps 2 --batch 4 "$@"
+    --steps "$steps" --batch 4 "$@"
 }
+steps=2
 choose 0 'now let it pay' reward-model --name paying --threads 1
 choose 0 'now let it pay' reward-model --name paying_again
 cmp -s runs/*_paying/checkpoint.safetensors runs/*_paying_again/checkpoint.safetensors || bad 'pg reward-model does not repeat its run'
@@ -364,6 +365,19 @@ rl 1 'no reward model' --steps 1 --init runs/*_sft --reward-model "$(echo runs/*
 says 1 'a reward model of the task sort, not copy' "$pg" rl --task copy --length 3 --steps 1 --init runs/*_sft \
   --reward-model "$(echo runs/*_paying)"
 choose 0 'after 2 steps: held-out reward' dpo --name chosen --kind ipo
+steps=4
+choose 0 'after 4 steps: held-out reward' dpo --name chosen_longer --kind ipo --eval-every 2
+says 0 'after 4 steps: held-out reward' "$pg" dpo --resume runs/*_chosen --steps 4
+same_run() { # same_run RUN OTHER WHAT: the same weights and measurements
+  cmp -s "runs/$1/checkpoint.safetensors" "runs/$2/checkpoint.safetensors" || bad "$3: other weights"
+  cmp -s "runs/$1/metrics.jsonl" "runs/$2/metrics.jsonl" || bad "$3: other measurements"
+}
+same_run "$(basename runs/*_chosen)" "$(basename runs/*_chosen_longer)" 'pg dpo --resume'
+choose 0 'now let it pay' reward-model --name paying_longer --eval-every 2
+says 0 'now let it pay' "$pg" reward-model --resume runs/*_paying_again --steps 4
+same_run "$(basename runs/*_paying_again)" "$(basename runs/*_paying_longer)" 'pg reward-model --resume'
+says 0 'after 4 steps' "$pg" dpo --resume runs/*_chosen
+says 1 'learned from other pairs' "$pg" dpo --resume runs/*_chosen --pairs 21
 rl 0 'health checks:' --steps 1 --init runs/*_chosen
 expert() { says 0 'iterations: held-out' "$pg" expert-iteration --problems 8 --samples 2 --eval-problems 5 "$@"; }
 expert --task sort --length 3 --init runs/*_sft --iterations 2 --name expert

@@ -27,17 +27,16 @@ namespace {
 struct Kind {
   const char* name;
   const char* steps;  // the option that sets the number of steps
-  bool resumes;
-  const char* next;  // the command to use a finished run with
+  const char* next;   // the command to use a finished run with
 };
 constexpr Kind kKinds[] = {
-    {"train", "steps", true, "pg sample {run}"},
-    {"sft", "steps", true, "pg rl --task {task} --init {run}"},
-    {"rl", "steps", true, "pg sample {run}"},
-    {"reward-model", "steps", false, "pg rl --task {task} --init {init} --reward-model {run}"},
-    {"dpo", "steps", false, "pg sample {run}"},
-    {"expert-iteration", "iterations", true, "pg sample {run}"},
-    {"env", "total-steps", true, ""},
+    {"train", "steps", "pg sample {run}"},
+    {"sft", "steps", "pg rl --task {task} --init {run}"},
+    {"rl", "steps", "pg sample {run}"},
+    {"reward-model", "steps", "pg rl --task {task} --init {init} --reward-model {run}"},
+    {"dpo", "steps", "pg sample {run}"},
+    {"expert-iteration", "iterations", "pg sample {run}"},
+    {"env", "total-steps", ""},
 };
 
 // Measurements of a model's quality, by their names in metrics.jsonl.
@@ -142,7 +141,7 @@ Json describe(const std::string& run) {
   if (name == "env") json["environment"] = value_or(config, "environment", "");
   if (folder) json["last"] = last_measurements(run);
   const int64_t step = json.value("step", int64_t{0});
-  if (folder && kind->resumes && step < total) {
+  if (folder && step < total) {
     json["go_on"] = fmt::format("pg {} --resume {}", name, shell_word(run));
   } else {
     const bool on_file = name == "sft" && !json.contains("task");  // pg sft --data

@@ -166,14 +166,12 @@ Field not_in_files(Field field) {
   return field;
 }
 
-std::vector<Field> fields(RunOptions& o, bool resumes) {
-  std::vector<Field> all = {
-      not_in_files({"config", &o.config_file, "a YAML file with these options; the command line wins over it"}),
-      {"name", &o.name, "name of the run; empty: what it does"},
-      {"out", &o.out, "folder of all runs"},
-      threads_field(o.threads)};
-  if (resumes) all.push_back(not_in_files({"resume", &o.resume, "continue the run in this folder, bit for bit"}));
-  return all;
+std::vector<Field> fields(RunOptions& o) {
+  return {not_in_files({"config", &o.config_file, "a YAML file with these options; the command line wins over it"}),
+          {"name", &o.name, "name of the run; empty: what it does"},
+          {"out", &o.out, "folder of all runs"},
+          threads_field(o.threads),
+          not_in_files({"resume", &o.resume, "continue the run in this folder, bit for bit"})};
 }
 
 Field threads_field(int& threads) { return {"threads", &threads, "threads; 0: one per core", whole_from(0, 1024)}; }

@@ -86,8 +86,7 @@ struct RunOptions {
   int threads = 0;          // 0: one per core
   std::string config = {};  // every option in effect, as YAML, stored in the run's folder
 };
-// `resumes`: the command has --resume.
-std::vector<Field> fields(RunOptions& options, bool resumes = true);
+std::vector<Field> fields(RunOptions& options);
 // Reads --config and the config.yaml of --resume.
 void read_files(Given& given, const RunOptions& options);
 

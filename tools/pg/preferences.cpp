@@ -21,21 +21,22 @@ struct PreferenceOptions {
   TextRlOptions common;
   RankOptions ranks;
   int64_t pairs = 2000, held_out = 500, steps = 200;
-  int64_t eval_every = 50;      // steps
-  int64_t eval_problems = 200;  // dpo
+  int64_t eval_every = 50, save_every = 50;  // steps
+  int64_t eval_problems = 200;               // dpo
   double noise = 0;
   rl::PreferenceConfig preferences = {};
 };
 
 std::vector<Field> common_fields(PreferenceOptions& o) {
-  return joined(joined(fields(o.common, /*resumes=*/false), fields(o.ranks)),
+  return joined(joined(fields(o.common), fields(o.ranks)),
                 {{"pairs", &o.pairs, "pairs to learn from, written by --init and labelled by the task's score",
                   whole_from(1, 1000000)},
                  {"held-out", &o.held_out, "pairs to test on", whole_from(1, 1000000)},
                  {"noise", &o.noise, "the better response is preferred with odds of e^(difference / noise); 0: always",
                   kNotNegative},
                  {"steps", &o.steps, "optimizer steps", whole_from(1)},
-                 {"eval-every", &o.eval_every, "steps between evaluations; 0: only at the end", whole_from(0)}});
+                 {"eval-every", &o.eval_every, "steps between evaluations; 0: only at the end", whole_from(0)},
+                 {"save-every", &o.save_every, "steps between checkpoints; 0: only at the end", whole_from(0)}});
 }
 
 enum Stream : uint64_t { problem_stream, label_stream, rollout_stream, head_stream, usual_stream };
@@ -67,14 +68,15 @@ std::vector<rl::Preference> draw_pairs(Comm& comm, Transformer& policy, const Te
   return pairs;
 }
 
+// The model that writes the pairs is that of --init, also in a run that is resumed: so the pairs are the same again.
 struct Setting {
-  std::optional<RunDir> folder;  // of rank 0, if the ranks start again
+  OpenedRun opened;
   std::unique_ptr<TextTask> task;
   std::unique_ptr<Transformer> policy;
   std::vector<rl::Preference> pairs, held_out;
 };
 Setting prepare(const PreferenceOptions& o, Comm& comm) {
-  Setting s{open_run(comm, o.common.run.resume).folder, {}, {}, {}, {}};
+  Setting s{open_run(comm, o.common.run.resume), {}, {}, {}, {}};
   start_threads(o.common.run.threads, comm);
   s.task = make_task(o.common);
   s.policy = make_policy(o.common, *s.task, o.preferences.seed, comm.device());
@@ -99,47 +101,57 @@ Setting prepare(const PreferenceOptions& o, Comm& comm) {
   return s;
 }
 
-// Of rank 0. There is nothing to continue: ranks that start again begin at step 0.
-std::optional<RunDir> begin_run(const PreferenceOptions& o, Setting& s, const std::string& kind, Comm& comm) {
-  auto run = start_run(comm, std::move(s.folder), 0, o.common.run.out,
+// Continues from the run's checkpoint, if it has one. Returns the run's folder, of rank 0.
+template <class Trainer>
+std::optional<RunDir> begin_run(const PreferenceOptions& o, Setting& s, const std::string& kind, Trainer& trainer,
+                                Comm& comm) {
+  if (s.opened.has_checkpoint) trainer.state().resume(load_checkpoint(checkpoint_path(o.common.run.resume)));
+  auto run = start_run(comm, std::move(s.opened.folder), trainer.state().steps(), o.common.run.out,
                        o.common.run.name.empty() ? kind + "_" + s.task->name() : o.common.run.name);
   if (run) run->save_config(o.common.run.config);
   return run;
 }
 
-void log(std::optional<RunDir>& run, int64_t step, const std::vector<std::pair<std::string, double>>& values) {
-  if (run) run->log(step, values);
-}
-
-struct Ended {
-  int status = 0;  // of the program
-  int64_t steps = 0;
+// What a command does beside the steps. A run that is resumed has the measurements of its first step already.
+struct Actions {
+  // Measures the model and returns a sentence. `run` gets the measurements; nullptr: nobody does.
+  std::function<std::string(int64_t step, RunDir* run)> evaluate;
+  // The metadata of a checkpoint. Called on rank 0 only.
+  std::function<std::map<std::string, std::string>()> texts;
 };
-// Runs all steps, or until Ctrl-C: then the result of the steps that were finished is kept.
-template <class Step, class Evaluate>
-Ended loop(const PreferenceOptions& o, Comm& comm, std::optional<RunDir>& run, const Step& step,
-           const Evaluate& evaluate) {
+// Runs all steps, or until Ctrl-C: then the state after the last finished step is saved. Returns the exit status.
+template <class Trainer>
+int loop(const PreferenceOptions& o, Comm& comm, std::optional<RunDir>& run, const std::string& command,
+         Trainer& trainer, const Actions& actions) {
+  const auto due = [&](int64_t step, int64_t every) { return step == o.steps || (every > 0 && step % every == 0); };
+  const auto save = [&] {
+    if (!run) return;
+    trainer.state().save(checkpoint_path(run->path()), actions.texts());
+    note_saved(*run);
+  };
+  RunDir* const folder = run ? &*run : nullptr;
+  const int64_t start = trainer.state().steps();
   catch_interrupt();
-  Progress progress(0, o.steps);
-  progress.print(fmt::format("at the start: {}", evaluate(0)));
+  Progress progress(start, o.steps);
   std::string last;
-  Ended ended;
+  if (start == 0) progress.print(fmt::format("at the start: {}", actions.evaluate(0, folder)));
+  if (start >= o.steps) last = actions.evaluate(start, nullptr);
   const std::function<bool()> should_stop = [&] { return interrupted_anywhere(comm); };
-  for (int64_t i = 1; i <= o.steps; ++i) {
-    const rl::Metrics metrics = should_stop() ? rl::Metrics{} : step(should_stop);
+  while (trainer.state().steps() < o.steps) {
+    const rl::Metrics metrics = should_stop() ? rl::Metrics{} : trainer.step(should_stop);
+    const int64_t step = trainer.state().steps();
     if (metrics.values().empty()) {
-      ended.status = interrupt_status();
-      break;
+      save();
+      return run ? end_stopped(progress, *run, command, fmt::format("step {}", step)) : interrupt_status();
     }
-    ended.steps = i;
-    log(run, i, metrics.values());
-    if (i == o.steps || (o.eval_every > 0 && i % o.eval_every == 0)) last = evaluate(i);
-    progress.update(i,
+    if (run) run->log(step, metrics.values());
+    if (due(step, o.eval_every)) last = actions.evaluate(step, folder);
+    if (due(step, o.save_every)) save();
+    progress.update(step,
                     fmt::format("loss {:.4f}  accuracy {:.2f}  {}", metrics.at("loss"), metrics.at("accuracy"), last));
   }
-  progress.print(fmt::format("{} {} steps: {}   {}", ended.status == 0 ? "after" : "stopped after", ended.steps, last,
-                             run ? run->path() : ""));
-  return ended;
+  progress.print(fmt::format("after {} steps: {}   {}", trainer.state().steps(), last, run ? run->path() : ""));
+  return 0;
 }
 
 std::string number(double x) { return fmt::format("{:a}", x); }
@@ -149,57 +161,56 @@ int train_reward_model(const PreferenceOptions& o, Comm& comm) {
   Generator head = random_stream(o.preferences.seed, head_stream);
   rl::ScalarModel model(*s.policy, 1 / std::sqrt(static_cast<double>(s.policy->config.n_embd) + 1), head);
   rl::RewardModelTrainer trainer(model, s.pairs, o.preferences, &comm);
-  std::optional<RunDir> run = begin_run(o, s, "reward_model", comm);
-  const Ended ended = loop(
-      o, comm, run, [&](const auto& should_stop) { return trainer.step(should_stop); },
-      [&](int64_t step) {
-        const double accuracy = trainer.accuracy(s.held_out);
-        log(run, step, {{"eval/accuracy", accuracy}});
-        return fmt::format("orders {:.1f} % of the held-out pairs as labelled", 100 * accuracy);
-      });
-  Generator usual = random_stream(o.preferences.seed, usual_stream);
-  model.eval();
-  const rl::RewardModelJudge judge(model, write(comm, *s.policy, *s.task, kUsual, 1, usual, 0).responses);
-  if (!run) return ended.status;
-  save_checkpoint(checkpoint_path(run->path()), model, nullptr,
-                  {ended.steps,
-                   {},
-                   {{"model", to_json(s.policy->config)},
-                    {"kind", "reward-model"},
-                    {"task", o.common.task},
-                    {"score_mean", number(judge.mean())},
-                    {"score_std", number(judge.std())}}});
-  note_saved(*run);
-  remark(stdout, "now let it pay:  pg rl --task {} --init {} --reward-model {}\n", s.task->name(),
-         shell_word(o.common.init), shell_word(run->path()));
-  return ended.status;
+  Generator usual_problems = random_stream(o.preferences.seed, usual_stream);
+  const rl::Experience usual = write(comm, *s.policy, *s.task, kUsual, 1, usual_problems, 0);
+  std::optional<RunDir> run = begin_run(o, s, "reward_model", trainer, comm);
+  const auto evaluate = [&](int64_t step, RunDir* folder) {
+    const double accuracy = trainer.accuracy(s.held_out);
+    if (folder) folder->log(step, {{"eval/accuracy", accuracy}});
+    return fmt::format("orders {:.1f} % of the held-out pairs as labelled", 100 * accuracy);
+  };
+  const auto texts = [&] {
+    EvalMode eval_mode(model);
+    const rl::RewardModelJudge judge(model, usual.responses);
+    return std::map<std::string, std::string>{{"model", to_json(s.policy->config)},
+                                              {"kind", "reward-model"},
+                                              {"task", o.common.task},
+                                              {"score_mean", number(judge.mean())},
+                                              {"score_std", number(judge.std())}};
+  };
+  const int status = loop(o, comm, run, "reward-model", trainer, {evaluate, texts});
+  if (run && status == 0) {
+    remark(stdout, "now let it pay:  pg rl --task {} --init {} --reward-model {}\n", s.task->name(),
+           shell_word(o.common.init), shell_word(run->path()));
+  }
+  return status;
 }
 
 int dpo(const PreferenceOptions& o, Comm& comm) {
   Setting s = prepare(o, comm);
   rl::DpoTrainer trainer(*s.policy, s.pairs, o.preferences, &comm);
-  std::optional<RunDir> run = begin_run(o, s, "dpo", comm);
+  std::optional<RunDir> run = begin_run(o, s, "dpo", trainer, comm);
   const auto held_out = s.task->held_out(o.eval_problems);
-  const Ended ended = loop(
-      o, comm, run, [&](const auto& should_stop) { return trainer.step(should_stop); },
-      [&](int64_t step) {
-        const auto responses = rl::rollout_on_ranks(comm, *s.policy, *s.task, held_out,
-                                                    {.samples = 1, .seed = o.preferences.seed, .entropy = true});
-        rl::Metrics metrics;
-        rl::add_eval_metrics(metrics, responses);
-        const double accuracy = trainer.accuracy(s.held_out);
-        metrics.add("eval/accuracy", accuracy);
-        log(run, step, metrics.values());
-        if (run) append_samples(*run, *s.task, responses, step, kHeldOut);
-        const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("eval/reward"));
-        return step == 0 ? reward : fmt::format("{}, {:.1f} % of the held-out pairs", reward, 100 * accuracy);
-      });
-  if (!run) return ended.status;
-  std::map<std::string, std::string> texts = policy_texts(o.common, *s.task, "dpo");
-  texts["model"] = to_json(s.policy->config);
-  save_checkpoint(checkpoint_path(run->path()), *s.policy, nullptr, {ended.steps, {}, texts});
-  note_saved(*run);
-  return ended.status;
+  const auto evaluate = [&](int64_t step, RunDir* folder) {
+    const auto responses = rl::rollout_on_ranks(comm, *s.policy, *s.task, held_out,
+                                                {.samples = 1, .seed = o.preferences.seed, .entropy = true});
+    rl::Metrics metrics;
+    rl::add_eval_metrics(metrics, responses);
+    const double accuracy = trainer.accuracy(s.held_out);
+    metrics.add("eval/accuracy", accuracy);
+    if (folder) {
+      folder->log(step, metrics.values());
+      append_samples(*folder, *s.task, responses, step, kHeldOut);
+    }
+    const std::string reward = fmt::format("held-out reward {:.3f}", metrics.at("eval/reward"));
+    return step == 0 ? reward : fmt::format("{}, {:.1f} % of the held-out pairs", reward, 100 * accuracy);
+  };
+  const auto texts = [&] {
+    std::map<std::string, std::string> all = policy_texts(o.common, *s.task, "dpo");
+    all["model"] = to_json(s.policy->config);
+    return all;
+  };
+  return loop(o, comm, run, "dpo", trainer, {evaluate, texts});
 }
 
 // The fields of a trainer, with how unnamed ones are derived.

@@ -69,9 +69,9 @@ Field dtype_field(std::optional<DType>& dtype) {
           "type of weights and activations; empty: that of the model, f32 for a new or a pretrained one"};
 }
 
-std::vector<Field> fields(TextRlOptions& o, bool resumes) {
+std::vector<Field> fields(TextRlOptions& o) {
   return joined(
-      joined(joined(fields(o.run, resumes), fields(o.chat)),
+      joined(joined(fields(o.run), fields(o.chat)),
              {{"task", one_of(o.task, names_of(text_tasks())), "what is learned"},
               {"init", &o.init,
                "a run or checkpoint to begin with, or a pretrained chat model; it decides layers, heads and width"},

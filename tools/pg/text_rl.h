@@ -27,8 +27,8 @@ struct TextRlOptions {
   ChatTaskOptions chat;        // if the model of `init` reads text by a byte-level tokenizer
 };
 Field dtype_field(std::optional<DType>& dtype);
-// All but the options of the task and those of adapter_fields(). `resumes`: the command has --resume.
-std::vector<Field> fields(TextRlOptions& options, bool resumes = true);
+// All but the options of the task and those of adapter_fields().
+std::vector<Field> fields(TextRlOptions& options);
 
 std::vector<Field> adapter_fields(TextRlOptions& options);
 
