@@ -1,7 +1,7 @@
 #!/bin/bash
 # ci.sh: what must hold before a change lands, on a machine that may have nothing but git. The fast gate: formatting, the
 # command of the README that runs the tests (g++), then what the change touches under sanitizers (clang++), in the CUDA
-# simulator, by nvcc, under ThreadSanitizer and as fuzz targets. About 15 minutes on two cores; no rule begins after 19.
+# simulator, by nvcc, under ThreadSanitizer and as fuzz targets. About 17 minutes on two cores; no rule begins after 19.
 # ci.sh --full: the full gate, which also tests everything that the change does not touch. When it passes it writes the
 # commit and the date to .ci/full; the fast gate becomes the full one when that record is 14 days old.
 # ci.sh --rules: prints the rules of the fast gate that the change selects, and runs nothing.
