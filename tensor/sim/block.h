@@ -117,7 +117,8 @@ extern constinit thread_local Block* running_block;
 extern constinit thread_local Block* observed_block;
 
 // While it lives, the simulator's own code runs on the stack of a kernel's thread, and no accesses are observed. Inline
-// functions of the standard library that a .cu file uses call the hooks too, and the linker may take these for all.
+// functions of the standard library that a .cu file uses call the hooks too, and the linker may choose these copies for
+// the whole program.
 class Unobserved {
  public:
   Unobserved() : block_(observed_block) { observed_block = nullptr; }

@@ -112,9 +112,9 @@ std::optional<RunDir> begin_run(const PreferenceOptions& o, Setting& s, const st
   return run;
 }
 
-// What a command does beside the steps. A run that is resumed has the measurements of its first step already.
+// What a command does beside the steps.
 struct Actions {
-  // Measures the model and returns a sentence. `run` gets the measurements; nullptr: nobody does.
+  // Measures the model and returns a sentence. The measurements are logged in `run`, unless it is nullptr.
   std::function<std::string(int64_t step, RunDir* run)> evaluate;
   // The metadata of a checkpoint. Called on rank 0 only.
   std::function<std::map<std::string, std::string>()> texts;
