@@ -23,14 +23,15 @@ endfunction()
 include(cmake/quick_build.cmake)
 
 # Files that are in another layer than the rest of their folder, so that a lesson need not compile what it does not use.
-set(file_writer nn/atomic_file.cpp)
 set(comm_interface tensor/comm/collective_call.cpp tensor/comm/comm.cpp)
-set(model_readers nn/gguf_config.cpp nn/hf_config.cpp nn/peft.cpp nn/peft_pattern.cpp nn/pretrained.cpp)
+set(model_readers nn/files/gguf_config.cpp nn/files/hf_config.cpp nn/files/peft.cpp nn/files/peft_pattern.cpp
+                  nn/files/pretrained.cpp)
 set(texts tasks/fetch.cpp tasks/stories.cpp tasks/story_grammar.cpp tasks/text_data.cpp
           tasks/tiny_language.cpp tasks/tokenizer.cpp tasks/utf8.cpp)
 
-pg_layer(pg_base FOLDERS tensor/base FILES ${file_writer} LINKS fmt::fmt Threads::Threads)
+pg_layer(pg_base FOLDERS tensor/base LINKS fmt::fmt Threads::Threads)
 target_link_libraries(pg_base PRIVATE $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)  # for tensor/base/json_text.cpp
+pg_layer(pg_base_files FOLDERS tensor/base/files LINKS pg_base)
 include(cmake/cuda.cmake)
 include(cmake/mpi.cmake)
 pg_layer(pg_tensor FOLDERS tensor tensor/cpu tensor/cpu/attention tensor/cpu/gemm FILES ${comm_interface} LINKS pg_base)
@@ -38,17 +39,19 @@ pg_unrolled(${PROJECT_SOURCE_DIR}/tensor/cpu/gemm/gemm.cpp ${PROJECT_SOURCE_DIR}
 pg_layer(pg_comm FOLDERS tensor/comm WITHOUT ${comm_interface} LINKS pg_tensor)
 pg_mpi(pg_comm)
 pg_layer(pg_autograd FOLDERS autograd LINKS pg_tensor)
-pg_layer(pg_nn FOLDERS nn WITHOUT ${file_writer} ${model_readers} LINKS pg_autograd)
-pg_layer(pg_models FILES ${model_readers} LINKS pg_nn)
+pg_layer(pg_check FOLDERS autograd/check LINKS pg_autograd)
+pg_layer(pg_nn FOLDERS nn LINKS pg_autograd)
+pg_layer(pg_files FOLDERS nn/files WITHOUT ${model_readers} LINKS pg_nn pg_base_files)
+pg_layer(pg_models FILES ${model_readers} LINKS pg_files)
 target_link_libraries(pg_models PRIVATE PCRE2::8BIT)
 pg_layer(pg_text FILES ${texts} LINKS pg_base)
-pg_layer(pg_bpe FOLDERS tasks/bpe LINKS pg_text)
+pg_layer(pg_bpe FOLDERS tasks/bpe LINKS pg_text pg_base_files)
 target_link_libraries(pg_bpe PRIVATE PCRE2::8BIT utf8proc::utf8proc)
 pg_layer(pg_tasks FOLDERS tasks tasks/grade tasks/jinja tasks/puzzles WITHOUT ${texts} LINKS pg_bpe)
 target_link_libraries(pg_tasks PUBLIC GMP::gmpxx)
 pg_layer(pg_rl FOLDERS rl LINKS pg_autograd)
-pg_layer(pg_rl_text FOLDERS rl/text LINKS pg_rl pg_nn pg_tasks)
-pg_layer(pg_rl_control FOLDERS rl/control LINKS pg_rl pg_nn pg_tasks)
+pg_layer(pg_rl_text FOLDERS rl/text LINKS pg_rl pg_files pg_tasks)
+pg_layer(pg_rl_control FOLDERS rl/control LINKS pg_rl pg_files pg_tasks)
 
 pg_precompile(pg_tensor tensor/format.h tensor/tensor.h)
 pg_precompile(pg_comm tensor/base/error.h tensor/tensor.h)
@@ -60,20 +63,21 @@ pg_precompile(pg_tasks tensor/base/error.h <algorithm> <fmt/format.h> <fmt/range
 pg_headers(quick_headers pg_autograd autograd/ops.h tensor/format.h)
 pg_quick(quick_headers)
 pg_hardened(quick_headers)
-foreach(layer pg_nn pg_models pg_rl pg_rl_text pg_rl_control)
+foreach(layer pg_check pg_nn pg_files pg_models pg_rl pg_rl_text pg_rl_control)
   pg_precompiled_by(${layer} quick_headers)
 endforeach()
 
 # Above the operations little time is spent outside of kernels, but for these files.
-foreach(layer pg_nn pg_models pg_text pg_bpe pg_tasks pg_rl pg_rl_text pg_rl_control)
+foreach(layer pg_check pg_nn pg_files pg_models pg_text pg_bpe pg_tasks pg_rl pg_rl_text pg_rl_control)
   pg_quick(${layer})
   pg_hardened(${layer})
 endforeach()
 pg_hardened(pg_base)
+pg_hardened(pg_base_files)
 pg_hardened(pg_comm)
 file(GLOB graders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} tasks/grade/*.cpp)
 pg_hot(${graders}
-       nn/tensor_source.cpp
+       nn/files/tensor_source.cpp
        rl/advantages.cpp rl/control/actor_critic.cpp rl/control/trainer.cpp rl/control/vector_env.cpp
        tasks/bandit.cpp tasks/bpe/bpe_merge.cpp tasks/bpe/bpe_tokenizer.cpp tasks/bpe/bpe_train.cpp
        tasks/bpe/byte_level.cpp tasks/bpe/piece_counts.cpp tasks/bpe/pretokenizer.cpp tasks/bpe/regex.cpp
@@ -96,6 +100,6 @@ else()
 endif()
 
 add_library(policygrad INTERFACE)
-target_link_libraries(policygrad INTERFACE pg_comm pg_models pg_rl_text pg_rl_control)
+target_link_libraries(policygrad INTERFACE pg_check pg_comm pg_models pg_rl_text pg_rl_control)
 add_library(policygrad::policygrad ALIAS policygrad)  # the name that find_package gives it
 list(APPEND POLICYGRAD_LAYERS policygrad)

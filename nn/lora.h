@@ -30,8 +30,8 @@ struct LoraConfig {
   std::string targets = "all-linear";
   bool merged = false;  // B·A is part of the weights
   // If not empty, these have adapters, each of its own rank and alpha, instead of `targets` in every block, as adapters
-  // of PEFT may be (nn/peft.h): "BLOCK.TARGET:RANK:ALPHA" with commas between them, "0.q_proj:8:16,3.v_proj:4:16".
-  // `rank` is the largest of theirs.
+  // of PEFT may be (nn/files/peft.h): "BLOCK.TARGET:RANK:ALPHA" with commas between them,
+  // "0.q_proj:8:16,3.v_proj:4:16". `rank` is the largest of theirs.
   std::string modules = {};
 
   bool operator==(const LoraConfig&) const = default;

@@ -3,13 +3,17 @@
 // state dicts, checkpoints, parameter slabs) is one visit; the order of names is always the order in visit().
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "nn/safetensors.h"
 #include "tensor/tensor.h"
 
 namespace pg {
 
 struct Module;
+
+// Tensors by name in a defined order (that of the parameters, or of a file).
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 // The argument of visit(). Names of children are joined with dots: "h.0.attn.c_attn.weight".
 class Visitor {

@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 
-#include "nn/checkpoint.h"
 #include "nn/gathered_weights.h"
 #include "nn/gradient_sum.h"
 #include "nn/optim.h"
@@ -52,6 +51,8 @@ struct TokenBatch {
   // batch without weights if it is not.
   Tensor weights = {};
 };
+struct Checkpoint;  // nn/files/checkpoint.h
+
 // Returns a batch; all its randomness must come from the generator, whose state is the data cursor in a checkpoint.
 using NextBatch = std::function<TokenBatch(Generator&)>;
 
@@ -116,8 +117,9 @@ class Trainer {
   // Calls f while the model has all its weights. A collective.
   void with_all_weights(const std::function<void()>& f);
 
+  // These two are in the library of nn/files, so that a program without them links no reader or writer of files.
   // Writes a checkpoint with weights, optimizer, generator, the model's config as metadata "model", and `metadata`. A
-  // collective: rank 0 writes it, and with ZeRO every rank its shard of the optimizer's state (nn/checkpoint.h).
+  // collective: rank 0 writes it, and with ZeRO every rank its shard of the optimizer's state (nn/files/checkpoint.h).
   void save(const std::string& path, std::map<std::string, std::string> metadata = {});
   // Continues from a checkpoint, bit-identical to a run without interruption. The model must have the checkpoint's
   // config. A collective.

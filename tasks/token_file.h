@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "tasks/tokenizer.h"
-#include "tensor/base/mapped_file.h"
+#include "tensor/base/files/mapped_file.h"
 
 namespace pg {
 

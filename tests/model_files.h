@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/base/gguf.h"
-#include "tensor/base/stored_type.h"
+#include "tensor/base/files/gguf.h"
+#include "tensor/base/files/stored_type.h"
 #include "tests/catch.h"
 
 namespace pg::testing {

@@ -294,7 +294,7 @@ std::vector<kit::Check<Impl>> checks() {
             "index[d] = (n / product of the sizes after d) mod shape[d]; offset = sum over d of index[d]·strides[d].",
             "From the last dimension to the first: add (n mod shape[d])·strides[d] to the offset, then divide n by "
             "shape[d] and go on."},
-       .solution = {"autograd/gradcheck.cpp", "double& element(const Tensor& x, int64_t flat)"},
+       .solution = {"autograd/check/gradcheck.cpp", "double& element(const Tensor& x, int64_t flat)"},
        .run = check_offset},
       {.id = "01.4",
        .title = "a blocked matmul",

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "autograd/gradcheck.h"
+#include "autograd/check/gradcheck.h"
 #include "autograd/op_util.h"
 
 namespace pg::lesson02 {
@@ -297,7 +297,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "Clone the inputs as leaves, y = f(leaves), draw r, backward(y, r). Then, under NoGrad: for each "
                  "input, for each element: add h, evaluate L; subtract h, evaluate L; restore; the quotient is n[i]. "
                  "Sum squares of a - n, a and n; take roots; keep the worst ratio."},
-       .solution = {"autograd/gradcheck.cpp", "class Check"},
+       .solution = {"autograd/check/gradcheck.cpp", "class Check"},
        .run = check_gradcheck,
        .harmless = {{"infinite", "there is no difference quotient at infinity"},
                     {"f32", "an error is compared to three digits: more depend on r and h"}}},

@@ -147,7 +147,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "out [T, D] = softmax(mask(q [T, D] · kᵀ [D, T] / √D)) · v [T, D]; mask: key > query becomes -∞.",
                  "scores = matmul(q, transpose(k)) times 1/√D; with position = arange(T): where(le(position, "
                  "unsqueeze(position, 1)), scores, a scalar -INFINITY); softmax over the last dim; matmul with v."},
-       .solution = {"autograd/composed.cpp", "Tensor attention("},
+       .solution = {"autograd/check/composed.cpp", "Tensor attention("},
        .run = check_attention,
        .harmless = {{{"rank 0", "rank 1"}, "q, k and v are [B, H, T, D]"},
                     {"infinite", "a score of infinity has no softmax"}}},

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "nn/pretrained.h"
+#include "nn/files/pretrained.h"
 #include "tasks/bpe/added_tokens.h"
 #include "tasks/bpe/byte_level.h"
 #include "tasks/bpe/normalizer.h"
@@ -187,7 +187,7 @@ std::vector<kit::Check<Impl>> checks() {
             "For (name, parameter) of named_parameters(model): stored = source.read(prefix + name, f32); if the "
             "name begins with \"h.\" and stored.rank() is 2, copy_from(transpose(stored)), else copy_from(stored). "
             "c_attn needs nothing more: its columns become our rows in the same order."},
-       .solution = {"nn/pretrained.cpp", "std::vector<Part> parts_of("},
+       .solution = {"nn/files/pretrained.cpp", "std::vector<Part> parts_of("},
        .run = check_load_weights},
       {.id = "05.6",
        .title = "bits per byte",

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "lessons/05_tokens/checks.h"
-#include "nn/safetensors.h"
+#include "nn/files/safetensors.h"
 #include "tensor/base/error.h"
 
 namespace pg::lesson05 {

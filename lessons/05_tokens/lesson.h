@@ -8,7 +8,7 @@
 
 #include "autograd/ops.h"
 #include "lessons/kit/lesson.h"
-#include "nn/tensor_source.h"
+#include "nn/files/tensor_source.h"
 #include "nn/transformer.h"
 #include "tasks/bpe/bpe_merge.h"
 

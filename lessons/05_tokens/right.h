@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "lessons/05_tokens/lesson.h"
-#include "nn/pretrained.h"
+#include "nn/files/pretrained.h"
 
 namespace pg::lesson05 {
 

@@ -10,7 +10,7 @@
 #include "lessons/05_tokens/checks.h"
 #include "lessons/05_tokens/demo.h"
 #include "lessons/kit/plot.h"
-#include "nn/pretrained.h"
+#include "nn/files/pretrained.h"
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/fetch.h"
 #include "tasks/text_data.h"

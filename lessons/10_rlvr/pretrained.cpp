@@ -1,5 +1,5 @@
 // The demonstration of lesson 10, last part: a pretrained chat model that has never seen the form of the answers.
-#include "nn/pretrained.h"
+#include "nn/files/pretrained.h"
 
 #include <memory>
 

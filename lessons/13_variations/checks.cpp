@@ -112,7 +112,7 @@ std::vector<kit::Check<Impl>> checks() {
             "Fill two std::vector<double> with cos and sin for all b, t, i; make tensors [B, 1, T, D/2] of them, "
             ".to(x.dtype()). u and w are slice(x, 3, 0, half) and slice(x, 3, half, 2 * half). cat the two results "
             "along dim 3."},
-       .solution = {"autograd/composed.cpp", "Tensor rope("},
+       .solution = {"autograd/check/composed.cpp", "Tensor rope("},
        .run = check_rope,
        .harmless = {{"rank 0", "x has rank 4 and positions rank 1"},
                     {"infinite", "activations are finite: an infinite one has no direction"},
@@ -149,7 +149,7 @@ std::vector<kit::Check<Impl>> checks() {
                  "heads/Hkv, T, D] → [B, heads, T, D].",
                  "check that heads % Hkv is 0. unsqueeze(x, 2), expand to {-1, -1, heads / Hkv, -1, -1}, reshape to "
                  "{B, heads, T, D}."},
-       .solution = {"autograd/composed.cpp", "Tensor repeat_heads("},
+       .solution = {"autograd/check/composed.cpp", "Tensor repeat_heads("},
        .run = check_repeat_heads,
        .harmless = {{{"rank 0", "rank 1"}, "x has rank 4"},
                     {"no elements", "a batch has a row, and a sequence a position"}}},

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "lessons/kit/state.h"
-#include "nn/atomic_file.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 
 namespace pg::kit {

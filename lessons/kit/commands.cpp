@@ -14,7 +14,7 @@
 #include "lessons/kit/isolate.h"
 #include "lessons/kit/record.h"
 #include "lessons/kit/source.h"
-#include "nn/atomic_file.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/json.h"
 #include "tools/report/page.h"
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "nn/gradient_sum.h"
 #include "nn/optim.h"
 #include "rl/advantages.h"

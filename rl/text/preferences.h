@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "nn/gradient_sum.h"
 #include "nn/optim.h"
 #include "rl/preference_loss.h"

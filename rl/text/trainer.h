@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "nn/gradient_sum.h"
 #include "nn/optim.h"
 #include "nn/trainer.h"

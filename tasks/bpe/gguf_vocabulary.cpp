@@ -1,7 +1,7 @@
 // The tokenizer in the metadata of a GGUF file.
 #include "tasks/bpe/tokenizer_files.h"
 #include "tensor/base/error.h"
-#include "tensor/base/gguf.h"
+#include "tensor/base/files/gguf.h"
 
 namespace pg {
 

@@ -5,7 +5,7 @@
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
-#include "tensor/base/gguf.h"
+#include "tensor/base/files/gguf.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"
 

@@ -1,8 +1,8 @@
 // gradcheck must reject backward functions with planted bugs and report the reason.
 #include <cmath>
 
-#include "autograd/composed.h"
-#include "autograd/gradcheck.h"
+#include "autograd/check/composed.h"
+#include "autograd/check/gradcheck.h"
 #include "autograd/op_util.h"
 #include "tests/catch.h"
 

@@ -1,8 +1,8 @@
 // A small GPT-2 on a CUDA device compared with the same model on the CPU.
 #include <cmath>
 
+#include "nn/files/tensor_source.h"
 #include "nn/generate.h"
-#include "nn/tensor_source.h"
 #include "nn/trainer.h"
 #include "tensor/backend.h"
 #include "tests/catch.h"

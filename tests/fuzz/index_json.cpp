@@ -1,9 +1,9 @@
 // Fuzz target: the index of a safetensors model in several files.
-// sources: nn/safetensors_header.cpp tensor/base/stored_type.cpp tensor/base/text.cpp tensor/shape.cpp
+// sources: nn/files/safetensors_header.cpp tensor/base/files/stored_type.cpp tensor/base/text.cpp tensor/shape.cpp
 // sources: tensor/base/json.cpp tensor/base/json_text.cpp
 // seed: {"metadata":{"total_size":44,"x":[1.5,null,{"y":true}]},"weight_map":{"a.b":"1-2.safetensors"}}
 // seed: {"weight_map":{"a":"one.safetensors","b":"two.safetensors"},"metadata":{"total_size":1e3}}
-#include "nn/safetensors_header.h"
+#include "nn/files/safetensors_header.h"
 #include "tensor/base/error.h"
 
 using namespace pg;

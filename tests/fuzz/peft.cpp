@@ -1,17 +1,17 @@
 // Fuzz target: a folder of PEFT: adapter_config.json, a zero byte, the header of adapter_model.safetensors as JSON, a
 // zero byte, its data. Adapters that are read are written as the same; a model whose adapters are refused has none.
-// sources: nn/peft.cpp nn/peft_pattern.cpp nn/safetensors_source.cpp nn/safetensors_header.cpp
-// sources: nn/safetensors_checksum.cpp tensor/base/json.cpp tensor/base/json_text.cpp tensor/base/text.cpp
+// sources: nn/files/peft.cpp nn/files/peft_pattern.cpp nn/files/safetensors_source.cpp nn/files/safetensors_header.cpp
+// sources: nn/files/safetensors_checksum.cpp tensor/base/json.cpp tensor/base/json_text.cpp tensor/base/text.cpp
 // libraries: pcre2-8
 // archives: pg_models pg_nn pg_autograd pg_tensor pg_base
 // options: -max_len=1500 -dict=tests/fuzz/peft.dict
 // seed-file: tests/fuzz/corpus/peft.q_proj
-#include "nn/peft.h"
+#include "nn/files/peft.h"
 
 #include <filesystem>
 
+#include "nn/files/safetensors.h"
 #include "nn/lora.h"
-#include "nn/safetensors.h"
 #include "tests/fuzz/driver/files.h"
 
 using namespace pg;

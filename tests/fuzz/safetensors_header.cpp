@@ -1,10 +1,10 @@
 // Fuzz target: the header of a safetensors file. The first byte says how many bytes of data follow the header.
-// sources: nn/safetensors_header.cpp tensor/base/stored_type.cpp tensor/base/text.cpp tensor/shape.cpp
+// sources: nn/files/safetensors_header.cpp tensor/base/files/stored_type.cpp tensor/base/text.cpp tensor/shape.cpp
 // sources: tensor/base/json.cpp tensor/base/json_text.cpp
 // seed: \010{"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}}
 // seed: \010{"a":{"dtype":"I64","shape":[],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[0],"data_offsets":[8,8]}}
 // seed: \002{"\\u00e9":{"data_offsets":[0,2],"shape":[1,1],"dtype":"BF16"}}
-#include "nn/safetensors_header.h"
+#include "nn/files/safetensors_header.h"
 
 #include <numeric>
 

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "nn/files/pretrained.h"
+#include "nn/files/safetensors.h"
 #include "nn/lora.h"
-#include "nn/pretrained.h"
 #include "nn/trainer.h"
 #include "tests/catch.h"
 

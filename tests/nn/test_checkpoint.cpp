@@ -10,6 +10,8 @@
 #include <functional>
 #include <thread>
 
+#include "nn/files/checkpoint.h"
+#include "nn/files/safetensors.h"
 #include "nn/trainer.h"
 #include "tests/catch.h"
 

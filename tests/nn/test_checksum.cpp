@@ -1,12 +1,12 @@
 // The checksum of safetensors files: a change of any bit is found, and files without one are read.
 #include <bit>
 
-#include "nn/checkpoint.h"
-#include "nn/peft.h"
-#include "nn/pretrained.h"
-#include "nn/safetensors_checksum.h"
+#include "nn/files/checkpoint.h"
+#include "nn/files/peft.h"
+#include "nn/files/pretrained.h"
+#include "nn/files/safetensors_checksum.h"
 #include "nn/transformer.h"
-#include "tensor/base/mapped_file.h"
+#include "tensor/base/files/mapped_file.h"
 #include "tests/catch.h"
 #include "tests/model_files.h"
 

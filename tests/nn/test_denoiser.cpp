@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "autograd/gradcheck.h"
+#include "autograd/check/gradcheck.h"
 #include "autograd/ops.h"
 #include "tests/nn/denoiser_case.h"
 

@@ -1,8 +1,8 @@
 // The transformer as a masked denoiser: bidirectional attention, what refuses it, training.
 #include "autograd/ops.h"
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
+#include "nn/files/pretrained.h"
 #include "nn/generate.h"
-#include "nn/pretrained.h"
 #include "nn/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tests/nn/denoiser_case.h"

@@ -1,7 +1,7 @@
 // Models in GGUF files: what other programs read wrong.
 #include <cmath>
 
-#include "nn/pretrained.h"
+#include "nn/files/pretrained.h"
 #include "tests/nn/gguf_model.h"
 #include "tests/nn/lora_case.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "autograd/ops.h"
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "nn/generate.h"
 #include "nn/int8.h"
 #include "nn/lora.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <functional>
 
-#include "autograd/gradcheck.h"
+#include "autograd/check/gradcheck.h"
 #include "autograd/ops.h"
 #include "nn/latent_attention.h"
 #include "nn/transformer.h"

@@ -1,8 +1,8 @@
 // Configurations of models with latent attention, their adapters, and the formats that do not have them.
 #include <filesystem>
 
-#include "nn/peft.h"
-#include "nn/pretrained.h"
+#include "nn/files/peft.h"
+#include "nn/files/pretrained.h"
 #include "tests/catch.h"
 #include "tests/nn/latent_models.h"
 

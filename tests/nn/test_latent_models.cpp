@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nn/files/safetensors.h"
 #include "nn/generate.h"
 #include "nn/trainer.h"
 #include "tensor/base/json.h"

@@ -1,7 +1,7 @@
 // LoRA: what adapters compute, their initial values and gradients, and what stays frozen.
 #include <cmath>
 
-#include "autograd/gradcheck.h"
+#include "autograd/check/gradcheck.h"
 #include "tests/nn/lora_case.h"
 
 using namespace pg;

@@ -1,4 +1,5 @@
 // LoRA: models with adapters generate, train and resume.
+#include "nn/files/checkpoint.h"
 #include "nn/generate.h"
 #include "tests/nn/lora_case.h"
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "nn/peft.h"
+#include "nn/files/peft.h"
 #include "tensor/base/json.h"
 #include "tests/nn/gguf_model.h"
 #include "tests/nn/lora_case.h"

@@ -5,9 +5,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "nn/files/pretrained.h"
+#include "nn/files/safetensors.h"
 #include "nn/generate.h"
 #include "nn/optim.h"
-#include "nn/pretrained.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"
 

@@ -1,8 +1,8 @@
 // Folders as other programs write them: heads that are tied in name only, names without a prefix, pointers.
 #include <fstream>
 
-#include "nn/pretrained.h"
-#include "nn/safetensors.h"
+#include "nn/files/pretrained.h"
+#include "nn/files/safetensors.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograd/ops.h"
+#include "nn/files/checkpoint.h"
 #include "nn/trainer.h"
 #include "tensor/base/error.h"
 #include "tensor/comm/launch.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <functional>
 
-#include "nn/safetensors.h"
+#include "nn/files/safetensors.h"
 #include "tests/catch.h"
 #include "tests/model_files.h"
 

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "nn/safetensors.h"
-#include "nn/safetensors_source.h"
-#include "nn/tensor_source.h"
+#include "nn/files/safetensors.h"
+#include "nn/files/safetensors_source.h"
+#include "nn/files/tensor_source.h"
 #include "tensor/base/parallel.h"
 #include "tensor/base/sha256.h"
 #include "tests/catch.h"

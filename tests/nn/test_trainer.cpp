@@ -5,6 +5,7 @@
 #include <map>
 
 #include "autograd/ops.h"
+#include "nn/files/checkpoint.h"
 #include "nn/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tensor/profile.h"

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "nn/files/checkpoint.h"
+#include "nn/files/safetensors.h"
 #include "nn/zero_memory.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "autograd/gradcheck.h"
+#include "autograd/check/gradcheck.h"
 #include "autograd/ops.h"
 
 namespace pg {

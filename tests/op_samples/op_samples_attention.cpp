@@ -1,5 +1,5 @@
 // Samples of attention and rotary embedding.
-#include "autograd/composed.h"
+#include "autograd/check/composed.h"
 #include "tests/op_samples/op_samples.h"
 
 namespace pg::samples {

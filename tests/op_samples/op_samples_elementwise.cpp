@@ -1,7 +1,7 @@
 // Samples of elementwise operations.
 #include <cmath>
 
-#include "autograd/composed.h"
+#include "autograd/check/composed.h"
 #include "tests/op_samples/op_samples.h"
 
 namespace pg::samples {

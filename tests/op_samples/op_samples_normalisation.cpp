@@ -1,5 +1,5 @@
 // Samples of layer norm, RMS norm and dropout.
-#include "autograd/composed.h"
+#include "autograd/check/composed.h"
 #include "tests/op_samples/op_samples.h"
 
 namespace pg::samples {

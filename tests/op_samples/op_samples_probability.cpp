@@ -1,5 +1,5 @@
 // Samples of softmax, cross-entropy and token log-probabilities.
-#include "autograd/composed.h"
+#include "autograd/check/composed.h"
 #include "tests/op_samples/op_samples.h"
 
 namespace pg::samples {

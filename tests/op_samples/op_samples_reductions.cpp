@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "autograd/composed.h"
+#include "autograd/check/composed.h"
 #include "tests/op_samples/op_samples.h"
 
 namespace pg::samples {

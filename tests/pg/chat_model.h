@@ -3,7 +3,7 @@
 #include <fstream>
 #include <string>
 
-#include "nn/pretrained.h"
+#include "nn/files/pretrained.h"
 #include "tests/tasks/byte_tokenizer.h"
 
 namespace pg::testing {

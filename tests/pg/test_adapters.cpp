@@ -2,9 +2,9 @@
 #include <cmath>
 #include <filesystem>
 
-#include "nn/checkpoint.h"
 #include "nn/config_json.h"
-#include "nn/peft.h"
+#include "nn/files/checkpoint.h"
+#include "nn/files/peft.h"
 #include "tasks/text_data.h"
 #include "tests/catch.h"
 #include "tests/pg/chat_model.h"

@@ -9,9 +9,9 @@
 #include <iterator>
 #include <new>
 
-#include "nn/atomic_file.h"
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "nn/transformer.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"

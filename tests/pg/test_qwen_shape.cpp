@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "nn/hf_config.h"
+#include "nn/files/hf_config.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"
 #include "tools/pg/model_info.h"

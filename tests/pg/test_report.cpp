@@ -2,9 +2,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "nn/atomic_file.h"
 #include "rl/text/rollout.h"
 #include "tasks/puzzles/puzzle.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 #include "tests/catch.h"
 #include "tools/pg/report_curves.h"

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <functional>
 
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "nn/trainer.h"
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/text_task.h"

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "nn/pretrained.h"
+#include "nn/files/pretrained.h"
 #include "rl/text/imitation.h"
 #include "tasks/text_data.h"
 #include "tests/catch.h"

@@ -3,7 +3,7 @@
 #include <functional>
 #include <numbers>
 
-#include "autograd/gradcheck.h"
+#include "autograd/check/gradcheck.h"
 #include "nn/layers.h"
 #include "rl/control/actor_critic.h"
 #include "rl/control/vector_env.h"

@@ -1,6 +1,6 @@
 // Every differentiable function of rl/ compared with finite differences in f64, away from the kinks of clips and
 // hinges.
-#include "autograd/gradcheck.h"
+#include "autograd/check/gradcheck.h"
 #include "rl/algorithm.h"
 #include "rl/kl.h"
 #include "rl/preference_loss.h"

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <numeric>
 
+#include "nn/files/pretrained.h"
 #include "nn/lora.h"
-#include "nn/pretrained.h"
 #include "nn/trainer.h"
 #include "rl/text/trainer.h"
 #include "tasks/tokenizer.h"

@@ -2,7 +2,7 @@
 // that a baseline over parts cannot have.
 #include <cmath>
 
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "rl/text/imitation.h"
 #include "rl/text/trainer.h"
 #include "tests/catch.h"

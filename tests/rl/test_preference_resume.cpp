@@ -1,5 +1,5 @@
 // Reward models and DPO: a run that is saved and continued.
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "nn/lora.h"
 #include "rl/text/preferences.h"
 #include "tensor/base/random.h"

@@ -5,7 +5,7 @@
 #include <numbers>
 #include <set>
 
-#include "nn/safetensors.h"
+#include "nn/files/safetensors.h"
 #include "tasks/bandit.h"
 #include "tasks/control.h"
 #include "tensor/base/error.h"

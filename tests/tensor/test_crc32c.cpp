@@ -1,7 +1,7 @@
 // CRC-32C compared with published values, and of texts in pieces.
 #include <string>
 
-#include "tensor/base/crc32c.h"
+#include "tensor/base/files/crc32c.h"
 #include "tests/catch.h"
 
 using namespace pg;

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "tensor/base/gguf.h"
+#include "tensor/base/files/gguf.h"
 #include "tests/catch.h"
 #include "tests/model_files.h"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <limits>
 
-#include "tensor/base/gguf.h"
+#include "tensor/base/files/gguf.h"
 #include "tests/catch.h"
 #include "tests/model_files.h"
 

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <filesystem>
 
-#include "nn/atomic_file.h"
 #include "nn/module.h"
 #include "nn/transformer_config.h"
 #include "tasks/text_data.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 #include "tensor/base/sha256.h"
 #include "tensor/base/text.h"

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <numeric>
 
-#include "nn/checkpoint.h"
 #include "nn/config_json.h"
+#include "nn/files/checkpoint.h"
 #include "rl/text/evaluation.h"
 #include "rl/text/rollout.h"
 #include "tensor/backend.h"

@@ -1,5 +1,5 @@
 // pg expert-iteration: samples, keeps responses that solve their problem, imitates them, repeats.
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "rl/text/imitation.h"
 #include "rl/text/ranks.h"
 #include "tensor/base/error.h"

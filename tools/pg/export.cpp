@@ -6,12 +6,12 @@
 #include <iterator>
 
 #include "autograd/ops.h"
-#include "nn/atomic_file.h"
+#include "nn/files/peft.h"
+#include "nn/files/pretrained.h"
+#include "nn/files/tensor_source.h"
 #include "nn/lora.h"
-#include "nn/peft.h"
-#include "nn/pretrained.h"
-#include "nn/tensor_source.h"
 #include "tasks/bpe/bpe_tokenizer.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tools/pg/commands.h"

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "nn/atomic_file.h"
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/text_data.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
-#include "tensor/base/gguf.h"
+#include "tensor/base/files/gguf.h"
 #include "tensor/base/text.h"
 
 namespace pg::tools {

@@ -1,5 +1,5 @@
 // pg gradcheck: compares every backward with numerical gradients and prints a table for learners.
-#include "autograd/gradcheck.h"
+#include "autograd/check/gradcheck.h"
 
 #include <fmt/ranges.h>
 

@@ -5,11 +5,11 @@
 #include <fstream>
 #include <iostream>
 
-#include "nn/atomic_file.h"
 #include "tasks/grade/extract.h"
 #include "tasks/grade/mathd.h"
 #include "tasks/puzzles/math.h"
 #include "tasks/puzzles/prompt_style.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <sstream>
 
-#include "nn/hf_config.h"
+#include "nn/files/hf_config.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"

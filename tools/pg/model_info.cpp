@@ -6,14 +6,14 @@
 #include <type_traits>
 #include <variant>
 
-#include "nn/pretrained.h"
-#include "nn/tensor_source.h"
+#include "nn/files/pretrained.h"
+#include "nn/files/tensor_source.h"
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/chat.h"
 #include "tasks/text_data.h"
 #include "tasks/token_file.h"
 #include "tensor/base/error.h"
-#include "tensor/base/gguf.h"
+#include "tensor/base/files/gguf.h"
 #include "tensor/base/text.h"
 #include "tools/pg/run/run_model.h"
 

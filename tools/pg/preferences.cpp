@@ -1,7 +1,7 @@
 // pg reward-model and pg dpo: learning from preference pairs of responses.
 #include "rl/text/preferences.h"
 
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
 #include "tools/pg/commands.h"

@@ -4,7 +4,7 @@
 #include <regex>
 #include <set>
 
-#include "nn/atomic_file.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/report_folder.h"

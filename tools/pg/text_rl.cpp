@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "nn/checkpoint.h"
 #include "nn/config_json.h"
+#include "nn/files/checkpoint.h"
 #include "rl/text/rollout.h"
 #include "tensor/base/error.h"
 #include "tools/pg/model_options.h"

@@ -9,7 +9,7 @@
 #include "tasks/bpe/line_cut.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
-#include "tensor/base/mapped_file.h"
+#include "tensor/base/files/mapped_file.h"
 
 namespace pg::tools {
 namespace {

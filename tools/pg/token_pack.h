@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/atomic_file.h"
 #include "tasks/token_file.h"
 #include "tasks/tokenizer.h"
+#include "tensor/base/atomic_file.h"
 
 namespace pg::tools {
 

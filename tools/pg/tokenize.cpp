@@ -9,14 +9,14 @@
 #include <iterator>
 #include <optional>
 
-#include "nn/atomic_file.h"
 #include "tasks/bpe/bpe_train.h"
 #include "tasks/bpe/pretokenizer.h"
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/text_data.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
+#include "tensor/base/files/mapped_file.h"
 #include "tensor/base/json.h"
-#include "tensor/base/mapped_file.h"
 #include "tensor/base/text.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/run/process.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "nn/pretrained.h"
+#include "nn/files/pretrained.h"
 #include "nn/trainer.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"

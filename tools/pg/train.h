@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "nn/trainer.h"
 #include "nn/transformer.h"
 #include "tasks/text_data.h"

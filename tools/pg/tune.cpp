@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "nn/atomic_file.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 #include "tensor/base/parallel.h"
 #include "tools/pg/commands.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "nn/checkpoint.h"
-#include "nn/safetensors_checksum.h"
-#include "nn/tensor_source.h"
+#include "nn/files/checkpoint.h"
+#include "nn/files/safetensors_checksum.h"
+#include "nn/files/tensor_source.h"
 #include "tasks/token_file.h"
 #include "tensor/base/error.h"
 #include "tools/pg/run/run_dir.h"

@@ -3,7 +3,7 @@
 #include <ctime>
 
 #include "lessons/kit/collect/collect.h"
-#include "nn/atomic_file.h"
+#include "tensor/base/atomic_file.h"
 
 int main(int argc, char** argv) {
   using namespace pg::kit;

@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <exception>
 
-#include "nn/atomic_file.h"
-#include "nn/pretrained.h"
+#include "nn/files/pretrained.h"
 #include "tasks/bpe/tokenizer_files.h"
 #include "tasks/chat.h"
 #include "tasks/fetch.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
 
 namespace {

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "nn/pretrained.h"
+#include "nn/files/pretrained.h"
+#include "nn/files/safetensors.h"
 #include "tensor/backend.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"

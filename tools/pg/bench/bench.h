@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/files/safetensors.h"
 #include "nn/transformer.h"
 #include "tools/pg/bench/ceilings.h"
 

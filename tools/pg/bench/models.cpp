@@ -1,7 +1,7 @@
 // Benchmarks of whole steps: training, the optimizer.
 #include "autograd/tape.h"
+#include "nn/files/pretrained.h"
 #include "nn/optim.h"
-#include "nn/pretrained.h"
 #include "nn/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tools/pg/bench/bench.h"

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "autograd/ops.h"
-#include "nn/safetensors.h"
+#include "nn/files/safetensors.h"
 #include "tensor/base/json.h"
 #include "tools/pg/commands.h"
 #include "tools/pg/golden/ops.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/safetensors.h"
+#include "nn/files/safetensors.h"
 #include "tensor/tensor.h"
 
 namespace pg::tools {

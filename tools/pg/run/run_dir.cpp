@@ -10,7 +10,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 #include "tasks/text_data.h"
 #include "tensor/base/error.h"
 #include "tensor/base/json.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/atomic_file.h"
+#include "tensor/base/atomic_file.h"
 #include "tools/pg/run/folder_lock.h"
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/tensorboard.h"

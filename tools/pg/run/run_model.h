@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "nn/checkpoint.h"
-#include "nn/tensor_source.h"
+#include "nn/files/checkpoint.h"
+#include "nn/files/tensor_source.h"
 #include "nn/transformer.h"
 #include "tasks/bpe/bpe_tokenizer.h"
 #include "tasks/chat.h"

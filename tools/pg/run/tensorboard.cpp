@@ -9,10 +9,10 @@
 #include <cstring>
 #include <optional>
 
-#include "nn/atomic_file.h"
 #include "tasks/text_data.h"
-#include "tensor/base/crc32c.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
+#include "tensor/base/files/crc32c.h"
 
 namespace pg {
 

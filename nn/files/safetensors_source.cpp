@@ -1,5 +1,5 @@
 // Maps safetensors files and reads indices of shards.
-#include "nn/safetensors_source.h"
+#include "nn/files/safetensors_source.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "nn/safetensors_checksum.h"
-#include "nn/safetensors_header.h"
+#include "nn/files/safetensors_checksum.h"
+#include "nn/files/safetensors_header.h"
 #include "tensor/base/text.h"
 
 namespace pg {

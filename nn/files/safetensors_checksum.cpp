@@ -1,11 +1,11 @@
 // Finds and verifies the checksum of a safetensors file.
-#include "nn/safetensors_checksum.h"
+#include "nn/files/safetensors_checksum.h"
 
 #include <cstring>
 
-#include "tensor/base/crc32c.h"
 #include "tensor/base/error.h"
-#include "tensor/base/mapped_file.h"
+#include "tensor/base/files/crc32c.h"
+#include "tensor/base/files/mapped_file.h"
 #include "tensor/base/text.h"
 
 namespace pg {

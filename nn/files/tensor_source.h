@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/base/stored_type.h"
+#include "tensor/base/files/stored_type.h"
 #include "tensor/tensor.h"
 
 namespace pg {

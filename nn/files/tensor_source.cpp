@@ -1,5 +1,5 @@
 // Reads tensors from mapped model files into tensors of any layout.
-#include "nn/tensor_source.h"
+#include "nn/files/tensor_source.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "nn/safetensors_source.h"
-#include "tensor/base/gguf.h"
-#include "tensor/base/mapped_file.h"
+#include "nn/files/safetensors_source.h"
+#include "tensor/base/files/gguf.h"
+#include "tensor/base/files/mapped_file.h"
 #include "tensor/base/parallel.h"
 #include "tensor/base/text.h"
 

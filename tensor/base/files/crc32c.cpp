@@ -1,5 +1,5 @@
 // CRC-32C: eight bytes at a time with the processor's instruction, else one at a time with a table.
-#include "tensor/base/crc32c.h"
+#include "tensor/base/files/crc32c.h"
 
 #include <array>
 #include <cstring>

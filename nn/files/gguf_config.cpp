@@ -2,10 +2,10 @@
 #include <cmath>
 #include <vector>
 
-#include "nn/hf_config.h"
-#include "nn/pretrained.h"
+#include "nn/files/hf_config.h"
+#include "nn/files/pretrained.h"
 #include "tensor/base/error.h"
-#include "tensor/base/gguf.h"
+#include "tensor/base/files/gguf.h"
 #include "tensor/base/table.h"
 
 namespace pg {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/base/stored_type.h"
+#include "tensor/base/files/stored_type.h"
 
 namespace pg::detail {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/hf_config.h"
-#include "nn/tensor_source.h"
+#include "nn/files/hf_config.h"
+#include "nn/files/tensor_source.h"
 #include "nn/transformer.h"
 
 namespace pg {

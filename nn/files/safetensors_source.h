@@ -1,10 +1,11 @@
 #pragma once
-// Safetensors files and folders of them as sources of tensors. Most callers use open_tensors() of nn/tensor_source.h.
+// Safetensors files and folders of them as sources of tensors. Most callers use open_tensors() of
+// nn/files/tensor_source.h.
 #include <memory>
 #include <string>
 
-#include "nn/tensor_source.h"
-#include "tensor/base/mapped_file.h"
+#include "nn/files/tensor_source.h"
+#include "tensor/base/files/mapped_file.h"
 
 namespace pg {
 

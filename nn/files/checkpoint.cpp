@@ -1,11 +1,11 @@
 // Writes and reads checkpoints: weights, optimizer, random state, metadata.
-#include "nn/checkpoint.h"
+#include "nn/files/checkpoint.h"
 
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
 
-#include "nn/safetensors_checksum.h"
+#include "nn/files/safetensors_checksum.h"
 #include "nn/transformer.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"

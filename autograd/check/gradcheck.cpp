@@ -1,5 +1,5 @@
 // Compares gradients with central differences in f64.
-#include "autograd/gradcheck.h"
+#include "autograd/check/gradcheck.h"
 
 #include <algorithm>
 #include <bit>

@@ -15,8 +15,8 @@ void save_peft(Transformer& model, const std::string& folder, const std::string&
 
 // Adds the adapters in the folder to the base model, which has none, and sets model.config.lora. The tensors decide
 // which modules have adapters, so target_modules may hold full names or a regular expression, and layers_to_transform
-// and exclude_modules may be set. rank_pattern and alpha_pattern follow PEFT's rule (nn/peft_pattern.h); rsLoRA's scale
-// alpha/√rank becomes the alpha that gives it. Adapters that are not the same in every block become
+// and exclude_modules may be set. rank_pattern and alpha_pattern follow PEFT's rule (nn/files/peft_pattern.h); rsLoRA's
+// scale alpha/√rank becomes the alpha that gives it. Adapters that are not the same in every block become
 // model.config.lora.modules.
 //
 // An Error names a setting that is not computed here (another peft_type, DoRA, biases, modules_to_save, ...), a module

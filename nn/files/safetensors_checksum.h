@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "nn/safetensors.h"
-#include "nn/tensor_source.h"
+#include "nn/files/safetensors.h"
+#include "nn/files/tensor_source.h"
 
 namespace pg {
 

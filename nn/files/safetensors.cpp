@@ -1,15 +1,15 @@
 // Reads and writes safetensors files.
-#include "nn/safetensors.h"
+#include "nn/files/safetensors.h"
 
 #include <algorithm>
 #include <set>
 #include <tuple>
 
-#include "nn/atomic_file.h"
-#include "nn/safetensors_checksum.h"
-#include "nn/safetensors_header.h"
-#include "nn/safetensors_source.h"
-#include "tensor/base/crc32c.h"
+#include "nn/files/safetensors_checksum.h"
+#include "nn/files/safetensors_header.h"
+#include "nn/files/safetensors_source.h"
+#include "tensor/base/atomic_file.h"
+#include "tensor/base/files/crc32c.h"
 #include "tensor/base/json.h"
 
 namespace pg {

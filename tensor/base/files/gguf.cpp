@@ -1,5 +1,5 @@
 // Reads the GGUF container.
-#include "tensor/base/gguf.h"
+#include "tensor/base/files/gguf.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Weights of pretrained models: the names and layouts of others, and ours.
-#include "nn/pretrained.h"
+#include "nn/files/pretrained.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,11 +7,11 @@
 #include <sstream>
 
 #include "autograd/tape.h"
-#include "nn/atomic_file.h"
-#include "nn/safetensors_checksum.h"
+#include "nn/files/safetensors_checksum.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
-#include "tensor/base/gguf.h"
-#include "tensor/base/mapped_file.h"
+#include "tensor/base/files/gguf.h"
+#include "tensor/base/files/mapped_file.h"
 #include "tensor/base/table.h"
 
 namespace pg {

@@ -1,5 +1,5 @@
 // Adapter folders of PEFT, in and out.
-#include "nn/peft.h"
+#include "nn/files/peft.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,14 +7,14 @@
 #include <map>
 #include <set>
 
-#include "nn/atomic_file.h"
-#include "nn/peft_pattern.h"
-#include "nn/pretrained.h"
-#include "nn/safetensors_checksum.h"
-#include "nn/tensor_source.h"
+#include "nn/files/peft_pattern.h"
+#include "nn/files/pretrained.h"
+#include "nn/files/safetensors_checksum.h"
+#include "nn/files/tensor_source.h"
+#include "tensor/base/atomic_file.h"
 #include "tensor/base/error.h"
+#include "tensor/base/files/mapped_file.h"
 #include "tensor/base/json.h"
-#include "tensor/base/mapped_file.h"
 #include "tensor/base/table.h"
 #include "tensor/base/text.h"
 

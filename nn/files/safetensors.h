@@ -5,15 +5,10 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "tensor/tensor.h"
+#include "nn/module.h"
 
 namespace pg {
-
-// Tensors by name in a defined order (that of the parameters, or of the file).
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 struct SafetensorsFile {
   std::string path;                             // for messages
@@ -29,7 +24,7 @@ struct SafetensorsFile {
 
 // Reads a whole file. F32, F64, BF16, I32 and U8 keep their type; F16 becomes f32, BOOL u8, and I64 i32 (Error if a
 // value does not fit). For anything else an Error names the file, the tensor and the reason. A file with a checksum
-// (nn/safetensors_checksum.h) is compared with it; an Error names the file if they differ.
+// (nn/files/safetensors_checksum.h) is compared with it; an Error names the file if they differ.
 SafetensorsFile load_safetensors(const std::string& path);
 
 // Writes a file atomically that other readers of the format accept: wider types first, then by name, so that all data

@@ -1,5 +1,5 @@
 // Parses and checks the header of a safetensors file and the index of several.
-#include "nn/safetensors_header.h"
+#include "nn/files/safetensors_header.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // config.json of Hugging Face, in and out.
-#include "nn/hf_config.h"
+#include "nn/files/hf_config.h"
 
 #include <fmt/ranges.h>
 

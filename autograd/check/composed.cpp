@@ -1,5 +1,5 @@
 // Operations composed of simpler ones, the references that fused operations are tested against.
-#include "autograd/composed.h"
+#include "autograd/check/composed.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Writes a file under a temporary name and renames it when it is complete.
-#include "nn/atomic_file.h"
+#include "tensor/base/atomic_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

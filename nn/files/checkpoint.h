@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/files/safetensors.h"
 #include "nn/module.h"
 #include "nn/optim.h"
 #include "tensor/base/random.h"

@@ -1,5 +1,5 @@
 // Maps files into memory.
-#include "tensor/base/mapped_file.h"
+#include "tensor/base/files/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // Matching the names of modules to the regular expressions of PEFT's rank_pattern and alpha_pattern.
-#include "nn/peft_pattern.h"
+#include "nn/files/peft_pattern.h"
 
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"

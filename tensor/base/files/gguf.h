@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include "tensor/base/mapped_file.h"
-#include "tensor/base/stored_type.h"
+#include "tensor/base/files/mapped_file.h"
+#include "tensor/base/files/stored_type.h"
 
 namespace pg {
 

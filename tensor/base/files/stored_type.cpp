@@ -1,5 +1,5 @@
 // The table of the element types of model files, and their decoders.
-#include "tensor/base/stored_type.h"
+#include "tensor/base/files/stored_type.h"
 
 #include <fmt/format.h>
 
