@@ -79,18 +79,18 @@ class ReduceDims {
 // and logsumexp is -inf; amax and argmax throw Error.
 Tensor sum(const Tensor& x, const ReduceDims& dims = {}, bool keepdim = false);
 Tensor mean(const Tensor& x, const ReduceDims& dims = {}, bool keepdim = false);
-Tensor amax(const Tensor& x, const ReduceDims& dims = {},
-            bool keepdim = false);  // ties share the gradient evenly
+// Ties share the gradient evenly.
+Tensor amax(const Tensor& x, const ReduceDims& dims = {}, bool keepdim = false);
 Tensor logsumexp(const Tensor& x, const ReduceDims& dims = {}, bool keepdim = false);
-Tensor var(const Tensor& x, const ReduceDims& dims = {}, int correction = 1,
-           bool keepdim = false);  // divides by max(0, n - correction), correction at least 0
+// Divides by max(0, n - correction), correction at least 0.
+Tensor var(const Tensor& x, const ReduceDims& dims = {}, int correction = 1, bool keepdim = false);
 Tensor cumsum(const Tensor& x, int dim);
 Tensor argmax(const Tensor& x, int dim = -1, bool keepdim = false);  // i32, the first of equal maxima, no gradient
 
 // ---- matrix products
 Tensor matmul(const Tensor& a, const Tensor& b);  // [..., M, K] · [..., K, N]; leading dims broadcast; Error if 1-d
-Tensor linear(const Tensor& x, const Tensor& weight,
-              const Tensor& bias = {});  // x [..., K], weight [N, K], bias [N] → [..., N]
+// x [..., K], weight [N, K], bias [N] or undefined → [..., N]
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias = {});  // gelu(linear(x), tanh)
 // linear(linear_gelu(x, w1, b1), w2, b2), GPT-2's MLP: x [..., K], w1 [H, K], w2 [N, H]; b1, b2 or undefined
 Tensor mlp_gelu(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2);
@@ -134,8 +134,8 @@ Tensor softmax(const Tensor& x, int dim = -1);
 Tensor log_softmax(const Tensor& x, int dim = -1);
 enum class Reduction { none, mean, sum };
 struct CrossEntropyOptions {
-  Reduction reduction =
-      Reduction::mean;  // mean divides by the number (with weights: the total weight) of targets not ignored
+  // mean divides by the number of targets that are not ignored, with weights by the total of theirs.
+  Reduction reduction = Reduction::mean;
   int32_t ignore_index = -100;
   double label_smoothing = 0;
   Tensor weight = {};  // [V], no gradient

@@ -86,8 +86,8 @@ struct CrossEntropyArgs {
 };
 struct AttentionArgs {
   double scale = 1;
-  bool causal =
-      true;  // query t of row b has position len - T + t and attends to keys 0 … that position; len = kv_len[b] or S
+  // Query t of row b has position len - T + t and attends to keys 0 … that position; len = kv_len[b] or S.
+  bool causal = true;
   View key_mask = {};  // ? u8 [B, S], 1 = attend
   View kv_len = {};    // ? i32 [B]: number of keys in use in row b; the rest of S is unused capacity (KV cache)
 };

@@ -143,18 +143,14 @@ std::string model_file(const std::filesystem::path& folder) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
     if (fs::exists(folder / name, error)) return (folder / name).string();
   }
-  std::vector<std::string> found;
-  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (it->path().extension() == ".gguf") found.push_back(it->path().string());
-  }
-  check(!error, "open {}: {}", folder.string(), error.message());
+  const std::vector<std::string> found = gguf_files_in(folder.string());
   check(
       !fs::exists(folder / "pytorch_model.bin", error),
       "open {}: the folder has its weights as pytorch_model.bin, which is not read because reading it runs code; save "
       "them as safetensors, as save_pretrained of transformers does",
       folder.string());
   check(found.size() == 1,
-        "open {}: the folder has {} .gguf files, expected model.safetensors, model.safetensors.index.json or one .gguf "
+        "open {}: the folder has {} GGUF files, expected model.safetensors, model.safetensors.index.json or one GGUF "
         "file",
         folder.string(), found.size());
   return found[0];

@@ -78,7 +78,6 @@ class VectorEnv {
 
   // x normalised like the input of the policy.
   std::vector<double> normalized(std::span<const double> x) const;
-  const RunningMoments& observation_moments() const { return observation_moments_; }
 
   // The state of all copies, of the random streams and of the running statistics, as text.
   std::string state() const;

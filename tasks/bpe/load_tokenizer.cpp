@@ -43,15 +43,14 @@ constexpr Type kTypes[] = {
 std::unique_ptr<Tokenizer> load_file(const std::string& path, const std::string& pattern);
 
 std::unique_ptr<Tokenizer> load_folder(const std::string& path, const std::string& pattern) {
-  std::vector<std::string> found;
   for (const char* name : {"tokenizer.json", "vocab.json", "encoder.json"}) {
     if (fs::exists(fs::path(path) / name)) return load_file((fs::path(path) / name).string(), pattern);
   }
+  std::vector<std::string> found = gguf_files_in(path);
   for (const auto& entry : fs::directory_iterator(path)) {
-    const std::string extension = entry.path().extension().string();
-    if (extension == ".tiktoken" || extension == ".gguf") found.push_back(entry.path().string());
+    if (entry.path().extension() == ".tiktoken") found.push_back(entry.path().string());
   }
-  check(found.size() <= 1, "{}: the folder has {} files *.tiktoken or *.gguf; name one of them", path, found.size());
+  check(found.size() <= 1, "{}: the folder has {} GGUF or *.tiktoken files; name one of them", path, found.size());
   check(!found.empty(), "{}: the folder has no tokenizer; expected {}", path, kKinds);
   return load_file(found[0], pattern);
 }
@@ -60,7 +59,7 @@ std::unique_ptr<Tokenizer> read_kind(const std::string& path, const std::string&
   if (path.ends_with(".tiktoken")) {
     return shared(bpe_from_tiktoken(read_file(path), pattern));
   }
-  if (path.ends_with(".gguf") || is_gguf_file(path)) return shared(bpe_from_gguf(gguf_vocabulary(GgufFile(path))));
+  if (is_gguf_path(path)) return shared(bpe_from_gguf(gguf_vocabulary(GgufFile(path))));
   for (const auto& [vocab, merges] : kPairs) {
     for (const std::string name : {vocab, merges}) {
       if (!path.ends_with(name)) continue;

@@ -50,6 +50,27 @@ GgufBuilder sample() {
 
 }  // namespace
 
+TEST_CASE("gguf: files are known by their first bytes, and those that are named so are refused with a reason",
+          "[gguf]") {
+  TempDir dir;
+  const std::string content = sample().file();
+  write_bytes(dir.file("model.bin"), content);
+  write_bytes(dir.file("b.gguf"), "no GGUF");
+  write_bytes(dir.file("short"), "GGU");
+  write_bytes(dir.file("notes.txt"), "about GGUF");
+  std::filesystem::create_directory(dir.file("folder.gguf"));
+  REQUIRE(mkfifo(dir.file("pipe").c_str(), 0600) == 0);  // an open of it would wait
+  CHECK(is_gguf_path(dir.file("model.bin")));
+  CHECK(is_gguf_path(dir.file("b.gguf")));
+  CHECK(is_gguf_path(dir.file("absent.gguf")));
+  for (const char* other : {"short", "notes.txt", "folder.gguf", "pipe", "absent"}) {
+    INFO(other);
+    CHECK_FALSE(is_gguf_path(dir.file(other)));
+  }
+  CHECK(gguf_files_in(dir.path.string()) == std::vector<std::string>{dir.file("b.gguf"), dir.file("model.bin")});
+  CHECK(contains(error_of([&] { gguf_files_in(dir.file("absent")); }), "No such file or directory"));
+}
+
 TEST_CASE("mapped files: bytes and what is no file", "[gguf]") {
   TempDir dir;
   write_bytes(dir.file("a"), "abc");

@@ -51,8 +51,9 @@ std::optional<int32_t> first_of(const std::vector<int32_t>& ids) {
 TokenIds stated_ids(const std::string& run, int64_t tokens) {
   TokenIds ids;
   ids.generation = Json::object();
-  const std::string path = pretrained_path(run);
+  std::string path = pretrained_path(run);
   if (path.empty()) return ids;
+  if (fs::is_directory(path) && !fs::exists(fs::path(path) / "config.json")) path = gguf_files_in(path).at(0);
   if (!fs::is_directory(path)) {
     const GgufVocabulary v = gguf_vocabulary(GgufFile(path));
     add(ids.eos, v.eos);

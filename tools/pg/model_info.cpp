@@ -21,14 +21,6 @@ namespace pg::tools {
 namespace {
 
 namespace fs = std::filesystem;
-bool is_gguf(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return false;  // the open of a pipe would wait for a writer
-  std::ifstream in(path, std::ios::binary);
-  char magic[4] = {};
-  return in.read(magic, 4) && std::string_view(magic, 4) == "GGUF";
-}
-
 Json value_of(const GgufValue& value) {
   return std::visit(
       [](const auto& v) -> Json {
@@ -138,14 +130,6 @@ Json describe_folder(const std::string& path) {
   return json;
 }
 
-// The only GGUF file of a folder; "" if there is none.
-std::string gguf_in(const std::string& folder) {
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (is_gguf(entry.path().string())) return entry.path().string();
-  }
-  return "";
-}
-
 // A value of a file's metadata on one line.
 std::string one_line(const Json& value) {
   if (value.is_object()) return fmt::format("{} × {}", value["count"].dump(), value["array_of"].get<std::string>());
@@ -198,10 +182,10 @@ void print_token_file(const Json& json) {
 
 Json describe_file(const std::string& path) {
   std::error_code error;
-  if (is_gguf(path)) return describe_gguf(path);
+  if (is_gguf_path(path)) return describe_gguf(path);
   if (is_token_file(path)) return describe_token_file(path);
   if (!fs::is_directory(path, error) || !is_pretrained(path)) return nullptr;
-  return fs::exists(fs::path(path) / "config.json") ? describe_folder(path) : describe_file(gguf_in(path));
+  return fs::exists(fs::path(path) / "config.json") ? describe_folder(path) : describe_gguf(gguf_files_in(path)[0]);
 }
 
 void print_file(const Json& json) { json.contains("tokenizer_sha256") ? print_token_file(json) : print_model(json); }

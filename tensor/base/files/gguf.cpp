@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -222,9 +223,24 @@ GgufTensor read_tensor(Cursor& cursor, const std::string& path) {
 
 }  // namespace
 
-bool is_gguf_file(const std::string& path) {
+bool is_gguf_path(const std::string& path) {
+  std::error_code error;
+  const bool regular = std::filesystem::is_regular_file(path, error);  // the open of a pipe would wait for a writer
+  if (path.ends_with(".gguf")) return regular || !std::filesystem::is_directory(path, error);
   char begin[4] = {};
-  return std::ifstream(path, std::ios::binary).read(begin, 4) && std::string_view(begin, 4) == "GGUF";
+  return regular && std::ifstream(path, std::ios::binary).read(begin, 4) && std::string_view(begin, 4) == "GGUF";
+}
+
+std::vector<std::string> gguf_files_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> found;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (is_gguf_path(entry->path().string())) found.push_back(entry->path().string());
+  }
+  check(!error, "open {}: {}", folder, error.message());
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 std::string_view name_of(GgufType type) { return row_of(type).name; }

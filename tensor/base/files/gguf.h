@@ -18,8 +18,11 @@
 
 namespace pg {
 
-// Whether a file begins as GGUF does; false if there is no such file.
-bool is_gguf_file(const std::string& path);
+// Whether a path is to be read as GGUF: a regular file that begins as GGUF does, whatever its name, or a name *.gguf,
+// for which the reader says what is wrong with the file.
+bool is_gguf_path(const std::string& path);
+// The paths of the files in a folder that are to be read as GGUF, sorted. An Error names a folder that cannot be read.
+std::vector<std::string> gguf_files_in(const std::string& folder);
 
 enum class GgufType : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
 std::string_view name_of(GgufType type);  // "u8", ..., "string"

@@ -101,10 +101,8 @@ std::unique_ptr<Tokenizer> tokenizer_of(const Checkpoint& checkpoint, bool denoi
 
 bool is_pretrained(const std::string& path) {
   namespace fs = std::filesystem;
-  if (!fs::is_directory(path)) return path.ends_with(".gguf") || is_gguf_file(path);
-  if (fs::exists(fs::path(path) / "config.json")) return true;
-  const auto is_gguf = [](const fs::directory_entry& entry) { return entry.path().extension() == ".gguf"; };
-  return std::any_of(fs::directory_iterator(path), fs::directory_iterator(), is_gguf);
+  if (!fs::is_directory(path)) return is_gguf_path(path);
+  return fs::exists(fs::path(path) / "config.json") || !gguf_files_in(path).empty();
 }
 
 std::string pretrained_path(const std::string& run) {
