@@ -50,7 +50,7 @@ Tensor rows(const Tensor& x) {
 const Tensor& SavedIds::get(Op op) const {
   if (!copy_.defined()) return copy_;
   bool same = given_.storage()->writes == writes_;
-  if (given_.device() == Device{}) {
+  if (given_.device().on_host()) {
     const Tensor now = packed(given_);
     same = std::memcmp(now.view().data, copy_.view().data, static_cast<size_t>(copy_.numel()) * sizeof(int32_t)) == 0;
   }

@@ -59,7 +59,12 @@ const Backend& backend(Device::Kind kind) {
       .async_copy = [](size_t) -> std::unique_ptr<AsyncCopy> { nothing_launched(); },
       .record_event = []() -> std::unique_ptr<DeviceEvent> { nothing_launched(); },
   };
-  return kind == Device::Kind::cpu ? cpu : cuda_backend();
+  static constexpr Backend plain = [] {
+    Backend of_host = cpu;
+    of_host.kernels = [](int) -> const Kernels& { return plain_kernels(); };
+    return of_host;
+  }();
+  return kind == Device::Kind::cuda ? cuda_backend() : kind == Device::Kind::plain ? plain : cpu;
 }
 
 namespace {
@@ -90,8 +95,7 @@ void Graph::record(Device device, const std::function<void()>& work) {
 
 const Kernels& kernels(Device device) {
   if (!device.on_host()) return backend(device).kernels(device.index);
-  const Kernels* profiled = profiled_kernels();
-  return profiled ? *profiled : cpu_kernels();
+  return host_kernels(device.kind == Device::Kind::plain);
 }
 
 namespace {
@@ -99,6 +103,7 @@ namespace {
 // The device with this name, whether or not it exists.
 Device named_device(std::string_view text) {
   if (text == "cpu") return {};
+  if (text == "plain") return {Device::Kind::plain};
   const std::string_view kind = text.substr(0, text.find(':'));
   int index = 0;
   bool known = kind == "cuda";
@@ -108,7 +113,7 @@ Device named_device(std::string_view text) {
     const auto [stop, error] = std::from_chars(digits.data(), end, index);
     known = error == std::errc() && stop == end && index >= 0 && index < 256;
   }
-  check(known, "device: expected \"cpu\", \"cuda\" or \"cuda:1\", got \"{}\"", text);
+  check(known, "device: expected \"cpu\", \"plain\", \"cuda\" or \"cuda:1\", got \"{}\"", text);
   return {Device::Kind::cuda, static_cast<unsigned char>(index)};
 }
 
@@ -125,6 +130,9 @@ Device parse_device(std::string_view text) {
   return device;
 }
 
-std::string to_string(Device device) { return device.on_host() ? "cpu" : fmt::format("cuda:{}", device.index); }
+std::string to_string(Device device) {
+  if (device.kind == Device::Kind::plain) return "plain";
+  return device.on_host() ? "cpu" : fmt::format("cuda:{}", device.index);
+}
 
 }  // namespace pg

@@ -1,19 +1,21 @@
 #pragma once
-// The device of a tensor. The default is always the CPU; no other device is chosen automatically.
+// The device of a tensor. The default is always the CPU; no other device is chosen automatically. `plain` is the CPU
+// with the kernels of tensor/plain, which are slow and short.
 #include <string>
 #include <string_view>
 
 namespace pg {
 
 struct Device {
-  enum class Kind : unsigned char { cpu, cuda };
+  enum class Kind : unsigned char { cpu, cuda, plain };
   Kind kind = Kind::cpu;
   unsigned char index = 0;
-  bool on_host() const { return kind == Kind::cpu; }
+  bool on_host() const { return kind != Kind::cuda; }
   bool operator==(const Device&) const = default;
 };
 
-// "cpu", "cuda" or "cuda:1". Error when the text is none of these, or when this build or machine lacks the device.
+// "cpu", "plain", "cuda" or "cuda:1". Error when the text is none of these, or when this build or machine lacks the
+// device.
 Device parse_device(std::string_view text);
 // The kind of device that such a text names, whether or not it exists. It uses no GPU, so processes that are forked
 // afterwards can use them. Error when the text is none of these.

@@ -125,5 +125,6 @@ struct Kernels {
 // The kernel table of a device; Error if this build has none for it.
 const Kernels& kernels(Device device);
 const Kernels& cpu_kernels();
+const Kernels& plain_kernels();
 
 }  // namespace pg

@@ -58,13 +58,13 @@ double flops_of(const View&, const View&, const View&, const View&, const View&,
   return 2.5 * attention_flops(q, k, args.causal);
 }
 
-template <auto Member, int Kernel>
+template <auto Member, int Kernel, const Kernels& (*Table)()>
 struct Timed;
-template <class... Args, void (*Kernels::*Member)(Args...), int Kernel>
-struct Timed<Member, Kernel> {
+template <class... Args, void (*Kernels::*Member)(Args...), int Kernel, const Kernels& (*Table)()>
+struct Timed<Member, Kernel, Table> {
   static void call(Args... args) {
     const auto start = std::chrono::steady_clock::now();
-    (cpu_kernels().*Member)(args...);
+    (Table().*Member)(args...);
     ProfileEntry& entry = counters[Kernel];
     ++entry.calls;
     entry.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -73,8 +73,9 @@ struct Timed<Member, Kernel> {
   }
 };
 
-const Kernels timed_table = {
-#define KERNEL(name, parameters) .name = &Timed<&Kernels::name, k_##name>::call,
+template <const Kernels& (*Table)()>
+const Kernels timed = {
+#define KERNEL(name, parameters) .name = &Timed<&Kernels::name, k_##name, Table>::call,
 #include "tensor/kernels.def"
 };
 
@@ -93,7 +94,10 @@ double profiled_flops() {
   return active ? sum : 0;
 }
 
-const Kernels* profiled_kernels() { return active ? &timed_table : nullptr; }
+const Kernels& host_kernels(bool plain) {
+  if (!active) return plain ? plain_kernels() : cpu_kernels();
+  return plain ? timed<plain_kernels> : timed<cpu_kernels>;
+}
 
 std::vector<ProfileEntry> Profile::entries() const {
   std::vector<ProfileEntry> used;

@@ -31,7 +31,7 @@ class Profile {
 
 // The floating-point operations that the living Profile has counted; 0 if none is alive.
 double profiled_flops();
-// The table of timing wrappers if a Profile is alive, else null.
-const Kernels* profiled_kernels();
+// The CPU's kernels, or the plain ones; with timing around each if a Profile is alive.
+const Kernels& host_kernels(bool plain);
 
 }  // namespace pg

@@ -281,10 +281,13 @@ struct Usual {  // the pools of one thread on one device
 };
 
 // Plain pointers, so that a tensor with static lifetime can still be released after the thread's destructors have run.
-constinit thread_local Usual* cpu_usual = nullptr;
+constinit thread_local Usual *cpu_usual = nullptr, *plain_usual = nullptr;
 constinit thread_local std::array<Usual*, 256> cuda_usual{};  // by the device's index
 
-Usual*& slot(Device device) { return device.on_host() ? cpu_usual : cuda_usual[device.index]; }
+Usual*& slot(Device device) {
+  if (device.kind == Device::Kind::plain) return plain_usual;
+  return device.on_host() ? cpu_usual : cuda_usual[device.index];
+}
 
 void end_usual(Usual*& u) {
   if (!u) return;
@@ -296,6 +299,7 @@ void end_usual(Usual*& u) {
 struct AtThreadEnd {
   ~AtThreadEnd() {
     end_usual(cpu_usual);
+    end_usual(plain_usual);
     for (Usual*& u : cuda_usual) end_usual(u);
   }
 };

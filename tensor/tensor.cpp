@@ -67,7 +67,7 @@ std::span<T> Tensor::data() const {
   check_defined(*this, "data");
   check(asked == dtype_, "data: the tensor is {}, but was requested as {}", dtype_, asked);
   check(contiguous(), "data: the tensor of shape {} has strides {}; make it contiguous() first", shape_, strides_);
-  check(device() == Device{}, "data: the tensor is on {}; copy it with to(Device{{}}) first", pg::to_string(device()));
+  check(device().on_host(), "data: the tensor is on {}; copy it with to(Device{{}}) first", pg::to_string(device()));
   if constexpr (!std::is_const_v<T>) count_write();
   return {view().as<T>(), static_cast<size_t>(numel())};
 }

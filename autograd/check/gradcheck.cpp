@@ -38,7 +38,7 @@ bool overlaps(const Tensor& x) {
 Tensor copy_layout(const Tensor& x) {
   int64_t reach = 1;
   for (int d = 0; d < x.rank(); ++d) reach += std::max<int64_t>(0, x.size(d) - 1) * x.strides()[d];
-  const Tensor memory = Tensor::zeros({reach}, x.dtype());
+  const Tensor memory = Tensor::zeros({reach}, x.dtype(), x.device());
   const Tensor copy = Tensor::view_of(memory.storage(), 0, x.shape(), x.strides(), x.dtype());
   copy.copy_from(x);
   return copy;
@@ -111,7 +111,7 @@ class Check {
       }
       check(x.dtype() == f64, "gradcheck of {}: input {} is {}; differences need f64, convert with to(f64)", options.op,
             i, x.dtype());
-      check(x.device() == Device{},
+      check(x.device().on_host(),
             "gradcheck of {}: input {} is on {}; gradcheck perturbs inputs on the CPU; copy it there", options.op, i,
             to_string(x.device()));
       check(!overlaps(x),
@@ -178,15 +178,17 @@ class Check {
     std::vector<Tensor> parts;
     for (const Tensor& y : outputs) {
       if (y.dtype() != f64) continue;
-      const Tensor v = Tensor::from(cotangent_[k++], y.shape());
+      const Tensor v = Tensor::from(cotangent_[k++], y.shape()).to(y.device());
       if (!y.requires_grad()) continue;
-      parts.push_back(record(Op::sum, Tensor::scalar(0, f64), {&y}, [v](const Tensor&, Grads& g) { g.pass(0, v); }));
+      parts.push_back(
+          record(Op::sum, Tensor::scalar(0, f64, y.device()), {&y}, [v](const Tensor&, Grads& g) { g.pass(0, v); }));
     }
     if (parts.empty()) return outputs;
     // One node over all outputs, so that an op with two outputs runs its backward once, with both gradients.
-    backward(record(Op::sum, Tensor::scalar(0, f64), parts, [n = parts.size()](const Tensor& dy, Grads& g) {
-      for (size_t i = 0; i < n; ++i) g.pass(static_cast<int>(i), dy);
-    }));
+    backward(record(Op::sum, Tensor::scalar(0, f64, parts[0].device()), parts,
+                    [n = parts.size()](const Tensor& dy, Grads& g) {
+                      for (size_t i = 0; i < n; ++i) g.pass(static_cast<int>(i), dy);
+                    }));
     return outputs;
   }
 

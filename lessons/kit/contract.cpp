@@ -28,7 +28,7 @@ void report_breach(const Breach& breach) {
 }
 
 void Snapshot::add(const Tensor& x) {
-  if (!x.defined() || x.device() != Device{}) return;
+  if (!x.defined() || !x.device().on_host()) return;
   owners_.push_back(x.detach());
   add(owners_.back().view());
 }

@@ -100,6 +100,25 @@ TEST_CASE("trainer: a small GPT learns to repeat and the loss on fresh batches f
   CHECK(after > floor - 0.01);
 }
 
+TEST_CASE("trainer: ten steps on the plain backend are those on the CPU, to rounding", "[nn][trainer][plain]") {
+  const auto trained = [](Device device) {
+    Transformer model = seeded(tiny(0.1, f64));
+    model.to(device);
+    Trainer trainer(model, config(10), batches(3));
+    std::vector<double> values;
+    while (trainer.steps() < 10) values.push_back(trainer.step().loss);
+    const std::vector<double> weights = all_parameters(model);
+    values.insert(values.end(), weights.begin(), weights.end());
+    return values;
+  };
+  const std::vector<double> cpu = trained({}), plain = trained({Device::Kind::plain});
+  REQUIRE(cpu.size() == plain.size());
+  for (size_t i = 0; i < cpu.size(); ++i) {
+    INFO(i);
+    CHECK(std::abs(cpu[i] - plain[i]) < 1e-10);
+  }
+}
+
 TEST_CASE("trainer: one batch is memorised", "[nn][trainer]") {
   Transformer model = seeded(tiny());
   Generator g(3);

@@ -66,6 +66,8 @@ says 1 'line 2: --layers: expected a whole number from 1 to 100000, got -1' "$pg
 says 1 'none.yaml: No such file' "$pg" train --config none.yaml
 says 1 'none/config.yaml: No such file' "$pg" train --resume none
 says 1 'none.txt: No such file' "$pg" train --data none.txt
+tiny 0 '' --data stories --device plain
+tiny 1 'computes on one rank' --data stories --device plain --ranks 2
 "$pg" doctor | grep -q '(simulated)' || tiny 1 'cuda' --data stories --device cuda
 says 1 'a command is missing' "$pg"
 says 1 '--bogus' "$pg" train --bogus

@@ -9,6 +9,8 @@ using pg::testing::error_of;
 TEST_CASE("device names are read and written", "[device]") {
   CHECK(parse_device("cpu") == Device{});
   CHECK(to_string(Device{}) == "cpu");
+  CHECK(parse_device("plain") == Device{Device::Kind::plain});
+  CHECK(to_string(Device{Device::Kind::plain}) == "plain");
   CHECK(to_string(Device{Device::Kind::cuda, 3}) == "cuda:3");
 }
 

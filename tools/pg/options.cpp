@@ -175,7 +175,7 @@ std::vector<Field> fields(RunOptions& o) {
 }
 
 Field threads_field(int& threads) { return {"threads", &threads, "threads; 0: one per core", whole_from(0, 1024)}; }
-Field device_field(std::string& device) { return {"device", &device, "cpu, cuda or cuda:1"}; }
+Field device_field(std::string& device) { return {"device", &device, "cpu, plain, cuda or cuda:1"}; }
 Field exact_field(bool& exact) {
   return flag("exact", exact, "on a GPU: a token has the same log-probability sampled and trained on, bit for bit");
 }

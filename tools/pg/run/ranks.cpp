@@ -175,6 +175,8 @@ int run_on_ranks(const RankOptions& o, const std::string& device, RunOptions& ru
   check(rank_count(o) == 1 || device.find(':') == std::string::npos,
         "--device {}: each of several ranks has a GPU of its own; take cuda, and CUDA_VISIBLE_DEVICES to choose GPUs",
         device);
+  check((rank_count(o) == 1 && o.restarts == 0) || parse_device_kind(device) != Device::Kind::plain,
+        "--device plain: it computes on one rank; leave --ranks and --restarts out, or take cpu");
   const auto command = [&](Comm& comm) {
     if (comm.size() > 1) {
       check_same_on_all_ranks(comm, "options", fmt::format("{}\nresume: {}\n", run.config, run.resume));

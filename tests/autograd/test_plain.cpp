@@ -1,0 +1,75 @@
+// The plain backend against differences and against the CPU's kernels. It is the definition of every kernel, so both
+// must agree with it, and it with mathematics.
+#include "tensor/backend.h"
+#include "tensor/kernels.h"
+#include "tests/autograd/op_runs.h"
+
+using namespace pg;
+using namespace pg::testing;
+
+namespace {
+
+constexpr Device kPlain{Device::Kind::plain};
+
+std::vector<Tensor> widened(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> wide;
+  for (const Tensor& x : inputs) {
+    wide.push_back((x.defined() && is_floating(x.dtype()) ? x.to(f64) : x).to(kPlain));
+  }
+  return wide;
+}
+
+}  // namespace
+
+TEST_CASE("gradients of the plain backend agree with differences", "[plain][gradcheck]") {
+  for (const OpSample& s : op_samples()) {
+    if (s.large) continue;
+    GradcheckOptions options;
+    options.op = name_of(s.op);
+    options.label = s.label;
+    options.constant = s.constant;
+    const GradcheckResult r = gradcheck(s.call, inputs_of(s, f64, kPlain), options);
+    INFO(r.message);
+    CHECK(r.ok);
+  }
+}
+
+TEST_CASE("every operation on the CPU agrees with the plain backend", "[plain][ops]") {
+  for (const OpSample& s : op_samples()) {
+    if (s.large) continue;
+    for (DType dtype : {f32, f64, bf16}) {
+      INFO(title(s) << " " << name_of(dtype));
+      const std::vector<Tensor> inputs = inputs_of(s, dtype), plain = inputs_of(s, dtype, kPlain);
+      const Run want = run(s, s.call, widened(inputs)), got = run(s, s.call, plain);
+      const double tolerance = dtype == f64 ? std::max(s.tolerance, 1e-12) : dtype == f32 ? 1e-5 : s.tolerance_bf16;
+      check_close(run(s, s.call, inputs), want, tolerance);
+      check_close(got, want, tolerance);
+      for (const Tensor& y : got.outputs) CHECK(y.device() == kPlain);
+    }
+  }
+}
+
+TEST_CASE("the plain backend reads inputs of any strides", "[plain][ops]") {
+  for (const OpSample& s : op_samples()) {
+    if (s.large) continue;
+    INFO(title(s));
+    const std::vector<Tensor> inputs = inputs_of(s, f64, kPlain);
+    std::vector<Tensor> scattered;
+    for (const Tensor& x : inputs) scattered.push_back(strided(x));
+    check_close(run(s, s.call, scattered), run(s, s.call, inputs), 1e-13);
+  }
+}
+
+TEST_CASE("random tensors of the plain backend are those of the CPU", "[plain]") {
+  for (DType dtype : {f32, f64}) {
+    const Tensor x = Tensor::empty({1001}, dtype), y = Tensor::empty({1001}, dtype, kPlain);
+    for (const auto& [low, high] : {std::pair{0.0, 1.0}, {-3.0, 5.0}, {1.0, 1.0 + 1e-7}}) {
+      kernels({}).random_uniform(x, low, high, 7, 5);
+      kernels(kPlain).random_uniform(y, low, high, 7, 5);
+      CHECK(same_bits(x, y));
+    }
+    kernels({}).random_normal(x, 1, 2, 7, 5);
+    kernels(kPlain).random_normal(y, 1, 2, 7, 5);
+    CHECK(relative_error(x, y) < (dtype == f64 ? 1e-14 : 1e-7));
+  }
+}
