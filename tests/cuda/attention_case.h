@@ -1,5 +1,5 @@
 #pragma once
-// Attention on a CUDA device compared with the CPU kernels in f64, on the same, already rounded values.
+// Attention on a CUDA device compared with the plain kernels in f64, on the same, already rounded values.
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -47,10 +47,14 @@ inline Attention inputs(const Case& c, DType dtype) {
   x.lse = Tensor::full({c.batch, c.heads, c.queries}, NAN, sum_type(dtype), device());
   return x;
 }
-// The same inputs in f64 on the CPU; results are filled with NaN.
+// The same inputs in f64 on the plain backend; results are filled with NaN.
 inline Attention reference_of(const Attention& x) {
-  Attention y{
-      x.c, wide(x.q), wide(x.k), wide(x.v), Tensor::full(x.q.shape(), NAN, f64), Tensor::full(x.lse.shape(), NAN, f64)};
+  Attention y{x.c,
+              wide(x.q),
+              wide(x.k),
+              wide(x.v),
+              Tensor::full(x.q.shape(), NAN, f64, kPlain),
+              Tensor::full(x.lse.shape(), NAN, f64, kPlain)};
   return y;
 }
 
@@ -67,7 +71,7 @@ inline void check_forward(const Case& c, DType dtype) {
   INFO(c.title() << ", " << name_of(dtype));
   Attention x = inputs(c, dtype), y = reference_of(x);
   x.forward(kernels(device()));
-  y.forward(cpu_kernels());
+  y.forward(plain_kernels());
   CHECK(error_of(x.out, y.out) <= tolerance(dtype));
   CHECK(error_of(x.lse, y.lse) <= tolerance(dtype));
 }
@@ -91,7 +95,7 @@ inline void check_backward(const Case& c, DType dtype, double beta, std::optiona
     for (const Tensor& grad : {x.dq, x.dk, x.dv}) grad.fill(NAN);
   }
   x.backward(kernels(device()), beta);
-  y.backward(cpu_kernels(), beta);
+  y.backward(plain_kernels(), beta);
   const double allowed = tolerance(into.value_or(dtype));
   CHECK(error_of(x.dq, y.dq) <= allowed);
   CHECK(error_of(x.dk, y.dk) <= allowed);

@@ -1,5 +1,6 @@
 #pragma once
-// Shared by tests of single CUDA kernels: inputs on the device, and the same, already rounded values on the CPU in f64.
+// Shared by tests of single CUDA kernels: inputs on the device, and the same, already rounded values on the plain
+// backend in f64.
 #include <algorithm>
 #include <vector>
 
@@ -19,14 +20,16 @@ inline void need_graphs() {
   if (!backend(device()).records()) SKIP_TEST("POLICYGRAD_CUDA_SYNC=1 records no graphs");
 }
 
+inline constexpr Device kPlain{Device::Kind::plain};
+
 inline double tolerance(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 1e-5 : 1e-2; }
 
 inline Tensor random(const Shape& shape, DType dtype, uint64_t seed) {
   Generator g(seed);
   return Tensor::normal(shape, 0, 1, g, f64).to(dtype);
 }
-// x copied to the CPU and converted to f64.
-inline Tensor wide(const Tensor& x) { return x.defined() ? x.to(Device{}).to(f64) : x; }
+// x copied to the plain backend and converted to f64.
+inline Tensor wide(const Tensor& x) { return x.defined() ? x.to(kPlain).to(f64) : x; }
 inline bool all_equal(const Tensor& x, double value) {
   const std::vector<double> v = x.to_vector();
   return std::all_of(v.begin(), v.end(), [=](double y) { return y == value; });

@@ -1,5 +1,5 @@
 #pragma once
-// A matrix product on a CUDA device, compared with the CPU kernels in f64 on the same, already rounded values.
+// A matrix product on a CUDA device, compared with the plain kernels in f64 on the same, already rounded values.
 #include <cmath>
 
 #include "tests/cuda/on_device.h"
@@ -20,7 +20,7 @@ struct Product {
 inline void check_product(const Product& p) {
   Product expected{wide(p.c), wide(p.a),    wide(p.b),    wide(p.bias), wide(p.pre),
                    p.beta,    p.activation, wide(p.sums), p.sums_beta};
-  expected.run(cpu_kernels());
+  expected.run(plain_kernels());
   p.run(kernels(device()));
   const double allowed = tolerance(p.c.dtype() == bf16 ? bf16 : p.a.dtype() == f64 ? f64 : f32);
   CHECK(relative_error(p.c, expected.c) <= allowed);

@@ -1,5 +1,5 @@
 #pragma once
-// Calls a row kernel twice, on CUDA and on the CPU in f64, and compares the results.
+// Calls a row kernel twice, on CUDA and on the plain backend in f64, and compares the results.
 #include <cmath>
 
 #include "tests/cuda/on_device.h"
@@ -19,7 +19,7 @@ inline Tensor integers(int64_t rows, uint64_t seed, int64_t n) {
   return Tensor::from(ids, {rows});
 }
 
-// Where a call runs: on CUDA in some dtype, or on the CPU in f64 with inputs rounded to that dtype.
+// Where a call runs: on CUDA in some dtype, or on the plain backend in f64 with inputs rounded to that dtype.
 struct Side {
   Device device;
   DType dtype, rounds_to;
@@ -50,8 +50,8 @@ inline Side on_cuda(DType dtype, int64_t spare = 0) { return {device(), dtype, d
 
 // call(side) returns the results of a side; the results of both sides are compared.
 template <class F>
-void check_against_cpu(const Side& cuda, F call) {
-  const std::vector<Tensor> got = call(cuda), want = call(Side{Device{}, f64, cuda.rounds_to});
+void check_against_plain(const Side& cuda, F call) {
+  const std::vector<Tensor> got = call(cuda), want = call(Side{kPlain, f64, cuda.rounds_to});
   REQUIRE(got.size() == want.size());
   for (size_t i = 0; i < got.size(); ++i) {
     INFO(name_of(cuda.dtype) << ", result " << i << " of shape " << fmt::format("{}", want[i].shape()));

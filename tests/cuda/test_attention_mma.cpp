@@ -52,7 +52,7 @@ void check_forward(Attention x) {
   REQUIRE_FALSE(taken(other));
   x.forward(kernels(device()));
   other.forward(kernels(device()));
-  y.forward(cpu_kernels());
+  y.forward(plain_kernels());
   check_error("out", x.out, other.out, y.out);
   check_error("lse", x.lse, other.lse, y.lse);
 }
@@ -80,7 +80,7 @@ void check_backward(Attention x, double beta, DType into = bf16) {
   REQUIRE_FALSE(taken(other));
   x.backward(kernels(device()), beta);
   other.backward(kernels(device()), beta);
-  y.backward(cpu_kernels(), beta);
+  y.backward(plain_kernels(), beta);
   check_error("dq", x.dq, other.dq, y.dq);
   check_error("dk", x.dk, other.dk, y.dk);
   check_error("dv", x.dv, other.dv, y.dv);

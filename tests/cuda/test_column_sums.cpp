@@ -50,7 +50,7 @@ TEST_CASE("CUDA sums over rows are exact for integers, for every number of rows 
         const Tensor x = integers(rows, columns, 1, types.x), y = integers(1, columns, 2, types.y);
         for (double beta : {0.0, 1.0}) {
           INFO(name_of(types.x) << " to " << name_of(types.y) << ", " << rows << " x " << columns << ", beta " << beta);
-          const Tensor want = sum_on(cpu_kernels(), x.to(f64), y.to(f64).clone(), 2, beta);
+          const Tensor want = sum_on(plain_kernels(), x.to(f64), y.to(f64).clone(), 2, beta);
           const Tensor got = sum_on(kernels(device()), x.to(device()), y.to(device()).clone(), 2, beta);
           CHECK(same_bits(got.to(Device{}), want.to(types.y)));
         }
@@ -69,7 +69,7 @@ TEST_CASE("CUDA sums over rows have the same bits wherever the rows lie", "[cuda
         };
         const Tensor first = sum(x.to(device()));
         const double unit = types.y == bf16 ? 1e-2 : types.y == f32 ? 1e-5 : 1e-13;
-        const Tensor want = sum_on(cpu_kernels(), x.to(f64), Tensor::zeros({1, columns}, f64), 1, 0);
+        const Tensor want = sum_on(plain_kernels(), x.to(f64), Tensor::zeros({1, columns}, f64), 1, 0);
         CHECK(relative_error(first, want) <= unit);
         for (const auto& [skip, spare] : {std::pair<int64_t, int64_t>{0, 8}, {1, 0}, {8, 3}, {3, 5}, {0, 1}}) {
           INFO(name_of(types.x) << " to " << name_of(types.y) << ", " << rows << " x " << columns << " from " << skip
@@ -86,7 +86,7 @@ TEST_CASE("CUDA sums over rows store results with any stride", "[cuda][reduce]")
   // As the gradient of a bias: sums of the rows of xᵀ, into one column.
   const Tensor y = all.view_slice(1, 1, 2);
   kernels(device()).reduce(Reduce::sum, y, x.to(device()).view_transpose(0, 1), 1, 0);
-  const Tensor want = sum_on(cpu_kernels(), x.to(f64), Tensor::zeros({1, 96}, f64), 1, 0).view_reshape({96, 1});
+  const Tensor want = sum_on(plain_kernels(), x.to(f64), Tensor::zeros({1, 96}, f64), 1, 0).view_reshape({96, 1});
   CHECK(y.to_vector() == want.to_vector());
   for (int column : {0, 2}) CHECK(all_equal(all.view_slice(1, column, column + 1), 7));
 }
@@ -96,7 +96,7 @@ TEST_CASE("CUDA sums over rows keep NaN and infinity in their columns", "[cuda][
     const Tensor x = integers(200, 300, 5, dtype);
     x.view_slice(0, 150, 151).view_slice(1, 17, 18).fill(NAN);
     x.view_slice(0, 3, 4).view_slice(1, 299, 300).fill(-HUGE_VAL);
-    const Tensor want = sum_on(cpu_kernels(), x.to(f64), Tensor::zeros({1, 300}, f64), 1, 0);
+    const Tensor want = sum_on(plain_kernels(), x.to(f64), Tensor::zeros({1, 300}, f64), 1, 0);
     const Tensor got =
         sum_on(kernels(device()), x.to(device()), Tensor::zeros({1, 300}, sum_type(dtype), device()), 1, 0);
     const std::vector<double> a = got.to_vector(), b = want.to_vector();

@@ -194,7 +194,7 @@ TEST_CASE("CUDA samples no token of probability 0 and returns id 0 for logits th
   kernels(gpu()).sample(ids, logits.to(gpu()), u, {.top_k = 3, .top_p = 0.9});
   CHECK(ids.to_vector() == std::vector<double>{1, 0, 0, 0});
   const Tensor here = Tensor::full({4}, 9, i32);
-  cpu_kernels().sample(here, logits, u.to(Device{}), {.top_k = 3, .top_p = 0.9});
+  plain_kernels().sample(here, logits, u.to(Device{}), {.top_k = 3, .top_p = 0.9});
   CHECK(here.to_vector() == ids.to_vector());
 }
 

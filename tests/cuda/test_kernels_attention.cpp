@@ -1,5 +1,5 @@
 // Attention on a CUDA device in cases that the registry's samples do not cover: tile borders, strides, masks. The
-// expected values come from the CPU kernels in f64 on the same, already rounded values.
+// expected values come from the plain kernels in f64 on the same, already rounded values.
 #include "tests/cuda/attention_case.h"
 
 using namespace pg;

@@ -47,7 +47,7 @@ void check_reduce(Reduce op, const Tensor& x, const std::vector<int>& dims, doub
   Shape shape = x.shape();
   for (int d : dims) shape[d] = 1;
   const Tensor want = Tensor::empty(shape, f64), y = nothing(shape, sum_type(x.dtype()));
-  cpu_kernels().reduce(op, want, x.to(f64), 3, 0);
+  plain_kernels().reduce(op, want, x.to(f64), 3, 0);
   cuda_kernels().reduce(op, y, on_cuda(x), 3, 0);
   CHECK(relative_error(y, want) <= tolerance);
   const Tensor again = nothing(shape, y.dtype());
@@ -77,7 +77,7 @@ TEST_CASE("reductions that are split over many blocks", "[cuda]") {
 TEST_CASE("a split reduction adds to the previous content of the result", "[cuda]") {
   device();
   const Tensor x = integers({5000, 33}, 10, 2, f32), want = integers({1, 33}, 10, 3, f64), y = on_cuda(want.to(f32));
-  cpu_kernels().reduce(Reduce::sum, want, x.to(f64), 2, 3);
+  plain_kernels().reduce(Reduce::sum, want, x.to(f64), 2, 3);
   cuda_kernels().reduce(Reduce::sum, y, on_cuda(x), 2, 3);
   CHECK(y.to_vector() == want.to_vector());
 }
@@ -116,7 +116,7 @@ TEST_CASE("argmax on CUDA returns the first of equal maxima, and a NaN before an
       if (columns > 4) x.view_slice(0, 7, 8).view_slice(1, 3, 5).fill(kNaN);
       x.view_slice(0, 8, 9).fill(-kInf);
       const Tensor want = Tensor::empty({21}, i32);
-      cpu_kernels().argmax(want, x.to(f64));
+      plain_kernels().argmax(want, x.to(f64));
       cuda_kernels().argmax(index, on_cuda(x));
       CHECK(index.to_vector() == want.to_vector());
       CHECK(index.to_vector()[8] == 0);
@@ -151,7 +151,7 @@ TEST_CASE("cumulative sums of few long lines and of many lines", "[cuda]") {
     for (bool reverse : {false, true}) {
       for (double beta : {0.0, 1.0}) {
         const Tensor x = integers(c.shape, 5, 6, f32), want = integers(c.shape, 9, 7, f64), y = on_cuda(want.to(f32));
-        cpu_kernels().cumsum(want, x.to(f64), c.dim, reverse, beta);
+        plain_kernels().cumsum(want, x.to(f64), c.dim, reverse, beta);
         cuda_kernels().cumsum(y, on_cuda(x), c.dim, reverse, beta);
         CHECK(y.to_vector() == want.to_vector());
       }
@@ -167,12 +167,12 @@ TEST_CASE("random numbers on CUDA equal the CPU's", "[cuda]") {
       for (int64_t n : {1, 2, 7, 5003}) {
         const Tensor u = Tensor::empty({n}, dtype), z = Tensor::empty({n}, dtype);
         const Tensor cu = nothing({n}, dtype), cz = nothing({n}, dtype);
-        cpu_kernels().random_uniform(u, -1, 3, seed, offset);
+        plain_kernels().random_uniform(u, -1, 3, seed, offset);
         cuda_kernels().random_uniform(cu, -1, 3, seed, offset);
         CHECK(same_bits(cu, u));
         // |z - mean| <= 2·sqrt(2·32·ln 2) < 14. libm's cosine gets the rounded 2π·v, so the error is a few f64 units of
         // that.
-        cpu_kernels().random_normal(z, 0.5, 2, seed, offset);
+        plain_kernels().random_normal(z, 0.5, 2, seed, offset);
         cuda_kernels().random_normal(cz, 0.5, 2, seed, offset);
         CHECK(largest_difference(cz, z) <= (dtype == f64 ? 32 * 0x1p-53 * 14 : 0x1p-24 * 14));
       }
@@ -220,7 +220,7 @@ TEST_CASE("the gradient of embedding with ids of every frequency", "[cuda][slow]
         const Tensor dy = integers({c.rows, c.width}, 100, 11, dtype);
         const Tensor want = integers({c.vocabulary, c.width}, 100, 12, f64), dw = on_cuda(want.to(sum_type(dtype)));
         if (beta == 0) dw.fill(kNaN);
-        cpu_kernels().embedding_backward(want, dy.to(f64), ids, beta);
+        plain_kernels().embedding_backward(want, dy.to(f64), ids, beta);
         cuda_kernels().embedding_backward(dw, on_cuda(dy), on_cuda(ids), beta);
         CHECK(largest_difference(dw, want) == 0);
       }
@@ -249,7 +249,7 @@ TEST_CASE("scatter_add on CUDA, by rows and by elements", "[cuda]") {
   for (const Tensor& i : {index.view_reshape({500, 1}).view_expand({500, 12}), each}) {
     const Tensor want = integers({7, 12}, 50, 18, f64), y = on_cuda(want.to(f32));
     const Tensor on = i.contiguous() ? on_cuda(i) : on_cuda(index).view_reshape({500, 1}).view_expand({500, 12});
-    cpu_kernels().scatter_add(want, i, x.to(f64), 0);
+    plain_kernels().scatter_add(want, i, x.to(f64), 0);
     cuda_kernels().scatter_add(y, on, on_cuda(x), 0);
     CHECK(y.to_vector() == want.to_vector());
   }
@@ -291,7 +291,7 @@ TEST_CASE("adamw on CUDA follows the CPU in f64", "[cuda]") {
                          .bias_correction1 = 1 - std::pow(0.9, t),
                          .bias_correction2 = 1 - std::pow(0.95, t),
                          .grad_scale = 0.5};
-          cpu_kernels().adamw(part(want_p), part(g.to(f64)), part(want_m), part(want_v), args);
+          plain_kernels().adamw(part(want_p), part(g.to(f64)), part(want_m), part(want_v), args);
           if (dtype == f32) args.rounded = part(rounded);
           cuda_kernels().adamw(part(cp), part(on_cuda(g)), part(m), part(v), args);
         }
@@ -315,7 +315,7 @@ TEST_CASE("rope on CUDA equals the CPU's, with and without positions, and with b
       for (double beta : {0.0, 1.0}) {
         const Tensor want = random({3, 2, 17, 12}, 25).to(f64).clone(), y = on_cuda(want.to(f32));
         RopeArgs args{10000, with ? positions.view() : View{}, inverse};
-        cpu_kernels().rope(want, x.to(f64), args, beta);
+        plain_kernels().rope(want, x.to(f64), args, beta);
         const Tensor at = on_cuda(positions);
         if (with) args.positions = at;
         cuda_kernels().rope(y, on_cuda(x), args, beta);

@@ -1,5 +1,5 @@
 // Norms on CUDA in cases that the op samples do not cover: long rows, odd row lengths, many rows, rows far from zero.
-// The expected values come from the CPU kernels in f64.
+// The expected values come from the plain kernels in f64.
 #include <cmath>
 
 #include "tests/cuda/sides.h"
@@ -39,11 +39,11 @@ TEST_CASE("CUDA norms of every width", "[cuda][slow]") {
         const Side cuda = on_cuda(dtype, spare);
         for (const NormOptions& o : {NormOptions{}, NormOptions{.residual = true, .beta = 0.5},
                                      NormOptions{.weight = false, .bias = false, .beta = 0.5}}) {
-          check_against_cpu(cuda, [&](const Side& s) { return layer_norms(s, x, o); });
+          check_against_plain(cuda, [&](const Side& s) { return layer_norms(s, x, o); });
         }
         for (const NormOptions& o :
              {NormOptions{.beta = 0.5}, NormOptions{.residual = c > 1}, NormOptions{.weight = false}}) {
-          check_against_cpu(cuda, [&](const Side& s) { return rms_norms(s, x, o); });
+          check_against_plain(cuda, [&](const Side& s) { return rms_norms(s, x, o); });
         }
       }
     }
@@ -56,9 +56,9 @@ TEST_CASE("CUDA gradients of norm weights over many rows", "[cuda][slow]") {
       const int64_t c = rows > 3000 ? 5 : rows == 3000 ? 37 : 300;
       INFO(rows << " rows");
       const Tensor x = uniform({rows, c}, 1);
-      check_against_cpu(on_cuda(dtype),
-                        [&](const Side& s) { return layer_norms(s, x, {.beta = rows == 64 ? 1.0 : 0}); });
-      check_against_cpu(on_cuda(dtype), [&](const Side& s) { return rms_norms(s, x, {.beta = 1}); });
+      check_against_plain(on_cuda(dtype),
+                          [&](const Side& s) { return layer_norms(s, x, {.beta = rows == 64 ? 1.0 : 0}); });
+      check_against_plain(on_cuda(dtype), [&](const Side& s) { return rms_norms(s, x, {.beta = 1}); });
     }
   }
 }
@@ -68,7 +68,7 @@ TEST_CASE("CUDA norm gradients of rows too long for a block's registers", "[cuda
     for (int64_t c : {6145, 8193, 16390}) {
       INFO("C = " << c);
       const Tensor x = uniform({2, c}, 1);
-      check_against_cpu(on_cuda(dtype, 5), [&](const Side& s) { return layer_norms(s, x, {.beta = 0.5}); });
+      check_against_plain(on_cuda(dtype, 5), [&](const Side& s) { return layer_norms(s, x, {.beta = 0.5}); });
     }
   }
 }
@@ -94,7 +94,7 @@ TEST_CASE("each gradient of a CUDA norm is bit-identical if computed alone", "[c
 
 TEST_CASE("CUDA norms of rows far from zero keep their precision", "[cuda]") {
   const Tensor x = uniform({2, 1000}, 1, 1000, 1001);
-  check_against_cpu(on_cuda(f64), [&](const Side& s) { return layer_norms(s, x, {}); });
+  check_against_plain(on_cuda(f64), [&](const Side& s) { return layer_norms(s, x, {}); });
   // f32 has 24 bits of precision, of which the mean takes 10.
   const Side s = on_cuda(f32), exact{Device{}, f64, f32};
   CHECK(relative_error(layer_norms(s, x, {})[0], layer_norms(exact, x, {})[0]) <= 0x1p-24 * 1000 / std::sqrt(1.0 / 12));

@@ -1,5 +1,5 @@
 // Matrix products on a CUDA device in cases that the registry's samples do not cover: tile borders, strides, epilogues.
-// The expected values come from the CPU kernels in f64 on the same, already rounded values.
+// The expected values come from the plain kernels in f64 on the same, already rounded values.
 #include "tests/cuda/product_case.h"
 
 using namespace pg;

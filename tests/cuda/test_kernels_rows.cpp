@@ -1,5 +1,5 @@
 // Softmax, cross-entropy and token log-probabilities on CUDA in cases that the op samples do not cover: long rows, odd
-// row lengths, extreme logits, invalid ids, results stored over their inputs. The expected values come from the CPU
+// row lengths, extreme logits, invalid ids, results stored over their inputs. The expected values come from the plain
 // kernels in f64 or from mathematics.
 #include <cmath>
 
@@ -69,14 +69,14 @@ TEST_CASE("CUDA logits of every length", "[cuda][slow]") {
       for (int64_t spare : {0, 16, 5}) {
         const Side cuda = on_cuda(dtype, spare);
         for (double beta : {0.0, 0.5}) {
-          check_against_cpu(cuda, [&](const Side& s) { return softmaxes(s, x, beta); });
+          check_against_plain(cuda, [&](const Side& s) { return softmaxes(s, x, beta); });
           for (double smoothing : {0.0, 0.1}) {
             for (bool weighted : {false, true}) {
-              check_against_cpu(cuda,
-                                [&](const Side& s) { return cross_entropies(s, x, ids, smoothing, weighted, beta); });
+              check_against_plain(cuda,
+                                  [&](const Side& s) { return cross_entropies(s, x, ids, smoothing, weighted, beta); });
             }
           }
-          check_against_cpu(cuda, [&](const Side& s) { return token_log_probs(s, x, integers(3, 9, v), beta); });
+          check_against_plain(cuda, [&](const Side& s) { return token_log_probs(s, x, integers(3, 9, v), beta); });
         }
       }
     }
@@ -89,16 +89,16 @@ TEST_CASE("CUDA logits of a whole vocabulary", "[cuda]") {
     const Tensor x = uniform({3, v}, 1, -6, 6);
     for (DType dtype : {f32, f64, bf16}) {
       const Side cuda = on_cuda(dtype);
-      check_against_cpu(cuda, [&](const Side& s) { return softmaxes(s, x, 0); });
-      check_against_cpu(cuda, [&](const Side& s) { return cross_entropies(s, x, ids, 0, false, 0); });
-      check_against_cpu(cuda, [&](const Side& s) { return token_log_probs(s, x, ids, 0); });
+      check_against_plain(cuda, [&](const Side& s) { return softmaxes(s, x, 0); });
+      check_against_plain(cuda, [&](const Side& s) { return cross_entropies(s, x, ids, 0, false, 0); });
+      check_against_plain(cuda, [&](const Side& s) { return token_log_probs(s, x, ids, 0); });
     }
   }
 }
 
 TEST_CASE("CUDA row kernels with more rows than blocks", "[cuda]") {
   const Tensor x = uniform({4096 * 8 + 3, 3}, 1);
-  check_against_cpu(on_cuda(f32), [&](const Side& s) {
+  check_against_plain(on_cuda(f32), [&](const Side& s) {
     const Tensor y = s.out(x.shape());
     s.k().softmax(y, s.in(x), false);
     return std::vector{y};
@@ -108,7 +108,7 @@ TEST_CASE("CUDA row kernels with more rows than blocks", "[cuda]") {
 TEST_CASE("CUDA writes f32 results of bf16 logits", "[cuda]") {
   const int64_t v = 1029;
   const Tensor logits = uniform({2, v}, 1, -6, 6), ids = integers(2, 2, v), columns = uniform({v}, 3);
-  check_against_cpu(on_cuda(bf16), [&](const Side& s) {
+  check_against_plain(on_cuda(bf16), [&](const Side& s) {
     const Tensor x = s.in(logits), tokens = s.in(ids), d = s.per_row(uniform({2}, 4)), dy = s.in(uniform({2, v}, 5));
     const auto wide = [&] { return Tensor::full({2, v}, NAN, sum_type(s.dtype), s.device); };
     const Tensor p = wide(), dx = wide(), de = wide(), dt = wide(), y = wide(), dn = wide();
@@ -184,9 +184,9 @@ TEST_CASE("CUDA gradients of logits far from 0 keep their precision", "[cuda]") 
     const Tensor x = (integers(4 * v, 3, 97).to(f64) / 16.0 + 1e6).to(f32).view_reshape({4, v}),
                  ids = integers(4, 2, v);
     for (DType dtype : {f32, f64}) {
-      check_against_cpu(on_cuda(dtype), [&](const Side& s) { return cross_entropies(s, x, ids, 0, false, 0); });
-      check_against_cpu(on_cuda(dtype), [&](const Side& s) { return cross_entropies(s, x, ids, 0.1, true, 0); });
-      check_against_cpu(on_cuda(dtype), [&](const Side& s) { return token_log_probs(s, x, ids, 0); });
+      check_against_plain(on_cuda(dtype), [&](const Side& s) { return cross_entropies(s, x, ids, 0, false, 0); });
+      check_against_plain(on_cuda(dtype), [&](const Side& s) { return cross_entropies(s, x, ids, 0.1, true, 0); });
+      check_against_plain(on_cuda(dtype), [&](const Side& s) { return token_log_probs(s, x, ids, 0); });
     }
   }
 }
