@@ -42,9 +42,12 @@ void pause() {
 
 // Busy-waits for `done` for a limited time: a sleeping thread takes tens of microseconds to wake, more in a virtual
 // machine, and the serial parts of a training step are shorter than this limit. A longer wait would take CPU time from
-// other threads.
+// other threads. With more threads than cores it would take that time from the threads it waits for: none spins then.
+std::atomic<bool> more_threads_than_cores{false};
+
 template <class F>
 void spin(F done) {
+  if (more_threads_than_cores.load(std::memory_order_relaxed)) return;
   constexpr auto most = std::chrono::microseconds(500);
   const auto start = std::chrono::steady_clock::now();
   do {
@@ -82,6 +85,7 @@ void work(Job& job) {
 class Pool {
  public:
   explicit Pool(int workers) : owner_(getpid()) {
+    more_threads_than_cores.store(workers >= usable_cores(), std::memory_order_relaxed);
     try {
       for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { serve(); });
     } catch (const std::system_error& e) {
