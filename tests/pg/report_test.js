@@ -118,6 +118,12 @@
 
   // Each way to draw the curves; shares that are not all small have an axis up to 1.
   const useCurves = () => {
+    for (const figure of all("#curves figure")) {
+      const texts = [...figure.querySelectorAll("svg text[text-anchor=end]")].map((t) => t.textContent);
+      check(new Set(texts).size === texts.length, `two ticks of an axis have the same text: ${texts}`);
+    }
+    const near = tickTexts([5.6766, 5.6768, 5.677, 5.6772]);
+    check(near.join() === "5.6766,5.6768,5.677,5.6772", `ticks near each other: ${near}`);
     for (const button of all("#curves .row button")) {
       button.click();
       look();

@@ -53,10 +53,11 @@ function bandPath(line, px, py, good) {
 function axes(canvas, xs, ys, px, py, plot) {
   const right = kWidth - kRight, bottom = kHeight - kBottom;
   const yTicks = plot.log ? logTicks(ys) : ticks(ys, 5);
-  for (const y of yTicks) {
+  const texts = tickTexts(yTicks);
+  for (const [i, y] of yTicks.entries()) {
     canvas.append(
         svg("path", {class: "grid", d: `M${kLeft} ${py(y)}H${right}`}),
-        svg("text", {x: kLeft - 6, y: py(y) + 4, "text-anchor": "end"}, shortTick(y)));
+        svg("text", {x: kLeft - 6, y: py(y) + 4, "text-anchor": "end"}, texts[i]));
   }
   for (const x of ticks(xs, kWidth / 90, plot.xLabel === "step")) {
     canvas.append(

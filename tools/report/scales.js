@@ -55,6 +55,12 @@ function scale(range, from, to, log = false) {
   return (x) => from + Math.min(1.5, Math.max(-0.5, (f(x) - low) / width)) * (to - from);
 }
 
+// The texts of ticks: short ones, unless two that are near each other would have the same.
+function tickTexts(all) {
+  const short = all.map(shortTick);
+  return new Set(short).size === all.length ? short : all.map(String);
+}
+
 function shortTick(x) {
   const size = Math.abs(x);
   if (size > 0 && size < 1e-4) return x.toExponential(size < 1e-99 ? 0 : 1).replace(".0", "");
