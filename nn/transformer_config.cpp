@@ -72,6 +72,17 @@ std::string to_json(const TransformerConfig& config) {
   return to_json(fields(copy));
 }
 
+std::string differences(const TransformerConfig& is, const TransformerConfig& is_not) {
+  TransformerConfig one = is, other = is_not;
+  const std::vector<Field> a = fields(one), b = fields(other);
+  std::string all;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].text() == b[i].text()) continue;
+    all += fmt::format("{}{} {}, not {}", all.empty() ? "" : "; ", a[i].name, a[i].text(), b[i].text());
+  }
+  return all;
+}
+
 TransformerConfig transformer_config_from_json(std::string_view text) {
   TransformerConfig config;
   std::vector<Field> all = fields(config);

@@ -71,6 +71,8 @@ std::vector<Field> family_fields(TransformerConfig& config);
 // where they have their default. An Error names a key that is unknown, missing or out of range.
 std::string to_json(const TransformerConfig& config);
 TransformerConfig transformer_config_from_json(std::string_view json);
+// The fields in which two configurations differ, as "n-embd 64, not 32; dropout 0.1, not 0".
+std::string differences(const TransformerConfig& is, const TransformerConfig& is_not);
 // Throws Error "WHAT: …" that names the field if no model can have this configuration.
 void check_config(const TransformerConfig& config, std::string_view what);
 // Throws Error "WHAT: …" if the model's attention is bidirectional: such a model does not predict the next token.

@@ -27,16 +27,22 @@ using KeyCounts = std::map<std::string, int64_t>;
 // A key whose value says nothing: null, "", [] or {}.
 bool is_blank(const Json& value) { return value.is_null() || value.empty() || value == ""; }
 
+// Error for words at a key that is not learned. `what` has the key, `place` is the one whose words are learned.
+void check_learned(const std::string& key, const char* what, const char* place, const std::string& where) {
+  for (const char* const words : {"reasoning_content", "reasoning", "thinking", "tool_calls", "function_call"}) {
+    check(
+        key != words,
+        "{}: {} has the key \"{}\", which would not be learned; write its words into \"{}\", as the model shall write "
+        "them, or leave the key out",
+        where, what, key, place);
+  }
+}
+
 // Error for a message with words at another key than "content"; counts its other keys.
 void check_keys(const Json& message, const std::string& where, KeyCounts& ignored) {
   for (const auto& [key, value] : message.items()) {
     if (key == "role" || key == "content" || is_blank(value)) continue;
-    for (const char* const words : {"reasoning_content", "reasoning", "thinking", "tool_calls", "function_call"}) {
-      check(key != words,
-            "{}: a message has the key \"{}\", which would not be learned; write its words into \"content\", as the "
-            "model shall write them, or leave the key out",
-            where, key);
-    }
+    check_learned(key, "a message", "content", where);
     ++ignored[excerpt(key, 30)];
   }
 }
@@ -103,6 +109,10 @@ Line read_line(const std::string& line, const std::string& where, const BpeToken
                const ChatEncoder* chat, const ChatDataOptions& o, KeyCounts& ignored) {
   const Json json = Json::try_parse(shallow_json(line, where));
   check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(line));
+  for (const auto& [key, value] : json.items()) {
+    const bool chats = json.contains("messages");
+    if (!is_blank(value)) check_learned(key, "the line", chats ? "messages" : "response", where);
+  }
   if (o.prompt) {
     const std::string question = question_in(json, *o.prompt, where);
     Line result{{o.prompt->ids(question), {}}, question};

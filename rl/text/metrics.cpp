@@ -211,7 +211,12 @@ void PolicyStats::report(const Algorithm& a, Metrics& m) const {
 std::vector<HealthCheck> health_checks(const Algorithm& a, const Metrics& m, int64_t step, int64_t vocab_size) {
   std::vector<HealthCheck> all;
   const auto examine = [&](const char* name, const char* metric, auto well, std::string why) {
-    if (m.has(metric)) all.push_back({name, well(m.at(metric)), fmt::format("{:.3g}: {}", m.at(metric), why)});
+    if (!m.has(metric)) return;
+    const double value = m.at(metric);
+    std::string words = why.starts_with("of the ") ? fmt::format("{:.3g} % {}", 100 * value, why)
+                        : why.starts_with("nats ") ? fmt::format("{:.3g} {}", value, why)
+                                                   : fmt::format("{:.3g}: {}", value, why);
+    all.push_back({name, well(value), std::move(words)});
   };
   const auto at_most = [](double bar) { return [bar](double x) { return x <= bar; }; };
   const auto at_least = [](double bar) { return [bar](double x) { return x >= bar; }; };

@@ -15,8 +15,7 @@ double to_double(const std::string& text) { return std::strtod(text.c_str(), nul
 void check_reference(const Checkpoint& checkpoint, Transformer& given) {
   const std::string& path = checkpoint.file.path;
   const TransformerConfig saved = transformer_config_from_json(checkpoint.text("reference_model"));
-  check(saved == given.config, "{}: the run's reference is {}, the given one is {}", path, to_json(saved),
-        to_json(given.config));
+  check(saved == given.config, "{}: the run has another reference: it has {}", path, differences(saved, given.config));
   Generator unused(0);
   Transformer of_run(saved, unused);
   checkpoint.restore(of_run, "reference");
@@ -51,8 +50,8 @@ void RlTrainer::save(const std::string& path, std::map<std::string, std::string>
 
 void RlTrainer::resume(const Checkpoint& checkpoint) {
   const TransformerConfig saved = transformer_config_from_json(checkpoint.text("model"));
-  check(saved == policy_.config, "{}: the checkpoint is of another model: {}, not {}", checkpoint.file.path,
-        to_json(saved), to_json(policy_.config));
+  check(saved == policy_.config, "{}: the checkpoint is of another model: it has {}", checkpoint.file.path,
+        differences(saved, policy_.config));
   checkpoint.restore(policy_);
   checkpoint.restore(optimizer_);
   if (critic_optimizer_) {

@@ -70,8 +70,10 @@ class Math : public PuzzleTask {
   }
   std::string name() const override { return "math"; }
   std::string about() const override {
-    return fmt::format("mathematics of levels {} to {}; reward: 1 for an equal answer", options_.easiest,
-                       options_.hardest);
+    const std::string problems = options_.file.empty() ? "mathematics" : "the problems of " + options_.file;
+    const bool all = options_.easiest == MathOptions{}.easiest && options_.hardest == MathOptions{}.hardest;
+    return fmt::format("{}{}; reward: 1 for an equal answer", problems,
+                       all ? "" : fmt::format(" of levels {} to {}", options_.easiest, options_.hardest));
   }
   std::string alphabet() const override {
     std::string all;

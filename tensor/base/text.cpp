@@ -41,6 +41,11 @@ std::string did_you_mean(std::string_view given, const std::vector<std::string>&
     best = &name;
     least = distance;
   }
+  if (!best && given.size() > 1) {  // the beginning of one name only
+    const auto begins = [&](const std::string& name) { return name.starts_with(given); };
+    const auto first = std::find_if(known.begin(), known.end(), begins);
+    if (std::count_if(known.begin(), known.end(), begins) == 1) best = &*first;
+  }
   return best ? fmt::format(" (did you mean {}?)", *best) : "";
 }
 

@@ -108,6 +108,7 @@ tiny 1 'too few for a context of 16' --data short.txt
 export POLICYGRAD_MIRROR=http://127.0.0.1:1
 tiny 0 'using the built-in stories instead' --data tinyshakespeare
 says 1 'tinyshakespeare.txt could not be downloaded' "$pg" fetch tinyshakespeare.txt
+says 1 'takes a copy that is here' "$pg" fetch tinyshakespeare.txt
 says 1 'known are: tinyshakespeare.txt' "$pg" fetch nothing
 says 0 'public domain' "$pg" fetch --list
 # Help says once what an option allows.
@@ -124,9 +125,13 @@ says 1 'this is a text, no safetensors file' "$pg" eval own.jsonl own.jsonl
 says 1 "the name of a run, '../../evil', must have" "$pg" train --data nowhere --name ../../evil
 for command in $("$pg" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'); do
   says 0 -h,--help "$pg" "$command" --help
-  grep -E '(\([^()]*\)).*\1$' out && bad "pg $command --help says twice what an option allows"
+  whole_options <out | grep -E '(\([^()]*\)).*\1$' && bad "pg $command --help says twice what an option allows"
+  grep -E '^ {20,}.{81,}' out && bad "pg $command --help has lines of more than 110 characters"
 done
-says 0 'hanoi: any position, or all disks on one peg (random, standard), default random' "$pg" rl --help
+"$pg" rl --help | whole_options >out
+grep -qF 'hanoi: any position, or all disks on one peg (random, standard), default random' out ||
+  bad 'pg rl --help does not say what a task allows'
+says 0 'Train a model:' "$pg" --help
 # An answer equals another or not; a broken line of pairs is named.
 says 0 'yes' "$pg" grade '\frac12' 0.5
 says 2 'the normal forms differ' "$pg" grade 3.14159 '\pi' --explain
@@ -310,6 +315,8 @@ cp runs/*_rl_two/checkpoint.safetensors runs/crashed/
 says 0 'health checks:' "$pg" rl --resume runs/crashed
 cmp -s "$whole/checkpoint.safetensors" runs/crashed/checkpoint.safetensors || bad 'a resumed pg rl does not end with the bytes of one that went on'
 cmp -s "$whole/samples.jsonl" runs/crashed/samples.jsonl || bad 'a resumed pg rl has other samples'
+says 1 '--task is copy, but the run runs/crashed has sort; leave --task out' "$pg" rl --resume runs/crashed --task copy
+says 1 '--width is 32, but the run runs/crashed has 16' "$pg" rl --resume runs/crashed --width 32
 says 0 'now let it learn' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 --name sft
 # --profile changes no numbers.
 says 0 'memory of a step in MB: weights ' "$pg" sft --task sort --length 3 --layers 1 --heads 2 --width 16 --steps 3 --batch 4 \

@@ -26,3 +26,5 @@ says() {
   grep -qF -- "$text" "$file" || bad "'$*' does not say '$text' on std$file"
 }
 run() { echo "$work"/runs/*_"$1"; } # run NAME: the folder of a run
+# The options of --help on standard input, each on one line.
+whole_options() { sed -e ':a' -e '$!N' -e 's/\n \{20,\}/ /' -e 'ta' -e 'P' -e 'D'; }

@@ -44,7 +44,7 @@ void export_with(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"pg", "export"});
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
-  const int status = run_command({export_command()}, static_cast<int>(argv.size()), argv.data());
+  const int status = run_command({{"", {export_command()}}}, static_cast<int>(argv.size()), argv.data());
   CHECK(status == 0);
 }
 

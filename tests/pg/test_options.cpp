@@ -45,7 +45,7 @@ int run_work(const Command& command, std::vector<std::string> arguments) {
   std::vector<char*> argv;
   arguments.insert(arguments.begin(), {"pg", "work"});
   for (std::string& argument : arguments) argv.push_back(argument.data());
-  return run_command({command}, static_cast<int>(argv.size()), argv.data());
+  return run_command({{"", {command}}}, static_cast<int>(argv.size()), argv.data());
 }
 
 }  // namespace

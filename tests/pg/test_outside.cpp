@@ -55,6 +55,8 @@ TEST_CASE("an unknown name gets the nearest known one, if it is near", "[outside
   CHECK(did_you_mean("eval_every", known) == " (did you mean eval-every?)");
   CHECK(did_you_mean("layer", known) == " (did you mean layers?)");
   CHECK(did_you_mean("sed", known) == " (did you mean seed?)");
+  CHECK(did_you_mean("warm", {"warmup", "width", "name"}) == " (did you mean warmup?)");  // it begins so
+  CHECK(did_you_mean("te", {"temperature", "tokens", "text"}) == "");                     // two do
   CHECK(did_you_mean("learning-rate", known) == "");
   CHECK(did_you_mean("xx", known) == "");  // no character of `lr` matches
   CHECK(did_you_mean("", known) == "");

@@ -134,6 +134,9 @@ TEST_CASE("chat data: reasoning is not dropped in silence", "[tasks][chat]") {
     for (const char* nothing : {"null", "\"\"", "[]", "{}"}) {
       CHECK(read(line(key, nothing), "chatml").note.empty());
     }
+    const std::string pair = fmt::format(R"({{"prompt": "a", "response": "b", "{}": "let me think"}})", key);
+    CHECK(contains(error_of([&] { read(pair, "chatml"); }),
+                   fmt::format("data.jsonl:1: the line has the key \"{}\"", key)));
   }
   CHECK(contains(error_of([&] { read(R"({"tools": [{"name": "f"}], )" + line("id", "1").substr(1), "chatml"); }),
                  "\"tools\" are not supported"));

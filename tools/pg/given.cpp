@@ -138,9 +138,27 @@ std::string Given::yaml(const std::vector<Field>& fields) const {
   return fmt::format("# pg {}\n{}\n", command_.name, out.c_str());
 }
 
+namespace {
+
+// An Error names an option of the command line that a run which goes on cannot change: the weights are made for it.
+void check_unchanged(const Given& given, const std::string& run) {
+  const auto kept = config_values(run + "/config.yaml");
+  for (const char* name : {"task", "layers", "heads", "width", "context"}) {
+    const auto known = kept.find(name);
+    if (known == kept.end() || !given.on_command_line(name)) continue;
+    check(known->second == given.text(name), "--{} is {}, but the run {} has {}; leave --{} out, or begin a new run",
+          name, given.text(name), run, known->second, name);
+  }
+}
+
+}  // namespace
+
 void read_files(Given& given, const RunOptions& o) {
   if (!o.config_file.empty()) given.read(o.config_file);
-  if (!o.resume.empty()) given.read(o.resume + "/config.yaml");
+  if (!o.resume.empty()) {
+    given.read(o.resume + "/config.yaml");
+    check_unchanged(given, o.resume);
+  }
   check_run_name(o.name);
 }
 

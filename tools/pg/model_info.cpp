@@ -180,8 +180,9 @@ void print_token_file(const Json& json) {
 
 }  // namespace
 
-Json describe_file(const std::string& path) {
+Json describe_file(const std::string& name) {
   std::error_code error;
+  const std::string path = name == "smollm2" ? pretrained_path(name) : name;
   if (is_gguf_path(path)) return describe_gguf(path);
   if (is_token_file(path)) return describe_token_file(path);
   if (!fs::is_directory(path, error) || !is_pretrained(path)) return nullptr;

@@ -37,10 +37,31 @@ std::string type_of(const Field& field) {
       field.value);
 }
 
+// Lines of at most 70 bytes beside the names of options, which end at column 30.
+std::string wrapped(const std::string& text) {
+  constexpr size_t width = 70;
+  std::string lines;
+  size_t length = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    if (length > 0 && length + 1 + end - begin > width) {
+      lines += '\n';
+      length = 0;
+    } else if (length > 0) {
+      lines += ' ';
+      ++length;
+    }
+    lines.append(text, begin, end - begin);
+    length += end - begin;
+    begin = end + 1;
+  }
+  return lines;
+}
+
 // `allowed`: what help says after the field's `about`.
 void add_field(CLI::App& app, const Field& field, const std::string& group, const std::string& allowed,
                bool shows_default) {
-  const std::string help = allowed.empty() ? field.about : field.about + " " + allowed;
+  const std::string help = wrapped(allowed.empty() ? field.about : field.about + " " + allowed);
   if (field.is_flag) {
     app.add_flag("--" + field.name, help)->group(group);
     return;
@@ -55,15 +76,16 @@ void add_field(CLI::App& app, const Field& field, const std::string& group, cons
 void add_argument(CLI::App& app, const Argument& argument) {
   std::visit(
       [&](auto* value) {
-        CLI::Option* option = app.add_option(argument.name, *value, argument.about)->required(argument.required);
+        CLI::Option* option =
+            app.add_option(argument.name, *value, wrapped(argument.about))->required(argument.required);
         option->transform([](const std::string& text) { return own_text(text); });
         if (argument.name.starts_with("-")) option->allow_extra_args(false);
       },
       argument.value);
 }
 
-void add_command(CLI::App& app, const Command& command) {
-  CLI::App* sub = app.add_subcommand(command.name, command.about);
+void add_command(CLI::App& app, const Command& command, const std::string& group) {
+  CLI::App* sub = app.add_subcommand(command.name, command.about)->group(group);
   for (const Argument& argument : command.arguments) add_argument(*sub, argument);
   for (const Field& field : command.fields) add_field(*sub, field, "Options", field.allowed(), true);
   for (const Changes& changes : command.changes) {
@@ -126,13 +148,19 @@ std::map<std::string, std::string> given_texts(const CLI::App& sub, const Comman
 
 }  // namespace
 
-int run_command(const std::vector<Command>& commands, int argc, char** argv) {
+int run_command(const std::vector<CommandGroup>& groups, int argc, char** argv) {
   CLI::App app{"policygrad: train and try models, check and measure the engine"};
   app.name("pg");
   app.set_version_flag("--version", fmt::format("pg {}", version()));
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default();
-  for (const Command& command : commands) add_command(app, command);
+  std::vector<Command> commands;
+  for (const CommandGroup& group : groups) {
+    for (const Command& command : group.commands) {
+      add_command(app, command, group.title);
+      commands.push_back(command);
+    }
+  }
   std::vector<std::string> texts(argv + 1, argv + argc);
   // `pg help`, `pg help train` and `pg version` are other spellings of options.
   if (texts == std::vector<std::string>{"version"}) texts = {"--version"};

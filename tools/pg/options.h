@@ -41,9 +41,15 @@ struct Command {
   std::string notes = {};  // the end of help
 };
 
+// Commands that stand together in help.
+struct CommandGroup {
+  std::string title;
+  std::vector<Command> commands;
+};
+
 // Runs the command that the command line names: sets its fields and arguments, then calls run(). --help and --version
 // print text instead. Throws Error, one sentence, for a wrong command line.
-int run_command(const std::vector<Command>& commands, int argc, char** argv);
+int run_command(const std::vector<CommandGroup>& groups, int argc, char** argv);
 
 // What the command line and files say about the options of a command. The command line wins over files.
 class Given {

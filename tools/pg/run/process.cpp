@@ -31,19 +31,29 @@ constexpr const char* kNoMemory = "out of memory; take a smaller model, batch, c
 
 std::terminate_handler terminate_before = nullptr;
 
+constinit thread_local bool new_failed = false;
+void note_failed_new() {
+  new_failed = true;
+  throw std::bad_alloc();
+}
+
 // A function that must not throw has run out of memory, here or in a library: a destructor, a thread, CLI11. What is on
-// the disk is whole at any time, so the process ends as it does after an exception.
+// the disk is whole at any time, so the process ends as it does after an exception. Where g++ has inlined the function,
+// as in the directory_iterator of libstdc++, the exception is not the current one yet.
 void end_without_memory() {
+  bool no_memory = new_failed && std::uncaught_exceptions() > 0;
   try {
     if (const auto exception = std::current_exception()) std::rethrow_exception(exception);
   } catch (const std::bad_alloc&) {
-    for (const char* text : {"pg: ", kNoMemory, "\n"}) {
-      if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) break;
-    }
-    ::_exit(1);
+    no_memory = true;
   } catch (...) {
+    no_memory = false;
   }
-  terminate_before();
+  if (!no_memory) terminate_before();
+  for (const char* text : {"pg: ", kNoMemory, "\n"}) {
+    if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) break;
+  }
+  ::_exit(1);
 }
 
 int complain(std::string sentence) {
@@ -70,6 +80,7 @@ void flush_output() {
 int run_process(const std::function<int()>& command) {
   open_closed_streams();
   terminate_before = std::set_terminate(end_without_memory);
+  std::set_new_handler(note_failed_new);
   std::signal(SIGPIPE, SIG_IGN);  // a training run continues after its reader has exited
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails, and its error is a sentence
   try {

@@ -106,7 +106,13 @@ bool is_pretrained(const std::string& path) {
 }
 
 std::string pretrained_path(const std::string& run) {
-  if (run == "smollm2" && !std::filesystem::exists(run)) return smollm2_path();
+  if (run == "smollm2" && !std::filesystem::exists(run)) {
+    static std::string said;
+    const std::string path = smollm2_path();
+    if (said != path) remark(stderr, "smollm2 is {}\n", path);
+    said = path;
+    return path;
+  }
   return is_pretrained(run) ? run : "";
 }
 
