@@ -15,13 +15,21 @@ constexpr Real operator+(Real a, Real b) { return a.v + b.v; }
 constexpr Real operator-(Real a, Real b) { return a.v - b.v; }
 constexpr Real operator*(Real a, Real b) { return a.v * b.v; }
 constexpr Real operator/(Real a, Real b) { return a.v / b.v; }
-constexpr bool operator==(Real a, Real b) { return a.v == b.v; }
-constexpr bool operator!=(Real a, Real b) { return a.v != b.v; }
-constexpr bool operator<(Real a, Real b) { return a.v < b.v; }
-constexpr bool operator>(Real a, Real b) { return a.v > b.v; }
-constexpr bool operator<=(Real a, Real b) { return a.v <= b.v; }
-constexpr bool operator>=(Real a, Real b) { return a.v >= b.v; }
-constexpr Real select(bool condition, Real a, Real b) { return condition ? a : b; }
+
+// What a comparison of two says. The formulas combine them by & and |, as vector types need it.
+struct Truth {
+  bool v;
+  constexpr operator bool() const { return v; }
+};
+constexpr Truth operator&(Truth a, Truth b) { return {a.v && b.v}; }
+constexpr Truth operator|(Truth a, Truth b) { return {a.v || b.v}; }
+constexpr Truth operator==(Real a, Real b) { return {a.v == b.v}; }
+constexpr Truth operator!=(Real a, Real b) { return {a.v != b.v}; }
+constexpr Truth operator<(Real a, Real b) { return {a.v < b.v}; }
+constexpr Truth operator>(Real a, Real b) { return {a.v > b.v}; }
+constexpr Truth operator<=(Real a, Real b) { return {a.v <= b.v}; }
+constexpr Truth operator>=(Real a, Real b) { return {a.v >= b.v}; }
+constexpr Real select(Truth condition, Real a, Real b) { return condition.v ? a : b; }
 inline Real abs(Real x) { return std::abs(x.v); }
 inline Real exp(Real x) { return std::exp(x.v); }
 inline Real expm1(Real x) { return std::expm1(x.v); }
