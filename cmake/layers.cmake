@@ -34,7 +34,8 @@ target_link_libraries(pg_base PRIVATE $<BUILD_INTERFACE:nlohmann_json::nlohmann_
 pg_layer(pg_base_files FOLDERS tensor/base/files LINKS pg_base)
 include(cmake/cuda.cmake)
 include(cmake/mpi.cmake)
-pg_layer(pg_tensor FOLDERS tensor tensor/plain tensor/cpu tensor/cpu/attention tensor/cpu/gemm FILES ${comm_interface} LINKS pg_base)
+pg_layer(pg_tensor FOLDERS tensor tensor/plain tensor/cpu tensor/cpu/attention tensor/cpu/gemm FILES ${comm_interface}
+                   LINKS pg_base)
 pg_unrolled(${PROJECT_SOURCE_DIR}/tensor/cpu/gemm/gemm.cpp ${PROJECT_SOURCE_DIR}/tensor/cpu/attention/attention.cpp)
 pg_layer(pg_comm FOLDERS tensor/comm WITHOUT ${comm_interface} LINKS pg_tensor)
 pg_mpi(pg_comm)

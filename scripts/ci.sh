@@ -52,8 +52,10 @@ layer_rule() { # layer_rule FOLDER PATHS LAYER...
 }
 rules() {
   rule 'ThreadSanitizer on the pool' '^tensor/base/|^tests/tensor/test_(parallel|shared_ranges)' tsan_tests
-  layer_rule tensor '^tensor/(base|cpu|comm)/|^tensor/[^/]*$|^tests/tensor/' pg_base pg_base_files pg_tensor pg_comm
-  layer_rule autograd '^tensor/cpu/|^tensor/[^/]*$|^autograd/|^tests/(autograd|op_samples)/' pg_autograd pg_check op_samples
+  layer_rule tensor '^tensor/(base|cpu|plain|comm)/|^tensor/[^/]*$|^tests/tensor/' \
+    pg_base pg_base_files pg_tensor pg_comm
+  layer_rule autograd '^tensor/(cpu|plain)/|^tensor/[^/]*$|^autograd/|^tests/(autograd|op_samples)/' \
+    pg_autograd pg_check op_samples
   layer_rule nn '^nn/|^tests/nn/' pg_nn pg_files pg_models
   layer_rule rl '^rl/|^tests/rl/' pg_rl pg_rl_text pg_rl_control
   layer_rule tasks '^tasks/|^tests/tasks/' pg_text pg_bpe pg_tasks

@@ -8,7 +8,8 @@ find tensor autograd nn tasks rl tools/pg tools/report lessons tests \
 BEGIN {
   # From top to bottom.
   count = split("tests lessons tools/pg tools/report tests/op_samples rl/text rl/control rl tasks nn/files nn " \
-                "autograd/check autograd tensor/plain tensor/cpu tensor/cuda tensor tensor/sim tensor/base/files tensor/base", layer, " ")
+                "autograd/check autograd tensor/plain tensor/cpu tensor/cuda tensor tensor/sim " \
+                "tensor/base/files tensor/base", layer, " ")
   for (i = 1; i <= count; ++i) number[layer[i]] = i
   number["lessons/kit/test"] = number["tests"]
 }

@@ -109,9 +109,9 @@ Line read_line(const std::string& line, const std::string& where, const BpeToken
                const ChatEncoder* chat, const ChatDataOptions& o, KeyCounts& ignored) {
   const Json json = Json::try_parse(shallow_json(line, where));
   check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(line));
+  const char* const learned = json.contains("messages") ? "messages" : "response";
   for (const auto& [key, value] : json.items()) {
-    const bool chats = json.contains("messages");
-    if (!is_blank(value)) check_learned(key, "the line", chats ? "messages" : "response", where);
+    if (!is_blank(value)) check_learned(key, "the line", learned, where);
   }
   if (o.prompt) {
     const std::string question = question_in(json, *o.prompt, where);

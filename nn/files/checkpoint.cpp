@@ -177,6 +177,11 @@ const Generator& Checkpoint::generator(const std::string& name) const {
   return found->second;
 }
 
+void Checkpoint::check_model(const TransformerConfig& config) const {
+  const TransformerConfig saved = transformer_config_from_json(text("model"));
+  check(saved == config, "{}: the checkpoint is of another model: it has {}", file.path, differences(saved, config));
+}
+
 TransformerConfig Checkpoint::model_config() const {
   const TransformerConfig config = transformer_config_from_json(text("model"));
   double values = 0;

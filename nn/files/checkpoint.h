@@ -57,6 +57,8 @@ struct Checkpoint {
   // The GPT-2 config in text("model"). Error if that model has more parameters than the file holds values: this is
   // checked here, before a model that large is built.
   TransformerConfig model_config() const;
+  // An Error names the fields in which the config in text("model") differs from this one.
+  void check_model(const TransformerConfig& config) const;
   // Strict: an Error names what does not match. `part` "" is the main model.
   void restore(Module& model, const std::string& part = "") const;
   void restore(Optimizer& optimizer, const std::string& part = "") const;

@@ -14,9 +14,7 @@ void Trainer::save(const std::string& path, std::map<std::string, std::string> m
 }
 
 void Trainer::resume(const Checkpoint& checkpoint) {
-  const TransformerConfig saved = transformer_config_from_json(checkpoint.text("model"));
-  check(saved == model_.config, "{}: the checkpoint is of another model: it has {}", checkpoint.file.path,
-        differences(saved, model_.config));
+  checkpoint.check_model(model_.config);
   checkpoint.restore(model_);
   checkpoint.restore(optimizer_);
   weights_.complete();

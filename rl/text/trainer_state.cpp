@@ -49,9 +49,7 @@ void RlTrainer::save(const std::string& path, std::map<std::string, std::string>
 }
 
 void RlTrainer::resume(const Checkpoint& checkpoint) {
-  const TransformerConfig saved = transformer_config_from_json(checkpoint.text("model"));
-  check(saved == policy_.config, "{}: the checkpoint is of another model: it has {}", checkpoint.file.path,
-        differences(saved, policy_.config));
+  checkpoint.check_model(policy_.config);
   checkpoint.restore(policy_);
   checkpoint.restore(optimizer_);
   if (critic_optimizer_) {

@@ -40,11 +40,11 @@ void pause() {
 #endif
 }
 
-// Busy-waits for `done` for a limited time: a sleeping thread takes tens of microseconds to wake, more in a virtual
-// machine, and the serial parts of a training step are shorter than this limit. A longer wait would take CPU time from
-// other threads. With more threads than cores it would take that time from the threads it waits for: none spins then.
 std::atomic<bool> more_threads_than_cores{false};
 
+// Busy-waits for `done` for a limited time: a sleeping thread takes tens of microseconds to wake, more in a virtual
+// machine, and the serial parts of a training step are shorter than this limit. A longer wait would take CPU time from
+// other threads; with more threads than cores, from those that it waits for, so it does not busy-wait then.
 template <class F>
 void spin(F done) {
   if (more_threads_than_cores.load(std::memory_order_relaxed)) return;

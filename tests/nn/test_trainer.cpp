@@ -195,7 +195,8 @@ TEST_CASE("trainer: a resumed run has the bits of one that never stopped", "[nn]
   other.n_layer = 1;
   Transformer small = seeded(other);
   Trainer wrong(small, recipe, batches(4));
-  CHECK(error_of([&] { wrong.resume(checkpoint); }).find("of another model") != std::string::npos);
+  CHECK(error_of([&] { wrong.resume(checkpoint); }).find("of another model: it has n-layer 2, not 1") !=
+        std::string::npos);
 }
 
 TEST_CASE("trainer: a stop waited for the end of the step", "[nn][trainer]") {

@@ -279,6 +279,7 @@ TEST_CASE("rl checks: one health check tells of shuffled rewards, another of adv
   const HealthCheck* found = check_of(nothing.health_checks(), "advantages");
   REQUIRE(found != nullptr);
   CHECK_FALSE(found->ok);
+  CHECK(found->why.starts_with("100 % of the tokens have an advantage of exactly 0"));
 }
 
 TEST_CASE("rl checks: NaN is not lost among other numbers and fails the health check", "[rl][rl_checks]") {

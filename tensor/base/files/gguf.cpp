@@ -225,10 +225,10 @@ GgufTensor read_tensor(Cursor& cursor, const std::string& path) {
 
 bool is_gguf_path(const std::string& path) {
   std::error_code error;
-  const bool regular = std::filesystem::is_regular_file(path, error);  // the open of a pipe would wait for a writer
-  if (path.ends_with(".gguf")) return regular || !std::filesystem::is_directory(path, error);
+  if (path.ends_with(".gguf")) return !std::filesystem::is_directory(path, error);
+  if (!std::filesystem::is_regular_file(path, error)) return false;  // the open of a pipe would wait for a writer
   char begin[4] = {};
-  return regular && std::ifstream(path, std::ios::binary).read(begin, 4) && std::string_view(begin, 4) == "GGUF";
+  return std::ifstream(path, std::ios::binary).read(begin, 4) && std::string_view(begin, 4) == "GGUF";
 }
 
 std::vector<std::string> gguf_files_in(const std::string& folder) {
