@@ -112,6 +112,10 @@ cat >strange/results.jsonl <<'END'
 {"model": 1e30, "response": "b", "problem": "x"}
 END
 quietly "$pg" report strange
+# Values near each other.
+mkdir near
+printf '{"step": %d, "loss": %s}\n' 1 5.6766 2 5.6769 3 5.6772 >near/metrics.jsonl
+quietly "$pg" report near
 # 10,000 responses.
 mkdir large
 yes "$(sed -n 10p "$run/samples.jsonl")" | head -n 10000 |
@@ -148,7 +152,7 @@ opens() {
 tried=0
 # A copy of the page with a reader. Its policy would refuse the reader's script.
 # shellcheck disable=SC2044
-for name in all.html few.html lesson.html $(find runs evaluation hostile strange large -name report.html | sort); do
+for name in all.html few.html lesson.html $(find runs evaluation hostile strange near large -name report.html | sort); do
   [ -s "$name" ] || continue
   opens "$name"
   has dom 'data-ready="1"'

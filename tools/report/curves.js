@@ -1,5 +1,5 @@
-// Line plots with bands. A plot is {title, unit, about, xLabel, log, smooth, lines}, a line {name, x, mean, low, high,
-// runs}. Lines differ in dashes as well as in colour. Each plot has its numbers as a table.
+// Line plots with bands. A plot is {title, unit, about, xLabel, log, smooth, shared, lines}, a line {name, x, mean, low,
+// high, runs}. Lines differ in dashes as well as in colour. Each plot has its numbers as a table.
 
 // Fewer units across on a phone, so that the text stays large enough to read.
 const kWidth = window.innerWidth < 600 ? 350 : 520, kHeight = 250, kLeft = 58, kRight = 20, kTop = 14, kBottom = 42;
@@ -77,11 +77,6 @@ function logTicks(range) {
   return all.length >= 2 ? all : ticks(range, 4).filter((x) => x > 0);
 }
 
-const lastText = (line) => {
-  const last = line.mean.findLast(isNumber);
-  return `${line.name}${last === undefined ? "" : `: last ${shown(last)}`}`;
-};
-
 // The lines' marks beside `texts`, an element for each.
 function legend(lines, texts) {
   const mark = (i) =>
@@ -103,33 +98,6 @@ function numbersOf(plot) {
   return table(caption, ["line", plot.xLabel, "mean", "least", "greatest", "runs"], kept, (i) => i > 0);
 }
 
-// The values under the pointer, in the texts of the legend.
-function followPointer(canvas, plot, px, texts) {
-  const cursor = svg("path", {class: "axis", d: ""});
-  canvas.append(cursor);
-  canvas.addEventListener("pointermove", (event) => {
-    const box = canvas.getBoundingClientRect();
-    const at = (event.clientX - box.left) * (kWidth / box.width);
-    let place = null;
-    plot.lines.forEach((line, k) => {
-      let best = 0;
-      for (let i = 1; i < line.x.length; ++i) {
-        if (Math.abs(px(line.x[i]) - at) < Math.abs(px(line.x[best]) - at)) best = i;
-      }
-      if (!line.x.length) return;
-      place = px(line.x[best]);
-      texts[k].textContent =
-          `${line.name}: ${shown(line.mean[best])}` +
-          `${line.low ? ` (${shown(line.low[best])} to ${shown(line.high[best])})` : ""} at ${shown(line.x[best])}`;
-    });
-    if (place !== null) cursor.setAttribute("d", `M${place} ${kTop}V${kHeight - kBottom}`);
-  });
-  canvas.addEventListener("pointerleave", () => {
-    cursor.setAttribute("d", "");
-    plot.lines.forEach((line, k) => replace(texts[k], lastText(line)));
-  });
-}
-
 function drawPlot(plot) {
   const good = (y) => isNumber(y) && (!plot.log || y > 0);
   const xRange = rangeOf(plot.lines.flatMap((line) => line.x));
@@ -142,7 +110,7 @@ function drawPlot(plot) {
                    "",
     plot.about ? el("span", {class: "muted"}, ` ${plot.about}`) : null
   ];
-  if (!xRange || !yRange) return el("figure", {}, el("figcaption", {}, title, ": no value is a number"));
+  if (!xRange || !yRange) return el("figure", {}, el("figcaption", {}, title, ": no value here is a number"));
   const xs = widened(xRange), ys = axisOf(plot, yRange);
   const px = scale(xs, kLeft, kWidth - kRight), py = scale(ys, kHeight - kBottom, kTop, plot.log);
   const canvas = svg("svg", {
@@ -168,7 +136,7 @@ function drawPlot(plot) {
     }
   });
   const texts = plot.lines.map((line) => el("span", {}, lastText(line)));
-  followPointer(canvas, plot, px, texts);
+  followPointer(canvas, plot, xs, px, texts);
   return el(
       "figure", {}, el("figcaption", {}, title), canvas, legend(plot.lines, texts),
       later("Numbers", () => numbersOf(plot)));
@@ -189,17 +157,31 @@ function withInterval(line, name, by) {
   return {...line, low: line.x.map((x) => low.get(x) ?? null), high: line.x.map((x) => high.get(x) ?? null)};
 }
 
-// The plot of a curve; `view`: {smooth, log}.
+// The points of a line whose x is in a range.
+function within(line, range) {
+  const at = line.x.map((_, i) => i).filter((i) => line.x[i] >= range.low && line.x[i] <= range.high);
+  const part = {...line};
+  for (const name of ["x", "mean", "low", "high", "runs"]) {
+    if (line[name]) part[name] = at.map((i) => line[name][i]);
+  }
+  return part;
+}
+
+// The plot of a curve; `view`: {smooth, log, time, range}.
 function plotOf(data, curve, by, view) {
-  const lines =
-      curve.lines.map((line) => ({...withInterval(line, curve.name, by), name: data.groups[line.group].name}));
+  const lines = curve.lines.map((line) => {
+    let drawn = {...withInterval(line, curve.name, by), name: data.groups[line.group].name};
+    if (view.time) drawn = {...drawn, x: line.x.map(clockOf(data, line.group))};
+    return view.range ? within(drawn, view.range) : drawn;
+  });
   const kinds = new Set(curve.lines.map((line) => data.sources[data.groups[line.group].sources[0]].kind));
-  const xLabel = kinds.size === 1 ? kStepNames[[...kinds][0]] ?? "step" : "step";
+  const steps = kinds.size === 1 ? kStepNames[[...kinds][0]] ?? "step" : "step";
+  const xLabel = view.time ? "seconds of rollouts and updates" : steps;
   const positive = curve.lines.every((line) => line.mean.every((y) => !isNumber(y) || y > 0));
   const title = metricTitle(curve.name);
   const interval = lines.some((line, i) => line.low && !curve.lines[i].low);
   if (interval) title.about = [title.about, "the band is the 95 % interval"].filter(Boolean).join("; ");
-  return {...title, xLabel, lines, smooth: view.smooth, log: view.log && positive};
+  return {...title, xLabel, lines, smooth: view.smooth, log: view.log && positive, shared: view.shared};
 }
 
 function curvesSection(data) {
@@ -207,17 +189,27 @@ function curvesSection(data) {
   if (!data.curves.length) return section("curves", "Curves", el("p", {}, "There are no metrics."));
   const by = new Map(data.curves.map((curve) => [curve.name, curve]));
   const {first, rest} = metricOrder([...by.keys()].filter((name) => !isInterval(name, by)));
-  const view = {smooth: true, log: false}, drawn = el("div", {});
+  const view = {smooth: true, log: false, time: false, range: null}, drawn = el("div", {});
   const plots =
       (names) => el("div", {class: "plots"}, names.map((name) => drawPlot(plotOf(data, by.get(name), by, view))));
-  const draw = () => replace(
-      drawn, plots(first.length ? first : rest.slice(0, 6)),
-      first.length && rest.length ? later(`${plural(rest.length, "other metric")}`, () => plots(rest)) : null);
+  const whole = el("button", {type: "button", onclick: () => choose(null)}, "whole range");
+  const draw = () => {
+    view.shared = {legends: [], choose};
+    whole.hidden = !view.range;
+    replace(
+        drawn, plots(first.length ? first : rest.slice(0, 6)),
+        first.length && rest.length ? later(`${plural(rest.length, "other metric")}`, () => plots(rest)) : null);
+  };
+  function choose(range) {
+    view.range = range;
+    draw();
+  }
   const toggle = (name, text) => el("button", {
     type: "button",
     "aria-pressed": String(view[name]),
     onclick: (event) => {
       view[name] = !view[name];
+      if (name === "time") view.range = null;
       event.currentTarget.setAttribute("aria-pressed", String(view[name]));
       draw();
     }
@@ -226,6 +218,7 @@ function curvesSection(data) {
   draw();
   const thinned = data.curves.some((curve) => curve.lines.some((line) => line.steps_per_point));
   const seeds = data.groups.some((group) => group.sources.length > 1);
+  const timed = data.curves.every((curve) => curve.lines.every((line) => clockOf(data, line.group)));
   return section(
       "curves", "Curves",
       el("p", {class: "muted"},
@@ -234,6 +227,9 @@ function curvesSection(data) {
              "",
          thinned ?
              "A long curve has 600 points at most: each is the mean of neighbouring steps, and the band has their extremes." :
-             ""),
-      el("div", {class: "row"}, toggle("smooth", "smooth long curves"), toggle("log", "logarithmic")), drawn);
+             "",
+         " Dragging over a plot with the mouse shows a part of all of them."),
+      el("div", {class: "row"}, toggle("smooth", "smooth long curves"), toggle("log", "logarithmic"),
+         timed ? toggle("time", "by time") : null, whole),
+      drawn);
 }

@@ -14,12 +14,11 @@ function duration(seconds) {
 
 // "last 0.62 [0.55, 0.69] at step 80, best 0.75 at step 0" of a group of runs; null without any result.
 function resultText(data, group) {
-  const lineOf = (name) => data.curves.find((c) => c.name === name)?.lines.find((line) => line.group === group);
-  const result = kResults.find(({name}) => lineOf(name)?.mean.some(isNumber));
+  const result = kResults.find(({name}) => curveLine(data, name, group)?.mean.some(isNumber));
   if (!result) return null;
-  const line = lineOf(result.name), at = line.mean.findLastIndex(isNumber);
+  const line = curveLine(data, result.name, group), at = line.mean.findLastIndex(isNumber);
   const ends = ["_low", "_high"].map((end) => {
-    const other = lineOf(result.name + end);
+    const other = curveLine(data, result.name + end, group);
     return other ? other.mean[other.x.indexOf(line.x[at])] : null;
   });
   let best = at;
@@ -35,16 +34,6 @@ function resultText(data, group) {
     ` at ${step(line.x[at])}`,
     best === at ? ", the best" : `; the best was ${value(line.mean[best])} at ${step(line.x[best])}`
   ];
-}
-
-// The seconds of all steps, where a run has measured them.
-function secondsOf(data, group) {
-  let seconds = 0;
-  for (const name of ["time/rollout_s", "time/update_s"]) {
-    const line = data.curves.find((c) => c.name === name)?.lines.find((l) => l.group === group);
-    if (line) seconds += line.mean.filter(isNumber).reduce((sum, y) => sum + y * (line.steps_per_point ?? 1), 0);
-  }
-  return seconds;
 }
 
 function aboutRun(source) {
@@ -65,11 +54,14 @@ function sourceCard(data, source, i) {
   const config = Object.entries(object(source.config));
   const group = data.groups.findIndex((g) => g.sources.includes(i));
   const alone = group >= 0 && data.groups[group].sources.length === 1;
-  const result = alone ? resultText(data, group) : null, seconds = alone ? secondsOf(data, group) : 0;
+  const result = alone ? resultText(data, group) : null, speed = alone ? speedText(data, group) : "";
+  const seconds = alone ? clockOf(data, group)?.(Infinity) ?? 0 : 0;
   return el(
       "div", {class: "card"}, el("h3", {}, source.name),
       el("p", {class: "muted"}, `${aboutRun(source)}; ${source.path}`),
-      result ? el("p", {}, result, seconds > 0 ? `; rollouts and updates took ${duration(seconds)}` : "") : null,
+      result ? el("p", {}, result, seconds > 0 ? `; rollouts and updates took ${duration(seconds)}` : "",
+                  speed ? `; ${speed}` : "") :
+               null,
       list(source.missing).map((text) => el("p", {class: "warn"}, text)),
       config.length ? later(
                           plural(config.length, "option"),
