@@ -123,10 +123,11 @@ std::string curl_reason(int status) {
   }
 }
 
-// One process downloads at a time; the others wait and then find the file.
+// One process downloads at a time; the others wait and then find the file. A curl that goes on when its process was
+// killed holds the lock too: it inherits the descriptor.
 class FileLock {
  public:
-  explicit FileLock(const std::string& path) : fd_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)) {
+  explicit FileLock(const std::string& path) : fd_(open(path.c_str(), O_CREAT | O_RDWR, 0644)) {
     check(fd_ >= 0, "fetch: cannot write {}: {}; set POLICYGRAD_CACHE to a folder that can be written", path,
           std::strerror(errno));
     flock(fd_, LOCK_EX);

@@ -17,7 +17,7 @@ class GgufFile;
 // states for an added token is kept, even where ids are left out. The decoder is not read: bytes are joined. Truncation
 // and padding are not read: they are settings of a call that transformers saves, and no part of a text's ids.
 BpeTokenizer bpe_from_json(std::string_view text);
-// The tokenizer.json of a tokenizer. A token that ends a text, but is not usual_end(), is marked with "ends_text",
+// The tokenizer.json of a tokenizer. A token that ends a text, but is not usual_end(), is "ends_text" of the model,
 // which others ignore.
 std::string json_of(const BpeTokenizer& tokenizer);
 // Whether a JSON text looks like a tokenizer.json: it is an object with a key "model".

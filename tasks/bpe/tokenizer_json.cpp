@@ -36,11 +36,10 @@ std::pair<std::string, std::string> pair_of(const Json& merge) {
   return split_merge(merge.text(), "tokenizer.json");
 }
 
-AddedToken added_token(const Json& token, bool& ends_text) {
+AddedToken added_token(const Json& token) {
   const Json &id = token["id"], &content = token["content"];
   check(id.is_integer_in(0, kLargestId) && content.is_string(),
         "tokenizer.json: expected an added token with an \"id\" and a \"content\", got {}", excerpt(token.dump()));
-  ends_text = flag(token, "ends_text");
   return {.id = id.get<int32_t>(),
           .content = content.get<std::string>(),
           .single_word = flag(token, "single_word"),
@@ -107,10 +106,10 @@ BpeTokenizer bpe_from_json(std::string_view text) {
   const Json added = json.value("added_tokens", Json::array());
   check(added.is_array(), "tokenizer.json: added_tokens must be a list");
   for (const Json& token : added) {
-    bool ends_text = false;
-    data.added.push_back(added_token(token, ends_text));
+    data.added.push_back(added_token(token));
     const AddedToken& last = data.added.back();
-    if (ends_text) data.end = last.id;
+    // Older versions marked the token itself, which transformers reports at each load.
+    if (model["ends_text"] == last.id || flag(token, "ends_text")) data.end = last.id;
     const int32_t id = vocabulary.find(last.content);
     check(id < 0 || id == last.id, "tokenizer.json: the added token '{}' has the id {}, in the vocabulary it has {}",
           excerpt(last.content, 40), last.id, id);
@@ -131,7 +130,6 @@ std::string json_of(const BpeTokenizer& tokenizer) {
     Json entry = {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
                   {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
                   {"special", token.special}};
-    if (token.id == tokenizer.end_id() && token.id != usual_end(data.added)) entry["ends_text"] = true;
     added.push_back(std::move(entry));
   }
 
@@ -154,13 +152,16 @@ std::string json_of(const BpeTokenizer& tokenizer) {
     merges += fmt::format("{}[{},{}]", merges.empty() ? "" : ",", quoted(data.tokens[static_cast<size_t>(merge.left)]),
                           quoted(data.tokens[static_cast<size_t>(merge.right)]));
   }
+  const int32_t end = tokenizer.end_id();
+  const std::string ends_text = end == usual_end(data.added) ? "" : fmt::format(R"("ends_text":{},)", end);
   return fmt::format(
       R"({{"version":"1.0","truncation":null,"padding":null,"added_tokens":{},"normalizer":{},"pre_tokenizer":{},)"
       R"("post_processor":{},"decoder":{{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,)"
       R"("use_regex":true}},"model":{{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,)"
-      R"("end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":{},"vocab":{{{}}},)"
+      R"("end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":{},{}"vocab":{{{}}},)"
       R"("merges":[{}]}}}})",
-      added.dump(), data.normalizer, data.pre_tokenizer, data.post_processor.json, data.whole_pieces, vocab, merges);
+      added.dump(), data.normalizer, data.pre_tokenizer, data.post_processor.json, data.whole_pieces, ends_text, vocab,
+      merges);
 }
 
 }  // namespace pg

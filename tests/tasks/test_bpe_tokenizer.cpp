@@ -96,6 +96,24 @@ TEST_CASE("added tokens are found before anything else and the longest wins", "[
   CHECK(t.encode("a<s>", as_text) == Ids{64, 261});
 }
 
+TEST_CASE("transformers warned of the mark of the token that ends a text", "[bpe]") {
+  auto json = tokenizer_json({{"a", "b"}, {"ab", "c"}});
+  json["added_tokens"] = {added_token(258, "<|endoftext|>", {"special"}), added_token(259, "<end>", {"special"})};
+  CHECK(bpe_from_json(json.dump()).end_id() == 258);
+  auto old = json;
+  old["added_tokens"][1]["ends_text"] = true;
+  json["model"]["ends_text"] = 259;
+  for (const Json& form : {old, json}) {
+    const BpeTokenizer t = bpe_from_json(form.dump());
+    CHECK(t.end_id() == 259);
+    const Json written = Json::parse(json_of(t));
+    CHECK(bpe_from_json(written.dump()).end_id() == 259);
+    for (const Json& token : written["added_tokens"]) CHECK(token.size() == 7);  // those of tokenizers
+  }
+  json["model"]["ends_text"] = "<end>";  // no id: the usual one
+  CHECK(bpe_from_json(json.dump()).end_id() == 258);
+}
+
 TEST_CASE("added tokens were decoded by the table of bytes", "[bpe]") {
   // é and ☃ are symbols of bytes, or none, in the alphabet of byte-level tokenizers; an added token is plain text.
   const BpeTokenizer t = with_added({added_token(258, "é☃"), added_token(259, "☃é", {"special"})});

@@ -1,8 +1,14 @@
 // Downloads: checksums, offline use, damaged files.
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -120,6 +126,28 @@ TEST_CASE("the remains of another download do not spoil this one", "[fetch]") {
   SECTION("as long as the file") { folder.write("cache/text.txt.part", std::string(kText.size(), 'x')); }
   SECTION("already complete") { folder.write("cache/text.txt.part", kText); }
   CHECK(read_file(fetch_data(known_file(), folder.places())) == kText);
+}
+
+TEST_CASE("the curl of a killed download wrote beside the next one", "[fetch]") {
+  need_curl();
+  const Folder folder;
+  const std::string pipe = (folder.path / "mirror/text.txt").string();
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);  // curl waits for a writer
+  const pid_t child = fork();
+  if (child == 0) {
+    fetch_data(known_file(), folder.places(), [](int64_t, int64_t) { kill(getpid(), SIGKILL); });
+    _exit(0);
+  }
+  REQUIRE(child > 0);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+  const int lock = open((folder.path / "cache/text.txt.part.lock").string().c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(lock >= 0);
+  CHECK((flock(lock, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK));
+  close(open(pipe.c_str(), O_WRONLY | O_CLOEXEC));  // an empty file: curl ends
+  CHECK(flock(lock, LOCK_EX) == 0);
+  close(lock);
 }
 
 TEST_CASE("a download follows no link and obeys no .curlrc", "[fetch]") {
