@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "nn/transformer_config.h"
+
 namespace pg {
 namespace {
 
@@ -67,18 +69,29 @@ Embedding::Embedding(int64_t count, int64_t channels, const Init& init)
 }
 void Embedding::visit(Visitor& visitor) { visitor("weight", weight); }
 
-LayerNorm::LayerNorm(int64_t channels, bool with_bias, double eps, DType dtype)
-    : weight(Tensor::ones({channels}, dtype).set_requires_grad()), eps(eps) {
-  if (with_bias) bias = Tensor::zeros({channels}, dtype).set_requires_grad();
+Norm::Norm(NormKind kind, int64_t channels, bool with_bias, double eps, DType dtype)
+    : kind(kind), weight(Tensor::ones({channels}, dtype).set_requires_grad()), eps(eps) {
+  if (kind == NormKind::layer && with_bias) bias = Tensor::zeros({channels}, dtype).set_requires_grad();
 }
-void LayerNorm::visit(Visitor& visitor) {
+LayerNorm::LayerNorm(int64_t channels, bool with_bias, double eps, DType dtype)
+    : Norm(NormKind::layer, channels, with_bias, eps, dtype) {}
+RMSNorm::RMSNorm(int64_t channels, double eps, DType dtype) : Norm(NormKind::rms, channels, false, eps, dtype) {}
+Tensor Norm::operator()(const Tensor& x) const {
+  return kind == NormKind::rms ? rms_norm(x, weight, eps) : layer_norm(x, weight, bias, eps);
+}
+std::pair<Tensor, Tensor> Norm::add(const Tensor& x, const Tensor& residual) const {
+  if (!residual.defined()) return {x, (*this)(x)};
+  return kind == NormKind::rms ? add_rms_norm(x, residual, weight, eps)
+                               : add_layer_norm(x, residual, weight, bias, eps);
+}
+std::pair<Tensor, Tensor> Norm::add_linear(const Tensor& x, const Tensor& residual, const Tensor& layer_weight,
+                                           const Tensor& layer_bias, bool gelu) const {
+  return add_norm_linear(x, residual, {kind == NormKind::rms, weight, bias, eps}, layer_weight, layer_bias, gelu);
+}
+void Norm::visit(Visitor& visitor) {
   visitor("weight", weight);
   visitor("bias", bias);
 }
-
-RMSNorm::RMSNorm(int64_t channels, double eps, DType dtype)
-    : weight(Tensor::ones({channels}, dtype).set_requires_grad()), eps(eps) {}
-void RMSNorm::visit(Visitor& visitor) { visitor("weight", weight); }
 
 MLP::MLP(int64_t channels, bool with_bias, double dropout, const Init& init, int64_t hidden, bool gated)
     : c_fc(channels, hidden > 0 ? hidden : 4 * channels, with_bias, init),

@@ -65,32 +65,28 @@ struct Embedding : Module {
   void visit(Visitor& visitor) override;
 };
 
-// Normalises the last dim. Weight 1, bias 0.
-struct LayerNorm : Module {
-  Tensor weight, bias;  // [C]; bias may be undefined
+enum class NormKind : uint8_t;  // layer, rms (nn/transformer_config.h)
+
+// Normalises the last dim: a layer norm, or an RMS norm, which only divides by the root mean square. Weight 1, bias 0.
+struct Norm : Module {
+  NormKind kind;
+  Tensor weight, bias;  // [C]; bias may be undefined, and is for an RMS norm
   double eps;
 
-  explicit LayerNorm(int64_t channels, bool with_bias = true, double eps = 1e-5, DType dtype = f32);
-  Tensor operator()(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
-  // {x + residual, its layer norm} in one pass.
-  std::pair<Tensor, Tensor> add(const Tensor& x, const Tensor& residual) const {
-    return add_layer_norm(x, residual, weight, bias, eps);
-  }
+  Norm(NormKind kind, int64_t channels, bool with_bias, double eps, DType dtype = f32);
+  Tensor operator()(const Tensor& x) const;
+  // {x + residual, its norm} in one pass, with the bits of the two operations. `residual` may be undefined: {x, norm}.
+  std::pair<Tensor, Tensor> add(const Tensor& x, const Tensor& residual) const;
+  // {x + residual, linear(its norm)}, or linear_gelu: add_norm_linear(), for decoding. The layer has no adapter.
+  std::pair<Tensor, Tensor> add_linear(const Tensor& x, const Tensor& residual, const Tensor& layer_weight,
+                                       const Tensor& layer_bias = {}, bool gelu = false) const;
   void visit(Visitor& visitor) override;
 };
-
-// Divides the last dim by its root mean square. Weight 1.
-struct RMSNorm : Module {
-  Tensor weight;  // [C]
-  double eps;
-
+struct LayerNorm : Norm {
+  explicit LayerNorm(int64_t channels, bool with_bias = true, double eps = 1e-5, DType dtype = f32);
+};
+struct RMSNorm : Norm {
   explicit RMSNorm(int64_t channels, double eps = 1e-6, DType dtype = f32);
-  Tensor operator()(const Tensor& x) const { return rms_norm(x, weight, eps); }
-  // {x + residual, its RMS norm} in one pass.
-  std::pair<Tensor, Tensor> add(const Tensor& x, const Tensor& residual) const {
-    return add_rms_norm(x, residual, weight, eps);
-  }
-  void visit(Visitor& visitor) override;
 };
 
 // While training: zeroes each element with probability p and scales the rest by 1/(1-p). Draws from

@@ -27,32 +27,13 @@ Tensor new_positions(const Tensor& before, int64_t t) {
   return positions;
 }
 
+Norm norm_of(const TransformerConfig& c) { return Norm(c.norm, c.n_embd, c.bias, c.norm_eps, c.dtype); }
+
 }  // namespace
 
-Norm::Norm(const TransformerConfig& c)
-    : kind(c.norm), weight(Tensor::ones({c.n_embd}, c.dtype).set_requires_grad()), eps(c.norm_eps) {
-  if (kind == NormKind::layer && c.bias) bias = Tensor::zeros({c.n_embd}, c.dtype).set_requires_grad();
-}
-Tensor Norm::operator()(const Tensor& x) const {
-  return kind == NormKind::rms ? rms_norm(x, weight, eps) : layer_norm(x, weight, bias, eps);
-}
-std::pair<Tensor, Tensor> Norm::add(const Tensor& x, const Tensor& residual) const {
-  if (!residual.defined()) return {x, (*this)(x)};
-  return kind == NormKind::rms ? add_rms_norm(x, residual, weight, eps)
-                               : add_layer_norm(x, residual, weight, bias, eps);
-}
-std::pair<Tensor, Tensor> Norm::add_linear(const Tensor& x, const Tensor& residual, const Tensor& layer_weight,
-                                           const Tensor& layer_bias, bool gelu) const {
-  return add_norm_linear(x, residual, {kind == NormKind::rms, weight, bias, eps}, layer_weight, layer_bias, gelu);
-}
-void Norm::visit(Visitor& visitor) {
-  visitor("weight", weight);
-  visitor("bias", bias);
-}
-
 TransformerBlock::TransformerBlock(const TransformerConfig& c)
-    : ln_1(c),
-      ln_2(c),
+    : ln_1(norm_of(c)),
+      ln_2(norm_of(c)),
       mlp(c.n_embd, c.bias, c.dropout, Init::zeros(c.dtype), c.hidden_width(), c.mlp == MlpKind::swiglu) {
   if (c.latent()) {
     const LatentAttentionConfig latent{.heads = c.n_head,
@@ -118,7 +99,7 @@ Transformer::Transformer(const TransformerConfig& c, Generator* generator)
       wte(c.vocab_size, c.n_embd, Init::zeros(c.dtype)),
       wpe(c.positions == Positions::learned ? c.block_size : 0, c.n_embd, Init::zeros(c.dtype)),
       drop(c.dropout),
-      ln_f(c) {
+      ln_f(norm_of(c)) {
   if (c.positions != Positions::learned) wpe.weight = Tensor();
   for (int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(c);
   if (!c.tied) lm_head.emplace(c.n_embd, c.vocab_size, /*with_bias=*/false, Init::zeros(c.dtype));

@@ -18,22 +18,6 @@
 
 namespace pg {
 
-// A layer norm or an RMS norm.
-struct Norm : Module {
-  NormKind kind;
-  Tensor weight, bias;  // [C]; bias may be undefined
-  double eps;
-
-  explicit Norm(const TransformerConfig& config);
-  Tensor operator()(const Tensor& x) const;
-  // {x + residual, its norm} in one pass, with the bits of the two operations. `residual` may be undefined: {x, norm}.
-  std::pair<Tensor, Tensor> add(const Tensor& x, const Tensor& residual) const;
-  // {x + residual, linear(its norm)}, or linear_gelu: add_norm_linear(), for decoding. The layer has no adapter.
-  std::pair<Tensor, Tensor> add_linear(const Tensor& x, const Tensor& residual, const Tensor& layer_weight,
-                                       const Tensor& layer_bias = {}, bool gelu = false) const;
-  void visit(Visitor& visitor) override;
-};
-
 struct TransformerBlock : Module {
   Norm ln_1;
   std::optional<CausalSelfAttention> attn;

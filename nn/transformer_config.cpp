@@ -59,12 +59,12 @@ std::vector<Field> fields(TransformerConfig& c) {
         {"causal", &of.causal, "a position sees only itself and earlier ones"},
         {"lora-merged", &of.lora.merged, "the weights contain the terms of the adapters"},
         {"lora-modules", &of.lora.modules, "the linear layers with adapters of their own rank and alpha"}};
-    return joined(joined(family_fields(of), states), fields(of.lora));
+    return joined({family_fields(of), states, fields(of.lora)});
   };
   const std::vector<Field> defaults = later(gpt2);
   std::vector<Field> family = later(c);
   for (size_t i = 0; i < family.size(); ++i) family[i].absent = defaults[i].text();
-  return joined(gpt2_fields(c), std::move(family));
+  return joined({gpt2_fields(c), family});
 }
 
 std::string to_json(const TransformerConfig& config) {
