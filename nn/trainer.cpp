@@ -70,13 +70,14 @@ Tensor summed_loss(const Transformer& model, const TokenBatch& batch, const Tens
 }  // namespace
 
 std::vector<Field> fields(TrainConfig& c) {
-  return joined({{"steps", &c.max_steps, "optimizer steps", whole_from(1)},
-                 {"accumulate", &c.micro_batches, "batches per step", whole_from(1, 1000000)},
-                 {"clip", &c.max_grad_norm, "largest gradient norm; 0: any", kNotNegative},
-                 {"eval-every", &c.eval_interval, "steps between evaluations; 0: only at the end", whole_from(0)},
-                 {"save-every", &c.checkpoint_interval, "steps between checkpoints; 0: only at the end", whole_from(0)},
-                 {"seed", &c.seed, "the same seed gives the same model, bit for bit"}},
-                joined(fields(c.schedule), fields(c.adamw)));
+  return joined(
+      {{{"steps", &c.max_steps, "optimizer steps", whole_from(1)},
+        {"accumulate", &c.micro_batches, "batches per step", whole_from(1, 1000000)},
+        {"clip", &c.max_grad_norm, "largest gradient norm; 0: any", kNotNegative},
+        {"eval-every", &c.eval_interval, "steps between evaluations; 0: only at the end", whole_from(0)},
+        {"save-every", &c.checkpoint_interval, "steps between checkpoints; 0: only at the end", whole_from(0)},
+        {"seed", &c.seed, "the same seed gives the same model, bit for bit"}},
+       titled("Optimizer", joined({fields(c.schedule), fields(c.adamw)}))});
 }
 
 Trainer::Trainer(Transformer& model, const TrainConfig& config, NextBatch next_batch, Comm* comm)

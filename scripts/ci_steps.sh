@@ -128,7 +128,7 @@ sanitized_layer() { # sanitized_layer FOLDER LAYER...: their sources and tests/F
 }
 commands_of() { # commands_of BUILD: the tests of pg's commands that try the most, on the pg of that build
   local test status=0
-  for test in cli hostile; do sh tests/pg/$test.sh "$1" || status=1; done
+  for test in cli hostile chat_rl; do sh tests/pg/$test.sh "$1" || status=1; done
   return $status
 }
 all_commands() { # all_commands BUILD: those, while commands run on several simulated GPUs; each mostly uses a core

@@ -12,9 +12,9 @@ within() { # within WHAT NUMBER BUDGET
     bad=1
   fi
 }
-within 'lines: tensor autograd nn rl tasks tools' "$(lines_of tensor autograd nn rl tasks tools)" 82550
-within 'lines: lessons' "$(lines_of lessons)" 37300
-within 'lines: tests' "$(lines_of tests)" 50100
+within 'lines: tensor autograd nn rl tasks tools' "$(lines_of tensor autograd nn rl tasks tools)" 82660
+within 'lines: lessons' "$(lines_of lessons)" 37260
+within 'lines: tests' "$(lines_of tests)" 50130
 within 'files' "$(git ls-files | wc -l)" 1705
 
 # The files that "Read the engine in an evening" lists, and the number of lines that it states.

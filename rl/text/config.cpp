@@ -23,11 +23,11 @@ Field micro_batch_field(int64_t& size, const char* about) {
 }
 
 std::vector<Field> common_fields(PreferenceConfig& c) {
-  return joined({{"batch", &c.batch, "pairs per step", kSize},
-                 micro_batch_field(c.micro_batch, "pairs per forward pass; 0: a batch at once"),
-                 clip_field(c.max_grad_norm),
-                 seed_field(c.seed)},
-                joined(fields(c.schedule), fields(c.adamw)));
+  return joined({{{"batch", &c.batch, "pairs per step", kSize},
+                  micro_batch_field(c.micro_batch, "pairs per forward pass; 0: a batch at once"),
+                  clip_field(c.max_grad_norm),
+                  seed_field(c.seed)},
+                 titled("Optimizer", joined({fields(c.schedule), fields(c.adamw)}))});
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ std::vector<Field> fields(RlConfig& c) {
       {"save-every", &c.checkpoint_interval, "steps between checkpoints; 0: only at the end", whole_from(0)},
       clip_field(c.max_grad_norm),
       seed_field(c.seed)};
-  return joined(joined(fields(c.batch), std::move(all)), joined(fields(c.schedule), fields(c.adamw)));
+  return joined({fields(c.batch), all, titled("Optimizer", joined({fields(c.schedule), fields(c.adamw)}))});
 }
 
 std::vector<UnusedField> unused_fields(const RlConfig& c) {
@@ -95,30 +95,30 @@ void check_config(const RlConfig& config) {
 }
 
 std::vector<Field> reward_model_fields(PreferenceConfig& c) {
-  return joined(common_fields(c),
-                {{"centring", &c.centring, "weight of (score + score)^2, which keeps scores near 0", kNotNegative}});
+  return joined({common_fields(c),
+                 {{"centring", &c.centring, "weight of (score + score)^2, which keeps scores near 0", kNotNegative}}});
 }
 
-std::vector<Field> dpo_fields(PreferenceConfig& c) { return joined(common_fields(c), fields(c.dpo)); }
+std::vector<Field> dpo_fields(PreferenceConfig& c) { return joined({common_fields(c), fields(c.dpo)}); }
 
 void check_config(const PreferenceConfig& config) {
   PreferenceConfig c = config;
-  check_fields("learning from preferences", joined(reward_model_fields(c), dpo_fields(c)));
+  check_fields("learning from preferences", joined({reward_model_fields(c), dpo_fields(c)}));
 }
 
 std::vector<Field> fields(ExpertIterationConfig& c) {
-  return joined({{"problems", &c.problems, "problems per iteration", kSize},
-                 {"samples", &c.samples, "responses to each problem", kSize},
-                 {"temperature", &c.temperature, "temperature of sampling", kPositive},
-                 {"epochs", &c.epochs, "passes over the responses that were kept", kSize},
-                 {"batch", &c.batch, "responses per optimizer step", kSize},
-                 micro_batch_field(c.micro_batch, "responses per forward pass, at most; 0: a batch at once"),
-                 {"lr", &c.lr, "learning rate", kNotNegative},
-                 clip_field(c.max_grad_norm),
-                 {"shuffle-rewards", &c.shuffle_rewards, "a control: other responses count as right"},
-                 {"max-rows", &c.max_rows, "responses sampled at a time; 0: all", whole_from(0)},
-                 seed_field(c.seed)},
-                fields(c.adamw));
+  return joined({{{"problems", &c.problems, "problems per iteration", kSize},
+                  {"samples", &c.samples, "responses to each problem", kSize},
+                  {"temperature", &c.temperature, "temperature of sampling", kPositive},
+                  {"epochs", &c.epochs, "passes over the responses that were kept", kSize},
+                  {"batch", &c.batch, "responses per optimizer step", kSize},
+                  micro_batch_field(c.micro_batch, "responses per forward pass, at most; 0: a batch at once"),
+                  {"lr", &c.lr, "learning rate", kNotNegative},
+                  clip_field(c.max_grad_norm),
+                  {"shuffle-rewards", &c.shuffle_rewards, "a control: other responses count as right"},
+                  {"max-rows", &c.max_rows, "responses sampled at a time; 0: all", whole_from(0)},
+                  seed_field(c.seed)},
+                 titled("Optimizer", fields(c.adamw))});
 }
 
 void check_config(const ExpertIterationConfig& config) {

@@ -139,7 +139,7 @@ PreferenceSteps::PreferenceSteps(Module& model, std::vector<Preference> pairs, c
   if (comm_.size() == 1) return;
   std::string text = fmt::format("pairs: {}\n", pairs_.size());
   PreferenceConfig c = config;
-  for (const Field& field : joined(reward_model_fields(c), fields(c.dpo))) {
+  for (const Field& field : joined({reward_model_fields(c), fields(c.dpo)})) {
     text += fmt::format("{}: {}\n", field.name, field.text());
   }
   check_same_on_all_ranks(comm_, "preferences", text);

@@ -134,12 +134,12 @@ std::vector<Field> fields(PromptOptions& o) {
 }
 
 std::vector<Field> fields(ChatTaskOptions& o) {
-  return joined(fields(o.prompt),
-                {{"response", &o.response, "tokens of a pretrained model's response at most", whole_from(2, 100000)},
-                 {"max-prompt", &o.max_prompt,
-                  "tokens of a prompt; longer problems of a file are left out. 0: what the model's context leaves",
-                  whole_from(0), true, false, "0"},
-                 {"format-reward", &o.format_reward, "for a response in that format, right or wrong", kNotNegative}});
+  return joined({fields(o.prompt),
+                 {{"response", &o.response, "tokens of a pretrained model's response at most", whole_from(2, 100000)},
+                  {"max-prompt", &o.max_prompt,
+                   "tokens of a prompt; longer problems of a file are left out. 0: what the model's context leaves",
+                   whole_from(0), true, false, "0"},
+                  {"format-reward", &o.format_reward, "for a response in that format, right or wrong", kNotNegative}}});
 }
 
 std::unique_ptr<TextTask> chat_task(std::unique_ptr<PuzzleTask> puzzles, std::shared_ptr<const BpeTokenizer> tokenizer,

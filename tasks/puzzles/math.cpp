@@ -184,14 +184,14 @@ std::vector<Field> fields(MathOptions& o) {
     return field;
   };
   return joined(
-      {{"easiest", &o.easiest, "level of problems", whole_from(1, 5)},
-       {"hardest", &o.hardest, "level of problems", whole_from(1, 5)},
-       {"file", &o.file, "JSONL like MATH's, {\"problem\": \"…\", \"answer\": \"…\"}; empty: generated"},
-       in_new_files({"held-out-file", &o.held_out_file,
-                     "the same for the held-out problems; empty: one of ten of --file, or of those generated"}),
-       in_new_files(
-           {"skip-unreadable", &o.skip_unreadable, "leave out problems of files whose answer the grader cannot read"})},
-      fields(o.columns));
+      {{{"easiest", &o.easiest, "level of problems", whole_from(1, 5)},
+        {"hardest", &o.hardest, "level of problems", whole_from(1, 5)},
+        {"file", &o.file, "JSONL like MATH's, {\"problem\": \"…\", \"answer\": \"…\"}; empty: generated"},
+        in_new_files({"held-out-file", &o.held_out_file,
+                      "the same for the held-out problems; empty: one of ten of --file, or of those generated"}),
+        in_new_files({"skip-unreadable", &o.skip_unreadable,
+                      "leave out problems of files whose answer the grader cannot read"})},
+       fields(o.columns)});
 }
 
 std::unique_ptr<PuzzleTask> math_puzzles(const MathOptions& options) { return std::make_unique<Math>(options); }

@@ -121,9 +121,9 @@ std::vector<WordProblem> read_gsm8k(const std::string& path, const ProblemColumn
 
 std::vector<Field> fields(WordProblemOptions& o) {
   return joined(
-      {{"problem-steps", &o.problem_steps, "operations that lead to the answer, at most", whole_from(2, 4)},
-       {"file", &o.file, "JSONL like GSM8K's, {\"question\": \"…\", \"answer\": \"… #### 42\"}; empty: generated"}},
-      fields(o.columns));
+      {{{"problem-steps", &o.problem_steps, "operations that lead to the answer, at most", whole_from(2, 4)},
+        {"file", &o.file, "JSONL like GSM8K's, {\"question\": \"…\", \"answer\": \"… #### 42\"}; empty: generated"}},
+       fields(o.columns)});
 }
 
 std::unique_ptr<PuzzleTask> word_problems(const WordProblemOptions& options) {

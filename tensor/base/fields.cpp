@@ -183,9 +183,17 @@ void set_fields(const std::vector<Field>& fields, std::string_view owner,
   }
 }
 
-std::vector<Field> joined(std::vector<Field> first, std::vector<Field> second) {
-  std::move(second.begin(), second.end(), std::back_inserter(first));
-  return first;
+std::vector<Field> joined(const std::vector<std::vector<Field>>& parts) {
+  std::vector<Field> all;
+  for (const std::vector<Field>& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+std::vector<Field> titled(const std::string& group, std::vector<Field> fields) {
+  for (Field& field : fields) {
+    if (field.group.empty()) field.group = group;
+  }
+  return fields;
 }
 
 }  // namespace pg

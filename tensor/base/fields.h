@@ -84,6 +84,7 @@ struct Field {
   bool is_flag = false;  // true or false: on the command line the name alone means true
   // JSON that lacks the field means this value, and to_json() leaves the field out where it has it.
   std::optional<std::string> absent = {};
+  std::string group = {};  // the heading of help that it stands under; empty: "Options"
 
   std::string text() const;  // the value, such that set(text()) restores it exactly
   // Sets the value from text. A number has decimal digits, with a point and an exponent if it is not whole, and nothing
@@ -103,7 +104,9 @@ Field find_field(const std::vector<Field>& fields, std::string_view owner, std::
 // Sets the fields that `values` names. An empty text leaves a field as it is.
 void set_fields(const std::vector<Field>& fields, std::string_view owner,
                 const std::map<std::string, std::string>& values);
-// `first` and then `second`.
-std::vector<Field> joined(std::vector<Field> first, std::vector<Field> second);
+// The fields of all parts, in this order.
+std::vector<Field> joined(const std::vector<std::vector<Field>>& parts);
+// The fields with `group` as their heading of help, except those that have one.
+std::vector<Field> titled(const std::string& group, std::vector<Field> fields);
 
 }  // namespace pg

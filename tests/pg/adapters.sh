@@ -66,6 +66,24 @@ done
 if ! echo 'the cat' | "$pg" chat base --adapter adapter_base --dtype bf16 --tokens 4 >out 2>err || ! grep -q . out; then
   bad 'pg chat says nothing in bf16'
 fi
+# A run has the type of --dtype too, and its own without it.
+typed() { # typed TYPE OPTIONS…: the weights of an export of the run have this type
+  type=$1
+  shift
+  rm -rf typed
+  says 0 out typed "$pg" export "$(run tuned_base)" typed "$@"
+  says 0 out "$type" "$pg" info typed
+}
+typed F32
+typed BF16 --dtype bf16
+says 0 out 'bits per byte' "$pg" eval "$(run tuned_base)" text
+mv out exact
+says 0 out 'bits per byte' "$pg" eval "$(run tuned_base)" text --dtype bf16
+cmp -s out exact && bad 'pg eval --dtype bf16 computes in f32'
+"$pg" sample "$(run tuned_base)" --prompt 'the cat' --tokens 5 --temperature 0 --json --log-probs --dtype bf16 >out 2>err ||
+  bad 'pg sample --dtype bf16 fails'
+grep -qE '"token_ids":\[[0-9]+(,[0-9]+){4}\],"log_probs":\[-[^],]+(,-[^],]+){4}\]' out || bad 'there are no log-probabilities'
+says 1 err '--log-probs is for --json' "$pg" sample "$(run tuned_base)" --log-probs
 says 0 out merged_again "$pg" export base merged_again --adapter adapter_base
 cmp -s merged_base/model.safetensors merged_again/model.safetensors || bad 'merging from a folder gives other weights'
 says 0 out adapter_again "$pg" export base adapter_again --adapter adapter_base --adapter-only

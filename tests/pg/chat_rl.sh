@@ -13,6 +13,13 @@ task='--task arithmetic --digits 1 --system Go. --threads 1'
 # shellcheck disable=SC2086  # options
 {
   says 1 err 'has no chat template' "$pg" rl --init base $task
+  # The template is chosen for every command that asks the model, not for pg sft --data and pg chat only.
+  says 0 err 'after 1 steps' "$pg" rl --init base $task --chat-template chatml --steps 1 --prompts 2 --samples 2 \
+    --eval-problems 4 --response 8 --name chosen
+  says 0 out chatml "$pg" info "$(run chosen)"
+  says 0 out 'problems' "$pg" eval base $task --chat-template chatml --problems 4 --response 8 --dtype bf16
+  says 1 err 'and --prompt-style question has none' "$pg" eval base $task --prompt-style question --chat-template chatml
+  says 1 err 'a new model reads characters' "$pg" rl --task digits --chat-template chatml
   says 0 err 'pg chat' "$pg" sft --data data.jsonl --init base --chat-template chatml --epochs 2 --batch 4 --name chat
   chat=$(run chat)
   says 1 err 'is a pretrained model, which has the tasks ' "$pg" rl --init "$chat" --task sort
@@ -57,6 +64,10 @@ task='--task arithmetic --digits 1 --system Go. --threads 1'
   # The only message, from the options; and a message of several lines.
   "$pg" chat "$(run imitated)" --temperature 0 --tokens 4 --prompt "$question" >out 2>err || bad 'pg chat --prompt fails'
   cmp greedy out || bad '--prompt has another answer'
+  # An answer ends before a stop text.
+  says 0 out '"text":"","tokens":1,"finish":"stop"' "$pg" chat "$(run imitated)" --temperature 0 --tokens 4 --json \
+    --prompt "$question" --stop x --stop "$(head -c 1 greedy)"
+  says 1 err 'a stop text must not be empty' "$pg" chat "$(run imitated)" --prompt "$question" --stop ''
   echo "$question" >question
   for how in '--prompt -' '--prompt-file question'; do
     # shellcheck disable=SC2086

@@ -123,14 +123,22 @@ echo '{"question": "q", "answer": "1"}' >own.jsonl
 says 1 'this is a text, no safetensors file' "$pg" eval own.jsonl own.jsonl
 # A name of a run that would lie in another folder, before any work.
 says 1 "the name of a run, '../../evil', must have" "$pg" train --data nowhere --name ../../evil
+options_in() { grep -oE '^ .*' "$1" | grep -oE -- ' --[a-z0-9-]+|,--help' | sort -u; }
 for command in $("$pg" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'); do
   says 0 -h,--help "$pg" "$command" --help
-  whole_options <out | grep -E '(\([^()]*\)).*\1$' && bad "pg $command --help says twice what an option allows"
-  grep -E '^ {20,}.{81,}' out && bad "pg $command --help has lines of more than 110 characters"
+  options_in out >named
+  says 0 -h,--help "$pg" "$command" --help-all
+  options_in out | cmp - named || bad "pg $command --help does not name every option"
+  whole_options <out | grep -E '(\([^()]*\)).*\1$' && bad "pg $command --help-all says twice what an option allows"
+  grep -E '^ {20,}.{81,}' out && bad "pg $command --help-all has lines of more than 110 characters"
 done
-"$pg" rl --help | whole_options >out
+"$pg" rl --help-all | whole_options >out
 grep -qF 'hanoi: any position, or all disks on one peg (random, standard), default random' out ||
-  bad 'pg rl --help does not say what a task allows'
+  bad 'pg rl --help-all does not say what a task allows'
+[ "$("$pg" rl --help | wc -l)" -lt 110 ] || bad 'pg rl --help does not fit on two screens'
+says 1 'no command generate; pg sample continues' "$pg" generate
+says 1 'pg has no server' "$pg" serve
+says 0 'pg 0.' "$pg" -v
 says 0 'Train a model:' "$pg" --help
 # An answer equals another or not; a broken line of pairs is named.
 says 0 'yes' "$pg" grade '\frac12' 0.5

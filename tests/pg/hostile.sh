@@ -133,15 +133,15 @@ refuses '(did you mean grpo?)' rl --algorithm gpro
 refuses '(did you mean reverse?)' sft --task revers
 refuses '(did you mean CartPole-v1?)' env --environment CartPole-v0
 refuses '(did you mean f32?)' train --dtype f31
-"$pg" rl --help | whole_options >out
+"$pg" rl --help-all | whole_options >out
 grep -e '--dtype' out | grep -q '(f32, bf16)' || bad 'the help of --dtype lists an empty name'
 refuses '--dtype: expected one of f32, bf16, got f31' rl --dtype f31
 # The stages of ZeRO are those of the command.
-"$pg" rl --help | whole_options >out
-grep -e '--zero' out | grep -q 'from 0 to 2' || bad 'pg rl --help offers a stage of ZeRO that pg rl refuses'
+"$pg" rl --help-all | whole_options >out
+grep -e '--zero' out | grep -q 'from 0 to 2' || bad 'pg rl --help-all offers a stage of ZeRO that pg rl refuses'
 refuses '--zero: expected a whole number from 0 to 2, got 3' rl --zero 3
-"$pg" train --help | whole_options >out
-grep -e '--zero' out | grep -q 'from 0 to 3' || bad 'pg train --help does not offer all stages of ZeRO'
+"$pg" train --help-all | whole_options >out
+grep -e '--zero' out | grep -q 'from 0 to 3' || bad 'pg train --help-all does not offer all stages of ZeRO'
 # A task has its own options, with its own ranges.
 refuses 'the task digits has no option --length; its options are: none' sft --task digits --length 3
 refuses 'the task copy has no option --context; its options are: length' sft --task copy --context 3

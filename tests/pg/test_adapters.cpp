@@ -24,11 +24,12 @@ namespace {
 std::string tuned_run(const TempDir& dir, const std::string& base, const std::string& name, int64_t rank = 2,
                       const std::string& adapter = "") {
   write_chat_data(dir.file("data.jsonl"));
-  const SftDataOptions options = {.file = dir.file("data.jsonl"), .chat_template = "chatml", .max_length = 60};
+  const SftDataOptions options = {.file = dir.file("data.jsonl"), .max_length = 60};
   SftDataRun r;
   r.run = {.name = name, .out = dir.file(name), .threads = 1};
   r.init = base;
   r.adapter = adapter;
+  r.chat_template = "chatml";
   if (rank > 0) r.lora = {.rank = rank, .alpha = 3, .targets = "q_proj,v_proj,o_proj,down_proj"};
   r.train.max_steps = 3;
   r.train.schedule = {.kind = Schedule::Kind::constant, .lr = 0.1};

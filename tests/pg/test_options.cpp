@@ -59,7 +59,7 @@ TEST_CASE("options: the command line wins over the file, the file over the defau
     given.read(c.file);
     c.recipe = {.gamma = 0.75, .epochs = 9};  // the preset
     given.apply(fields(c.recipe));
-    yaml = given.yaml(joined(fields(c), fields(c.recipe)));
+    yaml = given.yaml(joined({fields(c), fields(c.recipe)}));
     CHECK(given.has("gamma"));
     CHECK_FALSE(given.on_command_line("gamma"));
     CHECK_FALSE(given.has("epochs"));
@@ -73,7 +73,7 @@ TEST_CASE("options: the command line wins over the file, the file over the defau
   const auto reread = [&](Given& given) {
     given.read(folder.file("again.yaml"));
     given.apply(fields(again.recipe));
-    CHECK(given.yaml(joined(fields(again), fields(again.recipe))) == yaml);
+    CHECK(given.yaml(joined({fields(again), fields(again.recipe)})) == yaml);
     return 0;
   };
   CHECK(run_work(command_of(again, reread), {}) == 0);

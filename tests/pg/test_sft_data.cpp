@@ -20,8 +20,7 @@ TEST_CASE("sft on a file: a run resumed on other ranks has the bytes of one that
   const TempDir dir;
   write_chat_model(dir.file("model"));
   write_chat_data(dir.file("data.jsonl"));
-  const SftDataOptions options = {
-      .file = dir.file("data.jsonl"), .chat_template = "", .val_share = 0.2, .max_length = 60};
+  const SftDataOptions options = {.file = dir.file("data.jsonl"), .val_share = 0.2, .max_length = 60};
   const auto run = [&](const std::string& name, int64_t steps, int ranks, const std::string& resume = "") {
     SftDataRun r;
     r.run.name = name;

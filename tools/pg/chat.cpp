@@ -27,6 +27,7 @@
 #include "tools/pg/run/progress.h"
 #include "tools/pg/run/run_model.h"
 #include "tools/pg/run/terminal_text.h"
+#include "tools/pg/stop_text.h"
 
 namespace pg::tools {
 namespace {
@@ -36,8 +37,9 @@ struct ChatOptions {
   std::string prompt, prompt_file;  // the only message
   bool json = false;
   std::string device = "cpu", chat_template, template_kwargs, system, adapter;
-  DType dtype = f32;
+  std::optional<DType> dtype;
   bool int8 = false;
+  std::vector<std::string> stops;  // texts that end an answer; they are not shown
   int threads = 0;
   uint64_t seed = 1;
   int64_t tokens = 512, context = 2048;
@@ -55,22 +57,19 @@ std::vector<Field> sampling_fields(ChatOptions& o) {
 }
 
 std::vector<Field> fields(ChatOptions& o) {
-  return joined(sampling_fields(o),
-                {{"prompt", &o.prompt, "the only message; -: all of standard input"},
-                 {"prompt-file", &o.prompt_file, "a file with the only message"},
-                 json_field(o.json, "a line with a JSON object for each answer, and nothing else on standard output"),
-                 {"chat-template", &o.chat_template,
-                  fmt::format("the format of turns ({}, or a file that ends in .jinja); default: the one that the "
-                              "model carries",
-                              fmt::join(names_of(chat_templates()), ", "))},
-                 template_kwargs_field(o.template_kwargs),
-                 {"context", &o.context, "tokens of the whole conversation at most", whole_from(16, INT32_MAX)},
-                 adapter_field(o.adapter),
-                 int8_field(o.int8),
-                 {"dtype", float_type(o.dtype), "type of the weights in memory"},
-                 {"seed", &o.seed, "the same seed and the same messages give the same answers"},
-                 device_field(o.device),
-                 threads_field(o.threads)});
+  return joined({sampling_fields(o),
+                 {{"prompt", &o.prompt, "the only message; -: all of standard input"},
+                  {"prompt-file", &o.prompt_file, "a file with the only message"},
+                  json_field(o.json, "a line with a JSON object for each answer, and nothing else on standard output"),
+                  chat_template_field(o.chat_template),
+                  template_kwargs_field(o.template_kwargs),
+                  {"context", &o.context, "tokens of the whole conversation at most", whole_from(16, INT32_MAX)},
+                  adapter_field(o.adapter),
+                  int8_field(o.int8),
+                  dtype_field(o.dtype),
+                  {"seed", &o.seed, "the same seed and the same messages give the same answers"},
+                  device_field(o.device),
+                  threads_field(o.threads)}});
 }
 
 struct ChatAnswer {
@@ -143,6 +142,7 @@ class Conversation {
   ChatAnswer finish_turn() {
     ChatAnswer answer;
     StreamDecoder stream(tokenizer_);
+    StopText stop(o_.stops);
     const auto show = [&](const std::string& text) {
       answer.text += text;
       if (o_.json) return;
@@ -156,7 +156,8 @@ class Conversation {
       const int32_t token = choice.tokens[0];
       ++answer.tokens;
       if (token == chat_.end_id() || token == tokenizer_.end_id()) break;
-      show(stream.push(token));
+      show(stop.take(stream.push(token)));
+      if (stop.stopped()) break;
       const bool full = std::ssize(cached_) + 1 >= room();
       if (full || answer.tokens >= o_.tokens) {
         answer.limit = full ? "the context is full" : "--tokens is reached";
@@ -166,7 +167,8 @@ class Conversation {
       decoder_->next({&u, 1});
       cached_.push_back(token);
     }
-    show(stream.flush());
+    show(stop.take(stream.flush()));
+    show(stop.rest());
     return answer;
   }
 
@@ -278,6 +280,7 @@ void converse(ChatOptions& o, Conversation& conversation) {
 int chat(ChatOptions& o) {
   const bool only_message = !o.prompt.empty() || !o.prompt_file.empty();
   check(o.prompt.empty() || o.prompt_file.empty(), "chat: --prompt and --prompt-file each state the message; give one");
+  StopText checked(o.stops);
   const Device device = parse_device(o.device);
   start_threads(o.threads);
   RunModel model = load_run_model(o.model, device, {.dtype = o.dtype, .adapter = o.adapter});
@@ -317,6 +320,8 @@ Command chat_command() {
       .fields = fields(*o),
       .run = [o](Given&) { return chat(*o); },
       .arguments = {{"model", &o->model, "a Hugging Face folder, a GGUF file, or a run; default: smollm2",
+                     /*required=*/false},
+                    {"--stop", &o->stops, "a text that ends an answer and is not shown; may be given several times",
                      /*required=*/false}},
       .notes = "Each line of the input is a message. /help lists the commands, and how a message has several lines."};
 }

@@ -27,17 +27,18 @@ struct EnvOptions {
 // The environment's name and all that is not in the recipe.
 std::vector<Field> fields(EnvOptions& o) {
   return joined(
-      joined(fields(o.run), fields(o.ranks)),
-      {{"environment", one_of(o.env.environment, names_of(environments())), "what the policy acts in"},
-       {"recipe", row_field(o.recipe), "what the options of the recipe are unless given"},
-       {"eval-episodes", &o.eval_episodes, "greedy episodes after the last step; 0: none", whole_from(0, 1000000)},
-       {"save-every", &o.save_every, "updates between checkpoints; 0: only at the end", whole_from(0)}});
+      {fields(o.run),
+       fields(o.ranks),
+       {{"environment", one_of(o.env.environment, names_of(environments())), "what the policy acts in"},
+        {"recipe", row_field(o.recipe), "what the options of the recipe are unless given"},
+        {"eval-episodes", &o.eval_episodes, "greedy episodes after the last step; 0: none", whole_from(0, 1000000)},
+        {"save-every", &o.save_every, "updates between checkpoints; 0: only at the end", whole_from(0)}}});
 }
 
 std::vector<Field> recipe_fields(rl::EnvTrainConfig& config) {
   std::vector<Field> all = rl::fields(config);
   std::erase_if(all, [](const Field& field) { return field.name == "environment"; });
-  return annotated(std::move(all), "micro-batch", "with --ranks and unless given, so few that each rank has some");
+  return annotated(std::move(all), {{"micro-batch", "with --ranks and unless given, so few that each rank has some"}});
 }
 
 // The steps of a mini-batch, divided among the ranks.
@@ -125,7 +126,7 @@ Command env_command() {
     if (const int ranks = rank_count(o->ranks); ranks > 1 && !given.has("micro-batch") && o->run.resume.empty()) {
       o->env.micro_batch = micro_batch_for(o->env, ranks);
     }
-    o->run.config = given.yaml(joined(fields(*o), recipe_fields(o->env)));
+    o->run.config = given.yaml(joined({fields(*o), recipe_fields(o->env)}));
     return run_on_ranks(o->ranks, "cpu", o->run, [&](Comm& comm) { return run_env(*o, comm); });
   };
   std::string notes = "Environments:\n";
@@ -135,7 +136,8 @@ Command env_command() {
           .fields = fields(*o),
           .run = run,
           .changes = {{"Options of the recipe", recipe_fields(o->env)}},
-          .notes = notes};
+          .notes = notes,
+          .usual = {"config", "name", "resume", "environment", "recipe", "total-steps", "lr", "seed", "ranks"}};
 }
 
 }  // namespace pg::tools

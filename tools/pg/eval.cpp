@@ -102,14 +102,15 @@ struct EvalOptions {
 std::vector<Field> fields(EvalOptions& o) {
   EvalModelOptions& m = o.model;
   return joined(
-      {best_field(m.best),
-       adapter_field(m.adapter),
-       json_field(m.json),
-       device_field(m.device),
-       threads_field(m.threads),
-       exact_field(m.exact),
-       {"draws", &o.draws, "of masks for each window of a text, for a masked denoiser", whole_from(1, 1000000)}},
-      fields(o.on_task));
+      {{best_field(m.best),
+        adapter_field(m.adapter),
+        json_field(m.json),
+        device_field(m.device),
+        threads_field(m.threads),
+        exact_field(m.exact),
+        dtype_field(o.on_task.common.dtype),
+        {"draws", &o.draws, "of masks for each window of a text, for a masked denoiser", whole_from(1, 1000000)}},
+       fields(o.on_task)});
 }
 
 int evaluate_text(const EvalOptions& options, const Given& given) {
@@ -117,7 +118,8 @@ int evaluate_text(const EvalOptions& options, const Given& given) {
   const Device device = parse_device(o.device);
   backend(device).set_exact(o.exact);
   start_threads(o.threads);
-  RunModel m = load_run_model(o.run, device, {.best = o.best, .denoisers = true, .adapter = o.adapter});
+  RunModel m = load_run_model(
+      o.run, device, {.best = o.best, .dtype = options.on_task.common.dtype, .denoisers = true, .adapter = o.adapter});
   const Objective& objective = objective_of(m.model->config);
   const bool causal = objective.causal;
   check(!causal || !given.has("draws"), "eval: --draws is for a masked denoiser; {} predicts the next token", o.run);
@@ -171,6 +173,7 @@ Command eval_command() {
   const auto o = std::make_shared<EvalOptions>();
   Command command =
       text_command("eval", "how well a model predicts another text, or solves the problems of a task", fields(*o), {});
+  command.usual = {"best", "json", "device", "task", "file", "problems", "samples", "k", "greedy", "system", "out"};
   std::vector<std::string> of_task = names_of(fields(o->on_task));  // options that need --task
   for (const std::string& name : names_of(command.changes.front().fields)) of_task.push_back(name);
   command.arguments = {

@@ -84,6 +84,7 @@ Json settings_of(const EvalTaskOptions& o, const EvalModelOptions& model, const 
                               : model.exact    ? "gpu, exact"
                                                : "gpu"},
                    {"models", Json::array()}};
+  if (!o.common.chat_template.empty()) settings["chat_template"] = o.common.chat_template;
   for (const LoadedModel& m : models) {
     settings["models"].push_back({{"run", m.run}, {"step", m.step}, {"weights", m.weights}});
   }
@@ -100,18 +101,17 @@ std::string how_asked(const EvalTaskOptions& o, int64_t problems) {
 
 std::vector<Field> fields(EvalTaskOptions& o) {
   return joined(
-      fields(o.common.chat),
-      {{"task", one_of(o.common.task, names_of(text_tasks())), "evaluate on the held-out problems of a task"},
-       dtype_field(o.common.dtype),
-       {"problems", &o.problems, "held-out problems, or as many as there are", whole_from(1, 100000)},
-       {"samples", &o.samples, "responses to each problem", whole_from(1, 10000)},
-       {"k", &o.k, "for pass@k and the majority vote maj@k, as in 1,8; empty: 1 and --samples"},
-       {"temperature", &o.temperature, "of the responses; it divides the logits", kPositive},
-       flag("greedy", o.greedy, "the likeliest token instead of a sample"),
-       {"seed", &o.seed, "of the samples; models side by side have the same"},
-       {"max-rows", &o.max_rows, "responses sampled at a time; at least those to a problem", whole_from(1, 1000000)},
-       {"out", &o.out, "a folder for results.jsonl, summary.json and summary.md; an evaluation goes on there"},
-       flag("audit", o.audit, "of a task that the grader of mathematics scores: verdicts to look at, in --out")});
+      {titled("Prompt", joined({fields(o.common.chat), {chat_template_field(o.common.chat_template)}})),
+       {{"task", one_of(o.common.task, names_of(text_tasks())), "evaluate on the held-out problems of a task"},
+        {"problems", &o.problems, "held-out problems, or as many as there are", whole_from(1, 100000)},
+        {"samples", &o.samples, "responses to each problem", whole_from(1, 10000)},
+        {"k", &o.k, "for pass@k and the majority vote maj@k, as in 1,8; empty: 1 and --samples"},
+        {"temperature", &o.temperature, "of the responses; it divides the logits", kPositive},
+        flag("greedy", o.greedy, "the likeliest token instead of a sample"),
+        {"seed", &o.seed, "of the samples; models side by side have the same"},
+        {"max-rows", &o.max_rows, "responses sampled at a time; at least those to a problem", whole_from(1, 1000000)},
+        {"out", &o.out, "a folder for results.jsonl, summary.json and summary.md; an evaluation goes on there"},
+        flag("audit", o.audit, "of a task that the grader of mathematics scores: verdicts to look at, in --out")}});
 }
 
 bool has_task(const std::string& run) {

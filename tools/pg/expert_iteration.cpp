@@ -27,13 +27,17 @@ struct ExpertIterationOptions {
 
 std::vector<Field> fields(ExpertIterationOptions& o) {
   return joined(
-      joined(joined(joined(fields(o.common), fields(o.ranks)), adapter_fields(o.common)),
-             {profile_field(o.profile),
-              {"iterations", &o.iterations, "iterations of sampling and imitation", whole_from(1)},
-              {"eval-every", &o.eval_every, "iterations between evaluations; 0: only at the end", whole_from(0)},
-              {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)},
-              {"save-every", &o.save_every, "iterations between checkpoints; 0: only at the end", whole_from(0)}}),
-      annotated(rl::fields(o.config), "micro-batch", kPartForEachRank));
+      {fields(o.common),
+       fields(o.ranks),
+       adapter_fields(o.common),
+       {profile_field(o.profile)},
+       titled(
+           "Training",
+           joined({{{"iterations", &o.iterations, "iterations of sampling and imitation", whole_from(1)},
+                    {"eval-every", &o.eval_every, "iterations between evaluations; 0: only at the end", whole_from(0)},
+                    {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)},
+                    {"save-every", &o.save_every, "iterations between checkpoints; 0: only at the end", whole_from(0)}},
+                   annotated(rl::fields(o.config), {{"micro-batch", kPartForEachRank}})}))});
 }
 
 int expert_iteration(const ExpertIterationOptions& o, Comm& comm) {
@@ -120,11 +124,15 @@ Command expert_iteration_command() {
     choose_task(o->common, given);
     // A resumed run has the micro-batches of its beginning: those of an old one are its batches.
     if (o->common.run.resume.empty()) settle_micro_batch(o->config.micro_batch, o->config.batch, o->ranks, given);
-    o->common.run.config = given.yaml(joined(fields(*o), o->common.setup.fields));
+    o->common.run.config = given.yaml(joined({fields(*o), o->common.setup.fields}));
     return run_on_ranks(o->ranks, o->common.device, o->common.run,
                         [&](Comm& comm) { return expert_iteration(*o, comm); });
   };
-  return text_command("expert-iteration", "a GPT-2 imitates those of its own answers that were right", fields(*o), run);
+  Command command =
+      text_command("expert-iteration", "a GPT-2 imitates those of its own answers that were right", fields(*o), run);
+  command.usual = {"config",   "name",    "resume",      "device", "task", "init", "file",      "iterations",
+                   "problems", "samples", "temperature", "batch",  "lr",   "seed", "lora-rank", "ranks"};
+  return command;
 }
 
 }  // namespace pg::tools

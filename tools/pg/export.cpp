@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 struct ExportOptions {
   std::string run, folder, adapter;
   bool best = false, adapter_only = false;
-  DType dtype = f32;
+  std::optional<DType> dtype;
 };
 
 bool has_adapters(const std::string& run) {
@@ -164,10 +164,9 @@ Command export_command() {
   const auto o = std::make_shared<ExportOptions>();
   return {.name = "export",
           .about = "write a model as a folder that Hugging Face's transformers loads, or its adapters for PEFT",
-          .fields = {best_field(o->best),
-                     adapter_field(o->adapter),
+          .fields = {best_field(o->best), adapter_field(o->adapter),
                      flag("adapter-only", o->adapter_only, "write the adapters alone, as a folder of PEFT"),
-                     {"dtype", float_type(o->dtype), "type of the weights, for a pretrained model"}},
+                     dtype_field(o->dtype)},
           .run = [o](Given&) { return export_model(*o); },
           .arguments = {{"run", &o->run, "a run, a checkpoint, a Hugging Face folder or a GGUF file"},
                         {"folder", &o->folder, "the folder to write"}}};

@@ -11,14 +11,14 @@
 namespace pg::tools {
 
 std::vector<Field> size_fields(TransformerConfig& model) {
-  return {{"layers", &model.n_layer, "transformer blocks", whole_from(1, 100000)},
-          {"heads", &model.n_head, "attention heads", whole_from(1, 1000000)},
-          {"width", &model.n_embd, "channels, a multiple of the heads", whole_from(1, 1000000)}};
+  return titled("Model", {{"layers", &model.n_layer, "transformer blocks", whole_from(1, 100000)},
+                          {"heads", &model.n_head, "attention heads", whole_from(1, 1000000)},
+                          {"width", &model.n_embd, "channels, a multiple of the heads", whole_from(1, 1000000)}});
 }
 
-std::vector<Field> annotated(std::vector<Field> fields, const std::string& name, const std::string& note) {
+std::vector<Field> annotated(std::vector<Field> fields, const std::map<std::string, std::string>& notes) {
   for (Field& field : fields) {
-    if (field.name == name) field.about += "; " + note;
+    if (const auto note = notes.find(field.name); note != notes.end()) field.about += "; " + note->second;
   }
   return fields;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tasks/chat.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 #include "tools/pg/commands.h"
@@ -37,7 +38,9 @@ std::string type_of(const Field& field) {
       field.value);
 }
 
-// Lines of at most 70 bytes beside the names of options, which end at column 30.
+constexpr size_t kNames = 30;  // the column where the names of options end
+
+// Lines of at most 70 bytes beside the names.
 std::string wrapped(const std::string& text) {
   constexpr size_t width = 70;
   std::string lines;
@@ -84,16 +87,68 @@ void add_argument(CLI::App& app, const Argument& argument) {
       argument.value);
 }
 
-void add_command(CLI::App& app, const Command& command, const std::string& group) {
+// The names of options under their headings, for the end of help.
+using OptionNames = std::vector<std::pair<std::string, std::string>>;
+
+std::string other_options(const std::string& command, const OptionNames& names) {
+  if (names.empty()) return "";
+  std::string text = fmt::format("Other options, which `pg {} --help-all` explains:\n", command);
+  for (const auto& [heading, list] : names) {
+    std::string lines = wrapped(list);
+    for (size_t end = 0; (end = lines.find('\n', end)) != std::string::npos; ++end) lines.insert(end + 1, kNames, ' ');
+    text += fmt::format("  {:<{}}{}\n", heading, kNames - 2, lines);
+  }
+  return text + "\n";
+}
+
+// `all`: help explains all options.
+void add_command(CLI::App& app, const Command& command, const std::string& group, bool all) {
   CLI::App* sub = app.add_subcommand(command.name, command.about)->group(group);
   for (const Argument& argument : command.arguments) add_argument(*sub, argument);
-  for (const Field& field : command.fields) add_field(*sub, field, "Options", field.allowed(), true);
+  OptionNames others;
+  size_t found = 0;
+  const auto add = [&](const Field& field, const std::string& heading, const std::string& allowed, bool shows_default) {
+    const bool usual = std::count(command.usual.begin(), command.usual.end(), field.name) > 0;
+    found += usual ? 1 : 0;
+    const bool explained = all || usual || command.usual.empty();
+    add_field(*sub, field, explained ? heading : "", allowed, shows_default);
+    if (explained) return;
+    const auto same = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == heading; });
+    auto& list = same == others.end() ? others.emplace_back(heading, "").second : same->second;
+    list += (list.empty() ? "--" : " --") + field.name;
+  };
+  for (const Field& field : command.fields) {
+    add(field, field.group.empty() ? "Options" : field.group, field.allowed(), true);
+  }
   for (const Changes& changes : command.changes) {
     for (const Field& field : changes.fields) {
-      add_field(*sub, field, changes.title, changes.explained ? "" : field.allowed(), false);
+      add(field, changes.title, changes.explained ? "" : field.allowed(), false);
     }
   }
-  sub->footer(command.notes);
+  check(found == command.usual.size(), "pg {}: {} of its {} usual options are options", command.name, found,
+        command.usual.size());
+  sub->footer(other_options(command.name, others) + command.notes);
+}
+
+// What other programs call the commands of pg, and what pg has in their place.
+const std::map<std::string, std::string>& elsewhere() {
+  static const std::map<std::string, std::string> rows = {
+      {"generate", "pg sample continues a text, pg chat answers a message"},
+      {"run", "pg chat talks with a model, pg sample continues a text"},
+      {"complete", "pg sample continues a text"},
+      {"serve", "pg has no server; pg chat MODEL --prompt TEXT --json answers one message"},
+      {"server", "pg has no server; pg chat MODEL --prompt TEXT --json answers one message"},
+      {"pretrain", "pg train trains on texts"},
+      {"finetune", "pg sft imitates the answers of a file"},
+      {"lora", "pg sft --lora-rank 16 trains adapters"},
+      {"grpo", "pg rl --algorithm grpo learns from rewards"},
+      {"ppo", "pg rl --algorithm ppo learns from rewards"},
+      {"convert", "pg export writes a model for transformers; every command reads GGUF and Hugging Face folders"},
+      {"quantize", "pg writes no quantized files; --int8 holds weights as 8-bit integers while it runs"},
+      {"download", "pg fetch downloads the texts and models that pg knows"},
+      {"pull", "pg fetch downloads the texts and models that pg knows"},
+      {"evaluate", "pg eval measures a model"}};
+  return rows;
 }
 
 // The error of a command line, as one sentence.
@@ -116,7 +171,9 @@ std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
   }
   const std::string known = fmt::format("known are {}", fmt::join(commands, ", "));
   if (chosen.empty() && !rest.empty()) {
-    return fmt::format("there is no command {}{}; {}", rest.front(), did_you_mean(rest.front(), commands), known);
+    std::string hint = did_you_mean(rest.front(), commands);
+    if (const auto row = elsewhere().find(rest.front()); row != elsewhere().end()) hint = "; " + row->second;
+    return fmt::format("there is no command {}{}; {}", rest.front(), hint, known);
   }
   if (chosen.empty()) return fmt::format("a command is missing; {}; `pg --help` explains them", known);
   if (!rest.empty())
@@ -151,22 +208,25 @@ std::map<std::string, std::string> given_texts(const CLI::App& sub, const Comman
 int run_command(const std::vector<CommandGroup>& groups, int argc, char** argv) {
   CLI::App app{"policygrad: train and try models, check and measure the engine"};
   app.name("pg");
-  app.set_version_flag("--version", fmt::format("pg {}", version()));
+  app.set_version_flag("-v,--version", fmt::format("pg {}", version()));
   app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Explain all options");
   app.option_defaults()->always_capture_default();
-  std::vector<Command> commands;
-  for (const CommandGroup& group : groups) {
-    for (const Command& command : group.commands) {
-      add_command(app, command, group.title);
-      commands.push_back(command);
-    }
-  }
   std::vector<std::string> texts(argv + 1, argv + argc);
   // `pg help`, `pg help train` and `pg version` are other spellings of options.
   if (texts == std::vector<std::string>{"version"}) texts = {"--version"};
   if (!texts.empty() && texts[0] == "help") {
     texts.erase(texts.begin());
     texts.push_back("--help");
+  }
+  const auto has = [&](const char* text) { return std::count(texts.begin(), texts.end(), text) > 0; };
+  const bool all = has("--help-all") || !(has("-h") || has("--help"));  // errors name no hidden option
+  std::vector<Command> commands;
+  for (const CommandGroup& group : groups) {
+    for (const Command& command : group.commands) {
+      add_command(app, command, group.title, all);
+      commands.push_back(command);
+    }
   }
   std::transform(texts.begin(), texts.end(), texts.begin(), marked_text);
   std::reverse(texts.begin(), texts.end());  // CLI11 takes the last one first
@@ -175,7 +235,9 @@ int run_command(const std::vector<CommandGroup>& groups, int argc, char** argv) 
   } catch (const CLI::Success& e) {  // --help
     std::ostringstream text;
     app.exit(e, text, text);
-    fmt::print("{}", text.str());
+    std::string help = text.str();  // with one empty line between groups
+    for (size_t at = 0; (at = help.find("\n\n\n", at)) != std::string::npos;) help.erase(at, 1);
+    fmt::print("{}", help);
     return 0;
   } catch (const CLI::ParseError& e) {
     fail("{}", sentence(app, e));
@@ -220,6 +282,16 @@ Field profile_field(bool& profile) {
   return not_in_files(flag("profile", profile, "end with a table of where the time went, and the memory of a step"));
 }
 Field json_field(bool& json, std::string about) { return not_in_files(flag("json", json, std::move(about))); }
+
+Field dtype_field(std::optional<DType>& dtype) {
+  return {"dtype", named_field<std::optional<DType>>(dtype, {{"", {}}, {"f32", f32}, {"bf16", bf16}}),
+          "type of weights and activations; empty: that of the model, f32 for a new or a pretrained one"};
+}
+Field chat_template_field(std::string& name) {
+  return {"chat-template", &name,
+          fmt::format("the format of turns ({}, or a file that ends in .jinja); empty: that of the model",
+                      fmt::join(names_of(chat_templates()), ", "))};
+}
 
 NamedValue float_type(DType& dtype) { return named_field<DType>(dtype, {{"f32", f32}, {"bf16", bf16}}); }
 

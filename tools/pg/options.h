@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -39,6 +40,8 @@ struct Command {
   std::vector<Argument> arguments = {};
   std::vector<Changes> changes = {};
   std::string notes = {};  // the end of help
+  // The options that --help explains; it only names the others, and --help-all explains all. Empty: all.
+  std::vector<std::string> usual = {};
 };
 
 // Commands that stand together in help.
@@ -47,8 +50,8 @@ struct CommandGroup {
   std::vector<Command> commands;
 };
 
-// Runs the command that the command line names: sets its fields and arguments, then calls run(). --help and --version
-// print text instead. Throws Error, one sentence, for a wrong command line.
+// Runs the command that the command line names: sets its fields and arguments, then calls run(). --help, --help-all and
+// --version print text instead. Throws Error, one sentence, for a wrong command line.
 int run_command(const std::vector<CommandGroup>& groups, int argc, char** argv);
 
 // What the command line and files say about the options of a command. The command line wins over files.
@@ -109,6 +112,10 @@ Field adapter_field(std::string& folder);
 Field int8_field(bool& int8);
 Field profile_field(bool& profile);
 Field json_field(bool& json, std::string about = "write one JSON object instead of lines");
+// The type of the weights: f32, bf16 or none, which is the model's own, f32 for a pretrained one.
+Field dtype_field(std::optional<DType>& dtype);
+// The name of a chat template (tasks/chat.h), or a file.
+Field chat_template_field(std::string& name);
 // f32 or bf16.
 NamedValue float_type(DType& dtype);
 

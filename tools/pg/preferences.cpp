@@ -28,15 +28,17 @@ struct PreferenceOptions {
 };
 
 std::vector<Field> common_fields(PreferenceOptions& o) {
-  return joined(joined(fields(o.common), fields(o.ranks)),
-                {{"pairs", &o.pairs, "pairs to learn from, written by --init and labelled by the task's score",
-                  whole_from(1, 1000000)},
-                 {"held-out", &o.held_out, "pairs to test on", whole_from(1, 1000000)},
-                 {"noise", &o.noise, "the better response is preferred with odds of e^(difference / noise); 0: always",
-                  kNotNegative},
-                 {"steps", &o.steps, "optimizer steps", whole_from(1)},
-                 {"eval-every", &o.eval_every, "steps between evaluations; 0: only at the end", whole_from(0)},
-                 {"save-every", &o.save_every, "steps between checkpoints; 0: only at the end", whole_from(0)}});
+  return joined(
+      {fields(o.common), fields(o.ranks),
+       titled("Training",
+              {{"pairs", &o.pairs, "pairs to learn from, written by --init and labelled by the task's score",
+                whole_from(1, 1000000)},
+               {"held-out", &o.held_out, "pairs to test on", whole_from(1, 1000000)},
+               {"noise", &o.noise, "the better response is preferred with odds of e^(difference / noise); 0: always",
+                kNotNegative},
+               {"steps", &o.steps, "optimizer steps", whole_from(1)},
+               {"eval-every", &o.eval_every, "steps between evaluations; 0: only at the end", whole_from(0)},
+               {"save-every", &o.save_every, "steps between checkpoints; 0: only at the end", whole_from(0)}})});
 }
 
 enum Stream : uint64_t { problem_stream, label_stream, rollout_stream, head_stream, usual_stream };
@@ -215,8 +217,8 @@ int dpo(const PreferenceOptions& o, Comm& comm) {
 
 // The fields of a trainer, with how unnamed ones are derived.
 std::vector<Field> with_notes(std::vector<Field> fields) {
-  return annotated(annotated(std::move(fields), "min-lr", "unless given, a tenth of --lr"), "micro-batch",
-                   kPartForEachRank);
+  return titled("Training", annotated(std::move(fields), {{"min-lr", "unless given, a tenth of --lr"},
+                                                          {"micro-batch", kPartForEachRank}}));
 }
 
 // The command of one of the two trainers, whose fields `own` gives.
@@ -230,26 +232,28 @@ Command command_of(std::string name, std::string about, std::vector<Field> (*own
           given.command());
     settle(o->preferences.schedule, o->steps, given);
     settle_micro_batch(o->preferences.micro_batch, o->preferences.batch, o->ranks, given);
-    o->common.run.config = given.yaml(joined(own(*o), o->common.setup.fields));
+    o->common.run.config = given.yaml(joined({own(*o), o->common.setup.fields}));
     return run_on_ranks(o->ranks, o->common.device, o->common.run, [&](Comm& comm) { return action(*o, comm); });
   };
-  return text_command(std::move(name), std::move(about), own(*o), run);
+  Command command = text_command(std::move(name), std::move(about), own(*o), run);
+  command.usual = {"config", "name",  "resume", "device", "task", "init", "file",
+                   "pairs",  "noise", "batch",  "steps",  "lr",   "seed", "ranks"};
+  return command;
 }
 
 }  // namespace
 
 Command reward_model_command() {
   const auto own = [](PreferenceOptions& o) {
-    return joined(common_fields(o), with_notes(rl::reward_model_fields(o.preferences)));
+    return joined({common_fields(o), with_notes(rl::reward_model_fields(o.preferences))});
   };
   return command_of("reward-model", "a model learns from choices what a response is worth", own, train_reward_model);
 }
 
 Command dpo_command() {
   const auto own = [](PreferenceOptions& o) {
-    return joined(joined(common_fields(o),
-                         {{"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
-                  with_notes(rl::dpo_fields(o.preferences)));
+    const Field problems = {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)};
+    return joined({common_fields(o), titled("Training", {problems}), with_notes(rl::dpo_fields(o.preferences))});
   };
   return command_of("dpo", "a GPT-2 learns from choices directly", own, dpo);
 }

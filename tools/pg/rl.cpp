@@ -37,27 +37,34 @@ struct RlOptions {
 // All but the fields of the algorithm.
 std::vector<Field> fields(RlOptions& o) {
   const std::vector<std::string> algorithms = names_of(rl::algorithms());
-  std::vector<Field> all = {
-      profile_field(o.profile),
+  const std::vector<Field> algorithm = {
+      {"algorithm", one_of(o.algorithm, algorithms), "a row of the table of algorithms"},
       not_in_files({"explain", one_of(o.explain, algorithms),
                     "print an algorithm's formula and conventions, and do nothing else"}),
-      {"algorithm", one_of(o.algorithm, algorithms), "a row of the table of algorithms"},
       {"reward-model", &o.reward_model, "a run of pg reward-model: its scores are the rewards"},
       {"reference-model", &o.reference_model,
-       "a run or checkpoint whose model is the reference of the KL (--reference given)"},
-      {"show-every", &o.show_every, "steps between tables of samples; 0: only after the last", whole_from(0)},
+       "a run or checkpoint whose model is the reference of the KL (--reference given)"}};
+  const std::vector<Field> imitation = {
       {"sft-steps", &o.sft.max_steps, "steps of imitation before; 0: none", whole_from(0)},
       {"sft-batch", &o.sft_batch, "problems per such step", whole_from(1, 1000000)},
       {"sft-lr", &o.sft.schedule.lr, "their learning rate", kNotNegative},
       {"sft-until", &o.sft_until,
        "held-out reward that ends the imitation, measured every 20 steps; 0: it ends after all steps", kNotNegative}};
-  return joined(
-      joined(joined(fields(o.common), joined(fields(o.ranks), {zero_field(o.ranks, 2)})), adapter_fields(o.common)),
-      joined(std::move(all),
-             annotated(annotated(annotated(annotated(rl::fields(o.rl), "lr", kPretrainedLr), "prompts",
-                                           "unless given, 8 for a pretrained model"),
-                                 "min-lr", "unless given, a tenth of --lr"),
-                       "micro-batch", "with --ranks and unless given, so few that each rank has some")));
+  const Field show = {"show-every", &o.show_every, "steps between tables of samples; 0: only after the last",
+                      whole_from(0)};
+  const std::vector<Field> rl =
+      annotated(rl::fields(o.rl), {{"lr", kPretrainedLr},
+                                   {"prompts", "unless given, 8 for a pretrained model"},
+                                   {"min-lr", "unless given, a tenth of --lr"},
+                                   {"micro-batch", "with --ranks and unless given, so few that each rank has some"}});
+  return joined({fields(o.common),
+                 {profile_field(o.profile)},
+                 adapter_fields(o.common),
+                 titled("Algorithm", algorithm),
+                 titled("Training", joined({{show}, rl})),
+                 titled("Imitation before", imitation),
+                 fields(o.ranks),
+                 {zero_field(o.ranks, 2)}});
 }
 
 // Error for an option that is given and changes nothing. The config.yaml of a resumed run is left alone.
@@ -84,7 +91,7 @@ void choose_algorithm(RlOptions& o, const Given& given) {
 
 // Every option in effect, as YAML. It leaves out what has no effect, so that it can be given again.
 std::string config_of(RlOptions& o, const Given& given) {
-  std::vector<Field> all = joined(fields(o), joined(o.common.setup.fields, rl::fields(o.rl.algorithm)));
+  std::vector<Field> all = joined({fields(o), o.common.setup.fields, rl::fields(o.rl.algorithm)});
   for (const rl::UnusedField& unused : rl::unused_fields(o.rl))
     std::erase_if(all, [&](const Field& field) { return field.name == unused.name; });
   return given.yaml(all);
@@ -282,6 +289,8 @@ Command rl_command() {
   };
   Command command = text_command("rl", "a GPT-2 learns a task from rewards", fields(*o), run);
   command.changes.push_back({"Choices of the algorithm", rl::fields(o->rl.algorithm)});
+  command.usual = {"config",  "name",  "resume", "device",      "task",     "init", "file",      "algorithm", "prompts",
+                   "samples", "steps", "lr",     "temperature", "response", "seed", "lora-rank", "ranks"};
   return command;
 }
 

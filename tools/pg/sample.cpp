@@ -32,7 +32,9 @@ struct SampleCommandOptions {
   bool interactive = false;        // each line of standard input is a prompt
   std::vector<std::string> stops;  // texts that end a sample; they are not shown
   bool json = false;               // one object per sample
+  bool log_probs = false;          // in that object
   std::string device = "cpu", adapter;
+  std::optional<DType> dtype;
   int threads = 0;
   uint64_t seed = 1;
   int64_t tokens = 500, count = 1;
@@ -49,6 +51,7 @@ std::vector<Field> fields(SampleCommandOptions& o) {
       best_field(o.best),
       adapter_field(o.adapter),
       int8_field(o.int8),
+      dtype_field(o.dtype),
       {"model", &o.model, "the same as the argument without a name"},
       {"prompt", &o.prompt, "the text to continue; -: standard input; default: a new line, or a problem of the task"},
       {"prompt-file", &o.prompt_file, "a file with the text to continue"},
@@ -64,6 +67,7 @@ std::vector<Field> fields(SampleCommandOptions& o) {
       {"steps", &o.steps, "of a masked denoiser, from all masks to none; 0: one for each token", whole_from(0)},
       {"order", row_field(o.order), "in which a masked denoiser's tokens become visible"},
       json_field(o.json, "a line with a JSON object for each sample, and nothing else on standard output"),
+      flag("log-probs", o.log_probs, "with --json: the ids of the tokens, and their log-probabilities without filters"),
       device_field(o.device),
       threads_field(o.threads),
       exact_field(o.exact)};
@@ -71,7 +75,8 @@ std::vector<Field> fields(SampleCommandOptions& o) {
 
 struct Sample {
   std::string text;  // without the stop text
-  int64_t tokens = 0;
+  std::vector<int32_t> tokens;
+  std::vector<double> log_probs;
   bool stopped = false;  // by a stop text or the tokenizer's end token
   double seconds = 0;
 };
@@ -83,6 +88,8 @@ class Sampler {
     check(!m.model->config.causal || (!given.has("steps") && !given.has("order")),
           "sample: --steps and --order are for a masked denoiser; {} predicts the next token", o.run);
     StopText checked(o.stops);
+    check(!o.log_probs || (o.json && m.model->config.causal),
+          "sample: --log-probs is for --json, and not for a masked denoiser, whose tokens have none");
     options_.max_new_tokens = std::min(o.tokens, int64_t{1} << 40);  // more never end, and sums overflow
     options_.greedy = o.greedy || o.sampling.temperature == 0;
     options_.sampling = o.sampling;
@@ -101,14 +108,18 @@ class Sampler {
       if (!o_.json && show_prompt) fmt::print("{}", for_terminal(stdout, prompt));
       flush_output();
       const Sample sample = write(ids);
-      tokens += sample.tokens;
+      tokens += std::ssize(sample.tokens);
       seconds += sample.seconds;
       if (o_.json) {
-        const Json line = {{"prompt", prompt},
-                           {"text", sample.text},
-                           {"tokens", sample.tokens},
-                           {"finish", sample.stopped ? "stop" : "length"},
-                           {"seconds", sample.seconds}};
+        Json line = {{"prompt", prompt},
+                     {"text", sample.text},
+                     {"tokens", std::ssize(sample.tokens)},
+                     {"finish", sample.stopped ? "stop" : "length"},
+                     {"seconds", sample.seconds}};
+        if (o_.log_probs) {
+          line["token_ids"] = sample.tokens;
+          line["log_probs"] = sample.log_probs;
+        }
         fmt::print("{}", line.dump(-1, Json::Utf8::replace));
       }
       fmt::print("\n");
@@ -155,7 +166,8 @@ class Sampler {
     const auto begin = std::chrono::steady_clock::now();
     const Generated row = m_.model->config.causal ? generate(*m_.model, {prompt}, options_)[0] : fill(prompt);
     sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    sample.tokens = std::ssize(row.tokens);
+    sample.tokens = row.tokens;
+    sample.log_probs = row.log_probs;
     sample.stopped = row.finish == FinishReason::stop;
     show(stop.take(decoder.flush()));
     show(stop.rest());
@@ -235,7 +247,7 @@ int sample(const SampleCommandOptions& o, const Given& given) {
   start_threads(o.threads);
   const std::string prompt = given_prompt(o.prompt, o.prompt_file);
   RunModel model = load_run_model(o.run.empty() ? o.model : o.run, device,
-                                  {.best = o.best, .denoisers = true, .adapter = o.adapter});
+                                  {.best = o.best, .dtype = o.dtype, .denoisers = true, .adapter = o.adapter});
   if (model.model->config.causal) {  // a denoiser has a row for its mask
     model.model = without_unused_rows(std::move(model.model), model.tokenizer->vocab_size());
   }

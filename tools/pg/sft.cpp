@@ -33,19 +33,23 @@ struct SftOptions {
 };
 
 std::vector<Field> fields(SftOptions& o) {
+  const std::vector<Field> train = {
+      {"batch", &o.batch, "problems per batch; with --data and unless given, 8 texts", whole_from(1, 1000000)},
+      {"normalizer", &o.train.normalizer,
+       "N: the loss of a response is the sum over its tokens divided by N; 0: the mean over all tokens of a step",
+       kNotNegative},
+      {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}};
   return joined(
-      joined(
-          joined(joined(joined(fields(o.common), joined(fields(o.ranks), {zero_field(o.ranks)})), fields(o.data)),
-                 adapter_fields(o.common)),
-          {profile_field(o.profile),
-           {"batch", &o.batch, "problems per batch; with --data and unless given, 8 texts", whole_from(1, 1000000)},
-           {"normalizer", &o.train.normalizer,
-            "N: the loss of a response is the sum over its tokens divided by N; 0: the mean over all tokens of a step",
-            kNotNegative},
-           {"eval-problems", &o.eval_problems, "problems of an evaluation", whole_from(1, 1000000)}}),
-      annotated(annotated(annotated(fields(o.train), "lr", fmt::format("with --data {}", kPretrainedLr)), "min-lr",
-                          "unless given, at most --lr, and 0 with --data"),
-                "accumulate", kOneForEachRank));
+      {fields(o.common),
+       {profile_field(o.profile)},
+       adapter_fields(o.common),
+       titled("Data", fields(o.data)),
+       titled("Training",
+              joined({train, annotated(fields(o.train), {{"lr", fmt::format("with --data {}", kPretrainedLr)},
+                                                         {"min-lr", "unless given, at most --lr, and 0 with --data"},
+                                                         {"accumulate", kOneForEachRank}})})),
+       fields(o.ranks),
+       {zero_field(o.ranks)}});
 }
 
 int sft(const SftOptions& o, Comm& comm) {
@@ -140,7 +144,7 @@ int sft_on_file(SftOptions& o, Given& given) {
   o.train.zero = o.ranks.zero;
   const auto config = [&](const TrainConfig& train) {
     o.train = train;
-    std::vector<Field> all = joined(fields(o), o.common.setup.fields);
+    std::vector<Field> all = joined({fields(o), o.common.setup.fields});
     if (!evaluated) std::erase_if(all, [](const Field& f) { return f.name == "task"; });  // --resume has no task either
     return given.yaml(all);
   };
@@ -150,13 +154,14 @@ int sft_on_file(SftOptions& o, Given& given) {
                        {.run = o.common.run,
                         .init = o.common.init,
                         .adapter = o.common.adapter,
-                        .dtype = o.common.dtype.value_or(f32),
+                        .dtype = o.common.dtype,
                         .lora = o.common.lora,
                         .train = o.train,
                         .batch = o.batch,
                         .profile = o.profile,
                         .steps_given = given.has("steps"),
                         .config = config,
+                        .chat_template = o.common.chat_template,
                         .chat = o.common.chat,
                         .evaluation = evaluated ? &o.common : nullptr,
                         .eval_problems = o.eval_problems},
@@ -175,11 +180,14 @@ Command sft_command() {
     schedule.decay_steps = o->train.max_steps;
     check_schedule(given.command(), schedule, o->train.max_steps);
     settle_batches(o->train, o->ranks, given);
-    o->common.run.config = given.yaml(joined(fields(*o), o->common.setup.fields));
+    o->common.run.config = given.yaml(joined({fields(*o), o->common.setup.fields}));
     return run_on_ranks(o->ranks, o->common.device, o->common.run, [&](Comm& comm) { return sft(*o, comm); });
   };
-  return text_command("sft", "supervised fine-tuning: a model imitates the answers of a task, or those of a file",
-                      fields(*o), run);
+  Command command = text_command(
+      "sft", "supervised fine-tuning: a model imitates the answers of a task, or those of a file", fields(*o), run);
+  command.usual = {"config",     "name",  "resume", "device", "task", "init", "data",      "epochs",
+                   "max-length", "batch", "steps",  "lr",     "seed", "file", "lora-rank", "ranks"};
+  return command;
 }
 
 }  // namespace pg::tools

@@ -76,16 +76,12 @@ int64_t most_tokens(const ChatData& data, int64_t batch) {
 }  // namespace
 
 std::vector<Field> fields(SftDataOptions& o) {
-  return {
-      {"data", &o.file, "a JSONL file of messages, or of prompts with responses, instead of a task"},
-      {"chat-template", &o.chat_template,
-       fmt::format("with --data: the format of turns ({}, or a file that ends in .jinja); default: that of the model",
-                   fmt::join(names_of(chat_templates()), ", "))},
-      {"epochs", &o.epochs, "with --data: passes over the file, unless --steps is given", kPositive},
-      {"val-share", &o.val_share, "with --data: share of the texts for validation", kBelowOne},
-      {"max-length", &o.max_length, "with --data: texts of more tokens are left out", whole_from(2, 1000000)},
-      {"unique", &o.unique, "with --data: only the lines of the first so many distinct prompts; 0: all",
-       whole_from(0)}};
+  return {{"data", &o.file, "a JSONL file of messages, or of prompts with responses, instead of a task"},
+          {"epochs", &o.epochs, "with --data: passes over the file, unless --steps is given", kPositive},
+          {"val-share", &o.val_share, "with --data: share of the texts for validation", kBelowOne},
+          {"max-length", &o.max_length, "with --data: texts of more tokens are left out", whole_from(2, 1000000)},
+          {"unique", &o.unique, "with --data: only the lines of the first so many distinct prompts; 0: all",
+           whole_from(0)}};
 }
 
 int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
@@ -98,9 +94,7 @@ int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {
   check(tokenizer, "sft: {} does not read text by a byte-level tokenizer, which --data needs", start.path);
   if (!resumed) add_adapters(*start.model, r.lora, r.init, r.train.seed);
   const PromptStyle& style = find_row(prompt_styles(), "--prompt-style", r.chat.prompt.style);
-  check(style.chat || o.chat_template.empty(),
-        "sft: --chat-template is for turns, and --prompt-style {} has none; leave one of them out", style.name);
-  ChatTemplate format = start.chat_template.chosen(o.chat_template);
+  ChatTemplate format = chosen_template(start.chat_template, r.chat_template, r.chat);
   // Lines in the style "chat" are turns, or plain text for a model without a template, as they stand.
   std::optional<Prompt> prompt;
   if (r.chat.prompt.style != PromptOptions{}.style) {

@@ -11,8 +11,7 @@
 namespace pg::tools {
 
 struct SftDataOptions {
-  std::string file;  // JSONL (tasks/chat_data.h)
-  std::string chat_template;
+  std::string file;          // JSONL (tasks/chat_data.h)
   double epochs = 1;         // passes over the file; --steps wins
   double val_share = 0.05;   // of the texts
   int64_t max_length = 512;  // tokens of a text; longer ones are left out
@@ -23,13 +22,14 @@ std::vector<Field> fields(SftDataOptions& options);
 struct SftDataRun {
   RunOptions run;
   std::string init, adapter;
-  DType dtype = f32;
+  std::optional<DType> dtype = {};
   LoraConfig lora;
   TrainConfig train;
   int64_t batch = 8;
   bool profile = false;
   bool steps_given = false;                               // else they follow from the epochs
   std::function<std::string(const TrainConfig&)> config;  // every option in effect, as YAML
+  std::string chat_template = {};                         // in place of the model's; empty: the model's
   ChatTaskOptions chat = {};                              // its prompt is the style of the texts
   const TextRlOptions* evaluation = nullptr;              // a task whose held-out problems are answered; null: none
   int64_t eval_problems = 0;                              // of that task

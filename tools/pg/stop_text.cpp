@@ -9,7 +9,7 @@
 namespace pg::tools {
 
 StopText::StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {
-  for (const std::string& stop : stops_) check(!stop.empty(), "sample: a stop text must not be empty");
+  for (const std::string& stop : stops_) check(!stop.empty(), "--stop: a stop text must not be empty");
 }
 
 std::string StopText::take(std::string_view piece) {

@@ -64,23 +64,23 @@ bool has_field(const std::vector<Field>& fields, const std::string& name) {
 
 }  // namespace
 
-Field dtype_field(std::optional<DType>& dtype) {
-  return {"dtype", named_field<std::optional<DType>>(dtype, {{"", {}}, {"f32", f32}, {"bf16", bf16}}),
-          "type of weights and activations; empty: that of the model, f32 for a new or a pretrained one"};
-}
-
 std::vector<Field> fields(TextRlOptions& o) {
   return joined(
-      joined(joined(fields(o.run), fields(o.chat)),
-             {{"task", one_of(o.task, names_of(text_tasks())), "what is learned"},
-              {"init", &o.init,
-               "a run or checkpoint to begin with, or a pretrained chat model; it decides layers, heads and width"},
-              device_field(o.device),
-              dtype_field(o.dtype)}),
-      size_fields(o.model));
+      {fields(o.run),
+       {device_field(o.device)},
+       titled("Task and prompt", joined({{{"task", one_of(o.task, names_of(text_tasks())), "what is learned"}},
+                                         fields(o.chat),
+                                         {chat_template_field(o.chat_template)}})),
+       titled("Model", {{"init", &o.init,
+                         "a run or checkpoint to begin with, or a pretrained chat model; it decides layers, heads and "
+                         "width"},
+                        dtype_field(o.dtype)}),
+       size_fields(o.model)});
 }
 
-std::vector<Field> adapter_fields(TextRlOptions& o) { return joined(fields(o.lora), {adapter_field(o.adapter)}); }
+std::vector<Field> adapter_fields(TextRlOptions& o) {
+  return titled("Adapters", joined({fields(o.lora), {adapter_field(o.adapter)}}));
+}
 
 Command text_command(std::string name, std::string about, std::vector<Field> fields, std::function<int(Given&)> run) {
   std::string notes = "Tasks:\n";
@@ -107,18 +107,29 @@ void choose_task(TextRlOptions& o, Given& given) {
   given.apply(o.setup.fields);
 }
 
+ChatTemplate chosen_template(const ChatTemplate& of_model, const std::string& option, const ChatTaskOptions& chat) {
+  const PromptStyle& style = find_row(prompt_styles(), "--prompt-style", chat.prompt.style);
+  check(style.chat || option.empty(),
+        "--chat-template is for turns, and --prompt-style {} has none; leave one of them out", style.name);
+  return of_model.chosen(option);
+}
+
 std::unique_ptr<TextTask> make_task(const TextRlOptions& o) {
   const std::optional<ChatFormat> chat = o.init.empty() ? std::nullopt : chat_format_of(o.init);
   std::vector<std::string> known;
   for (const PuzzleRow& row : puzzle_tasks()) known.push_back(row.name);
   check(!chat || o.setup.puzzles, "{} is a pretrained model, which has the tasks {}; --task is {}", o.init,
         fmt::join(known, ", "), o.task);
+  check(chat || o.chat_template.empty(), "--chat-template {} is for a pretrained chat model; {} reads characters",
+        o.chat_template, o.init.empty() ? "a new model" : o.init);
   check(chat || o.chat.prompt.style == PromptOptions{}.style,
         "--prompt-style {} is for a pretrained model; {} reads characters, each task in its own short form",
         o.chat.prompt.style, o.init.empty() ? "a new model" : o.init);
   ChatTaskOptions options = o.chat;
   if (chat && options.max_prompt == 0) options.max_prompt = std::max<int64_t>(0, chat->context - options.response);
-  auto task = chat ? chat_task(o.setup.puzzles(), chat->tokenizer, chat->format, options) : o.setup.make();
+  auto task = chat ? chat_task(o.setup.puzzles(), chat->tokenizer,
+                               chosen_template(chat->format, o.chat_template, o.chat), options)
+                   : o.setup.make();
   if (const std::string note = task->note(); !note.empty()) remark(stderr, "{}\n", note);
   return task;
 }

@@ -24,9 +24,9 @@ struct TextRlOptions {
   std::optional<DType> dtype;  // none: f32, or the dtype of `init`
   LoraConfig lora;             // of pg sft and pg rl: adapters for the model of `init`
   std::string adapter;         // of the same: a folder of PEFT with adapters for that model
+  std::string chat_template;   // if that model reads text by a byte-level tokenizer; empty: its own
   ChatTaskOptions chat;        // if the model of `init` reads text by a byte-level tokenizer
 };
-Field dtype_field(std::optional<DType>& dtype);
 // All but the options of the task and those of adapter_fields().
 std::vector<Field> fields(TextRlOptions& options);
 
@@ -37,6 +37,9 @@ Command text_command(std::string name, std::string about, std::vector<Field> fie
 // Reads the files, then sets the options of the task. Throws Error for an option of another task on the command line.
 void choose_task(TextRlOptions& options, Given& given);
 
+// The template of turns that --chat-template chooses in place of the model's. Error if the style of the prompt has no
+// turns.
+ChatTemplate chosen_template(const ChatTemplate& of_model, const std::string& option, const ChatTaskOptions& chat);
 // The task with its options, in the words of the model of `init`. Error if that is a chat model and the answers of the
 // task are not verified. A note about its text is written to standard error.
 std::unique_ptr<TextTask> make_task(const TextRlOptions& options);

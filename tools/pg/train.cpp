@@ -28,15 +28,18 @@ namespace {
 
 // The architecture of a model, which --init decides.
 std::vector<Field> architecture_fields(TransformerConfig& model) {
-  std::vector<Field> sizes = joined(
-      size_fields(model),
-      {{"objective", objective_field(model), "what is learned: to predict the next token, or masked ones"},
-       {"context", &model.block_size, "tokens the model sees at once", whole_from(1, 1000000)},
-       {"in-proj-std", &model.in_proj_std,
-        "standard deviation of the initial weights of what reads the residual stream; 0: 1/sqrt(width)", kNotNegative},
-       {"bias", &model.bias, "linear layers and layer norms have biases"},
-       {"dtype", float_type(model.dtype), "type of weights and activations; bf16 has f32 masters of the weights"}});
-  return joined(std::move(sizes), family_fields(model));
+  return titled(
+      "Model",
+      joined(
+          {size_fields(model),
+           {{"objective", objective_field(model), "what is learned: to predict the next token, or masked ones"},
+            {"context", &model.block_size, "tokens the model sees at once", whole_from(1, 1000000)},
+            {"in-proj-std", &model.in_proj_std,
+             "standard deviation of the initial weights of what reads the residual stream; 0: 1/sqrt(width)",
+             kNotNegative},
+            {"bias", &model.bias, "linear layers and layer norms have biases"},
+            {"dtype", float_type(model.dtype), "type of weights and activations; bf16 has f32 masters of the weights"}},
+           family_fields(model)}));
 }
 
 // The configuration of the model of --init.
@@ -311,33 +314,40 @@ int train(const TrainOptions& o, Comm& comm) {
 }  // namespace
 
 std::vector<Field> fields(TrainOptions& o) {
-  std::vector<Field> all = {
-      profile_field(o.profile),
-      json_field(o.json, "end with a JSON object, and write nothing else to standard output"),
+  const std::vector<Field> data = {
       {"data", &o.data, "tinyshakespeare, stories, any text file, or token files: one or a folder of them"},
       {"val", &o.val,
        "text, token file or folder to validate on; empty: the token files val*, else the last tenth of the data"},
       {"tokenizer", &o.tokenizer,
-       "a tokenizer.json, another file or a folder that pg tokenize reads; empty: the characters of the texts"},
+       "a tokenizer.json, another file or a folder that pg tokenize reads; empty: the characters of the texts"}};
+  const std::vector<Field> model = {
       {"init", &o.init,
        "a run, checkpoint, Hugging Face folder or GGUF file whose model is trained on: it decides sizes and "
        "vocabulary"},
-      device_field(o.device),
-      exact_field(o.exact),
       flag("checkpoint-blocks", o.checkpoint_blocks,
            "keep only the inputs of the blocks, compute the rest again: less memory, more time"),
-      {"dropout", &o.model.dropout, "probability of setting an activation to zero", kBelowOne},
+      {"dropout", &o.model.dropout, "probability of setting an activation to zero", kBelowOne}};
+  const std::vector<Field> training = {
       {"batch", &o.batch, "sequences per batch", whole_from(1, 1000000)},
       flag("stochastic-rounding", o.train.adamw.stochastic_rounding,
            "with bf16: weights are rounded up or down with the probabilities that keep their mean"),
       {"eval-batches", &o.eval_batches, "batches of an evaluation; the last one reads the whole text", whole_from(1)},
       {"sample-every", &o.sample_every, "steps between short samples on standard error; 0: none", whole_from(0)},
       {"minutes", &o.minutes, "minutes of training, after which it is saved and stopped; 0: no limit", kNotNegative}};
-  std::vector<Field> train = annotated(fields(o.train), "min-lr", "unless given, a tenth of --lr");
-  train = annotated(std::move(train), "accumulate", kOneForEachRank);
-  train = annotated(std::move(train), "warmup", "unless given, a tenth of --steps in a run of 100 steps or fewer");
-  all = joined(joined(fields(o.ranks), {zero_field(o.ranks)}), std::move(all));
-  return joined(fields(o.run), joined(std::move(all), joined(architecture_fields(o.model), std::move(train))));
+  const std::vector<Field> train =
+      annotated(fields(o.train), {{"min-lr", "unless given, a tenth of --lr"},
+                                  {"accumulate", kOneForEachRank},
+                                  {"warmup", "unless given, a tenth of --steps in a run of 100 steps or fewer"}});
+  return joined({fields(o.run),
+                 {profile_field(o.profile),
+                  json_field(o.json, "end with a JSON object, and write nothing else to standard output"),
+                  device_field(o.device), exact_field(o.exact)},
+                 titled("Data", data),
+                 titled("Model", model),
+                 architecture_fields(o.model),
+                 titled("Training", joined({training, train})),
+                 fields(o.ranks),
+                 {zero_field(o.ranks)}});
 }
 
 Command train_command() {
@@ -358,7 +368,12 @@ Command train_command() {
     o->run.config = given.yaml(fields(*o));
     return run_on_ranks(o->ranks, o->device, o->run, [&](Comm& comm) { return tools::train(*o, comm); });
   };
-  return {"train", "a GPT-2 or a masked denoiser learns a text, its characters or tokens", fields(*o), run};
+  return {.name = "train",
+          .about = "a GPT-2 or a masked denoiser learns a text, its characters or tokens",
+          .fields = fields(*o),
+          .run = run,
+          .usual = {"config", "name", "resume", "device", "data", "tokenizer", "init", "layers", "heads", "width",
+                    "context", "dtype", "batch", "steps", "minutes", "lr", "seed", "ranks"}};
 }
 
 }  // namespace pg::tools

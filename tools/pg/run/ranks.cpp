@@ -128,23 +128,27 @@ Field ranks_field(RankOptions& o) {
 }
 
 std::vector<Field> fields(RankOptions& o) {
-  return {
-      ranks_field(o),
-      not_in_files(flag("log-all-ranks", o.log_all, "ranks other than 0 write their remarks to standard error too")),
-      not_in_files({"restarts", &o.restarts, "how often the ranks are started again from the run's folder if one dies",
-                    whole_from(0, 1000000)}),
-      not_in_files({"rank-timeout", &o.timeout,
-                    "seconds that a rank waits for another one that does nothing; 0: 10, or 600 for ranks of other "
-                    "machines that MPI joins",
-                    kNotNegative})};
+  return titled(
+      "Ranks",
+      {ranks_field(o),
+       not_in_files(flag("log-all-ranks", o.log_all, "ranks other than 0 write their remarks to standard error too")),
+       not_in_files({"restarts", &o.restarts, "how often the ranks are started again from the run's folder if one dies",
+                     whole_from(0, 1000000)}),
+       not_in_files({"rank-timeout", &o.timeout,
+                     "seconds that a rank waits for another one that does nothing; 0: 10, or 600 for ranks of other "
+                     "machines that MPI joins",
+                     kNotNegative})});
 }
 
 Field zero_field(RankOptions& o, int most) {
-  return not_in_files({"zero", &o.zero,
-                       fmt::format("with several ranks: each holds its share of 1: the optimizer's state, 2: the "
-                                   "gradients too{}; 0: each holds all",
-                                   most < 3 ? "" : ", 3: the weights too"),
-                       whole_from(0, most)});
+  Field field =
+      not_in_files({"zero", &o.zero,
+                    fmt::format("with several ranks: each holds its share of 1: the optimizer's state, 2: the "
+                                "gradients too{}; 0: each holds all",
+                                most < 3 ? "" : ", 3: the weights too"),
+                    whole_from(0, most)});
+  field.group = "Ranks";
+  return field;
 }
 
 int rank_count(const RankOptions& o) {

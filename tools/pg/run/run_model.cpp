@@ -202,12 +202,12 @@ RunModel load_pretrained_model(const std::string& path, DType dtype) {
   return m;
 }
 
-RunModel load_checkpoint_model(const std::string& run, bool best, bool denoisers) {
-  Checkpoint checkpoint = load_checkpoint(checkpoint_of(run, best));
+RunModel load_checkpoint_model(const std::string& run, const LoadOptions& o) {
+  Checkpoint checkpoint = load_checkpoint(checkpoint_of(run, o.best));
   RunModel m;
   m.path = checkpoint.file.path;
   m.kind = kind_of(checkpoint);
-  m.tokenizer = tokenizer_of(checkpoint, denoisers);
+  m.tokenizer = tokenizer_of(checkpoint, o.denoisers);
   if (!checkpoint.model_config().causal) {
     m.prompt = "";
   } else if (has(checkpoint, "prompt")) {
@@ -218,7 +218,9 @@ RunModel load_checkpoint_model(const std::string& run, bool best, bool denoisers
     m.prompt = default_prompt(*m.tokenizer);
   }
   m.chat_template = chat_template_in(checkpoint.state.metadata);
-  m.model = std::make_unique<Transformer>(Transformer::zeros(checkpoint.model_config()));
+  TransformerConfig config = checkpoint.model_config();
+  config.dtype = o.dtype.value_or(config.dtype);
+  m.model = std::make_unique<Transformer>(Transformer::zeros(config));
   checkpoint.restore(*m.model);
   m.state = std::move(checkpoint.state);
   return m;
@@ -229,7 +231,7 @@ RunModel load_checkpoint_model(const std::string& run, bool best, bool denoisers
 RunModel load_run_model(const std::string& run, const Device& device, const LoadOptions& o) {
   const std::string pretrained = pretrained_path(run);
   RunModel m =
-      pretrained.empty() ? load_checkpoint_model(run, o.best, o.denoisers) : load_pretrained_model(pretrained, o.dtype);
+      pretrained.empty() ? load_checkpoint_model(run, o) : load_pretrained_model(pretrained, o.dtype.value_or(f32));
   if (!o.adapter.empty()) {
     load_adapter(*m.model, run, o.adapter);
     if (ChatTemplate format = template_in_folder(o.adapter)) m.chat_template = std::move(format);

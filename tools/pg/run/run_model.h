@@ -32,9 +32,9 @@ struct RunModel {
   ChatTemplate chat_template;          // with the variables that the model states; none: it has none
 };
 struct LoadOptions {
-  bool best = false;         // of a run's folder: the checkpoint of the lowest validation loss
-  DType dtype = f32;         // to which pretrained models are converted
-  bool denoisers = false;    // as for tokenizer_of
+  bool best = false;                // of a run's folder: the checkpoint of the lowest validation loss
+  std::optional<DType> dtype = {};  // of the weights; none: f32 for a pretrained model, its own for a checkpoint
+  bool denoisers = false;           // as for tokenizer_of
   std::string adapter = {};  // a folder of PEFT whose adapters the model gets, and its chat template; empty: none
 };
 // `run` is a run's folder, a checkpoint, a Hugging Face folder, a GGUF file, or "smollm2" (smollm2_path).
