@@ -1,6 +1,6 @@
 #!/bin/sh
 # answers.sh FILE: writes a page (Markdown) for whoever teaches: every lesson's answers, from its answers.h, and the known
-# mistakes per check with the words of their diagnosis, from its table of mutants.
+# mistakes per check with the words of their diagnosis, from its tables of mistakes and mutants.
 set -eu
 file=${1:-}
 [ -n "$file" ] || { echo 'answers: type: make answers FILE=answers.md' >&2; exit 1; }
@@ -55,7 +55,8 @@ mistakes_of() {
     answers_of "$lesson/answers.h"
     # shellcheck disable=SC2016
     printf 'Known mistakes, and words of the diagnosis that `check` gives for each:\n\n| check | mistake | diagnosis |\n|---|---|---|\n'
-    mistakes_of "$lesson"/mutants*.c*
+    # shellcheck disable=SC2046  # names without blanks
+    mistakes_of $(find "$lesson" -name 'mistakes*.c*' -o -name 'mutants*.c*')
   done
 } >"$file.tmp"
 mv "$file.tmp" "$file"

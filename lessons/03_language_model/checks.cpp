@@ -11,7 +11,6 @@ using kit::Grader;
 using kit::Value;
 
 double tolerance(const Tensor& x) { return x.dtype() == f64 ? 1e-9 : 1e-6; }
-bool mostly_nan(const Tensor& x) { return std::isnan(sum(x).item()); }
 
 void check_softmax(Grader& g, const Impl& impl) {
   Generator random(31);
@@ -25,36 +24,15 @@ void check_softmax(Grader& g, const Impl& impl) {
       {"one score in a row", normal({6, 1})},
       {"random, in f32", normal({5, 3}, f32)}};
   for (const auto& [name, x] : cases) {
-    const Tensor e = exp(x);
-    kit::Compare how{.rtol = tolerance(x)};
-    if (x.numel() > 0) {
-      how.mistakes = {{"the columns sum to 1; the rows should", pg::softmax(x, 0)},
-                      {"nothing is divided by the sum", e},
-                      {"the whole tensor sums to 1; each row should", e / sum(e)},
-                      {"this is the log of the probabilities", pg::log_softmax(x)},
-                      {"the scores are divided by their sum: it must be that of e^x, not x", x / sum(x, {-1}, true)}};
-      if (x.size(1) == 1) how.mistakes = {{"a single score has the probability 1", zeros_like(x)}};
-      if (!x.contiguous() && x.size(1) == 7)
-        how.mistakes.push_back({"x may be a view, whose memory is in another order: use ops, or x.contiguous_copy()",
-                                pg::softmax(turned.view_reshape({4, 7}))});
-    }
-    if (!g.equal(fmt::format("x {}, {}", x.shape(), name), impl.softmax(x), pg::softmax(x), how)) return;
+    if (!g.equal(fmt::format("x {}, {}", x.shape(), name), impl.softmax(x), pg::softmax(x),
+                 {.rtol = tolerance(x), .mistakes = kit::results_of(softmax_mistakes(), x)}))
+      return;
   }
   const Tensor large = Tensor::from<double>(std::vector<double>{1000, 1001, -1e4, 0, 0, 0, -1000, -1001, -1e4}, {3, 3});
   const double p = 1 / (1 + std::exp(-1.0));
-  const auto less = [&](const Tensor& m) { return exp(large - m) / sum(exp(large - m), {-1}, true); };
   if (!g.equal("x = {{1000, 1001, -10000}, {0, 0, 0}, {-1000, -1001, -10000}}", impl.softmax(large),
                Value({3, 3}, {1 - p, p, 0, 1. / 3, 1. / 3, 1. / 3, p, 1 - p, 0}),
-               {.mistakes = {{"exp overflows: subtract the row's maximum first, it changes nothing else",
-                              less(zeros_like(large))},
-                             {"the maximum of the whole tensor leaves nothing of a row far below it: take each row's",
-                              less(amax(large))},
-                             {"the largest absolute value is not the maximum: a negative score may have it",
-                              less(amax(abs(large), {-1}, true))},
-                             {"the smallest score is subtracted: then exp of the others overflows",
-                              less(neg(amax(neg(large), {-1}, true)))},
-                             {"large scores are cut off: 1000 and 1001 must not become equal",
-                              Value({3, 3}, {.5, .5, 0, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3, 1. / 3})}}}))
+               {.mistakes = kit::results_of(softmax_mistakes(), large)}))
     return;
   const Tensor masked = Tensor::from<double>(std::vector<double>{0, -INFINITY, std::log(3)}, {1, 3});
   const Tensor none = normal({0, 4});
@@ -64,40 +42,27 @@ void check_softmax(Grader& g, const Impl& impl) {
   const Tensor x = normal({3, 5}).set_requires_grad(), y = impl.softmax(x), dy = normal({3, 5});
   if (!g.equal("x [3, 5], random, on the tape", y.detach(), pg::softmax(x.detach())) || !y.requires_grad()) return;
   backward(y, dy);
-  const Tensor probs = pg::softmax(x.detach()), through = probs * dy;
-  const std::string cut = "the sum is detached: the divisor depends on x, too";
-  const Tensor largest = one_hot(argmax(x.detach()), 5, f64);  // where the maximum was subtracted with a gradient
-  g.equal("the same, random dy: dx", x.grad(), through - probs * sum(through, {-1}, true),
-          {.mistakes = {{cut, through}, {cut, through - largest * sum(through, {-1}, true)}}});
+  const auto gradient = [&](Tensor (*softmax)(const Tensor&)) {
+    const Tensor leaf = x.detach().clone().set_requires_grad();
+    backward(softmax(leaf), dy);
+    return leaf.grad();
+  };
+  std::vector<kit::Mistake> mistakes;
+  for (const auto& row : softmax_gradient_mistakes()) mistakes.push_back({row.says, gradient(row.wrong)});
+  const Tensor through = pg::softmax(x.detach()) * dy;
+  g.equal("the same, random dy: dx", x.grad(), through - pg::softmax(x.detach()) * sum(through, {-1}, true),
+          {.mistakes = mistakes});
   g.note(fmt::format("{} tensors, scores of 1000 and of -inf, the gradient", std::size(cases)));
 }
 
 // One comparison. Returns whether the check goes on.
 bool compare_backward(Grader& g, const Impl& impl, const std::string& name, const Tensor& logits,
                       const std::vector<int32_t>& ids) {
-  const double rows = static_cast<double>(logits.size(0)), v = static_cast<double>(logits.size(1));
   const Tensor targets = Tensor::from(ids, {logits.size(0)});
-  std::vector<int32_t> next = ids;
-  std::rotate(next.begin(), next.begin() + 1, next.end());
-  const auto hot = [&](const std::vector<int32_t>& of) {
-    return one_hot(Tensor::from(of, {logits.size(0)}), logits.size(1), logits.dtype());
-  };
-  const Tensor p = pg::softmax(logits), y = hot(ids), plain = exp(logits) / sum(exp(logits), {-1}, true);
   Tensor leaf = logits.clone().set_requires_grad();
   backward(pg::cross_entropy(leaf, targets));
-  kit::Compare how{
-      .rtol = tolerance(logits),
-      .mistakes = {{"the loss is a mean over the rows: divide by their number", p - y},
-                   {"the sign is flipped: raising the target's score must lower the loss", (y - p) / rows},
-                   {"the 1 at the target is not subtracted", p / rows},
-                   {"only the target's score gets a gradient; all others push too", (p - y) * y / rows},
-                   {"divided by the vocabulary's size in place of the number of rows", (p - y) / v},
-                   {"divide by the number of rows, not by R·V: the loss is a mean over rows", (p - y) / (rows * v)},
-                   {"the targets are off by one row", (p - hot(next)) / rows},
-                   {"each row of p sums to 1; yours has columns that do", (pg::softmax(logits, 0) - y) / rows},
-                   {"this is the loss of each row, not its gradient", neg(log(p)) * y / rows}}};
-  if (mostly_nan(plain))
-    how.mistakes = {{"exp overflows: subtract the row's maximum first, or use pg::softmax", (plain - y) / rows}};
+  const kit::Compare how{.rtol = tolerance(logits),
+                         .mistakes = kit::results_of(cross_entropy_mistakes(), logits, targets)};
   return g.equal(fmt::format("logits {}, {}; targets {}", logits.shape(), name, fmt::join(ids, " ")),
                  impl.cross_entropy_backward(logits, targets), leaf.grad(), how);
 }
@@ -130,85 +95,31 @@ struct State {
   std::vector<double> p, m, v;
 };
 
-// AdamW with a switch for each common mistake.
-struct Adam {
-  bool corrected = true, decoupled = true, eps_outside = true, scaled = true, squared = true;
-  bool decay_first = true, decay_lr = true, eps_late = true, v_scaled = true, corrections = true, betas = true;
-  bool shares_in_place = true, shares = true, new_means = true, root = true, downhill = true, all_decay = true;
-  bool step_scaled = false;
-  State operator()(State s, const std::vector<double>& g, const AdamWArgs& a) const {
-    const double b1 = !betas ? a.beta2 : shares_in_place ? a.beta1 : 1 - a.beta1;
-    const double b2 = !betas ? a.beta1 : shares_in_place ? a.beta2 : 1 - a.beta2;
-    double c1 = corrected ? a.bias_correction1 : 1, c2 = corrected ? a.bias_correction2 : 1;
-    if (!corrections) std::swap(c1, c2);
-    for (size_t i = 0; i < s.p.size(); ++i) {
-      double& p = s.p[i];
-      double d = (scaled ? a.grad_scale : 1) * g[i];
-      if (!decoupled) d += a.weight_decay * p;
-      const double decay = decoupled && (all_decay || p > 0) ? (decay_lr ? a.lr : 1) * a.weight_decay : 0;
-      if (decay_first) p -= decay * p;
-      const double m0 = s.m[i], v0 = s.v[i], dv = v_scaled ? d : g[i];
-      s.m[i] = b1 * m0 + (shares ? 1 - b1 : 1) * d;
-      s.v[i] = b2 * v0 + (shares ? 1 - b2 : 1) * (squared ? dv * dv : std::abs(dv));
-      const double mean = (new_means ? s.m[i] : m0) / c1, square = (new_means ? s.v[i] : v0) / c2;
-      double by = eps_outside ? std::sqrt(square) + a.eps : std::sqrt(square + a.eps);
-      if (!eps_late) by = (std::sqrt(s.v[i]) + a.eps) / std::sqrt(c2);
-      if (!root) by = square + a.eps;
-      if (step_scaled) by /= a.grad_scale;
-      p -= (downhill ? a.lr : -a.lr) * mean / by;
-      if (!decay_first) p -= decay * p;
-    }
-    return s;
-  }
-};
-const std::pair<const char*, Adam> kWrongAdams[] = {
-    {"the bias correction is missing: early means of m and v lean towards their start at 0", {.corrected = false}},
-    {"the decay went into the gradient, where it changes m and v; it must act on p directly", {.decoupled = false}},
-    {"eps stands inside the root; it must be added to it", {.eps_outside = false}},
-    {"grad_scale is ignored: a clipped gradient would not be", {.scaled = false}},
-    {"v is the mean of the squares of g", {.squared = false}},
-    {"the decay comes after the step: it acts on the p from before the step", {.decay_first = false}},
-    {"the decay lacks the factor lr", {.decay_lr = false}},
-    {"eps is added before the correction of v; add it to the root of the corrected v", {.eps_late = false}},
-    {"v takes the unscaled gradient: grad_scale multiplies g before anything else", {.v_scaled = false}},
-    {"the two corrections are exchanged: bias_correction1 is for m, bias_correction2 for v", {.corrections = false}},
-    {"β1 and β2 are exchanged: β1 is for m, β2 for v", {.betas = false}},
-    {"β and 1 - β are exchanged: β is the share of the old mean", {.shares_in_place = false}},
-    {"the factors 1 - β are missing: m and v are means, not sums", {.shares = false}},
-    {"the step uses m and v of the step before: update them first", {.new_means = false}},
-    {"the root of v is missing", {.root = false}},
-    {"p goes uphill: subtract the step", {.downhill = false}},
-    {"negative parameters decay, too: towards 0", {.all_decay = false}},
-    {"grad_scale multiplies the step; it multiplies the gradient, once", {.step_scaled = true}}};
+State after(State s, const std::vector<double>& g, const AdamWArgs& a, decltype(Impl::adamw) adamw) {
+  adamw(s.p, g, s.m, s.v, a);
+  return s;
+}
+void right(std::span<double> p, std::span<const double> g, std::span<double> m, std::span<double> v,
+           const AdamWArgs& a) {
+  Adam{}(p, g, m, v, a);
+}
 
 // Compares one step; `before` holds what the call before made.
 bool adamw_step(Grader& g, const Impl& impl, const std::string& name, const State& start,
                 const std::vector<double>& gradient, const AdamWArgs& a, State& before) {
-  State got = start;
-  impl.adamw(got.p, gradient, got.m, got.v, a);
-  const State want = Adam{}(start, gradient, a);
+  const State got = after(start, gradient, a, impl.adamw), want = after(start, gradient, a, right);
   struct Part {
     const char* name;
     std::vector<double> State::*part;
   };
   for (const auto& [part_name, part] : {Part{"p", &State::p}, {"m", &State::m}, {"v", &State::v}}) {
     std::vector<kit::Mistake> mistakes;
-    for (const auto& [says, adam] : kWrongAdams) mistakes.push_back({says, adam(start, gradient, a).*part});
-    const size_t n = start.p.size();
-    for (const size_t cut : {size_t{1}, n / 4 * 4, n - std::min<size_t>(n, 1)}) {
-      std::vector<double> some = want.*part;
-      for (size_t i = cut; i < n; ++i) some[i] = (start.*part)[i];
-      mistakes.push_back({"some elements are left out: one loop over all p.size() of them", some});
-    }
-    if (before.p.size() == n) {
+    for (const auto& row : adamw_mistakes()) mistakes.push_back({row.says, after(start, gradient, a, row.wrong).*part});
+    if (before.p.size() == start.p.size()) {
       const std::string kept = "m or v is kept between calls: use those that are given";
-      mistakes.push_back({kept, Adam{}({start.p, before.m, start.v}, gradient, a).*part});
-      mistakes.push_back({kept, Adam{}({start.p, before.m, before.v}, gradient, a).*part});
+      for (const std::vector<double>& v : {start.v, before.v})
+        mistakes.push_back({kept, after({start.p, before.m, v}, gradient, a, right).*part});
     }
-    std::vector<double> corrected = want.*part;
-    for (double& x : corrected) x /= part == &State::m ? a.bias_correction1 : a.bias_correction2;
-    const std::string stored = "the correction is for this step only: keep the uncorrected mean";
-    if (part != &State::p) mistakes.push_back({stored, corrected});
     if (!g.equal(fmt::format("{}: {}", name, part_name), got.*part, want.*part,
                  {.mistakes = mistakes, .before = Value(start.*part)}))
       return false;
@@ -239,7 +150,7 @@ void check_adamw(Grader& g, const Impl& impl) {
   for (int t = 1; t <= 3; ++t) {
     if (!adamw_step(g, impl, fmt::format("7 parameters, step {} of three", t), seven, g7, args(t, 0.01, 2), none))
       return;
-    seven = Adam{}(seven, g7, args(t, 0.01, 2));
+    seven = after(seven, g7, args(t, 0.01, 2), right);
   }
   if (!adamw_step(g, impl, "one parameter, step 1000", {{-1}, {0.2}, {0.5}}, {0.4}, args(1000, 0.5, 0.1), before) ||
       !adamw_step(g, impl, "an infinite gradient", {{1, 2}, {0, 0}, {0, 0}}, {INFINITY, 1}, args(1, 0, 1), before) ||

@@ -2,8 +2,11 @@
 // Known wrong answers to a lesson, as rows of tables in lessons/NN_name/mutants*.cpp (or mutants*.cu). The program
 // lessonN_mutants runs the checks on each: the named check must be WRONG and its diagnosis must contain the words in
 // `says`; the others must stay ok. A row that says "ok" is a right but unusual answer, and all checks must accept it.
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "lessons/kit/mistakes.h"
 
 namespace pg::kit {
 
@@ -21,7 +24,7 @@ struct MutantRow {
 template <class Impl>
 struct Mutant {
   std::string name, check, says;
-  void (*apply)(Impl&);  // replaces members of the plain answers
+  std::function<void(Impl&)> apply;  // replaces members of the plain answers
   std::string also = "", needs = "";
 
   MutantRow row() const { return {name, check, says, also, needs}; }
@@ -31,6 +34,13 @@ struct Mutant {
 template <class Impl>
 struct Mutants {
   Mutants(std::initializer_list<Mutant<Impl>> rows) { all().insert(all().end(), rows); }
+  // The known mistakes of a member.
+  template <class F>
+  Mutants(F Impl::*member, const std::vector<KnownMistake<F>>& mistakes) {
+    for (const KnownMistake<F>& row : mistakes) {
+      all().push_back({row.name, row.check, row.says, [=, wrong = row.wrong](Impl& m) { m.*member = wrong; }});
+    }
+  }
   static std::vector<Mutant<Impl>>& all() {
     static std::vector<Mutant<Impl>> rows;
     return rows;

@@ -34,7 +34,7 @@ if ls "$source"/lessons/[0-9]*/answers.h >/dev/null 2>&1; then
   for names in transpose_copies:01.1 grid_no_block:11.1 rope_neighbours:13.1; do
     grep -q "^| ${names#*:} | \`${names%:*}\` | [^|]\{4,\} |\$" "$page" || fail "the page lacks the mistake $names"
   done
-  rows=$(cat "$source"/lessons/[0-9]*/mutants*.c* | tr '\n' ' ' | tr -s ' ' | grep -oE '"[0-9]{2}\.[0-9]+", "' | wc -l)
+  rows=$(cat "$source"/lessons/[0-9]*/mutants*.c* "$source"/lessons/[0-9]*/mistakes*.c* | tr '\n' ' ' | tr -s ' ' | grep -oE '"[0-9]{2}\.[0-9]+", "' | wc -l)
   [ "$(grep -c '^| [0-9]' "$page")" = "$rows" ] || fail "the page does not have the $rows mistakes of the tables"
   expect 1 sh "$source/scripts/answers.sh"
   says 'make answers FILE='
