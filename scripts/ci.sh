@@ -60,7 +60,7 @@ rules() {
   layer_rule rl '^rl/|^tests/rl/' pg_rl pg_rl_text pg_rl_control
   layer_rule tasks '^tasks/|^tests/tasks/' pg_text pg_bpe pg_tasks
   layer_rule pg '^tools/(pg|report)/|^tests/pg/' pg_parts
-  rule 'the sanitizers: tests/pg/cli.sh and hostile.sh' '^tools/pg/' sanitized_commands
+  rule 'the sanitizers: tests/pg/cli.sh, hostile.sh and chat_rl.sh' '^tools/pg/' sanitized_commands
   rule 'fuzz targets, five seconds each' "$(fuzz_paths)" fuzz_changed
   rule 'clang++ -Werror on lessons' '^lessons/.*\.(cpp|h)$' clang_changed '^lessons/.*\.cpp$'
   rule 'the demonstrations of changed lessons' '^lessons/[0-9]' changed_demos
@@ -110,7 +110,7 @@ full() {
   done
   step 'the CUDA simulator' side_by_side build-asan/sim_tests
   step 'CUDA kernels, simulated' side_by_side build-asan/cuda_tests '~[slow]'
-  step 'the sanitizers: tests/pg/cli.sh and hostile.sh, and commands on several simulated GPUs' all_commands build-asan
+  step 'the sanitizers: tests/pg/cli.sh, hostile.sh and chat_rl.sh, and commands on several simulated GPUs' all_commands build-asan
   step 'ThreadSanitizer on the pool' tsan_tests
   step 'instructions per kernel, under valgrind' instructions
   step 'fuzz targets, thirty seconds each' sh tests/fuzz/run.sh 30
