@@ -14,8 +14,8 @@ within() { # within WHAT NUMBER BUDGET
 }
 within 'lines: tensor autograd nn rl tasks tools' "$(lines_of tensor autograd nn rl tasks tools)" 82660
 within 'lines: lessons' "$(lines_of lessons)" 37260
-within 'lines: tests' "$(lines_of tests)" 50130
-within 'files' "$(git ls-files | wc -l)" 1705
+within 'lines: tests' "$(lines_of tests)" 50170
+within 'files' "$(git ls-files | wc -l)" 1710
 
 # The files that "Read the engine in an evening" lists, and the number of lines that it states.
 section=$(sed -n '/^## Read the engine in an evening/,/^After them/p' docs/ARCHITECTURE.md)
