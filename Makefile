@@ -2,6 +2,7 @@
 #   make             the engine, the pg command and all lessons     make lesson4     one lesson, then: ./lesson4
 #   make test        every test but the long ones; LONG=1: all      make bench       speed of every op and step
 #   make doctor      is this machine ready?                         make progress    your course so far
+#   make grpo        docs/grpo.cpp: GRPO on one page, then: ./grpo
 #   make watch LESSON=4   check on every save                       make format, make clean
 # For a workshop (lessons/INSTRUCTOR.md): make handout DIR=…, collect DIR=…, bundle DIR=…,
 # answers FILE=….
@@ -18,7 +19,7 @@ BUILD_IT = sh scripts/build.sh $(BUILD) $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all lessons test bench doctor progress watch handout collect bundle answers format clean setup configure FORCE
+.PHONY: all lessons grpo test bench doctor progress watch handout collect bundle answers format clean setup configure FORCE
 all: configure
 	@$(BUILD_IT) pg lessons
 	@for folder in lessons/[0-9][0-9]_*; do \
@@ -29,6 +30,10 @@ lessons: all
 
 lesson%: configure FORCE
 	@set -- lessons/$*_* lessons/0$*_*; [ -d "$$1" ] || [ -d "$$2" ] || { echo "There is no lesson $* yet; there are:" lessons/[0-9]*; exit 1; }
+	@$(BUILD_IT) $@
+	@ln -sf $(BUILD)/$@ $@
+
+grpo: configure
 	@$(BUILD_IT) $@
 	@ln -sf $(BUILD)/$@ $@
 
@@ -71,7 +76,7 @@ format:
 
 clean:
 	rm -rf $(BUILD)
-	@for link in pg lesson*; do if [ -L "$$link" ]; then rm "$$link"; fi; done
+	@for link in pg grpo lesson*; do if [ -L "$$link" ]; then rm "$$link"; fi; done
 
 setup:
 	@sh scripts/setup.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh BUILD CMAKE: the three ways to use the engine from another project.
 #   1. find_package(policygrad): installs BUILD into a fresh folder, compiles every installed header, and builds and runs
-#      a program against the installed library.
+#      a program against the installed library, and docs/grpo.cpp.
 #   2. A build that is made to be installed is not for this machine only.
 #   3. add_subdirectory(policygrad): the other project keeps its own compiler flags.
 set -eu
@@ -29,6 +29,8 @@ fail() { echo "find_package: $1"; exit 1; }
   -DCMAKE_CXX_FLAGS="${sanitize:+-fsanitize=$sanitize}"
 "$cmake" --build "$work/build"
 "$work/build/uses_policygrad"
+"$work/build/grpo" >"$work/log" || fail 'docs/grpo.cpp fails'
+tail -n 1 "$work/log" | awk '{ exit !($NF >= 0.9) }' || { cat "$work/log"; fail 'docs/grpo.cpp does not learn to copy'; }
 
 configure() { # configure SOURCE FOLDER OPTION...: only that; compile_commands.json has the command of every file
   source=$1 folder=$work/$2
