@@ -12,13 +12,13 @@ within() { # within WHAT NUMBER BUDGET
     bad=1
   fi
 }
-within 'lines: tensor autograd nn rl tasks tools' "$(lines_of tensor autograd nn rl tasks tools)" 82660
-within 'lines: lessons' "$(lines_of lessons)" 37260
-within 'lines: tests' "$(lines_of tests)" 50170
+within 'lines: tensor autograd nn rl tasks tools' "$(lines_of tensor autograd nn rl tasks tools)" 82730
+within 'lines: lessons' "$(lines_of lessons)" 37190
+within 'lines: tests' "$(lines_of tests)" 50230
 within 'files' "$(git ls-files | wc -l)" 1710
 
 # The files that "Read the engine in an evening" lists, and the number of lines that it states.
-section=$(sed -n '/^## Read the engine in an evening/,/^After them/p' docs/ARCHITECTURE.md)
+section=$(sed -n '/^## Read the engine in an evening/,/^After them/p' docs/ARCHITECTURE.md | sed '$d')
 stated=$(echo "$section" | sed -n 's/.*about \([0-9]*\),\([0-9]*\) lines.*/\1\2/p')
 # shellcheck disable=SC2016  # the backquotes are those of Markdown
 path=$(echo "$section" | grep -oE '`[a-z0-9_/]+\.(h|cpp|def)`' | tr -d '`')

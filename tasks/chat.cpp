@@ -144,9 +144,20 @@ void ChatEncoder::find_tokens() {
       format_.about());
 }
 
-ChatEncoder::Safe ChatEncoder::safe(const std::vector<ChatMessage>& messages, bool answer) const {
+void ChatEncoder::check_no_special(const Json& value) const {
+  const std::string text = value.dump(-1, Json::Utf8::replace);
+  for (const std::string& token : special_) {
+    check(text.find(token) == std::string::npos,
+          "chat: a tool, or a member of a message that is not its content, has the special token {}: '{}'", token,
+          excerpt(text, 200));
+  }
+}
+
+ChatEncoder::Safe ChatEncoder::safe(const std::vector<ChatMessage>& messages, bool answer, const Json& tools) const {
   check(!messages.empty(), "chat: the conversation has no messages");
-  Safe result{messages, format_.render(messages, answer), ""};
+  check_no_special(tools);
+  for (const ChatMessage& message : messages) check_no_special(message.more);
+  Safe result{messages, format_.render(messages, answer, tools), ""};
   std::vector<std::vector<std::string>> found(messages.size());
   bool any = false;
   for (size_t i = 0; i < messages.size(); ++i) {
@@ -164,7 +175,7 @@ ChatEncoder::Safe ChatEncoder::safe(const std::vector<ChatMessage>& messages, bo
   // Takes changed messages if the template writes the same text of them.
   const auto take = [&](std::vector<ChatMessage> changed) {
     try {
-      std::string text = format_.render(changed, answer);
+      std::string text = format_.render(changed, answer, tools);
       if (without(text, result.mark) != without(result.text, result.mark)) return false;
       result.messages = std::move(changed);
       result.text = std::move(text);
@@ -224,9 +235,9 @@ size_t ChatEncoder::end_of_turn(std::string_view text, size_t begin) const {
   return std::min(next, text.size());
 }
 
-ChatIds ChatEncoder::tuned(const std::vector<ChatMessage>& messages) const {
+ChatIds ChatEncoder::tuned(const std::vector<ChatMessage>& messages, const Json& tools) const {
   check_learnable();
-  const Safe all = safe(messages, false);
+  const Safe all = safe(messages, false, tools);
   const std::string_view whole = all.text;
   ChatIds chat;
   const auto append = [&](size_t from, size_t to, bool learned) {
@@ -238,10 +249,10 @@ ChatIds ChatEncoder::tuned(const std::vector<ChatMessage>& messages) const {
   for (size_t i = 0; i < messages.size(); ++i) {
     if (messages[i].role != "assistant") continue;
     ++chat.turns;
-    const std::string turn = format_.render(first_of(all.messages, i + 1), false);
+    const std::string turn = format_.render(first_of(all.messages, i + 1), false, tools);
     std::string prompt;
     try {
-      prompt = format_.render(first_of(all.messages, i), true);
+      prompt = format_.render(first_of(all.messages, i), true, tools);
     } catch (const Error&) {  // a template may refuse a conversation that the assistant begins
       if (i > 0) throw;
     }

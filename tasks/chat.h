@@ -20,8 +20,9 @@ class Template;
 }
 
 struct ChatMessage {
-  std::string role;  // "system", "user" or "assistant"
+  std::string role;  // "system", "user", "assistant" or "tool"
   std::string content;
+  Json more = Json::object();  // other members that the template reads: "tool_calls", "reasoning_content", …
 };
 
 // Formats of turns that are chosen by name (tasks/chat_rows.cpp).
@@ -58,9 +59,12 @@ class ChatTemplate {
   // variables that the program does not read, and for those that the conversation gives. Empty: none.
   ChatTemplate with(const std::string& json) const;
 
-  // The text of a conversation; with `answer`, up to the beginning of the assistant's answer. Error for a role that is
-  // not one of the three, for a program that cannot be run, and for what the program refuses.
-  std::string render(const std::vector<ChatMessage>& messages, bool answer) const;
+  // Whether the program names this member of a message, or variable, anywhere.
+  bool names(std::string_view member) const;
+  // The text of a conversation; with `answer`, up to the beginning of the assistant's answer. `tools`: what the
+  // assistant may call, a list of objects, or null. Error for a role that is not one of the four, for a program that
+  // cannot be run, and for what the program refuses.
+  std::string render(const std::vector<ChatMessage>& messages, bool answer, const Json& tools = {}) const;
 
  private:
   std::string program_, error_;
@@ -105,8 +109,8 @@ class ChatEncoder {
   // its prompt. A turn of the assistant is learned from there to the token that ends it, that one included. What
   // follows is not learned. A turn is rewritten, and not learned, if the template writes it in another way once
   // messages follow it, as Qwen3's drops the thoughts of older turns, or if its prompt is no beginning of it. Error
-  // unless writes_answers().
-  ChatIds tuned(const std::vector<ChatMessage>& messages) const;
+  // unless writes_answers(), and for a special token in `tools` or in other members than the content.
+  ChatIds tuned(const std::vector<ChatMessage>& messages, const Json& tools = {}) const;
   // What tuned() learns of the last message, which is the assistant's. Error if that is nothing.
   std::vector<int32_t> answer(const std::vector<ChatMessage>& messages) const;
   // Error if the template writes the same text with this system message and without it.
@@ -116,7 +120,8 @@ class ChatEncoder {
   struct Safe;
   void find_tokens();
   void check_learnable() const;
-  Safe safe(const std::vector<ChatMessage>& messages, bool answer) const;
+  void check_no_special(const Json& value) const;
+  Safe safe(const std::vector<ChatMessage>& messages, bool answer, const Json& tools = {}) const;
   std::vector<int32_t> encode(std::string_view text, const std::string& mark) const;
   size_t end_of_turn(std::string_view text, size_t begin) const;
 

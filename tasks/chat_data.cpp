@@ -27,36 +27,75 @@ using KeyCounts = std::map<std::string, int64_t>;
 // A key whose value says nothing: null, "", [] or {}.
 bool is_blank(const Json& value) { return value.is_null() || value.empty() || value == ""; }
 
+// Keys whose words the model would have to write.
+bool has_words(const std::string& key) {
+  const char* const keys[] = {"reasoning_content", "reasoning", "thinking", "tool_calls", "function_call"};
+  return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
+}
+
 // Error for words at a key that is not learned. `what` has the key, `place` is the one whose words are learned.
 void check_learned(const std::string& key, const char* what, const char* place, const std::string& where) {
-  for (const char* const words : {"reasoning_content", "reasoning", "thinking", "tool_calls", "function_call"}) {
-    check(
-        key != words,
+  check(!has_words(key),
         "{}: {} has the key \"{}\", which would not be learned; write its words into \"{}\", as the model shall write "
         "them, or leave the key out",
         where, what, key, place);
-  }
 }
 
-// Error for a message with words at another key than "content"; counts its other keys.
-void check_keys(const Json& message, const std::string& where, KeyCounts& ignored) {
+// A message, with the keys that the template names; the others are counted. Error for words at one of those.
+ChatMessage message_of(const Json& message, const ChatTemplate& format, const std::string& where, KeyCounts& ignored) {
+  check(message.is_object(), "{}: a message must be an object with \"role\" and \"content\"", where);
+  ChatMessage result{text_at(message, "role", where), ""};
+  bool words = false;
   for (const auto& [key, value] : message.items()) {
     if (key == "role" || key == "content" || is_blank(value)) continue;
+    if (format.names(key)) {
+      result.more[key] = value;
+      words = words || has_words(key);
+      continue;
+    }
     check_learned(key, "a message", "content", where);
     ++ignored[excerpt(key, 30)];
   }
+  if (words && message["content"].is_null()) {
+    result.more["content"] = nullptr;
+  } else {
+    result.content = text_at(message, "content", where);
+  }
+  return result;
 }
 
-std::vector<ChatMessage> messages_of(const Json& line, const std::string& where, KeyCounts& ignored) {
-  check(is_blank(line["tools"]), "{}: \"tools\" are not supported: no template would write them", where);
+// Error for words at a key that the template names and does not write where that message is the last one.
+void check_written(const std::vector<ChatMessage>& messages, const ChatTemplate& format, const Json& tools,
+                   const std::string& where) {
+  for (size_t i = 0; i < messages.size(); ++i) {
+    for (const auto& [key, value] : messages[i].more.items()) {
+      if (!has_words(key)) continue;
+      std::vector<ChatMessage> with(messages.begin(), messages.begin() + static_cast<int64_t>(i) + 1), without = with;
+      without.back().more.erase(key);
+      if (format.render(with, false, tools) == format.render(without, false, tools)) {
+        check_learned(key, "a message", "content", where);
+      }
+    }
+  }
+}
+
+std::vector<ChatMessage> messages_of(const Json& line, const ChatTemplate& format, const std::string& where,
+                                     KeyCounts& ignored) {
   check(line["messages"].is_array() && !line["messages"].empty(), "{}: \"messages\" must be a list of messages", where);
   std::vector<ChatMessage> messages;
-  for (const Json& message : line["messages"]) {
-    check(message.is_object(), "{}: a message must be an object with \"role\" and \"content\"", where);
-    check_keys(message, where, ignored);
-    messages.push_back({text_at(message, "role", where), text_at(message, "content", where)});
-  }
+  for (const Json& message : line["messages"]) messages.push_back(message_of(message, format, where, ignored));
   return messages;
+}
+
+// The "tools" of a line: null if there are none. Error unless the template writes them.
+Json tools_of(const Json& line, const std::vector<ChatMessage>& messages, const ChatTemplate& format,
+              const std::string& where) {
+  const Json& tools = line["tools"];
+  if (is_blank(tools)) return nullptr;
+  check(tools.is_array(), "{}: \"tools\" must be a list, got {}", where, tools.type_name());
+  check(format.names("tools") && format.render(messages, false, tools) != format.render(messages, false),
+        "{}: the chat template ({}) does not write \"tools\", so the model would not know them", where, format.about());
+  return tools;
 }
 
 // A prompt and a response as plain text.
@@ -132,9 +171,9 @@ Line read_line(const std::string& line, const std::string& where, const BpeToken
   }
   std::vector<ChatMessage> messages;
   if (json.contains("messages")) {
-    messages = messages_of(json, where, ignored);
     check(chat, "{}: messages need a chat template, and the model carries none; choose one with --chat-template",
           where);
+    messages = messages_of(json, chat->format(), where, ignored);
   } else {
     const std::string prompt = text_at(json, "prompt", where);
     const std::string response = text_of(json, {"response", "completion"}, where);
@@ -146,7 +185,9 @@ Line read_line(const std::string& line, const std::string& where, const BpeToken
     if (message.role != "assistant") key += message.content + '\0';
   }
   try {
-    ChatIds ids = chat->tuned(messages);
+    const Json tools = tools_of(json, messages, chat->format(), where);
+    check_written(messages, chat->format(), tools, where);
+    ChatIds ids = chat->tuned(messages, tools);
     check(ids.turns > 0, "the conversation has no message of the assistant, so nothing would be learned");
     check(ids.rewritten < ids.turns,
           "the chat template writes no turn of the assistant here as the model would write it, so nothing would be "

@@ -37,12 +37,12 @@ struct ChatDataOptions {
 };
 
 // Each line of the file is a JSON object {"messages": [{"role": …, "content": …}, …]} or {"prompt": …, "response": …};
-// "completion" is another name of "response"; other keys are ignored, those of messages are counted in the note. Error
-// for keys with words that the template would have to write: thoughts, calls of tools, and tools. What of a
-// conversation is learned: ChatEncoder::tuned; the note counts the turns that are not. Without a format a response ends
-// with the tokenizer's end token. LF or CRLF, with or without a byte order mark. An Error names the file and the line:
-// no JSON, a missing key, an unknown role, a conversation that the template refuses or in which nothing is learned.
-// Error if no text remains.
+// "completion" is another name of "response". A message may have more keys, and a line "tools", as far as the chat
+// template writes them: thoughts, calls of tools. Error for such words if it does not. Other keys are ignored, those of
+// messages are counted in the note. What of a conversation is learned: ChatEncoder::tuned; the note counts the turns
+// that are not. Without a format a response ends with the tokenizer's end token. LF or CRLF, with or without a byte
+// order mark. An Error names the file and the line: no JSON, a missing key, an unknown role, a conversation that the
+// template refuses or in which nothing is learned. Error if no text remains.
 //
 // With `prompt` a line has a "question" or "problem", which is put into the style, or a "prompt". In a style of plain
 // text that is the whole prompt, and Error if the style writes it in another way: the model would be trained on other

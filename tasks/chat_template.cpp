@@ -1,5 +1,6 @@
 // Chat templates: where they come from, their variables, and their text of a conversation.
 #include <algorithm>
+#include <cctype>
 
 #include "tasks/chat.h"
 #include "tasks/jinja/template.h"
@@ -77,8 +78,18 @@ ChatTemplate ChatTemplate::with(const std::string& json) const {
   return result;
 }
 
-std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, bool answer) const {
-  static const std::vector<std::string> roles = {"system", "user", "assistant"};
+bool ChatTemplate::names(std::string_view member) const {
+  const auto in_word = [&](size_t at) {
+    return at < program_.size() && (program_[at] == '_' || std::isalnum(static_cast<unsigned char>(program_[at])) != 0);
+  };
+  for (size_t at = program_.find(member); at != std::string::npos; at = program_.find(member, at + 1)) {
+    if ((at == 0 || !in_word(at - 1)) && !in_word(at + member.size())) return true;
+  }
+  return false;
+}
+
+std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, bool answer, const Json& tools) const {
+  static const std::vector<std::string> roles = {"system", "user", "assistant", "tool"};
   check(error_.empty(), "{}", error_);
   check(jinja_ != nullptr, "chat template: the model has none");
   Json variables = variables_, list = Json::array();
@@ -86,10 +97,12 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, bool 
     if (std::find(roles.begin(), roles.end(), message.role) == roles.end()) {
       fail_unknown("chat: the role of a message", message.role, roles);
     }
-    list.push_back({{"role", message.role}, {"content", message.content}});
+    Json one = {{"role", message.role}, {"content", message.content}};
+    for (const auto& [key, value] : message.more.items()) one[key] = value;
+    list.push_back(std::move(one));
   }
   variables["messages"] = std::move(list);
-  variables["tools"] = nullptr;
+  variables["tools"] = tools;
   variables["documents"] = nullptr;
   variables["add_generation_prompt"] = answer;
   return jinja_->render(variables);

@@ -47,7 +47,12 @@ struct Goldens {
   }
   static std::vector<ChatMessage> messages(const Json& c) {
     std::vector<ChatMessage> all;
-    for (const Json& m : c["messages"]) all.push_back({m["role"].text(), m["content"].text()});
+    for (const Json& m : c["messages"]) {
+      all.push_back({m["role"].text(), m["content"].text()});
+      for (const auto& [key, value] : m.items()) {
+        if (key != "role" && key != "content") all.back().more[key] = value;
+      }
+    }
     return all;
   }
 
@@ -74,7 +79,7 @@ bool cut_inside_token(const std::string& name, const std::vector<ChatMessage>& m
 
 TEST_CASE("chat: text and ids of any template are those of transformers", "[tasks][chat]") {
   const Goldens goldens;
-  int refused = 0, masks = 0;
+  int refused = 0, masks = 0, tools = 0;
   for (const Json& c : goldens.cases) {
     if (c.contains("hostile")) continue;
     INFO(c.dump());
@@ -84,15 +89,17 @@ TEST_CASE("chat: text and ids of any template are those of transformers", "[task
     const bool answer = c["answer"].get<bool>();
     if (!c.contains("text")) {
       ++refused;
-      CHECK(contains(error_of([&] { format.render(messages, answer); }), "the template refuses the conversation"));
+      CHECK(contains(error_of([&] { format.render(messages, answer, c["tools"]); }),
+                     "the template refuses the conversation"));
       continue;
     }
-    CHECK(format.render(messages, answer) == c["text"].text());
+    CHECK(format.render(messages, answer, c["tools"]) == c["text"].text());
     const std::string name = c["template"].text();
-    if (answer) {
+    if (c.contains("tools")) ++tools;
+    if (answer && !c.contains("tools")) {
       CHECK(chat.prompt(messages) == c["ids"].get<std::vector<int32_t>>());
-    } else if (chat.writes_answers() && !cut_inside_token(name, messages)) {
-      const ChatIds tuned = chat.tuned(messages);
+    } else if (!answer && chat.writes_answers() && !cut_inside_token(name, messages)) {
+      const ChatIds tuned = chat.tuned(messages, c["tools"]);
       CHECK(tuned.ids == c["ids"].get<std::vector<int32_t>>());
       if (!c.contains("mask")) continue;
       ++masks;
@@ -102,6 +109,7 @@ TEST_CASE("chat: text and ids of any template are those of transformers", "[task
   CHECK(goldens.cases.size() >= 250);
   CHECK(refused >= 10);
   CHECK(masks >= 10);
+  CHECK(tools >= 10);
 }
 
 TEST_CASE("chat: the special tokens of any template are those that it writes itself", "[tasks][chat]") {
@@ -282,8 +290,8 @@ TEST_CASE("chat: what a model and its options state is refused clearly", "[tasks
       error_of([] { ChatEncoder(testing::byte_tokenizer({"<|im_start|>"}, -1), ChatTemplate(turns("m.content"))); }),
       "so no answer could end"));
   CHECK(error_of([] {
-          encoder("chatml").prompt({{"tool", "x"}});
-        }) == "chat: the role of a message: expected system, user, assistant, got \"tool\"");
+          encoder("chatml").prompt({{"robot", "x"}});
+        }) == "chat: the role of a message: expected system, user, assistant, tool, got \"robot\"");
   CHECK(error_of([] { encoder("chatml").prompt({}); }) == "chat: the conversation has no messages");
   CHECK(error_of([] { encoder("chatml").tuned({}); }) == "chat: the conversation has no messages");
   CHECK(contains(error_of([] { ChatTemplate("chatml", Json::array()); }), "expected an object of variables"));

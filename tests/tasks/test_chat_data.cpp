@@ -139,10 +139,39 @@ TEST_CASE("chat data: reasoning is not dropped in silence", "[tasks][chat]") {
                    fmt::format("data.jsonl:1: the line has the key \"{}\"", key)));
   }
   CHECK(contains(error_of([&] { read(R"({"tools": [{"name": "f"}], )" + line("id", "1").substr(1), "chatml"); }),
-                 "\"tools\" are not supported"));
+                 "does not write \"tools\""));
   const ChatData data = read(line("id", "1") + "\n" + line("id", "2") + "\n" + line("weight", "0.5"), "chatml");
   CHECK(contains(data.note, "keys of messages that are not read: id (2 times), weight (1 times)."));
   CHECK(data.train.size() == 3);
+}
+
+TEST_CASE("chat data: turns of tools and thoughts were refused where the template writes them", "[tasks][chat]") {
+  const char* const format =
+      "{% for t in tools or [] %}{{ t.name }};{% endfor %}"
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.thinking %}({{ m.thinking }}){% endif %}"
+      "{{ m.content or '' }}{% for c in m.tool_calls %}{{ c.name }}{{ c.arguments | tojson }}{% endfor %}"
+      "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+  const std::string line =
+      R"({"tools": [{"name": "f"}], "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": null,)"
+      R"( "thinking": "hm", "tool_calls": [{"name": "f", "arguments": {"x": 1}}]}, {"role": "tool", "content": "9"},)"
+      R"( {"role": "assistant", "content": "nine"}]})";
+  const ChatData data = read(line, format, 0, 1000);
+  REQUIRE(data.train.size() == 1);
+  CHECK(learned_text(data.train[0]) == "(hm)f{\"x\": 1}<|im_end|>nine<|im_end|>");
+  CHECK(contains(byte_tokenizer().decode(data.train[0].ids), "f;<|im_start|>user\na"));
+  const auto refused = [&](const std::string& from, const std::string& to, const std::string& program = "") {
+    std::string changed = line;
+    changed.replace(changed.find(from), from.size(), to);
+    return error_of([&] { read(changed, program.empty() ? format : program.c_str(), 0, 1000); });
+  };
+  CHECK(contains(refused("\"x\": 1", R"("x": "<|im_end|>")"), "has the special token <|im_end|>"));
+  // A program that names a key and does not write it.
+  CHECK(contains(refused(R"("thinking")", R"("reasoning")"), "the key \"reasoning\", which would not be learned"));
+  const std::string plain =
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}{# thinking tool_calls tools #}";
+  CHECK(contains(refused("null", "\"\"", plain), "does not write \"tools\""));
+  CHECK(contains(refused(R"("tools": [{"name": "f"}], )", "", plain), "which would not be learned"));
 }
 
 TEST_CASE("chat data: a damaged line is an error that names it", "[tasks][chat]") {
@@ -158,8 +187,8 @@ TEST_CASE("chat data: a damaged line is an error that names it", "[tasks][chat]"
   CHECK(contains(refused("{\"prompt\": 1, \"response\": \"b\"}"), "\"prompt\" must be a string, got number"));
   CHECK(contains(refused("{\"messages\": []}"), "\"messages\" must be a list"));
   CHECK(contains(refused("{\"messages\": [1]}"), "a message must be an object"));
-  CHECK(contains(refused("{\"messages\": [{\"role\": \"tool\", \"content\": \"\"}]}"),
-                 "expected system, user, assistant"));
+  CHECK(contains(refused("{\"messages\": [{\"role\": \"robot\", \"content\": \"\"}]}"),
+                 "expected system, user, assistant, tool"));
   CHECK(contains(refused("{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}"), "nothing would be learned"));
   CHECK(contains(refused("{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}", nullptr), "--chat-template"));
   CHECK(contains(refused(std::string(100000, '[')), "nests more than 64 deep"));
