@@ -187,7 +187,7 @@ const std::vector<Surrogate>& Surrogate::table() {
       {"gmpo",
        "l = -A exp(mean over the response of clip(log rho, -{clip-low}, {clip-high}), where that lowers sign(A) log "
        "rho)",
-       "Zhao et al. 2025, arXiv:2507.20673",
+       "Zhao et al. 2025, arXiv:2507.20673; weights multiply it token by token, verl takes their geometric mean",
        [](const TokenInputs& in, const Algorithm& a) {
          const Tensor loss = gmpo_loss(in.log_prob, in.old_log_prob, in.advantage, a.clip_low, a.clip_high, in.mask);
          return expand(loss, in.log_prob.shape());
