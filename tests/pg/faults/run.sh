@@ -38,6 +38,9 @@ prepare() {
 command_of() { # command_of SCENARIO: runs pg as $@ says before it
   case $1 in
   train) $call "$pg" train --data text $small --steps 4 --save-every 2 --eval-every 2 --out runs --threads 2 ;;
+  ranks)
+    $call "$pg" train --data text $small --steps 4 --save-every 2 --eval-every 2 --out runs --ranks 2 --zero 2 --threads 1
+    ;;
   resume) $call "$pg" train --resume half --steps 4 --threads 2 ;;
   sft) $call "$pg" sft --task copy $problems --batch 2 --steps 4 --save-every 2 --out runs --threads 2 ;;
   rl) $call "$pg" rl --task copy $problems --prompts 2 --samples 2 --steps 2 --save-every 1 --out runs --threads 2 ;;
@@ -52,11 +55,12 @@ command_of() { # command_of SCENARIO: runs pg as $@ says before it
 again() { # again SCENARIO: what its user does next
   call=
   case $1:$(echo runs/*/config.yaml) in
-  train:runs/\** | sft:runs/\** | rl:runs/\**)
+  train:runs/\** | ranks:runs/\** | sft:runs/\** | rl:runs/\**)
     rm -rf runs # nothing to go on from
     command_of "$1"
     ;;
   train:* | sft:* | rl:*) "$pg" "$1" --resume runs/* ;;
+  ranks:*) "$pg" train --resume runs/* --ranks 2 --zero 2 ;;
   export:*) [ -e exported/config.json ] || command_of export ;; # it refuses a folder that holds a model
   *) command_of "$1" ;;
   esac
@@ -64,7 +68,7 @@ again() { # again SCENARIO: what its user does next
 # What a scenario leaves, without clocks.
 result() {
   case $1 in
-  train | sft | rl) run=$(echo runs/*) ;;
+  train | ranks | sft | rl) run=$(echo runs/*) ;;
   resume) run=half ;;
   eval) cat evaluation/results.jsonl evaluation/summary.md ;;
   export) cat exported/* ;;
@@ -74,7 +78,7 @@ result() {
   fetch) cat fetched/* ;;
   esac
   case $1 in
-  train | sft | rl | resume)
+  train | ranks | sft | rl | resume)
     cat "$run"/*.safetensors
     sed 's/"[a-z_\/]*\(_per_s\|second\|time\)[a-z_\/]*":[^,}]*//g' "$run"/*.jsonl
     ;;
@@ -113,7 +117,7 @@ trial() { # trial SCENARIO KIND N
   done
   for run in runs/* half; do
     case $1:$run in
-    train:runs/* | sft:runs/* | rl:runs/* | resume:half)
+    train:runs/* | ranks:runs/* | sft:runs/* | rl:runs/* | resume:half)
       [ ! -e "$run/checkpoint.safetensors" ] || "$pg" info "$run" --verify >../out 2>../err || failed "$run is damaged"
       ;;
     esac
@@ -128,13 +132,13 @@ trial() { # trial SCENARIO KIND N
 
 done=0
 prepare
-[ $# -gt 0 ] || set -- train resume sft rl eval export report tokenize pack fetch
+[ $# -gt 0 ] || set -- train ranks resume sft rl eval export report tokenize pack fetch
 for scenario in "$@"; do
   if [ "$scenario" = fetch ] && [ ! -f "$data/tinyshakespeare.txt" ]; then
     echo 'pg_faults: without POLICYGRAD_DATA the scenario fetch is left out'
     continue
   fi
-  rm -rf state && cp -r ready state && cd state || exit 1
+  rm -rf state counts && cp -r ready state && cd state || exit 1
   call=counted
   command_of "$scenario" >../out 2>../err </dev/null || { cd ..; bad "$scenario fails without a fault"; exit 1; }
   result "$scenario" >"../want.$scenario" 2>&1

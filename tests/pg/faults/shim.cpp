@@ -1,7 +1,8 @@
 // Makes one call of the C library fail, in a process that is started with LD_PRELOAD naming this file. It acts in `pg`
 // alone, from main() on, and not on the standard streams:
 //   FAULT=KIND:N         the N-th call of this kind fails, with FAULT=KIND:N+ every one from the N-th on
-//   FAULT_COUNTS=FILE    at the end the number of calls of each kind is written to FILE, a line "KIND NUMBER" each
+//   FAULT_COUNTS=FILE    at the end the number of calls of each kind is written to FILE, a line "KIND NUMBER" each,
+//                        unless FILE has a larger one, of another process of the command
 // KIND is write, sync, rename, open, mmap or alloc. It has no C++ run-time, and allocates nothing.
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -56,8 +58,15 @@ bool is_stream(FILE* file) { return file == stdout || file == stderr || file == 
 void write_counts() {
   active = false;
   if (!counts_path) return;
-  const int file = open(counts_path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  for (int i = 0; i < kKinds; ++i) dprintf(file, "%s %ld\n", kNames[i], counts[i].load());
+  const int file = open(counts_path, O_RDWR | O_CREAT, 0666);
+  flock(file, LOCK_EX);
+  char before[512] = {};  // by another process of the command
+  if (read(file, before, sizeof before - 1) < 0 || ftruncate(file, 0) != 0 || lseek(file, 0, SEEK_SET) != 0) abort();
+  for (int i = 0; i < kKinds; ++i) {
+    const char* const line = strstr(before, kNames[i]);
+    const long most = line ? strtol(line + strlen(kNames[i]), nullptr, 10) : 0, mine = counts[i].load();
+    dprintf(file, "%s %ld\n", kNames[i], mine > most ? mine : most);
+  }
   close(file);
 }
 
@@ -89,6 +98,13 @@ int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, v
   real_main = main;
   return reinterpret_cast<Start>(dlsym(RTLD_NEXT, "__libc_start_main"))(main_with_faults, argc, argv, init, fini,
                                                                         rtld_fini, stack_end);
+}
+
+// Ranks that are processes of one command end so.
+[[noreturn]] void _exit(int status) {
+  write_counts();
+  reinterpret_cast<void (*)(int)>(dlsym(RTLD_NEXT, "_exit"))(status);
+  abort();
 }
 
 ssize_t write(int file, const void* data, size_t bytes) {
