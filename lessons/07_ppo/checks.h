@@ -2,6 +2,7 @@
 // The checks of lesson 7, by source file, and their inputs.
 #include "lessons/07_ppo/lesson.h"
 #include "lessons/kit/gradients.h"
+#include "lessons/kit/mistakes.h"
 
 namespace pg::lesson07 {
 using kit::as_gradient;
@@ -23,6 +24,12 @@ void check_value_loss(kit::Grader& g, const Impl& impl);
 // checks_gaussian.cpp
 void check_log_prob(kit::Grader& g, const Impl& impl);
 void check_entropy(kit::Grader& g, const Impl& impl);
+
+// mistakes.cpp
+using GaeMistakes = kit::Mistakes<&Impl::gae>;
+const GaeMistakes& gae_mistakes();
+using ClipMistakes = kit::Mistakes<&Impl::clip_loss>;
+const ClipMistakes& clip_mistakes();
 
 inline Tensor normal(const Shape& shape, uint64_t seed, DType dtype = f64) {
   return kit::normal(shape, seed, 1, dtype);

@@ -21,56 +21,28 @@ void compare_clip(Grader& g, const Impl& impl, const std::string& input, const T
   const Tensor rho = leaf(ratio), a = leaf(advantage), weight = normal(ratio.shape(), 75, ratio.dtype());
   const Numbers x = ratio.to_vector(), w = weight.to_vector();
   const Numbers all = advantage.view_expand(ratio.shape()).to_vector();
-  // loss(ratio, A) of each step
-  const auto values = [&](auto loss) { return each(ratio.shape(), [&](size_t i) { return loss(x[i], all[i]); }); };
-  const auto clipped = [](double p, double below, double above) { return std::min(std::max(p, below), above); };
-  const auto surrogate = [&](double below, double above) {
-    return values([=](double p, double A) { return -std::min(p * A, clipped(p, below, above) * A); });
-  };
-  const auto inside = [=](double p) { return clipped(p, 1 - low, 1 + high); };
-  const double inf = std::numeric_limits<double>::infinity();
-  const Value want = surrogate(1 - low, 1 + high);
+  const auto inside = [=](double p) { return std::min(std::max(p, 1 - low), 1 + high); };
+  // The known mistakes: their losses, and their gradients at ratio and A.
+  std::vector<kit::Mistake> of_loss, at_ratio, at_advantage;
+  for (const auto& row : clip_mistakes()) {
+    const Tensor r = leaf(ratio), of = leaf(advantage), wrong = row.wrong(r, of, low, high);
+    of_loss.push_back({row.says, wrong.detach()});
+    if (wrong.shape() != ratio.shape()) continue;
+    backward(wrong, weight);
+    at_ratio.push_back({row.says, gradient_of(r)});
+    at_advantage.push_back({row.says, gradient_of(of)});
+  }
   const Tensor got = impl.clip_loss(rho, a, low, high);
-  g.equal(input, got.detach(), want,
-          {.rtol = rtol,
-           .mistakes = {
-               {"the maximum in place of the minimum: it rewards ratios outside the clip range",
-                values([=](double p, double A) { return -std::max(p * A, inside(p) * A); })},
-               {"the clipped term alone: take the minimum with the unclipped one, or a ratio that moved in the wrong "
-                "direction has no gradient",
-                values([=](double p, double A) { return -inside(p) * A; })},
-               {"the clip is on the wrong side for negative A: the minimum is of the products with A, not of the "
-                "ratios",
-                values([=](double p, double A) { return -std::min(p, inside(p)) * A; })},
-               {"nothing is clipped", values([](double p, double A) { return -p * A; })},
-               {"low and high are exchanged: the range is 1 - low to 1 + high", surrogate(1 - high, 1 + low)},
-               {"low is not used: the range begins at 1 - low", surrogate(1 - high, 1 + high)},
-               {"high is not used: the range ends at 1 + high", surrogate(1 - low, 1 + low)},
-               {"the ratio is clipped only above: where A is negative, 1 - low matters", surrogate(-inf, 1 + high)},
-               {"the ratio is clipped only below: where A is positive, 1 + high matters", surrogate(1 - low, inf)},
-               {"clipped to the range -low to high; the range is about 1", surrogate(-low, high)},
-               {"the range is the same on the scale of logarithms; PPO's is 1 - low to 1 + high",
-                surrogate(std::exp(-low), std::exp(high))},
-               {"the sign is flipped: the loss is minimised",
-                values([=](double p, double A) { return std::min(p * A, inside(p) * A); })},
-               {kMeanWords, Value({}, {mean_of(want)})}}});
+  const Value want = each(ratio.shape(), [&](size_t i) { return -std::min(x[i] * all[i], inside(x[i]) * all[i]); });
+  g.equal(input, got.detach(), want, {.rtol = rtol, .mistakes = of_loss});
   if (g.failed() || !on_the_tape(g, got)) return;
   backward(got, weight.to(got.dtype()));
-  // -A where free(ratio, A), else 0
-  const auto gradient = [&](auto free) {
-    return each(ratio.shape(), [&](size_t i) { return free(x[i], all[i]) ? -w[i] * all[i] : 0; });
-  };
+  const Value want_at_ratio =
+      each(ratio.shape(), [&](size_t i) { return x[i] * all[i] <= inside(x[i]) * all[i] ? -w[i] * all[i] : 0; });
   g.equal(input + ": the gradient at the ratio, 0 only where the ratio is past the clip in the direction A favours",
-          gradient_of(rho), gradient([=](double p, double A) { return p * A <= inside(p) * A; }),
-          as_gradient(rtol, {{"inside of the range there is no gradient: do not detach the clipped ratio",
-                              gradient([=](double p, double A) { return p * A < inside(p) * A; })}}));
-  Value into_advantage(advantage.shape(), Numbers(static_cast<size_t>(advantage.numel()), 0));
-  for (size_t i = 0; i < x.size(); ++i) {  // the loss is linear in A
-    const double used = x[i] * all[i] <= inside(x[i]) * all[i] ? x[i] : inside(x[i]);
-    into_advantage.v[i * into_advantage.v.size() / x.size()] -= w[i] * used;
-  }
+          gradient_of(rho), want_at_ratio, as_gradient(rtol, at_ratio));
   g.equal(input + ": the gradient at the advantage", gradient_of(a), zeros_like(advantage),
-          {.rtol = rtol, .mistakes = {{"a gradient flows into the advantage: detach() it", into_advantage}}});
+          {.rtol = rtol, .mistakes = at_advantage});
 }
 
 void compare_value(Grader& g, const Impl& impl, const std::string& input, const Tensor& values, const Tensor& returns,

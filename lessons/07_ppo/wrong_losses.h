@@ -1,53 +1,18 @@
 #pragma once
 // Wrong losses and Gaussian policies: those of answers.h, each with one mistake, the mutant of that name.
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "lessons/07_ppo/lesson.h"
 
 namespace pg::lesson07 {
 
-enum ClipMistake {
-  clip_about_zero,
-  clip_alone,
-  clip_detached,
-  clip_exchanged,
-  clip_exponential,
-  clip_high_ignored,
-  clip_low_ignored,
-  clip_maximum,
-  clip_mean,
-  clip_no_tape,
-  clip_none,
-  clip_not_detached,
-  clip_only_above,
-  clip_only_below,
-  clip_sign,
-  clip_wrong_side,
-};
-
-template <ClipMistake mistake>
-Tensor clip_loss_with(const Tensor& ratio, const Tensor& advantage, double low, double high) {
-  if (mistake == clip_exchanged) std::swap(low, high);
-  if (mistake == clip_low_ignored) low = high;
-  if (mistake == clip_high_ignored) high = low;
-  const double inf = std::numeric_limits<double>::infinity(), middle = mistake == clip_about_zero ? 0 : 1;
-  double bottom = middle - low, top = middle + high;
-  if (mistake == clip_exponential) bottom = std::exp(-low), top = std::exp(high);
-  if (mistake == clip_only_above) bottom = -inf;
-  if (mistake == clip_only_below) top = inf;
-  const Tensor a = mistake == clip_not_detached ? advantage : advantage.detach();
-  const Tensor rho = mistake == clip_no_tape ? ratio.detach() : ratio;
-  const Tensor inside = clamp(rho, bottom, top);
-  if (mistake == clip_wrong_side) return neg(where(le(rho, inside), rho, inside) * a);
-  const Tensor free = rho * a, clipped = inside * a;
-  if (mistake == clip_alone) return neg(clipped);
-  if (mistake == clip_none) return neg(free);
-  if (mistake == clip_detached) return neg(where(lt(free, clipped), free, clipped.detach()));
-  const Tensor bound = where(mistake == clip_maximum ? ge(free, clipped) : le(free, clipped), free, clipped);
-  if (mistake == clip_mean) return neg(mean(bound));
-  return mistake == clip_sign ? bound : neg(bound);
+inline Tensor clip_no_tape(const Tensor& ratio, const Tensor& advantage, double low, double high) {
+  return lesson07::clip_loss(ratio.detach(), advantage, low, high);
+}
+inline Gae gae_f64(const Tensor& rewards, const Tensor& values, const Tensor& next_values, const GaeOptions& options) {
+  const Gae right = lesson07::gae(rewards, values, next_values, options);
+  return {right.advantages.to(f64), right.returns.to(f64)};
 }
 
 enum ValueMistake {
@@ -174,10 +139,6 @@ std::pair<Tensor, Tensor> gaussian_log_prob_with(const Tensor& mean, const Tenso
   return {log_prob, expand(mistake == entropy_sign ? neg(entropy) : entropy, {mean.size(0)})};
 }
 
-template <ClipMistake mistake>
-void wrong_clip_loss(Impl& m) {
-  m.clip_loss = clip_loss_with<mistake>;
-}
 template <ValueMistake mistake>
 void wrong_value_loss(Impl& m) {
   m.value_loss = value_loss_with<mistake>;

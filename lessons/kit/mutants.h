@@ -38,7 +38,8 @@ struct Mutants {
   template <class F>
   Mutants(F Impl::*member, const std::vector<KnownMistake<F>>& mistakes) {
     for (const KnownMistake<F>& row : mistakes) {
-      all().push_back({row.name, row.check, row.says, [=, wrong = row.wrong](Impl& m) { m.*member = wrong; }});
+      all().push_back(
+          {row.name, row.check, row.says, [=, wrong = row.wrong](Impl& m) { m.*member = wrong; }, row.also});
     }
   }
   static std::vector<Mutant<Impl>>& all() {

@@ -73,7 +73,7 @@ says Corridor "$pg" env --help
 says 'greedy ones' "$pg" env --environment Corridor --total-steps 4096 --hidden 16 --eval-episodes 10 \
   --threads 1 --name corridor
 
-rows=$(cd "$tree/lessons/03_language_model" && cat mutants.cpp mistakes.cpp | grep -c '^  *{"[a-z_]*", "03')
+rows=$(cd "$tree/lessons/03_language_model" && cat mutants.cpp mistakes.cpp | grep -c '^  *{"[a-z0-9_]*", "03')
 says "$rows mutants, 0 wrongly graded" ../build/lesson3_mutants
 grep -q backward_of_scores "$tree/lessons/03_language_model/mistakes.cpp" || fail 'there is no new mistake'
 echo 'extending: eight examples work'
