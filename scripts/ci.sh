@@ -96,6 +96,7 @@ full() {
   step 'the README: set-up and make test' readme_test
   step 'the cost of the build' sh scripts/build_budget.sh build
   step 'the examples of docs/EXTENDING.md' sh tests/extending/run.sh build cmake
+  step 'fuzz targets, thirty seconds each' sh tests/fuzz/run.sh 30 # before its build is one for GPUs
   step 'CUDA kernels by nvcc' nvcc_tests
   step 'instructions per element of CUDA kernels' sass
   step 'clang++ -Werror with AddressSanitizer and UndefinedBehaviorSanitizer' asan_build
@@ -113,7 +114,6 @@ full() {
   step 'the sanitizers: tests/pg/cli.sh, hostile.sh and chat_rl.sh, and commands on several simulated GPUs' all_commands build-asan
   step 'ThreadSanitizer on the pool' tsan_tests
   step 'instructions per kernel, under valgrind' instructions
-  step 'fuzz targets, thirty seconds each' sh tests/fuzz/run.sh 30
 }
 
 gate=fast

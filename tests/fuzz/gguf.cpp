@@ -1,6 +1,7 @@
 // Fuzz target: a GGUF file. What is read is used: every value by every getter, the data of every tensor decoded.
 // sources: tensor/base/files/gguf.cpp tensor/base/files/mapped_file.cpp tensor/base/files/stored_type.cpp
-// tensor/base/text.cpp seed: GGUF\3\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0k\10\0\0\0\1\0\0\0\0\0\0\0v
+// sources: tensor/base/text.cpp
+// seed: GGUF\3\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0k\10\0\0\0\1\0\0\0\0\0\0\0v
 // seed: GGUF\3\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0t\1\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0
 // seed: GGUF\2\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0k\11\0\0\0\4\0\0\0\1\0\0\0\0\0\0\0\7\0\0\0
 // seed-file: tests/goldens/gguf/blocks.gguf

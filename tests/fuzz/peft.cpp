@@ -3,7 +3,7 @@
 // sources: nn/files/peft.cpp nn/files/peft_pattern.cpp nn/files/safetensors_source.cpp nn/files/safetensors_header.cpp
 // sources: nn/files/safetensors_checksum.cpp tensor/base/json.cpp tensor/base/json_text.cpp tensor/base/text.cpp
 // libraries: pcre2-8
-// archives: pg_models pg_nn pg_autograd pg_tensor pg_base
+// archives: pg_models pg_files pg_nn pg_check pg_autograd pg_comm pg_tensor pg_base_files pg_base
 // options: -max_len=1500 -dict=tests/fuzz/peft.dict
 // seed-file: tests/fuzz/corpus/peft.q_proj
 #include "nn/files/peft.h"

@@ -11,6 +11,10 @@ cd "$(dirname "$0")/../.." || exit 1
 seconds=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET...]}
 shift
 [ $# -gt 0 ] || set -- tests/fuzz/*.cpp
+if grep -nE '^// .+ (sources|archives|libraries|options|seed|seed-file): ' tests/fuzz/*.cpp; then
+  echo 'FAILED: a line of a head holds two: clang-format joins what is longer than a line'
+  exit 1
+fi
 mkdir -p build-fuzz
 build=${FUZZ_BUILD:-build}
 sanitizers="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
