@@ -27,8 +27,8 @@ int main() {
       for (int64_t i = 0; i < kDigits; ++i) prompt.push_back(static_cast<int32_t>(random.integer(10)));
       prompt.push_back(kCopy);
     }
-    const std::vector<Generated> responses =
-        generate(policy, prompts, {.max_new_tokens = kDigits, .samples = kSamples, .seed = static_cast<uint64_t>(step)});
+    const std::vector<Generated> responses = generate(
+        policy, prompts, {.max_new_tokens = kDigits, .samples = kSamples, .seed = static_cast<uint64_t>(step)});
 
     // The reward of a response is the share of its digits that are right. Its advantage compares it with its group.
     std::vector<double> rewards;
