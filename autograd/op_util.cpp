@@ -1,6 +1,7 @@
 // Checks and gradient helpers that operations share.
 #include "autograd/op_util.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace pg::detail {
@@ -27,6 +28,10 @@ void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* e
   if (!ids.device().on_host()) return;
   const Tensor flat = packed(ids);
   const auto values = flat.data<const int32_t>();
+  const auto limit = static_cast<uint32_t>(std::clamp<int64_t>(size, 0, int64_t{1} << 31));
+  bool outside = false;  // of all at once, which the compiler does with vectors
+  for (const int32_t id : values) outside |= static_cast<uint32_t>(id) >= limit;
+  if (!outside) return;
   for (size_t i = 0; i < values.size(); ++i) {
     const int32_t id = values[i];
     check((id >= 0 && id < size) || (except && id == *except), "{}: id {} at position {} is outside [0, {})", op, id, i,
