@@ -33,18 +33,18 @@ bool has_words(const std::string& key) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
 
-// Error for words at a key that is not learned. `what` has the key, `place` is the one whose words are learned.
-void check_learned(const std::string& key, const char* what, const char* place, const std::string& where) {
+// Error for words at a key that is not learned. `owner` has the key, `place` is the key whose words are learned.
+void check_learned(const std::string& key, const std::string& owner, const char* place) {
   check(!has_words(key),
-        "{}: {} has the key \"{}\", which would not be learned; write its words into \"{}\", as the model shall write "
+        "{} has the key \"{}\", which would not be learned; write its words into \"{}\", as the model shall write "
         "them, or leave the key out",
-        where, what, key, place);
+        owner, key, place);
 }
 
 // A message, with the keys that the template names; the others are counted. Error for words at one of those.
-ChatMessage message_of(const Json& message, const ChatTemplate& format, const std::string& where, KeyCounts& ignored) {
-  check(message.is_object(), "{}: a message must be an object with \"role\" and \"content\"", where);
-  ChatMessage result{text_at(message, "role", where), ""};
+ChatMessage message_of(const Json& message, const ChatTemplate& format, KeyCounts& ignored) {
+  check(message.is_object(), "a message must be an object with \"role\" and \"content\"");
+  ChatMessage result{text_at(message, "role", "a message"), ""};
   bool words = false;
   for (const auto& [key, value] : message.items()) {
     if (key == "role" || key == "content" || is_blank(value)) continue;
@@ -53,48 +53,47 @@ ChatMessage message_of(const Json& message, const ChatTemplate& format, const st
       words = words || has_words(key);
       continue;
     }
-    check_learned(key, "a message", "content", where);
+    check_learned(key, "a message", "content");
     ++ignored[excerpt(key, 30)];
   }
   if (words && message["content"].is_null()) {
     result.more["content"] = nullptr;
   } else {
-    result.content = text_at(message, "content", where);
+    result.content = text_at(message, "content", "a message");
   }
   return result;
 }
 
 // Error for words at a key that the template names and does not write where that message is the last one.
-void check_written(const std::vector<ChatMessage>& messages, const ChatTemplate& format, const Json& tools,
-                   const std::string& where) {
+void check_written(const std::vector<ChatMessage>& messages, const ChatTemplate& format, const Json& tools) {
   for (size_t i = 0; i < messages.size(); ++i) {
     for (const auto& [key, value] : messages[i].more.items()) {
       if (!has_words(key)) continue;
       std::vector<ChatMessage> with(messages.begin(), messages.begin() + static_cast<int64_t>(i) + 1), without = with;
       without.back().more.erase(key);
       if (format.render(with, false, tools) == format.render(without, false, tools)) {
-        check_learned(key, "a message", "content", where);
+        check_learned(key, "a message", "content");
       }
     }
   }
 }
 
-std::vector<ChatMessage> messages_of(const Json& line, const ChatTemplate& format, const std::string& where,
-                                     KeyCounts& ignored) {
-  check(line["messages"].is_array() && !line["messages"].empty(), "{}: \"messages\" must be a list of messages", where);
+std::vector<ChatMessage> messages_of(const Json& line, const ChatTemplate& format, KeyCounts& ignored) {
+  check(line["messages"].is_array() && !line["messages"].empty(), "\"messages\" must be a list of messages");
   std::vector<ChatMessage> messages;
-  for (const Json& message : line["messages"]) messages.push_back(message_of(message, format, where, ignored));
+  for (const Json& message : line["messages"]) messages.push_back(message_of(message, format, ignored));
   return messages;
 }
 
 // The "tools" of a line: null if there are none. Error unless the template writes them.
-Json tools_of(const Json& line, const std::vector<ChatMessage>& messages, const ChatTemplate& format,
-              const std::string& where) {
+Json tools_of(const Json& line, const std::vector<ChatMessage>& messages, const ChatTemplate& format) {
   const Json& tools = line["tools"];
   if (is_blank(tools)) return nullptr;
-  check(tools.is_array(), "{}: \"tools\" must be a list, got {}", where, tools.type_name());
+  check(tools.is_array(), "\"tools\" must be a list, got {}", tools.type_name());
   check(format.names("tools") && format.render(messages, false, tools) != format.render(messages, false),
-        "{}: the chat template ({}) does not write \"tools\", so the model would not know them", where, format.about());
+        "the chat template ({}) does not write \"tools\", so the model would not know them; choose another by "
+        "--chat-template, or leave the key out",
+        format.about());
   return tools;
 }
 
@@ -150,7 +149,7 @@ Line read_line(const std::string& line, const std::string& where, const BpeToken
   check(json.is_object(), "{}: expected a JSON object, got '{}'", where, excerpt(line));
   const char* const learned = json.contains("messages") ? "messages" : "response";
   for (const auto& [key, value] : json.items()) {
-    if (!is_blank(value)) check_learned(key, "the line", learned, where);
+    if (!is_blank(value)) check_learned(key, where + ": the line", learned);
   }
   if (o.prompt) {
     const std::string question = question_in(json, *o.prompt, where);
@@ -173,20 +172,21 @@ Line read_line(const std::string& line, const std::string& where, const BpeToken
   if (json.contains("messages")) {
     check(chat, "{}: messages need a chat template, and the model carries none; choose one with --chat-template",
           where);
-    messages = messages_of(json, chat->format(), where, ignored);
   } else {
     const std::string prompt = text_at(json, "prompt", where);
     const std::string response = text_of(json, {"response", "completion"}, where);
     if (!chat) return {plain_text(tokenizer, prompt, response, where), prompt};
     messages = {{"user", prompt}, {"assistant", response}};
   }
-  std::string key;
-  for (const ChatMessage& message : messages) {
-    if (message.role != "assistant") key += message.content + '\0';
-  }
   try {
-    const Json tools = tools_of(json, messages, chat->format(), where);
-    check_written(messages, chat->format(), tools, where);
+    const ChatTemplate& format = chat->format();
+    if (messages.empty()) messages = messages_of(json, format, ignored);
+    std::string key;
+    for (const ChatMessage& message : messages) {
+      if (message.role != "assistant") key += message.content + '\0';
+    }
+    const Json tools = tools_of(json, messages, format);
+    check_written(messages, format, tools);
     ChatIds ids = chat->tuned(messages, tools);
     check(ids.turns > 0, "the conversation has no message of the assistant, so nothing would be learned");
     check(ids.rewritten < ids.turns,

@@ -170,7 +170,10 @@ TEST_CASE("chat data: turns of tools and thoughts were refused where the templat
   const std::string plain =
       "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
       "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}{# thinking tool_calls tools #}";
-  CHECK(contains(refused("null", "\"\"", plain), "does not write \"tools\""));
+  const std::string unwritten = refused("null", "\"\"", plain);
+  CHECK(contains(unwritten, "data.jsonl:1: the chat template (a program in Jinja"));
+  CHECK(contains(unwritten, "does not write \"tools\""));
+  CHECK(unwritten.find("data.jsonl:1") == unwritten.rfind("data.jsonl:1"));  // the line was named twice
   CHECK(contains(refused(R"("tools": [{"name": "f"}], )", "", plain), "which would not be learned"));
 }
 
