@@ -61,7 +61,7 @@ grep -q 'pg: .*standard output' out || bad 'pg sample does not say that its outp
 # kill (SIGTERM) and a closed terminal (SIGHUP) save like Ctrl-C (SIGINT).
 signals='INT:130 TERM:143 HUP:129'
 # shellcheck disable=SC2016  # of the inner shell
-[ -z "$(sh -c 'kill -s HUP $$; echo ignored' 2>&1)" ] || signals='INT:130 TERM:143' # under nohup pg ignores it, too
+[ -z "$({ sh -c 'kill -s HUP $$; echo ignored'; } 2>/dev/null)" ] || signals='INT:130 TERM:143' # under nohup pg ignores it, too
 for signal in $signals; do
   name=${signal%:*}
   # shellcheck disable=SC2086
@@ -143,6 +143,7 @@ refuses '--dtype: expected one of f32, bf16, got f31' rl --dtype f31
 "$pg" rl --help-all | whole_options >out
 grep -e '--zero' out | grep -q 'from 0 to 2' || bad 'pg rl --help-all offers a stage of ZeRO that pg rl refuses'
 refuses '--zero: expected a whole number from 0 to 2, got 3' rl --zero 3
+refuses '--zero: expected a whole number from 0 to 2, got 3' rl --zero 3 --help # it named no option
 "$pg" train --help-all | whole_options >out
 grep -e '--zero' out | grep -q 'from 0 to 3' || bad 'pg train --help-all does not offer all stages of ZeRO'
 # A task has its own options, with its own ranges.

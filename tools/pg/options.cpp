@@ -87,47 +87,44 @@ void add_argument(CLI::App& app, const Argument& argument) {
       argument.value);
 }
 
-// The names of options under their headings, for the end of help.
-using OptionNames = std::vector<std::pair<std::string, std::string>>;
-
-std::string other_options(const std::string& command, const OptionNames& names) {
-  if (names.empty()) return "";
-  std::string text = fmt::format("Other options, which `pg {} --help-all` explains:\n", command);
-  for (const auto& [heading, list] : names) {
-    std::string lines = wrapped(list);
-    for (size_t end = 0; (end = lines.find('\n', end)) != std::string::npos; ++end) lines.insert(end + 1, kNames, ' ');
-    text += fmt::format("  {:<{}}{}\n", heading, kNames - 2, lines);
-  }
-  return text + "\n";
-}
-
-// `all`: help explains all options.
-void add_command(CLI::App& app, const Command& command, const std::string& group, bool all) {
+void add_command(CLI::App& app, const Command& command, const std::string& group) {
   CLI::App* sub = app.add_subcommand(command.name, command.about)->group(group);
   for (const Argument& argument : command.arguments) add_argument(*sub, argument);
-  OptionNames others;
-  size_t found = 0;
-  const auto add = [&](const Field& field, const std::string& heading, const std::string& allowed, bool shows_default) {
-    const bool usual = std::count(command.usual.begin(), command.usual.end(), field.name) > 0;
-    found += usual ? 1 : 0;
-    const bool explained = all || usual || command.usual.empty();
-    add_field(*sub, field, explained ? heading : "", allowed, shows_default);
-    if (explained) return;
-    const auto same = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == heading; });
-    auto& list = same == others.end() ? others.emplace_back(heading, "").second : same->second;
-    list += (list.empty() ? "--" : " --") + field.name;
-  };
   for (const Field& field : command.fields) {
-    add(field, field.group.empty() ? "Options" : field.group, field.allowed(), true);
+    add_field(*sub, field, field.group.empty() ? "Options" : field.group, field.allowed(), true);
   }
   for (const Changes& changes : command.changes) {
     for (const Field& field : changes.fields) {
-      add(field, changes.title, changes.explained ? "" : field.allowed(), false);
+      add_field(*sub, field, changes.title, changes.explained ? "" : field.allowed(), false);
     }
   }
-  check(found == command.usual.size(), "pg {}: {} of its {} usual options are options", command.name, found,
-        command.usual.size());
-  sub->footer(other_options(command.name, others) + command.notes);
+  sub->footer(command.notes);
+}
+
+// Takes the explanations of all but the usual options out of help, which then ends with their names.
+void shorten_help(CLI::App& sub, const Command& command) {
+  if (command.usual.empty()) return;
+  std::vector<std::string> usual = command.usual;
+  std::vector<std::pair<std::string, std::string>> others;  // headings, and the names under them
+  for (CLI::Option* option : sub.get_options()) {
+    if (option->get_lnames().empty() || option->get_group() == "Positionals" || option == sub.get_help_ptr() ||
+        option == sub.get_help_all_ptr())
+      continue;
+    const std::string name = option->get_lnames()[0], heading = option->get_group();
+    if (std::erase(usual, name) > 0) continue;
+    const auto same = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == heading; });
+    std::string& names = same == others.end() ? others.emplace_back(heading, "").second : same->second;
+    names += (names.empty() ? "--" : " --") + name;
+    option->group("");
+  }
+  check(usual.empty(), "pg {}: the usual options {} are none of its options", command.name, fmt::join(usual, ", "));
+  std::string text = fmt::format("Other options, which `pg {} --help-all` explains:\n", command.name);
+  for (const auto& [heading, names] : others) {
+    std::string lines = wrapped(names);
+    for (size_t end = 0; (end = lines.find('\n', end)) != std::string::npos; ++end) lines.insert(end + 1, kNames, ' ');
+    text += fmt::format("  {:<{}}{}\n", heading, kNames - 2, lines);
+  }
+  sub.footer(text + "\n" + command.notes);
 }
 
 // What other programs call the commands of pg, and what pg has in their place.
@@ -143,7 +140,8 @@ const std::map<std::string, std::string>& elsewhere() {
       {"lora", "pg sft --lora-rank 16 trains adapters"},
       {"grpo", "pg rl --algorithm grpo learns from rewards"},
       {"ppo", "pg rl --algorithm ppo learns from rewards"},
-      {"convert", "pg export writes a model for transformers; every command reads GGUF and Hugging Face folders"},
+      {"convert",
+       "pg export writes a model for transformers; GGUF files and Hugging Face folders are read as they are"},
       {"quantize", "pg writes no quantized files; --int8 holds weights as 8-bit integers while it runs"},
       {"download", "pg fetch downloads the texts and models that pg knows"},
       {"pull", "pg fetch downloads the texts and models that pg knows"},
@@ -212,6 +210,13 @@ int run_command(const std::vector<CommandGroup>& groups, int argc, char** argv) 
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Explain all options");
   app.option_defaults()->always_capture_default();
+  std::vector<Command> commands;
+  for (const CommandGroup& group : groups) {
+    for (const Command& command : group.commands) {
+      add_command(app, command, group.title);
+      commands.push_back(command);
+    }
+  }
   std::vector<std::string> texts(argv + 1, argv + argc);
   // `pg help`, `pg help train` and `pg version` are other spellings of options.
   if (texts == std::vector<std::string>{"version"}) texts = {"--version"};
@@ -219,20 +224,16 @@ int run_command(const std::vector<CommandGroup>& groups, int argc, char** argv) 
     texts.erase(texts.begin());
     texts.push_back("--help");
   }
-  const auto has = [&](const char* text) { return std::count(texts.begin(), texts.end(), text) > 0; };
-  const bool all = has("--help-all") || !(has("-h") || has("--help"));  // errors name no hidden option
-  std::vector<Command> commands;
-  for (const CommandGroup& group : groups) {
-    for (const Command& command : group.commands) {
-      add_command(app, command, group.title, all);
-      commands.push_back(command);
-    }
-  }
   std::transform(texts.begin(), texts.end(), texts.begin(), marked_text);
   std::reverse(texts.begin(), texts.end());  // CLI11 takes the last one first
   try {
     app.parse(std::move(texts));
-  } catch (const CLI::Success& e) {  // --help
+  } catch (const CLI::Success& e) {  // --help, --help-all or --version
+    if (dynamic_cast<const CLI::CallForHelp*>(&e)) {
+      for (CLI::App* sub : app.get_subcommands()) {
+        shorten_help(*sub, find_row(commands, "command", sub->get_name()));
+      }
+    }
     std::ostringstream text;
     app.exit(e, text, text);
     std::string help = text.str();  // with one empty line between groups
