@@ -29,8 +29,12 @@ void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* e
   const Tensor flat = packed(ids);
   const auto values = flat.data<const int32_t>();
   const auto limit = static_cast<uint32_t>(std::clamp<int64_t>(size, 0, int64_t{1} << 31));
-  bool outside = false;  // of all at once, which the compiler does with vectors
-  for (const int32_t id : values) outside |= static_cast<uint32_t>(id) >= limit;
+  const bool has_exception = except != nullptr;
+  const int32_t exception = has_exception ? *except : 0;
+  bool outside = false;  // without a branch, so that the compiler uses vector instructions
+  for (const int32_t id : values) {
+    outside |= (static_cast<uint32_t>(id) >= limit) & !(has_exception & (id == exception));
+  }
   if (!outside) return;
   for (size_t i = 0; i < values.size(); ++i) {
     const int32_t id = values[i];
