@@ -12,7 +12,7 @@ work=$build/extending
 tree=$work/tree pg=../build/pg
 rm -rf "$tree" "$work/run"
 mkdir -p "$tree" "$work/run"
-cp -R CMakeLists.txt cmake tensor autograd nn rl tasks tools lessons tests "$tree"
+cp -R CMakeLists.txt cmake docs tensor autograd nn rl tasks tools lessons tests "$tree"
 work=$(cd "$work" && pwd) tree=$work/tree log=$work/log
 fail() { echo "extending: $1"; [ ! -s "$log" ] || tail -n 40 "$log"; exit 1; }
 : >"$log"
