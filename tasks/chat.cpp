@@ -64,9 +64,10 @@ std::string marked(const std::string& content, const std::vector<std::string>& t
   return result.append(content, done);
 }
 
-// A character of the private planes that none of these texts has.
+// A character that none of these texts has, of a large block that Python prints as it is: the first one of the
+// ideographs of Unicode's extension B.
 std::string unused_character(const std::vector<std::string_view>& texts) {
-  constexpr char32_t kFirst = 0xF0000, kLast = 0x10FFFF;
+  constexpr char32_t kFirst = 0x20000, kLast = 0x2A6D6;
   std::vector<bool> used(kLast - kFirst + 1);
   for (const std::string_view text : texts) {
     for (size_t at = 0; at < text.size();) {
@@ -76,7 +77,7 @@ std::string unused_character(const std::vector<std::string_view>& texts) {
     }
   }
   const auto free = std::find(used.begin(), used.end(), false);
-  check(free != used.end(), "chat: the messages have every character of the private planes");
+  check(free != used.end(), "chat: the messages have every character of Unicode's CJK extension B");
   std::string character;
   append_utf8(character, kFirst + static_cast<char32_t>(free - used.begin()));
   return character;
@@ -219,8 +220,8 @@ std::vector<int32_t> ChatEncoder::encode(std::string_view text, const std::strin
   return ids;
 }
 
-std::vector<int32_t> ChatEncoder::prompt(const std::vector<ChatMessage>& messages) const {
-  const Safe all = safe(messages, true);
+std::vector<int32_t> ChatEncoder::prompt(const std::vector<ChatMessage>& messages, const Json& tools) const {
+  const Safe all = safe(messages, true, tools);
   std::vector<int32_t> ids = encode(all.text, all.mark);
   check(!ids.empty(), "chat: the chat template ({}) writes nothing for this conversation", format_.about());
   return ids;
@@ -249,19 +250,20 @@ ChatIds ChatEncoder::tuned(const std::vector<ChatMessage>& messages, const Json&
   for (size_t i = 0; i < messages.size(); ++i) {
     if (messages[i].role != "assistant") continue;
     ++chat.turns;
-    const std::string turn = format_.render(first_of(all.messages, i + 1), false, tools);
-    std::string prompt;
+    std::string turn, prompt;
     try {
+      turn = format_.render(first_of(all.messages, i + 1), false, tools);
       prompt = format_.render(first_of(all.messages, i), true, tools);
     } catch (const Error&) {  // a template may refuse a conversation that the assistant begins
       if (i > 0) throw;
     }
-    const size_t end = end_of_turn(turn, prompt.size());
+    size_t end = end_of_turn(turn, prompt.size());
     if (prompt.empty() || prompt.size() < done || end == std::string::npos || !turn.starts_with(prompt) ||
         !whole.starts_with(std::string_view(turn).substr(0, end))) {
       ++chat.rewritten;
       continue;
     }
+    end = end_of_turn(whole, prompt.size());  // with white space that follows only there
     append(done, prompt.size(), false);
     append(prompt.size(), end, true);
     done = end;

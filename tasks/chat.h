@@ -22,8 +22,10 @@ class Template;
 struct ChatMessage {
   std::string role;  // "system", "user", "assistant" or "tool"
   std::string content;
-  Json more = Json::object();  // other members that the template reads: "tool_calls", "reasoning_content", …
+  Json more = Json::object();  // other members that the template reads: "tool_calls", …; null: no such member
 };
+// The names of a member with the words before the content, the standard one first. A template reads them by any name.
+const std::vector<std::string>& reasoning_members();
 
 // Formats of turns that are chosen by name (tasks/chat_rows.cpp).
 struct ChatTemplateRow {
@@ -103,8 +105,9 @@ class ChatEncoder {
   // can learn it.
   bool writes_answers() const { return continues_ && !end_text_.empty(); }
 
-  // A conversation up to the beginning of the assistant's answer.
-  std::vector<int32_t> prompt(const std::vector<ChatMessage>& messages) const;
+  // A conversation up to the beginning of the assistant's answer. Error for a special token in `tools` or in other
+  // members than the content.
+  std::vector<int32_t> prompt(const std::vector<ChatMessage>& messages, const Json& tools = {}) const;
   // A whole conversation, cut into tokens where its answers begin, because an answer is generated token by token after
   // its prompt. A turn of the assistant is learned from there to the token that ends it, that one included. What
   // follows is not learned. A turn is rewritten, and not learned, if the template writes it in another way once

@@ -27,11 +27,13 @@ using KeyCounts = std::map<std::string, int64_t>;
 // A key whose value says nothing: null, "", [] or {}.
 bool is_blank(const Json& value) { return value.is_null() || value.empty() || value == ""; }
 
-// Keys whose words the model would have to write.
-bool has_words(const std::string& key) {
-  const char* const keys[] = {"reasoning_content", "reasoning", "thinking", "tool_calls", "function_call"};
-  return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
+bool is_reasoning(const std::string& key) {
+  const std::vector<std::string>& names = reasoning_members();
+  return std::find(names.begin(), names.end(), key) != names.end();
 }
+
+// Keys whose words the model would have to write.
+bool has_words(const std::string& key) { return is_reasoning(key) || key == "tool_calls" || key == "function_call"; }
 
 // Error for words at a key that is not learned. `owner` has the key, `place` is the key whose words are learned.
 void check_learned(const std::string& key, const std::string& owner, const char* place) {
@@ -48,7 +50,7 @@ ChatMessage message_of(const Json& message, const ChatTemplate& format, KeyCount
   bool words = false;
   for (const auto& [key, value] : message.items()) {
     if (key == "role" || key == "content" || is_blank(value)) continue;
-    if (format.names(key)) {
+    if (format.names(key) || (is_reasoning(key) && (format.names("reasoning_content") || format.names("thinking")))) {
       result.more[key] = value;
       words = words || has_words(key);
       continue;

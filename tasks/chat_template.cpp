@@ -78,6 +78,11 @@ ChatTemplate ChatTemplate::with(const std::string& json) const {
   return result;
 }
 
+const std::vector<std::string>& reasoning_members() {
+  static const std::vector<std::string> names = {"reasoning_content", "thinking", "reasoning"};
+  return names;
+}
+
 bool ChatTemplate::names(std::string_view member) const {
   const auto in_word = [&](size_t at) {
     return at < program_.size() && (program_[at] == '_' || std::isalnum(static_cast<unsigned char>(program_[at])) != 0);
@@ -98,7 +103,21 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, bool 
       fail_unknown("chat: the role of a message", message.role, roles);
     }
     Json one = {{"role", message.role}, {"content", message.content}};
-    for (const auto& [key, value] : message.more.items()) one[key] = value;
+    for (const auto& [key, value] : message.more.items()) {
+      if (value.is_null()) {
+        one.erase(key);
+      } else {
+        one[key] = value;
+      }
+    }
+    for (const std::string& name : reasoning_members()) {
+      if (!one.contains(name)) continue;
+      const Json words = one[name];
+      for (const char* const read : {"reasoning_content", "thinking"}) {  // what templates read
+        if (!one.contains(read)) one[read] = words;
+      }
+      break;
+    }
     list.push_back(std::move(one));
   }
   variables["messages"] = std::move(list);

@@ -1,17 +1,18 @@
 // Filters, tests and methods, a table each.
 #include "tasks/jinja/library.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
+#include "tasks/jinja/texts.h"
 #include "tensor/base/error.h"
 #include "tensor/base/table.h"
 
 namespace pg::jinja {
 namespace {
-
-constexpr std::string_view kSpace = " \t\n\r\v\f\x1c\x1d\x1e\x1f";
 
 // An argument by its place or name; none if it is not given.
 Value argument(const Arguments& a, size_t place, std::string_view name) {
@@ -20,66 +21,6 @@ Value argument(const Arguments& a, size_t place, std::string_view name) {
     if (key == name) return value;
   }
   return {};
-}
-const std::string& text_of(const Value& v, std::string_view what) {
-  check(v.text() != nullptr, "{}: expected a text, got {}", what, v.kind());
-  return *v.text();
-}
-
-std::string mapped(std::string text, int (*f)(int)) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x80) c = static_cast<char>(f(static_cast<unsigned char>(c)));
-  }
-  return text;
-}
-std::string title(const std::string& text, bool every_word) {
-  std::string result = mapped(text, std::tolower);
-  for (size_t i = 0; i < result.size(); ++i) {
-    const bool begins = i == 0 || (every_word && std::isalpha(static_cast<unsigned char>(result[i - 1])) == 0);
-    if (begins && static_cast<unsigned char>(result[i]) < 0x80)
-      result[i] = mapped(result.substr(i, 1), std::toupper)[0];
-  }
-  return result;
-}
-std::string stripped(const std::string& text, const Value& characters, bool left, bool right) {
-  const std::string set = characters.is_none() ? std::string(kSpace) : text_of(characters, "strip");
-  size_t begin = 0, end = text.size();
-  while (left && begin < end && set.find(text[begin]) != std::string::npos) ++begin;
-  while (right && end > begin && set.find(text[end - 1]) != std::string::npos) --end;
-  return text.substr(begin, end - begin);
-}
-std::string replaced(const std::string& text, const std::string& from, const std::string& to, int64_t most) {
-  check(!from.empty(), "replace: the text to replace is empty");
-  std::string result;
-  size_t at = 0;
-  for (size_t next; most != 0 && (next = text.find(from, at)) != std::string::npos; --most) {
-    result += text.substr(at, next - at) + to;
-    check_bytes(result.size());
-    at = next + from.size();
-  }
-  return result + text.substr(at);
-}
-Value split(const std::string& text, const Value& separator, int64_t most) {
-  List parts;
-  if (separator.is_none()) {
-    size_t at = text.find_first_not_of(kSpace);
-    while (at != std::string::npos) {
-      const size_t end =
-          most-- == 0 ? text.find_last_not_of(kSpace) + 1 : std::min(text.size(), text.find_first_of(kSpace, at));
-      parts.emplace_back(text.substr(at, end - at));
-      at = text.find_first_not_of(kSpace, end);
-    }
-    return Value::list(std::move(parts));
-  }
-  const std::string& by = text_of(separator, "split");
-  check(!by.empty(), "split: the separator is empty");
-  size_t at = 0;
-  for (size_t next; most != 0 && (next = text.find(by, at)) != std::string::npos; --most) {
-    parts.emplace_back(text.substr(at, next - at));
-    at = next + by.size();
-  }
-  parts.emplace_back(text.substr(at));
-  return Value::list(std::move(parts));
 }
 int64_t most_of(const Value& v) { return v.is_none() ? -1 : integer_of(v, "a count"); }
 
@@ -216,19 +157,47 @@ std::string indented(const std::string& text, const Arguments& a) {
   return result;
 }
 
+// json.dumps(value, ensure_ascii=False, …), as transformers has it.
+Value as_json(const Value& v, const Arguments& a) {
+  const Value indent = argument(a, 1, "indent"), separators = argument(a, 2, "separators");
+  check(!is_true(argument(a, 0, "ensure_ascii")), "tojson: ensure_ascii is not known");
+  JsonStyle style{.sorts = is_true(argument(a, 3, "sort_keys"))};
+  if (!indent.is_none()) style.indent = integer_of(indent, "tojson"), style.between = ",";
+  if (!separators.is_none()) {
+    const List both = elements_of(separators);
+    check(both.size() == 2, "tojson: expected two separators, got {}", both.size());
+    style.between = text_of(both[0], "tojson"), style.after_key = text_of(both[1], "tojson");
+  }
+  return to_json(v, style);
+}
+
+// The arguments that a function takes, by their places; "*": any.
+using Names = std::vector<std::string>;
+void check_arguments(std::string_view name, const Names& names, const Arguments& a) {
+  if (names == Names{"*"}) return;
+  check(a.values.size() <= names.size(), "{}: expected at most {} arguments, got {}", name, names.size(),
+        a.values.size());
+  for (const auto& [key, value] : a.named) {
+    if (std::find(names.begin(), names.end(), key) == names.end()) {
+      fail("{}: expected the arguments {}, got {}", name, fmt::join(names, ", "), key);
+    }
+  }
+}
+
 struct Filter {
   std::string_view name;
   Value (*apply)(const Value& value, const Arguments& arguments);
+  Names arguments = {};
 };
 const std::vector<Filter>& filters() {
   using A = const Arguments&;
   using V = const Value&;
   static const std::vector<Filter> rows = {
-      {"trim", [](V v, A a) -> Value { return stripped(to_text(v), argument(a, 0, "chars"), true, true); }},
+      {"trim", [](V v, A a) -> Value { return stripped(to_text(v), argument(a, 0, "chars"), true, true); }, {"chars"}},
       {"length", [](V v, A) -> Value { return length_of(v); }},
       {"count", [](V v, A) -> Value { return length_of(v); }},
-      {"upper", [](V v, A) -> Value { return mapped(to_text(v), std::toupper); }},
-      {"lower", [](V v, A) -> Value { return mapped(to_text(v), std::tolower); }},
+      {"upper", [](V v, A) -> Value { return mapped(ascii(to_text(v)), std::toupper); }},
+      {"lower", [](V v, A) -> Value { return mapped(ascii(to_text(v)), std::tolower); }},
       {"title", [](V v, A) -> Value { return title(to_text(v), true); }},
       {"capitalize", [](V v, A) -> Value { return title(to_text(v), false); }},
       {"string", [](V v, A) -> Value { return to_text(v); }},
@@ -237,39 +206,37 @@ const std::vector<Filter>& filters() {
       {"first", [](V v, A) -> Value { return first_or_last(v, true); }},
       {"last", [](V v, A) -> Value { return first_or_last(v, false); }},
       {"reverse", [](V v, A) -> Value { return reversed(v); }},
-      {"sort", sorted},
-      {"join", joined},
+      {"sort", sorted, {"reverse", "case_sensitive", "attribute"}},
+      {"join", joined, {"d", "attribute"}},
       {"items", [](V v, A) -> Value { return pairs_of(v); }},
-      {"dictsort", sorted_pairs},
-      {"map", mapped_items},
-      {"select", [](V v, A a) -> Value { return selected(v, a, false, true); }},
-      {"reject", [](V v, A a) -> Value { return selected(v, a, false, false); }},
-      {"selectattr", [](V v, A a) -> Value { return selected(v, a, true, true); }},
-      {"rejectattr", [](V v, A a) -> Value { return selected(v, a, true, false); }},
+      {"dictsort", sorted_pairs, {"case_sensitive", "by", "reverse"}},
+      {"map", mapped_items, {"*"}},
+      {"select", [](V v, A a) -> Value { return selected(v, a, false, true); }, {"*"}},
+      {"reject", [](V v, A a) -> Value { return selected(v, a, false, false); }, {"*"}},
+      {"selectattr", [](V v, A a) -> Value { return selected(v, a, true, true); }, {"*"}},
+      {"rejectattr", [](V v, A a) -> Value { return selected(v, a, true, false); }, {"*"}},
       {"default",
        [](V v, A a) -> Value {
          const bool absent = v.is_undefined() || (is_true(argument(a, 1, "boolean")) && !is_true(v));
          if (!absent) return v;
          return a.values.empty() && a.named.empty() ? Value("") : argument(a, 0, "default_value");
-       }},
+       },
+       {"default_value", "boolean"}},
       {"replace",
        [](V v, A a) -> Value {
          return replaced(to_text(v), to_text(argument(a, 0, "old")), to_text(argument(a, 1, "new")),
                          most_of(argument(a, 2, "count")));
-       }},
-      {"indent", [](V v, A a) -> Value { return indented(to_text(v), a); }},
-      {"int", as_integer},
+       },
+       {"old", "new", "count"}},
+      {"indent", [](V v, A a) -> Value { return indented(to_text(v), a); }, {"width", "first", "blank"}},
+      {"int", as_integer, {"default", "base"}},
       {"float",
        [](V v, A) -> Value { return v.text() ? std::strtod(v.text()->c_str(), nullptr) : number_of(v, "float"); }},
       {"abs",
        [](V v, A) -> Value {
          return v.integer() ? Value(std::abs(*v.integer())) : Value(std::abs(number_of(v, "abs")));
        }},
-      {"tojson",
-       [](V v, A a) -> Value {
-         const Value indent = argument(a, 0, "indent");
-         return to_json(v, indent.is_none() ? -1 : integer_of(indent, "tojson"));
-       }},
+      {"tojson", as_json, {"ensure_ascii", "indent", "separators", "sort_keys"}},
   };
   return rows;
 }
@@ -325,53 +292,37 @@ bool begins_or_ends(const std::string& text, const Value& with, bool begins) {
   return std::any_of(with.items()->begin(), with.items()->end(),
                      [&](const Value& part) { return matches(text_of(part, "startswith")); });
 }
-int64_t count_of(const std::string& text, const std::string& part) {
-  check(!part.empty(), "count: the text to count is empty");
-  int64_t count = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++count;
-  return count;
-}
-int64_t place_of(const std::string& text, const std::string& part) {
-  const size_t at = text.find(part);
-  return at == std::string::npos ? -1 : std::ssize(characters_of(text.substr(0, at)));
-}
-Value lines_of(const std::string& text) {
-  List lines;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.size(), text.find('\n', at));
-    lines.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return Value::list(std::move(lines));
-}
-
 struct TextMethod {
   std::string_view name;
   Value (*call)(const std::string& text, const Arguments& arguments);
+  Names arguments = {};
 };
 const std::vector<TextMethod>& text_methods() {
   using A = const Arguments&;
   using T = const std::string&;
   static const std::vector<TextMethod> rows = {
-      {"strip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, ""), true, true); }},
-      {"lstrip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, ""), true, false); }},
-      {"rstrip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, ""), false, true); }},
-      {"split", [](T t, A a) -> Value { return split(t, argument(a, 0, "sep"), most_of(argument(a, 1, "maxsplit"))); }},
+      {"strip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, ""), true, true); }, {""}},
+      {"lstrip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, ""), true, false); }, {""}},
+      {"rstrip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, ""), false, true); }, {""}},
+      {"split",
+       [](T t, A a) -> Value { return split(t, argument(a, 0, "sep"), most_of(argument(a, 1, "maxsplit"))); },
+       {"sep", "maxsplit"}},
       {"splitlines", [](T t, A) -> Value { return lines_of(t); }},
-      {"startswith", [](T t, A a) -> Value { return begins_or_ends(t, argument(a, 0, ""), true); }},
-      {"endswith", [](T t, A a) -> Value { return begins_or_ends(t, argument(a, 0, ""), false); }},
-      {"upper", [](T t, A) -> Value { return mapped(t, std::toupper); }},
-      {"lower", [](T t, A) -> Value { return mapped(t, std::tolower); }},
+      {"startswith", [](T t, A a) -> Value { return begins_or_ends(t, argument(a, 0, ""), true); }, {""}},
+      {"endswith", [](T t, A a) -> Value { return begins_or_ends(t, argument(a, 0, ""), false); }, {""}},
+      {"upper", [](T t, A) -> Value { return mapped(ascii(t), std::toupper); }},
+      {"lower", [](T t, A) -> Value { return mapped(ascii(t), std::tolower); }},
       {"title", [](T t, A) -> Value { return title(t, true); }},
       {"capitalize", [](T t, A) -> Value { return title(t, false); }},
-      {"find", [](T t, A a) -> Value { return place_of(t, text_of(argument(a, 0, ""), "find")); }},
-      {"count", [](T t, A a) -> Value { return count_of(t, text_of(argument(a, 0, ""), "count")); }},
+      {"find", [](T t, A a) -> Value { return place_of(t, text_of(argument(a, 0, ""), "find")); }, {""}},
+      {"count", [](T t, A a) -> Value { return count_of(t, text_of(argument(a, 0, ""), "count")); }, {""}},
       {"replace",
        [](T t, A a) -> Value {
          return replaced(t, text_of(argument(a, 0, "old"), "replace"), text_of(argument(a, 1, "new"), "replace"),
                          most_of(argument(a, 2, "count")));
-       }},
-      {"join", [](T t, A a) -> Value { return joined(argument(a, 0, ""), {.values = {t}, .named = {}}); }},
+       },
+       {"old", "new", "count"}},
+      {"join", [](T t, A a) -> Value { return joined(argument(a, 0, ""), {.values = {t}, .named = {}}); }, {""}},
   };
   return rows;
 }
@@ -397,7 +348,9 @@ Value dict_method(const Value& v, const std::string& name) {
 
 Value apply_filter(const std::string& name, const Value& value, const Arguments& arguments) {
   const std::string key = name == "d" ? "default" : name == "e" || name == "escape" ? "safe" : name;
-  return find_row(filters(), "filter", key).apply(value, arguments);
+  const Filter& filter = find_row(filters(), "filter", key);
+  check_arguments(key, filter.arguments, arguments);
+  return filter.apply(value, arguments);
 }
 
 bool passes_test(const std::string& name, const Value& value, const Arguments& arguments) {
@@ -409,7 +362,10 @@ Value method_of(const Value& value, const std::string& name) {
   if (!value.text()) return Value::undefined(name);
   for (const TextMethod& method : text_methods()) {
     if (method.name == name) {
-      return Value::function([text = *value.text(), call = method.call](const Arguments& a) { return call(text, a); });
+      return Value::function([text = *value.text(), &method](const Arguments& a) {
+        check_arguments(method.name, method.arguments, a);
+        return method.call(text, a);
+      });
     }
   }
   return Value::undefined(name);

@@ -237,7 +237,7 @@ class Parser {
     return e;
   }
   ExpressionPtr comparison() {
-    ExpressionPtr e = sum();
+    ExpressionPtr left = sum(), all;
     for (;;) {
       std::string sign;
       for (const char* const known : {"==", "!=", "<=", ">=", "<", ">"}) {
@@ -249,9 +249,12 @@ class Parser {
         negated = true;
       }
       if (sign.empty() && skip_word("in")) sign = "in";
-      if (sign.empty()) return e;
-      e = make_of(Node::binary, sign, std::move(e), sum());
-      if (negated) e = make_of(Node::negation, "", std::move(e));
+      if (sign.empty()) return all ? all : left;
+      const ExpressionPtr right = sum();
+      ExpressionPtr one = make_of(Node::binary, sign, left, right);
+      if (negated) one = make_of(Node::negation, "", one);
+      all = all ? make_of(Node::binary, "and", all, one) : one;
+      left = right;
     }
   }
   // A level of operators that are signs.

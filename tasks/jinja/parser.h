@@ -13,7 +13,7 @@
 namespace pg::jinja {
 
 struct Expression;
-using ExpressionPtr = std::unique_ptr<Expression>;
+using ExpressionPtr = std::shared_ptr<Expression>;  // the b of a < b < c is part of two comparisons
 
 struct Expression {
   enum class Kind : uint8_t {

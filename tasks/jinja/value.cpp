@@ -2,11 +2,13 @@
 #include "tasks/jinja/value.h"
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
+#include "tasks/utf8.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
 
@@ -22,18 +24,25 @@ std::string float_text(double x) {
   return text;
 }
 
+// Python's str.isprintable().
+bool is_printable(char32_t c) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return c == ' ' || (category != UTF8PROC_CATEGORY_CN && category < UTF8PROC_CATEGORY_ZS);
+}
 // Python's repr of a text.
 std::string quoted(const std::string& text) {
   const char mark = text.find('\'') != std::string::npos && text.find('"') == std::string::npos ? '"' : '\'';
   std::string result(1, mark);
-  for (const char c : text) {
-    if (c == mark || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (c == '\n' || c == '\r' || c == '\t') {
-      result += c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  for (const std::string& c : characters_of(text)) {
+    if (c[0] == mark || c == "\\") {
+      result += '\\' + c;
+    } else if (c == "\n" || c == "\r" || c == "\t") {
+      result += c == "\n" ? "\\n" : c == "\r" ? "\\r" : "\\t";
+    } else if (const Utf8Unit unit = first_unit(c); unit.kind == Utf8Unit::character && !is_printable(unit.value)) {
+      const auto code = static_cast<uint32_t>(unit.value);
+      result += code < 0x100     ? fmt::format("\\x{:02x}", code)
+                : code < 0x10000 ? fmt::format("\\u{:04x}", code)
+                                 : fmt::format("\\U{:08x}", code);
     } else {
       result += c;
     }
@@ -69,7 +78,7 @@ std::string joined(const Range& range, const Write& write) {
 
 class JsonWriter {
  public:
-  explicit JsonWriter(int64_t indent) : indent_(indent) {}
+  explicit JsonWriter(const JsonStyle& style) : style_(style) {}
   std::string text;
 
   void write(const Value& value, int64_t depth) {
@@ -84,10 +93,14 @@ class JsonWriter {
       end(']', items->empty(), depth);
     } else if (const Dict* members = value.members()) {
       begin('{', members->empty(), depth);
-      for (size_t i = 0; i < members->size(); ++i) {
+      Dict ordered = *members;
+      if (style_.sorts) {
+        std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      }
+      for (size_t i = 0; i < ordered.size(); ++i) {
         next(i, depth);
-        text += Json((*members)[i].first).dump(-1, Json::Utf8::replace) + ": ";
-        write((*members)[i].second, depth + 1);
+        text += Json(ordered[i].first).dump(-1, Json::Utf8::replace) + style_.after_key;
+        write(ordered[i].second, depth + 1);
       }
       end('}', members->empty(), depth);
     } else {
@@ -102,7 +115,7 @@ class JsonWriter {
  private:
   void begin(char bracket, bool, int64_t) { text += bracket; }
   void next(size_t i, int64_t depth) {
-    if (i > 0) text += indent_ < 0 ? ", " : ",";
+    if (i > 0) text += style_.between;
     line(depth + 1);
   }
   void end(char bracket, bool empty, int64_t depth) {
@@ -110,9 +123,9 @@ class JsonWriter {
     text += bracket;
   }
   void line(int64_t depth) {
-    if (indent_ >= 0) text += "\n" + std::string(static_cast<size_t>(indent_ * depth), ' ');
+    if (style_.indent >= 0) text += "\n" + std::string(static_cast<size_t>(style_.indent * depth), ' ');
   }
-  int64_t indent_;
+  JsonStyle style_;
 };
 
 // Where a slice begins or ends, as Python clamps it.
@@ -253,11 +266,16 @@ std::string to_text(const Value& v) {
   return float_text(std::get<double>(v.data));
 }
 
-std::string to_json(const Value& value, int64_t indent) {
-  check(indent <= 64, "tojson: an indent of {} is more than 64", indent);
-  JsonWriter writer(indent);
+std::string to_json(const Value& value, const JsonStyle& style) {
+  check(style.indent <= 64, "tojson: an indent of {} is more than 64", style.indent);
+  JsonWriter writer(style);
   writer.write(value, 0);
   return std::move(writer.text);
+}
+
+const std::string& text_of(const Value& v, std::string_view what) {
+  check(v.text() != nullptr, "{}: expected a text, got {}", what, v.kind());
+  return *v.text();
 }
 
 double number_of(const Value& v, std::string_view what) {

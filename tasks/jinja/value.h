@@ -100,9 +100,16 @@ bool equal(const Value& a, const Value& b);
 bool less(const Value& a, const Value& b);
 // As {{ … }} writes it: Python's str, nothing for an undefined value.
 std::string to_text(const Value& value);
-// Python's json.dumps(value, ensure_ascii=False); `indent` below 0: on one line. Error for functions.
-std::string to_json(const Value& value, int64_t indent);
-// A number as double. Error naming `what` for another kind.
+// How json.dumps(value, ensure_ascii=False) writes.
+struct JsonStyle {
+  int64_t indent = -1;  // below 0: on one line
+  std::string between = ", ", after_key = ": ";
+  bool sorts = false;  // keys by their code points
+};
+// Error for functions.
+std::string to_json(const Value& value, const JsonStyle& style);
+// A text, and a number as double. Error naming `what` for another kind.
+const std::string& text_of(const Value& value, std::string_view what);
 double number_of(const Value& value, std::string_view what);
 int64_t integer_of(const Value& value, std::string_view what);
 // The member of a dict; null if there is none.

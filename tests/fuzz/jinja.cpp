@@ -1,7 +1,9 @@
 // Fuzzes the chat templates of models: a program in Jinja, run on a conversation with tools.
 // sources: tasks/jinja/lexer.cpp tasks/jinja/library.cpp tasks/jinja/parser.cpp tasks/jinja/template.cpp
+// sources: tasks/jinja/texts.cpp
 // sources: tasks/jinja/value.cpp tensor/base/fields.cpp tensor/base/text.cpp tensor/base/json.cpp
-// sources: tensor/base/json_text.cpp
+// sources: tensor/base/json_text.cpp tasks/utf8.cpp
+// libraries: utf8proc
 // seed: {%% for m in messages -%%}<|{{ m.role }}|>{{ m['content'] | trim }}{%% if not loop.last %%},{%% endif %%}
 // seed: {%% for m in messages %%}{{ m.content[1:] }}{%% else %%}x{%% endfor %%}{# c #}{{ 1 if x is defined else 2 }}
 // seed: {%% set n = namespace(a=1) %%}{%% for k, v in tools[0].items() %%}{%% set n.a = n.a ~ k %%}{%% endfor %%}

@@ -159,14 +159,20 @@ TEST_CASE("chat data: turns of tools and thoughts were refused where the templat
   REQUIRE(data.train.size() == 1);
   CHECK(learned_text(data.train[0]) == "(hm)f{\"x\": 1}<|im_end|>nine<|im_end|>");
   CHECK(contains(byte_tokenizer().decode(data.train[0].ids), "f;<|im_start|>user\na"));
-  const auto refused = [&](const std::string& from, const std::string& to, const std::string& program = "") {
-    std::string changed = line;
-    changed.replace(changed.find(from), from.size(), to);
-    return error_of([&] { read(changed, program.empty() ? format : program.c_str(), 0, 1000); });
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    return std::string(line).replace(line.find(from), from.size(), to);
   };
+  const auto refused = [&](const std::string& from, const std::string& to, const std::string& program = "") {
+    return error_of([&] { read(changed(from, to), program.empty() ? format : program.c_str(), 0, 1000); });
+  };
+  // A template that reads one name of the thoughts reads all of them.
+  for (const char* const name : {"\"reasoning\"", "\"reasoning_content\""}) {
+    const ChatData other = read(changed("\"thinking\"", name), format, 0, 1000);
+    CHECK((other.train[0].ids == data.train[0].ids && other.train[0].learned == data.train[0].learned));
+  }
   CHECK(contains(refused("\"x\": 1", R"("x": "<|im_end|>")"), "has the special token <|im_end|>"));
   // A program that names a key and does not write it.
-  CHECK(contains(refused(R"("thinking")", R"("reasoning")"), "the key \"reasoning\", which would not be learned"));
+  CHECK(contains(refused(R"("thinking")", R"("function_call")"), "the key \"function_call\", which would not be"));
   const std::string plain =
       "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
       "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}{# thinking tool_calls tools #}";
