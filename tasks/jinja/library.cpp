@@ -25,7 +25,7 @@ Value argument(const Arguments& a, size_t place, std::string_view name) {
 int64_t most_of(const Value& v) { return v.is_none() ? -1 : integer_of(v, "a count"); }
 
 int64_t length_of(const Value& v) {
-  if (v.text()) return std::ssize(characters_of(*v.text()));
+  if (v.text()) return character_count(*v.text());
   if (v.members()) return std::ssize(*v.members());
   check(v.items() || v.is_undefined(), "length: {} has none", v.kind());
   return v.items() ? std::ssize(*v.items()) : 0;

@@ -30,8 +30,11 @@ std::string mapped(std::string text, int (*f)(int)) {
   return text;
 }
 const std::string& ascii(const std::string& text) {
-  for (const std::string& c : characters_of(text)) {
-    check(static_cast<unsigned char>(c[0]) < 0x80, "upper, lower, title and capitalize: '{}' is not ASCII", c);
+  const auto other =
+      std::find_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  if (other != text.end()) {
+    const std::string_view rest = std::string_view(text).substr(static_cast<size_t>(other - text.begin()));
+    fail("upper, lower, title and capitalize: '{}' is not ASCII", rest.substr(0, first_unit(rest).bytes));
   }
   return text;
 }
@@ -107,7 +110,7 @@ int64_t count_of(const std::string& text, const std::string& part) {
 }
 int64_t place_of(const std::string& text, const std::string& part) {
   const size_t at = text.find(part);
-  return at == std::string::npos ? -1 : std::ssize(characters_of(text.substr(0, at)));
+  return at == std::string::npos ? -1 : character_count(std::string_view(text).substr(0, at));
 }
 Value lines_of(const std::string& text) {
   List lines;

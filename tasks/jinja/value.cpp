@@ -24,6 +24,17 @@ std::string float_text(double x) {
   return text;
 }
 
+// Calls f with each character; a byte that is no part of a character is one by itself.
+template <class F>
+void each_character(std::string_view text, const F& f) {
+  spend(std::ssize(text));
+  while (!text.empty()) {
+    const size_t length = std::max<size_t>(1, first_character(text).length);
+    f(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+}
+
 // Python's str.isprintable().
 bool is_printable(char32_t c) {
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
@@ -33,9 +44,9 @@ bool is_printable(char32_t c) {
 std::string quoted(const std::string& text) {
   const char mark = text.find('\'') != std::string::npos && text.find('"') == std::string::npos ? '"' : '\'';
   std::string result(1, mark);
-  for (const std::string& c : characters_of(text)) {
+  each_character(text, [&](std::string_view c) {
     if (c[0] == mark || c == "\\") {
-      result += '\\' + c;
+      (result += '\\') += c;
     } else if (c == "\n" || c == "\r" || c == "\t") {
       result += c == "\n" ? "\\n" : c == "\r" ? "\\r" : "\\t";
     } else if (const Utf8Unit unit = first_unit(c); unit.kind == Utf8Unit::character && !is_printable(unit.value)) {
@@ -46,7 +57,7 @@ std::string quoted(const std::string& text) {
     } else {
       result += c;
     }
-  }
+  });
   return result + mark;
 }
 
@@ -339,14 +350,17 @@ Value slice_of(const Value& value, const Value& begin, const Value& end, const V
 }
 
 std::vector<std::string> characters_of(std::string_view text) {
-  spend(std::ssize(text));
+  check(text.size() <= kMostTaken, "a text of {} bytes is taken apart; at most {} are allowed", text.size(),
+        kMostTaken);
   std::vector<std::string> all;
-  while (!text.empty()) {
-    const size_t length = std::max<size_t>(1, first_character(text).length);
-    all.emplace_back(text.substr(0, length));
-    text.remove_prefix(length);
-  }
+  each_character(text, [&](std::string_view c) { all.emplace_back(c); });
   return all;
+}
+
+int64_t character_count(std::string_view text) {
+  int64_t length = 0;
+  each_character(text, [&](std::string_view) { ++length; });
+  return length;
 }
 
 }  // namespace pg::jinja

@@ -121,7 +121,10 @@ void set_member(Dict& dict, const std::string& key, Value value);
 List elements_of(const Value& value);
 // Python's value[begin:end:step]; None: from the one end to the other. Error for a step of 0.
 Value slice_of(const Value& value, const Value& begin, const Value& end, const Value& step);
-// A text as its characters in UTF-8; a byte that is no part of a character is one by itself.
+// A text as its characters in UTF-8, and how many there are; a byte that is no part of a character is one by itself.
+// Error for more than kMostTaken bytes as a list.
+inline constexpr size_t kMostTaken = 256 << 10;
 std::vector<std::string> characters_of(std::string_view text);
+int64_t character_count(std::string_view text);
 
 }  // namespace pg::jinja

@@ -76,6 +76,11 @@ TEST_CASE("jinja: no template runs or grows without a bound", "[tasks][jinja]") 
   CHECK(contains(refusal("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"), "steps"));
   CHECK(contains(refusal("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), "50 deep"));
   CHECK(contains(refusal("{{ range(10 ** 9) }}"), "more than 100000 numbers"));
+  const std::string million =
+      "{% set ns = namespace(a='abcdefgh') %}{% for i in range(17) %}{% set ns.a = ns.a ~ ns.a "
+      "%}{% endfor %}{{ ";
+  CHECK(render(million + "ns.a | length }}") == "1048576");
+  CHECK(contains(refusal(million + "ns.a | join('-') }}"), "is taken apart; at most 262144 are allowed"));
   CHECK(contains(
       refusal("{% set ns = namespace(a='xxxxxxxxxxxxxxxx') %}{% for i in range(40) %}{% set ns.a = ns.a ~ ns.a "
               "%}{% endfor %}{{ ns.a }}"),
