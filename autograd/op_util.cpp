@@ -28,14 +28,14 @@ void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* e
   if (!ids.device().on_host()) return;
   const Tensor flat = packed(ids);
   const auto values = flat.data<const int32_t>();
-  const auto limit = static_cast<uint32_t>(std::clamp<int64_t>(size, 0, int64_t{1} << 31));
-  const bool has_exception = except != nullptr;
-  const int32_t exception = has_exception ? *except : 0;
-  bool outside = false;  // without a branch, so that the compiler uses vector instructions
-  for (const int32_t id : values) {
-    outside |= (static_cast<uint32_t>(id) >= limit) & !(has_exception & (id == exception));
+  uint32_t largest = 0;  // a negative id is a large one; a maximum is found by vector instructions
+  if (except) {
+    const int32_t exception = *except;
+    for (const int32_t id : values) largest = std::max(largest, id == exception ? 0U : static_cast<uint32_t>(id));
+  } else {
+    for (const int32_t id : values) largest = std::max(largest, static_cast<uint32_t>(id));
   }
-  if (!outside) return;
+  if (largest < std::min(size, int64_t{1} << 31)) return;
   for (size_t i = 0; i < values.size(); ++i) {
     const int32_t id = values[i];
     check((id >= 0 && id < size) || (except && id == *except), "{}: id {} at position {} is outside [0, {})", op, id, i,
