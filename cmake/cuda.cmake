@@ -21,7 +21,7 @@ if(POLICYGRAD_CUDA STREQUAL "nvcc")
     set(CMAKE_CUDA_COMPILER ${POLICYGRAD_NVCC})
   endif()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    # Of the usual GPUs those that this nvcc can compile for; the newest also as PTX, for GPUs that come later.
+    # The usual GPUs that this nvcc can compile for; the newest also as PTX, for GPUs that come later.
     execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE known)
     foreach(arch 75-real 80-real 86-real 89-real 90)
       string(REPLACE "-real" "" number ${arch})

@@ -52,7 +52,7 @@ struct GradientSum::State {
   std::vector<std::vector<size_t>> owner;  // by slab and leaf: its bucket
   std::vector<Tensor> extra;               // by slab: the gradient slab of all micro-batches of a rank but the first
   std::vector<std::vector<char>> received;
-  // Of the running round, in which every rank computes one micro-batch, or none in the last round.
+  // The state of the current round. In a round each rank computes one micro-batch, in the last one at most one.
   bool sends = false;
   size_t next = 0;  // of the buckets
   int64_t round = 0, rounds = 0;

@@ -93,7 +93,7 @@ struct LatentAttention : Module {
     Tensor q_nope, q_rope;  // [B, H, T, d_n] and [B, H, T, d_r]; q_rope is undefined without rotary positions
     Tensor latent, k_rope;  // [B, 1, T, d_c] and [B, 1, T, d_r]
   };
-  // Of x [B, T, C]; the first positions i32 [B] of its rows, or undefined for 0.
+  // The inputs for x [B, T, C]; `positions`: the first positions i32 [B] of its rows, or undefined for 0.
   Inputs inputs(const Tensor& x, const Tensor& positions) const;
   Tensor query(const Inputs& in) const;  // of the absorbed form [B, H, T, d_c + d_r]
   Tensor key(const Inputs& in) const;    // [B, 1, T, d_c + d_r]

@@ -163,7 +163,8 @@ struct CausalSelfAttention : Module {
   struct Heads {
     Tensor q, k, v;  // [B, heads or kv_heads, T, D]
   };
-  // Of the result of c_attn [B, T, ...]; the first positions i32 [B] of its rows, or undefined for 0.
+  // The heads in the result of c_attn [B, T, ...]; `positions`: the first positions i32 [B] of its rows, or undefined
+  // for 0.
   Heads split(const Tensor& qkv, const Tensor& positions) const;
   // The result of attention [B, heads, T, D] → [B, T, C].
   Tensor project(const Tensor& y) const;

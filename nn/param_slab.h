@@ -20,7 +20,7 @@ inline constexpr int64_t kShardUnit = 16384;
 struct Sharding {
   Comm* comm = nullptr;  // null: one rank
   int zero = 0;          // the stage
-  // Of gradients: they are sent in ranges of at least so many.
+  // Gradients are sent in ranges of at least this many bytes.
   int64_t bucket_bytes = int64_t{8} << 20;
 };
 

@@ -252,7 +252,7 @@ StepMemory state_memory(Module& model, const ParamSlab& slab, const AdamW& optim
 
 namespace {
 
-// Of the model with its optimizer on this rank.
+// The bytes of the model with its optimizer on this rank, by the formula.
 double formula_of(Transformer& model, const ParamSlab& slab, int ranks) {
   const auto element = static_cast<double>(size_of(slab.dtype()));
   const bool rounded = slab.rounded().defined();

@@ -60,7 +60,7 @@ struct TransformerConfig {
   bool latent() const { return kv_latent_size > 0; }
   int64_t hidden_width() const { return n_hidden == 0 ? 4 * n_embd : n_hidden; }
   double largest_dropout() const { return std::max(dropout, lora.dropout); }
-  // Of the trained parameters: adapters have at least f32.
+  // The type of the trained parameters: adapters have at least f32.
   DType trained_dtype() const { return lora.rank > 0 ? sum_type(dtype) : dtype; }
   bool operator==(const TransformerConfig&) const = default;
 };

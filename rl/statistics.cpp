@@ -24,8 +24,8 @@ std::vector<double> log_factorials(int64_t n) {
   return all;
 }
 
-// Of the k responses that are chosen at random, the most frequent answers have `most` each. What the vote is worth,
-// times the probability of that. Answers that fewer than `most` responses have do not matter: they count as `others`,
+// The expected value of the vote, restricted to draws of k responses whose most frequent answers occur `most` times.
+// Answers that fewer than `most` responses have do not matter: they count as `others`,
 // with those that have no answer.
 //
 // The answers are added one after the other. Among the n responses so far, a random choice of s of them has, with

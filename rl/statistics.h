@@ -28,8 +28,8 @@ struct AnswerCount {
 // some of them are right. 0 if nobody votes.
 double majority_vote(std::span<const AnswerCount> answers);
 // The probability that the most frequent answer among k of the n responses is right: the mean of majority_vote() over
-// all C(n, k) choices (majority vote, "self-consistency": Wang et al. 2023, arXiv:2203.11171). Of m answers that are
-// equally frequent each is taken with probability 1/m. `without` responses have no answer and do not vote; a choice
+// all C(n, k) choices (majority vote, "self-consistency": Wang et al. 2023, arXiv:2203.11171). Each of m
+// equally frequent answers is taken with probability 1/m. `without` responses have no answer and do not vote; a choice
 // without any vote is wrong. n is the sum of all counts. Error unless 1 <= k <= n.
 double majority_at_k(std::span<const AnswerCount> answers, int64_t without, int64_t k);
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh BUILD JOBS TARGET...: builds. Of a failure it shows what the compiler says, not the line that called it; of
+# build.sh BUILD JOBS TARGET...: builds. For a failure it shows what the compiler says, not the line that called it; of
 # work to do, one line that is replaced on a terminal. Where the first target is not there yet it says how long that
 # will take.
 set -eu

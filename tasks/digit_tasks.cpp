@@ -66,7 +66,7 @@ class DigitStrings : public DigitTask {
   int64_t max_response() const override { return length_ + 1; }
   Problem sample(Generator& g) const override { return draw(g, false); }
   std::vector<Problem> held_out(int64_t count) const override {
-    // Each string appears once. Of the ten strings of one digit only a single one is held out; without this it would be
+    // Each string appears once. Only one of the ten strings of one digit is held out; without this it would be
     // a fifth of all problems.
     Generator g(0);
     std::set<std::vector<int32_t>> seen;

@@ -23,7 +23,7 @@ struct TokenSplit {
 // The token files of `data`: one file, or those of a folder whose names end with ".tokens", in the order of their
 // names. `val` is another such path, whose tokens are for validation. If it is "", those files of the folder are for
 // validation whose names begin with "val"; if there are none, the last tenth of the tokens is, but at most 2^20 tokens,
-// so that the loss over all of them stays affordable. Of one file of fewer tokens this is split_text's split. Error if
+// so that the loss over all of them stays affordable. For one file of fewer tokens this is split_text's split. Error if
 // a folder has no token file, or if two files have different vocabularies.
 TokenSplit open_tokens(const std::string& data, const std::string& val = "");
 // Error that names the file if one was not made with the tokenizer of `owner`, whose TokenTexts are `texts`.

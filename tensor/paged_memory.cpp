@@ -24,7 +24,7 @@ size_t mapped_bytes(size_t bytes) { return std::max(rounded_up(bytes), page_byte
 
 bool is_paged(const Tensor& x) { return x.defined() && x.storage()->free != nullptr; }
 
-// Of an element of a contiguous tensor, in its storage.
+// The first byte, in its storage, of an element of a contiguous tensor.
 size_t byte_of(const Tensor& x, int64_t element) {
   return static_cast<size_t>(x.offset() + element) * size_of(x.dtype());
 }

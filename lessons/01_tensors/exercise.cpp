@@ -3,7 +3,7 @@
 //
 // Useful: shape.rank(), shape[d], numel(shape); Dims::filled(rank, value);
 // check(condition, "text {}", value); normalize_dim(dim, rank, "name") turns -1
-// into the last dimension and refuses a dim that does not exist. Of a View x:
+// into the last dimension and refuses a dim that does not exist. For a View x:
 // x.as<float>() is the address of its first element, x.shape[0] its first size.
 // More is in tensor/tensor.h, tensor/shape.h, tensor/view.h and
 // tensor/base/error.h (check, fail). The engine has a broadcast_shapes, too: to

@@ -135,7 +135,7 @@ template <Adam adam>
 void step(Out p, In g, Out m, Out v, Args a) {
   adam(p, g, m, v, a);
 }
-// Of the first n parameters only.
+// Updates the first n parameters only.
 void of_first(size_t n, Out p, In g, Out m, Out v, Args a) {
   Adam{}(p.first(n), g.first(n), m.first(n), v.first(n), a);
 }

@@ -15,7 +15,7 @@ namespace pg::lesson05 {
 // The pair of neighbouring ids that occurs most often. Word w occurs
 // words[w].count times, and so do its pairs. Every position counts: 1 1 1 has
 // the pair (1, 1) twice. The last id of a word and the first of the next are no
-// pair. Of equally frequent pairs the one with the smaller left id is taken,
+// pair. From equally frequent pairs take the one with the smaller left id,
 // then the one with the smaller right id. Without any pair: PairCount{}. Ids
 // and counts may be large: after 70,000 merges there is an id 70,255.
 PairCount best_pair(const std::vector<Word>& words) {
@@ -98,8 +98,8 @@ std::vector<std::string_view> split(std::string_view text, std::string_view spec
 // The tokens of one piece. It begins as byte_ids[byte] for each of its bytes.
 // merges.find(left, right) says what a pair becomes, .id, and how early that
 // merge was learned, .rank (MergeTable::kNone, the largest rank: never). Ids
-// need not be in the order of the ranks. Of all pairs the one of the lowest
-// rank is replaced, the leftmost of several, again and again until no pair has
+// need not be in the order of the ranks. The pair of the lowest rank is
+// replaced, the leftmost of several, again and again until no pair has
 // a rank.
 std::vector<int32_t> encode_piece(std::string_view piece, const ByteIds& byte_ids, const MergeTable& merges) {
   // [answer 05.4 encode_piece]

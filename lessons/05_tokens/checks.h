@@ -14,7 +14,7 @@ void check_encode_piece(kit::Grader& g, const Impl& impl);
 // checks_weights.cpp
 void check_load_weights(kit::Grader& g, const Impl& impl);
 
-// Of these words' pairs the most frequent one, the smallest of several. The check and the demonstration compare it with
+// The most frequent pair of these words, the smallest of several. The check and the demonstration compare it with
 // train_bpe, whose counting cannot be called by itself.
 PairCount count_pairs(const std::vector<Word>& words);
 

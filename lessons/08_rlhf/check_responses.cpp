@@ -35,7 +35,7 @@ Response response(std::vector<int32_t> prompt, std::vector<int32_t> tokens, std:
 struct Sums {
   double chosen = 0, all_tokens = 0, with_prompt = 0, no_end = 0, inputs = 0, mean = 0, places = 0, probability = 0;
 };
-// Of a response alone; a batch has rows of `width` places.
+// The sums of a single response. `width`: the padded length of its batch.
 Sums sums_of(const Transformer& policy, const Response& r, int64_t width) {
   std::vector<int32_t> all = r.prompt;
   all.insert(all.end(), r.tokens.begin(), r.tokens.end());

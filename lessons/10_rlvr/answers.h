@@ -117,8 +117,8 @@ double countdown_reward(std::string_view answer, std::span<const int64_t> number
 }
 
 // The answer in the last box of a text: what stands between the braces of the
-// last \boxed{...} or \fbox{...}, a part of `text`, unchanged. Of two boxes
-// within each other the inner one counts. Braces within the box must match:
+// last \boxed{...} or \fbox{...}, a part of `text`, unchanged. Where one
+// box is in another, the inner one counts. Braces within the box must match:
 // \boxed{\frac{1}{2}} gives \frac{1}{2}. Behind the opening brace, a backslash
 // and the character after it are text, so \{ is no brace. The command itself
 // counts wherever its letters stand. Spaces may stand between it and its brace.

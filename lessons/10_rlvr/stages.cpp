@@ -62,7 +62,7 @@ class GradedCountdown : public PuzzleTask {
   std::unique_ptr<PuzzleTask> engine_;
 };
 
-// Of each held-out problem, pass@k for each of kKs and the vote of kVote.
+// For each held-out problem, pass@k for each of kKs and the vote of kVote.
 struct Exam {
   std::vector<std::vector<double>> pass;  // [kKs][problems]
   std::vector<double> vote;               // [problems]

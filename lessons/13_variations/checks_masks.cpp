@@ -9,7 +9,7 @@ namespace {
 using kit::Grader;
 using kit::Mistake;
 
-// Of a vocabulary of so many tokens.
+// Random ids [rows, length] below `count`.
 Tensor random_ids(int64_t rows, int64_t length, int64_t count, uint64_t seed) {
   Generator random(seed);
   std::vector<int32_t> ids;

@@ -61,8 +61,8 @@ constexpr bool holds_lists() {
     }(std::type_identity<decltype(detail::parts_of(std::declval<T&>()))>{});
   }
 }
-// Makes a result wrong, whatever it is: other numbers, another size, a text with a character more or less. Of a struct
-// with tensors or vectors these are changed, and sizes beside them stay.
+// Makes a result wrong, whatever it is: other numbers, another size, a text with a character more or less. The tensors
+// and vectors of a struct are changed, and sizes beside them stay.
 template <class T>
 void make_wrong(T& x) {
   if constexpr (std::is_same_v<T, bool>) {

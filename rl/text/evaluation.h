@@ -67,7 +67,8 @@ struct EvalSummary {
   std::vector<EvalAtK> at_k;
   std::vector<EvalGroup> subjects, levels;  // in order of name and level; empty if the problems have none
 };
-// Of the responses to whole problems, as evaluate() returns them; `samples` to each. Error for a k above `samples`.
+// The summary of the responses that evaluate() returns; each problem has `samples` of them. Error for a k above
+// `samples`.
 EvalSummary summarize(std::span<const EvalResponse> responses, int64_t samples, std::span<const int64_t> ks);
 
 // A second model beside a first one on the same problems.

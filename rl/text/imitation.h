@@ -45,7 +45,7 @@ void check_config(const ExpertIterationConfig& config);
 
 // Iteration number `iteration` of a run. Returns "solved" (share of the samples), "kept" (number of distinct responses
 // kept), "sft_loss" (of the last epoch), "length/mean" and those of add_speed_metrics(). If nothing is solved, the
-// policy is unchanged. Of a task of several turns only the policy's tokens are imitated. The ranks of `comm` (nullptr:
+// policy is unchanged. In a task of several turns only the policy's tokens are imitated. The ranks of `comm` (nullptr:
 // one) share out the problems, and the micro-batches of a step; on the CPU the bits do not depend on their number.
 // `should_stop` is asked while the rank samples, as RolloutOptions says, and `should_stop_anywhere` after it, on all
 // ranks: if that answers true, the policy is unchanged and there are no metrics.

@@ -46,7 +46,7 @@ double repetition(const std::vector<Response>& responses) {
   return triples == 0 ? 0 : again / triples;
 }
 
-// Of a reward with several parts: the share of groups in which each part differs, and in which none does.
+// For a reward with several parts: the share of groups in which each part differs, and in which none does.
 void add_parts(Metrics& m, const Experience& experience) {
   const auto parts = parts_with_signal(experience);
   if (parts.size() < 2) return;

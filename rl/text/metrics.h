@@ -25,10 +25,10 @@ class Metrics {
 // Metrics of a rollout: rewards and their parts, lengths, endings, groups.
 void add_rollout_metrics(Metrics& metrics, const Experience& experience);
 
-// Of one response to each held-out problem, with RolloutOptions::entropy: "eval/reward"; "eval/solved" with its
-// interval (wilson_interval), "eval/solved_low" to "eval/solved_high"; "eval/format", the share in the form that was
-// asked for, if the task asks for one; means "eval/length", "eval/prompt_length", and "eval/entropy" in nats per token.
-// Error if there are several responses to a problem.
+// The metrics of one response to each held-out problem, with RolloutOptions::entropy: "eval/reward"; "eval/solved" with
+// its interval (wilson_interval), "eval/solved_low" to "eval/solved_high"; "eval/format", the share in the form that
+// was asked for, if the task asks for one; means "eval/length", "eval/prompt_length", and "eval/entropy" in nats per
+// token. Error if there are several responses to a problem.
 void add_eval_metrics(Metrics& metrics, const Experience& experience);
 
 // How a number of two parts of an update is that of both.

@@ -26,7 +26,7 @@ Experience rollout_on_ranks(Comm& comm, Transformer& policy, const TextTask& tas
                             RolloutOptions options, const Judge& score = {});
 
 // add_eval_metrics() of a greedy response to each problem. The task scores it, since the policy might exploit a Judge.
-// Of the options those count that say how it is sampled and when it ends. `responses`, unless it is null, becomes these
+// Only the options of sampling and stopping are used. `responses`, unless it is null, becomes these
 // responses.
 Metrics evaluate_on_ranks(Comm& comm, Transformer& policy, const TextTask& task, const std::vector<Problem>& problems,
                           RolloutOptions options = {}, Experience* responses = nullptr);

@@ -112,7 +112,7 @@ class RlTrainer {
   RlTrainer(const RlTrainer&) = delete;
 
   // One rollout and all its updates. Throws Error naming the first reward, reward part or parameter gradient that is
-  // not finite; then nothing was updated. Of the hooks it calls on_samples, on_update and the two that stop it.
+  // not finite; then nothing was updated. It calls the hooks on_samples, on_update and the two that stop it.
   // If the step is left out, steps() and the state of the trainer are as before, and there are no metrics.
   Metrics step(const RlHooks& hooks = {});
   int64_t steps() const { return step_; }

@@ -24,7 +24,7 @@ struct AddedToken {
 // Finds added tokens: at each place the longest one, from left to right, as Hugging Face's tokenizers does.
 class AddedTokens {
  public:
-  // Of `tokens`, those whose `normalized` has this value; their contents are normalized too.
+  // Takes those of `tokens` whose `normalized` has this value; their contents are normalized too.
   AddedTokens(const std::vector<AddedToken>& tokens, bool normalized, const Normalizer& normalizer);
 
   struct Part {

@@ -20,8 +20,8 @@ struct BpeTrainOptions {
 };
 
 // A tokenizer with at most vocab_size tokens; fewer if no pair is left. Repeatedly, the most frequent pair of
-// neighbouring tokens within pieces becomes a token. Of equally frequent pairs the one with the smaller ids is taken,
-// first by the left id, then by the right one, as Hugging Face's BpeTrainer does; so the vocabulary is that of
+// neighbouring tokens within pieces becomes a token. Among equally frequent pairs the one with the smaller ids is
+// taken, first by the left id, then by the right one, as Hugging Face's BpeTrainer does; so the vocabulary is that of
 // BpeTrainer with initial_alphabet=ByteLevel.alphabet(), for a text given as one string. (CS336 takes the pair whose
 // bytes are greater instead.) The result does not depend on the number of threads. Error for options out of range and
 // for a text without pieces.

@@ -14,8 +14,8 @@ std::optional<std::string_view> last_boxed(std::string_view text);
 std::optional<std::string_view> last_tagged(std::string_view text, std::string_view tag);
 
 // The content of the last <answer> before the first </answer>, if </think> and white space precede it; `strict`:
-// exactly one space. Nothing after that </answer> is read. Of a content with \boxed{…} that whose braces are balanced;
-// where they are not, all of the content.
+// exactly one space. Nothing after that </answer> is read. A content with a \boxed{…} whose braces are balanced
+// gives what is in them, any other one the whole content.
 std::optional<std::string_view> answer_after_thought(std::string_view text, bool strict);
 
 // The last number in a text, as GSM8K's answers are read: digits with a sign, with commas between thousands and with

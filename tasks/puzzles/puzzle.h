@@ -126,7 +126,7 @@ std::vector<Field> fields(HanoiOptions& options);
 // divided by its own. Moves that do not solve it earn progress * (distance before - distance after) / distance before,
 // at least 0, in shortest solutions; they earn nothing if one of them breaks the rules or follows the solution. With
 // both, a solution earns progress + (1 - progress) * that quotient. Random positions that differ only in the names of
-// the pegs are held out together. Of the standard start, one of the six pairs of pegs is held out for every number of
+// the pegs are held out together. For the standard start, one of the six pairs of pegs is held out for every number of
 // disks.
 std::unique_ptr<PuzzleTask> hanoi_puzzles(const HanoiOptions& options = {});
 

@@ -192,7 +192,7 @@ class MessageRank : public HostComm {
         const bool more = at + most < longest;
         if (more) send_terms(x, at + most, most);
         if (more) receive_terms<T>(at + most, most);
-        // Of the terms of this piece none is left, in either direction: a sum may be received where one was sent from.
+        // All terms of this piece must be sent and received: a sum may be received where one was sent from.
         move_until([&](int r) {
           return links_->receives_left(r) <= (more && receives_term<T>(r, at + most, most)) &&
                  links_->sends_left(r) <= (more && sends_term(r, at + most, most));

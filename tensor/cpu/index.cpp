@@ -77,7 +77,7 @@ void scatter_add(const View& y, const View& index, const View& x, int dim) {
     // The elements of a line are nearer to one another than those of neighbouring lines: line by line.
     const bool by_line = x.strides[dim] < x_step;
     const bool contiguous = x.strides[dim] == 1 && index.strides[dim] == 1 && y.strides[dim] == 1;
-    // Of contiguous lines, parts of a few cache lines are added.
+    // Contiguous lines are shared out in parts of a few cache lines.
     const int64_t lines = by_line ? row_grain(length, kCostlyGrain) : std::max<int64_t>(128, row_grain(length, kGrain));
     parallel_for(w.n, lines, [&](int64_t begin, int64_t end) {
       w.run(begin, end, [&](const auto& at, int64_t n) {

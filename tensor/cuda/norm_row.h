@@ -18,9 +18,9 @@ struct NormStats {
   T centre, scale;
 };
 
-// Of a row of n elements, layer norm or, without `centred`, RMS norm. load(v, i, other) loads elements [i, i + N) into
-// v; those past the row's end must be `other`. The squared differences from the mean are summed, so that a large mean
-// does not cost precision.
+// The statistics of one row of n elements: for layer norm if `centred`, else for RMS norm. load(v, i, other) loads
+// elements [i, i + N) into v; those past the row's end must be `other`. The squared differences from the mean are
+// summed, so that a large mean does not cost precision.
 template <class Group, int N, class T, class Load>
 __device__ __forceinline__ NormStats<T> norm_stats(int64_t n, bool centred, T eps, Load load) {
   T centre = 0;

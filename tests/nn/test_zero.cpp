@@ -114,7 +114,7 @@ TEST_CASE("stage 3 holds few blocks at a time", "[zero]") {
     const StepMemory m = trainer.memory();
     const double block = 12.0 * 192 * 192 * 4, all = static_cast<double>(count_parameters(model)) * 4;
     const auto more = static_cast<double>(m.most_weights - m.weights);
-    // Of each block that is held the other rank's half: the block itself, its neighbour, and buckets that are cut by
+    // The other rank's half of each block is held: the block itself, its neighbour, and buckets that are cut by
     // their borders.
     check(more > 0.9 * block && more < 2 * block, "{} bytes are gathered, a block has {}", more, block);
     // Half of each bucket, and half of a unit where their number is odd.

@@ -12,7 +12,7 @@ problems() { # problems FIRST LAST
 problems 10 59 >train.jsonl
 problems 60 79 >val.jsonl
 printf 'Solve it.\nUser: {question}\nAssistant: <think>\n' >prompt.txt
-# Of each question: a right trace, a right one with a line end between the tags, a wrong one, and one without tags.
+# For each question: a right trace, a right one with a line end between the tags, a wrong one, and one without tags.
 awk 'BEGIN { for (n = 10; n <= 59; ++n) {
   p = "{\"prompt\": \"Solve it.\\nUser: What is " n " mod 2?\\nAssistant: <think>\", "
   r = n % 2

@@ -98,7 +98,7 @@ TEST_CASE("CS336 compute_entropy and get_response_log_probs", "[rl][cs336]") {
   check_close(log_prob, {std::log(0.5), -std::log(3.0), 0}, 1e-12);
   check_close(entropy, {1.5 * std::log(2.0), std::log(3.0), 0}, 1e-12);
 
-  // Of a model: logit[target] - log sum exp over the vocabulary, where the mask is 1.
+  // For a model: logit[target] - log sum exp over the vocabulary, where the mask is 1.
   const Transformer model = small_model();
   const std::vector<int32_t> prompt = {1, 2, 3}, response = {4, 5};
   const std::vector<uint8_t> chosen = {1, 1};

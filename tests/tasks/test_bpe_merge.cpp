@@ -56,7 +56,7 @@ TEST_CASE("merges are made in the order of their ranks", "[bpe]") {
     CHECK(apply(table, {1}) == Ids{1});
     CHECK(apply(table, {}) == Ids{});
   }
-  // Of equal pairs the leftmost is merged first: aaa is aa a.
+  // The leftmost of equal pairs is merged first: aaa is aa a.
   MergeTable letters;
   letters.set(0, 0, {0, 1});
   CHECK(scanned(letters, {0, 0, 0}) == Ids{1, 0});

@@ -26,7 +26,7 @@ struct EvalAudit {
   std::string lines;  // a JSON object each: model, problem, sample, why, those of audit_of(), and the response
   std::vector<int64_t> counts;  // lines with each row of audit_reasons()
 };
-// Of the responses of `models` models, one after another, to the problems of a task that uses the grader.
+// Audits the responses of `models` models, one after another, to the problems of a task that uses the grader.
 EvalAudit audit_evaluation(const TextTask& task, const std::vector<Problem>& problems,
                            std::span<const rl::EvalResponse> responses, int64_t models);
 

@@ -86,7 +86,7 @@ class Steps {
     config_.vocab_size =
         std::max<int64_t>(16, std::llround((m.parameters - blocks) / static_cast<double>(config_.n_embd)));
   }
-  // Of the model that is trained, which is near the one asked for.
+  // The model that is trained, which is near the one asked for.
   ScaledModel model() const {
     Generator init(1);
     Transformer model(config_, init);

@@ -69,7 +69,7 @@ StepModel step_model(const Plan& p, const Cluster& c) {
   s.compute = rounds * (forward + backward);
   s.update = 30 * m.parameters / (p.zero >= 1 ? n : 1) / c.memory_bandwidth;
 
-  // Of what is sent during `beside` seconds of computing, at least the last piece is waited for.
+  // Sending overlaps `beside` seconds of computing; the last piece is always waited for.
   const auto send = [&](double seconds, double last, double beside) {
     s.sending += seconds;
     s.exposed += p.overlap ? std::max(seconds - beside, last) : seconds;

@@ -10,7 +10,7 @@
 namespace pg::cuda {
 namespace {
 
-// Of the algorithm's configuration; 0 if the algorithm has no such value.
+// A value of the algorithm's configuration; 0 if the algorithm has no such value.
 uint32_t value_of(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
   uint32_t value = 0;
   size_t written = 0;

@@ -93,7 +93,7 @@ says 'each of several ranks has a GPU of its own; take cuda' train bad --ranks 2
 device=cuda batches=9
 says 'rank 8 is to use cuda:8, but this machine has 8 CUDA devices' train bad --ranks 9
 says 'ZeRO needs parameters on the CPU' train bad --ranks 3 --zero 1
-# Of each entry all but the algorithm and the checksum: one algorithm per kind of product.
+# Each entry without the algorithm and the checksum: there is one algorithm per kind of product.
 cat "$work"/cache/cublaslt-*.txt >"$work/log_plans" || fail 'no algorithms were kept'
 [ "$(grep -vc '^#' "$work/log_plans")" -gt 10 ] || fail 'too few algorithms were kept'
 grep -v '^#' "$work/log_plans" | awk '{ NF -= 9; if (seen[$0]++) { print; twice = 1 } } END { exit twice }' ||

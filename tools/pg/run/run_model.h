@@ -50,7 +50,7 @@ bool is_pretrained(const std::string& path);
 std::string pretrained_path(const std::string& run);
 // The chat template of a GGUF file or, for a Hugging Face folder, of chat_template.jinja or tokenizer_config.json, with
 // the special tokens that these files name ("bos_token", "eos_token", …) as variables. It is none, but may have
-// variables, if they have no template. Of several templates in tokenizer_config.json it is the one named "default".
+// variables, if they have no template. If tokenizer_config.json has several, it is the one named "default".
 // `source` is the model at `path`.
 ChatTemplate chat_template_of(const std::string& path, const TensorSource& source);
 
