@@ -10,7 +10,7 @@
 
 namespace pg {
 
-// The ranks that share out a slab get multiples of so many elements: sums over a slab are made of partial sums of them.
+// The borders between ranks are multiples of this many elements: sums over a slab are made of partial sums of them.
 inline constexpr int64_t kShardUnit = 16384;
 
 // Which state of training each rank of a group holds (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward

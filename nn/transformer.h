@@ -65,9 +65,9 @@ struct Transformer : Module {
   // Activation checkpointing: for the backward pass only the input of each block is kept, and the block is computed
   // again. This costs a third more arithmetic; memory for activations is that of one block instead of n_layer.
   bool checkpoint_blocks = false;
-  // Called before a part of the model is computed, and before its backward: the parameters of the part are read next.
-  // Part 0 is the embeddings, which have no call before their backward, parts 1 to n_layer are the blocks, the last
-  // part is the final norm and the head.
+  // ZeRO stage 3 gathers the weights of a part here: called before the forward pass of the part and before its backward
+  // pass. Part 0 is the embeddings (not called before backward), parts 1 to n_layer are the blocks, the last part is
+  // the final norm and the head.
   std::function<void(size_t part)> before_part;
   size_t parts() const { return h.size() + 2; }
   // Whether a part reads the parameter of this name; a tied embedding is read by the first and the last part.

@@ -28,8 +28,7 @@ void index_tokens(TokenRows& rows) {
   rows.indices = vector_tensor(indices);
   rows.tokens = vector_tensor(tokens);
 
-  // A token is kept once for all rows that begin alike up to it: `next` leads from a kept token and the id that follows
-  // it to the kept token of that id.
+  // A trie of the rows, so that a shared prefix is kept once: next[{node, id}] is the child of that id.
   std::vector<int32_t> kept, positions, grid, from;
   std::map<std::pair<int32_t, int32_t>, int32_t> next;
   for (size_t b = 0; b < rows.prompts.size(); ++b) {

@@ -30,7 +30,7 @@ struct ChatData {
 struct ChatDataOptions {
   ChatTemplate format = {};        // none: prompt and response follow each other as plain text
   const Prompt* prompt = nullptr;  // in place of `format`: the style that evaluations ask in
-  int64_t unique = 0;              // keep the lines of the first so many distinct prompts; 0: all
+  int64_t unique = 0;              // keep the lines of the first N distinct prompts; 0: all
   int64_t max_length = 0;          // tokens of a text at most
   double val_share = 0;            // of the texts; drawn with `seed`
   uint64_t seed = 0;

@@ -1,4 +1,4 @@
-// What a value begins with, numbers and commands apart: variables, functions, brackets.
+// Parses primaries other than numbers and commands: variables, functions, brackets.
 #include <algorithm>
 
 #include "tasks/grade/parser_state.h"

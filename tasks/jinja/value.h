@@ -23,7 +23,7 @@ struct Dict;
 struct Arguments;
 using Function = std::function<Value(const Arguments&)>;
 
-// A text that a template makes has at most so many bytes: Error for more.
+// The most bytes of a text that a template makes; Error for more.
 inline constexpr size_t kMostBytes = 16 << 20;
 void check_bytes(size_t bytes);
 

@@ -22,7 +22,7 @@ std::string activity_of(int pid);
 // Watches a process of this machine by activity_of().
 class ActivityWatch {
  public:
-  // Looks at the process at most once in so many seconds.
+  // Looks at the process at most once in this many seconds.
   explicit ActivityWatch(int pid = 0, double interval = 0.2);
   // Seconds since it did something, or since the watch began.
   double idle_seconds();

@@ -21,7 +21,7 @@ bool adds_up(CollectiveCall::Op op);
 const char* name_of(CollectiveCall::Op op);
 // "all_reduce of 5 f32". It may be called with any numbers.
 std::string name_of(const CollectiveCall& call);
-// The first number that no call in a group of so many ranks can have, "operation 7, expected 0 to 4"; empty if there is
+// The first number that no call in a group of this size can have, "operation 7, expected 0 to 4"; empty if there is
 // none. A call from another process is checked by this function before anything else reads it.
 std::string defect_of(const CollectiveCall& call, int ranks);
 

@@ -66,7 +66,7 @@ std::optional<Challenge> parse_challenge(std::string_view bytes);
 std::optional<KeyVerdict> parse_verdict(std::string_view bytes);
 // The error that rank 0 names, or "".
 std::optional<std::string> parse_answer(std::string_view bytes);
-// The addresses of so many ranks, by rank; that of rank 0 is empty.
+// The addresses of all ranks, by rank; that of rank 0 is empty.
 std::optional<std::vector<Address>> parse_addresses(std::string_view bytes, size_t ranks);
 
 }  // namespace pg

@@ -24,7 +24,7 @@ class Links {
   virtual int64_t sends_left(int to) const = 0;
   virtual int64_t receives_left(int from) const = 0;
 
-  // Moves messages on; if none moves, it waits for at most so many seconds.
+  // Moves messages on; if none moves, it waits for at most this many seconds.
   virtual void progress(double seconds) = 0;
   // The rank has ended, or its connection has: no message from it or to it will get done.
   virtual bool has_left(int rank) const = 0;

@@ -13,7 +13,7 @@ struct MessageOptions {
   // sends nothing; for one that works.
   double timeout = 10, remote_timeout = 600, longest = 1800;
   bool sees_processes = true;     // false: as if every rank were on a machine of its own, for tests
-  int64_t piece_bytes = 1 << 20;  // about so many are exchanged between two ranks at a time; equal on all ranks
+  int64_t piece_bytes = 1 << 20;  // about as much is exchanged between two ranks at a time; equal on all ranks
 };
 
 std::unique_ptr<Comm> message_rank(std::unique_ptr<Links> links, const MessageOptions& options = {});

@@ -74,7 +74,8 @@ void scatter_add(const View& y, const View& index, const View& x, int dim) {
     const auto add = [=](T* to, const X* from, const int32_t* ids) {
       to[*ids * y.strides[dim]] += static_cast<T>(*from);
     };
-    // The elements of a line are nearer to one another than those of neighbouring lines: line by line.
+    // The walk follows `dim` if its stride is the smallest, because neighbours in memory are then added one after
+    // another.
     const bool by_line = x.strides[dim] < x_step;
     const bool contiguous = x.strides[dim] == 1 && index.strides[dim] == 1 && y.strides[dim] == 1;
     // Contiguous lines are shared out in parts of a few cache lines.

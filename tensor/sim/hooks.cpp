@@ -19,8 +19,8 @@ bool sees_accesses() { return POLICYGRAD_SIM_HOOKS; }
 using pg::sim::observed_block;
 using pg::sim::Touch;
 
-// What the type of an access of this size promises of its address. clang++ calls the same function for accesses of 16
-// bytes that are only promised to be aligned to 8.
+// The alignment that the compiler guarantees for an access of this size. clang++ calls the same function for accesses
+// of 16 bytes that are only promised to be aligned to 8.
 #if defined(__clang__)
 constexpr size_t alignment_of(size_t bytes) { return bytes < 8 ? bytes : 8; }
 #else

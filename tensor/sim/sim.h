@@ -22,7 +22,7 @@ class Unchecked {
   Unchecked& operator=(const Unchecked&) = delete;
 };
 
-// While an object of this class exists, each device has so many bytes of memory (never more than the machine):
+// While an object of this class exists, each device has this many bytes of memory (never more than the machine):
 // cudaMalloc fails for what does not fit beside the memory that is allocated on the device. The innermost object
 // counts. The environment variable POLICYGRAD_SIM_MEMORY sets the bytes for a whole process.
 class DeviceLimit {

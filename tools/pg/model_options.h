@@ -14,8 +14,7 @@ namespace pg::tools {
 
 // Layers, heads and width of a model.
 std::vector<Field> size_fields(TransformerConfig& model);
-// The fields, with what follows the help of those that `notes` names: how the command derives a value that is not
-// given.
+// The fields, with the notes behind their help: how the command derives a value that is not given.
 std::vector<Field> annotated(std::vector<Field> fields, const std::map<std::string, std::string>& notes);
 // Completes and checks a schedule of a run of `steps` steps: unless min-lr is given, it is a tenth of lr.
 void settle(Schedule& schedule, int64_t steps, const Given& given);

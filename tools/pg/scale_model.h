@@ -18,14 +18,14 @@ struct Cluster {
   double flops = 400e12;                                      // that a GPU reaches in training, per second
   double memory_bandwidth = 3.0e12, memory = 80e9;            // bytes/s, bytes
 
-  // Seconds of collectives of so many bytes over `gpus`: first inside the nodes, then among GPUs of equal place in all
+  // Seconds of collectives of `bytes` over `gpus`: first inside the nodes, then among GPUs of equal place in all
   // nodes, each with its part.
   double reduce_scatter_seconds(double bytes, int64_t gpus) const;
   double all_gather_seconds(double bytes, int64_t gpus) const { return reduce_scatter_seconds(bytes, gpus); }
   double all_reduce_seconds(double bytes, int64_t gpus) const { return 2 * reduce_scatter_seconds(bytes, gpus); }
 };
 
-// A GPT with so many parameters: its layers and width are those of the nearest known model, scaled.
+// A GPT with this many parameters: its layers and width are those of the nearest known model, scaled.
 struct ScaledModel {
   double parameters = 0, layers = 0, width = 0, vocabulary = 50257;
   static ScaledModel of(double parameters);

@@ -80,8 +80,7 @@ std::vector<Field> fields(SftDataOptions& o) {
           {"epochs", &o.epochs, "with --data: passes over the file, unless --steps is given", kPositive},
           {"val-share", &o.val_share, "with --data: share of the texts for validation", kBelowOne},
           {"max-length", &o.max_length, "with --data: texts of more tokens are left out", whole_from(2, 1000000)},
-          {"unique", &o.unique, "with --data: only the lines of the first so many distinct prompts; 0: all",
-           whole_from(0)}};
+          {"unique", &o.unique, "with --data: only the lines of the first N distinct prompts; 0: all", whole_from(0)}};
 }
 
 int sft_on_data(const SftDataOptions& o, SftDataRun r, Comm& comm) {

@@ -15,7 +15,7 @@ struct SftDataOptions {
   double epochs = 1;         // passes over the file; --steps wins
   double val_share = 0.05;   // of the texts
   int64_t max_length = 512;  // tokens of a text; longer ones are left out
-  int64_t unique = 0;        // of the lines those of the first so many distinct prompts; 0: all
+  int64_t unique = 0;        // keep the lines of the first N distinct prompts; 0: all
 };
 std::vector<Field> fields(SftDataOptions& options);
 

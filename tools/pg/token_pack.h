@@ -38,7 +38,7 @@ struct PackOptions {
   std::string separator = {};      // ends each text of a file, and is left out; "": a file is a text
   bool end_texts = true;           // the end-of-text token of the tokenizer, if it has one, follows each text
   bool special_tokens = true;      // EncodeOptions::special_tokens
-  size_t part_bytes = 1 << 20;     // a text is cut at the first line_cut after so many bytes
+  size_t part_bytes = 1 << 20;     // a text is cut at the first line_cut after this many bytes
   // Called with (bytes of text encoded, bytes of all files, ids written) after each group of parts. An exception ends
   // the packing, and no file is written.
   std::function<void(int64_t, int64_t, int64_t)> progress = {};

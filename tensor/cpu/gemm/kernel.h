@@ -171,7 +171,7 @@ inline void pack_rows_of_pairs(float* dst, int64_t step, const BFloat16* src, in
 
 // The cache into which data that is read next is prefetched.
 enum class Prefetch : uint8_t { none, into_l1, into_l2 };
-// The cache for so many bytes, if as many others are read in the meantime.
+// The cache level to prefetch `bytes` into, if as many others are read before they are used.
 inline Prefetch prefetch_level(int64_t bytes) {
   return bytes <= gemm_tuning().prefetch_l1 ? Prefetch::into_l1 : Prefetch::into_l2;
 }

@@ -14,7 +14,7 @@ namespace pg::cpu {
 
 template <class T>
 inline constexpr int64_t kBlockN = 16 * simd::Vec<T>::size;  // columns of a block of b
-// A panel of a with so many bytes of each row fills about half of an L1 of 32 KB.
+// A panel of a with this many bytes of each row fills about half of an L1 of 32 KB.
 inline constexpr int64_t kBytesK = 1536;
 // Bytes of a row in a block of K: kBlockN columns of b fill 3/8 of L2, because another thread may share it. Twice
 // kBytesK at most, which an L2 of 2 MB has room for: the sums are then stored and read half as often
@@ -23,7 +23,7 @@ template <class T>
 int64_t block_depth_of_l2(int64_t l2) {
   return std::clamp(3 * l2 / 8 / kBlockN<T>, kBytesK, 2 * kBytesK);
 }
-// Depth of a block of so many columns of b. More than kBlockN of them fill at most 3/4 of L2.
+// Depth of a block of `columns` columns of b. More than kBlockN of them fill at most 3/4 of L2.
 template <class T>
 int64_t block_k(int64_t columns) {
   const int64_t deep = std::is_same_v<T, float> ? gemm_tuning().block_depth : block_depth_of_l2<T>(l2_bytes());
@@ -66,7 +66,7 @@ struct PanelBlock {
     const int64_t rows_before = panels.begin(ii) - panels.begin(first_panel);
     return packed_a + rows_before * depth + (ii - first_panel) * simd::Vec<T>::size;
   }
-  // Elements of so many panels of a.
+  // Elements of this many panels of a.
   static int64_t packed_size(int64_t rows, int64_t depth, int64_t panels) {
     return rows * depth + panels * simd::Vec<T>::size;
   }

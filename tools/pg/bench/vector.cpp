@@ -37,7 +37,7 @@ Operands make_operands(int64_t rows) {
           .zero = Tensor::zeros({1, 1}).view_expand(shape)};
 }
 
-// A kernel or an operation that reads and writes so many bytes per element.
+// A kernel or an operation, and the bytes that it reads and writes per element.
 struct VectorBenchmark {
   const char* name;
   double bytes;

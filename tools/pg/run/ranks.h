@@ -64,7 +64,7 @@ void start_threads(int threads, Comm& comm);
 // Collectives: every rank calls them.
 // Whether it is so on some rank.
 bool agreed(Comm& comm, bool here);
-// The most parts that one of the ranks has of so many.
+// The most parts that one rank has if `ranks` share out `parts`.
 inline int64_t ranks_share(int64_t parts, int64_t ranks) { return (parts + ranks - 1) / ranks; }
 
 // Whether a rank was interrupted (catch_interrupt()). Then all of them are, with the same interrupt_status().
