@@ -28,7 +28,9 @@ void check_ids(const Tensor& ids, int64_t size, const char* op, const int32_t* e
   if (!ids.device().on_host()) return;
   const Tensor flat = packed(ids);
   const auto values = flat.data<const int32_t>();
-  uint32_t largest = 0;  // a negative id is a large one; a maximum is found by vector instructions
+  // As an unsigned number a negative id is large. The compiler finds a maximum by vector instructions if the loop has
+  // no exception.
+  uint32_t largest = 0;
   if (except) {
     const int32_t exception = *except;
     for (const int32_t id : values) largest = std::max(largest, id == exception ? 0U : static_cast<uint32_t>(id));

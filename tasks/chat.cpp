@@ -64,8 +64,8 @@ std::string marked(const std::string& content, const std::vector<std::string>& t
   return result.append(content, done);
 }
 
-// A character that none of these texts has, of a large block that Python prints as it is: the first one of the
-// ideographs of Unicode's extension B.
+// A character that none of these texts has. It is an ideograph of Unicode's CJK extension B, because templates write
+// these unchanged, also in lists and as JSON.
 std::string unused_character(const std::vector<std::string_view>& texts) {
   constexpr char32_t kFirst = 0x20000, kLast = 0x2A6D6;
   std::vector<bool> used(kLast - kFirst + 1);
@@ -263,7 +263,7 @@ ChatIds ChatEncoder::tuned(const std::vector<ChatMessage>& messages, const Json&
       ++chat.rewritten;
       continue;
     }
-    end = end_of_turn(whole, prompt.size());  // with white space that follows only there
+    end = end_of_turn(whole, prompt.size());  // `whole` may have white space after the token where `turn` ends
     append(done, prompt.size(), false);
     append(prompt.size(), end, true);
     done = end;

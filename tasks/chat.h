@@ -24,7 +24,8 @@ struct ChatMessage {
   std::string content;
   Json more = Json::object();  // other members that the template reads: "tool_calls", …; null: no such member
 };
-// The names of a member with the words before the content, the standard one first. A template reads them by any name.
+// The names of a message's reasoning, the standard one first. ChatTemplate::render gives the first that a message has
+// to the template as "reasoning_content", and as "thinking" unless the message has that too.
 const std::vector<std::string>& reasoning_members();
 
 // Formats of turns that are chosen by name (tasks/chat_rows.cpp).

@@ -113,7 +113,7 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, bool 
     for (const std::string& name : reasoning_members()) {
       if (!one.contains(name)) continue;
       const Json words = one[name];
-      for (const char* const read : {"reasoning_content", "thinking"}) {  // what templates read
+      for (const char* const read : {"reasoning_content", "thinking"}) {
         if (!one.contains(read)) one[read] = words;
       }
       break;

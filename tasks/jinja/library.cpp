@@ -1,8 +1,6 @@
 // Filters, tests and methods, a table each.
 #include "tasks/jinja/library.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -178,9 +176,8 @@ void check_arguments(std::string_view name, const Names& names, const Arguments&
   check(a.values.size() <= names.size(), "{}: expected at most {} arguments, got {}", name, names.size(),
         a.values.size());
   for (const auto& [key, value] : a.named) {
-    if (std::find(names.begin(), names.end(), key) == names.end()) {
-      fail("{}: expected the arguments {}, got {}", name, fmt::join(names, ", "), key);
-    }
+    const bool known = std::find(names.begin(), names.end(), key) != names.end();
+    if (!known) fail_unknown(fmt::format("{}: argument", name), key, names);
   }
 }
 
@@ -301,28 +298,30 @@ const std::vector<TextMethod>& text_methods() {
   using A = const Arguments&;
   using T = const std::string&;
   static const std::vector<TextMethod> rows = {
-      {"strip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, ""), true, true); }, {""}},
-      {"lstrip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, ""), true, false); }, {""}},
-      {"rstrip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, ""), false, true); }, {""}},
+      {"strip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, "chars"), true, true); }, {"chars"}},
+      {"lstrip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, "chars"), true, false); }, {"chars"}},
+      {"rstrip", [](T t, A a) -> Value { return stripped(t, argument(a, 0, "chars"), false, true); }, {"chars"}},
       {"split",
        [](T t, A a) -> Value { return split(t, argument(a, 0, "sep"), most_of(argument(a, 1, "maxsplit"))); },
        {"sep", "maxsplit"}},
       {"splitlines", [](T t, A) -> Value { return lines_of(t); }},
-      {"startswith", [](T t, A a) -> Value { return begins_or_ends(t, argument(a, 0, ""), true); }, {""}},
-      {"endswith", [](T t, A a) -> Value { return begins_or_ends(t, argument(a, 0, ""), false); }, {""}},
+      {"startswith", [](T t, A a) -> Value { return begins_or_ends(t, argument(a, 0, "prefix"), true); }, {"prefix"}},
+      {"endswith", [](T t, A a) -> Value { return begins_or_ends(t, argument(a, 0, "suffix"), false); }, {"suffix"}},
       {"upper", [](T t, A) -> Value { return mapped(ascii(t), std::toupper); }},
       {"lower", [](T t, A) -> Value { return mapped(ascii(t), std::tolower); }},
       {"title", [](T t, A) -> Value { return title(t, true); }},
       {"capitalize", [](T t, A) -> Value { return title(t, false); }},
-      {"find", [](T t, A a) -> Value { return place_of(t, text_of(argument(a, 0, ""), "find")); }, {""}},
-      {"count", [](T t, A a) -> Value { return count_of(t, text_of(argument(a, 0, ""), "count")); }, {""}},
+      {"find", [](T t, A a) -> Value { return place_of(t, text_of(argument(a, 0, "sub"), "find")); }, {"sub"}},
+      {"count", [](T t, A a) -> Value { return count_of(t, text_of(argument(a, 0, "sub"), "count")); }, {"sub"}},
       {"replace",
        [](T t, A a) -> Value {
          return replaced(t, text_of(argument(a, 0, "old"), "replace"), text_of(argument(a, 1, "new"), "replace"),
                          most_of(argument(a, 2, "count")));
        },
        {"old", "new", "count"}},
-      {"join", [](T t, A a) -> Value { return joined(argument(a, 0, ""), {.values = {t}, .named = {}}); }, {""}},
+      {"join",
+       [](T t, A a) -> Value { return joined(argument(a, 0, "iterable"), {.values = {t}, .named = {}}); },
+       {"iterable"}},
   };
   return rows;
 }

@@ -104,14 +104,15 @@ class JsonWriter {
       end(']', items->empty(), depth);
     } else if (const Dict* members = value.members()) {
       begin('{', members->empty(), depth);
-      Dict ordered = *members;
+      std::vector<const Dict::value_type*> ordered;
+      for (const Dict::value_type& member : *members) ordered.push_back(&member);
       if (style_.sorts) {
-        std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::sort(ordered.begin(), ordered.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
       }
       for (size_t i = 0; i < ordered.size(); ++i) {
         next(i, depth);
-        text += Json(ordered[i].first).dump(-1, Json::Utf8::replace) + style_.after_key;
-        write(ordered[i].second, depth + 1);
+        text += Json(ordered[i]->first).dump(-1, Json::Utf8::replace) + style_.after_key;
+        write(ordered[i]->second, depth + 1);
       }
       end('}', members->empty(), depth);
     } else {

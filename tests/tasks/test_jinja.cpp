@@ -64,8 +64,9 @@ TEST_CASE("jinja: what is not supported is named with its line", "[tasks][jinja]
   CHECK(contains(refusal("{% for a in [1] recursive %}{% endfor %}"), "recursive loops are not supported"));
   CHECK(contains(refusal("\n\n{{ 1 | trimm }}"), "line 3: filter: expected trim, length"));
   CHECK(contains(refusal("{{ 1 is evne }}"), "did you mean even?"));
-  CHECK(
-      contains(refusal("{{ [] | tojson(indnt=2) }}"), "expected the arguments ensure_ascii, indent, separators, sort"));
+  CHECK(contains(refusal("{{ [] | tojson(indnt=2) }}"),
+                 "tojson: argument: expected ensure_ascii, indent, separators, sort_keys"));
+  CHECK(contains(refusal("{{ 'a' | upper(x=1) }}"), "upper: argument: there is none, got \"x\""));
   CHECK(contains(refusal("{{ 'a'.strip('a', 'b') }}"), "strip: expected at most 1 arguments, got 2"));
   CHECK(contains(refusal("{{ 'é' | upper }}"), "'é' is not ASCII"));
   CHECK(contains(refusal("{{ raise_exception('roles must alternate') }}"), "refuses the conversation: roles must"));

@@ -5,7 +5,8 @@ constructs of published ones. The first line has the templates, the conversation
 here. Usage, with the packages transformers, tokenizers and jinja2:
   python3 tools/goldens/make_chat_goldens.py
 For the templates *.jinja of a folder, such as those of published models, and a file to compare with:
-  python3 tools/goldens/make_chat_goldens.py FOLDER FILE && POLICYGRAD_CHAT_GOLDENS=FILE build/tasks_tests "[chat]"
+  python3 tools/goldens/make_chat_goldens.py FOLDER FILE
+  POLICYGRAD_CHAT_GOLDENS=FILE build/tasks_tests "chat: text and ids*"
 
 A case is one template and one conversation:
   text, ids        the whole conversation; no text if the template refuses it
