@@ -23,7 +23,7 @@ if(POLICYGRAD_MPI STREQUAL "ON" OR (POLICYGRAD_MPI STREQUAL "AUTO" AND NOT CMAKE
   elseif(POLICYGRAD_MPI STREQUAL "ON")
     message(FATAL_ERROR "POLICYGRAD_MPI=ON: no MPI is found; install libopenmpi-dev and openmpi-bin")
   else()
-    message(STATUS "MPI: not found, ranks by shared memory and sockets")
+    message(STATUS "MPI: not found, ranks of one machine only")
   endif()
 endif()
 

@@ -24,10 +24,12 @@ std::string activity_of(int pid) {
   std::string text, word, times;
   std::getline(file, text);
   const size_t name_end = text.rfind(')');
-  if (pid == 0 || name_end == std::string::npos) return unknown;
+  if (pid == 0) return unknown;
+  if (name_end == std::string::npos) return "";
   std::istringstream fields(text.substr(name_end + 1));
   for (int i = 0; fields >> word && i < 13; ++i) {
     if (i == 0 && word == "D") return unknown;
+    if (i == 0 && (word == "Z" || word == "X")) return "";
     if (i >= 11) times += word + " ";
   }
   return times;
@@ -60,16 +62,24 @@ ActivityWatch::ActivityWatch(int pid, double interval)
 
 double ActivityWatch::watched_seconds() const { return seconds(Clock::now() - begin_); }
 
-double ActivityWatch::idle_seconds() {
+void ActivityWatch::look() {
   const auto now = Clock::now();
-  if (seconds(now - looked_) > interval_) {
-    looked_ = now;
-    if (std::string activity = activity_of(pid_); activity != activity_) {
-      activity_ = std::move(activity);
-      active_ = now;
-    }
+  if (seconds(now - looked_) <= interval_) return;
+  looked_ = now;
+  if (std::string activity = activity_of(pid_); activity != activity_) {
+    activity_ = std::move(activity);
+    active_ = now;
   }
-  return seconds(now - active_);
+}
+
+double ActivityWatch::idle_seconds() {
+  look();
+  return seconds(Clock::now() - active_);
+}
+
+bool ActivityWatch::has_ended() {
+  look();
+  return activity_.empty();
 }
 
 }  // namespace pg

@@ -15,8 +15,8 @@ ProcessAddress this_process();
 // Whether it runs where this process can see what it does.
 bool is_visible(const ProcessAddress& process);
 
-// A text that changes while a process of this machine does something: uses processor time or waits for a disk. On other
-// systems than Linux, and for pid 0, that cannot be seen, and the text always changes.
+// A text that changes while a process of this machine does something: uses processor time or waits for a disk; "" once
+// it has ended. On other systems than Linux, and for pid 0, that cannot be seen, and the text always changes.
 std::string activity_of(int pid);
 
 // Watches a process of this machine by activity_of().
@@ -26,6 +26,7 @@ class ActivityWatch {
   explicit ActivityWatch(int pid = 0, double interval = 0.2);
   // Seconds since it did something, or since the watch began.
   double idle_seconds();
+  bool has_ended();
   double watched_seconds() const;
 
  private:
@@ -33,7 +34,9 @@ class ActivityWatch {
   int pid_;
   double interval_;
   Clock::time_point begin_, active_, looked_;
-  std::string activity_;
+  std::string activity_ = "?";  // before the first look
+
+  void look();
 };
 
 }  // namespace pg

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tensor/comm/handshake.h"
+#include "tensor/comm/sockets.h"
 
 namespace pg {
 

@@ -46,12 +46,11 @@ Nonce new_nonce() {
 
 }  // namespace
 
-Hello new_hello(int rank, int size, int port, Use use) {
+Hello new_hello(int rank, int size) {
   Hello hello = marked<Hello>();
   hello.rank = rank;
   hello.size = size;
-  hello.port = port;
-  hello.use = use;
+  hello.process = this_process();
   hello.nonce = new_nonce();
   return hello;
 }
@@ -87,9 +86,9 @@ KeyVerdict verdict_on(std::string_view proof, std::string_view key, const Hello&
 
 std::optional<Hello> parse_hello(std::string_view bytes) {
   const auto hello = read<Hello>(bytes);
-  if (!hello || (hello->use != Use::control && hello->use != Use::data)) return {};
+  if (!hello) return {};
   const bool is_rank = hello->rank >= 1 && hello->size <= INT16_MAX && hello->rank < hello->size;
-  return is_rank && hello->port >= 0 && hello->port <= UINT16_MAX ? hello : std::nullopt;
+  return is_rank && hello->process.pid >= 0 ? hello : std::nullopt;
 }
 
 std::optional<Challenge> parse_challenge(std::string_view bytes) { return read<Challenge>(bytes); }
@@ -99,20 +98,11 @@ std::optional<KeyVerdict> parse_verdict(std::string_view bytes) {
   return verdict && (verdict->same_key == 0 || verdict->same_key == 1) ? verdict : std::nullopt;
 }
 
-std::optional<std::string> parse_answer(std::string_view bytes) {
+std::optional<Answer> parse_answer(std::string_view bytes) {
   const auto answer = read<Answer>(bytes);
-  if (!answer) return {};
-  return std::string(answer->error, strnlen(answer->error, sizeof answer->error));
-}
-
-std::optional<std::vector<Address>> parse_addresses(std::string_view bytes, size_t ranks) {
-  static_assert(std::has_unique_object_representations_v<Address>);
-  if (ranks == 0 || bytes.size() != ranks * sizeof(Address)) return {};
-  std::vector<Address> addresses(ranks);
-  std::memcpy(addresses.data(), bytes.data(), bytes.size());
-  const auto usable = [](const Address& a) { return (a.family == 4 || a.family == 6) && a.port != 0; };
-  if (!std::all_of(addresses.begin() + 1, addresses.end(), usable)) return {};
-  return addresses;
+  if (!answer || answer->pid < 0 || answer->file < 0) return {};
+  const bool ends = answer->error[sizeof answer->error - 1] == 0;
+  return ends && answer->elsewhere >= 0 && answer->elsewhere < INT16_MAX ? answer : std::nullopt;
 }
 
 }  // namespace pg

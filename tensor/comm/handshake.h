@@ -3,28 +3,25 @@
 // the key itself is never sent. The rank that opened the connection proves first, so a stranger that calls learns
 // nothing.
 //
-//   from the opener    Hello      who it is, and a nonce
+//   from the opener    Hello      who it is, where it runs, and a nonce
 //   from the listener  Challenge  a nonce
 //   from the opener    Proof      HMAC-SHA-256 of the hello, the challenge and its side
 //   from the listener  KeyVerdict the same with the other side, or that the proof was wrong
 //
-// On rank 0's control connections Answer follows, and the addresses of all ranks. What follows a handshake is neither
+// Rank 0 is the listener. Once all ranks have come it sends each of them an Answer. What follows a handshake is neither
 // encrypted nor authenticated. The functions here read bytes of a network: any bytes are allowed.
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "tensor/base/sha256.h"
-#include "tensor/comm/sockets.h"
+#include "tensor/comm/activity.h"
 
 namespace pg {
 
-inline constexpr char kMagic[8] = {'p', 'g', 'r', 'a', 'n', 'k', 's', '2'};
+inline constexpr char kMagic[8] = {'p', 'g', 'r', 'a', 'n', 'k', 's', '3'};
 
-// What a connection carries.
-enum class Use : int32_t { control, data };
 using Nonce = std::array<unsigned char, 32>;
 using Proof = Digest;
 enum class Side : char { opener = 'o', listener = 'l' };
@@ -32,8 +29,7 @@ enum class Side : char { opener = 'o', listener = 'l' };
 struct Hello {
   char magic[8] = {};
   int32_t rank = 0, size = 0;
-  int32_t port = 0;  // where the rank itself listens, for rank 0's control connections
-  Use use = Use::control;
+  ProcessAddress process = {};
   Nonce nonce = {};
 };
 struct Challenge {
@@ -45,14 +41,16 @@ struct KeyVerdict {
   int32_t same_key = 0;  // 1, and the proof; or 0
   Proof proof = {};
 };
-// What rank 0 says before it sends the addresses of all: an error, or "".
+// What rank 0 says once all have come: an error, or how they go on.
 struct Answer {
   char magic[8] = {};
-  char error[1016] = {};
+  int32_t pid = 0, file = 0;  // rank 0's process, and its file of memory if the ranks share one
+  int32_t elsewhere = 0;      // otherwise a rank that is not on rank 0's machine; 0 if all are
+  char error[1004] = {};
 };
 
-// These have a new nonce. Error if the system has no random numbers.
-Hello new_hello(int rank, int size, int port, Use use);
+// These have a new nonce. The hello is that of this process. Error if the system has no random numbers.
+Hello new_hello(int rank, int size);
 Challenge new_challenge();
 Answer new_answer(const std::string& error);
 
@@ -64,9 +62,7 @@ KeyVerdict verdict_on(std::string_view proof, std::string_view key, const Hello&
 std::optional<Hello> parse_hello(std::string_view bytes);
 std::optional<Challenge> parse_challenge(std::string_view bytes);
 std::optional<KeyVerdict> parse_verdict(std::string_view bytes);
-// The error that rank 0 names, or "".
-std::optional<std::string> parse_answer(std::string_view bytes);
-// The addresses of all ranks, by rank; that of rank 0 is empty.
-std::optional<std::vector<Address>> parse_addresses(std::string_view bytes, size_t ranks);
+// An answer whose numbers can be those of a process, a file and a rank, and whose error ends with 0.
+std::optional<Answer> parse_answer(std::string_view bytes);
 
 }  // namespace pg

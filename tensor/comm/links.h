@@ -28,13 +28,6 @@ class Links {
   virtual void progress(double seconds) = 0;
   // The rank has ended, or its connection has: no message from it or to it will get done.
   virtual bool has_left(int rank) const = 0;
-  // Seconds since progress() last heard that the rank's process does something; below 0 if these links do not tell. A
-  // process that does something says so in every kBeatSeconds.
-  static constexpr double kBeatSeconds = 0.5;
-  virtual double idle_seconds(int rank) const {
-    static_cast<void>(rank);
-    return -1;
-  }
 
   // Ends the work of the group: the other ranks learn the reason. Only the first reason counts, of this rank or of
   // another. It may be called while progress() runs in another thread.

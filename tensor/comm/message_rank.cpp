@@ -130,13 +130,10 @@ class MessageRank : public HostComm {
   std::string why_missing(int r) {
     ActivityWatch& watch = watches_[static_cast<size_t>(r)];
     const bool visible = pids_[static_cast<size_t>(r)] != 0;
-    const double told = links_->idle_seconds(r);
-    const double idle = visible ? watch.idle_seconds() : std::min(told, watch.watched_seconds());
-    const double patience = visible ? options_.timeout : std::max(options_.timeout, 3 * Links::kBeatSeconds);
-    if (idle > patience) {
-      return fmt::format("rank {} has not come and has done nothing for {:g} s", r, patience);
+    if (visible && watch.idle_seconds() > options_.timeout) {
+      return fmt::format("rank {} has not come and has done nothing for {:g} s", r, options_.timeout);
     }
-    const double most = visible || told >= 0 ? options_.longest : options_.remote_timeout;
+    const double most = visible ? options_.longest : options_.remote_timeout;
     return watch.watched_seconds() > most ? fmt::format("rank {} did not come within {:g} s", r, most) : "";
   }
 

@@ -1,6 +1,8 @@
 #include "tensor/comm/shared_group.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +18,7 @@
 #include "tensor/base/error.h"
 #include "tensor/comm/activity.h"
 #include "tensor/comm/host_comm.h"
+#include "tensor/comm/sockets.h"
 
 namespace pg {
 namespace {
@@ -57,6 +60,34 @@ void store_text(char (&to)[N], const std::string& text) {
 
 size_t whole_pages(size_t n) { return (n + 4095) / 4096 * 4096; }
 
+#if defined(__linux__)
+// A file may be mapped only if no process can cut it: what lies behind its end cannot be read.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+#endif
+
+// A file in memory, without a name; it ends with the last process that has it.
+int new_file(size_t bytes) {
+#if defined(__linux__)
+  Socket file(memfd_create("policygrad ranks", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  check(file.fd() >= 0 && ftruncate(file.fd(), static_cast<off_t>(bytes)) == 0 &&
+            fcntl(file.fd(), F_ADD_SEALS, kSeals) == 0,
+        "ranks: the system has no {} MB of shared memory: {}", bytes >> 20, std::strerror(errno));
+  return file.release();
+#else
+  fail(
+      "ranks: {} MB of memory cannot be shared with ranks that another program has started; --ranks N starts ranks "
+      "that "
+      "share memory",
+      bytes >> 20);
+#endif
+}
+
+void* map(size_t bytes, int file) {
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, file < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED, file, 0);
+  check(at != MAP_FAILED, "ranks: the system has no {} MB of shared memory: {}", bytes >> 20, std::strerror(errno));
+  return at;
+}
+
 }  // namespace
 
 size_t SharedGroup::bytes(int ranks) {
@@ -64,16 +95,34 @@ size_t SharedGroup::bytes(int ranks) {
   return whole_pages(sizeof(SharedGroup)) + 2 * n * n * static_cast<size_t>(kPieceBytes);
 }
 
-SharedGroup::SharedGroup(int ranks, double timeout, double longest)
-    : ranks_(ranks), timeout_(timeout), longest_(longest), spins_(spins_for(ranks)) {}
+SharedGroup::SharedGroup(int ranks, double timeout, double longest, bool forks)
+    : ranks_(ranks), timeout_(timeout), longest_(longest), spins_(spins_for(ranks)), forks_(forks) {}
 
-SharedGroup* SharedGroup::create(int ranks, double timeout, double longest) {
+SharedGroup* SharedGroup::create(int ranks, double timeout, double longest, int* file) {
   check(ranks >= 1 && ranks <= kMostRanks, "ranks: expected 1 to {}, got {}", kMostRanks, ranks);
   check(timeout > 0 && longest > 0, "ranks: the timeouts must be above 0 s, got {} and {}", timeout, longest);
-  void* at = mmap(nullptr, bytes(ranks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  check(at != MAP_FAILED, "ranks: the system has no {} MB of shared memory: {}", bytes(ranks) >> 20,
-        std::strerror(errno));
-  return new (at) SharedGroup(ranks, timeout, longest);
+  Socket own(file ? new_file(bytes(ranks)) : -1);
+  void* at = map(bytes(ranks), own.fd());
+  if (file) *file = own.release();
+  return new (at) SharedGroup(ranks, timeout, longest, !file);
+}
+
+SharedGroup* SharedGroup::attach(int pid, int file, int ranks) {
+#if defined(__linux__)
+  const std::string path = fmt::format("/proc/{}/fd/{}", pid, file);
+  const Socket own(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  check(own.fd() >= 0, "ranks: cannot open the memory of rank 0, {}: {}", path, std::strerror(errno));
+  struct stat about {};
+  const bool fits = ranks >= 1 && ranks <= kMostRanks && fstat(own.fd(), &about) == 0 &&
+                    static_cast<size_t>(about.st_size) == bytes(ranks) && fcntl(own.fd(), F_GET_SEALS) == kSeals;
+  check(fits, "ranks: {} of rank 0 is not the memory of {} ranks", path, ranks);
+  auto* group = static_cast<SharedGroup*>(map(bytes(ranks), own.fd()));
+  check(group->ranks_ == ranks, "ranks: {} of rank 0 is the memory of {} ranks, expected {}", path, group->ranks_,
+        ranks);
+  return group;
+#else
+  fail("ranks: process {}, file {}: on this system {} ranks cannot share it", pid, file, ranks);
+#endif
 }
 
 void SharedGroup::destroy() { munmap(static_cast<void*>(this), bytes(ranks_)); }
@@ -116,7 +165,7 @@ std::string SharedGroup::wait_for(int other, uint32_t steps) {
   ActivityWatch watch(member.pid.load(std::memory_order_relaxed), std::min(0.2, timeout_ / 4));
   for (;;) {
     const uint32_t seen = member.steps.load(std::memory_order_acquire);
-    const bool left = member.left.load(std::memory_order_acquire);
+    const bool left = member.left.load(std::memory_order_acquire) || (!forks_ && watch.has_ended());
     if (there()) return "";
     if (gave_up()) return reason_;
     if (left) return give_up(fmt::format("rank {} has ended and does not take part", other));

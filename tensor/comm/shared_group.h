@@ -1,5 +1,5 @@
 #pragma once
-// The memory that the ranks of run_ranks() share, and how they wait for each other.
+// The memory that the ranks of one machine share, and how they wait for each other.
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -10,12 +10,16 @@ namespace pg {
 
 inline constexpr int kMostRanks = 64;
 
-// All processes of a group see this at one address. Every member is plain memory or an atomic without a lock.
+// Every member is plain memory or an atomic without a lock, and none is a pointer.
 class SharedGroup {
  public:
-  // Maps the memory, for processes that are forked later. Error if the system has too little.
-  static SharedGroup* create(int ranks, double timeout, double longest);
-  void destroy();
+  // Maps the memory: for processes that are forked later, or with `file` for others of the same user (on Linux). It
+  // becomes a file without a name, which attach() needs until all have the memory. Error if the system has too little.
+  static SharedGroup* create(int ranks, double timeout, double longest, int* file = nullptr);
+  // Maps the memory that process `pid` of this machine has in its file. Error if it has no group of so many ranks
+  // there.
+  static SharedGroup* attach(int pid, int file, int ranks);
+  void destroy();  // of this process
 
   int ranks() const { return ranks_; }
   // The process of a rank, which tells whether the rank does anything.
@@ -50,7 +54,7 @@ class SharedGroup {
     char sentence[480] = {};
   };
 
-  SharedGroup(int ranks, double timeout, double longest);
+  SharedGroup(int ranks, double timeout, double longest, bool forks);
   static size_t bytes(int ranks);
   bool gave_up() const { return failure_.load(std::memory_order_acquire) == 2; }
   // "", or why the other rank does not come.
@@ -59,6 +63,7 @@ class SharedGroup {
   int ranks_;
   double timeout_, longest_;          // RanksOptions
   int spins_;                         // polls before a rank sleeps
+  bool forks_;                        // a process that started the ranks says that one has left, and why
   std::atomic<uint32_t> failure_{0};  // 1: reason_ is being written, 2: it is written
   char reason_[480] = {};
   Member members_[kMostRanks];

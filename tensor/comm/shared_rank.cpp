@@ -14,8 +14,13 @@ using Op = CollectiveCall::Op;
 
 class SharedMemoryRank : public HostComm {
  public:
-  SharedMemoryRank(SharedGroup& group, int rank) : group_(group), rank_(rank) {}
-  ~SharedMemoryRank() override { end_thread(); }
+  SharedMemoryRank(SharedGroup& group, int rank, bool owns) : group_(group), rank_(rank), owns_(owns) {}
+  ~SharedMemoryRank() override {
+    end_thread();
+    if (!owns_) return;
+    group_.set_left(rank_);
+    group_.destroy();
+  }
 
   int rank() const override { return rank_; }
   int size() const override { return group_.ranks(); }
@@ -102,13 +107,14 @@ class SharedMemoryRank : public HostComm {
 
   SharedGroup& group_;
   int rank_;
+  bool owns_;
   int turn_ = 0;  // which of the two areas the next piece takes
 };
 
 }  // namespace
 
-std::unique_ptr<Comm> shared_memory_rank(SharedGroup& group, int rank) {
-  return std::make_unique<SharedMemoryRank>(group, rank);
+std::unique_ptr<Comm> shared_memory_rank(SharedGroup& group, int rank, bool owns) {
+  return std::make_unique<SharedMemoryRank>(group, rank, owns);
 }
 
 }  // namespace pg

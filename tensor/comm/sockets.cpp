@@ -30,6 +30,13 @@ void prepare(int fd) {
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+#if defined(__linux__)
+  const int idle = 15, again = 5, times = 3;  // seconds, seconds and how often
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &again, sizeof again);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
+#endif
 #if defined(SO_NOSIGPIPE)
   setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
 #endif
@@ -59,11 +66,11 @@ Address address_of(const sockaddr* at) {
   Address a;
   if (at->sa_family == AF_INET) {
     const auto* four = reinterpret_cast<const sockaddr_in*>(at);
-    a = {4, ntohs(four->sin_port), 0, {}};
+    a = {4, ntohs(four->sin_port), {}};
     std::memcpy(a.bytes, &four->sin_addr, 4);
   } else {
     const auto* six = reinterpret_cast<const sockaddr_in6*>(at);
-    a = {6, ntohs(six->sin6_port), six->sin6_scope_id, {}};
+    a = {6, ntohs(six->sin6_port), {}};
     std::memcpy(a.bytes, &six->sin6_addr, 16);
     constexpr unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     if (std::memcmp(a.bytes, mapped, 12) == 0) {  // an address of IPv4 at a socket of IPv6
@@ -72,24 +79,6 @@ Address address_of(const sockaddr* at) {
     }
   }
   return a;
-}
-
-// The length of what it writes.
-socklen_t store(const Address& address, sockaddr_storage& at) {
-  at = {};
-  if (address.family == 4) {
-    auto* four = reinterpret_cast<sockaddr_in*>(&at);
-    four->sin_family = AF_INET;
-    four->sin_port = htons(address.port);
-    std::memcpy(&four->sin_addr, address.bytes, 4);
-    return sizeof *four;
-  }
-  auto* six = reinterpret_cast<sockaddr_in6*>(&at);
-  six->sin6_family = AF_INET6;
-  six->sin6_port = htons(address.port);
-  six->sin6_scope_id = address.scope;
-  std::memcpy(&six->sin6_addr, address.bytes, 16);
-  return sizeof *six;
 }
 
 // A socket that listens there, or the number of the error.
@@ -195,16 +184,6 @@ Socket listen_on(const std::string& address, int& port) {
   fail("ranks: cannot listen at {} port {}: {}", address, port, std::strerror(last));
 }
 
-Socket listen_on(Address address) {
-  address.port = 0;
-  sockaddr_storage at;
-  const socklen_t length = store(address, at);
-  int error = 0;
-  Socket socket = listening(reinterpret_cast<sockaddr*>(&at), length, error);
-  check(error == 0, "ranks: cannot listen at {}: {}", text_of(address), std::strerror(error));
-  return socket;
-}
-
 Socket accept_one(int listener, int& error) {
   for (;;) {
     Socket socket(accept(listener, nullptr, nullptr));
@@ -234,15 +213,6 @@ Socket connect_to(const std::string& address, int port, const Deadline& deadline
     usleep(50'000);
   } while (!deadline.over());
   fail("cannot reach rank 0 at {} port {}: {}", address, port, why);
-}
-
-Socket connect_to(const Address& address, const Deadline& deadline) {
-  sockaddr_storage at;
-  const socklen_t length = store(address, at);
-  Socket socket;
-  const int error = connect_once(socket, reinterpret_cast<sockaddr*>(&at), length, deadline);
-  check(error == 0, "port {}: {}", address.port, std::strerror(error));
-  return socket;
 }
 
 bool send_all(int fd, const void* data, size_t bytes, const Deadline& deadline) {

@@ -1,5 +1,6 @@
 #pragma once
-// Sockets that do not block, with deadlines. Every function goes on after a signal.
+// Sockets that do not block, with deadlines. Every function goes on after a signal. On Linux a connection ends if the
+// other machine is silent for half a minute.
 #include <sys/socket.h>
 
 #include <chrono>
@@ -31,10 +32,9 @@ struct Deadline {
   bool over() const { return milliseconds_left() == 0; }
 };
 
-// A socket's address, as ranks tell it to one another.
+// The address of one side of a connection.
 struct Address {
   uint16_t family = 0, port = 0;  // 4 or 6
-  uint32_t scope = 0;
   unsigned char bytes[16] = {};
   bool loopback() const;
 };
@@ -49,13 +49,10 @@ bool is_loopback(const std::string& address);
 // A name may have several addresses: the first one of this machine is taken, and the loopback last. Error if the
 // name is unknown or means no address of this machine, or if the port is in use.
 Socket listen_on(const std::string& address, int& port);
-// The same at any free port; that of `address` does not count.
-Socket listen_on(Address address);
 // The next connection that waits, if any. `error`: 0, or its number if the system cannot give one.
 Socket accept_one(int listener, int& error);
 // Tries again until the deadline while no one listens there.
 Socket connect_to(const std::string& address, int port, const Deadline& deadline);
-Socket connect_to(const Address& address, const Deadline& deadline);
 // false: the connection ended or the deadline is over.
 bool send_all(int fd, const void* data, size_t bytes, const Deadline& deadline);
 bool receive_all(int fd, void* data, size_t bytes, const Deadline& deadline);

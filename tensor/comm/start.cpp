@@ -6,9 +6,11 @@
 #include <cstring>
 
 #include "tensor/base/error.h"
+#include "tensor/comm/meeting_rank.h"
 #include "tensor/comm/message_rank.h"
 #include "tensor/comm/mpi_links.h"
-#include "tensor/comm/socket_links.h"
+#include "tensor/comm/shared_rank.h"
+#include "tensor/comm/socket_meeting.h"
 
 namespace pg {
 namespace {
@@ -61,7 +63,7 @@ int number_of(const char* name, int least, int most) {
 const Starter* starter() {
   for (const Starter& s : kStarters) {
     if (!is_set(s.marks[0]) && !is_set(s.marks[1])) continue;
-    // srun sets these variables for every program, so without MPI its ranks can meet by sockets.
+    // srun sets these variables for every program, so without MPI its ranks meet as those of torchrun do.
     if (s.mpi && mpi_version().empty() && is_set(kSlurmStep) && !is_set(kStarters[0].rank)) continue;
     return &s;
   }
@@ -69,7 +71,11 @@ const Starter* starter() {
 }
 
 SocketOptions meeting_point(const RankInfo& info, const StartOptions& options) {
-  SocketOptions o{.rank = info.rank, .size = info.size, .timeout = options.connect_timeout};
+  SocketOptions o{.rank = info.rank,
+                  .size = info.size,
+                  .timeout = options.connect_timeout,
+                  .sees_processes = options.sees_processes,
+                  .idle = options.timeout};
   o.address = text_of(kAddress);
   const bool slurm = is_set(kSlurmStep);
   for (const char* hosts : kHosts) {
@@ -89,6 +95,19 @@ SocketOptions meeting_point(const RankInfo& info, const StartOptions& options) {
     if (o.run.empty()) o.run = text_of(run);
   }
   return o;
+}
+
+// The group of ranks that MPI does not join.
+std::unique_ptr<Comm> met_rank(const RankInfo& info, const StartOptions& options) {
+  Met met = meet(meeting_point(info, options));
+  if (met.memory) return shared_memory_rank(*met.memory, info.rank, true);
+  check(
+      !options.carries_elements,
+      "ranks: rank {} is not on the machine of rank 0, or in another container: between CPUs of several machines the "
+      "elements go over MPI. Start the ranks with mpirun and build with MPI (libopenmpi-dev); with --device cuda NCCL "
+      "carries them",
+      met.elsewhere);
+  return meeting_rank(info.rank, info.size, std::move(met.connections), {.timeout = options.remote_timeout});
 }
 
 }  // namespace
@@ -125,7 +144,8 @@ std::unique_ptr<Comm> comm_of_environment(const StartOptions& options) {
   const auto info = ranks_of_environment();
   if (!info) return nullptr;
   if (info->size == 1) return single_rank();
-  auto links = info->mpi ? mpi_links() : socket_links(meeting_point(*info, options));
+  if (!info->mpi) return met_rank(*info, options);
+  auto links = mpi_links();
   check(links->rank() == info->rank && links->size() == info->size,
         "ranks: MPI has rank {} of {}, but {} started rank {} of {}; use the mpirun of the MPI that this build uses",
         links->rank(), links->size(), info->source, info->rank, info->size);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Ranks whose numbers come from the environment, joined by sockets. Usage: environment.sh BUILD_FOLDER
+# Ranks whose numbers come from the environment, which meet by sockets. Usage: environment.sh BUILD_FOLDER
 set -u
 program=$(cd "$1" && pwd)/rank_program
 work=$(mktemp -d) || exit 1
@@ -26,19 +26,25 @@ all() { # all SIZE WORD: ranks 0 to SIZE-1, the last started first
   wait
 }
 all 3 sums
-says 3 'of 3 by sockets: done'
+says 3 'of 3 by shared memory: done'
 address=localhost all 2 sums
-says 2 'of 2 by sockets: done'
+says 2 'of 2 by shared memory: done'
 if [ -e /proc/net/if_inet6 ] && grep -q '^00000000000000000000000000000001' /proc/net/if_inet6; then
   address=::1 all 2 sums
-  says 2 'of 2 by sockets: done'
+  says 2 'of 2 by shared memory: done'
 fi
 # Rank 1 fails before its third call. The others may still be in the second one.
 call='all_reduce of 1000 f32, call [23]: rank 1'
 all 3 returns; says 2 "$call has ended and does not take part"
 all 3 throws; says 2 "$call has failed: the moon is full"
 all 3 killed; says 2 "$call has ended and does not take part"
+all 3 hangs; says 2 "$call has not come and has done nothing for 2 s"
 all 3 differs; says 3 'rank 0: all_reduce of 1000 f32, call 3; rank 1: all_reduce of 999 f32, call 3'
+
+# Ranks that take each other for ranks of several machines.
+all 3 elements; says 3 'rank 1 is not on the machine of rank 0, .* the elements go over MPI\. Start the ranks with mpirun'
+all 3 few; says 3 'of 3 by sockets: done'
+all 3 many; says 3 '262144 bytes, but over sockets a collective has at most 65536'
 
 rm -f "$work"/out*; port=$((port + 2))
 torch 0 3 sums 0 & torch 1 3 sums 1 & wait
@@ -63,7 +69,7 @@ if command -v curl >/dev/null; then  # a stranger does not disturb the ranks
   torch 1 2 sums 1
   wait
   says 2 'it belongs to another run'
-  says 2 'of 2 by sockets: done'
+  says 2 'of 2 by shared memory: done'
 fi
 
 slurm() { # slurm RANK
@@ -72,7 +78,7 @@ slurm() { # slurm RANK
 }
 rm -f "$work"/out*
 slurm 0 & slurm 1 & wait
-says 2 'of 2 by sockets: done'
+says 2 'of 2 by shared memory: done'
 
 one() { # one TEXT VARIABLE...: a single process with these variables
   text=$1

@@ -1,5 +1,6 @@
 // One rank of a group that the environment describes; tests/comm/mpi.sh and environment.sh start several. The word
-// says what it does: "sums" checks collectives, every other one is a mischief of rank 1 that the others must survive.
+// says what it does: "sums" checks collectives, "elements", "few" and "many" do so too, as if every rank were on a
+// machine of its own, and every other one is a mischief of rank 1 that the others must survive.
 #include <signal.h>
 #include <unistd.h>
 
@@ -23,8 +24,9 @@ std::vector<float> values_of(int rank, int64_t n) {
   return values;
 }
 
-void sums(Comm& comm) {
+void sums(Comm& comm, int64_t most) {
   for (const int64_t n : {0, 1, 2, 3, 1000, 300000, 3000001}) {
+    if (n > most) break;
     std::vector<float> sum = values_of(0, n);
     for (int r = 1; r < comm.size(); ++r) {
       const std::vector<float> term = values_of(r, n);
@@ -55,7 +57,7 @@ int mischief(Comm& comm, const std::string& what) {
   if (comm.rank() == 1) {
     if (what == "returns") return 0;
     if (what == "throws") fail("the moon is full");
-    if (what == "hangs") sleep(60);
+    if (what == "hangs") sleep(8);
     if (what == "killed") raise(SIGKILL);
     if (what == "differs") comm.all_reduce(Tensor::ones({999}));
     fail("no such mischief: {}", what);
@@ -72,13 +74,16 @@ int main(int argc, char** argv) {
   std::string text;
   int status = 1;
   try {
-    comm = comm_of_environment({.timeout = 2, .connect_timeout = 5});
+    const bool few = what == "few" || what == "many", machines = few || what == "elements";
+    comm = comm_of_environment(
+        {.timeout = 2, .connect_timeout = 5, .sees_processes = !machines, .carries_elements = !few});
     check(comm != nullptr, "this process was started alone");
     text = fmt::format("{} of {} by {}: done", comm->rank(), comm->size(), comm->name());
-    if (what != "sums") {
+    if (what != "sums" && !machines) {
       status = mischief(*comm, what);
     } else {
-      sums(*comm);
+      sums(*comm, few ? 1000 : INT64_MAX);
+      if (what == "many") comm->all_reduce(Tensor::ones({1 << 16}));
       status = 0;
     }
   } catch (const std::exception& e) {

@@ -119,4 +119,4 @@ pid=
 grep -q -- "--resume $(folder polite)" "$work/log" || fail "stopped ranks do not say how to go on"
 "$pg" train --resume "$(folder polite)" --ranks 2 --threads 1 >"$work/log" 2>&1 || fail "2 ranks did not go on from 3"
 same_model polite
-echo "the same bytes with 2 and 3 ranks$by and by sockets, with ZeRO, in pg train, env, sft, dpo and rl"
+echo "the same bytes with 2 and 3 ranks$by and as torchrun starts them, with ZeRO, in pg train, env, sft, dpo and rl"

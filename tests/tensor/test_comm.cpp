@@ -269,7 +269,7 @@ TEST_CASE("a group of one rank gives its own values back", "[comm]") {
 }
 
 TEST_CASE("ranks that call different collectives all say which", "[comm]") {
-  const testing::Transport transport = testing::kTransports[GENERATE(0, 1, 2)];
+  const testing::Transport transport = testing::kTransports[GENERATE(0, 1, 2, 3)];
   const auto sentences_of = [&](const std::function<void(Comm&)>& work) {
     std::string sentences;
     const int status = testing::run_on(

@@ -1,19 +1,16 @@
-// A rank that has joined a group over sockets and then sends what no rank sends: the other one ends with an error that
-// says so, and does not crash.
-#include <unistd.h>
-
+// A rank that has joined a group and then sends what no rank sends: the other one ends with an error that says so, and
+// does not crash.
 #include <cstring>
 #include <functional>
+#include <future>
 #include <string>
 #include <vector>
 
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
 #include "tensor/comm/activity.h"
-#include "tensor/comm/launch.h"
-#include "tensor/comm/message_rank.h"
-#include "tensor/comm/socket_links.h"
 #include "tests/catch.h"
+#include "tests/tensor/ranks.h"
 
 using namespace pg;
 
@@ -26,19 +23,12 @@ struct Ended {
 
 // Rank 0 calls all_reduce of 5 f32. Rank 1 sends it `bytes` instead of a collective, and stays.
 Ended against_rank_0(const std::string& bytes) {
-  int port = 0;
-  const int listener = listen_at("127.0.0.1", port);
+  const testing::PairedRanks all(2);
   Ended ended;
   ended.status = run_ranks(
       2,
       [&](Comm& memory) {
-        auto links = socket_links({.rank = memory.rank(),
-                                   .size = 2,
-                                   .address = "127.0.0.1",
-                                   .port = port,
-                                   .token = "a test",
-                                   .timeout = 20,
-                                   .listener = memory.rank() == 0 ? listener : -1});
+        auto links = std::make_unique<testing::PairLinks>(all, memory.rank());
         if (memory.rank() == 0) {
           const auto comm = message_rank(std::move(links));
           comm->all_reduce(Tensor::ones({5}));
@@ -53,8 +43,31 @@ Ended against_rank_0(const std::string& bytes) {
         return 0;
       },
       {.timeout = 20}, &ended.sentences);
-  close(listener);
   return ended;
+}
+
+// The same over the connections of a meeting: what rank `hostile` sends to the other one, which calls all_reduce of 5
+// f32 and ends with this error. Rank 0 sends its bytes once the other one has called.
+std::string against_meeting(int hostile, const std::string& bytes) {
+  int port = 0;
+  SocketOptions o{.size = 2, .port = 1, .token = "a test", .timeout = 20, .sees_processes = false};
+  o.listener = listen_at(o.address, port);
+  o.port = port;
+  const auto connections_of = [](SocketOptions options, int rank) {
+    options.rank = rank;
+    return meet(options).connections;
+  };
+  auto one = std::async(std::launch::async, connections_of, o, 1);
+  std::vector<Socket> of[2] = {connections_of(o, 0), {}};
+  of[1] = one.get();
+  const Socket own = std::move(of[hostile][hostile == 0 ? 1 : 0]);
+  auto error = std::async(std::launch::async, [&] {
+    const int rank = 1 - hostile;
+    const auto comm = meeting_rank(rank, 2, std::move(of[rank]), {.timeout = 1});
+    return testing::error_of([&] { comm->all_reduce(Tensor::ones({5})); });
+  });
+  CHECK(send_all(own.fd(), bytes.data(), bytes.size(), Deadline::in(10)));
+  return error.get();
 }
 
 template <class T>
@@ -78,6 +91,31 @@ TEST_CASE("160 kB of anything in place of a collective is an error and not a cra
     INFO(ended.sentences);
     CHECK(ended.status == 1);
     CHECK(testing::contains(ended.sentences, "all_reduce of 5 f32, call 1: rank 1 sent no call of a collective: "));
+  }
+}
+
+TEST_CASE("anything in place of a collective over sockets is an error and not a crash", "[comm]") {
+  const CollectiveCall sum{.op = CollectiveCall::Op::all_reduce, .terms = 2, .n = 5};
+  CollectiveCall bad = sum, other = sum;
+  bad.op = static_cast<CollectiveCall::Op>(7);
+  other.n = int64_t{1} << 60;
+  const std::string name = "all_reduce of 5 f32, call 1";
+  const struct {
+    std::string from_1, from_0, says;
+  } cases[] = {
+      {"x", "x", "sent 0x78 where it may only call a collective or say why it ends"},
+      {"c" + bytes_of(bad), "c" + bytes_of(sum) + bytes_of(bad), "sent no call of a collective: operation 7"},
+      {"c" + bytes_of(other), "c" + bytes_of(sum) + bytes_of(other), "rank 1: all_reduce of 1152921504606846976 f32"},
+      {"c" + bytes_of(sum), "c" + bytes_of(sum) + bytes_of(sum) + "few", "did not come within "},
+      {"r" + std::string(sizeof(LastWords), 'y'), "r" + std::string(sizeof(LastWords), 'y'), "yyyy"},
+      {"r", "r", "did not come within "},
+  };
+  for (const auto& [from_1, from_0, says] : cases) {
+    INFO(says);
+    const std::string of_0 = against_meeting(1, from_1), of_1 = against_meeting(0, from_0);
+    CHECK(testing::contains(of_0, says));
+    CHECK(testing::contains(of_1, says));
+    CHECK((testing::contains(of_0, name) && testing::contains(of_1, name)));
   }
 }
 

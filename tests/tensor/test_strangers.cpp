@@ -1,9 +1,12 @@
 // Connections of strangers while the ranks of a TCP group meet: none of them ends, delays or joins the start.
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
@@ -12,7 +15,9 @@
 
 #include "tensor/comm/authentication.h"
 #include "tensor/comm/links.h"
-#include "tensor/comm/socket_links.h"
+#include "tensor/comm/meeting_rank.h"
+#include "tensor/comm/shared_rank.h"
+#include "tensor/comm/socket_meeting.h"
 #include "tests/catch.h"
 
 using namespace pg;
@@ -21,57 +26,53 @@ namespace {
 
 const std::string kSecret = "a secret of these tests";
 
-struct Met {
-  std::unique_ptr<Links> links;
+struct Came {
+  std::unique_ptr<Comm> comm;
   std::string error;
 };
-Met meet_as(const SocketOptions& o) {
-  Met met;
-  met.error = testing::error_of([&] { met.links = socket_links(o); });
-  return met;
+Came come_as(const SocketOptions& o) {
+  Came came;
+  came.error = testing::error_of([&] {
+    Met met = meet(o);
+    came.comm = met.memory ? shared_memory_rank(*met.memory, o.rank, true)
+                           : meeting_rank(o.rank, o.size, std::move(met.connections), {.timeout = 20});
+  });
+  return came;
 }
 
 // The start of a group whose rank 0 listens already; the others come when a test says so.
 class Start {
  public:
-  explicit Start(int ranks = 2, double timeout = 20)
-      : options_{.size = ranks, .port = 0, .token = kSecret, .timeout = timeout} {
+  explicit Start(int ranks = 2, double timeout = 20, bool sees_processes = true)
+      : options_{.size = ranks, .port = 0, .token = kSecret, .timeout = timeout, .sees_processes = sees_processes} {
     SocketOptions o = options_;
     o.listener = listen_at(o.address, o.port);
     options_.port = o.port;
-    zero_ = std::async(std::launch::async, meet_as, o);
+    zero_ = std::async(std::launch::async, come_as, o);
   }
-  std::future<Met> comes(int rank, int ranks, const std::string& token = kSecret) const {
+  std::future<Came> comes(int rank, int ranks, const std::string& token = kSecret) const {
     SocketOptions o = options_;
     o.rank = rank;
     o.size = ranks;
     o.token = token;
-    return std::async(std::launch::async, meet_as, o);
+    return std::async(std::launch::async, come_as, o);
   }
   Socket stranger() const { return connect_to(options_.address, options_.port, Deadline::in(10)); }
-  Met zero() { return zero_.get(); }
+  Came zero() { return zero_.get(); }
   // Rank 1 comes, and a message arrives.
   void both_meet() {
-    Met one = comes(1, 2).get(), zero = zero_.get();
+    const Came one = comes(1, 2).get(), zero = zero_.get();
     CHECK(one.error == "");
     CHECK(zero.error == "");
-    REQUIRE((one.links && zero.links));
-    const std::string sent = "a message";
-    std::string received(sent.size(), ' ');
-    zero.links->send(1, sent.data(), std::ssize(sent));
-    one.links->receive(0, received.data(), std::ssize(received));
-    for (int i = 0; i < 1000 && one.links->receives_left(0) > 0; ++i) {
-      zero.links->progress(0.01);
-      one.links->progress(0.01);
-    }
-    CHECK(received == sent);
-    CHECK(zero.links->failure() == "");
-    CHECK(one.links->failure() == "");
+    REQUIRE((one.comm && zero.comm));
+    auto heard = std::async(std::launch::async, [&] { return broadcast_text(*one.comm, ""); });
+    CHECK(broadcast_text(*zero.comm, "a message") == "a message");
+    CHECK(heard.get() == "a message");
   }
 
  private:
   SocketOptions options_;
-  std::future<Met> zero_;
+  std::future<Came> zero_;
 };
 
 template <class T>
@@ -117,22 +118,20 @@ bool reachable(const std::string& address, int port) {
 }  // namespace
 
 TEST_CASE("a hello of a rank that cannot be does not end the start", "[comm]") {
-  const Hello good = new_hello(1, 2, 5000, Use::control);
+  const Hello good = new_hello(1, 2);
   REQUIRE(parse_hello(bytes_of(good)).has_value());
-  std::vector<Hello> bad(9, good);
+  std::vector<Hello> bad(7, good);
   bad[0].rank = INT32_MIN;
   bad[1].rank = 0;
   bad[2].rank = 2;
   bad[3].size = INT32_MIN;
   bad[4].size = INT32_MAX;
-  bad[5].port = -1;
-  bad[6].port = 65536;
-  bad[7].use = static_cast<Use>(2);
-  bad[8].magic[7] = '1';
+  bad[5].process.pid = -1;
+  bad[6].magic[7] = '1';
   for (const Hello& hello : bad) CHECK_FALSE(parse_hello(bytes_of(hello)).has_value());
   CHECK_FALSE(parse_hello(bytes_of(good).substr(1)).has_value());
   CHECK_FALSE(parse_hello(bytes_of(good) + "x").has_value());
-  bad.push_back(new_hello(1, 99, 5000, Use::control));
+  bad.push_back(new_hello(1, 99));
   Start start;
   std::vector<Socket> strangers;
   for (const Hello& hello : bad) say(strangers.emplace_back(start.stranger()), bytes_of(hello));
@@ -141,10 +140,9 @@ TEST_CASE("a hello of a rank that cannot be does not end the start", "[comm]") {
 
 TEST_CASE("a hello without a proof does not take the place of a rank", "[comm]") {
   Start start;
-  const Socket control = start.stranger(), data = start.stranger();
-  say(control, bytes_of(new_hello(1, 2, 5000, Use::control)));
-  say(data, bytes_of(new_hello(1, 2, 0, Use::data)));
-  hear(control, sizeof(Challenge));
+  const Socket stranger = start.stranger();
+  say(stranger, bytes_of(new_hello(1, 2)));
+  hear(stranger, sizeof(Challenge));
   start.both_meet();
 }
 
@@ -152,7 +150,7 @@ TEST_CASE("a proof of another key or of another conversation is refused", "[comm
   Start start;
   const auto refused = [&](const std::function<Proof(const Hello&, const Challenge&)>& proof) {
     const Socket stranger = start.stranger();
-    const Hello hello = new_hello(1, 2, 5000, Use::control);
+    const Hello hello = new_hello(1, 2);
     say(stranger, bytes_of(hello));
     const auto challenge = parse_challenge(hear(stranger, sizeof(Challenge)));
     REQUIRE(challenge.has_value());
@@ -166,8 +164,7 @@ TEST_CASE("a proof of another key or of another conversation is refused", "[comm
   CHECK(refused([](auto& h, auto& c) { return proof_of(Side::opener, "", h, c); }));
   CHECK(refused([](auto& h, auto& c) { return proof_of(Side::listener, kSecret, h, c); }));
   CHECK(refused([](auto& h, auto&) { return proof_of(Side::opener, kSecret, h, new_challenge()); }));
-  CHECK(
-      refused([](auto&, auto& c) { return proof_of(Side::opener, kSecret, new_hello(1, 2, 5000, Use::control), c); }));
+  CHECK(refused([](auto&, auto& c) { return proof_of(Side::opener, kSecret, new_hello(1, 2), c); }));
   start.both_meet();
 }
 
@@ -184,7 +181,7 @@ TEST_CASE("silent and garbage connections cost a start nothing", "[comm]") {
 
 TEST_CASE("a stranger that leaves does not fail the start", "[comm]") {
   Start start;
-  say(start.stranger(), bytes_of(new_hello(1, 2, 5000, Use::control)));
+  say(start.stranger(), bytes_of(new_hello(1, 2)));
   start.stranger();
   start.both_meet();
 }
@@ -193,40 +190,63 @@ TEST_CASE("a rank that leaves before all have come may be started again", "[comm
   Start start(3);
   {
     const Socket rank = start.stranger();
-    introduce(rank.fd(), new_hello(1, 3, 5000, Use::control), kSecret, "rank 0", Deadline::in(10));
+    introduce(rank.fd(), new_hello(1, 3), kSecret, "rank 0", Deadline::in(10));
   }
   usleep(500'000);
   auto one = start.comes(1, 3), two = start.comes(2, 3);
   // All of them stay until all have met.
-  const Met of_zero = start.zero(), of_one = one.get(), of_two = two.get();
+  const Came of_zero = start.zero(), of_one = one.get(), of_two = two.get();
   CHECK(of_zero.error == "");
   CHECK(of_one.error == "");
   CHECK(of_two.error == "");
 }
 
-TEST_CASE("a rank that leaves once all have come ends the start at once", "[comm]") {
-  Start start(2, 600);
+TEST_CASE("a rank that leaves once all have come is missed by the first collective", "[comm]") {
+  const bool sees_processes = GENERATE(true, false);
+  Start start(2, 600, sees_processes);
   {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(0);
+    REQUIRE(waitpid(pid, nullptr, 0) == pid);
     const Socket rank = start.stranger();
-    introduce(rank.fd(), new_hello(1, 2, 5000, Use::control), kSecret, "rank 0", Deadline::in(10));
-    hear(rank, sizeof(Answer) + 2 * sizeof(Address));
+    Hello hello = new_hello(1, 2);
+    hello.process.pid = pid;
+    introduce(rank.fd(), hello, kSecret, "rank 0", Deadline::in(10));
+    hear(rank, sizeof(Answer));
   }
-  CHECK(testing::contains(start.zero().error, "rank 1 has ended"));
+  const Came zero = start.zero();
+  REQUIRE(zero.error == "");
+  CHECK(testing::contains(testing::error_of([&] { zero.comm->barrier(); }), "rank 1 has ended and does not take part"));
 }
+
+#if defined(__linux__)
+TEST_CASE("a group ends without an open file or memory", "[comm]") {
+  const auto all = [] {
+    std::ifstream maps("/proc/self/maps");
+    const std::string text{std::istreambuf_iterator<char>(maps), {}};
+    const auto files = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+    return std::pair(files, testing::contains(text, "policygrad ranks"));
+  };
+  const auto before = all();
+  CHECK_FALSE(before.second);
+  for (const bool sees_processes : {true, false}) {
+    Start start(2, 20, sees_processes);
+    start.both_meet();
+  }
+  CHECK(all() == before);
+}
+#endif
 
 TEST_CASE("a process that was started wrongly is told so and the others go on", "[comm]") {
   Start start(3);
   auto one = start.comes(1, 3);
   CHECK(testing::contains(start.comes(1, 4).get().error, "rank 1 was started with 4 ranks, and rank 0 with 3"));
-  const Socket nowhere = start.stranger();
-  introduce(nowhere.fd(), new_hello(2, 3, 0, Use::control), kSecret, "rank 0", Deadline::in(10));
-  CHECK(parse_answer(hear(nowhere, sizeof(Answer))) == "rank 2 did not say its port");
   CHECK(testing::contains(start.comes(2, 3, "another secret of tests").get().error, "the tokens differ"));
   usleep(500'000);
   CHECK(testing::contains(start.comes(1, 3).get().error, "two processes were started as rank 1"));
   auto two = start.comes(2, 3);
   // All of them stay until all have met.
-  const Met of_zero = start.zero(), of_one = one.get(), of_two = two.get();
+  const Came of_zero = start.zero(), of_one = one.get(), of_two = two.get();
   CHECK(of_zero.error == "");
   CHECK(of_one.error == "");
   CHECK(of_two.error == "");
@@ -234,35 +254,18 @@ TEST_CASE("a process that was started wrongly is told so and the others go on", 
 
 TEST_CASE("the words of one that has not proved are no rank's last words", "[comm]") {
   Start start;
+  const LastWords words = LastWords::of("the moon is full");
   std::vector<Socket> strangers;
-  for (const Use use : {Use::control, Use::data}) {
-    const LastWords words = LastWords::of("the moon is full");
-    say(strangers.emplace_back(start.stranger()), bytes_of(new_hello(1, 2, 5000, use)) + "r" + bytes_of(words));
-    say(strangers.emplace_back(start.stranger()), "r" + bytes_of(words));
-  }
+  say(strangers.emplace_back(start.stranger()), bytes_of(new_hello(1, 2)) + "r" + bytes_of(words));
+  say(strangers.emplace_back(start.stranger()), "r" + bytes_of(words));
   start.both_meet();
-}
-
-TEST_CASE("a byte that no rank says ends the group with an error", "[comm]") {
-  Start start;
-  const Socket control = start.stranger();
-  introduce(control.fd(), new_hello(1, 2, 5000, Use::control), kSecret, "rank 0", Deadline::in(10));
-  CHECK(parse_answer(hear(control, sizeof(Answer))) == "");
-  hear(control, 2 * sizeof(Address));
-  const Socket data = start.stranger();
-  introduce(data.fd(), new_hello(1, 2, 0, Use::data), kSecret, "rank 0", Deadline::in(10));
-  const Met zero = start.zero();
-  REQUIRE(zero.error == "");
-  say(control, "bbx");
-  for (int i = 0; i < 500 && zero.links->failure().empty(); ++i) zero.links->progress(0.01);
-  CHECK(testing::contains(zero.links->failure(), "rank 1 sent 0x78"));
 }
 
 TEST_CASE("a rank sends no token and believes no one who does not know it", "[comm]") {
   int port = 0;
   const Socket listener(listen_at("127.0.0.1", port));
   const auto says_of = [&](const std::function<std::string(const Hello&, const Challenge&, const Proof&)>& verdict) {
-    auto rank = std::async(std::launch::async, meet_as,
+    auto rank = std::async(std::launch::async, come_as,
                            SocketOptions{.rank = 1, .size = 2, .port = port, .token = kSecret, .timeout = 10});
     Socket socket = next_call(listener.fd());
     std::string heard = hear(socket, sizeof(Hello));
@@ -305,7 +308,7 @@ TEST_CASE("ranks do not start beyond the loopback without a token", "[comm]") {
   for (const int rank : {0, 1}) {
     for (const std::string token : {"", "fifteen letters"}) {
       const std::string error =
-          meet_as({.rank = rank, .size = 2, .address = "0.0.0.0", .token = token, .run = kSecret, .timeout = 5}).error;
+          come_as({.rank = rank, .size = 2, .address = "0.0.0.0", .token = token, .run = kSecret, .timeout = 5}).error;
       INFO(error);
       CHECK(testing::contains(error, "0.0.0.0 is not the loopback"));
       CHECK(testing::contains(error, "POLICYGRAD_TOKEN of at least 16 characters"));
@@ -315,7 +318,7 @@ TEST_CASE("ranks do not start beyond the loopback without a token", "[comm]") {
   }
   const std::string machine = address_of_machine();
   if (!machine.empty()) {
-    CHECK(testing::contains(meet_as({.size = 2, .address = machine, .timeout = 5}).error, "POLICYGRAD_TOKEN"));
+    CHECK(testing::contains(come_as({.size = 2, .address = machine, .timeout = 5}).error, "POLICYGRAD_TOKEN"));
   }
 }
 
@@ -351,40 +354,4 @@ TEST_CASE("rank 0 listens at the address that was asked for and at no other", "[
   int port = 0;
   CHECK(testing::contains(testing::error_of([&] { listen_at("198.51.100.7", port); }),
                           "rank 0 cannot listen at 198.51.100.7: it is no address of this machine"));
-}
-
-TEST_CASE("other ranks listen where they reach rank 0 and nowhere else", "[comm]") {
-  const std::string machine = address_of_machine();
-  if (machine.empty()) SKIP_TEST("this machine has no address but the loopback");
-  int port = 0;
-  const Socket listener(listen_at(machine, port));
-  auto rank = std::async(
-      std::launch::async, meet_as,
-      SocketOptions{.rank = 1, .size = 3, .address = machine, .port = port, .token = kSecret, .timeout = 10});
-  Socket socket = next_call(listener.fd());
-  const auto hello = parse_hello(hear(socket, sizeof(Hello)));
-  REQUIRE(hello.has_value());
-  CHECK(reachable(machine, hello->port));
-  CHECK_FALSE(reachable("127.0.0.1", hello->port));
-  socket.close();
-  CHECK(testing::contains(rank.get().error, "gave no answer, or closed the connection"));
-}
-
-TEST_CASE("ranks that reach rank 0 over the loopback and over a network cannot reach each other", "[comm]") {
-  const std::string machine = address_of_machine();
-  if (machine.empty()) SKIP_TEST("this machine has no address but the loopback");
-  SocketOptions o{.size = 3, .address = "0.0.0.0", .port = 0, .token = kSecret, .timeout = 10};
-  o.listener = listen_at(o.address, o.port);
-  auto zero = std::async(std::launch::async, meet_as, o);
-  o.listener = -1;
-  std::vector<std::future<Met>> others;
-  for (const auto& [rank, address] : {std::pair{1, std::string("127.0.0.1")}, {2, machine}}) {
-    o.rank = rank;
-    o.address = address;
-    others.push_back(std::async(std::launch::async, meet_as, o));
-  }
-  CHECK(testing::contains(others[1].get().error,
-                          fmt::format("rank 1 is at 127.0.0.1 for rank 0, which this rank reaches at {}", machine)));
-  CHECK(testing::contains(others[0].get().error, "rank 2 is at"));
-  CHECK(testing::contains(zero.get().error, "has ended"));
 }

@@ -74,7 +74,7 @@ int doctor(bool json) {
   show("matmul", measured ? tuned : "settings by the sizes of caches; `pg tune` measures what is fastest");
   show("devices", "cpu");
   const std::string mpi = mpi_version(), nccl = nccl_version();
-  show("ranks", "shared memory, sockets");
+  show("ranks", "shared memory");
   show("mpi", mpi.empty() ? "none; install libopenmpi-dev and openmpi-bin, and build again" : mpi);
   if (!nccl.empty()) show("nccl", nccl);
   try {

@@ -54,7 +54,7 @@ done
 train again --ranks 2 || fail 'two ranks failed'
 same ranks2 again checkpoint.safetensors
 
-# The same started by something else: the processes meet by sockets.
+# The same, where something else has started the processes.
 for rank in 0 1; do
   log=log$rank
   RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((10000 + $$ % 10000)) train env   >"$work/log$rank" 2>&1 &

@@ -8,8 +8,10 @@
 
 #include "tensor/base/error.h"
 #include "tensor/base/random.h"
+#include "tensor/comm/meeting_rank.h"
 #include "tensor/comm/nccl_rank.h"
 #include "tensor/comm/shared_rank.h"
+#include "tensor/comm/socket_meeting.h"
 #include "tensor/sim/sim.h"
 #include "tests/catch.h"
 
@@ -19,15 +21,23 @@ namespace {
 
 using Work = std::function<void(Comm& comm)>;
 
-// Runs `work` on so many ranks, and returns the message of each rank's Error, or "".
-std::vector<std::string> errors_of(int ranks, const Work& work, const NcclOptions& options = {}) {
+// Runs `work` on so many ranks, and returns the message of each rank's Error, or "". Ranks of several machines meet
+// over sockets, others share memory.
+std::vector<std::string> errors_of(int ranks, const Work& work, const NcclOptions& options = {},
+                                   bool machines = false) {
   SharedGroup* group = SharedGroup::create(ranks, 2, 1800);
+  SocketOptions meeting{.size = ranks, .timeout = 20, .sees_processes = false};
+  int port = 0;
+  if (machines) meeting.listener = listen_at(meeting.address, port);
+  meeting.port = port;
   std::vector<std::string> errors(static_cast<size_t>(ranks));
   std::vector<std::thread> threads;
   for (int r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r] {
       errors[static_cast<size_t>(r)] = testing::error_of([&] {
-        const auto bootstrap = shared_memory_rank(*group, r);
+        SocketOptions own = meeting;
+        own.rank = r;
+        const auto bootstrap = machines ? meeting_rank(r, ranks, meet(own).connections) : shared_memory_rank(*group, r);
         const auto comm = nccl_rank(*bootstrap, r, options);
         work(*comm);
       });
@@ -276,8 +286,9 @@ TEST_CASE("NCCL: ranks that call different collectives say which", "[cuda][nccl]
     comm.all_reduce(Tensor::zeros({comm.rank() == 2 ? 5 : 4}, f32, comm.device()));
   };
   // With and without comparing first: then the timeout ends it.
+  const bool machines = GENERATE(false, true);
   for (const bool compares : {true, false}) {
-    for (const std::string& error : errors_of(3, work, {.timeout = 0.3, .compare_calls = compares})) {
+    for (const std::string& error : errors_of(3, work, {.timeout = 0.3, .compare_calls = compares}, machines)) {
       INFO(error);
       CHECK(testing::contains(error, "rank 0: all_reduce of 4 f32, call 2; rank 2: all_reduce of 5 f32, call 2"));
     }
@@ -286,26 +297,29 @@ TEST_CASE("NCCL: ranks that call different collectives say which", "[cuda][nccl]
 
 TEST_CASE("NCCL: a rank that ends or fails is named by the others", "[cuda][nccl]") {
   const auto begin = std::chrono::steady_clock::now();
+  const bool machines = GENERATE(false, true);
   const auto all_reduce = [](Comm& comm) { comm.all_reduce(Tensor::zeros({4}, f32, comm.device())); };
-  std::vector<std::string> errors = errors_of(3,
-                                              [&](Comm& comm) {
-                                                all_reduce(comm);
-                                                if (comm.rank() != 1) all_reduce(comm);
-                                              },
-                                              {.timeout = 0.3});
+  std::vector<std::string> errors = errors_of(
+      3,
+      [&](Comm& comm) {
+        all_reduce(comm);
+        if (comm.rank() != 1) all_reduce(comm);
+      },
+      {.timeout = 0.3}, machines);
   CHECK(errors[1] == "");
   for (const int r : {0, 2}) {
     INFO(errors[static_cast<size_t>(r)]);
     CHECK(testing::contains(errors[static_cast<size_t>(r)], "all_reduce of 4 f32, call 2"));
     CHECK(testing::contains(errors[static_cast<size_t>(r)], "rank 1 has ended"));
   }
-  errors = errors_of(3,
-                     [&](Comm& comm) {
-                       all_reduce(comm);
-                       if (comm.rank() == 1) comm.abandon("its disk is full");
-                       all_reduce(comm);
-                     },
-                     {.timeout = 0.3});
+  errors = errors_of(
+      3,
+      [&](Comm& comm) {
+        all_reduce(comm);
+        if (comm.rank() == 1) comm.abandon("its disk is full");
+        all_reduce(comm);
+      },
+      {.timeout = 0.3}, machines);
   for (const std::string& error : errors) {
     INFO(error);
     CHECK(testing::contains(error, "rank 1 has failed: its disk is full"));

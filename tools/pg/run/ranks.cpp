@@ -136,7 +136,7 @@ std::vector<Field> fields(RankOptions& o) {
                      whole_from(0, 1000000)}),
        not_in_files({"rank-timeout", &o.timeout,
                      "seconds that a rank waits for another one that does nothing; 0: 10, or 600 for ranks of other "
-                     "machines that MPI joins",
+                     "machines",
                      kNotNegative})});
 }
 
@@ -190,8 +190,9 @@ int run_on_ranks(const RankOptions& o, const std::string& device, RunOptions& ru
   if (const auto started = ranks_of_environment(); started && started->size > 1) {
     check(o.ranks == 1 && o.restarts == 0, "--ranks and --restarts: {} has started {} ranks already; leave them out",
           started->source, started->size);
-    const auto comm = comm_of_environment(
-        {.timeout = o.timeout > 0 ? o.timeout : 10, .remote_timeout = o.timeout > 0 ? o.timeout : 600});
+    const auto comm = comm_of_environment({.timeout = o.timeout > 0 ? o.timeout : 10,
+                                           .remote_timeout = o.timeout > 0 ? o.timeout : 600,
+                                           .carries_elements = !on_gpus});
     return run_as_rank(*comm, on_gpus, started->local_rank, o, command);
   }
   if (o.ranks == 1 && o.restarts == 0) return command(*single_rank(parse_device(device)));

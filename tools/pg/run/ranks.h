@@ -17,7 +17,7 @@ struct RankOptions {
   bool log_all = false;  // ranks other than 0 write too
   int restarts = 0;
   int zero = 0;
-  double timeout = 0;  // seconds; 0: 10, but 600 for ranks of other machines that MPI joins, which tell nothing
+  double timeout = 0;  // seconds; 0: 10, but 600 for ranks of other machines, which tell nothing
 };
 // The number of ranks: of --ranks, or of mpirun, torchrun or Slurm if they have started this process as one of several.
 int rank_count(const RankOptions& options);
