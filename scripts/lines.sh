@@ -14,7 +14,7 @@ within() { # within WHAT NUMBER BUDGET
 }
 within 'lines: tensor autograd nn rl tasks tools' "$(lines_of tensor autograd nn rl tasks tools)" 82935
 within 'lines: lessons' "$(lines_of lessons)" 37190
-within 'lines: tests' "$(lines_of tests)" 50425
+within 'lines: tests' "$(lines_of tests)" 50430
 within 'files' "$(git ls-files | wc -l)" 1710
 
 # The files that "Read the engine in an evening" lists, and the number of lines that it states.

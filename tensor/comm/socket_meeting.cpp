@@ -109,14 +109,14 @@ class Meeting {
       try {
         share_memory(memory, all);
       } catch (const Error& e) {
-        error = e.what();
+        error = std::string(e.what()).substr(std::string_view("ranks: ").size());
         all = new_answer(error);
       }
     }
     for (const Socket& one : met_.connections) {
       if (one.fd() >= 0) answer(one, all);
     }
-    check(error.empty(), "{}{}", error.starts_with("ranks: ") ? "" : "ranks: ", error);
+    check(error.empty(), "ranks: {}", error);
     // A rank closes its connection once it has the memory; one that ends instead is missed by the first collective.
     const auto& all_others = met_.connections;
     while (met_.memory && !deadline_.over() && !std::all_of(all_others.begin() + 1, all_others.end(), has_left)) {

@@ -101,7 +101,10 @@ class PairLinks : public Links {
   const Peer& peer(int r) const { return peers_[static_cast<size_t>(r)]; }
   bool move_all() {
     bool moved = false;
-    for (Peer& p : peers_) moved |= move(p, p.sends, false) | move(p, p.receives, true);
+    for (Peer& p : peers_) {
+      moved |= move(p, p.sends, false);
+      moved |= move(p, p.receives, true);
+    }
     return moved;
   }
   static bool move(Peer& p, std::deque<Message>& messages, bool in) {
