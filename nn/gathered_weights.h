@@ -6,6 +6,7 @@
 
 #include "nn/param_slab.h"
 #include "nn/transformer.h"
+#include "tensor/comm/comm.h"
 
 namespace pg {
 

@@ -2,7 +2,6 @@
 #include "nn/kept_decoders.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <utility>
 #include <vector>
@@ -70,19 +69,15 @@ struct OfThread {
   ~OfThread() { delete std::exchange(kept, nullptr); }
 };
 
-Kept& kept_here() {
-  static thread_local OfThread of_thread;
-  if (!kept) kept = new Kept;
-  return *kept;
-}
-
-uint64_t next_identity() {
-  static std::atomic<uint64_t> count{0};
-  return ++count;
-}
-
 void release_of(uint64_t model) {
   if (kept) std::erase_if(*kept, [=](const auto& decoder) { return decoder->key.model == model; });
+}
+
+Kept& kept_here() {
+  static thread_local OfThread of_thread;
+  ModelIdentity::at_end(release_of);
+  if (!kept) kept = new Kept;
+  return *kept;
 }
 
 }  // namespace
@@ -121,13 +116,5 @@ void DecoderLease::keep() {
 void release_idle_decoders() {
   if (kept) kept->clear();
 }
-
-ModelIdentity::ModelIdentity() : value_(next_identity()) {}
-ModelIdentity& ModelIdentity::operator=(const ModelIdentity&) {
-  release_of(value_);
-  value_ = next_identity();
-  return *this;
-}
-ModelIdentity::~ModelIdentity() { release_of(value_); }
 
 }  // namespace pg

@@ -38,18 +38,4 @@ class DecoderLease {
 // may hold gigabytes.
 void release_idle_decoders();
 
-// A member of a model: the identity by which its decoders are found. A copy, a move and an assignment make another one.
-// The decoders that this thread keeps for it end with it.
-class ModelIdentity {
- public:
-  ModelIdentity();
-  ModelIdentity(const ModelIdentity&) : ModelIdentity() {}
-  ModelIdentity& operator=(const ModelIdentity&);
-  ~ModelIdentity();
-  uint64_t value() const { return value_; }
-
- private:
-  uint64_t value_;
-};
-
 }  // namespace pg

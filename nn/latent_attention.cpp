@@ -191,4 +191,10 @@ void LatentAttention::visit(Visitor& visitor) {
   visitor("drop", drop);
 }
 
+LatentAttention& latent_attention_of(const TransformerBlock& block) {
+  auto* latent = block.other_attn ? dynamic_cast<LatentAttention*>(&*block.other_attn) : nullptr;
+  check(latent, "latent_attention_of: the block has no latent attention");
+  return *latent;
+}
+
 }  // namespace pg

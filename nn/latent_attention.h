@@ -15,9 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/kv_cache.h"
-#include "nn/layers.h"
-#include "nn/module.h"
+#include "nn/transformer.h"
 #include "tensor/base/table.h"
 
 namespace pg {
@@ -62,7 +60,7 @@ struct LatentAttentionConfig {
 //
 // All calls compute the absorbed form, so a position has the same bits in a whole sequence, in packed rows and in
 // cached decoding. On a GPU d_c + d_r must be at most 256, the largest head of the CUDA kernels; their Error says so.
-struct LatentAttention : Module {
+struct LatentAttention : AttentionVariant {
   LatentAttentionConfig config;  // v_head_size is not 0
   std::optional<Linear> q_down;  // [q_latent_size, C]
   std::optional<LatentNorm> q_norm;
@@ -80,12 +78,13 @@ struct LatentAttention : Module {
 
   // Error for a size out of its range or an odd rope_size.
   LatentAttention(int64_t channels, const LatentAttentionConfig& config, const Init& init = {});
-  Tensor operator()(const Tensor& x) const;
+  Tensor operator()(const Tensor& x) const override;
   // Attention for new positions of known sequences: [c ; k^R] is stored in `slot`, of one head of width d_c + d_r whose
   // keys are also the values, and read from there.
-  Tensor operator()(const Tensor& x, const KvSlot& slot) const;
+  Tensor operator()(const Tensor& x, const KvSlot& slot) const override;
   // x [N, C] → [N, C]; `rows` must be on the device of the weights.
-  Tensor operator()(const Tensor& x, const PackedBatch& rows) const;
+  Tensor operator()(const Tensor& x, const PackedBatch& rows) const override;
+  std::unique_ptr<AttentionVariant> copy() const override { return std::make_unique<LatentAttention>(*this); }
   void visit(Visitor& visitor) override;
 
  private:
@@ -105,5 +104,8 @@ struct LatentAttention : Module {
   Tensor project(const Tensor& sums) const;
   void check_incremental() const;  // Error if a cache or packed rows cannot be used
 };
+
+// That of a block. Error if its attention is another one.
+LatentAttention& latent_attention_of(const TransformerBlock& block);
 
 }  // namespace pg

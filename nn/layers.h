@@ -48,6 +48,7 @@ struct Linear : Module {
   Tensor operator()(const Tensor& x) const { return adds_terms() ? adapted(x) : product(x); }
   // Whether weight and bias are all of it: no int8 weight is in their place, and no adapter adds a term.
   bool plain() const { return !int8 && !adds_terms(); }
+  void check_saved(const char* owner) const override;
   void visit(Visitor& visitor) override;
 
  private:

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "autograd/ops.h"
+#include "nn/latent_attention.h"
 #include "nn/transformer.h"
 #include "tensor/base/error.h"
 #include "tensor/base/text.h"
@@ -18,10 +19,10 @@ namespace {
 // The layer of a block that a target's `module` names.
 Linear& layer_of(TransformerBlock& block, const std::string& module) {
   if (module == "attn.c_attn") return block.attn->c_attn;
-  if (module == "attn.q_down") return *block.latent_attn->q_down;
-  if (module == "attn.q_up") return block.latent_attn->q_up;
-  if (module == "attn.kv_down") return block.latent_attn->kv_down;
-  if (module == "attn.c_proj") return block.attn ? block.attn->c_proj : block.latent_attn->c_proj;
+  if (module == "attn.q_down") return *latent_attention_of(block).q_down;
+  if (module == "attn.q_up") return latent_attention_of(block).q_up;
+  if (module == "attn.kv_down") return latent_attention_of(block).kv_down;
+  if (module == "attn.c_proj") return block.attn ? block.attn->c_proj : latent_attention_of(block).c_proj;
   if (module == "mlp.c_gate") return *block.mlp.c_gate;
   return module == "mlp.c_fc" ? block.mlp.c_fc : block.mlp.c_proj;
 }
@@ -216,7 +217,7 @@ double lora_parameters(const TransformerConfig& c) {
   return static_cast<double>(c.n_layer) * static_cast<double>(c.lora.rank) * columns_and_rows;
 }
 
-void detail::attach_lora(Transformer& model, Generator* generator) {
+void attach_adapters(Transformer& model, Generator* generator) {
   const LoraConfig& c = model.config.lora;
   const std::vector<LoraPlace> places = lora_places(model.config);
   Visitor freeze([](const std::string&, Tensor& parameter) { parameter.set_requires_grad(false); });
@@ -250,7 +251,7 @@ void add_lora(Transformer& model, const LoraConfig& config, Generator& generator
   whole.lora.merged = false;
   lora_places(whole);
   model.config = whole;
-  detail::attach_lora(model, &generator);
+  attach_adapters(model, &generator);
 }
 
 void merge_lora(Transformer& model) {

@@ -14,28 +14,14 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/transformer_config.h"
 #include "tensor/base/fields.h"
 
 namespace pg {
 
 class Generator;
 struct Transformer;
-struct TransformerConfig;
 
-struct LoraConfig {
-  int64_t rank = 0;  // 0: no adapters
-  double alpha = 16;
-  double dropout = 0;  // of the input of A, in train mode
-  // The linear layers that get adapters, separated by commas: names of lora_targets(), or "all-linear".
-  std::string targets = "all-linear";
-  bool merged = false;  // B·A is part of the weights
-  // If not empty, these have adapters, each of its own rank and alpha, instead of `targets` in every block, as adapters
-  // of PEFT may be (nn/files/peft.h): "BLOCK.TARGET:RANK:ALPHA" with commas between them,
-  // "0.q_proj:8:16,3.v_proj:4:16". `rank` is the largest of theirs.
-  std::string modules = {};
-
-  bool operator==(const LoraConfig&) const = default;
-};
 // All fields but `merged` and `modules`.
 std::vector<Field> fields(LoraConfig& config);
 
@@ -84,10 +70,5 @@ void merge_lora(Transformer& model);
 void unmerge_lora(Transformer& model);
 // Removes the adapters, and what they add unless they are merged. All parameters require a gradient again.
 void remove_lora(Transformer& model);
-
-namespace detail {
-// add_lora() for model.config.lora; without a generator A is zero.
-void attach_lora(Transformer& model, Generator* generator);
-}  // namespace detail
 
 }  // namespace pg

@@ -5,8 +5,6 @@
 
 #include <map>
 
-#include "nn/layers.h"
-
 namespace pg {
 
 void Visitor::operator()(const std::string& name, Tensor& parameter) {
@@ -55,11 +53,7 @@ int64_t count_parameters(Module& module) {
 }
 
 NamedTensors state_dict(Module& module) {
-  Visitor visitor({}, [](Module& child) {
-    const auto* layer = dynamic_cast<Linear*>(&child);
-    check(!layer || !layer->int8,
-          "state_dict: a model with 8-bit weights (nn/int8.h) is for decoding and is not saved");
-  });
+  Visitor visitor({}, [](Module& child) { child.check_saved("state_dict"); });
   module.visit(visitor);
   NamedTensors result = named_parameters(module);
   for (auto& [name, parameter] : result) parameter = parameter.detach();

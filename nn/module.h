@@ -41,6 +41,8 @@ struct Module {
 
   void train(bool on = true);  // sets this module and all its descendants
   void eval() { train(false); }
+  // Error "OWNER: …" if a state dict does not have all of this module.
+  virtual void check_saved(const char* owner) const { static_cast<void>(owner); }
   // Moves every parameter to the device; must be called before an optimizer or a slab holds them. Gradients are not
   // moved.
   void to(Device device);

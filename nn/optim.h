@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "nn/param_slab.h"
-#include "tensor/base/fields.h"
 
 namespace pg {
 
 struct AdamWArgs;  // tensor/kernels.h
+struct Field;      // tensor/base/fields.h
 
 class Optimizer {
  public:

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "autograd/tape.h"
-#include "nn/data_parallel.h"
 #include "tensor/kernels.h"
 #include "tensor/paged_memory.h"
 
@@ -22,11 +21,7 @@ Tensor zeros_of(int64_t n, DType dtype, Device device, bool paged) {
 
 }  // namespace
 
-ParamSlab::ParamSlab(Module& module, const Sharding& sharding) : sharding_(sharding) {
-  check(sharding.zero >= 0 && sharding.zero <= 3, "ParamSlab: expected a stage of ZeRO from 0 to 3, got {}",
-        sharding.zero);
-  if (!sharding.comm || sharding.comm->size() == 1) sharding_.zero = 0;
-  if (sharding_.zero == 0) sharding_.comm = nullptr;
+ParamSlab::ParamSlab(Module& module, const Sharding& sharding) : sharding_(settled(sharding)) {
   const NamedTensors parameters = trainable_parameters(module);
   check(!parameters.empty(), "ParamSlab: the module has no parameters that require a gradient");
   const DType dtype = parameters[0].second.dtype();
@@ -72,38 +67,12 @@ ParamSlab::ParamSlab(Module& module, const Sharding& sharding) : sharding_(shard
   if (zero() > 0) empty_cache(device);  // of the memory that the parameters have left
 }
 
-void ParamSlab::share_out(int64_t size, int64_t element_bytes) {
-  int64_t end = size;
-  for (const Shard& bucket : gradient_buckets(segments_, sharding_.bucket_bytes, element_bytes)) {
-    const int64_t begin = (bucket.begin + kShardUnit - 1) / kShardUnit * kShardUnit;
-    if (begin >= end) continue;
-    buckets_.push_back({begin, end});
-    end = begin;
-  }
-  own_.push_back({0, size});
-  if (zero() == 0) return;
-  own_.clear();
-  for (auto bucket = buckets_.rbegin(); bucket != buckets_.rend(); ++bucket) {
-    const Shard own = shard_of(bucket->size(), comm()->rank(), comm()->size(), kShardUnit);
-    if (own.size() > 0) own_.push_back({bucket->begin + own.begin, bucket->begin + own.end});
-  }
-}
-
 void ParamSlab::copy_own(const Tensor& to, const Tensor& from) const {
   for (const Shard& own : own_) to.view_slice(0, own.begin, own.end).copy_from(from.view_slice(0, own.begin, own.end));
 }
 
 void ParamSlab::round_params() const {
   if (rounded_.defined()) copy_own(rounded_, params_);
-}
-
-void ParamSlab::gather_params() const {
-  if (zero() == 0 || zero() == 3) return;
-  Comm::Ticket last = 0;
-  for (const Shard& bucket : buckets_) {
-    last = comm()->start_all_gather(values().view_slice(0, bucket.begin, bucket.end), kShardUnit);
-  }
-  comm()->wait(last);
 }
 
 void ParamSlab::refresh_masters() {
@@ -172,23 +141,6 @@ Tensor sum_of_squares(const Tensor& x) {
   return sum;
 }
 
-// The kernel adds up the sums of kShardUnit elements in their order. Each rank computes those of its shards.
-Tensor sum_over_ranks(const ParamSlab& slab) {
-  const int64_t n = slab.size(), units = (n + kShardUnit - 1) / kShardUnit;
-  const Tensor sums = Tensor::zeros({units}, f64);
-  const auto sum_of = sums.data<double>();
-  for (const Shard& own : slab.own()) {
-    for (int64_t begin = own.begin; begin < own.end; begin += kShardUnit) {
-      const Tensor unit = slab.grads().view_slice(0, begin, std::min(begin + kShardUnit, own.end));
-      sum_of[static_cast<size_t>(begin / kShardUnit)] = sum_of_squares(unit).item();
-    }
-  }
-  slab.comm()->all_reduce(sums);
-  double total = 0;
-  for (const double sum : sums.data<const double>()) total += sum;
-  return Tensor::full({1}, total, f64);
-}
-
 // The first segment whose gradients are not finite, of those that this rank updates; the number of segments if there is
 // none.
 size_t first_not_finite(const ParamSlab& slab) {
@@ -207,20 +159,14 @@ size_t first_not_finite(const ParamSlab& slab) {
 
 Tensor squared_grad_norm(const ParamSlab& slab) {
   slab.fill_missing_grads();
-  return slab.zero() == 0 ? sum_of_squares(slab.grads()) : sum_over_ranks(slab);
+  return slab.zero() == 0 ? sum_of_squares(slab.grads()) : detail::squared_norm_over_ranks(slab);
 }
 
 double norm_of(const ParamSlab& slab, const Tensor& squared_norm) {
   const double norm = std::sqrt(squared_norm.item());
   if (std::isfinite(norm)) return norm;
   size_t first = first_not_finite(slab);
-  if (slab.zero() > 0) {
-    const Tensor all = Tensor::zeros({slab.comm()->size()}, f64);
-    all.data<double>()[static_cast<size_t>(slab.comm()->rank())] = static_cast<double>(first);
-    slab.comm()->all_gather(all);
-    const auto of_ranks = all.data<const double>();
-    first = static_cast<size_t>(*std::min_element(of_ranks.begin(), of_ranks.end()));
-  }
+  if (slab.zero() > 0) first = detail::least_over_ranks(slab, first);
   check(first == slab.segments().size(),
         "grad_norm: the gradient of '{}' is not finite; lower the learning rate, or look at the loss and the data of "
         "this step",

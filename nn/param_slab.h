@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "nn/module.h"
-#include "tensor/comm/comm.h"
+#include "tensor/shard.h"
 
 namespace pg {
+
+class Comm;  // tensor/comm/comm.h
 
 // The borders between ranks are multiples of this many elements: sums over a slab are made of partial sums of them.
 inline constexpr int64_t kShardUnit = 16384;
@@ -16,7 +18,7 @@ inline constexpr int64_t kShardUnit = 16384;
 // Which state of training each rank of a group holds (Rajbhandari et al. 2020, "ZeRO: Memory Optimizations Toward
 // Training Trillion Parameter Models", arXiv:1910.02054). Stage 0: all of it. 1: its shard of the optimizer's state. 2:
 // its shard of the gradients too. 3: its shard of the parameters too (nn/gathered_weights.h). A rank updates its shard.
-// With one rank all stages are stage 0.
+// With one rank all stages are stage 0. What a slab does with other ranks is in nn/slab_ranks.cpp.
 struct Sharding {
   Comm* comm = nullptr;  // null: one rank
   int zero = 0;          // the stage
@@ -85,6 +87,7 @@ class ParamSlab {
   void bump_version();
 
  private:
+  static Sharding settled(const Sharding& sharding);  // stage 0 without a group, for one rank
   void share_out(int64_t size, int64_t element_bytes);
   void copy_own(const Tensor& to, const Tensor& from) const;
 
@@ -99,6 +102,11 @@ class ParamSlab {
 // The sum of the squares of all gradients, f64 [1] on their device; missing gradients count as 0. In stages 1 to 3 of
 // ZeRO these three are collectives, with the same bits as in stage 0.
 Tensor squared_grad_norm(const ParamSlab& slab);
+namespace detail {
+// Of the ranks together: the squared norm, and the smallest of their numbers.
+Tensor squared_norm_over_ranks(const ParamSlab& slab);
+size_t least_over_ranks(const ParamSlab& slab, size_t number);
+}  // namespace detail
 // The square root of `squared_norm`. An Error names the first parameter with a gradient that is not finite.
 double norm_of(const ParamSlab& slab, const Tensor& squared_norm);
 // Global L2 norm of all gradients: norm_of(squared_grad_norm()).

@@ -6,7 +6,9 @@
 
 #include "autograd/op_util.h"
 #include "nn/denoiser.h"
+#include "nn/kept_decoders.h"
 #include "nn/zero_memory.h"
+#include "tensor/base/fields.h"
 #include "tensor/base/random.h"
 #include "tensor/paged_memory.h"
 #include "tensor/timeline.h"

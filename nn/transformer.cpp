@@ -11,8 +11,6 @@ namespace {
 
 const TransformerConfig& checked(const TransformerConfig& c) {
   check_config(c, "Transformer");
-  LoraConfig lora = c.lora;
-  check_fields("Transformer", fields(lora));
   return c;
 }
 
@@ -33,24 +31,10 @@ Norm norm_of(const TransformerConfig& c) { return Norm(c.norm, c.n_embd, c.bias,
 
 TransformerBlock::TransformerBlock(const TransformerConfig& c)
     : ln_1(norm_of(c)),
+      other_attn(attention_variant(c)),
       ln_2(norm_of(c)),
       mlp(c.n_embd, c.bias, c.dropout, Init::zeros(c.dtype), c.hidden_width(), c.mlp == MlpKind::swiglu) {
-  if (c.latent()) {
-    const LatentAttentionConfig latent{.heads = c.n_head,
-                                       .kv_latent_size = c.kv_latent_size,
-                                       .q_latent_size = c.q_latent_size,
-                                       .head_size = c.head_width(),
-                                       .v_head_size = c.v_head_width(),
-                                       .rope_size = c.rope_size,
-                                       .rope = c.rope,
-                                       .norm = c.latent_norm,
-                                       .norm_eps = c.norm_eps,
-                                       .bias = c.bias,
-                                       .dropout = c.dropout,
-                                       .causal = c.causal};
-    latent_attn.emplace(c.n_embd, latent, Init::zeros(c.dtype));
-    return;
-  }
+  if (other_attn) return;
   const AttentionConfig heads{.heads = c.n_head,
                               .kv_heads = c.kv_heads(),
                               .head_size = c.head_width(),
@@ -87,7 +71,7 @@ std::pair<Tensor, Tensor> TransformerBlock::unsummed(const Tensor& x, const Tens
 void TransformerBlock::visit(Visitor& visitor) {
   visitor("ln_1", ln_1);
   if (attn) visitor("attn", *attn);
-  if (latent_attn) visitor("attn", *latent_attn);
+  if (other_attn) visitor("attn", *other_attn);
   visitor("ln_2", ln_2);
   visitor("mlp", mlp);
 }
@@ -111,7 +95,7 @@ Transformer::Transformer(const TransformerConfig& c, Generator* generator)
       parameter.detach().copy_from(Tensor::normal(parameter.shape(), 0, std, *generator, c.dtype));
     }
   }
-  if (c.lora.rank > 0) detail::attach_lora(*this, generator);
+  if (c.lora.rank > 0) attach_adapters(*this, generator);
 }
 
 bool Transformer::part_reads(size_t part, const std::string& name) const {

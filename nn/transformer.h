@@ -9,19 +9,19 @@
 #include <vector>
 
 #include "autograd/tape.h"
-#include "nn/kept_decoders.h"
 #include "nn/kv_cache.h"
-#include "nn/latent_attention.h"
 #include "nn/layers.h"
+#include "nn/model_identity.h"
 #include "nn/module.h"
 #include "nn/transformer_config.h"
+#include "nn/variants.h"
 
 namespace pg {
 
 struct TransformerBlock : Module {
   Norm ln_1;
   std::optional<CausalSelfAttention> attn;
-  std::optional<LatentAttention> latent_attn;  // instead of attn, also named "attn"
+  OwnedAttention other_attn;  // instead of attn, also named "attn"
   Norm ln_2;
   MLP mlp;
 
@@ -48,7 +48,7 @@ struct TransformerBlock : Module {
  private:
   template <class... Where>
   Tensor attend(const Tensor& x, const Where&... where) const {
-    return latent_attn ? (*latent_attn)(x, where...) : (*attn)(x, where...);
+    return other_attn ? (*other_attn)(x, where...) : (*attn)(x, where...);
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include "nn/config_json.h"
 #include "nn/latent_attention.h"
+#include "nn/lora.h"
 
 namespace pg {
 namespace {

@@ -6,16 +6,32 @@
 #include <string_view>
 #include <vector>
 
-#include "nn/lora.h"
-#include "tensor/base/fields.h"
 #include "tensor/dtype.h"
 #include "tensor/rope.h"
 
 namespace pg {
 
+struct Field;  // tensor/base/fields.h
+
 enum class NormKind : uint8_t { layer, rms };
 enum class Positions : uint8_t { learned, rope };
 enum class MlpKind : uint8_t { gelu, swiglu };
+
+// The adapters of a model (nn/lora.h).
+struct LoraConfig {
+  int64_t rank = 0;  // 0: no adapters
+  double alpha = 16;
+  double dropout = 0;  // of the input of A, in train mode
+  // The linear layers that get adapters, separated by commas: names of lora_targets(), or "all-linear".
+  std::string targets = "all-linear";
+  bool merged = false;  // B·A is part of the weights
+  // If not empty, these have adapters, each of its own rank and alpha, instead of `targets` in every block, as adapters
+  // of PEFT may be (nn/files/peft.h): "BLOCK.TARGET:RANK:ALPHA" with commas between them,
+  // "0.q_proj:8:16,3.v_proj:4:16". `rank` is the largest of theirs.
+  std::string modules = {};
+
+  bool operator==(const LoraConfig&) const = default;
+};
 
 struct TransformerConfig {
   int64_t vocab_size = 50257;

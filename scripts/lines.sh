@@ -12,10 +12,10 @@ within() { # within WHAT NUMBER BUDGET
     bad=1
   fi
 }
-within 'lines: tensor autograd nn rl tasks tools' "$(lines_of tensor autograd nn rl tasks tools)" 82935
+within 'lines: tensor autograd nn rl tasks tools' "$(lines_of tensor autograd nn rl tasks tools)" 83075
 within 'lines: lessons' "$(lines_of lessons)" 37190
-within 'lines: tests' "$(lines_of tests)" 50430
-within 'files' "$(git ls-files | wc -l)" 1710
+within 'lines: tests' "$(lines_of tests)" 50435
+within 'files' "$(git ls-files | wc -l)" 1717
 
 # The files that "Read the engine in an evening" lists, and the number of lines that it states.
 section=$(sed -n '/^## Read the engine in an evening/,/^After them/p' docs/ARCHITECTURE.md | sed '$d')

@@ -186,7 +186,7 @@ std::vector<kit::Check<Impl>> checks() {
             "too if it is defined. a = Tensor::uniform({rank, in}, -bound, bound, generator, weight.dtype()), b = "
             "Tensor::zeros({out, rank}, weight.dtype()), both with set_requires_grad(); "
             "layer.lora.push_back(adapter)."},
-       .solution = {"nn/lora.cpp", "void detail::attach_lora("},
+       .solution = {"nn/lora.cpp", "void attach_adapters("},
        .run = check_add_lora,
        .harmless = {{{"a size of 1", "other shapes"}, "config.targets chose this layer before the call"}}},
       {.id = "13.6",

@@ -9,6 +9,7 @@
 #include "nn/transformer.h"
 #include "tensor/base/json.h"
 #include "tensor/base/text.h"
+#include "tensor/comm/comm.h"
 
 namespace pg {
 namespace {

@@ -10,15 +10,11 @@
 #include <string>
 
 #include "tensor/comm/collective_call.h"
+#include "tensor/shard.h"
 #include "tensor/tensor.h"
 
 namespace pg {
 
-// Elements [begin, end).
-struct Shard {
-  int64_t begin = 0, end = 0;
-  int64_t size() const { return end - begin; }
-};
 // The part of n elements that belongs to a rank: all parts together are [0, n). They begin at multiples of `unit`, and
 // their sizes differ by at most one unit.
 Shard shard_of(int64_t n, int rank, int ranks, int64_t unit = 1);

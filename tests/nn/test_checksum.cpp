@@ -5,6 +5,7 @@
 #include "nn/files/peft.h"
 #include "nn/files/pretrained.h"
 #include "nn/files/safetensors_checksum.h"
+#include "nn/lora.h"
 #include "nn/transformer.h"
 #include "tensor/base/files/mapped_file.h"
 #include "tests/catch.h"

@@ -3,6 +3,8 @@
 
 #include "nn/files/peft.h"
 #include "nn/files/pretrained.h"
+#include "nn/latent_attention.h"
+#include "nn/lora.h"
 #include "tests/catch.h"
 #include "tests/nn/latent_models.h"
 

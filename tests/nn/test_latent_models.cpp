@@ -5,6 +5,7 @@
 
 #include "nn/files/safetensors.h"
 #include "nn/generate.h"
+#include "nn/latent_attention.h"
 #include "nn/trainer.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"
@@ -56,7 +57,7 @@ TEST_CASE("latent models: logits and gradients and greedy tokens are those of De
         for (const auto& [own, parameter] : named_parameters(model)) weights.emplace_back(own, file.at(own));
         load_state_dict(model, weights);
         CHECK(file.tensors.size() == 2 * weights.size() + 5);  // no weight is left over
-        for (TransformerBlock& block : model.h) block.latent_attn->absorbed = absorbed;
+        for (TransformerBlock& block : model.h) latent_attention_of(block).absorbed = absorbed;
         {
           NoGrad no_grad;
           CHECK(relative_error(model(file.at("ids")), file.at("logits")) <= tolerance);

@@ -42,7 +42,7 @@ Tensor with_separate_sums(const Transformer& model, const Tensor& ids, const Ten
   x = model.drop(x);
   for (const TransformerBlock& block : model.h) {
     const Tensor normed = norm_of(block.ln_1, x);
-    x = x + (block.latent_attn ? (*block.latent_attn)(normed, where...) : (*block.attn)(normed, where...));
+    x = x + (block.other_attn ? (*block.other_attn)(normed, where...) : (*block.attn)(normed, where...));
     x = x + block.mlp(norm_of(block.ln_2, x));
   }
   return norm_of(model.ln_f, x);

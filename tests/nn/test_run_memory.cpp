@@ -2,6 +2,7 @@
 #include <functional>
 
 #include "nn/kv_cache.h"
+#include "nn/lora.h"
 #include "nn/run_memory.h"
 #include "nn/trainer.h"
 #include "tests/catch.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "nn/lora.h"
 #include "rl/kl.h"
 #include "rl/text/trainer.h"
 #include "tasks/tokenizer.h"

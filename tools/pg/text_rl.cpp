@@ -7,6 +7,7 @@
 
 #include "nn/config_json.h"
 #include "nn/files/checkpoint.h"
+#include "nn/lora.h"
 #include "rl/text/rollout.h"
 #include "tensor/base/error.h"
 #include "tools/pg/model_options.h"
