@@ -3,6 +3,7 @@
 #   make test        every test but the long ones; LONG=1: all      make bench       speed of every op and step
 #   make doctor      is this machine ready?                         make progress    your course so far
 #   make grpo        docs/grpo.cpp: GRPO on one page, then: ./grpo
+#   make core_demo   docs/core_demo.cpp: the core alone, on plain loops, then: ./core_demo
 #   make watch LESSON=4   check on every save                       make format, make clean
 # For a workshop (lessons/INSTRUCTOR.md): make handout DIR=…, collect DIR=…, bundle DIR=…,
 # answers FILE=….
@@ -19,7 +20,7 @@ BUILD_IT = sh scripts/build.sh $(BUILD) $(JOBS)
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all lessons grpo test bench doctor progress watch handout collect bundle answers format clean setup configure \
+.PHONY: all lessons grpo core_demo test bench doctor progress watch handout collect bundle answers format clean setup configure \
         FORCE
 all: configure
 	@$(BUILD_IT) pg lessons
@@ -34,7 +35,7 @@ lesson%: configure FORCE
 	@$(BUILD_IT) $@
 	@ln -sf $(BUILD)/$@ $@
 
-grpo: configure
+grpo core_demo: configure
 	@$(BUILD_IT) $@
 	@ln -sf $(BUILD)/$@ $@
 

@@ -80,6 +80,9 @@ check_cxx_compiler_flag(-fstack-protector-strong POLICYGRAD_HAS_STACK_PROTECTOR)
 set(hardened -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -D_GLIBCXX_ASSERTIONS
              $<$<BOOL:${POLICYGRAD_HAS_STACK_PROTECTOR}>:-fstack-protector-strong>)
 function(pg_hardened target)
+  if(TARGET ${target}_core)  # cmake/core.cmake
+    pg_hardened(${target}_core)
+  endif()
   if(NOT POLICYGRAD_SANITIZE)
     target_compile_options(${target} PRIVATE
                            "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${hardened}>")

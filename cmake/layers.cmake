@@ -3,6 +3,7 @@
 
 # pg_layer(NAME [FOLDERS folder...] [WITHOUT file...] [FILES file...] LINKS layer...): the library NAME of all .cpp
 # files in these folders WITHOUT some, and of these FILES. Paths begin at the repository's root.
+include(cmake/core.cmake)
 set(POLICYGRAD_LAYERS)
 function(pg_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FOLDERS;WITHOUT;FILES;LINKS")
@@ -12,7 +13,18 @@ function(pg_layer name)
     list(APPEND sources ${found})
   endforeach()
   list(REMOVE_ITEM sources "" ${arg_WITHOUT})  # CMake asks for an item
-  add_library(${name} STATIC ${sources} ${arg_FILES})
+  set(core)
+  foreach(source ${sources} ${arg_FILES})
+    if(source IN_LIST POLICYGRAD_CORE)
+      list(APPEND core ${source})
+    endif()
+  endforeach()
+  list(APPEND sources ${arg_FILES})
+  list(REMOVE_ITEM sources "" ${core})
+  add_library(${name} STATIC ${sources})
+  if(core)
+    pg_core_part(${name} LINKS ${arg_LINKS} FILES ${core})
+  endif()
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                             $<INSTALL_INTERFACE:include/policygrad>)
@@ -55,8 +67,9 @@ pg_layer(pg_rl_text FOLDERS rl/text LINKS pg_rl pg_files pg_tasks)
 pg_layer(pg_rl_control FOLDERS rl/control LINKS pg_rl pg_files pg_tasks)
 
 pg_precompile(pg_tensor tensor/format.h tensor/tensor.h)
+pg_precompile(pg_tensor_core tensor/format.h tensor/tensor.h)
 pg_precompile(pg_comm tensor/base/error.h tensor/tensor.h)
-pg_precompile(pg_autograd autograd/op_util.h)
+pg_precompile(pg_autograd_core autograd/op_util.h)
 pg_precompile(pg_bpe tensor/base/error.h <algorithm> <string> <vector>)
 pg_precompile(pg_tasks tensor/base/error.h <algorithm> <fmt/format.h> <fmt/ranges.h> <functional> <map> <string>
                        <vector>)
@@ -84,8 +97,9 @@ pg_hot(${graders}
        tasks/bpe/byte_level.cpp tasks/bpe/piece_counts.cpp tasks/bpe/pretokenizer.cpp tasks/bpe/regex.cpp
        tasks/control.cpp tasks/tokenizer.cpp tasks/utf8.cpp)
 if(POLICYGRAD_SANITIZE)  # compiles the rest without optimisation
-  target_compile_options(pg_tensor PRIVATE -O1)
-  target_compile_options(pg_autograd PRIVATE -O1)
+  foreach(layer pg_tensor pg_tensor_core pg_autograd pg_autograd_core)
+    target_compile_options(${layer} PRIVATE -O1)
+  endforeach()
 endif()
 
 if(POLICYGRAD_CUDA)
@@ -99,6 +113,8 @@ if(POLICYGRAD_CUDA)
 else()
   target_sources(pg_tensor PRIVATE tensor/cuda/runtime/no_cuda.cpp tensor/cuda/nccl/no_nccl.cpp)
 endif()
+
+pg_core(pg_core nn/core/alone.cpp tensor/cuda/runtime/no_cuda.cpp)
 
 add_library(policygrad INTERFACE)
 target_link_libraries(policygrad INTERFACE pg_check pg_comm pg_models pg_rl_text pg_rl_control)

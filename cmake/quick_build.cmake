@@ -29,12 +29,18 @@ endfunction()
 function(pg_precompiled_by target other)
   if(POLICYGRAD_PRECOMPILE)
     target_precompile_headers(${target} REUSE_FROM ${other})
+    if(TARGET ${target}_core)
+      pg_precompiled_by(${target}_core ${other})
+    endif()
   endif()
 endfunction()
 
 # pg_quick(TARGET): little optimisation in a release, for what only parses options, prints or checks.
 function(pg_quick target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  if(TARGET ${target}_core)  # cmake/core.cmake
+    pg_quick(${target}_core)
+  endif()
 endfunction()
 
 # pg_hot(SOURCE...): sources of a quick target whose speed matters. They get full optimisation in a release, and a

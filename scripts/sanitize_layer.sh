@@ -28,7 +28,7 @@ case " $* " in *' pg_parts '*) programs="$programs pg" ;; esac
 targets=$(ninja -C $build -t targets all)
 objects=
 for target in "$@" $programs; do
-  objects="$objects $(sed -n "s|^\(\(tests/\)\{0,1\}CMakeFiles/$target\.dir/.*\.o\): .*|\1|p" <<<"$targets")"
+  objects="$objects $(sed -n "s|^\(\(tests/\)\{0,1\}CMakeFiles/$target\(_core\)\{0,1\}\.dir/.*\.o\): .*|\1|p" <<<"$targets")"
 done
 # shellcheck disable=SC2086  # a list of files
 ninja -C $build -j "$jobs" -k 0 $objects >$log 2>&1 || { grep -v '^\[' $log | head -n 100; exit 1; }
@@ -37,7 +37,7 @@ cd $build
 for layer in "$@"; do
   rm -f "lib$layer.a"
   # shellcheck disable=SC2046  # a list of files
-  ar qc "lib$layer.a" $(sed -n "s|^\(CMakeFiles/$layer\.dir/.*\.o\): .*|\1|p" <<<"$targets")
+  ar qc "lib$layer.a" $(sed -n "s|^\(CMakeFiles/$layer\(_core\)\{0,1\}\.dir/.*\.o\): .*|\1|p" <<<"$targets")
 done
 for program in $programs; do
   link=$(ninja -t commands "$program" | grep -o "[^&]*clang++ [^&]* -o $program [^&]*" | tail -n 1)

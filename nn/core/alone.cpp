@@ -1,0 +1,40 @@
+// What a program of pg_core alone has in the place of the wings: the plain kernels instead of the CPU's, one rank, and
+// an error for every variant of the model. The target policygrad has the real functions.
+#include "autograd/int8_linear.h"
+#include "nn/param_slab.h"
+#include "nn/transformer_config.h"
+#include "nn/variants.h"
+#include "tensor/base/error.h"
+#include "tensor/paged_memory.h"
+#include "tensor/profile.h"
+
+namespace pg {
+namespace {
+
+[[noreturn]] void not_here(std::string_view what) { fail("{}: pg_core alone has none; link policygrad", what); }
+
+}  // namespace
+
+const Kernels& cpu_kernels() { return plain_kernels(); }
+const Kernels& host_kernels(bool) { return plain_kernels(); }
+
+Tensor int8_linear(const Tensor&, const Int8Weight&, const Tensor&) { not_here("8-bit weights"); }
+void check_variants(const TransformerConfig& c, std::string_view) {
+  if (c.latent()) not_here("latent attention");
+  if (c.lora.rank != 0) not_here("adapters");
+}
+std::unique_ptr<AttentionVariant> attention_variant(const TransformerConfig&) { return nullptr; }
+void attach_adapters(Transformer&, Generator*) { not_here("adapters"); }
+
+Sharding ParamSlab::settled(const Sharding& sharding) {
+  if (sharding.comm || sharding.zero != 0) not_here("ranks");
+  return {};
+}
+void ParamSlab::share_out(int64_t size, int64_t) { own_ = buckets_ = {{0, size}}; }
+void ParamSlab::gather_params() const {}
+Tensor detail::squared_norm_over_ranks(const ParamSlab&) { not_here("ranks"); }
+size_t detail::least_over_ranks(const ParamSlab&, size_t number) { return number; }
+Tensor paged_zeros(const Shape&, DType) { not_here("memory by pages"); }
+void use_large_pages(const Tensor&, int64_t, int64_t) {}
+
+}  // namespace pg

@@ -1,0 +1,15 @@
+#!/bin/sh
+# The core alone: docs/core_demo.cpp, which links pg_core and fmt, learns characters and to copy. Usage: core.sh BUILD_FOLDER
+set -u
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+fail() { echo "core: $1" >&2; cat "$log" >&2; exit 1; }
+"$1/core_demo" >"$log" 2>&1 || fail 'docs/core_demo.cpp fails'
+awk '/^characters, step/ { if (!first) first = $NF; last = $NF } END { exit !(first > 2.3 && last < 0.5) }' "$log" ||
+  fail 'it does not learn characters'
+awk '/^copy, step/ { if (!n++) first = $NF; last = $NF } END { exit !(first < 0.3 && last >= 0.9) }' "$log" ||
+  fail 'it does not learn to copy'
+# Nothing of it is in the program but what the core and the standard library have.
+if command -v nm >/dev/null && nm -C "$1/core_demo" | grep -E ' T pg::(Json|Trainer|Decoder|Comm::|LatentAttention|add_lora)' >"$log"; then
+  fail 'it contains what is no part of the core'
+fi
