@@ -8,9 +8,9 @@ set(POLICYGRAD_CORE
     tensor/plain/matmul.cpp tensor/plain/norm.cpp tensor/plain/random.cpp tensor/plain/reduce.cpp
     tensor/plain/softmax.cpp tensor/plain/table.cpp
     autograd/attention.cpp autograd/checkpoint.cpp autograd/elementwise.cpp autograd/index_ops.cpp autograd/matmul.cpp
-    autograd/node_memory.cpp autograd/norm.cpp autograd/norm_linear.cpp autograd/op_util.cpp autograd/reduce.cpp
+    autograd/node_memory.cpp autograd/norm.cpp autograd/op_util.cpp autograd/reduce.cpp
     autograd/shape_ops.cpp autograd/softmax.cpp autograd/tape.cpp
-    nn/check_config.cpp nn/kv_cache.cpp nn/layers.cpp nn/module.cpp nn/optim.cpp nn/param_slab.cpp nn/transformer.cpp
+    nn/check_config.cpp nn/layers.cpp nn/module.cpp nn/optim.cpp nn/param_slab.cpp nn/transformer.cpp
     rl/advantages.cpp rl/policy_loss.cpp)
 
 # pg_core_part(LAYER LINKS layer... FILES file...): the objects of the layer that belong to the core, LAYER_core.

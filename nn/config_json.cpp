@@ -63,11 +63,13 @@ void set_from_json(const std::vector<Field>& fields, std::string_view text, std:
   check(given.is_object(), "{}: expected a JSON object, got '{}'", what, excerpt(text));
   for (const auto& [key, value] : given.items()) {
     const bool known =
-        std::any_of(fields.begin(), fields.end(), [&key = key](const Field& f) { return key_of(f) == key; });
+        std::any_of(fields.begin(), fields.end(), [&key = key](const Field& f) { return key_of(f) == key; }) ||
+        !renamed(fields, key).empty();
     check(known, "{}: unknown key '{}'", what, excerpt(key));
   }
   for (const Field& field : fields) {
     const Json* found = given.find(key_of(field));
+    for (const std::string& name : field.former) found = found ? found : given.find(name);
     if (!found && field.absent) {
       field.set(*field.absent);
       continue;

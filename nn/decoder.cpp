@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "autograd/ops.h"
+#include "nn/kv_cache.h"
 #include "tensor/kernels.h"
 
 namespace pg {

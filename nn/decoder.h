@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "nn/kv_cache.h"
 #include "nn/transformer.h"
 #include "tensor/backend.h"
 #include "tensor/sample.h"

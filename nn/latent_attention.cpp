@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograd/ops.h"
+#include "nn/kv_cache.h"
 #include "tensor/base/error.h"
 
 namespace pg {

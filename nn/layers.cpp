@@ -87,10 +87,6 @@ std::pair<Tensor, Tensor> Norm::add(const Tensor& x, const Tensor& residual) con
   return kind == NormKind::rms ? add_rms_norm(x, residual, weight, eps)
                                : add_layer_norm(x, residual, weight, bias, eps);
 }
-std::pair<Tensor, Tensor> Norm::add_linear(const Tensor& x, const Tensor& residual, const Tensor& layer_weight,
-                                           const Tensor& layer_bias, bool gelu) const {
-  return add_norm_linear(x, residual, {kind == NormKind::rms, weight, bias, eps}, layer_weight, layer_bias, gelu);
-}
 void Norm::visit(Visitor& visitor) {
   visitor("weight", weight);
   visitor("bias", bias);
@@ -180,14 +176,6 @@ Tensor CausalSelfAttention::operator()(const Tensor& x) const {
   return project(attention(q, k, v, options));
 }
 
-Tensor CausalSelfAttention::operator()(const Tensor& x, const KvSlot& slot) const { return from_qkv(c_attn(x), slot); }
-
-Tensor CausalSelfAttention::from_qkv(const Tensor& qkv, const KvSlot& slot) const {
-  check(config.causal, "CausalSelfAttention: a KV cache needs causal attention");
-  const auto [q, k, v] = split(qkv, slot.before);
-  return project(slot.attention(q, k, v));
-}
-
 Tensor CausalSelfAttention::operator()(const Tensor& x, const PackedBatch& rows) const {
   check(config.causal, "CausalSelfAttention: packed rows need causal attention");
   const Tensor qkv = c_attn(x);
@@ -207,32 +195,6 @@ void CausalSelfAttention::visit(Visitor& visitor) {
   if (q_norm) visitor("q_norm", *q_norm), visitor("k_norm", *k_norm);
   visitor("c_proj", c_proj);
   visitor("drop", drop);
-}
-
-Tensor orthogonal(int64_t rows, int64_t columns, double gain, Generator& generator, DType dtype) {
-  check(rows >= 1 && columns >= 1, "orthogonal: sizes must be at least 1, got {} and {}", rows, columns);
-  const auto count = static_cast<size_t>(std::min(rows, columns)), size = static_cast<size_t>(std::max(rows, columns));
-  std::vector<std::vector<double>> q(count, std::vector<double>(size));
-  for (size_t i = 0; i < count; ++i) {
-    for (double& x : q[i]) x = generator.normal();
-    // Gram-Schmidt; the second pass removes the rounding error of the first.
-    for (int pass = 0; pass < 2; ++pass) {
-      for (size_t j = 0; j < i; ++j) {
-        double dot = 0;
-        for (size_t k = 0; k < size; ++k) dot += q[i][k] * q[j][k];
-        for (size_t k = 0; k < size; ++k) q[i][k] -= dot * q[j][k];
-      }
-    }
-    double squares = 0;
-    for (double x : q[i]) squares += x * x;
-    for (double& x : q[i]) x /= std::sqrt(squares);
-  }
-  std::vector<double> values;
-  for (size_t r = 0; r < static_cast<size_t>(rows); ++r) {
-    for (size_t c = 0; c < static_cast<size_t>(columns); ++c)
-      values.push_back(gain * (rows <= columns ? q[r][c] : q[c][r]));
-  }
-  return Tensor::from(values, {rows, columns}).to(dtype);
 }
 
 }  // namespace pg

@@ -7,11 +7,12 @@
 
 #include "autograd/int8_linear.h"
 #include "autograd/ops.h"
-#include "nn/kv_cache.h"
 #include "nn/module.h"
 #include "tensor/tensor.h"
 
 namespace pg {
+
+struct KvSlot;  // nn/kv_cache.h
 
 // How a layer initialises its parameters: the source of random values, and the dtype.
 struct Init {

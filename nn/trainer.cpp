@@ -75,7 +75,11 @@ std::vector<Field> fields(TrainConfig& c) {
   return joined(
       {{{"steps", &c.max_steps, "optimizer steps", whole_from(1)},
         {"accumulate", &c.micro_batches, "batches per step", whole_from(1, 1000000)},
-        {"clip", &c.max_grad_norm, "largest gradient norm; 0: any", kNotNegative},
+        {.name = "max-grad-norm",
+         .value = &c.max_grad_norm,
+         .about = "largest gradient norm; 0: any",
+         .range = kNotNegative,
+         .former = {"clip"}},
         {"eval-every", &c.eval_interval, "steps between evaluations; 0: only at the end", whole_from(0)},
         {"save-every", &c.checkpoint_interval, "steps between checkpoints; 0: only at the end", whole_from(0)},
         {"seed", &c.seed, "the same seed gives the same model, bit for bit"}},

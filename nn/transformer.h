@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "autograd/tape.h"
-#include "nn/kv_cache.h"
 #include "nn/layers.h"
 #include "nn/model_identity.h"
 #include "nn/module.h"
@@ -18,6 +17,9 @@
 
 namespace pg {
 
+struct KvCache;  // nn/kv_cache.h
+
+// The calls with a cache are in nn/transformer_cached.cpp.
 struct TransformerBlock : Module {
   Norm ln_1;
   std::optional<CausalSelfAttention> attn;
@@ -119,6 +121,7 @@ struct Transformer : Module {
   // The input of the first block → the result of the last norm. `where`: nothing or a PackedBatch.
   template <class... Where>
   Tensor hidden_of(Tensor x, const Where&... where) const;
+  Tensor hidden_cached(const Tensor& ids, const KvCache& cache) const;  // hidden() with a cache
   // ids and their positions of equal shape → the input of the first block [..., C]
   Tensor embed(const Tensor& ids, const Tensor& positions) const;
   Tensor positions(int64_t t) const;  // 0 … t - 1, on the model's device

@@ -75,13 +75,7 @@ std::string to_json(const TransformerConfig& config) {
 
 std::string differences(const TransformerConfig& is, const TransformerConfig& is_not) {
   TransformerConfig one = is, other = is_not;
-  const std::vector<Field> a = fields(one), b = fields(other);
-  std::string all;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i].text() == b[i].text()) continue;
-    all += fmt::format("{}{} {}, not {}", all.empty() ? "" : "; ", a[i].name, a[i].text(), b[i].text());
-  }
-  return all;
+  return differences(fields(one), fields(other));
 }
 
 TransformerConfig transformer_config_from_json(std::string_view text) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "nn/kv_cache.h"
 #include "nn/module.h"
 
 namespace pg::lesson04 {

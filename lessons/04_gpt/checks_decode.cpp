@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "lessons/04_gpt/checks.h"
+#include "nn/kv_cache.h"
 
 namespace pg::lesson04 {
 namespace {

@@ -24,7 +24,7 @@ void show_first_step(kit::Demo& demo, const Impl& impl) {
   config.value_coef = config.entropy_coef = 0;  // by the policy loss alone
   double worst = 0;
   const auto gradient = [&](double clip) {
-    config.clip = clip;
+    config.clip_low = config.clip_high = clip;
     rl::EnvTrainer trainer(config, functions_of(impl));
     worst = std::max(worst, trainer.step().first_ratio_error);
     std::vector<double> result;

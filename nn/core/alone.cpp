@@ -2,8 +2,7 @@
 // an error for every variant of the model. The target policygrad has the real functions.
 #include "autograd/int8_linear.h"
 #include "nn/param_slab.h"
-#include "nn/transformer_config.h"
-#include "nn/variants.h"
+#include "nn/transformer.h"
 #include "tensor/base/error.h"
 #include "tensor/paged_memory.h"
 #include "tensor/profile.h"
@@ -25,6 +24,7 @@ void check_variants(const TransformerConfig& c, std::string_view) {
 }
 std::unique_ptr<AttentionVariant> attention_variant(const TransformerConfig&) { return nullptr; }
 void attach_adapters(Transformer&, Generator*) { not_here("adapters"); }
+Tensor Transformer::hidden_cached(const Tensor&, const KvCache&) const { not_here("a KV cache"); }
 
 Sharding ParamSlab::settled(const Sharding& sharding) {
   if (sharding.comm || sharding.zero != 0) not_here("ranks");

@@ -20,7 +20,16 @@ std::vector<Field> fields(EnvTrainConfig& c) {
        .absent = "0"},  // checkpoints of older versions lack it
       {"gamma", &c.gamma, "discount of later rewards", kShare},
       {"lambda", &c.lambda, "decay of GAE", kShare},
-      {"clip", &c.clip, "clip range of the ratio; 0: the policy gradient without a ratio", kShare},
+      {.name = "clip-low",
+       .value = &c.clip_low,
+       .about = "ratios below 1 minus this are clipped; with clip-high 0: the policy gradient without a ratio",
+       .range = kShare,
+       .former = {"clip"}},
+      {.name = "clip-high",
+       .value = &c.clip_high,
+       .about = "ratios above 1 plus this are clipped",
+       .range = kNotNegative,
+       .former = {"clip"}},
       {"value-clip", &c.value_clip, "largest change of a value in an update; 0: any", kNotNegative},
       {"entropy-coef", &c.entropy_coef, "weight of the entropy bonus", kAnyNumber},
       {"value-coef", &c.value_coef, "weight of the value loss", kNotNegative},
@@ -81,7 +90,7 @@ EnvTrainConfig a2c_recipe(const std::string& environment) {
   c.rollout_steps = 5;
   c.epochs = c.minibatches = 1;
   c.lambda = 1;
-  c.clip = c.value_clip = 0;
+  c.clip_low = c.clip_high = c.value_clip = 0;
   c.whiten_advantages = false;
   c.lr = 7e-4;
   return c;

@@ -89,8 +89,9 @@ std::vector<double> backward_of(const Samples& s, double share, const ActorCriti
   const auto term = [&](const Tensor& of_steps) { return share * mean(of_steps); };
   // The losses take [B, T]: here [N, 1], one column of N steps.
   const Tensor log_prob = unsqueeze(now.log_prob, 1), ratio = token_ratio(log_prob, unsqueeze(s.log_prob, 1));
-  const Tensor policy = term(c.clip > 0 ? functions.clip_loss(ratio, s.advantages, c.clip, c.clip)
-                                        : log_prob_loss(log_prob, s.advantages));
+  const Tensor policy =
+      term(c.clip_low > 0 || c.clip_high > 0 ? functions.clip_loss(ratio, s.advantages, c.clip_low, c.clip_high)
+                                             : log_prob_loss(log_prob, s.advantages));
   const Tensor value = term(functions.value_loss(now.value, s.returns, s.values, c.value_clip, {}));
   const Tensor entropy = term(now.entropy);
   backward(policy + c.value_coef * value - c.entropy_coef * entropy);
@@ -249,8 +250,8 @@ EnvReport EnvTrainer::update(const EnvRollout& data) {
           report.k1 -= share * log_rho;
           report.k3 += share * k3_value(log_rho);
           epoch_k3 += share * k3_value(log_rho);
-          report.clip_low += rho < 1 - config_.clip ? share : 0;
-          report.clip_high += rho > 1 + config_.clip ? share : 0;
+          report.clip_low += rho < 1 - config_.clip_low ? share : 0;
+          report.clip_high += rho > 1 + config_.clip_high ? share : 0;
           if (updates == 0) report.first_ratio_error = max_with_nan(report.first_ratio_error, std::abs(rho - 1));
         }
       }
@@ -316,9 +317,9 @@ void EnvTrainer::save(const std::string& path, std::map<std::string, std::string
 }
 
 void EnvTrainer::resume(const Checkpoint& checkpoint) {
-  const EnvTrainConfig saved = env_train_config_from_json(checkpoint.text("env_train_config"));
-  check(saved == config_, "{}: the checkpoint is of another run: {}, not {}", checkpoint.file.path, to_json(saved),
-        to_json(config_));
+  EnvTrainConfig saved = env_train_config_from_json(checkpoint.text("env_train_config"));
+  check(saved == config_, "{}: the checkpoint is of another run: it has {}", checkpoint.file.path,
+        differences(fields(saved), fields(config_)));
   checkpoint.restore(model_);
   checkpoint.restore(optimizer_);
   envs_.set_state(checkpoint.text("environments"));

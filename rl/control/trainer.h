@@ -39,7 +39,8 @@ struct EnvTrainConfig {
   int64_t minibatches = 4;       // per pass: random parts of equal size; must divide B·T
   int64_t micro_batch = 0;       // steps of a mini-batch whose gradient is computed at once; 0: all of them
   double gamma = 0.99, lambda = 0.95;
-  double clip = 0.2;        // of the ratio; 0: the unclipped policy gradient -A·log π
+  // Of the ratio: it is clipped below 1 - clip_low and above 1 + clip_high. Both 0: the policy gradient -A·log π.
+  double clip_low = 0.2, clip_high = 0.2;
   double value_clip = 0.2;  // 0: no value clipping
   double entropy_coef = 0.01, value_coef = 0.5;
   double max_grad_norm = 0.5;  // of policy and value together; 0: no clipping
@@ -83,7 +84,7 @@ struct EnvRecipe {
 struct EnvFunctions {
   std::function<Gae(const Tensor& rewards, const Tensor& values, const Tensor& next_values, const GaeOptions& options)>
       gae = rl::gae;  // called once per rollout, on every rank: f32 [B, T], terminated and truncated u8
-  // Called once per micro-batch of N steps: ratio and advantage [N, 1]. With EnvTrainConfig::clip 0 it is not called.
+  // Called once per micro-batch of N steps: ratio and advantage [N, 1]. With both clips 0 it is not called.
   std::function<Tensor(const Tensor& ratio, const Tensor& advantage, double low, double high)> clip_loss =
       rl::clip_loss;
   // Called once per micro-batch: values, returns and old_values [N], no mask.
@@ -119,7 +120,7 @@ struct EnvReport {
   int64_t steps = 0;  // environment steps so far, including this iteration
   double policy_loss = 0, value_loss = 0, entropy = 0;
   double k1 = 0, k3 = 0;               // estimates of KL(policy that acted ‖ policy) on its actions
-  double clip_low = 0, clip_high = 0;  // shares of ratios below 1 - clip and above 1 + clip
+  double clip_low = 0, clip_high = 0;  // shares of ratios below 1 - config.clip_low and above 1 + config.clip_high
   double value_clip = 0;               // share of clipped values (clipped_values in rl/value_loss.h)
   double grad_norm = 0;                // before clipping
   double first_ratio_error = 0;        // largest |ratio - 1| of the first mini-batch; a value other than 0 is a bug

@@ -12,8 +12,12 @@ namespace {
 
 const Range kSize = whole_from(1, 1 << 24);  // of what has its own random stream
 
-Field clip_field(double& max_grad_norm) {
-  return {"clip", &max_grad_norm, "largest gradient norm; 0: any", kNotNegative};
+Field norm_field(double& max_grad_norm) {
+  return {.name = "max-grad-norm",
+          .value = &max_grad_norm,
+          .about = "largest gradient norm; 0: any",
+          .range = kNotNegative,
+          .former = {"clip"}};
 }
 
 Field seed_field(uint64_t& seed) { return {"seed", &seed, "the same seed gives the same model, bit for bit"}; }
@@ -25,7 +29,7 @@ Field micro_batch_field(int64_t& size, const char* about) {
 std::vector<Field> common_fields(PreferenceConfig& c) {
   return joined({{{"batch", &c.batch, "pairs per step", kSize},
                   micro_batch_field(c.micro_batch, "pairs per forward pass; 0: a batch at once"),
-                  clip_field(c.max_grad_norm),
+                  norm_field(c.max_grad_norm),
                   seed_field(c.seed)},
                  titled("Optimizer", joined({fields(c.schedule), fields(c.adamw)}))});
 }
@@ -54,7 +58,7 @@ std::vector<Field> fields(RlConfig& c) {
        whole_from(0)},
       {"eval-problems", &c.eval_problems, "problems of an evaluation", kSize},
       {"save-every", &c.checkpoint_interval, "steps between checkpoints; 0: only at the end", whole_from(0)},
-      clip_field(c.max_grad_norm),
+      norm_field(c.max_grad_norm),
       seed_field(c.seed)};
   return joined({fields(c.batch), all, titled("Optimizer", joined({fields(c.schedule), fields(c.adamw)}))});
 }
@@ -114,7 +118,7 @@ std::vector<Field> fields(ExpertIterationConfig& c) {
                   {"batch", &c.batch, "responses per optimizer step", kSize},
                   micro_batch_field(c.micro_batch, "responses per forward pass, at most; 0: a batch at once"),
                   {"lr", &c.lr, "learning rate", kNotNegative},
-                  clip_field(c.max_grad_norm),
+                  norm_field(c.max_grad_norm),
                   {"shuffle-rewards", &c.shuffle_rewards, "a control: other responses count as right"},
                   {"max-rows", &c.max_rows, "responses sampled at a time; 0: all", whole_from(0)},
                   seed_field(c.seed)},

@@ -176,6 +176,24 @@ Field find_field(const std::vector<Field>& fields, std::string_view owner, std::
   return find_row(fields, fmt::format("option of {}", owner), name);
 }
 
+std::string differences(const std::vector<Field>& is, const std::vector<Field>& is_not) {
+  std::string all;
+  for (size_t i = 0; i < is.size(); ++i) {
+    if (is[i].text() == is_not[i].text()) continue;
+    all += fmt::format("{}{} {}, not {}", all.empty() ? "" : "; ", is[i].name, is[i].text(), is_not[i].text());
+  }
+  return all;
+}
+
+std::string renamed(const std::vector<Field>& fields, std::string_view former) {
+  std::string names;
+  for (const Field& field : fields) {
+    if (std::find(field.former.begin(), field.former.end(), former) == field.former.end()) continue;
+    names += fmt::format("{}--{}", names.empty() ? "" : " and ", field.name);
+  }
+  return names;
+}
+
 void set_fields(const std::vector<Field>& fields, std::string_view owner,
                 const std::map<std::string, std::string>& values) {
   for (const auto& [name, text] : values) {

@@ -85,6 +85,8 @@ struct Field {
   // JSON that lacks the field means this value, and to_json() leaves the field out where it has it.
   std::optional<std::string> absent = {};
   std::string group = {};  // the heading of help that it stands under; empty: "Options"
+  // Names that earlier versions had for it. Only files which those versions wrote may have them.
+  std::vector<std::string> former = {};
 
   std::string text() const;  // the value, such that set(text()) restores it exactly
   // Sets the value from text. A number has decimal digits, with a point and an exponent if it is not whole, and nothing
@@ -101,6 +103,10 @@ void check_fields(std::string_view owner, const std::vector<Field>& fields);
 // A copy of the field with this name, which sets the same value, so `fields` may be a temporary. Error with the known
 // names if there is none.
 Field find_field(const std::vector<Field>& fields, std::string_view owner, std::string_view name);
+// The fields in which two lists of the same fields differ, as "n-embd 64, not 32; dropout 0.1, not 0".
+std::string differences(const std::vector<Field>& is, const std::vector<Field>& is_not);
+// The names of the fields that once had this name, as options: "--clip-low and --clip-high". Empty if none had it.
+std::string renamed(const std::vector<Field>& fields, std::string_view former);
 // Sets the fields that `values` names. An empty text leaves a field as it is.
 void set_fields(const std::vector<Field>& fields, std::string_view owner,
                 const std::map<std::string, std::string>& values);

@@ -3,6 +3,7 @@
 #include "nn/files/checkpoint.h"
 #include "nn/files/pretrained.h"
 #include "nn/generate.h"
+#include "nn/kv_cache.h"
 #include "nn/trainer.h"
 #include "tensor/base/parallel.h"
 #include "tests/nn/denoiser_case.h"

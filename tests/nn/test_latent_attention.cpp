@@ -5,6 +5,7 @@
 
 #include "autograd/check/gradcheck.h"
 #include "autograd/ops.h"
+#include "nn/kv_cache.h"
 #include "nn/latent_attention.h"
 #include "nn/transformer.h"
 #include "tests/catch.h"

@@ -3,6 +3,7 @@
 
 #include "nn/files/peft.h"
 #include "nn/files/pretrained.h"
+#include "nn/kv_cache.h"
 #include "nn/latent_attention.h"
 #include "nn/lora.h"
 #include "tests/catch.h"

@@ -5,6 +5,7 @@
 
 #include "nn/files/safetensors.h"
 #include "nn/generate.h"
+#include "nn/kv_cache.h"
 #include "nn/latent_attention.h"
 #include "nn/trainer.h"
 #include "tensor/base/json.h"

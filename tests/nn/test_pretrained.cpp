@@ -8,6 +8,7 @@
 #include "nn/files/pretrained.h"
 #include "nn/files/safetensors.h"
 #include "nn/generate.h"
+#include "nn/kv_cache.h"
 #include "nn/optim.h"
 #include "tensor/base/json.h"
 #include "tests/catch.h"

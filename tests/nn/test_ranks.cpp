@@ -110,7 +110,7 @@ TEST_CASE("ranks with different configurations name the first line that differs"
   };
   const std::string clip = sentences_of([](Case&, TrainConfig& config, Generator&) { config.max_grad_norm = 2; });
   CHECK(testing::contains(clip, "rank 0: the ranks have different configurations: rank 2 differs from rank 0"));
-  CHECK(testing::contains(clip, "\"clip: 2\" instead of \"clip: 0.7\""));
+  CHECK(testing::contains(clip, "\"max-grad-norm: 2\" instead of \"max-grad-norm: 0.7\""));
   CHECK(testing::contains(sentences_of([](Case& c, TrainConfig&, Generator&) { c.dropout = 0.2; }), "rank 2 differs"));
   CHECK(testing::contains(sentences_of([](Case&, TrainConfig&, Generator& init) { init = Generator(6); }),
                           "different weights: rank 2"));

@@ -90,9 +90,9 @@ says 0 out adapter_again "$pg" export base adapter_again --adapter adapter_base 
 cmp -s adapter_base/adapter_model.safetensors adapter_again/adapter_model.safetensors || bad 'adapters change on their way'
 # Weights that are not finite are refused, of a run, of a folder, of adapters alone and merged.
 says 0 out 'in adapters are trained' "$pg" sft --data data.jsonl --init base --chat-template chatml --lora-rank 2 --lr 1e300 \
-  --min-lr 1e300 --clip 0 --steps 1 --batch 4 --val-share 0 --name ruined
+  --min-lr 1e300 --max-grad-norm 0 --steps 1 --batch 4 --val-share 0 --name ruined
 says 0 out 'pg sample' "$pg" train --data text --tokenizer tok.json --layers 1 --heads 2 --width 16 --context 16 --batch 2 \
-  --eval-batches 1 --warmup 0 --lr 1e300 --min-lr 1e300 --clip 0 --steps 1 --name infinite
+  --eval-batches 1 --warmup 0 --lr 1e300 --min-lr 1e300 --max-grad-norm 0 --steps 1 --name infinite
 for way in "$(run infinite) none" "$(run ruined) none" "$(run ruined) none --adapter-only"; do
   # shellcheck disable=SC2086
   says 1 err "has numbers that are not finite; nothing was written" "$pg" export $way

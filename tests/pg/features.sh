@@ -113,7 +113,7 @@ says 0 out 'at step 0' "$pg" info "$(run ruined)"
 says 0 err 'tokens/s' "$pg" sample --best "$(run ruined)" --tokens 5
 says 1 err 'no best.safetensors' "$pg" sample --best "$(run sft)"
 # A model that is not finite ends no training because it was to be shown.
-tune 0 err "are not finite" --lr 1e30 --min-lr 1e30 --clip 0 --steps 1 --sample-every 1 --name nan
+tune 0 err "are not finite" --lr 1e30 --min-lr 1e30 --max-grad-norm 0 --steps 1 --sample-every 1 --name nan
 says 1 err 'the loss of' "$pg" eval "$(run nan)" unix.txt
 # A time limit stops, saves and succeeds; what follows ends with the bytes of a run without one.
 tune 0 out 'minutes are over; continue with' --steps 400 --minutes 0.0002 --sample-every 100 --name limited

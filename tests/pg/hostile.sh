@@ -179,6 +179,22 @@ for option in gamma=.9 lambda=.9 baseline-decay=.5 best-of=3 dual-clip=2 delta=5
 done
 printf 'algorithm: rloo\nclip-high: 0.3\n' >wrong.yaml
 refuses '--clip-high has no effect: ' rl --config wrong.yaml
+# An option under its former name: an error in what the user writes, read from a run of an earlier version.
+refuses 'pg train: the option --clip is --max-grad-norm now' train --clip 1
+refuses 'pg rl: the option --clip is --max-grad-norm now' rl --clip=1
+refuses 'pg env: the option --clip is --clip-low and --clip-high now' env --clip 0.1
+printf 'clip: 0.3\n' >wrong.yaml
+refuses "config wrong.yaml: line 1: the option 'clip' is --clip-low and --clip-high now" env --config wrong.yaml
+says 0 'step 1/1' "$pg" train --data text --steps 1 --layers 1 --heads 1 --width 8 --context 8 --batch 2 --threads 1 \
+  --max-grad-norm 0.7 --name former --out former
+sed -i 's/^max-grad-norm: /clip: /' former/*/config.yaml
+says 0 'step 2/2' "$pg" train --resume former/*_former --steps 2
+grep -q '^max-grad-norm: 0.7$' former/*/config.yaml || bad 'a run of an earlier version lost an option'
+says 0 'steps' "$pg" env --environment CartPole-v1 --total-steps 512 --eval-episodes 1 --clip-low 0.1 --clip-high 0.1 \
+  --name formerly --out former
+sed -i 's/^clip-high: .*/clip: 0.1/; /^clip-low: /d' former/*_formerly/config.yaml
+says 0 'steps' "$pg" env --resume former/*_formerly
+rm -r former
 # Numbers: no octal, no wrap, nothing behind them, no NaN, the range in the sentence.
 refuses '--steps: expected a whole number of at least 1, got 99999999999999999999999' train --steps 99999999999999999999999
 refuses '--steps: expected a whole number of at least 1, got 5x' train --steps 5x
@@ -189,7 +205,7 @@ refuses '--lr: expected a number of at least 0, got inf' train --lr inf
 refuses '--dropout: expected a number from 0 to less than 1, got 1' train --dropout 1
 refuses '--seed: expected a whole number from 0 to 2^64 - 1, got -1' env --seed -1
 refuses '--epochs: expected a whole number of at least 1, got 0x10' env --epochs 0x10
-for option in lr=-1 lr=nan lr=inf clip=-1 clip=nan target-std=-1 sft-steps=-5 warmup=-1 steps=-1 seed=-1 eval-every=-5 \
+for option in lr=-1 lr=nan lr=inf max-grad-norm=-1 max-grad-norm=nan target-std=-1 sft-steps=-5 warmup=-1 steps=-1 seed=-1 eval-every=-5 \
   threads=-1 eval-problems=0 prompts=100000000000 samples=0 gamma=7 lambda=-3 eps=-1 eps=nan clip-low=1.5 \
   clip-low=-0.1 clip-high=nan beta=nan ddof=2 dual-clip=.5 weight-cap=.5; do
   refuses "got" rl --sft-steps 3 "--$option"

@@ -162,7 +162,7 @@ TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", 
   CHECK(contains(refused([](RlConfig& c) { c.schedule.lr = -1; }), "lr must be a number of at least 0, got -1"));
   CHECK(contains(refused([](RlConfig& c) { c.schedule.lr = kNan; }), "lr must be"));
   CHECK(contains(refused([](RlConfig& c) { c.schedule.lr = kInf; }), "lr must be"));
-  CHECK(contains(refused([](RlConfig& c) { c.max_grad_norm = -1; }), "clip must be"));
+  CHECK(contains(refused([](RlConfig& c) { c.max_grad_norm = -1; }), "max-grad-norm must be"));
   CHECK(contains(refused([](RlConfig& c) { c.max_grad_norm = kNan; }), "got nan"));
   CHECK(contains(refused([](RlConfig& c) { c.adaptive_temperature.target_std = -1; }), "target-std must be"));
   CHECK(contains(refused([](RlConfig& c) { c.steps = -1; }), "steps must be a whole number of at least 0, got -1"));
@@ -203,7 +203,7 @@ TEST_CASE("rl checks: RlConfig and EnvTrainConfig are refused at construction", 
   CHECK(contains(env([](EnvTrainConfig& c) { c.gamma = 7; }), "gamma must be"));
   CHECK(contains(env([](EnvTrainConfig& c) { c.lambda = kNan; }), "lambda must be"));
   CHECK(contains(env([](EnvTrainConfig& c) { c.lr = -1; }), "lr must be"));
-  CHECK(contains(env([](EnvTrainConfig& c) { c.clip = 1.5; }), "clip must be"));
+  CHECK(contains(env([](EnvTrainConfig& c) { c.clip_low = 1.5; }), "clip-low must be"));
   CHECK(contains(env([](EnvTrainConfig& c) { c.adam_eps = 0; }), "adam-eps must be"));
   CHECK(contains(env([](EnvTrainConfig& c) { c.hidden = int64_t{1} << 40; }), "hidden must be"));
   CHECK(contains(env([](EnvTrainConfig& c) { c.environments = -1; }), "environments must be"));

@@ -16,7 +16,7 @@ EnvTrainConfig small(const std::string& environment) {
   c.minibatches = 4;
   c.epochs = 2;
   c.hidden = 16;
-  c.clip = 0.001;
+  c.clip_low = c.clip_high = 0.001;
   return c;
 }
 

@@ -158,7 +158,8 @@ TEST_CASE("env ranks: the choices of an update have the bits of one rank", "[env
   };
   check_equal(with("Acrobot-v1", [](EnvTrainConfig& c) { c.shared = true; }), {2, 3});
   check_equal({a2c_recipe("CartPole-v1")}, {3});  // one micro-batch: one rank computes it
-  check_equal(with("CartPole-v1", [](EnvTrainConfig& c) { c.clip = 0, c.whiten_advantages = false; }), {2});
+  check_equal(with("CartPole-v1", [](EnvTrainConfig& c) { c.clip_low = c.clip_high = 0, c.whiten_advantages = false; }),
+              {2});
   // The first epoch is the last.
   Job strict = with("Pendulum-v1", [](EnvTrainConfig& c) { c.lr = 0.1, c.target_kl = 1e-4, c.epochs = 5; });
   REQUIRE(EnvTrainer(strict.config).step().epochs == 1);

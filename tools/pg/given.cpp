@@ -89,24 +89,30 @@ void Given::apply(const std::vector<Field>& fields) const {
   }
 }
 
-void Given::read(const std::string& path) {
+void Given::read(const std::string& path, bool of_run) {
   const YAML::Node root = load(path);
   if (root.IsNull()) return;
   check(root.IsMap(), "config {}: expected lines of the form `key: value`", path);
   std::map<std::string, int> lines;  // line of each key read so far
+  const std::vector<Field> fields = all_fields(command_);
   for (const auto& entry : root) {
     const int line = entry.first.Mark().line + 1;
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
     const Field* field = find(key);
+    const std::string now = renamed(fields, key);
+    if (!field && of_run && !now.empty()) {
+      for (const Field& f : fields) {
+        const bool was = std::find(f.former.begin(), f.former.end(), key) != f.former.end();
+        if (was && !has(f.name) && entry.second.IsScalar()) set(f.name, entry.second.Scalar());
+      }
+      continue;
+    }
     if (field == nullptr || !field->in_files) {
+      check(now.empty(), "config {}: line {}: the option '{}' is {} now", path, line, key, now);
       std::vector<std::string> known;
-      const auto add = [&](const std::vector<Field>& fields) {
-        for (const Field& f : fields) {
-          if (f.in_files) known.push_back(f.name);
-        }
-      };
-      add(command_.fields);
-      for (const Changes& changes : command_.changes) add(changes.fields);
+      for (const Field& f : fields) {
+        if (f.in_files) known.push_back(f.name);
+      }
       fail("config {}: line {}: unknown option '{}' for `pg {}`{}; known are: {}", path, line, key, command_.name,
            did_you_mean(key, known), fmt::join(known, " "));
     }
@@ -156,7 +162,7 @@ void check_unchanged(const Given& given, const std::string& run) {
 void read_files(Given& given, const RunOptions& o) {
   if (!o.config_file.empty()) given.read(o.config_file);
   if (!o.resume.empty()) {
-    given.read(o.resume + "/config.yaml");
+    given.read(o.resume + "/config.yaml", /*of_run=*/true);
     check_unchanged(given, o.resume);
   }
   check_run_name(o.name);

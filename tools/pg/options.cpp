@@ -150,7 +150,7 @@ const std::map<std::string, std::string>& elsewhere() {
 }
 
 // The error of a command line, as one sentence.
-std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
+std::string sentence(const CLI::App& app, const std::vector<Command>& all, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   std::vector<std::string> commands, options, rest = app.remaining(/*recurse=*/true);
   for (std::string& text : rest) text = own_text(text);
@@ -164,6 +164,10 @@ std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
     const std::string option = rest.front().substr(0, rest.front().find('='));
     const std::string bare = option.substr(std::min(option.size(), option.find_first_not_of('-')));
     const bool text = option.size() > 1 && option[1] != '-';
+    if (!chosen.empty()) {
+      const std::string now = renamed(all_fields(find_row(all, "command", current.get_name())), bare);
+      if (!now.empty()) return fmt::format("{}: the option {} is {} now", name, option, now);
+    }
     return fmt::format("{} has no option {}{}; `{} --help` lists them{}", name, option, did_you_mean(bare, options),
                        name, text ? "; a text that begins with - stands behind --" : "");
   }
@@ -191,17 +195,19 @@ std::map<std::string, std::string> given_texts(const CLI::App& sub, const Comman
     if (option->count() == 0) continue;
     for (const std::string& name : option->get_lnames()) given[name] = option->results().back();
   }
-  const auto add = [&](const std::vector<Field>& fields) {
-    for (const Field& field : fields) {
-      if (given.contains(field.name)) texts[field.name] = own_text(given.at(field.name));
-    }
-  };
-  add(command.fields);
-  for (const Changes& changes : command.changes) add(changes.fields);
+  for (const Field& field : all_fields(command)) {
+    if (given.contains(field.name)) texts[field.name] = own_text(given.at(field.name));
+  }
   return texts;
 }
 
 }  // namespace
+
+std::vector<Field> all_fields(const Command& command) {
+  std::vector<Field> all = command.fields;
+  for (const Changes& changes : command.changes) all.insert(all.end(), changes.fields.begin(), changes.fields.end());
+  return all;
+}
 
 int run_command(const std::vector<CommandGroup>& groups, int argc, char** argv) {
   CLI::App app{"policygrad: train and try models, check and measure the engine"};
@@ -241,7 +247,7 @@ int run_command(const std::vector<CommandGroup>& groups, int argc, char** argv) 
     fmt::print("{}", help);
     return 0;
   } catch (const CLI::ParseError& e) {
-    fail("{}", sentence(app, e));
+    fail("{}", sentence(app, commands, e));
   }
   const CLI::App& sub = *app.get_subcommands().front();
   const Command& command = find_row(commands, "command", sub.get_name());

@@ -44,6 +44,9 @@ struct Command {
   std::vector<std::string> usual = {};
 };
 
+// Its fields, and those that change a preset.
+std::vector<Field> all_fields(const Command& command);
+
 // Commands that stand together in help.
 struct CommandGroup {
   std::string title;
@@ -62,8 +65,9 @@ class Given {
 
   // Sets the options that the YAML file at `path` names and that are not given yet. Its lines have the form "key:
   // value"; a key is an option's name. Throws Error with the file and the line for a key that is no option or is given
-  // twice, for a value that the option refuses, and for a second document.
-  void read(const std::string& path);
+  // twice, for a value that the option refuses, and for a second document. `of_run`: an earlier version may have
+  // written the file, so former names of options count too.
+  void read(const std::string& path, bool of_run = false);
   // The text of an option that is given.
   const std::string& text(const std::string& option) const { return texts_.at(option); }
   // Sets an option that is not given yet, as a file would.
