@@ -31,7 +31,6 @@ constexpr VerdictRule kRules[] = {
     {"primes", "values at points modulo two primes"},
     {"points", "values at points with bounds of the error"},
     {"limits", "a limit of steps or bits was reached"},
-    {"form", "grade_as_mathd() decides by the form of the answers"},
 };
 
 // `whole`: the text that the answer is a part of.

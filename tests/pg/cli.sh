@@ -145,13 +145,11 @@ says 0 'yes' "$pg" grade '\frac12' 0.5
 says 2 'the normal forms differ' "$pg" grade 3.14159 '\pi' --explain
 says 3 'an operand is missing' "$pg" grade '\frac' 5 --json
 says 1 'two answers are needed' "$pg" grade 5
-says 2 'refuses this form' "$pg" grade 2/4 1/2 --compat mathd --explain
 says 0 yes "$pg" grade 2/4 1/2
 says 0 yes "$pg" grade '-\frac12' '-0.5' # defect: a negative answer is an option that does not exist
 says 0 yes "$pg" grade --explain '-x+1' '-(x-1)'
 says 0 yes "$pg" grade -- -x '-1x'
 says 1 'lists them; a text that begins with - stands behind --' "$pg" grade -x 5
-says 1 'sympy' "$pg" grade 2/4 1/2 --compat sympy
 says 1 'audit needs --pairs' "$pg" grade 2/4 1/2 --audit audit.jsonl
 printf '{"given":"1/2","gold":"0.5"}\n{"given":"1"}\n' >pairs.jsonl
 says 1 'pairs.jsonl, line 2' "$pg" grade --pairs pairs.jsonl

@@ -6,8 +6,8 @@
     python3 tools/compare/compare_grader.py --pg ./pg --perturbed 5000
 
 With --perturbed, pairs are answers of each class in MATH, rewritten or perturbed (grader_perturbations.py); whether they
-are equal is known by construction. The table counts, by class, the verdicts of pg, of its mode mathd and of math-verify
-that differ from that. docs/GRADER.md explains the differences.
+are equal is known by construction. The table counts, by class, the verdicts of pg, of grade_as_mathd.py and of
+math-verify that differ from that. docs/GRADER.md explains the differences.
 
 Otherwise pairs are random expressions made with sympy and printed as LaTeX: one and an equal form of it (expanded, factored,
 together, or as it was), or one and a changed one. sympy decides by simplify(a - b) == 0 on the expressions themselves,
@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 
+from grade_as_mathd import verdicts_as_mathd
 from grader_perturbations import perturbed_pairs
 
 try:
@@ -66,11 +67,11 @@ def pairs(rng, count):
         count -= 1
 
 
-def pg_verdicts(pg, texts, *options):
+def pg_verdicts(pg, texts):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "pairs.jsonl"
         path.write_text("".join(json.dumps({"given": g, "gold": a}) + "\n" for g, a in texts), encoding="utf-8")
-        run = subprocess.run([pg, "grade", "--pairs", str(path), "--explain", *options],
+        run = subprocess.run([pg, "grade", "--pairs", str(path), "--explain"],
                              capture_output=True, text=True, check=False)
     if run.returncode != 0:
         sys.exit(run.stderr)
@@ -81,7 +82,7 @@ def compare_perturbed(arguments):
     pairs = list(perturbed_pairs(arguments.seed, arguments.perturbed))
     texts = [(given, gold) for _, given, gold, _ in pairs]
     judges = {"pg": [v["verdict"] for v in pg_verdicts(arguments.pg, texts)],
-              "pg mathd": [v["verdict"] for v in pg_verdicts(arguments.pg, texts, "--compat", "mathd")]}
+              "mathd": verdicts_as_mathd(arguments.pg, texts)}
     if math_verify:
         judges["math-verify"] = ["yes" if math_verify.verify(math_verify.parse(f"${gold}$"), math_verify.parse(f"${given}$"))
                                  else "no" for given, gold in texts]
@@ -94,7 +95,7 @@ def compare_perturbed(arguments):
             for kind, wrong in (("false yes", not equal and verdicts[i] == "yes"), ("missed", equal and verdicts[i] != "yes")):
                 column = f"{judge} {kind}"
                 row[column] = row.get(column, 0) + wrong
-                if wrong and shown.setdefault((name, column), 0) < 2 and judge != "pg mathd":
+                if wrong and shown.setdefault((name, column), 0) < 2 and judge != "mathd":
                     shown[name, column] += 1
                     print(f"{name}, {column}: {given}  ~  {gold}")
     columns = list(next(iter(rows.values())))

@@ -6,7 +6,6 @@
 #include <iostream>
 
 #include "tasks/grade/extract.h"
-#include "tasks/grade/mathd.h"
 #include "tasks/puzzles/math.h"
 #include "tasks/puzzles/prompt_style.h"
 #include "tensor/base/atomic_file.h"
@@ -21,14 +20,10 @@ namespace pg::tools {
 namespace {
 
 struct GradeOptions {
-  std::string given, gold, pairs, audit, compat = "none", filter, out;
+  std::string given, gold, pairs, audit, filter, out;
   PromptOptions prompt = {.style = "r1-zero"};
   bool explain = false, json = false;
 };
-
-Verdict verdict_of(const GradeOptions& o, const std::string& given, const std::string& gold) {
-  return o.compat == "mathd" ? grade_as_mathd(given, gold) : grade_answer(given, gold);
-}
 
 Json json_of(const Verdict& verdict, const std::string& given, const std::string& gold, bool explain) {
   Json line = {{"verdict", name_of(verdict.kind)}, {"reason", verdict.reason}};
@@ -56,7 +51,7 @@ int grade_pairs(const GradeOptions& o) {
       check(pair[name].is_string(), "grade: {}: expected a JSON object with the texts given and gold", where);
     }
     const std::string &given = pair["given"].text(), &gold = pair["gold"].text();
-    const Verdict verdict = verdict_of(o, given, gold);
+    const Verdict verdict = grade_answer(given, gold);
     fmt::print("{}\n", one_line(json_of(verdict, given, gold, o.explain)));
     if (!o.audit.empty()) audit += one_line(audit_of(verdict, given, gold)) + "\n";
   }
@@ -143,7 +138,7 @@ int grade(const GradeOptions& o) {
   }
   check(o.audit.empty(), "grade: --audit needs --pairs");
   check(!o.gold.empty(), "grade: two answers are needed: the given and the expected one");
-  const Verdict verdict = verdict_of(o, o.given, o.gold);
+  const Verdict verdict = grade_answer(o.given, o.gold);
   if (o.json) {
     fmt::print("{}\n", one_line(json_of(verdict, o.given, o.gold, o.explain)));
   } else {
@@ -167,7 +162,6 @@ Command grade_command() {
                 "a file of lines {\"given\": …, \"gold\": …}, or - for standard input; one JSON verdict per line"},
                {"audit", &o->audit,
                 "with --pairs: write a file with a JSON object per pair: given, gold, verdict, reason, rule, steps"},
-               {"compat", one_of(o->compat, {"none", "mathd"}), "verdicts as MATH's usual grader gives them: mathd"},
                {"filter", &o->filter,
                 "a JSONL file of lines with response (or completion) and ground_truth (or answer): those whose answer "
                 "is right are written to --out"},
