@@ -12,14 +12,12 @@ struct LinkModel {
   double beta = 25e9;   // bytes per second
 
   double message_seconds(double bytes) const { return alpha + bytes / beta; }
-  // In a ring of n ranks, in seconds: n - 1 steps for half of it, in each of which S/n bytes pass every link.
-  double reduce_scatter_seconds(double bytes, int ranks) const {
-    const auto n = static_cast<double>(ranks);
-    return (n - 1) * alpha + (n - 1) / n * bytes / beta;
-  }
-  double all_gather_seconds(double bytes, int ranks) const { return reduce_scatter_seconds(bytes, ranks); }
+  // In a ring of n ranks, in seconds: 2·(n - 1) steps, in each of which S/n bytes pass every link. This is
   // 2·(n - 1)·α + 2·(n - 1)/n·S/β.
-  double all_reduce_seconds(double bytes, int ranks) const { return 2 * reduce_scatter_seconds(bytes, ranks); }
+  double all_reduce_seconds(double bytes, int ranks) const {
+    const auto n = static_cast<double>(ranks);
+    return 2 * ((n - 1) * alpha + (n - 1) / n * bytes / beta);
+  }
 };
 
 // When a bucket of gradients is complete, and when its all-reduce begins and ends: seconds since backward began.

@@ -138,6 +138,7 @@ grep -qF 'hanoi: any position, or all disks on one peg (random, standard), defau
 [ "$("$pg" rl --help | wc -l)" -lt 110 ] || bad 'pg rl --help does not fit on two screens'
 says 1 'no command generate; pg sample continues' "$pg" generate
 says 1 'pg has no server' "$pg" serve
+says 1 'no command scale; tools/compare/scale.py computes' "$pg" scale
 says 0 'pg 0.' "$pg" -v
 says 0 'Train a model:' "$pg" --help
 # An answer equals another or not; a broken line of pairs is named.

@@ -26,7 +26,6 @@ Command export_command();
 Command fetch_command();
 Command grade_command();
 Command report_command();
-Command scale_command();
 Command doctor_command();
 
 // For example "0.1.0".

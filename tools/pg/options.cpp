@@ -143,6 +143,7 @@ const std::map<std::string, std::string>& elsewhere() {
       {"convert",
        "pg export writes a model for transformers; GGUF files and Hugging Face folders are read as they are"},
       {"quantize", "pg writes no quantized files; --int8 holds weights as 8-bit integers while it runs"},
+      {"scale", "tools/compare/scale.py computes what a model of links and memory expects of many GPUs"},
       {"download", "pg fetch downloads the texts and models that pg knows"},
       {"pull", "pg fetch downloads the texts and models that pg knows"},
       {"evaluate", "pg eval measures a model"}};
