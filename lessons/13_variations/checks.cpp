@@ -130,7 +130,7 @@ std::vector<kit::Check<Impl>> checks() {
             "keys of row b.",
             "slot.store(pg::rope(k, options, slot.before), v). An AttentionOptions with kv_len = slot.after. "
             "Return pg::attention(pg::rope(q, options, slot.before), slot.k, slot.v, it)."},
-       .solution = {"nn/layers.cpp",
+       .solution = {"nn/transformer_cached.cpp",
                     "Tensor CausalSelfAttention::operator()(const Tensor& x, const KvSlot& slot) const"},
        .run = check_decode,
        .harmless = {{"detached", "text is generated without a tape"},
