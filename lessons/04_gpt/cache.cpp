@@ -5,7 +5,6 @@
 
 #include "lessons/04_gpt/lesson.h"
 #include "nn/generate.h"
-#include "nn/kv_cache.h"
 
 namespace pg::lesson04 {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "nn/kv_cache.h"
 #include "nn/module.h"
 
 namespace pg::lesson04 {

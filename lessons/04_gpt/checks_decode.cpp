@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "lessons/04_gpt/checks.h"
-#include "nn/kv_cache.h"
 
 namespace pg::lesson04 {
 namespace {
