@@ -34,11 +34,4 @@ void check_config(const TransformerConfig& c, std::string_view what) {
   check(is_floating(c.dtype), "{}: dtype must be f32, f64 or bf16, got {}", what, c.dtype);
 }
 
-void check_causal(const TransformerConfig& config, std::string_view what) {
-  check(config.causal,
-        "{}: the model's attention is bidirectional, as in a masked denoiser: it predicts masked tokens, not the next "
-        "token",
-        what);
-}
-
 }  // namespace pg

@@ -121,4 +121,10 @@ void GatheredWeights::release() {
   last_ = 0;
 }
 
+bool Transformer::part_reads(size_t part, const std::string& name) const {
+  if (part == 0) return name.starts_with("wte.") || name.starts_with("wpe.");
+  if (part <= h.size()) return name.starts_with(fmt::format("h.{}.", part - 1));
+  return name.starts_with("ln_f.") || name.starts_with(lm_head ? "lm_head." : "wte.");
+}
+
 }  // namespace pg

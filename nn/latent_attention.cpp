@@ -41,11 +41,7 @@ Tensor by_head(const Linear& layer, int64_t heads) {
   return reshape(layer.weight, {heads, layer.weight.size(0) / heads, layer.weight.size(1)});
 }
 
-// [B, T, H·D] → [B, H, T, D].
-Tensor split_heads(const Tensor& x, int64_t heads) {
-  return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), 1, 2);
-}
-// The inverse of split_heads.
+// The inverse of split_heads().
 Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, 1, 2), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }

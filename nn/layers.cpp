@@ -16,12 +16,11 @@ Tensor uniform_parameter(const Shape& shape, double bound, const Init& init) {
   return value.set_requires_grad();
 }
 
-// View of [B, T, C] as [B, H, T, D].
+}  // namespace
+
 Tensor split_heads(const Tensor& x, int64_t heads) {
   return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), 1, 2);
 }
-
-}  // namespace
 
 Linear::Linear(int64_t in, int64_t out, bool with_bias, const Init& init) {
   check(in >= 1 && out >= 1, "Linear: sizes must be at least 1, got {} and {}", in, out);
@@ -112,11 +111,6 @@ void MLP::visit(Visitor& visitor) {
   visitor("drop", drop);
 }
 
-Tensor PackedBatch::on_grid(const Tensor& packed) const {
-  return reshape(index_select(packed, 0, from), {rows, columns, packed.size(1)});
-}
-Tensor PackedBatch::from_grid(const Tensor& x) const { return index_select(reshape(x, {-1, x.size(2)}), 0, grid); }
-
 namespace {
 
 AttentionConfig complete(AttentionConfig c, int64_t channels) {
@@ -174,20 +168,6 @@ Tensor CausalSelfAttention::operator()(const Tensor& x) const {
   AttentionOptions options;
   options.causal = config.causal;
   return project(attention(q, k, v, options));
-}
-
-Tensor CausalSelfAttention::operator()(const Tensor& x, const PackedBatch& rows) const {
-  check(config.causal, "CausalSelfAttention: packed rows need causal attention");
-  const Tensor qkv = c_attn(x);
-  if (plain()) return drop(c_proj(rows.from_grid(attention_qkv(rows.on_grid(qkv), static_cast<int>(config.heads)))));
-  // Norms and rotations are computed once for each of the N positions.
-  const int64_t n = x.size(0), d = config.head_size;
-  const auto [q, k, v] = split(reshape(qkv, {n, 1, qkv.size(1)}), rows.positions);
-  const auto heads_on_grid = [&](const Tensor& h) {  // [N, H, 1, D] → [B, H, T, D]
-    return split_heads(rows.on_grid(reshape(h, {n, h.size(1) * d})), h.size(1));
-  };
-  const Tensor y = attention(heads_on_grid(q), heads_on_grid(k), heads_on_grid(v));
-  return drop(c_proj(rows.from_grid(reshape(transpose(y, 1, 2), {rows.rows, rows.columns, config.heads * d}))));
 }
 
 void CausalSelfAttention::visit(Visitor& visitor) {

@@ -115,6 +115,9 @@ struct MLP : Module {
   void visit(Visitor& visitor) override;
 };
 
+// A view of x [B, T, H·D] as [B, H, T, D].
+Tensor split_heads(const Tensor& x, int64_t heads);
+
 // A batch without padding, in which a prefix shared by several rows is stored once: N distinct positions represent the
 // B·T positions of the padded grid.
 struct PackedBatch {

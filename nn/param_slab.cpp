@@ -7,17 +7,12 @@
 
 #include "autograd/tape.h"
 #include "tensor/kernels.h"
-#include "tensor/paged_memory.h"
 
 namespace pg {
 namespace {
 
 // The common elements of two ranges; none if begin >= end.
 Shard common(const Shard& a, const Shard& b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
-
-Tensor zeros_of(int64_t n, DType dtype, Device device, bool paged) {
-  return paged ? paged_zeros({n}, dtype) : Tensor::zeros({n}, dtype, device);
-}
 
 }  // namespace
 
@@ -42,14 +37,8 @@ ParamSlab::ParamSlab(Module& module, const Sharding& sharding) : sharding_(settl
   }
   check(zero() == 0 || device.on_host(), "ParamSlab: stage {} of ZeRO needs parameters on the CPU, they are on {}",
         zero(), to_string(device));
-  const DType sums = sum_type(dtype);
-  share_out(end, static_cast<int64_t>(size_of(sums)));
-  params_ = zeros_of(end, sums, device, zero() >= (dtype == bf16 ? 1 : 3));
-  grads_ = zeros_of(end, sums, device, zero() >= 2);
-  if (dtype == bf16) rounded_ = zeros_of(end, bf16, device, zero() >= 3);
-  use_large_pages(grads_, 0, end);
-  use_large_pages(values(), 0, end);
-  for (const Shard& own : own_) use_large_pages(params_, own.begin, own.end);
+  share_out(end, static_cast<int64_t>(size_of(sum_type(dtype))));
+  allocate(end, dtype, device);
 
   size_t next = 0;
   Visitor visitor([&](const std::string&, Tensor& parameter) {
@@ -89,12 +78,6 @@ void ParamSlab::bump_version() {
 
 Tensor ParamSlab::view_of(const Tensor& slab, const Segment& segment) {
   return slab.view_slice(0, segment.begin, segment.end).view_reshape(segment.shape);
-}
-
-Tensor ParamSlab::zeros() const {
-  const Tensor slab = zeros_of(size(), dtype(), params_.device(), zero() >= 1);
-  for (const Shard& own : own_) use_large_pages(slab, own.begin, own.end);
-  return slab;
 }
 
 NamedTensors ParamSlab::named_views(const Tensor& slab, const std::string& prefix) const {

@@ -89,6 +89,7 @@ class ParamSlab {
  private:
   static Sharding settled(const Sharding& sharding);  // stage 0 without a group, for one rank
   void share_out(int64_t size, int64_t element_bytes);
+  void allocate(int64_t size, DType dtype, Device device);
   void copy_own(const Tensor& to, const Tensor& from) const;
 
   Sharding sharding_;

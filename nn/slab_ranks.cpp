@@ -6,6 +6,7 @@
 #include "nn/param_slab.h"
 #include "tensor/comm/comm.h"
 #include "tensor/kernels.h"
+#include "tensor/paged_memory.h"
 
 namespace pg {
 
@@ -15,6 +16,30 @@ Sharding ParamSlab::settled(const Sharding& given) {
   if (!given.comm || given.comm->size() == 1) sharding.zero = 0;
   if (sharding.zero == 0) sharding.comm = nullptr;
   return sharding;
+}
+
+namespace {
+
+Tensor zeros_of(int64_t n, DType dtype, Device device, bool paged) {
+  return paged ? paged_zeros({n}, dtype) : Tensor::zeros({n}, dtype, device);
+}
+
+}  // namespace
+
+void ParamSlab::allocate(int64_t size, DType dtype, Device device) {
+  const DType sums = sum_type(dtype);
+  params_ = zeros_of(size, sums, device, zero() >= (dtype == bf16 ? 1 : 3));
+  grads_ = zeros_of(size, sums, device, zero() >= 2);
+  if (dtype == bf16) rounded_ = zeros_of(size, bf16, device, zero() >= 3);
+  use_large_pages(grads_, 0, size);
+  use_large_pages(values(), 0, size);
+  for (const Shard& own : own_) use_large_pages(params_, own.begin, own.end);
+}
+
+Tensor ParamSlab::zeros() const {
+  const Tensor slab = zeros_of(size(), dtype(), params_.device(), zero() >= 1);
+  for (const Shard& own : own_) use_large_pages(slab, own.begin, own.end);
+  return slab;
 }
 
 void ParamSlab::share_out(int64_t size, int64_t element_bytes) {

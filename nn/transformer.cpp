@@ -2,7 +2,6 @@
 #include "nn/transformer.h"
 
 #include <cmath>
-#include <tuple>
 
 #include "autograd/op_util.h"
 
@@ -67,29 +66,6 @@ Transformer::Transformer(const TransformerConfig& c, Generator* generator)
   if (c.lora.rank > 0) attach_adapters(*this, generator);
 }
 
-bool Transformer::part_reads(size_t part, const std::string& name) const {
-  if (part == 0) return name.starts_with("wte.") || name.starts_with("wpe.");
-  if (part <= h.size()) return name.starts_with(fmt::format("h.{}.", part - 1));
-  return name.starts_with("ln_f.") || name.starts_with(lm_head ? "lm_head." : "wte.");
-}
-
-template <class... Where>
-Tensor Transformer::hidden_of(Tensor x, const Where&... where) const {
-  Tensor residual;
-  for (size_t i = 0; i < h.size(); ++i) {
-    const TransformerBlock& block = h[i];
-    begin_part(i + 1);
-    if (checkpoint_blocks) {
-      x = checkpoint([&block, where...](const Tensor& in) { return block(in, where...); }, x);
-    } else {
-      std::tie(x, residual) = block.unsummed(x, residual, where...);
-    }
-    x = end_part(i + 1, x);
-  }
-  begin_part(parts() - 1);
-  return end_part(parts() - 1, ln_f.add(x, residual).second);
-}
-
 Tensor Transformer::embed(const Tensor& ids, const Tensor& positions) const {
   begin_part(0);
   return drop(wpe.weight.defined() ? wte(ids) + wpe(positions) : wte(ids));
@@ -104,21 +80,6 @@ Tensor Transformer::hidden(const Tensor& given, const KvCache* cache) const {
   const int64_t t = ids.size(1);
   check(t <= config.block_size, "Transformer: {} positions, block_size is {}", t, config.block_size);
   return cache ? hidden_cached(ids, *cache) : hidden_of(embed(ids, positions(t)));
-}
-
-Tensor Transformer::hidden(const PackedBatch& given) const {
-  check_causal(config, "Transformer with packed rows");  // a shared prefix depends on what follows it
-  if (given.ids.device() != device()) detail::check_ids(given.ids, config.vocab_size, "Transformer");
-  check(given.columns <= config.block_size, "Transformer: {} positions, block_size is {}", given.columns,
-        config.block_size);
-  const PackedBatch rows{given.rows,
-                         given.columns,
-                         given.ids.to(device()),
-                         given.positions.to(device()),
-                         given.grid.to(device()),
-                         given.from.to(device())};
-  const Tensor packed = hidden_of(embed(rows.ids, rows.positions), rows);
-  return reshape(index_select(packed, 0, rows.from), {rows.rows, rows.columns, config.n_embd});
 }
 
 Tensor Transformer::positions(int64_t t) const {

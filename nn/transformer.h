@@ -6,6 +6,7 @@
 // attention (nn/latent_attention.h).
 #include <functional>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "autograd/tape.h"
@@ -133,5 +134,22 @@ struct Transformer : Module {
 
   mutable Tensor positions_;  // [block_size]
 };
+
+template <class... Where>
+Tensor Transformer::hidden_of(Tensor x, const Where&... where) const {
+  Tensor residual;
+  for (size_t i = 0; i < h.size(); ++i) {
+    const TransformerBlock& block = h[i];
+    begin_part(i + 1);
+    if (checkpoint_blocks) {
+      x = checkpoint([&block, where...](const Tensor& in) { return block(in, where...); }, x);
+    } else {
+      std::tie(x, residual) = block.unsummed(x, residual, where...);
+    }
+    x = end_part(i + 1, x);
+  }
+  begin_part(parts() - 1);
+  return end_part(parts() - 1, ln_f.add(x, residual).second);
+}
 
 }  // namespace pg

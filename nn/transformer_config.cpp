@@ -110,4 +110,11 @@ double cache_bytes_per_token(const TransformerConfig& c) {
   return n(c.n_layer) * channels * static_cast<double>(size_of(c.dtype));
 }
 
+void check_causal(const TransformerConfig& config, std::string_view what) {
+  check(config.causal,
+        "{}: the model's attention is bidirectional, as in a masked denoiser: it predicts masked tokens, not the next "
+        "token",
+        what);
+}
+
 }  // namespace pg

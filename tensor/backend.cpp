@@ -4,14 +4,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 
 #include "tensor/base/error.h"
 #include "tensor/kernels.h"
-#include "tensor/profile.h"
 
 namespace pg {
 namespace {
@@ -65,32 +63,6 @@ const Backend& backend(Device::Kind kind) {
     return of_host;
   }();
   return kind == Device::Kind::cuda ? cuda_backend() : kind == Device::Kind::plain ? plain : cpu;
-}
-
-namespace {
-std::atomic<int64_t> recorded_graphs{0};
-}
-int64_t graphs_recorded() { return recorded_graphs; }
-
-Graph::Graph(Device device, const std::function<void()>& work) {
-  backend(device).kernels(device.index);  // makes it the device that this thread works with
-  try {
-    record(device, work);
-    return;
-  } catch (const Error&) {
-    if (!pool_->ran_out()) throw;
-  }
-  // Idle memory could not be released during the recording.
-  pool_.reset();
-  release_idle_memory(device);
-  record(device, work);
-}
-
-void Graph::record(Device device, const std::function<void()>& work) {
-  pool_ = std::make_unique<PrivatePool>(device);
-  const PrivatePool::Use use(*pool_);
-  recorded_ = backend(device).record(work);
-  ++recorded_graphs;
 }
 
 const Kernels& kernels(Device device) {

@@ -31,7 +31,5 @@ class Profile {
 
 // The floating-point operations that the living Profile has counted; 0 if none is alive.
 double profiled_flops();
-// The CPU's kernels, or the plain ones; with timing around each if a Profile is alive.
-const Kernels& host_kernels(bool plain);
 
 }  // namespace pg

@@ -1,11 +1,12 @@
 // What a program of pg_core alone has in the place of the wings: the plain kernels instead of the CPU's, one rank, and
 // an error for every variant of the model. The target policygrad has the real functions.
 #include "autograd/int8_linear.h"
+#include "autograd/leaf.h"
 #include "nn/param_slab.h"
 #include "nn/transformer.h"
+#include "tensor/backend.h"
 #include "tensor/base/error.h"
-#include "tensor/paged_memory.h"
-#include "tensor/profile.h"
+#include "tensor/kernels.h"
 
 namespace pg {
 namespace {
@@ -17,6 +18,19 @@ namespace {
 const Kernels& cpu_kernels() { return plain_kernels(); }
 const Kernels& host_kernels(bool) { return plain_kernels(); }
 
+const Backend& cuda_backend() {
+  static const Backend none = [] {
+    Backend b{};
+    b.kernels = [](int) -> const Kernels& { not_here("a GPU"); };
+    b.device_count = [] { return 0; };
+    b.why_none = [] { return std::string("pg_core alone has no GPU; link policygrad"); };
+    return b;
+  }();
+  return none;
+}
+
+Tensor checkpoint(std::function<Tensor(const Tensor&)>, const Tensor&) { not_here("activation checkpointing"); }
+void detail::CapturedLeaves::note(const Tensor&) {}
 Tensor int8_linear(const Tensor&, const Int8Weight&, const Tensor&) { not_here("8-bit weights"); }
 void check_variants(const TransformerConfig& c, std::string_view) {
   if (c.latent()) not_here("latent attention");
@@ -34,7 +48,11 @@ void ParamSlab::share_out(int64_t size, int64_t) { own_ = buckets_ = {{0, size}}
 void ParamSlab::gather_params() const {}
 Tensor detail::squared_norm_over_ranks(const ParamSlab&) { not_here("ranks"); }
 size_t detail::least_over_ranks(const ParamSlab&, size_t number) { return number; }
-Tensor paged_zeros(const Shape&, DType) { not_here("memory by pages"); }
-void use_large_pages(const Tensor&, int64_t, int64_t) {}
+void ParamSlab::allocate(int64_t size, DType dtype, Device device) {
+  params_ = Tensor::zeros({size}, sum_type(dtype), device);
+  grads_ = zeros();
+  if (dtype == bf16) rounded_ = Tensor::zeros({size}, bf16, device);
+}
+Tensor ParamSlab::zeros() const { return Tensor::zeros({size()}, dtype(), params_.device()); }
 
 }  // namespace pg
