@@ -13,6 +13,8 @@ Tensor unary(Op op, Unary u, const Tensor& x, Scalars s = {}) {
   Tensor y = empty_like(x);
   kernels_of(x).unary(u, y, x, s);
   if (!taped({&x})) return y;
+  // y has no node yet, so the closure that holds it does not hold its own node. Where the derivative reads neither x
+  // nor y, dy takes the place of `kept`, and the kernel does not read it.
   Tensor kept = keeps(u) == Keeps::input ? x.detach() : keeps(u) == Keeps::output ? y : Tensor{};
   return record(op, y, {&x}, {&kept}, [u, s, kept](const Tensor& dy, Grads& g) {
     if (auto dx = g[0]) kernels_of(dy).unary_backward(u, *dx.into, dy, kept.defined() ? kept : dy, s, dx.beta);

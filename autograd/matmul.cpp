@@ -1,5 +1,5 @@
-// Matrix products. The backward products write into the gradient buffers with beta: no temporary dW, no separate
-// addition.
+// Matrix products. For c = a·b the gradients are da = dc·bᵀ and db = aᵀ·dc. These products write into the gradient
+// buffers with beta: there is no temporary dW and no separate addition.
 #include "autograd/op_util.h"
 
 namespace pg {
@@ -17,7 +17,7 @@ Shape batch_of(const Tensor& x) { return Shape(std::span(x.shape().begin(), stat
 
 Tensor flat(const Tensor& x) { return reshaped(x, {-1, x.shape().back()}); }  // x must have elements
 
-// If one matrix on the right is shared by all rows of a, the product is a plain 2-d product.
+// If b is a single matrix, the leading dims of a are merged into its rows, and the product is one 2-d product.
 Tensor matmul_rows(const Tensor& a, const Tensor& b) {
   Shape shape = a.shape();
   shape[a.rank() - 1] = b.size(1);
@@ -102,7 +102,7 @@ Tensor linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
   return y;
 }
 
-// Gradients of inputs i (a weight [N, K]) and i + 1 (its bias): dw = dyᵀ·x, db = the sums of dyᵀ's rows. dy [R, N], x
+// Gradients of inputs i (a weight [N, K]) and i + 1 (its bias): dw = dyᵀ·x, db[n] = Σ over r of dy[r, n]. dy [R, N], x
 // [R, K].
 void weight_backward(const Tensor& dy, const Tensor& x, Grads& g, int i) {
   const Kernels& k = kernels_of(dy);

@@ -89,7 +89,7 @@ Tensor argmax(const Tensor& x, int dim = -1, bool keepdim = false);  // i32, the
 
 // ---- matrix products
 Tensor matmul(const Tensor& a, const Tensor& b);  // [..., M, K] · [..., K, N]; leading dims broadcast; Error if 1-d
-// x [..., K], weight [N, K], bias [N] or undefined → [..., N]
+// x·weightᵀ + bias: x [..., K], weight [N, K], bias [N] or undefined → [..., N]
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias = {});  // gelu(linear(x), tanh)
 // linear(linear_gelu(x, w1, b1), w2, b2), GPT-2's MLP: x [..., K], w1 [H, K], w2 [N, H]; b1, b2 or undefined
@@ -130,6 +130,7 @@ Tensor one_hot(const Tensor& ids, int64_t num_classes, DType dtype = f32);  // [
 Tensor embedding(const Tensor& weight, const Tensor& ids);                  // weight [V, C], ids [...] → [..., C]
 
 // ---- probability, over the last dim unless `dim` says otherwise
+// e^x / Σ e^x along the dim: positive numbers whose sum is 1. log_softmax is its logarithm.
 Tensor softmax(const Tensor& x, int dim = -1);
 Tensor log_softmax(const Tensor& x, int dim = -1);
 enum class Reduction { none, mean, sum };
@@ -149,7 +150,8 @@ struct CrossEntropyOptions {
   // of 0, inf or NaN that is impossible: an Error on the CPU, NaN on a GPU.
   Tensor upstream = {};
 };
-// logits [..., V], targets i32 [...]; in nats.
+// logits [..., V]: one score for each of V classes. targets i32 [...]: the id of the right class. The loss of a row is
+// -ln softmax(logits)[target], in nats. `reduction` makes one number of the losses of all rows.
 Tensor cross_entropy(Tensor logits, const Tensor& targets, const CrossEntropyOptions& options = {});
 // log softmax(logits)[id] and the entropy of softmax(logits), in nats: logits [..., V], ids [...] → two tensors [...].
 std::pair<Tensor, Tensor> token_log_prob(const Tensor& logits, const Tensor& ids);

@@ -281,6 +281,9 @@ void backward(const Tensor& loss) {
   backward(loss, Tensor::ones(loss.shape(), loss.dtype(), loss.device()));
 }
 
+// A node is created after the nodes of its inputs, so its id is larger than theirs. When the newest node of the queue
+// is popped, every node that reads its output has therefore run: its gradient is complete. Reached and Spending, and
+// the destructor of Queue, are there for exceptions; without exceptions the loop below is the whole algorithm.
 void backward(const Tensor& output, const Tensor& gradient) {
   check(output.defined(), "backward: the output is undefined");
   check(gradient.defined(), "backward: the gradient is undefined");

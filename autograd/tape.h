@@ -1,7 +1,12 @@
 #pragma once
-// The tape. The forward and the backward of an op are written in one function; record() attaches the backward to the
-// result. Creation order is a topological order, so backward() is a loop over a max-heap, without recursion. There are
-// no second derivatives: backward kernels write in place, and nothing records them.
+// The tape. An operation whose input requires a gradient makes a Node. The Node has an Edge to the node of each input,
+// and a closure, the backward of the operation. A leaf (a parameter) has a Node without a closure. For
+// loss = sum(exp(x)) the nodes are: x (leaf) <- exp <- sum.
+// backward(loss) runs the closures from the newest node to the oldest. Each gets dy, the gradient of its output, and
+// writes the gradients of its inputs. A node is newer than the nodes of its inputs, so this order is a topological one,
+// and backward() is a loop over a max-heap, without recursion.
+// The forward and the backward of an operation are written in one function: record() attaches the backward to the
+// result. There are no second derivatives: backward kernels write in place, and nothing records them.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -57,9 +62,9 @@ class Grads {
 struct Node : GradNode {
   uint64_t id = 0;
   Op op = Op::leaf;
-  bool queued = false;
+  bool queued = false;    // waits in the heap of backward(); for a leaf: is in the list of leaves that it has reached
   bool spent = false;     // backward has run: closure and inputs are released
-  bool has_grad = false;  // leaf only: first.grad holds a gradient of the current pass
+  bool has_grad = false;  // read for leaves only: first.grad has received a gradient since zero_grad()
   uint8_t num_kept = 0;
   int num_inputs = 0;
   std::array<Edge, 4> first_inputs;  // nearly every op has at most four
@@ -152,6 +157,7 @@ class EnableGrad {
 };
 bool grad_enabled();
 
+// Activation checkpointing (a checkpoint in nn/files/ is something else: a file with the state of training).
 // Returns f(x) and stores only x: the activations inside f are computed again during backward (Chen et al. 2016,
 // "Training Deep Nets with Sublinear Memory Cost"). The default generator is rewound, so dropout repeats its mask.
 // Leaves that f captures get their gradients too. Error when more than 256 calls are nested in one another.

@@ -77,13 +77,16 @@ void learn_to_copy() {
     }
     const Tensor ids = sampled(policy, Tensor::from(prompts, {kRows, kDigits + 1}), kDigits, random);
     const Tensor response = slice(ids, 1, kDigits + 1, 2 * kDigits + 1);
-    // The reward is the share of the digits that are right. An advantage compares it with the rewards of the group.
+    // The reward is the share of the digits that are right. GRPO: the advantage A of a response is
+    // (reward - mean of its group) / standard deviation of its group. The ratio is e^(log_prob - old), 1 in the first
+    // epoch. The loss of a token is -min(ratio·A, clip(ratio, 0.8, 1.2)·A): tokens of good responses become likelier.
     const Tensor reward = mean(cast(eq(response, slice(ids, 1, 0, kDigits)), f32), {1});
     const Tensor advantage = rl::group_std_advantage(reshape(reward, {kPrompts, kSamples}));
     if (step % 20 == 0) fmt::print("copy, step {:3}: mean reward {:.2f}\n", step, mean(reward).item());
     Tensor old;  // log-probabilities under the policy that sampled
     for (int epoch = 0; epoch < 2; ++epoch) {
       slab.zero_grad();
+      // Row t of the logits scores token t + 1, so rows kDigits … 2·kDigits - 1 are those of the response.
       const Tensor logits = slice(policy(slice(ids, 1, 0, 2 * kDigits)), 1, kDigits, 2 * kDigits);
       const Tensor log_prob = token_log_prob(logits, response).first;
       if (epoch == 0) old = log_prob.detach();

@@ -1,6 +1,8 @@
 #pragma once
-// The layers. Each is a struct with public parameters and a call operator; names and initial values are those of
-// PyTorch. B batch, T time, C channels.
+// The layers. Each is a struct with public parameters and a call operator. The names `weight` and `bias` and the
+// initial values are PyTorch's. c_attn, c_fc and c_proj are GPT-2's names, as in its published weights: the matrix that
+// makes queries, keys and values; the first matrix of the MLP; the last matrix of attention and of the MLP.
+// B batch, T time, C channels.
 #include <optional>
 #include <string>
 #include <vector>
@@ -147,7 +149,7 @@ struct AttentionConfig {
 // all T, and a KV cache or packed rows are an Error. Dropout applies to the result only: the fused attention never
 // stores the attention weights.
 struct CausalSelfAttention : Module {
-  AttentionConfig config;  // nothing in it is 0
+  AttentionConfig config;  // with kv_heads and head_size filled in: the constructor replaces their 0
   Linear c_attn;           // [(heads + 2·kv_heads)·D, C]: queries, keys and values, concatenated
   Linear c_proj;           // [C, heads·D]
   std::optional<RMSNorm> q_norm, k_norm;

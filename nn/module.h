@@ -41,7 +41,8 @@ struct Module {
 
   void train(bool on = true);  // sets this module and all its descendants
   void eval() { train(false); }
-  // Error "OWNER: …" if a state dict does not have all of this module.
+  // Throws Error "OWNER: …", with the argument `owner`, if the module has values that a state dict does not hold: 8-bit
+  // weights.
   virtual void check_saved(const char* owner) const { static_cast<void>(owner); }
   // Moves every parameter to the device; must be called before an optimizer or a slab holds them. Gradients are not
   // moved.

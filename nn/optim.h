@@ -1,11 +1,9 @@
 #pragma once
-// Optimizers over a parameter slab, and the learning rate schedule. A step reads the gradients that backward left and
+// Optimizers. An optimizer updates a parameter slab (nn/param_slab.h): one tensor that holds all parameters of a model
+// one after the other, and a second one that holds their gradients. A step reads the gradients that backward left and
 // counts missing ones as zero. The caller calls zero_grad(). State tensors have the layout and dtype of the slab's
 // params(); with bf16 parameters the f32 masters are part of the state.
-#include <cmath>
 #include <cstdint>
-#include <numbers>
-#include <string_view>
 #include <vector>
 
 #include "nn/param_slab.h"
@@ -28,8 +26,8 @@ class Optimizer {
   // What a checkpoint must hold besides steps(): tensors named like "m.wte.weight" that share the optimizer's memory.
   // On a rank of ZeRO the parts that it updates, named like "m.wte.weight[16384:32768]" (ParamSlab::named_views).
   NamedTensors state() const;
-  // Inverse of state(): copies `state` into this optimizer. It has all tensors whole, or as parts, of any number of
-  // ranks together. Strict like load_state_dict.
+  // Inverse of state(): copies `state` into this optimizer. `state` has every tensor whole, or in the parts that any
+  // number of ranks have saved. Strict like load_state_dict.
   void load_state(const NamedTensors& state, int64_t steps);
   const ParamSlab& slab() const { return slab_; }
 
@@ -44,26 +42,6 @@ class Optimizer {
   int64_t steps_ = 0;  // when update() runs, it already counts the current step
 };
 
-struct SgdOptions {
-  double momentum = 0;
-  bool nesterov = false;
-  double weight_decay = 0;  // added to the gradient; applies to all parameters as in PyTorch
-};
-
-// Stochastic gradient descent, PyTorch's formula: b = momentum·b + g, then p -= lr·b (nesterov: lr·(g + momentum·b)).
-class Sgd final : public Optimizer {
- public:
-  explicit Sgd(ParamSlab& slab, const SgdOptions& options = {});
-
- protected:
-  NamedTensors own_state() const override;
-  void update(double lr, double grad_scale) override;
-
- private:
-  SgdOptions options_;
-  Tensor momentum_;  // undefined without momentum
-};
-
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0.01;  // applies only to segments with `decay`
@@ -75,8 +53,10 @@ struct AdamWOptions {
 // The two decays, eps and weight decay.
 std::vector<Field> fields(AdamWOptions& options);
 
-// Adam with decoupled weight decay (Loshchilov & Hutter 2019), in one pass over the slab, or over each of this rank's
-// shards.
+// Adam with decoupled weight decay (Loshchilov & Hutter 2019). For a parameter p with gradient g, in step t = 1, 2 …:
+//   m = beta1·m + (1 - beta1)·g;  v = beta2·v + (1 - beta2)·g²;  M = m/(1 - beta1^t);  V = v/(1 - beta2^t)
+//   p = (1 - lr·weight_decay)·p - lr·M / (√V + eps)
+// One pass goes over the slab, or over each of this rank's shards.
 class AdamW final : public Optimizer {
  public:
   explicit AdamW(ParamSlab& slab, const AdamWOptions& options = {});
@@ -103,30 +83,5 @@ class AdamW final : public Optimizer {
   Tensor decayed_;  // AdamWArgs::decayed; undefined without weight decay
   Tensor now_;      // f64 [4]: lr, the two bias corrections, t
 };
-
-// The learning rate of each step.
-struct Schedule {
-  enum class Kind : uint8_t { constant, linear, cosine };
-  Kind kind = Kind::cosine;
-  double lr = 1e-3;            // the maximum
-  double min_lr = 1e-4;        // the final learning rate, from decay_steps on; unused by `constant`
-  int64_t warmup_steps = 0;    // linear warmup; the learning rate of step 0 is not 0
-  int64_t decay_steps = 2000;  // the step that reaches min_lr
-
-  // step counts from 0. This is nanoGPT's get_lr (train.py), except that the decay can also be linear.
-  double at(int64_t step) const {
-    if (step < warmup_steps) return lr * static_cast<double>(step + 1) / static_cast<double>(warmup_steps + 1);
-    if (kind == Kind::constant) return lr;
-    if (step >= decay_steps) return min_lr;
-    const double done = static_cast<double>(step - warmup_steps) / static_cast<double>(decay_steps - warmup_steps);
-    const double left = kind == Kind::linear ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done));
-    return min_lr + left * (lr - min_lr);
-  }
-};
-// All fields but decay_steps, which follows from the length of the run.
-std::vector<Field> fields(Schedule& schedule);
-// Throws Error "OWNER: …" if the learning rate would rise after the warmup, or if the warmup does not end before the
-// last of `steps` steps. A constant schedule does not use min_lr.
-void check_schedule(std::string_view owner, const Schedule& schedule, int64_t steps);
 
 }  // namespace pg

@@ -1,5 +1,6 @@
 // The options of AdamW and of the learning rate schedule as fields, and the checks of the schedule.
 #include "nn/optim.h"
+#include "nn/schedule.h"
 #include "tensor/base/error.h"
 #include "tensor/base/fields.h"
 

@@ -1,6 +1,7 @@
-// Stochastic gradient descent over a slab of parameters.
+// SGD with momentum, weight decay and the step of Nesterov.
+#include "nn/sgd.h"
+
 #include "autograd/ops.h"
-#include "nn/optim.h"
 #include "tensor/base/error.h"
 #include "tensor/kernels.h"
 

@@ -11,6 +11,7 @@
 #include "nn/gathered_weights.h"
 #include "nn/gradient_sum.h"
 #include "nn/optim.h"
+#include "nn/schedule.h"
 #include "nn/transformer.h"
 #include "tensor/backend.h"
 

@@ -1,4 +1,4 @@
-// The transformer: blocks, initialisation, hidden states, logits, configuration.
+// The transformer: blocks, initialisation, hidden states, the loss.
 #include "nn/transformer.h"
 
 #include <cmath>

@@ -36,8 +36,10 @@ struct TransformerBlock : Module {
     const auto [y, residual] = unsummed(x, {}, where...);
     return y + residual;
   }
-  // The block on x + residual, without its last sum: {result of the MLP, what is added to it}. So each sum is computed
-  // together with the norm that follows it. `residual` may be undefined.
+  // The block on s = x + residual (`residual` may be undefined: s = x):
+  //   a = s + attention(ln_1(s));  result = mlp(ln_2(a)) + a
+  // This function returns {mlp(ln_2(a)), a} without the last sum. The norm that comes next computes that sum in its own
+  // pass: ln_1 of the next block, or ln_f.
   template <class... Where>
   std::pair<Tensor, Tensor> unsummed(const Tensor& x, const Tensor& residual, const Where&... where) const {
     const auto [in, normed] = ln_1.add(x, residual);
@@ -57,11 +59,12 @@ struct TransformerBlock : Module {
 
 struct Transformer : Module {
   TransformerConfig config;
-  Embedding wte;
-  Embedding wpe;  // of learned positions; its weight is undefined with rotary ones
+  // The names are those of GPT-2's published weights.
+  Embedding wte;  // of tokens [V, C]
+  Embedding wpe;  // of learned positions [block_size, C]; its weight is undefined with rotary ones
   Dropout drop;
-  std::vector<TransformerBlock> h;
-  Norm ln_f;
+  std::vector<TransformerBlock> h;      // n_layer blocks
+  Norm ln_f;                            // after the last block
   std::optional<Linear> lm_head;        // the output head, if it is not tied
   std::optional<Int8Weight> tied_int8;  // of a tied head: a copy of wte.weight that the head uses instead (nn/int8.h)
   ModelIdentity identity;               // of the decoders that generate() keeps for this model
@@ -101,8 +104,8 @@ struct Transformer : Module {
     begin_part(parts() - 1);
     return end_part(parts() - 1, int8_head() ? int8_linear(hidden, *int8_head()) : linear(hidden, head_weight()));
   }
-  // ids i32 [B, T] → logits [B, T, V]; row (b, t) predicts the token after ids[b, t], or
-  // without `causal` that at (b, t).
+  // ids i32 [B, T] → logits [B, T, V]: V scores for each position, of which softmax makes probabilities. Row (b, t) has
+  // the scores of the token after ids[b, t]; without `causal`, those of the token at (b, t).
   Tensor operator()(const Tensor& ids, const KvCache* cache = nullptr) const { return head(hidden(ids, cache)); }
   // Mean cross-entropy in nats over the targets [B, T] that are not -100.
   Tensor loss(const Tensor& ids, const Tensor& targets) const;
@@ -137,6 +140,7 @@ struct Transformer : Module {
 
 template <class... Where>
 Tensor Transformer::hidden_of(Tensor x, const Where&... where) const {
+  // Between two blocks the state is x + residual: residual is undefined before the first block and with checkpoints.
   Tensor residual;
   for (size_t i = 0; i < h.size(); ++i) {
     const TransformerBlock& block = h[i];

@@ -34,11 +34,11 @@ struct LoraConfig {
 };
 
 struct TransformerConfig {
-  int64_t vocab_size = 50257;
-  int64_t block_size = 1024;  // the longest sequence
-  int64_t n_layer = 12;
-  int64_t n_head = 12;
-  int64_t n_embd = 768;
+  int64_t vocab_size = 50257;  // V
+  int64_t block_size = 1024;   // the longest sequence: T is at most this
+  int64_t n_layer = 12;        // blocks
+  int64_t n_head = 12;         // H
+  int64_t n_embd = 768;        // C
   double dropout = 0;
   bool bias = true;  // in linear layers and layer norms
   // Standard deviation of the initial weights of c_attn and c_fc, which read the residual stream, and of all matrices
@@ -81,10 +81,10 @@ struct TransformerConfig {
   bool operator==(const TransformerConfig&) const = default;
 };
 std::vector<Field> fields(TransformerConfig& config);
-// The fields that tell a family of models from GPT-2, which has their defaults.
+// The fields in which another family of models, such as Llama, differs from GPT-2. In GPT-2 they have their defaults.
 std::vector<Field> family_fields(TransformerConfig& config);
-// Conversion to a JSON object with these field names, and back. The fields that GPT-2 has the defaults of are left out
-// where they have their default. An Error names a key that is unknown, missing or out of range.
+// Conversion to a JSON object with these field names, and back. A field that has its default in GPT-2 is left out if it
+// has that default. An Error names a key that is unknown, missing or out of range.
 std::string to_json(const TransformerConfig& config);
 TransformerConfig transformer_config_from_json(std::string_view json);
 // The fields in which two configurations differ, as "n-embd 64, not 32; dropout 0.1, not 0".

@@ -1,5 +1,7 @@
 #pragma once
-// Sizes and strides of at most six dimensions, stored inline. Strides count elements.
+// Sizes and strides of at most six dimensions, stored inline. The rank is the number of dimensions. A stride counts
+// elements: [2, 3] in row-major order has strides [3, 1], so element [i, j] is at 3·i + j. Its transpose has the shape
+// [3, 2] and the strides [1, 3] on the same memory. A stride of 0 repeats an element.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

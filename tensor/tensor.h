@@ -1,6 +1,7 @@
 #pragma once
-// A tensor is a value of five fields, cheap to copy; copies share storage, and views (reshape, transpose, slice,
-// expand) never copy. The differentiable operations are in autograd/ops.h; this file has what needs no tape.
+// A tensor is a value, cheap to copy: a reference to its storage, an offset, a shape, strides and a dtype, and, if it
+// requires a gradient, a reference to its node of the tape. Copies share storage. Views (reshape, transpose, slice,
+// expand) never copy elements. autograd/ops.h has the differentiable operations; this file has what needs no tape.
 #include <span>
 #include <string>
 #include <vector>
@@ -66,11 +67,11 @@ class Tensor {
   }
   operator View() const { return view(); }
 
-  // The elements, row-major. Error unless T matches the dtype and the tensor is contiguous and on the CPU. A call with
-  // a T that is not const counts as a write: an operation recorded before it, whose backward reads this memory, then
-  // throws Error instead of computing a wrong gradient. data<const T>() only reads. A write through a span taken before
-  // the operation was recorded is not detected (except for ids on the CPU, which are compared with a copy): call data()
-  // again for every write.
+  // The elements, row-major. Error unless T matches the dtype and the tensor is contiguous and on the CPU.
+  // data<const T>() only reads. data<T>() counts as a write: if an operation was recorded before it and its backward
+  // reads this memory, backward() throws Error instead of computing a wrong gradient. Call data() again for every
+  // write: a write through a span that is older than the operation is not detected, except for ids on the CPU, which
+  // are compared with a copy.
   template <class T>
   std::span<T> data() const;
   // The only element, as a double; Error unless numel() == 1.
@@ -98,7 +99,11 @@ class Tensor {
   Tensor view_expand(const Shape& shape) const;                                    // repeats sizes of 1 with stride 0
   bool can_view_reshape(const Shape& shape) const;
 
-  // ---- autograd ----
+  // ---- autograd. The tape (autograd/tape.h) records which operation made a tensor, and from what. A leaf is a tensor
+  // that no operation made, such as a parameter. backward(loss) computes the derivative of the loss by each element of
+  // each leaf, and grad() returns it:
+  //   w.set_requires_grad();  // w is now a leaf
+  //   backward(sum(w * w));   // w.grad() is now 2·w
   bool requires_grad() const { return bool(node_); }
   Tensor detach() const { return Tensor(storage_, offset_, shape_, strides_, dtype_); }  // same storage, no tape
   Tensor& set_requires_grad(bool on = true);  // makes a leaf; Error on non-floating dtypes and on results of ops

@@ -1,4 +1,4 @@
-// What a program of pg_core alone has in the place of the wings: the plain kernels instead of the CPU's, one rank, and
+// What a program of pg_core alone has in the place of the rest: the plain kernels instead of the CPU's, one rank, and
 // an error for every variant of the model. The target policygrad has the real functions.
 #include "autograd/int8_linear.h"
 #include "autograd/leaf.h"

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "nn/optim.h"
+#include "nn/schedule.h"
 #include "rl/kl.h"
 #include "rl/statistics.h"
 #include "tensor/base/random.h"

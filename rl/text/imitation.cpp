@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "nn/schedule.h"
 #include "rl/text/laps.h"
 #include "rl/text/ranks.h"
 #include "tensor/base/error.h"

@@ -11,6 +11,7 @@
 #include "nn/files/checkpoint.h"
 #include "nn/gradient_sum.h"
 #include "nn/optim.h"
+#include "nn/schedule.h"
 #include "rl/preference_loss.h"
 #include "rl/text/metrics.h"
 #include "rl/text/models.h"

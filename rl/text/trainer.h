@@ -11,6 +11,7 @@
 #include "nn/files/checkpoint.h"
 #include "nn/gradient_sum.h"
 #include "nn/optim.h"
+#include "nn/schedule.h"
 #include "nn/trainer.h"
 #include "rl/advantages.h"
 #include "rl/algorithm.h"

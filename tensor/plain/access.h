@@ -8,32 +8,32 @@
 
 namespace pg::plain {
 
-// Element `at` of x as a double, counted from its first element in memory.
-inline double get(const View& x, int64_t at) {
+// The element of x at an offset in elements, as a double.
+inline double get(const View& x, int64_t offset) {
   return visit(x.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, BFloat16>) {
-      return static_cast<double>(static_cast<float>(x.as<const T>()[at]));
+      return static_cast<double>(static_cast<float>(x.as<const T>()[offset]));
     } else {
-      return static_cast<double>(x.as<const T>()[at]);
+      return static_cast<double>(x.as<const T>()[offset]);
     }
   });
 }
 // Rounds `value` to the type of y: the only rounding of a kernel.
-inline void put(const View& y, int64_t at, double value) {
+inline void put(const View& y, int64_t offset, double value) {
   visit(y.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, BFloat16>) {
-      y.as<T>()[at] = BFloat16(static_cast<float>(value));
+      y.as<T>()[offset] = BFloat16(static_cast<float>(value));
     } else {
-      y.as<T>()[at] = static_cast<T>(value);
+      y.as<T>()[offset] = static_cast<T>(value);
     }
   });
 }
 // y = beta·y + value; with beta 0, y is not read.
-inline void add(const View& y, int64_t at, double value, double beta) {
-  put(y, at, beta == 0 ? value : beta * get(y, at) + value);
+inline void add(const View& y, int64_t offset, double value, double beta) {
+  put(y, offset, beta == 0 ? value : beta * get(y, offset) + value);
 }
 
-// Where an element is: x[i…], or x[i] for an index with as many entries as x has dimensions.
+// The offset of x[i, j, …] from the element with all indices 0. The indices are arguments or Dims.
 template <class... I>
 int64_t at(const View& x, I... i) {
   int64_t offset = 0;
@@ -46,11 +46,12 @@ inline int64_t at(const View& x, const Dims& i) {
   for (int d = 0; d < x.rank(); ++d) offset += i[d] * x.strides[d];
   return offset;
 }
+// The value of the element x[i, j, …].
 template <class... I>
 double of(const View& x, const I&... i) {
   return get(x, at(x, i...));
 }
-// Element r of values [R], one for each row; a view of another rank is contiguous.
+// The offset of element r of a list with one value for each row. A list that is a view of another rank is contiguous.
 inline int64_t at_row(const View& x, int64_t r) { return x.rank() == 1 ? r * x.strides[0] : r; }
 inline double of_row(const View& x, int64_t r) { return get(x, at_row(x, r)); }
 

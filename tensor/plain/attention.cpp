@@ -1,4 +1,7 @@
-// Attention (Vaswani et al. 2017, arXiv:1706.03762), its backward, rotary positions, and the cache of keys and values.
+// Attention (Vaswani et al. 2017, arXiv:1706.03762) and its backward. Each position t has a query q[t], and each
+// position s a key k[s] and a value v[s]. The result of t is a weighted mean of the values. The weights p[s] are at
+// least 0, their sum is 1, and p[s] is larger where q[t]·k[s] is larger. Several heads do this side by side. The file
+// also has rotary positions, which GPT-2 does not use, and the cache of keys and values for generation.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -11,10 +14,11 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// For query t of head h of row b: p[s] = e^(scale·q·k[s] - lse), the softmax over the keys s that it sees; 0 for the
-// others. Without any key, all are 0 and lse is -inf.
+// The weights of query t of head h of sequence b: p[s] = e^(scale·q·k[s] - lse) for the keys s that it sees, else 0.
+// lse is ln Σ e^(scale·q·k[s]), so the sum of p is 1. Without any key, all are 0 and lse is -inf. The T queries are
+// the last T of `length` positions: query t is position length - T + t, and with `causal` it sees no later key.
 std::vector<double> weights(const View& q, const View& k, const AttentionArgs& args, const Dims& i, double& lse) {
-  const int64_t b = i[0], h = i[1], t = i[2], keys = k.shape[2], shared = h / (q.shape[1] / k.shape[1]);
+  const int64_t b = i[0], h = i[1], t = i[2], keys = k.shape[2], kv_head = h / (q.shape[1] / k.shape[1]);
   const int64_t length = args.kv_len ? static_cast<int64_t>(of(args.kv_len, b)) : keys;
   const int64_t end = args.causal ? length - q.shape[2] + t + 1 : length;
   std::vector<double> p(static_cast<size_t>(keys), -kInfinity);
@@ -22,7 +26,7 @@ std::vector<double> weights(const View& q, const View& k, const AttentionArgs& a
   for (int64_t s = 0; s < end; ++s) {
     if (args.key_mask && of(args.key_mask, b, s) == 0) continue;
     double score = 0;
-    for (int64_t d = 0; d < q.shape[3]; ++d) score += of(q, b, h, t, d) * of(k, b, shared, s, d);
+    for (int64_t d = 0; d < q.shape[3]; ++d) score += of(q, b, h, t, d) * of(k, b, kv_head, s, d);
     p[static_cast<size_t>(s)] = score * args.scale;
     max = std::max(max, score * args.scale);
   }
@@ -41,14 +45,14 @@ Shape queries(const View& q) { return {q.shape[0], q.shape[1], q.shape[2]}; }
 void attention(const View& out, const View& lse, const View& q, const View& k, const View& v,
                const AttentionArgs& args) {
   each(queries(q), [&](const Dims& i) {
-    const int64_t shared = i[1] / (q.shape[1] / k.shape[1]);
+    const int64_t kv_head = i[1] / (q.shape[1] / k.shape[1]);
     double log_sum = 0;
     const std::vector<double> p = weights(q, k, args, i, log_sum);
     put(lse, at(lse, i), log_sum);
     for (int64_t d = 0; d < v.shape[3]; ++d) {
       double sum = 0;
       for (int64_t s = 0; s < k.shape[2]; ++s) {
-        if (p[static_cast<size_t>(s)] != 0) sum += p[static_cast<size_t>(s)] * of(v, i[0], shared, s, d);
+        if (p[static_cast<size_t>(s)] != 0) sum += p[static_cast<size_t>(s)] * of(v, i[0], kv_head, s, d);
       }
       put(out, at(out, i[0], i[1], i[2], d), sum);
     }
@@ -56,12 +60,14 @@ void attention(const View& out, const View& lse, const View& q, const View& k, c
 }
 
 // dv[s] += p[s]·dout;  ds = p[s]·(dout·v[s] - dout·out)·scale;  dq += ds·k[s];  dk[s] += ds·q
+// ds is the gradient of q·k[s]. dout·v[s] is the gradient of p[s]. dout·out is its mean with the weights p; the softmax
+// subtracts it, because the sum of p stays 1.
 void attention_backward(const View& dq, const View& dk, const View& dv, const View& dout, const View& out, const View&,
                         const View& q, const View& k, const View& v, const AttentionArgs& args, double beta) {
   const int64_t size = q.shape[3];
   Sums sum_q(dq), sum_k(dk), sum_v(dv);
   each(queries(q), [&](const Dims& i) {
-    const int64_t b = i[0], h = i[1], t = i[2], shared = h / (q.shape[1] / k.shape[1]);
+    const int64_t b = i[0], h = i[1], t = i[2], kv_head = h / (q.shape[1] / k.shape[1]);
     double lse = 0, along_out = 0;
     const std::vector<double> p = weights(q, k, args, i, lse);
     for (int64_t d = 0; d < size; ++d) along_out += of(dout, b, h, t, d) * of(out, b, h, t, d);
@@ -69,12 +75,12 @@ void attention_backward(const View& dq, const View& dk, const View& dv, const Vi
       const double weight = p[static_cast<size_t>(s)];
       if (weight == 0) continue;
       double along_v = 0;
-      for (int64_t d = 0; d < size; ++d) along_v += of(dout, b, h, t, d) * of(v, b, shared, s, d);
+      for (int64_t d = 0; d < size; ++d) along_v += of(dout, b, h, t, d) * of(v, b, kv_head, s, d);
       const double ds = weight * (along_v - along_out) * args.scale;
       for (int64_t d = 0; d < size; ++d) {
-        sum_q(b, h, t, d) += ds * of(k, b, shared, s, d);
-        sum_k(b, shared, s, d) += ds * of(q, b, h, t, d);
-        sum_v(b, shared, s, d) += weight * of(dout, b, h, t, d);
+        sum_q(b, h, t, d) += ds * of(k, b, kv_head, s, d);
+        sum_k(b, kv_head, s, d) += ds * of(q, b, h, t, d);
+        sum_v(b, kv_head, s, d) += weight * of(dout, b, h, t, d);
       }
     }
   });
@@ -88,9 +94,9 @@ void rope(const View& y, const View& x, const RopeArgs& args, double beta) {
   const int64_t half = x.shape[3] / 2;
   each({x.shape[0], x.shape[1], x.shape[2], half}, [&](const Dims& i) {
     const double position = static_cast<double>(i[2]) + (args.positions ? of(args.positions, i[0]) : 0);
-    const double turns =
+    const double radians =
         args.rope.frequency(std::pow(args.rope.base, -static_cast<double>(i[3]) / static_cast<double>(half)));
-    const double angle = (args.inverse ? -1 : 1) * position * turns, c = std::cos(angle), s = std::sin(angle);
+    const double angle = (args.inverse ? -1 : 1) * position * radians, c = std::cos(angle), s = std::sin(angle);
     const double low = of(x, i), high = of(x, i[0], i[1], i[2], i[3] + half);
     add(y, at(y, i), low * c - high * s, beta);
     add(y, at(y, i[0], i[1], i[2], i[3] + half), high * c + low * s, beta);

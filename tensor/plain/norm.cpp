@@ -1,5 +1,5 @@
-// Layer norm (Ba et al. 2016, arXiv:1607.06450) and RMS norm (Zhang and Sennrich 2019, arXiv:1910.07467), with what
-// backpropagation makes of them. A row is x + residual if there is a residual.
+// Layer norm (Ba et al. 2016, arXiv:1607.06450) and RMS norm (Zhang and Sennrich 2019, arXiv:1910.07467), forward and
+// backward. A residual, if there is one, is added to x first, and the norm is that of the sum.
 #include <cmath>
 #include <vector>
 
@@ -17,7 +17,8 @@ double mean_of(const std::vector<double>& x) {
 
 double weight(const View& w, size_t c) { return w ? of_row(w, static_cast<int64_t>(c)) : 1; }
 
-// y = (x - mean)·rstd·w + b with rstd = 1/√(mean of (x - mean)² + eps)
+// y = (x - mean)·rstd·w + b with rstd = 1/√(mean of (x - mean)² + eps). An empty view `mean` chooses RMS norm: 0 takes
+// the place of the mean. An empty w counts as 1, an empty b as 0.
 void normalize(const View& y, const View& mean, const View& rstd, const View& sum, const View& x, const View& residual,
                const View& w, const View& b, double eps) {
   const Lines rows(x), added(residual ? residual : x), sums(residual ? sum : x), to(y);

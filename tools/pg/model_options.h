@@ -7,6 +7,7 @@
 
 #include "nn/optim.h"
 #include "nn/run_memory.h"
+#include "nn/schedule.h"
 #include "nn/transformer.h"
 #include "tools/pg/options.h"
 
